@@ -1,0 +1,161 @@
+# nccltune: one non-recursive Makefile. `make help` lists the targets.
+#
+# Objects live in build/, or build/VARIANT for another compiler setting (VARIANT=san: clang with ASan and UBSan).
+
+VERSION     := 0.1.0
+PREFIX      ?= /usr/local
+BINDIR      ?= $(PREFIX)/bin
+LIBDIR      ?= $(PREFIX)/lib
+LIBEXECDIR  ?= $(PREFIX)/libexec/nccltune
+MANDIR      ?= $(PREFIX)/share/man
+COMPDIR     ?= $(PREFIX)/share/bash-completion/completions
+DESTDIR     ?=
+
+CC          ?= cc
+CFLAGS      ?= -O2 -g
+WARN        := -Wall -Wextra -Wshadow -Wvla -Wno-missing-field-initializers
+VARIANT     ?=
+B           := build$(if $(VARIANT),/$(VARIANT))
+ifeq ($(VARIANT),san)
+CC          := clang
+CFLAGS      := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+endif
+V           ?= 0
+Q           := $(if $(filter 1,$(V)),,@)
+say          = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)';)
+
+# Asked only when something is built, so that `make help` and `make deps` work on a bare machine.
+pkg          = $(shell pkg-config $(1))
+DEP_CFLAGS   = $(eval DEP_CFLAGS := $(call pkg,--cflags hwloc libibverbs libcjson expat))$(DEP_CFLAGS)
+DEP_LIBS     = $(eval DEP_LIBS := $(call pkg,--libs hwloc libibverbs libcjson expat))$(DEP_LIBS) -ldl -lm -lpthread
+MPI_CFLAGS   = $(eval MPI_CFLAGS := $(call pkg,--cflags ompi-c))$(MPI_CFLAGS)
+MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
+BASE_CFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -DNCCLTUNE_VERSION='"$(VERSION)"' $(WARN)
+WHERE       := -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"' -DNCCLTUNE_LIBDIR='"$(LIBDIR)"'
+
+# The rooms. Programs of their own stay out of the library: bench/worker_*.c need MPI, tuner/plugin*.c are the plugin.
+CORE_SRC    := $(wildcard core/*.c)
+TUNER_SRC   := $(filter-out $(wildcard tuner/plugin*.c),$(wildcard tuner/*.c))
+PLUGIN_SRC  := $(wildcard tuner/plugin*.c) $(TUNER_SRC) core/coll.c core/sha256.c
+PROBE_SRC   := $(wildcard probe/*.c)
+BENCH_SRC   := $(filter-out $(wildcard bench/worker_*.c),$(wildcard bench/*.c))
+WORKER_SRC  := $(wildcard bench/worker_*.c)
+ENVGEN_SRC  := $(wildcard envgen/*.c)
+CLI_SRC     := $(wildcard cli/*.c)
+LIB_SRC     := $(CORE_SRC) $(TUNER_SRC) $(PROBE_SRC) $(BENCH_SRC) $(ENVGEN_SRC)
+
+obj          = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
+LIB_OBJ     := $(call obj,obj,$(LIB_SRC))
+CLI_OBJ     := $(call obj,obj,$(CLI_SRC))
+WORKER_OBJ  := $(call obj,mpi,$(WORKER_SRC))
+PLUGIN_OBJ  := $(call obj,pic,$(PLUGIN_SRC))
+
+LIB         := $(B)/libnccltune.a
+PLUGIN      := $(B)/libnccl-tuner-nccltune.so
+PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(PLUGIN)
+
+UNIT_SRC    := $(wildcard tests/unit/*/test_*.c)
+UNITS       := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
+SUPPORT_OBJ := $(call obj,obj,$(wildcard tests/lib/*.c))
+DOUBLE_SRC  := $(wildcard tests/doubles/*.c)
+DOUBLES     := $(patsubst tests/doubles/%.c,$(B)/tests/doubles/%.so,$(DOUBLE_SRC))
+FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZERS     := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
+PERF_SRC    := $(wildcard tests/perf/perf_*.c)
+PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
+TIMER       := $(B)/tests/allreduce-time
+
+.PHONY: all run check check-gpu units bench-perf fuzz fuzz-build lint format deps install uninstall clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(PROGRAMS)
+
+# ---- building -------------------------------------------------------------------------------------------------------
+
+$(B)/obj/%.o: %.c
+	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(WHERE) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/mpi/%.o: %.c
+	$(call say,MPICC,$<)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(MPI_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+# The plugin loads into programs that nobody here chose: no stack protector tricks, nothing but libc, nothing exported
+# that the version script does not name.
+$(B)/pic/%.o: %.c
+	$(call say,CC,$< (plugin))mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -U_FORTIFY_SOURCE -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+$(LIB): $(LIB_OBJ)
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+$(B)/nccltune: $(CLI_OBJ) $(LIB)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIB) $(DEP_LIBS)
+$(B)/nccltune-bench: $(WORKER_OBJ) $(LIB)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(WORKER_OBJ) $(LIB) $(MPI_LIBS) $(DEP_LIBS)
+$(PLUGIN): $(PLUGIN_OBJ) tuner/plugin.map
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs,-z,now,-z,relro -Wl,--version-script=tuner/plugin.map -o $@ $(PLUGIN_OBJ)
+
+# ---- tests ----------------------------------------------------------------------------------------------------------
+
+$(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
+	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(LIB) $(DEP_LIBS) -lcmocka
+$(B)/tests/doubles/%.so: tests/doubles/%.c
+	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
+$(TIMER): tests/tools/allreduce_time.c
+	$(call say,MPICC,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(MPI_CFLAGS) $(CFLAGS) -o $@ $< $(MPI_LIBS)
+$(B)/perf/%: $(B)/obj/tests/perf/%.o $(LIB)
+	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIB) $(DEP_LIBS)
+build/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(LIB_SRC)
+	$(call say,FUZZ,$@)mkdir -p $(@D) && clang $(BASE_CFLAGS) $(WHERE) $(DEP_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(LIB_SRC) $(DEP_LIBS)
+
+units: $(UNITS) $(DOUBLES)
+
+check:
+	$(Q)tools/deps check
+	$(Q)tests/check
+check-gpu: all
+	$(Q)tests/check-gpu
+fuzz-build: $(FUZZERS)
+fuzz:
+	$(Q)tests/fuzz/run $(or $(FUZZ_SECONDS),60)
+lint:
+	$(Q)tests/lint
+bench-perf: all $(PERFS)
+	$(Q)tests/perf/run
+format:
+	$(Q)git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+# ---- using ----------------------------------------------------------------------------------------------------------
+
+deps:
+	$(Q)tools/deps check
+run:
+	$(Q)tools/deps build
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)rm -rf build/profile
+	$(B)/nccltune tune -o build/profile
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)
+	install -m 755 $(B)/nccltune $(DESTDIR)$(BINDIR)/
+	install -m 755 $(B)/nccltune-bench $(DESTDIR)$(LIBEXECDIR)/
+	install -m 755 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
+	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(MANDIR)/man1/
+	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(MANDIR)/man5/
+	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/nccltune $(DESTDIR)$(LIBEXECDIR)/nccltune-bench $(DESTDIR)$(LIBDIR)/$(notdir $(PLUGIN)) $(DESTDIR)$(COMPDIR)/nccltune
+	rm -f $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(wildcard man/*.1))) $(addprefix $(DESTDIR)$(MANDIR)/man5/,$(notdir $(wildcard man/*.5)))
+	-rmdir $(DESTDIR)$(LIBEXECDIR) 2>/dev/null
+clean:
+	rm -rf build
+
+help:
+	@echo 'all         build the programs into build/ (needs the packages that `make deps` installs)'
+	@echo 'run         install what is missing, build, tune this machine into build/profile'
+	@echo 'check       install what is missing, run every test; last line: N passed, N failed'
+	@echo 'check-gpu   the checks that need a GPU; says plainly when there is none'
+	@echo 'bench-perf  timings, next to a named peer or floor in the same run'
+	@echo 'fuzz        fuzz every reader (FUZZ_SECONDS=60 each)'
+	@echo 'lint        formatting, compiler warnings as errors (gcc, clang), clang-tidy, cppcheck, shellcheck'
+	@echo 'deps        install missing Debian/Ubuntu packages (root or sudo)'
+	@echo 'install     PREFIX=/usr/local DESTDIR=; uninstall takes the same'
+	@echo 'clean       remove build/'
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,43 @@
+/* Whole files in, whole files out: bounded reads and atomic writes. */
+#ifndef CORE_FILE_H
+#define CORE_FILE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/sha256.h"
+
+/* The largest document any reader takes; topology.json of 4,096 nodes stays below a third of it. */
+#define FILE_LIMIT ((size_t)64 << 20)
+
+/* Reads all of `path` ("-": standard input) into `a`, with a '\0' behind the last byte; `*bytes` does not count it.
+ * Errors: not readable, a directory, not a regular file or pipe, larger than `limit` bytes. */
+int file_read(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e);
+
+/* As file_read, and the content must be text: a NUL byte or an empty file is an error. */
+int file_read_text(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e);
+
+/* Replaces `path` by `data` atomically: temporary file beside it, fsync, rename, fsync of the directory. A target that
+ * exists and is no regular file (/dev/null, a pipe) is written in place. `path` is unchanged after an error. */
+int file_write(const char *path, const void *data, size_t bytes, struct err *e);
+
+/* The same for text that is produced by printing: `begin` gives a stream in memory, `commit` closes it and writes it to
+ * `path` (NULL or "-": standard output), `abandon` closes it and forgets. */
+struct file_out {
+    FILE *stream;
+    char *data;
+    size_t bytes;
+};
+int file_out_begin(struct file_out *o, struct err *e);
+int file_out_commit(struct file_out *o, const char *path, struct err *e);
+void file_out_abandon(struct file_out *o);
+
+/* Makes `path` and its missing parents, mode 0777 less the umask. An existing directory is fine. */
+int file_mkdirs(const char *path, struct err *e);
+
+/* SHA-256 of a file's content, as sha256sum prints it. */
+int file_sha256(const char *path, char hex[SHA256_HEX], struct err *e);
+
+#endif

@@ -1,0 +1,175 @@
+/* JSON documents through cJSON. */
+#include "core/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+
+static void position(const char *text, const char *at, long first_line, long *line, long *column)
+{
+    *line = first_line;
+    *column = 1;
+    for (; text < at; text++)
+        if (*text == '\n') {
+            (*line)++;
+            *column = 1;
+        } else {
+            (*column)++;
+        }
+}
+
+/* Where nesting passes JSON_DEPTH, or NULL. Brackets within strings do not count. */
+static const char *too_deep(const char *text, size_t bytes)
+{
+    int depth = 0, in_string = 0;
+    for (const char *p = text; p < text + bytes; p++) {
+        if (in_string) {
+            if (*p == '\\')
+                p++;
+            else if (*p == '"')
+                in_string = 0;
+        } else if (*p == '"') {
+            in_string = 1;
+        } else if (*p == '{' || *p == '[') {
+            if (++depth > JSON_DEPTH)
+                return p;
+        } else if (*p == '}' || *p == ']') {
+            depth--;
+        }
+    }
+    return NULL;
+}
+
+cJSON *json_parse(const char *text, size_t bytes, const char *file, long first_line, struct err *e)
+{
+    long line, column;
+    const char *deep = too_deep(text, bytes);
+    if (deep) {
+        position(text, deep, first_line, &line, &column);
+        err_at(e, file, line, column, "nested deeper than %d levels", JSON_DEPTH);
+        return NULL;
+    }
+    const char *end = NULL;
+    cJSON *doc = cJSON_ParseWithLengthOpts(text, bytes, &end, 0);
+    if (!doc) {
+        position(text, end ? end : text, first_line, &line, &column);
+        err_at(e, file, line, column, "not valid JSON");
+        return NULL;
+    }
+    while (end < text + bytes && strchr(" \t\r\n", *end) && *end)
+        end++;
+    if (end < text + bytes) {
+        position(text, end, first_line, &line, &column);
+        err_at(e, file, line, column, "expected the end of the JSON value");
+        cJSON_Delete(doc);
+        return NULL;
+    }
+    return doc;
+}
+
+/* "nccltune-topology/1.2" without the minor version: the length up to the dot. */
+static size_t major_len(const char *format)
+{
+    const char *version = strchr(format, '/');
+    return version ? (size_t)(version - format) + strcspn(version, ".") : strlen(format);
+}
+
+int json_check_format(const cJSON *doc, const char *format, const char *file, struct err *e)
+{
+    const char *found = json_str(doc, "format", NULL);
+    size_t name = strcspn(format, "/") + 1, major = major_len(format);
+    if (!found || strncmp(found, format, name) != 0)
+        return err_at(e, file, 0, 0, "expected \"format\": \"%s\", found %s", format, found ? found : "none");
+    if (major_len(found) != major || strncmp(found, format, major) != 0)
+        return err_at(e, file, 0, 0, "format %s is not one that this nccltune reads (%s)", found, format);
+    return 0;
+}
+
+cJSON *json_load(const char *path, const char *format, struct err *e)
+{
+    struct arena *a = arena_new();
+    char *text;
+    size_t bytes;
+    cJSON *doc = NULL;
+    if (!file_read_text(path, FILE_LIMIT, a, &text, &bytes, e))
+        doc = json_parse(text, bytes, path, 1, e);
+    if (doc && format && json_check_format(doc, format, path, e)) {
+        cJSON_Delete(doc);
+        doc = NULL;
+    }
+    arena_free(a);
+    return doc;
+}
+
+int json_save(const cJSON *doc, const char *path, struct err *e)
+{
+    struct file_out out;
+    char *text = cJSON_Print(doc);
+    int rc = text ? file_out_begin(&out, e) : err_set(e, ERR_FAILED, "out of memory");
+    if (!rc) {
+        fprintf(out.stream, "%s\n", text);
+        rc = file_out_commit(&out, path, e);
+    }
+    cJSON_free(text);
+    return rc;
+}
+
+const char *json_str(const cJSON *o, const char *key, const char *otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
+    return cJSON_IsString(item) ? item->valuestring : otherwise;
+}
+
+double json_num(const cJSON *o, const char *key, double otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
+}
+
+int64_t json_int(const cJSON *o, const char *key, int64_t otherwise)
+{
+    double v = json_num(o, key, NAN);
+    return fabs(v) <= 0x1p53 ? (int64_t)v : otherwise;
+}
+
+int json_bool(const cJSON *o, const char *key, int otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
+    return cJSON_IsBool(item) ? cJSON_IsTrue(item) : otherwise;
+}
+
+/* Length of the valid UTF-8 sequence at s (RFC 3629), 0 where there is none. */
+static size_t utf8_len(const unsigned char *s)
+{
+    static const struct {
+        unsigned char first, last, low, high, more;
+    } forms[] = {{0x00, 0x7f, 0, 0, 0},       {0xc2, 0xdf, 0x80, 0xbf, 1}, {0xe0, 0xe0, 0xa0, 0xbf, 2},
+                 {0xe1, 0xec, 0x80, 0xbf, 2}, {0xed, 0xed, 0x80, 0x9f, 2}, {0xee, 0xef, 0x80, 0xbf, 2},
+                 {0xf0, 0xf0, 0x90, 0xbf, 3}, {0xf1, 0xf3, 0x80, 0xbf, 3}, {0xf4, 0xf4, 0x80, 0x8f, 3}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (*s < forms[i].first || *s > forms[i].last)
+            continue;
+        for (size_t k = 1; k <= forms[i].more; k++)
+            if (s[k] < (k == 1 ? forms[i].low : 0x80) || s[k] > (k == 1 ? forms[i].high : 0xbf))
+                return 0;
+        return 1u + forms[i].more;
+    }
+    return 0;
+}
+
+void json_add_str(cJSON *o, const char *key, const char *s)
+{
+    char *copy = s ? strdup(s) : NULL;
+    if (!copy)
+        return;
+    for (char *p = copy; *p;) {
+        size_t n = utf8_len((unsigned char *)p);
+        if (!n)
+            *p = '?';
+        p += n ? n : 1;
+    }
+    cJSON_AddStringToObject(o, key, copy);
+    free(copy);
+}

@@ -1,0 +1,40 @@
+/* JSON documents through cJSON: errors with line and column, formats with a version, getters with defaults.
+ *
+ * A document says what it is: {"format": "nccltune-topology/1", ...}. Unknown fields are ignored, an unknown major
+ * version is refused. */
+#ifndef CORE_JSON_H
+#define CORE_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+
+/* The largest nesting that is parsed; ours need fewer than 40. cJSON's own limit (1,000) recurses too deep for small
+ * thread stacks. */
+#define JSON_DEPTH 128
+
+/* Parses `bytes` bytes of `text`, which came from line `first_line` of `file`. NULL after an error; cJSON_Delete frees.
+ * Only blanks may follow the value. */
+cJSON *json_parse(const char *text, size_t bytes, const char *file, long first_line, struct err *e);
+
+/* Reads a file and checks its "format" against `format` ("nccltune-topology/1"; NULL: any). */
+cJSON *json_load(const char *path, const char *format, struct err *e);
+
+/* Whether "format" of `doc` has the name of `format` and its major version; the error says what was found. */
+int json_check_format(const cJSON *doc, const char *format, const char *file, struct err *e);
+
+/* Pretty-printed with a final newline, written atomically (see file_write; NULL or "-": standard output). */
+int json_save(const cJSON *doc, const char *path, struct err *e);
+
+/* Field access. A missing field or one of another type gives the default. Integers outside 53 bits too. */
+const char *json_str(const cJSON *o, const char *key, const char *otherwise);
+double json_num(const cJSON *o, const char *key, double otherwise);
+int64_t json_int(const cJSON *o, const char *key, int64_t otherwise);
+int json_bool(const cJSON *o, const char *key, int otherwise);
+
+/* Adds a copy of `s`; NULL adds nothing. Invalid UTF-8 becomes '?': names of devices come from anywhere. */
+void json_add_str(cJSON *o, const char *key, const char *s);
+
+#endif

@@ -1,0 +1,38 @@
+/* One line a message, control characters disarmed. */
+#include "core/log.h"
+
+#include <stdarg.h>
+
+#include "core/progress.h"
+
+static void say(struct log *l, const char *kind, const char *fmt, va_list ap)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, fmt, ap);
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    progress_clear(l->progress);
+    fprintf(l->out, "%s: %s%s\n", l->program, kind, text);
+    fflush(l->out);
+}
+
+void log_info(struct log *l, const char *fmt, ...)
+{
+    if (!l || l->quiet)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    say(l, "", fmt, ap);
+    va_end(ap);
+}
+
+void log_warn(struct log *l, const char *fmt, ...)
+{
+    if (!l)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    say(l, "warning: ", fmt, ap);
+    va_end(ap);
+}

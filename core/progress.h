@@ -1,0 +1,27 @@
+/* How far long work has come: a bar with an estimate on a terminal, a plain line every now and then elsewhere. */
+#ifndef CORE_PROGRESS_H
+#define CORE_PROGRESS_H
+
+#include <stdio.h>
+
+struct progress {
+    FILE *out;
+    int terminal;     /* whether `out` is one */
+    int width;        /* its columns */
+    double started_s; /* monotonic */
+    double drawn_s;   /* when something was last printed */
+    int visible;      /* a bar stands on the current line */
+};
+
+/* Silent when `out` is NULL. */
+void progress_start(struct progress *p, FILE *out);
+
+/* `fraction` done, 0 to 1; `left_s` estimated seconds left, negative when unknown; `what` is being done now. */
+void progress_update(struct progress *p, double fraction, double left_s, const char *what);
+
+void progress_clear(struct progress *p);                       /* takes the bar off the line; NULL is fine */
+void progress_finish(struct progress *p, const char *summary); /* clears, prints `summary` if not NULL */
+
+double progress_now_s(void); /* CLOCK_MONOTONIC, seconds */
+
+#endif

@@ -1,0 +1,27 @@
+/* Sizes and times as people write them. */
+#ifndef CORE_UNITS_H
+#define CORE_UNITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+/* "8", "64K", "64KiB", "1.5M", "4G": bytes, powers of 1024 as in nccl-tests. `what` names the option in the error. */
+int unit_parse_bytes(const char *s, uint64_t *bytes, const char *what, struct err *e);
+
+/* "90", "90s", "10m", "1.5h", "250ms": seconds. */
+int unit_parse_seconds(const char *s, double *seconds, const char *what, struct err *e);
+
+/* A whole number within [low, high]; nothing may follow it. */
+int unit_parse_int(const char *s, long low, long high, long *value, const char *what, struct err *e);
+
+#define UNIT_TEXT 32
+
+/* "64 KiB", "1.5 MiB", "8 B". Returns `text`. */
+char *unit_bytes(char text[UNIT_TEXT], uint64_t bytes);
+
+/* "850 ms", "42 s", "3 min 20 s", "2 h 5 min". Returns `text`. */
+char *unit_seconds(char text[UNIT_TEXT], double seconds);
+
+#endif

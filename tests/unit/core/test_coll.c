@@ -1,0 +1,71 @@
+/* core/coll.c: names both ways, and nccl-tests' factors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/coll.h"
+#include "tests/lib/near.h"
+
+static int algo(const char *s)
+{
+    return algo_parse(s, strlen(s));
+}
+
+static void names_round_trip(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COLL_COUNT; i++)
+        assert_int_equal(coll_parse(coll_name(i), strlen(coll_name(i))), i);
+    for (int i = 0; i < ALGO_COUNT; i++)
+        assert_int_equal(algo(algo_name(i)), i);
+    for (int i = 0; i < PROTO_COUNT; i++)
+        assert_int_equal(proto_parse(proto_name(i), strlen(proto_name(i))), i);
+    assert_null(algo_name(-1));
+    assert_null(algo_name(ALGO_COUNT));
+}
+
+static void spellings(void **state)
+{
+    (void)state;
+    assert_int_equal(algo("NVLSTree"), ALGO_NVLS_TREE);
+    assert_int_equal(algo("nvls_tree"), ALGO_NVLS_TREE);
+    assert_int_equal(algo("COLLNET_DIRECT"), ALGO_COLLNET_DIRECT);
+    assert_int_equal(algo("CollNetChain"), ALGO_COLLNET_CHAIN);
+    assert_int_equal(coll_parse("ReduceScatter", 13), COLL_REDUCESCATTER);
+    assert_int_equal(coll_parse("all-reduce", 10), COLL_ALLREDUCE);
+    assert_int_equal(proto_parse("LL128", 5), PROTO_LL128);
+}
+
+static void other_words(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",      "rin", "rings",    "nvls tree", "_ring",
+                                        "ring_", "1",   "r_i_n_g?", "nvlstreee"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(algo(wrong[i]), -1);
+    assert_int_equal(proto_parse("LL12", 4), -1);
+    assert_int_equal(proto_parse("LL128", 2), PROTO_LL);
+    assert_int_equal(coll_parse("alltoall", 8), -1);
+}
+
+static void bandwidth(void **state)
+{
+    (void)state;
+    assert_near(coll_algbw_GBps(1e9, 1e6), 1.0, 1e-12);
+    assert_near(coll_algbw_GBps(8, 0), 0, 0);
+    assert_near(coll_busbw_factor(COLL_ALLREDUCE, 4), 1.5, 1e-12);
+    assert_near(coll_busbw_factor(COLL_ALLGATHER, 4), 0.75, 1e-12);
+    assert_near(coll_busbw_factor(COLL_REDUCESCATTER, 8), 0.875, 1e-12);
+    assert_near(coll_busbw_factor(COLL_BROADCAST, 8), 1, 0);
+    assert_near(coll_busbw_factor(COLL_ALLREDUCE, 0), 0, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_round_trip), cmocka_unit_test(spellings),
+                                       cmocka_unit_test(other_words), cmocka_unit_test(bandwidth)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+/* core/err.c: sentences, positions, and control characters that never reach a terminal. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/err.h"
+
+static void positions(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_int_equal(err_at(&e, "f.xml", 3, 7, "expected %s", "<cpu>"), ERR_FAILED);
+    assert_string_equal(e.text, "f.xml:3:7: expected <cpu>");
+    err_at(&e, "f.xml", 3, 0, "x");
+    assert_string_equal(e.text, "f.xml:3: x");
+    err_at(&e, "f.xml", 0, 0, "x");
+    assert_string_equal(e.text, "f.xml: x");
+    assert_int_equal(err_set(&e, ERR_LACKS, "no GPU"), ERR_LACKS);
+    assert_int_equal(e.code, ERR_LACKS);
+}
+
+static void disarmed(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    err_set(&e, ERR_FAILED, "device \033[31mred\nline\x7f");
+    assert_string_equal(e.text, "device ?[31mred?line?");
+}
+
+static void errno_text_and_overlong(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    errno = ENOENT;
+    err_errno(&e, "%s: cannot be opened", "a");
+    assert_string_equal(e.text, "a: cannot be opened: No such file or directory");
+    char big[4096];
+    memset(big, 'x', sizeof big - 1);
+    big[sizeof big - 1] = 0;
+    errno = ENOENT;
+    err_errno(&e, "%s", big);
+    assert_int_equal(strlen(e.text), sizeof e.text - 1);
+    err_at(&e, big, 1, 1, "%s", big);
+    assert_int_equal(strlen(e.text), sizeof e.text - 1);
+}
+
+static void without_object(void **state)
+{
+    (void)state;
+    assert_int_equal(err_set(NULL, ERR_USAGE, "x"), ERR_USAGE);
+    assert_int_equal(err_at(NULL, "f", 1, 1, "x"), ERR_FAILED);
+    assert_int_equal(err_errno(NULL, "x"), ERR_FAILED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(positions), cmocka_unit_test(disarmed),
+                                       cmocka_unit_test(errno_text_and_overlong), cmocka_unit_test(without_object)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

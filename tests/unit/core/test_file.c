@@ -1,0 +1,203 @@
+/* core/file.c: atomic writes that lose nothing, reads that are bounded. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/file.h"
+
+static char dir[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/nccltune-test-XXXXXX");
+    return mkdtemp(dir) ? chdir(dir) : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return chdir("/") || system(command);
+}
+
+static void expect_content(const char *path, const char *want)
+{
+    struct arena *a = arena_new();
+    struct err e = {0};
+    char *data;
+    size_t bytes;
+    assert_int_equal(file_read(path, FILE_LIMIT, a, &data, &bytes, &e), 0);
+    assert_string_equal(data, want);
+    assert_int_equal(bytes, strlen(want));
+    arena_free(a);
+}
+
+static int only_file_here(const char *name)
+{
+    char command[128];
+    snprintf(command, sizeof command, "test \"$(ls -A)\" = '%s'", name);
+    return system(command) == 0;
+}
+
+static void replaces_and_keeps_mode(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_int_equal(file_write("f", "one", 3, &e), 0);
+    expect_content("f", "one");
+    chmod("f", 0640);
+    assert_int_equal(file_write("f", "two!", 4, &e), 0);
+    expect_content("f", "two!");
+    struct stat st;
+    assert_int_equal(stat("f", &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_true(only_file_here("f"));
+    unlink("f");
+}
+
+static void through_a_symbolic_link(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_int_equal(file_write("real", "1", 1, &e), 0);
+    assert_int_equal(symlink("real", "link"), 0);
+    assert_int_equal(file_write("link", "2", 1, &e), 0);
+    expect_content("real", "2");
+    struct stat st;
+    assert_int_equal(lstat("link", &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    unlink("link");
+    unlink("real");
+}
+
+static void special_targets(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_int_equal(file_write("/dev/null", "x", 1, &e), 0);
+    struct stat st;
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    assert_int_equal(file_write("/dev/full", "x", 1, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "No space left"));
+    assert_int_equal(file_write(".", "x", 1, &e), ERR_FAILED);
+    assert_int_equal(file_write("no/such/dir/f", "x", 1, &e), ERR_FAILED);
+}
+
+/* In a mount namespace of its own: a tmpfs of 64 KiB. */
+static void full_disk_loses_nothing(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    pid_t child = fork();
+    if (child == 0) {
+        struct err e = {0};
+        mkdir("small", 0755);
+        if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+            mount("none", "small", "tmpfs", 0, "size=64k") || chdir("small"))
+            _exit(77);
+        static char big[256 << 10];
+        memset(big, 'x', sizeof big);
+        if (file_write("f", "kept", 4, &e))
+            _exit(1);
+        if (file_write("f", big, sizeof big, &e) != ERR_FAILED || !strstr(e.text, "f: cannot be written: No space"))
+            _exit(2);
+        struct arena *a = arena_new();
+        char *data;
+        size_t bytes;
+        if (file_read("f", FILE_LIMIT, a, &data, &bytes, &e) || bytes != 4 || strcmp(data, "kept") != 0)
+            _exit(3);
+        _exit(only_file_here("f") ? 0 : 4);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void bounded_reads(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct err e = {0};
+    char *data;
+    size_t bytes;
+    assert_int_equal(file_read("missing", 100, a, &data, &bytes, &e), ERR_FAILED);
+    assert_string_equal(e.text, "missing: cannot be opened: No such file or directory");
+    assert_int_equal(file_read(".", 100, a, &data, &bytes, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "is a directory"));
+
+    int fd = open("huge", O_CREAT | O_WRONLY, 0644);
+    assert_int_equal(ftruncate(fd, (off_t)1 << 30), 0);
+    close(fd);
+    assert_int_equal(file_read("huge", FILE_LIMIT, a, &data, &bytes, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "larger than"));
+    unlink("huge");
+
+    assert_int_equal(file_write("empty", "", 0, &e), 0);
+    assert_int_equal(file_read_text("empty", 100, a, &data, &bytes, &e), ERR_FAILED);
+    assert_string_equal(e.text, "empty: is empty");
+    assert_int_equal(file_write("binary", "a\nb\0c", 5, &e), 0);
+    assert_int_equal(file_read_text("binary", 100, a, &data, &bytes, &e), ERR_FAILED);
+    assert_int_equal(strncmp(e.text, "binary:2: ", 10), 0);
+    unlink("empty");
+    unlink("binary");
+    arena_free(a);
+}
+
+static void printed_output(void **state)
+{
+    (void)state;
+    struct file_out o;
+    struct err e = {0};
+    assert_int_equal(file_out_begin(&o, &e), 0);
+    fprintf(o.stream, "%d lines\n", 2);
+    assert_int_equal(file_out_commit(&o, "printed", &e), 0);
+    expect_content("printed", "2 lines\n");
+    assert_int_equal(file_out_begin(&o, &e), 0);
+    fputs("lost", o.stream);
+    file_out_abandon(&o);
+    expect_content("printed", "2 lines\n");
+    unlink("printed");
+}
+
+static void directories_and_hashes(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    char hex[SHA256_HEX];
+    assert_int_equal(file_mkdirs("a/b//c/", &e), 0);
+    assert_int_equal(file_mkdirs("a/b/c", &e), 0);
+    assert_int_equal(file_write("a/b/c/f", "abc", 3, &e), 0);
+    assert_int_equal(file_mkdirs("a/b/c/f/g", &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "no directory"));
+    assert_int_equal(file_sha256("a/b/c/f", hex, &e), 0);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_int_equal(file_sha256("a", hex, &e), ERR_FAILED);
+    assert_int_equal(system("rm -r a"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replaces_and_keeps_mode), cmocka_unit_test(through_a_symbolic_link),
+        cmocka_unit_test(special_targets),         cmocka_unit_test(full_disk_loses_nothing),
+        cmocka_unit_test(bounded_reads),           cmocka_unit_test(printed_output),
+        cmocka_unit_test(directories_and_hashes)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,79 @@
+/* core/units.c: sizes and times, right and wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/units.h"
+#include "tests/lib/near.h"
+
+static void sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {{"8", 8},           {"64K", 65536},        {"64KiB", 65536}, {"1.5M", 1572864},
+                {"4G", 1ull << 32}, {"2 GiB", 1ull << 31}, {"0", 0},         {"1t", 1ull << 40}};
+    struct err e = {0};
+    uint64_t v;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(unit_parse_bytes(good[i].text, &v, "--max-bytes", &e), 0);
+        assert_true(v == good[i].bytes);
+    }
+    static const char *const bad[] = {"", "-1", "8X", "K", "1.0001K", "inf", "nan", "0x10", "1e30", "9E", "8 8", " 8"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(unit_parse_bytes(bad[i], &v, "--max-bytes", &e), ERR_USAGE);
+    assert_int_equal(unit_parse_bytes(NULL, &v, "--max-bytes", &e), ERR_USAGE);
+}
+
+static void times(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    double v;
+    assert_int_equal(unit_parse_seconds("90", &v, "--budget", &e), 0);
+    assert_near(v, 90, 0);
+    assert_int_equal(unit_parse_seconds("1.5h", &v, "--budget", &e), 0);
+    assert_near(v, 5400, 0);
+    assert_int_equal(unit_parse_seconds("250ms", &v, "--budget", &e), 0);
+    assert_near(v, 0.25, 1e-12);
+    assert_int_equal(unit_parse_seconds("10 parsecs", &v, "--budget", &e), ERR_USAGE);
+}
+
+static void whole_numbers(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    long v;
+    assert_int_equal(unit_parse_int("4", 1, 8, &v, "--ranks", &e), 0);
+    assert_int_equal(v, 4);
+    static const char *const bad[] = {"0", "9", "", "4x", "99999999999999999999", "4.0"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(unit_parse_int(bad[i], 1, 8, &v, "--ranks", &e), ERR_USAGE);
+}
+
+static void printed(void **state)
+{
+    (void)state;
+    char t[UNIT_TEXT];
+    assert_string_equal(unit_bytes(t, 8), "8 B");
+    assert_string_equal(unit_bytes(t, 65536), "64 KiB");
+    assert_string_equal(unit_bytes(t, 1572864), "1.5 MiB");
+    assert_string_equal(unit_bytes(t, UINT64_MAX), "16 EiB");
+    assert_string_equal(unit_seconds(t, 0.25), "250 ms");
+    assert_string_equal(unit_seconds(t, 42), "42 s");
+    assert_string_equal(unit_seconds(t, 200), "3 min 20 s");
+    assert_string_equal(unit_seconds(t, 7500), "2 h 5 min");
+    assert_string_equal(unit_seconds(t, -1), "0 ms");
+    assert_string_equal(unit_seconds(t, 1e300), "years");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(times),
+                                       cmocka_unit_test(whole_numbers), cmocka_unit_test(printed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
