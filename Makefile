@@ -15,31 +15,37 @@ CC          ?= cc
 CFLAGS      ?= -O2 -g
 WARN        := -Wall -Wextra -Wshadow -Wvla -Wno-missing-field-initializers
 VARIANT     ?=
+, := ,
 B           := build$(if $(VARIANT),/$(VARIANT))
 ifeq ($(VARIANT),san)
 CC          := clang
-CFLAGS      := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# The fuzzers are built from the same objects, hence the coverage instrumentation.
+CFLAGS      := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
 endif
+# Sanitizers leave their runtime's symbols to the program that loads a shared object.
+NO_UNDEFINED := $(if $(VARIANT),,-Wl$(,)-z$(,)defs)
 V           ?= 0
 Q           := $(if $(filter 1,$(V)),,@)
 say          = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)';)
 
 # Asked only when something is built, so that `make help` and `make deps` work on a bare machine.
 pkg          = $(shell pkg-config $(1))
-DEP_CFLAGS   = $(eval DEP_CFLAGS := $(call pkg,--cflags hwloc libibverbs libcjson expat))$(DEP_CFLAGS)
-DEP_LIBS     = $(eval DEP_LIBS := $(call pkg,--libs hwloc libibverbs libcjson expat))$(DEP_LIBS) -ldl -lm -lpthread
+DEP_CFLAGS   = $(eval DEP_CFLAGS := $(call pkg,--cflags hwloc libibverbs libcjson expat yaml-0.1))$(DEP_CFLAGS)
+DEP_LIBS     = $(eval DEP_LIBS := $(call pkg,--libs hwloc libibverbs libcjson expat yaml-0.1) -ldl -lm -lpthread)$(DEP_LIBS)
 MPI_CFLAGS   = $(eval MPI_CFLAGS := $(call pkg,--cflags ompi-c))$(MPI_CFLAGS)
 MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 BASE_CFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -DNCCLTUNE_VERSION='"$(VERSION)"' $(WARN)
 WHERE       := -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"' -DNCCLTUNE_LIBDIR='"$(LIBDIR)"'
 
-# The rooms. Programs of their own stay out of the library: bench/worker_*.c need MPI, tuner/plugin*.c are the plugin.
+# The rooms. Programs of their own stay out of the library: bench/worker_*.c need MPI, bench/gpuworker_*.c are the worker
+# that runs NCCL (libc only), tuner/plugin*.c are the plugin.
 CORE_SRC    := $(wildcard core/*.c)
 TUNER_SRC   := $(filter-out $(wildcard tuner/plugin*.c),$(wildcard tuner/*.c))
 PLUGIN_SRC  := $(wildcard tuner/plugin*.c) $(TUNER_SRC) core/coll.c core/sha256.c
 PROBE_SRC   := $(wildcard probe/*.c)
-BENCH_SRC   := $(filter-out $(wildcard bench/worker_*.c),$(wildcard bench/*.c))
+BENCH_SRC   := $(filter-out $(wildcard bench/worker_*.c bench/gpuworker_*.c),$(wildcard bench/*.c))
 WORKER_SRC  := $(wildcard bench/worker_*.c)
+GPUWORKER_SRC := $(wildcard bench/gpuworker_*.c) bench/nccl_wire.c core/coll.c
 ENVGEN_SRC  := $(wildcard envgen/*.c)
 CLI_SRC     := $(wildcard cli/*.c)
 LIB_SRC     := $(CORE_SRC) $(TUNER_SRC) $(PROBE_SRC) $(BENCH_SRC) $(ENVGEN_SRC)
@@ -49,23 +55,26 @@ LIB_OBJ     := $(call obj,obj,$(LIB_SRC))
 CLI_OBJ     := $(call obj,obj,$(CLI_SRC))
 WORKER_OBJ  := $(call obj,mpi,$(WORKER_SRC))
 PLUGIN_OBJ  := $(call obj,pic,$(PLUGIN_SRC))
+GPUWORKER_OBJ := $(call obj,obj,$(GPUWORKER_SRC))
 
 LIB         := $(B)/libnccltune.a
 PLUGIN      := $(B)/libnccl-tuner-nccltune.so
-PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(PLUGIN)
+PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(B)/nccltune-worker $(PLUGIN)
 
 UNIT_SRC    := $(wildcard tests/unit/*/test_*.c)
 UNITS       := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 SUPPORT_OBJ := $(call obj,obj,$(wildcard tests/lib/*.c))
-DOUBLE_SRC  := $(wildcard tests/doubles/*.c)
+DOUBLE_SRC  := $(filter-out $(wildcard tests/doubles/nccl_*.c),$(wildcard tests/doubles/*.c))
 DOUBLES     := $(patsubst tests/doubles/%.c,$(B)/tests/doubles/%.so,$(DOUBLE_SRC))
+NCCL_DOUBLE_SRC := $(filter-out %/nccl_driver.c,$(wildcard tests/doubles/nccl_*.c)) core/coll.c
+NCCL_DOUBLES := $(addprefix $(B)/tests/doubles/lib/,libnccl.so.2 librccl.so.1 libcuda.so.1 libamdhip64.so)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZERS     := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
+FUZZERS     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/allreduce-time
 
-.PHONY: all run check check-gpu units bench-perf fuzz fuzz-build lint format deps install uninstall clean help
+.PHONY: all run check check-gpu units bench-perf fuzz fuzzers lint format deps install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -88,8 +97,10 @@ $(B)/nccltune: $(CLI_OBJ) $(LIB)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIB) $(DEP_LIBS)
 $(B)/nccltune-bench: $(WORKER_OBJ) $(LIB)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(WORKER_OBJ) $(LIB) $(MPI_LIBS) $(DEP_LIBS)
+$(B)/nccltune-worker: $(GPUWORKER_OBJ)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(GPUWORKER_OBJ) -ldl -lpthread
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin.map
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs,-z,now,-z,relro -Wl,--version-script=tuner/plugin.map -o $@ $(PLUGIN_OBJ)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(NO_UNDEFINED) -Wl,-z,now,-z,relro -Wl,--version-script=tuner/plugin.map -o $@ $(PLUGIN_OBJ)
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
@@ -97,21 +108,25 @@ $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(LIB) $(DEP_LIBS) -lcmocka
 $(B)/tests/doubles/%.so: tests/doubles/%.c
 	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
+$(B)/tests/doubles/lib/libnccl.so.2 $(B)/tests/doubles/lib/librccl.so.1: $(NCCL_DOUBLE_SRC) $(wildcard tests/doubles/nccl_*.h)
+	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) -O2 -g -shared -fPIC -Wl,-soname,$(@F) -o $@ $(NCCL_DOUBLE_SRC) -ldl -lm
+$(B)/tests/doubles/lib/libcuda.so.1 $(B)/tests/doubles/lib/libamdhip64.so: tests/doubles/nccl_driver.c tests/doubles/nccl_driver.h
+	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) -O2 -g -shared -fPIC -Wl,-soname,$(@F) -o $@ $<
 $(TIMER): tests/tools/allreduce_time.c
 	$(call say,MPICC,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(MPI_CFLAGS) $(CFLAGS) -o $@ $< $(MPI_LIBS)
 $(B)/perf/%: $(B)/obj/tests/perf/%.o $(LIB)
 	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIB) $(DEP_LIBS)
-build/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(LIB_SRC)
-	$(call say,FUZZ,$@)mkdir -p $(@D) && clang $(BASE_CFLAGS) $(WHERE) $(DEP_CFLAGS) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $< $(LIB_SRC) $(DEP_LIBS)
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(LIB)
+	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $< $(LIB) $(DEP_LIBS)
 
-units: $(UNITS) $(DOUBLES)
+units: $(UNITS) $(DOUBLES) $(NCCL_DOUBLES)
 
 check:
 	$(Q)tools/deps check
 	$(Q)tests/check
 check-gpu: all
 	$(Q)tests/check-gpu
-fuzz-build: $(FUZZERS)
+fuzzers: $(FUZZERS)
 fuzz:
 	$(Q)tests/fuzz/run $(or $(FUZZ_SECONDS),60)
 lint:
@@ -134,13 +149,13 @@ run:
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)
 	install -m 755 $(B)/nccltune $(DESTDIR)$(BINDIR)/
-	install -m 755 $(B)/nccltune-bench $(DESTDIR)$(LIBEXECDIR)/
+	install -m 755 $(B)/nccltune-bench $(B)/nccltune-worker $(DESTDIR)$(LIBEXECDIR)/
 	install -m 755 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/nccltune $(DESTDIR)$(LIBEXECDIR)/nccltune-bench $(DESTDIR)$(LIBDIR)/$(notdir $(PLUGIN)) $(DESTDIR)$(COMPDIR)/nccltune
+	rm -f $(DESTDIR)$(BINDIR)/nccltune $(DESTDIR)$(LIBEXECDIR)/nccltune-bench $(DESTDIR)$(LIBEXECDIR)/nccltune-worker $(DESTDIR)$(LIBDIR)/$(notdir $(PLUGIN)) $(DESTDIR)$(COMPDIR)/nccltune
 	rm -f $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(wildcard man/*.1))) $(addprefix $(DESTDIR)$(MANDIR)/man5/,$(notdir $(wildcard man/*.5)))
 	-rmdir $(DESTDIR)$(LIBEXECDIR) 2>/dev/null
 clean:

@@ -29,48 +29,61 @@ static int open_for_reading(const char *path, struct err *e)
     return -1;
 }
 
+/* All of `fd`, at most `limit` bytes, in memory from malloc with room for one more byte; NULL after an error. */
+static char *slurp(int fd, const char *path, size_t limit, size_t *bytes, struct err *e)
+{
+    struct stat st;
+    size_t used = 0, size = 1 << 16;
+    if (!fstat(fd, &st) && st.st_size > 0 && (size_t)st.st_size <= limit)
+        size = (size_t)st.st_size + 2;
+    char *buf = malloc(size);
+    if (!buf)
+        goto no_memory;
+    for (;;) {
+        if (used + 1 >= size) {
+            char *bigger = realloc(buf, size * 2);
+            if (!bigger)
+                goto no_memory;
+            buf = bigger;
+            size *= 2;
+        }
+        ssize_t n = read(fd, buf + used, size - used - 1);
+        if (n == 0)
+            break;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            err_errno(e, "%s: cannot be read", path);
+            goto fail;
+        }
+        used += (size_t)n;
+        if (used > limit) {
+            err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a file", path, limit >> 20);
+            goto fail;
+        }
+    }
+    *bytes = used;
+    return buf;
+no_memory:
+    err_set(e, ERR_FAILED, "%s: out of memory", path);
+fail:
+    free(buf);
+    return NULL;
+}
+
 int file_read(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e)
 {
     int fd = open_for_reading(path, e);
     if (fd < 0)
         return ERR_FAILED;
-    int rc = 0;
-    size_t used = 0, size = 1 << 16;
-    struct stat st;
-    if (!fstat(fd, &st) && st.st_size > 0 && (size_t)st.st_size <= limit)
-        size = (size_t)st.st_size + 2;
-    char *buf = malloc(size);
-    while (buf) {
-        if (used + 1 >= size) {
-            char *bigger = realloc(buf, size * 2);
-            if (!bigger)
-                break;
-            buf = bigger;
-            size *= 2;
-        }
-        ssize_t n = read(fd, buf + used, size - used - 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            rc = err_errno(e, "%s: cannot be read", path);
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-        if (used > limit) {
-            rc = err_set(e, ERR_FAILED, "%s: larger than the %zu MiB that are read of such a file", path, limit >> 20);
-            break;
-        }
-    }
-    if (!buf)
-        rc = err_set(e, ERR_FAILED, "%s: out of memory", path);
-    if (!rc) {
-        *data = arena_alloc(a, used + 1);
-        memcpy(*data, buf, used);
-        *bytes = used;
-    }
-    free(buf);
+    char *buf = slurp(fd, path, limit, bytes, e);
     close(fd);
-    return rc;
+    if (!buf)
+        return ERR_FAILED;
+    *data = arena_alloc(a, *bytes + 1);
+    memcpy(*data, buf, *bytes);
+    free(buf);
+    return 0;
 }
 
 int file_read_text(const char *path, size_t limit, struct arena *a, char **data, size_t *bytes, struct err *e)

@@ -107,7 +107,9 @@ int json_save(const cJSON *doc, const char *path, struct err *e)
 {
     struct file_out out;
     char *text = cJSON_Print(doc);
-    int rc = text ? file_out_begin(&out, e) : err_set(e, ERR_FAILED, "out of memory");
+    if (!text)
+        return err_set(e, ERR_FAILED, "out of memory");
+    int rc = file_out_begin(&out, e);
     if (!rc) {
         fprintf(out.stream, "%s\n", text);
         rc = file_out_commit(&out, path, e);

@@ -1,0 +1,267 @@
+/* Child processes. */
+#include "core/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/progress.h"
+
+#define POLL_S 0.01
+
+/* ---- starting ---- */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* In the child: streams, group, signals, then the program. What fails is told through `tell`. */
+static void become(const char *const *argv, const char *const *env, const int streams[3], pid_t parent, int tell)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(127);
+    struct sigaction normal = {.sa_handler = SIG_DFL};
+    sigaction(SIGPIPE, &normal, NULL);
+    sigaction(SIGINT, &normal, NULL);
+    sigaction(SIGTERM, &normal, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    int ok = 1;
+    for (int i = 0; i < 3; i++)
+        ok = ok && dup2(streams[i], i) == i;
+    for (; ok && env && *env; env++)
+        ok = !putenv((char *)*env);
+    if (ok)
+        execvp(argv[0], (char *const *)argv);
+    int why = errno;
+    ssize_t told = write(tell, &why, sizeof why);
+    _exit(told == sizeof why ? 127 : 126);
+}
+
+/* A pipe whose ends are above the standard streams, so that dup2 in the child cannot run over one. */
+static int make_pipe(int ends[2])
+{
+    if (pipe2(ends, O_CLOEXEC)) {
+        ends[0] = ends[1] = -1;
+        return -1;
+    }
+    for (int i = 0; i < 2; i++) {
+        int high = ends[i] > 2 ? ends[i] : fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
+        if (high < 0)
+            return -1;
+        if (high != ends[i])
+            close(ends[i]);
+        ends[i] = high;
+    }
+    return 0;
+}
+
+int proc_spawn(struct proc *p, const char *const *argv, const char *const *env, struct err *e)
+{
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, tell[2] = {-1, -1}, rc = 0, why = 0;
+    *p = (struct proc){.in = -1, .out = -1, .err = -1};
+    if (make_pipe(in) || make_pipe(out) || make_pipe(err) || make_pipe(tell)) {
+        rc = err_errno(e, "%s: no pipe can be made for it", argv[0]);
+        goto out;
+    }
+    pid_t parent = getpid();
+    p->pid = fork();
+    if (p->pid < 0) {
+        p->pid = 0;
+        rc = err_errno(e, "%s: no process can be made for it", argv[0]);
+        goto out;
+    }
+    if (!p->pid)
+        become(argv, env, (int[]){in[0], out[1], err[1]}, parent, tell[1]);
+    setpgid(p->pid, p->pid);
+    p->group = p->pid;
+    close_fd(&tell[1]);
+    ssize_t n;
+    do
+        n = read(tell[0], &why, sizeof why);
+    while (n < 0 && errno == EINTR);
+    if (n == (ssize_t)sizeof why) {
+        errno = why;
+        rc = err_errno(e, "%s: cannot be started", argv[0]);
+        if (why == ENOENT || why == EACCES)
+            rc = e ? (e->code = ERR_LACKS) : ERR_LACKS;
+        proc_stop(p, 0);
+        goto out;
+    }
+    p->in = in[1];
+    p->out = out[0];
+    p->err = err[0];
+    in[1] = out[0] = err[0] = -1;
+out:
+    for (int i = 0; i < 2; i++) {
+        close_fd(&in[i]);
+        close_fd(&out[i]);
+        close_fd(&err[i]);
+        close_fd(&tell[i]);
+    }
+    return rc;
+}
+
+/* ---- ending ---- */
+
+int proc_ended(struct proc *p, double timeout_s)
+{
+    double until = progress_now_s() + timeout_s;
+    while (p->pid > 0) {
+        pid_t got = waitpid(p->pid, &p->status, WNOHANG);
+        if (got == p->pid || (got < 0 && errno == ECHILD)) {
+            p->pid = 0;
+            break;
+        }
+        if (progress_now_s() >= until)
+            return 0;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(POLL_S * 1e9)}, NULL);
+    }
+    return 1;
+}
+
+void proc_stop(struct proc *p, double grace_s)
+{
+    if (p->group <= 0)
+        return;
+    if (p->pid > 0) {
+        kill(-p->group, SIGTERM);
+        if (!proc_ended(p, grace_s)) {
+            kill(-p->group, SIGKILL);
+            proc_ended(p, 10);
+        }
+    }
+    /* Members that outlived their leader: while one is left, the group's number is not given away. */
+    kill(-p->group, SIGKILL);
+    p->group = 0;
+    close_fd(&p->in);
+    close_fd(&p->out);
+    close_fd(&p->err);
+}
+
+char *proc_status_text(int status, char text[PROC_STATUS_TEXT])
+{
+    if (WIFSIGNALED(status))
+        snprintf(text, PROC_STATUS_TEXT, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        snprintf(text, PROC_STATUS_TEXT, "exited with code %d", WEXITSTATUS(status));
+    return text;
+}
+
+/* ---- talking ---- */
+
+int proc_write(int fd, const char *data, size_t bytes)
+{
+    sigset_t pipe_only, before, pending;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigpending(&pending);
+    int was_pending = sigismember(&pending, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    int rc = 0;
+    while (bytes && !rc) {
+        ssize_t n = write(fd, data, bytes);
+        if (n < 0 && errno != EINTR)
+            rc = -1;
+        if (n > 0) {
+            data += n;
+            bytes -= (size_t)n;
+        }
+    }
+    int why = errno;
+    if (rc && why == EPIPE && !was_pending)
+        sigtimedwait(&pipe_only, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return rc;
+}
+
+/* ---- command lines and paths ---- */
+
+/* Copies the word at *line, unquoted, to `out`; -1 when a quote stays open. */
+static int take_word(const char **line, char *out)
+{
+    const char *p = *line;
+    char quote = 0;
+    for (; *p && (quote || !strchr(" \t\n", *p)); p++) {
+        if (*p == '\\' && p[1] && quote != '\'')
+            *out++ = *++p;
+        else if (!quote && (*p == '\'' || *p == '"'))
+            quote = *p;
+        else if (quote && *p == quote)
+            quote = 0;
+        else
+            *out++ = *p;
+    }
+    *out = 0;
+    *line = p;
+    return quote ? -1 : 0;
+}
+
+const char **proc_split(const char *line, struct arena *a, int *nwords, struct err *e)
+{
+    const char **words = NULL, *p = line;
+    *nwords = 0;
+    for (;;) {
+        p += strspn(p, " \t\n");
+        words = arena_grow(a, words, (size_t)*nwords, sizeof *words);
+        if (!*p)
+            break;
+        char *word = arena_alloc(a, strlen(p) + 1);
+        if (take_word(&p, word)) {
+            err_set(e, ERR_USAGE, "a quote is not closed in: %s", line);
+            return NULL;
+        }
+        words[(*nwords)++] = word;
+    }
+    words[*nwords] = NULL;
+    return words;
+}
+
+static int can_execute(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+char *proc_find(const char *name, struct arena *a)
+{
+    if (strchr(name, '/'))
+        return can_execute(name) ? arena_strdup(a, name) : NULL;
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
+        size_t n = strcspn(p, ":");
+        char *candidate = arena_printf(a, "%.*s/%s", n ? (int)n : 1, n ? p : ".", name);
+        if (can_execute(candidate))
+            return candidate;
+        p += n + (p[n] == ':');
+    }
+    return NULL;
+}
+
+char *proc_self_dir(struct arena *a)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return NULL;
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
+    return slash ? arena_strndup(a, path, (size_t)(slash - path)) : NULL;
+}
