@@ -1,0 +1,47 @@
+/* nccltune: a table of subcommands and their dispatch. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+const struct cli_command cli_commands[] = {
+    {"tune", tune_main, "probe, measure, decide: from a machine to a profile in one command"},
+    {"probe", probe_main, "say what is in this machine, or in a recorded one, and how it is connected"},
+    {"bench", bench_main, "measure collectives over algorithms and network choices"},
+    {"generate", generate_main, "turn measurements into a profile: settings, tuner table, evidence"},
+    {"verify", verify_main, "measure a profile against the library's default once more"},
+    {"explain", explain_main, "say what a profile sets, for one variable or one call, and why"},
+    {NULL, NULL, NULL},
+};
+
+static int help(FILE *out)
+{
+    fputs("Usage: nccltune COMMAND [OPTION]...\n"
+          "Make a GPU cluster communicate as fast as its wires allow: measure, decide with evidence, deliver.\n\n",
+          out);
+    for (const struct cli_command *c = cli_commands; c->name; c++)
+        fprintf(out, "  %-10s %s\n", c->name, c->description);
+    fputs("\n  nccltune tune -o PROFILE         the whole journey on this machine\n"
+          "  nccltune COMMAND --help          options and examples of one command\n"
+          "  man nccltune                     the concepts, files and exit codes\n",
+          out);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        help(stderr);
+        return ERR_USAGE;
+    }
+    const char *word = argv[1];
+    if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
+        return help(stdout);
+    if (!strcmp(word, "--version") || !strcmp(word, "-V") || !strcmp(word, "version"))
+        return puts("nccltune " NCCLTUNE_VERSION) < 0;
+    for (const struct cli_command *c = cli_commands; c->name; c++)
+        if (!strcmp(word, c->name))
+            return c->main(argc - 1, argv + 1);
+    fprintf(stderr, "nccltune: '%s' is not a command.\nTry 'nccltune --help'.\n", word);
+    return ERR_USAGE;
+}

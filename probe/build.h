@@ -1,0 +1,38 @@
+/* Building a topology, for this room's sources and importers. Pointers to classes and objects are good until the next
+ * one of the kind is added; indices stay. */
+#ifndef PROBE_BUILD_H
+#define PROBE_BUILD_H
+
+#include "probe/topology.h"
+
+struct topo_class *build_class(struct topology *t, const char *name); /* NULL: "class0", "class1", … */
+void build_host(struct topology *t, const char *name, int class_index);
+
+/* Append a copy of the record and return its index. */
+int build_object(struct topology *t, struct topo_class *c, struct topo_object o);
+int build_gpu(struct topology *t, struct topo_class *c, struct topo_gpu g);
+int build_port(struct topology *t, struct topo_class *c, struct topo_port p);
+int build_netdev(struct topology *t, struct topo_class *c, struct topo_netdev d);
+int build_link(struct topology *t, struct topo_class *c, struct topo_link l);
+
+/* A sentence for the class: what could not be read, and why. The same sentence twice is one note. */
+void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* The NUMA root for the operating system's index `numa`, added when the class has none yet. */
+int build_numa(struct topology *t, struct topo_class *c, int numa);
+
+/* The NIC at that PCI address, or one without a place, named `name`, when `pci` is NULL. Added when there is none;
+ * named so when it has no name yet. */
+int build_nic(struct topology *t, struct topo_class *c, const char *pci, const char *name);
+
+/* The object with that PCI address (NULL finds none); -1. */
+int build_find_pci(const struct topo_class *c, const char *pci);
+
+/* Puts the GPUs into the order of their index, and gives every GPU that has none (-1, or one that another has already)
+ * the next free one, in the order of PCI addresses, as NVML numbers them. Links follow. Names become "GPU0", "GPU1". */
+void build_order_gpus(struct topology *t, struct topo_class *c);
+
+/* Puts the ports into the natural order of their HCA's names ("mlx5_2" before "mlx5_10"). */
+void build_order_ports(struct topo_class *c);
+
+#endif

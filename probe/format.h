@@ -1,0 +1,10 @@
+/* The exporters, one file each; users find them through probe_formats. */
+#ifndef PROBE_FORMAT_H
+#define PROBE_FORMAT_H
+
+#include "probe/probe.h"
+
+extern const struct probe_format format_text;
+extern const struct probe_format format_json;
+
+#endif

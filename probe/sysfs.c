@@ -1,0 +1,83 @@
+/* Small files and links under /sys. */
+#include "probe/sysfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/pci.h"
+
+#define PATH_FROM(path, fmt)                     \
+    do {                                         \
+        va_list ap_;                             \
+        va_start(ap_, fmt);                      \
+        vsnprintf(path, sizeof(path), fmt, ap_); \
+        va_end(ap_);                             \
+    } while (0)
+
+/* Number of bytes read, 0 when there are none. */
+static size_t read_line(const char *path, char *line, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, room - 1);
+    if (fd >= 0)
+        close(fd);
+    line[n > 0 ? n : 0] = 0;
+    return strcspn(line, "\n");
+}
+
+char *sysfs_line(struct arena *a, const char *fmt, ...)
+{
+    char path[PATH_MAX], line[4096];
+    PATH_FROM(path, fmt);
+    size_t n = read_line(path, line, sizeof line);
+    return n ? arena_strndup(a, line, n) : NULL;
+}
+
+long sysfs_int(long otherwise, const char *fmt, ...)
+{
+    char path[PATH_MAX], line[64], *end;
+    PATH_FROM(path, fmt);
+    line[read_line(path, line, sizeof line)] = 0;
+    errno = 0;
+    long value = strtol(line, &end, 0);
+    return end == line || *end || errno ? otherwise : value;
+}
+
+char *sysfs_link(struct arena *a, const char *fmt, ...)
+{
+    char path[PATH_MAX], target[PATH_MAX];
+    PATH_FROM(path, fmt);
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n <= 0)
+        return NULL;
+    target[n] = 0;
+    const char *slash = strrchr(target, '/');
+    return arena_strdup(a, slash ? slash + 1 : target);
+}
+
+const char *sysfs_pci(struct arena *a, const char *fmt, ...)
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    PATH_FROM(path, fmt);
+    if (!realpath(path, real))
+        return NULL;
+    const char *found = NULL;
+    for (char *slash = strrchr(real, '/'); slash && !found; slash = strrchr(real, '/')) {
+        /* "pci0000:00" is a root bus, "0000:00:03.0" a function. */
+        found = strchr(slash, '.') ? pci_address(a, slash + 1) : NULL;
+        *slash = 0;
+    }
+    return found;
+}
+
+int sysfs_exists(const char *fmt, ...)
+{
+    char path[PATH_MAX];
+    PATH_FROM(path, fmt);
+    return !access(path, F_OK);
+}

@@ -1,0 +1,176 @@
+/* A double of NVML for machines without an NVIDIA driver: the functions that probing calls, for made-up machines that
+ * FAKE_NVML names:
+ *
+ *   h100      eight H100 behind four NVSwitches, 18 NVLinks each (the default)
+ *   guest     the same as a virtual machine sees it: NVSwitches without an address
+ *   v100      eight V100 in the cube mesh of a DGX-1V: six NVLinks each
+ *   none      a driver without a GPU
+ *   broken    a library that does not start
+ *   sick      two GPUs of which the second has fallen off the bus */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/nvml.h"
+
+#define GPUS 8
+
+enum { NOT_FOUND = 6, INVALID = 2, NOT_SUPPORTED = 3, DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15 };
+
+/* NVLinks between the GPUs of a DGX-1V (nvidia-smi topo -m of one). */
+static const unsigned char mesh[GPUS][GPUS] = {
+    {0, 1, 1, 2, 2, 0, 0, 0}, {1, 0, 2, 1, 0, 2, 0, 0}, {1, 2, 0, 2, 0, 0, 1, 0}, {2, 1, 2, 0, 0, 0, 0, 1},
+    {2, 0, 0, 0, 0, 1, 1, 2}, {0, 2, 0, 0, 1, 0, 2, 1}, {0, 0, 1, 0, 1, 2, 0, 2}, {0, 0, 0, 1, 2, 1, 2, 0},
+};
+
+/* Links of an H100 to the four NVSwitches. */
+static const unsigned char to_switch[] = {5, 4, 4, 5};
+
+/* A device's handle is the address of its byte. */
+static char handles[GPUS];
+
+static int is(const char *machine)
+{
+    const char *name = getenv("FAKE_NVML");
+    return !strcmp(name ? name : "h100", machine);
+}
+
+static unsigned index_of(nvml_device d)
+{
+    return (unsigned)((char *)d - handles);
+}
+
+static void set_pci(struct nvml_pci *p, unsigned bus, unsigned pci_device_id)
+{
+    memset(p, 0, sizeof *p);
+    p->bus = bus;
+    p->pci_device_id = pci_device_id;
+    p->pci_subsystem_id = 0x10de;
+    snprintf(p->bus_id, sizeof p->bus_id, "%08X:%02X:00.0", p->domain, bus);
+}
+
+static unsigned bus_of(unsigned gpu)
+{
+    return 0x10 + 0x10 * gpu;
+}
+
+int nvmlInit_v2(void)
+{
+    return is("broken") ? DRIVER_NOT_LOADED : NVML_SUCCESS;
+}
+
+int nvmlShutdown(void)
+{
+    return NVML_SUCCESS;
+}
+
+const char *nvmlErrorString(int result)
+{
+    return result == DRIVER_NOT_LOADED ? "Driver Not Loaded" : result == GPU_IS_LOST ? "GPU is lost" : "Unknown Error";
+}
+
+int nvmlDeviceGetCount_v2(unsigned *n)
+{
+    *n = is("none") ? 0 : is("sick") ? 2 : GPUS;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *d)
+{
+    if (is("sick") && index == 1)
+        return GPU_IS_LOST;
+    *d = &handles[index];
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetPciInfo_v3(nvml_device d, struct nvml_pci *pci)
+{
+    set_pci(pci, bus_of(index_of(d)), is("v100") ? 0x1db110de : 0x233010de);
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetName(nvml_device d, char *name, unsigned room)
+{
+    (void)d;
+    snprintf(name, room, "%s", is("v100") ? "Tesla V100-SXM2-16GB" : "NVIDIA H100 80GB HBM3");
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetUUID(nvml_device d, char *uuid, unsigned room)
+{
+    snprintf(uuid, room, "GPU-00000000-0000-0000-0000-%012u", index_of(d));
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCudaComputeCapability(nvml_device d, int *major, int *minor)
+{
+    (void)d;
+    *major = is("v100") ? 7 : 9;
+    *minor = 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
+{
+    (void)d;
+    m->total = is("v100") ? 16ull << 30 : 80ull << 30;
+    m->used = 0;
+    m->free = m->total;
+    return NVML_SUCCESS;
+}
+
+/* The remote end of a link: the GPU's index, or GPUS + the NVSwitch's; -1: no such link. */
+static int remote(unsigned gpu, unsigned link)
+{
+    for (unsigned i = 0; is("v100") && i < GPUS; i++) {
+        if (link < mesh[gpu][i])
+            return (int)i;
+        link -= mesh[gpu][i];
+    }
+    for (unsigned i = 0; !is("v100") && i < sizeof to_switch; i++) {
+        if (link < to_switch[i])
+            return (int)(GPUS + i);
+        link -= to_switch[i];
+    }
+    return -1;
+}
+
+int nvmlDeviceGetNvLinkState(nvml_device d, unsigned link, int *active)
+{
+    if (link >= (is("v100") ? 6 : NVML_MOST_LINKS))
+        return INVALID;
+    *active = remote(index_of(d), link) >= 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvml_device d, unsigned link, struct nvml_pci *pci)
+{
+    int end = remote(index_of(d), link);
+    if (end < 0)
+        return NOT_FOUND;
+    if (end >= GPUS && is("guest"))
+        set_pci(pci, 0, 0);
+    else
+        set_pci(pci, end < GPUS ? bus_of((unsigned)end) : 0xa0u + (unsigned)end, 0x22a310de);
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(nvml_device d, unsigned link, int *type)
+{
+    int end = remote(index_of(d), link);
+    if (end < 0)
+        return NOT_SUPPORTED;
+    *type = end < GPUS ? NVML_REMOTE_GPU : NVML_REMOTE_SWITCH;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetFieldValues(nvml_device d, int n, struct nvml_field *fields)
+{
+    (void)d;
+    for (int i = 0; i < n; i++) {
+        fields[i].result = fields[i].id == NVML_FIELD_NVLINK_MBps ? NVML_SUCCESS : NOT_SUPPORTED;
+        fields[i].type = 1;
+        fields[i].value.u = 25000;
+    }
+    return NVML_SUCCESS;
+}

@@ -1,0 +1,47 @@
+/* What the XML importers' fuzzers share: parse, import, then use the result in every way that others use it. */
+#ifndef TESTS_FUZZ_IMPORT_H
+#define TESTS_FUZZ_IMPORT_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/import.h"
+#include "probe/probe.h"
+
+/* Traps when a topology cannot be written, or what is written is not read back. */
+static inline void fuzz_use(const struct topology *t)
+{
+    struct err e = {0};
+    FILE *nowhere = fopen("/dev/null", "w");
+    cJSON *doc = topo_to_json(t);
+    struct topology *again = topo_new();
+    if (!nowhere || probe_formats[0]->write(t, nowhere, &e) || topo_add_json(again, doc, "input", &e))
+        __builtin_trap();
+    fclose(nowhere);
+    cJSON_Delete(doc);
+    topo_free(again);
+}
+
+static inline int fuzz_import(const uint8_t *data, size_t size,
+                              int (*import)(struct topology *, const struct xml_node *, const char *, const char *,
+                                            struct err *))
+{
+    struct arena *a = arena_new();
+    struct topology *t = topo_new();
+    struct err e = {0};
+    char *text = arena_alloc(a, size + 1);
+    if (size)
+        memcpy(text, data, size);
+    const struct xml_node *roots = xml_parse(text, size, "input", a, &e);
+    if (roots && !import(t, roots, "host", "input", &e))
+        fuzz_use(t);
+    else if (!e.code)
+        __builtin_trap();
+    topo_free(t);
+    arena_free(a);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* Probing this machine without NVML, next to a bare hwloc load with the same flags, alternating; medians. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/progress.h"
+#include "probe/hwloc_load.h"
+#include "probe/probe.h"
+
+#define RUNS 31
+
+static int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static double median(double *v)
+{
+    qsort(v, RUNS, sizeof *v, by_value);
+    return v[RUNS / 2];
+}
+
+int main(void)
+{
+    double bare[RUNS], probed[RUNS], nvml[RUNS];
+    for (int i = 0; i < RUNS; i++) {
+        hwloc_topology_t h;
+        double before_s = progress_now_s();
+        if (probe_hwloc_load(&h))
+            return 1;
+        hwloc_topology_destroy(h);
+        bare[i] = (progress_now_s() - before_s) * 1e3;
+
+        struct probe_timing took[PROBE_SOURCES];
+        struct err e;
+        before_s = progress_now_s();
+        struct topology *t = probe_machine_timed(NULL, took, &e);
+        probed[i] = (progress_now_s() - before_s) * 1e3;
+        nvml[i] = 0;
+        for (int k = 0; k < PROBE_SOURCES; k++)
+            if (!strcmp(took[k].source, "nvml"))
+                nvml[i] = took[k].ms;
+        probed[i] -= nvml[i];
+        topo_free(t);
+    }
+    double floor_ms = median(bare), ours_ms = median(probed);
+    printf("bare hwloc load          %8.3f ms (median of %d)\n", floor_ms, RUNS);
+    printf("probe without NVML       %8.3f ms, %.2f x (target: at most 1.30 x)\n", ours_ms, ours_ms / floor_ms);
+    printf("NVML                     %8.3f ms\n", median(nvml));
+    return 0;
+}

@@ -1,0 +1,80 @@
+/* Comparing a class's matrix with one that a person wrote down from looking at the machine's file. */
+#ifndef TESTS_UNIT_PROBE_MATRIX_H
+#define TESTS_UNIT_PROBE_MATRIX_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/paths.h"
+#include "probe/probe.h"
+
+/* "GPU0 X NV12 PIX\n…": one row a line, single blanks between the words. */
+static inline const char *matrix_words(const struct topo_class *c, struct arena *a)
+{
+    char word[PATH_WORD];
+    const struct path_matrix *m = path_matrix(c, a);
+    const char *all = "";
+    for (int i = 0; i < m->n; i++) {
+        all = arena_printf(a, "%s%s", all, m->ends[i].label);
+        for (int k = 0; k < m->n; k++)
+            all = arena_printf(a, "%s %s", all, path_word(word, path_between(m, i, k)));
+        all = arena_printf(a, "%s\n", all);
+    }
+    return all;
+}
+
+/* The same in NCCL's classes. */
+static inline const char *matrix_classes(const struct topo_class *c, struct arena *a)
+{
+    const struct path_matrix *m = path_matrix(c, a);
+    const char *all = "";
+    for (int i = 0; i < m->n; i++) {
+        all = arena_printf(a, "%s%s", all, m->ends[i].label);
+        for (int k = 0; k < m->n; k++)
+            all = arena_printf(a, "%s %s", all, path_class_name(path_between(m, i, k)->class_));
+        all = arena_printf(a, "%s\n", all);
+    }
+    return all;
+}
+
+static inline struct topology *load_one(const char *path)
+{
+    struct err e = {0};
+    struct topology *t = probe_files(&path, 1, NULL, &e);
+    if (!t)
+        print_error("%s\n", e.text);
+    assert_non_null(t);
+    return t;
+}
+
+#define FIXTURE "tests/fixtures/probe/"
+
+static inline void assert_words(const char *path, const char *expected)
+{
+    struct topology *t = load_one(path);
+    assert_string_equal(matrix_words(&t->classes[0], t->arena), expected);
+    topo_free(t);
+}
+
+/* The file `name` of the corpus of recorded machines; NULL, with the reason printed, where there is no corpus. */
+static inline const char *corpus_file(struct arena *a, const char *name)
+{
+    const char *folder = getenv("NCCLTUNE_CORPUS");
+    const char *path = arena_printf(a, "%s/%s", folder ? folder : "../shared/corpus", name);
+    if (!access(path, R_OK))
+        return path;
+    print_message("%s is not there\n", path);
+    return NULL;
+}
+
+static inline void assert_note(const struct topo_class *c, const char *part)
+{
+    for (int i = 0; i < c->nnotes; i++)
+        if (strstr(c->notes[i], part))
+            return;
+    fail_msg("no note says '%s'", part);
+}
+
+#endif
