@@ -48,7 +48,9 @@ WORKER_SRC  := $(wildcard bench/worker_*.c)
 GPUWORKER_SRC := $(wildcard bench/gpuworker_*.c) bench/nccl_wire.c core/coll.c
 ENVGEN_SRC  := $(wildcard envgen/*.c)
 CLI_SRC     := $(wildcard cli/*.c)
-LIB_SRC     := $(CORE_SRC) $(TUNER_SRC) $(PROBE_SRC) $(BENCH_SRC) $(ENVGEN_SRC)
+HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(wildcard slurm/hook*.c))
+HOOK_SRC    := $(wildcard slurm/hook*.c) core/sha256.c envgen/catalogue.c
+LIB_SRC     := $(CORE_SRC) $(TUNER_SRC) $(PROBE_SRC) $(BENCH_SRC) $(ENVGEN_SRC) $(HOOK_PARTS)
 
 obj          = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 LIB_OBJ     := $(call obj,obj,$(LIB_SRC))
@@ -56,10 +58,11 @@ CLI_OBJ     := $(call obj,obj,$(CLI_SRC))
 WORKER_OBJ  := $(call obj,mpi,$(WORKER_SRC))
 PLUGIN_OBJ  := $(call obj,pic,$(PLUGIN_SRC))
 GPUWORKER_OBJ := $(call obj,obj,$(GPUWORKER_SRC))
+HOOK_OBJ    := $(call obj,obj,$(HOOK_SRC))
 
 LIB         := $(B)/libnccltune.a
 PLUGIN      := $(B)/libnccl-tuner-nccltune.so
-PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(B)/nccltune-worker $(PLUGIN)
+PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(PLUGIN)
 
 UNIT_SRC    := $(wildcard tests/unit/*/test_*.c)
 UNITS       := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
@@ -99,6 +102,8 @@ $(B)/nccltune-bench: $(WORKER_OBJ) $(LIB)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(WORKER_OBJ) $(LIB) $(MPI_LIBS) $(DEP_LIBS)
 $(B)/nccltune-worker: $(GPUWORKER_OBJ)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(GPUWORKER_OBJ) -ldl -lpthread
+$(B)/nccltune-hook: $(HOOK_OBJ)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-z,now,-z,relro -o $@ $(HOOK_OBJ)
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin.map
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(NO_UNDEFINED) -Wl,-z,now,-z,relro -Wl,--version-script=tuner/plugin.map -o $@ $(PLUGIN_OBJ)
 

@@ -15,6 +15,7 @@ int generate_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
+int lint_main(int argc, char **argv);
 
 struct cli_command {
     const char *name;

@@ -11,6 +11,7 @@ const struct cli_command cli_commands[] = {
     {"generate", generate_main, "turn measurements into a profile: settings, tuner table, evidence"},
     {"verify", verify_main, "measure a profile against the library's default once more"},
     {"explain", explain_main, "say what a profile sets, for one variable or one call, and why"},
+    {"lint", lint_main, "find wrong NCCL settings in scripts, container files and environments"},
     {NULL, NULL, NULL},
 };
 

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     lint_read_text(l, "fuzz", (const char *)data + 1, bytes - 1, lint_kind(choice), NULL);
     lint_check(l);
     lint_print(l, LINT_TEXT, null, NULL);
-    lint_print(l, LINT_SARIF, null, NULL);
+    lint_print(l, LINT_JSON, null, NULL);
     free(lint_fix(l, 0, &path, &out_bytes, &fixed));
     lint_free(l);
     return 0;

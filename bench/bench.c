@@ -1,0 +1,159 @@
+/* From options to a run: checks, topology, journal, plan, conductor. */
+#include "bench/bench.h"
+
+#include <string.h>
+
+#include "bench/conduct.h"
+#include "core/coll.h"
+#include "core/units.h"
+
+/* The largest size: what one MPI call counts in an int of bytes. */
+#define MAX_BYTES ((uint64_t)1 << 30)
+
+void bench_options_default(struct bench_options *o)
+{
+    *o = (struct bench_options){.engine = "mpi",
+                                .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCESCATTER |
+                                               1u << COLL_BROADCAST,
+                                .min_bytes = 8,
+                                .max_bytes = 16 << 20,
+                                .step_factor = 4,
+                                .budget_s = 60,
+                                .watchdog_s = 10};
+}
+
+static int check_options(const struct bench_options *o, const struct bench_engine **engine, struct err *e)
+{
+    *engine = bench_engine_find(o->engine);
+    if (!*engine) {
+        char names[128] = "";
+        for (const struct bench_engine *const *x = bench_engines; *x; x++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), " %s", (*x)->name);
+        return err_set(e, ERR_USAGE, "'%s' is not an engine; there are:%s", o->engine, names);
+    }
+    if (!o->collectives)
+        return err_set(e, ERR_USAGE, "no collective is asked for");
+    if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > MAX_BYTES)
+        return err_set(e, ERR_USAGE, "sizes go from at least 1 B to at most 1 GiB, the smaller one first");
+    if (!(o->step_factor >= 1.1))
+        return err_set(e, ERR_USAGE, "the factor between sizes is at least 1.1");
+    if (!(o->budget_s > 0) || !(o->watchdog_s > 0))
+        return err_set(e, ERR_USAGE, "the budget and the watchdog's time are longer than nothing");
+    return 0;
+}
+
+/* Every collective that is asked for must be one that the engine has calls for. */
+static int plan(const struct bench_options *o, const struct bench_engine *engine, const struct bench_setup *setup,
+                struct arena *a, struct bench_plan *p, struct err *e)
+{
+    int rc = engine->plan(setup, a, p, e);
+    for (int coll = 0; coll < COLL_COUNT && !rc; coll++) {
+        int found = !(o->collectives & 1u << coll);
+        for (int i = 0; i < p->ncalls; i++)
+            found |= p->calls[i].coll == coll;
+        if (!found)
+            rc = err_set(e, ERR_USAGE, "the %s engine does not measure %s", engine->name, coll_name(coll));
+    }
+    return rc;
+}
+
+int bench_join(const struct bench_options *o, struct err *e)
+{
+    const struct bench_engine *engine = bench_engine_find(o->engine);
+    return engine && engine->join ? engine->join(e) : 0;
+}
+
+/* The journal first, then what an earlier run has left in it, then the work. */
+static int conduct(struct bench_study *s, const char *topology_hash, struct err *e)
+{
+    static volatile sig_atomic_t never;
+    int rc = bench_journal_open(s->journal, s->options->results, topology_hash, s->options->resume, e);
+    if (rc)
+        return rc;
+    if (!s->stop)
+        s->stop = &never;
+    s->results = bench_results_load(s->journal->path, s->log, e);
+    if (s->results) {
+        s->arena = s->results->arena;
+        s->summary->resumed = s->results->count;
+        s->sizes = bench_sizes(s->options, s->arena, &s->nsizes);
+        s->started_s = progress_now_s();
+        s->deadline_s = s->started_s + s->options->budget_s;
+        rc = bench_conduct(s, e);
+    } else {
+        rc = ERR_FAILED;
+    }
+    bench_results_free(s->results);
+    bench_journal_close(s->journal);
+    return rc;
+}
+
+int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
+              struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary, struct err *e)
+{
+    struct bench_summary unused = {0};
+    struct bench_journal journal = {.fd = -1};
+    struct bench_setup setup = o->setup;
+    struct bench_study s = {.options = o, .journal = &journal, .log = log, .progress = progress, .stop = stop};
+    char hash[SHA256_HEX] = "";
+    s.summary = summary ? summary : &unused;
+    memset(s.summary, 0, sizeof *s.summary);
+    int rc = check_options(o, &s.engine, e);
+    if (!rc)
+        rc = bench_join(o, e);
+    if (rc)
+        return rc;
+    setup.topology = topology;
+    setup.log = log;
+    if (topology)
+        topo_hash(topology, hash);
+    /* What the machine lacks is said before a journal is made. */
+    struct arena *a = arena_new();
+    rc = plan(o, s.engine, &setup, a, &s.plan, e);
+    if (!rc)
+        rc = conduct(&s, hash, e);
+    s.engine->finish(&s.plan);
+    arena_free(a);
+    return rc;
+}
+
+int bench_print_plan(const struct bench_options *o, const struct topology *topology, struct log *log, FILE *out,
+                     struct err *e)
+{
+    const struct bench_engine *engine;
+    struct bench_setup setup = o->setup;
+    struct bench_plan work;
+    int rc = check_options(o, &engine, e), nsizes;
+    if (rc)
+        return rc;
+    struct arena *a = arena_new();
+    setup.topology = topology;
+    setup.log = log;
+    rc = plan(o, engine, &setup, a, &work, e);
+    if (rc)
+        goto out;
+    uint64_t *sizes = bench_sizes(o, a, &nsizes);
+    char text[UNIT_TEXT];
+    fprintf(out, "engine       %s (%s): %s\n", engine->name, work.library, engine->description);
+    fputs("launches    ", out);
+    for (int i = 0; i < work.nlaunches; i++)
+        fprintf(out, " %s", work.launches[i].label);
+    fputc('\n', out);
+    for (int coll = COLL_COUNT - 1; coll >= 0; coll--) {
+        if (!(o->collectives & 1u << coll))
+            continue;
+        fprintf(out, "%-12s", coll_name(coll));
+        for (int i = 0; i < work.ncalls; i++)
+            if (work.calls[i].coll == coll)
+                fprintf(out, " %s", work.calls[i].knobs.label);
+        fputc('\n', out);
+    }
+    fputs("sizes       ", out);
+    for (int i = 0; i < nsizes; i++)
+        fprintf(out, "%s %s", i ? "," : "", unit_bytes(text, sizes[i]));
+    fprintf(out, "\ntime         at most %s\n", unit_seconds(text, o->budget_s));
+out:
+    engine->finish(&work);
+    arena_free(a);
+    return rc;
+}

@@ -1,0 +1,257 @@
+/* Which launches are visited when.
+ *
+ * With several launches a screening comes first: each is asked for a few sizes with the library's own algorithm, and is
+ * left at the first size at which it is hopeless. The survivors and the default then take turns, so that what drifts
+ * during the run (heat, other people's traffic) meets all alike. */
+#include "bench/conduct.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bench/known.h"
+#include "core/coll.h"
+
+/* The part of the budget that screening may take. */
+#define SCREEN_SHARE 0.35
+
+/* Visits to every launch after screening: time is dealt out for the first number, and what is then left of it may go
+ * into as many as the second. Every visit is a fresh session, so that what differs from one to the next is seen too. */
+#define ROUNDS      2
+#define MOST_ROUNDS 4
+
+/* A launch within this factor of the best one, on average over the decisive sizes, is examined with all calls; and as
+ * many of them at most. */
+#define CLOSE_TO_BEST 1.3
+#define FULL_LIMIT    2
+
+/* Two interfaces are worth trying together when the second is not much slower: a message is cut in proportion to
+ * announced speeds, and the slower part is waited for. */
+#define WORTH_COMBINING 2.5
+
+struct entrant {
+    const struct bench_knobs *launch;
+    double score; /* geometric mean over the decisive sizes of its time over the best; INFINITY: out */
+    int full;
+};
+
+struct field {
+    struct entrant *items;
+    int count;
+};
+
+uint64_t *bench_sizes(const struct bench_options *o, struct arena *a, int *count)
+{
+    uint64_t *sizes = NULL;
+    *count = 0;
+    for (double v = (double)o->min_bytes; (uint64_t)v < o->max_bytes; v *= o->step_factor) {
+        uint64_t bytes = (uint64_t)v;
+        if (*count && bytes == sizes[*count - 1])
+            continue;
+        sizes = arena_grow(a, sizes, (size_t)*count, sizeof *sizes);
+        sizes[(*count)++] = bytes;
+    }
+    sizes = arena_grow(a, sizes, (size_t)*count, sizeof *sizes);
+    sizes[(*count)++] = o->max_bytes;
+    return sizes;
+}
+
+int bench_decisive_sizes(const struct bench_study *s, int indices[4])
+{
+    int n = 0, last = s->nsizes - 1;
+    for (int k = 0, before = -1; k < 4; k++) {
+        int i = (last * k + 1) / 3;
+        if (i > before)
+            indices[n++] = before = i;
+    }
+    return n;
+}
+
+int bench_decisive_coll(const struct bench_study *s)
+{
+    int coll = COLL_COUNT - 1;
+    while (!(s->options->collectives & 1u << coll))
+        coll--;
+    return coll;
+}
+
+uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks)
+{
+    return coll == COLL_ALLGATHER || coll == COLL_REDUCESCATTER ? bytes - bytes % (uint64_t)ranks : bytes;
+}
+
+int bench_stopped(const struct bench_study *s)
+{
+    return *s->stop != 0;
+}
+
+/* ---- screening ---- */
+
+static int screen(struct bench_study *s, const struct bench_knobs *launch, double until_s, struct err *e)
+{
+    if (known_dead(s->results, launch->label))
+        return 0;
+    struct bench_visit v = {.launch = launch, .decisive = 1, .until_s = until_s};
+    return bench_visit_run(s, &v, e);
+}
+
+/* Times of the default call of `launch` at the decisive sizes, 0 unknown. */
+static int decisive_times(const struct bench_study *s, const struct bench_knobs *launch, double times[4])
+{
+    int indices[4], n = bench_decisive_sizes(s, indices);
+    for (int i = 0; i < n; i++) {
+        int coll = bench_decisive_coll(s);
+        uint64_t bytes = bench_fitting_bytes(coll, s->sizes[indices[i]], s->ranks);
+        struct known_place at = {coll, bytes, s->nodes, s->ranks, launch->label};
+        times[i] = known_time_us(s->results, &at, BENCH_DEFAULT);
+    }
+    return n;
+}
+
+static void score_all(const struct bench_study *s, struct field *f)
+{
+    double best[4] = {INFINITY, INFINITY, INFINITY, INFINITY}, times[4];
+    for (int i = 0; i < f->count; i++) {
+        int n = decisive_times(s, f->items[i].launch, times);
+        for (int k = 0; k < n; k++)
+            if (times[k] > 0 && times[k] < best[k])
+                best[k] = times[k];
+    }
+    for (int i = 0; i < f->count; i++) {
+        double sum = 0;
+        int n = decisive_times(s, f->items[i].launch, times);
+        for (int k = 0; k < n; k++)
+            sum += times[k] > 0 ? log(times[k] / best[k]) : INFINITY;
+        f->items[i].score = n ? exp(sum / n) : INFINITY;
+    }
+}
+
+static void add_entrant(struct field *f, struct arena *a, const struct bench_knobs *launch)
+{
+    f->items = arena_grow(a, f->items, (size_t)f->count, sizeof *f->items);
+    f->items[f->count++] = (struct entrant){.launch = launch, .score = INFINITY};
+}
+
+/* The best entrant that is not `except`, among launches other than the default; NULL none. */
+static struct entrant *best_single(struct field *f, const struct entrant *except)
+{
+    struct entrant *best = NULL;
+    for (int i = 1; i < f->count; i++)
+        if (&f->items[i] != except && isfinite(f->items[i].score) && (!best || f->items[i].score < best->score))
+            best = &f->items[i];
+    return best;
+}
+
+/* The two best launches together, where that may pay. */
+static int screen_pair(struct bench_study *s, struct field *f, double until_s, struct err *e)
+{
+    struct entrant *first = best_single(f, NULL), *second = first ? best_single(f, first) : NULL;
+    struct bench_knobs *pair = ARENA_NEW(s->arena, struct bench_knobs);
+    if (!second || second->score > WORTH_COMBINING * first->score || !s->engine->combine ||
+        !s->engine->combine(first->launch, second->launch, s->arena, pair))
+        return 0;
+    add_entrant(f, s->arena, pair);
+    int rc = screen(s, pair, until_s, e);
+    score_all(s, f);
+    return rc;
+}
+
+static int screen_all(struct bench_study *s, struct field *f, struct err *e)
+{
+    double until_s = s->started_s + SCREEN_SHARE * (s->deadline_s - s->started_s);
+    int rc = 0, n = f->count;
+    for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
+        double now = progress_now_s();
+        rc = screen(s, f->items[i].launch, now + fmax(0, until_s - now) / (n + 1 - i), e);
+    }
+    if (rc || bench_stopped(s))
+        return rc;
+    score_all(s, f);
+    return screen_pair(s, f, until_s, e);
+}
+
+/* Who goes on: the default always, the others when they are close to the best. */
+static void select_survivors(struct bench_study *s, struct field *f)
+{
+    double best = INFINITY;
+    for (int i = 0; i < f->count; i++)
+        best = fmin(best, f->items[i].score);
+    int full = 0, kept = 1;
+    for (int rank = 0; rank < f->count && full < FULL_LIMIT; rank++) {
+        struct entrant *next = NULL;
+        for (int i = 0; i < f->count; i++)
+            if (!f->items[i].full && (!next || f->items[i].score < next->score))
+                next = &f->items[i];
+        if (!next || !(next->score <= CLOSE_TO_BEST * best))
+            break;
+        next->full = 1;
+        full++;
+        log_info(s->log, "launch %s: %.2f times the best launch's time on average; examined with all calls",
+                 next->launch->label, next->score);
+    }
+    for (int i = 1; i < f->count; i++)
+        if (f->items[i].full)
+            f->items[kept++] = f->items[i];
+    f->count = kept;
+}
+
+/* ---- rounds ---- */
+
+/* A visit with all calls is worth three with the default alone. */
+static double weight_of(const struct entrant *x)
+{
+    return x->full ? 3 : 1;
+}
+
+static int run_round(struct bench_study *s, struct field *f, int round, struct err *e)
+{
+    double rounds_left = round < ROUNDS ? ROUNDS - round + 1 : 1, weights = 0;
+    for (int i = 0; i < f->count; i++)
+        weights += rounds_left * weight_of(&f->items[i]);
+    int rc = 0;
+    for (int i = 0; i < f->count && !rc && !bench_stopped(s); i++) {
+        double now = progress_now_s(), weight = weight_of(&f->items[i]);
+        struct bench_visit v = {.launch = f->items[i].launch, .round = round, .full = f->items[i].full};
+        v.until_s = now + fmax(0, s->deadline_s - now) * weight / weights;
+        weights -= weight;
+        if (i == 0 || !known_dead(s->results, v.launch->label))
+            rc = bench_visit_run(s, &v, e);
+    }
+    return rc;
+}
+
+static int run_rounds(struct bench_study *s, struct field *f, struct err *e)
+{
+    int points = s->nsizes * __builtin_popcount(s->options->collectives), rc = 0;
+    double last_s = 0;
+    s->units = s->done + (double)ROUNDS * points * f->count;
+    for (int round = 1; round <= MOST_ROUNDS && !rc && !bench_stopped(s); round++) {
+        double start = progress_now_s();
+        if (round > ROUNDS && start + last_s > s->deadline_s)
+            break;
+        if (round > ROUNDS)
+            s->units += (double)points * f->count;
+        rc = run_round(s, f, round, e);
+        last_s = progress_now_s() - start;
+    }
+    return rc;
+}
+
+int bench_conduct(struct bench_study *s, struct err *e)
+{
+    struct field f = {0};
+    int rc = 0;
+    for (int i = 0; i < s->plan.nlaunches; i++)
+        add_entrant(&f, s->arena, &s->plan.launches[i]);
+    s->units = s->nsizes * __builtin_popcount(s->options->collectives) * ROUNDS * 2 + 4.0 * f.count;
+    if (f.count > 1 && !s->plan.keep_all) {
+        rc = screen_all(s, &f, e);
+        if (!rc && !bench_stopped(s))
+            select_survivors(s, &f);
+    }
+    for (int i = 0; i < f.count && (f.count == 1 || s->plan.keep_all); i++)
+        f.items[i].full = 1;
+    if (!rc)
+        rc = run_rounds(s, &f, e);
+    s->summary->interrupted = bench_stopped(s);
+    return rc;
+}

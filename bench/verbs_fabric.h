@@ -1,0 +1,53 @@
+/* What is known of a fabric: the ports with their GIDs, and how every try between two of them went. It is told line by
+ * line by the worker, and kept as one document, {"format": "nccltune-fabric/1"}. */
+#ifndef BENCH_VERBS_FABRIC_H
+#define BENCH_VERBS_FABRIC_H
+
+#include <cjson/cJSON.h>
+
+#include "bench/verbs_blame.h"
+#include "bench/verbs_gid.h"
+#include "core/err.h"
+
+#define VERBS_FABRIC_FORMAT "nccltune-fabric/1"
+
+struct verbs_fabric_port {
+    const char *node, *name; /* "node0", "mlx5_0:1" */
+    double rate_Gbps;        /* 0 unknown */
+    struct verbs_gid_table gids;
+};
+
+struct verbs_fabric_try {
+    struct verbs_outcome outcome; /* VERBS_GOOD or VERBS_FAILED; who is slow is judged later */
+    double both_GBps, latency_us; /* 0 not measured */
+    double messages_per_s;        /* of 8 bytes */
+    const char *gid;              /* "RoCE v2 over IPv4"; NULL unknown */
+};
+
+struct verbs_fabric {
+    struct arena *arena;
+    int nodes, rails;
+    struct verbs_fabric_port *ports; /* rail r of node n: n * rails + r; `name` NULL until it has been told */
+    struct verbs_fabric_try *tries;
+    int ntries;
+};
+
+struct verbs_fabric *verbs_fabric_new(int nodes, int rails); /* at least one each */
+void verbs_fabric_free(struct verbs_fabric *f);              /* NULL is fine */
+
+/* A port or a try as an object; cJSON_Delete frees. */
+cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port);
+cJSON *verbs_fabric_try_json(const struct verbs_fabric_try *t);
+
+/* The other way: adds it to `f`. Errors name the member that is missing or out of range. */
+int verbs_fabric_add_port(struct verbs_fabric *f, const cJSON *o, struct err *e);
+int verbs_fabric_add_try(struct verbs_fabric *f, const cJSON *o, struct err *e);
+
+/* The last try takes the place of an earlier one of the same two ports in the same direction, if there is one. */
+void verbs_fabric_repeated(struct verbs_fabric *f);
+
+/* The document (NULL or "-": standard output), written atomically. */
+int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e);
+struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,88 @@
+/* A measured fabric for people: suspects, heat map, settings. */
+#include <string.h>
+
+#include "bench/verbs_decide.h"
+
+/* Wider matrices are left to the document. */
+#define MOST_PORTS 64
+
+/* From the fastest to the slowest, by parts of the fastest; the last takes the rest. */
+static const struct {
+    double from;
+    const char *color;
+} shades[] = {{0.8, "\033[42;30m"}, {0.5, "\033[43;30m"}, {0, "\033[41;37m"}};
+
+static double fastest(const struct verbs_fabric *f)
+{
+    double most = 0;
+    for (int i = 0; i < f->ntries; i++)
+        most = f->tries[i].outcome.GBps > most ? f->tries[i].outcome.GBps : most;
+    return most;
+}
+
+static int port_of(const struct verbs_fabric *f, struct verbs_end p)
+{
+    return p.node * f->rails + p.rail;
+}
+
+static void print_cell(const struct verbs_decision *d, int try, double most, int color, FILE *out)
+{
+    const struct verbs_outcome *o = &d->outcomes[try];
+    char text[16];
+    if (o->verdict == VERBS_FAILED)
+        snprintf(text, sizeof text, "failed");
+    else
+        snprintf(text, sizeof text, "%.3g%s", o->GBps, o->verdict == VERBS_SLOW ? "!" : "");
+    size_t shade = 0;
+    while (shade + 1 < sizeof shades / sizeof *shades &&
+           (o->verdict == VERBS_FAILED || o->GBps < shades[shade].from * most))
+        shade++;
+    if (color)
+        fprintf(out, " %s%8s\033[0m", shades[shade].color, text);
+    else
+        fprintf(out, " %8s", text);
+}
+
+/* Rows write to columns, GB/s; the latest try of a pair counts. */
+static void print_map(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
+{
+    int ports = f->nodes * f->rails;
+    double most = fastest(f);
+    fprintf(out, "\nWrite bandwidth, GB/s (rows write to columns; ! less than half of the median)\n%16s", "");
+    for (int y = 0; y < ports; y++)
+        fprintf(out, " %8.8s", f->ports[y].name ? f->ports[y].name : "?");
+    fputc('\n', out);
+    for (int x = 0; x < ports; x++) {
+        fprintf(out, "%7.7s %8.8s", f->ports[x].node ? f->ports[x].node : "?",
+                f->ports[x].name ? f->ports[x].name : "?");
+        for (int y = 0; y < ports; y++) {
+            int found = -1;
+            for (int i = 0; i < f->ntries; i++)
+                if (port_of(f, f->tries[i].outcome.pair.from) == x && port_of(f, f->tries[i].outcome.pair.to) == y)
+                    found = i;
+            if (found >= 0)
+                print_cell(d, found, most, color, out);
+            else
+                fprintf(out, " %8s", x == y ? "-" : "");
+        }
+        fputc('\n', out);
+    }
+}
+
+void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
+{
+    if (d->nsuspects)
+        fputs("Suspects:\n", out);
+    else
+        fprintf(out, "Nothing is suspect: all %d tries went well.\n", f->ntries);
+    for (int i = 0; i < d->nsuspects; i++)
+        fprintf(out, "  %s\n", verbs_suspect_text(f, &d->suspects[i]));
+    if (f->nodes * f->rails <= MOST_PORTS)
+        print_map(f, d, color, out);
+    fprintf(out, "\nGIDs: %s\n", d->gid);
+    if (!d->nsettings)
+        fputs("Settings: none; NCCL's defaults are right.\n", out);
+    for (int i = 0; i < d->nsettings; i++)
+        fprintf(out, "%s%s=%s\n    %s\n", i ? "" : "Settings:\n", d->settings[i].name, d->settings[i].value,
+                d->settings[i].why);
+}

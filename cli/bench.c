@@ -1,0 +1,205 @@
+/* nccltune bench: measure collectives over everything that can be chosen. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/points.h"
+#include "cli/bench_verbs.h"
+#include "cli/cli.h"
+#include "cli/measure.h"
+#include "core/json.h"
+#include "probe/probe.h"
+
+/* What a shell reports for a program that ^C has ended. */
+#define EXIT_INTERRUPTED 130
+
+static const char help_text[] =
+    "Usage: nccltune bench [OPTION]... -o RESULTS\n"
+    "Measure collectives over algorithms and network interfaces, the library's untouched default among them.\n"
+    "Every measurement is a line of RESULTS, on disk before the next one begins.\n"
+    "\n" CLI_MEASURE_HELP
+    "      --topology FILE       what the nodes look like (see nccltune-probe(1)); default: like this machine\n"
+    "\n"
+    "Output\n"
+    "  -o, --output RESULTS      the journal (see nccltune-results.jsonl(5))\n"
+    "      --resume              go on with a journal; what it holds is not measured again\n"
+    "      --plan                say what would be run, and run nothing\n"
+    "      --json                the points as JSON on standard output instead of the table\n"
+    "  -q, --quiet               no progress, only warnings\n"
+    "  -h, --help                this text\n"
+    "\n"
+    "Examples\n"
+    "  nccltune bench -o results.jsonl                              this machine, one minute\n"
+    "  nccltune bench --hosts n1,n2,n3,n4 --budget 10m -o r.jsonl   four nodes, ten minutes\n"
+    "  nccltune bench --hosts n1,n2 --interfaces eth0,ib0 -o r.jsonl\n"
+    "  sbatch -N8 --wrap 'nccltune bench --budget 15m -o r.jsonl'   the nodes of an allocation\n"
+    "  mpirun -np 16 nccltune bench -o r.jsonl                      under a launcher of your own: its settings only\n"
+    "  nccltune bench --engine nccl --budget 10m -o r.jsonl         the GPUs of this machine\n"
+    "  nccltune bench --resume -o r.jsonl                           after ^C or a crash\n"
+    "\n"
+    "Exit status: 0 done; 1 done, but a launch crashed, hung or computed wrong data, or the journal cannot be "
+    "written;\n"
+    "2 wrong usage; 3 something is missing, such as mpirun; 130 interrupted, the journal can be resumed.\n";
+
+enum { OPT_TOPOLOGY = CLI_OPT_OWN, OPT_RESUME, OPT_PLAN, OPT_JSON };
+
+static const struct option own_options[] = {
+    {"topology", required_argument, NULL, OPT_TOPOLOGY},
+    {"output", required_argument, NULL, 'o'},
+    {"resume", no_argument, NULL, OPT_RESUME},
+    {"plan", no_argument, NULL, OPT_PLAN},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct wishes {
+    struct bench_options bench;
+    const char *topology;
+    int plan, json, quiet, help;
+};
+
+static int take_option(int option, const char *arg, struct wishes *w, struct err *e)
+{
+    if (option >= CLI_OPT_MEASURE && option < CLI_OPT_OWN)
+        return cli_measure_take(option, arg, &w->bench, e);
+    switch (option) {
+    case OPT_TOPOLOGY:
+        w->topology = arg;
+        return 0;
+    case OPT_RESUME:
+        w->bench.resume = 1;
+        return 0;
+    case OPT_PLAN:
+        w->plan = 1;
+        return 0;
+    case OPT_JSON:
+        w->json = 1;
+        return 0;
+    case 'o':
+        w->bench.results = arg;
+        return 0;
+    case 'q':
+        w->quiet = 1;
+        return 0;
+    case 'h':
+        w->help = 1;
+        return 0;
+    default:
+        return err_set(e, ERR_USAGE, "%s", "");
+    }
+}
+
+static int parse(int argc, char **argv, struct wishes *w)
+{
+    struct err e = {0};
+    struct arena *a = arena_new();
+    const struct option *options = cli_measure_options(own_options, a);
+    int option, rc = 0;
+    bench_options_default(&w->bench);
+    optind = 1;
+    while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1)
+        rc = take_option(option, optarg, w, &e);
+    arena_free(a);
+    if (rc)
+        return *e.text ? cli_usage("bench", "%s", e.text) : cli_usage("bench", NULL);
+    if (w->help)
+        return 0;
+    if (optind < argc)
+        return cli_usage("bench", "'%s' is one word too many", argv[optind]);
+    if (!w->bench.results && !w->plan)
+        return cli_usage("bench", "say where the measurements go: -o RESULTS");
+    return 0;
+}
+
+static int print_points(const struct wishes *w, struct log *log, struct err *e)
+{
+    struct bench_results *r = bench_results_load(w->bench.results, log, e);
+    if (!r)
+        return ERR_FAILED;
+    struct bench_points *p = bench_points_of(r, r->arena);
+    int rc = 0;
+    if (w->json) {
+        cJSON *doc = bench_points_json(p);
+        rc = json_save(doc, NULL, e);
+        cJSON_Delete(doc);
+    } else {
+        bench_points_print(p, stdout);
+        if (fflush(stdout))
+            rc = err_errno(e, "standard output cannot be written");
+    }
+    bench_results_free(r);
+    return rc;
+}
+
+/* What a person has to know beyond the table; the exit code. */
+static int conclude(const struct wishes *w, const struct bench_summary *s, struct log *log)
+{
+    if (s->interrupted) {
+        log_warn(log, "interrupted; %s holds what was measured, the same command with --resume goes on",
+                 w->bench.results);
+        return EXIT_INTERRUPTED;
+    }
+    if (s->resumed && !s->measured)
+        log_info(log, "everything had been measured already");
+    if (s->left_out)
+        log_warn(log, "%d points were not measured for lack of time; the same command with --resume goes on",
+                 s->left_out);
+    if (s->troubled)
+        log_warn(log, "%d measurements crashed, hung or gave wrong data; see \"detail\" in %s", s->troubled,
+                 w->bench.results);
+    return s->troubled ? ERR_FAILED : 0;
+}
+
+static int is_verbs(const struct wishes *w)
+{
+    return !strcmp(w->bench.engine, "verbs");
+}
+
+static int run_verbs(const struct wishes *w, const struct topology *t, struct err *e)
+{
+    struct verbs_options o = {.setup = w->bench.setup, .nccl = VERBS_NCCL_NEWEST, .budget_s = w->bench.budget_s};
+    struct log log = cli_log("bench", w->quiet);
+    o.setup.topology = t;
+    return bench_verbs(&o, w->bench.results, w->json, &log, e);
+}
+
+static int run(struct wishes *w, const struct topology *t, struct err *e)
+{
+    struct progress progress;
+    struct log log = cli_log("bench", w->quiet);
+    struct bench_summary summary;
+    if (w->plan)
+        return bench_print_plan(&w->bench, t, &log, stdout, e);
+    progress_start(&progress, w->quiet ? NULL : stderr);
+    log.progress = &progress;
+    int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, e);
+    progress_finish(&progress, NULL);
+    if (!rc && (summary.measured || summary.resumed))
+        rc = print_points(w, &log, e);
+    return rc ? rc : conclude(w, &summary, &log);
+}
+
+int bench_main(int argc, char **argv)
+{
+    struct wishes w = {0};
+    struct err e = {0};
+    int rc = parse(argc, argv, &w);
+    if (rc)
+        return rc;
+    if (w.help)
+        return fputs(help_text, stdout) < 0;
+    if (!is_verbs(&w) && bench_join(&w.bench, &e))
+        return cli_fail("bench", &e);
+    struct log log = cli_log("bench", w.quiet);
+    struct topology *t = w.topology ? topo_load(w.topology, &e) : probe_machine(&log, &e);
+    if (!t)
+        return cli_fail("bench", &e);
+    rc = is_verbs(&w) ? run_verbs(&w, t, &e) : run(&w, t, &e);
+    topo_free(t);
+    return rc && *e.text ? cli_fail("bench", &e) : rc;
+}

@@ -1,0 +1,340 @@
+/* nccltune verify: measure default against profile once more, as jobs would run them. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/engine_nccl.h"
+#include "cli/cli.h"
+#include "core/coll.h"
+#include "core/json.h"
+#include "core/units.h"
+#include "envgen/verify.h"
+
+#define COMMAND          "verify"
+#define EXIT_INTERRUPTED 130
+
+static const char help_text[] =
+    "Usage: nccltune verify PROFILE [OPTION]...\n"
+    "Measure NCCL as it comes against NCCL with the profile, in turns, with environment and plugin as a job has them,\n"
+    "and judge every row of the profile's tuner table: it holds when it is faster than without it beyond doubt.\n"
+    "\n"
+    "  -o, --output DIR          write the profile anew, without the rows that do not hold\n"
+    "      --journal FILE        keep the measurements (see nccltune-results.jsonl(5))\n"
+    "      --collectives LIST    those that the table has rows for\n"
+    "      --min-bytes N, --max-bytes N, --step-factor X\n"
+    "                            sizes as for nccltune bench; 8, 16M, 4\n"
+    "      --budget T            at most this long; 60s\n"
+    "      --watchdog T          as for nccltune bench; 10s\n"
+    "      --hosts A,B,C, --hostfile FILE, --ranks-per-node N, --mpirun CMD, --mpirun-args ARGS\n"
+    "      --nccl PATH, --launch-prefix ARGS, --share-gpus\n"
+    "                            where and with which NCCL, as for nccltune bench\n"
+    "      --json                the verdicts as JSON on standard output\n"
+    "  -q, --quiet               no progress, only warnings\n"
+    "  -h, --help                this text\n"
+    "\n"
+    "Examples\n"
+    "  nccltune verify profile\n"
+    "  nccltune verify profile --hosts n1,n2 --budget 5m -o profile-verified\n"
+    "\n"
+    "Exit status: 0 every row that was measured holds; 1 some do not, or something failed; 2 wrong usage; 3 something "
+    "is\n"
+    "missing, such as a GPU; 130 interrupted.\n";
+
+enum {
+    OPT_JOURNAL = 256,
+    OPT_COLLECTIVES,
+    OPT_MIN,
+    OPT_MAX,
+    OPT_STEP,
+    OPT_BUDGET,
+    OPT_WATCHDOG,
+    OPT_HOSTS,
+    OPT_HOSTFILE,
+    OPT_RANKS,
+    OPT_MPIRUN,
+    OPT_MPIRUN_ARGS,
+    OPT_NCCL,
+    OPT_PREFIX,
+    OPT_SHARE,
+    OPT_JSON,
+};
+
+static const struct option long_options[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"journal", required_argument, NULL, OPT_JOURNAL},
+    {"collectives", required_argument, NULL, OPT_COLLECTIVES},
+    {"min-bytes", required_argument, NULL, OPT_MIN},
+    {"max-bytes", required_argument, NULL, OPT_MAX},
+    {"step-factor", required_argument, NULL, OPT_STEP},
+    {"budget", required_argument, NULL, OPT_BUDGET},
+    {"watchdog", required_argument, NULL, OPT_WATCHDOG},
+    {"hosts", required_argument, NULL, OPT_HOSTS},
+    {"hostfile", required_argument, NULL, OPT_HOSTFILE},
+    {"ranks-per-node", required_argument, NULL, OPT_RANKS},
+    {"mpirun", required_argument, NULL, OPT_MPIRUN},
+    {"mpirun-args", required_argument, NULL, OPT_MPIRUN_ARGS},
+    {"nccl", required_argument, NULL, OPT_NCCL},
+    {"launch-prefix", required_argument, NULL, OPT_PREFIX},
+    {"share-gpus", no_argument, NULL, OPT_SHARE},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct wishes {
+    struct bench_options bench;
+    const char *profile, *out;
+    int json, quiet, help;
+};
+
+/* ---- options --------------------------------------------------------------------------------------------------------
+ */
+
+/* Options that only store their argument. */
+static const char **text_option(struct wishes *w, int option)
+{
+    struct bench_setup *s = &w->bench.setup;
+    const struct {
+        int option;
+        const char **where;
+    } texts[] = {{'o', &w->out},           {OPT_JOURNAL, &w->bench.results},
+                 {OPT_HOSTS, &s->hosts},   {OPT_HOSTFILE, &s->hostfile},
+                 {OPT_MPIRUN, &s->mpirun}, {OPT_MPIRUN_ARGS, &s->mpirun_args},
+                 {OPT_NCCL, &s->nccl},     {OPT_PREFIX, &s->launch_prefix}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].option == option)
+            return texts[i].where;
+    return NULL;
+}
+
+static int parse_collectives(const char *list, unsigned *set, struct err *e)
+{
+    for (*set = 0;; list++) {
+        size_t n = strcspn(list, ",");
+        int coll = coll_parse(list, n);
+        if (coll < 0)
+            return err_set(e, ERR_USAGE, "--collectives: '%.*s' is not a collective", (int)(n < 64 ? n : 64), list);
+        *set |= 1u << coll;
+        list += n;
+        if (!*list)
+            return 0;
+    }
+}
+
+static int take_option(int option, const char *arg, struct wishes *w, struct err *e)
+{
+    struct bench_options *o = &w->bench;
+    const char **text = text_option(w, option);
+    char *end;
+    long n;
+    if (text) {
+        *text = arg;
+        return 0;
+    }
+    switch (option) {
+    case OPT_COLLECTIVES:
+        return parse_collectives(arg, &o->collectives, e);
+    case OPT_MIN:
+        return unit_parse_bytes(arg, &o->min_bytes, "--min-bytes", e);
+    case OPT_MAX:
+        return unit_parse_bytes(arg, &o->max_bytes, "--max-bytes", e);
+    case OPT_STEP:
+        o->step_factor = strtod(arg, &end);
+        return *arg && !*end ? 0 : err_set(e, ERR_USAGE, "--step-factor: '%s' is not a number", arg);
+    case OPT_BUDGET:
+        return unit_parse_seconds(arg, &o->budget_s, "--budget", e);
+    case OPT_WATCHDOG:
+        return unit_parse_seconds(arg, &o->watchdog_s, "--watchdog", e);
+    case OPT_RANKS:
+        if (unit_parse_int(arg, 1, 4096, &n, "--ranks-per-node", e))
+            return ERR_USAGE;
+        o->setup.ranks_per_node = (int)n;
+        return 0;
+    case OPT_SHARE:
+        o->setup.share_gpus = 1;
+        return 0;
+    case OPT_JSON:
+        w->json = 1;
+        return 0;
+    case 'q':
+        w->quiet = 1;
+        return 0;
+    case 'h':
+        w->help = 1;
+        return 0;
+    default:
+        return ERR_USAGE;
+    }
+}
+
+static int parse(int argc, char **argv, struct wishes *w)
+{
+    struct err e = {0};
+    int option, rc = 0;
+    bench_options_default(&w->bench);
+    w->bench.engine = "nccl";
+    w->bench.collectives = 0;
+    optind = 1;
+    while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", long_options, NULL)) != -1)
+        rc = take_option(option, optarg, w, &e);
+    if (rc)
+        return *e.text ? cli_usage(COMMAND, "%s", e.text) : cli_usage(COMMAND, NULL);
+    if (!w->help && argc - optind != 1)
+        return cli_usage(COMMAND, "say which profile, and one alone");
+    w->profile = argv[optind];
+    return 0;
+}
+
+/* ---- output ---------------------------------------------------------------------------------------------------------
+ */
+
+static void print_row(const struct verify_row *row)
+{
+    const struct tuner_rule *r = row->rule;
+    char low[UNIT_TEXT], high[UNIT_TEXT];
+    printf("  line %-4ld %-13s %10s to %-10s %s/%s", r->line, coll_name(r->coll), unit_bytes(low, r->min_bytes),
+           r->max_bytes == UINT64_MAX ? "any" : unit_bytes(high, r->max_bytes),
+           r->algo < 0 ? "any" : algo_name(r->algo), r->proto < 0 ? "any" : proto_name(r->proto));
+    if (r->channels > 0)
+        printf("/%dch", r->channels);
+    printf("  %s", verify_verdict_name(row->verdict));
+    if (row->gain.n)
+        printf(", gain %.2fx [%.2f, %.2f]", row->gain.median, row->gain.low, row->gain.high);
+    putchar('\n');
+}
+
+static void print_points(const struct bench_points *points)
+{
+    puts("#  collective          size     default (us)     profile (us)    gain   interval");
+    for (int i = 0; i < points->count; i++) {
+        const struct bench_point *p = &points->items[i];
+        const struct bench_candidate *from = verify_candidate(p, BENCH_DEFAULT),
+                                     *to = verify_candidate(p, VERIFY_PROFILE);
+        if (!from || !to)
+            continue;
+        printf("%13s  %12llu  %15.2f  %15.2f  %5.2fx   [%.2f, %.2f]\n", coll_name(p->coll),
+               (unsigned long long)p->bytes, from->time_us.median, to->time_us.median, to->gain.median, to->gain.low,
+               to->gain.high);
+    }
+}
+
+static void print_verdicts(const struct bench_points *points, const struct verify *v)
+{
+    print_points(points);
+    puts(v->nrows ? "\nRows of tuner.csv, each against the same environment without the table:"
+                  : "\ntuner.csv has no row.");
+    for (int i = 0; i < v->nrows; i++)
+        print_row(&v->rows[i]);
+}
+
+static int print_json(const struct bench_points *points, const struct verify *v, struct err *e)
+{
+    cJSON *doc = bench_points_json(points), *rows = cJSON_AddArrayToObject(doc, "rows");
+    for (int i = 0; i < v->nrows; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(rows, row);
+        cJSON_AddNumberToObject(row, "line", (double)v->rows[i].rule->line);
+        json_add_str(row, "verdict", verify_verdict_name(v->rows[i].verdict));
+        if (!v->rows[i].gain.n)
+            continue;
+        cJSON_AddNumberToObject(row, "gain", v->rows[i].gain.median);
+        cJSON_AddNumberToObject(row, "gain_low", v->rows[i].gain.low);
+        cJSON_AddNumberToObject(row, "gain_high", v->rows[i].gain.high);
+    }
+    int rc = json_save(doc, NULL, e);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------------
+ */
+
+/* From the journal to verdicts. */
+static int conclude(const struct wishes *w, const struct env_profile *p, struct log *log, struct err *e)
+{
+    struct bench_results *r = bench_results_load(w->bench.results, log, e);
+    if (!r)
+        return ERR_FAILED;
+    struct bench_points *points = bench_points_of(r, r->arena);
+    struct verify *v = verify_rows(p, points, e);
+    int rc = v ? 0 : ERR_FAILED;
+    if (!rc && w->json)
+        rc = print_json(points, v, e);
+    else if (!rc)
+        print_verdicts(points, v);
+    if (!rc && w->out && !(rc = verify_write(p, v, w->out, e)))
+        log_info(log, "%s: the profile with %d of %d rows", w->out, v->nrows - v->failing, v->nrows);
+    if (!rc && v->failing)
+        rc = ERR_FAILED;
+    verify_free(v);
+    bench_results_free(r);
+    return rc;
+}
+
+/* A bit for each collective that the profile was made for; AllReduce when it was made for none. */
+static unsigned collectives_of(const struct env_profile *p)
+{
+    unsigned set = 0;
+    for (int i = 0; i < p->decisions->nshapes; i++)
+        for (int c = 0; c < p->decisions->shapes[i].ncolls && !strcmp(p->decisions->shapes[i].engine, "nccl"); c++)
+            set |= 1u << p->decisions->shapes[i].colls[c].coll;
+    return set ? set : 1u << COLL_ALLREDUCE;
+}
+
+static int measure(struct wishes *w, const struct env_profile *p, const struct topology *t, struct err *e)
+{
+    struct log log = cli_log(COMMAND, w->quiet);
+    struct bench_knobs *jobs = arena_alloc(p->arena, 2 * sizeof *jobs);
+    struct bench_summary summary;
+    struct progress progress;
+    const char *plugin = bench_nccl_plugin(p->arena, e);
+    if (!plugin)
+        return ERR_LACKS;
+    int njobs = verify_jobs(p, plugin, p->arena, jobs, e);
+    if (njobs < 0)
+        return ERR_FAILED;
+    w->bench.setup.jobs = jobs;
+    w->bench.setup.njobs = njobs;
+    if (!w->bench.collectives)
+        w->bench.collectives = collectives_of(p);
+    progress_start(&progress, w->quiet ? NULL : stderr);
+    log.progress = &progress;
+    int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, e);
+    progress_finish(&progress, NULL);
+    if (rc || summary.interrupted)
+        return rc ? rc : EXIT_INTERRUPTED;
+    rc = conclude(w, p, &log, e);
+    return rc || !summary.troubled ? rc : ERR_FAILED;
+}
+
+int verify_main(int argc, char **argv)
+{
+    struct wishes w = {0};
+    struct err e = {0};
+    char scratch[] = "/tmp/nccltune-verify-XXXXXX";
+    int rc = parse(argc, argv, &w), fd = -1;
+    if (rc)
+        return rc;
+    if (w.help)
+        return fputs(help_text, stdout) < 0;
+    struct env_profile *p = env_profile_open(w.profile, &e);
+    struct topology *t = p ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), &e) : NULL;
+    if (t && !w.bench.results) {
+        fd = mkstemp(scratch);
+        if (fd < 0)
+            err_errno(&e, "%s cannot be made", scratch);
+        w.bench.results = scratch;
+    }
+    rc = t && !*e.text ? measure(&w, p, t, &e) : e.code;
+    if (fd >= 0) {
+        close(fd);
+        unlink(scratch);
+    }
+    topo_free(t);
+    env_profile_free(p);
+    return rc && *e.text ? cli_fail(COMMAND, &e) : rc;
+}

@@ -1,0 +1,25 @@
+/* The generate stage: topology and results in, a complete profile out. */
+#ifndef ENVGEN_GENERATE_H
+#define ENVGEN_GENERATE_H
+
+#include "core/err.h"
+#include "core/log.h"
+
+struct env_generate {
+    const char *topology;       /* topology.json */
+    const char *const *results; /* journals; none: what the topology alone justifies */
+    int nresults;
+    double margin; /* ENV_MARGIN unless the user says otherwise */
+    int force;     /* replace a complete profile */
+    const char *out;
+};
+
+/* Writes the profile. Topology and journals are copied into it unless they lie there already, so that the evidence
+ * travels with the decisions. Errors leave a profile that was there as it was: unreadable input, results of another
+ * topology, a complete profile without force, a full disk. */
+int env_generate(const struct env_generate *g, struct log *log, struct err *e);
+
+/* "3", "3%", "2.5 %": a margin as a fraction. ERR_USAGE for anything else. */
+int env_parse_margin(const char *s, double *margin, struct err *e);
+
+#endif

@@ -1,0 +1,107 @@
+/* Several files of one directory, replaced together. */
+#include "envgen/stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/file.h"
+
+void env_stage_begin(struct env_stage *s, const char *dir, struct arena *a)
+{
+    *s = (struct env_stage){.arena = a, .dir = dir};
+}
+
+static struct env_staged *add(struct env_stage *s, const char *name)
+{
+    s->files = arena_grow(s->arena, s->files, (size_t)s->count, sizeof *s->files);
+    struct env_staged *f = &s->files[s->count++];
+    *f = (struct env_staged){.name = arena_strdup(s->arena, name)};
+    return f;
+}
+
+static const char *path_of(const struct env_stage *s, const char *name)
+{
+    return arena_printf(s->arena, "%s/%s", s->dir, name);
+}
+
+static int write_out(int fd, const char *data, size_t bytes)
+{
+    while (bytes) {
+        ssize_t n = write(fd, data, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        data += n;
+        bytes -= (size_t)n;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    return fchmod(fd, 0666 & ~mask) || fsync(fd) ? -1 : 0;
+}
+
+int env_stage_add(struct env_stage *s, const char *name, const void *data, size_t bytes, struct err *e)
+{
+    const char *path = path_of(s, name);
+    char *temporary = arena_printf(s->arena, "%s.tmpXXXXXX", path);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, "%s: cannot be created", path);
+    struct env_staged *f = add(s, name);
+    f->temporary = temporary;
+    f->bytes = bytes;
+    int rc = write_out(fd, data, bytes) ? err_errno(e, "%s: cannot be written", path) : 0;
+    if (close(fd) && !rc)
+        rc = err_errno(e, "%s: cannot be written", path);
+    struct sha256 hash;
+    sha256_init(&hash);
+    sha256_update(&hash, data, bytes);
+    sha256_hex(&hash, f->sha256);
+    return rc;
+}
+
+int env_stage_keep(struct env_stage *s, const char *name, struct err *e)
+{
+    const char *path = path_of(s, name);
+    struct stat st;
+    struct env_staged *f = add(s, name);
+    int rc = file_sha256(path, f->sha256, e);
+    if (rc)
+        return rc;
+    if (stat(path, &st))
+        return err_errno(e, "%s: cannot be read", path);
+    f->bytes = (uint64_t)st.st_size;
+    return 0;
+}
+
+int env_stage_commit(struct env_stage *s, const char *last, struct err *e)
+{
+    if (unlink(path_of(s, last)) && errno != ENOENT)
+        return err_errno(e, "%s/%s: cannot be replaced", s->dir, last);
+    for (int i = 0; i < s->count; i++) {
+        if (!s->files[i].temporary)
+            continue;
+        if (rename(s->files[i].temporary, path_of(s, s->files[i].name)))
+            return err_errno(e, "%s/%s: cannot be replaced", s->dir, s->files[i].name);
+        s->files[i].temporary = NULL;
+    }
+    int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    return 0;
+}
+
+void env_stage_abandon(struct env_stage *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (s->files[i].temporary)
+            unlink(s->files[i].temporary);
+    s->count = 0;
+}

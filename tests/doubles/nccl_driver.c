@@ -1,0 +1,260 @@
+/* A double of the GPU driver, CUDA's and HIP's names at once: device memory is host memory, a stream is a clock in
+ * microseconds that the NCCL double advances by its law, an event notes that clock.
+ *
+ *   DRIVER_DOUBLE_GPUS    how many devices there are (default 2)
+ *   DRIVER_DOUBLE_BYTES   memory of each; an allocation beyond it fails as on a GPU
+ *
+ * Declarations are checked against an installed <cuda.h> with -DREAL_HEADER. */
+#include "tests/doubles/nccl_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef REAL_HEADER
+#include <cuda.h>
+#else
+typedef int CUresult, CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+#endif
+
+enum { OK = 0, BAD_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, BAD_DEVICE = 101, NOT_READY = 600 };
+
+struct CUctx_st {
+    int device;
+};
+struct CUstream_st {
+    double clock_us;
+    int stuck;
+};
+struct CUevent_st {
+    double clock_us;
+    const struct CUstream_st *stream;
+    int stuck; /* recorded behind work that never finishes */
+};
+struct block {
+    struct block *next;
+    void *start;
+    size_t bytes;
+};
+
+static struct CUctx_st contexts[64];
+static struct block *blocks;
+static size_t in_use;
+static uint64_t writes;
+static int current;
+
+static size_t number_from(const char *name, size_t otherwise)
+{
+    const char *s = getenv(name);
+    return s ? strtoull(s, NULL, 10) : otherwise;
+}
+
+static int gpus(void)
+{
+    return (int)number_from("DRIVER_DOUBLE_GPUS", 2);
+}
+
+/* ---- for the NCCL double --------------------------------------------------------------------------------------------
+ */
+
+double_stream_work double_put_work;
+double_stream_stick double_stick;
+double_writes double_count_writes;
+double_device double_current_device;
+
+int double_current_device(void)
+{
+    return current;
+}
+
+void double_put_work(void *stream, double us)
+{
+    ((struct CUstream_st *)stream)->clock_us += us;
+}
+
+void double_stick(void *stream)
+{
+    ((struct CUstream_st *)stream)->stuck = 1;
+}
+
+uint64_t double_count_writes(void)
+{
+    return writes;
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------------
+ */
+
+CUresult cuInit(unsigned int flags)
+{
+    return flags ? BAD_VALUE : gpus() ? OK : NO_DEVICE;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return OK;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+    *count = gpus();
+    return OK;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    if (ordinal < 0 || ordinal >= gpus())
+        return BAD_DEVICE;
+    *device = ordinal;
+    return OK;
+}
+
+CUresult cuDeviceGetName(char *name, int len, CUdevice device)
+{
+    (void)device;
+    strncpy(name, "GPU double", (size_t)len);
+    name[len - 1] = 0;
+    return OK;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    contexts[device].device = device;
+    *context = &contexts[device];
+    return OK;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+    if (!context)
+        return BAD_VALUE;
+    current = context->device;
+    return OK;
+}
+
+CUresult cuGetErrorString(CUresult code, const char **text)
+{
+    *text = code == OUT_OF_MEMORY ? "out of memory"
+            : code == BAD_DEVICE  ? "invalid device ordinal"
+            : code == NO_DEVICE   ? "no CUDA-capable device is detected"
+                                  : "driver error";
+    return OK;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------
+ */
+
+CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)
+{
+    struct block *b = malloc(sizeof *b);
+    void *memory = in_use + bytes <= number_from("DRIVER_DOUBLE_BYTES", (size_t)8 << 30) ? malloc(bytes) : NULL;
+    if (!b || !memory) {
+        free(b);
+        free(memory);
+        return OUT_OF_MEMORY;
+    }
+    *b = (struct block){blocks, memory, bytes};
+    blocks = b;
+    in_use += bytes;
+    *p = (CUdeviceptr)(uintptr_t)memory;
+    return OK;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr p)
+{
+    for (struct block **b = &blocks; *b; b = &(*b)->next)
+        if ((*b)->start == (void *)(uintptr_t)p) {
+            struct block *gone = *b;
+            *b = gone->next;
+            in_use -= gone->bytes;
+            free(gone->start);
+            free(gone);
+            return OK;
+        }
+    return BAD_VALUE;
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
+{
+    writes++;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return OK;
+}
+
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
+{
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return OK;
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t bytes)
+{
+    writes++;
+    memset((void *)(uintptr_t)to, value, bytes);
+    return OK;
+}
+
+/* ---- streams and events ---------------------------------------------------------------------------------------------
+ */
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+    (void)flags;
+    *stream = calloc(1, sizeof **stream);
+    return *stream ? OK : OUT_OF_MEMORY;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+    (void)flags;
+    *event = calloc(1, sizeof **event);
+    return *event ? OK : OUT_OF_MEMORY;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    *event = (struct CUevent_st){stream->clock_us, stream, stream->stuck};
+    return OK;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+    return event->stuck ? NOT_READY : OK;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+{
+    if (from->stream != to->stream)
+        return BAD_VALUE;
+    *ms = (float)((to->clock_us - from->clock_us) / 1e3);
+    return OK;
+}
+
+/* ---- the same under HIP's names -------------------------------------------------------------------------------------
+ */
+
+#ifndef REAL_HEADER
+#define HIP(name, original) __typeof__(original) name __attribute__((alias(#original)))
+HIP(hipInit, cuInit);
+HIP(hipDriverGetVersion, cuDriverGetVersion);
+HIP(hipGetDeviceCount, cuDeviceGetCount);
+HIP(hipDeviceGet, cuDeviceGet);
+HIP(hipDeviceGetName, cuDeviceGetName);
+HIP(hipDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain);
+HIP(hipCtxSetCurrent, cuCtxSetCurrent);
+HIP(hipDrvGetErrorString, cuGetErrorString);
+HIP(hipMalloc, cuMemAlloc_v2);
+HIP(hipFree, cuMemFree_v2);
+HIP(hipMemcpyHtoD, cuMemcpyHtoD_v2);
+HIP(hipMemcpyDtoH, cuMemcpyDtoH_v2);
+HIP(hipMemsetD8, cuMemsetD8_v2);
+HIP(hipStreamCreateWithFlags, cuStreamCreate);
+HIP(hipEventCreateWithFlags, cuEventCreate);
+HIP(hipEventRecord, cuEventRecord);
+HIP(hipEventQuery, cuEventQuery);
+HIP(hipEventElapsedTime, cuEventElapsedTime);
+#endif

@@ -1,0 +1,26 @@
+/* The data of a collective of the NCCL double: gathered on rank 0, reduced or rearranged there, and given back. */
+#ifndef TESTS_DOUBLES_NCCL_MOVE_H
+#define TESTS_DOUBLES_NCCL_MOVE_H
+
+#include "tests/doubles/nccl_join.h"
+
+struct move {
+    int coll; /* enum coll or LAW_ALLTOALL */
+    int type; /* ncclDataType_t */
+    int root;
+    uint64_t count; /* elements, as given to the NCCL function */
+    const void *send;
+    void *recv;
+};
+
+/* Bytes of an element; 0 for a type that the double does not know. */
+size_t move_type_bytes(int type);
+
+/* Bytes of the send and the receive buffer of each rank, and NCCL's nBytes (the larger of the two). */
+size_t move_send_bytes(const struct move *m, int nranks);
+size_t move_recv_bytes(const struct move *m, int nranks);
+
+/* 0 or -1: a peer is gone. */
+int move_data(struct join *j, const struct move *m);
+
+#endif

@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# Profiles end to end: what generate writes, read by the real OpenMPI and the real shells; the whole journey of tune,
+# interrupted, resumed, without a launcher, on a full disk.
+#
+# Which calls a rule reaches is seen by giving it an algorithm number that OpenMPI does not have (99): exactly those
+# calls fail.
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+
+bin=$PWD/build/nccltune
+fixtures=$PWD/tests/fixtures/envgen
+scratch=$(mktemp -d)
+trap 'mountpoint -q "$scratch/disk" && umount "$scratch/disk"; rm -rf "$scratch"' EXIT
+[ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+if ! command -v mpirun >/dev/null || ! command -v mpicc >/dev/null; then
+    skip "profiles end to end" "no OpenMPI"
+    finish
+fi
+
+# journal COLLECTIVE VARIABLE ALGORITHM: two candidates at 1 KiB on 4 ranks, of which the named one is twice as fast.
+journal() {
+    local head='"engine": "mpi", "bytes": 1024, "nodes": 1, "ranks": 4, "library": "Open MPI 4.1.4", "round": 1, "status": "ok"'
+    head="{$head, \"collective\": \"$1\", \"launch\": {\"label\": \"default\", \"settings\": {}}"
+    echo "$head, \"call\": {\"label\": \"default\", \"settings\": {}}, \"times_us\": [100, 101, 99, 100, 100, 101, 99]}"
+    echo "$head, \"call\": {\"label\": \"x\", \"settings\": {\"coll_tuned_$2_algorithm\": \"$3\"}}, \"times_us\": [50, 51, 49, 50, 50, 51, 49]}"
+}
+
+# profile NAME ALGORITHM: one with a rule from 1 KiB on for every collective.
+profile() {
+    {
+        echo '{"format": "nccltune-results/1", "topology": ""}'
+        journal allreduce allreduce "$2"
+        journal broadcast bcast "$2"
+        journal allgather allgather "$2"
+        journal reducescatter reduce_scatter "$2"
+    } >"$scratch/$1.jsonl"
+    "$bin" generate --topology "$fixtures/topology.json" --results "$scratch/$1.jsonl" -o "$scratch/$1"
+}
+
+# calls RANKS COLLECTIVE BYTES...: what came of each, on one line.
+calls() {
+    local ranks=$1
+    shift
+    timeout 60 mpirun "${mpirun_args[@]}" --oversubscribe --mca btl self,vader -np "$ranks" "$scratch/coll_calls" "$@" |
+        tr '\n' ' '
+}
+# expect TEXT RANKS COLLECTIVE BYTES...
+expect() {
+    local text=$1 found
+    shift
+    found=$(calls "$@")
+    [ "$found" = "$text " ] || { echo "expected '$text', found '$found'"; return 1; }
+}
+mpirun_args=()
+
+check "the calling program builds" mpicc -o "$scratch/coll_calls" tests/tools/coll_calls.c
+check "generate writes a profile" profile rules 99
+rules=$scratch/rules
+
+# ---- OpenMPI reads the rules -----------------------------------------------------------------------------------------
+mpirun_args=(--tune "$rules/openmpi-mca-params.conf")
+check "rules reach the measured ranks, from the measured size on" expect "0 ok 1020 ok 1024 error 1048576 error" 4 allreduce 0 1020 1024 1048576
+for ranks in 2 3 5; do
+    check "rules do not reach $ranks ranks" expect "1020 ok 1024 ok 1048576 ok" $ranks allreduce 1020 1024 1048576
+done
+for coll in bcast allgather reduce_scatter; do
+    check "$coll has its rule, by the size of the whole" expect "1020 ok 1024 error" 4 $coll 1020 1024
+done
+mpirun_args=()
+check "without the profile nothing fails" expect "1024 ok" 4 allreduce 1024
+check "OMPI_MCA_mca_base_param_files reads the parameters" \
+    env OMPI_MCA_mca_base_param_files="$rules/openmpi-mca-params.conf" bash -c "$(declare -f calls expect); mpirun_args=(); scratch='$scratch'; expect '1024 error' 4 allreduce 1024"
+for shell in bash dash; do
+    # shellcheck disable=SC2016
+    check "openmpi.sh sourced by $shell under set -eu reaches OpenMPI" \
+        "$shell" -c 'set -eu; . "$1/openmpi.sh"; test "$(timeout 60 mpirun --oversubscribe --mca btl self,vader -np 4 "$2" allreduce 1020 1024 | tr "\n" " ")" = "1020 ok 1024 error "' \
+        x "$rules" "$scratch/coll_calls"
+    # shellcheck disable=SC2016
+    check "NCCLTUNE=off leaves OpenMPI alone ($shell)" \
+        "$shell" -c 'set -eu; NCCLTUNE=off; . "$1/openmpi.sh"; test "$(timeout 60 mpirun --oversubscribe --mca btl self,vader -np 4 "$2" allreduce 1024)" = "1024 ok"' \
+        x "$rules" "$scratch/coll_calls"
+done
+mv "$rules" "$scratch/moved"
+# shellcheck disable=SC2016
+check "a profile that was moved finds its rules (bash)" \
+    bash -c 'set -eu; . "$1/openmpi.sh"; test "$(timeout 60 mpirun --oversubscribe --mca btl self,vader -np 4 "$2" allreduce 1024)" = "1024 error"' \
+    x "$scratch/moved" "$scratch/coll_calls"
+# shellcheck disable=SC2016
+check "a profile that was moved breaks nothing (dash)" \
+    dash -c 'set -eu; . "$1/openmpi.sh"; test "$(timeout 60 mpirun --oversubscribe --mca btl self,vader -np 4 "$2" allreduce 1024)" = "1024 ok"' \
+    x "$scratch/moved" "$scratch/coll_calls"
+mkdir -p "$scratch/it's a \$HOME"
+check "a profile under a strange path" profile "it's a \$HOME/p" 99
+# shellcheck disable=SC2016
+check "its openmpi.sh works in dash" \
+    dash -c 'set -eu; . "$1/openmpi.sh"; test "$(timeout 60 mpirun --oversubscribe --mca btl self,vader -np 4 "$2" allreduce 1024)" = "1024 error"' \
+    x "$scratch/it's a \$HOME/p" "$scratch/coll_calls"
+
+# ---- the profile as a whole ------------------------------------------------------------------------------------------
+status() { # status EXPECTED COMMAND...
+    local expected=$1 code=0
+    shift
+    "$@" || code=$?
+    [ "$code" = "$expected" ] || { echo "exit code $code, expected $expected"; return 1; }
+}
+says() { # says TEXT COMMAND...
+    local text=$1 out
+    shift
+    out=$("$@" 2>&1)
+    [[ $out == *"$text"* ]] || { echo "'$text' is missing in: $out"; return 1; }
+}
+hash_fits() {
+    local files
+    files=$(cd "$1" && find . -type f ! -name manifest.json -printf '%f\n' | LC_ALL=C sort)
+    # shellcheck disable=SC2086
+    grep -q "$(cd "$1" && sha256sum $files | sha256sum | cut -d' ' -f1)" "$1/manifest.json"
+}
+moved=$scratch/moved
+check "the profile's name is what sha256sum says" hash_fits "$moved"
+check "a complete profile is not overwritten" status 1 "$bin" generate -t "$fixtures/topology.json" -o "$moved"
+check "explain names the rule of a call" says "algorithm 99" "$bin" explain "$moved" --coll allreduce --bytes 2K --nodes 1 --ranks 4
+check "explain says that it is no NCCL result" says "not an NCCL result" "$bin" explain "$moved" --coll allreduce --bytes 2K
+check "explain --json is JSON" bash -c "'$bin' explain '$moved' --json | python3 -m json.tool"
+echo >>"$moved/tuner.csv"
+check "a file that was changed is named" says "$moved/tuner.csv" "$bin" explain "$moved"
+check "and is an error" status 1 "$bin" explain "$moved"
+check "--force makes the profile anew" status 0 "$bin" generate -t "$fixtures/topology.json" --force -o "$moved"
+check "no input is a usage error" status 2 "$bin" generate -o "$moved"
+check "an unknown collective is a usage error" status 2 "$bin" explain "$moved" --coll allreduces --bytes 8
+check "a margin that is none is a usage error" status 2 "$bin" generate -t x -m tiny -o "$moved"
+check "explain of no profile is an error" status 1 "$bin" explain "$scratch"
+
+# ---- the journey -----------------------------------------------------------------------------------------------------
+tuned=$scratch/tuned
+check "tune makes a profile of this machine" status 0 timeout 120 "$bin" tune --budget 5s --max-bytes 4K -o "$tuned"
+check "which explain accepts" status 0 "$bin" explain "$tuned"
+check "which is not tuned over" status 1 "$bin" tune --budget 5s -o "$tuned"
+check "tune --resume of a complete profile shows it" says "export NCCLTUNE_PROFILE=$tuned" "$bin" tune --resume -o "$tuned"
+
+begun=$scratch/begun
+# A shell makes background jobs ignore SIGINT; python gives it back.
+python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
+    "$bin" tune --budget 60s --max-bytes 16M -o "$begun" >"$scratch/begun.log" 2>&1 &
+pid=$!
+for _ in $(seq 300); do
+    [ "$(wc -l 2>/dev/null <"$begun/results.jsonl" || echo 0)" -gt 10 ] && break
+    sleep 0.1
+done
+kill -INT $pid
+code=0
+wait $pid || code=$?
+cp "$begun/results.jsonl" "$scratch/before.jsonl"
+if [ $code = 130 ]; then ok "^C ends tune with 130"; else not_ok "^C ends tune with 130, not $code" && note "$scratch/begun.log"; fi
+check "and tells how to go on" grep -q -- "--resume -o" "$scratch/begun.log"
+check "the profile is not complete then" status 1 "$bin" explain "$begun"
+check "tune does not start over by itself" status 1 "$bin" tune --budget 5s -o "$begun"
+check "tune --resume finishes it" status 0 timeout 120 "$bin" tune --resume --budget 10s --max-bytes 16M -o "$begun"
+check "what was measured before is kept" cmp -n "$(stat -c %s "$scratch/before.jsonl")" "$scratch/before.jsonl" "$begun/results.jsonl"
+check "and the profile is whole" status 0 "$bin" explain "$begun"
+
+check "without a launcher: exit code 3" status 3 "$bin" tune --mpirun /nowhere/mpirun -o "$scratch/bare"
+check "and a profile of the topology alone" says "Nothing was measured" "$bin" explain "$scratch/bare"
+
+mkdir "$scratch/disk"
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=16k none "$scratch/disk" 2>/dev/null; then
+    check "a full disk is an error" status 1 timeout 120 "$bin" tune --budget 5s --max-bytes 4K -o "$scratch/disk/p"
+    check "and leaves no manifest behind" test ! -e "$scratch/disk/p/manifest.json"
+else
+    skip "a full disk" "no tmpfs"
+fi
+finish

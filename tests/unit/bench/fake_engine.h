@@ -1,0 +1,181 @@
+/* An engine whose times come from a formula, and that dies, hangs and errs where a test says so. */
+#ifndef TESTS_FAKE_ENGINE_H
+#define TESTS_FAKE_ENGINE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/engine.h"
+#include "core/coll.h"
+
+struct fake_trouble {
+    const char *launch, *call; /* where */
+    uint64_t bytes;
+    enum bench_outcome outcome; /* BENCH_ANSWERED: the call gives `status` instead */
+    enum bench_status status;
+    int times; /* how often; 0 never */
+};
+
+static struct {
+    struct fake_trouble trouble[4];
+    const char *dead_launch;    /* does not open */
+    const char *fast_launch;    /* ten times as fast as the others */
+    double slow_launches;       /* all others' factor over the default; 0: 1 */
+    double pair_factor;         /* of launches with a comma, over the fast one; 0: cannot be combined */
+    int stop_after;             /* samples until *stop is set; 0 never */
+    volatile sig_atomic_t stop; /* what that sets */
+    int ranks;
+    int opened, closed, killed, samples, requests;
+    unsigned noise;
+} fake;
+
+struct fake_session {
+    struct bench_session base;
+    const struct bench_knobs *launch;
+};
+
+/* Latency and inverse bandwidth of each call: "early" wins below 64 KiB, "late" above, "awful" never. */
+static const struct {
+    const char *label;
+    double latency_us, us_per_byte;
+} fake_calls[] = {
+    {BENCH_DEFAULT, 20, 1e-3},
+    {"early", 10, 2e-3},
+    {"late", 75, 2e-4},
+    {"awful", 500, 1e-1},
+};
+#define FAKE_CALLS ((int)(sizeof fake_calls / sizeof *fake_calls))
+
+static inline double fake_time_us(const char *launch, const char *call, uint64_t bytes)
+{
+    double factor = 1;
+    if (strcmp(launch, BENCH_DEFAULT) != 0)
+        factor = fake.slow_launches > 0 ? fake.slow_launches : 1;
+    if (fake.fast_launch && !strcmp(launch, fake.fast_launch))
+        factor = 0.1;
+    if (strchr(launch, ','))
+        factor = 0.1 * fake.pair_factor;
+    for (int i = 0; i < FAKE_CALLS; i++)
+        if (!strcmp(call, fake_calls[i].label))
+            return factor * (fake_calls[i].latency_us + fake_calls[i].us_per_byte * (double)bytes);
+    return 1e6;
+}
+
+static int fake_plan(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
+{
+    (void)setup;
+    (void)e;
+    *p = (struct bench_plan){.library = "Fake 1.0", .ncalls = FAKE_CALLS, .nlaunches = 1};
+    p->calls = arena_alloc(a, FAKE_CALLS * sizeof *p->calls);
+    for (int i = 0; i < FAKE_CALLS; i++)
+        p->calls[i] = (struct bench_call){.coll = COLL_ALLREDUCE, .knobs = {.label = fake_calls[i].label}};
+    p->launches = arena_alloc(a, sizeof *p->launches);
+    p->launches[0] = (struct bench_knobs){.label = BENCH_DEFAULT};
+    return 0;
+}
+
+static int fake_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
+                        struct bench_knobs *both)
+{
+    if (!(fake.pair_factor > 0))
+        return 0;
+    *both = (struct bench_knobs){.label = arena_printf(a, "%s,%s", x->label, y->label)};
+    return 1;
+}
+
+static struct bench_session *fake_open(struct bench_plan *p, const struct bench_knobs *launch, double patience_s,
+                                       volatile sig_atomic_t *stop, struct err *e)
+{
+    (void)p;
+    (void)patience_s;
+    (void)stop;
+    if (fake.dead_launch && !strcmp(launch->label, fake.dead_launch)) {
+        err_set(e, ERR_FAILED, "the launch exited with code 1: no such interface");
+        return NULL;
+    }
+    struct fake_session *s = calloc(1, sizeof *s);
+    if (!s)
+        abort();
+    s->base.nodes = 2;
+    s->base.ranks = fake.ranks ? fake.ranks : 2;
+    s->launch = launch;
+    fake.opened++;
+    return &s->base;
+}
+
+/* Up to 2 % more, so that intervals are no points. */
+static double fake_noise(void)
+{
+    fake.noise = fake.noise * 1103515245u + 12345u;
+    return 1 + 0.02 * (fake.noise >> 16 & 0xff) / 255;
+}
+
+static struct fake_trouble *fake_trouble_at(const struct fake_session *s, const char *call, uint64_t bytes)
+{
+    for (size_t i = 0; i < sizeof fake.trouble / sizeof *fake.trouble; i++) {
+        struct fake_trouble *t = &fake.trouble[i];
+        if (t->times > 0 && !strcmp(t->call, call) && t->bytes == bytes &&
+            (!t->launch || !strcmp(t->launch, s->launch->label)))
+            return t;
+    }
+    return NULL;
+}
+
+static enum bench_outcome fake_measure(struct bench_session *base, const struct bench_batch *b,
+                                       volatile sig_atomic_t *stop, bench_sample_fn *tell, void *user,
+                                       char detail[BENCH_DETAIL])
+{
+    struct fake_session *s = (struct fake_session *)base;
+    int out[FAKE_CALLS] = {0};
+    fake.requests++;
+    for (int k = 0; k < b->samples; k++)
+        for (int i = 0; i < b->nshots; i++) {
+            const char *call = b->shots[i].knobs->label;
+            if (*stop || (fake.stop_after && fake.samples >= fake.stop_after)) {
+                fake.stop = 1;
+                return BENCH_STOPPED;
+            }
+            if (out[i])
+                continue;
+            struct fake_trouble *t = fake_trouble_at(s, call, b->bytes);
+            if (t) {
+                t->times--;
+                if (t->outcome != BENCH_ANSWERED) {
+                    snprintf(detail, BENCH_DETAIL, "was killed by signal 9 (Killed)");
+                    return t->outcome;
+                }
+                out[i] = 1;
+                tell(user, i, t->status, 0, "rank 1: element 5 is 6, expected 7");
+                continue;
+            }
+            fake.samples++;
+            tell(user, i, BENCH_OK, fake_time_us(s->launch->label, call, b->bytes) * fake_noise(), NULL);
+        }
+    return BENCH_ANSWERED;
+}
+
+static void fake_close(struct bench_session *base, int kill)
+{
+    fake.closed++;
+    fake.killed += kill;
+    free(base);
+}
+
+static void fake_finish(struct bench_plan *p)
+{
+    (void)p;
+}
+
+static const struct bench_engine fake_engine = {
+    .name = "fake",
+    .description = "a formula",
+    .plan = fake_plan,
+    .combine = fake_combine,
+    .open = fake_open,
+    .measure = fake_measure,
+    .close = fake_close,
+    .finish = fake_finish,
+};
+
+#endif

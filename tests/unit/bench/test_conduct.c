@@ -1,0 +1,212 @@
+/* Whole runs: screening, rounds, interruption, resume. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/bench/fake_study.h"
+
+static const char *const rails[] = {"slow0", "fast", "slow1", "slow2"};
+
+static void sizes_between_the_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t min, max;
+        double factor;
+        int count;
+        uint64_t sizes[8];
+    } cases[] = {
+        {8, 8, 4, 1, {8}},
+        {8, 128, 4, 3, {8, 32, 128}},
+        {8, 100, 4, 3, {8, 32, 100}},
+        {1, 3, 1.1, 3, {1, 2, 3}},
+        {1024, 8192, 2, 4, {1024, 2048, 4096, 8192}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct bench_options o = {.min_bytes = cases[i].min, .max_bytes = cases[i].max, .step_factor = cases[i].factor};
+        int n;
+        uint64_t *sizes = bench_sizes(&o, a, &n);
+        assert_int_equal(n, cases[i].count);
+        for (int k = 0; k < n; k++)
+            assert_int_equal(sizes[k], cases[i].sizes[k]);
+        arena_free(a);
+    }
+}
+
+static void decisive_sizes_span_all(void **state)
+{
+    (void)state;
+    for (int n = 1; n < 20; n++) {
+        struct bench_study s = {.nsizes = n};
+        int indices[4], count = bench_decisive_sizes(&s, indices);
+        assert_int_equal(count, n < 4 ? n : 4);
+        assert_int_equal(indices[0], 0);
+        assert_int_equal(indices[count - 1], n - 1);
+        for (int i = 1; i < count; i++)
+            assert_true(indices[i] > indices[i - 1]);
+    }
+}
+
+/* The known optimum at every size, in two or more sessions. */
+static void finds_the_best_call(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+    assert_int_equal(p->count, f.study.nsizes);
+    for (int i = 0; i < p->count; i++) {
+        const struct bench_point *at = &p->items[i];
+        const char *best = at->bytes < 10000 ? "early" : at->bytes > 100000 ? "late" : NULL;
+        if (best)
+            assert_string_equal(at->candidates[at->best].call.label, best);
+        assert_true(at->untouched >= 0 && at->candidates[at->untouched].time_us.n >= 18);
+    }
+    assert_true(fake.opened >= 2);
+    assert_int_equal(fake.opened, fake.closed);
+    assert_int_equal(fake.killed, 0);
+    assert_int_equal(fake_repeated(&f), 0);
+    assert_int_equal(f.summary.troubled, 0);
+    assert_int_equal(f.summary.left_out, 0);
+    /* Left behind everywhere it is tried, so not tried between such sizes. */
+    assert_true(fake_count(&f, NULL, "awful", 0, BENCH_DROPPED) < f.study.nsizes);
+    fake_end(&f);
+}
+
+static void finds_the_best_launch(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.fast_launch = "fast";
+    fake_begin(&f, 0, rails, 4);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+    assert_int_equal(p->count, f.study.nsizes);
+    for (int i = 0; i < p->count; i++) {
+        const struct bench_candidate *best = &p->items[i].candidates[p->items[i].best];
+        assert_string_equal(best->launch.label, "fast");
+        assert_true(best->gain.low > 5);
+        assert_int_equal(p->items[i].untouched, 0);
+    }
+    /* A slow one is left at its first size; the default is measured at every size, but with its own call alone. */
+    assert_int_equal(fake_count(&f, "slow2", NULL, 0, -1), 1);
+    assert_int_equal(fake_count(&f, BENCH_DEFAULT, "late", 0, -1), 0);
+    assert_true(fake_count(&f, BENCH_DEFAULT, BENCH_DEFAULT, 0, BENCH_OK) >= 2 * f.study.nsizes);
+    assert_true(fake_count(&f, "fast", "late", 1 << 20, BENCH_OK) >= 2);
+    fake_end(&f);
+}
+
+static void tries_a_pair_where_it_may_pay(void **state)
+{
+    (void)state;
+    static const char *const two[] = {"fast", "other"};
+    for (int pays = 0; pays < 2; pays++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake.fast_launch = "fast";
+        fake.slow_launches = 0.2;
+        fake.pair_factor = pays ? 0.6 : 4;
+        fake_begin(&f, 0, two, 2);
+        assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+        struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+        const struct bench_point *last = &p->items[p->count - 1];
+        assert_string_equal(last->candidates[last->best].launch.label, pays ? "fast,other" : "fast");
+        assert_true(fake_count(&f, "fast,other", NULL, 0, -1) > 0);
+        fake_end(&f);
+    }
+}
+
+static void a_launch_that_does_not_start(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.fast_launch = "fast";
+    fake.dead_launch = "slow1";
+    fake_begin(&f, 0, rails, 4);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(fake_count(&f, "slow1", NULL, 0, -1), 1);
+    assert_int_equal(fake_count(&f, "slow1", BENCH_DEFAULT, 0, BENCH_CRASHED), 1);
+    assert_int_equal(f.summary.troubled, 1);
+    assert_true(fake_count(&f, "fast", NULL, 0, BENCH_OK) > 0);
+    fake_end(&f);
+
+    /* Without the default there is nothing to compare with. */
+    fake.dead_launch = BENCH_DEFAULT;
+    fake_begin(&f, 0, rails, 4);
+    assert_int_equal(bench_conduct(&f.study, &f.err), ERR_FAILED);
+    assert_non_null(strstr(f.err.text, "no such interface"));
+    assert_int_equal(f.study.results->count, 0);
+    fake_end(&f);
+}
+
+/* Interrupted anywhere, resumed as often as it takes: every point once a round, children gone. */
+static void interrupted_and_resumed(void **state)
+{
+    (void)state;
+    static const int after[] = {1, 7, 60, 300, 1000};
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.fast_launch = "fast";
+    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+        fake.stop = 0;
+        fake.samples = 0;
+        fake.stop_after = after[i];
+        fake_begin(&f, i > 0, rails, 4);
+        assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+        assert_int_equal(fake.opened, fake.closed);
+        if (fake.stop)
+            assert_int_equal(f.summary.interrupted, 1);
+        assert_int_equal(fake_repeated(&f), 0);
+        fake_end(&f);
+    }
+    fake.stop = 0;
+    fake.stop_after = 0;
+    fake_begin(&f, 1, rails, 4);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(f.summary.interrupted, 0);
+    assert_int_equal(fake_repeated(&f), 0);
+    struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+    assert_int_equal(p->count, f.study.nsizes);
+    fake_end(&f);
+
+    /* Nothing is left to do. */
+    fake.samples = 0;
+    fake_begin(&f, 1, rails, 4);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(fake.samples, 0);
+    assert_int_equal(f.summary.measured, 0);
+    fake_end(&f);
+}
+
+static void no_time_at_all(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, NULL, 0);
+    f.study.deadline_s = f.study.started_s;
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(fake.samples, 0);
+    assert_int_equal(f.summary.left_out, f.study.nsizes);
+    assert_int_equal(fake.opened, fake.closed);
+    fake_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_between_the_bounds),      cmocka_unit_test(decisive_sizes_span_all),
+        cmocka_unit_test(finds_the_best_call),           cmocka_unit_test(finds_the_best_launch),
+        cmocka_unit_test(tries_a_pair_where_it_may_pay), cmocka_unit_test(a_launch_that_does_not_start),
+        cmocka_unit_test(interrupted_and_resumed),       cmocka_unit_test(no_time_at_all),
+    };
+    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
+}

@@ -1,0 +1,191 @@
+/* One visit: deaths are journalled, blamed and survived. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/bench/fake_study.h"
+
+static int visit(struct fake_run *f)
+{
+    struct bench_visit v = {
+        .launch = &f->study.plan.launches[0], .round = 1, .full = 1, .until_s = progress_now_s() + 30};
+    return bench_visit_run(&f->study, &v, &f->err);
+}
+
+static void trouble(int i, const char *call, enum bench_outcome outcome, int times)
+{
+    fake.trouble[i] = (struct fake_trouble){.call = call, .bytes = 128, .outcome = outcome, .times = times};
+}
+
+static void a_call_that_kills_is_not_tried_again(void **state)
+{
+    (void)state;
+    static const struct {
+        enum bench_outcome outcome;
+        enum bench_status status;
+    } ways[] = {{BENCH_DIED, BENCH_CRASHED}, {BENCH_SILENT, BENCH_HUNG}};
+    for (int i = 0; i < 2; i++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        trouble(0, "early", ways[i].outcome, 1000);
+        fake_begin(&f, 0, NULL, 0);
+        assert_int_equal(visit(&f), 0);
+        assert_int_equal(fake_count(&f, NULL, "early", 128, (int)ways[i].status), 1);
+        assert_int_equal(fake_count(&f, NULL, "early", 128, -1), 1);
+        assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128, BENCH_OK), 1);
+        assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 0, BENCH_OK), f.study.nsizes);
+        assert_int_equal(fake.opened, 2);
+        assert_int_equal(fake.closed, 2);
+        assert_int_equal(fake.killed, 1);
+        assert_int_equal(f.summary.troubled, 1);
+        fake_end(&f);
+    }
+}
+
+/* Somebody kills a rank during the default: written down, measured again, and the default stays a candidate. */
+static void the_default_is_tried_again(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    trouble(0, BENCH_DEFAULT, BENCH_DIED, 1);
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(visit(&f), 0);
+    assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128, BENCH_CRASHED), 1);
+    assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128, BENCH_OK), 1);
+    struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+    for (int i = 0; i < p->count; i++)
+        assert_true(p->items[i].untouched == 0 && p->items[i].candidates[0].status == BENCH_OK);
+    fake_end(&f);
+}
+
+static void too_many_deaths_end_the_visit(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    trouble(0, BENCH_DEFAULT, BENCH_DIED, 1000);
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(visit(&f), 0);
+    assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128, BENCH_CRASHED), 3);
+    assert_true(f.summary.left_out > 0);
+    assert_int_equal(fake.opened, fake.closed);
+    fake_end(&f);
+}
+
+static void wrong_data_and_refusals(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.trouble[0] = (struct fake_trouble){
+        .call = "early", .bytes = 128, .outcome = BENCH_ANSWERED, .status = BENCH_WRONG, .times = 1000};
+    fake.trouble[1] = (struct fake_trouble){
+        .call = "late", .bytes = 8, .outcome = BENCH_ANSWERED, .status = BENCH_FAILED, .times = 1000};
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(visit(&f), 0);
+    assert_int_equal(fake_count(&f, NULL, "early", 128, BENCH_WRONG), 1);
+    assert_true(fake_count(&f, NULL, "early", 512, -1) > 0);
+    /* What the library refuses once it refuses everywhere; that is no trouble. */
+    assert_int_equal(fake_count(&f, NULL, "late", 0, -1), 1);
+    assert_int_equal(f.summary.troubled, 1);
+    assert_int_equal(fake.killed, 0);
+    fake_end(&f);
+}
+
+/* The only session of a launch that is not ours: no second one is asked for. */
+static void the_only_session(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    trouble(0, "early", BENCH_DIED, 1);
+    fake_begin(&f, 0, NULL, 0);
+    f.study.plan.one_session = 1;
+    assert_int_equal(visit(&f), ERR_FAILED);
+    assert_non_null(strstr(f.err.text, "signal 9"));
+    assert_int_equal(fake.opened, 1);
+    assert_int_equal(fake_count(&f, NULL, "early", 128, BENCH_CRASHED), 1);
+    fake_end(&f);
+}
+
+static void a_full_disk_ends_it(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, NULL, 0);
+    f.study.journal = &(struct bench_journal){.fd = open("/dev/full", O_WRONLY), .path = "/dev/full"};
+    assert_int_equal(visit(&f), ERR_FAILED);
+    assert_non_null(strstr(f.err.text, "/dev/full: cannot be written"));
+    assert_int_equal(fake.opened, fake.closed);
+    bench_journal_close(f.study.journal);
+    fake_end(&f);
+}
+
+/* A run that ended between the lines of one point: only the default, which comes last, is missing. */
+static void a_half_written_point(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(visit(&f), 0);
+    int all = f.study.results->count;
+    fake_end(&f);
+    struct stat st;
+    assert_int_equal(stat(fake_path, &st), 0);
+    assert_int_equal(truncate(fake_path, st.st_size - 5), 0);
+    fake_begin(&f, 1, NULL, 0);
+    assert_int_equal(f.study.results->count, all - 1);
+    assert_int_equal(visit(&f), 0);
+    assert_int_equal(f.study.results->count, all);
+    assert_int_equal(fake_repeated(&f), 0);
+    fake_end(&f);
+}
+
+static void launches_must_agree_on_their_ranks(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, NULL, 0);
+    f.study.nodes = 2;
+    f.study.ranks = 4;
+    assert_int_equal(visit(&f), ERR_FAILED);
+    assert_non_null(strstr(f.err.text, "2 ranks on 2 nodes"));
+    assert_int_equal(fake.opened, fake.closed);
+    fake_end(&f);
+}
+
+/* AllGather and ReduceScatter want equal blocks. */
+static void sizes_divide_by_the_ranks(void **state)
+{
+    (void)state;
+    assert_int_equal(bench_fitting_bytes(COLL_ALLREDUCE, 8, 3), 8);
+    assert_int_equal(bench_fitting_bytes(COLL_BROADCAST, 8, 3), 8);
+    assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 3), 6);
+    assert_int_equal(bench_fitting_bytes(COLL_REDUCESCATTER, 1 << 20, 3), 1048575);
+    assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 16), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_that_kills_is_not_tried_again),
+        cmocka_unit_test(the_default_is_tried_again),
+        cmocka_unit_test(too_many_deaths_end_the_visit),
+        cmocka_unit_test(wrong_data_and_refusals),
+        cmocka_unit_test(the_only_session),
+        cmocka_unit_test(a_full_disk_ends_it),
+        cmocka_unit_test(a_half_written_point),
+        cmocka_unit_test(launches_must_agree_on_their_ranks),
+        cmocka_unit_test(sizes_divide_by_the_ranks),
+    };
+    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
+}

@@ -1,0 +1,461 @@
+/* Decisions on points whose right answer is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/envgen/synthetic.h"
+
+#define DEFAULT BENCH_DEFAULT
+
+/* One allreduce table on the untouched launch: per size the default's median and those of algorithms 3 and 4. */
+static struct env_decisions *decide_sizes(struct synthetic *s, const double us[][3], int n)
+{
+    uint64_t bytes = 8;
+    for (int i = 0; i < n; i++, bytes *= 4) {
+        synthetic_add(s, COLL_ALLREDUCE, bytes, DEFAULT, DEFAULT, us[i][0], BENCH_OK);
+        synthetic_add(s, COLL_ALLREDUCE, bytes, DEFAULT, "3", us[i][1], BENCH_OK);
+        synthetic_add(s, COLL_ALLREDUCE, bytes, DEFAULT, "4", us[i][2], BENCH_OK);
+    }
+    struct env_decisions *d = synthetic_decide(s);
+    assert_non_null(d);
+    assert_int_equal(d->nshapes, 1);
+    assert_int_equal(d->shapes[0].ncolls, 1);
+    return d;
+}
+
+static void finish(struct synthetic *s, struct env_decisions *d)
+{
+    env_decisions_free(d);
+    arena_free(s->arena);
+}
+
+static void expect_range(const struct env_decisions *d, int i, uint64_t min, uint64_t max, const char *call)
+{
+    const struct env_coll *c = &d->shapes[0].colls[0];
+    assert_true(i < c->nranges);
+    assert_int_equal(c->ranges[i].min_bytes, min);
+    assert_true(c->ranges[i].max_bytes == max);
+    assert_string_equal(c->ranges[i].call.label, call);
+    assert_true(*c->ranges[i].why);
+}
+
+static void clear_winner_takes_all_sizes(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct env_decisions *d = decide_sizes(&s, (double[][3]){{100, 50, 80}, {100, 60, 90}, {100, 70, 95}}, 3);
+    assert_int_equal(d->shapes[0].colls[0].nranges, 1);
+    expect_range(d, 0, 0, ENV_OPEN, "3");
+    const struct env_range *r = &d->shapes[0].colls[0].ranges[0];
+    assert_int_equal(r->npoints, 3);
+    assert_int_equal(r->gain.n, 3);
+    /* (2 × 1.667 × 1.429)^(1/3) */
+    assert_true(r->gain.median > 1.68 && r->gain.median < 1.69);
+    assert_true(r->gain.low < r->gain.median && r->gain.high > r->gain.median);
+    finish(&s, d);
+}
+
+static void nothing_within_the_noise(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    s.spread = 0.05;
+    struct env_decisions *d = decide_sizes(&s, (double[][3]){{100, 92, 95}, {100, 99, 93}}, 2);
+    assert_int_equal(d->shapes[0].colls[0].nranges, 1);
+    expect_range(d, 0, 0, ENV_OPEN, DEFAULT);
+    assert_non_null(strstr(d->shapes[0].colls[0].ranges[0].why, "nearest was"));
+    assert_int_equal(d->shapes[0].colls[0].ranges[0].call.nsettings, 0);
+    finish(&s, d);
+}
+
+/* 2.9 % at no spread at all is below the margin, 3.1 % above it. */
+static void margin_is_the_border(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    s.spread = 0;
+    struct env_decisions *d = decide_sizes(&s, (double[][3]){{102.9, 100, 200}}, 1);
+    expect_range(d, 0, 0, ENV_OPEN, DEFAULT);
+    finish(&s, d);
+    s = synthetic_new();
+    s.spread = 0;
+    d = decide_sizes(&s, (double[][3]){{103.1, 100, 200}}, 1);
+    expect_range(d, 0, 0, ENV_OPEN, "3");
+    finish(&s, d);
+}
+
+static void four_samples_are_too_few(void **state)
+{
+    (void)state;
+    for (int n = 4; n <= 5; n++) {
+        struct synthetic s = synthetic_new();
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, "3", 20, BENCH_OK);
+        s.points.items[0].candidates[1].time_us.n = n;
+        struct env_decisions *d = synthetic_decide(&s);
+        expect_range(d, 0, 0, ENV_OPEN, n < 5 ? DEFAULT : "3");
+        finish(&s, d);
+    }
+}
+
+static void crossover_lies_at_the_geometric_mean(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct env_decisions *d =
+        decide_sizes(&s, (double[][3]){{100, 50, 80}, {100, 50, 80}, {100, 90, 60}, {100, 90, 60}}, 4);
+    assert_int_equal(d->shapes[0].colls[0].nranges, 2);
+    expect_range(d, 0, 0, 63, "3"); /* between 32 and 128 */
+    expect_range(d, 1, 64, ENV_OPEN, "4");
+    finish(&s, d);
+}
+
+static void a_range_that_does_not_begin_at_the_smallest_size(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    synthetic_add(&s, COLL_ALLREDUCE, 4096, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 4096, DEFAULT, "3", 50, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    expect_range(d, 0, 4096, ENV_OPEN, "3");
+    finish(&s, d);
+}
+
+/* Algorithm 4 is best by a hair in the middle of 3's range: no reason to change twice. */
+static void an_island_without_evidence_is_smoothed(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct env_decisions *d = decide_sizes(&s, (double[][3]){{100, 50, 80}, {100, 60, 59}, {100, 50, 80}}, 3);
+    assert_int_equal(d->shapes[0].colls[0].nranges, 1);
+    expect_range(d, 0, 0, ENV_OPEN, "3");
+    assert_int_equal(d->shapes[0].colls[0].ranges[0].points[1].smoothed, 1);
+    finish(&s, d);
+}
+
+static void an_island_with_evidence_stands(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct env_decisions *d = decide_sizes(&s, (double[][3]){{100, 50, 80}, {100, 60, 40}, {100, 50, 80}}, 3);
+    assert_int_equal(d->shapes[0].colls[0].nranges, 3);
+    expect_range(d, 1, 16, 63, "4");
+    finish(&s, d);
+}
+
+/* At the middle size nothing beats the default, and the neighbours' choice is slower there: it is not taken over. */
+static void a_slower_choice_is_not_taken_over(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct env_decisions *d = decide_sizes(&s, (double[][3]){{100, 50, 80}, {100, 101, 150}, {100, 50, 80}}, 3);
+    assert_int_equal(d->shapes[0].colls[0].nranges, 3);
+    expect_range(d, 1, 16, 63, DEFAULT);
+    finish(&s, d);
+}
+
+static void a_call_that_failed_once_is_out(void **state)
+{
+    (void)state;
+    for (enum bench_status bad = BENCH_WRONG; bad < BENCH_STATUS_COUNT; bad++) {
+        struct synthetic s = synthetic_new();
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, "3", 20, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, "4", 80, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 64, DEFAULT, DEFAULT, 100, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 64, DEFAULT, "3", 10, bad);
+        synthetic_add(&s, COLL_ALLREDUCE, 64, DEFAULT, "4", 80, BENCH_OK);
+        struct env_decisions *d = synthetic_decide(&s);
+        assert_int_equal(d->shapes[0].colls[0].nranges, 1);
+        expect_range(d, 0, 0, ENV_OPEN, "4");
+        finish(&s, d);
+    }
+}
+
+static void without_a_default_nothing_is_decided(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", "3", 10, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(d->shapes[0].chosen, -1);
+    expect_range(d, 0, 0, ENV_OPEN, DEFAULT);
+    finish(&s, d);
+    s = synthetic_new();
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 0, BENCH_FAILED);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, "3", 10, BENCH_OK);
+    d = synthetic_decide(&s);
+    expect_range(d, 0, 0, ENV_OPEN, DEFAULT);
+    finish(&s, d);
+}
+
+/* Four gains of 2 within a factor of 1.21 either way: twice that certain on a logarithmic scale. */
+static void mean_of_gains(void **state)
+{
+    (void)state;
+    struct bench_interval g = {2, 2 / 1.21, 2 * 1.21, 9}, four[] = {g, g, g, g};
+    struct bench_interval mean = env_mean_gain(four, 4);
+    assert_true(mean.median > 1.9999 && mean.median < 2.0001);
+    assert_true(mean.low > 2 / 1.1001 && mean.low < 2 / 1.0999);
+    assert_true(mean.high > 2 * 1.0999 && mean.high < 2 * 1.1001);
+    assert_int_equal(mean.n, 4);
+    mean = env_mean_gain(four, 1);
+    assert_true(mean.low > 2 / 1.2101 && mean.low < 2 / 1.2099);
+    assert_int_equal(env_mean_gain(four, 0).n, 0);
+}
+
+/* ---- launches -------------------------------------------------------------------------------------------------------
+ */
+
+/* Untouched 100 µs at every size, `us` in launch ib3, `status` at the last size. */
+static void add_launches(struct synthetic *s, const double *us, int n, enum bench_status status)
+{
+    uint64_t bytes = 8;
+    for (int i = 0; i < n; i++, bytes *= 4) {
+        synthetic_add(s, COLL_ALLREDUCE, bytes, DEFAULT, DEFAULT, 100, BENCH_OK);
+        if (us[i] > 0)
+            synthetic_add(s, COLL_ALLREDUCE, bytes, "ib3", DEFAULT, us[i], i + 1 < n ? BENCH_OK : status);
+    }
+}
+
+static const char *chosen_launch(const struct env_decisions *d)
+{
+    const struct env_shape *s = &d->shapes[0];
+    return s->chosen < 0 ? "" : s->launches[s->chosen].knobs.label;
+}
+
+static void the_faster_launch_is_chosen(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_launches(&s, (double[]){50, 25, 25}, 3, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(chosen_launch(d), "ib3");
+    const struct env_launch *l = &d->shapes[0].launches[1];
+    assert_true(l->gain.median > 3.17 && l->gain.median < 3.18); /* (2 × 4 × 4)^(1/3) */
+    assert_int_equal(l->points, 3);
+    assert_true(d->shapes[0].total_gain.median > 3.17 && d->shapes[0].total_gain.median < 3.18);
+    finish(&s, d);
+}
+
+static void a_launch_within_the_noise_is_not(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_launches(&s, (double[]){96, 97, 96}, 3, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(chosen_launch(d), DEFAULT);
+    finish(&s, d);
+}
+
+static void a_launch_that_failed_anywhere_is_out(void **state)
+{
+    (void)state;
+    for (enum bench_status bad = BENCH_WRONG; bad < BENCH_STATUS_COUNT; bad++) {
+        struct synthetic s = synthetic_new();
+        add_launches(&s, (double[]){10, 10, 10}, 3, bad);
+        struct env_decisions *d = synthetic_decide(&s);
+        assert_string_equal(chosen_launch(d), DEFAULT);
+        assert_non_null(strstr(d->shapes[0].launches[1].why, bench_status_name(bad)));
+        finish(&s, d);
+    }
+}
+
+/* Algorithm 3 hangs everywhere: that is its own fault, not the launch's. In the second half it hangs in ib3 only. */
+static void whose_fault_a_hang_is(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        struct synthetic s = synthetic_new();
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, "3", own ? 50 : 0, own ? BENCH_OK : BENCH_HUNG);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 30, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", "3", 0, BENCH_HUNG);
+        struct env_decisions *d = synthetic_decide(&s);
+        assert_string_equal(chosen_launch(d), own ? DEFAULT : "ib3");
+        finish(&s, d);
+    }
+}
+
+static void a_launch_seen_at_few_points_is_out(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_launches(&s, (double[]){10, 0, 0}, 3, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(chosen_launch(d), DEFAULT);
+    assert_non_null(strstr(d->shapes[0].launches[1].why, "1 of 3"));
+    finish(&s, d);
+}
+
+/* Dropped at the size where it is slow: that counts against it. 0.25 × 1.5 on average. */
+static void a_dropped_launch_counts_as_slow(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_launches(&s, (double[]){67, 400}, 2, BENCH_DROPPED);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(chosen_launch(d), DEFAULT);
+    assert_true(d->shapes[0].launches[1].gain.median < 0.7);
+    finish(&s, d);
+}
+
+/* A launch must beat what calls alone can reach. */
+static void a_launch_is_compared_with_the_best_call_untouched(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, "3", 50, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", "3", 50, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(chosen_launch(d), DEFAULT);
+    expect_range(d, 0, 0, ENV_OPEN, "3");
+    finish(&s, d);
+}
+
+static void shapes_that_disagree_stay_untouched(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    s.nodes = s.ranks = 2;
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib2", DEFAULT, 50, BENCH_OK);
+    s.nodes = s.ranks = 4;
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 50, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(d->nshapes, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(d->shapes[i].chosen, 0);
+        assert_non_null(strstr(d->shapes[i].why, "common to all jobs"));
+    }
+    finish(&s, d);
+}
+
+/* On one node there is no launch to choose: it does not stand in the way of the others. */
+static void a_shape_without_a_choice_does_not_vote(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    s.nodes = 1;
+    s.ranks = 2;
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    s.nodes = s.ranks = 4;
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 50, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(d->shapes[0].chosen, 0);
+    assert_int_equal(d->shapes[1].chosen, 1);
+    finish(&s, d);
+}
+
+/* ---- input that makes no sense --------------------------------------------------------------------------------------
+ */
+
+static void two_libraries_are_refused(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct err e = {0};
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    s.library = "Open MPI 5.0.3";
+    synthetic_add(&s, COLL_ALLREDUCE, 32, DEFAULT, DEFAULT, 100, BENCH_OK);
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    assert_int_equal(env_decide(d, &s.points, NULL, 0, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "Open MPI 5.0.3"));
+    finish(&s, d);
+}
+
+static void a_default_with_settings_is_refused(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct err e = {0};
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    struct bench_setting extra = {"coll_tuned_allreduce_algorithm", "4"};
+    s.points.items[0].candidates[0].call.settings = &extra;
+    s.points.items[0].candidates[0].call.nsettings = 1;
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    assert_int_equal(env_decide(d, &s.points, NULL, 0, &e), ERR_FAILED);
+    finish(&s, d);
+}
+
+static void no_points_no_decisions(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(d->nshapes, 0);
+    finish(&s, d);
+}
+
+/* ---- evidence -------------------------------------------------------------------------------------------------------
+ */
+
+static void evidence_names_journal_and_lines(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, "3", 50, BENCH_OK);
+    struct bench_result base = {.engine = "mpi",
+                                .library = s.library,
+                                .coll = COLL_ALLREDUCE,
+                                .bytes = 8,
+                                .nodes = 4,
+                                .ranks = 4,
+                                .launch = {.label = DEFAULT},
+                                .call = {.label = "3"}};
+    struct bench_result first[] = {base, base, base}, second[] = {base};
+    first[0].line = 9;
+    first[1].line = 2;
+    first[2].call.label = "4";
+    second[0].line = 5;
+    struct bench_results a = {.items = first, .count = 3}, b = {.items = second, .count = 1};
+    struct env_source sources[] = {{"results.jsonl", &a}, {"results-2.jsonl", &b}};
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    struct err e = {0};
+    assert_int_equal(env_decide(d, &s.points, sources, 2, &e), 0);
+    const struct env_point *p = &d->shapes[0].colls[0].ranges[0].points[0];
+    assert_string_equal(p->options[1].lines, "results-2.jsonl:5 results.jsonl:2,9");
+    assert_string_equal(p->options[0].lines, "");
+    finish(&s, d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clear_winner_takes_all_sizes),
+        cmocka_unit_test(nothing_within_the_noise),
+        cmocka_unit_test(margin_is_the_border),
+        cmocka_unit_test(four_samples_are_too_few),
+        cmocka_unit_test(crossover_lies_at_the_geometric_mean),
+        cmocka_unit_test(a_range_that_does_not_begin_at_the_smallest_size),
+        cmocka_unit_test(an_island_without_evidence_is_smoothed),
+        cmocka_unit_test(an_island_with_evidence_stands),
+        cmocka_unit_test(a_slower_choice_is_not_taken_over),
+        cmocka_unit_test(a_call_that_failed_once_is_out),
+        cmocka_unit_test(without_a_default_nothing_is_decided),
+        cmocka_unit_test(mean_of_gains),
+        cmocka_unit_test(the_faster_launch_is_chosen),
+        cmocka_unit_test(a_launch_within_the_noise_is_not),
+        cmocka_unit_test(a_launch_that_failed_anywhere_is_out),
+        cmocka_unit_test(whose_fault_a_hang_is),
+        cmocka_unit_test(a_launch_seen_at_few_points_is_out),
+        cmocka_unit_test(a_dropped_launch_counts_as_slow),
+        cmocka_unit_test(a_launch_is_compared_with_the_best_call_untouched),
+        cmocka_unit_test(shapes_that_disagree_stay_untouched),
+        cmocka_unit_test(a_shape_without_a_choice_does_not_vote),
+        cmocka_unit_test(two_libraries_are_refused),
+        cmocka_unit_test(a_default_with_settings_is_refused),
+        cmocka_unit_test(no_points_no_decisions),
+        cmocka_unit_test(evidence_names_journal_and_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
