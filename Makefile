@@ -8,6 +8,7 @@ BINDIR      ?= $(PREFIX)/bin
 LIBDIR      ?= $(PREFIX)/lib
 LIBEXECDIR  ?= $(PREFIX)/libexec/nccltune
 MANDIR      ?= $(PREFIX)/share/man
+DOCDIR      ?= $(PREFIX)/share/doc/nccltune
 COMPDIR     ?= $(PREFIX)/share/bash-completion/completions
 DESTDIR     ?=
 
@@ -58,6 +59,7 @@ CLI_OBJ     := $(call obj,obj,$(CLI_SRC))
 WORKER_OBJ  := $(call obj,mpi,$(WORKER_SRC))
 PLUGIN_OBJ  := $(call obj,pic,$(PLUGIN_SRC))
 GPUWORKER_OBJ := $(call obj,obj,$(GPUWORKER_SRC))
+HOOK_SCRIPTS := slurm/task_prolog slurm/prolog slurm/epilog
 HOOK_OBJ    := $(call obj,obj,$(HOOK_SRC))
 
 LIB         := $(B)/libnccltune.a
@@ -77,7 +79,7 @@ PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/allreduce-time
 
-.PHONY: all run check check-gpu units bench-perf fuzz fuzzers lint format deps install uninstall clean help
+.PHONY: all run check check-gpu units bench-perf fuzz fuzzers lint format deps install uninstall dist deb clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -147,22 +149,32 @@ deps:
 	$(Q)tools/deps check
 run:
 	$(Q)tools/deps build
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	$(Q)rm -rf build/profile
 	$(B)/nccltune tune -o build/profile
 
 install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(COMPDIR)
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)/slurm
+	install -d $(addprefix $(DESTDIR)$(MANDIR)/man,1 5 8)
 	install -m 755 $(B)/nccltune $(DESTDIR)$(BINDIR)/
-	install -m 755 $(B)/nccltune-bench $(B)/nccltune-worker $(DESTDIR)$(LIBEXECDIR)/
-	install -m 755 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
+	install -m 755 $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(HOOK_SCRIPTS) $(DESTDIR)$(LIBEXECDIR)/
+	install -m 644 slurm/nccltune.sbatch $(wildcard slurm/examples/*) $(DESTDIR)$(DOCDIR)/slurm/
+	install -m 644 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(MANDIR)/man5/
+	install -m 644 $(wildcard man/*.8) $(DESTDIR)$(MANDIR)/man8/
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/nccltune $(DESTDIR)$(LIBEXECDIR)/nccltune-bench $(DESTDIR)$(LIBEXECDIR)/nccltune-worker $(DESTDIR)$(LIBDIR)/$(notdir $(PLUGIN)) $(DESTDIR)$(COMPDIR)/nccltune
-	rm -f $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(wildcard man/*.1))) $(addprefix $(DESTDIR)$(MANDIR)/man5/,$(notdir $(wildcard man/*.5)))
-	-rmdir $(DESTDIR)$(LIBEXECDIR) 2>/dev/null
+	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/,nccltune-bench nccltune-worker nccltune-hook $(notdir $(HOOK_SCRIPTS)))
+	rm -f $(DESTDIR)$(LIBDIR)/$(notdir $(PLUGIN)) $(DESTDIR)$(COMPDIR)/nccltune
+	rm -f $(foreach s,1 5 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(wildcard man/*.$(s)))))
+	rm -rf $(DESTDIR)$(DOCDIR)/slurm
+	-rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR) 2>/dev/null
+# Both build in a folder of their own, because programs know where they are installed.
+dist:
+	$(Q)tools/dist $(VERSION)
+deb:
+	$(Q)tools/deb $(VERSION)
 clean:
 	rm -rf build
 
@@ -176,6 +188,8 @@ help:
 	@echo 'lint        formatting, compiler warnings as errors (gcc, clang), clang-tidy, cppcheck, shellcheck'
 	@echo 'deps        install missing Debian/Ubuntu packages (root or sudo)'
 	@echo 'install     PREFIX=/usr/local DESTDIR=; uninstall takes the same'
+	@echo 'dist        a tarball that runs from any directory, in build/'
+	@echo 'deb         a Debian package, in build/'
 	@echo 'clean       remove build/'
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -188,5 +188,6 @@ int rank_serve(const struct worker_options *o)
         if (got && (rc = answer(&w, &f, &why)) < 0)
             rc = complain(&w, &why);
     }
+    nccl_inbox_close(&in);
     return rc == 1 ? 0 : ERR_FAILED;
 }

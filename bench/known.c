@@ -107,6 +107,24 @@ int known_hopeless(const struct bench_results *r, const struct known_place *at, 
     return deaths > 1 || (below && above && below->status == BENCH_DROPPED && above->status == BENCH_DROPPED);
 }
 
+int known_close(const struct bench_results *r, const struct known_place *at, const char *call, double factor)
+{
+    int close = 0;
+    for (int i = 0; i < r->count; i++)
+        if (is_call(&r->items[i], at, call) && r->items[i].status > BENCH_DROPPED)
+            return 0;
+    for (int side = -1; side <= 1; side += 2) {
+        const struct bench_result *x = neighbour(r, at, call, side);
+        if (!x || !has_time(x))
+            continue;
+        struct known_place there = *at;
+        there.bytes = x->bytes;
+        double own = known_time_us(r, &there, BENCH_DEFAULT);
+        close |= own > 0 && interval_of(x).median <= factor * own;
+    }
+    return close;
+}
+
 struct bench_interval known_rival(const struct bench_results *r, const struct known_place *at)
 {
     struct bench_interval best = {0};

@@ -32,6 +32,10 @@ double known_expect_us(const struct bench_results *r, const struct known_place *
  * side. */
 int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call);
 
+/* Whether `call`, though left behind, came within `factor` of the default at the nearest size on either side and never
+ * failed: a variation of it may still win here. */
+int known_close(const struct bench_results *r, const struct known_place *at, const char *call, double factor);
+
 /* The best single measurement at this point under any other launch; n is 0 when there is none. */
 struct bench_interval known_rival(const struct bench_results *r, const struct known_place *at);
 

@@ -117,7 +117,7 @@ static void count_kind(const struct grid *g, enum verbs_suspect_kind k, struct c
 static int find_wide(const struct grid *g, struct count *counts, enum verbs_suspect_kind *kind, int *number)
 {
     int most = 0;
-    for (int k = 0; k < VERBS_SUSPECT_PAIR; k++) {
+    for (int k = VERBS_SUSPECT_NODE; k < VERBS_SUSPECT_PAIR; k++) {
         count_kind(g, (enum verbs_suspect_kind)k, counts);
         for (int i = 0; i < number_of_kind(g, (enum verbs_suspect_kind)k); i++) {
             const struct count *c = &counts[i];
@@ -229,6 +229,15 @@ static void add_pairs(const struct grid *g, struct arena *a, struct verbs_suspec
     }
 }
 
+/* Then nobody can tell who is to blame. A single try says nothing of others. */
+static int all_failed(const struct grid *g)
+{
+    for (int i = 0; i < g->n; i++)
+        if (g->outcomes[i].verdict != VERBS_FAILED)
+            return 0;
+    return g->n > 1;
+}
+
 int verbs_blame(const struct verbs_outcome *outcomes, int n, struct arena *a, struct verbs_suspect **suspects)
 {
     static const enum verbs_verdict turns[] = {VERBS_FAILED, VERBS_SLOW};
@@ -244,6 +253,13 @@ int verbs_blame(const struct verbs_outcome *outcomes, int n, struct arena *a, st
     struct count *counts = arena_alloc(a, ((size_t)g.nodes * (size_t)g.rails + 1) * sizeof *counts);
     int *members = arena_alloc(a, ((size_t)n + 1) * sizeof *members);
     *suspects = NULL;
+    if (all_failed(&g)) {
+        for (int i = 0; i < n; i++)
+            members[i] = i;
+        g.verdict = VERBS_FAILED;
+        add_suspect(&g, a, suspects, &count, (struct verbs_suspect){.kind = VERBS_SUSPECT_ALL}, members, n);
+        return count;
+    }
     for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
         enum verbs_suspect_kind kind = VERBS_SUSPECT_PAIR;
         int number = 0;

@@ -22,6 +22,7 @@ void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio);
 
 /* What can be to blame. Of two that explain the same, the later is named. */
 enum verbs_suspect_kind {
+    VERBS_SUSPECT_ALL, /* nothing at all went well */
     VERBS_SUSPECT_NODE,
     VERBS_SUSPECT_SENDS,    /* what leaves a port; what arrives goes well */
     VERBS_SUSPECT_RECEIVES, /* … and the other way round */

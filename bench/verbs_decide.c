@@ -17,6 +17,8 @@ static const char *rail_name(const struct verbs_fabric *f, int rail)
 static const char *subject(const struct verbs_fabric *f, const struct verbs_suspect *s)
 {
     switch (s->kind) {
+    case VERBS_SUSPECT_ALL:
+        return "everything:";
     case VERBS_SUSPECT_NODE:
         return arena_printf(f->arena, "node %s, all its ports:", f->ports[s->a.node * f->rails].node);
     case VERBS_SUSPECT_SENDS:

@@ -6,10 +6,12 @@
 
 #include "core/json.h"
 
-/* 4,096 nodes of 16 ports; and the largest GID table. */
-#define MAX_NODES 4096
-#define MAX_RAILS 64
-#define MAX_GIDS  4096
+/* The largest cluster and node, the largest GID table, and the room for all of them together: a short line of a hostile
+ * file must not ask for much memory. */
+#define MAX_NODES    4096
+#define MAX_RAILS    64
+#define MAX_GIDS     4096
+#define MAX_ALL_GIDS (4 << 20)
 
 struct verbs_fabric *verbs_fabric_new(int nodes, int rails)
 {
@@ -34,7 +36,8 @@ cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port)
     const struct verbs_fabric_port *p = &f->ports[port];
     cJSON *o = cJSON_CreateObject(), *gids = cJSON_CreateArray();
     char text[VERBS_GID_TEXT];
-    cJSON_AddNumberToObject(o, "node_index", port / f->rails);
+    int node = port / f->rails;
+    cJSON_AddNumberToObject(o, "node_index", node);
     cJSON_AddNumberToObject(o, "rail", port % f->rails);
     json_add_str(o, "node", p->node);
     json_add_str(o, "port", p->name);
@@ -48,7 +51,7 @@ cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port)
             continue;
         cJSON *entry = cJSON_CreateObject();
         cJSON_AddNumberToObject(entry, "index", i);
-        cJSON_AddStringToObject(entry, "gid", verbs_gid_text(text, g));
+        cJSON_AddStringToObject(entry, "gid", verbs_gid_print(text, g));
         if (g->roce)
             cJSON_AddNumberToObject(entry, "roce", g->roce);
         cJSON_AddBoolToObject(entry, "proven", g->proven);
@@ -138,6 +141,9 @@ int verbs_fabric_add_port(struct verbs_fabric *f, const cJSON *o, struct err *e)
             return err_set(e, ERR_FAILED, "a GID's \"index\" is missing or not below %d", MAX_GIDS);
         most = index >= most ? (int)index + 1 : most;
     }
+    if (most > MAX_ALL_GIDS - f->ngids)
+        return err_set(e, ERR_FAILED, "more than %d GIDs in all", MAX_ALL_GIDS);
+    f->ngids += most;
     p->gids.count = most;
     p->gids.gids = arena_alloc(f->arena, ((size_t)most + 1) * sizeof *p->gids.gids);
     cJSON_ArrayForEach(entry, gids)

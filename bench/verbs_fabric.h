@@ -30,6 +30,7 @@ struct verbs_fabric {
     struct verbs_fabric_port *ports; /* rail r of node n: n * rails + r; `name` NULL until it has been told */
     struct verbs_fabric_try *tries;
     int ntries;
+    int ngids; /* room for them in all tables together, bounded */
 };
 
 struct verbs_fabric *verbs_fabric_new(int nodes, int rails); /* at least one each */

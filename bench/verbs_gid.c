@@ -61,7 +61,7 @@ const char *verbs_gid_kind_name(enum verbs_gid_kind k)
     return k >= 0 && k <= VERBS_GID_NO_KIND ? names[k] : "unknown";
 }
 
-char *verbs_gid_text(char text[VERBS_GID_TEXT], const struct verbs_gid *g)
+char *verbs_gid_print(char text[VERBS_GID_TEXT], const struct verbs_gid *g)
 {
     int v4 = family_of(g) == AF_INET;
     if (!inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? g->raw + 12 : g->raw, text, VERBS_GID_TEXT))

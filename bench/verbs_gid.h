@@ -36,7 +36,7 @@ const char *verbs_gid_kind_name(enum verbs_gid_kind k); /* "RoCE v2 over IPv4" *
 
 /* "10.0.0.1" for an IPv4-mapped GID, "fe80::1" for others. Returns `text`. */
 #define VERBS_GID_TEXT 64
-char *verbs_gid_text(char text[VERBS_GID_TEXT], const struct verbs_gid *g);
+char *verbs_gid_print(char text[VERBS_GID_TEXT], const struct verbs_gid *g);
 
 /* A GID of that kind in each table, the two that share the longest prefix: two addresses of one subnet where there are
  * several. 0 when one of the tables has none. */

@@ -152,7 +152,7 @@ static void print_choice(const struct cluster *c, const struct verbs_gid_table *
     int chosen = verbs_gid_nccl_choice(t, c->nccl, &VERBS_GID_UNSET);
     const struct verbs_gid *g = chosen < t->count ? &t->gids[chosen] : &empty;
     char address[VERBS_GID_TEXT];
-    snprintf(text, size, "index %d (%s, %s) on %s %s", chosen, verbs_gid_text(address, g),
+    snprintf(text, size, "index %d (%s, %s) on %s %s", chosen, verbs_gid_print(address, g),
              verbs_gid_kind_name(verbs_gid_kind(g)), t->node, t->port);
 }
 

@@ -26,8 +26,7 @@ struct verbs_shot {
 struct verbs_figures {
     double samples_us[VERBS_SAMPLES]; /* of one message, by the slower side where both write */
     struct bench_interval time_us;
-    double GBps;  /* bytes / median; both directions together for VERBS_BOTH, of no meaning for VERBS_PING */
-    int messages; /* in one sample */
+    double GBps; /* bytes / median; both directions together for VERBS_BOTH, of no meaning for VERBS_PING */
 };
 
 /* `lead` is 1 on one side and 0 on the other. Every sample's payload is written anew and verified by who receives it.

@@ -143,7 +143,7 @@ struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *p
 {
     struct arena *a = arena_new();
     struct collection c = {.fabric = NULL};
-    struct mpirun m;
+    struct mpirun m = {0};
     struct talk talk = {0};
     int code = command(o, a, &m, e);
     if (!code)

@@ -142,6 +142,24 @@ static double expect_call_us(const struct visit *v, const struct known_place *at
     return predicted < 0 ? predicted : known > 0 ? known : predicted > 0 ? predicted : INFINITY;
 }
 
+static int has_refinements(const struct bench_plan *p, const char *label)
+{
+    for (int i = 0; i < p->ncalls; i++)
+        if (p->calls[i].refines && !strcmp(p->calls[i].refines, label))
+            return 1;
+    return 0;
+}
+
+static int is_hopeless(const struct visit *v, const struct known_place *at, const struct bench_call *c)
+{
+    const struct bench_study *s = v->study;
+    const char *label = c->knobs.label;
+    if (!known_hopeless(s->results, at, label))
+        return 0;
+    int here = known_status(s->results, at, label) != BENCH_STATUS_COUNT;
+    return here || !has_refinements(&s->plan, label) || !known_close(s->results, at, label, RACE_CLOSE);
+}
+
 /* The default, then every call worth trying, the most promising first, those without a past last. */
 static void list_racers(struct visit *v, const struct known_place *at, struct race *r)
 {
@@ -157,7 +175,7 @@ static void list_racers(struct visit *v, const struct known_place *at, struct ra
             add_racer(r, c);
             continue;
         }
-        if (!v->want->full || at->bytes < c->min_bytes || known_hopeless(s->results, at, c->knobs.label) ||
+        if (!v->want->full || at->bytes < c->min_bytes || is_hopeless(v, at, c) ||
             known_done(s->results, at, c->knobs.label, v->want->round))
             continue;
         struct entry new = {c, expect_call_us(v, at, c)};

@@ -173,7 +173,7 @@ static int read_place(const cJSON *o, enum workload_place *place, const struct p
 static int read_call(struct workload *w, struct workload_phase *phase, const cJSON *o, const struct place *at)
 {
     struct workload_call c = {0};
-    int64_t bytes, group, stride, channels;
+    int64_t bytes = 0, group = 0, stride = 0, channels = 0;
     const char *kind = json_str(o, "collective", "");
     c.kind = workload_kind_parse(kind, strlen(kind));
     if (c.kind < 0)
@@ -198,7 +198,7 @@ static int read_call(struct workload *w, struct workload_phase *phase, const cJS
 
 static int read_phase(struct workload *w, const cJSON *o, struct place *at)
 {
-    const char *name;
+    const char *name = NULL;
     at->call = -1;
     if (!cJSON_IsObject(o) || read_text(o, "name", w->arena, &name, at) || !name || !*name)
         return bad(at, "name", "text");
@@ -219,7 +219,7 @@ static int read_phase(struct workload *w, const cJSON *o, struct place *at)
 
 static int read_header(struct workload *w, const cJSON *doc, const struct place *at)
 {
-    int64_t ranks, per_node, parameters;
+    int64_t ranks = 0, per_node = 0, parameters = 0;
     if (read_text(doc, "name", w->arena, &w->name, at) || read_text(doc, "source", w->arena, &w->source, at) ||
         read_text(doc, "model", w->arena, &w->model, at) || read_text(doc, "framework", w->arena, &w->framework, at) ||
         read_int(doc, "parameters", 0, INT64_C(1) << 53, 0, &parameters, at) ||

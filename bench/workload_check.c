@@ -97,7 +97,7 @@ static void check_model(struct report *r)
     const struct division list[] = {
         {m->layers, j->pp, "layers", "pp", "--pp"},
         {m->heads, j->tp, "attention heads", "tp", "--tp"},
-        {m->heads, j->rollout_tp, "attention heads", "rollout tp", "--rollout-tp"},
+        {m->heads, j->rollout_tp == j->tp ? 1 : j->rollout_tp, "attention heads", "rollout tp", "--rollout-tp"},
         {m->experts, j->ep, "experts", "ep", "--ep"},
         {m->expert_intermediate, j->etp, "rows of an expert", "etp", "--etp"},
     };
@@ -217,23 +217,28 @@ static void check_machine(struct report *r, const struct topology *t)
             "tensor parallelism of %d spans nodes of %d GPUs: every layer waits for the network|use --tp %d and "
             "more pipeline or data parallelism",
             widest, j->gpus_per_node, j->gpus_per_node);
+    else if (domain == 1 && widest > 1)
+        say(r, 0,
+            "tensor parallelism of %d, and the topology shows no NVLink: without it every layer goes over PCIe|"
+            "use pipeline or data parallelism instead, or probe the machine itself if it has NVLink",
+            widest);
     else if (domain && widest > domain)
         say(r, 0,
-            "tensor parallelism of %d is larger than the NVLink domain of %d GPU%s: every layer goes over PCIe|"
+            "tensor parallelism of %d is larger than the NVLink domain of %d GPUs: every layer goes over PCIe|"
             "use tensor parallelism of %d",
-            widest, domain, domain == 1 ? "" : "s", domain);
-    if (j->ep > 1 && j->ep * (long)j->etp > j->gpus_per_node) {
-        if (rails == 1)
-            say(r, 0,
-                "expert parallelism of %d × %d crosses nodes that have one rail: all GPUs of a node share it for "
-                "every all-to-all|keep ep × etp within %d GPUs, or add rails",
-                j->ep, j->etp, j->gpus_per_node);
-        else if (!rails)
-            say(r, 0,
-                "expert parallelism of %d × %d crosses nodes of %d GPUs|give --topology to check the rails, or "
-                "keep ep × etp within a node",
-                j->ep, j->etp, j->gpus_per_node);
-    }
+            widest, domain, domain);
+    if (j->ep < 2 || j->ep * (long)j->etp <= j->gpus_per_node)
+        return;
+    if (rails == 1)
+        say(r, 0,
+            "expert parallelism of %d × %d crosses nodes that have one rail: all GPUs of a node share it for every "
+            "all-to-all|keep ep × etp within %d GPUs, or add rails",
+            j->ep, j->etp, j->gpus_per_node);
+    else if (!rails)
+        say(r, 0,
+            "expert parallelism of %d × %d crosses nodes of %d GPUs, over rails that are not known|%s, or keep "
+            "ep × etp within a node",
+            j->ep, j->etp, j->gpus_per_node, t ? "probe the machine itself" : "check them with --topology");
 }
 
 struct workload_findings workload_check(const struct workload_job *j, const struct topology *t, struct arena *a)

@@ -289,7 +289,8 @@ static void add_notes(struct workload *w, const struct workload_job *j, const st
 
 struct workload *workload_generate(const struct workload_job *j)
 {
-    const struct workload_parts *parts = parts_of[framework_index(j->framework)];
+    int framework = framework_index(j->framework);
+    const struct workload_parts *parts = framework >= 0 ? parts_of[framework] : NULL;
     struct workload *w = workload_new();
     struct workload_build b = {.job = j, .out = w, .ranks = j->nodes * j->gpus_per_node};
     double passes = (double)j->grad_accum * j->updates;

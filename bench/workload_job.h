@@ -71,8 +71,9 @@ struct workload_findings {
 };
 struct workload_findings workload_check(const struct workload_job *job, const struct topology *t, struct arena *a);
 
-/* The GPUs that NVLink or XGMI joins with one another within the smallest node class that has GPUs (1: none, PCIe
- * only), and its network ports that are not down. 0: the topology says nothing of GPUs or of ports. */
+/* The GPUs that NVLink or XGMI joins with one another, in the node class that has the fewest of them so (1: it shows no
+ * such link, which a topology file of NCCL's may just leave out), and the network ports that are not down. 0: the
+ * topology says nothing of GPUs or of ports. */
 int workload_nvlink_domain(const struct topology *t);
 int workload_rails(const struct topology *t);
 

@@ -80,7 +80,8 @@ static int same_call(const struct workload_call *a, const struct workload_call *
  * pass. The table doubles when it is half full. */
 struct index {
     struct arena *arena;
-    int *slots; /* position + 1 within the phase; 0 empty */
+    const char *name; /* of the phase */
+    int *slots;       /* position + 1 within the phase; 0 empty */
     size_t size, used;
 };
 
@@ -150,32 +151,32 @@ static void merge_phase(struct workload *out, struct workload_phase *to, struct 
     }
 }
 
-static int phase_index(const struct workload *w, const char *name)
-{
-    for (int i = 0; i < w->nphases; i++)
-        if (!strcmp(w->phases[i].name, name))
-            return i;
-    return -1;
-}
-
 /* A workload that grows by others, with an index for each of its phases. */
 struct merger {
     struct workload *out;
     struct index *indexes;
+    int nindexes;
 };
+
+/* The index of the phase of that name, which is the phase's number too; a new phase where there is none. */
+static int index_of(struct merger *m, const char *name)
+{
+    int i = 0;
+    while (i < m->nindexes && strcmp(m->indexes[i].name, name) != 0)
+        i++;
+    if (i == m->nindexes) {
+        m->indexes = arena_grow(m->out->arena, m->indexes, (size_t)i, sizeof *m->indexes);
+        m->indexes[m->nindexes++] =
+            (struct index){.arena = m->out->arena, .name = workload_add_phase(m->out, name)->name};
+    }
+    return i;
+}
 
 static void merge_in(struct merger *m, const struct workload *part, double (*combine)(double, double))
 {
-    struct workload *w = m->out;
     for (int i = 0; i < part->nphases; i++) {
-        int at = phase_index(w, part->phases[i].name);
-        if (at < 0) {
-            at = w->nphases;
-            m->indexes = arena_grow(w->arena, m->indexes, (size_t)at, sizeof *m->indexes);
-            m->indexes[at] = (struct index){.arena = w->arena};
-            workload_add_phase(w, part->phases[i].name);
-        }
-        merge_phase(w, &w->phases[at], &m->indexes[at], &part->phases[i], combine);
+        int at = index_of(m, part->phases[i].name);
+        merge_phase(m->out, &m->out->phases[at], &m->indexes[at], &part->phases[i], combine);
     }
 }
 

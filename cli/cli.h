@@ -15,7 +15,11 @@ int generate_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
+int install_profile_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
 int lint_main(int argc, char **argv);
+int workload_main(int argc, char **argv);
+int diagnose_main(int argc, char **argv);
 
 struct cli_command {
     const char *name;

@@ -7,6 +7,8 @@
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/units.h"
+#include "envgen/catalogue.h"
+#include "envgen/diff.h"
 #include "envgen/explain.h"
 
 #define COMMAND "explain"
@@ -14,18 +16,25 @@
 static int help(void)
 {
     puts("Usage: nccltune explain PROFILE [VARIABLE | --coll C --bytes N [--nodes N] [--ranks N]] [--json]\n"
-         "Say what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call.\n"
+         "       nccltune explain PROFILE|VERSION --diff PROFILE2|VERSION2 [--json]\n"
+         "Say what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; or "
+         "what\n"
+         "another profile, or another release of NCCL, makes different.\n"
          "\n"
          "  -c, --coll C      allreduce, allgather, reducescatter, broadcast or reduce\n"
          "  -b, --bytes N     size of the call: 8, 64K, 1.5M, 4G; the larger of the per-rank send and receive buffers\n"
          "  -n, --nodes N     only what was measured on that many nodes\n"
          "  -r, --ranks N     only what was measured with that many ranks\n"
+         "  -d, --diff P      what the profile P makes different, or, between two versions such as 2.28.9, NCCL's own\n"
+         "                    defaults\n"
          "  -j, --json        print the answer as JSON\n"
          "\n"
          "Examples:\n"
          "  nccltune explain profile\n"
          "  nccltune explain profile btl_tcp_if_include\n"
          "  nccltune explain profile --coll allreduce --bytes 64M --nodes 2 --ranks 16\n"
+         "  nccltune explain profile --diff profile-of-last-year\n"
+         "  nccltune explain 2.21.5 --diff 2.28.9\n"
          "\n"
          "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage.");
     return 0;
@@ -65,21 +74,68 @@ static int answer(const char *dir, const struct env_question *q, int json, struc
     return rc;
 }
 
+/* ---- differences ----------------------------------------------------------------------------------------------------
+ */
+
+static int print_diff(const struct env_diff *d, int json, struct err *e)
+{
+    if (!json) {
+        env_diff_print(d, stdout);
+        return 0;
+    }
+    cJSON *doc = env_diff_json(d);
+    int rc = json_save(doc, "-", e);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+/* A version is one release or all patches of a minor one, of which the newest counts. */
+static int is_release(const char *word, int *release)
+{
+    int low;
+    return !env_version_parse(word, &low, release);
+}
+
+static int compare(const char *from, const char *to, int json, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct env_profile *x = NULL, *y = NULL;
+    struct env_diff d;
+    int before, after, rc = 0, first = is_release(from, &before), second = is_release(to, &after);
+    if (first != second) {
+        rc = err_set(e, ERR_USAGE, "--diff compares two profiles, or two versions: '%s' and '%s' are one of each", from,
+                     to);
+    } else if (first) {
+        d = env_diff_releases(before, after, a);
+        rc = print_diff(&d, json, e);
+    } else {
+        x = env_profile_open(from, e);
+        y = x ? env_profile_open(to, e) : NULL;
+        rc = y ? 0 : e->code;
+    }
+    if (y) {
+        d = env_diff_profiles(x, y, a);
+        rc = print_diff(&d, json, e);
+    }
+    env_profile_free(x);
+    env_profile_free(y);
+    arena_free(a);
+    return rc;
+}
+
 int explain_main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"coll", required_argument, NULL, 'c'},
-        {"bytes", required_argument, NULL, 'b'},
-        {"nodes", required_argument, NULL, 'n'},
-        {"ranks", required_argument, NULL, 'r'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"coll", required_argument, NULL, 'c'},  {"bytes", required_argument, NULL, 'b'},
+        {"nodes", required_argument, NULL, 'n'}, {"ranks", required_argument, NULL, 'r'},
+        {"diff", required_argument, NULL, 'd'},  {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
     };
     struct env_question q = {.coll = -1};
     struct err e = {0};
+    const char *other = NULL;
     int json = 0, sized = 0, c, rc = 0;
-    while (!rc && (c = getopt_long(argc, argv, "c:b:n:r:jh", options, NULL)) != -1) {
+    while (!rc && (c = getopt_long(argc, argv, "c:b:n:r:d:jh", options, NULL)) != -1) {
         if (c == 'c') {
             q.coll = coll_parse(optarg, strlen(optarg));
             if (q.coll < 0)
@@ -94,6 +150,8 @@ int explain_main(int argc, char **argv)
             rc = parse_number(optarg, "--nodes", &q.nodes, &e);
         } else if (c == 'r') {
             rc = parse_number(optarg, "--ranks", &q.ranks, &e);
+        } else if (c == 'd') {
+            other = optarg;
         } else if (c == 'j') {
             json = 1;
         } else {
@@ -112,6 +170,8 @@ int explain_main(int argc, char **argv)
         return cli_usage(COMMAND, "expected either a VARIABLE, or both --coll and --bytes, or neither");
     if ((q.nodes || q.ranks) && !sized)
         return cli_usage(COMMAND, "--nodes and --ranks go with --coll and --bytes");
-    rc = answer(argv[optind], &q, json, &e);
+    if (other && (sized || q.variable))
+        return cli_usage(COMMAND, "--diff stands alone");
+    rc = other ? compare(argv[optind], other, json, &e) : answer(argv[optind], &q, json, &e);
     return rc ? cli_fail(COMMAND, &e) : 0;
 }

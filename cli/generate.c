@@ -1,14 +1,15 @@
 /* nccltune generate: turn measurements into a profile. */
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "core/file.h"
+#include "core/units.h"
+#include "envgen/catalogue.h"
 #include "envgen/decisions.h"
 #include "envgen/explain.h"
 #include "envgen/generate.h"
+#include "envgen/write.h"
 
 #define COMMAND "generate"
 
@@ -21,6 +22,14 @@ static int help(void)
          "  -r, --results FILE    results.jsonl, from 'nccltune bench'; several are taken together. Without any, only\n"
          "                        what the topology alone justifies is written\n"
          "  -m, --margin PERCENT  write a setting only where its gain is this much beyond doubt (default 3%)\n"
+         "      --nccl RANGE      write for these releases: 2.28.9, 2.28 or 2.19-2.28 (default: those that were "
+         "measured\n"
+         "                        or found on the nodes)\n"
+         "  -F, --format FORMAT   write NCCL's settings in one more format; may be repeated:\n"
+         "                        systemd, lmod, tcl-module, k8s, docker, json, ansible, nvidia-csv\n"
+         "      --predicted       set what was only predicted, too (else it stands in comments)\n"
+         "      --extrapolate[=N] tuner.csv reaches beyond the largest number of nodes that was measured, up to N\n"
+         "                        (default: as many as the topology has)\n"
          "  -f, --force           replace a complete profile\n"
          "  -o, --output PROFILE  the directory to write\n"
          "  -j, --json            print the decisions as JSON\n"
@@ -54,56 +63,121 @@ static int report(const char *dir, int json, int quiet, struct err *e)
     return rc;
 }
 
-int generate_main(int argc, char **argv)
+enum { OPT_NCCL = 256, OPT_PREDICTED, OPT_EXTRAPOLATE };
+
+static const struct option long_options[] = {
+    {"topology", required_argument, NULL, 't'},
+    {"results", required_argument, NULL, 'r'},
+    {"margin", required_argument, NULL, 'm'},
+    {"nccl", required_argument, NULL, OPT_NCCL},
+    {"format", required_argument, NULL, 'F'},
+    {"predicted", no_argument, NULL, OPT_PREDICTED},
+    {"extrapolate", optional_argument, NULL, OPT_EXTRAPOLATE},
+    {"force", no_argument, NULL, 'f'},
+    {"output", required_argument, NULL, 'o'},
+    {"json", no_argument, NULL, 'j'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct args {
+    struct env_generate generate;
+    const char **results, **formats; /* room for argc each */
+    int json, quiet;
+};
+
+static int take_format(struct args *a, const char *name, struct err *e)
 {
-    static const struct option options[] = {
-        {"topology", required_argument, NULL, 't'},
-        {"results", required_argument, NULL, 'r'},
-        {"margin", required_argument, NULL, 'm'},
-        {"force", no_argument, NULL, 'f'},
-        {"output", required_argument, NULL, 'o'},
-        {"json", no_argument, NULL, 'j'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    struct env_generate g = {.margin = ENV_MARGIN};
-    const char **results = calloc((size_t)argc, sizeof *results);
+    if (!env_format(name))
+        return err_set(e, ERR_USAGE,
+                       "--format: '%s' is none of systemd, lmod, tcl-module, k8s, docker, json, ansible, nvidia-csv",
+                       name);
+    a->formats[a->generate.nformats++] = name;
+    return 0;
+}
+
+static int take_extrapolate(struct args *a, const char *nodes, struct err *e)
+{
+    long n = ENV_ALL_NODES;
+    int rc = nodes ? unit_parse_int(nodes, 2, 1000000, &n, "--extrapolate", e) : 0;
+    a->generate.extrapolate = (int)n;
+    return rc;
+}
+
+/* One option; the error says what was expected. */
+static int take(struct args *a, int c, struct err *e)
+{
+    struct env_generate *g = &a->generate;
+    switch (c) {
+    case 't':
+        g->topology = optarg;
+        return 0;
+    case 'r':
+        a->results[g->nresults++] = optarg;
+        return 0;
+    case 'm':
+        return env_parse_margin(optarg, &g->margin, e);
+    case OPT_NCCL:
+        return env_version_parse(optarg, &g->nccl_low, &g->nccl_high)
+                   ? err_set(e, ERR_USAGE, "--nccl: '%s' is no version such as 2.28.9, 2.28 or 2.19-2.28", optarg)
+                   : 0;
+    case 'F':
+        return take_format(a, optarg, e);
+    case OPT_PREDICTED:
+        g->predicted = 1;
+        return 0;
+    case OPT_EXTRAPOLATE:
+        return take_extrapolate(a, optarg, e);
+    case 'f':
+        g->force = 1;
+        return 0;
+    case 'o':
+        g->out = optarg;
+        return 0;
+    case 'j':
+        a->json = 1;
+        return 0;
+    default:
+        a->quiet = 1;
+        return 0;
+    }
+}
+
+static int run(struct args *a)
+{
     struct err e = {0};
     struct log log = cli_log(COMMAND, 0);
-    int json = 0, quiet = 0, c, rc = -1;
-    if (!results)
-        return ERR_FAILED;
-    while (rc < 0 && (c = getopt_long(argc, argv, "t:r:m:fo:jqh", options, NULL)) != -1) {
-        if (c == 't')
-            g.topology = optarg;
-        else if (c == 'r')
-            results[g.nresults++] = optarg;
-        else if (c == 'm')
-            rc = env_parse_margin(optarg, &g.margin, &e) ? cli_usage(COMMAND, "%s", e.text) : -1;
-        else if (c == 'f')
-            g.force = 1;
-        else if (c == 'o')
-            g.out = optarg;
-        else if (c == 'j')
-            json = 1;
-        else if (c == 'q')
-            quiet = 1;
-        else
-            rc = c == 'h' ? help() : cli_usage(COMMAND, NULL);
+    a->generate.results = a->results;
+    a->generate.formats = a->formats;
+    int rc = env_generate(&a->generate, &log, &e);
+    if (!rc)
+        rc = report(a->generate.out, a->json, a->quiet, &e);
+    return rc ? cli_fail(COMMAND, &e) : 0;
+}
+
+int generate_main(int argc, char **argv)
+{
+    struct arena *arena = arena_new();
+    struct args a = {.generate = {.margin = ENV_MARGIN}};
+    struct err e = {0};
+    int c, rc = -1;
+    a.results = arena_alloc(arena, (size_t)argc * sizeof *a.results);
+    a.formats = arena_alloc(arena, (size_t)argc * sizeof *a.formats);
+    while (rc < 0 && (c = getopt_long(argc, argv, "t:r:m:F:fo:jqh", long_options, NULL)) != -1) {
+        if (c == 'h')
+            rc = help();
+        else if (c == '?')
+            rc = cli_usage(COMMAND, NULL);
+        else if (take(&a, c, &e))
+            rc = cli_usage(COMMAND, "%s", e.text);
     }
     if (rc < 0 && optind < argc)
         rc = cli_usage(COMMAND, "'%s' is one word too many: results are named with --results", argv[optind]);
-    if (rc < 0 && (!g.topology || !g.out))
-        rc = cli_usage(COMMAND, "%s is missing", g.topology ? "-o PROFILE" : "--topology FILE");
-    if (rc < 0) {
-        g.results = results;
-        rc = env_generate(&g, &log, &e);
-        if (!rc)
-            rc = report(g.out, json, quiet, &e);
-        if (rc)
-            cli_fail(COMMAND, &e);
-    }
-    free(results);
+    if (rc < 0 && (!a.generate.topology || !a.generate.out))
+        rc = cli_usage(COMMAND, "%s is missing", a.generate.topology ? "-o PROFILE" : "--topology FILE");
+    if (rc < 0)
+        rc = run(&a);
+    arena_free(arena);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "envgen/catalogue.h"
 #include "envgen/lint.h"
+#include "envgen/profile.h"
 #include "probe/topology.h"
 
 extern char **environ;
@@ -19,7 +20,7 @@ extern char **environ;
 
 struct args {
     struct lint_options lint;
-    const char *topology, *kind, *pid, *out;
+    const char *topology, *profile, *kind, *pid, *out;
     enum lint_format format;
     int env, fix, in_place, strict, list_rules;
     char **files;
@@ -37,6 +38,7 @@ static int help(void)
          "  --nccl VERSION      judge by this release (2.28.9), these (2.28) or a range (2.19-2.28); else all in use\n"
          "  --rccl              judge by AMD's RCCL; VERSION is the NCCL release that it is built on\n"
          "  --topology FILE     hold device names against a topology of `nccltune probe`\n"
+         "  --profile DIR       the same with the topology of a profile, and its NCCL releases unless --nccl is given\n"
          "  --kind KIND         read every FILE as shell, env, conf, docker, yaml or json\n"
          "  --env               look at this process's environment\n"
          "  --pid N             look at the environment of process N\n"
@@ -59,6 +61,7 @@ enum {
     OPT_NCCL = 256,
     OPT_RCCL,
     OPT_TOPOLOGY,
+    OPT_PROFILE,
     OPT_KIND,
     OPT_ENV,
     OPT_PID,
@@ -74,6 +77,7 @@ static const struct option long_options[] = {
     {"nccl", required_argument, NULL, OPT_NCCL},
     {"rccl", no_argument, NULL, OPT_RCCL},
     {"topology", required_argument, NULL, OPT_TOPOLOGY},
+    {"profile", required_argument, NULL, OPT_PROFILE},
     {"kind", required_argument, NULL, OPT_KIND},
     {"env", no_argument, NULL, OPT_ENV},
     {"pid", required_argument, NULL, OPT_PID},
@@ -104,6 +108,9 @@ static int parse_args(int argc, char **argv, struct args *a)
             break;
         case OPT_TOPOLOGY:
             a->topology = optarg;
+            break;
+        case OPT_PROFILE:
+            a->profile = optarg;
             break;
         case OPT_KIND:
             a->kind = optarg;
@@ -148,6 +155,8 @@ static int parse_args(int argc, char **argv, struct args *a)
 
 static int check_args(const struct args *a)
 {
+    if (a->topology && a->profile)
+        return cli_usage(COMMAND, "--topology and --profile exclude each other");
     if (a->pid && strspn(a->pid, "0123456789") != strlen(a->pid))
         return cli_usage(COMMAND, "--pid '%s': expected a process number", a->pid);
     if (a->nfiles == 0 && !a->env && !a->pid)
@@ -238,6 +247,25 @@ static int write_fixed(const struct lint *l, const struct args *a, struct err *e
     return code;
 }
 
+/* What is known about the machine: a topology alone, or a profile with its topology and its releases. */
+static int read_machine(struct args *a, struct topology **t, struct err *e)
+{
+    struct arena *arena = arena_new();
+    if (a->topology)
+        *t = topo_load(a->topology, e);
+    struct env_profile *p = a->profile ? env_profile_open(a->profile, e) : NULL;
+    if (p) {
+        *t = topo_load(arena_printf(arena, "%s/topology.json", p->dir), e);
+        if (!a->lint.nccl_low) {
+            a->lint.nccl_low = p->decisions->nccl_low;
+            a->lint.nccl_high = p->decisions->nccl_high;
+        }
+    }
+    env_profile_free(p);
+    arena_free(arena);
+    return !*t && (a->topology || a->profile) ? e->code : 0;
+}
+
 int lint_main(int argc, char **argv)
 {
     struct args a = {.lint = {.rccl = -1}};
@@ -250,7 +278,7 @@ int lint_main(int argc, char **argv)
         return list_rules();
     if ((code = check_args(&a)) >= 0)
         return code;
-    if (a.topology && !(topology = topo_load(a.topology, &e)))
+    if (read_machine(&a, &topology, &e))
         return cli_fail(COMMAND, &e);
     a.lint.topology = topology;
     struct lint *l = lint_new(&a.lint);

@@ -12,6 +12,10 @@ const struct cli_command cli_commands[] = {
     {"verify", verify_main, "measure a profile against the library's default once more"},
     {"explain", explain_main, "say what a profile sets, for one variable or one call, and why"},
     {"lint", lint_main, "find wrong NCCL settings in scripts, container files and environments"},
+    {"workload", workload_main, "write which collectives a training job makes, from what is known of the job"},
+    {"diagnose", diagnose_main, "say where a training step goes, from the logs that jobs write"},
+    {"install-profile", install_profile_main, "make a profile what jobs get, through Slurm or NCCL's own file"},
+    {"doctor", doctor_main, "check what is installed on this node"},
     {NULL, NULL, NULL},
 };
 
@@ -21,7 +25,7 @@ static int help(FILE *out)
           "Make a GPU cluster communicate as fast as its wires allow: measure, decide with evidence, deliver.\n\n",
           out);
     for (const struct cli_command *c = cli_commands; c->name; c++)
-        fprintf(out, "  %-10s %s\n", c->name, c->description);
+        fprintf(out, "  %-15s %s\n", c->name, c->description);
     fputs("\n  nccltune tune -o PROFILE         the whole journey on this machine\n"
           "  nccltune COMMAND --help          options and examples of one command\n"
           "  man nccltune                     the concepts, files and exit codes\n",

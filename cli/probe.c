@@ -1,4 +1,4 @@
-/* nccltune probe: say what is in this machine, or in a recorded one, and how it is connected. */
+/* nccltune probe: say what is in this machine, in a cluster or in recorded ones, and how it is connected. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,37 +7,66 @@
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/progress.h"
+#include "core/units.h"
 #include "probe/probe.h"
 
 #define COMMAND    "probe"
 #define MOST_FILES 4096
 
+struct probe_options {
+    const char *files[MOST_FILES];
+    int nfiles;
+    int merge;
+    const char *sysroot, *hosts, *hostfile, *gather, *fabric;
+    const char *agent, *command;
+    double deadline_s;
+    const char *format, *output;
+    int timings, strict;
+};
+
 static int help(void)
 {
     fputs("Usage: nccltune probe [OPTION]...\n"
-          "Say what is in this machine, or in a recorded one, and how it is connected.\n"
+          "Say what is in this machine, in a cluster or in recorded ones, and how it is connected.\n"
           "\n"
-          "  -f, --from FILE     a recorded machine instead of this one: a topology file of NCCL or RCCL\n"
-          "                      (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE), an hwloc XML file (lstopo FILE.xml) or a\n"
-          "                      topology.json; \"-\" is standard input; may be given several times, one host each\n"
-          "  -F, --format FORMAT what to write:\n",
+          "What to look at (default: this machine):\n"
+          "  -f, --from FILE     a recorded machine: a topology file of NCCL or RCCL (NCCL_TOPO_DUMP_FILE,\n"
+          "                      NCCL_TOPO_FILE), an hwloc XML file (lstopo FILE.xml), a topology.json, or what\n"
+          "                      nvidia-smi topo -m printed; \"-\" is standard input; several are several hosts\n"
+          "      --merge         the files describe one node; what the first says stands, the others fill in\n"
+          "      --sysroot DIR   a machine whose /sys and /proc were copied below DIR\n"
+          "  -H, --hosts LIST    nodes of a cluster: node1,node2 or node[01-16]; each probes itself\n"
+          "      --hostfile FILE the same, one in a line\n"
+          "      --gather DIR    inside mpirun or srun: all nodes of the job, through DIR on a shared file system\n"
+          "      --fabric FILE   also tell which switch every HCA hangs on, from what ibnetdiscover printed\n"
+          "\n"
+          "How to reach nodes:\n"
+          "      --ssh COMMAND   called as COMMAND HOST PROGRAM... (ssh -o BatchMode=yes -o ConnectTimeout=10);\n"
+          "                      for example 'srun -N1 -n1 --overlap -w'\n"
+          "      --remote COMMAND  what to run there (this program with probe --json)\n"
+          "      --deadline TIME   for each node (30s); a node that does not answer in time is listed as missing\n"
+          "\n"
+          "What to write:\n"
+          "  -F, --format FORMAT\n",
           stdout);
     for (const struct probe_format *const *f = probe_formats; *f; f++)
-        printf("                        %-6s %s\n", (*f)->name, (*f)->description);
+        printf("                        %-8s %s\n", (*f)->name, (*f)->description);
     fputs("                      default: json when FILE of -o ends in .json, else text\n"
           "      --json          the same as --format json\n"
           "  -o, --output FILE   write there instead of standard output, atomically\n"
+          "      --strict        exit with 1 when a finding is an error (man nccltune-findings)\n"
           "      --timings       also print how long each source took, on standard error\n"
           "  -h, --help          this text\n"
           "\n"
           "Examples:\n"
-          "  nccltune probe                          devices and the matrix of nvidia-smi topo -m\n"
+          "  nccltune probe                          devices, matrix, roles of the ports, findings\n"
           "  nccltune probe -o topology.json         the same for the other commands\n"
-          "  NCCL_TOPO_DUMP_FILE=node.xml ./my_job   let NCCL record a machine, then\n"
-          "  nccltune probe --from node.xml          look at it anywhere\n"
+          "  nccltune probe -H node[1-4] -o topology.json\n"
+          "  nccltune probe --from ndv5.xml --format svg -o ndv5.svg\n"
           "\n"
           "What could not be read is listed under \"Notes\", and shown as \"?\" in the matrix.\n"
-          "Exit status: 0 done, 1 a file cannot be read or written, 2 wrong usage.\n",
+          "Exit status: 0 done, 1 a file cannot be read or written or, with --strict, an error was found, 2 wrong\n"
+          "usage, 3 the machine lacks what was asked for.\n",
           stdout);
     return 0;
 }
@@ -69,64 +98,175 @@ static int write_topology(const struct topology *t, const struct probe_format *f
     return file_out_commit(&out, path, e);
 }
 
-int probe_main(int argc, char **argv)
+/* 0; -1: help was printed; else the exit code of a wrong command line. */
+static int parse(int argc, char **argv, struct probe_options *o)
 {
-    enum { OPTION_JSON = 256, OPTION_TIMINGS };
+    enum {
+        OPTION_JSON = 256,
+        OPTION_TIMINGS,
+        OPTION_SYSROOT,
+        OPTION_STRICT,
+        OPTION_MERGE,
+        OPTION_HOSTFILE,
+        OPTION_GATHER,
+        OPTION_FABRIC,
+        OPTION_SSH,
+        OPTION_REMOTE,
+        OPTION_DEADLINE,
+    };
     static const struct option options[] = {
         {"from", required_argument, NULL, 'f'},
+        {"merge", no_argument, NULL, OPTION_MERGE},
+        {"sysroot", required_argument, NULL, OPTION_SYSROOT},
+        {"hosts", required_argument, NULL, 'H'},
+        {"hostfile", required_argument, NULL, OPTION_HOSTFILE},
+        {"gather", required_argument, NULL, OPTION_GATHER},
+        {"fabric", required_argument, NULL, OPTION_FABRIC},
+        {"ssh", required_argument, NULL, OPTION_SSH},
+        {"remote", required_argument, NULL, OPTION_REMOTE},
+        {"deadline", required_argument, NULL, OPTION_DEADLINE},
         {"format", required_argument, NULL, 'F'},
         {"json", no_argument, NULL, OPTION_JSON},
         {"output", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},
+        {"strict", no_argument, NULL, OPTION_STRICT},
         {"timings", no_argument, NULL, OPTION_TIMINGS},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    const char *files[MOST_FILES], *format_name = NULL, *output = NULL;
-    int nfiles = 0, timings = 0, option;
+    struct err e = {0};
+    int option;
     optind = 1;
-    while ((option = getopt_long(argc, argv, "f:F:o:h", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:H:F:o:h", options, NULL)) != -1) {
         switch (option) {
         case 'f':
-            if (nfiles == MOST_FILES)
+            if (o->nfiles == MOST_FILES)
                 return cli_usage(COMMAND, "--from: at most %d files", MOST_FILES);
-            files[nfiles++] = optarg;
+            o->files[o->nfiles++] = optarg;
+            break;
+        case OPTION_MERGE:
+            o->merge = 1;
+            break;
+        case OPTION_SYSROOT:
+            o->sysroot = optarg;
+            break;
+        case 'H':
+            o->hosts = optarg;
+            break;
+        case OPTION_HOSTFILE:
+            o->hostfile = optarg;
+            break;
+        case OPTION_GATHER:
+            o->gather = optarg;
+            break;
+        case OPTION_FABRIC:
+            o->fabric = optarg;
+            break;
+        case OPTION_SSH:
+            o->agent = optarg;
+            break;
+        case OPTION_REMOTE:
+            o->command = optarg;
+            break;
+        case OPTION_DEADLINE:
+            if (unit_parse_seconds(optarg, &o->deadline_s, "--deadline", &e))
+                return cli_usage(COMMAND, "%s", e.text);
             break;
         case 'F':
-            format_name = optarg;
+            o->format = optarg;
             break;
         case OPTION_JSON:
-            format_name = "json";
+            o->format = "json";
             break;
         case 'o':
-            output = optarg;
+            o->output = optarg;
+            break;
+        case OPTION_STRICT:
+            o->strict = 1;
             break;
         case OPTION_TIMINGS:
-            timings = 1;
+            o->timings = 1;
             break;
         case 'h':
-            return help();
+            help();
+            return -1;
         default:
             return cli_usage(COMMAND, NULL);
         }
     }
     if (optind < argc)
         return cli_usage(COMMAND, "'%s' is not an option; recorded machines are given with --from", argv[optind]);
-    if (!format_name)
-        format_name = output && ends_with(output, ".json") ? "json" : "text";
-    const struct probe_format *format = probe_format_find(format_name);
+    if ((o->nfiles > 0) + (o->sysroot != NULL) + (o->hosts != NULL) + (o->hostfile != NULL) + (o->gather != NULL) > 1)
+        return cli_usage(COMMAND, "--from, --sysroot, --hosts, --hostfile and --gather exclude one another");
+    if (o->merge && !o->nfiles)
+        return cli_usage(COMMAND, "--merge needs --from");
+    return 0;
+}
+
+static struct topology *gather(const struct probe_options *o, struct log *log, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct cluster_ask ask = {.agent = o->agent, .command = o->command, .deadline_s = o->deadline_s};
+    const char **hosts;
+    struct topology *t = NULL;
+    if (!(o->hosts ? hostlist_parse(o->hosts, "--hosts", a, &hosts, &ask.nhosts, e)
+                   : hostlist_read(o->hostfile, a, &hosts, &ask.nhosts, e))) {
+        ask.hosts = hosts;
+        t = cluster_gather(&ask, log, cli_catch_interrupt(), e);
+    }
+    arena_free(a);
+    return t;
+}
+
+/* What is looked at. With --gather every process of the job but one gets a topology without hosts. */
+static struct topology *look(const struct probe_options *o, struct log *log, struct probe_timing *took, int *ntook,
+                             struct err *e)
+{
+    *ntook = 0;
+    if (o->hosts || o->hostfile)
+        return gather(o, log, e);
+    if (o->nfiles) {
+        struct topology *t = probe_files(o->files, o->nfiles, log, e);
+        if (t && o->merge)
+            merge_nodes(t);
+        else if (t)
+            classes_merge(t);
+        return t;
+    }
+    *ntook = PROBE_SOURCES;
+    if (o->sysroot)
+        return probe_sysroot(o->sysroot, log, took, e);
+    if (o->gather && !ranks_first_on_node())
+        *ntook = 0;
+    struct topology *t = o->gather && !*ntook ? topo_new() : probe_machine_timed(log, took, e);
+    return t && o->gather ? ranks_gather(t, o->gather, o->deadline_s, log, e) : t;
+}
+
+int probe_main(int argc, char **argv)
+{
+    struct probe_options o = {.deadline_s = 30};
+    int rc = parse(argc, argv, &o), ntook;
+    if (rc)
+        return rc < 0 ? 0 : rc;
+    if (!o.format)
+        o.format = o.output && ends_with(o.output, ".json") ? "json" : "text";
+    const struct probe_format *format = probe_format_find(o.format);
     if (!format)
-        return cli_usage(COMMAND, "'%s' is not a format", format_name);
+        return cli_usage(COMMAND, "'%s' is not a format", o.format);
 
     struct err e = {0};
-    struct log log = cli_log("nccltune probe", !output);
+    struct log log = cli_log("nccltune probe", !o.output);
     struct probe_timing took[PROBE_SOURCES];
     double before_s = progress_now_s();
-    struct topology *t = nfiles ? probe_files(files, nfiles, &log, &e) : probe_machine_timed(&log, took, &e);
+    struct topology *t = look(&o, &log, took, &ntook, &e);
     if (!t)
         return cli_fail(COMMAND, &e);
-    if (timings)
-        print_timings(took, nfiles ? 0 : PROBE_SOURCES, (progress_now_s() - before_s) * 1e3);
-    int rc = write_topology(t, format, output, &e);
+    if (o.timings)
+        print_timings(took, ntook, (progress_now_s() - before_s) * 1e3);
+    if (o.fabric)
+        rc = fabric_read(t, o.fabric, &log, &e);
+    if (!rc && (t->nhosts || !o.gather))
+        rc = write_topology(t, format, o.output, &e);
+    int found = !rc && o.strict && findings_have_error(t);
     topo_free(t);
-    return rc ? cli_fail(COMMAND, &e) : 0;
+    return rc ? cli_fail(COMMAND, &e) : found ? ERR_FAILED : 0;
 }

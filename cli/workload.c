@@ -196,9 +196,9 @@ static int parse_params(const char *s, uint64_t *value, struct err *e)
         const char *suffix;
         double factor;
     } units[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
-    char *end;
-    double v = *s >= '0' && *s <= '9' ? strtod(s, &end) : NAN;
-    for (size_t i = 0; v >= 1 && i < sizeof units / sizeof *units; i++)
+    char *end = NULL;
+    double v = strtod(s, &end);
+    for (size_t i = 0; *s >= '0' && *s <= '9' && v >= 1 && i < sizeof units / sizeof *units; i++)
         if (!strcmp(end, units[i].suffix) && v * units[i].factor <= 1e15) {
             *value = (uint64_t)llround(v * units[i].factor);
             return 0;
@@ -228,7 +228,7 @@ static int parse_count(const char *name, const char *s, int *value, struct err *
 static int parse_word(int option, const char *arg, struct options *o, struct err *e)
 {
     struct workload_job *j = &o->job;
-    int algorithm, seq, rc = 0;
+    int algorithm, seq = 0, rc = 0;
     switch (option) {
     case OPT_LIST:
         o->list = 1;
@@ -426,9 +426,9 @@ static int merge(const struct options *o, int n, char **files, struct err *e)
             rc = e->code;
     if (!rc && !(w = workload_merge(parts, n, e)))
         rc = e->code;
-    if (!rc && o->job.name)
+    if (w && o->job.name)
         w->name = o->job.name;
-    if (!rc)
+    if (w)
         rc = deliver(w, o, e);
     workload_free(w);
     for (int i = 0; i < n; i++)

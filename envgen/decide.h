@@ -21,6 +21,7 @@
 #define ENV_FORMAT "nccltune-decisions/1"
 #define ENV_MARGIN 0.03       /* a gain below 3 % is not worth a setting */
 #define ENV_OPEN   UINT64_MAX /* the upper end of an open-ended range */
+#define ENV_MODEL  "model"    /* the engine whose times are predictions */
 #define ENV_HOST_MEMORY \
     "Measured on host memory with OpenMPI: an OpenMPI setting, not an NCCL result and not a statement about GPUs."
 
@@ -87,15 +88,21 @@ struct env_setting {
     const char *family; /* "openmpi" or "nccl": which files it goes to */
     const char *name;
     const char *value;  /* NULL: considered and left to the library */
-    const char *source; /* "measured on host memory", "topology" */
+    const char *source; /* "measured on host memory", "topology", "predicted" */
     const char *why;
-    int in_profile; /* the value names a file of the profile: writers put the profile's path in front */
+    int in_profile;         /* the value names a file of the profile: writers put the profile's path in front */
+    const char *node_class; /* NULL: common to all nodes; else it stands in nccl.d/CLASS.conf */
 };
 
 struct env_decisions {
     struct arena *arena;
     const char *tool, *topology; /* versions; hash, "" unknown */
     double margin;
+    int nccl_low, nccl_high; /* the releases that the settings are for, see envgen/vet.h; 0: not yet known */
+    const char *nccl_source; /* how they are known */
+    int rccl;                /* they are releases of AMD's RCCL, numbered as the NCCL that it is built on */
+    int predicted;           /* what was only predicted is written, too */
+    int extrapolate_nodes;   /* tuner.csv reaches up to this many nodes; 0: no further than was measured */
     struct env_shape *shapes;
     struct env_setting *settings;
     int nshapes, nsettings;

@@ -51,12 +51,12 @@ static int failed(const struct bench_candidate *c)
     return c->status >= BENCH_WRONG;
 }
 
-static int fails_untouched(struct decide_slice s, int coll, const char *call)
+static int works_untouched(struct decide_slice s, int coll, const char *call)
 {
     for (int i = 0; i < s.count; i++)
         for (int c = 0; c < s.points[i].ncandidates; c++) {
             const struct bench_candidate *x = &s.points[i].candidates[c];
-            if (s.points[i].coll == coll && failed(x) && !strcmp(x->launch.label, BENCH_DEFAULT) &&
+            if (s.points[i].coll == coll && decide_timed(x) && !strcmp(x->launch.label, BENCH_DEFAULT) &&
                 !strcmp(x->call.label, call))
                 return 1;
         }
@@ -64,12 +64,12 @@ static int fails_untouched(struct decide_slice s, int coll, const char *call)
 }
 
 /* Whether a failure speaks against the launch: any of its default call; of another call a death or wrong data that the
- * same call never shows untouched. A call that the library refuses is the call's own matter. */
+ * same call, tried untouched, does not show. A call that the library refuses is the call's own matter. */
 static int blames(struct decide_slice s, int coll, const struct bench_candidate *c)
 {
     if (!strcmp(c->call.label, BENCH_DEFAULT))
         return failed(c);
-    return failed(c) && c->status != BENCH_FAILED && !fails_untouched(s, coll, c->call.label);
+    return failed(c) && c->status != BENCH_FAILED && works_untouched(s, coll, c->call.label);
 }
 
 /* The first failure that is the launch's own fault. */
@@ -126,6 +126,15 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     return clears;
 }
 
+/* Whether `l` is to be preferred to `other`: the faster one, but a further setting has to be worth the margin too. */
+static int is_better(const struct env_launch *l, const struct env_launch *other, double margin)
+{
+    double ratio = l->gain.median / other->gain.median;
+    if (l->knobs.nsettings > other->knobs.nsettings)
+        return ratio > 1 + margin;
+    return l->knobs.nsettings < other->knobs.nsettings ? ratio * (1 + margin) >= 1 : ratio > 1;
+}
+
 void decide_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
 {
     collect_launches(d, shape, s);
@@ -139,7 +148,7 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
         weigh(d, l, s);
         if (i == 0)
             l->why = "the library as it comes";
-        else if (eligible(d, l, s) && (!shape->chosen || l->gain.median > shape->launches[shape->chosen].gain.median))
+        else if (eligible(d, l, s) && (!shape->chosen || is_better(l, &shape->launches[shape->chosen], d->margin)))
             shape->chosen = i;
     }
     const struct env_launch *best = &shape->launches[shape->chosen];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/coll.h"
+#include "envgen/catalogue.h"
 #include "envgen/decisions.h"
 
 struct reader {
@@ -208,7 +209,21 @@ static int read_setting(const struct reader *in, const cJSON *o, struct env_sett
     out->source = word(in, o, "source");
     out->why = word(in, o, "why");
     out->in_profile = json_bool(o, "in_profile", 0);
+    out->node_class = arena_strdup(in->arena, json_str(o, "class", NULL));
     return *out->name ? 0 : bad(in, "a setting with a \"name\"");
+}
+
+static int read_releases(const struct reader *in, const cJSON *o, struct env_decisions *d)
+{
+    int unused;
+    if (!o)
+        return 0;
+    d->nccl_source = word(in, o, "source");
+    d->rccl = json_bool(o, "rccl", 0);
+    if (env_version_parse(json_str(o, "low", ""), &d->nccl_low, &unused) ||
+        env_version_parse(json_str(o, "high", ""), &d->nccl_high, &unused))
+        return bad(in, "\"nccl\" with the releases \"low\" and \"high\"");
+    return 0;
 }
 
 static int read_all(const struct reader *in, const cJSON *doc, struct env_decisions *d)
@@ -216,6 +231,11 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
     d->tool = word(in, doc, "tool");
     d->topology = word(in, doc, "topology");
     d->margin = json_num(doc, "margin", ENV_MARGIN);
+    d->predicted = json_bool(doc, "predicted", 0);
+    int64_t reach = json_int(doc, "extrapolate_nodes", 0);
+    d->extrapolate_nodes = reach > 0 && reach < INT32_MAX ? (int)reach : 0;
+    if (read_releases(in, cJSON_GetObjectItemCaseSensitive(doc, "nccl"), d))
+        return ERR_FAILED;
     int rc = list(in, doc, "settings", sizeof *d->settings, &d->settings, &d->nsettings), i = 0, k = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "settings"))

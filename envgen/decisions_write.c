@@ -1,5 +1,6 @@
 /* decisions.json: from the structures to the document. Times are in microseconds. */
 #include "core/coll.h"
+#include "envgen/catalogue.h"
 #include "envgen/decisions.h"
 #include "envgen/write.h"
 
@@ -108,6 +109,18 @@ static void add_setting(cJSON *array, const struct env_setting *s)
     json_add_str(o, "source", s->source);
     json_add_str(o, "why", s->why);
     cJSON_AddBoolToObject(o, "in_profile", s->in_profile);
+    if (s->node_class)
+        json_add_str(o, "class", s->node_class);
+}
+
+static void add_releases(cJSON *doc, const struct env_decisions *d)
+{
+    char low[ENV_VERSION], high[ENV_VERSION];
+    cJSON *o = cJSON_AddObjectToObject(doc, "nccl");
+    json_add_str(o, "low", env_version_text(low, d->nccl_low));
+    json_add_str(o, "high", env_version_text(high, d->nccl_high));
+    json_add_str(o, "source", d->nccl_source);
+    cJSON_AddBoolToObject(o, "rccl", d->rccl);
 }
 
 cJSON *env_decisions_json(const struct env_decisions *d)
@@ -117,6 +130,10 @@ cJSON *env_decisions_json(const struct env_decisions *d)
     json_add_str(doc, "tool", d->tool);
     json_add_str(doc, "topology", d->topology);
     cJSON_AddNumberToObject(doc, "margin", d->margin);
+    if (d->nccl_low)
+        add_releases(doc, d);
+    cJSON_AddBoolToObject(doc, "predicted", d->predicted);
+    cJSON_AddNumberToObject(doc, "extrapolate_nodes", d->extrapolate_nodes);
     json_add_str(doc, "host_memory", ENV_HOST_MEMORY);
     cJSON *settings = cJSON_AddArrayToObject(doc, "settings");
     for (int i = 0; i < d->nsettings; i++)

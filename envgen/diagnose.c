@@ -52,7 +52,6 @@ void diagnose_free(struct diagnosis *d)
         free((char *)d->files[i]);
     free(d->files);
     free(d->smi.gpus);
-    free(d->result.sources);
     free(d->result.gpus);
     free(d);
 }

@@ -90,7 +90,7 @@ const char *diag_verdict_name(enum diag_verdict v);
 struct diag_result {
     enum diag_verdict verdict;
     int primary; /* the source that the verdict rests on; -1: no steps, only GPU samples */
-    struct diag_source *sources;
+    struct diag_source sources[DIAG_SOURCES];
     int nsources;
     struct diag_gpu *gpus;
     int ngpus;

@@ -52,7 +52,7 @@ int diag_read_deepspeed(struct diagnosis *d, const char *line)
 {
     const char *p = strstr(line, "time (ms) |");
     int taken = 0, ends_step = 0, ends_micro = 0;
-    while (p && (p = strchr(p, '|'))) {
+    for (p = p ? strchr(p, '|') : NULL; p; p = strchr(p, '|')) {
         p++;
         const char *name = p + strspn(p, " "), *colon = strchr(name, ':');
         double ms;

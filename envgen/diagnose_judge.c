@@ -85,15 +85,14 @@ static void communication(struct judge *j)
         find(j, "communication", s->communication_share, p->place,
              p->side == DIAG_ROLLOUT
                  ? "the weights' way to the inference engine is the larger part: tune broadcast and all-gather "
-                   "(nccltune tune --workload FILE, from nccltune workload), and look at the path with nccltune probe"
-                 : "tune the collectives that this job makes: nccltune workload, then nccltune tune --workload FILE; "
+                   "(nccltune workload says which the job makes), and look at the path with nccltune probe"
+                 : "see which collectives the job makes (nccltune workload) and tune the cluster (nccltune tune); "
                    "check the environment with nccltune lint --env",
              "communication takes %.0f %% of the step; most of it is %s, %.0f ms", percent(s->communication_share),
              p->name, p->median_ms);
     else if (s->ratio > DIAGNOSE_RATIO_LIMIT)
         find(j, "communication-ratio", s->communication_share, p->place,
-             "worth tuning after what weighs more: nccltune workload, then nccltune tune --workload FILE",
-             "communication is %.2f of compute%s", s->ratio,
+             "worth tuning after what weighs more: nccltune tune", "communication is %.2f of compute%s", s->ratio,
              s->hidden_share > s->communication_share ? ", most of it hidden behind compute" : "");
 }
 
@@ -260,6 +259,18 @@ static int choose_primary(const struct diag_result *r)
     return best;
 }
 
+/* Without a timer of its own, communication may be anywhere in training and in what no timer covers. */
+static enum diag_verdict judge_source(const struct diag_source *s)
+{
+    const struct diag_phase *p = phase(s, "rollout"), *untimed = phase(s, "not timed");
+    if (s->visible)
+        return s->communication_share > DIAGNOSE_SHARE_LIMIT ? DIAG_IS_COMMUNICATION : DIAG_NOT_COMMUNICATION;
+    double room = untimed ? untimed->share : 0;
+    for (int i = 0; i < s->nphases; i++)
+        room += s->phases[i].kind == DIAG_COMPUTE && s->phases[i].side == DIAG_TRAIN ? s->phases[i].share : 0;
+    return room > DIAGNOSE_SHARE_LIMIT && !(p && p->share >= ROLLOUT_SHARE) ? DIAG_UNKNOWN : DIAG_NOT_COMMUNICATION;
+}
+
 static int by_weight(const void *a, const void *b)
 {
     const struct diag_finding *x = a, *y = b;
@@ -272,7 +283,7 @@ void diag_judge(struct diagnosis *d)
     r->primary = choose_primary(r);
     struct judge j = {d, r, r->primary >= 0 ? &r->sources[r->primary] : NULL};
     if (j.s)
-        r->verdict = j.s->communication_share > DIAGNOSE_SHARE_LIMIT ? DIAG_IS_COMMUNICATION : DIAG_NOT_COMMUNICATION;
+        r->verdict = judge_source(j.s);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         rules[i](&j);
     qsort(r->findings, (size_t)r->nfindings, sizeof *r->findings, by_weight);

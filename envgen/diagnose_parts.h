@@ -91,6 +91,7 @@ enum diag_format {
     DIAG_TABLE,
     DIAG_FORMATS,
 };
+_Static_assert(DIAG_FORMATS <= DIAG_SOURCES, "every format has a place in the result");
 
 /* Opens a step of a format, closing the one before; adds times to the open step; closes it. */
 void diag_step_open(struct diagnosis *d, enum diag_format f, long number);
@@ -125,13 +126,6 @@ struct diag_smi {
     double spread_sum, round_low, round_high, first_s, started_s;
     int in_round, has_started;
 };
-
-struct diag_kernel {
-    char name[DIAG_NAME];
-    double ms;
-    long calls;
-};
-#define DIAG_KERNELS 24
 
 struct diagnosis {
     struct diag_series series[DIAG_FORMATS];

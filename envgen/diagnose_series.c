@@ -270,8 +270,7 @@ void diag_summarise(struct diagnosis *d)
 {
     struct diag_result *r = &d->result;
     double *buffer = malloc(DIAG_STEPS * sizeof *buffer);
-    r->sources = calloc(DIAG_FORMATS, sizeof *r->sources);
-    if (!buffer || !r->sources)
+    if (!buffer)
         abort();
     /* Micro-steps only count where no line says what a whole step took. */
     if (d->series[DIAG_DEEPSPEED].nsteps)

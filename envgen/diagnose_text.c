@@ -87,7 +87,9 @@ static void print_verdict(FILE *out, const struct diag_result *r)
         fputs("No steps in these files: the share of communication is unknown.\n", out);
         return;
     }
-    if (r->verdict == DIAG_IS_COMMUNICATION)
+    if (r->verdict == DIAG_UNKNOWN)
+        fputs("This log cannot tell: it has no timer of communication, and too much of the step may hold some.\n", out);
+    else if (r->verdict == DIAG_IS_COMMUNICATION)
         fprintf(out, "Communication is the problem: %.0f %% of the step (limit %.0f %%).\n",
                 100 * s->communication_share, 100 * DIAGNOSE_SHARE_LIMIT);
     else

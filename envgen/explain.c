@@ -7,6 +7,7 @@
 
 #include "core/coll.h"
 #include "core/units.h"
+#include "envgen/explain_parts.h"
 #include "envgen/rules.h"
 #include "envgen/text.h"
 
@@ -41,6 +42,8 @@ static void print_setting(struct arena *a, const struct env_setting *s, FILE *ou
         fprintf(out, "  %s = %s%s\n", safe(a, s->name), s->in_profile ? "PROFILE/" : "", safe(a, s->value));
     else
         fprintf(out, "  %s is not set\n", safe(a, s->name));
+    if (s->node_class)
+        fprintf(out, "      on nodes of class %s, in nccl.d/%s.conf\n", safe(a, s->node_class), safe(a, s->node_class));
     fprintf(out, "      %s: %s\n", safe(a, s->source), safe(a, s->why));
     if (!strcmp(s->family, "openmpi"))
         fprintf(out, "      %s\n", ENV_HOST_MEMORY);
@@ -51,14 +54,18 @@ static void explain_variable(const struct env_profile *p, const char *name, FILE
     static const char prefix[] = "OMPI_MCA_";
     if (!strncmp(name, prefix, sizeof prefix - 1))
         name += sizeof prefix - 1;
+    int found = 0;
     for (int i = 0; i < p->decisions->nsettings; i++)
         if (!strcmp(p->decisions->settings[i].name, name)) {
             print_setting(p->arena, &p->decisions->settings[i], out);
-            return;
+            found = 1;
         }
-    fprintf(out,
-            "  %s is not set\n      nothing was measured and no rule speaks for it: the library's default is used\n",
-            safe(p->arena, name));
+    if (!found)
+        fprintf(out,
+                "  %s is not set\n      nothing was measured and no rule speaks for it: the library's default is "
+                "used\n",
+                safe(p->arena, name));
+    explain_catalogued(p->decisions, name, out);
 }
 
 /* ---- one call -------------------------------------------------------------------------------------------------------
@@ -156,6 +163,14 @@ static void explain_call_in(const struct env_profile *p, const struct env_shape 
         fprintf(out, "  %s\n", ENV_HOST_MEMORY);
 }
 
+static int has_engine(const struct env_decisions *d, const char *engine)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        if (!strcmp(d->shapes[i].engine, engine))
+            return 1;
+    return 0;
+}
+
 static int matches(const struct env_shape *s, const struct env_question *q)
 {
     return (!q->nodes || s->nodes == q->nodes) && (!q->ranks || s->ranks == q->ranks);
@@ -164,11 +179,10 @@ static int matches(const struct env_shape *s, const struct env_question *q)
 static void explain_call(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
     char size[UNIT_TEXT];
-    int found = 0, nccl = 0;
+    int found = 0;
     for (int i = 0; i < p->decisions->nshapes; i++) {
         if (!matches(&p->decisions->shapes[i], q))
             continue;
-        nccl += !strcmp(p->decisions->shapes[i].engine, "nccl");
         fputs(found++ ? "\n" : "", out);
         explain_call_in(p, &p->decisions->shapes[i], q, out);
     }
@@ -181,8 +195,9 @@ static void explain_call(const struct env_profile *p, const struct env_question 
             fprintf(out, "  %d nodes, %d ranks (%s)\n", p->decisions->shapes[i].nodes, p->decisions->shapes[i].ranks,
                     safe(p->arena, p->decisions->shapes[i].library));
     }
-    if (!nccl)
-        fprintf(out, "\nNCCL: not measured, tuner.csv holds no rule for this call: NCCL's own choice is used.\n");
+    if (!explain_rows(p, q, out))
+        fprintf(out, "\nNCCL: %stuner.csv holds no rule for this call: NCCL's own choice is used.\n",
+                has_engine(p->decisions, "nccl") ? "" : "not measured, ");
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------
@@ -226,14 +241,6 @@ static int has_rules(const struct env_decisions *d)
 {
     for (int i = 0; i < d->nsettings; i++)
         if (!strcmp(d->settings[i].name, "coll_tuned_use_dynamic_rules") && d->settings[i].value)
-            return 1;
-    return 0;
-}
-
-static int has_engine(const struct env_decisions *d, const char *engine)
-{
-    for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, engine))
             return 1;
     return 0;
 }

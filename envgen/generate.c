@@ -14,6 +14,7 @@
 #include "envgen/profile.h"
 #include "envgen/rules.h"
 #include "envgen/stage.h"
+#include "envgen/vet.h"
 #include "envgen/write.h"
 
 #define JOURNAL_LIMIT ((size_t)1 << 30)
@@ -87,10 +88,16 @@ static int decide(struct job *j, struct err *e)
     j->decisions->topology = arena_strdup(j->decisions->arena, j->topology_hash);
     const struct bench_points *points = bench_points_of(&j->merged, j->arena);
     int rc = env_decide(j->decisions, points, j->sources, j->options->nresults, e);
+    env_releases(j->decisions, j->topology, j->options->nccl_low, j->options->nccl_high);
+    j->decisions->predicted = j->options->predicted;
+    j->decisions->extrapolate_nodes =
+        j->options->extrapolate == ENV_ALL_NODES ? j->topology->nhosts : j->options->extrapolate;
     if (!rc)
         rc = env_rules_of(j->decisions, &j->rules, e);
     if (!rc)
         rc = env_settings(j->decisions, &j->rules, j->topology, e);
+    if (!rc)
+        env_vet(j->decisions, j->topology);
     return rc;
 }
 
@@ -114,20 +121,75 @@ static int take_in(struct job *j, const char *path, const char *name, struct err
     return rc ? rc : env_stage_add(&j->stage, name, data, bytes, e);
 }
 
-static int write_one(struct job *j, const struct env_writer *writer, struct err *e)
+/* Prints one file, checks it when it is NCCL's, and stages it. */
+static int write_one(struct job *j, const struct env_writer *writer, const char *file, const char *node_class,
+                     struct err *e)
 {
-    struct env_writing w = {.decisions = j->decisions, .rules = &j->rules, .dir = j->dir, .scratch = j->arena};
+    struct env_writing w = {
+        .decisions = j->decisions, .rules = &j->rules, .dir = j->dir, .scratch = j->arena, .node_class = node_class};
     struct file_out out;
     int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
     rc = writer->write(&w, out.stream, e);
     if (!rc && fflush(out.stream))
-        rc = err_errno(e, "%s: out of memory", writer->file);
+        rc = err_errno(e, "%s: out of memory", file);
+    if (!rc && !strncmp(file, "nccl.", 5))
+        rc = env_vet_file(j->decisions, j->topology, node_class, file, out.data, out.bytes, e);
     if (!rc)
-        rc = env_stage_add(&j->stage, writer->file, out.data, out.bytes, e);
+        rc = env_stage_add(&j->stage, file, out.data, out.bytes, e);
     file_out_abandon(&out);
     return rc;
+}
+
+static int has_settings(const struct env_decisions *d, const char *node_class)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (d->settings[i].value && d->settings[i].node_class && !strcmp(d->settings[i].node_class, node_class))
+            return 1;
+    return 0;
+}
+
+/* nccl.d/CLASS.conf for every class of nodes with settings of its own. */
+static int write_classes(struct job *j, struct err *e)
+{
+    static const struct env_writer writer = {.write = env_write_nccl_conf};
+    int rc = 0;
+    for (int c = 0; c < j->topology->nclasses && !rc; c++) {
+        const char *name = j->topology->classes[c].name;
+        const char *file = arena_printf(j->arena, ENV_CLASSES "%s.conf", name);
+        for (int i = 0; i < c; i++)
+            if (!strcmp(j->topology->classes[i].name, name))
+                return err_set(e, ERR_FAILED, "%s: two classes of nodes are called '%s'", j->options->topology, name);
+        if (!has_settings(j->decisions, name))
+            continue;
+        if (strchr(name, '/') || !env_manifest_name_ok(file))
+            return err_set(e, ERR_FAILED, "%s: the class of nodes '%s' has a name that no file can have",
+                           j->options->topology, name);
+        rc = write_one(j, &writer, file, name, e);
+    }
+    return rc;
+}
+
+static int is_wanted(const struct env_generate *o, const struct env_writer *w)
+{
+    for (int i = 0; i < o->nformats; i++)
+        if (w->format && !strcmp(o->formats[i], w->format))
+            return 1;
+    return !w->format;
+}
+
+/* What belonged to the profile that was replaced and not to this one. Journals stay: they are measurements. */
+static void remove_stale(const struct job *j, const struct env_manifest *old)
+{
+    for (int i = 0; i < old->nfiles; i++) {
+        const char *name = old->files[i].name;
+        int kept = strstr(name, ".jsonl") != NULL;
+        for (int k = 0; k < j->stage.count && !kept; k++)
+            kept = !strcmp(j->stage.files[k].name, name);
+        if (!kept)
+            unlink(arena_printf(j->arena, "%s/%s", j->dir, name));
+    }
 }
 
 static const char *utc_now(struct arena *a)
@@ -170,15 +232,23 @@ static int write_manifest(struct job *j, struct err *e)
 
 static int write_all(struct job *j, struct err *e)
 {
+    struct env_manifest old = {0};
+    if (env_profile_complete(j->dir) && env_manifest_load(j->dir, j->arena, &old, NULL))
+        old.nfiles = 0;
     int rc = take_in(j, j->options->topology, "topology.json", e);
     for (int i = 0; i < j->options->nresults && !rc; i++)
         rc = take_in(j, j->options->results[i], j->sources[i].name, e);
     for (const struct env_writer *w = env_writers; w->file && !rc; w++)
-        rc = write_one(j, w, e);
+        if (is_wanted(j->options, w))
+            rc = write_one(j, w, w->file, NULL, e);
+    if (!rc)
+        rc = write_classes(j, e);
     if (!rc)
         rc = write_manifest(j, e);
     if (!rc)
         rc = env_stage_commit(&j->stage, ENV_MANIFEST, e);
+    if (!rc)
+        remove_stale(j, &old);
     env_stage_abandon(&j->stage);
     return rc;
 }

@@ -5,12 +5,19 @@
 #include "core/err.h"
 #include "core/log.h"
 
+#define ENV_ALL_NODES (-1)
+
 struct env_generate {
     const char *topology;       /* topology.json */
     const char *const *results; /* journals; none: what the topology alone justifies */
     int nresults;
-    double margin; /* ENV_MARGIN unless the user says otherwise */
-    int force;     /* replace a complete profile */
+    double margin;           /* ENV_MARGIN unless the user says otherwise */
+    int force;               /* replace a complete profile */
+    int nccl_low, nccl_high; /* releases to write for; 0: those that were measured or found, see envgen/vet.h */
+    int predicted;           /* write what was only predicted, too */
+    int extrapolate;         /* tuner.csv reaches up to this many nodes; ENV_ALL_NODES: as many as the topology has */
+    const char *const *formats; /* further files, by their names in env_writers */
+    int nformats;
     const char *out;
 };
 

@@ -8,6 +8,8 @@
 
 int env_manifest_name_ok(const char *name)
 {
+    if (!strncmp(name, ENV_CLASSES, sizeof ENV_CLASSES - 1))
+        name += sizeof ENV_CLASSES - 1;
     size_t n = strlen(name);
     return n > 0 && n <= 100 && *name != '.' && strcmp(name, ENV_MANIFEST) != 0 &&
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;

@@ -13,7 +13,7 @@
 #define ENV_MANIFEST_FORMAT "nccltune-manifest/1"
 
 struct env_manifest_file {
-    const char *name; /* within the profile: no directories */
+    const char *name; /* within the profile */
     char sha256[SHA256_HEX];
     uint64_t bytes;
 };
@@ -38,7 +38,10 @@ cJSON *env_manifest_json(const struct env_manifest *m);
  * own hash fits. The files themselves are not looked at. */
 int env_manifest_load(const char *dir, struct arena *a, struct env_manifest *m, struct err *e);
 
-/* Whether a file may be part of a profile: letters, digits and . _ -, not hidden, not the manifest itself. */
+#define ENV_CLASSES "nccl.d/" /* the one directory within a profile */
+
+/* Whether a file may be part of a profile: letters, digits and . _ -, not hidden, not the manifest itself; ENV_CLASSES
+ * may stand in front. */
 int env_manifest_name_ok(const char *name);
 
 #endif

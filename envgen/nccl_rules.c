@@ -96,7 +96,7 @@ static int plain_name(const char *name)
     return n > 0 && n < 16 && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == n;
 }
 
-static struct env_setting ifname_of_class(const struct topo_class *c, struct arena *a)
+struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena *a)
 {
     struct env_setting s = {.family = "nccl", .name = "NCCL_SOCKET_IFNAME", .source = "topology"};
     const struct topo_netdev *devs[NCCL_INTERFACES];
@@ -136,13 +136,14 @@ struct env_setting env_socket_ifname(const struct topology *t, struct arena *a)
         first.why = "the topology has no node";
         return first;
     }
-    first = ifname_of_class(&t->classes[0], a);
+    first = env_socket_ifname_of(&t->classes[0], a);
     for (int i = 1; i < t->nclasses; i++) {
-        struct env_setting other = ifname_of_class(&t->classes[i], a);
+        struct env_setting other = env_socket_ifname_of(&t->classes[i], a);
         if ((first.value && other.value && !strcmp(first.value, other.value)) || (!first.value && !other.value))
             continue;
         first.value = NULL;
-        first.why = arena_printf(a, "%s and %s would need different values", t->classes[0].name, t->classes[i].name);
+        first.why = arena_printf(a, "%s and %s would need different values, see nccl.d/", t->classes[0].name,
+                                 t->classes[i].name);
         break;
     }
     return first;

@@ -12,4 +12,7 @@
  * The setting's value is NULL when nothing is to be written; `why` says why in either case. Allocated in `a`. */
 struct env_setting env_socket_ifname(const struct topology *t, struct arena *a);
 
+/* The same for one class of nodes. */
+struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena *a);
+
 #endif

@@ -1,8 +1,9 @@
 /* The variables of a profile: OpenMPI's from the decisions, NCCL's from the decisions and the topology. */
 #include <string.h>
 
+#include "envgen/amd.h"
+#include "envgen/classes.h"
 #include "envgen/decide.h"
-#include "envgen/nccl_rules.h"
 #include "envgen/rules.h"
 #include "envgen/text.h"
 
@@ -11,7 +12,9 @@
 /* Whose variables an engine's launches set, and what its times are evidence of. */
 static const struct family {
     const char *engine, *name, *source;
-} families[] = {{"mpi", "openmpi", MEASURED}, {"nccl", "nccl", "measured on GPUs"}};
+    int predicted;
+} families[] = {
+    {"mpi", "openmpi", MEASURED, 0}, {"nccl", "nccl", "measured on GPUs", 0}, {ENV_MODEL, "nccl", "predicted", 1}};
 #define FAMILIES (sizeof families / sizeof *families)
 
 static void add(struct env_decisions *d, struct env_setting s)
@@ -33,6 +36,19 @@ static const char *for_jobs(struct env_decisions *d, const struct env_shape *s)
     return arena_printf(d->arena, "%s, %d nodes, %d ranks: %s", s->library, s->nodes, s->ranks, s->why);
 }
 
+/* What was only predicted is no setting unless the user asked for it. */
+static struct env_setting chosen(struct env_decisions *d, const struct env_shape *s, const struct family *f,
+                                 const struct bench_setting *setting)
+{
+    struct env_setting out = {.family = f->name, .name = setting->name, .source = f->source, .why = for_jobs(d, s)};
+    if (!f->predicted || d->predicted)
+        out.value = setting->value;
+    else
+        out.why = arena_printf(d->arena, "%s=%s is a prediction, which --predicted would set; %s", setting->name,
+                               setting->value, out.why);
+    return out;
+}
+
 /* The settings of the launch that was chosen. All shapes that had a choice made the same one; the first one's evidence
  * stands for them. */
 static int add_chosen(struct env_decisions *d, const struct env_shape *s, const struct family *f, struct err *e)
@@ -43,11 +59,7 @@ static int add_chosen(struct env_decisions *d, const struct env_shape *s, const 
         if (rc)
             return rc;
         if (!find(d, k->settings[i].name))
-            add(d, (struct env_setting){.family = f->name,
-                                        .name = k->settings[i].name,
-                                        .value = k->settings[i].value,
-                                        .source = f->source,
-                                        .why = for_jobs(d, s)});
+            add(d, chosen(d, s, f, &k->settings[i]));
     }
     return 0;
 }
@@ -107,8 +119,7 @@ int env_settings(struct env_decisions *d, const struct env_rules *rules, const s
         if (measured && !strcmp(families[f].engine, "mpi"))
             add_rules_file(d, rules);
     }
-    struct env_setting ifname = env_socket_ifname(t, d->arena);
-    if (!find(d, ifname.name)) /* what was measured goes before what the topology says */
-        add(d, ifname);
+    env_classes(d, t);
+    env_amd_advice(d, t);
     return 0;
 }

@@ -49,6 +49,9 @@ int env_stage_add(struct env_stage *s, const char *name, const void *data, size_
 {
     const char *path = path_of(s, name);
     char *temporary = arena_printf(s->arena, "%s.tmpXXXXXX", path);
+    const char *slash = strrchr(name, '/');
+    if (slash && file_mkdirs(arena_printf(s->arena, "%s/%.*s", s->dir, (int)(slash - name), name), e))
+        return ERR_FAILED;
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return err_errno(e, "%s: cannot be created", path);
@@ -98,10 +101,19 @@ int env_stage_commit(struct env_stage *s, const char *last, struct err *e)
     return 0;
 }
 
+/* With the directory that was made for it, unless something else lies there. */
+static void remove_temporary(const struct env_stage *s, const struct env_staged *f)
+{
+    const char *slash = strrchr(f->name, '/');
+    unlink(f->temporary);
+    if (slash)
+        rmdir(arena_printf(s->arena, "%s/%.*s", s->dir, (int)(slash - f->name), f->name));
+}
+
 void env_stage_abandon(struct env_stage *s)
 {
     for (int i = 0; i < s->count; i++)
         if (s->files[i].temporary)
-            unlink(s->files[i].temporary);
+            remove_temporary(s, &s->files[i]);
     s->count = 0;
 }

@@ -27,7 +27,7 @@ struct env_stage {
 /* `dir` exists and outlives the stage; so does `a`. */
 void env_stage_begin(struct env_stage *s, const char *dir, struct arena *a);
 
-/* A new content for dir/name, on disk when this returns. */
+/* A new content for dir/name, on disk when this returns. Directories in `name` are made. */
 int env_stage_add(struct env_stage *s, const char *name, const void *data, size_t bytes, struct err *e);
 
 /* A file that lies in the directory already and stays as it is. */

@@ -64,9 +64,18 @@ char *env_comment(struct arena *a, const char *s)
     return out;
 }
 
-void env_print_comment(FILE *out, struct arena *a, const char *s)
+static char *one_line(struct arena *a, const char *s)
 {
-    const char *word = env_comment(a, s);
+    char *out = env_comment(a, s);
+    for (char *p = out; *p; p++)
+        if (*p == '\\' || (unsigned char)*p > 0x7e)
+            *p = '?';
+    return out;
+}
+
+void env_print_comment(FILE *out, struct arena *a, const char *mark, const char *s)
+{
+    const char *word = one_line(a, s);
     int column = 0;
     for (size_t n; *(word += strspn(word, " ")); word += n) {
         n = strcspn(word, " ");
@@ -74,7 +83,7 @@ void env_print_comment(FILE *out, struct arena *a, const char *s)
             fputc('\n', out);
             column = 0;
         }
-        column += fprintf(out, "%s%.*s", column ? " " : "# ", (int)n, word);
+        column += column ? fprintf(out, " %.*s", (int)n, word) : fprintf(out, "%s %.*s", mark, (int)n, word);
     }
     if (column)
         fputc('\n', out);

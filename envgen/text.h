@@ -26,8 +26,9 @@ char *env_shell_quote(struct arena *a, const char *s);
 /* `s` on one line for a comment: control characters become '?'. */
 char *env_comment(struct arena *a, const char *s);
 
-/* Prints `s` behind "# ", wrapped at 100 columns. */
-void env_print_comment(FILE *out, struct arena *a, const char *s);
+/* Prints `s` behind `mark` ("#", "--"), wrapped at 100 columns. ASCII alone and no backslash: YAML ends a line at some
+ * characters beyond ASCII, and systemd and Tcl continue a comment behind a backslash. */
+void env_print_comment(FILE *out, struct arena *a, const char *mark, const char *s);
 
 /* ERR_FAILED with a sentence when name or value may not be written. */
 int env_check(const char *name, const char *value, struct err *e);

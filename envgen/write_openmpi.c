@@ -34,7 +34,7 @@ static void left_alone(const struct env_writing *w, FILE *out)
     for (int i = 0; i < d->nsettings; i++)
         if (!strcmp(d->settings[i].family, "openmpi") && !d->settings[i].value) {
             fputc('\n', out);
-            env_print_comment(out, w->scratch,
+            env_print_comment(out, w->scratch, "#",
                               arena_printf(w->scratch, "%s is not set: %s.", d->settings[i].name, d->settings[i].why));
         }
 }
@@ -44,7 +44,7 @@ int env_write_openmpi_conf(const struct env_writing *w, FILE *out, struct err *e
     env_write_heading(w, out,
                       "OpenMPI parameters. Use: mpirun --tune FILE, or source openmpi.sh instead. (Named by "
                       "OMPI_MCA_mca_base_param_files it would replace the site's own parameter files.)");
-    env_print_comment(out, w->scratch, ENV_HOST_MEMORY);
+    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
     int rc = 0;
     for (int i = 0; !(rc = next_setting(w->decisions, &i, e)) && i < w->decisions->nsettings; i++) {
         const struct env_setting *s = &w->decisions->settings[i];
@@ -55,7 +55,7 @@ int env_write_openmpi_conf(const struct env_writing *w, FILE *out, struct err *e
         else if (env_path_ok(w->dir))
             fprintf(out, "%s = %s/%s\n", s->name, w->dir, s->value);
         else
-            env_print_comment(out, w->scratch,
+            env_print_comment(out, w->scratch, "#",
                               "Not set here: the path of this directory cannot be written into this file. openmpi.sh "
                               "sets it.");
     }
@@ -111,7 +111,7 @@ int env_write_openmpi_sh(const struct env_writing *w, FILE *out, struct err *e)
     env_write_heading(w, out,
                       "OpenMPI settings for a shell. Use: source this file before mpirun. What is set already stays; "
                       "NCCLTUNE=off leaves everything alone.");
-    env_print_comment(out, w->scratch, ENV_HOST_MEMORY);
+    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
     int i = 0, rc = needs_directory(w->decisions) ? print_directory(w, out, e) : 0;
     for (; !rc && !(rc = next_setting(w->decisions, &i, e)) && i < w->decisions->nsettings; i++) {
         fputc('\n', out);
@@ -160,15 +160,15 @@ int env_write_openmpi_rules(const struct env_writing *w, FILE *out, struct err *
 {
     (void)e;
     env_write_heading(w, out, "OpenMPI's dynamic rules (coll_tuned_dynamic_rules_filename).");
-    env_print_comment(out, w->scratch, ENV_HOST_MEMORY);
+    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
     for (int i = 0; i < w->decisions->nshapes; i++)
         if (!strcmp(w->decisions->shapes[i].engine, "mpi"))
-            env_print_comment(out, w->scratch,
+            env_print_comment(out, w->scratch, "#",
                               arena_printf(w->scratch, "Measured with %s on %d nodes, %d ranks.",
                                            w->decisions->shapes[i].library, w->decisions->shapes[i].nodes,
                                            w->decisions->shapes[i].ranks));
-    env_print_comment(out, w->scratch, ENV_NON_COMMUTATIVE);
-    env_print_comment(out, w->scratch,
+    env_print_comment(out, w->scratch, "#", ENV_NON_COMMUTATIVE);
+    env_print_comment(out, w->scratch, "#",
                       "A rule line: smallest message in bytes, algorithm (0: OpenMPI's own choice), fan-out, segment "
                       "size in bytes.");
     fprintf(out, "\n%d # collectives with rules\n", w->rules->ncolls);

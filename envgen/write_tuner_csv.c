@@ -1,5 +1,5 @@
-/* tuner.csv: the table that the tuner plugin applies per call. Rows come from measurements of NCCL itself and from
- * nothing else; without any, the file holds its metadata and no rule. */
+/* tuner.csv: the table that the tuner plugin applies per call, and the same for NVIDIA's example plugin. Rows come from
+ * measurements of NCCL itself; predictions are comments unless they were asked for. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,59 +7,61 @@
 
 #include "core/coll.h"
 #include "core/units.h"
+#include "envgen/rows.h"
+#include "envgen/text.h"
 #include "envgen/write.h"
-#include "tuner/table.h"
 
-/* What a call of the nccl engine may set. -1: any, or keep. */
-struct row {
-    int algorithm, protocol;
-    long channels, chunk_bytes;
-};
+/* ---- what a row rests on --------------------------------------------------------------------------------------------
+ */
 
-static int read_setting(const struct bench_setting *s, struct row *row, struct err *e)
+static void print_reason(const struct env_writing *w, FILE *out, const struct env_row *r)
 {
-    size_t n = strlen(s->value);
-    if (!strcmp(s->name, "algorithm"))
-        row->algorithm = algo_parse(s->value, n);
-    else if (!strcmp(s->name, "protocol"))
-        row->protocol = proto_parse(s->value, n);
-    else if (!strcmp(s->name, "channels"))
-        return unit_parse_int(s->value, 1, TUNER_MAX_CHANNELS, &row->channels, "channels", e) ? ERR_FAILED : 0;
-    else if (!strcmp(s->name, "chunk_bytes"))
-        return unit_parse_int(s->value, 1, INT32_MAX, &row->chunk_bytes, "chunk_bytes", e) ? ERR_FAILED : 0;
-    else
-        return err_set(e, ERR_FAILED,
-                       "an NCCL result sets '%s' per call: expected algorithm, protocol, channels or chunk_bytes",
-                       s->name);
-    if ((!strcmp(s->name, "algorithm") && row->algorithm < 0) || (!strcmp(s->name, "protocol") && row->protocol < 0))
-        return err_set(e, ERR_FAILED, "an NCCL result names the unknown %s '%s'", s->name, s->value);
-    return 0;
+    char from[UNIT_TEXT], to[UNIT_TEXT];
+    env_print_comment(out, w->scratch, "#",
+                      arena_printf(w->scratch, "%s from %s to %s, %s: %s", coll_name(r->coll),
+                                   unit_bytes(from, r->min_bytes),
+                                   r->max_bytes == ENV_OPEN ? "any larger size" : unit_bytes(to, r->max_bytes),
+                                   env_row_basis(r, w->scratch), r->why));
 }
+
+static int is_rule(const struct env_decisions *d, const struct env_row *r)
+{
+    return r->basis != ENV_PREDICTED || d->predicted;
+}
+
+/* ---- our own table --------------------------------------------------------------------------------------------------
+ */
 
 static void print_word(FILE *out, const char *word)
 {
     fprintf(out, ",%s", word ? word : "-1");
 }
 
-static int print_range(FILE *out, const struct env_shape *shape, int coll, const struct env_range *r, struct err *e)
+static void print_count(FILE *out, int low, int high)
 {
-    struct row row = {-1, -1, -1, -1};
-    for (int i = 0; i < r->call.nsettings; i++) {
-        int rc = read_setting(&r->call.settings[i], &row, e);
-        if (rc)
-            return rc;
-    }
-    if (row.chunk_bytes > 0 && row.channels < 0)
-        return err_set(e, ERR_FAILED, "an NCCL result sets chunk_bytes without channels, which a tuner cannot do");
-    fprintf(out, "%s,%" PRIu64, coll_name(coll), r->min_bytes);
+    fprintf(out, ",%d", low);
+    if (high > low)
+        fprintf(out, "-%d", high);
+}
+
+static void print_bytes(FILE *out, const struct env_row *r)
+{
+    fprintf(out, "%s,%" PRIu64, coll_name(r->coll), r->min_bytes);
     if (r->max_bytes == ENV_OPEN)
         fputs(",-1", out);
     else
         fprintf(out, ",%" PRIu64, r->max_bytes);
-    print_word(out, algo_name(row.algorithm));
-    print_word(out, proto_name(row.protocol));
-    fprintf(out, ",%ld,%d,%d,-1,-1,%ld,-1\n", row.channels, shape->nodes, shape->ranks, row.chunk_bytes);
-    return 0;
+}
+
+static void print_row(FILE *out, const struct env_row *r)
+{
+    print_bytes(out, r);
+    print_word(out, algo_name(r->algorithm));
+    print_word(out, proto_name(r->protocol));
+    fprintf(out, ",%ld", r->channels);
+    print_count(out, r->nodes_low, r->nodes_high);
+    print_count(out, r->ranks_low, r->ranks_high);
+    fprintf(out, ",-1,-1,%ld,-1\n", r->chunk_bytes);
 }
 
 /* The table holds for the minor version that it was measured on: "NCCL 2.27.5" gives 2.27. */
@@ -77,29 +79,89 @@ static int print_version(FILE *out, const char *library, struct err *e)
     return 0;
 }
 
-int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e)
+static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
 {
     const struct env_decisions *d = w->decisions;
     fprintf(out, "# nccltune-tuner/1\n# tool: nccltune %s\n", d->tool);
     if (*d->topology)
         fprintf(out, "# topology: sha256:%s\n", d->topology);
-    int measured = 0;
     for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, "nccl") && !measured++ && print_version(out, d->shapes[i].library, e))
-            return ERR_FAILED;
-    if (!measured)
-        fputs("# NCCL itself was not measured: no rules, NCCL decides as it does without a tuner.\n", out);
+        if (!strcmp(d->shapes[i].engine, "nccl"))
+            return print_version(out, d->shapes[i].library, e);
+    fputs("# NCCL itself was not measured: no rules, NCCL decides as it does without a tuner.\n", out);
+    return 0;
+}
+
+int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e)
+{
+    struct env_rows rows;
+    int rc = print_metadata(w, out, e);
+    if (!rc)
+        rc = env_rows_of(w->decisions, w->scratch, &rows, e);
+    if (rc)
+        return rc;
     fputs("# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,chunk_bytes,"
           "nvlDomains\n",
           out);
-    for (int i = 0; i < d->nshapes; i++)
-        for (int c = 0; c < d->shapes[i].ncolls && !strcmp(d->shapes[i].engine, "nccl"); c++)
-            for (int r = 0; r < d->shapes[i].colls[c].nranges; r++) {
-                const struct env_range *range = &d->shapes[i].colls[c].ranges[r];
-                int rc =
-                    range->call.nsettings ? print_range(out, &d->shapes[i], d->shapes[i].colls[c].coll, range, e) : 0;
-                if (rc)
-                    return rc;
-            }
+    for (int i = 0; i < rows.count; i++) {
+        print_reason(w, out, rows.items[i]);
+        fputs(is_rule(w->decisions, rows.items[i]) ? "" : "# ", out);
+        print_row(out, rows.items[i]);
+    }
+    return 0;
+}
+
+/* ---- NVIDIA's table -------------------------------------------------------------------------------------------------
+ *
+ * Seen in ext-tuner/example/plugin.c of NCCL 2.27 and later: names are compared as they stand and an unknown one counts
+ * as another; counts are read by atoi, so that "4-16" is 4; channels -1 makes NCCL run on one; where nothing matches,
+ * one channel, too; lines are read in pieces, so that comments are kept short. */
+
+#define NVIDIA_ROWS 100000 /* with every node count a row of its own */
+
+static int nvidia_can(const struct env_row *r)
+{
+    return r->algorithm >= 0 && r->protocol >= 0 && r->channels > 0 && r->chunk_bytes < 0 &&
+           (r->nodes_low == r->nodes_high || (r->ranks_high - r->ranks_low) % (r->nodes_high - r->nodes_low) == 0);
+}
+
+static void print_nvidia_row(FILE *out, const struct env_row *r, int nodes)
+{
+    int per_node = r->nodes_high > r->nodes_low ? (r->ranks_high - r->ranks_low) / (r->nodes_high - r->nodes_low) : 0;
+    print_bytes(out, &(struct env_row){.coll = r->coll,
+                                       .min_bytes = r->min_bytes,
+                                       .max_bytes = r->max_bytes == ENV_OPEN ? (uint64_t)INT64_MAX : r->max_bytes});
+    print_word(out, algo_name(r->algorithm));
+    print_word(out, proto_name(r->protocol));
+    fprintf(out, ",%ld,%d,%d,-1,-1\n", r->channels, nodes, r->ranks_low + (nodes - r->nodes_low) * per_node);
+}
+
+int env_write_nvidia_csv(const struct env_writing *w, FILE *out, struct err *e)
+{
+    struct env_rows rows;
+    long written = 0, left = 0;
+    int rc = env_rows_of(w->decisions, w->scratch, &rows, e);
+    if (rc)
+        return rc;
+    env_write_heading(w, out, "Rules for the example tuner plugin that comes with NCCL, from 2.27 on.");
+    env_print_comment(
+        out, w->scratch, "#",
+        "That plugin makes NCCL run on one channel wherever no rule matches; nccltune's own plugin leaves "
+        "NCCL's choice there.");
+    fputs("# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n", out);
+    for (int i = 0; i < rows.count; i++) {
+        const struct env_row *r = rows.items[i];
+        if (!is_rule(w->decisions, r))
+            continue;
+        left += !nvidia_can(r);
+        for (int nodes = r->nodes_low; nodes <= r->nodes_high && nvidia_can(r); nodes++)
+            if (++written <= NVIDIA_ROWS)
+                print_nvidia_row(out, r, nodes);
+    }
+    if (written > NVIDIA_ROWS)
+        return err_set(e, ERR_FAILED, "tuner.nvidia.csv would have %ld rows, more than %d", written, NVIDIA_ROWS);
+    if (left)
+        fprintf(out, "# %ld rules are left out: they name no number of channels, or what that plugin cannot say.\n",
+                left);
     return 0;
 }

@@ -14,6 +14,12 @@ int build_gpu(struct topology *t, struct topo_class *c, struct topo_gpu g);
 int build_port(struct topology *t, struct topo_class *c, struct topo_port p);
 int build_netdev(struct topology *t, struct topo_class *c, struct topo_netdev d);
 int build_link(struct topology *t, struct topo_class *c, struct topo_link l);
+int build_gid(struct topology *t, struct topo_class *c, struct topo_gid g);
+
+/* Append a copy of `text` to one of the lists of strings. */
+void build_text(struct topology *t, const char ***texts, int *n, const char *text);
+
+void build_missing(struct topology *t, const char *name, const char *why);
 
 /* A sentence for the class: what could not be read, and why. The same sentence twice is one note. */
 void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -32,7 +38,7 @@ int build_find_pci(const struct topo_class *c, const char *pci);
  * the next free one, in the order of PCI addresses, as NVML numbers them. Links follow. Names become "GPU0", "GPU1". */
 void build_order_gpus(struct topology *t, struct topo_class *c);
 
-/* Puts the ports into the natural order of their HCA's names ("mlx5_2" before "mlx5_10"). */
+/* Puts the ports into the natural order of their HCA's names ("mlx5_2" before "mlx5_10"); GIDs follow. */
 void build_order_ports(struct topo_class *c);
 
 #endif

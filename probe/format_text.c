@@ -5,10 +5,10 @@
 
 #include "core/units.h"
 #include "probe/format.h"
+#include "probe/format_text.h"
 #include "probe/paths.h"
 
-/* A copy of `s` that no terminal acts upon. */
-static const char *inert(struct arena *a, const char *s)
+const char *text_inert(struct arena *a, const char *s)
 {
     char *copy = arena_strdup(a, s ? s : "?");
     for (char *p = copy; *p; p++)
@@ -38,13 +38,35 @@ static void put_rate(FILE *out, double Gbps)
         fprintf(out, "  %g Gb/s", Gbps);
 }
 
+/* Parts that are known, joined by commas; nothing where none is. */
+static void put_machine(FILE *out, const struct topo_class *c, struct arena *a)
+{
+    const struct {
+        const char *what, *value;
+    } parts[] = {{"", c->product},
+                 {"hypervisor ", c->hypervisor},
+                 {"container ", c->container},
+                 {"IOMMU ", c->iommu},
+                 {"driver ", c->driver},
+                 {"CUDA ", c->cuda},
+                 {"GPUDirect RDMA by ", c->gdr_route}};
+    int n = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].value && strcmp(parts[i].value, "none") != 0)
+            fprintf(out, "%s%s%s", n++ ? ", " : "Machine: ", parts[i].what, text_inert(a, parts[i].value));
+    if (n)
+        fputc('\n', out);
+    for (int i = 0; i < c->nlibraries; i++)
+        fprintf(out, "Library: %s\n", text_inert(a, c->libraries[i]));
+}
+
 static void put_cpu(FILE *out, const struct topo_class *c, struct arena *a)
 {
     int nodes = 0;
     for (int i = 0; i < c->nobjects; i++)
         nodes += c->objects[i].kind == TOPO_NUMA;
-    fprintf(out, "CPU: %s%s%s, %d NUMA node%s\n", c->cpu ? inert(a, c->cpu) : "unknown", c->arch ? ", " : "",
-            c->arch ? inert(a, c->arch) : "", nodes, plural(nodes));
+    fprintf(out, "CPU: %s%s%s, %d NUMA node%s\n", c->cpu ? text_inert(a, c->cpu) : "unknown", c->arch ? ", " : "",
+            c->arch ? text_inert(a, c->arch) : "", nodes, plural(nodes));
 }
 
 static void put_gpus(FILE *out, const struct topo_class *c, struct arena *a)
@@ -57,11 +79,11 @@ static void put_gpus(FILE *out, const struct topo_class *c, struct arena *a)
         fprintf(out, "  GPU%-3d", g->index);
         put_place(out, c, g->object);
         if (o->model)
-            fprintf(out, "  %s", inert(a, o->model));
+            fprintf(out, "  %s", text_inert(a, o->model));
         else if (o->vendor)
             fprintf(out, "  [%04x:%04x]", o->vendor, o->device);
         if (g->arch)
-            fprintf(out, "  %s", inert(a, g->arch));
+            fprintf(out, "  %s", text_inert(a, g->arch));
         else if (g->sm)
             fprintf(out, "  sm_%d", g->sm);
         if (g->mem_bytes)
@@ -77,7 +99,7 @@ static void put_ports(FILE *out, const struct topo_class *c, struct arena *a)
     fprintf(out, "RDMA ports: %d\n", c->nports);
     for (int i = 0; i < c->nports; i++) {
         const struct topo_port *p = &c->ports[i];
-        fprintf(out, "  %s:%d", inert(a, p->hca), p->port);
+        fprintf(out, "  %s:%d", text_inert(a, p->hca), p->port);
         put_place(out, c, p->object);
         fprintf(out, "%s%s", layers[p->layer], states[p->state]);
         put_rate(out, p->rate_Gbps);
@@ -94,16 +116,16 @@ static void put_netdevs(FILE *out, const struct topo_class *c, struct arena *a)
     fprintf(out, "Network interfaces: %d\n", c->nnetdevs);
     for (int i = 0; i < c->nnetdevs; i++) {
         const struct topo_netdev *d = &c->netdevs[i];
-        fprintf(out, "  %-7s", inert(a, d->name));
+        fprintf(out, "  %-7s", text_inert(a, d->name));
         put_place(out, c, d->object);
         fprintf(out, "%s%s", kinds[d->kind], states[d->state]);
         put_rate(out, d->speed_Gbps);
         if (d->mtu_bytes)
             fprintf(out, "  MTU %d", d->mtu_bytes);
         if (d->master)
-            fprintf(out, "  in %s", inert(a, d->master));
+            fprintf(out, "  in %s", text_inert(a, d->master));
         for (int k = 0; k < d->naddresses; k++)
-            fprintf(out, "  %s", inert(a, d->addresses[k]));
+            fprintf(out, "  %s", text_inert(a, d->addresses[k]));
         fputc('\n', out);
     }
 }
@@ -121,7 +143,7 @@ static void put_bare_nics(FILE *out, const struct topo_class *c, struct arena *a
         if (c->objects[i].kind == TOPO_NIC) {
             put_place(out, c, i);
             if (c->objects[i].model)
-                fprintf(out, "  %s", inert(a, c->objects[i].model));
+                fprintf(out, "  %s", text_inert(a, c->objects[i].model));
             fputc('\n', out);
         }
 }
@@ -129,7 +151,7 @@ static void put_bare_nics(FILE *out, const struct topo_class *c, struct arena *a
 /* A row or column heading: GPUs by their number, NICs as NIC0, NIC1, … with a legend, as nvidia-smi prints them. */
 static const char *heading(const struct path_matrix *m, int i, struct arena *a)
 {
-    return i < m->ngpus ? inert(a, m->ends[i].label) : arena_printf(a, "NIC%d", i - m->ngpus);
+    return i < m->ngpus ? text_inert(a, m->ends[i].label) : arena_printf(a, "NIC%d", i - m->ngpus);
 }
 
 static void put_matrix(FILE *out, const struct topo_class *c, const struct path_matrix *m, struct arena *a)
@@ -198,6 +220,7 @@ static void put_legend(FILE *out, const struct topo_class *c, const struct path_
 
 static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
 {
+    put_machine(out, c, a);
     put_cpu(out, c, a);
     put_gpus(out, c, a);
     put_ports(out, c, a);
@@ -209,26 +232,38 @@ static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
         put_matrix(out, c, m, a);
         put_legend(out, c, m);
         for (int i = m->ngpus; i < m->n; i++)
-            fprintf(out, "  NIC%d: %s\n", i - m->ngpus, inert(a, m->ends[i].label));
+            fprintf(out, "  NIC%d: %s\n", i - m->ngpus, text_inert(a, m->ends[i].label));
     }
+    text_put_verdicts(out, c, a);
     if (c->nnotes)
         fputs("\nNotes:\n", out);
     for (int i = 0; i < c->nnotes; i++)
-        fprintf(out, "  - %s\n", inert(a, c->notes[i]));
+        fprintf(out, "  - %s\n", text_inert(a, c->notes[i]));
+}
+
+/* "node1, node2 and 4094 more". */
+static void put_hosts(FILE *out, const struct topology *t, int class_index, struct arena *a)
+{
+    const int most = 16;
+    int hosts = 0;
+    for (int k = 0; k < t->nhosts; k++)
+        if (t->hosts[k].class_index == class_index && hosts++ < most)
+            fprintf(out, "%s%s", hosts > 1 ? ", " : "", text_inert(a, t->hosts[k].name));
+    if (hosts > most)
+        fprintf(out, " and %d more", hosts - most);
+    fprintf(out, "%s\n", hosts ? "" : text_inert(a, t->classes[class_index].name));
 }
 
 static int write_text(const struct topology *t, FILE *out, struct err *e)
 {
     struct arena *a = arena_new();
     for (int i = 0; i < t->nclasses; i++) {
-        const char *separator = i ? "\n" : "";
-        int hosts = 0;
-        for (int k = 0; k < t->nhosts; k++)
-            if (t->hosts[k].class_index == i)
-                fprintf(out, "%s%s", hosts++ ? ", " : separator, inert(a, t->hosts[k].name));
-        fprintf(out, "%s\n", hosts ? "" : inert(a, t->classes[i].name));
+        if (i)
+            fputc('\n', out);
+        put_hosts(out, t, i, a);
         put_class(out, &t->classes[i], a);
     }
+    text_put_cluster(out, t, a);
     arena_free(a);
     return ferror(out) ? err_set(e, ERR_FAILED, "the summary cannot be written") : 0;
 }

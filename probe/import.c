@@ -60,8 +60,11 @@ static int import_file(struct topology *t, const char *path, struct err *e)
             rc = import_xml(t, text + skip, bytes - skip, path, scratch, e);
         else if (first == '{')
             rc = import_json(t, text + skip, bytes - skip, path, e);
+        else if (strstr(text, "GPU0"))
+            rc = import_smi_topo(t, text + skip, host_name(t->arena, path), path, e);
         else
-            rc = err_at(e, path, 1, 0, "expected an NCCL topology file, an hwloc XML file or a topology.json");
+            rc = err_at(e, path, 1, 0,
+                        "expected an NCCL topology file, an hwloc XML file, a topology.json or nvidia-smi topo -m");
     }
     arena_free(scratch);
     return rc;

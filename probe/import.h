@@ -18,4 +18,7 @@ int import_nccl_xml(struct topology *t, const struct xml_node *roots, const char
 int import_hwloc_xml(struct topology *t, const struct xml_node *root, const char *name, const char *file,
                      struct err *e);
 
+/* The matrix that `nvidia-smi topo -m` prints; `text` is taken apart. */
+int import_smi_topo(struct topology *t, char *text, const char *name, const char *file, struct err *e);
+
 #endif

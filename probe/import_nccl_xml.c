@@ -83,6 +83,7 @@ static int add_net(struct import *in, int object, const struct xml_node *n, int 
     struct topology *t = in->t;
     const char *name = arena_strdup(t->arena, xml_attribute(n, xml_is(n, "net") ? "name" : "id"));
     int port = (int)xml_int(n, "port", 0, 65535, xml_is(n, "net") ? 0 : 1);
+    const double most_Gbps = 10000; /* some files give kb/s: not believed */
     double Gbps = (double)xml_int(n, "speed", 0, 1000000000000, 0) / 1000;
     uint32_t pci_class = in->c->objects[object].pci_class >> 8;
     if (!name) {
@@ -91,6 +92,10 @@ static int add_net(struct import *in, int object, const struct xml_node *n, int 
     }
     if (in->c->nports + in->c->nnetdevs >= IMPORT_MOST_PORTS)
         return err_at(in->e, in->file, n->line, 0, "more than %d ports", IMPORT_MOST_PORTS);
+    if (Gbps > most_Gbps) {
+        build_note(t, in->c, "line %ld: %s has a speed of %g Gb/s, which is taken as unknown", n->line, name, Gbps);
+        Gbps = 0;
+    }
     in->described = 1;
     if (!in->c->objects[object].name)
         in->c->objects[object].name = name;

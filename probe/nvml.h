@@ -12,6 +12,16 @@ enum nvml_remote { NVML_REMOTE_GPU = 0, NVML_REMOTE_CPU = 1, NVML_REMOTE_SWITCH 
 
 typedef void *nvml_device;
 
+#define NVML_FABRIC_COMPLETED 3 /* NVML_GPU_FABRIC_STATE_COMPLETED */
+
+/* Multi-node NVLink, as nvmlDeviceGetGpuFabricInfo fills it. */
+struct nvml_fabric {
+    unsigned char cluster_uuid[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+};
+
 struct nvml_pci {
     char legacy[16];
     unsigned domain, bus, device;

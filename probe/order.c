@@ -87,6 +87,20 @@ static int by_name(const void *x, const void *y)
 
 void build_order_ports(struct topo_class *c)
 {
-    if (c->nports)
-        qsort(c->ports, (size_t)c->nports, sizeof *c->ports, by_name);
+    if (!c->nports)
+        return;
+    struct topo_port *before = malloc((size_t)c->nports * sizeof *before);
+    if (!before)
+        abort();
+    memcpy(before, c->ports, (size_t)c->nports * sizeof *before);
+    qsort(c->ports, (size_t)c->nports, sizeof *c->ports, by_name);
+    for (int i = 0; i < c->ngids; i++) {
+        const struct topo_port *p = &before[c->gids[i].port];
+        for (int k = 0; k < c->nports; k++)
+            if (c->ports[k].port == p->port && !strcmp(c->ports[k].hca, p->hca)) {
+                c->gids[i].port = k;
+                break;
+            }
+    }
+    free(before);
 }

@@ -32,19 +32,19 @@ const struct path *path_between(const struct path_matrix *m, int row, int column
     return &m->paths[(size_t)row * (size_t)m->n + (size_t)column];
 }
 
+int path_end_of(const struct path_matrix *m, const char *hca)
+{
+    for (int i = m->ngpus; i < m->n; i++)
+        if (!strcmp(m->ends[i].label, hca))
+            return i;
+    return -1;
+}
+
 /* ---- ends ------------------------------------------------------------------------------------------------------ */
 
 static const char *label_of(const struct topo_object *o)
 {
     return o->name ? o->name : o->pci ? o->pci : "NIC";
-}
-
-static int has_end(const struct path_matrix *m, const char *hca)
-{
-    for (int i = m->ngpus; i < m->n; i++)
-        if (!strcmp(m->ends[i].label, hca))
-            return 1;
-    return 0;
 }
 
 static int by_label(const void *x, const void *y)
@@ -62,7 +62,7 @@ static void find_ends(struct path_matrix *m, const struct topo_class *c, struct 
         m->ends[m->n++] = (struct path_end){c->gpus[i].object, label_of(&c->objects[c->gpus[i].object])};
     m->ngpus = m->n;
     for (int i = 0; i < c->nports && m->n - m->ngpus < MOST_NICS; i++)
-        if (!has_end(m, c->ports[i].hca))
+        if (path_end_of(m, c->ports[i].hca) < 0)
             m->ends[m->n++] = (struct path_end){c->ports[i].object, c->ports[i].hca};
     for (int i = 0; !c->nports && i < c->nobjects && m->n - m->ngpus < MOST_NICS; i++)
         if (c->objects[i].kind == TOPO_NIC)
@@ -106,6 +106,7 @@ struct way {
     int switches;      /* passed, `top` included */
     int nccl_switches; /* the same as NCCL counts them */
     int host_bridges;  /* passed below `top` */
+    double GBps;       /* the narrowest link whose speed is known; 0 none is */
 };
 
 static int step_up(const struct topo_class *c, int object, struct way *w)
@@ -115,6 +116,9 @@ static int step_up(const struct topo_class *c, int object, struct way *w)
         w->nccl_switches += !is_flattened(c, object);
     }
     w->host_bridges += c->objects[object].kind == TOPO_HOST_BRIDGE;
+    double GBps = c->objects[object].link_GBps;
+    if (GBps > 0 && (GBps < w->GBps || !(w->GBps > 0)))
+        w->GBps = GBps;
     return c->objects[object].parent;
 }
 
@@ -165,17 +169,18 @@ static struct path pci_path(const struct topo_class *c, int a, int b)
         return (struct path){.class_ = PATH_LOC, .word = WORD_PIX};
     struct way w = way_between(c, a, b);
     if (w.top < 0 && known_apart(c, a, b))
-        return (struct path){.class_ = PATH_SYS, .word = WORD_SYS};
+        return (struct path){.class_ = PATH_SYS, .word = WORD_SYS, .GBps = w.GBps};
     if (w.top < 0)
         return (struct path){.class_ = PATH_UNKNOWN, .word = WORD_UNKNOWN};
     switch (c->objects[w.top].kind) {
     case TOPO_NUMA:
-        return (struct path){.class_ = PATH_PHB, .word = w.host_bridges == 2 ? WORD_NODE : WORD_PHB};
+        return (struct path){.class_ = PATH_PHB, .word = w.host_bridges == 2 ? WORD_NODE : WORD_PHB, .GBps = w.GBps};
     case TOPO_HOST_BRIDGE:
-        return (struct path){.class_ = PATH_PHB, .word = WORD_PHB};
+        return (struct path){.class_ = PATH_PHB, .word = WORD_PHB, .GBps = w.GBps};
     default:
         return (struct path){.class_ = w.nccl_switches > 1 ? PATH_PXB : PATH_PIX,
-                             .word = w.switches > 1 ? WORD_PXB : WORD_PIX};
+                             .word = w.switches > 1 ? WORD_PXB : WORD_PIX,
+                             .GBps = w.GBps};
     }
 }
 

@@ -26,7 +26,7 @@ struct path {
     enum path_word word;
     enum topo_fabric fabric; /* WORD_LINKS: of which kind */
     int links;               /* WORD_LINKS: how many */
-    double GBps;             /* WORD_LINKS: one direction; 0 unknown */
+    double GBps;             /* the narrowest link on the way, one direction; WORD_LINKS: all of them; 0 unknown */
 };
 
 /* The devices between which paths are told: the GPUs, then the NICs, as columns of a matrix. A NIC is one for every
@@ -45,6 +45,9 @@ struct path_matrix {
 /* All of it in `a`. */
 struct path_matrix *path_matrix(const struct topo_class *c, struct arena *a);
 const struct path *path_between(const struct path_matrix *m, int row, int column);
+
+/* The end of that RDMA device; -1 when the matrix has none. */
+int path_end_of(const struct path_matrix *m, const char *hca);
 
 const char *path_class_name(enum path_class class_); /* "NVL"; "?" for PATH_UNKNOWN */
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "probe/hwloc_load.h"
@@ -25,11 +26,20 @@ int probe_hwloc_load(hwloc_topology_t *h)
     hwloc_topology_set_cache_types_filter(*h, HWLOC_TYPE_FILTER_KEEP_NONE);
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
         hwloc_topology_set_type_filter(*h, unused[i], HWLOC_TYPE_FILTER_KEEP_NONE);
+    const char *root = sysfs_root();
+    if (root) {
+        setenv("HWLOC_FSROOT", root, 1);
+        setenv("HWLOC_THISSYSTEM", "0", 1);
+    }
     /* Without this a container that may use some cores would see only the devices near them. */
     hwloc_topology_set_flags(*h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    if (!hwloc_topology_load(*h))
+    int failed = hwloc_topology_load(*h), error = errno;
+    if (root) {
+        unsetenv("HWLOC_FSROOT");
+        unsetenv("HWLOC_THISSYSTEM");
+    }
+    if (!failed)
         return 0;
-    int error = errno;
     hwloc_topology_destroy(*h);
     errno = error;
     return -1;
@@ -129,4 +139,4 @@ static void fill(struct topology *t, struct topo_class *c)
             add_link(t, &c->objects[i]);
 }
 
-const struct probe_source source_hwloc = {"hwloc", fill};
+const struct probe_source source_hwloc = {"hwloc", fill, 0};

@@ -1,4 +1,5 @@
-/* Network interfaces of this network namespace: getifaddrs says which there are, /sys/class/net what they are. */
+/* Network interfaces of this network namespace: getifaddrs says which there are, /sys/class/net what they are. A copied
+ * tree has no addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -80,8 +81,25 @@ static void add_address(struct topology *t, struct topo_netdev *d, const struct 
     d->addresses[d->naddresses++] = arena_printf(t->arena, "%s/%d", text, bits);
 }
 
+static void read_files(struct topology *t, struct topo_class *c)
+{
+    const char **names;
+    int n = sysfs_list(t->arena, &names, "/sys/class/net");
+    for (int i = 0; i < n; i++) {
+        const char *operation = sysfs_line(t->arena, NET "/operstate", names[i]);
+        long flags = sysfs_int(0, NET "/flags", names[i]);
+        unsigned running = operation && !strcmp(operation, "up") ? IFF_UP | IFF_RUNNING : 0;
+        if (sysfs_exists(NET "/ifindex", names[i])) /* bonding_masters is a file beside the interfaces */
+            add(t, c, names[i], ((unsigned)flags & IFF_LOOPBACK) | running);
+    }
+}
+
 static void fill(struct topology *t, struct topo_class *c)
 {
+    if (sysfs_root()) {
+        read_files(t, c);
+        return;
+    }
     struct ifaddrs *all = NULL;
     if (getifaddrs(&all)) {
         build_note(t, c, "network: getifaddrs: %s", strerror(errno));
@@ -99,4 +117,4 @@ static void fill(struct topology *t, struct topo_class *c)
     freeifaddrs(all);
 }
 
-const struct probe_source source_netdev = {"netdev", fill};
+const struct probe_source source_netdev = {"netdev", fill, 0};

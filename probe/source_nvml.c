@@ -23,6 +23,10 @@ struct nvml {
     int (*link_pci)(nvml_device d, unsigned link, struct nvml_pci *remote);
     int (*link_type)(nvml_device d, unsigned link, int *type); /* NULL before driver 460 */
     int (*fields)(nvml_device d, int n, struct nvml_field *fields);
+    int (*driver)(char *version, unsigned room);
+    int (*cuda)(int *version);
+    int (*mig)(nvml_device d, unsigned *now, unsigned *pending);
+    int (*fabric)(nvml_device d, struct nvml_fabric *f);
 };
 
 static const struct {
@@ -44,6 +48,10 @@ static const struct {
     {offsetof(struct nvml, link_pci), "nvmlDeviceGetNvLinkRemotePciInfo_v2", 0},
     {offsetof(struct nvml, link_type), "nvmlDeviceGetNvLinkRemoteDeviceType", 1},
     {offsetof(struct nvml, fields), "nvmlDeviceGetFieldValues", 1},
+    {offsetof(struct nvml, driver), "nvmlSystemGetDriverVersion", 1},
+    {offsetof(struct nvml, cuda), "nvmlSystemGetCudaDriverVersion_v2", 1},
+    {offsetof(struct nvml, mig), "nvmlDeviceGetMigMode", 1},
+    {offsetof(struct nvml, fabric), "nvmlDeviceGetGpuFabricInfo", 1},
 };
 
 /* NULL, or the first symbol that is not there. */
@@ -82,6 +90,31 @@ static int gpu_at(struct topology *t, struct topo_class *c, const struct nvml_pc
     return build_gpu(t, c, (struct topo_gpu){.object = object, .index = -1, .gdr = -1});
 }
 
+/* "CLUSTER-UUID.CLIQUE" of a GPU whose NVLink reaches other nodes; a cluster of zeros is none. */
+static const char *clique_of(const struct nvml *n, struct arena *a, nvml_device d)
+{
+    struct nvml_fabric f = {.state = 0};
+    const char *text = "";
+    unsigned char any = 0;
+    if (!n->fabric || n->fabric(d, &f) != NVML_SUCCESS || f.state != NVML_FABRIC_COMPLETED || f.status != NVML_SUCCESS)
+        return NULL;
+    for (size_t i = 0; i < sizeof f.cluster_uuid; i++) {
+        any |= f.cluster_uuid[i];
+        text = arena_printf(a, "%s%02x", text, f.cluster_uuid[i]);
+    }
+    return any ? arena_printf(a, "%s.%u", text, f.clique) : NULL;
+}
+
+static void add_versions(const struct nvml *n, struct topology *t, struct topo_class *c)
+{
+    char text[NVML_TEXT] = "";
+    int cuda;
+    if (n->driver && n->driver(text, sizeof text) == NVML_SUCCESS)
+        c->driver = arena_strndup(t->arena, text, sizeof text);
+    if (n->cuda && n->cuda(&cuda) == NVML_SUCCESS)
+        c->cuda = arena_printf(t->arena, "%d.%d", cuda / 1000, cuda % 1000 / 10);
+}
+
 static int add_gpu(const struct nvml *n, struct topology *t, struct topo_class *c, nvml_device d, int index)
 {
     char text[NVML_TEXT] = "";
@@ -105,6 +138,10 @@ static int add_gpu(const struct nvml *n, struct topology *t, struct topo_class *
         g->sm = major * 10 + minor;
     if (n->memory(d, &m) == NVML_SUCCESS)
         g->mem_bytes = m.total;
+    unsigned mig, pending;
+    if (n->mig && n->mig(d, &mig, &pending) == NVML_SUCCESS)
+        g->mig = mig ? TOPO_YES : TOPO_NO;
+    g->clique = clique_of(n, t->arena, d);
     return at;
 }
 
@@ -183,6 +220,7 @@ static void read_all(const struct nvml *n, struct topology *t, struct topo_class
 {
     unsigned count = 0;
     int result = n->count(&count);
+    add_versions(n, t, c);
     if (result != NVML_SUCCESS)
         build_note(t, c, "NVML: the GPUs cannot be counted: %s", n->error(result));
     /* All GPUs before the first link: a link may lead to any of them. */
@@ -223,4 +261,4 @@ static void fill(struct topology *t, struct topo_class *c)
     dlclose(library);
 }
 
-const struct probe_source source_nvml = {"nvml", fill};
+const struct probe_source source_nvml = {"nvml", fill, 1};

@@ -1,6 +1,7 @@
-/* Small files and links under /sys. */
+/* Small files and links under /sys and /proc. */
 #include "probe/sysfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,12 +12,30 @@
 
 #include "probe/pci.h"
 
-#define PATH_FROM(path, fmt)                     \
-    do {                                         \
-        va_list ap_;                             \
-        va_start(ap_, fmt);                      \
-        vsnprintf(path, sizeof(path), fmt, ap_); \
-        va_end(ap_);                             \
+static char root[PATH_MAX / 2];
+
+void sysfs_set_root(const char *dir)
+{
+    snprintf(root, sizeof root, "%s", dir ? dir : "");
+}
+
+const char *sysfs_root(void)
+{
+    return *root ? root : NULL;
+}
+
+static void make_path(char path[PATH_MAX], const char *fmt, va_list ap)
+{
+    int n = snprintf(path, PATH_MAX, "%s", root);
+    vsnprintf(path + n, (size_t)(PATH_MAX - n), fmt, ap);
+}
+
+#define PATH_FROM(path, fmt)       \
+    do {                           \
+        va_list ap_;               \
+        va_start(ap_, fmt);        \
+        make_path(path, fmt, ap_); \
+        va_end(ap_);               \
     } while (0)
 
 /* Number of bytes read, 0 when there are none. */
@@ -80,4 +99,42 @@ int sysfs_exists(const char *fmt, ...)
     char path[PATH_MAX];
     PATH_FROM(path, fmt);
     return !access(path, F_OK);
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return strverscmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+int sysfs_list(struct arena *a, const char ***names, const char *fmt, ...)
+{
+    char path[PATH_MAX];
+    int n = 0;
+    *names = NULL;
+    PATH_FROM(path, fmt);
+    DIR *folder = opendir(path);
+    for (const struct dirent *d; folder && (d = readdir(folder));) {
+        if (*d->d_name == '.')
+            continue;
+        *names = arena_grow(a, *names, (size_t)n, sizeof **names);
+        (*names)[n++] = arena_strdup(a, d->d_name);
+    }
+    if (folder)
+        closedir(folder);
+    if (n)
+        qsort(*names, (size_t)n, sizeof **names, by_name);
+    return n;
+}
+
+size_t sysfs_bytes(unsigned char *bytes, size_t room, const char *fmt, ...)
+{
+    char path[PATH_MAX];
+    size_t used = 0;
+    PATH_FROM(path, fmt);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n = 1; fd >= 0 && used < room && n > 0; used += n > 0 ? (size_t)n : 0)
+        n = read(fd, bytes + used, room - used);
+    if (fd >= 0)
+        close(fd);
+    return used;
 }

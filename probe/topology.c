@@ -65,6 +65,23 @@ int build_link(struct topology *t, struct topo_class *c, struct topo_link l)
     return APPEND(t, c->links, c->nlinks, l);
 }
 
+int build_gid(struct topology *t, struct topo_class *c, struct topo_gid g)
+{
+    return APPEND(t, c->gids, c->ngids, g);
+}
+
+void build_text(struct topology *t, const char ***texts, int *n, const char *text)
+{
+    const char *copy = arena_strdup(t->arena, text);
+    APPEND(t, *texts, *n, copy);
+}
+
+void build_missing(struct topology *t, const char *name, const char *why)
+{
+    struct topo_missing m = {arena_strdup(t->arena, name), arena_strdup(t->arena, why)};
+    APPEND(t, t->missing, t->nmissing, m);
+}
+
 void build_note(struct topology *t, struct topo_class *c, const char *fmt, ...)
 {
     const int most = 100; /* a hostile file has a fault in every line */

@@ -25,6 +25,9 @@ enum topo_kind {
     TOPO_KIND_COUNT,
 };
 
+/* What can only be said once it has been read. */
+enum topo_known { TOPO_NOT_KNOWN, TOPO_NO, TOPO_YES };
+
 /* An object of the PCI tree. */
 struct topo_object {
     enum topo_kind kind;
@@ -35,19 +38,28 @@ struct topo_object {
     const char *model;  /* "NVIDIA H100 80GB HBM3", a PCI ID database name, NULL unknown */
     uint32_t pci_class; /* 24 bits, 0x030200; 0 unknown */
     uint16_t vendor, device, subsystem_vendor, subsystem_device; /* 0 unknown */
-    double link_GBps; /* PCIe towards the parent, one direction, as the link is now; 0 unknown */
-    int link_width;   /* lanes; 0 unknown */
-    double link_GTps; /* per lane; 0 unknown */
+    double link_GBps;     /* PCIe towards the parent, one direction, as the link is now; 0 unknown */
+    int link_width;       /* lanes; 0 unknown */
+    double link_GTps;     /* per lane; 0 unknown */
+    double link_max_GTps; /* the most that both ends of the link can do; 0 unknown */
+    int link_max_width;
+    const char *driver;                /* kernel driver bound to it, NULL none or unknown */
+    const char *pf;                    /* a virtual function: PCI address of its physical one; else NULL */
+    int vfs;                           /* virtual functions enabled on a physical one */
+    enum topo_known acs;               /* the port above sends peer-to-peer requests up to the root (ACS redirect) */
+    enum topo_known nvlink_management; /* its product data say that it manages NVLink switches */
 };
 
 struct topo_gpu {
     int object;
-    int index;          /* as the vendor's tools number it */
-    int sm;             /* compute capability × 10 (90: H100), AMD: 0 */
-    const char *arch;   /* "gfx942" for AMD, else NULL */
-    const char *uuid;   /* NULL unknown; host-specific */
-    uint64_t mem_bytes; /* 0 unknown */
-    int gdr;            /* GPUDirect RDMA: 1 yes, 0 no, -1 unknown */
+    int index;           /* as the vendor's tools number it */
+    int sm;              /* compute capability × 10 (90: H100), AMD: 0 */
+    const char *arch;    /* "gfx942" for AMD, else NULL */
+    const char *uuid;    /* NULL unknown; host-specific */
+    uint64_t mem_bytes;  /* 0 unknown */
+    int gdr;             /* GPUDirect RDMA: 1 yes, 0 no, -1 unknown */
+    enum topo_known mig; /* cut into several instances */
+    const char *clique;  /* multi-node NVLink: "CLUSTER-UUID.CLIQUE", NULL none; host-specific */
 };
 
 enum topo_link_layer { TOPO_LINK_UNKNOWN, TOPO_LINK_INFINIBAND, TOPO_LINK_ETHERNET };
@@ -60,10 +72,26 @@ struct topo_port {
     int port;        /* from 1 */
     enum topo_state state;
     enum topo_link_layer layer;
-    double rate_Gbps; /* 0 unknown */
-    int mtu_bytes;    /* active; 0 unknown */
-    const char *guid; /* "0x506b4b0300ca1f2e" as ibstat prints it: node GUID, from NCCL's files the system
-                       * image's; NULL unknown; host-specific */
+    double rate_Gbps;          /* 0 unknown */
+    int mtu_bytes;             /* active; 0 unknown */
+    const char *guid;          /* "0x506b4b0300ca1f2e" as ibstat prints it: node GUID, from NCCL's files the system
+                                * image's; NULL unknown; host-specific */
+    int lid;                   /* InfiniBand; 0 none or unknown; host-specific */
+    const char *subnet_prefix; /* InfiniBand: "0xfe80000000000000"; NULL unknown */
+    const char *netdev;        /* the interface that belongs to it, NULL none or unknown */
+    const char *firmware;      /* "28.43.2566", NULL unknown */
+    const char *board_id;      /* "MT_0000000834", NULL unknown */
+};
+
+enum topo_gid_type { TOPO_GID_UNKNOWN, TOPO_GID_IB, TOPO_GID_ROCE_V1, TOPO_GID_ROCE_V2 };
+
+/* An entry of a port's GID table; empty ones have none. Host-specific. */
+struct topo_gid {
+    int port;  /* index into ports */
+    int index; /* in the port's table */
+    enum topo_gid_type type;
+    const char *gid;    /* as an IPv6 address: "fe80::e42:a1ff:feb5:2", "::ffff:10.0.0.1" */
+    const char *netdev; /* NULL none or unknown */
 };
 
 enum topo_net_kind {
@@ -112,11 +140,38 @@ struct topo_class {
     int nobjects, ngpus, nports, nnetdevs, nlinks;
     const char **notes; /* what could not be read and why: "NVML: libnvidia-ml.so.1 not found" */
     int nnotes;
+    struct topo_gid *gids;
+    int ngids;
+    const char *product;    /* vendor and model of the machine out of DMI, NULL unknown */
+    const char *hypervisor; /* "KVM"; "none"; NULL unknown */
+    const char *container;  /* "docker"; "none"; NULL unknown */
+    const char *iommu;      /* "off", "passthrough", "translated"; NULL unknown */
+    const char *driver;     /* version of the GPU driver, NULL unknown */
+    const char *cuda;       /* newest CUDA version that the driver knows, "12.4", NULL unknown */
+    const char *gdr_route;  /* how NICs reach GPU memory: "nvidia_peermem", "dma-buf", "none"; NULL unknown */
+    const char **libraries; /* "NCCL 2.21.5 /usr/lib/x86_64-linux-gnu/libnccl.so.2.21.5" */
+    int nlibraries;
+    uint64_t memlock_bytes; /* limit of locked memory; 0 unknown, TOPO_UNLIMITED none */
+    uint64_t nofile;        /* the same of open files */
+    uint64_t shm_bytes;     /* size of /dev/shm; 0 unknown */
 };
+
+#define TOPO_UNLIMITED (1ull << 53)
 
 struct topo_host {
     const char *name;
     int class_index;
+    const char **addresses; /* "mlx5_0 0x506b4b0300ca1f2e", "eth0 10.0.0.1/24": who it is in the network */
+    int naddresses;
+    const char **differs; /* sentences: where it is not quite like its class ("mlx5_1: firmware 28.41 instead of …") */
+    int ndiffers;
+    const char **leaves; /* "mlx5_0:1 leaf-3 port 7": switches of the fabric that its ports hang on */
+    int nleaves;
+};
+
+/* A node that was asked and did not answer. */
+struct topo_missing {
+    const char *name, *why;
 };
 
 struct topology {
@@ -126,6 +181,8 @@ struct topology {
     struct topo_class *classes;
     struct topo_host *hosts;
     int nclasses, nhosts;
+    struct topo_missing *missing;
+    int nmissing;
 };
 
 struct cJSON;
@@ -145,5 +202,6 @@ struct topology *topo_load(const char *path, struct err *e);
 int topo_add_json(struct topology *t, const struct cJSON *doc, const char *file, struct err *e); /* adds its classes */
 struct cJSON *topo_to_json(const struct topology *t); /* cJSON_Delete frees */
 void topo_hash(const struct topology *t, char hex[SHA256_HEX]);
+void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX]); /* of one class */
 
 #endif

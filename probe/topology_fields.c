@@ -7,6 +7,8 @@ static const char *const kind_words[] = {"numa", "host_bridge", "switch", "gpu",
 static const char *const layer_words[] = {"unknown", "infiniband", "ethernet", NULL};
 static const char *const state_words[] = {"unknown", "down", "active", NULL};
 static const char *const net_words[] = {"unknown", "physical", "virtual", "bridge", "bond", "loopback", NULL};
+static const char *const known_words[] = {"unknown", "no", "yes", NULL};
+static const char *const gid_words[] = {"unknown", "ib", "roce_v1", "roce_v2", NULL};
 static const char *const fabric_words[] = {"nvlink", "xgmi", "c2c", NULL};
 
 #define AT(member) offsetof(struct topo_object, member)
@@ -25,6 +27,13 @@ static const struct field object_fields[] = {
     {"link_GBps", FIELD_NUMBER, AT(link_GBps), .moves = 1},
     {"link_width", FIELD_INT, AT(link_width)},
     {"link_GTps", FIELD_NUMBER, AT(link_GTps), .moves = 1},
+    {"link_max_GTps", FIELD_NUMBER, AT(link_max_GTps)},
+    {"link_max_width", FIELD_INT, AT(link_max_width)},
+    {"driver", FIELD_TEXT, AT(driver)},
+    {"pf", FIELD_TEXT, AT(pf)},
+    {"vfs", FIELD_INT, AT(vfs)},
+    {"acs", FIELD_WORD, AT(acs), .words = known_words, .moves = 1},
+    {"nvlink_management", FIELD_WORD, AT(nvlink_management), .words = known_words},
     {NULL},
 };
 #undef AT
@@ -38,6 +47,8 @@ const struct field topo_gpu_fields[] = {
     {"uuid", FIELD_TEXT, AT(uuid), .moves = 1},
     {"mem_bytes", FIELD_BYTES, AT(mem_bytes)},
     {"gdr", FIELD_INT, AT(gdr), .unknown = -1},
+    {"mig", FIELD_WORD, AT(mig), .words = known_words},
+    {"clique", FIELD_TEXT, AT(clique), .moves = 1},
     {NULL},
 };
 #undef AT
@@ -52,6 +63,11 @@ static const struct field port_fields[] = {
     {"rate_Gbps", FIELD_NUMBER, AT(rate_Gbps)},
     {"mtu_bytes", FIELD_INT, AT(mtu_bytes)},
     {"guid", FIELD_TEXT, AT(guid), .moves = 1},
+    {"lid", FIELD_INT, AT(lid), .moves = 1},
+    {"subnet_prefix", FIELD_TEXT, AT(subnet_prefix)},
+    {"netdev", FIELD_TEXT, AT(netdev)},
+    {"firmware", FIELD_TEXT, AT(firmware), .moves = 1},
+    {"board_id", FIELD_TEXT, AT(board_id)},
     {NULL},
 };
 #undef AT
@@ -82,11 +98,42 @@ static const struct field link_fields[] = {
 };
 #undef AT
 
+#define AT(member) offsetof(struct topo_gid, member)
+static const struct field gid_fields[] = {
+    {"port", FIELD_PORT, AT(port), .unknown = -1, .required = 1},
+    {"index", FIELD_INT, AT(index), .unknown = -1},
+    {"type", FIELD_WORD, AT(type), .words = gid_words},
+    {"gid", FIELD_TEXT, AT(gid), .required = 1},
+    {"netdev", FIELD_TEXT, AT(netdev)},
+    {NULL},
+};
+#undef AT
+
+#define AT(member) offsetof(struct topo_host, member)
+const struct field topo_host_fields[] = {
+    {"addresses", FIELD_TEXTS, AT(addresses)},
+    {"differs", FIELD_TEXTS, AT(differs)},
+    {"leaves", FIELD_TEXTS, AT(leaves)},
+    {NULL},
+};
+#undef AT
+
 #define AT(member) offsetof(struct topo_class, member)
 const struct field topo_class_fields[] = {
     {"name", FIELD_TEXT, AT(name), .moves = 1},
     {"cpu", FIELD_TEXT, AT(cpu)},
     {"arch", FIELD_TEXT, AT(arch)},
+    {"product", FIELD_TEXT, AT(product)},
+    {"hypervisor", FIELD_TEXT, AT(hypervisor)},
+    {"container", FIELD_TEXT, AT(container), .moves = 1},
+    {"iommu", FIELD_TEXT, AT(iommu)},
+    {"driver", FIELD_TEXT, AT(driver)},
+    {"cuda", FIELD_TEXT, AT(cuda)},
+    {"gdr_route", FIELD_TEXT, AT(gdr_route), .moves = 1},
+    {"libraries", FIELD_TEXTS, AT(libraries), .moves = 1},
+    {"memlock_bytes", FIELD_BYTES, AT(memlock_bytes), .moves = 1},
+    {"nofile", FIELD_BYTES, AT(nofile), .moves = 1},
+    {"shm_bytes", FIELD_BYTES, AT(shm_bytes), .moves = 1},
     {NULL},
 };
 const struct field topo_note_fields[] = {{"notes", FIELD_TEXTS, AT(notes), .moves = 1}, {NULL}};
@@ -97,6 +144,7 @@ const struct field_list topo_lists[TOPO_LISTS] = {
     {"ports", port_fields, AT(ports), AT(nports), sizeof(struct topo_port)},
     {"netdevs", topo_netdev_fields, AT(netdevs), AT(nnetdevs), sizeof(struct topo_netdev)},
     {"links", link_fields, AT(links), AT(nlinks), sizeof(struct topo_link)},
+    {"gids", gid_fields, AT(gids), AT(ngids), sizeof(struct topo_gid), .moves = 1},
 };
 #undef AT
 

@@ -19,6 +19,7 @@ enum field_type {
     FIELD_PARENT, /* index of an earlier object of the class */
     FIELD_OBJECT, /* index of an object whose kind is in `kinds` */
     FIELD_GPU,    /* index of a GPU */
+    FIELD_PORT,   /* index of a port */
 };
 
 struct field {
@@ -37,12 +38,14 @@ struct field_list {
     const char *key;
     const struct field *fields; /* ends with a NULL key */
     size_t array, count, record;
+    int moves; /* as of a field: all of it */
 };
 
-#define TOPO_LISTS 5
+#define TOPO_LISTS 6
 extern const struct field_list topo_lists[TOPO_LISTS]; /* in the order in which they refer to one another */
 
-extern const struct field topo_class_fields[], topo_note_fields[], topo_gpu_fields[], topo_netdev_fields[];
+extern const struct field topo_class_fields[], topo_note_fields[], topo_gpu_fields[], topo_netdev_fields[],
+    topo_host_fields[];
 
 /* The count of a FIELD_TEXTS member: the int right behind the pointer. */
 int *topo_texts_count(void *member);

@@ -41,7 +41,10 @@ static int get_int(const struct loading *in, const struct field *f, const cJSON 
 static int get_index(const struct loading *in, const struct field *f, const cJSON *item, int self, int *value)
 {
     const struct topo_class *c = in->c;
-    int limit = f->type == FIELD_PARENT ? self : f->type == FIELD_GPU ? c->ngpus : c->nobjects;
+    int limit = f->type == FIELD_PARENT ? self
+                : f->type == FIELD_GPU  ? c->ngpus
+                : f->type == FIELD_PORT ? c->nports
+                                        : c->nobjects;
     if (get_int(in, f, item, 0, limit - 1, value))
         return ERR_FAILED;
     if (f->kinds && !(f->kinds & 1u << c->objects[*value].kind))
@@ -129,6 +132,7 @@ static int get(const struct loading *in, const struct field *f, const cJSON *ite
     case FIELD_PARENT:
     case FIELD_OBJECT:
     case FIELD_GPU:
+    case FIELD_PORT:
         return get_index(in, f, item, self, (int *)at);
     }
     return 0;
@@ -226,6 +230,24 @@ static int load_hosts(struct loading *in, const cJSON *array)
         if (get_int(in, &class_field, class_item, 0, t->nclasses - in->base - 1, &class_index))
             return ERR_FAILED;
         build_host(t, name, in->base + class_index);
+        if (get_all(in, topo_host_fields, item, &t->hosts[t->nhosts - 1], 0))
+            return ERR_FAILED;
+    }
+    return 0;
+}
+
+static int load_missing(struct loading *in, const cJSON *array)
+{
+    const cJSON *item;
+    *in->place = 0;
+    if (check_array(in, "missing", array, MOST))
+        return ERR_FAILED;
+    cJSON_ArrayForEach(item, array)
+    {
+        const char *name = json_str(item, "name", NULL);
+        if (!name)
+            return wrong(in, "missing", "objects with a name");
+        build_missing(in->t, name, json_str(item, "why", ""));
     }
     return 0;
 }
@@ -245,7 +267,9 @@ int topo_add_json(struct topology *t, const cJSON *doc, const char *file, struct
         if (load_class(&in, n++, item))
             return ERR_FAILED;
     }
-    return load_hosts(&in, cJSON_GetObjectItemCaseSensitive(doc, "hosts"));
+    if (load_hosts(&in, cJSON_GetObjectItemCaseSensitive(doc, "hosts")))
+        return ERR_FAILED;
+    return load_missing(&in, cJSON_GetObjectItemCaseSensitive(doc, "missing"));
 }
 
 struct topology *topo_load(const char *path, struct err *e)

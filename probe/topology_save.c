@@ -1,11 +1,17 @@
-/* topology.json, written, and the hash over what identical machines share. */
+/* topology.json, written. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/json.h"
+#include "probe/differences.h"
+#include "probe/findings.h"
 #include "probe/paths.h"
+#include "probe/roles.h"
 #include "probe/topology_fields.h"
+
+/* Classes that are compared with the first one; a cluster of more kinds than that has no kinds. */
+#define MOST_DIFFERENCES 64
 
 static void put_hex(cJSON *o, const char *key, uint32_t value, int digits)
 {
@@ -45,6 +51,7 @@ static void put(cJSON *o, const struct field *f, const void *record)
     case FIELD_PARENT:
     case FIELD_OBJECT:
     case FIELD_GPU:
+    case FIELD_PORT:
         if (*(const int *)at != f->unknown)
             cJSON_AddNumberToObject(o, f->key, *(const int *)at);
         break;
@@ -69,19 +76,10 @@ static void put(cJSON *o, const struct field *f, const void *record)
     }
 }
 
-static void put_all(cJSON *o, const struct field *fields, const void *record, int hashing)
+static void put_all(cJSON *o, const struct field *fields, const void *record)
 {
     for (const struct field *f = fields; f->key; f++)
-        if (!hashing || !f->moves)
-            put(o, f, record);
-}
-
-/* Bridges and what is attached to them without being a device: there today, gone tomorrow with a container. */
-static int comes_and_goes(const struct field_list *l, const void *record)
-{
-    const struct topo_netdev *d = record;
-    return l->fields == topo_netdev_fields && d->object < 0 &&
-           (d->kind == TOPO_NET_BRIDGE || (d->kind == TOPO_NET_VIRTUAL && d->master));
+        put(o, f, record);
 }
 
 /* Follows from the rest; written for readers that have no code for it, and not read back. */
@@ -102,26 +100,73 @@ static void put_paths(cJSON *o, const struct topo_class *c)
     arena_free(a);
 }
 
-static cJSON *class_json(const struct topo_class *c, int hashing)
+/* The same for roles, and for the list of HCAs that NCCL should use. */
+static void put_roles(cJSON *o, const struct topo_class *c)
+{
+    struct arena *a = arena_new();
+    const struct port_verdict *v = roles_of(c, a);
+    cJSON *array = c->nports ? cJSON_AddArrayToObject(o, "roles") : NULL;
+    for (int i = 0; i < c->nports; i++) {
+        cJSON *item = cJSON_CreateObject();
+        json_add_str(item, "hca", c->ports[i].hca);
+        cJSON_AddNumberToObject(item, "port", c->ports[i].port);
+        json_add_str(item, "role", role_name(v[i].role));
+        json_add_str(item, "reason", v[i].reason);
+        cJSON_AddItemToArray(array, item);
+    }
+    json_add_str(o, "nccl_ib_hca", roles_hca_list(c, v, a));
+    arena_free(a);
+}
+
+/* And for findings, and for what differs between the classes. */
+static void put_findings(cJSON *doc, const struct topology *t)
+{
+    struct arena *a = arena_new();
+    const char *why;
+    int n;
+    const struct finding *f = findings_of(t, a, &n);
+    json_add_str(doc, "nccl_ib_hca", roles_hca_common(t, a, &why));
+    cJSON *array = cJSON_AddArrayToObject(doc, "findings");
+    for (int i = 0; i < n; i++) {
+        cJSON *item = cJSON_CreateObject();
+        json_add_str(item, "code", f[i].code);
+        json_add_str(item, "severity", finding_severity_name(f[i].severity));
+        json_add_str(item, "where", f[i].where);
+        json_add_str(item, "text", f[i].text);
+        json_add_str(item, "evidence", f[i].evidence);
+        json_add_str(item, "advice", f[i].advice);
+        cJSON_AddItemToArray(array, item);
+    }
+    array = t->nclasses > 1 ? cJSON_AddArrayToObject(doc, "differences") : NULL;
+    for (int i = 1; i < t->nclasses && i <= MOST_DIFFERENCES; i++) {
+        const char **sentences;
+        int nsentences = differences_of(&t->classes[0], &t->classes[i], a, &sentences);
+        cJSON *item = cJSON_CreateObject();
+        json_add_str(item, "class", t->classes[i].name);
+        put_texts(item, "from_first", sentences, nsentences);
+        cJSON_AddItemToArray(array, item);
+    }
+    arena_free(a);
+}
+
+static cJSON *class_json(const struct topo_class *c)
 {
     cJSON *o = cJSON_CreateObject();
-    put_all(o, topo_class_fields, c, hashing);
+    put_all(o, topo_class_fields, c);
     for (size_t i = 0; i < TOPO_LISTS; i++) {
         const struct field_list *l = &topo_lists[i];
         const char *record = *(const char *const *)((const char *)c + l->array);
         int n = *(const int *)((const char *)c + l->count);
         cJSON *array = cJSON_AddArrayToObject(o, l->key);
         for (int k = 0; k < n; k++, record += l->record) {
-            if (hashing && comes_and_goes(l, record))
-                continue;
             cJSON *item = cJSON_CreateObject();
-            put_all(item, l->fields, record, hashing);
+            put_all(item, l->fields, record);
             cJSON_AddItemToArray(array, item);
         }
     }
-    put_all(o, topo_note_fields, c, hashing);
-    if (!hashing)
-        put_paths(o, c);
+    put_all(o, topo_note_fields, c);
+    put_paths(o, c);
+    put_roles(o, c);
     return o;
 }
 
@@ -136,14 +181,23 @@ cJSON *topo_to_json(const struct topology *t)
     cJSON_AddStringToObject(doc, "hash", hash);
     cJSON *classes = cJSON_AddArrayToObject(doc, "classes");
     for (int i = 0; i < t->nclasses; i++)
-        cJSON_AddItemToArray(classes, class_json(&t->classes[i], 0));
+        cJSON_AddItemToArray(classes, class_json(&t->classes[i]));
     cJSON *hosts = cJSON_AddArrayToObject(doc, "hosts");
     for (int i = 0; i < t->nhosts; i++) {
         cJSON *host = cJSON_CreateObject();
         json_add_str(host, "name", t->hosts[i].name);
         cJSON_AddNumberToObject(host, "class", t->hosts[i].class_index);
+        put_all(host, topo_host_fields, &t->hosts[i]);
         cJSON_AddItemToArray(hosts, host);
     }
+    cJSON *missing = t->nmissing ? cJSON_AddArrayToObject(doc, "missing") : NULL;
+    for (int i = 0; i < t->nmissing; i++) {
+        cJSON *node = cJSON_CreateObject();
+        json_add_str(node, "name", t->missing[i].name);
+        json_add_str(node, "why", t->missing[i].why);
+        cJSON_AddItemToArray(missing, node);
+    }
+    put_findings(doc, t);
     return doc;
 }
 
@@ -153,20 +207,4 @@ int topo_save(const struct topology *t, const char *path, struct err *e)
     int rc = json_save(doc, path, e);
     cJSON_Delete(doc);
     return rc;
-}
-
-void topo_hash(const struct topology *t, char hex[SHA256_HEX])
-{
-    struct sha256 s;
-    sha256_init(&s);
-    for (int i = 0; i < t->nclasses; i++) {
-        cJSON *o = class_json(&t->classes[i], 1);
-        char *text = cJSON_PrintUnformatted(o);
-        if (!text)
-            abort();
-        sha256_update(&s, text, strlen(text));
-        cJSON_free(text);
-        cJSON_Delete(o);
-    }
-    sha256_hex(&s, hex);
 }

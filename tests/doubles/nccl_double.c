@@ -233,14 +233,20 @@ out:
     return rc;
 }
 
+static void hang(void)
+{
+    for (;;)
+        pause();
+}
+
 static int fault_at_init(int rank)
 {
     double factor = 1;
     enum fault_kind kind = fault_of(&(struct fault_call){.rank = rank, .coll = -1, .algo = -1, .proto = -1}, &factor);
     if (kind == FAULT_ERROR_INIT)
         WARN("NET/IB : no device found for the HCAs in NCCL_IB_HCA");
-    while (kind == FAULT_HANG_INIT)
-        pause();
+    if (kind == FAULT_HANG_INIT)
+        hang();
     return kind == FAULT_ERROR_INIT;
 }
 
@@ -357,6 +363,13 @@ static int repeats(struct ncclComm *c, const struct done_call *d)
     return 0;
 }
 
+/* Whether a rank's two buffers overlap: such a call does not give the same result twice. */
+static int in_place(const struct move *m, int nranks)
+{
+    const char *send = m->send, *recv = m->recv;
+    return send < recv + move_recv_bytes(m, nranks) && recv < send + move_send_bytes(m, nranks);
+}
+
 /* The result of `d` stands until something else is written over it or over what it came from. */
 static void remember(struct ncclComm *c, const struct done_call *d)
 {
@@ -447,7 +460,7 @@ static ncclResult_t perform(struct ncclComm *c, const struct move *m, const stru
     if (verdict == VERDICT_MOVE) {
         if (move_data(&c->join, m))
             return lost_peer(c, stream);
-        if (m->send != m->recv)
+        if (!in_place(m, c->nranks))
             remember(c, &d);
     }
     if (kind == FAULT_WRONG)

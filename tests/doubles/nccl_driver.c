@@ -238,7 +238,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
  */
 
 #ifndef REAL_HEADER
-#define HIP(name, original) __typeof__(original) name __attribute__((alias(#original)))
+#define HIP(name, original) __typeof__(original)(name) __attribute__((alias(#original)))
 HIP(hipInit, cuInit);
 HIP(hipDriverGetVersion, cuDriverGetVersion);
 HIP(hipGetDeviceCount, cuDeviceGetCount);

@@ -120,7 +120,7 @@ int move_data(struct join *j, const struct move *m)
         recv = 0;
     if (!sent || !back || (!j->rank && !space) || join_gather(j, m->send, send, sent))
         goto out;
-    if (!j->rank)
+    if (!j->rank && space)
         rearrange(m, n, sent, space, back);
     rc = join_scatter(j, back, m->recv, recv);
 out:

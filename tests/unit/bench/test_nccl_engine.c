@@ -13,8 +13,8 @@
 
 #include "bench/engine_nccl.h"
 #include "core/coll.h"
-#include "core/proc.h"
 #include "core/progress.h"
+#include "tests/doubles/nccl_setup.h"
 
 #define RANKS 3
 
@@ -30,39 +30,21 @@ static const char law[] = "channels 8\n"
                           "when hcas=mlx5_1 factor=2\n"
                           "when NCCL_BUFFSIZE=8388608 factor=0.5\n";
 
-static char law_path[64];
 static struct arena *arena;
 static struct bench_setup setup;
 static struct bench_plan plan;
 
-/* The directory of this build variant: that of the test program less its tests/unit/bench. */
 static int set_environment(void **state)
 {
-    struct arena *a = arena_new();
-    const char *self = proc_self_dir(a), *at = self ? strstr(self, "/tests/unit/bench") : NULL;
-    char *build = at ? arena_strndup(a, self, (size_t)(at - self)) : NULL;
     (void)state;
-    if (!build)
-        return -1;
-    snprintf(law_path, sizeof law_path, "/tmp/test_nccl_engine_%d.law", getpid());
-    FILE *out = fopen(law_path, "w");
-    if (!out || fputs(law, out) < 0 || fclose(out))
-        return -1;
-    setenv("NCCLTUNE_WORKER", arena_printf(a, "%s/nccltune-worker", build), 1);
-    setenv("NCCLTUNE_PLUGIN_SO", arena_printf(a, "%s/libnccl-tuner-nccltune.so", build), 1);
-    setenv("LD_LIBRARY_PATH", arena_printf(a, "%s/tests/doubles/lib", build), 1);
-    setenv("NCCL_DOUBLE_LAW", law_path, 1);
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("DRIVER_DOUBLE_GPUS", "3", 1);
-    unsetenv("NCCL_DEBUG");
-    arena_free(a);
-    return 0;
+    return doubles_begin(law, "3");
 }
 
 static int remove_law(void **state)
 {
     (void)state;
-    return unlink(law_path);
+    doubles_end();
+    return 0;
 }
 
 static int make_plan(void **state)

@@ -105,6 +105,18 @@ static void one_node(void **state)
     arena_free(t.arena);
 }
 
+static void everything(void **state)
+{
+    (void)state;
+    struct world w = healthy;
+    w.dead_rail = 0;
+    struct trial t = try_all(&w, VERBS_PLAN_RAILS, 4, 1);
+    assert_int_equal(t.nsuspects, 1);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_ALL);
+    assert_int_equal(t.suspects[0].bad, 6);
+    arena_free(t.arena);
+}
+
 static void one_direction(void **state)
 {
     (void)state;
@@ -203,9 +215,9 @@ static void slow_by_the_median(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_wrong),     cmocka_unit_test(one_port),
-                                       cmocka_unit_test(one_node),          cmocka_unit_test(one_direction),
-                                       cmocka_unit_test(rail_and_crossing), cmocka_unit_test(two_causes),
-                                       cmocka_unit_test(doubt_is_resolved), cmocka_unit_test(slow_by_the_median)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_wrong), cmocka_unit_test(one_port),          cmocka_unit_test(one_node),
+        cmocka_unit_test(everything),    cmocka_unit_test(one_direction),     cmocka_unit_test(rail_and_crossing),
+        cmocka_unit_test(two_causes),    cmocka_unit_test(doubt_is_resolved), cmocka_unit_test(slow_by_the_median)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,7 @@ static void against_the_machine(void **state)
     struct workload_job j = {.framework = "megatron", .nodes = 2, .gpus_per_node = 8, .tp = 8};
     expect(check(j, "llama3-8b", machine(&m, 8, 4, 8)), 0, "larger than the NVLink domain of 4 GPUs",
            "tensor parallelism of 4");
-    expect(check(j, "llama3-8b", machine(&m, 8, 1, 8)), 0, "larger than the NVLink domain of 1 GPU:", "of 1");
+    expect(check(j, "llama3-8b", machine(&m, 8, 1, 8)), 0, "the topology shows no NVLink", "pipeline or data");
     expect(check(j, "llama3-8b", machine(&m, 4, 4, 8)), 1, "the topology has nodes of 4", "--gpus-per-node 4");
     struct check c = check(j, "llama3-8b", machine(&m, 8, 8, 8));
     assert_int_equal(c.found.count, 0);
@@ -159,6 +159,7 @@ static void against_the_machine(void **state)
     c = check(j, "qwen3-30b-a3b", machine(&m, 8, 8, 4));
     assert_int_equal(c.found.count, 0);
     arena_free(c.arena);
+    expect(check(j, "qwen3-30b-a3b", machine(&m, 8, 8, 0)), 0, "rails that are not known", "probe the machine");
     expect(check(j, "qwen3-30b-a3b", NULL), 0, "crosses nodes of 8 GPUs", "--topology");
 }
 

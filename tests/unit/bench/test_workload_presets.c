@@ -46,8 +46,7 @@ static void files_read_back(void **state)
         struct workload *w = workload_generate(&j);
         assert_int_equal(workload_save(w, path, &e), 0);
         struct workload *again = workload_load(path, &e);
-        if (!again)
-            fail_msg("%s: %s", p->name, e.text);
+        assert_non_null(again);
         assert_string_equal(again->name, p->name);
         assert_int_equal(again->nphases, w->nphases);
         assert_true(workload_bytes(again, NULL, -1) == workload_bytes(w, NULL, -1));

@@ -281,6 +281,36 @@ static void whose_fault_a_hang_is(void **state)
     }
 }
 
+/* The untouched launch may be measured with its default call alone. */
+static void a_call_never_tried_untouched_blames_no_launch(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 30, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", "3", 0, BENCH_HUNG);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(chosen_launch(d), "ib3");
+    finish(&s, d);
+}
+
+/* A second setting has to bring the margin over the first alone. */
+static void a_setting_more_must_be_worth_it(void **state)
+{
+    (void)state;
+    for (int worth = 0; worth < 2; worth++) {
+        struct synthetic s = synthetic_new();
+        static const struct bench_setting two[] = {{"btl_tcp_if_include", "ib3"}, {"btl_tcp_links", "2"}};
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, "both", DEFAULT, worth ? 40 : 49.5, BENCH_OK);
+        s.points.items[0].candidates[1].launch = (struct bench_knobs){"both", two, 2};
+        synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 50, BENCH_OK);
+        struct env_decisions *d = synthetic_decide(&s);
+        assert_string_equal(chosen_launch(d), worth ? "both" : "ib3");
+        finish(&s, d);
+    }
+}
+
 static void a_launch_seen_at_few_points_is_out(void **state)
 {
     (void)state;
@@ -447,6 +477,8 @@ int main(void)
         cmocka_unit_test(a_launch_within_the_noise_is_not),
         cmocka_unit_test(a_launch_that_failed_anywhere_is_out),
         cmocka_unit_test(whose_fault_a_hang_is),
+        cmocka_unit_test(a_call_never_tried_untouched_blames_no_launch),
+        cmocka_unit_test(a_setting_more_must_be_worth_it),
         cmocka_unit_test(a_launch_seen_at_few_points_is_out),
         cmocka_unit_test(a_dropped_launch_counts_as_slow),
         cmocka_unit_test(a_launch_is_compared_with_the_best_call_untouched),

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -132,12 +133,62 @@ static void files_that_say_nothing(void **state)
     diagnose_free(d);
 }
 
+/* A file that begins with `head` and repeats `text`. */
+struct endless {
+    const char *head, *text;
+    size_t length, at, left;
+};
+static ssize_t read_endless(void *cookie, char *to, size_t size)
+{
+    struct endless *s = cookie;
+    size_t n = 0;
+    while (n < size && *s->head)
+        to[n++] = *s->head++;
+    for (; n < size && s->left; n++, s->left--, s->at = (s->at + 1) % s->length)
+        to[n] = s->text[s->at];
+    return (ssize_t)n;
+}
+
+/* Half a million steps, a line without end, bytes that are no text, a trace: memory stays where it was. */
+static void memory_does_not_grow(void **state)
+{
+    (void)state;
+    static const char step[] = "\x1b[32m[Step 1]\x1b[0m rollout: 110ms | actor: 122ms | sync: 190ms\r\n";
+    static const char line[] = "no end to it ", noise[] = "\0\xff\x1b\x80\n{\"";
+    static const char event[] = "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"ts\":5,\"dur\":9},";
+    const struct {
+        struct endless file;
+        int says;
+    } logs[] = {
+        {{"", step, sizeof step - 1, 0, 500000 * (sizeof step - 1)}, 1},
+        {{"", line, sizeof line - 1, 0, 32 << 20}, 0},
+        {{"", noise, sizeof noise - 1, 0, 32 << 20}, 0},
+        {{"{\"traceEvents\":[", event, sizeof event - 1, 0, 32 << 20}, 1},
+    };
+    struct rusage before, after;
+    struct diagnosis *d = diagnose_new();
+    getrusage(RUSAGE_SELF, &before);
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        struct endless s = logs[i].file;
+        struct err e = {0};
+        FILE *f = fopencookie(&s, "r", (cookie_io_functions_t){.read = read_endless});
+        assert_int_equal(diagnose_stream(d, f, "log", &e) == 0, logs[i].says);
+        fclose(f);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 48 << 10);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(r->sources[0].steps, 500000);
+    assert_int_equal(r->nsources, 2);
+    diagnose_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_are_judged),      cmocka_unit_test(several_files_make_one_diagnosis),
         cmocka_unit_test(evidence_names_the_line), cmocka_unit_test(carriage_returns_do_not_count_lines),
-        cmocka_unit_test(files_that_say_nothing),
+        cmocka_unit_test(files_that_say_nothing),  cmocka_unit_test(memory_does_not_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void long_lines_are_cut(void **state)
     size_t size = 3u * DIAG_LINE;
     char *raw = malloc(size + 8), *line = malloc(DIAG_LINE);
     memset(raw, 'x', size);
-    memcpy(raw + size, "\nnext\n", 6);
+    snprintf(raw + size, 8, "\nnext\n");
     struct diag_input *in = calloc(1, sizeof *in);
     size_t n;
     in->file = fmemopen(raw, size + 6, "rb");

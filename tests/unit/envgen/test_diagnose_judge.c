@@ -38,6 +38,28 @@ static void limits(void **state)
     diagnose_free(d);
 }
 
+static void without_a_timer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *log;
+        enum diag_verdict verdict;
+    } cases[] = {
+        {STEPS("[Step 1] rollout: 60ms | actor: 40ms"), DIAG_NOT_COMMUNICATION},
+        {STEPS("[Step 1] data: 75ms | actor: 25ms"), DIAG_NOT_COMMUNICATION},
+        {STEPS("[Step 1] rollout: 20ms | actor: 80ms"), DIAG_UNKNOWN},
+        {STEPS("[Step 1] actor: 20ms | data: 40ms | total: 100ms"), DIAG_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct diagnosis *d = read_text(cases[i].log);
+        const struct diag_result *r = diagnose_finish(d);
+        if (r->verdict != cases[i].verdict)
+            fail_msg("%s is %s", cases[i].log, diag_verdict_name(r->verdict));
+        assert_non_null(finding_of(r, "no-timer"));
+        diagnose_free(d);
+    }
+}
+
 static void causes(void **state)
 {
     (void)state;
@@ -96,10 +118,8 @@ static void choice_of_the_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits),
-        cmocka_unit_test(causes),
-        cmocka_unit_test(heaviest_first),
-        cmocka_unit_test(choice_of_the_source),
+        cmocka_unit_test(limits),         cmocka_unit_test(without_a_timer),      cmocka_unit_test(causes),
+        cmocka_unit_test(heaviest_first), cmocka_unit_test(choice_of_the_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

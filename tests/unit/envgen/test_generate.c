@@ -119,6 +119,96 @@ static void topology_alone(void **state)
     scratch_free(&s);
 }
 
+/* Two classes of nodes: common settings in nccl.conf, what differs in nccl.d/, and both named by the manifest. */
+static void classes_have_files_of_their_own(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *out = scratch_path(&s, "profile");
+    struct env_generate g = options(out, 0);
+    g.topology = FIXTURES "/two-classes.json";
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(out, &e);
+    assert_non_null(p);
+    char *common = scratch_read(&s, scratch_path(&s, "profile/nccl.conf"));
+    char *thin = scratch_read(&s, scratch_path(&s, "profile/nccl.d/thin.conf"));
+    char *fat = scratch_read(&s, scratch_path(&s, "profile/nccl.d/fat.conf"));
+    assert_non_null(thin);
+    assert_non_null(fat);
+    assert_null(strstr(common, "\nNCCL_SOCKET_IFNAME="));
+    assert_non_null(strstr(common, "different values"));
+    assert_non_null(strstr(thin, "\nNCCL_SOCKET_IFNAME==eth0\n"));
+    assert_non_null(strstr(fat, "\nNCCL_SOCKET_IFNAME==eno1\n"));
+    env_profile_free(p);
+    /* the same place without classes: what belonged to the old profile alone is gone */
+    g.topology = FIXTURES "/topology.json";
+    g.force = 1;
+    assert_int_equal(run(&g, &e), 0);
+    assert_int_not_equal(access(scratch_path(&s, "profile/nccl.d/thin.conf"), F_OK), 0);
+    scratch_free(&s);
+}
+
+static void formats_are_written_on_request(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"systemd", "lmod", "tcl-module", "k8s",
+                                          "docker",  "json", "ansible",    "nvidia-csv"};
+    struct scratch s = scratch_new();
+    struct err e;
+    struct env_generate g = options(scratch_path(&s, "profile"), 1);
+    g.formats = formats;
+    g.nformats = 8;
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(g.out, &e);
+    assert_non_null(p);
+    assert_int_equal(p->manifest.nfiles, 17);
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+static void releases_stand_in_the_profile(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    struct env_generate g = options(scratch_path(&s, "profile"), 0);
+    g.nccl_low = 22700;
+    g.nccl_high = 22899;
+    g.predicted = 1;
+    g.extrapolate = 64;
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(g.out, &e);
+    assert_non_null(p);
+    assert_int_equal(p->decisions->nccl_low, 22700);
+    assert_int_equal(p->decisions->nccl_high, 22899);
+    assert_string_equal(p->decisions->nccl_source, "as asked for");
+    assert_int_equal(p->decisions->predicted, 1);
+    assert_int_equal(p->decisions->extrapolate_nodes, 64);
+    assert_non_null(strstr(scratch_read(&s, scratch_path(&s, "profile/nccl.conf")), "NCCL 2.27.0 to 2.28.99"));
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+static void a_class_that_no_file_can_be_called(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"..", "a/b", "", ".x", "x y", "$(id)", "thin"};
+    struct scratch s = scratch_new();
+    char *text = scratch_read(&s, FIXTURES "/two-classes.json");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *at = strstr(text, "\"fat\"");
+        struct err e;
+        struct env_generate g = options(scratch_path(&s, "profile"), 0);
+        assert_non_null(at);
+        const char *bad = arena_printf(s.arena, "%.*s\"%s\"%s", (int)(at - text), text, names[i], at + 5);
+        g.topology = scratch_write(&s, "bad.json", bad, strlen(bad));
+        assert_int_equal(run(&g, &e), ERR_FAILED);
+        assert_int_not_equal(access(g.out, F_OK), 0);
+    }
+    scratch_free(&s);
+}
+
 static void a_complete_profile_is_immutable(void **state)
 {
     (void)state;
@@ -283,6 +373,10 @@ int main(void)
         cmocka_unit_test(the_same_input_gives_the_same_profile),
         cmocka_unit_test(two_journals_are_taken_together),
         cmocka_unit_test(topology_alone),
+        cmocka_unit_test(classes_have_files_of_their_own),
+        cmocka_unit_test(formats_are_written_on_request),
+        cmocka_unit_test(releases_stand_in_the_profile),
+        cmocka_unit_test(a_class_that_no_file_can_be_called),
         cmocka_unit_test(a_complete_profile_is_immutable),
         cmocka_unit_test(input_within_the_profile),
         cmocka_unit_test(bad_input_changes_nothing),

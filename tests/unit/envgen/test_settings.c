@@ -104,22 +104,33 @@ static void nccl_launches(void **state)
     arena_free(s.arena);
 }
 
-/* What a model predicts is no measurement: it sets nothing. */
+/* What a model predicts is no measurement: it sets nothing unless it is asked for, and says so. */
 static void predictions_set_nothing(void **state)
 {
     (void)state;
     static const struct topology nothing;
-    struct env_rules rules = {0};
-    struct err e = {0};
-    struct synthetic s = synthetic_new();
-    s.engine = "model";
-    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
-    synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 50, BENCH_OK);
-    struct env_decisions *d = synthetic_decide(&s);
-    assert_int_equal(env_settings(d, &rules, &nothing, &e), 0);
-    assert_null(find(d, "btl_tcp_if_include"));
-    env_decisions_free(d);
-    arena_free(s.arena);
+    for (int wanted = 0; wanted < 2; wanted++) {
+        struct env_rules rules = {0};
+        struct err e = {0};
+        struct synthetic s = synthetic_new();
+        s.engine = "model";
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 50, BENCH_OK);
+        struct env_decisions *d = synthetic_decide(&s);
+        d->predicted = wanted;
+        assert_int_equal(env_settings(d, &rules, &nothing, &e), 0);
+        const struct env_setting *x = find(d, "btl_tcp_if_include");
+        assert_non_null(x);
+        assert_string_equal(x->source, "predicted");
+        if (wanted) {
+            assert_string_equal(x->value, "ib3");
+        } else {
+            assert_null(x->value);
+            assert_non_null(strstr(x->why, "btl_tcp_if_include=ib3 is a prediction"));
+        }
+        env_decisions_free(d);
+        arena_free(s.arena);
+    }
 }
 
 /* A hostile value of a launch that won is an error; of one that lost it is never written anyway. */

@@ -94,9 +94,9 @@ static void comments_stay_on_their_lines(void **state)
     longest[sizeof longest - 1] = 0;
     for (int i = 0; i < 395; i += 10)
         longest[i] = ' ';
-    env_print_comment(out, a, longest);
-    env_print_comment(out, a, "one\ntouch x");
-    env_print_comment(out, a, "");
+    env_print_comment(out, a, "#", longest);
+    env_print_comment(out, a, "#", "one\ntouch x");
+    env_print_comment(out, a, "#", "");
     fclose(out);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         assert_int_equal(*line, '#');

@@ -34,7 +34,7 @@ static void this_machine(void **state)
     assert_string_equal(t->classes[0].arch, system.machine);
     assert_string_equal(t->hosts[0].name, system.nodename);
     assert_string_equal(took[0].source, "hwloc");
-    assert_string_equal(took[3].source, "nvml");
+    assert_string_equal(took[5].source, "nvml");
     assert_true(took[0].ms > 0);
     assert_note(&t->classes[0], "NVML: /nowhere/nvml.so");
     int numa = 0;

@@ -1,0 +1,89 @@
+/* nccltune doctor: what is installed on this node, and whether it would work. */
+#include <getopt.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "core/json.h"
+#include "envgen/doctor.h"
+
+#define COMMAND "doctor"
+
+static const char help_text[] = "Usage: nccltune doctor [OPTION]...\n"
+                                "Check what is installed on this node: plugin, profile, table, NCCL's file, Slurm "
+                                "hooks, and whether this machine is\n"
+                                "one that the profile was made for.\n"
+                                "\n"
+                                "      --store DIR        as for nccltune install-profile; " INSTALL_STORE "\n"
+                                "      --nccl-conf FILE   " INSTALL_NCCL_CONF "\n"
+                                "      --plugin FILE      " NCCLTUNE_LIBDIR "/libnccl-tuner-nccltune.so\n"
+                                "      --hook FILE        " NCCLTUNE_LIBEXECDIR "/nccltune-hook\n"
+                                "      --slurm-conf FILE  the hooks' configuration; /etc/nccltune/slurm.conf\n"
+                                "      --node NAME        this node's name in Slurm; its host name\n"
+                                "      --json             the findings as JSON\n"
+                                "  -h, --help             this text\n"
+                                "\n"
+                                "Exit status: 0 nothing is wrong; 1 something is; 2 wrong usage.\n";
+
+enum { OPT_STORE = 256, OPT_CONF, OPT_PLUGIN, OPT_HOOK, OPT_SLURM, OPT_NODE, OPT_JSON };
+
+static const struct option long_options[] = {
+    {"store", required_argument, NULL, OPT_STORE},
+    {"nccl-conf", required_argument, NULL, OPT_CONF},
+    {"plugin", required_argument, NULL, OPT_PLUGIN},
+    {"hook", required_argument, NULL, OPT_HOOK},
+    {"slurm-conf", required_argument, NULL, OPT_SLURM},
+    {"node", required_argument, NULL, OPT_NODE},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int print_json(const struct doctor *d, struct err *e)
+{
+    cJSON *doc = cJSON_CreateObject(), *lines = cJSON_AddArrayToObject(doc, "findings");
+    for (int i = 0; i < d->count; i++) {
+        cJSON *line = cJSON_CreateObject();
+        json_add_str(line, "verdict", doctor_verdict_name(d->lines[i].verdict));
+        json_add_str(line, "subject", d->lines[i].subject);
+        json_add_str(line, "text", d->lines[i].text);
+        cJSON_AddItemToArray(lines, line);
+    }
+    cJSON_AddNumberToObject(doc, "wrong", d->wrong);
+    int rc = json_save(doc, NULL, e);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+int doctor_main(int argc, char **argv)
+{
+    struct log log = cli_log(COMMAND, 1);
+    struct doctor_options o = {.site = {.store = INSTALL_STORE,
+                                        .nccl_conf = INSTALL_NCCL_CONF,
+                                        .plugin = NCCLTUNE_LIBDIR "/libnccl-tuner-nccltune.so"},
+                               .hook = NCCLTUNE_LIBEXECDIR "/nccltune-hook",
+                               .log = &log};
+    const char **const texts[] = {&o.site.store, &o.site.nccl_conf, &o.site.plugin, &o.hook, &o.slurm, &o.node};
+    struct err e = {0};
+    int option, json = 0, rc = 0;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+        if (option >= OPT_STORE && option <= OPT_NODE)
+            *texts[option - OPT_STORE] = optarg;
+        else if (option == OPT_JSON)
+            json = 1;
+        else
+            return option == 'h' ? fputs(help_text, stdout) < 0 : cli_usage(COMMAND, NULL);
+    }
+    if (optind < argc)
+        return cli_usage(COMMAND, "'%s' is one word too many", argv[optind]);
+    struct doctor *d = doctor_run(&o);
+    if (json)
+        rc = print_json(d, &e);
+    for (int i = 0; i < d->count && !json; i++)
+        printf("%-6s %-10s %s\n", doctor_verdict_name(d->lines[i].verdict), d->lines[i].subject, d->lines[i].text);
+    int wrong = d->wrong;
+    doctor_free(d);
+    if (rc)
+        return cli_fail(COMMAND, &e);
+    return wrong ? ERR_FAILED : 0;
+}

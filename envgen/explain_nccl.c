@@ -1,0 +1,82 @@
+/* What NCCL makes of a variable and of a call: the catalogue's word, and the rows of tuner.csv. */
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/units.h"
+#include "envgen/catalogue.h"
+#include "envgen/explain_parts.h"
+#include "envgen/rows.h"
+#include "envgen/text.h"
+
+/* ---- variables ------------------------------------------------------------------------------------------------------
+ */
+
+static void print_default(const struct env_var *v, int release, FILE *out)
+{
+    char text[ENV_VALUE], version[ENV_VERSION];
+    env_version_text(version, release);
+    if (env_default_at(v, release, text))
+        fprintf(out, "      without it, NCCL %s takes: %s%s%s%s\n", version, text, v->effective ? " (" : "",
+                v->effective ? v->effective : "", v->effective ? ")" : "");
+    else
+        fprintf(out, "      NCCL %s does not read it\n", version);
+}
+
+void explain_catalogued(const struct env_decisions *d, const char *name, FILE *out)
+{
+    const struct env_var *v = env_var_find(name);
+    const struct env_other *o = env_other_find(name);
+    int low = d->nccl_low ? d->nccl_low : ENV_OLDEST_IN_USE, high = d->nccl_low ? d->nccl_high : ENV_NEWEST;
+    if (v) {
+        fprintf(out, "      what it is: %s\n", v->meaning);
+        print_default(v, low, out);
+        if (high != low)
+            print_default(v, high, out);
+        if (v->interacts)
+            fprintf(out, "      see also: %s\n", v->interacts);
+    }
+    if (o)
+        fprintf(out, "      belongs to %s%s%s%s%s\n", o->owner, o->note ? ": " : "", o->note ? o->note : "",
+                o->use ? "; instead: " : "", o->use ? o->use : "");
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------------------------
+ */
+
+static int matches(const struct env_row *r, const struct env_question *q)
+{
+    return r->coll == q->coll && q->bytes >= r->min_bytes && q->bytes <= r->max_bytes &&
+           (!q->nodes || (q->nodes >= r->nodes_low && q->nodes <= r->nodes_high)) &&
+           (!q->ranks || (q->ranks >= r->ranks_low && q->ranks <= r->ranks_high));
+}
+
+static void print_row(const struct env_profile *p, const struct env_row *r, FILE *out)
+{
+    const char *algorithm = algo_name(r->algorithm), *protocol = proto_name(r->protocol);
+    int written = r->basis != ENV_PREDICTED || p->decisions->predicted;
+    fprintf(out, "  %s: algorithm %s, protocol %s", written ? "tuner.csv" : "not written",
+            algorithm ? algorithm : "any", protocol ? protocol : "any");
+    if (r->channels > 0)
+        fprintf(out, ", %ld channels", r->channels);
+    if (r->chunk_bytes > 0)
+        fprintf(out, ", chunks of %ld bytes", r->chunk_bytes);
+    fprintf(out, "\n    %s: %s\n", env_row_basis(r, p->arena), env_comment(p->arena, r->why));
+}
+
+int explain_rows(const struct env_profile *p, const struct env_question *q, FILE *out)
+{
+    struct env_rows rows;
+    struct err ignored;
+    char size[UNIT_TEXT];
+    int found = 0;
+    if (env_rows_of(p->decisions, p->arena, &rows, &ignored))
+        return 0;
+    for (int i = 0; i < rows.count; i++) {
+        if (!matches(rows.items[i], q))
+            continue;
+        if (!found++)
+            fprintf(out, "\nNCCL's tuner plugin, %s of %s:\n", coll_name(q->coll), unit_bytes(size, q->bytes));
+        print_row(p, rows.items[i], out);
+    }
+    return found;
+}

@@ -1,0 +1,14 @@
+/* The parts of an answer that speak of NCCL, private to envgen/explain*.c. */
+#ifndef ENVGEN_EXPLAIN_PARTS_H
+#define ENVGEN_EXPLAIN_PARTS_H
+
+#include "envgen/explain.h"
+
+/* What the catalogue knows about a variable: what it does, its default in the profile's releases. Nothing for names
+ * that are not there. */
+void explain_catalogued(const struct env_decisions *d, const char *name, FILE *out);
+
+/* The rows of tuner.csv that a call meets, on any shape that the question allows. Returns their number. */
+int explain_rows(const struct env_profile *p, const struct env_question *q, FILE *out);
+
+#endif

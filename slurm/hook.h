@@ -1,0 +1,219 @@
+/* What the files of nccltune-hook share. Nothing outside slurm/hook*.c includes this.
+ *
+ * The program runs as root on every node before every job, and as the user before every task. libc alone, no plugins of
+ * libc either (no getpwnam, no getaddrinfo: they may ask a directory server that is down). Whoever refuses something
+ * says why in one sentence, and nothing is done then. Functions return 0, or -1 with the sentence. */
+#ifndef SLURM_HOOK_H
+#define SLURM_HOOK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/sha256.h"
+
+#define HOOK_ROOT   512 /* paths that the configuration names */
+#define HOOK_PATH   1024
+#define HOOK_WORD   64    /* names of hosts, classes, devices, variables, with the end */
+#define HOOK_VALUE  1024  /* of a variable */
+#define HOOK_OUTPUT 32768 /* what one hook prints; Slurm takes 64 KiB */
+
+struct hook_why {
+    char text[512];
+};
+
+/* Stores the sentence, control characters as '?', and returns -1. A sentence that stands there already is kept. */
+int hook_refuse(struct hook_why *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- hook_trust.c: files that nobody but root or the owner can have written -------------------------------------- */
+
+struct hook_file {
+    char *text; /* a '\0' behind it; free() */
+    size_t bytes;
+};
+
+/* Reads a file of at most `limit` bytes. It and every directory above it belong to root or `owner`, nobody else may
+ * write there, and no component of the path is a symbolic link. Text alone: a NUL byte is refused. */
+int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w);
+
+/* The same of a file that is not read. */
+int hook_check(const char *path, uid_t owner, struct hook_why *w);
+
+/* ---- hook_text.c: lines and words -------------------------------------------------------------------------------- */
+
+/* The next line of a text, cut off in place, without its end; NULL behind the last one. */
+char *hook_line(char **cursor);
+
+/* Splits a line at single blanks in place; the number of words, or -1 when there are more than `most`. */
+int hook_words(char *line, char **words, int most);
+
+/* Whether s is a name: letters, digits and . _ - , 1 to HOOK_WORD - 1 of them, not beginning with '.' or '-'. */
+int hook_is_name(const char *s);
+int hook_is_hash(const char *s); /* 64 lower-case hex digits */
+
+/* A decimal number up to `high`, nothing behind it: 0 or -1. */
+int hook_number(const char *s, long long high, long long *value);
+
+/* ---- hook_nodes.c: Slurm's lists of nodes ------------------------------------------------------------------------ */
+
+/* Calls `each` for every host of "n[1-3,07],login": until one returns other than 0, which is returned. -1 also for a
+ * list that is none, or names more than 65,536 hosts. */
+typedef int hook_host(void *arg, const char *host, struct hook_why *w);
+int hook_nodes_each(const char *list, hook_host *each, void *arg, struct hook_why *w);
+
+/* ---- hook_conf.c: /etc/nccltune/slurm.conf ----------------------------------------------------------------------- */
+
+#define HOOK_CONF_PATH "/etc/nccltune/slurm.conf"
+
+/* What may be found wrong with a node. */
+enum hook_finding { HOOK_HCA, HOOK_PORT, HOOK_RATE, HOOK_GPU, HOOK_DRIVER, HOOK_PROFILE, HOOK_FINDINGS };
+extern const char *const hook_finding_names[HOOK_FINDINGS]; /* "hca", "port", ... */
+
+struct hook_conf {
+    char store[HOOK_ROOT];  /* where install-profile keeps the profiles */
+    char plugin[HOOK_ROOT]; /* NCCL_TUNER_PLUGIN */
+    char scontrol[HOOK_ROOT];
+    uid_t owner;     /* besides root */
+    int drain;       /* policy=drain */
+    unsigned drains; /* bit per finding that drains */
+};
+
+/* Defaults when there is no such file. */
+int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w);
+
+/* ---- hook_store.c: which profile a job gets ---------------------------------------------------------------------- */
+
+#define HOOK_LISTS 16
+
+struct hook_job {
+    const char *lists[HOOK_LISTS]; /* all nodes of the job: one list, or one for each part of a heterogeneous job */
+    int nlists;
+    const char *partition; /* NULL unknown */
+    const char *node;      /* this one */
+    long long start;       /* of the job, seconds since 1970 */
+};
+
+/* From Slurm's variables. */
+int hook_job_from_environment(struct hook_job *job, struct hook_why *w);
+
+/* The hash of the profile that the store's schedule gives this job; "" for none. Depends on the schedule and on what
+ * every node of the job sees alike, on nothing else. */
+int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash[SHA256_HEX], struct hook_why *w);
+
+/* ---- hook_map.c: what of a profile concerns the hook ------------------------------------------------------------- */
+
+#define HOOK_CLASSES 64
+#define HOOK_FILES   (HOOK_CLASSES + 2)
+#define HOOK_PORTS   1024
+#define HOOK_MODULES 256
+
+struct hook_map_file {
+    const char *name, *sha256;
+    long long bytes;
+};
+
+struct hook_class {
+    const char *name;
+    const char *kin;     /* classes with the same word may share a job */
+    int gpus;            /* -1: not known */
+    unsigned gpu_vendor; /* PCI vendor; 0: not known */
+};
+
+struct hook_port {
+    int class_index, port;
+    const char *hca;
+    int rate_Gbps; /* 0: not known */
+};
+
+struct hook_module {
+    int class_index;
+    const char *name;
+};
+
+struct hook_host_class {
+    const char *name;
+    int class_index;
+};
+
+struct hook_map {
+    struct hook_file file; /* everything below points into it */
+    char dir[HOOK_PATH];   /* of the profile */
+    struct hook_map_file files[HOOK_FILES];
+    struct hook_class classes[HOOK_CLASSES];
+    struct hook_port ports[HOOK_PORTS];
+    struct hook_module modules[HOOK_MODULES];
+    struct hook_host_class *hosts; /* sorted by name */
+    int nfiles, nclasses, nports, nmodules, nhosts;
+};
+
+/* The map of profile `hash` in the store. NULL after an error; hook_map_free frees. */
+struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct hook_why *w);
+void hook_map_free(struct hook_map *m); /* NULL is fine */
+
+/* The class of a host, by its name or by what stands before the first dot; -1: not in the profile. */
+int hook_map_class(const struct hook_map *m, const char *host);
+
+/* Whether every node of the job is in the profile and all their classes are kin. */
+int hook_map_fits(const struct hook_map *m, const struct hook_job *job, struct hook_why *w);
+
+/* A file of the profile, checked against its size and hash in the map; f->text NULL when the map does not have it. */
+int hook_map_load(const struct hook_map *m, const char *name, const struct hook_conf *c, struct hook_file *f,
+                  struct hook_why *w);
+const struct hook_map_file *hook_map_file(const struct hook_map *m, const char *name); /* NULL: none */
+
+/* ---- hook_settings.c: NAME=value, and whose it is ---------------------------------------------------------------- */
+
+#define HOOK_SETTINGS 128
+#define HOOK_SET      "NCCLTUNE_SET" /* what hooks have set: NAME=value|NAME=value */
+
+struct hook_setting {
+    char name[HOOK_WORD], value[HOOK_VALUE];
+};
+
+struct hook_settings {
+    struct hook_setting items[HOOK_SETTINGS];
+    int count;
+    int dropped;           /* lines that were refused */
+    struct hook_why first; /* why the first of them was */
+};
+
+/* Adds the lines of a file in the syntax of /etc/nccl.conf; a later one replaces an earlier one of that name. What the
+ * catalogue does not know, what loads code or writes files, and values with any unusual character are dropped. */
+void hook_settings_add(struct hook_settings *s, const char *file, char *text);
+const struct hook_setting *hook_settings_find(const struct hook_settings *s, const char *name);
+
+/* Without any check: our own variables. 0 or -1: full or too long. */
+int hook_settings_put(struct hook_settings *s, const char *name, const char *value);
+
+/* Reads NCCLTUNE_SET: what stands there was set by a hook, as far as it looks like it. */
+void hook_settings_ours(struct hook_settings *s, const char *listed);
+
+/* ---- the hooks --------------------------------------------------------------------------------------------------- */
+
+/* What a hook leaves behind; written by a child, read by its parent. */
+struct hook_report {
+    volatile int done;
+    char log[1024];           /* one line for syslog, "" none */
+    char out[HOOK_OUTPUT];    /* for standard output */
+    char reason[256];         /* why the node is to be drained, "" not */
+    char scontrol[HOOK_ROOT]; /* what drains it */
+};
+
+struct hook_options {
+    const char *conf, *sysfs; /* HOOK_CONF_PATH, "/sys" */
+};
+
+void hook_task(const struct hook_options *o, struct hook_report *r); /* hook_task.c */
+void hook_node(const struct hook_options *o, struct hook_report *r); /* hook_node.c: prolog and epilog */
+
+/* ---- hook_box.c: whatever happens, it ends in time --------------------------------------------------------------- */
+
+/* Runs `hook` in a child. NULL, and a sentence, when it has not finished within limit_ms, crashed or could not be
+ * started; a child that cannot be killed is left behind. */
+typedef void hook_function(const struct hook_options *o, struct hook_report *r);
+struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, long limit_ms, struct hook_why *w);
+
+/* Runs argv[0] (a path) with no output and an empty environment but `env`; 0 when it ended with status 0 in time. */
+int hook_run(char *const *argv, char *const *env, long limit_ms);
+
+#endif

@@ -1,0 +1,112 @@
+/* A time-box: the work is done by a child that hands its report over in shared memory. A child that hangs in a dead
+ * file system cannot even be killed; the parent does not wait for it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "slurm/hook.h"
+
+static long now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Slurm reads a hook's output to its end, so a child that is left behind must hold none of it. */
+static void let_go(void)
+{
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++)
+        if (null < 0 || dup2(null, fd) < 0)
+            close(fd);
+    if (null > 2)
+        close(null);
+    setsid();
+}
+
+/* Waits until the write end of the pipe is closed, which is when the child is gone or has let go of it. 1, or 0 when
+ * that took too long. */
+static int closed_in_time(int fd, long limit_ms)
+{
+    long until = now_ms() + limit_ms;
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        long left = until - now_ms();
+        int n = poll(&p, 1, left > 0 ? (int)left : 0);
+        if (n > 0)
+            return 1;
+        if (n == 0 || (errno != EINTR && errno != EAGAIN))
+            return 0;
+    }
+}
+
+/* The status of a child that has closed its pipe, or -1; one that has not ended is killed and not waited for long. */
+static int collect(pid_t pid, int in_time)
+{
+    int status;
+    if (!in_time)
+        kill(pid, SIGKILL);
+    for (int i = 0; i < 20; i++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return in_time ? status : -1;
+        poll(NULL, 0, 1);
+    }
+    return -1;
+}
+
+struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, long limit_ms, struct hook_why *w)
+{
+    int ends[2];
+    struct hook_report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (r == MAP_FAILED) {
+        hook_refuse(w, "no memory");
+        return NULL;
+    }
+    if (pipe2(ends, O_CLOEXEC)) {
+        hook_refuse(w, "no pipe");
+        return NULL;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        let_go();
+        hook(o, r);
+        _exit(0);
+    }
+    close(ends[1]);
+    int in_time = pid > 0 && closed_in_time(ends[0], limit_ms);
+    close(ends[0]);
+    int status = pid > 0 ? collect(pid, in_time) : -1;
+    if (pid < 0)
+        hook_refuse(w, "no child process");
+    else if (!in_time)
+        hook_refuse(w, "not done after %ld ms; is a file system hanging?", limit_ms);
+    else if (!r->done)
+        hook_refuse(w, "ended by signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    return w->text[0] ? NULL : r;
+}
+
+int hook_run(char *const *argv, char *const *env, long limit_ms)
+{
+    int ends[2];
+    if (pipe2(ends, 0))
+        return -1;
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    pid_t pid = fork(); /* the write end stays open in the program: it closes when the program ends */
+    if (pid == 0) {
+        let_go();
+        execve(argv[0], argv, env);
+        _exit(127);
+    }
+    close(ends[1]);
+    int in_time = pid > 0 && closed_in_time(ends[0], limit_ms);
+    close(ends[0]);
+    int status = pid > 0 ? collect(pid, in_time) : -1;
+    return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}

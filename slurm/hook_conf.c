@@ -1,0 +1,114 @@
+/* /etc/nccltune/slurm.conf: KEY=value lines, '#' in the first column begins a comment. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slurm/hook.h"
+
+#define CONF_BYTES (64u << 10)
+
+const char *const hook_finding_names[HOOK_FINDINGS] = {"hca", "port", "rate", "gpu", "driver", "profile"};
+
+static int take_path(char out[HOOK_ROOT], const char *value)
+{
+    int n = value[0] == '/' ? snprintf(out, HOOK_ROOT, "%s", value) : -1;
+    return n > 1 && n < HOOK_ROOT && out[n - 1] != '/' ? 0 : -1;
+}
+
+static int set_store(struct hook_conf *c, const char *value)
+{
+    return take_path(c->store, value);
+}
+
+static int set_plugin(struct hook_conf *c, const char *value)
+{
+    return take_path(c->plugin, value);
+}
+
+static int set_scontrol(struct hook_conf *c, const char *value)
+{
+    return take_path(c->scontrol, value);
+}
+
+/* A number alone: looking a name up may ask a server that is down. */
+static int set_owner(struct hook_conf *c, const char *value)
+{
+    long long uid = 0;
+    if (strcmp(value, "root") != 0 && hook_number(value, UINT32_MAX - 1, &uid))
+        return -1;
+    c->owner = (uid_t)uid;
+    return 0;
+}
+
+static int set_policy(struct hook_conf *c, const char *value)
+{
+    c->drain = !strcmp(value, "drain");
+    return c->drain || !strcmp(value, "log") ? 0 : -1;
+}
+
+static int set_drains(struct hook_conf *c, const char *value)
+{
+    c->drains = 0;
+    for (;; value++) {
+        size_t n = strcspn(value, ",");
+        int i = 0;
+        while (i < HOOK_FINDINGS && !(strlen(hook_finding_names[i]) == n && !strncmp(hook_finding_names[i], value, n)))
+            i++;
+        if (i == HOOK_FINDINGS)
+            return -1;
+        c->drains |= 1u << i;
+        value += n;
+        if (!*value)
+            return 0;
+    }
+}
+
+static const struct {
+    const char *name;
+    int (*set)(struct hook_conf *c, const char *value);
+    const char *expected;
+} keys[] = {
+    {"store", set_store, "an absolute path"},       {"plugin", set_plugin, "an absolute path"},
+    {"scontrol", set_scontrol, "an absolute path"}, {"owner", set_owner, "root or the number of a user"},
+    {"policy", set_policy, "log or drain"},         {"drain", set_drains, "some of hca,port,rate,gpu,driver,profile"},
+};
+#define KEYS (sizeof keys / sizeof *keys)
+
+static int take_line(struct hook_conf *c, const char *path, int number, char *line, struct hook_why *w)
+{
+    char *value = strchr(line, '=');
+    if (!*line || *line == '#')
+        return 0;
+    if (!value)
+        return hook_refuse(w, "%s:%d: expected KEY=value", path, number);
+    *value++ = 0;
+    for (size_t i = 0; i < KEYS; i++)
+        if (!strcmp(keys[i].name, line))
+            return keys[i].set(c, value)
+                       ? hook_refuse(w, "%s:%d: %s: expected %s", path, number, line, keys[i].expected)
+                       : 0;
+    return hook_refuse(w, "%s:%d: '%.40s' is not a key", path, number, line);
+}
+
+int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w)
+{
+    struct hook_file f;
+    *c = (struct hook_conf){
+        .store = "/etc/nccltune",
+        .plugin = NCCLTUNE_LIBDIR "/libnccl-tuner-nccltune.so",
+        .scontrol = "/usr/bin/scontrol",
+        .drains = 1u << HOOK_HCA | 1u << HOOK_PORT | 1u << HOOK_GPU,
+    };
+    if (access(path, F_OK) && errno == ENOENT)
+        return 0;
+    if (hook_read(path, 0, CONF_BYTES, &f, w))
+        return -1;
+    int number = 0, rc = 0;
+    char *cursor = f.text, *line;
+    while (!rc && (line = hook_line(&cursor)))
+        rc = take_line(c, path, ++number, line, w);
+    free(f.text);
+    return rc;
+}

@@ -1,0 +1,254 @@
+/* hook.map, which install-profile writes into a profile: its files and their hashes, the classes of nodes and what they
+ * have, the hosts. One statement a line, words between single blanks, "end" on the last line.
+ *
+ *   nccltune-hook/1
+ *   profile HASH
+ *   file NAME BYTES SHA256
+ *   class NAME KIN GPUS VENDOR     -1 and 0: not known; VENDOR is a PCI vendor, decimal
+ *   port CLASS HCA PORT GBPS       an ACTIVE port; 0: not known
+ *   module CLASS NAME              a kernel module
+ *   host NAME CLASS
+ *   end
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slurm/hook.h"
+
+#define MAP_BYTES  (4u << 20)
+#define FILE_BYTES (4u << 20) /* hashed before every task: about 15 ms */
+#define FORMAT     "nccltune-hook/1"
+
+/* ---- statements -------------------------------------------------------------------------------------------------- */
+
+static int find_class(const struct hook_map *m, const char *name)
+{
+    for (int i = 0; i < m->nclasses; i++)
+        if (!strcmp(m->classes[i].name, name))
+            return i;
+    return -1;
+}
+
+static int is_plain_file(const char *name)
+{
+    static const char classes[] = "nccl.d/";
+    return hook_is_name(strncmp(name, classes, sizeof classes - 1) ? name : name + sizeof classes - 1);
+}
+
+static int take_file(struct hook_map *m, char **word)
+{
+    struct hook_map_file *f = &m->files[m->nfiles];
+    if (m->nfiles == HOOK_FILES || !is_plain_file(word[0]) || hook_number(word[1], FILE_BYTES, &f->bytes) ||
+        !hook_is_hash(word[2]))
+        return -1;
+    f->name = word[0];
+    f->sha256 = word[2];
+    m->nfiles++;
+    return 0;
+}
+
+static int take_class(struct hook_map *m, char **word)
+{
+    struct hook_class *c = &m->classes[m->nclasses];
+    long long gpus = -1, vendor;
+    if (m->nclasses == HOOK_CLASSES || !hook_is_name(word[0]) || find_class(m, word[0]) >= 0 ||
+        !hook_is_name(word[1]) || (strcmp(word[2], "-1") != 0 && hook_number(word[2], 1024, &gpus)) ||
+        hook_number(word[3], 0xffff, &vendor))
+        return -1;
+    *c = (struct hook_class){.name = word[0], .kin = word[1], .gpus = (int)gpus, .gpu_vendor = (unsigned)vendor};
+    m->nclasses++;
+    return 0;
+}
+
+static int take_port(struct hook_map *m, char **word)
+{
+    long long port, rate;
+    int class_index = find_class(m, word[0]);
+    if (m->nports == HOOK_PORTS || class_index < 0 || !hook_is_name(word[1]) || hook_number(word[2], 255, &port) ||
+        hook_number(word[3], 100000, &rate))
+        return -1;
+    m->ports[m->nports++] =
+        (struct hook_port){.class_index = class_index, .hca = word[1], .port = (int)port, .rate_Gbps = (int)rate};
+    return 0;
+}
+
+static int take_module(struct hook_map *m, char **word)
+{
+    int class_index = find_class(m, word[0]);
+    if (m->nmodules == HOOK_MODULES || class_index < 0 || !hook_is_name(word[1]))
+        return -1;
+    m->modules[m->nmodules++] = (struct hook_module){.class_index = class_index, .name = word[1]};
+    return 0;
+}
+
+static int take_host(struct hook_map *m, char **word)
+{
+    int class_index = find_class(m, word[1]);
+    if (class_index < 0 || !hook_is_name(word[0]))
+        return -1;
+    m->hosts[m->nhosts++] = (struct hook_host_class){.name = word[0], .class_index = class_index};
+    return 0;
+}
+
+#define WORDS_MAX 5
+static const struct {
+    const char *word;
+    int words; /* behind it */
+    int (*take)(struct hook_map *m, char **word);
+} statements[] = {
+    {"file", 3, take_file},     {"class", 4, take_class}, {"port", 4, take_port},
+    {"module", 2, take_module}, {"host", 2, take_host},
+};
+#define STATEMENTS (sizeof statements / sizeof *statements)
+
+static int take_line(struct hook_map *m, char *line)
+{
+    char *words[WORDS_MAX];
+    int n = hook_words(line, words, WORDS_MAX);
+    for (size_t i = 0; i < STATEMENTS; i++)
+        if (n == 1 + statements[i].words && !strcmp(words[0], statements[i].word))
+            return statements[i].take(m, words + 1);
+    return -1;
+}
+
+static int by_host(const void *a, const void *b)
+{
+    const struct hook_host_class *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static int check_hosts(struct hook_map *m)
+{
+    if (m->nhosts > 1)
+        qsort(m->hosts, (size_t)m->nhosts, sizeof *m->hosts, by_host);
+    for (int i = 1; i < m->nhosts; i++)
+        if (!strcmp(m->hosts[i].name, m->hosts[i - 1].name))
+            return -1;
+    return 0;
+}
+
+static int parse(struct hook_map *m, const char *hash, const char *path, struct hook_why *w)
+{
+    char *cursor = m->file.text, *line = hook_line(&cursor), expected[SHA256_HEX + 16];
+    size_t lines = 1;
+    if (!line || strcmp(line, FORMAT) != 0)
+        return hook_refuse(w, "%s:1: expected '" FORMAT "'", path);
+    snprintf(expected, sizeof expected, "profile %s", hash);
+    line = hook_line(&cursor);
+    if (!line || strcmp(line, expected) != 0)
+        return hook_refuse(w, "%s:2: expected '%s'", path, expected);
+    for (const char *p = cursor; *p; p++)
+        lines += *p == '\n';
+    m->hosts = calloc(lines, sizeof *m->hosts);
+    if (!m->hosts)
+        return hook_refuse(w, "no memory");
+    for (int number = 3; (line = hook_line(&cursor)); number++) {
+        if (!strcmp(line, "end") && !*cursor)
+            return check_hosts(m) ? hook_refuse(w, "%s: a host is there twice", path) : 0;
+        if (take_line(m, line))
+            return hook_refuse(w, "%s:%d: not a statement that this version knows", path, number);
+    }
+    return hook_refuse(w, "%s has no end", path);
+}
+
+/* ---- public ------------------------------------------------------------------------------------------------------ */
+
+struct hook_map *hook_map_read(const struct hook_conf *c, const char *hash, struct hook_why *w)
+{
+    char path[HOOK_PATH + 16];
+    struct hook_map *m = calloc(1, sizeof *m);
+    if (!m) {
+        hook_refuse(w, "no memory");
+        return NULL;
+    }
+    snprintf(m->dir, sizeof m->dir, "%s/profiles/%s", c->store, hash);
+    snprintf(path, sizeof path, "%s/hook.map", m->dir);
+    if (!hook_read(path, c->owner, MAP_BYTES, &m->file, w) && !parse(m, hash, path, w))
+        return m;
+    hook_map_free(m);
+    return NULL;
+}
+
+void hook_map_free(struct hook_map *m)
+{
+    if (!m)
+        return;
+    free(m->file.text);
+    free(m->hosts);
+    free(m);
+}
+
+int hook_map_class(const struct hook_map *m, const char *host)
+{
+    struct hook_host_class key = {.name = host};
+    char label[HOOK_WORD];
+    const struct hook_host_class *found =
+        m->nhosts ? bsearch(&key, m->hosts, (size_t)m->nhosts, sizeof key, by_host) : NULL;
+    size_t n = strcspn(host, ".");
+    if (!found && m->nhosts && host[n] && n < sizeof label) {
+        memcpy(label, host, n);
+        label[n] = 0;
+        key.name = label;
+        found = bsearch(&key, m->hosts, (size_t)m->nhosts, sizeof key, by_host);
+    }
+    return found ? found->class_index : -1;
+}
+
+struct kinship {
+    const struct hook_map *map;
+    int class_index; /* of the first node; -1 before it */
+};
+
+static int same_kin(void *arg, const char *host, struct hook_why *w)
+{
+    struct kinship *k = arg;
+    int found = hook_map_class(k->map, host);
+    if (found < 0)
+        return hook_refuse(w, "node %s is not in the profile", host);
+    if (k->class_index < 0)
+        k->class_index = found;
+    const struct hook_class *a = &k->map->classes[k->class_index], *b = &k->map->classes[found];
+    return strcmp(a->kin, b->kin)
+               ? hook_refuse(w, "the job spans classes %s and %s, which do not go together", a->name, b->name)
+               : 0;
+}
+
+int hook_map_fits(const struct hook_map *m, const struct hook_job *job, struct hook_why *w)
+{
+    struct kinship k = {.map = m, .class_index = -1};
+    for (int i = 0; i < job->nlists; i++)
+        if (hook_nodes_each(job->lists[i], same_kin, &k, w))
+            return -1;
+    return 0;
+}
+
+const struct hook_map_file *hook_map_file(const struct hook_map *m, const char *name)
+{
+    for (int i = 0; i < m->nfiles; i++)
+        if (!strcmp(m->files[i].name, name))
+            return &m->files[i];
+    return NULL;
+}
+
+int hook_map_load(const struct hook_map *m, const char *name, const struct hook_conf *c, struct hook_file *f,
+                  struct hook_why *w)
+{
+    const struct hook_map_file *entry = hook_map_file(m, name);
+    char path[HOOK_PATH + HOOK_WORD + 16], hex[SHA256_HEX];
+    struct sha256 sha;
+    *f = (struct hook_file){0};
+    if (!entry)
+        return 0;
+    snprintf(path, sizeof path, "%s/%s", m->dir, name);
+    if (hook_read(path, c->owner, FILE_BYTES, f, w))
+        return -1;
+    sha256_init(&sha);
+    sha256_update(&sha, f->text, f->bytes);
+    sha256_hex(&sha, hex);
+    if ((long long)f->bytes == entry->bytes && !strcmp(hex, entry->sha256))
+        return 0;
+    free(f->text);
+    *f = (struct hook_file){0};
+    return hook_refuse(w, "%s is not what was installed", path);
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# The nccl engine from end to end over the doubles of NCCL and the GPU driver: search, faults, ^C, resume, profile,
+# verification; and that the doubles and the worker fit the real interfaces as far as this machine has them.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+# shellcheck source=tests/lib/tap.sh
+. tests/lib/tap.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fixtures/nccl/law.txt
+export DRIVER_DOUBLE_GPUS=3 NCCL_SOCKET_IFNAME=lo
+# Settled variables are not tried: fewer launches, so that a busy machine can do it in time.
+export NCCL_MIN_CTAS=1 NCCL_NVLS_ENABLE=2
+topo=$work/topology.json
+build/nccltune probe -o "$topo" >/dev/null 2>&1 || { not_ok "probe"; finish; }
+bench() { timeout 120 build/nccltune bench --engine nccl -q --topology "$topo" "$@"; }
+
+# Workers of ours that are still there, by the law in their environment.
+left_over() {
+    local p
+    for p in /proc/[0-9]*; do
+        grep -qs nccltune-worker "$p/cmdline" && grep -qsz "NCCL_DOUBLE_LAW=$NCCL_DOUBLE_LAW" "$p/environ" && echo "$p"
+    done
+}
+none_left() {
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        [ -z "$(left_over)" ] && return 0
+        sleep 0.2
+    done
+    left_over
+    return 1
+}
+
+# ---- the search ----
+check "bench finds its way through a launch and a call" \
+    bench --budget 25s --collectives allreduce,allgather --max-bytes 256K --step-factor 8 -o "$work/r.jsonl"
+check "no worker outlives it" none_left
+# best COLLECTIVE BYTES: the call with the lowest median.
+best() {
+    build/nccltune bench --engine nccl -q --topology "$topo" --budget 1s --collectives allreduce,allgather \
+        --max-bytes 256K --step-factor 8 --resume --json -o "$work/r.jsonl" |
+        python3 -c '
+import json, sys
+for p in json.load(sys.stdin)["points"]:
+    if p["collective"] == sys.argv[1] and p["bytes"] == int(sys.argv[2]):
+        c = min((c for c in p["candidates"] if c["status"] == "ok"), key=lambda c: c["time_us"]["median"])
+        print(c["call"])' "$1" "$2"
+}
+starts() { case $(best "$2" "$3") in "$1"*) ;; *) best "$2" "$3"; return 1 ;; esac; }
+if command -v python3 >/dev/null; then
+    check "the small AllReduce is Tree with LL, which NCCL does not choose" starts tree/ll allreduce 512
+    check "the large AllReduce is NVLS, which NCCL does not choose" starts nvls/simple allreduce 262144
+else
+    skip "the best call by size" "no python3"
+fi
+
+# ---- the profile ----
+check "generate takes NCCL results" \
+    build/nccltune generate --topology "$topo" --results "$work/r.jsonl" -o "$work/profile"
+check "tuner.csv has Tree with LL" grep -q '^allreduce,0,[0-9]*,tree,ll,' "$work/profile/tuner.csv"
+check "its last range is NVLS and open-ended" grep -q '^allreduce,[0-9]*,-1,nvls,simple,' "$work/profile/tuner.csv"
+check "tuner.csv names the NCCL it was measured on" grep -qx '# nccl: 2.30' "$work/profile/tuner.csv"
+check "nccl.conf has the launch that was found" grep -qx 'NCCL_BUFFSIZE=8388608' "$work/profile/nccl.conf"
+verify() { timeout 120 build/nccltune verify "$@" -q --max-bytes 256K --step-factor 8 --budget 20s; }
+check "verify confirms it" verify "$work/profile" --collectives allreduce
+sed 's/^cell allreduce tree ll .*/cell allreduce tree ll latency=40 GBps=5 predict=3/' "$NCCL_DOUBLE_LAW" >"$work/other-law"
+slow_now() { NCCL_DOUBLE_LAW=$work/other-law verify "$work/profile" --collectives allreduce -o "$work/verified" >"$work/verify.txt"; }
+slow_now
+check "verify says so where a row no longer holds (status 1)" test $? = 1
+check "it is the right row" grep -q 'tree/ll.*does not hold' "$work/verify.txt"
+check "the new profile has the row as a comment" grep -q '^# dropped by nccltune verify.*tree,ll' "$work/verified/tuner.csv"
+check "and is complete" build/nccltune explain "$work/verified"
+
+# ---- faults ----
+# fault NAME STATUS FAULT WORDS: the sweep goes on, ends with status 1, and the journal has STATUS with WORDS.
+fault() {
+    local name=$1 status=$2 rc=0
+    rm -f "$work/f.jsonl"
+    NCCL_DOUBLE_FAULT=$3 bench --budget 8s --watchdog 1s --collectives allreduce --max-bytes 64K --step-factor 64 \
+        -o "$work/f.jsonl" >"$work/f.log" 2>&1 || rc=$?
+    check "$name: ends with status 1" test "$rc" = 1
+    check "$name: is journalled as $status with the reason" grep -q "tree/ll.*\"status\":\"$status\".*$4" "$work/f.jsonl"
+    check "$name: the others were measured" grep -q '"ring/ll".*"status":"ok"' "$work/f.jsonl"
+    check "$name: nobody is left" none_left
+}
+fault "a hang" hung "hang rank=1 algo=tree proto=ll" "no answer in time from rank"
+fault "a crash" crashed "crash rank=2 algo=tree proto=ll" "rank 2 on .* signal 6"
+fault "wrong data" wrong "wrong rank=1 algo=tree proto=ll" "rank 1: element"
+fault "a system error" crashed "error rank=0 algo=tree proto=ll" "completion with error 12"
+
+rm -f "$work/h.jsonl"
+hca() {
+    NCCL_DOUBLE_FAULT="hang-init rank=1 env=NCCL_BUFFSIZE=8388608" bench --budget 25s --collectives allreduce \
+        --max-bytes 64K --step-factor 64 -o "$work/h.jsonl"
+}
+hca >"$work/h.log" 2>&1
+check "a launch that hangs at its start is journalled" grep -q '"buffer=8M".*no answer in time' "$work/h.jsonl"
+check "and does not keep the others from being measured" grep -q '"ctas<=8".*"status":"ok"' "$work/h.jsonl"
+
+# ---- interruption ----
+rm -f "$work/i.jsonl"
+build/nccltune bench --engine nccl -q --topology "$topo" --budget 60s --collectives allreduce --max-bytes 1M \
+    -o "$work/i.jsonl" >"$work/i.log" 2>&1 &
+for _ in $(seq 100); do
+    [ -e "$work/i.jsonl" ] && [ "$(wc -l <"$work/i.jsonl")" -gt 8 ] && break
+    sleep 0.1
+done
+began=$(date +%s%N)
+kill -INT $!
+wait $!
+rc=$?
+check "^C ends it with status 130" test "$rc" = 130
+check "within three seconds" test $((($(date +%s%N) - began) / 1000000)) -lt 3000
+check "and takes the workers along" none_left
+lines=$(wc -l <"$work/i.jsonl")
+check "--resume goes on" bench --budget 6s --collectives allreduce --max-bytes 1M --resume -o "$work/i.jsonl"
+check "with more lines in the same journal" test "$(wc -l <"$work/i.jsonl")" -gt "$lines"
+build/nccltune bench --engine nccl -q --topology "$topo" --budget 60s -o "$work/k.jsonl" >/dev/null 2>&1 &
+sleep 2
+kill -KILL $!
+wait $! 2>/dev/null
+check "kill -9 of the conductor leaves no worker either" none_left
+
+# ---- what the machine lacks ----
+lacks() { # lacks WORDS COMMAND...
+    local words=$1 out rc
+    shift
+    out=$("$@" 2>&1)
+    rc=$?
+    if [ "$rc" != 3 ] || ! grep -q "$words" <<<"$out"; then
+        echo "status $rc: $out"
+        return 1
+    fi
+}
+check "no NCCL anywhere" lacks "libnccl.so.2" env LD_LIBRARY_PATH= build/nccltune bench --engine nccl --nccl /none/libnccl.so.2 -o "$work/n.jsonl"
+check "no GPU" lacks "no CUDA-capable device" env DRIVER_DOUBLE_GPUS=0 build/nccltune bench --engine nccl -o "$work/n.jsonl"
+check "fewer GPUs than ranks" lacks "3 GPUs for 4 ranks" build/nccltune bench --engine nccl --ranks-per-node 4 -o "$work/n.jsonl"
+
+real=/usr/local/cuda/lib64/libnccl.so.2
+if [ -e $real ] && ! nvidia-smi -L >/dev/null 2>&1; then
+    check "a real NCCL over the driver double is loaded, and its refusal passed on" lacks "NCCL 2.*from $real" \
+        build/nccltune bench --engine nccl --nccl $real --topology "$topo" -o "$work/n.jsonl"
+else
+    skip "a real NCCL over the driver double" "no $real, or a GPU that would not refuse"
+fi
+
+# ---- what it is built from ----
+newest() { objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1; }
+at_most() { [ "$(printf '%s\n%s\n' "$(newest "$1")" "$2" | sort -V | tail -n 1)" = "$2" ] || { newest "$1"; return 1; }; }
+only_libc() { ! readelf -d "$1" | grep NEEDED | grep -vE 'libc\.so\.6|libm\.so\.6|ld-linux'; }
+check "the worker needs nothing newer than glibc 2.34" at_most build/nccltune-worker GLIBC_2.34
+check "and no other library" only_libc build/nccltune-worker
+include=/usr/local/cuda/include
+fits() { gcc -std=gnu11 -D_GNU_SOURCE -DREAL_HEADER -I. -I"$include" -w -fsyntax-only "$1"; }
+if [ -e $include/nccl.h ] && [ -e $include/cuda_runtime.h ]; then
+    check "the NCCL double declares what the installed <nccl.h> declares" fits tests/doubles/nccl_double.c
+    check "the driver double declares what the installed <cuda.h> declares" fits tests/doubles/nccl_driver.c
+else
+    skip "the doubles against the real headers" "no <nccl.h> and <cuda.h>"
+fi
+finish

@@ -1,0 +1,46 @@
+/* Everything that nccltune-hook parses: map, schedule lines, settings, lists of nodes. The files of slurm/ are taken in
+ * whole, because what parses a text that was read is private to them. */
+#include "slurm/hook_map.c"
+#define take_line take_schedule_line
+#include "slurm/hook_store.c"
+#undef take_line
+
+static int count(void *arg, const char *host, struct hook_why *w)
+{
+    (void)host;
+    (void)w;
+    return ++*(int *)arg > 1000;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static struct hook_settings settings;
+    struct hook_why why = {""};
+    struct hook_job job = {.lists = {"n[1-3]"}, .nlists = 1, .partition = "main", .start = 1000};
+    char hash[SHA256_HEX] = "";
+    int hosts = 0;
+    char *text = malloc(bytes + 1), *copy = malloc(bytes + 1);
+    struct hook_map *m = calloc(1, sizeof *m);
+    if (!text || !copy || !m || memchr(data, 0, bytes))
+        goto out;
+    memcpy(text, data, bytes);
+    text[bytes] = 0;
+    memcpy(copy, text, bytes + 1);
+    m->file = (struct hook_file){.text = copy, .bytes = bytes};
+    if (!parse(m, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "map", &why))
+        hook_map_fits(m, &job, &why);
+    hook_nodes_each(text, count, &hosts, &why);
+    hook_settings_ours(&settings, text);
+    settings.count = 0;
+    memcpy(copy, text, bytes + 1);
+    hook_settings_add(&settings, "conf", copy);
+    settings.count = settings.dropped = 0;
+    take_schedule_line(text, &job, hash, &why);
+out:
+    free(text);
+    free(copy);
+    if (m)
+        free(m->hosts);
+    free(m);
+    return 0;
+}

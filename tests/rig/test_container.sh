@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Delivery into containers and packages: a root directory with the C library and nothing else, into which profile and
+# plugin are mounted as install-profile says; and the Debian package in a throw-away copy of this machine's root.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+[ "$(id -u)" = 0 ] || cannot_start container "needs root"
+work=$(mktemp -d /run/nccltune-container-XXXXXX)
+chmod 755 "$work"
+trap 'rm -rf "$work"' EXIT
+unshare --mount true 2>"$work/unshare" || cannot_start container "$(cat "$work/unshare")"
+
+nccltune=$PWD/build/nccltune plugin=$work/lib/libnccl-tuner-nccltune.so store=$work/store
+mkdir "$work/lib" && cp build/libnccl-tuner-nccltune.so "$plugin"
+says() { # says TEXT COMMAND...
+    local text=$1 out
+    shift
+    out=$("$@" 2>&1)
+    [[ $out == *"$text"* ]] || { echo "'$text' is missing in: $out"; return 1; }
+}
+
+# ---- a profile with one rule, installed --------------------------------------------------------------------------------
+# The table is written by hand, because rules come from measurements of NCCL alone; the manifest is made to fit.
+profile() {
+    local p=$work/profile
+    "$nccltune" generate -q --topology tests/fixtures/envgen/topology.json -o "$p" || return 1
+    printf 'allreduce,0,-1,tree,ll128,7,2,16\n' >"$p/tuner.csv"
+    python3 - "$p" <<'END'
+import hashlib, json, os, sys
+path = sys.argv[1]
+manifest = json.load(open(path + "/manifest.json"))
+total = hashlib.sha256()
+for f in sorted(manifest["files"], key=lambda f: f["name"]):
+    data = open(os.path.join(path, f["name"]), "rb").read()
+    f["sha256"], f["bytes"] = hashlib.sha256(data).hexdigest(), len(data)
+    total.update(f'{f["sha256"]}  {f["name"]}\n'.encode())
+manifest["hash"] = total.hexdigest()
+json.dump(manifest, open(path + "/manifest.json", "w"))
+END
+}
+check "a profile is made" profile
+check "and installed" "$nccltune" install-profile "$work/profile" --store "$store" --nccl-conf "$work/nccl.conf" --plugin "$plugin"
+installed=$(readlink -f "$store/current")
+
+# ---- a container with nothing but the C library -------------------------------------------------------------------------
+check "the loader builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$work/load_tuner" tests/tools/load_tuner.c core/coll.c -ldl
+root=$work/root
+mkdir -p "$root/bin"
+cp "$work/load_tuner" "$root/bin/"
+ldd "$work/load_tuner" | grep -o '/[^ ]*' | while read -r lib; do
+    mkdir -p "$root$(dirname "$lib")"
+    cp -L "$lib" "$root$lib"
+done
+# inside MOUNTS VARIABLE...: the loader in the container, as a user who is not root; the profile is there when MOUNTS is yes.
+inside() {
+    local mounts=$1
+    shift
+    mkdir -p "$root$installed" "$root$(dirname "$plugin")"
+    touch "$root$plugin"
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    unshare --mount bash -c '
+        root=$1 plugin=$2 profile=$3 mounts=$4
+        shift 4
+        mount --bind "$plugin" "$root$plugin" && mount -o remount,bind,ro "$root$plugin"
+        if [ "$mounts" = yes ]; then mount --bind "$profile" "$root$profile" && mount -o remount,bind,ro "$root$profile"; fi
+        exec env -i "PATH=$PATH" "$@" chroot --userspec=65534:65534 "$root" /bin/load_tuner' \
+        inside "$root" "$plugin" "$installed" "$mounts" "$@"
+}
+table=$(sha256sum <"$work/profile/tuner.csv" | cut -d' ' -f1)
+check "the plugin loads and finds its table" says "$installed/tuner.csv: 1 rule" \
+    inside yes NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed"
+check "and applies it" says "chosen: tree ll128 7" \
+    inside yes NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed" NCCLTUNE_HASH="$table"
+check "the profile is not mounted, as in a job without hooks: NCCL's own choices stay" says "own choices stay" \
+    inside plugin NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed"
+check "the same in a job that was promised this table: one clear sentence" says "NCCLTUNE_HASH asks for table $table" \
+    inside plugin NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed" NCCLTUNE_HASH="$table"
+# shellcheck disable=SC2046 # words
+check "the lines of nccl.conf are enough" says "chosen: tree ll128 7" inside yes $(grep -v '^#' "$work/nccl.conf")
+check "as mounted by a user namespace, where host root is nobody" says "chosen: tree ll128 7" \
+    unshare --user env -i NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed" "$work/load_tuner"
+
+# ---- the package -------------------------------------------------------------------------------------------------------
+if ! command -v dpkg-deb dpkg-shlibdeps >/dev/null; then
+    skip "the Debian package" "no dpkg-dev"
+    finish
+fi
+check "make deb" env DEBFULLNAME="nccltune test" DEBEMAIL=test@nccltune.net make --no-print-directory -s deb
+deb=$(find build -maxdepth 1 -name 'nccltune_*.deb' -newer "$work/load_tuner" | head -n 1)
+if command -v lintian >/dev/null; then
+    check "lintian finds no error" lintian --allow-root --fail-on error "$deb"
+else
+    skip "lintian finds no error" "no lintian"
+fi
+# throwaway SCRIPT: in a copy of this machine's root whose changes go to $work/upper.
+throwaway() {
+    mkdir -p "$work/layers" "$work/merged"
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    unshare --mount bash -c '
+        work=$1 here=$PWD
+        mount -t tmpfs layers "$work/layers" && mkdir "$work/layers/upper" "$work/layers/work"
+        mount -t overlay overlay -o "lowerdir=/,upperdir=$work/layers/upper,workdir=$work/layers/work" "$work/merged" || exit 77
+        mount -t proc proc "$work/merged/proc" && mount --rbind /dev "$work/merged/dev" || exit 77
+        mount -t tmpfs run "$work/merged/run" && mkdir "$work/merged/run/x" || exit 77
+        cp "$2" "$work/merged/run/x/nccltune.deb" && cp -r "$3" "$work/merged/run/x/profile"
+        chroot "$work/merged" /bin/bash -eu -c "$4" && cd "$work/layers/upper" && find . -name "*nccl*" -not -type c' \
+        throwaway "$work" "$deb" "$work/profile" "$1"
+}
+# shellcheck disable=SC2016
+use='
+    export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+    dpkg --force-unsafe-io -i /run/x/nccltune.deb
+    nccltune --version
+    nccltune install-profile /run/x/profile
+    grep -q ^NCCL_TUNER_PLUGIN=/usr/lib/.*/libnccl-tuner-nccltune.so /etc/nccl.conf
+    nccltune doctor --node nowhere | tee /run/x/doctor || true
+    grep -q "^ok *plugin" /run/x/doctor
+    grep -q "^ok *profile" /run/x/doctor
+    grep -q "node nowhere is not in the profile" /run/x/doctor
+    /usr/libexec/nccltune/prolog
+    test -s /usr/share/man/man8/nccltune-hook.8.gz
+    nccltune install-profile --uninstall --purge
+    dpkg -P nccltune'
+throwaway "$use" >"$work/package.log" 2>&1
+code=$?
+if [ $code = 77 ]; then
+    skip "the package is installed, used and removed" "no overlay: $(tail -n 1 "$work/package.log")"
+    finish
+fi
+check "the package is installed, used and removed" test $code = 0
+# dpkg's lists of its database before and after are not files of the package's.
+left=$(sed -n '/^\.\//p' "$work/package.log")
+check "and leaves nothing behind: $left" test -z "$left"
+[ $code = 0 ] || note "$work/package.log"
+finish

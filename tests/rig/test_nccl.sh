@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# The nccl engine on four nodes: agents over mpirun and back over TCP, two ranks a node of the NCCL double over the nodes'
+# network, a hang on one of them, the profile, its verification, and the loss of a node.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+prefix=nn$$
+work=$(mktemp -d)
+trap 'tests/rig/nodes down $prefix; rm -rf "$work"' EXIT
+tests/rig/nodes up $prefix 4 none >"$work/up.log" 2>&1 ||
+    cannot_start cluster "network namespaces: $(tail -n 1 "$work/up.log")"
+
+export LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fixtures/nccl/law.txt
+export DRIVER_DOUBLE_GPUS=2 NCCL_SOCKET_IFNAME="=eth0"
+hosts=$prefix-n0,$prefix-n1,$prefix-n2,$prefix-n3
+launch="--map-by node --bind-to none --mca plm rsh --mca plm_rsh_agent $PWD/tests/rig/agent"
+launch+=" --mca oob_tcp_if_include eth0 -x DRIVER_DOUBLE_GPUS"
+topo=$work/topology.json
+on_node0() { tests/rig/nodes exec $prefix-n0 "$@"; }
+nccltune() {
+    on_node0 timeout -k 5 150 build/nccltune "$@" --hosts "$hosts" --mpirun-args "$launch" --collectives allreduce \
+        --max-bytes 256K --step-factor 16
+}
+bench() { nccltune bench --engine nccl --topology "$topo" "$@"; }
+# Agents and workers on any node.
+left_over() {
+    local ns p
+    for ns in 0 1 2 3; do
+        for p in $(ip netns pids "$prefix-n$ns"); do
+            grep -qs nccltune-worker "/proc/$p/cmdline" && echo "$p on node $ns"
+        done
+    done
+}
+none_left() {
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+        [ -z "$(left_over)" ] && return 0
+        sleep 0.2
+    done
+    left_over
+    return 1
+}
+
+check "probe" on_node0 build/nccltune probe -o "$topo"
+NCCL_DOUBLE_FAULT="hang rank=5 algo=tree proto=simple" bench --budget 60s --watchdog 5s -o "$work/r.jsonl" >"$work/log" 2>&1
+check "a sweep over four nodes with a hang in it ends with status 1" test $? = 1
+note "$work/log"
+check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$work/r.jsonl"
+check "the hang is journalled" grep -q '"tree/simple".*"status":"hung".*no answer in time' "$work/r.jsonl"
+check "the sweep went on: Tree with LL was measured" grep -q '"tree/ll".*"status":"ok"' "$work/r.jsonl"
+check "nothing is left on any node" none_left
+check "generate" build/nccltune generate --topology "$topo" --results "$work/r.jsonl" -o "$work/profile"
+note "$work/profile/tuner.csv"
+check "the table has a row for four nodes and eight ranks" grep -q '^allreduce,0,[0-9]*,tree,ll,[-0-9]*,4,8,' "$work/profile/tuner.csv"
+check "verify confirms it on the four nodes" nccltune verify "$work/profile" -q --budget 30s
+
+bench -q --budget 60s -o "$work/l.jsonl" >"$work/lost.log" 2>&1 &
+for _ in $(seq 150); do
+    [ -e "$work/l.jsonl" ] && [ "$(wc -l <"$work/l.jsonl")" -gt 5 ] && break
+    sleep 0.2
+done
+for p in $(ip netns pids "$prefix-n2"); do
+    if grep -qs nccltune-worker "/proc/$p/cmdline"; then kill -KILL "$p"; fi
+done
+wait $!
+rc=$?
+note "$work/lost.log"
+check "the loss of a node ends the run with a failure" test $rc != 0
+check "the journal can be used" build/nccltune generate --topology "$topo" --results "$work/l.jsonl" -o "$work/of-lost"
+check "nothing is left on the other nodes" none_left
+finish

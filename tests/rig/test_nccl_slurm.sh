@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# The nccl engine inside a Slurm allocation of four nodes: mpirun finds them by itself and starts the agents; a hang on the
+# way; two ranks a node of the NCCL double.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+[ "$(id -u)" = 0 ] || cannot_start slurm "needs root"
+for program in slurmctld slurmd munged sbatch mpirun; do
+    command -v $program >/dev/null || cannot_start slurm "no $program"
+done
+prefix=ns$$
+dir=/run/nccltune-rig-$prefix
+trap 'tests/rig/slurm down $prefix >/dev/null 2>&1' EXIT
+mkdir -p "$dir"
+tests/rig/slurm up $prefix 4 >"$dir/up.log" 2>&1 || cannot_start slurm "$(tail -n 3 "$dir/up.log" | tr '\n' ' ')"
+slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
+
+cat >"$dir/job" <<JOB
+#!/bin/sh
+cd '$PWD' || exit 1
+export LD_LIBRARY_PATH='$PWD/build/tests/doubles/lib' NCCL_DOUBLE_LAW='$PWD/tests/fixtures/nccl/law.txt'
+export DRIVER_DOUBLE_GPUS=2 NCCL_SOCKET_IFNAME==eth0 NCCL_MIN_CTAS=1 NCCL_MAX_CTAS=32 NCCL_SOCKET_NTHREADS=1
+export NCCL_DOUBLE_FAULT='hang rank=5 algo=tree proto=simple'
+build/nccltune probe -o '$dir/topology.json'
+build/nccltune bench --engine nccl --topology '$dir/topology.json' --collectives allreduce --max-bytes 256K \\
+    --step-factor 32 --budget 60s --watchdog 5s -o '$dir/results.jsonl' \\
+    --mpirun-args '--mca oob_tcp_if_include eth0 -x DRIVER_DOUBLE_GPUS'
+echo "bench ended with \$?"
+JOB
+job=$(slurm sbatch --parsable -N4 --export=NONE -o "$dir/log" "$dir/job")
+for _ in $(seq 400); do
+    grep -qs 'bench ended' "$dir/log" && break
+    sleep 0.3
+done
+note "$dir/log"
+check "the job ends, with status 1 for the hang" grep -q 'bench ended with 1' "$dir/log"
+check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$dir/results.jsonl"
+check "the hang is journalled" grep -q '"tree/simple".*"status":"hung".*no answer in time' "$dir/results.jsonl"
+check "the sweep went on: Tree with LL was measured" grep -q '"tree/ll".*"status":"ok"' "$dir/results.jsonl"
+ended() { [ -z "$(slurm squeue -h -j "$job" 2>/dev/null)" ]; }
+for _ in $(seq 50); do
+    ended && break
+    sleep 0.3
+done
+left=$(for k in 0 1 2 3; do ip netns pids $prefix-n$k; done | while read -r p; do
+    grep -qs nccltune-worker "/proc/$p/cmdline" && echo "$p"
+done)
+check "no worker is left on any node" test -z "$left"
+finish

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# slurm/nccltune.sbatch under a real Slurm: the job is requeued in the middle, finishes from its journal, and what it made
+# is installed and reaches the next job.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+[ "$(id -u)" = 0 ] || cannot_start slurm "needs root"
+for program in slurmctld slurmd munged srun mpirun python3; do
+    command -v $program >/dev/null || cannot_start slurm "no $program"
+done
+prefix=nu$$
+dir=/run/nccltune-rig-$prefix
+log=$dir/tune.log profile=$dir/profile
+made_etc=
+[ -d /etc/nccltune ] || { mkdir /etc/nccltune && made_etc=1; }
+trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; [ -z "$made_etc" ] || rmdir /etc/nccltune' EXIT
+
+mkdir -p "$dir/libexec" "$dir/lib" "$dir/site"
+install -m 755 build/nccltune-hook slurm/task_prolog slurm/prolog "$dir/libexec/"
+install -m 755 build/libnccl-tuner-nccltune.so "$dir/lib/"
+printf '%s\n' "store=$dir/store" "plugin=$dir/lib/libnccl-tuner-nccltune.so" >"$dir/site/slurm.conf"
+# shellcheck disable=SC2016 # expanded on the node
+export NODE_SETUP='mount --bind "$dir/site" /etc/nccltune'
+tests/rig/slurm up $prefix 2 "TaskProlog=$dir/libexec/task_prolog" "Prolog=$dir/libexec/prolog" >"$dir/up.log" 2>&1 ||
+    cannot_start slurm "$(tail -n 3 "$dir/up.log" | tr '\n' ' ')"
+
+slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
+lines() { if [ -e "$profile/results.jsonl" ]; then wc -l <"$profile/results.jsonl"; else echo 0; fi; }
+ended() { [[ $(slurm squeue -h -j "$job" -o %T 2>/dev/null) != [PRC]* ]]; }
+
+export NCCLTUNE_PROGRAM=$PWD/build/nccltune NCCLTUNE_MPIRUN_ARGS="--mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1"
+job=$(slurm sbatch --parsable -N2 -o "$log" slurm/nccltune.sbatch "$profile" \
+    --collectives allreduce --max-bytes 64K --ranks-per-node 1 --budget 15s)
+for _ in $(seq 300); do
+    [ "$(lines)" -ge 10 ] && break
+    sleep 0.2
+done
+before=$(lines)
+check "the job measures" test "$before" -ge 10
+check "it is requeued in the middle" slurm scontrol requeue "$job"
+# A requeued job waits for its old nodes to be clean, and then up to two minutes unless its begin time is reset.
+for _ in $(seq 100); do
+    [[ $(slurm squeue -h -j "$job" -o %T) = PENDING ]] && break
+    sleep 0.2
+done
+slurm scontrol update JobId="$job" StartTime=now >/dev/null 2>&1
+for _ in $(seq 400); do
+    if [ -e "$profile/manifest.json" ] && ended; then break; fi
+    sleep 0.3
+done
+check "it ran twice" grep -q "start 1:" "$log"
+check "and finished" test -e "$profile/manifest.json"
+check "from its journal: nothing is lost" test "$(lines)" -gt "$before"
+check "one journal, one heading" test "$(grep -c '"format"' "$profile/results.jsonl")" = 1
+check "the profile is whole" build/nccltune explain "$profile"
+note "$log"
+
+# Every node that the profile knows has it.
+known=$(python3 -c 'import json, sys; print(",".join(h["name"] for h in json.load(open(sys.argv[1]))["hosts"]))' "$profile/topology.json")
+check "it is installed" build/nccltune install-profile "$profile" --store "$dir/store" --no-nccl-conf --plugin "$dir/lib/libnccl-tuner-nccltune.so"
+# shellcheck disable=SC2016 # expanded by the task
+pinned=$(slurm srun -Q -w "$known" sh -c 'echo $NCCLTUNE_PROFILE' | sort -u)
+check "the next job on $known has it" test "$pinned" = "$dir/store/profiles/$(sed -n 's/.*"hash":[[:space:]]*"\([0-9a-f]*\)".*/\1/p' "$profile/manifest.json" | head -n 1)"
+finish

@@ -1,0 +1,63 @@
+/* Made-up fabrics for the tests of what is concluded from them. */
+#ifndef TESTS_UNIT_BENCH_MADE_UP_FABRIC_H
+#define TESTS_UNIT_BENCH_MADE_UP_FABRIC_H
+
+#include <arpa/inet.h>
+
+#include "bench/verbs_fabric.h"
+
+static inline void set_gid(struct verbs_gid_table *t, int index, const char *address, int roce, int proven)
+{
+    struct verbs_gid g = {.roce = roce, .proven = proven};
+    if (inet_pton(AF_INET, address, g.raw + 12) == 1)
+        g.raw[10] = g.raw[11] = 0xff;
+    else
+        assert_int_equal(inet_pton(AF_INET6, address, g.raw), 1);
+    t->gids[index] = g;
+}
+
+/* Every two ports of different nodes tried once; `bad` says which fail, `GBps` is that of port (node, rail). */
+struct world {
+    int nodes, rails;
+    int (*bad)(struct verbs_try t);
+    double slow_GBps; /* of everything that rail 1 of node 0 sends; 0: as the others */
+};
+
+static inline struct verbs_fabric *make(const struct world *w)
+{
+    struct verbs_fabric *f = verbs_fabric_new(w->nodes, w->rails);
+    const struct verbs_schedule *s = verbs_schedule_make(f->arena, VERBS_PLAN_MATRIX, w->nodes, w->rails);
+    for (int i = 0; i < w->nodes * w->rails; i++) {
+        struct verbs_fabric_port *p = &f->ports[i];
+        p->node = arena_printf(f->arena, "n%d", i / w->rails);
+        p->name = arena_printf(f->arena, "mlx5_%d:1", i % w->rails);
+        p->rate_Gbps = 200;
+        p->gids = (struct verbs_gid_table){p->node, p->name, 0, arena_alloc(f->arena, 4 * sizeof(struct verbs_gid)), 4};
+        set_gid(&p->gids, 0, "fe80::1", 2, 0);
+        set_gid(&p->gids, 3, arena_printf(f->arena, "10.0.%d.%d", i % w->rails, i / w->rails + 1), 2, 1);
+    }
+    for (int r = 0; r < s->nrounds; r++)
+        for (int i = 0; i < s->rounds[r].ntries; i++) {
+            struct verbs_try pair = s->rounds[r].tries[i];
+            int bad = w->bad && w->bad(pair), slow = w->slow_GBps > 0 && pair.from.node == 0 && pair.from.rail == 1;
+            f->tries = arena_grow(f->arena, f->tries, (size_t)f->ntries, sizeof *f->tries);
+            f->tries[f->ntries++] = (struct verbs_fabric_try){
+                .outcome = {.pair = pair,
+                            .verdict = bad ? VERBS_FAILED : VERBS_GOOD,
+                            .GBps = bad    ? 0
+                                    : slow ? w->slow_GBps
+                                           : 24,
+                            .why = bad ? "n1 mlx5_0:1: \"dark\"" : NULL},
+                .latency_us = bad ? 0 : 2.5,
+                .gid = bad ? NULL : "RoCE v2 over IPv4",
+            };
+        }
+    return f;
+}
+
+static inline int port_1_0_bad(struct verbs_try t)
+{
+    return (t.from.node == 1 && t.from.rail == 0) || (t.to.node == 1 && t.to.rail == 0);
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* The time-box: whatever the child does, the parent is back. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "slurm/hook.h"
+
+#define LIMIT_MS 200
+#define LONG_MS  5000 /* never waited for */
+
+static const struct hook_options options = {.conf = "/x", .sysfs = "/sys"};
+
+static void good(const struct hook_options *o, struct hook_report *r)
+{
+    snprintf(r->out, sizeof r->out, "%s", o->conf);
+    r->done = 1;
+}
+
+static void hangs(const struct hook_options *o, struct hook_report *r)
+{
+    (void)o;
+    snprintf(r->out, sizeof r->out, "half of it");
+    for (;;)
+        pause();
+}
+
+static void crashes(const struct hook_options *o, struct hook_report *r)
+{
+    (void)o;
+    (void)r;
+    signal(SIGABRT, SIG_DFL);
+    abort();
+}
+
+static void writes(const struct hook_options *o, struct hook_report *r)
+{
+    (void)o;
+    /* What was standard output must not be: Slurm would read it as settings. */
+    r->done = write(1, "export LD_PRELOAD=/x\n", 21) == 21;
+}
+
+static struct hook_report *box(hook_function *f, struct hook_why *why)
+{
+    why->text[0] = 0;
+    return hook_boxed(f, &options, LIMIT_MS, why);
+}
+
+static void reports(void **state)
+{
+    struct hook_why why;
+    (void)state;
+    struct hook_report *r = box(good, &why);
+    assert_non_null(r);
+    assert_string_equal(r->out, "/x");
+    assert_string_equal(why.text, "");
+}
+
+static void is_back(void **state)
+{
+    struct hook_why why;
+    struct timespec a, b;
+    (void)state;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    assert_null(box(hangs, &why));
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    assert_true((b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 < LONG_MS);
+    assert_non_null(strstr(why.text, "not done after 200 ms"));
+    assert_null(box(crashes, &why));
+    assert_string_equal(why.text, "ended by signal 6");
+}
+
+static void has_no_output(void **state)
+{
+    struct hook_why why;
+    int ends[2], saved = dup(1);
+    char text[64];
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    fflush(stdout);
+    dup2(ends[1], 1);
+    struct hook_report *r = box(writes, &why);
+    dup2(saved, 1);
+    close(saved);
+    close(ends[1]);
+    assert_non_null(r);
+    assert_int_equal(read(ends[0], text, sizeof text), 0);
+    close(ends[0]);
+}
+
+static void programs(void **state)
+{
+    char sh[] = "/bin/sh", c[] = "-c", yes[] = "[ \"$A\" = 1 ] && [ -z \"$HOME\" ]", no[] = "exit 1",
+         slow[] = "sleep 60", none[] = "/nowhere/x", a[] = "A=1";
+    char *env[] = {a, NULL};
+    char *good_argv[] = {sh, c, yes, NULL}, *bad[] = {sh, c, no, NULL}, *hang[] = {sh, c, slow, NULL},
+         *missing[] = {none, NULL};
+    (void)state;
+    assert_int_equal(hook_run(good_argv, env, LONG_MS), 0);
+    assert_int_equal(hook_run(bad, env, LONG_MS), -1);
+    assert_int_equal(hook_run(missing, env, LONG_MS), -1);
+    assert_int_equal(hook_run(hang, env, LIMIT_MS), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reports), cmocka_unit_test(is_back),
+                                       cmocka_unit_test(has_no_output), cmocka_unit_test(programs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* /etc/nccltune/slurm.conf. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/slurm/store.h"
+
+static struct store store;
+static int untrusted;
+
+static int set_up(void **state)
+{
+    (void)state;
+    untrusted = store_new(&store) || getuid() != 0; /* the configuration itself belongs to root */
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_free(&store);
+    return 0;
+}
+
+static int conf_of(const char *text, struct hook_conf *c, struct hook_why *w)
+{
+    store_write(&store, "slurm.conf", text);
+    return hook_conf_read(store_path(&store, "slurm.conf"), c, w);
+}
+
+static void defaults(void **state)
+{
+    struct hook_why why = {""};
+    struct hook_conf c;
+    (void)state;
+    assert_int_equal(hook_conf_read("/nowhere/slurm.conf", &c, &why), 0);
+    assert_string_equal(c.store, "/etc/nccltune");
+    assert_int_equal(c.drain, 0);
+    assert_int_equal(c.owner, 0);
+}
+
+static void keys(void **state)
+{
+    struct hook_why why = {""};
+    struct hook_conf c;
+    (void)state;
+    if (untrusted)
+        skip();
+    assert_int_equal(
+        conf_of("# site\n\nstore=/shared/nccltune\nowner=1000\npolicy=drain\ndrain=hca,driver\n", &c, &why), 0);
+    assert_string_equal(c.store, "/shared/nccltune");
+    assert_int_equal(c.owner, 1000);
+    assert_int_equal(c.drain, 1);
+    assert_int_equal(c.drains, 1u << HOOK_HCA | 1u << HOOK_DRIVER);
+}
+
+static void refuses(void **state)
+{
+    static const char *const bad[] = {
+        "store",
+        "store=",
+        "store=relative",
+        "store=/x/",
+        "owner=nobody",
+        "owner=-1",
+        "policy=reboot",
+        "drain=",
+        "drain=hca,",
+        "drain=everything",
+        "policy = drain",
+        "unknown=1",
+        "scontrol=scontrol",
+    };
+    (void)state;
+    if (untrusted)
+        skip();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct hook_why why = {""};
+        struct hook_conf c;
+        if (conf_of(bad[i], &c, &why) != -1 || !strstr(why.text, ":1: "))
+            fail_msg("'%s' was taken (%s)", bad[i], why.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),
+        cmocka_unit_test_setup_teardown(keys, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

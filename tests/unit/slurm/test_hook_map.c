@@ -1,0 +1,143 @@
+/* hook.map: what is read, and the hostile ones that are not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/slurm/store.h"
+
+#define MAP  "profiles/" STORE_HASH "/hook.map"
+#define HEAD "nccltune-hook/1\nprofile " STORE_HASH "\n"
+#define SHA  STORE_HASH
+
+static struct store store;
+static int untrusted;
+
+static int set_up(void **state)
+{
+    (void)state;
+    untrusted = store_new(&store);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_free(&store);
+    return 0;
+}
+
+static void reads(void **state)
+{
+    struct hook_why why = {""};
+    struct hook_job same = {.lists = {"n[0-2]"}, .nlists = 1}, mixed = {.lists = {"n[0-3]"}, .nlists = 1},
+                    unknown = {.lists = {"n[0-1],x"}, .nlists = 1};
+    struct hook_file f;
+    (void)state;
+    if (untrusted)
+        skip();
+    struct hook_map *m = hook_map_read(&store.conf, STORE_HASH, &why);
+    assert_non_null(m);
+    assert_int_equal(m->nclasses, 3);
+    assert_int_equal(m->classes[0].gpus, 2);
+    assert_int_equal(m->classes[0].gpu_vendor, 0x10de);
+    assert_int_equal(m->classes[1].gpus, -1);
+    assert_int_equal(m->nports, 2);
+    assert_int_equal(m->nmodules, 1);
+    assert_int_equal(hook_map_class(m, "n2"), 1);
+    assert_int_equal(hook_map_class(m, "n2.cluster.example"), 1);
+    assert_int_equal(hook_map_class(m, "n"), -1);
+    assert_int_equal(hook_map_fits(m, &same, &why), 0);
+    assert_int_equal(hook_map_fits(m, &mixed, &why), -1);
+    assert_non_null(strstr(why.text, "classes a and c"));
+    why.text[0] = 0;
+    assert_int_equal(hook_map_fits(m, &unknown, &why), -1);
+    assert_non_null(strstr(why.text, "node x is not in the profile"));
+    assert_int_equal(hook_map_load(m, "nccl.d/a.conf", &store.conf, &f, &why), 0);
+    assert_string_equal(f.text, "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n");
+    free(f.text);
+    assert_int_equal(hook_map_load(m, "nccl.d/b.conf", &store.conf, &f, &why), 0);
+    assert_null(f.text);
+    store_write(&store, "profiles/" STORE_HASH "/nccl.conf", "# common\nNCCL_IB_QPS_PER_CONNECTION=5\n");
+    why.text[0] = 0;
+    assert_int_equal(hook_map_load(m, "nccl.conf", &store.conf, &f, &why), -1);
+    assert_non_null(strstr(why.text, "not what was installed"));
+    hook_map_free(m);
+}
+
+static void refuses(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "nccltune-hook/2\nprofile " STORE_HASH "\nend\n",
+        "nccltune-hook/1\nprofile " STORE_HASH,
+        "nccltune-hook/1\nprofile bbbb\nend\n",
+        HEAD,
+        HEAD "end\nclass a x 0 0\n",
+        HEAD "class a x 0\nend\n",
+        HEAD "class a x 0 0 0\nend\n",
+        HEAD "class a x 0 0\nclass a x 0 0\nend\n",
+        HEAD "class ../a x 0 0\nend\n",
+        HEAD "class a x -2 0\nend\n",
+        HEAD "class a x 0 70000\nend\n",
+        HEAD "host n a\nend\n",
+        HEAD "class a x 0 0\nhost n a\nhost n a\nend\n",
+        HEAD "class a x 0 0\nport b m 1 1\nend\n",
+        HEAD "class a x 0 0\nport a ../m 1 1\nend\n",
+        HEAD "class a x 0 0\nport a m 256 1\nend\n",
+        HEAD "class a x 0 0\nmodule a /etc\nend\n",
+        HEAD "file /etc/shadow 1 " SHA "\nend\n",
+        HEAD "file nccl.d/../x 1 " SHA "\nend\n",
+        HEAD "file nccl.d/a/b 1 " SHA "\nend\n",
+        HEAD "file x 99999999 " SHA "\nend\n",
+        HEAD "file x 1 abc\nend\n",
+        HEAD "run reboot\nend\n",
+        HEAD "class  a x 0 0\nend\n",
+    };
+    (void)state;
+    if (untrusted)
+        skip();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct hook_why why = {""};
+        store_write(&store, MAP, bad[i]);
+        struct hook_map *m = hook_map_read(&store.conf, STORE_HASH, &why);
+        if (m || !why.text[0])
+            fail_msg("map %zu was taken: %s", i, bad[i]);
+    }
+}
+
+static void too_many(void **state)
+{
+    static const char *const lines[] = {"class c%d x 0 0\n", "port a m%d 1 1\n", "module a m%d\n",
+                                        "file f%d 1 " SHA "\n"};
+    (void)state;
+    if (untrusted)
+        skip();
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct hook_why why = {""};
+        FILE *f = fopen(store_path(&store, MAP), "w");
+        fputs(HEAD "class a x 0 0\n", f);
+        for (int n = 0; n < 2000; n++) {
+            char line[128];
+            snprintf(line, sizeof line, "%s", lines[i]);
+            char *d = strstr(line, "%d");
+            fprintf(f, "%.*s%d%s", (int)(d - line), line, n, d + 2);
+        }
+        fputs("end\n", f);
+        fclose(f);
+        assert_null(hook_map_read(&store.conf, STORE_HASH, &why));
+        assert_non_null(strstr(why.text, "not a statement"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(too_many, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* What the prolog finds in a /sys of this test's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/slurm/store.h"
+
+static struct store store;
+static int untrusted;
+static struct hook_report report;
+
+static void make(const char *dir)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "mkdir -p '%s/sys/%s'", store.root, dir);
+    assert_int_equal(system(command), 0);
+}
+
+static void hca(const char *name, const char *state, const char *rate)
+{
+    char path[256];
+    snprintf(path, sizeof path, "class/infiniband/%s/ports/1", name);
+    make(path);
+    snprintf(path, sizeof path, "sys/class/infiniband/%s/ports/1/state", name);
+    store_write(&store, path, state);
+    snprintf(path, sizeof path, "sys/class/infiniband/%s/ports/1/rate", name);
+    store_write(&store, path, rate);
+}
+
+static void device(const char *address, const char *vendor, const char *kind)
+{
+    char path[256];
+    snprintf(path, sizeof path, "bus/pci/devices/%s", address);
+    make(path);
+    snprintf(path, sizeof path, "sys/bus/pci/devices/%s/vendor", address);
+    store_write(&store, path, vendor);
+    snprintf(path, sizeof path, "sys/bus/pci/devices/%s/class", address);
+    store_write(&store, path, kind);
+}
+
+static void conf(const char *more)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "store=%s\nplugin=%s\n%s", store.conf.store, store.conf.plugin, more);
+    store_write(&store, "slurm.conf", text);
+}
+
+/* A node of class a as it should be. */
+static int set_up(void **state)
+{
+    (void)state;
+    unsetenv("SLURM_HET_SIZE");
+    unsetenv("SLURM_JOB_START_TIME");
+    setenv("SLURMD_NODENAME", "n0", 1);
+    setenv("SLURM_JOB_NODELIST", "n[0-2]", 1);
+    untrusted = store_new(&store) || getuid() != 0;
+    hca("mlx5_0", "4: ACTIVE\n", "400 Gb/sec (4X NDR)\n");
+    hca("mlx5_1", "4: ACTIVE\n", "400 Gb/sec (4X NDR)\n");
+    device("0000:17:00.0", "0x10de\n", "0x030200\n");
+    device("0000:18:00.0", "0x10de\n", "0x030200\n");
+    device("0000:19:00.0", "0x10de\n", "0x068000\n"); /* an NVSwitch is no GPU */
+    device("0000:20:00.0", "0x1a03\n", "0x030000\n"); /* nor is the console */
+    make("module/nvidia");
+    conf("");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_free(&store);
+    return 0;
+}
+
+static void expect(const char *log)
+{
+    char sysfs[1024];
+    if (untrusted)
+        skip();
+    snprintf(sysfs, sizeof sysfs, "%s", store_path(&store, "sys"));
+    char path[1024];
+    snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
+    struct hook_options o = {.conf = path, .sysfs = sysfs};
+    memset(&report, 0, sizeof report);
+    hook_node(&o, &report);
+    assert_true(report.done);
+    assert_string_equal(report.log, log);
+}
+
+static void remove_file(const char *name)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "rm -r '%s/sys/%s'", store.root, name);
+    assert_int_equal(system(command), 0);
+}
+
+static void sound(void **state)
+{
+    (void)state;
+    expect("");
+    setenv("SLURMD_NODENAME", "n2", 1); /* class b asks for nothing */
+    expect("");
+}
+
+static void findings(void **state)
+{
+    (void)state;
+    remove_file("class/infiniband/mlx5_1");
+    expect("HCA mlx5_1 is missing");
+    hca("mlx5_1", "1: DOWN\n", "400 Gb/sec (4X NDR)\n");
+    expect("port mlx5_1/1 is DOWN");
+    hca("mlx5_1", "4: ACTIVE\n", "200 Gb/sec (4X HDR)\n");
+    expect("port mlx5_1/1 runs at 200 of 400 Gb/s");
+    hca("mlx5_1", "4: ACTIVE\n", "800 Gb/sec (4X XDR)\n");
+    expect("");
+    remove_file("bus/pci/devices/0000:18:00.0");
+    expect("1 of 2 GPUs are there");
+    remove_file("module/nvidia");
+    expect("1 of 2 GPUs are there; driver nvidia is not loaded");
+    remove_file("class/infiniband");
+    expect("HCA mlx5_0 is missing; HCA mlx5_1 is missing; 1 of 2 GPUs are there; driver nvidia is not loaded");
+}
+
+static void policy(void **state)
+{
+    (void)state;
+    remove_file("module/nvidia");
+    conf("policy=drain\n");
+    expect("driver nvidia is not loaded");
+    assert_string_equal(report.reason, ""); /* not in the list that drains */
+    conf("policy=drain\ndrain=driver\n");
+    expect("driver nvidia is not loaded");
+    assert_string_equal(report.reason, "nccltune: driver nvidia is not loaded");
+    conf("drain=driver\n");
+    expect("driver nvidia is not loaded");
+    assert_string_equal(report.reason, "");
+}
+
+static void the_profile_itself(void **state)
+{
+    (void)state;
+    conf("policy=drain\ndrain=profile\n");
+    setenv("SLURMD_NODENAME", "stranger", 1);
+    expect("node stranger is not in profile aaaaaaaaaaaa");
+    assert_string_equal(report.reason, "nccltune: node stranger is not in profile aaaaaaaaaaaa");
+    /* A configuration that cannot be believed drains nothing. */
+    conf("policy=drain\ndrain=profile,nonsense\n");
+    char log[2048];
+    snprintf(log, sizeof log, "%s:4: drain: expected some of hca,port,rate,gpu,driver,profile",
+             store_path(&store, "slurm.conf"));
+    expect(log);
+    assert_string_equal(report.reason, "");
+    conf("");
+    store_write(&store, "schedule", "1 none all\n");
+    expect("");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(sound), TEST(findings), TEST(policy), TEST(the_profile_itself)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* Which settings are delivered, and which are taken for a hook's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "slurm/hook.h"
+
+static struct hook_settings settings;
+
+static void add(const char *line)
+{
+    char text[4096];
+    memset(&settings, 0, sizeof settings);
+    snprintf(text, sizeof text, "%s", line);
+    hook_settings_add(&settings, "nccl.conf", text);
+}
+
+static void takes(void **state)
+{
+    static const char *const good[] = {
+        "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1",        "NCCL_SOCKET_IFNAME==eth0", "NCCL_IB_QPS_PER_CONNECTION=4",
+        "NCCL_TOPO_FILE=/etc/nccltune/topo.xml", "NCCL_CROSS_NIC=1",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        add(good[i]);
+        if (settings.count != 1 || settings.dropped)
+            fail_msg("'%s' was dropped: %s", good[i], settings.first.text);
+        assert_string_equal(settings.items[0].value, strchr(good[i], '=') + 1);
+    }
+}
+
+static void drops(void **state)
+{
+    static const char *const bad[] = {
+        "LD_PRELOAD=/tmp/x.so",
+        "PATH=/tmp",
+        "NCCL_IB_HCA",
+        "=x",
+        "NCCL_NOT_A_VARIABLE=1",
+        "NCCL_NET_PLUGIN=/tmp/x.so",
+        "NCCL_TUNER_PLUGIN=/tmp/x.so",
+        "NCCL_ENV_PLUGIN=/tmp/x.so",
+        "NCCL_DEBUG_FILE=/root/.ssh/authorized_keys",
+        "NCCL_TOPO_DUMP_FILE=/etc/passwd",
+        "NCCL_IB_HCA=",
+        "NCCL_IB_HCA=a b",
+        "NCCL_IB_HCA=$(reboot)",
+        "NCCL_IB_HCA=`reboot`",
+        "NCCL_IB_HCA='x'",
+        "NCCL_IB_HCA=\"x\"",
+        "NCCL_IB_HCA=a\rb",
+        "NCCL_IB_HCA=a|NCCL_CROSS_NIC=1",
+        "NCCL_IB_HCA=a\\",
+        "NCCL_IB_HCA=\x1b[2J",
+        "NCCL_IB_HCA=m\xc3\xa4",
+        " NCCL_IB_HCA=a",
+        "NCCL_IB_HCA =a",
+        "export NCCL_IB_HCA=a",
+        "unset NCCL_IB_HCA",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        add(bad[i]);
+        if (settings.count || settings.dropped != 1 || !settings.first.text[0])
+            fail_msg("'%s' was taken", bad[i]);
+    }
+}
+
+static void long_values(void **state)
+{
+    char line[2048] = "NCCL_IB_HCA=";
+    size_t n = strlen(line);
+    (void)state;
+    memset(line + n, 'a', HOOK_VALUE - 1);
+    add(line);
+    assert_int_equal(settings.count, 1);
+    line[n + HOOK_VALUE - 1] = 'a';
+    add(line);
+    assert_int_equal(settings.count, 0);
+}
+
+static void comments_and_repeats(void **state)
+{
+    (void)state;
+    add("# NCCL_IB_HCA=a\n\nNCCL_IB_HCA=a\nNCCL_CROSS_NIC=1\nNCCL_IB_HCA=b\nrubbish\n");
+    assert_int_equal(settings.count, 2);
+    assert_string_equal(hook_settings_find(&settings, "NCCL_IB_HCA")->value, "b");
+    assert_int_equal(settings.dropped, 1);
+    assert_non_null(strstr(settings.first.text, "nccl.conf:6:"));
+}
+
+static void own(void **state)
+{
+    (void)state;
+    memset(&settings, 0, sizeof settings);
+    hook_settings_ours(&settings, "NCCL_IB_HCA==a:1,b:1|NCCLTUNE_HASH=abc||nonsense|LD_PRELOAD=x|NCCL_X=");
+    assert_int_equal(settings.count, 3);
+    assert_string_equal(hook_settings_find(&settings, "NCCL_IB_HCA")->value, "=a:1,b:1");
+    assert_string_equal(hook_settings_find(&settings, "NCCLTUNE_HASH")->value, "abc");
+    assert_string_equal(hook_settings_find(&settings, "NCCL_X")->value, "");
+    hook_settings_ours(&settings, NULL);
+    assert_int_equal(settings.count, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(takes), cmocka_unit_test(drops), cmocka_unit_test(long_values),
+                                       cmocka_unit_test(comments_and_repeats), cmocka_unit_test(own)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* Which files the hooks read, and which they refuse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/slurm/store.h"
+
+#define LIMIT 4096
+
+static struct store store;
+
+static int set_up(void **state)
+{
+    (void)state;
+    return store_new(&store) ? (store_free(&store), 0) : 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_free(&store);
+    return 0;
+}
+
+/* Reads FILE; `why` must be in the refusal, NULL: there must be none. */
+static void expect(const char *name, const char *text)
+{
+    struct hook_why why = {""};
+    struct hook_file f;
+    int rc = hook_read(store_path(&store, name), getuid(), LIMIT, &f, &why);
+    if (text && (rc != -1 || f.text || !strstr(why.text, text)))
+        fail_msg("%s: wanted a refusal with '%s', found '%s'", name, text, why.text);
+    if (!text && rc)
+        fail_msg("%s: refused: %s", name, why.text);
+    free(f.text);
+}
+
+static void need_trust(void)
+{
+    struct hook_why why = {""};
+    if (hook_check(store.conf.plugin, store.conf.owner, &why)) {
+        print_message("# skipped: %s\n", why.text);
+        skip();
+    }
+}
+
+static void reads(void **state)
+{
+    struct hook_why why = {""};
+    struct hook_file f;
+    (void)state;
+    need_trust();
+    store_write(&store, "f", "two\nlines\n");
+    assert_int_equal(hook_read(store_path(&store, "f"), getuid(), LIMIT, &f, &why), 0);
+    assert_int_equal(f.bytes, 10);
+    assert_string_equal(f.text, "two\nlines\n");
+    free(f.text);
+    store_write(&store, "empty", "");
+    expect("empty", NULL);
+}
+
+static void modes(void **state)
+{
+    static const struct {
+        mode_t mode;
+        int good;
+    } table[] = {{0644, 1}, {0600, 1}, {0444, 1}, {0755, 1}, {0664, 0}, {0646, 0}, {0666, 0}, {0620, 0}, {01777, 0}};
+    (void)state;
+    need_trust();
+    mkdir(store_path(&store, "d"), 0755);
+    store_write(&store, "d/f", "x");
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        chmod(store_path(&store, "d/f"), table[i].mode);
+        expect("d/f", table[i].good ? NULL : "can be written by others");
+        chmod(store_path(&store, "d/f"), 0644);
+        chmod(store_path(&store, "d"), table[i].mode | 0700);
+        expect("d/f", table[i].good ? NULL : "can be written by others");
+        chmod(store_path(&store, "d"), 0755);
+    }
+}
+
+static void kinds(void **state)
+{
+    char target[1024];
+    (void)state;
+    need_trust();
+    store_write(&store, "real", "x");
+    snprintf(target, sizeof target, "%s", store_path(&store, "real"));
+    assert_int_equal(symlink(target, store_path(&store, "link")), 0);
+    expect("link", "is a symbolic link");
+    mkdir(store_path(&store, "dir"), 0755);
+    store_write(&store, "dir/f", "x");
+    snprintf(target, sizeof target, "%s", store_path(&store, "dir"));
+    assert_int_equal(symlink(target, store_path(&store, "dirlink")), 0);
+    expect("dirlink/f", "is a symbolic link");
+    expect("dir", "is not a regular file");
+    expect("real/f", "Not a directory");
+    expect("missing", "No such file");
+    assert_int_equal(mkfifo(store_path(&store, "fifo"), 0644), 0);
+    expect("fifo", "is not a regular file");
+    expect("dir/../real", "is not a plain path");
+    expect("./real", "is not a plain path");
+    expect("dir//f", "is not a plain path");
+    expect("dir/", "is not a plain path");
+}
+
+static void contents(void **state)
+{
+    FILE *f;
+    (void)state;
+    need_trust();
+    f = fopen(store_path(&store, "binary"), "w");
+    assert_int_equal(fwrite("a\0b", 1, 3, f), 3);
+    fclose(f);
+    expect("binary", "is not text");
+    store_write(&store, "large", "");
+    assert_int_equal(truncate(store_path(&store, "large"), LIMIT), 0);
+    expect("large", "is not text");
+    assert_int_equal(truncate(store_path(&store, "large"), LIMIT + 1), 0);
+    expect("large", "is larger than");
+}
+
+static void owners(void **state)
+{
+    struct hook_why why = {""};
+    struct hook_file f;
+    (void)state;
+    need_trust();
+    if (getuid() != 0)
+        skip();
+    store_write(&store, "f", "x");
+    assert_int_equal(chown(store_path(&store, "f"), 12345, 0), 0);
+    expect("f", "belongs to user 12345");
+    assert_int_equal(hook_read(store_path(&store, "f"), 12345, LIMIT, &f, &why), 0);
+    free(f.text);
+}
+
+static void relative(void **state)
+{
+    struct hook_why why = {""};
+    struct hook_file f;
+    (void)state;
+    assert_int_equal(hook_read("Makefile", 0, LIMIT, &f, &why), -1);
+    assert_non_null(strstr(why.text, "not an absolute path"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reads),  cmocka_unit_test(modes),
+                                       cmocka_unit_test(kinds),  cmocka_unit_test(contents),
+                                       cmocka_unit_test(owners), cmocka_unit_test(relative)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
