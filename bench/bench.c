@@ -142,10 +142,15 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
     for (int coll = COLL_COUNT - 1; coll >= 0; coll--) {
         if (!(o->collectives & 1u << coll))
             continue;
+        int refinements = 0;
         fprintf(out, "%-12s", coll_name(coll));
-        for (int i = 0; i < work.ncalls; i++)
-            if (work.calls[i].coll == coll)
+        for (int i = 0; i < work.ncalls; i++) {
+            if (work.calls[i].coll == coll && !work.calls[i].refines)
                 fprintf(out, " %s", work.calls[i].knobs.label);
+            refinements += work.calls[i].coll == coll && work.calls[i].refines;
+        }
+        if (refinements)
+            fprintf(out, ", and %d refinements of those that come close", refinements);
         fputc('\n', out);
     }
     fputs("sizes       ", out);

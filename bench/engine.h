@@ -12,16 +12,16 @@
 
 /* Where and how to run; what a user may say about it. Strings may be NULL. */
 struct bench_setup {
-    const char *hosts;               /* "a,b,c" */
-    const char *hostfile;            /* one host a line */
-    const char *interfaces;          /* "eth0,ib0": network interfaces to try instead of the topology's */
-    const char *mpirun;              /* the command */
-    const char *mpirun_args;         /* further arguments for it, split without a shell */
-    int ranks_per_node;              /* 0: the engine chooses */
-    const char *nccl;                /* nccl: the library that jobs use; NULL: search */
-    const char *launch_prefix;       /* nccl: words in front of every worker ("enroot start image"), split as above */
-    int share_gpus;                  /* nccl: more ranks than GPUs; proves mechanics, never gains */
-    const struct bench_knobs *jobs;  /* nccl: compare these launches with the default as jobs run them, and try nothing */
+    const char *hosts;              /* "a,b,c" */
+    const char *hostfile;           /* one host a line */
+    const char *interfaces;         /* "eth0,ib0": network interfaces to try instead of the topology's */
+    const char *mpirun;             /* the command */
+    const char *mpirun_args;        /* further arguments for it, split without a shell */
+    int ranks_per_node;             /* 0: the engine chooses */
+    const char *nccl;               /* nccl: the library that jobs use; NULL: search */
+    const char *launch_prefix;      /* nccl: words in front of every worker ("enroot start image"), split as above */
+    int share_gpus;                 /* nccl: more ranks than GPUs; proves mechanics, never gains */
+    const struct bench_knobs *jobs; /* nccl: try nothing, compare these launches with the default as jobs run them */
     int njobs;
     const struct topology *topology; /* NULL unknown */
     struct log *log;

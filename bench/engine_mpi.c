@@ -11,6 +11,7 @@
 
 #include "bench/mpi_plan.h"
 #include "bench/mpirun.h"
+#include "bench/program.h"
 #include "bench/talk.h"
 #include "core/progress.h"
 
@@ -33,24 +34,6 @@ struct context {
 
 /* ---- the plan ---- */
 
-static const char *find_worker(struct arena *a, struct err *e)
-{
-    const char *named = getenv("NCCLTUNE_BENCH"), *dir = proc_self_dir(a);
-    if (named) {
-        if (!proc_find(named, a))
-            err_set(e, ERR_LACKS, "NCCLTUNE_BENCH=%s: no such program", named);
-        return proc_find(named, a);
-    }
-    char *beside = arena_printf(a, "%s/nccltune-bench", dir ? dir : ".");
-    if (proc_find(beside, a))
-        return beside;
-    if (!proc_find(NCCLTUNE_LIBEXECDIR "/nccltune-bench", a)) {
-        err_set(e, ERR_LACKS, "nccltune-bench is neither in %s nor in " NCCLTUNE_LIBEXECDIR, dir ? dir : ".");
-        return NULL;
-    }
-    return NCCLTUNE_LIBEXECDIR "/nccltune-bench";
-}
-
 static int plan(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
 {
     struct context *c = ARENA_NEW(a, struct context);
@@ -62,7 +45,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     c->arena = a;
     c->attached = rank >= 0;
     p->one_session = c->attached;
-    c->worker = find_worker(a, e);
+    c->worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e);
     if (!c->worker)
         return ERR_LACKS;
     int rc = c->attached ? 0 : mpirun_command(setup, c->worker, a, &c->mpirun, e);
@@ -215,7 +198,7 @@ static int join(struct err *e)
     if (rank < 1)
         return 0;
     struct arena *a = arena_new();
-    const char *worker = find_worker(a, e);
+    const char *worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e);
     int rc = worker ? 0 : ERR_LACKS;
     for (const char *const *v = mpirun_worker_env; !rc && *v; v++)
         rc = putenv((char *)*v) ? err_errno(e, "%s cannot be set", *v) : 0;

@@ -19,6 +19,9 @@
 #define START_LEAST_S    5.0
 #define ITERATIONS_LIMIT 100000
 
+/* Releases from here on have not been looked at: ncclGetVersion's number of 2.32.0. */
+#define UNKNOWN_VERSION 23200
+
 /* What NCCL offers at one point, once it has been asked. */
 struct offer {
     int coll;
@@ -46,8 +49,7 @@ struct session {
     double since_s;
 };
 
-/* ---- the plan -------------------------------------------------------------------------------------------------------
- */
+/* ---- the plan ---- */
 
 const char *bench_nccl_plugin(struct arena *a, struct err *e)
 {
@@ -93,8 +95,10 @@ static int open_team(struct bench_plan *p, double patience_s, volatile sig_atomi
         return rc;
     }
     p->library = library_name(&hello, c->arena);
-    log_info(c->setup.log, "%s from %s, %d ranks on %d nodes (%s)", p->library, hello.path, nccl_team_ranks(c->team),
-             nccl_team_nodes(c->team), hello.gpu);
+    log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_team_ranks(c->team),
+             nccl_team_nodes(c->team), nccl_team_nodes(c->team) == 1 ? "" : "s", hello.gpu);
+    if (hello.version >= UNKNOWN_VERSION)
+        log_warn(c->setup.log, "%s is newer than the releases that nccltune knows, up to 2.31: going on", p->library);
     return 0;
 }
 
@@ -130,8 +134,7 @@ static void finish(struct bench_plan *p)
         nccl_team_close(c->team);
 }
 
-/* ---- sessions -------------------------------------------------------------------------------------------------------
- */
+/* ---- sessions ---- */
 
 extern char **environ;
 
@@ -191,8 +194,7 @@ static void close_session(struct bench_session *base, int kill)
     free(s);
 }
 
-/* ---- measuring ------------------------------------------------------------------------------------------------------
- */
+/* ---- measuring ---- */
 
 struct request {
     struct session *session;
@@ -337,8 +339,7 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
     return outcome;
 }
 
-/* ---- what NCCL offers -----------------------------------------------------------------------------------------------
- */
+/* ---- what NCCL offers ---- */
 
 static const struct offer *find_offer(struct session *s, int coll, uint64_t bytes, volatile sig_atomic_t *stop)
 {

@@ -38,8 +38,7 @@ struct agent {
     int nchildren;
 };
 
-/* ---- last words -----------------------------------------------------------------------------------------------------
- */
+/* ---- last words ---- */
 
 /* Keeps the end of what the worker writes. NCCL's warnings are what a reader wants, so they push everything else out.
  */
@@ -88,8 +87,7 @@ static void report_end(struct agent *a, struct child *c)
     close_child(c);
 }
 
-/* ---- starting and killing -------------------------------------------------------------------------------------------
- */
+/* ---- starting and killing ---- */
 
 static int make_pipe(int ends[2])
 {
@@ -239,8 +237,7 @@ static void spawn_workers(struct agent *a, const struct nccl_frame *f)
         }
 }
 
-/* ---- serving --------------------------------------------------------------------------------------------------------
- */
+/* ---- serving ---- */
 
 /* From the engine. */
 static void obey(struct agent *a, const struct nccl_frame *f)

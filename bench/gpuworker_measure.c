@@ -81,8 +81,7 @@ int measure_barrier(struct measurer *m, char *why, size_t bytes)
     return start_barrier(m, why, bytes) ? -1 : finish(m, why, bytes);
 }
 
-/* ---- buffers --------------------------------------------------------------------------------------------------------
- */
+/* ---- buffers ---- */
 
 static size_t aligned(uint64_t bytes)
 {
@@ -141,8 +140,7 @@ int measure_prepare(struct measurer *m, const struct nccl_point *p, char *why, s
     return make_room(m, (size_t)m->slots * pair, why, bytes);
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------------------------
- */
+/* ---- calls ---- */
 
 static int all_to_all(struct measurer *m, struct pair b)
 {

@@ -15,28 +15,12 @@
 
 #include "bench/mpirun.h"
 #include "bench/nccl_parts.h"
+#include "bench/program.h"
 #include "core/progress.h"
 
 #define STOP_PERIOD_MS 100
 #define MAX_NODES      4096
 #define GRACE_S        1.0
-
-static const char *find_worker(struct arena *a, struct err *e)
-{
-    const char *named = getenv("NCCLTUNE_WORKER"), *dir = proc_self_dir(a);
-    if (named) {
-        if (!proc_find(named, a))
-            err_set(e, ERR_LACKS, "NCCLTUNE_WORKER=%s: no such program", named);
-        return proc_find(named, a);
-    }
-    char *beside = arena_printf(a, "%s/nccltune-worker", dir ? dir : ".");
-    if (proc_find(beside, a))
-        return beside;
-    if (proc_find(NCCLTUNE_LIBEXECDIR "/nccltune-worker", a))
-        return NCCLTUNE_LIBEXECDIR "/nccltune-worker";
-    err_set(e, ERR_LACKS, "nccltune-worker is neither in %s nor in " NCCLTUNE_LIBEXECDIR, dir ? dir : ".");
-    return NULL;
-}
 
 void nccl_crew_listen(struct nccl_crew *c)
 {
@@ -56,8 +40,7 @@ void nccl_crew_listen(struct nccl_crew *c)
             snprintf(c->complaint, sizeof c->complaint, "%s", line);
 }
 
-/* ---- one node -------------------------------------------------------------------------------------------------------
- */
+/* ---- one node ---- */
 
 static int open_here(struct nccl_crew *c, const struct bench_setup *setup, const char *worker, struct err *e)
 {
@@ -71,8 +54,7 @@ static int open_here(struct nccl_crew *c, const struct bench_setup *setup, const
     return 0;
 }
 
-/* ---- several nodes --------------------------------------------------------------------------------------------------
- */
+/* ---- several nodes ---- */
 
 static int listen_anywhere(uint16_t *port, struct err *e)
 {
@@ -187,8 +169,7 @@ static void take_in(struct nccl_crew *c, int listener, int wanted)
     c->count++;
 }
 
-/* ---- the first word -------------------------------------------------------------------------------------------------
- */
+/* ---- the first word ---- */
 
 /* 1 the agent has introduced itself, 0 not yet, -1 it is none of ours. */
 static int introduced(struct nccl_member *m, const char *token)
@@ -266,7 +247,7 @@ int nccl_crew_open(struct nccl_crew *c, const struct bench_setup *setup, double 
                    struct err *e)
 {
     struct arena *a = arena_new();
-    const char *worker = find_worker(a, e);
+    const char *worker = bench_program("nccltune-worker", "NCCLTUNE_WORKER", a, e);
     int nodes = nccl_crew_size(setup), listener = -1, rc = worker ? 0 : ERR_LACKS;
     uint16_t port = 0;
     char token[33] = "";

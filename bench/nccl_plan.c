@@ -7,8 +7,7 @@
 #include "core/coll.h"
 #include "core/units.h"
 
-/* ---- calls ----------------------------------------------------------------------------------------------------------
- */
+/* ---- calls ---- */
 
 #define BIT(x) (1u << (x))
 
@@ -95,8 +94,7 @@ struct nccl_wish nccl_wish_of(const struct bench_knobs *call)
     return w;
 }
 
-/* ---- launches -------------------------------------------------------------------------------------------------------
- */
+/* ---- launches ---- */
 
 static void add_launch(struct bench_plan *p, struct arena *a, const char *label, const char *name, const char *value)
 {

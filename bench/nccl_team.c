@@ -25,8 +25,7 @@ struct nccl_team {
     char last[NCCL_TEXT];
 };
 
-/* ---- opening --------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 struct nccl_team *nccl_team_open(const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
                                  struct err *e)
@@ -69,8 +68,7 @@ int nccl_team_ranks(const struct nccl_team *t)
     return t->ranks;
 }
 
-/* ---- listening ------------------------------------------------------------------------------------------------------
- */
+/* ---- listening ---- */
 
 /* A frame of member `m`. Returns nonzero to stop listening. */
 typedef int hear_fn(void *user, int m, const struct nccl_frame *f);
@@ -131,8 +129,7 @@ static int tell_all(struct nccl_team *t, enum nccl_word word, const void *body, 
     return rc;
 }
 
-/* ---- stopping -------------------------------------------------------------------------------------------------------
- */
+/* ---- stopping ---- */
 
 struct funeral {
     struct nccl_team *team;
@@ -171,8 +168,7 @@ void nccl_team_stop(struct nccl_team *t, int kill)
     t->running = 0;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 struct question {
     struct nccl_team *team;
@@ -291,8 +287,7 @@ enum bench_outcome nccl_team_ask(struct nccl_team *t, enum nccl_word word, const
     return ask(t, q, word, body, body_bytes, NCCL_ALL, stop, refusals);
 }
 
-/* ---- starting -------------------------------------------------------------------------------------------------------
- */
+/* ---- starting ---- */
 
 /* What may not be inherited: it would hide candidates, or put another table into effect than ours. */
 static const char *const cleared[] = {

@@ -240,7 +240,6 @@ int verbs_measure(struct verbs_pair *p, const struct verbs_shot *shot, int lead,
             return code;
         r.messages = fitting(shot, time_us);
     }
-    *f = (struct verbs_figures){.GBps = 0};
     for (int i = 0; i < shot->samples; i++) {
         int code = sample(&r, &f->samples_us[i], e);
         if (code)

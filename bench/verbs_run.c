@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/mpirun.h"
+#include "bench/program.h"
 #include "bench/talk.h"
 #include "core/json.h"
 
@@ -15,18 +16,6 @@ struct collection {
     int round, rounds, done;
     double began_s;
 };
-
-static const char *find_worker(struct arena *a, struct err *e)
-{
-    const char *named = getenv("NCCLTUNE_BENCH"), *dir = proc_self_dir(a);
-    const char *places[] = {named, named ? NULL : arena_printf(a, "%s/nccltune-bench", dir ? dir : "."),
-                            named ? NULL : NCCLTUNE_LIBEXECDIR "/nccltune-bench"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (places[i] && proc_find(places[i], a))
-            return places[i];
-    err_set(e, ERR_LACKS, "nccltune-bench is neither in %s nor in " NCCLTUNE_LIBEXECDIR, named ? named : dir);
-    return NULL;
-}
 
 /* The active ports of the first class: "mlx5_0:1,mlx5_1:1". */
 static const char *active_ports(const struct topology *t, struct arena *a, int *n)
@@ -45,7 +34,7 @@ static const char *active_ports(const struct topology *t, struct arena *a, int *
 static int command(const struct verbs_options *o, struct arena *a, struct mpirun *m, struct err *e)
 {
     struct bench_setup setup = o->setup;
-    const char *worker = find_worker(a, e), *ports = o->ports;
+    const char *worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e), *ports = o->ports;
     int nports = 1, n = 0;
     if (!worker)
         return ERR_LACKS;

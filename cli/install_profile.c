@@ -172,6 +172,7 @@ static void print_containers(const struct install_site *s, const struct install_
          "                 --env NCCL_TUNER_PLUGIN=$T --env NCCLTUNE_PROFILE=$P\n"
          "  srun (Pyxis)   --container-mounts=$P:$P:ro,$T:$T:ro\n"
          "                 and where there are no hooks --export=ALL,NCCL_TUNER_PLUGIN=$T,NCCLTUNE_PROFILE=$P\n"
+         "  NCCL 2.28.7 and later in a container: -e NCCL_ENV_PLUGIN=$T and NCCLTUNE_CLASS set the settings, too\n"
          "without Slurm:\n"
          "  Ray            ray.init(runtime_env={\"env_vars\":\n"
          "                 {\"NCCL_TUNER_PLUGIN\": \"$T\", \"NCCLTUNE_PROFILE\": \"$P\"}})\n"

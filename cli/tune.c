@@ -266,8 +266,10 @@ static int report(struct tune *t, struct err *e)
     if (!rc && !t->json) {
         env_print_decisions(p->decisions, stdout);
         printf("\nProfile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
-        puts(p->decisions->nshapes ? ENV_HOST_MEMORY
-                                   : "Nothing was measured: it holds what the topology alone justifies.");
+        if (!p->decisions->nshapes)
+            puts("Nothing was measured: it holds what the topology alone justifies.");
+        else if (!strcmp(t->bench.engine, "mpi"))
+            puts(ENV_HOST_MEMORY);
         printf("Why: nccltune explain %s\n\nFor a job script:\n\n", word(t->arena, p->dir));
         for (const char **line = lines_to_paste(t->arena, p); *line; line++)
             printf("  %s\n", *line);

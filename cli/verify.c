@@ -1,5 +1,4 @@
 /* nccltune verify: measure default against profile once more, as jobs would run them. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "bench/bench.h"
 #include "bench/engine_nccl.h"
 #include "cli/cli.h"
+#include "cli/measure.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/units.h"
@@ -21,19 +21,14 @@ static const char help_text[] =
     "Measure NCCL as it comes against NCCL with the profile, in turns, with environment and plugin as a job has them,\n"
     "and judge every row of the profile's tuner table: it holds when it is faster than without it beyond doubt.\n"
     "\n"
+    "The answer\n"
     "  -o, --output DIR          write the profile anew, without the rows that do not hold\n"
     "      --journal FILE        keep the measurements (see nccltune-results.jsonl(5))\n"
-    "      --collectives LIST    those that the table has rows for\n"
-    "      --min-bytes N, --max-bytes N, --step-factor X\n"
-    "                            sizes as for nccltune bench; 8, 16M, 4\n"
-    "      --budget T            at most this long; 60s\n"
-    "      --watchdog T          as for nccltune bench; 10s\n"
-    "      --hosts A,B,C, --hostfile FILE, --ranks-per-node N, --mpirun CMD, --mpirun-args ARGS\n"
-    "      --nccl PATH, --launch-prefix ARGS, --share-gpus\n"
-    "                            where and with which NCCL, as for nccltune bench\n"
     "      --json                the verdicts as JSON on standard output\n"
     "  -q, --quiet               no progress, only warnings\n"
     "  -h, --help                this text\n"
+    "\n" CLI_MEASURE_HELP
+    "The engine is nccl, and the collectives are by default those that the profile was made for.\n"
     "\n"
     "Examples\n"
     "  nccltune verify profile\n"
@@ -43,46 +38,12 @@ static const char help_text[] =
     "is\n"
     "missing, such as a GPU; 130 interrupted.\n";
 
-enum {
-    OPT_JOURNAL = 256,
-    OPT_COLLECTIVES,
-    OPT_MIN,
-    OPT_MAX,
-    OPT_STEP,
-    OPT_BUDGET,
-    OPT_WATCHDOG,
-    OPT_HOSTS,
-    OPT_HOSTFILE,
-    OPT_RANKS,
-    OPT_MPIRUN,
-    OPT_MPIRUN_ARGS,
-    OPT_NCCL,
-    OPT_PREFIX,
-    OPT_SHARE,
-    OPT_JSON,
-};
+enum { OPT_JOURNAL = CLI_OPT_OWN, OPT_JSON };
 
-static const struct option long_options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"journal", required_argument, NULL, OPT_JOURNAL},
-    {"collectives", required_argument, NULL, OPT_COLLECTIVES},
-    {"min-bytes", required_argument, NULL, OPT_MIN},
-    {"max-bytes", required_argument, NULL, OPT_MAX},
-    {"step-factor", required_argument, NULL, OPT_STEP},
-    {"budget", required_argument, NULL, OPT_BUDGET},
-    {"watchdog", required_argument, NULL, OPT_WATCHDOG},
-    {"hosts", required_argument, NULL, OPT_HOSTS},
-    {"hostfile", required_argument, NULL, OPT_HOSTFILE},
-    {"ranks-per-node", required_argument, NULL, OPT_RANKS},
-    {"mpirun", required_argument, NULL, OPT_MPIRUN},
-    {"mpirun-args", required_argument, NULL, OPT_MPIRUN_ARGS},
-    {"nccl", required_argument, NULL, OPT_NCCL},
-    {"launch-prefix", required_argument, NULL, OPT_PREFIX},
-    {"share-gpus", no_argument, NULL, OPT_SHARE},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct option own_options[] = {
+    {"output", required_argument, NULL, 'o'}, {"journal", required_argument, NULL, OPT_JOURNAL},
+    {"json", no_argument, NULL, OPT_JSON},    {"quiet", no_argument, NULL, 'q'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
 struct wishes {
@@ -91,71 +52,18 @@ struct wishes {
     int json, quiet, help;
 };
 
-/* ---- options --------------------------------------------------------------------------------------------------------
- */
-
-/* Options that only store their argument. */
-static const char **text_option(struct wishes *w, int option)
-{
-    struct bench_setup *s = &w->bench.setup;
-    const struct {
-        int option;
-        const char **where;
-    } texts[] = {{'o', &w->out},           {OPT_JOURNAL, &w->bench.results},
-                 {OPT_HOSTS, &s->hosts},   {OPT_HOSTFILE, &s->hostfile},
-                 {OPT_MPIRUN, &s->mpirun}, {OPT_MPIRUN_ARGS, &s->mpirun_args},
-                 {OPT_NCCL, &s->nccl},     {OPT_PREFIX, &s->launch_prefix}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].option == option)
-            return texts[i].where;
-    return NULL;
-}
-
-static int parse_collectives(const char *list, unsigned *set, struct err *e)
-{
-    for (*set = 0;; list++) {
-        size_t n = strcspn(list, ",");
-        int coll = coll_parse(list, n);
-        if (coll < 0)
-            return err_set(e, ERR_USAGE, "--collectives: '%.*s' is not a collective", (int)(n < 64 ? n : 64), list);
-        *set |= 1u << coll;
-        list += n;
-        if (!*list)
-            return 0;
-    }
-}
+/* ---- options ---- */
 
 static int take_option(int option, const char *arg, struct wishes *w, struct err *e)
 {
-    struct bench_options *o = &w->bench;
-    const char **text = text_option(w, option);
-    char *end;
-    long n;
-    if (text) {
-        *text = arg;
-        return 0;
-    }
+    if (option >= CLI_OPT_MEASURE && option < CLI_OPT_OWN)
+        return cli_measure_take(option, arg, &w->bench, e);
     switch (option) {
-    case OPT_COLLECTIVES:
-        return parse_collectives(arg, &o->collectives, e);
-    case OPT_MIN:
-        return unit_parse_bytes(arg, &o->min_bytes, "--min-bytes", e);
-    case OPT_MAX:
-        return unit_parse_bytes(arg, &o->max_bytes, "--max-bytes", e);
-    case OPT_STEP:
-        o->step_factor = strtod(arg, &end);
-        return *arg && !*end ? 0 : err_set(e, ERR_USAGE, "--step-factor: '%s' is not a number", arg);
-    case OPT_BUDGET:
-        return unit_parse_seconds(arg, &o->budget_s, "--budget", e);
-    case OPT_WATCHDOG:
-        return unit_parse_seconds(arg, &o->watchdog_s, "--watchdog", e);
-    case OPT_RANKS:
-        if (unit_parse_int(arg, 1, 4096, &n, "--ranks-per-node", e))
-            return ERR_USAGE;
-        o->setup.ranks_per_node = (int)n;
+    case 'o':
+        w->out = arg;
         return 0;
-    case OPT_SHARE:
-        o->setup.share_gpus = 1;
+    case OPT_JOURNAL:
+        w->bench.results = arg;
         return 0;
     case OPT_JSON:
         w->json = 1;
@@ -174,23 +82,29 @@ static int take_option(int option, const char *arg, struct wishes *w, struct err
 static int parse(int argc, char **argv, struct wishes *w)
 {
     struct err e = {0};
+    struct arena *a = arena_new();
+    const struct option *options = cli_measure_options(own_options, a);
     int option, rc = 0;
     bench_options_default(&w->bench);
     w->bench.engine = "nccl";
     w->bench.collectives = 0;
     optind = 1;
-    while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", long_options, NULL)) != -1)
+    while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1)
         rc = take_option(option, optarg, w, &e);
+    arena_free(a);
     if (rc)
         return *e.text ? cli_usage(COMMAND, "%s", e.text) : cli_usage(COMMAND, NULL);
-    if (!w->help && argc - optind != 1)
+    if (w->help)
+        return 0;
+    if (strcmp(w->bench.engine, "nccl") != 0)
+        return cli_usage(COMMAND, "--engine: profiles are verified with nccl alone");
+    if (argc - optind != 1)
         return cli_usage(COMMAND, "say which profile, and one alone");
     w->profile = argv[optind];
     return 0;
 }
 
-/* ---- output ---------------------------------------------------------------------------------------------------------
- */
+/* ---- output ---- */
 
 static void print_row(const struct verify_row *row)
 {
@@ -250,8 +164,7 @@ static int print_json(const struct bench_points *points, const struct verify *v,
     return rc;
 }
 
-/* ---- the command ----------------------------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 /* From the journal to verdicts. */
 static int conclude(const struct wishes *w, const struct env_profile *p, struct log *log, struct err *e)

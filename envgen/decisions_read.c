@@ -7,6 +7,8 @@
 #include "envgen/catalogue.h"
 #include "envgen/decisions.h"
 
+#define MOST_SHAPES 10000 /* answers compare each with each */
+
 struct reader {
     struct arena *arena;
     const char *file;
@@ -245,6 +247,8 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
     }
     if (!rc)
         rc = list(in, doc, "shapes", sizeof *d->shapes, &d->shapes, &d->nshapes);
+    if (!rc && d->nshapes > MOST_SHAPES)
+        rc = bad(in, "at most 10000 \"shapes\"");
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "shapes"))
     {
         if (!rc)

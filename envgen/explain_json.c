@@ -3,7 +3,7 @@
 
 #include "core/coll.h"
 #include "envgen/decisions.h"
-#include "envgen/explain.h"
+#include "envgen/explain_parts.h"
 #include "envgen/rules.h"
 
 static void keep_setting(struct env_decisions *d, const struct env_decisions *all, const char *name)
@@ -76,6 +76,8 @@ cJSON *env_explain_json(const struct env_profile *p, const struct env_question *
     cJSON *doc = env_decisions_json(&kept);
     json_add_str(doc, "dir", p->dir);
     json_add_str(doc, "hash", p->manifest.hash);
+    if (!q->variable && q->coll >= 0)
+        cJSON_AddItemToObject(doc, "tuner", explain_rows_json(p, q));
     if (!q->variable && q->coll >= 0 && add_rules(doc, p, &kept, q, e)) {
         cJSON_Delete(doc);
         return NULL;

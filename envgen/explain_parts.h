@@ -11,4 +11,7 @@ void explain_catalogued(const struct env_decisions *d, const char *name, FILE *o
 /* The rows of tuner.csv that a call meets, on any shape that the question allows. Returns their number. */
 int explain_rows(const struct env_profile *p, const struct env_question *q, FILE *out);
 
+/* The same as an array of objects, with "basis" and "why"; the caller adds it to a document. */
+cJSON *explain_rows_json(const struct env_profile *p, const struct env_question *q);
+
 #endif

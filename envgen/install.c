@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,13 +186,11 @@ static int schedule(const struct install_site *site, const char *hash, const str
 
 /* ---- NCCL's own file --------------------------------------------------------------------------------------------- */
 
-/* The settings of a profile's nccl.conf without its comments, and the table where no job can span nodes that do not go
- * together: NCCL's file knows no jobs. */
-static char *conf_lines(const struct install_site *site, const struct install_done *done, struct arena *a,
-                        struct err *e)
+/* The lines of a file that set something, behind `lines`; a missing file adds nothing. NULL after an error. */
+static char *add_settings(char *lines, const char *path, struct arena *a, struct err *e)
 {
-    char *text, *lines = arena_strdup(a, "");
-    if (get(arena_printf(a, "%s/nccl.conf", done->dir), CONF_LIMIT, a, &text, e))
+    char *text;
+    if (get(path, CONF_LIMIT, a, &text, e))
         return NULL;
     for (const char *line = text; line && *line;) {
         size_t n = strcspn(line, "\n");
@@ -199,7 +198,20 @@ static char *conf_lines(const struct install_site *site, const struct install_do
             lines = arena_printf(a, "%s%.*s\n", lines, (int)n, line);
         line += n + (line[n] == '\n');
     }
-    if (done->one_kin)
+    return lines;
+}
+
+/* What NCCL's file gets: this node's own settings before the common ones, because NCCL keeps the first of two; and the
+ * table where no job can span nodes that do not go together, for NCCL's file knows no jobs. */
+static char *conf_lines(const struct install_site *site, const struct install_done *done, struct arena *a,
+                        struct err *e)
+{
+    char *lines = arena_strdup(a, "");
+    if (done->node_class)
+        lines = add_settings(lines, arena_printf(a, "%s/" ENV_CLASSES "%s.conf", done->dir, done->node_class), a, e);
+    if (lines)
+        lines = add_settings(lines, arena_printf(a, "%s/nccl.conf", done->dir), a, e);
+    if (lines && done->one_kin)
         lines = arena_printf(a, "%sNCCL_TUNER_PLUGIN=%s\nNCCLTUNE_PROFILE=%s\n", lines, site->plugin, done->dir);
     return lines;
 }
@@ -233,10 +245,27 @@ static int activate(const struct install_site *site, const struct install_scope 
         return rc;
     const char *lines = conf_lines(site, done, a, e);
     rc = lines ? write_conf(site, lines, a, e) : ERR_FAILED;
-    done->nccl_conf = done->one_kin ? "has its settings and its table"
-                                    : "has its settings; not its table, because jobs may span nodes that do not go "
-                                      "together: that needs the Slurm hooks";
+    done->nccl_conf =
+        arena_printf(a, "has its settings%s%s",
+                     done->node_class ? "" : " for all nodes, none of a class, because this host is not in it",
+                     done->one_kin ? " and its table"
+                                   : "; not its table, because jobs may span nodes that do not go "
+                                     "together: that needs the Slurm hooks");
     return rc;
+}
+
+/* The class of this host, by its name or by what stands before the first dot; NULL: it is not in the topology. */
+static const char *class_here(const struct topology *t, struct arena *a)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    gethostname(host, HOST_NAME_MAX);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < t->nhosts; i++)
+            if (!strcmp(t->hosts[i].name, host))
+                return arena_strdup(a, t->classes[t->hosts[i].class_index].name);
+        host[strcspn(host, ".")] = 0;
+    }
+    return NULL;
 }
 
 /* Reads a profile and says where it goes: fills `done`, and *map. */
@@ -246,6 +275,7 @@ static struct env_profile *open_profile(const struct install_site *site, const c
     struct env_profile *p = env_profile_open(profile, e);
     struct topology *t = p ? topo_load(arena_printf(done->arena, "%s/topology.json", p->dir), e) : NULL;
     *map = t ? install_map_text(t, &p->manifest, done->arena, &done->one_kin, e) : NULL;
+    done->node_class = t ? class_here(t, done->arena) : NULL;
     topo_free(t);
     if (!*map) {
         env_profile_free(p);

@@ -33,9 +33,10 @@ struct install_scope {
 struct install_done {
     struct arena *arena;
     char hash[SHA256_HEX];
-    const char *dir;       /* of the installed profile */
-    const char *nccl_conf; /* what became of NCCL's file, as a sentence; NULL nothing */
-    int one_kin;           /* every job may use the table: all classes of nodes go together */
+    const char *dir;        /* of the installed profile */
+    const char *node_class; /* this host's; NULL: it is not in the profile */
+    const char *nccl_conf;  /* what became of NCCL's file, as a sentence; NULL nothing */
+    int one_kin;            /* every job may use the table: all classes of nodes go together */
 };
 
 /* Copies a finished profile into the store, unless it is there, and schedules it. Errors: not a whole profile, a table

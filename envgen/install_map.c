@@ -8,7 +8,7 @@
 #define FORMAT          "nccltune-hook/1"
 #define NAME_MAX_LENGTH 63
 #define CLASSES_MAX     64
-#define TABLE_MAX       ((uint64_t)4 << 20) /* the hooks hash the table before every task */
+#define TABLE_MAX       ((uint64_t)2 << 20) /* the hooks hash the table before every task */
 
 /* Kernel modules by what the devices are called. */
 static const struct {
@@ -88,7 +88,7 @@ static int kin_of(const struct topology *t, int i)
 
 static int name_ok(const char *name)
 {
-    return env_manifest_name_ok(name) && *name != '-' && strlen(name) <= NAME_MAX_LENGTH;
+    return env_manifest_name_ok(name) && !strchr(name, '/') && *name != '-' && strlen(name) <= NAME_MAX_LENGTH;
 }
 
 static int put_files(const struct env_manifest *m, FILE *out, struct err *e)

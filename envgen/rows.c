@@ -1,5 +1,5 @@
 /* The rows of tuner.csv, across scale. */
-#include "envgen/rows.h"
+#include "envgen/rows_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,10 +55,10 @@ static int read_setting(const struct bench_setting *s, struct env_row *row, stru
     return 0;
 }
 
-static int read_range(const struct env_range *r, struct env_row *row, struct err *e)
+int rows_read_call(const struct bench_knobs *call, struct env_row *row, struct err *e)
 {
-    for (int i = 0; i < r->call.nsettings; i++) {
-        int rc = read_setting(&r->call.settings[i], row, e);
+    for (int i = 0; i < call->nsettings; i++) {
+        int rc = read_setting(&call->settings[i], row, e);
         if (rc)
             return rc;
     }
@@ -88,7 +88,7 @@ static int shape_segment(struct builder *b, const struct env_shape *s, enum env_
             const struct env_range *r = &s->colls[c].ranges[i];
             struct env_row row = {s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,
                                   s->nodes,         s->nodes,     s->ranks,     s->ranks, basis, s->nodes, r->why};
-            int rc = r->call.nsettings ? read_range(r, &row, b->err) : 0;
+            int rc = r->call.nsettings ? rows_read_call(&r->call, &row, b->err) : 0;
             if (rc)
                 return rc;
             if (r->call.nsettings)
@@ -162,8 +162,8 @@ static int merge(const struct builder *b, const struct series *s, struct env_row
 {
     if (before->coll != row->coll || before->min_bytes != row->min_bytes || before->max_bytes != row->max_bytes ||
         !same_action(before, row) || before->nodes_low < 2 || before->nodes_high + 1 != row->nodes_low ||
-        row->nodes_high >= 2 * before->nodes_low || before->basis >= ENV_EXTRAPOLATED ||
-        row->basis >= ENV_EXTRAPOLATED || !is_free(b->d, s->per_node, before->nodes_low, row->nodes_high))
+        row->nodes_high >= 2 * before->nodes_low || before->basis >= ENV_FITTED || row->basis >= ENV_FITTED ||
+        !is_free(b->d, s->per_node, before->nodes_low, row->nodes_high))
         return 0;
     before->nodes_high = row->nodes_high;
     before->ranks_high = row->ranks_high;
@@ -208,6 +208,31 @@ static void fill(struct builder *b, const struct series *s, const struct segment
     }
 }
 
+/* The nodes between two neighbours at the sizes where those differ. */
+static int fit(struct builder *b, const struct series *s, const struct env_shape *x, const struct env_shape *y)
+{
+    for (int64_t from = (int64_t)x->nodes + 1, to; from < y->nodes; from = to + 1) {
+        struct segment own = {0};
+        struct env_row *rows = NULL;
+        to = 2 * from - 1 < y->nodes ? 2 * from - 1 : y->nodes - 1;
+        if (!is_free(b->d, s->per_node, (int)from, (int)to))
+            continue;
+        int n = rows_fit(b->d, x, y, (int)from, (int)to, b->arena, &rows, b->err);
+        if (n < 0)
+            return ERR_FAILED;
+        for (int i = 0; i < n; i++) {
+            struct env_row *last = own.nrows ? own.rows[own.nrows - 1] : NULL;
+            if (last && last->coll == rows[i].coll && same_action(last, &rows[i]) &&
+                last->max_bytes + 1 == rows[i].min_bytes)
+                last->max_bytes = rows[i].max_bytes;
+            else
+                add_row(b, &own, rows[i]);
+        }
+        emit(b, s, NULL, &own);
+    }
+    return 0;
+}
+
 static void extrapolate(struct builder *b, const struct series *s, struct segment *last)
 {
     int n = s->count, largest = s->shapes[n - 1]->nodes;
@@ -220,20 +245,23 @@ static void extrapolate(struct builder *b, const struct series *s, struct segmen
     fill(b, s, &rows, largest + 1, (int)reach, ENV_EXTRAPOLATED, last);
 }
 
-static void write_series(struct builder *b, const struct series *s)
+static int write_series(struct builder *b, const struct series *s)
 {
     struct segment last = s->own[0];
+    int rc = 0;
     emit(b, s, NULL, &s->own[0]);
-    for (int i = 1; i < s->count; i++) {
+    for (int i = 1; i < s->count && !rc; i++) {
         int low = s->shapes[i - 1]->nodes, high = s->shapes[i]->nodes;
         if (low > 1 && high > low + 1) {
             struct segment between = agreement(b, &s->own[i - 1], &s->own[i]);
             fill(b, s, &between, low + 1, high - 1, ENV_AGREED, &last);
+            rc = fit(b, s, s->shapes[i - 1], s->shapes[i]);
         }
         emit(b, s, &last, &s->own[i]);
         last = s->own[i];
     }
     extrapolate(b, s, &last);
+    return rc;
 }
 
 /* The series that a shape belongs to; a shape with nodes of unequal size has one of its own. */
@@ -264,9 +292,10 @@ static int add_measured(struct builder *b)
         if (rc)
             return rc;
     }
-    for (int i = 0; i < count; i++)
-        write_series(b, &all[i]);
-    return 0;
+    int rc = 0;
+    for (int i = 0; i < count && !rc; i++)
+        rc = write_series(b, &all[i]);
+    return rc;
 }
 
 static int was_measured(const struct env_decisions *d, const struct env_shape *s)
@@ -308,8 +337,8 @@ static int by_basis(const void *a, const void *b)
 
 int env_rows_of(const struct env_decisions *d, struct arena *a, struct env_rows *rows, struct err *e)
 {
-    struct builder b = {d, a, rows, e};
     *rows = (struct env_rows){0};
+    struct builder b = {d, a, rows, e};
     int rc = add_measured(&b);
     if (!rc)
         rc = add_predicted(&b);
@@ -328,6 +357,8 @@ const char *env_row_basis(const struct env_row *r, struct arena *a)
     case ENV_AGREED:
         return arena_printf(a, "for %d to %d nodes, what was measured below and above agrees; on %d", r->nodes_low,
                             r->nodes_high, r->base);
+    case ENV_FITTED:
+        return arena_printf(a, "fitted for %d to %d nodes", r->nodes_low, r->nodes_high);
     case ENV_EXTRAPOLATED:
         return arena_printf(a, "EXTRAPOLATED to %d to %d nodes from %d", r->nodes_low, r->nodes_high, r->base);
     default:

@@ -2,7 +2,8 @@
  * is known about.
  *
  * A shape that was measured has its own rows. For the node counts between two measured ones with the same ranks a node,
- * those rows stand on which both agree; where they differ there is nothing. One node is no neighbour of two: within a
+ * those rows stand on which both agree; where they differ, what a law through both gives when it is sure enough, else
+ * nothing. One node is no neighbour of two: within a
  * node another fabric carries the data. Beyond the largest measured count rows stand only up to
  * env_decisions.extrapolate_nodes, as the two largest agree (or as the largest says when there is no other).
  *
@@ -14,7 +15,7 @@
 
 #include "envgen/decide.h"
 
-enum env_basis { ENV_MEASURED, ENV_AGREED, ENV_EXTRAPOLATED, ENV_PREDICTED };
+enum env_basis { ENV_MEASURED, ENV_AGREED, ENV_FITTED, ENV_EXTRAPOLATED, ENV_PREDICTED };
 
 struct env_row {
     int coll; /* enum coll */
@@ -29,7 +30,7 @@ struct env_row {
 };
 
 struct env_rows {
-    struct env_row **items; /* measured ones first; no two of them apply to one call */
+    struct env_row **items; /* by basis, measured ones first; the first that applies to a call counts */
     int count;
 };
 

@@ -82,6 +82,17 @@ int env_stage_keep(struct env_stage *s, const char *name, struct err *e)
     return 0;
 }
 
+/* So that the names survive a power cut, too; what cannot be synced is no worse than before. */
+static void sync_directory_of(const char *path, struct arena *a)
+{
+    const char *dir = arena_strndup(a, path, (size_t)(strrchr(path, '/') - path) + 1);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+}
+
 int env_stage_commit(struct env_stage *s, const char *last, struct err *e)
 {
     if (unlink(path_of(s, last)) && errno != ENOENT)
@@ -93,11 +104,10 @@ int env_stage_commit(struct env_stage *s, const char *last, struct err *e)
             return err_errno(e, "%s/%s: cannot be replaced", s->dir, s->files[i].name);
         s->files[i].temporary = NULL;
     }
-    int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
+    for (int i = 0; i < s->count; i++)
+        if (strchr(s->files[i].name, '/'))
+            sync_directory_of(path_of(s, s->files[i].name), s->arena);
+    sync_directory_of(path_of(s, ""), s->arena);
     return 0;
 }
 

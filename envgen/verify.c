@@ -14,8 +14,7 @@ const char *verify_verdict_name(enum verify_verdict v)
     return verdicts[v];
 }
 
-/* ---- launches -------------------------------------------------------------------------------------------------------
- */
+/* ---- launches ---- */
 
 static void add_setting(struct bench_knobs *k, struct arena *a, const char *name, const char *value)
 {
@@ -72,8 +71,7 @@ int verify_jobs(const struct env_profile *p, const char *plugin, struct arena *a
     return n + 1;
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---- */
 
 const struct bench_candidate *verify_candidate(const struct bench_point *p, const char *launch)
 {
@@ -145,8 +143,7 @@ void verify_free(struct verify *v)
     arena_free(v->arena);
 }
 
-/* ---- the profile without failing rows -------------------------------------------------------------------------------
- */
+/* ---- the profile without failing rows ---- */
 
 static const struct verify_row *row_of_line(const struct verify *v, long line)
 {

@@ -6,6 +6,7 @@
 #include "envgen/catalogue.h"
 #include "envgen/lint.h"
 #include "envgen/parse.h"
+#include "envgen/write.h"
 
 /* ---- releases -------------------------------------------------------------------------------------------------------
  */
@@ -185,7 +186,7 @@ static const struct env_setting *next_of(const struct env_decisions *d, const ch
     for (; *i < d->nsettings; (*i)++) {
         const struct env_setting *s = &d->settings[*i];
         int mine = node_class ? s->node_class && !strcmp(s->node_class, node_class) : !s->node_class;
-        if (is_nccl(s) && s->value && mine)
+        if (is_nccl(s) && s->value && mine && env_write_in_conf(s->name))
             return &d->settings[(*i)++];
     }
     return NULL;

@@ -55,6 +55,10 @@ void env_write_reason(const struct env_writing *w, FILE *out, const struct env_s
 int env_write_each(const struct env_writing *w, FILE *out, void (*print)(FILE *out, const struct env_setting *s),
                    struct err *e);
 
+/* Whether NCCL or RCCL is the one to read a variable. Others, such as ROCr's, are read before a configuration file is.
+ */
+int env_write_in_conf(const char *name);
+
 /* "NCCL 2.19 to 2.31 (every release in use)": the releases that the settings are for. */
 const char *env_write_releases(const struct env_writing *w);
 

@@ -2,6 +2,8 @@
  *
  * NCCL's file reader trims nothing and keeps quotes and trailing comments in the value: NAME=value and nothing else on
  * a line, comments from column 0. Per-call choices are in tuner.csv, never in NCCL_ALGO or NCCL_PROTO. */
+#include <string.h>
+
 #include "envgen/text.h"
 #include "envgen/write.h"
 
@@ -14,9 +16,17 @@ static void heading(const struct env_writing *w, FILE *out, const char *what)
                       "where NCCL itself was measured to be faster with it.");
 }
 
+int env_write_in_conf(const char *name)
+{
+    return !strncmp(name, "NCCL_", 5) || !strncmp(name, "RCCL_", 5);
+}
+
 static void print_conf(FILE *out, const struct env_setting *s)
 {
-    fprintf(out, "%s=%s\n", s->name, s->value);
+    if (env_write_in_conf(s->name))
+        fprintf(out, "%s=%s\n", s->name, s->value);
+    else
+        fputs("# In this file it would come too late: nccl.sh sets it.\n", out);
 }
 
 /* NCCLTUNE decides whether what is set already stays. */

@@ -88,7 +88,9 @@ static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
     for (int i = 0; i < d->nshapes; i++)
         if (!strcmp(d->shapes[i].engine, "nccl"))
             return print_version(out, d->shapes[i].library, e);
-    fputs("# NCCL itself was not measured: no rules, NCCL decides as it does without a tuner.\n", out);
+    fputs(d->predicted ? "# NCCL itself was not measured: any rule here is a prediction.\n"
+                       : "# NCCL itself was not measured: no rules, NCCL decides as it does without a tuner.\n",
+          out);
     return 0;
 }
 

@@ -6,5 +6,9 @@
 
 extern const struct probe_format format_text;
 extern const struct probe_format format_json;
+extern const struct probe_format format_dot;
+extern const struct probe_format format_svg;
+extern const struct probe_format format_html;
+extern const struct probe_format format_nccl_xml;
 
 #endif

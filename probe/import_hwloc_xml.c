@@ -296,6 +296,13 @@ static int add_device(struct import *in, const struct xml_node *n, struct pci_pl
     return 0;
 }
 
+/* "0000:[80-8f]" as "pci0000:80". */
+static const char *bridge_name(struct arena *a, const char *range)
+{
+    unsigned domain, bus;
+    return range && sscanf(range, "%x:[%x", &domain, &bus) == 2 ? arena_printf(a, "pci%04x:%02x", domain, bus) : NULL;
+}
+
 /* Everything below `n`, which stands at `at` in the PCI tree (parent -1 and bridges -1: not in one). */
 static int walk(struct import *in, const struct xml_node *n, struct pci_place at)
 {
@@ -310,8 +317,7 @@ static int walk(struct import *in, const struct xml_node *n, struct pci_place at
             if (in->c->nobjects >= IMPORT_MOST_OBJECTS)
                 rc = err_at(in->e, in->file, i->line, 0, "more than %d devices", IMPORT_MOST_OBJECTS);
             else if (type && !strncmp(type, "0-", 2))
-                below = pci_tree_host_bridge(in->t, in->c, numa_of(in, i),
-                                             range ? arena_printf(in->t->arena, "pci%.7s", range) : NULL);
+                below = pci_tree_host_bridge(in->t, in->c, numa_of(in, i), bridge_name(in->t->arena, range));
             else if (!(rc = read_function(in, i, &f)))
                 below = pci_tree_bridge(in->t, in->c, at, f);
         }

@@ -70,7 +70,7 @@ void build_order_gpus(struct topology *t, struct topo_class *c)
         where[order[i].gpu] = i;
         c->objects[sorted[i].object].name = arena_printf(t->arena, "GPU%d", sorted[i].index);
     }
-    c->gpus = sorted;
+    memcpy(c->gpus, sorted, (size_t)n * sizeof *sorted); /* where there is room for more */
     for (int i = 0; i < c->nlinks; i++) {
         c->links[i].gpu = where[c->links[i].gpu];
         if (c->links[i].peer_gpu >= 0)

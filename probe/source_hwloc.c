@@ -30,6 +30,7 @@ int probe_hwloc_load(hwloc_topology_t *h)
     if (root) {
         setenv("HWLOC_FSROOT", root, 1);
         setenv("HWLOC_THISSYSTEM", "0", 1);
+        hwloc_topology_set_components(*h, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86"); /* asks this CPU */
     }
     /* Without this a container that may use some cores would see only the devices near them. */
     hwloc_topology_set_flags(*h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);

@@ -63,12 +63,21 @@ static int get_hex(const struct loading *in, const struct field *f, const cJSON 
     return 0;
 }
 
+/* Room as arena_grow counts on it, so that more can be appended: the next power of two. */
+static void *alloc_list(struct arena *a, size_t n, size_t size)
+{
+    size_t room = 1;
+    while (room < n)
+        room *= 2;
+    return arena_alloc(a, room * size);
+}
+
 static int get_texts(const struct loading *in, const struct field *f, const cJSON *array, void *at)
 {
     int n = cJSON_GetArraySize(array);
     if (!cJSON_IsArray(array) || n > MOST)
         return wrong(in, f->key, "an array of strings");
-    const char **texts = arena_alloc(in->t->arena, (size_t)n * sizeof *texts);
+    const char **texts = alloc_list(in->t->arena, (size_t)n, sizeof *texts);
     const cJSON *item;
     int i = 0;
     cJSON_ArrayForEach(item, array)
@@ -169,7 +178,7 @@ static int load_list(struct loading *in, int class_index, const struct field_lis
     if (check_array(in, l->key, array, l->fields == topo_gpu_fields ? TOPO_MOST_GPUS : MOST))
         return ERR_FAILED;
     size_t n = (size_t)cJSON_GetArraySize(array);
-    char *records = arena_alloc(in->t->arena, n * l->record);
+    char *records = alloc_list(in->t->arena, n, l->record);
     /* Known before the records are read: objects point to earlier objects, links to GPUs. */
     *(char **)((char *)in->c + l->array) = records;
     *(int *)((char *)in->c + l->count) = (int)n;

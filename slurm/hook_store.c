@@ -59,7 +59,7 @@ int hook_job_from_environment(struct hook_job *job, struct hook_why *w)
                              .start = (long long)time(NULL)};
     if (!job->node || !hook_is_name(job->node))
         return hook_refuse(w, "SLURMD_NODENAME is not set");
-    /* Slurm before 23.02 does not tell; then the present moment must do. */
+    /* Slurm 22.05, for one, does not tell; then the present moment must do. */
     if (start && hook_number(start, FAR_FUTURE, &job->start))
         return hook_refuse(w, "SLURM_JOB_START_TIME=%.20s is not a time", start);
     return all_lists(job, w);

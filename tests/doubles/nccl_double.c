@@ -10,18 +10,13 @@
  * Ranks that disagree about a call hang, as the kernels of the real one would. A call that repeats an earlier one whose
  * memory nobody has written since moves no data again, and one like the call before it does not wait for the others.
  * Compiles with -DREAL_HEADER against an installed <nccl.h>. */
-#include <dlfcn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/doubles/nccl_driver.h"
+#include "tests/doubles/nccl_comm.h"
 #include "tests/doubles/nccl_fault.h"
-#include "tests/doubles/nccl_law.h"
-#include "tests/doubles/nccl_move.h"
-#include "tests/doubles/nccl_tuner.h"
 
 #ifdef REAL_HEADER
 #include <nccl.h>
@@ -44,9 +39,6 @@ enum {
 };
 #endif
 
-#define REMEMBERED 64 /* calls whose result still stands */
-#define MAX_PEERS  1024
-
 static const char default_law[] =
     "cell allreduce ring simple latency=25 GBps=100\ncell allreduce tree simple latency=20 "
     "GBps=80\ncell allreduce ring ll latency=9 GBps=20\ncell allreduce tree ll latency=7 "
@@ -56,105 +48,13 @@ static const char default_law[] =
     "GBps=100\ncell reduce ring simple latency=15 GBps=100\ncell alltoall ring simple "
     "latency=30 GBps=50\n";
 
-/* What all ranks must say of a call; compared byte by byte. */
-struct header {
-    uint64_t count;
-    int coll, type, root, algo, proto, channels;
-};
-struct proposal {
-    struct header header;
-    int must_move;
-};
-enum verdict { VERDICT_SKIP, VERDICT_MOVE, VERDICT_HANG };
-
-struct done_call {
-    struct header header;
-    const void *send;
-    void *recv;
-};
-
-struct ncclComm {
-    struct join join;
-    struct law law;
-    struct tuner_double tuner;
-    int rank, nranks, nnodes, stuck, async;
-    uint64_t calls, writes;
-    struct header last; /* what the ranks have agreed on last */
-    struct done_call done[REMEMBERED];
-    int ndone;
-};
-
 /* What each rank says of itself at init. */
 struct peer_info {
     char host[128];
     int device, version;
 };
 
-/* ---- log ------------------------------------------------------------------------------------------------------------
- */
-
-static char last_error[512];
-
-static int debug_level(void)
-{
-    static const char *const levels[] = {"NONE", "VERSION", "WARN", "INFO", "ABORT", "TRACE"};
-    const char *wanted = getenv("NCCL_DEBUG");
-    for (int i = 0; wanted && i < 6; i++)
-        if (!strcasecmp(wanted, levels[i]))
-            return i;
-    return 0;
-}
-
-static tuner_log say;
-static void say(int level, unsigned long flags, const char *file, int line, const char *fmt, ...)
-{
-    char host[64], text[512];
-    va_list ap;
-    (void)flags;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    if (level == 2)
-        snprintf(last_error, sizeof last_error, "%s", text);
-    if (level > debug_level())
-        return;
-    gethostname(host, sizeof host);
-    if (level == 2)
-        printf("\n%s:%d:%d [0] %s:%d NCCL WARN %s\n", host, getpid(), getpid(), file, line, text);
-    else
-        printf("%s:%d:%d [0] NCCL INFO %s\n", host, getpid(), getpid(), text);
-    fflush(stdout);
-}
-#define WARN(...) say(2, ~0UL, __FILE__, __LINE__, __VA_ARGS__)
-#define INFO(...) say(3, ~0UL, __FILE__, __LINE__, __VA_ARGS__)
-
-/* ---- the driver double ----------------------------------------------------------------------------------------------
- */
-
-static double_stream_work *put_work;
-static double_stream_stick *stick;
-static double_writes *count_writes;
-static double_device *current_device;
-
-static int find_driver(void)
-{
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD); /* whichever the program itself has loaded */
-    if (!lib)
-        lib = dlopen("libamdhip64.so", RTLD_NOW | RTLD_NOLOAD);
-    if (lib) {
-        *(void **)&put_work = dlsym(lib, "double_put_work");
-        *(void **)&stick = dlsym(lib, "double_stick");
-        *(void **)&count_writes = dlsym(lib, "double_count_writes");
-        *(void **)&current_device = dlsym(lib, "double_current_device");
-    }
-    if (put_work && stick && count_writes && current_device)
-        return 0;
-    WARN("this is a double: it needs the driver double as libcuda.so.1");
-    return -1;
-}
-
-/* ---- communicators --------------------------------------------------------------------------------------------------
- */
+/* ---- communicators ---- */
 
 static int own_version(void)
 {
@@ -258,7 +158,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int
     *comm = NULL;
     if (nranks < 1 || rank < 0 || rank >= nranks)
         return ncclInvalidArgument;
-    if (fault_at_init(rank) || find_driver())
+    if (fault_at_init(rank) || comm_find_driver())
         return ncclSystemError;
     struct ncclComm *c = calloc(1, sizeof *c);
     memcpy(&j, id.internal, sizeof j);
@@ -275,12 +175,12 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int
         return ncclSystemError;
     }
     c->nnodes = 1;
-    if (nranks > 1 && exchange_peers(c, current_device())) {
+    if (nranks > 1 && exchange_peers(c, comm_driver.current_device())) {
         join_leave(&c->join);
         free(c);
         return ncclInvalidUsage;
     }
-    int rc = nranks > 1 ? tuner_load(&c->tuner, own_version(), rank, nranks, c->nnodes, say) : 0;
+    int rc = nranks > 1 ? tuner_load(&c->tuner, own_version(), rank, nranks, c->nnodes, comm_say) : 0;
     INFO("Init COMPLETE rank %d nranks %d nNodes %d hcas %s", rank, nranks, c->nnodes, c->law.in_use);
     *comm = c;
     return rc;
@@ -345,198 +245,41 @@ const char *ncclGetErrorString(ncclResult_t code)
 const char *ncclGetLastError(ncclComm_t c)
 {
     (void)c;
-    return last_error;
-}
-
-/* ---- one call -------------------------------------------------------------------------------------------------------
- */
-
-static int repeats(struct ncclComm *c, const struct done_call *d)
-{
-    if (c->writes != count_writes()) {
-        c->writes = count_writes();
-        c->ndone = 0;
-    }
-    for (int i = 0; i < c->ndone; i++)
-        if (!memcmp(&c->done[i], d, sizeof *d))
-            return 1;
-    return 0;
-}
-
-/* Whether a rank's two buffers overlap: such a call does not give the same result twice. */
-static int in_place(const struct move *m, int nranks)
-{
-    const char *send = m->send, *recv = m->recv;
-    return send < recv + move_recv_bytes(m, nranks) && recv < send + move_send_bytes(m, nranks);
-}
-
-/* The result of `d` stands until something else is written over it or over what it came from. */
-static void remember(struct ncclComm *c, const struct done_call *d)
-{
-    int kept = 0;
-    for (int i = 0; i < c->ndone; i++)
-        if (c->done[i].recv != d->recv && c->done[i].send != d->recv)
-            c->done[kept++] = c->done[i];
-    c->ndone = kept < REMEMBERED ? kept : 0;
-    c->done[c->ndone++] = *d;
-}
-
-/* Rank 0 compares what all ranks propose and decides for all. -1: a peer is gone. */
-static int agree(struct ncclComm *c, const struct header *h, int must_move)
-{
-    struct proposal mine = {*h, must_move};
-    struct join_blob got[MAX_PEERS], answer[MAX_PEERS];
-    int verdict = VERDICT_SKIP;
-    if (c->nranks > MAX_PEERS || join_gather(&c->join, &mine, sizeof mine, got))
-        return -1;
-    for (int r = 0; !c->rank && r < c->nranks; r++) {
-        const struct proposal *p = got[r].data;
-        if (memcmp(&p->header, h, sizeof *h) != 0)
-            verdict = VERDICT_HANG;
-        else if (p->must_move && verdict == VERDICT_SKIP)
-            verdict = VERDICT_MOVE;
-        free(got[r].data);
-        answer[r] = (struct join_blob){&verdict, sizeof verdict};
-    }
-    int mine_too = verdict;
-    return join_scatter(&c->join, answer, &mine_too, sizeof mine_too) ? -1 : mine_too;
-}
-
-static ncclResult_t lost_peer(struct ncclComm *c, void *stream)
-{
-    WARN("socketProgress: Connection closed by remote peer, rank %d", c->rank);
-    c->async = ncclRemoteError;
-    c->stuck = 1;
-    stick(stream);
-    return ncclSuccess;
-}
-
-/* Faults before the data moves: 1 when the call ends here with *rc. */
-static int misbehave(struct ncclComm *c, enum fault_kind kind, void *stream, ncclResult_t *rc)
-{
-    *rc = ncclSuccess;
-    switch (kind) {
-    case FAULT_CRASH:
-        abort();
-    case FAULT_ERROR:
-        WARN("NET/IB : Got completion with error 12, opcode 0, len 0, vendor err 129");
-        *rc = ncclSystemError;
-        return 1;
-    case FAULT_ASYNC_ERROR:
-        WARN("NET/IB : Got async event : port error");
-        c->async = ncclSystemError;
-        break;
-    case FAULT_HANG:
-        break;
-    default:
-        return 0;
-    }
-    c->stuck = 1;
-    stick(stream);
-    return 1;
-}
-
-/* Everything behind the choice of algorithm and protocol: agreement, data, time. */
-static ncclResult_t perform(struct ncclComm *c, const struct move *m, const struct header *h, uint64_t chunk,
-                            uint64_t bytes, void *stream)
-{
-    double factor = 1;
-    ncclResult_t rc;
-    struct done_call d = {*h, m->send, m->recv};
-    struct fault_call f = {c->rank, h->coll, h->algo, h->proto, bytes, c->calls++};
-    enum fault_kind kind = fault_of(&f, &factor);
-    if (misbehave(c, kind, stream, &rc))
-        return rc;
-    int again = repeats(c, &d);
-    int verdict = again && !memcmp(&c->last, h, sizeof *h) ? VERDICT_SKIP : agree(c, h, !again);
-    c->last = *h;
-    if (verdict < 0)
-        return lost_peer(c, stream);
-    if (verdict == VERDICT_HANG) {
-        c->stuck = 1;
-        stick(stream);
-        return ncclSuccess;
-    }
-    if (verdict == VERDICT_MOVE) {
-        if (move_data(&c->join, m))
-            return lost_peer(c, stream);
-        if (!in_place(m, c->nranks))
-            remember(c, &d);
-    }
-    if (kind == FAULT_WRONG)
-        ((unsigned char *)m->recv)[move_recv_bytes(m, c->nranks) / 2] ^= 0x5a;
-    put_work(stream, factor * law_noise(&c->law, c->calls) *
-                         law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, chunk, bytes));
-    return ncclSuccess;
-}
-
-static ncclResult_t run(struct ncclComm *c, const struct move *m, void *stream)
-{
-    static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "AlltoAll"};
-    size_t send = move_send_bytes(m, c->nranks), recv = move_recv_bytes(m, c->nranks);
-    size_t bytes = send > recv ? send : recv, chunk = (size_t)512 << 10;
-    struct header h = {m->count, m->coll, m->type, m->root, 1, 2, 0};
-    if (!move_type_bytes(m->type) || m->root < 0 || m->root >= c->nranks)
-        return ncclInvalidArgument;
-    if (c->stuck)
-        return ncclSuccess;
-    if (c->nranks == 1) {
-        if (m->recv != m->send)
-            memcpy(m->recv, m->send, recv);
-        put_work(stream, 5);
-        return ncclSuccess;
-    }
-    if (m->coll != LAW_ALLTOALL) {
-        float cost[ALGO_COUNT][PROTO_COUNT];
-        for (int a = 0; a < ALGO_COUNT; a++)
-            for (int p = 0; p < PROTO_COUNT; p++)
-                cost[a][p] = (float)law_predict_us(&c->law, m->coll, a, p, bytes);
-        int rc = tuner_ask(&c->tuner, m->coll, bytes, cost, &h.algo, &h.proto, &h.channels);
-        if (rc) {
-            WARN("No algorithm/protocol available for function %s", names[m->coll]);
-            return rc;
-        }
-    }
-    h.channels = h.channels <= 0 ? law_channels(&c->law, bytes) : h.channels;
-    h.channels = h.channels > c->law.channels ? c->law.channels : h.channels;
-    int rc = tuner_ask_chunk(&c->tuner, m->coll, bytes / (size_t)h.channels, h.algo, h.proto, &chunk);
-    INFO("%s: %zu Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}", names[m->coll], bytes, algo_name(h.algo),
-         proto_name(h.proto), h.channels - 1);
-    return rc ? rc : perform(c, m, &h, chunk, bytes, stream);
+    return comm_last_error;
 }
 
 ncclResult_t ncclAllReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t c, cudaStream_t stream)
 {
-    return op ? ncclInvalidArgument : run(c, &(struct move){COLL_ALLREDUCE, type, 0, count, send, recv}, stream);
+    return op ? ncclInvalidArgument : comm_run(c, &(struct move){COLL_ALLREDUCE, type, 0, count, send, recv}, stream);
 }
 
 ncclResult_t ncclReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t c, cudaStream_t stream)
 {
-    return op ? ncclInvalidArgument : run(c, &(struct move){COLL_REDUCE, type, root, count, send, recv}, stream);
+    return op ? ncclInvalidArgument : comm_run(c, &(struct move){COLL_REDUCE, type, root, count, send, recv}, stream);
 }
 
 ncclResult_t ncclBroadcast(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t c,
                            cudaStream_t stream)
 {
-    return run(c, &(struct move){COLL_BROADCAST, type, root, count, send, recv}, stream);
+    return comm_run(c, &(struct move){COLL_BROADCAST, type, root, count, send, recv}, stream);
 }
 
 ncclResult_t ncclAllGather(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t c,
                            cudaStream_t stream)
 {
-    return run(c, &(struct move){COLL_ALLGATHER, type, 0, count, send, recv}, stream);
+    return comm_run(c, &(struct move){COLL_ALLGATHER, type, 0, count, send, recv}, stream);
 }
 
 ncclResult_t ncclReduceScatter(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t c, cudaStream_t stream)
 {
-    return op ? ncclInvalidArgument : run(c, &(struct move){COLL_REDUCESCATTER, type, 0, count, send, recv}, stream);
+    return op ? ncclInvalidArgument
+              : comm_run(c, &(struct move){COLL_REDUCESCATTER, type, 0, count, send, recv}, stream);
 }
 
-/* ---- send and receive: a group of them must be an all-to-all of equal parts
- * ------------------------------------------ */
+/* ---- send and receive: a group of them must be an all-to-all of equal parts ---- */
 
 static struct {
     int depth, sends, recvs;
@@ -587,7 +330,7 @@ ncclResult_t ncclGroupEnd(void)
     if (--group.depth || !group.comm)
         return rc;
     if (group.sends == group.comm->nranks && group.recvs == group.comm->nranks)
-        rc = run(group.comm, &group.move, group.stream);
+        rc = comm_run(group.comm, &group.move, group.stream);
     else
         rc = ncclInvalidUsage;
     memset(&group, 0, sizeof group);

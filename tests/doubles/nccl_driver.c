@@ -57,8 +57,7 @@ static int gpus(void)
     return (int)number_from("DRIVER_DOUBLE_GPUS", 2);
 }
 
-/* ---- for the NCCL double --------------------------------------------------------------------------------------------
- */
+/* ---- for the NCCL double ---- */
 
 double_stream_work double_put_work;
 double_stream_stick double_stick;
@@ -85,8 +84,7 @@ uint64_t double_count_writes(void)
     return writes;
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
 CUresult cuInit(unsigned int flags)
 {
@@ -145,8 +143,7 @@ CUresult cuGetErrorString(CUresult code, const char **text)
     return OK;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)
 {
@@ -198,8 +195,7 @@ CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t bytes)
     return OK;
 }
 
-/* ---- streams and events ---------------------------------------------------------------------------------------------
- */
+/* ---- streams and events ---- */
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
@@ -234,8 +230,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
     return OK;
 }
 
-/* ---- the same under HIP's names -------------------------------------------------------------------------------------
- */
+/* ---- the same under HIP's names ---- */
 
 #ifndef REAL_HEADER
 #define HIP(name, original) __typeof__(original)(name) __attribute__((alias(#original)))

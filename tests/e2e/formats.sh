@@ -17,9 +17,161 @@ if ! command -v python3 >/dev/null; then
 fi
 
 # A topology with an interface whose name is made to break out of comments, and results of NCCL itself.
-python3 - "$fixtures/topology.json" <<'E' >topology.json
+python3 - "$fixtures/topology.json" >topology.json <<'PYTHON'
 import json, sys
 doc = json.load(open(sys.argv[1]))
-evil = "x\nNCCL_DEBUG=INFO\r$(touch ran)`touch ran`\\\u2028NCCL_DEBUG: a\u0085]] os.execute('touch ran') {{ x }} [exec touch ran] \\"
-doc["classes"][0]["netdevs"].append({"name": evil, "kind": "bridge", "state": "active", "mtu_bytes": 1500, "addresses": ["10.9.0.1/24"]})
+evil = ("x\nNCCL_DEBUG=INFO\r$(touch ran)`touch ran`\\\u2028NCCL_DEBUG: a\u0085]] os.execute('touch ran') "
+        "{{ x }} [exec touch ran] \\")
+doc["classes"][0]["netdevs"].append({"name": evil, "kind": "bridge", "state": "active", "mtu_bytes": 1500,
+                                     "addresses": ["10.9.0.1/24"]})
 json.dump(doc, sys.stdout)
+PYTHON
+python3 - >results.jsonl <<'PYTHON'
+import json
+print(json.dumps({"format": "nccltune-results/1", "topology": ""}))
+launches = {"default": {}, "x": {"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_NET_GDR_LEVEL": "SYS"}}
+calls = {"default": {}, "ring": {"algorithm": "ring", "protocol": "ll128", "channels": "16"}}
+for nodes in (2, 8):
+    for launch, settings in launches.items():
+        for call, knobs in calls.items():
+            t = (100 if launch == "default" else 60) * (1 if call == "default" else 0.7)
+            print(json.dumps({"engine": "nccl", "collective": "allreduce", "bytes": 1 << 20, "nodes": nodes,
+                              "ranks": nodes * 8, "library": "NCCL 2.28.9", "round": 1, "status": "ok",
+                              "launch": {"label": launch, "settings": settings},
+                              "call": {"label": call, "settings": knobs},
+                              "times_us": [t * (1 + i / 1000) for i in range(9)]}))
+PYTHON
+printf '%s\n' NCCL_IB_QPS_PER_CONNECTION=4 NCCL_NET_GDR_LEVEL=SYS NCCL_SOCKET_IFNAME==eth0 >expected
+
+generate() {
+    "$bin" generate -q --topology topology.json --results results.jsonl "$@"
+}
+exact() { # exact COMMAND...: prints exactly the settings
+    "$@" | grep -a '^NCCL_' | LC_ALL=C sort >found
+    diff expected found
+}
+status() { # status EXPECTED COMMAND...
+    local expected=$1 code=0
+    shift
+    "$@" || code=$?
+    [ "$code" = "$expected" ] || { echo "exit code $code, expected $expected"; return 1; }
+}
+says() { # says TEXT COMMAND...
+    local text=$1
+    shift
+    "$@" >said 2>&1
+    grep -aqF -e "$text" said || { echo "'$text' is missing in:"; cat said; return 1; }
+}
+silent() { # silent TEXT COMMAND...: succeeds and does not say it
+    local text=$1
+    shift
+    "$@" >said 2>&1 || return 1
+    ! grep -aF -e "$text" said
+}
+
+all=()
+for f in systemd lmod tcl-module k8s docker json ansible nvidia-csv; do all+=(--format "$f"); done
+check "generate writes every format" generate "${all[@]}" -o "$profile"
+
+# ---- shells ----------------------------------------------------------------------------------------------------------
+source_it() { # source_it SHELL BEFORE
+    # shellcheck disable=SC2016
+    env -i PATH="$PATH" "$1" -c "set -eu; $2; "'. "$1/nccl.sh"; . "$1/nccl.sh"; env' x "$profile"
+}
+for shell in bash dash sh; do
+    check "$shell under set -eu, sourced twice" exact source_it $shell :
+    check "$shell keeps what the user set" says NCCL_SOCKET_IFNAME=mine source_it $shell "export NCCL_SOCKET_IFNAME=mine"
+    check "$shell with NCCLTUNE=force overrides it" exact source_it $shell "NCCLTUNE=force; export NCCL_SOCKET_IFNAME=mine"
+    check "$shell with NCCLTUNE=off sets nothing" silent NCCL_ source_it $shell "NCCLTUNE=off"
+done
+
+# ---- other programs --------------------------------------------------------------------------------------------------
+by_systemd() {
+    mkdir -p config/environment.d
+    cp "$profile/nccl.systemd.env" config/environment.d/nccl.conf
+    env -i XDG_CONFIG_HOME="$PWD/config" HOME="$PWD" "$1"
+}
+generator=/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator
+if [ -x $generator ]; then
+    check "systemd reads its file" exact by_systemd $generator
+else
+    skip "systemd reads its file" "no systemd"
+fi
+
+lmod=$(find /usr/share/lmod -path '*/libexec/lmod' 2>/dev/null | tail -n 1)
+by_lmod() { # by_lmod MODULE BEFORE AFTER
+    # shellcheck disable=SC2016
+    env -i PATH="$PATH" HOME="$PWD" MODULEPATH="$PWD/modules" LMOD_CMD="$lmod" bash -c \
+        'module() { eval "$("$LMOD_CMD" bash "$@")"; }; '"$2"'; module load "$1"; '"$3"'; env' x "$1"
+}
+mkdir modules
+cp "$profile/nccl.lua" modules/lua-module.lua
+cp "$profile/nccl.tcl" modules/tcl-module
+if [ -n "$lmod" ]; then
+    check "Lmod loads its module" exact by_lmod lua-module : :
+    check "Lmod brings back what was set" says NCCL_SOCKET_IFNAME=mine \
+        by_lmod lua-module "export NCCL_SOCKET_IFNAME=mine" "module unload lua-module"
+    check "Lmod loads the Tcl modulefile" exact by_lmod tcl-module : :
+else
+    skip "Lmod loads its module" "no Lmod"
+fi
+by_tclsh() {
+    # shellcheck disable=SC2016
+    echo 'proc module-whatis args {}; proc setenv {n v} {puts "$n=$v"}; source [lindex $argv 0]' >reader.tcl
+    tclsh reader.tcl "$profile/nccl.tcl"
+}
+if command -v tclsh >/dev/null; then
+    check "tclsh runs the modulefile" exact by_tclsh
+else
+    skip "tclsh runs the modulefile" "no tclsh"
+fi
+
+by_json() {
+    python3 -c 'import json, sys; [print(f"{k}={v}") for k, v in json.load(open(sys.argv[1])).items()]' "$profile/nccl.json"
+}
+check "python reads the JSON" exact by_json
+by_jq() { jq -r 'to_entries[] | "\(.key)=\(.value)"' "$profile/nccl.json"; }
+if command -v jq >/dev/null; then check "jq reads the JSON" exact by_jq; else skip "jq reads the JSON" "no jq"; fi
+by_yaml() {
+    python3 -c 'import yaml, sys; [print(f"{k}={v}") for k, v in yaml.safe_load(open(sys.argv[1]))[sys.argv[2]].items()]' "$@"
+}
+if python3 -c 'import yaml' 2>/dev/null; then
+    check "a YAML parser reads the ConfigMap" exact by_yaml "$profile/nccl.configmap.yaml" data
+    check "a YAML parser reads Ansible's variables" exact by_yaml "$profile/nccl.ansible.yaml" nccltune_nccl
+else
+    skip "a YAML parser reads the ConfigMap" "python3 has no yaml"
+fi
+# docker and podman: lines with '#' in column 1 are comments, the rest is NAME=value as it stands.
+check "the file for docker has plain lines" exact grep -av '^#' "$profile/nccl.docker.env"
+check "lint has nothing against the files" "$bin" lint --strict --profile "$profile" "$profile/nccl.conf" \
+    "$profile/nccl.sh" "$profile/nccl.json"
+check "nothing of it ran" test ! -e ran
+
+# ---- releases, scale, differences ------------------------------------------------------------------------------------
+between='^allreduce,1048576,-1,ring,ll128,16,3-5,24-40,'
+check "tuner.csv speaks of the nodes between" grep -q "$between" "$profile/tuner.csv"
+check "and of none beyond" silent EXTRAPOLATED cat "$profile/tuner.csv"
+check "NVIDIA's table has every node count" says ,16,7,56,-1,-1 cat "$profile/tuner.nvidia.csv"
+check "and no header outside comments" silent collective grep -v '^#' "$profile/tuner.nvidia.csv"
+check "--extrapolate reaches further" generate --extrapolate=32 -o further
+check "and says so" says "EXTRAPOLATED to 9 to 17 nodes" cat further/tuner.csv
+check "--nccl leaves out what a release does not read" generate --nccl 2.3-2.4 -o old
+check "and says why" says "NCCL_IB_QPS_PER_CONNECTION is not set: 4 would be a choice, but" cat old/nccl.conf
+check "explain --diff shows it" says "NCCL_IB_QPS_PER_CONNECTION" "$bin" explain "$profile" --diff old
+check "explain --diff --json is JSON" bash -c "'$bin' explain '$profile' --diff old --json | python3 -m json.tool"
+check "explain names the row between two measured ones" says "what was measured below and above agrees" \
+    "$bin" explain "$profile" --coll allreduce --bytes 8M --nodes 3 --ranks 24
+check "so does its JSON" says '"agreed"' "$bin" explain "$profile" --coll allreduce --bytes 8M --nodes 3 --ranks 24 --json
+sed 's/"engine": "nccl"/"engine": "model"/' results.jsonl >model.jsonl
+predict() { "$bin" generate -q --topology topology.json --results model.jsonl "$@"; }
+check "predictions are taken" predict -o predicted
+check "and stand in comments" says "# NCCL_IB_QPS_PER_CONNECTION is not set: NCCL_IB_QPS_PER_CONNECTION=4 is a prediction" \
+    cat predicted/nccl.conf
+check "as rows do" says "# allreduce,1048576,-1,ring,ll128,16,2,16" cat predicted/tuner.csv
+check "--predicted sets them" predict --predicted -o predicted-set
+check "as settings" grep -q '^NCCL_IB_QPS_PER_CONNECTION=4$' predicted-set/nccl.conf
+check "and as rows" grep -q '^allreduce,1048576,-1,ring,ll128,16,2,16' predicted-set/tuner.csv
+check "an unknown format is a usage error" status 2 generate --format toml -o bad
+check "so is a version that is none" status 2 generate --nccl newest -o bad
+check "and a profile against a version" status 2 "$bin" explain "$profile" --diff 2.28.9
+finish

@@ -71,6 +71,15 @@ check "it is the right row" grep -q 'tree/ll.*does not hold' "$work/verify.txt"
 check "the new profile has the row as a comment" grep -q '^# dropped by nccltune verify.*tree,ll' "$work/verified/tuner.csv"
 check "and is complete" build/nccltune explain "$work/verified"
 
+tune() {
+    timeout 100 build/nccltune tune --engine nccl -q --budget 10s --collectives allreduce --max-bytes 64K --step-factor 16 \
+        -o "$work/tuned" >"$work/tune.txt"
+}
+check "tune makes a profile with NCCL in one command" tune
+check "and its table has a row" grep -q '^allreduce,' "$work/tuned/tuner.csv"
+no_host_memory() { ! grep "host memory" "$work/tune.txt"; }
+check "it is not passed off as host memory" no_host_memory
+
 # ---- faults ----
 # fault NAME STATUS FAULT WORDS: the sweep goes on, ends with status 1, and the journal has STATUS with WORDS.
 fault() {
@@ -136,6 +145,11 @@ check "no NCCL anywhere" lacks "libnccl.so.2" env LD_LIBRARY_PATH= build/nccltun
 check "no GPU" lacks "no CUDA-capable device" env DRIVER_DOUBLE_GPUS=0 build/nccltune bench --engine nccl -o "$work/n.jsonl"
 check "fewer GPUs than ranks" lacks "3 GPUs for 4 ranks" build/nccltune bench --engine nccl --ranks-per-node 4 -o "$work/n.jsonl"
 
+newer() {
+    NCCL_DOUBLE_VERSION=24001 bench --budget 2s --collectives allreduce --max-bytes 8 -o "$work/new.jsonl" 2>&1 |
+        grep -q "NCCL 2.40.1 is newer than the releases"
+}
+check "an NCCL that is newer than known: goes on and says so" newer
 real=/usr/local/cuda/lib64/libnccl.so.2
 if [ -e $real ] && ! nvidia-smi -L >/dev/null 2>&1; then
     check "a real NCCL over the driver double is loaded, and its refusal passed on" lacks "NCCL 2.*from $real" \

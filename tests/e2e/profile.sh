@@ -112,7 +112,7 @@ says() { # says TEXT COMMAND...
 }
 hash_fits() {
     local files
-    files=$(cd "$1" && find . -type f ! -name manifest.json -printf '%f\n' | LC_ALL=C sort)
+    files=$(cd "$1" && find . -type f ! -name manifest.json -printf '%P\n' | LC_ALL=C sort)
     # shellcheck disable=SC2086
     grep -q "$(cd "$1" && sha256sum $files | sha256sum | cut -d' ' -f1)" "$1/manifest.json"
 }

@@ -25,8 +25,7 @@ static struct law law;
 static uint64_t drawn;
 static long timed_calls;
 
-/* ---- laws -----------------------------------------------------------------------------------------------------------
- */
+/* ---- laws ---- */
 
 /* Shapes that have been reported, brought to two numbers a cell: NCCL's choice is the cell whose prediction is best. */
 static const char *const reported[] = {
@@ -116,8 +115,7 @@ static double true_us(int coll, uint64_t bytes, const struct bench_knobs *call)
     return law_time_us(&law, coll, w.algo, w.proto, w.channels, w.chunk_bytes, bytes);
 }
 
-/* ---- an engine in no time -------------------------------------------------------------------------------------------
- */
+/* ---- an engine in no time ---- */
 
 static struct bench_session *open_session(struct bench_plan *p, const struct bench_knobs *launch, double patience_s,
                                           volatile sig_atomic_t *stop, struct err *e)
@@ -155,8 +153,7 @@ static void close_session(struct bench_session *s, int kill)
 static const struct bench_engine engine = {
     .name = "nccl", .open = open_session, .measure = measure, .close = close_session, .expect_us = expect};
 
-/* ---- one run --------------------------------------------------------------------------------------------------------
- */
+/* ---- one run ---- */
 
 struct score {
     double regret, worst; /* sum over sizes; maximum */

@@ -20,15 +20,21 @@ says() { # says TEXT COMMAND...
 }
 
 # ---- a profile with one rule, installed --------------------------------------------------------------------------------
-# The table is written by hand, because rules come from measurements of NCCL alone; the manifest is made to fit.
+# Table and class file are written by hand, because rules come from measurements of NCCL alone; the manifest is made to
+# fit. This host is the profile's only one.
 profile() {
     local p=$work/profile
-    "$nccltune" generate -q --topology tests/fixtures/envgen/topology.json -o "$p" || return 1
+    sed 's/"name":[[:space:]]*"[^"]*",\([[:space:]]*"class":\)/"name": "'"$(hostname)"'",\1/' tests/fixtures/envgen/topology.json >"$work/topology.json"
+    "$nccltune" generate -q --topology "$work/topology.json" -o "$p" || return 1
     printf 'allreduce,0,-1,tree,ll128,7,2,16\n' >"$p/tuner.csv"
+    mkdir -p "$p/nccl.d"
+    printf '# of this class\nNCCL_IB_HCA==mlx5_0:1\n' >"$p/nccl.d/class0.conf"
     python3 - "$p" <<'END'
 import hashlib, json, os, sys
 path = sys.argv[1]
 manifest = json.load(open(path + "/manifest.json"))
+if not any(f["name"] == "nccl.d/class0.conf" for f in manifest["files"]):
+    manifest["files"].append({"name": "nccl.d/class0.conf"})
 total = hashlib.sha256()
 for f in sorted(manifest["files"], key=lambda f: f["name"]):
     data = open(os.path.join(path, f["name"]), "rb").read()
@@ -41,6 +47,12 @@ END
 check "a profile is made" profile
 check "and installed" "$nccltune" install-profile "$work/profile" --store "$store" --nccl-conf "$work/nccl.conf" --plugin "$plugin"
 installed=$(readlink -f "$store/current")
+check "NCCL's file has the settings of this node's class" grep -qx "NCCL_IB_HCA==mlx5_0:1" "$work/nccl.conf"
+printf '%s\n' "store=$store" "plugin=$plugin" >"$work/slurm.conf"
+check "and the hook, from what install-profile wrote" says "export NCCL_IB_HCA==mlx5_0:1" \
+    env SLURMD_NODENAME="$(hostname)" SLURM_JOB_NODELIST="$(hostname)" build/nccltune-hook task-prolog --conf "$work/slurm.conf"
+check "with the table" says "export NCCLTUNE_HASH=$(sha256sum <"$work/profile/tuner.csv" | cut -d' ' -f1)" \
+    env SLURMD_NODENAME="$(hostname)" SLURM_JOB_NODELIST="$(hostname)" build/nccltune-hook task-prolog --conf "$work/slurm.conf"
 
 # ---- a container with nothing but the C library -------------------------------------------------------------------------
 check "the loader builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$work/load_tuner" tests/tools/load_tuner.c core/coll.c -ldl

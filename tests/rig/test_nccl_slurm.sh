@@ -27,13 +27,13 @@ build/nccltune bench --engine nccl --topology '$dir/topology.json' --collectives
     --mpirun-args '--mca oob_tcp_if_include eth0 -x DRIVER_DOUBLE_GPUS'
 echo "bench ended with \$?"
 JOB
-job=$(slurm sbatch --parsable -N4 --export=NONE -o "$dir/log" "$dir/job")
+job=$(slurm sbatch --parsable -N4 -o "$dir/job.log" "$dir/job")
 for _ in $(seq 400); do
-    grep -qs 'bench ended' "$dir/log" && break
+    grep -qs 'bench ended' "$dir/job.log" && break
     sleep 0.3
 done
-note "$dir/log"
-check "the job ends, with status 1 for the hang" grep -q 'bench ended with 1' "$dir/log"
+note "$dir/job.log"
+check "the job ends, with status 1 for the hang" grep -q 'bench ended with 1' "$dir/job.log"
 check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$dir/results.jsonl"
 check "the hang is journalled" grep -q '"tree/simple".*"status":"hung".*no answer in time' "$dir/results.jsonl"
 check "the sweep went on: Tree with LL was measured" grep -q '"tree/ll".*"status":"ok"' "$dir/results.jsonl"

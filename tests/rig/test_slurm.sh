@@ -301,7 +301,7 @@ hcas ${n}1 mlx5_0 mlx5_1
 tests/rig/slurm restart ${n}1
 check "the node is whole again" wait_for idle drained ${n}1
 some() { # some NODE COUNT: so many jobs there, one after another; how many had what they should
-    slurm sh -c "for i in \$(seq $2); do srun -Q -w $1 sh -c '[ \"\$NCCLTUNE_PROFILE\" = $p ] && echo good'; done" | grep -c good
+    tests/rig/slurm exec $prefix timeout -k 5 240 sh -c "for i in \$(seq $2); do srun -Q -w $1 sh -c '[ \"\$NCCLTUNE_PROFILE\" = $p ] && echo good'; done" | grep -c good
 }
 many() {
     some ${n}0 67 >"$work/many.0" &
@@ -323,17 +323,17 @@ big() {
     { seq -f 'host big%g a' 4092; echo end; } >>"$p/hook.map"
     only all
 }
-each_ms() { # each_ms HOOK LIST NODE: milliseconds a call, of 20
+each_us() { # each_us HOOK LIST NODE: microseconds a call, mean of 20
     local began i
     began=$(date +%s%N)
     for i in $(seq 20); do
         SLURMD_NODENAME=$3 SLURM_JOB_NODELIST=$2 "$libexec/nccltune-hook" "$1" --conf "$dir/site/slurm.conf" --sysfs "$dir/sys" >/dev/null
     done
-    echo "$((($(date +%s%N) - began) / 20000)) us"
+    echo "$((($(date +%s%N) - began) / 20000))"
 }
 mkdir -p "$dir/sys" && ln -s "$dir/hca/${n}0" "$dir/sys/class"
 only all
-echo "# task-prolog: $(each_ms task-prolog ${n}0 ${n}0), prolog: $(each_ms prolog ${n}0 ${n}0)"
+echo "# us a call: task-prolog $(each_us task-prolog ${n}0 ${n}0), prolog $(each_us prolog ${n}0 ${n}0)"
 big
-echo "# with 4,096 hosts and a table of 1 MiB: task-prolog $(each_ms task-prolog "${n}0,big[1-4092]" ${n}0), prolog $(each_ms prolog "${n}0,big[1-4092]" ${n}0)"
+echo "# with 4,096 hosts and a table of 1 MiB: task-prolog $(each_us task-prolog "${n}0,big[1-4092]" ${n}0), prolog $(each_us prolog "${n}0,big[1-4092]" ${n}0)"
 finish

@@ -19,9 +19,12 @@ mkdir -p "$dir/libexec" "$dir/lib" "$dir/site"
 install -m 755 build/nccltune-hook slurm/task_prolog slurm/prolog "$dir/libexec/"
 install -m 755 build/libnccl-tuner-nccltune.so "$dir/lib/"
 printf '%s\n' "store=$dir/store" "plugin=$dir/lib/libnccl-tuner-nccltune.so" >"$dir/site/slurm.conf"
+# As at a site that has a TaskProlog of its own.
+printf '%s\n' '#!/bin/sh' "$dir/libexec/task_prolog" 'echo export SITE=ours' >"$dir/libexec/site"
+chmod 755 "$dir/libexec/site"
 # shellcheck disable=SC2016 # expanded on the node
 export NODE_SETUP='mount --bind "$dir/site" /etc/nccltune'
-tests/rig/slurm up $prefix 2 "TaskProlog=$dir/libexec/task_prolog" "Prolog=$dir/libexec/prolog" >"$dir/up.log" 2>&1 ||
+tests/rig/slurm up $prefix 2 "TaskProlog=$dir/libexec/site" "Prolog=$dir/libexec/prolog" >"$dir/up.log" 2>&1 ||
     cannot_start slurm "$(tail -n 3 "$dir/up.log" | tr '\n' ' ')"
 
 slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
@@ -59,6 +62,6 @@ note "$log"
 known=$(python3 -c 'import json, sys; print(",".join(h["name"] for h in json.load(open(sys.argv[1]))["hosts"]))' "$profile/topology.json")
 check "it is installed" build/nccltune install-profile "$profile" --store "$dir/store" --no-nccl-conf --plugin "$dir/lib/libnccl-tuner-nccltune.so"
 # shellcheck disable=SC2016 # expanded by the task
-pinned=$(slurm srun -Q -w "$known" sh -c 'echo $NCCLTUNE_PROFILE' | sort -u)
-check "the next job on $known has it" test "$pinned" = "$dir/store/profiles/$(sed -n 's/.*"hash":[[:space:]]*"\([0-9a-f]*\)".*/\1/p' "$profile/manifest.json" | head -n 1)"
+pinned=$(slurm srun -Q -w "$known" sh -c 'echo $SITE $NCCLTUNE_PROFILE' | sort -u)
+check "the next job on $known has it, beside what the site sets" test "$pinned" = "ours $dir/store/profiles/$(sed -n 's/.*"hash":[[:space:]]*"\([0-9a-f]*\)".*/\1/p' "$profile/manifest.json" | head -n 1)"
 finish

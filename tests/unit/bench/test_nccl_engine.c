@@ -139,8 +139,7 @@ static void assert_about(double value, double expected)
         fail_msg("%g is not about %g", value, expected);
 }
 
-/* ---- what works -----------------------------------------------------------------------------------------------------
- */
+/* ---- what works ---- */
 
 static void plan_says_what_is_there(void **state)
 {
@@ -236,8 +235,7 @@ static void rccl_is_the_same(void **state)
     arena_free(a);
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------------------------------
- */
+/* ---- what goes wrong ---- */
 
 /* Agents are started anew, so that the fault is in their environment. */
 static struct bench_session *open_with_fault(const char *fault)

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/verbs_channel.h"
 #include "bench/verbs_measure.h"
 #include "core/progress.h"
+#include "tests/lib/socket_swap.h"
 
 enum { HCAS = 4 };
 
@@ -118,7 +118,7 @@ static void run_side(const struct job *jobs, int n, int fd, int lead, struct out
         char me[16], peer[16];
         snprintf(me, sizeof me, "rxe%d:1", jobs[i].hca[!lead]);
         snprintf(peer, sizeof peer, "rxe%d:1", jobs[i].hca[lead]);
-        struct verbs_channel c = {verbs_channel_swap, &fd, me, peer};
+        struct verbs_channel c = {socket_swap, &fd, me, peer};
         outcomes[i].code = run_job(&jobs[i], &c, lead, &outcomes[i], &e);
         memcpy(outcomes[i].text, e.text, sizeof e.text);
     }
@@ -250,7 +250,7 @@ static void a_port_without_a_usable_gid(void **state)
 static struct verbs_pair *victim;
 static int tampering_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
 {
-    int error = verbs_channel_swap(user, mine, theirs, bytes, deadline_s);
+    int error = socket_swap(user, mine, theirs, bytes, deadline_s);
     const struct verbs_word *word = mine;
     if (victim && victim->target && bytes == sizeof *word && word->time_us > 0)
         victim->target[100] ^= 1;
@@ -273,7 +273,7 @@ static void wrong_data_are_noticed(void **state)
         victim = &side_pair;
         _exit(run_job(&rxe0_to_rxe2, &c, 0, &o, &e) == ERR_FAILED ? 0 : 1);
     }
-    struct verbs_channel c = {verbs_channel_swap, &fds[0], "rxe0:1", "rxe2:1"};
+    struct verbs_channel c = {socket_swap, &fds[0], "rxe0:1", "rxe2:1"};
     assert_int_equal(run_job(&rxe0_to_rxe2, &c, 1, &o, &e), ERR_FAILED);
     print_message("# %s\n", e.text);
     assert_non_null(strstr(e.text, "rxe2:1: verifying the payload failed: byte 96 or one of the 7 behind it, of 4096"));

@@ -105,10 +105,24 @@ static void what_was_changed_is_refused(void **state)
     }
 }
 
+static void names(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"nccl.conf", "nccl.d/class0.conf", "a", "x-1_2.csv"};
+    static const char *const bad[] = {"",         "nccl.d/", "nccl.d/../x",   "nccl.d/a/b",           "nccl.d/.x",
+                                      "other/x",  "/etc/x",  "manifest.json", "nccl.d/manifest.json", "a b",
+                                      "nccl.d//x"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(env_manifest_name_ok(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(env_manifest_name_ok(bad[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hash_is_that_of_sha256sum),
+        cmocka_unit_test(names),
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(what_was_changed_is_refused),
     };

@@ -11,6 +11,26 @@
 #include "envgen/stage.h"
 #include "tests/unit/envgen/scratch.h"
 
+static void files_in_a_directory(void **state)
+{
+    (void)state;
+    struct scratch dir = scratch_new();
+    struct env_stage s;
+    struct err e = {0};
+    env_stage_begin(&s, dir.dir, dir.arena);
+    assert_int_equal(env_stage_add(&s, "nccl.d/a.conf", "x", 1, &e), 0);
+    env_stage_abandon(&s);
+    assert_int_not_equal(access(scratch_path(&dir, "nccl.d"), F_OK), 0); /* nothing is left over */
+    assert_int_equal(env_stage_add(&s, "nccl.d/a.conf", "x", 1, &e), 0);
+    assert_int_equal(env_stage_add(&s, "nccl.d/b.conf", "y", 1, &e), 0);
+    assert_int_equal(env_stage_commit(&s, "last", &e), 0);
+    env_stage_abandon(&s);
+    assert_string_equal(scratch_read(&dir, scratch_path(&dir, "nccl.d/b.conf")), "y");
+    scratch_write(&dir, "file", "", 0);
+    assert_int_equal(env_stage_add(&s, "file/a.conf", "x", 1, &e), ERR_FAILED);
+    scratch_free(&dir);
+}
+
 static void all_files_arrive_together(void **state)
 {
     (void)state;
@@ -98,6 +118,7 @@ static void a_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_in_a_directory),
         cmocka_unit_test(all_files_arrive_together),
         cmocka_unit_test(abandoned_leaves_everything_as_it_was),
         cmocka_unit_test(a_directory_that_cannot_be_written),

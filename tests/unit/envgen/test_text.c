@@ -97,10 +97,14 @@ static void comments_stay_on_their_lines(void **state)
     env_print_comment(out, a, "#", longest);
     env_print_comment(out, a, "#", "one\ntouch x");
     env_print_comment(out, a, "#", "");
+    env_print_comment(out, a, "#", "continued \\");
+    env_print_comment(out, a, "#", "\xe2\x80\xa8touch x\xc2\x85");
     fclose(out);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         assert_int_equal(*line, '#');
         assert_true(strlen(line) <= 102);
+        for (const char *p = line; *p; p++)
+            assert_true(*p != '\\' && (unsigned char)*p < 0x7f);
     }
     free(text);
     arena_free(a);

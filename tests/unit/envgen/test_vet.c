@@ -3,12 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "envgen/catalogue.h"
 #include "envgen/vet.h"
+#include "envgen/write.h"
 
 static const char *const addresses[] = {"10.0.0.1/24"};
 static struct topo_netdev netdevs[] = {{.name = "eth0",
@@ -164,6 +166,29 @@ static void defaults_of_rccl(void **state)
     classes[0].gpus = nvidia;
 }
 
+/* ROCr reads its variables before RCCL reads a file: they stand in nccl.sh alone, and the check knows. */
+static void not_from_the_file(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    classes[0].gpus = amd;
+    struct env_decisions *d = decisions("HSA_NO_SCRATCH_RECLAIM", "1", 22105, 22105);
+    env_vet(d, &topology);
+    assert_non_null(d->settings[0].value);
+    assert_int_equal(env_vet_file(d, &topology, NULL, "nccl.conf", "# why\n", 6, &e), 0);
+    struct env_writing w = {.decisions = d, .dir = "/p", .scratch = d->arena};
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(env_write_nccl_conf(&w, out, &e), 0);
+    fclose(out);
+    assert_null(strstr(text, "HSA_NO_SCRATCH_RECLAIM=1"));
+    assert_non_null(strstr(text, "nccl.sh sets it"));
+    free(text);
+    env_decisions_free(d);
+    classes[0].gpus = nvidia;
+}
+
 static void files_are_checked(void **state)
 {
     (void)state;
@@ -201,6 +226,7 @@ int main(void)
         cmocka_unit_test(what_was_measured_together_goes_together),
         cmocka_unit_test(releases),
         cmocka_unit_test(defaults_of_rccl),
+        cmocka_unit_test(not_from_the_file),
         cmocka_unit_test(files_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,35 @@ static void conf_by_nccls_rules(void **state)
     scratch_free(&s);
 }
 
+/* A class's file has that class's settings and no others, and the common one none of them. */
+static void settings_of_a_class(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e = {0};
+    struct env_setting list[] = {
+        {"nccl", "NCCL_CROSS_NIC", "1", "measured on GPUs", "faster", 0},
+        {"nccl", "NCCL_SOCKET_IFNAME", "=eth0", "topology", "cni0", 0, "thin"},
+        {"nccl", "NCCL_SOCKET_IFNAME", "=eno1", "topology", "cni0", 0, "fat"},
+    };
+    struct env_decisions d = {.arena = s.arena, .tool = "0.1.0", .topology = "", .settings = list, .nsettings = 3};
+    static const char *const classes[] = {NULL, "thin", "fat"};
+    for (int c = 0; c < 3; c++) {
+        struct env_writing w = {.decisions = &d, .dir = s.dir, .scratch = s.arena, .node_class = classes[c]};
+        char *text;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+        assert_int_equal(env_write_nccl_conf(&w, out, &e), 0);
+        fclose(out);
+        for (int i = 0; i < 3; i++) {
+            const char *line = arena_printf(s.arena, "\n%s=%s\n", list[i].name, list[i].value);
+            assert_true((strstr(text, line) != NULL) == (i == c));
+        }
+        free(text);
+    }
+    scratch_free(&s);
+}
+
 static char *source(struct scratch *s, const char *shell, const char *before)
 {
     struct err e = {0};
@@ -79,6 +108,8 @@ static void shells_export_the_settings(void **state)
         struct scratch s = scratch_new();
         assert_string_equal(source(&s, shells[i], ":"), "NCCL_SOCKET_IFNAME==eth0\n");
         assert_string_equal(source(&s, shells[i], "export NCCL_SOCKET_IFNAME=mine"), "NCCL_SOCKET_IFNAME=mine\n");
+        assert_string_equal(source(&s, shells[i], "export NCCL_SOCKET_IFNAME=mine NCCLTUNE=force"),
+                            "NCCL_SOCKET_IFNAME==eth0\n");
         assert_string_equal(source(&s, shells[i], "NCCLTUNE=off"), "");
         scratch_free(&s);
     }
@@ -103,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conf_by_nccls_rules),
+        cmocka_unit_test(settings_of_a_class),
         cmocka_unit_test(shells_export_the_settings),
         cmocka_unit_test(bad_values_are_refused),
     };

@@ -45,7 +45,7 @@ static void no_machine(void **state)
         const char *content, *error;
     } cases[] = {
         {"", "x.xml: is empty"},
-        {"hello", "x.xml:1: expected an NCCL topology file, an hwloc XML file or a topology.json"},
+        {"hello", "x.xml:1: expected an NCCL topology file, an hwloc XML file, a topology.json or nvidia-smi topo -m"},
         {"\n<graphs version=\"1\"/>",
          "x.xml:2: expected <system> (NCCL topology) or <topology> (hwloc), found <graphs>"},
         {"<html/>", "found <html>"},

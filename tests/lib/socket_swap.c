@@ -1,5 +1,5 @@
 /* Swapping fixed numbers of bytes over a socket, with a deadline. */
-#include "bench/verbs_channel.h"
+#include "tests/lib/socket_swap.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +7,7 @@
 
 #include "core/progress.h"
 
-int verbs_channel_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
+int socket_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
 {
     int fd = *(const int *)user;
     size_t sent = 0, received = 0;
