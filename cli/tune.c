@@ -57,6 +57,7 @@ struct tune {
     volatile sig_atomic_t *stop;
     struct arena *arena;
     const char *topology, *results; /* files of the profile */
+    int choose;                     /* which engine is ours to choose: --engine was not given */
     int lacks;                      /* nothing could be measured */
 };
 
@@ -153,6 +154,15 @@ static int probe(struct tune *t, struct topology **out, struct err *e)
     return 0;
 }
 
+/* Two GPUs on a node of ours are measured as jobs use them, through NCCL; host memory stands in for them nowhere. */
+static const char *choose_engine(const struct topology *topology)
+{
+    for (int i = 0; i < topology->nclasses; i++)
+        if (topology->classes[i].ngpus >= 2)
+            return "nccl";
+    return "mpi";
+}
+
 /* Measures into the profile's journal. That this machine has no launcher is no error: the topology still says things.
  */
 static int measure(struct tune *t, const struct topology *topology, struct err *e)
@@ -160,6 +170,8 @@ static int measure(struct tune *t, const struct topology *topology, struct err *
     struct bench_summary summary = {0};
     t->bench.results = t->results;
     t->bench.resume = t->resume;
+    if (t->choose)
+        t->bench.engine = choose_engine(topology);
     progress_start(&t->progress, t->quiet ? NULL : stderr);
     int rc = bench_run(&t->bench, topology, &t->log, &t->progress, t->stop, &summary, e);
     progress_clear(&t->progress);
@@ -215,15 +227,31 @@ static const char *word(struct arena *a, const char *path)
     return quoted ? quoted : path;
 }
 
+static int sets_nccl(const struct env_decisions *d)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].family, "nccl") && d->settings[i].value)
+            return 1;
+    return 0;
+}
+
+static int measured_mpi(const struct env_decisions *d)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        if (!strcmp(d->shapes[i].engine, "mpi"))
+            return 1;
+    return 0;
+}
+
 /* The lines for a job script; ends with NULL. */
 static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
 {
     const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = find_plugin(a);
     int n = 0;
-    for (int i = 0; i < p->decisions->nsettings; i++)
-        if (!strcmp(p->decisions->settings[i].family, "nccl") && p->decisions->settings[i].value && !n)
-            lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/nccl.sh", p->dir)));
-    lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/openmpi.sh", p->dir)));
+    if (sets_nccl(p->decisions))
+        lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/nccl.sh", p->dir)));
+    if (measured_mpi(p->decisions))
+        lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/openmpi.sh", p->dir)));
     lines[n++] = arena_printf(a, "export NCCLTUNE_PROFILE=%s", word(a, p->dir));
     if (plugin)
         lines[n++] = arena_printf(a, "export NCCL_TUNER_PLUGIN=%s", word(a, plugin));
@@ -327,7 +355,12 @@ int tune_main(int argc, char **argv)
     struct tune t = {.margin = ENV_MARGIN, .arena = arena_new()};
     struct err e = {0};
     bench_options_default(&t.bench);
+    const char *usual = t.bench.engine;
+    t.bench.engine = NULL;
     int rc = parse(argc, argv, &t);
+    t.choose = !t.bench.engine;
+    if (t.choose)
+        t.bench.engine = usual;
     if (!rc && bench_join(&t.bench, &e))
         rc = cli_fail(COMMAND, &e);
     if (!rc) {

@@ -19,8 +19,8 @@ struct env_diff {
     int count;
 };
 
-/* Both are allocated in `a` and borrow nothing that outlives it less than they do. A call is compared size by size,
- * where both profiles measured its shape of job. */
+/* Allocated in `a`; texts point into the profiles, which must live as long. A call is compared size by size, where both
+ * profiles measured its shape of job. */
 struct env_diff env_diff_profiles(const struct env_profile *x, const struct env_profile *y, struct arena *a);
 
 /* Variables that only one of two releases reads, and defaults that changed between them. */

@@ -187,10 +187,11 @@ static void explain_call(const struct env_profile *p, const struct env_question 
         explain_call_in(p, &p->decisions->shapes[i], q, out);
     }
     if (!found) {
-        fprintf(out, "%s of %s on that many nodes and ranks was not measured: the library's own choice is used.\n",
-                coll_name(q->coll), unit_bytes(size, q->bytes));
-        fprintf(out, "No rule reaches a number of ranks that was not measured. Measured were:%s\n",
-                p->decisions->nshapes ? "" : " none");
+        fprintf(out, "%s of %s on that many nodes and ranks was not measured.\n", coll_name(q->coll),
+                unit_bytes(size, q->bytes));
+        if (has_engine(p->decisions, "mpi"))
+            fprintf(out, "No rule in openmpi.rules reaches a number of ranks that was not measured.\n");
+        fprintf(out, "Measured were:%s\n", p->decisions->nshapes ? "" : " none");
         for (int i = 0; i < p->decisions->nshapes; i++)
             fprintf(out, "  %d nodes, %d ranks (%s)\n", p->decisions->shapes[i].nodes, p->decisions->shapes[i].ranks,
                     safe(p->arena, p->decisions->shapes[i].library));

@@ -157,54 +157,58 @@ static int is_free(const struct env_decisions *d, int per_node, int low, int hig
     return 1;
 }
 
-/* Grows a row of the segment before by the nodes of this one, when they say the same. */
+/* Grows a measured row of the segment before by the nodes of this one, when they say the same. */
 static int merge(const struct builder *b, const struct series *s, struct env_row *before, const struct env_row *row)
 {
-    if (before->coll != row->coll || before->min_bytes != row->min_bytes || before->max_bytes != row->max_bytes ||
-        !same_action(before, row) || before->nodes_low < 2 || before->nodes_high + 1 != row->nodes_low ||
-        row->nodes_high >= 2 * before->nodes_low || before->basis >= ENV_FITTED || row->basis >= ENV_FITTED ||
+    if (before->basis != ENV_MEASURED || row->basis != ENV_MEASURED || before->coll != row->coll ||
+        before->min_bytes != row->min_bytes || before->max_bytes != row->max_bytes || !same_action(before, row) ||
+        before->nodes_low < 2 || before->nodes_high + 1 != row->nodes_low || row->nodes_high >= 2 * before->nodes_low ||
         !is_free(b->d, s->per_node, before->nodes_low, row->nodes_high))
         return 0;
     before->nodes_high = row->nodes_high;
     before->ranks_high = row->ranks_high;
-    if (row->basis > before->basis)
-        before->basis = row->basis;
     return 1;
 }
 
-/* Puts a segment's rows out, less those that only lengthen one of the segment before. */
-static void emit(struct builder *b, const struct series *s, const struct segment *before, struct segment *now)
+/* Puts a segment's rows out, less those that only lengthen one of the segment before (NULL: none). Returns the segment
+ * with the rows that stand for its own. */
+static struct segment emit(struct builder *b, const struct series *s, const struct segment *before,
+                           const struct segment *now)
 {
+    struct segment out = *now;
+    out.rows = arena_alloc(b->arena, ((size_t)now->nrows + 1) * sizeof *out.rows);
     for (int i = 0, k = 0; i < now->nrows; i++) {
-        struct env_row *row = now->rows[i];
+        const struct env_row *row = now->rows[i];
         for (; before && k < before->nrows; k++) {
             const struct env_row *other = before->rows[k];
             if (other->coll > row->coll || (other->coll == row->coll && other->min_bytes >= row->min_bytes))
                 break;
         }
         if (before && k < before->nrows && merge(b, s, before->rows[k], row)) {
-            now->rows[i] = before->rows[k];
+            out.rows[i] = before->rows[k];
             continue;
         }
+        out.rows[i] = ARENA_NEW(b->arena, struct env_row);
+        *out.rows[i] = *row;
         b->out->items = arena_grow(b->arena, b->out->items, (size_t)b->out->count, sizeof *b->out->items);
-        b->out->items[b->out->count++] = row;
+        b->out->items[b->out->count++] = out.rows[i];
     }
+    return out;
 }
 
 /* ---- a series -------------------------------------------------------------------------------------------------------
  */
 
-/* The nodes from `low` to `high`, in boxes below a factor of two. Returns the last segment in `last`. */
+/* The nodes from `low` to `high`, in boxes below a factor of two. */
 static void fill(struct builder *b, const struct series *s, const struct segment *rows, int low, int high,
-                 enum env_basis basis, struct segment *last)
+                 enum env_basis basis)
 {
     for (int64_t from = low, to; from <= high; from = to + 1) {
         to = 2 * from - 1 < high ? 2 * from - 1 : high;
         if (!is_free(b->d, s->per_node, (int)from, (int)to))
             continue;
         struct segment next = moved(b, rows, s->per_node, (int)from, (int)to, basis);
-        emit(b, s, last, &next);
-        *last = next;
+        emit(b, s, NULL, &next);
     }
 }
 
@@ -233,7 +237,7 @@ static int fit(struct builder *b, const struct series *s, const struct env_shape
     return 0;
 }
 
-static void extrapolate(struct builder *b, const struct series *s, struct segment *last)
+static void extrapolate(struct builder *b, const struct series *s)
 {
     int n = s->count, largest = s->shapes[n - 1]->nodes;
     int64_t reach = b->d->extrapolate_nodes;
@@ -242,25 +246,23 @@ static void extrapolate(struct builder *b, const struct series *s, struct segmen
     struct segment rows = s->own[n - 1];
     if (n > 1 && s->shapes[n - 2]->nodes > 1)
         rows = agreement(b, &s->own[n - 1], &s->own[n - 2]);
-    fill(b, s, &rows, largest + 1, (int)reach, ENV_EXTRAPOLATED, last);
+    fill(b, s, &rows, largest + 1, (int)reach, ENV_EXTRAPOLATED);
 }
 
 static int write_series(struct builder *b, const struct series *s)
 {
-    struct segment last = s->own[0];
+    struct segment last = emit(b, s, NULL, &s->own[0]);
     int rc = 0;
-    emit(b, s, NULL, &s->own[0]);
     for (int i = 1; i < s->count && !rc; i++) {
         int low = s->shapes[i - 1]->nodes, high = s->shapes[i]->nodes;
         if (low > 1 && high > low + 1) {
             struct segment between = agreement(b, &s->own[i - 1], &s->own[i]);
-            fill(b, s, &between, low + 1, high - 1, ENV_AGREED, &last);
+            fill(b, s, &between, low + 1, high - 1, ENV_AGREED);
             rc = fit(b, s, s->shapes[i - 1], s->shapes[i]);
         }
-        emit(b, s, &last, &s->own[i]);
-        last = s->own[i];
+        last = emit(b, s, &last, &s->own[i]);
     }
-    extrapolate(b, s, &last);
+    extrapolate(b, s);
     return rc;
 }
 

@@ -2,6 +2,7 @@
  *
  *   Switch  40 "S-b8cef60300aa0000"   # "leaf-1" …
  *   [7]  "H-506b4b0300ca1f2e"[1](506b4b0300ca1f2f)   # "node1 mlx5_0" lid 12 4xNDR */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,53 @@ static const char *switch_name(struct arena *a, const char *line, uint64_t guid)
                                      : arena_printf(a, "0x%016" PRIx64, guid);
 }
 
+/* Steps over `word`; 0 when something else stands there. */
+static int skip(const char **at, const char *word)
+{
+    size_t n = strlen(word);
+    int same = !strncmp(*at, word, n);
+    *at += same ? n : 0;
+    return same;
+}
+
+static int read_number(const char **at, int base, uint64_t *value)
+{
+    char *end;
+    if (!isxdigit((unsigned char)**at))
+        return 0;
+    *value = strtoull(*at, &end, base);
+    int read = end != *at;
+    *at = end;
+    return read;
+}
+
+/* Switch 40 "S-b8cef60300aa0001" */
+static int read_switch(const char *at, uint64_t *guid)
+{
+    uint64_t ports;
+    if (!skip(&at, "Switch"))
+        return 0;
+    at += strspn(at, " \t");
+    if (!read_number(&at, 10, &ports))
+        return 0;
+    at += strspn(at, " \t");
+    return skip(&at, "\"S-") && read_number(&at, 16, guid);
+}
+
+/* [7] "H-506b4b0300ca1f2e"[1] */
+static int read_end(const char *at, struct end *end)
+{
+    uint64_t port, switch_port;
+    if (!skip(&at, "[") || !read_number(&at, 10, &switch_port) || !skip(&at, "]"))
+        return 0;
+    at += strspn(at, " \t");
+    if (!skip(&at, "\"H-") || !read_number(&at, 16, &end->guid) || !skip(&at, "\"[") || !read_number(&at, 10, &port))
+        return 0;
+    end->port = port < 256 ? (int)port : 0;
+    end->switch_port = switch_port < 65536 ? (int)switch_port : 0;
+    return 1;
+}
+
 static int by_guid(const void *x, const void *y)
 {
     const struct end *a = x, *b = y;
@@ -47,17 +95,15 @@ static int read_text(struct fabric *f, char *text, const char *path, struct err 
     char *rest = text;
     for (long number = 1; rest; number++) {
         const char *line = strsep(&rest, "\n");
-        unsigned ports;
         struct end end = {0};
-        if (sscanf(line, "Switch %u \"S-%16" SCNx64 "\"", &ports, &end.guid) == 2) {
+        if (read_switch(line, &end.guid)) {
             current = switch_name(f->a, line, end.guid);
             f->nswitches++;
         } else if (!strncmp(line, "Switch", 6)) {
             return err_at(e, path, number, 0, "expected Switch PORTS \"S-GUID\"");
         } else if (!strncmp(line, "Ca", 2) || !strncmp(line, "Rt", 2)) {
             current = NULL;
-        } else if (current && *line == '[' &&
-                   sscanf(line, "[%d] \"H-%16" SCNx64 "\"[%d]", &end.switch_port, &end.guid, &end.port) == 3) {
+        } else if (current && read_end(line, &end)) {
             if (f->n >= MOST_ENDS)
                 return err_at(e, path, number, 0, "more than %d ports of HCAs", MOST_ENDS);
             end.switch_name = current;

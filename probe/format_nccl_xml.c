@@ -1,5 +1,6 @@
 /* NCCL's topology file. Its reader is no XML parser: one element a line, one blank between attributes, no prolog, no
  * entities, strings below 256 characters. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,13 +40,14 @@ static void indent(const struct writing *w, int depth)
 /* Attributes of <cpu>; "GenuineIntel 6/143, name" is taken apart. NCCL asks the machine for what is missing. */
 static void open_cpu(const struct writing *w, int numa)
 {
-    char vendor[64];
-    int family, model;
+    const char *blank = w->c->cpu ? strchr(w->c->cpu, ' ') : NULL, *slash = blank ? strchr(blank, '/') : NULL;
     fprintf(w->out, "  <cpu numaid=\"%d\"", numa);
     if (w->c->arch)
         fprintf(w->out, " arch=\"%s\"", plain(w->a, w->c->arch));
-    if (w->c->cpu && sscanf(w->c->cpu, "%63s %d/%d", vendor, &family, &model) == 3)
-        fprintf(w->out, " vendor=\"%s\" familyid=\"%d\" modelid=\"%d\"", plain(w->a, vendor), family, model);
+    if (slash && isdigit((unsigned char)blank[1]) && isdigit((unsigned char)slash[1]))
+        fprintf(w->out, " vendor=\"%s\" familyid=\"%ld\" modelid=\"%ld\"",
+                plain(w->a, arena_strndup(w->a, w->c->cpu, (size_t)(blank - w->c->cpu))), strtol(blank, NULL, 10),
+                strtol(slash + 1, NULL, 10));
     fputs(">\n", w->out);
 }
 

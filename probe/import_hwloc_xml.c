@@ -299,8 +299,8 @@ static int add_device(struct import *in, const struct xml_node *n, struct pci_pl
 /* "0000:[80-8f]" as "pci0000:80". */
 static const char *bridge_name(struct arena *a, const char *range)
 {
-    unsigned domain, bus;
-    return range && sscanf(range, "%x:[%x", &domain, &bus) == 2 ? arena_printf(a, "pci%04x:%02x", domain, bus) : NULL;
+    const char *open = range ? strchr(range, '[') : NULL;
+    return open ? arena_printf(a, "pci%04lx:%02lx", strtoul(range, NULL, 16), strtoul(open + 1, NULL, 16)) : NULL;
 }
 
 /* Everything below `n`, which stands at `at` in the PCI tree (parent -1 and bridges -1: not in one). */

@@ -116,8 +116,10 @@ static int step_up(const struct topo_class *c, int object, struct way *w)
         w->nccl_switches += !is_flattened(c, object);
     }
     w->host_bridges += c->objects[object].kind == TOPO_HOST_BRIDGE;
+    /* 2.5 GT/s with one lane is what virtual switches and ports show: it says nothing. */
+    const double made_up_GBps = 0.25;
     double GBps = c->objects[object].link_GBps;
-    if (GBps > 0 && (GBps < w->GBps || !(w->GBps > 0)))
+    if (GBps > made_up_GBps && (GBps < w->GBps || !(w->GBps > 0)))
         w->GBps = GBps;
     return c->objects[object].parent;
 }

@@ -2,7 +2,7 @@
 #include "probe/verbs_files.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,18 +25,25 @@ int verbs_files_nic(struct topology *t, struct topo_class *c, const char *hca)
 static double rate_of(const char *text)
 {
     char *end;
-    double rate = text ? strtod(text, &end) : 0;
+    if (!text)
+        return 0;
+    double rate = strtod(text, &end);
     return rate > 0 && !strncmp(end, " Gb/sec", 7) ? rate : 0;
 }
 
 /* "506b:4b03:00ca:1f2e" as "0x506b4b0300ca1f2e"; NULL when it is zero or something else. */
 static const char *guid_of(struct arena *a, const char *text)
 {
-    unsigned part[4];
-    if (!text || sscanf(text, "%4x:%4x:%4x:%4x", &part[0], &part[1], &part[2], &part[3]) != 4 ||
-        !(part[0] | part[1] | part[2] | part[3]))
-        return NULL;
-    return arena_printf(a, "0x%04x%04x%04x%04x", part[0], part[1], part[2], part[3]);
+    char digits[17] = "";
+    size_t n = 0;
+    for (; text && *text; text++) {
+        if (*text == ':')
+            continue;
+        if (n == 16 || !isxdigit((unsigned char)*text))
+            return NULL;
+        digits[n++] = *text;
+    }
+    return n == 16 && strspn(digits, "0") < 16 ? arena_printf(a, "0x%s", digits) : NULL;
 }
 
 /* The interface of a port: of several on one function the one whose dev_port says so. */

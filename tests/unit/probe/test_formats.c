@@ -54,7 +54,7 @@ static void assert_round_trip(const char *path)
 static void nccl_xml(void **state)
 {
     (void)state;
-    static const char *const files[] = {"nccl_nvswitch.xml", "nccl_mesh.xml",     "nccl_cloud.xml",
+    static const char *const files[] = {"nccl_nvswitch.xml", "hwloc2_dgx1v.xml",  "nccl_cloud.xml",
                                         "nccl_c2c.xml",      "nccl_broadcom.xml", "nccl_rccl_xgmi.xml"};
     struct arena *a = arena_new();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

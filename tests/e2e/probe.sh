@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# nccltune probe as a user calls it: recorded machines, several of them, a cluster through an agent, a job of mpirun,
+# formats, findings, wrong calls.
+#   NCCLTUNE  the program under test (build/nccltune)
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+nccltune=$(realpath "${NCCLTUNE:-build/nccltune}")
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+F=tests/fixtures/probe
+
+probe() { timeout -k 5 60 "$nccltune" probe "$@"; }
+# exits STATUS COMMAND...: whether it ends with that status.
+exits() {
+    local want=$1 got
+    shift
+    "$@"
+    got=$?
+    [ "$got" = "$want" ] || { echo "ended with $got instead of $want"; return 1; }
+}
+# prints PATTERN COMMAND...: whether a line of what it prints matches.
+prints() {
+    local pattern=$1 out
+    shift
+    out=$("$@" 2>&1)
+    printf '%s\n' "$out" | grep -qE -- "$pattern" || { printf '%s\n' "$out"; return 1; }
+}
+
+check "this machine" prints 'NUMA node' probe
+check "timings of every source" prints '^software +[0-9.]+ ms' probe --timings
+check "a recorded machine" prints '^NCCL_IB_HCA: =mlx5_0:1$' probe --from $F/small.json
+check "identical machines are one class" prints '^nccl_nvswitch, nccl_nvswitch$' \
+    probe --from $F/nccl_nvswitch.xml --from $F/nccl_nvswitch.xml
+check "what differs is said" prints '^What differs from class0:' probe --from $F/nccl_nvswitch.xml --from $F/nccl_c2c.xml
+printf 'GPU0 GPU1 mlx5_0\nGPU0 X NV18 PIX\nGPU1 NV18 X SYS\nmlx5_0 PIX SYS X\n' >"$tmp/smi.txt"
+check "two descriptions of one node" prints '^NIC0	PIX	SYS' probe --merge --from $F/small.json --from "$tmp/smi.txt"
+check "the fabric" prints 'mlx5_0:2 0xb8cef60300bb0001 port 9' \
+    probe --from $F/roce_leaf.json --fabric $F/ibnetdiscover.txt
+
+# A cluster: the agent runs the command here; node2 has no memory lock, node3 is dead.
+cat >"$tmp/agent" <<'END'
+#!/bin/sh
+host=$1
+shift
+case $host in
+node2) ulimit -l 64 ;;
+node3) exec sleep 60 ;;
+esac
+exec sh -c "$*"
+END
+chmod +x "$tmp/agent"
+gather() { probe --hosts 'node[1-3]' --ssh "$tmp/agent" --deadline 4 "$@"; }
+check "a cluster is gathered" exits 0 gather -o "$tmp/cluster.json"
+check "identical nodes are one class" prints '^node1, node2$' probe --from "$tmp/cluster.json"
+check "the dead node is listed" prints 'node-missing .*node3 \(no answer within 4 s\)' probe --from "$tmp/cluster.json"
+if [ "$(ulimit -l)" != 64 ]; then
+    check "the node with other limits is named" prints 'node-differs \(node2\): .*memlock 64 KiB instead of' \
+        probe --from "$tmp/cluster.json"
+fi
+check "nobody answers" exits 1 probe --hosts node3 --ssh "$tmp/agent" --deadline 1
+
+if command -v mpirun >/dev/null; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    check "inside a job of mpirun" timeout -k 5 60 mpirun --oversubscribe -np 3 \
+        "$nccltune" probe --gather "$tmp/shared" -o "$tmp/job.json"
+    check "processes of one node are one host" prints '"source":.*"1 nodes of a job of 3 processes"' cat "$tmp/job.json"
+else
+    skip "inside a job of mpirun" "no mpirun"
+fi
+
+check "--strict finds an error" exits 1 probe --strict --from $F/roce_leaf.json -o /dev/null
+check "and nothing where there is none" exits 0 probe --strict --from $F/small.json -o /dev/null
+check "without it a finding is no failure" exits 0 probe --from $F/roce_leaf.json -o /dev/null
+if command -v dot >/dev/null; then
+    check "a picture" prints '<svg' probe --from $F/nccl_nvswitch.xml --format svg
+    check "a page" prints 'NVSwitch' probe --from $F/nccl_nvswitch.xml --format html
+else
+    check "no picture without Graphviz, and why" prints "dot is not installed" probe --from $F/small.json --format svg
+fi
+check "NCCL's file" exits 0 probe --from $F/nccl_nvswitch.xml --format nccl-xml -o "$tmp/node.xml"
+probe --from "$tmp/node.xml" >"$tmp/a" 2>&1
+check "is read back" grep -q 'NV[0-9]' "$tmp/a"
+
+check "sources exclude one another" exits 2 probe --hosts a --from b
+check "a host is no option" exits 2 probe --hosts=-oProxyCommand=x
+check "--merge needs files" exits 2 probe --merge
+check "an unknown format" exits 2 probe --format png
+check "no copied tree" exits 1 probe --sysroot /nowhere
+check "no launcher" exits 2 env -u OMPI_COMM_WORLD_RANK -u SLURM_PROCID -u PMI_RANK "$nccltune" probe --gather "$tmp/x"
+finish
