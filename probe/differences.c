@@ -176,10 +176,12 @@ int differences_of(const struct topo_class *first, const struct topo_class *othe
 static const char *gid_kinds(const struct topo_class *c, int port, struct arena *a)
 {
     static const char *const types[] = {"unknown", "IB", "RoCE v1", "RoCE v2"};
+    const int most = 64; /* a hostile file has thousands */
     const char *all = NULL;
-    for (int i = 0; i < c->ngids; i++) {
+    int n = 0;
+    for (int i = 0; i < c->ngids && n < most; i++) {
         const struct topo_gid *g = &c->gids[i];
-        if (g->port == port)
+        if (g->port == port && n++ < most)
             all = arena_printf(a, "%s%s%d %s%s", all ? all : "", all ? ", " : "", g->index, types[g->type],
                                strncmp(g->gid, "::ffff:", 7) ? "" : " IPv4");
     }
@@ -196,8 +198,9 @@ static const char *limit_text(struct arena *a, uint64_t bytes)
 
 static const char *joined(struct arena *a, const char *const *texts, int n)
 {
+    const int most = 32;
     const char *all = NULL;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && i < most; i++)
         all = all ? arena_printf(a, "%s, %s", all, texts[i]) : texts[i];
     return all;
 }

@@ -74,8 +74,9 @@ static const char *driver(const struct topo_class *c, struct arena *a)
 /* Names and versions without the paths. */
 static const char *library_versions(const struct topo_class *c, struct arena *a)
 {
+    const int most = 32;
     const char *all = NULL;
-    for (int i = 0; i < c->nlibraries; i++) {
+    for (int i = 0; i < c->nlibraries && i < most; i++) {
         const char *path = strstr(c->libraries[i], " /");
         const char *own = arena_strndup(a, c->libraries[i], path ? (size_t)(path - c->libraries[i]) : 64);
         if (!all || !strstr(all, own))

@@ -7,7 +7,8 @@
 #include "probe/format.h"
 #include "probe/roles.h"
 
-#define LINK_GBps 25.0 /* of a link, for its width, where it is not told */
+#define MOST_OBJECTS 4096 /* of a class */
+#define LINK_GBps    25.0 /* of a link, for its width, where it is not told */
 
 /* Fill colours that black text stays readable on. */
 #define COLOUR_GPU      "#b7e1a1"
@@ -67,11 +68,13 @@ static const char *gpu_label(const struct topo_class *c, int object, struct aren
 static const char *nic_label(const struct topo_class *c, int object, const struct port_verdict *v, struct arena *a,
                              enum port_role *role)
 {
+    const int most = 8;
     const char *label = NULL;
+    int n = 0;
     *role = ROLE_UNKNOWN;
     for (int i = 0; i < c->nports; i++) {
         const struct topo_port *p = &c->ports[i];
-        if (p->object != object)
+        if (p->object != object || n++ >= most)
             continue;
         label = arena_printf(a, "%s%s%s", label ? label : "", label ? "\\n" : "", quoted(a, p->hca));
         if (p->rate_Gbps > 0)
@@ -265,6 +268,10 @@ static const char *title_of(const struct topology *t, int class_index, struct ar
 static int write_dot(const struct topology *t, FILE *out, struct err *e)
 {
     const int most = 16; /* classes in one picture */
+    for (int i = 0; i < t->nclasses; i++)
+        if (t->classes[i].nobjects > MOST_OBJECTS)
+            return err_set(e, ERR_FAILED, "%s has more than %d objects, which is no picture", t->classes[i].name,
+                           MOST_OBJECTS);
     struct arena *a = arena_new();
     fputs("graph machine {\n  graph [fontname=\"Helvetica\", ranksep=0.5, nodesep=0.15, newrank=true];\n"
           "  node [fontname=\"Helvetica\", fontsize=10, style=filled, margin=\"0.08,0.04\"];\n"

@@ -9,6 +9,7 @@
 #include "probe/format.h"
 
 enum { CLASS_GPU = 0x030200, CLASS_NIC = 0x020000, CLASS_INFINIBAND = 0x020700, CLASS_SWITCH = 0x060400 };
+#define MOST_OBJECTS   4096 /* far above what NCCL takes */
 #define CLASS_NVSWITCH "0x068000"
 /* What NCCL itself writes for an NVSwitch that a guest cannot see. */
 #define HIDDEN_NVSWITCH "fffffff:ffff:ff"
@@ -219,7 +220,7 @@ static int write_nccl_xml(const struct topology *t, FILE *out, struct err *e)
 {
     struct writing w = {.out = out, .c = t->classes, .a = arena_new()};
     int nodes = 0;
-    if (t->nclasses == 1) {
+    if (t->nclasses == 1 && w.c->nobjects <= MOST_OBJECTS) {
         fputs("<system version=\"1\">\n", out);
         for (int i = 0; i < w.c->nobjects; i++) {
             if (w.c->objects[i].kind != TOPO_NUMA || w.c->objects[i].parent >= 0)
@@ -234,6 +235,8 @@ static int write_nccl_xml(const struct topology *t, FILE *out, struct err *e)
     int rc = 0;
     if (t->nclasses != 1)
         rc = err_set(e, ERR_USAGE, "nccl-xml describes one node; here are %d classes of nodes", t->nclasses);
+    else if (w.c->nobjects > MOST_OBJECTS)
+        rc = err_set(e, ERR_FAILED, "nccl-xml: more than %d devices", MOST_OBJECTS);
     else if (!nodes)
         rc = err_set(e, ERR_LACKS, "nccl-xml: the place of no device is known");
     else if (w.left_out)

@@ -71,26 +71,32 @@ static void put_networks(FILE *out, const struct topo_class *c, struct arena *a)
 
 static void put_nearest(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
 {
+    const int most = 8;
     const struct path_matrix *m = path_matrix(c, a);
     fputs("\nNearest compute ports:\n", out);
     for (int g = 0; g < m->ngpus; g++) {
         enum path_class best = PATH_UNKNOWN;
         double GBps = 0;
         const char *names = "";
+        int n = 0;
         for (int i = 0; i < c->nports; i++) {
             int end = path_end_of(m, c->ports[i].hca);
             const struct path *p = end < 0 ? NULL : path_between(m, g, end);
             if (!p || v[i].role != ROLE_COMPUTE || p->class_ > best || p->class_ == PATH_UNKNOWN)
                 continue;
             int nearer = p->class_ < best;
-            names =
-                arena_printf(a, "%s%s%s:%d", nearer ? "" : names, nearer ? "" : " ", c->ports[i].hca, c->ports[i].port);
+            n = nearer ? 1 : n + 1;
+            if (n <= most)
+                names = arena_printf(a, "%s%s%s:%d", nearer ? "" : names, nearer ? "" : " ", c->ports[i].hca,
+                                     c->ports[i].port);
             GBps = nearer || p->GBps < GBps ? p->GBps : GBps;
             best = p->class_;
         }
         fprintf(out, "  GPU%-3d  %s", c->gpus[g].index, path_class_name(best));
         if (*names)
             fprintf(out, "  %s", text_inert(a, names));
+        if (n > most)
+            fprintf(out, " and %d more", n - most);
         if (GBps > 0)
             fprintf(out, "  %g GB/s", GBps);
         fputc('\n', out);

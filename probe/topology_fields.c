@@ -139,12 +139,12 @@ const struct field topo_class_fields[] = {
 const struct field topo_note_fields[] = {{"notes", FIELD_TEXTS, AT(notes), .moves = 1}, {NULL}};
 
 const struct field_list topo_lists[TOPO_LISTS] = {
-    {"objects", object_fields, AT(objects), AT(nobjects), sizeof(struct topo_object)},
-    {"gpus", topo_gpu_fields, AT(gpus), AT(ngpus), sizeof(struct topo_gpu)},
-    {"ports", port_fields, AT(ports), AT(nports), sizeof(struct topo_port)},
-    {"netdevs", topo_netdev_fields, AT(netdevs), AT(nnetdevs), sizeof(struct topo_netdev)},
-    {"links", link_fields, AT(links), AT(nlinks), sizeof(struct topo_link)},
-    {"gids", gid_fields, AT(gids), AT(ngids), sizeof(struct topo_gid), .moves = 1},
+    {"objects", object_fields, AT(objects), AT(nobjects), sizeof(struct topo_object), 65536},
+    {"gpus", topo_gpu_fields, AT(gpus), AT(ngpus), sizeof(struct topo_gpu), TOPO_MOST_GPUS},
+    {"ports", port_fields, AT(ports), AT(nports), sizeof(struct topo_port), 4096},
+    {"netdevs", topo_netdev_fields, AT(netdevs), AT(nnetdevs), sizeof(struct topo_netdev), 4096},
+    {"links", link_fields, AT(links), AT(nlinks), sizeof(struct topo_link), 65536},
+    {"gids", gid_fields, AT(gids), AT(ngids), sizeof(struct topo_gid), 65536, .moves = 1},
 };
 #undef AT
 

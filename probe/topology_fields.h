@@ -38,6 +38,7 @@ struct field_list {
     const char *key;
     const struct field *fields; /* ends with a NULL key */
     size_t array, count, record;
+    int most;  /* records in a class of a file */
     int moves; /* as of a field: all of it */
 };
 

@@ -9,7 +9,7 @@
 #include "probe/build.h"
 #include "probe/topology_fields.h"
 
-#define MOST    65536 /* records in one list, hosts, classes */
+#define MOST    65536 /* hosts, classes, texts in a list */
 #define DEEPEST 64    /* levels of the PCI tree */
 
 struct loading {
@@ -175,7 +175,7 @@ static int check_array(const struct loading *in, const char *key, const cJSON *a
 static int load_list(struct loading *in, int class_index, const struct field_list *l, const cJSON *array)
 {
     snprintf(in->place, sizeof in->place, "classes[%d]", class_index);
-    if (check_array(in, l->key, array, l->fields == topo_gpu_fields ? TOPO_MOST_GPUS : MOST))
+    if (check_array(in, l->key, array, l->most))
         return ERR_FAILED;
     size_t n = (size_t)cJSON_GetArraySize(array);
     char *records = alloc_list(in->t->arena, n, l->record);

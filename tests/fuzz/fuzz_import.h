@@ -15,9 +15,21 @@ static inline void fuzz_use(const struct topology *t)
 {
     struct err e = {0};
     FILE *nowhere = fopen("/dev/null", "w");
+    const char *const others[] = {"dot", "nccl-xml"};
     cJSON *doc = topo_to_json(t);
     struct topology *again = topo_new();
     if (!nowhere || probe_formats[0]->write(t, nowhere, &e) || topo_add_json(again, doc, "input", &e))
+        __builtin_trap();
+    for (int i = 0; i < 2; i++)
+        probe_format_find(others[i])->write(again, nowhere, &e);
+    /* Twice the same: no more classes, whichever way they are merged. */
+    if (topo_add_json(again, doc, "input", &e))
+        __builtin_trap();
+    classes_merge(again);
+    if (again->nclasses > t->nclasses)
+        __builtin_trap();
+    merge_nodes(again);
+    if (again->nclasses > 1 || probe_formats[0]->write(again, nowhere, &e))
         __builtin_trap();
     fclose(nowhere);
     cJSON_Delete(doc);
