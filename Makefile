@@ -155,20 +155,18 @@ run:
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)/slurm
-	install -d $(addprefix $(DESTDIR)$(MANDIR)/man,1 5 8)
+	install -d $(addprefix $(DESTDIR)$(MANDIR)/man,1 5 7 8)
 	install -m 755 $(B)/nccltune $(DESTDIR)$(BINDIR)/
 	install -m 755 $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(HOOK_SCRIPTS) $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 slurm/nccltune.sbatch $(wildcard slurm/examples/*) $(DESTDIR)$(DOCDIR)/slurm/
 	install -m 644 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
 	ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/libnccl-env-nccltune.so
-	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(MANDIR)/man1/
-	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(MANDIR)/man5/
-	install -m 644 $(wildcard man/*.8) $(DESTDIR)$(MANDIR)/man8/
+	for s in 1 5 7 8; do install -m 644 man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/,nccltune-bench nccltune-worker nccltune-hook $(notdir $(HOOK_SCRIPTS)))
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PLUGIN)) libnccl-env-nccltune.so) $(DESTDIR)$(COMPDIR)/nccltune
-	rm -f $(foreach s,1 5 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(wildcard man/*.$(s)))))
+	rm -f $(foreach s,1 5 7 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(wildcard man/*.$(s)))))
 	rm -rf $(DESTDIR)$(DOCDIR)/slurm
 	-rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR) 2>/dev/null
 # Both build in a folder of their own, because programs know where they are installed.

@@ -1,4 +1,5 @@
-/* The environment decides alone where it says something; else the build tree comes before the installation. */
+/* The environment decides alone where it says something; else the build tree comes first, then the installation that
+ * this program is part of, wherever that was moved to. */
 #include "bench/program.h"
 
 #include <stdlib.h>
@@ -14,12 +15,14 @@ const char *bench_program(const char *name, const char *variable, struct arena *
             err_set(e, ERR_LACKS, "%s=%s: no such program", variable, named);
         return found;
     }
-    const char *beside = arena_printf(a, "%s/%s", dir ? dir : ".", name);
-    if (proc_find(beside, a))
-        return beside;
-    const char *installed = arena_printf(a, NCCLTUNE_LIBEXECDIR "/%s", name);
-    if (proc_find(installed, a))
-        return installed;
+    const char *const places[] = {
+        arena_printf(a, "%s/%s", dir ? dir : ".", name),
+        arena_printf(a, "%s/../libexec/nccltune/%s", dir ? dir : ".", name),
+        arena_printf(a, NCCLTUNE_LIBEXECDIR "/%s", name),
+    };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (proc_find(places[i], a))
+            return places[i];
     err_set(e, ERR_LACKS, "%s is neither in %s nor in " NCCLTUNE_LIBEXECDIR, name, dir ? dir : ".");
     return NULL;
 }

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/engine_nccl.h"
 #include "bench/points.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
 #include "core/file.h"
-#include "core/proc.h"
 #include "envgen/explain.h"
 #include "envgen/generate.h"
 #include "envgen/profile.h"
@@ -21,7 +21,6 @@
 
 #define COMMAND     "tune"
 #define INTERRUPTED 130 /* as shells report a program that ^C ended */
-#define PLUGIN      "libnccl-tuner-nccltune.so"
 
 static int help(void)
 {
@@ -211,16 +210,6 @@ static int generate(struct tune *t, struct err *e)
 /* ---- what came of it ------------------------------------------------------------------------------------------------
  */
 
-/* The plugin beside this program, or where it was installed; NULL when it is at neither place. */
-static const char *find_plugin(struct arena *a)
-{
-    const char *dir = proc_self_dir(a);
-    const char *beside = arena_printf(a, "%s/" PLUGIN, dir ? dir : ".");
-    if (dir && exists(beside))
-        return beside;
-    return exists(NCCLTUNE_LIBDIR "/" PLUGIN) ? NCCLTUNE_LIBDIR "/" PLUGIN : NULL;
-}
-
 static const char *word(struct arena *a, const char *path)
 {
     const char *quoted = env_path_ok(path) ? path : env_shell_quote(a, path);
@@ -246,7 +235,7 @@ static int measured_mpi(const struct env_decisions *d)
 /* The lines for a job script; ends with NULL. */
 static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
 {
-    const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = find_plugin(a);
+    const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = bench_nccl_plugin(a, NULL);
     int n = 0;
     if (sets_nccl(p->decisions))
         lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/nccl.sh", p->dir)));

@@ -69,6 +69,54 @@ else
     skip "inside a job of mpirun" "no mpirun"
 fi
 
+# A fabric of 256 HCAs below 16 leaves and 4 spines, played by ibsim, read by the real ibnetdiscover.
+make_net() {
+    local leaf spine n
+    for leaf in {0..15}; do
+        printf 'Switch 40 "leaf%d"\n' "$leaf"
+        for n in {1..16}; do printf '[%d] "node%d"[1]\n' "$n" $((leaf * 16 + n - 1)); done
+        for spine in {0..3}; do printf '[%d] "spine%d"[%d]\n' $((17 + spine)) "$spine" $((leaf + 1)); done
+        echo
+    done
+    for spine in {0..3}; do
+        printf 'Switch 40 "spine%d"\n' "$spine"
+        for leaf in {0..15}; do printf '[%d] "leaf%d"[%d]\n' $((leaf + 1)) "$leaf" $((17 + spine)); done
+        echo
+    done
+    for n in {0..255}; do printf 'Hca 1 "node%d"\n[1] "leaf%d"[%d]\n\n' "$n" $((n / 16)) $((n % 16 + 1)); done
+}
+# The 256 nodes as a topology: who they are, from the records of the HCAs.
+make_nodes() {
+    echo '{"format": "nccltune-topology/1", "classes": [{"name": "class0"}], "hosts": ['
+    sed -nE 's/^Ca.*"H-([0-9a-f]+)".*"(node[0-9]+)".*/{"name": "\2", "class": 0, "addresses": ["mlx5_0 0x\1"]},/p' "$1" |
+        sed '$ s/,$//'
+    echo ']}'
+}
+# Every node on the leaf and port where make_net has put it.
+right_leaves() {
+    local n
+    for n in {0..255}; do echo "node$n mlx5_0:1 leaf$((n / 16)) port $((n % 16 + 1))"; done | sort >"$tmp/expected"
+    probe --from "$tmp/nodes.json" --fabric "$tmp/discovered" --json |
+        awk -F'"' '/"name":/ { host = $4 } /mlx5_0:1 leaf/ { print host " " $2 $4 }' | sort >"$tmp/found"
+    diff "$tmp/expected" "$tmp/found" && [ "$(wc -l <"$tmp/found")" = 256 ]
+}
+if command -v ibsim >/dev/null && command -v ibnetdiscover >/dev/null; then
+    export IBSIM_SERVER_NAME=nccltune$$
+    make_net >"$tmp/net"
+    mkfifo "$tmp/hold"
+    ibsim -s "$tmp/net" <"$tmp/hold" >"$tmp/ibsim.log" 2>&1 &
+    exec 9>"$tmp/hold"
+    for _ in {1..50}; do
+        timeout 20 ibsim-run ibnetdiscover >"$tmp/discovered" 2>/dev/null && grep -q '^Ca' "$tmp/discovered" && break
+        sleep 0.2
+    done
+    exec 9>&-
+    make_nodes "$tmp/discovered" >"$tmp/nodes.json"
+    check "256 HCAs of a simulated fabric, each on its leaf" right_leaves
+else
+    skip "a simulated fabric" "no ibsim or no ibnetdiscover"
+fi
+
 check "--strict finds an error" exits 1 probe --strict --from $F/roce_leaf.json -o /dev/null
 check "and nothing where there is none" exits 0 probe --strict --from $F/small.json -o /dev/null
 check "without it a finding is no failure" exits 0 probe --from $F/roce_leaf.json -o /dev/null

@@ -1,31 +1,27 @@
-/* bench/verbs_fabric.c and what is concluded from it: any bytes as a fabric document. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+/* What ibnetdiscover prints, through a file in memory: whatever comes in, it is read or refused. */
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bench/verbs_decide.h"
-#include "bench/verbs_run.h"
+#include "probe/build.h"
+#include "tests/fuzz/fuzz_import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int fd = -1;
-    static char path[32];
-    if (fd < 0) {
-        fd = memfd_create("fabric", MFD_CLOEXEC);
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    }
-    if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
-        return 0;
+    struct topology *t = topo_new();
     struct err e = {0};
-    struct verbs_fabric *f = verbs_fabric_load(path, &e);
-    FILE *out = f ? fopen("/dev/null", "we") : NULL;
-    if (out) {
-        struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
-        verbs_print(f, &d, 1, out);
-        fclose(out);
-    }
-    verbs_fabric_free(f);
+    char path[64];
+    int fd = memfd_create("fabric", MFD_CLOEXEC);
+    build_class(t, NULL);
+    build_host(t, "host", 0);
+    build_text(t, &t->hosts[0].addresses, &t->hosts[0].naddresses, "mlx5_0 0x506b4b0300ca1f2e");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        __builtin_trap();
+    if (!fabric_read(t, path, NULL, &e))
+        fuzz_use(t);
+    else if (!e.code)
+        __builtin_trap();
+    close(fd);
+    topo_free(t);
     return 0;
 }

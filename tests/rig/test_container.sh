@@ -97,7 +97,7 @@ if ! command -v dpkg-deb dpkg-shlibdeps >/dev/null; then
     skip "the Debian package" "no dpkg-dev"
     finish
 fi
-check "make deb" env DEBFULLNAME="nccltune test" DEBEMAIL=test@nccltune.net make --no-print-directory -s deb
+check "make deb" env DEBFULLNAME="nccltune test" DEBEMAIL=test@example.org make --no-print-directory -s deb
 deb=$(find build -maxdepth 1 -name 'nccltune_*.deb' -newer "$work/load_tuner" | head -n 1)
 if command -v lintian >/dev/null; then
     check "lintian finds no error" lintian --allow-root --fail-on error "$deb"
