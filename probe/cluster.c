@@ -19,9 +19,17 @@
 #define MOST_WORDS 256                /* of complaint that are kept, in characters */
 #define GRACE_S    0.5
 
+/* What a node said, kept until all nodes before it are done: the result does not depend on who is faster. */
+struct answer {
+    int done;
+    char *text; /* NULL: it is missing */
+    size_t used;
+    char *why; /* NULL: nothing to complain about so far */
+};
+
 /* A node being asked. */
 struct slot {
-    const char *host; /* NULL: free */
+    int host; /* index into the list; -1: free */
     struct proc p;
     double until_s;
     char *text;
@@ -40,19 +48,29 @@ struct gathering {
     struct log *log;
     struct slot *slots;
     int nslots, next;
+    struct answer *answers;
+    int taken; /* answers[0..taken) are in the topology, or among the missing */
 };
 
-static void miss(struct gathering *g, const char *host, const char *why)
+static char *must_copy(const char *s)
 {
-    build_missing(g->t, host, why);
-    log_warn(g->log, "%s: %s", host, why);
+    char *copy = strdup(s);
+    if (!copy)
+        abort();
+    return copy;
+}
+
+static void miss(struct gathering *g, int host, const char *why)
+{
+    free(g->answers[host].why);
+    g->answers[host] = (struct answer){.done = 1, .why = must_copy(why)};
 }
 
 static void clear(struct slot *s)
 {
     proc_stop(&s->p, GRACE_S);
     free(s->text);
-    *s = (struct slot){.p = {.in = -1, .out = -1, .err = -1}};
+    *s = (struct slot){.host = -1, .p = {.in = -1, .out = -1, .err = -1}};
 }
 
 static void start(struct gathering *g, struct slot *s)
@@ -60,10 +78,10 @@ static void start(struct gathering *g, struct slot *s)
     struct err e = {0};
     struct arena *a = arena_new();
     const char **argv = arena_alloc(a, (size_t)(g->nagent + 3) * sizeof *argv);
-    const char *host = g->ask->hosts[g->next++];
+    int host = g->next++;
     for (int i = 0; i < g->nagent; i++)
         argv[i] = g->agent[i];
-    argv[g->nagent] = host;
+    argv[g->nagent] = g->ask->hosts[host];
     argv[g->nagent + 1] = g->command;
     if (proc_spawn(&s->p, argv, NULL, &e)) {
         miss(g, host, e.text);
@@ -135,34 +153,54 @@ static int add_host(struct gathering *g, const cJSON *doc, const struct topology
     return rc;
 }
 
-/* Takes over what the node printed. */
-static int take(struct gathering *g, const struct slot *s, struct err *e)
+static int take(struct gathering *g, const struct answer *answer, const char *host, struct err *e)
 {
-    const char *begin = s->used ? memchr(s->text, '{', s->used) : NULL;
+    const char *begin = answer->used ? memchr(answer->text, '{', answer->used) : NULL;
     if (!begin)
         return err_set(e, ERR_FAILED, "printed no topology");
-    cJSON *doc = json_parse(begin, s->used - (size_t)(begin - s->text), s->host, 1, e);
+    cJSON *doc = json_parse(begin, answer->used - (size_t)(begin - answer->text), host, 1, e);
     struct topology *one = topo_new();
-    int rc = !doc || json_check_format(doc, TOPO_FORMAT, s->host, e) || topo_add_json(one, doc, s->host, e) ||
-             add_host(g, doc, one, s->host, e);
+    int rc = !doc || json_check_format(doc, TOPO_FORMAT, host, e) || topo_add_json(one, doc, host, e) ||
+             add_host(g, doc, one, host, e);
     topo_free(one);
     cJSON_Delete(doc);
     return rc;
 }
 
+/* Takes over the answers whose turn it is. What a node complained about matters when its answer is no good. */
+static void take_all(struct gathering *g)
+{
+    for (; g->taken < g->ask->nhosts && g->answers[g->taken].done; g->taken++) {
+        struct answer *answer = &g->answers[g->taken];
+        const char *host = g->ask->hosts[g->taken];
+        struct err e = {0};
+        if (!answer->text || take(g, answer, host, &e)) {
+            const char *why = answer->why ? answer->why : e.text;
+            build_missing(g->t, host, why);
+            log_warn(g->log, "%s: %s", host, why);
+        }
+        free(answer->text);
+        free(answer->why);
+        *answer = (struct answer){.done = 1};
+    }
+}
+
+/* The node's output has ended; the agent itself may take a moment longer. */
 static void finish(struct gathering *g, struct slot *s)
 {
-    struct err e = {0};
-    char status[PROC_STATUS_TEXT], why[sizeof e.text + MOST_WORDS + 2];
-    /* Its output has ended; the agent itself may take a moment longer. */
-    int ended = proc_ended(&s->p, 1), failed = !ended || s->p.status != 0;
-    if (take(g, s, &e)) {
-        while (s->complained && s->complaint[s->complained - 1] == ' ')
-            s->complaint[--s->complained] = 0;
-        snprintf(why, sizeof why, "%s%s%s", failed && ended ? proc_status_text(s->p.status, status) : e.text,
-                 s->complained ? ": " : "", s->complaint);
-        miss(g, s->host, why);
+    char status[PROC_STATUS_TEXT], why[PROC_STATUS_TEXT + MOST_WORDS + 32];
+    struct answer *answer = &g->answers[s->host];
+    while (s->complained && s->complaint[s->complained - 1] == ' ')
+        s->complaint[--s->complained] = 0;
+    if (proc_ended(&s->p, 1) && s->p.status != 0) {
+        snprintf(why, sizeof why, "%s%s%s", proc_status_text(s->p.status, status), s->complained ? ": " : "",
+                 s->complaint);
+        answer->why = must_copy(why);
     }
+    answer->done = 1;
+    answer->text = s->text;
+    answer->used = s->used;
+    s->text = NULL;
     clear(s);
 }
 
@@ -172,14 +210,14 @@ static void wait_for_output(struct gathering *g)
     if (!fds)
         abort();
     for (int i = 0; i < g->nslots; i++) {
-        fds[2 * i] = (struct pollfd){g->slots[i].host ? g->slots[i].p.out : -1, POLLIN, 0};
-        fds[2 * i + 1] = (struct pollfd){g->slots[i].host ? g->slots[i].p.err : -1, POLLIN, 0};
+        fds[2 * i] = (struct pollfd){g->slots[i].host >= 0 ? g->slots[i].p.out : -1, POLLIN, 0};
+        fds[2 * i + 1] = (struct pollfd){g->slots[i].host >= 0 ? g->slots[i].p.err : -1, POLLIN, 0};
     }
     if (poll(fds, (nfds_t)g->nslots * 2, 100) < 0)
         memset(fds, 0, (size_t)g->nslots * 2 * sizeof *fds);
     for (int i = 0; i < g->nslots; i++) {
         struct slot *s = &g->slots[i];
-        if (!s->host)
+        if (s->host < 0)
             continue;
         if (fds[2 * i + 1].revents)
             read_complaint(s);
@@ -202,10 +240,11 @@ static void ask_all(struct gathering *g, const volatile sig_atomic_t *stop)
     for (;;) {
         int busy = 0;
         for (int i = 0; i < g->nslots; i++) {
-            if (!g->slots[i].host && g->next < g->ask->nhosts && !(stop && *stop))
+            if (g->slots[i].host < 0 && g->next < g->ask->nhosts && !(stop && *stop))
                 start(g, &g->slots[i]);
-            busy += g->slots[i].host != NULL;
+            busy += g->slots[i].host >= 0;
         }
+        take_all(g);
         if (stop && *stop)
             return;
         if (busy)
@@ -241,7 +280,8 @@ struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, 
     g.nslots = g.nslots < ask->nhosts ? g.nslots : ask->nhosts;
     g.slots = arena_alloc(a, (size_t)g.nslots * sizeof *g.slots);
     for (int i = 0; i < g.nslots; i++)
-        g.slots[i].p = (struct proc){.in = -1, .out = -1, .err = -1};
+        g.slots[i] = (struct slot){.host = -1, .p = {.in = -1, .out = -1, .err = -1}};
+    g.answers = arena_alloc(a, (size_t)ask->nhosts * sizeof *g.answers);
     if (g.agent && g.nagent) {
         ask_all(&g, stop);
         failed = !g.t->nhosts;
@@ -253,6 +293,10 @@ struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, 
     }
     for (int i = 0; i < g.nslots; i++)
         clear(&g.slots[i]);
+    for (int i = g.taken; i < ask->nhosts; i++) {
+        free(g.answers[i].text);
+        free(g.answers[i].why);
+    }
     classes_index_free(&g.index);
     arena_free(a);
     if (failed) {

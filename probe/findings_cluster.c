@@ -4,7 +4,7 @@
 
 #include "probe/findings_parts.h"
 
-void find_no_common(struct search *s)
+void finding_no_common(struct search *s)
 {
     const char *why;
     int with_list = 0;
@@ -23,7 +23,7 @@ static double best_rate(const struct search *s, int class_index)
     return best;
 }
 
-void find_class_rates(struct search *s)
+void finding_class_rates(struct search *s)
 {
     const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names);
     double first = 0;
@@ -85,22 +85,22 @@ static const char *library_versions(const struct topo_class *c, struct arena *a)
     return all;
 }
 
-void find_cpus(struct search *s)
+void finding_cpus(struct search *s)
 {
     find_different(s, cpu_vendor, "the classes have CPUs of different vendors");
 }
 
-void find_drivers(struct search *s)
+void finding_drivers(struct search *s)
 {
     find_different(s, driver, "the classes have different GPU drivers");
 }
 
-void find_libraries(struct search *s)
+void finding_libraries(struct search *s)
 {
     find_different(s, library_versions, "the classes have different versions of NCCL");
 }
 
-void find_missing(struct search *s)
+void finding_missing(struct search *s)
 {
     const char **names = arena_alloc(s->a, (size_t)s->t->nmissing * sizeof *names);
     int n = s->t->nmissing;
@@ -110,7 +110,7 @@ void find_missing(struct search *s)
         finding_add(s, "cluster", finding_names(s->a, names, n), "%d node%s did not answer", n, n == 1 ? "" : "s");
 }
 
-void find_differing(struct search *s)
+void finding_differing(struct search *s)
 {
     const int most = 64; /* findings; the hosts have them all */
     int n = 0;

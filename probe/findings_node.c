@@ -25,7 +25,7 @@ static int is_made_up(const struct topo_object *o)
 }
 
 /* An idle GPU lowers its link's speed, so only its width tells. */
-void find_slow_links(struct search *s, int class_index)
+void finding_slow_links(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
@@ -53,7 +53,7 @@ static int has_compute(const struct search *s, int class_index)
     return 0;
 }
 
-void find_no_gdr(struct search *s, int class_index)
+void finding_no_gdr(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     if (c->ngpus && has_compute(s, class_index) && c->gdr_route && !strcmp(c->gdr_route, "none"))
@@ -61,7 +61,7 @@ void find_no_gdr(struct search *s, int class_index)
                     "NICs cannot reach GPU memory: every byte goes through host memory");
 }
 
-void find_acs(struct search *s, int class_index)
+void finding_acs(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
@@ -79,7 +79,7 @@ void find_acs(struct search *s, int class_index)
                     n, n == 1 ? "" : "s");
 }
 
-void find_memlock(struct search *s, int class_index)
+void finding_memlock(struct search *s, int class_index)
 {
     const uint64_t enough = 1ull << 30;
     const struct topo_class *c = &s->t->classes[class_index];
@@ -89,7 +89,7 @@ void find_memlock(struct search *s, int class_index)
                     "the limit of locked memory is too low for RDMA");
 }
 
-void find_shm(struct search *s, int class_index)
+void finding_shm(struct search *s, int class_index)
 {
     const uint64_t per_gpu = 64ull << 20;
     const struct topo_class *c = &s->t->classes[class_index];
@@ -99,7 +99,7 @@ void find_shm(struct search *s, int class_index)
                     "/dev/shm is small for NCCL's shared memory");
 }
 
-void find_mig(struct search *s, int class_index)
+void finding_mig(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
@@ -111,7 +111,7 @@ void find_mig(struct search *s, int class_index)
         finding_add(s, c->name, finding_names(s->a, names, n), "%d GPU%s in MIG mode", n, n == 1 ? " is" : "s are");
 }
 
-void find_hidden(struct search *s, int class_index)
+void finding_hidden(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const struct path_matrix *m = path_matrix(c, s->a);
@@ -133,7 +133,7 @@ void find_hidden(struct search *s, int class_index)
 
 /* The file of that class would have an element for every object and two for a port (nic, net), and NCCL takes 256 (its
  * topo/xml.h, MAX_NODES). */
-void find_large_xml(struct search *s, int class_index)
+void finding_large_xml(struct search *s, int class_index)
 {
     const int most = 256;
     const struct topo_class *c = &s->t->classes[class_index];

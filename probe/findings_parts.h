@@ -23,13 +23,13 @@ const char *finding_names(struct arena *a, const char *const *names, int n);
 
 /* Each looks at one class. */
 typedef void finding_in_class(struct search *s, int class_index);
-finding_in_class find_down, find_only_management, find_no_compute, find_rates, find_mtus, find_far_gpus,
-    find_wrong_numa, find_gids, find_slow_links, find_no_gdr, find_acs, find_memlock, find_shm, find_mig, find_hidden,
-    find_large_xml;
+finding_in_class finding_down, finding_only_management, finding_no_compute, finding_rates, finding_mtus,
+    finding_far_gpus, finding_wrong_numa, finding_gids, finding_slow_links, finding_no_gdr, finding_acs,
+    finding_memlock, finding_shm, finding_mig, finding_hidden, finding_large_xml;
 
 /* Each looks at the whole cluster. */
 typedef void finding_in_cluster(struct search *s);
-finding_in_cluster find_no_common, find_class_rates, find_cpus, find_drivers, find_libraries, find_missing,
-    find_differing;
+finding_in_cluster finding_no_common, finding_class_rates, finding_cpus, finding_drivers, finding_libraries,
+    finding_missing, finding_differing;
 
 #endif

@@ -22,7 +22,7 @@ static const char *ports_with(struct search *s, int class_index, enum port_role 
     return finding_names(s->a, names, *n);
 }
 
-void find_down(struct search *s, int class_index)
+void finding_down(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     int n;
@@ -31,7 +31,7 @@ void find_down(struct search *s, int class_index)
         finding_add(s, c->name, names, "%d of %d RDMA ports %s down", n, c->nports, n == 1 ? "is" : "are");
 }
 
-void find_only_management(struct search *s, int class_index)
+void finding_only_management(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     int n = 0, others = 0;
@@ -44,7 +44,7 @@ void find_only_management(struct search *s, int class_index)
         finding_add(s, c->name, names, "the only active ports are for management of NVLink switches");
 }
 
-void find_no_compute(struct search *s, int class_index)
+void finding_no_compute(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     if (!c->nports || !c->ngpus || roles_hca_list(c, s->verdicts[class_index], s->a))
@@ -96,18 +96,18 @@ static double mtu_of(const struct topo_port *p)
     return p->mtu_bytes;
 }
 
-void find_rates(struct search *s, int class_index)
+void finding_rates(struct search *s, int class_index)
 {
     find_different(s, class_index, rate_of, " Gb/s");
 }
 
-void find_mtus(struct search *s, int class_index)
+void finding_mtus(struct search *s, int class_index)
 {
     find_different(s, class_index, mtu_of, " bytes");
 }
 
 /* GPUs that must pass a CPU to every compute port, while others do not. */
-void find_far_gpus(struct search *s, int class_index)
+void finding_far_gpus(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const struct path_matrix *m = path_matrix(c, s->a);
@@ -130,7 +130,7 @@ void find_far_gpus(struct search *s, int class_index)
                     c->ngpus, n == 1 ? "has" : "have", n == 1 ? "it" : "them");
 }
 
-void find_wrong_numa(struct search *s, int class_index)
+void finding_wrong_numa(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
@@ -150,7 +150,7 @@ void find_wrong_numa(struct search *s, int class_index)
 }
 
 /* Ethernet ports whose GID table was read and holds no RoCE v2 entry of an IPv4 address. */
-void find_gids(struct search *s, int class_index)
+void finding_gids(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);

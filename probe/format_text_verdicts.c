@@ -5,6 +5,7 @@
 #include "probe/findings.h"
 #include "probe/format_text.h"
 #include "probe/paths.h"
+#include "probe/rails.h"
 #include "probe/roles.h"
 
 #define MOST_CLASSES 16 /* whose differences are told; topology.json has more */
@@ -103,6 +104,22 @@ static void put_nearest(FILE *out, const struct topo_class *c, const struct port
     }
 }
 
+/* A line a rail; nothing where all ports are on one network or none is known. */
+static void put_rails(FILE *out, const struct topo_class *c, const struct port_verdict *v, struct arena *a)
+{
+    struct rail *rails;
+    int n = rails_of(c, v, a, &rails);
+    if (n < 2)
+        return;
+    fputs("\nRails (networks of compute ports):\n", out);
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "  %-18s ", text_inert(a, rails[i].network));
+        for (int k = 0; k < rails[i].nports; k++)
+            fprintf(out, " %s:%d", text_inert(a, c->ports[rails[i].ports[k]].hca), c->ports[rails[i].ports[k]].port);
+        fputc('\n', out);
+    }
+}
+
 void text_put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
 {
     if (!c->nports)
@@ -115,6 +132,7 @@ void text_put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
         fprintf(out, "  %-*s  %-17s  %s\n", width_of(c),
                 arena_printf(a, "%s:%d", text_inert(a, c->ports[i].hca), c->ports[i].port), role_name(v[i].role),
                 text_inert(a, v[i].reason));
+    put_rails(out, c, v, a);
     if (c->ngpus && list)
         put_nearest(out, c, v, a);
     int known = 0;

@@ -7,6 +7,7 @@
 #include "probe/differences.h"
 #include "probe/findings.h"
 #include "probe/paths.h"
+#include "probe/rails.h"
 #include "probe/roles.h"
 #include "probe/topology_fields.h"
 
@@ -100,7 +101,7 @@ static void put_paths(cJSON *o, const struct topo_class *c)
     arena_free(a);
 }
 
-/* The same for roles, and for the list of HCAs that NCCL should use. */
+/* The same for roles, rails, and for the list of HCAs that NCCL should use. */
 static void put_roles(cJSON *o, const struct topo_class *c)
 {
     struct arena *a = arena_new();
@@ -115,6 +116,15 @@ static void put_roles(cJSON *o, const struct topo_class *c)
         cJSON_AddItemToArray(array, item);
     }
     json_add_str(o, "nccl_ib_hca", roles_hca_list(c, v, a));
+    struct rail *rails;
+    int n = rails_of(c, v, a, &rails);
+    array = n ? cJSON_AddArrayToObject(o, "rails") : NULL;
+    for (int i = 0; i < n; i++) {
+        cJSON *item = cJSON_CreateObject();
+        json_add_str(item, "network", rails[i].network);
+        cJSON_AddItemToObject(item, "ports", cJSON_CreateIntArray(rails[i].ports, rails[i].nports));
+        cJSON_AddItemToArray(array, item);
+    }
     arena_free(a);
 }
 

@@ -97,20 +97,21 @@ right_leaves() {
     local n
     for n in {0..255}; do echo "node$n mlx5_0:1 leaf$((n / 16)) port $((n % 16 + 1))"; done | sort >"$tmp/expected"
     probe --from "$tmp/nodes.json" --fabric "$tmp/discovered" --json |
-        awk -F'"' '/"name":/ { host = $4 } /mlx5_0:1 leaf/ { print host " " $2 $4 }' | sort >"$tmp/found"
+        awk -F'"' '/"name":/ { host = $4 } /mlx5_0:1 leaf/ { print host " " $4 }' | sort >"$tmp/found"
     diff "$tmp/expected" "$tmp/found" && [ "$(wc -l <"$tmp/found")" = 256 ]
 }
 if command -v ibsim >/dev/null && command -v ibnetdiscover >/dev/null; then
-    export IBSIM_SERVER_NAME=nccltune$$
     make_net >"$tmp/net"
     mkfifo "$tmp/hold"
     ibsim -s "$tmp/net" <"$tmp/hold" >"$tmp/ibsim.log" 2>&1 &
+    ibsim=$!
     exec 9>"$tmp/hold"
     for _ in {1..50}; do
         timeout 20 ibsim-run ibnetdiscover >"$tmp/discovered" 2>/dev/null && grep -q '^Ca' "$tmp/discovered" && break
         sleep 0.2
     done
     exec 9>&-
+    kill "$ibsim" 2>/dev/null
     make_nodes "$tmp/discovered" >"$tmp/nodes.json"
     check "256 HCAs of a simulated fabric, each on its leaf" right_leaves
 else

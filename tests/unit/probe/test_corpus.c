@@ -10,6 +10,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "core/file.h"
 #include "tests/unit/probe/matrix.h"
 
 static void assert_corpus_words(const char *name, const char *expected)
@@ -244,6 +245,51 @@ static void dtk(void **state)
     topo_free(t);
 }
 
+/* The printed matrix, word by word, against the distances in the tree that was built from it. */
+static void assert_printed_matrix(const char *name)
+{
+    struct topology *t = corpus(name);
+    struct arena *a = arena_new();
+    struct err e = {0};
+    char *text, *rest = NULL, word[PATH_WORD];
+    size_t bytes;
+    int rows = 0;
+    const struct path_matrix *m = path_matrix(&t->classes[0], a);
+    assert_int_equal(file_read_text(corpus_file(a, name), FILE_LIMIT, a, &text, &bytes, &e), 0);
+    for (char *line = strtok_r(text, "\n", &rest); line && rows < m->n; line = strtok_r(NULL, "\n", &rest)) {
+        char *more = NULL, *label = strtok_r(line, " \t\r", &more);
+        const char *expected =
+            arena_printf(a, rows < m->ngpus ? "GPU%d" : "NIC%d", rows < m->ngpus ? rows : rows - m->ngpus);
+        const char *first = label && !strcmp(label, expected) ? strtok_r(NULL, " \t\r", &more) : NULL;
+        if (!first || !strncmp(first, "GPU", 3))
+            continue;
+        for (int i = 0; i < m->n; i++, first = strtok_r(NULL, " \t\r", &more))
+            assert_string_equal(path_word(word, path_between(m, rows, i)), first);
+        rows++;
+    }
+    assert_int_equal(rows, m->n);
+    arena_free(a);
+    topo_free(t);
+}
+
+static void smi_a100(void **state)
+{
+    (void)state;
+    assert_printed_matrix("topo-matrix/007_Lightning-AI+litgpt_test_utils.py.txt");
+}
+
+static void smi_h100(void **state)
+{
+    (void)state;
+    assert_printed_matrix("topo-matrix/012_dstackai+benchmarks_README.md.txt");
+}
+
+static void smi_h200(void **state)
+{
+    (void)state;
+    assert_printed_matrix("topo-matrix/018_mlcommons+training_results_v5.0_result_0.txt.txt");
+}
+
 /* Every file is read, written, and read back to the same bytes. */
 static void every_file(void **state)
 {
@@ -285,6 +331,7 @@ static void every_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(smi_a100),   cmocka_unit_test(smi_h100),   cmocka_unit_test(smi_h200),
         cmocka_unit_test(azure_ndv2), cmocka_unit_test(azure_ndv4), cmocka_unit_test(azure_ndv5),
         cmocka_unit_test(aws_p4d),    cmocka_unit_test(amd_8p_940), cmocka_unit_test(p4d_hwloc),
         cmocka_unit_test(power8),     cmocka_unit_test(dgx2),       cmocka_unit_test(p5_hwloc),
