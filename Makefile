@@ -126,7 +126,7 @@ $(B)/perf/%: $(B)/obj/tests/perf/%.o $(LIB)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(LIB)
 	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $< $(LIB) $(DEP_LIBS)
 
-units: $(UNITS) $(DOUBLES) $(NCCL_DOUBLES)
+units: $(UNITS) $(DOUBLES) $(NCCL_DOUBLES) $(TIMER)
 
 check:
 	$(Q)tools/deps check

@@ -87,20 +87,22 @@ static const struct bench_candidate *own_failure(struct decide_slice s, const ch
     return NULL;
 }
 
-/* Measures launch `l` against the untouched one over all points. */
-static void weigh(struct env_decisions *d, struct env_launch *l, struct decide_slice s)
+/* The mean gain of launch `to` over launch `from`, over all points where `from` was timed; `*points`, unless NULL,
+ * counts those where `to` was. */
+static struct bench_interval gain_over(struct env_decisions *d, struct decide_slice s, const char *from, const char *to,
+                                       int *points)
 {
     struct bench_interval *gains = arena_alloc(d->arena, (size_t)(s.count + 1) * sizeof *gains);
-    int n = 0;
+    int n = 0, timed = 0;
     for (int i = 0; i < s.count; i++) {
-        const struct bench_candidate *from = best_of(&s.points[i], BENCH_DEFAULT);
-        const struct bench_candidate *to = best_of(&s.points[i], l->knobs.label);
-        l->points += to != NULL;
-        if (!from)
-            continue;
-        gains[n++] = to ? bench_gain(from->time_us, to->time_us) : (struct bench_interval){1, 1, 1, 0};
+        const struct bench_candidate *x = best_of(&s.points[i], from), *y = best_of(&s.points[i], to);
+        timed += y != NULL;
+        if (x)
+            gains[n++] = y ? bench_gain(x->time_us, y->time_us) : (struct bench_interval){1, 1, 1, 0};
     }
-    l->gain = env_mean_gain(gains, n);
+    if (points)
+        *points = timed;
+    return env_mean_gain(gains, n);
 }
 
 /* Whether the launch may be chosen; says why in either case. */
@@ -126,13 +128,28 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     return clears;
 }
 
-/* Whether `l` is to be preferred to `other`: the faster one, but a further setting has to be worth the margin too. */
-static int is_better(const struct env_launch *l, const struct env_launch *other, double margin)
+/* How much a launch asks for: its settings, and the items of lists such as "ib2,ib3". */
+static int demands(const struct bench_knobs *k)
 {
-    double ratio = l->gain.median / other->gain.median;
-    if (l->knobs.nsettings > other->knobs.nsettings)
-        return ratio > 1 + margin;
-    return l->knobs.nsettings < other->knobs.nsettings ? ratio * (1 + margin) >= 1 : ratio > 1;
+    int n = k->nsettings;
+    for (int i = 0; i < k->nsettings; i++)
+        for (const char *p = strchr(k->settings[i].value, ','); p; p = strchr(p + 1, ','))
+            n++;
+    return n;
+}
+
+/* Whether `l` is to be preferred to `other`: the faster one, but what asks for more has to be worth the margin, beyond
+ * doubt and measured against the one that asks for less. */
+static int is_better(struct env_decisions *d, struct decide_slice s, const struct env_launch *l,
+                     const struct env_launch *other)
+{
+    const char *ours = l->knobs.label, *theirs = other->knobs.label;
+    int more = demands(&l->knobs) - demands(&other->knobs);
+    if (more > 0)
+        return decide_clears(gain_over(d, s, theirs, ours, NULL), d->margin);
+    if (more < 0)
+        return !decide_clears(gain_over(d, s, ours, theirs, NULL), d->margin);
+    return l->gain.median > other->gain.median;
 }
 
 void decide_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
@@ -145,10 +162,10 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
     }
     for (int i = 0; i < shape->nlaunches; i++) {
         struct env_launch *l = &shape->launches[i];
-        weigh(d, l, s);
+        l->gain = gain_over(d, s, BENCH_DEFAULT, l->knobs.label, &l->points);
         if (i == 0)
             l->why = "the library as it comes";
-        else if (eligible(d, l, s) && (!shape->chosen || is_better(l, &shape->launches[shape->chosen], d->margin)))
+        else if (eligible(d, l, s) && (!shape->chosen || is_better(d, s, l, &shape->launches[shape->chosen])))
             shape->chosen = i;
     }
     const struct env_launch *best = &shape->launches[shape->chosen];
