@@ -99,6 +99,20 @@ static void compare_ports(struct list *l, const struct topo_class *first, const 
 
 /* ---- GPUs, interfaces -------------------------------------------------------------------------------------------- */
 
+static const char *joined(struct arena *a, const char *const *texts, int n)
+{
+    const int most = 32;
+    const char *all = NULL;
+    for (int i = 0; i < n && i < most; i++)
+        all = all ? arena_printf(a, "%s, %s", all, texts[i]) : texts[i];
+    return all;
+}
+
+static const char *refused(struct arena *a, const struct topo_gpu *g)
+{
+    return g->np2p_problems ? joined(a, g->p2p_problems, g->np2p_problems) : "nothing";
+}
+
 static void compare_gpus(struct list *l, const struct topo_class *first, const struct topo_class *other)
 {
     if (first->ngpus != other->ngpus)
@@ -111,6 +125,7 @@ static void compare_gpus(struct list *l, const struct topo_class *first, const s
         compare_text(l, arena_printf(l->a, "%s at", name), p->pci, q->pci);
         if (g->mig != h->mig)
             say(l, "%s MIG is %s", name, h->mig == TOPO_YES ? "on" : "off");
+        compare_text(l, arena_printf(l->a, "%s P2P refused with", name), refused(l->a, g), refused(l->a, h));
         compare_number(l, arena_printf(l->a, "%s PCIe width", name), p->link_width, q->link_width, " lanes");
     }
     if (first->nlinks != other->nlinks)
@@ -194,15 +209,6 @@ static const char *limit_text(struct arena *a, uint64_t bytes)
     return !bytes                    ? NULL
            : bytes >= TOPO_UNLIMITED ? "unlimited"
                                      : arena_printf(a, "%llu KiB", (unsigned long long)bytes >> 10);
-}
-
-static const char *joined(struct arena *a, const char *const *texts, int n)
-{
-    const int most = 32;
-    const char *all = NULL;
-    for (int i = 0; i < n && i < most; i++)
-        all = all ? arena_printf(a, "%s, %s", all, texts[i]) : texts[i];
-    return all;
 }
 
 int differences_within(const struct topo_class *first, const struct topo_class *other, struct arena *a,

@@ -10,5 +10,6 @@ extern const struct probe_format format_dot;
 extern const struct probe_format format_svg;
 extern const struct probe_format format_html;
 extern const struct probe_format format_nccl_xml;
+extern const struct probe_format format_hwloc_xml;
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "probe/domains.h"
 #include "probe/format.h"
 #include "probe/format_text.h"
 #include "probe/paths.h"
@@ -89,6 +90,8 @@ static void put_gpus(FILE *out, const struct topo_class *c, struct arena *a)
         if (g->mem_bytes)
             fprintf(out, "  %s", unit_bytes(size, g->mem_bytes));
         fputc('\n', out);
+        for (int k = 0; k < g->np2p_problems; k++)
+            fprintf(out, "          no P2P with %s\n", text_inert(a, g->p2p_problems[k]));
     }
 }
 
@@ -218,6 +221,20 @@ static void put_legend(FILE *out, const struct topo_class *c, const struct path_
         fputs("\nNIC Legend:\n", out);
 }
 
+static void put_domains(FILE *out, const struct topo_class *c, const struct path_matrix *m, struct arena *a)
+{
+    struct nvlink_domain *domains;
+    int n = nvlink_domains(c, m, a, &domains);
+    for (int i = 0; i < n; i++) {
+        fputs(i ? "" : "\nNVLink and XGMI domains:\n", out);
+        for (int k = 0; k < domains[i].ngpus; k++)
+            fprintf(out, "%sGPU%d", k ? " " : "  ", c->gpus[domains[i].gpus[k]].index);
+        if (domains[i].clique)
+            fprintf(out, ", and other nodes of clique %s", text_inert(a, domains[i].clique));
+        fputc('\n', out);
+    }
+}
+
 static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
 {
     put_machine(out, c, a);
@@ -234,6 +251,7 @@ static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
         for (int i = m->ngpus; i < m->n; i++)
             fprintf(out, "  NIC%d: %s\n", i - m->ngpus, text_inert(a, m->ends[i].label));
     }
+    put_domains(out, c, m, a);
     text_put_verdicts(out, c, a);
     if (c->nnotes)
         fputs("\nNotes:\n", out);

@@ -12,6 +12,18 @@ enum nvml_remote { NVML_REMOTE_GPU = 0, NVML_REMOTE_CPU = 1, NVML_REMOTE_SWITCH 
 
 typedef void *nvml_device;
 
+/* What two GPUs may do to one another (nvmlGpuP2PCapsIndex_t), and the answers (nvmlGpuP2PStatus_t). */
+enum nvml_p2p { NVML_P2P_READ = 0, NVML_P2P_WRITE = 1, NVML_P2P_NVLINK = 2 };
+enum nvml_p2p_status {
+    NVML_P2P_OK = 0,
+    NVML_P2P_CHIPSET = 1,
+    NVML_P2P_GPU = 2,
+    NVML_P2P_IOH_TOPOLOGY = 3,
+    NVML_P2P_REGKEY = 4,
+    NVML_P2P_NOT_SUPPORTED = 5,
+    NVML_P2P_STATUS_UNKNOWN = 6
+};
+
 #define NVML_FABRIC_COMPLETED 3 /* NVML_GPU_FABRIC_STATE_COMPLETED */
 
 /* Multi-node NVLink, as nvmlDeviceGetGpuFabricInfo fills it. */

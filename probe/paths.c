@@ -10,7 +10,7 @@
 
 #define MOST_NICS 256
 
-static const char *const class_names[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PHB", "SYS", "?"};
+static const char *const class_names[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "?"};
 
 const char *path_class_name(enum path_class class_)
 {
@@ -292,4 +292,18 @@ struct path_matrix *path_matrix(const struct topo_class *c, struct arena *a)
         }
     }
     return m;
+}
+
+enum path_class path_class_nccl(const struct path_matrix *m, int from, int to)
+{
+    enum path_class own = path_between(m, from, to)->class_;
+    if (from >= m->ngpus || to < m->ngpus || own <= PATH_PXN || own == PATH_UNKNOWN)
+        return own;
+    for (int i = 0; i < m->ngpus; i++) {
+        const struct path *peer = path_between(m, from, i);
+        if (peer->class_ == PATH_NVL && peer->fabric == TOPO_FABRIC_NVLINK &&
+            path_between(m, i, to)->class_ <= PATH_PXB)
+            return PATH_PXN;
+    }
+    return own;
 }

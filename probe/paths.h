@@ -13,6 +13,7 @@ enum path_class {
     PATH_PIX, /* one PCI switch */
     PATH_PXB, /* several PCI switches, no CPU */
     PATH_P2C, /* GPU over C2C to its CPU, NIC on that CPU's PCI */
+    PATH_PXN, /* GPU over NVLink to a GPU that is near the NIC; only path_class_nccl tells it */
     PATH_PHB, /* a CPU's host bridge */
     PATH_SYS, /* between NUMA nodes */
     PATH_UNKNOWN,
@@ -48,6 +49,12 @@ const struct path *path_between(const struct path_matrix *m, int row, int column
 
 /* The end of that RDMA device; -1 when the matrix has none. */
 int path_end_of(const struct path_matrix *m, const char *hca);
+
+/* The class from one end to another as NCCL would use it: as in the matrix, but PATH_PXN from a GPU to a NIC that lies
+ * behind a CPU when an NVLink peer of the GPU has it at PXB or nearer (src/graph/paths.cc; with
+ * NCCL_PXN_DISABLE=0, NCCL's default. RCCL has it off, so that XGMI does not count). NCCL goes this way out only: from
+ * the NIC to the GPU the class stays. */
+enum path_class path_class_nccl(const struct path_matrix *m, int from, int to);
 
 const char *path_class_name(enum path_class class_); /* "NVL"; "?" for PATH_UNKNOWN */
 

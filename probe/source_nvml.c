@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "probe/nvml.h"
+#include "probe/paths.h"
 #include "probe/pci.h"
 #include "probe/source.h"
 
@@ -27,6 +28,7 @@ struct nvml {
     int (*cuda)(int *version);
     int (*mig)(nvml_device d, unsigned *now, unsigned *pending);
     int (*fabric)(nvml_device d, struct nvml_fabric *f);
+    int (*p2p)(nvml_device d, nvml_device peer, int capability, int *status);
 };
 
 static const struct {
@@ -52,6 +54,7 @@ static const struct {
     {offsetof(struct nvml, cuda), "nvmlSystemGetCudaDriverVersion_v2", 1},
     {offsetof(struct nvml, mig), "nvmlDeviceGetMigMode", 1},
     {offsetof(struct nvml, fabric), "nvmlDeviceGetGpuFabricInfo", 1},
+    {offsetof(struct nvml, p2p), "nvmlDeviceGetP2PStatus", 1},
 };
 
 /* NULL, or the first symbol that is not there. */
@@ -216,6 +219,52 @@ static void add_links(const struct nvml *n, struct topology *t, struct topo_clas
     }
 }
 
+/* What of reading, writing and NVLink the driver refuses between two GPUs: "read, write: not supported by the chipset",
+ * with the reason of the last; NULL when nothing. An answer of unknown is none. */
+static const char *p2p_problem(const struct nvml *n, struct arena *a, nvml_device d, nvml_device peer, int linked)
+{
+    static const struct {
+        const char *name;
+        int capability;
+    } asked[] = {{"read", NVML_P2P_READ}, {"write", NVML_P2P_WRITE}, {"NVLink", NVML_P2P_NVLINK}};
+    static const char *const reasons[] = {
+        [NVML_P2P_CHIPSET] = "not supported by the chipset",
+        [NVML_P2P_GPU] = "not supported by the GPU",
+        [NVML_P2P_IOH_TOPOLOGY] = "not supported between these I/O hubs",
+        [NVML_P2P_REGKEY] = "disabled by a setting of the driver",
+        [NVML_P2P_NOT_SUPPORTED] = "not supported",
+    };
+    const char *refused = NULL, *reason = NULL;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        int status = NVML_P2P_OK;
+        if (asked[i].capability == NVML_P2P_NVLINK && !linked)
+            continue;
+        if (n->p2p(d, peer, asked[i].capability, &status) != NVML_SUCCESS || status <= NVML_P2P_OK ||
+            status >= NVML_P2P_STATUS_UNKNOWN)
+            continue;
+        refused = refused ? arena_printf(a, "%s, %s", refused, asked[i].name) : asked[i].name;
+        reason = reasons[status];
+    }
+    return refused ? arena_printf(a, "%s: %s", refused, reason) : NULL;
+}
+
+/* Of GPUs that no NVLink joins, NVML says that NVLink is not supported: no problem, and not asked for. */
+static void add_p2p(const struct nvml *n, struct topology *t, struct topo_class *c, const nvml_device *devices,
+                    const int *gpus, unsigned count)
+{
+    const struct path_matrix *m = path_matrix(c, t->arena);
+    for (unsigned i = 0; n->p2p && i < count; i++)
+        for (unsigned k = i + 1; k < count; k++) {
+            if (gpus[i] < 0 || gpus[k] < 0)
+                continue;
+            int linked = path_between(m, gpus[i], gpus[k])->class_ == PATH_NVL;
+            struct topo_gpu *g = &c->gpus[gpus[i]];
+            const char *problem = p2p_problem(n, t->arena, devices[i], devices[k], linked);
+            if (problem)
+                build_text(t, &g->p2p_problems, &g->np2p_problems, arena_printf(t->arena, "GPU%u: %s", k, problem));
+        }
+}
+
 static void read_all(const struct nvml *n, struct topology *t, struct topo_class *c)
 {
     unsigned count = 0;
@@ -237,6 +286,7 @@ static void read_all(const struct nvml *n, struct topology *t, struct topo_class
     for (unsigned i = 0; i < count; i++)
         if (gpus[i] >= 0)
             add_links(n, t, c, devices[i], gpus[i]);
+    add_p2p(n, t, c, devices, gpus, count);
 }
 
 static void fill(struct topology *t, struct topo_class *c)

@@ -52,14 +52,16 @@ struct topo_object {
 
 struct topo_gpu {
     int object;
-    int index;           /* as the vendor's tools number it */
-    int sm;              /* compute capability × 10 (90: H100), AMD: 0 */
-    const char *arch;    /* "gfx942" for AMD, else NULL */
-    const char *uuid;    /* NULL unknown; host-specific */
-    uint64_t mem_bytes;  /* 0 unknown */
-    int gdr;             /* GPUDirect RDMA: 1 yes, 0 no, -1 unknown */
-    enum topo_known mig; /* cut into several instances */
-    const char *clique;  /* multi-node NVLink: "CLUSTER-UUID.CLIQUE", NULL none; host-specific */
+    int index;                 /* as the vendor's tools number it */
+    int sm;                    /* compute capability × 10 (90: H100), AMD: 0 */
+    const char *arch;          /* "gfx942" for AMD, else NULL */
+    const char *uuid;          /* NULL unknown; host-specific */
+    uint64_t mem_bytes;        /* 0 unknown */
+    int gdr;                   /* GPUDirect RDMA: 1 yes, 0 no, -1 unknown */
+    enum topo_known mig;       /* cut into several instances */
+    const char *clique;        /* multi-node NVLink: "CLUSTER-UUID.CLIQUE", NULL none; host-specific */
+    const char **p2p_problems; /* what the driver refuses between it and a GPU of higher index: "GPU3: write: …" */
+    int np2p_problems;
 };
 
 enum topo_link_layer { TOPO_LINK_UNKNOWN, TOPO_LINK_INFINIBAND, TOPO_LINK_ETHERNET };

@@ -49,6 +49,7 @@ const struct field topo_gpu_fields[] = {
     {"gdr", FIELD_INT, AT(gdr), .unknown = -1},
     {"mig", FIELD_WORD, AT(mig), .words = known_words},
     {"clique", FIELD_TEXT, AT(clique), .moves = 1},
+    {"p2p_problems", FIELD_TEXTS, AT(p2p_problems)},
     {NULL},
 };
 #undef AT

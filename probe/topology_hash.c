@@ -72,8 +72,10 @@ static void put_field(struct stream *s, const struct field *f, const void *recor
         }
         return;
     case FIELD_TEXTS:
-        put_text(s, f->key);
-        put_texts(s, *(const char *const *const *)at, *topo_texts_count((char *)record + f->at));
+        if (*topo_texts_count((char *)record + f->at)) {
+            put_text(s, f->key);
+            put_texts(s, *(const char *const *const *)at, *topo_texts_count((char *)record + f->at));
+        }
         return;
     case FIELD_INT:
     case FIELD_PARENT:

@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "probe/differences.h"
+#include "probe/domains.h"
 #include "probe/findings.h"
 #include "probe/paths.h"
 #include "probe/rails.h"
@@ -94,9 +95,19 @@ static void put_paths(cJSON *o, const struct topo_class *c)
     for (int i = 0; i < m->n; i++) {
         cJSON *row = cJSON_CreateArray();
         for (int k = 0; k < m->n; k++)
-            cJSON_AddItemToArray(row, cJSON_CreateString(path_class_name(path_between(m, i, k)->class_)));
+            cJSON_AddItemToArray(row, cJSON_CreateString(path_class_name(path_class_nccl(m, i, k))));
         cJSON_AddItemToArray(rows, row);
         add_text(between, m->ends[i].label);
+    }
+    struct nvlink_domain *domains;
+    int n = nvlink_domains(c, m, a, &domains);
+    cJSON *array = n ? cJSON_AddArrayToObject(o, "nvlink_domains") : NULL;
+    for (int i = 0; i < n; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "fabric", domains[i].fabric == TOPO_FABRIC_XGMI ? "xgmi" : "nvlink");
+        json_add_str(item, "clique", domains[i].clique);
+        cJSON_AddItemToObject(item, "gpus", cJSON_CreateIntArray(domains[i].gpus, domains[i].ngpus));
+        cJSON_AddItemToArray(array, item);
     }
     arena_free(a);
 }

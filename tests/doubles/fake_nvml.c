@@ -6,7 +6,10 @@
  *   v100      eight V100 in the cube mesh of a DGX-1V: six NVLinks each
  *   none      a driver without a GPU
  *   broken    a library that does not start
- *   sick      two GPUs of which the second has fallen off the bus */
+ *   sick      two GPUs of which the second has fallen off the bus
+ *   rack      the h100 with NVLink to other nodes: six GPUs in one clique, the others still being joined to it; GPU 1
+ *             is cut into instances
+ *   nop2p     the v100 with P2P writes switched off, and GPUs 0 and 1 that refuse everything */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +36,11 @@ static int is(const char *machine)
 {
     const char *name = getenv("FAKE_NVML");
     return !strcmp(name ? name : "h100", machine);
+}
+
+static int is_mesh(void)
+{
+    return is("v100") || is("nop2p");
 }
 
 static unsigned index_of(nvml_device d)
@@ -85,14 +93,14 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *d)
 
 int nvmlDeviceGetPciInfo_v3(nvml_device d, struct nvml_pci *pci)
 {
-    set_pci(pci, bus_of(index_of(d)), is("v100") ? 0x1db110de : 0x233010de);
+    set_pci(pci, bus_of(index_of(d)), is_mesh() ? 0x1db110de : 0x233010de);
     return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetName(nvml_device d, char *name, unsigned room)
 {
     (void)d;
-    snprintf(name, room, "%s", is("v100") ? "Tesla V100-SXM2-16GB" : "NVIDIA H100 80GB HBM3");
+    snprintf(name, room, "%s", is_mesh() ? "Tesla V100-SXM2-16GB" : "NVIDIA H100 80GB HBM3");
     return NVML_SUCCESS;
 }
 
@@ -105,7 +113,7 @@ int nvmlDeviceGetUUID(nvml_device d, char *uuid, unsigned room)
 int nvmlDeviceGetCudaComputeCapability(nvml_device d, int *major, int *minor)
 {
     (void)d;
-    *major = is("v100") ? 7 : 9;
+    *major = is_mesh() ? 7 : 9;
     *minor = 0;
     return NVML_SUCCESS;
 }
@@ -113,7 +121,7 @@ int nvmlDeviceGetCudaComputeCapability(nvml_device d, int *major, int *minor)
 int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
 {
     (void)d;
-    m->total = is("v100") ? 16ull << 30 : 80ull << 30;
+    m->total = is_mesh() ? 16ull << 30 : 80ull << 30;
     m->used = 0;
     m->free = m->total;
     return NVML_SUCCESS;
@@ -122,12 +130,12 @@ int nvmlDeviceGetMemoryInfo(nvml_device d, struct nvml_memory *m)
 /* The remote end of a link: the GPU's index, or GPUS + the NVSwitch's; -1: no such link. */
 static int remote(unsigned gpu, unsigned link)
 {
-    for (unsigned i = 0; is("v100") && i < GPUS; i++) {
+    for (unsigned i = 0; is_mesh() && i < GPUS; i++) {
         if (link < mesh[gpu][i])
             return (int)i;
         link -= mesh[gpu][i];
     }
-    for (unsigned i = 0; !is("v100") && i < sizeof to_switch; i++) {
+    for (unsigned i = 0; !is_mesh() && i < sizeof to_switch; i++) {
         if (link < to_switch[i])
             return (int)(GPUS + i);
         link -= to_switch[i];
@@ -137,7 +145,7 @@ static int remote(unsigned gpu, unsigned link)
 
 int nvmlDeviceGetNvLinkState(nvml_device d, unsigned link, int *active)
 {
-    if (link >= (is("v100") ? 6 : NVML_MOST_LINKS))
+    if (link >= (is_mesh() ? 6 : NVML_MOST_LINKS))
         return INVALID;
     *active = remote(index_of(d), link) >= 0;
     return NVML_SUCCESS;
@@ -172,5 +180,55 @@ int nvmlDeviceGetFieldValues(nvml_device d, int n, struct nvml_field *fields)
         fields[i].type = 1;
         fields[i].value.u = 25000;
     }
+    return NVML_SUCCESS;
+}
+
+int nvmlSystemGetDriverVersion(char *version, unsigned room)
+{
+    snprintf(version, room, "%s", is_mesh() ? "470.82.01" : "550.54.15");
+    return NVML_SUCCESS;
+}
+
+int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+    *version = is_mesh() ? 11040 : 12040;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMigMode(nvml_device d, unsigned *now, unsigned *pending)
+{
+    if (is_mesh())
+        return NOT_SUPPORTED;
+    *now = *pending = is("rack") && index_of(d) == 1;
+    return NVML_SUCCESS;
+}
+
+/* A machine whose NVLink ends at its own NVSwitches answers with a cluster of zeros. */
+int nvmlDeviceGetGpuFabricInfo(nvml_device d, struct nvml_fabric *f)
+{
+    if (is_mesh())
+        return NOT_SUPPORTED;
+    memset(f, 0, sizeof *f);
+    f->state = NVML_FABRIC_COMPLETED;
+    if (is("rack")) {
+        f->cluster_uuid[0] = 0xab;
+        f->cluster_uuid[15] = 0x01;
+        f->clique = 7;
+        if (index_of(d) >= 6)
+            f->state = NVML_FABRIC_COMPLETED - 1;
+    }
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetP2PStatus(nvml_device d, nvml_device peer, int capability, int *status)
+{
+    unsigned i = index_of(d), k = index_of(peer);
+    *status = NVML_P2P_OK;
+    if (is_mesh() && capability == NVML_P2P_NVLINK && !mesh[i][k])
+        *status = NVML_P2P_NOT_SUPPORTED;
+    if (is("nop2p") && capability == NVML_P2P_WRITE)
+        *status = NVML_P2P_REGKEY;
+    if (is("nop2p") && i + k == 1)
+        *status = NVML_P2P_CHIPSET;
     return NVML_SUCCESS;
 }

@@ -132,9 +132,49 @@ static void names(void **state)
     assert_string_equal(path_class_name((enum path_class)99), "?");
 }
 
+/* GPUs 0 and 1 on one socket, 2 on the other, each with a NIC below its switch but for 1; 3 has no NVLink. */
+static void pxn(void **state)
+{
+    (void)state;
+    struct topology *t = machine();
+    struct topo_class *c = &t->classes[0];
+    int near = add(t, TOPO_SWITCH, build_numa(t, c, 0), "0000:01:00.0");
+    int far = add(t, TOPO_SWITCH, build_numa(t, c, 1), "0000:81:00.0");
+    add(t, TOPO_GPU, near, "0000:02:00.0");
+    add(t, TOPO_GPU, build_numa(t, c, 0), "0000:03:00.0");
+    add(t, TOPO_GPU, far, "0000:82:00.0");
+    add(t, TOPO_GPU, build_numa(t, c, 0), "0000:04:00.0");
+    add(t, TOPO_NIC, near, "0000:02:01.0");
+    add(t, TOPO_NIC, far, "0000:82:01.0");
+    build_order_gpus(t, c); /* by address: 02, 03, 04, 82 */
+    connect_gpu(t, TOPO_FABRIC_NVLINK, 0, 1, -1, 2);
+    connect_gpu(t, TOPO_FABRIC_NVLINK, 0, 3, -1, 2);
+    const struct path_matrix *m = path_matrix(c, t->arena);
+    static const struct {
+        int from, to;
+        enum path_class class_;
+    } cases[] = {{0, 4, PATH_PIX}, /* near already */
+                 {0, 5, PATH_PXN}, /* over 3 */
+                 {1, 4, PATH_PXN}, /* over 0, and not past the CPU */
+                 {1, 5, PATH_SYS}, /* 3 is two NVLinks away */
+                 {3, 4, PATH_PXN}, {2, 4, PATH_PHB}, {2, 5, PATH_SYS}, {5, 0, PATH_SYS}, /* the way back */
+                 {0, 3, PATH_NVL}, {4, 5, PATH_SYS}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(path_class_nccl(m, cases[i].from, cases[i].to), cases[i].class_);
+    /* nvidia-smi knows no such word, and a NIC that is far stays far. */
+    assert_int_equal(path_between(m, 0, 5)->class_, PATH_SYS);
+    assert_int_equal(path_between(m, 0, 5)->word, WORD_SYS);
+    assert_string_equal(path_class_name(PATH_PXN), "PXN");
+
+    for (int i = 0; i < c->nlinks; i++)
+        c->links[i].fabric = TOPO_FABRIC_XGMI;
+    assert_int_equal(path_class_nccl(path_matrix(c, t->arena), 0, 5), PATH_SYS);
+    topo_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(host_bridges_and_switches), cmocka_unit_test(links),
-                                       cmocka_unit_test(ends), cmocka_unit_test(names)};
+                                       cmocka_unit_test(ends), cmocka_unit_test(names), cmocka_unit_test(pxn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,51 @@ static void v100(void **state)
     topo_free(t);
 }
 
+static void software_and_fabric(void **state)
+{
+    (void)state;
+    struct topology *t = machine("rack");
+    const struct topo_class *c = &t->classes[0];
+    assert_string_equal(c->driver, "550.54.15");
+    assert_string_equal(c->cuda, "12.4");
+    assert_int_equal(c->gpus[0].mig, TOPO_NO);
+    assert_int_equal(c->gpus[1].mig, TOPO_YES);
+    assert_string_equal(c->gpus[5].clique, "ab000000000000000000000000000001.7");
+    assert_null(c->gpus[6].clique);
+    topo_free(t);
+
+    t = machine("h100");
+    assert_null(t->classes[0].gpus[0].clique);
+    topo_free(t);
+
+    t = machine("v100");
+    assert_string_equal(t->classes[0].cuda, "11.4");
+    assert_int_equal(t->classes[0].gpus[0].mig, TOPO_NOT_KNOWN);
+    topo_free(t);
+}
+
+static void p2p(void **state)
+{
+    (void)state;
+    struct topology *t = machine("v100");
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(t->classes[0].gpus[i].np2p_problems, 0);
+    char fine[SHA256_HEX], refused[SHA256_HEX];
+    topo_class_hash(&t->classes[0], fine);
+    topo_free(t);
+
+    t = machine("nop2p");
+    const struct topo_class *c = &t->classes[0];
+    assert_int_equal(c->gpus[0].np2p_problems, 7);
+    assert_string_equal(c->gpus[0].p2p_problems[0], "GPU1: read, write, NVLink: not supported by the chipset");
+    assert_string_equal(c->gpus[0].p2p_problems[6], "GPU7: write: disabled by a setting of the driver");
+    assert_int_equal(c->gpus[6].np2p_problems, 1);
+    assert_int_equal(c->gpus[7].np2p_problems, 0);
+    topo_class_hash(c, refused);
+    assert_string_not_equal(fine, refused);
+    topo_free(t);
+}
+
 static void failures(void **state)
 {
     (void)state;
@@ -151,7 +196,9 @@ static void without_a_tree(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(h100), cmocka_unit_test(guest), cmocka_unit_test(v100),
-                                       cmocka_unit_test(failures), cmocka_unit_test(without_a_tree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(h100),          cmocka_unit_test(guest),
+                                       cmocka_unit_test(v100),          cmocka_unit_test(software_and_fabric),
+                                       cmocka_unit_test(p2p),           cmocka_unit_test(failures),
+                                       cmocka_unit_test(without_a_tree)};
     return cmocka_run_group_tests(tests, use_double, NULL);
 }
