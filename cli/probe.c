@@ -50,7 +50,7 @@ static int help(void)
           "  -F, --format FORMAT\n",
           stdout);
     for (const struct probe_format *const *f = probe_formats; *f; f++)
-        printf("                        %-8s %s\n", (*f)->name, (*f)->description);
+        printf("                        %-9s %s\n", (*f)->name, (*f)->description);
     fputs("                      default: json when FILE of -o ends in .json, else text\n"
           "      --json          the same as --format json\n"
           "  -o, --output FILE   write there instead of standard output, atomically\n"

@@ -103,9 +103,25 @@ static void never_silent(void **state)
     topo_free(t);
 }
 
+/* A GPU that the driver keeps from its peer makes another class, and it is said why. */
+static void refused_p2p(void **state)
+{
+    (void)state;
+    struct topology *t = topo_new();
+    add_node(t, "node0");
+    struct topo_gpu *g = &add_node(t, "node1")->gpus[0];
+    build_text(t, &g->p2p_problems, &g->np2p_problems, "GPU1: write: not supported");
+    classes_merge(t);
+    assert_int_equal(t->nclasses, 2);
+    const char **sentences;
+    assert_int_equal(differences_of(&t->classes[0], &t->classes[1], t->arena, &sentences), 1);
+    assert_string_equal(sentences[0], "GPU0: P2P refused with GPU1: write: not supported instead of nothing");
+    topo_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(identical), cmocka_unit_test(different),
-                                       cmocka_unit_test(never_silent)};
+                                       cmocka_unit_test(never_silent), cmocka_unit_test(refused_p2p)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

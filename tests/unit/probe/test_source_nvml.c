@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cjson/cJSON.h>
 #include <cmocka.h>
 
 #include "probe/source.h"
@@ -144,6 +145,23 @@ static void p2p(void **state)
     assert_int_equal(c->gpus[7].np2p_problems, 0);
     topo_class_hash(c, refused);
     assert_string_not_equal(fine, refused);
+
+    /* Kept in topology.json, and shown. */
+    struct err e = {0};
+    cJSON *doc = topo_to_json(t);
+    struct topology *again = topo_new();
+    assert_int_equal(topo_add_json(again, doc, "t.json", &e), 0);
+    topo_class_hash(&again->classes[0], fine);
+    assert_string_equal(fine, refused);
+    cJSON_Delete(doc);
+    topo_free(again);
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(probe_format_find("text")->write(t, out, &e), 0);
+    fclose(out);
+    assert_non_null(strstr(text, "no P2P with GPU1: read, write, NVLink: not supported by the chipset\n"));
+    free(text);
     topo_free(t);
 }
 
