@@ -113,12 +113,11 @@ int law_load(struct law *l, const char *path, char why[256])
     static const size_t limit = (size_t)1 << 16;
     FILE *in = fopen(path, "r");
     char *text = in ? calloc(1, limit) : NULL;
-    if (text)
-        fread(text, 1, limit - 1, in);
+    int read = text && fread(text, 1, limit - 1, in) > 0;
     if (in)
         fclose(in);
     snprintf(why, 256, "%s: cannot be read", path);
-    int rc = text ? law_parse(l, text, path, why) : -1;
+    int rc = read ? law_parse(l, text, path, why) : -1;
     free(text);
     return rc;
 }
