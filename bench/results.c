@@ -276,14 +276,14 @@ int bench_journal_open(struct bench_journal *j, const char *path, const char *to
 {
     j->path = path;
     j->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (j->fd < 0 && errno == ENXIO)
-        return err_set(e, ERR_FAILED, "%s: nobody reads from this pipe", path);
     if (j->fd < 0)
         return err_errno(e, "%s: cannot be opened for writing", path);
     struct stat st;
     int rc = 0, fresh = 1;
     if (fstat(j->fd, &st))
         rc = err_errno(e, "%s: cannot be examined", path);
+    else if (S_ISFIFO(st.st_mode)) /* reading it back would wait for ever */
+        rc = err_set(e, ERR_FAILED, "%s: is a pipe, expected a file: the journal is read again", path);
     else if (S_ISREG(st.st_mode) && flock(j->fd, LOCK_EX | LOCK_NB))
         rc = err_set(e, ERR_FAILED, "%s: another run is writing to this journal", path);
     else if (S_ISREG(st.st_mode) && st.st_size > 0) {

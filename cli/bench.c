@@ -111,6 +111,8 @@ static int parse(int argc, char **argv, struct wishes *w)
         return 0;
     if (optind < argc)
         return cli_usage("bench", "'%s' is one word too many", argv[optind]);
+    if (w->plan && w->json)
+        return cli_usage("bench", "--plan is for people, there is no JSON of it");
     if (!w->bench.results && !w->plan)
         return cli_usage("bench", "say where the measurements go: -o RESULTS");
     return 0;

@@ -58,6 +58,8 @@ static int report(const char *dir, int json, int quiet, struct err *e)
     } else if (!quiet) {
         env_print_decisions(p->decisions, stdout);
         printf("\nProfile: %s (%d files, hash %.16s)\n", p->dir, p->manifest.nfiles + 1, p->manifest.hash);
+        if (fflush(stdout))
+            rc = err_errno(e, "standard output cannot be written");
     }
     env_profile_free(p);
     return rc;

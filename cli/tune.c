@@ -128,6 +128,28 @@ static int clear_old(struct tune *t, struct err *e)
     return 0;
 }
 
+/* Two GPUs on a node of ours are measured as jobs use them, through NCCL; host memory stands in for them nowhere. */
+static const char *choose_engine(const struct topology *topology)
+{
+    for (int i = 0; i < topology->nclasses; i++)
+        if (topology->classes[i].ngpus >= 2)
+            return "nccl";
+    return "mpi";
+}
+
+/* A plan that is thrown away: wrong options are found while the old profile is still there. What the machine lacks is
+ * no error here, as in measure(). */
+static int try_plan(const struct tune *t, const struct topology *topology, struct err *e)
+{
+    struct file_out plan;
+    int rc = file_out_begin(&plan, e);
+    if (rc)
+        return rc;
+    rc = bench_print_plan(&t->bench, topology, NULL, plan.stream, e);
+    file_out_abandon(&plan);
+    return rc == ERR_LACKS ? 0 : rc;
+}
+
 /* The topology of this machine, which must be the one that an interrupted run was begun on. */
 static int probe(struct tune *t, struct topology **out, struct err *e)
 {
@@ -138,8 +160,12 @@ static int probe(struct tune *t, struct topology **out, struct err *e)
         return e->code;
     *out = topology;
     topo_hash(topology, now);
+    if (t->choose)
+        t->bench.engine = choose_engine(topology);
     if (!t->resume || !exists(t->topology)) {
-        int rc = t->resume ? 0 : clear_old(t, e);
+        int rc = t->force ? try_plan(t, topology, e) : 0;
+        if (!rc && !t->resume)
+            rc = clear_old(t, e);
         return rc ? rc : topo_save(topology, t->topology, e);
     }
     struct topology *begun = topo_load(t->topology, e);
@@ -153,15 +179,6 @@ static int probe(struct tune *t, struct topology **out, struct err *e)
     return 0;
 }
 
-/* Two GPUs on a node of ours are measured as jobs use them, through NCCL; host memory stands in for them nowhere. */
-static const char *choose_engine(const struct topology *topology)
-{
-    for (int i = 0; i < topology->nclasses; i++)
-        if (topology->classes[i].ngpus >= 2)
-            return "nccl";
-    return "mpi";
-}
-
 /* Measures into the profile's journal. That this machine has no launcher is no error: the topology still says things.
  */
 static int measure(struct tune *t, const struct topology *topology, struct err *e)
@@ -169,8 +186,6 @@ static int measure(struct tune *t, const struct topology *topology, struct err *
     struct bench_summary summary = {0};
     t->bench.results = t->results;
     t->bench.resume = t->resume;
-    if (t->choose)
-        t->bench.engine = choose_engine(topology);
     progress_start(&t->progress, t->quiet ? NULL : stderr);
     int rc = bench_run(&t->bench, topology, &t->log, &t->progress, t->stop, &summary, e);
     progress_clear(&t->progress);
@@ -291,6 +306,8 @@ static int report(struct tune *t, struct err *e)
         for (const char **line = lines_to_paste(t->arena, p); *line; line++)
             printf("  %s\n", *line);
         putchar('\n');
+        if (fflush(stdout))
+            rc = err_errno(e, "standard output cannot be written");
     }
     env_profile_free(p);
     return rc;

@@ -137,6 +137,12 @@ check "tune makes a profile of this machine" status 0 timeout 120 "$bin" tune --
 check "which explain accepts" status 0 "$bin" explain "$tuned"
 check "which is not tuned over" status 1 "$bin" tune --budget 5s -o "$tuned"
 check "tune --resume of a complete profile shows it" says "export NCCLTUNE_PROFILE=$tuned" "$bin" tune --resume -o "$tuned"
+before=$(sha256sum <"$tuned/manifest.json")
+check "tune --force with a wrong option" status 2 "$bin" tune --force --min-bytes 64 --max-bytes 8 -o "$tuned"
+after=$(sha256sum <"$tuned/manifest.json")
+check "leaves the old profile as it was" test "$before" = "$after"
+check "generate reports a full standard output" status 1 bash -c '"$@" >/dev/full' - \
+    "$bin" generate -t "$fixtures/topology.json" -o "$scratch/unseen"
 
 begun=$scratch/begun
 # A shell makes background jobs ignore SIGINT; python gives it back.

@@ -244,12 +244,17 @@ static void odd_targets(void **state)
     struct bench_journal j;
     struct err e;
     struct bench_result x = sample();
+    unlink(path);
     assert_int_equal(bench_journal_open(&j, "/dev/null", "", 0, &e), 0);
     assert_int_equal(bench_journal_append(&j, &x, &e), 0);
     bench_journal_close(&j);
     assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/dev/full"));
     assert_non_null(strstr(e.text, strerror(ENOSPC)));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "is a pipe, expected a file"));
+    assert_int_equal(unlink(path), 0);
 }
 
 static void statuses_have_names(void **state)
