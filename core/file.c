@@ -127,6 +127,13 @@ static int write_in_place(const char *path, const void *data, size_t bytes, stru
     return rc;
 }
 
+int file_put(int fd, const void *data, size_t bytes, mode_t mode)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    return fchmod(fd, mode ? mode : 0666 & ~mask) || write_all(fd, data, bytes) || fsync(fd) ? -1 : 0;
+}
+
 static void sync_directory_of(const char *path)
 {
     char *copy = strdup(path);
@@ -164,9 +171,7 @@ int file_write(const char *path, const void *data, size_t bytes, struct err *e)
         rc = err_errno(e, "%s: cannot be created", path);
         goto out;
     }
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(fd, exists ? st.st_mode & 07777 : 0666 & ~mask) || write_all(fd, data, bytes) || fsync(fd))
+    if (file_put(fd, data, bytes, exists ? st.st_mode & 07777 : 0))
         rc = err_errno(e, "%s: cannot be written", path);
     if (close(fd) && !rc)
         rc = err_errno(e, "%s: cannot be written", path);

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -23,8 +24,12 @@ int file_read_text(const char *path, size_t limit, struct arena *a, char **data,
  * exists and is no regular file (/dev/null, a pipe) is written in place. `path` is unchanged after an error. */
 int file_write(const char *path, const void *data, size_t bytes, struct err *e);
 
-/* The same for text that is produced by printing: `begin` gives a stream in memory, `commit` closes it and writes it to
- * `path` (NULL or "-": standard output), `abandon` closes it and forgets. */
+/* Writes all of `data` to `fd`, which is a new file, gives it `mode` (0: what the umask leaves) and has it on disk when
+ * it returns: 0, or -1 with errno. */
+int file_put(int fd, const void *data, size_t bytes, mode_t mode);
+
+/* file_write for text that is produced by printing: `begin` gives a stream in memory, `commit` closes it and writes it
+ * to `path` (NULL or "-": standard output), `abandon` closes it and forgets. */
 struct file_out {
     FILE *stream;
     char *data;

@@ -29,22 +29,6 @@ static const char *path_of(const struct env_stage *s, const char *name)
     return arena_printf(s->arena, "%s/%s", s->dir, name);
 }
 
-static int write_out(int fd, const char *data, size_t bytes)
-{
-    while (bytes) {
-        ssize_t n = write(fd, data, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        data += n;
-        bytes -= (size_t)n;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    return fchmod(fd, 0666 & ~mask) || fsync(fd) ? -1 : 0;
-}
-
 int env_stage_add(struct env_stage *s, const char *name, const void *data, size_t bytes, struct err *e)
 {
     const char *path = path_of(s, name);
@@ -58,7 +42,7 @@ int env_stage_add(struct env_stage *s, const char *name, const void *data, size_
     struct env_staged *f = add(s, name);
     f->temporary = temporary;
     f->bytes = bytes;
-    int rc = write_out(fd, data, bytes) ? err_errno(e, "%s: cannot be written", path) : 0;
+    int rc = file_put(fd, data, bytes, 0) ? err_errno(e, "%s: cannot be written", path) : 0;
     if (close(fd) && !rc)
         rc = err_errno(e, "%s: cannot be written", path);
     struct sha256 hash;

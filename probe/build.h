@@ -34,6 +34,9 @@ int build_nic(struct topology *t, struct topo_class *c, const char *pci, const c
 /* The object with that PCI address (NULL finds none); -1. */
 int build_find_pci(const struct topo_class *c, const char *pci);
 
+/* Object i has become object where[i]: says so to everything that refers to objects, but for the objects themselves. */
+void build_renumber(struct topo_class *c, const int *where);
+
 /* Puts the GPUs into the order of their index, and gives every GPU that has none (-1, or one that another has already)
  * the next free one, in the order of PCI addresses, as NVML numbers them. Links follow. Names become "GPU0", "GPU1". */
 void build_order_gpus(struct topology *t, struct topo_class *c);

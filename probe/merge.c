@@ -269,16 +269,7 @@ static void sort_objects(struct topo_class *c)
         }
     }
     memcpy(c->objects, sorted, (size_t)n * sizeof *sorted);
-#define MOVE(index) ((index) = (index) < 0 ? (index) : where[index])
-    for (int i = 0; i < c->ngpus; i++)
-        MOVE(c->gpus[i].object);
-    for (int i = 0; i < c->nports; i++)
-        MOVE(c->ports[i].object);
-    for (int i = 0; i < c->nnetdevs; i++)
-        MOVE(c->netdevs[i].object);
-    for (int i = 0; i < c->nlinks; i++)
-        MOVE(c->links[i].peer_object);
-#undef MOVE
+    build_renumber(c, where);
     free(where);
     free(sorted);
 }

@@ -65,18 +65,10 @@ static void compact(struct topo_class *c, const unsigned char *keep)
             c->objects[n++] = c->objects[i];
     }
     c->nobjects = n;
-#define MOVE(index) ((index) = (index) < 0 ? (index) : where[index])
     for (int i = 0; i < n; i++)
-        MOVE(c->objects[i].parent);
-    for (int i = 0; i < c->ngpus; i++)
-        MOVE(c->gpus[i].object);
-    for (int i = 0; i < c->nports; i++)
-        MOVE(c->ports[i].object);
-    for (int i = 0; i < c->nnetdevs; i++)
-        MOVE(c->netdevs[i].object);
-    for (int i = 0; i < c->nlinks; i++)
-        MOVE(c->links[i].peer_object);
-#undef MOVE
+        if (c->objects[i].parent >= 0)
+            c->objects[i].parent = where[c->objects[i].parent];
+    build_renumber(c, where);
     free(where);
 }
 

@@ -135,3 +135,21 @@ int build_nic(struct topology *t, struct topo_class *c, const char *pci, const c
                                              .pci = arena_strdup(t->arena, pci),
                                              .name = arena_strdup(t->arena, name)});
 }
+
+static void move_index(int *index, const int *where)
+{
+    if (*index >= 0)
+        *index = where[*index];
+}
+
+void build_renumber(struct topo_class *c, const int *where)
+{
+    for (int i = 0; i < c->ngpus; i++)
+        move_index(&c->gpus[i].object, where);
+    for (int i = 0; i < c->nports; i++)
+        move_index(&c->ports[i].object, where);
+    for (int i = 0; i < c->nnetdevs; i++)
+        move_index(&c->netdevs[i].object, where);
+    for (int i = 0; i < c->nlinks; i++)
+        move_index(&c->links[i].peer_object, where);
+}
