@@ -94,9 +94,9 @@ expect 1 "a host that does not exist" --hosts nccltune-no-such-host.invalid,nccl
 check "none of them left a file" test ! -e "$tmp/x"
 
 # --- deaths -----------------------------------------------------------------------------------------------------------
-bench --collectives allreduce --max-bytes 1M --budget 20s -o "$tmp/killed.jsonl" >"$tmp/killed.table" 2>"$tmp/killed.err" &
+bench --collectives allreduce --max-bytes 16M --budget 20s -o "$tmp/killed.jsonl" >"$tmp/killed.table" 2>"$tmp/killed.err" &
 run=$!
-wait_for 30 has_lines "$tmp/killed.jsonl" 12
+wait_for 30 has_lines "$tmp/killed.jsonl" 6
 for victim in $(children "$run" | tail -n 1); do kill -9 "$victim"; done
 wait "$run"
 code=$?
@@ -104,13 +104,13 @@ check "a killed rank: exit code 1" test "$code" = 1
 check "a killed rank is journalled as crashed, with the last words" \
     grep -qE '"status":"crashed",.*"detail":".*signal 9' "$tmp/killed.jsonl"
 check "the sweep went on to every size" bash -c '
-    for bytes in 8 32 128 512 2048 8192 32768 131072 524288 1048576; do
+    for bytes in 8 32 128 512 2048 8192 32768 131072 524288 2097152 8388608 16777216; do
         grep "\"bytes\":$bytes," "$0" | grep "\"call\":{\"label\":\"default\"}" | grep -q "\"status\":\"ok\"" || exit 1
     done' "$tmp/killed.jsonl"
 
-bench --collectives allreduce --max-bytes 64K --budget 30s --watchdog 1s -o "$tmp/hung.jsonl" >/dev/null 2>"$tmp/hung.err" &
+bench --collectives allreduce --max-bytes 16M --budget 30s --watchdog 1s -o "$tmp/hung.jsonl" >/dev/null 2>"$tmp/hung.err" &
 run=$!
-wait_for 30 has_lines "$tmp/hung.jsonl" 6
+wait_for 30 has_lines "$tmp/hung.jsonl" 3
 frozen=$(children "$run" | tail -n 1)
 kill -STOP "$frozen"
 wait "$run"
