@@ -34,6 +34,9 @@ int build_nic(struct topology *t, struct topo_class *c, const char *pci, const c
 /* The object with that PCI address (NULL finds none); -1. */
 int build_find_pci(const struct topo_class *c, const char *pci);
 
+/* The index into gpus of the GPU that `object` is; -1: none, as for an object of -1. */
+int build_find_gpu(const struct topo_class *c, int object);
+
 /* Object i has become object where[i]: says so to everything that refers to objects, but for the objects themselves. */
 void build_renumber(struct topo_class *c, const int *where);
 

@@ -244,14 +244,6 @@ static int nvswitch(struct import *in, const char *pci)
     return build_object(in->t, in->c, o);
 }
 
-static int gpu_at(const struct topo_class *c, int object)
-{
-    for (int i = 0; object >= 0 && i < c->ngpus; i++)
-        if (c->gpus[i].object == object)
-            return i;
-    return -1;
-}
-
 static int numa_root(const struct topo_class *c, int object)
 {
     while (object >= 0 && c->objects[object].kind != TOPO_NUMA)
@@ -271,7 +263,7 @@ static int add_link(struct import *in, int gpu, const struct xml_node *n)
     l.count = (int)xml_int(n, "count", 1, 1024, 1);
     l.fabric = xml_is(n, "c2c") ? TOPO_FABRIC_C2C : xml_is(n, "xgmi") ? TOPO_FABRIC_XGMI : TOPO_FABRIC_NVLINK;
     int at = build_find_pci(c, target);
-    l.peer_gpu = gpu_at(c, at);
+    l.peer_gpu = build_find_gpu(c, at);
     if (l.peer_gpu == gpu) {
         build_note(in->t, c, "line %ld: %s names its own GPU %s as the other end: left out", n->line, n->name, target);
         return 0;

@@ -53,10 +53,9 @@ static const char *address_of(struct arena *a, const struct properties *p)
 static int gpu_at(struct topology *t, struct topo_class *c, const struct properties *p)
 {
     const char *address = address_of(t->arena, p);
-    int object = build_find_pci(c, address);
-    for (int i = 0; i < c->ngpus && object >= 0; i++)
-        if (c->gpus[i].object == object)
-            return i;
+    int object = build_find_pci(c, address), known = build_find_gpu(c, object);
+    if (known >= 0)
+        return known;
     if (object < 0) {
         object = build_object(t, c,
                               (struct topo_object){.kind = TOPO_GPU,

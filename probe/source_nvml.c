@@ -73,10 +73,9 @@ static const char *resolve(void *library, struct nvml *n)
 static int gpu_at(struct topology *t, struct topo_class *c, const struct nvml_pci *p)
 {
     const char *address = pci_address(t->arena, p->bus_id);
-    int object = build_find_pci(c, address);
-    for (int i = 0; i < c->ngpus && object >= 0; i++)
-        if (c->gpus[i].object == object)
-            return i;
+    int object = build_find_pci(c, address), known = build_find_gpu(c, object);
+    if (known >= 0)
+        return known;
     if (object < 0) {
         object = build_object(t, c,
                               (struct topo_object){.kind = TOPO_GPU,
@@ -187,9 +186,7 @@ static struct topo_link remote_of(const struct nvml *n, struct topology *t, stru
     p.bus_id[sizeof p.bus_id - 1] = 0;
     const char *address = known && (p.domain || p.bus || p.device) ? pci_address(t->arena, p.bus_id) : NULL;
     int object = build_find_pci(c, address);
-    for (int i = 0; object >= 0 && i < c->ngpus; i++)
-        if (c->gpus[i].object == object)
-            l.peer_gpu = i;
+    l.peer_gpu = build_find_gpu(c, object);
     if (n->link_type && n->link_type(d, link, &type) != NVML_SUCCESS)
         type = NVML_REMOTE_UNKNOWN;
     if (l.peer_gpu < 0 && type == NVML_REMOTE_CPU)

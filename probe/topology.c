@@ -136,6 +136,14 @@ int build_nic(struct topology *t, struct topo_class *c, const char *pci, const c
                                              .name = arena_strdup(t->arena, name)});
 }
 
+int build_find_gpu(const struct topo_class *c, int object)
+{
+    for (int i = 0; i < c->ngpus && object >= 0; i++)
+        if (c->gpus[i].object == object)
+            return i;
+    return -1;
+}
+
 static void move_index(int *index, const int *where)
 {
     if (*index >= 0)
