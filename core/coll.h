@@ -13,7 +13,8 @@ enum coll {
     COLL_ALLGATHER = 2,
     COLL_REDUCESCATTER = 3,
     COLL_ALLREDUCE = 4,
-    COLL_COUNT = 5, /* the ones a tuner is asked about */
+    COLL_COUNT = 5,    /* the ones a tuner is asked about */
+    COLL_ALLTOALL = 5, /* NCCL builds it of send and receive: measured and predicted, never tuned */
 };
 
 enum algo {
