@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/conduct.h"
+#include "bench/predict.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -79,7 +80,7 @@ static int conduct(struct bench_study *s, const char *topology_hash, struct err 
         s->sizes = bench_sizes(s->options, s->arena, &s->nsizes);
         s->started_s = progress_now_s();
         s->deadline_s = s->started_s + s->options->budget_s;
-        rc = bench_conduct(s, e);
+        rc = s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
     } else {
         rc = ERR_FAILED;
     }
@@ -156,7 +157,9 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
     fputs("sizes       ", out);
     for (int i = 0; i < nsizes; i++)
         fprintf(out, "%s %s", i ? "," : "", unit_bytes(text, sizes[i]));
-    fprintf(out, "\ntime         at most %s\n", unit_seconds(text, o->budget_s));
+    fputc('\n', out);
+    if (!engine->predict)
+        fprintf(out, "time         at most %s\n", unit_seconds(text, o->budget_s));
 out:
     engine->finish(&work);
     arena_free(a);

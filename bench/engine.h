@@ -20,6 +20,9 @@ struct bench_setup {
     int ranks_per_node;             /* 0: the engine chooses */
     const char *nccl;               /* nccl: the library that jobs use; NULL: search */
     const char *launch_prefix;      /* nccl: words in front of every worker ("enroot start image"), split as above */
+    const int *nodes;               /* model: how many nodes; one prediction each */
+    int nnodes;                     /* 0: as many as the topology has */
+    int nccl_version;               /* model: whose choices are predicted, 22809 is 2.28.9; 0: the newest known */
     int share_gpus;                 /* nccl: more ranks than GPUs; proves mechanics, never gains */
     const struct bench_knobs *jobs; /* nccl: try nothing, compare these launches with the default as jobs run them */
     int njobs;
@@ -41,7 +44,9 @@ struct bench_plan {
     struct bench_call *calls;
     struct bench_knobs *launches;
     int ncalls, nlaunches;
-    int keep_all;    /* launches are compared with one another: none is left behind */
+    int keep_all;     /* launches are compared with one another: none is left behind */
+    const int *nodes; /* engines that compute: the numbers of nodes, and */
+    int nnodes, ranks_per_node;
     int one_session; /* the session that `open` gives cannot be had twice: a death ends the measurement */
     void *context;   /* the engine's own */
 };
@@ -83,6 +88,12 @@ enum bench_outcome {
 
 #define BENCH_DETAIL 400
 
+/* A prediction: nine of ten calls lie between low and high. */
+struct bench_guess {
+    double us, low_us, high_us;
+    char detail[BENCH_DETAIL]; /* what bounds it */
+};
+
 struct bench_engine {
     const char *name, *description;
 
@@ -113,6 +124,11 @@ struct bench_engine {
      * does not say; below 0: it does not offer this here. The function may be NULL. */
     double (*expect_us)(struct bench_session *s, int coll, uint64_t bytes, const struct bench_knobs *call,
                         volatile sig_atomic_t *stop);
+
+    /* Engines that compute instead of measuring: the time of a call at a point. -1: not offered there. NULL: this one
+     * measures. What has to do with sessions may be NULL in one that computes. */
+    int (*predict)(struct bench_plan *plan, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
+                   const struct bench_knobs *call, struct bench_guess *g);
 };
 
 extern const struct bench_engine *const bench_engines[];        /* NULL-terminated */

@@ -85,6 +85,10 @@ double known_expect_us(const struct bench_results *r, const struct known_place *
     if (here > 0)
         return here;
     const struct bench_result *below = neighbour(r, at, call, -1), *above = neighbour(r, at, call, 1);
+    if (below && has_time(below) && above && has_time(above)) {
+        double from = interval_of(below).median, way = (double)(at->bytes - below->bytes);
+        return from + (interval_of(above).median - from) * way / (double)(above->bytes - below->bytes);
+    }
     if (below && has_time(below))
         return interval_of(below).median * (double)at->bytes / (double)below->bytes;
     return above && has_time(above) ? interval_of(above).median : 0;
@@ -103,8 +107,13 @@ int known_hopeless(const struct bench_results *r, const struct known_place *at, 
             return 1;
         deaths += r->items[i].status == BENCH_CRASHED || r->items[i].status == BENCH_HUNG;
     }
+    return deaths > 1;
+}
+
+int known_losing(const struct bench_results *r, const struct known_place *at, const char *call)
+{
     const struct bench_result *below = neighbour(r, at, call, -1), *above = neighbour(r, at, call, 1);
-    return deaths > 1 || (below && above && below->status == BENCH_DROPPED && above->status == BENCH_DROPPED);
+    return below && above && below->status == BENCH_DROPPED && above->status == BENCH_DROPPED;
 }
 
 int known_close(const struct bench_results *r, const struct known_place *at, const char *call, double factor)

@@ -23,14 +23,16 @@ enum bench_status known_status(const struct bench_results *r, const struct known
 /* Median time of `call` at this place over all rounds, microseconds; 0 unknown. */
 double known_time_us(const struct bench_results *r, const struct known_place *at, const char *call);
 
-/* What `call` will take: its time at the nearest size under the same launch, in proportion to the size when that was
- * smaller; 0 when there is none. */
+/* What `call` will take under the same launch: between two measured sizes the straight line that latency and bandwidth
+ * make; beyond the last one its time there, in proportion to the size when that was smaller; 0 when there is none. */
 double known_expect_us(const struct bench_results *r, const struct known_place *at, const char *call);
 
 /* Whether `call` need not be tried: it has failed in some way or was left behind at this very place; the library has
- * refused it at any size; it brought a process down at two sizes; or it was left behind at the nearest size on either
- * side. */
+ * refused it at any size; or it brought a process down at two sizes. */
 int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call);
+
+/* Whether `call` was left behind at the nearest size on either side. */
+int known_losing(const struct bench_results *r, const struct known_place *at, const char *call);
 
 /* Whether `call`, though left behind, came within `factor` of the default at the nearest size on either side and never
  * failed: a variation of it may still win here. */

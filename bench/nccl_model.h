@@ -32,7 +32,12 @@ struct nccl_net {
     int object;       /* in the class; -1 unknown */
     int port;         /* index into ports; -1: an interface */
     double GBps, latency_us;
+    int gdr;     /* it can reach GPU memory by itself */
+    int devices; /* of one card that NCCL takes as one NIC; object and port are those of the first */
 };
+
+/* What NCCL tells processors apart by. */
+enum nccl_cpu { NCCL_CPU_OTHER, NCCL_CPU_INTEL, NCCL_CPU_AMD, NCCL_CPU_ARM, NCCL_CPU_POWER };
 
 /* Channels of one pattern, as `NCCL_GRAPH_DUMP_FILE` would show them. */
 struct nccl_graph {
@@ -40,6 +45,9 @@ struct nccl_graph {
     double bw_intra, bw_inter;              /* GB/s of one channel */
     double latency_inter;                   /* microseconds of the NIC */
     enum path_class type_intra, type_inter; /* the worst hop in it */
+    int same_channels;                      /* all of them are copies of the first */
+    int plain;                              /* a tree of the simplest pattern: one NIC, used at its first GPU */
+    int cross_nic;                          /* a channel may come in by one NIC and go out by another */
     const int *gpus; /* nchannels × ranks_per_node: indices into gpus in the order of the channel */
     const int *nets; /* nchannels × 2: index into nets that it comes in by, and goes out by; NULL
                       * on one node */
@@ -50,7 +58,9 @@ struct nccl_model {
     int version;         /* whose constants these are, and */
     const char *assumed; /* what had to be assumed about the hardware; NULL nothing */
     int nodes, ranks, ranks_per_node;
-    int sm; /* smallest of the GPUs */
+    int sm, sm_most; /* smallest and largest of the GPUs */
+    enum nccl_cpu cpu;
+    int switches; /* GPUs are on NVSwitches */
     const struct nccl_net *nets;
     int nnets;
     struct nccl_graph ring, tree, nvls;

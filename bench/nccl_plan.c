@@ -21,8 +21,7 @@ static const unsigned algos_of[COLL_COUNT] = {
                        BIT(ALGO_NVLS) | BIT(ALGO_NVLS_TREE),
 };
 
-/* Numbers of channels that are tried; NCCL cuts them to what the communicator has. */
-static const int channel_counts[] = {1, 2, 4, 8, 12, 16, 24, 32};
+const int nccl_plan_channels[] = {1, 2, 4, 8, 12, 16, 24, 32, 0};
 
 /* A channel moves at least this much at a time, or it only costs. NCCL's own least traffic per channel. */
 #define BYTES_PER_CHANNEL ((uint64_t)16 << 10)
@@ -44,13 +43,13 @@ static void add_cell(struct bench_plan *p, struct arena *a, int coll, int algo, 
     s[1] = (struct bench_setting){NCCL_SET_PROTO, proto_name(proto)};
     const char *label = arena_printf(a, "%s/%s", algo_name(algo), proto_name(proto));
     add_call(p, a, coll)->knobs = (struct bench_knobs){label, s, 2};
-    for (size_t i = 0; i < sizeof channel_counts / sizeof *channel_counts; i++) {
+    for (const int *channels = nccl_plan_channels; *channels; channels++) {
         struct bench_setting *with = arena_alloc(a, 3 * sizeof *with);
         memcpy(with, s, 2 * sizeof *s);
-        with[2] = (struct bench_setting){NCCL_SET_CHANNELS, arena_printf(a, "%d", channel_counts[i])};
+        with[2] = (struct bench_setting){NCCL_SET_CHANNELS, arena_printf(a, "%d", *channels)};
         struct bench_call *c = add_call(p, a, coll);
-        c->min_bytes = (uint64_t)channel_counts[i] * BYTES_PER_CHANNEL;
-        c->knobs = (struct bench_knobs){arena_printf(a, "%s/%dch", label, channel_counts[i]), with, 3};
+        c->min_bytes = (uint64_t)*channels * BYTES_PER_CHANNEL;
+        c->knobs = (struct bench_knobs){arena_printf(a, "%s/%dch", label, *channels), with, 3};
         c->refines = label;
     }
 }

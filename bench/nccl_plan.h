@@ -10,6 +10,9 @@
 #define NCCL_SET_CHANNELS "channels"
 #define NCCL_SET_CHUNK    "chunk_bytes"
 
+/* Numbers of channels that are tried; NCCL cuts them to what the communicator has. Ends with 0. */
+extern const int nccl_plan_channels[];
+
 /* Fills the calls of `p`: for every collective the default, each combination of algorithm and protocol that some NCCL
  * since 2.19 has for it, and each of those again with fixed numbers of channels. What this communicator offers is
  * asked later. */

@@ -50,6 +50,12 @@ struct bench_interval bench_gain(struct bench_interval from, struct bench_interv
         return v;
     v.n = from.n < to.n ? from.n : to.n;
     v.median = from.median / to.median;
+    if (from.predicted && to.predicted) {
+        v.predicted = 1;
+        v.low = v.median / exp(sqrt(0.5) * hypot(log(from.median / from.low), log(to.high / to.median)));
+        v.high = v.median * exp(sqrt(0.5) * hypot(log(from.high / from.median), log(to.median / to.low)));
+        return v;
+    }
     v.low = from.low / to.high;
     v.high = from.high / to.low;
     return v;
@@ -127,7 +133,11 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
             samples += r[i]->ntimes;
         }
     }
-    c.time_us = bench_interval_of(pool, samples, scratch);
+    const struct bench_result *last = r[n - 1];
+    if (last->low_us > 0)
+        c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1};
+    else
+        c.time_us = bench_interval_of(pool, samples, scratch);
     /* There is nothing to fall back on behind the default: a process of it that died once does not rule it out. */
     if (is_untouched(r[0]) && samples && (c.status == BENCH_CRASHED || c.status == BENCH_HUNG))
         c.status = BENCH_OK;

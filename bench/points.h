@@ -2,7 +2,9 @@
  *
  * Samples of one candidate from all rounds are pooled. Intervals are those of the median by order statistics
  * (distribution-free, at least 95 %; with fewer than six samples: the range). A gain is default time / candidate time;
- * its interval is the cautious one, [low/high, high/low] of the two. */
+ * its interval is the cautious one, [low/high, high/low] of the two. That of two predictions is as wide as the mean (in
+ * squares, of logarithms) of their bands: they are of one machine, and half of what the model gets wrong about it, as
+ * variance, is taken to hold for both. */
 #ifndef BENCH_POINTS_H
 #define BENCH_POINTS_H
 
@@ -13,7 +15,8 @@
 
 struct bench_interval {
     double median, low, high;
-    int n; /* samples; 0: not measured, the rest is 0 */
+    int n;         /* samples; 0: not measured, the rest is 0 */
+    int predicted; /* low and high are a model's band, which holds nine of ten */
 };
 
 /* Of `n` samples in any order; `scratch` holds n doubles. */

@@ -222,16 +222,41 @@ static int next_to_refine(const struct race *r, double after_us)
     return next;
 }
 
-/* A call whose refinement has won is not left behind: at other sizes its refinements depend on it. */
-static void honour_refined(struct race *r)
+static const struct racer *winner_of(const struct race *r)
 {
     const struct racer *winner = NULL;
     for (int i = 1; i < r->nracers; i++)
         if (is_running(&r->racers[i]) && (!winner || interval_of(&r->racers[i]).median < interval_of(winner).median))
             winner = &r->racers[i];
+    return winner;
+}
+
+/* A call whose refinement has won is not left behind: at other sizes its refinements depend on it. */
+static void honour_refined(struct race *r)
+{
+    const struct racer *winner = winner_of(r);
     for (int i = 1; i < r->nracers && winner && winner->refines; i++)
         if (r->racers[i].status == BENCH_DROPPED && !strcmp(r->racers[i].knobs->label, winner->refines))
             r->racers[i].status = BENCH_OK;
+}
+
+/* Where the winner is ahead by as much as a decision asks for, but not yet beyond doubt: more of both. */
+static enum bench_outcome settle(struct race *r, char *detail)
+{
+    const struct racer *winner = winner_of(r);
+    enum bench_outcome outcome = BENCH_ANSWERED;
+    while (winner && r->racers[0].n >= TRUSTED_SAMPLES && winner->n < RACE_SETTLED) {
+        int lanes[] = {0, (int)(winner - r->racers)};
+        struct bench_interval gain = bench_gain(interval_of(&r->racers[0]), interval_of(winner));
+        double round_s = 1e-6 * (expected_us(r, 0) + expected_us(r, lanes[1])) * ROUND_SAMPLES;
+        if (gain.median < RACE_WORTH || gain.low >= RACE_WORTH || r->until_s - progress_now_s() < round_s)
+            break;
+        outcome = run_lanes(r, lanes, 2, ROUND_SAMPLES, 0, detail);
+        if (outcome != BENCH_ANSWERED)
+            break;
+        winner = winner_of(r);
+    }
+    return outcome;
 }
 
 enum bench_outcome race_run(struct race *r, char detail[BENCH_DETAIL])
@@ -248,7 +273,7 @@ enum bench_outcome race_run(struct race *r, char detail[BENCH_DETAIL])
         outcome = run_heat(r, detail);
     }
     honour_refined(r);
-    return outcome;
+    return outcome == BENCH_ANSWERED ? settle(r, detail) : outcome;
 }
 
 int race_is_lost(const struct race *r)

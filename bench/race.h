@@ -22,10 +22,14 @@
 #define RACE_CLEAR 1.3
 
 /* Who is refined: all within this factor of the best call that stands on its own. */
-#define RACE_CLOSE 1.4
+#define RACE_CLOSE 1.6
 
 /* A refinement that cannot come down to this part of what it refines is not worth a setting. */
 #define RACE_PROMISE 0.98
+
+/* The gain over the default that a decision asks for, and the samples after which a race for it ends undecided. */
+#define RACE_WORTH   1.03
+#define RACE_SETTLED 45
 
 #define RACE_SAMPLES 64 /* room for each candidate */
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -85,6 +84,19 @@ static int read_times(const cJSON *times, struct arena *a, struct bench_result *
     return 0;
 }
 
+/* The band of a prediction, around its one time. */
+static int read_band(const cJSON *o, struct bench_result *r, const struct place *at)
+{
+    if (!cJSON_HasObjectItem(o, "low_us") && !cJSON_HasObjectItem(o, "high_us"))
+        return 0;
+    r->low_us = json_num(o, "low_us", 0);
+    r->high_us = json_num(o, "high_us", 0);
+    if (r->ntimes == 1 && r->low_us > 0 && r->low_us <= r->times_us[0] && r->high_us >= r->times_us[0] &&
+        isfinite(r->high_us))
+        return 0;
+    return bad(at, "\"low_us\" and \"high_us\" around the one time of a prediction");
+}
+
 static int read_status(const char *word, enum bench_status *status)
 {
     for (int i = 0; word && i < BENCH_STATUS_COUNT; i++)
@@ -127,7 +139,7 @@ static int read_result(const cJSON *o, struct arena *a, struct bench_result *r, 
         rc = read_knobs(cJSON_GetObjectItemCaseSensitive(o, "call"), a, &r->call, at, "\"call\" with a label");
     if (!rc)
         rc = read_times(cJSON_GetObjectItemCaseSensitive(o, "times_us"), a, r, at);
-    return rc;
+    return rc ? rc : read_band(o, r, at);
 }
 
 /* The first line: format, and the topology's hash into `topology`. */
@@ -205,22 +217,13 @@ void bench_results_free(struct bench_results *r)
 /* ---- appending ---- */
 
 /* One write and a sync, or the file as it was before. */
-static int append_line(struct bench_journal *j, cJSON *doc, struct err *e)
+static int put_lines(struct bench_journal *j, const char *text, size_t n, struct err *e)
 {
-    char *text = cJSON_PrintUnformatted(doc);
-    cJSON_Delete(doc);
-    size_t n = text ? strlen(text) : 0;
-    char *line = text ? realloc(text, n + 2) : NULL;
-    if (!line) {
-        free(text);
-        return err_set(e, ERR_FAILED, "%s: out of memory", j->path);
-    }
-    line[n++] = '\n';
     struct stat before;
     int known = !fstat(j->fd, &before) && S_ISREG(before.st_mode);
     ssize_t written;
     do
-        written = write(j->fd, line, n);
+        written = write(j->fd, text, n);
     while (written < 0 && errno == EINTR);
     if (written >= 0 && (size_t)written < n)
         errno = ENOSPC;
@@ -229,18 +232,41 @@ static int append_line(struct bench_journal *j, cJSON *doc, struct err *e)
                  : 0;
     if (rc && known && ftruncate(j->fd, before.st_size))
         rc = err_errno(e, "%s: holds a broken last line that cannot be cut off", j->path);
-    free(line);
+    return rc;
+}
+
+/* Prints a line to `out` and frees its document. */
+static int print_line(FILE *out, cJSON *doc, struct err *e)
+{
+    char *text = cJSON_PrintUnformatted(doc);
+    cJSON_Delete(doc);
+    int rc = text && fprintf(out, "%s\n", text) > 0 ? 0 : err_set(e, ERR_FAILED, "out of memory");
+    cJSON_free(text);
+    return rc;
+}
+
+/* Writes what `lines` holds unless `rc` says that something went wrong with it. */
+static int finish_lines(struct bench_journal *j, struct file_out *lines, int rc, struct err *e)
+{
+    if (!rc)
+        rc = fflush(lines->stream) ? err_set(e, ERR_FAILED, "out of memory")
+                                   : put_lines(j, lines->data, lines->bytes, e);
+    file_out_abandon(lines);
     return rc;
 }
 
 static int write_header(struct bench_journal *j, const char *topology_hash, struct err *e)
 {
+    struct file_out line;
+    int rc = file_out_begin(&line, e);
+    if (rc)
+        return rc;
     cJSON *doc = cJSON_CreateObject();
     cJSON_AddStringToObject(doc, "format", BENCH_FORMAT);
     if (topology_hash && *topology_hash)
         cJSON_AddStringToObject(doc, "topology", topology_hash);
     cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
-    return append_line(j, doc, e);
+    return finish_lines(j, &line, print_line(line.stream, doc, e), e);
 }
 
 /* Checks what is there and leaves it ending in a whole line; `*fresh` when nothing is left. */
@@ -310,7 +336,13 @@ static void add_knobs(cJSON *doc, const char *key, const struct bench_knobs *k)
         json_add_str(settings, k->settings[i].name, k->settings[i].value);
 }
 
-int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e)
+/* Nanoseconds are finer than any clock here; more digits would only make the file longer. */
+static double to_ns(double us)
+{
+    return round(us * 1e3) / 1e3;
+}
+
+static cJSON *result_json(const struct bench_result *r)
 {
     cJSON *doc = cJSON_CreateObject();
     json_add_str(doc, "engine", r->engine);
@@ -324,11 +356,30 @@ int bench_journal_append(struct bench_journal *j, const struct bench_result *r, 
     cJSON_AddNumberToObject(doc, "round", r->round);
     json_add_str(doc, "status", bench_status_name(r->status));
     cJSON *times = cJSON_AddArrayToObject(doc, "times_us");
-    /* Nanoseconds are finer than any clock here; more digits would only make the file longer. */
     for (int i = 0; i < r->ntimes; i++)
-        cJSON_AddItemToArray(times, cJSON_CreateNumber(round(r->times_us[i] * 1e3) / 1e3));
+        cJSON_AddItemToArray(times, cJSON_CreateNumber(to_ns(r->times_us[i])));
+    if (r->low_us > 0) {
+        cJSON_AddNumberToObject(doc, "low_us", to_ns(r->low_us));
+        cJSON_AddNumberToObject(doc, "high_us", to_ns(r->high_us));
+    }
     json_add_str(doc, "detail", r->detail);
-    return append_line(j, doc, e);
+    return doc;
+}
+
+int bench_journal_append_all(struct bench_journal *j, const struct bench_result *r, int n, struct err *e)
+{
+    struct file_out lines;
+    int rc = file_out_begin(&lines, e);
+    if (rc)
+        return rc;
+    for (int i = 0; i < n && !rc; i++)
+        rc = print_line(lines.stream, result_json(&r[i]), e);
+    return finish_lines(j, &lines, rc, e);
+}
+
+int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e)
+{
+    return bench_journal_append_all(j, r, 1, e);
 }
 
 void bench_journal_close(struct bench_journal *j)

@@ -8,6 +8,8 @@
  *    "call": {"label": "ring", "settings": {"coll_tuned_allreduce_algorithm": "4"}},
  *    "round": 1, "status": "ok", "times_us": [231.4, 229.9, 233.0]}
  *
+ * A prediction has one time and the band around it: "times_us": [231.4], "low_us": 180, "high_us": 300.
+ *
  * A candidate is a launch (settings fixed for a whole process) and a call (settings that may differ between calls). The
  * label "default" with no settings is the library untouched. A run that was cut off leaves at most one broken last
  * line, which is dropped when the journal is opened again. */
@@ -56,8 +58,9 @@ struct bench_result {
     enum bench_status status;
     const double *times_us; /* one sample each: the slowest rank's time of one call */
     int ntimes;
-    const char *detail; /* why it failed; NULL */
-    long line;          /* where it stands in the journal; 0 not yet written */
+    double low_us, high_us; /* predicted: the band that holds nine of ten around the one time; 0: measured */
+    const char *detail;     /* why it failed, or what bounds a prediction; NULL */
+    long line;              /* where it stands in the journal; 0 not yet written */
 };
 
 struct bench_results {
@@ -81,6 +84,8 @@ struct bench_journal {
  * existing one and checks that it holds for the same topology. */
 int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, int resume, struct err *e);
 int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e);
+/* Many lines in one write: for what costs less than bringing it to disk. */
+int bench_journal_append_all(struct bench_journal *j, const struct bench_result *r, int n, struct err *e);
 void bench_journal_close(struct bench_journal *j);
 
 #endif

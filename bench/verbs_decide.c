@@ -14,7 +14,7 @@ static const char *rail_name(const struct verbs_fabric *f, int rail)
     return f->ports[rail].name ? f->ports[rail].name : "?";
 }
 
-static const char *subject(const struct verbs_fabric *f, const struct verbs_suspect *s)
+const char *verbs_suspect_name(const struct verbs_fabric *f, const struct verbs_suspect *s)
 {
     switch (s->kind) {
     case VERBS_SUSPECT_ALL:
@@ -39,9 +39,9 @@ static const char *subject(const struct verbs_fabric *f, const struct verbs_susp
 const char *verbs_suspect_text(const struct verbs_fabric *f, const struct verbs_suspect *s)
 {
     if (s->verdict == VERBS_SLOW)
-        return arena_printf(f->arena, "%s %d of %d tries slow, median %.3g GB/s, others %.3g GB/s", subject(f, s),
-                            s->bad, s->tried, s->GBps, s->others_GBps);
-    return arena_printf(f->arena, "%s %d of %d tries failed; the first: %s", subject(f, s), s->bad, s->tried,
+        return arena_printf(f->arena, "%s %d of %d tries slow, median %.3g GB/s, others %.3g GB/s",
+                            verbs_suspect_name(f, s), s->bad, s->tried, s->GBps, s->others_GBps);
+    return arena_printf(f->arena, "%s %d of %d tries failed; the first: %s", verbs_suspect_name(f, s), s->bad, s->tried,
                         s->why ? s->why : "for no known reason");
 }
 
@@ -67,19 +67,33 @@ static const struct verbs_suspect *against(const struct verbs_decision *d, int r
     return NULL;
 }
 
+const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node)
+{
+    const char *list = "";
+    for (int rail = 0; rail < f->rails; rail++) {
+        const struct verbs_fabric_port *p = &f->ports[node * f->rails + rail];
+        if (!d->left_out[rail])
+            list = arena_printf(f->arena, "%s%s%s", list, *list ? "," : "=", p->name ? p->name : "?");
+    }
+    return list;
+}
+
 static void decide_hcas(struct verbs_fabric *f, struct verbs_decision *d)
 {
-    const char *list = NULL, *why = NULL;
+    const char *why = NULL;
+    int left = 0;
     for (int rail = 0; rail < f->rails; rail++) {
         const struct verbs_suspect *s = against(d, rail);
+        left += !s;
         if (!s)
-            list = list ? arena_printf(f->arena, "%s,%s", list, rail_name(f, rail)) : rail_name(f, rail);
-        else
-            why = arena_printf(f->arena, "%s%swithout %s: %s", why ? why : "", why ? "; " : "", rail_name(f, rail),
-                               verbs_suspect_text(f, s));
+            continue;
+        d->left_out[rail] = arena_printf(f->arena, "without %s: %s", rail_name(f, rail), verbs_suspect_text(f, s));
+        why = arena_printf(f->arena, "%s%s%s", why ? why : "", why ? "; " : "", d->left_out[rail]);
     }
-    if (why && list)
-        add(f, d, "NCCL_IB_HCA", arena_printf(f->arena, "=%s", list), why);
+    if (why && left)
+        add(f, d, "NCCL_IB_HCA", verbs_hca_list(f, d, 0), why);
+    for (int rail = 0; rail < f->rails && !left; rail++)
+        d->left_out[rail] = NULL;
 }
 
 static void decide_cross(struct verbs_fabric *f, struct verbs_decision *d)
@@ -106,10 +120,10 @@ static void add_environment(struct verbs_fabric *f, struct verbs_decision *d, co
 static void decide_gids(struct verbs_fabric *f, struct verbs_decision *d, int nccl)
 {
     struct verbs_gid_advice advice;
-    struct verbs_gid_table *tables = arena_alloc(f->arena, (size_t)f->nodes * (size_t)f->rails * sizeof *tables);
+    struct verbs_gid_table *tables = arena_alloc(f->arena, ((size_t)f->nodes * (size_t)f->rails + 1) * sizeof *tables);
     int n = 0;
     for (int i = 0; i < f->nodes * f->rails; i++)
-        if (f->ports[i].name && !against(d, i % f->rails))
+        if (f->ports[i].name && !d->left_out[i % f->rails])
             tables[n++] = f->ports[i].gids;
     verbs_gid_advise(tables, n, nccl, &advice);
     d->gid = arena_strdup(f->arena, advice.why);
@@ -120,6 +134,7 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
 {
     struct verbs_decision d = {.outcomes = arena_alloc(f->arena, ((size_t)f->ntries + 1) * sizeof *d.outcomes)};
     int good = 0;
+    d.left_out = arena_alloc(f->arena, ((size_t)f->rails + 1) * sizeof *d.left_out);
     for (int i = 0; i < f->ntries; i++) {
         d.outcomes[i] = f->tries[i].outcome;
         good += d.outcomes[i].verdict == VERBS_GOOD;
@@ -128,6 +143,7 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
     d.nsuspects = verbs_blame(d.outcomes, f->ntries, f->arena, &d.suspects);
     for (int i = 0; i < d.nsuspects; i++)
         d.nfaults += d.suspects[i].kind != VERBS_SUSPECT_CROSS;
+    verbs_find(f, &d);
     if (f->ntries && !good) {
         d.gid = "no pair of ports connects";
         add(f, &d, "NCCL_IB_DISABLE", "1",

@@ -18,7 +18,10 @@ struct verbs_fabric *verbs_fabric_new(int nodes, int rails)
     struct arena *a = arena_new();
     struct verbs_fabric *f = ARENA_NEW(a, struct verbs_fabric);
     *f = (struct verbs_fabric){.arena = a, .nodes = nodes, .rails = rails};
-    f->ports = arena_alloc(a, (size_t)nodes * (size_t)rails * sizeof *f->ports);
+    f->ports = arena_alloc(a, ((size_t)nodes * (size_t)rails + 1) * sizeof *f->ports);
+    f->names = arena_alloc(a, (size_t)nodes * sizeof *f->names);
+    for (int i = 0; i < nodes; i++)
+        f->names[i] = "?";
     return f;
 }
 
@@ -31,6 +34,12 @@ void verbs_fabric_free(struct verbs_fabric *f)
 /* ---- writing --------------------------------------------------------------------------------------------------------
  */
 
+static void add_positive(cJSON *o, const char *key, double v)
+{
+    if (v > 0)
+        cJSON_AddNumberToObject(o, key, v);
+}
+
 cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port)
 {
     const struct verbs_fabric_port *p = &f->ports[port];
@@ -42,8 +51,9 @@ cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port)
     json_add_str(o, "node", p->node);
     json_add_str(o, "port", p->name);
     cJSON_AddStringToObject(o, "layer", p->gids.infiniband ? "infiniband" : "ethernet");
-    if (p->rate_Gbps > 0)
-        cJSON_AddNumberToObject(o, "rate_Gbps", p->rate_Gbps);
+    add_positive(o, "rate_Gbps", p->rate_Gbps);
+    add_positive(o, "mtu_bytes", p->mtu_bytes);
+    add_positive(o, "max_mtu_bytes", p->max_mtu_bytes);
     for (int i = 0; i < p->gids.count; i++) {
         static const struct verbs_gid empty;
         const struct verbs_gid *g = &p->gids.gids[i];
@@ -67,12 +77,6 @@ static void add_end(cJSON *o, const char *key, struct verbs_end end)
     cJSON_AddItemToObject(o, key, cJSON_CreateIntArray(pair, 2));
 }
 
-static void add_positive(cJSON *o, const char *key, double v)
-{
-    if (v > 0)
-        cJSON_AddNumberToObject(o, key, v);
-}
-
 cJSON *verbs_fabric_try_json(const struct verbs_fabric_try *t)
 {
     cJSON *o = cJSON_CreateObject();
@@ -84,24 +88,46 @@ cJSON *verbs_fabric_try_json(const struct verbs_fabric_try *t)
     add_positive(o, "latency_us", t->latency_us);
     add_positive(o, "messages_per_s", t->messages_per_s);
     json_add_str(o, "gid", t->gid);
+    if (t->gid_index[0] > 0 && t->gid_index[1] > 0) {
+        const int index[] = {t->gid_index[0] - 1, t->gid_index[1] - 1};
+        cJSON_AddItemToObject(o, "gid_index", cJSON_CreateIntArray(index, 2));
+    }
     json_add_str(o, "why", t->outcome.why);
+    return o;
+}
+
+cJSON *verbs_fabric_interface_json(const struct verbs_fabric_interface *i)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "node_index", i->node);
+    json_add_str(o, "name", i->name);
+    json_add_str(o, "address", i->address);
+    cJSON_AddNumberToObject(o, "reached", i->reached);
+    cJSON_AddNumberToObject(o, "tried", i->tried);
     return o;
 }
 
 int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e)
 {
     cJSON *doc = cJSON_CreateObject(), *ports = cJSON_CreateArray(), *tries = cJSON_CreateArray();
+    cJSON *interfaces = cJSON_CreateArray();
+    cJSON *names = cJSON_CreateStringArray(f->names, f->nodes);
     cJSON_AddStringToObject(doc, "format", VERBS_FABRIC_FORMAT);
     cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
     cJSON_AddNumberToObject(doc, "nodes", f->nodes);
     cJSON_AddNumberToObject(doc, "rails", f->rails);
+    cJSON_AddItemToObject(doc, "names", names);
+    cJSON_AddBoolToObject(doc, "complete", f->complete);
     for (int i = 0; i < f->nodes * f->rails; i++)
         if (f->ports[i].name)
             cJSON_AddItemToArray(ports, verbs_fabric_port_json(f, i));
     for (int i = 0; i < f->ntries; i++)
         cJSON_AddItemToArray(tries, verbs_fabric_try_json(&f->tries[i]));
+    for (int i = 0; i < f->ninterfaces; i++)
+        cJSON_AddItemToArray(interfaces, verbs_fabric_interface_json(&f->interfaces[i]));
     cJSON_AddItemToObject(doc, "ports", ports);
     cJSON_AddItemToObject(doc, "tries", tries);
+    cJSON_AddItemToObject(doc, "interfaces", interfaces);
     int code = json_save(doc, path, e);
     cJSON_Delete(doc);
     return code;
@@ -131,6 +157,8 @@ int verbs_fabric_add_port(struct verbs_fabric *f, const cJSON *o, struct err *e)
     p->node = arena_strdup(f->arena, json_str(o, "node", "?"));
     p->name = arena_strdup(f->arena, json_str(o, "port", "?"));
     p->rate_Gbps = json_num(o, "rate_Gbps", 0);
+    p->mtu_bytes = (int)json_int(o, "mtu_bytes", 0);
+    p->max_mtu_bytes = (int)json_int(o, "max_mtu_bytes", 0);
     p->gids = (struct verbs_gid_table){
         .node = p->node, .port = p->name, .infiniband = !strcmp(json_str(o, "layer", ""), "infiniband")};
     int most = 0, code = 0;
@@ -179,8 +207,44 @@ int verbs_fabric_add_try(struct verbs_fabric *f, const cJSON *o, struct err *e)
     t.latency_us = json_num(o, "latency_us", 0);
     t.messages_per_s = json_num(o, "messages_per_s", 0);
     t.gid = arena_strdup(f->arena, json_str(o, "gid", NULL));
+    const cJSON *index = cJSON_GetObjectItemCaseSensitive(o, "gid_index");
+    for (int side = 0; side < 2; side++) {
+        const cJSON *one = cJSON_GetArrayItem(index, side);
+        t.gid_index[side] =
+            cJSON_IsNumber(one) && one->valueint >= 0 && one->valueint < MAX_GIDS ? one->valueint + 1 : 0;
+    }
     f->tries = arena_grow(f->arena, f->tries, (size_t)f->ntries, sizeof *f->tries);
     f->tries[f->ntries++] = t;
+    return 0;
+}
+
+int verbs_fabric_add_names(struct verbs_fabric *f, const cJSON *o, struct err *e)
+{
+    if (!cJSON_IsArray(o) || cJSON_GetArraySize(o) != f->nodes)
+        return err_set(e, ERR_FAILED, "\"names\" must have %d of them, one for each node", f->nodes);
+    for (int i = 0; i < f->nodes; i++) {
+        const cJSON *name = cJSON_GetArrayItem(o, i);
+        f->names[i] = cJSON_IsString(name) ? arena_strdup(f->arena, name->valuestring) : "?";
+    }
+    return 0;
+}
+
+int verbs_fabric_add_interface(struct verbs_fabric *f, const cJSON *o, struct err *e)
+{
+    int64_t node = json_int(o, "node_index", -1), reached = json_int(o, "reached", -1),
+            tried = json_int(o, "tried", -1);
+    const char *name = json_str(o, "name", NULL);
+    if (!name || node < 0 || node >= f->nodes || reached < 0 || reached > tried || tried > MAX_NODES)
+        return err_set(e, ERR_FAILED,
+                       "an interface's \"name\", \"node_index\", \"reached\" or \"tried\" is missing or "
+                       "out of range");
+    f->interfaces = arena_grow(f->arena, f->interfaces, (size_t)f->ninterfaces, sizeof *f->interfaces);
+    f->interfaces[f->ninterfaces++] =
+        (struct verbs_fabric_interface){.node = (int)node,
+                                        .name = arena_strdup(f->arena, name),
+                                        .address = arena_strdup(f->arena, json_str(o, "address", "")),
+                                        .reached = (int)reached,
+                                        .tried = (int)tried};
     return 0;
 }
 
@@ -199,28 +263,42 @@ void verbs_fabric_repeated(struct verbs_fabric *f)
     }
 }
 
+typedef int add_fn(struct verbs_fabric *f, const cJSON *o, struct err *e);
+
+static int add_all(struct verbs_fabric *f, const cJSON *doc, const char *key, add_fn *add, struct err *e)
+{
+    const cJSON *item;
+    int code = 0;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, key))
+    {
+        code = code ? code : add(f, item, e);
+    }
+    return code;
+}
+
 struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e)
 {
     cJSON *doc = json_load(path, VERBS_FABRIC_FORMAT, e);
     struct verbs_fabric *f = NULL;
     struct err inner = {0};
-    const cJSON *item;
     if (!doc)
         return NULL;
-    int64_t nodes = json_int(doc, "nodes", 0), rails = json_int(doc, "rails", 0);
-    int code = nodes >= 1 && nodes <= MAX_NODES && rails >= 1 && rails <= MAX_RAILS
+    int64_t nodes = json_int(doc, "nodes", 0), rails = json_int(doc, "rails", -1);
+    int code = nodes >= 1 && nodes <= MAX_NODES && rails >= 0 && rails <= MAX_RAILS
                    ? 0
-                   : err_set(&inner, ERR_FAILED, "\"nodes\" must be 1 to %d, \"rails\" 1 to %d", MAX_NODES, MAX_RAILS);
-    if (!code)
+                   : err_set(&inner, ERR_FAILED, "\"nodes\" must be 1 to %d, \"rails\" 0 to %d", MAX_NODES, MAX_RAILS);
+    if (!code) {
         f = verbs_fabric_new((int)nodes, (int)rails);
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "ports"))
-    {
-        code = code ? code : verbs_fabric_add_port(f, item, &inner);
+        f->complete = json_bool(doc, "complete", 1);
+        if (cJSON_HasObjectItem(doc, "names"))
+            code = verbs_fabric_add_names(f, cJSON_GetObjectItemCaseSensitive(doc, "names"), &inner);
     }
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "tries"))
-    {
-        code = code ? code : verbs_fabric_add_try(f, item, &inner);
-    }
+    if (!code)
+        code = add_all(f, doc, "ports", verbs_fabric_add_port, &inner);
+    if (!code)
+        code = add_all(f, doc, "tries", verbs_fabric_add_try, &inner);
+    if (!code)
+        code = add_all(f, doc, "interfaces", verbs_fabric_add_interface, &inner);
     cJSON_Delete(doc);
     if (code) {
         err_set(e, ERR_FAILED, "%s: %s", path, inner.text);

@@ -12,9 +12,17 @@
 #define VERBS_FABRIC_FORMAT "nccltune-fabric/1"
 
 struct verbs_fabric_port {
-    const char *node, *name; /* "node0", "mlx5_0:1" */
-    double rate_Gbps;        /* 0 unknown */
+    const char *node, *name;      /* "node0", "mlx5_0:1" */
+    double rate_Gbps;             /* 0 unknown */
+    int mtu_bytes, max_mtu_bytes; /* of RDMA: what is used, and what the device can do; 0 unknown */
     struct verbs_gid_table gids;
+};
+
+/* A network interface of a node, and of how many other nodes the interface of that name answers from here. */
+struct verbs_fabric_interface {
+    int node;
+    const char *name, *address; /* "eth0", "10.0.0.1" */
+    int reached, tried;
 };
 
 struct verbs_fabric_try {
@@ -22,27 +30,35 @@ struct verbs_fabric_try {
     double both_GBps, latency_us; /* 0 not measured */
     double messages_per_s;        /* of 8 bytes */
     const char *gid;              /* "RoCE v2 over IPv4"; NULL unknown */
+    int gid_index[2];             /* of the two sides, the writer's first, both by one more; 0 unknown */
 };
 
 struct verbs_fabric {
     struct arena *arena;
     int nodes, rails;
+    const char **names;              /* by node; "?" unknown */
     struct verbs_fabric_port *ports; /* rail r of node n: n * rails + r; `name` NULL until it has been told */
     struct verbs_fabric_try *tries;
     int ntries;
-    int ngids; /* room for them in all tables together, bounded */
+    struct verbs_fabric_interface *interfaces; /* those of one node together; without a second node none */
+    int ninterfaces;
+    int complete; /* the whole schedule was run */
+    int ngids;    /* room for them in all tables together, bounded */
 };
 
-struct verbs_fabric *verbs_fabric_new(int nodes, int rails); /* at least one each */
+struct verbs_fabric *verbs_fabric_new(int nodes, int rails); /* at least one node; no rail where there is no RDMA */
 void verbs_fabric_free(struct verbs_fabric *f);              /* NULL is fine */
 
-/* A port or a try as an object; cJSON_Delete frees. */
+/* A port, a try or an interface as an object; cJSON_Delete frees. */
 cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port);
 cJSON *verbs_fabric_try_json(const struct verbs_fabric_try *t);
+cJSON *verbs_fabric_interface_json(const struct verbs_fabric_interface *i);
 
 /* The other way: adds it to `f`. Errors name the member that is missing or out of range. */
 int verbs_fabric_add_port(struct verbs_fabric *f, const cJSON *o, struct err *e);
 int verbs_fabric_add_try(struct verbs_fabric *f, const cJSON *o, struct err *e);
+int verbs_fabric_add_names(struct verbs_fabric *f, const cJSON *o, struct err *e); /* an array */
+int verbs_fabric_add_interface(struct verbs_fabric *f, const cJSON *o, struct err *e);
 
 /* The last try takes the place of an earlier one of the same two ports in the same direction, if there is one. */
 void verbs_fabric_repeated(struct verbs_fabric *f);

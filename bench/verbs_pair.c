@@ -12,6 +12,7 @@
 /* Acknowledgements are awaited 4.096 µs × 2^18, about a second, and asked for five times in all: long enough for a
  * shaped or paused link, and less than a step's patience. NCCL's own default is 2^20 (4 s). */
 #define ACK_TIMEOUT 18
+#define ACK_HASTY   14 /* 67 ms: NCCL's default before 2.14 */
 #define RETRIES     4
 #define RNR_RETRIES 7
 /* 0.64 ms, as NCCL asks for (min_rnr_timer 12). */
@@ -180,7 +181,7 @@ static void to_rts(struct verbs_pair *p, const struct verbs_pair_setup *s, const
         .max_dest_rd_atomic = 1,
         .max_rd_atomic = 1,
         .min_rnr_timer = RNR_TIMER,
-        .timeout = ACK_TIMEOUT,
+        .timeout = s->hasty ? ACK_HASTY : ACK_TIMEOUT,
         .retry_cnt = RETRIES,
         .rnr_retry = RNR_RETRIES,
         .ah_attr = address_of(s, mine, theirs),

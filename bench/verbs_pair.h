@@ -28,6 +28,7 @@ struct verbs_pair_setup {
     int qps;            /* 1 to VERBS_MAX_QPS, the same on both sides */
     uint64_t max_bytes; /* the largest message, the same on both sides */
     double patience_s;  /* for each step of connecting */
+    int hasty;          /* give up on a peer that is silent for a third of a second instead of five */
 };
 
 struct verbs_pair {

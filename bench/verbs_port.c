@@ -77,6 +77,57 @@ void verbs_port_close(struct verbs_port *p)
         ibv_close_device(p->context);
 }
 
+int verbs_port_all_here(const char *list)
+{
+    int n = 0, all = 1;
+    struct ibv_device **devices = ibv_get_device_list(&n);
+    for (const char *p = list; all && *p; p += strcspn(p, ","), p += *p == ',') {
+        size_t length = strcspn(p, ":,");
+        int found = 0;
+        for (int i = 0; devices && i < n && !found; i++) {
+            const char *name = ibv_get_device_name(devices[i]);
+            found = strlen(name) == length && !strncmp(name, p, length);
+        }
+        all = found;
+    }
+    if (devices)
+        ibv_free_device_list(devices);
+    return all;
+}
+
+/* enum ibv_mtu: 256 bytes are 1, 512 are 2, and so on. */
+static int mtu_bytes(enum ibv_mtu mtu)
+{
+    return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128 << mtu : 0;
+}
+
+int verbs_port_mtu_bytes(const struct verbs_port *p)
+{
+    return mtu_bytes(p->attr.active_mtu);
+}
+
+int verbs_port_max_mtu_bytes(const struct verbs_port *p)
+{
+    return mtu_bytes(p->attr.max_mtu);
+}
+
+/* From the codes of the port's attributes, where the kernel has no file: lanes and Gb/s a lane (InfiniBand Architecture
+ * Specification, PortInfo). */
+static double rate_of_codes(const struct ibv_port_attr *attr)
+{
+    static const struct {
+        int code;
+        double value;
+    } widths[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}},
+      speeds[] = {{1, 2.5}, {2, 5}, {4, 10}, {8, 10}, {16, 14}, {32, 25}, {64, 50}, {128, 100}};
+    double lanes = 0, per_lane = 0;
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        lanes = widths[i].code == attr->active_width ? widths[i].value : lanes;
+    for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++)
+        per_lane = speeds[i].code == attr->active_speed ? speeds[i].value : per_lane;
+    return lanes * per_lane;
+}
+
 double verbs_port_rate_Gbps(const struct verbs_port *p)
 {
     char path[320], line[64] = "";
@@ -84,7 +135,7 @@ double verbs_port_rate_Gbps(const struct verbs_port *p)
              p->port);
     FILE *file = fopen(path, "re");
     if (!file)
-        return 0;
+        return rate_of_codes(&p->attr);
     /* "400 Gb/sec (4X NDR)" */
     double rate = fgets(line, sizeof line, file) ? strtod(line, NULL) : 0;
     fclose(file);

@@ -21,6 +21,13 @@ struct verbs_port {
 struct verbs_port *verbs_port_open(struct arena *a, const char *node, const char *hca, int port, struct err *e);
 void verbs_port_close(struct verbs_port *p); /* NULL is fine */
 
+/* Whether this machine has every device of a list such as "mlx5_0:1,mlx5_1:1"; its ports are not looked at. */
+int verbs_port_all_here(const char *list);
+
+/* Its MTU for RDMA as it is used, and the most that it can do, in bytes. */
+int verbs_port_mtu_bytes(const struct verbs_port *p);
+int verbs_port_max_mtu_bytes(const struct verbs_port *p);
+
 /* What the kernel says of its speed, in Gb/s; 0 unknown. */
 double verbs_port_rate_Gbps(const struct verbs_port *p);
 

@@ -3,9 +3,6 @@
 
 #include "bench/verbs_decide.h"
 
-/* Wider matrices are left to the document. */
-#define MOST_PORTS 64
-
 /* From the fastest to the slowest, by parts of the fastest; the last takes the rest. */
 static const struct {
     double from;
@@ -18,11 +15,6 @@ static double fastest(const struct verbs_fabric *f)
     for (int i = 0; i < f->ntries; i++)
         most = f->tries[i].outcome.GBps > most ? f->tries[i].outcome.GBps : most;
     return most;
-}
-
-static int port_of(const struct verbs_fabric *f, struct verbs_end p)
-{
-    return p.node * f->rails + p.rail;
 }
 
 static void print_cell(const struct verbs_decision *d, int try, double most, int color, FILE *out)
@@ -56,10 +48,7 @@ static void print_map(const struct verbs_fabric *f, const struct verbs_decision 
         fprintf(out, "%7.7s %8.8s", f->ports[x].node ? f->ports[x].node : "?",
                 f->ports[x].name ? f->ports[x].name : "?");
         for (int y = 0; y < ports; y++) {
-            int found = -1;
-            for (int i = 0; i < f->ntries; i++)
-                if (port_of(f, f->tries[i].outcome.pair.from) == x && port_of(f, f->tries[i].outcome.pair.to) == y)
-                    found = i;
+            int found = verbs_find_try(f, x, y);
             if (found >= 0)
                 print_cell(d, found, most, color, out);
             else
@@ -69,16 +58,57 @@ static void print_map(const struct verbs_fabric *f, const struct verbs_decision 
     }
 }
 
+/* Every port, where there are too many for pairs. */
+static void print_rails(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out)
+{
+    const struct verbs_cell *cells = verbs_cells(f, d);
+    fputs("\nBandwidth of every port, the median of its pairs, GB/s (nodes down, rails across; ! most pairs slow or "
+          "failed)\n",
+          out);
+    for (int node = 0; node < f->nodes; node++) {
+        fprintf(out, "%16.16s", f->names[node]);
+        for (int rail = 0; rail < f->rails; rail++) {
+            const struct verbs_cell *c = &cells[node * f->rails + rail];
+            fprintf(out, " %7.3g%c", c->GBps, (c->failed + c->slow) * 2 > c->tried ? '!' : ' ');
+        }
+        fputc('\n', out);
+    }
+}
+
+/* Interfaces that do not lead to every node; how many do is said in any case. */
+static void print_interfaces(const struct verbs_fabric *f, FILE *out)
+{
+    int full = 0;
+    for (int i = 0; i < f->ninterfaces; i++)
+        full += f->interfaces[i].reached == f->interfaces[i].tried;
+    if (f->ninterfaces)
+        fprintf(out, "\nNetwork interfaces: %d of %d reach every node that was tried\n", full, f->ninterfaces);
+    for (int i = 0; i < f->ninterfaces; i++) {
+        const struct verbs_fabric_interface *n = &f->interfaces[i];
+        if (n->reached < n->tried)
+            fprintf(out, "  %s %s (%s): %d of %d nodes answer\n", f->names[n->node], n->name, n->address, n->reached,
+                    n->tried);
+    }
+}
+
 void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
 {
     if (d->nsuspects)
         fputs("Suspects:\n", out);
-    else
+    else if (f->rails)
         fprintf(out, "Nothing is suspect: all %d tries went well.\n", f->ntries);
+    else
+        fputs("There is no RDMA port.\n", out);
     for (int i = 0; i < d->nsuspects; i++)
         fprintf(out, "  %s\n", verbs_suspect_text(f, &d->suspects[i]));
-    if (f->nodes * f->rails <= MOST_PORTS)
+    if (f->rails && f->nodes * f->rails <= VERBS_MOST_PAIRED)
         print_map(f, d, color, out);
+    else if (f->rails)
+        print_rails(f, d, out);
+    fputs(d->nfindings ? "\nFindings:\n" : "", out);
+    for (int i = 0; i < d->nfindings; i++)
+        fprintf(out, "  %s\n", d->findings[i]);
+    print_interfaces(f, out);
     fprintf(out, "\nGIDs: %s\n", d->gid);
     if (!d->nsettings)
         fputs("Settings: none; NCCL's defaults are right.\n", out);

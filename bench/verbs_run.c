@@ -7,50 +7,89 @@
 #include "bench/mpirun.h"
 #include "bench/program.h"
 #include "bench/talk.h"
+#include "bench/verbs_journal.h"
 #include "core/json.h"
 
 #define GRACE_S 1.0 /* between SIGTERM and SIGKILL */
 
 struct collection {
     struct verbs_fabric *fabric;
+    struct verbs_journal journal;
+    const char *nodes; /* the worker's first line */
     int round, rounds, done;
     double began_s;
 };
 
-/* The active ports of the first class: "mlx5_0:1,mlx5_1:1". */
-static const char *active_ports(const struct topology *t, struct arena *a, int *n)
+/* ---- what to run ----------------------------------------------------------------------------------------------------
+ */
+
+/* The first `most` active ports of a class: "mlx5_0:1,mlx5_1:1". */
+static const char *active_ports(const struct topo_class *c, int most, struct arena *a, int *n)
 {
-    const char *list = NULL;
-    for (int i = 0; t && t->nclasses && i < t->classes[0].nports; i++) {
-        const struct topo_port *p = &t->classes[0].ports[i];
+    const char *list = "";
+    *n = 0;
+    for (int i = 0; i < c->nports && *n < most; i++) {
+        const struct topo_port *p = &c->ports[i];
         if (p->state != TOPO_STATE_ACTIVE || p->layer == TOPO_LINK_UNKNOWN)
             continue;
-        list = arena_printf(a, "%s%s%s:%d", list ? list : "", list ? "," : "", p->hca, p->port);
+        list = arena_printf(a, "%s%s%s:%d", list, *n ? "," : "", p->hca, p->port);
         ++*n;
     }
     return list;
 }
 
-static int command(const struct verbs_options *o, struct arena *a, struct mpirun *m, struct err *e)
+const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails)
+{
+    const char *lists = "";
+    *rails = t && t->nclasses ? 64 : 0;
+    for (int i = 0; t && i < t->nclasses; i++)
+        active_ports(&t->classes[i], *rails, a, rails);
+    for (int i = 0, n; *rails && i < t->nclasses; i++)
+        lists = arena_printf(a, "%s%s%s", lists, i ? "/" : "", active_ports(&t->classes[i], *rails, a, &n));
+    return *rails ? lists : "-";
+}
+
+int verbs_worth(const struct verbs_options *o)
+{
+    struct arena *a = arena_new();
+    struct mpirun m = {0};
+    int rails;
+    verbs_ports_of(o->setup.topology, a, &rails);
+    int worth =
+        !mpirun_command(&o->setup, "", a, &m, NULL) && mpirun_attached_rank(NULL) == -1 && (m.nodes > 1 || rails > 1);
+    arena_free(a);
+    return worth;
+}
+
+static const char *choose_schedule(const struct verbs_options *o, int nodes)
+{
+    if (o->schedule)
+        return o->schedule;
+    if (o->brief)
+        return nodes > 1 ? "brief-rails" : "brief-matrix";
+    return nodes > 1 ? "rails" : "matrix";
+}
+
+static int command(const struct verbs_options *o, struct arena *a, struct mpirun *m, const char **what, struct err *e)
 {
     struct bench_setup setup = o->setup;
     const char *worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e), *ports = o->ports;
-    int nports = 1, n = 0;
+    int rails = 1;
     if (!worker)
         return ERR_LACKS;
     if (mpirun_attached_rank(e) != -1)
         return err_set(e, ERR_USAGE, "the verbs engine starts mpirun itself: run it outside of mpirun and srun");
-    for (const char *p = ports; p && *p; p++)
-        nports += *p == ',';
+    for (const char *p = ports; p && *p && *p != '/'; p++)
+        rails += *p == ',';
     if (!ports)
-        ports = active_ports(o->setup.topology, a, &n);
-    if (!ports)
-        return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");
-    setup.ranks_per_node = n ? n : nports;
+        ports = verbs_ports_of(o->setup.topology, a, &rails);
+    setup.ranks_per_node = rails ? rails : 1;
     int code = mpirun_command(&setup, worker, a, m, e);
     if (code)
         return code;
-    const char *schedule = o->schedule ? o->schedule : m->nodes > 1 ? "rails" : "matrix";
+    if (!rails && m->nodes < 2)
+        return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");
+    const char *schedule = choose_schedule(o, m->nodes);
     const char *more[] = {"--verbs", ports, arena_printf(a, "%d", o->nccl), schedule};
     int argc = 0;
     while (m->argv[argc])
@@ -62,7 +101,28 @@ static int command(const struct verbs_options *o, struct arena *a, struct mpirun
     const char **env = arena_alloc(a, ((size_t)m->nenv + 1) * sizeof *env);
     memcpy(env, m->env, (size_t)m->nenv * sizeof *env);
     m->env = env;
+    *what = arena_printf(a, "%s %s %d nodes", ports, schedule, m->nodes);
     return 0;
+}
+
+/* ---- what comes back ------------------------------------------------------------------------------------------------
+ */
+
+/* The first line: who takes part. An earlier run of the same journal had said it, too. */
+static int take_nodes(struct collection *c, const char *line, const cJSON *o, struct err *e)
+{
+    int64_t nodes = json_int(o, "nodes", 0), rails = json_int(o, "rails", -1);
+    if (nodes < 1 || nodes > 4096 || rails < 0 || rails > 64)
+        return err_set(e, ERR_FAILED, "a fabric of %lld nodes with %lld ports each cannot be measured",
+                       (long long)nodes, (long long)rails);
+    if (!c->fabric) {
+        c->fabric = verbs_fabric_new((int)nodes, (int)rails);
+        c->nodes = arena_strdup(c->fabric->arena, line);
+        return verbs_fabric_add_names(c->fabric, cJSON_GetObjectItemCaseSensitive(o, "names"), e);
+    }
+    return strcmp(c->nodes, line)
+               ? err_set(e, ERR_FAILED, "what was begun was measured on other nodes: %.300s", c->nodes)
+               : 0;
 }
 
 /* One line of the worker's. */
@@ -71,17 +131,19 @@ static int take(struct collection *c, const char *line, struct err *e)
     cJSON *o = json_parse(line, strlen(line), "the worker", 0, e);
     const cJSON *try = cJSON_GetObjectItemCaseSensitive(o, "try"), *port = cJSON_GetObjectItemCaseSensitive(o, "port");
     const cJSON *again = cJSON_GetObjectItemCaseSensitive(o, "again");
-    int64_t nodes = json_int(o, "nodes", 0), rails = json_int(o, "rails", 0);
+    const cJSON *interface = cJSON_GetObjectItemCaseSensitive(o, "interface");
     const char *error = json_str(o, "error", NULL);
     int code = o ? 0 : ERR_FAILED;
     if (error)
         code = err_set(e, ERR_FAILED, "%s", error);
-    else if (nodes > 0 && rails > 0 && nodes <= 4096 && rails <= 64 && !c->fabric)
-        c->fabric = verbs_fabric_new((int)nodes, (int)rails);
+    else if (cJSON_HasObjectItem(o, "nodes"))
+        code = take_nodes(c, line, o, e);
     else if ((try || again) && c->fabric)
         code = verbs_fabric_add_try(c->fabric, try ? try : again, e);
     else if (port && c->fabric)
         code = verbs_fabric_add_port(c->fabric, port, e);
+    else if (interface && c->fabric)
+        code = verbs_fabric_add_interface(c->fabric, interface, e);
     if (!code && again && c->fabric)
         verbs_fabric_repeated(c->fabric);
     c->round = (int)json_int(o, "round", c->round);
@@ -101,16 +163,53 @@ static void show(const struct collection *c, struct progress *progress)
     progress_update(progress, fraction, fraction > 0 ? took_s / fraction - took_s : -1, what);
 }
 
+/* What an earlier run has learnt. Its words on interfaces are said anew. */
+static int recall(struct collection *c, struct err *e)
+{
+    int code = 0;
+    for (int i = 0; i < c->journal.nlines && !code; i++)
+        code = take(c, c->journal.lines[i], e);
+    if (c->fabric)
+        c->fabric->ninterfaces = 0;
+    return code;
+}
+
+/* … and tells the worker. */
+static int remind(const struct collection *c, struct talk *t, struct err *e)
+{
+    int gone = 0;
+    for (int i = 0; c->fabric && i < c->fabric->ntries && !gone; i++) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddItemToObject(o, "try", verbs_fabric_try_json(&c->fabric->tries[i]));
+        char *line = cJSON_PrintUnformatted(o);
+        gone = !line || talk_say(t, line) || talk_say(t, "\n");
+        free(line);
+        cJSON_Delete(o);
+    }
+    if (!gone && !talk_say(t, "{\"go\": true}\n"))
+        return 0;
+    char why[BENCH_DETAIL];
+    talk_last_words(t, why);
+    return err_set(e, ERR_FAILED, "the measurement %s", why);
+}
+
+/* What an interrupted run cannot do without. */
+static int is_kept(const char *line)
+{
+    return !strncmp(line, "{\"try\"", 6) || !strncmp(line, "{\"again\"", 8) || !strncmp(line, "{\"nodes\"", 8);
+}
+
 /* Until the worker is done, fails, or time is over: that is no error once something has been measured. */
 static int collect(struct collection *c, struct talk *t, const struct verbs_options *o, struct progress *progress,
                    volatile sig_atomic_t *stop, struct err *e)
 {
     char *line, why[BENCH_DETAIL];
-    c->began_s = progress_now_s();
     while (!c->done) {
         enum talk_event event = talk_next(t, c->began_s + o->budget_s, stop, &line);
         if (event == TALK_LINE) {
-            int code = take(c, line, e);
+            int known = c->nodes != NULL && !strncmp(line, "{\"nodes\"", 8), code = take(c, line, e);
+            if (!code && is_kept(line) && !known)
+                code = verbs_journal_add(&c->journal, line, e);
             if (code)
                 return code;
             show(c, progress);
@@ -128,26 +227,34 @@ static int collect(struct collection *c, struct talk *t, const struct verbs_opti
 }
 
 struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *progress, volatile sig_atomic_t *stop,
-                               int *complete, struct err *e)
+                               struct err *e)
 {
     struct arena *a = arena_new();
-    struct collection c = {.fabric = NULL};
+    struct collection c = {.journal = {.fd = -1}, .began_s = progress_now_s()};
     struct mpirun m = {0};
     struct talk talk = {0};
-    int code = command(o, a, &m, e);
+    const char *what = "";
+    int code = command(o, a, &m, &what, e);
+    if (!code && o->journal)
+        code = verbs_journal_open(&c.journal, o->journal, what, o->resume, a, e);
+    if (!code)
+        code = recall(&c, e);
     if (!code)
         code = talk_start(&talk, m.argv, m.env, e);
     if (!code) {
-        code = collect(&c, &talk, o, progress, stop, e);
+        code = remind(&c, &talk, e);
+        if (!code)
+            code = collect(&c, &talk, o, progress, stop, e);
         if (c.done)
             proc_ended(&talk.proc, GRACE_S);
         talk_end(&talk, GRACE_S);
     }
+    verbs_journal_close(&c.journal, !code && c.done);
     arena_free(a);
     if (code) {
         verbs_fabric_free(c.fabric);
         return NULL;
     }
-    *complete = c.done;
+    c.fabric->complete = c.done;
     return c.fabric;
 }

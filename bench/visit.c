@@ -19,6 +19,12 @@
 #define RACE_ENOUGH   9
 #define SCREEN_ENOUGH 3
 
+/* A call that lost at both neighbouring sizes is tried when it is expected within this factor of the best. */
+#define NEAR_BEST 1.1
+
+/* As many of those who came through the first round meet again in the later ones, the fastest. */
+#define FINALISTS 2
+
 /* Cost of a point whose time nobody knows yet: a latency and a bandwidth of everyday hardware. */
 #define GUESS_LATENCY_US 30.0
 #define GUESS_GBPS       1.0
@@ -127,9 +133,9 @@ struct entry {
     double expect_us;
 };
 
-static void add_racer(struct race *r, const struct bench_call *c)
+static void add_racer(struct race *r, const struct bench_call *c, const char *refines)
 {
-    r->racers[r->nracers++] = (struct racer){.knobs = &c->knobs, .refines = c->refines, .status = BENCH_OK};
+    r->racers[r->nracers++] = (struct racer){.knobs = &c->knobs, .refines = refines, .status = BENCH_OK};
 }
 
 /* From what was measured nearby, else what the library itself predicts; INFINITY unknown, below 0 not offered. */
@@ -150,14 +156,34 @@ static int has_refinements(const struct bench_plan *p, const char *label)
     return 0;
 }
 
-static int is_hopeless(const struct visit *v, const struct known_place *at, const struct bench_call *c)
+/* The least that any call is expected to take here, as far as its past tells; INFINITY when nobody has one. The default
+ * does not count: it may be another algorithm at every size, and so no straight line. */
+static double best_expected_us(const struct visit *v, const struct known_place *at)
+{
+    const struct bench_plan *p = &v->study->plan;
+    double best = INFINITY;
+    for (int i = 0; i < p->ncalls; i++) {
+        const struct bench_call *c = &p->calls[i];
+        if (c->coll != at->coll || !strcmp(c->knobs.label, BENCH_DEFAULT))
+            continue;
+        double us = known_expect_us(v->study->results, at, c->knobs.label);
+        if (us > 0 && us < best)
+            best = us;
+    }
+    return best;
+}
+
+/* Left behind at both neighbouring sizes is not hopeless by itself: one may have won below and one above, and a third
+ * lie between. What it took there says what it will take here. */
+static int is_hopeless(const struct visit *v, const struct known_place *at, const struct bench_call *c, double best_us)
 {
     const struct bench_study *s = v->study;
     const char *label = c->knobs.label;
-    if (!known_hopeless(s->results, at, label))
+    if (known_hopeless(s->results, at, label))
+        return 1;
+    if (!known_losing(s->results, at, label) || known_expect_us(s->results, at, label) <= NEAR_BEST * best_us)
         return 0;
-    int here = known_status(s->results, at, label) != BENCH_STATUS_COUNT;
-    return here || !has_refinements(&s->plan, label) || !known_close(s->results, at, label, RACE_CLOSE);
+    return !has_refinements(&s->plan, label) || !known_close(s->results, at, label, RACE_CLOSE);
 }
 
 /* The default, then every call worth trying, the most promising first, those without a past last. */
@@ -166,16 +192,17 @@ static void list_racers(struct visit *v, const struct known_place *at, struct ra
     const struct bench_study *s = v->study;
     struct entry *entries = arena_alloc(r->arena, (size_t)s->plan.ncalls * sizeof *entries);
     int n = 0;
+    double best_us = best_expected_us(v, at);
     r->racers = arena_alloc(r->arena, (size_t)s->plan.ncalls * sizeof *r->racers);
     for (int i = 0; i < s->plan.ncalls; i++) {
         const struct bench_call *c = &s->plan.calls[i];
         if (c->coll != at->coll)
             continue;
         if (!strcmp(c->knobs.label, BENCH_DEFAULT)) {
-            add_racer(r, c);
+            add_racer(r, c, NULL);
             continue;
         }
-        if (!v->want->full || at->bytes < c->min_bytes || is_hopeless(v, at, c) ||
+        if (!v->want->full || at->bytes < c->min_bytes || is_hopeless(v, at, c, best_us) ||
             known_done(s->results, at, c->knobs.label, v->want->round))
             continue;
         struct entry new = {c, expect_call_us(v, at, c)};
@@ -186,8 +213,12 @@ static void list_racers(struct visit *v, const struct known_place *at, struct ra
             entries[k] = entries[k - 1];
         entries[k] = new;
     }
-    for (int i = 0; i < n; i++)
-        add_racer(r, entries[i].call);
+    for (int i = 0, finalists = 0; i < n; i++) {
+        const struct bench_call *c = entries[i].call;
+        int again = known_time_us(s->results, at, c->knobs.label) > 0;
+        if (!again || finalists++ < FINALISTS)
+            add_racer(r, c, again ? NULL : c->refines);
+    }
 }
 
 static double expect_us(const struct visit *v, const struct known_place *at)

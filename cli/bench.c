@@ -9,8 +9,10 @@
 #include "bench/points.h"
 #include "cli/bench_verbs.h"
 #include "cli/cli.h"
+#include "cli/machine.h"
 #include "cli/measure.h"
 #include "core/json.h"
+#include "envgen/decide.h"
 #include "probe/probe.h"
 
 /* What a shell reports for a program that ^C has ended. */
@@ -19,9 +21,15 @@
 static const char help_text[] =
     "Usage: nccltune bench [OPTION]... -o RESULTS\n"
     "Measure collectives over algorithms and network interfaces, the library's untouched default among them.\n"
-    "Every measurement is a line of RESULTS, on disk before the next one begins.\n"
+    "Every measurement is a line of RESULTS, on disk before the next one begins. With --engine model, which --machine\n"
+    "and --from imply, nothing is measured: every line is a prediction with its band.\n"
     "\n" CLI_MEASURE_HELP
     "      --topology FILE       what the nodes look like (see nccltune-probe(1)); default: like this machine\n"
+    "\n"
+    "What to predict for (--engine model)\n" CLI_MACHINE_HELP
+    "      --nccl VERSION        whose choices are the default, such as 2.28.9; the newest known\n"
+    "\n"
+    BENCH_VERBS_HELP
     "\n"
     "Output\n"
     "  -o, --output RESULTS      the journal (see nccltune-results.jsonl(5))\n"
@@ -38,16 +46,28 @@ static const char help_text[] =
     "  sbatch -N8 --wrap 'nccltune bench --budget 15m -o r.jsonl'   the nodes of an allocation\n"
     "  mpirun -np 16 nccltune bench -o r.jsonl                      under a launcher of your own: its settings only\n"
     "  nccltune bench --engine nccl --budget 10m -o r.jsonl         the GPUs of this machine\n"
+    "  nccltune bench --engine verbs --hosts n1,n2 -o fabric.json   which RDMA ports reach which, how fast\n"
+    "  nccltune bench --check profile                               whether this node's ports are as they were\n"
     "  nccltune bench --resume -o r.jsonl                           after ^C or a crash\n"
+    "  nccltune bench --engine model --topology t.json --nodes 64 -o r.jsonl\n"
+    "  nccltune bench --machine dgx-h100 --nodes 2,16,128 -o r.jsonl\n"
     "\n"
     "Exit status: 0 done; 1 done, but a launch crashed, hung or computed wrong data, or the journal cannot be "
     "written;\n"
     "2 wrong usage; 3 something is missing, such as mpirun; 130 interrupted, the journal can be resumed.\n";
 
-enum { OPT_TOPOLOGY = CLI_OPT_OWN, OPT_RESUME, OPT_PLAN, OPT_JSON };
+enum { OPT_RESUME = CLI_OPT_OWN, OPT_PLAN, OPT_JSON };
 
 static const struct option own_options[] = {
-    {"topology", required_argument, NULL, OPT_TOPOLOGY},
+    {"machine", required_argument, NULL, CLI_OPT_MACHINE},
+    {"topology", required_argument, NULL, CLI_OPT_TOPOLOGY},
+    {"from", required_argument, NULL, CLI_OPT_FROM},
+    {"gpu", required_argument, NULL, CLI_OPT_GPU},
+    {"nodes", required_argument, NULL, CLI_OPT_NODES},
+    {"ports", required_argument, NULL, CLI_OPT_PORTS},
+    {"schedule", required_argument, NULL, CLI_OPT_SCHEDULE},
+    {"svg", required_argument, NULL, CLI_OPT_SVG},
+    {"check", required_argument, NULL, CLI_OPT_CHECK},
     {"output", required_argument, NULL, 'o'},
     {"resume", no_argument, NULL, OPT_RESUME},
     {"plan", no_argument, NULL, OPT_PLAN},
@@ -59,7 +79,8 @@ static const struct option own_options[] = {
 
 struct wishes {
     struct bench_options bench;
-    const char *topology;
+    struct cli_machine machine;
+    struct bench_verbs verbs;
     int plan, json, quiet, help;
 };
 
@@ -67,10 +88,11 @@ static int take_option(int option, const char *arg, struct wishes *w, struct err
 {
     if (option >= CLI_OPT_MEASURE && option < CLI_OPT_OWN)
         return cli_measure_take(option, arg, &w->bench, e);
+    if (option >= CLI_OPT_PORTS && option < CLI_OPT_VERBS_END)
+        return bench_verbs_take(option, arg, &w->verbs, e);
+    if (option >= CLI_OPT_MACHINE)
+        return cli_machine_take(option, arg, &w->machine, e);
     switch (option) {
-    case OPT_TOPOLOGY:
-        w->topology = arg;
-        return 0;
     case OPT_RESUME:
         w->bench.resume = 1;
         return 0;
@@ -94,16 +116,33 @@ static int take_option(int option, const char *arg, struct wishes *w, struct err
     }
 }
 
+/* Files of recorded machines and bundled ones can only be predicted. */
+static int settle(struct wishes *w, struct err *e)
+{
+    int described = w->machine.name || w->machine.nfrom;
+    if (!w->bench.engine)
+        w->bench.engine = described ? ENV_MODEL : w->verbs.check ? "verbs" : "mpi";
+    if (strcmp(w->bench.engine, ENV_MODEL) != 0 && (described || w->machine.gpu || w->machine.nnodes))
+        return err_set(e, ERR_USAGE, "--machine, --from, --gpu and --nodes are for --engine model, not %s",
+                       w->bench.engine);
+    w->bench.setup.nodes = w->machine.nodes;
+    w->bench.setup.nnodes = w->machine.nnodes;
+    return cli_measure_settle(&w->bench, NULL, NULL, e);
+}
+
 static int parse(int argc, char **argv, struct wishes *w)
 {
     struct err e = {0};
     struct arena *a = arena_new();
     const struct option *options = cli_measure_options(own_options, a);
     int option, rc = 0;
-    bench_options_default(&w->bench);
+    cli_measure_begin(&w->bench);
+    w->bench.engine = NULL;
     optind = 1;
     while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1)
         rc = take_option(option, optarg, w, &e);
+    if (!rc && !w->help)
+        rc = settle(w, &e);
     arena_free(a);
     if (rc)
         return *e.text ? cli_usage("bench", "%s", e.text) : cli_usage("bench", NULL);
@@ -113,7 +152,7 @@ static int parse(int argc, char **argv, struct wishes *w)
         return cli_usage("bench", "'%s' is one word too many", argv[optind]);
     if (w->plan && w->json)
         return cli_usage("bench", "--plan is for people, there is no JSON of it");
-    if (!w->bench.results && !w->plan)
+    if (!w->bench.results && !w->plan && !w->verbs.check)
         return cli_usage("bench", "say where the measurements go: -o RESULTS");
     return 0;
 }
@@ -164,10 +203,16 @@ static int is_verbs(const struct wishes *w)
 
 static int run_verbs(const struct wishes *w, const struct topology *t, struct err *e)
 {
-    struct verbs_options o = {.setup = w->bench.setup, .nccl = VERBS_NCCL_NEWEST, .budget_s = w->bench.budget_s};
+    struct bench_verbs b = w->verbs;
     struct log log = cli_log("bench", w->quiet);
-    o.setup.topology = t;
-    return bench_verbs(&o, w->bench.results, w->json, &log, e);
+    b.options.setup = w->bench.setup;
+    b.options.setup.topology = t;
+    b.options.nccl = VERBS_NCCL_NEWEST;
+    b.options.budget_s = w->bench.budget_s;
+    b.options.resume = w->bench.resume;
+    b.output = w->bench.results;
+    b.json = w->json;
+    return bench_verbs(&b, &log, e);
 }
 
 static int run(struct wishes *w, const struct topology *t, struct err *e)
@@ -198,7 +243,8 @@ int bench_main(int argc, char **argv)
     if (!is_verbs(&w) && bench_join(&w.bench, &e))
         return cli_fail("bench", &e);
     struct log log = cli_log("bench", w.quiet);
-    struct topology *t = w.topology ? topo_load(w.topology, &e) : probe_machine(&log, &e);
+    struct topology *t =
+        cli_machine_named(&w.machine) ? cli_machine_open(&w.machine, &log, &e) : probe_machine(&log, &e);
     if (!t)
         return cli_fail("bench", &e);
     rc = is_verbs(&w) ? run_verbs(&w, t, &e) : run(&w, t, &e);

@@ -2,35 +2,166 @@
 #include "cli/bench_verbs.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/verbs_decide.h"
+#include "bench/verbs_check.h"
 #include "cli/cli.h"
+#include "core/file.h"
+#include "core/json.h"
 
-int bench_verbs(const struct verbs_options *o, const char *path, int json, struct log *log, struct err *e)
+static int take_schedule(struct bench_verbs *b, const char *name, struct err *e)
+{
+    static const char *const known[] = {"rails", "reach", "matrix"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(name, known[i]))
+            b->options.schedule = known[i];
+    return b->options.schedule ? 0 : err_set(e, ERR_USAGE, "--schedule: '%s' is none of rails, reach, matrix", name);
+}
+
+int bench_verbs_take(int c, const char *arg, struct bench_verbs *b, struct err *e)
+{
+    switch (c) {
+    case CLI_OPT_PORTS:
+        b->options.ports = arg;
+        return *arg ? 0 : err_set(e, ERR_USAGE, "--ports: expected ports such as mlx5_0:1,mlx5_1:1");
+    case CLI_OPT_SCHEDULE:
+        return take_schedule(b, arg, e);
+    case CLI_OPT_CHECK:
+        b->check = arg;
+        return 0;
+    default:
+        b->svg = arg;
+        return 0;
+    }
+}
+
+const char *bench_verbs_journal(const char *output, struct arena *a)
+{
+    return arena_printf(a, "%s.journal", output);
+}
+
+static struct verbs_fabric *measure(const struct verbs_options *o, struct log *log, struct err *e)
 {
     struct progress progress;
-    int complete = 0, code = 0;
     progress_start(&progress, log->quiet ? NULL : stderr);
     log->progress = &progress;
-    struct verbs_fabric *f = verbs_run(o, &progress, cli_catch_interrupt(), &complete, e);
+    struct verbs_fabric *f = verbs_run(o, &progress, cli_catch_interrupt(), e);
     progress_finish(&progress, NULL);
     log->progress = NULL;
-    if (!f)
-        return e->code;
-    if (!complete)
-        log_warn(log, "not everything was measured: the budget of %.0f s is over, or it was interrupted", o->budget_s);
-    struct verbs_decision d = verbs_decide(f, o->nccl);
-    if (path)
-        code = verbs_fabric_save(f, path, e);
-    if (!code && json)
+    return f;
+}
+
+static int write_svg(const struct verbs_fabric *f, const struct verbs_decision *d, const char *path, struct err *e)
+{
+    struct file_out out;
+    int code = file_out_begin(&out, e);
+    if (code)
+        return code;
+    verbs_svg(f, d, out.stream);
+    return file_out_commit(&out, path, e);
+}
+
+/* ---- measuring ------------------------------------------------------------------------------------------------------
+ */
+
+static int deliver(const struct bench_verbs *b, struct verbs_fabric *f, struct err *e)
+{
+    struct verbs_decision d = verbs_decide(f, b->options.nccl);
+    int code = b->output ? verbs_fabric_save(f, b->output, e) : 0;
+    if (!code && b->svg)
+        code = write_svg(f, &d, b->svg, e);
+    if (!code && b->json)
         code = verbs_fabric_save(f, NULL, e);
     else if (!code)
         verbs_print(f, &d, isatty(STDOUT_FILENO), stdout);
     if (!code && fflush(stdout))
         code = err_errno(e, "standard output cannot be written");
-    if (!code && (d.nfaults || !complete))
-        code = ERR_FAILED;
+    return !code && (d.nfaults || !f->complete) ? ERR_FAILED : code;
+}
+
+static int run(const struct bench_verbs *b, struct log *log, struct arena *a, struct err *e)
+{
+    struct verbs_options o = b->options;
+    struct stat st;
+    /* A device such as /dev/null has no neighbours to go on with. */
+    if (b->output && (stat(b->output, &st) || S_ISREG(st.st_mode)))
+        o.journal = bench_verbs_journal(b->output, a);
+    int finished = o.resume && o.journal && access(o.journal, F_OK) && !access(b->output, F_OK);
+    struct verbs_fabric *f = finished ? verbs_fabric_load(b->output, e) : measure(&o, log, e);
+    if (!f)
+        return e->code;
+    if (!f->complete)
+        log_warn(log, "not everything was measured: the budget of %.0f s is over, or it was interrupted%s", o.budget_s,
+                 o.journal ? "; the same command with --resume goes on" : "");
+    int code = deliver(b, f, e);
     verbs_fabric_free(f);
+    return code;
+}
+
+/* ---- checking -------------------------------------------------------------------------------------------------------
+ */
+
+static struct verbs_fabric *load_baseline(const char *profile, struct arena *a, struct err *e)
+{
+    struct stat st;
+    int directory = !stat(profile, &st) && S_ISDIR(st.st_mode);
+    return verbs_fabric_load(directory ? arena_printf(a, "%s/fabric.json", profile) : profile, e);
+}
+
+static int print_check(const struct verbs_check *c, const char *profile, int json, struct err *e)
+{
+    if (json) {
+        cJSON *doc = cJSON_CreateObject(), *worse = cJSON_CreateArray();
+        cJSON_AddNumberToObject(doc, "compared", c->compared);
+        for (int i = 0; i < c->nworse; i++)
+            cJSON_AddItemToArray(worse, cJSON_CreateString(c->worse[i]));
+        cJSON_AddItemToObject(doc, "worse", worse);
+        int code = json_save(doc, NULL, e);
+        cJSON_Delete(doc);
+        return code;
+    }
+    if (c->nworse)
+        printf("Worse than in %s:\n", profile);
+    else
+        printf("Nothing is worse than in %s: %d tries compared.\n", profile, c->compared);
+    for (int i = 0; i < c->nworse; i++)
+        printf("  %s\n", c->worse[i]);
+    return fflush(stdout) ? err_errno(e, "standard output cannot be written") : 0;
+}
+
+static int check(const struct bench_verbs *b, struct log *log, struct arena *a, struct err *e)
+{
+    struct verbs_fabric *then = load_baseline(b->check, a, e), *now = NULL;
+    struct verbs_options o = b->options;
+    struct verbs_check c = {0};
+    if (!then)
+        return e->code;
+    o.brief = 1;
+    o.ports = o.ports ? o.ports : verbs_check_ports(then, a);
+    int code = 0;
+    /* What seems worse is looked at once more: something else may have been in the way for a moment. */
+    for (int turn = 0; !code && (turn == 0 || (turn == 1 && c.nworse)); turn++) {
+        verbs_fabric_free(now);
+        now = measure(&o, log, e);
+        code = now ? verbs_check(now, then, VERBS_CHECK_RATIO, &c, e) : e->code;
+        if (!code && !now->complete)
+            code = err_set(e, ERR_FAILED, "not everything was measured within the budget of %.0f s", o.budget_s);
+    }
+    if (!code)
+        code = print_check(&c, b->check, b->json, e);
+    if (!code && c.nworse)
+        code = ERR_FAILED;
+    verbs_fabric_free(now);
+    verbs_fabric_free(then);
+    return code;
+}
+
+int bench_verbs(const struct bench_verbs *b, struct log *log, struct err *e)
+{
+    struct arena *a = arena_new();
+    int code = b->check ? check(b, log, a, e) : run(b, log, a, e);
+    arena_free(a);
     return code;
 }

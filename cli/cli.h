@@ -14,6 +14,7 @@ int bench_main(int argc, char **argv);
 int generate_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
+int whatif_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
 int install_profile_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);

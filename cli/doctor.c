@@ -1,6 +1,7 @@
 /* nccltune doctor: what is installed on this node, and whether it would work. */
 #include <getopt.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "core/json.h"
@@ -9,9 +10,11 @@
 #define COMMAND "doctor"
 
 static const char help_text[] = "Usage: nccltune doctor [OPTION]...\n"
+                                "       nccltune doctor --job [--json]        in a job step, on every rank\n"
+                                "       nccltune doctor --compare FILE|-      what the ranks printed with --json\n"
                                 "Check what is installed on this node: plugin, profile, table, NCCL's file, Slurm "
                                 "hooks, and whether this machine is\n"
-                                "one that the profile was made for.\n"
+                                "one that the profile was made for; or what a job gets of it.\n"
                                 "\n"
                                 "      --store DIR        as for nccltune install-profile; " INSTALL_STORE "\n"
                                 "      --nccl-conf FILE   " INSTALL_NCCL_CONF "\n"
@@ -19,12 +22,18 @@ static const char help_text[] = "Usage: nccltune doctor [OPTION]...\n"
                                 "      --hook FILE        " NCCLTUNE_LIBEXECDIR "/nccltune-hook\n"
                                 "      --slurm-conf FILE  the hooks' configuration; /etc/nccltune/slurm.conf\n"
                                 "      --node NAME        this node's name in Slurm; its host name\n"
-                                "      --json             the findings as JSON\n"
+                                "      --job              this process's environment instead: which profile is "
+                                "pinned, plugin, table, what\n"
+                                "                         you override, what lint says\n"
+                                "      --compare FILE     whether the ranks of a step have alike what they must\n"
+                                "      --json             the findings as JSON; with --job as one line\n"
                                 "  -h, --help             this text\n"
+                                "\n"
+                                "  srun nccltune doctor --job --json | nccltune doctor --compare -\n"
                                 "\n"
                                 "Exit status: 0 nothing is wrong; 1 something is; 2 wrong usage.\n";
 
-enum { OPT_STORE = 256, OPT_CONF, OPT_PLUGIN, OPT_HOOK, OPT_SLURM, OPT_NODE, OPT_JSON };
+enum { OPT_STORE = 256, OPT_CONF, OPT_PLUGIN, OPT_HOOK, OPT_SLURM, OPT_NODE, OPT_JSON, OPT_JOB, OPT_COMPARE };
 
 static const struct option long_options[] = {
     {"store", required_argument, NULL, OPT_STORE},
@@ -34,24 +43,38 @@ static const struct option long_options[] = {
     {"slurm-conf", required_argument, NULL, OPT_SLURM},
     {"node", required_argument, NULL, OPT_NODE},
     {"json", no_argument, NULL, OPT_JSON},
+    {"job", no_argument, NULL, OPT_JOB},
+    {"compare", required_argument, NULL, OPT_COMPARE},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 
 static int print_json(const struct doctor *d, struct err *e)
 {
-    cJSON *doc = cJSON_CreateObject(), *lines = cJSON_AddArrayToObject(doc, "findings");
-    for (int i = 0; i < d->count; i++) {
-        cJSON *line = cJSON_CreateObject();
-        json_add_str(line, "verdict", doctor_verdict_name(d->lines[i].verdict));
-        json_add_str(line, "subject", d->lines[i].subject);
-        json_add_str(line, "text", d->lines[i].text);
-        cJSON_AddItemToArray(lines, line);
-    }
+    cJSON *doc = cJSON_CreateObject();
+    cJSON_AddItemToObject(doc, "findings", doctor_findings_json(d));
     cJSON_AddNumberToObject(doc, "wrong", d->wrong);
     int rc = json_save(doc, NULL, e);
     cJSON_Delete(doc);
     return rc;
+}
+
+static int print(const struct doctor *d, int job, int json, struct err *e)
+{
+    if (json)
+        return job ? doctor_job_print_json(d, stdout, e) : print_json(d, e);
+    for (int i = 0; i < d->count; i++)
+        printf("%-6s %-10s %s\n", doctor_verdict_name(d->lines[i].verdict), d->lines[i].subject, d->lines[i].text);
+    return fflush(stdout) ? err_errno(e, "standard output") : 0;
+}
+
+static struct doctor *run_job(const struct doctor_options *o)
+{
+    const struct doctor_job_options job = {.environment = (const char *const *)environ,
+                                           .system_conf = o->site.nccl_conf,
+                                           .system_table = INSTALL_STORE "/tuner.csv",
+                                           .log = o->log};
+    return doctor_job(&job);
 }
 
 int doctor_main(int argc, char **argv)
@@ -64,24 +87,29 @@ int doctor_main(int argc, char **argv)
                                .log = &log};
     const char **const texts[] = {&o.site.store, &o.site.nccl_conf, &o.site.plugin, &o.hook, &o.slurm, &o.node};
     struct err e = {0};
-    int option, json = 0, rc = 0;
+    const char *lines = NULL;
+    int option, json = 0, job = 0;
     optind = 1;
     while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
         if (option >= OPT_STORE && option <= OPT_NODE)
             *texts[option - OPT_STORE] = optarg;
         else if (option == OPT_JSON)
             json = 1;
+        else if (option == OPT_JOB)
+            job = 1;
+        else if (option == OPT_COMPARE)
+            lines = optarg;
         else
             return option == 'h' ? fputs(help_text, stdout) < 0 : cli_usage(COMMAND, NULL);
     }
     if (optind < argc)
         return cli_usage(COMMAND, "'%s' is one word too many", argv[optind]);
-    struct doctor *d = doctor_run(&o);
-    if (json)
-        rc = print_json(d, &e);
-    for (int i = 0; i < d->count && !json; i++)
-        printf("%-6s %-10s %s\n", doctor_verdict_name(d->lines[i].verdict), d->lines[i].subject, d->lines[i].text);
-    int wrong = d->wrong;
+    if (job && lines)
+        return cli_usage(COMMAND, "--job and --compare exclude each other");
+    struct doctor *d = lines ? doctor_job_compare(lines, &e) : job ? run_job(&o) : doctor_run(&o);
+    if (!d)
+        return cli_fail(COMMAND, &e);
+    int rc = print(d, job, json, &e), wrong = d->wrong;
     doctor_free(d);
     if (rc)
         return cli_fail(COMMAND, &e);

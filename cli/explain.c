@@ -10,21 +10,34 @@
 #include "envgen/catalogue.h"
 #include "envgen/diff.h"
 #include "envgen/explain.h"
+#include "envgen/workload_step_profile.h"
 
 #define COMMAND "explain"
+
+struct args {
+    struct env_question question;
+    const char *profile, *other, *workload;
+    int nccl_low, nccl_high; /* 0: the profile's */
+    int sized, json;
+};
 
 static int help(void)
 {
     puts("Usage: nccltune explain PROFILE [VARIABLE | --coll C --bytes N [--nodes N] [--ranks N]] [--json]\n"
+         "       nccltune explain PROFILE --workload FILE [--json]\n"
          "       nccltune explain PROFILE|VERSION --diff PROFILE2|VERSION2 [--json]\n"
-         "Say what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; or "
-         "what\n"
-         "another profile, or another release of NCCL, makes different.\n"
+         "Say what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; what "
+         "it is\n"
+         "worth to a training step; or what another profile, or another release of NCCL, makes different.\n"
          "\n"
          "  -c, --coll C      allreduce, allgather, reducescatter, broadcast or reduce\n"
          "  -b, --bytes N     size of the call: 8, 64K, 1.5M, 4G; the larger of the per-rank send and receive buffers\n"
          "  -n, --nodes N     only what was measured on that many nodes\n"
          "  -r, --ranks N     only what was measured with that many ranks\n"
+         "  -w, --workload F  the time that a step's collectives take, now and with the profile, by phase; F is of "
+         "nccltune\n"
+         "                    workload\n"
+         "      --nccl V      the release that a model speaks of; the newest that the profile is for\n"
          "  -d, --diff P      what the profile P makes different, or, between two versions such as 2.28.9, NCCL's own\n"
          "                    defaults\n"
          "  -j, --json        print the answer as JSON\n"
@@ -33,6 +46,7 @@ static int help(void)
          "  nccltune explain profile\n"
          "  nccltune explain profile btl_tcp_if_include\n"
          "  nccltune explain profile --coll allreduce --bytes 64M --nodes 2 --ranks 16\n"
+         "  nccltune explain profile --workload workload.json\n"
          "  nccltune explain profile --diff profile-of-last-year\n"
          "  nccltune explain 2.21.5 --diff 2.28.9\n"
          "\n"
@@ -49,27 +63,57 @@ static int parse_number(const char *s, const char *what, int *value, struct err 
     return rc;
 }
 
-static int answer(const char *dir, const struct env_question *q, int json, struct err *e)
+static int save(cJSON *doc, struct err *e)
 {
-    struct env_profile *p = env_profile_open(dir, e);
-    if (!p)
-        return e->code;
-    int rc;
-    if (json) {
-        cJSON *doc = env_explain_json(p, q, e);
-        rc = doc ? json_save(doc, "-", e) : e->code;
-        cJSON_Delete(doc);
-    } else {
-        struct file_out out;
-        rc = file_out_begin(&out, e);
-        if (!rc) {
-            rc = env_explain(p, q, out.stream, e);
-            if (rc)
-                file_out_abandon(&out);
-            else
-                rc = file_out_commit(&out, "-", e);
-        }
-    }
+    int rc = doc ? json_save(doc, "-", e) : e->code;
+    cJSON_Delete(doc);
+    return rc;
+}
+
+static int answer(const struct args *args, const struct env_profile *p, struct err *e)
+{
+    struct file_out out;
+    if (args->json)
+        return save(env_explain_json(p, &args->question, e), e);
+    int rc = file_out_begin(&out, e);
+    if (rc)
+        return rc;
+    rc = env_explain(p, &args->question, out.stream, e);
+    if (!rc)
+        return file_out_commit(&out, "-", e);
+    file_out_abandon(&out);
+    return rc;
+}
+
+static int print_step(const struct step_estimate *s, struct err *e)
+{
+    struct file_out out;
+    int rc = file_out_begin(&out, e);
+    if (rc)
+        return rc;
+    env_step_print(s, out.stream);
+    return file_out_commit(&out, "-", e);
+}
+
+static int answer_step(const struct args *args, const struct env_profile *p, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct workload *w = workload_load(args->workload, e);
+    struct step_estimate s;
+    int rc = w ? env_step_of_profile(p, w, args->nccl_high, a, &s, e) : e->code;
+    if (!rc)
+        rc = args->json ? save(env_step_json(&s), e) : print_step(&s, e);
+    workload_free(w);
+    arena_free(a);
+    return rc;
+}
+
+static int explain(const struct args *args, struct err *e)
+{
+    struct env_profile *p = env_profile_open(args->profile, e);
+    int rc = e->code;
+    if (p)
+        rc = args->workload ? answer_step(args, p, e) : answer(args, p, e);
     env_profile_free(p);
     return rc;
 }
@@ -83,10 +127,7 @@ static int print_diff(const struct env_diff *d, int json, struct err *e)
         env_diff_print(d, stdout);
         return 0;
     }
-    cJSON *doc = env_diff_json(d);
-    int rc = json_save(doc, "-", e);
-    cJSON_Delete(doc);
-    return rc;
+    return save(env_diff_json(d), e);
 }
 
 /* A version is one release or all patches of a minor one, of which the newest counts. */
@@ -123,55 +164,96 @@ static int compare(const char *from, const char *to, int json, struct err *e)
     return rc;
 }
 
+/* ---- the command line -----------------------------------------------------------------------------------------------
+ */
+
+enum { OPT_NCCL = 256 };
+
+static const struct option options[] = {
+    {"coll", required_argument, NULL, 'c'},  {"bytes", required_argument, NULL, 'b'},
+    {"nodes", required_argument, NULL, 'n'}, {"ranks", required_argument, NULL, 'r'},
+    {"diff", required_argument, NULL, 'd'},  {"workload", required_argument, NULL, 'w'},
+    {"json", no_argument, NULL, 'j'},        {"nccl", required_argument, NULL, OPT_NCCL},
+    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+};
+
+static int parse_coll(const char *word, struct args *a, struct err *e)
+{
+    a->question.coll = coll_parse(word, strlen(word));
+    if (a->question.coll >= 0)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "--coll: '%s' is no collective, expected allreduce, allgather, reducescatter, broadcast or reduce",
+                   word);
+}
+
+static int parse_option(int c, struct args *a, struct err *e)
+{
+    switch (c) {
+    case 'c':
+        return parse_coll(optarg, a, e);
+    case 'b':
+        a->sized = 1;
+        return unit_parse_bytes(optarg, &a->question.bytes, "--bytes", e);
+    case 'n':
+        return parse_number(optarg, "--nodes", &a->question.nodes, e);
+    case 'r':
+        return parse_number(optarg, "--ranks", &a->question.ranks, e);
+    case 'd':
+        a->other = optarg;
+        return 0;
+    case 'w':
+        a->workload = optarg;
+        return 0;
+    case OPT_NCCL:
+        return env_version_parse(optarg, &a->nccl_low, &a->nccl_high)
+                   ? err_set(e, ERR_USAGE, "--nccl '%s': expected a version such as 2.28.9 or 2.28", optarg)
+                   : 0;
+    default:
+        a->json = 1;
+        return 0;
+    }
+}
+
+/* What goes together; 0 or the exit code. */
+static int check_args(const struct args *a)
+{
+    const struct env_question *q = &a->question;
+    if ((q->coll >= 0) != a->sized || (q->variable && a->sized))
+        return cli_usage(COMMAND, "expected either a VARIABLE, or both --coll and --bytes, or neither");
+    if ((q->nodes || q->ranks) && !a->sized)
+        return cli_usage(COMMAND, "--nodes and --ranks go with --coll and --bytes");
+    if (a->other && (a->sized || q->variable || a->workload))
+        return cli_usage(COMMAND, "--diff stands alone");
+    if (a->workload && (a->sized || q->variable))
+        return cli_usage(COMMAND, "--workload stands alone");
+    return 0;
+}
+
 int explain_main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"coll", required_argument, NULL, 'c'},  {"bytes", required_argument, NULL, 'b'},
-        {"nodes", required_argument, NULL, 'n'}, {"ranks", required_argument, NULL, 'r'},
-        {"diff", required_argument, NULL, 'd'},  {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
-    };
-    struct env_question q = {.coll = -1};
+    struct args a = {.question = {.coll = -1}};
     struct err e = {0};
-    const char *other = NULL;
-    int json = 0, sized = 0, c, rc = 0;
-    while (!rc && (c = getopt_long(argc, argv, "c:b:n:r:d:jh", options, NULL)) != -1) {
-        if (c == 'c') {
-            q.coll = coll_parse(optarg, strlen(optarg));
-            if (q.coll < 0)
-                return cli_usage(COMMAND,
-                                 "--coll: '%s' is no collective, expected allreduce, allgather, reducescatter, "
-                                 "broadcast or reduce",
-                                 optarg);
-        } else if (c == 'b') {
-            rc = unit_parse_bytes(optarg, &q.bytes, "--bytes", &e);
-            sized = 1;
-        } else if (c == 'n') {
-            rc = parse_number(optarg, "--nodes", &q.nodes, &e);
-        } else if (c == 'r') {
-            rc = parse_number(optarg, "--ranks", &q.ranks, &e);
-        } else if (c == 'd') {
-            other = optarg;
-        } else if (c == 'j') {
-            json = 1;
-        } else {
-            return c == 'h' ? help() : cli_usage(COMMAND, NULL);
-        }
+    int c, rc = 0;
+    while (!rc && (c = getopt_long(argc, argv, "c:b:n:r:d:w:jh", options, NULL)) != -1) {
+        if (c == 'h')
+            return help();
+        if (c == '?')
+            return cli_usage(COMMAND, NULL);
+        rc = parse_option(c, &a, &e);
     }
     if (rc)
-        return cli_fail(COMMAND, &e);
+        return e.code == ERR_USAGE ? cli_usage(COMMAND, "%s", e.text) : cli_fail(COMMAND, &e);
     if (optind == argc)
         return cli_usage(COMMAND, "the PROFILE directory is missing");
+    a.profile = argv[optind];
     if (optind + 1 < argc)
-        q.variable = argv[optind + 1];
+        a.question.variable = argv[optind + 1];
     if (optind + 2 < argc)
         return cli_usage(COMMAND, "'%s' is one word too many", argv[optind + 2]);
-    if ((q.coll >= 0) != sized || (q.variable && sized))
-        return cli_usage(COMMAND, "expected either a VARIABLE, or both --coll and --bytes, or neither");
-    if ((q.nodes || q.ranks) && !sized)
-        return cli_usage(COMMAND, "--nodes and --ranks go with --coll and --bytes");
-    if (other && (sized || q.variable))
-        return cli_usage(COMMAND, "--diff stands alone");
-    rc = other ? compare(argv[optind], other, json, &e) : answer(argv[optind], &q, json, &e);
+    rc = check_args(&a);
+    if (rc)
+        return rc;
+    rc = a.other ? compare(a.profile, a.other, a.json, &e) : explain(&a, &e);
     return rc ? cli_fail(COMMAND, &e) : 0;
 }

@@ -3,13 +3,12 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/writing.h"
 #include "core/file.h"
-#include "core/units.h"
 #include "envgen/catalogue.h"
 #include "envgen/decisions.h"
 #include "envgen/explain.h"
 #include "envgen/generate.h"
-#include "envgen/write.h"
 
 #define COMMAND "generate"
 
@@ -18,22 +17,16 @@ static int help(void)
     puts("Usage: nccltune generate --topology FILE [--results FILE]... [OPTION]... -o PROFILE\n"
          "Decide from measurements what is worth setting, and write it with its evidence into the directory PROFILE.\n"
          "\n"
-         "  -t, --topology FILE   topology.json, from 'nccltune probe'\n"
-         "  -r, --results FILE    results.jsonl, from 'nccltune bench'; several are taken together. Without any, only\n"
-         "                        what the topology alone justifies is written\n"
-         "  -m, --margin PERCENT  write a setting only where its gain is this much beyond doubt (default 3%)\n"
-         "      --nccl RANGE      write for these releases: 2.28.9, 2.28 or 2.19-2.28 (default: those that were "
-         "measured\n"
-         "                        or found on the nodes)\n"
-         "  -F, --format FORMAT   write NCCL's settings in one more format; may be repeated:\n"
-         "                        systemd, lmod, tcl-module, k8s, docker, json, ansible, nvidia-csv\n"
-         "      --predicted       set what was only predicted, too (else it stands in comments)\n"
-         "      --extrapolate[=N] tuner.csv reaches beyond the largest number of nodes that was measured, up to N\n"
-         "                        (default: as many as the topology has)\n"
-         "  -f, --force           replace a complete profile\n"
-         "  -o, --output PROFILE  the directory to write\n"
-         "  -j, --json            print the decisions as JSON\n"
-         "  -q, --quiet           print warnings only\n"
+         "  -t, --topology FILE       topology.json, from 'nccltune probe'\n"
+         "  -r, --results FILE        results.jsonl, from 'nccltune bench'; several are taken together. Without any,\n"
+         "                            only what the topology alone justifies is written\n"
+         "  -m, --margin PERCENT      write a setting only where its gain is this much beyond doubt (default 3%)\n"
+         "      --nccl RANGE          write for these releases: 2.28.9, 2.28 or 2.19-2.28 (default: those that were\n"
+         "                            measured or found on the nodes)\n" CLI_WRITING_HELP
+         "  -f, --force               replace a complete profile\n"
+         "  -o, --output PROFILE      the directory to write\n"
+         "  -j, --json                print the decisions as JSON\n"
+         "  -q, --quiet               print warnings only\n"
          "\n"
          "Examples:\n"
          "  nccltune generate -t topology.json -r results.jsonl -o profile\n"
@@ -65,7 +58,7 @@ static int report(const char *dir, int json, int quiet, struct err *e)
     return rc;
 }
 
-enum { OPT_NCCL = 256, OPT_PREDICTED, OPT_EXTRAPOLATE };
+enum { OPT_NCCL = 256 };
 
 static const struct option long_options[] = {
     {"topology", required_argument, NULL, 't'},
@@ -73,8 +66,8 @@ static const struct option long_options[] = {
     {"margin", required_argument, NULL, 'm'},
     {"nccl", required_argument, NULL, OPT_NCCL},
     {"format", required_argument, NULL, 'F'},
-    {"predicted", no_argument, NULL, OPT_PREDICTED},
-    {"extrapolate", optional_argument, NULL, OPT_EXTRAPOLATE},
+    {"predicted", no_argument, NULL, CLI_OPT_PREDICTED},
+    {"extrapolate", optional_argument, NULL, CLI_OPT_EXTRAPOLATE},
     {"force", no_argument, NULL, 'f'},
     {"output", required_argument, NULL, 'o'},
     {"json", no_argument, NULL, 'j'},
@@ -84,28 +77,11 @@ static const struct option long_options[] = {
 };
 
 struct args {
+    struct arena *arena;
     struct env_generate generate;
-    const char **results, **formats; /* room for argc each */
+    const char **results; /* room for argc */
     int json, quiet;
 };
-
-static int take_format(struct args *a, const char *name, struct err *e)
-{
-    if (!env_format(name))
-        return err_set(e, ERR_USAGE,
-                       "--format: '%s' is none of systemd, lmod, tcl-module, k8s, docker, json, ansible, nvidia-csv",
-                       name);
-    a->formats[a->generate.nformats++] = name;
-    return 0;
-}
-
-static int take_extrapolate(struct args *a, const char *nodes, struct err *e)
-{
-    long n = ENV_ALL_NODES;
-    int rc = nodes ? unit_parse_int(nodes, 2, 1000000, &n, "--extrapolate", e) : 0;
-    a->generate.extrapolate = (int)n;
-    return rc;
-}
 
 /* One option; the error says what was expected. */
 static int take(struct args *a, int c, struct err *e)
@@ -125,12 +101,10 @@ static int take(struct args *a, int c, struct err *e)
                    ? err_set(e, ERR_USAGE, "--nccl: '%s' is no version such as 2.28.9, 2.28 or 2.19-2.28", optarg)
                    : 0;
     case 'F':
-        return take_format(a, optarg, e);
-    case OPT_PREDICTED:
-        g->predicted = 1;
-        return 0;
-    case OPT_EXTRAPOLATE:
-        return take_extrapolate(a, optarg, e);
+        return cli_writing_take(CLI_OPT_FORMAT, optarg, g, a->arena, e);
+    case CLI_OPT_PREDICTED:
+    case CLI_OPT_EXTRAPOLATE:
+        return cli_writing_take(c, optarg, g, a->arena, e);
     case 'f':
         g->force = 1;
         return 0;
@@ -151,7 +125,6 @@ static int run(struct args *a)
     struct err e = {0};
     struct log log = cli_log(COMMAND, 0);
     a->generate.results = a->results;
-    a->generate.formats = a->formats;
     int rc = env_generate(&a->generate, &log, &e);
     if (!rc)
         rc = report(a->generate.out, a->json, a->quiet, &e);
@@ -161,11 +134,10 @@ static int run(struct args *a)
 int generate_main(int argc, char **argv)
 {
     struct arena *arena = arena_new();
-    struct args a = {.generate = {.margin = ENV_MARGIN}};
+    struct args a = {.arena = arena, .generate = {.margin = ENV_MARGIN}};
     struct err e = {0};
     int c, rc = -1;
     a.results = arena_alloc(arena, (size_t)argc * sizeof *a.results);
-    a.formats = arena_alloc(arena, (size_t)argc * sizeof *a.formats);
     while (rc < 0 && (c = getopt_long(argc, argv, "t:r:m:F:fo:jqh", long_options, NULL)) != -1) {
         if (c == 'h')
             rc = help();

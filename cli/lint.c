@@ -13,6 +13,7 @@
 #include "envgen/lint.h"
 #include "envgen/profile.h"
 #include "probe/topology.h"
+#include "tuner/table.h"
 
 extern char **environ;
 
@@ -38,7 +39,9 @@ static int help(void)
          "  --nccl VERSION      judge by this release (2.28.9), these (2.28) or a range (2.19-2.28); else all in use\n"
          "  --rccl              judge by AMD's RCCL; VERSION is the NCCL release that it is built on\n"
          "  --topology FILE     hold device names against a topology of `nccltune probe`\n"
-         "  --profile DIR       the same with the topology of a profile, and its NCCL releases unless --nccl is given\n"
+         "  --profile DIR       the same with the topology, the NCCL releases (unless --nccl is given) and the tuner "
+         "table\n"
+         "                      of a profile\n"
          "  --kind KIND         read every FILE as shell, env, conf, docker, yaml or json\n"
          "  --env               look at this process's environment\n"
          "  --pid N             look at the environment of process N\n"
@@ -247,8 +250,21 @@ static int write_fixed(const struct lint *l, const struct args *a, struct err *e
     return code;
 }
 
-/* What is known about the machine: a topology alone, or a profile with its topology and its releases. */
-static int read_machine(struct args *a, struct topology **t, struct err *e)
+/* The table that the profile `dir` brings; one without rules where it has none. */
+static int read_table(const char *dir, struct tuner_table *t, struct arena *arena, struct err *e)
+{
+    const char *path = arena_printf(arena, "%s/tuner.csv", dir);
+    char *text;
+    size_t bytes;
+    if (access(path, F_OK))
+        return 0;
+    if (file_read(path, TUNER_BYTES_LIMIT, arena, &text, &bytes, e))
+        return e->code;
+    return tuner_table_parse(t, text, bytes, NULL, NULL) ? err_set(e, ERR_FAILED, "%s: is no tuner table", path) : 0;
+}
+
+/* What is known about the machine: a topology alone, or a profile with its topology, its releases and its table. */
+static int read_machine(struct args *a, struct topology **t, struct tuner_table *table, struct err *e)
 {
     struct arena *arena = arena_new();
     if (a->topology)
@@ -260,10 +276,12 @@ static int read_machine(struct args *a, struct topology **t, struct err *e)
             a->lint.nccl_low = p->decisions->nccl_low;
             a->lint.nccl_high = p->decisions->nccl_high;
         }
+        read_table(p->dir, table, arena, e);
+        a->lint.table = table;
     }
     env_profile_free(p);
     arena_free(arena);
-    return !*t && (a->topology || a->profile) ? e->code : 0;
+    return e->code;
 }
 
 int lint_main(int argc, char **argv)
@@ -271,6 +289,8 @@ int lint_main(int argc, char **argv)
     struct args a = {.lint = {.rccl = -1}};
     struct err e = {0};
     struct topology *topology = NULL;
+    struct tuner_table table = {0};
+    struct lint *l = NULL;
     int code = parse_args(argc, argv, &a);
     if (code >= 0)
         return code;
@@ -278,10 +298,11 @@ int lint_main(int argc, char **argv)
         return list_rules();
     if ((code = check_args(&a)) >= 0)
         return code;
-    if (read_machine(&a, &topology, &e))
-        return cli_fail(COMMAND, &e);
+    code = read_machine(&a, &topology, &table, &e);
+    if (code)
+        goto out;
     a.lint.topology = topology;
-    struct lint *l = lint_new(&a.lint);
+    l = lint_new(&a.lint);
     code = read_all(l, &a, &e);
     if (code)
         goto out;
@@ -295,6 +316,7 @@ out:
     if (e.code)
         code = cli_fail(COMMAND, &e);
     lint_free(l);
+    tuner_table_free(&table);
     topo_free(topology);
     return code;
 }

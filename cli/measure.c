@@ -7,6 +7,8 @@
 
 #include "core/coll.h"
 #include "core/units.h"
+#include "envgen/catalogue.h"
+#include "envgen/decide.h"
 
 static int take_collectives(const char *list, const char *what, void *out, struct err *e)
 {
@@ -117,4 +119,34 @@ int cli_measure_take(int c, const char *arg, struct bench_options *o, struct err
     if (!rc && o->setup.hosts && o->setup.hostfile)
         rc = err_set(e, ERR_USAGE, "--hosts and --hostfile cannot be used together");
     return rc;
+}
+
+/* The largest size while nobody has said one. */
+#define UNSAID        UINT64_MAX
+#define MODEL_LARGEST ((uint64_t)1 << 30)
+
+void cli_measure_begin(struct bench_options *o)
+{
+    bench_options_default(o);
+    o->max_bytes = UNSAID;
+}
+
+int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err *e)
+{
+    struct bench_options usual;
+    int predicts = !strcmp(o->engine, ENV_MODEL), from, to;
+    bench_options_default(&usual);
+    if (o->max_bytes == UNSAID)
+        o->max_bytes = predicts ? MODEL_LARGEST : usual.max_bytes;
+    if (!o->setup.nccl || env_version_parse(o->setup.nccl, &from, &to))
+        return 0;
+    if (!predicts && !low)
+        return err_set(e, ERR_USAGE, "--nccl: '%s' is a release; expected the library that is measured", o->setup.nccl);
+    o->setup.nccl_version = to;
+    o->setup.nccl = NULL;
+    if (low) {
+        *low = from;
+        *high = to;
+    }
+    return 0;
 }

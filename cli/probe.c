@@ -8,6 +8,8 @@
 #include "core/file.h"
 #include "core/progress.h"
 #include "core/units.h"
+#include "probe/hardware.h"
+#include "probe/machines.h"
 #include "probe/probe.h"
 
 #define COMMAND    "probe"
@@ -18,6 +20,9 @@ struct probe_options {
     int nfiles;
     int merge;
     const char *sysroot, *hosts, *hostfile, *gather, *fabric;
+    const char *machine, *gpu;
+    int nodes; /* of that machine; 0: not given */
+    int list_machines, list_gpus;
     const char *agent, *command;
     double deadline_s;
     const char *format, *output;
@@ -38,6 +43,10 @@ static int help(void)
           "  -H, --hosts LIST    nodes of a cluster: node1,node2 or node[01-16]; each probes itself\n"
           "      --hostfile FILE the same, one in a line\n"
           "      --gather DIR    inside mpirun or srun: all nodes of the job, through DIR on a shared file system\n"
+          "      --machine NAME  a machine that need not be had, from its description (--list-machines)\n"
+          "      --nodes N       that many of it (1)\n"
+          "      --gpu NAME      what the GPUs of --from or --sysroot are (--list-gpus): completes files that tell\n"
+          "                      neither model nor NVLink\n"
           "      --fabric FILE   also tell which switch every HCA hangs on, from what ibnetdiscover printed\n"
           "\n"
           "How to reach nodes:\n"
@@ -54,6 +63,8 @@ static int help(void)
     fputs("                      default: json when FILE of -o ends in .json, else text\n"
           "      --json          the same as --format json\n"
           "  -o, --output FILE   write there instead of standard output, atomically\n"
+          "      --list-machines, --list-gpus\n"
+          "                      what can be given to --machine and --gpu, and the source of each; with --json too\n"
           "      --strict        exit with 1 when a finding is an error (man nccltune-findings)\n"
           "      --timings       also print how long each source took, on standard error\n"
           "  -h, --help          this text\n"
@@ -62,7 +73,8 @@ static int help(void)
           "  nccltune probe                          devices, matrix, roles of the ports, findings\n"
           "  nccltune probe -o topology.json         the same for the other commands\n"
           "  nccltune probe -H node[1-4] -o topology.json\n"
-          "  nccltune probe --from ndv5.xml --format svg -o ndv5.svg\n"
+          "  nccltune probe --from ndv5.xml --gpu h100-sxm --format svg -o ndv5.svg\n"
+          "  nccltune probe --machine dgx-h100 --nodes 32 -o cluster.json\n"
           "\n"
           "What could not be read is listed under \"Notes\", and shown as \"?\" in the matrix.\n"
           "Exit status: 0 done, 1 a file cannot be read or written or, with --strict, an error was found, 2 wrong\n"
@@ -84,6 +96,24 @@ static void print_timings(const struct probe_timing *timings, int n, double tota
     fprintf(stderr, "%-8s %9.3f ms\n", "all", total_ms);
 }
 
+static int write_list(const struct probe_options *o, struct err *e)
+{
+    struct file_out out;
+    int json = !strcmp(o->format, "json"), rc = file_out_begin(&out, e);
+    if (rc)
+        return rc;
+    if (json)
+        rc = o->list_gpus ? hw_gpu_list_json(out.stream, e) : machine_list_json(out.stream, e);
+    else if (o->list_gpus)
+        hw_gpu_list(out.stream);
+    else
+        machine_list(out.stream);
+    if (!rc)
+        return file_out_commit(&out, o->output, e);
+    file_out_abandon(&out);
+    return rc;
+}
+
 static int write_topology(const struct topology *t, const struct probe_format *format, const char *path, struct err *e)
 {
     struct file_out out;
@@ -96,6 +126,26 @@ static int write_topology(const struct topology *t, const struct probe_format *f
         return rc;
     }
     return file_out_commit(&out, path, e);
+}
+
+/* Options that exclude or need one another. */
+static int check_together(const struct probe_options *o)
+{
+    const int lists = o->list_machines + o->list_gpus;
+    const int looked_at = (o->nfiles > 0) + (o->sysroot != NULL) + (o->hosts != NULL) + (o->hostfile != NULL) +
+                          (o->gather != NULL) + (o->machine != NULL);
+    if (looked_at + lists > 1)
+        return cli_usage(COMMAND, "%s%s exclude one another", lists ? "--list-machines, --list-gpus, " : "",
+                         "--from, --sysroot, --hosts, --hostfile, --gather and --machine");
+    if (lists && o->format && strcmp(o->format, "json") != 0 && strcmp(o->format, "text") != 0)
+        return cli_usage(COMMAND, "lists are text or JSON, not %s", o->format);
+    if (o->merge && !o->nfiles)
+        return cli_usage(COMMAND, "--merge needs --from");
+    if (o->nodes && !o->machine)
+        return cli_usage(COMMAND, "--nodes needs --machine");
+    if (o->gpu && !o->nfiles && !o->sysroot)
+        return cli_usage(COMMAND, "--gpu completes what --from or --sysroot leaves out");
+    return 0;
 }
 
 /* 0; -1: help was printed; else the exit code of a wrong command line. */
@@ -113,6 +163,11 @@ static int parse(int argc, char **argv, struct probe_options *o)
         OPTION_SSH,
         OPTION_REMOTE,
         OPTION_DEADLINE,
+        OPTION_MACHINE,
+        OPTION_NODES,
+        OPTION_GPU,
+        OPTION_LIST_MACHINES,
+        OPTION_LIST_GPUS,
     };
     static const struct option options[] = {
         {"from", required_argument, NULL, 'f'},
@@ -122,6 +177,11 @@ static int parse(int argc, char **argv, struct probe_options *o)
         {"hostfile", required_argument, NULL, OPTION_HOSTFILE},
         {"gather", required_argument, NULL, OPTION_GATHER},
         {"fabric", required_argument, NULL, OPTION_FABRIC},
+        {"machine", required_argument, NULL, OPTION_MACHINE},
+        {"nodes", required_argument, NULL, OPTION_NODES},
+        {"gpu", required_argument, NULL, OPTION_GPU},
+        {"list-machines", no_argument, NULL, OPTION_LIST_MACHINES},
+        {"list-gpus", no_argument, NULL, OPTION_LIST_GPUS},
         {"ssh", required_argument, NULL, OPTION_SSH},
         {"remote", required_argument, NULL, OPTION_REMOTE},
         {"deadline", required_argument, NULL, OPTION_DEADLINE},
@@ -134,6 +194,7 @@ static int parse(int argc, char **argv, struct probe_options *o)
         {NULL, 0, NULL, 0},
     };
     struct err e = {0};
+    long nodes;
     int option;
     optind = 1;
     while ((option = getopt_long(argc, argv, "f:H:F:o:h", options, NULL)) != -1) {
@@ -171,6 +232,23 @@ static int parse(int argc, char **argv, struct probe_options *o)
             if (unit_parse_seconds(optarg, &o->deadline_s, "--deadline", &e))
                 return cli_usage(COMMAND, "%s", e.text);
             break;
+        case OPTION_MACHINE:
+            o->machine = optarg;
+            break;
+        case OPTION_NODES:
+            if (unit_parse_int(optarg, 1, MACHINE_MOST, &nodes, "--nodes", &e))
+                return cli_usage(COMMAND, "%s", e.text);
+            o->nodes = (int)nodes;
+            break;
+        case OPTION_GPU:
+            o->gpu = optarg;
+            break;
+        case OPTION_LIST_MACHINES:
+            o->list_machines = 1;
+            break;
+        case OPTION_LIST_GPUS:
+            o->list_gpus = 1;
+            break;
         case 'F':
             o->format = optarg;
             break;
@@ -195,11 +273,7 @@ static int parse(int argc, char **argv, struct probe_options *o)
     }
     if (optind < argc)
         return cli_usage(COMMAND, "'%s' is not an option; recorded machines are given with --from", argv[optind]);
-    if ((o->nfiles > 0) + (o->sysroot != NULL) + (o->hosts != NULL) + (o->hostfile != NULL) + (o->gather != NULL) > 1)
-        return cli_usage(COMMAND, "--from, --sysroot, --hosts, --hostfile and --gather exclude one another");
-    if (o->merge && !o->nfiles)
-        return cli_usage(COMMAND, "--merge needs --from");
-    return 0;
+    return check_together(o);
 }
 
 static struct topology *gather(const struct probe_options *o, struct log *log, struct err *e)
@@ -222,6 +296,8 @@ static struct topology *look(const struct probe_options *o, struct log *log, str
                              struct err *e)
 {
     *ntook = 0;
+    if (o->machine)
+        return machine_topology(o->machine, o->nodes ? o->nodes : 1, e);
     if (o->hosts || o->hostfile)
         return gather(o, log, e);
     if (o->nfiles) {
@@ -254,6 +330,8 @@ int probe_main(int argc, char **argv)
         return cli_usage(COMMAND, "'%s' is not a format", o.format);
 
     struct err e = {0};
+    if (o.list_machines || o.list_gpus)
+        return write_list(&o, &e) ? cli_fail(COMMAND, &e) : 0;
     struct log log = cli_log("nccltune probe", !o.output);
     struct probe_timing took[PROBE_SOURCES];
     double before_s = progress_now_s();
@@ -262,7 +340,9 @@ int probe_main(int argc, char **argv)
         return cli_fail(COMMAND, &e);
     if (o.timings)
         print_timings(took, ntook, (progress_now_s() - before_s) * 1e3);
-    if (o.fabric)
+    if (o.gpu)
+        rc = machine_complete_gpus(t, o.gpu, &e);
+    if (!rc && o.fabric)
         rc = fabric_read(t, o.fabric, &log, &e);
     if (!rc && (t->nhosts || !o.gather))
         rc = write_topology(t, format, o.output, &e);

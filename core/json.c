@@ -103,18 +103,26 @@ cJSON *json_load(const char *path, const char *format, struct err *e)
     return doc;
 }
 
-int json_save(const cJSON *doc, const char *path, struct err *e)
+int json_print(const cJSON *doc, FILE *out, struct err *e)
 {
-    struct file_out out;
     char *text = cJSON_Print(doc);
     if (!text)
         return err_set(e, ERR_FAILED, "out of memory");
-    int rc = file_out_begin(&out, e);
-    if (!rc) {
-        fprintf(out.stream, "%s\n", text);
-        rc = file_out_commit(&out, path, e);
-    }
+    fprintf(out, "%s\n", text);
     cJSON_free(text);
+    return ferror(out) ? err_set(e, ERR_FAILED, "the document cannot be written") : 0;
+}
+
+int json_save(const cJSON *doc, const char *path, struct err *e)
+{
+    struct file_out out;
+    int rc = file_out_begin(&out, e);
+    if (rc)
+        return rc;
+    rc = json_print(doc, out.stream, e);
+    if (!rc)
+        return file_out_commit(&out, path, e);
+    file_out_abandon(&out);
     return rc;
 }
 

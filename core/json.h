@@ -7,6 +7,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -27,6 +28,9 @@ int json_check_format(const cJSON *doc, const char *format, const char *file, st
 
 /* Pretty-printed with a final newline, written atomically (see file_write; NULL or "-": standard output). */
 int json_save(const cJSON *doc, const char *path, struct err *e);
+
+/* The same to a stream. */
+int json_print(const cJSON *doc, FILE *out, struct err *e);
 
 /* Field access. A missing field or one of another type gives the default. Integers outside 53 bits too. */
 const char *json_str(const cJSON *o, const char *key, const char *otherwise);

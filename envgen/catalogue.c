@@ -256,24 +256,36 @@ char *env_version_text(char text[ENV_VERSION], int version)
     return text;
 }
 
-int env_default_at(const struct env_var *v, int version, char text[ENV_VALUE])
+int env_default_change(const struct env_var *v, size_t n, int *since, char text[ENV_VALUE])
 {
-    if (!(v->flags & ENV_OLDER) && version < v->since)
-        return 0;
-    if (v->last && version > v->last)
-        return 0;
-    snprintf(text, ENV_VALUE, "unset");
-    for (const char *p = v->defaults; *p;) {
+    for (const char *p = v->defaults; *p; n--) {
         int part[3] = {0, 0, 0};
         const char *value;
         numbers(p, part, &value);
         value += *value == '=';
         size_t length = strcspn(value, ";");
-        /* The first entry also holds for what is older than the catalogue. */
-        if (p == v->defaults || version >= part[0] * 10000 + part[1] * 100 + part[2])
+        if (n == 0) {
+            *since = part[0] * 10000 + part[1] * 100 + part[2];
             snprintf(text, ENV_VALUE, "%.*s", (int)(length < ENV_VALUE ? length : ENV_VALUE - 1), value);
+            return 1;
+        }
         p = value + length;
         p += strspn(p, "; ");
     }
+    return 0;
+}
+
+int env_default_at(const struct env_var *v, int version, char text[ENV_VALUE])
+{
+    char change[ENV_VALUE];
+    int since;
+    if (!(v->flags & ENV_OLDER) && version < v->since)
+        return 0;
+    if (v->last && version > v->last)
+        return 0;
+    snprintf(text, ENV_VALUE, "unset");
+    for (size_t n = 0; env_default_change(v, n, &since, change); n++)
+        if (n == 0 || version >= since)
+            memcpy(text, change, ENV_VALUE);
     return 1;
 }

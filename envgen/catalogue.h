@@ -122,6 +122,10 @@ const struct env_var *env_nearest(const char *name);
 int env_of_interest(const char *name, size_t length);
 
 #define ENV_VALUE 96
+/* The n-th default of a variable, as text, and the first release that has it (the first one's also stands for releases
+ * older than the catalogue). 0 past the last. */
+int env_default_change(const struct env_var *v, size_t n, int *since, char text[ENV_VALUE]);
+
 /* The default of a variable in a release, as text ("20", "unset", "INIT,ENV"). 0 when that release does not read it. */
 int env_default_at(const struct env_var *v, int version, char text[ENV_VALUE]);
 

@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+#include "bench/model.h"
 #include "bench/points.h"
 #include "core/arena.h"
 #include "core/err.h"
@@ -21,7 +22,10 @@
 #include "probe/topology.h"
 
 #define ENV_FORMAT "nccltune-decisions/1"
-#define ENV_MARGIN 0.03       /* a gain below 3 % is not worth a setting */
+#define ENV_MARGIN 0.03 /* a gain below 3 % is not worth a setting */
+/* With fewer samples an interval is no more than the range of what was seen. Two times five that do not overlap are
+ * 1 in 252 by chance. */
+#define ENV_FEWEST 5
 #define ENV_OPEN   UINT64_MAX /* the upper end of an open-ended range */
 #define ENV_MODEL  "model"    /* the engine whose times are predictions */
 #define ENV_HOST_MEMORY \
@@ -96,6 +100,16 @@ struct env_setting {
     const char *node_class; /* NULL: common to all nodes; else it stands in nccl.d/CLASS.conf */
 };
 
+/* A call that is faster than the default beyond the measured numbers of nodes, by the fitted model. */
+struct env_reach {
+    int coll;
+    uint64_t min_bytes, max_bytes; /* as in struct env_range */
+    int nodes_low, nodes_high, ranks_per_node;
+    struct bench_knobs call;
+    struct bench_interval gain; /* the least at either end, over sizes too */
+    const char *why;
+};
+
 struct env_decisions {
     struct arena *arena;
     const char *tool, *topology; /* versions; hash, "" unknown */
@@ -108,6 +122,9 @@ struct env_decisions {
     struct env_shape *shapes;
     struct env_setting *settings;
     int nshapes, nsettings;
+    struct model_fit fit; /* of the model to what was measured, for extrapolation; used 0: not fitted */
+    struct env_reach *reaches;
+    int nreaches;
 };
 
 /* Journals that the points were made from, for the evidence lines. */

@@ -9,10 +9,6 @@
 /* The smallest size that bench measures. A range that begins there holds for anything smaller too. */
 #define SMALLEST_BYTES 8
 
-/* With fewer samples an interval is no more than the range of what was seen. Two times five that do not overlap are
- * 1 in 252 by chance. */
-#define FEWEST_SAMPLES 5
-
 static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
 
 static const struct bench_knobs *choice(const struct env_point *p)
@@ -74,7 +70,7 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
 
 static int clears(struct bench_interval gain, double margin)
 {
-    return gain.n >= FEWEST_SAMPLES && decide_clears(gain, margin);
+    return (gain.n >= ENV_FEWEST || gain.predicted) && decide_clears(gain, margin);
 }
 
 /* The fastest call whose gain over the launch's default clears the margin, else that default. */

@@ -1,11 +1,7 @@
 /* The checks of nccltune doctor, one function each, in the order of a table. */
-#include "envgen/doctor.h"
-
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,56 +9,12 @@
 
 #include "core/file.h"
 #include "core/proc.h"
-#include "envgen/catalogue.h"
+#include "envgen/doctor_parts.h"
 #include "envgen/profile.h"
 #include "probe/probe.h"
-#include "tuner/table.h"
 
 #define PROGRAM_SECONDS 5
 #define OUTPUT_LIMIT    ((size_t)64 << 10)
-
-__attribute__((format(printf, 4, 5))) static void say(struct doctor *d, enum doctor_verdict v, const char *subject,
-                                                      const char *fmt, ...)
-{
-    va_list args;
-    char text[1024];
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    d->lines = arena_grow(d->arena, d->lines, (size_t)d->count, sizeof *d->lines);
-    d->lines[d->count++] = (struct doctor_line){v, subject, arena_strdup(d->arena, text)};
-    d->wrong += v == DOCTOR_WRONG;
-}
-
-/* ---- the plugin -------------------------------------------------------------------------------------------------- */
-
-static void check_plugin(struct doctor *d, const struct doctor_options *o)
-{
-    char symbol[32];
-    const char *path = o->site.plugin;
-    int oldest = 0, newest = 0;
-    if (access(path, F_OK)) {
-        say(d, DOCTOR_WRONG, "plugin", "%s: %s", path, strerror(errno));
-        return;
-    }
-    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!plugin) {
-        say(d, DOCTOR_WRONG, "plugin", "cannot be loaded: %s", dlerror());
-        return;
-    }
-    for (int v = 1; v < 10; v++) {
-        snprintf(symbol, sizeof symbol, "ncclTunerPlugin_v%d", v);
-        if (!dlsym(plugin, symbol))
-            continue;
-        newest = v;
-        oldest = oldest ? oldest : v;
-    }
-    if (newest)
-        say(d, DOCTOR_OK, "plugin", "%s loads and has tuner interfaces v%d to v%d", path, oldest, newest);
-    else
-        say(d, DOCTOR_WRONG, "plugin", "%s has no tuner interface", path);
-    dlclose(plugin);
-}
 
 /* ---- the profile ------------------------------------------------------------------------------------------------- */
 
@@ -78,105 +30,15 @@ static void check_profile(struct doctor *d, const struct doctor_options *o)
     struct err e = {0};
     struct env_profile *p = current(d, o, &e);
     if (p)
-        say(d, DOCTOR_OK, "profile", "%.12s of %s, written by nccltune %s; all its files are whole", p->manifest.hash,
-            p->manifest.created, p->manifest.tool);
+        doctor_say(d, DOCTOR_OK, "profile", "%.12s of %s, written by nccltune %s; all its files are whole",
+                   p->manifest.hash, p->manifest.created, p->manifest.tool);
     else if (e.code)
-        say(d, DOCTOR_WRONG, "profile", "%s", e.text);
+        doctor_say(d, DOCTOR_WRONG, "profile", "%s", e.text);
     else
-        say(d, DOCTOR_NOTE, "profile", "none is installed in %s (nccltune install-profile)", o->site.store);
+        doctor_say(d, DOCTOR_NOTE, "profile", "none is installed in %s (nccltune install-profile)", o->site.store);
     if (p && strcmp(p->manifest.tool, NCCLTUNE_VERSION) != 0)
-        say(d, DOCTOR_NOTE, "version", "this is nccltune %s", NCCLTUNE_VERSION);
+        doctor_say(d, DOCTOR_NOTE, "version", "this is nccltune %s", NCCLTUNE_VERSION);
     env_profile_free(p);
-}
-
-struct complaints {
-    struct doctor *d;
-    const char *path;
-    int told;
-};
-
-static void complain(void *arg, long line, long column, const char *text)
-{
-    struct complaints *c = arg;
-    if (c->told++ < 3)
-        say(c->d, DOCTOR_WRONG, "table", "%s:%ld:%ld: %s", c->path, line, column, text);
-}
-
-/* The NCCL that the dynamic loader finds; 0: none. A program that brings its own, as PyTorch does, may have another. */
-static int nccl_version(void)
-{
-    static const char *const names[] = {"libnccl.so.2", "librccl.so.1"};
-    int version = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !version; i++) {
-        void *nccl = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
-        int (*get)(int *) = nccl ? (int (*)(int *))dlsym(nccl, "ncclGetVersion") : NULL;
-        if (get && get(&version))
-            version = 0;
-        if (nccl)
-            dlclose(nccl);
-    }
-    return version;
-}
-
-static void check_table(struct doctor *d, const struct doctor_options *o)
-{
-    struct err e = {0};
-    struct tuner_table t;
-    char *text, version[ENV_VERSION];
-    size_t bytes;
-    const char *path = arena_printf(d->arena, "%s/tuner.csv", o->site.store);
-    struct complaints c = {.d = d, .path = path};
-    if (access(path, F_OK)) {
-        say(d, DOCTOR_NOTE, "table", "%s: %s", path, strerror(errno));
-        return;
-    }
-    if (file_read(path, TUNER_BYTES_LIMIT, d->arena, &text, &bytes, &e)) {
-        say(d, DOCTOR_WRONG, "table", "%s", e.text);
-        return;
-    }
-    int rc = tuner_table_parse(&t, text, bytes, complain, &c), nccl = nccl_version();
-    if (!rc)
-        say(d, t.broken ? DOCTOR_WRONG : DOCTOR_OK, "table", "%s: %zu rules, %zu broken lines", path, t.count,
-            t.broken);
-    if (!nccl)
-        say(d, DOCTOR_NOTE, "nccl", "the loader finds no libnccl.so.2; programs may bring their own");
-    else if (!rc)
-        say(d, tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? DOCTOR_OK : DOCTOR_NOTE, "nccl", "%s%s",
-            env_version_text(version, nccl),
-            tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? "" : ", on which the table was not measured: inert");
-    tuner_table_free(&t);
-}
-
-/* ---- this machine against the profile ---------------------------------------------------------------------------- */
-
-/* The hash of one class alone, whatever it is called. */
-static void class_hash(const struct topo_class *c, char hex[SHA256_HEX])
-{
-    struct topo_class copy = *c;
-    struct topology one = {.classes = &copy, .nclasses = 1};
-    copy.name = "class";
-    topo_hash(&one, hex);
-}
-
-static void compare(struct doctor *d, const struct topology *t, const struct topology *here)
-{
-    char mine[SHA256_HEX], theirs[SHA256_HEX];
-    class_hash(&here->classes[0], mine);
-    for (int i = 0; i < t->nclasses; i++) {
-        class_hash(&t->classes[i], theirs);
-        if (!strcmp(mine, theirs)) {
-            say(d, DOCTOR_OK, "machine", "is what the profile calls %s", t->classes[i].name);
-            return;
-        }
-    }
-    for (int i = 0; i < t->nclasses; i++)
-        if (install_same_kin(&here->classes[0], &t->classes[i])) {
-            say(d, DOCTOR_NOTE, "machine",
-                "differs from every class of the profile, but has the GPUs and rails of %s (nccltune probe shows more)",
-                t->classes[i].name);
-            return;
-        }
-    say(d, DOCTOR_WRONG, "machine", "is of no class that the profile was made for");
 }
 
 static void check_machine(struct doctor *d, const struct doctor_options *o)
@@ -188,9 +50,9 @@ static void check_machine(struct doctor *d, const struct doctor_options *o)
     struct topology *t = topo_load(arena_printf(d->arena, "%s/topology.json", p->dir), &e);
     struct topology *here = t ? probe_machine(o->log, &e) : NULL;
     if (here && here->nclasses == 1)
-        compare(d, t, here);
+        doctor_compare(d, t, here);
     else
-        say(d, DOCTOR_WRONG, "machine", "cannot be compared: %s", e.text);
+        doctor_say(d, DOCTOR_WRONG, "machine", "cannot be compared: %s", e.text);
     topo_free(here);
     topo_free(t);
     env_profile_free(p);
@@ -205,17 +67,17 @@ static void check_nccl_conf(struct doctor *d, const struct doctor_options *o)
     size_t bytes;
     const char *path = o->site.nccl_conf;
     if (!path || access(path, F_OK)) {
-        say(d, DOCTOR_NOTE, "nccl.conf", "there is no %s", path ? path : "file of NCCL's");
+        doctor_say(d, DOCTOR_NOTE, "nccl.conf", "there is no %s", path ? path : "file of NCCL's");
         return;
     }
     const char *without = file_read(path, OUTPUT_LIMIT, d->arena, &text, &bytes, &e)
                               ? NULL
                               : install_merge(text, NULL, path, d->arena, &e);
     if (!without)
-        say(d, DOCTOR_WRONG, "nccl.conf", "%s", e.text);
+        doctor_say(d, DOCTOR_WRONG, "nccl.conf", "%s", e.text);
     else
-        say(d, strcmp(text, without) != 0 ? DOCTOR_OK : DOCTOR_NOTE, "nccl.conf", "%s has %s lines of nccltune's", path,
-            strcmp(text, without) != 0 ? "the" : "no");
+        doctor_say(d, strcmp(text, without) != 0 ? DOCTOR_OK : DOCTOR_NOTE, "nccl.conf",
+                   "%s has %s lines of nccltune's", path, strcmp(text, without) != 0 ? "the" : "no");
 }
 
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */
@@ -256,22 +118,22 @@ static void check_hook(struct doctor *d, const struct doctor_options *o)
     const char *task[] = {o->hook, "task-prolog", conf, o->slurm, NULL};
     const char *check[] = {o->hook, "check", conf, o->slurm, NULL};
     if (access(o->hook, X_OK)) {
-        say(d, DOCTOR_NOTE, "hook", "%s: %s", o->hook, strerror(errno));
+        doctor_say(d, DOCTOR_NOTE, "hook", "%s: %s", o->hook, strerror(errno));
         return;
     }
     const char *text = output_of(d, task, env, &status), *says = "print nccltune: ";
     if (text && !strncmp(text, says, strlen(says)))
         text += strlen(says);
     if (!text)
-        say(d, DOCTOR_WRONG, "hook", "%s did not end", o->hook);
+        doctor_say(d, DOCTOR_WRONG, "hook", "%s did not end", o->hook);
     else
-        say(d, !strncmp(text, "nothing is set", 14) ? DOCTOR_WRONG : DOCTOR_OK, "hook", "for a job on %s: %.*s", node,
-            (int)strcspn(text, "\n"), text);
+        doctor_say(d, !strncmp(text, "nothing is set", 14) ? DOCTOR_WRONG : DOCTOR_OK, "hook", "for a job on %s: %.*s",
+                   node, (int)strcspn(text, "\n"), text);
     text = output_of(d, check, env, &status);
     if (text && *text)
-        say(d, DOCTOR_WRONG, "node", "%.*s", (int)strcspn(text, "\n"), text);
+        doctor_say(d, DOCTOR_WRONG, "node", "%.*s", (int)strcspn(text, "\n"), text);
     else if (text)
-        say(d, DOCTOR_OK, "node", "has what its class says");
+        doctor_say(d, DOCTOR_OK, "node", "has what its class says");
 }
 
 /* The value behind "NAME = " in what scontrol prints. */
@@ -295,21 +157,31 @@ static void check_slurm(struct doctor *d, const struct doctor_options *o)
     int status = 0;
     (void)o;
     if (!proc_find("scontrol", d->arena)) {
-        say(d, DOCTOR_NOTE, "slurm", "there is no scontrol here");
+        doctor_say(d, DOCTOR_NOTE, "slurm", "there is no scontrol here");
         return;
     }
     const char *text = output_of(d, show, NULL, &status);
     if (!text || status) {
-        say(d, DOCTOR_NOTE, "slurm", "scontrol show config gives no answer");
+        doctor_say(d, DOCTOR_NOTE, "slurm", "scontrol show config gives no answer");
         return;
     }
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
         const char *value = configured(d, text, hooks[i]);
-        say(d, strcmp(value, "(null)") ? DOCTOR_OK : DOCTOR_NOTE, "slurm", "%s is %s", hooks[i], value);
+        doctor_say(d, strcmp(value, "(null)") ? DOCTOR_OK : DOCTOR_NOTE, "slurm", "%s is %s", hooks[i], value);
     }
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static void check_plugin(struct doctor *d, const struct doctor_options *o)
+{
+    doctor_check_plugin(d, o->site.plugin);
+}
+
+static void check_table(struct doctor *d, const struct doctor_options *o)
+{
+    doctor_check_table(d, arena_printf(d->arena, "%s/tuner.csv", o->site.store));
+}
 
 static void (*const checks[])(struct doctor *d, const struct doctor_options *o) = {
     check_plugin, check_profile, check_table, check_machine, check_nccl_conf, check_hook, check_slurm};
@@ -334,4 +206,17 @@ const char *doctor_verdict_name(enum doctor_verdict v)
 {
     static const char *const names[] = {"ok", "note", "wrong"};
     return names[v];
+}
+
+cJSON *doctor_findings_json(const struct doctor *d)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < d->count; i++) {
+        cJSON *line = cJSON_CreateObject();
+        json_add_str(line, "verdict", doctor_verdict_name(d->lines[i].verdict));
+        json_add_str(line, "subject", d->lines[i].subject);
+        json_add_str(line, "text", d->lines[i].text);
+        cJSON_AddItemToArray(array, line);
+    }
+    return array;
 }

@@ -76,6 +76,8 @@ cJSON *env_explain_json(const struct env_profile *p, const struct env_question *
     cJSON *doc = env_decisions_json(&kept);
     json_add_str(doc, "dir", p->dir);
     json_add_str(doc, "hash", p->manifest.hash);
+    if (q->variable)
+        cJSON_AddItemToObject(doc, "catalogue", explain_catalogued_json(p->decisions, q->variable));
     if (!q->variable && q->coll >= 0)
         cJSON_AddItemToObject(doc, "tuner", explain_rows_json(p, q));
     if (!q->variable && q->coll >= 0 && add_rules(doc, p, &kept, q, e)) {

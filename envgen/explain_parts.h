@@ -8,6 +8,9 @@
  * that are not there. */
 void explain_catalogued(const struct env_decisions *d, const char *name, FILE *out);
 
+/* The same as an object, with every change of the default; NULL for such names. */
+cJSON *explain_catalogued_json(const struct env_decisions *d, const char *name);
+
 /* The rows of tuner.csv that a call meets, on any shape that the question allows. Returns their number. */
 int explain_rows(const struct env_profile *p, const struct env_question *q, FILE *out);
 

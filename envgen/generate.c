@@ -12,6 +12,7 @@
 #include "envgen/decide.h"
 #include "envgen/manifest.h"
 #include "envgen/profile.h"
+#include "envgen/reach.h"
 #include "envgen/rules.h"
 #include "envgen/stage.h"
 #include "envgen/vet.h"
@@ -92,6 +93,8 @@ static int decide(struct job *j, struct err *e)
     j->decisions->predicted = j->options->predicted;
     j->decisions->extrapolate_nodes =
         j->options->extrapolate == ENV_ALL_NODES ? j->topology->nhosts : j->options->extrapolate;
+    if (!rc)
+        env_reach(j->decisions, j->topology, j->log);
     if (!rc)
         rc = env_rules_of(j->decisions, &j->rules, e);
     if (!rc)

@@ -16,6 +16,7 @@
 #include "core/err.h"
 
 struct topology;
+struct tuner_table;
 struct lint;
 
 enum lint_severity { LINT_NOTE, LINT_WARNING, LINT_ERROR, LINT_SEVERITIES };
@@ -24,6 +25,7 @@ struct lint_options {
     int nccl_low, nccl_high;         /* releases to judge by; 0: every one in use */
     int rccl;                        /* 1 AMD's RCCL, 0 NVIDIA's NCCL, -1: by the topology's GPUs or what is set */
     const struct topology *topology; /* NULL unknown; must outlive the lint */
+    const struct tuner_table *table; /* what a tuner plugin will apply; NULL none; the same */
 };
 
 struct lint *lint_new(const struct lint_options *o);

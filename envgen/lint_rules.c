@@ -69,6 +69,7 @@ const struct lint_rule lint_rules[LINT_CODES] = {
                              "an explicit distance takes GPUDirect over C2C away"},
     [LINT_FILTER_CONFLICT] = {"NT412", "debug-filter-unused", LINT_NOTE,
                               "a log filter below the level that it filters"},
+    [LINT_TABLE_CONFLICT] = {"NT413", "pin-beats-table", LINT_WARNING, "a pin where the profile's table has rules"},
     [LINT_PREFIX] = {"NT501", "prefix-match", LINT_WARNING, "a name without '=' matches every longer one too"},
     [LINT_NO_SUCH_HCA] = {"NT502", "no-such-hca", LINT_ERROR, "the topology has no such RDMA device or port"},
     [LINT_HCA_DOWN] = {"NT503", "hca-down", LINT_WARNING, "the RDMA port is down"},

@@ -4,6 +4,7 @@
 
 #include "envgen/lint_parts.h"
 #include "envgen/parse.h"
+#include "tuner/table.h"
 
 /* `a` and `b` in the order of the table's row; `at` is the later one. */
 struct pair {
@@ -195,6 +196,50 @@ static void ib_off(struct lint *l, const struct lint_setting *s)
               "Remove one of the two, unless a network plugin reads it.");
 }
 
+/* ---- a pin and the table that a profile brings ------------------------------------------------------------------- */
+
+/* Whether the table may be applied in one of the judged releases. */
+static int table_applies(const struct lint *l)
+{
+    const struct tuner_table *t = l->options.table;
+    for (int minor = l->low / 100; t && minor <= l->high / 100; minor++)
+        if (tuner_table_fits(t, minor / 100, minor % 100))
+            return 1;
+    return 0;
+}
+
+/* The collectives that the table has rules for and the pin decides; a rule for channels alone works under any pin. */
+static const char *disputed(struct lint *l, const struct env_choice *pin)
+{
+    const struct tuner_table *t = l->options.table;
+    const char *names = NULL;
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        for (size_t i = 0; i < t->count && pin->touched[coll]; i++)
+            if (t->rules[i].coll == coll && (t->rules[i].algo != TUNER_ANY || t->rules[i].proto != TUNER_ANY)) {
+                names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(coll));
+                break;
+            }
+    return names;
+}
+
+/* The plugin is not in the document: the profile's hooks set it for the job. */
+static void table(struct lint *l, const struct lint_setting *s)
+{
+    int protocol = !strcmp(s->name, "NCCL_PROTO");
+    struct env_choice pin;
+    if ((!protocol && strcmp(s->name, "NCCL_ALGO") != 0) || !s->value || !s->value[0] || !table_applies(l) ||
+        lint_anywhere(l, s, "NCCL_TUNER_PLUGIN"))
+        return;
+    (protocol ? env_parse_proto : env_parse_algo)(s->value, l->high, &pin);
+    const char *names = disputed(l, &pin);
+    if (names)
+        lint_find(l, LINT_TABLE_CONFLICT, s,
+                  arena_printf(l->arena,
+                               "The profile's table chooses by size for %s, and may not choose what this rules out.",
+                               names),
+                  "Remove the pin: jobs with this profile get the table's choice.");
+}
+
 /* NCCL inserts lines without overwriting: what comes first stays. */
 static void repeated(struct lint *l, const struct lint_setting *s)
 {
@@ -224,5 +269,6 @@ void lint_rules_conflicts(struct lint *l, const struct lint_setting *s)
             pairs[i].judge(l, &p);
     }
     ib_off(l, s);
+    table(l, s);
     repeated(l, s);
 }

@@ -4,8 +4,7 @@
 
 #include "envgen/rows_parts.h"
 
-#define FEWEST_SAMPLES 5 /* as for a measured choice, see envgen/decide_calls.c */
-#define LAWS           2
+#define LAWS 2
 
 /* How far `nodes` is on the way from x to y, 0 to 1, by each law. */
 static void ways(int x, int y, int nodes, double way[LAWS])
@@ -30,7 +29,7 @@ static const struct env_option *find_option(const struct env_point *p, const cha
 
 static int usable(const struct env_option *o)
 {
-    return o && o->status == BENCH_OK && o->time_us.n >= FEWEST_SAMPLES && o->time_us.low > 0;
+    return o && o->status == BENCH_OK && o->time_us.n >= ENV_FEWEST && o->time_us.low > 0;
 }
 
 /* One size that was measured on x and on y nodes. */
@@ -75,7 +74,7 @@ static const struct env_option *best(const struct pair *s, int low, int high, do
     for (int i = 0; i < s->p->noptions; i++) {
         const struct env_option *o = &s->p->options[i];
         struct bench_interval g = least_gain(s, o, low, high);
-        if (i == s->p->fallback || g.n < FEWEST_SAMPLES || g.low < 1 + margin || (found && g.median <= gain->median))
+        if (i == s->p->fallback || g.n < ENV_FEWEST || g.low < 1 + margin || (found && g.median <= gain->median))
             continue;
         found = o;
         *gain = g;

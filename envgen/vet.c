@@ -12,19 +12,23 @@
  */
 
 struct found {
-    int low, high, nodes;
+    int low, high, nodes, predicted;
 };
 
-/* "NCCL 2.21.5", "RCCL 2.21.5 /opt/...", "NCCL 2.21.5 (RCCL)". */
-static void take_library(struct found *f, const char *library, int node)
+int env_library_release(const char *library, int *low, int *high)
 {
     char version[ENV_VERSION] = "";
-    int low, high;
     if (strncmp(library, "NCCL ", 5) != 0 && strncmp(library, "RCCL ", 5) != 0)
-        return;
+        return -1;
     size_t n = strspn(library + 5, "0123456789.");
     memcpy(version, library + 5, n < sizeof version ? n : 0);
-    if (env_version_parse(version, &low, &high))
+    return env_version_parse(version, low, high);
+}
+
+static void take_library(struct found *f, const char *library, int node)
+{
+    int low, high;
+    if (env_library_release(library, &low, &high))
         return;
     if (!f->low || low < f->low)
         f->low = low;
@@ -48,17 +52,20 @@ void env_releases(struct env_decisions *d, const struct topology *t, int low, in
 {
     struct found f = {0};
     d->rccl = is_rccl(d, t);
-    for (int i = 0; i < d->nshapes; i++)
+    for (int i = 0; i < d->nshapes; i++) {
         take_library(&f, d->shapes[i].library, 0);
+        f.predicted |= !strcmp(d->shapes[i].engine, ENV_MODEL);
+    }
     for (int c = 0; c < t->nclasses; c++)
         for (int i = 0; i < t->classes[c].nlibraries; i++)
             take_library(&f, t->classes[c].libraries[i], 1);
     d->nccl_low = low ? low : f.low ? f.low : ENV_OLDEST_IN_USE;
     d->nccl_high = low ? high : f.low ? f.high : ENV_NEWEST;
-    d->nccl_source = low       ? "as asked for"
-                     : !f.low  ? "every release in use"
-                     : f.nodes ? "measured or found on the nodes"
-                               : "measured";
+    d->nccl_source = low           ? "as asked for"
+                     : !f.low      ? "every release in use"
+                     : f.predicted ? "predicted, measured or found on the nodes"
+                     : f.nodes     ? "measured or found on the nodes"
+                                   : "measured";
 }
 
 /* ---- settings -------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ static int read_cell_field(struct law_cell *c, const char *key, double value)
         double *field;
     } fields[] = {{"latency", &c->latency_us},    {"GBps", &c->GBps},       {"channel_GBps", &c->channel_GBps},
                   {"channel_us", &c->channel_us}, {"predict", &c->predict}, {"chunk_best", &c->chunk_best},
-                  {"chunk_loss", &c->chunk_loss}};
+                  {"chunk_loss", &c->chunk_loss}, {"bend", &c->bend},       {"bend_at", &c->bend_at}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!strcmp(fields[i].key, key)) {
             *fields[i].field = value;
@@ -182,6 +182,10 @@ double law_time_us(const struct law *l, int coll, int algo, int proto, int chann
     double us = c->latency_us + n * c->channel_us + (double)bytes / (GBps * 1e3);
     if (c->chunk_best > 0)
         us *= 1 + c->chunk_loss * fabs(log2((double)(chunk ? chunk : DEFAULT_CHUNK) / c->chunk_best));
+    if (c->bend_at > 0) {
+        double away = log2((double)bytes / c->bend_at);
+        us *= 1 + c->bend * exp2(-away * away);
+    }
     return us * l->everywhere;
 }
 

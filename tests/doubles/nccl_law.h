@@ -5,13 +5,14 @@
  *   seed 7
  *   hcas mlx5_0,mlx5_1               what NCCL_IB_HCA is matched against
  *   cell COLLECTIVE ALGORITHM PROTOCOL latency=US GBps=B [channel_GBps=B] [channel_us=US] [predict=F]
- *                                     [chunk_best=BYTES chunk_loss=F]
+ *                                     [chunk_best=BYTES chunk_loss=F] [bend=F bend_at=BYTES]
  *   when NAME=VALUE factor=F         times F under that environment variable; "when hcas=mlx5_0+mlx5_1 ..." asks for
  *                                     the HCAs in use, "none" when NCCL_IB_HCA matches none
  *
  *   time = latency + channels * channel_us + bytes / min(GBps, channels * channel_GBps)
  *
- * then times (1 + chunk_loss * |log2(chunk / chunk_best)|) and the factors. Words are those of tuner tables; "alltoall"
+ * then times (1 + chunk_loss * |log2(chunk / chunk_best)|), times (1 + bend * 2^-(log2(bytes / bend_at)^2)), for what
+ * is no straight line, and the factors. Words are those of tuner tables; "alltoall"
  * is a collective here. A combination without a cell is not offered. predict (default 1) is prediction / truth. */
 #ifndef TESTS_DOUBLES_NCCL_LAW_H
 #define TESTS_DOUBLES_NCCL_LAW_H
@@ -28,7 +29,7 @@
 
 struct law_cell {
     int offered;
-    double latency_us, GBps, channel_GBps, channel_us, predict, chunk_best, chunk_loss;
+    double latency_us, GBps, channel_GBps, channel_us, predict, chunk_best, chunk_loss, bend, bend_at;
 };
 
 struct law_condition {

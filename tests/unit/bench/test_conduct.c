@@ -51,6 +51,24 @@ static void decisive_sizes_span_all(void **state)
     }
 }
 
+/* A call that lost at both sizes around, to one call below and to another above, and is the best between them. */
+static void finds_the_best_call_between_two_others(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, NULL, 0);
+    f.options.min_bytes = 16;
+    f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(fake_count(&f, NULL, "middle", 4 << 10, BENCH_DROPPED), 1);
+    assert_int_equal(fake_count(&f, NULL, "middle", 64 << 10, BENCH_DROPPED), 1);
+for(int i=0;i<f.study.results->count;i++){struct bench_result*r=&f.study.results->items[i]; if(r->bytes>=4096&&r->bytes<=65536)printf("%llu %d %s %d %d %g\n",(unsigned long long)r->bytes,r->round,r->call.label,r->status,r->ntimes,r->ntimes?r->times_us[0]:0);}
+    assert_true(fake_count(&f, NULL, "middle", 16 << 10, BENCH_OK) >= 2);
+    assert_int_equal(fake_count(&f, NULL, "awful", 16 << 10, -1), 0);
+    fake_end(&f);
+}
+
 /* The known optimum at every size, in two or more sessions. */
 static void finds_the_best_call(void **state)
 {
@@ -203,10 +221,15 @@ static void no_time_at_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_between_the_bounds),      cmocka_unit_test(decisive_sizes_span_all),
-        cmocka_unit_test(finds_the_best_call),           cmocka_unit_test(finds_the_best_launch),
-        cmocka_unit_test(tries_a_pair_where_it_may_pay), cmocka_unit_test(a_launch_that_does_not_start),
-        cmocka_unit_test(interrupted_and_resumed),       cmocka_unit_test(no_time_at_all),
+        cmocka_unit_test(sizes_between_the_bounds),
+        cmocka_unit_test(decisive_sizes_span_all),
+        cmocka_unit_test(finds_the_best_call),
+        cmocka_unit_test(finds_the_best_call_between_two_others),
+        cmocka_unit_test(finds_the_best_launch),
+        cmocka_unit_test(tries_a_pair_where_it_may_pay),
+        cmocka_unit_test(a_launch_that_does_not_start),
+        cmocka_unit_test(interrupted_and_resumed),
+        cmocka_unit_test(no_time_at_all),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }

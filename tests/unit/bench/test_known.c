@@ -33,6 +33,9 @@ static struct bench_result items[] = {
     RESULT(1024, "default", "deadly", BENCH_HUNG, NULL, 0, 1),
     RESULT(64, "default", "risky", BENCH_CRASHED, NULL, 0, 1),
     RESULT(64, "ib1", "default", BENCH_CRASHED, NULL, 0, 0),
+    RESULT(64, "default", "short", BENCH_OK, twenty, 3, 1),
+    RESULT(64, "default", "line", BENCH_OK, twenty, 3, 1),
+    RESULT(1024, "default", "line", BENCH_DROPPED, forty, 3, 1),
 };
 static const struct bench_results results = {.items = items, .count = sizeof items / sizeof *items};
 
@@ -63,10 +66,12 @@ static void times_and_expectations(void **state)
     struct known_place here = at("default", 64), above = at("default", 256), below = at("default", 8);
     assert_near(known_time_us(&results, &here, "default"), 15, 1e-9);
     assert_near(known_time_us(&results, &above, "default"), 0, 0);
-    /* From 64 bytes in proportion to the size (the later round); from above as it is. */
-    assert_near(known_expect_us(&results, &above, "default"), 80, 1e-9);
+    /* From 64 bytes in proportion to the size; from above as it is (the later round). */
+    assert_near(known_expect_us(&results, &above, "short"), 80, 1e-9);
     assert_near(known_expect_us(&results, &below, "default"), 20, 1e-9);
     assert_near(known_expect_us(&results, &below, "no such call"), 0, 0);
+    /* Between two sizes the straight line: 192 of the 960 bytes on the way from 20 to 40 us. */
+    assert_near(known_expect_us(&results, &above, "line"), 24, 1e-9);
 }
 
 static void who_is_hopeless(void **state)
@@ -80,8 +85,7 @@ static void who_is_hopeless(void **state)
         {"default", 64, 0},
         {"new", 64, 0},
         {"ring", 64, 1},    /* left behind here */
-        {"ring", 256, 1},   /* left behind on either side */
-        {"ring", 4096, 0},  /* left behind on one side */
+        {"ring", 256, 0},   /* left behind elsewhere */
         {"refused", 64, 1}, /* refused here */
         {"refused", 4096, 1} /* refused anywhere */,
         {"deadly", 256, 1}, /* brought processes down twice */
@@ -92,8 +96,16 @@ static void who_is_hopeless(void **state)
         struct known_place place = at("default", cases[i].bytes);
         assert_int_equal(known_hopeless(&results, &place, cases[i].call), cases[i].hopeless);
     }
-    struct known_place other = at("ib0", 256);
-    assert_false(known_hopeless(&results, &other, "ring"));
+}
+
+static void who_is_losing(void **state)
+{
+    (void)state;
+    struct known_place between = at("default", 256), beyond = at("default", 4096), other = at("ib0", 256);
+    assert_true(known_losing(&results, &between, "ring"));
+    assert_false(known_losing(&results, &between, "line")); /* on one side only */
+    assert_false(known_losing(&results, &beyond, "ring"));
+    assert_false(known_losing(&results, &other, "ring"));
 }
 
 static void worst_status(void **state)
@@ -125,8 +137,10 @@ static void dead_launches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(done_by_round), cmocka_unit_test(times_and_expectations),  cmocka_unit_test(who_is_hopeless),
-        cmocka_unit_test(worst_status),  cmocka_unit_test(rival_of_another_launch), cmocka_unit_test(dead_launches),
+        cmocka_unit_test(done_by_round),   cmocka_unit_test(times_and_expectations),
+        cmocka_unit_test(who_is_hopeless), cmocka_unit_test(who_is_losing),
+        cmocka_unit_test(worst_status),    cmocka_unit_test(rival_of_another_launch),
+        cmocka_unit_test(dead_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,7 @@ static void as_json(void **state)
     doc = env_explain_json(profile, &variable, &e);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(doc, "settings")), 1);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(doc, "shapes")), 0);
+    assert_null(cJSON_GetObjectItem(doc, "catalogue"));
     cJSON_Delete(doc);
 
     struct env_question all = {.coll = -1};
@@ -144,12 +145,54 @@ static void as_json(void **state)
     cJSON_Delete(doc);
 }
 
+/* The document that answers for a variable of NCCL's. */
+static cJSON *catalogued(const char *name, const cJSON **entry)
+{
+    struct err e = {0};
+    struct env_question q = {.coll = -1, .variable = name};
+    cJSON *doc = env_explain_json(profile, &q, &e);
+    *entry = cJSON_GetObjectItem(doc, "catalogue");
+    assert_non_null(*entry);
+    return doc;
+}
+
+static void a_variable_has_its_catalogue_entry(void **state)
+{
+    (void)state;
+    const cJSON *o;
+    cJSON *doc = catalogued("NCCL_IB_TIMEOUT", &o);
+    const cJSON *defaults = cJSON_GetObjectItem(o, "defaults"), *in = cJSON_GetObjectItem(o, "in_profile_releases");
+    assert_string_equal(json_str(o, "name", ""), "NCCL_IB_TIMEOUT");
+    assert_string_equal(json_str(o, "kind", ""), "int");
+    assert_string_equal(json_str(o, "scope", ""), "process");
+    assert_int_equal(cJSON_GetArraySize(defaults), 3);
+    assert_string_equal(json_str(cJSON_GetArrayItem(defaults, 2), "since", ""), "2.23.4");
+    assert_string_equal(json_str(cJSON_GetArrayItem(defaults, 2), "value", ""), "20");
+    assert_int_equal(cJSON_GetArraySize(in), 2);
+    assert_string_equal(json_str(cJSON_GetArrayItem(in, 0), "nccl", ""), "2.19.0");
+    assert_string_equal(json_str(cJSON_GetArrayItem(in, 0), "default", ""), "18");
+    assert_string_equal(json_str(cJSON_GetArrayItem(in, 1), "default", ""), "20");
+    cJSON_Delete(doc);
+
+    doc = catalogued("NCCL_TREE_THRESHOLD", &o);
+    in = cJSON_GetObjectItem(o, "in_profile_releases");
+    assert_false(json_bool(cJSON_GetArrayItem(in, 0), "read", 1));
+    assert_null(cJSON_GetObjectItem(cJSON_GetArrayItem(in, 0), "default"));
+    assert_string_not_equal(json_str(o, "last", ""), "");
+    cJSON_Delete(doc);
+
+    doc = catalogued("NCCL_ASYNC_ERROR_HANDLING", &o);
+    assert_string_equal(json_str(o, "belongs_to", ""), "PyTorch");
+    assert_null(cJSON_GetObjectItem(o, "defaults"));
+    cJSON_Delete(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_whole), cmocka_unit_test(one_variable),
         cmocka_unit_test(one_call),  cmocka_unit_test(a_shape_that_was_not_measured),
-        cmocka_unit_test(as_json),
+        cmocka_unit_test(as_json),   cmocka_unit_test(a_variable_has_its_catalogue_entry),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }

@@ -15,8 +15,9 @@
 #include "envgen/catalogue.h"
 #include "envgen/lint.h"
 #include "probe/topology.h"
+#include "tuner/table.h"
 
-enum place { NOWHERE, IB, ROCE_AMD, TCP, NAMELESS };
+enum place { NOWHERE, IB, ROCE_AMD, TCP, NAMELESS, TABLED };
 
 struct kase {
     const char *kind, *nccl;
@@ -208,6 +209,16 @@ static const struct kase cases[] = {
     {"shell", "2.28.9", NOWHERE, "export NCCL_NET_GDR_C2C=1\nexport NCCL_NET_GDR_LEVEL=PIX\n", "NT305", "NT411"},
     {"shell", NULL, NOWHERE, "export NCCL_DEBUG=WARN\nexport NCCL_DEBUG_SUBSYS=NET\n", "NT412", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_DEBUG=INFO\nexport NCCL_DEBUG_SUBSYS=NET\n", "NT312", "NT412"},
+    {"shell", "2.28", TABLED, "export NCCL_ALGO=Ring\n", "NT311 NT413", NULL},
+    {"shell", "2.28", TABLED, "export NCCL_PROTO='allreduce:simple'\n", "NT311 NT413", NULL},
+    {"shell", NULL, TABLED, "export NCCL_ALGO=RING\n", "NT311 NT413", NULL},
+    {"shell", "2.28", NOWHERE, "export NCCL_ALGO=Ring\n", "NT311", "NT413"},
+    {"shell", "2.28", TABLED, "export NCCL_ALGO=allgather:ring\n", "NT311", "NT413"},
+    {"shell", "2.28", TABLED, "export NCCL_ALGO=broadcast:ring\n", "NT311", "NT413"},
+    {"shell", "2.29", TABLED, "export NCCL_ALGO=allreduce:ring\n", "NT311", "NT413"},
+    {"shell", "2.28", TABLED, "export NCCL_TUNER_PLUGIN=none\nexport NCCL_ALGO=Ring\n", "NT311", "NT413"},
+    {"shell", "2.28", TABLED, "export NCCL_TUNER_PLUGIN=nccltune\nexport NCCL_ALGO=Ring\n", "NT311 NT401", "NT413"},
+    {"shell", "2.28", TABLED, "export NCCL_ALGO=$CHOICE\n", "", "NT413"},
     /* devices */
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3\n", "NT501", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_SOCKET_IFNAME=eth1\n", "NT501", NULL},
@@ -347,9 +358,14 @@ static struct topology *place_new(enum place p)
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
-static struct lint *run_case(const struct kase *k, const struct topology *t, char *codes, size_t size)
+/* AllReduce is decided by algorithm and protocol, Broadcast has rules for channels alone, AllGather none. */
+static const char table_text[] = "# nccltune-tuner/1\n# nccl: 2.27,2.28\n"
+                                 "allreduce,0,65535,tree,ll,-1,1,8\nbroadcast,0,-1,-1,-1,4,-1,-1\n";
+
+static struct lint *run_case(const struct kase *k, const struct topology *t, const struct tuner_table *table,
+                             char *codes, size_t size)
 {
-    struct lint_options o = {.rccl = -1, .topology = t};
+    struct lint_options o = {.rccl = -1, .topology = t, .table = k->place == TABLED ? table : NULL};
     struct lint_finding_view f;
     struct err e = {0};
     if (k->nccl)
@@ -369,10 +385,13 @@ static void every_case(void **state)
 {
     (void)state;
     int wrong = 0;
+    struct tuner_table table;
+    assert_int_equal(tuner_table_parse(&table, table_text, sizeof(table_text) - 1, NULL, NULL), 0);
     for (size_t i = 0; i < NCASES; i++) {
         char codes[512];
-        struct topology *t = cases[i].place == NOWHERE ? NULL : place_new(cases[i].place);
-        struct lint *l = run_case(&cases[i], t, codes, sizeof(codes));
+        int nowhere = cases[i].place == NOWHERE || cases[i].place == TABLED;
+        struct topology *t = nowhere ? NULL : place_new(cases[i].place);
+        struct lint *l = run_case(&cases[i], t, &table, codes, sizeof(codes));
         if (strcmp(codes, cases[i].codes) != 0) {
             print_error("case %zu: expected '%s', found '%s':\n%s", i, cases[i].codes, codes, cases[i].text);
             lint_print(l, LINT_TEXT, stderr, NULL);
@@ -381,6 +400,7 @@ static void every_case(void **state)
         lint_free(l);
         topo_free(t);
     }
+    tuner_table_free(&table);
     assert_true(NCASES >= 120);
     assert_int_equal(wrong, 0);
 }
@@ -417,7 +437,8 @@ static void long_line_is_cut(void **state)
     for (int length = 1023; length <= 1024; length++) {
         memset(text + 16, 'a', (size_t)length - 1);
         memcpy(text + 15 + length, "\n", 2);
-        struct lint *l = run_case(&(struct kase){"conf", NULL, NOWHERE, text, "", NULL}, NULL, codes, sizeof(codes));
+        struct lint *l =
+            run_case(&(struct kase){"conf", NULL, NOWHERE, text, "", NULL}, NULL, NULL, codes, sizeof(codes));
         assert_string_equal(codes, length > 1023 ? "NT605" : "");
         lint_free(l);
     }

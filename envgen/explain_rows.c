@@ -1,47 +1,11 @@
-/* What NCCL makes of a variable and of a call: the catalogue's word, and the rows of tuner.csv. */
+/* The rows of tuner.csv that a call meets. */
 #include <string.h>
 
 #include "core/coll.h"
 #include "core/units.h"
-#include "envgen/catalogue.h"
 #include "envgen/explain_parts.h"
 #include "envgen/rows.h"
 #include "envgen/text.h"
-
-/* ---- variables ------------------------------------------------------------------------------------------------------
- */
-
-static void print_default(const struct env_var *v, int release, FILE *out)
-{
-    char text[ENV_VALUE], version[ENV_VERSION];
-    env_version_text(version, release);
-    if (env_default_at(v, release, text))
-        fprintf(out, "      without it, NCCL %s takes: %s%s%s%s\n", version, text, v->effective ? " (" : "",
-                v->effective ? v->effective : "", v->effective ? ")" : "");
-    else
-        fprintf(out, "      NCCL %s does not read it\n", version);
-}
-
-void explain_catalogued(const struct env_decisions *d, const char *name, FILE *out)
-{
-    const struct env_var *v = env_var_find(name);
-    const struct env_other *o = env_other_find(name);
-    int low = d->nccl_low ? d->nccl_low : ENV_OLDEST_IN_USE, high = d->nccl_low ? d->nccl_high : ENV_NEWEST;
-    if (v) {
-        fprintf(out, "      what it is: %s\n", v->meaning);
-        print_default(v, low, out);
-        if (high != low)
-            print_default(v, high, out);
-        if (v->interacts)
-            fprintf(out, "      see also: %s\n", v->interacts);
-    }
-    if (o)
-        fprintf(out, "      belongs to %s%s%s%s%s\n", o->owner, o->note ? ": " : "", o->note ? o->note : "",
-                o->use ? "; instead: " : "", o->use ? o->use : "");
-}
-
-/* ---- calls ----------------------------------------------------------------------------------------------------------
- */
 
 static int matches(const struct env_row *r, const struct env_question *q)
 {

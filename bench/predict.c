@@ -1,0 +1,172 @@
+/* Predictions of everything that can be tried, into the journal. */
+#include "bench/predict.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bench/known.h"
+#include "core/coll.h"
+
+/* Refinements of a call are written where the call itself comes this close to the best. */
+#define CLOSE_TO_BEST 1.3
+
+/* A launch is better than another when its mean time is lower by more than rounding. */
+#define ROUNDING 1e-9
+
+struct place {
+    int coll;
+    uint64_t bytes;
+};
+
+/* One number of nodes. */
+struct work {
+    struct bench_study *study;
+    struct arena *arena;
+    int nodes, ranks;
+    struct place *places;
+    int nplaces;
+    struct bench_result *lines; /* of one launch, before they are written */
+    int nlines;
+};
+
+static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
+
+static void list_places(struct work *w)
+{
+    const struct bench_study *s = w->study;
+    w->places = arena_alloc(w->arena, (size_t)s->nsizes * (COLL_ALLTOALL + 1) * sizeof *w->places);
+    for (int coll = COLL_ALLTOALL; coll >= 0; coll--)
+        for (int i = 0; i < s->nsizes && s->options->collectives & 1u << coll; i++) {
+            uint64_t bytes = bench_fitting_bytes(coll, s->sizes[i], w->ranks);
+            const struct place *last = w->nplaces ? &w->places[w->nplaces - 1] : NULL;
+            if (bytes && !(last && last->coll == coll && last->bytes == bytes))
+                w->places[w->nplaces++] = (struct place){coll, bytes};
+        }
+}
+
+static int predict(const struct work *w, const struct bench_knobs *launch, const struct place *at,
+                   const struct bench_knobs *call, struct bench_guess *g)
+{
+    struct bench_study *s = w->study;
+    return s->engine->predict(&s->plan, w->nodes, launch, at->coll, at->bytes, call, g);
+}
+
+/* ---- one launch ---- */
+
+static void add_line(struct work *w, const struct bench_knobs *launch, const struct place *at,
+                     const struct bench_knobs *call, const struct bench_guess *g)
+{
+    const struct bench_study *s = w->study;
+    struct known_place where = {at->coll, at->bytes, w->nodes, w->ranks, launch->label};
+    if (known_status(s->results, &where, call->label) != BENCH_STATUS_COUNT)
+        return;
+    double *us = ARENA_NEW(w->arena, double);
+    *us = g->us;
+    w->lines = arena_grow(w->arena, w->lines, (size_t)w->nlines, sizeof *w->lines);
+    w->lines[w->nlines++] = (struct bench_result){.engine = s->engine->name,
+                                                  .library = s->plan.library,
+                                                  .coll = at->coll,
+                                                  .bytes = at->bytes,
+                                                  .nodes = w->nodes,
+                                                  .ranks = w->ranks,
+                                                  .launch = *launch,
+                                                  .call = *call,
+                                                  .round = 1,
+                                                  .times_us = us,
+                                                  .ntimes = 1,
+                                                  .low_us = g->low_us,
+                                                  .high_us = g->high_us,
+                                                  .detail = arena_strdup(w->arena, g->detail)};
+}
+
+static int is_default(const struct bench_call *c)
+{
+    return !strcmp(c->knobs.label, BENCH_DEFAULT);
+}
+
+/* The calls other than the default: the plain ones, then the refinements of those that come close. Refinements stand
+ * behind what they refine. */
+static void add_calls(struct work *w, const struct bench_knobs *launch, const struct place *at, double best_us)
+{
+    const struct bench_plan *p = &w->study->plan;
+    struct bench_guess *guesses = arena_alloc(w->arena, (size_t)p->ncalls * sizeof *guesses);
+    for (int i = 0; i < p->ncalls; i++) {
+        const struct bench_call *c = &p->calls[i];
+        if (c->coll != at->coll || c->refines || is_default(c) || predict(w, launch, at, &c->knobs, &guesses[i]))
+            continue;
+        add_line(w, launch, at, &c->knobs, &guesses[i]);
+        best_us = fmin(best_us, guesses[i].us);
+    }
+    double base_us = INFINITY;
+    for (int i = 0; i < p->ncalls; i++) {
+        const struct bench_call *c = &p->calls[i];
+        if (c->coll != at->coll)
+            continue;
+        if (!c->refines)
+            base_us = guesses[i].us > 0 ? guesses[i].us : INFINITY;
+        else if (at->bytes >= c->min_bytes && base_us <= CLOSE_TO_BEST * best_us &&
+                 !predict(w, launch, at, &c->knobs, &guesses[i]))
+            add_line(w, launch, at, &c->knobs, &guesses[i]);
+    }
+}
+
+static int write_launch(struct work *w, const struct bench_knobs *launch, int full, struct err *e)
+{
+    struct bench_study *s = w->study;
+    w->nlines = 0;
+    for (int i = 0; i < w->nplaces; i++) {
+        struct bench_guess g = {0};
+        if (predict(w, launch, &w->places[i], &untouched, &g))
+            continue;
+        if (full)
+            add_calls(w, launch, &w->places[i], g.us);
+        add_line(w, launch, &w->places[i], &untouched, &g);
+    }
+    s->summary->measured += w->nlines;
+    return w->nlines ? bench_journal_append_all(s->journal, w->lines, w->nlines, e) : 0;
+}
+
+/* ---- one number of nodes ---- */
+
+/* The mean of log(time) over all places with the library's own choice of calls; INFINITY when one cannot be had. */
+static double score(const struct work *w, const struct bench_knobs *launch)
+{
+    double sum = 0;
+    for (int i = 0; i < w->nplaces; i++) {
+        struct bench_guess g = {0};
+        sum += predict(w, launch, &w->places[i], &untouched, &g) ? INFINITY : log(g.us);
+    }
+    return w->nplaces ? sum / w->nplaces : INFINITY;
+}
+
+static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
+{
+    struct work w = {.study = s, .arena = arena_new(), .nodes = nodes, .ranks = nodes * s->plan.ranks_per_node};
+    const struct bench_knobs *launches = s->plan.launches;
+    int best = 0, rc = 0;
+    list_places(&w);
+    double least = score(&w, &launches[0]);
+    if (!isfinite(least))
+        rc = err_set(e, ERR_FAILED, "the %s engine has no prediction for %d ranks on %d nodes", s->engine->name,
+                     w.ranks, nodes);
+    for (int i = 1; i < s->plan.nlaunches; i++) {
+        double mine = score(&w, &launches[i]);
+        if (mine < least - ROUNDING) {
+            least = mine;
+            best = i;
+        }
+    }
+    for (int i = 0; i < s->plan.nlaunches && !rc && !bench_stopped(s); i++)
+        rc = write_launch(&w, &launches[i], i == 0 || i == best, e);
+    arena_free(w.arena);
+    return rc;
+}
+
+int bench_predict(struct bench_study *s, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; i < s->plan.nnodes && !rc && !bench_stopped(s); i++)
+        rc = predict_nodes(s, s->plan.nodes[i], e);
+    s->summary->interrupted = bench_stopped(s);
+    return rc;
+}

@@ -1,0 +1,72 @@
+/* The parts of the verbs engine's worker, private to bench/worker_verbs*.c. All of these are collective: every rank
+ * calls them, unless said otherwise. */
+#ifndef BENCH_WORKER_VERBS_PARTS_H
+#define BENCH_WORKER_VERBS_PARTS_H
+
+#include <mpi.h>
+
+#include "bench/verbs_fabric.h"
+#include "bench/verbs_port.h"
+
+/* The most that one step between two ports may take. */
+#define PATIENCE_S 60.0
+
+struct who {
+    char node[64], port[80];
+    double rate_Gbps;
+    int node_index, rail;
+    char failure[400]; /* why the port cannot be opened; "" when it is */
+};
+
+/* What the lead of a try has to tell all others; of fixed size. */
+struct tally {
+    struct verbs_try pair;
+    int tried;
+    enum verbs_verdict verdict;
+    double GBps, both_GBps, latency_us, messages_per_s;
+    int gid_index[2]; /* as in struct verbs_fabric_try */
+    char gid[40], why[900];
+};
+
+struct worker {
+    MPI_Comm comm;
+    int rank, ranks, nodes, rails, nccl;
+    struct arena *arena;
+    struct who *all;         /* by rank */
+    int *rank_of;            /* by node * rails + rail */
+    struct verbs_port *port; /* NULL where there is no RDMA */
+    struct tally *round;     /* by rank */
+    struct verbs_outcome *outcomes;
+    int noutcomes, turn;
+    int recalled; /* the first of the outcomes, which an earlier run has found; sorted by pair */
+};
+
+/* The rank's own place. */
+const struct who *worker_me(const struct worker *w);
+
+/* Rank 0 prints `o` as a line; the others do nothing. Takes `o`. The second puts it into an object as `key`. */
+void worker_say(const struct worker *w, cJSON *o);
+void worker_say_inside(const struct worker *w, const char *key, cJSON *o);
+
+/* MPI_Allgather that waits asleep: others are being measured on these cores. */
+void worker_gather(const struct worker *w, const void *mine, void *all, size_t bytes);
+
+/* What an earlier run has found: reads it from rank 0's standard input, lines {"try": {...}} up to {"go": true} or the
+ * end, and gives it to all ranks. Not told again. Error: tries of another fabric. */
+int worker_recall(struct worker *w, struct err *e);
+
+/* Every round of `s`, those of its tries that are not known; with `skip_dead` not those with a port that only ever
+ * failed. The rounds are told as those from `done` + 1 on of `of`. */
+void worker_schedule(struct worker *w, const struct verbs_schedule *s, int brief, int skip_dead, int done, int of);
+
+/* Tries again, one by one, who was slow among others. */
+void worker_repeat_slow(struct worker *w);
+
+/* Tries that tell suspects apart, until there is no doubt or nothing left to try. */
+void worker_resolve(struct worker *w);
+
+/* Tells every port with its GIDs; every node's network interfaces and where they lead. */
+void worker_tell_ports(const struct worker *w);
+void worker_tell_interfaces(const struct worker *w);
+
+#endif

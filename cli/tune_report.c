@@ -1,0 +1,121 @@
+/* What came of tuning, for people and as JSON. */
+#include "cli/tune.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/engine_nccl.h"
+#include "bench/points.h"
+#include "core/file.h"
+#include "envgen/explain.h"
+#include "envgen/profile.h"
+#include "envgen/text.h"
+
+static const char *word(struct arena *a, const char *path)
+{
+    const char *quoted = env_path_ok(path) ? path : env_shell_quote(a, path);
+    return quoted ? quoted : path;
+}
+
+static int sets_nccl(const struct env_decisions *d)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].family, "nccl") && d->settings[i].value)
+            return 1;
+    return 0;
+}
+
+static int has_engine(const struct env_decisions *d, const char *engine)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        if (!strcmp(d->shapes[i].engine, engine))
+            return 1;
+    return 0;
+}
+
+/* The lines for a job script; ends with NULL. */
+static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
+{
+    const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = bench_nccl_plugin(a, NULL);
+    int n = 0;
+    if (sets_nccl(p->decisions))
+        lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/nccl.sh", p->dir)));
+    if (has_engine(p->decisions, "mpi"))
+        lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/openmpi.sh", p->dir)));
+    lines[n++] = arena_printf(a, "export NCCLTUNE_PROFILE=%s", word(a, p->dir));
+    if (plugin)
+        lines[n++] = arena_printf(a, "export NCCL_TUNER_PLUGIN=%s", word(a, plugin));
+    return lines;
+}
+
+/* The default against the best at every point. */
+static int print_points(struct tune *t, const struct env_decisions *d, struct err *e)
+{
+    if (!tune_exists(t->results))
+        return 0;
+    struct bench_results *r = bench_results_load(t->results, NULL, e);
+    if (!r)
+        return e->code;
+    if (has_engine(d, ENV_MODEL))
+        printf("PREDICTED%s%s, nothing was measured; intervals are bands that hold nine of ten\n\n",
+               t->machine.name ? " for " : "", t->machine.name ? t->machine.name : "");
+    if (r->count)
+        bench_points_print(bench_points_of(r, t->arena), stdout);
+    bench_results_free(r);
+    return 0;
+}
+
+/* What the numbers are worth. */
+static void print_standing(const struct env_decisions *d)
+{
+    if (!d->nshapes)
+        puts("Nothing was measured: it holds what the topology alone justifies.");
+    if (has_engine(d, ENV_MODEL))
+        puts(d->predicted ? "Predicted, not measured: written as settings because --predicted asked for it."
+                          : "Predicted, not measured: written as comments; --predicted would make settings of it.");
+    if (has_engine(d, "mpi"))
+        puts(ENV_HOST_MEMORY);
+}
+
+static void print_lines(struct tune *t, const struct env_profile *p)
+{
+    if (has_engine(p->decisions, ENV_MODEL) && !p->decisions->predicted)
+        return; /* comments do nothing in a job */
+    puts("\nFor a job script:\n");
+    for (const char **line = lines_to_paste(t->arena, p); *line; line++)
+        printf("  %s\n", *line);
+    putchar('\n');
+}
+
+static int print_json(struct tune *t, const struct env_profile *p, struct err *e)
+{
+    struct env_question all = {.coll = -1};
+    cJSON *doc = env_explain_json(p, &all, e);
+    if (!doc)
+        return e->code;
+    cJSON *array = cJSON_AddArrayToObject(doc, "lines_to_paste");
+    for (const char **line = lines_to_paste(t->arena, p); *line; line++)
+        cJSON_AddItemToArray(array, cJSON_CreateString(*line));
+    int rc = json_save(doc, "-", e);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+int tune_report(struct tune *t, struct err *e)
+{
+    struct env_profile *p = env_profile_open(t->generate.out, e);
+    if (!p)
+        return e->code;
+    int rc = t->json ? print_json(t, p, e) : print_points(t, p->decisions, e);
+    if (!rc && !t->json) {
+        env_print_decisions(p->decisions, stdout);
+        printf("\nProfile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
+        print_standing(p->decisions);
+        printf("Why: nccltune explain %s\n", word(t->arena, p->dir));
+        print_lines(t, p);
+        if (fflush(stdout))
+            rc = err_errno(e, "standard output cannot be written");
+    }
+    env_profile_free(p);
+    return rc;
+}

@@ -1,0 +1,237 @@
+/* The ranks of a job step held against one another: each prints a line of JSON, one process reads them all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "envgen/doctor_parts.h"
+#include "envgen/text.h"
+
+#define NOT_SET     "is not set"
+#define ELSE        "is something else"
+#define MOST_FACTS  1000 /* NCCL has 300 variables */
+#define MOST_GROUPS 32   /* values of one thing that are told apart */
+
+/* ---- a rank's line ----------------------------------------------------------------------------------------------- */
+
+int doctor_job_print_json(const struct doctor *d, FILE *out, struct err *e)
+{
+    cJSON *doc = cJSON_CreateObject();
+    json_add_str(doc, "format", DOCTOR_JOB_FORMAT);
+    cJSON_AddNumberToObject(doc, "rank", d->rank);
+    cJSON_AddNumberToObject(doc, "ranks", d->ranks);
+    json_add_str(doc, "node", d->node);
+    cJSON *agree = cJSON_AddObjectToObject(doc, "agree");
+    for (int i = 0; i < d->nagree; i++)
+        json_add_str(agree, d->agree[i].name, d->agree[i].value);
+    cJSON_AddItemToObject(doc, "findings", doctor_findings_json(d));
+    cJSON_AddNumberToObject(doc, "wrong", d->wrong);
+    char *text = cJSON_PrintUnformatted(doc);
+    cJSON_Delete(doc);
+    int failed = !text || fprintf(out, "%s\n", text) < 0 || fflush(out);
+    free(text);
+    return failed ? err_errno(e, "the line cannot be written") : 0;
+}
+
+/* ---- what the ranks say ------------------------------------------------------------------------------------------ */
+
+/* The ranks that say the same. */
+struct group {
+    const char *text;
+    int *ranks;
+    int n;
+};
+
+/* All that is said about one thing. */
+struct fact {
+    const char *what;
+    struct group *groups;
+    int ngroups, said;
+};
+
+struct step {
+    struct arena *arena;
+    struct fact *facts, *faults; /* what must be alike; what a rank found wrong with itself */
+    int nfacts, nfaults;
+    struct group reported;
+    int size; /* ranks of the step */
+};
+
+static void join(struct arena *a, struct group *g, int rank)
+{
+    g->ranks = arena_grow(a, g->ranks, (size_t)g->n, sizeof *g->ranks);
+    g->ranks[g->n++] = rank;
+}
+
+static struct fact *fact_of(struct arena *a, struct fact **facts, int *n, const char *what)
+{
+    for (int i = 0; i < *n; i++)
+        if (!strcmp((*facts)[i].what, what))
+            return &(*facts)[i];
+    *facts = arena_grow(a, *facts, (size_t)*n, sizeof **facts);
+    (*facts)[*n] = (struct fact){.what = arena_strdup(a, what)};
+    return &(*facts)[(*n)++];
+}
+
+static void say(struct arena *a, struct fact *f, const char *text, int rank)
+{
+    int i = 0;
+    if (f->ngroups >= MOST_GROUPS)
+        text = ELSE;
+    while (i < f->ngroups && strcmp(f->groups[i].text, text) != 0)
+        i++;
+    if (i == f->ngroups) {
+        f->groups = arena_grow(a, f->groups, (size_t)i, sizeof *f->groups);
+        f->groups[f->ngroups++] = (struct group){.text = arena_strdup(a, text)};
+    }
+    join(a, &f->groups[i], rank);
+    f->said++;
+}
+
+static int take_line(struct step *s, const cJSON *doc, const char *path, long line, struct err *e)
+{
+    const cJSON *item;
+    int rank = (int)json_int(doc, "rank", -1), size = (int)json_int(doc, "ranks", 0);
+    rank = rank >= 0 && rank < 1 << 24 ? rank : s->reported.n;
+    if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(doc, "agree")) + s->nfacts > MOST_FACTS)
+        return err_at(e, path, line, 0, "the ranks name more than %d things", MOST_FACTS);
+    s->size = size > s->size && size < 1 << 24 ? size : s->size;
+    join(s->arena, &s->reported, rank);
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "agree"))
+    {
+        if (cJSON_IsString(item))
+            say(s->arena, fact_of(s->arena, &s->facts, &s->nfacts, item->string),
+                arena_printf(s->arena, "is '%s'", item->valuestring), rank);
+    }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "findings"))
+    {
+        if (!strcmp(json_str(item, "verdict", ""), doctor_verdict_name(DOCTOR_WRONG)))
+            say(s->arena, fact_of(s->arena, &s->faults, &s->nfaults, json_str(item, "subject", "?")),
+                json_str(item, "text", ""), rank);
+    }
+    return 0;
+}
+
+/* srun -l puts "3: " in front of a line; what is no line of ours is what else a step prints. */
+static int read_lines(struct step *s, const char *text, const char *path, struct err *e)
+{
+    long number = 0;
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, "\n");
+        const char *open = memchr(at, '{', length);
+        number++;
+        if (open && memmem(at, length, DOCTOR_JOB_FORMAT, strlen(DOCTOR_JOB_FORMAT))) {
+            cJSON *doc = json_parse(open, length - (size_t)(open - at), path, number, e);
+            int rc = doc ? json_check_format(doc, DOCTOR_JOB_FORMAT, path, e) : ERR_FAILED;
+            if (!rc)
+                rc = take_line(s, doc, path, number, e);
+            cJSON_Delete(doc);
+            if (rc)
+                return rc;
+        }
+        at += length + (at[length] == '\n');
+    }
+    if (s->reported.n)
+        return 0;
+    return err_set(e, ERR_FAILED, "%s: holds no line of 'nccltune doctor --job --json'", path);
+}
+
+/* ---- what comes of it -------------------------------------------------------------------------------------------- */
+
+static int by_number(const void *x, const void *y)
+{
+    int a = *(const int *)x, b = *(const int *)y;
+    return (a > b) - (a < b);
+}
+
+/* "rank 3", "ranks 0-3, 7" */
+static const char *ranks_text(struct arena *a, const struct group *g)
+{
+    const char *text = g->n == 1 ? "rank " : "ranks ";
+    qsort(g->ranks, (size_t)g->n, sizeof *g->ranks, by_number);
+    for (int i = 0, k; i < g->n; i = k + 1) {
+        for (k = i; k + 1 < g->n && g->ranks[k + 1] <= g->ranks[k] + 1;)
+            k++;
+        text = arena_printf(a, "%s%s%d", text, i ? ", " : "", g->ranks[i]);
+        if (g->ranks[k] > g->ranks[i])
+            text = arena_printf(a, "%s-%d", text, g->ranks[k]);
+    }
+    return text;
+}
+
+/* The ranks from 0 to below `size` that are not in the group. */
+static struct group others(struct arena *a, const struct group *g, int size)
+{
+    struct group out = {0};
+    char *seen = arena_alloc(a, (size_t)size + 1);
+    for (int i = 0; i < g->n; i++)
+        if (g->ranks[i] < size)
+            seen[g->ranks[i]] = 1;
+    for (int r = 0; r < size; r++)
+        if (!seen[r])
+            join(a, &out, r);
+    return out;
+}
+
+/* Those that said nothing about something that another has set. */
+static void add_silent(struct step *s, struct fact *f)
+{
+    struct group spoke = {0};
+    int most = 0;
+    for (int i = 0; i < f->ngroups; i++)
+        for (int k = 0; k < f->groups[i].n; k++)
+            join(s->arena, &spoke, f->groups[i].ranks[k]);
+    for (int i = 0; i < s->reported.n; i++)
+        most = s->reported.ranks[i] >= most ? s->reported.ranks[i] + 1 : most;
+    struct group silent = others(s->arena, &spoke, most), absent = others(s->arena, &s->reported, most);
+    for (int i = 0, k = 0; i < silent.n; i++) {
+        while (k < absent.n && absent.ranks[k] < silent.ranks[i])
+            k++;
+        if (k >= absent.n || absent.ranks[k] != silent.ranks[i])
+            say(s->arena, f, NOT_SET, silent.ranks[i]);
+    }
+}
+
+static void judge_fact(struct doctor *d, struct step *s, struct fact *f)
+{
+    const char *text = f->what;
+    if (f->said < s->reported.n)
+        add_silent(s, f);
+    if (f->ngroups < 2)
+        return;
+    for (int i = 0; i < f->ngroups; i++)
+        text = arena_printf(d->arena, "%s %s on %s%s", text, f->groups[i].text, ranks_text(d->arena, &f->groups[i]),
+                            i + 1 < f->ngroups ? "," : "");
+    doctor_say(d, DOCTOR_WRONG, "ranks", "%s", text);
+}
+
+static void judge(struct doctor *d, struct step *s)
+{
+    struct group missing = others(s->arena, &s->reported, s->size);
+    if (missing.n)
+        doctor_say(d, DOCTOR_WRONG, "ranks", "%s of %d did not report", ranks_text(d->arena, &missing), s->size);
+    for (int i = 0; i < s->nfacts; i++)
+        judge_fact(d, s, &s->facts[i]);
+    if (!d->wrong)
+        doctor_say(d, DOCTOR_OK, "ranks", "what all ranks must have alike is alike on all %d", s->reported.n);
+    for (int i = 0; i < s->nfaults; i++)
+        for (int k = 0; k < s->faults[i].ngroups; k++)
+            doctor_say(d, DOCTOR_WRONG, env_comment(d->arena, s->faults[i].what), "%s: %s",
+                       ranks_text(d->arena, &s->faults[i].groups[k]), s->faults[i].groups[k].text);
+}
+
+struct doctor *doctor_job_compare(const char *path, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct doctor *d = ARENA_NEW(a, struct doctor);
+    struct step s = {.arena = a};
+    char *text;
+    size_t bytes;
+    d->arena = a;
+    if (file_read_text(path, FILE_LIMIT, a, &text, &bytes, e) || read_lines(&s, text, path, e)) {
+        arena_free(a);
+        return NULL;
+    }
+    judge(d, &s);
+    return d;
+}

@@ -1,0 +1,144 @@
+/* NCCL's own choices: its search and cost model on the profile's topology, under the profile's settings. */
+#include "envgen/explain_model.h"
+
+#include <string.h>
+
+#include "bench/nccl_model.h"
+#include "core/coll.h"
+#include "envgen/catalogue.h"
+#include "envgen/model_setup.h"
+#include "envgen/text.h"
+
+/* A shape of job that was asked for; `model` NULL: `why`. */
+struct believed {
+    int nodes, ranks;
+    struct nccl_model *model;
+    const char *why;
+};
+
+struct explain_model {
+    struct arena *arena;
+    struct topology *topology;
+    struct nccl_setup setup;
+    const char *silent; /* why nothing can be said; NULL */
+    struct believed *shapes;
+    int nshapes;
+};
+
+struct explain_model *explain_model_new(const struct env_profile *p, int nccl)
+{
+    struct arena *a = arena_new();
+    struct explain_model *m = ARENA_NEW(a, struct explain_model);
+    struct err e = {0};
+    m->arena = a;
+    m->topology = topo_load(arena_printf(a, "%s/topology.json", p->dir), &e);
+    if (!m->topology)
+        m->silent = arena_strdup(a, e.text);
+    else if (env_model_setup(p->decisions, m->topology, nccl, ENV_UNDER_SETTINGS, a, &m->setup))
+        m->silent = "the topology has no GPU";
+    return m;
+}
+
+void explain_model_free(struct explain_model *m)
+{
+    if (!m)
+        return;
+    topo_free(m->topology);
+    arena_free(m->arena);
+}
+
+int explain_model_speaks(const struct explain_model *m)
+{
+    return !m->silent;
+}
+
+static struct believed *believe(struct explain_model *m, int nodes, int ranks)
+{
+    struct err e = {0};
+    for (int i = 0; i < m->nshapes; i++)
+        if (m->shapes[i].nodes == nodes && m->shapes[i].ranks == ranks)
+            return &m->shapes[i];
+    m->shapes = arena_grow(m->arena, m->shapes, (size_t)m->nshapes, sizeof *m->shapes);
+    struct believed *b = &m->shapes[m->nshapes++];
+    *b = (struct believed){.nodes = nodes, .ranks = ranks, .why = m->silent};
+    if (!b->why && (nodes < 1 || ranks % nodes))
+        b->why = "it takes as many ranks on every node";
+    if (b->why)
+        return b;
+    struct nccl_setup s = m->setup;
+    s.nodes = nodes;
+    s.ranks_per_node = ranks / nodes;
+    b->model = nccl_model_new(&s, m->arena, &e);
+    if (!b->model)
+        b->why = arena_strdup(m->arena, e.text);
+    return b;
+}
+
+static const char *cell(struct arena *a, const struct nccl_choice *c)
+{
+    return arena_printf(a, "%s/%s", algo_name(c->algo), proto_name(c->proto));
+}
+
+static const char *release(struct explain_model *m, const struct believed *b)
+{
+    char text[ENV_VERSION];
+    return arena_strdup(m->arena, env_version_text(text, b->model->version));
+}
+
+void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks, FILE *out)
+{
+    struct believed *b = believe(m, nodes, ranks);
+    struct nccl_choice c;
+    if (!b->model) {
+        fprintf(out, "  model: NCCL's own choice is not known: %s\n", env_comment(m->arena, b->why));
+        return;
+    }
+    if (nccl_model_choose(b->model, coll, bytes, &c)) {
+        fprintf(out, "  model: NCCL %s has nothing to offer for this call\n", release(m, b));
+        return;
+    }
+    fprintf(out,
+            "  model: NCCL %s by itself would choose %s with %d channels (%d threads a block); its own estimate is "
+            "%.1f us\n",
+            release(m, b), cell(m->arena, &c), c.used, c.threads, c.us);
+    if (b->model->assumed)
+        fprintf(out, "    assumed: %s\n", env_comment(m->arena, b->model->assumed));
+}
+
+const char *explain_model_range(struct explain_model *m, const struct env_shape *s, int coll, const struct env_range *r)
+{
+    struct believed *b = believe(m, s->nodes, s->ranks);
+    const char *text = NULL, *last = "";
+    for (int i = 0; i < r->npoints && b->model; i++) {
+        struct nccl_choice c;
+        if (nccl_model_choose(b->model, coll, r->points[i].bytes, &c))
+            continue;
+        const char *now = cell(m->arena, &c);
+        if (strcmp(now, last) != 0)
+            text = text ? arena_printf(m->arena, "%s, %s", text, now) : now;
+        last = now;
+    }
+    return text;
+}
+
+cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks)
+{
+    struct believed *b = believe(m, nodes, ranks);
+    cJSON *o = cJSON_CreateObject();
+    struct nccl_choice c;
+    cJSON_AddNumberToObject(o, "nodes", nodes);
+    cJSON_AddNumberToObject(o, "ranks", ranks);
+    if (!b->model || nccl_model_choose(b->model, coll, bytes, &c)) {
+        json_add_str(o, "why", b->model ? "NCCL has nothing to offer for this call" : b->why);
+        return o;
+    }
+    json_add_str(o, "nccl", release(m, b));
+    json_add_str(o, "algorithm", algo_name(c.algo));
+    json_add_str(o, "protocol", proto_name(c.proto));
+    cJSON_AddNumberToObject(o, "channels", c.used);
+    cJSON_AddNumberToObject(o, "channels_at_most", c.channels);
+    cJSON_AddNumberToObject(o, "threads", c.threads);
+    cJSON_AddNumberToObject(o, "estimate_us", c.us);
+    json_add_str(o, "assumed", b->model->assumed);
+    return o;
+}

@@ -1,0 +1,27 @@
+/* What NCCL would choose by itself on a profile's topology, by its own cost model; private to envgen/explain*.c. */
+#ifndef ENVGEN_EXPLAIN_MODEL_H
+#define ENVGEN_EXPLAIN_MODEL_H
+
+#include "envgen/explain.h"
+
+struct explain_model;
+
+/* Never NULL: where the topology has no GPU, or cannot be read, it has nothing to say. explain_model_free frees. */
+struct explain_model *explain_model_new(const struct env_profile *p, int nccl);
+void explain_model_free(struct explain_model *m); /* NULL is fine */
+
+/* Whether it can say anything. */
+int explain_model_speaks(const struct explain_model *m);
+
+/* "model: NCCL 2.28.9 would choose ...", for a call. */
+void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks, FILE *out);
+
+/* NCCL's choices over the measured sizes of a range, each once, in order: "tree/ll128, ring/simple"; NULL: it has
+ * nothing to say. In the model's own memory. */
+const char *explain_model_range(struct explain_model *m, const struct env_shape *s, int coll,
+                                const struct env_range *r);
+
+/* The choice for a call as an object, or one with "why" it is not known. */
+cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks);
+
+#endif

@@ -1,0 +1,182 @@
+/* Specifications as tables. Bandwidths are those of the data sheets, one direction; memory in powers of 1024, as the
+ * drivers report it, about. PCI devices: the PCI ID database. */
+#include "probe/hardware.h"
+
+#include <strings.h>
+
+#define GIB(n) ((uint64_t)(n) << 30)
+#define NVLINK TOPO_FABRIC_NVLINK
+#define XGMI   TOPO_FABRIC_XGMI
+
+/* Where a model comes in several sizes, the first row is the one that a bare architecture stands for. */
+/* clang-format off */
+/* name, model, PCI device, sm, arch, memory, its GB/s,
+ *     fabric, links, GB/s of one, NVSwitches, multicast, bridge, domain, C2C GB/s, no P2P, PCIe GT/s, lanes, source */
+const struct hw_gpu hw_gpus[] = {
+    {"p100-sxm2", "Tesla P100-SXM2-16GB", 0x15f9, 60, NULL, GIB(16), 732,
+     NVLINK, 4, 20, 0, 0, 0, 0, 0, 0, 8, 16,
+     "NVIDIA Tesla P100 whitepaper WP-08019"},
+    {"v100-sxm2", "Tesla V100-SXM2-16GB", 0x1db1, 70, NULL, GIB(16), 900,
+     NVLINK, 6, 25, 0, 0, 0, 0, 0, 0, 8, 16,
+     "NVIDIA V100 data sheet; Volta whitepaper WP-08608"},
+    {"v100-sxm2-32", "Tesla V100-SXM2-32GB", 0x1db5, 70, NULL, GIB(32), 900,
+     NVLINK, 6, 25, 0, 0, 0, 0, 0, 0, 8, 16,
+     "NVIDIA V100 data sheet; Volta whitepaper WP-08608"},
+    {"v100-sxm3", "Tesla V100-SXM3-32GB", 0x1db8, 70, NULL, GIB(32), 900,
+     NVLINK, 6, 25, 6, 0, 0, 0, 0, 0, 8, 16,
+     "NVIDIA V100 data sheet; NVSwitch technical overview (DGX-2)"},
+    {"v100-pcie", "Tesla V100-PCIE-16GB", 0x1db4, 70, NULL, GIB(16), 900,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 8, 16,
+     "NVIDIA V100 data sheet"},
+    {"v100-pcie-32", "Tesla V100-PCIE-32GB", 0x1db6, 70, NULL, GIB(32), 900,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 8, 16,
+     "NVIDIA V100 data sheet"},
+    {"t4", "Tesla T4", 0x1eb8, 75, NULL, GIB(16), 320,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 8, 16,
+     "NVIDIA T4 product brief"},
+    {"a100-sxm", "NVIDIA A100-SXM4-40GB", 0x20b0, 80, NULL, GIB(40), 1555,
+     NVLINK, 12, 25, 6, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA A100 data sheet; Ampere architecture whitepaper"},
+    {"a100-sxm-80", "NVIDIA A100-SXM4-80GB", 0x20b2, 80, NULL, GIB(80), 2039,
+     NVLINK, 12, 25, 6, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA A100 80GB data sheet; Ampere architecture whitepaper"},
+    {"a100-pcie", "NVIDIA A100-PCIE-40GB", 0x20f1, 80, NULL, GIB(40), 1555,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA A100 PCIe product brief PB-10137"},
+    {"a100-pcie-80", "NVIDIA A100 80GB PCIe", 0x20b5, 80, NULL, GIB(80), 1935,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA A100 80GB PCIe product brief PB-10577"},
+    {"a10g", "NVIDIA A10G", 0x2237, 86, NULL, GIB(24), 600,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA A10 data sheet; AWS EC2 G5 instance page"},
+    {"a10", "NVIDIA A10", 0x2236, 86, NULL, GIB(24), 600,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA A10 data sheet"},
+    {"l40s", "NVIDIA L40S", 0x26b9, 89, NULL, GIB(48), 864,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA L40S data sheet"},
+    {"l40", "NVIDIA L40", 0x26b5, 89, NULL, GIB(48), 864,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA L40 data sheet"},
+    {"l4", "NVIDIA L4", 0x27b8, 89, NULL, GIB(24), 300,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA L4 data sheet"},
+    {"rtx6000ada", "NVIDIA RTX 6000 Ada Generation", 0x26b1, 89, NULL, GIB(48), 960,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 16, 16,
+     "NVIDIA RTX 6000 Ada Generation data sheet"},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 0x2684, 89, NULL, GIB(24), 1008,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 1, 16, 16,
+     "NVIDIA Ada GPU architecture whitepaper"},
+    {"h100-sxm", "NVIDIA H100 80GB HBM3", 0x2330, 90, NULL, GIB(80), 3350,
+     NVLINK, 18, 25, 4, 1, 0, 0, 0, 0, 32, 16,
+     "NVIDIA H100 data sheet; Hopper architecture whitepaper"},
+    {"h100-pcie", "NVIDIA H100 PCIe", 0x2331, 90, NULL, GIB(80), 2039,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 32, 16,
+     "NVIDIA H100 PCIe product brief PB-11133"},
+    {"h100-nvl", "NVIDIA H100 NVL", 0x2321, 90, NULL, GIB(94), 3938,
+     NVLINK, 12, 25, 0, 0, 2, 0, 0, 0, 32, 16,
+     "NVIDIA H100 NVL product brief PB-11773"},
+    {"h200-sxm", "NVIDIA H200", 0x2335, 90, NULL, GIB(141), 4800,
+     NVLINK, 18, 25, 4, 1, 0, 0, 0, 0, 32, 16,
+     "NVIDIA H200 data sheet"},
+    {"h200-nvl", "NVIDIA H200 NVL", 0x233b, 90, NULL, GIB(141), 4800,
+     NVLINK, 18, 25, 0, 0, 4, 0, 0, 0, 32, 16,
+     "NVIDIA H200 NVL product brief"},
+    {"gh200", "NVIDIA GH200 480GB", 0x2342, 90, NULL, GIB(96), 4000,
+     NVLINK, 0, 0, 0, 0, 0, 0, 450, 0, 32, 16,
+     "NVIDIA GH200 Grace Hopper Superchip data sheet"},
+    {"b200", "NVIDIA B200", 0x2901, 100, NULL, GIB(180), 8000,
+     NVLINK, 18, 50, 2, 1, 0, 0, 0, 0, 32, 16,
+     "NVIDIA DGX B200 data sheet; Blackwell architecture technical brief"},
+    {"gb200", "NVIDIA GB200", 0x2941, 100, NULL, GIB(186), 8000,
+     NVLINK, 18, 50, 1, 1, 0, 72, 450, 0, 32, 16,
+     "NVIDIA GB200 NVL72 data sheet"},
+    {"b300", "NVIDIA B300 SXM6 AC", 0x3182, 103, NULL, GIB(270), 8000,
+     NVLINK, 18, 50, 2, 1, 0, 0, 0, 0, 64, 16,
+     "NVIDIA DGX B300 data sheet"},
+    {"gb300", "NVIDIA GB300", 0x31c2, 103, NULL, GIB(279), 8000,
+     NVLINK, 18, 50, 1, 1, 0, 72, 450, 0, 64, 16,
+     "NVIDIA GB300 NVL72 data sheet"},
+    {"rtxpro6000", "NVIDIA RTX PRO 6000 Blackwell Server Edition", 0x2bb5, 120, NULL, GIB(96), 1597,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 0, 32, 16,
+     "NVIDIA RTX PRO 6000 Blackwell Server Edition data sheet"},
+    {"rtx5090", "NVIDIA GeForce RTX 5090", 0x2b85, 120, NULL, GIB(32), 1792,
+     NVLINK, 0, 0, 0, 0, 0, 0, 0, 1, 32, 16,
+     "NVIDIA RTX Blackwell GPU architecture whitepaper"},
+    {"mi50", "AMD Instinct MI50", 0x66a1, 0, "gfx906", GIB(32), 1024,
+     XGMI, 2, 46, 0, 0, 4, 0, 0, 0, 16, 16,
+     "AMD Radeon Instinct MI50 data sheet"},
+    {"mi100", "AMD Instinct MI100", 0x738c, 0, "gfx908", GIB(32), 1229,
+     XGMI, 3, 46, 0, 0, 4, 0, 0, 0, 16, 16,
+     "AMD Instinct MI100 data sheet; CDNA whitepaper"},
+    {"mi250x", "AMD Instinct MI250X", 0x7408, 0, "gfx90a", GIB(64), 1638,
+     XGMI, 8, 50, 0, 0, 0, 0, 0, 0, 16, 16,
+     "AMD Instinct MI250X data sheet and CDNA 2 whitepaper, one of its two dies"},
+    {"mi300x", "AMD Instinct MI300X", 0x74a1, 0, "gfx942", GIB(192), 5300,
+     XGMI, 7, 64, 0, 0, 0, 0, 0, 0, 32, 16,
+     "AMD Instinct MI300X data sheet; CDNA 3 whitepaper"},
+    {"mi300a", "AMD Instinct MI300A", 0x74a0, 0, "gfx942", GIB(128), 5300,
+     XGMI, 6, 64, 0, 0, 0, 0, 0, 0, 32, 16,
+     "AMD Instinct MI300A data sheet; CDNA 3 whitepaper"},
+    {"mi325x", "AMD Instinct MI325X", 0x74a5, 0, "gfx942", GIB(256), 6000,
+     XGMI, 7, 64, 0, 0, 0, 0, 0, 0, 32, 16,
+     "AMD Instinct MI325X data sheet"},
+    {"mi350x", "AMD Instinct MI350X", 0x75a0, 0, "gfx950", GIB(288), 8000,
+     XGMI, 7, 76.8, 0, 0, 0, 0, 0, 0, 32, 16,
+     "AMD Instinct MI350X data sheet; CDNA 4 whitepaper"},
+    {"mi355x", "AMD Instinct MI355X", 0x75a3, 0, "gfx950", GIB(288), 8000,
+     XGMI, 7, 76.8, 0, 0, 0, 0, 0, 0, 32, 16,
+     "AMD Instinct MI355X data sheet; CDNA 4 whitepaper"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const struct hw_nic hw_nics[] = {
+    {"connectx-4", "MT27700 Family [ConnectX-4]", 0x15b3, 0x1013, HW_VERBS, 200, 8, 16,
+     "NVIDIA ConnectX-4 VPI product brief"},
+    {"connectx-5", "MT27800 Family [ConnectX-5]", 0x15b3, 0x1017, HW_VERBS, 100, 8, 16,
+     "NVIDIA ConnectX-5 VPI product brief"},
+    {"connectx-5-ex", "MT28800 Family [ConnectX-5 Ex]", 0x15b3, 0x1019, HW_VERBS, 200, 16, 16,
+     "NVIDIA ConnectX-5 VPI product brief"},
+    {"connectx-6", "MT28908 Family [ConnectX-6]", 0x15b3, 0x101b, HW_VERBS, 200, 16, 16,
+     "NVIDIA ConnectX-6 VPI data sheet"},
+    {"connectx-6-dx", "MT2892 Family [ConnectX-6 Dx]", 0x15b3, 0x101d, HW_VERBS, 200, 16, 16,
+     "NVIDIA ConnectX-6 Dx data sheet"},
+    {"connectx-7", "MT2910 Family [ConnectX-7]", 0x15b3, 0x1021, HW_VERBS, 400, 32, 16, "NVIDIA ConnectX-7 data sheet"},
+    {"connectx-8", "CX8 Family [ConnectX-8]", 0x15b3, 0x1023, HW_VERBS, 800, 64, 16,
+     "NVIDIA ConnectX-8 SuperNIC data sheet"},
+    {"bluefield-3", "MT43244 BlueField-3 integrated ConnectX-7 network controller", 0x15b3, 0xa2dc, HW_VERBS, 400, 32,
+     16, "NVIDIA BlueField-3 DPU data sheet"},
+    {"mlx5-vf", "ConnectX Family mlx5Gen Virtual Function", 0x15b3, 0x101e, HW_VERBS, 400, 32, 16,
+     "PCI ID database: which card it belongs to is not told"},
+    {"thor2", "BCM57608 NetXtreme-E Ethernet", 0x14e4, 0x1760, HW_VERBS, 400, 32, 16,
+     "Broadcom BCM57608 product brief"},
+    {"efa1", "Elastic Fabric Adapter (EFA)", 0x1d0f, 0xefa0, HW_EFA, 100, 8, 16, "AWS EC2 P3dn and P4d instance pages"},
+    {"efa2", "Elastic Fabric Adapter (EFA)", 0x1d0f, 0xefa1, HW_EFA, 100, 16, 8, "AWS EC2 P5 instance page"},
+    {"efa3", "Elastic Fabric Adapter (EFA)", 0x1d0f, 0xefa2, HW_EFA, 200, 32, 8, "AWS EC2 P5en instance page"},
+    {"cassini", "Slingshot 11 NIC", 0x17db, 0x0501, HW_CXI, 200, 16, 16, "HPE Slingshot interconnect data sheet"},
+    {"gvnic", "Compute Engine Virtual Ethernet [gVNIC]", 0x1ae0, 0x0042, HW_TCPX, 200, 16, 16,
+     "Google Cloud accelerator-optimized machine family"},
+    {"ena", "Elastic Network Adapter (ENA)", 0x1d0f, 0xec20, HW_SOCKETS, 100, 8, 16, "AWS EC2 instance pages"},
+    {"x550", "Ethernet Controller X550", 0x8086, 0x1563, HW_SOCKETS, 20, 8, 4,
+     "Intel Ethernet Controller X550 data sheet"},
+    {"e810", "Ethernet Controller E810-C for QSFP", 0x8086, 0x1592, HW_SOCKETS, 100, 16, 16,
+     "Intel Ethernet Controller E810 data sheet"},
+    {.name = NULL},
+};
+
+const struct hw_gpu *hw_gpu_find(const char *name)
+{
+    for (const struct hw_gpu *g = hw_gpus; g->name; g++)
+        if (!strcasecmp(g->name, name))
+            return g;
+    return NULL;
+}
+
+const struct hw_nic *hw_nic_find(const char *name)
+{
+    for (const struct hw_nic *n = hw_nics; n->name; n++)
+        if (!strcasecmp(n->name, name))
+            return n;
+    return NULL;
+}

@@ -1,0 +1,254 @@
+/* bench/model.c against nccl-tests results that operators published: errors of time by run and by size, which may get
+ * better than the committed table but not worse.
+ *
+ * The errors found are written to build/model-errors.tsv, in the form of the table. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/model.h"
+#include "probe/machines.h"
+
+#define FOUND "build/model-errors.tsv"
+#define TABLE "tests/fixtures/bench/model-errors.tsv"
+
+enum { MOST_ROWS = 2000, FIELDS = 17, MOST_LINE = 4096 };
+
+/* The published machines as the bundled ones: the beginning of the name, the first that fits. */
+static const struct {
+    const char *published, *machine;
+    int sockets;
+} machines[] = {
+    {"Azure AKS IPoIB", "azure-ndv4", 1},
+    {"Azure ", "azure-ndv4", 0},
+    {"GCP a3-highgpu", "gcp-a3-high", 0},
+    {"GCP a3-megagpu", "gcp-a3-mega", 0},
+    {"GCP a3-ultragpu", "gcp-a3-ultra", 0},
+    {"AWS p4de", "aws-p4de", 0},
+    {"AWS p4d", "aws-p4d", 0},
+    {"AWS p5", "aws-p5", 0},
+    {"DGX H100", "dgx-h100", 0},
+    {"OCI BM.GPU.H100", "oci-h100", 0},
+};
+
+/* Bands of size that errors are told for. */
+static const struct {
+    const char *name;
+    uint64_t from, below;
+} sizes[] = {
+    {"under 1 KiB", 1, 1 << 10},           {"1 KiB to 32 KiB", 1 << 10, 1 << 15},
+    {"32 KiB to 1 MiB", 1 << 15, 1 << 20}, {"1 MiB to 64 MiB", 1 << 20, 1 << 26},
+    {"64 MiB to 1 GiB", 1 << 26, 1 << 30}, {"from 1 GiB", 1 << 30, UINT64_MAX},
+    {"all under 1 MiB", 1, 1 << 20},       {"all from 64 MiB", 1 << 26, UINT64_MAX},
+};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+struct row {
+    char run[96]; /* machine, nodes, collective */
+    uint64_t bytes;
+    double us, predicted_us;
+    int inside; /* the band */
+};
+
+static struct row rows[MOST_ROWS];
+static int nrows;
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+/* Cuts a line of CSV in place. */
+static int cut(char *line, char *fields[FIELDS])
+{
+    int n = 0;
+    for (char *p = line; n < FIELDS; p++) {
+        int quoted = *p == '"';
+        fields[n++] = p += quoted;
+        p += strcspn(p, quoted ? "\"" : ",\r\n");
+        if (quoted && *p)
+            *p++ = 0;
+        int more = *p == ',';
+        *p = 0;
+        if (!more)
+            break;
+    }
+    return n;
+}
+
+static int coll_of(const char *name)
+{
+    return strcmp(name, "alltoall") ? coll_parse(name, strlen(name)) : COLL_ALLTOALL;
+}
+
+static int version_of(const char *text)
+{
+    int major = 0, minor = 0, patch = 0;
+    if (sscanf(text, "%d.%d.%d", &major, &minor, &patch) < 2) /* NOLINT(cert-err34-c): three small numbers */
+        return 0;
+    return major * (major == 2 && minor < 9 ? 1000 : 10000) + minor * 100 + patch;
+}
+
+static void predict(struct row *r, const char *published, int nodes, int ranks, int version, int coll)
+{
+    size_t i = 0;
+    while (i < sizeof machines / sizeof *machines &&
+           strncmp(published, machines[i].published, strlen(machines[i].published)) != 0)
+        i++;
+    if (i == sizeof machines / sizeof *machines)
+        fail_msg("the published machine %s has no bundled one", published);
+    struct err e = {0};
+    struct topology *t = machine_topology(machines[i].machine, nodes, &e);
+    if (!t)
+        fail_msg("%s", e.text);
+    struct model_setup s = {.nccl = {.topology = t, .nodes = nodes, .ranks_per_node = ranks / nodes}};
+    s.nccl.version = version;
+    s.nccl.sockets = machines[i].sockets;
+    struct arena *a = arena_new();
+    struct model *m = model_new(&s, a, &e);
+    if (!m)
+        fail_msg("%s: %s", machines[i].machine, e.text);
+    struct model_call call = {.coll = coll, .bytes = r->bytes, .algo = -1, .proto = -1};
+    struct model_time time;
+    assert_int_equal(model_predict(m, &call, &time), 0);
+    r->predicted_us = time.us;
+    r->inside = r->us >= time.low_us && r->us <= time.high_us;
+    if (getenv("MODEL_VERBOSE"))
+        printf("# %-50s %12llu %10.1f %10.1f %6.2f %s %s %d %s\n", r->run, (unsigned long long)r->bytes, r->us, time.us,
+               time.us / r->us, time.algo < 0 ? "-" : algo_name(time.algo),
+               time.proto < 0 ? "-" : proto_name(time.proto), time.channels, time.limit);
+    arena_free(a);
+    topo_free(t);
+}
+
+/* Rows without bytes are those that nccl-tests cannot divide among the ranks: nothing was sent. */
+static void add_row(char *fields[FIELDS])
+{
+    struct row *r = &rows[nrows];
+    r->bytes = strtoull(fields[7], NULL, 10);
+    r->us = strtod(fields[8], NULL);
+    if (!r->bytes || !(r->us > 0) || nrows + 1 == MOST_ROWS)
+        return;
+    int nodes = (int)strtol(fields[3], NULL, 10), ranks = (int)strtol(fields[4], NULL, 10);
+    snprintf(r->run, sizeof r->run, "%s, %d× %s", fields[1], nodes, fields[5]);
+    predict(r, fields[1], nodes, ranks, version_of(fields[10 + 4]), coll_of(fields[5]));
+    nrows++;
+}
+
+static int read_published(void)
+{
+    const char *corpus = getenv("NCCLTUNE_CORPUS");
+    char path[1024], line[MOST_LINE], *fields[FIELDS];
+    snprintf(path, sizeof path, "%s/nccl-tests/published.csv", corpus ? corpus : "../shared/corpus");
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return -1;
+    while (fgets(line, sizeof line, f))
+        if (cut(line, fields) == FIELDS && strcmp(fields[0], "run_id") != 0)
+            add_row(fields);
+    fclose(f);
+    return 0;
+}
+
+/* ---- errors ---------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return a < b ? -1 : a > b;
+}
+
+/* Median |log| error as a factor of time, of rows of a run (NULL: all) from `from` up to `below` bytes; 0 none. */
+static double error_of(const char *run, uint64_t from, uint64_t below, int *n)
+{
+    static double errors[MOST_ROWS];
+    *n = 0;
+    for (int i = 0; i < nrows; i++)
+        if ((!run || !strcmp(rows[i].run, run)) && rows[i].bytes >= from && rows[i].bytes < below)
+            errors[(*n)++] = fabs(log(rows[i].predicted_us / rows[i].us));
+    qsort(errors, (size_t)*n, sizeof *errors, by_value);
+    return *n ? exp((errors[(*n - 1) / 2] + errors[*n / 2]) / 2) : 0;
+}
+
+/* The factor that the committed table has for a run and a size; 0 none. */
+static double committed(const char *run, const char *size)
+{
+    char line[MOST_LINE];
+    double factor = 0;
+    FILE *f = fopen(TABLE, "r");
+    if (!f)
+        return 0;
+    while (fgets(line, sizeof line, f)) {
+        char *at = line, *a = strsep(&at, "\t"), *b = at ? strsep(&at, "\t") : NULL;
+        if (b && at && !strcmp(a, run) && !strcmp(b, size)) {
+            strsep(&at, "\t");
+            factor = at ? strtod(at, NULL) : 0;
+        }
+    }
+    fclose(f);
+    return factor;
+}
+
+static void compare(FILE *found, const char *run)
+{
+    const char *name = run ? run : "all runs";
+    for (int s = 0; s < SIZES; s++) {
+        int n;
+        double factor = error_of(run, sizes[s].from, sizes[s].below, &n);
+        if (!n)
+            continue;
+        fprintf(found, "%s\t%s\t%d\t%.3f\n", name, sizes[s].name, n, factor);
+        double before = committed(name, sizes[s].name);
+        /* Rounding of the table, and of other compilers' arithmetic. */
+        if (before > 0 && factor > before + 0.002)
+            fail_msg("%s, %s: off by a factor of %.3f, %.3f in %s", name, sizes[s].name, factor, before, TABLE);
+        if (!(before > 0))
+            fail_msg("%s, %s is not in %s", name, sizes[s].name, TABLE);
+    }
+}
+
+static void no_worse_than_committed(void **state)
+{
+    (void)state;
+    if (read_published()) {
+        print_message("no corpus: set NCCLTUNE_CORPUS to the folder that has nccl-tests/published.csv\n");
+        skip();
+    }
+    assert_true(nrows > 400);
+    FILE *found = fopen(FOUND, "w");
+    assert_non_null(found);
+    fprintf(found, "# run\tsizes\trows\tmedian factor between predicted and published time\n");
+    for (int i = 0; i < nrows; i++) {
+        int first = 1;
+        for (int k = 0; k < i && first; k++)
+            first = strcmp(rows[k].run, rows[i].run) != 0;
+        if (first)
+            compare(found, rows[i].run);
+    }
+    compare(found, NULL);
+    fclose(found);
+}
+
+static void band_holds_nine_of_ten(void **state)
+{
+    (void)state;
+    if (!nrows)
+        skip();
+    int inside = 0;
+    for (int i = 0; i < nrows; i++)
+        inside += rows[i].inside;
+    assert_true(inside >= 0.9 * nrows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_worse_than_committed),
+        cmocka_unit_test(band_holds_nine_of_ten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
