@@ -50,7 +50,7 @@ GPUWORKER_SRC := $(wildcard bench/gpuworker_*.c) bench/nccl_wire.c core/coll.c
 ENVGEN_SRC  := $(wildcard envgen/*.c)
 CLI_SRC     := $(wildcard cli/*.c)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(wildcard slurm/hook*.c))
-HOOK_SRC    := $(wildcard slurm/hook*.c) core/sha256.c envgen/catalogue.c
+HOOK_SRC    := $(wildcard slurm/hook*.c) core/sha256.c core/words.c envgen/catalogue.c
 LIB_SRC     := $(CORE_SRC) $(TUNER_SRC) $(PROBE_SRC) $(BENCH_SRC) $(ENVGEN_SRC) $(HOOK_PARTS)
 
 obj          = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
@@ -64,6 +64,7 @@ HOOK_OBJ    := $(call obj,obj,$(HOOK_SRC))
 
 LIB         := $(B)/libnccltune.a
 PLUGIN      := $(B)/libnccl-tuner-nccltune.so
+PLUGIN_LINKS := libnccl-env-nccltune.so libnccl-profiler-nccltune.so
 PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(PLUGIN)
 
 UNIT_SRC    := $(wildcard tests/unit/*/test_*.c)
@@ -150,8 +151,7 @@ deps:
 run:
 	$(Q)tools/deps build
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
-	$(Q)rm -rf build/profile
-	$(B)/nccltune tune -o build/profile
+	$(Q)tools/run $(B)/nccltune
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)/slurm
@@ -160,12 +160,12 @@ install: all
 	install -m 755 $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(HOOK_SCRIPTS) $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 slurm/nccltune.sbatch $(wildcard slurm/examples/*) $(DESTDIR)$(DOCDIR)/slurm/
 	install -m 644 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
-	ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/libnccl-env-nccltune.so
+	for l in $(PLUGIN_LINKS); do ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$$l; done
 	for s in 1 5 7 8; do install -m 644 man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/,nccltune-bench nccltune-worker nccltune-hook $(notdir $(HOOK_SCRIPTS)))
-	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PLUGIN)) libnccl-env-nccltune.so) $(DESTDIR)$(COMPDIR)/nccltune
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PLUGIN)) $(PLUGIN_LINKS)) $(DESTDIR)$(COMPDIR)/nccltune
 	rm -f $(foreach s,1 5 7 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(wildcard man/*.$(s)))))
 	rm -rf $(DESTDIR)$(DOCDIR)/slurm
 	-rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR) 2>/dev/null
@@ -179,7 +179,7 @@ clean:
 
 help:
 	@echo 'all         build the programs into build/ (needs the packages that `make deps` installs)'
-	@echo 'run         install what is missing, build, tune this machine into build/profile'
+	@echo 'run         install what is missing, build, tune this machine into build/profile; without GPUs, predict one that has'
 	@echo 'check       install what is missing, run every test; last line: N passed, N failed'
 	@echo 'check-gpu   the checks that need a GPU; says plainly when there is none'
 	@echo 'bench-perf  timings, next to a named peer or floor in the same run'

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/conduct.h"
+#include "bench/demand.h"
 #include "bench/predict.h"
 #include "core/coll.h"
 #include "core/units.h"
@@ -43,19 +44,48 @@ static int check_options(const struct bench_options *o, const struct bench_engin
     return 0;
 }
 
-/* Every collective that is asked for must be one that the engine has calls for. */
-static int plan(const struct bench_options *o, const struct bench_engine *engine, const struct bench_setup *setup,
+/* Reads the workload, if one is named, and leaves of the collectives those that it calls. */
+static int read_workload(struct bench_options *o, struct workload **w, struct log *log, struct err *e)
+{
+    *w = NULL;
+    if (!o->workload)
+        return 0;
+    *w = workload_load(o->workload, e);
+    if (!*w)
+        return ERR_FAILED;
+    o->collectives &= demand_collectives(*w);
+    if (!o->collectives)
+        return err_set(e, ERR_USAGE, "%s: calls none of the collectives that are asked for", o->workload);
+    if (workload_bytes(*w, NULL, WORKLOAD_SENDRECV) > 0)
+        log_info(log, "%s: its send and receive between pairs is not measured", o->workload);
+    return 0;
+}
+
+/* Every collective that is asked for must be one that the engine has calls for; of a workload's, the others are left
+ * out. */
+static int plan(struct bench_options *o, const struct bench_engine *engine, const struct bench_setup *setup,
                 struct arena *a, struct bench_plan *p, struct err *e)
 {
     int rc = engine->plan(setup, a, p, e);
-    for (int coll = 0; coll < COLL_COUNT && !rc; coll++) {
+    for (int coll = 0; coll < COLL_MEASURED && !rc; coll++) {
         int found = !(o->collectives & 1u << coll);
         for (int i = 0; i < p->ncalls; i++)
             found |= p->calls[i].coll == coll;
-        if (!found)
+        if (found)
+            continue;
+        o->collectives &= ~(1u << coll);
+        if (!o->workload || !o->collectives)
             rc = err_set(e, ERR_USAGE, "the %s engine does not measure %s", engine->name, coll_name(coll));
+        else
+            log_info(setup->log, "%s: its %s is left out: the %s engine does not measure it", o->workload,
+                     coll_name(coll), engine->name);
     }
     return rc;
+}
+
+static uint64_t *sizes_of(const struct bench_options *o, const struct workload *w, struct arena *a, int *n)
+{
+    return w ? demand_sizes(w, o->collectives, o->min_bytes, o->max_bytes, a, n) : bench_sizes(o, a, n);
 }
 
 int bench_join(const struct bench_options *o, struct err *e)
@@ -77,7 +107,7 @@ static int conduct(struct bench_study *s, const char *topology_hash, struct err 
     if (s->results) {
         s->arena = s->results->arena;
         s->summary->resumed = s->results->count;
-        s->sizes = bench_sizes(s->options, s->arena, &s->nsizes);
+        s->sizes = sizes_of(s->options, s->workload, s->arena, &s->nsizes);
         s->started_s = progress_now_s();
         s->deadline_s = s->started_s + s->options->budget_s;
         rc = s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
@@ -95,7 +125,9 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     struct bench_summary unused = {0};
     struct bench_journal journal = {.fd = -1};
     struct bench_setup setup = o->setup;
-    struct bench_study s = {.options = o, .journal = &journal, .log = log, .progress = progress, .stop = stop};
+    struct bench_options settled = *o;
+    struct workload *workload = NULL;
+    struct bench_study s = {.options = &settled, .journal = &journal, .log = log, .progress = progress, .stop = stop};
     char hash[SHA256_HEX] = "";
     s.summary = summary ? summary : &unused;
     memset(s.summary, 0, sizeof *s.summary);
@@ -110,10 +142,14 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
         topo_hash(topology, hash);
     /* What the machine lacks is said before a journal is made. */
     struct arena *a = arena_new();
-    rc = plan(o, s.engine, &setup, a, &s.plan, e);
+    rc = read_workload(&settled, &workload, log, e);
+    s.workload = workload;
+    if (!rc)
+        rc = plan(&settled, s.engine, &setup, a, &s.plan, e);
     if (!rc)
         rc = conduct(&s, hash, e);
     s.engine->finish(&s.plan);
+    workload_free(workload);
     arena_free(a);
     return rc;
 }
@@ -123,25 +159,29 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
 {
     const struct bench_engine *engine;
     struct bench_setup setup = o->setup;
-    struct bench_plan work;
+    struct bench_options settled = *o;
+    struct workload *workload = NULL;
+    struct bench_plan work = {0};
     int rc = check_options(o, &engine, e), nsizes;
     if (rc)
         return rc;
     struct arena *a = arena_new();
     setup.topology = topology;
     setup.log = log;
-    rc = plan(o, engine, &setup, a, &work, e);
+    rc = read_workload(&settled, &workload, log, e);
+    if (!rc)
+        rc = plan(&settled, engine, &setup, a, &work, e);
     if (rc)
         goto out;
-    uint64_t *sizes = bench_sizes(o, a, &nsizes);
+    uint64_t *sizes = sizes_of(&settled, workload, a, &nsizes);
     char text[UNIT_TEXT];
     fprintf(out, "engine       %s (%s): %s\n", engine->name, work.library, engine->description);
     fputs("launches    ", out);
     for (int i = 0; i < work.nlaunches; i++)
         fprintf(out, " %s", work.launches[i].label);
     fputc('\n', out);
-    for (int coll = COLL_COUNT - 1; coll >= 0; coll--) {
-        if (!(o->collectives & 1u << coll))
+    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--) {
+        if (!(settled.collectives & 1u << coll))
             continue;
         int refinements = 0;
         fprintf(out, "%-12s", coll_name(coll));
@@ -162,6 +202,7 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
         fprintf(out, "time         at most %s\n", unit_seconds(text, o->budget_s));
 out:
     engine->finish(&work);
+    workload_free(workload);
     arena_free(a);
     return rc;
 }

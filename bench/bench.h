@@ -17,9 +17,11 @@ struct bench_options {
     uint64_t min_bytes;   /* sizes go from here, */
     uint64_t max_bytes;   /* by `step_factor`, to here, which is the last one */
     double step_factor;
-    double budget_s;          /* an upper bound; ends earlier when there is nothing left to learn */
-    double watchdog_s;        /* the least time after which a measurement without answer is killed */
-    int resume;               /* go on with an existing journal */
+    const char *workload; /* nccltune-workload.json: its sizes within those bounds instead, its collectives among those,
+                             time and launches by what a step calls; NULL: all points are alike */
+    double budget_s;      /* an upper bound; ends earlier when there is nothing left to learn */
+    double watchdog_s;    /* the least time after which a measurement without answer is killed */
+    int resume;           /* go on with an existing journal */
     struct bench_setup setup; /* `topology` and `log` are filled by bench_run */
 };
 

@@ -1,15 +1,12 @@
 /* Which launches are visited when.
  *
- * With several launches a screening comes first: each is asked for a few sizes with the library's own algorithm, and is
- * left at the first size at which it is hopeless. The survivors and the default then take turns, so that what drifts
+ * With several launches a screening comes first: each is asked for a few points with the library's own algorithm, and
+ * is left at the first one at which it is hopeless. The survivors and the default then take turns, so that what drifts
  * during the run (heat, other people's traffic) meets all alike. */
 #include "bench/conduct.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "bench/known.h"
-#include "core/coll.h"
 
 /* The part of the budget that screening may take. */
 #define SCREEN_SHARE 0.35
@@ -30,7 +27,7 @@
 
 struct entrant {
     const struct bench_knobs *launch;
-    double score; /* geometric mean over the decisive sizes of its time over the best; INFINITY: out */
+    double score; /* weighted geometric mean over the decisive points of its time over the best; INFINITY: out */
     int full;
 };
 
@@ -55,30 +52,6 @@ uint64_t *bench_sizes(const struct bench_options *o, struct arena *a, int *count
     return sizes;
 }
 
-int bench_decisive_sizes(const struct bench_study *s, int indices[4])
-{
-    int n = 0, last = s->nsizes - 1;
-    for (int k = 0, before = -1; k < 4; k++) {
-        int i = (last * k + 1) / 3;
-        if (i > before)
-            indices[n++] = before = i;
-    }
-    return n;
-}
-
-int bench_decisive_coll(const struct bench_study *s)
-{
-    int coll = COLL_COUNT - 1;
-    while (!(s->options->collectives & 1u << coll))
-        coll--;
-    return coll;
-}
-
-uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks)
-{
-    return coll == COLL_ALLGATHER || coll == COLL_REDUCESCATTER ? bytes - bytes % (uint64_t)ranks : bytes;
-}
-
 int bench_stopped(const struct bench_study *s)
 {
     return *s->stop != 0;
@@ -94,22 +67,38 @@ static int screen(struct bench_study *s, const struct bench_knobs *launch, doubl
     return bench_visit_run(s, &v, e);
 }
 
-/* Times of the default call of `launch` at the decisive sizes, 0 unknown. */
-static int decisive_times(const struct bench_study *s, const struct bench_knobs *launch, double times[4])
+/* Times of the default call of `launch` at the decisive points, 0 unknown. */
+static int decisive_times(const struct bench_study *s, const struct bench_knobs *launch, double times[BENCH_DECISIVE])
 {
-    int indices[4], n = bench_decisive_sizes(s, indices);
+    struct bench_place places[BENCH_DECISIVE];
+    int n = bench_decisive(s, places);
     for (int i = 0; i < n; i++) {
-        int coll = bench_decisive_coll(s);
-        uint64_t bytes = bench_fitting_bytes(coll, s->sizes[indices[i]], s->ranks);
-        struct known_place at = {coll, bytes, s->nodes, s->ranks, launch->label};
+        struct known_place at = bench_place_of(s, places[i].coll, places[i].size, launch->label);
         times[i] = known_time_us(s->results, &at, BENCH_DEFAULT);
     }
     return n;
 }
 
+/* What each decisive point counts: the time that a step spends there, as far as the default tells; all the same without
+ * a workload. */
+static void decisive_weights(const struct bench_study *s, double weights[BENCH_DECISIVE])
+{
+    struct bench_place places[BENCH_DECISIVE];
+    double us[BENCH_DECISIVE];
+    int n = bench_decisive(s, places);
+    decisive_times(s, &s->plan.launches[0], us);
+    for (int i = 0; i < n; i++)
+        weights[i] = !s->calls ? 1
+                               : bench_calls(s, places[i].coll, places[i].size) *
+                                     (us[i] > 0 ? us[i] : bench_guess_us(s->sizes[places[i].size]));
+}
+
 static void score_all(const struct bench_study *s, struct field *f)
 {
-    double best[4] = {INFINITY, INFINITY, INFINITY, INFINITY}, times[4];
+    double best[BENCH_DECISIVE], times[BENCH_DECISIVE], weights[BENCH_DECISIVE];
+    for (int k = 0; k < BENCH_DECISIVE; k++)
+        best[k] = INFINITY;
+    decisive_weights(s, weights);
     for (int i = 0; i < f->count; i++) {
         int n = decisive_times(s, f->items[i].launch, times);
         for (int k = 0; k < n; k++)
@@ -117,11 +106,13 @@ static void score_all(const struct bench_study *s, struct field *f)
                 best[k] = times[k];
     }
     for (int i = 0; i < f->count; i++) {
-        double sum = 0;
+        double sum = 0, weight = 0;
         int n = decisive_times(s, f->items[i].launch, times);
-        for (int k = 0; k < n; k++)
-            sum += times[k] > 0 ? log(times[k] / best[k]) : INFINITY;
-        f->items[i].score = n ? exp(sum / n) : INFINITY;
+        for (int k = 0; k < n; k++) {
+            sum += weights[k] * (times[k] > 0 ? log(times[k] / best[k]) : INFINITY);
+            weight += weights[k];
+        }
+        f->items[i].score = n ? exp(sum / weight) : INFINITY;
     }
 }
 
@@ -221,7 +212,7 @@ static int run_round(struct bench_study *s, struct field *f, int round, struct e
 
 static int run_rounds(struct bench_study *s, struct field *f, struct err *e)
 {
-    int points = s->nsizes * __builtin_popcount(s->options->collectives), rc = 0;
+    int points = bench_count_points(s), rc = 0;
     double last_s = 0;
     s->units = s->done + (double)ROUNDS * points * f->count;
     for (int round = 1; round <= MOST_ROUNDS && !rc && !bench_stopped(s); round++) {
@@ -242,7 +233,7 @@ int bench_conduct(struct bench_study *s, struct err *e)
     int rc = 0;
     for (int i = 0; i < s->plan.nlaunches; i++)
         add_entrant(&f, s->arena, &s->plan.launches[i]);
-    s->units = s->nsizes * __builtin_popcount(s->options->collectives) * ROUNDS * 2 + 4.0 * f.count;
+    s->units = bench_count_points(s) * ROUNDS * 2 + (double)BENCH_DECISIVE * f.count;
     if (f.count > 1 && !s->plan.keep_all) {
         rc = screen_all(s, &f, e);
         if (!rc && !bench_stopped(s))

@@ -3,6 +3,8 @@
 #define BENCH_CONDUCT_H
 
 #include "bench/bench.h"
+#include "bench/known.h"
+#include "bench/workload.h"
 
 /* Everything about one run. */
 struct bench_study {
@@ -17,8 +19,10 @@ struct bench_study {
     volatile sig_atomic_t *stop;
     struct bench_summary *summary;
 
-    uint64_t *sizes; /* bytes, ascending */
+    const struct workload *workload; /* says what points are worth; NULL: all the same */
+    uint64_t *sizes;                 /* bytes, ascending */
     int nsizes;
+    double *calls;    /* per step, by collective and size; NULL: no workload, or ranks not yet known */
     int nodes, ranks; /* 0 until the first session has said so */
     double started_s; /* progress_now_s() */
     double deadline_s;
@@ -44,14 +48,31 @@ int bench_conduct(struct bench_study *s, struct err *e);
  * default launch does not start. */
 int bench_visit_run(struct bench_study *s, const struct bench_visit *v, struct err *e);
 
-/* The few sizes that tell launches apart: the smallest, the largest, two between, as indices into sizes, ascending. */
-int bench_decisive_sizes(const struct bench_study *s, int indices[4]);
+/* ---- what is measured, and what it is worth ---- */
 
-/* The collective that launches are told apart by: AllReduce where it is asked for. */
-int bench_decisive_coll(const struct bench_study *s);
+/* A collective at an index into sizes. */
+struct bench_place {
+    int coll, size;
+};
 
 /* `bytes` less what does not divide into equal blocks for `ranks`, where the collective has such. */
 uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks);
+struct known_place bench_place_of(const struct bench_study *s, int coll, int size, const char *launch);
+
+/* Microseconds that a call might take while nobody knows. */
+double bench_guess_us(uint64_t bytes);
+
+/* To be called once nodes and ranks are known: what the workload calls in groups like this one. */
+void bench_weigh(struct bench_study *s);
+
+/* How often a step calls this: 1 for all that is asked for when there is no workload; 0: not to be measured. */
+double bench_calls(const struct bench_study *s, int coll, int size);
+int bench_count_points(const struct bench_study *s);
+
+/* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else
+ * is asked for) at four sizes from the smallest to the largest, and AllToAll at two large ones. Smaller ones first. */
+#define BENCH_DECISIVE 6
+int bench_decisive(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE]);
 
 int bench_stopped(const struct bench_study *s);
 

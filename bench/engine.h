@@ -91,7 +91,7 @@ enum bench_outcome {
 /* A prediction: nine of ten calls lie between low and high. */
 struct bench_guess {
     double us, low_us, high_us;
-    char detail[BENCH_DETAIL]; /* what bounds it */
+    char detail[120]; /* what bounds it */
 };
 
 struct bench_engine {

@@ -73,7 +73,7 @@ static void tell(const struct context *c, const struct model *m, const char *lib
 {
     int n;
     const char *const *assumed = model_assumptions(m, &n);
-    log_info(log, "nothing is measured: predictions for %s on %s", library,
+    log_info(log, "nothing is measured: %s on %s", library,
              c->setup.nccl.topology->source ? c->setup.nccl.topology->source : "this topology");
     for (int i = 0; i < n; i++)
         log_warn(log, "assumed: %s", assumed[i]);

@@ -35,7 +35,7 @@ size_t data_type_bytes(int type)
 
 int data_shape_of(const struct nccl_point *p, int rank, int nranks, struct data_shape *s)
 {
-    int spread = p->coll == COLL_ALLGATHER || p->coll == COLL_REDUCESCATTER || p->coll == NCCL_ALLTOALL;
+    int spread = p->coll == COLL_ALLGATHER || p->coll == COLL_REDUCESCATTER || p->coll == COLL_ALLTOALL;
     uint64_t parts = spread ? (uint64_t)nranks : 1;
     int type = p->type;
     if (type == NCCL_TYPE_FITTING)
@@ -67,7 +67,7 @@ static uint64_t wanted(const struct data_shape *s, uint64_t period, uint64_t sum
         return given(period, 0, i);
     case COLL_ALLGATHER:
         return given(period, (int)(i / s->count), i % s->count);
-    case NCCL_ALLTOALL:
+    case COLL_ALLTOALL:
         return given(period, (int)(i / s->count), mine + i % s->count);
     case COLL_REDUCESCATTER:
         return (uint64_t)s->nranks * ((mine + i) % period) + sum;

@@ -169,7 +169,7 @@ static int call(struct measurer *m, int slot)
         return n->all_gather(b.send, b.recv, s->count, s->type, m->comm, m->stream);
     case COLL_REDUCESCATTER:
         return n->reduce_scatter(b.send, b.recv, s->count, s->type, NCCL_SUM, m->comm, m->stream);
-    case NCCL_ALLTOALL:
+    case COLL_ALLTOALL:
         return all_to_all(m, b);
     default:
         return n->all_reduce(b.send, b.recv, s->count, s->type, NCCL_SUM, m->comm, m->stream);

@@ -55,7 +55,7 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
     note_gpu(m, c);
     if (m->nccl->assumed)
-        model_note(&m->notes, "%s", m->nccl->assumed);
+        model_note(&m->notes, "for NCCL's choice: %s", m->nccl->assumed);
     int per_leaf = m->fabric.nodes_per_leaf;
     m->leaves = per_leaf > 0 ? (m->nccl->nodes + per_leaf - 1) / per_leaf : 1;
     m->links = model_links_new(m->nccl, m->gpu, a, &m->notes);
@@ -97,53 +97,59 @@ struct wait {
 
 static double node_hop_us(const struct model *m, const struct model_flow *f, int proto)
 {
-    return (m->gpu->hop_us[proto] + (f->node_by_memory ? model_common.host_hop_us : 0)) * m->factors.node_latency;
+    double us = f->node_way == MODEL_WAY_LINKS ? m->gpu->hop_us[proto] : model_common.pcie_hop_us[proto];
+    return (us + (f->node_way == MODEL_WAY_MEMORY ? model_common.shm_us : 0)) * m->factors.node_latency;
 }
 
 static double net_hop_us(const struct model *m, const struct model_flow *f, int proto)
 {
-    const struct model_net *net = &model_nets[f->kind];
-    double memory = f->net_by_memory && f->kind != MODEL_NET_SOCKETS ? 2 * model_common.host_hop_us : 0;
-    double leaf = m->leaves > 1 ? model_common.leaf_us : 0;
-    return (net->hop_us[proto] + memory + leaf) * m->factors.net_latency;
+    if (m->links->domain)
+        return node_hop_us(m, f, proto);
+    double us = model_nets[f->kind].hop_us[proto];
+    us += f->net_way == MODEL_WAY_MEMORY && f->kind != MODEL_NET_SOCKETS ? model_common.bounce_us : 0;
+    return (us + (m->leaves > 1 ? model_common.leaf_us : 0)) * m->factors.net_latency;
 }
 
-/* `node` hops within nodes and `net` between, one after the other; `steady` is how much of the latter a further chunk
- * costs again. */
-static struct wait wait_of(const struct model *m, const struct model_flow *f, int proto, double node, double net,
-                           double steady)
+/* Hops one after the other, and how many of those between nodes count in the filling. */
+struct hops {
+    double node, net, net_fill;
+};
+
+static struct wait wait_of(const struct model *m, const struct model_flow *f, int proto, int channels, struct hops h)
 {
-    double in_us = node * node_hop_us(m, f, proto), out_us = net * net_hop_us(m, f, proto);
-    const struct model_net *kind = &model_nets[f->kind];
-    return (struct wait){in_us + out_us, model_common.node_fill * in_us + steady * kind->fill * out_us,
-                         net > 0 ? kind->idle_us : 0};
+    double node_us = h.node * node_hop_us(m, f, proto), hop_us = net_hop_us(m, f, proto);
+    double posting = m->links->domain ? 1 : 1 + model_common.channel_hop * (channels - 1);
+    return (struct wait){node_us + h.net * posting * hop_us, m->gpu->fill * node_us + h.net_fill * hop_us,
+                         h.net > 0 && !m->links->domain ? model_nets[f->kind].idle_us : 0};
 }
 
-/* A ring hands on what has arrived while more arrives: little of its hops is paid again. */
-#define RING_STEADY 0.1
-
-static struct wait wait_for(const struct model *m, enum model_pattern p, int coll, int proto)
+/* A ring hands on what has arrived while more arrives: little of its hops is paid again. Deeper trees have smaller
+ * chunks, so that one level is what fills them. */
+static struct wait wait_for(const struct model *m, enum model_pattern p, int coll, int proto, int channels)
 {
     const struct nccl_model *n = m->nccl;
     const struct model_flow *f = &m->flows[p];
-    double rounds = coll == COLL_ALLREDUCE ? 2 : 1;
-    double nets = n->nodes > 1 ? n->nodes - 1 : 0, log_nodes = ceil_log2(n->nodes);
+    int leaving = n->nodes > 1;
+    double rounds = coll == COLL_ALLREDUCE ? 2 : 1, log_nodes = ceil_log2(n->nodes);
+    double tree_fill = leaving * rounds * model_common.tree_fill, ring_fill = model_common.ring_fill;
+    double nets = rounds * (n->nodes - 1), log_ranks = ceil_log2(n->ranks);
     struct wait w;
     switch (p) {
     case MODEL_RING:
-        return wait_of(m, f, proto, rounds * (n->ranks - 1 - nets), rounds * nets, RING_STEADY);
+        return wait_of(m, f, proto, channels, (struct hops){rounds * (n->ranks - 1) - nets, nets, ring_fill * nets});
     case MODEL_TREE:
-        return wait_of(m, f, proto, rounds * (n->ranks_per_node - 1), rounds * log_nodes, 1);
+        return wait_of(m, f, proto, channels,
+                       (struct hops){rounds * (n->ranks_per_node - 1), rounds * log_nodes, tree_fill});
     case MODEL_NVLS:
     case MODEL_NVLS_TREE:
-        w = wait_of(m, f, proto, 0, rounds * log_nodes, 1);
+        w = wait_of(m, f, proto, channels, (struct hops){0, rounds * log_nodes, tree_fill});
         w.hops_us += m->gpu->nvls_us * m->factors.node_latency;
-        w.fill_us += model_common.node_fill * m->gpu->nvls_us * m->factors.node_latency;
+        w.fill_us += m->gpu->nvls_fill_us * m->factors.node_latency;
         return w;
     case MODEL_PAT:
-        return wait_of(m, f, proto, 0, ceil_log2(n->ranks), RING_STEADY);
+        return wait_of(m, f, proto, channels, (struct hops){0, log_ranks, ring_fill * log_ranks});
     default:
-        w = wait_of(m, f, proto, 1, n->nodes > 1, RING_STEADY);
+        w = wait_of(m, f, proto, 1, (struct hops){1, leaving, ring_fill * leaving});
         w.hops_us += model_common.peer_us * (n->ranks - 1);
         return w;
     }
@@ -196,8 +202,8 @@ static struct carried carry(const struct model *m, enum model_pattern p, int col
                                              : channels - 1;
     const struct model_load *l = &f->loads[k];
     double often = passes(m, p, coll) * bytes / model_common.proto_efficiency[proto];
-    int leaving = m->nccl->nodes > 1 && (p == MODEL_RING || p == MODEL_TREE);
-    double node_us = l->node_us * often / m->factors.node_bandwidth / (leaving ? model_common.leave_efficiency : 1);
+    double share = p == MODEL_NVLS_TREE ? model_common.nvls_tree_efficiency : 1;
+    double node_us = l->node_us * often / m->factors.node_bandwidth / share;
     double net_us = l->net_us * often / m->factors.net_bandwidth;
     double each_GBps = m->gpu->channel_GBps[proto];
     double block_us = each_GBps > 0 ? block_passes(m, p, coll) * bytes / (each_GBps * (k + 1)) / 1e3 : 0;
@@ -253,9 +259,12 @@ static void predict_alone(const struct model *m, const struct model_call *c, str
     snprintf(t->limit, sizeof t->limit, "GPU memory");
 }
 
-static void put_band(const struct model *m, struct model_time *t)
+/* `carried` is the part of the time that bytes take. */
+static void put_band(const struct model *m, double carried, struct model_time *t)
 {
-    double band = m->factors.band > 1 ? m->factors.band : model_common.band;
+    double band = m->factors.band;
+    if (!(band > 1))
+        band = pow(model_common.carry_band, carried) * pow(model_common.wait_band, 1 - carried);
     if (m->notes.n)
         band *= model_common.unknown_band;
     /* Nothing tells how errors grow with nodes: they are let grow with the depth of a tree. */
@@ -274,18 +283,20 @@ int model_predict(const struct model *m, const struct model_call *c, struct mode
     int proto = t->proto < 0 ? PROTO_SIMPLE : t->proto;
     if (m->nccl->ranks == 1) {
         predict_alone(m, c, t);
-        put_band(m, t);
+        put_band(m, 0, t);
         return 0;
     }
     if (p == MODEL_PATTERNS || !m->flows[p].loads)
         return -1;
-    struct wait w = wait_for(m, p, c->coll, proto);
+    struct wait w = wait_for(m, p, c->coll, proto, t->channels);
     struct carried x = carry(m, p, c->coll, proto, t->channels, (double)c->bytes);
-    double issue_us = p == MODEL_ALLTOALL ? m->gpu->issue_peers_us : m->gpu->issue_us;
+    double issue_us =
+        p == MODEL_ALLTOALL ? m->gpu->issue_peers_us : m->gpu->issue_us + m->gpu->issue_channel_us * (t->channels - 1);
     double wait_us = fmax(issue_us, m->gpu->start_us + w.hops_us);
-    double fill_us = fmin(2 * sqrt(w.fill_us * x.us), model_common.fill_most * w.fill_us);
+    double fill_us =
+        model_common.proto_fill[proto] * fmin(2 * sqrt(w.fill_us * x.us), model_common.fill_most * w.fill_us);
     t->us = wait_us + hypot(x.us, w.idle_us) + fill_us;
     snprintf(t->limit, sizeof t->limit, "%s", x.us > wait_us ? x.limit : "latency");
-    put_band(m, t);
+    put_band(m, x.us / t->us, t);
     return 0;
 }

@@ -12,51 +12,54 @@
  * src/graph/tuning.cc. channel_GBps: perChMaxRingLL128Bws and llMaxBws there. hop_us: hwLatencies there, row NVLINK,
  * LL, LL128, Simple; row PCI where the generation has no links. issue_us, start_us, nvls_us: fitted. */
 static const struct model_gpu gpus[] = {
-    {"Pascal",    60,  NULL,  0.90,  0,     {2.5, 0,    10}, 18, 45, 7.0, {0.6, 1.9, 3.4}, 0},
-    {"Volta",     70,  NULL,  0.80,  0,     {2.5, 20,   22}, 18, 45, 7.0, {0.6, 1.9, 3.4}, 0},
-    {"Ampere",    80,  NULL,  0.80,  0,     {4.0, 20,   22}, 28, 50, 7.0, {0.6, 1.9, 3.4}, 0},
-    {"Ada",       86,  NULL,  0.80,  0,     {4.0, 20,   22}, 20, 45, 7.0, {1.0, 2.5, 5.7}, 0},
-    {"Hopper",    90,  NULL,  0.824, 0.70,  {9.0, 36.7, 44}, 12, 35, 7.0, {0.6, 1.6, 3.4}, 12},
-    {"Blackwell", 100, NULL,  0.80,  0.594, {18,  40.0, 60}, 12, 35, 7.0, {0.6, 1.4, 3.4}, 12},
-    {"CDNA 2",    0, "gfx90", 0.72,  0,     {4.0, 0,    22}, 20, 50, 9.0, {1.2, 2.5, 5.0}, 0},
-    {"CDNA 3",    0, "gfx94", 0.72,  0,     {6.0, 12,   25}, 20, 50, 9.0, {1.2, 2.5, 5.0}, 0},
-    {"CDNA 4",    0, "gfx95", 0.72,  0,     {6.0, 12,   25}, 20, 50, 9.0, {1.2, 2.5, 5.0}, 0},
+    {"Pascal",    60,  NULL,  0.90,  0,     {4.0, 0,    12}, 18, 60, 1.3, 7.0, {0.6, 1.9, 3.4}, 0.40, 0,  0},
+    {"Volta",     70,  NULL,  0.86,  0,     {4.0, 20,   22}, 18, 60, 1.3, 7.0, {0.6, 1.9, 3.4}, 0.40, 0,  0},
+    {"Ampere",    80,  NULL,  0.80,  0,     {6.0, 20,   22}, 28, 65, 1.3, 7.0, {0.6, 1.9, 3.4}, 0.40, 0,  0},
+    {"Ada",       86,  NULL,  0.80,  0,     {6.0, 20,   22}, 20, 60, 1.3, 7.0, {0.6, 1.9, 3.4}, 0.40, 0,  0},
+    {"Hopper",    90,  NULL,  0.824, 0.69,  {16,  36.7, 44}, 12, 35, 0,   7.0, {0.6, 1.6, 3.4}, 0.05, 12, 10},
+    {"Blackwell", 100, NULL,  0.80,  0.594, {18,  40.0, 60}, 12, 35, 0,   7.0, {0.6, 1.4, 3.4}, 0.05, 12, 10},
+    {"CDNA 2",    0, "gfx90", 0.72,  0,     {4.0, 0,    22}, 20, 60, 0,   9.0, {1.2, 2.5, 5.0}, 0.20, 0,  0},
+    {"CDNA 3",    0, "gfx94", 0.84,  0,     {6.0, 12,   25}, 20, 60, 0,   9.0, {1.2, 2.5, 5.0}, 0.20, 0,  0},
+    {"CDNA 4",    0, "gfx95", 0.84,  0,     {6.0, 12,   25}, 20, 60, 0,   9.0, {1.2, 2.5, 5.0}, 0.20, 0,  0},
 };
 
 const struct model_net model_nets[MODEL_NET_KINDS] = {
-    [MODEL_NET_INFINIBAND] = {"InfiniBand",      0.94, 0,   {9,   10,  16},  0.5, 0},
-    [MODEL_NET_ROCE]       = {"RoCE",            0.92, 0,   {11,  12,  18},  0.5, 0},
-    [MODEL_NET_EFA]        = {"EFA",             0.88, 0,   {70,  72,  80},  1.2, 0},
-    [MODEL_NET_EFA_2]      = {"EFA",             0.90, 0,   {27,  28,  34},  1.2, 0},
-    [MODEL_NET_TCPX]       = {"GPUDirect-TCPX",  0.76, 0,   {40,  40,  40},  0.1, 940},
-    [MODEL_NET_TCPXO]      = {"GPUDirect-TCPXO", 0.92, 0,   {55,  57,  65},  1.2, 0},
-    [MODEL_NET_SLINGSHOT]  = {"Slingshot",       0.92, 0,   {12,  13,  20},  0.5, 0},
-    [MODEL_NET_SOCKETS]    = {"TCP sockets",     0.90, 3.2, {32,  34,  40},  1.0, 0},
+    [MODEL_NET_INFINIBAND] = {"InfiniBand",      0.95, {9,  10, 13},  0},
+    [MODEL_NET_ROCE]       = {"RoCE",            0.88, {23, 24, 27},  0},
+    [MODEL_NET_EFA]        = {"EFA",             0.86, {70, 72, 74},  0},
+    [MODEL_NET_EFA_2]      = {"EFA",             0.92, {27, 28, 30},  0},
+    [MODEL_NET_TCPX]       = {"GPUDirect-TCPX",  0.73, {40, 41, 44},  940},
+    [MODEL_NET_TCPXO]      = {"GPUDirect-TCPXO", 0.93, {55, 57, 58},  0},
+    [MODEL_NET_SLINGSHOT]  = {"Slingshot",       0.92, {12, 13, 16},  0},
+    [MODEL_NET_SOCKETS]    = {"TCP sockets",     0.90, {32, 34, 38},  0},
 };
 
 const struct model_common model_common = {
     .proto_efficiency = {0.5, 0.92, 1},
+    .proto_fill = {0.1, 0.8, 1},
     .pcie_efficiency = 0.85,
-    .tree_efficiency = 0.92,
-    .leave_efficiency = 0.90,
-    .host_GBps = 100,
-    .host_hop_us = 6,
+    .tcp_GBps = 1.7,
+    .tcp_cloud_GBps = 6.8,
+    .tree_efficiency = 0.97,
+    .nvls_tree_efficiency = 0.94,
+    .host_GBps = 80,
+    .pcie_hop_us = {1.0, 2.5, 5.7},
+    .shm_us = 1.5,
+    .bounce_us = 8,
     .leaf_us = 1.5,
-    .node_fill = 0.6,
-    .fill_most = 6,
+    .tree_fill = 0.75,
+    .ring_fill = 0.05,
+    .channel_hop = 0.06,
+    .fill_most = 5,
     .peer_us = 0.3,
-    .band = 1.5,
+    .wait_band = 1.6,
+    .carry_band = 1.25,
     .unknown_band = 1.6,
     .node_band = 1.1,
 };
 /* clang-format on */
 
 enum { GPUS = sizeof gpus / sizeof *gpus };
-
-const struct model_gpu *model_gpu_at(int i)
-{
-    return i >= 0 && i < GPUS ? &gpus[i] : NULL;
-}
 
 const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed)
 {
@@ -84,32 +87,41 @@ const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **as
     return &gpus[2];
 }
 
-/* A NIC for every GPU is what Google calls A3 Mega, with the later of its two transports. */
+/* A NIC beside every GPU is what Google calls A3 Mega, with the later of its two transports. */
 static enum model_net_kind tcpx_of(const struct topo_class *c, const struct hw_nic *own)
 {
     int nics = 0;
-    for (int i = 0; i < c->nobjects; i++)
-        nics += c->objects[i].kind == TOPO_NIC && hw_nic_of(&c->objects[i]) == own;
+    for (int i = 0; i < c->nobjects; i++) {
+        int parent = c->objects[i].parent;
+        nics += c->objects[i].kind == TOPO_NIC && parent >= 0 && c->objects[parent].kind == TOPO_SWITCH &&
+                hw_nic_of(&c->objects[i]) == own;
+    }
     return nics >= c->ngpus ? MODEL_NET_TCPXO : MODEL_NET_TCPX;
 }
 
-enum model_net_kind model_net_kind_of(const struct topo_class *c, int object, int port, const char **assumed)
+enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct nccl_net *net, const char **assumed)
 {
     *assumed = NULL;
-    const struct hw_nic *hw = object >= 0 ? hw_nic_of(&c->objects[object]) : NULL;
-    if (hw && hw->transport == HW_TCPX)
-        return tcpx_of(c, hw);
+    const struct hw_nic *hw = net->object >= 0 ? hw_nic_of(&c->objects[net->object]) : NULL;
+    if (net->port < 0)
+        return net->gdr && hw && hw->transport == HW_TCPX ? tcpx_of(c, hw) : MODEL_NET_SOCKETS;
     if (hw && hw->transport == HW_CXI)
         return MODEL_NET_SLINGSHOT;
     if (hw && hw->transport == HW_EFA)
         return strcmp(hw->name, "efa1") ? MODEL_NET_EFA_2 : MODEL_NET_EFA;
-    if (port < 0)
-        return MODEL_NET_SOCKETS;
-    if (c->ports[port].layer == TOPO_LINK_ETHERNET)
+    if (c->ports[net->port].layer == TOPO_LINK_ETHERNET)
         return MODEL_NET_ROCE;
-    if (c->ports[port].layer != TOPO_LINK_INFINIBAND)
+    if (c->ports[net->port].layer != TOPO_LINK_INFINIBAND)
         *assumed = "what kind of network it is on is not known: InfiniBand was assumed";
     return MODEL_NET_INFINIBAND;
+}
+
+/* NCCL opens 16 sockets a connection on Amazon's adapters and 4 on Google's, else one (src/transport/net_socket.cc). */
+double model_tcp_GBps(const struct topo_class *c, const struct nccl_net *net)
+{
+    enum { AMAZON = 0x1d0f, GOOGLE = 0x1ae0 };
+    int vendor = net->object >= 0 ? c->objects[net->object].vendor : 0;
+    return vendor == AMAZON || vendor == GOOGLE ? model_common.tcp_cloud_GBps : model_common.tcp_GBps;
 }
 
 /* NCCL's SKL_QPI_BW, SRP_QPI_BW, AMD_BW and the rest in src/graph/topo.h: about what copies through the CPUs reach,

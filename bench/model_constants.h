@@ -15,9 +15,11 @@ struct model_gpu {
     double nvls_efficiency;           /* the same, of reductions in the switch; 0: there are none */
     double channel_GBps[PROTO_COUNT]; /* of one channel's thread block, in busbw */
     double issue_us, issue_peers_us;  /* between launches of a collective, and of sends to every peer */
+    double issue_channel_us;          /* of that: for every channel */
     double start_us;                  /* launch to the first byte and last byte to the end */
-    double hop_us[PROTO_COUNT];       /* from GPU to GPU over its links, or PCIe where it has none */
-    double nvls_us;                   /* reduction and multicast of a small message */
+    double hop_us[PROTO_COUNT];       /* from GPU to GPU over its links */
+    double fill;                      /* part of a hop's time that every further chunk costs again */
+    double nvls_us, nvls_fill_us;     /* reduction and multicast of a small message; of a further chunk */
 };
 
 /* How nodes are joined. */
@@ -36,9 +38,7 @@ enum model_net_kind {
 struct model_net {
     const char *name;
     double efficiency;          /* of the port's rate */
-    double most_GBps;           /* of one port, whatever its rate; 0 none */
     double hop_us[PROTO_COUNT]; /* GPU memory to GPU memory on another node */
-    double fill;                /* part of a hop that every further chunk of a tree costs again */
     double idle_us;             /* waits that data in flight hide */
 };
 
@@ -49,17 +49,22 @@ struct model_net {
 struct model_common {
     double proto_efficiency[PROTO_COUNT]; /* payload in what travels */
     double pcie_efficiency;               /* payload in PCIe's rate */
+    double proto_fill[PROTO_COUNT];       /* of the filling: LL sends without chunks */
+    double tcp_GBps, tcp_cloud_GBps;      /* of a node's kernel, through sockets; where NCCL opens many */
     double tree_efficiency;               /* reducing two streams at once, against one */
-    double leave_efficiency;              /* of the node's links when the same blocks also serve NICs */
+    double nvls_tree_efficiency;          /* of reductions in the switch, against one node alone */
     double host_GBps;                     /* of a NUMA node's memory, for copies through it */
-    double host_hop_us;                   /* further time of a hop through host memory */
+    double pcie_hop_us[PROTO_COUNT];      /* as model_gpu's hop, where GPUs have no links */
+    double shm_us, bounce_us;             /* further time of a hop through host memory: between GPUs, to a NIC */
     double leaf_us;                       /* further time of a hop over spine switches */
-    double node_fill;                     /* as model_net's fill, within a node */
+    double tree_fill, ring_fill;          /* as model_gpu's fill, for hops between nodes */
+    double channel_hop;                   /* part of a hop between nodes that every further channel costs */
     double peer_us;                       /* of every peer of an all-to-all */
-    double band;                          /* factor of time up and down that holds nine results of ten */
-    double unknown_band;                  /* times that when something was assumed */
-    double node_band;                     /* times that for every doubling of nodes beyond those validated */
-    double fill_most;                     /* chunks stop growing: the filling costs no more than this × itself */
+    double wait_band, carry_band; /* factors of time up and down that hold nine results of ten: of calls that only wait,
+                                     and of those that only carry */
+    double unknown_band;          /* times that when something was assumed */
+    double node_band;             /* times that for every doubling of nodes beyond those validated */
+    double fill_most;             /* chunks stop growing: the filling costs no more than this × itself */
 };
 
 extern const struct model_net model_nets[MODEL_NET_KINDS];
@@ -67,10 +72,12 @@ extern const struct model_common model_common;
 
 /* Never NULL: an unknown generation gets the nearest, and `assumed` (else NULL) tells which. */
 const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed);
-const struct model_gpu *model_gpu_at(int i); /* NULL behind the last */
 
-/* How NIC `object` of the class and its port (-1: an interface) talk; `assumed` as above. */
-enum model_net_kind model_net_kind_of(const struct topo_class *c, int object, int port, const char **assumed);
+/* How a net of NCCL's talks; `assumed` as above. */
+enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct nccl_net *net, const char **assumed);
+
+/* What the node's kernel carries through sockets over that net and all others together [GB/s, each direction]. */
+double model_tcp_GBps(const struct topo_class *c, const struct nccl_net *net);
 
 /* Payload between sockets [GB/s, one direction] by the CPU's vendor and family. */
 double model_socket_GBps(const struct topo_class *c);

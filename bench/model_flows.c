@@ -42,11 +42,16 @@ static double all_crossing(const struct layout *y)
     return nodes > 1 ? (double)(nodes - nodes_a_leaf(y)) / (nodes - 1) : 0;
 }
 
+static void slower(enum model_way *way, enum model_way other)
+{
+    *way = other > *way ? other : *way;
+}
+
 static void leave(struct layout *y, int gpu, int net, double load, double crossing)
 {
-    y->flow->net_by_memory |= model_way_out(y->l, gpu, net, load, y->loads);
+    slower(&y->flow->net_way, model_way_out(y->l, gpu, net, load, y->loads));
     y->sent += load;
-    y->cross += load * crossing;
+    y->cross += y->l->domain ? 0 : load * crossing;
     enum model_net_kind kind = y->l->kinds[net];
     if (model_nets[kind].hop_us[PROTO_LL] > model_nets[y->flow->kind].hop_us[PROTO_LL])
         y->flow->kind = kind;
@@ -54,7 +59,7 @@ static void leave(struct layout *y, int gpu, int net, double load, double crossi
 
 static void arrive(struct layout *y, int net, int gpu, double load)
 {
-    y->flow->net_by_memory |= model_way_in(y->l, net, gpu, load, y->loads);
+    slower(&y->flow->net_way, model_way_in(y->l, net, gpu, load, y->loads));
 }
 
 /* ---- what a layout amounts to ---------------------------------------------------------------------------------- */
@@ -105,7 +110,7 @@ static void lay_out(const struct model_links *l, const struct model_fabric *fabr
 
 static void pass_gpus(struct layout *y, int from, int to, double load)
 {
-    y->flow->node_by_memory |= model_way_gpus(y->l, from, to, load, y->loads);
+    slower(&y->flow->node_way, model_way_gpus(y->l, from, to, load, y->loads));
 }
 
 static void lay_ring(struct layout *y, const struct nccl_graph *g, int channel)
@@ -142,7 +147,7 @@ static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
     const int *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
     double sends = tree_sends(y->l->nccl->nodes);
     arrive(y, nets[0], gpus[0], sends);
-    leave(y, gpus[0], nets[1], sends, 2 * neighbours_crossing(y, nets[0] != nets[1]) / 2);
+    leave(y, gpus[0], nets[1], sends, neighbours_crossing(y, nets[0] != nets[1]));
 }
 
 /* The switch reads every GPU's bytes, each GPU writes its part of the result, which the switch hands to all. */
@@ -163,7 +168,7 @@ static void lay_nvls_tree(struct layout *y, const struct nccl_graph *g, int chan
 {
     const int *gpus = gpus_of(y, g, channel);
     lay_nvls(y, g, channel);
-    if (!g->nets)
+    if (!g->nets || y->l->domain)
         return;
     const int *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
     double sends = tree_sends(y->l->nccl->nodes);
@@ -186,9 +191,7 @@ static int nearest_net(const struct model_links *l, int gpu, int *taken)
     int best = -1;
     enum path_class nearest = PATH_UNKNOWN;
     for (int i = 0; i < l->nccl->nnets; i++) {
-        int port = l->nccl->nets[i].port;
-        int end = port < 0 ? -1 : path_end_of(l->paths, l->c->ports[port].hca);
-        enum path_class class_ = end < 0 ? PATH_UNKNOWN : path_between(l->paths, gpu, end)->class_;
+        enum path_class class_ = model_class_to_net(l, gpu, i);
         if (best < 0 || class_ < nearest || (class_ == nearest && taken[i] < taken[best])) {
             best = i;
             nearest = class_;

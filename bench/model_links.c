@@ -2,6 +2,7 @@
  * generation's specification helps out: a wrong limit misleads more than none. */
 #include "bench/model_links.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -143,26 +144,58 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
     l->nic_out = indices(a, m->nnets);
     l->nic_in = indices(a, m->nnets);
     l->kinds = arena_alloc(a, (size_t)(m->nnets ? m->nnets : 1) * sizeof *l->kinds);
+    double tcp_GBps = model_common.tcp_GBps;
     for (int i = 0; i < m->nnets; i++) {
         const struct nccl_net *net = &m->nets[i];
         const char *assumed = NULL;
-        l->kinds[i] = m->setup.sockets ? MODEL_NET_SOCKETS : model_net_kind_of(l->c, net->object, net->port, &assumed);
+        l->kinds[i] = m->setup.sockets ? MODEL_NET_SOCKETS : model_net_kind_of(l->c, net, &assumed);
+        tcp_GBps = fmax(tcp_GBps, model_tcp_GBps(l->c, net));
         if (assumed)
             model_note(notes, "%s: %s", net->name, assumed);
-        double GBps =
-            net->port >= 0 && l->c->ports[net->port].rate_Gbps > 0 ? l->c->ports[net->port].rate_Gbps / 8 : net->GBps;
-        if (!(GBps > 0)) {
+        double GBps = net->GBps;
+        if (!(GBps > 0) || (net->port >= 0 && !(l->c->ports[net->port].rate_Gbps > 0))) {
             GBps = 12.5;
             model_note(notes, "the rate of %s is not known: 100 Gb/s was assumed", net->name);
         }
-        const struct model_net *kind = &model_nets[l->kinds[i]];
-        GBps *= kind->efficiency;
-        if (kind->most_GBps > 0 && GBps > kind->most_GBps)
-            GBps = kind->most_GBps;
+        GBps *= model_nets[l->kinds[i]].efficiency;
         l->nic_out[i] = add_link(l, GBps, "NIC ", net->name);
         l->nic_in[i] = add_link(l, GBps, "NIC ", net->name);
         l->links[l->nic_out[i]].between_nodes = l->links[l->nic_in[i]].between_nodes = 1;
     }
+    l->tcp_out = add_link(l, tcp_GBps, "TCP of the host", NULL);
+    l->tcp_in = add_link(l, tcp_GBps, "TCP of the host", NULL);
+    l->links[l->tcp_out].between_nodes = l->links[l->tcp_in].between_nodes = 1;
+}
+
+/* Multi-node NVLink: all GPUs say that they are in a domain, and it is large enough for all nodes. */
+static int shares_switches(const struct model_links *l, struct model_notes *notes)
+{
+    const struct topo_class *c = l->c;
+    const struct hw_gpu *hw = c->ngpus ? hw_gpu_of(c, &c->gpus[0]) : NULL;
+    if (l->nccl->nodes < 2 || !hw || !hw->domain_gpus)
+        return 0;
+    for (int i = 0; i < c->ngpus; i++)
+        if (!c->gpus[i].clique || l->nvlink_out[i] < 0)
+            return 0;
+    if (l->nccl->ranks > hw->domain_gpus) {
+        model_note(notes, "more GPUs than an NVLink domain has (%d): every node was taken to be on its own",
+                   hw->domain_gpus);
+        return 0;
+    }
+    model_note(notes, "all nodes were taken to be in one NVLink domain");
+    return 1;
+}
+
+/* GPUs that nothing is known to join are taken to meet in host memory. */
+static void note_unjoined(const struct model_links *l, struct model_notes *notes)
+{
+    for (int i = 0; i < l->nccl->ranks_per_node && i < l->c->ngpus; i++)
+        for (int k = 0; k < i; k++)
+            if (path_between(l->paths, i, k)->class_ == PATH_UNKNOWN) {
+                model_note(notes, "no way between %s and %s is known: host memory was assumed", l->paths->ends[k].label,
+                           l->paths->ends[i].label);
+                return;
+            }
 }
 
 struct model_links *model_links_new(const struct nccl_model *nccl, const struct model_gpu *gpu, struct arena *a,
@@ -174,152 +207,12 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
     l->gpu = gpu;
     l->paths = path_matrix(l->c, a);
     size_t most =
-        (size_t)l->c->nobjects * 5 + (size_t)l->c->ngpus * 2 + (size_t)l->c->nlinks * 2 + (size_t)nccl->nnets * 2;
-    l->links = arena_alloc(a, (most ? most : 1) * sizeof *l->links);
+        (size_t)l->c->nobjects * 5 + (size_t)l->c->ngpus * 2 + (size_t)l->c->nlinks * 2 + (size_t)nccl->nnets * 2 + 2;
+    l->links = arena_alloc(a, most * sizeof *l->links);
     add_pcie(l, a);
     add_gpu_links(l, a, notes);
     add_nets(l, a, notes);
+    l->domain = shares_switches(l, notes);
+    note_unjoined(l, notes);
     return l;
-}
-
-double model_links_spec_GBps(const struct model_links *l, int gpu)
-{
-    double sum = 0;
-    if (l->nvlink_out[gpu] >= 0)
-        sum = l->links[l->nvlink_out[gpu]].GBps;
-    for (int i = 0; i < l->c->ngpus; i++)
-        if (l->direct[gpu * l->c->ngpus + i] >= 0)
-            sum += l->links[l->direct[gpu * l->c->ngpus + i]].GBps;
-    return sum / l->gpu->link_efficiency;
-}
-
-/* ---- ways ------------------------------------------------------------------------------------------------------ */
-
-static void pass(double *loads, int link, double load)
-{
-    if (link >= 0)
-        loads[link] += load;
-}
-
-static int root_of(const struct topo_class *c, int object)
-{
-    while (object >= 0 && c->objects[object].parent >= 0)
-        object = c->objects[object].parent;
-    return object;
-}
-
-static int is_above(const struct topo_class *c, int above, int object)
-{
-    while (object >= 0 && object != above)
-        object = c->objects[object].parent;
-    return object == above;
-}
-
-/* Over PCIe from one object to another; by way of memory, all the way up to the roots. -1: an object whose place is
- * not known. */
-static void pass_pcie(const struct model_links *l, int from, int to, int by_memory, double load, double *loads)
-{
-    const struct topo_class *c = l->c;
-    int top = -1;
-    if (!by_memory && from >= 0 && to >= 0)
-        for (top = from; top >= 0 && !is_above(c, top, to);)
-            top = c->objects[top].parent;
-    for (int i = from; i >= 0 && i != top; i = c->objects[i].parent)
-        pass(loads, l->pcie_up[i], load);
-    for (int i = to; i >= 0 && i != top; i = c->objects[i].parent)
-        pass(loads, l->pcie_down[i], load);
-    int out = root_of(c, from), in = root_of(c, to);
-    if (out >= 0 && in >= 0 && out != in) {
-        pass(loads, l->socket_out[out], load);
-        pass(loads, l->socket_in[in], load);
-    }
-    /* Written once and read once. */
-    if (by_memory && (out >= 0 || in >= 0))
-        pass(loads, l->memory[out >= 0 ? out : in], 2 * load);
-}
-
-/* A GPU that both are joined to; -1 none. */
-static int between(const struct model_links *l, int from, int to)
-{
-    int n = l->c->ngpus;
-    for (int i = 0; i < n; i++)
-        if (l->direct[from * n + i] >= 0 && l->direct[i * n + to] >= 0)
-            return i;
-    return -1;
-}
-
-int model_way_gpus(const struct model_links *l, int from, int to, double load, double *loads)
-{
-    int n = l->c->ngpus;
-    const struct path *p = path_between(l->paths, from, to);
-    if (l->direct[from * n + to] >= 0) {
-        pass(loads, l->direct[from * n + to], load);
-        return 0;
-    }
-    if (l->nvlink_out[from] >= 0 && l->nvlink_in[to] >= 0) {
-        pass(loads, l->nvlink_out[from], load);
-        pass(loads, l->nvlink_in[to], load);
-        return 0;
-    }
-    int third = p->class_ == PATH_NVB ? between(l, from, to) : -1;
-    if (third >= 0) {
-        pass(loads, l->direct[from * n + third], load);
-        pass(loads, l->direct[third * n + to], load);
-        return 0;
-    }
-    /* NCCL's default for peer-to-peer over PCIe is PXB (ncclTopoCheckP2p in src/graph/paths.cc). */
-    const struct hw_gpu *hw = hw_gpu_of(l->c, &l->c->gpus[from]);
-    int by_memory = p->class_ > PATH_PXB || (hw && hw->no_p2p);
-    pass_pcie(l, l->c->gpus[from].object, l->c->gpus[to].object, by_memory, load, loads);
-    return by_memory;
-}
-
-/* GPUDirect RDMA as NCCL uses it by default: up to PXB, and over C2C (ncclTopoCheckGdr in src/graph/paths.cc). */
-static int direct_to_gpu(const struct model_links *l, int gpu, int net)
-{
-    const struct topo_gpu *g = &l->c->gpus[gpu];
-    const struct hw_gpu *hw = hw_gpu_of(l->c, g);
-    int port = l->nccl->nets[net].port;
-    if (l->kinds[net] == MODEL_NET_SOCKETS || g->gdr == 0 || (hw && hw->no_p2p) || port < 0)
-        return 0;
-    int end = path_end_of(l->paths, l->c->ports[port].hca);
-    if (end < 0)
-        return 0;
-    enum path_class class_ = path_between(l->paths, gpu, end)->class_;
-    return class_ <= PATH_PXB || class_ == PATH_P2C;
-}
-
-/* The NVLink peer that is near the NIC, when NCCL would go by it (PXN); -1: straight. */
-static int proxy_of(const struct model_links *l, int gpu, int net)
-{
-    int port = l->nccl->nets[net].port;
-    int end = port < 0 ? -1 : path_end_of(l->paths, l->c->ports[port].hca);
-    if (end < 0 || l->nccl->setup.no_pxn || l->kinds[net] == MODEL_NET_SOCKETS ||
-        path_class_nccl(l->paths, gpu, end) != PATH_PXN)
-        return -1;
-    for (int i = 0; i < l->nccl->ranks_per_node && i < l->c->ngpus; i++)
-        if (path_between(l->paths, gpu, i)->class_ == PATH_NVL && direct_to_gpu(l, i, net))
-            return i;
-    return -1;
-}
-
-int model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads)
-{
-    int proxy = proxy_of(l, gpu, net);
-    if (proxy >= 0) {
-        model_way_gpus(l, gpu, proxy, load, loads);
-        gpu = proxy;
-    }
-    int by_memory = !direct_to_gpu(l, gpu, net);
-    pass_pcie(l, l->c->gpus[gpu].object, l->nccl->nets[net].object, by_memory, load, loads);
-    pass(loads, l->nic_out[net], load);
-    return by_memory;
-}
-
-int model_way_in(const struct model_links *l, int net, int gpu, double load, double *loads)
-{
-    int by_memory = !direct_to_gpu(l, gpu, net);
-    pass(loads, l->nic_in[net], load);
-    pass_pcie(l, l->nccl->nets[net].object, l->c->gpus[gpu].object, by_memory, load, loads);
-    return by_memory;
 }

@@ -34,6 +34,8 @@ struct model_links {
     int *memory;                 /* by object: of a NUMA root; -1 */
     int *socket_out, *socket_in; /* by object: of a NUMA root towards the others; -1 */
     int *nic_out, *nic_in;       /* by net */
+    int domain;                  /* its nodes share their NVSwitches: no copy needs a NIC */
+    int tcp_out, tcp_in;         /* what the node's kernel copies for sockets, all interfaces together */
     enum model_net_kind *kinds;  /* by net */
 };
 
@@ -41,13 +43,20 @@ struct model_links {
 struct model_links *model_links_new(const struct nccl_model *nccl, const struct model_gpu *gpu, struct arena *a,
                                     struct model_notes *notes);
 
-/* Each adds `load` to loads[] of every link that bytes pass on that way, and returns 1 when they go through host
- * memory: GPUs that cannot reach one another's memory, NICs farther from their GPU than PCI switches, sockets. */
-int model_way_gpus(const struct model_links *l, int from, int to, double load, double *loads);
-int model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads);
-int model_way_in(const struct model_links *l, int net, int gpu, double load, double *loads);
+/* How bytes go; each is slower than the one before. */
+enum model_way {
+    MODEL_WAY_LINKS,  /* NVLink, XGMI */
+    MODEL_WAY_PCIE,   /* from device to device */
+    MODEL_WAY_MEMORY, /* through host memory: GPUs that cannot reach one another's memory, NICs farther from their GPU
+                       * than PCI switches, sockets */
+};
 
-/* The GPU's links to all peers [GB/s of the specification, one direction]; 0 none. */
-double model_links_spec_GBps(const struct model_links *l, int gpu);
+/* Each adds `load` to loads[] of every link that bytes pass on that way. */
+enum model_way model_way_gpus(const struct model_links *l, int from, int to, double load, double *loads);
+enum model_way model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads);
+enum model_way model_way_in(const struct model_links *l, int net, int gpu, double load, double *loads);
+
+/* How far a net's NIC is from a GPU. */
+enum path_class model_class_to_net(const struct model_links *l, int gpu, int net);
 
 #endif

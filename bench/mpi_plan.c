@@ -32,6 +32,7 @@ static const struct tunable {
      "coll_tuned_bcast_algorithm",
      " chain pipeline split_binary_tree binary_tree ",
      {0, 16384, 131072}},
+    {COLL_ALLTOALL, "coll_tuned_alltoall_algorithm", "", {0}},
 };
 #define TUNABLES (sizeof tunables / sizeof *tunables)
 

@@ -66,8 +66,12 @@ struct graph_system {
     int inter; /* there are other nodes to reach */
     int sm, sm_most, cross_nic, no_pxn;
     enum nccl_cpu cpu;
-    unsigned char *no_p2p;  /* GPUs × GPUs: the driver refuses */
-    int *scratch;           /* of graph_nearest's callers */
+    unsigned char *no_p2p; /* GPUs × GPUs: the driver refuses */
+    int *scratch;          /* of graph_nearest's callers */
+    struct graph_nets {
+        int *nets; /* NULL: not asked for yet */
+        int n;
+    } * near_nets;          /* by distance and GPU: what the search tries, in its order */
     float max_bw, total_bw; /* GB/s: of one channel, of one GPU */
 };
 

@@ -1,6 +1,8 @@
 /* What NCCL asks its search for, in which order, and when it is content.
  *
  * Source: NCCL src/graph/search.cc (ncclTopoCompute), v2.18.6-1 … v2.30.7-1. */
+#include <limits.h>
+
 #include "bench/nccl_graph.h"
 
 /* ---- bandwidths that are tried, GB/s, by release ---- */
@@ -143,7 +145,7 @@ static void give_up(struct graph_search *g, const struct graph_system *s)
     g->bw_intra = g->bw_inter = 0.1f;
     g->type_intra = g->type_inter = PATH_SYS;
     g->nets[0] = g->nets[1] = 0;
-    if (!s->inter)
+    if (!s->inter || s->version < 22900)
         return;
     g->nets[0] = graph_net_of(s, 0, 0, &several);
     g->nets[1] = graph_net_of(s, s->n[GRAPH_GPU] - 1, 0, &several);
@@ -163,9 +165,52 @@ struct quest {
     int same; /* channels may be copies of one another */
 };
 
+/* The fewest links of a channel of the pattern. */
+static int least_hops(const struct graph_system *s, enum graph_pattern pattern)
+{
+    int n = s->n[GRAPH_GPU], intra = INT_MAX, in = INT_MAX, out = INT_MAX;
+    for (int g = 0; g < n; g++) {
+        const struct graph_node *gpu = s->nodes[GRAPH_GPU][g];
+        for (int p = 0; p < n; p++)
+            if (p != g && gpu->paths[GRAPH_GPU][p].count < intra)
+                intra = gpu->paths[GRAPH_GPU][p].count;
+        for (int i = 0; s->inter && i < s->n[GRAPH_NET]; i++) {
+            int to = gpu->paths[GRAPH_NET][i].count, from = s->nodes[GRAPH_NET][i]->paths[GRAPH_GPU][g].count;
+            out = to < out ? to : out;
+            in = from < in ? from : in;
+        }
+    }
+    int outs = pattern == GRAPH_BALANCED_TREE ? 2 : 1;
+    return (n > 1 ? (n - 1) * intra : 0) + (s->inter ? in + outs * out : 0);
+}
+
+/* Whether the wish cannot lead to anything better than what was found, so that all its steps would be in vain. NCCL
+ * takes them. */
+static int is_vain(const struct quest *q)
+{
+    const struct graph_search *w = &q->wish, *f = q->found;
+    const struct graph_system *s = q->s;
+    int most = w->max_channels, bw = (int)w->bw_inter, nets = 0;
+
+    if (w->pattern == GRAPH_NVLS || s->version < 22000)
+        return 0;
+    for (int i = 0; s->inter && bw && i < s->n[GRAPH_NET]; i++)
+        nets += (int)(s->nodes[GRAPH_NET][i]->net.bw / (float)bw);
+    if (s->inter && bw && nets < most)
+        most = nets;
+    if (most < w->min_channels)
+        return 1;
+    float best = (float)most * w->bw_intra, found = (float)f->nchannels * f->bw_intra;
+    if (best != found || !f->nchannels)
+        return best < found;
+    return w->pattern != f->pattern || w->cross_nic != f->cross_nic || f->hops <= most * least_hops(s, w->pattern);
+}
+
 static void ask(struct quest *q, int *steps)
 {
     *steps = q->wish.same_channels ? STEPS_SAME : STEPS;
+    if (is_vain(q))
+        return;
     graph_search_run(q->s, &q->wish, q->found, steps);
 }
 

@@ -183,7 +183,7 @@ int graph_net_of(const struct graph_system *s, int gpu, int channel, int *severa
     if (!ngpus)
         return nets[0];
     *several = (nnets + ngpus - 1) / ngpus;
-    int net = s->version >= 22800 ? g->gpu.rank % ngpus : g->gpu.rank;
+    int net = s->version >= 23000 ? g->gpu.rank % ngpus : g->gpu.rank;
     if (!(nnets & (nnets - 1)))
         net = mirror_bits(net, nnets);
     return nets[(net + channel % *several) % nnets];
@@ -250,17 +250,18 @@ static int has_gdr(const struct graph_system *s, const struct graph_node *g, con
     return distance <= PATH_PXB || (distance == PATH_P2C && s->version >= 22700);
 }
 
-/* A NIC behind the CPU that the GPU reaches over C2C. */
+/* NICs behind the CPU that the GPU reaches over C2C; since 2.29 only those that are the nearest. */
 static void divert_c2c(struct graph_system *s, int *nets)
 {
     for (int i = 0; i < s->n[GRAPH_GPU]; i++) {
         struct graph_node *g = s->nodes[GRAPH_GPU][i];
-        int cpu = local_cpu(s, i), n = graph_nearest(s, g, GRAPH_NET, nets);
+        int cpu = local_cpu(s, i), all = s->version < 22900;
+        int n = all ? s->n[GRAPH_NET] : graph_nearest(s, g, GRAPH_NET, nets);
         for (int k = 0; k < n; k++) {
-            struct graph_node *net = s->nodes[GRAPH_NET][nets[k]];
+            struct graph_node *net = s->nodes[GRAPH_NET][all ? k : nets[k]];
             if (g->paths[GRAPH_CPU][cpu].type != PATH_C2C || net->paths[GRAPH_CPU][cpu].type != PATH_PHB)
                 continue;
-            struct graph_path *to = &g->paths[GRAPH_NET][nets[k]], *from = &net->paths[GRAPH_GPU][i];
+            struct graph_path *to = &g->paths[GRAPH_NET][net->index], *from = &net->paths[GRAPH_GPU][i];
             to->type = to->type < PATH_P2C ? to->type : PATH_P2C;
             from->type = from->type < PATH_P2C ? from->type : PATH_P2C;
         }
@@ -344,5 +345,7 @@ void graph_paths(struct graph_system *s)
     if (s->version >= 22700)
         divert_c2c(s, s->scratch + s->n[GRAPH_CPU] + s->n[GRAPH_NET] + 2 * s->n[GRAPH_GPU]);
     divert_nets(s);
+    size_t lists = ((size_t)GRAPH_DISCONNECTED + 1) * ((size_t)s->n[GRAPH_GPU] + 1);
+    s->near_nets = arena_alloc(s->arena, lists * sizeof *s->near_nets);
     measure(s);
 }

@@ -3,14 +3,12 @@
  *
  * The order in which GPUs and nets are tried is NCCL's, because the first solution often stays the only one. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/nccl_graph.h"
 
 enum order { ORDER_FREE, ORDER_PCI, ORDER_REPLAY };
 
-#define MOST_NETS 128
 #define MOST_GPUS 128
 
 /* One run, and what its recursion shares. */
@@ -96,20 +94,31 @@ struct score {
     int gpu, start, intra_hops, intra_bw, inter_hops, inter_pci_bw, inter_bw; /* the last counts most */
 };
 
-static int by_score(const void *a, const void *b)
+static int before(const struct score *x, const struct score *y)
 {
-    const struct score *x = a, *y = b;
     if (x->inter_bw != y->inter_bw)
-        return y->inter_bw - x->inter_bw;
+        return x->inter_bw > y->inter_bw;
     if (x->inter_pci_bw != y->inter_pci_bw)
-        return y->inter_pci_bw - x->inter_pci_bw;
+        return x->inter_pci_bw > y->inter_pci_bw;
     if (x->inter_hops != y->inter_hops)
-        return x->inter_hops - y->inter_hops;
+        return x->inter_hops < y->inter_hops;
     if (x->intra_bw != y->intra_bw)
-        return y->intra_bw - x->intra_bw;
+        return x->intra_bw > y->intra_bw;
     if (x->intra_hops != y->intra_hops)
-        return x->intra_hops - y->intra_hops;
-    return x->start - y->start;
+        return x->intra_hops < y->intra_hops;
+    return x->start < y->start;
+}
+
+/* A handful, a million times. */
+static void sort(struct score *scores, int n)
+{
+    for (int i = 1; i < n; i++) {
+        struct score s = scores[i];
+        int k = i;
+        for (; k > 0 && before(&s, &scores[k - 1]); k--)
+            scores[k] = scores[k - 1];
+        scores[k] = s;
+    }
 }
 
 /* Both directions of the GPU's PCI link. */
@@ -126,30 +135,42 @@ static int pci_bw_of(const struct graph_node *g)
     return -1;
 }
 
-/* On NVSwitches a GPU had better have few peers: the neighbours first, and since 2.21 nobody else. */
-static int neighbours_first(const struct run *r, int gpu, int *next, int count)
+/* On NVSwitches a GPU had better have few peers. The order in which its neighbours are tried; returns their number. */
+static int neighbours(const struct run *r, int gpu, int first[2])
 {
-    int n = r->s->n[GRAPH_GPU], before = (gpu - 1 + n) % n, after = (gpu + 1) % n, first[2] = {after, before};
-    int nfirst = r->now->pattern == GRAPH_RING || r->now->pattern == GRAPH_BALANCED_TREE ? 2 : 1, found = 0;
+    int n = r->s->n[GRAPH_GPU], before = (gpu - 1 + n) % n, after = (gpu + 1) % n;
+    int tree = r->now->pattern == GRAPH_BALANCED_TREE;
+    first[0] = tree ? after : before;
+    first[1] = tree ? before : after;
+    if (r->now->pattern == GRAPH_RING || tree)
+        return before == after ? 1 : 2;
+    first[0] = after;
+    return 1;
+}
 
-    if (r->now->pattern == GRAPH_BALANCED_TREE) {
-        first[0] = before;
-        first[1] = after;
-    }
-    if (before == after && r->s->version >= 22100)
-        nfirst = 1;
-    for (int f = 0; f < nfirst; f++) {
+/* Moves them to the front of what may follow. */
+static void neighbours_first(const struct run *r, int gpu, int *next, int count)
+{
+    int first[2];
+    for (int f = neighbours(r, gpu, first) - 1; f >= 0; f--) {
         int i = 0;
         while (i < count && next[i] != first[f])
             i++;
-        if (i == count)
-            continue;
-        for (; i > 0; i--)
+        for (; i < count && i > 0; i--)
             next[i] = next[i - 1];
-        next[0] = first[f];
-        found++;
+        next[0] = i < count ? first[f] : next[0];
     }
-    return r->s->version >= 22100 ? found : count;
+}
+
+/* Since 2.21 nobody else is tried. */
+static int neighbours_only(const struct run *r, const struct graph_node *gpu, int *next)
+{
+    int first[2], n = neighbours(r, gpu->index, first), count = 0;
+    uint64_t flag = 1ull << r->now->nchannels;
+    for (int f = 0; f < n; f++)
+        if (gpu->paths[GRAPH_GPU][first[f]].count && !(r->s->nodes[GRAPH_GPU][first[f]]->used & flag))
+            next[count++] = first[f];
+    return count;
 }
 
 /* GPUs that may follow `gpu`, the most promising first. `toward_net`: 1 by their way to the net, 0 not, -1 the other
@@ -162,6 +183,8 @@ static int next_gpus(const struct run *r, const struct graph_node *gpu, int *nex
     uint64_t flag = 1ull << r->now->nchannels;
     int count = 0, alike = 1, n = s->n[GRAPH_GPU];
 
+    if (s->n[GRAPH_NVS] && s->version >= 22100)
+        return neighbours_only(r, gpu, next);
     if (toward_net)
         net_paths = s->nodes[GRAPH_NET][r->now->nets[r->now->nchannels * 2]]->paths[GRAPH_GPU];
     for (int i = 1; i < n; i++) {
@@ -177,13 +200,13 @@ static int next_gpus(const struct run *r, const struct graph_node *gpu, int *nex
             sc->inter_bw = (int)net_paths[g].bw;
         }
     }
-    qsort(scores, (size_t)count, sizeof *scores, by_score);
+    sort(scores, count);
     for (int i = 1; i < count; i++)
         alike &= scores[i].intra_bw == scores[0].intra_bw && scores[i].intra_hops == scores[0].intra_hops;
     for (int i = 0; i < count; i++)
         next[i] = scores[toward_net == -1 && alike ? count - 1 - i : i].gpu;
     if (s->n[GRAPH_NVS] && s->version >= 21900)
-        count = neighbours_first(r, gpu->index, next, count);
+        neighbours_first(r, gpu->index, next, count);
     return count;
 }
 
@@ -198,23 +221,30 @@ static int add_once(int *list, int n, int net)
     return n + 1;
 }
 
-/* Nets to try for a GPU (-1: for any): its own ones, then those near enough. */
-static int select_nets(const struct run *r, int gpu, int *list)
+static void list_nets(const struct graph_system *s, enum path_class far, int gpu, struct graph_nets *l)
 {
-    const struct graph_system *s = r->s;
-    int from = gpu < 0 ? 0 : gpu, to = gpu < 0 ? s->n[GRAPH_GPU] : gpu + 1, n = 0;
+    int from = gpu < 0 ? 0 : gpu, to = gpu < 0 ? s->n[GRAPH_GPU] : gpu + 1;
 
+    l->nets = arena_alloc(s->arena, ((size_t)s->n[GRAPH_NET] + 1) * sizeof *l->nets);
     for (int g = from; g < to; g++)
         for (int c = 0, several = 1; c < several; c++) {
             int net = graph_net_of(s, g, c, &several);
-            n = net >= 0 ? add_once(list, n, net) : n;
+            l->n = net >= 0 ? add_once(l->nets, l->n, net) : l->n;
         }
-    for (enum path_class t = PATH_LOC; t <= r->now->type_inter; t++)
+    for (enum path_class t = PATH_LOC; t <= far; t++)
         for (int g = from; g < to; g++)
             for (int i = 0; i < s->n[GRAPH_NET]; i++)
                 if (s->nodes[GRAPH_GPU][g]->paths[GRAPH_NET][i].type == t)
-                    n = add_once(list, n, i);
-    return n;
+                    l->n = add_once(l->nets, l->n, i);
+}
+
+/* Nets to try for a GPU (-1: for any): its own ones, then those near enough. */
+static const struct graph_nets *select_nets(const struct run *r, int gpu)
+{
+    struct graph_nets *l = &r->s->near_nets[(int)r->now->type_inter * (r->s->n[GRAPH_GPU] + 1) + gpu + 1];
+    if (!l->nets)
+        list_nets(r->s, r->now->type_inter, gpu, l);
+    return l;
 }
 
 /* Channels that cross from one net to another do so in pairs: the second comes in where the first went out, and the
@@ -312,22 +342,23 @@ static void try_nvls(struct run *r, struct graph_node *head)
 static void leave_by_net(struct run *r, struct graph_node *gpu, int step, int back_to_first, enum order order)
 {
     struct graph_search *g = r->now;
-    int nets[MOST_NETS], first = g->nets[g->nchannels * 2], n = select_nets(r, gpu->index, nets);
+    const struct graph_nets *l = select_nets(r, gpu->index);
+    int first = g->nets[g->nchannels * 2];
     /* a balanced tree has half of the traffic at each of its first two GPUs */
     int balanced = g->pattern == GRAPH_BALANCED_TREE;
     int again = balanced && step == 0 ? 1 : -1;
     float whole = g->bw_inter;
 
-    for (int i = 0; i < n; i++) {
-        struct graph_node *net = r->s->nodes[GRAPH_NET][nets[i]];
-        if (!may_leave_by(r, first, nets[i], step))
+    for (int i = 0; i < l->n; i++) {
+        struct graph_node *net = r->s->nodes[GRAPH_NET][l->nets[i]];
+        if (!may_leave_by(r, first, net->index, step))
             continue;
         g->bw_inter = balanced ? whole / 2 : whole;
         int enough = follow(r, gpu, net, 1);
         g->bw_inter = whole;
         if (!enough)
             continue;
-        g->nets[g->nchannels * 2 + 1] = nets[i];
+        g->nets[g->nchannels * 2 + 1] = net->index;
         search_gpu(r, gpu, step, again, back_to_first, order);
         g->bw_inter = balanced ? whole / 2 : whole;
         follow(r, gpu, net, -1);
@@ -445,10 +476,11 @@ static void enter_by_net(struct run *r, struct graph_node *net)
 static void search_nets(struct run *r)
 {
     struct graph_search *g = r->now;
-    int nets[MOST_NETS], n = select_nets(r, -1, nets), bw = (int)g->bw_inter;
+    const struct graph_nets *l = select_nets(r, -1);
+    int n = l->n, bw = (int)g->bw_inter;
 
     for (int i = 0; i < n; i++) {
-        int at = nets[((r->s->version >= 21900 ? g->nchannels : 0) + i) % n];
+        int at = l->nets[((r->s->version >= 21900 ? g->nchannels : 0) + i) % n];
         struct graph_node *net = r->s->nodes[GRAPH_NET][at];
         if (net->net.bw < (float)bw)
             continue;

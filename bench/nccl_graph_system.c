@@ -12,12 +12,12 @@
 
 static float nvlink_bw(int sm, int version)
 {
-    return sm >= 100  ? (version >= 22700 ? 40.1f : 40.0f)
-           : sm >= 90 ? (version >= 22000 ? 20.6f : 20.0f)
-           : sm == 86 ? 12.0f
-           : sm >= 70 ? 20.0f
-           : sm >= 60 ? 18.0f
-                      : 20.0f;
+    return sm >= 100 && version >= 22500 ? (version >= 22700 ? 40.1f : 40.0f)
+           : sm >= 90                    ? (version >= 22000 ? 20.6f : 20.0f)
+           : sm == 86                    ? 12.0f
+           : sm >= 70                    ? 20.0f
+           : sm >= 60                    ? 18.0f
+                                         : 20.0f;
 }
 
 static float xgmi_bw(const char *arch)

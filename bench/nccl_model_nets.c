@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/hardware.h"
+
 /* Both transports look no further (MAX_IB_DEVS, MAX_IFS). */
 #define MOST_HCAS       32
 #define MOST_INTERFACES 16
@@ -76,15 +78,27 @@ static int same_card(const struct topo_class *c, int a, int b)
     return a == b || (dot && y && !strncmp(x, y, (size_t)(dot - x) + 1));
 }
 
+/* EFA from its second generation on: AWS's plugin shows the adapters below one PCI switch as one NIC (topology.md of
+ * aws-ofi-nccl, "NIC groups"). */
+static int same_group(const struct topo_class *c, int a, int b)
+{
+    const struct hw_nic *x = a >= 0 ? hw_nic_of(&c->objects[a]) : NULL, *y = b >= 0 ? hw_nic_of(&c->objects[b]) : NULL;
+    return x && x == y && x->transport == HW_EFA && strcmp(x->name, "efa1") != 0 && c->objects[a].parent >= 0 &&
+           c->objects[a].parent == c->objects[b].parent;
+}
+
 /* The net of the same card that `p` joins; NULL none. Before 2.20 every port was on its own, until 2.24 two joined. */
 static struct nccl_net *net_of_card(const struct found *f, const struct topo_class *c, const struct topo_port *p,
                                     int version)
 {
     int most = version < 22000 ? 1 : version < 22400 ? 2 : 4;
-    for (int i = 0; i < f->n; i++)
+    for (int i = 0; i < f->n; i++) {
+        if (same_group(c, f->nets[i].object, p->object))
+            return &f->nets[i];
         if (f->nets[i].devices < most && c->ports[f->nets[i].port].layer == p->layer &&
             same_card(c, f->nets[i].object, p->object))
             return &f->nets[i];
+    }
     return NULL;
 }
 
@@ -133,6 +147,20 @@ static void add_interfaces(struct found *f, const struct topo_class *c)
     }
 }
 
+/* Google's plugins for GPUDirect over TCP take the NICs that share a PCI switch with GPUs (NCCL_FASTRAK_IFNAME and
+ * NCCL_GPUDIRECTTCPX_SOCKET_IFNAME in Google's guides), and reach GPU memory. */
+static void add_gpudirect_interfaces(struct found *f, const struct topo_class *c)
+{
+    for (int i = 0; i < c->nnetdevs && f->n < MOST_INTERFACES; i++) {
+        const struct topo_netdev *n = &c->netdevs[i];
+        const struct topo_object *nic = n->object >= 0 ? &c->objects[n->object] : NULL;
+        const struct hw_nic *hw = nic ? hw_nic_of(nic) : NULL;
+        if (is_usable(n) && hw && hw->transport == HW_TCPX && nic->parent >= 0 &&
+            c->objects[nic->parent].kind == TOPO_SWITCH)
+            add(f, n->name, n->object, -1, n->speed_Gbps, 1);
+    }
+}
+
 /* An interface for every RDMA port: InfiniBand carries IP too. */
 static void add_ports_as_interfaces(struct found *f, const struct topo_class *c)
 {
@@ -155,6 +183,8 @@ struct nccl_net *nccl_model_nets(const struct nccl_setup *s, int version, struct
         return NULL;
     if (!s->sockets)
         add_ports(&f, s, c, version);
+    if (!f.n && !s->sockets)
+        add_gpudirect_interfaces(&f, c);
     if (!f.n)
         add_interfaces(&f, c);
     if (!f.n && c->nports) {

@@ -63,11 +63,12 @@ void nccl_plan_calls(struct bench_plan *p, struct arena *a)
                 if (algos_of[coll] & BIT(algo) && (proto == PROTO_SIMPLE || algo == ALGO_TREE || algo == ALGO_RING))
                     add_cell(p, a, coll, algo, proto);
     }
+    add_call(p, a, COLL_ALLTOALL);
 }
 
 void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a)
 {
-    for (int coll = 0; coll < COLL_COUNT; coll++)
+    for (int coll = 0; coll < COLL_MEASURED; coll++)
         add_call(p, a, coll);
     p->nlaunches = s->njobs + 1;
     p->launches = arena_alloc(a, (size_t)p->nlaunches * sizeof *p->launches);

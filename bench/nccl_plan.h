@@ -14,8 +14,8 @@
 extern const int nccl_plan_channels[];
 
 /* Fills the calls of `p`: for every collective the default, each combination of algorithm and protocol that some NCCL
- * since 2.19 has for it, and each of those again with fixed numbers of channels. What this communicator offers is
- * asked later. */
+ * since 2.19 has for it, and each of those again with fixed numbers of channels; AllToAll has but the default. What
+ * this communicator offers is asked later. */
 void nccl_plan_calls(struct bench_plan *p, struct arena *a);
 
 /* Fills calls and launches of `p` with the library as it comes and what the set-up's jobs are: nothing else. */

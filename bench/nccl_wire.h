@@ -17,7 +17,6 @@
 #define NCCL_ALL          (-1)
 #define NCCL_TEXT         512
 #define NCCL_CELLS        64 /* cells of a cost table; NCCL has 21 */
-#define NCCL_ALLTOALL     5 /* behind the collectives of core/coll.h: send and receive, which no tuner is asked about */
 
 enum nccl_word {
     /* engine to agent */

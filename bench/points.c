@@ -51,9 +51,10 @@ struct bench_interval bench_gain(struct bench_interval from, struct bench_interv
     v.n = from.n < to.n ? from.n : to.n;
     v.median = from.median / to.median;
     if (from.predicted && to.predicted) {
+        double own = sqrt(1 - MODEL_SHARED);
         v.predicted = 1;
-        v.low = v.median / exp(sqrt(0.5) * hypot(log(from.median / from.low), log(to.high / to.median)));
-        v.high = v.median * exp(sqrt(0.5) * hypot(log(from.high / from.median), log(to.median / to.low)));
+        v.low = v.median / exp(own * hypot(log(from.median / from.low), log(to.high / to.median)));
+        v.high = v.median * exp(own * hypot(log(from.high / from.median), log(to.median / to.low)));
         return v;
     }
     v.low = from.low / to.high;

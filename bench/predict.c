@@ -10,7 +10,7 @@
 /* Refinements of a call are written where the call itself comes this close to the best. */
 #define CLOSE_TO_BEST 1.3
 
-/* A launch is better than another when its mean time is lower by more than rounding. */
+/* One time is below another when it is by more than rounding. */
 #define ROUNDING 1e-9
 
 struct place {
@@ -25,11 +25,10 @@ struct work {
     int nodes, ranks;
     struct place *places;
     int nplaces;
-    struct bench_result *lines; /* of one launch, before they are written */
+    struct bench_guess *guesses; /* by call, for the place that is looked at */
+    struct bench_result *lines;  /* of one launch, before they are written */
     int nlines;
 };
-
-static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
 
 static void list_places(struct work *w)
 {
@@ -79,48 +78,54 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
                                                   .detail = arena_strdup(w->arena, g->detail)};
 }
 
-static int is_default(const struct bench_call *c)
-{
-    return !strcmp(c->knobs.label, BENCH_DEFAULT);
-}
-
-/* The calls other than the default: the plain ones, then the refinements of those that come close. Refinements stand
- * behind what they refine. */
-static void add_calls(struct work *w, const struct bench_knobs *launch, const struct place *at, double best_us)
+/* Fills the guesses for one place; us 0: not offered there, or a refinement of what is far from the best. Returns the
+ * index of the fastest, the default's unless another is faster; -1: nothing is offered. */
+static int guess_calls(const struct work *w, const struct bench_knobs *launch, const struct place *at)
 {
     const struct bench_plan *p = &w->study->plan;
-    struct bench_guess *guesses = arena_alloc(w->arena, (size_t)p->ncalls * sizeof *guesses);
+    struct bench_guess *guesses = w->guesses;
+    int best = -1;
+    memset(guesses, 0, (size_t)p->ncalls * sizeof *guesses);
+    double best_us = INFINITY, base_us = INFINITY;
     for (int i = 0; i < p->ncalls; i++) {
         const struct bench_call *c = &p->calls[i];
-        if (c->coll != at->coll || c->refines || is_default(c) || predict(w, launch, at, &c->knobs, &guesses[i]))
+        if (c->coll != at->coll || c->refines || predict(w, launch, at, &c->knobs, &guesses[i]))
             continue;
-        add_line(w, launch, at, &c->knobs, &guesses[i]);
         best_us = fmin(best_us, guesses[i].us);
     }
-    double base_us = INFINITY;
-    for (int i = 0; i < p->ncalls; i++) {
+    for (int i = 0; i < p->ncalls; i++) { /* refinements stand behind what they refine */
         const struct bench_call *c = &p->calls[i];
         if (c->coll != at->coll)
             continue;
         if (!c->refines)
             base_us = guesses[i].us > 0 ? guesses[i].us : INFINITY;
-        else if (at->bytes >= c->min_bytes && base_us <= CLOSE_TO_BEST * best_us &&
-                 !predict(w, launch, at, &c->knobs, &guesses[i]))
-            add_line(w, launch, at, &c->knobs, &guesses[i]);
+        else if (at->bytes >= c->min_bytes && base_us <= CLOSE_TO_BEST * best_us)
+            predict(w, launch, at, &c->knobs, &guesses[i]);
     }
+    for (int i = 0; i < p->ncalls; i++) /* the default stands before the other calls */
+        if (guesses[i].us > 0 && (best < 0 || guesses[i].us < guesses[best].us * (1 - ROUNDING)))
+            best = i;
+    return best;
 }
 
+static int is_default(const struct bench_call *c)
+{
+    return !strcmp(c->knobs.label, BENCH_DEFAULT);
+}
+
+/* All calls of a launch, or of every place its default and its best. The default last: its line says that the place is
+ * done. */
 static int write_launch(struct work *w, const struct bench_knobs *launch, int full, struct err *e)
 {
     struct bench_study *s = w->study;
+    const struct bench_plan *p = &s->plan;
     w->nlines = 0;
     for (int i = 0; i < w->nplaces; i++) {
-        struct bench_guess g = {0};
-        if (predict(w, launch, &w->places[i], &untouched, &g))
-            continue;
-        if (full)
-            add_calls(w, launch, &w->places[i], g.us);
-        add_line(w, launch, &w->places[i], &untouched, &g);
+        int best = guess_calls(w, launch, &w->places[i]);
+        for (int pass = 0; pass < 2; pass++)
+            for (int c = 0; c < p->ncalls; c++)
+                if (w->guesses[c].us > 0 && is_default(&p->calls[c]) == pass && (full || pass || c == best))
+                    add_line(w, launch, &w->places[i], &p->calls[c].knobs, &w->guesses[c]);
     }
     s->summary->measured += w->nlines;
     return w->nlines ? bench_journal_append_all(s->journal, w->lines, w->nlines, e) : 0;
@@ -128,13 +133,13 @@ static int write_launch(struct work *w, const struct bench_knobs *launch, int fu
 
 /* ---- one number of nodes ---- */
 
-/* The mean of log(time) over all places with the library's own choice of calls; INFINITY when one cannot be had. */
+/* The mean of log(time) of the best call over all places; INFINITY when one cannot be had. */
 static double score(const struct work *w, const struct bench_knobs *launch)
 {
     double sum = 0;
     for (int i = 0; i < w->nplaces; i++) {
-        struct bench_guess g = {0};
-        sum += predict(w, launch, &w->places[i], &untouched, &g) ? INFINITY : log(g.us);
+        int best = guess_calls(w, launch, &w->places[i]);
+        sum += best < 0 ? INFINITY : log(w->guesses[best].us);
     }
     return w->nplaces ? sum / w->nplaces : INFINITY;
 }
@@ -144,12 +149,13 @@ static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
     struct work w = {.study = s, .arena = arena_new(), .nodes = nodes, .ranks = nodes * s->plan.ranks_per_node};
     const struct bench_knobs *launches = s->plan.launches;
     int best = 0, rc = 0;
+    w.guesses = arena_alloc(w.arena, (size_t)s->plan.ncalls * sizeof *w.guesses);
     list_places(&w);
     double least = score(&w, &launches[0]);
     if (!isfinite(least))
         rc = err_set(e, ERR_FAILED, "the %s engine has no prediction for %d ranks on %d nodes", s->engine->name,
                      w.ranks, nodes);
-    for (int i = 1; i < s->plan.nlaunches; i++) {
+    for (int i = 1; i < s->plan.nlaunches && !rc; i++) {
         double mine = score(&w, &launches[i]);
         if (mine < least - ROUNDING) {
             least = mine;

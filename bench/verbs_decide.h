@@ -43,16 +43,14 @@ const char *verbs_suspect_text(const struct verbs_fabric *f, const struct verbs_
 /* What is known of one port from all its tries. */
 struct verbs_cell {
     int tried, failed, slow;
-    double GBps; /* median of what it sent and received; 0 nothing */
+    int outlier; /* most of what it sent or received was slow or failed: the good ends of bad pairs are none */
+    double GBps; /* median of what it sent or of what it received, whichever is less; 0 nothing */
 };
 /* By port, as in the fabric; allocated in its arena. */
 struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_decision *d);
 
 /* The number of the try from one port to another; -1 there is none. Of several the last, which is the best known. */
 int verbs_find_try(const struct verbs_fabric *f, int from, int to);
-
-/* Up to so many ports every pair is shown; beyond, every port. */
-#define VERBS_MOST_PAIRED 64
 
 /* The same as a picture (SVG): suspects, a map of rails and nodes, and for VERBS_MOST_PAIRED ports or fewer one of
  * pairs. */

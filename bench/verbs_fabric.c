@@ -107,10 +107,24 @@ cJSON *verbs_fabric_interface_json(const struct verbs_fabric_interface *i)
     return o;
 }
 
+cJSON *verbs_fabric_point_json(const struct verbs_fabric_point *p)
+{
+    cJSON *o = cJSON_CreateObject();
+    add_end(o, "from", p->pair.from);
+    add_end(o, "to", p->pair.to);
+    cJSON_AddNumberToObject(o, "qps", p->qps);
+    cJSON_AddNumberToObject(o, "bytes", (double)p->bytes);
+    add_positive(o, "write_GBps", p->GBps);
+    add_positive(o, "both_GBps", p->both_GBps);
+    add_positive(o, "latency_us", p->latency_us);
+    return o;
+}
+
 int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e)
 {
     cJSON *doc = cJSON_CreateObject(), *ports = cJSON_CreateArray(), *tries = cJSON_CreateArray();
     cJSON *interfaces = cJSON_CreateArray();
+    cJSON *points = cJSON_CreateArray();
     cJSON *names = cJSON_CreateStringArray(f->names, f->nodes);
     cJSON_AddStringToObject(doc, "format", VERBS_FABRIC_FORMAT);
     cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
@@ -127,7 +141,10 @@ int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err
         cJSON_AddItemToArray(interfaces, verbs_fabric_interface_json(&f->interfaces[i]));
     cJSON_AddItemToObject(doc, "ports", ports);
     cJSON_AddItemToObject(doc, "tries", tries);
+    for (int i = 0; i < f->npoints; i++)
+        cJSON_AddItemToArray(points, verbs_fabric_point_json(&f->points[i]));
     cJSON_AddItemToObject(doc, "interfaces", interfaces);
+    cJSON_AddItemToObject(doc, "sweep", points);
     int code = json_save(doc, path, e);
     cJSON_Delete(doc);
     return code;
@@ -248,6 +265,21 @@ int verbs_fabric_add_interface(struct verbs_fabric *f, const cJSON *o, struct er
     return 0;
 }
 
+int verbs_fabric_add_point(struct verbs_fabric *f, const cJSON *o, struct err *e)
+{
+    int64_t qps = json_int(o, "qps", 0), bytes = json_int(o, "bytes", 0);
+    struct verbs_fabric_point p = {.qps = (int)qps,
+                                   .bytes = (uint64_t)bytes,
+                                   .GBps = json_num(o, "write_GBps", 0),
+                                   .both_GBps = json_num(o, "both_GBps", 0),
+                                   .latency_us = json_num(o, "latency_us", 0)};
+    if (get_end(f, o, "from", &p.pair.from) || get_end(f, o, "to", &p.pair.to) || qps < 1 || qps > 1024 || bytes < 1)
+        return err_set(e, ERR_FAILED, "a point's \"from\", \"to\", \"qps\" or \"bytes\" is missing or out of range");
+    f->points = arena_grow(f->arena, f->points, (size_t)f->npoints, sizeof *f->points);
+    f->points[f->npoints++] = p;
+    return 0;
+}
+
 void verbs_fabric_repeated(struct verbs_fabric *f)
 {
     const struct verbs_fabric_try last = f->tries[f->ntries - 1];
@@ -299,6 +331,8 @@ struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e)
         code = add_all(f, doc, "tries", verbs_fabric_add_try, &inner);
     if (!code)
         code = add_all(f, doc, "interfaces", verbs_fabric_add_interface, &inner);
+    if (!code)
+        code = add_all(f, doc, "sweep", verbs_fabric_add_point, &inner);
     cJSON_Delete(doc);
     if (code) {
         err_set(e, ERR_FAILED, "%s: %s", path, inner.text);

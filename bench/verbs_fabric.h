@@ -4,6 +4,7 @@
 #define BENCH_VERBS_FABRIC_H
 
 #include <cjson/cJSON.h>
+#include <stdint.h>
 
 #include "bench/verbs_blame.h"
 #include "bench/verbs_gid.h"
@@ -33,6 +34,14 @@ struct verbs_fabric_try {
     int gid_index[2];             /* of the two sides, the writer's first, both by one more; 0 unknown */
 };
 
+/* A size of the sweep between two ports. */
+struct verbs_fabric_point {
+    struct verbs_try pair;
+    int qps;
+    uint64_t bytes;
+    double GBps, both_GBps, latency_us; /* writes one way, both ways at once, half of there and back; 0 not measured */
+};
+
 struct verbs_fabric {
     struct arena *arena;
     int nodes, rails;
@@ -42,6 +51,8 @@ struct verbs_fabric {
     int ntries;
     struct verbs_fabric_interface *interfaces; /* those of one node together; without a second node none */
     int ninterfaces;
+    struct verbs_fabric_point *points; /* ascending by pair, queue pairs and size */
+    int npoints;
     int complete; /* the whole schedule was run */
     int ngids;    /* room for them in all tables together, bounded */
 };
@@ -49,16 +60,18 @@ struct verbs_fabric {
 struct verbs_fabric *verbs_fabric_new(int nodes, int rails); /* at least one node; no rail where there is no RDMA */
 void verbs_fabric_free(struct verbs_fabric *f);              /* NULL is fine */
 
-/* A port, a try or an interface as an object; cJSON_Delete frees. */
+/* A port, a try, an interface or a point as an object; cJSON_Delete frees. */
 cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port);
 cJSON *verbs_fabric_try_json(const struct verbs_fabric_try *t);
 cJSON *verbs_fabric_interface_json(const struct verbs_fabric_interface *i);
+cJSON *verbs_fabric_point_json(const struct verbs_fabric_point *p);
 
 /* The other way: adds it to `f`. Errors name the member that is missing or out of range. */
 int verbs_fabric_add_port(struct verbs_fabric *f, const cJSON *o, struct err *e);
 int verbs_fabric_add_try(struct verbs_fabric *f, const cJSON *o, struct err *e);
 int verbs_fabric_add_names(struct verbs_fabric *f, const cJSON *o, struct err *e); /* an array */
 int verbs_fabric_add_interface(struct verbs_fabric *f, const cJSON *o, struct err *e);
+int verbs_fabric_add_point(struct verbs_fabric *f, const cJSON *o, struct err *e);
 
 /* The last try takes the place of an earlier one of the same two ports in the same direction, if there is one. */
 void verbs_fabric_repeated(struct verbs_fabric *f);

@@ -3,11 +3,20 @@
 
 #include "bench/verbs_decide.h"
 
+/* What a wide terminal holds. */
+#define MOST_PAIRED 16
+
 /* From the fastest to the slowest, by parts of the fastest; the last takes the rest. */
 static const struct {
     double from;
     const char *color;
 } shades[] = {{0.8, "\033[42;30m"}, {0.5, "\033[43;30m"}, {0, "\033[41;37m"}};
+
+static const char *port_name(const struct verbs_fabric *f, struct verbs_end end)
+{
+    const char *name = f->ports[end.node * f->rails + end.rail].name;
+    return name ? name : "?";
+}
 
 static double fastest(const struct verbs_fabric *f)
 {
@@ -62,14 +71,15 @@ static void print_map(const struct verbs_fabric *f, const struct verbs_decision 
 static void print_rails(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out)
 {
     const struct verbs_cell *cells = verbs_cells(f, d);
-    fputs("\nBandwidth of every port, the median of its pairs, GB/s (nodes down, rails across; ! most pairs slow or "
-          "failed)\n",
-          out);
+    fputs(
+        "\nBandwidth of every port, sent or received, whichever is less, GB/s (nodes down, rails across; ! most of it "
+        "slow or failed)\n",
+        out);
     for (int node = 0; node < f->nodes; node++) {
         fprintf(out, "%16.16s", f->names[node]);
         for (int rail = 0; rail < f->rails; rail++) {
             const struct verbs_cell *c = &cells[node * f->rails + rail];
-            fprintf(out, " %7.3g%c", c->GBps, (c->failed + c->slow) * 2 > c->tried ? '!' : ' ');
+            fprintf(out, " %7.3g%c", c->GBps, c->outlier ? '!' : ' ');
         }
         fputc('\n', out);
     }
@@ -91,6 +101,47 @@ static void print_interfaces(const struct verbs_fabric *f, FILE *out)
     }
 }
 
+static int same_pair(const struct verbs_try *x, const struct verbs_try *y)
+{
+    return x->from.node == y->from.node && x->from.rail == y->from.rail && x->to.node == y->to.node &&
+           x->to.rail == y->to.rail;
+}
+
+/* The first pair of the sweep: writes one way for every number of queue pairs, both ways for the last. */
+static void print_sweep(const struct verbs_fabric *f, FILE *out)
+{
+    const struct verbs_try *pair = &f->points[0].pair;
+    int most = 0;
+    for (int i = 0; i < f->npoints; i++)
+        most = f->points[i].qps > most ? f->points[i].qps : most;
+    fprintf(out, "\nSizes, from %s %s to %s %s (the document has the other pairs)\n%10s %10s %12s",
+            f->names[pair->from.node], port_name(f, pair->from), f->names[pair->to.node], port_name(f, pair->to),
+            "size", "latency", "messages");
+    for (int qps = 1; qps <= most; qps *= 2)
+        fprintf(out, " %6d QP%s", qps, qps > 1 ? "s" : " ");
+    fprintf(out, " %10s\n%10s %10s %12s", "both ways", "(B)", "(us)", "(1/s)");
+    for (int qps = 1; qps <= most * 2; qps *= 2)
+        fprintf(out, " %10s", "(GB/s)");
+    fputc('\n', out);
+    for (int i = 0; i < f->npoints && f->points[i].qps == f->points[0].qps; i++) {
+        if (!same_pair(&f->points[i].pair, pair))
+            continue;
+        fprintf(out, "%10llu %10.2f", (unsigned long long)f->points[i].bytes, f->points[i].latency_us);
+        double both = 0, rate = 0;
+        char row[256] = "";
+        for (int k = 0; k < f->npoints; k++) {
+            const struct verbs_fabric_point *p = &f->points[k];
+            size_t used = strlen(row);
+            if (p->bytes != f->points[i].bytes || !same_pair(&p->pair, pair))
+                continue;
+            snprintf(row + used, sizeof row - used, " %10.4g", p->GBps);
+            both = p->both_GBps;
+            rate = p->GBps * 1e9 / (double)p->bytes > rate ? p->GBps * 1e9 / (double)p->bytes : rate;
+        }
+        fprintf(out, " %12.4g%s %10.4g\n", rate, row, both);
+    }
+}
+
 void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
 {
     if (d->nsuspects)
@@ -101,13 +152,15 @@ void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, i
         fputs("There is no RDMA port.\n", out);
     for (int i = 0; i < d->nsuspects; i++)
         fprintf(out, "  %s\n", verbs_suspect_text(f, &d->suspects[i]));
-    if (f->rails && f->nodes * f->rails <= VERBS_MOST_PAIRED)
+    if (f->rails && f->nodes * f->rails <= MOST_PAIRED)
         print_map(f, d, color, out);
     else if (f->rails)
         print_rails(f, d, out);
     fputs(d->nfindings ? "\nFindings:\n" : "", out);
     for (int i = 0; i < d->nfindings; i++)
         fprintf(out, "  %s\n", d->findings[i]);
+    if (f->npoints)
+        print_sweep(f, out);
     print_interfaces(f, out);
     fprintf(out, "\nGIDs: %s\n", d->gid);
     if (!d->nsettings)

@@ -90,7 +90,8 @@ static int command(const struct verbs_options *o, struct arena *a, struct mpirun
     if (!rails && m->nodes < 2)
         return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");
     const char *schedule = choose_schedule(o, m->nodes);
-    const char *more[] = {"--verbs", ports, arena_printf(a, "%d", o->nccl), schedule};
+    const char *more[] = {"--verbs", ports, arena_printf(a, "%d", o->nccl), schedule,
+                          arena_printf(a, "%llu", (unsigned long long)o->sweep_bytes)};
     int argc = 0;
     while (m->argv[argc])
         argc++;
@@ -132,6 +133,7 @@ static int take(struct collection *c, const char *line, struct err *e)
     const cJSON *try = cJSON_GetObjectItemCaseSensitive(o, "try"), *port = cJSON_GetObjectItemCaseSensitive(o, "port");
     const cJSON *again = cJSON_GetObjectItemCaseSensitive(o, "again");
     const cJSON *interface = cJSON_GetObjectItemCaseSensitive(o, "interface");
+    const cJSON *point = cJSON_GetObjectItemCaseSensitive(o, "point");
     const char *error = json_str(o, "error", NULL);
     int code = o ? 0 : ERR_FAILED;
     if (error)
@@ -144,6 +146,8 @@ static int take(struct collection *c, const char *line, struct err *e)
         code = verbs_fabric_add_port(c->fabric, port, e);
     else if (interface && c->fabric)
         code = verbs_fabric_add_interface(c->fabric, interface, e);
+    else if (point && c->fabric)
+        code = verbs_fabric_add_point(c->fabric, point, e);
     if (!code && again && c->fabric)
         verbs_fabric_repeated(c->fabric);
     c->round = (int)json_int(o, "round", c->round);

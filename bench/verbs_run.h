@@ -11,6 +11,7 @@ struct verbs_options {
     struct bench_setup setup; /* hosts, mpirun, topology; ranks_per_node is not looked at */
     const char *ports;        /* as in worker_verbs.h; NULL: the topology's active ports */
     const char *schedule;     /* "rails", "reach", "matrix"; NULL: matrix on one node, rails on several */
+    uint64_t sweep_bytes;     /* also all sizes from 2 bytes to here on a few pairs, 2 to 1 GiB; 0 not */
     int brief;                /* only as much as tells whether something has become worse; without `schedule` */
     int nccl;                 /* version whose choice of GIDs is proven first, as ncclGetVersion says it */
     double budget_s;          /* ended when it takes longer; what was measured by then is returned */

@@ -4,15 +4,18 @@
 
 #include "bench/verbs_decide.h"
 
-#define MARGIN    24
-#define LINE      20
-#define LABEL     130 /* room for the names at the left of a map */
-#define NODE_GAP  4   /* between the ports of different nodes */
-#define BIG_CELL  48
-#define TINY_CELL 10
-#define WIDE_MAP  1400
-#define TEXT_CELL 34  /* a cell from this width on holds its number */
-#define MOST_LINE 150 /* letters of a suspect's sentence */
+#define MOST_PAIRED 64 /* ports up to which every pair is drawn */
+#define MARGIN      24
+#define LINE        20
+#define LABEL       160 /* room for the names at the left of a map */
+#define NODE_GAP    4   /* between the ports of different nodes */
+#define BIG_CELL    48
+#define TINY_CELL   10
+#define WIDE_MAP    1400
+#define TEXT_CELL   34  /* a cell from this width on holds its number */
+#define MOST_LINE   150 /* letters of a sentence */
+#define MOST_NAME   22  /* … of the name of a row or column */
+#define NAMES       130 /* height of a heading and names aslant under it */
 
 /* From little to much bandwidth, light to dark, which those who see no colours can tell as well. */
 static const struct {
@@ -159,33 +162,30 @@ static void draw_legend(struct picture *p)
 static void draw_column_name(struct picture *p, int x, const char *name)
 {
     fprintf(p->out, "<text transform=\"translate(%d,%d) rotate(-50)\" font-size=\"11\">", x, p->y - 6);
-    put(p->out, name, 20);
+    put(p->out, name, MOST_NAME);
     fputs("</text>\n", p->out);
 }
-
-#define COLUMN_NAMES 96 /* height of 20 letters aslant */
 
 static void draw_rails(struct picture *p)
 {
     const struct verbs_fabric *f = p->f;
     const struct verbs_cell *cells = verbs_cells(f, p->d);
     int width = cell_width(f->nodes), height = cell_height(width);
-    text(p, MARGIN, p->y, " font-size=\"15\" font-weight=\"bold\"", "Rails × nodes: the median of each port's pairs",
-         99);
-    p->y += COLUMN_NAMES;
+    text(p, MARGIN, p->y, " font-size=\"15\" font-weight=\"bold\"",
+         "Rails × nodes: what a port sends or receives, whichever is less", 99);
+    p->y += NAMES;
     for (int node = 0; node < f->nodes; node++)
         if (width >= 14 || node % 8 == 0)
             draw_column_name(p, MARGIN + LABEL + node * width + width / 2, f->names[node]);
     for (int rail = 0; rail < f->rails; rail++, p->y += height) {
         const char *name = arena_printf(f->arena, "rail %d  %s", rail, f->ports[rail].name ? f->ports[rail].name : "?");
-        text(p, MARGIN + LABEL - 8, p->y + height / 2 + 4, " font-size=\"12\" text-anchor=\"end\"", name, 24);
+        text(p, MARGIN + LABEL - 8, p->y + height / 2 + 4, " font-size=\"12\" text-anchor=\"end\"", name, MOST_NAME);
         for (int node = 0; node < f->nodes; node++) {
             int port = node * f->rails + rail;
             const struct verbs_cell *c = &cells[port];
-            /* A port is an outlier when most of its pairs are: the good ends of bad pairs are not. */
             const struct shown shown = {.GBps = c->GBps,
-                                        .failed = c->tried && c->failed == c->tried,
-                                        .marked = c->tried && (c->failed + c->slow) * 2 > c->tried,
+                                        .failed = c->failed == c->tried,
+                                        .marked = c->outlier,
                                         .title =
                                             arena_printf(f->arena, "%s: %.3g GB/s, %d tries, %d failed, %d slow",
                                                          port_name(f, port), c->GBps, c->tried, c->failed, c->slow)};
@@ -206,7 +206,7 @@ static void draw_pairs(struct picture *p)
     const struct verbs_fabric *f = p->f;
     int ports = f->nodes * f->rails, width = cell_width(ports), height = cell_height(width);
     text(p, MARGIN, p->y, " font-size=\"15\" font-weight=\"bold\"", "Pairs of ports: rows write to columns", 99);
-    p->y += COLUMN_NAMES;
+    p->y += NAMES;
     for (int to = 0; to < ports; to++)
         draw_column_name(p, MARGIN + LABEL + column_of(f, to, width) + width / 2, port_name(f, to));
     for (int from = 0; from < ports; from++) {
@@ -240,15 +240,16 @@ static double fastest(const struct verbs_fabric *f)
 
 void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out)
 {
-    int ports = f->nodes * f->rails, paired = ports <= VERBS_MOST_PAIRED;
+    int ports = f->nodes * f->rails, paired = ports <= MOST_PAIRED;
     int columns = f->nodes * cell_width(f->nodes), width = 2 * MARGIN + LABEL + columns + 60, height;
     if (paired && column_of(f, ports, cell_width(ports)) > columns)
         width = 2 * MARGIN + LABEL + column_of(f, ports, cell_width(ports)) + 60;
     width = width < 1000 ? 1000 : width;
-    height = MARGIN + 8 * LINE + (d->nsuspects + d->nfindings) * LINE + COLUMN_NAMES + 2 * LINE +
-             f->rails * cell_height(cell_width(f->nodes));
-    if (paired)
-        height += COLUMN_NAMES + 2 * LINE + column_of(f, ports, cell_height(cell_width(ports)));
+    height = MARGIN + 6 * LINE + (d->nsuspects + d->nfindings) * LINE;
+    if (f->rails)
+        height += NAMES + 2 * LINE + f->rails * cell_height(cell_width(f->nodes));
+    if (f->rails && paired)
+        height += NAMES + LINE + column_of(f, ports, cell_height(cell_width(ports)));
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
             "font-size=\"13\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "bench/conduct.h"
-#include "bench/known.h"
 #include "bench/race.h"
 #include "core/coll.h"
 #include "core/units.h"
@@ -25,18 +24,23 @@
 /* As many of those who came through the first round meet again in the later ones, the fastest. */
 #define FINALISTS 2
 
-/* Cost of a point whose time nobody knows yet: a latency and a bandwidth of everyday hardware. */
-#define GUESS_LATENCY_US 30.0
-#define GUESS_GBPS       1.0
+/* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
+#define CLAIM_LIMIT 4.0
 
 /* Filling a buffer with known data and comparing what came out, on the host. */
 #define CHECK_US_PER_BYTE 1e-2
+
+struct point {
+    struct known_place at;
+    double calls;         /* per step */
+    double cost_s, claim; /* see price_points */
+};
 
 struct visit {
     struct bench_study *study;
     const struct bench_visit *want;
     struct bench_session *session;
-    struct known_place *points;
+    struct point *points;
     int npoints, deaths;
 };
 
@@ -45,19 +49,18 @@ struct visit {
 static void add_point(struct visit *v, int coll, int size)
 {
     const struct bench_study *s = v->study;
-    struct known_place at = {.coll = coll, .nodes = s->nodes, .ranks = s->ranks, .launch = v->want->launch->label};
-    at.bytes = bench_fitting_bytes(coll, s->sizes[size], s->ranks);
+    struct known_place at = bench_place_of(s, coll, size, v->want->launch->label);
     int known = !at.bytes || known_done(s->results, &at, BENCH_DEFAULT, v->want->round);
     for (int i = 0; i < v->npoints; i++)
-        known |= v->points[i].coll == coll && v->points[i].bytes == at.bytes;
+        known |= v->points[i].at.coll == coll && v->points[i].at.bytes == at.bytes;
     if (!known)
-        v->points[v->npoints++] = at;
+        v->points[v->npoints++] = (struct point){at, bench_calls(s, coll, size)};
 }
 
 static void add_size(struct visit *v, int size)
 {
-    for (int coll = COLL_COUNT - 1; coll >= 0; coll--)
-        if (v->study->options->collectives & 1u << coll)
+    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
+        if (bench_calls(v->study, coll, size) > 0)
             add_point(v, coll, size);
 }
 
@@ -65,12 +68,12 @@ static void add_size(struct visit *v, int size)
  * comes first, so that it is done when large sizes take longer than they should. */
 static void list_points(struct visit *v)
 {
-    int decisive[4], n;
+    struct bench_place decisive[BENCH_DECISIVE];
     v->npoints = 0;
     if (v->want->decisive) {
-        n = bench_decisive_sizes(v->study, decisive);
+        int n = bench_decisive(v->study, decisive);
         for (int i = 0; i < n; i++)
-            add_point(v, bench_decisive_coll(v->study), decisive[i]);
+            add_point(v, decisive[i].coll, decisive[i].size);
         return;
     }
     int half = v->study->nsizes / 2 & ~1, bounds[] = {0, half, v->study->nsizes};
@@ -224,7 +227,7 @@ static void list_racers(struct visit *v, const struct known_place *at, struct ra
 static double expect_us(const struct visit *v, const struct known_place *at)
 {
     double us = known_expect_us(v->study->results, at, BENCH_DEFAULT);
-    return us > 0 ? us : GUESS_LATENCY_US + (double)at->bytes / (GUESS_GBPS * 1e3);
+    return us > 0 ? us : bench_guess_us(at->bytes);
 }
 
 static int enough(const struct visit *v)
@@ -240,24 +243,39 @@ static double cost_s(const struct visit *v, const struct known_place *at)
     return 1e-6 * (2 * sample_us * enough(v) + check_us) * (v->want->full ? 8 : 1);
 }
 
-/* The share of point `i` in the time that is left for the visit: the cheap points get what they are worth, the others
- * the same time each. */
-static double point_until(const struct visit *v, int i)
+/* What the points from `i` on cost, and how much of the time each may claim, 1 on average: where a step of the workload
+ * spends its own, within bounds. */
+static void price_points(struct visit *v, int i)
 {
-    double now = progress_now_s(), left = fmax(0, v->want->until_s - now), mine = cost_s(v, &v->points[i]);
-    double share = left / (v->npoints - i), before = -1;
-    while (share > before) {
-        double cheap = 0;
-        int others = 0;
+    double sum = 0;
+    for (int k = i; k < v->npoints; k++) {
+        struct point *p = &v->points[k];
+        p->cost_s = cost_s(v, &p->at);
+        p->claim = v->study->calls ? p->calls * expect_us(v, &p->at) : 1;
+        sum += p->claim;
+    }
+    for (int k = i; k < v->npoints; k++)
+        v->points[k].claim = fmin(fmax(v->points[k].claim * (v->npoints - i) / sum, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
+}
+
+/* When point `i` has had its share of the time that is left for the visit: the cheap points need what they cost, the
+ * others get what they claim of the rest. Where all are cheap they share the rest too: a cost is but an estimate. */
+static double point_until(struct visit *v, int i)
+{
+    double now = progress_now_s(), left = fmax(0, v->want->until_s - now);
+    double share = left / (v->npoints - i), before = -1, cheap = 0, claims = 1;
+    price_points(v, i);
+    while (share > before && claims > 0) {
+        cheap = claims = 0;
         for (int k = i; k < v->npoints; k++) {
-            double cost = cost_s(v, &v->points[k]);
-            cheap += cost <= share ? cost : 0;
-            others += cost > share;
+            const struct point *p = &v->points[k];
+            cheap += p->cost_s <= share * p->claim ? p->cost_s : 0;
+            claims += p->cost_s > share * p->claim ? p->claim : 0;
         }
         before = share;
-        share = others ? fmax(share, (left - cheap) / others) : mine;
+        share = claims > 0 ? fmax(share, (left - cheap) / claims) : share;
     }
-    return now + fmin(mine, share);
+    return now + (claims > 0 ? share * v->points[i].claim : left * v->points[i].cost_s / cheap);
 }
 
 static void show_progress(struct visit *v, const struct known_place *at)
@@ -290,6 +308,7 @@ static int open_session(struct visit *v, struct err *e)
     if (!s->nodes) {
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
+        bench_weigh(s);
     }
     if (s->nodes == v->session->nodes && s->ranks == v->session->ranks)
         return 0;
@@ -321,7 +340,7 @@ static int bury(struct visit *v, const struct known_place *at, const struct race
 static int run_point(struct visit *v, int i, int *hopeless, struct err *e)
 {
     struct bench_study *s = v->study;
-    const struct known_place *at = &v->points[i];
+    const struct known_place *at = &v->points[i].at;
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {
@@ -365,17 +384,17 @@ static int give_up_launch(struct visit *v, const struct err *why, struct err *e)
         return why->code;
     }
     list_points(v);
-    return v->npoints ? write_result(v, &v->points[0], &untouched, BENCH_CRASHED, NULL, 0, why->text, e) : 0;
+    return v->npoints ? write_result(v, &v->points[0].at, &untouched, BENCH_CRASHED, NULL, 0, why->text, e) : 0;
 }
 
-/* Whether an earlier run has seen this launch lose at one of the decisive sizes: race_is_lost, from the journal. */
+/* Whether an earlier run has seen this launch lose at one of the decisive points: race_is_lost, from the journal. */
 static int lost_before(const struct visit *v)
 {
     const struct bench_study *s = v->study;
-    int indices[4], n = s->nodes ? bench_decisive_sizes(s, indices) : 0, coll = bench_decisive_coll(s), lost = 0;
+    struct bench_place places[BENCH_DECISIVE];
+    int n = s->nodes ? bench_decisive(s, places) : 0, lost = 0;
     for (int i = 0; i < n; i++) {
-        uint64_t bytes = bench_fitting_bytes(coll, s->sizes[indices[i]], s->ranks);
-        struct known_place at = {coll, bytes, s->nodes, s->ranks, v->want->launch->label};
+        struct known_place at = bench_place_of(s, places[i].coll, places[i].size, v->want->launch->label);
         struct bench_interval rival = known_rival(s->results, &at);
         lost |= rival.n && known_time_us(s->results, &at, BENCH_DEFAULT) > RACE_HOPELESS * rival.median;
     }
@@ -388,7 +407,7 @@ int bench_visit_run(struct bench_study *s, const struct bench_visit *want, struc
     struct visit v = {.study = s, .want = want};
     struct err why = {0};
     int rc = 0, hopeless = 0, i = 0;
-    v.points = arena_alloc(a, (size_t)s->nsizes * COLL_COUNT * sizeof *v.points);
+    v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * sizeof *v.points);
     if (s->nodes)
         list_points(&v);
     if ((s->nodes && !v.npoints) || (want->decisive && lost_before(&v)))

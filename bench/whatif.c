@@ -12,6 +12,9 @@
 #define LARGEST  ((uint64_t)8 << 30)
 #define STEP     2
 
+/* As struct nccl_setup has it. */
+#define MOST_NODES 1000000
+
 /* A leaf of rails, or of nodes, in a cluster of everyday size: 32 ports down. */
 #define LEAF_PORTS 32
 
@@ -100,35 +103,48 @@ int whatif_add_hcas(struct whatif *w, const char *list, struct err *e)
     return 0;
 }
 
-/* The HCAs that NCCL uses on the machine as it is, less one. */
-int whatif_add_dead(struct whatif *w, const char *hca, struct err *e)
+/* The ports that NCCL uses on the machine as it is; it joins those of one card to "mlx5_0:1+mlx5_1:1". -1 after an
+ * error.
+ */
+static int used_ports(struct whatif *w, const struct topo_port ***ports, struct err *e)
 {
-    const struct topo_port *dead = find_port(w, hca, strlen(hca), e);
-    if (!dead)
-        return ERR_USAGE;
+    const struct topo_class *c = class_of(&w->cases[0].setup);
     struct model_setup *s = ARENA_NEW(w->arena, struct model_setup);
     *s = w->cases[0].setup;
     const struct model *m = model_new(s, w->arena, e);
-    if (!m)
+    int n = 0;
+    *ports = arena_alloc(w->arena, ((size_t)c->nports + 1) * sizeof **ports);
+    for (int i = 0; m && i < model_nccl(m)->nnets; i++)
+        for (const char *p = model_nccl(m)->nets[i].name; *p; p += *p == '+') {
+            size_t length = strcspn(p, "+");
+            for (int k = 0; k < c->nports && n < c->nports; k++)
+                if (names_port(p, length, &c->ports[k])) {
+                    (*ports)[n++] = &c->ports[k];
+                    break;
+                }
+            p += length;
+        }
+    return m ? n : -1;
+}
+
+int whatif_add_dead(struct whatif *w, const char *hca, struct err *e)
+{
+    const struct topo_port *dead = find_port(w, hca, strlen(hca), e), **used;
+    int n = dead ? used_ports(w, &used, e) : -1, left = 0;
+    if (n < 0)
         return e->code;
-    const struct nccl_model *nccl = model_nccl(m);
-    const char **names = arena_alloc(w->arena, ((size_t)nccl->nnets + 1) * sizeof *names);
-    int n = 0, used = 0;
-    for (int i = 0; i < nccl->nnets; i++) {
-        int mine = names_port(nccl->nets[i].name, strlen(nccl->nets[i].name), dead);
-        used |= mine;
-        if (!mine)
-            names[n++] = nccl->nets[i].name;
-    }
-    if (!used)
+    const char **names = arena_alloc(w->arena, ((size_t)n + 1) * sizeof *names);
+    for (int i = 0; i < n; i++)
+        if (used[i] != dead)
+            names[left++] = port_name(w->arena, used[i]);
+    if (left == n)
         return err_set(e, ERR_USAGE, "NCCL does not use %s on %s, so that nothing changes without it", hca, w->machine);
-    struct whatif_case *c =
-        add(w, arena_printf(w->arena, "without %s", hca), "that HCA is missing on every node: a dead rail");
-    c->setup.nccl.hcas = names;
-    c->setup.nccl.nhcas = n;
-    c->setup.nccl.sockets = n == 0;
-    if (!n)
-        c->setup.nccl.hcas = NULL;
+    struct whatif_case *c = add(w, arena_printf(w->arena, "without %s", hca),
+                                left ? "that HCA is missing on every node: a dead rail"
+                                     : "that HCA, the only one, is missing: NCCL falls back to TCP");
+    c->setup.nccl.hcas = left ? names : NULL;
+    c->setup.nccl.nhcas = left;
+    c->setup.nccl.sockets = !left;
     return 0;
 }
 
@@ -234,55 +250,56 @@ int whatif_add_nodes(struct whatif *w, int nodes, struct err *e)
 
 /* ---- all that make sense ---- */
 
-/* HCAs that NCCL takes on the machine as it is; without RDMA there are none to vary. */
-static int rdma_ports(struct whatif *w, const char ***names, struct err *e)
+/* The HCAs whose loss is felt: of the ports that NCCL uses those that are as fast as the fastest, in the machine's
+ * order. Storage and management are slower. */
+static int compute_hcas(struct whatif *w, const char ***names, struct err *e)
 {
-    struct model_setup *s = ARENA_NEW(w->arena, struct model_setup);
-    *s = w->cases[0].setup;
-    const struct model *m = model_new(s, w->arena, e);
-    if (!m)
-        return -1;
-    const struct nccl_model *nccl = model_nccl(m);
-    int n = 0;
-    *names = arena_alloc(w->arena, ((size_t)nccl->nnets + 1) * sizeof **names);
-    for (int i = 0; i < nccl->nnets; i++)
-        if (nccl->nets[i].port >= 0)
-            (*names)[n++] = arena_strndup(w->arena, nccl->nets[i].name, strcspn(nccl->nets[i].name, ":"));
-    return n;
+    const struct topo_port **used;
+    double best = 0;
+    int n = used_ports(w, &used, e), kept = 0;
+    *names = arena_alloc(w->arena, ((size_t)(n > 0 ? n : 0) + 1) * sizeof **names);
+    for (int i = 0; i < n; i++)
+        best = used[i]->rate_Gbps > best ? used[i]->rate_Gbps : best;
+    for (int i = 0; i < n; i++)
+        if (used[i]->rate_Gbps >= best)
+            (*names)[kept++] = used[i]->hca;
+    return n < 0 ? n : kept;
 }
 
-static int add_fabric(struct whatif *w, int nports, struct err *e)
+static int add_hca_cases(struct whatif *w, const char *const *hcas, int n, struct err *e)
 {
-    int rc = nports > 1 && !w->cases[0].setup.fabric.mixed_rails ? whatif_add_mixed_rails(w, e) : 0;
-    return rc ? rc : whatif_add_oversubscription(w, 2, e);
-}
-
-int whatif_add_usual(struct whatif *w, struct err *e)
-{
-    const char **ports = NULL;
-    int nodes = w->cases[0].setup.nccl.nodes, rc = 0;
-    int n = nodes > 1 ? rdma_ports(w, &ports, e) : 0;
-    if (n < 0)
-        return e->code;
-    if (n > 1)
-        rc = whatif_add_hcas(w, ports[0], e);
+    int rc = n > 1 ? whatif_add_hcas(w, hcas[0], e) : 0;
     if (n > 3 && !rc) {
-        const char *half = ports[0];
+        const char *half = hcas[0];
         for (int i = 1; i < n / 2; i++)
-            half = arena_printf(w->arena, "%s,%s", half, ports[i]);
+            half = arena_printf(w->arena, "%s,%s", half, hcas[i]);
         rc = whatif_add_hcas(w, half, e);
         if (!rc)
             w->cases[w->ncases - 1].label = arena_printf(w->arena, "%d of %d HCAs", n / 2, n);
     }
     if (n > 1 && !rc)
-        rc = whatif_add_dead(w, ports[n / 2], e);
-    if (n && !rc && whatif_add_half_width(w, ports[0], NULL))
-        rc = 0; /* a topology that does not tell how its HCAs are connected has no such variation */
-    if (n && !rc)
+        rc = whatif_add_dead(w, hcas[n / 2], e);
+    if (n && !rc) {
+        whatif_add_half_width(w, hcas[0], NULL); /* not where the topology does not tell how HCAs are connected */
         rc = whatif_add_sockets(w, e);
+    }
+    return rc;
+}
+
+int whatif_add_usual(struct whatif *w, struct err *e)
+{
+    const char **hcas = NULL;
+    const struct model_setup *base = &w->cases[0].setup;
+    int nodes = base->nccl.nodes, n = nodes > 1 && !base->nccl.sockets ? compute_hcas(w, &hcas, e) : 0;
+    int mixed = base->fabric.mixed_rails;
+    if (n < 0)
+        return e->code;
+    int rc = add_hca_cases(w, hcas, n, e);
+    if (n > 1 && !mixed && !rc)
+        rc = whatif_add_mixed_rails(w, e);
     if (nodes > 1 && !rc)
-        rc = add_fabric(w, n, e);
-    for (int factor = 4; factor <= 16 && !rc && nodes <= 1000000 / factor; factor *= 4)
+        rc = whatif_add_oversubscription(w, 2, e);
+    for (int factor = 4; factor <= 16 && !rc && nodes <= MOST_NODES / factor; factor *= 4)
         rc = whatif_add_nodes(w, nodes * factor, e);
     return rc;
 }

@@ -5,11 +5,13 @@
 #include "core/coll.h"
 #include "core/proc.h"
 
-#define COLUMNS      3
-#define PANEL_WIDTH  380
-#define PANEL_HEIGHT 270
+#define PANEL_WIDTH  340
+#define PANEL_HEIGHT 280
 #define HEADING      60 /* pixels above the panels */
 #define DEADLINE_S   60.0
+
+/* Below this, times differ by little and busbw says nothing to the eye. */
+#define SMALLEST_DRAWN ((uint64_t)32 << 10)
 
 /* A string of gnuplot's, in which nothing is special but the quote; control characters are left out. */
 static void put_quoted(FILE *out, const char *s)
@@ -30,7 +32,7 @@ static void write_data(const struct whatif *w, int index, FILE *out)
     fprintf(out, "$case%d << END\n# bytes, busbw in GB/s: default, its low and high end, tuned\n", index);
     for (int i = 0; i < w->nsizes && c->model; i++) {
         const struct whatif_cell *cell = &c->cells[i];
-        if (!(cell->untouched.us > 0))
+        if (!(cell->untouched.us > 0) || cell->bytes < SMALLEST_DRAWN)
             continue;
         fprintf(out, "%llu %.6g %.6g %.6g %.6g\n", (unsigned long long)cell->bytes,
                 whatif_busbw(w, c, cell->bytes, cell->untouched.us),
@@ -64,7 +66,7 @@ static void write_range(const struct whatif *w, FILE *out)
     for (int i = 0; i < w->ncases; i++)
         for (int k = 0; k < w->nsizes && w->cases[i].model; k++) {
             const struct whatif_case *c = &w->cases[i];
-            if (!(c->cells[k].untouched.us > 0))
+            if (!(c->cells[k].untouched.us > 0) || c->cells[k].bytes < SMALLEST_DRAWN)
                 continue;
             low = fmin(low, whatif_busbw(w, c, w->sizes[k], c->cells[k].untouched.high_us));
             high = fmax(high, whatif_busbw(w, c, w->sizes[k], c->cells[k].untouched.low_us));
@@ -80,7 +82,7 @@ void whatif_write_plot(const struct whatif *w, const char *svg, FILE *out)
     int drawn = 0, rows;
     for (int i = 0; i < w->ncases; i++)
         drawn += w->cases[i].model != NULL;
-    int columns = drawn < COLUMNS ? drawn : COLUMNS;
+    int columns = drawn > 9 ? 4 : drawn > 4 ? 3 : drawn > 1 ? 2 : 1;
     rows = (drawn + columns - 1) / columns;
     fputs("# Written by nccltune whatif; gnuplot draws it. All numbers are predictions.\n", out);
     for (int i = 0; i < w->ncases; i++)
@@ -96,7 +98,10 @@ void whatif_write_plot(const struct whatif *w, const char *svg, FILE *out)
     put_quoted(out, title);
     fputs(" font ',14'\n"
           "set logscale x 2\nset logscale y\nset format y '%g'\n"
-          "set xtics ('1K' 2**10, '32K' 2**15, '1M' 2**20, '32M' 2**25, '1G' 2**30)\n"
+          "set xrange [2**15:1.01*2**33]\n"
+          "set xtics ('32K' 2**15, '256K' 2**18, '2M' 2**21, '16M' 2**24, '128M' 2**27, '1G' 2**30, '8G' 2**33)\n"
+          "set ytics (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)\n"
+          "set tics font ',10'\n"
           "set grid lc rgb '#e4e4e4' lt 1\nset border 3 lc rgb '#606060'\nset tics nomirror\n"
           "set style fill solid noborder\n",
           out);

@@ -29,6 +29,12 @@ static int reducescatter(struct coll_job *j, MPI_Comm comm, int root)
     return MPI_Reduce_scatter(j->send, j->recv, j->counts, j->type, MPI_SUM, comm);
 }
 
+static int alltoall(struct coll_job *j, MPI_Comm comm, int root)
+{
+    (void)root;
+    return MPI_Alltoall(j->send, j->block, j->type, j->recv, j->block, j->type, comm);
+}
+
 static int broadcast(struct coll_job *j, MPI_Comm comm, int root)
 {
     return MPI_Bcast(j->recv, j->total, j->type, root, comm);
@@ -39,12 +45,12 @@ enum extent { NOTHING, BLOCK, TOTAL };
 static const struct {
     int (*call)(struct coll_job *j, MPI_Comm comm, int root);
     enum extent sends, receives;
-    int sums; /* the result is a sum over the ranks, else one rank's data */
-} kinds[COLL_COUNT] = {
-    [COLL_ALLREDUCE] = {allreduce, TOTAL, TOTAL, 1},
-    [COLL_ALLGATHER] = {allgather, BLOCK, TOTAL, 0},
-    [COLL_REDUCESCATTER] = {reducescatter, TOTAL, BLOCK, 1},
-    [COLL_BROADCAST] = {broadcast, NOTHING, TOTAL, 0},
+    int blocks; /* the data are one block for each rank */
+    int sums;   /* the result is a sum over the ranks, else one rank's data */
+} kinds[COLL_MEASURED] = {
+    [COLL_ALLREDUCE] = {allreduce, TOTAL, TOTAL, 0, 1},         [COLL_ALLGATHER] = {allgather, BLOCK, TOTAL, 1, 0},
+    [COLL_REDUCESCATTER] = {reducescatter, TOTAL, BLOCK, 1, 1}, [COLL_BROADCAST] = {broadcast, NOTHING, TOTAL, 0, 0},
+    [COLL_ALLTOALL] = {alltoall, TOTAL, TOTAL, 1, 0},
 };
 
 static size_t extent_of(const struct coll_job *j, enum extent x)
@@ -67,9 +73,9 @@ static int reserve(char **buffer, size_t *size, size_t bytes)
 
 int coll_prepare(struct coll_job *j, int coll, uint64_t bytes, int rank, int ranks, struct err *e)
 {
-    if (coll < 0 || coll >= COLL_COUNT || !kinds[coll].call)
+    if (coll < 0 || coll >= COLL_MEASURED || !kinds[coll].call)
         return err_set(e, ERR_FAILED, "the mpi engine does not measure %s", coll_name(coll) ? coll_name(coll) : "this");
-    int blocks = kinds[coll].sends == BLOCK || kinds[coll].receives == BLOCK ? ranks : 1;
+    int blocks = kinds[coll].blocks ? ranks : 1;
     if (bytes < (uint64_t)blocks || bytes % (uint64_t)blocks)
         return err_set(e, ERR_FAILED, "%llu bytes cannot be divided among %d ranks", (unsigned long long)bytes, ranks);
     int wide = bytes / (uint64_t)blocks % sizeof(uint32_t) == 0;
@@ -145,13 +151,14 @@ void coll_fill(struct coll_job *j, uint32_t seed)
 
 long coll_check(const struct coll_job *j, uint32_t seed, uint32_t *found, uint32_t *expected)
 {
-    size_t receives = extent_of(j, kinds[j->coll].receives);
-    size_t first = kinds[j->coll].receives == BLOCK ? (size_t)j->rank * (size_t)j->block : 0;
-    size_t blocks = kinds[j->coll].sends == BLOCK ? (size_t)j->block : receives;
+    size_t receives = extent_of(j, kinds[j->coll].receives), block = (size_t)j->block;
+    int cut = kinds[j->coll].blocks && kinds[j->coll].sends == TOTAL; /* each rank has its own part of what is sent */
+    size_t first = cut ? (size_t)j->rank * block : 0;
+    size_t each = kinds[j->coll].blocks && !kinds[j->coll].sums ? block : receives; /* elements from one rank */
     uint32_t mask = j->element == 1 ? 0xff : UINT32_MAX;
     for (size_t i = 0; i < receives; i++) {
         uint32_t want = kinds[j->coll].sums ? sum_of_values((uint32_t)j->ranks, (uint32_t)(first + i), seed)
-                                            : value((uint32_t)(i / blocks), (uint32_t)(i % blocks), seed);
+                                            : value((uint32_t)(i / each), (uint32_t)(first + i % each), seed);
         *expected = want & mask;
         *found = get(j->recv, j->element, i);
         if (*found != *expected)

@@ -91,10 +91,12 @@ static int prepare(struct worker *w, int argc, char **argv, struct err *e)
 {
     struct who mine = {.node_index = 0};
     const char *ports[64];
-    long nccl = 0;
-    if (argc != 3 || unit_parse_int(argv[1], 0, 1000000, &nccl, "NCCL's version", e))
-        return err_set(e, ERR_USAGE, "nccltune-bench --verbs PORTS NCCL SCHEDULE is started by nccltune bench");
+    long nccl = 0, sweep = 0;
+    if (argc != 4 || unit_parse_int(argv[1], 0, 1000000, &nccl, "NCCL's version", e) ||
+        unit_parse_int(argv[3], 0, 1 << 30, &sweep, "the sweep's end", e))
+        return err_set(e, ERR_USAGE, "nccltune-bench --verbs PORTS NCCL SCHEDULE SWEEP is started by nccltune bench");
     w->nccl = (int)nccl;
+    w->sweep_bytes = (uint64_t)sweep;
     gethostname(mine.node, sizeof mine.node - 1);
     int nports = pick_ports(w, argv[0], ports), code = find_places(w, &mine, nports, e);
     if (code)
@@ -148,6 +150,8 @@ static void run_plan(struct worker *w, const struct plan *p)
         worker_schedule(w, then, 1, 1, first->nrounds, first->nrounds + rest);
     worker_repeat_slow(w);
     worker_resolve(w);
+    if (w->sweep_bytes)
+        worker_sweep(w, first, w->sweep_bytes);
     worker_tell_ports(w);
 }
 

@@ -5,8 +5,8 @@
 
 #include <mpi.h>
 
+#include "bench/verbs_connect.h"
 #include "bench/verbs_fabric.h"
-#include "bench/verbs_port.h"
 
 /* The most that one step between two ports may take. */
 #define PATIENCE_S 60.0
@@ -31,6 +31,7 @@ struct tally {
 struct worker {
     MPI_Comm comm;
     int rank, ranks, nodes, rails, nccl;
+    uint64_t sweep_bytes; /* 0: no sweep */
     struct arena *arena;
     struct who *all;         /* by rank */
     int *rank_of;            /* by node * rails + rail */
@@ -55,6 +56,23 @@ void worker_gather(const struct worker *w, const void *mine, void *all, size_t b
  * end, and gives it to all ranks. Not told again. Error: tries of another fabric. */
 int worker_recall(struct worker *w, struct err *e);
 
+/* A connection of this rank's port to another rank's, with the out-of-band way to it. */
+struct worker_link {
+    struct worker *worker;
+    int rank, tag;
+    char mine[160], theirs[160]; /* "node0 mlx5_0:1" */
+    struct verbs_channel channel;
+    struct verbs_pair pair;
+};
+
+/* Connects with the rank `other`, which does the same at the same time; no other rank is concerned. `setup->port` is
+ * the worker's. See verbs_connect for the rest. Close the pair in any case. */
+int worker_connect(struct worker_link *l, struct worker *w, int other, int lead, struct verbs_pair_setup setup,
+                   struct verbs_attempt *used, struct err *e);
+
+/* The rank that `me` has a try with in this round, and whether this one leads; -1 none. */
+int worker_partner(const struct worker *w, const struct verbs_round *r, struct verbs_try *pair, int *lead);
+
 /* Every round of `s`, those of its tries that are not known; with `skip_dead` not those with a port that only ever
  * failed. The rounds are told as those from `done` + 1 on of `of`. */
 void worker_schedule(struct worker *w, const struct verbs_schedule *s, int brief, int skip_dead, int done, int of);
@@ -64,6 +82,10 @@ void worker_repeat_slow(struct worker *w);
 
 /* Tries that tell suspects apart, until there is no doubt or nothing left to try. */
 void worker_resolve(struct worker *w);
+
+/* All sizes from 2 bytes to `most_bytes` on 1, 2 and 4 queue pairs between the ports of the schedule's first round, but
+ * for those that are dead; tells every point. */
+void worker_sweep(struct worker *w, const struct verbs_schedule *s, uint64_t most_bytes);
 
 /* Tells every port with its GIDs; every node's network interfaces and where they lead. */
 void worker_tell_ports(const struct worker *w);

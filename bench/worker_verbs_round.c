@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/verbs_connect.h"
 #include "bench/verbs_measure.h"
 #include "bench/worker_verbs_parts.h"
 #include "core/progress.h"
@@ -24,20 +23,15 @@ static const struct verbs_shot brief[] = {{VERBS_WRITE, 65536, 3, 0.005, PATIENC
 /* ---- the way to the other side
  * --------------------------------------------------------------------------------------- */
 
-struct partner {
-    const struct worker *worker;
-    int rank, tag;
-};
-
 /* A try has a tag of its own: what a late partner sends afterwards is never taken for something else. Words are far
  * below the size up to which MPI sends eagerly, so that sending does not wait for the other side; receiving does. */
 static int mpi_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
 {
-    const struct partner *p = user;
+    const struct worker_link *l = user;
     MPI_Request in, out;
     int received = 0, error = 0;
-    MPI_Irecv(theirs, (int)bytes, MPI_BYTE, p->rank, p->tag, p->worker->comm, &in);
-    MPI_Isend(mine, (int)bytes, MPI_BYTE, p->rank, p->tag, p->worker->comm, &out);
+    MPI_Irecv(theirs, (int)bytes, MPI_BYTE, l->rank, l->tag, l->worker->comm, &in);
+    MPI_Isend(mine, (int)bytes, MPI_BYTE, l->rank, l->tag, l->worker->comm, &out);
     for (MPI_Test(&in, &received, MPI_STATUS_IGNORE); !received; MPI_Test(&in, &received, MPI_STATUS_IGNORE)) {
         if (progress_now_s() > deadline_s) {
             MPI_Cancel(&in);
@@ -49,6 +43,20 @@ static int mpi_swap(void *user, const void *mine, void *theirs, size_t bytes, do
     MPI_Wait(&in, MPI_STATUS_IGNORE);
     MPI_Wait(&out, MPI_STATUS_IGNORE);
     return error;
+}
+
+int worker_connect(struct worker_link *l, struct worker *w, int other, int lead, struct verbs_pair_setup setup,
+                   struct verbs_attempt *used, struct err *e)
+{
+    const struct who *me = worker_me(w), *peer = &w->all[other];
+    *l = (struct worker_link){.worker = w, .rank = other, .tag = w->turn % 30000 + 1};
+    snprintf(l->mine, sizeof l->mine, "%s %s", me->node, me->port);
+    snprintf(l->theirs, sizeof l->theirs, "%s %s", peer->node, peer->port);
+    l->channel = (struct verbs_channel){mpi_swap, l, l->mine, l->theirs};
+    if (me->failure[0] || peer->failure[0])
+        return err_set(e, ERR_FAILED, "%s", me->failure[0] ? me->failure : peer->failure);
+    setup.port = w->port;
+    return verbs_connect(&l->pair, &setup, &l->channel, lead, w->nccl, used, e);
 }
 
 /* ---- one try
@@ -69,39 +77,23 @@ static int measure(struct verbs_pair *pair, int brief_only, int lead, struct tal
     return 0;
 }
 
-static void label(char text[160], const struct who *who)
-{
-    snprintf(text, 160, "%s %s", who->node, who->port);
-}
-
 /* This rank's part in a try, with the rank `other`. */
 static void run_try(struct worker *w, int other, int lead, int brief_only, struct tally *t)
 {
-    char mine[160], theirs[160];
-    const char *closed = worker_me(w)->failure[0] ? worker_me(w)->failure : w->all[other].failure;
-    if (closed[0]) {
-        t->verdict = VERBS_FAILED;
-        snprintf(t->why, sizeof t->why, "%s", closed);
-        return;
-    }
-    struct partner partner = {w, other, w->turn % 30000 + 1};
-    label(mine, worker_me(w));
-    label(theirs, &w->all[other]);
-    struct verbs_channel channel = {mpi_swap, &partner, mine, theirs};
     struct verbs_pair_setup setup = {
-        .port = w->port, .qps = QPS, .max_bytes = full[0].bytes, .patience_s = PATIENCE_S, .hasty = brief_only};
+        .qps = QPS, .max_bytes = full[0].bytes, .patience_s = PATIENCE_S, .hasty = brief_only};
     struct verbs_attempt used = {.kind = VERBS_GID_NO_KIND};
-    struct verbs_pair pair;
+    struct worker_link link;
     struct err e = {0};
-    int code = verbs_connect(&pair, &setup, &channel, lead, w->nccl, &used, &e);
+    int code = worker_connect(&link, w, other, lead, setup, &used, &e);
     if (!code && !w->port->gids.infiniband) {
         snprintf(t->gid, sizeof t->gid, "%s", verbs_gid_kind_name(used.kind));
         t->gid_index[0] = used.lead + 1;
         t->gid_index[1] = used.follower + 1;
     }
     if (!code)
-        code = measure(&pair, brief_only, lead, t, &e);
-    verbs_pair_close(&pair);
+        code = measure(&link.pair, brief_only, lead, t, &e);
+    verbs_pair_close(&link.pair);
     t->verdict = code ? VERBS_FAILED : VERBS_GOOD;
     if (code)
         snprintf(t->why, sizeof t->why, "%.*s", (int)sizeof t->why - 1, e.text);
@@ -146,22 +138,30 @@ static int is_recalled(const struct worker *w, const struct verbs_try *t)
     return w->recalled && bsearch(t, w->outcomes, (size_t)w->recalled, sizeof *w->outcomes, by_pair);
 }
 
-/* All tries of a round at once; whoever has none waits. Afterwards every rank knows all outcomes. They are new ones
- * from number `at` on, or `at` is the one outcome that the round's one try repeats. */
-static void run_round(struct worker *w, const struct verbs_round *r, int brief_only, int at)
+int worker_partner(const struct worker *w, const struct verbs_round *r, struct verbs_try *pair, int *lead)
 {
-    struct tally mine = {.tried = 0};
-    w->turn++;
     for (int i = 0; i < r->ntries; i++) {
         const struct verbs_try *t = &r->tries[i];
         int from = w->rank_of[t->from.node * w->rails + t->from.rail];
         int to = w->rank_of[t->to.node * w->rails + t->to.rail];
         if (w->rank != from && w->rank != to)
             continue;
-        mine.pair = *t;
-        mine.tried = w->rank == from;
-        run_try(w, w->rank == from ? to : from, w->rank == from, brief_only, &mine);
+        *pair = *t;
+        *lead = w->rank == from;
+        return *lead ? to : from;
     }
+    return -1;
+}
+
+/* All tries of a round at once; whoever has none waits. Afterwards every rank knows all outcomes. They are new ones
+ * from number `at` on, or `at` is the one outcome that the round's one try repeats. */
+static void run_round(struct worker *w, const struct verbs_round *r, int brief_only, int at)
+{
+    struct tally mine = {.tried = 0};
+    w->turn++;
+    int partner = worker_partner(w, r, &mine.pair, &mine.tried);
+    if (partner >= 0)
+        run_try(w, partner, mine.tried, brief_only, &mine);
     worker_gather(w, &mine, w->round, sizeof mine);
     for (int i = 0; i < w->ranks; i++)
         if (w->round[i].tried)

@@ -67,6 +67,7 @@ static const struct option own_options[] = {
     {"ports", required_argument, NULL, CLI_OPT_PORTS},
     {"schedule", required_argument, NULL, CLI_OPT_SCHEDULE},
     {"svg", required_argument, NULL, CLI_OPT_SVG},
+    {"sweep", optional_argument, NULL, CLI_OPT_SWEEP},
     {"check", required_argument, NULL, CLI_OPT_CHECK},
     {"output", required_argument, NULL, 'o'},
     {"resume", no_argument, NULL, OPT_RESUME},

@@ -10,6 +10,10 @@
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/units.h"
+
+#define SWEEP      "8M"
+#define SWEEP_MOST ((uint64_t)1 << 30)
 
 static int take_schedule(struct bench_verbs *b, const char *name, struct err *e)
 {
@@ -20,6 +24,14 @@ static int take_schedule(struct bench_verbs *b, const char *name, struct err *e)
     return b->options.schedule ? 0 : err_set(e, ERR_USAGE, "--schedule: '%s' is none of rails, reach, matrix", name);
 }
 
+static int take_sweep(struct bench_verbs *b, const char *most, struct err *e)
+{
+    int code = unit_parse_bytes(most ? most : SWEEP, &b->options.sweep_bytes, "--sweep", e);
+    if (!code && (b->options.sweep_bytes < 2 || b->options.sweep_bytes > SWEEP_MOST))
+        code = err_set(e, ERR_USAGE, "--sweep: '%s' is not between 2 bytes and 1G", most);
+    return code;
+}
+
 int bench_verbs_take(int c, const char *arg, struct bench_verbs *b, struct err *e)
 {
     switch (c) {
@@ -28,6 +40,8 @@ int bench_verbs_take(int c, const char *arg, struct bench_verbs *b, struct err *
         return *arg ? 0 : err_set(e, ERR_USAGE, "--ports: expected ports such as mlx5_0:1,mlx5_1:1");
     case CLI_OPT_SCHEDULE:
         return take_schedule(b, arg, e);
+    case CLI_OPT_SWEEP:
+        return take_sweep(b, arg, e);
     case CLI_OPT_CHECK:
         b->check = arg;
         return 0;

@@ -17,7 +17,6 @@
 struct args {
     struct env_question question;
     const char *profile, *other, *workload;
-    int nccl_low, nccl_high; /* 0: the profile's */
     int sized, json;
 };
 
@@ -37,7 +36,7 @@ static int help(void)
          "  -w, --workload F  the time that a step's collectives take, now and with the profile, by phase; F is of "
          "nccltune\n"
          "                    workload\n"
-         "      --nccl V      the release that a model speaks of; the newest that the profile is for\n"
+         "      --nccl V      the release whose own choices and defaults are told; those of the profile\n"
          "  -d, --diff P      what the profile P makes different, or, between two versions such as 2.28.9, NCCL's own\n"
          "                    defaults\n"
          "  -j, --json        print the answer as JSON\n"
@@ -100,7 +99,7 @@ static int answer_step(const struct args *args, const struct env_profile *p, str
     struct arena *a = arena_new();
     struct workload *w = workload_load(args->workload, e);
     struct step_estimate s;
-    int rc = w ? env_step_of_profile(p, w, args->nccl_high, a, &s, e) : e->code;
+    int rc = w ? env_step_of_profile(p, w, args->question.nccl, a, &s, e) : e->code;
     if (!rc)
         rc = args->json ? save(env_step_json(&s), e) : print_step(&s, e);
     workload_free(w);
@@ -189,6 +188,7 @@ static int parse_coll(const char *word, struct args *a, struct err *e)
 
 static int parse_option(int c, struct args *a, struct err *e)
 {
+    int low;
     switch (c) {
     case 'c':
         return parse_coll(optarg, a, e);
@@ -206,7 +206,7 @@ static int parse_option(int c, struct args *a, struct err *e)
         a->workload = optarg;
         return 0;
     case OPT_NCCL:
-        return env_version_parse(optarg, &a->nccl_low, &a->nccl_high)
+        return env_version_parse(optarg, &low, &a->question.nccl)
                    ? err_set(e, ERR_USAGE, "--nccl '%s': expected a version such as 2.28.9 or 2.28", optarg)
                    : 0;
     default:

@@ -20,6 +20,9 @@ static int help(void)
          "  -t, --topology FILE       topology.json, from 'nccltune probe'\n"
          "  -r, --results FILE        results.jsonl, from 'nccltune bench'; several are taken together. Without any,\n"
          "                            only what the topology alone justifies is written\n"
+         "      --fabric FILE         fabric.json, from 'nccltune bench --engine verbs': which RDMA ports and network\n"
+         "                            interfaces lead where\n"
+         "  -w, --workload FILE       the launch is chosen by what this job calls (see nccltune-workload(1))\n"
          "  -m, --margin PERCENT      write a setting only where its gain is this much beyond doubt (default 3%)\n"
          "      --nccl RANGE          write for these releases: 2.28.9, 2.28 or 2.19-2.28 (default: those that were\n"
          "                            measured or found on the nodes)\n" CLI_WRITING_HELP
@@ -58,11 +61,13 @@ static int report(const char *dir, int json, int quiet, struct err *e)
     return rc;
 }
 
-enum { OPT_NCCL = 256 };
+enum { OPT_NCCL = 256, OPT_FABRIC };
 
 static const struct option long_options[] = {
     {"topology", required_argument, NULL, 't'},
     {"results", required_argument, NULL, 'r'},
+    {"fabric", required_argument, NULL, OPT_FABRIC},
+    {"workload", required_argument, NULL, 'w'},
     {"margin", required_argument, NULL, 'm'},
     {"nccl", required_argument, NULL, OPT_NCCL},
     {"format", required_argument, NULL, 'F'},
@@ -94,8 +99,14 @@ static int take(struct args *a, int c, struct err *e)
     case 'r':
         a->results[g->nresults++] = optarg;
         return 0;
+    case 'w':
+        g->workload = optarg;
+        return 0;
     case 'm':
         return env_parse_margin(optarg, &g->margin, e);
+    case OPT_FABRIC:
+        g->fabric = optarg;
+        return 0;
     case OPT_NCCL:
         return env_version_parse(optarg, &g->nccl_low, &g->nccl_high)
                    ? err_set(e, ERR_USAGE, "--nccl: '%s' is no version such as 2.28.9, 2.28 or 2.19-2.28", optarg)
@@ -138,7 +149,7 @@ int generate_main(int argc, char **argv)
     struct err e = {0};
     int c, rc = -1;
     a.results = arena_alloc(arena, (size_t)argc * sizeof *a.results);
-    while (rc < 0 && (c = getopt_long(argc, argv, "t:r:m:F:fo:jqh", long_options, NULL)) != -1) {
+    while (rc < 0 && (c = getopt_long(argc, argv, "t:r:w:m:F:fo:jqh", long_options, NULL)) != -1) {
         if (c == 'h')
             rc = help();
         else if (c == '?')

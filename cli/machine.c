@@ -8,7 +8,7 @@
 #include "probe/machines.h"
 #include "probe/probe.h"
 
-static int take_nodes(const char *list, struct cli_machine *m, struct err *e)
+int cli_machine_nodes(const char *list, const char *what, struct cli_machine *m, struct err *e)
 {
     char word[32];
     m->nnodes = 0;
@@ -16,9 +16,9 @@ static int take_nodes(const char *list, struct cli_machine *m, struct err *e)
         size_t n = strcspn(p, ",");
         long nodes;
         if (m->nnodes == CLI_MOST_NODES)
-            return err_set(e, ERR_USAGE, "--nodes: at most %d numbers", CLI_MOST_NODES);
+            return err_set(e, ERR_USAGE, "%s: at most %d numbers", what, CLI_MOST_NODES);
         snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word), p);
-        int rc = unit_parse_int(word, 1, MACHINE_MOST, &nodes, "--nodes", e);
+        int rc = unit_parse_int(word, 1, MACHINE_MOST, &nodes, what, e);
         if (rc)
             return rc;
         m->nodes[m->nnodes++] = (int)nodes;
@@ -46,7 +46,7 @@ int cli_machine_take(int c, const char *arg, struct cli_machine *m, struct err *
         m->gpu = arg;
         return 0;
     default:
-        return take_nodes(arg, m, e);
+        return cli_machine_nodes(arg, "--nodes", m, e);
     }
 }
 

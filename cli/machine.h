@@ -23,6 +23,9 @@ enum { CLI_OPT_MACHINE = 768, CLI_OPT_TOPOLOGY, CLI_OPT_FROM, CLI_OPT_GPU, CLI_O
 /* Stores what option `c` of the table says. */
 int cli_machine_take(int c, const char *arg, struct cli_machine *m, struct err *e);
 
+/* The numbers of nodes from a list "2,8,32"; `what` names the option in errors. */
+int cli_machine_nodes(const char *list, const char *what, struct cli_machine *m, struct err *e);
+
 /* Whether one is named. */
 int cli_machine_named(const struct cli_machine *m);
 

@@ -34,7 +34,7 @@ static int help(FILE *out)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         help(stderr);
@@ -50,4 +50,14 @@ int main(int argc, char **argv)
             return c->main(argc - 1, argv + 1);
     fprintf(stderr, "nccltune: '%s' is not a command.\nTry 'nccltune --help'.\n", word);
     return ERR_USAGE;
+}
+
+/* What was printed may not have arrived: a full disk shows only here. */
+int main(int argc, char **argv)
+{
+    int rc = run(argc, argv);
+    if (!fflush(stdout) && !ferror(stdout))
+        return rc;
+    fprintf(stderr, "nccltune: standard output cannot be written\n");
+    return rc ? rc : ERR_FAILED;
 }

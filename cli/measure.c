@@ -18,7 +18,8 @@ static int take_collectives(const char *list, const char *what, void *out, struc
         size_t n = strcspn(p, ",");
         int coll = coll_parse(p, n);
         if (coll < 0)
-            return err_set(e, ERR_USAGE, "%s: '%.*s' is none of allreduce, allgather, reducescatter, broadcast, reduce",
+            return err_set(e, ERR_USAGE,
+                           "%s: '%.*s' is none of allreduce, allgather, reducescatter, broadcast, reduce, alltoall",
                            what, (int)(n < 64 ? n : 64), p);
         *set |= 1u << coll;
         p += n;
@@ -82,6 +83,7 @@ static const struct {
     {"--min-bytes", take_bytes, offsetof(struct bench_options, min_bytes)},
     {"--max-bytes", take_bytes, offsetof(struct bench_options, max_bytes)},
     {"--step-factor", take_factor, offsetof(struct bench_options, step_factor)},
+    {"--workload", take_text, offsetof(struct bench_options, workload)},
     {"--budget", take_seconds, offsetof(struct bench_options, budget_s)},
     {"--watchdog", take_seconds, offsetof(struct bench_options, watchdog_s)},
     {"--hosts", take_text, offsetof(struct bench_options, setup.hosts)},
@@ -121,14 +123,15 @@ int cli_measure_take(int c, const char *arg, struct bench_options *o, struct err
     return rc;
 }
 
-/* The largest size while nobody has said one. */
-#define UNSAID        UINT64_MAX
-#define MODEL_LARGEST ((uint64_t)1 << 30)
+/* The largest size while nobody has said one, and where it costs nothing or is known to be needed. */
+#define UNSAID  UINT64_MAX
+#define LARGEST ((uint64_t)1 << 30)
 
 void cli_measure_begin(struct bench_options *o)
 {
     bench_options_default(o);
     o->max_bytes = UNSAID;
+    o->collectives = 0;
 }
 
 int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err *e)
@@ -137,7 +140,9 @@ int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err 
     int predicts = !strcmp(o->engine, ENV_MODEL), from, to;
     bench_options_default(&usual);
     if (o->max_bytes == UNSAID)
-        o->max_bytes = predicts ? MODEL_LARGEST : usual.max_bytes;
+        o->max_bytes = predicts || o->workload ? LARGEST : usual.max_bytes;
+    if (!o->collectives)
+        o->collectives = o->workload ? ~0u : usual.collectives;
     if (!o->setup.nccl || env_version_parse(o->setup.nccl, &from, &to))
         return 0;
     if (!predicts && !low)

@@ -17,7 +17,7 @@ const struct option *cli_measure_options(const struct option *own, struct arena 
  * CLI_OPT_MEASURE ... CLI_OPT_OWN - 1. */
 int cli_measure_take(int c, const char *arg, struct bench_options *o, struct err *e);
 
-/* bench_options_default, less what depends on the engine, and that once the engine is known: the largest size, and
+/* bench_options_default, less what depends on other options, and that once they are known: collectives, largest size,
  * whether --nccl was a library or, for an engine that predicts, a release, whose range goes to `low` and `high`
  * (unless NULL; 0: not said). Error: a release where one is measured and nobody takes a range. */
 void cli_measure_begin(struct bench_options *o);
@@ -28,10 +28,13 @@ int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err 
     "What to measure\n"                                                                                                \
     "      --engine E            mpi (the default): host memory, through OpenMPI; nccl: GPU memory, through NCCL or\n" \
     "                            RCCL; model: all is predicted; verbs (bench alone): every pair of RDMA ports\n"       \
-    "      --collectives LIST    allreduce,allgather,reducescatter,broadcast (all by default), reduce (nccl)\n"        \
+    "      --collectives LIST    allreduce,allgather,reducescatter,broadcast (by default), alltoall, reduce (nccl)\n"  \
     "      --min-bytes N         smallest size; 8\n"                                                                   \
     "      --max-bytes N         largest size; 16M, with the model 1G\n"                                               \
     "      --step-factor X       from one size to the next; 4\n"                                                       \
+    "      --workload FILE       measure what a job calls (see nccltune-workload(1)): its collectives and sizes, "     \
+    "most\n"                                                                                                           \
+    "                            time for what takes most of its step; launches are compared by it\n"                  \
     "\n"                                                                                                               \
     "Where\n"                                                                                                          \
     "      --hosts A,B,C         the nodes; without, those of the Slurm allocation, or this machine\n"                 \

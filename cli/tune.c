@@ -244,6 +244,7 @@ static int measure(struct tune *t, const struct topology *topology, struct err *
 static int generate(struct tune *t, struct err *e)
 {
     t->generate.topology = t->topology;
+    t->generate.workload = t->bench.workload;
     t->generate.results = &t->results;
     t->generate.nresults = tune_exists(t->results);
     return env_generate(&t->generate, &t->log, e);

@@ -69,7 +69,7 @@ static int print_points(struct tune *t, const struct env_decisions *d, struct er
 static void print_standing(const struct env_decisions *d)
 {
     if (!d->nshapes)
-        puts("Nothing was measured: it holds what the topology alone justifies.");
+        puts("No collective was measured: it holds what topology and fabric alone justify.");
     if (has_engine(d, ENV_MODEL))
         puts(d->predicted ? "Predicted, not measured: written as settings because --predicted asked for it."
                           : "Predicted, not measured: written as comments; --predicted would make settings of it.");

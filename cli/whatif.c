@@ -166,7 +166,7 @@ static int take(struct args *a, int c, const char *value, struct err *e)
 static int add_nodes(struct whatif *w, const char *list, struct err *e)
 {
     struct cli_machine numbers = {0};
-    int rc = cli_machine_take(CLI_OPT_NODES, list, &numbers, e);
+    int rc = cli_machine_nodes(list, "--more-nodes", &numbers, e);
     for (int i = 0; i < numbers.nnodes && !rc; i++)
         rc = whatif_add_nodes(w, numbers.nodes[i], e);
     return rc;

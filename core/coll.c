@@ -1,7 +1,8 @@
 /* Name tables and the arithmetic of nccl-tests. */
 #include "core/coll.h"
 
-static const char *const colls[COLL_COUNT] = {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"};
+static const char *const colls[COLL_MEASURED] = {"broadcast",     "reduce",    "allgather",
+                                                 "reducescatter", "allreduce", "alltoall"};
 static const char *const algos[ALGO_COUNT] = {"tree",      "ring", "collnet_direct", "collnet_chain", "nvls",
                                               "nvls_tree", "pat"};
 static const char *const protos[PROTO_COUNT] = {"ll", "ll128", "simple"};
@@ -47,7 +48,7 @@ static int parse(const char *const *table, int count, const char *s, size_t len)
 
 const char *coll_name(int coll)
 {
-    return name(colls, COLL_COUNT, coll);
+    return name(colls, COLL_MEASURED, coll);
 }
 
 const char *algo_name(int algo)
@@ -62,7 +63,7 @@ const char *proto_name(int proto)
 
 int coll_parse(const char *s, size_t len)
 {
-    return parse(colls, COLL_COUNT, s, len);
+    return parse(colls, COLL_MEASURED, s, len);
 }
 
 int algo_parse(const char *s, size_t len)
@@ -88,6 +89,7 @@ double coll_busbw_factor(int coll, int nranks)
         return 2 * (n - 1) / n;
     case COLL_ALLGATHER:
     case COLL_REDUCESCATTER:
+    case COLL_ALLTOALL:
         return (n - 1) / n;
     default:
         return 1;

@@ -15,6 +15,7 @@ enum coll {
     COLL_ALLREDUCE = 4,
     COLL_COUNT = 5,    /* the ones a tuner is asked about */
     COLL_ALLTOALL = 5, /* NCCL builds it of send and receive: measured and predicted, never tuned */
+    COLL_MEASURED = 6, /* with that one */
 };
 
 enum algo {
@@ -48,7 +49,7 @@ int proto_parse(const char *s, size_t len);
 
 /* NCCL's nBytes is the larger of the per-rank send and receive buffers (AllGather: the whole receive buffer).
  * algbw [GB/s] = nBytes / time; busbw = algbw × factor, with nccl-tests' factors (doc/PERFORMANCE.md there):
- * AllReduce 2(n-1)/n, AllGather and ReduceScatter (n-1)/n, Broadcast and Reduce 1. */
+ * AllReduce 2(n-1)/n, AllGather, ReduceScatter and AllToAll (n-1)/n, Broadcast and Reduce 1. */
 double coll_algbw_GBps(double bytes, double time_us);
 double coll_busbw_factor(int coll, int nranks);
 

@@ -42,15 +42,15 @@ static void plain(const char *s, char text[WORDS_LENGTH + 1])
 
 const char *words_nearest(const char *word, const char *(*at)(int i))
 {
-    char own[WORDS_LENGTH + 1], other[WORDS_LENGTH + 1];
+    char own[WORDS_LENGTH + 1] = "", other[WORDS_LENGTH + 1] = "";
     const char *best = NULL, *candidate;
     plain(word, own);
     int length = (int)strlen(own), nearest = 1 + length / 3;
     for (int i = 0; length > 1 && (candidate = at(i)); i++) {
         plain(candidate, other);
-        /* "azure" for azure-ndv2, "gh200-480gb" for gh200. */
-        int begins = !strncmp(own, other, (size_t)length) || !strncmp(own, other, strlen(other));
-        int distance = begins ? 1 : words_distance(own, other, nearest);
+        /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */
+        int part = length > 2 && (strstr(other, own) || (other[0] && other[1] && strstr(own, other)));
+        int distance = !strcmp(own, other) ? 0 : part ? 1 : words_distance(own, other, nearest);
         if (distance < nearest || (distance == nearest && !best)) {
             best = candidate;
             nearest = distance;

@@ -9,7 +9,7 @@
 int words_distance(const char *a, const char *b, int most);
 
 /* What someone who wrote `word` most likely meant: the nearest of at(0), at(1), … up to a NULL, whatever the case, and
- * without what is no letter or digit; NULL when nothing is near. */
+ * without what is no letter or digit; a part of a name is near it. NULL when nothing is near. */
 const char *words_nearest(const char *word, const char *(*at)(int i));
 
 #endif

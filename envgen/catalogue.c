@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/words.h"
+
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Name, kind, grammar, scope, whether ranks must agree, first and last release, flags, range, defaults, what an
@@ -134,35 +136,6 @@ int env_of_interest(const char *name, size_t length)
 
 /* ---- the nearest name -------------------------------------------------------------------------------------------- */
 
-#define NAME_MAX_LENGTH 64
-
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* Letters to insert, remove, replace or swap with the neighbour to turn one word into the other (Damerau, restricted);
- * anything above `most` may be returned as most + 1. */
-static int distance(const char *a, const char *b, int most)
-{
-    int la = (int)strlen(a), lb = (int)strlen(b);
-    int row[3][NAME_MAX_LENGTH + 1];
-    if (la > NAME_MAX_LENGTH || lb > NAME_MAX_LENGTH || abs(la - lb) > most)
-        return most + 1;
-    for (int j = 0; j <= lb; j++)
-        row[0][j] = j;
-    for (int i = 1; i <= la; i++) {
-        int *now = row[i % 3], *up = row[(i + 2) % 3], *up2 = row[(i + 1) % 3];
-        now[0] = i;
-        for (int j = 1; j <= lb; j++) {
-            now[j] = least(least(up[j], now[j - 1]) + 1, up[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least(now[j], up2[j - 2] + 1);
-        }
-    }
-    return row[la % 3][lb];
-}
-
 /* Sum over the words between '_', whose order it does not see. */
 static uint64_t words_hash(const char *s)
 {
@@ -192,7 +165,7 @@ const struct env_var *env_nearest(const char *name)
     for (size_t n = 0; (v = env_var_at(n)); n++) {
         if (strncmp(v->name, "NCCL_", 5) != 0 || v->last || (v->flags & ENV_DEAD) || v->scope == ENV_PLUGIN)
             continue;
-        int d = words_hash(v->name + 5) == words ? 0 : distance(name + 5, v->name + 5, most);
+        int d = words_hash(v->name + 5) == words ? 0 : words_distance(name + 5, v->name + 5, most);
         if (d < nearest) {
             nearest = d;
             best = v;

@@ -96,7 +96,8 @@ void env_classes(struct env_decisions *d, const struct topology *t)
 {
     int measured = d->nsettings;
     for (int i = 0; i < measured && t->nclasses > 1; i++) {
-        const struct local *l = d->settings[i].value ? find_local(d->settings[i].name) : NULL;
+        const struct env_setting *s = &d->settings[i];
+        const struct local *l = s->value && !s->node_class ? find_local(s->name) : NULL;
         if (l)
             split(d, i, l, t);
     }

@@ -119,18 +119,32 @@ struct bench_knobs decide_knobs(struct arena *a, const struct bench_knobs *k)
     return (struct bench_knobs){arena_strdup(a, k->label), copy, k->nsettings};
 }
 
+struct bench_interval env_weighted_gain(const struct bench_interval *gains, const double *weights, int n)
+{
+    double middle = 0, below[2] = {0}, above[2] = {0}; /* of measurements, and of predictions */
+    double sum = 0;
+    int predicted = 0;
+    for (int i = 0; i < n; i++) {
+        double weight = weights ? weights[i] : 1;
+        double down = weight * log(gains[i].median / gains[i].low), up = weight * log(gains[i].high / gains[i].median);
+        middle += weight * log(gains[i].median);
+        sum += weight;
+        below[0] += down * down;
+        above[0] += up * up;
+        below[1] += down;
+        above[1] += up;
+        predicted |= gains[i].predicted;
+    }
+    if (!(sum > 0))
+        return (struct bench_interval){0};
+    double low = predicted ? below[1] : sqrt(below[0]), high = predicted ? above[1] : sqrt(above[0]);
+    return (struct bench_interval){exp(middle / sum), exp((middle - low) / sum), exp((middle + high) / sum), n,
+                                   predicted};
+}
+
 struct bench_interval env_mean_gain(const struct bench_interval *gains, int n)
 {
-    double middle = 0, below = 0, above = 0;
-    for (int i = 0; i < n; i++) {
-        middle += log(gains[i].median);
-        below += pow(log(gains[i].median / gains[i].low), 2);
-        above += pow(log(gains[i].high / gains[i].median), 2);
-    }
-    if (n <= 0)
-        return (struct bench_interval){0};
-    return (struct bench_interval){exp(middle / n), exp((middle - sqrt(below)) / n), exp((middle + sqrt(above)) / n),
-                                   n};
+    return env_weighted_gain(gains, NULL, n);
 }
 
 const char *env_gain_text(struct arena *a, struct bench_interval gain)

@@ -16,6 +16,7 @@
 
 #include "bench/model.h"
 #include "bench/points.h"
+#include "bench/workload.h"
 #include "core/arena.h"
 #include "core/err.h"
 #include "core/sha256.h"
@@ -112,7 +113,8 @@ struct env_reach {
 
 struct env_decisions {
     struct arena *arena;
-    const char *tool, *topology; /* versions; hash, "" unknown */
+    const struct workload *workload; /* env_decide weighs the points of launches by it; NULL: all alike */
+    const char *tool, *topology;     /* versions; hash, "" unknown */
     double margin;
     int nccl_low, nccl_high; /* the releases that the settings are for, see envgen/vet.h; 0: not yet known */
     const char *nccl_source; /* how they are known */
@@ -150,15 +152,20 @@ void env_decisions_free(struct env_decisions *d); /* NULL is fine */
 int env_decide(struct env_decisions *d, const struct bench_points *points, const struct env_source *sources,
                int nsources, struct err *e);
 
-/* The variables: OpenMPI's from the decisions and their rules, NCCL's from the topology. Call after env_decide. Error:
- * a launch setting that may not be written into a file. */
+/* The variables: OpenMPI's from the decisions and their rules, NCCL's from them, the fabric (NULL: not measured) and
+ * the topology. Call after env_decide. Error: a launch setting that may not be written into a file. */
 struct env_rules;
-int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t, struct err *e);
+struct verbs_fabric;
+int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t,
+                 struct verbs_fabric *fabric, struct err *e);
 
-/* The geometric mean of `n` gains. Its interval comes from theirs as that of a mean of independent measurements: the
- * distances from the median to either end, as logarithms, add up in squares. `n` of the result is the number of gains.
+/* The geometric mean of `n` gains, weighted unless `weights` is NULL. Its interval comes from theirs as that of a mean
+ * of independent measurements: the distances from the median to either end, as logarithms, add up in squares. What a
+ * model gets wrong it gets wrong everywhere: with predictions among them the distances add up as they are. `n` of the
+ * result is the number of gains.
  */
 struct bench_interval env_mean_gain(const struct bench_interval *gains, int n);
+struct bench_interval env_weighted_gain(const struct bench_interval *gains, const double *weights, int n);
 
 /* "1.31x (1.22 to 1.40)" */
 const char *env_gain_text(struct arena *a, struct bench_interval gain);

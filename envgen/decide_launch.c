@@ -87,22 +87,26 @@ static const struct bench_candidate *own_failure(struct decide_slice s, const ch
     return NULL;
 }
 
-/* The mean gain of launch `to` over launch `from`, over all points where `from` was timed; `*points`, unless NULL,
- * counts those where `to` was. */
+/* The mean gain of launch `to` over launch `from`, over all points where `from` was timed, by their weights; `*points`,
+ * unless NULL, counts those where `to` was. */
 static struct bench_interval gain_over(struct env_decisions *d, struct decide_slice s, const char *from, const char *to,
                                        int *points)
 {
     struct bench_interval *gains = arena_alloc(d->arena, (size_t)(s.count + 1) * sizeof *gains);
+    double *weights = arena_alloc(d->arena, (size_t)(s.count + 1) * sizeof *weights);
     int n = 0, timed = 0;
     for (int i = 0; i < s.count; i++) {
         const struct bench_candidate *x = best_of(&s.points[i], from), *y = best_of(&s.points[i], to);
         timed += y != NULL;
-        if (x)
-            gains[n++] = y ? bench_gain(x->time_us, y->time_us) : (struct bench_interval){1, 1, 1, 0};
+        double weight = s.weights ? s.weights[i] : 1;
+        if (!x || !(weight > 0))
+            continue;
+        weights[n] = weight;
+        gains[n++] = y ? bench_gain(x->time_us, y->time_us) : (struct bench_interval){1, 1, 1, 0};
     }
     if (points)
         *points = timed;
-    return env_mean_gain(gains, n);
+    return env_weighted_gain(gains, weights, n);
 }
 
 /* Whether the launch may be chosen; says why in either case. */
@@ -154,6 +158,7 @@ static int is_better(struct env_decisions *d, struct decide_slice s, const struc
 
 void decide_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
 {
+    s.weights = decide_weights(d, s);
     collect_launches(d, shape, s);
     if (find_launch(shape, BENCH_DEFAULT) != 0) {
         shape->chosen = -1;
@@ -175,6 +180,7 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
         shape->why =
             arena_printf(d->arena, "no launch beats the library as it comes by %g %% or more", d->margin * 100);
     else
-        shape->why = arena_printf(d->arena, "%s is %s over the library as it comes, over %d points", best->knobs.label,
-                                  env_gain_text(d->arena, best->gain), best->gain.n);
+        shape->why = arena_printf(d->arena, "%s is %s over the library as it comes, over %d points%s",
+                                  best->knobs.label, env_gain_text(d->arena, best->gain), best->gain.n,
+                                  s.weights ? ", each by its share of the workload's step" : "");
 }

@@ -8,7 +8,11 @@
 struct decide_slice {
     const struct bench_point *points;
     int count;
+    const double *weights; /* of the points; NULL: all alike */
 };
+
+/* What each point is worth to the workload of `d`; NULL: there is none, or it calls nothing of the kind. */
+double *decide_weights(const struct env_decisions *d, struct decide_slice s);
 
 /* Fills launches, chosen and why of `shape`. */
 void decide_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s);

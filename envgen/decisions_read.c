@@ -7,7 +7,9 @@
 #include "envgen/catalogue.h"
 #include "envgen/decisions.h"
 
-#define MOST_SHAPES 10000 /* answers compare each with each */
+#define MOST_SHAPES  10000 /* answers compare each with each */
+#define MOST_REACHES 100000
+#define MOST_NODES   1000000
 
 struct reader {
     struct arena *arena;
@@ -50,6 +52,7 @@ static struct bench_interval interval(const cJSON *o, const char *key)
     int64_t n = json_int(i, "n", 0);
     if (n > 0 && n <= INT32_MAX && isfinite(v.median) && isfinite(v.low) && isfinite(v.high))
         v.n = (int)n;
+    v.predicted = json_bool(i, "predicted", 0);
     return v;
 }
 
@@ -228,6 +231,55 @@ static int read_releases(const struct reader *in, const cJSON *o, struct env_dec
     return 0;
 }
 
+/* What the model carries on; the fit itself is for people. */
+static int read_reach(const struct reader *in, const cJSON *o, struct env_reach *out)
+{
+    const char *name = json_str(o, "collective", "");
+    int64_t low = json_int(o, "min_bytes", -1), high = json_int(o, "max_bytes", -1);
+    out->coll = coll_parse(name, strlen(name));
+    if (out->coll < 0 || out->coll >= COLL_COUNT || low < 0 || (high >= 0 && high < low))
+        return bad(in, "a \"collective\" with \"min_bytes\" and \"max_bytes\" in \"beyond\"");
+    out->min_bytes = (uint64_t)low;
+    out->max_bytes = high < 0 ? ENV_OPEN : (uint64_t)high;
+    out->gain = interval(o, "gain");
+    out->why = word(in, o, "why");
+    int rc = whole(in, o, "nodes_low", 2, MOST_NODES, &out->nodes_low);
+    if (!rc)
+        rc = whole(in, o, "nodes_high", out->nodes_low, MOST_NODES, &out->nodes_high);
+    if (!rc)
+        rc = whole(in, o, "ranks_per_node", 1, INT32_MAX / MOST_NODES, &out->ranks_per_node);
+    return rc ? rc : knobs(in, cJSON_GetObjectItemCaseSensitive(o, "call"), &out->call);
+}
+
+static int read_fit(const struct reader *in, const cJSON *doc, struct env_decisions *d)
+{
+    const cJSON *o = cJSON_GetObjectItemCaseSensitive(doc, "model_fit"), *factors, *item;
+    int i = 0;
+    if (!o)
+        return 0;
+    factors = cJSON_GetObjectItemCaseSensitive(o, "factors");
+    d->fit = (struct model_fit){.before = json_num(o, "before", 0),
+                                .spread = json_num(o, "spread", 0),
+                                .left_out = json_num(o, "left_out", 0),
+                                .bounded = json_int(o, "bounded", 0) > 0 ? (int)fmin(json_num(o, "bounded", 0), 4) : 0,
+                                .factors = {.net_bandwidth = json_num(factors, "net_bandwidth", 1),
+                                            .net_latency = json_num(factors, "net_latency", 1),
+                                            .node_bandwidth = json_num(factors, "node_bandwidth", 1),
+                                            .node_latency = json_num(factors, "node_latency", 1),
+                                            .band = json_num(factors, "band", 0)}};
+    int rc = whole(in, o, "results", 1, INT32_MAX, &d->fit.used);
+    if (!rc)
+        rc = list(in, doc, "beyond", sizeof *d->reaches, &d->reaches, &d->nreaches);
+    if (!rc && d->nreaches > MOST_REACHES)
+        rc = bad(in, "at most 100000 entries in \"beyond\"");
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "beyond"))
+    {
+        if (!rc)
+            rc = read_reach(in, item, &d->reaches[i++]);
+    }
+    return rc;
+}
+
 static int read_all(const struct reader *in, const cJSON *doc, struct env_decisions *d)
 {
     d->tool = word(in, doc, "tool");
@@ -254,7 +306,7 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
         if (!rc)
             rc = read_shape(in, item, &d->shapes[k++]);
     }
-    return rc;
+    return rc ? rc : read_fit(in, doc, d);
 }
 
 struct env_decisions *env_decisions_load(const char *path, struct err *e)

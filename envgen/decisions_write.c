@@ -13,6 +13,8 @@ static void add_interval(cJSON *o, const char *key, struct bench_interval v)
     cJSON_AddNumberToObject(i, "low", v.low);
     cJSON_AddNumberToObject(i, "high", v.high);
     cJSON_AddNumberToObject(i, "n", v.n);
+    if (v.predicted)
+        cJSON_AddBoolToObject(i, "predicted", 1);
 }
 
 static void add_knobs(cJSON *o, const struct bench_knobs *k)
@@ -123,6 +125,37 @@ static void add_releases(cJSON *doc, const struct env_decisions *d)
     cJSON_AddBoolToObject(o, "rccl", d->rccl);
 }
 
+static void add_fit(cJSON *doc, const struct model_fit *f)
+{
+    cJSON *o = cJSON_AddObjectToObject(doc, "model_fit");
+    cJSON_AddNumberToObject(o, "results", f->used);
+    cJSON_AddNumberToObject(o, "before", f->before);
+    cJSON_AddNumberToObject(o, "spread", f->spread);
+    if (f->left_out > 0)
+        cJSON_AddNumberToObject(o, "left_out", f->left_out);
+    cJSON_AddNumberToObject(o, "bounded", f->bounded);
+    cJSON *factors = cJSON_AddObjectToObject(o, "factors");
+    cJSON_AddNumberToObject(factors, "net_bandwidth", f->factors.net_bandwidth);
+    cJSON_AddNumberToObject(factors, "net_latency", f->factors.net_latency);
+    cJSON_AddNumberToObject(factors, "node_bandwidth", f->factors.node_bandwidth);
+    cJSON_AddNumberToObject(factors, "node_latency", f->factors.node_latency);
+    cJSON_AddNumberToObject(factors, "band", f->factors.band);
+}
+
+static void add_reach(cJSON *array, const struct env_reach *r)
+{
+    cJSON *o = append(array);
+    json_add_str(o, "collective", coll_name(r->coll));
+    cJSON_AddNumberToObject(o, "min_bytes", (double)r->min_bytes);
+    cJSON_AddNumberToObject(o, "max_bytes", r->max_bytes == ENV_OPEN ? -1 : (double)r->max_bytes);
+    cJSON_AddNumberToObject(o, "nodes_low", r->nodes_low);
+    cJSON_AddNumberToObject(o, "nodes_high", r->nodes_high);
+    cJSON_AddNumberToObject(o, "ranks_per_node", r->ranks_per_node);
+    add_knobs(cJSON_AddObjectToObject(o, "call"), &r->call);
+    add_interval(o, "gain", r->gain);
+    json_add_str(o, "why", r->why);
+}
+
 cJSON *env_decisions_json(const struct env_decisions *d)
 {
     cJSON *doc = cJSON_CreateObject();
@@ -141,6 +174,12 @@ cJSON *env_decisions_json(const struct env_decisions *d)
     cJSON *shapes = cJSON_AddArrayToObject(doc, "shapes");
     for (int i = 0; i < d->nshapes; i++)
         add_shape(shapes, &d->shapes[i]);
+    if (!d->fit.used)
+        return doc;
+    add_fit(doc, &d->fit);
+    cJSON *reaches = cJSON_AddArrayToObject(doc, "beyond");
+    for (int i = 0; i < d->nreaches; i++)
+        add_reach(reaches, &d->reaches[i]);
     return doc;
 }
 

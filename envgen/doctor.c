@@ -176,6 +176,7 @@ static void check_slurm(struct doctor *d, const struct doctor_options *o)
 static void check_plugin(struct doctor *d, const struct doctor_options *o)
 {
     doctor_check_plugin(d, o->site.plugin);
+    doctor_check_profiler_link(d, o->site.plugin);
 }
 
 static void check_table(struct doctor *d, const struct doctor_options *o)

@@ -176,13 +176,12 @@ static void check_plugin(struct job *j)
         return;
     }
     void *plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    const char *why = plugin ? "" : arena_strdup(j->d->arena, dlerror());
     if (!plugin && !strchr(name, '/'))
         plugin = dlopen(arena_printf(j->d->arena, "libnccl-tuner-%s.so", name), RTLD_NOW | RTLD_LOCAL);
     if (plugin)
         doctor_judge_plugin(j->d, plugin, name);
     else
-        doctor_say(j->d, DOCTOR_WRONG, "plugin", "NCCL_TUNER_PLUGIN=%s cannot be loaded: %s", name, why);
+        doctor_say(j->d, DOCTOR_WRONG, "plugin", "NCCL_TUNER_PLUGIN=%s cannot be loaded: %s", name, dlerror());
 }
 
 /* Where the plugin looks, as tuner/plugin_source.c does, less its own directory. */
@@ -350,6 +349,7 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
     } else {
         check_pinned(&j);
         check_plugin(&j);
+        doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));
         check_table(&j);
         check_machine(&j);
         check_overrides(&j);

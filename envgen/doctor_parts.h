@@ -14,6 +14,13 @@ void doctor_check_plugin(struct doctor *d, const char *path);
 /* The same of one that is loaded, `name` for people; closes it. */
 void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name);
 
+/* Whether NCCL finds the plugin as a profiler, too: its other name beside it. */
+void doctor_check_profiler_link(struct doctor *d, const char *plugin);
+
+/* Whether a job that asks for a capture gets one; `profiler` and `dir` are NCCL_PROFILER_PLUGIN and NCCLTUNE_CAPTURE,
+ * NULL when not set. Says nothing when nobody asks. */
+void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
+
 /* Whether the table at `path` can be read, and was measured on the NCCL that the loader finds. */
 void doctor_check_table(struct doctor *d, const char *path);
 

@@ -7,6 +7,7 @@
 
 #include "core/coll.h"
 #include "core/units.h"
+#include "envgen/explain_model.h"
 #include "envgen/explain_parts.h"
 #include "envgen/rules.h"
 #include "envgen/text.h"
@@ -49,9 +50,10 @@ static void print_setting(struct arena *a, const struct env_setting *s, FILE *ou
         fprintf(out, "      %s\n", ENV_HOST_MEMORY);
 }
 
-static void explain_variable(const struct env_profile *p, const char *name, FILE *out)
+static void explain_variable(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
     static const char prefix[] = "OMPI_MCA_";
+    const char *name = q->variable;
     if (!strncmp(name, prefix, sizeof prefix - 1))
         name += sizeof prefix - 1;
     int found = 0;
@@ -65,7 +67,7 @@ static void explain_variable(const struct env_profile *p, const char *name, FILE
                 "  %s is not set\n      nothing was measured and no rule speaks for it: the library's default is "
                 "used\n",
                 safe(p->arena, name));
-    explain_catalogued(p->decisions, name, out);
+    explain_catalogued(p->decisions, q, name, out);
 }
 
 /* ---- one call -------------------------------------------------------------------------------------------------------
@@ -86,11 +88,12 @@ static const struct env_point *nearest(const struct env_range *r, uint64_t bytes
     return best;
 }
 
-static void print_evidence(struct arena *a, const struct env_point *p, FILE *out)
+static void print_evidence(struct arena *a, const struct env_point *p, int predicted, FILE *out)
 {
     char size[UNIT_TEXT];
-    fprintf(out, "  evidence at %s, the nearest size measured (times in us; gain over the default call):\n",
-            unit_bytes(size, p->bytes));
+    fprintf(out, "  %s at %s, the nearest size %s (times in us; gain over the default call):\n",
+            predicted ? "PREDICTED, not measured," : "evidence", unit_bytes(size, p->bytes),
+            predicted ? "predicted" : "measured");
     fprintf(out, "    %-24s %-8s %11s %11s %11s %4s  %-20s %s\n", "candidate", "status", "median", "low", "high", "n",
             "gain", "journal");
     for (int i = 0; i < p->noptions; i++) {
@@ -154,7 +157,7 @@ static void explain_call_in(const struct env_profile *p, const struct env_shape 
                 safe(p->arena, s->why));
     const struct env_point *point = nearest(r, q->bytes);
     if (point) {
-        print_evidence(p->arena, point, out);
+        print_evidence(p->arena, point, !strcmp(s->engine, ENV_MODEL), out);
         if (point->total_gain.n > 0)
             fprintf(out, "  together with the launch: %s over the library as it comes\n",
                     env_gain_text(p->arena, point->total_gain));
@@ -176,6 +179,30 @@ static int matches(const struct env_shape *s, const struct env_question *q)
     return (!q->nodes || s->nodes == q->nodes) && (!q->ranks || s->ranks == q->ranks);
 }
 
+static int is_nccl(const struct env_shape *s)
+{
+    return strcmp(s->engine, "mpi") != 0;
+}
+
+/* NCCL's own choice for the shape that was asked for, else for those that the profile knows. */
+static void explain_own_choice(const struct env_profile *p, const struct env_question *q, FILE *out)
+{
+    struct explain_model *m = explain_model_new(p, q->nccl);
+    const struct env_decisions *d = p->decisions;
+    int told = 0;
+    for (int i = 0; i < d->nshapes && !(q->nodes && q->ranks); i++)
+        if (is_nccl(&d->shapes[i]) && matches(&d->shapes[i], q)) {
+            fprintf(out, "%sNCCL's own choice on %d node%s, %d ranks\n", told++ ? "" : "\n", d->shapes[i].nodes,
+                    d->shapes[i].nodes == 1 ? "" : "s", d->shapes[i].ranks);
+            explain_model_call(m, q->coll, q->bytes, d->shapes[i].nodes, d->shapes[i].ranks, out);
+        }
+    if (explain_model_speaks(m) && q->nodes && q->ranks) {
+        fprintf(out, "\nNCCL's own choice on %d node%s, %d ranks\n", q->nodes, q->nodes == 1 ? "" : "s", q->ranks);
+        explain_model_call(m, q->coll, q->bytes, q->nodes, q->ranks, out);
+    }
+    explain_model_free(m);
+}
+
 static void explain_call(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
     char size[UNIT_TEXT];
@@ -193,12 +220,14 @@ static void explain_call(const struct env_profile *p, const struct env_question 
             fprintf(out, "No rule in openmpi.rules reaches a number of ranks that was not measured.\n");
         fprintf(out, "Measured were:%s\n", p->decisions->nshapes ? "" : " none");
         for (int i = 0; i < p->decisions->nshapes; i++)
-            fprintf(out, "  %d nodes, %d ranks (%s)\n", p->decisions->shapes[i].nodes, p->decisions->shapes[i].ranks,
+            fprintf(out, "  %d node%s, %d ranks (%s)\n", p->decisions->shapes[i].nodes,
+                    p->decisions->shapes[i].nodes == 1 ? "" : "s", p->decisions->shapes[i].ranks,
                     safe(p->arena, p->decisions->shapes[i].library));
     }
     if (!explain_rows(p, q, out))
         fprintf(out, "\nNCCL: %stuner.csv holds no rule for this call: NCCL's own choice is used.\n",
                 has_engine(p->decisions, "nccl") ? "" : "not measured, ");
+    explain_own_choice(p, q, out);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------------------
@@ -213,17 +242,21 @@ static void print_launches(struct arena *a, const struct env_shape *s, FILE *out
                 safe(a, s->launches[i].why));
 }
 
-static void print_ranges(struct arena *a, const struct env_coll *c, FILE *out)
+/* `m` adds what NCCL would do where the profile does something else; NULL nothing. */
+static void print_ranges(struct arena *a, struct explain_model *m, const struct env_shape *s, const struct env_coll *c,
+                         FILE *out)
 {
     char from[UNIT_TEXT], to[UNIT_TEXT];
     for (int i = 0; i < c->nranges; i++) {
         const struct env_range *r = &c->ranges[i];
-        fprintf(out, "  %-14s %10s to %-15s  %-24s %s\n", i ? "" : coll_name(c->coll), unit_bytes(from, r->min_bytes),
-                range_end(r, to), safe(a, r->call.label), r->call.nsettings ? env_gain_text(a, r->gain) : "");
+        const char *own = m && r->call.nsettings && is_nccl(s) ? explain_model_range(m, s, c->coll, r) : NULL;
+        fprintf(out, "  %-14s %10s to %-15s  %-24s %s%s%s\n", i ? "" : coll_name(c->coll),
+                unit_bytes(from, r->min_bytes), range_end(r, to), safe(a, r->call.label),
+                r->call.nsettings ? env_gain_text(a, r->gain) : "", own ? "  NCCL would: " : "", own ? own : "");
     }
 }
 
-void env_print_decisions(const struct env_decisions *d, FILE *out)
+static void print_decisions(const struct env_decisions *d, struct explain_model *m, FILE *out)
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
@@ -231,11 +264,16 @@ void env_print_decisions(const struct env_decisions *d, FILE *out)
                 s->ranks);
         print_launches(d->arena, s, out);
         for (int c = 0; c < s->ncolls; c++)
-            print_ranges(d->arena, &s->colls[c], out);
+            print_ranges(d->arena, m, s, &s->colls[c], out);
         if (s->total_gain.n > 0)
             fprintf(out, "  altogether %s over the library as it comes, over %d sizes\n",
                     env_gain_text(d->arena, s->total_gain), s->total_gain.n);
     }
+}
+
+void env_print_decisions(const struct env_decisions *d, FILE *out)
+{
+    print_decisions(d, NULL, out);
 }
 
 static int has_rules(const struct env_decisions *d)
@@ -246,16 +284,19 @@ static int has_rules(const struct env_decisions *d)
     return 0;
 }
 
-static void explain_all(const struct env_profile *p, FILE *out)
+static void explain_all(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
     const struct env_decisions *d = p->decisions;
+    struct explain_model *m = explain_model_new(p, q->nccl);
     fprintf(out, "%s\n  written %s by nccltune %s, hash %.16s, topology %.16s\n", safe(p->arena, p->dir),
             safe(p->arena, p->manifest.created), safe(p->arena, p->manifest.tool), p->manifest.hash,
             safe(p->arena, d->topology));
     fprintf(out, "  a setting is written where its gain clears a margin of %g %%\n\nVariables\n", d->margin * 100);
     for (int i = 0; i < d->nsettings; i++)
         print_setting(p->arena, &d->settings[i], out);
-    env_print_decisions(d, out);
+    print_decisions(d, m, out);
+    if (explain_model_speaks(m) && (has_engine(d, "nccl") || has_engine(d, ENV_MODEL)))
+        fprintf(out, "\n\"NCCL would\" is a model: NCCL's own cost model on this topology, not a measurement.\n");
     if (has_rules(d))
         fprintf(out, "\n%s\n", ENV_NON_COMMUTATIVE);
     if (has_engine(d, "mpi"))
@@ -263,16 +304,17 @@ static void explain_all(const struct env_profile *p, FILE *out)
     if (d->nshapes)
         fprintf(out, "\nOne call in detail: nccltune explain PROFILE --coll C --bytes N --nodes N --ranks N\n");
     else
-        fprintf(out, "\nNothing was measured: the profile holds what the topology alone justifies.\n");
+        fprintf(out, "\nNo collective was measured: the profile holds what topology and fabric alone justify.\n");
+    explain_model_free(m);
 }
 
 int env_explain(const struct env_profile *p, const struct env_question *q, FILE *out, struct err *e)
 {
     if (q->variable)
-        explain_variable(p, q->variable, out);
+        explain_variable(p, q, out);
     else if (q->coll >= 0)
         explain_call(p, q, out);
     else
-        explain_all(p, out);
+        explain_all(p, q, out);
     return ferror(out) ? err_set(e, ERR_FAILED, "the answer cannot be written") : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "core/coll.h"
 #include "envgen/decisions.h"
+#include "envgen/explain_model.h"
 #include "envgen/explain_parts.h"
 #include "envgen/rules.h"
 
@@ -42,6 +43,63 @@ static void keep_call(struct env_decisions *d, const struct env_decisions *all, 
             d->shapes[d->nshapes++] = narrow(d->arena, &all->shapes[i], q);
 }
 
+/* ---- NCCL's own choices ------------------------------------------------------------------------------------------ */
+
+static int is_nccl(const struct env_shape *s)
+{
+    return strcmp(s->engine, "mpi") != 0;
+}
+
+static void add_call_model(cJSON *array, struct explain_model *m, const struct env_decisions *kept,
+                           const struct env_question *q)
+{
+    if (q->nodes && q->ranks) {
+        if (explain_model_speaks(m))
+            cJSON_AddItemToArray(array, explain_model_json(m, q->coll, q->bytes, q->nodes, q->ranks));
+        return;
+    }
+    for (int i = 0; i < kept->nshapes; i++)
+        if (is_nccl(&kept->shapes[i]))
+            cJSON_AddItemToArray(
+                array, explain_model_json(m, q->coll, q->bytes, kept->shapes[i].nodes, kept->shapes[i].ranks));
+}
+
+static void add_range_model(cJSON *array, struct explain_model *m, const struct env_shape *s, int coll,
+                            const struct env_range *r)
+{
+    const char *own = r->call.nsettings && is_nccl(s) ? explain_model_range(m, s, coll, r) : NULL;
+    if (!own)
+        return;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "nodes", s->nodes);
+    cJSON_AddNumberToObject(o, "ranks", s->ranks);
+    json_add_str(o, "collective", coll_name(coll));
+    cJSON_AddNumberToObject(o, "min_bytes", (double)r->min_bytes);
+    if (r->max_bytes != ENV_OPEN)
+        cJSON_AddNumberToObject(o, "max_bytes", (double)r->max_bytes);
+    json_add_str(o, "profile", r->call.label);
+    json_add_str(o, "nccl_would", own);
+    cJSON_AddItemToArray(array, o);
+}
+
+/* For a call what NCCL would choose, for the whole where that is not what the profile makes it do. */
+static void add_model(cJSON *doc, const struct env_profile *p, const struct env_decisions *kept,
+                      const struct env_question *q)
+{
+    struct explain_model *m = explain_model_new(p, q->nccl);
+    cJSON *array = cJSON_AddArrayToObject(doc, "model");
+    if (q->coll >= 0)
+        add_call_model(array, m, kept, q);
+    for (int i = 0; i < kept->nshapes && q->coll < 0; i++)
+        for (int c = 0; c < kept->shapes[i].ncolls; c++)
+            for (int r = 0; r < kept->shapes[i].colls[c].nranges; r++)
+                add_range_model(array, m, &kept->shapes[i], kept->shapes[i].colls[c].coll,
+                                &kept->shapes[i].colls[c].ranges[r]);
+    explain_model_free(m);
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
+
 static int add_rules(cJSON *doc, const struct env_profile *p, const struct env_decisions *kept,
                      const struct env_question *q, struct err *e)
 {
@@ -76,8 +134,10 @@ cJSON *env_explain_json(const struct env_profile *p, const struct env_question *
     cJSON *doc = env_decisions_json(&kept);
     json_add_str(doc, "dir", p->dir);
     json_add_str(doc, "hash", p->manifest.hash);
+    if (!q->variable)
+        add_model(doc, p, &kept, q);
     if (q->variable)
-        cJSON_AddItemToObject(doc, "catalogue", explain_catalogued_json(p->decisions, q->variable));
+        cJSON_AddItemToObject(doc, "catalogue", explain_catalogued_json(p->decisions, q));
     if (!q->variable && q->coll >= 0)
         cJSON_AddItemToObject(doc, "tuner", explain_rows_json(p, q));
     if (!q->variable && q->coll >= 0 && add_rules(doc, p, &kept, q, e)) {

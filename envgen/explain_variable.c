@@ -2,13 +2,15 @@
 #include "envgen/catalogue.h"
 #include "envgen/explain_parts.h"
 
-/* The oldest and the newest release that the profile is for. */
+/* The release that was asked for, else the oldest and the newest that the profile is for. */
 struct releases {
     int low, high;
 };
 
-static struct releases releases_of(const struct env_decisions *d)
+static struct releases releases_of(const struct env_decisions *d, const struct env_question *q)
 {
+    if (q->nccl)
+        return (struct releases){q->nccl, q->nccl};
     if (d->nccl_low)
         return (struct releases){d->nccl_low, d->nccl_high};
     return (struct releases){ENV_OLDEST_IN_USE, ENV_NEWEST};
@@ -25,11 +27,11 @@ static void print_default(const struct env_var *v, int release, FILE *out)
         fprintf(out, "      NCCL %s does not read it\n", version);
 }
 
-void explain_catalogued(const struct env_decisions *d, const char *name, FILE *out)
+void explain_catalogued(const struct env_decisions *d, const struct env_question *q, const char *name, FILE *out)
 {
     const struct env_var *v = env_var_find(name);
     const struct env_other *o = env_other_find(name);
-    const struct releases r = releases_of(d);
+    const struct releases r = releases_of(d, q);
     if (v) {
         fprintf(out, "      what it is: %s\n", v->meaning);
         print_default(v, r.low, out);
@@ -103,17 +105,18 @@ static void add_catalogued(cJSON *o, const struct env_var *v, const struct relea
     json_add_str(o, "automatic", v->effective);
     json_add_str(o, "config_field", v->field);
     json_add_str(o, "see_also", v->interacts);
-    cJSON *array = cJSON_AddArrayToObject(o, "in_profile_releases");
+    cJSON *array = cJSON_AddArrayToObject(o, "in_releases");
     add_default_in(array, v, r->low);
     if (r->high != r->low)
         add_default_in(array, v, r->high);
 }
 
-cJSON *explain_catalogued_json(const struct env_decisions *d, const char *name)
+cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_question *q)
 {
+    const char *name = q->variable;
     const struct env_var *v = env_var_find(name);
     const struct env_other *other = env_other_find(name);
-    const struct releases r = releases_of(d);
+    const struct releases r = releases_of(d, q);
     if (!v && !other)
         return NULL;
     cJSON *o = cJSON_CreateObject();

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/verbs_fabric.h"
 #include "core/file.h"
 #include "envgen/decide.h"
 #include "envgen/manifest.h"
@@ -28,6 +29,8 @@ struct job {
     char topology_hash[SHA256_HEX];
     struct env_source *sources; /* as many as options->nresults */
     struct bench_results merged;
+    struct verbs_fabric *fabric; /* NULL without options->fabric */
+    struct workload *workload;   /* the same */
     struct env_decisions *decisions;
     struct env_rules rules;
     const char *dir;
@@ -63,7 +66,11 @@ static int read_input(struct job *j, struct err *e)
         if (rc)
             return rc;
     }
-    return 0;
+    if (o->workload && !(j->workload = workload_load(o->workload, e)))
+        return ERR_FAILED;
+    if (o->fabric)
+        j->fabric = verbs_fabric_load(o->fabric, e);
+    return o->fabric && !j->fabric ? ERR_FAILED : 0;
 }
 
 /* All journals as one, for the points. */
@@ -87,6 +94,7 @@ static int decide(struct job *j, struct err *e)
     merge(j);
     j->decisions = env_decisions_new(j->options->margin);
     j->decisions->topology = arena_strdup(j->decisions->arena, j->topology_hash);
+    j->decisions->workload = j->workload;
     const struct bench_points *points = bench_points_of(&j->merged, j->arena);
     int rc = env_decide(j->decisions, points, j->sources, j->options->nresults, e);
     env_releases(j->decisions, j->topology, j->options->nccl_low, j->options->nccl_high);
@@ -98,7 +106,7 @@ static int decide(struct job *j, struct err *e)
     if (!rc)
         rc = env_rules_of(j->decisions, &j->rules, e);
     if (!rc)
-        rc = env_settings(j->decisions, &j->rules, j->topology, e);
+        rc = env_settings(j->decisions, &j->rules, j->topology, j->fabric, e);
     if (!rc)
         env_vet(j->decisions, j->topology);
     return rc;
@@ -241,6 +249,10 @@ static int write_all(struct job *j, struct err *e)
     int rc = take_in(j, j->options->topology, "topology.json", e);
     for (int i = 0; i < j->options->nresults && !rc; i++)
         rc = take_in(j, j->options->results[i], j->sources[i].name, e);
+    if (!rc && j->workload)
+        rc = take_in(j, j->options->workload, "workload.json", e);
+    if (!rc && j->fabric)
+        rc = take_in(j, j->options->fabric, "fabric.json", e);
     for (const struct env_writer *w = env_writers; w->file && !rc; w++)
         if (is_wanted(j->options, w))
             rc = write_one(j, w, w->file, NULL, e);
@@ -291,6 +303,8 @@ int env_generate(const struct env_generate *g, struct log *log, struct err *e)
     for (int i = 0; j.sources && i < g->nresults; i++)
         bench_results_free(j.sources[i].results);
     env_decisions_free(j.decisions);
+    verbs_fabric_free(j.fabric);
+    workload_free(j.workload);
     topo_free(j.topology);
     arena_free(j.arena);
     return rc;

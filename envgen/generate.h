@@ -11,6 +11,8 @@ struct env_generate {
     const char *topology;       /* topology.json */
     const char *const *results; /* journals; none: what the topology alone justifies */
     int nresults;
+    const char *workload;    /* nccltune-workload.json: weighs launches; NULL: all points alike */
+    const char *fabric;      /* fabric.json of the verbs engine; NULL none */
     double margin;           /* ENV_MARGIN unless the user says otherwise */
     int force;               /* replace a complete profile */
     int nccl_low, nccl_high; /* releases to write for; 0: those that were measured or found, see envgen/vet.h */

@@ -226,11 +226,14 @@ static const char *disputed(struct lint *l, const struct env_choice *pin)
 static void table(struct lint *l, const struct lint_setting *s)
 {
     int protocol = !strcmp(s->name, "NCCL_PROTO");
-    struct env_choice pin;
+    struct env_choice pin = {0};
     if ((!protocol && strcmp(s->name, "NCCL_ALGO") != 0) || !s->value || !s->value[0] || !table_applies(l) ||
         lint_anywhere(l, s, "NCCL_TUNER_PLUGIN"))
         return;
-    (protocol ? env_parse_proto : env_parse_algo)(s->value, l->high, &pin);
+    if (protocol)
+        env_parse_proto(s->value, l->high, &pin);
+    else
+        env_parse_algo(s->value, l->high, &pin);
     const char *names = disputed(l, &pin);
     if (names)
         lint_find(l, LINT_TABLE_CONFLICT, s,

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define NCCL_INTERFACES 16 /* NCCL looks no further than this many */
-
 /* Interfaces of container and tunnel software by the names that it gives them. Docker's, libvirt's and the loopback
  * are left out by NCCL itself. */
 static const struct {
@@ -51,11 +49,11 @@ static int nccl_group(const char *name)
     return 1;
 }
 
-static int automatic(const struct topo_class *c, const struct topo_netdev *out[NCCL_INTERFACES])
+int env_socket_automatic(const struct topo_class *c, const struct topo_netdev *out[ENV_INTERFACES])
 {
     int n = 0;
     for (int group = 0; group < 5 && !n; group++)
-        for (int i = 0; i < c->nnetdevs && n < NCCL_INTERFACES; i++) {
+        for (int i = 0; i < c->nnetdevs && n < ENV_INTERFACES; i++) {
             const struct topo_netdev *dev = &c->netdevs[i];
             if (dev->state == TOPO_STATE_ACTIVE && dev->naddresses > 0 && nccl_group(dev->name) == group)
                 out[n++] = dev;
@@ -99,8 +97,8 @@ static int plain_name(const char *name)
 struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena *a)
 {
     struct env_setting s = {.family = "nccl", .name = "NCCL_SOCKET_IFNAME", .source = "topology"};
-    const struct topo_netdev *devs[NCCL_INTERFACES];
-    int n = automatic(c, devs);
+    const struct topo_netdev *devs[ENV_INTERFACES];
+    int n = env_socket_automatic(c, devs);
     const char *own = "", *foreign = "";
     int nown = 0, nforeign = 0;
     for (int i = 0; i < n; i++) {

@@ -15,4 +15,9 @@ struct env_setting env_socket_ifname(const struct topology *t, struct arena *a);
 /* The same for one class of nodes. */
 struct env_setting env_socket_ifname_of(const struct topo_class *c, struct arena *a);
 
+#define ENV_INTERFACES 16 /* NCCL looks no further than this many */
+
+/* The interfaces of a class that NCCL takes when nothing is set; their number. */
+int env_socket_automatic(const struct topo_class *c, const struct topo_netdev *out[ENV_INTERFACES]);
+
 #endif

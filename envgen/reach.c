@@ -224,7 +224,7 @@ static void reach_series(struct reacher *r, const struct topology *t)
         return;
     for (int64_t from = (int64_t)r->from->nodes + 1; from <= end; from = to + 1) {
         struct arena *a = arena_new();
-        to = 2 * from - 1 < end ? 2 * from - 1 : end;
+        to = 2 * from - 1 < end ? 2 * from - 1 : end; /* below a factor of two, see envgen/rows.h */
         r->low = (int)from;
         r->high = (int)to;
         r->at[0] = fitted(r, r->from->nodes, a);

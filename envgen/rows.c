@@ -237,6 +237,38 @@ static int fit(struct builder *b, const struct series *s, const struct env_shape
     return 0;
 }
 
+/* The rows of what the fitted model carries on, see envgen/reach.h. */
+static int add_reaches(struct builder *b, const struct series *s)
+{
+    struct segment own = {0};
+    for (int i = 0; i < b->d->nreaches; i++) {
+        const struct env_reach *r = &b->d->reaches[i];
+        if (r->ranks_per_node != s->per_node || !is_free(b->d, s->per_node, r->nodes_low, r->nodes_high))
+            continue;
+        struct env_row row = {.coll = r->coll,
+                              .min_bytes = r->min_bytes,
+                              .max_bytes = r->max_bytes,
+                              .algorithm = -1,
+                              .protocol = -1,
+                              .channels = -1,
+                              .chunk_bytes = -1,
+                              .nodes_low = r->nodes_low,
+                              .nodes_high = r->nodes_high,
+                              .ranks_low = r->nodes_low * s->per_node,
+                              .ranks_high = r->nodes_high * s->per_node,
+                              .basis = ENV_EXTRAPOLATED,
+                              .base = s->shapes[s->count - 1]->nodes,
+                              .why = r->why};
+        int rc = rows_read_call(&r->call, &row, b->err);
+        if (rc)
+            return rc;
+        add_row(b, &own, row);
+    }
+    emit(b, s, NULL, &own);
+    return 0;
+}
+
+/* By agreement alone, where the model says nothing. */
 static void extrapolate(struct builder *b, const struct series *s)
 {
     int n = s->count, largest = s->shapes[n - 1]->nodes;
@@ -262,7 +294,10 @@ static int write_series(struct builder *b, const struct series *s)
         }
         last = emit(b, s, &last, &s->own[i]);
     }
-    extrapolate(b, s);
+    if (!rc && b->d->fit.used)
+        rc = add_reaches(b, s);
+    else if (!rc)
+        extrapolate(b, s);
     return rc;
 }
 

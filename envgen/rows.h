@@ -3,9 +3,9 @@
  *
  * A shape that was measured has its own rows. For the node counts between two measured ones with the same ranks a node,
  * those rows stand on which both agree; where they differ, what a law through both gives when it is sure enough, else
- * nothing. One node is no neighbour of two: within a
- * node another fabric carries the data. Beyond the largest measured count rows stand only up to
- * env_decisions.extrapolate_nodes, as the two largest agree (or as the largest says when there is no other).
+ * nothing. One node is no neighbour of two: within a node another fabric carries the data. Beyond the largest measured
+ * count rows stand only up to env_decisions.extrapolate_nodes: where the model could be fitted, what it carries on
+ * (envgen/reach.h), else as the two largest agree (or as the largest says when there is no other).
  *
  * A row for several node counts is a box in the table: low to high nodes, and as many ranks. It never spans a factor of
  * two, so that communicators with half the ranks a node or fewer stay outside, and never holds a measured shape of

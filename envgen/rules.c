@@ -18,6 +18,7 @@ static const struct {
 } known[] = {
     {"allgather", 0, COLL_ALLGATHER},
     {"allreduce", 2, COLL_ALLREDUCE},
+    {"alltoall", 3, COLL_ALLTOALL},
     {"bcast", 7, COLL_BROADCAST},
     {"reduce", 11, COLL_REDUCE},
     {"reduce_scatter", 12, COLL_REDUCESCATTER},

@@ -4,6 +4,7 @@
 #include "envgen/amd.h"
 #include "envgen/classes.h"
 #include "envgen/decide.h"
+#include "envgen/decide_fabric.h"
 #include "envgen/rules.h"
 #include "envgen/text.h"
 
@@ -110,7 +111,8 @@ static int add_family(struct env_decisions *d, const struct family *f, int *meas
     return 0;
 }
 
-int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t, struct err *e)
+int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t,
+                 struct verbs_fabric *fabric, struct err *e)
 {
     for (size_t f = 0; f < FAMILIES; f++) {
         int measured = 0, rc = add_family(d, &families[f], &measured, e);
@@ -119,6 +121,8 @@ int env_settings(struct env_decisions *d, const struct env_rules *rules, const s
         if (measured && !strcmp(families[f].engine, "mpi"))
             add_rules_file(d, rules);
     }
+    if (fabric)
+        env_fabric(d, t, fabric);
     env_classes(d, t);
     env_amd_advice(d, t);
     return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "envgen/catalogue.h"
+#include "envgen/decide_fabric.h"
 #include "envgen/lint.h"
 #include "envgen/parse.h"
 #include "envgen/write.h"
@@ -12,7 +13,7 @@
  */
 
 struct found {
-    int low, high, nodes, predicted;
+    int low, high, nodes, measured, predicted;
 };
 
 int env_library_release(const char *library, int *low, int *high)
@@ -54,18 +55,18 @@ void env_releases(struct env_decisions *d, const struct topology *t, int low, in
     d->rccl = is_rccl(d, t);
     for (int i = 0; i < d->nshapes; i++) {
         take_library(&f, d->shapes[i].library, 0);
-        f.predicted |= !strcmp(d->shapes[i].engine, ENV_MODEL);
+        *(strcmp(d->shapes[i].engine, ENV_MODEL) ? &f.measured : &f.predicted) = 1;
     }
     for (int c = 0; c < t->nclasses; c++)
         for (int i = 0; i < t->classes[c].nlibraries; i++)
             take_library(&f, t->classes[c].libraries[i], 1);
     d->nccl_low = low ? low : f.low ? f.low : ENV_OLDEST_IN_USE;
     d->nccl_high = low ? high : f.low ? f.high : ENV_NEWEST;
-    d->nccl_source = low           ? "as asked for"
-                     : !f.low      ? "every release in use"
-                     : f.predicted ? "predicted, measured or found on the nodes"
-                     : f.nodes     ? "measured or found on the nodes"
-                                   : "measured";
+    d->nccl_source = low                          ? "as asked for"
+                     : !f.low                     ? "every release in use"
+                     : f.nodes                    ? "measured or found on the nodes"
+                     : f.predicted && !f.measured ? "whose choices were predicted"
+                                                  : "measured";
 }
 
 /* ---- settings -------------------------------------------------------------------------------------------------------
@@ -105,6 +106,12 @@ static struct verdict judge(const struct lint_finding_view *f)
     return (struct verdict){f->severity > LINT_NOTE, 0, f->says};
 }
 
+/* What was decided for itself, and not together with others in one launch. */
+static int stands_alone(const struct env_setting *s)
+{
+    return !strcmp(s->source, "topology") || !strcmp(s->source, ENV_FABRIC);
+}
+
 static void take_out(struct env_decisions *d, struct env_setting *s, const char *says)
 {
     size_t n = strlen(says);
@@ -118,15 +125,27 @@ static void take_out_companions(struct env_decisions *d, const struct env_settin
 {
     for (int i = 0; i < d->nsettings; i++) {
         struct env_setting *s = &d->settings[i];
-        if (is_nccl(s) && s->value && strcmp(s->source, "topology") != 0 && !strcmp(s->source, gone->source))
+        if (is_nccl(s) && s->value && !stands_alone(s) && !strcmp(s->source, gone->source))
             take_out(d, s, arena_printf(d->arena, "it was measured together with %s, which is not set", gone->name));
     }
 }
 
+/* No RDMA port connects to any other: lint, which goes by the topology, would call them unused. */
+static int rdma_is_dead(const struct env_decisions *d)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].name, "NCCL_IB_DISABLE") && d->settings[i].value &&
+            !strcmp(d->settings[i].source, ENV_FABRIC))
+            return 1;
+    return 0;
+}
+
 static struct lint *lint_of(const struct env_decisions *d, const struct topology *t)
 {
-    struct lint_options o = {
-        .nccl_low = d->nccl_low, .nccl_high = d->nccl_high, .rccl = d->rccl, .topology = t->nclasses ? t : NULL};
+    struct lint_options o = {.nccl_low = d->nccl_low,
+                             .nccl_high = d->nccl_high,
+                             .rccl = d->rccl,
+                             .topology = t->nclasses && !rdma_is_dead(d) ? t : NULL};
     return lint_new(&o);
 }
 
@@ -146,7 +165,7 @@ static void vet_nodes(struct env_decisions *d, const struct topology *t, const c
             if (!applies(s, node_class) || strcmp(s->name, f.variable) != 0)
                 continue;
             take_out(d, s, v.says);
-            if (!v.idle && strcmp(s->source, "topology") != 0)
+            if (!v.idle && !stands_alone(s))
                 take_out_companions(d, s);
         }
     }

@@ -82,8 +82,11 @@ struct step_estimate {
     struct step_sum now, tuned;
     double from_us[STEP_SOURCES];
     int unknown, overlap_unknown;
-    double compute_us;    /* of the phases that tell theirs */
-    int compute_unknown;  /* phases that do not */
+    double compute_us;              /* of the phases that tell theirs */
+    int compute_unknown;            /* phases that do not */
+    const char *const *assumptions; /* about the hardware, behind predictions; a sentence each */
+    int nassumptions;
+    int unvalidated;      /* some prediction is for more nodes than its model was held against */
     int predicted_unused; /* something that only was predicted, and that the profile therefore does not set, counts */
 };
 
@@ -91,7 +94,7 @@ struct step_estimate {
  */
 int env_step_of(const struct step_input *in, struct arena *a, struct step_estimate *out, struct err *e);
 
-/* The table for people, and as its last line "communication X ms of a Y ms step -> Z ms". */
+/* The table for people, and as its last line "communication X ms of a Y ms step → Z ms (predicted)". */
 void env_step_print(const struct step_estimate *s, FILE *out);
 
 /* Only that last line, with its newline. */

@@ -75,6 +75,10 @@ cJSON *env_step_json(const struct step_estimate *s)
     cJSON_AddNumberToObject(doc, "unknown", s->unknown);
     cJSON_AddNumberToObject(doc, "overlap_unknown", s->overlap_unknown);
     cJSON_AddBoolToObject(doc, "predicted_unused", s->predicted_unused);
+    cJSON_AddBoolToObject(doc, "unvalidated", s->unvalidated);
+    cJSON *assumed = cJSON_AddArrayToObject(doc, "assumed");
+    for (int i = 0; i < s->nassumptions; i++)
+        cJSON_AddItemToArray(assumed, cJSON_CreateString(s->assumptions[i]));
     cJSON *phases = cJSON_AddArrayToObject(doc, "phases");
     for (int i = 0; i < s->workload->nphases; i++)
         cJSON_AddItemToArray(phases, phase_json(&s->phases[i]));

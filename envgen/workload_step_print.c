@@ -40,12 +40,26 @@ static void print_row(const char *name, const char *compute, const struct step_s
             ms(hidden, s->all.us - s->waits.us), ms(waits, s->waits.us), interval, from);
 }
 
+/* Of a phase or of all of them; `unknown` calls are not in it. */
 static void print_rows(const char *name, const char *compute, const struct step_sum *now, const struct step_sum *tuned,
-                       const char *from, FILE *out)
+                       int unknown, const char *from, FILE *out)
 {
+    if (unknown && !(now->all.us > 0)) {
+        fprintf(out, "%-26s %11s %11s %11s %11s %-24s%s\n", name, compute, "?", "?", "?", "", "unknown");
+        return;
+    }
     print_row(name, compute, now, from, out);
     if (now->all.us != tuned->all.us || now->waits.us != tuned->waits.us)
         print_row("  with the profile", "", tuned, "", out);
+}
+
+/* "measured 60 %, predicted 40 %, 2 calls unknown" */
+static const char *from_text(struct arena *a, const double from_us[STEP_SOURCES], int unknown)
+{
+    const char *text = sources(a, from_us);
+    if (!unknown)
+        return text;
+    return arena_printf(a, "%s%s%d call%s unknown", text, *text ? ", " : "", unknown, unknown == 1 ? "" : "s");
 }
 
 static void print_table(const struct step_estimate *s, FILE *out)
@@ -55,28 +69,40 @@ static void print_table(const struct step_estimate *s, FILE *out)
             "(low to high)", "from");
     for (int i = 0; i < s->workload->nphases; i++) {
         const struct step_phase *p = &s->phases[i];
-        const char *from = p->unknown && !(p->now.all.us > 0) ? "unknown" : sources(s->arena, p->from_us);
         print_rows(env_comment(s->arena, p->phase->name),
-                   p->phase->compute_us < 0 ? "?" : ms(compute, p->phase->compute_us), &p->now, &p->tuned, from, out);
+                   p->phase->compute_us < 0 ? "?" : ms(compute, p->phase->compute_us), &p->now, &p->tuned, p->unknown,
+                   from_text(s->arena, p->from_us, p->unknown), out);
     }
-    print_rows("all phases", ms(compute, s->compute_us), &s->now, &s->tuned, sources(s->arena, s->from_us), out);
+    print_rows("all phases", ms(compute, s->compute_us), &s->now, &s->tuned, s->unknown,
+               from_text(s->arena, s->from_us, s->unknown), out);
 }
 
+static int same_call(const struct step_call *x, const struct step_call *y)
+{
+    return x->call->kind == y->call->kind && x->call->bytes == y->call->bytes && x->nodes == y->nodes &&
+           x->call->group_size == y->call->group_size;
+}
+
+/* What is unknown, each call once, in whatever phases it is. */
 static void print_unknown(const struct step_estimate *s, FILE *out)
 {
+    const struct step_call *told[MOST_UNKNOWN];
     char size[UNIT_TEXT];
-    int told = 0;
+    int n = 0;
     for (int i = 0; i < s->workload->nphases; i++)
-        for (int k = 0; k < s->phases[i].phase->ncalls; k++) {
+        for (int k = 0; k < s->phases[i].phase->ncalls && n < MOST_UNKNOWN; k++) {
             const struct step_call *c = &s->phases[i].calls[k];
-            if (c->source != STEP_UNKNOWN || told++ >= MOST_UNKNOWN)
+            int known = c->source != STEP_UNKNOWN;
+            for (int t = 0; t < n && !known; t++)
+                known = same_call(told[t], c);
+            if (known)
                 continue;
-            fprintf(out, "unknown: %s: %s of %s, %d ranks on %d node%s: %s\n",
-                    env_comment(s->arena, s->phases[i].phase->name), workload_kind_name(c->call->kind),
+            told[n++] = c;
+            fprintf(out, "unknown: %s of %s, %d ranks on %d node%s: %s\n", workload_kind_name(c->call->kind),
                     unit_bytes(size, c->call->bytes), c->call->group_size, c->nodes, c->nodes == 1 ? "" : "s", c->why);
         }
-    if (told > MOST_UNKNOWN)
-        fprintf(out, "unknown: and %d more\n", told - MOST_UNKNOWN);
+    if (n == MOST_UNKNOWN)
+        fprintf(out, "unknown: --json has them all\n");
 }
 
 /* What a reader must know about the sums. */
@@ -87,6 +113,10 @@ static void print_remarks(const struct step_estimate *s, FILE *out)
     if (s->from_us[STEP_PREDICTED] > 0)
         fprintf(out, "PREDICTED times come from a model, and other groups that communicate at the same moment are not "
                      "in it.\n");
+    for (int i = 0; i < s->nassumptions && s->from_us[STEP_PREDICTED] > 0; i++)
+        fprintf(out, "Assumed: %s\n", env_comment(s->arena, s->assumptions[i]));
+    if (s->unvalidated)
+        fprintf(out, "UNVALIDATED: the model was never held against as many nodes.\n");
     if (s->predicted_unused)
         fprintf(out, "What was only predicted is not set by the profile unless it was generated with --predicted.\n");
     if (s->from_us[STEP_HOST] > 0)
@@ -105,16 +135,17 @@ static void print_remarks(const struct step_estimate *s, FILE *out)
 void env_step_print_line(const struct step_estimate *s, FILE *out)
 {
     char now[NUMBER], tuned[NUMBER], step[NUMBER];
-    const char *what = s->workload->per_run ? "run" : "step";
-    int known = s->now.all.us > 0;
-    if (!known && s->unknown)
+    const char *what = s->workload->per_run ? "run" : "step", *from = from_text(s->arena, s->from_us, s->unknown);
+    if (s->unknown && !(s->now.all.us > 0)) {
         fprintf(out, "communication unknown: none of the calls was measured, and nothing predicts them\n");
-    else if (s->compute_us > 0)
-        fprintf(out, "communication %s ms of a %s ms %s → %s ms\n", ms(now, s->now.waits.us),
-                ms(step, s->now.waits.us + s->compute_us), what, ms(tuned, s->tuned.waits.us));
+        return;
+    }
+    fprintf(out, "communication %s ms of a ", ms(now, s->now.waits.us));
+    if (s->compute_us > 0)
+        fprintf(out, "%s ms %s", ms(step, s->now.waits.us + s->compute_us), what);
     else
-        fprintf(out, "communication %s ms of a %s of unknown length → %s ms\n", ms(now, s->now.waits.us), what,
-                ms(tuned, s->tuned.waits.us));
+        fprintf(out, "%s of unknown length", what);
+    fprintf(out, " → %s ms%s%s%s\n", ms(tuned, s->tuned.waits.us), *from ? " (" : "", from, *from ? ")" : "");
 }
 
 void env_step_print(const struct step_estimate *s, FILE *out)

@@ -79,6 +79,19 @@ static int print_version(FILE *out, const char *library, struct err *e)
     return 0;
 }
 
+/* How well the model knows this site, where rows rest on it. */
+static void print_fit(const struct env_decisions *d, FILE *out)
+{
+    const struct model_fit *f = &d->fit;
+    if (!f->used)
+        return;
+    fprintf(out, "# beyond what was measured: model fitted to %d results, median factor %.2f between the two", f->used,
+            f->spread);
+    if (f->left_out > 0)
+        fprintf(out, ", %.2f for a number of nodes that is left out", f->left_out);
+    fputc('\n', out);
+}
+
 static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
 {
     const struct env_decisions *d = w->decisions;
@@ -102,6 +115,7 @@ int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e)
         rc = env_rows_of(w->decisions, w->scratch, &rows, e);
     if (rc)
         return rc;
+    print_fit(w->decisions, out);
     fputs("# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,chunk_bytes,"
           "nvlDomains\n",
           out);

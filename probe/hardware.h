@@ -18,7 +18,7 @@ struct hw_gpu {
     double mem_GBps;         /* memory bandwidth */
     enum topo_fabric fabric; /* of the links below */
     int links;               /* NVLink or XGMI links of one GPU; 0 none, or only with bridges that few have */
-    double link_GBps;        /* of one link, one direction, as specified */
+    double link_GBps;        /* of one link, one direction, as specified; also of the bridges that few have */
     int switched;            /* NVSwitches that the usual baseboard puts them on, the links spread evenly; 0 none */
     int multicast;           /* those switches reduce and multicast (NVLS) */
     int bridge;              /* that many neighbours are joined by a bridge; 0: all GPUs of a board */
@@ -32,6 +32,7 @@ struct hw_gpu {
 
 extern const struct hw_gpu hw_gpus[];               /* ends with a NULL name */
 const struct hw_gpu *hw_gpu_find(const char *name); /* exact, any case; NULL unknown */
+uint16_t hw_gpu_vendor(const struct hw_gpu *g);     /* of PCI: NVIDIA or AMD */
 
 /* The error for a name that hw_gpu_find does not know: it offers the nearest. */
 int hw_gpu_unknown(const char *name, struct err *e);

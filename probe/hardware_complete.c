@@ -8,8 +8,6 @@
 #include "probe/machines.h"
 #include "probe/wiring.h"
 
-enum { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de };
-
 static int links_of(const struct topo_class *c, int gpu)
 {
     int n = 0;
@@ -39,8 +37,8 @@ static const char *contradiction(const struct topo_class *c, int gpu, const stru
     const struct hw_gpu *named = hw_gpu_named(c, g);
     char own[UNIT_TEXT], other[UNIT_TEXT];
     if (named && named != asked)
-        return arena_printf(a, "its %s is a %s", device_text(a, o), named->name);
-    if (o->vendor && o->vendor != (asked->arch ? VENDOR_AMD : VENDOR_NVIDIA))
+        return arena_printf(a, "its %s says %s", device_text(a, o), named->name);
+    if (o->vendor && o->vendor != hw_gpu_vendor(asked))
         return arena_printf(a, "its PCI vendor is %04x", o->vendor);
     if (g->sm && g->sm != asked->sm)
         return arena_printf(a, "it has compute capability %d.%d", g->sm / 10, g->sm % 10);
@@ -62,9 +60,9 @@ static int check(const struct topology *t, const struct hw_gpu *asked, struct er
             const struct topo_class *c = &t->classes[i];
             const char *why = contradiction(c, k, asked, t->arena);
             if (why)
-                return err_set(e, ERR_USAGE, "GPU%d of %s is no %s: %s", c->gpus[k].index, c->name, asked->name, why);
+                return err_set(e, ERR_USAGE, "GPU%d of %s is not %s: %s", c->gpus[k].index, c->name, asked->name, why);
         }
-    return ngpus ? 0 : err_set(e, ERR_USAGE, "%s: there is no GPU that could be a %s", t->source, asked->name);
+    return ngpus ? 0 : err_set(e, ERR_USAGE, "%s: there is no GPU that could be %s", t->source, asked->name);
 }
 
 static void complete_gpu(struct topo_class *c, int gpu, const struct hw_gpu *hw)
@@ -72,7 +70,7 @@ static void complete_gpu(struct topo_class *c, int gpu, const struct hw_gpu *hw)
     struct topo_gpu *g = &c->gpus[gpu];
     struct topo_object *o = &c->objects[g->object];
     o->model = o->model ? o->model : hw->model;
-    o->vendor = hw->arch ? VENDOR_AMD : VENDOR_NVIDIA;
+    o->vendor = hw_gpu_vendor(hw);
     o->device = o->device ? o->device : hw->device;
     g->sm = hw->sm;
     g->arch = g->arch ? g->arch : hw->arch;
@@ -106,7 +104,7 @@ int machine_complete_gpus(struct topology *t, const char *gpu, struct err *e)
         if (!c->ngpus)
             continue;
         complete_links(t, c, hw);
-        build_note(t, c, "the GPUs are %s because the caller said so%s", hw->name,
+        build_note(t, c, "the GPUs are taken for %s, as was asked for%s", hw->name,
                    c->nlinks > nlinks ? "; their links are those of the usual baseboard" : "");
     }
     return rc;

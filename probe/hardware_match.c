@@ -1,5 +1,6 @@
 /* Which generation a device of a topology is: by its PCI device, by words in its model's name, by its architecture. */
 #include <fnmatch.h>
+#include <math.h>
 #include <string.h>
 
 #include "probe/hardware.h"
@@ -20,7 +21,8 @@ static const struct {
     {0x75b3, "mi355x"},
 };
 
-/* Words in models as NVML, the drivers of AMD and the PCI ID database write them. The first that matches decides. */
+/* Words in models as NVML, the drivers of AMD and the PCI ID database write them. The first that matches decides:
+ * the silicon of an H200 is called GH100. */
 static const struct {
     const char *pattern, *name;
 } words[] = {
@@ -49,12 +51,12 @@ static const struct {
     {"*RTX PRO 6000*", "rtxpro6000"},
     {"*RTX 5090*", "rtx5090"},
     {"*GH200*", "gh200"},
-    {"*H100*NVL*", "h100-nvl"},
     {"*H200*NVL*", "h200-nvl"},
+    {"*H200*", "h200-sxm"},
+    {"*H100*NVL*", "h100-nvl"},
     {"*H[18]00*PCI*", "h100-pcie"},
     {"*H[18]00*SXM*", "h100-sxm"},
     {"*H[18]00*HBM3*", "h100-sxm"},
-    {"*H200*", "h200-sxm"},
     {"*GB200*", "gb200"},
     {"*GB300*", "gb300"},
     {"*B200*", "b200"},
@@ -69,7 +71,7 @@ static const struct {
     {"*MI355X*", "mi355x"},
 };
 
-static uint16_t vendor_of(const struct hw_gpu *g)
+uint16_t hw_gpu_vendor(const struct hw_gpu *g)
 {
     return g->arch ? VENDOR_AMD : VENDOR_NVIDIA;
 }
@@ -83,7 +85,7 @@ static const struct hw_gpu *by_device(uint16_t vendor, uint16_t device)
     for (size_t i = 0; i < sizeof more_devices / sizeof *more_devices && !found; i++)
         if (more_devices[i].device == device)
             found = hw_gpu_find(more_devices[i].name);
-    return found && device && vendor == vendor_of(found) ? found : NULL;
+    return found && device && vendor == hw_gpu_vendor(found) ? found : NULL;
 }
 
 static const struct hw_gpu *by_words(const char *model)
@@ -94,14 +96,25 @@ static const struct hw_gpu *by_words(const char *model)
     return NULL;
 }
 
+/* How far the memory of two GPUs is apart, as a share; 0 when it is not known. */
+static double memory_apart(const struct topo_gpu *gpu, const struct hw_gpu *g)
+{
+    return gpu->mem_bytes ? fabs((double)gpu->mem_bytes / (double)g->mem_bytes - 1) : 0;
+}
+
+/* The one with that much memory, about; the first where it is not known. */
 static const struct hw_gpu *by_architecture(const struct topo_gpu *gpu)
 {
+    const double counted_otherwise = 0.05;
     /* gfx940 was what MI300 called itself before it was sold. */
     const char *arch = gpu->arch && !strncmp(gpu->arch, "gfx94", 5) ? "gfx942" : gpu->arch;
-    for (const struct hw_gpu *g = hw_gpus; g->name; g++)
-        if (arch ? g->arch && !strcmp(g->arch, arch) : gpu->sm > 0 && g->sm == gpu->sm)
-            return g;
-    return NULL;
+    const struct hw_gpu *best = NULL;
+    for (const struct hw_gpu *g = hw_gpus; g->name; g++) {
+        int same = arch ? g->arch && !strcmp(g->arch, arch) : gpu->sm > 0 && g->sm == gpu->sm;
+        if (same && (!best || memory_apart(gpu, g) + counted_otherwise < memory_apart(gpu, best)))
+            best = g;
+    }
+    return best;
 }
 
 const struct hw_gpu *hw_gpu_named(const struct topo_class *c, const struct topo_gpu *gpu)

@@ -14,11 +14,16 @@
 #include "probe/pci.h"
 #include "probe/wiring.h"
 
-enum { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de };
 enum { CLASS_GPU = 0x030200, CLASS_ACCELERATOR = 0x120000, CLASS_SWITCH = 0x060400 };
 enum { CLASS_ETHERNET = 0x020000, CLASS_INFINIBAND = 0x020700 };
 
-enum purpose { COMPUTE, STORAGE, MANAGEMENT, PURPOSES };
+enum purpose { COMPUTE, STORAGE, MANAGEMENT };
+
+/* Devices whose names have the same pattern are numbered on. */
+struct counter {
+    const char *pattern;
+    int next;
+};
 
 struct building {
     struct topology *t;
@@ -26,17 +31,23 @@ struct building {
     const struct machine *m;
     const struct hw_gpu *gpu;
     int numa, bus;
-    int ports; /* of the last card so far */
-    int rdma[PURPOSES], netdevs[PURPOSES];
+    int ports;                  /* of the last card so far */
+    struct counter counters[6]; /* at most two patterns for each purpose */
     struct machine_size size;
 };
 
 /* ---- objects ----------------------------------------------------------------------------------------------------- */
 
+static double switch_GTps(const struct machine *m)
+{
+    return m->switch_GTps > 0 ? m->switch_GTps : m->GTps;
+}
+
 /* PCIe towards the parent, as both ends can. */
 static void set_link(const struct building *b, struct topo_object *o, double GTps, int width)
 {
-    o->link_GTps = o->link_max_GTps = fmin(GTps, b->m->GTps);
+    int below_switch = b->c->objects[o->parent].kind == TOPO_SWITCH;
+    o->link_GTps = o->link_max_GTps = fmin(GTps, below_switch ? switch_GTps(b->m) : b->m->GTps);
     o->link_width = o->link_max_width = width;
     o->link_GBps = pci_GBps(o->link_GTps, width);
 }
@@ -61,7 +72,7 @@ static int add_switch(struct building *b, int parent)
     struct topo_object o = {.kind = TOPO_SWITCH, .parent = parent, .numa = b->numa, .pci_class = CLASS_SWITCH};
     o.pci = next_address(b);
     b->bus++;
-    set_link(b, &o, b->m->GTps, 16);
+    set_link(b, &o, switch_GTps(b->m), 16);
     return build_object(b->t, b->c, o);
 }
 
@@ -71,7 +82,7 @@ static void add_gpu(struct building *b, int parent)
     struct topo_object o = {.kind = TOPO_GPU, .parent = parent, .numa = b->numa};
     o.pci = next_address(b);
     o.model = hw->model;
-    o.vendor = hw->arch ? VENDOR_AMD : VENDOR_NVIDIA;
+    o.vendor = hw_gpu_vendor(hw);
     o.device = hw->device;
     o.pci_class = hw->arch ? CLASS_ACCELERATOR : CLASS_GPU;
     set_link(b, &o, hw->pcie_GTps, hw->pcie_width);
@@ -89,55 +100,41 @@ static const struct machine_nic *nic_for(const struct machine *m, enum purpose p
     return p == COMPUTE ? &m->compute : p == STORAGE ? &m->storage : &m->management;
 }
 
-/* The next number for a pattern, whichever purpose it serves. */
-static int next_number(const struct building *b, int *numbers, enum purpose p, size_t pattern)
-{
-    for (enum purpose i = 0; i < p; i++) {
-        const char *own = *(const char *const *)((const char *)nic_for(b->m, p) + pattern);
-        const char *other = *(const char *const *)((const char *)nic_for(b->m, i) + pattern);
-        if (other && own && !strcmp(own, other))
-            return numbers[i]++;
-    }
-    return numbers[p]++;
-}
-
-/* "mlx5_%d" with its number. */
-static const char *numbered(struct arena *a, const char *pattern, int number)
+/* The next name of a pattern: "mlx5_0" of "mlx5_%d". */
+static const char *next_name(struct building *b, const char *pattern)
 {
     const char *place = strstr(pattern, "%d");
-    return arena_printf(a, "%.*s%d%s", (int)(place - pattern), pattern, number, place + 2);
+    struct counter *c = b->counters;
+    while (c->pattern && strcmp(c->pattern, pattern) != 0)
+        c++;
+    c->pattern = pattern;
+    return arena_printf(b->t->arena, "%.*s%d%s", (int)(place - pattern), pattern, c->next++, place + 2);
 }
 
-static const char *add_netdev(struct building *b, const struct machine_nic *nic, enum purpose p, int object)
+static const char *add_netdev(struct building *b, const struct machine_nic *nic, int object)
 {
     if (!nic->netdev)
         return NULL;
-    int number = next_number(b, b->netdevs, p, offsetof(struct machine_nic, netdev));
-    const char *name = numbered(b->t->arena, nic->netdev, number);
-    build_netdev(b->t, b->c,
-                 (struct topo_netdev){.object = object,
-                                      .name = name,
-                                      .kind = TOPO_NET_PHYSICAL,
-                                      .state = TOPO_STATE_ACTIVE,
-                                      .speed_Gbps = nic->Gbps});
-    return name;
+    struct topo_netdev d = {.object = object, .name = next_name(b, nic->netdev), .kind = TOPO_NET_PHYSICAL};
+    d.state = TOPO_STATE_ACTIVE;
+    d.speed_Gbps = nic->Gbps;
+    build_netdev(b->t, b->c, d);
+    return d.name;
 }
 
-static void add_port(struct building *b, const struct machine_nic *nic, enum purpose p, int object, const char *netdev)
+static const char *add_port(struct building *b, const struct machine_nic *nic, int object, const char *netdev)
 {
     const int mtu_bytes = 4096; /* the largest there is, which all of these networks use */
     if (!nic->rdma)
-        return;
-    int number = next_number(b, b->rdma, p, offsetof(struct machine_nic, rdma));
-    struct topo_port port = {.object = object, .hca = numbered(b->t->arena, nic->rdma, number), .port = 1};
-    port.state = TOPO_STATE_ACTIVE;
-    port.layer = nic->layer;
-    port.rate_Gbps = nic->Gbps;
-    port.mtu_bytes = mtu_bytes;
-    port.subnet_prefix = nic->layer == TOPO_LINK_INFINIBAND ? "0xfe80000000000000" : NULL;
-    port.netdev = netdev;
-    b->c->objects[object].name = port.hca;
-    build_port(b->t, b->c, port);
+        return NULL;
+    struct topo_port p = {.object = object, .hca = next_name(b, nic->rdma), .port = 1, .netdev = netdev};
+    p.state = TOPO_STATE_ACTIVE;
+    p.layer = nic->layer;
+    p.rate_Gbps = nic->Gbps;
+    p.mtu_bytes = mtu_bytes;
+    p.subnet_prefix = nic->layer == TOPO_LINK_INFINIBAND ? "0xfe80000000000000" : NULL;
+    build_port(b->t, b->c, p);
+    return p.hca;
 }
 
 /* A card, or with `again` one more port of the last: a function of its own, with its own RDMA device. */
@@ -157,9 +154,8 @@ static void add_nic(struct building *b, int parent, enum purpose p, int again)
     int object = build_object(b->t, b->c, o);
     if (p == COMPUTE && !b->size.ports++)
         b->size.first_nic = object;
-    const char *netdev = add_netdev(b, nic, p, object);
-    b->c->objects[object].name = netdev;
-    add_port(b, nic, p, object, netdev);
+    const char *netdev = add_netdev(b, nic, object), *hca = add_port(b, nic, object, netdev);
+    b->c->objects[object].name = hca ? hca : netdev;
 }
 
 /* ---- the layout -------------------------------------------------------------------------------------------------- */
@@ -167,24 +163,24 @@ static void add_nic(struct building *b, int parent, enum purpose p, int again)
 /* Items from `s` to the end of their group, which hang below `parent`; where the group ends. */
 static const char *add_items(struct building *b, const char *s, int parent)
 {
-    static const char nics[] = "NSM", more_ports[] = "nsm";
+    static const char purposes[] = "NSM";
     while (*s && *s != ')' && *s != ']') {
-        long number = isdigit((unsigned char)*s) ? strtol(s, (char **)&s, 10) : -1;
-        const char *nic = strchr(nics, *s), *more = strchr(more_ports, *s);
+        char *after = NULL;
+        int number = isdigit((unsigned char)*s) ? (int)strtol(s, &after, 10) : 1;
+        s = after ? after : s;
+        const char *purpose = isalpha((unsigned char)*s) ? strchr(purposes, toupper((unsigned char)*s)) : NULL;
         if (*s == ':') {
-            b->numa = (int)number;
+            b->numa = number;
             parent = build_numa(b->t, b->c, b->numa);
         } else if (*s == '(' || *s == '[') {
             const char *end = s;
-            for (long i = 0; i < (number < 0 ? 1 : number); i++)
+            for (int i = 0; i < number; i++)
                 end = add_items(b, s + 1, *s == '(' ? add_host_bridge(b, parent) : add_switch(b, parent));
             s = end;
         } else if (*s == 'G') {
             add_gpu(b, parent);
-        } else if (nic) {
-            add_nic(b, parent, (enum purpose)(nic - nics), 0);
-        } else if (more) {
-            add_nic(b, parent, (enum purpose)(more - more_ports), 1);
+        } else if (purpose) {
+            add_nic(b, parent, (enum purpose)(purpose - purposes), islower((unsigned char)*s) != 0);
         }
         s++;
     }

@@ -10,9 +10,9 @@
 void machine_list(FILE *out);
 int machine_list_json(FILE *out, struct err *e);
 
-/* The topology of `nodes` nodes of that machine (hosts NAME-1 … in one class, their number costs little). NULL after
+/* The topology of `nodes` nodes of that machine (hosts node0001 … in one class, their number costs little). NULL after
  * an error: no such machine (the text names the nearest and where the list is), nodes below 1 or above MACHINE_MOST. */
-#define MACHINE_MOST 1000000
+#define MACHINE_MOST TOPO_MOST_HOSTS
 struct topology *machine_topology(const char *name, int nodes, struct err *e);
 
 /* Fills in what files leave out about GPUs without naming one: model, compute capability, memory, NVLink. `gpu` is a

@@ -26,7 +26,8 @@ struct machine {
     const char *hypervisor;
     const char *gpu; /* a name of hw_gpus */
     const char *layout;
-    double GTps; /* of PCIe at the CPU and its switches */
+    double GTps;        /* of PCIe at the CPU, and */
+    double switch_GTps; /* below its switches; 0: the same */
     struct machine_nic compute, storage, management;
     const char *source;
 };

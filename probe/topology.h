@@ -12,8 +12,9 @@
 #include "core/err.h"
 #include "core/sha256.h"
 
-#define TOPO_FORMAT    "nccltune-topology/1"
-#define TOPO_MOST_GPUS 256 /* in a class: paths are worked out for every pair */
+#define TOPO_FORMAT     "nccltune-topology/1"
+#define TOPO_MOST_GPUS  256 /* in a class: paths are worked out for every pair */
+#define TOPO_MOST_HOSTS 1000000
 
 enum topo_kind {
     TOPO_NUMA,        /* a NUMA node with its cores; the roots of the tree */

@@ -9,7 +9,7 @@
 #include "probe/build.h"
 #include "probe/topology_fields.h"
 
-#define MOST    65536 /* hosts, classes, texts in a list */
+#define MOST    65536 /* classes, texts in a list */
 #define DEEPEST 64    /* levels of the PCI tree */
 
 struct loading {
@@ -226,7 +226,7 @@ static int load_hosts(struct loading *in, const cJSON *array)
     const cJSON *item;
     int i = 0;
     *in->place = 0;
-    if (check_array(in, "hosts", array, MOST))
+    if (check_array(in, "hosts", array, TOPO_MOST_HOSTS))
         return ERR_FAILED;
     cJSON_ArrayForEach(item, array)
     {

@@ -60,7 +60,7 @@ static int is_any(struct tuner_word w)
 static int parse_coll(struct tuner_rule *r, struct tuner_word w)
 {
     r->coll = coll_parse(w.s, w.len);
-    return r->coll < 0 ? -1 : 0;
+    return r->coll < 0 || r->coll >= COLL_COUNT ? -1 : 0;
 }
 
 static int parse_min(struct tuner_rule *r, struct tuner_word w)

@@ -121,17 +121,25 @@ static struct profiler_group *group_of(struct profiler_comm *c, const void *hand
     if (type_of(handle) != GROUP || comm_of(handle) != c)
         return NULL;
     struct profiler_group *g = &c->groups[ticket_of(handle) % PROFILER_GROUPS];
-    return atomic_load_explicit(&g->ticket, memory_order_acquire) == ticket_of(handle) ? g : NULL;
+    uint64_t ticket = ticket_of(handle);
+    return ticket && atomic_load_explicit(&g->ticket, memory_order_acquire) == ticket ? g : NULL;
 }
 
+/* Where all places are taken the launch gets a handle of none: its sends are then counted one by one. */
 void *profiler_begin_group(struct profiler_comm *c)
 {
-    uint64_t ticket = atomic_fetch_add_explicit(&c->groups_begun, 1, memory_order_relaxed) + 1;
-    struct profiler_group *g = &c->groups[ticket % PROFILER_GROUPS];
-    g->flight = g->peers = g->bytes = 0;
-    g->sends = g->receives = 0;
-    atomic_store_explicit(&g->ticket, ticket, memory_order_release);
-    return handle_of(GROUP, c, ticket);
+    uint64_t begun = atomic_fetch_add_explicit(&c->groups_begun, 1, memory_order_relaxed) + 1;
+    for (unsigned i = 0; i < PROFILER_GROUPS; i++) {
+        struct profiler_group *g = &c->groups[i];
+        uint64_t ticket = begun * PROFILER_GROUPS + i, none = 0;
+        if (atomic_load_explicit(&g->ticket, memory_order_relaxed) ||
+            !atomic_compare_exchange_strong(&g->ticket, &none, ticket))
+            continue;
+        g->flight = g->peers = g->bytes = 0;
+        g->sends = g->receives = 0;
+        return handle_of(GROUP, c, ticket);
+    }
+    return handle_of(GROUP, c, 0);
 }
 
 void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct profiler_peer *p)
@@ -189,7 +197,7 @@ static void end_group(struct profiler_comm *c, struct profiler_group *g)
     if (f)
         atomic_store_explicit(&f->slot, slot, memory_order_relaxed);
     land(c, f);
-    atomic_store_explicit(&g->ticket, 0, memory_order_relaxed);
+    atomic_store_explicit(&g->ticket, 0, memory_order_release);
 }
 
 /* ---- the end of an event ----------------------------------------------------------------------------------------- */

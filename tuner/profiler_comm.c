@@ -160,6 +160,9 @@ static struct profiler_comm *open_comm(const struct profiler_shape *shape)
     atomic_store(&c->twin, 0);
     for (size_t i = 0; i < PROFILER_WORDS; i++)
         atomic_store(&c->words[i], 0);
+    for (size_t i = 0; i < PROFILER_GROUPS; i++)
+        if (atomic_load(&c->groups[i].ticket)) /* without touching pages that nobody used */
+            atomic_store(&c->groups[i].ticket, 0);
     process.live++;
     return c;
 }
@@ -170,6 +173,12 @@ static int wanted_events(int api)
     if (api >= 4 && process.job.with_times)
         mask |= NCCL_PROFILE_KERNEL_CHANNEL;
     return api >= 6 ? mask | NCCL_PROFILE_CE_COLL : mask;
+}
+
+/* NCCL has one mask for all communicators, and other threads may be reading it. */
+static void set_mask(int *mask, int events)
+{
+    __atomic_store_n(mask, events, __ATOMIC_RELAXED);
 }
 
 static void judge(nccl_logger log)
@@ -188,17 +197,18 @@ static void judge(nccl_logger log)
 struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_logger log, int *mask)
 {
     struct profiler_comm *c = NULL;
-    *mask = 0;
-    if (process.wanted && !is_ours())
+    if (process.wanted && !is_ours()) {
+        set_mask(mask, 0);
         return NULL;
+    }
     lock();
     if (!process.judged)
         judge(log);
+    set_mask(mask, process.wanted ? wanted_events(shape->api) : 0);
     if (process.wanted) {
-        *mask = wanted_events(shape->api);
         profiler_job_doubt(&process.job, shape->ranks);
         c = open_comm(shape);
-        process.changed = 1;
+        process.changed |= c != NULL;
     }
     unlock();
     return c;

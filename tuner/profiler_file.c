@@ -127,7 +127,8 @@ static void put_call(struct out *o, const struct profiler_comm *c, int slot, con
     double us = profiler_table_median_us(&c->table, slot);
     put(o, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
         *first ? "" : ",", call.kind < COLL_COUNT ? coll_name(call.kind) : beyond[call.kind - COLL_COUNT],
-        (unsigned long long)whole_bytes(&call, ranks), (unsigned long long)count, ranks);
+        (unsigned long long)whole_bytes(&call, ranks), (unsigned long long)count,
+        call.kind == PROFILER_SENDRECV ? 2 : ranks);
     put(o, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
     if (profiler_dtype_name(call.dtype))
         put(o, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));
@@ -143,12 +144,10 @@ static void put_call(struct out *o, const struct profiler_comm *c, int slot, con
     *first = 0;
 }
 
-static void put_notes(struct out *o, const struct profiler_job *job, size_t count, const struct whole *w)
+static void put_notes(struct out *o, const struct profiler_job *job, const struct whole *w)
 {
-    put(o,
-        "  \"notes\": [\n    \"captured in %llu s by rank %s, %zu kinds of communicators, NCCL's profiler interface "
-        "%d\"",
-        (unsigned long long)job->seconds, job->rank, count, w->newest);
+    put(o, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
+        (unsigned long long)job->seconds, job->rank, w->newest);
     if (w->oldest && w->oldest < 4)
         put(o, ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
             w->oldest);
@@ -191,7 +190,7 @@ static void put_document(struct out *o, const struct profiler_job *job, struct p
         for (int slot = 0; slot < PROFILER_SLOTS; slot++)
             put_call(o, comms[i], slot, job, &w, &first);
     put(o, "%s]\n    }\n  ],\n", first ? "" : "\n      ");
-    put_notes(o, job, count, &w);
+    put_notes(o, job, &w);
     put(o, "}\n");
 }
 

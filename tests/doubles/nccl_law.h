@@ -22,8 +22,8 @@
 
 #include "core/coll.h"
 
-#define LAW_ALLTOALL   COLL_COUNT
-#define LAW_COLLS      (COLL_COUNT + 1)
+#define LAW_ALLTOALL   COLL_ALLTOALL
+#define LAW_COLLS      COLL_MEASURED
 #define LAW_CONDITIONS 64
 #define LAW_WORD       96
 

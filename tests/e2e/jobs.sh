@@ -20,5 +20,34 @@ verdict() { $nccltune diagnose --json "$1" | python3 -c "import json, sys; d = j
 check "sync at 45 % is communication" verdict tests/fixtures/diagnose/steps-sync.log 'abs(d["communication_share"] - 0.45) < 0.01'
 check "a rollout that dominates is not" verdict tests/fixtures/diagnose/verl-rollout.log 'd["communication_share"] < 0.3'
 check "the picture is written" $nccltune diagnose --svg "$work/x.svg" tests/fixtures/diagnose/steps-sync.log
+
+# ---- a capture, from what NCCL would find under its plugin's name to one workload of the job ----
+mkdir "$work/lib" "$work/profile"
+check "the capture's driver builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$work/drive" tests/tools/drive_profiler.c core/coll.c -ldl
+ln -s "$PWD/build/libnccl-tuner-nccltune.so" "$work/lib/libnccl-profiler-nccltune.so"
+for rank in 0 1 2 3; do
+    check "rank $rank runs" env LD_LIBRARY_PATH="$work/lib" NCCL_PROFILER_PLUGIN=nccltune NCCLTUNE_CAPTURE="$work/capture" \
+        SLURM_JOB_ID=7 RANK=$rank WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 "$work/drive" 25
+done
+check "there is a file for every rank, and nothing else" test "$(find "$work/capture" -type f -printf '%f ' | tr ' ' '\n' | sort | xargs)" = \
+    "7.rank.0.json 7.rank.1.json 7.rank.2.json 7.rank.3.json"
+check "the ranks' files are merged" $nccltune workload --merge "$work"/capture/7.rank.*.json -o "$work/job.json"
+# total COLLECTIVE BYTES COUNT GROUP PLACEMENT TIME_US: the one entry of that collective says so.
+total() {
+    python3 - "$work/job.json" "$@" <<'END'
+import json, sys
+path, coll, size, count, group, place, time = sys.argv[1:]
+calls = [c for p in json.load(open(path))["phases"] for c in p["collectives"] if c["collective"] == coll]
+print(calls)
+same = [c["bytes"] == int(size) and c["count"] == int(count) and c["group_size"] == int(group) and c["placement"] == place
+        and abs(c["time_us"] / float(time) - 1) < 0.07 for c in calls]
+sys.exit(same != [True])
+END
+}
+check "its AllReduces are those of one rank, at the fastest rank's time" total allreduce 4194304 25 4 cluster 700
+check "its AllGathers within nodes are one entry" total allgather 262144 50 2 node 60
+check "its messages are those of the busiest stage" total sendrecv 8192 25 2 cluster 20
+check "without NCCLTUNE_CAPTURE nothing is written" bash -c "cd $work/profile && LD_LIBRARY_PATH=$work/lib NCCL_PROFILER_PLUGIN=nccltune RANK=0 $work/drive 5 && [ -z \"\$(ls -A)\" ]"
+
 check "a missing file is an error" bash -c "! $nccltune diagnose $work/none 2>$work/err && grep -q $work/none $work/err"
 finish

@@ -131,6 +131,37 @@ check "NCCL's file" exits 0 probe --from $F/nccl_nvswitch.xml --format nccl-xml 
 probe --from "$tmp/node.xml" >"$tmp/a" 2>&1
 check "is read back" grep -q 'NV[0-9]' "$tmp/a"
 
+# Machines that need not be had.
+check "bundled machines are listed, with the source of each" prints 'ND H100 v5 series' probe --list-machines
+check "and for programs" prints '"name":	"azure-ndv5"' probe --list-machines --json
+check "GPUs too" prints '^h100-sxm .*18 NVLink' probe --list-gpus
+check "a bundled machine is reported like any other" prints '^NCCL_IB_HCA: =mlx5_ib0:1,mlx5_ib1:1,' probe --machine azure-ndv5
+check "and says what it is" prints 'described, not probed' probe --machine azure-ndv5
+check "many nodes of it" exits 0 probe --machine dgx-h100 --nodes 100000 -o "$tmp/many.json"
+check "are read back" prints '^node0001, .* and 99984 more$' probe --from "$tmp/many.json"
+machines() { "$nccltune" probe --list-machines --json | sed -n 's/.*"name":[[:blank:]]*"\(.*\)",/\1/p'; }
+each_machine() { # FORMAT
+    local m
+    for m in $(machines); do probe --machine "$m" --format "$1" --strict -o "$tmp/machine" || return 1; done
+}
+check "every machine as text" each_machine text
+check "every machine as a file for NCCL" each_machine nccl-xml
+check "a file without NVLink is completed" prints '^GPU0	 X 	NV18	' probe --from $F/nccl_cloud.xml --gpu h100-sxm
+check "a contradiction is refused, with both sides" prints 'GPU0 of class0 is not h100-sxm: its PCI device 10de:20b0 says a100-sxm' \
+    probe --from $F/nccl_nvswitch.xml --gpu h100-sxm
+check "with status 2" exits 2 probe --from $F/nccl_nvswitch.xml --gpu h100-sxm
+check "an unknown machine: the nearest" prints 'did you mean azure-ndv5' probe --machine azure_ndv_5
+check "an unknown GPU: the nearest" prints 'did you mean h100-sxm' probe --from $F/nccl_cloud.xml --gpu h100
+for n in 0 -1 1000000000 1.5 many ""; do
+    check "'$n' nodes" exits 2 probe --machine dgx-h100 --nodes "$n"
+done
+check "nodes of what?" exits 2 probe --nodes 4
+check "a machine from a file and from its description" exits 2 probe --machine dgx-h100 --from $F/small.json
+check "a described machine's GPUs are known" exits 2 probe --machine dgx-h100 --gpu a100-sxm
+check "this machine's GPUs are looked at" exits 2 probe --gpu a100-sxm
+check "a list and a machine" exits 2 probe --list-machines --machine dgx-h100
+check "a list is no picture" exits 2 probe --list-gpus --format svg
+
 check "sources exclude one another" exits 2 probe --hosts a --from b
 check "a host is no option" exits 2 probe --hosts=-oProxyCommand=x
 check "--merge needs files" exits 2 probe --merge

@@ -166,7 +166,7 @@ check "what was measured before is kept" cmp -n "$(stat -c %s "$scratch/before.j
 check "and the profile is whole" status 0 "$bin" explain "$begun"
 
 check "without a launcher: exit code 3" status 3 "$bin" tune --mpirun /nowhere/mpirun -o "$scratch/bare"
-check "and a profile of the topology alone" says "Nothing was measured" "$bin" explain "$scratch/bare"
+check "and a profile of the topology alone" says "No collective was measured" "$bin" explain "$scratch/bare"
 
 mkdir "$scratch/disk"
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=16k none "$scratch/disk" 2>/dev/null; then

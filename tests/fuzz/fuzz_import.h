@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "probe/hardware.h"
 #include "probe/import.h"
+#include "probe/machines.h"
 #include "probe/probe.h"
 
 /* Traps when a topology cannot be written, or what is written is not read back. */
@@ -29,6 +31,9 @@ static inline void fuzz_use(const struct topology *t)
     if (again->nclasses > t->nclasses)
         __builtin_trap();
     merge_nodes(again);
+    /* Whatever its GPUs may be taken for. */
+    for (const struct hw_gpu *g = hw_gpus; g->name && machine_complete_gpus(again, g->name, &e); g++)
+        ;
     if (again->nclasses > 1 || probe_formats[0]->write(again, nowhere, &e))
         __builtin_trap();
     fclose(nowhere);

@@ -1,5 +1,5 @@
 /* Fuzzes the readers of a profile: the input is manifest.json when it names that format, else decisions.json. What
- * decisions.json gives is explained for people and for programs. */
+ * decisions.json gives is explained for people and for programs, and a step is estimated by it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "core/coll.h"
 #include "envgen/decisions.h"
 #include "envgen/explain.h"
+#include "envgen/workload_step.h"
 
 static char dir[] = "/dev/shm/nccltune-fuzz-XXXXXX";
 
@@ -34,6 +35,35 @@ static int put(const char *name, const uint8_t *data, size_t bytes, char path[10
     return (fd >= 0 && close(fd)) || n != (ssize_t)bytes;
 }
 
+/* Calls that such a file is likely to have measured. Sums of what it says may be anything but no time. */
+static void estimate_step(const struct env_profile *p, FILE *out)
+{
+    static const uint64_t sizes[] = {8, 65536, 1 << 20, 3 << 20, 1 << 30};
+    struct workload *w = workload_new();
+    struct workload_phase *phase = workload_add_phase(w, "step");
+    struct step_estimate s;
+    struct err e = {0};
+    w->ranks = 4;
+    for (int kind = 0; kind < WORKLOAD_KIND_COUNT; kind++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            workload_add_call(w, phase,
+                              (struct workload_call){.kind = kind,
+                                                     .bytes = sizes[i],
+                                                     .count = 1,
+                                                     .group_size = 4,
+                                                     .place = WORKLOAD_CLUSTER,
+                                                     .stride = 1,
+                                                     .time_us = -1});
+    const struct step_input in = {w, p->decisions, NULL};
+    if (!env_step_of(&in, p->arena, &s, &e)) {
+        if (!(s.now.all.us >= 0) || !(s.tuned.waits.us >= 0) || s.now.waits.us > s.now.all.us)
+            __builtin_trap();
+        env_step_print(&s, out);
+        cJSON_Delete(env_step_json(&s));
+    }
+    workload_free(w);
+}
+
 static void explain_all(const char *path)
 {
     struct err e = {0};
@@ -50,6 +80,8 @@ static void explain_all(const char *path)
         env_explain(&p, &questions[i], out, &e);
         cJSON_Delete(env_explain_json(&p, &questions[i], &e));
     }
+    if (p.decisions && out)
+        estimate_step(&p, out);
     if (out)
         fclose(out);
     env_decisions_free(p.decisions);

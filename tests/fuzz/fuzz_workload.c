@@ -1,8 +1,35 @@
-/* The workload reader: whatever comes in, it is a workload that merges with itself, or an error that names the place.
- */
+/* The workload reader: whatever comes in, it is a workload that merges with itself and whose step can be estimated, or
+ * an error that names the place. */
+#include <stdio.h>
 #include <string.h>
 
-#include "bench/workload.h"
+#include "envgen/workload_step.h"
+
+static int predict(void *arg, const struct step_question *q, struct step_time *t, const char **why)
+{
+    (void)arg;
+    *why = "it is odd";
+    *t = (struct step_time){1 + (double)q->bytes, 1, 2 * (double)q->bytes};
+    return q->ranks % 2 ? -1 : 0;
+}
+
+static void estimate(const struct workload *w)
+{
+    const struct step_predictor p = {predict, NULL};
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    const struct step_input in = {w, d, &p};
+    struct arena *a = arena_new();
+    FILE *out = fopen("/dev/null", "w");
+    struct step_estimate s;
+    struct err e = {0};
+    if (env_step_of(&in, a, &s, &e) || !(s.now.all.us >= 0) || !(s.now.waits.us <= s.now.all.us * (1 + 1e-9)))
+        __builtin_trap();
+    env_step_print(&s, out);
+    cJSON_Delete(env_step_json(&s));
+    fclose(out);
+    arena_free(a);
+    env_decisions_free(d);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -20,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (nodes < 1 || c->group_size < 2 || c->group_size > w->ranks || !c->bytes || !(c->count > 0))
                 __builtin_trap();
         }
+    estimate(w);
     workload_free(merged);
     workload_free(w);
     return 0;

@@ -126,7 +126,7 @@ batch() { # batch AS-USER SBATCH-OPTION...: the script's output
     shift
     out=$(mktemp -u "$dir/node/out.XXXXXX")
     # The output file is on the first node's own directory.
-    slurm setpriv --reuid "$user" --regid "$user" --clear-groups sbatch -Q -W -w "${n}1,${n}2" -o "$out" "$@" "$work/batch.sh" >/dev/null
+    slurm setpriv --reuid "$user" --regid "$user" --clear-groups sbatch -Q -W -D / -w "${n}1,${n}2" -o "$out" "$@" "$work/batch.sh" >/dev/null
     cat "$dir/${n}1/$(basename "$out")"
 }
 check "sbatch: the script and its steps have it" same "batch ${n}1 $a|${n}1 $a|${n}2 $b" batch 0

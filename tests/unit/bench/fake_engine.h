@@ -35,13 +35,13 @@ struct fake_session {
     const struct bench_knobs *launch;
 };
 
-/* Latency and inverse bandwidth of each call: "early" wins below 14 KiB, "late" above 64 KiB, "middle" in between,
+/* Latency and inverse bandwidth of each call: "early" wins below 6 KiB, "middle" up to 32 KiB, "late" above 64 KiB,
  * "awful" never. */
 static const struct {
     const char *label;
     double latency_us, us_per_byte;
 } fake_calls[] = {
-    {BENCH_DEFAULT, 20, 1e-3}, {"early", 10, 2e-3}, {"late", 75, 2e-4}, {"awful", 500, 1e-1}, {"middle", 20, 1.1e-3},
+    {BENCH_DEFAULT, 20, 1e-3}, {"early", 10, 2e-3}, {"late", 75, 2e-4}, {"awful", 500, 1e-1}, {"middle", 15, 1.15e-3},
 };
 #define FAKE_CALLS ((int)(sizeof fake_calls / sizeof *fake_calls))
 

@@ -29,9 +29,10 @@ static inline struct verbs_fabric *make(const struct world *w)
     const struct verbs_schedule *s = verbs_schedule_make(f->arena, VERBS_PLAN_MATRIX, w->nodes, w->rails);
     for (int i = 0; i < w->nodes * w->rails; i++) {
         struct verbs_fabric_port *p = &f->ports[i];
-        p->node = arena_printf(f->arena, "n%d", i / w->rails);
+        p->node = f->names[i / w->rails] = arena_printf(f->arena, "n%d", i / w->rails);
         p->name = arena_printf(f->arena, "mlx5_%d:1", i % w->rails);
         p->rate_Gbps = 200;
+        p->mtu_bytes = p->max_mtu_bytes = 4096;
         p->gids = (struct verbs_gid_table){p->node, p->name, 0, arena_alloc(f->arena, 4 * sizeof(struct verbs_gid)), 4};
         set_gid(&p->gids, 0, "fe80::1", 2, 0);
         set_gid(&p->gids, 3, arena_printf(f->arena, "10.0.%d.%d", i % w->rails, i / w->rails + 1), 2, 1);
@@ -53,6 +54,16 @@ static inline struct verbs_fabric *make(const struct world *w)
             };
         }
     return f;
+}
+
+/* What every node says of its interface `name`. */
+static inline void add_interface(struct verbs_fabric *f, const char *name, int reached)
+{
+    for (int node = 0; node < f->nodes; node++) {
+        f->interfaces = arena_grow(f->arena, f->interfaces, (size_t)f->ninterfaces, sizeof *f->interfaces);
+        f->interfaces[f->ninterfaces++] = (struct verbs_fabric_interface){
+            .node = node, .name = name, .address = "10.0.0.1", .reached = reached, .tried = f->nodes - 1};
+    }
 }
 
 static inline int port_1_0_bad(struct verbs_try t)

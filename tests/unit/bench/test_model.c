@@ -155,7 +155,7 @@ static void thin_uplinks(void **state)
     double alltoall[2], ring[2];
     for (int thin = 0; thin < 2; thin++) {
         make_up(&b, "dgx-h100", 64);
-        b.s.fabric = (struct model_fabric){16, thin ? 4 : 1, 0};
+        b.s.fabric = (struct model_fabric){16, thin ? 4 : 1, 1};
         prepare(&b);
         struct model_call c = {COLL_ALLREDUCE, GiB, ALGO_RING, PROTO_SIMPLE, 0};
         struct model_time t;

@@ -25,17 +25,18 @@ enum { MOST_ROWS = 2000, FIELDS = 17, MOST_LINE = 4096 };
 static const struct {
     const char *published, *machine;
     int sockets;
+    int algo; /* NCCL_ALGO in the published recipe of the run; -1 none */
 } machines[] = {
-    {"Azure AKS IPoIB", "azure-ndv4", 1},
-    {"Azure ", "azure-ndv4", 0},
-    {"GCP a3-highgpu", "gcp-a3-high", 0},
-    {"GCP a3-megagpu", "gcp-a3-mega", 0},
-    {"GCP a3-ultragpu", "gcp-a3-ultra", 0},
-    {"AWS p4de", "aws-p4de", 0},
-    {"AWS p4d", "aws-p4d", 0},
-    {"AWS p5", "aws-p5", 0},
-    {"DGX H100", "dgx-h100", 0},
-    {"OCI BM.GPU.H100", "oci-h100", 0},
+    {"Azure AKS IPoIB", "azure-ndv4", 1, -1},
+    {"Azure ", "azure-ndv4", 0, -1},
+    {"GCP a3-highgpu", "gcp-a3-high", 0, -1},
+    {"GCP a3-megagpu", "gcp-a3-mega", 0, -1},
+    {"GCP a3-ultragpu", "gcp-a3-ultra", 0, -1},
+    {"AWS p4de", "aws-p4de", 0, -1},
+    {"AWS p4d", "aws-p4d", 0, ALGO_RING},
+    {"AWS p5", "aws-p5", 0, -1},
+    {"DGX H100", "dgx-h100", 0, -1},
+    {"OCI BM.GPU.H100", "oci-h100", 0, -1},
 };
 
 /* Bands of size that errors are told for. */
@@ -93,6 +94,21 @@ static int version_of(const char *text)
     return major * (major == 2 && minor < 9 ? 1000 : 10000) + minor * 100 + patch;
 }
 
+/* What NCCL takes when the algorithm is forced. */
+static int best_proto(const struct nccl_model *m, int coll, int algo, uint64_t bytes)
+{
+    int best = -1;
+    double best_us = 0;
+    for (int proto = 0; proto < PROTO_COUNT; proto++) {
+        double us = nccl_model_us(m, coll, algo, proto, bytes);
+        if (us >= 0 && (best < 0 || us < best_us)) {
+            best = proto;
+            best_us = us;
+        }
+    }
+    return best;
+}
+
 static void predict(struct row *r, const char *published, int nodes, int ranks, int version, int coll)
 {
     size_t i = 0;
@@ -112,15 +128,17 @@ static void predict(struct row *r, const char *published, int nodes, int ranks, 
     struct model *m = model_new(&s, a, &e);
     if (!m)
         fail_msg("%s: %s", machines[i].machine, e.text);
-    struct model_call call = {.coll = coll, .bytes = r->bytes, .algo = -1, .proto = -1};
+    struct model_call call = {.coll = coll, .bytes = r->bytes, .algo = machines[i].algo, .proto = -1};
+    if (call.algo >= 0)
+        call.proto = best_proto(model_nccl(m), coll, call.algo, r->bytes);
     struct model_time time;
     assert_int_equal(model_predict(m, &call, &time), 0);
     r->predicted_us = time.us;
     r->inside = r->us >= time.low_us && r->us <= time.high_us;
     if (getenv("MODEL_VERBOSE"))
-        printf("# %-50s %12llu %10.1f %10.1f %6.2f %s %s %d %s\n", r->run, (unsigned long long)r->bytes, r->us, time.us,
-               time.us / r->us, time.algo < 0 ? "-" : algo_name(time.algo),
-               time.proto < 0 ? "-" : proto_name(time.proto), time.channels, time.limit);
+        print_message("# %s %llu %.1f %.1f %.2f %s %s %d %s\n", r->run, (unsigned long long)r->bytes, r->us, time.us,
+                      time.us / r->us, time.algo < 0 ? "-" : algo_name(time.algo),
+                      time.proto < 0 ? "-" : proto_name(time.proto), time.channels, time.limit);
     arena_free(a);
     topo_free(t);
 }
@@ -193,22 +211,24 @@ static double committed(const char *run, const char *size)
     return factor;
 }
 
-static void compare(FILE *found, const char *run)
+/* Writes the errors of a run and returns how many got worse. */
+static int compare(FILE *found, const char *run)
 {
     const char *name = run ? run : "all runs";
+    int worse = 0;
     for (int s = 0; s < SIZES; s++) {
         int n;
-        double factor = error_of(run, sizes[s].from, sizes[s].below, &n);
+        double factor = error_of(run, sizes[s].from, sizes[s].below, &n), before = committed(name, sizes[s].name);
         if (!n)
             continue;
         fprintf(found, "%s\t%s\t%d\t%.3f\n", name, sizes[s].name, n, factor);
-        double before = committed(name, sizes[s].name);
-        /* Rounding of the table, and of other compilers' arithmetic. */
-        if (before > 0 && factor > before + 0.002)
-            fail_msg("%s, %s: off by a factor of %.3f, %.3f in %s", name, sizes[s].name, factor, before, TABLE);
-        if (!(before > 0))
-            fail_msg("%s, %s is not in %s", name, sizes[s].name, TABLE);
+        /* The table is rounded, and other compilers round elsewhere. */
+        if (before > 0 && factor <= before + 0.002)
+            continue;
+        print_error("%s, %s: off by a factor of %.3f, %.3f in %s\n", name, sizes[s].name, factor, before, TABLE);
+        worse++;
     }
+    return worse;
 }
 
 static void no_worse_than_committed(void **state)
@@ -222,15 +242,16 @@ static void no_worse_than_committed(void **state)
     FILE *found = fopen(FOUND, "w");
     assert_non_null(found);
     fprintf(found, "# run\tsizes\trows\tmedian factor between predicted and published time\n");
+    int worse = 0;
     for (int i = 0; i < nrows; i++) {
         int first = 1;
         for (int k = 0; k < i && first; k++)
             first = strcmp(rows[k].run, rows[i].run) != 0;
-        if (first)
-            compare(found, rows[i].run);
+        worse += first ? compare(found, rows[i].run) : 0;
     }
-    compare(found, NULL);
+    worse += compare(found, NULL);
     fclose(found);
+    assert_int_equal(worse, 0);
 }
 
 static void band_holds_nine_of_ten(void **state)

@@ -88,7 +88,7 @@ static void assert_about(double value, double expected)
 static void all_to_all(void **state)
 {
     (void)state;
-    struct nccl_point p = {.coll = NCCL_ALLTOALL, .type = NCCL_TYPE_FITTING, .bytes = 1 << 20};
+    struct nccl_point p = {.coll = COLL_ALLTOALL, .type = NCCL_TYPE_FITTING, .bytes = 1 << 20};
     assert_about(measure(p, 0), 40 + (1 << 20) / 50e3);
 }
 

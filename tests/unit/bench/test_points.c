@@ -1,4 +1,5 @@
 /* Intervals against known values; pooling and comparing. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,12 +151,48 @@ static void settings_tell_candidates_apart(void **state)
     arena_free(a);
 }
 
+/* Predictions keep their band, and half-widths of gains are what is not common to both. */
+static void predictions(void **state)
+{
+    (void)state;
+    static const double us[] = {100, 50};
+    struct bench_result items[2];
+    struct arena *a = arena_new();
+    for (int i = 0; i < 2; i++)
+        items[i] = (struct bench_result){.engine = "model",
+                                         .library = "NCCL",
+                                         .coll = COLL_ALLREDUCE,
+                                         .bytes = 8,
+                                         .nodes = 1,
+                                         .ranks = 2,
+                                         .launch = {.label = BENCH_DEFAULT},
+                                         .call = {.label = i ? "x" : BENCH_DEFAULT},
+                                         .times_us = &us[i],
+                                         .ntimes = 1,
+                                         .low_us = us[i] / 2,
+                                         .high_us = us[i] * 2};
+    struct bench_results r = {.items = items, .count = 2};
+    const struct bench_point *p = &bench_points_of(&r, a)->items[0];
+    assert_int_equal(p->candidates[0].time_us.predicted, 1);
+    assert_near(p->candidates[0].time_us.high, 200, 0);
+    struct bench_interval gain = p->candidates[1].gain;
+    assert_int_equal(gain.predicted, 1);
+    assert_near(gain.median, 2, 1e-9);
+    assert_near(log(gain.high / gain.median), log(2) * sqrt(2 * (1 - MODEL_SHARED)), 1e-9);
+    assert_near(gain.high / gain.median, gain.median / gain.low, 1e-9);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals_as_tabulated),    cmocka_unit_test(many_samples),
-        cmocka_unit_test(samples_stay_as_they_were), cmocka_unit_test(gain_is_cautious),
-        cmocka_unit_test(pools_and_compares),        cmocka_unit_test(settings_tell_candidates_apart),
+        cmocka_unit_test(intervals_as_tabulated),
+        cmocka_unit_test(many_samples),
+        cmocka_unit_test(samples_stay_as_they_were),
+        cmocka_unit_test(gain_is_cautious),
+        cmocka_unit_test(pools_and_compares),
+        cmocka_unit_test(settings_tell_candidates_apart),
+        cmocka_unit_test(predictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

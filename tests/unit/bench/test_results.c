@@ -265,6 +265,60 @@ static void statuses_have_names(void **state)
     assert_null(bench_status_name(BENCH_STATUS_COUNT));
 }
 
+/* A prediction keeps its band; many lines go out together. */
+static void predictions(void **state)
+{
+    (void)state;
+    static const double us[] = {100};
+    struct bench_result two[] = {sample(), sample()};
+    struct bench_journal j;
+    struct err e;
+    two[0].times_us = two[1].times_us = us;
+    two[0].ntimes = two[1].ntimes = 1;
+    two[1].low_us = 80;
+    two[1].high_us = 125.5;
+    unlink(path);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, &e), 0);
+    assert_int_equal(bench_journal_append_all(&j, two, 2, &e), 0);
+    bench_journal_close(&j);
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    assert_int_equal(r->count, 2);
+    assert_true(r->items[0].low_us == 0 && r->items[0].high_us == 0);
+    assert_true(r->items[1].low_us == 80 && r->items[1].high_us == 125.5);
+    assert_int_equal(r->items[1].line, 3);
+    bench_results_free(r);
+}
+
+/* A band has two ends and one time between them. */
+static void broken_bands(void **state)
+{
+    (void)state;
+    static const char *const bands[] = {
+        "[100], \"low_us\": 80",
+        "[100], \"low_us\": 101, \"high_us\": 120",
+        "[100], \"low_us\": 80, \"high_us\": 99",
+        "[100], \"low_us\": 0, \"high_us\": 120",
+        "[100], \"low_us\": \"80\", \"high_us\": 120",
+        "[100], \"low_us\": 80, \"high_us\": 1e999",
+        "[100, 101], \"low_us\": 80, \"high_us\": 120",
+    };
+    for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) {
+        struct err e;
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "{\"format\": \"nccltune-results/1\"}\n"
+                 "{\"engine\": \"model\", \"library\": \"NCCL\", \"collective\": \"allreduce\", \"bytes\": 8, "
+                 "\"nodes\": 1, \"ranks\": 2, \"launch\": {\"label\": \"default\"}, \"call\": {\"label\": "
+                 "\"default\"}, \"status\": \"ok\", \"times_us\": %s}\n",
+                 bands[i]);
+        put(text);
+        struct bench_results *r = bench_results_load(path, NULL, &e);
+        assert_non_null(r);
+        assert_int_equal(r->count, 0);
+        bench_results_free(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,7 +326,8 @@ int main(void)
         cmocka_unit_test(skips_a_cut_off_line),  cmocka_unit_test(refuses_what_is_no_journal),
         cmocka_unit_test(appends_what_it_reads), cmocka_unit_test(resume_cuts_the_broken_line),
         cmocka_unit_test(guards_what_is_there),  cmocka_unit_test(odd_targets),
-        cmocka_unit_test(statuses_have_names),
+        cmocka_unit_test(statuses_have_names),   cmocka_unit_test(predictions),
+        cmocka_unit_test(broken_bands),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

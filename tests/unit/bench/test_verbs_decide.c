@@ -121,10 +121,64 @@ static void gids(void **state)
     verbs_fabric_free(f);
 }
 
+static void rates_and_mtus(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2});
+    f->ports[3].rate_Gbps = 100;
+    f->ports[1].mtu_bytes = 1024;
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nfindings, 3);
+    assert_string_equal(d.findings[0], "n1 mlx5_1:1: a rate of 100 Gb/s, 3 others have 200: cable, transceiver, or the "
+                                       "setting of the switch port");
+    assert_string_equal(d.findings[1], "n0 mlx5_1:1: an RDMA MTU of 1024 bytes, 3 others have 4096");
+    assert_non_null(strstr(d.findings[2], "1 of 4 ports carry messages in packets of 1024 bytes where 4096"));
+    assert_int_equal(d.nfaults, 0);
+    char *text = printed(f, &d);
+    assert_non_null(strstr(text, "\nFindings:\n  n1 mlx5_1:1: a rate"));
+    free(text);
+    /* Without a majority nobody is out of line. */
+    f->ports[2].rate_Gbps = 100;
+    d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nfindings, 2);
+    verbs_fabric_free(f);
+}
+
+static void interfaces(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = verbs_fabric_new(3, 0);
+    add_interface(f, "eth0", 2);
+    add_interface(f, "docker0", 0);
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nsettings, 0);
+    char *text = printed(f, &d);
+    assert_non_null(strstr(text, "There is no RDMA port."));
+    assert_non_null(strstr(text, "Network interfaces: 3 of 6 reach every node that was tried\n"));
+    assert_non_null(strstr(text, "  ? docker0 (10.0.0.1): 0 of 2 nodes answer\n"));
+    free(text);
+    verbs_fabric_free(f);
+}
+
+/* Too many ports for a map of pairs. */
+static void many_ports(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 32, .rails = 8, .bad = port_1_0_bad, .slow_GBps = 3});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_string_equal(value_of(&d, "NCCL_IB_HCA"), "=mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1");
+    char *text = printed(f, &d);
+    assert_non_null(strstr(text, "\n              n0      24        3!      24 "));
+    assert_non_null(strstr(text, "\n              n1       0!      24 "));
+    free(text);
+    verbs_fabric_free(f);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(healthy),       cmocka_unit_test(one_port),
-                                       cmocka_unit_test(slow_port),     cmocka_unit_test(separate_rails),
-                                       cmocka_unit_test(nothing_works), cmocka_unit_test(gids)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(healthy),        cmocka_unit_test(one_port),      cmocka_unit_test(slow_port),
+        cmocka_unit_test(separate_rails), cmocka_unit_test(nothing_works), cmocka_unit_test(gids),
+        cmocka_unit_test(rates_and_mtus), cmocka_unit_test(interfaces),    cmocka_unit_test(many_ports)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

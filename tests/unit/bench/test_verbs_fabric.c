@@ -22,6 +22,9 @@ static void comes_back(void **state)
     assert_true(fd >= 0);
     close(fd);
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2, .bad = port_1_0_bad});
+    f->tries[0].gid_index[0] = 4;
+    f->tries[0].gid_index[1] = 3;
+    add_interface(f, "eth0", 1);
     assert_int_equal(verbs_fabric_save(f, path, &e), 0);
     struct verbs_fabric *g = verbs_fabric_load(path, &e);
     assert_non_null(g);
@@ -31,8 +34,17 @@ static void comes_back(void **state)
         assert_int_equal(g->tries[i].outcome.verdict, f->tries[i].outcome.verdict);
         assert_near(g->tries[i].outcome.GBps, f->tries[i].outcome.GBps, 1e-9);
     }
+    assert_int_equal(g->complete, f->complete);
+    assert_int_equal(g->tries[0].gid_index[0], 4);
+    assert_int_equal(g->tries[0].gid_index[1], 3);
+    assert_int_equal(g->tries[1].gid_index[0], 0);
+    assert_int_equal(g->ninterfaces, 2);
+    assert_string_equal(g->interfaces[1].name, "eth0");
+    assert_int_equal(g->interfaces[1].reached, 1);
+    assert_string_equal(g->names[1], "n1");
     for (int i = 0; i < 4; i++) {
         assert_string_equal(g->ports[i].name, f->ports[i].name);
+        assert_int_equal(g->ports[i].mtu_bytes, 4096);
         assert_int_equal(g->ports[i].gids.count, 4);
         assert_memory_equal(g->ports[i].gids.gids, f->ports[i].gids.gids, 4 * sizeof(struct verbs_gid));
     }
@@ -82,6 +94,11 @@ static void hostile(void **state)
         {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 1, \"rails\": 2, \"tries\": [{\"from\": [0, 0], \"to\": [0, "
          "1]}]}",
          "neither \"ok\" nor \"failed\""},
+        {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 2, \"rails\": 0, \"names\": [\"n0\"]}",
+         "\"names\" must have 2"},
+        {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 2, \"rails\": 0, \"interfaces\": [{\"node_index\": 0, "
+         "\"name\": \"eth0\", \"reached\": 2, \"tried\": 1}]}",
+         "\"reached\" or \"tried\""},
     };
     char path[] = "/tmp/nccltune-fabric-XXXXXX";
     int fd = mkstemp(path);

@@ -163,13 +163,14 @@ static void launches_must_agree_on_their_ranks(void **state)
     fake_end(&f);
 }
 
-/* AllGather and ReduceScatter want equal blocks. */
+/* AllGather, ReduceScatter and AllToAll want equal blocks. */
 static void sizes_divide_by_the_ranks(void **state)
 {
     (void)state;
     assert_int_equal(bench_fitting_bytes(COLL_ALLREDUCE, 8, 3), 8);
     assert_int_equal(bench_fitting_bytes(COLL_BROADCAST, 8, 3), 8);
     assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 3), 6);
+    assert_int_equal(bench_fitting_bytes(COLL_ALLTOALL, 8, 3), 6);
     assert_int_equal(bench_fitting_bytes(COLL_REDUCESCATTER, 1 << 20, 3), 1048575);
     assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 16), 0);
 }

@@ -17,12 +17,13 @@ static int algo(const char *s)
 static void names_round_trip(void **state)
 {
     (void)state;
-    for (int i = 0; i < COLL_COUNT; i++)
+    for (int i = 0; i < COLL_MEASURED; i++)
         assert_int_equal(coll_parse(coll_name(i), strlen(coll_name(i))), i);
     for (int i = 0; i < ALGO_COUNT; i++)
         assert_int_equal(algo(algo_name(i)), i);
     for (int i = 0; i < PROTO_COUNT; i++)
         assert_int_equal(proto_parse(proto_name(i), strlen(proto_name(i))), i);
+    assert_null(coll_name(COLL_MEASURED));
     assert_null(algo_name(-1));
     assert_null(algo_name(ALGO_COUNT));
 }
@@ -36,6 +37,7 @@ static void spellings(void **state)
     assert_int_equal(algo("CollNetChain"), ALGO_COLLNET_CHAIN);
     assert_int_equal(coll_parse("ReduceScatter", 13), COLL_REDUCESCATTER);
     assert_int_equal(coll_parse("all-reduce", 10), COLL_ALLREDUCE);
+    assert_int_equal(coll_parse("AllToAll", 8), COLL_ALLTOALL);
     assert_int_equal(proto_parse("LL128", 5), PROTO_LL128);
 }
 
@@ -48,7 +50,7 @@ static void other_words(void **state)
         assert_int_equal(algo(wrong[i]), -1);
     assert_int_equal(proto_parse("LL12", 4), -1);
     assert_int_equal(proto_parse("LL128", 2), PROTO_LL);
-    assert_int_equal(coll_parse("alltoall", 8), -1);
+    assert_int_equal(coll_parse("alltoallv", 9), -1);
 }
 
 static void bandwidth(void **state)
@@ -59,6 +61,7 @@ static void bandwidth(void **state)
     assert_near(coll_busbw_factor(COLL_ALLREDUCE, 4), 1.5, 1e-12);
     assert_near(coll_busbw_factor(COLL_ALLGATHER, 4), 0.75, 1e-12);
     assert_near(coll_busbw_factor(COLL_REDUCESCATTER, 8), 0.875, 1e-12);
+    assert_near(coll_busbw_factor(COLL_ALLTOALL, 8), 0.875, 1e-12);
     assert_near(coll_busbw_factor(COLL_BROADCAST, 8), 1, 0);
     assert_near(coll_busbw_factor(COLL_ALLREDUCE, 0), 0, 0);
 }

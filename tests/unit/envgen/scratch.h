@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/arena.h"
+#include "envgen/write.h"
 
 struct scratch {
     struct arena *arena;
@@ -62,6 +63,22 @@ static inline void scratch_free(struct scratch *s)
     int code;
     scratch_run(s, arena_printf(s->arena, "rm -rf '%s'", s->dir), &code);
     arena_free(s->arena);
+}
+
+/* What a writer prints for these settings, of a profile in `dir`; NULL when it refuses. */
+static inline char *scratch_print(struct scratch *s, int (*write)(const struct env_writing *, FILE *, struct err *),
+                                  const char *dir, struct env_setting *list, int n, struct err *e)
+{
+    struct env_decisions d = {.arena = s->arena, .tool = "0.1.0", .topology = "", .settings = list, .nsettings = n};
+    struct env_writing w = {.decisions = &d, .dir = dir, .scratch = s->arena};
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    int rc = write(&w, out, e);
+    fclose(out);
+    char *copy = rc ? NULL : arena_strdup(s->arena, text);
+    free(text);
+    return copy;
 }
 
 /* All of a file, NULL when it cannot be read. */

@@ -208,6 +208,46 @@ static void mean_of_gains(void **state)
     assert_int_equal(env_mean_gain(four, 0).n, 0);
 }
 
+/* What a model gets wrong does not average out. */
+static void bands_of_predictions_stay_as_wide(void **state)
+{
+    (void)state;
+    struct bench_interval four[4];
+    for (int i = 0; i < 4; i++)
+        four[i] = (struct bench_interval){2, 1, 4, 1, 1};
+    struct bench_interval mean = env_mean_gain(four, 4);
+    assert_int_equal(mean.predicted, 1);
+    assert_true(mean.low > 0.9999 && mean.low < 1.0001 && mean.high > 3.9999 && mean.high < 4.0001);
+}
+
+/* A prediction is no sample: its band alone says whether a gain is beyond doubt. */
+static void predictions_are_chosen_by_their_bands(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    s.engine = ENV_MODEL;
+    s.library = "NCCL 2.28.9, predicted";
+    synthetic_add(&s, COLL_ALLREDUCE, 1024, BENCH_DEFAULT, BENCH_DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 1024, BENCH_DEFAULT, "3", 30, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 65536, BENCH_DEFAULT, BENCH_DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 65536, BENCH_DEFAULT, "3", 80, BENCH_OK);
+    for (int i = 0; i < 2; i++)
+        for (int c = 0; c < 2; c++) {
+            struct bench_interval *t = &s.points.items[i].candidates[c].time_us;
+            *t = (struct bench_interval){t->median, t->median / 1.5, t->median * 1.5, 1, 1};
+        }
+    struct env_decisions *d = synthetic_decide(&s);
+    const struct env_coll *c = &d->shapes[0].colls[0];
+    assert_int_equal(c->nranges, 2);
+    assert_string_equal(c->ranges[0].call.label, "3");
+    assert_non_null(strstr(c->ranges[0].why, "predicted at 1 size"));
+    assert_string_equal(c->ranges[1].call.label, BENCH_DEFAULT);
+    assert_non_null(strstr(c->ranges[1].why, "nearest was 3 at 64 KiB"));
+    assert_non_null(strstr(c->ranges[1].why, ", predicted"));
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
 /* ---- launches -------------------------------------------------------------------------------------------------------
  */
 
@@ -508,6 +548,8 @@ int main(void)
         cmocka_unit_test(a_launch_is_compared_with_the_best_call_untouched),
         cmocka_unit_test(shapes_that_disagree_stay_untouched),
         cmocka_unit_test(a_shape_without_a_choice_does_not_vote),
+        cmocka_unit_test(bands_of_predictions_stay_as_wide),
+        cmocka_unit_test(predictions_are_chosen_by_their_bands),
         cmocka_unit_test(two_libraries_are_refused),
         cmocka_unit_test(a_default_with_settings_is_refused),
         cmocka_unit_test(no_points_no_decisions),

@@ -30,7 +30,7 @@ static struct env_decisions *settle(struct synthetic *s, double launch_us, doubl
     struct env_decisions *d = synthetic_decide(s);
     assert_non_null(d);
     assert_int_equal(env_rules_of(d, &rules, e), 0);
-    *rc = env_settings(d, &rules, &nothing, e);
+    *rc = env_settings(d, &rules, &nothing, NULL, e);
     return d;
 }
 
@@ -74,7 +74,7 @@ static void without_measurements_nothing_is_said_about_openmpi(void **state)
     struct env_decisions *d = env_decisions_new(ENV_MARGIN);
     struct env_rules rules = {0};
     struct err e = {0};
-    assert_int_equal(env_settings(d, &rules, &nothing, &e), 0);
+    assert_int_equal(env_settings(d, &rules, &nothing, NULL, &e), 0);
     assert_int_equal(d->nsettings, 1);
     assert_string_equal(d->settings[0].family, "nccl");
     env_decisions_free(d);
@@ -95,7 +95,7 @@ static void nccl_launches(void **state)
     synthetic_add(&s, COLL_ALLREDUCE, 8, "x", DEFAULT, 50, BENCH_OK);
     s.points.items[0].candidates[1].launch.settings = &interface;
     struct env_decisions *d = synthetic_decide(&s);
-    assert_int_equal(env_settings(d, &rules, &nothing, &e), 0);
+    assert_int_equal(env_settings(d, &rules, &nothing, NULL, &e), 0);
     assert_int_equal(d->nsettings, 1);
     assert_string_equal(d->settings[0].family, "nccl");
     assert_string_equal(d->settings[0].value, "=ib3");
@@ -118,7 +118,7 @@ static void predictions_set_nothing(void **state)
         synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 50, BENCH_OK);
         struct env_decisions *d = synthetic_decide(&s);
         d->predicted = wanted;
-        assert_int_equal(env_settings(d, &rules, &nothing, &e), 0);
+        assert_int_equal(env_settings(d, &rules, &nothing, NULL, &e), 0);
         const struct env_setting *x = find(d, "btl_tcp_if_include");
         assert_non_null(x);
         assert_string_equal(x->source, "predicted");

@@ -15,21 +15,6 @@ static struct env_setting settings[] = {
     {"openmpi", "btl_tcp_if_include", "ib3", "measured on host memory", "not for NCCL", 0},
 };
 
-static char *print(struct scratch *s, int (*write)(const struct env_writing *, FILE *, struct err *),
-                   struct env_setting *list, int n, struct err *e)
-{
-    struct env_decisions d = {.arena = s->arena, .tool = "0.1.0", .topology = "", .settings = list, .nsettings = n};
-    struct env_writing w = {.decisions = &d, .dir = s->dir, .scratch = s->arena};
-    char *text;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    int rc = write(&w, out, e);
-    fclose(out);
-    char *copy = rc ? NULL : arena_strdup(s->arena, text);
-    free(text);
-    return copy;
-}
-
 /* NCCL's reader: a line whose first character is '#' or that has no '=' is skipped, the first '=' splits, nothing is
  * trimmed. */
 static void conf_by_nccls_rules(void **state)
@@ -37,7 +22,7 @@ static void conf_by_nccls_rules(void **state)
     (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
-    char *text = print(&s, env_write_nccl_conf, settings, 3, &e);
+    char *text = scratch_print(&s, env_write_nccl_conf, s.dir, settings, 3, &e);
     int variables = 0;
     assert_non_null(text);
     assert_null(strchr(text, '\r'));
@@ -87,7 +72,7 @@ static void settings_of_a_class(void **state)
 static char *source(struct scratch *s, const char *shell, const char *before)
 {
     struct err e = {0};
-    char *text = print(s, env_write_nccl_sh, settings, 3, &e);
+    char *text = scratch_print(s, env_write_nccl_sh, s->dir, settings, 3, &e);
     int code;
     assert_non_null(text);
     scratch_write(s, "nccl.sh", text, strlen(text));
@@ -123,8 +108,8 @@ static void bad_values_are_refused(void **state)
         struct scratch s = scratch_new();
         struct err e = {0};
         struct env_setting bad = {"nccl", "NCCL_SOCKET_IFNAME", values[i], "topology", "", 0};
-        assert_null(print(&s, env_write_nccl_conf, &bad, 1, &e));
-        assert_null(print(&s, env_write_nccl_sh, &bad, 1, &e));
+        assert_null(scratch_print(&s, env_write_nccl_conf, s.dir, &bad, 1, &e));
+        assert_null(scratch_print(&s, env_write_nccl_sh, s.dir, &bad, 1, &e));
         assert_non_null(strstr(e.text, "NCCL_SOCKET_IFNAME"));
         scratch_free(&s);
     }

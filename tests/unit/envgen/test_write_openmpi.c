@@ -18,27 +18,12 @@ static struct env_setting settings[] = {
 };
 #define NSETTINGS 5
 
-static char *print(struct scratch *s, int (*write)(const struct env_writing *, FILE *, struct err *), const char *dir,
-                   struct env_setting *list, int n, struct err *e)
-{
-    struct env_decisions d = {.arena = s->arena, .tool = "0.1.0", .topology = "", .settings = list, .nsettings = n};
-    struct env_writing w = {.decisions = &d, .dir = dir, .scratch = s->arena};
-    char *text;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    int rc = write(&w, out, e);
-    fclose(out);
-    char *copy = rc ? NULL : arena_strdup(s->arena, text);
-    free(text);
-    return copy;
-}
-
 static void conf_has_name_equals_value_lines(void **state)
 {
     (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
-    char *text = print(&s, env_write_openmpi_conf, "/opt/profile", settings, NSETTINGS, &e);
+    char *text = scratch_print(&s, env_write_openmpi_conf, "/opt/profile", settings, NSETTINGS, &e);
     assert_non_null(text);
     assert_non_null(strstr(text, "\nbtl_tcp_if_include = ib3\n"));
     assert_non_null(strstr(text, "\ncoll_tuned_use_dynamic_rules = 1\n"));
@@ -56,7 +41,7 @@ static void conf_leaves_a_path_out_that_it_cannot_hold(void **state)
     (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
-    char *text = print(&s, env_write_openmpi_conf, "/opt/my profile", settings, NSETTINGS, &e);
+    char *text = scratch_print(&s, env_write_openmpi_conf, "/opt/my profile", settings, NSETTINGS, &e);
     assert_non_null(text);
     assert_null(strstr(text, "\ncoll_tuned_dynamic_rules_filename = "));
     assert_null(strstr(text, "my profile"));
@@ -76,9 +61,9 @@ static void bad_names_and_values_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct scratch s = scratch_new();
         struct err e = {0};
-        assert_null(print(&s, env_write_openmpi_conf, "/opt/profile", &bad[i], 1, &e));
+        assert_null(scratch_print(&s, env_write_openmpi_conf, "/opt/profile", &bad[i], 1, &e));
         assert_true(*e.text);
-        assert_null(print(&s, env_write_openmpi_sh, "/opt/profile", &bad[i], 1, &e));
+        assert_null(scratch_print(&s, env_write_openmpi_sh, "/opt/profile", &bad[i], 1, &e));
         scratch_free(&s);
     }
 }
@@ -87,7 +72,7 @@ static void bad_names_and_values_are_refused(void **state)
 static char *source(struct scratch *s, const char *shell, const char *dir, const char *before)
 {
     struct err e = {0};
-    char *text = print(s, env_write_openmpi_sh, dir, settings, NSETTINGS, &e);
+    char *text = scratch_print(s, env_write_openmpi_sh, dir, settings, NSETTINGS, &e);
     assert_non_null(text);
     scratch_write(s, "openmpi.sh", text, strlen(text));
     scratch_write(s, "openmpi.rules", "0\n", 2);
@@ -151,7 +136,7 @@ static void a_path_with_control_characters_is_refused(void **state)
     (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
-    assert_null(print(&s, env_write_openmpi_sh, "/a\nb", settings, NSETTINGS, &e));
+    assert_null(scratch_print(&s, env_write_openmpi_sh, "/a\nb", settings, NSETTINGS, &e));
     assert_non_null(strstr(e.text, "control characters"));
     scratch_free(&s);
 }

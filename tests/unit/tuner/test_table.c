@@ -199,6 +199,7 @@ static void names_line_and_column(void **unused)
         {15, 41, "regBuff"},
         {16, 45, "chunk_bytes without"},
         {17, 11, "min_bytes is \"\""},
+        {19, 1, "collective is \"alltoall\""},
     };
     struct tuner_table t;
     size_t bytes;

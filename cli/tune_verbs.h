@@ -1,0 +1,16 @@
+/* The fabric's part in tune: what connects to what is measured first, where there is something to connect. */
+#ifndef CLI_TUNE_VERBS_H
+#define CLI_TUNE_VERBS_H
+
+#include "bench/bench.h"
+
+/* Measures the fabric of the machine that `o` and `topology` describe into DIR/fabric.json, in a quarter of the budget
+ * at most, which is taken off `o->budget_s`. `*fabric` gets the file's path, in `a`; NULL when there is neither a
+ * second node nor a second RDMA port, or when it could not be measured: a warning says why then, and that is no error.
+ * A file that is complete is kept with o->resume, else replaced. Error: interrupted, or the file cannot be written; the
+ * journal beside it is what o->resume goes on with. */
+int tune_verbs(struct bench_options *o, const struct topology *topology, const char *dir, struct log *log,
+               struct progress *progress, volatile sig_atomic_t *stop, struct arena *a, const char **fabric,
+               struct err *e);
+
+#endif

@@ -1,0 +1,17 @@
+/* What a measured fabric (fabric.json, of the verbs engine) justifies: settings for NCCL, common or of single classes
+ * of nodes, each with the numbers that speak for it. */
+#ifndef ENVGEN_DECIDE_FABRIC_H
+#define ENVGEN_DECIDE_FABRIC_H
+
+#include "bench/verbs_fabric.h"
+#include "envgen/decide.h"
+
+#define ENV_FABRIC "measured on the fabric" /* the source of its settings */
+
+/* Adds to `d`, after what was measured on GPUs and before what the topology says. A list of HCAs that was measured on
+ * GPUs stays unless it names a port that is left out here. A rail that is bad on one node is left out on all; classes
+ * whose ports have other names get the list in their own. What was looked at and needs no setting is added without a
+ * value. */
+void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_fabric *f);
+
+#endif

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# What a profile is said to do, and what a job gets of it: NCCL's own choice, a training step, every preset, pins that a
+# table makes obsolete, the ranks of a job started by the real mpirun.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+bin=$PWD/build/nccltune
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+[ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+# says TEXT COMMAND...: what the command prints holds this; silent: it does not. status N COMMAND...: its exit code.
+says() { local text=$1; shift; "$@" >"$work/out" 2>&1; grep -qF -- "$text" "$work/out" || { cat "$work/out"; return 1; }; }
+silent() { local text=$1; shift; "$@" >"$work/out" 2>&1; ! grep -qF -- "$text" "$work/out" || { cat "$work/out"; return 1; }; }
+status() { local code=$1; shift; "$@" >"$work/out" 2>&1; [ $? = "$code" ] || { cat "$work/out"; return 1; }; }
+
+# ---- what NCCL would choose by itself --------------------------------------------------------------------------------
+# A table measured on two nodes of 8 GPUs: ring/simple is twice as fast as what NCCL takes at 1 MiB and above.
+"$bin" probe --machine dgx-h100 --nodes 2 --json -o "$work/topology.json"
+hash=$("$bin" generate -q --topology "$work/topology.json" -o "$work/bare" && jq -r .topology "$work/bare/decisions.json")
+journal() {
+    local bytes us head
+    echo "{\"format\": \"nccltune-results/1\", \"topology\": \"$hash\"}"
+    for bytes in 65536 1048576 16777216; do
+        us=$((bytes / 8192 + 40))
+        head='"engine": "nccl", "library": "NCCL 2.28.9", "collective": "allreduce", "nodes": 2, "ranks": 16, "round": 1, "status": "ok"'
+        head="{$head, \"bytes\": $bytes, \"launch\": {\"label\": \"default\", \"settings\": {}}"
+        echo "$head, \"call\": {\"label\": \"default\", \"settings\": {}}, \"times_us\": [$us, $us, $us, $us, $us, $us]}"
+        [ $bytes = 65536 ] || us=$((us / 2))
+        echo "$head, \"call\": {\"label\": \"ring/simple\", \"settings\": {\"algorithm\": \"ring\", \"protocol\": \"simple\"}}, \"times_us\": [$us, $us, $us, $us, $us, $us]}"
+    done
+}
+journal >"$work/results.jsonl"
+check "a profile is made" "$bin" generate -q --topology "$work/topology.json" --results "$work/results.jsonl" -o "$work/profile"
+profile=$work/profile
+call() { "$bin" explain "$profile" --coll allreduce --bytes "$@"; }
+check "explain says what NCCL would choose for a call" says "model: NCCL 2.28.9 by itself would choose" call 4M --nodes 2 --ranks 16
+check "for a shape that was not measured, too" says "model: NCCL 2.28.9 by itself would choose" call 4M --nodes 64 --ranks 512
+check "in another release" says "model: NCCL 2.21.5 by itself" call 4M --nodes 2 --ranks 16 --nccl 2.21.5
+check "or why it cannot" says "as many ranks on every node" call 4M --nodes 2 --ranks 15
+check "in JSON" bash -c "'$bin' explain '$profile' --coll allreduce --bytes 4M --nodes 2 --ranks 16 --json | jq -e '.model[0].algorithm and .model[0].estimate_us > 0'"
+check "the whole profile has it where the table says otherwise" says "NCCL would: " "$bin" explain "$profile"
+check "so does its JSON" bash -c "'$bin' explain '$profile' --json | jq -e '.model[0].profile == \"ring/simple\"'"
+check "a variable has its default by release in JSON" bash -c "'$bin' explain '$profile' NCCL_IB_TIMEOUT --json | jq -e '.catalogue.defaults[-1].value == \"20\"'"
+check "a release that is none is wrong usage" status 2 call 4M --nccl newest
+
+# ---- pins ------------------------------------------------------------------------------------------------------------
+echo 'export NCCL_ALGO=Ring' >"$work/pin.sh"
+check "lint finds the pin that the table makes obsolete" says NT413 "$bin" lint --profile "$profile" "$work/pin.sh"
+check "not under a profile without a table for it" silent NT413 "$bin" lint --profile "$work/bare" "$work/pin.sh"
+check "nor without a profile" silent NT413 "$bin" lint "$work/pin.sh"
+
+# ---- a step ----------------------------------------------------------------------------------------------------------
+# Ten calls of 4 MiB: between 1 MiB (168 us) and 16 MiB (2088 us) the line gives 592.3 us, and half of it tuned.
+cat >"$work/workload.json" <<'EOF'
+{"format": "nccltune-workload/1", "name": "hand", "ranks": 16, "ranks_per_node": 8, "phases": [
+ {"name": "backward", "compute_us": 100000, "collectives": [
+  {"collective": "allreduce", "bytes": 4194304, "count": 10, "group_size": 16, "placement": "cluster", "overlap_us": 0}]}]}
+EOF
+step() { "$bin" explain "$profile" --workload "$work/$1" "${@:2}"; }
+check "a measured step" says "communication 5.92 ms of a 105.9 ms step → 2.96 ms" step workload.json
+check "is said to be measured" bash -c "'$bin' explain '$profile' --workload '$work/workload.json' --json | jq -e '.from_us | keys == [\"measured\"]'"
+sed 's/"ranks": 16/"ranks": 32/; s/"group_size": 16/"group_size": 32/' "$work/workload.json" >"$work/larger.json"
+check "on more nodes it is predicted" says "predicted" step larger.json
+check "and says so" says "PREDICTED times come from a model" step larger.json
+check "a workload that is none is an error" status 1 step pin.sh
+check "a workload and a call are wrong usage" status 2 step workload.json --coll allreduce --bytes 1M
+check "a full standard output is an error" bash -c "! '$bin' explain '$profile' --workload '$work/workload.json' >/dev/full"
+check "for help, too" bash -c "! '$bin' --help >/dev/full && ! '$bin' explain --help >/dev/full"
+
+# ---- every preset ----------------------------------------------------------------------------------------------------
+check "the table of presets is made" bash -c "tools/presets >'$work/table' 2>'$work/err' || { cat '$work/err'; exit 1; }"
+presets=$("$bin" workload --list | sed -n '/^Presets:/,/^$/s/^  \([a-z0-9.-]*\) .*/\1/p')
+for preset in $presets; do
+    check "$preset has a step" grep -qE "^\| .$preset. \| [0-9]+ × [a-z0-9-]+ \| [0-9.]+ \| [0-9.]+ \([0-9.]+ to [0-9.]+\) \| [0-9.]+ \([0-9.]+ to [0-9.]+\) \|$" "$work/table"
+done
+
+# ---- a job -----------------------------------------------------------------------------------------------------------
+compare() { "$bin" doctor --compare -; }
+if command -v mpirun >/dev/null; then
+    job() { timeout 60 mpirun --oversubscribe "$@" | compare; }
+    check "ranks that are alike" says "alike on all 3" job -np 3 "$bin" doctor --job --json
+    check "are no error" status 0 job -np 3 "$bin" doctor --job --json
+    differ=(-np 1 -x NCCL_ALGO=Ring "$bin" doctor --job --json : -np 2 -x NCCL_ALGO=Tree "$bin" doctor --job --json)
+    check "ranks that differ are told apart" says "NCCL_ALGO is 'Ring' on rank 0, is 'Tree' on ranks 1-2" job "${differ[@]}"
+    check "and are an error" status 1 job "${differ[@]}"
+else
+    skip "the ranks of a job are compared" "no mpirun"
+fi
+table=$(sha256sum "$profile/tuner.csv" | cut -c1-64)
+pinned() { env NCCLTUNE_PROFILE="$profile" NCCL_TUNER_PLUGIN="$PWD/build/libnccl-tuner-nccltune.so" "$@" "$bin" doctor --job; }
+check "a pinned table is the right one" says "the one that NCCLTUNE_HASH asks for" pinned NCCLTUNE_HASH="$table"
+check "or NCCL will refuse to start" says "NCCL will refuse to start" pinned NCCLTUNE_HASH=0123456789abcdef
+check "NCCLTUNE=off is told" says "NCCLTUNE=off" pinned NCCLTUNE=off
+check "a stream without ranks is an error" bash -c "! echo hello | '$bin' doctor --compare -"
+check "--job and --compare exclude each other" status 2 "$bin" doctor --job --compare -
+finish

@@ -1,0 +1,284 @@
+/* A double of NCCL's side of the profiler interface, versions 1 to 6: it opens communicators, and launches tasks with
+ * the events that a release of that version gives, in its order, and only those that the plugin asked for. */
+#ifndef PROFILER_DOUBLE_H
+#define PROFILER_DOUBLE_H
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "tuner/profiler_abi.h"
+
+#define PROFILER_TASKS 512 /* of one launch */
+
+struct profiler_loader {
+    int api;
+    const void *plugin;
+    int mask; /* NCCL has one for all communicators */
+};
+
+struct profiled_comm {
+    struct profiler_loader *nccl;
+    void *context;
+    uint64_t id;
+    int nodes, ranks, rank;
+    uint64_t gpu_ns; /* the GPU's clock */
+};
+
+struct profiled_task {
+    const char *func; /* "AllReduce", "Send"... */
+    size_t count;     /* as the caller of NCCL gives it */
+    int dtype;        /* ncclDataType_t */
+    int algo, proto, channels, peer;
+    uint64_t ns; /* what it takes on the GPU; the channels start and stop in steps of 10 ns within */
+};
+
+static inline struct profiler_loader profiler_load(int api)
+{
+    const char *path = getenv("NCCLTUNE_PLUGIN_SO");
+    char symbol[32];
+    struct profiler_loader l = {.api = api};
+    void *lib = dlopen(path ? path : "build/libnccl-tuner-nccltune.so", RTLD_NOW | RTLD_LOCAL);
+    snprintf(symbol, sizeof symbol, "ncclProfiler_v%d", api);
+    l.plugin = lib ? dlsym(lib, symbol) : NULL;
+    if (!l.plugin) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    return l;
+}
+
+static inline int profiled_open(struct profiler_loader *l, struct profiled_comm *c, nccl_logger log)
+{
+    const struct nccl_profiler_v1 *v1 = l->plugin; /* versions 1 to 3 start alike, and 5 and 6 */
+    const struct nccl_profiler_v4 *v4 = l->plugin;
+    const struct nccl_profiler_v5 *v5 = l->plugin;
+    c->nccl = l;
+    c->context = NULL;
+    c->gpu_ns = 1000000;
+    if (l->api <= 3)
+        return v1->init(&c->context, &l->mask);
+    if (l->api == 4)
+        return v4->init(&c->context, &l->mask, "double", c->id, c->nodes, c->ranks, c->rank, log);
+    return v5->init(&c->context, c->id, &l->mask, "double", c->nodes, c->ranks, c->rank, log);
+}
+
+/* Up to 2.27 NCCL asks even when init gave no context. */
+static inline int profiled_close(struct profiled_comm *c)
+{
+    const struct nccl_profiler_v1 *p = c->nccl->plugin;
+    return c->context || c->nccl->api <= 4 ? p->finalize(c->context) : 0;
+}
+
+static inline int profiled_mask(const struct profiled_comm *c)
+{
+    return __atomic_load_n(&c->nccl->mask, __ATOMIC_RELAXED);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+/* Room for the event of any version; the members that a plugin may not read are set to what would harm it. */
+union profiled_event {
+    struct nccl_profile_event_v1 v1;
+    struct nccl_profile_event_v2 v2;
+    struct nccl_profile_event_v3 v3;
+    struct nccl_profile_event_v4 v4;
+    struct nccl_profile_event_v5 v5;
+    unsigned char bytes[256];
+};
+
+static inline void *profiled_start(const struct profiled_comm *c, union profiled_event *e)
+{
+    const struct nccl_profiler_v5 *p = c->nccl->plugin; /* all start_event take a pointer to their event */
+    void *handle = e;                                   /* NCCL does not clear it */
+    if (p->start_event(c->context, &handle, &e->v5)) {
+        fprintf(stderr, "startEvent failed\n");
+        exit(1);
+    }
+    return handle;
+}
+
+static inline void profiled_stop(const struct profiled_comm *c, void *handle)
+{
+    const struct nccl_profiler_v1 *p = c->nccl->plugin;
+    if (handle && p->stop_event(handle)) {
+        fprintf(stderr, "stopEvent failed\n");
+        exit(1);
+    }
+}
+
+static inline union profiled_event profiled_event(const struct profiled_comm *c, uint64_t type, void *parent)
+{
+    union profiled_event e;
+    memset(&e, 0x5a, sizeof e);
+    if (c->nccl->api <= 4)
+        e.v1.type = (uint8_t)type;
+    else
+        e.v5.type = type;
+    e.v1.parent = parent; /* the same place in every version */
+    e.v1.rank = c->rank;
+    return e;
+}
+
+static inline void *profiled_start_simple(const struct profiled_comm *c, uint64_t type)
+{
+    union profiled_event e = profiled_event(c, type, NULL);
+    return profiled_start(c, &e);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+static const char *const profiled_dtypes[] = {"ncclInt8",    "Unknown",      "ncclInt32",      "ncclUint32",
+                                              "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",
+                                              "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
+static const char *const profiled_algos[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                             "NVLS_TREE", "PAT"};
+static const char *const profiled_protos[] = {"LL", "LL128", "SIMPLE"};
+
+static inline size_t profiled_size(int dtype)
+{
+    static const unsigned char sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+    return sizes[dtype];
+}
+
+static inline int profiled_is_peer(const struct profiled_task *t)
+{
+    return !strcmp(t->func, "Send") || !strcmp(t->func, "Recv");
+}
+
+static inline uint8_t profiled_func(const char *word)
+{
+    int coll = coll_parse(word, strlen(word));
+    return (uint8_t)(coll >= 0 ? coll : !strcmp(word, "Send") ? 6 : 7);
+}
+
+static inline void *profiled_start_coll(const struct profiled_comm *c, struct profiled_task t, void *group)
+{
+    union profiled_event e = profiled_event(c, NCCL_PROFILE_COLL, c->nccl->api <= 4 ? group : NULL);
+    int coll = coll_parse(t.func, strlen(t.func));
+    if (coll == COLL_ALLGATHER || coll == COLL_BROADCAST) {
+        t.count *= profiled_size(t.dtype);
+        t.dtype = 0;
+    }
+    size_t bytes = t.count * profiled_size(t.dtype);
+    size_t factor = coll == COLL_ALLREDUCE ? 2 : 1;
+    if (coll == COLL_ALLGATHER || coll == COLL_REDUCESCATTER)
+        factor = (size_t)c->ranks;
+    const char *dtype = profiled_dtypes[t.dtype], *algo = profiled_algos[t.algo], *proto = profiled_protos[t.proto];
+    uint8_t channels = (uint8_t)t.channels;
+    if (c->nccl->api == 1)
+        e.v1.coll = (struct nccl_profile_coll_v1){.comm_hash = c->id,
+                                                  .func = profiled_func(t.func),
+                                                  .count = t.count,
+                                                  .datatype = (uint8_t)t.dtype,
+                                                  .traffic_bytes = bytes * factor,
+                                                  .max_channels = channels,
+                                                  .algo = (uint8_t)t.algo,
+                                                  .proto = (uint8_t)t.proto};
+    else if (c->nccl->api == 2)
+        e.v2.coll = (struct nccl_profile_coll_v2){.comm_hash = c->id,
+                                                  .func = t.func,
+                                                  .count = t.count,
+                                                  .datatype = dtype,
+                                                  .traffic_bytes = bytes * factor,
+                                                  .max_channels = channels,
+                                                  .algo = algo,
+                                                  .proto = proto};
+    else if (c->nccl->api == 3)
+        e.v3.coll = (struct nccl_profile_coll_v3){.comm_hash = c->id,
+                                                  .func = t.func,
+                                                  .count = t.count,
+                                                  .datatype = dtype,
+                                                  .max_channels = channels,
+                                                  .algo = algo,
+                                                  .proto = proto};
+    else /* in version 4 the group is behind the end, where nobody looks */
+        e.v5.coll = (struct nccl_profile_coll_v4){.func = t.func,
+                                                  .count = t.count,
+                                                  .datatype = dtype,
+                                                  .channels = channels,
+                                                  .algo = algo,
+                                                  .proto = proto,
+                                                  .group = group};
+    return profiled_start(c, &e);
+}
+
+static inline void *profiled_start_peer(const struct profiled_comm *c, struct profiled_task t, void *group)
+{
+    union profiled_event e = profiled_event(c, NCCL_PROFILE_P2P, c->nccl->api <= 4 ? group : NULL);
+    const char *dtype = profiled_dtypes[t.dtype];
+    if (c->nccl->api == 1)
+        e.v1.p2p = (struct nccl_profile_p2p_v1){.comm_hash = c->id,
+                                                .func = profiled_func(t.func),
+                                                .datatype = (uint8_t)t.dtype,
+                                                .count = t.count,
+                                                .peer = t.peer};
+    else if (c->nccl->api <= 3)
+        e.v2.p2p = (struct nccl_profile_p2p_v2){
+            .comm_hash = c->id, .func = t.func, .datatype = dtype, .count = t.count, .peer = t.peer};
+    else
+        e.v5.p2p = (struct nccl_profile_p2p_v4){.func = t.func,
+                                                .datatype = dtype,
+                                                .count = t.count,
+                                                .peer = t.peer,
+                                                .channels = (uint8_t)t.channels,
+                                                .group = group};
+    return profiled_start(c, &e);
+}
+
+/* What the proxy thread does for a task: all channels start, one after another, then all stop. */
+static inline void profiled_channels(struct profiled_comm *c, const struct profiled_task *t, void *task)
+{
+    const struct nccl_profiler_v5 *p = c->nccl->plugin;
+    void *handles[64];
+    if (!(profiled_mask(c) & NCCL_PROFILE_KERNEL_CHANNEL) || t->channels > 64)
+        return;
+    for (int i = 0; i < t->channels; i++) {
+        union profiled_event e = profiled_event(c, NCCL_PROFILE_KERNEL_CHANNEL, task);
+        e.v5.kernel_channel = (struct nccl_profile_kernel_channel_v4){(uint8_t)i, c->gpu_ns + 10 * (uint64_t)i};
+        handles[i] = profiled_start(c, &e);
+    }
+    for (int i = t->channels - 1; i >= 0; i--) {
+        union nccl_profile_state_v4 state = {.kernel_channel_stop_ns = c->gpu_ns + t->ns - 10 * (uint64_t)i};
+        if (handles[i])
+            p->record_state(handles[i], NCCL_PROFILE_KERNEL_CHANNEL_STOP, &state);
+        profiled_stop(c, handles[i]);
+    }
+}
+
+/* One launch. Up to 2.27 tasks are reported only under a group that the plugin wants. */
+static inline void profiled_launch(struct profiled_comm *c, const struct profiled_task *tasks, size_t count)
+{
+    void *handles[PROFILER_TASKS], *api[2] = {NULL, NULL};
+    int wanted = NCCL_PROFILE_GROUP | NCCL_PROFILE_COLL | NCCL_PROFILE_P2P | NCCL_PROFILE_KERNEL_CHANNEL;
+    uint64_t longest = 0;
+    if (!(profiled_mask(c) & wanted) || count > PROFILER_TASKS)
+        return;
+    if (c->nccl->api >= 5) { /* calls of the API come unasked */
+        api[0] = profiled_start_simple(c, 1 << 8);
+        api[1] = profiled_start_simple(c, profiled_is_peer(&tasks[0]) ? 1 << 10 : 1 << 9);
+        profiled_stop(c, api[1]);
+        profiled_stop(c, api[0]);
+    }
+    void *group = profiled_start_simple(c, NCCL_PROFILE_GROUP);
+    for (size_t i = 0; i < count && (group || c->nccl->api >= 5); i++)
+        handles[i] = profiled_is_peer(&tasks[i]) ? profiled_start_peer(c, tasks[i], group)
+                                                 : profiled_start_coll(c, tasks[i], group);
+    if (!group && c->nccl->api < 5)
+        return;
+    for (size_t i = 0; i < count / 2; i++) /* the GPU may be done before the host is */
+        profiled_channels(c, &tasks[i], handles[i]);
+    for (size_t i = 0; i < count; i++)
+        profiled_stop(c, handles[i]);
+    profiled_stop(c, group);
+    for (size_t i = count / 2; i < count; i++)
+        profiled_channels(c, &tasks[i], handles[i]);
+    for (size_t i = 0; i < count; i++)
+        longest = tasks[i].ns > longest ? tasks[i].ns : longest;
+    c->gpu_ns += longest + 1000;
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* The table, the document and the script of the picture. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/whatif.h"
+#include "core/coll.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/proc.h"
+#include "probe/machines.h"
+
+struct fixture {
+    struct topology *topology;
+    struct whatif *whatif;
+};
+
+static struct fixture begin(const char *name)
+{
+    struct err e = {0};
+    struct fixture f = {.topology = machine_topology("dgx-a100", 4, &e)};
+    struct model_setup base = {.nccl = {.topology = f.topology, .version = 22809}};
+    f.whatif = whatif_new(name, COLL_ALLREDUCE, &base, &e);
+    assert_int_equal(whatif_add_sockets(f.whatif, &e), 0);
+    assert_int_equal(whatif_add_nodes(f.whatif, 2000000000, &e), 0);
+    assert_int_equal(whatif_predict(f.whatif, &e), 0);
+    return f;
+}
+
+static void end(struct fixture *f)
+{
+    whatif_free(f->whatif);
+    topo_free(f->topology);
+}
+
+static void the_table(void **state)
+{
+    (void)state;
+    struct fixture f = begin("dgx-a100");
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    whatif_print(f.whatif, out);
+    fclose(out);
+    assert_non_null(strstr(text,
+                           "# PREDICTED, nothing was measured: busbw in GB/s of allreduce, 32 ranks on 4 nodes of "
+                           "dgx-a100, NCCL 2.28.9\n"));
+    assert_non_null(strstr(text, "\n  as it is "));
+    assert_non_null(strstr(text, " 1.00  "));
+    assert_non_null(strstr(text, "cannot be predicted"));
+    assert_non_null(strstr(text, "nvalidated"));
+    free(text);
+    end(&f);
+}
+
+static void the_document(void **state)
+{
+    (void)state;
+    struct fixture f = begin("dgx-a100");
+    cJSON *doc = whatif_json(f.whatif);
+    assert_string_equal(json_str(doc, "format", ""), "nccltune-whatif/1");
+    assert_int_equal(json_bool(doc, "predicted", 0), 1);
+    assert_string_equal(json_str(doc, "nccl", ""), "2.28.9");
+    const cJSON *cases = cJSON_GetObjectItem(doc, "variations"), *points;
+    assert_int_equal(cJSON_GetArraySize(cases), 3);
+    points = cJSON_GetObjectItem(cJSON_GetArrayItem(cases, 1), "points");
+    assert_int_equal(cJSON_GetArraySize(points), f.whatif->nsizes);
+    const cJSON *last = cJSON_GetObjectItem(cJSON_GetArrayItem(points, f.whatif->nsizes - 1), "default");
+    assert_true(json_num(last, "low_us", 0) < json_num(last, "time_us", 0));
+    assert_true(json_num(last, "busbw_GBps", 0) > 0);
+    assert_non_null(json_str(cJSON_GetArrayItem(cases, 2), "problem", NULL));
+    cJSON_Delete(doc);
+    end(&f);
+}
+
+/* A machine's name comes from anywhere: it stays a string for gnuplot. */
+static void names_are_quoted(void **state)
+{
+    (void)state;
+    struct fixture f = begin("x'; system('false') #\n`y`");
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    whatif_write_plot(f.whatif, "it's.svg", out);
+    fclose(out);
+    assert_non_null(strstr(text, "of x''; system(''false'') #`y`' font"));
+    assert_non_null(strstr(text, "set output 'it''s.svg'\n"));
+    assert_non_null(strstr(text, "noenhanced"));
+    assert_non_null(strstr(text, "'sockets'"));
+    free(text);
+    end(&f);
+}
+
+static void the_picture(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    if (!proc_find("gnuplot", a)) {
+        arena_free(a);
+        skip();
+    }
+    struct fixture f = begin("a 'quoted' name");
+    struct err e = {0};
+    struct file_out script;
+    char dir[] = "/tmp/test_whatif_XXXXXX", *picture;
+    size_t bytes;
+    assert_non_null(mkdtemp(dir));
+    const char *svg = arena_printf(a, "%s/it's.svg", dir), *gp = arena_printf(a, "%s.gp", svg);
+    assert_int_equal(file_out_begin(&script, &e), 0);
+    whatif_write_plot(f.whatif, svg, script.stream);
+    assert_int_equal(file_out_commit(&script, gp, &e), 0);
+    if (whatif_plot(gp, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(file_read_text(svg, FILE_LIMIT, a, &picture, &bytes, &e), 0);
+    assert_non_null(strstr(picture, "</svg>"));
+    assert_non_null(strstr(picture, "sockets"));
+    assert_int_equal(file_write(gp, "set nonsense\n", 13, &e), 0);
+    assert_int_equal(whatif_plot(gp, &e), ERR_FAILED);
+    unlink(svg);
+    unlink(gp);
+    rmdir(dir);
+    arena_free(a);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table),
+        cmocka_unit_test(the_document),
+        cmocka_unit_test(names_are_quoted),
+        cmocka_unit_test(the_picture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
