@@ -45,7 +45,7 @@ TUNER_SRC   := $(filter-out $(wildcard tuner/plugin*.c),$(wildcard tuner/*.c))
 PLUGIN_SRC  := $(wildcard tuner/plugin*.c) $(TUNER_SRC) core/coll.c core/sha256.c
 PROBE_SRC   := $(wildcard probe/*.c)
 BENCH_SRC   := $(filter-out $(wildcard bench/worker_*.c bench/gpuworker_*.c),$(wildcard bench/*.c))
-WORKER_SRC  := $(wildcard bench/worker_*.c)
+WORKER_SRC  := $(wildcard bench/worker_*.c) bench/gpuworker_gpu.c
 GPUWORKER_SRC := $(wildcard bench/gpuworker_*.c) bench/nccl_wire.c core/coll.c
 ENVGEN_SRC  := $(wildcard envgen/*.c)
 CLI_SRC     := $(wildcard cli/*.c)
@@ -107,8 +107,9 @@ $(B)/nccltune-worker: $(GPUWORKER_OBJ)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(GPUWORKER_OBJ) -ldl -lpthread
 $(B)/nccltune-hook: $(HOOK_OBJ)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-z,now,-z,relro -o $@ $(HOOK_OBJ)
+# Without a soname: ldconfig would list the file under that name alone, and NCCL look for its links in vain.
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin.map
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(NO_UNDEFINED) -Wl,-z,now,-z,relro -Wl,--version-script=tuner/plugin.map -o $@ $(PLUGIN_OBJ)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $(NO_UNDEFINED) -Wl,-z,now,-z,relro -Wl,--version-script=tuner/plugin.map -o $@ $(PLUGIN_OBJ)
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
@@ -116,7 +117,7 @@ $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(LIB) $(DEP_LIBS) -lcmocka
 $(B)/tests/doubles/%.so: tests/doubles/%.c
 	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
-$(B)/tests/doubles/lib/libnccl.so.2 $(B)/tests/doubles/lib/librccl.so.1: $(NCCL_DOUBLE_SRC) $(wildcard tests/doubles/nccl_*.h)
+$(B)/tests/doubles/lib/libnccl.so.2 $(B)/tests/doubles/lib/librccl.so.1: $(NCCL_DOUBLE_SRC) $(wildcard tests/doubles/nccl_*.h) tests/lib/profiler_double.h
 	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) -O2 -g -shared -fPIC -Wl,-soname,$(@F) -o $@ $(NCCL_DOUBLE_SRC) -ldl -lm
 $(B)/tests/doubles/lib/libcuda.so.1 $(B)/tests/doubles/lib/libamdhip64.so: tests/doubles/nccl_driver.c tests/doubles/nccl_driver.h
 	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) -O2 -g -shared -fPIC -Wl,-soname,$(@F) -o $@ $<

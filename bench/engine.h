@@ -86,7 +86,8 @@ enum bench_outcome {
     BENCH_SILENT,  /* the same: no answer in time */
 };
 
-#define BENCH_DETAIL 400
+#define BENCH_DETAIL     400
+#define BENCH_VARIATIONS 8
 
 /* A prediction: nine of ten calls lie between low and high. */
 struct bench_guess {
@@ -124,6 +125,11 @@ struct bench_engine {
      * does not say; below 0: it does not offer this here. The function may be NULL. */
     double (*expect_us)(struct bench_session *s, int coll, uint64_t bytes, const struct bench_knobs *call,
                         volatile sig_atomic_t *stop);
+
+    /* Variations of a call that has come out best at a point, to be tried against it there: their knobs in `a` into
+     * `out`; returns how many. The function may be NULL. */
+    int (*vary)(struct bench_session *s, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
+                struct bench_knobs out[BENCH_VARIATIONS]);
 
     /* Engines that compute instead of measuring: the time of a call at a point. -1: not offered there. NULL: this one
      * measures. What has to do with sessions may be NULL in one that computes. */

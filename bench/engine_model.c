@@ -103,9 +103,9 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
         if (!m)
             return e && e->code ? e->code : ERR_FAILED;
     }
-    int version = model_nccl(m)->version;
+    char library[MODEL_LIBRARY];
     p->ranks_per_node = model_nccl(m)->ranks_per_node;
-    p->library = arena_printf(a, "NCCL %d.%d.%d, predicted", version / 10000, version / 100 % 100, version % 100);
+    p->library = arena_printf(a, "%s, predicted", model_library(model_nccl(m), library));
     keep_known(c, p);
     tell(c, m, p->library, setup->log);
     return 0;

@@ -22,6 +22,9 @@
 /* Releases from here on have not been looked at: ncclGetVersion's number of 2.32.0. */
 #define UNKNOWN_VERSION 23200
 
+/* The first tuner interface with getChunkSize: NCCL 2.30's. */
+#define CHUNK_API 6
+
 /* What NCCL offers at one point, once it has been asked. */
 struct offer {
     int coll;
@@ -46,7 +49,7 @@ struct session {
     struct offer *offers;
     int noffers;
     struct nccl_point prepared;
-    double since_s;
+    int api; /* version of the tuner interface that NCCL uses; 0 unknown */
 };
 
 /* ---- the plan ---- */
@@ -181,6 +184,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     if (!joined.nodes) /* nobody was there to ask NCCL */
         s->base.nodes = c->setup.share_gpus ? ranks : nccl_team_nodes(c->team);
     s->context = c;
+    s->api = joined.api;
     s->arena = arena_new();
     return &s->base;
 }
@@ -378,6 +382,13 @@ static double expect(struct bench_session *base, int coll, uint64_t bytes, const
     return o->choice.cost_us[cell];
 }
 
+/* Chunk sizes, where NCCL asks its tuner for them. */
+static int vary(struct bench_session *base, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
+                struct bench_knobs out[BENCH_VARIATIONS])
+{
+    return ((struct session *)base)->api < CHUNK_API ? 0 : nccl_plan_vary(call, bytes, a, out);
+}
+
 const struct bench_engine bench_engine_nccl = {
     .name = "nccl",
     .description = "collectives on device memory through NCCL or RCCL",
@@ -388,4 +399,5 @@ const struct bench_engine bench_engine_nccl = {
     .close = close_session,
     .finish = finish,
     .expect_us = expect,
+    .vary = vary,
 };

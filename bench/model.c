@@ -227,7 +227,7 @@ static const enum model_pattern pattern_of[ALGO_COUNT] = {
     [ALGO_PAT] = MODEL_PAT,
 };
 
-/* The algorithm of a call, its protocol and channels. */
+/* The algorithm of a call, its protocol and channels; no call gets more channels than the communicator has. */
 static int settle(const struct model *m, const struct model_call *c, struct model_time *t)
 {
     struct nccl_choice choice = {0};
@@ -247,8 +247,10 @@ static int settle(const struct model *m, const struct model_call *c, struct mode
         choice.proto = c->proto;
         nccl_model_channels(m->nccl, c->coll, c->algo, c->proto, c->bytes, &choice);
     }
-    *t = (struct model_time){.algo = choice.algo, .proto = choice.proto};
-    t->channels = c->channels > 0 ? c->channels : choice.used > 0 ? choice.used : 1;
+    int nvls = choice.algo == ALGO_NVLS || choice.algo == ALGO_NVLS_TREE;
+    int most = nvls ? m->nccl->nvls_channels : m->nccl->nchannels, wish = c->channels > 0 ? c->channels : choice.used;
+    wish = wish > most ? most : wish;
+    *t = (struct model_time){.algo = choice.algo, .proto = choice.proto, .channels = wish > 0 ? wish : 1};
     return 0;
 }
 
@@ -290,9 +292,9 @@ int model_predict(const struct model *m, const struct model_call *c, struct mode
         return -1;
     struct wait w = wait_for(m, p, c->coll, proto, t->channels);
     struct carried x = carry(m, p, c->coll, proto, t->channels, (double)c->bytes);
-    double issue_us =
-        p == MODEL_ALLTOALL ? m->gpu->issue_peers_us : m->gpu->issue_us + m->gpu->issue_channel_us * (t->channels - 1);
-    double wait_us = fmax(issue_us, m->gpu->start_us + w.hops_us);
+    const struct model_gpu *g = m->gpu;
+    double issue_us = p == MODEL_ALLTOALL ? g->issue_peers_us : g->issue_us + g->issue_channel_us * (t->channels - 1);
+    double slow = m->factors.node_latency, wait_us = fmax(slow * issue_us, slow * g->start_us + w.hops_us);
     double fill_us =
         model_common.proto_fill[proto] * fmin(2 * sqrt(w.fill_us * x.us), model_common.fill_most * w.fill_us);
     t->us = wait_us + hypot(x.us, w.idle_us) + fill_us;

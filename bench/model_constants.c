@@ -7,60 +7,81 @@
 
 /* clang-format off */
 
-/* link_efficiency: NCCL's NVLink bandwidth of the generation over the specification's (SM70_NVLINK_BW … in
- * src/graph/topo.h, 2.28.9: 20 of 25, 20.6 of 25, 40.1 of 50 GB/s). nvls_efficiency: the same times nvlsEfficiency of
- * src/graph/tuning.cc. channel_GBps: perChMaxRingLL128Bws and llMaxBws there. hop_us: hwLatencies there, row NVLINK,
- * LL, LL128, Simple; row PCI where the generation has no links. issue_us, start_us, nvls_us: fitted. */
+/* Efficiency of links: NCCL's bandwidth of a generation's NVLink over the specification's (SM80_NVLINK_BW and so on in
+ * src/graph/topo.h, 2.28.9: 20 of 25 GB/s, 20.6 of 25, 40.1 of 50); Volta and CDNA 3 fitted. Of NVLS: the same times
+ * nvlsEfficiency of src/graph/tuning.cc, which was fitted for Hopper (0.70 there). Channels: near perChMaxRingLL128Bws
+ * and llMaxBws there. Hops: hwLatencies there, row NVLINK; LL128 of Hopper and Blackwell fitted. The rest was fitted,
+ * where there were results: Ampere and Hopper; Pascal, Volta and Ada follow Ampere, Blackwell follows Hopper. */
 static const struct model_gpu gpus[] = {
-    {"Pascal",    60,  NULL,  0.90,  0,     {4.0, 0,    12}, 18, 60, 1.3, 7.0, {0.6, 1.9, 3.4}, 0.40, 0,  0},
-    {"Volta",     70,  NULL,  0.86,  0,     {4.0, 20,   22}, 18, 60, 1.3, 7.0, {0.6, 1.9, 3.4}, 0.40, 0,  0},
-    {"Ampere",    80,  NULL,  0.80,  0,     {6.0, 20,   22}, 28, 65, 1.3, 7.0, {0.6, 1.9, 3.4}, 0.40, 0,  0},
-    {"Ada",       86,  NULL,  0.80,  0,     {6.0, 20,   22}, 20, 60, 1.3, 7.0, {0.6, 1.9, 3.4}, 0.40, 0,  0},
-    {"Hopper",    90,  NULL,  0.824, 0.69,  {16,  36.7, 44}, 12, 35, 0,   7.0, {0.6, 1.6, 3.4}, 0.05, 12, 10},
-    {"Blackwell", 100, NULL,  0.80,  0.594, {18,  40.0, 60}, 12, 35, 0,   7.0, {0.6, 1.4, 3.4}, 0.05, 12, 10},
-    {"CDNA 2",    0, "gfx90", 0.72,  0,     {4.0, 0,    22}, 20, 60, 0,   9.0, {1.2, 2.5, 5.0}, 0.20, 0,  0},
-    {"CDNA 3",    0, "gfx94", 0.84,  0,     {6.0, 12,   25}, 20, 60, 0,   9.0, {1.2, 2.5, 5.0}, 0.20, 0,  0},
-    {"CDNA 4",    0, "gfx95", 0.84,  0,     {6.0, 12,   25}, 20, 60, 0,   9.0, {1.2, 2.5, 5.0}, 0.20, 0,  0},
+    /*            sm   arch    links  NVLS   GB/s of a channel  issue, to peers,  start hops              fill  NVLS,
+                               efficiency    LL  LL128 Simple   of a channel            LL   LL128 Simple       fill */
+    {"Pascal",    60,  NULL,   0.90,  0,     {4,   0,    12},   18, 60, 1.3,      7.0,  {0.6, 1.9, 3.4},  0.40, 0,  0},
+    {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   18, 60, 1.3,      7.0,  {0.6, 1.9, 3.4},  0.40, 0,  0},
+    {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   28, 65, 1.3,      7.0,  {0.6, 1.9, 3.4},  0.40, 0,  0},
+    {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   20, 60, 1.3,      7.0,  {0.6, 1.9, 3.4},  0.40, 0,  0},
+    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   12, 35, 0,        7.0,  {0.6, 1.6, 3.4},  0.05, 12, 10},
+    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   12, 35, 0,        7.0,  {0.6, 1.4, 3.4},  0.05, 12, 10},
+    {"CDNA 2",    0, "gfx90",  0.72,  0,     {4,   0,    22},   20, 60, 0,        9.0,  {1.2, 2.5, 5.0},  0.20, 0,  0},
+    {"CDNA 3",    0, "gfx94",  0.84,  0,     {8,   20,   30},   20, 60, 0,        9.0,  {1.2, 2.5, 5.0},  0.20, 0,  0},
+    {"CDNA 4",    0, "gfx95",  0.84,  0,     {8,   20,   30},   20, 60, 0,        9.0,  {1.2, 2.5, 5.0},  0.20, 0,  0},
 };
 
+/* All fitted to published results but Slingshot, which follows InfiniBand. LL128 and Simple wait for one more flag and
+ * for one more message than LL. */
 const struct model_net model_nets[MODEL_NET_KINDS] = {
-    [MODEL_NET_INFINIBAND] = {"InfiniBand",      0.95, {9,  10, 13},  0},
-    [MODEL_NET_ROCE]       = {"RoCE",            0.88, {23, 24, 27},  0},
-    [MODEL_NET_EFA]        = {"EFA",             0.86, {70, 72, 74},  0},
-    [MODEL_NET_EFA_2]      = {"EFA",             0.92, {27, 28, 30},  0},
-    [MODEL_NET_TCPX]       = {"GPUDirect-TCPX",  0.73, {40, 41, 44},  940},
-    [MODEL_NET_TCPXO]      = {"GPUDirect-TCPXO", 0.93, {55, 57, 58},  0},
-    [MODEL_NET_SLINGSHOT]  = {"Slingshot",       0.92, {12, 13, 16},  0},
-    [MODEL_NET_SOCKETS]    = {"TCP sockets",     0.90, {32, 34, 38},  0},
+    /*                                        efficiency   hops LL, LL128, Simple   idle */
+    [MODEL_NET_INFINIBAND] = {"InfiniBand",      0.95,     {11, 12, 15},            0},
+    [MODEL_NET_ROCE]       = {"RoCE",            0.88,     {23, 24, 27},            0},
+    [MODEL_NET_EFA]        = {"EFA",             0.86,     {70, 72, 74},            0},
+    [MODEL_NET_EFA_2]      = {"EFA",             0.92,     {27, 28, 30},            0},
+    [MODEL_NET_TCPX]       = {"GPUDirect-TCPX",  0.73,     {40, 41, 44},            940},
+    [MODEL_NET_TCPXO]      = {"GPUDirect-TCPXO", 0.93,     {55, 57, 58},            0},
+    [MODEL_NET_SLINGSHOT]  = {"Slingshot",       0.92,     {12, 13, 16},            0},
+    [MODEL_NET_SOCKETS]    = {"TCP sockets",     0.90,     {32, 34, 38},            0},
 };
 
 const struct model_common model_common = {
-    .proto_efficiency = {0.5, 0.92, 1},
-    .proto_fill = {0.1, 0.8, 1},
-    .pcie_efficiency = 0.85,
-    .tcp_GBps = 1.7,
-    .tcp_cloud_GBps = 6.8,
-    .tree_efficiency = 0.97,
-    .nvls_tree_efficiency = 0.94,
-    .host_GBps = 80,
-    .pcie_hop_us = {1.0, 2.5, 5.7},
-    .shm_us = 1.5,
-    .bounce_us = 8,
-    .leaf_us = 1.5,
-    .tree_fill = 0.75,
-    .ring_fill = 0.05,
-    .channel_hop = 0.06,
-    .fill_most = 5,
-    .peer_us = 0.3,
-    .wait_band = 1.6,
+    .proto_efficiency = {0.5, 0.92, 1}, /* LL: 8 of 16 bytes are flags; LL128: 120 of 128 less NCCL's own 2 % */
+    .proto_fill = {0.1, 0.8, 1},        /* fitted */
+    .pcie_efficiency = 0.85,            /* headers of 256-byte payloads, as the PCIe specification has them */
+    .tcp_GBps = 1.7,                    /* fitted: IPoIB, both directions at once */
+    .tcp_cloud_GBps = 6.8,              /* assumed: four times that */
+    .tree_efficiency = 0.97,            /* fitted */
+    .nvls_tree_efficiency = 0.94,       /* fitted */
+    .host_GBps = 80,                    /* assumed: part of a socket's memory channels */
+    .pcie_hop_us = {1.0, 2.5, 5.7},     /* hwLatencies, row PCI */
+    .shm_us = 1.5,                      /* assumed */
+    .bounce_us = 8,                     /* assumed */
+    .leaf_us = 1.5,                     /* two more switches and cables */
+    .tree_fill = 0.75,                  /* fitted */
+    .ring_fill = 0.05,                  /* fitted */
+    .channel_hop = 0.06,                /* fitted */
+    .fill_most = 5,                     /* fitted */
+    .peer_us = 0.3,                     /* assumed */
+    .wait_band = 1.6,                   /* errors against published results, rounded up */
     .carry_band = 1.25,
-    .unknown_band = 1.6,
-    .node_band = 1.1,
+    .unknown_band = 1.6,                /* assumed */
+    .node_band = 1.1,                   /* assumed */
 };
 /* clang-format on */
 
 enum { GPUS = sizeof gpus / sizeof *gpus };
 
+static const struct model_gpu *assume(const char *name, const char **assumed, const char *sentence)
+{
+    int i = 0;
+    while (strcmp(gpus[i].name, name) != 0)
+        i++;
+    *assumed = sentence;
+    return &gpus[i];
+}
+
+static int starts(const char *s, const char *with)
+{
+    return s && with && !strncmp(s, with, strlen(with));
+}
+
+/* Where GPUs differ, the oldest counts. */
 const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed)
 {
     int sm = 0;
@@ -74,17 +95,13 @@ const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **as
     }
     const struct model_gpu *found = NULL;
     for (int i = 0; i < GPUS; i++)
-        if (sm ? gpus[i].sm && gpus[i].sm <= sm
-               : arch && gpus[i].arch && !strncmp(arch, gpus[i].arch, strlen(gpus[i].arch)))
+        if (sm ? gpus[i].sm && gpus[i].sm <= sm : starts(arch, gpus[i].arch))
             found = &gpus[i];
     if (found)
         return found;
-    if (arch) {
-        *assumed = "the generation of its GPUs is not known: CDNA 3 was assumed";
-        return &gpus[GPUS - 2];
-    }
-    *assumed = "the generation of its GPUs is not known: Ampere was assumed";
-    return &gpus[2];
+    if (arch)
+        return assume("CDNA 3", assumed, "the generation of its GPUs is not known: CDNA 3 was assumed");
+    return assume("Ampere", assumed, "the generation of its GPUs is not known: Ampere was assumed");
 }
 
 /* A NIC beside every GPU is what Google calls A3 Mega, with the later of its two transports. */

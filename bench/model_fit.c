@@ -13,6 +13,8 @@ enum { FACTORS = 4, MOST_SHAPES = 64, STEPS = 40 };
 #define PULL    1e-3 /* weight of the pull towards 1, of one observation */
 #define WIGGLE  1e-3 /* of a log factor, for derivatives */
 #define HARDEST 1e8  /* damping at which no step helps any more */
+#define SETTLED 1e-9 /* part of the sum that a step has to win */
+#define LEAST   1.02 /* band: no site repeats itself better */
 
 /* Observations of one number of nodes and ranks. */
 struct shape {
@@ -157,25 +159,34 @@ static void step(const struct fit *f, const double *x, double damping, double *t
         to[k] = fmax(-log(BOUND), fmin(log(BOUND), x[k] + b[k]));
 }
 
+/* A step that makes the sum smaller, the damping raised until there is one; 0: none does. */
+static int improve(struct fit *f, double *x, double *best, double *damping)
+{
+    while (*damping < HARDEST) {
+        double to[FACTORS];
+        step(f, x, *damping, to);
+        double sum = evaluate(f, to, f->moved);
+        if (sum < *best) {
+            memcpy(x, to, sizeof to);
+            *best = sum;
+            *damping /= 10;
+            return 1;
+        }
+        *damping *= 10;
+    }
+    return 0;
+}
+
 /* Leaves the factors in x and the errors there in f->errors. */
 static void fit_factors(struct fit *f, double *x)
 {
     memset(x, 0, FACTORS * sizeof *x);
-    double best = evaluate(f, x, f->errors), damping = 1e-3;
-    for (int i = 0; i < STEPS && damping < HARDEST; i++) {
+    double best = evaluate(f, x, f->errors), damping = 1e-3, before = 0;
+    for (int i = 0; i < STEPS && (!i || before - best > SETTLED * before); i++) {
+        before = best;
         find_slopes(f, x);
-        for (; damping < HARDEST; damping *= 10) {
-            double to[FACTORS];
-            step(f, x, damping, to);
-            double sum = evaluate(f, to, f->moved);
-            if (sum < best) {
-                int settled = best - sum < 1e-9 * (best + 1e-9);
-                memcpy(x, to, sizeof to);
-                best = sum;
-                damping = settled ? HARDEST : damping / 10;
-                break;
-            }
-        }
+        if (!improve(f, x, &best, &damping))
+            break;
         evaluate(f, x, f->errors);
     }
 }
@@ -219,11 +230,11 @@ static int seen_before(const struct fit *f, int shape)
 /* Each number of nodes predicted from the others; 0: there is only one, and nothing is collected. */
 static int leave_out(struct fit *f, double *errors)
 {
-    int n = 0, counts_seen = 0;
+    int n = 0, node_counts = 0;
     double x[FACTORS];
     for (int i = 0; i < f->nshapes; i++)
-        counts_seen += f->shapes[i].model && !seen_before(f, i);
-    for (int i = 0; i < f->nshapes && counts_seen > 1; i++) {
+        node_counts += f->shapes[i].model && !seen_before(f, i);
+    for (int i = 0; i < f->nshapes && node_counts > 1; i++) {
         if (!f->shapes[i].model || seen_before(f, i))
             continue;
         f->without = f->shapes[i].nodes;
@@ -258,7 +269,7 @@ int model_calibrate(const struct model_setup *s, const struct model_observation 
     fit_factors(&f, x);
     int all = collect(&f, 0, sorted, 0);
     fit->spread = quantile(sorted, all, 0.5);
-    fit->factors = factors_of(x, fmax(band, quantile(sorted, all, 0.9)));
+    fit->factors = factors_of(x, fmax(LEAST, fmax(band, quantile(sorted, all, 0.9))));
     for (int k = 0; k < FACTORS; k++)
         fit->bounded += fabs(x[k]) >= log(BOUND) - 1e-9;
 out:

@@ -1,6 +1,7 @@
 /* From NCCL's variables to the model's setup. */
 #include "bench/model_launch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/units.h"
@@ -115,4 +116,16 @@ int model_class_of(const struct topology *t)
         if (t->classes[i].ngpus && (best < 0 || model_hosts_of(t, i) > model_hosts_of(t, best)))
             best = i;
     return best;
+}
+
+char *model_library(const struct nccl_model *m, char text[MODEL_LIBRARY])
+{
+    const struct topo_class *c = &m->setup.topology->classes[m->setup.class_index];
+    int any = m->version % 100 == 99,
+        n = snprintf(text, MODEL_LIBRARY, "NCCL %d.%d", m->version / 10000, m->version / 100 % 100);
+    if (!any)
+        n += snprintf(text + n, MODEL_LIBRARY - (size_t)n, ".%d", m->version % 100);
+    if (c->gpus[0].arch)
+        snprintf(text + n, MODEL_LIBRARY - (size_t)n, " (RCCL)");
+    return text;
 }

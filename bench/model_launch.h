@@ -1,4 +1,4 @@
-/* What a launch's variables mean for the model, and which class of a topology is predicted. */
+/* What a launch's variables mean for the model, which class of a topology is predicted, and for which library. */
 #ifndef BENCH_MODEL_LAUNCH_H
 #define BENCH_MODEL_LAUNCH_H
 
@@ -14,5 +14,9 @@ int model_class_of(const struct topology *t);
 
 /* How many hosts the class has; 1 when the topology names none. */
 int model_hosts_of(const struct topology *t, int class_index);
+
+/* "NCCL 2.28.9", "NCCL 2.28" when any of its patches is meant, "NCCL 2.27.7 (RCCL)" on AMD's GPUs. Returns `text`. */
+#define MODEL_LIBRARY 48
+char *model_library(const struct nccl_model *m, char text[MODEL_LIBRARY]);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* Launches are told apart by AllReduce, at a size where latency counts, one where bandwidth does, and one between. */
 static const uint64_t sizes[] = {(uint64_t)64 << 10, (uint64_t)4 << 20, (uint64_t)256 << 20};
-#define SIZES (sizeof sizes / sizeof *sizes)
+#define SIZES ((int)(sizeof sizes / sizeof *sizes))
 
 /* The mean of log(time) under a launch; NAN: the model is silent. */
 static double score(const struct model_setup *base, const struct bench_knobs *launch)
@@ -18,7 +18,7 @@ static double score(const struct model_setup *base, const struct bench_knobs *la
     struct model_setup s = *base;
     double sum = NAN;
     const struct model *m = model_launch_apply(launch, &s.nccl, a) ? NULL : model_new(&s, a, NULL);
-    for (size_t i = 0; m && i < SIZES; i++) {
+    for (int i = 0; m && i < SIZES; i++) {
         struct model_call call = {COLL_ALLREDUCE, sizes[i], -1, -1, 0};
         struct model_time t;
         double us = model_predict(m, &call, &t) ? NAN : log(t.us);

@@ -2,7 +2,7 @@
  *
  * Source: NCCL src/graph/topo.cc, paths.cc and search.cc, v2.18.6-1 … v2.30.7-1; written anew. A system is built from a
  * class (nccl_graph_system.c), paths are laid through it (nccl_graph_paths.c), and patterns are searched on them
- * (nccl_graph_search.c the recursion, nccl_graph_compute.c what it is asked for). */
+ * (nccl_graph_search.c the recursion, nccl_graph_next.c what it tries, nccl_graph_compute.c what it is asked for). */
 #ifndef BENCH_NCCL_GRAPH_H
 #define BENCH_NCCL_GRAPH_H
 
@@ -13,6 +13,7 @@ enum graph_kind { GRAPH_GPU, GRAPH_PCI, GRAPH_NVS, GRAPH_CPU, GRAPH_NIC, GRAPH_N
 #define GRAPH_DISCONNECTED  PATH_UNKNOWN /* a path that is none: further than any other */
 #define GRAPH_LOCAL_BW      5000.0f      /* GB/s of what costs nothing */
 #define GRAPH_MOST_CHANNELS 64
+#define GRAPH_MOST_GPUS     64 /* of a node: NCCL searches larger ones too, for seconds */
 
 struct graph_node;
 
@@ -34,6 +35,7 @@ struct graph_gpu {
     int gpu;  /* in the class */
     int rank; /* on the node, also NCCL's device number */
     int sm, gdr;
+    int pci_bw; /* the lesser of both directions; -1 unknown */
 };
 
 struct graph_net {
@@ -65,6 +67,7 @@ struct graph_system {
     int version;
     int inter; /* there are other nodes to reach */
     int sm, sm_most, cross_nic, no_pxn;
+    int amd; /* GPUs */
     enum nccl_cpu cpu;
     unsigned char *no_p2p; /* GPUs × GPUs: the driver refuses */
     int *scratch;          /* of graph_nearest's callers */
@@ -110,6 +113,21 @@ struct graph_search {
 void graph_search_init(struct graph_search *g, const struct graph_system *s, enum graph_pattern pattern, int least,
                        int most);
 void graph_search_copy(struct graph_search *to, const struct graph_search *from, const struct graph_system *s);
+
+/* GPUs that may follow `gpu` in the channel, the most promising first, into `next` (room for all). `toward_net`: 1 by
+ * their way to the channel's net, 0 not, -1 in reverse where all are alike. */
+int graph_next_gpus(const struct graph_system *s, const struct graph_search *g, const struct graph_node *gpu, int *next,
+                    int toward_net);
+
+/* Nets to try for a GPU (-1: for any): its own ones, then those that are near enough. */
+const struct graph_nets *graph_nets_to_try(const struct graph_system *s, const struct graph_search *g, int gpu);
+
+/* Channels that cross from one net to another do so in pairs: the second comes in where the first went out, and the
+ * other way round. */
+int graph_is_paired(const struct graph_system *s, const struct graph_search *g);
+
+/* Whether a channel that came in by `first` may go out by `net` from the GPU at position `step`. */
+int graph_may_leave_by(const struct graph_system *s, const struct graph_search *g, int first, int net, int step);
 
 /* One search at the bandwidth and distance that `wish` asks for: replaces `best` by every better result. `*steps` is
  * how many it may take, and is -1 afterwards when the result cannot be better. */

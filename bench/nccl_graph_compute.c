@@ -56,6 +56,7 @@ static const struct speeds *speeds_for(const struct graph_system *s)
 
 #define STEPS      (1 << 14)
 #define STEPS_SAME (1 << 8) /* with copies of one channel there is little to try */
+#define STEPS_AMD  (1 << 9) /* RCCL looks its machines up in tables instead */
 
 /* ---- distances ---- */
 
@@ -208,7 +209,7 @@ static int is_vain(const struct quest *q)
 
 static void ask(struct quest *q, int *steps)
 {
-    *steps = q->wish.same_channels ? STEPS_SAME : STEPS;
+    *steps = q->wish.same_channels ? STEPS_SAME : q->s->amd ? STEPS_AMD : STEPS;
     if (is_vain(q))
         return;
     graph_search_run(q->s, &q->wish, q->found, steps);
@@ -218,6 +219,17 @@ static void at_speed(struct quest *q, int speed)
 {
     q->speed = speed;
     q->wish.bw_intra = q->wish.bw_inter = q->speeds->GBps[speed];
+}
+
+/* The next distance that the release knows: C2C came with 2.26, P2C with 2.27. */
+static enum path_class further(enum path_class type, int version)
+{
+    type++;
+    if (type == PATH_C2C && version < 22600)
+        type++;
+    if (type == PATH_P2C && version < 22700)
+        type++;
+    return type;
 }
 
 /* Makes the wish more modest after a search that was not good enough; whether there is anything left to ask for. */
@@ -233,14 +245,14 @@ static int relent(struct quest *q)
     w->pattern = q->found->pattern;
     enum path_class most_intra = s->inter ? w->type_inter : q->range.most_intra;
     if (w->type_intra < most_intra && (!f->nchannels || w->type_intra < f->type_intra)) {
-        w->type_intra++;
+        w->type_intra = further(w->type_intra, s->version);
         if (w->type_intra < GRAPH_DISCONNECTED)
             return 1;
     }
     w->type_intra = q->range.intra;
     if (s->inter && w->type_inter < q->range.most_inter &&
         (!f->nchannels || w->type_inter < f->type_inter || w->type_inter < PATH_PXN)) {
-        w->type_inter++;
+        w->type_inter = further(w->type_inter, s->version);
         if (w->type_inter < GRAPH_DISCONNECTED)
             return 1;
     }
@@ -300,7 +312,8 @@ static void climb(struct quest *q)
             if (q->s->version < 21900)
                 return;
             at_speed(q, q->speed - 1);
-        } else if (f->pattern == GRAPH_NVLS && w->bw_inter == f->bw_inter && w->bw_inter < w->bw_intra * 2) {
+        } else if (f->pattern == GRAPH_NVLS && q->s->version >= 21900 && w->bw_inter == f->bw_inter &&
+                   w->bw_inter < w->bw_intra * 2) {
             w->min_channels = w->max_channels = f->nchannels;
             w->bw_inter = q->speeds->GBps[--q->speed];
         } else if (w->bw_intra == f->bw_intra && w->bw_intra < w->bw_inter * 2) {

@@ -1,15 +1,11 @@
 /* The recursion that looks for channels: GPUs in a row, each link with enough bandwidth left, from a net and back to
- * one, channel after channel until there are as many as were asked for or the steps are used up.
- *
- * The order in which GPUs and nets are tried is NCCL's, because the first solution often stays the only one. */
+ * one, channel after channel until there are as many as were asked for or the steps are used up. */
 #include <math.h>
 #include <string.h>
 
 #include "bench/nccl_graph.h"
 
 enum order { ORDER_FREE, ORDER_PCI, ORDER_REPLAY };
-
-#define MOST_GPUS 128
 
 /* One run, and what its recursion shares. */
 struct run {
@@ -34,10 +30,10 @@ static int take(const struct graph_system *s, struct graph_path *p, struct graph
     struct graph_node *node = start;
     float pci_bw = bw;
 
-    for (int i = 0; i < p->count; i++)
-        if (p->hops[i]->to->kind == GRAPH_CPU && p->type == PATH_PHB && start->kind == GRAPH_GPU &&
-            s->cpu == NCCL_CPU_INTEL)
-            pci_bw = bw * 6 / 5; /* Intel's root complex cuts packets between GPUs small */
+    if (p->type == PATH_PHB && start->kind == GRAPH_GPU && s->cpu == NCCL_CPU_INTEL)
+        for (int i = 0; i < p->count; i++)
+            if (p->hops[i]->to->kind == GRAPH_CPU)
+                pci_bw = bw * 6 / 5; /* Intel's root complex cuts packets between GPUs small */
     for (int i = 0; i < hops; i++) {
         struct graph_link *l = p->hops[i], *back = NULL;
         float forth_bw = l->type == PATH_PIX ? pci_bw : bw, back_bw = 0;
@@ -88,189 +84,6 @@ static int follow(struct run *r, struct graph_node *a, struct graph_node *b, flo
     return 1;
 }
 
-/* ---- which GPU next ---- */
-
-struct score {
-    int gpu, start, intra_hops, intra_bw, inter_hops, inter_pci_bw, inter_bw; /* the last counts most */
-};
-
-static int before(const struct score *x, const struct score *y)
-{
-    if (x->inter_bw != y->inter_bw)
-        return x->inter_bw > y->inter_bw;
-    if (x->inter_pci_bw != y->inter_pci_bw)
-        return x->inter_pci_bw > y->inter_pci_bw;
-    if (x->inter_hops != y->inter_hops)
-        return x->inter_hops < y->inter_hops;
-    if (x->intra_bw != y->intra_bw)
-        return x->intra_bw > y->intra_bw;
-    if (x->intra_hops != y->intra_hops)
-        return x->intra_hops < y->intra_hops;
-    return x->start < y->start;
-}
-
-/* A handful, a million times. */
-static void sort(struct score *scores, int n)
-{
-    for (int i = 1; i < n; i++) {
-        struct score s = scores[i];
-        int k = i;
-        for (; k > 0 && before(&s, &scores[k - 1]); k--)
-            scores[k] = scores[k - 1];
-        scores[k] = s;
-    }
-}
-
-/* Both directions of the GPU's PCI link. */
-static int pci_bw_of(const struct graph_node *g)
-{
-    for (int i = 0; i < g->nlinks; i++) {
-        if (g->links[i].type != PATH_PIX)
-            continue;
-        const struct graph_node *pci = g->links[i].to;
-        for (int k = 0; k < pci->nlinks; k++)
-            if (pci->links[k].to == g)
-                return (int)(g->links[i].bw < pci->links[k].bw ? g->links[i].bw : pci->links[k].bw);
-    }
-    return -1;
-}
-
-/* On NVSwitches a GPU had better have few peers. The order in which its neighbours are tried; returns their number. */
-static int neighbours(const struct run *r, int gpu, int first[2])
-{
-    int n = r->s->n[GRAPH_GPU], before = (gpu - 1 + n) % n, after = (gpu + 1) % n;
-    int tree = r->now->pattern == GRAPH_BALANCED_TREE;
-    first[0] = tree ? after : before;
-    first[1] = tree ? before : after;
-    if (r->now->pattern == GRAPH_RING || tree)
-        return before == after ? 1 : 2;
-    first[0] = after;
-    return 1;
-}
-
-/* Moves them to the front of what may follow. */
-static void neighbours_first(const struct run *r, int gpu, int *next, int count)
-{
-    int first[2];
-    for (int f = neighbours(r, gpu, first) - 1; f >= 0; f--) {
-        int i = 0;
-        while (i < count && next[i] != first[f])
-            i++;
-        for (; i < count && i > 0; i--)
-            next[i] = next[i - 1];
-        next[0] = i < count ? first[f] : next[0];
-    }
-}
-
-/* Since 2.21 nobody else is tried. */
-static int neighbours_only(const struct run *r, const struct graph_node *gpu, int *next)
-{
-    int first[2], n = neighbours(r, gpu->index, first), count = 0;
-    uint64_t flag = 1ull << r->now->nchannels;
-    for (int f = 0; f < n; f++)
-        if (gpu->paths[GRAPH_GPU][first[f]].count && !(r->s->nodes[GRAPH_GPU][first[f]]->used & flag))
-            next[count++] = first[f];
-    return count;
-}
-
-/* GPUs that may follow `gpu`, the most promising first. `toward_net`: 1 by their way to the net, 0 not, -1 the other
- * way round where all are alike. */
-static int next_gpus(const struct run *r, const struct graph_node *gpu, int *next, int toward_net)
-{
-    const struct graph_system *s = r->s;
-    struct score scores[MOST_GPUS];
-    const struct graph_path *net_paths = NULL;
-    uint64_t flag = 1ull << r->now->nchannels;
-    int count = 0, alike = 1, n = s->n[GRAPH_GPU];
-
-    if (s->n[GRAPH_NVS] && s->version >= 22100)
-        return neighbours_only(r, gpu, next);
-    if (toward_net)
-        net_paths = s->nodes[GRAPH_NET][r->now->nets[r->now->nchannels * 2]]->paths[GRAPH_GPU];
-    for (int i = 1; i < n; i++) {
-        int g = (gpu->index + i) % n;
-        const struct graph_path *p = &gpu->paths[GRAPH_GPU][g];
-        if (p->count == 0 || s->nodes[GRAPH_GPU][g]->used & flag)
-            continue;
-        struct score *sc = &scores[count++];
-        *sc = (struct score){.gpu = g, .start = i, .intra_hops = p->count, .intra_bw = (int)p->bw};
-        if (net_paths) {
-            sc->inter_hops = net_paths[g].count;
-            sc->inter_pci_bw = pci_bw_of(s->nodes[GRAPH_GPU][g]);
-            sc->inter_bw = (int)net_paths[g].bw;
-        }
-    }
-    sort(scores, count);
-    for (int i = 1; i < count; i++)
-        alike &= scores[i].intra_bw == scores[0].intra_bw && scores[i].intra_hops == scores[0].intra_hops;
-    for (int i = 0; i < count; i++)
-        next[i] = scores[toward_net == -1 && alike ? count - 1 - i : i].gpu;
-    if (s->n[GRAPH_NVS] && s->version >= 21900)
-        neighbours_first(r, gpu->index, next, count);
-    return count;
-}
-
-/* ---- which net ---- */
-
-static int add_once(int *list, int n, int net)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i] == net)
-            return n;
-    list[n] = net;
-    return n + 1;
-}
-
-static void list_nets(const struct graph_system *s, enum path_class far, int gpu, struct graph_nets *l)
-{
-    int from = gpu < 0 ? 0 : gpu, to = gpu < 0 ? s->n[GRAPH_GPU] : gpu + 1;
-
-    l->nets = arena_alloc(s->arena, ((size_t)s->n[GRAPH_NET] + 1) * sizeof *l->nets);
-    for (int g = from; g < to; g++)
-        for (int c = 0, several = 1; c < several; c++) {
-            int net = graph_net_of(s, g, c, &several);
-            l->n = net >= 0 ? add_once(l->nets, l->n, net) : l->n;
-        }
-    for (enum path_class t = PATH_LOC; t <= far; t++)
-        for (int g = from; g < to; g++)
-            for (int i = 0; i < s->n[GRAPH_NET]; i++)
-                if (s->nodes[GRAPH_GPU][g]->paths[GRAPH_NET][i].type == t)
-                    l->n = add_once(l->nets, l->n, i);
-}
-
-/* Nets to try for a GPU (-1: for any): its own ones, then those near enough. */
-static const struct graph_nets *select_nets(const struct run *r, int gpu)
-{
-    struct graph_nets *l = &r->s->near_nets[(int)r->now->type_inter * (r->s->n[GRAPH_GPU] + 1) + gpu + 1];
-    if (!l->nets)
-        list_nets(r->s, r->now->type_inter, gpu, l);
-    return l;
-}
-
-/* Channels that cross from one net to another do so in pairs: the second comes in where the first went out, and the
- * other way round. */
-static int paired(const struct run *r)
-{
-    if (r->s->version >= 22300)
-        return r->now->pattern == GRAPH_RING && r->now->cross_nic == 2;
-    return r->s->version >= 22000 && r->now->cross_nic;
-}
-
-/* Whether a channel that came in by `first` may go out by `net`. */
-static int may_leave_by(const struct run *r, int first, int net, int step)
-{
-    const struct graph_search *g = r->now;
-    if (g->pattern == GRAPH_TREE && net != first)
-        return 0;
-    if (paired(r)) {
-        if (g->nchannels & 1 && net != g->nets[(g->nchannels - 1) * 2])
-            return 0;
-    } else if (g->cross_nic == 0 && net != first) {
-        return 0;
-    }
-    return g->pattern != GRAPH_BALANCED_TREE || step == 0 || net == g->nets[g->nchannels * 2 + 1];
-}
-
 /* ---- the recursion ---- */
 
 static void search_channel(struct run *r);
@@ -284,7 +97,7 @@ static int is_better(const struct run *r)
         return 0;
     if (g->pattern == GRAPH_NVLS)
         return (g->nchannels > old->nchannels && g->nchannels <= r->s->n[GRAPH_GPU]) ||
-               (float)g->nchannels * g->bw_inter > (float)old->nchannels * old->bw_inter;
+               (r->s->version >= 21900 && (float)g->nchannels * g->bw_inter > (float)old->nchannels * old->bw_inter);
     float bw = (float)g->nchannels * g->bw_intra, old_bw = (float)old->nchannels * old->bw_intra;
     if (r->s->version < 22000) /* not to cross nets was worth 15 % once */
         old_bw *= 1.0f - (float)(old->cross_nic - g->cross_nic) * .15f;
@@ -342,7 +155,7 @@ static void try_nvls(struct run *r, struct graph_node *head)
 static void leave_by_net(struct run *r, struct graph_node *gpu, int step, int back_to_first, enum order order)
 {
     struct graph_search *g = r->now;
-    const struct graph_nets *l = select_nets(r, gpu->index);
+    const struct graph_nets *l = graph_nets_to_try(r->s, r->now, gpu->index);
     int first = g->nets[g->nchannels * 2];
     /* a balanced tree has half of the traffic at each of its first two GPUs */
     int balanced = g->pattern == GRAPH_BALANCED_TREE;
@@ -351,7 +164,7 @@ static void leave_by_net(struct run *r, struct graph_node *gpu, int step, int ba
 
     for (int i = 0; i < l->n; i++) {
         struct graph_node *net = r->s->nodes[GRAPH_NET][l->nets[i]];
-        if (!may_leave_by(r, first, net->index, step))
+        if (!graph_may_leave_by(r->s, g, first, net->index, step))
             continue;
         g->bw_inter = balanced ? whole / 2 : whole;
         int enough = follow(r, gpu, net, 1);
@@ -392,13 +205,13 @@ static void search_gpu(struct run *r, struct graph_node *gpu, int step, int back
     } else if (g->pattern == GRAPH_NVLS) {
         try_nvls(r, gpu);
     } else if (step < n - 1) {
-        int next[MOST_GPUS], count = 1;
+        int next[GRAPH_MOST_GPUS], count = 1;
         if (order == ORDER_PCI)
             next[0] = step + 1;
         else if (order == ORDER_REPLAY)
             next[0] = replayed(r, step + 1);
         else
-            count = next_gpus(r, gpu, next, back_to_net == -1 ? 0 : back_to_net == step + 1 ? 1 : -1);
+            count = graph_next_gpus(r->s, g, gpu, next, back_to_net == -1 ? 0 : back_to_net == step + 1 ? 1 : -1);
         for (int i = 0; i < count; i++)
             try_gpu(r, gpu, next[i], step + 1, back_to_net, back_to_first, order);
     } else if (step == back_to_first) {
@@ -415,7 +228,7 @@ static void search_gpu(struct run *r, struct graph_node *gpu, int step, int back
 /* The GPU that is tried first on a net, and the others that are as near. */
 static void try_local_gpus(struct run *r, struct graph_node *net)
 {
-    int gpus[MOST_GPUS], n = graph_nearest(r->s, net, GRAPH_GPU, gpus), first = net->net.local;
+    int gpus[GRAPH_MOST_GPUS], n = graph_nearest(r->s, net, GRAPH_GPU, gpus), first = net->net.local;
     if (r->s->version >= 22700) {
         if (first >= 0)
             try_gpu(r, net, first, 0, r->back_to_net, r->back_to_first, ORDER_FREE);
@@ -452,7 +265,8 @@ static void enter_by_net(struct run *r, struct graph_node *net)
 {
     struct graph_search *g = r->now;
     if (g->pattern == GRAPH_NVLS) {
-        try_gpu(r, net, net->net.local, 0, r->back_to_net, r->back_to_first, ORDER_FREE);
+        if (net->net.local >= 0)
+            try_gpu(r, net, net->net.local, 0, r->back_to_net, r->back_to_first, ORDER_FREE);
         return;
     }
     if (g->nchannels > 0 && g->same_channels) {
@@ -463,7 +277,7 @@ static void enter_by_net(struct run *r, struct graph_node *net)
         try_gpu(r, net, replayed(r, 0), 0, r->back_to_net, r->back_to_first, ORDER_REPLAY);
     if (g->nchannels == 0 && (!r->s->n[GRAPH_NVS] || r->s->version < 21900)) {
         /* the order of PCI addresses as a mark to beat, outside the count of steps */
-        int few = 1 << 10, *steps = r->steps;
+        int few = r->s->amd ? 1 << 7 : 1 << 10, *steps = r->steps;
         r->steps = &few;
         try_gpu(r, net, 0, 0, r->back_to_net, r->back_to_first, ORDER_PCI);
         r->steps = steps;
@@ -476,7 +290,7 @@ static void enter_by_net(struct run *r, struct graph_node *net)
 static void search_nets(struct run *r)
 {
     struct graph_search *g = r->now;
-    const struct graph_nets *l = select_nets(r, -1);
+    const struct graph_nets *l = graph_nets_to_try(r->s, r->now, -1);
     int n = l->n, bw = (int)g->bw_inter;
 
     for (int i = 0; i < n; i++) {
@@ -484,11 +298,11 @@ static void search_nets(struct run *r)
         struct graph_node *net = r->s->nodes[GRAPH_NET][at];
         if (net->net.bw < (float)bw)
             continue;
-        if (paired(r) && g->nchannels & 1 && at != g->nets[(g->nchannels - 1) * 2 + 1])
+        if (graph_is_paired(r->s, g) && g->nchannels & 1 && at != g->nets[(g->nchannels - 1) * 2 + 1])
             continue;
         int nvls = g->pattern == GRAPH_NVLS;
         int head = nvls && g->nchannels < n && net->net.local >= 0 && !is_head(r, net->net.local);
-        if (nvls && !head)
+        if (nvls && !head && r->s->version >= 22200) /* it looks for one that is none yet */
             continue;
         g->nets[g->nchannels * 2] = at;
         g->latency_inter = net->net.latency;

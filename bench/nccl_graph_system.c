@@ -181,7 +181,7 @@ static struct graph_node *add_object(struct build *b, int object, struct graph_n
     } else if (b->gpu_of[object] >= 0) {
         const struct topo_gpu *g = &b->c->gpus[b->gpu_of[object]];
         n = add_node(b->s, GRAPH_GPU);
-        n->gpu = (struct graph_gpu){b->gpu_of[object], b->ranks[b->gpu_of[object]], sm_of(g), g->gdr != 0};
+        n->gpu = (struct graph_gpu){b->gpu_of[object], b->ranks[b->gpu_of[object]], sm_of(g), g->gdr != 0, -1};
     } else if (o->kind == TOPO_SWITCH) {
         n = add_node(b->s, GRAPH_PCI);
     } else if (o->kind == TOPO_HOST_BRIDGE) {
@@ -193,6 +193,7 @@ static struct graph_node *add_object(struct build *b, int object, struct graph_n
     if (up && n != up) {
         link_both(b->s, n, up, PATH_PIX, pci_bw(o));
         n->up = up;
+        n->gpu.pci_bw = (int)pci_bw(o);
     }
     return n;
 }
@@ -376,6 +377,7 @@ struct graph_system *graph_system_new(const struct nccl_setup *setup, const stru
         .version = version,
         .inter = setup->nodes > 1,
         .cpu = cpu_of(c),
+        .amd = c->gpus[0].arch != NULL,
         .no_pxn = setup->no_pxn || c->gpus[0].arch, /* RCCL has PXN off */
         .cross_nic = setup->cross_nic == 1   ? 1
                      : setup->cross_nic == 3 ? 0

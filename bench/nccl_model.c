@@ -8,7 +8,6 @@
 #include "bench/nccl_model_nets.h"
 
 #define MOST_NODES 1000000
-#define MOST_GPUS  64 /* of a node that is searched */
 
 /* ---- checks ---- */
 
@@ -22,7 +21,7 @@ static int check(const struct nccl_setup *s, struct err *e)
                        c->name ? c->name : "the node class");
     if (s->nodes < 1 || s->nodes > MOST_NODES)
         return err_set(e, ERR_USAGE, "%d nodes: from 1 to %d can be modelled", s->nodes, MOST_NODES);
-    int most = c->ngpus < MOST_GPUS ? c->ngpus : MOST_GPUS;
+    int most = c->ngpus < GRAPH_MOST_GPUS ? c->ngpus : GRAPH_MOST_GPUS;
     int ranks = s->ranks_per_node ? s->ranks_per_node : c->ngpus;
     if (ranks < 1 || ranks > most)
         return err_set(e, ERR_USAGE, "%d ranks a node: from 1 to %d can be modelled on %s", ranks, most,
@@ -138,18 +137,21 @@ static void count_channels(struct nccl_model *m)
     m->nchannels = clamp(n, least, m->setup.max_channels);
 }
 
-/* The narrowest of the nets that a GPU uses for itself, GB/s. */
-static double own_net_bw(const struct nccl_model *m)
+/* The narrowest way of a GPU to the nets that it uses, GB/s. */
+static float own_net_bw(const struct graph_system *s)
 {
-    double least = 0;
-    for (int i = 0; i < m->nvls.nchannels; i++) {
-        double GBps = m->nets[m->nvls.nets[i * 2]].GBps;
-        least = i == 0 || GBps < least ? GBps : least;
-    }
+    float least = 0;
+    for (int g = 0; g < s->n[GRAPH_GPU]; g++)
+        for (int c = 0, several = 1; c < several; c++) {
+            int net = graph_net_of(s, g, c, &several);
+            float bw = net < 0 ? 0 : s->nodes[GRAPH_GPU][g]->paths[GRAPH_NET][net].bw;
+            least = g + c == 0 || bw < least ? bw : least;
+        }
     return least;
 }
 
-static void count_nvls_channels(struct nccl_model *m)
+/* NVLS has a number of its own: by GPU, and since 2.30 by NIC too. */
+static void count_nvls_channels(struct nccl_model *m, const struct graph_system *s)
 {
     if (!m->nvls.nchannels)
         return;
@@ -157,9 +159,9 @@ static void count_nvls_channels(struct nccl_model *m)
     if (m->sm >= 100 && m->version >= 22500)
         n = m->nodes > 1 || m->version < 22700 ? 32 : 24;
     if (m->sm >= 100 && m->version >= 23000 && m->nodes > 1) {
-        double GBps = own_net_bw(m);
-        if (GBps >= 48 && m->nodes > 2 && !(GBps >= 96 && m->ranks_per_node > 8))
-            n = 24;
+        float bw = own_net_bw(s);
+        int few = m->nodes == 2 || (bw >= 96 && m->ranks_per_node > 8);
+        n = bw >= 48 && !few ? 24 : 32;
     }
     m->nvls_channels = clamp(n, m->setup.min_channels, m->setup.max_channels);
 }
@@ -193,8 +195,6 @@ static int channels_used(const struct nccl_model *m, int coll, int proto, uint64
     share = m->version >= 22900 ? (share + 15) / 16 * 16 : share > least ? share : least;
     uint64_t per_channel = (share + cell * per_byte - 1) / (cell * per_byte);
 
-    if (most == 1 && pool == 1)
-        return 1;
     if (!cells)
         return 1;
     per_channel = per_channel < 1 ? 1 : per_channel;
@@ -283,7 +283,7 @@ struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, s
     m->switches = system->n[GRAPH_NVS] > 0;
     search(m, system, a);
     count_channels(m);
-    count_nvls_channels(m);
+    count_nvls_channels(m, system);
     nccl_cost_fill(m);
     return m;
 }

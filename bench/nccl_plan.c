@@ -66,6 +66,28 @@ void nccl_plan_calls(struct bench_plan *p, struct arena *a)
     add_call(p, a, COLL_ALLTOALL);
 }
 
+/* Bytes. NCCL cuts them to what its buffers hold: by default 512 KiB with Simple, less with LL and LL128. */
+static const uint32_t chunk_sizes[] = {16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
+
+int nccl_plan_vary(const struct bench_knobs *call, uint64_t bytes, struct arena *a,
+                   struct bench_knobs out[BENCH_VARIATIONS])
+{
+    struct nccl_wish w = nccl_wish_of(call);
+    int n = 0;
+    if (w.channels < 1 || w.chunk_bytes)
+        return 0;
+    for (size_t i = 0; i < sizeof chunk_sizes / sizeof *chunk_sizes; i++) {
+        if ((uint64_t)w.channels * 2 * chunk_sizes[i] > bytes)
+            break;
+        struct bench_setting *with = arena_alloc(a, (size_t)(call->nsettings + 1) * sizeof *with);
+        memcpy(with, call->settings, (size_t)call->nsettings * sizeof *with);
+        with[call->nsettings] = (struct bench_setting){NCCL_SET_CHUNK, arena_printf(a, "%u", (unsigned)chunk_sizes[i])};
+        out[n++] = (struct bench_knobs){arena_printf(a, "%s/%uK", call->label, (unsigned)chunk_sizes[i] >> 10), with,
+                                        call->nsettings + 1};
+    }
+    return n;
+}
+
 void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a)
 {
     for (int coll = 0; coll < COLL_MEASURED; coll++)

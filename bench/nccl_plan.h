@@ -18,6 +18,11 @@ extern const int nccl_plan_channels[];
  * this communicator offers is asked later. */
 void nccl_plan_calls(struct bench_plan *p, struct arena *a);
 
+/* A call with each chunk size that a message of `bytes` has use for, into `out`; returns how many. None for what leaves
+ * the number of channels to NCCL, as a tuner then cannot tell the slices, and for what names a chunk size already. */
+int nccl_plan_vary(const struct bench_knobs *call, uint64_t bytes, struct arena *a,
+                   struct bench_knobs out[BENCH_VARIATIONS]);
+
 /* Fills calls and launches of `p` with the library as it comes and what the set-up's jobs are: nothing else. */
 void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a);
 

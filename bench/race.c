@@ -231,13 +231,51 @@ static const struct racer *winner_of(const struct race *r)
     return winner;
 }
 
+static struct racer *racer_of(struct race *r, const char *label)
+{
+    for (int i = 1; i < r->nracers && label; i++)
+        if (!strcmp(r->racers[i].knobs->label, label))
+            return &r->racers[i];
+    return NULL;
+}
+
 /* A call whose refinement has won is not left behind: at other sizes its refinements depend on it. */
 static void honour_refined(struct race *r)
 {
     const struct racer *winner = winner_of(r);
-    for (int i = 1; i < r->nracers && winner && winner->refines; i++)
-        if (r->racers[i].status == BENCH_DROPPED && !strcmp(r->racers[i].knobs->label, winner->refines))
-            r->racers[i].status = BENCH_OK;
+    struct racer *x = racer_of(r, winner ? winner->refines : NULL);
+    for (; x; x = racer_of(r, x->refines))
+        if (x->status == BENCH_DROPPED)
+            x->status = BENCH_OK;
+}
+
+/* The fastest that refines `x`, beaten or not; NULL none. */
+static const struct racer *best_refinement(const struct race *r, const struct racer *x)
+{
+    const struct racer *best = NULL;
+    for (int i = 1; i < r->nracers; i++) {
+        const struct racer *y = &r->racers[i];
+        if (y->refines && !strcmp(y->refines, x->knobs->label) && y->n && y->status <= BENCH_DROPPED &&
+            (!best || interval_of(y).median < interval_of(best).median))
+            best = y;
+    }
+    return best;
+}
+
+/* The winner has variations, or what refines it has and is hardly slower. */
+static enum bench_outcome run_variations(struct race *r, char *detail)
+{
+    const struct racer *x = r->vary ? winner_of(r) : NULL;
+    int n = x ? r->vary(r->user, r, x->knobs) : 0;
+    if (x && !n) {
+        double us = interval_of(x).median;
+        x = best_refinement(r, x);
+        n = x && interval_of(x).median < RACE_REFINED * us ? r->vary(r->user, r, x->knobs) : 0;
+    }
+    if (!n)
+        return BENCH_ANSWERED;
+    r->refined = x->knobs->label;
+    return run_heat(r, detail);
 }
 
 /* Where the winner is ahead by as much as a decision asks for, but not yet beyond doubt: more of both. */
@@ -272,6 +310,8 @@ enum bench_outcome race_run(struct race *r, char detail[BENCH_DETAIL])
         r->refined = r->racers[i].knobs->label;
         outcome = run_heat(r, detail);
     }
+    if (outcome == BENCH_ANSWERED)
+        outcome = run_variations(r, detail);
     honour_refined(r);
     return outcome == BENCH_ANSWERED ? settle(r, detail) : outcome;
 }

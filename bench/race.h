@@ -3,7 +3,7 @@
  * Candidates run in turn (ABAB), a few samples a round. One whose first sample is more than RACE_HOPELESS times the
  * best is out at once (a short one gets a second chance first); later one whose interval excludes beating the best. The
  * default is never taken out. Calls that refine another one run in heats of their own, if that one was close to the
- * best. */
+ * best; variations of the winner in a last one. A narrow lead over the default is then made sure. */
 #ifndef BENCH_RACE_H
 #define BENCH_RACE_H
 
@@ -56,6 +56,10 @@ struct race {
     int samples;                 /* enough for each candidate */
     double until_s;              /* progress_now_s() at which the time for this point is spent */
     double watchdog_s;
+    /* Adds to the racers, which have room for BENCH_VARIATIONS more, those that refine `winner`; returns how many.
+     * NULL: there are none. */
+    int (*vary)(void *user, struct race *r, const struct bench_knobs *winner);
+    void *user;
     const char *refined; /* label of the racer whose refinements run; NULL in the first heat */
     int guilty;          /* after BENCH_DIED and BENCH_SILENT: the racer that was running */
 };

@@ -120,11 +120,25 @@ cJSON *verbs_fabric_point_json(const struct verbs_fabric_point *p)
     return o;
 }
 
+cJSON *verbs_fabric_gpu_json(const struct verbs_fabric_gpu *g)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "node_index", g->node);
+    cJSON_AddNumberToObject(o, "rail", g->rail);
+    cJSON_AddNumberToObject(o, "gpu", g->gpu);
+    json_add_str(o, "pci", g->pci);
+    json_add_str(o, "via", g->via);
+    json_add_str(o, "why", g->why);
+    add_positive(o, "send_GBps", g->send_GBps);
+    add_positive(o, "receive_GBps", g->receive_GBps);
+    return o;
+}
+
 int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e)
 {
     cJSON *doc = cJSON_CreateObject(), *ports = cJSON_CreateArray(), *tries = cJSON_CreateArray();
     cJSON *interfaces = cJSON_CreateArray();
-    cJSON *points = cJSON_CreateArray();
+    cJSON *points = cJSON_CreateArray(), *gpus = cJSON_CreateArray();
     cJSON *names = cJSON_CreateStringArray(f->names, f->nodes);
     cJSON_AddStringToObject(doc, "format", VERBS_FABRIC_FORMAT);
     cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
@@ -143,7 +157,10 @@ int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err
     cJSON_AddItemToObject(doc, "tries", tries);
     for (int i = 0; i < f->npoints; i++)
         cJSON_AddItemToArray(points, verbs_fabric_point_json(&f->points[i]));
+    for (int i = 0; i < f->ngpus; i++)
+        cJSON_AddItemToArray(gpus, verbs_fabric_gpu_json(&f->gpus[i]));
     cJSON_AddItemToObject(doc, "interfaces", interfaces);
+    cJSON_AddItemToObject(doc, "gpu_memory", gpus);
     cJSON_AddItemToObject(doc, "sweep", points);
     int code = json_save(doc, path, e);
     cJSON_Delete(doc);
@@ -280,6 +297,23 @@ int verbs_fabric_add_point(struct verbs_fabric *f, const cJSON *o, struct err *e
     return 0;
 }
 
+int verbs_fabric_add_gpu(struct verbs_fabric *f, const cJSON *o, struct err *e)
+{
+    int64_t node = json_int(o, "node_index", -1), rail = json_int(o, "rail", -1), gpu = json_int(o, "gpu", -1);
+    if (node < 0 || node >= f->nodes || rail < 0 || rail >= f->rails || gpu < 0 || gpu > 1024)
+        return err_set(e, ERR_FAILED, "a GPU's \"node_index\", \"rail\" or \"gpu\" is missing or out of range");
+    f->gpus = arena_grow(f->arena, f->gpus, (size_t)f->ngpus, sizeof *f->gpus);
+    f->gpus[f->ngpus++] = (struct verbs_fabric_gpu){.node = (int)node,
+                                                    .rail = (int)rail,
+                                                    .gpu = (int)gpu,
+                                                    .pci = arena_strdup(f->arena, json_str(o, "pci", "")),
+                                                    .via = arena_strdup(f->arena, json_str(o, "via", NULL)),
+                                                    .why = arena_strdup(f->arena, json_str(o, "why", NULL)),
+                                                    .send_GBps = json_num(o, "send_GBps", 0),
+                                                    .receive_GBps = json_num(o, "receive_GBps", 0)};
+    return 0;
+}
+
 void verbs_fabric_repeated(struct verbs_fabric *f)
 {
     const struct verbs_fabric_try last = f->tries[f->ntries - 1];
@@ -333,6 +367,8 @@ struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e)
         code = add_all(f, doc, "interfaces", verbs_fabric_add_interface, &inner);
     if (!code)
         code = add_all(f, doc, "sweep", verbs_fabric_add_point, &inner);
+    if (!code)
+        code = add_all(f, doc, "gpu_memory", verbs_fabric_add_gpu, &inner);
     cJSON_Delete(doc);
     if (code) {
         err_set(e, ERR_FAILED, "%s: %s", path, inner.text);

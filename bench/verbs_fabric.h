@@ -42,6 +42,15 @@ struct verbs_fabric_point {
     double GBps, both_GBps, latency_us; /* writes one way, both ways at once, half of there and back; 0 not measured */
 };
 
+/* How a port carries the memory of one of its node's GPUs, to and from host memory at the other end. */
+struct verbs_fabric_gpu {
+    int node, rail, gpu;            /* the GPU as its driver numbers it */
+    const char *pci;                /* "0000:17:00.0"; "" unknown */
+    const char *via;                /* "dma-buf", "peer memory"; NULL: not at all, */
+    const char *why;                /* for this reason */
+    double send_GBps, receive_GBps; /* 0 not measured */
+};
+
 struct verbs_fabric {
     struct arena *arena;
     int nodes, rails;
@@ -51,6 +60,8 @@ struct verbs_fabric {
     int ntries;
     struct verbs_fabric_interface *interfaces; /* those of one node together; without a second node none */
     int ninterfaces;
+    struct verbs_fabric_gpu *gpus; /* what each port does with each GPU of its node */
+    int ngpus;
     struct verbs_fabric_point *points; /* ascending by pair, queue pairs and size */
     int npoints;
     int complete; /* the whole schedule was run */
@@ -65,6 +76,7 @@ cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port);
 cJSON *verbs_fabric_try_json(const struct verbs_fabric_try *t);
 cJSON *verbs_fabric_interface_json(const struct verbs_fabric_interface *i);
 cJSON *verbs_fabric_point_json(const struct verbs_fabric_point *p);
+cJSON *verbs_fabric_gpu_json(const struct verbs_fabric_gpu *g);
 
 /* The other way: adds it to `f`. Errors name the member that is missing or out of range. */
 int verbs_fabric_add_port(struct verbs_fabric *f, const cJSON *o, struct err *e);
@@ -72,6 +84,7 @@ int verbs_fabric_add_try(struct verbs_fabric *f, const cJSON *o, struct err *e);
 int verbs_fabric_add_names(struct verbs_fabric *f, const cJSON *o, struct err *e); /* an array */
 int verbs_fabric_add_interface(struct verbs_fabric *f, const cJSON *o, struct err *e);
 int verbs_fabric_add_point(struct verbs_fabric *f, const cJSON *o, struct err *e);
+int verbs_fabric_add_gpu(struct verbs_fabric *f, const cJSON *o, struct err *e);
 
 /* The last try takes the place of an earlier one of the same two ports in the same direction, if there is one. */
 void verbs_fabric_repeated(struct verbs_fabric *f);

@@ -16,6 +16,8 @@
 /* Messages of the first warm-up, and the most that a sample takes. */
 #define WARM_UP      2
 #define MAX_MESSAGES 1000000
+/* The payload is written and verified in pieces of so many bytes, a multiple of 8: each is one copy for a GPU. */
+#define CHUNK 16384
 
 struct run {
     struct verbs_pair *pair;
@@ -44,16 +46,40 @@ static unsigned char *slot(const struct run *r, unsigned char *base, int qp)
     return base + (uint64_t)qp * r->pair->max_bytes;
 }
 
-/* Writes this sample's payload, and wipes what the last one left in the memory that the other side writes. */
-static void fill_source(const struct run *r)
+static int put(const struct run *r, unsigned char *to, const void *from, size_t bytes)
 {
-    for (int qp = 0; qp < r->pair->nqps; qp++) {
-        for (uint64_t at = 0; at < r->shot->bytes; at += 8) {
-            uint64_t v = payload(r->seed, r->lead, qp, at / 8), left = r->shot->bytes - at;
-            memcpy(slot(r, r->pair->source, qp) + at, &v, left < 8 ? left : 8);
+    const struct verbs_memory *m = r->pair->memory;
+    if (m)
+        return m->put(m->user, to, from, bytes);
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+static int get(const struct run *r, void *to, const unsigned char *from, size_t bytes)
+{
+    const struct verbs_memory *m = r->pair->memory;
+    if (m)
+        return m->get(m->user, to, from, bytes);
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+/* Writes this sample's payload, and wipes what the last one left in the memory that the other side writes. */
+static void fill_source(struct run *r)
+{
+    uint64_t chunk[CHUNK / 8];
+    static const unsigned char zeros[CHUNK];
+    int failed = 0;
+    for (int qp = 0; qp < r->pair->nqps; qp++)
+        for (uint64_t at = 0; at < r->shot->bytes && !failed; at += CHUNK) {
+            uint64_t left = r->shot->bytes - at, bytes = left < CHUNK ? left : CHUNK;
+            for (uint64_t word = 0; word * 8 < bytes; word++)
+                chunk[word] = payload(r->seed, r->lead, qp, at / 8 + word);
+            failed = put(r, slot(r, r->pair->source, qp) + at, chunk, bytes) ||
+                     put(r, slot(r, r->pair->target, qp) + at, zeros, bytes);
         }
-        memset(slot(r, r->pair->target, qp), 0, r->shot->bytes);
-    }
+    if (failed)
+        snprintf(r->word.failure, VERBS_WORDS, "the GPU's memory cannot be written (driver error %d)", failed);
 }
 
 /* How many queue pairs, and which bytes of each message, carry payload: a ping's last byte is its number. */
@@ -72,10 +98,15 @@ static int receives(const struct run *r)
 static void verify(struct run *r)
 {
     uint64_t bytes = r->shot->test == VERBS_PING ? r->shot->bytes - 1 : r->shot->bytes;
+    uint64_t chunk[CHUNK / 8];
     for (int qp = 0; receives(r) && qp < used_qps(r); qp++)
         for (uint64_t at = 0; at < bytes; at += 8) {
             uint64_t v = payload(r->seed, !r->lead, qp, at / 8), left = bytes - at;
-            if (memcmp(slot(r, r->pair->target, qp) + at, &v, left < 8 ? left : 8) != 0) {
+            if (at % CHUNK == 0 && get(r, chunk, slot(r, r->pair->target, qp) + at, left < CHUNK ? left : CHUNK)) {
+                snprintf(r->word.failure, VERBS_WORDS, "the GPU's memory cannot be read");
+                return;
+            }
+            if (memcmp(&chunk[at % CHUNK / 8], &v, left < 8 ? left : 8) != 0) {
                 snprintf(r->word.failure, VERBS_WORDS,
                          "%s failed: byte %llu or one of the 7 behind it, of %llu on queue pair %d, is not what was "
                          "sent: faulty memory, PCIe or device",

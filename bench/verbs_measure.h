@@ -10,7 +10,8 @@
 enum verbs_test {
     VERBS_WRITE, /* the lead writes, window by window, on all queue pairs */
     VERBS_BOTH,  /* both write at once */
-    VERBS_PING,  /* a write there and a write back, the receiver watching its memory; the time is half of it */
+    VERBS_PING,  /* a write there and a write back, the receiver watching its memory, the host's; the time is half of it
+                  */
 };
 
 #define VERBS_SAMPLES 64

@@ -67,6 +67,11 @@ static int agree(struct verbs_pair *p, const struct verbs_word *mine, double pat
 static int make_memory(struct verbs_pair *p, struct verbs_word *w)
 {
     size_t half = (size_t)p->nqps * p->max_bytes;
+    if (p->memory) {
+        p->mr = p->memory->make(p->memory->user, p->pd, 2 * half, &p->source, w->failure);
+        p->target = p->source + half;
+        return p->mr ? 0 : -1;
+    }
     void *memory = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
         say(w, VERBS_REGISTER, errno);
@@ -220,7 +225,8 @@ int verbs_pair_connect(struct verbs_pair *p, const struct verbs_pair_setup *setu
 {
     struct verbs_word word = {{0}};
     struct card mine = {{0}}, theirs = {{0}};
-    *p = (struct verbs_pair){.channel = channel, .nqps = setup->qps, .max_bytes = setup->max_bytes};
+    *p = (struct verbs_pair){
+        .channel = channel, .nqps = setup->qps, .max_bytes = setup->max_bytes, .memory = setup->memory};
     if (setup->qps < 1 || setup->qps > VERBS_MAX_QPS || !setup->max_bytes)
         snprintf(word.failure, sizeof word.failure, "%d queue pairs asked for; 1 to %d can be had", setup->qps,
                  VERBS_MAX_QPS);
@@ -248,9 +254,11 @@ void verbs_pair_close(struct verbs_pair *p)
     for (int i = 0; i < p->nqps && i < VERBS_MAX_QPS; i++)
         if (p->qps[i])
             ibv_destroy_qp(p->qps[i]);
-    if (p->mr)
+    if (p->memory && p->mr)
+        p->memory->drop(p->memory->user, p->mr, p->source);
+    else if (p->mr)
         ibv_dereg_mr(p->mr);
-    if (p->source)
+    if (p->source && !p->memory)
         munmap(p->source, 2 * (size_t)p->nqps * p->max_bytes);
     if (p->cq)
         ibv_destroy_cq(p->cq);

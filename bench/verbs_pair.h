@@ -22,13 +22,24 @@ struct verbs_channel {
     const char *me, *peer; /* "node0 mlx5_0:1" */
 };
 
+/* Memory that is not the host's: a GPU's. Functions that return an int: 0 or an error of the memory's own. */
+struct verbs_memory {
+    /* Allocates `bytes` and registers them; `*start` is the first, as the device knows it. NULL: `words` say why. */
+    struct ibv_mr *(*make)(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start, char words[VERBS_WORDS]);
+    void (*drop)(void *user, struct ibv_mr *mr, unsigned char *start);
+    int (*put)(void *user, unsigned char *to, const void *from, size_t bytes); /* from the host */
+    int (*get)(void *user, void *to, const unsigned char *from, size_t bytes); /* to the host */
+    void *user;
+};
+
 struct verbs_pair_setup {
     struct verbs_port *port;
-    int gid;            /* index on this side; not looked at on InfiniBand */
-    int qps;            /* 1 to VERBS_MAX_QPS, the same on both sides */
-    uint64_t max_bytes; /* the largest message, the same on both sides */
-    double patience_s;  /* for each step of connecting */
-    int hasty;          /* give up on a peer that is silent for a third of a second instead of five */
+    int gid;                           /* index on this side; not looked at on InfiniBand */
+    int qps;                           /* 1 to VERBS_MAX_QPS, the same on both sides */
+    uint64_t max_bytes;                /* the largest message, the same on both sides */
+    double patience_s;                 /* for each step of connecting */
+    const struct verbs_memory *memory; /* NULL: the host's */
+    int hasty;                         /* give up on a peer that is silent for a third of a second instead of five */
 };
 
 struct verbs_pair {
@@ -39,12 +50,13 @@ struct verbs_pair {
     struct ibv_qp *qps[VERBS_MAX_QPS];
     int nqps;
     uint64_t max_bytes;
+    const struct verbs_memory *memory; /* NULL: the host's; else the two below cannot be read here */
     unsigned char *source, *target; /* a slot of max_bytes for each queue pair; the other side writes into `target` */
     uint64_t peer_target;           /* address and key over there */
     uint32_t peer_key;
 };
 
-/* The whole way from INIT to RTS on both sides. Memory is ours and on the host. Close it, also after an error. */
+/* The whole way from INIT to RTS on both sides. Close it, also after an error. */
 int verbs_pair_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, const struct verbs_channel *channel,
                        struct err *e);
 void verbs_pair_close(struct verbs_pair *p);

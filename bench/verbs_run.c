@@ -121,7 +121,7 @@ static int take_nodes(struct collection *c, const char *line, const cJSON *o, st
         c->nodes = arena_strdup(c->fabric->arena, line);
         return verbs_fabric_add_names(c->fabric, cJSON_GetObjectItemCaseSensitive(o, "names"), e);
     }
-    return strcmp(c->nodes, line)
+    return c->nodes && strcmp(c->nodes, line) != 0
                ? err_set(e, ERR_FAILED, "what was begun was measured on other nodes: %.300s", c->nodes)
                : 0;
 }
@@ -134,6 +134,7 @@ static int take(struct collection *c, const char *line, struct err *e)
     const cJSON *again = cJSON_GetObjectItemCaseSensitive(o, "again");
     const cJSON *interface = cJSON_GetObjectItemCaseSensitive(o, "interface");
     const cJSON *point = cJSON_GetObjectItemCaseSensitive(o, "point");
+    const cJSON *gpu = cJSON_GetObjectItemCaseSensitive(o, "gpu_memory");
     const char *error = json_str(o, "error", NULL);
     int code = o ? 0 : ERR_FAILED;
     if (error)
@@ -148,6 +149,8 @@ static int take(struct collection *c, const char *line, struct err *e)
         code = verbs_fabric_add_interface(c->fabric, interface, e);
     else if (point && c->fabric)
         code = verbs_fabric_add_point(c->fabric, point, e);
+    else if (gpu && c->fabric)
+        code = verbs_fabric_add_gpu(c->fabric, gpu, e);
     if (!code && again && c->fabric)
         verbs_fabric_repeated(c->fabric);
     c->round = (int)json_int(o, "round", c->round);

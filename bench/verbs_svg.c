@@ -103,7 +103,7 @@ static void draw_cell(struct picture *p, int x, int y, int width, int height, co
 
 static int cell_width(int columns)
 {
-    int width = WIDE_MAP / (columns ? columns : 1);
+    int width = columns > 0 ? WIDE_MAP / columns : BIG_CELL;
     return width > BIG_CELL ? BIG_CELL : width < TINY_CELL ? TINY_CELL : width;
 }
 

@@ -132,13 +132,14 @@ static int write_race(struct visit *v, const struct known_place *at, const struc
 /* ---- a point ---- */
 
 struct entry {
-    const struct bench_call *call;
+    const struct bench_knobs *knobs;
+    const char *refines;
     double expect_us;
 };
 
-static void add_racer(struct race *r, const struct bench_call *c, const char *refines)
+static void add_racer(struct race *r, const struct bench_knobs *knobs, const char *refines)
 {
-    r->racers[r->nracers++] = (struct racer){.knobs = &c->knobs, .refines = refines, .status = BENCH_OK};
+    r->racers[r->nracers++] = (struct racer){.knobs = knobs, .refines = refines, .status = BENCH_OK};
 }
 
 /* From what was measured nearby, else what the library itself predicts; INFINITY unknown, below 0 not offered. */
@@ -189,39 +190,90 @@ static int is_hopeless(const struct visit *v, const struct known_place *at, cons
     return !has_refinements(&s->plan, label) || !known_close(s->results, at, label, RACE_CLOSE);
 }
 
+static void add_entry(struct entry *entries, int *n, struct entry new)
+{
+    int k = (*n)++;
+    for (; k > 0 && entries[k - 1].expect_us > new.expect_us; k--)
+        entries[k] = entries[k - 1];
+    entries[k] = new;
+}
+
+static int is_planned(const struct bench_plan *p, int coll, const char *label)
+{
+    for (int i = 0; i < p->ncalls; i++)
+        if (p->calls[i].coll == coll && !strcmp(p->calls[i].knobs.label, label))
+            return 1;
+    return 0;
+}
+
+/* Variations of earlier winners: they stand in no plan, only in the results. */
+static void list_variations(struct visit *v, const struct known_place *at, struct entry *entries, int *n, int room)
+{
+    const struct bench_study *s = v->study;
+    for (int i = 0; i < s->results->count && *n < room; i++) {
+        const struct bench_result *x = &s->results->items[i];
+        if (x->coll != at->coll || x->bytes != at->bytes || x->nodes != at->nodes || x->ranks != at->ranks ||
+            strcmp(x->launch.label, at->launch) != 0 || is_planned(&s->plan, at->coll, x->call.label) ||
+            known_hopeless(s->results, at, x->call.label) || known_done(s->results, at, x->call.label, v->want->round))
+            continue;
+        int listed = 0;
+        for (int k = 0; k < *n; k++)
+            listed |= !strcmp(entries[k].knobs->label, x->call.label);
+        struct bench_knobs *knobs = ARENA_NEW(s->arena, struct bench_knobs);
+        *knobs = x->call;
+        if (!listed)
+            add_entry(entries, n, (struct entry){knobs, NULL, known_time_us(s->results, at, x->call.label)});
+    }
+}
+
 /* The default, then every call worth trying, the most promising first, those without a past last. */
 static void list_racers(struct visit *v, const struct known_place *at, struct race *r)
 {
     const struct bench_study *s = v->study;
-    struct entry *entries = arena_alloc(r->arena, (size_t)s->plan.ncalls * sizeof *entries);
-    int n = 0;
+    int n = 0, room = s->plan.ncalls + BENCH_VARIATIONS;
+    struct entry *entries = arena_alloc(r->arena, (size_t)room * sizeof *entries);
     double best_us = best_expected_us(v, at);
-    r->racers = arena_alloc(r->arena, (size_t)s->plan.ncalls * sizeof *r->racers);
+    r->racers = arena_alloc(r->arena, (size_t)(room + BENCH_VARIATIONS) * sizeof *r->racers);
     for (int i = 0; i < s->plan.ncalls; i++) {
         const struct bench_call *c = &s->plan.calls[i];
         if (c->coll != at->coll)
             continue;
         if (!strcmp(c->knobs.label, BENCH_DEFAULT)) {
-            add_racer(r, c, NULL);
+            add_racer(r, &c->knobs, NULL);
             continue;
         }
         if (!v->want->full || at->bytes < c->min_bytes || is_hopeless(v, at, c, best_us) ||
             known_done(s->results, at, c->knobs.label, v->want->round))
             continue;
-        struct entry new = {c, expect_call_us(v, at, c)};
-        if (new.expect_us < 0)
-            continue;
-        int k = n++;
-        for (; k > 0 && entries[k - 1].expect_us > new.expect_us; k--)
-            entries[k] = entries[k - 1];
-        entries[k] = new;
+        double us = expect_call_us(v, at, c);
+        if (us >= 0)
+            add_entry(entries, &n, (struct entry){&c->knobs, c->refines, us});
     }
+    if (v->want->full)
+        list_variations(v, at, entries, &n, room);
     for (int i = 0, finalists = 0; i < n; i++) {
-        const struct bench_call *c = entries[i].call;
-        int again = known_time_us(s->results, at, c->knobs.label) > 0;
+        int again = known_time_us(s->results, at, entries[i].knobs->label) > 0;
         if (!again || finalists++ < FINALISTS)
-            add_racer(r, c, again ? NULL : c->refines);
+            add_racer(r, entries[i].knobs, again ? NULL : entries[i].refines);
     }
+}
+
+/* Variations of the winner that have not been tried here and did not lose on both sides. */
+static int add_variations(void *user, struct race *r, const struct bench_knobs *winner)
+{
+    const struct visit *v = user;
+    const struct bench_study *s = v->study;
+    struct known_place at = {r->coll, r->bytes, s->nodes, s->ranks, v->want->launch->label};
+    struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
+    int n = s->engine->vary(v->session, r->bytes, winner, s->arena, out), added = 0;
+    for (int i = 0; i < n; i++) {
+        if (known_status(s->results, &at, out[i].label) != BENCH_STATUS_COUNT ||
+            known_hopeless(s->results, &at, out[i].label) || known_losing(s->results, &at, out[i].label))
+            continue;
+        add_racer(r, &out[i], winner->label);
+        added++;
+    }
+    return added;
 }
 
 static double expect_us(const struct visit *v, const struct known_place *at)
@@ -354,7 +406,9 @@ static int run_point(struct visit *v, int i, int *hopeless, struct err *e)
                          .rival = known_rival(s->results, at),
                          .samples = enough(v),
                          .until_s = point_until(v, i),
-                         .watchdog_s = s->options->watchdog_s};
+                         .watchdog_s = s->options->watchdog_s,
+                         .vary = s->engine->vary && v->want->full ? add_variations : NULL,
+                         .user = v};
         list_racers(v, at, &r);
         show_progress(v, at);
         enum bench_outcome outcome = race_run(&r, detail);

@@ -103,15 +103,25 @@ int whatif_add_hcas(struct whatif *w, const char *list, struct err *e)
     return 0;
 }
 
+/* The model of the first case, made when it is first asked for. */
+static const struct model *as_it_is(struct whatif *w, struct err *e)
+{
+    struct whatif_case *c = &w->cases[0];
+    if (!c->model) {
+        struct model_setup *s = ARENA_NEW(w->arena, struct model_setup); /* cases move */
+        *s = c->setup;
+        c->model = model_new(s, w->arena, e);
+    }
+    return c->model;
+}
+
 /* The ports that NCCL uses on the machine as it is; it joins those of one card to "mlx5_0:1+mlx5_1:1". -1 after an
  * error.
  */
 static int used_ports(struct whatif *w, const struct topo_port ***ports, struct err *e)
 {
     const struct topo_class *c = class_of(&w->cases[0].setup);
-    struct model_setup *s = ARENA_NEW(w->arena, struct model_setup);
-    *s = w->cases[0].setup;
-    const struct model *m = model_new(s, w->arena, e);
+    const struct model *m = as_it_is(w, e);
     int n = 0;
     *ports = arena_alloc(w->arena, ((size_t)c->nports + 1) * sizeof **ports);
     for (int i = 0; m && i < model_nccl(m)->nnets; i++)
@@ -309,7 +319,8 @@ int whatif_add_usual(struct whatif *w, struct err *e)
 static void predict_case(const struct whatif *w, struct whatif_case *c)
 {
     struct err why = {0};
-    c->model = model_new(&c->setup, w->arena, &why);
+    if (!c->model)
+        c->model = model_new(&c->setup, w->arena, &why);
     c->cells = arena_alloc(w->arena, (size_t)w->nsizes * sizeof *c->cells);
     if (!c->model)
         c->problem = arena_strdup(w->arena, why.text);

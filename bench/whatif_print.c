@@ -1,6 +1,7 @@
 /* Variations side by side, as a table for people and as JSON. */
 #include <string.h>
 
+#include "bench/model_launch.h"
 #include "bench/whatif.h"
 #include "core/coll.h"
 #include "core/json.h"
@@ -28,12 +29,12 @@ static const struct whatif_cell *cell_at(const struct whatif *w, const struct wh
 static void print_headings(const struct whatif *w, FILE *out)
 {
     const struct nccl_model *m = model_nccl(w->cases[0].model);
-    char text[UNIT_TEXT];
+    char text[UNIT_TEXT], library[MODEL_LIBRARY];
     fprintf(out,
-            "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d ranks on %d node%s of %s, NCCL %d.%d.%d\n"
+            "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d ranks on %d node%s of %s, %s\n"
             "# x: default to that of the machine as it is; [ ]: nine of ten defaults at %s\n#\n",
-            coll_word(w), m->ranks, m->nodes, m->nodes == 1 ? "" : "s", w->machine, m->version / 10000,
-            m->version / 100 % 100, m->version % 100, unit_bytes(text, shown[SHOWN - 1]));
+            coll_word(w), m->ranks, m->nodes, m->nodes == 1 ? "" : "s", w->machine, model_library(m, library),
+            unit_bytes(text, shown[SHOWN - 1]));
     fprintf(out, "# %-22s", "");
     for (size_t i = 0; i < SHOWN; i++)
         fprintf(out, "  ------ %7s ------", unit_bytes(text, shown[i]));
@@ -151,10 +152,8 @@ cJSON *whatif_json(const struct whatif *w)
     json_add_str(doc, "machine", w->machine);
     json_add_str(doc, "collective", coll_word(w));
     if (w->cases[0].model) {
-        const struct nccl_model *m = model_nccl(w->cases[0].model);
-        char version[32];
-        snprintf(version, sizeof version, "%d.%d.%d", m->version / 10000, m->version / 100 % 100, m->version % 100);
-        json_add_str(doc, "nccl", version);
+        char library[MODEL_LIBRARY];
+        json_add_str(doc, "library", model_library(model_nccl(w->cases[0].model), library));
         int n;
         const char *const *assumed = model_assumptions(w->cases[0].model, &n);
         cJSON *list = cJSON_AddArrayToObject(doc, "assumed");

@@ -150,6 +150,8 @@ static void run_plan(struct worker *w, const struct plan *p)
         worker_schedule(w, then, 1, 1, first->nrounds, first->nrounds + rest);
     worker_repeat_slow(w);
     worker_resolve(w);
+    if (!p->brief)
+        worker_gpus(w, first);
     if (w->sweep_bytes)
         worker_sweep(w, first, w->sweep_bytes);
     worker_tell_ports(w);

@@ -87,6 +87,10 @@ void worker_resolve(struct worker *w);
  * for those that are dead; tells every point. */
 void worker_sweep(struct worker *w, const struct verbs_schedule *s, uint64_t most_bytes);
 
+/* Every port with every GPU of its node, between the ports of the schedule's first round; tells what it finds. Nothing
+ * where no node has a GPU driver. */
+void worker_gpus(struct worker *w, const struct verbs_schedule *s);
+
 /* Tells every port with its GIDs; every node's network interfaces and where they lead. */
 void worker_tell_ports(const struct worker *w);
 void worker_tell_interfaces(const struct worker *w);

@@ -28,9 +28,7 @@ static const char help_text[] =
     "\n"
     "What to predict for (--engine model)\n" CLI_MACHINE_HELP
     "      --nccl VERSION        whose choices are the default, such as 2.28.9; the newest known\n"
-    "\n"
-    BENCH_VERBS_HELP
-    "\n"
+    "\n" BENCH_VERBS_HELP "\n"
     "Output\n"
     "  -o, --output RESULTS      the journal (see nccltune-results.jsonl(5))\n"
     "      --resume              go on with a journal; what it holds is not measured again\n"
@@ -121,8 +119,6 @@ static int take_option(int option, const char *arg, struct wishes *w, struct err
 static int settle(struct wishes *w, struct err *e)
 {
     int described = w->machine.name || w->machine.nfrom;
-    if (!w->bench.engine)
-        w->bench.engine = described ? ENV_MODEL : w->verbs.check ? "verbs" : "mpi";
     if (strcmp(w->bench.engine, ENV_MODEL) != 0 && (described || w->machine.gpu || w->machine.nnodes))
         return err_set(e, ERR_USAGE, "--machine, --from, --gpu and --nodes are for --engine model, not %s",
                        w->bench.engine);
@@ -142,6 +138,8 @@ static int parse(int argc, char **argv, struct wishes *w)
     optind = 1;
     while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1)
         rc = take_option(option, optarg, w, &e);
+    if (!w->bench.engine)
+        w->bench.engine = w->machine.name || w->machine.nfrom ? ENV_MODEL : w->verbs.check ? "verbs" : "mpi";
     if (!rc && !w->help)
         rc = settle(w, &e);
     arena_free(a);

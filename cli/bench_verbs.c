@@ -102,7 +102,7 @@ static int run(const struct bench_verbs *b, struct log *log, struct arena *a, st
     /* A device such as /dev/null has no neighbours to go on with. */
     if (b->output && (stat(b->output, &st) || S_ISREG(st.st_mode)))
         o.journal = bench_verbs_journal(b->output, a);
-    int finished = o.resume && o.journal && access(o.journal, F_OK) && !access(b->output, F_OK);
+    int finished = b->output && o.resume && o.journal && access(o.journal, F_OK) && !access(b->output, F_OK);
     struct verbs_fabric *f = finished ? verbs_fabric_load(b->output, e) : measure(&o, log, e);
     if (!f)
         return e->code;
@@ -160,7 +160,7 @@ static int check(const struct bench_verbs *b, struct log *log, struct arena *a, 
         verbs_fabric_free(now);
         now = measure(&o, log, e);
         code = now ? verbs_check(now, then, VERBS_CHECK_RATIO, &c, e) : e->code;
-        if (!code && !now->complete)
+        if (!code && now && !now->complete)
             code = err_set(e, ERR_FAILED, "not everything was measured within the budget of %.0f s", o.budget_s);
     }
     if (!code)

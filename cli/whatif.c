@@ -229,7 +229,7 @@ static int show(const struct args *a, const struct whatif *w, struct err *e)
     return rc || !a->svg ? rc : draw(w, a->svg, e);
 }
 
-static int run(struct args *a, const struct topology *t, struct err *e)
+static int run(struct args *a, const struct topology *t, struct log *log, struct err *e)
 {
     const char *name = a->machine.name ? a->machine.name : t->source ? t->source : "the topology";
     if (a->machine.nnodes > 1)
@@ -239,6 +239,9 @@ static int run(struct args *a, const struct topology *t, struct err *e)
     struct whatif *w = whatif_new(name, a->coll, &a->base, e);
     if (!w)
         return e->code;
+    if (t->nclasses > 1)
+        log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
+                 t->classes[w->cases[0].setup.nccl.class_index].name);
     int rc = a->nwishes ? 0 : whatif_add_usual(w, e);
     for (int i = 0; i < a->nwishes && !rc; i++)
         rc = add(w, &a->wishes[i], e);
@@ -276,7 +279,7 @@ int whatif_main(int argc, char **argv)
         struct log log = cli_log(COMMAND, 0);
         struct topology *t =
             cli_machine_named(&a.machine) ? cli_machine_open(&a.machine, &log, &e) : probe_machine(&log, &e);
-        rc = t ? run(&a, t, &e) : e.code;
+        rc = t ? run(&a, t, &log, &e) : e.code;
         topo_free(t);
         if (rc)
             cli_fail(COMMAND, &e);

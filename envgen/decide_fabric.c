@@ -55,13 +55,17 @@ static int same_host(const char *x, const char *y)
     return n == m && !strncmp(x, y, n);
 }
 
-/* The class of a node of the fabric; -1 when the topology does not know it. */
+int env_fabric_class(const struct topology *t, const struct verbs_fabric *f, int node)
+{
+    for (int h = 0; h < t->nhosts; h++)
+        if (same_host(t->hosts[h].name, f->names[node]))
+            return t->hosts[h].class_index;
+    return t->nclasses == 1 ? 0 : -1;
+}
+
 static int class_of(const struct job *j, int node)
 {
-    for (int h = 0; h < j->t->nhosts; h++)
-        if (same_host(j->t->hosts[h].name, j->f->names[node]))
-            return j->t->hosts[h].class_index;
-    return j->t->nclasses == 1 ? 0 : -1;
+    return env_fabric_class(j->t, j->f, node);
 }
 
 /* The first node of a class; -1 none was measured. */
@@ -238,6 +242,9 @@ void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_
         else
             add(&j, setting(s->name, s->value, s->why));
     }
+    struct env_setting gdr = env_gdr_level(t, f, &j.v);
+    if (gdr.why)
+        add(&j, gdr);
     add_considered(&j);
     if (f->ninterfaces && f->nodes > 1)
         add_socket(&j);

@@ -61,7 +61,8 @@ struct doctor_job_options {
  * user overrides, what lint says of the environment. NCCL's configuration files count as NCCL reads them. */
 struct doctor *doctor_job(const struct doctor_job_options *o);
 
-/* One line of JSON with its newline: the lines above, who this rank is, and "agree": what all ranks must have alike. */
+/* Lines of JSON, each an object of its own that says which rank speaks and fits what launchers pass on in one piece:
+ * one for the rank itself, one for each thing that all ranks must have alike ("agree"), one for each line above. */
 #define DOCTOR_JOB_FORMAT "nccltune-job/1"
 int doctor_job_print_json(const struct doctor *d, FILE *out, struct err *e);
 

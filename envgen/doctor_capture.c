@@ -27,14 +27,24 @@ void doctor_check_profiler_link(struct doctor *d, const char *plugin)
                    strerror(errno));
         return;
     }
-    void *profiler = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (profiler && is_profiler(profiler))
-        doctor_say(d, DOCTOR_OK, "profiler", "%s loads and can capture a job's calls", path);
-    else
-        doctor_say(d, DOCTOR_WRONG, "profiler", "%s %s", path,
-                   profiler ? "is not this plugin, or an older one" : "cannot be loaded");
+    void *profiler = dlopen(path, RTLD_NOW | RTLD_LOCAL), *named = NULL;
+    int usable = profiler && is_profiler(profiler);
     if (profiler)
         dlclose(profiler);
+    if (usable)
+        named = dlopen(LINK, RTLD_NOW | RTLD_LOCAL);
+    if (!usable)
+        doctor_say(d, DOCTOR_WRONG, "profiler", "%s %s", path,
+                   profiler ? "is not this plugin, or an older one" : "cannot be loaded");
+    else if (named)
+        doctor_say(d, DOCTOR_OK, "profiler", "%s can capture a job's calls", path);
+    else
+        doctor_say(d, DOCTOR_NOTE, "profiler",
+                   "%s can capture a job's calls; the loader does not find it by name: run ldconfig, or set "
+                   "NCCL_PROFILER_PLUGIN to the path",
+                   path);
+    if (named)
+        dlclose(named);
 }
 
 /* As NCCL does: the name itself, then as a part of a library's name. */

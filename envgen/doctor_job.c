@@ -111,7 +111,8 @@ static void find_rank(struct job *j)
                                                {"RANK", "WORLD_SIZE"}};
     char host[HOST_NAME_MAX + 1] = "";
     gethostname(host, sizeof host - 1);
-    j->d->node = arena_strdup(j->d->arena, host);
+    const char *node = given(j, "SLURMD_NODENAME");
+    j->d->node = arena_strdup(j->d->arena, node ? node : host);
     j->d->rank = -1;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers && j->d->rank < 0; i++) {
         int rank = number(j, launchers[i][0]), size = number(j, launchers[i][1]);
@@ -121,9 +122,9 @@ static void find_rank(struct job *j)
         }
     }
     if (j->d->rank >= 0)
-        doctor_say(j->d, DOCTOR_OK, "rank", "%d of %d, on %s", j->d->rank, j->d->ranks, host);
+        doctor_say(j->d, DOCTOR_OK, "rank", "%d of %d, on %s", j->d->rank, j->d->ranks, j->d->node);
     else
-        doctor_say(j->d, DOCTOR_NOTE, "rank", "no launcher tells which rank this is, on %s", host);
+        doctor_say(j->d, DOCTOR_NOTE, "rank", "no launcher tells which rank this is, on %s", j->d->node);
 }
 
 /* ---- the profile ------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* The ranks of a job step held against one another: each prints a line of JSON, one process reads them all. */
+/* The ranks of a job step held against one another: each prints lines of JSON, one process reads them all. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,30 +7,69 @@
 #include "envgen/doctor_parts.h"
 #include "envgen/text.h"
 
+/* srun cuts lines at 1,024 bytes, and launchers mix what is longer: no line is, whatever has to be escaped in it. */
+#define MOST_VALUE 120
+#define MOST_TEXT  360
+
 #define NOT_SET     "is not set"
 #define ELSE        "is something else"
 #define MOST_FACTS  1000 /* NCCL has 300 variables */
-#define MOST_GROUPS 32   /* values of one thing that are told apart */
+#define MOST_RANKS  65536
+#define MOST_GROUPS 32 /* values of one thing that are told apart */
 
-/* ---- a rank's line ----------------------------------------------------------------------------------------------- */
+/* ---- a rank's lines ---------------------------------------------------------------------------------------------- */
+
+static cJSON *rank_json(const struct doctor *d)
+{
+    cJSON *o = cJSON_CreateObject();
+    json_add_str(o, "format", DOCTOR_JOB_FORMAT);
+    cJSON_AddNumberToObject(o, "rank", d->rank);
+    cJSON_AddNumberToObject(o, "ranks", d->ranks);
+    json_add_str(o, "node", d->node);
+    return o;
+}
+
+static int print_line(cJSON *o, FILE *out, struct err *e)
+{
+    char *text = cJSON_PrintUnformatted(o);
+    cJSON_Delete(o);
+    int failed = !text || fprintf(out, "%s\n", text) < 0 || fflush(out);
+    free(text);
+    return failed ? err_errno(e, "a line cannot be written") : 0;
+}
+
+/* A value that fits a line; of a longer one its beginning and its hash, which tells it from another. */
+static const char *short_value(struct arena *a, const char *value)
+{
+    struct sha256 sha;
+    char hex[SHA256_HEX];
+    size_t n = strlen(value);
+    if (n <= MOST_VALUE)
+        return value;
+    sha256_init(&sha);
+    sha256_update(&sha, value, n);
+    sha256_hex(&sha, hex);
+    return arena_printf(a, "%.40s... (%zu bytes, sha256 %.16s)", value, n, hex);
+}
 
 int doctor_job_print_json(const struct doctor *d, FILE *out, struct err *e)
 {
-    cJSON *doc = cJSON_CreateObject();
-    json_add_str(doc, "format", DOCTOR_JOB_FORMAT);
-    cJSON_AddNumberToObject(doc, "rank", d->rank);
-    cJSON_AddNumberToObject(doc, "ranks", d->ranks);
-    json_add_str(doc, "node", d->node);
-    cJSON *agree = cJSON_AddObjectToObject(doc, "agree");
-    for (int i = 0; i < d->nagree; i++)
-        json_add_str(agree, d->agree[i].name, d->agree[i].value);
-    cJSON_AddItemToObject(doc, "findings", doctor_findings_json(d));
-    cJSON_AddNumberToObject(doc, "wrong", d->wrong);
-    char *text = cJSON_PrintUnformatted(doc);
-    cJSON_Delete(doc);
-    int failed = !text || fprintf(out, "%s\n", text) < 0 || fflush(out);
-    free(text);
-    return failed ? err_errno(e, "the line cannot be written") : 0;
+    cJSON *o = rank_json(d);
+    cJSON_AddNumberToObject(o, "wrong", d->wrong);
+    int rc = print_line(o, out, e);
+    for (int i = 0; i < d->nagree && !rc; i++) {
+        o = rank_json(d);
+        json_add_str(cJSON_AddObjectToObject(o, "agree"), d->agree[i].name, short_value(d->arena, d->agree[i].value));
+        rc = print_line(o, out, e);
+    }
+    for (int i = 0; i < d->count && !rc; i++) {
+        o = rank_json(d);
+        json_add_str(o, "verdict", doctor_verdict_name(d->lines[i].verdict));
+        json_add_str(o, "subject", d->lines[i].subject);
+        json_add_str(o, "text", arena_strndup(d->arena, d->lines[i].text, MOST_TEXT));
+        rc = print_line(o, out, e);
+    }
+    return rc;
 }
 
 /* ---- what the ranks say ------------------------------------------------------------------------------------------ */
@@ -54,7 +93,8 @@ struct step {
     struct fact *facts, *faults; /* what must be alike; what a rank found wrong with itself */
     int nfacts, nfaults;
     struct group reported;
-    int size; /* ranks of the step */
+    char seen[MOST_RANKS]; /* whether a rank is among them */
+    int size;              /* ranks of the step */
 };
 
 static void join(struct arena *a, struct group *g, int rank)
@@ -88,27 +128,35 @@ static void say(struct arena *a, struct fact *f, const char *text, int rank)
     f->said++;
 }
 
+/* Everything that a rank prints counts as one report. */
+static void report(struct step *s, int rank)
+{
+    if (!s->seen[rank])
+        join(s->arena, &s->reported, rank);
+    s->seen[rank] = 1;
+}
+
 static int take_line(struct step *s, const cJSON *doc, const char *path, long line, struct err *e)
 {
-    const cJSON *item;
-    int rank = (int)json_int(doc, "rank", -1), size = (int)json_int(doc, "ranks", 0);
-    rank = rank >= 0 && rank < 1 << 24 ? rank : s->reported.n;
-    if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(doc, "agree")) + s->nfacts > MOST_FACTS)
+    const cJSON *agree = cJSON_GetObjectItemCaseSensitive(doc, "agree"), *item;
+    int64_t rank = json_int(doc, "rank", -1), size = json_int(doc, "ranks", 0);
+    rank = rank < 0 ? 0 : rank; /* without a launcher there is one */
+    if (rank >= MOST_RANKS || size > MOST_RANKS)
+        return err_at(e, path, line, 0, "rank %lld of %lld: expected at most %d ranks", (long long)rank,
+                      (long long)size, MOST_RANKS);
+    if (cJSON_GetArraySize(agree) + s->nfacts > MOST_FACTS)
         return err_at(e, path, line, 0, "the ranks name more than %d things", MOST_FACTS);
-    s->size = size > s->size && size < 1 << 24 ? size : s->size;
-    join(s->arena, &s->reported, rank);
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "agree"))
+    s->size = size > s->size ? (int)size : s->size;
+    report(s, (int)rank);
+    cJSON_ArrayForEach(item, agree)
     {
         if (cJSON_IsString(item))
             say(s->arena, fact_of(s->arena, &s->facts, &s->nfacts, item->string),
-                arena_printf(s->arena, "is '%s'", item->valuestring), rank);
+                arena_printf(s->arena, "is '%s'", item->valuestring), (int)rank);
     }
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "findings"))
-    {
-        if (!strcmp(json_str(item, "verdict", ""), doctor_verdict_name(DOCTOR_WRONG)))
-            say(s->arena, fact_of(s->arena, &s->faults, &s->nfaults, json_str(item, "subject", "?")),
-                json_str(item, "text", ""), rank);
-    }
+    if (!strcmp(json_str(doc, "verdict", ""), doctor_verdict_name(DOCTOR_WRONG)) && s->nfaults < MOST_FACTS)
+        say(s->arena, fact_of(s->arena, &s->faults, &s->nfaults, json_str(doc, "subject", "?")),
+            json_str(doc, "text", ""), (int)rank);
     return 0;
 }
 
@@ -224,14 +272,14 @@ struct doctor *doctor_job_compare(const char *path, struct err *e)
 {
     struct arena *a = arena_new();
     struct doctor *d = ARENA_NEW(a, struct doctor);
-    struct step s = {.arena = a};
+    struct step *s = ARENA_NEW(a, struct step);
     char *text;
     size_t bytes;
-    d->arena = a;
-    if (file_read_text(path, FILE_LIMIT, a, &text, &bytes, e) || read_lines(&s, text, path, e)) {
+    d->arena = s->arena = a;
+    if (file_read_text(path, FILE_LIMIT, a, &text, &bytes, e) || read_lines(s, text, path, e)) {
         arena_free(a);
         return NULL;
     }
-    judge(d, &s);
+    judge(d, s);
     return d;
 }

@@ -184,22 +184,19 @@ static int is_nccl(const struct env_shape *s)
     return strcmp(s->engine, "mpi") != 0;
 }
 
-/* NCCL's own choice for the shape that was asked for, else for those that the profile knows. */
+/* NCCL's own choice for the shapes of the question that the profile knows, else for the one that it comes to. */
 static void explain_own_choice(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
     struct explain_model *m = explain_model_new(p, q->nccl);
     const struct env_decisions *d = p->decisions;
-    int told = 0;
-    for (int i = 0; i < d->nshapes && !(q->nodes && q->ranks); i++)
+    int told = 0, nodes, ranks;
+    for (int i = 0; i < d->nshapes; i++)
         if (is_nccl(&d->shapes[i]) && matches(&d->shapes[i], q)) {
-            fprintf(out, "%sNCCL's own choice on %d node%s, %d ranks\n", told++ ? "" : "\n", d->shapes[i].nodes,
-                    d->shapes[i].nodes == 1 ? "" : "s", d->shapes[i].ranks);
             explain_model_call(m, q->coll, q->bytes, d->shapes[i].nodes, d->shapes[i].ranks, out);
+            told = 1;
         }
-    if (explain_model_speaks(m) && q->nodes && q->ranks) {
-        fprintf(out, "\nNCCL's own choice on %d node%s, %d ranks\n", q->nodes, q->nodes == 1 ? "" : "s", q->ranks);
-        explain_model_call(m, q->coll, q->bytes, q->nodes, q->ranks, out);
-    }
+    if (!told && !explain_model_shape(m, q, &nodes, &ranks))
+        explain_model_call(m, q->coll, q->bytes, nodes, ranks, out);
     explain_model_free(m);
 }
 

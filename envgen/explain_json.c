@@ -53,15 +53,13 @@ static int is_nccl(const struct env_shape *s)
 static void add_call_model(cJSON *array, struct explain_model *m, const struct env_decisions *kept,
                            const struct env_question *q)
 {
-    if (q->nodes && q->ranks) {
-        if (explain_model_speaks(m))
-            cJSON_AddItemToArray(array, explain_model_json(m, q->coll, q->bytes, q->nodes, q->ranks));
-        return;
-    }
+    int nodes, ranks;
     for (int i = 0; i < kept->nshapes; i++)
         if (is_nccl(&kept->shapes[i]))
             cJSON_AddItemToArray(
                 array, explain_model_json(m, q->coll, q->bytes, kept->shapes[i].nodes, kept->shapes[i].ranks));
+    if (!cJSON_GetArraySize(array) && !explain_model_shape(m, q, &nodes, &ranks))
+        cJSON_AddItemToArray(array, explain_model_json(m, q->coll, q->bytes, nodes, ranks));
 }
 
 static void add_range_model(cJSON *array, struct explain_model *m, const struct env_shape *s, int coll,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "bench/nccl_model.h"
+#include "bench/model_launch.h"
 #include "core/coll.h"
 #include "envgen/catalogue.h"
 #include "envgen/model_setup.h"
@@ -52,6 +52,19 @@ int explain_model_speaks(const struct explain_model *m)
     return !m->silent;
 }
 
+int explain_model_shape(const struct explain_model *m, const struct env_question *q, int *nodes, int *ranks)
+{
+    if (m->silent)
+        return -1;
+    int gpus = m->topology->classes[m->setup.class_index].ngpus;
+    *nodes = q->nodes ? q->nodes : model_hosts_of(m->topology, m->setup.class_index);
+    if (!q->nodes && q->ranks)
+        *nodes = q->ranks < gpus ? 1 : q->ranks / gpus;
+    int64_t all = q->ranks ? q->ranks : (int64_t)*nodes * gpus;
+    *ranks = (int)all;
+    return all > INT32_MAX ? -1 : 0;
+}
+
 static struct believed *believe(struct explain_model *m, int nodes, int ranks)
 {
     struct err e = {0};
@@ -89,6 +102,7 @@ void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int n
 {
     struct believed *b = believe(m, nodes, ranks);
     struct nccl_choice c;
+    fprintf(out, "\nNCCL's own choice on %d node%s, %d ranks\n", nodes, nodes == 1 ? "" : "s", ranks);
     if (!b->model) {
         fprintf(out, "  model: NCCL's own choice is not known: %s\n", env_comment(m->arena, b->why));
         return;

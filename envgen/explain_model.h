@@ -13,7 +13,11 @@ void explain_model_free(struct explain_model *m); /* NULL is fine */
 /* Whether it can say anything. */
 int explain_model_speaks(const struct explain_model *m);
 
-/* "model: NCCL 2.28.9 would choose ...", for a call. */
+/* The shape of job that a question comes to, where it leaves nodes or ranks open: the nodes of the topology, a rank on
+ * each of their GPUs. -1: there is none, or nothing can be said. */
+int explain_model_shape(const struct explain_model *m, const struct env_question *q, int *nodes, int *ranks);
+
+/* NCCL's own choice for a call, with a heading. */
 void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks, FILE *out);
 
 /* NCCL's choices over the measured sizes of a range, each once, in order: "tree/ll128, ring/simple"; NULL: it has

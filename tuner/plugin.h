@@ -1,4 +1,4 @@
-/* What the files of the plugin share. Nothing outside tuner/plugin*.c includes this. */
+/* What the files of the plugin share. Nothing outside tuner/plugin*.c and tuner/profiler*.c includes this. */
 #ifndef TUNER_PLUGIN_H
 #define TUNER_PLUGIN_H
 
@@ -65,6 +65,9 @@ void plugin_elf_path(const void *address, char *path, size_t size);
 /* Number that ncclGetVersion gives (22809 for 2.28.9): of the object that holds `caller`, else of the only loaded
  * object that defines it. 0 when there is none or more than one. */
 int plugin_elf_nccl_version(const void *caller);
+
+/* Keeps the loaded object that holds `address` until the end of the process, whoever unloads it. */
+void plugin_elf_stay(const void *address);
 
 /* ---- plugin_legacy.c ------------------------------------------------------------------------------------------- */
 

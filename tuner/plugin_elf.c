@@ -1,5 +1,6 @@
-/* Which loaded object an address belongs to, and ncclGetVersion in it: read from the objects' own dynamic symbols,
- * because dladdr, dlopen and dlsym would bind the plugin to a glibc newer than containers have. */
+/* Which loaded object an address belongs to, and functions of loaded objects by name: read from the objects' own
+ * dynamic symbols, because dladdr, dlopen and dlsym would bind the plugin to a glibc newer than containers have. */
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdio.h>
@@ -157,4 +158,25 @@ int plugin_elf_nccl_version(const void *caller)
     memcpy(&get_version, &w.function, sizeof get_version); /* ISO C has no cast from object to function pointer */
     int version = 0;
     return get_version(&version) == NCCLTUNE_SUCCESS && version > 0 ? version : 0;
+}
+
+static int visit_dlopen(struct dl_phdr_info *o, size_t size, void *arg)
+{
+    (void)size;
+    const void **at = arg;
+    *at = find(o, "dlopen");
+    return *at != NULL;
+}
+
+void plugin_elf_stay(const void *address)
+{
+    const void *at = NULL;
+    char path[PLUGIN_PATH_MAX];
+    void *(*open_again)(const char *, int);
+    plugin_elf_path(address, path, sizeof path);
+    dl_iterate_phdr(visit_dlopen, &at);
+    if (!at || !path[0])
+        return;
+    memcpy(&open_again, &at, sizeof open_again);
+    open_again(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }

@@ -65,8 +65,7 @@ struct profiler_comm {
 
 extern _Atomic(struct profiler_comm *) profiler_comms[PROFILER_COMMS];
 
-/* ---- profiler_calls.c: events to counts; no lock, no allocation ----------------------------------------------------
- */
+/* ---- profiler_calls.c: events to counts; no lock, no allocation -------------------------------------------------- */
 
 struct profiler_peer {
     struct profiler_call call; /* PROFILER_SENDRECV */
@@ -82,8 +81,7 @@ void *profiler_begin_channel(void *task, uint64_t start_ns);
 void profiler_end_channel(void *channel, uint64_t stop_ns);
 void profiler_end(void *handle);
 
-/* ---- profiler_comm.c: the process ----------------------------------------------------------------------------------
- */
+/* ---- profiler_comm.c: the process -------------------------------------------------------------------------------- */
 
 struct profiler_shape {
     uint64_t id;            /* 0: told by the first event */
@@ -101,8 +99,7 @@ void profiler_introduce(struct profiler_comm *c, uint64_t id);
 /* Writes the file when its time has come; reads one cheap clock otherwise. */
 void profiler_tick(void);
 
-/* ---- profiler_job.c: whose file it is ------------------------------------------------------------------------------
- */
+/* ---- profiler_job.c: whose file it is ---------------------------------------------------------------------------- */
 
 #define PROFILER_PATH 4096
 
@@ -126,8 +123,7 @@ int profiler_job_read(struct profiler_job *job, char *why, size_t size);
 /* No launcher's word is right where a communicator has more ranks than it says. */
 void profiler_job_doubt(struct profiler_job *job, int comm_ranks);
 
-/* ---- profiler_file.c: one file
- * --------------------------------------------------------------------------------------- */
+/* ---- profiler_file.c: one file ----------------------------------------------------------------------------------- */
 
 /* Writes DIR/NAME.rank.RANK.json whole or not at all. Returns 0, or -1 with a sentence. Not for two threads at once. */
 int profiler_file_write(const struct profiler_job *job, struct profiler_comm *const *comms, size_t count, char *why,

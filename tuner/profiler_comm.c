@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tuner/plugin.h"
 #include "tuner/profiler.h"
 
 #define CLOSING_NS (UINT64_C(5) * 1000000000) /* between two files while communicators are closed one by one */
@@ -190,8 +191,11 @@ static void judge(nccl_logger log)
     if (why[0])
         say(NCCLTUNE_LOG_WARN, why);
     process.began_ns = process.wrote_ns = now_ns();
-    if (process.wanted && process.job.interval_ns)
+    if (!process.wanted)
+        return;
+    if (process.job.interval_ns)
         atomic_store(&process.next_ns, process.began_ns + process.job.interval_ns);
+    plugin_elf_stay(&process); /* NCCL unloads it with the last communicator, but the counts are of the process */
 }
 
 struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_logger log, int *mask)
@@ -274,8 +278,7 @@ void profiler_close(struct profiler_comm *c)
     errno = before;
 }
 
-/* The end of the program, or of the library after its last communicator. Nothing waits here for a thread that may never
- * come back. */
+/* The end of the program. Nothing waits here for a thread that may never come back. */
 __attribute__((destructor)) static void unload(void)
 {
     if (!is_ours() || atomic_load(&process.held))

@@ -6,11 +6,14 @@
  *                      different subnets do not reach one another. "mlx5_0:1:ib:1:0 mlx5_1:1:ib:1:1"
  *   FAKE_VERBS_FAULTS  "NODE/HCA=FAULT ...": absent, down, dark (nothing goes in or out), slow (sends a tenth),
  *                      mtu (of 1,024 bytes)
+ *   FAKE_VERBS_PEER_MEMORY  set: GPU memory of the driver double can be registered without dma-buf, too
  *
  * A node is the number at the end of its host name. What is known of real devices and kept here: an RC queue pair that
  * nobody answers completes with "transport retry counter exceeded" (vendor error 0x81 on ConnectX) and then is in
  * error; LIDs begin at 1; a port's GID 0 is subnet prefix and GUID. */
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,8 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/doubles/nccl_driver.h"
 
 #define MOST_HCAS 64
 #define QUEUE     4096 /* completions that wait */
@@ -204,14 +209,41 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
     return 0;
 }
 
+/* Whether the driver double (tests/doubles/nccl_driver.c) is loaded and the memory one of its devices'. */
+static int is_gpu_memory(const void *address)
+{
+    double_owner *owns;
+    *(void **)&owns = dlsym(RTLD_DEFAULT, "double_owns");
+    return owns && owns(address);
+}
+
 /* The remote key is the process whose memory it is. */
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t bytes, int access)
+static struct ibv_mr *register_memory(struct ibv_pd *pd, void *address, size_t bytes)
 {
     struct ibv_mr *mr = calloc(1, sizeof *mr);
-    (void)access;
     *mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = address, .length = bytes};
     mr->rkey = (uint32_t)getpid();
     return mr;
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t bytes, int access)
+{
+    (void)access;
+    if (is_gpu_memory(address) && !getenv("FAKE_VERBS_PEER_MEMORY")) {
+        errno = EFAULT;
+        return NULL;
+    }
+    return register_memory(pd, address, bytes);
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova, int fd, int access)
+{
+    (void)access;
+    if (offset || fcntl(fd, F_GETFD) < 0) {
+        errno = EBADF;
+        return NULL;
+    }
+    return register_memory(pd, (void *)(uintptr_t)iova, bytes);
 }
 
 int ibv_dereg_mr(struct ibv_mr *mr)

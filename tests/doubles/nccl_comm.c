@@ -190,8 +190,10 @@ static int perform(struct ncclComm *c, const struct move *m, const struct header
     }
     if (kind == FAULT_WRONG)
         ((unsigned char *)m->recv)[move_recv_bytes(m, c->nranks) / 2] ^= 0x5a;
-    comm_driver.put_work(stream, factor * law_noise(&c->law, c->calls) *
-                                     law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, chunk, bytes));
+    double us = factor * law_noise(&c->law, c->calls) *
+                law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, chunk, bytes);
+    comm_driver.put_work(stream, us);
+    profiler_tell(c->profiler, h->coll, m->count, m->type, h->algo, h->proto, h->channels, us);
     return SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include "tests/doubles/nccl_driver.h"
 #include "tests/doubles/nccl_law.h"
 #include "tests/doubles/nccl_move.h"
+#include "tests/doubles/nccl_profiler.h"
 #include "tests/doubles/nccl_tuner.h"
 
 #define REMEMBERED 64 /* calls whose result still stands */
@@ -26,6 +27,7 @@ struct ncclComm {
     struct join join;
     struct law law;
     struct tuner_double tuner;
+    struct profiler_double *profiler;
     int rank, nranks, nnodes, stuck, async;
     uint64_t calls, writes;
     struct header last; /* what the ranks have agreed on last */

@@ -181,6 +181,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int
         return ncclInvalidUsage;
     }
     int rc = nranks > 1 ? tuner_load(&c->tuner, own_version(), rank, nranks, c->nnodes, comm_say) : 0;
+    c->profiler = nranks > 1 ? profiler_attach(rank, nranks, c->nnodes, comm_say) : NULL;
     INFO("Init COMPLETE rank %d nranks %d nNodes %d hcas %s", rank, nranks, c->nnodes, c->law.in_use);
     *comm = c;
     return rc;
@@ -196,6 +197,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 {
     if (c) {
         tuner_unload(&c->tuner);
+        profiler_detach(c->profiler);
         join_leave(&c->join);
         free(c);
     }

@@ -3,24 +3,35 @@
  *
  *   DRIVER_DOUBLE_GPUS    how many devices there are (default 2)
  *   DRIVER_DOUBLE_BYTES   memory of each; an allocation beyond it fails as on a GPU
+ *   DRIVER_DOUBLE_DMABUF  0: memory cannot be exported as dma-buf
  *
  * Declarations are checked against an installed <cuda.h> with -DREAL_HEADER. */
 #include "tests/doubles/nccl_driver.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #ifdef REAL_HEADER
 #include <cuda.h>
 #else
-typedef int CUresult, CUdevice;
+typedef int CUresult, CUdevice, CUmemRangeHandleType;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 #endif
 
-enum { OK = 0, BAD_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, BAD_DEVICE = 101, NOT_READY = 600 };
+enum {
+    OK = 0,
+    BAD_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NO_DEVICE = 100,
+    BAD_DEVICE = 101,
+    NOT_READY = 600,
+    NOT_SUPPORTED = 801
+};
 
 struct CUctx_st {
     int device;
@@ -63,6 +74,7 @@ double_stream_work double_put_work;
 double_stream_stick double_stick;
 double_writes double_count_writes;
 double_device double_current_device;
+double_owner double_owns;
 
 int double_current_device(void)
 {
@@ -116,6 +128,12 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice device)
     (void)device;
     strncpy(name, "GPU double", (size_t)len);
     name[len - 1] = 0;
+    return OK;
+}
+
+CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
+{
+    snprintf(text, (size_t)len, "0000:%02X:00.0", 0x10 + device);
     return OK;
 }
 
@@ -195,6 +213,25 @@ CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t bytes)
     return OK;
 }
 
+int double_owns(const void *memory)
+{
+    for (const struct block *b = blocks; b; b = b->next)
+        if ((const char *)memory >= (const char *)b->start && (const char *)memory < (const char *)b->start + b->bytes)
+            return 1;
+    return 0;
+}
+
+CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr start, size_t bytes, CUmemRangeHandleType type,
+                                       unsigned long long flags)
+{
+    if (flags || type != 1 || !bytes || !double_owns((void *)(uintptr_t)start))
+        return BAD_VALUE;
+    if (!number_from("DRIVER_DOUBLE_DMABUF", 1))
+        return NOT_SUPPORTED;
+    *(int *)handle = memfd_create("dma-buf of the driver double", MFD_CLOEXEC);
+    return OK;
+}
+
 /* ---- streams and events ---- */
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
@@ -247,6 +284,8 @@ HIP(hipFree, cuMemFree_v2);
 HIP(hipMemcpyHtoD, cuMemcpyHtoD_v2);
 HIP(hipMemcpyDtoH, cuMemcpyDtoH_v2);
 HIP(hipMemsetD8, cuMemsetD8_v2);
+HIP(hipMemGetHandleForAddressRange, cuMemGetHandleForAddressRange);
+HIP(hipDeviceGetPCIBusId, cuDeviceGetPCIBusId);
 HIP(hipStreamCreateWithFlags, cuStreamCreate);
 HIP(hipEventCreateWithFlags, cuEventCreate);
 HIP(hipEventRecord, cuEventRecord);

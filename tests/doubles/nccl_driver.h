@@ -16,4 +16,7 @@ typedef uint64_t double_writes(void);
 /* The device whose context is current. */
 typedef int double_device(void);
 
+/* Whether memory is one of the devices'; for the double of libibverbs, which cannot register it without help. */
+typedef int double_owner(const void *memory);
+
 #endif

@@ -36,6 +36,7 @@ profile=$work/profile
 call() { "$bin" explain "$profile" --coll allreduce --bytes "$@"; }
 check "explain says what NCCL would choose for a call" says "model: NCCL 2.28.9 by itself would choose" call 4M --nodes 2 --ranks 16
 check "for a shape that was not measured, too" says "model: NCCL 2.28.9 by itself would choose" call 4M --nodes 64 --ranks 512
+check "where nodes and ranks are left open, too" bash -c "'$bin' explain '$work/bare' --coll allreduce --bytes 4M | grep -q 'own choice on 2 nodes, 16 ranks'"
 check "in another release" says "model: NCCL 2.21.5 by itself" call 4M --nodes 2 --ranks 16 --nccl 2.21.5
 check "or why it cannot" says "as many ranks on every node" call 4M --nodes 2 --ranks 15
 check "in JSON" bash -c "'$bin' explain '$profile' --coll allreduce --bytes 4M --nodes 2 --ranks 16 --json | jq -e '.model[0].algorithm and .model[0].estimate_us > 0'"

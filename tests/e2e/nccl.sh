@@ -54,6 +54,16 @@ else
     skip "the best call by size" "no python3"
 fi
 
+# ---- a capture, by the plugin that is the tuner at the same time ----
+check "bench runs under a capture" env NCCLTUNE_CAPTURE="$work/capture" NCCL_PROFILER_PLUGIN="$PWD/build/libnccl-tuner-nccltune.so" \
+    timeout 120 build/nccltune bench --engine nccl -q --topology "$topo" --budget 3s --collectives allreduce,alltoall \
+    --max-bytes 64K --step-factor 64 -o "$work/c.jsonl"
+check "its workers' files are merged" build/nccltune workload --merge "$work"/capture/*.json -o "$work/captured.json"
+# seen WORDS: in a line of some file, which is a call.
+seen() { cat "$work"/capture/*.json | grep -q "$1"; }
+check "they have what the tuner was made to choose, and times" seen '"allreduce".*"time_us".*"tree", "protocol": "ll"'
+check "and all-to-alls, which NCCL knows as sends" seen '"alltoall".*"group_size": 3'
+
 # ---- the profile ----
 check "generate takes NCCL results" \
     build/nccltune generate --topology "$topo" --results "$work/r.jsonl" -o "$work/profile"
@@ -79,6 +89,31 @@ check "tune makes a profile with NCCL in one command" tune
 check "and its table has a row" grep -q '^allreduce,' "$work/tuned/tuner.csv"
 no_host_memory() { ! grep "host memory" "$work/tune.txt"; }
 check "it is not passed off as host memory" no_host_memory
+
+# ---- what a job calls, and chunk sizes ----
+cat >"$work/workload.json" <<'EOF'
+{"format": "nccltune-workload/1", "name": "two calls", "ranks": 3, "ranks_per_node": 3, "phases": [{"name": "step",
+ "collectives": [{"collective": "allreduce", "bytes": 4194304, "count": 10, "group_size": 3},
+                 {"collective": "alltoall", "bytes": 65536, "count": 2, "group_size": 3},
+                 {"collective": "sendrecv", "bytes": 4096, "count": 2, "group_size": 2}]}]}
+EOF
+cat >"$work/chunk-law" <<'EOF'
+channels 16
+cell allreduce ring simple latency=30 GBps=40
+cell allreduce ring ll128 latency=14 GBps=60 channel_GBps=8 channel_us=0.5 chunk_best=131072 chunk_loss=0.1
+cell alltoall ring simple latency=25 GBps=60
+EOF
+job() {
+    NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_LAW=$work/chunk-law timeout 100 build/nccltune tune --engine nccl \
+        -q --budget 15s --workload "$work/workload.json" -o "$work/job" >/dev/null
+}
+check "tune takes a workload" job
+sizes() { grep -o '"collective":"[a-z]*","bytes":[0-9]*' "$work/job/results.jsonl" | sort -u | tr -dc 'a-z0-9\n' | tr '\n' ' '; }
+check "its calls are measured and nothing else" \
+    test "$(sizes)" = "collectiveallreducebytes4194304 collectivealltoallbytes65535 "
+check "the table names the chunk size that the law likes" grep -q '^allreduce,.*,ring,ll128,8,.*,131072,' "$work/job/tuner.csv"
+check "and has no row for AllToAll" test -z "$(grep '^alltoall' "$work/job/tuner.csv")"
+check "the profile keeps the workload" test -s "$work/job/workload.json"
 
 # ---- faults ----
 # fault NAME STATUS FAULT WORDS: the sweep goes on, ends with status 1, and the journal has STATUS with WORDS.

@@ -98,6 +98,12 @@ check "a profile is a baseline: what was dark then is not worse" ends_with 0
 check "generate with RDMA that is of no use" profile "$tmp/none.json"
 check "... switches it off" grep -qx 'NCCL_IB_DISABLE=1' "$tmp/profile/nccl.conf"
 
+hcas 2
+bench "" --ports "$ports" --sweep=4K -o "$tmp/sweep.json"
+points() { [ "$(grep -c '"qps"' "$tmp/sweep.json")" = "$1" ]; }
+check "a sweep has twelve sizes on 1, 2 and 4 queue pairs" points 36
+check "... and is printed" says '^ +4096( +[0-9.e+]+){6}$'
+
 # Interrupted after some of 56 pairs, and gone on with.
 hcas 8
 FAKE_VERBS_FAULTS='' LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so \

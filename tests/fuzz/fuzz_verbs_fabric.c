@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bench/verbs_decide.h"
+#include "bench/verbs_check.h"
 #include "bench/verbs_run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -23,7 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *out = f ? fopen("/dev/null", "we") : NULL;
     if (out) {
         struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+        struct verbs_check c;
         verbs_print(f, &d, 1, out);
+        verbs_svg(f, &d, out);
+        verbs_check(f, f, VERBS_CHECK_RATIO, &c, &e);
         fclose(out);
     }
     verbs_fabric_free(f);

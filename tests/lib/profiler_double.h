@@ -16,6 +16,7 @@
 
 struct profiler_loader {
     int api;
+    void *library;
     const void *plugin;
     int mask; /* NCCL has one for all communicators */
 };
@@ -41,9 +42,9 @@ static inline struct profiler_loader profiler_load(int api)
     const char *path = getenv("NCCLTUNE_PLUGIN_SO");
     char symbol[32];
     struct profiler_loader l = {.api = api};
-    void *lib = dlopen(path ? path : "build/libnccl-tuner-nccltune.so", RTLD_NOW | RTLD_LOCAL);
+    l.library = dlopen(path ? path : "build/libnccl-tuner-nccltune.so", RTLD_NOW | RTLD_LOCAL);
     snprintf(symbol, sizeof symbol, "ncclProfiler_v%d", api);
-    l.plugin = lib ? dlsym(lib, symbol) : NULL;
+    l.plugin = l.library ? dlsym(l.library, symbol) : NULL;
     if (!l.plugin) {
         fprintf(stderr, "%s\n", dlerror());
         exit(1);

@@ -9,6 +9,7 @@
 #include "probe/machines.h"
 
 #define CALLS 1000000
+#define TIMES 20
 #define SIZES 25 /* 64 B to 1 GiB, doubling */
 
 static const int channel_counts[] = {0, 1, 2, 4, 8, 16, 24, 32};
@@ -77,24 +78,25 @@ static void one_call(const char *machine, int nodes)
     clear(&b);
 }
 
-static void preparing(const char *machine, int nodes)
+/* Milliseconds of one of TIMES preparations: the model's, or NCCL's search alone, which it contains. */
+static double prepare_ms(const struct model_setup *s, int search_only)
 {
     double start_s = progress_now_s();
+    for (int i = 0; i < TIMES; i++) {
+        struct arena *a = arena_new();
+        if (search_only ? !nccl_model_new(&s->nccl, a, NULL) : !model_new(s, a, NULL))
+            exit(1);
+        arena_free(a);
+    }
+    return (progress_now_s() - start_s) * 1e3 / TIMES;
+}
+
+static void preparing(const char *machine, int nodes)
+{
     struct bed b = make(machine, nodes, NULL, 0);
-    double all_s = progress_now_s() - start_s;
-    struct arena *a = arena_new();
     struct model_setup s = {.nccl = {.topology = b.t, .nodes = nodes}};
-    start_s = progress_now_s();
-    if (!nccl_model_new(&s.nccl, a, NULL))
-        exit(1);
-    double nccl_s = progress_now_s() - start_s;
-    start_s = progress_now_s();
-    if (!model_new(&s, a, NULL))
-        exit(1);
-    double model_s = progress_now_s() - start_s;
-    printf("%-12s x %-6d prepare: NCCL's search %8.3f ms   model with it %8.3f ms   (the topology %8.3f ms)\n", machine,
-           nodes, nccl_s * 1e3, model_s * 1e3, (all_s - model_s) * 1e3);
-    arena_free(a);
+    printf("%-12s x %-6d prepared: NCCL's search %7.3f ms, with the model %7.3f ms\n", machine, nodes,
+           prepare_ms(&s, 1), prepare_ms(&s, 0));
     clear(&b);
 }
 

@@ -147,6 +147,16 @@ END
 check "a value that the script changed stays; off takes the others back" \
     same "${n}1 changed 4 pinned plugin|${n}2 changed =eth0 4 pinned plugin|${n}1|${n}2" batch 65534
 
+# ---- what the doctor says of a job -----------------------------------------------------------------------------------
+# doctor NODES COMMAND: every rank of a step runs the doctor behind a shell command; one process compares them.
+doctor() {
+    slurm srun -Q -l -w "$1" sh -c "$2 exec $PWD/build/nccltune doctor --job --json" | build/nccltune doctor --compare -
+}
+check "the doctor finds the ranks of a step alike" grep -q "alike on all 3" <(doctor ${n}0,${n}1,${n}2 "")
+# shellcheck disable=SC2016 # expanded by the task
+check "and names the rank that is not" grep -q "NCCL_ALGO is 'Ring' on rank 1, is not set on ranks 0, 2" \
+    <(doctor ${n}0,${n}1,${n}2 '[ "$SLURM_PROCID" != 1 ] || export NCCL_ALGO=Ring;')
+
 # ---- which profile ---------------------------------------------------------------------------------------------------
 # shellcheck disable=SC2016 # expanded by the task
 hash_of='echo $(basename $NCCLTUNE_PROFILE) $NCCLTUNE_HASH'

@@ -76,12 +76,29 @@ static void the_class(void **state)
     assert_int_equal(model_class_of(&t), -1);
 }
 
+static void the_library(void **state)
+{
+    (void)state;
+    char text[MODEL_LIBRARY];
+    struct topo_gpu gpu = {0};
+    struct topo_class c = {.ngpus = 1, .gpus = &gpu};
+    struct topology t = {.classes = &c, .nclasses = 1};
+    struct nccl_model m = {.setup = {.topology = &t}, .version = 22809};
+    assert_string_equal(model_library(&m, text), "NCCL 2.28.9");
+    m.version = 22899;
+    assert_string_equal(model_library(&m, text), "NCCL 2.28");
+    gpu.arch = "gfx942";
+    m.version = 22707;
+    assert_string_equal(model_library(&m, text), "NCCL 2.27.7 (RCCL)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variables),
         cmocka_unit_test(what_the_model_is_silent_on),
         cmocka_unit_test(the_class),
+        cmocka_unit_test(the_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,25 @@ static void launches_join_when_they_set_different_things(void **state)
     assert_false(nccl_plan_combine(&x, &x, arena, &both));
 }
 
+static void chunk_sizes_fit_the_message(void **state)
+{
+    (void)state;
+    struct bench_knobs out[BENCH_VARIATIONS], again[BENCH_VARIATIONS];
+    nccl_plan_calls(&plan, arena);
+    const struct bench_knobs *k = &call(COLL_ALLREDUCE, "ring/ll128/8ch")->knobs;
+    int n = nccl_plan_vary(k, 4 << 20, arena, out);
+    assert_int_equal(n, 5); /* 16 KiB to 256 KiB: two on each of eight channels */
+    assert_string_equal(out[3].label, "ring/ll128/8ch/128K");
+    struct nccl_wish w = nccl_wish_of(&out[3]);
+    assert_int_equal(w.chunk_bytes, 128 << 10);
+    assert_true(w.algo == ALGO_RING && w.proto == PROTO_LL128 && w.channels == 8);
+    assert_true(nccl_plan_vary(k, (uint64_t)1 << 40, arena, again) <= BENCH_VARIATIONS);
+    assert_int_equal(nccl_plan_vary(k, 8 << 10, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&out[3], 4 << 20, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&call(COLL_ALLREDUCE, "ring/ll128")->knobs, 4 << 20, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs, 4 << 20, arena, again), 0);
+}
+
 static void verification_compares_jobs_alone(void **state)
 {
     (void)state;
@@ -184,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(calls_are_what_nccl_has, begin, end),
+        cmocka_unit_test_setup_teardown(chunk_sizes_fit_the_message, begin, end),
         cmocka_unit_test_setup_teardown(hca_sets_come_from_the_topology, begin, end),
         cmocka_unit_test_setup_teardown(without_rdma_sockets_are_tried, begin, end),
         cmocka_unit_test_setup_teardown(one_node_needs_no_network, begin, end),

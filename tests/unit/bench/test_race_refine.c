@@ -116,9 +116,50 @@ static void a_narrow_lead_is_made_sure(void **state)
     }
 }
 
+/* Names two variations of the call that has won. */
+static int vary(void *user, struct race *r, const struct bench_knobs *winner)
+{
+    const struct bench_knobs *knobs = user;
+    assert_string_equal(winner->label, "near");
+    for (int i = 0; i < 2; i++)
+        r->racers[r->nracers++] = (struct racer){.knobs = &knobs[i], .refines = winner->label};
+    return 2;
+}
+
+/* "also/1" and "near/2" are times that the table has, whatever they vary here. */
+static void the_winner_is_varied(void **state)
+{
+    (void)state;
+    struct bench_knobs knobs[] = {{.label = BENCH_DEFAULT}, {.label = "near"}, {.label = "also"}};
+    struct bench_knobs more[] = {{.label = "also/1"}, {.label = "near/2"}};
+    struct racer racers[5] = {{.knobs = &knobs[0]}, {.knobs = &knobs[1]}, {.knobs = &knobs[2]}};
+    char detail[BENCH_DETAIL];
+    struct race r = {.engine = &engine,
+                     .session = &session,
+                     .stop = &stop,
+                     .arena = arena_new(),
+                     .bytes = 8,
+                     .racers = racers,
+                     .nracers = 3,
+                     .samples = 9,
+                     .until_s = progress_now_s() + 30,
+                     .watchdog_s = 10,
+                     .vary = vary,
+                     .user = more};
+    noise = 0.001;
+    assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
+    assert_int_equal(r.nracers, 5);
+    assert_int_equal(racers[3].status, BENCH_OK);
+    assert_true(racers[3].n >= r.samples);
+    assert_int_equal(racers[4].status, BENCH_DROPPED);
+    assert_int_equal(racers[1].status, BENCH_OK); /* what it varies is kept */
+    arena_free(r.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(refinements_of_what_came_close_run),
-                                       cmocka_unit_test(a_narrow_lead_is_made_sure)};
+                                       cmocka_unit_test(a_narrow_lead_is_made_sure),
+                                       cmocka_unit_test(the_winner_is_varied)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ static void comes_back(void **state)
     f->tries[0].gid_index[0] = 4;
     f->tries[0].gid_index[1] = 3;
     add_interface(f, "eth0", 1);
+    f->points = &(struct verbs_fabric_point){.pair = {{0, 1}, {1, 1}}, .qps = 2, .bytes = 1 << 23, .both_GBps = 40};
+    f->npoints = 1;
     assert_int_equal(verbs_fabric_save(f, path, &e), 0);
     struct verbs_fabric *g = verbs_fabric_load(path, &e);
     assert_non_null(g);
@@ -38,6 +40,10 @@ static void comes_back(void **state)
     assert_int_equal(g->tries[0].gid_index[0], 4);
     assert_int_equal(g->tries[0].gid_index[1], 3);
     assert_int_equal(g->tries[1].gid_index[0], 0);
+    assert_int_equal(g->npoints, 1);
+    assert_int_equal(g->points[0].bytes, 1 << 23);
+    assert_int_equal(g->points[0].pair.to.rail, 1);
+    assert_near(g->points[0].both_GBps, 40, 1e-9);
     assert_int_equal(g->ninterfaces, 2);
     assert_string_equal(g->interfaces[1].name, "eth0");
     assert_int_equal(g->interfaces[1].reached, 1);

@@ -142,7 +142,9 @@ static void too_many_nodes(void **state)
     assert_int_equal(whatif_add_nodes(f.whatif, 2000000000, &e), 0);
     assert_int_equal(whatif_predict(f.whatif, &e), 0);
     assert_non_null(f.whatif->cases[1].problem);
-    f.whatif->cases[0].setup.nccl.nodes = -1;
+    end(&f);
+    f = begin("dgx-h100", 4, COLL_ALLREDUCE);
+    f.whatif->cases[0].setup.nccl.nodes = 2000000000;
     assert_int_equal(whatif_predict(f.whatif, &e), ERR_FAILED);
     end(&f);
 }

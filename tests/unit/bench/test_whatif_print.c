@@ -67,7 +67,7 @@ static void the_document(void **state)
     cJSON *doc = whatif_json(f.whatif);
     assert_string_equal(json_str(doc, "format", ""), "nccltune-whatif/1");
     assert_int_equal(json_bool(doc, "predicted", 0), 1);
-    assert_string_equal(json_str(doc, "nccl", ""), "2.28.9");
+    assert_string_equal(json_str(doc, "library", ""), "NCCL 2.28.9");
     const cJSON *cases = cJSON_GetObjectItem(doc, "variations"), *points;
     assert_int_equal(cJSON_GetArraySize(cases), 3);
     points = cJSON_GetObjectItem(cJSON_GetArrayItem(cases, 1), "points");

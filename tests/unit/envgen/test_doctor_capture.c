@@ -1,4 +1,5 @@
 /* envgen/doctor_capture.c: the plugin's other name on a node, and a capture that a job asks for. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,8 +60,9 @@ static void link_on_a_node(void **state)
     expect(DOCTOR_WRONG, "profiler", "cannot be loaded");
     assert_int_equal(unlink(link), 0);
     assert_int_equal(symlink("libnccl-tuner-nccltune.so", link), 0);
+    void *installed = dlopen("libnccl-profiler-nccltune.so", RTLD_LAZY); /* the loader may know one by name */
     doctor_check_profiler_link(&d, plugin);
-    expect(DOCTOR_OK, "profiler", "can capture");
+    expect(installed ? DOCTOR_OK : DOCTOR_NOTE, "profiler", "can capture");
 }
 
 static void capture_in_a_job(void **state)

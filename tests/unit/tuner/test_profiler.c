@@ -2,6 +2,7 @@
  * of workloads. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -446,6 +447,29 @@ static void written_at_the_end_without_a_close(int api)
     workload_free(w);
 }
 
+/* NCCL unloads the plugin with the last communicator and loads it again with the next; here also as a tuner, under its
+ * other name. */
+static void goes_on_after_an_unload(int api)
+{
+    char path[PATH_MAX], link[128];
+    const char *plugin = getenv("NCCLTUNE_PLUGIN_SO");
+    use_capture();
+    snprintf(link, sizeof link, "%s/libnccl-profiler-nccltune.so", dir);
+    CHECK(realpath(plugin ? plugin : "build/libnccl-tuner-nccltune.so", path) && !symlink(path, link));
+    setenv("NCCLTUNE_PLUGIN_SO", link, 1);
+    for (int i = 0; i < 3; i++) {
+        void *tuner = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        struct profiler_loader l = profiler_load(api);
+        struct profiled_comm c = world(870 + (uint64_t)i);
+        CHECK(tuner && tuner == l.library && !profiled_open(&l, &c, NULL));
+        launch(&c, one_mib, 4);
+        CHECK(!profiled_close(&c) && !dlclose(l.library) && !dlclose(tuner));
+    }
+    struct workload *w = captured();
+    CHECK(calls_in(w) == 12 && w->phases[0].ncalls == 1);
+    workload_free(w);
+}
+
 /* A child of fork has the memory of a capture, and no business with it. */
 static void left_alone_by_a_fork(int api)
 {
@@ -585,6 +609,7 @@ TEST(says_what_it_rounded, 1, 6)
 TEST(eight_threads, 1, 6)
 TEST(survives_nonsense, 1, 6)
 TEST(written_at_the_end_without_a_close, 1, 6)
+TEST(goes_on_after_an_unload, 4, 6)
 TEST(left_alone_by_a_fork, 1, 6)
 TEST(written_at_intervals, 1, 6)
 TEST(cannot_write, 0, 1)
@@ -607,6 +632,7 @@ int main(void)
         cmocka_unit_test_teardown(test_eight_threads, remove_dir),
         cmocka_unit_test_teardown(test_survives_nonsense, remove_dir),
         cmocka_unit_test_teardown(test_written_at_the_end_without_a_close, remove_dir),
+        cmocka_unit_test_teardown(test_goes_on_after_an_unload, remove_dir),
         cmocka_unit_test_teardown(test_left_alone_by_a_fork, remove_dir),
         cmocka_unit_test_teardown(test_written_at_intervals, remove_dir),
         cmocka_unit_test_teardown(test_cannot_write, remove_dir),

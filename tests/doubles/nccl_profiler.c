@@ -1,0 +1,73 @@
+/* Finding a profiler plugin and telling it of the double's calls; the events themselves are
+ * tests/lib/profiler_double.h. */
+#include "tests/doubles/nccl_profiler.h"
+
+#include "tests/doubles/nccl_law.h"
+#include "tests/lib/profiler_double.h"
+
+enum { API = 6, INFO = 3, SUBSYS_INIT = 1 };
+
+struct profiler_double {
+    struct profiler_loader nccl;
+    struct profiled_comm comm;
+};
+
+/* NCCL_PROFILER_PLUGIN literally, then as libnccl-profiler-VALUE.so unless it is a path. */
+static void *open_library(void)
+{
+    const char *value = getenv("NCCL_PROFILER_PLUGIN");
+    char name[512];
+    if (!value || !*value || !strcmp(value, "none"))
+        return NULL;
+    void *lib = dlopen(value, RTLD_NOW | RTLD_LOCAL);
+    if (lib || strchr(value, '/'))
+        return lib;
+    snprintf(name, sizeof name, "libnccl-profiler-%s.so", value);
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+struct profiler_double *profiler_attach(int rank, int nranks, int nnodes, tuner_log *log)
+{
+    struct profiler_double *p = calloc(1, sizeof *p);
+    p->nccl = (struct profiler_loader){.api = API, .library = open_library()};
+    p->nccl.plugin = p->nccl.library ? dlsym(p->nccl.library, "ncclProfiler_v6") : NULL;
+    p->comm = (struct profiled_comm){.id = 0x1234, .nodes = nnodes, .ranks = nranks, .rank = rank};
+    if (p->nccl.plugin && !profiled_open(&p->nccl, &p->comm, log) && p->comm.context) {
+        log(INFO, SUBSYS_INIT, __func__, __LINE__, "PROFILER/Plugin: using interface version %d", API);
+        return p;
+    }
+    free(p);
+    return NULL;
+}
+
+void profiler_detach(struct profiler_double *p)
+{
+    if (p)
+        profiled_close(&p->comm);
+    free(p);
+}
+
+void profiler_tell(struct profiler_double *p, int coll, size_t count, int type, int algo, int proto, int channels,
+                   double us)
+{
+    static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+    struct profiled_task tasks[PROFILER_TASKS] = {{.count = count,
+                                                   .dtype = type,
+                                                   .algo = algo,
+                                                   .proto = proto,
+                                                   .channels = channels,
+                                                   .ns = (uint64_t)(us * 1e3)}};
+    if (!p || (size_t)type >= sizeof profiled_dtypes / sizeof *profiled_dtypes || 2 * p->comm.ranks > PROFILER_TASKS)
+        return;
+    if (coll != LAW_ALLTOALL) {
+        tasks[0].func = names[coll];
+        profiled_launch(&p->comm, tasks, 1);
+        return;
+    }
+    for (int i = 2 * p->comm.ranks - 1; i >= 0; i--) {
+        tasks[i] = tasks[0];
+        tasks[i].func = i % 2 ? "Recv" : "Send";
+        tasks[i].peer = i / 2;
+    }
+    profiled_launch(&p->comm, tasks, 2 * (size_t)p->comm.ranks);
+}

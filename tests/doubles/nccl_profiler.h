@@ -1,0 +1,19 @@
+/* The profiler side of the NCCL double: finds NCCL_PROFILER_PLUGIN and tells it what runs, as NCCL 2.30 does. */
+#ifndef TESTS_DOUBLES_NCCL_PROFILER_H
+#define TESTS_DOUBLES_NCCL_PROFILER_H
+
+#include <stddef.h>
+
+#include "tests/doubles/nccl_tuner.h"
+
+struct profiler_double; /* of a communicator */
+
+/* NULL: there is no plugin, or it wants nothing of this communicator. */
+struct profiler_double *profiler_attach(int rank, int nranks, int nnodes, tuner_log *log);
+void profiler_detach(struct profiler_double *p); /* NULL is fine */
+
+/* A call as the caller gave it, and what became of it. `coll` is ncclFunc_t, or LAW_ALLTOALL for sends to all ranks. */
+void profiler_tell(struct profiler_double *p, int coll, size_t count, int type, int algo, int proto, int channels,
+                   double us);
+
+#endif

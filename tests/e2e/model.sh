@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Predictions from end to end: profiles of machines that are not here, what-if, results that carry on, bad input.
+cd "$(dirname "$0")/../.." || exit 2
+# shellcheck source=tests/lib/tap.sh
+. tests/lib/tap.sh
+
+bin=$PWD/build/nccltune
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+unset NCCL_IB_HCA
+
+status() { # status EXPECTED COMMAND...
+    local expected=$1 code=0
+    shift
+    timeout 100 "$@" >"$scratch/out" 2>&1 || code=$?
+    [ "$code" = "$expected" ] || { echo "exit code $code, expected $expected"; cat "$scratch/out"; return 1; }
+}
+says() { # says TEXT COMMAND...
+    local text=$1 out
+    shift
+    out=$(timeout 100 "$@" 2>&1)
+    [[ $out == *"$text"* ]] || { echo "'$text' is missing in: $out"; return 1; }
+}
+refuses() { # refuses STATUS TEXT COMMAND...: and leaves nothing behind
+    local expected=$1 text=$2
+    shift 2
+    status "$expected" "$@" || return 1
+    grep -qF -- "$text" "$scratch/out" || { echo "'$text' is missing in:"; cat "$scratch/out"; return 1; }
+    [ ! -e "$scratch/none" ] || { echo "it has left something behind"; rm -rf "$scratch/none"; return 1; }
+}
+
+# ---- a profile of a machine that is not here -------------------------------------------------------------------------
+profile=$scratch/profile
+check "tune --machine makes a profile" status 0 "$bin" tune --machine azure-ndv5 --nodes 32 -o "$profile"
+check "its table says that it is predicted" grep -q '^PREDICTED for azure-ndv5, nothing was measured' "$scratch/out"
+check "with default and best, and a band" grep -qE '^ +65536|^ +131072.*x  \[[0-9.]+, [0-9.]+\]|1\.00x' "$scratch/out"
+check "for 256 ranks on 32 nodes" grep -q '# model (NCCL .*, predicted): allreduce, 256 ranks on 32 nodes' "$scratch/out"
+for file in topology.json results.jsonl nccl.conf nccl.sh tuner.csv decisions.json manifest.json; do
+    check "it has $file" test -s "$profile/$file"
+done
+only_model() { [ "$(grep -c '"engine"' "$profile/results.jsonl")" = "$(grep -c '"engine":"model".*"low_us".*"high_us"' "$profile/results.jsonl")" ]; }
+check "every line of its journal is a prediction with a band" only_model
+nothing_set() { ! grep -vE '^(#|$)' "$profile/nccl.conf" && ! grep -vE '^#' "$profile/tuner.csv"; }
+check "nothing is set by prediction alone" nothing_set
+check "explain reads it" status 0 "$bin" explain "$profile"
+check "and tells one call" says "predicted" "$bin" explain "$profile" --coll allreduce --bytes 64M --nodes 32 --ranks 256
+check "--json is JSON" bash -c "'$bin' tune -q --machine dgx-a100 --nodes 4 --json -o '$scratch/json' | python3 -m json.tool"
+check "a complete one is not replaced" refuses 1 "complete profile" "$bin" tune --machine azure-ndv5 --nodes 32 -o "$profile"
+check "but with --force" status 0 "$bin" tune --machine azure-ndv5 --nodes 2,8 --force --nccl 2.27.5 -F json --predicted -o "$profile"
+check "then for another release" grep -q '"library":"NCCL 2.27.5, predicted"' "$profile/results.jsonl"
+check "of both numbers of nodes" grep -q '"nodes":8,"ranks":64' "$profile/results.jsonl"
+check "in one more format" test -s "$profile/nccl.json"
+
+# ---- the engine ------------------------------------------------------------------------------------------------------
+topo=$scratch/topology.json
+"$bin" probe --machine dgx-h100 --nodes 4 -o "$topo" >/dev/null 2>&1
+check "bench --engine model takes a topology" \
+    status 0 "$bin" bench --engine model --topology "$topo" --nodes 64 -o "$scratch/r.jsonl"
+check "and bundled machines without it" \
+    status 0 "$bin" bench --machine dgx-h100 --nodes 2,4 --collectives allreduce --json -o "$scratch/m.jsonl"
+before=$(wc -l <"$scratch/r.jsonl")
+check "--resume finds nothing left to do" \
+    status 0 "$bin" bench --engine model --topology "$topo" --nodes 64 --resume -o "$scratch/r.jsonl"
+check "and writes nothing twice" test "$(wc -l <"$scratch/r.jsonl")" = "$before"
+check "--plan says that nothing is measured" says "nothing is measured" "$bin" bench --engine model --topology "$topo" --plan
+"$bin" probe --machine dgx-h100 --format nccl-xml -o "$scratch/node.xml" >/dev/null 2>&1
+check "a recorded node with its GPUs named" \
+    status 0 "$bin" tune --from "$scratch/node.xml" --gpu h100-sxm --nodes 2 -o "$scratch/recorded"
+
+# ---- predictions are comments, unless asked for ----------------------------------------------------------------------
+head='"engine":"model","bytes":1048576,"nodes":4,"ranks":32,"library":"NCCL 2.28.9, predicted","round":1,"status":"ok","collective":"allreduce"'
+{
+    echo '{"format":"nccltune-results/1"}'
+    echo "{$head,\"launch\":{\"label\":\"default\"},\"call\":{\"label\":\"tree/ll\",\"settings\":{\"algorithm\":\"tree\",\"protocol\":\"ll\"}},\"times_us\":[20],\"low_us\":14,\"high_us\":28}"
+    echo "{$head,\"launch\":{\"label\":\"default\"},\"call\":{\"label\":\"default\"},\"times_us\":[100],\"low_us\":70,\"high_us\":140}"
+} >"$scratch/clear.jsonl"
+check "a clear prediction" status 0 "$bin" generate -t "$topo" -r "$scratch/clear.jsonl" -o "$scratch/clear"
+check "is a comment in tuner.csv" grep -q '^# allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/clear/tuner.csv"
+check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" -r "$scratch/clear.jsonl" -o "$scratch/asked"
+check "it is a rule" grep -q '^allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
+
+# ---- measured on few nodes, carried on to many -----------------------------------------------------------------------
+# The same predictions, passed off as measurements, with one call a third faster than the model says.
+sed -E -e '1!s/"engine":"model"/"engine":"nccl"/; s/NCCL ([0-9.]+), predicted/NCCL \1/; s/,"low_us":[0-9.]+,"high_us":[0-9.]+//; s/,"detail":"[^"]*"//' \
+    -e 's/"times_us":\[([0-9.]+)\]/"times_us":[\1,\1,\1,\1,\1,\1]/' "$scratch/m.jsonl" |
+    awk '/"tree\/ll128"/ && match($0, /"times_us":\[[0-9.]+/) {
+             us = substr($0, RSTART + 12, RLENGTH - 12) / 3
+             sub(/"times_us":\[.*\]/, "\"times_us\":[" us "," us "," us "," us "," us "," us "]")
+         } { print }' >"$scratch/nccl.jsonl"
+"$bin" probe --machine dgx-h100 --nodes 1 -o "$scratch/one.json" >/dev/null 2>&1
+check "generate --extrapolate fits the model and says how well" \
+    says "for a number of nodes that is left out" "$bin" generate -t "$scratch/one.json" -r "$scratch/nccl.jsonl" --extrapolate=16 -o "$scratch/far"
+check "so does tuner.csv" grep -q '^# beyond what was measured: model fitted to [0-9]* results' "$scratch/far/tuner.csv"
+check "and decisions.json" grep -q '"left_out"' "$scratch/far/decisions.json"
+check "rows beyond carry an interval" grep -q 'EXTRAPOLATED to 5 to 9 nodes' "$scratch/far/tuner.csv"
+check "which explain reads back" says "carried on from 4 nodes" "$bin" explain "$scratch/far" --coll allreduce --bytes 1M --nodes 8 --ranks 64
+
+# ---- what if ---------------------------------------------------------------------------------------------------------
+check "whatif without variations shows those that make sense" status 0 "$bin" whatif --machine azure-ndv4 --nodes 8
+for word in "as it is" "4 of 8 HCAs" "without mlx5" "half width" sockets "mixed rails" "2:1 oversubscribed" "32 nodes"; do
+    check "$word" grep -qF "$word" "$scratch/out"
+done
+check "--json is JSON" bash -c "'$bin' whatif --machine dgx-a100 --nodes 4 --sockets --collective alltoall --json | python3 -m json.tool"
+if command -v gnuplot >/dev/null; then
+    check "--svg draws a picture" status 0 "$bin" whatif --machine dgx-a100 --nodes 4 --sockets --svg "$scratch/w.svg"
+    check "which is one" grep -q '</svg>' "$scratch/w.svg"
+else
+    skip "--svg draws a picture" "no gnuplot"
+fi
+mkdir "$scratch/bin"
+check "without gnuplot: exit code 3" status 3 env PATH="$scratch/bin" "$bin" whatif --machine dgx-a100 --nodes 4 --sockets --svg "$scratch/x.svg"
+check "and the script is there" test -s "$scratch/x.svg.gp"
+check "100,000 nodes" status 0 "$bin" whatif --machine dgx-h100 --nodes 100000
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+none=$scratch/none
+check "an unknown machine" refuses 2 "did you mean dgx-h100?" "$bin" tune --machine dgx-h10 -o "$none"
+check "no nodes" refuses 2 "--nodes: '0'" "$bin" tune --machine dgx-h100 --nodes 0 -o "$none"
+check "1e9 nodes" refuses 2 "--nodes: '1000000000'" "$bin" tune --machine dgx-h100 --nodes 1000000000 -o "$none"
+check "a list that is none" refuses 2 "--nodes: ''" "$bin" bench --machine dgx-h100 --nodes 2,,4 -o "$none"
+check "an unknown GPU" refuses 2 "h900" "$bin" tune --from "$scratch/node.xml" --gpu h900 -o "$none"
+check "a GPU that contradicts the file" refuses 2 "is not a100-sxm" "$bin" tune --from "$scratch/node.xml" --gpu a100-sxm -o "$none"
+bare=tests/fixtures/envgen/topology.json
+check "a topology without GPUs" refuses 1 "no node has a GPU" "$bin" bench --engine model --topology "$bare" -o "$none"
+check "whatif of one" refuses 1 "no node has a GPU" "$bin" whatif --topology "$bare"
+check "a machine and a file" refuses 2 "exclude one another" "$bin" tune --machine dgx-h100 --topology "$topo" -o "$none"
+check "measuring what is only described" refuses 2 "only described" "$bin" tune --engine mpi --machine dgx-h100 -o "$none"
+check "bench as well" refuses 2 "--engine model" "$bin" bench --engine nccl --machine dgx-h100 -o "$none"
+check "--nodes without a prediction" refuses 2 "--nodes" "$bin" bench --nodes 4 -o "$none"
+check "a release where one is measured" refuses 2 "2.28.9" "$bin" bench --nccl 2.28.9 -o "$none"
+check "an unknown HCA" refuses 2 "no RDMA port 'mlx9'" "$bin" whatif --machine dgx-h100 --nodes 4 --dead-rail mlx9
+check "no oversubscription" refuses 2 "--oversubscription" "$bin" whatif --machine dgx-h100 --nodes 4 --oversubscription 0
+check "an unknown collective" refuses 2 "--collective" "$bin" whatif --machine dgx-h100 --collective gather
+check "a file that is no topology" refuses 1 "$scratch/r.jsonl" "$bin" whatif --topology "$scratch/r.jsonl"
+finish
