@@ -16,13 +16,13 @@
 #define ROUNDS      2
 #define MOST_ROUNDS 4
 
-/* A launch within this factor of the best one, on average over the decisive sizes, is examined with all calls; and as
- * many of them at most. */
+/* A launch within this factor of the best one, on average over the decisive points, is examined with all calls; and as
+ * many of them at most, the default aside. */
 #define CLOSE_TO_BEST 1.3
 #define FULL_LIMIT    2
 
-/* Two interfaces are worth trying together when the second is not much slower: a message is cut in proportion to
- * announced speeds, and the slower part is waited for. */
+/* Two launches are worth trying together when the second is not much slower: of two interfaces each carries a part of a
+ * message in proportion to announced speeds, and the slower part is waited for. */
 #define WORTH_COMBINING 2.5
 
 struct entrant {
@@ -122,26 +122,56 @@ static void add_entrant(struct field *f, struct arena *a, const struct bench_kno
     f->items[f->count++] = (struct entrant){.launch = launch, .score = INFINITY};
 }
 
-/* The best entrant that is not `except`, among launches other than the default; NULL none. */
-static struct entrant *best_single(struct field *f, const struct entrant *except)
+/* The best entrant after `before` (NULL: of all) in the order of scores, among launches other than the default; NULL
+ * none. */
+static struct entrant *next_single(struct field *f, const struct entrant *before)
 {
-    struct entrant *best = NULL;
-    for (int i = 1; i < f->count; i++)
-        if (&f->items[i] != except && isfinite(f->items[i].score) && (!best || f->items[i].score < best->score))
-            best = &f->items[i];
-    return best;
+    struct entrant *next = NULL;
+    for (int i = 1; i < f->count; i++) {
+        struct entrant *x = &f->items[i];
+        int later = !before || x->score > before->score || (x->score == before->score && x > before);
+        if (isfinite(x->score) && later && (!next || x->score < next->score))
+            next = x;
+    }
+    return next;
 }
 
-/* The two best launches together, where that may pay. */
+/* Screens both launches together, if that can be had; `*screened` says so. */
+static int screen_together(struct bench_study *s, struct field *f, const struct bench_knobs *x,
+                           const struct bench_knobs *y, double until_s, int *screened, struct err *e)
+{
+    struct bench_knobs *both = ARENA_NEW(s->arena, struct bench_knobs);
+    *screened = s->engine->combine && s->engine->combine(x, y, s->arena, both);
+    if (!*screened)
+        return 0;
+    add_entrant(f, s->arena, both);
+    return screen(s, both, until_s, e);
+}
+
+/* The best launch with each of what is tried beside any, while there is time. */
+static int screen_beside(struct bench_study *s, struct field *f, double until_s, struct err *e)
+{
+    const struct entrant *best = next_single(f, NULL);
+    const struct bench_knobs *launch = best ? best->launch : NULL;
+    int rc = 0, screened, n = s->plan.nbeside;
+    for (int i = 0; i < n && launch && !rc && !bench_stopped(s); i++) {
+        double now = progress_now_s();
+        if (now < until_s)
+            rc = screen_together(s, f, launch, &s->plan.beside[i], now + (until_s - now) / (n + 1 - i), &screened, e);
+    }
+    score_all(s, f);
+    return rc;
+}
+
+/* The best launch with the next best that goes with it, where that may pay. */
 static int screen_pair(struct bench_study *s, struct field *f, double until_s, struct err *e)
 {
-    struct entrant *first = best_single(f, NULL), *second = first ? best_single(f, first) : NULL;
-    struct bench_knobs *pair = ARENA_NEW(s->arena, struct bench_knobs);
-    if (!second || second->score > WORTH_COMBINING * first->score || !s->engine->combine ||
-        !s->engine->combine(first->launch, second->launch, s->arena, pair))
-        return 0;
-    add_entrant(f, s->arena, pair);
-    int rc = screen(s, pair, until_s, e);
+    const struct entrant *first = next_single(f, NULL), *second = first;
+    const struct bench_knobs *launch = first ? first->launch : NULL;
+    double limit = first ? WORTH_COMBINING * first->score : 0;
+    int rc = 0, screened = 0;
+    while (!rc && !screened && (second = next_single(f, second)) && second->score <= limit)
+        rc = screen_together(s, f, launch, second->launch, until_s, &screened, e);
     score_all(s, f);
     return rc;
 }
@@ -149,36 +179,38 @@ static int screen_pair(struct bench_study *s, struct field *f, double until_s, s
 static int screen_all(struct bench_study *s, struct field *f, struct err *e)
 {
     double until_s = s->started_s + SCREEN_SHARE * (s->deadline_s - s->started_s);
-    int rc = 0, n = f->count;
+    int rc = 0, n = f->count, more = 1 + s->plan.nbeside;
     for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
         double now = progress_now_s();
-        rc = screen(s, f->items[i].launch, now + fmax(0, until_s - now) / (n + 1 - i), e);
+        rc = screen(s, f->items[i].launch, now + fmax(0, until_s - now) / (n + more - i), e);
     }
     if (rc || bench_stopped(s))
         return rc;
     score_all(s, f);
-    return screen_pair(s, f, until_s, e);
+    rc = screen_beside(s, f, until_s, e);
+    return rc || bench_stopped(s) ? rc : screen_pair(s, f, until_s, e);
 }
 
-/* Who goes on: the default always, the others when they are close to the best. */
+static void examine(const struct bench_study *s, struct entrant *x)
+{
+    x->full = 1;
+    log_info(s->log, "launch %s: %.2f times the best launch's time on average; examined with all calls",
+             x->launch->label, x->score);
+}
+
+/* Who goes on: the default always, the others when they are close to the best. The default's calls are worth knowing
+ * when it is close itself: the others may not win beyond doubt. */
 static void select_survivors(struct bench_study *s, struct field *f)
 {
     double best = INFINITY;
     for (int i = 0; i < f->count; i++)
         best = fmin(best, f->items[i].score);
     int full = 0, kept = 1;
-    for (int rank = 0; rank < f->count && full < FULL_LIMIT; rank++) {
-        struct entrant *next = NULL;
-        for (int i = 0; i < f->count; i++)
-            if (!f->items[i].full && (!next || f->items[i].score < next->score))
-                next = &f->items[i];
-        if (!next || !(next->score <= CLOSE_TO_BEST * best))
-            break;
-        next->full = 1;
-        full++;
-        log_info(s->log, "launch %s: %.2f times the best launch's time on average; examined with all calls",
-                 next->launch->label, next->score);
-    }
+    if (f->items[0].score <= CLOSE_TO_BEST * best)
+        examine(s, &f->items[0]);
+    for (struct entrant *x = NULL; full < FULL_LIMIT && (x = next_single(f, x)) && x->score <= CLOSE_TO_BEST * best;
+         full++)
+        examine(s, x);
     for (int i = 1; i < f->count; i++)
         if (f->items[i].full)
             f->items[kept++] = f->items[i];

@@ -44,6 +44,8 @@ struct bench_plan {
     struct bench_call *calls;
     struct bench_knobs *launches;
     int ncalls, nlaunches;
+    struct bench_knobs *beside; /* what is tried together with the best of the launches, whatever that is */
+    int nbeside;
     int keep_all;     /* launches are compared with one another: none is left behind */
     const int *nodes; /* engines that compute: the numbers of nodes, and */
     int nnodes, ranks_per_node;

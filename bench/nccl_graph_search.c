@@ -162,7 +162,7 @@ static void leave_by_net(struct run *r, struct graph_node *gpu, int step, int ba
     int again = balanced && step == 0 ? 1 : -1;
     float whole = g->bw_inter;
 
-    for (int i = 0; i < l->n; i++) {
+    for (int i = 0; i<l->n && * r->steps> 0; i++) {
         struct graph_node *net = r->s->nodes[GRAPH_NET][l->nets[i]];
         if (!graph_may_leave_by(r->s, g, first, net->index, step))
             continue;
@@ -212,7 +212,7 @@ static void search_gpu(struct run *r, struct graph_node *gpu, int step, int back
             next[0] = replayed(r, step + 1);
         else
             count = graph_next_gpus(r->s, g, gpu, next, back_to_net == -1 ? 0 : back_to_net == step + 1 ? 1 : -1);
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i<count && * r->steps> 0; i++)
             try_gpu(r, gpu, next[i], step + 1, back_to_net, back_to_first, order);
     } else if (step == back_to_first) {
         struct graph_node *first = r->s->nodes[GRAPH_GPU][g->gpus[g->nchannels * n]];
@@ -232,7 +232,7 @@ static void try_local_gpus(struct run *r, struct graph_node *net)
     if (r->s->version >= 22700) {
         if (first >= 0)
             try_gpu(r, net, first, 0, r->back_to_net, r->back_to_first, ORDER_FREE);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i<n && * r->steps> 0; i++)
             if (gpus[i] != first)
                 try_gpu(r, net, gpus[i], 0, r->back_to_net, r->back_to_first, ORDER_FREE);
         return;
@@ -246,7 +246,7 @@ static void try_local_gpus(struct run *r, struct graph_node *net)
             widest = paths[g].bw;
             hops = paths[g].count;
         }
-    for (int i = 0; i < all && widest >= (float)(int)r->now->bw_inter; i++) {
+    for (int i = 0; i<all && * r->steps> 0 && widest >= (float)(int)r->now->bw_inter; i++) {
         int g = r->s->version >= 21900 ? (r->now->nchannels + i) % all : i;
         if (paths[g].bw == widest && paths[g].count == hops)
             try_gpu(r, net, g, 0, r->back_to_net, r->back_to_first, ORDER_FREE);
@@ -277,7 +277,7 @@ static void enter_by_net(struct run *r, struct graph_node *net)
         try_gpu(r, net, replayed(r, 0), 0, r->back_to_net, r->back_to_first, ORDER_REPLAY);
     if (g->nchannels == 0 && (!r->s->n[GRAPH_NVS] || r->s->version < 21900)) {
         /* the order of PCI addresses as a mark to beat, outside the count of steps */
-        int few = r->s->amd ? 1 << 7 : 1 << 10, *steps = r->steps;
+        int few = r->s->amd ? 1 << 8 : 1 << 10, *steps = r->steps;
         r->steps = &few;
         try_gpu(r, net, 0, 0, r->back_to_net, r->back_to_first, ORDER_PCI);
         r->steps = steps;
@@ -293,7 +293,7 @@ static void search_nets(struct run *r)
     const struct graph_nets *l = graph_nets_to_try(r->s, r->now, -1);
     int n = l->n, bw = (int)g->bw_inter;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && (*r->steps > 0 || g->nchannels == 0); i++) {
         int at = l->nets[((r->s->version >= 21900 ? g->nchannels : 0) + i) % n];
         struct graph_node *net = r->s->nodes[GRAPH_NET][at];
         if (net->net.bw < (float)bw)

@@ -137,15 +137,37 @@ static const struct {
     const char *label, *name, *value;
     int rdma, sockets, one_node; /* where it is of any use: over RDMA, over sockets, inside a node too */
 } variables[] = {
-    {"qps=2", "NCCL_IB_QPS_PER_CONNECTION", "2", 1, 0, 0}, {"qps=4", "NCCL_IB_QPS_PER_CONNECTION", "4", 1, 0, 0},
-    {"qps=8", "NCCL_IB_QPS_PER_CONNECTION", "8", 1, 0, 0}, {"split=1", "NCCL_IB_SPLIT_DATA_ON_QPS", "1", 1, 0, 0},
-    {"crossnic=0", "NCCL_CROSS_NIC", "0", 1, 0, 0},        {"crossnic=1", "NCCL_CROSS_NIC", "1", 1, 0, 0},
-    {"pxn=off", "NCCL_PXN_DISABLE", "1", 1, 0, 0},         {"gdr=SYS", "NCCL_NET_GDR_LEVEL", "SYS", 1, 0, 0},
-    {"gdr=off", "NCCL_NET_GDR_LEVEL", "LOC", 1, 0, 0},     {"socket=4x1", "NCCL_SOCKET_NTHREADS", "4", 0, 1, 0},
-    {"socket=8x1", "NCCL_SOCKET_NTHREADS", "8", 0, 1, 0},  {"ctas<=8", "NCCL_MAX_CTAS", "8", 1, 1, 1},
-    {"ctas>=16", "NCCL_MIN_CTAS", "16", 1, 1, 1},          {"ctas>=32", "NCCL_MIN_CTAS", "32", 1, 1, 1},
-    {"buffer=8M", "NCCL_BUFFSIZE", "8388608", 1, 1, 1},    {"nvls=off", "NCCL_NVLS_ENABLE", "0", 1, 1, 1},
+    {"crossnic=0", "NCCL_CROSS_NIC", "0", 1, 0, 0},       {"crossnic=1", "NCCL_CROSS_NIC", "1", 1, 0, 0},
+    {"pxn=off", "NCCL_PXN_DISABLE", "1", 1, 0, 0},        {"gdr=SYS", "NCCL_NET_GDR_LEVEL", "SYS", 1, 0, 0},
+    {"gdr=off", "NCCL_NET_GDR_LEVEL", "LOC", 1, 0, 0},    {"socket=4x1", "NCCL_SOCKET_NTHREADS", "4", 0, 1, 0},
+    {"socket=8x1", "NCCL_SOCKET_NTHREADS", "8", 0, 1, 0}, {"ctas<=8", "NCCL_MAX_CTAS", "8", 1, 1, 1},
+    {"ctas>=16", "NCCL_MIN_CTAS", "16", 1, 1, 1},         {"ctas>=32", "NCCL_MIN_CTAS", "32", 1, 1, 1},
+    {"buffer=8M", "NCCL_BUFFSIZE", "8388608", 1, 1, 1},   {"nvls=off", "NCCL_NVLS_ENABLE", "0", 1, 1, 1},
 };
+
+#define QPS   "NCCL_IB_QPS_PER_CONNECTION"
+#define SPLIT "NCCL_IB_SPLIT_DATA_ON_QPS"
+
+/* Queue pairs per connection, and whether each message goes over all of them or over one. With one there is nothing to
+ * split; what suits depends on the HCAs, so these are tried beside the best launch too. */
+static void add_queue_pairs(struct bench_plan *p, struct arena *a)
+{
+    static const char *const counts[] = {"2", "4", "8"};
+    int splits = getenv(SPLIT) ? 1 : 2;
+    for (int split = 0; split < splits && !getenv(QPS); split++)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            struct bench_setting *s = arena_alloc(a, 2 * sizeof *s);
+            s[0] = (struct bench_setting){QPS, counts[i]};
+            s[1] = (struct bench_setting){SPLIT, "1"};
+            struct bench_knobs k = {arena_printf(a, "qps=%s%s", counts[i], split ? ",split=1" : ""), s, 1 + split};
+            p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
+            p->launches[p->nlaunches++] = k;
+            p->beside = arena_grow(a, p->beside, (size_t)p->nbeside, sizeof *p->beside);
+            p->beside[p->nbeside++] = k;
+        }
+    if (getenv(QPS) && !getenv(SPLIT))
+        add_launch(p, a, "split=1", SPLIT, "1");
+}
 
 /* A list of HCAs as NCCL_IB_HCA takes it, exact names: "=mlx5_0:1,mlx5_3:1". */
 struct hcas {
@@ -225,6 +247,8 @@ void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_pla
     /* NCCL_IB_HCA is one list for all nodes: only where all are alike does a name mean the same everywhere. */
     if (nodes != 1 && rdma && s->topology->nclasses == 1 && !getenv("NCCL_IB_HCA"))
         add_hca_sets(p, a, c);
+    if (nodes != 1 && rdma)
+        add_queue_pairs(p, a);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         int useful = nodes == 1 ? variables[i].one_node : rdma ? variables[i].rdma : variables[i].sockets;
         if (useful && !getenv(variables[i].name))

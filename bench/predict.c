@@ -16,6 +16,7 @@
 struct place {
     int coll;
     uint64_t bytes;
+    double calls; /* a step's, where a workload is named; else 1 */
 };
 
 /* One number of nodes. */
@@ -33,13 +34,17 @@ struct work {
 static void list_places(struct work *w)
 {
     const struct bench_study *s = w->study;
-    w->places = arena_alloc(w->arena, (size_t)s->nsizes * (COLL_ALLTOALL + 1) * sizeof *w->places);
-    for (int coll = COLL_ALLTOALL; coll >= 0; coll--)
-        for (int i = 0; i < s->nsizes && s->options->collectives & 1u << coll; i++) {
-            uint64_t bytes = bench_fitting_bytes(coll, s->sizes[i], w->ranks);
-            const struct place *last = w->nplaces ? &w->places[w->nplaces - 1] : NULL;
-            if (bytes && !(last && last->coll == coll && last->bytes == bytes))
-                w->places[w->nplaces++] = (struct place){coll, bytes};
+    w->places = arena_alloc(w->arena, (size_t)s->nsizes * COLL_MEASURED * sizeof *w->places);
+    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
+        for (int i = 0; i < s->nsizes; i++) {
+            struct place at = {coll, bench_fitting_bytes(coll, s->sizes[i], w->ranks), bench_calls(s, coll, i)};
+            struct place *last = w->nplaces ? &w->places[w->nplaces - 1] : NULL;
+            if (!at.bytes || !(at.calls > 0))
+                continue;
+            if (last && last->coll == coll && last->bytes == at.bytes)
+                last->calls += s->workload ? at.calls : 0;
+            else
+                w->places[w->nplaces++] = at;
         }
 }
 
@@ -133,15 +138,19 @@ static int write_launch(struct work *w, const struct bench_knobs *launch, int fu
 
 /* ---- one number of nodes ---- */
 
-/* The mean of log(time) of the best call over all places; INFINITY when one cannot be had. */
+/* What is to be small: the time of a step of the workload, or the mean of log(time), of the best calls; INFINITY when
+ * one cannot be had. */
 static double score(const struct work *w, const struct bench_knobs *launch)
 {
     double sum = 0;
     for (int i = 0; i < w->nplaces; i++) {
         int best = guess_calls(w, launch, &w->places[i]);
-        sum += best < 0 ? INFINITY : log(w->guesses[best].us);
+        double us = best < 0 ? INFINITY : w->guesses[best].us;
+        sum += w->study->workload ? w->places[i].calls * us : log(us);
     }
-    return w->nplaces ? sum / w->nplaces : INFINITY;
+    if (!w->nplaces)
+        return INFINITY;
+    return w->study->workload ? log(sum) : sum / w->nplaces;
 }
 
 static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
@@ -149,6 +158,9 @@ static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
     struct work w = {.study = s, .arena = arena_new(), .nodes = nodes, .ranks = nodes * s->plan.ranks_per_node};
     const struct bench_knobs *launches = s->plan.launches;
     int best = 0, rc = 0;
+    s->nodes = nodes;
+    s->ranks = w.ranks;
+    bench_weigh(s);
     w.guesses = arena_alloc(w.arena, (size_t)s->plan.ncalls * sizeof *w.guesses);
     list_places(&w);
     double least = score(&w, &launches[0]);

@@ -142,6 +142,37 @@ static void print_sweep(const struct verbs_fabric *f, FILE *out)
     }
 }
 
+/* What each port does with each GPU of the first node that has any. */
+static void print_gpus(const struct verbs_fabric *f, FILE *out)
+{
+    int node = f->gpus[0].node, most = 0;
+    const char *via = NULL, *why = NULL;
+    fprintf(out, "\nGPU memory of %s, GB/s sent and received (the document has the other nodes)\n%16s", f->names[node],
+            "");
+    for (int rail = 0; rail < f->rails; rail++)
+        fprintf(out, " %15s", port_name(f, (struct verbs_end){node, rail}));
+    fputc('\n', out);
+    for (int i = 0; i < f->ngpus; i++)
+        most = f->gpus[i].node == node && f->gpus[i].gpu > most ? f->gpus[i].gpu : most;
+    for (int gpu = 0; gpu <= most; gpu++) {
+        fprintf(out, "%12s %3d", "GPU", gpu);
+        for (int rail = 0; rail < f->rails; rail++)
+            for (int i = 0; i < f->ngpus; i++) {
+                const struct verbs_fabric_gpu *g = &f->gpus[i];
+                if (g->node != node || g->gpu != gpu || g->rail != rail)
+                    continue;
+                fprintf(out, " %7.3g %7.3g", g->send_GBps, g->receive_GBps);
+                via = via ? via : g->via;
+                why = why ? why : g->why;
+            }
+        fputc('\n', out);
+    }
+    if (via)
+        fprintf(out, "  registered by %s\n", via);
+    if (why)
+        fprintf(out, "  failed: %s\n", why);
+}
+
 void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
 {
     if (d->nsuspects)
@@ -159,6 +190,8 @@ void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, i
     fputs(d->nfindings ? "\nFindings:\n" : "", out);
     for (int i = 0; i < d->nfindings; i++)
         fprintf(out, "  %s\n", d->findings[i]);
+    if (f->ngpus)
+        print_gpus(f, out);
     if (f->npoints)
         print_sweep(f, out);
     print_interfaces(f, out);

@@ -92,9 +92,8 @@ void whatif_write_plot(const struct whatif *w, const char *svg, FILE *out)
     put_quoted(out, svg);
     fprintf(out, "\nset multiplot layout %d,%d title ", rows, columns);
     char title[300];
-    snprintf(title, sizeof title, "PREDICTED busbw (GB/s) of %s, %d ranks on %d node%s of %s",
-             w->coll == COLL_ALLTOALL ? "alltoall" : coll_name(w->coll), m->ranks, m->nodes, m->nodes == 1 ? "" : "s",
-             w->machine);
+    snprintf(title, sizeof title, "PREDICTED busbw (GB/s) of %s, %d ranks on %d node%s of %s", coll_name(w->coll),
+             m->ranks, m->nodes, m->nodes == 1 ? "" : "s", w->machine);
     put_quoted(out, title);
     fputs(" font ',14'\n"
           "set logscale x 2\nset logscale y\nset format y '%g'\n"

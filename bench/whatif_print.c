@@ -11,11 +11,6 @@
 static const uint64_t shown[] = {(uint64_t)64 << 10, (uint64_t)4 << 20, (uint64_t)1 << 30};
 #define SHOWN (sizeof shown / sizeof *shown)
 
-static const char *coll_word(const struct whatif *w)
-{
-    return w->coll == COLL_ALLTOALL ? "alltoall" : coll_name(w->coll);
-}
-
 static const struct whatif_cell *cell_at(const struct whatif *w, const struct whatif_case *c, uint64_t bytes)
 {
     for (int i = 0; i < w->nsizes && c->model; i++)
@@ -33,7 +28,7 @@ static void print_headings(const struct whatif *w, FILE *out)
     fprintf(out,
             "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d ranks on %d node%s of %s, %s\n"
             "# x: default to that of the machine as it is; [ ]: nine of ten defaults at %s\n#\n",
-            coll_word(w), m->ranks, m->nodes, m->nodes == 1 ? "" : "s", w->machine, model_library(m, library),
+            coll_name(w->coll), m->ranks, m->nodes, m->nodes == 1 ? "" : "s", w->machine, model_library(m, library),
             unit_bytes(text, shown[SHOWN - 1]));
     fprintf(out, "# %-22s", "");
     for (size_t i = 0; i < SHOWN; i++)
@@ -150,7 +145,7 @@ cJSON *whatif_json(const struct whatif *w)
     cJSON_AddStringToObject(doc, "format", "nccltune-whatif/1");
     cJSON_AddBoolToObject(doc, "predicted", 1);
     json_add_str(doc, "machine", w->machine);
-    json_add_str(doc, "collective", coll_word(w));
+    json_add_str(doc, "collective", coll_name(w->coll));
     if (w->cases[0].model) {
         char library[MODEL_LIBRARY];
         json_add_str(doc, "library", model_library(model_nccl(w->cases[0].model), library));

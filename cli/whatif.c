@@ -119,7 +119,7 @@ static int take_number(const char *text, long high, const char *what, int *out, 
 
 static int take_collective(const char *word, int *coll, struct err *e)
 {
-    *coll = !strcmp(word, "alltoall") ? COLL_ALLTOALL : coll_parse(word, strlen(word));
+    *coll = coll_parse(word, strlen(word));
     if (*coll < 0)
         return err_set(e, ERR_USAGE,
                        "--collective: '%s' is none of allreduce, allgather, reducescatter, broadcast, reduce, alltoall",

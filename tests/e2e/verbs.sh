@@ -104,6 +104,19 @@ points() { [ "$(grep -c '"qps"' "$tmp/sweep.json")" = "$1" ]; }
 check "a sweep has twelve sizes on 1, 2 and 4 queue pairs" points 36
 check "... and is printed" says '^ +4096( +[0-9.e+]+){6}$'
 
+# GPU memory of a double of the driver: registered by dma-buf, by a kernel module's help, not at all.
+gpus() { LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib DRIVER_DOUBLE_GPUS=3 bench "" --ports "$ports" -o "$tmp/gpus.json"; }
+check "GPU memory is measured" gpus
+check "... every port with every GPU, both ways" says '^ +GPU +2( +0\.0[0-9]+){4}$'
+check "... by dma-buf" says '^  registered by dma-buf$'
+DRIVER_DOUBLE_DMABUF=0 FAKE_VERBS_PEER_MEMORY=1 gpus
+check "... else by peer memory" says '^  registered by peer memory$'
+DRIVER_DOUBLE_DMABUF=0 gpus
+check "... or it is said why not" says '^  failed: .* GPU 0, by dma-buf: .*; as peer memory: .*GPU memory needs dma-buf or nvidia-peermem$'
+"$bin" generate -q -t "$tmp/topology.json" --fabric "$tmp/gpus.json" -f -o "$tmp/profile"
+"$bin" explain "$tmp/profile" NCCL_NET_GDR_LEVEL >"$tmp/out"
+check "... in the profile, too" says 'no port can reach GPU memory, so data goes through host memory'
+
 # Interrupted after some of 56 pairs, and gone on with.
 hcas 8
 FAKE_VERBS_FAULTS='' LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so \

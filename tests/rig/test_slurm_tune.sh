@@ -64,6 +64,37 @@ check "one journal, one heading" test "$(grep -c '"format"' "$profile/results.js
 check "the profile is whole" build/nccltune explain "$profile"
 note "$log"
 
+# The same job with NCCL, in the place of which the double stands, two ranks a node.
+nccl=$dir/nccl-profile
+job=$(LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fixtures/nccl/law.txt DRIVER_DOUBLE_GPUS=2 \
+    NCCL_SOCKET_IFNAME="=eth0" NCCL_MIN_CTAS=1 NCCL_MAX_CTAS=32 NCCL_SOCKET_NTHREADS=1 \
+    NCCLTUNE_MPIRUN_ARGS="$NCCLTUNE_MPIRUN_ARGS -x DRIVER_DOUBLE_GPUS" \
+    slurm sbatch --parsable -N2 -o "$dir/nccl.log" slurm/nccltune.sbatch "$nccl" \
+    --engine nccl --collectives allreduce --max-bytes 256K --step-factor 32 --budget 20s)
+for _ in $(seq 300); do
+    if ended; then break; fi
+    sleep 0.3
+done
+note "$dir/nccl.log"
+check "with the nccl engine it is one job too" test -e "$nccl/manifest.json"
+check "four ranks on two nodes" grep -q '"engine":"nccl".*"nodes":2,"ranks":4' "$nccl/results.jsonl"
+check "and a table comes of it" grep -q '^allreduce,' "$nccl/tuner.csv"
+
+# Where mpirun does not start anything, srun does.
+mkdir -p "$dir/broken"
+printf '%s\n' '#!/bin/sh' 'exit 1' >"$dir/broken/mpirun"
+chmod 755 "$dir/broken/mpirun"
+srun_profile=$dir/srun-profile
+job=$(PATH=$dir/broken:$PATH slurm sbatch --parsable -N2 -o "$dir/srun.log" slurm/nccltune.sbatch "$srun_profile" \
+    --collectives allreduce --max-bytes 4K --ranks-per-node 1 --budget 5s)
+for _ in $(seq 200); do
+    if ended; then break; fi
+    sleep 0.3
+done
+note "$dir/srun.log"
+check "without mpirun the job is started by srun --mpi=pmix" grep -q 'start 0: srun --mpi=pmix' "$dir/srun.log"
+check "and measures over both nodes" grep -q '"nodes":2,"ranks":2' "$srun_profile/results.jsonl"
+
 # Every node that the profile knows has it.
 known=$(python3 -c 'import json, sys; print(",".join(h["name"] for h in json.load(open(sys.argv[1]))["hosts"]))' "$profile/topology.json")
 check "it is installed" build/nccltune install-profile "$profile" --store "$dir/store" --no-nccl-conf --plugin "$dir/lib/libnccl-tuner-nccltune.so"

@@ -17,7 +17,20 @@ if [ "${1:-}" = guest ]; then
     measure healthy
     tests/vm/on node1 tc qdisc add dev rail1 root netem loss 100%
     measure dark
+    # The whole journey in that state: tune finds the devices by itself.
+    echo "== tune"
+    build/nccltune tune --quiet --budget 60s --collectives allreduce --max-bytes 64 --hosts node0,node1 --mpirun-args "$rsh" \
+        -o /tmp/profile
+    echo "status $?"
+    cat /tmp/profile/nccl.conf
+    build/nccltune explain /tmp/profile NCCL_IB_HCA
     tests/vm/on node1 tc qdisc del dev rail1 root
+    # The profile is also a baseline: the rail that was dark then may be better now, but not the other one.
+    tests/vm/on node1 tc qdisc add dev rail0 root netem loss 100%
+    echo "== check"
+    build/nccltune bench --check /tmp/profile --quiet --budget 60s --hosts node0,node1 --mpirun-args "$rsh"
+    echo "status $?"
+    tests/vm/on node1 tc qdisc del dev rail0 root
     # The addresses of one guest come in another order: the same GID has another index there.
     # shellcheck disable=SC2016 # expanded there
     tests/vm/on node1 'for r in 0 1; do ip addr flush dev rail$r scope global; ip addr add fd00:$r::2/64 dev rail$r nodad; ip addr add 10.78.$r.2/24 dev rail$r; done'
@@ -44,6 +57,10 @@ check "NCCL's own GIDs work" says healthy "^GIDs: NCCL's own choice works on eve
 check "a dark rail is a fault" says dark '^status 1$'
 check "... is left out of the HCA list" says dark '^NCCL_IB_HCA==rxe0:1$'
 check "... with the reason" says dark 'without rxe1:1: between node0 rxe1:1 and node1 rxe1:1: .* tries failed; the first: node'
+check "tune measures the fabric by itself" says tune '^NCCL_IB_HCA==rxe0:1$'
+check "... and explain says why" says tune 'measured on the fabric: without rxe1:1: between node0 rxe1:1 and node1 rxe1:1: '
+check "a health check names what has become dark since" says check '^  between node0 rxe0:1 and node1 rxe0:1: 1 of 1 tries failed'
+check "... and fails" says check '^status 1$'
 check "GIDs at different indices need no setting" says indices "^GIDs: NCCL's own choice works on every port"
 check "... and never an index" bash -c '! grep -q NCCL_IB_GID_INDEX' < <(part indices)
 check "without IPv4 NCCL is told to take IPv6" says ipv6 '^NCCL_IB_ADDR_FAMILY=AF_INET6$'

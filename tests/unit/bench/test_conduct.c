@@ -126,6 +126,42 @@ static void tries_a_pair_where_it_may_pay(void **state)
     }
 }
 
+/* What is tried beside any launch is tried beside the best one, though alone it gains nothing. */
+static void tries_more_beside_the_best(void **state)
+{
+    (void)state;
+    static const char *const two[] = {"fast", "other"};
+    struct bench_knobs beside[] = {{.label = "a"}, {.label = "b"}};
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.fast_launch = "fast";
+    fake.pair_factor = 0.6;
+    fake_begin(&f, 0, two, 2);
+    f.study.plan.beside = beside;
+    f.study.plan.nbeside = 2;
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_true(fake_count(&f, "fast,a", NULL, 0, -1) > 0);
+    assert_true(fake_count(&f, "fast,b", NULL, 0, -1) > 0);
+    assert_int_equal(fake_count(&f, "other,a", NULL, 0, -1), 0);
+    fake_end(&f);
+}
+
+/* Others are faster, but not by so much that the default is out of the question: its calls are measured too. */
+static void a_default_that_is_close_is_examined_too(void **state)
+{
+    (void)state;
+    static const char *const two[] = {"one", "other"};
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.slow_launches = 0.9;
+    fake_begin(&f, 0, two, 2);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_true(fake_count(&f, BENCH_DEFAULT, "late", 1 << 20, BENCH_OK) > 0);
+    assert_true(fake_count(&f, "one", "late", 1 << 20, BENCH_OK) > 0);
+    assert_true(fake_count(&f, "other", "late", 1 << 20, BENCH_OK) > 0);
+    fake_end(&f);
+}
+
 static void a_launch_that_does_not_start(void **state)
 {
     (void)state;
@@ -211,6 +247,8 @@ int main(void)
         cmocka_unit_test(finds_the_best_call_between_two_others),
         cmocka_unit_test(finds_the_best_launch),
         cmocka_unit_test(tries_a_pair_where_it_may_pay),
+        cmocka_unit_test(tries_more_beside_the_best),
+        cmocka_unit_test(a_default_that_is_close_is_examined_too),
         cmocka_unit_test(a_launch_that_does_not_start),
         cmocka_unit_test(interrupted_and_resumed),
         cmocka_unit_test(no_time_at_all),

@@ -113,6 +113,25 @@ static void hca_sets_come_from_the_topology(void **state)
     assert_null(launch("socket=4x1"));
 }
 
+static void queue_pairs_by_splitting(void **state)
+{
+    (void)state;
+    struct bench_setup s = {.topology = machine()};
+    nccl_plan_launches(&s, 4, &plan, arena);
+    assert_string_equal(launch("qps=8,split=1"), "8");
+    assert_null(launch("split=1"));
+    assert_int_equal(plan.nbeside, 6);
+    assert_int_equal(plan.beside[5].nsettings, 2);
+    assert_string_equal(plan.beside[5].settings[1].name, "NCCL_IB_SPLIT_DATA_ON_QPS");
+    setenv("NCCL_IB_QPS_PER_CONNECTION", "4", 1);
+    memset(&plan, 0, sizeof plan);
+    nccl_plan_launches(&s, 4, &plan, arena);
+    assert_int_equal(plan.nbeside, 0);
+    assert_null(launch("qps=4"));
+    assert_string_equal(launch("split=1"), "1");
+    unsetenv("NCCL_IB_QPS_PER_CONNECTION");
+}
+
 static void without_rdma_sockets_are_tried(void **state)
 {
     (void)state;
@@ -203,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(calls_are_what_nccl_has, begin, end),
+        cmocka_unit_test_setup_teardown(queue_pairs_by_splitting, begin, end),
         cmocka_unit_test_setup_teardown(chunk_sizes_fit_the_message, begin, end),
         cmocka_unit_test_setup_teardown(hca_sets_come_from_the_topology, begin, end),
         cmocka_unit_test_setup_teardown(without_rdma_sockets_are_tried, begin, end),

@@ -27,6 +27,9 @@ static void comes_back(void **state)
     add_interface(f, "eth0", 1);
     f->points = &(struct verbs_fabric_point){.pair = {{0, 1}, {1, 1}}, .qps = 2, .bytes = 1 << 23, .both_GBps = 40};
     f->npoints = 1;
+    f->gpus = &(struct verbs_fabric_gpu){
+        .node = 1, .rail = 1, .gpu = 3, .pci = "0000:17:00.0", .via = "dma-buf", .send_GBps = 20};
+    f->ngpus = 1;
     assert_int_equal(verbs_fabric_save(f, path, &e), 0);
     struct verbs_fabric *g = verbs_fabric_load(path, &e);
     assert_non_null(g);
@@ -40,6 +43,12 @@ static void comes_back(void **state)
     assert_int_equal(g->tries[0].gid_index[0], 4);
     assert_int_equal(g->tries[0].gid_index[1], 3);
     assert_int_equal(g->tries[1].gid_index[0], 0);
+    assert_int_equal(g->ngpus, 1);
+    assert_int_equal(g->gpus[0].gpu, 3);
+    assert_string_equal(g->gpus[0].pci, "0000:17:00.0");
+    assert_string_equal(g->gpus[0].via, "dma-buf");
+    assert_null(g->gpus[0].why);
+    assert_near(g->gpus[0].send_GBps, 20, 1e-9);
     assert_int_equal(g->npoints, 1);
     assert_int_equal(g->points[0].bytes, 1 << 23);
     assert_int_equal(g->points[0].pair.to.rail, 1);
