@@ -84,7 +84,7 @@ static int decisive_times(const struct bench_study *s, const struct bench_knobs 
 static void decisive_weights(const struct bench_study *s, double weights[BENCH_DECISIVE])
 {
     struct bench_place places[BENCH_DECISIVE];
-    double us[BENCH_DECISIVE];
+    double us[BENCH_DECISIVE] = {0};
     int n = bench_decisive(s, places);
     decisive_times(s, &s->plan.launches[0], us);
     for (int i = 0; i < n; i++)

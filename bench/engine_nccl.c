@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/model_prior.h"
 #include "bench/mpirun.h"
 #include "bench/nccl_parts.h"
 #include "bench/nccl_plan.h"
@@ -126,6 +127,8 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     } else {
         nccl_plan_calls(p, a);
         nccl_plan_launches(setup, nodes, p, a);
+        if (nodes > 1 && model_prior_launches(setup->topology, nodes, setup->ranks_per_node, p))
+            log_info(setup->log, "launches are tried in the order of what the model predicts for them");
     }
     return nodes == 1 ? open_team(p, 60, NULL, e) : 0;
 }

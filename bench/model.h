@@ -18,7 +18,7 @@ struct model_fabric {
 /* The few free constants, which results of a site can fit: factors on the built-in ones; 1 is built in. */
 struct model_factors {
     double net_bandwidth, net_latency;   /* between nodes */
-    double node_bandwidth, node_latency; /* within a node */
+    double node_bandwidth, node_latency; /* within a node, and of launching */
     double band;                         /* factor of time up and down that holds nine results of ten; 0: built in */
 };
 

@@ -96,7 +96,7 @@ static int direct_to_gpu(const struct model_links *l, int gpu, int net)
 {
     const struct topo_gpu *g = &l->c->gpus[gpu];
     const struct hw_gpu *hw = hw_gpu_of(l->c, g);
-    if (l->kinds[net] == MODEL_NET_SOCKETS || g->gdr == 0 || (hw && hw->no_p2p))
+    if (l->kinds[net] == MODEL_NET_SOCKETS || !l->nccl->nets[net].gdr || g->gdr == 0 || (hw && hw->no_p2p))
         return 0;
     enum path_class class_ = model_class_to_net(l, gpu, net);
     return class_ <= PATH_PXB || class_ == PATH_P2C;

@@ -35,7 +35,6 @@ struct graph_gpu {
     int gpu;  /* in the class */
     int rank; /* on the node, also NCCL's device number */
     int sm, gdr;
-    int pci_bw; /* the lesser of both directions; -1 unknown */
 };
 
 struct graph_net {

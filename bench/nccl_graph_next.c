@@ -37,6 +37,20 @@ static void sort(struct score *scores, int n)
     }
 }
 
+/* What other channels have left of the GPU's PCI link, of both directions the lesser. */
+static int pci_bw_left(const struct graph_node *g)
+{
+    for (int i = 0; i < g->nlinks; i++) {
+        if (g->links[i].type != PATH_PIX)
+            continue;
+        const struct graph_node *pci = g->links[i].to;
+        for (int k = 0; k < pci->nlinks; k++)
+            if (pci->links[k].to == g)
+                return (int)(g->links[i].bw < pci->links[k].bw ? g->links[i].bw : pci->links[k].bw);
+    }
+    return -1;
+}
+
 /* On NVSwitches a GPU had better have few peers. The order in which its neighbours are tried; returns their number. */
 static int neighbours(const struct graph_system *s, const struct graph_search *g, int gpu, int first[2])
 {
@@ -97,7 +111,7 @@ int graph_next_gpus(const struct graph_system *s, const struct graph_search *g, 
         *sc = (struct score){.gpu = k, .start = i, .intra_hops = p->count, .intra_bw = (int)p->bw};
         if (net_paths) {
             sc->inter_hops = net_paths[k].count;
-            sc->inter_pci_bw = s->nodes[GRAPH_GPU][k]->gpu.pci_bw;
+            sc->inter_pci_bw = pci_bw_left(s->nodes[GRAPH_GPU][k]);
             sc->inter_bw = (int)net_paths[k].bw;
         }
     }

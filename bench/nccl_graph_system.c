@@ -181,7 +181,7 @@ static struct graph_node *add_object(struct build *b, int object, struct graph_n
     } else if (b->gpu_of[object] >= 0) {
         const struct topo_gpu *g = &b->c->gpus[b->gpu_of[object]];
         n = add_node(b->s, GRAPH_GPU);
-        n->gpu = (struct graph_gpu){b->gpu_of[object], b->ranks[b->gpu_of[object]], sm_of(g), g->gdr != 0, -1};
+        n->gpu = (struct graph_gpu){b->gpu_of[object], b->ranks[b->gpu_of[object]], sm_of(g), g->gdr != 0};
     } else if (o->kind == TOPO_SWITCH) {
         n = add_node(b->s, GRAPH_PCI);
     } else if (o->kind == TOPO_HOST_BRIDGE) {
@@ -193,7 +193,6 @@ static struct graph_node *add_object(struct build *b, int object, struct graph_n
     if (up && n != up) {
         link_both(b->s, n, up, PATH_PIX, pci_bw(o));
         n->up = up;
-        n->gpu.pci_bw = (int)pci_bw(o);
     }
     return n;
 }

@@ -371,13 +371,25 @@ static int spawn_and_greet(struct nccl_team *t, const struct nccl_start *start, 
     return outcome_error(outcome, refused, detail, e);
 }
 
+/* "2.28.9" */
+static const char *release(int version, char text[24])
+{
+    snprintf(text, 24, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+    return text;
+}
+
 static int compare_hellos(struct nccl_team *t, const struct nccl_hello *h, int per_node, struct err *e)
 {
+    char ours[24], theirs[24];
     for (int r = 1; r < t->crew.count * per_node; r++)
         if (h[r].version != h[0].version || h[r].rccl != h[0].rccl)
-            return err_set(e, ERR_FAILED, "%s has NCCL %d (%s), %s has %d (%s): all nodes need the same",
-                           t->crew.members[0].host, h[0].version, h[0].path, t->crew.members[r / per_node].host,
-                           h[r].version, h[r].path);
+            return err_set(e, ERR_FAILED, "%s has %s %s (%s), %s has %s%s (%s): all nodes need the same",
+                           t->crew.members[0].host, h[0].rccl ? "RCCL" : "NCCL", release(h[0].version, ours), h[0].path,
+                           t->crew.members[r / per_node].host,
+                           h[r].rccl == h[0].rccl ? ""
+                           : h[r].rccl            ? "RCCL "
+                                                  : "NCCL ",
+                           release(h[r].version, theirs), h[r].path);
     return 0;
 }
 

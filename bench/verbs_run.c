@@ -10,7 +10,8 @@
 #include "bench/verbs_journal.h"
 #include "core/json.h"
 
-#define GRACE_S 1.0 /* between SIGTERM and SIGKILL */
+#define GRACE_S      1.0 /* between SIGTERM and SIGKILL */
+#define MATRIX_NODES 8   /* beyond, all pairs of ports take too long to be worth it */
 
 struct collection {
     struct verbs_fabric *fabric;
@@ -90,6 +91,9 @@ static int command(const struct verbs_options *o, struct arena *a, struct mpirun
     if (!rails && m->nodes < 2)
         return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");
     const char *schedule = choose_schedule(o, m->nodes);
+    if (!strcmp(schedule, "matrix") && m->nodes > MATRIX_NODES)
+        return err_set(e, ERR_USAGE, "a matrix of all pairs is for %d nodes at most, here are %d: say --schedule reach",
+                       MATRIX_NODES, m->nodes);
     const char *more[] = {"--verbs", ports, arena_printf(a, "%d", o->nccl), schedule,
                           arena_printf(a, "%llu", (unsigned long long)o->sweep_bytes)};
     int argc = 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench/conduct.h"
-#include "bench/race.h"
+#include "bench/entries.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -17,12 +17,6 @@
  */
 #define RACE_ENOUGH   9
 #define SCREEN_ENOUGH 3
-
-/* A call that lost at both neighbouring sizes is tried when it is expected within this factor of the best. */
-#define NEAR_BEST 1.1
-
-/* As many of those who came through the first round meet again in the later ones, the fastest. */
-#define FINALISTS 2
 
 /* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
 #define CLAIM_LIMIT 4.0
@@ -130,151 +124,6 @@ static int write_race(struct visit *v, const struct known_place *at, const struc
 }
 
 /* ---- a point ---- */
-
-struct entry {
-    const struct bench_knobs *knobs;
-    const char *refines;
-    double expect_us;
-};
-
-static void add_racer(struct race *r, const struct bench_knobs *knobs, const char *refines)
-{
-    r->racers[r->nracers++] = (struct racer){.knobs = knobs, .refines = refines, .status = BENCH_OK};
-}
-
-/* From what was measured nearby, else what the library itself predicts; INFINITY unknown, below 0 not offered. */
-static double expect_call_us(const struct visit *v, const struct known_place *at, const struct bench_call *c)
-{
-    const struct bench_study *s = v->study;
-    double predicted =
-        s->engine->expect_us ? s->engine->expect_us(v->session, at->coll, at->bytes, &c->knobs, s->stop) : 0;
-    double known = known_expect_us(s->results, at, c->knobs.label);
-    return predicted < 0 ? predicted : known > 0 ? known : predicted > 0 ? predicted : INFINITY;
-}
-
-static int has_refinements(const struct bench_plan *p, const char *label)
-{
-    for (int i = 0; i < p->ncalls; i++)
-        if (p->calls[i].refines && !strcmp(p->calls[i].refines, label))
-            return 1;
-    return 0;
-}
-
-/* The least that any call is expected to take here, as far as its past tells; INFINITY when nobody has one. The default
- * does not count: it may be another algorithm at every size, and so no straight line. */
-static double best_expected_us(const struct visit *v, const struct known_place *at)
-{
-    const struct bench_plan *p = &v->study->plan;
-    double best = INFINITY;
-    for (int i = 0; i < p->ncalls; i++) {
-        const struct bench_call *c = &p->calls[i];
-        if (c->coll != at->coll || !strcmp(c->knobs.label, BENCH_DEFAULT))
-            continue;
-        double us = known_expect_us(v->study->results, at, c->knobs.label);
-        if (us > 0 && us < best)
-            best = us;
-    }
-    return best;
-}
-
-/* Left behind at both neighbouring sizes is not hopeless by itself: one may have won below and one above, and a third
- * lie between. What it took there says what it will take here. */
-static int is_hopeless(const struct visit *v, const struct known_place *at, const struct bench_call *c, double best_us)
-{
-    const struct bench_study *s = v->study;
-    const char *label = c->knobs.label;
-    if (known_hopeless(s->results, at, label))
-        return 1;
-    if (!known_losing(s->results, at, label) || known_expect_us(s->results, at, label) <= NEAR_BEST * best_us)
-        return 0;
-    return !has_refinements(&s->plan, label) || !known_close(s->results, at, label, RACE_CLOSE);
-}
-
-static void add_entry(struct entry *entries, int *n, struct entry new)
-{
-    int k = (*n)++;
-    for (; k > 0 && entries[k - 1].expect_us > new.expect_us; k--)
-        entries[k] = entries[k - 1];
-    entries[k] = new;
-}
-
-static int is_planned(const struct bench_plan *p, int coll, const char *label)
-{
-    for (int i = 0; i < p->ncalls; i++)
-        if (p->calls[i].coll == coll && !strcmp(p->calls[i].knobs.label, label))
-            return 1;
-    return 0;
-}
-
-/* Variations of earlier winners: they stand in no plan, only in the results. */
-static void list_variations(struct visit *v, const struct known_place *at, struct entry *entries, int *n, int room)
-{
-    const struct bench_study *s = v->study;
-    for (int i = 0; i < s->results->count && *n < room; i++) {
-        const struct bench_result *x = &s->results->items[i];
-        if (x->coll != at->coll || x->bytes != at->bytes || x->nodes != at->nodes || x->ranks != at->ranks ||
-            strcmp(x->launch.label, at->launch) != 0 || is_planned(&s->plan, at->coll, x->call.label) ||
-            known_hopeless(s->results, at, x->call.label) || known_done(s->results, at, x->call.label, v->want->round))
-            continue;
-        int listed = 0;
-        for (int k = 0; k < *n; k++)
-            listed |= !strcmp(entries[k].knobs->label, x->call.label);
-        struct bench_knobs *knobs = ARENA_NEW(s->arena, struct bench_knobs);
-        *knobs = x->call;
-        if (!listed)
-            add_entry(entries, n, (struct entry){knobs, NULL, known_time_us(s->results, at, x->call.label)});
-    }
-}
-
-/* The default, then every call worth trying, the most promising first, those without a past last. */
-static void list_racers(struct visit *v, const struct known_place *at, struct race *r)
-{
-    const struct bench_study *s = v->study;
-    int n = 0, room = s->plan.ncalls + BENCH_VARIATIONS;
-    struct entry *entries = arena_alloc(r->arena, (size_t)room * sizeof *entries);
-    double best_us = best_expected_us(v, at);
-    r->racers = arena_alloc(r->arena, (size_t)(room + BENCH_VARIATIONS) * sizeof *r->racers);
-    for (int i = 0; i < s->plan.ncalls; i++) {
-        const struct bench_call *c = &s->plan.calls[i];
-        if (c->coll != at->coll)
-            continue;
-        if (!strcmp(c->knobs.label, BENCH_DEFAULT)) {
-            add_racer(r, &c->knobs, NULL);
-            continue;
-        }
-        if (!v->want->full || at->bytes < c->min_bytes || is_hopeless(v, at, c, best_us) ||
-            known_done(s->results, at, c->knobs.label, v->want->round))
-            continue;
-        double us = expect_call_us(v, at, c);
-        if (us >= 0)
-            add_entry(entries, &n, (struct entry){&c->knobs, c->refines, us});
-    }
-    if (v->want->full)
-        list_variations(v, at, entries, &n, room);
-    for (int i = 0, finalists = 0; i < n; i++) {
-        int again = known_time_us(s->results, at, entries[i].knobs->label) > 0;
-        if (!again || finalists++ < FINALISTS)
-            add_racer(r, entries[i].knobs, again ? NULL : entries[i].refines);
-    }
-}
-
-/* Variations of the winner that have not been tried here and did not lose on both sides. */
-static int add_variations(void *user, struct race *r, const struct bench_knobs *winner)
-{
-    const struct visit *v = user;
-    const struct bench_study *s = v->study;
-    struct known_place at = {r->coll, r->bytes, s->nodes, s->ranks, v->want->launch->label};
-    struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
-    int n = s->engine->vary(v->session, r->bytes, winner, s->arena, out), added = 0;
-    for (int i = 0; i < n; i++) {
-        if (known_status(s->results, &at, out[i].label) != BENCH_STATUS_COUNT ||
-            known_hopeless(s->results, &at, out[i].label) || known_losing(s->results, &at, out[i].label))
-            continue;
-        add_racer(r, &out[i], winner->label);
-        added++;
-    }
-    return added;
-}
 
 static double expect_us(const struct visit *v, const struct known_place *at)
 {
@@ -393,9 +242,11 @@ static int run_point(struct visit *v, int i, int *hopeless, struct err *e)
 {
     struct bench_study *s = v->study;
     const struct known_place *at = &v->points[i].at;
+    struct entries entries = {s, NULL, v->want};
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {
+        entries.session = v->session;
         struct race r = {.engine = s->engine,
                          .session = v->session,
                          .stop = s->stop,
@@ -407,9 +258,9 @@ static int run_point(struct visit *v, int i, int *hopeless, struct err *e)
                          .samples = enough(v),
                          .until_s = point_until(v, i),
                          .watchdog_s = s->options->watchdog_s,
-                         .vary = s->engine->vary && v->want->full ? add_variations : NULL,
-                         .user = v};
-        list_racers(v, at, &r);
+                         .vary = s->engine->vary && v->want->full ? entries_vary : NULL,
+                         .user = &entries};
+        entries_list(&entries, at, &r);
         show_progress(v, at);
         enum bench_outcome outcome = race_run(&r, detail);
         again = outcome == BENCH_DIED || outcome == BENCH_SILENT;

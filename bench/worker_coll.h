@@ -8,8 +8,8 @@
 #include "core/err.h"
 
 /* One collective at one size, the same on all ranks. `bytes` is NCCL's nBytes: what AllReduce and Broadcast carry, and
- * over all ranks together what AllGather receives, ReduceScatter sends and AllToAll does both. ReduceScatter is MPI_Reduce_scatter with
- * equal blocks: of the two that OpenMPI can tune it is the one with a ring. */
+ * over all ranks together what AllGather receives, ReduceScatter sends and AllToAll does both. ReduceScatter is
+ * MPI_Reduce_scatter with equal blocks: of the two that OpenMPI can tune it is the one with a ring. */
 struct coll_job {
     int coll, rank, ranks;
     MPI_Datatype type;

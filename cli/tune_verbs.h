@@ -4,11 +4,11 @@
 
 #include "bench/bench.h"
 
-/* Measures the fabric of the machine that `o` and `topology` describe into DIR/fabric.json, in a quarter of the budget
- * at most, which is taken off `o->budget_s`. `*fabric` gets the file's path, in `a`; NULL when there is neither a
- * second node nor a second RDMA port, or when it could not be measured: a warning says why then, and that is no error.
- * A file that is complete is kept with o->resume, else replaced. Error: interrupted, or the file cannot be written; the
- * journal beside it is what o->resume goes on with. */
+/* Measures the fabric of the nodes that `o` and `topology` name into DIR/fabric.json, in half of the budget at most,
+ * which is taken off `o->budget_s`. `*fabric` gets the file's path, in `a`; NULL when the machine is only described,
+ * when there is neither a second node nor a second RDMA port, or when it could not be measured: a warning says why
+ * then, and that is no error. A file that is complete is kept with o->resume, else replaced. Error: interrupted, or the
+ * file cannot be written; the journal beside it is what o->resume goes on with. */
 int tune_verbs(struct bench_options *o, const struct topology *topology, const char *dir, struct log *log,
                struct progress *progress, volatile sig_atomic_t *stop, struct arena *a, const char **fabric,
                struct err *e);

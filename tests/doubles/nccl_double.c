@@ -4,6 +4,7 @@
  *
  *   NCCL_DOUBLE_LAW        the law's file (nccl_law.h); without one every call is offered Ring and Tree, Simple and LL
  *   NCCL_DOUBLE_VERSION    what ncclGetVersion says (default 23007)
+ *   NCCL_DOUBLE_OTHER      HOST=VERSION: what it says on that host
  *   NCCL_DOUBLE_FAULT      what goes wrong (nccl_fault.h)
  *   NCCL_DEBUG, NCCL_HOSTID, NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TUNER_PLUGIN as NCCL reads them
  *
@@ -58,7 +59,12 @@ struct peer_info {
 
 static int own_version(void)
 {
-    const char *s = getenv("NCCL_DOUBLE_VERSION");
+    const char *s = getenv("NCCL_DOUBLE_VERSION"), *other = getenv("NCCL_DOUBLE_OTHER");
+    char host[64] = "";
+    gethostname(host, sizeof host - 1);
+    size_t n = other ? strcspn(other, "=") : 0;
+    if (n && other[n] && !strncmp(other, host, n) && !host[n])
+        s = other + n + 1;
     return s ? (int)strtol(s, NULL, 10) : 23007;
 }
 

@@ -75,6 +75,8 @@ bench "mlx5_0=dark mlx5_1=dark mlx5_2=down mlx5_3=dark" --ports "$ports" -o "$tm
 check "when nothing works, it is said" says '^NCCL_IB_DISABLE=1$'
 bench "" --ports "$ports" -o "$tmp/fabric.json" --schedule sideways
 check "an unknown schedule is a usage error" ends_with 2
+bench "" --ports "$ports" --hosts a,b,c,d,e,f,g,h,i --schedule matrix -o "$tmp/fabric.json"
+check "... a matrix of nine nodes, too" ends_with 2
 bench "" --check "$tmp/nothing"
 check "a check needs a profile" ends_with 1
 

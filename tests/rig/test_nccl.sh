@@ -53,6 +53,11 @@ note "$work/profile/tuner.csv"
 check "the table has a row for four nodes and eight ranks" grep -q '^allreduce,0,[0-9]*,tree,ll,[-0-9]*,4,8,' "$work/profile/tuner.csv"
 check "verify confirms it on the four nodes" nccltune verify "$work/profile" -q --budget 30s
 
+NCCL_DOUBLE_OTHER=$prefix-n3=22809 bench -q --budget 20s -o "$work/v.jsonl" >"$work/versions.log" 2>&1
+check "nodes with different releases of NCCL are refused" test $? = 1
+note "$work/versions.log"
+check "in words that name both" grep -q "$prefix-n0 has NCCL 2.30.7 .*, $prefix-n3 has 2.28.9 " "$work/versions.log"
+
 bench -q --budget 60s -o "$work/l.jsonl" >"$work/lost.log" 2>&1 &
 for _ in $(seq 150); do
     [ -e "$work/l.jsonl" ] && [ "$(wc -l <"$work/l.jsonl")" -gt 5 ] && break

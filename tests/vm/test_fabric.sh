@@ -19,7 +19,7 @@ if [ "${1:-}" = guest ]; then
     measure dark
     # The whole journey in that state: tune finds the devices by itself.
     echo "== tune"
-    build/nccltune tune --quiet --budget 60s --collectives allreduce --max-bytes 64 --hosts node0,node1 --mpirun-args "$rsh" \
+    build/nccltune tune --quiet --budget 80s --collectives allreduce --max-bytes 8 --hosts node0,node1 --mpirun-args "$rsh" \
         -o /tmp/profile
     echo "status $?"
     cat /tmp/profile/nccl.conf

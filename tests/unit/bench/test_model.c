@@ -336,12 +336,49 @@ static void disconnected(void **state)
             c->objects[i].parent = -1;
             c->objects[i].numa = -1;
         }
-    b.m = model_new(&b.s, b.a, &b.e);
-    if (b.m)
-        predict(&b, COLL_ALLREDUCE, GiB);
-    else
-        assert_true(b.e.text[0]);
+    prepare(&b);
+    assert_true(says(&b, "no way between GPU0 and GPU1 is known"));
+    assert_true(predict(&b, COLL_ALLREDUCE, GiB).us > 5e3);
     clear(&b);
+}
+
+/* A port of which only the rate is known. */
+static void unknown_nics(void **state)
+{
+    (void)state;
+    struct bed known, b;
+    make_up(&known, "azure-ndv4", 2);
+    make_up(&b, "azure-ndv4", 2);
+    struct topo_class *c = &b.t->classes[0];
+    for (int i = 0; i < c->nports; i++) {
+        struct topo_object *o = &c->objects[c->ports[i].object];
+        o->vendor = o->device = 0;
+        o->model = NULL;
+        c->ports[i].layer = TOPO_LINK_UNKNOWN;
+    }
+    prepare(&known);
+    prepare(&b);
+    assert_true(says(&b, "InfiniBand was assumed"));
+    struct model_time t = predict(&b, COLL_ALLREDUCE, GiB), sure = predict(&known, COLL_ALLREDUCE, GiB);
+    assert_true(t.us == sure.us && t.high_us > 1.3 * sure.high_us);
+    clear(&known);
+    clear(&b);
+}
+
+/* Without GPUDirect RDMA everything bounces: slower to begin with, and no faster in the end. */
+static void no_gpudirect(void **state)
+{
+    (void)state;
+    struct bed with, without;
+    make_up(&with, "azure-ndv5", 2);
+    make_up(&without, "azure-ndv5", 2);
+    without.t->classes[0].gdr_route = "none";
+    prepare(&with);
+    prepare(&without);
+    assert_true(predict(&without, COLL_ALLREDUCE, 8).us > predict(&with, COLL_ALLREDUCE, 8).us + 5);
+    assert_true(busbw(&without, COLL_ALLREDUCE, GiB) < busbw(&with, COLL_ALLREDUCE, GiB));
+    clear(&with);
+    clear(&without);
 }
 
 static void no_gpu(void **state)
@@ -371,6 +408,8 @@ int main(void)
         cmocka_unit_test(unknown_gpus),
         cmocka_unit_test(links_without_bandwidth),
         cmocka_unit_test(disconnected),
+        cmocka_unit_test(unknown_nics),
+        cmocka_unit_test(no_gpudirect),
         cmocka_unit_test(no_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

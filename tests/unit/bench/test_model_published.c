@@ -1,7 +1,8 @@
 /* bench/model.c against nccl-tests results that operators published: errors of time by run and by size, which may get
  * better than the committed table but not worse.
  *
- * The errors found are written to build/model-errors.tsv, in the form of the table. */
+ * The errors found are written to build/model-errors.tsv, in the form of the table. With MODEL_VERBOSE in the
+ * environment every row is printed: published and predicted time, and what was predicted. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@
 enum { MOST_ROWS = 2000, FIELDS = 17, MOST_LINE = 4096 };
 
 /* The published machines as the bundled ones: the beginning of the name, the first that fits. */
-static const struct {
+static const struct mapping {
     const char *published, *machine;
     int sockets;
     int algo; /* NCCL_ALGO in the published recipe of the run; -1 none */
@@ -102,6 +103,14 @@ static int version_of(const char *text)
     return major * (major == 2 && minor < 9 ? 1000 : 10000) + minor * 100 + patch;
 }
 
+static const struct mapping *machine_for(const char *published)
+{
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (!strncmp(published, machines[i].published, strlen(machines[i].published)))
+            return &machines[i];
+    return NULL;
+}
+
 /* What NCCL takes when the algorithm is forced. */
 static int best_proto(const struct nccl_model *m, int coll, int algo, uint64_t bytes)
 {
@@ -119,24 +128,23 @@ static int best_proto(const struct nccl_model *m, int coll, int algo, uint64_t b
 
 static void predict(struct row *r, const char *published, int nodes, int ranks, int version, int coll)
 {
-    size_t i = 0;
-    while (i < sizeof machines / sizeof *machines &&
-           strncmp(published, machines[i].published, strlen(machines[i].published)) != 0)
-        i++;
-    if (i == sizeof machines / sizeof *machines)
+    const struct mapping *to = machine_for(published);
+    if (!to) {
         fail_msg("the published machine %s has no bundled one", published);
+        return;
+    }
     struct err e = {0};
-    struct topology *t = machine_topology(machines[i].machine, nodes, &e);
+    struct topology *t = machine_topology(to->machine, nodes, &e);
     if (!t)
         fail_msg("%s", e.text);
     struct model_setup s = {.nccl = {.topology = t, .nodes = nodes, .ranks_per_node = ranks / nodes}};
     s.nccl.version = version;
-    s.nccl.sockets = machines[i].sockets;
+    s.nccl.sockets = to->sockets;
     struct arena *a = arena_new();
     struct model *m = model_new(&s, a, &e);
     if (!m)
-        fail_msg("%s: %s", machines[i].machine, e.text);
-    struct model_call call = {.coll = coll, .bytes = r->bytes, .algo = machines[i].algo, .proto = -1};
+        fail_msg("%s: %s", to->machine, e.text);
+    struct model_call call = {.coll = coll, .bytes = r->bytes, .algo = to->algo, .proto = -1};
     if (call.algo >= 0)
         call.proto = best_proto(model_nccl(m), coll, call.algo, r->bytes);
     struct model_time time;
