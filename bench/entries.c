@@ -94,16 +94,18 @@ static void list_variations(const struct entries *e, const struct known_place *a
     for (int i = 0; i < s->results->count && *n < room; i++) {
         const struct bench_result *x = &s->results->items[i];
         if (x->coll != at->coll || x->bytes != at->bytes || x->nodes != at->nodes || x->ranks != at->ranks ||
-            strcmp(x->launch.label, at->launch) != 0 || is_planned(&s->plan, at->coll, x->call.label) ||
-            known_hopeless(s->results, at, x->call.label) || known_done(s->results, at, x->call.label, e->want->round))
+            strcmp(x->launch.label, at->launch) != 0 || strcmp(x->engine, s->engine->name) != 0 ||
+            is_planned(&s->plan, at->coll, x->call.label) || known_hopeless(s->results, at, x->call.label) ||
+            known_done(s->results, at, x->call.label, e->want->round))
             continue;
         int listed = 0;
         for (int k = 0; k < *n; k++)
             listed |= !strcmp(entries[k].knobs->label, x->call.label);
-        struct bench_knobs *knobs = ARENA_NEW(s->arena, struct bench_knobs);
+        if (listed)
+            continue;
+        struct bench_knobs *knobs = ARENA_NEW(s->arena, struct bench_knobs); /* `items` moves when it grows */
         *knobs = x->call;
-        if (!listed)
-            add_entry(entries, n, (struct entry){knobs, NULL, known_time_us(s->results, at, x->call.label)});
+        add_entry(entries, n, (struct entry){knobs, NULL, known_time_us(s->results, at, x->call.label)});
     }
 }
 

@@ -89,6 +89,16 @@ static double ceil_log2(int n)
     return l;
 }
 
+/* One process launches for all GPUs of its node, one after the other: the slower of the two ways in use, the other
+ * being a process for every GPU. */
+static double issue(const struct model *m, enum model_pattern p, int channels)
+{
+    const struct model_gpu *g = m->gpu;
+    double local = m->nccl->ranks_per_node;
+    return p == MODEL_ALLTOALL ? g->issue_peer_us * local * local
+                               : (g->issue_us + g->issue_channel_us * (channels - 1)) * local;
+}
+
 struct wait {
     double hops_us; /* of the first byte */
     double fill_us; /* d */
@@ -106,6 +116,7 @@ static double net_hop_us(const struct model *m, const struct model_flow *f, int 
     if (m->links->domain)
         return node_hop_us(m, f, proto);
     double us = model_nets[f->kind].hop_us[proto];
+    us += m->gpu->net_hop_us;
     us += f->net_way == MODEL_WAY_MEMORY && f->kind != MODEL_NET_SOCKETS ? model_common.bounce_us : 0;
     return (us + (m->leaves > 1 ? model_common.leaf_us : 0)) * m->factors.net_latency;
 }
@@ -118,7 +129,8 @@ struct hops {
 static struct wait wait_of(const struct model *m, const struct model_flow *f, int proto, int channels, struct hops h)
 {
     double node_us = h.node * node_hop_us(m, f, proto), hop_us = net_hop_us(m, f, proto);
-    double posting = m->links->domain ? 1 : 1 + model_common.channel_hop * (channels - 1);
+    int posted = channels < model_common.channel_most ? channels : model_common.channel_most;
+    double posting = m->links->domain ? 1 : 1 + model_common.channel_hop * (posted - 1);
     return (struct wait){node_us + h.net * posting * hop_us, m->gpu->fill * node_us + h.net_fill * hop_us,
                          h.net > 0 && !m->links->domain ? model_nets[f->kind].idle_us : 0};
 }
@@ -292,9 +304,8 @@ int model_predict(const struct model *m, const struct model_call *c, struct mode
         return -1;
     struct wait w = wait_for(m, p, c->coll, proto, t->channels);
     struct carried x = carry(m, p, c->coll, proto, t->channels, (double)c->bytes);
-    const struct model_gpu *g = m->gpu;
-    double issue_us = p == MODEL_ALLTOALL ? g->issue_peers_us : g->issue_us + g->issue_channel_us * (t->channels - 1);
-    double slow = m->factors.node_latency, wait_us = fmax(slow * issue_us, slow * g->start_us + w.hops_us);
+    double issue_us = issue(m, p, t->channels);
+    double slow = m->factors.node_latency, wait_us = fmax(slow * issue_us, slow * m->gpu->start_us + w.hops_us);
     double fill_us =
         model_common.proto_fill[proto] * fmin(2 * sqrt(w.fill_us * x.us), model_common.fill_most * w.fill_us);
     t->us = wait_us + hypot(x.us, w.idle_us) + fill_us;

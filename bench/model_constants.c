@@ -13,17 +13,17 @@
  * and llMaxBws there. Hops: hwLatencies there, row NVLINK; LL128 of Hopper and Blackwell fitted. The rest was fitted,
  * where there were results: Ampere and Hopper; Pascal, Volta and Ada follow Ampere, Blackwell follows Hopper. */
 static const struct model_gpu gpus[] = {
-    /*            sm   arch    links  NVLS   GB/s of a channel  issue, to peers,  start hops              fill  NVLS,
-                               efficiency    LL  LL128 Simple   of a channel            LL   LL128 Simple       fill */
-    {"Pascal",    60,  NULL,   0.90,  0,     {4,   0,    12},   18, 60, 1.3,      7.0,  {0.6, 1.9, 3.4},  0.40, 0,  0},
-    {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   18, 60, 1.3,      7.0,  {0.6, 1.9, 3.4},  0.40, 0,  0},
-    {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   28, 65, 1.3,      7.0,  {0.6, 1.9, 3.4},  0.40, 0,  0},
-    {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   20, 60, 1.3,      7.0,  {0.6, 1.9, 3.4},  0.40, 0,  0},
-    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   12, 35, 0,        7.0,  {0.6, 1.6, 3.4},  0.05, 12, 10},
-    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   12, 35, 0,        7.0,  {0.6, 1.4, 3.4},  0.05, 12, 10},
-    {"CDNA 2",    0, "gfx90",  0.72,  0,     {4,   0,    22},   20, 60, 0,        9.0,  {1.2, 2.5, 5.0},  0.20, 0,  0},
-    {"CDNA 3",    0, "gfx94",  0.84,  0,     {8,   20,   30},   20, 60, 0,        9.0,  {1.2, 2.5, 5.0},  0.20, 0,  0},
-    {"CDNA 4",    0, "gfx95",  0.84,  0,     {8,   20,   30},   20, 60, 0,        9.0,  {1.2, 2.5, 5.0},  0.20, 0,  0},
+    /*            sm   arch    links  NVLS   GB/s of a channel  issue: GPU,       start hops              net fill  NVLS,
+                               efficiency    LL  LL128 Simple   pair, channel           LL   LL128 Simple           fill */
+    {"Pascal",    60,  NULL,   0.90,  0,     {4,   0,    12},   2.2, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.40, 0,  0},
+    {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   2.2, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.40, 0,  0},
+    {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   3.5, 1.0, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.40, 0,  0},
+    {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   2.5, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.40, 0,  0},
+    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   1.5, 0.5, 0,      7.0,  {0.6, 1.6, 3.4},  0,  0.05, 12, 10},
+    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   1.5, 0.5, 0,      7.0,  {0.6, 1.4, 3.4},  0,  0.05, 12, 10},
+    {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   1.7, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  50, 0.20, 0,  0},
+    {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   1.7, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  50, 0.20, 0,  0},
+    {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   1.7, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  50, 0.20, 0,  0},
 };
 
 /* All fitted to published results but Slingshot, which follows InfiniBand. LL128 and Simple wait for one more flag and
@@ -31,7 +31,7 @@ static const struct model_gpu gpus[] = {
 const struct model_net model_nets[MODEL_NET_KINDS] = {
     /*                                        efficiency   hops LL, LL128, Simple   idle */
     [MODEL_NET_INFINIBAND] = {"InfiniBand",      0.95,     {11, 12, 15},            0},
-    [MODEL_NET_ROCE]       = {"RoCE",            0.88,     {23, 24, 27},            0},
+    [MODEL_NET_ROCE]       = {"RoCE",            0.90,     {23, 24, 27},            0},
     [MODEL_NET_EFA]        = {"EFA",             0.86,     {70, 72, 74},            0},
     [MODEL_NET_EFA_2]      = {"EFA",             0.92,     {27, 28, 30},            0},
     [MODEL_NET_TCPX]       = {"GPUDirect-TCPX",  0.73,     {40, 41, 44},            940},
@@ -56,6 +56,7 @@ const struct model_common model_common = {
     .tree_fill = 0.75,                  /* fitted */
     .ring_fill = 0.05,                  /* fitted */
     .channel_hop = 0.06,                /* fitted */
+    .channel_most = 16,                 /* fitted */
     .fill_most = 5,                     /* fitted */
     .peer_us = 0.3,                     /* assumed */
     .wait_band = 1.6,                   /* errors against published results, rounded up */

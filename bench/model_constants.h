@@ -14,10 +14,12 @@ struct model_gpu {
     double link_efficiency;           /* of the links' specified rate: what stores by thread blocks reach */
     double nvls_efficiency;           /* the same, of reductions in the switch; 0: there are none */
     double channel_GBps[PROTO_COUNT]; /* of one channel's thread block, in busbw */
-    double issue_us, issue_peers_us;  /* between launches of a collective, and of sends to every peer */
-    double issue_channel_us;          /* of that: for every channel */
+    double issue_us;                  /* between launches of a collective, for every GPU of the node, */
+    double issue_peer_us;             /* of sends to every peer, for every pair of the node, */
+    double issue_channel_us;          /* and for every GPU and channel */
     double start_us;                  /* launch to the first byte and last byte to the end */
     double hop_us[PROTO_COUNT];       /* from GPU to GPU over its links */
+    double net_hop_us;                /* further time of a hop between nodes */
     double fill;                      /* part of a hop's time that every further chunk costs again */
     double nvls_us, nvls_fill_us;     /* reduction and multicast of a small message; of a further chunk */
 };
@@ -58,7 +60,8 @@ struct model_common {
     double shm_us, bounce_us;             /* further time of a hop through host memory: between GPUs, to a NIC */
     double leaf_us;                       /* further time of a hop over spine switches */
     double tree_fill, ring_fill;          /* as model_gpu's fill, for hops between nodes */
-    double channel_hop;                   /* part of a hop between nodes that every further channel costs */
+    double channel_hop;                   /* part of a hop between nodes that every further channel costs, */
+    int channel_most;                     /* up to that many */
     double peer_us;                       /* of every peer of an all-to-all */
     double wait_band, carry_band; /* factors of time up and down that hold nine results of ten: of calls that only wait,
                                      and of those that only carry */

@@ -113,14 +113,22 @@ static void pass_gpus(struct layout *y, int from, int to, double load)
     slower(&y->flow->node_way, model_way_gpus(y->l, from, to, load, y->loads));
 }
 
+static void pass_ring(struct layout *y, int from, int to)
+{
+    if (y->l->even_mesh)
+        slower(&y->flow->node_way, model_way_mesh(y->l, from, 1, y->loads));
+    else
+        pass_gpus(y, from, to, 1);
+}
+
 static void lay_ring(struct layout *y, const struct nccl_graph *g, int channel)
 {
     const int *gpus = gpus_of(y, g, channel);
     int last = y->l->nccl->ranks_per_node - 1;
     for (int i = 0; i < last; i++)
-        pass_gpus(y, gpus[i], gpus[i + 1], 1);
+        pass_ring(y, gpus[i], gpus[i + 1]);
     if (!g->nets && last > 0)
-        pass_gpus(y, gpus[last], gpus[0], 1);
+        pass_ring(y, gpus[last], gpus[0]);
     if (!g->nets)
         return;
     const int *nets = g->nets + (size_t)(channel % g->nchannels) * 2;

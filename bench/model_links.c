@@ -186,6 +186,17 @@ static int shares_switches(const struct model_links *l, struct model_notes *note
     return 1;
 }
 
+/* RCCL lays its rings over known machines by hand (src/graph/rome_models.cc), so that a mesh is used evenly. */
+static int is_even_mesh(const struct model_links *l)
+{
+    int n = l->c->ngpus;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++)
+            if (i != k && l->direct[i * n + k] < 0)
+                return 0;
+    return n > 2 && l->nccl->ranks_per_node == n && l->gpu->arch;
+}
+
 /* GPUs that nothing is known to join are taken to meet in host memory. */
 static void note_unjoined(const struct model_links *l, struct model_notes *notes)
 {
@@ -212,6 +223,7 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
     add_pcie(l, a);
     add_gpu_links(l, a, notes);
     add_nets(l, a, notes);
+    l->even_mesh = is_even_mesh(l);
     l->domain = shares_switches(l, notes);
     note_unjoined(l, notes);
     return l;

@@ -34,6 +34,7 @@ struct model_links {
     int *memory;                 /* by object: of a NUMA root; -1 */
     int *socket_out, *socket_in; /* by object: of a NUMA root towards the others; -1 */
     int *nic_out, *nic_in;       /* by net */
+    int even_mesh;               /* every GPU is joined to every other, and RCCL's rings use all links alike */
     int domain;                  /* its nodes share their NVSwitches: no copy needs a NIC */
     int tcp_out, tcp_in;         /* what the node's kernel copies for sockets, all interfaces together */
     enum model_net_kind *kinds;  /* by net */
@@ -53,6 +54,7 @@ enum model_way {
 
 /* Each adds `load` to loads[] of every link that bytes pass on that way. */
 enum model_way model_way_gpus(const struct model_links *l, int from, int to, double load, double *loads);
+enum model_way model_way_mesh(const struct model_links *l, int from, double load, double *loads); /* by all links */
 enum model_way model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads);
 enum model_way model_way_in(const struct model_links *l, int net, int gpu, double load, double *loads);
 

@@ -82,6 +82,15 @@ enum model_way model_way_gpus(const struct model_links *l, int from, int to, dou
     return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
 }
 
+enum model_way model_way_mesh(const struct model_links *l, int from, double load, double *loads)
+{
+    int n = l->c->ngpus;
+    for (int i = 0; i < n; i++)
+        if (i != from)
+            pass(loads, l->direct[from * n + i], load / (n - 1));
+    return MODEL_WAY_LINKS;
+}
+
 enum path_class model_class_to_net(const struct model_links *l, int gpu, int net)
 {
     int object = l->nccl->nets[net].object;

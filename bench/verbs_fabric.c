@@ -136,32 +136,29 @@ cJSON *verbs_fabric_gpu_json(const struct verbs_fabric_gpu *g)
 
 int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e)
 {
-    cJSON *doc = cJSON_CreateObject(), *ports = cJSON_CreateArray(), *tries = cJSON_CreateArray();
-    cJSON *interfaces = cJSON_CreateArray();
-    cJSON *points = cJSON_CreateArray(), *gpus = cJSON_CreateArray();
-    cJSON *names = cJSON_CreateStringArray(f->names, f->nodes);
+    cJSON *doc = cJSON_CreateObject();
     cJSON_AddStringToObject(doc, "format", VERBS_FABRIC_FORMAT);
     cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
     cJSON_AddNumberToObject(doc, "nodes", f->nodes);
     cJSON_AddNumberToObject(doc, "rails", f->rails);
-    cJSON_AddItemToObject(doc, "names", names);
+    cJSON_AddItemToObject(doc, "names", cJSON_CreateStringArray(f->names, f->nodes));
     cJSON_AddBoolToObject(doc, "complete", f->complete);
+    cJSON *list = cJSON_AddArrayToObject(doc, "ports");
     for (int i = 0; i < f->nodes * f->rails; i++)
         if (f->ports[i].name)
-            cJSON_AddItemToArray(ports, verbs_fabric_port_json(f, i));
+            cJSON_AddItemToArray(list, verbs_fabric_port_json(f, i));
+    list = cJSON_AddArrayToObject(doc, "tries");
     for (int i = 0; i < f->ntries; i++)
-        cJSON_AddItemToArray(tries, verbs_fabric_try_json(&f->tries[i]));
+        cJSON_AddItemToArray(list, verbs_fabric_try_json(&f->tries[i]));
+    list = cJSON_AddArrayToObject(doc, "interfaces");
     for (int i = 0; i < f->ninterfaces; i++)
-        cJSON_AddItemToArray(interfaces, verbs_fabric_interface_json(&f->interfaces[i]));
-    cJSON_AddItemToObject(doc, "ports", ports);
-    cJSON_AddItemToObject(doc, "tries", tries);
-    for (int i = 0; i < f->npoints; i++)
-        cJSON_AddItemToArray(points, verbs_fabric_point_json(&f->points[i]));
+        cJSON_AddItemToArray(list, verbs_fabric_interface_json(&f->interfaces[i]));
+    list = cJSON_AddArrayToObject(doc, "gpu_memory");
     for (int i = 0; i < f->ngpus; i++)
-        cJSON_AddItemToArray(gpus, verbs_fabric_gpu_json(&f->gpus[i]));
-    cJSON_AddItemToObject(doc, "interfaces", interfaces);
-    cJSON_AddItemToObject(doc, "gpu_memory", gpus);
-    cJSON_AddItemToObject(doc, "sweep", points);
+        cJSON_AddItemToArray(list, verbs_fabric_gpu_json(&f->gpus[i]));
+    list = cJSON_AddArrayToObject(doc, "sweep");
+    for (int i = 0; i < f->npoints; i++)
+        cJSON_AddItemToArray(list, verbs_fabric_point_json(&f->points[i]));
     int code = json_save(doc, path, e);
     cJSON_Delete(doc);
     return code;
@@ -329,16 +326,25 @@ void verbs_fabric_repeated(struct verbs_fabric *f)
     }
 }
 
-typedef int add_fn(struct verbs_fabric *f, const cJSON *o, struct err *e);
+/* The lists of the document. */
+static const struct {
+    const char *key;
+    int (*add)(struct verbs_fabric *f, const cJSON *o, struct err *e);
+} lists[] = {{"ports", verbs_fabric_add_port},
+             {"tries", verbs_fabric_add_try},
+             {"interfaces", verbs_fabric_add_interface},
+             {"gpu_memory", verbs_fabric_add_gpu},
+             {"sweep", verbs_fabric_add_point}};
 
-static int add_all(struct verbs_fabric *f, const cJSON *doc, const char *key, add_fn *add, struct err *e)
+static int read_lists(struct verbs_fabric *f, const cJSON *doc, struct err *e)
 {
     const cJSON *item;
     int code = 0;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, key))
-    {
-        code = code ? code : add(f, item, e);
-    }
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, lists[i].key))
+        {
+            code = code ? code : lists[i].add(f, item, e);
+        }
     return code;
 }
 
@@ -349,6 +355,7 @@ struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e)
     struct err inner = {0};
     if (!doc)
         return NULL;
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(doc, "names");
     int64_t nodes = json_int(doc, "nodes", 0), rails = json_int(doc, "rails", -1);
     int code = nodes >= 1 && nodes <= MAX_NODES && rails >= 0 && rails <= MAX_RAILS
                    ? 0
@@ -356,19 +363,10 @@ struct verbs_fabric *verbs_fabric_load(const char *path, struct err *e)
     if (!code) {
         f = verbs_fabric_new((int)nodes, (int)rails);
         f->complete = json_bool(doc, "complete", 1);
-        if (cJSON_HasObjectItem(doc, "names"))
-            code = verbs_fabric_add_names(f, cJSON_GetObjectItemCaseSensitive(doc, "names"), &inner);
+        code = names ? verbs_fabric_add_names(f, names, &inner) : 0;
     }
     if (!code)
-        code = add_all(f, doc, "ports", verbs_fabric_add_port, &inner);
-    if (!code)
-        code = add_all(f, doc, "tries", verbs_fabric_add_try, &inner);
-    if (!code)
-        code = add_all(f, doc, "interfaces", verbs_fabric_add_interface, &inner);
-    if (!code)
-        code = add_all(f, doc, "sweep", verbs_fabric_add_point, &inner);
-    if (!code)
-        code = add_all(f, doc, "gpu_memory", verbs_fabric_add_gpu, &inner);
+        code = read_lists(f, doc, &inner);
     cJSON_Delete(doc);
     if (code) {
         err_set(e, ERR_FAILED, "%s: %s", path, inner.text);

@@ -130,33 +130,36 @@ static int take_nodes(struct collection *c, const char *line, const cJSON *o, st
                : 0;
 }
 
+static int add_again(struct verbs_fabric *f, const cJSON *o, struct err *e)
+{
+    int code = verbs_fabric_add_try(f, o, e);
+    if (!code)
+        verbs_fabric_repeated(f);
+    return code;
+}
+
+/* What a line may tell of the fabric, by its one member. */
+static const struct {
+    const char *key;
+    int (*add)(struct verbs_fabric *f, const cJSON *o, struct err *e);
+} told[] = {{"try", verbs_fabric_add_try},        {"again", add_again},
+            {"port", verbs_fabric_add_port},      {"interface", verbs_fabric_add_interface},
+            {"gpu_memory", verbs_fabric_add_gpu}, {"point", verbs_fabric_add_point}};
+
 /* One line of the worker's. */
 static int take(struct collection *c, const char *line, struct err *e)
 {
     cJSON *o = json_parse(line, strlen(line), "the worker", 0, e);
-    const cJSON *try = cJSON_GetObjectItemCaseSensitive(o, "try"), *port = cJSON_GetObjectItemCaseSensitive(o, "port");
-    const cJSON *again = cJSON_GetObjectItemCaseSensitive(o, "again");
-    const cJSON *interface = cJSON_GetObjectItemCaseSensitive(o, "interface");
-    const cJSON *point = cJSON_GetObjectItemCaseSensitive(o, "point");
-    const cJSON *gpu = cJSON_GetObjectItemCaseSensitive(o, "gpu_memory");
     const char *error = json_str(o, "error", NULL);
     int code = o ? 0 : ERR_FAILED;
     if (error)
         code = err_set(e, ERR_FAILED, "%s", error);
     else if (cJSON_HasObjectItem(o, "nodes"))
         code = take_nodes(c, line, o, e);
-    else if ((try || again) && c->fabric)
-        code = verbs_fabric_add_try(c->fabric, try ? try : again, e);
-    else if (port && c->fabric)
-        code = verbs_fabric_add_port(c->fabric, port, e);
-    else if (interface && c->fabric)
-        code = verbs_fabric_add_interface(c->fabric, interface, e);
-    else if (point && c->fabric)
-        code = verbs_fabric_add_point(c->fabric, point, e);
-    else if (gpu && c->fabric)
-        code = verbs_fabric_add_gpu(c->fabric, gpu, e);
-    if (!code && again && c->fabric)
-        verbs_fabric_repeated(c->fabric);
+    for (size_t i = 0; !code && c->fabric && i < sizeof told / sizeof *told; i++) {
+        const cJSON *member = cJSON_GetObjectItemCaseSensitive(o, told[i].key);
+        code = member ? told[i].add(c->fabric, member, e) : 0;
+    }
     c->round = (int)json_int(o, "round", c->round);
     c->rounds = (int)json_int(o, "of", c->rounds);
     c->done = c->done || json_bool(o, "done", 0);

@@ -222,12 +222,13 @@ static void reach_series(struct reacher *r, const struct topology *t)
     set_up(r, t, r->from);
     if (r->from->nodes < 2 || end * r->per_node > INT32_MAX)
         return;
+    struct arena *own = arena_new();
+    r->at[0] = end > r->from->nodes ? fitted(r, r->from->nodes, own) : NULL;
     for (int64_t from = (int64_t)r->from->nodes + 1; from <= end; from = to + 1) {
         struct arena *a = arena_new();
         to = 2 * from - 1 < end ? 2 * from - 1 : end; /* below a factor of two, see envgen/rows.h */
         r->low = (int)from;
         r->high = (int)to;
-        r->at[0] = fitted(r, r->from->nodes, a);
         r->at[1] = fitted(r, r->low, a);
         r->at[2] = fitted(r, r->high, a);
         for (int c = 0; c < r->from->ncolls; c++)
@@ -235,6 +236,7 @@ static void reach_series(struct reacher *r, const struct topology *t)
                 reach_range(r, r->from->colls[c].coll, &r->from->colls[c].ranges[i]);
         arena_free(a);
     }
+    arena_free(own);
 }
 
 /* Whether no shape of the series has more nodes. */

@@ -64,7 +64,7 @@ static void print_row(FILE *out, const struct env_row *r)
     fprintf(out, ",-1,-1,%ld,-1\n", r->chunk_bytes);
 }
 
-/* The table holds for the minor version that it was measured on: "NCCL 2.27.5" gives 2.27. */
+/* The table holds for the minor version that it was measured on, or predicted for: "NCCL 2.27.5" gives 2.27. */
 static int print_version(FILE *out, const char *library, struct err *e)
 {
     static const char name[] = "NCCL ";
@@ -92,19 +92,27 @@ static void print_fit(const struct env_decisions *d, FILE *out)
     fputc('\n', out);
 }
 
+static const struct env_shape *shape_of(const struct env_decisions *d, const char *engine)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        if (!strcmp(d->shapes[i].engine, engine))
+            return &d->shapes[i];
+    return NULL;
+}
+
 static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
 {
     const struct env_decisions *d = w->decisions;
     fprintf(out, "# nccltune-tuner/1\n# tool: nccltune %s\n", d->tool);
     if (*d->topology)
         fprintf(out, "# topology: sha256:%s\n", d->topology);
-    for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, "nccl"))
-            return print_version(out, d->shapes[i].library, e);
+    const struct env_shape *measured = shape_of(d, "nccl"), *predicted = shape_of(d, ENV_MODEL);
+    if (measured)
+        return print_version(out, measured->library, e);
     fputs(d->predicted ? "# NCCL itself was not measured: any rule here is a prediction.\n"
                        : "# NCCL itself was not measured: no rules, NCCL decides as it does without a tuner.\n",
           out);
-    return 0;
+    return d->predicted && predicted ? print_version(out, predicted->library, e) : 0;
 }
 
 int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e)

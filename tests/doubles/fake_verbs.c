@@ -179,7 +179,8 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 {
     const struct hca *h = hca_of(context);
     const unsigned char ib[16] = {0xfe, 0x80, [7] = (unsigned char)h->subnet, [14] = (unsigned char)node};
-    const unsigned char v4[16] = {[10] = 0xff, 0xff, 10, (unsigned char)h->subnet, (unsigned char)h->index};
+    const unsigned char v4[16] = {
+        [10] = 0xff, 0xff, 10, (unsigned char)(h->subnet * 16 + (int)port), (unsigned char)h->index};
     (void)flags;
     if (index > (h->infiniband ? 0 : 1))
         return ENODATA;
@@ -298,7 +299,7 @@ static enum ibv_wc_status answer_of(const struct hca *mine, const struct ibv_ah_
     } else {
         peer_node = ah->grh.dgid.raw[15] - 1;
         peer_hca = ah->grh.dgid.raw[14];
-        peer_subnet = ah->grh.dgid.raw[13];
+        peer_subnet = ah->grh.dgid.raw[13] / 16;
     }
     int dark = is(node, mine->device.name, "dark") || is(node, mine->device.name, "down") ||
                (peer_hca < nhcas && is(peer_node, hcas[peer_hca].device.name, "dark"));

@@ -78,6 +78,7 @@ check "a clear prediction" status 0 "$bin" generate -t "$topo" -r "$scratch/clea
 check "is a comment in tuner.csv" grep -q '^# allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/clear/tuner.csv"
 check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" -r "$scratch/clear.jsonl" -o "$scratch/asked"
 check "it is a rule" grep -q '^allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
+check "for the release that was predicted" grep -qx '# nccl: 2.28' "$scratch/asked/tuner.csv"
 
 # ---- measured on few nodes, carried on to many -----------------------------------------------------------------------
 # The same predictions, passed off as measurements, with one call a third faster than the model says.

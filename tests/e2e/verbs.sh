@@ -80,6 +80,10 @@ check "... a matrix of nine nodes, too" ends_with 2
 bench "" --check "$tmp/nothing"
 check "a check needs a profile" ends_with 1
 
+FAKE_VERBS="mlx5_0:2:roce:0.05:0"
+check "two RoCE ports of one HCA" bench "" --ports mlx5_0:1,mlx5_0:2 -o "$tmp/roce.json"
+check "... by NCCL's own choice of GIDs" says "^GIDs: NCCL's own choice works on every port: RoCE v2 over IPv4$"
+
 # profile FABRIC: what becomes of it.
 profile() {
     cat >"$tmp/topology.json" <<'END'
