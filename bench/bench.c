@@ -106,7 +106,7 @@ static int conduct(struct bench_study *s, const char *topology_hash, struct err 
     s->results = bench_results_load(s->journal->path, s->log, e);
     if (s->results) {
         s->arena = s->results->arena;
-        s->summary->resumed = s->results->count;
+        s->summary->resumed = s->results->count - s->summary->measured;
         s->sizes = sizes_of(s->options, s->workload, s->arena, &s->nsizes);
         s->started_s = progress_now_s();
         s->deadline_s = s->started_s + s->options->budget_s;
@@ -119,38 +119,67 @@ static int conduct(struct bench_study *s, const char *topology_hash, struct err 
     return rc;
 }
 
+/* One number of ranks a node. What the machine lacks is said before a journal is made. */
+static int run(struct bench_study s, struct bench_options o, const struct bench_setup *setup, struct err *e)
+{
+    struct bench_journal journal = {.fd = -1};
+    struct arena *a = arena_new();
+    char hash[SHA256_HEX] = "";
+    if (setup->topology)
+        topo_hash(setup->topology, hash);
+    s.options = &o;
+    s.journal = &journal;
+    int rc = plan(&o, s.engine, setup, a, &s.plan, e);
+    if (!rc)
+        rc = conduct(&s, hash, e);
+    s.engine->finish(&s.plan);
+    arena_free(a);
+    return rc;
+}
+
+/* A prediction is not bound to the nodes that are there: it is made for every shape of group that the workload has. */
+static int run_shapes(struct bench_study s, struct bench_options o, struct bench_setup setup, struct err *e)
+{
+    struct arena *a = arena_new();
+    int n, rc = 0;
+    struct demand_shape *shapes = demand_shapes(s.workload, o.collectives, a, &n);
+    if (!n)
+        rc = err_set(e, ERR_USAGE, "%s: none of its groups is spread evenly over nodes", o.workload);
+    for (int i = 0; i < n && !rc && !s.summary->interrupted; i++) {
+        setup.nodes = &shapes[i].nodes;
+        setup.nnodes = 1;
+        setup.ranks_per_node = shapes[i].ranks_per_node;
+        rc = run(s, o, &setup, e);
+        o.resume = 1;
+    }
+    arena_free(a);
+    return rc;
+}
+
 int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
               struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary, struct err *e)
 {
     struct bench_summary unused = {0};
-    struct bench_journal journal = {.fd = -1};
     struct bench_setup setup = o->setup;
     struct bench_options settled = *o;
     struct workload *workload = NULL;
-    struct bench_study s = {.options = &settled, .journal = &journal, .log = log, .progress = progress, .stop = stop};
-    char hash[SHA256_HEX] = "";
-    s.summary = summary ? summary : &unused;
+    struct bench_study s = {.log = log, .progress = progress, .stop = stop, .summary = summary ? summary : &unused};
     memset(s.summary, 0, sizeof *s.summary);
     int rc = check_options(o, &s.engine, e);
     if (!rc)
         rc = bench_join(o, e);
+    if (!rc)
+        rc = read_workload(&settled, &workload, log, e);
     if (rc)
         return rc;
     setup.topology = topology;
     setup.log = log;
-    if (topology)
-        topo_hash(topology, hash);
-    /* What the machine lacks is said before a journal is made. */
-    struct arena *a = arena_new();
-    rc = read_workload(&settled, &workload, log, e);
     s.workload = workload;
-    if (!rc)
-        rc = plan(&settled, s.engine, &setup, a, &s.plan, e);
-    if (!rc)
-        rc = conduct(&s, hash, e);
-    s.engine->finish(&s.plan);
+    if (workload && s.engine->predict && !setup.ranks_per_node)
+        rc = run_shapes(s, settled, setup, e);
+    else
+        rc = run(s, settled, &setup, e);
     workload_free(workload);
-    arena_free(a);
     return rc;
 }
 

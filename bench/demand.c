@@ -80,6 +80,33 @@ uint64_t *demand_sizes(const struct workload *w, unsigned collectives, uint64_t 
     return sizes;
 }
 
+/* ---- shapes ---- */
+
+static int has_shape(const struct demand_shape *shapes, int n, struct demand_shape wanted)
+{
+    for (int i = 0; i < n; i++)
+        if (shapes[i].nodes == wanted.nodes && shapes[i].ranks_per_node == wanted.ranks_per_node)
+            return 1;
+    return 0;
+}
+
+struct demand_shape *demand_shapes(const struct workload *w, unsigned collectives, struct arena *a, int *count)
+{
+    struct position at = {0};
+    struct demand_shape *shapes = NULL;
+    *count = 0;
+    for (const struct workload_call *c; (c = next_call(w, &at));) {
+        int nodes = workload_call_nodes(w, c);
+        struct demand_shape shape = {nodes, c->group_size / nodes};
+        if (!is_measured(c) || !(collectives & 1u << c->kind) || c->group_size % nodes != 0 ||
+            has_shape(shapes, *count, shape))
+            continue;
+        shapes = arena_grow(a, shapes, (size_t)*count, sizeof *shapes);
+        shapes[(*count)++] = shape;
+    }
+    return shapes;
+}
+
 /* ---- calls ---- */
 
 static int is_of_group(const struct workload *w, const struct workload_call *c, int nodes, int ranks)

@@ -13,6 +13,13 @@ unsigned demand_collectives(const struct workload *w);
 uint64_t *demand_sizes(const struct workload *w, unsigned collectives, uint64_t min_bytes, uint64_t max_bytes,
                        struct arena *a, int *count);
 
+/* The shapes of group that such calls have, in the order of the file; groups that are not spread evenly over their
+ * nodes have none. Allocated in `a`. */
+struct demand_shape {
+    int nodes, ranks_per_node;
+};
+struct demand_shape *demand_shapes(const struct workload *w, unsigned collectives, struct arena *a, int *count);
+
 /* Whether groups of `ranks` ranks over `nodes` nodes call anything in `w`. */
 int demand_has_group(const struct workload *w, int nodes, int ranks);
 

@@ -23,6 +23,7 @@ struct bench_setup {
     const int *nodes;               /* model: how many nodes; one prediction each */
     int nnodes;                     /* 0: as many as the topology has */
     int nccl_version;               /* model: whose choices are predicted, 22809 is 2.28.9; 0: the newest known */
+    int graphs;                     /* nccl: small calls are captured in CUDA graphs, as inference engines do */
     int share_gpus;                 /* nccl: more ranks than GPUs; proves mechanics, never gains */
     const struct bench_knobs *jobs; /* nccl: try nothing, compare these launches with the default as jobs run them */
     int njobs;

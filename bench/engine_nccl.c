@@ -20,6 +20,9 @@
 #define START_LEAST_S    5.0
 #define ITERATIONS_LIMIT 100000
 
+/* Calls of up to this size go into graphs, where those are asked for: above it a launch is nothing. */
+#define GRAPH_BYTES ((uint64_t)1 << 20)
+
 /* Releases from here on have not been looked at: ncclGetVersion's number of 2.32.0. */
 #define UNKNOWN_VERSION 23200
 
@@ -76,10 +79,11 @@ const char *bench_nccl_plugin(struct arena *a, struct err *e)
     return NULL;
 }
 
-static const char *library_name(const struct nccl_hello *h, struct arena *a)
+/* Times from graphs are not to be mixed with others, any more than those of two releases. */
+static const char *library_name(const struct nccl_hello *h, int graphs, struct arena *a)
 {
-    return arena_printf(a, "NCCL %d.%d.%d%s", h->version / 10000, h->version / 100 % 100, h->version % 100,
-                        h->rccl ? " (RCCL)" : "");
+    return arena_printf(a, "NCCL %d.%d.%d%s%s", h->version / 10000, h->version / 100 % 100, h->version % 100,
+                        h->rccl ? " (RCCL)" : "", graphs ? " in graphs" : "");
 }
 
 /* Agents on all nodes, and what they find there. Once in a plan's life. */
@@ -98,7 +102,7 @@ static int open_team(struct bench_plan *p, double patience_s, volatile sig_atomi
         c->team = NULL;
         return rc;
     }
-    p->library = library_name(&hello, c->arena);
+    p->library = library_name(&hello, c->setup.graphs, c->arena);
     log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_team_ranks(c->team),
              nccl_team_nodes(c->team), nccl_team_nodes(c->team) == 1 ? "" : "s", hello.gpu);
     if (hello.version >= UNKNOWN_VERSION)
@@ -274,7 +278,7 @@ static enum bench_outcome ask(const struct request *r, const struct nccl_measure
     return outcome;
 }
 
-static struct nccl_measure question(const struct bench_batch *b, const struct bench_knobs *call)
+static struct nccl_measure question(const struct bench_batch *b, const struct bench_knobs *call, int graphs)
 {
     struct nccl_wish w = nccl_wish_of(call);
     return (struct nccl_measure){.point = {.coll = b->coll, .type = NCCL_TYPE_FITTING, .bytes = b->bytes},
@@ -282,6 +286,7 @@ static struct nccl_measure question(const struct bench_batch *b, const struct be
                                  .proto = w.proto,
                                  .channels = w.channels,
                                  .chunk_bytes = w.chunk_bytes,
+                                 .graph = graphs && b->bytes <= GRAPH_BYTES,
                                  .iterations = 1};
 }
 
@@ -295,7 +300,7 @@ static int iterations_for(double us)
 static enum bench_outcome take_sample(struct request *r, const struct bench_batch *b, int shot, int first,
                                       int *iterations, enum bench_status *status, double *us)
 {
-    struct nccl_measure q = question(b, b->shots[shot].knobs);
+    struct nccl_measure q = question(b, b->shots[shot].knobs, r->session->context->setup.graphs);
     enum bench_outcome outcome = BENCH_ANSWERED;
     *status = BENCH_OK;
     r->patience_s = b->shots[shot].patience_s;
@@ -318,7 +323,7 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
                                   bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
 {
     struct request r = {(struct session *)base, stop, b->shots[0].patience_s, detail};
-    struct nccl_point p = question(b, b->shots[0].knobs).point;
+    struct nccl_point p = question(b, b->shots[0].knobs, 0).point;
     int refusals = 0;
     enum bench_outcome outcome = prepare(&r, &p, &refusals);
     if (outcome == BENCH_ANSWERED && refusals)
@@ -358,7 +363,7 @@ static const struct offer *find_offer(struct session *s, int coll, uint64_t byte
     struct bench_batch b = {.coll = coll, .bytes = bytes, .shots = &shot, .nshots = 1};
     char detail[BENCH_DETAIL];
     struct request r = {s, stop, START_LEAST_S, detail};
-    struct nccl_measure q = question(&b, &untouched);
+    struct nccl_measure q = question(&b, &untouched, 0);
     enum bench_status status;
     double us;
     int refusals;

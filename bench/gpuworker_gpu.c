@@ -7,6 +7,7 @@
 static const struct {
     const char *cuda, *hip;
     size_t offset;
+    int optional;
 } functions[] = {
     {"cuInit", "hipInit", offsetof(struct gpu, init)},
     {"cuDeviceGetCount", "hipGetDeviceCount", offsetof(struct gpu, count)},
@@ -25,6 +26,12 @@ static const struct {
     {"cuEventRecord", "hipEventRecord", offsetof(struct gpu, record)},
     {"cuEventQuery", "hipEventQuery", offsetof(struct gpu, query)},
     {"cuEventElapsedTime", "hipEventElapsedTime", offsetof(struct gpu, elapsed_ms)},
+    {"cuStreamBeginCapture_v2", "hipStreamBeginCapture", offsetof(struct gpu, capture_begin), 1},
+    {"cuStreamEndCapture", "hipStreamEndCapture", offsetof(struct gpu, capture_end), 1},
+    {"cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags", offsetof(struct gpu, graph_make), 1},
+    {"cuGraphLaunch", "hipGraphLaunch", offsetof(struct gpu, graph_launch), 1},
+    {"cuGraphExecDestroy", "hipGraphExecDestroy", offsetof(struct gpu, graph_free), 1},
+    {"cuGraphDestroy", "hipGraphDestroy", offsetof(struct gpu, graph_drop), 1},
 };
 
 static void *open_driver(int hip)
@@ -48,7 +55,7 @@ int gpu_load(struct gpu *g, int hip, char *why, size_t bytes)
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         const char *name = hip ? functions[i].hip : functions[i].cuda;
         void *f = dlsym(lib, name);
-        if (!f) {
+        if (!f && !functions[i].optional) {
             snprintf(why, bytes, "the GPU driver has no %s", name);
             return -1;
         }

@@ -25,6 +25,13 @@ struct gpu {
     int (*record)(void *event, void *stream);
     int (*query)(void *event);
     int (*elapsed_ms)(float *ms, void *from, void *to);
+    /* NULL in a driver that is too old for them. */
+    int (*capture_begin)(void *stream, int mode);
+    int (*capture_end)(void *stream, void **captured);
+    int (*graph_make)(void **graph, void *captured, unsigned long long flags);
+    int (*graph_launch)(void *graph, void *stream);
+    int (*graph_free)(void *graph);
+    int (*graph_drop)(void *captured);
 };
 
 /* Loads and initialises the driver. 0, or -1 with a sentence in `why`. */

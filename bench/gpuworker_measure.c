@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/gpuworker_graph.h"
 #include "core/coll.h"
 
 #define STREAM_NON_BLOCKING 1
@@ -232,21 +233,60 @@ static int check(struct measurer *m, struct nccl_times *t, char *why, size_t byt
     return wrong < 0 ? -1 : 0;
 }
 
+/* The calls of one sample. */
+struct row {
+    struct measurer *m;
+    int calls;
+    char *why;
+    size_t bytes;
+};
+
+static int run_row(void *user)
+{
+    const struct row *r = user;
+    for (int i = 0; i < r->calls; i++)
+        if (nccl_says(r->m, call(r->m, i % r->m->slots), r->why, r->bytes))
+            return -1;
+    return 0;
+}
+
+/* The row as a graph that has run once, or NULL: the plugin has been asked, and what it saw is in `t`. */
+static void *make_graph(struct row *r, struct nccl_times *t)
+{
+    struct measurer *m = r->m;
+    void *graph = NULL;
+    int failed, rc = graph_capture(&m->gpu, m->stream, run_row, r, &failed, &graph);
+    if (failed || gpu_says(m, rc, "cannot capture calls in a graph", r->why, r->bytes))
+        return NULL;
+    read_choice(m, &t->choice);
+    if (!gpu_says(m, m->gpu.graph_launch(graph, m->stream), "cannot launch a graph", r->why, r->bytes) &&
+        !finish(m, r->why, r->bytes))
+        return graph;
+    m->gpu.graph_free(graph);
+    return NULL;
+}
+
 static int sample(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
 {
+    struct row row = {m, q->iterations, why, bytes};
+    void *graph = q->graph ? make_graph(&row, t) : NULL;
     float ms = 0;
-    if (start_barrier(m, why, bytes))
+    if ((q->graph && !graph) || start_barrier(m, why, bytes))
         return -1;
     wish(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
     int rc = m->gpu.record(m->start, m->stream);
-    for (int i = 0; i < q->iterations && !rc; i++)
-        if (nccl_says(m, call(m, i % m->slots), why, bytes))
-            return -1;
-    if (gpu_says(m, rc, "cannot record an event", why, bytes) || finish(m, why, bytes))
+    if (graph)
+        rc = rc ? rc : m->gpu.graph_launch(graph, m->stream);
+    else if (!rc && run_row(&row))
+        return -1;
+    if (gpu_says(m, rc, "cannot put work on the GPU", why, bytes) || finish(m, why, bytes))
         return -1;
     rc = m->gpu.elapsed_ms(&ms, m->start, m->stop);
     t->us = (double)ms * 1e3 / q->iterations;
-    read_choice(m, &t->choice);
+    if (graph)
+        m->gpu.graph_free(graph);
+    else
+        read_choice(m, &t->choice);
     return gpu_says(m, rc, "cannot read a time", why, bytes);
 }
 

@@ -239,12 +239,13 @@ static float latency_of(const struct view *v, int coll, int algo, int proto, dou
     if (proto == PROTO_SIMPLE)
         inter_us += (float)g->latency_inter; /* of the flush */
     float depth = (float)log2_floor((uint64_t)m->nodes);
+    int others = m->ranks / m->nodes - 1; /* on the node */
 
     switch (algo) {
     case ALGO_RING:
         return base + ring_us(v, g, coll, proto, local, inter_us, steps);
     case ALGO_TREE:
-        return base + 2 * ((float)(m->ranks / m->nodes - 1) * intra_us + depth * inter_us);
+        return base + 2 * ((float)others * intra_us + depth * inter_us);
     case ALGO_NVLS:
         return v->version < 21900 ? base : intra_us;
     case ALGO_NVLS_TREE:

@@ -152,16 +152,14 @@ static const struct traffic least_traffic[] = {{0, 512}, {22300, 16 << 10}, {229
 
 /* ---- what a release has of all that ---- */
 
-/* The last row of `table` that is not newer than `version`. */
-#define ROW(table, version) (&(table)[row((table), sizeof *(table), sizeof(table) / sizeof *(table), (version))])
-
-static size_t row(const void *table, size_t size, size_t n, int version)
-{
-    size_t i = n - 1;
-    while (i && *(const int *)((const char *)table + i * size) > version)
-        i--;
-    return i;
-}
+/* The last row of a table that is not newer than the release. */
+#define ROW(table, version)                             \
+    ({                                                  \
+        size_t row = sizeof(table) / sizeof *(table)-1; \
+        while (row && (table)[row].since > (version))   \
+            row--;                                      \
+        &(table)[row];                                  \
+    })
 
 struct nccl_constants nccl_constants_of(int version)
 {

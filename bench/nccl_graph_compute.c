@@ -130,9 +130,9 @@ static void duplicate(struct graph_search *g, const struct graph_system *s)
         g->nets[c * 2] = g->nets[(c - found) * 2];
         g->nets[c * 2 + 1] = g->nets[(c - found) * 2 + 1];
     }
-    float times = (float)((wanted + found - 1) / found);
-    g->bw_intra /= times;
-    g->bw_inter /= times;
+    int times = (wanted + found - 1) / found;
+    g->bw_intra /= (float)times;
+    g->bw_inter /= (float)times;
     g->nchannels = wanted;
 }
 
@@ -303,7 +303,7 @@ static void climb(struct quest *q)
     int steps = -1, speed = 0;
 
     graph_search_copy(w, f, q->s);
-    while (q->speeds->GBps[speed] > f->bw_inter && speed < q->speeds->n - 1)
+    while (speed < q->speeds->n - 1 && q->speeds->GBps[speed] > f->bw_inter)
         speed++;
     at_speed(q, speed);
     w->min_channels = f->nchannels;

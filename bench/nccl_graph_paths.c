@@ -338,7 +338,7 @@ static void measure(struct graph_system *s)
 
 void graph_paths(struct graph_system *s)
 {
-    size_t room = (size_t)(s->n[GRAPH_CPU] + 2 * s->n[GRAPH_NET] + 2 * s->n[GRAPH_GPU]);
+    size_t room = (size_t)s->n[GRAPH_CPU] + 2 * (size_t)s->n[GRAPH_NET] + 2 * (size_t)s->n[GRAPH_GPU];
     s->scratch = arena_alloc(s->arena, room * sizeof *s->scratch);
     lay_all(s);
     divert_gpus(s);

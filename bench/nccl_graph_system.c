@@ -3,7 +3,7 @@
  *
  * Source of the bandwidths: NCCL src/graph/topo.h and topo.cc (v2.18.6-1 … v2.30.7-1); of XGMI: RCCL src/graph/topo.h.
  * They are NCCL's beliefs: bench/model.c has what links really do. */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/nccl_graph.h"
@@ -45,7 +45,7 @@ static float pci_bw(const struct topo_object *o)
 /* Between sockets; Intel's by the model number: Sapphire Rapids from 0x8f on, Emerald Rapids 0xcf, Skylake 0x55. */
 static float socket_bw(const struct topo_class *c, enum nccl_cpu cpu, int version, const char **unsure)
 {
-    int family = 6, model = 0x8f;
+    long family = 6, model = 0x8f;
 
     switch (cpu) {
     case NCCL_CPU_POWER:
@@ -60,7 +60,12 @@ static float socket_bw(const struct topo_class *c, enum nccl_cpu cpu, int versio
         break;
     }
     const char *numbers = strstr(c->cpu, "GenuineIntel ");
-    if (!numbers || sscanf(numbers, "GenuineIntel %d/%d", &family, &model) != 2)
+    char *slash = NULL;
+    if (numbers)
+        family = strtol(numbers + strlen("GenuineIntel "), &slash, 10);
+    if (slash && *slash == '/')
+        model = strtol(slash + 1, NULL, 10);
+    else
         *unsure = "the processor's model: counted as Sapphire Rapids";
     if (family != 6 || model < 0x55)
         return 6.0f;
@@ -336,7 +341,14 @@ static void add_links(struct build *b, float between_sockets)
         put_up_last(s->all[i]);
 }
 
-/* "GPU3: write: …" at a GPU: what the driver refuses between the two. */
+/* "GPU3: write: …" */
+static int refuses(const char *problem, int gpu)
+{
+    char *end;
+    return !strncmp(problem, "GPU", 3) && strtol(problem + 3, &end, 10) == gpu && end > problem + 3;
+}
+
+/* What the driver refuses between two GPUs. */
 static void find_refusals(struct graph_system *s, const struct topo_class *c)
 {
     int n = s->n[GRAPH_GPU];
@@ -344,9 +356,8 @@ static void find_refusals(struct graph_system *s, const struct topo_class *c)
     for (int i = 0; i < n; i++) {
         const struct topo_gpu *g = &c->gpus[s->nodes[GRAPH_GPU][i]->gpu.gpu];
         for (int k = 0; k < g->np2p_problems; k++)
-            for (int j = 0, peer; j < n; j++)
-                if (sscanf(g->p2p_problems[k], "GPU%d:", &peer) == 1 &&
-                    c->gpus[s->nodes[GRAPH_GPU][j]->gpu.gpu].index == peer)
+            for (int j = 0; j < n; j++)
+                if (refuses(g->p2p_problems[k], c->gpus[s->nodes[GRAPH_GPU][j]->gpu.gpu].index))
                     s->no_p2p[i * n + j] = s->no_p2p[j * n + i] = 1;
     }
 }

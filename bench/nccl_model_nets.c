@@ -40,7 +40,7 @@ static struct nccl_net *add(struct found *f, const char *name, int object, int p
 static int is_named(const struct topo_port *p, const char *hca)
 {
     size_t n = strlen(p->hca);
-    if (strncmp(hca, p->hca, n))
+    if (strncmp(hca, p->hca, n) != 0)
         return 0;
     return !hca[n] || (hca[n] == ':' && strtol(hca + n + 1, NULL, 10) == p->port);
 }
@@ -78,8 +78,8 @@ static int same_card(const struct topo_class *c, int a, int b)
     return a == b || (dot && y && !strncmp(x, y, (size_t)(dot - x) + 1));
 }
 
-/* EFA from its second generation on: AWS's plugin shows the adapters below one PCI switch as one NIC (topology.md of
- * aws-ofi-nccl, "NIC groups"). */
+/* EFA from its second generation on: AWS's plugin groups the adapters below one PCI switch into one NIC
+ * (src/nccl_ofi_topo.c of aws-ofi-nccl). */
 static int same_group(const struct topo_class *c, int a, int b)
 {
     const struct hw_nic *x = a >= 0 ? hw_nic_of(&c->objects[a]) : NULL, *y = b >= 0 ? hw_nic_of(&c->objects[b]) : NULL;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NCCL_WIRE_VERSION 1
+#define NCCL_WIRE_VERSION 2
 #define NCCL_WIRE_MAGIC   0x6e74576bU
 #define NCCL_FRAME        ((size_t)1 << 16) /* the largest frame */
 #define NCCL_ALL          (-1)
@@ -101,6 +101,7 @@ struct nccl_measure {
     int32_t algo, proto, channels; /* -1, -1 and 0: NCCL's */
     int32_t iterations;            /* calls in one sample */
     int32_t check;                 /* of one call, before the sample */
+    int32_t graph;                 /* the sample's calls are captured and launched as one */
     uint32_t chunk_bytes;          /* 0: NCCL's */
 };
 

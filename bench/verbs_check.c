@@ -44,20 +44,26 @@ static double sent(const struct verbs_fabric *f, int from)
 
 struct baseline {
     double GBps; /* 0: nothing to compare with */
-    int failed;  /* this very try had failed then */
+    int failed;  /* these two had not reached one another then */
 };
 
+/* The same try, else the same two the other way round, else what the sender reached, else anybody. */
 static struct baseline baseline_of(const struct verbs_fabric *then, int from, int to)
 {
     struct baseline b = {0};
+    double reverse_GBps = 0;
     for (int i = 0; from >= 0 && to >= 0 && i < then->ntries; i++) {
         const struct verbs_outcome *o = &then->tries[i].outcome;
-        if (port_of(then, o->pair.from) == from && port_of(then, o->pair.to) == to)
-            b = (struct baseline){o->GBps, o->verdict == VERBS_FAILED};
+        int x = port_of(then, o->pair.from), y = port_of(then, o->pair.to);
+        if ((x != from || y != to) && (x != to || y != from))
+            continue;
+        b.failed = b.failed || o->verdict == VERBS_FAILED;
+        *(x == from ? &b.GBps : &reverse_GBps) = o->GBps;
     }
-    if (b.failed || b.GBps > 0)
-        return b;
-    b.GBps = from >= 0 ? sent(then, from) : 0;
+    if (b.GBps <= 0)
+        b.GBps = reverse_GBps;
+    if (b.GBps <= 0 && from >= 0)
+        b.GBps = sent(then, from);
     if (b.GBps <= 0)
         b.GBps = sent(then, -1);
     return b;

@@ -15,8 +15,9 @@ struct verbs_check {
 };
 
 /* Holds every try of `now` against the same in `then`, by the names of nodes and ports; one that was not made then
- * against the median of what its sender reached, else of all. What had failed already is not looked at. The rates and
- * MTUs of the ports, too. Error: `then` holds nothing to compare with. */
+ * against the same two the other way round, else the median of what its sender reached, else of all. What had failed
+ * already, in either direction, is not looked at. The rates and MTUs of the ports, too. Error: `then` holds nothing to
+ * compare with. */
 int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, double ratio, struct verbs_check *c,
                 struct err *e);
 

@@ -107,6 +107,7 @@ static int prepare(struct worker *w, int argc, char **argv, struct err *e)
     w->all = arena_alloc(w->arena, (size_t)w->ranks * sizeof *w->all);
     w->round = arena_alloc(w->arena, (size_t)w->ranks * sizeof *w->round);
     w->rank_of = arena_alloc(w->arena, (size_t)w->ranks * sizeof *w->rank_of);
+    w->records = arena_alloc(w->arena, (size_t)w->ranks * sizeof *w->records);
     worker_gather(w, &mine, w->all, sizeof mine);
     int alive = !nports;
     for (int i = 0; i < w->ranks; i++) {

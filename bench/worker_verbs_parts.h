@@ -28,6 +28,11 @@ struct tally {
     char gid[40], why[900];
 };
 
+/* How a port has fared so far. */
+struct record {
+    int good, failed;
+};
+
 struct worker {
     MPI_Comm comm;
     int rank, ranks, nodes, rails, nccl;
@@ -37,6 +42,7 @@ struct worker {
     int *rank_of;            /* by node * rails + rail */
     struct verbs_port *port; /* NULL where there is no RDMA */
     struct tally *round;     /* by rank */
+    struct record *records;  /* by node * rails + rail */
     struct verbs_outcome *outcomes;
     int noutcomes, turn;
     int recalled; /* the first of the outcomes, which an earlier run has found; sorted by pair */

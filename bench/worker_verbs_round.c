@@ -107,6 +107,19 @@ static struct verbs_outcome outcome_of(const struct worker *w, const struct tall
                                   .why = t->why[0] ? arena_strdup(w->arena, t->why) : NULL};
 }
 
+/* A new outcome, at the end. */
+static void append(struct worker *w, struct verbs_outcome o)
+{
+    const struct verbs_end ends[] = {o.pair.from, o.pair.to};
+    for (int side = 0; side < 2; side++) {
+        struct record *r = &w->records[ends[side].node * w->rails + ends[side].rail];
+        r->failed += o.verdict == VERBS_FAILED;
+        r->good += o.verdict != VERBS_FAILED;
+    }
+    w->outcomes = arena_grow(w->arena, w->outcomes, (size_t)w->noutcomes, sizeof *w->outcomes);
+    w->outcomes[w->noutcomes++] = o;
+}
+
 /* Makes the outcome number `at` of a try: a new one, or a better one in its place. */
 static void keep(struct worker *w, const struct tally *t, int at)
 {
@@ -120,8 +133,9 @@ static void keep(struct worker *w, const struct tally *t, int at)
         return;
     const char *key = at < w->noutcomes ? "again" : "try";
     if (at == w->noutcomes)
-        w->outcomes = arena_grow(w->arena, w->outcomes, (size_t)w->noutcomes++, sizeof *w->outcomes);
-    w->outcomes[at] = one.outcome;
+        append(w, one.outcome);
+    else
+        w->outcomes[at] = one.outcome;
     worker_say_inside(w, key, verbs_fabric_try_json(&one));
 }
 
@@ -173,18 +187,8 @@ static void run_round(struct worker *w, const struct verbs_round *r, int brief_o
 
 static int is_dead(const struct worker *w, struct verbs_end p)
 {
-    int failures = 0;
-    for (int i = 0; i < w->noutcomes; i++) {
-        const struct verbs_end ends[] = {w->outcomes[i].pair.from, w->outcomes[i].pair.to};
-        for (int side = 0; side < 2; side++) {
-            if (ends[side].node != p.node || ends[side].rail != p.rail)
-                continue;
-            if (w->outcomes[i].verdict != VERBS_FAILED)
-                return 0;
-            failures++;
-        }
-    }
-    return failures >= ENOUGH_FAILURES;
+    const struct record *r = &w->records[p.node * w->rails + p.rail];
+    return !r->good && r->failed >= ENOUGH_FAILURES;
 }
 
 void worker_schedule(struct worker *w, const struct verbs_schedule *s, int brief_only, int skip_dead, int done, int of)
@@ -302,8 +306,7 @@ int worker_recall(struct worker *w, struct err *e)
     for (int i = 0; i < n; i++) {
         MPI_Bcast(&tallies[i], sizeof *tallies, MPI_BYTE, 0, w->comm);
         mark_proven(w, &tallies[i]);
-        w->outcomes = arena_grow(w->arena, w->outcomes, (size_t)w->noutcomes, sizeof *w->outcomes);
-        w->outcomes[w->noutcomes++] = outcome_of(w, &tallies[i]);
+        append(w, outcome_of(w, &tallies[i]));
     }
     if (n)
         qsort(w->outcomes, (size_t)n, sizeof *w->outcomes, by_pair);

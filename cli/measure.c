@@ -94,6 +94,7 @@ static const struct {
     {"--mpirun-args", take_text, offsetof(struct bench_options, setup.mpirun_args)},
     {"--nccl", take_text, offsetof(struct bench_options, setup.nccl)},
     {"--launch-prefix", take_text, offsetof(struct bench_options, setup.launch_prefix)},
+    {"--graphs", take_flag, offsetof(struct bench_options, setup.graphs)},
     {"--share-gpus", take_flag, offsetof(struct bench_options, setup.share_gpus)},
 };
 #define NOPTIONS (sizeof options / sizeof *options)

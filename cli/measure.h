@@ -45,6 +45,7 @@ int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err 
     "      --mpirun-args ARGS    more arguments for it, split at blanks, '...' and \"...\" keep them; no shell\n"      \
     "      --nccl PATH           the NCCL library that jobs use (found where PyTorch and the loader have it)\n"        \
     "      --launch-prefix ARGS  words in front of every NCCL worker, to run it in a container; split as above\n"      \
+    "      --graphs              NCCL's calls up to 1M are captured in CUDA graphs, as inference engines run them\n"   \
     "      --share-gpus          allow more ranks than GPUs: proves that things work, says nothing about speed\n"      \
     "\n"                                                                                                               \
     "How long\n"                                                                                                       \

@@ -10,6 +10,7 @@
 #include "envgen/explain.h"
 #include "envgen/profile.h"
 #include "envgen/text.h"
+#include "envgen/workload_step_profile.h"
 
 static const char *word(struct arena *a, const char *path)
 {
@@ -87,7 +88,7 @@ static void print_lines(struct tune *t, const struct env_profile *p)
     putchar('\n');
 }
 
-static int print_json(struct tune *t, const struct env_profile *p, struct err *e)
+static int print_json(struct tune *t, const struct env_profile *p, const struct step_estimate *step, struct err *e)
 {
     struct env_question all = {.coll = -1};
     cJSON *doc = env_explain_json(p, &all, e);
@@ -96,26 +97,41 @@ static int print_json(struct tune *t, const struct env_profile *p, struct err *e
     cJSON *array = cJSON_AddArrayToObject(doc, "lines_to_paste");
     for (const char **line = lines_to_paste(t->arena, p); *line; line++)
         cJSON_AddItemToArray(array, cJSON_CreateString(*line));
+    if (step)
+        cJSON_AddItemToObject(doc, "step", env_step_json(step));
     int rc = json_save(doc, "-", e);
     cJSON_Delete(doc);
     return rc;
 }
 
+static int print_text(struct tune *t, const struct env_profile *p, const struct step_estimate *step, struct err *e)
+{
+    int rc = print_points(t, p->decisions, e);
+    if (rc)
+        return rc;
+    env_print_decisions(p->decisions, stdout);
+    printf("\nProfile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
+    print_standing(p->decisions);
+    printf("Why: nccltune explain %s\n", word(t->arena, p->dir));
+    print_lines(t, p);
+    if (step) {
+        putchar('\n');
+        env_step_print_line(step, stdout);
+    }
+    return fflush(stdout) ? err_errno(e, "standard output cannot be written") : 0;
+}
+
 int tune_report(struct tune *t, struct err *e)
 {
     struct env_profile *p = env_profile_open(t->generate.out, e);
-    if (!p)
-        return e->code;
-    int rc = t->json ? print_json(t, p, e) : print_points(t, p->decisions, e);
-    if (!rc && !t->json) {
-        env_print_decisions(p->decisions, stdout);
-        printf("\nProfile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
-        print_standing(p->decisions);
-        printf("Why: nccltune explain %s\n", word(t->arena, p->dir));
-        print_lines(t, p);
-        if (fflush(stdout))
-            rc = err_errno(e, "standard output cannot be written");
-    }
+    struct workload *w = p && t->bench.workload ? workload_load(t->bench.workload, e) : NULL;
+    struct step_estimate step;
+    int rc = p && (w || !t->bench.workload) ? 0 : e->code;
+    if (!rc && w)
+        rc = env_step_of_profile(p, w, 0, t->arena, &step, e);
+    if (!rc)
+        rc = t->json ? print_json(t, p, w ? &step : NULL, e) : print_text(t, p, w ? &step : NULL, e);
+    workload_free(w);
     env_profile_free(p);
     return rc;
 }

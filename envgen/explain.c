@@ -230,13 +230,33 @@ static void explain_call(const struct env_profile *p, const struct env_question 
 /* ---- the whole ------------------------------------------------------------------------------------------------------
  */
 
-static void print_launches(struct arena *a, const struct env_shape *s, FILE *out)
+/* A summary shows this many of the launches that were not chosen. */
+#define RUNNERS_UP 4
+
+static int is_runner_up(const struct env_shape *s, int launch)
 {
+    int better = 0;
+    for (int i = 1; i < s->nlaunches; i++) {
+        double ahead = s->launches[i].gain.median - s->launches[launch].gain.median;
+        better += i != s->chosen && (ahead > 0 || (!(ahead < 0) && i < launch));
+    }
+    return better < RUNNERS_UP;
+}
+
+static void print_launches(struct arena *a, const struct env_shape *s, int summary, FILE *out)
+{
+    int left_out = 0;
     fprintf(out, "  launch: %s (%s)\n", s->chosen < 0 ? "none" : safe(a, s->launches[s->chosen].knobs.label),
             safe(a, s->why));
-    for (int i = 0; i < s->nlaunches && s->nlaunches > 1; i++)
-        fprintf(out, "  %s %-24s %s\n", i == s->chosen ? "*" : " ", safe(a, s->launches[i].knobs.label),
-                safe(a, s->launches[i].why));
+    for (int i = 0; i < s->nlaunches && s->nlaunches > 1; i++) {
+        if (summary && i && i != s->chosen && !is_runner_up(s, i))
+            left_out++;
+        else
+            fprintf(out, "  %s %-24s %s\n", i == s->chosen ? "*" : " ", safe(a, s->launches[i].knobs.label),
+                    safe(a, s->launches[i].why));
+    }
+    if (left_out)
+        fprintf(out, "    and %d more, none of them faster than these\n", left_out);
 }
 
 /* `m` adds what NCCL would do where the profile does something else; NULL nothing. */
@@ -253,13 +273,13 @@ static void print_ranges(struct arena *a, struct explain_model *m, const struct 
     }
 }
 
-static void print_decisions(const struct env_decisions *d, struct explain_model *m, FILE *out)
+static void print_decisions(const struct env_decisions *d, struct explain_model *m, int summary, FILE *out)
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
         fprintf(out, "\n%s on %d node%s, %d ranks\n", safe(d->arena, s->library), s->nodes, s->nodes == 1 ? "" : "s",
                 s->ranks);
-        print_launches(d->arena, s, out);
+        print_launches(d->arena, s, summary, out);
         for (int c = 0; c < s->ncolls; c++)
             print_ranges(d->arena, m, s, &s->colls[c], out);
         if (s->total_gain.n > 0)
@@ -270,7 +290,7 @@ static void print_decisions(const struct env_decisions *d, struct explain_model 
 
 void env_print_decisions(const struct env_decisions *d, FILE *out)
 {
-    print_decisions(d, NULL, out);
+    print_decisions(d, NULL, 1, out);
 }
 
 static int has_rules(const struct env_decisions *d)
@@ -291,7 +311,7 @@ static void explain_all(const struct env_profile *p, const struct env_question *
     fprintf(out, "  a setting is written where its gain clears a margin of %g %%\n\nVariables\n", d->margin * 100);
     for (int i = 0; i < d->nsettings; i++)
         print_setting(p->arena, &d->settings[i], out);
-    print_decisions(d, m, out);
+    print_decisions(d, m, 0, out);
     if (explain_model_speaks(m) && (has_engine(d, "nccl") || has_engine(d, ENV_MODEL)))
         fprintf(out, "\n\"NCCL would\" is a model: NCCL's own cost model on this topology, not a measurement.\n");
     if (has_rules(d))

@@ -23,11 +23,11 @@ struct hw_gpu {
     int multicast;           /* those switches reduce and multicast (NVLS) */
     int bridge;              /* that many neighbours are joined by a bridge; 0: all GPUs of a board */
     int domain_gpus;         /* GPUs of several nodes that share the NVSwitches; 0: those of a node */
-    double c2c_GBps;         /* to its own CPU, one direction; 0 none */
-    int no_p2p;              /* the driver refuses peer-to-peer traffic over PCIe, and GPUDirect RDMA */
-    double pcie_GTps;        /* its PCIe link per lane, */
-    int pcie_width;          /* lanes */
-    const char *source;      /* the document that says so */
+    double c2c_GBps;    /* to its own CPU, one direction: two GPUs of one CPU have half of its links each; 0 none */
+    int no_p2p;         /* the driver refuses peer-to-peer traffic over PCIe, and GPUDirect RDMA */
+    double pcie_GTps;   /* its PCIe link per lane, */
+    int pcie_width;     /* lanes */
+    const char *source; /* the document that says so */
 };
 
 extern const struct hw_gpu hw_gpus[];               /* ends with a NULL name */

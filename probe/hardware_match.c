@@ -12,12 +12,11 @@ static const struct {
     uint16_t device;
     const char *name;
 } more_devices[] = {
-    {0x15f8, "p100-sxm2"}, {0x1db3, "v100-sxm2"},   {0x1db7, "v100-sxm2-32"}, {0x20b3, "a100-sxm-80"},
-    {0x20bd, "a100-sxm"},  {0x20f3, "a100-sxm-80"}, {0x20f5, "a100-pcie-80"}, {0x2322, "h100-pcie"},
-    {0x2324, "h100-sxm"},  {0x2329, "h200-sxm"},    {0x2337, "h100-sxm"},     {0x2339, "h100-sxm"},
-    {0x2348, "gh200"},     {0x2920, "b200"},        {0x29bc, "b200"},         {0x26ba, "l40s"},
-    {0x740c, "mi250x"},    {0x66a0, "mi50"},        {0x738e, "mi100"},        {0x74a9, "mi300x"},
-    {0x74b5, "mi300x"},    {0x74bd, "mi300x"},      {0x74b9, "mi325x"},       {0x75b0, "mi350x"},
+    {0x1db3, "v100-pcie"},    {0x1db7, "v100-sxm2-32"}, {0x20b3, "a100-sxm-80"}, {0x20bd, "a800-sxm"},
+    {0x20f5, "a100-pcie-80"}, {0x2322, "h100-pcie"},    {0x2337, "h100-sxm"},    {0x2339, "h100-sxm"},
+    {0x2348, "gh200"},        {0x2920, "b200"},         {0x29bc, "b200"},        {0x26ba, "l40s"},
+    {0x740c, "mi250x"},       {0x66a0, "mi50"},         {0x738e, "mi100"},       {0x74a9, "mi300x"},
+    {0x74b5, "mi300x"},       {0x74bd, "mi300x"},       {0x74b9, "mi325x"},      {0x75b0, "mi350x"},
     {0x75b3, "mi355x"},
 };
 
@@ -27,14 +26,16 @@ static const struct {
     const char *pattern, *name;
 } words[] = {
     {"*P100*SXM2*", "p100-sxm2"},
+    {"*P100*PCI*", "p100-pcie"},
     {"*V100*SXM3*", "v100-sxm3"},
     {"*V100*SXM2*32*", "v100-sxm2-32"},
     {"*V100*SXM2*", "v100-sxm2"},
     {"*V100*PCI*32*", "v100-pcie-32"},
     {"*V100*PCI*", "v100-pcie"},
     {"*Tesla T4*", "t4"},
-    {"*A[18]00*SXM4*[86]*0GB*", "a100-sxm-80"},
-    {"*A[18]00*SXM*", "a100-sxm"},
+    {"*A800*SXM*", "a800-sxm"},
+    {"*A100*SXM4*[86]*0GB*", "a100-sxm-80"},
+    {"*A100*SXM*", "a100-sxm"},
     {"*A[18]00*80*PCI*", "a100-pcie-80"},
     {"*A[18]00*PCI*80*", "a100-pcie-80"},
     {"*A[18]00*PCI*", "a100-pcie"},
@@ -55,8 +56,13 @@ static const struct {
     {"*H200*", "h200-sxm"},
     {"*H100*NVL*", "h100-nvl"},
     {"*H[18]00*PCI*", "h100-pcie"},
-    {"*H[18]00*SXM*", "h100-sxm"},
-    {"*H[18]00*HBM3*", "h100-sxm"},
+    {"*H100*SXM*", "h100-sxm"},
+    {"*H100*HBM3*", "h100-sxm"},
+    {"*H800*SXM*", "h800-sxm"},
+    {"*H800", "h800-sxm"},
+    {"*[[]H800]*", "h800-sxm"},
+    {"*H20", "h20"},
+    {"*[[]H20]*", "h20"},
     {"*GB200*", "gb200"},
     {"*GB300*", "gb300"},
     {"*B200*", "b200"},
@@ -78,14 +84,15 @@ uint16_t hw_gpu_vendor(const struct hw_gpu *g)
 
 static const struct hw_gpu *by_device(uint16_t vendor, uint16_t device)
 {
-    const struct hw_gpu *found = NULL;
     for (const struct hw_gpu *g = hw_gpus; g->name; g++)
-        if (g->device == device)
-            found = g;
-    for (size_t i = 0; i < sizeof more_devices / sizeof *more_devices && !found; i++)
-        if (more_devices[i].device == device)
-            found = hw_gpu_find(more_devices[i].name);
-    return found && device && vendor == hw_gpu_vendor(found) ? found : NULL;
+        if (device && g->device == device && hw_gpu_vendor(g) == vendor)
+            return g;
+    for (size_t i = 0; i < sizeof more_devices / sizeof *more_devices; i++) {
+        const struct hw_gpu *g = more_devices[i].device == device ? hw_gpu_find(more_devices[i].name) : NULL;
+        if (g && hw_gpu_vendor(g) == vendor)
+            return g;
+    }
+    return NULL;
 }
 
 static const struct hw_gpu *by_words(const char *model)

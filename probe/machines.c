@@ -235,7 +235,7 @@ static const struct machine *find(const char *name, struct err *e)
         if (!strcasecmp(m->name, name))
             return m;
     const char *near = words_nearest(name, name_at);
-    err_set(e, ERR_USAGE, "'%s' is not a bundled machine%s%s%s; nccltune probe --list-machines lists them", name,
+    err_set(e, ERR_USAGE, "'%.80s' is not a bundled machine%s%s%s; nccltune probe --list-machines lists them", name,
             near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
     return NULL;
 }

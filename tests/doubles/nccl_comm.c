@@ -65,10 +65,11 @@ int comm_find_driver(void)
     if (lib) {
         *(void **)&d->put_work = dlsym(lib, "double_put_work");
         *(void **)&d->stick = dlsym(lib, "double_stick");
+        *(void **)&d->record = dlsym(lib, "double_record");
         *(void **)&d->count_writes = dlsym(lib, "double_count_writes");
         *(void **)&d->current_device = dlsym(lib, "double_current_device");
     }
-    if (d->put_work && d->stick && d->count_writes && d->current_device)
+    if (d->put_work && d->stick && d->record && d->count_writes && d->current_device)
         return 0;
     WARN("this is a double: it needs the driver double as libcuda.so.1");
     return -1;
@@ -161,10 +162,22 @@ static int misbehave(struct ncclComm *c, enum fault_kind kind, void *stream, int
     return 1;
 }
 
-/* Everything behind the choice of algorithm and protocol: agreement, data, time. */
-static int perform(struct ncclComm *c, const struct move *m, const struct header *h, uint64_t chunk, uint64_t bytes,
-                   void *stream)
+/* A call whose algorithm and protocol are chosen. */
+struct chosen {
+    struct ncclComm *comm;
+    struct move move;
+    struct header header;
+    uint64_t chunk, bytes;
+    double launch_us;
+};
+
+/* Everything behind the choice: agreement, data, time. */
+static int perform(const struct chosen *x, void *stream)
 {
+    struct ncclComm *c = x->comm;
+    const struct move *m = &x->move;
+    const struct header *h = &x->header;
+    uint64_t bytes = x->bytes;
     double factor = 1;
     int rc;
     struct done_call d = {*h, m->send, m->recv};
@@ -191,10 +204,18 @@ static int perform(struct ncclComm *c, const struct move *m, const struct header
     if (kind == FAULT_WRONG)
         ((unsigned char *)m->recv)[move_recv_bytes(m, c->nranks) / 2] ^= 0x5a;
     double us = factor * law_noise(&c->law, c->calls) *
-                law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, chunk, bytes);
+                law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, x->chunk, bytes);
+    us += x->launch_us;
     comm_driver.put_work(stream, us);
     profiler_tell(c->profiler, h->coll, m->count, m->type, h->algo, h->proto, h->channels, us);
     return SUCCESS;
+}
+
+static void perform_from_graph(void *stream, const void *work)
+{
+    struct chosen x = *(const struct chosen *)work;
+    x.launch_us = 0;
+    perform(&x, stream); /* what goes wrong the communicator remembers */
 }
 
 int comm_run(struct ncclComm *c, const struct move *m, void *stream)
@@ -229,5 +250,8 @@ int comm_run(struct ncclComm *c, const struct move *m, void *stream)
     int rc = tuner_ask_chunk(&c->tuner, m->coll, bytes / (size_t)h.channels, h.algo, h.proto, &chunk);
     INFO("%s: %zu Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}", names[m->coll], bytes, algo_name(h.algo),
          proto_name(h.proto), h.channels - 1);
-    return rc ? rc : perform(c, m, &h, chunk, bytes, stream);
+    struct chosen x = {c, *m, h, chunk, bytes, c->law.launch_us};
+    if (rc || comm_driver.record(stream, perform_from_graph, &x, sizeof x))
+        return rc;
+    return perform(&x, stream);
 }

@@ -45,6 +45,7 @@ extern char comm_last_error[512];
 struct comm_driver {
     double_stream_work *put_work;
     double_stream_stick *stick;
+    double_stream_record *record;
     double_writes *count_writes;
     double_device *current_device;
 };

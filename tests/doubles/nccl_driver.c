@@ -21,6 +21,9 @@ typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef int CUstreamCaptureMode;
 #endif
 
 enum {
@@ -39,6 +42,18 @@ struct CUctx_st {
 struct CUstream_st {
     double clock_us;
     int stuck;
+    CUgraph captured; /* NULL: what comes is done */
+};
+struct node {
+    double_graph_work *run;
+    void *work;
+};
+struct CUgraph_st {
+    struct node *nodes;
+    int count, users; /* the graph itself and what was made of it */
+};
+struct CUgraphExec_st {
+    CUgraph graph;
 };
 struct CUevent_st {
     double clock_us;
@@ -267,6 +282,80 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
     return OK;
 }
 
+/* ---- graphs ---- */
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+    if ((int)mode < 0 || (int)mode > 2 || stream->captured)
+        return BAD_VALUE;
+    stream->captured = calloc(1, sizeof *stream->captured);
+    if (!stream->captured)
+        return OUT_OF_MEMORY;
+    stream->captured->users = 1;
+    return OK;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    *graph = stream->captured;
+    stream->captured = NULL;
+    return *graph ? OK : BAD_VALUE;
+}
+
+int double_record(void *on, double_graph_work *run, const void *work, size_t bytes)
+{
+    CUgraph g = ((CUstream)on)->captured;
+    struct node *more = g ? realloc(g->nodes, (size_t)(g->count + 1) * sizeof *more) : NULL;
+    void *copy = more ? malloc(bytes) : NULL;
+    if (more)
+        g->nodes = more;
+    if (!copy)
+        return 0;
+    memcpy(copy, work, bytes);
+    g->nodes[g->count++] = (struct node){run, copy};
+    return 1;
+}
+
+static void leave(CUgraph g)
+{
+    if (--g->users)
+        return;
+    for (int i = 0; i < g->count; i++)
+        free(g->nodes[i].work);
+    free(g->nodes);
+    free(g);
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+    *exec = flags ? NULL : malloc(sizeof **exec);
+    if (!*exec)
+        return BAD_VALUE;
+    (*exec)->graph = graph;
+    graph->users++;
+    return OK;
+}
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    for (int i = 0; i < exec->graph->count; i++)
+        exec->graph->nodes[i].run(stream, exec->graph->nodes[i].work);
+    return OK;
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+    leave(exec->graph);
+    free(exec);
+    return OK;
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+    leave(graph);
+    return OK;
+}
+
 /* ---- the same under HIP's names ---- */
 
 #ifndef REAL_HEADER
@@ -291,4 +380,10 @@ HIP(hipEventCreateWithFlags, cuEventCreate);
 HIP(hipEventRecord, cuEventRecord);
 HIP(hipEventQuery, cuEventQuery);
 HIP(hipEventElapsedTime, cuEventElapsedTime);
+HIP(hipStreamBeginCapture, cuStreamBeginCapture_v2);
+HIP(hipStreamEndCapture, cuStreamEndCapture);
+HIP(hipGraphInstantiateWithFlags, cuGraphInstantiateWithFlags);
+HIP(hipGraphLaunch, cuGraphLaunch);
+HIP(hipGraphExecDestroy, cuGraphExecDestroy);
+HIP(hipGraphDestroy, cuGraphDestroy);
 #endif

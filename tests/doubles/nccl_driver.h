@@ -2,10 +2,16 @@
 #ifndef TESTS_DOUBLES_NCCL_DRIVER_H
 #define TESTS_DOUBLES_NCCL_DRIVER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Work of `us` microseconds is put on a stream: its clock advances, nobody waits. */
 typedef void double_stream_work(void *stream, double us);
+
+/* Work that is done later, `bytes` at `work`, when the stream is being captured: returns 1, and at every launch of the
+ * graph `run` gets a copy of it. 0: the stream is not, nothing happened. */
+typedef void double_graph_work(void *stream, const void *work);
+typedef int double_stream_record(void *stream, double_graph_work *run, const void *work, size_t bytes);
 
 /* The stream never finishes what was just put on it. */
 typedef void double_stream_stick(void *stream);

@@ -83,6 +83,8 @@ static int read_line(struct law *l, char *line)
         return (l->channels = (int)strtol(rest, NULL, 10)) > 0 ? 0 : -1;
     if (!strcmp(line, "noise"))
         return (l->noise = strtod(rest, NULL)) >= 0 ? 0 : -1;
+    if (!strcmp(line, "launch"))
+        return (l->launch_us = strtod(rest, NULL)) >= 0 ? 0 : -1;
     if (!strcmp(line, "seed"))
         return (void)(l->seed = strtoull(rest, NULL, 10)), 0;
     if (!strcmp(line, "hcas"))

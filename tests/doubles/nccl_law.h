@@ -3,6 +3,7 @@
  *   channels 16                      of the communicator
  *   noise 0.02                       relative standard deviation of every call's time
  *   seed 7
+ *   launch 4                         microseconds that a call takes more when it is not part of a graph
  *   hcas mlx5_0,mlx5_1               what NCCL_IB_HCA is matched against
  *   cell COLLECTIVE ALGORITHM PROTOCOL latency=US GBps=B [channel_GBps=B] [channel_us=US] [predict=F]
  *                                     [chunk_best=BYTES chunk_loss=F] [bend=F bend_at=BYTES]
@@ -42,7 +43,7 @@ struct law {
     struct law_condition conditions[LAW_CONDITIONS];
     int nconditions;
     int channels;
-    double noise;
+    double noise, launch_us;
     uint64_t seed;
     char hcas[256];    /* of the machine */
     char in_use[256];  /* those that NCCL_IB_HCA leaves, joined by '+' */

@@ -115,6 +115,15 @@ check "the table names the chunk size that the law likes" grep -q '^allreduce,.*
 check "and has no row for AllToAll" test -z "$(grep '^alltoall' "$work/job/tuner.csv")"
 check "the profile keeps the workload" test -s "$work/job/workload.json"
 
+# ---- graphs ----
+(cat "$NCCL_DOUBLE_LAW" && echo "launch 40") >"$work/launch-law"
+graphs() {
+    NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_LAW=$work/launch-law bench --graphs --budget 5s \
+        --collectives allreduce --max-bytes 8 -o "$work/g.jsonl" >/dev/null
+}
+check "bench captures small calls in graphs" graphs
+check "their time is without the launch" grep -q 'in graphs".*"call":{"label":"default"}.*"times_us":\[[0-9]\.' "$work/g.jsonl"
+
 # ---- faults ----
 # fault NAME STATUS FAULT WORDS: the sweep goes on, ends with status 1, and the journal has STATUS with WORDS.
 fault() {

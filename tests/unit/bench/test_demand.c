@@ -105,6 +105,27 @@ static void counts_of_one_kind_of_group(void **state)
     assert_near(calls[0], 5 * 0.64, 1e-9);
 }
 
+static void shapes_of_groups(void **state)
+{
+    (void)state;
+    int n;
+    struct demand_shape *s = demand_shapes(workload, ~0u, arena, &n);
+    assert_int_equal(n, 3); /* the pairs of send and receive are none */
+    assert_int_equal(s[0].nodes, 2);
+    assert_int_equal(s[0].ranks_per_node, 8);
+    assert_int_equal(s[1].nodes, 1);
+    assert_int_equal(s[1].ranks_per_node, 8);
+    assert_int_equal(s[2].nodes, 2);
+    assert_int_equal(s[2].ranks_per_node, 4);
+    demand_shapes(workload, 1u << COLL_ALLGATHER, arena, &n);
+    assert_int_equal(n, 1);
+    demand_shapes(workload, 1u << COLL_REDUCE, arena, &n);
+    assert_int_equal(n, 0);
+    add(0, COLL_REDUCE, 64, 1, 9, 1); /* nine ranks over two nodes */
+    demand_shapes(workload, 1u << COLL_REDUCE, arena, &n);
+    assert_int_equal(n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +133,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sizes_within_bounds_and_apart, begin, end),
         cmocka_unit_test_setup_teardown(many_sizes_are_thinned_out, begin, end),
         cmocka_unit_test_setup_teardown(counts_of_one_kind_of_group, begin, end),
+        cmocka_unit_test_setup_teardown(shapes_of_groups, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,6 +222,26 @@ static void older_interfaces_are_steered_too(void **state)
     unsetenv("NCCL_DOUBLE_VERSION");
 }
 
+/* In a graph the launch of each call is not paid; large calls stay outside. */
+static void small_calls_go_into_graphs(void **state)
+{
+    (void)state;
+    bench_engine_nccl.finish(&plan);
+    assert_int_equal(doubles_begin(arena_printf(arena, "%slaunch 4\n", law), "3"), 0);
+    setup.graphs = 1;
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    setup.graphs = 0;
+    assert_string_equal(plan.library, "NCCL 2.30.7 in graphs");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int coll = 0; coll < COLL_MEASURED; coll++)
+        assert_int_equal(shoot(s, coll, 3 << 10, BENCH_DEFAULT, 10).status, BENCH_OK);
+    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 10, "tree/ll", 10).us, 8 + 3.072 / 10);
+    assert_about(shoot(s, COLL_ALLTOALL, 3 << 10, BENCH_DEFAULT, 10).us, 25 + 3.072 / 60);
+    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 20, "tree/simple", 10).us, 4 + 20 + (3 << 20) / 50e3);
+    bench_engine_nccl.close(s, 0);
+    assert_int_equal(doubles_begin(law, "3"), 0);
+}
+
 static void rccl_is_the_same(void **state)
 {
     (void)state;
@@ -425,6 +445,7 @@ int main(void)
         WITH_PLAN(predictions_are_read_back),
         WITH_PLAN(launch_settings_reach_the_workers),
         WITH_PLAN(older_interfaces_are_steered_too),
+        WITH_PLAN(small_calls_go_into_graphs),
         WITH_PLAN(rccl_is_the_same),
         WITH_PLAN(a_hang_costs_its_deadline),
         WITH_PLAN(a_crash_is_told_with_rank_and_signal),

@@ -60,6 +60,33 @@ static void broken_now(void **state)
     verbs_fabric_free(then);
 }
 
+/* Keeps the tries from the lower node to the higher, or the others. */
+static void keep_upward(struct verbs_fabric *f, int upward)
+{
+    int kept = 0;
+    for (int i = 0; i < f->ntries; i++) {
+        const struct verbs_try *t = &f->tries[i].outcome.pair;
+        if (upward ? t->from.node < t->to.node : t->from.node > t->to.node)
+            f->tries[kept++] = f->tries[i];
+    }
+    f->ntries = kept;
+}
+
+/* What had failed in one direction is not worse when it fails in the other. */
+static void the_other_way_round(void **state)
+{
+    (void)state;
+    struct verbs_fabric *then = make(&(struct world){.nodes = 2, .rails = 2, .bad = port_1_0_bad});
+    struct verbs_fabric *now = make(&(struct world){.nodes = 2, .rails = 2, .bad = port_1_0_bad});
+    keep_upward(then, 1);
+    keep_upward(now, 0);
+    struct verbs_check c = check(now, then);
+    assert_int_equal(c.compared, 2);
+    assert_int_equal(c.nworse, 0);
+    verbs_fabric_free(now);
+    verbs_fabric_free(then);
+}
+
 /* One node of the profile alone, as between two jobs: what its ports sent is what they are held against. */
 static void one_node(void **state)
 {
@@ -118,9 +145,9 @@ static void ports(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_before),  cmocka_unit_test(slower),
-                                       cmocka_unit_test(broken_now), cmocka_unit_test(one_node),
-                                       cmocka_unit_test(rates),      cmocka_unit_test(nothing_to_compare),
-                                       cmocka_unit_test(ports)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_before),          cmocka_unit_test(slower),
+                                       cmocka_unit_test(broken_now),         cmocka_unit_test(the_other_way_round),
+                                       cmocka_unit_test(one_node),           cmocka_unit_test(rates),
+                                       cmocka_unit_test(nothing_to_compare), cmocka_unit_test(ports)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,11 +74,15 @@ static void other_names(void **state)
         {"GH100[H100 SXM5 80GB]", "h100-sxm"},
         {"GH100 [H100 SXM5 96GB]", "h100-sxm"},
         {"GH100 [H200 SXM 141GB]", "h200-sxm"},
-        {"NVIDIA H800", "unknown"},
+        {"NVIDIA H800 PCIe", "h100-pcie"},
+        {"GH100 [H800]", "h800-sxm"},
+        {"NVIDIA H20", "h20"},
+        {"NVIDIA H200", "h200-sxm"},
         {"GA100 [A100 SXM4 40GB]", "a100-sxm"},
         {"GA100 [A100 SXM4 80GB]", "a100-sxm-80"},
         {"A100-SXM4-80GB", "a100-sxm-80"},
-        {"NVIDIA A800-SXM4-80GB", "a100-sxm-80"},
+        {"NVIDIA A800-SXM4-80GB", "a800-sxm"},
+        {"GP100GL [Tesla P100 PCIe 16GB]", "p100-pcie"},
         {"GA100 [A100 PCIe 80GB]", "a100-pcie-80"},
         {"GV100GL [Tesla V100 SXM2 32GB]", "v100-sxm2-32"},
         {"Tesla V100-SXM3-32GB-H", "v100-sxm3"},
@@ -108,6 +112,11 @@ static void by_architecture(void **state)
     assert_string_equal(name_of(nothing, (struct topo_gpu){.arch = "gfx940"}), "mi300x");
     assert_string_equal(name_of(nothing, (struct topo_gpu){.sm = 35}), "unknown");
     assert_string_equal(name_of(nothing, (struct topo_gpu){0}), "unknown");
+    /* Cards of other boards and markets. */
+    assert_string_equal(name_of((struct topo_object){.vendor = NVIDIA, .device = 0x1db3}, (struct topo_gpu){0}),
+                        "v100-pcie");
+    assert_string_equal(name_of((struct topo_object){.vendor = NVIDIA, .device = 0x20bd}, (struct topo_gpu){0}),
+                        "a800-sxm");
     /* A device number means nothing without its vendor. */
     assert_string_equal(name_of((struct topo_object){.vendor = AMD, .device = 0x2330}, (struct topo_gpu){0}),
                         "unknown");

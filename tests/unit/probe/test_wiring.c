@@ -37,6 +37,7 @@ static void boards(void **state)
         {"h100-sxm", 2, "GPU0 X NV18"},
         {"h100-sxm", 1, "GPU0 X"},
         {"gb200", 4, "GPU0 X NV18 NV18 NV18"},
+        {"h800-sxm", 8, "GPU0 X NV8 NV8 NV8 NV8 NV8 NV8 NV8"},
         {"a100-sxm", 8, "GPU0 X NV12 NV12 NV12 NV12 NV12 NV12 NV12"},
         {"a100-sxm-80", 4, "GPU0 X NV4 NV4 NV4"},
         {"v100-sxm2", 8, "GPU0 X NV1 NV1 NV2 NV2 SYS SYS SYS"},
@@ -105,7 +106,7 @@ static void switches_and_cpus(void **state)
     for (int i = 0; i < c->nlinks; i++)
         if (c->links[i].fabric == TOPO_FABRIC_C2C) {
             assert_int_equal(c->objects[c->links[i].peer_object].numa, c->links[i].gpu);
-            assert_true(c->links[i].GBps == 450);
+            assert_true(c->links[i].GBps == 225);
             cpus++;
         }
     assert_int_equal(cpus, 4);
