@@ -27,7 +27,10 @@ struct model {
     int leaves;
 };
 
-static const struct model_factors built_in = {1, 1, 1, 1, 0};
+static double or_one(double factor)
+{
+    return factor > 0 && isfinite(factor) ? factor : 1;
+}
 
 /* ---- preparing ------------------------------------------------------------------------------------------------- */
 
@@ -51,21 +54,22 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
         return NULL;
     m->notes.arena = a;
     m->fabric = s->fabric;
-    m->factors = s->factors ? *s->factors : built_in;
+    model_set_factors(m, s->factors ? s->factors : &(struct model_factors){0});
     const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
     note_gpu(m, c);
     if (m->nccl->assumed)
         model_note(&m->notes, "for NCCL's choice: %s", m->nccl->assumed);
     int per_leaf = m->fabric.nodes_per_leaf;
-    m->leaves = per_leaf > 0 ? (m->nccl->nodes + per_leaf - 1) / per_leaf : 1;
+    m->leaves = per_leaf > 0 ? (m->nccl->nodes - 1) / per_leaf + 1 : 1;
     m->links = model_links_new(m->nccl, m->gpu, a, &m->notes);
     model_flows(m->links, &m->fabric, m->flows, a);
     return m;
 }
 
-void model_set_factors(struct model *m, const struct model_factors *factors)
+void model_set_factors(struct model *m, const struct model_factors *f)
 {
-    m->factors = *factors;
+    m->factors = (struct model_factors){or_one(f->net_bandwidth), or_one(f->net_latency), or_one(f->node_bandwidth),
+                                        or_one(f->node_latency), f->band};
 }
 
 const struct nccl_model *model_nccl(const struct model *m)

@@ -15,7 +15,8 @@ struct model_fabric {
     int mixed_rails;         /* a leaf serves nodes, not one rail of many nodes */
 };
 
-/* The few free constants, which results of a site can fit: factors on the built-in ones; 1 is built in. */
+/* The few free constants, which results of a site can fit: factors on the built-in ones; 1 is built in, and what
+ * is not above 0 counts as 1. */
 struct model_factors {
     double net_bandwidth, net_latency;   /* between nodes */
     double node_bandwidth, node_latency; /* within a node, and of launching */

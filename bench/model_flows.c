@@ -68,7 +68,7 @@ static void arrive(struct layout *y, int net, int gpu, double load)
 static struct model_load busiest(const struct layout *y, double share)
 {
     struct model_load r = {0, 0, -1, -1};
-    double NICs_GBps = 0;
+    double nics_GBps = 0;
     for (int i = 0; i < y->l->n; i++) {
         const struct model_link *k = &y->l->links[i];
         double us = y->loads[i] > 0 ? y->loads[i] * share / (k->GBps > 0 ? k->GBps : 1e-3) / 1e3 : 0;
@@ -78,9 +78,9 @@ static struct model_load busiest(const struct layout *y, double share)
         }
     }
     for (int i = 0; i < y->l->nccl->nnets; i++)
-        NICs_GBps += y->l->links[y->l->nic_out[i]].GBps;
+        nics_GBps += y->l->links[y->l->nic_out[i]].GBps;
     double thinning = y->fabric->oversubscription > 1 ? y->fabric->oversubscription : 1;
-    double up_us = NICs_GBps > 0 ? y->cross * share * thinning / NICs_GBps / 1e3 : 0;
+    double up_us = nics_GBps > 0 ? y->cross * share * thinning / nics_GBps / 1e3 : 0;
     if (up_us > r.net_us) {
         r.net_us = up_us;
         r.net_link = MODEL_UPLINKS;
@@ -98,7 +98,6 @@ static void lay_out(const struct model_links *l, const struct model_fabric *fabr
         return;
     struct layout y = {.l = l, .fabric = fabric, .flow = flow};
     y.loads = arena_alloc(a, (size_t)(l->n ? l->n : 1) * sizeof *y.loads);
-    flow->channels = g->nchannels;
     flow->loads = arena_alloc(a, MODEL_MOST_CHANNELS * sizeof *flow->loads);
     for (int k = 0; k < MODEL_MOST_CHANNELS; k++) {
         lay(&y, g, k);
@@ -249,7 +248,6 @@ void model_flows(const struct model_links *l, const struct model_fabric *fabric,
     struct layout y = {.l = l, .fabric = fabric, .flow = &flows[MODEL_ALLTOALL]};
     y.loads = arena_alloc(a, (size_t)(l->n ? l->n : 1) * sizeof *y.loads);
     lay_alltoall(&y, a);
-    y.flow->channels = 1;
     y.flow->loads = ARENA_NEW(a, struct model_load);
     *y.flow->loads = busiest(&y, 1);
 }

@@ -25,8 +25,8 @@ struct model_load {
 enum { MODEL_UPLINKS = -2 };
 
 struct model_flow {
-    int channels;             /* that the pattern has; 0: there is none here */
-    struct model_load *loads; /* loads[k - 1] with k channels, MODEL_MOST_CHANNELS of them; all-to-all: one */
+    struct model_load *loads; /* loads[k - 1] with k channels, MODEL_MOST_CHANNELS of them; all-to-all: one; NULL: there
+                               * is no such pattern here */
     enum model_way node_way;  /* the slowest between its GPUs */
     enum model_way net_way;   /* the same between GPU and NIC */
     enum model_net_kind kind; /* the slowest of those in use */

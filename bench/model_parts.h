@@ -5,6 +5,6 @@
 #include "bench/model.h"
 
 /* The model predicts with these from now on. */
-void model_set_factors(struct model *m, const struct model_factors *factors);
+void model_set_factors(struct model *m, const struct model_factors *f);
 
 #endif

@@ -291,8 +291,8 @@ double nccl_model_us(const struct nccl_model *m, int coll, int algo, int proto, 
     if (coll == COLL_ALLREDUCE && size >= 0) {
         if (algo == ALGO_TREE && size < 23)
             bw *= nccl_tree_size[proto][size];
-        if (algo == ALGO_NVLS_TREE && size < 24 && m->version >= 22900 && m->sm >= 100 &&
-            (m->cpu == NCCL_CPU_INTEL || m->cpu == NCCL_CPU_AMD))
+        if (algo == ALGO_NVLS_TREE && size < 24 && m->version >= 22900 && m->sm >= 100 && m->cpu != NCCL_CPU_ARM &&
+            m->cpu != NCCL_CPU_POWER)
             bw *= nccl_tree_size[proto][size];
     }
     if (algo == ALGO_RING && proto == PROTO_SIMPLE && m->nodes > 1 && coll == COLL_ALLREDUCE &&

@@ -93,13 +93,13 @@ static void run_owner(struct worker *w, const struct verbs_round *r, const struc
     tell(w, &told, all);
 }
 
-static char *covered(const struct worker *w, char *done, struct verbs_end p)
+static int *covered(const struct worker *w, int *done, struct verbs_end p)
 {
     return &done[p.node * w->rails + p.rail];
 }
 
 /* The tries of a round with a port that has not had its turn. */
-static struct verbs_round still_open(const struct worker *w, const struct verbs_round *r, char *done)
+static struct verbs_round still_open(const struct worker *w, const struct verbs_round *r, int *done)
 {
     struct verbs_round open = {.tries = arena_alloc(w->arena, ((size_t)r->ntries + 1) * sizeof *open.tries)};
     for (int i = 0; i < r->ntries; i++)
@@ -113,7 +113,7 @@ void worker_gpus(struct worker *w, const struct verbs_schedule *s)
     struct gpu driver;
     struct side side = {.driver = &driver};
     int most = 0;
-    char *done = arena_alloc(w->arena, (size_t)w->ranks);
+    int *done = arena_alloc(w->arena, (size_t)w->ranks * sizeof *done);
     struct told *all = arena_alloc(w->arena, (size_t)w->ranks * sizeof *all);
     side.gpus = s->nrounds ? worker_gpu_load(&driver, &side.hip) : 0;
     MPI_Allreduce(&side.gpus, &most, 1, MPI_INT, MPI_MAX, w->comm);

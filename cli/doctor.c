@@ -65,7 +65,7 @@ static int print(const struct doctor *d, int job, int json, struct err *e)
         return job ? doctor_job_print_json(d, stdout, e) : print_json(d, e);
     for (int i = 0; i < d->count; i++)
         printf("%-6s %-10s %s\n", doctor_verdict_name(d->lines[i].verdict), d->lines[i].subject, d->lines[i].text);
-    return fflush(stdout) ? err_errno(e, "standard output") : 0;
+    return fflush(stdout) || ferror(stdout) ? err_errno(e, "standard output cannot be written") : 0;
 }
 
 static struct doctor *run_job(const struct doctor_options *o)

@@ -223,7 +223,7 @@ static int check_args(const struct args *a)
         return cli_usage(COMMAND, "expected either a VARIABLE, or both --coll and --bytes, or neither");
     if ((q->nodes || q->ranks) && !a->sized)
         return cli_usage(COMMAND, "--nodes and --ranks go with --coll and --bytes");
-    if (a->other && (a->sized || q->variable || a->workload))
+    if (a->other && (a->sized || q->variable || a->workload || q->nccl))
         return cli_usage(COMMAND, "--diff stands alone");
     if (a->workload && (a->sized || q->variable))
         return cli_usage(COMMAND, "--workload stands alone");

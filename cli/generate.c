@@ -26,7 +26,7 @@ static int help(void)
          "  -m, --margin PERCENT      write a setting only where its gain is this much beyond doubt (default 3%)\n"
          "      --nccl RANGE          write for these releases: 2.28.9, 2.28 or 2.19-2.28 (default: those that were\n"
          "                            measured or found on the nodes)\n" CLI_WRITING_HELP
-         "  -f, --force               replace a complete profile\n"
+         "  -f, --force               replace a complete profile; take results of another topology, with a warning\n"
          "  -o, --output PROFILE      the directory to write\n"
          "  -j, --json                print the decisions as JSON\n"
          "  -q, --quiet               print warnings only\n"

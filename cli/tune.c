@@ -144,7 +144,7 @@ static const char *choose_engine(const struct topology *topology)
 }
 
 /* A plan that is thrown away: wrong options are found while the old profile is still there. What the machine lacks is
- * no error here, as in measure(). */
+ * an error only where it would cost measurements that cannot be had again. */
 static int try_plan(const struct tune *t, const struct topology *topology, struct err *e)
 {
     struct file_out plan;
@@ -153,7 +153,7 @@ static int try_plan(const struct tune *t, const struct topology *topology, struc
         return rc;
     rc = bench_print_plan(&t->bench, topology, NULL, plan.stream, e);
     file_out_abandon(&plan);
-    return rc == ERR_LACKS ? 0 : rc;
+    return rc == ERR_LACKS && !tune_exists(t->results) ? 0 : rc;
 }
 
 /* What the engine is, and what follows from it. */

@@ -9,8 +9,8 @@
 #include "cli/bench_verbs.h"
 #include "envgen/decide.h"
 
-#define BUDGET_PART 0.5 /* of the whole, at most: it ends when it is done, while collectives fill what they are given \
-                         */
+/* Of the whole, at most: this ends when it is done, while collectives fill what they are given. */
+#define BUDGET_PART 0.5
 
 static int is_complete(const char *path)
 {

@@ -105,10 +105,11 @@ static int number(const struct job *j, const char *name)
 
 static void find_rank(struct job *j)
 {
-    static const char *const launchers[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                               {"SLURM_PROCID", "SLURM_NTASKS"},
+    /* torchrun's first: srun often starts it once a node. */
+    static const char *const launchers[][2] = {{"RANK", "WORLD_SIZE"},
+                                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                                {"PMI_RANK", "PMI_SIZE"},
-                                               {"RANK", "WORLD_SIZE"}};
+                                               {"SLURM_PROCID", "SLURM_NTASKS"}};
     char host[HOST_NAME_MAX + 1] = "";
     gethostname(host, sizeof host - 1);
     const char *node = given(j, "SLURMD_NODENAME");

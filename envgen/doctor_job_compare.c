@@ -85,16 +85,16 @@ struct group {
 struct fact {
     const char *what;
     struct group *groups;
-    int ngroups, said;
+    int ngroups;
 };
 
 struct step {
     struct arena *arena;
     struct fact *facts, *faults; /* what must be alike; what a rank found wrong with itself */
     int nfacts, nfaults;
-    struct group reported;
-    char seen[MOST_RANKS]; /* whether a rank is among them */
-    int size;              /* ranks of the step */
+    char reported[MOST_RANKS]; /* whether a rank did */
+    int nreported;
+    int size; /* ranks of the step */
 };
 
 static void join(struct arena *a, struct group *g, int rank)
@@ -113,27 +113,27 @@ static struct fact *fact_of(struct arena *a, struct fact **facts, int *n, const 
     return &(*facts)[(*n)++];
 }
 
-static void say(struct arena *a, struct fact *f, const char *text, int rank)
+/* The group that says `text`; the number of groups when none does. */
+static int find_group(const struct fact *f, const char *text)
 {
     int i = 0;
-    if (f->ngroups >= MOST_GROUPS)
-        text = ELSE;
     while (i < f->ngroups && strcmp(f->groups[i].text, text) != 0)
         i++;
+    return i;
+}
+
+static void say(struct arena *a, struct fact *f, const char *text, int rank)
+{
+    int i = find_group(f, text);
+    if (i >= MOST_GROUPS - 1 && i == f->ngroups) {
+        text = ELSE;
+        i = find_group(f, text);
+    }
     if (i == f->ngroups) {
         f->groups = arena_grow(a, f->groups, (size_t)i, sizeof *f->groups);
         f->groups[f->ngroups++] = (struct group){.text = arena_strdup(a, text)};
     }
     join(a, &f->groups[i], rank);
-    f->said++;
-}
-
-/* Everything that a rank prints counts as one report. */
-static void report(struct step *s, int rank)
-{
-    if (!s->seen[rank])
-        join(s->arena, &s->reported, rank);
-    s->seen[rank] = 1;
 }
 
 static int take_line(struct step *s, const cJSON *doc, const char *path, long line, struct err *e)
@@ -147,7 +147,8 @@ static int take_line(struct step *s, const cJSON *doc, const char *path, long li
     if (cJSON_GetArraySize(agree) + s->nfacts > MOST_FACTS)
         return err_at(e, path, line, 0, "the ranks name more than %d things", MOST_FACTS);
     s->size = size > s->size ? (int)size : s->size;
-    report(s, (int)rank);
+    s->nreported += !s->reported[rank];
+    s->reported[rank] = 1;
     cJSON_ArrayForEach(item, agree)
     {
         if (cJSON_IsString(item))
@@ -179,7 +180,7 @@ static int read_lines(struct step *s, const char *text, const char *path, struct
         }
         at += length + (at[length] == '\n');
     }
-    if (s->reported.n)
+    if (s->nreported)
         return 0;
     return err_set(e, ERR_FAILED, "%s: holds no line of 'nccltune doctor --job --json'", path);
 }
@@ -195,8 +196,8 @@ static int by_number(const void *x, const void *y)
 /* "rank 3", "ranks 0-3, 7" */
 static const char *ranks_text(struct arena *a, const struct group *g)
 {
-    const char *text = g->n == 1 ? "rank " : "ranks ";
     qsort(g->ranks, (size_t)g->n, sizeof *g->ranks, by_number);
+    const char *text = g->ranks[0] == g->ranks[g->n - 1] ? "rank " : "ranks ";
     for (int i = 0, k; i < g->n; i = k + 1) {
         for (k = i; k + 1 < g->n && g->ranks[k + 1] <= g->ranks[k] + 1;)
             k++;
@@ -207,44 +208,31 @@ static const char *ranks_text(struct arena *a, const struct group *g)
     return text;
 }
 
-/* The ranks from 0 to below `size` that are not in the group. */
-static struct group others(struct arena *a, const struct group *g, int size)
+static struct group missing_ranks(const struct step *s)
 {
-    struct group out = {0};
-    char *seen = arena_alloc(a, (size_t)size + 1);
-    for (int i = 0; i < g->n; i++)
-        if (g->ranks[i] < size)
-            seen[g->ranks[i]] = 1;
-    for (int r = 0; r < size; r++)
-        if (!seen[r])
-            join(a, &out, r);
-    return out;
+    struct group missing = {0};
+    for (int r = 0; r < s->size; r++)
+        if (!s->reported[r])
+            join(s->arena, &missing, r);
+    return missing;
 }
 
 /* Those that said nothing about something that another has set. */
 static void add_silent(struct step *s, struct fact *f)
 {
-    struct group spoke = {0};
-    int most = 0;
+    char spoke[MOST_RANKS] = {0};
     for (int i = 0; i < f->ngroups; i++)
         for (int k = 0; k < f->groups[i].n; k++)
-            join(s->arena, &spoke, f->groups[i].ranks[k]);
-    for (int i = 0; i < s->reported.n; i++)
-        most = s->reported.ranks[i] >= most ? s->reported.ranks[i] + 1 : most;
-    struct group silent = others(s->arena, &spoke, most), absent = others(s->arena, &s->reported, most);
-    for (int i = 0, k = 0; i < silent.n; i++) {
-        while (k < absent.n && absent.ranks[k] < silent.ranks[i])
-            k++;
-        if (k >= absent.n || absent.ranks[k] != silent.ranks[i])
-            say(s->arena, f, NOT_SET, silent.ranks[i]);
-    }
+            spoke[f->groups[i].ranks[k]] = 1;
+    for (int r = 0; r < MOST_RANKS; r++)
+        if (s->reported[r] && !spoke[r])
+            say(s->arena, f, NOT_SET, r);
 }
 
 static void judge_fact(struct doctor *d, struct step *s, struct fact *f)
 {
     const char *text = f->what;
-    if (f->said < s->reported.n)
-        add_silent(s, f);
+    add_silent(s, f);
     if (f->ngroups < 2)
         return;
     for (int i = 0; i < f->ngroups; i++)
@@ -255,13 +243,13 @@ static void judge_fact(struct doctor *d, struct step *s, struct fact *f)
 
 static void judge(struct doctor *d, struct step *s)
 {
-    struct group missing = others(s->arena, &s->reported, s->size);
+    struct group missing = missing_ranks(s);
     if (missing.n)
         doctor_say(d, DOCTOR_WRONG, "ranks", "%s of %d did not report", ranks_text(d->arena, &missing), s->size);
     for (int i = 0; i < s->nfacts; i++)
         judge_fact(d, s, &s->facts[i]);
     if (!d->wrong)
-        doctor_say(d, DOCTOR_OK, "ranks", "what all ranks must have alike is alike on all %d", s->reported.n);
+        doctor_say(d, DOCTOR_OK, "ranks", "what all ranks must have alike is alike on all %d", s->nreported);
     for (int i = 0; i < s->nfaults; i++)
         for (int k = 0; k < s->faults[i].ngroups; k++)
             doctor_say(d, DOCTOR_WRONG, env_comment(d->arena, s->faults[i].what), "%s: %s",

@@ -179,11 +179,6 @@ static int matches(const struct env_shape *s, const struct env_question *q)
     return (!q->nodes || s->nodes == q->nodes) && (!q->ranks || s->ranks == q->ranks);
 }
 
-static int is_nccl(const struct env_shape *s)
-{
-    return strcmp(s->engine, "mpi") != 0;
-}
-
 /* NCCL's own choice for the shapes of the question that the profile knows, else for the one that it comes to. */
 static void explain_own_choice(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
@@ -191,7 +186,7 @@ static void explain_own_choice(const struct env_profile *p, const struct env_que
     const struct env_decisions *d = p->decisions;
     int told = 0, nodes, ranks;
     for (int i = 0; i < d->nshapes; i++)
-        if (is_nccl(&d->shapes[i]) && matches(&d->shapes[i], q)) {
+        if (explain_model_knows_first(d, i) && matches(&d->shapes[i], q)) {
             explain_model_call(m, q->coll, q->bytes, d->shapes[i].nodes, d->shapes[i].ranks, out);
             told = 1;
         }
@@ -266,7 +261,8 @@ static void print_ranges(struct arena *a, struct explain_model *m, const struct 
     char from[UNIT_TEXT], to[UNIT_TEXT];
     for (int i = 0; i < c->nranges; i++) {
         const struct env_range *r = &c->ranges[i];
-        const char *own = m && r->call.nsettings && is_nccl(s) ? explain_model_range(m, s, c->coll, r) : NULL;
+        const char *own =
+            m && r->call.nsettings && explain_model_knows(s) ? explain_model_range(m, s, c->coll, r) : NULL;
         fprintf(out, "  %-14s %10s to %-15s  %-24s %s%s%s\n", i ? "" : coll_name(c->coll),
                 unit_bytes(from, r->min_bytes), range_end(r, to), safe(a, r->call.label),
                 r->call.nsettings ? env_gain_text(a, r->gain) : "", own ? "  NCCL would: " : "", own ? own : "");

@@ -45,17 +45,12 @@ static void keep_call(struct env_decisions *d, const struct env_decisions *all, 
 
 /* ---- NCCL's own choices ------------------------------------------------------------------------------------------ */
 
-static int is_nccl(const struct env_shape *s)
-{
-    return strcmp(s->engine, "mpi") != 0;
-}
-
 static void add_call_model(cJSON *array, struct explain_model *m, const struct env_decisions *kept,
                            const struct env_question *q)
 {
     int nodes, ranks;
     for (int i = 0; i < kept->nshapes; i++)
-        if (is_nccl(&kept->shapes[i]))
+        if (explain_model_knows_first(kept, i))
             cJSON_AddItemToArray(
                 array, explain_model_json(m, q->coll, q->bytes, kept->shapes[i].nodes, kept->shapes[i].ranks));
     if (!cJSON_GetArraySize(array) && !explain_model_shape(m, q, &nodes, &ranks))
@@ -65,7 +60,7 @@ static void add_call_model(cJSON *array, struct explain_model *m, const struct e
 static void add_range_model(cJSON *array, struct explain_model *m, const struct env_shape *s, int coll,
                             const struct env_range *r)
 {
-    const char *own = r->call.nsettings && is_nccl(s) ? explain_model_range(m, s, coll, r) : NULL;
+    const char *own = r->call.nsettings && explain_model_knows(s) ? explain_model_range(m, s, coll, r) : NULL;
     if (!own)
         return;
     cJSON *o = cJSON_CreateObject();

@@ -52,6 +52,20 @@ int explain_model_speaks(const struct explain_model *m)
     return !m->silent;
 }
 
+int explain_model_knows(const struct env_shape *s)
+{
+    return strcmp(s->engine, "mpi") != 0;
+}
+
+int explain_model_knows_first(const struct env_decisions *d, int shape)
+{
+    const struct env_shape *s = &d->shapes[shape];
+    for (const struct env_shape *before = d->shapes; before < s; before++)
+        if (explain_model_knows(before) && before->nodes == s->nodes && before->ranks == s->ranks)
+            return 0;
+    return explain_model_knows(s);
+}
+
 int explain_model_shape(const struct explain_model *m, const struct env_question *q, int *nodes, int *ranks)
 {
     if (m->silent)

@@ -13,6 +13,13 @@ void explain_model_free(struct explain_model *m); /* NULL is fine */
 /* Whether it can say anything. */
 int explain_model_speaks(const struct explain_model *m);
 
+/* Whether a shape is NCCL's, or the model engine's for NCCL: it has nothing to say of OpenMPI's. */
+int explain_model_knows(const struct env_shape *s);
+
+/* The same of a shape by its number, and none before it has as many nodes and ranks, as a measured one and a predicted
+ * one may. */
+int explain_model_knows_first(const struct env_decisions *d, int shape);
+
 /* The shape of job that a question comes to, where it leaves nodes or ranks open: the nodes of the topology, a rank on
  * each of their GPUs. -1: there is none, or nothing can be said. */
 int explain_model_shape(const struct explain_model *m, const struct env_question *q, int *nodes, int *ranks);

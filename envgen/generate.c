@@ -44,8 +44,13 @@ static int check_topology(const struct job *j, const char *path, const char *has
 {
     if (!*hash || !strcmp(hash, j->topology_hash))
         return 0;
-    return err_set(e, ERR_FAILED, "%s: was measured on another topology (%.12s...) than %s (%.12s...)", path, hash,
-                   j->options->topology, j->topology_hash);
+    struct err why;
+    err_set(&why, ERR_FAILED, "%s: was measured on another topology (%.12s...) than %s (%.12s...)", path, hash,
+            j->options->topology, j->topology_hash);
+    if (!j->options->force)
+        return err_set(e, ERR_FAILED, "%s", why.text);
+    log_warn(j->log, "%s; it is taken all the same", why.text);
+    return 0;
 }
 
 static int read_input(struct job *j, struct err *e)

@@ -14,7 +14,7 @@ struct env_generate {
     const char *workload;    /* nccltune-workload.json: weighs launches; NULL: all points alike */
     const char *fabric;      /* fabric.json of the verbs engine; NULL none */
     double margin;           /* ENV_MARGIN unless the user says otherwise */
-    int force;               /* replace a complete profile */
+    int force;               /* replace a complete profile, take results of another topology */
     int nccl_low, nccl_high; /* releases to write for; 0: those that were measured or found, see envgen/vet.h */
     int predicted;           /* write what was only predicted, too */
     int extrapolate;         /* tuner.csv reaches up to this many nodes; ENV_ALL_NODES: as many as the topology has */

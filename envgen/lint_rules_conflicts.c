@@ -208,14 +208,20 @@ static int table_applies(const struct lint *l)
     return 0;
 }
 
-/* The collectives that the table has rules for and the pin decides; a rule for channels alone works under any pin. */
-static const char *disputed(struct lint *l, const struct env_choice *pin)
+/* Whether a rule chooses what the pin decides: one for channels alone, or for the other half, works under it. */
+static int is_beaten(const struct tuner_rule *r, int coll, int protocol)
+{
+    return r->coll == coll && (protocol ? r->proto : r->algo) != TUNER_ANY;
+}
+
+/* The collectives for which both the table and the pin choose. */
+static const char *disputed(struct lint *l, const struct env_choice *pin, int protocol)
 {
     const struct tuner_table *t = l->options.table;
     const char *names = NULL;
     for (int coll = 0; coll < COLL_COUNT; coll++)
         for (size_t i = 0; i < t->count && pin->touched[coll]; i++)
-            if (t->rules[i].coll == coll && (t->rules[i].algo != TUNER_ANY || t->rules[i].proto != TUNER_ANY)) {
+            if (is_beaten(&t->rules[i], coll, protocol)) {
                 names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(coll));
                 break;
             }
@@ -234,7 +240,7 @@ static void table(struct lint *l, const struct lint_setting *s)
         env_parse_proto(s->value, l->high, &pin);
     else
         env_parse_algo(s->value, l->high, &pin);
-    const char *names = disputed(l, &pin);
+    const char *names = disputed(l, &pin, protocol);
     if (names)
         lint_find(l, LINT_TABLE_CONFLICT, s,
                   arena_printf(l->arena,

@@ -79,24 +79,32 @@ static int is(int of_node, const char *hca, const char *fault)
     return 0;
 }
 
+/* The next part of "NAME:PORTS:LAYER:GBPS:SUBNET NAME:…", without its end; "" behind the last. */
+static const char *next_part(const char **p, char part[64])
+{
+    size_t n = strcspn(*p, ": ");
+    snprintf(part, 64, "%.*s", (int)n, *p);
+    *p += n + ((*p)[n] != '\0');
+    return part;
+}
+
 static void read_world(void)
 {
-    char name[256] = "", layer[8];
+    char name[256] = "", part[64];
     const char *p = getenv("FAKE_VERBS");
     gethostname(name, sizeof name - 1);
     size_t digits = strlen(name);
     while (digits && name[digits - 1] >= '0' && name[digits - 1] <= '9')
         digits--;
-    node = atoi(name + digits);
-    nhcas = 0;
-    for (int used; p && nhcas < MOST_HCAS; p += used) {
+    node = (int)strtol(name + digits, NULL, 10);
+    for (nhcas = 0; p && *p && nhcas < MOST_HCAS; nhcas++) {
         struct hca *h = &hcas[nhcas];
-        if (sscanf(p, " %63[^:]:%d:%7[^:]:%lf:%d%n", h->device.name, &h->ports, layer, &h->GBps, &h->subnet, &used) !=
-            5)
-            break;
-        h->infiniband = !strcmp(layer, "ib");
-        h->index = (int)(h - hcas);
-        nhcas++;
+        snprintf(h->device.name, sizeof h->device.name, "%s", next_part(&p, part));
+        h->ports = (int)strtol(next_part(&p, part), NULL, 10);
+        h->infiniband = !strcmp(next_part(&p, part), "ib");
+        h->GBps = strtod(next_part(&p, part), NULL);
+        h->subnet = (int)strtol(next_part(&p, part), NULL, 10);
+        h->index = nhcas;
     }
 }
 

@@ -141,6 +141,8 @@ before=$(sha256sum <"$tuned/manifest.json")
 check "tune --force with a wrong option" status 2 "$bin" tune --force --min-bytes 64 --max-bytes 8 -o "$tuned"
 after=$(sha256sum <"$tuned/manifest.json")
 check "leaves the old profile as it was" test "$before" = "$after"
+check "and so does one without a launcher" status 3 "$bin" tune --force --mpirun /nowhere/mpirun -o "$tuned"
+check "which still has what was measured" says "allreduce" "$bin" explain "$tuned"
 check "generate reports a full standard output" status 1 bash -c '"$@" >/dev/full' - \
     "$bin" generate -t "$fixtures/topology.json" -o "$scratch/unseen"
 

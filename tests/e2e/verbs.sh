@@ -84,6 +84,10 @@ FAKE_VERBS="mlx5_0:2:roce:0.05:0"
 check "two RoCE ports of one HCA" bench "" --ports mlx5_0:1,mlx5_0:2 -o "$tmp/roce.json"
 check "... by NCCL's own choice of GIDs" says "^GIDs: NCCL's own choice works on every port: RoCE v2 over IPv4$"
 
+hcas 2
+check "a node takes the list whose devices it has" bench "" --ports bnxt_re0:1,bnxt_re1:1/mlx5_0:1,mlx5_1:1 -o "$tmp/two.json"
+hcas 4
+
 # profile FABRIC: what becomes of it.
 profile() {
     cat >"$tmp/topology.json" <<'END'

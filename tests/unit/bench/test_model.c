@@ -245,6 +245,23 @@ static void factors_scale(void **state)
     clear(&slow);
 }
 
+/* What cannot be a factor is none. */
+static void nonsense_factors(void **state)
+{
+    (void)state;
+    struct bed plain, b;
+    struct model_factors f = {0, -1, NAN, INFINITY, NAN};
+    make_up(&plain, "azure-ndv4", 2);
+    make_up(&b, "azure-ndv4", 2);
+    b.s.factors = &f;
+    b.s.fabric = (struct model_fabric){-5, NAN, 0};
+    prepare(&plain);
+    prepare(&b);
+    assert_true(predict(&plain, COLL_ALLREDUCE, MiB).us == predict(&b, COLL_ALLREDUCE, MiB).us);
+    clear(&plain);
+    clear(&b);
+}
+
 /* ---- bad input ------------------------------------------------------------------------------------------------- */
 
 static void one_gpu(void **state)
@@ -403,6 +420,7 @@ int main(void)
         cmocka_unit_test(order_of_things),
         cmocka_unit_test(what_is_not_offered),
         cmocka_unit_test(factors_scale),
+        cmocka_unit_test(nonsense_factors),
         cmocka_unit_test(one_gpu),
         cmocka_unit_test(a_hundred_thousand_nodes),
         cmocka_unit_test(unknown_gpus),

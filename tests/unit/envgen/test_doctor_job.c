@@ -253,6 +253,34 @@ static void long_values_are_told_apart(void **state)
     doctor_free(d);
 }
 
+/* A rank that is read twice does not speak for one that says nothing. */
+static void ranks_that_repeat_themselves(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    const char *first = line_of("0", "NCCL_ALGO=Ring");
+    struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", first, first, line_of("1", "A=b")), &e);
+    expect(d, "ranks", DOCTOR_WRONG, "NCCL_ALGO is 'Ring' on rank 0, is not set on rank 1");
+    expect(d, "ranks", DOCTOR_WRONG, "ranks 2-3 of 4 did not report");
+    doctor_free(d);
+}
+
+/* 31 values are told apart; a rank with one of them is not taken for something else, however many there are. */
+static void many_values(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    const char *text = "";
+    for (int rank = 0; rank < 40; rank++)
+        text = arena_printf(s.arena,
+                            "%s{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": %d, \"agree\": {\"X\": \"v%d\"}}\n",
+                            text, rank, rank == 39 ? 5 : rank);
+    struct doctor *d = compare(text, &e);
+    expect(d, "ranks", DOCTOR_WRONG, "is 'v5' on ranks 5, 39,");
+    expect(d, "ranks", DOCTOR_WRONG, "is 'v30' on rank 30, is something else on ranks 31-38");
+    doctor_free(d);
+}
+
 static void lines_from_anywhere(void **state)
 {
     (void)state;
@@ -286,6 +314,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_that_are_alike, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ranks_that_differ, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_values_are_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranks_that_repeat_themselves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_from_anywhere, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

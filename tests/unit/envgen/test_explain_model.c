@@ -98,6 +98,20 @@ static void shapes_that_make_no_sense(void **state)
     env_profile_free(p);
 }
 
+static void shapes_are_told_once(void **state)
+{
+    (void)state;
+    struct env_shape shapes[] = {{.engine = "mpi", .nodes = 2, .ranks = 16},
+                                 {.engine = "nccl", .nodes = 2, .ranks = 16},
+                                 {.engine = ENV_MODEL, .nodes = 2, .ranks = 16},
+                                 {.engine = ENV_MODEL, .nodes = 4, .ranks = 16}};
+    const struct env_decisions d = {.shapes = shapes, .nshapes = 4};
+    assert_false(explain_model_knows_first(&d, 0));
+    assert_true(explain_model_knows_first(&d, 1));
+    assert_false(explain_model_knows_first(&d, 2));
+    assert_true(explain_model_knows_first(&d, 3));
+}
+
 static void without_gpus_nothing_is_said(void **state)
 {
     (void)state;
@@ -116,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(own_choices_of_a_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shapes_that_make_no_sense, set_up, tear_down),
+        cmocka_unit_test(shapes_are_told_once),
         cmocka_unit_test_setup_teardown(without_gpus_nothing_is_said, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,6 +250,25 @@ static void input_within_the_profile(void **state)
     scratch_free(&s);
 }
 
+static void results_of_another_topology_need_force(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    static const char foreign[] = "{\"format\": \"nccltune-results/1\", \"topology\": "
+                                  "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}\n";
+    const char *journal = scratch_write(&s, "foreign", foreign, strlen(foreign));
+    struct env_generate g = options(scratch_path(&s, "profile"), 1);
+    g.results = &journal;
+    assert_int_equal(run(&g, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "another topology"));
+    assert_int_not_equal(access(g.out, F_OK), 0);
+    g.force = 1;
+    assert_int_equal(run(&g, &e), 0);
+    assert_int_equal(e.code, 0);
+    scratch_free(&s);
+}
+
 /* Every kind of bad input leaves a complete profile exactly as it was, and no directory where there was none. */
 static void bad_input_changes_nothing(void **state)
 {
@@ -260,8 +279,6 @@ static void bad_input_changes_nothing(void **state)
     struct env_generate good = options(out, 1);
     assert_int_equal(run(&good, &e), 0);
     char *before = sums(&s, out);
-    static const char foreign[] = "{\"format\": \"nccltune-results/1\", \"topology\": "
-                                  "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}\n";
     static const char hostile[] =
         "{\"format\": \"nccltune-results/1\", \"topology\": \"\"}\n"
         "{\"engine\": \"mpi\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 2, \"ranks\": 2, \"library\": "
@@ -277,7 +294,6 @@ static void bad_input_changes_nothing(void **state)
         scratch_path(&s, "missing"),
         scratch_write(&s, "empty", "", 0),
         scratch_write(&s, "binary", "\0\1\2", 3),
-        scratch_write(&s, "foreign", foreign, strlen(foreign)),
         scratch_write(&s, "hostile", hostile, strlen(hostile)),
         s.dir,
     };
@@ -379,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_class_that_no_file_can_be_called),
         cmocka_unit_test(a_complete_profile_is_immutable),
         cmocka_unit_test(input_within_the_profile),
+        cmocka_unit_test(results_of_another_topology_need_force),
         cmocka_unit_test(bad_input_changes_nothing),
         cmocka_unit_test(a_full_disk_changes_nothing),
         cmocka_unit_test(a_read_only_directory),

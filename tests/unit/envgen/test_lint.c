@@ -215,6 +215,8 @@ static const struct kase cases[] = {
     {"shell", "2.28", NOWHERE, "export NCCL_ALGO=Ring\n", "NT311", "NT413"},
     {"shell", "2.28", TABLED, "export NCCL_ALGO=allgather:ring\n", "NT311", "NT413"},
     {"shell", "2.28", TABLED, "export NCCL_ALGO=broadcast:ring\n", "NT311", "NT413"},
+    {"shell", "2.28", TABLED, "export NCCL_ALGO=reducescatter:ring\n", "NT311 NT413", NULL},
+    {"shell", "2.28", TABLED, "export NCCL_PROTO=reducescatter:simple\n", "NT311", "NT413"},
     {"shell", "2.29", TABLED, "export NCCL_ALGO=allreduce:ring\n", "NT311", "NT413"},
     {"shell", "2.28", TABLED, "export NCCL_TUNER_PLUGIN=none\nexport NCCL_ALGO=Ring\n", "NT311", "NT413"},
     {"shell", "2.28", TABLED, "export NCCL_TUNER_PLUGIN=nccltune\nexport NCCL_ALGO=Ring\n", "NT311 NT401", "NT413"},
@@ -358,9 +360,11 @@ static struct topology *place_new(enum place p)
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
-/* AllReduce is decided by algorithm and protocol, Broadcast has rules for channels alone, AllGather none. */
+/* AllReduce is decided by algorithm and protocol, ReduceScatter by algorithm, Broadcast has rules for channels alone,
+ * AllGather none. */
 static const char table_text[] = "# nccltune-tuner/1\n# nccl: 2.27,2.28\n"
-                                 "allreduce,0,65535,tree,ll,-1,1,8\nbroadcast,0,-1,-1,-1,4,-1,-1\n";
+                                 "allreduce,0,65535,tree,ll,-1,1,8\nreducescatter,0,65535,ring,-1,-1,1,8\n"
+                                 "broadcast,0,-1,-1,-1,4,-1,-1\n";
 
 static struct lint *run_case(const struct kase *k, const struct topology *t, const struct tuner_table *table,
                              char *codes, size_t size)
