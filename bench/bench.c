@@ -171,7 +171,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     if (!rc)
         rc = read_workload(&settled, &workload, log, e);
     if (rc)
-        return rc;
+        goto out;
     setup.topology = topology;
     setup.log = log;
     s.workload = workload;
@@ -179,6 +179,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
         rc = run_shapes(s, settled, setup, e);
     else
         rc = run(s, settled, &setup, e);
+out:
     workload_free(workload);
     return rc;
 }
@@ -208,6 +209,10 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
     fputs("launches    ", out);
     for (int i = 0; i < work.nlaunches; i++)
         fprintf(out, " %s", work.launches[i].label);
+    if (work.nbeside)
+        fputs("\nwith the best", out);
+    for (int i = 0; i < work.nbeside; i++)
+        fprintf(out, " %s", work.beside[i].label);
     fputc('\n', out);
     for (int coll = COLL_MEASURED - 1; coll >= 0; coll--) {
         if (!(settled.collectives & 1u << coll))

@@ -182,11 +182,17 @@ static int screen_all(struct bench_study *s, struct field *f, struct err *e)
     int rc = 0, n = f->count, more = 1 + s->plan.nbeside;
     for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
         double now = progress_now_s();
+        if (i && now >= until_s) {
+            log_info(s->log, "%d of %d launches were not tried for lack of time; --budget gives more", n - i, n);
+            break;
+        }
         rc = screen(s, f->items[i].launch, now + fmax(0, until_s - now) / (n + more - i), e);
     }
     if (rc || bench_stopped(s))
         return rc;
     score_all(s, f);
+    if (progress_now_s() >= until_s)
+        return 0;
     rc = screen_beside(s, f, until_s, e);
     return rc || bench_stopped(s) ? rc : screen_pair(s, f, until_s, e);
 }

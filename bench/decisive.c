@@ -26,7 +26,8 @@ struct known_place bench_place_of(const struct bench_study *s, int coll, int siz
                                 .bytes = bench_fitting_bytes(coll, s->sizes[size], s->ranks),
                                 .nodes = s->nodes,
                                 .ranks = s->ranks,
-                                .launch = launch};
+                                .launch = launch,
+                                .engine = s->engine->name};
 }
 
 void bench_weigh(struct bench_study *s)

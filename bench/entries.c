@@ -144,7 +144,7 @@ int entries_vary(void *user, struct race *r, const struct bench_knobs *winner)
 {
     const struct entries *e = user;
     const struct bench_study *s = e->study;
-    struct known_place at = {r->coll, r->bytes, s->nodes, s->ranks, e->want->launch->label};
+    struct known_place at = {r->coll, r->bytes, s->nodes, s->ranks, e->want->launch->label, s->engine->name};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
     int n = s->engine->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {

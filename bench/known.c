@@ -4,10 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int same_launch(const struct bench_result *r, const struct known_place *at)
+static int same_shape(const struct bench_result *r, const struct known_place *at)
 {
     return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks &&
-           !strcmp(r->launch.label, at->launch);
+           (!at->engine || !strcmp(r->engine, at->engine));
+}
+
+static int same_launch(const struct bench_result *r, const struct known_place *at)
+{
+    return same_shape(r, at) && !strcmp(r->launch.label, at->launch);
 }
 
 static int is_call(const struct bench_result *r, const struct known_place *at, const char *call)
@@ -139,8 +144,8 @@ struct bench_interval known_rival(const struct bench_results *r, const struct kn
     struct bench_interval best = {0};
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        if (x->coll != at->coll || x->bytes != at->bytes || x->nodes != at->nodes || x->ranks != at->ranks ||
-            x->status != BENCH_OK || !strcmp(x->launch.label, at->launch))
+        if (!same_shape(x, at) || x->bytes != at->bytes || x->status != BENCH_OK ||
+            !strcmp(x->launch.label, at->launch))
             continue;
         struct bench_interval v = interval_of(x);
         if (v.n && (!best.n || v.median < best.median))

@@ -11,6 +11,7 @@ struct known_place {
     uint64_t bytes;
     int nodes, ranks;
     const char *launch; /* label */
+    const char *engine; /* whose results count; NULL: anybody's */
 };
 
 /* Whether `call` has times from this place in `round`. The default is written last of all calls: with it the place is

@@ -55,8 +55,9 @@ static const struct speeds *speeds_for(const struct graph_system *s)
 /* ---- how long it may take ---- */
 
 #define STEPS      (1 << 14)
-#define STEPS_SAME (1 << 8) /* with copies of one channel there is little to try */
-#define STEPS_AMD  (1 << 9) /* RCCL looks its machines up in tables instead */
+#define STEPS_SAME (1 << 8)  /* with copies of one channel there is little to try */
+#define STEPS_ALL  (1 << 20) /* NCCL goes on for seconds where nothing fits */
+#define STEPS_AMD  (1 << 9)  /* RCCL looks its machines up in tables instead */
 
 /* ---- distances ---- */
 
@@ -163,7 +164,8 @@ struct quest {
     const struct speeds *speeds;
     int speed; /* index */
     int cross_nic;
-    int same; /* channels may be copies of one another */
+    int same;   /* channels may be copies of one another */
+    long spent; /* steps, all together */
 };
 
 /* The fewest links of a channel of the pattern. */
@@ -209,10 +211,12 @@ static int is_vain(const struct quest *q)
 
 static void ask(struct quest *q, int *steps)
 {
-    *steps = q->wish.same_channels ? STEPS_SAME : q->s->amd ? STEPS_AMD : STEPS;
+    int most = q->wish.same_channels || q->spent > STEPS_ALL ? STEPS_SAME : q->s->amd ? STEPS_AMD : STEPS;
+    *steps = most;
     if (is_vain(q))
         return;
     graph_search_run(q->s, &q->wish, q->found, steps);
+    q->spent += *steps > 0 ? most - *steps : most;
 }
 
 static void at_speed(struct quest *q, int speed)

@@ -20,6 +20,8 @@ static float nvlink_bw(int sm, int version)
                                          : 20.0f;
 }
 
+#define UNKNOWN_PCI_BW 12.0f /* PCIe 3 with 16 lanes, as NCCL counts it */
+
 static float xgmi_bw(const char *arch)
 {
     return !strncmp(arch, "gfx94", 5) || !strncmp(arch, "gfx95", 5) ? 48.0f : !strcmp(arch, "gfx90a") ? 36.0f : 24.0f;
@@ -155,25 +157,42 @@ struct build {
     const char **unsure;
 };
 
-static void add_nets(struct build *b, int object, struct graph_node *nic)
+static void add_net(struct build *b, int net, struct graph_node *nic)
 {
-    for (int i = 0; i < b->nnets; i++) {
-        if (b->nets[i].object != object)
-            continue;
-        struct graph_node *net = add_node(b->s, GRAPH_NET);
-        net->net = (struct graph_net){.net = i,
-                                      .local = -1,
-                                      .gdr = b->nets[i].gdr,
-                                      .bw = (float)b->nets[i].GBps,
-                                      .latency = (float)b->nets[i].latency_us};
-        link_both(b->s, nic, net, PATH_LOC, net->net.bw);
-    }
+    const struct nccl_net *from = &b->nets[net];
+    struct graph_node *n = add_node(b->s, GRAPH_NET);
+    n->net = (struct graph_net){net, -1, from->gdr, (float)from->GBps, (float)from->latency_us};
+    link_both(b->s, nic, n, PATH_LOC, n->net.bw);
+}
+
+static int has_net(const struct graph_system *s, int net)
+{
+    for (int i = 0; i < s->n[GRAPH_NET]; i++)
+        if (s->nodes[GRAPH_NET][i]->net.net == net)
+            return 1;
+    return 0;
 }
 
 /* AMD's GPUs have no compute capability. RCCL counts gfx942 as 94: like a Hopper. */
 static int sm_of(const struct topo_gpu *g)
 {
     return g->arch ? 90 : g->sm;
+}
+
+static struct graph_node *gpu_node(const struct graph_system *s, int gpu)
+{
+    for (int i = 0; i < s->n[GRAPH_GPU]; i++)
+        if (s->nodes[GRAPH_GPU][i]->gpu.gpu == gpu)
+            return s->nodes[GRAPH_GPU][i];
+    return NULL;
+}
+
+static struct graph_node *add_gpu(struct build *b, int gpu)
+{
+    const struct topo_gpu *g = &b->c->gpus[gpu];
+    struct graph_node *n = add_node(b->s, GRAPH_GPU);
+    n->gpu = (struct graph_gpu){gpu, b->ranks[gpu], sm_of(g), g->gdr != 0};
+    return n;
 }
 
 /* One object below the node `up`. Host bridges are no nodes to NCCL. */
@@ -184,16 +203,16 @@ static struct graph_node *add_object(struct build *b, int object, struct graph_n
     if (o->kind == TOPO_NUMA) {
         n = add_node(b->s, GRAPH_CPU);
     } else if (b->gpu_of[object] >= 0) {
-        const struct topo_gpu *g = &b->c->gpus[b->gpu_of[object]];
-        n = add_node(b->s, GRAPH_GPU);
-        n->gpu = (struct graph_gpu){b->gpu_of[object], b->ranks[b->gpu_of[object]], sm_of(g), g->gdr != 0};
+        n = add_gpu(b, b->gpu_of[object]);
     } else if (o->kind == TOPO_SWITCH) {
         n = add_node(b->s, GRAPH_PCI);
     } else if (o->kind == TOPO_HOST_BRIDGE) {
         n = up;
     } else {
         n = add_node(b->s, GRAPH_NIC);
-        add_nets(b, object, n);
+        for (int i = 0; i < b->nnets; i++)
+            if (b->nets[i].object == object)
+                add_net(b, i, n);
     }
     if (up && n != up) {
         link_both(b->s, n, up, PATH_PIX, pci_bw(o));
@@ -257,25 +276,25 @@ static void add_tree(struct build *b)
             *b->unsure = "where devices of unknown place are: at the first NUMA node";
             add_below(b, i, b->cpu);
         }
-    /* interfaces without a device hang on the first CPU, at no cost */
+    for (int i = 0; i < c->ngpus; i++)
+        if (b->ranks[i] >= 0 && !gpu_node(b->s, i)) {
+            *b->unsure = "where devices of unknown place are: at the first NUMA node";
+            link_both(b->s, add_gpu(b, i), b->cpu, PATH_PIX, UNKNOWN_PCI_BW);
+        }
+    /* nets without a NIC hang on the first CPU, at no cost */
     struct graph_node *nic = NULL;
-    for (int i = 0; i < b->nnets; i++)
-        if (b->nets[i].object < 0 && !nic) {
+    for (int i = 0; i < b->nnets; i++) {
+        if (has_net(b->s, i))
+            continue;
+        if (!nic) {
             nic = add_node(b->s, GRAPH_NIC);
             link_both(b->s, b->cpu, nic, PATH_PIX, GRAPH_LOCAL_BW);
-            add_nets(b, -1, nic);
         }
+        add_net(b, i, nic);
+    }
 }
 
 /* ---- NVLink, XGMI, C2C, sockets ---- */
-
-static struct graph_node *gpu_node(const struct graph_system *s, int gpu)
-{
-    for (int i = 0; i < s->n[GRAPH_GPU]; i++)
-        if (s->nodes[GRAPH_GPU][i]->gpu.gpu == gpu)
-            return s->nodes[GRAPH_GPU][i];
-    return NULL;
-}
 
 static struct graph_node *cpu_above(const struct build *b, int object)
 {

@@ -129,6 +129,20 @@ int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, doubl
     return 0;
 }
 
+void verbs_check_better(struct verbs_fabric *now, const struct verbs_fabric *other)
+{
+    for (int i = 0; i < now->ntries; i++) {
+        struct verbs_outcome *o = &now->tries[i].outcome;
+        int from = same_port(other, &now->ports[port_of(now, o->pair.from)]);
+        int to = same_port(other, &now->ports[port_of(now, o->pair.to)]);
+        int at = from < 0 || to < 0 ? -1 : verbs_find_try(other, from, to);
+        if (at < 0 || other->tries[at].outcome.verdict == VERBS_FAILED || other->tries[at].outcome.GBps <= o->GBps)
+            continue;
+        o->verdict = VERBS_GOOD;
+        o->GBps = other->tries[at].outcome.GBps;
+    }
+}
+
 static const char *ports_of_node(const struct verbs_fabric *f, int node, struct arena *a)
 {
     const char *list = "";

@@ -21,6 +21,10 @@ struct verbs_check {
 int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, double ratio, struct verbs_check *c,
                 struct err *e);
 
+/* Replaces every try of `now` by the same one of `other`, a second measurement of the same ports, where that went
+ * better: who was in the way once is not so twice. */
+void verbs_check_better(struct verbs_fabric *now, const struct verbs_fabric *other);
+
 /* The ports of that fabric's nodes, as in worker_verbs.h; in `a`. */
 const char *verbs_check_ports(const struct verbs_fabric *then, struct arena *a);
 

@@ -78,8 +78,9 @@ static void fill_source(struct run *r)
             failed = put(r, slot(r, r->pair->source, qp) + at, chunk, bytes) ||
                      put(r, slot(r, r->pair->target, qp) + at, zeros, bytes);
         }
-    if (failed)
-        snprintf(r->word.failure, VERBS_WORDS, "the GPU's memory cannot be written (driver error %d)", failed);
+    /* A copy to a GPU may return before it has arrived; one back does not, and waits for those before it. */
+    if (failed || get(r, chunk, r->pair->source, 1))
+        snprintf(r->word.failure, VERBS_WORDS, "the GPU's memory cannot be written");
 }
 
 /* How many queue pairs, and which bytes of each message, carry payload: a ping's last byte is its number. */
@@ -261,7 +262,8 @@ int verbs_measure(struct verbs_pair *p, const struct verbs_shot *shot, int lead,
 {
     struct run r = {.pair = p, .shot = shot, .lead = lead, .messages = WARM_UP};
     double time_us, scratch[VERBS_SAMPLES];
-    if (!shot->bytes || shot->bytes > p->max_bytes || shot->samples < 1 || shot->samples > VERBS_SAMPLES)
+    if (!shot->bytes || shot->bytes > p->max_bytes || (shot->test == VERBS_PING && p->memory) || shot->samples < 1 ||
+        shot->samples > VERBS_SAMPLES)
         return err_set(e, ERR_USAGE, "%s: a measurement of %llu bytes, %d samples cannot be made", p->channel->me,
                        (unsigned long long)shot->bytes, shot->samples);
     /* The first message pays for page tables and address resolution; the second look is at the fitting number. */

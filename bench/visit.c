@@ -317,11 +317,13 @@ int bench_visit_run(struct bench_study *s, const struct bench_visit *want, struc
         list_points(&v);
     if ((s->nodes && !v.npoints) || (want->decisive && lost_before(&v)))
         goto out;
-    if (open_session(&v, &why)) {
+    int too_late = s->nodes && progress_now_s() >= s->deadline_s;
+    if (!too_late && open_session(&v, &why)) {
         rc = give_up_launch(&v, &why, e);
         goto out;
     }
-    list_points(&v);
+    if (!too_late)
+        list_points(&v);
     for (; i < v.npoints && v.session && !rc && !bench_stopped(s); i++) {
         if (progress_now_s() >= s->deadline_s || (want->decisive && hopeless))
             break;

@@ -204,6 +204,8 @@ static int run_verbs(const struct wishes *w, const struct topology *t, struct er
 {
     struct bench_verbs b = w->verbs;
     struct log log = cli_log("bench", w->quiet);
+    if (w->plan)
+        return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine verbs");
     b.options.setup = w->bench.setup;
     b.options.setup.topology = t;
     b.options.nccl = VERBS_NCCL_NEWEST;

@@ -29,7 +29,7 @@ static int help(void)
          "it is\n"
          "worth to a training step; or what another profile, or another release of NCCL, makes different.\n"
          "\n"
-         "  -c, --coll C      allreduce, allgather, reducescatter, broadcast or reduce\n"
+         "  -c, --coll C      allreduce, allgather, reducescatter, broadcast, reduce or alltoall\n"
          "  -b, --bytes N     size of the call: 8, 64K, 1.5M, 4G; the larger of the per-rank send and receive buffers\n"
          "  -n, --nodes N     only what was measured on that many nodes\n"
          "  -r, --ranks N     only what was measured with that many ranks\n"
@@ -182,7 +182,8 @@ static int parse_coll(const char *word, struct args *a, struct err *e)
     if (a->question.coll >= 0)
         return 0;
     return err_set(e, ERR_USAGE,
-                   "--coll: '%s' is no collective, expected allreduce, allgather, reducescatter, broadcast or reduce",
+                   "--coll: '%s' is no collective, expected allreduce, allgather, reducescatter, broadcast, reduce or "
+                   "alltoall",
                    word);
 }
 

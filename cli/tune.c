@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/measure.h"
 #include "cli/tune.h"
+#include "cli/tune_verbs.h"
 #include "cli/writing.h"
 #include "core/file.h"
 #include "envgen/decide.h"
@@ -265,6 +266,9 @@ static int run(struct tune *t, struct err *e)
         rc = probe(t, &topology, e);
     if (!rc)
         rc = begin(t, topology, e);
+    if (!rc)
+        rc = tune_verbs(&t->bench, topology, t->generate.out, &t->log, &t->progress, t->stop, t->arena,
+                        &t->generate.fabric, e);
     if (!rc)
         rc = measure(t, topology, e);
     if (!rc)

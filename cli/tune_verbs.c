@@ -11,6 +11,7 @@
 
 /* Of the whole, at most: this ends when it is done, while collectives fill what they are given. */
 #define BUDGET_PART 0.5
+#define INTERRUPTED 130 /* as shells report a program that ^C ended */
 
 static int is_complete(const char *path)
 {
@@ -43,7 +44,8 @@ static int measure(const struct verbs_options *v, const char *path, struct log *
     progress_clear(progress);
     int interrupted = stop && *stop, code = 0;
     if (interrupted) {
-        code = err_set(e, ERR_FAILED, "interrupted while the fabric was measured");
+        log_warn(log, "interrupted; the same command with --resume goes on");
+        code = INTERRUPTED;
     } else if (!f) {
         log_warn(log, "the fabric was not measured: %s", why.text);
     } else {

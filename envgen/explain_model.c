@@ -9,6 +9,13 @@
 #include "envgen/model_setup.h"
 #include "envgen/text.h"
 
+/* Why there is no choice of NCCL's for a collective that is modelled. */
+static const char *no_choice(int coll)
+{
+    return coll < COLL_COUNT ? "NCCL has nothing to offer for this call"
+                             : "NCCL builds it of sends and receives, and has nothing to choose";
+}
+
 /* A shape of job that was asked for; `model` NULL: `why`. */
 struct believed {
     int nodes, ranks;
@@ -122,13 +129,13 @@ void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int n
         return;
     }
     if (nccl_model_choose(b->model, coll, bytes, &c)) {
-        fprintf(out, "  model: NCCL %s has nothing to offer for this call\n", release(m, b));
+        fprintf(out, "  model: %s\n", no_choice(coll));
         return;
     }
     fprintf(out,
-            "  model: NCCL %s by itself would choose %s with %d channels (%d threads a block); its own estimate is "
+            "  model: NCCL %s by itself would choose %s with %d channel%s (%d threads a block); its own estimate is "
             "%.1f us\n",
-            release(m, b), cell(m->arena, &c), c.used, c.threads, c.us);
+            release(m, b), cell(m->arena, &c), c.used, c.used == 1 ? "" : "s", c.threads, c.us);
     if (b->model->assumed)
         fprintf(out, "    assumed: %s\n", env_comment(m->arena, b->model->assumed));
 }
@@ -157,7 +164,7 @@ cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t bytes, int
     cJSON_AddNumberToObject(o, "nodes", nodes);
     cJSON_AddNumberToObject(o, "ranks", ranks);
     if (!b->model || nccl_model_choose(b->model, coll, bytes, &c)) {
-        json_add_str(o, "why", b->model ? "NCCL has nothing to offer for this call" : b->why);
+        json_add_str(o, "why", b->model ? no_choice(coll) : b->why);
         return o;
     }
     json_add_str(o, "nccl", release(m, b));

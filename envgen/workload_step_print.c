@@ -73,7 +73,8 @@ static void print_table(const struct step_estimate *s, FILE *out)
                    p->phase->compute_us < 0 ? "?" : ms(compute, p->phase->compute_us), &p->now, &p->tuned, p->unknown,
                    from_text(s->arena, p->from_us, p->unknown), out);
     }
-    print_rows("all phases", ms(compute, s->compute_us), &s->now, &s->tuned, s->unknown,
+    int known = s->compute_us > 0 || !s->compute_unknown;
+    print_rows("all phases", known ? ms(compute, s->compute_us) : "?", &s->now, &s->tuned, s->unknown,
                from_text(s->arena, s->from_us, s->unknown), out);
 }
 

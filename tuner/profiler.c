@@ -11,21 +11,14 @@
 
 #define NAME "nccltune"
 
-/* ncclFunc_t behind the collectives that a tuner is asked about; beyond them, ours. */
-enum { FUNC_SEND = 6, FUNC_RECV = 7, FUNC_ALLTOALL = 8, FUNC_UNKNOWN = -1 };
+/* ncclFunc_t behind the collectives. */
+enum { FUNC_SEND = 6, FUNC_RECV = 7 };
 
 /* ---- NCCL's words ------------------------------------------------------------------------------------------------ */
 
 static int parse_func(const char *s, size_t len)
 {
-    static const struct {
-        const char *word;
-        int func;
-    } funcs[] = {{"Send", FUNC_SEND}, {"Recv", FUNC_RECV}, {"AlltoAll", FUNC_ALLTOALL}};
-    for (size_t i = 0; i < sizeof funcs / sizeof *funcs; i++)
-        if (!strcmp(s, funcs[i].word))
-            return funcs[i].func;
-    return coll_parse(s, len);
+    return !strcmp(s, "Send") ? FUNC_SEND : !strcmp(s, "Recv") ? FUNC_RECV : coll_parse(s, len);
 }
 
 /* "ncclBfloat16" is "bfloat16" with another first letter; what NCCL calls "Unknown" has no name here either. */
@@ -76,16 +69,16 @@ static int within(int number, int count, int otherwise)
 }
 
 /* NCCL turns AllGather and Broadcast into bytes before it reports them: their type is not known. */
-static struct profiler_call collective(int func, int dtype, uint64_t count, int algo, int proto, int channels)
+static struct profiler_call collective(int kind, int dtype, uint64_t count, int algo, int proto, int channels)
 {
     dtype = within(dtype, PROFILER_DTYPES, PROFILER_NO_DTYPE);
     struct profiler_call call = {.bytes = count * (uint64_t)profiler_dtype_bytes(dtype),
-                                 .kind = func == FUNC_ALLTOALL ? COLL_ALLTOALL : func,
+                                 .kind = kind,
                                  .dtype = dtype,
                                  .algo = within(algo, ALGO_COUNT, -1),
                                  .proto = within(proto, PROTO_COUNT, -1),
                                  .channels = channels};
-    if (!dtype && (func == COLL_ALLGATHER || func == COLL_BROADCAST))
+    if (!dtype && (kind == COLL_ALLGATHER || kind == COLL_BROADCAST))
         call.dtype = PROFILER_NO_DTYPE;
     return call;
 }
@@ -100,7 +93,7 @@ static struct profiler_peer peer_of(int func, int dtype, uint64_t count, int pee
 
 static void *begin_collective(struct profiler_comm *c, const struct profiler_call *call)
 {
-    return call->kind >= 0 && call->kind <= COLL_ALLTOALL ? profiler_begin_call(c, call) : NULL;
+    return call->kind >= 0 && call->kind < COLL_MEASURED ? profiler_begin_call(c, call) : NULL;
 }
 
 /* ---- versions 1 to 3: what a communicator is comes with its events ----------------------------------------------- */
@@ -132,8 +125,8 @@ static int start_v1(void *context, void **handle, struct nccl_profile_event_v1 *
     if (c && e->type == NCCL_PROFILE_GROUP) {
         *handle = profiler_begin_group(c);
     } else if (c && e->type == NCCL_PROFILE_COLL) {
-        struct profiler_call call = collective(e->coll.func, e->coll.datatype, e->coll.count, e->coll.algo,
-                                               e->coll.proto, e->coll.max_channels);
+        struct profiler_call call = collective(within(e->coll.func, COLL_COUNT, -1), e->coll.datatype, e->coll.count,
+                                               e->coll.algo, e->coll.proto, e->coll.max_channels);
         learn(c, e->coll.comm_hash, e->rank, e->coll.root);
         learn_ranks(c, &call, e->coll.traffic_bytes);
         *handle = begin_collective(c, &call);

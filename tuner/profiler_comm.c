@@ -22,7 +22,8 @@ _Atomic(struct profiler_comm *) profiler_comms[PROFILER_COMMS];
 static struct {
     pthread_mutex_t mutex;
     _Atomic int held; /* the mutex is; pthread_mutex_trylock would bind glibc 2.34 */
-    int judged, wanted;
+    int judged;
+    _Atomic int wanted; /* set behind `job`, and read without the mutex */
     struct profiler_job job;
     nccl_logger log;
     unsigned live;
@@ -231,13 +232,20 @@ void profiler_introduce(struct profiler_comm *c, uint64_t id)
     unlock();
 }
 
+/* Whether what is known of their ranks and nodes is the same. */
+static int same_shape(const struct profiler_comm *x, const struct profiler_comm *y)
+{
+    int ranks = atomic_load(&x->ranks);
+    return x->api == y->api && x->nodes == y->nodes && ranks == atomic_load(&y->ranks) &&
+           (ranks || atomic_load(&x->least_ranks) == atomic_load(&y->least_ranks));
+}
+
 /* A closed communicator of the same shape that can take the counts over. */
 static struct profiler_comm *past_of(const struct profiler_comm *than)
 {
     for (size_t i = 0; i < PROFILER_COMMS; i++) {
         struct profiler_comm *c = atomic_load(&profiler_comms[i]);
-        if (c && c->state == PROFILER_PAST && c->api == than->api && c->nodes == than->nodes &&
-            atomic_load(&c->ranks) == atomic_load(&than->ranks))
+        if (c && c->state == PROFILER_PAST && same_shape(c, than))
             return c;
     }
     return NULL;

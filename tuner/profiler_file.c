@@ -118,7 +118,6 @@ static int stride_of(const struct profiler_comm *c, int ranks, const struct whol
 static void put_call(struct out *o, const struct profiler_comm *c, int slot, const struct profiler_job *job,
                      const struct whole *w, int *first)
 {
-    static const char *const beyond[] = {"alltoall", "sendrecv"};
     struct profiler_call call;
     uint64_t count;
     if (!profiler_table_call(&c->table, slot, &call, &count) || !count || call.kind >= PROFILER_KINDS)
@@ -126,7 +125,7 @@ static void put_call(struct out *o, const struct profiler_comm *c, int slot, con
     int ranks = ranks_of(c, job), clustered = c->nodes ? c->nodes > 1 : ranks > w->per_node;
     double us = profiler_table_median_us(&c->table, slot);
     put(o, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
-        *first ? "" : ",", call.kind < COLL_COUNT ? coll_name(call.kind) : beyond[call.kind - COLL_COUNT],
+        *first ? "" : ",", call.kind == PROFILER_SENDRECV ? "sendrecv" : coll_name(call.kind),
         (unsigned long long)whole_bytes(&call, ranks), (unsigned long long)count,
         call.kind == PROFILER_SENDRECV ? 2 : ranks);
     put(o, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));

@@ -12,9 +12,9 @@
 #define PROFILER_SLOTS 256
 #define PROFILER_TIMES 192
 
-/* The first are enum coll, COLL_ALLTOALL among them. */
+/* The first are enum coll. */
 enum {
-    PROFILER_SENDRECV = COLL_ALLTOALL + 1,
+    PROFILER_SENDRECV = COLL_MEASURED,
     PROFILER_KINDS,
 };
 

@@ -77,6 +77,8 @@ bench "" --ports "$ports" -o "$tmp/fabric.json" --schedule sideways
 check "an unknown schedule is a usage error" ends_with 2
 bench "" --ports "$ports" --hosts a,b,c,d,e,f,g,h,i --schedule matrix -o "$tmp/fabric.json"
 check "... a matrix of nine nodes, too" ends_with 2
+bench "" --ports "$ports" --plan
+check "... and --plan, which is for collectives" ends_with 2
 bench "" --check "$tmp/nothing"
 check "a check needs a profile" ends_with 1
 

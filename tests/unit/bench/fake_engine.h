@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/engine.h"
 #include "core/coll.h"
@@ -26,6 +27,7 @@ static struct {
     int stop_after;             /* samples until *stop is set; 0 never */
     volatile sig_atomic_t stop; /* what that sets */
     int ranks;
+    double open_s; /* what a launch takes to start */
     int opened, closed, killed, samples, requests;
     unsigned noise;
 } fake;
@@ -92,6 +94,7 @@ static struct bench_session *fake_open(struct bench_plan *p, const struct bench_
         err_set(e, ERR_FAILED, "the launch exited with code 1: no such interface");
         return NULL;
     }
+    usleep((useconds_t)(fake.open_s * 1e6));
     struct fake_session *s = calloc(1, sizeof *s);
     if (!s)
         abort();

@@ -49,6 +49,30 @@ static void options_that_make_no_sense(void **state)
     }
 }
 
+static void a_workload_must_call_something(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_bench_XXXXXX";
+    static const char text[] = "{\"format\": \"nccltune-workload/1\", \"ranks\": 8, \"phases\": [{\"name\": \"step\", "
+                               "\"collectives\": [{\"collective\": \"sendrecv\", \"bytes\": 64, \"count\": 1, "
+                               "\"group_size\": 2}]}]}";
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    struct bench_options o;
+    struct err e = {0};
+    bench_options_default(&o);
+    o.results = "/nonexistent/r.jsonl";
+    o.workload = "/nonexistent/w.json";
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "/nonexistent/w.json"));
+    o.workload = path;
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
+    assert_non_null(strstr(e.text, "calls none of the collectives"));
+    assert_int_equal(bench_print_plan(&o, NULL, NULL, stdout, &e), ERR_USAGE);
+    unlink(path);
+}
+
 static void what_is_missing_leaves_no_journal(void **state)
 {
     (void)state;
@@ -77,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(options_that_make_no_sense),
+        cmocka_unit_test(a_workload_must_call_something),
         cmocka_unit_test(what_is_missing_leaves_no_journal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,21 @@ static void interrupted_and_resumed(void **state)
     fake_end(&f);
 }
 
+/* Launches take their time to start: those that come after the time for screening are not tried. */
+static void no_time_for_every_launch(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.open_s = 0.1;
+    fake_begin(&f, 0, rails, 4);
+    f.study.deadline_s = f.study.started_s + 0.5;
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(fake_count(&f, "slow2", NULL, 0, -1), 0);
+    assert_true(fake.opened < 7); /* no session once the time is over */
+    fake_end(&f);
+}
+
 static void no_time_at_all(void **state)
 {
     (void)state;
@@ -251,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_default_that_is_close_is_examined_too),
         cmocka_unit_test(a_launch_that_does_not_start),
         cmocka_unit_test(interrupted_and_resumed),
+        cmocka_unit_test(no_time_for_every_launch),
         cmocka_unit_test(no_time_at_all),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);

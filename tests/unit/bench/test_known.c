@@ -56,6 +56,11 @@ static void done_by_round(void **state)
     assert_false(known_done(&results, &here, "deadly", 1));
     assert_false(known_done(&results, &there, BENCH_DEFAULT, 2));
     assert_false(known_done(&results, &dead, BENCH_DEFAULT, 0));
+    here.engine = "mpi";
+    assert_true(known_done(&results, &here, BENCH_DEFAULT, 1));
+    here.engine = "nccl";
+    assert_false(known_done(&results, &here, BENCH_DEFAULT, 1));
+    here.engine = NULL;
     here.ranks = 8;
     assert_false(known_done(&results, &here, BENCH_DEFAULT, 1));
 }

@@ -119,7 +119,10 @@ static void part(const struct log *l, int channel, int per_node, int *out)
 static int same_ring(const struct log *l, const struct nccl_model *m, int channel)
 {
     const struct topo_class *c = &m->setup.topology->classes[0];
-    int order[MOST_RANKS], per_node = m->ranks_per_node, ours = channel % m->ring.nchannels;
+    int order[MOST_RANKS], per_node = m->ranks_per_node;
+    if (m->ring.nchannels < 1 || l->nranks < per_node)
+        return 0;
+    int ours = channel % m->ring.nchannels;
     part(l, channel, per_node, order);
     for (int i = 0; i < per_node; i++)
         if (order[i] != c->gpus[m->ring.gpus[ours * per_node + i]].index)

@@ -50,6 +50,8 @@ static void meant(void **state)
         {"azure", "azure-ndv4"},
         {"ndv5", "azure-ndv5"},
         {"l", NULL},
+        {"x-", NULL},
+        {"v5", NULL}, /* of azure-ndv5, but of much else, too */
         {"dgx-h100-80gb", "dgx-h100"},
         {"toaster", NULL},
         {"", NULL},

@@ -149,6 +149,43 @@ static void much_is_wrong(void **state)
     doctor_free(d);
 }
 
+/* Fewer digits than the plugin takes are no hash, and a longer value is not the one that the hook has set. */
+static void nearly_right(void **state)
+{
+    (void)state;
+    const char *dir = scratch_path(&s, "profile");
+    const char *const settings[] = {set("NCCLTUNE_PROFILE", dir),
+                                    arena_printf(s.arena, "NCCLTUNE_HASH=%.15s", hash),
+                                    arena_printf(s.arena, "NCCLTUNE_SET=NCCLTUNE_PROFILE=%s/more", dir),
+                                    "NCCL_ALGO=Ring",
+                                    "NCCL_ALGO=Tree",
+                                    NULL};
+    struct doctor *d = job(settings);
+    expect(d, "profile", DOCTOR_OK, "set by hand");
+    expect(d, "hash", DOCTOR_WRONG, "NCCL will refuse to start");
+    assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring"); /* as getenv has it */
+    int n = 0;
+    for (int i = 0; i < d->nagree; i++)
+        n += !strcmp(d->agree[i].name, "NCCL_ALGO");
+    assert_int_equal(n, 1);
+    doctor_free(d);
+    const char *const whole[] = {set("NCCLTUNE_PROFILE", dir),
+                                 arena_printf(s.arena, "NCCLTUNE_HASH=sha256:%.16s", hash), NULL};
+    d = job(whole);
+    expect(d, "hash", DOCTOR_OK, "the one that NCCLTUNE_HASH asks for");
+    doctor_free(d);
+}
+
+/* torchrun under srun: one task of Slurm's a node, several ranks in it. */
+static void ranks_of_torchrun(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"RANK=17", "WORLD_SIZE=32", NULL};
+    struct doctor *d = job(settings);
+    expect(d, "rank", DOCTOR_OK, "17 of 32, on n7");
+    doctor_free(d);
+}
+
 static void broken_profiles(void **state)
 {
     (void)state;
@@ -309,6 +346,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_pinned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_is_well, set_up, tear_down),
         cmocka_unit_test_setup_teardown(much_is_wrong, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nearly_right, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranks_of_torchrun, set_up, tear_down),
         cmocka_unit_test_setup_teardown(broken_profiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_count_as_nccl_reads_them, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ranks_that_are_alike, set_up, tear_down),

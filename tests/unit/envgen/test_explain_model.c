@@ -98,6 +98,28 @@ static void shapes_that_make_no_sense(void **state)
     env_profile_free(p);
 }
 
+/* Where nodes or ranks are left open, GPUs are filled. */
+static void the_shape_of_a_question(void **state)
+{
+    (void)state;
+    static const struct {
+        int nodes, ranks, want_nodes, want_ranks;
+    } cases[] = {{0, 0, 2, 16}, {5, 0, 5, 40}, {0, 4, 1, 4}, {0, 64, 8, 64}, {3, 6, 3, 6}};
+    struct env_profile *p = profile_of(scratch_path(&s, "topology.json"));
+    struct explain_model *m = explain_model_new(p, 0);
+    int nodes, ranks;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct env_question q = {.nodes = cases[i].nodes, .ranks = cases[i].ranks};
+        assert_int_equal(explain_model_shape(m, &q, &nodes, &ranks), 0);
+        assert_int_equal(nodes, cases[i].want_nodes);
+        assert_int_equal(ranks, cases[i].want_ranks);
+    }
+    const struct env_question endless = {.nodes = INT32_MAX};
+    assert_int_equal(explain_model_shape(m, &endless, &nodes, &ranks), -1);
+    explain_model_free(m);
+    env_profile_free(p);
+}
+
 static void shapes_are_told_once(void **state)
 {
     (void)state;
@@ -130,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(own_choices_of_a_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shapes_that_make_no_sense, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_shape_of_a_question, set_up, tear_down),
         cmocka_unit_test(shapes_are_told_once),
         cmocka_unit_test_setup_teardown(without_gpus_nothing_is_said, set_up, tear_down),
     };

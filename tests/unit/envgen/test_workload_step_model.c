@@ -90,6 +90,44 @@ static void a_row_forces_its_choice(void **state)
     assert_non_null(why);
 }
 
+/* A message is half of what two ranks exchange, and slower across nodes than inside one. */
+static void messages_go_where_their_group_is(void **state)
+{
+    (void)state;
+    struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
+    struct step_question message = {.kind = WORKLOAD_SENDRECV, .bytes = 64 * MIB, .nodes = 1, .ranks = 8};
+    struct step_question exchange = {.kind = WORKLOAD_ALLTOALL, .bytes = 128 * MIB, .nodes = 2, .ranks = 2};
+    struct step_time inside, across, both;
+    const char *why = NULL;
+    assert_int_equal(ask(m, message, &inside, &why), 0);
+    message.nodes = 2;
+    assert_int_equal(ask(m, message, &across, &why), 0);
+    assert_int_equal(ask(m, exchange, &both, &why), 0);
+    assert_true(across.us > 2 * inside.us);
+    assert_true(across.us == both.us);
+}
+
+static void the_profile_counts_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    struct env_setting setting = {.family = "nccl", .name = "NCCL_MAX_CTAS", .value = "1"};
+    struct step_question q = {.kind = COLL_ALLREDUCE, .bytes = 256 * MIB, .nodes = 2, .ranks = 16};
+    struct step_time now, tuned;
+    const char *why = NULL;
+    decisions->settings = &setting;
+    decisions->nsettings = 1;
+    struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
+    assert_int_equal(ask(m, q, &now, &why), 0);
+    q.tuned = 1;
+    assert_int_equal(ask(m, q, &tuned, &why), 0);
+    assert_true(tuned.us > 2 * now.us);
+    assert_false(step_model_unvalidated(m));
+    q.nodes = 64;
+    q.ranks = 512;
+    assert_int_equal(ask(m, q, &tuned, &why), 0);
+    assert_true(step_model_unvalidated(m));
+}
+
 static void odd_groups_are_refused(void **state)
 {
     (void)state;
@@ -110,6 +148,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_machine_without_gpus_has_no_model, set_up, tear_down),
         cmocka_unit_test_setup_teardown(calls_are_predicted_with_a_band, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_row_forces_its_choice, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(messages_go_where_their_group_is, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_profile_counts_where_it_is_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(odd_groups_are_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,6 +145,38 @@ static void transports(void **state)
     }
 }
 
+/* Google's NIC speaks GPUDirect-TCPX beside a GPU on a switch, not beside one on the host bridge. */
+static void google_nic(void **state)
+{
+    (void)state;
+    for (int on_switch = 0; on_switch < 2; on_switch++) {
+        struct topology *t = topo_new();
+        struct topo_class *c = build_class(t, NULL);
+        const struct hw_nic *gvnic = hw_nic_find("gvnic");
+        struct topo_object parent = {.kind = on_switch ? TOPO_SWITCH : TOPO_HOST_BRIDGE, .parent = -1};
+        struct topo_object nic = {.kind = TOPO_NIC, .vendor = gvnic->vendor, .device = gvnic->device};
+        struct topo_object gpu = {.kind = TOPO_GPU};
+        gpu.parent = nic.parent = build_object(t, c, parent);
+        build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, gpu)});
+        assert_int_equal(hw_transport_of(c, build_object(t, c, nic)), on_switch ? HW_TCPX : HW_SOCKETS);
+        topo_free(t);
+    }
+}
+
+static void nics_by_model(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *want;
+    } cases[] = {{"MT27800 Family [ConnectX-5]", "connectx-5"},
+                 {"Mellanox Technologies MT28800 Family [ConnectX-5 Ex]", "connectx-5-ex"},
+                 {"Ethernet Controller X550", "x550"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(hw_nic_of(&(struct topo_object){.model = cases[i].model})->name, cases[i].want);
+    assert_null(hw_nic_of(&(struct topo_object){.model = "Ethernet Controller"}));
+    assert_null(hw_nic_of(&(struct topo_object){0}));
+}
+
 static void unknown_name(void **state)
 {
     (void)state;
@@ -234,9 +266,10 @@ static void corpus_gpus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables),          cmocka_unit_test(own_names),   cmocka_unit_test(other_names),
-        cmocka_unit_test(by_architecture), cmocka_unit_test(transports),  cmocka_unit_test(unknown_name),
-        cmocka_unit_test(lists),           cmocka_unit_test(corpus_gpus),
+        cmocka_unit_test(tables),          cmocka_unit_test(own_names),    cmocka_unit_test(other_names),
+        cmocka_unit_test(by_architecture), cmocka_unit_test(transports),   cmocka_unit_test(google_nic),
+        cmocka_unit_test(nics_by_model),   cmocka_unit_test(unknown_name), cmocka_unit_test(lists),
+        cmocka_unit_test(corpus_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

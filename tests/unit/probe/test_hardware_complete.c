@@ -66,6 +66,39 @@ static void nothing_known(void **state)
     topo_free(t);
 }
 
+/* Links to the CPU are none of the GPU's to others. */
+static void grace(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct topology *t = bare(4);
+    double GBps;
+    assert_int_equal(machine_complete_gpus(t, "gb200", &e), 0);
+    assert_int_equal(links_of(&t->classes[0], 0, &GBps), 18);
+    assert_int_equal(t->classes[0].nlinks, 8);
+    assert_int_equal(machine_complete_gpus(t, "gb200", &e), 0);
+    topo_free(t);
+}
+
+/* What the driver calls the architecture and the memory need not be what the data sheet does. */
+static void other_words(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct topology *t = bare(8);
+    t->classes[0].gpus[0].arch = "gfx940";
+    assert_int_equal(machine_complete_gpus(t, "mi300x", &e), 0);
+    assert_string_equal(t->classes[0].gpus[0].arch, "gfx940");
+    topo_free(t);
+    t = bare(2);
+    t->classes[0].gpus[0].mem_bytes = 25396838400; /* as a driver counts 24 GB */
+    t->classes[0].gpus[1].gdr = 1;
+    assert_int_equal(machine_complete_gpus(t, "rtx4090", &e), 0);
+    assert_int_equal(t->classes[0].gpus[0].gdr, 0);
+    assert_int_equal(t->classes[0].gpus[1].gdr, 1);
+    topo_free(t);
+}
+
 static void what_is_known_stays(void **state)
 {
     (void)state;
@@ -126,6 +159,10 @@ static void contradictions(void **state)
     assert_refused(t, "a100-sxm", "GPU3 of class0 is not a100-sxm: it has 80 GiB of memory, not 40 GiB");
 
     t = bare(4);
+    t->classes[0].gpus[0].mem_bytes = 94ull << 30;
+    assert_refused(t, "h100-sxm", "it has 94 GiB of memory, not 80 GiB");
+
+    t = bare(4);
     t->classes[0].objects[t->classes[0].gpus[0].object].model = "NVIDIA L40S";
     assert_refused(t, "h100-sxm", "its NVIDIA L40S says l40s");
 
@@ -158,10 +195,8 @@ static void hwloc_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_known),
-        cmocka_unit_test(what_is_known_stays),
-        cmocka_unit_test(contradictions),
-        cmocka_unit_test(hwloc_file),
+        cmocka_unit_test(nothing_known),       cmocka_unit_test(grace),          cmocka_unit_test(other_words),
+        cmocka_unit_test(what_is_known_stays), cmocka_unit_test(contradictions), cmocka_unit_test(hwloc_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,6 +157,27 @@ static void gb200(void **state)
     topo_free(t);
 }
 
+/* The CPUs of P5 have PCIe 4, its switches PCIe 5. */
+static void faster_below_switches(void **state)
+{
+    (void)state;
+    struct topology *t = machine("aws-p5");
+    const struct topo_class *c = &t->classes[0];
+    const struct topo_object *gpu = &c->objects[c->gpus[0].object], *on = &c->objects[gpu->parent];
+    assert_int_equal(on->kind, TOPO_SWITCH);
+    assert_true(gpu->link_GTps == 32 && on->link_GTps == 16);
+    topo_free(t);
+}
+
+static void accelerators(void **state)
+{
+    (void)state;
+    struct topology *t = machine("mi300x");
+    const struct topo_class *c = &t->classes[0];
+    assert_int_equal(c->objects[c->gpus[0].object].pci_class, 0x120000);
+    topo_free(t);
+}
+
 static void geforce(void **state)
 {
     (void)state;
@@ -411,11 +432,23 @@ static void recorded_mi250x(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_machine), cmocka_unit_test(every_format),    cmocka_unit_test(dgx_h100),
-        cmocka_unit_test(gb200),         cmocka_unit_test(geforce),         cmocka_unit_test(many_nodes),
-        cmocka_unit_test(lists),         cmocka_unit_test(wrong_questions), cmocka_unit_test(recorded_dgx),
-        cmocka_unit_test(recorded_hgx),  cmocka_unit_test(recorded_azure),  cmocka_unit_test(recorded_aws),
-        cmocka_unit_test(recorded_oci),  cmocka_unit_test(recorded_amd),    cmocka_unit_test(recorded_mi250x),
+        cmocka_unit_test(every_machine),
+        cmocka_unit_test(every_format),
+        cmocka_unit_test(dgx_h100),
+        cmocka_unit_test(gb200),
+        cmocka_unit_test(faster_below_switches),
+        cmocka_unit_test(accelerators),
+        cmocka_unit_test(geforce),
+        cmocka_unit_test(many_nodes),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(wrong_questions),
+        cmocka_unit_test(recorded_dgx),
+        cmocka_unit_test(recorded_hgx),
+        cmocka_unit_test(recorded_azure),
+        cmocka_unit_test(recorded_aws),
+        cmocka_unit_test(recorded_oci),
+        cmocka_unit_test(recorded_amd),
+        cmocka_unit_test(recorded_mi250x),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,25 @@ static void ends(void **state)
         }
 }
 
+/* The dies of MI250X have 7 links and 6 by turns, V100 in a cube all of theirs. */
+static void boards_that_are_no_mesh(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *gpu;
+        int links[8];
+    } cases[] = {{"mi250x", {7, 6, 7, 6, 7, 6, 7, 6}}, {"v100-sxm2", {6, 6, 6, 6, 6, 6, 6, 6}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct topology *t = topo_new();
+        row(t, cases[i].gpu, 8);
+        int links[8] = {0};
+        for (int k = 0; k < t->classes[0].nlinks; k++)
+            links[t->classes[0].links[k].gpu] += t->classes[0].links[k].count;
+        assert_memory_equal(links, cases[i].links, sizeof links);
+        topo_free(t);
+    }
+}
+
 static void switches_and_cpus(void **state)
 {
     (void)state;
@@ -116,6 +135,6 @@ static void switches_and_cpus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(boards), cmocka_unit_test(ends),
-                                       cmocka_unit_test(switches_and_cpus)};
+                                       cmocka_unit_test(boards_that_are_no_mesh), cmocka_unit_test(switches_and_cpus)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

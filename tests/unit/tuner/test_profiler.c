@@ -183,6 +183,33 @@ static void tells_messages_from_alltoalls(int api)
     workload_free(w);
 }
 
+/* An all-to-all without the own share is counted with it; what is sent to all and not received is a scatter. */
+static void tells_scatters_from_alltoalls(int api)
+{
+    use_capture();
+    struct profiler_loader l = profiler_load(api);
+    struct profiled_comm c = world(78);
+    struct profiled_task tasks[14];
+    CHECK(!profiled_open(&l, &c, NULL));
+    for (int i = 0; i < 7; i++) {
+        int peer = i < 3 ? i : i + 1; /* all but rank 3 */
+        tasks[2 * i] = (struct profiled_task){"Send", 1000, 9, 0, 0, 2, peer, 40000};
+        tasks[2 * i + 1] = (struct profiled_task){"Recv", 1000, 9, 0, 0, 2, peer, 40000};
+    }
+    for (int i = 0; i < 3; i++)
+        profiled_launch(&c, tasks, 14);
+    for (int i = 0; i < 8; i++)
+        tasks[i] = (struct profiled_task){"Send", 500, 9, 0, 0, 2, i, 40000};
+    for (int i = 0; i < 5; i++)
+        profiled_launch(&c, tasks, 8);
+    CHECK(!profiled_close(&c));
+    struct workload *w = captured();
+    const struct workload_call *message = find(w, WORKLOAD_SENDRECV, 0), *all = find(w, WORKLOAD_ALLTOALL, 0);
+    CHECK(all && all->count == 3 && all->bytes == 8 * 2000 && is_about(all->time_us, 40));
+    CHECK(message && message->count == 40 && message->bytes == 1000 && message->time_us < 0);
+    workload_free(w);
+}
+
 /* Copy engines, version 6 on: one event, and no time of which anything could be known. */
 static void records_copy_engines(int api)
 {
@@ -286,6 +313,27 @@ static void adds_up_communicators(int api)
         CHECK(call->count == (tensor ? 6000 : 1) && call->place == (tensor ? WORKLOAD_NODE : WORKLOAD_CLUSTER));
         CHECK(call->stride == (tensor ? 1 : 4) && workload_call_nodes(w, call) == (tensor ? 1 : 2));
     }
+    workload_free(w);
+}
+
+/* Where nobody tells the ranks, the highest that was named is the least that there are: of each group by itself. */
+static void guesses_each_group(int api)
+{
+    char host[65] = "";
+    use_capture();
+    unsetenv("RANK");
+    struct profiler_loader l = profiler_load(api);
+    struct profiled_comm small = {.id = 1, .nodes = 1, .ranks = 4, .rank = 3},
+                         large = {.id = 2, .nodes = 1, .ranks = 8, .rank = 7};
+    CHECK(!profiled_open(&l, &small, NULL) && !profiled_open(&l, &large, NULL));
+    launch(&small, one_mib, 2);
+    launch(&large, one_mib, 3);
+    CHECK(!profiled_close(&small) && !profiled_close(&large) && !gethostname(host, sizeof host - 1));
+    snprintf(file, sizeof file, "%s/42.rank.%.40s-%d.json", dir, host, getpid());
+    struct workload *w = captured();
+    CHECK(w->phases[0].ncalls == 2);
+    for (int i = 0; i < 2; i++)
+        CHECK(w->phases[0].calls[i].count == (w->phases[0].calls[i].group_size == 4 ? 2 : 3));
     workload_free(w);
 }
 
@@ -597,12 +645,14 @@ static void each(void (*test)(int), int first, int last)
     }
 TEST(records_every_call, 1, 6)
 TEST(tells_messages_from_alltoalls, 1, 6)
+TEST(tells_scatters_from_alltoalls, 4, 6)
 TEST(records_copy_engines, 6, 6)
 TEST(without_times, 4, 6)
 TEST(says_nothing_unasked, 1, 6)
 TEST(refuses_a_relative_path, 4, 6)
 TEST(doubts_a_launcher, 0, 1)
 TEST(adds_up_communicators, 4, 6)
+TEST(guesses_each_group, 1, 3)
 TEST(counts_ranks_of_one_process_once, 1, 6)
 TEST(a_thousand_communicators, 6, 6)
 TEST(says_what_it_rounded, 1, 6)
@@ -620,12 +670,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_records_every_call, remove_dir),
         cmocka_unit_test_teardown(test_tells_messages_from_alltoalls, remove_dir),
+        cmocka_unit_test_teardown(test_tells_scatters_from_alltoalls, remove_dir),
         cmocka_unit_test_teardown(test_records_copy_engines, remove_dir),
         cmocka_unit_test_teardown(test_without_times, remove_dir),
         cmocka_unit_test_teardown(test_says_nothing_unasked, remove_dir),
         cmocka_unit_test_teardown(test_refuses_a_relative_path, remove_dir),
         cmocka_unit_test_teardown(test_doubts_a_launcher, remove_dir),
         cmocka_unit_test_teardown(test_adds_up_communicators, remove_dir),
+        cmocka_unit_test_teardown(test_guesses_each_group, remove_dir),
         cmocka_unit_test_teardown(test_counts_ranks_of_one_process_once, remove_dir),
         cmocka_unit_test_teardown(test_a_thousand_communicators, remove_dir),
         cmocka_unit_test_teardown(test_says_what_it_rounded, remove_dir),

@@ -131,6 +131,14 @@ static void numbers_that_are_none(void **state)
         assert_non_null(strstr(job.rank, expected));
         assert_int_equal(job.ranks, 0);
     }
+    setenv("RANK", "3", 1);
+    setenv("WORLD_SIZE", "4294967304", 1); /* 8, and 2^32 */
+    assert_true(asked());
+    assert_int_equal(job.ranks, 0);
+    setenv("WORLD_SIZE", "8", 1);
+    setenv("LOCAL_WORLD_SIZE", "9", 1);
+    assert_true(asked());
+    assert_true(job.ranks == 8 && job.per_node == 0);
 }
 
 static void names_that_fit_a_file(void **state)

@@ -87,6 +87,26 @@ static void more_sizes_than_places(void **state)
     free(t);
 }
 
+/* Up and down: the nearest of 1, 1.25, 1.5 and 1.75 times a power of two. */
+static void rounded_to_the_nearest(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[][2] = {{1100, 1024}, {1200, 1280}, {1900, 1792}, {2000, 2048}, {5, 5}};
+    struct profiler_table *t = new_table();
+    uint64_t count;
+    for (uint64_t i = 0; i < 192; i++) { /* all places for sizes as they are */
+        struct profiler_call c = allreduce((i + 1) << 20);
+        profiler_table_count(t, &c);
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct profiler_call c = allreduce(sizes[i][0]), out;
+        int slot = profiler_table_count(t, &c);
+        assert_true(slot >= 0 && profiler_table_call(t, slot, &out, &count));
+        assert_int_equal(out.bytes, sizes[i][1]);
+    }
+    free(t);
+}
+
 /* Nothing is forgotten in silence. */
 static void no_place_at_all(void **state)
 {
@@ -174,8 +194,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_comes_back), cmocka_unit_test(more_sizes_than_places),
-        cmocka_unit_test(no_place_at_all),        cmocka_unit_test(median_within_a_class),
-        cmocka_unit_test(drained_into_another),   cmocka_unit_test(eight_threads),
+        cmocka_unit_test(rounded_to_the_nearest), cmocka_unit_test(no_place_at_all),
+        cmocka_unit_test(median_within_a_class),  cmocka_unit_test(drained_into_another),
+        cmocka_unit_test(eight_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
