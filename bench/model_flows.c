@@ -120,6 +120,20 @@ static void pass_ring(struct layout *y, int from, int to)
         pass_gpus(y, from, to, 1);
 }
 
+/* Where a channel comes into the node and where it goes out: by its first GPU, a ring by its last. */
+struct ends {
+    struct model_gate in, out;
+};
+
+static struct ends ends_of(const struct layout *y, const struct nccl_graph *g, int channel, int last)
+{
+    const struct model_links *l = y->l;
+    const int *gpus = gpus_of(y, g, channel), *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
+    if (l->ngates)
+        return (struct ends){l->gates[channel % l->ngates], l->gates[(channel + (last > 0)) % l->ngates]};
+    return (struct ends){{gpus[0], nets[0]}, {gpus[last], nets[1]}};
+}
+
 static void lay_ring(struct layout *y, const struct nccl_graph *g, int channel)
 {
     const int *gpus = gpus_of(y, g, channel);
@@ -130,9 +144,9 @@ static void lay_ring(struct layout *y, const struct nccl_graph *g, int channel)
         pass_ring(y, gpus[last], gpus[0]);
     if (!g->nets)
         return;
-    const int *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
-    arrive(y, nets[0], gpus[0], 1);
-    leave(y, gpus[last], nets[1], 1, neighbours_crossing(y, nets[0] != nets[1]));
+    struct ends e = ends_of(y, g, channel, last);
+    arrive(y, e.in.net, e.in.gpu, 1);
+    leave(y, e.out.gpu, e.out.net, 1, neighbours_crossing(y, e.in.net != e.out.net));
 }
 
 /* Times a byte leaves the busiest node in NCCL's double binary tree, where a node that has children in one tree is a
@@ -151,10 +165,10 @@ static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
     }
     if (!g->nets)
         return;
-    const int *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
+    struct ends e = ends_of(y, g, channel, 0);
     double sends = tree_sends(y->l->nccl->nodes);
-    arrive(y, nets[0], gpus[0], sends);
-    leave(y, gpus[0], nets[1], sends, neighbours_crossing(y, nets[0] != nets[1]));
+    arrive(y, e.in.net, e.in.gpu, sends);
+    leave(y, e.out.gpu, e.out.net, sends, neighbours_crossing(y, e.in.net != e.out.net));
 }
 
 /* The switch reads every GPU's bytes, each GPU writes its part of the result, which the switch hands to all. */
@@ -173,23 +187,22 @@ static void lay_nvls(struct layout *y, const struct nccl_graph *g, int channel)
 
 static void lay_nvls_tree(struct layout *y, const struct nccl_graph *g, int channel)
 {
-    const int *gpus = gpus_of(y, g, channel);
     lay_nvls(y, g, channel);
     if (!g->nets || y->l->domain)
         return;
-    const int *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
+    struct ends e = ends_of(y, g, channel, 0);
     double sends = tree_sends(y->l->nccl->nodes);
-    arrive(y, nets[0], gpus[0], sends);
-    leave(y, gpus[0], nets[1], sends, neighbours_crossing(y, 0));
+    arrive(y, e.in.net, e.in.gpu, sends);
+    leave(y, e.out.gpu, e.out.net, sends, neighbours_crossing(y, 0));
 }
 
 static void lay_pat(struct layout *y, const struct nccl_graph *g, int channel)
 {
     if (!g->nets)
         return;
-    const int *gpus = gpus_of(y, g, channel), *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
-    arrive(y, nets[0], gpus[0], 1);
-    leave(y, gpus[0], nets[1], 1, all_crossing(y));
+    struct ends e = ends_of(y, g, channel, 0);
+    arrive(y, e.in.net, e.in.gpu, 1);
+    leave(y, e.out.gpu, e.out.net, 1, all_crossing(y));
 }
 
 /* The NIC that a GPU sends by: the nearest, and among those the one that fewest GPUs before it have taken. */

@@ -197,6 +197,43 @@ static int is_even_mesh(const struct model_links *l)
     return n > 2 && l->nccl->ranks_per_node == n && l->gpu->arch;
 }
 
+/* As RCCL has it, a GPU of a virtual machine of Azure's is beside its NIC, though the PCI tree that the guest sees does
+ * not show it (rcclPathOverride in src/graph/paths.cc). */
+static enum path_class farthest_gate(const struct topo_class *c)
+{
+    return c->hypervisor && !strcmp(c->hypervisor, "Hyper-V") ? PATH_PHB : PATH_PXB;
+}
+
+static int is_taken(const struct model_links *l, int net)
+{
+    for (int i = 0; i < l->ngates; i++)
+        if (l->gates[i].net == net)
+            return 1;
+    return 0;
+}
+
+/* RCCL's rings by hand begin and end at GPUs that have a NIC beside them. */
+static void add_gates(struct model_links *l, struct arena *a)
+{
+    if (!l->even_mesh || l->nccl->nodes < 2)
+        return;
+    l->gates = arena_alloc(a, (size_t)l->c->ngpus * sizeof *l->gates);
+    for (int i = 0; i < l->c->ngpus; i++) {
+        int own = -1;
+        enum path_class nearest = farthest_gate(l->c);
+        for (int k = l->nccl->nnets - 1; k >= 0; k--) {
+            enum path_class class_ = model_class_to_net(l, i, k);
+            if (class_ <= nearest && !is_taken(l, k)) {
+                own = k;
+                nearest = class_;
+            }
+        }
+        if (own >= 0)
+            l->gates[l->ngates++] = (struct model_gate){i, own};
+    }
+    l->ngates = l->ngates > 1 ? l->ngates : 0;
+}
+
 /* GPUs that nothing is known to join are taken to meet in host memory. */
 static void note_unjoined(const struct model_links *l, struct model_notes *notes)
 {
@@ -224,6 +261,7 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
     add_gpu_links(l, a, notes);
     add_nets(l, a, notes);
     l->even_mesh = is_even_mesh(l);
+    add_gates(l, a);
     l->domain = shares_switches(l, notes);
     note_unjoined(l, notes);
     return l;

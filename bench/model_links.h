@@ -13,6 +13,11 @@ struct model_link {
     int between_nodes;
 };
 
+/* A GPU and the NIC of its own. */
+struct model_gate {
+    int gpu, net;
+};
+
 /* What had to be assumed, a sentence each. */
 struct model_notes {
     struct arena *arena;
@@ -34,7 +39,9 @@ struct model_links {
     int *memory;                 /* by object: of a NUMA root; -1 */
     int *socket_out, *socket_in; /* by object: of a NUMA root towards the others; -1 */
     int *nic_out, *nic_in;       /* by net */
-    int even_mesh;               /* every GPU is joined to every other, and RCCL's rings use all links alike */
+    int even_mesh;               /* every GPU is joined to every other, and RCCL's rings use all links alike: */
+    struct model_gate *gates;    /* they come in and go out by these, in turn, */
+    int ngates;                  /* at least 2; 0: as the search has it */
     int domain;                  /* its nodes share their NVSwitches: no copy needs a NIC */
     int tcp_out, tcp_in;         /* what the node's kernel copies for sockets, all interfaces together */
     enum model_net_kind *kinds;  /* by net */

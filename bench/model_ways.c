@@ -107,6 +107,9 @@ static int direct_to_gpu(const struct model_links *l, int gpu, int net)
     const struct hw_gpu *hw = hw_gpu_of(l->c, g);
     if (l->kinds[net] == MODEL_NET_SOCKETS || !l->nccl->nets[net].gdr || g->gdr == 0 || (hw && hw->no_p2p))
         return 0;
+    for (int i = 0; i < l->ngates; i++)
+        if (l->gates[i].gpu == gpu && l->gates[i].net == net)
+            return 1;
     enum path_class class_ = model_class_to_net(l, gpu, net);
     return class_ <= PATH_PXB || class_ == PATH_P2C;
 }

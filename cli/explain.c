@@ -77,11 +77,7 @@ static int answer(const struct args *args, const struct env_profile *p, struct e
     int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
-    rc = env_explain(p, &args->question, out.stream, e);
-    if (!rc)
-        return file_out_commit(&out, "-", e);
-    file_out_abandon(&out);
-    return rc;
+    return file_out_end(&out, "-", env_explain(p, &args->question, out.stream, e), e);
 }
 
 static int print_step(const struct step_estimate *s, struct err *e)

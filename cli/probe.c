@@ -108,10 +108,7 @@ static int write_list(const struct probe_options *o, struct err *e)
         hw_gpu_list(out.stream);
     else
         machine_list(out.stream);
-    if (!rc)
-        return file_out_commit(&out, o->output, e);
-    file_out_abandon(&out);
-    return rc;
+    return file_out_end(&out, o->output, rc, e);
 }
 
 static int write_topology(const struct topology *t, const struct probe_format *format, const char *path, struct err *e)
@@ -120,12 +117,7 @@ static int write_topology(const struct topology *t, const struct probe_format *f
     int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
-    rc = format->write(t, out.stream, e);
-    if (rc) {
-        file_out_abandon(&out);
-        return rc;
-    }
-    return file_out_commit(&out, path, e);
+    return file_out_end(&out, path, format->write(t, out.stream, e), e);
 }
 
 /* Options that exclude or need one another. */
@@ -148,128 +140,106 @@ static int check_together(const struct probe_options *o)
     return 0;
 }
 
+/* Words, then flags, then what is read. */
+enum {
+    OPTION_SYSROOT = 256,
+    OPTION_HOSTFILE,
+    OPTION_GATHER,
+    OPTION_FABRIC,
+    OPTION_MACHINE,
+    OPTION_GPU,
+    OPTION_SSH,
+    OPTION_REMOTE,
+    OPTION_MERGE,
+    OPTION_LIST_MACHINES,
+    OPTION_LIST_GPUS,
+    OPTION_STRICT,
+    OPTION_TIMINGS,
+    OPTION_JSON,
+    OPTION_NODES,
+    OPTION_DEADLINE,
+};
+
+static const struct option long_options[] = {
+    {"from", required_argument, NULL, 'f'},
+    {"merge", no_argument, NULL, OPTION_MERGE},
+    {"sysroot", required_argument, NULL, OPTION_SYSROOT},
+    {"hosts", required_argument, NULL, 'H'},
+    {"hostfile", required_argument, NULL, OPTION_HOSTFILE},
+    {"gather", required_argument, NULL, OPTION_GATHER},
+    {"fabric", required_argument, NULL, OPTION_FABRIC},
+    {"machine", required_argument, NULL, OPTION_MACHINE},
+    {"nodes", required_argument, NULL, OPTION_NODES},
+    {"gpu", required_argument, NULL, OPTION_GPU},
+    {"list-machines", no_argument, NULL, OPTION_LIST_MACHINES},
+    {"list-gpus", no_argument, NULL, OPTION_LIST_GPUS},
+    {"ssh", required_argument, NULL, OPTION_SSH},
+    {"remote", required_argument, NULL, OPTION_REMOTE},
+    {"deadline", required_argument, NULL, OPTION_DEADLINE},
+    {"format", required_argument, NULL, 'F'},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"output", required_argument, NULL, 'o'},
+    {"strict", no_argument, NULL, OPTION_STRICT},
+    {"timings", no_argument, NULL, OPTION_TIMINGS},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int take_file(const char *file, struct probe_options *o, struct err *e)
+{
+    if (o->nfiles == MOST_FILES)
+        return err_set(e, ERR_USAGE, "--from: at most %d files", MOST_FILES);
+    o->files[o->nfiles++] = file;
+    return 0;
+}
+
+static int take_nodes(const char *text, struct probe_options *o, struct err *e)
+{
+    long nodes = 0;
+    int rc = unit_parse_int(text, 1, MACHINE_MOST, &nodes, "--nodes", e);
+    o->nodes = (int)nodes;
+    return rc;
+}
+
+static int take(int option, const char *arg, struct probe_options *o, struct err *e)
+{
+    const char **const words[] = {&o->sysroot, &o->hostfile, &o->gather, &o->fabric,
+                                  &o->machine, &o->gpu,      &o->agent,  &o->command};
+    int *const flags[] = {&o->merge, &o->list_machines, &o->list_gpus, &o->strict, &o->timings};
+    if (option >= OPTION_SYSROOT && option <= OPTION_REMOTE)
+        *words[option - OPTION_SYSROOT] = arg;
+    else if (option >= OPTION_MERGE && option <= OPTION_TIMINGS)
+        *flags[option - OPTION_MERGE] = 1;
+    else if (option == 'H')
+        o->hosts = arg;
+    else if (option == 'o')
+        o->output = arg;
+    else if (option == 'F' || option == OPTION_JSON)
+        o->format = arg ? arg : "json";
+    else if (option == 'f')
+        return take_file(arg, o, e);
+    else if (option == OPTION_NODES)
+        return take_nodes(arg, o, e);
+    else
+        return unit_parse_seconds(arg, &o->deadline_s, "--deadline", e);
+    return 0;
+}
+
 /* 0; -1: help was printed; else the exit code of a wrong command line. */
 static int parse(int argc, char **argv, struct probe_options *o)
 {
-    enum {
-        OPTION_JSON = 256,
-        OPTION_TIMINGS,
-        OPTION_SYSROOT,
-        OPTION_STRICT,
-        OPTION_MERGE,
-        OPTION_HOSTFILE,
-        OPTION_GATHER,
-        OPTION_FABRIC,
-        OPTION_SSH,
-        OPTION_REMOTE,
-        OPTION_DEADLINE,
-        OPTION_MACHINE,
-        OPTION_NODES,
-        OPTION_GPU,
-        OPTION_LIST_MACHINES,
-        OPTION_LIST_GPUS,
-    };
-    static const struct option options[] = {
-        {"from", required_argument, NULL, 'f'},
-        {"merge", no_argument, NULL, OPTION_MERGE},
-        {"sysroot", required_argument, NULL, OPTION_SYSROOT},
-        {"hosts", required_argument, NULL, 'H'},
-        {"hostfile", required_argument, NULL, OPTION_HOSTFILE},
-        {"gather", required_argument, NULL, OPTION_GATHER},
-        {"fabric", required_argument, NULL, OPTION_FABRIC},
-        {"machine", required_argument, NULL, OPTION_MACHINE},
-        {"nodes", required_argument, NULL, OPTION_NODES},
-        {"gpu", required_argument, NULL, OPTION_GPU},
-        {"list-machines", no_argument, NULL, OPTION_LIST_MACHINES},
-        {"list-gpus", no_argument, NULL, OPTION_LIST_GPUS},
-        {"ssh", required_argument, NULL, OPTION_SSH},
-        {"remote", required_argument, NULL, OPTION_REMOTE},
-        {"deadline", required_argument, NULL, OPTION_DEADLINE},
-        {"format", required_argument, NULL, 'F'},
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"output", required_argument, NULL, 'o'},
-        {"strict", no_argument, NULL, OPTION_STRICT},
-        {"timings", no_argument, NULL, OPTION_TIMINGS},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     struct err e = {0};
-    long nodes;
     int option;
     optind = 1;
-    while ((option = getopt_long(argc, argv, "f:H:F:o:h", options, NULL)) != -1) {
-        switch (option) {
-        case 'f':
-            if (o->nfiles == MOST_FILES)
-                return cli_usage(COMMAND, "--from: at most %d files", MOST_FILES);
-            o->files[o->nfiles++] = optarg;
-            break;
-        case OPTION_MERGE:
-            o->merge = 1;
-            break;
-        case OPTION_SYSROOT:
-            o->sysroot = optarg;
-            break;
-        case 'H':
-            o->hosts = optarg;
-            break;
-        case OPTION_HOSTFILE:
-            o->hostfile = optarg;
-            break;
-        case OPTION_GATHER:
-            o->gather = optarg;
-            break;
-        case OPTION_FABRIC:
-            o->fabric = optarg;
-            break;
-        case OPTION_SSH:
-            o->agent = optarg;
-            break;
-        case OPTION_REMOTE:
-            o->command = optarg;
-            break;
-        case OPTION_DEADLINE:
-            if (unit_parse_seconds(optarg, &o->deadline_s, "--deadline", &e))
-                return cli_usage(COMMAND, "%s", e.text);
-            break;
-        case OPTION_MACHINE:
-            o->machine = optarg;
-            break;
-        case OPTION_NODES:
-            if (unit_parse_int(optarg, 1, MACHINE_MOST, &nodes, "--nodes", &e))
-                return cli_usage(COMMAND, "%s", e.text);
-            o->nodes = (int)nodes;
-            break;
-        case OPTION_GPU:
-            o->gpu = optarg;
-            break;
-        case OPTION_LIST_MACHINES:
-            o->list_machines = 1;
-            break;
-        case OPTION_LIST_GPUS:
-            o->list_gpus = 1;
-            break;
-        case 'F':
-            o->format = optarg;
-            break;
-        case OPTION_JSON:
-            o->format = "json";
-            break;
-        case 'o':
-            o->output = optarg;
-            break;
-        case OPTION_STRICT:
-            o->strict = 1;
-            break;
-        case OPTION_TIMINGS:
-            o->timings = 1;
-            break;
-        case 'h':
+    while ((option = getopt_long(argc, argv, "f:H:F:o:h", long_options, NULL)) != -1) {
+        if (option == 'h') {
             help();
             return -1;
-        default:
-            return cli_usage(COMMAND, NULL);
         }
+        if (option == '?')
+            return cli_usage(COMMAND, NULL);
+        if (take(option, optarg, o, &e))
+            return cli_usage(COMMAND, "%s", e.text);
     }
     if (optind < argc)
         return cli_usage(COMMAND, "'%s' is not an option; recorded machines are given with --from", argv[optind]);

@@ -216,6 +216,14 @@ void file_out_abandon(struct file_out *o)
     memset(o, 0, sizeof *o);
 }
 
+int file_out_end(struct file_out *o, const char *path, int rc, struct err *e)
+{
+    if (!rc)
+        return file_out_commit(o, path, e);
+    file_out_abandon(o);
+    return rc;
+}
+
 int file_mkdirs(const char *path, struct err *e)
 {
     char *copy = strdup(path);

@@ -29,7 +29,8 @@ int file_write(const char *path, const void *data, size_t bytes, struct err *e);
 int file_put(int fd, const void *data, size_t bytes, mode_t mode);
 
 /* file_write for text that is produced by printing: `begin` gives a stream in memory, `commit` closes it and writes it
- * to `path` (NULL or "-": standard output), `abandon` closes it and forgets. */
+ * to `path` (NULL or "-": standard output), `abandon` closes it and forgets; `end` does the one where `rc` is 0, else
+ * the other and returns it. */
 struct file_out {
     FILE *stream;
     char *data;
@@ -38,6 +39,7 @@ struct file_out {
 int file_out_begin(struct file_out *o, struct err *e);
 int file_out_commit(struct file_out *o, const char *path, struct err *e);
 void file_out_abandon(struct file_out *o);
+int file_out_end(struct file_out *o, const char *path, int rc, struct err *e);
 
 /* Makes `path` and its missing parents, mode 0777 less the umask. An existing directory is fine. */
 int file_mkdirs(const char *path, struct err *e);

@@ -168,13 +168,21 @@ static void check_pinned(struct job *j)
 
 /* ---- plugin and table -------------------------------------------------------------------------------------------- */
 
+/* What NCCL_TUNER_PLUGIN names; NULL: nothing. */
+static const char *plugin_name(const struct job *j)
+{
+    const char *name = given(j, "NCCL_TUNER_PLUGIN");
+    return name && strcmp(name, "none") != 0 ? name : NULL;
+}
+
 /* As NCCL does: the name itself, then as a part of a library's name. */
 static void check_plugin(struct job *j)
 {
-    const char *name = given(j, "NCCL_TUNER_PLUGIN");
-    if (!name || !strcmp(name, "none")) {
+    const char *name = plugin_name(j);
+    if (!name) {
+        int off = given(j, "NCCL_TUNER_PLUGIN") != NULL;
         doctor_say(j->d, DOCTOR_NOTE, "plugin", "NCCL_TUNER_PLUGIN is %s: no table is applied%s",
-                   name ? "none" : "not set", name ? "" : ", unless NCCL finds a libnccl-tuner.so");
+                   off ? "none" : "not set", off ? "" : ", unless NCCL finds a libnccl-tuner.so");
         return;
     }
     void *plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -205,6 +213,10 @@ static void check_hash(struct job *j)
     if (!wanted) {
         if (j->table)
             doctor_say(j->d, DOCTOR_NOTE, "hash", "NCCLTUNE_HASH is not set: ranks that see another table would hang");
+        return;
+    }
+    if (!plugin_name(j)) {
+        doctor_say(j->d, DOCTOR_NOTE, "hash", "NCCLTUNE_HASH is set, but no plugin looks at it");
         return;
     }
     if (!strncmp(wanted, "sha256:", 7))
@@ -331,7 +343,7 @@ static void collect_agree(struct job *j)
     if (nccl)
         add_pair(d->arena, &d->agree, &d->nagree, "NCCL's version",
                  arena_strdup(d->arena, env_version_text(version, nccl)));
-    if (j->table && given(j, "NCCL_TUNER_PLUGIN") && !file_sha256(j->table, hex, &ignored))
+    if (j->table && plugin_name(j) && !file_sha256(j->table, hex, &ignored))
         add_pair(d->arena, &d->agree, &d->nagree, "the tuner table", arena_strdup(d->arena, hex));
     if (d->nagree)
         qsort(d->agree, (size_t)d->nagree, sizeof *d->agree, by_name);

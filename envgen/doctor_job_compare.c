@@ -113,27 +113,21 @@ static struct fact *fact_of(struct arena *a, struct fact **facts, int *n, const 
     return &(*facts)[(*n)++];
 }
 
-/* The group that says `text`; the number of groups when none does. */
-static int find_group(const struct fact *f, const char *text)
+/* The group that says `text`, a new one if need be; the last that there may be is that of everything else. */
+static struct group *group_of(struct arena *a, struct fact *f, const char *text)
 {
-    int i = 0;
-    while (i < f->ngroups && strcmp(f->groups[i].text, text) != 0)
-        i++;
-    return i;
+    for (int i = 0; i < f->ngroups; i++)
+        if (!strcmp(f->groups[i].text, text) || i == MOST_GROUPS - 1)
+            return &f->groups[i];
+    f->groups = arena_grow(a, f->groups, (size_t)f->ngroups, sizeof *f->groups);
+    struct group *g = &f->groups[f->ngroups++];
+    *g = (struct group){.text = f->ngroups < MOST_GROUPS ? arena_strdup(a, text) : ELSE};
+    return g;
 }
 
 static void say(struct arena *a, struct fact *f, const char *text, int rank)
 {
-    int i = find_group(f, text);
-    if (i >= MOST_GROUPS - 1 && i == f->ngroups) {
-        text = ELSE;
-        i = find_group(f, text);
-    }
-    if (i == f->ngroups) {
-        f->groups = arena_grow(a, f->groups, (size_t)i, sizeof *f->groups);
-        f->groups[f->ngroups++] = (struct group){.text = arena_strdup(a, text)};
-    }
-    join(a, &f->groups[i], rank);
+    join(a, group_of(a, f, text), rank);
 }
 
 static int take_line(struct step *s, const cJSON *doc, const char *path, long line, struct err *e)

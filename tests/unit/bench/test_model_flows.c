@@ -183,6 +183,41 @@ static void pcie_boxes(void **state)
     clear(&b);
 }
 
+/* RCCL's channels: a NIC for each, and no copy through host memory, whatever NCCL's search would do. */
+static void gates(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"mi300x", "mi325x", "azure-ndv5-mi300x"};
+    struct bed b;
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        make_up(&b, machines[i], 2);
+        lay(&b);
+        double nic = us_at(50 * model_nets[b.l->kinds[0]].efficiency);
+        assert_int_equal(b.l->ngates, 8);
+        assert_int_equal(b.flows[MODEL_RING].net_way, MODEL_WAY_PCIE);
+        assert_int_equal(b.flows[MODEL_TREE].net_way, MODEL_WAY_PCIE);
+        assert_true(about(load(&b, MODEL_RING, 8)->net_us, nic / 8));
+        assert_true(about(load(&b, MODEL_TREE, 8)->net_us, nic / 8));
+        assert_true(about(load(&b, MODEL_RING, 1)->net_us, nic));
+        clear(&b);
+    }
+    /* Those that are left take turns; of one alone no ring can come and go. */
+    for (int n = 1; n <= 3; n++) {
+        const char *hcas[] = {"mlx5_0", "mlx5_5", "mlx5_7"};
+        make_up(&b, "mi300x", 2);
+        b.s.hcas = hcas;
+        b.s.nhcas = n;
+        lay(&b);
+        assert_int_equal(b.l->ngates, n > 1 ? n : 0);
+        assert_true(n < 3 || (b.l->gates[1].gpu == 5 && b.l->gates[1].net == 1));
+        clear(&b);
+    }
+    make_up(&b, "dgx-h100", 2);
+    lay(&b);
+    assert_int_equal(b.l->ngates, 0);
+    clear(&b);
+}
+
 /* The nodes of a rack with one NVLink domain use no NIC; more nodes than it holds do. */
 static void one_domain(void **state)
 {
@@ -257,9 +292,10 @@ static void generations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_in_a_node), cmocka_unit_test(nvls_in_a_node),    cmocka_unit_test(nics),
-        cmocka_unit_test(far_nic),        cmocka_unit_test(pcie_boxes),        cmocka_unit_test(one_domain),
-        cmocka_unit_test(uplinks),        cmocka_unit_test(kinds_of_networks), cmocka_unit_test(generations),
+        cmocka_unit_test(ring_in_a_node), cmocka_unit_test(nvls_in_a_node), cmocka_unit_test(nics),
+        cmocka_unit_test(far_nic),        cmocka_unit_test(pcie_boxes),     cmocka_unit_test(one_domain),
+        cmocka_unit_test(gates),          cmocka_unit_test(uplinks),        cmocka_unit_test(kinds_of_networks),
+        cmocka_unit_test(generations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,6 +293,25 @@ static void unknown_and_mixed(void **state)
     assert_non_null(strstr(m->assumed, "compute capability"));
 }
 
+/* Objects that are not what refers to them. */
+static void misplaced(void **state)
+{
+    (void)state;
+    by_hand();
+    made.gpus[0].object = -1;
+    made.gpus[1].object = GPU2; /* of another GPU */
+    made.gpus[3].object = NUMA0;
+    made.ports[0].object = SWITCH0;
+    made.ports[1].object = GPU3;
+    const struct nccl_model *m = model(2);
+    assert_int_equal(m->nnets, 2);
+    assert_non_null(strstr(m->assumed, "unknown place"));
+    int seen = 0;
+    for (int i = 0; i < 4; i++)
+        seen |= 1 << m->ring.gpus[i];
+    assert_int_equal(seen, 15);
+}
+
 static void links_without_bandwidth(void **state)
 {
     (void)state;
@@ -335,6 +354,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_nvlink, begin, end),
         cmocka_unit_test_setup_teardown(one_gpu, begin, end),
         cmocka_unit_test_setup_teardown(unknown_and_mixed, begin, end),
+        cmocka_unit_test_setup_teardown(misplaced, begin, end),
         cmocka_unit_test_setup_teardown(links_without_bandwidth, begin, end),
         cmocka_unit_test_setup_teardown(no_numa_node, begin, end),
     };

@@ -172,6 +172,15 @@ static void printed_output(void **state)
     assert_int_equal(file_out_begin(&o, &e), 0);
     fputs("lost", o.stream);
     file_out_abandon(&o);
+
+    assert_int_equal(file_out_begin(&o, &e), 0);
+    fputs("never", o.stream);
+    assert_int_equal(file_out_end(&o, "printed", ERR_LACKS, &e), ERR_LACKS);
+    assert_int_equal(file_out_begin(&o, &e), 0);
+    fputs("again", o.stream);
+    assert_int_equal(file_out_end(&o, "again", 0, &e), 0);
+    expect_content("again", "again");
+    unlink("again");
     expect_content("printed", "2 lines\n");
     unlink("printed");
 }

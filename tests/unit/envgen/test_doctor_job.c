@@ -169,10 +169,15 @@ static void nearly_right(void **state)
         n += !strcmp(d->agree[i].name, "NCCL_ALGO");
     assert_int_equal(n, 1);
     doctor_free(d);
-    const char *const whole[] = {set("NCCLTUNE_PROFILE", dir),
-                                 arena_printf(s.arena, "NCCLTUNE_HASH=sha256:%.16s", hash), NULL};
+    const char *whole[] = {set("NCCLTUNE_PROFILE", dir), arena_printf(s.arena, "NCCLTUNE_HASH=sha256:%.16s", hash),
+                           "NCCL_TUNER_PLUGIN=nccltune", NULL};
     d = job(whole);
     expect(d, "hash", DOCTOR_OK, "the one that NCCLTUNE_HASH asks for");
+    doctor_free(d);
+    whole[2] = "NCCL_TUNER_PLUGIN=none";
+    d = job(whole);
+    expect(d, "hash", DOCTOR_NOTE, "no plugin looks at it");
+    assert_null(agreed(d, "the tuner table"));
     doctor_free(d);
 }
 

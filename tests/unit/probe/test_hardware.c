@@ -77,6 +77,7 @@ static void other_names(void **state)
         {"NVIDIA H800 PCIe", "h100-pcie"},
         {"GH100 [H800]", "h800-sxm"},
         {"NVIDIA H20", "h20"},
+        {"NVIDIA GB200 NVL4", "gb200"},
         {"NVIDIA H200", "h200-sxm"},
         {"GA100 [A100 SXM4 40GB]", "a100-sxm"},
         {"GA100 [A100 SXM4 80GB]", "a100-sxm-80"},
