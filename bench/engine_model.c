@@ -55,7 +55,8 @@ static int find_class(const struct topology *t, struct model_setup *s, struct lo
     return 0;
 }
 
-/* Launches that the model is silent on, or that this machine cannot have, are not candidates of this engine. */
+/* Launches that the model is silent on, or that this machine cannot have, are not candidates of this engine. What is
+ * tried beside the best launch is about queue pairs, of which the model knows nothing. */
 static void keep_known(struct context *c, struct bench_plan *p)
 {
     int kept = 1;
@@ -67,6 +68,7 @@ static void keep_known(struct context *c, struct bench_plan *p)
             p->launches[kept++] = p->launches[i];
     }
     p->nlaunches = kept;
+    p->nbeside = 0;
 }
 
 static void tell(const struct context *c, const struct model *m, const char *library, struct log *log)

@@ -277,19 +277,20 @@ static void predict_alone(const struct model *m, const struct model_call *c, str
     snprintf(t->limit, sizeof t->limit, "GPU memory");
 }
 
-/* `carried` is the part of the time that bytes take. */
-static void put_band(const struct model *m, double carried, struct model_time *t)
+/* `carried_us` is what bytes take of the time. Nothing tells how errors grow with nodes: they are let grow with the
+ * depth of a tree, but more nodes make no link faster. */
+static void put_band(const struct model *m, double carried_us, struct model_time *t)
 {
-    double band = m->factors.band;
-    if (!(band > 1))
-        band = pow(model_common.carry_band, carried) * pow(model_common.wait_band, 1 - carried);
-    if (m->notes.n)
-        band *= model_common.unknown_band;
-    /* Nothing tells how errors grow with nodes: they are let grow with the depth of a tree. */
+    double carried = carried_us / t->us, band = m->factors.band, carry_band = band, nodes = 1;
+    if (!(band > 1)) {
+        carry_band = model_common.carry_band;
+        band = pow(carry_band, carried) * pow(model_common.wait_band, 1 - carried);
+    }
+    double unknown = m->notes.n ? model_common.unknown_band : 1;
     if (m->nccl->nodes > MODEL_VALIDATED_NODES)
-        band *= pow(model_common.node_band, log2((double)m->nccl->nodes / MODEL_VALIDATED_NODES));
-    t->low_us = t->us / band;
-    t->high_us = t->us * band;
+        nodes = pow(model_common.node_band, log2((double)m->nccl->nodes / MODEL_VALIDATED_NODES));
+    t->low_us = fmax(t->us / (band * unknown * nodes), carried_us / (carry_band * unknown));
+    t->high_us = t->us * band * unknown * nodes;
     t->unvalidated = m->nccl->nodes > MODEL_VALIDATED_NODES;
 }
 
@@ -314,6 +315,6 @@ int model_predict(const struct model *m, const struct model_call *c, struct mode
         model_common.proto_fill[proto] * fmin(2 * sqrt(w.fill_us * x.us), model_common.fill_most * w.fill_us);
     t->us = wait_us + hypot(x.us, w.idle_us) + fill_us;
     snprintf(t->limit, sizeof t->limit, "%s", x.us > wait_us ? x.limit : "latency");
-    put_band(m, x.us / t->us, t);
+    put_band(m, x.us, t);
     return 0;
 }

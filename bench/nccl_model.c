@@ -6,6 +6,7 @@
 #include "bench/nccl_cost.h"
 #include "bench/nccl_graph.h"
 #include "bench/nccl_model_nets.h"
+#include "probe/hardware.h"
 
 #define MOST_NODES 1000000
 
@@ -46,7 +47,8 @@ static void assume_about_gpus(struct nccl_model *m, const struct topo_class *c, 
         amd |= c->gpus[i].arch != NULL;
         unknown |= !c->gpus[i].arch && !c->gpus[i].sm;
         domain |= c->gpus[i].clique != NULL;
-        unlinked &= c->gpus[i].sm >= 60;
+        const struct hw_gpu *hw = c->gpus[i].object >= 0 ? hw_gpu_of(c, &c->gpus[i]) : NULL;
+        unlinked &= c->gpus[i].sm >= 60 && !(hw && !hw->links);
     }
     if (amd)
         assume(m, a, "RCCL: its tables of known machines are not reproduced, NCCL's search and constants stand in");
@@ -267,6 +269,8 @@ struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, s
     m->ranks_per_node = s->ranks_per_node ? s->ranks_per_node : c->ngpus;
     m->ranks = m->nodes * m->ranks_per_node;
     assume_about_gpus(m, c, a);
+    if (m->version / 100 > NCCL_NEWEST / 100)
+        assume(m, a, "a release newer than those known: counted as the newest of them");
     if (m->nodes > 1) {
         m->nets = nccl_model_nets(s, m->version, a, &m->nnets, &about_nets, e);
         if (!m->nets)

@@ -92,8 +92,8 @@ void whatif_write_plot(const struct whatif *w, const char *svg, FILE *out)
     put_quoted(out, svg);
     fprintf(out, "\nset multiplot layout %d,%d title ", rows, columns);
     char title[300];
-    snprintf(title, sizeof title, "PREDICTED busbw (GB/s) of %s, %d ranks on %d node%s of %s", coll_name(w->coll),
-             m->ranks, m->nodes, m->nodes == 1 ? "" : "s", w->machine);
+    snprintf(title, sizeof title, "PREDICTED busbw (GB/s) of %s, %d rank%s on %d node%s of %s", coll_name(w->coll),
+             m->ranks, m->ranks == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s", w->machine);
     put_quoted(out, title);
     fputs(" font ',14'\n"
           "set logscale x 2\nset logscale y\nset format y '%g'\n"
@@ -123,7 +123,8 @@ int whatif_plot(const char *script, struct err *e)
     if (rc)
         return rc;
     if (!proc_ended(&p, DEADLINE_S) || p.status)
-        rc = err_set(e, ERR_FAILED, "gnuplot %s", p.pid ? "did not end" : proc_status_text(p.status, status));
+        rc = err_set(e, ERR_FAILED, "gnuplot %s; 'gnuplot %s' shows why",
+                     p.pid ? "did not end" : proc_status_text(p.status, status), script);
     proc_stop(&p, 0.5);
     return rc;
 }

@@ -1,6 +1,7 @@
 /* Variations side by side, as a table for people and as JSON. */
 #include <string.h>
 
+#include "bench/model_constants.h"
 #include "bench/model_launch.h"
 #include "bench/whatif.h"
 #include "core/coll.h"
@@ -11,10 +12,11 @@
 static const uint64_t shown[] = {(uint64_t)64 << 10, (uint64_t)4 << 20, (uint64_t)1 << 30};
 #define SHOWN (sizeof shown / sizeof *shown)
 
+/* NULL: there is no prediction, or no busbw of it, which a rank alone has none of. */
 static const struct whatif_cell *cell_at(const struct whatif *w, const struct whatif_case *c, uint64_t bytes)
 {
     for (int i = 0; i < w->nsizes && c->model; i++)
-        if (w->sizes[i] == bytes && c->cells[i].untouched.us > 0)
+        if (w->sizes[i] == bytes && whatif_busbw(w, c, bytes, c->cells[i].untouched.us) > 0)
             return &c->cells[i];
     return NULL;
 }
@@ -26,10 +28,10 @@ static void print_headings(const struct whatif *w, FILE *out)
     const struct nccl_model *m = model_nccl(w->cases[0].model);
     char text[UNIT_TEXT], library[MODEL_LIBRARY];
     fprintf(out,
-            "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d ranks on %d node%s of %s, %s\n"
-            "# x: default to that of the machine as it is; [ ]: nine of ten defaults at %s\n#\n",
-            coll_name(w->coll), m->ranks, m->nodes, m->nodes == 1 ? "" : "s", w->machine, model_library(m, library),
-            unit_bytes(text, shown[SHOWN - 1]));
+            "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d rank%s on %d node%s of %s, %s\n"
+            "# x: default over that of the machine as it is; interval: nine of ten defaults at %s\n#\n",
+            coll_name(w->coll), m->ranks, m->ranks == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s", w->machine,
+            model_library(m, library), unit_bytes(text, shown[SHOWN - 1]));
     fprintf(out, "# %-22s", "");
     for (size_t i = 0; i < SHOWN; i++)
         fprintf(out, "  ------ %7s ------", unit_bytes(text, shown[i]));
@@ -63,8 +65,9 @@ static void print_case(const struct whatif *w, const struct whatif_case *c, FILE
     }
     if (last) {
         char interval[40];
-        snprintf(interval, sizeof interval, "[%.3g, %.3g]", whatif_busbw(w, c, last->bytes, last->untouched.high_us),
-                 whatif_busbw(w, c, last->bytes, last->untouched.low_us));
+        double low = whatif_busbw(w, c, last->bytes, last->untouched.high_us);
+        double high = whatif_busbw(w, c, last->bytes, last->untouched.low_us);
+        snprintf(interval, sizeof interval, high < 1000 ? "[%.3g, %.3g]" : "[%.3g, %.0f]", low, high);
         fprintf(out, "  %-14s  %s", interval, last->untouched.limit);
     }
     fputc('\n', out);
@@ -95,7 +98,8 @@ void whatif_print(const struct whatif *w, FILE *out)
     for (int i = 0; i < n; i++)
         fprintf(out, "  assumed: %s\n", assumed[i]);
     if (is_unvalidated(w))
-        fputs("\n  Unvalidated beyond the numbers of nodes in published results (bench/MODEL.md).\n", out);
+        fprintf(out, "\n  Unvalidated beyond %d nodes, the most in published results (bench/MODEL.md).\n",
+                MODEL_VALIDATED_NODES);
 }
 
 /* ---- JSON ---- */

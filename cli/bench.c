@@ -80,6 +80,7 @@ struct wishes {
     struct bench_options bench;
     struct cli_machine machine;
     struct bench_verbs verbs;
+    int about_ports; /* an option of bench_verbs was given */
     int plan, json, quiet, help;
 };
 
@@ -87,8 +88,10 @@ static int take_option(int option, const char *arg, struct wishes *w, struct err
 {
     if (option >= CLI_OPT_MEASURE && option < CLI_OPT_OWN)
         return cli_measure_take(option, arg, &w->bench, e);
-    if (option >= CLI_OPT_PORTS && option < CLI_OPT_VERBS_END)
+    if (option >= CLI_OPT_PORTS && option < CLI_OPT_VERBS_END) {
+        w->about_ports = 1;
         return bench_verbs_take(option, arg, &w->verbs, e);
+    }
     if (option >= CLI_OPT_MACHINE)
         return cli_machine_take(option, arg, &w->machine, e);
     switch (option) {
@@ -115,12 +118,20 @@ static int take_option(int option, const char *arg, struct wishes *w, struct err
     }
 }
 
+static int is_verbs(const struct wishes *w)
+{
+    return !strcmp(w->bench.engine, "verbs");
+}
+
 /* Files of recorded machines and bundled ones can only be predicted. */
 static int settle(struct wishes *w, struct err *e)
 {
     int described = w->machine.name || w->machine.nfrom;
     if (strcmp(w->bench.engine, ENV_MODEL) != 0 && (described || w->machine.gpu || w->machine.nnodes))
         return err_set(e, ERR_USAGE, "--machine, --from, --gpu and --nodes are for --engine model, not %s",
+                       w->bench.engine);
+    if (w->about_ports && !is_verbs(w))
+        return err_set(e, ERR_USAGE, "--ports, --schedule, --svg, --sweep and --check are for --engine verbs, not %s",
                        w->bench.engine);
     w->bench.setup.nodes = w->machine.nodes;
     w->bench.setup.nnodes = w->machine.nnodes;
@@ -193,11 +204,6 @@ static int conclude(const struct wishes *w, const struct bench_summary *s, struc
         log_warn(log, "%d measurements crashed, hung or gave wrong data; see \"detail\" in %s", s->troubled,
                  w->bench.results);
     return s->troubled ? ERR_FAILED : 0;
-}
-
-static int is_verbs(const struct wishes *w)
-{
-    return !strcmp(w->bench.engine, "verbs");
 }
 
 static int run_verbs(const struct wishes *w, const struct topology *t, struct err *e)

@@ -144,6 +144,8 @@ int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err 
         o->max_bytes = predicts || o->workload ? LARGEST : usual.max_bytes;
     if (!o->collectives)
         o->collectives = o->workload ? ~0u : usual.collectives;
+    if (predicts && (o->setup.hosts || o->setup.hostfile))
+        return err_set(e, ERR_USAGE, "--hosts and --hostfile name nodes that are measured; --nodes is for predictions");
     if (!o->setup.nccl || env_version_parse(o->setup.nccl, &from, &to))
         return 0;
     if (!predicts && !low)

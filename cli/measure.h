@@ -19,7 +19,8 @@ int cli_measure_take(int c, const char *arg, struct bench_options *o, struct err
 
 /* bench_options_default, less what depends on other options, and that once they are known: collectives, largest size,
  * whether --nccl was a library or, for an engine that predicts, a release, whose range goes to `low` and `high`
- * (unless NULL; 0: not said). Error: a release where one is measured and nobody takes a range. */
+ * (unless NULL; 0: not said). Errors: a release where one is measured and nobody takes a range; hosts where nothing is
+ * measured. */
 void cli_measure_begin(struct bench_options *o);
 int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err *e);
 

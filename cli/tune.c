@@ -295,7 +295,7 @@ static int parse(int argc, char **argv, struct tune *t)
     }
     if (optind < argc)
         return cli_usage(COMMAND, "'%s' is one word too many", argv[optind]);
-    if (!t->generate.out)
+    if (!t->generate.out || !*t->generate.out)
         return cli_usage(COMMAND, "-o PROFILE is missing");
     if (t->resume && t->generate.force)
         return cli_usage(COMMAND, "--resume and --force exclude one another");

@@ -66,21 +66,44 @@ static int print_points(struct tune *t, const struct env_decisions *d, struct er
     return 0;
 }
 
+/* Whether a launch or a call was chosen that is not the library's own. */
+static int changes(const struct env_decisions *d)
+{
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *s = &d->shapes[i];
+        if (s->chosen > 0)
+            return 1;
+        for (int c = 0; c < s->ncolls; c++)
+            for (int r = 0; r < s->colls[c].nranges; r++)
+                if (strcmp(s->colls[c].ranges[r].call.label, BENCH_DEFAULT) != 0)
+                    return 1;
+    }
+    return 0;
+}
+
+static const char *standing_of_predictions(const struct env_decisions *d)
+{
+    if (!changes(d))
+        return "Predicted, not measured: no gain is larger than the doubt about it, so the defaults stay.";
+    return d->predicted ? "Predicted, not measured: written as settings because --predicted asked for it."
+                        : "Predicted, not measured: written as comments; --predicted would make settings of it.";
+}
+
 /* What the numbers are worth. */
 static void print_standing(const struct env_decisions *d)
 {
     if (!d->nshapes)
         puts("No collective was measured: it holds what topology and fabric alone justify.");
     if (has_engine(d, ENV_MODEL))
-        puts(d->predicted ? "Predicted, not measured: written as settings because --predicted asked for it."
-                          : "Predicted, not measured: written as comments; --predicted would make settings of it.");
+        puts(standing_of_predictions(d));
     if (has_engine(d, "mpi"))
         puts(ENV_HOST_MEMORY);
 }
 
 static void print_lines(struct tune *t, const struct env_profile *p)
 {
-    if (has_engine(p->decisions, ENV_MODEL) && !p->decisions->predicted)
+    const struct env_decisions *d = p->decisions;
+    if (has_engine(d, ENV_MODEL) && !sets_nccl(d) && !(d->predicted && changes(d)))
         return; /* comments do nothing in a job */
     puts("\nFor a job script:\n");
     for (const char **line = lines_to_paste(t->arena, p); *line; line++)

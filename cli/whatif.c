@@ -148,7 +148,7 @@ static int take(struct args *a, int c, const char *value, struct err *e)
         return take_number(value, 100000, "--nodes-per-leaf", &a->base.fabric.nodes_per_leaf, e);
     case OPT_SVG:
         a->svg = value;
-        return 0;
+        return *value ? 0 : err_set(e, ERR_USAGE, "--svg: expected the name of a file");
     case 'c':
         return take_collective(value, &a->coll, e);
     case 'j':

@@ -146,7 +146,7 @@ static const char *why_default(struct env_decisions *d, const struct env_range *
     const struct env_point *where = NULL;
     const struct env_option *near = runner_up(r, &where);
     if (!near)
-        return "no other candidate was measured to the end; the default stays";
+        return "no other candidate was tried to the end; the default stays";
     return arena_printf(
         d->arena, "nothing is faster than the default by %g %% or more beyond doubt; nearest was %s at %s with %s, %s",
         d->margin * 100, near->call.label, unit_bytes(size, where->bytes), env_gain_text(d->arena, near->gain),
@@ -159,10 +159,11 @@ static const char *why_chosen(struct env_decisions *d, const struct env_range *r
     int smoothed = 0;
     for (int i = 0; i < r->npoints; i++)
         smoothed += r->points[i].smoothed;
-    return arena_printf(d->arena, "%s is %s over the default, %s at %d size%s from %s to %s%s", r->call.label,
-                        env_gain_text(d->arena, r->gain), r->gain.predicted ? "predicted" : "measured", r->npoints,
-                        r->npoints == 1 ? "" : "s", unit_bytes(from, r->points[0].bytes),
-                        unit_bytes(to, r->points[r->npoints - 1].bytes),
+    unit_bytes(from, r->points[0].bytes);
+    unit_bytes(to, r->points[r->npoints - 1].bytes);
+    const char *where = r->npoints == 1 ? from : arena_printf(d->arena, "%d sizes from %s to %s", r->npoints, from, to);
+    return arena_printf(d->arena, "%s is %s over the default, %s at %s%s", r->call.label,
+                        env_gain_text(d->arena, r->gain), r->gain.predicted ? "predicted" : "measured", where,
                         smoothed ? "; where the sizes around agreed and it is no slower, it was taken over" : "");
 }
 

@@ -175,7 +175,7 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
     }
     const struct env_launch *best = &shape->launches[shape->chosen];
     if (shape->nlaunches == 1)
-        shape->why = "no other launch was measured";
+        shape->why = "no other launch was tried";
     else if (!shape->chosen)
         shape->why =
             arena_printf(d->arena, "no launch beats the library as it comes by %g %% or more", d->margin * 100);

@@ -16,6 +16,7 @@
 #define MOST_FACTS  1000 /* NCCL has 300 variables */
 #define MOST_RANKS  65536
 #define MOST_GROUPS 32 /* values of one thing that are told apart */
+#define MOST_SPANS  20 /* of ranks that are listed */
 
 /* ---- a rank's lines ---------------------------------------------------------------------------------------------- */
 
@@ -187,12 +188,14 @@ static int by_number(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* "rank 3", "ranks 0-3, 7" */
+/* "rank 3", "ranks 0-3, 7", "ranks 0, 2, 4 and 509 more" */
 static const char *ranks_text(struct arena *a, const struct group *g)
 {
     qsort(g->ranks, (size_t)g->n, sizeof *g->ranks, by_number);
     const char *text = g->ranks[0] == g->ranks[g->n - 1] ? "rank " : "ranks ";
-    for (int i = 0, k; i < g->n; i = k + 1) {
+    for (int i = 0, k, spans = 0; i < g->n; i = k + 1) {
+        if (spans++ == MOST_SPANS)
+            return arena_printf(a, "%s and %d more", text, g->n - i);
         for (k = i; k + 1 < g->n && g->ranks[k + 1] <= g->ranks[k] + 1;)
             k++;
         text = arena_printf(a, "%s%s%d", text, i ? ", " : "", g->ranks[i]);

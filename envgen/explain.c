@@ -279,8 +279,8 @@ static void print_decisions(const struct env_decisions *d, struct explain_model 
         for (int c = 0; c < s->ncolls; c++)
             print_ranges(d->arena, m, s, &s->colls[c], out);
         if (s->total_gain.n > 0)
-            fprintf(out, "  altogether %s over the library as it comes, over %d sizes\n",
-                    env_gain_text(d->arena, s->total_gain), s->total_gain.n);
+            fprintf(out, "  altogether %s over the library as it comes, over %d size%s\n",
+                    env_gain_text(d->arena, s->total_gain), s->total_gain.n, s->total_gain.n == 1 ? "" : "s");
     }
 }
 

@@ -32,11 +32,14 @@ void explain_catalogued(const struct env_decisions *d, const struct env_question
     const struct env_var *v = env_var_find(name);
     const struct env_other *o = env_other_find(name);
     const struct releases r = releases_of(d, q);
+    char newest[ENV_VERSION];
     if (v) {
         fprintf(out, "      what it is: %s\n", v->meaning);
         print_default(v, r.low, out);
         if (r.high != r.low)
             print_default(v, r.high, out);
+        if (r.high / 100 > ENV_NEWEST / 100)
+            fprintf(out, "      (the newest that is known here is %s)\n", env_version_text(newest, ENV_NEWEST));
         if (v->interacts)
             fprintf(out, "      see also: %s\n", v->interacts);
     }

@@ -12,8 +12,10 @@ static void heading(const struct env_writing *w, FILE *out, const char *what)
     env_write_heading(w, out, what);
     env_print_comment(out, w->scratch, "#", arena_printf(w->scratch, "For %s.", env_write_releases(w)));
     env_print_comment(out, w->scratch, "#",
-                      "A setting stands here only where NCCL's automatic choice would be wrong on this topology, or "
-                      "where NCCL itself was measured to be faster with it.");
+                      arena_printf(w->scratch,
+                                   "A setting stands here only where NCCL's automatic choice would be wrong on this "
+                                   "topology, or where NCCL itself was measured%s to be faster with it.",
+                                   w->decisions->predicted ? " or predicted" : ""));
 }
 
 int env_write_in_conf(const char *name)

@@ -89,6 +89,26 @@ static void ring_in_a_node(void **state)
     clear(&b);
 }
 
+static double link_GBps(const struct bed *b, const char *name)
+{
+    for (int i = 0; i < b->l->n; i++)
+        if (!strcmp(b->l->links[i].name, name))
+            return b->l->links[i].GBps;
+    fail_msg("there is no link %s", name);
+    return 0;
+}
+
+/* RCCL's rings leave a GPU of a full mesh by all of its links at once. */
+static void ring_in_a_mesh(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "mi300x", 1);
+    lay(&b);
+    assert_true(about(load(&b, MODEL_RING, 1)->node_us, us_at(7 * b.l->links[b.l->direct[1]].GBps)));
+    clear(&b);
+}
+
 static void nvls_in_a_node(void **state)
 {
     (void)state;
@@ -173,6 +193,7 @@ static void pcie_boxes(void **state)
     double *loads = arena_alloc(b.a, (size_t)b.l->n * sizeof *loads);
     assert_int_equal(model_way_gpus(b.l, 0, 1, 1, loads), MODEL_WAY_PCIE);
     assert_true(on(&b, loads, "PCIe of GPU0") == 1 && on(&b, loads, "host memory") == 0);
+    assert_true(about(link_GBps(&b, "PCIe of GPU0"), 31.5 * model_common.pcie_efficiency));
     assert_int_equal(model_way_gpus(b.l, 0, 7, 1, loads), MODEL_WAY_MEMORY);
     assert_true(on(&b, loads, "host memory") == 2 && on(&b, loads, "the link between sockets") == 1);
     clear(&b);
@@ -230,6 +251,47 @@ static void one_domain(void **state)
     make_up(&b, "gb200-nvl72", 19);
     lay(&b);
     assert_true(!b.l->domain && load(&b, MODEL_RING, 16)->net_us > 0);
+    assert_int_equal(b.flows[MODEL_RING].net_way, MODEL_WAY_PCIE); /* over C2C, by GPUDirect */
+    clear(&b);
+}
+
+/* Four adapters that count as one NIC share what goes through it, but no PCIe link. */
+static void cards_of_one_nic(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "aws-p5", 2);
+    lay(&b);
+    const struct nccl_net *net = &b.l->nccl->nets[0];
+    double *loads = arena_alloc(b.a, (size_t)b.l->n * sizeof *loads);
+    model_way_out(b.l, 0, 0, 1, loads);
+    model_way_in(b.l, 0, 0, 1, loads);
+    assert_int_equal(net->devices, 4);
+    assert_true(loads[b.l->nic_out[0]] == 1 && loads[b.l->nic_in[0]] == 1);
+    assert_true(loads[b.l->pcie_down[net->object]] == 0.25 && loads[b.l->pcie_up[net->object]] == 0.25);
+    clear(&b);
+}
+
+static void rates(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "dgx-h100", 2);
+    for (int i = 0; i < b.t->classes[0].nports; i++)
+        b.t->classes[0].ports[i].rate_Gbps = 0;
+    lay(&b);
+    assert_true(about(b.l->links[b.l->nic_out[0]].GBps, 12.5 * model_nets[MODEL_NET_INFINIBAND].efficiency));
+    assert_int_equal(b.notes.n, b.l->nccl->nnets);
+    clear(&b);
+    /* Clouds' adapters get more sockets for each connection. */
+    make_up(&b, "gcp-a2-ultra", 2);
+    lay(&b);
+    assert_true(link_GBps(&b, "TCP of the host") == model_common.tcp_cloud_GBps);
+    clear(&b);
+    make_up(&b, "dgx-a100", 2);
+    b.s.sockets = 1;
+    lay(&b);
+    assert_true(link_GBps(&b, "TCP of the host") == model_common.tcp_GBps);
     clear(&b);
 }
 
@@ -247,6 +309,17 @@ static void uplinks(void **state)
     /* A ring leaves each leaf once: half of what its nodes send. */
     assert_true(about(load(&b, MODEL_RING, 8)->net_us, 0.5 * 6 * nics_us));
     clear(&b);
+    /* A ring that goes on by another rail leaves the leaf of its rail every time, and no leaf that holds all rails of
+     * both nodes. */
+    for (int mixed = 0; mixed < 2; mixed++) {
+        make_up(&b, "mi300x", 4);
+        b.fabric = (struct model_fabric){2, 6, mixed};
+        lay(&b);
+        nics_us = us_at(8 * 50 * model_nets[MODEL_NET_INFINIBAND].efficiency);
+        assert_true(about(load(&b, MODEL_RING, 8)->net_us, (mixed ? 0.5 : 1) * 6 * nics_us));
+        assert_true(about(load(&b, MODEL_TREE, 8)->net_us, 0.5 * 2 * 6 * nics_us));
+        clear(&b);
+    }
 }
 
 /* ---- what is known of bundled machines -------------------------------------------------------------------------- */
@@ -292,9 +365,10 @@ static void generations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_in_a_node), cmocka_unit_test(nvls_in_a_node), cmocka_unit_test(nics),
-        cmocka_unit_test(far_nic),        cmocka_unit_test(pcie_boxes),     cmocka_unit_test(one_domain),
-        cmocka_unit_test(gates),          cmocka_unit_test(uplinks),        cmocka_unit_test(kinds_of_networks),
+        cmocka_unit_test(ring_in_a_node), cmocka_unit_test(ring_in_a_mesh), cmocka_unit_test(nvls_in_a_node),
+        cmocka_unit_test(nics),           cmocka_unit_test(far_nic),        cmocka_unit_test(pcie_boxes),
+        cmocka_unit_test(one_domain),     cmocka_unit_test(gates),          cmocka_unit_test(cards_of_one_nic),
+        cmocka_unit_test(rates),          cmocka_unit_test(uplinks),        cmocka_unit_test(kinds_of_networks),
         cmocka_unit_test(generations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,33 @@ static void the_table(void **state)
     end(&f);
 }
 
+/* A rank alone has no busbw, nor has anything a ratio to it. */
+static void a_rank_alone(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct topology *t = machine_topology("dgx-a100", 1, &e);
+    struct model_setup base = {.nccl = {.topology = t, .ranks_per_node = 1}};
+    struct whatif *w = whatif_new("dgx-a100", COLL_ALLREDUCE, &base, &e);
+    assert_int_equal(whatif_add_nodes(w, 2, &e), 0);
+    assert_int_equal(whatif_predict(w, &e), 0);
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    whatif_print(w, out);
+    fclose(out);
+    assert_non_null(strstr(text, " 1 rank on 1 node of "));
+    const char *alone = strstr(text, "  as it is "), *two = alone ? strstr(alone, "\n  2 nodes ") : NULL;
+    assert_non_null(two);
+    assert_int_equal(strspn(alone + strlen("  as it is "), " -"), two - alone - (long)strlen("  as it is "));
+    assert_non_null(strstr(two, "NIC mlx5_0"));
+    assert_null(strstr(text, "inf "));
+    assert_null(strstr(text, "nan"));
+    free(text);
+    whatif_free(w);
+    topo_free(t);
+}
+
 static void the_document(void **state)
 {
     (void)state;
@@ -133,10 +160,8 @@ static void the_picture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table),
-        cmocka_unit_test(the_document),
-        cmocka_unit_test(names_are_quoted),
-        cmocka_unit_test(the_picture),
+        cmocka_unit_test(the_table),        cmocka_unit_test(a_rank_alone), cmocka_unit_test(the_document),
+        cmocka_unit_test(names_are_quoted), cmocka_unit_test(the_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,7 +240,7 @@ static void predictions_are_chosen_by_their_bands(void **state)
     const struct env_coll *c = &d->shapes[0].colls[0];
     assert_int_equal(c->nranges, 2);
     assert_string_equal(c->ranges[0].call.label, "3");
-    assert_non_null(strstr(c->ranges[0].why, "predicted at 1 size"));
+    assert_non_null(strstr(c->ranges[0].why, "over the default, predicted at 1 KiB"));
     assert_string_equal(c->ranges[1].call.label, BENCH_DEFAULT);
     assert_non_null(strstr(c->ranges[1].why, "nearest was 3 at 64 KiB"));
     assert_non_null(strstr(c->ranges[1].why, ", predicted"));

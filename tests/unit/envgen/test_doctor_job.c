@@ -149,17 +149,19 @@ static void much_is_wrong(void **state)
     doctor_free(d);
 }
 
-/* Fewer digits than the plugin takes are no hash, and a longer value is not the one that the hook has set. */
+/* Fewer digits than the plugin takes are no hash, and a value is not the one that the hook has set a part of. */
 static void nearly_right(void **state)
 {
     (void)state;
     const char *dir = scratch_path(&s, "profile");
-    const char *const settings[] = {set("NCCLTUNE_PROFILE", dir),
-                                    arena_printf(s.arena, "NCCLTUNE_HASH=%.15s", hash),
-                                    arena_printf(s.arena, "NCCLTUNE_SET=NCCLTUNE_PROFILE=%s/more", dir),
-                                    "NCCL_ALGO=Ring",
-                                    "NCCL_ALGO=Tree",
-                                    NULL};
+    const char *const settings[] = {
+        set("NCCLTUNE_PROFILE", dir),
+        arena_printf(s.arena, "NCCLTUNE_HASH=%.15s", hash),
+        arena_printf(s.arena, "NCCLTUNE_SET=NCCLTUNE_PROFILE=%.*s", (int)strlen(dir) - 1, dir),
+        "NCCL_TUNER_PLUGIN=nccltune",
+        "NCCL_ALGO=Ring",
+        "NCCL_ALGO=Tree",
+        NULL};
     struct doctor *d = job(settings);
     expect(d, "profile", DOCTOR_OK, "set by hand");
     expect(d, "hash", DOCTOR_WRONG, "NCCL will refuse to start");
@@ -178,6 +180,19 @@ static void nearly_right(void **state)
     d = job(whole);
     expect(d, "hash", DOCTOR_NOTE, "no plugin looks at it");
     assert_null(agreed(d, "the tuner table"));
+    doctor_free(d);
+}
+
+/* A node with another CPU than any class of the profile, but its GPUs and rails. */
+static void nearly_the_machine(void **state)
+{
+    (void)state;
+    const char *const settings[] = {set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")), NULL};
+    const char *cpu = machine->classes[0].cpu;
+    machine->classes[0].cpu = "GenuineIntel 6/1, another";
+    struct doctor *d = job(settings);
+    machine->classes[0].cpu = cpu;
+    expect(d, "machine", DOCTOR_NOTE, "has the GPUs and rails of class0");
     doctor_free(d);
 }
 
@@ -323,6 +338,20 @@ static void many_values(void **state)
     doctor_free(d);
 }
 
+static void many_ranks(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    const char *text = "";
+    for (int rank = 0; rank < 60; rank++)
+        text = arena_printf(s.arena,
+                            "%s{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": %d, \"agree\": {\"X\": \"v%d\"}}\n",
+                            text, rank, rank % 2);
+    struct doctor *d = compare(text, &e);
+    expect(d, "ranks", DOCTOR_WRONG, "36, 38 and 10 more, is 'v1' on ranks 1, 3,");
+    doctor_free(d);
+}
+
 static void lines_from_anywhere(void **state)
 {
     (void)state;
@@ -352,6 +381,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_is_well, set_up, tear_down),
         cmocka_unit_test_setup_teardown(much_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nearly_right, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nearly_the_machine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ranks_of_torchrun, set_up, tear_down),
         cmocka_unit_test_setup_teardown(broken_profiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_count_as_nccl_reads_them, set_up, tear_down),
@@ -360,6 +390,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(long_values_are_told_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ranks_that_repeat_themselves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_values, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_ranks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_from_anywhere, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

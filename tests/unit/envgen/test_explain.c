@@ -177,6 +177,10 @@ static void a_variable_has_its_catalogue_entry(void **state)
     static const char *const earlier[] = {"without it, NCCL 2.20.5 takes: 18", NULL};
     expect(ask((struct env_question){.coll = -1, .variable = "NCCL_IB_TIMEOUT", .nccl = 22005}), earlier);
 
+    assert_null(strstr(ask((struct env_question){.coll = -1, .variable = "NCCL_IB_TIMEOUT", .nccl = 22005}), "known"));
+    static const char *const later[] = {"(the newest that is known here is 2.", NULL};
+    expect(ask((struct env_question){.coll = -1, .variable = "NCCL_IB_TIMEOUT", .nccl = 90000}), later);
+
     doc = catalogued("NCCL_TREE_THRESHOLD", &o);
     in = cJSON_GetObjectItem(o, "in_releases");
     assert_false(json_bool(cJSON_GetArrayItem(in, 0), "read", 1));
