@@ -99,12 +99,13 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     p->nnodes = setup->nnodes ? setup->nnodes : 1;
     nccl_plan_calls(p, a);
     nccl_plan_launches(setup, p->nodes[p->nnodes - 1], p, a);
-    const struct model *m = NULL;
-    for (int i = 0; i < p->nnodes; i++) {
+    const struct model *m;
+    int i = 0;
+    do {
         m = prepare(c, p->nodes[i], &p->launches[0], e);
         if (!m)
             return e && e->code ? e->code : ERR_FAILED;
-    }
+    } while (++i < p->nnodes);
     char library[MODEL_LIBRARY];
     p->ranks_per_node = model_nccl(m)->ranks_per_node;
     p->library = arena_printf(a, "%s, predicted", model_library(model_nccl(m), library));

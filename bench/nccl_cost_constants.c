@@ -3,6 +3,8 @@
  * Source: NCCL src/graph/tuning.cc and src/enqueue.cc at the tags v2.18.6-1, v2.19.4-1, v2.20.5-1 … v2.30.7-1. */
 #include "bench/nccl_cost.h"
 
+#include <string.h>
+
 /* ---- latencies, microseconds: {LL, LL128, Simple} of each algorithm ---- */
 
 struct latencies {
@@ -152,14 +154,20 @@ static const struct traffic least_traffic[] = {{0, 512}, {22300, 16 << 10}, {229
 
 /* ---- what a release has of all that ---- */
 
-/* The last row of a table that is not newer than the release. */
-#define ROW(table, version)                             \
-    ({                                                  \
-        size_t row = sizeof(table) / sizeof *(table)-1; \
-        while (row && (table)[row].since > (version))   \
-            row--;                                      \
-        &(table)[row];                                  \
-    })
+/* The last row of a table that is not newer than the release. Rows begin with `since`. */
+static size_t row_of(const void *table, size_t rows, size_t bytes, int version)
+{
+    const char *at = table;
+    int since = 0;
+    size_t row = 0;
+    for (size_t i = 1; i < rows; i++) {
+        memcpy(&since, at + i * bytes, sizeof since);
+        if (since <= version)
+            row = i;
+    }
+    return row;
+}
+#define ROW(table, version) (&(table)[row_of((table), sizeof(table) / sizeof *(table), sizeof *(table), (version))])
 
 struct nccl_constants nccl_constants_of(int version)
 {

@@ -389,7 +389,7 @@ static int *rank_gpus(const struct topo_class *c, int ranks, struct arena *a)
     int *rank = arena_alloc(a, (size_t)c->ngpus * sizeof *rank);
     for (int i = 0; i < c->ngpus; i++) {
         for (int j = 0; j < c->ngpus; j++)
-            rank[i] += c->gpus[j].index < c->gpus[i].index || (c->gpus[j].index == c->gpus[i].index && j < i);
+            rank[i] += c->gpus[j].index < c->gpus[i].index || (j < i && c->gpus[j].index == c->gpus[i].index);
         if (rank[i] >= ranks)
             rank[i] = -1;
     }

@@ -144,17 +144,25 @@ static int print_text(struct tune *t, const struct env_profile *p, const struct 
     return fflush(stdout) ? err_errno(e, "standard output cannot be written") : 0;
 }
 
+static int print_for_job(struct tune *t, const struct env_profile *p, struct err *e)
+{
+    struct workload *w = workload_load(t->bench.workload, e);
+    struct step_estimate step;
+    int rc = w ? env_step_of_profile(p, w, 0, t->arena, &step, e) : e->code;
+    if (!rc)
+        rc = t->json ? print_json(t, p, &step, e) : print_text(t, p, &step, e);
+    workload_free(w);
+    return rc;
+}
+
 int tune_report(struct tune *t, struct err *e)
 {
     struct env_profile *p = env_profile_open(t->generate.out, e);
-    struct workload *w = p && t->bench.workload ? workload_load(t->bench.workload, e) : NULL;
-    struct step_estimate step;
-    int rc = p && (w || !t->bench.workload) ? 0 : e->code;
-    if (!rc && w)
-        rc = env_step_of_profile(p, w, 0, t->arena, &step, e);
-    if (!rc)
-        rc = t->json ? print_json(t, p, w ? &step : NULL, e) : print_text(t, p, w ? &step : NULL, e);
-    workload_free(w);
+    if (!p)
+        return e->code;
+    int rc = t->bench.workload ? print_for_job(t, p, e)
+             : t->json         ? print_json(t, p, NULL, e)
+                               : print_text(t, p, NULL, e);
     env_profile_free(p);
     return rc;
 }

@@ -81,6 +81,8 @@ static void a_journal_of_predictions(void **state)
     struct bench_interval x = two->candidates[two->untouched].time_us, y = many->candidates[many->untouched].time_us;
     assert_true(y.median > x.median && y.high / y.low > x.high / x.low);
     assert_true(two->best >= 0 && two->candidates[two->best].time_us.median <= x.median);
+    for (int i = 0; i < r->count; i++)
+        assert_int_equal(strstr(r->items[i].detail, ", unvalidated") != NULL, r->items[i].nodes == 32);
     bench_results_free(r);
     topo_free(t);
 }

@@ -219,7 +219,7 @@ static void order_of_things(void **state)
 {
     (void)state;
     struct bed few, many;
-    make_up(&few, "dgx-h100", 16);
+    make_up(&few, "dgx-h100", 2);
     make_up(&many, "dgx-h100", 32);
     prepare(&few);
     prepare(&many);

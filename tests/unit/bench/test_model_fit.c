@@ -160,6 +160,38 @@ static void refuses_what_cannot_be_used(void **state)
     topo_free(b.t);
 }
 
+/* A number of nodes that is unlike the others is not foreseen by them, whatever the setup's own factors are. */
+static void the_odd_one_out(void **state)
+{
+    (void)state;
+    static const struct model_factors truth = {1, 0.5, 1, 1, 0}, odd = {1, 3, 1, 1, 0}, other = {3, 3, 3, 3, 3};
+    struct bed b;
+    struct model_fit f, g;
+    make_up(&b);
+    measure(&b, 2, &truth, 0);
+    measure(&b, 4, &odd, 0);
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+    assert_true(f.left_out > 1.2 * f.spread);
+    b.s.factors = &other;
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &g, NULL), 0);
+    assert_true(g.before == f.before && g.factors.net_bandwidth == f.factors.net_bandwidth);
+    topo_free(b.t);
+}
+
+static void no_further_than_its_bounds(void **state)
+{
+    (void)state;
+    static const struct model_factors truth = {1, 40, 1, 1, 0};
+    struct bed b;
+    struct model_fit f;
+    make_up(&b);
+    measure(&b, 2, &truth, 0);
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+    assert_true(f.factors.net_latency < 5 + 1e-6);
+    assert_true(f.bounded >= 1);
+    topo_free(b.t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +199,8 @@ int main(void)
         cmocka_unit_test(noise_widens_the_band),
         cmocka_unit_test(leaves_alone_what_it_cannot_see),
         cmocka_unit_test(stops_at_its_bounds),
+        cmocka_unit_test(no_further_than_its_bounds),
+        cmocka_unit_test(the_odd_one_out),
         cmocka_unit_test(refuses_what_cannot_be_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

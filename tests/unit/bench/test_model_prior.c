@@ -53,6 +53,19 @@ static void nothing_to_tell_apart(void **state)
     topo_free(t);
 }
 
+static void the_default_stays_first(void **state)
+{
+    (void)state;
+    struct bench_knobs launches[] = {{"default", none, 1}, {.label = "faster"}};
+    struct bench_plan p = {.launches = launches, .nlaunches = 2};
+    struct err e;
+    struct topology *t = machine_topology("dgx-h100", 4, &e);
+    assert_non_null(t);
+    assert_int_equal(model_prior_launches(t, 4, 0, &p), 1);
+    assert_string_equal(p.launches[0].label, "default");
+    topo_free(t);
+}
+
 static void without_gpus_nothing_moves(void **state)
 {
     (void)state;
@@ -70,6 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(promising_ones_first),
         cmocka_unit_test(nothing_to_tell_apart),
+        cmocka_unit_test(the_default_stays_first),
         cmocka_unit_test(without_gpus_nothing_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,73 @@ static void the_usual_ones(void **state)
     end(&f);
 }
 
+static int has_case(const struct whatif *w, const char *label)
+{
+    for (int i = 0; i < w->ncases; i++)
+        if (!strcmp(w->cases[i].label, label))
+            return 1;
+    return 0;
+}
+
+/* HCAs that are slower than the others are no rails; numbers of nodes end where the model does. */
+static void the_usual_ones_are_sensible(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("azure-ndv4", 8, COLL_ALLREDUCE);
+    f.topology->classes[0].ports[7].rate_Gbps = 100;
+    assert_int_equal(whatif_add_usual(f.whatif, &e), 0);
+    assert_true(has_case(f.whatif, "3 of 7 HCAs"));
+    end(&f);
+    f = begin("azure-ndv4", 1000, COLL_ALLREDUCE);
+    f.whatif->cases[0].setup.nccl.nodes = 250000;
+    assert_int_equal(whatif_add_usual(f.whatif, &e), 0);
+    assert_true(has_case(f.whatif, "1000000 nodes"));
+    assert_false(has_case(f.whatif, "4000000 nodes"));
+    end(&f);
+}
+
+static void the_last_hca(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("4xl40s-pcie", 2, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_dead(f.whatif, "mlx5_0", &e), 0);
+    assert_int_equal(f.whatif->cases[1].setup.nccl.sockets, 1);
+    assert_int_equal(f.whatif->cases[1].setup.nccl.nhcas, 0);
+    assert_non_null(strstr(f.whatif->cases[1].what, "falls back to TCP"));
+    end(&f);
+    static const char *const only[] = {"mlx5_ib0"};
+    f = begin("azure-ndv4", 2, COLL_ALLREDUCE);
+    f.whatif->cases[0].setup.nccl.hcas = only;
+    f.whatif->cases[0].setup.nccl.nhcas = 1;
+    assert_int_equal(whatif_add_dead(f.whatif, "mlx5_ib1", &e), ERR_USAGE);
+    assert_non_null(strstr(e.text, "does not use mlx5_ib1"));
+    end(&f);
+}
+
+/* 32 ports of a leaf hold 32 nodes of a rail or 4 nodes with 8 HCAs; two leaves share what one could hold. */
+static void leaves(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("azure-ndv5", 128, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_mixed_rails(f.whatif, &e), 0);
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
+    assert_int_equal(f.whatif->cases[1].setup.fabric.mixed_rails, 1);
+    assert_int_equal(f.whatif->cases[1].setup.fabric.nodes_per_leaf, 4);
+    assert_int_equal(f.whatif->cases[2].setup.fabric.nodes_per_leaf, 32);
+    end(&f);
+    f = begin("azure-ndv5", 9, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
+    assert_int_equal(f.whatif->cases[1].setup.fabric.nodes_per_leaf, 5);
+    f.whatif->cases[0].setup.fabric.nodes_per_leaf = 16; /* as somebody said */
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
+    assert_int_equal(f.whatif->cases[2].setup.fabric.nodes_per_leaf, 16);
+    assert_non_null(strstr(f.whatif->cases[2].what, "all nodes are on one leaf"));
+    end(&f);
+}
+
 static void what_is_refused(void **state)
 {
     (void)state;
@@ -155,6 +222,9 @@ int main(void)
         cmocka_unit_test(variations_go_the_way_they_must),
         cmocka_unit_test(oversubscription_is_felt_by_alltoall),
         cmocka_unit_test(the_usual_ones),
+        cmocka_unit_test(the_usual_ones_are_sensible),
+        cmocka_unit_test(the_last_hca),
+        cmocka_unit_test(leaves),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(too_many_nodes),
     };

@@ -101,6 +101,8 @@ static void the_document(void **state)
     assert_int_equal(cJSON_GetArraySize(points), f.whatif->nsizes);
     const cJSON *last = cJSON_GetObjectItem(cJSON_GetArrayItem(points, f.whatif->nsizes - 1), "default");
     assert_true(json_num(last, "low_us", 0) < json_num(last, "time_us", 0));
+    assert_true(json_num(last, "high_us", 0) > json_num(last, "time_us", 0));
+    assert_string_equal(json_str(last, "limit", ""), "TCP of the host");
     assert_true(json_num(last, "busbw_GBps", 0) > 0);
     assert_non_null(json_str(cJSON_GetArrayItem(cases, 2), "problem", NULL));
     cJSON_Delete(doc);
@@ -121,6 +123,35 @@ static void names_are_quoted(void **state)
     assert_non_null(strstr(text, "set output 'it''s.svg'\n"));
     assert_non_null(strstr(text, "noenhanced"));
     assert_non_null(strstr(text, "'sockets'"));
+    free(text);
+    end(&f);
+}
+
+/* Sizes from 32 KiB on, the band around the default, and axes that hold them. */
+static void the_data_of_the_picture(void **state)
+{
+    (void)state;
+    struct fixture f = begin("dgx-a100");
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    whatif_write_plot(f.whatif, "x.svg", out);
+    fclose(out);
+    const char *data = strstr(text, ", tuned\n"), *axis = strstr(text, "set yrange [");
+    double size, busbw, low, high, tuned, from, to;
+    assert_true(data && axis);
+    /* NOLINTNEXTLINE(cert-err34-c): our own text */
+    assert_int_equal(sscanf(data + strlen(", tuned\n"), "%lf %lf %lf %lf %lf", &size, &busbw, &low, &high, &tuned), 5);
+    assert_int_equal(sscanf(axis, "set yrange [%lf:%lf]", &from, &to), 2); /* NOLINT(cert-err34-c) */
+    assert_true(size == 32768 && low < busbw && busbw < high && tuned >= busbw);
+    assert_true(from < low && to > 100 * high);
+    assert_non_null(strstr(text, "title 'tuned'"));
+    free(text);
+    f.whatif->coll = COLL_ALLTOALL;
+    out = open_memstream(&text, &bytes);
+    whatif_write_plot(f.whatif, "x.svg", out);
+    fclose(out);
+    assert_null(strstr(text, "title 'tuned'"));
     free(text);
     end(&f);
 }
@@ -150,6 +181,7 @@ static void the_picture(void **state)
     assert_non_null(strstr(picture, "sockets"));
     assert_int_equal(file_write(gp, "set nonsense\n", 13, &e), 0);
     assert_int_equal(whatif_plot(gp, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "exited with code 1"));
     unlink(svg);
     unlink(gp);
     rmdir(dir);
@@ -160,8 +192,12 @@ static void the_picture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table),        cmocka_unit_test(a_rank_alone), cmocka_unit_test(the_document),
-        cmocka_unit_test(names_are_quoted), cmocka_unit_test(the_picture),
+        cmocka_unit_test(the_table),
+        cmocka_unit_test(a_rank_alone),
+        cmocka_unit_test(the_document),
+        cmocka_unit_test(names_are_quoted),
+        cmocka_unit_test(the_data_of_the_picture),
+        cmocka_unit_test(the_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,10 @@ static void a_row_forces_its_choice(void **state)
     q.tuned = 1;
     assert_int_equal(ask(m, q, &forced, &why), 0);
     assert_true(forced.us > 2 * own.us);
+    struct step_time two = forced;
+    row.channels = 1;
+    assert_int_equal(ask(m, q, &forced, &why), 0);
+    assert_true(forced.us > 1.5 * two.us);
     row.algorithm = ALGO_PAT; /* not for AllReduce */
     row.protocol = PROTO_SIMPLE;
     assert_int_equal(ask(m, q, &forced, &why), -1);
@@ -104,6 +108,10 @@ static void messages_go_where_their_group_is(void **state)
     assert_int_equal(ask(m, message, &across, &why), 0);
     assert_int_equal(ask(m, exchange, &both, &why), 0);
     assert_true(across.us > 2 * inside.us);
+    assert_true(across.us == both.us);
+    message.nodes = 4; /* the two of a message are on two of them */
+    message.ranks = 32;
+    assert_int_equal(ask(m, message, &across, &why), 0);
     assert_true(across.us == both.us);
 }
 
