@@ -152,31 +152,35 @@ static void kill_all(struct agent *a, struct nccl_ended *ended)
     a->nchildren = 0;
 }
 
-/* This process's environment with `changes` applied in their order (NAME takes out what stands in it, NAME=value adds),
- * then NCCL_HOSTID for `local` when GPUs are shared. */
+/* NAME takes the variable out, NAME=value puts it in place of what it was: of two values the first would count. */
+static void change_environment(char **env, char *change)
+{
+    size_t len = strcspn(change, "=");
+    int kept = 0;
+    for (int i = 0; env[i]; i++)
+        if (strncmp(env[i], change, len) != 0 || env[i][len] != '=')
+            env[kept++] = env[i];
+    if (change[len])
+        env[kept++] = change;
+    env[kept] = NULL;
+}
+
+/* This process's environment with `changes` in their order, then NCCL_HOSTID for `local` when GPUs are shared. */
 static char **make_environment(const struct agent *a, char **changes, int nchanges, int share, int local)
 {
     static char id[128];
-    int n = 0, count = 0;
+    int n = 0;
     while (environ[n])
         n++;
     char **env = calloc((size_t)n + (size_t)nchanges + 2, sizeof *env);
     if (!env)
         return NULL;
-    for (int i = 0; i < n; i++) {
-        size_t len = strcspn(environ[i], "=");
-        int keep = 1;
-        for (int k = 0; k < nchanges; k++)
-            keep &= strncmp(changes[k], environ[i], len) != 0 || (changes[k][len] != '=' && changes[k][len] != 0);
-        if (keep)
-            env[count++] = environ[i];
-    }
+    memcpy(env, environ, (size_t)n * sizeof *env);
     for (int k = 0; k < nchanges; k++)
-        if (strchr(changes[k], '='))
-            env[count++] = changes[k];
+        change_environment(env, changes[k]);
     if (share) {
         snprintf(id, sizeof id, "NCCL_HOSTID=%s-%d", a->host, local);
-        env[count++] = id;
+        change_environment(env, id);
     }
     return env;
 }
@@ -263,8 +267,10 @@ static void pass_on(struct agent *a, struct child *c)
     while ((got = nccl_inbox_next(&c->inbox, &f)) > 0)
         nccl_send(a->to, f.head.word, c->rank, f.body, f.head.bytes);
     if (got < 0) {
+        int shown = c->inbox.used < 200 ? (int)c->inbox.used : 200;
         snprintf(c->last, sizeof c->last,
-                 "something else than nccltune-worker of version " NCCLTUNE_VERSION " answered: %.200s", c->inbox.data);
+                 "something else than nccltune-worker of version " NCCLTUNE_VERSION " answered: %.*s", shown,
+                 c->inbox.data);
         kill(-c->pid, SIGKILL);
     }
     if (got < 0 || !alive)
@@ -305,7 +311,7 @@ int agent_serve(const struct worker_options *o)
     struct agent a = {.options = o, .from = STDIN_FILENO};
     struct nccl_inbox in;
     struct nccl_node node = {0};
-    struct nccl_ended ended;
+    struct nccl_ended ended = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     gethostname(a.host, sizeof a.host - 1);
     ssize_t n = readlink("/proc/self/exe", a.self, sizeof a.self - 1);

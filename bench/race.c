@@ -27,14 +27,17 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
 {
     struct listener *l = user;
     struct racer *x = &l->race->racers[l->lanes[shot]];
-    l->next = (shot + 1) % l->nlanes;
-    if (status == BENCH_OK) {
-        if (x->n < RACE_SAMPLES)
-            x->us[x->n++] = us;
-        return;
+    if (status != BENCH_OK) {
+        x->status = status;
+        x->detail = arena_strdup(l->race->arena, detail);
+    } else if (x->n < RACE_SAMPLES) {
+        x->us[x->n++] = us;
     }
-    x->status = status;
-    x->detail = arena_strdup(l->race->arena, detail);
+    /* Whose call has failed is passed over from then on, and cannot be who kills the session. */
+    l->next = shot;
+    do
+        l->next = (l->next + 1) % l->nlanes;
+    while (l->next != shot && l->race->racers[l->lanes[l->next]].status != BENCH_OK);
 }
 
 static struct bench_interval interval_of(const struct racer *x)

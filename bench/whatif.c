@@ -186,9 +186,11 @@ int whatif_add_half_width(struct whatif *w, const char *hca, struct err *e)
     struct topology *t = copy_of(w, &objects);
     objects[port->object].link_GBps /= 2;
     objects[port->object].link_width /= 2;
-    struct whatif_case *c = add(w, arena_printf(w->arena, "%s at half width", hca),
-                                arena_printf(w->arena, "its PCIe link has %d lanes instead of %d, on every node",
-                                             objects[port->object].link_width, nic->link_width));
+    const char *what = "its PCIe link has half its lanes, on every node";
+    if (nic->link_width > 1)
+        what = arena_printf(w->arena, "its PCIe link has %d lanes instead of %d, on every node",
+                            objects[port->object].link_width, nic->link_width);
+    struct whatif_case *c = add(w, arena_printf(w->arena, "%s at half width", hca), what);
     c->setup.nccl.topology = t;
     return 0;
 }

@@ -279,11 +279,13 @@ static void add_notes(struct workload *w, const struct workload_job *j, const st
     }
     if (!j->offload || !parts)
         return;
-    /* ZeRO-Offload (Ren et al. 2021): gradients out, weights in, in 16 bits. FSDP's offload as RL trainers use it moves
-     * master weights and both Adam moments, 12 bytes a parameter, in and out again. */
-    double bytes = parts == &workload_zero3 ? 4 : 24, shard = (double)w->parameters / w->ranks;
+    /* ZeRO-Offload (Ren et al. 2021): gradients out, weights in, in 16 bits, at every update. FSDP's offload as RL
+     * trainers use it moves master weights and both Adam moments, 12 bytes a parameter, in before the updates of a step
+     * and out after them. A critic does the same. */
+    double bytes = parts == &workload_zero3 ? 4.0 * j->updates : 24, shard = (double)w->parameters / w->ranks;
+    int trained = j->algorithm == WORKLOAD_PPO ? 2 : 1;
     snprintf(text, sizeof text, "offload moves %.2f GiB a step and rank over PCIe, beside NCCL",
-             bytes * shard * j->updates / 0x1p30);
+             bytes * shard * trained / 0x1p30);
     workload_add_note(w, text);
 }
 

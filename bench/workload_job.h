@@ -38,6 +38,7 @@ struct workload_job {
     int offload;              /* optimizer state in host memory */
     int recompute;            /* full activation recomputation */
     int no_sequence_parallel; /* Megatron tensor parallelism with AllReduce */
+    int no_custom_all_reduce; /* the inference engine leaves every AllReduce to NCCL */
     double tflops;            /* what one GPU reaches in matrix products; 0 unknown: no compute times */
 };
 

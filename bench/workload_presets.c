@@ -12,40 +12,43 @@
 #define MI300X .gpus_per_node = 8, .tflops = 500
 #define PCIE4  .gpus_per_node = 4, .tflops = 145
 
+/* verl starts vLLM with disable_custom_all_reduce. */
+#define VERL .no_custom_all_reduce = 1
+
 /* Sequences per optimizer step: micro_batch × grad_accum × dp. */
 /* clang-format off */
 const struct workload_preset workload_presets[] = {
     {"verl-grpo-fsdp2-7b", "verl GRPO with FSDP2, 7B on 8 H100", "qwen2.5-7b",
-     {.framework = "fsdp2", .algorithm = WORKLOAD_GRPO, H100, .nodes = 1, .rollout_tp = 2,
+     {.framework = "fsdp2", .algorithm = WORKLOAD_GRPO, VERL, H100, .nodes = 1, .rollout_tp = 2,
       .micro_batch = 16, .grad_accum = 10, .updates = 4, .mini_batch = 1280,
       .prompt = 512, .response = 1024, .recompute = 1}},
     {"verl-grpo-megatron-7b-tp2pp2", "verl GRPO with Megatron TP2 PP2, 7B on 8 H100", "qwen2.5-7b",
-     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, H100, .nodes = 1, .tp = 2, .pp = 2,
+     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, VERL, H100, .nodes = 1, .tp = 2, .pp = 2,
       .micro_batch = 4, .grad_accum = 160, .updates = 4, .mini_batch = 1280, .prompt = 512, .response = 1024}},
     {"verl-grpo-megatron-7b-tp4pp4", "verl GRPO with Megatron TP4 PP4, 7B on 2 × 8 H100", "qwen2.5-7b",
-     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, H100, .nodes = 2, .tp = 4, .pp = 4,
+     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, VERL, H100, .nodes = 2, .tp = 4, .pp = 4,
       .micro_batch = 8, .grad_accum = 160, .updates = 4, .mini_batch = 1280, .prompt = 512, .response = 1024}},
     {"verl-grpo-megatron-30b-tp2pp2", "verl GRPO with Megatron TP2 PP2, 30B MoE on 4 × 8 H100, experts over TP only",
      "qwen3-30b-a3b",
-     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, H100, .nodes = 4, .tp = 2, .pp = 2, .rollout_tp = 4,
+     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, VERL, H100, .nodes = 4, .tp = 2, .pp = 2, .rollout_tp = 4,
       .micro_batch = 2, .grad_accum = 32, .updates = 4, .mini_batch = 512,
       .prompt = 1024, .response = 3072, .recompute = 1}},
     {"verl-grpo-megatron-30b-tp4pp4", "verl GRPO with Megatron TP4 PP4, 30B MoE on 4 × 8 H100, experts over TP only",
      "qwen3-30b-a3b",
-     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, H100, .nodes = 4, .tp = 4, .pp = 4,
+     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, VERL, H100, .nodes = 4, .tp = 4, .pp = 4,
       .micro_batch = 2, .grad_accum = 128, .updates = 4, .mini_batch = 512,
       .prompt = 1024, .response = 3072, .recompute = 1}},
     {"verl-grpo-megatron-30b-ep4etp2", "verl GRPO with Megatron TP2 EP4 ETP2, 30B MoE on 4 × 8 H100", "qwen3-30b-a3b",
-     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, H100, .nodes = 4, .tp = 2, .ep = 4, .etp = 2,
+     {.framework = "megatron", .algorithm = WORKLOAD_GRPO, VERL, H100, .nodes = 4, .tp = 2, .ep = 4, .etp = 2,
       .rollout_tp = 4,
       .micro_batch = 2, .grad_accum = 16, .updates = 4, .mini_batch = 512,
       .prompt = 1024, .response = 3072, .recompute = 1}},
     {"verl-ppo-fsdp-7b", "verl PPO with FSDP, 7B on 2 × 8 A100", "qwen2-7b",
-     {.framework = "fsdp", .algorithm = WORKLOAD_PPO, A100, .nodes = 2, .rollout_tp = 2,
+     {.framework = "fsdp", .algorithm = WORKLOAD_PPO, VERL, A100, .nodes = 2, .rollout_tp = 2,
       .micro_batch = 16, .grad_accum = 1, .updates = 4, .mini_batch = 256,
       .prompt = 1024, .response = 512, .recompute = 1}},
-    {"verl-ppo-fsdp-7b-offload", "the same with parameters and optimizer offloaded", "qwen2-7b",
-     {.framework = "fsdp", .algorithm = WORKLOAD_PPO, A100, .nodes = 2, .rollout_tp = 2,
+    {"verl-ppo-fsdp-7b-offload", "the same with offload, whose copies are not NCCL's", "qwen2-7b",
+     {.framework = "fsdp", .algorithm = WORKLOAD_PPO, VERL, A100, .nodes = 2, .rollout_tp = 2,
       .micro_batch = 16, .grad_accum = 1, .updates = 4, .mini_batch = 256,
       .prompt = 1024, .response = 512, .recompute = 1, .offload = 1}},
     {"swift-grpo-vl3b-zero3", "Swift GRPO of a 3B vision model, ZeRO-3 and vLLM on 2 A100", "qwen2.5-vl-3b",

@@ -49,6 +49,7 @@ static const char *const usage =
     "      --offload            optimizer state in host memory\n"
     "      --recompute          full activation recomputation\n"
     "      --no-sequence-parallel\n"
+    "      --no-custom-all-reduce   vLLM leaves every AllReduce to NCCL (disable_custom_all_reduce, no NVLink)\n"
     "      --tflops X           what one GPU reaches; adds compute times, marked as assumed\n";
 
 struct options {
@@ -99,6 +100,7 @@ static const struct {
     {"offload", offsetof(struct workload_job, offload)},
     {"recompute", offsetof(struct workload_job, recompute)},
     {"no-sequence-parallel", offsetof(struct workload_job, no_sequence_parallel)},
+    {"no-custom-all-reduce", offsetof(struct workload_job, no_custom_all_reduce)},
 };
 #define FLAGS ((int)(sizeof flags / sizeof *flags))
 

@@ -85,15 +85,17 @@ static void communication(struct judge *j)
         find(j, "communication", s->communication_share, p->place,
              p->side == DIAG_ROLLOUT
                  ? "the weights' way to the inference engine is the larger part: tune broadcast and all-gather "
-                   "(nccltune workload says which the job makes), and look at the path with nccltune probe"
-                 : "see which collectives the job makes (nccltune workload) and tune the cluster (nccltune tune); "
-                   "check the environment with nccltune lint --env",
+                   "(nccltune tune --workload, with what nccltune workload says of the job), and look at the path with "
+                   "nccltune probe"
+                 : "see which collectives the job makes (nccltune workload -o workload.json) and tune the cluster for "
+                   "them "
+                   "(nccltune tune --workload workload.json); check the environment with nccltune lint --env",
              "communication takes %.0f %% of the step; most of it is %s, %.0f ms", percent(s->communication_share),
              p->name, p->median_ms);
     else if (s->ratio > DIAGNOSE_RATIO_LIMIT)
         find(j, "communication-ratio", s->communication_share, p->place,
-             "worth tuning after what weighs more: nccltune tune", "communication is %.2f of compute%s", s->ratio,
-             s->hidden_share > s->communication_share ? ", most of it hidden behind compute" : "");
+             "worth tuning after what weighs more: nccltune tune --workload", "communication is %.2f of compute%s",
+             s->ratio, s->hidden_share > s->communication_share ? ", most of it hidden behind compute" : "");
 }
 
 static void blind(struct judge *j)

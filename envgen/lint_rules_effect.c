@@ -48,7 +48,8 @@ static void tcp_only(struct lint *l, const struct lint_setting *s)
         return;
     lint_find(l, LINT_TCP_ONLY, s,
               f.known ? "NCCL uses it for data over TCP alone, and this topology has active RDMA ports."
-                      : "NCCL uses it for data over TCP alone; InfiniBand, RoCE and network plugins do not.",
+                      : "NCCL uses it for data over TCP alone, not on InfiniBand or RoCE; a plugin for TCP, such as "
+                        "Google's GPUDirect-TCPX, may read it too.",
               f.known ? "Remove it." : "Remove it where RDMA carries the data.");
 }
 

@@ -10,16 +10,22 @@ static int is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-/* Behind the closing quote of the one at `at`, or `to`. */
+/* Behind the closing quote of the one at `at`. One that is never closed ends with its line: the shell would refuse the
+ * script, but the settings below deserve to be looked at. */
 static size_t skip_quoted(const char *s, size_t at, size_t to)
 {
-    char quote = s[at++];
-    while (at < to && s[at] != quote)
-        at += s[at] == '\\' && quote != '\'' && at + 1 < to ? 2 : 1;
-    return at < to ? at + 1 : to;
+    char quote = s[at];
+    size_t p = at + 1;
+    while (p < to && s[p] != quote)
+        p += s[p] == '\\' && quote != '\'' && p + 1 < to ? 2 : 1;
+    if (p < to)
+        return p + 1;
+    const char *newline = memchr(s + at, '\n', to - at);
+    return newline ? (size_t)(newline - s) : to;
 }
 
-/* Behind the bracket that closes the one at `at`; quotes inside are stepped over. */
+/* Behind the bracket that closes the one at `at`; quotes inside are stepped over. A brace left open ends with its line,
+ * as a quote does. */
 static size_t skip_nested(const char *s, size_t at, size_t to, char open, char close)
 {
     int depth = 0;
@@ -32,6 +38,8 @@ static size_t skip_nested(const char *s, size_t at, size_t to, char open, char c
             at = skip_quoted(s, at, to);
             continue;
         }
+        if (s[at] == '\n' && close == '}')
+            return at;
         depth += s[at] == open;
         depth -= s[at] == close;
         at++;

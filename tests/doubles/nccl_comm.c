@@ -218,6 +218,17 @@ static void perform_from_graph(void *stream, const void *work)
     perform(&x, stream); /* what goes wrong the communicator remembers */
 }
 
+static void offer(const struct ncclComm *c, int coll, uint64_t bytes, float cost[ALGO_COUNT][PROTO_COUNT])
+{
+    double unused;
+    for (int a = 0; a < ALGO_COUNT; a++)
+        for (int p = 0; p < PROTO_COUNT; p++) {
+            struct fault_call f = {c->rank, coll, a, p, bytes, c->calls};
+            int withheld = fault_of(&f, &unused) == FAULT_WITHHOLD;
+            cost[a][p] = withheld ? -1 : (float)law_predict_us(&c->law, coll, a, p, bytes);
+        }
+}
+
 int comm_run(struct ncclComm *c, const struct move *m, void *stream)
 {
     static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "AlltoAll"};
@@ -236,9 +247,7 @@ int comm_run(struct ncclComm *c, const struct move *m, void *stream)
     }
     if (m->coll != LAW_ALLTOALL) {
         float cost[ALGO_COUNT][PROTO_COUNT];
-        for (int a = 0; a < ALGO_COUNT; a++)
-            for (int p = 0; p < PROTO_COUNT; p++)
-                cost[a][p] = (float)law_predict_us(&c->law, m->coll, a, p, bytes);
+        offer(c, m->coll, bytes, cost);
         int rc = tuner_ask(&c->tuner, m->coll, bytes, cost, &h.algo, &h.proto, &h.channels);
         if (rc) {
             WARN("No algorithm/protocol available for function %s", names[m->coll]);

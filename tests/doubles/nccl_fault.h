@@ -1,10 +1,10 @@
 /* Faults that the NCCL double commits, from NCCL_DOUBLE_FAULT: entries separated by ';', each a kind and conditions.
  *
- *   hang-init | error-init | hang | crash | wrong | slow | error | async-error
+ *   hang-init | error-init | hang | crash | wrong | slow | error | async-error | withhold
  *   [rank=R] [coll=WORD] [algo=WORD] [proto=WORD] [min=BYTES] [env=NAME=VALUE] [after=CALLS] [factor=F]
  *
  * error: a WARN and ncclSystemError from the call; async-error: the same seen by ncclCommGetAsyncError, as when a peer
- * is lost. */
+ * is lost; withhold: the rank is not offered the combination. */
 #ifndef TESTS_DOUBLES_NCCL_FAULT_H
 #define TESTS_DOUBLES_NCCL_FAULT_H
 
@@ -20,6 +20,7 @@ enum fault_kind {
     FAULT_SLOW,
     FAULT_ERROR,
     FAULT_ASYNC_ERROR,
+    FAULT_WITHHOLD,
     FAULT_COUNT,
 };
 

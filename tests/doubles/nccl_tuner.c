@@ -1,4 +1,4 @@
-/* Loading and asking a tuner plugin, interface versions 3 to 6 (NCCL 2.22 and later). */
+/* Loading and asking a tuner plugin, interface versions 3 to 6 (NCCL 2.22 and later; an earlier one loads none). */
 #include "tests/doubles/nccl_tuner.h"
 
 #include <dlfcn.h>
@@ -37,9 +37,9 @@ struct v6 { /* version 5 ends before `chunk` */
     chunk_v6 *chunk;
 };
 
-static int newest_version(int nccl)
+static int newest_version(int nccl) /* 0 none */
 {
-    return nccl >= 23003 ? 6 : nccl >= 22803 ? 5 : nccl >= 22403 ? 4 : 3;
+    return nccl >= 23003 ? 6 : nccl >= 22803 ? 5 : nccl >= 22403 ? 4 : nccl >= 22203 ? 3 : 0;
 }
 
 /* NCCL_TUNER_PLUGIN literally, then as libnccl-tuner-VALUE.so unless it looks like a path or a library. */
@@ -63,15 +63,18 @@ int tuner_load(struct tuner_double *t, int version, int rank, int nranks, int nn
 {
     static double constants[144];
     int domains[3] = {nnodes, nranks / nnodes, (nranks + nnodes - 1) / nnodes};
-    void *lib = open_library();
+    int newest = newest_version(version);
+    void *lib = newest ? open_library() : NULL;
     char symbol[64];
     *t = (struct tuner_double){0};
-    for (int v = newest_version(version); lib && v >= 3 && !t->symbol; v--) {
+    for (int v = newest; lib && v >= 3 && !t->symbol; v--) {
         snprintf(symbol, sizeof symbol, "ncclTunerPlugin_v%d", v);
         t->symbol = dlsym(lib, symbol);
         t->version = t->symbol ? v : 0;
     }
     if (!t->symbol) {
+        if (lib)
+            dlclose(lib);
         log(INFO, SUBSYS_TUNING, __func__, __LINE__, "rank %d: no external tuner", rank);
         return SUCCESS;
     }

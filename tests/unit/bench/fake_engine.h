@@ -16,6 +16,7 @@ struct fake_trouble {
     enum bench_outcome outcome; /* BENCH_ANSWERED: the call gives `status` instead */
     enum bench_status status;
     int times; /* how often; 0 never */
+    int after; /* as many calls go well before */
 };
 
 static struct {
@@ -118,7 +119,7 @@ static struct fake_trouble *fake_trouble_at(const struct fake_session *s, const 
         struct fake_trouble *t = &fake.trouble[i];
         if (t->times > 0 && !strcmp(t->call, call) && t->bytes == bytes &&
             (!t->launch || !strcmp(t->launch, s->launch->label)))
-            return t;
+            return t->after-- > 0 ? NULL : t;
     }
     return NULL;
 }

@@ -392,6 +392,48 @@ static void what_is_not_offered_is_refused(void **state)
     bench_engine_nccl.close(s, 0);
 }
 
+/* Sooner or later one rank would choose what the others do not, and hang. */
+static void ranks_that_are_offered_different_things_fail(void **state)
+{
+    (void)state;
+    struct bench_session *s = open_with_fault("withhold rank=2 algo=tree proto=ll");
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 12, BENCH_DEFAULT, 10);
+    assert_int_equal(a.outcome, BENCH_ANSWERED);
+    assert_int_equal(a.status, BENCH_FAILED);
+    assert_non_null(strstr(a.detail, "ranks 0 and 2 are offered different choices"));
+    assert_int_equal(shoot(s, COLL_ALLGATHER, 3 << 10, BENCH_DEFAULT, 10).status, BENCH_OK);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void a_release_without_tuner_plugins_is_said(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    setenv("NCCL_DOUBLE_VERSION", "21806", 1);
+    bench_engine_nccl.finish(&plan);
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    assert_null(open_launch(BENCH_DEFAULT, &e));
+    unsetenv("NCCL_DOUBLE_VERSION");
+    assert_non_null(strstr(e.text, "NCCL 2.18.6"));
+    assert_non_null(strstr(e.text, "did not load the tuner plugin"));
+    assert_non_null(strstr(e.text, "from 2.19 on"));
+}
+
+/* Of two values of a variable the first one counts: a worker must not get both. */
+static void a_shared_gpu_has_its_own_host_id(void **state)
+{
+    (void)state;
+    setenv("NCCL_HOSTID", "everywhere", 1);
+    bench_engine_nccl.finish(&plan);
+    setup.ranks_per_node = 2;
+    setup.share_gpus = 1;
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    unsetenv("NCCL_HOSTID");
+    assert_int_equal(s->nodes, 2);
+    bench_engine_nccl.close(s, 0);
+}
+
 static void more_ranks_than_gpus_is_said(void **state)
 {
     (void)state;
@@ -457,6 +499,9 @@ int main(void)
         WITH_PLAN(a_hang_at_init_is_not_waited_for),
         WITH_PLAN(memory_that_is_not_there_is_no_death),
         WITH_PLAN(what_is_not_offered_is_refused),
+        WITH_PLAN(ranks_that_are_offered_different_things_fail),
+        WITH_PLAN(a_release_without_tuner_plugins_is_said),
+        WITH_PLAN(a_shared_gpu_has_its_own_host_id),
         WITH_PLAN(more_ranks_than_gpus_is_said),
         WITH_PLAN(a_missing_library_is_said),
         WITH_PLAN(a_prefix_stands_in_front),

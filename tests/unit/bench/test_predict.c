@@ -89,6 +89,46 @@ static void what_is_written(void **state)
     fake_end(&f);
 }
 
+/* "near" is almost the best, "far" is not. */
+static int by_label(struct bench_plan *plan, int n, const struct bench_knobs *launch, int coll, uint64_t bytes,
+                    const struct bench_knobs *call, struct bench_guess *g)
+{
+    (void)plan;
+    (void)n;
+    (void)launch;
+    (void)coll;
+    (void)bytes;
+    g->us = !strncmp(call->label, "far", 3) ? 1000 : 100;
+    g->low_us = g->high_us = g->us;
+    return 0;
+}
+
+/* Variations of a call are predicted where the call is any good, and from the size on where they mean something. */
+static void refinements(void **state)
+{
+    (void)state;
+    static const struct bench_engine labels = {.name = "labels", .predict = by_label};
+    struct bench_call calls[] = {
+        {COLL_ALLREDUCE, 0, {.label = BENCH_DEFAULT}, NULL}, {COLL_ALLREDUCE, 0, {.label = "near"}, NULL},
+        {COLL_ALLREDUCE, 4096, {.label = "near/2"}, "near"}, {COLL_ALLREDUCE, 0, {.label = "far"}, NULL},
+        {COLL_ALLREDUCE, 0, {.label = "far/2"}, "far"},
+    };
+    struct fake_run f;
+    struct err e;
+    begin(&f, 0);
+    f.study.engine = &labels;
+    f.study.plan.calls = calls;
+    f.study.plan.ncalls = 5;
+    assert_int_equal(bench_predict(&f.study, &e), 0);
+    struct bench_results *r = written();
+    assert_int_equal(count(r, 2, BENCH_DEFAULT, "far", 0), f.study.nsizes);
+    assert_int_equal(count(r, 2, BENCH_DEFAULT, "far/2", 0), 0);
+    assert_int_equal(count(r, 2, BENCH_DEFAULT, "near/2", 8), 0);
+    assert_int_equal(count(r, 2, BENCH_DEFAULT, "near/2", 1 << 20), 1);
+    bench_results_free(r);
+    fake_end(&f);
+}
+
 static void resuming_adds_nothing_twice(void **state)
 {
     (void)state;
@@ -147,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written),
+        cmocka_unit_test(refinements),
         cmocka_unit_test(resuming_adds_nothing_twice),
         cmocka_unit_test(stopping),
         cmocka_unit_test(an_engine_without_a_word),

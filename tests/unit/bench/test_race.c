@@ -130,6 +130,21 @@ static void a_death_is_blamed_on_who_ran(void **state)
     }
 }
 
+static void a_death_is_not_blamed_on_who_had_failed_before(void **state)
+{
+    (void)state;
+    struct race r = start(4096); /* "early" and "middle" are close */
+    char detail[BENCH_DETAIL] = "";
+    fake.trouble[0] = (struct fake_trouble){
+        .call = "early", .bytes = 4096, .outcome = BENCH_ANSWERED, .status = BENCH_WRONG, .times = 1, .after = 2};
+    fake.trouble[1] =
+        (struct fake_trouble){.call = "middle", .bytes = 4096, .outcome = BENCH_SILENT, .times = 1, .after = 3};
+    assert_int_equal(race_run(&r, detail), BENCH_SILENT);
+    assert_int_equal(racers[1].status, BENCH_WRONG);
+    assert_int_equal(r.guilty, 4);
+    end(&r);
+}
+
 static void stops_when_told(void **state)
 {
     (void)state;
@@ -151,6 +166,7 @@ int main(void)
         cmocka_unit_test(no_time_still_measures_the_default),
         cmocka_unit_test(wrong_data_is_out),
         cmocka_unit_test(a_death_is_blamed_on_who_ran),
+        cmocka_unit_test(a_death_is_not_blamed_on_who_had_failed_before),
         cmocka_unit_test(stops_when_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

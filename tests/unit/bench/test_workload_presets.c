@@ -56,6 +56,20 @@ static void files_read_back(void **state)
     unlink(path);
 }
 
+/* verl leaves decoding to NCCL, so its presets count those calls. */
+static void verl_decodes_with_nccl(void **state)
+{
+    (void)state;
+    struct workload_job j;
+    struct err e = {0};
+    assert_int_equal(workload_preset_job("verl-grpo-fsdp2-7b", &j, &e), 0);
+    assert_int_equal(workload_job_complete(&j, &e), 0);
+    struct workload *w = workload_generate(&j);
+    assert_string_equal(w->phases[0].name, "rollout");
+    assert_int_equal(w->phases[0].ncalls, 3);
+    workload_free(w);
+}
+
 static void unknown_name(void **state)
 {
     (void)state;
@@ -70,6 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_pass_the_check),
         cmocka_unit_test(files_read_back),
+        cmocka_unit_test(verl_decodes_with_nccl),
         cmocka_unit_test(unknown_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,10 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "export NCCL_IB_ADDR_RANGE=10.0.0.0/16\n", "", "NT219"},
     {"shell", NULL, NOWHERE, "export NCCL_TOPO_FILE=\"~/topo.xml\"\n", "NT220", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_TOPO_FILE=~/topo.xml\n", "", "NT220"},
+    /* what is never closed hides nothing of the lines below */
+    {"env", NULL, NOWHERE, "NCCL_DEBUG_FILE=${HOME\nNCCL_IB_TIMEOUT=300\n", "NT301", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_DEBUG_FILE=\"log\nexport NCCL_IB_TIMEOUT=300\n", "NT301", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_DEBUG_FILE=\"a\nexport NCCL_IB_TIMEOUT=300\n\"\n", "", "NT301"},
     /* ranges and effect */
     {"shell", NULL, NOWHERE, "export NCCL_IB_TIMEOUT=300\n", "NT301", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_RETRY_CNT=20\n", "NT301", NULL},
