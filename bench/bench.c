@@ -37,6 +37,12 @@ static int check_options(const struct bench_options *o, const struct bench_engin
         return err_set(e, ERR_USAGE, "no collective is asked for");
     if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > MAX_BYTES)
         return err_set(e, ERR_USAGE, "sizes go from at least 1 B to at most 1 GiB, the smaller one first");
+    for (int i = 0; i < o->sizes.count; i++)
+        if (o->sizes.bytes[i] <= (i ? o->sizes.bytes[i - 1] : 0) || o->sizes.bytes[i] > MAX_BYTES)
+            return err_set(e, ERR_USAGE,
+                           "listed sizes go from at least 1 B to at most 1 GiB, each above the one before");
+    if (o->sizes.count && o->workload)
+        return err_set(e, ERR_USAGE, "a list of sizes and a workload, which has its own, exclude one another");
     if (!(o->step_factor >= 1.1))
         return err_set(e, ERR_USAGE, "the factor between sizes is at least 1.1");
     if (!(o->budget_s > 0) || !(o->watchdog_s > 0))

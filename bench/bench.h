@@ -10,6 +10,14 @@
 #include "core/log.h"
 #include "core/progress.h"
 
+#define BENCH_SIZES 64
+
+/* Sizes that a user has listed, ascending; none: `count` 0. */
+struct bench_size_list {
+    int count;
+    uint64_t bytes[BENCH_SIZES];
+};
+
 struct bench_options {
     const char *engine;   /* a name of bench_engines */
     const char *results;  /* the journal */
@@ -17,6 +25,7 @@ struct bench_options {
     uint64_t min_bytes;   /* sizes go from here, */
     uint64_t max_bytes;   /* by `step_factor`, to here, which is the last one */
     double step_factor;
+    struct bench_size_list sizes; /* these instead */
     const char *workload; /* nccltune-workload.json: its sizes within those bounds instead, its collectives among those,
                              time and launches by what a step calls; NULL: all points are alike */
     double budget_s;      /* an upper bound; ends earlier when there is nothing left to learn */

@@ -39,7 +39,12 @@ struct field {
 uint64_t *bench_sizes(const struct bench_options *o, struct arena *a, int *count)
 {
     uint64_t *sizes = NULL;
-    *count = 0;
+    *count = o->sizes.count;
+    if (*count) {
+        sizes = arena_alloc(a, (size_t)*count * sizeof *sizes);
+        memcpy(sizes, o->sizes.bytes, (size_t)*count * sizeof *sizes);
+        return sizes;
+    }
     for (double v = (double)o->min_bytes; (uint64_t)v < o->max_bytes; v *= o->step_factor) {
         uint64_t bytes = (uint64_t)v;
         if (*count && bytes == sizes[*count - 1])

@@ -2,6 +2,7 @@
 #include "cli/measure.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,23 @@ static int take_bytes(const char *text, const char *what, void *out, struct err 
     return unit_parse_bytes(text, out, what, e);
 }
 
+static int take_sizes(const char *list, const char *what, void *out, struct err *e)
+{
+    struct bench_size_list *sizes = out;
+    char text[UNIT_TEXT];
+    sizes->count = 0;
+    for (const char *p = list;; p++) {
+        size_t n = strcspn(p, ",");
+        if (n >= sizeof text || sizes->count == BENCH_SIZES)
+            return err_set(e, ERR_USAGE, "%s: expected up to %d sizes such as 8,64K,1M", what, BENCH_SIZES);
+        snprintf(text, sizeof text, "%.*s", (int)n, p);
+        int rc = unit_parse_bytes(text, &sizes->bytes[sizes->count++], what, e);
+        p += n;
+        if (rc || !*p)
+            return rc;
+    }
+}
+
 static int take_seconds(const char *text, const char *what, void *out, struct err *e)
 {
     return unit_parse_seconds(text, out, what, e);
@@ -83,6 +101,7 @@ static const struct {
     {"--min-bytes", take_bytes, offsetof(struct bench_options, min_bytes)},
     {"--max-bytes", take_bytes, offsetof(struct bench_options, max_bytes)},
     {"--step-factor", take_factor, offsetof(struct bench_options, step_factor)},
+    {"--sizes", take_sizes, offsetof(struct bench_options, sizes)},
     {"--workload", take_text, offsetof(struct bench_options, workload)},
     {"--budget", take_seconds, offsetof(struct bench_options, budget_s)},
     {"--watchdog", take_seconds, offsetof(struct bench_options, watchdog_s)},

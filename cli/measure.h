@@ -33,6 +33,7 @@ int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err 
     "      --min-bytes N         smallest size; 8\n"                                                                   \
     "      --max-bytes N         largest size; 16M, with the model 1G\n"                                               \
     "      --step-factor X       from one size to the next; 4\n"                                                       \
+    "      --sizes LIST          these sizes instead, ascending, such as 8,64K,1M\n"                                   \
     "      --workload FILE       measure what a job calls (see nccltune-workload(1)): its collectives and sizes, "     \
     "most\n"                                                                                                           \
     "                            time for what takes most of its step; launches are compared by it\n"                  \

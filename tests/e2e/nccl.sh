@@ -115,6 +115,13 @@ check "the table names the chunk size that the law likes" grep -q '^allreduce,.*
 check "and has no row for AllToAll" test -z "$(grep '^alltoall' "$work/job/tuner.csv")"
 check "the profile keeps the workload" test -s "$work/job/workload.json"
 
+# ---- listed sizes ----
+listed() { NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 bench --collectives allreduce --sizes "$1" "${@:2}" -o "$work/s.jsonl"; }
+check "sizes can be listed" listed 8,3K,64K --budget 5s
+check "those are measured and nothing else" \
+    test "$(grep -o '"bytes":[0-9]*' "$work/s.jsonl" | sort -u | tr '\n' ' ')" = '"bytes":3072 "bytes":65536 "bytes":8 '
+check "a list that does not ascend is refused" test "$(listed 64K,8 >"$work/s.log" 2>&1; echo $?)" = 2
+
 # ---- graphs ----
 (cat "$NCCL_DOUBLE_LAW" && echo "launch 40") >"$work/launch-law"
 graphs() {

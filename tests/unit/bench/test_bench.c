@@ -49,6 +49,20 @@ static void options_that_make_no_sense(void **state)
     }
 }
 
+static void listed_sizes_ascend(void **state)
+{
+    (void)state;
+    static const struct bench_size_list wrong[] = {{1, {0}}, {2, {8, 8}}, {2, {64, 8}}, {1, {(uint64_t)2 << 30}}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct err e = {0};
+        struct bench_options o;
+        bench_options_default(&o);
+        o.sizes = wrong[i];
+        assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
+        assert_non_null(strstr(e.text, "listed sizes"));
+    }
+}
+
 static void a_workload_must_call_something(void **state)
 {
     (void)state;
@@ -101,6 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(options_that_make_no_sense),
+        cmocka_unit_test(listed_sizes_ascend),
         cmocka_unit_test(a_workload_must_call_something),
         cmocka_unit_test(what_is_missing_leaves_no_journal),
     };
