@@ -268,9 +268,9 @@ static void add_notes(struct workload *w, const struct workload_job *j, const st
 {
     char text[256];
     snprintf(text, sizeof text,
-             "%d × %d GPUs, tp %d, pp %d, dp %d, ep %d, micro-batch %d × %d × %d updates, %d + %d tokens",
-             j->nodes, j->gpus_per_node, j->tp, j->pp, j->dp, j->ep, j->micro_batch, j->grad_accum, j->updates,
-             j->prompt, j->response);
+             "%d × %d GPUs, tp %d, pp %d, dp %d, ep %d, micro-batch %d × %d × %d updates, %d + %d tokens", j->nodes,
+             j->gpus_per_node, j->tp, j->pp, j->dp, j->ep, j->micro_batch, j->grad_accum, j->updates, j->prompt,
+             j->response);
     workload_add_note(w, text);
     if (j->tflops > 0) {
         snprintf(text, sizeof text, "compute times are assumed, at %g TFLOP/s a GPU; sizes and counts are not",
