@@ -188,10 +188,23 @@ static int by_number(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* "rank 3", "ranks 0-3, 7", "ranks 0, 2, 4 and 509 more" */
+static int by_first_rank(const void *x, const void *y)
+{
+    const struct group *a = x, *b = y;
+    return by_number(&a->ranks[0], &b->ranks[0]);
+}
+
+/* Lines come in any order, the report does not. */
+static void sort_groups(struct fact *f)
+{
+    for (int i = 0; i < f->ngroups; i++)
+        qsort(f->groups[i].ranks, (size_t)f->groups[i].n, sizeof *f->groups[i].ranks, by_number);
+    qsort(f->groups, (size_t)f->ngroups, sizeof *f->groups, by_first_rank);
+}
+
+/* Of ascending ranks: "rank 3", "ranks 0-3, 7", "ranks 0, 2, 4 and 509 more" */
 static const char *ranks_text(struct arena *a, const struct group *g)
 {
-    qsort(g->ranks, (size_t)g->n, sizeof *g->ranks, by_number);
     const char *text = g->ranks[0] == g->ranks[g->n - 1] ? "rank " : "ranks ";
     for (int i = 0, k, spans = 0; i < g->n; i = k + 1) {
         if (spans++ == MOST_SPANS)
@@ -232,6 +245,7 @@ static void judge_fact(struct doctor *d, struct step *s, struct fact *f)
     add_silent(s, f);
     if (f->ngroups < 2)
         return;
+    sort_groups(f);
     for (int i = 0; i < f->ngroups; i++)
         text = arena_printf(d->arena, "%s %s on %s%s", text, f->groups[i].text, ranks_text(d->arena, &f->groups[i]),
                             i + 1 < f->ngroups ? "," : "");
@@ -247,10 +261,12 @@ static void judge(struct doctor *d, struct step *s)
         judge_fact(d, s, &s->facts[i]);
     if (!d->wrong)
         doctor_say(d, DOCTOR_OK, "ranks", "what all ranks must have alike is alike on all %d", s->nreported);
-    for (int i = 0; i < s->nfaults; i++)
+    for (int i = 0; i < s->nfaults; i++) {
+        sort_groups(&s->faults[i]);
         for (int k = 0; k < s->faults[i].ngroups; k++)
             doctor_say(d, DOCTOR_WRONG, env_comment(d->arena, s->faults[i].what), "%s: %s",
                        ranks_text(d->arena, &s->faults[i].groups[k]), s->faults[i].groups[k].text);
+    }
 }
 
 struct doctor *doctor_job_compare(const char *path, struct err *e)

@@ -77,6 +77,7 @@ const struct lint_rule lint_rules[LINT_CODES] = {
     [LINT_NO_SUCH_INTERFACE] = {"NT505", "no-such-interface", LINT_ERROR, "the topology has no such interface"},
     [LINT_INTERFACE_DOWN] = {"NT506", "interface-down", LINT_ERROR, "the interface is down"},
     [LINT_LINK_LAYER] = {"NT507", "wrong-link-layer", LINT_NOTE, "without effect on this link layer"},
+    [LINT_IDLE_PORTS] = {"NT508", "idle-ports", LINT_NOTE, "the list leaves RDMA ports for compute traffic idle"},
     [LINT_CONF_EXPORT] = {"NT601", "conf-export", LINT_ERROR, "\"export\" in nccl.conf is a part of the name"},
     [LINT_CONF_BLANKS] = {"NT602", "conf-blanks", LINT_ERROR, "blanks in nccl.conf are a part of name or value"},
     [LINT_CONF_COMMENT] = {"NT603", "conf-comment", LINT_ERROR, "a comment behind a value is a part of it"},

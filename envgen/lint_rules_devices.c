@@ -4,6 +4,7 @@
 
 #include "envgen/lint_parts.h"
 #include "envgen/parse.h"
+#include "probe/roles.h"
 #include "probe/topology.h"
 
 /* ---- without a topology ------------------------------------------------------------------------------------------ */
@@ -180,6 +181,37 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
                   "Name interfaces that this class has.");
 }
 
+/* NCCL_IB_HCA: compute ports that the list keeps from NCCL. A list that leaves nothing at all has its own finding. */
+static void check_idle(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
+                       const struct topo_class *c)
+{
+    int kept = 0, usable = 0, active = 0, active_kept = 0;
+    for (int i = 0; i < c->nports; i++) {
+        int up = c->ports[i].hca && c->ports[i].state == TOPO_STATE_ACTIVE;
+        active += up;
+        active_kept += up && env_devices_select(d, c->ports[i].hca, c->ports[i].port);
+    }
+    if (active_kept == 0 || active_kept == active)
+        return;
+    const struct port_verdict *verdicts = roles_of(c, l->arena);
+    for (int i = 0; i < c->nports; i++) {
+        const struct topo_port *p = &c->ports[i];
+        if (!p->hca || p->state != TOPO_STATE_ACTIVE || verdicts[i].role != ROLE_COMPUTE || verdicts[i].plugin)
+            continue;
+        usable++;
+        kept += env_devices_select(d, p->hca, p->port);
+    }
+    if (kept >= (usable < ROLES_MOST_HCAS ? usable : ROLES_MOST_HCAS))
+        return;
+    lint_find(l, LINT_IDLE_PORTS, s,
+              arena_printf(l->arena,
+                           "On node class %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
+                           "others stay idle.",
+                           c->name, kept, usable),
+              arena_printf(l->arena, "Name all of them (%s), or measure with nccltune whether fewer do as well.",
+                           roles_hca_list(c, verdicts, l->arena)));
+}
+
 /* NCCL_NET_FORCE_MERGE: every name must be one device. */
 static void check_groups(struct lint *l, const struct lint_setting *s, const struct devices *all)
 {
@@ -224,6 +256,8 @@ void lint_rules_devices(struct lint *l, const struct lint_setting *s)
         known |= all.known;
         if (all.known)
             check_class(l, s, &d, &all);
+        if (all.known && !strcmp(s->name, "NCCL_IB_HCA"))
+            check_idle(l, s, &d, &t->classes[c]);
     }
     if (!known)
         check_prefixes(l, s, &d);

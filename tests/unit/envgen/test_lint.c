@@ -17,7 +17,7 @@
 #include "probe/topology.h"
 #include "tuner/table.h"
 
-enum place { NOWHERE, IB, ROCE_AMD, TCP, NAMELESS, TABLED };
+enum place { NOWHERE, IB, RAILS, ROCE_AMD, TCP, NAMELESS, TABLED };
 
 struct kase {
     const char *kind, *nccl;
@@ -228,28 +228,36 @@ static const struct kase cases[] = {
     /* devices */
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3\n", "NT501", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_SOCKET_IFNAME=eth1\n", "NT501", NULL},
-    {"shell", NULL, IB, "export NCCL_IB_HCA=mlx5_1\n", "NT501", NULL},
+    {"shell", NULL, IB, "export NCCL_IB_HCA=mlx5_1\n", "NT501 NT508", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA==mlx5_0,mlx5_1\n", "", "NT501"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5\nexport NCCL_SOCKET_IFNAME=eth0\n", "", "NT501"},
-    {"shell", NULL, IB, "export NCCL_IB_HCA=mlx5_2\n", "", "NT501"},
-    {"shell", NULL, IB, "export NCCL_IB_HCA==mlx5_0,mlx5_77\n", "NT502", NULL},
+    {"shell", NULL, IB, "export NCCL_IB_HCA=mlx5_2\n", "NT508", "NT501"},
+    {"shell", NULL, IB, "export NCCL_IB_HCA==mlx5_0,mlx5_77\n", "NT502 NT508", NULL},
     {"shell", NULL, IB, "export NCCL_IB_HCA==mlx5_0:2\n", "NT502 NT504", NULL},
     {"shell", NULL, IB, "export NCCL_NET_FORCE_MERGE=mlx5_0,mlx5_99\n", "NT502", NULL},
-    {"shell", NULL, IB, "export NCCL_IB_HCA==mlx5_0:1,mlx5_2\n", "", "NT502"},
+    {"shell", NULL, IB, "export NCCL_IB_HCA==mlx5_0:1,mlx5_2\n", "NT508", "NT502"},
     {"shell", NULL, NAMELESS, "export NCCL_IB_HCA==mlx5_0,mlx5_77\n", "", "NT502"},
     {"shell", NULL, NAMELESS, "export NCCL_SOCKET_IFNAME==eth7\n", "", "NT505"},
     {"shell", NULL, NAMELESS, "export NCCL_IB_HCA=mlx5_1\n", "NT501", NULL},
     {"shell", NULL, NAMELESS, "export NCCL_IB_DISABLE=1\n", "NT310", NULL},
     {"shell", NULL, TCP, "export NCCL_IB_HCA==mlx5_0\n", "NT502", NULL},
-    {"shell", NULL, IB, "export NCCL_IB_HCA==mlx5_0,mlx5_3\n", "NT503", NULL},
+    {"shell", NULL, IB, "export NCCL_IB_HCA==mlx5_0,mlx5_3\n", "NT503 NT508", NULL},
     {"shell", NULL, IB, "export NCCL_IB_HCA=^=mlx5_3\n", "", "NT503"},
     {"shell", NULL, IB, "export NCCL_IB_HCA=^mlx5\n", "NT504", NULL},
-    {"shell", NULL, IB, "export NCCL_IB_HCA=^mlx5_2\n", "", "NT504"},
+    {"shell", NULL, IB, "export NCCL_IB_HCA=^mlx5_2\n", "NT508", "NT504"},
     {"shell", NULL, IB, "export NCCL_SOCKET_IFNAME==eth0,ens9\n", "NT505", NULL},
     {"shell", NULL, TCP, "export NCCL_SOCKET_IFNAME=^eth\n", "NT505", NULL},
     {"shell", NULL, TCP, "export NCCL_SOCKET_IFNAME==eth0\n", "", "NT505"},
     {"shell", NULL, IB, "export NCCL_SOCKET_IFNAME==eth0,eth2\n", "NT506", NULL},
     {"shell", NULL, IB, "export NCCL_SOCKET_IFNAME=^=eth2\n", "", "NT506"},
+    {"shell", NULL, RAILS, "export NCCL_IB_HCA==mlx5_0,mlx5_1\n", "NT508", NULL},
+    {"shell", NULL, RAILS, "export NCCL_IB_HCA=^=mlx5_0,mlx5_4\n", "NT508", NULL},
+    {"shell", NULL, RAILS, "export NCCL_IB_HCA==mlx5_4\n", "NT508", NULL},
+    {"shell", NULL, RAILS, "export NCCL_IB_HCA==mlx5_0,mlx5_1,mlx5_2,mlx5_3\n", "", "NT508"},
+    {"shell", NULL, RAILS, "export NCCL_IB_HCA=mlx5\n", "", "NT508"},
+    {"shell", NULL, RAILS, "export NCCL_IB_HCA=^=mlx5_4\n", "", "NT508"},
+    {"shell", NULL, RAILS, "export NCCL_IB_HCA=^=mlx5_5\n", "", "NT508"},
+    {"shell", NULL, RAILS, "export NCCL_IB_HCA==mlx5_9\n", "NT502 NT504", "NT508"},
     {"shell", NULL, IB, "export NCCL_IB_TC=106\n", "NT507", NULL},
     {"shell", NULL, ROCE_AMD, "export NCCL_IB_TC=106\n", "", "NT507"},
     /* forms */
@@ -332,6 +340,7 @@ static void add_netdev(struct topo_class *c, int n, const char *name, int down)
 static struct topology *place_new(enum place p)
 {
     static const char *const mlx5[] = {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_10", "mlx5_11"};
+    static const char *const rails[] = {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5"};
     struct topology *t = topo_new();
     t->nclasses = 1;
     t->classes = ARENA_NEW(t->arena, struct topo_class);
@@ -341,20 +350,26 @@ static struct topology *place_new(enum place p)
     c->netdevs = arena_alloc(t->arena, 8 * sizeof(*c->netdevs));
     c->gpus = ARENA_NEW(t->arena, struct topo_gpu);
     c->ngpus = 1;
+    c->objects = arena_alloc(t->arena, 2 * sizeof(*c->objects));
+    c->objects[0] = (struct topo_object){.kind = TOPO_GPU, .parent = -1, .numa = -1};
+    c->nobjects = 1;
     add_netdev(c, 0, "lo", 0);
     add_netdev(c, 1, "eth0", 0);
     if (p == IB) {
         for (int i = 0; i < 6; i++)
             add_port(c, i, mlx5[i], TOPO_LINK_INFINIBAND, i == 3);
         add_netdev(c, 2, "eth2", 1);
+    } else if (p == RAILS) { /* four rails, a slow port for storage or management, one that is down */
+        for (int i = 0; i < 6; i++) {
+            add_port(c, i, rails[i], TOPO_LINK_INFINIBAND, i == 5);
+            c->ports[i].rate_Gbps = i == 4 ? 25 : 400;
+        }
     } else if (p == ROCE_AMD) {
         c->gpus->arch = "gfx942";
         add_port(c, 0, "bnxt_re0", TOPO_LINK_ETHERNET, 0);
         add_port(c, 1, "bnxt_re1", TOPO_LINK_ETHERNET, 0);
     } else if (p == NAMELESS) { /* as in a topology XML that only has PCI addresses */
-        c->objects = ARENA_NEW(t->arena, struct topo_object);
-        c->nobjects = 1;
-        c->objects->kind = TOPO_NIC;
+        c->objects[c->nobjects++] = (struct topo_object){.kind = TOPO_NIC, .parent = -1, .numa = -1};
         c->nnetdevs = 0;
     } else {
         c->netdevs[0].state = TOPO_STATE_DOWN; /* a machine whose only way out is eth0 */
