@@ -284,18 +284,29 @@ static int is_port_of(struct verbs_end p, const struct verbs_try *t)
     return !port_order(p, t->from) || !port_order(p, t->to);
 }
 
-static int has_good(const struct verbs_outcome *outcomes, int n, struct verbs_end p)
+/* Who may be to blame for a pair: a port that may not work at all, or one that may be slow in one direction. */
+struct doubt {
+    struct verbs_end port;
+    int slow, receives;
+};
+
+static int is_about(const struct doubt *d, const struct verbs_try *t)
+{
+    return d->slow ? !port_order(d->port, d->receives ? t->to : t->from) : is_port_of(d->port, t);
+}
+
+static int has_good(const struct verbs_outcome *outcomes, int n, const struct doubt *d)
 {
     for (int i = 0; i < n; i++)
-        if (outcomes[i].verdict == VERBS_GOOD && is_port_of(p, &outcomes[i].pair))
+        if (outcomes[i].verdict == VERBS_GOOD && is_about(d, &outcomes[i].pair))
             return 1;
     return 0;
 }
 
-static int was_tried(const struct verbs_outcome *outcomes, int n, struct verbs_end x, struct verbs_end y)
+static int was_tried(const struct verbs_outcome *outcomes, int n, const struct doubt *d, struct verbs_end with)
 {
     for (int i = 0; i < n; i++)
-        if (is_port_of(x, &outcomes[i].pair) && is_port_of(y, &outcomes[i].pair))
+        if (is_about(d, &outcomes[i].pair) && is_port_of(with, &outcomes[i].pair))
             return 1;
     return 0;
 }
@@ -308,18 +319,30 @@ static int is_used(const struct verbs_round *r, struct verbs_end p)
     return 0;
 }
 
-/* Adds a try of `p` with a good port: of its own rail if there is one, since crossing may be impossible. */
-static void add_try(struct verbs_round *r, const struct verbs_outcome *outcomes, int n, struct verbs_end p)
+/* Adds a try of the doubtful port with a good one: of its own rail if there is one, since crossing may be impossible;
+ * it may also be slower, so that it says nothing about slowness. */
+static void add_try(struct verbs_round *r, const struct verbs_outcome *outcomes, int n, const struct doubt *d)
 {
-    for (int any_rail = 0; any_rail < 2; any_rail++)
+    struct verbs_end p = d->port;
+    for (int any_rail = 0; any_rail < (d->slow ? 1 : 2); any_rail++)
         for (int i = 0; i < 2 * n; i++) {
             struct verbs_end q = i % 2 ? outcomes[i / 2].pair.to : outcomes[i / 2].pair.from;
             if (outcomes[i / 2].verdict != VERBS_GOOD || q.node == p.node || (q.rail != p.rail && !any_rail) ||
-                is_used(r, q) || was_tried(outcomes, n, p, q))
+                is_used(r, q) || was_tried(outcomes, n, d, q))
                 continue;
-            r->tries[r->ntries++] = (struct verbs_try){p, q};
+            r->tries[r->ntries++] = d->receives ? (struct verbs_try){q, p} : (struct verbs_try){p, q};
             return;
         }
+}
+
+/* The direction in which a suspected pair is slow; of one that failed any will do. */
+static struct verbs_try direction_of(const struct verbs_outcome *outcomes, int n, const struct verbs_suspect *s)
+{
+    for (int i = 0; i < n; i++)
+        if (outcomes[i].verdict == s->verdict && is_port_of(s->a, &outcomes[i].pair) &&
+            is_port_of(s->b, &outcomes[i].pair))
+            return outcomes[i].pair;
+    return (struct verbs_try){s->a, s->b};
 }
 
 struct verbs_round verbs_blame_next(const struct verbs_outcome *outcomes, int n, const struct verbs_suspect *suspects,
@@ -327,10 +350,16 @@ struct verbs_round verbs_blame_next(const struct verbs_outcome *outcomes, int n,
 {
     struct verbs_round r = {.tries = arena_alloc(a, ((size_t)nsuspects * 2 + 1) * sizeof *r.tries)};
     for (int i = 0; i < nsuspects; i++) {
-        const struct verbs_end ends[] = {suspects[i].a, suspects[i].b};
-        for (int side = 0; side < 2 && suspects[i].kind == VERBS_SUSPECT_PAIR; side++)
-            if (!has_good(outcomes, n, ends[side]) && !is_used(&r, ends[side]))
-                add_try(&r, outcomes, n, ends[side]);
+        const struct verbs_suspect *s = &suspects[i];
+        if (s->kind != VERBS_SUSPECT_PAIR)
+            continue;
+        struct verbs_try t = direction_of(outcomes, n, s);
+        for (int side = 0; side < 2; side++) {
+            int slow = s->verdict == VERBS_SLOW;
+            const struct doubt d = {.port = side ? t.to : t.from, .slow = slow, .receives = slow && side};
+            if (!has_good(outcomes, n, &d) && !is_used(&r, d.port))
+                add_try(&r, outcomes, n, &d);
+        }
     }
     return r;
 }

@@ -46,9 +46,9 @@ struct verbs_suspect {
  * Returns their number; `*suspects` is allocated in `a`. */
 int verbs_blame(const struct verbs_outcome *outcomes, int n, struct arena *a, struct verbs_suspect **suspects);
 
-/* Where a pair is suspected and one of its ports has no good outcome at all, it may be the port's fault: the tries that
- * would tell, each with a port that is known to be good, no port twice. An empty round when there is no doubt or no
- * good port left. */
+/* Where a pair is suspected it may be the fault of one of its ports: of one that failed, when the port has no good
+ * outcome at all; of one that is slow, when the port has none in that direction. The tries that would tell, each with a
+ * port that is known to be good, no port twice. An empty round when there is no doubt or no good port left. */
 struct verbs_round verbs_blame_next(const struct verbs_outcome *outcomes, int n, const struct verbs_suspect *suspects,
                                     int nsuspects, struct arena *a);
 

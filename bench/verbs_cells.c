@@ -45,32 +45,63 @@ static void add_medians(struct verbs_cell *cells, struct seen *seen, int n)
     }
 }
 
+/* What is known of a port, sending (0) and receiving (1). */
+struct count {
+    int tried[2], bad[2];
+    int suspected[2]; /* it is to blame for what goes badly there */
+};
+
+static void mark_suspected(const struct verbs_fabric *f, const struct verbs_decision *d, struct count *counts)
+{
+    for (int i = 0; i < d->nsuspects; i++) {
+        const struct verbs_suspect *s = &d->suspects[i];
+        int sends = s->kind == VERBS_SUSPECT_SENDS || s->kind == VERBS_SUSPECT_PORT;
+        int receives = s->kind == VERBS_SUSPECT_RECEIVES || s->kind == VERBS_SUSPECT_PORT;
+        struct count *c = &counts[port_of(f, s->a)];
+        c->suspected[0] |= sends;
+        c->suspected[1] |= receives;
+        for (int rail = 0; s->kind == VERBS_SUSPECT_NODE && rail < f->rails; rail++) {
+            struct count *of_node = &counts[port_of(f, (struct verbs_end){s->a.node, rail})];
+            of_node->suspected[0] = of_node->suspected[1] = 1;
+        }
+    }
+}
+
 struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_decision *d)
 {
-    struct count {
-        int tried[2], bad[2];
-    };
     size_t ports = (size_t)f->nodes * (size_t)f->rails;
     struct verbs_cell *cells = arena_alloc(f->arena, (ports + 1) * sizeof *cells);
+    struct verbs_cell *excused = arena_alloc(f->arena, (ports + 1) * sizeof *excused);
     struct count *counts = arena_alloc(f->arena, (ports + 1) * sizeof *counts);
     struct seen *seen = arena_alloc(f->arena, ((size_t)f->ntries * 2 + 1) * sizeof *seen);
-    int n = 0;
+    struct seen *others = arena_alloc(f->arena, ((size_t)f->ntries * 2 + 1) * sizeof *others);
+    int nseen = 0, nothers = 0;
+    mark_suspected(f, d, counts);
     for (int i = 0; i < f->ntries; i++) {
         const struct verbs_outcome *o = &d->outcomes[i];
         const int ends[] = {port_of(f, o->pair.from), port_of(f, o->pair.to)};
         for (int side = 0; side < 2; side++) {
             struct verbs_cell *c = &cells[ends[side]];
+            struct count *mine = &counts[ends[side]];
+            int bad = o->verdict != VERBS_GOOD;
+            int excuse = bad && counts[ends[!side]].suspected[!side] && !mine->suspected[side];
             c->tried++;
             c->failed += o->verdict == VERBS_FAILED;
             c->slow += o->verdict == VERBS_SLOW;
-            counts[ends[side]].tried[side]++;
-            counts[ends[side]].bad[side] += o->verdict != VERBS_GOOD;
+            mine->tried[side] += !excuse;
+            mine->bad[side] += bad && !excuse;
             if (o->GBps > 0)
-                seen[n++] = (struct seen){ends[side], side, o->GBps};
+                *(excuse ? &others[nothers++] : &seen[nseen++]) = (struct seen){ends[side], side, o->GBps};
         }
     }
-    for (size_t i = 0; i < ports; i++)
-        cells[i].outlier = counts[i].bad[0] * 2 > counts[i].tried[0] || counts[i].bad[1] * 2 > counts[i].tried[1];
-    add_medians(cells, seen, n);
+    add_medians(cells, seen, nseen);
+    add_medians(excused, others, nothers);
+    for (size_t i = 0; i < ports; i++) {
+        const struct count *c = &counts[i];
+        cells[i].outlier = c->bad[0] * 2 > c->tried[0] || c->bad[1] * 2 > c->tried[1];
+        /* Where the other ends are to blame for all that was tried, it is all there is to show. */
+        if (cells[i].GBps <= 0)
+            cells[i].GBps = excused[i].GBps;
+    }
     return cells;
 }

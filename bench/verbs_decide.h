@@ -43,8 +43,8 @@ const char *verbs_suspect_text(const struct verbs_fabric *f, const struct verbs_
 /* What is known of one port from all its tries. */
 struct verbs_cell {
     int tried, failed, slow;
-    int outlier; /* most of what it sent or received was slow or failed: the good ends of bad pairs are none */
-    double GBps; /* median of what it sent or of what it received, whichever is less; 0 nothing */
+    int outlier; /* most of what it sent or received was slow or failed, less what another port is suspected for */
+    double GBps; /* median of what it sent or of what it received, whichever is less; 0 nothing. Likewise less that */
 };
 /* By port, as in the fabric; allocated in its arena. */
 struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_decision *d);

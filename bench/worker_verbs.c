@@ -150,7 +150,7 @@ static void run_plan(struct worker *w, const struct plan *p)
     if (rest)
         worker_schedule(w, then, 1, 1, first->nrounds, first->nrounds + rest);
     worker_repeat_slow(w);
-    worker_resolve(w);
+    worker_resolve(w, p->brief);
     if (!p->brief)
         worker_gpus(w, first);
     if (w->sweep_bytes)

@@ -87,7 +87,7 @@ void worker_schedule(struct worker *w, const struct verbs_schedule *s, int brief
 void worker_repeat_slow(struct worker *w);
 
 /* Tries that tell suspects apart, until there is no doubt or nothing left to try. */
-void worker_resolve(struct worker *w);
+void worker_resolve(struct worker *w, int brief);
 
 /* All sizes from 2 bytes to `most_bytes` on 1, 2 and 4 queue pairs between the ports of the schedule's first round, but
  * for those that are dead; tells every point. */

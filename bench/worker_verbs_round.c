@@ -234,7 +234,7 @@ void worker_repeat_slow(struct worker *w)
     }
 }
 
-void worker_resolve(struct worker *w)
+void worker_resolve(struct worker *w, int brief_only)
 {
     for (int i = 0; i < w->nodes; i++) {
         struct verbs_suspect *suspects;
@@ -243,7 +243,7 @@ void worker_resolve(struct worker *w)
         struct verbs_round next = verbs_blame_next(judged, w->noutcomes, suspects, n, w->arena);
         if (!next.ntries)
             return;
-        run_round(w, &next, 0, w->noutcomes);
+        run_round(w, &next, brief_only, w->noutcomes);
     }
 }
 

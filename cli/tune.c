@@ -218,7 +218,6 @@ static int measure(struct tune *t, const struct topology *topology, struct err *
 {
     struct bench_summary summary = {0};
     t->bench.results = t->results;
-    t->bench.resume = t->resume;
     progress_start(&t->progress, t->quiet ? NULL : stderr);
     int rc = bench_run(&t->bench, topology, &t->log, &t->progress, t->stop, &summary, e);
     progress_clear(&t->progress);
@@ -266,6 +265,7 @@ static int run(struct tune *t, struct err *e)
         rc = probe(t, &topology, e);
     if (!rc)
         rc = begin(t, topology, e);
+    t->bench.resume = t->resume;
     if (!rc)
         rc = tune_verbs(&t->bench, topology, t->generate.out, &t->log, &t->progress, t->stop, t->arena,
                         &t->generate.fabric, e);

@@ -182,6 +182,12 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
     return 0;
 }
 
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    *attr = (struct ibv_device_attr){.phys_port_cnt = (uint8_t)hca_of(context)->ports};
+    return 0;
+}
+
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
                       uint32_t flags, size_t size)
 {
@@ -201,6 +207,17 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
         entry->gid.raw[13] = (unsigned char)h->index;
     entry->gid.raw[15] = (unsigned char)(h->infiniband ? port : (uint32_t)node + 1);
     return 0;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max, uint32_t flags,
+                             size_t size)
+{
+    size_t n = 0;
+    for (int port = 1; port <= hca_of(context)->ports; port++)
+        for (uint32_t index = 0;
+             n < max && !_ibv_query_gid_ex(context, (uint32_t)port, index, &entries[n], flags, size); index++)
+            n++;
+    return (ssize_t)n;
 }
 
 /* ---- memory ---- */

@@ -129,19 +129,24 @@ check "... or it is said why not" says '^  failed: .* GPU 0, by dma-buf: .*; as 
 "$bin" explain "$tmp/profile" NCCL_NET_GDR_LEVEL >"$tmp/out"
 check "... in the profile, too" says 'no port can reach GPU memory, so data goes through host memory'
 
+tried() { grep -c '"try"' "$1" 2>/dev/null || [ -e "$1" ] || echo 0; }
+# interrupt JOURNAL: ^C for process $pid when the first eight tries are in it.
+interrupt() {
+    for ((i = 0; i < 300; i++)); do
+        [ "$(tried "$1")" -lt 8 ] || break
+        sleep 0.1
+    done
+    kill -INT $pid
+    wait $pid
+    status=$?
+}
+
 # Interrupted after some of 56 pairs, and gone on with.
 hcas 8
 FAKE_VERBS_FAULTS='' LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so \
     "$bin" bench --engine verbs --quiet --ports "$ports" -o "$tmp/long.json" >"$tmp/out" 2>&1 &
 pid=$!
-tried() { grep -c '"try"' "$1" 2>/dev/null || [ -e "$1" ] || echo 0; }
-for ((i = 0; i < 300; i++)); do
-    [ "$(tried "$tmp/long.json.journal")" -lt 8 ] || break
-    sleep 0.1
-done
-kill -INT $pid
-wait $pid
-status=$?
+interrupt "$tmp/long.json.journal"
 check "an interrupted measurement ends with 1" ends_with 1
 cp "$tmp/long.json.journal" "$tmp/journal"
 known=$(tried "$tmp/journal")
@@ -150,17 +155,46 @@ bench "" --ports "$ports" --schedule reach --resume -o "$tmp/long.json"
 check "another schedule cannot go on with it" says 'was begun for something else'
 bench "" --ports "$ports" --resume -o "$tmp/long.json"
 check "resume does the rest" says 'all 56 tries|Write bandwidth'
+# kept JOURNAL FABRIC N: whether all N pairs are there, those of the journal as they were.
 kept() {
-    python3 - "$tmp/journal" "$tmp/long.json" <<'END'
+    python3 - "$@" <<'END'
 import json, sys
 tries = {(*t["from"], *t["to"]): t for t in json.load(open(sys.argv[2]))["tries"]}
-assert len(tries) == 56, len(tries)
+assert len(tries) == int(sys.argv[3]), len(tries)
 old = [json.loads(line)["try"] for line in open(sys.argv[1]) if line.startswith('{"try"')]
 same = sum(abs(tries[*t["from"], *t["to"]]["write_GBps"] - t["write_GBps"]) < 1e-9 for t in old)
 # One that was slow for a moment may have been tried again.
 assert same * 2 > len(old), (same, len(old))
 END
 }
-check "... and keeps what was known" kept
+check "... and keeps what was known" kept "$tmp/journal" "$tmp/long.json" 56
 check "... without a journal at the end" test ! -e "$tmp/long.json.journal"
+
+# tune in the same way. It only looks for HCAs where the kernel knows of some, so /sys/class gets a word of them.
+hcas 6
+mkdir "$tmp/class" "$tmp/sys"
+tune() {
+    # shellcheck disable=SC2016 # expanded there
+    FAKE_VERBS_FAULTS='' OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self exec unshare -m sh -c '
+        mount --bind /sys/class "$1/sys" && mount -t tmpfs none "$1/class" && ln -s "$1"/sys/* "$1/class" &&
+            mkdir -p "$1/class/infiniband" && mount --bind "$1/class" /sys/class || exit
+        bin=$2 && shift 2
+        LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so exec "$bin" tune --quiet --collectives allreduce --max-bytes 8 \
+            --budget 60s "$@"' sh "$tmp" "$bin" -o "$tmp/tuned" "$@" >"$tmp/out" 2>&1
+}
+if ! unshare -m mount -t tmpfs none "$tmp/class" 2>/dev/null; then
+    skip "an interrupted tune" "nothing can be mounted here" && finish
+fi
+tune &
+pid=$!
+interrupt "$tmp/tuned/fabric.json.journal"
+check "tune can be interrupted while it measures the fabric" ends_with 130
+check "... and says how to go on" says 'interrupted; .*--resume'
+check "... nothing else was begun" test ! -e "$tmp/tuned/results.jsonl" -a ! -e "$tmp/tuned/fabric.json"
+cp "$tmp/tuned/fabric.json.journal" "$tmp/journal"
+(tune --resume)
+status=$?
+check "tune --resume goes on" ends_with 0
+check "... with what was known of the fabric" kept "$tmp/journal" "$tmp/tuned/fabric.json" 30
+check "... to the end" test -e "$tmp/tuned/results.jsonl" -a ! -e "$tmp/tuned/fabric.json.journal"
 finish

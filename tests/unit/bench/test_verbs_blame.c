@@ -203,6 +203,42 @@ static void doubt_is_resolved(void **state)
     arena_free(t.arena);
 }
 
+/* Three nodes, each pair tried in one direction: the slow pair has two ends, and tries in the direction in which each
+ * is slow tell which, on the same rail only. */
+static void slow_end_is_found(void **state)
+{
+    (void)state;
+    const struct verbs_end ends[] = {{0, 0}, {1, 0}, {2, 0}};
+    for (int receives = 0; receives < 2; receives++) {
+        struct arena *a = arena_new();
+        struct verbs_outcome o[8] = {{.pair = {ends[0], ends[1]}, .GBps = 12},
+                                     {.pair = {ends[1], ends[2]}, .verdict = VERBS_SLOW, .GBps = 1},
+                                     {.pair = {ends[2], ends[0]}, .GBps = 12},
+                                     {.pair = {{0, 1}, {1, 1}}, .GBps = 12}};
+        struct verbs_suspect *suspects;
+        struct verbs_end guilty = ends[receives ? 2 : 1];
+        int n = 4, nsuspects = verbs_blame(o, n, a, &suspects);
+        assert_int_equal(nsuspects, 1);
+        assert_int_equal(suspects[0].kind, VERBS_SUSPECT_PAIR);
+        for (int round = 0; round < 3; round++) {
+            struct verbs_round next = verbs_blame_next(o, n, suspects, nsuspects, a);
+            for (int i = 0; i < next.ntries; i++) {
+                struct verbs_try t = next.tries[i];
+                int bad = same(receives ? t.to : t.from, guilty);
+                assert_int_equal(t.from.rail + t.to.rail, 0);
+                assert_true(n < 8);
+                o[n++] = (struct verbs_outcome){t, bad ? VERBS_SLOW : VERBS_GOOD, bad ? 1 : 12, NULL};
+            }
+            nsuspects = verbs_blame(o, n, a, &suspects);
+        }
+        assert_int_equal(nsuspects, 1);
+        assert_int_equal(suspects[0].kind, receives ? VERBS_SUSPECT_RECEIVES : VERBS_SUSPECT_SENDS);
+        assert_true(same(suspects[0].a, guilty));
+        assert_int_equal(verbs_blame_next(o, n, suspects, nsuspects, a).ntries, 0);
+        arena_free(a);
+    }
+}
+
 static void slow_by_the_median(void **state)
 {
     (void)state;
@@ -215,9 +251,10 @@ static void slow_by_the_median(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_wrong), cmocka_unit_test(one_port),          cmocka_unit_test(one_node),
-        cmocka_unit_test(everything),    cmocka_unit_test(one_direction),     cmocka_unit_test(rail_and_crossing),
-        cmocka_unit_test(two_causes),    cmocka_unit_test(doubt_is_resolved), cmocka_unit_test(slow_by_the_median)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_wrong),     cmocka_unit_test(one_port),
+                                       cmocka_unit_test(one_node),          cmocka_unit_test(everything),
+                                       cmocka_unit_test(one_direction),     cmocka_unit_test(rail_and_crossing),
+                                       cmocka_unit_test(two_causes),        cmocka_unit_test(doubt_is_resolved),
+                                       cmocka_unit_test(slow_end_is_found), cmocka_unit_test(slow_by_the_median)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

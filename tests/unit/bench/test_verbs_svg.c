@@ -36,6 +36,29 @@ static void cells(void **state)
     verbs_fabric_free(f);
 }
 
+/* Four nodes, each pair once: port 0 only ever sent to port 1, which is slow, and must not look slow itself. */
+static void good_end_of_bad_pairs(void **state)
+{
+    (void)state;
+    static const struct {
+        int from, to;
+        double GBps;
+    } tries[] = {{0, 1, 3}, {1, 2, 3}, {1, 3, 3}, {2, 0, 24}, {3, 0, 24}, {2, 3, 24}};
+    struct verbs_fabric *f = verbs_fabric_new(4, 1);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        f->tries = arena_grow(f->arena, f->tries, (size_t)f->ntries, sizeof *f->tries);
+        f->tries[f->ntries++] = (struct verbs_fabric_try){
+            .outcome = {.pair = {{tries[i].from, 0}, {tries[i].to, 0}}, .GBps = tries[i].GBps}};
+    }
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    const struct verbs_cell *c = verbs_cells(f, &d);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(c[i].outlier, i == 1);
+        assert_near(c[i].GBps, i == 1 ? 3 : 24, 1e-9);
+    }
+    verbs_fabric_free(f);
+}
+
 static int count(const char *text, const char *what)
 {
     int n = 0;
@@ -82,6 +105,7 @@ static void pictures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cells), cmocka_unit_test(pictures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cells), cmocka_unit_test(good_end_of_bad_pairs),
+                                       cmocka_unit_test(pictures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
