@@ -15,14 +15,14 @@
 
 static const char *const address[] = {"10.0.0.1/24"};
 
-#define NET(n, k)                                                                                           \
-    {                                                                                                       \
-        .name = (n), .kind = TOPO_NET_##k, .state = TOPO_STATE_ACTIVE, .addresses = (const char **)address, \
-        .naddresses = 1                                                                                     \
+#define NET(n, k)                                                                    \
+    {                                                                                \
+        .name = (n), .object = -1, .kind = TOPO_NET_##k, .state = TOPO_STATE_ACTIVE, \
+        .addresses = (const char **)address, .naddresses = 1                         \
     }
-#define PORT(h)                                                                        \
-    {                                                                                  \
-        .hca = (h), .port = 1, .state = TOPO_STATE_ACTIVE, .layer = TOPO_LINK_ETHERNET \
+#define PORT(h)                                                                                      \
+    {                                                                                                \
+        .object = -1, .hca = (h), .port = 1, .state = TOPO_STATE_ACTIVE, .layer = TOPO_LINK_ETHERNET \
     }
 
 static struct topo_netdev nets[] = {NET("eth0", PHYSICAL), NET("eth1", PHYSICAL)};
