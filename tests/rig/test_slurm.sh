@@ -154,7 +154,7 @@ doctor() {
 }
 check "the doctor finds the ranks of a step alike" grep -q "alike on all 3" <(doctor ${n}0,${n}1,${n}2 "")
 # shellcheck disable=SC2016 # expanded by the task
-check "and names the rank that is not" grep -q "NCCL_ALGO is 'Ring' on rank 1, is not set on ranks 0, 2" \
+check "and names the rank that is not" grep -q "NCCL_ALGO is not set on ranks 0, 2, is 'Ring' on rank 1" \
     <(doctor ${n}0,${n}1,${n}2 '[ "$SLURM_PROCID" != 1 ] || export NCCL_ALGO=Ring;')
 
 # ---- which profile ---------------------------------------------------------------------------------------------------
