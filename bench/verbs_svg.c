@@ -1,8 +1,7 @@
 /* A measured fabric as a picture: suspects first, then rails × nodes, then every pair where there are few enough ports.
  * The more bandwidth, the darker; what is slow or failed has a red frame, whatever its colour. */
-#include <string.h>
-
 #include "bench/verbs_decide.h"
+#include "core/svg.h"
 
 #define MOST_PAIRED 64 /* ports up to which every pair is drawn */
 #define MARGIN      24
@@ -38,31 +37,10 @@ struct shown {
     const char *title;
 };
 
-/* Text as XML character data; names come from anywhere. At most `most` bytes, cut at a letter's beginning. */
-static void put(FILE *out, const char *s, int most)
-{
-    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-        if (most-- <= 0 && (*p & 0xc0) != 0x80) {
-            fputs("…", out);
-            return;
-        }
-        if (*p == '&')
-            fputs("&amp;", out);
-        else if (*p == '<')
-            fputs("&lt;", out);
-        else if (*p == '>')
-            fputs("&gt;", out);
-        else if (*p == '"')
-            fputs("&quot;", out);
-        else if (*p >= 0x20 && *p != 0x7f)
-            fputc(*p, out);
-    }
-}
-
 static void text(struct picture *p, int x, int y, const char *more, const char *s, int most)
 {
     fprintf(p->out, "<text x=\"%d\" y=\"%d\"%s>", x, y, more);
-    put(p->out, s, most);
+    svg_put(p->out, s, most);
     fputs("</text>\n", p->out);
 }
 
@@ -82,7 +60,7 @@ static void draw_cell(struct picture *p, int x, int y, int width, int height, co
     int dark = 1;
     char value[16];
     fprintf(p->out, "<g><title>");
-    put(p->out, c->title, 400);
+    svg_put(p->out, c->title, 400);
     fprintf(p->out, "</title><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"", x, y, width - 1, height - 1);
     if (c->failed)
         fputs("#333333", p->out);
@@ -162,7 +140,7 @@ static void draw_legend(struct picture *p)
 static void draw_column_name(struct picture *p, int x, const char *name)
 {
     fprintf(p->out, "<text transform=\"translate(%d,%d) rotate(-50)\" font-size=\"11\">", x, p->y - 6);
-    put(p->out, name, MOST_NAME);
+    svg_put(p->out, name, MOST_NAME);
     fputs("</text>\n", p->out);
 }
 

@@ -13,18 +13,17 @@
 #define COUNT_LIMIT  1e15
 #define TIME_LIMIT   1e15
 
-static const char *const beyond[] = {"alltoall", "sendrecv"};
+static const char sendrecv[] = "sendrecv";
 
 const char *workload_kind_name(int kind)
 {
-    return kind >= COLL_COUNT && kind < WORKLOAD_KIND_COUNT ? beyond[kind - COLL_COUNT] : coll_name(kind);
+    return kind == WORKLOAD_SENDRECV ? sendrecv : coll_name(kind);
 }
 
 int workload_kind_parse(const char *name, size_t len)
 {
-    for (int i = 0; i < WORKLOAD_KIND_COUNT - COLL_COUNT; i++)
-        if (strlen(beyond[i]) == len && !strncmp(beyond[i], name, len))
-            return COLL_COUNT + i;
+    if (len == sizeof sendrecv - 1 && !strncmp(sendrecv, name, len))
+        return WORKLOAD_SENDRECV;
     return coll_parse(name, len);
 }
 

@@ -17,7 +17,7 @@
 /* The first COLL_COUNT are enum coll, the ones that a tuner is asked about; NCCL builds the others of send and receive.
  */
 enum {
-    WORKLOAD_ALLTOALL = COLL_COUNT,
+    WORKLOAD_ALLTOALL = COLL_ALLTOALL,
     WORKLOAD_SENDRECV,
     WORKLOAD_KIND_COUNT,
 };

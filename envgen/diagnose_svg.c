@@ -1,6 +1,5 @@
 /* The diagnosis as a picture: one stacked bar a source, its phases drawn to scale, with a legend. */
-#include <string.h>
-
+#include "core/svg.h"
 #include "envgen/diagnose.h"
 
 #define WIDTH  960
@@ -13,25 +12,6 @@
 static const char *const colours[DIAG_KIND_COUNT] = {
     "#4878a8", "#c8452f", "#d8a33a", "#8a6fb0", "#5fa06a", "#c9c9c9", "#8c8c8c", "#ffffff",
 };
-
-/* Text of a log as XML character data: marks escaped, control characters left out. The readers have made it UTF-8. */
-static void put(FILE *out, const char *s)
-{
-    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-        if (*p == '&')
-            fputs("&amp;", out);
-        else if (*p == '<')
-            fputs("&lt;", out);
-        else if (*p == '>')
-            fputs("&gt;", out);
-        else if (*p == '"')
-            fputs("&quot;", out);
-        else if (*p == '\'')
-            fputs("&#39;", out);
-        else if (*p >= 0x20 && *p != 0x7f)
-            fputc(*p, out);
-    }
-}
 
 static int shown(const struct diag_phase *p)
 {
@@ -68,7 +48,7 @@ static int draw_source(FILE *out, const struct diag_source *s, int y)
 {
     double x = LEFT, scale = BAR / sum_of(s);
     fprintf(out, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", LEFT, y + 16);
-    put(out, s->format);
+    svg_put(out, s->format, SVG_WHOLE);
     fprintf(out, ": %.1f ms a step, communication %.0f %%</text>\n", s->step_ms, 100 * s->communication_share);
     int row = y + 26 + HEIGHT + ROW;
     for (int i = 0; i < s->nphases; i++) {
@@ -80,12 +60,12 @@ static int draw_source(FILE *out, const struct diag_source *s, int y)
                 "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\" "
                 "stroke=\"#fff\"><title>",
                 x, y + 26, width, HEIGHT, colours[p->kind], opacity);
-        put(out, p->name);
+        svg_put(out, p->name, SVG_WHOLE);
         fprintf(out, ": %.1f ms, %.1f %%</title></rect>\n", p->median_ms, 100 * p->share);
         fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n", LEFT,
                 row - 11, colours[p->kind], opacity);
         fprintf(out, "<text x=\"%d\" y=\"%d\">", LEFT + 20, row);
-        put(out, p->name);
+        svg_put(out, p->name, SVG_WHOLE);
         fprintf(out, " (%s): %.1f ms, %.1f %%</text>\n", diag_kind_name(p->kind), p->median_ms, 100 * p->share);
         x += width;
         row += ROW;

@@ -7,28 +7,7 @@
 #include <cmocka.h>
 
 #include "envgen/model_setup.h"
-#include "probe/machines.h"
-
-static struct topology *machine;
-static struct env_decisions *decisions;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct err e = {0};
-    machine = machine_topology("dgx-h100", 2, &e);
-    decisions = env_decisions_new(ENV_MARGIN);
-    decisions->nccl_high = 22809;
-    return !machine;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    topo_free(machine);
-    env_decisions_free(decisions);
-    return 0;
-}
+#include "tests/unit/envgen/machine.h"
 
 static void settings_that_the_model_knows_count(void **state)
 {

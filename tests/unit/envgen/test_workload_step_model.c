@@ -9,30 +9,9 @@
 
 #include "core/coll.h"
 #include "envgen/workload_step_model.h"
-#include "probe/machines.h"
+#include "tests/unit/envgen/machine.h"
 
 #define MIB (UINT64_C(1) << 20)
-
-static struct topology *machine;
-static struct env_decisions *decisions;
-
-static int set_up(void **state)
-{
-    (void)state;
-    struct err e = {0};
-    machine = machine_topology("dgx-h100", 2, &e);
-    decisions = env_decisions_new(ENV_MARGIN);
-    decisions->nccl_high = 22809;
-    return !machine;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    topo_free(machine);
-    env_decisions_free(decisions);
-    return 0;
-}
 
 static void a_machine_without_gpus_has_no_model(void **state)
 {

@@ -1,0 +1,29 @@
+/* Two nodes of a bundled machine, and decisions that decide nothing yet, before every test. */
+#ifndef TESTS_ENVGEN_MACHINE_H
+#define TESTS_ENVGEN_MACHINE_H
+
+#include "envgen/decide.h"
+#include "probe/machines.h"
+
+static struct topology *machine;
+static struct env_decisions *decisions;
+
+static int set_up(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    machine = machine_topology("dgx-h100", 2, &e);
+    decisions = env_decisions_new(ENV_MARGIN);
+    decisions->nccl_high = 22809;
+    return !machine;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    topo_free(machine);
+    env_decisions_free(decisions);
+    return 0;
+}
+
+#endif
