@@ -38,27 +38,25 @@ MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 BASE_CFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -DNCCLTUNE_VERSION='"$(VERSION)"' $(WARN)
 WHERE       := -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"' -DNCCLTUNE_LIBDIR='"$(LIBDIR)"'
 
-# The rooms. Programs of their own stay out of the library: bench/worker_*.c need MPI, bench/gpuworker_*.c are the worker
-# that runs NCCL (libc only), tuner/plugin*.c are the plugin.
-CORE_SRC    := $(wildcard core/*.c)
-TUNER_SRC   := $(filter-out $(wildcard tuner/plugin*.c),$(wildcard tuner/*.c))
-PLUGIN_SRC  := $(wildcard tuner/plugin*.c) $(TUNER_SRC) core/coll.c core/sha256.c
-PROBE_SRC   := $(wildcard probe/*.c)
-BENCH_SRC   := $(filter-out $(wildcard bench/worker_*.c bench/gpuworker_*.c),$(wildcard bench/*.c))
-WORKER_SRC  := $(wildcard bench/worker_*.c) bench/gpuworker_gpu.c
-GPUWORKER_SRC := $(wildcard bench/gpuworker_*.c) bench/nccl_wire.c core/coll.c
-ENVGEN_SRC  := $(wildcard envgen/*.c)
-CLI_SRC     := $(wildcard cli/*.c)
-HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(wildcard slurm/hook*.c))
-HOOK_SRC    := $(wildcard slurm/hook*.c) core/sha256.c core/words.c envgen/catalogue.c
-LIB_SRC     := $(CORE_SRC) $(TUNER_SRC) $(PROBE_SRC) $(BENCH_SRC) $(ENVGEN_SRC) $(HOOK_PARTS)
+# Sources by directory. Programs of their own stay out of the library: bench/nccltune-bench/ needs MPI,
+# bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the plugin.
+tree         = $(sort $(shell find $(1) -name '*.c'))
+TUNER_SRC   := $(call tree,tuner/table tuner/capture)
+PLUGIN_SRC  := $(call tree,tuner) core/coll.c core/sha256.c
+BENCH_SRC   := $(call tree,bench/nccltune-bench)
+WORKER_SRC  := $(call tree,bench/nccltune-worker) bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
+CLI_SRC     := $(call tree,cli)
+HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
+HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/sha256.c core/edit_distance.c core/vars/catalogue.c
+LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe bench envgen)) $(TUNER_SRC) $(HOOK_PARTS) \
+               bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
 
 obj          = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 LIB_OBJ     := $(call obj,obj,$(LIB_SRC))
 CLI_OBJ     := $(call obj,obj,$(CLI_SRC))
-WORKER_OBJ  := $(call obj,mpi,$(WORKER_SRC))
+BENCH_OBJ   := $(call obj,mpi,$(BENCH_SRC))
 PLUGIN_OBJ  := $(call obj,pic,$(PLUGIN_SRC))
-GPUWORKER_OBJ := $(call obj,obj,$(GPUWORKER_SRC))
+WORKER_OBJ  := $(call obj,obj,$(WORKER_SRC))
 HOOK_SCRIPTS := slurm/task_prolog slurm/prolog slurm/epilog
 HOOK_OBJ    := $(call obj,obj,$(HOOK_SRC))
 
@@ -67,7 +65,7 @@ PLUGIN      := $(B)/libnccl-tuner-nccltune.so
 PLUGIN_LINKS := libnccl-env-nccltune.so libnccl-profiler-nccltune.so
 PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(PLUGIN)
 
-UNIT_SRC    := $(wildcard tests/unit/*/test_*.c)
+UNIT_SRC    := $(sort $(shell find tests/unit -name 'test_*.c'))
 UNITS       := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 SUPPORT_OBJ := $(call obj,obj,$(wildcard tests/lib/*.c))
 DOUBLE_SRC  := $(filter-out $(wildcard tests/doubles/nccl_*.c),$(wildcard tests/doubles/*.c))
@@ -98,18 +96,18 @@ $(B)/pic/%.o: %.c
 	$(call say,CC,$< (plugin))mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -U_FORTIFY_SOURCE -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
 $(LIB): $(LIB_OBJ)
-	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $^
 $(B)/nccltune: $(CLI_OBJ) $(LIB)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIB) $(DEP_LIBS)
-$(B)/nccltune-bench: $(WORKER_OBJ) $(LIB)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(WORKER_OBJ) $(LIB) $(MPI_LIBS) $(DEP_LIBS)
-$(B)/nccltune-worker: $(GPUWORKER_OBJ)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(GPUWORKER_OBJ) -ldl -lpthread
+$(B)/nccltune-bench: $(BENCH_OBJ) $(LIB)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(BENCH_OBJ) $(LIB) $(MPI_LIBS) $(DEP_LIBS)
+$(B)/nccltune-worker: $(WORKER_OBJ)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(WORKER_OBJ) -ldl -lpthread
 $(B)/nccltune-hook: $(HOOK_OBJ)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-z,now,-z,relro -o $@ $(HOOK_OBJ)
 # Without a soname: ldconfig would list the file under that name alone, and NCCL look for its links in vain.
-$(PLUGIN): $(PLUGIN_OBJ) tuner/plugin.map
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $(NO_UNDEFINED) -Wl,-z,now,-z,relro -Wl,--version-script=tuner/plugin.map -o $@ $(PLUGIN_OBJ)
+$(PLUGIN): $(PLUGIN_OBJ) tuner/plugin/plugin.map
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $(NO_UNDEFINED) -Wl,-z,now,-z,relro -Wl,--version-script=tuner/plugin/plugin.map -o $@ $(PLUGIN_OBJ)
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 

@@ -5,15 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
-#include "bench/points.h"
+#include "bench/results/points.h"
+#include "bench/search/bench.h"
 #include "cli/bench_verbs.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include "cli/measure.h"
 #include "core/json.h"
-#include "envgen/decide.h"
-#include "probe/probe.h"
+#include "envgen/decide/decide.h"
+#include "probe/source/probe.h"
 
 /* What a shell reports for a program that ^C has ended. */
 #define EXIT_INTERRUPTED 130

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/verbs_check.h"
+#include "bench/fabric/check.h"
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"

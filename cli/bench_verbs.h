@@ -2,7 +2,7 @@
 #ifndef CLI_BENCH_VERBS_H
 #define CLI_BENCH_VERBS_H
 
-#include "bench/verbs_run.h"
+#include "bench/engines/verbs/run.h"
 
 /* What is to come of it. */
 struct bench_verbs {

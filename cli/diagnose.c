@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "envgen/diagnose.h"
+#include "envgen/diagnose/diagnose.h"
 
 static const char *const usage =
     "Usage: nccltune diagnose [OPTION]... FILE...\n"

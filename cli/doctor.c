@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "core/json.h"
-#include "envgen/doctor.h"
+#include "envgen/doctor/doctor.h"
 
 #define COMMAND "doctor"
 

@@ -7,10 +7,10 @@
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/units.h"
-#include "envgen/catalogue.h"
-#include "envgen/diff.h"
-#include "envgen/explain.h"
-#include "envgen/workload_step_profile.h"
+#include "core/vars/catalogue.h"
+#include "envgen/explain/diff.h"
+#include "envgen/explain/explain.h"
+#include "envgen/step/profile.h"
 
 #define COMMAND "explain"
 

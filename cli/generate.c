@@ -5,10 +5,10 @@
 #include "cli/cli.h"
 #include "cli/writing.h"
 #include "core/file.h"
-#include "envgen/catalogue.h"
-#include "envgen/decisions.h"
-#include "envgen/explain.h"
-#include "envgen/generate.h"
+#include "core/vars/catalogue.h"
+#include "envgen/explain/explain.h"
+#include "envgen/generate/generate.h"
+#include "envgen/profile/decisions.h"
 
 #define COMMAND "generate"
 

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "core/proc.h"
 #include "core/units.h"
-#include "envgen/install.h"
+#include "envgen/install/install.h"
 
 #define COMMAND "install-profile"
 #define PLUGIN  "libnccl-tuner-nccltune.so"

@@ -9,11 +9,11 @@
 #include "cli/cli.h"
 #include "core/arena.h"
 #include "core/file.h"
-#include "envgen/catalogue.h"
-#include "envgen/lint.h"
-#include "envgen/profile.h"
-#include "probe/topology.h"
-#include "tuner/table.h"
+#include "core/vars/catalogue.h"
+#include "envgen/lint/lint.h"
+#include "envgen/profile/profile.h"
+#include "probe/topology/topology.h"
+#include "tuner/table/table.h"
 
 extern char **environ;
 

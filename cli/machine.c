@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "probe/classes.h"
-#include "probe/machines.h"
-#include "probe/probe.h"
+#include "probe/machines/machines.h"
+#include "probe/source/probe.h"
+#include "probe/topology/classes.h"
 
 int cli_machine_nodes(const char *list, const char *what, struct cli_machine *m, struct err *e)
 {

@@ -3,7 +3,7 @@
 #define CLI_MACHINE_H
 
 #include "core/log.h"
-#include "probe/topology.h"
+#include "probe/topology/topology.h"
 
 #define CLI_MOST_FILES 64
 #define CLI_MOST_NODES 16

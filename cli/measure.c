@@ -8,8 +8,8 @@
 
 #include "core/coll.h"
 #include "core/units.h"
-#include "envgen/catalogue.h"
-#include "envgen/decide.h"
+#include "core/vars/catalogue.h"
+#include "envgen/decide/decide.h"
 
 static int take_collectives(const char *list, const char *what, void *out, struct err *e)
 {

@@ -4,7 +4,7 @@
 
 #include <getopt.h>
 
-#include "bench/bench.h"
+#include "bench/search/bench.h"
 
 /* Values that getopt_long returns for them; a command's own options begin at CLI_OPT_OWN. */
 #define CLI_OPT_MEASURE 256

@@ -8,9 +8,9 @@
 #include "core/file.h"
 #include "core/progress.h"
 #include "core/units.h"
-#include "probe/hardware.h"
-#include "probe/machines.h"
-#include "probe/probe.h"
+#include "probe/machines/hardware.h"
+#include "probe/machines/machines.h"
+#include "probe/source/probe.h"
 
 #define COMMAND    "probe"
 #define MOST_FILES 4096

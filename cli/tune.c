@@ -13,9 +13,9 @@
 #include "cli/tune_verbs.h"
 #include "cli/writing.h"
 #include "core/file.h"
-#include "envgen/decide.h"
-#include "envgen/profile.h"
-#include "probe/probe.h"
+#include "envgen/decide/decide.h"
+#include "envgen/profile/profile.h"
+#include "probe/source/probe.h"
 
 #define COMMAND     "tune"
 #define INTERRUPTED 130 /* as shells report a program that ^C ended */

@@ -2,9 +2,9 @@
 #ifndef CLI_TUNE_H
 #define CLI_TUNE_H
 
-#include "bench/bench.h"
+#include "bench/search/bench.h"
 #include "cli/machine.h"
-#include "envgen/generate.h"
+#include "envgen/generate/generate.h"
 
 struct tune {
     struct env_generate generate;

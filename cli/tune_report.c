@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/engine_nccl.h"
-#include "bench/points.h"
+#include "bench/engines/nccl/engine.h"
+#include "bench/results/points.h"
 #include "core/file.h"
-#include "envgen/explain.h"
-#include "envgen/profile.h"
-#include "envgen/text.h"
-#include "envgen/workload_step_profile.h"
+#include "core/vars/text.h"
+#include "envgen/explain/explain.h"
+#include "envgen/profile/profile.h"
+#include "envgen/step/profile.h"
 
 static const char *word(struct arena *a, const char *path)
 {

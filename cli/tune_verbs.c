@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/verbs_decide.h"
-#include "bench/verbs_run.h"
+#include "bench/engines/verbs/run.h"
+#include "bench/fabric/decide.h"
 #include "cli/bench_verbs.h"
-#include "envgen/decide.h"
+#include "envgen/decide/decide.h"
 
 /* Of the whole, at most: this ends when it is done, while collectives fill what they are given. */
 #define BUDGET_PART 0.5

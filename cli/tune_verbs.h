@@ -2,7 +2,7 @@
 #ifndef CLI_TUNE_VERBS_H
 #define CLI_TUNE_VERBS_H
 
-#include "bench/bench.h"
+#include "bench/search/bench.h"
 
 /* Measures the fabric of the nodes that `o` and `topology` name into DIR/fabric.json, in half of the budget at most,
  * which is taken off `o->budget_s`. `*fabric` gets the file's path, in `a`; NULL when the machine is only described,

@@ -4,14 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
-#include "bench/engine_nccl.h"
+#include "bench/engines/nccl/engine.h"
+#include "bench/search/bench.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/units.h"
-#include "envgen/verify.h"
+#include "envgen/verify/verify.h"
 
 #define COMMAND          "verify"
 #define EXIT_INTERRUPTED 130

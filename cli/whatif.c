@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/whatif.h"
+#include "bench/predict/whatif.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/units.h"
-#include "envgen/catalogue.h"
-#include "probe/probe.h"
+#include "core/vars/catalogue.h"
+#include "probe/source/probe.h"
 
 #define COMMAND "whatif"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/workload_job.h"
+#include "bench/workload/job.h"
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"

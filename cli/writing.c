@@ -2,7 +2,7 @@
 #include "cli/writing.h"
 
 #include "core/units.h"
-#include "envgen/write.h"
+#include "envgen/write/write.h"
 
 static int take_format(const char *name, struct env_generate *g, struct arena *a, struct err *e)
 {

@@ -3,7 +3,7 @@
 #define CLI_WRITING_H
 
 #include "core/arena.h"
-#include "envgen/generate.h"
+#include "envgen/generate/generate.h"
 
 /* Values that getopt_long returns for them in a command's table; see CLI_OPT_MACHINE for the others. */
 enum { CLI_OPT_FORMAT = 1024, CLI_OPT_PREDICTED, CLI_OPT_EXTRAPOLATE };

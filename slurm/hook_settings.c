@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "envgen/catalogue.h"
+#include "core/vars/catalogue.h"
 #include "slurm/hook.h"
 
 /* Nothing that a shell, a list or NCCL's own files would read as more than itself. */

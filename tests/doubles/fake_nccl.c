@@ -1,5 +1,5 @@
 /* A double of libnccl, as far as a tuner can tell: it has ncclGetVersion, and it is the library that calls init. */
-#include "tuner/abi.h"
+#include "tuner/plugin/abi.h"
 
 static int version = 22809;
 

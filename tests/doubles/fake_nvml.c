@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/nvml.h"
+#include "probe/source/nvml.h"
 
 #define GPUS 8
 

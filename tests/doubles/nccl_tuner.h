@@ -1,5 +1,5 @@
 /* The tuner side of the NCCL double: finds the plugin and asks it as NCCL does. The interface is declared here once
- * more, from the recorded facts and not from tuner/abi.h, so that the two check one another. */
+ * more, from the recorded facts and not from tuner/plugin/abi.h, so that the two check one another. */
 #ifndef TESTS_DOUBLES_NCCL_TUNER_H
 #define TESTS_DOUBLES_NCCL_TUNER_H
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "envgen/diagnose.h"
+#include "envgen/diagnose/diagnose.h"
 
 static void check(const struct diag_result *r)
 {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "envgen/doctor.h"
+#include "envgen/doctor/doctor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

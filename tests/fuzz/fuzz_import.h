@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probe/hardware.h"
-#include "probe/import.h"
-#include "probe/machines.h"
-#include "probe/probe.h"
+#include "probe/import/import.h"
+#include "probe/machines/hardware.h"
+#include "probe/machines/machines.h"
+#include "probe/source/probe.h"
 
 /* Traps when a topology cannot be written, or what is written is not read back. */
 static inline void fuzz_use(const struct topology *t)

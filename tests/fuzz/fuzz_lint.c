@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "envgen/lint.h"
+#include "envgen/lint/lint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* Predictions for whatever topology comes in: an error, or times that are above 0, finite and within their band. */
 #include <math.h>
 
-#include "bench/model.h"
+#include "bench/predict/model.h"
 #include "core/json.h"
 #include "tests/fuzz/fuzz_import.h"
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "core/coll.h"
-#include "envgen/decisions.h"
-#include "envgen/explain.h"
-#include "envgen/workload_step.h"
+#include "envgen/explain/explain.h"
+#include "envgen/profile/decisions.h"
+#include "envgen/step/step.h"
 
 static char dir[] = "/dev/shm/nccltune-fuzz-XXXXXX";
 

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bench/points.h"
+#include "bench/results/points.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/coll.h"
-#include "tuner/index.h"
+#include "tuner/table/index.h"
 
 /* Big enough to reach every bound, small enough that a run stays fast. */
 #define RULES_ASKED 200

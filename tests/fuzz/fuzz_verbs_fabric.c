@@ -1,12 +1,12 @@
-/* bench/verbs_fabric.c and what is concluded from it: any bytes as a fabric document. */
+/* bench/fabric/fabric.c and what is concluded from it: any bytes as a fabric document. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bench/verbs_check.h"
-#include "bench/verbs_run.h"
+#include "bench/engines/verbs/run.h"
+#include "bench/fabric/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "envgen/workload_step.h"
+#include "envgen/step/step.h"
 
 static int predict(void *arg, const struct step_question *q, struct step_time *t, const char **why)
 {

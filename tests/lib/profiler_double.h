@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/coll.h"
-#include "tuner/profiler_abi.h"
+#include "tuner/capture/abi.h"
 
 #define PROFILER_TASKS 512 /* of one launch */
 

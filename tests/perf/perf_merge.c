@@ -7,9 +7,9 @@
 
 #include "core/json.h"
 #include "core/progress.h"
-#include "probe/build.h"
-#include "probe/classes.h"
-#include "probe/probe.h"
+#include "probe/source/probe.h"
+#include "probe/topology/build.h"
+#include "probe/topology/classes.h"
 
 #define NODES 4096
 

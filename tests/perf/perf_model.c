@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "bench/model.h"
+#include "bench/predict/model.h"
 #include "core/progress.h"
-#include "probe/machines.h"
+#include "probe/machines/machines.h"
 
 #define CALLS 1000000
 #define TIMES 20

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/conduct.h"
-#include "bench/known.h"
-#include "bench/nccl_plan.h"
-#include "bench/points.h"
+#include "bench/candidates/nccl_plan.h"
+#include "bench/results/history.h"
+#include "bench/results/points.h"
+#include "bench/search/conduct.h"
 #include "core/coll.h"
 #include "core/progress.h"
-#include "envgen/decide.h"
+#include "envgen/decide/decide.h"
 #include "tests/doubles/nccl_law.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define LAWS     72

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/engine_nccl.h"
+#include "bench/engines/nccl/engine.h"
 #include "core/coll.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"

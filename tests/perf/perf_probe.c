@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/progress.h"
-#include "probe/hwloc_load.h"
-#include "probe/probe.h"
+#include "probe/source/hwloc_load.h"
+#include "probe/source/probe.h"
 
 #define RUNS 31
 

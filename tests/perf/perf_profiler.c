@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tuner/profiler_abi.h"
+#include "tuner/capture/abi.h"
 
 #define BATCH   64 /* events of a kind between two readings of the clock */
 #define BATCHES 20000

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/coll.h"
-#include "tuner/abi.h"
+#include "tuner/plugin/abi.h"
 
 #define RULE_BYTES ((uint64_t)128 << 10) /* largest width of a rule's range */
 #define SIZES      65536                 /* random sizes, drawn before anything is timed */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/coll.h"
-#include "tuner/abi.h"
+#include "tuner/plugin/abi.h"
 
 __attribute__((format(printf, 5, 6))) static void print(int level, unsigned long subsystems, const char *file, int line,
                                                         const char *fmt, ...)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Verbs on real verbs devices: four HCAs in one guest. First one connection and what can go wrong with it (see
-# tests/unit/bench/test_verbs_pair.c), then nccltune bench --engine verbs over all pairs, with one HCA that is slow.
+# tests/unit/bench/engines/verbs/test_pair.c), then nccltune bench --engine verbs over all pairs, with one HCA that is slow.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/lib/tap.sh
 
 # In the guest. All HCAs are shaped to what an emulation on a busy machine still reaches, rxe3 to a fifth of it.
 if [ "${1:-}" = guest ]; then
-    CMOCKA_MESSAGE_OUTPUT=TAP build/tests/unit/bench/test_verbs_pair
+    CMOCKA_MESSAGE_OUTPUT=TAP build/tests/unit/bench/engines/verbs/test_pair
     for r in 0 1 2 3; do
         rate=10mbit
         [ $r != 3 ] || rate=2mbit

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/engine.h"
+#include "bench/candidates/engine.h"
 #include "core/coll.h"
 
 struct fake_trouble {

@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "bench/conduct.h"
-#include "bench/known.h"
+#include "bench/results/history.h"
+#include "bench/search/conduct.h"
 #include "tests/unit/bench/fake_engine.h"
 
 static char fake_dir[] = "/tmp/test_study_XXXXXX";

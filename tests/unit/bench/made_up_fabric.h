@@ -4,7 +4,7 @@
 
 #include <arpa/inet.h>
 
-#include "bench/verbs_fabric.h"
+#include "bench/fabric/fabric.h"
 
 static inline void set_gid(struct verbs_gid_table *t, int index, const char *address, int roce, int proven)
 {

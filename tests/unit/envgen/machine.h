@@ -2,8 +2,8 @@
 #ifndef TESTS_ENVGEN_MACHINE_H
 #define TESTS_ENVGEN_MACHINE_H
 
-#include "envgen/decide.h"
-#include "probe/machines.h"
+#include "envgen/decide/decide.h"
+#include "probe/machines/machines.h"
 
 static struct topology *machine;
 static struct env_decisions *decisions;

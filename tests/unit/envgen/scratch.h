@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/arena.h"
-#include "envgen/write.h"
+#include "envgen/write/write.h"
 
 struct scratch {
     struct arena *arena;

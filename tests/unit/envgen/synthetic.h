@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "bench/points.h"
+#include "bench/results/points.h"
 #include "core/coll.h"
-#include "envgen/decide.h"
+#include "envgen/decide/decide.h"
 
 struct synthetic {
     struct arena *arena;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/paths.h"
-#include "probe/probe.h"
+#include "probe/source/probe.h"
+#include "probe/topology/paths.h"
 
 /* "GPU0 X NV12 PIX\n…": one row a line, single blanks between the words. */
 static inline const char *matrix_words(const struct topo_class *c, struct arena *a)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
-#include "probe/sysfs.h"
+#include "probe/topology/sysfs.h"
 
 struct tree {
     char root[64];

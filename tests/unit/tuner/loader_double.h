@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "core/coll.h"
-#include "tuner/abi.h"
+#include "tuner/plugin/abi.h"
 
 #define CHECK(condition)                                                            \
     do {                                                                            \

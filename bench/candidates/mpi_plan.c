@@ -1,0 +1,225 @@
+/* What the mpi engine can try: OpenMPI's algorithms, as the library lists them, and the interfaces between the nodes.
+ */
+#include "bench/candidates/mpi_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/launch/child_io.h"
+#include "core/coll.h"
+#include "core/json.h"
+#include "core/progress.h"
+
+#define DESCRIBE_S 20.0 /* for a process that only loads the library */
+#define GRACE_S    1.0
+
+#define INTERFACES "btl_tcp_if_include"
+
+/* ---- algorithms ---- */
+
+/* The variable behind each collective; algorithms that can cut a message into segments, and the segments worth trying
+ * (0: the whole message), which span what OpenMPI 4.1's own decisions use. */
+static const struct tunable {
+    int coll;
+    const char *variable;
+    const char *segmented; /* names, with blanks around them */
+    uint64_t segments[4];
+} tunables[] = {
+    {COLL_ALLREDUCE, "coll_tuned_allreduce_algorithm", " segmented_ring ", {65536, 1048576}},
+    {COLL_ALLGATHER, "coll_tuned_allgather_algorithm", "", {0}},
+    {COLL_REDUCESCATTER, "coll_tuned_reduce_scatter_algorithm", "", {0}},
+    {COLL_BROADCAST,
+     "coll_tuned_bcast_algorithm",
+     " chain pipeline split_binary_tree binary_tree ",
+     {0, 16384, 131072}},
+    {COLL_ALLTOALL, "coll_tuned_alltoall_algorithm", "", {0}},
+};
+#define TUNABLES (sizeof tunables / sizeof *tunables)
+
+static struct bench_call *add_call(struct bench_plan *p, struct arena *a, int coll, const char *label, int nsettings)
+{
+    p->calls = arena_grow(a, p->calls, (size_t)p->ncalls, sizeof *p->calls);
+    struct bench_call *c = &p->calls[p->ncalls++];
+    *c = (struct bench_call){.coll = coll, .knobs = {.label = label, .nsettings = nsettings}};
+    c->knobs.settings = arena_alloc(a, (size_t)nsettings * sizeof *c->knobs.settings);
+    return c;
+}
+
+static void set(struct bench_knobs *k, int i, const char *name, const char *value)
+{
+    ((struct bench_setting *)k->settings)[i] = (struct bench_setting){name, value};
+}
+
+static void add_algorithm(struct bench_plan *p, struct arena *a, const struct tunable *t, const char *name, int value)
+{
+    char *number = arena_printf(a, "%d", value);
+    int segmented = strstr(t->segmented, arena_printf(a, " %s ", name)) != NULL;
+    for (size_t i = 0; i < (segmented ? sizeof t->segments / sizeof *t->segments : 1); i++) {
+        uint64_t segment = segmented ? t->segments[i] : 0;
+        if (segmented && i && !segment)
+            break;
+        int shift = segment >> 20 ? 20 : 10;
+        char *label = segment ? arena_printf(a, "%s/%d%c", name, (int)(segment >> shift), shift == 20 ? 'M' : 'K')
+                              : arena_strdup(a, name);
+        struct bench_call *c = add_call(p, a, t->coll, label, segment ? 2 : 1);
+        set(&c->knobs, 0, t->variable, number);
+        if (segment) {
+            set(&c->knobs, 1, arena_printf(a, "%s_segmentsize", t->variable),
+                arena_printf(a, "%llu", (unsigned long long)segment));
+            c->min_bytes = 2 * segment;
+        }
+    }
+}
+
+/* Calls from what the library says it has; algorithm 0 is its own choice. */
+static void plan_calls(struct bench_plan *p, struct arena *a, const cJSON *variables)
+{
+    for (size_t i = 0; i < TUNABLES; i++) {
+        add_call(p, a, tunables[i].coll, BENCH_DEFAULT, 0);
+        const cJSON *value, *values = cJSON_GetObjectItemCaseSensitive(variables, tunables[i].variable);
+        cJSON_ArrayForEach(value, values)
+        {
+            if (cJSON_IsNumber(value) && value->valueint > 0)
+                add_algorithm(p, a, &tunables[i], value->string, value->valueint);
+        }
+    }
+}
+
+int mpi_plan_calls(const char *worker, struct bench_plan *p, struct arena *a, struct err *e)
+{
+    const char *argv[TUNABLES + 3] = {worker, "--describe"};
+    for (size_t i = 0; i < TUNABLES; i++)
+        argv[i + 2] = tunables[i].variable;
+    struct talk t;
+    char *line, why[BENCH_DETAIL];
+    int rc = talk_start(&t, argv, NULL, e);
+    if (rc)
+        return rc;
+    cJSON *doc = NULL;
+    if (talk_next(&t, progress_now_s() + DESCRIBE_S, NULL, &line) == TALK_LINE)
+        doc = json_parse(line, strlen(line), worker, 1, e);
+    else {
+        talk_last_words(&t, why);
+        err_set(e, ERR_FAILED, "%s %s", worker, why);
+    }
+    p->library = arena_strdup(a, json_str(doc, "library", NULL));
+    if (doc && !p->library)
+        err_set(e, ERR_FAILED, "%s: does not name its library", worker);
+    if (p->library)
+        plan_calls(p, a, cJSON_GetObjectItemCaseSensitive(doc, "variables"));
+    cJSON_Delete(doc);
+    talk_end(&t, GRACE_S);
+    return p->library ? 0 : ERR_FAILED;
+}
+
+/* ---- network interfaces ---- */
+
+static void add_launch(struct bench_plan *p, struct arena *a, const char *label, const char *interfaces)
+{
+    p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
+    struct bench_knobs *k = &p->launches[p->nlaunches++];
+    *k = (struct bench_knobs){.label = label, .nsettings = interfaces != NULL};
+    k->settings = arena_alloc(a, sizeof *k->settings);
+    if (interfaces)
+        set(k, 0, INTERFACES, interfaces);
+}
+
+static int has_ipv4(const struct topo_netdev *d)
+{
+    for (int i = 0; i < d->naddresses; i++)
+        if (strchr(d->addresses[i], '.') && !strchr(d->addresses[i], ':'))
+            return 1;
+    return 0;
+}
+
+/* Containers and virtual machines have networks of their own, which end at this host. */
+static int is_local_only(const char *name)
+{
+    static const char *const prefixes[] = {"docker", "virbr", "br-", "cni", "flannel", "cali", "lxc", "veth", "podman"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+            return 1;
+    return 0;
+}
+
+static int is_usable(const struct topo_netdev *d)
+{
+    int kind = d->kind == TOPO_NET_PHYSICAL || d->kind == TOPO_NET_VIRTUAL || d->kind == TOPO_NET_BOND;
+    return kind && d->state == TOPO_STATE_ACTIVE && !d->master && has_ipv4(d) && !is_local_only(d->name);
+}
+
+static int every_class_has(const struct topology *t, const char *name)
+{
+    for (int c = 0; c < t->nclasses; c++) {
+        int found = 0;
+        for (int i = 0; i < t->classes[c].nnetdevs; i++)
+            found |= !strcmp(t->classes[c].netdevs[i].name, name);
+        if (!found)
+            return 0;
+    }
+    return 1;
+}
+
+/* Fast ones first: the race learns early what there is to beat. */
+static int by_speed(const void *x, const void *y)
+{
+    const struct topo_netdev *a = *(const struct topo_netdev *const *)x, *b = *(const struct topo_netdev *const *)y;
+    int c = (a->speed_Gbps < b->speed_Gbps) - (a->speed_Gbps > b->speed_Gbps);
+    return c ? c : strcmp(a->name, b->name);
+}
+
+static void plan_topology_interfaces(struct bench_plan *p, struct arena *a, const struct topology *t)
+{
+    if (!t || !t->nclasses)
+        return;
+    const struct topo_class *first = &t->classes[0];
+    const struct topo_netdev **usable = arena_alloc(a, (size_t)first->nnetdevs * sizeof(struct topo_netdev *));
+    int n = 0;
+    for (int i = 0; i < first->nnetdevs; i++)
+        if (is_usable(&first->netdevs[i]) && every_class_has(t, first->netdevs[i].name))
+            usable[n++] = &first->netdevs[i];
+    if (n > 1)
+        qsort(usable, (size_t)n, sizeof(struct topo_netdev *), by_speed);
+    for (int i = 0; n > 1 && i < n; i++)
+        add_launch(p, a, arena_strdup(a, usable[i]->name), arena_strdup(a, usable[i]->name));
+}
+
+static int plan_named_interfaces(struct bench_plan *p, struct arena *a, const char *names, struct err *e)
+{
+    for (const char *q = names;;) {
+        size_t n = strcspn(q, ",");
+        if (!n || strcspn(q, " \t/") < n || n > 15)
+            return err_set(e, ERR_USAGE, "--interfaces: expected names separated by commas, found '%s'", names);
+        char *name = arena_strndup(a, q, n);
+        add_launch(p, a, name, name);
+        if (!q[n])
+            return 0;
+        q += n + 1;
+    }
+}
+
+int mpi_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a, struct err *e)
+{
+    add_launch(p, a, BENCH_DEFAULT, NULL);
+    if (nodes < 2)
+        return 0;
+    if (s->mpirun_args && strstr(s->mpirun_args, "btl_tcp_if_")) {
+        log_info(s->log, "--mpirun-args settles the network interfaces; others are not tried");
+        return 0;
+    }
+    if (s->interfaces)
+        return plan_named_interfaces(p, a, s->interfaces, e);
+    plan_topology_interfaces(p, a, s->topology);
+    return 0;
+}
+
+int mpi_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
+                     struct bench_knobs *both)
+{
+    if (x->nsettings != 1 || y->nsettings != 1 || strchr(x->settings->value, ',') || strchr(y->settings->value, ','))
+        return 0;
+    char *names = arena_printf(a, "%s,%s", x->settings->value, y->settings->value);
+    *both = (struct bench_knobs){.label = names, .settings = arena_alloc(a, sizeof *both->settings), .nsettings = 1};
+    set(both, 0, INTERFACES, names);
+    return 1;
+}

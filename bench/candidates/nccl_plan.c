@@ -1,0 +1,271 @@
+/* Candidates of the nccl engine. */
+#include "bench/candidates/nccl_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/units.h"
+
+/* ---- calls ---- */
+
+#define BIT(x) (1u << (x))
+
+/* Which algorithm exists for which collective, over all releases since 2.19. Only Tree and Ring have LL and LL128. */
+static const unsigned algos_of[COLL_COUNT] = {
+    [COLL_BROADCAST] = BIT(ALGO_RING),
+    [COLL_REDUCE] = BIT(ALGO_RING),
+    [COLL_ALLGATHER] = BIT(ALGO_RING) | BIT(ALGO_COLLNET_DIRECT) | BIT(ALGO_NVLS) | BIT(ALGO_PAT),
+    [COLL_REDUCESCATTER] = BIT(ALGO_RING) | BIT(ALGO_COLLNET_DIRECT) | BIT(ALGO_NVLS) | BIT(ALGO_PAT),
+    [COLL_ALLREDUCE] = BIT(ALGO_TREE) | BIT(ALGO_RING) | BIT(ALGO_COLLNET_DIRECT) | BIT(ALGO_COLLNET_CHAIN) |
+                       BIT(ALGO_NVLS) | BIT(ALGO_NVLS_TREE),
+};
+
+const int nccl_plan_channels[] = {1, 2, 4, 8, 12, 16, 24, 32, 0};
+
+/* A channel moves at least this much at a time, or it only costs. NCCL's own least traffic per channel. */
+#define BYTES_PER_CHANNEL ((uint64_t)16 << 10)
+
+static struct bench_call *add_call(struct bench_plan *p, struct arena *a, int coll)
+{
+    p->calls = arena_grow(a, p->calls, (size_t)p->ncalls, sizeof *p->calls);
+    struct bench_call *c = &p->calls[p->ncalls++];
+    c->coll = coll;
+    c->min_bytes = 1;
+    c->knobs.label = BENCH_DEFAULT;
+    return c;
+}
+
+static void add_cell(struct bench_plan *p, struct arena *a, int coll, int algo, int proto)
+{
+    struct bench_setting *s = arena_alloc(a, 2 * sizeof *s);
+    s[0] = (struct bench_setting){NCCL_SET_ALGO, algo_name(algo)};
+    s[1] = (struct bench_setting){NCCL_SET_PROTO, proto_name(proto)};
+    const char *label = arena_printf(a, "%s/%s", algo_name(algo), proto_name(proto));
+    add_call(p, a, coll)->knobs = (struct bench_knobs){label, s, 2};
+    for (const int *channels = nccl_plan_channels; *channels; channels++) {
+        struct bench_setting *with = arena_alloc(a, 3 * sizeof *with);
+        memcpy(with, s, 2 * sizeof *s);
+        with[2] = (struct bench_setting){NCCL_SET_CHANNELS, arena_printf(a, "%d", *channels)};
+        struct bench_call *c = add_call(p, a, coll);
+        c->min_bytes = (uint64_t)*channels * BYTES_PER_CHANNEL;
+        c->knobs = (struct bench_knobs){arena_printf(a, "%s/%dch", label, *channels), with, 3};
+        c->refines = label;
+    }
+}
+
+void nccl_plan_calls(struct bench_plan *p, struct arena *a)
+{
+    for (int coll = 0; coll < COLL_COUNT; coll++) {
+        add_call(p, a, coll);
+        for (int algo = 0; algo < ALGO_COUNT; algo++)
+            for (int proto = 0; proto < PROTO_COUNT; proto++)
+                if (algos_of[coll] & BIT(algo) && (proto == PROTO_SIMPLE || algo == ALGO_TREE || algo == ALGO_RING))
+                    add_cell(p, a, coll, algo, proto);
+    }
+    add_call(p, a, COLL_ALLTOALL);
+}
+
+/* Bytes. NCCL cuts them to what its buffers hold: by default 512 KiB with Simple, less with LL and LL128. */
+static const uint32_t chunk_sizes[] = {16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
+
+int nccl_plan_vary(const struct bench_knobs *call, uint64_t bytes, struct arena *a,
+                   struct bench_knobs out[BENCH_VARIATIONS])
+{
+    struct nccl_wish w = nccl_wish_of(call);
+    int n = 0;
+    if (w.channels < 1 || w.chunk_bytes)
+        return 0;
+    for (size_t i = 0; i < sizeof chunk_sizes / sizeof *chunk_sizes; i++) {
+        if ((uint64_t)w.channels * 2 * chunk_sizes[i] > bytes)
+            break;
+        struct bench_setting *with = arena_alloc(a, (size_t)(call->nsettings + 1) * sizeof *with);
+        memcpy(with, call->settings, (size_t)call->nsettings * sizeof *with);
+        with[call->nsettings] = (struct bench_setting){NCCL_SET_CHUNK, arena_printf(a, "%u", (unsigned)chunk_sizes[i])};
+        out[n++] = (struct bench_knobs){arena_printf(a, "%s/%uK", call->label, (unsigned)chunk_sizes[i] >> 10), with,
+                                        call->nsettings + 1};
+    }
+    return n;
+}
+
+void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a)
+{
+    for (int coll = 0; coll < COLL_MEASURED; coll++)
+        add_call(p, a, coll);
+    p->nlaunches = s->njobs + 1;
+    p->launches = arena_alloc(a, (size_t)p->nlaunches * sizeof *p->launches);
+    p->launches[0].label = BENCH_DEFAULT;
+    memcpy(p->launches + 1, s->jobs, (size_t)s->njobs * sizeof *s->jobs);
+    p->keep_all = 1;
+}
+
+struct nccl_wish nccl_wish_of(const struct bench_knobs *call)
+{
+    struct nccl_wish w = {.algo = -1, .proto = -1};
+    for (int i = 0; i < call->nsettings; i++) {
+        const struct bench_setting *s = &call->settings[i];
+        if (!strcmp(s->name, NCCL_SET_ALGO))
+            w.algo = algo_parse(s->value, strlen(s->value));
+        else if (!strcmp(s->name, NCCL_SET_PROTO))
+            w.proto = proto_parse(s->value, strlen(s->value));
+        else if (!strcmp(s->name, NCCL_SET_CHANNELS))
+            w.channels = (int)strtol(s->value, NULL, 10);
+        else if (!strcmp(s->name, NCCL_SET_CHUNK))
+            w.chunk_bytes = (uint32_t)strtoul(s->value, NULL, 10);
+    }
+    return w;
+}
+
+/* ---- launches ---- */
+
+static void add_launch(struct bench_plan *p, struct arena *a, const char *label, const char *name, const char *value)
+{
+    for (int i = 0; i < p->nlaunches; i++)
+        if (name && p->launches[i].nsettings && !strcmp(p->launches[i].settings->name, name) &&
+            !strcmp(p->launches[i].settings->value, value))
+            return;
+    struct bench_setting *s = name ? ARENA_NEW(a, struct bench_setting) : NULL;
+    if (s)
+        *s = (struct bench_setting){name, value};
+    p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
+    p->launches[p->nlaunches++] = (struct bench_knobs){label, s, s != NULL};
+}
+
+/* Variables whose best value only a measurement tells: one launch each, the conductor joins the best two. A variable
+ * that the user has set already is settled. */
+static const struct {
+    const char *label, *name, *value;
+    int rdma, sockets, one_node; /* where it is of any use: over RDMA, over sockets, inside a node too */
+} variables[] = {
+    {"crossnic=0", "NCCL_CROSS_NIC", "0", 1, 0, 0},       {"crossnic=1", "NCCL_CROSS_NIC", "1", 1, 0, 0},
+    {"pxn=off", "NCCL_PXN_DISABLE", "1", 1, 0, 0},        {"gdr=SYS", "NCCL_NET_GDR_LEVEL", "SYS", 1, 0, 0},
+    {"gdr=off", "NCCL_NET_GDR_LEVEL", "LOC", 1, 0, 0},    {"socket=4x1", "NCCL_SOCKET_NTHREADS", "4", 0, 1, 0},
+    {"socket=8x1", "NCCL_SOCKET_NTHREADS", "8", 0, 1, 0}, {"ctas<=8", "NCCL_MAX_CTAS", "8", 1, 1, 1},
+    {"ctas>=16", "NCCL_MIN_CTAS", "16", 1, 1, 1},         {"ctas>=32", "NCCL_MIN_CTAS", "32", 1, 1, 1},
+    {"buffer=8M", "NCCL_BUFFSIZE", "8388608", 1, 1, 1},   {"nvls=off", "NCCL_NVLS_ENABLE", "0", 1, 1, 1},
+};
+
+#define QPS   "NCCL_IB_QPS_PER_CONNECTION"
+#define SPLIT "NCCL_IB_SPLIT_DATA_ON_QPS"
+
+/* Queue pairs per connection, and whether each message goes over all of them or over one. With one there is nothing to
+ * split; what suits depends on the HCAs, so these are tried beside the best launch too. */
+static void add_queue_pairs(struct bench_plan *p, struct arena *a)
+{
+    static const char *const counts[] = {"2", "4", "8"};
+    int splits = getenv(SPLIT) ? 1 : 2;
+    for (int split = 0; split < splits && !getenv(QPS); split++)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            struct bench_setting *s = arena_alloc(a, 2 * sizeof *s);
+            s[0] = (struct bench_setting){QPS, counts[i]};
+            s[1] = (struct bench_setting){SPLIT, "1"};
+            struct bench_knobs k = {arena_printf(a, "qps=%s%s", counts[i], split ? ",split=1" : ""), s, 1 + split};
+            p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
+            p->launches[p->nlaunches++] = k;
+            p->beside = arena_grow(a, p->beside, (size_t)p->nbeside, sizeof *p->beside);
+            p->beside[p->nbeside++] = k;
+        }
+    if (getenv(QPS) && !getenv(SPLIT))
+        add_launch(p, a, "split=1", SPLIT, "1");
+}
+
+/* A list of HCAs as NCCL_IB_HCA takes it, exact names: "=mlx5_0:1,mlx5_3:1". */
+struct hcas {
+    const char *value;
+    int count;
+};
+
+static void add_hca(struct hcas *l, struct arena *a, const struct topo_port *p)
+{
+    l->value = arena_printf(a, "%s%s%s:%d", l->count ? l->value : "=", l->count ? "," : "", p->hca, p->port);
+    l->count++;
+}
+
+/* The object's nearest ancestor of `kind`; -1 none. */
+static int ancestor(const struct topo_class *c, int object, enum topo_kind kind)
+{
+    while (object >= 0 && c->objects[object].kind != kind)
+        object = c->objects[object].parent;
+    return object;
+}
+
+static int is_usable(const struct topo_port *p, double best_Gbps)
+{
+    /* What is much slower than the fastest port is a management or storage network. */
+    return p->state == TOPO_STATE_ACTIVE && p->rate_Gbps * 2 >= best_Gbps;
+}
+
+static int beside_a_gpu(const struct topo_class *c, const struct topo_port *p)
+{
+    int own = p->object >= 0 ? ancestor(c, p->object, TOPO_SWITCH) : -1;
+    for (int g = 0; g < c->ngpus && own >= 0; g++)
+        if (ancestor(c, c->gpus[g].object, TOPO_SWITCH) == own)
+            return 1;
+    return 0;
+}
+
+static void add_hca_sets(struct bench_plan *p, struct arena *a, const struct topo_class *c)
+{
+    struct hcas all = {0}, near = {0}, first = {0};
+    double best = 0;
+    int seen_numa[64] = {0};
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].state == TOPO_STATE_ACTIVE && c->ports[i].rate_Gbps > best)
+            best = c->ports[i].rate_Gbps;
+    for (int i = 0; i < c->nports; i++) {
+        const struct topo_port *port = &c->ports[i];
+        if (!is_usable(port, best))
+            continue;
+        add_hca(&all, a, port);
+        if (beside_a_gpu(c, port))
+            add_hca(&near, a, port);
+        int numa = port->object >= 0 ? c->objects[port->object].numa : -1;
+        if (numa >= 0 && numa < 64 && !seen_numa[numa]++)
+            add_hca(&first, a, port);
+    }
+    if (all.count)
+        add_launch(p, a, "hca=compute", "NCCL_IB_HCA", all.value);
+    if (near.count && near.count < all.count)
+        add_launch(p, a, "hca=near-gpus", "NCCL_IB_HCA", near.value);
+    if (first.count > 1 && first.count < all.count)
+        add_launch(p, a, "hca=one-a-numa", "NCCL_IB_HCA", first.value);
+    for (int i = 0; i < c->nports && all.count > 1; i++)
+        if (is_usable(&c->ports[i], best)) {
+            struct hcas one = {0};
+            add_hca(&one, a, &c->ports[i]);
+            add_launch(p, a, arena_printf(a, "hca=%s", c->ports[i].hca), "NCCL_IB_HCA", one.value);
+        }
+}
+
+void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a)
+{
+    const struct topo_class *c = s->topology && s->topology->nclasses ? &s->topology->classes[0] : NULL;
+    int rdma = 0;
+    for (int i = 0; c && i < c->nports; i++)
+        rdma |= c->ports[i].state == TOPO_STATE_ACTIVE;
+    add_launch(p, a, BENCH_DEFAULT, NULL, NULL);
+    /* NCCL_IB_HCA is one list for all nodes: only where all are alike does a name mean the same everywhere. */
+    if (nodes != 1 && rdma && s->topology->nclasses == 1 && !getenv("NCCL_IB_HCA"))
+        add_hca_sets(p, a, c);
+    if (nodes != 1 && rdma)
+        add_queue_pairs(p, a);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        int useful = nodes == 1 ? variables[i].one_node : rdma ? variables[i].rdma : variables[i].sockets;
+        if (useful && !getenv(variables[i].name))
+            add_launch(p, a, variables[i].label, variables[i].name, variables[i].value);
+    }
+}
+
+int nccl_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
+                      struct bench_knobs *both)
+{
+    for (int i = 0; i < x->nsettings; i++)
+        for (int k = 0; k < y->nsettings; k++)
+            if (!strcmp(x->settings[i].name, y->settings[k].name))
+                return 0;
+    struct bench_setting *s = arena_alloc(a, (size_t)(x->nsettings + y->nsettings + 1) * sizeof *s);
+    memcpy(s, x->settings, (size_t)x->nsettings * sizeof *s);
+    memcpy(s + x->nsettings, y->settings, (size_t)y->nsettings * sizeof *s);
+    *both = (struct bench_knobs){arena_printf(a, "%s,%s", x->label, y->label), s, x->nsettings + y->nsettings};
+    return x->nsettings && y->nsettings;
+}

@@ -1,0 +1,145 @@
+/* The model engine: NCCL's own choices are predicted as the default, what a tuner and the environment can change as
+ * candidates. */
+#include "bench/engines/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/candidates/nccl_plan.h"
+#include "bench/predict/launch.h"
+#include "bench/predict/model.h"
+#include "core/log.h"
+
+/* A launch on a number of nodes, prepared when it is first asked for. */
+struct prepared {
+    int nodes;
+    const char *launch; /* label */
+    struct model *model;
+};
+
+struct context {
+    struct arena *arena;
+    struct model_setup setup; /* of the untouched launch, less the nodes */
+    struct prepared *prepared;
+    int nprepared;
+};
+
+static struct model *prepare(struct context *c, int nodes, const struct bench_knobs *launch, struct err *e)
+{
+    for (int i = 0; i < c->nprepared; i++)
+        if (c->prepared[i].nodes == nodes && !strcmp(c->prepared[i].launch, launch->label))
+            return c->prepared[i].model;
+    struct model_setup *s = ARENA_NEW(c->arena, struct model_setup);
+    *s = c->setup;
+    s->nccl.nodes = nodes;
+    struct model *m = model_launch_apply(launch, &s->nccl, c->arena) ? NULL : model_new(s, c->arena, e);
+    c->prepared = arena_grow(c->arena, c->prepared, (size_t)c->nprepared, sizeof *c->prepared);
+    c->prepared[c->nprepared++] = (struct prepared){nodes, launch->label, m};
+    return m;
+}
+
+/* ---- the plan ---- */
+
+static int find_class(const struct topology *t, struct model_setup *s, struct log *log, struct err *e)
+{
+    if (!t)
+        return err_set(e, ERR_USAGE, "the model engine predicts for a topology: none is given");
+    s->nccl.topology = t;
+    s->nccl.class_index = model_class_of(t);
+    if (s->nccl.class_index < 0)
+        return err_set(e, ERR_FAILED, "%s: no node has a GPU, so that there is nothing to predict",
+                       t->source ? t->source : "the topology");
+    if (t->nclasses > 1)
+        log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
+                 t->classes[s->nccl.class_index].name);
+    return 0;
+}
+
+/* Launches that the model is silent on, or that this machine cannot have, are not candidates of this engine. What is
+ * tried beside the best launch is about queue pairs, of which the model knows nothing. */
+static void keep_known(struct context *c, struct bench_plan *p)
+{
+    int kept = 1;
+    for (int i = 1; i < p->nlaunches; i++) {
+        int known = 1;
+        for (int n = 0; n < p->nnodes && known; n++)
+            known = prepare(c, p->nodes[n], &p->launches[i], NULL) != NULL;
+        if (known)
+            p->launches[kept++] = p->launches[i];
+    }
+    p->nlaunches = kept;
+    p->nbeside = 0;
+}
+
+static void tell(const struct context *c, const struct model *m, const char *library, struct log *log)
+{
+    int n;
+    const char *const *assumed = model_assumptions(m, &n);
+    log_info(log, "nothing is measured: %s on %s", library,
+             c->setup.nccl.topology->source ? c->setup.nccl.topology->source : "this topology");
+    for (int i = 0; i < n; i++)
+        log_warn(log, "assumed: %s", assumed[i]);
+}
+
+static int plan(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
+{
+    struct context *c = ARENA_NEW(a, struct context);
+    int *hosts = ARENA_NEW(a, int);
+    memset(p, 0, sizeof *p);
+    p->context = c;
+    p->library = "NCCL";
+    c->arena = a;
+    c->setup.nccl.version = setup->nccl_version;
+    c->setup.nccl.ranks_per_node = setup->ranks_per_node;
+    int rc = find_class(setup->topology, &c->setup, setup->log, e);
+    if (rc)
+        return rc;
+    *hosts = model_hosts_of(setup->topology, c->setup.nccl.class_index);
+    p->nodes = setup->nnodes ? setup->nodes : hosts;
+    p->nnodes = setup->nnodes ? setup->nnodes : 1;
+    nccl_plan_calls(p, a);
+    nccl_plan_launches(setup, p->nodes[p->nnodes - 1], p, a);
+    const struct model *m;
+    int i = 0;
+    do {
+        m = prepare(c, p->nodes[i], &p->launches[0], e);
+        if (!m)
+            return e && e->code ? e->code : ERR_FAILED;
+    } while (++i < p->nnodes);
+    char library[MODEL_LIBRARY];
+    p->ranks_per_node = model_nccl(m)->ranks_per_node;
+    p->library = arena_printf(a, "%s, predicted", model_library(model_nccl(m), library));
+    keep_known(c, p);
+    tell(c, m, p->library, setup->log);
+    return 0;
+}
+
+static void finish(struct bench_plan *p)
+{
+    (void)p;
+}
+
+/* ---- a prediction ---- */
+
+static int predict(struct bench_plan *p, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
+                   const struct bench_knobs *call, struct bench_guess *g)
+{
+    const struct model *m = prepare(p->context, nodes, launch, NULL);
+    struct nccl_wish wish = nccl_wish_of(call);
+    struct model_call asked = {coll, bytes, wish.algo, wish.proto, wish.channels};
+    struct model_time t;
+    if (!m || wish.chunk_bytes || model_predict(m, &asked, &t))
+        return -1;
+    g->us = t.us;
+    g->low_us = t.low_us;
+    g->high_us = t.high_us;
+    snprintf(g->detail, sizeof g->detail, "%s%s%s", *t.limit ? "bound by " : "", t.limit,
+             t.unvalidated ? ", unvalidated at this number of nodes" : "");
+    return 0;
+}
+
+const struct bench_engine bench_engine_model = {.name = "model",
+                                                .description = "predictions from a topology, nothing is measured",
+                                                .plan = plan,
+                                                .finish = finish,
+                                                .predict = predict};

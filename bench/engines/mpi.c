@@ -1,0 +1,223 @@
+/* The mpi engine: OpenMPI's algorithms as call knobs, its choice of network interfaces as a launch knob.
+ *
+ * A session is mpirun with build/nccltune-bench on every rank. Under an mpirun or srun of somebody else's, rank 0
+ * conducts and its worker is a child that takes the rank's place; there is one session then, which cannot be had again.
+ */
+#include "bench/engines/mpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/candidates/mpi_plan.h"
+#include "bench/launch/child_io.h"
+#include "bench/launch/mpirun.h"
+#include "core/locate.h"
+#include "core/progress.h"
+
+#define GRACE_S   1.0 /* between SIGTERM and SIGKILL: a ^C has to be over within two seconds */
+#define GOODBYE_S 5.0 /* for MPI_Finalize on all ranks */
+
+struct session {
+    struct bench_session base;
+    struct talk talk;
+    struct session **only; /* where the only session of an attached run is kept: `close` leaves it, `finish` ends it */
+};
+
+struct context {
+    const char *worker;
+    struct mpirun mpirun;
+    int attached;
+    struct session *only; /* of an attached run, once it has been opened */
+    struct arena *arena;
+};
+
+/* ---- the plan ---- */
+
+static int plan(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
+{
+    struct context *c = ARENA_NEW(a, struct context);
+    int rank = mpirun_attached_rank(e);
+    memset(p, 0, sizeof *p);
+    p->context = c;
+    if (rank < -1)
+        return ERR_USAGE;
+    c->arena = a;
+    c->attached = rank >= 0;
+    p->one_session = c->attached;
+    c->worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e);
+    if (!c->worker)
+        return ERR_LACKS;
+    int rc = c->attached ? 0 : mpirun_command(setup, c->worker, a, &c->mpirun, e);
+    if (!rc)
+        rc = mpi_plan_calls(c->worker, p, a, e);
+    if (!rc)
+        rc = mpi_plan_launches(setup, c->attached ? 1 : c->mpirun.nodes, p, a, e);
+    return rc;
+}
+
+/* ---- sessions ---- */
+
+static const char **launch_env(struct context *c, const struct bench_knobs *launch)
+{
+    const char **env = arena_alloc(c->arena, (size_t)(c->mpirun.nenv + launch->nsettings + 1) * sizeof *env);
+    int n = 0;
+    for (; n < c->mpirun.nenv; n++)
+        env[n] = c->mpirun.env[n];
+    for (int i = 0; i < launch->nsettings; i++)
+        env[n++] = arena_printf(c->arena, "OMPI_MCA_%s=%s", launch->settings[i].name, launch->settings[i].value);
+    return env;
+}
+
+static void end_session(struct session *s, int kill)
+{
+    if (!kill) {
+        close(s->talk.proc.in);
+        s->talk.proc.in = -1;
+        proc_ended(&s->talk.proc, GOODBYE_S);
+    }
+    talk_end(&s->talk, GRACE_S);
+    if (s->only)
+        *s->only = NULL;
+    free(s);
+}
+
+static int wait_for_hello(struct session *s, double patience_s, volatile sig_atomic_t *stop, struct err *e)
+{
+    char *line, why[BENCH_DETAIL];
+    struct wire_answer hello;
+    switch (talk_next(&s->talk, progress_now_s() + patience_s, stop, &line)) {
+    case TALK_LINE:
+        if (wire_answer_parse(line, strlen(line), &hello, e))
+            return ERR_FAILED;
+        if (hello.kind != WIRE_HELLO)
+            return err_set(e, ERR_FAILED, "%s", hello.text);
+        s->base.nodes = hello.nodes;
+        s->base.ranks = hello.ranks;
+        return 0;
+    case TALK_STOPPED:
+        return err_set(e, ERR_FAILED, "interrupted");
+    case TALK_LATE:
+        return err_set(e, ERR_FAILED, "no process has spoken within %.0f s of the start", patience_s);
+    default:
+        talk_last_words(&s->talk, why);
+        return err_set(e, ERR_FAILED, "the launch %s", why);
+    }
+}
+
+static struct bench_session *open_session(struct bench_plan *p, const struct bench_knobs *launch, double patience_s,
+                                          volatile sig_atomic_t *stop, struct err *e)
+{
+    struct context *c = p->context;
+    if (c->only)
+        return &c->only->base;
+    struct session *s = calloc(1, sizeof *s);
+    if (!s) {
+        err_set(e, ERR_FAILED, "out of memory");
+        return NULL;
+    }
+    const char *alone[] = {c->worker, NULL};
+    int rc = c->attached ? talk_start(&s->talk, alone, mpirun_worker_env, e)
+                         : talk_start(&s->talk, c->mpirun.argv, launch_env(c, launch), e);
+    if (rc) {
+        free(s);
+        return NULL;
+    }
+    if (wait_for_hello(s, patience_s, stop, e)) {
+        end_session(s, 1);
+        return NULL;
+    }
+    if (c->attached) {
+        s->only = &c->only;
+        c->only = s;
+    }
+    return &s->base;
+}
+
+static enum bench_outcome measure(struct bench_session *base, const struct bench_batch *b, volatile sig_atomic_t *stop,
+                                  bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
+{
+    struct session *s = (struct session *)base;
+    char *request = wire_request_print(b), *line;
+    int lost = !request || talk_say(&s->talk, request);
+    free(request);
+    struct wire_answer w = {0};
+    struct err e;
+    /* Samples come in order; a shot that has failed is left out of later rounds, which only makes us more patient. */
+    for (int next = 0; !lost; next = (w.call + 1) % b->nshots) {
+        double patience_s = b->shots[next].patience_s;
+        switch (talk_next(&s->talk, progress_now_s() + patience_s, stop, &line)) {
+        case TALK_LINE:
+            break;
+        case TALK_LATE:
+            snprintf(detail, BENCH_DETAIL, "no answer within %.1f s", patience_s);
+            return BENCH_SILENT;
+        case TALK_STOPPED:
+            snprintf(detail, BENCH_DETAIL, "interrupted");
+            return BENCH_STOPPED;
+        default:
+            talk_last_words(&s->talk, detail);
+            return BENCH_DIED;
+        }
+        if (wire_answer_parse(line, strlen(line), &w, &e)) {
+            snprintf(detail, BENCH_DETAIL, "%.*s", BENCH_DETAIL - 1, e.text);
+            return BENCH_DIED;
+        }
+        if (w.kind == WIRE_DONE)
+            return BENCH_ANSWERED;
+        if (w.kind != WIRE_SAMPLE || w.call >= b->nshots) {
+            snprintf(detail, BENCH_DETAIL, "%s", w.kind == WIRE_ERROR ? w.text : "an answer that was not asked for");
+            return BENCH_DIED;
+        }
+        tell(user, w.call, w.status, w.us, w.text);
+    }
+    talk_last_words(&s->talk, detail);
+    return BENCH_DIED;
+}
+
+static void close_session(struct bench_session *base, int kill)
+{
+    struct session *s = (struct session *)base;
+    if (!s->only || kill)
+        end_session(s, kill);
+}
+
+static void finish(struct bench_plan *p)
+{
+    struct context *c = p->context;
+    if (c && c->only)
+        end_session(c->only, 0);
+}
+
+/* Every rank but the first of a launch that we did not make is a worker from now on. */
+static int join(struct err *e)
+{
+    int rank = mpirun_attached_rank(e);
+    if (rank < -1)
+        return ERR_USAGE;
+    if (rank < 1)
+        return 0;
+    struct arena *a = arena_new();
+    const char *worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e);
+    int rc = worker ? 0 : ERR_LACKS;
+    for (const char *const *v = mpirun_worker_env; !rc && *v; v++)
+        rc = putenv((char *)*v) ? err_errno(e, "%s cannot be set", *v) : 0;
+    if (!rc) {
+        execl(worker, worker, (char *)NULL);
+        rc = err_errno(e, "%s: cannot be started", worker);
+    }
+    arena_free(a);
+    return rc;
+}
+
+const struct bench_engine bench_engine_mpi = {
+    .name = "mpi",
+    .description = "collectives on host memory through OpenMPI, over its algorithms and network interfaces",
+    .join = join,
+    .plan = plan,
+    .combine = mpi_plan_combine,
+    .open = open_session,
+    .measure = measure,
+    .close = close_session,
+    .finish = finish,
+};

@@ -1,0 +1,32 @@
+/* The parts of the nccl engine among themselves. */
+#ifndef BENCH_ENGINES_NCCL_NCCL_INTERNAL_H
+#define BENCH_ENGINES_NCCL_NCCL_INTERNAL_H
+
+#include "bench/engines/nccl/worker_pool.h"
+#include "core/proc.h"
+
+/* One node's agent. */
+struct nccl_member {
+    char host[64];
+    int from, to; /* descriptors; the same one over TCP; -1 gone */
+    struct nccl_inbox inbox;
+};
+
+/* Starting agents. `members` come back in the order of their names, as people count: node2 before node10. */
+struct nccl_crew {
+    struct proc launcher; /* the agent itself, or mpirun */
+    struct nccl_member *members;
+    int count;
+    char complaint[BENCH_DETAIL]; /* the end of the launcher's standard error */
+};
+int nccl_crew_open(struct nccl_crew *c, const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
+                   struct err *e);
+void nccl_crew_close(struct nccl_crew *c);
+
+/* Keeps the last line of what the launcher writes; to be called when its err can be read. */
+void nccl_crew_listen(struct nccl_crew *c);
+
+/* How many nodes `setup` names; 1 without any. */
+int nccl_crew_size(const struct bench_setup *setup);
+
+#endif

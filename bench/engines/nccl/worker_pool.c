@@ -1,0 +1,469 @@
+/* The team: questions to all ranks at once, and what happens when somebody does not answer. */
+#include "bench/engines/nccl/worker_pool.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/engines/nccl/nccl_internal.h"
+#include "core/progress.h"
+
+#define STOP_PERIOD_MS 100
+#define KILL_S         3.0 /* for an agent to report that its workers are gone */
+#define GOODBYE_S      2.0 /* for NCCL to close its connections */
+#define STRAGGLERS_S   2.0 /* for the other ranks to refuse too, once one has */
+
+struct nccl_team {
+    struct nccl_crew crew;
+    const struct bench_setup *setup;
+    struct arena *arena;
+    const char **prefix; /* NULL-terminated */
+    int ranks_per_node, ranks;
+    int running; /* workers, on all nodes together; 0 none */
+    char last[NCCL_TEXT];
+};
+
+/* ---- opening ---- */
+
+struct nccl_team *nccl_team_open(const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
+                                 struct err *e)
+{
+    struct nccl_team *t = calloc(1, sizeof *t);
+    int nwords;
+    if (!t) {
+        err_set(e, ERR_FAILED, "out of memory");
+        return NULL;
+    }
+    t->arena = arena_new();
+    t->setup = setup;
+    t->ranks_per_node = setup->ranks_per_node;
+    t->prefix = proc_split(setup->launch_prefix ? setup->launch_prefix : "", t->arena, &nwords, e);
+    if (!t->prefix || nccl_crew_open(&t->crew, setup, patience_s, stop, e)) {
+        arena_free(t->arena);
+        free(t);
+        return NULL;
+    }
+    return t;
+}
+
+void nccl_team_close(struct nccl_team *t)
+{
+    if (!t)
+        return;
+    nccl_team_stop(t, 1);
+    nccl_crew_close(&t->crew);
+    arena_free(t->arena);
+    free(t);
+}
+
+int nccl_team_nodes(const struct nccl_team *t)
+{
+    return t->crew.count;
+}
+
+int nccl_team_ranks(const struct nccl_team *t)
+{
+    return t->ranks;
+}
+
+/* ---- listening ---- */
+
+/* A frame of member `m`. Returns nonzero to stop listening. */
+typedef int hear_fn(void *user, int m, const struct nccl_frame *f);
+
+enum heard { HEARD_ENOUGH, HEARD_LATE, HEARD_STOPPED, HEARD_LOST };
+
+/* Everything that member `m` has to say now. 1: `hear` has had enough; -1: the member is gone. */
+static int hear_member(struct nccl_team *t, int m, hear_fn *hear, void *user)
+{
+    struct nccl_member *n = &t->crew.members[m];
+    struct nccl_frame f;
+    int got, alive = nccl_inbox_fill(&n->inbox, n->from);
+    while ((got = nccl_inbox_next(&n->inbox, &f)) > 0)
+        if (hear(user, m, &f))
+            return 1;
+    return alive && !got ? 0 : -1;
+}
+
+/* Listens to all members until `hear` has had enough. HEARD_LOST: `*lost` is the member that is gone. */
+static enum heard listen_all(struct nccl_team *t, double *deadline_s, volatile sig_atomic_t *stop, hear_fn *hear,
+                             void *user, int *lost)
+{
+    int n = t->crew.count;
+    struct pollfd *fds = calloc((size_t)n + 1, sizeof *fds);
+    enum heard result = HEARD_LATE;
+    while (fds) {
+        double left_ms = (*deadline_s - progress_now_s()) * 1e3;
+        for (int m = 0; m < n; m++)
+            fds[m] = (struct pollfd){.fd = t->crew.members[m].from, .events = POLLIN};
+        fds[n] = (struct pollfd){.fd = t->crew.launcher.err, .events = POLLIN};
+        if (stop && *stop) {
+            result = HEARD_STOPPED;
+            break;
+        }
+        if (left_ms <= 0)
+            break;
+        poll(fds, (nfds_t)n + 1, left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS);
+        if (fds[n].revents)
+            nccl_crew_listen(&t->crew);
+        int event = 0;
+        for (int m = 0; m < n && !event; m++)
+            if (fds[m].revents && (event = hear_member(t, m, hear, user)))
+                *lost = m;
+        if (event) {
+            result = event > 0 ? HEARD_ENOUGH : HEARD_LOST;
+            break;
+        }
+    }
+    free(fds);
+    return result;
+}
+
+static int tell_all(struct nccl_team *t, enum nccl_word word, const void *body, size_t bytes)
+{
+    int rc = 0;
+    for (int m = 0; m < t->crew.count; m++)
+        rc |= nccl_send(t->crew.members[m].to, word, NCCL_ALL, body, bytes);
+    return rc;
+}
+
+/* ---- stopping ---- */
+
+struct funeral {
+    struct nccl_team *team;
+    int left;
+    int quitting; /* counts workers that end by themselves, else agents that have killed theirs */
+};
+
+static int hear_funeral(void *user, int m, const struct nccl_frame *f)
+{
+    struct funeral *x = user;
+    struct nccl_ended ended;
+    (void)m;
+    if ((f->head.word != NCCL_ENDED && f->head.word != NCCL_KILLED) || nccl_body(f, &ended, sizeof ended))
+        return 0;
+    ended.last[sizeof ended.last - 1] = 0;
+    if (*ended.last && (!*x->team->last || strstr(ended.last, "NCCL WARN")))
+        snprintf(x->team->last, sizeof x->team->last, "%s", ended.last);
+    x->left -= f->head.word == (x->quitting ? NCCL_ENDED : NCCL_KILLED);
+    return x->left <= 0;
+}
+
+void nccl_team_stop(struct nccl_team *t, int kill)
+{
+    int lost;
+    double deadline = progress_now_s() + GOODBYE_S;
+    struct funeral quit = {t, t->running, 1}, killed = {t, t->crew.count, 0};
+    t->last[0] = 0;
+    if (!t->running)
+        return;
+    if (!kill && !tell_all(t, NCCL_QUIT, NULL, 0))
+        listen_all(t, &deadline, NULL, hear_funeral, &quit, &lost);
+    /* Also after a good end: the answer says that nothing of this launch is still on its way. */
+    deadline = progress_now_s() + KILL_S;
+    tell_all(t, NCCL_KILL, NULL, 0);
+    listen_all(t, &deadline, NULL, hear_funeral, &killed, &lost);
+    t->running = 0;
+}
+
+/* ---- asking ---- */
+
+struct question {
+    struct nccl_team *team;
+    enum nccl_word wanted;
+    char *answers;
+    size_t bytes;
+    int first, count; /* ranks that are asked */
+    char *seen;       /* by rank */
+    int answered, refused, ended;
+    double *deadline_s;
+    char *detail;
+};
+
+static int hear_answer(void *user, int m, const struct nccl_frame *f)
+{
+    struct question *q = user;
+    struct nccl_text text;
+    struct nccl_ended ended;
+    int rank = f->head.rank - q->first;
+    if (f->head.word == NCCL_ENDED && !nccl_body(f, &ended, sizeof ended)) {
+        char status[PROC_STATUS_TEXT] = "did not start";
+        if (ended.status != -1)
+            proc_status_text(ended.status, status);
+        ended.last[sizeof ended.last - 1] = 0;
+        snprintf(q->detail, BENCH_DETAIL, "rank %d on %s %s%s%.300s", f->head.rank, q->team->crew.members[m].host,
+                 status, *ended.last ? ": " : "", ended.last);
+        q->ended = 1;
+        return 1;
+    }
+    if (rank < 0 || rank >= q->count || q->seen[rank])
+        return 0;
+    if (f->head.word == NCCL_ERROR && !nccl_body(f, &text, sizeof text)) {
+        text.text[sizeof text.text - 1] = 0;
+        if (!q->refused++) {
+            snprintf(q->detail, BENCH_DETAIL, "%.390s", text.text);
+            double soon = progress_now_s() + STRAGGLERS_S;
+            if (soon < *q->deadline_s)
+                *q->deadline_s = soon;
+        }
+    } else if (f->head.word == q->wanted && f->head.bytes == q->bytes) {
+        if (q->bytes)
+            memcpy(q->answers + (size_t)rank * q->bytes, f->body, q->bytes);
+    } else {
+        return 0;
+    }
+    q->seen[rank] = 1;
+    return ++q->answered == q->count;
+}
+
+static void say_who_is_silent(const struct question *q, char detail[BENCH_DETAIL])
+{
+    int used = snprintf(detail, BENCH_DETAIL, "no answer in time from rank"), named = 0;
+    for (int r = 0; r < q->count && used < BENCH_DETAIL - 32; r++)
+        if (!q->seen[r] && named++ < 8)
+            used += snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s %d", named > 1 ? "," : "", q->first + r);
+    if (named > 8)
+        snprintf(detail + used, (size_t)(BENCH_DETAIL - used), " and %d more", named - 8);
+}
+
+static void add_last_words(const struct nccl_team *t, char detail[BENCH_DETAIL])
+{
+    size_t used = strlen(detail);
+    if (*t->last && !strstr(detail, t->last) && used + 8 < BENCH_DETAIL)
+        snprintf(detail + used, BENCH_DETAIL - used, ": %.*s", (int)(BENCH_DETAIL - used - 3), t->last);
+}
+
+/* Waits for what `q` asks of all its ranks. */
+static enum bench_outcome wait_for(struct nccl_team *t, struct question *q, volatile sig_atomic_t *stop)
+{
+    int lost = 0;
+    enum heard heard = listen_all(t, q->deadline_s, stop, hear_answer, q, &lost);
+    if (heard == HEARD_STOPPED)
+        return BENCH_STOPPED;
+    if (heard == HEARD_ENOUGH && !q->ended && (!q->refused || q->refused == q->count))
+        return BENCH_ANSWERED;
+    if (heard == HEARD_LOST)
+        snprintf(q->detail, BENCH_DETAIL, "the node %s is gone", t->crew.members[lost].host);
+    int silent = heard == HEARD_LATE && !q->refused;
+    if (silent)
+        say_who_is_silent(q, q->detail);
+    nccl_team_stop(t, 1);
+    add_last_words(t, q->detail);
+    return silent ? BENCH_SILENT : BENCH_DIED;
+}
+
+static enum bench_outcome ask(struct nccl_team *t, struct question q, enum nccl_word word, const void *body,
+                              size_t body_bytes, int rank, volatile sig_atomic_t *stop, int *refusals)
+{
+    enum bench_outcome outcome = BENCH_DIED;
+    q.team = t;
+    q.seen = calloc((size_t)q.count + 1, 1);
+    *q.detail = 0;
+    int rc = 0;
+    for (int m = 0; word && m < t->crew.count; m++)
+        rc |= nccl_send(t->crew.members[m].to, word, rank, body, body_bytes);
+    if (q.seen && !rc)
+        outcome = wait_for(t, &q, stop);
+    else
+        snprintf(q.detail, BENCH_DETAIL, "a node does not listen any more");
+    if (refusals)
+        *refusals = q.refused;
+    free(q.seen);
+    return outcome;
+}
+
+enum bench_outcome nccl_team_ask(struct nccl_team *t, enum nccl_word word, const void *body, size_t body_bytes,
+                                 enum nccl_word wanted, void *answers, size_t bytes, int *refusals, double deadline_s,
+                                 volatile sig_atomic_t *stop, char detail[BENCH_DETAIL])
+{
+    struct question q = {.wanted = wanted,
+                         .answers = answers,
+                         .bytes = bytes,
+                         .count = t->running,
+                         .deadline_s = &deadline_s,
+                         .detail = detail};
+    return ask(t, q, word, body, body_bytes, NCCL_ALL, stop, refusals);
+}
+
+/* ---- starting ---- */
+
+/* What may not be inherited: it would hide candidates, or put another table into effect than ours. */
+static const char *const cleared[] = {
+    "NCCL_TUNER_PLUGIN",   "NCCL_ALGO", "NCCL_PROTO",         "NCCL_TUNER_CONFIG_FILE", "NCCLTUNE_PROFILE",
+    "NCCLTUNE_HASH",       "NCCLTUNE",  "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",     "NCCL_NTHREADS",
+    "NCCL_TOPO_DUMP_FILE",
+};
+
+struct strings {
+    char *bytes;
+    size_t used, room;
+    uint32_t count;
+};
+
+static void put(struct strings *s, const char *a, const char *b)
+{
+    int n = snprintf(s->bytes + s->used, s->room - s->used, "%s%s%s", a, b ? "=" : "", b ? b : "");
+    if (n >= 0 && s->used + (size_t)n < s->room) {
+        s->used += (size_t)n + 1;
+        s->count++;
+    } else {
+        s->room = s->used; /* full: what follows is refused too */
+    }
+}
+
+static void put_environment(struct strings *s, const struct nccl_start *start)
+{
+    for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
+        put(s, cleared[i], NULL);
+    if (!getenv("NCCL_DEBUG"))
+        put(s, "NCCL_DEBUG", "WARN");
+    if (start->plugin)
+        put(s, "NCCL_TUNER_PLUGIN", start->plugin);
+    for (int i = 0; i < start->nsettings; i++)
+        put(s, start->settings[i].name, start->settings[i].value);
+}
+
+/* Has every agent start `per_node` workers. */
+static int spawn(struct nccl_team *t, const struct nccl_start *start, int per_node, struct err *e)
+{
+    static const size_t room = NCCL_FRAME - sizeof(struct nccl_head);
+    char *body = calloc(1, room);
+    struct strings s = {.bytes = body, .used = sizeof(struct nccl_spawn), .room = room};
+    int rc = 0;
+    if (!body)
+        return err_set(e, ERR_FAILED, "out of memory");
+    for (const char **w = t->prefix; *w; w++)
+        put(&s, *w, NULL);
+    struct nccl_spawn head = {.count = per_node, .share_gpus = t->setup->share_gpus, .words = s.count};
+    put_environment(&s, start);
+    head.settings = s.count - head.words;
+    for (int m = 0; m < t->crew.count && !rc; m++) {
+        head.first_rank = m * per_node;
+        memcpy(body, &head, sizeof head);
+        if (nccl_send(t->crew.members[m].to, NCCL_SPAWN, NCCL_ALL, body, s.used))
+            rc = err_set(e, ERR_FAILED, "the node %s does not listen any more", t->crew.members[m].host);
+    }
+    t->running = t->crew.count * per_node;
+    free(body);
+    return rc;
+}
+
+static int outcome_error(enum bench_outcome outcome, int refused, const char *detail, struct err *e)
+{
+    if (outcome == BENCH_ANSWERED && !refused)
+        return 0;
+    return err_set(e, refused ? ERR_LACKS : ERR_FAILED, "%s", outcome == BENCH_STOPPED ? "interrupted" : detail);
+}
+
+/* Starts workers and collects their first words. */
+static int spawn_and_greet(struct nccl_team *t, const struct nccl_start *start, int per_node, struct nccl_hello *hellos,
+                           double deadline_s, volatile sig_atomic_t *stop, struct err *e)
+{
+    char detail[BENCH_DETAIL] = "";
+    int refused = 0;
+    nccl_team_stop(t, 1);
+    if (spawn(t, start, per_node, e))
+        return ERR_FAILED;
+    enum bench_outcome outcome =
+        nccl_team_ask(t, 0, NULL, 0, NCCL_HELLO, hellos, sizeof *hellos, &refused, deadline_s, stop, detail);
+    return outcome_error(outcome, refused, detail, e);
+}
+
+/* "2.28.9" */
+static const char *release(int version, char text[24])
+{
+    snprintf(text, 24, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+    return text;
+}
+
+static int compare_hellos(struct nccl_team *t, const struct nccl_hello *h, int per_node, struct err *e)
+{
+    char ours[24], theirs[24];
+    for (int r = 1; r < t->crew.count * per_node; r++)
+        if (h[r].version != h[0].version || h[r].rccl != h[0].rccl)
+            return err_set(e, ERR_FAILED, "%s has %s %s (%s), %s has %s%s (%s): all nodes need the same",
+                           t->crew.members[0].host, h[0].rccl ? "RCCL" : "NCCL", release(h[0].version, ours), h[0].path,
+                           t->crew.members[r / per_node].host,
+                           h[r].rccl == h[0].rccl ? ""
+                           : h[r].rccl            ? "RCCL "
+                                                  : "NCCL ",
+                           release(h[r].version, theirs), h[r].path);
+    return 0;
+}
+
+int nccl_team_look(struct nccl_team *t, struct nccl_hello *hello, double patience_s, volatile sig_atomic_t *stop,
+                   struct err *e)
+{
+    struct nccl_hello *all = calloc((size_t)t->crew.count, sizeof *all);
+    struct nccl_start plain = {0};
+    if (!all)
+        return err_set(e, ERR_FAILED, "out of memory");
+    int rc = spawn_and_greet(t, &plain, 1, all, progress_now_s() + patience_s, stop, e);
+    if (!rc)
+        rc = compare_hellos(t, all, 1, e);
+    int fewest = 0;
+    for (int m = 1; !rc && m < t->crew.count; m++)
+        fewest = all[m].gpus < all[fewest].gpus ? m : fewest;
+    int gpus = rc ? 0 : all[fewest].gpus;
+    if (!rc && !t->ranks_per_node)
+        t->ranks_per_node = gpus;
+    if (!rc && gpus < 1)
+        rc = err_set(e, ERR_LACKS, "%s: the driver shows no GPU", t->crew.members[fewest].host);
+    else if (!rc && gpus < t->ranks_per_node && !t->setup->share_gpus)
+        rc =
+            err_set(e, ERR_LACKS, "%s has %d GPUs for %d ranks", t->crew.members[fewest].host, gpus, t->ranks_per_node);
+    t->ranks = t->ranks_per_node * t->crew.count;
+    if (!rc && t->ranks < 2)
+        rc = err_set(e, ERR_LACKS, "one GPU alone has nobody to communicate with");
+    if (!rc)
+        *hello = all[0];
+    nccl_team_stop(t, 1);
+    free(all);
+    return rc;
+}
+
+/* Rank 0's unique id, and everybody into one communicator. */
+static int join(struct nccl_team *t, const struct nccl_start *start, struct nccl_joined *joined, double deadline_s,
+                volatile sig_atomic_t *stop, struct err *e)
+{
+    char detail[BENCH_DETAIL] = "";
+    int refused = 0;
+    struct nccl_join j = {.nranks = t->ranks, .control = start->control};
+    struct question name = {.wanted = NCCL_NAMED,
+                            .answers = j.id,
+                            .bytes = sizeof j.id,
+                            .count = 1,
+                            .deadline_s = &deadline_s,
+                            .detail = detail};
+    enum bench_outcome outcome = ask(t, name, NCCL_NAME, NULL, 0, 0, stop, &refused);
+    if (outcome_error(outcome, refused, detail, e))
+        return ERR_FAILED;
+    struct nccl_joined *all = calloc((size_t)t->ranks + 1, sizeof *all);
+    if (!all)
+        return err_set(e, ERR_FAILED, "out of memory");
+    outcome =
+        nccl_team_ask(t, NCCL_JOIN, &j, sizeof j, NCCL_JOINED, all, sizeof *all, &refused, deadline_s, stop, detail);
+    int rc = outcome_error(outcome, refused, detail, e);
+    if (!rc)
+        *joined = all[0];
+    free(all);
+    return rc;
+}
+
+int nccl_team_start(struct nccl_team *t, const struct nccl_start *s, struct nccl_joined *joined, double patience_s,
+                    volatile sig_atomic_t *stop, struct err *e)
+{
+    double deadline_s = progress_now_s() + patience_s;
+    struct nccl_hello *hellos = calloc((size_t)t->ranks + 1, sizeof *hellos);
+    if (!hellos)
+        return err_set(e, ERR_FAILED, "out of memory");
+    int rc = spawn_and_greet(t, s, t->ranks_per_node, hellos, deadline_s, stop, e);
+    if (!rc)
+        rc = join(t, s, joined, deadline_s, stop, e);
+    if (rc)
+        nccl_team_stop(t, 1);
+    free(hellos);
+    return rc;
+}

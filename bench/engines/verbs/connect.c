@@ -1,0 +1,124 @@
+/* Trying GIDs. Both sides work through the same list, which follows from the two tables. */
+#include "bench/engines/verbs/connect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/engines/verbs/measure.h"
+#include "core/progress.h"
+
+/* As many GIDs of a port are told to the other side; more addresses than that on one port are not tried. */
+#define TOLD 64
+
+struct told {
+    struct {
+        unsigned char raw[16];
+        int32_t index, roce;
+    } gids[TOLD];
+    int32_t n, count, infiniband;
+};
+
+int verbs_attempts(const struct verbs_gid_table *lead, const struct verbs_gid_table *follower, int nccl,
+                   struct verbs_attempt attempts[VERBS_ATTEMPTS])
+{
+    const struct verbs_gid_setting unset = VERBS_GID_UNSET;
+    struct verbs_attempt automatic = {verbs_gid_nccl_choice(lead, nccl, &unset),
+                                      verbs_gid_nccl_choice(follower, nccl, &unset), VERBS_GID_NO_KIND};
+    int n = 0;
+    if (lead->infiniband && follower->infiniband) {
+        attempts[n++] = automatic;
+        return n;
+    }
+    if (automatic.lead < lead->count && automatic.follower < follower->count) {
+        automatic.kind = verbs_gid_kind(&lead->gids[automatic.lead]);
+        if (automatic.kind != VERBS_GID_NO_KIND &&
+            automatic.kind == verbs_gid_kind(&follower->gids[automatic.follower]))
+            attempts[n++] = automatic;
+    }
+    for (enum verbs_gid_kind k = 0; k < VERBS_GID_KIND_COUNT; k++) {
+        struct verbs_attempt a = {.kind = k};
+        if (verbs_gid_match(lead, follower, k, &a.lead, &a.follower) &&
+            !(n && attempts[0].lead == a.lead && attempts[0].follower == a.follower))
+            attempts[n++] = a;
+    }
+    return n;
+}
+
+static void tell(const struct verbs_gid_table *t, struct told *told)
+{
+    *told = (struct told){.count = t->count, .infiniband = t->infiniband};
+    for (int i = 0; i < t->count && told->n < TOLD; i++) {
+        if (verbs_gid_kind(&t->gids[i]) == VERBS_GID_NO_KIND && !t->infiniband)
+            continue;
+        memcpy(told->gids[told->n].raw, t->gids[i].raw, sizeof t->gids[i].raw);
+        told->gids[told->n].index = i;
+        told->gids[told->n++].roce = t->gids[i].roce;
+    }
+}
+
+/* The other side's table, as far as it was told; the rest is empty. */
+static struct verbs_gid_table hear(const struct told *told, struct arena *a)
+{
+    struct verbs_gid_table t = {.infiniband = told->infiniband};
+    for (int i = 0; i < told->n && i < TOLD; i++)
+        if (told->gids[i].index >= t.count && told->gids[i].index < told->count)
+            t.count = told->gids[i].index + 1;
+    t.gids = arena_alloc(a, ((size_t)t.count + 1) * sizeof *t.gids);
+    for (int i = 0; i < told->n && i < TOLD; i++) {
+        int index = told->gids[i].index;
+        if (index < 0 || index >= t.count)
+            continue;
+        memcpy(t.gids[index].raw, told->gids[i].raw, sizeof t.gids[index].raw);
+        t.gids[index].roce = told->gids[i].roce;
+    }
+    return t;
+}
+
+/* The smallest proof: one verified sample of small writes. */
+static int prove(struct verbs_pair *p, int lead, double patience_s, struct err *e)
+{
+    const struct verbs_shot shot = {
+        .test = VERBS_WRITE, .bytes = 8, .samples = 1, .sample_s = 0.0001, .patience_s = patience_s};
+    struct verbs_figures f;
+    return verbs_measure(p, &shot, lead, &f, e);
+}
+
+int verbs_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, const struct verbs_channel *channel,
+                  int lead, int nccl, struct verbs_attempt *used, struct err *e)
+{
+    struct told mine, theirs;
+    struct verbs_gid_table *own = &setup->port->gids;
+    struct verbs_attempt attempts[VERBS_ATTEMPTS];
+    char words[VERBS_WORDS];
+    *p = (struct verbs_pair){0};
+    tell(own, &mine);
+    int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + setup->patience_s);
+    if (error)
+        return err_set(e, ERR_FAILED, "%s: %s", channel->me, verbs_say_errno(words, VERBS_EXCHANGE, error));
+
+    struct arena *a = arena_new();
+    struct verbs_gid_table peer = hear(&theirs, a), known = hear(&mine, a);
+    int n = verbs_attempts(lead ? &known : &peer, lead ? &peer : &known, nccl, attempts), code = 0;
+    if (!n)
+        code = err_set(e, ERR_FAILED, "%s and %s have no kind of GID in common", lead ? channel->me : channel->peer,
+                       lead ? channel->peer : channel->me);
+    for (int i = 0; i < n; i++) {
+        struct verbs_pair_setup s = *setup;
+        s.gid = lead ? attempts[i].lead : attempts[i].follower;
+        *used = attempts[i];
+        struct err failure = {0};
+        code = verbs_pair_connect(p, &s, channel, &failure);
+        if (!code)
+            code = prove(p, lead, setup->patience_s, &failure);
+        if (!code) {
+            if (s.gid < own->count)
+                own->gids[s.gid].proven = 1;
+            break;
+        }
+        if (i == 0)
+            err_set(e, ERR_FAILED, "%s", failure.text);
+        verbs_pair_close(p);
+    }
+    arena_free(a);
+    return code;
+}

@@ -1,0 +1,158 @@
+/* Settings from a measured fabric. Each is written only where NCCL's default is wrong. */
+#include "bench/fabric/decide.h"
+
+#include <string.h>
+
+static const char *port_text(const struct verbs_fabric *f, struct verbs_end p)
+{
+    const struct verbs_fabric_port *port = &f->ports[p.node * f->rails + p.rail];
+    return arena_printf(f->arena, "%s %s", port->node ? port->node : "?", port->name ? port->name : "?");
+}
+
+static const char *rail_name(const struct verbs_fabric *f, int rail)
+{
+    return f->ports[rail].name ? f->ports[rail].name : "?";
+}
+
+const char *verbs_suspect_name(const struct verbs_fabric *f, const struct verbs_suspect *s)
+{
+    switch (s->kind) {
+    case VERBS_SUSPECT_ALL:
+        return "everything:";
+    case VERBS_SUSPECT_NODE:
+        return arena_printf(f->arena, "node %s, all its ports:", f->ports[s->a.node * f->rails].node);
+    case VERBS_SUSPECT_SENDS:
+        return arena_printf(f->arena, "%s, what it sends:", port_text(f, s->a));
+    case VERBS_SUSPECT_RECEIVES:
+        return arena_printf(f->arena, "%s, what it receives:", port_text(f, s->a));
+    case VERBS_SUSPECT_PORT:
+        return arena_printf(f->arena, "%s, or its cable:", port_text(f, s->a));
+    case VERBS_SUSPECT_CROSS:
+        return "between different rails:";
+    case VERBS_SUSPECT_RAIL:
+        return arena_printf(f->arena, "rail %d (%s), between nodes:", s->a.rail, rail_name(f, s->a.rail));
+    default:
+        return arena_printf(f->arena, "between %s and %s:", port_text(f, s->a), port_text(f, s->b));
+    }
+}
+
+const char *verbs_suspect_text(const struct verbs_fabric *f, const struct verbs_suspect *s)
+{
+    if (s->verdict == VERBS_SLOW)
+        return arena_printf(f->arena, "%s %d of %d tries slow, median %.3g GB/s, others %.3g GB/s",
+                            verbs_suspect_name(f, s), s->bad, s->tried, s->GBps, s->others_GBps);
+    return arena_printf(f->arena, "%s %d of %d tries failed; the first: %s", verbs_suspect_name(f, s), s->bad, s->tried,
+                        s->why ? s->why : "for no known reason");
+}
+
+/* ---- settings
+ * --------------------------------------------------------------------------------------------------------- */
+
+static void add(struct verbs_fabric *f, struct verbs_decision *d, const char *name, const char *value, const char *why)
+{
+    d->settings = arena_grow(f->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
+    d->settings[d->nsettings++] = (struct verbs_setting){name, value, why};
+}
+
+/* The suspect that speaks against a rail; NULL. A pair of one rail does: between two nodes nobody can tell its ends. */
+static const struct verbs_suspect *against(const struct verbs_decision *d, int rail)
+{
+    for (int i = 0; i < d->nsuspects; i++) {
+        const struct verbs_suspect *s = &d->suspects[i];
+        int port = s->kind == VERBS_SUSPECT_PORT || s->kind == VERBS_SUSPECT_SENDS || s->kind == VERBS_SUSPECT_RECEIVES;
+        int pair = s->kind == VERBS_SUSPECT_PAIR && s->a.node != s->b.node && s->a.rail == s->b.rail;
+        if ((port || pair || s->kind == VERBS_SUSPECT_RAIL) && s->a.rail == rail)
+            return s;
+    }
+    return NULL;
+}
+
+const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node)
+{
+    const char *list = "";
+    for (int rail = 0; rail < f->rails; rail++) {
+        const struct verbs_fabric_port *p = &f->ports[node * f->rails + rail];
+        if (!d->left_out[rail])
+            list = arena_printf(f->arena, "%s%s%s", list, *list ? "," : "=", p->name ? p->name : "?");
+    }
+    return list;
+}
+
+static void decide_hcas(struct verbs_fabric *f, struct verbs_decision *d)
+{
+    const char *why = NULL;
+    int left = 0;
+    for (int rail = 0; rail < f->rails; rail++) {
+        const struct verbs_suspect *s = against(d, rail);
+        left += !s;
+        if (!s)
+            continue;
+        d->left_out[rail] = arena_printf(f->arena, "without %s: %s", rail_name(f, rail), verbs_suspect_text(f, s));
+        why = arena_printf(f->arena, "%s%s%s", why ? why : "", why ? "; " : "", d->left_out[rail]);
+    }
+    if (why && left)
+        add(f, d, "NCCL_IB_HCA", verbs_hca_list(f, d, 0), why);
+    for (int rail = 0; rail < f->rails && !left; rail++)
+        d->left_out[rail] = NULL;
+}
+
+static void decide_cross(struct verbs_fabric *f, struct verbs_decision *d)
+{
+    for (int i = 0; i < d->nsuspects; i++)
+        if (d->suspects[i].kind == VERBS_SUSPECT_CROSS && d->suspects[i].verdict == VERBS_FAILED)
+            add(f, d, "NCCL_CROSS_NIC", "0", verbs_suspect_text(f, &d->suspects[i]));
+}
+
+/* The parts of "NAME=value NAME=value". */
+static void add_environment(struct verbs_fabric *f, struct verbs_decision *d, const char *environment)
+{
+    char *list = arena_strdup(f->arena, environment), *rest = NULL;
+    for (char *word = strtok_r(list, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        if (value) {
+            *value = '\0';
+            add(f, d, word, value + 1, d->gid);
+        }
+    }
+}
+
+/* GIDs of ports that are left out do not count. */
+static void decide_gids(struct verbs_fabric *f, struct verbs_decision *d, int nccl)
+{
+    struct verbs_gid_advice advice;
+    struct verbs_gid_table *tables = arena_alloc(f->arena, ((size_t)f->nodes * (size_t)f->rails + 1) * sizeof *tables);
+    int n = 0;
+    for (int i = 0; i < f->nodes * f->rails; i++)
+        if (f->ports[i].name && !d->left_out[i % f->rails])
+            tables[n++] = f->ports[i].gids;
+    verbs_gid_advise(tables, n, nccl, &advice);
+    d->gid = arena_strdup(f->arena, advice.why);
+    add_environment(f, d, advice.environment);
+}
+
+struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
+{
+    struct verbs_decision d = {.outcomes = arena_alloc(f->arena, ((size_t)f->ntries + 1) * sizeof *d.outcomes)};
+    int good = 0;
+    d.left_out = arena_alloc(f->arena, ((size_t)f->rails + 1) * sizeof *d.left_out);
+    for (int i = 0; i < f->ntries; i++) {
+        d.outcomes[i] = f->tries[i].outcome;
+        good += d.outcomes[i].verdict == VERBS_GOOD;
+    }
+    verbs_mark_slow(d.outcomes, f->ntries, VERBS_SLOW_RATIO);
+    d.nsuspects = verbs_blame(d.outcomes, f->ntries, f->arena, &d.suspects);
+    for (int i = 0; i < d.nsuspects; i++)
+        d.nfaults += d.suspects[i].kind != VERBS_SUSPECT_CROSS;
+    verbs_find(f, &d);
+    if (f->ntries && !good) {
+        d.gid = "no pair of ports connects";
+        add(f, &d, "NCCL_IB_DISABLE", "1",
+            arena_printf(f->arena, "none of %d pairs of ports connects: RDMA is of no use here until that is repaired",
+                         f->ntries));
+        return d;
+    }
+    decide_hcas(f, &d);
+    decide_cross(f, &d);
+    decide_gids(f, &d, nccl);
+    return d;
+}

@@ -1,0 +1,62 @@
+/* What a measured fabric means for NCCL: who is to blame for what is broken, and which settings follow. */
+#ifndef BENCH_FABRIC_DECIDE_H
+#define BENCH_FABRIC_DECIDE_H
+
+#include <stdio.h>
+
+#include "bench/fabric/fabric.h"
+
+struct verbs_setting {
+    const char *name, *value;
+    const char *why; /* one sentence with the numbers */
+};
+
+struct verbs_decision {
+    struct verbs_outcome *outcomes; /* of every try, the slow ones marked */
+    struct verbs_suspect *suspects;
+    int nsuspects;
+    int nfaults;                    /* suspects less separate rails, which may be meant so */
+    struct verbs_setting *settings; /* least first: none when NCCL's defaults are right */
+    int nsettings;
+    const char *gid;       /* about the choice of GIDs, one sentence */
+    const char **left_out; /* by rail: why it is left out of the HCA list; NULL it is not */
+    const char **findings; /* about rates and MTUs that are not as they could be, a sentence each */
+    int nfindings;
+};
+
+/* Everything is allocated in the fabric's arena. The HCA list is one for all nodes: a rail that is bad on one of them
+ * is left out on all, unless it is the last. `nccl` as ncclGetVersion says it. */
+struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl);
+
+/* The rails that are not left out as a node's NCCL_IB_HCA: "=mlx5_0:1,mlx5_1:1"; "" when none is left. */
+const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node);
+
+/* Fills findings and nfindings. */
+void verbs_find(struct verbs_fabric *f, struct verbs_decision *d);
+
+/* Who is suspected: "node1 mlx5_3:1, what it sends:". */
+const char *verbs_suspect_name(const struct verbs_fabric *f, const struct verbs_suspect *s);
+
+/* A suspect as one sentence: "node1 mlx5_3:1 sends slowly: 3 of 3 tries, median 0.98 GB/s, others 2.31 GB/s". */
+const char *verbs_suspect_text(const struct verbs_fabric *f, const struct verbs_suspect *s);
+
+/* What is known of one port from all its tries. */
+struct verbs_cell {
+    int tried, failed, slow;
+    int outlier; /* most of what it sent or received was slow or failed, less what another port is suspected for */
+    double GBps; /* median of what it sent or of what it received, whichever is less; 0 nothing. Likewise less that */
+};
+/* By port, as in the fabric; allocated in its arena. */
+struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_decision *d);
+
+/* The number of the try from one port to another; -1 there is none. Of several the last, which is the best known. */
+int verbs_find_try(const struct verbs_fabric *f, int from, int to);
+
+/* The same as a picture (SVG): suspects, a map of rails and nodes, and for VERBS_MOST_PAIRED ports or fewer one of
+ * pairs. */
+void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out);
+
+/* For people: suspects first, then the heat map of write bandwidth, then the settings. `color`: ANSI colours. */
+void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out);
+
+#endif

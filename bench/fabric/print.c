@@ -1,0 +1,204 @@
+/* A measured fabric for people: suspects, heat map, settings. */
+#include <string.h>
+
+#include "bench/fabric/decide.h"
+
+/* What a wide terminal holds. */
+#define MOST_PAIRED 16
+
+/* From the fastest to the slowest, by parts of the fastest; the last takes the rest. */
+static const struct {
+    double from;
+    const char *color;
+} shades[] = {{0.8, "\033[42;30m"}, {0.5, "\033[43;30m"}, {0, "\033[41;37m"}};
+
+static const char *port_name(const struct verbs_fabric *f, struct verbs_end end)
+{
+    const char *name = f->ports[end.node * f->rails + end.rail].name;
+    return name ? name : "?";
+}
+
+static double fastest(const struct verbs_fabric *f)
+{
+    double most = 0;
+    for (int i = 0; i < f->ntries; i++)
+        most = f->tries[i].outcome.GBps > most ? f->tries[i].outcome.GBps : most;
+    return most;
+}
+
+static void print_cell(const struct verbs_decision *d, int try, double most, int color, FILE *out)
+{
+    const struct verbs_outcome *o = &d->outcomes[try];
+    char text[16];
+    if (o->verdict == VERBS_FAILED)
+        snprintf(text, sizeof text, "failed");
+    else
+        snprintf(text, sizeof text, "%.3g%s", o->GBps, o->verdict == VERBS_SLOW ? "!" : "");
+    size_t shade = 0;
+    while (shade + 1 < sizeof shades / sizeof *shades &&
+           (o->verdict == VERBS_FAILED || o->GBps < shades[shade].from * most))
+        shade++;
+    if (color)
+        fprintf(out, " %s%8s\033[0m", shades[shade].color, text);
+    else
+        fprintf(out, " %8s", text);
+}
+
+/* Rows write to columns, GB/s; the latest try of a pair counts. */
+static void print_map(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
+{
+    int ports = f->nodes * f->rails;
+    double most = fastest(f);
+    fprintf(out, "\nWrite bandwidth, GB/s (rows write to columns; ! less than half of the median)\n%16s", "");
+    for (int y = 0; y < ports; y++)
+        fprintf(out, " %8.8s", f->ports[y].name ? f->ports[y].name : "?");
+    fputc('\n', out);
+    for (int x = 0; x < ports; x++) {
+        fprintf(out, "%7.7s %8.8s", f->ports[x].node ? f->ports[x].node : "?",
+                f->ports[x].name ? f->ports[x].name : "?");
+        for (int y = 0; y < ports; y++) {
+            int found = verbs_find_try(f, x, y);
+            if (found >= 0)
+                print_cell(d, found, most, color, out);
+            else
+                fprintf(out, " %8s", x == y ? "-" : "");
+        }
+        fputc('\n', out);
+    }
+}
+
+/* Every port, where there are too many for pairs. */
+static void print_rails(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out)
+{
+    const struct verbs_cell *cells = verbs_cells(f, d);
+    fputs(
+        "\nBandwidth of every port, sent or received, whichever is less, GB/s (nodes down, rails across; ! most of it "
+        "slow or failed)\n",
+        out);
+    for (int node = 0; node < f->nodes; node++) {
+        fprintf(out, "%16.16s", f->names[node]);
+        for (int rail = 0; rail < f->rails; rail++) {
+            const struct verbs_cell *c = &cells[node * f->rails + rail];
+            fprintf(out, " %7.3g%c", c->GBps, c->outlier ? '!' : ' ');
+        }
+        fputc('\n', out);
+    }
+}
+
+/* Interfaces that do not lead to every node; how many do is said in any case. */
+static void print_interfaces(const struct verbs_fabric *f, FILE *out)
+{
+    int full = 0;
+    for (int i = 0; i < f->ninterfaces; i++)
+        full += f->interfaces[i].reached == f->interfaces[i].tried;
+    if (f->ninterfaces)
+        fprintf(out, "\nNetwork interfaces: %d of %d reach every node that was tried\n", full, f->ninterfaces);
+    for (int i = 0; i < f->ninterfaces; i++) {
+        const struct verbs_fabric_interface *n = &f->interfaces[i];
+        if (n->reached < n->tried)
+            fprintf(out, "  %s %s (%s): %d of %d nodes answer\n", f->names[n->node], n->name, n->address, n->reached,
+                    n->tried);
+    }
+}
+
+static int same_pair(const struct verbs_try *x, const struct verbs_try *y)
+{
+    return x->from.node == y->from.node && x->from.rail == y->from.rail && x->to.node == y->to.node &&
+           x->to.rail == y->to.rail;
+}
+
+/* The first pair of the sweep: writes one way for every number of queue pairs, both ways for the last. */
+static void print_sweep(const struct verbs_fabric *f, FILE *out)
+{
+    const struct verbs_try *pair = &f->points[0].pair;
+    int most = 0;
+    for (int i = 0; i < f->npoints; i++)
+        most = f->points[i].qps > most ? f->points[i].qps : most;
+    fprintf(out, "\nSizes, from %s %s to %s %s (the document has the other pairs)\n%10s %10s %12s",
+            f->names[pair->from.node], port_name(f, pair->from), f->names[pair->to.node], port_name(f, pair->to),
+            "size", "latency", "messages");
+    for (int qps = 1; qps <= most; qps *= 2)
+        fprintf(out, " %6d QP%s", qps, qps > 1 ? "s" : " ");
+    fprintf(out, " %10s\n%10s %10s %12s", "both ways", "(B)", "(us)", "(1/s)");
+    for (int qps = 1; qps <= most * 2; qps *= 2)
+        fprintf(out, " %10s", "(GB/s)");
+    fputc('\n', out);
+    for (int i = 0; i < f->npoints && f->points[i].qps == f->points[0].qps; i++) {
+        if (!same_pair(&f->points[i].pair, pair))
+            continue;
+        fprintf(out, "%10llu %10.2f", (unsigned long long)f->points[i].bytes, f->points[i].latency_us);
+        double both = 0, rate = 0;
+        char row[256] = "";
+        for (int k = 0; k < f->npoints; k++) {
+            const struct verbs_fabric_point *p = &f->points[k];
+            size_t used = strlen(row);
+            if (p->bytes != f->points[i].bytes || !same_pair(&p->pair, pair))
+                continue;
+            snprintf(row + used, sizeof row - used, " %10.4g", p->GBps);
+            both = p->both_GBps;
+            rate = p->GBps * 1e9 / (double)p->bytes > rate ? p->GBps * 1e9 / (double)p->bytes : rate;
+        }
+        fprintf(out, " %12.4g%s %10.4g\n", rate, row, both);
+    }
+}
+
+/* What each port does with each GPU of the first node that has any. */
+static void print_gpus(const struct verbs_fabric *f, FILE *out)
+{
+    int node = f->gpus[0].node, most = 0;
+    const char *via = NULL, *why = NULL;
+    fprintf(out, "\nGPU memory of %s, GB/s sent and received (the document has the other nodes)\n%16s", f->names[node],
+            "");
+    for (int rail = 0; rail < f->rails; rail++)
+        fprintf(out, " %15s", port_name(f, (struct verbs_end){node, rail}));
+    fputc('\n', out);
+    for (int i = 0; i < f->ngpus; i++)
+        most = f->gpus[i].node == node && f->gpus[i].gpu > most ? f->gpus[i].gpu : most;
+    for (int gpu = 0; gpu <= most; gpu++) {
+        fprintf(out, "%12s %3d", "GPU", gpu);
+        for (int rail = 0; rail < f->rails; rail++)
+            for (int i = 0; i < f->ngpus; i++) {
+                const struct verbs_fabric_gpu *g = &f->gpus[i];
+                if (g->node != node || g->gpu != gpu || g->rail != rail)
+                    continue;
+                fprintf(out, " %7.3g %7.3g", g->send_GBps, g->receive_GBps);
+                via = via ? via : g->via;
+                why = why ? why : g->why;
+            }
+        fputc('\n', out);
+    }
+    if (via)
+        fprintf(out, "  registered by %s\n", via);
+    if (why)
+        fprintf(out, "  failed: %s\n", why);
+}
+
+void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
+{
+    if (d->nsuspects)
+        fputs("Suspects:\n", out);
+    else if (f->rails)
+        fprintf(out, "Nothing is suspect: all %d tries went well.\n", f->ntries);
+    else
+        fputs("There is no RDMA port.\n", out);
+    for (int i = 0; i < d->nsuspects; i++)
+        fprintf(out, "  %s\n", verbs_suspect_text(f, &d->suspects[i]));
+    if (f->rails && f->nodes * f->rails <= MOST_PAIRED)
+        print_map(f, d, color, out);
+    else if (f->rails)
+        print_rails(f, d, out);
+    fputs(d->nfindings ? "\nFindings:\n" : "", out);
+    for (int i = 0; i < d->nfindings; i++)
+        fprintf(out, "  %s\n", d->findings[i]);
+    if (f->ngpus)
+        print_gpus(f, out);
+    if (f->npoints)
+        print_sweep(f, out);
+    print_interfaces(f, out);
+    fprintf(out, "\nGIDs: %s\n", d->gid);
+    if (!d->nsettings)
+        fputs("Settings: none; NCCL's defaults are right.\n", out);
+    for (int i = 0; i < d->nsettings; i++)
+        fprintf(out, "%s%s=%s\n    %s\n", i ? "" : "Settings:\n", d->settings[i].name, d->settings[i].value,
+                d->settings[i].why);
+}

@@ -1,0 +1,173 @@
+/* Requests and answers, to text and back. */
+#include "bench/launch/bench_protocol.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/json.h"
+
+#define PEER "worker" /* stands for the file in errors about what the other side said */
+
+/* The object as a line for free(); NULL when it does not fit one. */
+static char *to_line(cJSON *doc)
+{
+    char *text = cJSON_PrintUnformatted(doc);
+    cJSON_Delete(doc);
+    size_t n = text ? strlen(text) : 0;
+    char *line = text && n + 1 < WIRE_LINE ? realloc(text, n + 2) : NULL;
+    if (!line) {
+        free(text);
+        return NULL;
+    }
+    memcpy(line + n, "\n", 2);
+    return line;
+}
+
+char *wire_request_print(const struct bench_batch *b)
+{
+    cJSON *doc = cJSON_CreateObject();
+    json_add_str(doc, "collective", coll_name(b->coll));
+    cJSON_AddNumberToObject(doc, "bytes", (double)b->bytes);
+    cJSON_AddNumberToObject(doc, "samples", b->samples);
+    cJSON_AddBoolToObject(doc, "check", b->check);
+    cJSON *calls = cJSON_AddArrayToObject(doc, "calls");
+    for (int i = 0; i < b->nshots; i++) {
+        cJSON *call = cJSON_CreateObject();
+        cJSON_AddItemToArray(calls, call);
+        cJSON *settings = cJSON_AddObjectToObject(call, "settings");
+        for (int k = 0; k < b->shots[i].knobs->nsettings; k++)
+            json_add_str(settings, b->shots[i].knobs->settings[k].name, b->shots[i].knobs->settings[k].value);
+        cJSON_AddNumberToObject(call, "iterations", b->shots[i].iterations);
+    }
+    return to_line(doc);
+}
+
+static int parse_shot(const cJSON *call, struct arena *a, struct bench_shot *shot)
+{
+    struct bench_knobs *knobs = ARENA_NEW(a, struct bench_knobs);
+    struct bench_setting *list = NULL;
+    int64_t iterations = json_int(call, "iterations", -1);
+    const cJSON *item, *settings = cJSON_GetObjectItemCaseSensitive(call, "settings");
+    if (iterations < 0 || iterations > INT_MAX)
+        return -1;
+    cJSON_ArrayForEach(item, settings)
+    {
+        if (!cJSON_IsString(item) || !item->string)
+            return -1;
+        list = arena_grow(a, list, (size_t)knobs->nsettings, sizeof *list);
+        list[knobs->nsettings].name = arena_strdup(a, item->string);
+        list[knobs->nsettings++].value = arena_strdup(a, item->valuestring);
+    }
+    knobs->settings = list;
+    shot->knobs = knobs;
+    shot->iterations = (int)iterations;
+    return 0;
+}
+
+int wire_request_parse(const char *text, size_t bytes, struct arena *a, struct bench_batch *b, struct err *e)
+{
+    memset(b, 0, sizeof *b);
+    cJSON *doc = json_parse(text, bytes, "request", 1, e);
+    if (!doc)
+        return ERR_FAILED;
+    int rc = 0;
+    const char *coll = json_str(doc, "collective", "");
+    int64_t size = json_int(doc, "bytes", -1), samples = json_int(doc, "samples", -1);
+    const cJSON *call, *calls = cJSON_GetObjectItemCaseSensitive(doc, "calls");
+    int n = cJSON_IsArray(calls) ? cJSON_GetArraySize(calls) : 0;
+    struct bench_shot *shots = arena_alloc(a, (size_t)n * sizeof *shots);
+    b->coll = coll_parse(coll, strlen(coll));
+    b->bytes = (uint64_t)size;
+    b->samples = (int)samples;
+    b->check = json_bool(doc, "check", 0);
+    b->shots = shots;
+    if (b->coll < 0 || size < 1 || samples < 1 || samples > INT_MAX || n < 1)
+        rc = err_set(e, ERR_FAILED, "request: expected collective, bytes, samples and calls");
+    cJSON_ArrayForEach(call, calls)
+    {
+        if (!rc && parse_shot(call, a, &shots[b->nshots++]))
+            rc = err_set(e, ERR_FAILED, "request: expected settings and iterations in every call");
+    }
+    cJSON_Delete(doc);
+    return rc;
+}
+
+char *wire_answer_print(const struct wire_answer *w)
+{
+    cJSON *doc = cJSON_CreateObject();
+    switch (w->kind) {
+    case WIRE_HELLO: {
+        cJSON *hello = cJSON_AddObjectToObject(doc, "hello");
+        json_add_str(hello, "library", w->text);
+        cJSON_AddNumberToObject(hello, "nodes", w->nodes);
+        cJSON_AddNumberToObject(hello, "ranks", w->ranks);
+        break;
+    }
+    case WIRE_SAMPLE:
+        cJSON_AddNumberToObject(doc, "call", w->call);
+        if (w->status == BENCH_OK) {
+            cJSON_AddNumberToObject(doc, "us", w->us);
+        } else {
+            json_add_str(doc, "status", bench_status_name(w->status));
+            json_add_str(doc, "detail", w->text);
+        }
+        break;
+    case WIRE_DONE:
+        cJSON_AddBoolToObject(doc, "done", 1);
+        break;
+    case WIRE_ERROR:
+        json_add_str(doc, "error", w->text);
+        break;
+    }
+    return to_line(doc);
+}
+
+static int parse_sample(const cJSON *doc, struct wire_answer *w)
+{
+    const char *status = json_str(doc, "status", NULL);
+    int64_t call = json_int(doc, "call", -1);
+    w->kind = WIRE_SAMPLE;
+    w->call = (int)call;
+    w->us = json_num(doc, "us", NAN);
+    w->status = !status                     ? BENCH_OK
+                : !strcmp(status, "wrong")  ? BENCH_WRONG
+                : !strcmp(status, "failed") ? BENCH_FAILED
+                                            : BENCH_STATUS_COUNT;
+    int plausible = w->status != BENCH_OK || (w->us > 0 && isfinite(w->us));
+    return call < 0 || call > INT_MAX || w->status == BENCH_STATUS_COUNT || !plausible ? -1 : 0;
+}
+
+int wire_answer_parse(const char *text, size_t bytes, struct wire_answer *w, struct err *e)
+{
+    memset(w, 0, sizeof *w);
+    cJSON *doc = json_parse(text, bytes, PEER, 0, e);
+    if (!doc)
+        return ERR_FAILED;
+    int rc = 0;
+    const cJSON *hello = cJSON_GetObjectItemCaseSensitive(doc, "hello");
+    const char *say = json_str(doc, "detail", NULL);
+    if (hello) {
+        int64_t nodes = json_int(hello, "nodes", -1), ranks = json_int(hello, "ranks", -1);
+        w->kind = WIRE_HELLO;
+        say = json_str(hello, "library", NULL);
+        w->nodes = (int)nodes;
+        w->ranks = (int)ranks;
+        rc = nodes < 1 || ranks < nodes || ranks > INT_MAX || !say ? -1 : 0;
+    } else if (json_str(doc, "error", NULL)) {
+        w->kind = WIRE_ERROR;
+        say = json_str(doc, "error", NULL);
+    } else if (json_bool(doc, "done", 0)) {
+        w->kind = WIRE_DONE;
+    } else {
+        rc = parse_sample(doc, w);
+    }
+    snprintf(w->text, sizeof w->text, "%s", say ? say : "");
+    if (rc)
+        rc = err_set(e, ERR_FAILED, PEER ": expected an answer, found: %.*s", (int)(bytes < 200 ? bytes : 200), text);
+    cJSON_Delete(doc);
+    return rc;
+}

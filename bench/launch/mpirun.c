@@ -1,0 +1,177 @@
+/* mpirun's command line. */
+#include "bench/launch/mpirun.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/proc.h"
+#include "core/units.h"
+
+#define HOSTFILE_LIMIT ((size_t)16 << 20)
+
+/* Without dynamic rules OpenMPI does not look at the algorithm variables at all. With them, a variable that is 0 leaves
+ * the built-in decision in place (tuned_module_enable in OpenMPI 4.0 to 5.0), so the default stays untouched. */
+const char *const mpirun_worker_env[] = {"OMPI_MCA_coll_tuned_use_dynamic_rules=1", NULL};
+
+struct list {
+    const char **items;
+    int count;
+};
+
+static void add(struct list *l, struct arena *a, const char *word)
+{
+    l->items = arena_grow(a, l->items, (size_t)l->count, sizeof *l->items);
+    l->items[l->count++] = word;
+}
+
+static int default_ranks(const struct topology *t, int nodes)
+{
+    if (t && t->nclasses && t->classes[0].ngpus > 0)
+        return t->classes[0].ngpus;
+    if (nodes > 1)
+        return 1;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 2 ? 2 : cores > 8 ? 8 : (int)cores;
+}
+
+/* "a,b" to "a:4,b:4"; counts the hosts. */
+static char *hosts_with_slots(const char *hosts, const struct bench_setup *setup, struct arena *a, struct mpirun *m,
+                              struct err *e)
+{
+    m->nodes = 1;
+    for (const char *p = hosts; *p; p++)
+        m->nodes += *p == ',';
+    size_t ok = strspn(hosts, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-,");
+    if (!*hosts || hosts[ok] || *hosts == ',' || hosts[ok - 1] == ',' || strstr(hosts, ",,") || *hosts == '-') {
+        err_set(e, ERR_USAGE, "--hosts: expected names separated by commas, found '%s'", hosts);
+        return NULL;
+    }
+    m->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node : default_ranks(setup->topology, m->nodes);
+    char *out = arena_strdup(a, "");
+    for (const char *p = hosts; *p;) {
+        int n = (int)strcspn(p, ",");
+        out = arena_printf(a, "%s%s%.*s:%d", out, *out ? "," : "", n, p, m->ranks_per_node);
+        p += n + (p[n] == ',');
+    }
+    return out;
+}
+
+static int count_hostfile(const char *path, struct mpirun *m, struct err *e)
+{
+    struct arena *a = arena_new();
+    char *text, *rest = NULL;
+    size_t bytes;
+    int rc = file_read_text(path, HOSTFILE_LIMIT, a, &text, &bytes, e);
+    m->nodes = 0;
+    for (char *l = rc ? NULL : strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest)) {
+        l += strspn(l, " \t");
+        m->nodes += *l && *l != '#';
+    }
+    if (!rc && !m->nodes)
+        rc = err_set(e, ERR_FAILED, "%s: names no host", path);
+    arena_free(a);
+    return rc;
+}
+
+static int slurm_nodes(void)
+{
+    const char *text = getenv("SLURM_JOB_NUM_NODES");
+    long n;
+    if (!text)
+        text = getenv("SLURM_NNODES");
+    return text && !unit_parse_int(text, 1, 1 << 20, &n, "", NULL) ? (int)n : 0;
+}
+
+/* The part of the command line that says where. */
+static int add_places(struct list *argv, const struct bench_setup *setup, struct arena *a, struct mpirun *m,
+                      struct err *e)
+{
+    if (setup->hosts) {
+        char *hosts = hosts_with_slots(setup->hosts, setup, a, m, e);
+        if (!hosts)
+            return ERR_USAGE;
+        add(argv, a, "-H");
+        add(argv, a, hosts);
+        add(argv, a, "-np");
+        add(argv, a, arena_printf(a, "%d", m->nodes * m->ranks_per_node));
+        return 0;
+    }
+    m->nodes = slurm_nodes();
+    if (setup->hostfile) {
+        int rc = count_hostfile(setup->hostfile, m, e);
+        if (rc)
+            return rc;
+        add(argv, a, "--hostfile");
+        add(argv, a, setup->hostfile);
+    }
+    int nodes = m->nodes ? m->nodes : 1;
+    m->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node : default_ranks(setup->topology, nodes);
+    if (m->nodes) {
+        add(argv, a, "--map-by");
+        add(argv, a, arena_printf(a, "ppr:%d:node", m->ranks_per_node));
+    } else {
+        add(argv, a, "-np");
+        add(argv, a, arena_printf(a, "%d", m->ranks_per_node));
+    }
+    m->nodes = nodes;
+    return 0;
+}
+
+int mpirun_command(const struct bench_setup *setup, const char *worker, struct arena *a, struct mpirun *m,
+                   struct err *e)
+{
+    struct list argv = {0}, env = {0};
+    const char *command = setup->mpirun ? setup->mpirun : "mpirun";
+    memset(m, 0, sizeof *m);
+    if (!proc_find(command, a))
+        return err_set(e, ERR_LACKS,
+                       "%s: no such program; the mpi engine needs OpenMPI (packages openmpi-bin, libopenmpi-dev)",
+                       command);
+    add(&argv, a, command);
+    int rc = add_places(&argv, setup, a, m, e), nwords = 0;
+    if (rc)
+        return rc;
+    /* Only an allowance: it changes nothing where there are cores enough. */
+    add(&argv, a, "--oversubscribe");
+    const char **words = proc_split(setup->mpirun_args ? setup->mpirun_args : "", a, &nwords, e);
+    if (!words)
+        return ERR_USAGE;
+    for (int i = 0; i < nwords; i++)
+        add(&argv, a, words[i]);
+    add(&argv, a, worker);
+    add(&argv, a, NULL);
+    for (const char *const *v = mpirun_worker_env; *v; v++)
+        add(&env, a, *v);
+    if (geteuid() == 0) {
+        add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT=1");
+        add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+    }
+    if (m->ranks_per_node > sysconf(_SC_NPROCESSORS_ONLN))
+        add(&env, a, "OMPI_MCA_mpi_yield_when_idle=1");
+    m->argv = argv.items;
+    m->env = env.items;
+    m->nenv = env.count;
+    return 0;
+}
+
+int mpirun_attached_rank(struct err *e)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    long rank;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        if (text && !unit_parse_int(text, 0, 1 << 30, &rank, "", NULL))
+            return (int)rank;
+    }
+    const char *text = getenv("SLURM_STEP_NUM_TASKS");
+    long tasks;
+    if (text && !unit_parse_int(text, 2, 1 << 30, &tasks, "", NULL)) {
+        err_set(e, ERR_USAGE,
+                "srun started %ld copies that do not know of one another: say srun --mpi=pmix, or start one copy",
+                tasks);
+        return -2;
+    }
+    return -1;
+}

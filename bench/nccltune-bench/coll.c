@@ -1,0 +1,168 @@
+/* Collectives on host memory.
+ *
+ * The pattern is linear modulo the element's width, so the sum over all ranks is exact and has a closed form. */
+#include "bench/nccltune-bench/coll.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/coll.h"
+
+#define PAGE 4096
+
+static int allreduce(struct coll_job *j, MPI_Comm comm, int root)
+{
+    (void)root;
+    return MPI_Allreduce(j->send, j->recv, j->total, j->type, MPI_SUM, comm);
+}
+
+static int allgather(struct coll_job *j, MPI_Comm comm, int root)
+{
+    (void)root;
+    return MPI_Allgather(j->send, j->block, j->type, j->recv, j->block, j->type, comm);
+}
+
+static int reducescatter(struct coll_job *j, MPI_Comm comm, int root)
+{
+    (void)root;
+    return MPI_Reduce_scatter(j->send, j->recv, j->counts, j->type, MPI_SUM, comm);
+}
+
+static int alltoall(struct coll_job *j, MPI_Comm comm, int root)
+{
+    (void)root;
+    return MPI_Alltoall(j->send, j->block, j->type, j->recv, j->block, j->type, comm);
+}
+
+static int broadcast(struct coll_job *j, MPI_Comm comm, int root)
+{
+    return MPI_Bcast(j->recv, j->total, j->type, root, comm);
+}
+
+enum extent { NOTHING, BLOCK, TOTAL };
+
+static const struct {
+    int (*call)(struct coll_job *j, MPI_Comm comm, int root);
+    enum extent sends, receives;
+    int blocks; /* the data are one block for each rank */
+    int sums;   /* the result is a sum over the ranks, else one rank's data */
+} kinds[COLL_MEASURED] = {
+    [COLL_ALLREDUCE] = {allreduce, TOTAL, TOTAL, 0, 1},         [COLL_ALLGATHER] = {allgather, BLOCK, TOTAL, 1, 0},
+    [COLL_REDUCESCATTER] = {reducescatter, TOTAL, BLOCK, 1, 1}, [COLL_BROADCAST] = {broadcast, NOTHING, TOTAL, 0, 0},
+    [COLL_ALLTOALL] = {alltoall, TOTAL, TOTAL, 1, 0},
+};
+
+static size_t extent_of(const struct coll_job *j, enum extent x)
+{
+    return x == TOTAL ? (size_t)j->total : x == BLOCK ? (size_t)j->block : 0;
+}
+
+static int reserve(char **buffer, size_t *size, size_t bytes)
+{
+    if (*buffer && *size >= bytes)
+        return 0;
+    free(*buffer);
+    *size = (bytes / PAGE + 1) * PAGE;
+    *buffer = aligned_alloc(PAGE, *size);
+    if (!*buffer)
+        return -1;
+    memset(*buffer, 1, *size);
+    return 0;
+}
+
+int coll_prepare(struct coll_job *j, int coll, uint64_t bytes, int rank, int ranks, struct err *e)
+{
+    if (coll < 0 || coll >= COLL_MEASURED || !kinds[coll].call)
+        return err_set(e, ERR_FAILED, "the mpi engine does not measure %s", coll_name(coll) ? coll_name(coll) : "this");
+    int blocks = kinds[coll].blocks ? ranks : 1;
+    if (bytes < (uint64_t)blocks || bytes % (uint64_t)blocks)
+        return err_set(e, ERR_FAILED, "%llu bytes cannot be divided among %d ranks", (unsigned long long)bytes, ranks);
+    int wide = bytes / (uint64_t)blocks % sizeof(uint32_t) == 0;
+    j->coll = coll;
+    j->rank = rank;
+    j->ranks = ranks;
+    j->type = wide ? MPI_UINT32_T : MPI_UINT8_T;
+    j->element = wide ? sizeof(uint32_t) : 1;
+    if (bytes / j->element > INT_MAX)
+        return err_set(e, ERR_FAILED, "%llu bytes are more than MPI counts in one call", (unsigned long long)bytes);
+    j->total = (int)(bytes / j->element);
+    j->block = j->total / ranks;
+    if (!j->counts)
+        j->counts = calloc((size_t)ranks, sizeof *j->counts);
+    if (!j->counts || reserve(&j->send, &j->send_size, extent_of(j, kinds[coll].sends) * j->element) ||
+        reserve(&j->recv, &j->recv_size, extent_of(j, kinds[coll].receives) * j->element))
+        return err_set(e, ERR_FAILED, "no memory for buffers of %llu bytes", (unsigned long long)bytes);
+    for (int i = 0; i < ranks; i++)
+        j->counts[i] = j->block;
+    return 0;
+}
+
+void coll_release(struct coll_job *j)
+{
+    free(j->counts);
+    free(j->send);
+    free(j->recv);
+    memset(j, 0, sizeof *j);
+}
+
+int coll_call(struct coll_job *j, MPI_Comm comm, int root)
+{
+    return kinds[j->coll].call(j, comm, root);
+}
+
+/* ---- data ---- */
+
+/* Odd factors, so that neighbouring elements, ranks and seeds differ in every byte width. */
+static uint32_t value(uint32_t rank, uint32_t i, uint32_t seed)
+{
+    return (rank + 1) * 2654435761u + i * 40503u + seed * 97u;
+}
+
+static uint32_t sum_of_values(uint32_t ranks, uint32_t i, uint32_t seed)
+{
+    uint32_t first_to_last = (uint32_t)((uint64_t)ranks * (ranks + 1) / 2);
+    return first_to_last * 2654435761u + ranks * (i * 40503u + seed * 97u);
+}
+
+static void put(char *buffer, size_t element, size_t i, uint32_t v)
+{
+    if (element == 1)
+        ((uint8_t *)buffer)[i] = (uint8_t)v;
+    else
+        ((uint32_t *)(void *)buffer)[i] = v;
+}
+
+static uint32_t get(const char *buffer, size_t element, size_t i)
+{
+    return element == 1 ? ((const uint8_t *)buffer)[i] : ((const uint32_t *)(const void *)buffer)[i];
+}
+
+void coll_fill(struct coll_job *j, uint32_t seed)
+{
+    size_t sends = extent_of(j, kinds[j->coll].sends), receives = extent_of(j, kinds[j->coll].receives);
+    for (size_t i = 0; i < sends; i++)
+        put(j->send, j->element, i, value((uint32_t)j->rank, (uint32_t)i, seed));
+    memset(j->recv, 0xa5, receives * j->element);
+    if (j->coll == COLL_BROADCAST && j->rank == 0)
+        for (size_t i = 0; i < receives; i++)
+            put(j->recv, j->element, i, value(0, (uint32_t)i, seed));
+}
+
+long coll_check(const struct coll_job *j, uint32_t seed, uint32_t *found, uint32_t *expected)
+{
+    size_t receives = extent_of(j, kinds[j->coll].receives), block = (size_t)j->block;
+    int cut = kinds[j->coll].blocks && kinds[j->coll].sends == TOTAL; /* each rank has its own part of what is sent */
+    size_t first = cut ? (size_t)j->rank * block : 0;
+    size_t each = kinds[j->coll].blocks && !kinds[j->coll].sums ? block : receives; /* elements from one rank */
+    uint32_t mask = j->element == 1 ? 0xff : UINT32_MAX;
+    for (size_t i = 0; i < receives; i++) {
+        uint32_t want = kinds[j->coll].sums ? sum_of_values((uint32_t)j->ranks, (uint32_t)(first + i), seed)
+                                            : value((uint32_t)(i / each), (uint32_t)(first + i % each), seed);
+        *expected = want & mask;
+        *found = get(j->recv, j->element, i);
+        if (*found != *expected)
+            return (long)i;
+    }
+    return -1;
+}

@@ -1,0 +1,295 @@
+/* nccltune-bench: what runs on every rank under mpirun or srun.
+ *
+ * Rank 0 speaks with the conductor over standard input and output (see bench/launch/bench_protocol.h), hands every
+ * request to all ranks as it came, and answers with the slowest rank's times. `--describe VARIABLE...` says what the
+ * library offers. */
+#include <errno.h>
+#include <math.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/launch/bench_protocol.h"
+#include "bench/nccltune-bench/coll.h"
+#include "bench/nccltune-bench/knobs.h"
+#include "bench/nccltune-bench/verbs.h"
+
+/* A checked call that took longer than this is a sample already: it was not short enough for cold caches to matter. */
+#define LONG_CALL_US 50000.0
+
+#define ITERATIONS_LIMIT 100000
+
+struct worker {
+    MPI_Comm control; /* everything but the calls that are measured */
+    int rank, ranks;
+    uint32_t seed; /* of the next data pattern */
+    struct coll_job job;
+};
+
+/* ---- speaking (rank 0) ---- */
+
+static void say(const struct worker *w, const struct wire_answer *answer)
+{
+    if (w->rank)
+        return;
+    char *line = wire_answer_print(answer);
+    size_t n = line ? strlen(line) : 0, sent = 0;
+    while (sent < n) {
+        ssize_t k = write(STDOUT_FILENO, line + sent, n - sent);
+        if (k > 0)
+            sent += (size_t)k;
+        else if (errno != EINTR)
+            MPI_Abort(MPI_COMM_WORLD, ERR_FAILED);
+    }
+    free(line);
+}
+
+static void say_error(const struct worker *w, const struct err *e)
+{
+    struct wire_answer answer = {.kind = WIRE_ERROR};
+    snprintf(answer.text, sizeof answer.text, "%.*s", (int)sizeof answer.text - 1, e->text);
+    say(w, &answer);
+}
+
+static void say_sample(const struct worker *w, int call, enum bench_status status, double us, const char *detail)
+{
+    struct wire_answer answer = {.kind = WIRE_SAMPLE, .call = call, .status = status, .us = us};
+    snprintf(answer.text, sizeof answer.text, "%.*s", (int)sizeof answer.text - 1, detail ? detail : "");
+    say(w, &answer);
+}
+
+static int say_hello(struct worker *w)
+{
+    struct wire_answer hello = {.kind = WIRE_HELLO, .ranks = w->ranks};
+    knobs_library(hello.text, sizeof hello.text);
+    MPI_Comm node;
+    int on_node, first;
+    MPI_Comm_split_type(w->control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &on_node);
+    MPI_Comm_free(&node);
+    first = on_node == 0;
+    MPI_Allreduce(&first, &hello.nodes, 1, MPI_INT, MPI_SUM, w->control);
+    char library[sizeof hello.text];
+    memcpy(library, hello.text, sizeof library);
+    MPI_Bcast(library, sizeof library, MPI_CHAR, 0, w->control);
+    int same = !strcmp(library, hello.text), all;
+    MPI_Allreduce(&same, &all, 1, MPI_INT, MPI_MIN, w->control);
+    if (!all) {
+        struct err e;
+        err_set(&e, ERR_FAILED, "the nodes run different MPI libraries; %s is the first node's", library);
+        say_error(w, &e);
+        return -1;
+    }
+    say(w, &hello);
+    return 0;
+}
+
+/* ---- listening ---- */
+
+/* The next line of standard input into `line`; its length, 0 at the end of the input. */
+static int read_line(char *line)
+{
+    static char buffer[WIRE_LINE];
+    static size_t used;
+    for (;;) {
+        char *eol = memchr(buffer, '\n', used);
+        if (eol) {
+            size_t n = (size_t)(eol - buffer) + 1;
+            memcpy(line, buffer, n);
+            memmove(buffer, buffer + n, used - n);
+            used -= n;
+            return (int)n;
+        }
+        ssize_t n = used < sizeof buffer ? read(STDIN_FILENO, buffer + used, sizeof buffer - used) : 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return 0;
+        used += (size_t)n;
+    }
+}
+
+/* A broadcast that sleeps while it waits: MPI's own waiting would burn the cores that others may be measured on. */
+static void share(void *data, int bytes, MPI_Comm comm)
+{
+    MPI_Request request;
+    int done = 0;
+    long pause_ns = 20000;
+    MPI_Ibcast(data, bytes, MPI_BYTE, 0, comm, &request);
+    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done; MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        if (pause_ns < 1000000)
+            pause_ns *= 2;
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* ---- measuring ---- */
+
+/* The slowest rank's value, and whether all ranks are well. */
+static double slowest(const struct worker *w, double us, int ok, int *all_ok)
+{
+    double mine[2] = {us, !ok}, most[2];
+    MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, w->control);
+    *all_ok = most[1] == 0;
+    return most[0];
+}
+
+/* One sample, in microseconds a call. The root of a broadcast moves on, else it would run ahead of the others. */
+static double time_calls(struct worker *w, MPI_Comm comm, int iterations, int *ok)
+{
+    int rc = MPI_SUCCESS;
+    if (iterations > 1)
+        rc = coll_call(&w->job, comm, 0);
+    MPI_Barrier(w->control);
+    double start = MPI_Wtime();
+    for (int i = 0; i < iterations && rc == MPI_SUCCESS; i++)
+        rc = coll_call(&w->job, comm, i % w->ranks);
+    double us = (MPI_Wtime() - start) * 1e6 / iterations;
+    return slowest(w, us, rc == MPI_SUCCESS, ok);
+}
+
+/* Whether one call gives the right data everywhere; its time goes to `*us`. */
+static enum bench_status check_call(struct worker *w, MPI_Comm comm, double *us, char detail[BENCH_DETAIL])
+{
+    uint32_t seed = ++w->seed, found = 0, expected = 0;
+    int ok;
+    coll_fill(&w->job, seed);
+    *us = time_calls(w, comm, 1, &ok);
+    if (!ok) {
+        snprintf(detail, BENCH_DETAIL, "the library returned an error");
+        return BENCH_FAILED;
+    }
+    long wrong = coll_check(&w->job, seed, &found, &expected);
+    int mine = wrong >= 0 ? w->rank : w->ranks, first;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, w->control);
+    if (first == w->ranks)
+        return BENCH_OK;
+    long said[3] = {wrong, (long)found, (long)expected};
+    MPI_Bcast(said, 3, MPI_LONG, first, w->control);
+    snprintf(detail, BENCH_DETAIL, "rank %d: element %ld is %ld, expected %ld", first, said[0], said[1], said[2]);
+    return BENCH_WRONG;
+}
+
+static int fitting_iterations(double us)
+{
+    double n = ceil(BENCH_SAMPLE_US / (us > 1e-3 ? us : 1e-3));
+    return n < 1 ? 1 : n > ITERATIONS_LIMIT ? ITERATIONS_LIMIT : (int)n;
+}
+
+struct shot {
+    MPI_Comm comm;
+    int iterations, out;
+    double checked_us; /* time of a checked call that is a sample already; 0 none */
+};
+
+/* Makes one call ready: its communicator, its data checked, its iterations chosen. */
+static void prepare_shot(struct worker *w, const struct bench_batch *b, int i, struct shot *s)
+{
+    struct err e;
+    char detail[BENCH_DETAIL] = "";
+    enum bench_status status = BENCH_OK;
+    double us = 0;
+    int ok = 1;
+    s->iterations = b->shots[i].iterations;
+    if (knobs_comm(b->shots[i].knobs, w->control, &s->comm, &e)) {
+        snprintf(detail, sizeof detail, "%.*s", (int)sizeof detail - 1, e.text);
+        status = BENCH_FAILED;
+    } else if (b->check) {
+        status = check_call(w, s->comm, &us, detail);
+        if (us > LONG_CALL_US)
+            s->checked_us = us;
+    }
+    if (status == BENCH_OK && !s->iterations && !(s->checked_us > 0)) {
+        us = time_calls(w, s->comm, 1, &ok);
+        s->iterations = fitting_iterations(us);
+    }
+    if (!s->iterations)
+        s->iterations = 1;
+    if (status != BENCH_OK) {
+        s->out = 1;
+        say_sample(w, i, status, 0, detail);
+    }
+}
+
+static void answer(struct worker *w, const struct bench_batch *b, struct arena *a)
+{
+    struct err e;
+    struct shot *shots = arena_alloc(a, (size_t)b->nshots * sizeof *shots);
+    int ready, rc = coll_prepare(&w->job, b->coll, b->bytes, w->rank, w->ranks, &e);
+    slowest(w, 0, !rc, &ready);
+    for (int i = 0; !ready && i < b->nshots; i++)
+        say_sample(w, i, BENCH_FAILED, 0, rc ? e.text : "another rank has no memory for it");
+    for (int k = 0; ready && k < b->samples; k++)
+        for (int i = 0; i < b->nshots; i++) {
+            if (k == 0)
+                prepare_shot(w, b, i, &shots[i]);
+            if (shots[i].out)
+                continue;
+            int ok = 1;
+            double us = k == 0 && shots[i].checked_us > 0 ? shots[i].checked_us
+                                                          : time_calls(w, shots[i].comm, shots[i].iterations, &ok);
+            shots[i].out = !ok;
+            say_sample(w, i, ok ? BENCH_OK : BENCH_FAILED, us, "the library returned an error");
+        }
+    say(w, &(struct wire_answer){.kind = WIRE_DONE});
+}
+
+/* Requests until the input ends. */
+static int serve(struct worker *w)
+{
+    static char line[WIRE_LINE];
+    for (;;) {
+        int n = w->rank ? 0 : read_line(line);
+        share(&n, sizeof n, w->control);
+        if (!n)
+            return 0;
+        share(line, n, w->control);
+        struct arena *a = arena_new();
+        struct bench_batch batch;
+        struct err e;
+        int rc = wire_request_parse(line, (size_t)n, a, &batch, &e);
+        if (rc)
+            say_error(w, &e);
+        else
+            answer(w, &batch, a);
+        arena_free(a);
+        if (rc)
+            return rc;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int provided, rc;
+    if (argc < 2 && isatty(STDIN_FILENO)) {
+        fputs("nccltune-bench is started by 'nccltune bench'.\n", stderr);
+        return ERR_USAGE;
+    }
+    /* A worker without its launcher would stay in a call that nobody else takes part in. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (argc > 1 && !strcmp(argv[1], "--verbs"))
+        return worker_verbs(argc - 2, argv + 2);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    if (argc > 1 && !strcmp(argv[1], "--describe")) {
+        rc = knobs_describe(argv + 2, argc - 2, stdout);
+        MPI_T_finalize();
+        return rc;
+    }
+    struct worker w = {0};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_dup(MPI_COMM_WORLD, &w.control);
+    MPI_Comm_rank(w.control, &w.rank);
+    MPI_Comm_size(w.control, &w.ranks);
+    rc = say_hello(&w) ? ERR_FAILED : serve(&w);
+    coll_release(&w.job);
+    knobs_free();
+    MPI_Comm_free(&w.control);
+    MPI_T_finalize();
+    MPI_Finalize();
+    return rc;
+}

@@ -1,0 +1,30 @@
+/* What collectives are fed with and what must come out: small whole numbers whose sums are exact in every type. */
+#ifndef BENCH_NCCLTUNE_WORKER_DATA_H
+#define BENCH_NCCLTUNE_WORKER_DATA_H
+
+#include <stdint.h>
+
+#include "bench/launch/gpu_driver.h"
+#include "bench/launch/worker_protocol.h"
+
+/* One point as one rank sees it. Elements, not bytes. */
+struct data_shape {
+    int coll, type, rank, nranks;
+    uint64_t count;      /* as NCCL's function takes it */
+    uint64_t send, recv; /* elements of this rank's buffers */
+};
+
+/* Chooses the type where that is asked for. -1: the size does not give every rank an element. */
+int data_shape_of(const struct nccl_point *p, int rank, int nranks, struct data_shape *s);
+
+size_t data_type_bytes(int type);
+
+/* Fills the send buffer of this rank. A driver's code. */
+int data_fill(const struct gpu *g, const struct data_shape *s, void *send);
+
+/* Compares the receive buffer with what must be there: 0 right, 1 wrong with a sentence in `why`, -1 when it could not
+ * be read. Up to 16 MiB every element is looked at; of more, that much in blocks from the first to the last, because a
+ * host that looks at a gigabyte for every candidate would take longer than all measurements together. */
+int data_check(const struct gpu *g, const struct data_shape *s, const void *recv, char *why, size_t bytes);
+
+#endif

@@ -1,0 +1,70 @@
+/* nccltune-worker: measures NCCL for nccltune. libc only; NCCL and the GPU driver are loaded when they are needed, so
+ * that one build serves every site and every container. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/nccltune-worker/worker.h"
+#include "core/err.h"
+
+static const char help[] =
+    "Usage: nccltune-worker agent [--nccl PATH] [--connect ADDRESS:PORT[,...]]\n"
+    "       nccltune-worker rank RANK LOCAL [--nccl PATH]\n"
+    "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
+    "worker a GPU; there is no need to run it by hand. See nccltune-worker(1).\n";
+
+long worker_number(const char *s, long high)
+{
+    long n = 0;
+    if (!*s)
+        return -1;
+    for (; *s; s++) {
+        if (*s < '0' || *s > '9' || n > (high - (*s - '0')) / 10)
+            return -1;
+        n = n * 10 + (*s - '0');
+    }
+    return n;
+}
+
+static int usage(void)
+{
+    fputs(help, stderr);
+    return ERR_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"nccl", required_argument, NULL, 'n'},
+                                            {"connect", required_argument, NULL, 'c'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {0}};
+    struct worker_options o = {0};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (c) {
+        case 'n':
+            o.nccl = optarg;
+            break;
+        case 'c':
+            o.connect = optarg;
+            break;
+        case 'h':
+            return fputs(help, stdout) < 0;
+        case 'V':
+            return puts("nccltune-worker " NCCLTUNE_VERSION) < 0;
+        default:
+            return usage();
+        }
+    }
+    signal(SIGPIPE, SIG_IGN);
+    argc -= optind;
+    argv += optind;
+    if (argc == 1 && !strcmp(argv[0], "agent"))
+        return agent_serve(&o);
+    if (argc != 3 || strcmp(argv[0], "rank") != 0)
+        return usage();
+    o.rank = (int)worker_number(argv[1], 1 << 20);
+    o.local = (int)worker_number(argv[2], 1 << 20);
+    return o.rank < 0 || o.local < 0 ? usage() : rank_serve(&o);
+}

@@ -1,0 +1,43 @@
+/* NCCL or RCCL, found and loaded at run time; only what has been in every release since 2.19 is used. */
+#ifndef BENCH_NCCLTUNE_WORKER_NCCL_H
+#define BENCH_NCCLTUNE_WORKER_NCCL_H
+
+#include <stddef.h>
+
+struct nccl_id {
+    char bytes[128];
+};
+
+enum { NCCL_SUM = 0 };
+enum { NCCL_INT8 = 0, NCCL_INT32 = 2, NCCL_FLOAT32 = 7, NCCL_BFLOAT16 = 9 };
+
+/* Functions return ncclResult_t, 0 for success. */
+struct nccl {
+    int rccl;
+    char path[256];
+    int (*get_version)(int *version);
+    int (*get_unique_id)(struct nccl_id *id);
+    int (*comm_init_rank)(void **comm, int nranks, struct nccl_id id, int rank);
+    int (*comm_destroy)(void *comm);
+    int (*comm_async_error)(void *comm, int *error);
+    const char *(*error_string)(int code);
+    const char *(*last_error)(void *comm);
+    int (*all_reduce)(const void *send, void *recv, size_t count, int type, int op, void *comm, void *stream);
+    int (*reduce)(const void *send, void *recv, size_t count, int type, int op, int root, void *comm, void *stream);
+    int (*broadcast)(const void *send, void *recv, size_t count, int type, int root, void *comm, void *stream);
+    int (*all_gather)(const void *send, void *recv, size_t count, int type, void *comm, void *stream);
+    int (*reduce_scatter)(const void *send, void *recv, size_t count, int type, int op, void *comm, void *stream);
+    int (*send)(const void *buffer, size_t count, int type, int peer, void *comm, void *stream);
+    int (*recv)(void *buffer, size_t count, int type, int peer, void *comm, void *stream);
+    int (*group_start)(void);
+    int (*group_end)(void);
+};
+
+/* `wanted` is a path or a library's name; NULL searches: the active virtual or conda environment, the loader's path,
+ * and where CUDA, ROCm and Python's site-packages keep it. 0, or -1 with a sentence in `why`. */
+int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes);
+
+/* "unhandled system error: NET/IB : no device found"; in `text`. */
+const char *nccl_error(const struct nccl *n, void *comm, int code, char *text, size_t bytes);
+
+#endif

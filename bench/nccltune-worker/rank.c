@@ -1,0 +1,193 @@
+/* A worker: one rank on one GPU. Its protocol has the descriptors of standard input and output to itself; whatever NCCL
+ * prints goes to standard error. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "bench/nccltune-worker/measure.h"
+#include "bench/nccltune-worker/worker.h"
+#include "core/err.h"
+
+struct worker {
+    const struct worker_options *options;
+    struct measurer m;
+    int gpus, out;
+};
+
+/* Nobody listens any more: this process must not sit in NCCL for ever. PDEATHSIG does the same where there is no
+ * container between us and the agent. */
+static void *watch_input(void *unused)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = 0};
+    while (poll(&in, 1, -1) < 0 || !(in.revents & (POLLHUP | POLLERR)))
+        ;
+    _exit(ERR_FAILED);
+    return unused;
+}
+
+static int say(struct worker *w, enum nccl_word word, const void *body, size_t bytes)
+{
+    return nccl_send(w->out, word, w->options->rank, body, bytes);
+}
+
+static int complain(struct worker *w, const struct nccl_text *t)
+{
+    return say(w, NCCL_ERROR, t, sizeof *t);
+}
+
+/* Loads everything and says what is there. A GPU that cannot be had is no reason to die without a word. */
+static int greet(struct worker *w)
+{
+    struct nccl_hello hello = {0};
+    struct nccl_text why = {0};
+    struct measurer *m = &w->m;
+    if (nccl_load(&m->nccl, w->options->nccl, why.text, sizeof why.text) ||
+        gpu_load(&m->gpu, m->nccl.rccl, why.text, sizeof why.text))
+        return complain(w, &why), -1;
+    int device = 0;
+    m->gpu.count(&w->gpus);
+    if (w->gpus > 0 && !m->gpu.device(&device, w->options->local % w->gpus))
+        m->gpu.name(hello.gpu, sizeof hello.gpu, device);
+    hello.gpus = w->gpus;
+    hello.rccl = m->nccl.rccl;
+    m->nccl.get_version(&hello.version);
+    snprintf(hello.path, sizeof hello.path, "%s", m->nccl.path);
+    return say(w, NCCL_HELLO, &hello, sizeof hello);
+}
+
+/* The control functions of the plugin, if NCCL has loaded it. */
+static int find_steering(struct worker *w, struct nccl_text *why)
+{
+    struct steering *s = &w->m.steer;
+    const char *path = getenv("NCCL_TUNER_PLUGIN");
+    void *lib = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    if (lib) {
+        *(void **)&s->version = dlsym(lib, "nccltune_control_version");
+        *(void **)&s->arm = dlsym(lib, "nccltune_control_arm");
+        *(void **)&s->force = dlsym(lib, "nccltune_control_force");
+        *(void **)&s->last = dlsym(lib, "nccltune_control_last");
+    }
+    if (s->version && s->arm && s->force && s->last && s->version() == NCCLTUNE_CONTROL_VERSION)
+        return 0;
+    int version = 0;
+    w->m.nccl.get_version(&version);
+    snprintf(why->text, sizeof why->text,
+             "NCCL %d.%d.%d (%s) did not load the tuner plugin %s; NCCL loads one from 2.19 on, this worker steers "
+             "version %d of its control interface",
+             version / 10000, version / 100 % 100, version % 100, w->m.nccl.path, path ? path : "(none given)",
+             NCCLTUNE_CONTROL_VERSION);
+    return -1;
+}
+
+static int take_device(struct worker *w, struct nccl_text *why)
+{
+    struct measurer *m = &w->m;
+    void *context = NULL;
+    int device = 0, rc = w->gpus < 1 ? -1 : m->gpu.device(&device, w->options->local % w->gpus);
+    rc = rc ? rc : m->gpu.retain(&context, device);
+    rc = rc ? rc : m->gpu.set_current(context);
+    if (rc)
+        snprintf(why->text, sizeof why->text, "rank %d: %s", w->options->rank,
+                 w->gpus < 1 ? "no GPU is visible" : gpu_error(&m->gpu, rc));
+    return rc;
+}
+
+static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *why)
+{
+    struct measurer *m = &w->m;
+    struct nccl_id id;
+    char text[NCCL_TEXT - 32];
+    memcpy(id.bytes, j->id, sizeof id.bytes);
+    m->rank = w->options->rank;
+    m->nranks = j->nranks;
+    int rc = m->nccl.comm_init_rank(&m->comm, j->nranks, id, m->rank);
+    if (rc) {
+        snprintf(why->text, sizeof why->text, "rank %d: %s", m->rank,
+                 nccl_error(&m->nccl, NULL, rc, text, sizeof text));
+        return -1;
+    }
+    if (j->control && j->nranks > 1) {
+        if (find_steering(w, why))
+            return -1;
+        m->steer.arm();
+        m->steer.force(&(struct nccltune_force){NCCLTUNE_CONTROL_ALL, -1, -1, 0, 0});
+    }
+    if (measure_open(m, why->text, sizeof why->text) || measure_barrier(m, why->text, sizeof why->text))
+        return -1;
+    struct nccl_joined joined = {0};
+    struct nccltune_record r;
+    if (m->steer.last && !m->steer.last(&r))
+        joined = (struct nccl_joined){.nodes = r.nodes, .api = r.api};
+    return say(w, NCCL_JOINED, &joined, sizeof joined);
+}
+
+static int name(struct worker *w, struct nccl_text *why)
+{
+    struct nccl_id id;
+    int rc = w->m.nccl.get_unique_id(&id);
+    if (!rc)
+        return say(w, NCCL_NAMED, &id, sizeof id);
+    char text[NCCL_TEXT - 32];
+    snprintf(why->text, sizeof why->text, "no unique id: %s", nccl_error(&w->m.nccl, NULL, rc, text, sizeof text));
+    return -1;
+}
+
+/* Answers one frame. -1 with a sentence: the request could not be done; 1: the end. */
+static int answer(struct worker *w, const struct nccl_frame *f, struct nccl_text *why)
+{
+    struct nccl_join j;
+    struct nccl_point p;
+    struct nccl_measure q;
+    struct nccl_times t;
+    switch (f->head.word) {
+    case NCCL_NAME:
+        return take_device(w, why) ? -1 : name(w, why);
+    case NCCL_JOIN:
+        return nccl_body(f, &j, sizeof j) || take_device(w, why) ? -1 : join(w, &j, why);
+    case NCCL_PREPARE:
+        if (nccl_body(f, &p, sizeof p) || measure_prepare(&w->m, &p, why->text, sizeof why->text))
+            return -1;
+        return say(w, NCCL_PREPARED, NULL, 0);
+    case NCCL_MEASURE:
+        if (nccl_body(f, &q, sizeof q) || !w->m.comm || measure_run(&w->m, &q, &t, why->text, sizeof why->text))
+            return -1;
+        return say(w, NCCL_TIMES, &t, sizeof t);
+    case NCCL_QUIT:
+        if (w->m.comm)
+            w->m.nccl.comm_destroy(w->m.comm);
+        return 1;
+    default:
+        snprintf(why->text, sizeof why->text, "rank %d: unknown request %d", w->options->rank, f->head.word);
+        return -1;
+    }
+}
+
+int rank_serve(const struct worker_options *o)
+{
+    struct worker w = {.options = o, .out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)};
+    struct nccl_inbox in;
+    struct nccl_frame f;
+    pthread_t watcher;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    if (w.out < 0 || nccl_inbox_open(&in) || pthread_create(&watcher, NULL, watch_input, NULL) || greet(&w))
+        return ERR_LACKS;
+    int rc = 0;
+    while (!rc) {
+        int got = nccl_inbox_next(&in, &f);
+        if (got < 0 || (!got && !nccl_inbox_fill(&in, STDIN_FILENO)))
+            break;
+        struct nccl_text why = {0};
+        if (got && (rc = answer(&w, &f, &why)) < 0)
+            rc = complain(&w, &why);
+    }
+    nccl_inbox_close(&in);
+    return rc == 1 ? 0 : ERR_FAILED;
+}

@@ -1,0 +1,18 @@
+/* The two roles of the nccltune-worker program. Both serve frames (bench/launch/worker_protocol.h) until their input
+ * ends; the result is the exit code. */
+#ifndef BENCH_NCCLTUNE_WORKER_WORKER_H
+#define BENCH_NCCLTUNE_WORKER_WORKER_H
+
+struct worker_options {
+    const char *nccl;    /* library to load; NULL: search */
+    const char *connect; /* agent: "address:port[,address:port...]" of the engine; NULL: standard input and output */
+    int rank, local;     /* worker: its rank, and its number on this node */
+};
+
+int agent_serve(const struct worker_options *o);
+int rank_serve(const struct worker_options *o);
+
+/* Digits alone, at most `high`; -1 otherwise. (strtol binds a symbol of glibc 2.38 where that is installed.) */
+long worker_number(const char *s, long high);
+
+#endif

@@ -1,0 +1,88 @@
+/* What the prediction assumes of GPUs, networks and hosts: one table for each, by generation, never by machine. Which
+ * numbers are specified, which are NCCL's and which were fitted to published results is said beside them. */
+#ifndef BENCH_PREDICT_CONSTANTS_H
+#define BENCH_PREDICT_CONSTANTS_H
+
+#include "bench/predict/model.h"
+#include "core/coll.h"
+
+/* A generation of GPUs: those of compute capability `sm` and more, up to the next; AMD by the beginning of its name. */
+struct model_gpu {
+    const char *name;
+    int sm;
+    const char *arch;
+    double link_efficiency;           /* of the links' specified rate: what stores by thread blocks reach */
+    double nvls_efficiency;           /* the same, of reductions in the switch; 0: there are none */
+    double channel_GBps[PROTO_COUNT]; /* of one channel's thread block, in busbw */
+    double issue_us;                  /* between launches of a collective, for every GPU of the node, */
+    double issue_peer_us;             /* of sends to every peer, for every pair of the node, */
+    double issue_channel_us;          /* and for every GPU and channel */
+    double start_us;                  /* launch to the first byte and last byte to the end */
+    double hop_us[PROTO_COUNT];       /* from GPU to GPU over its links */
+    double net_hop_us;                /* further time of a hop between nodes */
+    double fill;                      /* part of a hop's time that every further chunk costs again */
+    double nvls_us, nvls_fill_us;     /* reduction and multicast of a small message; of a further chunk */
+};
+
+/* How nodes are joined. */
+enum model_net_kind {
+    MODEL_NET_INFINIBAND,
+    MODEL_NET_ROCE,
+    MODEL_NET_EFA,
+    MODEL_NET_EFA_2, /* with RDMA writes */
+    MODEL_NET_TCPX,
+    MODEL_NET_TCPXO,
+    MODEL_NET_SLINGSHOT,
+    MODEL_NET_SOCKETS,
+    MODEL_NET_KINDS,
+};
+
+struct model_net {
+    const char *name;
+    double efficiency;          /* of the port's rate */
+    double hop_us[PROTO_COUNT]; /* GPU memory to GPU memory on another node */
+    double idle_us;             /* waits that data in flight hide */
+};
+
+/* The most nodes of any published result that the model was held against. */
+#define MODEL_VALIDATED_NODES 2
+
+/* Numbers that do not depend on the generation. */
+struct model_common {
+    double proto_efficiency[PROTO_COUNT]; /* payload in what travels */
+    double pcie_efficiency;               /* payload in PCIe's rate */
+    double proto_fill[PROTO_COUNT];       /* of the filling: LL sends without chunks */
+    double tcp_GBps, tcp_cloud_GBps;      /* of a node's kernel, through sockets; where NCCL opens many */
+    double tree_efficiency;               /* reducing two streams at once, against one */
+    double nvls_tree_efficiency;          /* of reductions in the switch, against one node alone */
+    double host_GBps;                     /* of a NUMA node's memory, for copies through it */
+    double pcie_hop_us[PROTO_COUNT];      /* as model_gpu's hop, where GPUs have no links */
+    double shm_us, bounce_us;             /* further time of a hop through host memory: between GPUs, to a NIC */
+    double leaf_us;                       /* further time of a hop over spine switches */
+    double tree_fill, ring_fill;          /* as model_gpu's fill, for hops between nodes */
+    double channel_hop;                   /* part of a hop between nodes that every further channel costs, */
+    int channel_most;                     /* up to that many */
+    double peer_us;                       /* of every peer of an all-to-all */
+    double wait_band, carry_band; /* factors of time up and down that hold nine results of ten: of calls that only wait,
+                                     and of those that only carry */
+    double unknown_band;          /* times that when something was assumed */
+    double node_band;             /* times that for every doubling of nodes beyond those validated */
+    double fill_most;             /* chunks stop growing: the filling costs no more than this × itself */
+};
+
+extern const struct model_net model_nets[MODEL_NET_KINDS];
+extern const struct model_common model_common;
+
+/* Never NULL: an unknown generation gets the nearest, and `assumed` (else NULL) tells which. */
+const struct model_gpu *model_gpu_of(const struct topo_class *c, const char **assumed);
+
+/* How a net of NCCL's talks; `assumed` as above. */
+enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct nccl_net *net, const char **assumed);
+
+/* What the node's kernel carries through sockets over that net and all others together [GB/s, each direction]. */
+double model_tcp_GBps(const struct topo_class *c, const struct nccl_net *net);
+
+/* Payload between sockets [GB/s, one direction] by the CPU's vendor and family. */
+double model_socket_GBps(const struct topo_class *c);
+
+#endif

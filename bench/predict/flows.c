@@ -1,0 +1,266 @@
+/* A pattern is laid out once, channel by channel: after each, the busiest links tell what k channels reach. All nodes
+ * do the same, so that one stands for all and the cost is that of the class. */
+#include "bench/predict/flows.h"
+
+#include <string.h>
+
+struct layout {
+    const struct model_links *l;
+    const struct model_fabric *fabric;
+    struct model_flow *flow;
+    double *loads; /* by link, of all channels so far, each carrying 1 */
+    double sent;   /* what leaves the node in it */
+    double cross;  /* of that: what has to leave the leaf */
+};
+
+static const int *gpus_of(const struct layout *y, const struct nccl_graph *g, int channel)
+{
+    return g->gpus + (size_t)(channel % g->nchannels) * (size_t)y->l->nccl->ranks_per_node;
+}
+
+/* ---- between nodes --------------------------------------------------------------------------------------------- */
+
+static int nodes_a_leaf(const struct layout *y)
+{
+    int nodes = y->l->nccl->nodes, most = y->fabric->nodes_per_leaf;
+    return most > 0 && most < nodes ? most : nodes;
+}
+
+/* What goes to neighbours in rank order leaves a leaf once per leaf, hosts being numbered along leaves. A leaf of one
+ * rail is left by all that changes the rail. */
+static double neighbours_crossing(const struct layout *y, int changes_rail)
+{
+    int own = nodes_a_leaf(y);
+    if (changes_rail && !y->fabric->mixed_rails)
+        return 1;
+    return own < y->l->nccl->nodes ? 1.0 / own : 0;
+}
+
+static double all_crossing(const struct layout *y)
+{
+    int nodes = y->l->nccl->nodes;
+    return nodes > 1 ? (double)(nodes - nodes_a_leaf(y)) / (nodes - 1) : 0;
+}
+
+static void slower(enum model_way *way, enum model_way other)
+{
+    *way = other > *way ? other : *way;
+}
+
+static void leave(struct layout *y, int gpu, int net, double load, double crossing)
+{
+    slower(&y->flow->net_way, model_way_out(y->l, gpu, net, load, y->loads));
+    y->sent += load;
+    y->cross += y->l->domain ? 0 : load * crossing;
+    enum model_net_kind kind = y->l->kinds[net];
+    if (model_nets[kind].hop_us[PROTO_LL] > model_nets[y->flow->kind].hop_us[PROTO_LL])
+        y->flow->kind = kind;
+}
+
+static void arrive(struct layout *y, int net, int gpu, double load)
+{
+    slower(&y->flow->net_way, model_way_in(y->l, net, gpu, load, y->loads));
+}
+
+/* ---- what a layout amounts to ---------------------------------------------------------------------------------- */
+
+/* With `share` of the bytes on each channel laid out so far. */
+static struct model_load busiest(const struct layout *y, double share)
+{
+    struct model_load r = {0, 0, -1, -1};
+    double nics_GBps = 0;
+    for (int i = 0; i < y->l->n; i++) {
+        const struct model_link *k = &y->l->links[i];
+        double us = y->loads[i] > 0 ? y->loads[i] * share / (k->GBps > 0 ? k->GBps : 1e-3) / 1e3 : 0;
+        if (us > (k->between_nodes ? r.net_us : r.node_us)) {
+            *(k->between_nodes ? &r.net_us : &r.node_us) = us;
+            *(k->between_nodes ? &r.net_link : &r.node_link) = i;
+        }
+    }
+    for (int i = 0; i < y->l->nccl->nnets; i++)
+        nics_GBps += y->l->links[y->l->nic_out[i]].GBps;
+    double thinning = y->fabric->oversubscription > 1 ? y->fabric->oversubscription : 1;
+    double up_us = nics_GBps > 0 ? y->cross * share * thinning / nics_GBps / 1e3 : 0;
+    if (up_us > r.net_us) {
+        r.net_us = up_us;
+        r.net_link = MODEL_UPLINKS;
+    }
+    return r;
+}
+
+/* Lays out one channel. */
+typedef void lay_channel(struct layout *y, const struct nccl_graph *g, int channel);
+
+static void lay_out(const struct model_links *l, const struct model_fabric *fabric, const struct nccl_graph *g,
+                    lay_channel *lay, struct model_flow *flow, struct arena *a)
+{
+    if (g->nchannels < 1)
+        return;
+    struct layout y = {.l = l, .fabric = fabric, .flow = flow};
+    y.loads = arena_alloc(a, (size_t)(l->n ? l->n : 1) * sizeof *y.loads);
+    flow->loads = arena_alloc(a, MODEL_MOST_CHANNELS * sizeof *flow->loads);
+    for (int k = 0; k < MODEL_MOST_CHANNELS; k++) {
+        lay(&y, g, k);
+        flow->loads[k] = busiest(&y, 1.0 / (k + 1));
+    }
+}
+
+/* ---- the patterns ---------------------------------------------------------------------------------------------- */
+
+static void pass_gpus(struct layout *y, int from, int to, double load)
+{
+    slower(&y->flow->node_way, model_way_gpus(y->l, from, to, load, y->loads));
+}
+
+static void pass_ring(struct layout *y, int from, int to)
+{
+    if (y->l->even_mesh)
+        slower(&y->flow->node_way, model_way_mesh(y->l, from, 1, y->loads));
+    else
+        pass_gpus(y, from, to, 1);
+}
+
+/* Where a channel comes into the node and where it goes out: by its first GPU, a ring by its last. */
+struct ends {
+    struct model_gate in, out;
+};
+
+static struct ends ends_of(const struct layout *y, const struct nccl_graph *g, int channel, int last)
+{
+    const struct model_links *l = y->l;
+    const int *gpus = gpus_of(y, g, channel), *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
+    if (l->ngates)
+        return (struct ends){l->gates[channel % l->ngates], l->gates[(channel + (last > 0)) % l->ngates]};
+    return (struct ends){{gpus[0], nets[0]}, {gpus[last], nets[1]}};
+}
+
+static void lay_ring(struct layout *y, const struct nccl_graph *g, int channel)
+{
+    const int *gpus = gpus_of(y, g, channel);
+    int last = y->l->nccl->ranks_per_node - 1;
+    for (int i = 0; i < last; i++)
+        pass_ring(y, gpus[i], gpus[i + 1]);
+    if (!g->nets && last > 0)
+        pass_ring(y, gpus[last], gpus[0]);
+    if (!g->nets)
+        return;
+    struct ends e = ends_of(y, g, channel, last);
+    arrive(y, e.in.net, e.in.gpu, 1);
+    leave(y, e.out.gpu, e.out.net, 1, neighbours_crossing(y, e.in.net != e.out.net));
+}
+
+/* Times a byte leaves the busiest node in NCCL's double binary tree, where a node that has children in one tree is a
+ * leaf in the other (src/graph/trees.cc): 3 up and down in one half, 1 in the other. */
+static double tree_sends(int nodes)
+{
+    return nodes < 2 ? 0 : nodes == 2 ? 1 : nodes == 3 ? 1.5 : 2;
+}
+
+static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
+{
+    const int *gpus = gpus_of(y, g, channel);
+    for (int i = 0; i + 1 < y->l->nccl->ranks_per_node; i++) {
+        pass_gpus(y, gpus[i], gpus[i + 1], 1 / model_common.tree_efficiency);
+        pass_gpus(y, gpus[i + 1], gpus[i], 1 / model_common.tree_efficiency);
+    }
+    if (!g->nets)
+        return;
+    struct ends e = ends_of(y, g, channel, 0);
+    double sends = tree_sends(y->l->nccl->nodes);
+    arrive(y, e.in.net, e.in.gpu, sends);
+    leave(y, e.out.gpu, e.out.net, sends, neighbours_crossing(y, e.in.net != e.out.net));
+}
+
+/* The switch reads every GPU's bytes, each GPU writes its part of the result, which the switch hands to all. */
+static void lay_nvls(struct layout *y, const struct nccl_graph *g, int channel)
+{
+    const struct model_links *l = y->l;
+    int ranks = l->nccl->ranks_per_node;
+    double load = (1 + 1.0 / ranks) * l->gpu->link_efficiency / l->gpu->nvls_efficiency;
+    for (int i = 0; i < ranks; i++) {
+        y->loads[l->nvlink_out[i]] += load;
+        y->loads[l->nvlink_in[i]] += load;
+    }
+    (void)g;
+    (void)channel;
+}
+
+static void lay_nvls_tree(struct layout *y, const struct nccl_graph *g, int channel)
+{
+    lay_nvls(y, g, channel);
+    if (!g->nets || y->l->domain)
+        return;
+    struct ends e = ends_of(y, g, channel, 0);
+    double sends = tree_sends(y->l->nccl->nodes);
+    arrive(y, e.in.net, e.in.gpu, sends);
+    leave(y, e.out.gpu, e.out.net, sends, neighbours_crossing(y, 0));
+}
+
+static void lay_pat(struct layout *y, const struct nccl_graph *g, int channel)
+{
+    if (!g->nets)
+        return;
+    struct ends e = ends_of(y, g, channel, 0);
+    arrive(y, e.in.net, e.in.gpu, 1);
+    leave(y, e.out.gpu, e.out.net, 1, all_crossing(y));
+}
+
+/* The NIC that a GPU sends by: the nearest, and among those the one that fewest GPUs before it have taken. */
+static int nearest_net(const struct model_links *l, int gpu, int *taken)
+{
+    int best = -1;
+    enum path_class nearest = PATH_UNKNOWN;
+    for (int i = 0; i < l->nccl->nnets; i++) {
+        enum path_class class_ = model_class_to_net(l, gpu, i);
+        if (best < 0 || class_ < nearest || (class_ == nearest && taken[i] < taken[best])) {
+            best = i;
+            nearest = class_;
+        }
+    }
+    if (best >= 0)
+        taken[best]++;
+    return best;
+}
+
+/* Of nBytes, each rank keeps one part and sends one to every other. */
+static void lay_alltoall(struct layout *y, struct arena *a)
+{
+    const struct model_links *l = y->l;
+    int local = l->nccl->ranks_per_node, ranks = l->nccl->ranks;
+    double part = 1.0 / ranks;
+    for (int i = 0; i < local; i++)
+        for (int k = 0; k < local; k++)
+            if (i != k)
+                pass_gpus(y, i, k, part);
+    int *taken = arena_alloc(a, (size_t)(l->nccl->nnets + 1) * sizeof *taken);
+    for (int i = 0; i < local && ranks > local; i++) {
+        int net = nearest_net(l, i, taken);
+        if (net < 0)
+            continue;
+        leave(y, i, net, part * (ranks - local), all_crossing(y));
+        arrive(y, net, i, part * (ranks - local));
+    }
+}
+
+void model_flows(const struct model_links *l, const struct model_fabric *fabric, struct model_flow *flows,
+                 struct arena *a)
+{
+    const struct nccl_model *m = l->nccl;
+    int switched = l->gpu->nvls_efficiency > 0;
+    for (int i = 0; i < m->ranks_per_node && i < l->c->ngpus; i++)
+        switched &= l->nvlink_out[i] >= 0;
+    memset(flows, 0, MODEL_PATTERNS * sizeof *flows);
+    lay_out(l, fabric, &m->ring, lay_ring, &flows[MODEL_RING], a);
+    lay_out(l, fabric, &m->tree, lay_tree, &flows[MODEL_TREE], a);
+    if (m->ranks_per_node == 1)
+        lay_out(l, fabric, &m->tree, lay_pat, &flows[MODEL_PAT], a);
+    if (switched && m->ranks_per_node <= l->c->ngpus) {
+        lay_out(l, fabric, &m->nvls, lay_nvls, &flows[MODEL_NVLS], a);
+        lay_out(l, fabric, &m->nvls, lay_nvls_tree, &flows[MODEL_NVLS_TREE], a);
+    }
+    struct layout y = {.l = l, .fabric = fabric, .flow = &flows[MODEL_ALLTOALL]};
+    y.loads = arena_alloc(a, (size_t)(l->n ? l->n : 1) * sizeof *y.loads);
+    lay_alltoall(&y, a);
+    y.flow->loads = ARENA_NEW(a, struct model_load);
+    *y.flow->loads = busiest(&y, 1);
+}

@@ -1,0 +1,86 @@
+/* What would really happen: predicted times of collectives on a topology, at any number of nodes.
+ *
+ * A flow-level model: every channel is laid over the real hops of its ring or tree, hops that channels share are
+ * shared, and each hop has the bandwidth and latency of its kind. NCCL's own belief is in bench/predict/nccl/model.h,
+ * which also gives the channels. Every result is a prediction with a band, and must be shown as such. */
+#ifndef BENCH_PREDICT_MODEL_H
+#define BENCH_PREDICT_MODEL_H
+
+#include "bench/predict/nccl/model.h"
+
+/* The switches between the nodes. */
+struct model_fabric {
+    int nodes_per_leaf;      /* 0: one leaf holds all */
+    double oversubscription; /* of a leaf's uplinks: 1 none, 2 two to one; 0 counts as 1 */
+    int mixed_rails;         /* a leaf serves nodes, not one rail of many nodes */
+};
+
+/* The few free constants, which results of a site can fit: factors on the built-in ones; 1 is built in, and what
+ * is not above 0 counts as 1. */
+struct model_factors {
+    double net_bandwidth, net_latency;   /* between nodes */
+    double node_bandwidth, node_latency; /* within a node, and of launching */
+    double band;                         /* factor of time up and down that holds nine results of ten; 0: built in */
+};
+
+struct model_setup {
+    struct nccl_setup nccl; /* topology, nodes, HCAs: as NCCL is told */
+    struct model_fabric fabric;
+    const struct model_factors *factors; /* NULL: all built in */
+};
+
+struct model; /* prepared: one class, one number of nodes, one set of HCAs */
+
+/* All of it in `a`, and what `s` points to must live as long. Costs milliseconds at most; grows with the class, not
+ * with the nodes. Errors as nccl_model_new. */
+struct model *model_new(const struct model_setup *s, struct arena *a, struct err *e);
+const struct nccl_model *model_nccl(const struct model *m);
+
+/* A call as NCCL is told to make it. `coll` is enum coll or COLL_ALLTOALL, which has no algorithm (send and receive).
+ */
+struct model_call {
+    int coll;
+    uint64_t bytes;  /* NCCL's nBytes: the larger of the per-rank send and receive buffers */
+    int algo, proto; /* -1: NCCL's choice of both */
+    int channels;    /* 0: as NCCL would */
+};
+
+struct model_time {
+    double us, low_us, high_us; /* nine of ten calls lie between low and high */
+    int algo, proto, channels;  /* what was predicted; algo and proto -1 for COLL_ALLTOALL */
+    char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */
+    int unvalidated; /* more nodes than any published result that the model was held against */
+};
+
+/* Thread-safe, allocates nothing. -1 when NCCL does not offer that combination here (NVLS without switches, PAT for
+ * AllReduce, ...), else 0. */
+int model_predict(const struct model *m, const struct model_call *c, struct model_time *t);
+
+/* What was assumed about the hardware that the topology does not tell, a sentence each; n is their number. */
+const char *const *model_assumptions(const struct model *m, int *n);
+
+/* ---- calibration ----------------------------------------------------------------------------------------------------
+ */
+
+/* A measured default of a site. */
+struct model_observation {
+    int coll, nodes, ranks;
+    uint64_t bytes;
+    int algo, proto, channels; /* as in model_call */
+    double us;
+};
+
+struct model_fit {
+    struct model_factors factors;
+    double spread;     /* median factor between prediction and measurement after the fit, 1 = none */
+    double before;     /* the same with the built-in constants */
+    double left_out;   /* the same, each node count predicted from the others; 0: only one node count */
+    int used, bounded; /* observations; factors that ended at a bound (0.2 or 5) */
+};
+
+/* Least squares on log time over the free constants, within bounds. The setup's nodes and factors are not looked at.
+ * Errors: no usable observation. */
+int model_calibrate(const struct model_setup *s, const struct model_observation *o, int n, struct model_fit *fit,
+                    struct err *e);
+
+#endif

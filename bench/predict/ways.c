@@ -1,0 +1,178 @@
+/* Ways that copies take through a node, as NCCL takes them: NVLink before PCIe, PCIe between devices as far as switches
+ * reach, host memory beyond; towards a far NIC by an NVLink peer that is near it. */
+#include "bench/predict/links.h"
+#include "probe/machines/hardware.h"
+
+static void pass(double *loads, int link, double load)
+{
+    if (link >= 0)
+        loads[link] += load;
+}
+
+static int root_of(const struct topo_class *c, int object)
+{
+    while (object >= 0 && c->objects[object].parent >= 0)
+        object = c->objects[object].parent;
+    return object;
+}
+
+static int is_above(const struct topo_class *c, int above, int object)
+{
+    while (object >= 0 && object != above)
+        object = c->objects[object].parent;
+    return object == above;
+}
+
+/* Over PCIe from one object to another; by way of memory, all the way up to the roots. -1: an object whose place is
+ * not known. */
+static void pass_pcie(const struct model_links *l, int from, int to, int by_memory, double load, double *loads)
+{
+    const struct topo_class *c = l->c;
+    int top = -1;
+    if (!by_memory && from >= 0 && to >= 0)
+        for (top = from; top >= 0 && !is_above(c, top, to);)
+            top = c->objects[top].parent;
+    for (int i = from; i >= 0 && i != top; i = c->objects[i].parent)
+        pass(loads, l->pcie_up[i], load);
+    for (int i = to; i >= 0 && i != top; i = c->objects[i].parent)
+        pass(loads, l->pcie_down[i], load);
+    int out = root_of(c, from), in = root_of(c, to);
+    if (out >= 0 && in >= 0 && out != in) {
+        pass(loads, l->socket_out[out], load);
+        pass(loads, l->socket_in[in], load);
+    }
+    /* Written once and read once. */
+    if (by_memory && (out >= 0 || in >= 0))
+        pass(loads, l->memory[out >= 0 ? out : in], 2 * load);
+}
+
+/* A GPU that both are joined to; -1 none. */
+static int between(const struct model_links *l, int from, int to)
+{
+    int n = l->c->ngpus;
+    for (int i = 0; i < n; i++)
+        if (l->direct[from * n + i] >= 0 && l->direct[i * n + to] >= 0)
+            return i;
+    return -1;
+}
+
+enum model_way model_way_gpus(const struct model_links *l, int from, int to, double load, double *loads)
+{
+    int n = l->c->ngpus;
+    const struct path *p = path_between(l->paths, from, to);
+    if (l->direct[from * n + to] >= 0) {
+        pass(loads, l->direct[from * n + to], load);
+        return MODEL_WAY_LINKS;
+    }
+    if (l->nvlink_out[from] >= 0 && l->nvlink_in[to] >= 0) {
+        pass(loads, l->nvlink_out[from], load);
+        pass(loads, l->nvlink_in[to], load);
+        return MODEL_WAY_LINKS;
+    }
+    int third = p->class_ == PATH_NVB ? between(l, from, to) : -1;
+    if (third >= 0) {
+        pass(loads, l->direct[from * n + third], load);
+        pass(loads, l->direct[third * n + to], load);
+        return MODEL_WAY_LINKS;
+    }
+    /* NCCL's default for peer-to-peer over PCIe is PXB (ncclTopoCheckP2p in src/graph/paths.cc). */
+    const struct hw_gpu *hw = hw_gpu_of(l->c, &l->c->gpus[from]);
+    int by_memory = p->class_ > PATH_PXB || (hw && hw->no_p2p);
+    pass_pcie(l, l->c->gpus[from].object, l->c->gpus[to].object, by_memory, load, loads);
+    return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
+}
+
+enum model_way model_way_mesh(const struct model_links *l, int from, double load, double *loads)
+{
+    int n = l->c->ngpus;
+    for (int i = 0; i < n; i++)
+        if (i != from)
+            pass(loads, l->direct[from * n + i], load / (n - 1));
+    return MODEL_WAY_LINKS;
+}
+
+enum path_class model_class_to_net(const struct model_links *l, int gpu, int net)
+{
+    int object = l->nccl->nets[net].object;
+    for (int i = l->paths->ngpus; i < l->paths->n && object >= 0; i++)
+        if (l->paths->ends[i].object == object)
+            return path_between(l->paths, gpu, i)->class_;
+    return PATH_UNKNOWN;
+}
+
+/* GPUDirect as NCCL uses it by default: up to PXB, and over C2C (ncclTopoCheckGdr in src/graph/paths.cc). */
+static int direct_to_gpu(const struct model_links *l, int gpu, int net)
+{
+    const struct topo_gpu *g = &l->c->gpus[gpu];
+    const struct hw_gpu *hw = hw_gpu_of(l->c, g);
+    if (l->kinds[net] == MODEL_NET_SOCKETS || !l->nccl->nets[net].gdr || g->gdr == 0 || (hw && hw->no_p2p))
+        return 0;
+    for (int i = 0; i < l->ngates; i++)
+        if (l->gates[i].gpu == gpu && l->gates[i].net == net)
+            return 1;
+    enum path_class class_ = model_class_to_net(l, gpu, net);
+    return class_ <= PATH_PXB || class_ == PATH_P2C;
+}
+
+/* The NVLink peer that is near the NIC, when NCCL would go by it (PXN); -1: straight. */
+static int proxy_of(const struct model_links *l, int gpu, int net)
+{
+    if (l->nccl->setup.no_pxn || direct_to_gpu(l, gpu, net))
+        return -1;
+    for (int i = 0; i < l->nccl->ranks_per_node && i < l->c->ngpus; i++) {
+        const struct path *p = path_between(l->paths, gpu, i);
+        if (p->class_ == PATH_NVL && p->fabric == TOPO_FABRIC_NVLINK && direct_to_gpu(l, i, net))
+            return i;
+    }
+    return -1;
+}
+
+/* From or to a net's NIC, which can be several cards that carry equal parts. */
+static void pass_to_nic(const struct model_links *l, int gpu, int net, int by_memory, double load, double *loads)
+{
+    const struct nccl_net *n = &l->nccl->nets[net];
+    int cards = l->kinds[net] == MODEL_NET_EFA_2 && n->object >= 0 ? n->devices : 1;
+    pass_pcie(l, l->c->gpus[gpu].object, n->object, by_memory, load, loads);
+    if (cards > 1)
+        pass(loads, l->pcie_down[n->object], load / cards - load);
+}
+
+static void pass_from_nic(const struct model_links *l, int net, int gpu, int by_memory, double load, double *loads)
+{
+    const struct nccl_net *n = &l->nccl->nets[net];
+    int cards = l->kinds[net] == MODEL_NET_EFA_2 && n->object >= 0 ? n->devices : 1;
+    pass_pcie(l, n->object, l->c->gpus[gpu].object, by_memory, load, loads);
+    if (cards > 1)
+        pass(loads, l->pcie_up[n->object], load / cards - load);
+}
+
+enum model_way model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads)
+{
+    if (l->domain) {
+        pass(loads, l->nvlink_out[gpu], load);
+        return MODEL_WAY_LINKS;
+    }
+    int proxy = proxy_of(l, gpu, net);
+    if (proxy >= 0) {
+        model_way_gpus(l, gpu, proxy, load, loads);
+        gpu = proxy;
+    }
+    int by_memory = !direct_to_gpu(l, gpu, net);
+    pass_to_nic(l, gpu, net, by_memory, load, loads);
+    pass(loads, l->nic_out[net], load);
+    pass(loads, l->kinds[net] == MODEL_NET_SOCKETS ? l->tcp_out : -1, load);
+    return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
+}
+
+enum model_way model_way_in(const struct model_links *l, int net, int gpu, double load, double *loads)
+{
+    if (l->domain) {
+        pass(loads, l->nvlink_in[gpu], load);
+        return MODEL_WAY_LINKS;
+    }
+    int by_memory = !direct_to_gpu(l, gpu, net);
+    pass(loads, l->nic_in[net], load);
+    pass(loads, l->kinds[net] == MODEL_NET_SOCKETS ? l->tcp_in : -1, load);
+    pass_from_nic(l, net, gpu, by_memory, load, loads);
+    return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
+}

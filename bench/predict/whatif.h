@@ -1,0 +1,69 @@
+/* What would happen if: one machine and variations of it, each predicted with NCCL's default and tuned. */
+#ifndef BENCH_PREDICT_WHATIF_H
+#define BENCH_PREDICT_WHATIF_H
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+#include "bench/predict/model.h"
+#include "core/log.h"
+
+/* One default and one tuned prediction. */
+struct whatif_cell {
+    uint64_t bytes;
+    struct model_time untouched, tuned; /* us 0: not to be had */
+};
+
+/* A variation; the first one is the machine as it is. */
+struct whatif_case {
+    const char *label; /* "without mlx5_3" */
+    const char *what;  /* a sentence */
+    struct model_setup setup;
+    const char *problem; /* why it cannot be predicted; NULL it can */
+    const struct model *model;
+    struct whatif_cell *cells; /* one a size of struct whatif */
+};
+
+struct whatif {
+    struct arena *arena;
+    const char *machine; /* for headings */
+    int coll;            /* enum coll or COLL_ALLTOALL */
+    struct whatif_case *cases;
+    int ncases;
+    uint64_t *sizes; /* ascending; NULL until whatif_predict */
+    int nsizes;
+};
+
+/* The machine as `base` says, without variations; its class with GPUs is found, and nodes 0 are those of the topology.
+ * What `base` points to must live as long. Error: there is no class with a GPU. */
+struct whatif *whatif_new(const char *machine, int coll, const struct model_setup *base, struct err *e);
+void whatif_free(struct whatif *w); /* NULL is fine */
+
+/* Variations. Errors: the machine has no such HCA, a number that makes no sense. */
+int whatif_add_hcas(struct whatif *w, const char *list, struct err *e);          /* these alone: "mlx5_0,mlx5_1:1" */
+int whatif_add_dead(struct whatif *w, const char *hca, struct err *e);           /* that one is missing on every node */
+int whatif_add_half_width(struct whatif *w, const char *hca, struct err *e);     /* its PCIe link has half its lanes */
+int whatif_add_sockets(struct whatif *w, struct err *e);                         /* a wrong GID, no RDMA */
+int whatif_add_mixed_rails(struct whatif *w, struct err *e);                     /* leaves serve nodes, not rails */
+int whatif_add_oversubscription(struct whatif *w, double factor, struct err *e); /* of the leaves' uplinks */
+int whatif_add_nodes(struct whatif *w, int nodes, struct err *e);
+
+/* All that make sense for this machine. */
+int whatif_add_usual(struct whatif *w, struct err *e);
+
+/* Fills cells. A case that cannot be predicted says why in `problem`; it is an error of the first one only. */
+int whatif_predict(struct whatif *w, struct err *e);
+
+/* busbw in GB/s: a table at a few sizes, with the ratio to the machine as it is; everything as JSON; a gnuplot script
+ * that holds its data and draws the picture into the file `svg`. */
+void whatif_print(const struct whatif *w, FILE *out);
+cJSON *whatif_json(const struct whatif *w);
+void whatif_write_plot(const struct whatif *w, const char *svg, FILE *out);
+
+/* busbw of a time at that size; 0 for no time. */
+double whatif_busbw(const struct whatif *w, const struct whatif_case *c, uint64_t bytes, double us);
+
+/* Runs gnuplot on a script. Errors: there is no gnuplot (ERR_LACKS), it fails. */
+int whatif_plot(const char *script, struct err *e);
+
+#endif

@@ -1,0 +1,169 @@
+/* Questions to the results. There are some thousands of them at most, so every answer is a walk over all. */
+#include "bench/results/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int same_shape(const struct bench_result *r, const struct known_place *at)
+{
+    return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks &&
+           (!at->engine || !strcmp(r->engine, at->engine));
+}
+
+static int same_launch(const struct bench_result *r, const struct known_place *at)
+{
+    return same_shape(r, at) && !strcmp(r->launch.label, at->launch);
+}
+
+static int is_call(const struct bench_result *r, const struct known_place *at, const char *call)
+{
+    return same_launch(r, at) && !strcmp(r->call.label, call);
+}
+
+static int has_time(const struct bench_result *r)
+{
+    return (r->status == BENCH_OK || r->status == BENCH_DROPPED) && r->ntimes;
+}
+
+static struct bench_interval interval_of(const struct bench_result *r)
+{
+    struct bench_interval v = {0};
+    double *scratch = malloc((size_t)r->ntimes * sizeof *scratch);
+    if (scratch)
+        v = bench_interval_of(r->times_us, r->ntimes, scratch);
+    free(scratch);
+    return v;
+}
+
+int known_done(const struct bench_results *r, const struct known_place *at, const char *call, int round)
+{
+    for (int i = 0; i < r->count; i++)
+        if (is_call(&r->items[i], at, call) && r->items[i].bytes == at->bytes && has_time(&r->items[i]) &&
+            r->items[i].round == round)
+            return 1;
+    return 0;
+}
+
+enum bench_status known_status(const struct bench_results *r, const struct known_place *at, const char *call)
+{
+    enum bench_status worst = BENCH_STATUS_COUNT;
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (is_call(x, at, call) && x->bytes == at->bytes && (worst == BENCH_STATUS_COUNT || x->status > worst))
+            worst = x->status;
+    }
+    return worst;
+}
+
+double known_time_us(const struct bench_results *r, const struct known_place *at, const char *call)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (!is_call(x, at, call) || x->bytes != at->bytes || !has_time(x))
+            continue;
+        sum += interval_of(x).median * x->ntimes;
+        n += x->ntimes;
+    }
+    return n ? sum / n : 0;
+}
+
+/* The nearest measured size of `call` not at this place itself: below it (`side` < 0) or above (> 0). */
+static const struct bench_result *neighbour(const struct bench_results *r, const struct known_place *at,
+                                            const char *call, int side)
+{
+    const struct bench_result *nearest = NULL;
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (!is_call(x, at, call) || (side < 0 ? x->bytes >= at->bytes : x->bytes <= at->bytes))
+            continue;
+        if (!nearest || (side < 0 ? x->bytes >= nearest->bytes : x->bytes <= nearest->bytes))
+            nearest = x;
+    }
+    return nearest;
+}
+
+double known_expect_us(const struct bench_results *r, const struct known_place *at, const char *call)
+{
+    double here = known_time_us(r, at, call);
+    if (here > 0)
+        return here;
+    const struct bench_result *below = neighbour(r, at, call, -1), *above = neighbour(r, at, call, 1);
+    if (below && has_time(below) && above && has_time(above)) {
+        double from = interval_of(below).median, way = (double)(at->bytes - below->bytes);
+        return from + (interval_of(above).median - from) * way / (double)(above->bytes - below->bytes);
+    }
+    if (below && has_time(below))
+        return interval_of(below).median * (double)at->bytes / (double)below->bytes;
+    return above && has_time(above) ? interval_of(above).median : 0;
+}
+
+int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call)
+{
+    enum bench_status here = known_status(r, at, call);
+    if (here != BENCH_STATUS_COUNT && here != BENCH_OK)
+        return 1;
+    int deaths = 0;
+    for (int i = 0; i < r->count; i++) {
+        if (!is_call(&r->items[i], at, call))
+            continue;
+        if (r->items[i].status == BENCH_FAILED)
+            return 1;
+        deaths += r->items[i].status == BENCH_CRASHED || r->items[i].status == BENCH_HUNG;
+    }
+    return deaths > 1;
+}
+
+int known_losing(const struct bench_results *r, const struct known_place *at, const char *call)
+{
+    const struct bench_result *below = neighbour(r, at, call, -1), *above = neighbour(r, at, call, 1);
+    return below && above && below->status == BENCH_DROPPED && above->status == BENCH_DROPPED;
+}
+
+int known_close(const struct bench_results *r, const struct known_place *at, const char *call, double factor)
+{
+    int close = 0;
+    for (int i = 0; i < r->count; i++)
+        if (is_call(&r->items[i], at, call) && r->items[i].status > BENCH_DROPPED)
+            return 0;
+    for (int side = -1; side <= 1; side += 2) {
+        const struct bench_result *x = neighbour(r, at, call, side);
+        if (!x || !has_time(x))
+            continue;
+        struct known_place there = *at;
+        there.bytes = x->bytes;
+        double own = known_time_us(r, &there, BENCH_DEFAULT);
+        close |= own > 0 && interval_of(x).median <= factor * own;
+    }
+    return close;
+}
+
+struct bench_interval known_rival(const struct bench_results *r, const struct known_place *at)
+{
+    struct bench_interval best = {0};
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (!same_shape(x, at) || x->bytes != at->bytes || x->status != BENCH_OK ||
+            !strcmp(x->launch.label, at->launch))
+            continue;
+        struct bench_interval v = interval_of(x);
+        if (v.n && (!best.n || v.median < best.median))
+            best = v;
+    }
+    return best;
+}
+
+int known_dead(const struct bench_results *r, const char *launch)
+{
+    int dead = 0;
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (strcmp(x->launch.label, launch) != 0)
+            continue;
+        if (x->status == BENCH_OK)
+            return 0;
+        dead |= x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
+    }
+    return dead;
+}

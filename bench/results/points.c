@@ -1,0 +1,214 @@
+/* From journal lines to points: sort, group, pool the samples, compare with the default. */
+#include "bench/results/points.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The rank k, counted from 1, for which [x(k), x(n+1-k)] covers the median with at least 95 %: the largest k with
+ * 2 P(Bin(n, 1/2) < k) <= 0.05. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2. Past 500 samples its
+ * normal approximation, rounded outwards. */
+static int interval_rank(int n)
+{
+    if (n > 500)
+        return (int)floor(n / 2.0 - 0.98 * sqrt(n));
+    double term = pow(0.5, n), below = term;
+    int k = 0;
+    while (2 * below <= 0.05) {
+        k++;
+        term *= (double)(n - k + 1) / k;
+        below += term;
+    }
+    return k > 0 ? k : 1;
+}
+
+struct bench_interval bench_interval_of(const double *samples, int n, double *scratch)
+{
+    struct bench_interval v = {0};
+    if (n < 1)
+        return v;
+    memcpy(scratch, samples, (size_t)n * sizeof *scratch);
+    qsort(scratch, (size_t)n, sizeof *scratch, by_value);
+    int k = interval_rank(n);
+    v.n = n;
+    v.median = n % 2 ? scratch[n / 2] : (scratch[n / 2 - 1] + scratch[n / 2]) / 2;
+    v.low = scratch[k - 1];
+    v.high = scratch[n - k];
+    return v;
+}
+
+struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to)
+{
+    struct bench_interval v = {0};
+    if (!from.n || !to.n || !(to.low > 0))
+        return v;
+    v.n = from.n < to.n ? from.n : to.n;
+    v.median = from.median / to.median;
+    if (from.predicted && to.predicted) {
+        double own = sqrt(1 - MODEL_SHARED);
+        v.predicted = 1;
+        v.low = v.median / exp(own * hypot(log(from.median / from.low), log(to.high / to.median)));
+        v.high = v.median * exp(own * hypot(log(from.high / from.median), log(to.median / to.low)));
+        return v;
+    }
+    v.low = from.low / to.high;
+    v.high = from.high / to.low;
+    return v;
+}
+
+/* ---- order ---- */
+
+static int compare_knobs(const struct bench_knobs *a, const struct bench_knobs *b)
+{
+    int c = strcmp(a->label, b->label);
+    if (!c)
+        c = a->nsettings - b->nsettings;
+    for (int i = 0; !c && i < a->nsettings; i++) {
+        c = strcmp(a->settings[i].name, b->settings[i].name);
+        if (!c)
+            c = strcmp(a->settings[i].value, b->settings[i].value);
+    }
+    return c;
+}
+
+static int compare_points(const struct bench_result *a, const struct bench_result *b)
+{
+    int c = strcmp(a->engine, b->engine);
+    if (!c)
+        c = (a->nodes > b->nodes) - (a->nodes < b->nodes);
+    if (!c)
+        c = (a->ranks > b->ranks) - (a->ranks < b->ranks);
+    if (!c)
+        c = (a->coll > b->coll) - (a->coll < b->coll);
+    if (!c)
+        c = (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    return c ? c : strcmp(a->library, b->library);
+}
+
+static int same_candidate(const struct bench_result *a, const struct bench_result *b)
+{
+    return !compare_knobs(&a->launch, &b->launch) && !compare_knobs(&a->call, &b->call);
+}
+
+static int is_untouched(const struct bench_result *r)
+{
+    return !strcmp(r->launch.label, BENCH_DEFAULT) && !strcmp(r->call.label, BENCH_DEFAULT) && !r->launch.nsettings &&
+           !r->call.nsettings;
+}
+
+static int is_default(const struct bench_knobs *k)
+{
+    return !strcmp(k->label, BENCH_DEFAULT);
+}
+
+/* The untouched default stands first within its point, then other calls of that launch, then the rest by name: of two
+ * that are equally fast the one that asks for less comes first. Equal ones as they were written. */
+static int by_order(const void *pa, const void *pb)
+{
+    const struct bench_result *a = *(const struct bench_result *const *)pa;
+    const struct bench_result *b = *(const struct bench_result *const *)pb;
+    int c = compare_points(a, b);
+    if (!c)
+        c = is_untouched(b) - is_untouched(a);
+    if (!c)
+        c = is_default(&b->launch) - is_default(&a->launch);
+    if (!c)
+        c = compare_knobs(&a->launch, &b->launch);
+    if (!c)
+        c = compare_knobs(&a->call, &b->call);
+    return c ? c : (a > b) - (a < b);
+}
+
+/* ---- grouping ---- */
+
+/* Pools the `n` results of one candidate. `pool` and `scratch` have room for all samples of the journal. */
+static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, double *pool, double *scratch)
+{
+    struct bench_candidate c = {.launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK};
+    int samples = 0;
+    for (int i = 0; i < n; i++) {
+        if (r[i]->status >= c.status && r[i]->detail)
+            c.detail = r[i]->detail;
+        if (r[i]->status > c.status)
+            c.status = r[i]->status;
+        if (r[i]->ntimes && (r[i]->status == BENCH_OK || r[i]->status == BENCH_DROPPED)) {
+            memcpy(pool + samples, r[i]->times_us, (size_t)r[i]->ntimes * sizeof *pool);
+            samples += r[i]->ntimes;
+        }
+    }
+    const struct bench_result *last = r[n - 1];
+    if (last->low_us > 0)
+        c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1};
+    else
+        c.time_us = bench_interval_of(pool, samples, scratch);
+    /* There is nothing to fall back on behind the default: a process of it that died once does not rule it out. */
+    if (is_untouched(r[0]) && samples && (c.status == BENCH_CRASHED || c.status == BENCH_HUNG))
+        c.status = BENCH_OK;
+    return c;
+}
+
+static void compare_candidates(struct bench_point *p)
+{
+    const struct bench_interval *from = p->untouched >= 0 ? &p->candidates[p->untouched].time_us : NULL;
+    for (int i = 0; i < p->ncandidates; i++) {
+        struct bench_candidate *c = &p->candidates[i];
+        if (from)
+            c->gain = bench_gain(*from, c->time_us);
+        if (c->status == BENCH_OK && c->time_us.n &&
+            (p->best < 0 || c->time_us.median < p->candidates[p->best].time_us.median))
+            p->best = i;
+    }
+}
+
+static struct bench_point make_point(const struct bench_result *const *r, int n, struct arena *a, double *pool,
+                                     double *scratch)
+{
+    struct bench_point p = {.engine = r[0]->engine,
+                            .library = r[0]->library,
+                            .coll = r[0]->coll,
+                            .bytes = r[0]->bytes,
+                            .nodes = r[0]->nodes,
+                            .ranks = r[0]->ranks,
+                            .untouched = -1,
+                            .best = -1};
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && same_candidate(r[i], r[j]);)
+            j++;
+        p.candidates = arena_grow(a, p.candidates, (size_t)p.ncandidates, sizeof *p.candidates);
+        p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, pool, scratch);
+        if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n)
+            p.untouched = p.ncandidates;
+        p.ncandidates++;
+    }
+    compare_candidates(&p);
+    return p;
+}
+
+struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a)
+{
+    struct bench_points *points = ARENA_NEW(a, struct bench_points);
+    struct arena *work = arena_new();
+    size_t samples = 0;
+    const struct bench_result **order = arena_alloc(work, (size_t)r->count * sizeof(struct bench_result *));
+    for (int i = 0; i < r->count; i++) {
+        order[i] = &r->items[i];
+        samples += (size_t)r->items[i].ntimes;
+    }
+    double *pool = arena_alloc(work, samples * sizeof *pool), *scratch = arena_alloc(work, samples * sizeof *scratch);
+    if (r->count)
+        qsort(order, (size_t)r->count, sizeof(struct bench_result *), by_order);
+    for (int i = 0, j; i < r->count; i = j) {
+        for (j = i + 1; j < r->count && !compare_points(order[i], order[j]);)
+            j++;
+        points->items = arena_grow(a, points->items, (size_t)points->count, sizeof *points->items);
+        points->items[points->count++] = make_point(order + i, j - i, a, pool, scratch);
+    }
+    arena_free(work);
+    return points;
+}

@@ -1,0 +1,67 @@
+/* What the measurements say, point by point: every candidate's median and interval, and its gain over the default.
+ *
+ * Samples of one candidate from all rounds are pooled. Intervals are those of the median by order statistics
+ * (distribution-free, at least 95 %; with fewer than six samples: the range). A gain is default time / candidate time;
+ * its interval is the cautious one, [low/high, high/low] of the two. For two predictions their bands, as logarithms,
+ * add up in squares, less what the model gets wrong about the machine for both (MODEL_SHARED). */
+#ifndef BENCH_RESULTS_POINTS_H
+#define BENCH_RESULTS_POINTS_H
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+#include "bench/results/results.h"
+
+/* The share of the variance of two predictions' errors on one machine that both have in common. Of the published
+ * results that the model is held against (doc/MODEL.md), neighbouring sizes at which NCCL chooses different
+ * algorithms or protocols are 79 pairs: nine of ten of their times are within a factor 1.43, nine of ten quotients
+ * within 1.37, which is what this share gives. */
+#define MODEL_SHARED 0.6
+
+struct bench_interval {
+    double median, low, high;
+    int n;         /* samples; 0: not measured, the rest is 0 */
+    int predicted; /* low and high are a model's band, which holds nine of ten */
+};
+
+/* Of `n` samples in any order; `scratch` holds n doubles. */
+struct bench_interval bench_interval_of(const double *samples, int n, double *scratch);
+/* How many times faster than `from` is `to`. */
+struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to);
+
+struct bench_candidate {
+    struct bench_knobs launch, call;
+    struct bench_interval time_us;
+    struct bench_interval gain; /* over the point's default */
+    enum bench_status status;   /* the worst seen; only BENCH_OK can be chosen. The untouched default stays BENCH_OK
+                                   after a crash once it has samples: there is nothing to fall back on behind it. */
+    const char *detail;
+};
+
+struct bench_point {
+    const char *engine, *library;
+    int coll;
+    uint64_t bytes;
+    int nodes, ranks;
+    struct bench_candidate *candidates;
+    int ncandidates;
+    int untouched; /* index of launch "default", call "default"; -1 when it was not measured */
+    int best;      /* lowest median among BENCH_OK; -1 none */
+};
+
+struct bench_points {
+    struct bench_point *items; /* by engine, nodes, ranks, collective, bytes */
+    int count;
+};
+
+/* Allocated in `a`, which must live as long as `r`. */
+struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a);
+
+/* The table for people, in the conventions of nccl-tests: size, time (us), algbw and busbw (GB/s) for the default and
+ * the best candidate, the gain with its interval. */
+void bench_points_print(const struct bench_points *p, FILE *out);
+
+/* The same with every candidate, {"format": "nccltune-points/1", "points": [...]}; cJSON_Delete frees. */
+cJSON *bench_points_json(const struct bench_points *p);
+
+#endif

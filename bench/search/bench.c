@@ -1,0 +1,248 @@
+/* From options to a run: checks, topology, journal, plan, conductor. */
+#include "bench/search/bench.h"
+
+#include <string.h>
+
+#include "bench/search/conduct.h"
+#include "bench/search/predict.h"
+#include "bench/search/workload_profile.h"
+#include "core/coll.h"
+#include "core/units.h"
+
+/* The largest size: what one MPI call counts in an int of bytes. */
+#define MAX_BYTES ((uint64_t)1 << 30)
+
+void bench_options_default(struct bench_options *o)
+{
+    *o = (struct bench_options){.engine = "mpi",
+                                .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCESCATTER |
+                                               1u << COLL_BROADCAST,
+                                .min_bytes = 8,
+                                .max_bytes = 16 << 20,
+                                .step_factor = 4,
+                                .budget_s = 60,
+                                .watchdog_s = 10};
+}
+
+static int check_options(const struct bench_options *o, const struct bench_engine **engine, struct err *e)
+{
+    *engine = bench_engine_find(o->engine);
+    if (!*engine) {
+        char names[128] = "";
+        for (const struct bench_engine *const *x = bench_engines; *x; x++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), " %s", (*x)->name);
+        return err_set(e, ERR_USAGE, "'%s' is not an engine; there are:%s", o->engine, names);
+    }
+    if (!o->collectives)
+        return err_set(e, ERR_USAGE, "no collective is asked for");
+    if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > MAX_BYTES)
+        return err_set(e, ERR_USAGE, "sizes go from at least 1 B to at most 1 GiB, the smaller one first");
+    for (int i = 0; i < o->sizes.count; i++)
+        if (o->sizes.bytes[i] <= (i ? o->sizes.bytes[i - 1] : 0) || o->sizes.bytes[i] > MAX_BYTES)
+            return err_set(e, ERR_USAGE,
+                           "listed sizes go from at least 1 B to at most 1 GiB, each above the one before");
+    if (o->sizes.count && o->workload)
+        return err_set(e, ERR_USAGE, "a list of sizes and a workload, which has its own, exclude one another");
+    if (!(o->step_factor >= 1.1))
+        return err_set(e, ERR_USAGE, "the factor between sizes is at least 1.1");
+    if (!(o->budget_s > 0) || !(o->watchdog_s > 0))
+        return err_set(e, ERR_USAGE, "the budget and the watchdog's time are longer than nothing");
+    return 0;
+}
+
+/* Reads the workload, if one is named, and leaves of the collectives those that it calls. */
+static int read_workload(struct bench_options *o, struct workload **w, struct log *log, struct err *e)
+{
+    *w = NULL;
+    if (!o->workload)
+        return 0;
+    *w = workload_load(o->workload, e);
+    if (!*w)
+        return ERR_FAILED;
+    o->collectives &= demand_collectives(*w);
+    if (!o->collectives)
+        return err_set(e, ERR_USAGE, "%s: calls none of the collectives that are asked for", o->workload);
+    if (workload_bytes(*w, NULL, WORKLOAD_SENDRECV) > 0)
+        log_info(log, "%s: its send and receive between pairs is not measured", o->workload);
+    return 0;
+}
+
+/* Every collective that is asked for must be one that the engine has calls for; of a workload's, the others are left
+ * out. */
+static int plan(struct bench_options *o, const struct bench_engine *engine, const struct bench_setup *setup,
+                struct arena *a, struct bench_plan *p, struct err *e)
+{
+    int rc = engine->plan(setup, a, p, e);
+    for (int coll = 0; coll < COLL_MEASURED && !rc; coll++) {
+        int found = !(o->collectives & 1u << coll);
+        for (int i = 0; i < p->ncalls; i++)
+            found |= p->calls[i].coll == coll;
+        if (found)
+            continue;
+        o->collectives &= ~(1u << coll);
+        if (!o->workload || !o->collectives)
+            rc = err_set(e, ERR_USAGE, "the %s engine does not measure %s", engine->name, coll_name(coll));
+        else
+            log_info(setup->log, "%s: its %s is left out: the %s engine does not measure it", o->workload,
+                     coll_name(coll), engine->name);
+    }
+    return rc;
+}
+
+static uint64_t *sizes_of(const struct bench_options *o, const struct workload *w, struct arena *a, int *n)
+{
+    return w ? demand_sizes(w, o->collectives, o->min_bytes, o->max_bytes, a, n) : bench_sizes(o, a, n);
+}
+
+int bench_join(const struct bench_options *o, struct err *e)
+{
+    const struct bench_engine *engine = bench_engine_find(o->engine);
+    return engine && engine->join ? engine->join(e) : 0;
+}
+
+/* The journal first, then what an earlier run has left in it, then the work. */
+static int conduct(struct bench_study *s, const char *topology_hash, struct err *e)
+{
+    static volatile sig_atomic_t never;
+    int rc = bench_journal_open(s->journal, s->options->results, topology_hash, s->options->resume, e);
+    if (rc)
+        return rc;
+    if (!s->stop)
+        s->stop = &never;
+    s->results = bench_results_load(s->journal->path, s->log, e);
+    if (s->results) {
+        s->arena = s->results->arena;
+        s->summary->resumed = s->results->count - s->summary->measured;
+        s->sizes = sizes_of(s->options, s->workload, s->arena, &s->nsizes);
+        s->started_s = progress_now_s();
+        s->deadline_s = s->started_s + s->options->budget_s;
+        rc = s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
+    } else {
+        rc = ERR_FAILED;
+    }
+    bench_results_free(s->results);
+    bench_journal_close(s->journal);
+    return rc;
+}
+
+/* One number of ranks a node. What the machine lacks is said before a journal is made. */
+static int run(struct bench_study s, struct bench_options o, const struct bench_setup *setup, struct err *e)
+{
+    struct bench_journal journal = {.fd = -1};
+    struct arena *a = arena_new();
+    char hash[SHA256_HEX] = "";
+    if (setup->topology)
+        topo_hash(setup->topology, hash);
+    s.options = &o;
+    s.journal = &journal;
+    int rc = plan(&o, s.engine, setup, a, &s.plan, e);
+    if (!rc)
+        rc = conduct(&s, hash, e);
+    s.engine->finish(&s.plan);
+    arena_free(a);
+    return rc;
+}
+
+/* A prediction is not bound to the nodes that are there: it is made for every shape of group that the workload has. */
+static int run_shapes(struct bench_study s, struct bench_options o, struct bench_setup setup, struct err *e)
+{
+    struct arena *a = arena_new();
+    int n, rc = 0;
+    struct demand_shape *shapes = demand_shapes(s.workload, o.collectives, a, &n);
+    if (!n)
+        rc = err_set(e, ERR_USAGE, "%s: none of its groups is spread evenly over nodes", o.workload);
+    for (int i = 0; i < n && !rc && !s.summary->interrupted; i++) {
+        setup.nodes = &shapes[i].nodes;
+        setup.nnodes = 1;
+        setup.ranks_per_node = shapes[i].ranks_per_node;
+        rc = run(s, o, &setup, e);
+        o.resume = 1;
+    }
+    arena_free(a);
+    return rc;
+}
+
+int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
+              struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary, struct err *e)
+{
+    struct bench_summary unused = {0};
+    struct bench_setup setup = o->setup;
+    struct bench_options settled = *o;
+    struct workload *workload = NULL;
+    struct bench_study s = {.log = log, .progress = progress, .stop = stop, .summary = summary ? summary : &unused};
+    memset(s.summary, 0, sizeof *s.summary);
+    int rc = check_options(o, &s.engine, e);
+    if (!rc)
+        rc = bench_join(o, e);
+    if (!rc)
+        rc = read_workload(&settled, &workload, log, e);
+    if (rc)
+        goto out;
+    setup.topology = topology;
+    setup.log = log;
+    s.workload = workload;
+    if (workload && s.engine->predict && !setup.ranks_per_node)
+        rc = run_shapes(s, settled, setup, e);
+    else
+        rc = run(s, settled, &setup, e);
+out:
+    workload_free(workload);
+    return rc;
+}
+
+int bench_print_plan(const struct bench_options *o, const struct topology *topology, struct log *log, FILE *out,
+                     struct err *e)
+{
+    const struct bench_engine *engine;
+    struct bench_setup setup = o->setup;
+    struct bench_options settled = *o;
+    struct workload *workload = NULL;
+    struct bench_plan work = {0};
+    int rc = check_options(o, &engine, e), nsizes;
+    if (rc)
+        return rc;
+    struct arena *a = arena_new();
+    setup.topology = topology;
+    setup.log = log;
+    rc = read_workload(&settled, &workload, log, e);
+    if (!rc)
+        rc = plan(&settled, engine, &setup, a, &work, e);
+    if (rc)
+        goto out;
+    uint64_t *sizes = sizes_of(&settled, workload, a, &nsizes);
+    char text[UNIT_TEXT];
+    fprintf(out, "engine       %s (%s): %s\n", engine->name, work.library, engine->description);
+    fputs("launches    ", out);
+    for (int i = 0; i < work.nlaunches; i++)
+        fprintf(out, " %s", work.launches[i].label);
+    if (work.nbeside)
+        fputs("\nwith the best", out);
+    for (int i = 0; i < work.nbeside; i++)
+        fprintf(out, " %s", work.beside[i].label);
+    fputc('\n', out);
+    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--) {
+        if (!(settled.collectives & 1u << coll))
+            continue;
+        int refinements = 0;
+        fprintf(out, "%-12s", coll_name(coll));
+        for (int i = 0; i < work.ncalls; i++) {
+            if (work.calls[i].coll == coll && !work.calls[i].refines)
+                fprintf(out, " %s", work.calls[i].knobs.label);
+            refinements += work.calls[i].coll == coll && work.calls[i].refines;
+        }
+        if (refinements)
+            fprintf(out, ", and %d refinements of those that come close", refinements);
+        fputc('\n', out);
+    }
+    fputs("sizes       ", out);
+    for (int i = 0; i < nsizes; i++)
+        fprintf(out, "%s %s", i ? "," : "", unit_bytes(text, sizes[i]));
+    fputc('\n', out);
+    if (!engine->predict)
+        fprintf(out, "time         at most %s\n", unit_seconds(text, o->budget_s));
+out:
+    engine->finish(&work);
+    workload_free(workload);
+    arena_free(a);
+    return rc;
+}

@@ -1,0 +1,23 @@
+/* Who races at a point: the default, and of the engine's calls those that what is known leaves a chance. */
+#ifndef BENCH_SEARCH_CANDIDATES_H
+#define BENCH_SEARCH_CANDIDATES_H
+
+#include "bench/search/conduct.h"
+#include "bench/search/rounds.h"
+
+struct entries {
+    const struct bench_study *study;
+    struct bench_session *session;
+    const struct bench_visit *want;
+};
+
+/* Fills the racers of `r`, in its arena: the default, then every call worth trying, the most promising first, those
+ * without a past last; in later rounds the fastest of those that came through the first. Room for BENCH_VARIATIONS more
+ * is left. */
+void entries_list(const struct entries *e, const struct known_place *at, struct race *r);
+
+/* For race.vary, with struct entries as `user`: variations of the winner that have not been tried here and did not lose
+ * on both sides. */
+int entries_vary(void *user, struct race *r, const struct bench_knobs *winner);
+
+#endif

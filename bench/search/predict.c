@@ -1,0 +1,190 @@
+/* Predictions of everything that can be tried, into the journal. */
+#include "bench/search/predict.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bench/results/history.h"
+#include "core/coll.h"
+
+/* Refinements of a call are written where the call itself comes this close to the best. */
+#define CLOSE_TO_BEST 1.3
+
+/* One time is below another when it is by more than rounding. */
+#define ROUNDING 1e-9
+
+struct place {
+    int coll;
+    uint64_t bytes;
+    double calls; /* a step's, where a workload is named; else 1 */
+};
+
+/* One number of nodes. */
+struct work {
+    struct bench_study *study;
+    struct arena *arena;
+    int nodes, ranks;
+    struct place *places;
+    int nplaces;
+    struct bench_guess *guesses; /* by call, for the place that is looked at */
+    struct bench_result *lines;  /* of one launch, before they are written */
+    int nlines;
+};
+
+static void list_places(struct work *w)
+{
+    const struct bench_study *s = w->study;
+    w->places = arena_alloc(w->arena, (size_t)s->nsizes * COLL_MEASURED * sizeof *w->places);
+    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
+        for (int i = 0; i < s->nsizes; i++) {
+            struct place at = {coll, bench_fitting_bytes(coll, s->sizes[i], w->ranks), bench_calls(s, coll, i)};
+            struct place *last = w->nplaces ? &w->places[w->nplaces - 1] : NULL;
+            if (!at.bytes || !(at.calls > 0))
+                continue;
+            if (last && last->coll == coll && last->bytes == at.bytes)
+                last->calls += s->workload ? at.calls : 0;
+            else
+                w->places[w->nplaces++] = at;
+        }
+}
+
+static int predict(const struct work *w, const struct bench_knobs *launch, const struct place *at,
+                   const struct bench_knobs *call, struct bench_guess *g)
+{
+    struct bench_study *s = w->study;
+    return s->engine->predict(&s->plan, w->nodes, launch, at->coll, at->bytes, call, g);
+}
+
+/* ---- one launch ---- */
+
+static void add_line(struct work *w, const struct bench_knobs *launch, const struct place *at,
+                     const struct bench_knobs *call, const struct bench_guess *g)
+{
+    const struct bench_study *s = w->study;
+    struct known_place where = {at->coll, at->bytes, w->nodes, w->ranks, launch->label};
+    if (known_status(s->results, &where, call->label) != BENCH_STATUS_COUNT)
+        return;
+    double *us = ARENA_NEW(w->arena, double);
+    *us = g->us;
+    w->lines = arena_grow(w->arena, w->lines, (size_t)w->nlines, sizeof *w->lines);
+    w->lines[w->nlines++] = (struct bench_result){.engine = s->engine->name,
+                                                  .library = s->plan.library,
+                                                  .coll = at->coll,
+                                                  .bytes = at->bytes,
+                                                  .nodes = w->nodes,
+                                                  .ranks = w->ranks,
+                                                  .launch = *launch,
+                                                  .call = *call,
+                                                  .round = 1,
+                                                  .times_us = us,
+                                                  .ntimes = 1,
+                                                  .low_us = g->low_us,
+                                                  .high_us = g->high_us,
+                                                  .detail = arena_strdup(w->arena, g->detail)};
+}
+
+/* Fills the guesses for one place; us 0: not offered there, or a refinement of what is far from the best. Returns the
+ * index of the fastest, the default's unless another is faster; -1: nothing is offered. */
+static int guess_calls(const struct work *w, const struct bench_knobs *launch, const struct place *at)
+{
+    const struct bench_plan *p = &w->study->plan;
+    struct bench_guess *guesses = w->guesses;
+    int best = -1;
+    memset(guesses, 0, (size_t)p->ncalls * sizeof *guesses);
+    double best_us = INFINITY, base_us = INFINITY;
+    for (int i = 0; i < p->ncalls; i++) {
+        const struct bench_call *c = &p->calls[i];
+        if (c->coll != at->coll || c->refines || predict(w, launch, at, &c->knobs, &guesses[i]))
+            continue;
+        best_us = fmin(best_us, guesses[i].us);
+    }
+    for (int i = 0; i < p->ncalls; i++) { /* refinements stand behind what they refine */
+        const struct bench_call *c = &p->calls[i];
+        if (c->coll != at->coll)
+            continue;
+        if (!c->refines)
+            base_us = guesses[i].us > 0 ? guesses[i].us : INFINITY;
+        else if (at->bytes >= c->min_bytes && base_us <= CLOSE_TO_BEST * best_us)
+            predict(w, launch, at, &c->knobs, &guesses[i]);
+    }
+    for (int i = 0; i < p->ncalls; i++) /* the default stands before the other calls */
+        if (guesses[i].us > 0 && (best < 0 || guesses[i].us < guesses[best].us * (1 - ROUNDING)))
+            best = i;
+    return best;
+}
+
+static int is_default(const struct bench_call *c)
+{
+    return !strcmp(c->knobs.label, BENCH_DEFAULT);
+}
+
+/* All calls of a launch, or of every place its default and its best. The default last: its line says that the place is
+ * done. */
+static int write_launch(struct work *w, const struct bench_knobs *launch, int full, struct err *e)
+{
+    struct bench_study *s = w->study;
+    const struct bench_plan *p = &s->plan;
+    w->nlines = 0;
+    for (int i = 0; i < w->nplaces; i++) {
+        int best = guess_calls(w, launch, &w->places[i]);
+        for (int pass = 0; pass < 2; pass++)
+            for (int c = 0; c < p->ncalls; c++)
+                if (w->guesses[c].us > 0 && is_default(&p->calls[c]) == pass && (full || pass || c == best))
+                    add_line(w, launch, &w->places[i], &p->calls[c].knobs, &w->guesses[c]);
+    }
+    s->summary->measured += w->nlines;
+    return w->nlines ? bench_journal_append_all(s->journal, w->lines, w->nlines, e) : 0;
+}
+
+/* ---- one number of nodes ---- */
+
+/* What is to be small: the time of a step of the workload, or the mean of log(time), of the best calls; INFINITY when
+ * one cannot be had. */
+static double score(const struct work *w, const struct bench_knobs *launch)
+{
+    double sum = 0;
+    for (int i = 0; i < w->nplaces; i++) {
+        int best = guess_calls(w, launch, &w->places[i]);
+        double us = best < 0 ? INFINITY : w->guesses[best].us;
+        sum += w->study->workload ? w->places[i].calls * us : log(us);
+    }
+    if (!w->nplaces)
+        return INFINITY;
+    return w->study->workload ? log(sum) : sum / w->nplaces;
+}
+
+static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
+{
+    struct work w = {.study = s, .arena = arena_new(), .nodes = nodes, .ranks = nodes * s->plan.ranks_per_node};
+    const struct bench_knobs *launches = s->plan.launches;
+    int best = 0, rc = 0;
+    s->nodes = nodes;
+    s->ranks = w.ranks;
+    bench_weigh(s);
+    w.guesses = arena_alloc(w.arena, (size_t)s->plan.ncalls * sizeof *w.guesses);
+    list_places(&w);
+    double least = score(&w, &launches[0]);
+    if (!isfinite(least))
+        rc = err_set(e, ERR_FAILED, "the %s engine has no prediction for %d ranks on %d nodes", s->engine->name,
+                     w.ranks, nodes);
+    for (int i = 1; i < s->plan.nlaunches && !rc; i++) {
+        double mine = score(&w, &launches[i]);
+        if (mine < least - ROUNDING) {
+            least = mine;
+            best = i;
+        }
+    }
+    for (int i = 0; i < s->plan.nlaunches && !rc && !bench_stopped(s); i++)
+        rc = write_launch(&w, &launches[i], i == 0 || i == best, e);
+    arena_free(w.arena);
+    return rc;
+}
+
+int bench_predict(struct bench_study *s, struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; i < s->plan.nnodes && !rc && !bench_stopped(s); i++)
+        rc = predict_nodes(s, s->plan.nodes[i], e);
+    s->summary->interrupted = bench_stopped(s);
+    return rc;
+}

@@ -1,0 +1,13 @@
+/* What the conductor is for engines that compute: every point of every candidate, without sessions, samples or races.
+ */
+#ifndef BENCH_SEARCH_PREDICT_H
+#define BENCH_SEARCH_PREDICT_H
+
+#include "bench/search/conduct.h"
+
+/* Writes the predictions of `s->engine` to the journal: of every launch its default calls and its best ones, and of the
+ * untouched launch and the best one every call. What the journal holds already is not written again. Errors: the
+ * journal cannot be written; the engine predicts nothing for the untouched library. */
+int bench_predict(struct bench_study *s, struct err *e);
+
+#endif

@@ -1,0 +1,338 @@
+/* A visit to one launch: open a session, race at every point that is not done, write the journal, survive deaths. */
+#include <math.h>
+#include <string.h>
+
+#include "bench/search/candidates.h"
+#include "bench/search/conduct.h"
+#include "core/coll.h"
+#include "core/units.h"
+
+/* The first word of a launch: processes on thousands of nodes take a while. */
+#define START_S 60.0
+
+/* Sessions lost in one visit before the launch is left for later. */
+#define DEATHS_LIMIT 3
+
+/* Samples of each candidate: enough for an interval of 95 % inside the range; a few where only launches are told apart.
+ */
+#define RACE_ENOUGH   9
+#define SCREEN_ENOUGH 3
+
+/* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
+#define CLAIM_LIMIT 4.0
+
+/* Filling a buffer with known data and comparing what came out, on the host. */
+#define CHECK_US_PER_BYTE 1e-2
+
+struct point {
+    struct known_place at;
+    double calls;         /* per step */
+    double cost_s, claim; /* see price_points */
+};
+
+struct visit {
+    struct bench_study *study;
+    const struct bench_visit *want;
+    struct bench_session *session;
+    struct point *points;
+    int npoints, deaths;
+};
+
+/* ---- points ---- */
+
+static void add_point(struct visit *v, int coll, int size)
+{
+    const struct bench_study *s = v->study;
+    struct known_place at = bench_place_of(s, coll, size, v->want->launch->label);
+    int known = !at.bytes || known_done(s->results, &at, BENCH_DEFAULT, v->want->round);
+    for (int i = 0; i < v->npoints; i++)
+        known |= v->points[i].at.coll == coll && v->points[i].at.bytes == at.bytes;
+    if (!known)
+        v->points[v->npoints++] = (struct point){at, bench_calls(s, coll, size)};
+}
+
+static void add_size(struct visit *v, int size)
+{
+    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
+        if (bench_calls(v->study, coll, size) > 0)
+            add_point(v, coll, size);
+}
+
+/* Every second size first, then those between: the latter have a neighbour on either side to learn from. The small half
+ * comes first, so that it is done when large sizes take longer than they should. */
+static void list_points(struct visit *v)
+{
+    struct bench_place decisive[BENCH_DECISIVE];
+    v->npoints = 0;
+    if (v->want->decisive) {
+        int n = bench_decisive(v->study, decisive);
+        for (int i = 0; i < n; i++)
+            add_point(v, decisive[i].coll, decisive[i].size);
+        return;
+    }
+    int half = v->study->nsizes / 2 & ~1, bounds[] = {0, half, v->study->nsizes};
+    for (int part = 0; part < 2; part++)
+        for (int first = 0; first < 2; first++)
+            for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
+                add_size(v, i);
+}
+
+/* ---- the journal ---- */
+
+static int write_result(struct visit *v, const struct known_place *at, const struct bench_knobs *call,
+                        enum bench_status status, const double *us, int n, const char *detail, struct err *e)
+{
+    struct bench_study *s = v->study;
+    double *times = arena_alloc(s->arena, (size_t)n * sizeof *times);
+    if (n)
+        memcpy(times, us, (size_t)n * sizeof *times);
+    struct bench_result r = {.engine = s->engine->name,
+                             .library = s->plan.library,
+                             .coll = at->coll,
+                             .bytes = at->bytes,
+                             .nodes = at->nodes,
+                             .ranks = at->ranks,
+                             .launch = *v->want->launch,
+                             .call = *call,
+                             .round = v->want->round,
+                             .status = status,
+                             .times_us = times,
+                             .ntimes = n,
+                             .detail = arena_strdup(s->arena, detail)};
+    s->results->items = arena_grow(s->arena, s->results->items, (size_t)s->results->count, sizeof r);
+    s->results->items[s->results->count++] = r;
+    s->summary->measured++;
+    s->summary->troubled += status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG;
+    if (status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG) {
+        char size[UNIT_TEXT];
+        log_warn(s->log, "%s, %s, launch %s, call %s: %s: %s", coll_name(at->coll), unit_bytes(size, at->bytes),
+                 v->want->launch->label, call->label, bench_status_name(status), detail ? detail : "");
+    }
+    return bench_journal_append(s->journal, &r, e);
+}
+
+/* The default last: its line says that the point is done. */
+static int write_race(struct visit *v, const struct known_place *at, const struct race *r, struct err *e)
+{
+    int rc = 0;
+    for (int i = r->nracers - 1; i >= 0 && !rc; i--) {
+        const struct racer *x = &r->racers[i];
+        if (x->n || x->status > BENCH_DROPPED)
+            rc = write_result(v, at, x->knobs, x->status, x->us, x->n, x->detail, e);
+    }
+    return rc;
+}
+
+/* ---- a point ---- */
+
+static double expect_us(const struct visit *v, const struct known_place *at)
+{
+    double us = known_expect_us(v->study->results, at, BENCH_DEFAULT);
+    return us > 0 ? us : bench_guess_us(at->bytes);
+}
+
+static int enough(const struct visit *v)
+{
+    return v->want->decisive ? SCREEN_ENOUGH : RACE_ENOUGH;
+}
+
+/* Seconds that a point is worth: everybody's samples, and as much again for first calls and those who drop out. */
+static double cost_s(const struct visit *v, const struct known_place *at)
+{
+    double sample_us = fmax(expect_us(v, at), BENCH_SAMPLE_US);
+    double check_us = CHECK_US_PER_BYTE * (double)at->bytes;
+    return 1e-6 * (2 * sample_us * enough(v) + check_us) * (v->want->full ? 8 : 1);
+}
+
+/* What the points from `i` on cost, and how much of the time each may claim, 1 on average: where a step of the workload
+ * spends its own, within bounds. */
+static void price_points(struct visit *v, int i)
+{
+    double sum = 0;
+    for (int k = i; k < v->npoints; k++) {
+        struct point *p = &v->points[k];
+        p->cost_s = cost_s(v, &p->at);
+        p->claim = v->study->calls ? p->calls * expect_us(v, &p->at) : 1;
+        sum += p->claim;
+    }
+    for (int k = i; k < v->npoints; k++)
+        v->points[k].claim = fmin(fmax(v->points[k].claim * (v->npoints - i) / sum, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
+}
+
+/* When point `i` has had its share of the time that is left for the visit: the cheap points need what they cost, the
+ * others get what they claim of the rest. Where all are cheap they share the rest too: a cost is but an estimate. */
+static double point_until(struct visit *v, int i)
+{
+    double now = progress_now_s(), left = fmax(0, v->want->until_s - now);
+    double share = left / (v->npoints - i), before = -1, cheap = 0, claims = 1;
+    price_points(v, i);
+    while (share > before && claims > 0) {
+        cheap = claims = 0;
+        for (int k = i; k < v->npoints; k++) {
+            const struct point *p = &v->points[k];
+            cheap += p->cost_s <= share * p->claim ? p->cost_s : 0;
+            claims += p->cost_s > share * p->claim ? p->claim : 0;
+        }
+        before = share;
+        share = claims > 0 ? fmax(share, (left - cheap) / claims) : share;
+    }
+    return now + (claims > 0 ? share * v->points[i].claim : left * v->points[i].cost_s / cheap);
+}
+
+static void show_progress(struct visit *v, const struct known_place *at)
+{
+    struct bench_study *s = v->study;
+    double now = progress_now_s(), fraction = s->units > 0 ? s->done / s->units : 0;
+    double left = fraction > 0.02 ? (now - s->started_s) * (1 - fraction) / fraction : -1, most = s->deadline_s - now;
+    if (left < 0 || left > most)
+        left = most;
+    char what[128], size[UNIT_TEXT];
+    snprintf(what, sizeof what, "%s, %s, launch %s", coll_name(at->coll), unit_bytes(size, at->bytes), at->launch);
+    progress_update(s->progress, fraction, left, what);
+}
+
+/* ---- sessions ---- */
+
+static void close_session(struct visit *v, int kill)
+{
+    if (v->session)
+        v->study->engine->close(v->session, kill);
+    v->session = NULL;
+}
+
+static int open_session(struct visit *v, struct err *e)
+{
+    struct bench_study *s = v->study;
+    v->session = s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
+    if (!v->session)
+        return e->code;
+    if (!s->nodes) {
+        s->nodes = v->session->nodes;
+        s->ranks = v->session->ranks;
+        bench_weigh(s);
+    }
+    if (s->nodes == v->session->nodes && s->ranks == v->session->ranks)
+        return 0;
+    int rc = err_set(e, ERR_FAILED, "this launch has %d ranks on %d nodes, an earlier one had %d on %d",
+                     v->session->ranks, v->session->nodes, s->ranks, s->nodes);
+    close_session(v, 0);
+    return rc;
+}
+
+/* After a death: who did it goes to the journal, the session is replaced. */
+static int bury(struct visit *v, const struct known_place *at, const struct race *r, enum bench_outcome outcome,
+                const char *detail, struct err *e)
+{
+    close_session(v, 1);
+    v->deaths++;
+    enum bench_status status = outcome == BENCH_SILENT ? BENCH_HUNG : BENCH_CRASHED;
+    int rc = write_result(v, at, r->racers[r->guilty].knobs, status, NULL, 0, detail, e);
+    if (!rc && v->study->plan.one_session)
+        return err_set(e, ERR_FAILED, "the launch that this program runs under has died: %s", detail);
+    if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study))
+        return rc;
+    struct err why = {0};
+    if (open_session(v, &why))
+        log_warn(v->study->log, "launch %s does not start again: %s", at->launch, why.text);
+    return 0;
+}
+
+/* One point, again after a death. `*hopeless` when the launch need not go on to larger sizes. */
+static int run_point(struct visit *v, int i, int *hopeless, struct err *e)
+{
+    struct bench_study *s = v->study;
+    const struct known_place *at = &v->points[i].at;
+    struct entries entries = {s, NULL, v->want};
+    char detail[BENCH_DETAIL] = "";
+    int rc = 0, again = 1;
+    while (again && v->session && !rc && !bench_stopped(s)) {
+        entries.session = v->session;
+        struct race r = {.engine = s->engine,
+                         .session = v->session,
+                         .stop = s->stop,
+                         .arena = arena_new(),
+                         .coll = at->coll,
+                         .bytes = at->bytes,
+                         .expect_us = expect_us(v, at),
+                         .rival = known_rival(s->results, at),
+                         .samples = enough(v),
+                         .until_s = point_until(v, i),
+                         .watchdog_s = s->options->watchdog_s,
+                         .vary = s->engine->vary && v->want->full ? entries_vary : NULL,
+                         .user = &entries};
+        entries_list(&entries, at, &r);
+        show_progress(v, at);
+        enum bench_outcome outcome = race_run(&r, detail);
+        again = outcome == BENCH_DIED || outcome == BENCH_SILENT;
+        if (again)
+            rc = bury(v, at, &r, outcome, detail, e);
+        else if (outcome == BENCH_ANSWERED)
+            rc = write_race(v, at, &r, e);
+        if (outcome == BENCH_ANSWERED)
+            *hopeless = race_is_lost(&r);
+        arena_free(r.arena);
+    }
+    s->done++;
+    return rc;
+}
+
+/* A launch that does not start at all is written down once, so that a resumed run leaves it alone. */
+static int give_up_launch(struct visit *v, const struct err *why, struct err *e)
+{
+    struct bench_study *s = v->study;
+    static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
+    if (bench_stopped(s))
+        return 0;
+    if (v->want->launch == &s->plan.launches[0] || !s->nodes) {
+        if (e)
+            *e = *why;
+        return why->code;
+    }
+    list_points(v);
+    return v->npoints ? write_result(v, &v->points[0].at, &untouched, BENCH_CRASHED, NULL, 0, why->text, e) : 0;
+}
+
+/* Whether an earlier run has seen this launch lose at one of the decisive points: race_is_lost, from the journal. */
+static int lost_before(const struct visit *v)
+{
+    const struct bench_study *s = v->study;
+    struct bench_place places[BENCH_DECISIVE];
+    int n = s->nodes ? bench_decisive(s, places) : 0, lost = 0;
+    for (int i = 0; i < n; i++) {
+        struct known_place at = bench_place_of(s, places[i].coll, places[i].size, v->want->launch->label);
+        struct bench_interval rival = known_rival(s->results, &at);
+        lost |= rival.n && known_time_us(s->results, &at, BENCH_DEFAULT) > RACE_HOPELESS * rival.median;
+    }
+    return lost;
+}
+
+int bench_visit_run(struct bench_study *s, const struct bench_visit *want, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct visit v = {.study = s, .want = want};
+    struct err why = {0};
+    int rc = 0, hopeless = 0, i = 0;
+    v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * sizeof *v.points);
+    if (s->nodes)
+        list_points(&v);
+    if ((s->nodes && !v.npoints) || (want->decisive && lost_before(&v)))
+        goto out;
+    int too_late = s->nodes && progress_now_s() >= s->deadline_s;
+    if (!too_late && open_session(&v, &why)) {
+        rc = give_up_launch(&v, &why, e);
+        goto out;
+    }
+    if (!too_late)
+        list_points(&v);
+    for (; i < v.npoints && v.session && !rc && !bench_stopped(s); i++) {
+        if (progress_now_s() >= s->deadline_s || (want->decisive && hopeless))
+            break;
+        rc = run_point(&v, i, &hopeless, e);
+    }
+    if (want->round <= 1 && !want->decisive)
+        s->summary->left_out += v.npoints - i;
+    close_session(&v, rc != 0 || bench_stopped(s));
+out:
+    arena_free(a);
+    return rc;
+}

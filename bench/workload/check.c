@@ -1,0 +1,256 @@
+/* Is the job possible on these ranks, and sensible on this topology? Said before anything is measured. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/workload/job.h"
+
+struct report {
+    struct workload_findings found;
+    struct arena *arena;
+    const struct workload_job *job;
+    long ranks;
+    int sharded, rollout_only; /* kinds of framework */
+};
+
+/* Adds a finding whose fix is the text behind '|'. */
+__attribute__((format(printf, 3, 4))) static void say(struct report *r, int error, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    char *bar = strchr(text, '|');
+    if (bar)
+        *bar++ = 0;
+    struct workload_findings *f = &r->found;
+    f->items = arena_grow(r->arena, f->items, (size_t)f->count, sizeof *f->items);
+    f->items[f->count++] =
+        (struct workload_finding){error, arena_strdup(r->arena, text), arena_strdup(r->arena, bar ? bar : "")};
+    f->errors += error;
+}
+
+/* ---- against the number of ranks ---- */
+
+static void check_ranks(struct report *r)
+{
+    const struct workload_job *j = r->job;
+    long split = (long)j->tp * j->pp, want = split * j->dp;
+    if (r->sharded && split > 1)
+        say(r, 1,
+            "%s shards over all ranks and has no tensor or pipeline parallelism, but tp is %d and pp is %d|"
+            "leave --tp and --pp away; the inference engine's is --rollout-tp",
+            j->framework, j->tp, j->pp);
+    else if (r->ranks % split)
+        say(r, 1,
+            "tp %d × pp %d = %ld does not divide %ld ranks (%d nodes of %d GPUs)|"
+            "choose tp × pp among the divisors of %ld",
+            j->tp, j->pp, split, r->ranks, j->nodes, j->gpus_per_node, r->ranks);
+    else if (want != r->ranks)
+        say(r, 1, "tp %d × pp %d × dp %d = %ld, but the job has %ld ranks (%d nodes of %d GPUs)|set --dp %ld", j->tp,
+            j->pp, j->dp, want, r->ranks, j->nodes, j->gpus_per_node, r->ranks / split);
+    long of_a_stage = (long)j->tp * j->dp, expert_ranks = (long)j->ep * j->etp;
+    if (j->model.experts && !r->sharded && of_a_stage % expert_ranks)
+        say(r, 1,
+            "ep %d × etp %d = %ld does not divide the %ld ranks of a pipeline stage (tp × dp)|"
+            "choose ep × etp among the divisors of %ld",
+            j->ep, j->etp, expert_ranks, of_a_stage, of_a_stage);
+    if (r->ranks % j->rollout_tp)
+        say(r, 1, "rollout tp %d does not divide %ld ranks|choose --rollout-tp among the divisors of %ld",
+            j->rollout_tp, r->ranks, r->ranks);
+}
+
+/* ---- actor, reference, rollout ---- */
+
+static void check_roles(struct report *r)
+{
+    const struct workload_job *j = r->job;
+    if (j->ref_tp != j->tp)
+        say(r, 1,
+            "tensor model parallel size mismatch: the actor has tp %d, the reference model tp %d, and both share "
+            "their process groups|set --ref-tp %d",
+            j->tp, j->ref_tp, j->tp);
+    if (j->ref_pp != j->pp)
+        say(r, 1,
+            "pipeline model parallel size mismatch: the actor has pp %d, the reference model pp %d, and both "
+            "share their process groups|set --ref-pp %d",
+            j->pp, j->ref_pp, j->pp);
+    if (j->algorithm != WORKLOAD_TRAIN && !r->sharded && j->rollout_tp % j->tp && j->tp % j->rollout_tp)
+        say(r, 1,
+            "tensor model parallel size mismatch: the actor has tp %d, the rollout tp %d, and neither divides the "
+            "other, so weights cannot be handed over shard by shard|set --rollout-tp %d",
+            j->tp, j->rollout_tp, j->tp);
+}
+
+/* ---- against the model ---- */
+
+struct division {
+    int of, by;
+    const char *what, *who, *option;
+};
+
+static void check_model(struct report *r)
+{
+    const struct workload_job *j = r->job;
+    const struct workload_model *m = &j->model;
+    const struct division list[] = {
+        {m->layers, j->pp, "layers", "pp", "--pp"},
+        {m->heads, j->tp, "attention heads", "tp", "--tp"},
+        {m->heads, j->rollout_tp == j->tp ? 1 : j->rollout_tp, "attention heads", "rollout tp", "--rollout-tp"},
+        {m->experts, j->ep, "experts", "ep", "--ep"},
+        {m->expert_intermediate, j->etp, "rows of an expert", "etp", "--etp"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].of % list[i].by)
+            say(r, 1, "%d %s cannot be split by %s %d|choose %s among the divisors of %d", list[i].of, list[i].what,
+                list[i].who, list[i].by, list[i].option, list[i].of);
+    if (!m->experts && j->ep > 1)
+        say(r, 1, "ep %d, but the model has no experts|leave --ep away", j->ep);
+    if (m->experts && !r->sharded && j->tp > 1 && j->no_sequence_parallel)
+        say(r, 1, "experts with tensor parallelism need sequence parallelism|leave --no-sequence-parallel away");
+    if (m->kv_heads % j->tp && !r->sharded)
+        say(r, 0, "tp %d splits %d key-value heads: every head is kept on several ranks|use --tp %d", j->tp,
+            m->kv_heads, m->kv_heads);
+}
+
+/* ---- against batches ---- */
+
+static void check_batches(struct report *r)
+{
+    const struct workload_job *j = r->job;
+    long long rows = (long long)j->micro_batch * j->dp, step = rows * j->grad_accum;
+    if (j->mini_batch && step != j->mini_batch) {
+        if (j->mini_batch % rows)
+            say(r, 1, "a mini-batch of %d is no multiple of micro-batch %d × dp %d = %lld|use --mini-batch %lld",
+                j->mini_batch, j->micro_batch, j->dp, rows, (j->mini_batch + rows - 1) / rows * rows);
+        else
+            say(r, 1, "micro-batch %d × accumulation %d × dp %d = %lld, but the mini-batch is %d|use --grad-accum %lld",
+                j->micro_batch, j->grad_accum, j->dp, step, j->mini_batch, j->mini_batch / rows);
+    }
+    if (j->pp > 1 && j->grad_accum < j->pp)
+        say(r, 0,
+            "%d micro-batches cannot fill a pipeline of %d stages: at least %d %% of the step is idle|"
+            "use --grad-accum %d or more",
+            j->grad_accum, j->pp, 100 * (j->pp - 1) / (j->grad_accum + j->pp - 1), 4 * j->pp);
+}
+
+/* ---- against the machine ---- */
+
+/* The root of `i` in a forest of parent indexes. */
+static int root_of(const int *up, int i)
+{
+    while (up[i] != i)
+        i = up[i];
+    return i;
+}
+
+/* Size of the largest set of GPUs of a class that links join, over an NVSwitch too. */
+static int class_domain(const struct topo_class *c, struct arena *a)
+{
+    int n = c->ngpus + c->nobjects, largest = 1;
+    int *up = arena_alloc(a, (size_t)n * sizeof *up), *size = arena_alloc(a, (size_t)n * sizeof *size);
+    for (int i = 0; i < n; i++)
+        up[i] = i;
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        if (l->peer_gpu >= 0)
+            up[root_of(up, l->gpu)] = root_of(up, l->peer_gpu);
+        else if (l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH)
+            up[root_of(up, l->gpu)] = root_of(up, c->ngpus + l->peer_object);
+    }
+    for (int i = 0; i < c->ngpus; i++) {
+        int *s = &size[root_of(up, i)];
+        if (++*s > largest)
+            largest = *s;
+    }
+    return largest;
+}
+
+int workload_nvlink_domain(const struct topology *t)
+{
+    int smallest = 0;
+    struct arena *a = arena_new();
+    for (int i = 0; i < t->nclasses; i++) {
+        int domain = t->classes[i].ngpus ? class_domain(&t->classes[i], a) : 0;
+        if (domain && (!smallest || domain < smallest))
+            smallest = domain;
+    }
+    arena_free(a);
+    return smallest;
+}
+
+int workload_rails(const struct topology *t)
+{
+    int fewest = 0;
+    for (int i = 0; i < t->nclasses; i++) {
+        const struct topo_class *c = &t->classes[i];
+        int up = 0;
+        for (int k = 0; c->ngpus && k < c->nports; k++)
+            up += c->ports[k].state != TOPO_STATE_DOWN;
+        if (up && (!fewest || up < fewest))
+            fewest = up;
+    }
+    return fewest;
+}
+
+static int smallest_node(const struct topology *t)
+{
+    int fewest = 0;
+    for (int i = 0; i < t->nclasses; i++)
+        if (t->classes[i].ngpus && (!fewest || t->classes[i].ngpus < fewest))
+            fewest = t->classes[i].ngpus;
+    return fewest;
+}
+
+static void check_machine(struct report *r, const struct topology *t)
+{
+    const struct workload_job *j = r->job;
+    int gpus = t ? smallest_node(t) : 0, domain = gpus ? workload_nvlink_domain(t) : 0,
+        rails = t ? workload_rails(t) : 0;
+    int widest = j->tp > j->rollout_tp ? j->tp : j->rollout_tp;
+    if (gpus && j->gpus_per_node > gpus)
+        say(r, 1, "the job wants %d GPUs a node, the topology has nodes of %d|use --gpus-per-node %d", j->gpus_per_node,
+            gpus, gpus);
+    if (widest > j->gpus_per_node)
+        say(r, 0,
+            "tensor parallelism of %d spans nodes of %d GPUs: every layer waits for the network|use --tp %d and "
+            "more pipeline or data parallelism",
+            widest, j->gpus_per_node, j->gpus_per_node);
+    else if (domain == 1 && widest > 1)
+        say(r, 0,
+            "tensor parallelism of %d, and the topology shows no NVLink: without it every layer goes over PCIe|"
+            "use pipeline or data parallelism instead, or probe the machine itself if it has NVLink",
+            widest);
+    else if (domain && widest > domain)
+        say(r, 0,
+            "tensor parallelism of %d is larger than the NVLink domain of %d GPUs: every layer goes over PCIe|"
+            "use tensor parallelism of %d",
+            widest, domain, domain);
+    if (j->ep < 2 || j->ep * (long)j->etp <= j->gpus_per_node)
+        return;
+    if (rails == 1)
+        say(r, 0,
+            "expert parallelism of %d × %d crosses nodes that have one rail: all GPUs of a node share it for every "
+            "all-to-all|keep ep × etp within %d GPUs, or add rails",
+            j->ep, j->etp, j->gpus_per_node);
+    else if (!rails)
+        say(r, 0,
+            "expert parallelism of %d × %d crosses nodes of %d GPUs, over rails that are not known|%s, or keep "
+            "ep × etp within a node",
+            j->ep, j->etp, j->gpus_per_node, t ? "probe the machine itself" : "check them with --topology");
+}
+
+struct workload_findings workload_check(const struct workload_job *j, const struct topology *t, struct arena *a)
+{
+    struct report r = {.arena = a, .job = j, .ranks = (long)j->nodes * j->gpus_per_node};
+    r.rollout_only = !strcmp(j->framework, "vllm-rollout");
+    r.sharded = !r.rollout_only && strcmp(j->framework, "megatron") != 0;
+    check_ranks(&r);
+    if (!r.rollout_only)
+        check_roles(&r);
+    check_model(&r);
+    check_batches(&r);
+    check_machine(&r, t);
+    return r.found;
+}

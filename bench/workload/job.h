@@ -1,0 +1,85 @@
+/* From what people know about a job (model, framework, parallelism, batch) to its workload. */
+#ifndef BENCH_WORKLOAD_JOB_H
+#define BENCH_WORKLOAD_JOB_H
+
+#include <stdint.h>
+
+#include "bench/workload/model.h"
+#include "bench/workload/workload.h"
+#include "core/err.h"
+#include "probe/topology/topology.h"
+
+enum workload_algorithm {
+    WORKLOAD_TRAIN, /* forward, backward, optimizer: pre-training and fine-tuning */
+    WORKLOAD_GRPO,  /* rollout, log-probabilities of actor and reference, actor update, weight sync */
+    WORKLOAD_PPO,   /* GRPO and a critic of the actor's size */
+};
+const char *workload_algorithm_name(enum workload_algorithm a);
+int workload_algorithm_parse(const char *name); /* -1 for any other word */
+
+/* A job. Zero means the default that workload_job_complete fills in. */
+struct workload_job {
+    const char *name;
+    struct workload_model model;
+    const char *framework; /* a name of workload_frameworks */
+    enum workload_algorithm algorithm;
+    int nodes, gpus_per_node; /* default: as many as tp × pp × dp asks for, else one node of 8 */
+    int tp, pp, dp;           /* of the trainer (actor); default 1, 1, what is left of the ranks */
+    int ep, etp;              /* expert parallelism, tensor parallelism within an expert; default 1, tp */
+    int ref_tp, ref_pp;       /* of the reference model; default as the actor's */
+    int rollout_tp;           /* of the inference engine; default tp under megatron and vllm-rollout, else 1 */
+    int micro_batch;          /* sequences of one forward pass of one rank; default 1 */
+    int grad_accum;           /* micro-batches per optimizer step; default 1, under pipelines as many as stages */
+    int updates;              /* optimizer steps per step; default 1 */
+    int mini_batch;           /* sequences per optimizer step over all ranks, only checked; default unknown */
+    int prompt, response;     /* tokens of a sequence; default 1024 and 1024 */
+    const char *dtype;        /* of weights and activations; default bfloat16 */
+    const char *reduce_dtype; /* of gradients; default float32, under ZeRO-3 as dtype */
+    int offload;              /* optimizer state in host memory */
+    int recompute;            /* full activation recomputation */
+    int no_sequence_parallel; /* Megatron tensor parallelism with AllReduce */
+    int no_custom_all_reduce; /* the inference engine leaves every AllReduce to NCCL */
+    double tflops;            /* what one GPU reaches in matrix products; 0 unknown: no compute times */
+};
+
+struct workload_framework {
+    const char *name, *description;
+};
+extern const struct workload_framework workload_frameworks[]; /* ends with a NULL name */
+
+struct workload_preset {
+    const char *name, *description, *model;
+    struct workload_job job; /* all but model and name */
+};
+extern const struct workload_preset workload_presets[]; /* ends with a NULL name */
+
+/* Fills `job` from a preset. Error: unknown name. */
+int workload_preset_job(const char *name, struct workload_job *job, struct err *e);
+
+/* Fills in the defaults of `job`. Error: numbers out of range, an unknown framework or dtype. */
+int workload_job_complete(struct workload_job *job, struct err *e);
+
+/* What is wrong with a complete job, before anything is measured: parallelism against ranks, against the topology's
+ * NVLink domain and rails (`t` NULL: only against the size of a node), batch sizes. */
+struct workload_finding {
+    int error;        /* 1: the job cannot start or would crash; 0: it runs, slower than it could */
+    const char *text; /* the sentence */
+    const char *fix;
+};
+struct workload_findings {
+    struct workload_finding *items; /* in the arena given to workload_check */
+    int count, errors;
+};
+struct workload_findings workload_check(const struct workload_job *job, const struct topology *t, struct arena *a);
+
+/* The GPUs that NVLink or XGMI joins with one another, in the node class that has the fewest of them so (1: it shows no
+ * such link, which a topology file of NCCL's may just leave out), and the network ports that are not down. 0: the
+ * topology says nothing of GPUs or of ports. */
+int workload_nvlink_domain(const struct topology *t);
+int workload_rails(const struct topology *t);
+
+/* The workload of a complete job that workload_check found no error in. Sizes and counts are those that the framework's
+ * published algorithm implies; every call says its formula. Free with workload_free. */
+struct workload *workload_generate(const struct workload_job *job);
+
+#endif

@@ -1,0 +1,119 @@
+/* Fully sharded data parallelism: FSDP and ZeRO-3.
+ *
+ * Sources: ZeRO (Rajbhandari et al. 2020, section 7.2.2: weights are gathered in forward and again in backward,
+ * gradients reduce-scattered, 3 Ψ in all); PyTorch's FSDP and fully_shard documentation (a unit a layer; the root unit
+ * stays gathered between forward and backward; gradients are reduced after every micro-batch, in `reduce_dtype`);
+ * DeepSpeed's configuration reference (reduce_bucket_size 5e8, stage3_prefetch_bucket_size 5e7 elements). */
+#include <math.h>
+
+#include "bench/workload/workload_internal.h"
+
+#define ZERO3_REDUCE_BUCKET   5e8
+#define ZERO3_PREFETCH_BUCKET 5e7
+
+static const enum workload_part units[] = {WORKLOAD_VISION_BLOCK, WORKLOAD_LAYER, WORKLOAD_ROOT};
+#define UNITS ((int)(sizeof units / sizeof *units))
+
+/* Elements of a unit, padded so that every rank gets an equal shard. */
+static double unit_elements(const struct workload_build *b, enum workload_part part)
+{
+    return ceil((double)workload_model_part(&b->job->model, part) / b->ranks) * b->ranks;
+}
+
+/* Compute of one unit in one micro-batch, which is what the gather of the next unit hides behind. */
+static double unit_us(const struct workload_build *b, enum workload_part part, double flops_per_parameter)
+{
+    double share = (double)workload_model_active(&b->job->model) / (double)workload_model_parameters(&b->job->model);
+    double active = (double)workload_model_part(&b->job->model, part) * share;
+    return workload_compute_us(b->job, flops_per_parameter * active * workload_tokens(b->job));
+}
+
+static void gather(struct workload_build *b, enum workload_part part, double passes, double largest, double hides_us,
+                   const char *what)
+{
+    int size = workload_dtype_bytes(b->job->dtype);
+    double elements = unit_elements(b, part), pieces = workload_pieces(elements, largest);
+    workload_put(b, COLL_ALLGATHER, elements / pieces * size,
+                 passes * pieces * workload_model_repeats(&b->job->model, part), b->ranks, 1, b->job->dtype,
+                 hides_us < 0 ? hides_us : hides_us / pieces, what);
+}
+
+/* A backward pass has one gather and one reduction a unit, which share the unit's compute. */
+static double backward_half_us(const struct workload_build *b, enum workload_part part)
+{
+    return unit_us(b, part, b->job->recompute ? 3 : 2);
+}
+
+static void forward(struct workload_build *b, double passes)
+{
+    for (int i = 0; i < UNITS; i++)
+        gather(b, units[i], passes, INFINITY, unit_us(b, units[i], 2),
+               units[i] == WORKLOAD_ROOT ? "root unit: parameters outside the layers × dtype"
+                                         : "one unit: parameters of a layer × dtype");
+}
+
+static void backward(struct workload_build *b, double passes)
+{
+    for (int i = 0; i < UNITS; i++) {
+        if (units[i] != WORKLOAD_ROOT)
+            gather(b, units[i], passes, INFINITY, backward_half_us(b, units[i]),
+                   "one unit again: parameters of a layer × dtype");
+        workload_put(b, COLL_REDUCESCATTER, unit_elements(b, units[i]) * workload_dtype_bytes(b->job->reduce_dtype),
+                     passes * workload_model_repeats(&b->job->model, units[i]), b->ranks, 1, b->job->reduce_dtype,
+                     backward_half_us(b, units[i]), "gradients of one unit × reduce dtype, every micro-batch");
+    }
+}
+
+static void update(struct workload_build *b, double updates)
+{
+    workload_put(b, COLL_ALLREDUCE, 4, updates, b->ranks, 1, "float32", 0, "norm of the gradients");
+}
+
+/* Every tensor is gathered by itself and handed on to the inference engine. */
+static void hand_over_as(struct workload_build *b, const char *dtype)
+{
+    struct workload_tensor t[WORKLOAD_TENSORS];
+    int n = workload_model_tensors(&b->job->model, t);
+    for (int i = 0; i < n; i++)
+        workload_put(b, COLL_ALLGATHER, (double)t[i].elements * workload_dtype_bytes(dtype),
+                     (double)t[i].copies * workload_model_repeats(&b->job->model, t[i].part), b->ranks, 1, dtype, 0,
+                     arena_printf(b->out->arena, "%s: elements × %s", t[i].name, dtype));
+}
+
+/* FSDP keeps its shards as float32 master weights, and verl gathers them as they are. */
+static void hand_over(struct workload_build *b)
+{
+    hand_over_as(b, "float32");
+}
+
+const struct workload_parts workload_sharded = {forward, backward, update, hand_over};
+
+static void zero3_forward(struct workload_build *b, double passes)
+{
+    for (int i = 0; i < UNITS; i++)
+        gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, unit_us(b, units[i], 2),
+               "parameters × dtype, at most one prefetch bucket a call");
+}
+
+static void zero3_backward(struct workload_build *b, double passes)
+{
+    double total = 0;
+    for (int i = 0; i < UNITS; i++) {
+        gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, backward_half_us(b, units[i]),
+               "parameters again × dtype, at most one prefetch bucket a call");
+        total += unit_elements(b, units[i]) * workload_model_repeats(&b->job->model, units[i]);
+    }
+    double buckets = workload_pieces(total, ZERO3_REDUCE_BUCKET);
+    double active = (double)workload_model_active(&b->job->model);
+    double half_us =
+        workload_compute_us(b->job, (b->job->recompute ? 3 : 2) * active * workload_tokens(b->job) / buckets);
+    workload_put(b, COLL_REDUCESCATTER, total / buckets * workload_dtype_bytes(b->job->reduce_dtype), passes * buckets,
+                 b->ranks, 1, b->job->reduce_dtype, half_us, "gradients × reduce dtype in equal buckets");
+}
+
+static void zero3_hand_over(struct workload_build *b)
+{
+    hand_over_as(b, b->job->dtype);
+}
+
+const struct workload_parts workload_zero3 = {zero3_forward, zero3_backward, update, zero3_hand_over};

@@ -1,0 +1,60 @@
+/* The distance of Damerau and Levenshtein over three rows of its table. */
+#include "core/edit_distance.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+int words_distance(const char *a, const char *b, int most)
+{
+    int la = (int)strlen(a), lb = (int)strlen(b);
+    int row[3][WORDS_LENGTH + 1];
+    if (la > WORDS_LENGTH || lb > WORDS_LENGTH || abs(la - lb) > most)
+        return most + 1;
+    for (int j = 0; j <= lb; j++)
+        row[0][j] = j;
+    for (int i = 1; i <= la; i++) {
+        int *now = row[i % 3], *up = row[(i + 2) % 3], *up2 = row[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= lb; j++) {
+            now[j] = least(least(up[j], now[j - 1]) + 1, up[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least(now[j], up2[j - 2] + 1);
+        }
+    }
+    return row[la % 3][lb];
+}
+
+/* Small letters and digits only; longer words are cut. */
+static void plain(const char *s, char text[WORDS_LENGTH + 1])
+{
+    int n = 0;
+    for (; *s && n < WORDS_LENGTH; s++)
+        if (isalnum((unsigned char)*s))
+            text[n++] = (char)tolower((unsigned char)*s);
+    text[n] = '\0';
+}
+
+const char *words_nearest(const char *word, const char *(*at)(int i))
+{
+    char own[WORDS_LENGTH + 1] = "", other[WORDS_LENGTH + 1] = "";
+    const char *best = NULL, *candidate;
+    plain(word, own);
+    int length = (int)strlen(own), nearest = 1 + length / 3;
+    for (int i = 0; length > 1 && (candidate = at(i)); i++) {
+        plain(candidate, other);
+        /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */
+        int part = length > 2 && (strstr(other, own) || (other[0] && other[1] && strstr(own, other)));
+        int distance = !strcmp(own, other) ? 0 : part ? 1 : words_distance(own, other, nearest);
+        if (distance < nearest || (distance == nearest && !best)) {
+            best = candidate;
+            nearest = distance;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,264 @@
+/* The catalogue's tables and how they are searched. The data is in envgen/catalogue/, one file a theme, each sorted. */
+#include "core/vars/catalogue.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/edit_distance.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Name, kind, grammar, scope, whether ranks must agree, first and last release, flags, range, defaults, what an
+ * automatic default comes to, ncclConfig_t's field, meaning, what it interacts with. */
+#define VAR(name, kind, grammar, scope, agree, since, last, flags, low, high, defaults, effective, field, meaning, \
+            interacts)                                                                                             \
+    {#name, ENV_##kind, ENV_G_##grammar, ENV_##scope, ENV_AGREE_##agree, since,    last, flags, low,               \
+     high,  defaults,   effective,       field,       meaning,           interacts},
+
+static const struct env_var ib[] = {
+#include "core/vars/ib.inc"
+};
+static const struct env_var net[] = {
+#include "core/vars/net.inc"
+};
+static const struct env_var compute[] = {
+#include "core/vars/compute.inc"
+};
+static const struct env_var process[] = {
+#include "core/vars/process.inc"
+};
+static const struct env_var samples[] = {
+#include "core/vars/samples.inc"
+};
+
+static const struct theme {
+    const struct env_var *vars;
+    size_t count;
+} themes[] = {
+    {ib, LENGTH(ib)},           {net, LENGTH(net)},         {compute, LENGTH(compute)},
+    {process, LENGTH(process)}, {samples, LENGTH(samples)},
+};
+
+/* Name, status, owner, what to use instead, note. */
+#define OTHER(name, status, owner, use, note) {#name, ENV_##status, owner, use, note},
+
+static const struct env_other others[] = {
+#include "core/vars/others.inc"
+};
+
+/* Owners by the beginning of a name; a longer prefix stands before a shorter one that it contains. */
+static const struct env_prefix prefixes[] = {
+    {"TORCH_NCCL_", ENV_FRAMEWORK, "PyTorch"},
+    {"RCCL_", ENV_RCCL, "AMD's RCCL"},
+    {"OFI_NCCL_", ENV_OF_PLUGIN, "aws-ofi-nccl"},
+    {"NCCL_SHARP_", ENV_OF_PLUGIN, "NVIDIA's HPC-X plugin"},
+    {"NCCL_UCX_", ENV_OF_PLUGIN, "NVIDIA's HPC-X plugin"},
+    {"NCCL_INSPECTOR_", ENV_OF_PLUGIN, "NVIDIA's inspector plugin"},
+    {"NCCL_PROFILE_", ENV_OF_PLUGIN, "NVIDIA's example profiler"},
+    {"NCCL_FASTRAK_", ENV_OF_PLUGIN, "Google's network plugin"},
+    {"NCCL_GPUDIRECTTCPX_", ENV_OF_PLUGIN, "Google's network plugin"},
+    {"NCCL_SHIMNET_", ENV_OF_PLUGIN, "Google's network plugin"},
+    {"NCCL_TEST_", ENV_BUILD, "builds and scripts"},
+    {"NCCL_TESTS_", ENV_BUILD, "builds and scripts"},
+    {"MSCCLPP_", ENV_FABRIC, "MSCCL++"},
+    {"MSCCL_", ENV_FABRIC, "MSCCL"},
+    {"HSA_", ENV_ROCM, "AMD's ROCr runtime"},
+    {"ROCR_", ENV_ROCM, "AMD's ROCr runtime"},
+    {"HIP_", ENV_ROCM, "AMD's HIP runtime"},
+    {"FI_", ENV_FABRIC, "libfabric"},
+    {"UCX_", ENV_FABRIC, "UCX"},
+    {"UCC_", ENV_FABRIC, "UCC"},
+    {"SHARP_", ENV_FABRIC, "the SHARP library"},
+    {"NVSHMEM_", ENV_FABRIC, "NVSHMEM"},
+    {"OMPI_", ENV_FABRIC, "Open MPI"},
+    {"RDMAV_", ENV_FABRIC, "rdma-core"},
+    {"MLX5_", ENV_FABRIC, "rdma-core's mlx5 driver"},
+    {"DOCA_GPUNETIO_", ENV_OF_PLUGIN, "the DOCA library inside NCCL"},
+};
+
+static int by_name(const void *key, const void *element)
+{
+    return strcmp(key, *(const char *const *)element); /* both structures begin with the name */
+}
+
+const struct env_var *env_var_find(const char *name)
+{
+    const struct env_var *found = NULL;
+    for (size_t i = 0; i < LENGTH(themes) && !found; i++)
+        found = bsearch(name, themes[i].vars, themes[i].count, sizeof(struct env_var), by_name);
+    return found;
+}
+
+const struct env_other *env_other_find(const char *name)
+{
+    return bsearch(name, others, LENGTH(others), sizeof(others[0]), by_name);
+}
+
+const struct env_prefix *env_prefix_find(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(prefixes); i++)
+        if (!strncmp(name, prefixes[i].prefix, strlen(prefixes[i].prefix)))
+            return &prefixes[i];
+    return NULL;
+}
+
+const struct env_var *env_var_at(size_t n)
+{
+    for (size_t i = 0; i < LENGTH(themes); i++) {
+        if (n < themes[i].count)
+            return &themes[i].vars[n];
+        n -= themes[i].count;
+    }
+    return NULL;
+}
+
+const struct env_other *env_other_at(size_t n)
+{
+    return n < LENGTH(others) ? &others[n] : NULL;
+}
+
+int env_of_interest(const char *name, size_t length)
+{
+    static const char *const families[] = {"NCCL_", "RCCL_", "TORCH_NCCL_", "HSA_"};
+    char text[128];
+    if (length == 0 || length >= sizeof(text))
+        return 0;
+    for (size_t i = 0; i < LENGTH(families); i++)
+        if (length > strlen(families[i]) && !memcmp(name, families[i], strlen(families[i])))
+            return 1;
+    memcpy(text, name, length);
+    text[length] = '\0';
+    const struct env_other *o = env_other_find(text);
+    return o && o->status != ENV_BUILD;
+}
+
+/* ---- the nearest name -------------------------------------------------------------------------------------------- */
+
+/* Sum over the words between '_', whose order it does not see. */
+static uint64_t words_hash(const char *s)
+{
+    uint64_t sum = 0, word = 1469598103934665603u;
+    for (;; s++) {
+        if (*s && *s != '_') {
+            word = (word ^ (unsigned char)*s) * 1099511628211u;
+            continue;
+        }
+        sum += word;
+        word = 1469598103934665603u;
+        if (!*s)
+            return sum;
+    }
+}
+
+const struct env_var *env_nearest(const char *name)
+{
+    if (strncmp(name, "NCCL_", 5) != 0 || strlen(name) < 8)
+        return NULL;
+    const struct env_var *best = NULL;
+    /* A third of a short word is another word: one letter for up to nine, two above. */
+    int most = strlen(name + 5) < 10 ? 1 : 2;
+    int nearest = most + 1;
+    uint64_t words = words_hash(name + 5);
+    const struct env_var *v;
+    for (size_t n = 0; (v = env_var_at(n)); n++) {
+        if (strncmp(v->name, "NCCL_", 5) != 0 || v->last || (v->flags & ENV_DEAD) || v->scope == ENV_PLUGIN)
+            continue;
+        int d = words_hash(v->name + 5) == words ? 0 : words_distance(name + 5, v->name + 5, most);
+        if (d < nearest) {
+            nearest = d;
+            best = v;
+        }
+    }
+    return best;
+}
+
+/* ---- versions ---------------------------------------------------------------------------------------------------- */
+
+/* Reads up to three numbers; returns how many, and the text behind them. */
+static int numbers(const char *s, int part[3], const char **end)
+{
+    int n = 0;
+    *end = s;
+    while (n < 3 && isdigit((unsigned char)*s)) {
+        char *after;
+        long value = strtol(s, &after, 10);
+        if (value > 99)
+            return 0;
+        part[n++] = (int)value;
+        s = after;
+        if (*s != '.' || n == 3 || !isdigit((unsigned char)s[1]))
+            break;
+        s++;
+    }
+    *end = s;
+    return n;
+}
+
+static int one_version(const char *s, int *low, int *high, const char **end)
+{
+    int part[3] = {0, 0, 0};
+    int n = numbers(s, part, end);
+    if (n < 2 || part[0] < 2)
+        return -1;
+    *low = part[0] * 10000 + part[1] * 100 + part[2];
+    *high = n == 3 ? *low : *low + 99;
+    return 0;
+}
+
+int env_version_parse(const char *s, int *low, int *high)
+{
+    const char *end;
+    int from, to, unused;
+    if (one_version(s, &from, &to, &end))
+        return -1;
+    if (*end == '-' && one_version(end + 1, &unused, &to, &end))
+        return -1;
+    if (*end || to < from)
+        return -1;
+    *low = from;
+    *high = to;
+    return 0;
+}
+
+char *env_version_text(char text[ENV_VERSION], int version)
+{
+    snprintf(text, ENV_VERSION, "%u.%u.%u", (unsigned)version / 10000 % 100, (unsigned)version / 100 % 100,
+             (unsigned)version % 100);
+    return text;
+}
+
+int env_default_change(const struct env_var *v, size_t n, int *since, char text[ENV_VALUE])
+{
+    for (const char *p = v->defaults; *p; n--) {
+        int part[3] = {0, 0, 0};
+        const char *value;
+        numbers(p, part, &value);
+        value += *value == '=';
+        size_t length = strcspn(value, ";");
+        if (n == 0) {
+            *since = part[0] * 10000 + part[1] * 100 + part[2];
+            snprintf(text, ENV_VALUE, "%.*s", (int)(length < ENV_VALUE ? length : ENV_VALUE - 1), value);
+            return 1;
+        }
+        p = value + length;
+        p += strspn(p, "; ");
+    }
+    return 0;
+}
+
+int env_default_at(const struct env_var *v, int version, char text[ENV_VALUE])
+{
+    char change[ENV_VALUE];
+    int since;
+    if (!(v->flags & ENV_OLDER) && version < v->since)
+        return 0;
+    if (v->last && version > v->last)
+        return 0;
+    snprintf(text, ENV_VALUE, "unset");
+    for (size_t n = 0; env_default_change(v, n, &since, change); n++)
+        if (n == 0 || version >= since)
+            memcpy(text, change, ENV_VALUE);
+    return 1;
+}

@@ -1,0 +1,90 @@
+/* Character sets, quoting and comments. */
+#include "core/vars/text.h"
+
+#include <string.h>
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS  "0123456789"
+#define COLUMNS 100
+
+static int consists_of(const char *s, const char *set, size_t longest)
+{
+    size_t n = s ? strlen(s) : 0;
+    return n > 0 && n <= longest && strspn(s, set) == n;
+}
+
+int env_name_ok(const char *name)
+{
+    return consists_of(name, LETTERS DIGITS "_", 100) && strchr(LETTERS, *name);
+}
+
+int env_value_ok(const char *value)
+{
+    return consists_of(value, LETTERS DIGITS "_.,:/^+-=@%", 1000);
+}
+
+int env_path_ok(const char *path)
+{
+    return env_value_ok(path) && *path == '/';
+}
+
+int env_check(const char *name, const char *value, struct err *e)
+{
+    if (!env_name_ok(name))
+        return err_set(e, ERR_FAILED, "'%s' is no name of a setting: expected letters, digits and '_'",
+                       name ? name : "");
+    if (!env_value_ok(value))
+        return err_set(e, ERR_FAILED, "setting %s: the value '%s' holds what may not be written into a settings file",
+                       name, value ? value : "");
+    return 0;
+}
+
+char *env_shell_quote(struct arena *a, const char *s)
+{
+    char *out = arena_alloc(a, strlen(s) * 4 + 3), *o = out;
+    *o++ = '\'';
+    for (; *s; s++) {
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return NULL;
+        if (*s == '\'')
+            o = stpcpy(o, "'\\''");
+        else
+            *o++ = *s;
+    }
+    stpcpy(o, "'");
+    return out;
+}
+
+char *env_comment(struct arena *a, const char *s)
+{
+    char *out = arena_strdup(a, s);
+    for (char *p = out; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    return out;
+}
+
+static char *one_line(struct arena *a, const char *s)
+{
+    char *out = env_comment(a, s);
+    for (char *p = out; *p; p++)
+        if (*p == '\\' || (unsigned char)*p > 0x7e)
+            *p = '?';
+    return out;
+}
+
+void env_print_comment(FILE *out, struct arena *a, const char *mark, const char *s)
+{
+    const char *word = one_line(a, s);
+    int column = 0;
+    for (size_t n; *(word += strspn(word, " ")); word += n) {
+        n = strcspn(word, " ");
+        if (column && column + 1 + (int)n > COLUMNS) {
+            fputc('\n', out);
+            column = 0;
+        }
+        column += column ? fprintf(out, " %.*s", (int)n, word) : fprintf(out, "%s %.*s", mark, (int)n, word);
+    }
+    if (column)
+        fputc('\n', out);
+}

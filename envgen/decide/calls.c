@@ -1,0 +1,246 @@
+/* The call decisions: per collective and size the call that beats the launch's own default, merged into ranges. */
+#include <math.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/units.h"
+#include "envgen/decide/decide_internal.h"
+
+/* The smallest size that bench measures. A range that begins there holds for anything smaller too. */
+#define SMALLEST_BYTES 8
+
+static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
+
+static const struct bench_knobs *choice(const struct env_point *p)
+{
+    return p->chosen < 0 ? &untouched : &p->options[p->chosen].call;
+}
+
+static int same_choice(const struct env_point *x, const struct env_point *y)
+{
+    return !strcmp(choice(x)->label, choice(y)->label);
+}
+
+static int find_option(const struct env_point *p, const char *label)
+{
+    for (int i = 0; i < p->noptions; i++)
+        if (!strcmp(p->options[i].call.label, label))
+            return i;
+    return -1;
+}
+
+/* ---- one size -------------------------------------------------------------------------------------------------------
+ */
+
+/* A call that failed, hung or gave wrong data at one size of the collective is not trusted at another. */
+static int banned(struct decide_slice s, const char *call)
+{
+    for (int i = 0; i < s.count; i++)
+        for (int c = 0; c < s.points[i].ncandidates; c++)
+            if (s.points[i].candidates[c].status >= BENCH_WRONG && !strcmp(s.points[i].candidates[c].call.label, call))
+                return 1;
+    return 0;
+}
+
+static struct env_point read_point(struct env_decisions *d, const struct bench_point *p, const char *launch,
+                                   const struct decide_index *index)
+{
+    struct env_point out = {.bytes = p->bytes, .fallback = -1, .chosen = -1};
+    for (int i = 0; i < p->ncandidates; i++) {
+        const struct bench_candidate *c = &p->candidates[i];
+        if (strcmp(c->launch.label, launch) != 0)
+            continue;
+        if (!strcmp(c->call.label, BENCH_DEFAULT) && decide_timed(c))
+            out.fallback = out.noptions;
+        out.options = arena_grow(d->arena, out.options, (size_t)out.noptions, sizeof *out.options);
+        out.options[out.noptions++] = (struct env_option){
+            .call = decide_knobs(d->arena, &c->call),
+            .time_us = c->time_us,
+            .status = c->status,
+            .lines = decide_lines(d->arena, index, p, c),
+        };
+    }
+    if (p->untouched >= 0 && decide_timed(&p->candidates[p->untouched]))
+        out.untouched_us = p->candidates[p->untouched].time_us;
+    for (int i = 0; i < out.noptions && out.fallback >= 0; i++)
+        if (out.options[i].time_us.n > 0 && out.options[i].time_us.low > 0)
+            out.options[i].gain = bench_gain(out.options[out.fallback].time_us, out.options[i].time_us);
+    return out;
+}
+
+static int clears(struct bench_interval gain, double margin)
+{
+    return (gain.n >= ENV_FEWEST || gain.predicted) && decide_clears(gain, margin);
+}
+
+/* The fastest call whose gain over the launch's default clears the margin, else that default. */
+static void choose(struct env_point *p, struct decide_slice s, double margin)
+{
+    p->chosen = p->fallback;
+    for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
+        const struct env_option *o = &p->options[i];
+        if (i == p->fallback || o->status != BENCH_OK || !clears(o->gain, margin) ||
+            o->time_us.median >= p->options[p->chosen].time_us.median || banned(s, o->call.label))
+            continue;
+        p->chosen = i;
+    }
+}
+
+/* ---- neighbours -----------------------------------------------------------------------------------------------------
+ */
+
+/* Takes a point's choice over from its neighbours where they agree and nothing measured speaks against it. */
+static void smooth(struct env_point *p, const struct env_point *left, const struct env_point *right,
+                   struct decide_slice s, double margin)
+{
+    if (!same_choice(left, right) || same_choice(p, left) || p->chosen < 0)
+        return;
+    int theirs = find_option(p, choice(left)->label);
+    if (theirs < 0 || p->options[theirs].status != BENCH_OK || banned(s, choice(left)->label))
+        return;
+    const struct env_option *own = &p->options[p->chosen], *other = &p->options[theirs];
+    if (clears(bench_gain(other->time_us, own->time_us), margin) ||
+        other->time_us.median > p->options[p->fallback].time_us.median)
+        return;
+    p->chosen = theirs;
+    p->smoothed = 1;
+}
+
+/* Where the choice changes between two measured sizes: their geometric mean, as sizes are spaced geometrically. */
+static uint64_t boundary(uint64_t smaller, uint64_t larger)
+{
+    long double middle = ceill(sqrtl((long double)smaller * (long double)larger));
+    if (middle <= (long double)smaller)
+        return smaller + 1;
+    return middle >= (long double)larger ? larger : (uint64_t)middle;
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------------------------------
+ */
+
+/* The measured candidate that came nearest to being chosen. */
+static const struct env_option *runner_up(const struct env_range *r, const struct env_point **where)
+{
+    const struct env_option *best = NULL;
+    for (int i = 0; i < r->npoints; i++)
+        for (int k = 0; k < r->points[i].noptions; k++) {
+            const struct env_option *o = &r->points[i].options[k];
+            if (k == r->points[i].fallback || o->status != BENCH_OK || o->gain.n <= 0)
+                continue;
+            if (!best || o->gain.median > best->gain.median) {
+                best = o;
+                *where = &r->points[i];
+            }
+        }
+    return best;
+}
+
+static const char *why_default(struct env_decisions *d, const struct env_range *r)
+{
+    char size[UNIT_TEXT];
+    int measured = 0;
+    for (int i = 0; i < r->npoints; i++)
+        measured += r->points[i].fallback >= 0;
+    if (!measured)
+        return "the default was not measured here, so nothing can be said to be better";
+    const struct env_point *where = NULL;
+    const struct env_option *near = runner_up(r, &where);
+    if (!near)
+        return "no other candidate was tried to the end; the default stays";
+    return arena_printf(
+        d->arena, "nothing is faster than the default by %g %% or more beyond doubt; nearest was %s at %s with %s, %s",
+        d->margin * 100, near->call.label, unit_bytes(size, where->bytes), env_gain_text(d->arena, near->gain),
+        near->gain.predicted ? "predicted" : arena_printf(d->arena, "%d samples", near->gain.n));
+}
+
+static const char *why_chosen(struct env_decisions *d, const struct env_range *r)
+{
+    char from[UNIT_TEXT], to[UNIT_TEXT];
+    int smoothed = 0;
+    for (int i = 0; i < r->npoints; i++)
+        smoothed += r->points[i].smoothed;
+    unit_bytes(from, r->points[0].bytes);
+    unit_bytes(to, r->points[r->npoints - 1].bytes);
+    const char *where = r->npoints == 1 ? from : arena_printf(d->arena, "%d sizes from %s to %s", r->npoints, from, to);
+    return arena_printf(d->arena, "%s is %s over the default, %s at %s%s", r->call.label,
+                        env_gain_text(d->arena, r->gain), r->gain.predicted ? "predicted" : "measured", where,
+                        smoothed ? "; where the sizes around agreed and it is no slower, it was taken over" : "");
+}
+
+static void finish_range(struct env_decisions *d, struct env_range *r)
+{
+    struct bench_interval *gains = arena_alloc(d->arena, (size_t)(r->npoints + 1) * sizeof *gains);
+    int n = 0;
+    for (int i = 0; i < r->npoints; i++) {
+        struct env_point *p = &r->points[i];
+        if (p->chosen < 0)
+            continue;
+        const struct env_option *o = &p->options[p->chosen];
+        if (p->chosen == p->fallback)
+            gains[n++] = (struct bench_interval){1, 1, 1, 1};
+        else
+            gains[n++] = o->gain;
+    }
+    r->gain = env_mean_gain(gains, n);
+    r->why = strcmp(r->call.label, BENCH_DEFAULT) != 0 ? why_chosen(d, r) : why_default(d, r);
+}
+
+static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points, int n)
+{
+    for (int i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && same_choice(&points[k], &points[i]);)
+            k++;
+        struct env_range r = {
+            .min_bytes = i ? boundary(points[i - 1].bytes, points[i].bytes) : points[0].bytes,
+            .max_bytes = k < n ? boundary(points[k - 1].bytes, points[k].bytes) - 1 : ENV_OPEN,
+            .call = *choice(&points[i]),
+            .points = &points[i],
+            .npoints = k - i,
+        };
+        if (!i && points[0].bytes <= SMALLEST_BYTES)
+            r.min_bytes = 0;
+        finish_range(d, &r);
+        c->ranges = arena_grow(d->arena, c->ranges, (size_t)c->nranges, sizeof *c->ranges);
+        c->ranges[c->nranges++] = r;
+    }
+}
+
+/* What the choice gains over the library as it comes; exactly nothing when it is the library as it comes. */
+static struct bench_interval total_gain(const struct env_point *p, const char *launch)
+{
+    if (p->chosen < 0 || p->untouched_us.n <= 0)
+        return (struct bench_interval){0};
+    const struct env_option *o = &p->options[p->chosen];
+    if (p->chosen == p->fallback && !strcmp(launch, BENCH_DEFAULT))
+        return (struct bench_interval){1, 1, 1, o->time_us.n};
+    return bench_gain(p->untouched_us, o->time_us);
+}
+
+static void decide_coll(struct env_decisions *d, const struct env_shape *shape, struct env_coll *out,
+                        struct decide_slice s, const struct decide_index *index)
+{
+    const char *launch = shape->chosen < 0 ? BENCH_DEFAULT : shape->launches[shape->chosen].knobs.label;
+    struct env_point *points = arena_alloc(d->arena, (size_t)s.count * sizeof *points);
+    for (int i = 0; i < s.count; i++) {
+        points[i] = read_point(d, &s.points[i], launch, index);
+        choose(&points[i], s, d->margin);
+    }
+    for (int i = 1; i + 1 < s.count; i++)
+        smooth(&points[i], &points[i - 1], &points[i + 1], s, d->margin);
+    for (int i = 0; i < s.count; i++)
+        points[i].total_gain = total_gain(&points[i], launch);
+    make_ranges(d, out, points, s.count);
+}
+
+void decide_calls(struct env_decisions *d, struct env_shape *shape, struct decide_slice s,
+                  const struct decide_index *index)
+{
+    for (int i = 0, k; i < s.count; i = k) {
+        for (k = i + 1; k < s.count && s.points[k].coll == s.points[i].coll;)
+            k++;
+        shape->colls = arena_grow(d->arena, shape->colls, (size_t)shape->ncolls, sizeof *shape->colls);
+        struct env_coll *c = &shape->colls[shape->ncolls++];
+        *c = (struct env_coll){.coll = s.points[i].coll};
+        decide_coll(d, shape, c, (struct decide_slice){s.points + i, k - i}, index);
+    }
+}

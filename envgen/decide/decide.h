@@ -1,0 +1,174 @@
+/* Decisions: from measured points to what is worth setting, each with the evidence that it rests on.
+ *
+ * A decision is made in two steps, because a launch setting holds for a whole process while a call setting may differ
+ * from size to size:
+ *   1. the launch: per engine, the candidate whose gain over the untouched launch clears the margin, and of several the
+ *      fastest, but one that asks for more (settings, interfaces in a list) only where its gain over the one that asks
+ *      for less clears the margin too;
+ *   2. the calls: per collective and size within that launch, the candidate whose gain over the launch's own default
+ *      clears the margin. Neighbouring sizes with the same choice become one range.
+ * A gain clears the margin when the lower end of its interval does and, for a call, at least five samples of either
+ * side stand behind it. Everything else stays at the library's default. */
+#ifndef ENVGEN_DECIDE_DECIDE_H
+#define ENVGEN_DECIDE_DECIDE_H
+
+#include <stdint.h>
+
+#include "bench/predict/model.h"
+#include "bench/results/points.h"
+#include "bench/workload/workload.h"
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/sha256.h"
+#include "probe/topology/topology.h"
+
+#define ENV_FORMAT "nccltune-decisions/1"
+#define ENV_MARGIN 0.03 /* a gain below 3 % is not worth a setting */
+/* With fewer samples an interval is no more than the range of what was seen. Two times five that do not overlap are
+ * 1 in 252 by chance. */
+#define ENV_FEWEST 5
+#define ENV_OPEN   UINT64_MAX /* the upper end of an open-ended range */
+#define ENV_MODEL  "model"    /* the engine whose times are predictions */
+#define ENV_HOST_MEMORY \
+    "Measured on host memory with OpenMPI: an OpenMPI setting, not an NCCL result and not a statement about GPUs."
+
+/* A candidate of a call decision at one size. */
+struct env_option {
+    struct bench_knobs call;
+    struct bench_interval time_us;
+    struct bench_interval gain; /* over the launch's default call */
+    enum bench_status status;
+    const char *lines; /* where it stands in the journals: "results.jsonl:7,31" */
+};
+
+struct env_point {
+    uint64_t bytes;
+    struct env_option *options;
+    int noptions;
+    int fallback; /* index of the launch's default call; -1: not measured */
+    int chosen;   /* index of what is used at this size; -1: nothing was measured */
+    int smoothed; /* the choice was taken over from both neighbours, see env_decide */
+    /* The library as it comes, launch and call, and the gain of the choice over it: what the user gets in the end. */
+    struct bench_interval untouched_us, total_gain;
+};
+
+/* One call setting over a range of sizes. */
+struct env_range {
+    uint64_t min_bytes, max_bytes; /* inclusive; ENV_OPEN */
+    struct bench_knobs call;       /* label "default", no settings: nothing is written */
+    struct bench_interval gain;    /* geometric mean over its points; n counts points */
+    const char *why;
+    struct env_point *points;
+    int npoints;
+};
+
+struct env_coll {
+    int coll;
+    struct env_range *ranges; /* ascending, without gaps */
+    int nranges;
+};
+
+/* A candidate of a launch decision. */
+struct env_launch {
+    struct bench_knobs knobs;
+    struct bench_interval gain; /* geometric mean over the points of best call here / best call untouched; n: points */
+    int points;                 /* at which anything was measured in this launch */
+    enum bench_status status;   /* the worst that counts against the launch */
+    const char *why;
+};
+
+/* What was decided for one engine on one shape of job. */
+struct env_shape {
+    const char *engine, *library;
+    int nodes, ranks;
+    struct env_launch *launches; /* "default" first when it was measured */
+    int nlaunches;
+    int chosen; /* index; -1: the untouched launch was not measured, so nothing is decided */
+    const char *why;
+    struct bench_interval total_gain; /* geometric mean over all points of choice / untouched; n: points */
+    struct env_coll *colls;
+    int ncolls;
+};
+
+/* One variable of an environment, written or considered. */
+struct env_setting {
+    const char *family; /* "openmpi" or "nccl": which files it goes to */
+    const char *name;
+    const char *value;  /* NULL: considered and left to the library */
+    const char *source; /* "measured on host memory", "topology", "predicted" */
+    const char *why;
+    int in_profile;         /* the value names a file of the profile: writers put the profile's path in front */
+    const char *node_class; /* NULL: common to all nodes; else it stands in nccl.d/CLASS.conf */
+};
+
+/* A call that is faster than the default beyond the measured numbers of nodes, by the fitted model. */
+struct env_reach {
+    int coll;
+    uint64_t min_bytes, max_bytes; /* as in struct env_range */
+    int nodes_low, nodes_high, ranks_per_node;
+    struct bench_knobs call;
+    struct bench_interval gain; /* the least at either end, over sizes too */
+    const char *why;
+};
+
+struct env_decisions {
+    struct arena *arena;
+    const struct workload *workload; /* env_decide weighs the points of launches by it; NULL: all alike */
+    const char *tool, *topology;     /* versions; hash, "" unknown */
+    double margin;
+    int nccl_low,
+        nccl_high; /* the releases that the settings are for, see envgen/generate/validate.h; 0: not yet known */
+    const char *nccl_source; /* how they are known */
+    int rccl;                /* they are releases of AMD's RCCL, numbered as the NCCL that it is built on */
+    int predicted;           /* what was only predicted is written, too */
+    int extrapolate_nodes;   /* tuner.csv reaches up to this many nodes; 0: no further than was measured */
+    struct env_shape *shapes;
+    struct env_setting *settings;
+    int nshapes, nsettings;
+    struct model_fit fit; /* of the model to what was measured, for extrapolation; used 0: not fitted */
+    struct env_reach *reaches;
+    int nreaches;
+};
+
+/* Journals that the points were made from, for the evidence lines. */
+struct env_source {
+    const char *name; /* as it is called in the profile */
+    struct bench_results *results;
+};
+
+struct env_decisions *env_decisions_new(double margin);
+void env_decisions_free(struct env_decisions *d); /* NULL is fine */
+
+/* Decides for every shape in `points`. Error: one engine's results come from several library versions.
+ *
+ * A launch must have been measured at half of the points or more; a point where it was not counts as no gain. A launch
+ * is out when its default call failed, hung, crashed or gave wrong data anywhere, or when another call hung, crashed or
+ * gave wrong data that never failed in the untouched launch. Since a launch setting is common to all jobs, shapes of
+ * one engine that would choose differently all stay with the untouched launch. A call that failed at one size of a
+ * collective is not chosen at another.
+ *
+ * Islands: a point between two neighbours that agree on another choice takes that choice unless its own is faster than
+ * it by the margin; it must have been measured there, and it must not be slower than the default by its median.
+ */
+int env_decide(struct env_decisions *d, const struct bench_points *points, const struct env_source *sources,
+               int nsources, struct err *e);
+
+/* The variables: OpenMPI's from the decisions and their rules, NCCL's from them, the fabric (NULL: not measured) and
+ * the topology. Call after env_decide. Error: a launch setting that may not be written into a file. */
+struct env_rules;
+struct verbs_fabric;
+int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t,
+                 struct verbs_fabric *fabric, struct err *e);
+
+/* The geometric mean of `n` gains, weighted unless `weights` is NULL. Its interval comes from theirs as that of a mean
+ * of independent measurements: the distances from the median to either end, as logarithms, add up in squares. What a
+ * model gets wrong it gets wrong everywhere: with predictions among them the distances add up as they are. `n` of the
+ * result is the number of gains.
+ */
+struct bench_interval env_mean_gain(const struct bench_interval *gains, int n);
+struct bench_interval env_weighted_gain(const struct bench_interval *gains, const double *weights, int n);
+
+/* "1.31x (1.22 to 1.40)" */
+const char *env_gain_text(struct arena *a, struct bench_interval gain);
+
+#endif

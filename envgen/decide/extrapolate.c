@@ -1,0 +1,262 @@
+/* Gains beyond what was measured, by the fitted model. */
+#include "envgen/decide/extrapolate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bench/candidates/nccl_plan.h"
+#include "bench/predict/launch.h"
+#include "envgen/generate/validate.h"
+
+/* The model at one number of nodes, as fitted. */
+struct reacher {
+    struct env_decisions *d;
+    struct arena *arena;
+    struct model_setup setup;
+    const struct env_shape *from; /* the largest measured shape of a series */
+    int per_node, low, high;      /* a box of node counts */
+    struct model *at[3];          /* from->nodes, low, high */
+};
+
+static int is_series(const struct env_shape *s)
+{
+    return !strcmp(s->engine, "nccl") && s->ranks % s->nodes == 0;
+}
+
+/* ---- fitting --------------------------------------------------------------------------------------------------------
+ */
+
+struct gathered {
+    struct arena *arena;
+    struct model_observation *items;
+    int count;
+};
+
+/* A median of measurements as the model takes it; chunk sizes it knows nothing of. */
+static void observe(struct gathered *g, const struct env_shape *s, int coll, const struct env_point *p,
+                    const struct env_option *o)
+{
+    struct nccl_wish wish = nccl_wish_of(&o->call);
+    if (o->status != BENCH_OK || !(o->time_us.median > 0) || wish.chunk_bytes)
+        return;
+    g->items = arena_grow(g->arena, g->items, (size_t)g->count, sizeof *g->items);
+    g->items[g->count++] = (struct model_observation){coll,      s->nodes,   s->ranks,      p->bytes,
+                                                      wish.algo, wish.proto, wish.channels, o->time_us.median};
+}
+
+static void gather(struct gathered *g, const struct env_shape *s)
+{
+    for (int c = 0; c < s->ncolls; c++)
+        for (int r = 0; r < s->colls[c].nranges; r++)
+            for (int p = 0; p < s->colls[c].ranges[r].npoints; p++) {
+                const struct env_point *point = &s->colls[c].ranges[r].points[p];
+                for (int i = 0; i < point->noptions; i++)
+                    observe(g, s, s->colls[c].coll, point, &point->options[i]);
+            }
+}
+
+/* The largest shapes' launch is common to all; what the model is silent on is left to its factors. */
+static void set_up(struct reacher *r, const struct topology *t, const struct env_shape *s)
+{
+    struct nccl_setup with = {.topology = t, .class_index = model_class_of(t)};
+    int low, high;
+    if (!env_library_release(s->library, &low, &high))
+        with.version = high;
+    r->setup.nccl = with;
+    if (s->chosen > 0 && !model_launch_apply(&s->launches[s->chosen].knobs, &with, r->arena))
+        r->setup.nccl = with;
+}
+
+static int fit(struct reacher *r, const struct topology *t, struct log *log)
+{
+    struct env_decisions *d = r->d;
+    struct gathered g = {.arena = r->arena};
+    struct err why;
+    for (int i = 0; i < d->nshapes; i++) {
+        if (!is_series(&d->shapes[i]))
+            continue;
+        set_up(r, t, &d->shapes[i]);
+        gather(&g, &d->shapes[i]);
+    }
+    if (!g.count || model_class_of(t) < 0)
+        return -1;
+    if (model_calibrate(&r->setup, g.items, g.count, &d->fit, &why)) {
+        log_warn(log, "the model cannot be fitted: %s; rows are extrapolated by agreement alone", why.text);
+        d->fit = (struct model_fit){0};
+        return -1;
+    }
+    /* One number of nodes proves nothing about others: the band stays as it is for machines that were never seen. */
+    if (!(d->fit.left_out > 0))
+        d->fit.factors.band = 0;
+    r->setup.factors = &d->fit.factors;
+    if (d->fit.left_out > 0)
+        log_info(log,
+                 "model fitted to %d results: median factor %.2f between the two (%.2f before), %.2f for a number of "
+                 "nodes that is left out",
+                 d->fit.used, d->fit.spread, d->fit.before, d->fit.left_out);
+    else
+        log_info(log,
+                 "model fitted to %d results of one number of nodes: median factor %.2f between the two "
+                 "(%.2f before)",
+                 d->fit.used, d->fit.spread, d->fit.before);
+    return 0;
+}
+
+/* ---- gains ----------------------------------------------------------------------------------------------------------
+ */
+
+/* The model's gain of a call over NCCL's own choice; n 0: it has none. */
+static struct bench_interval model_gain(const struct model *m, int coll, uint64_t bytes, const struct bench_knobs *call)
+{
+    struct nccl_wish wish = nccl_wish_of(call);
+    struct model_call own = {coll, bytes, -1, -1, 0}, asked = {coll, bytes, wish.algo, wish.proto, wish.channels};
+    struct model_time x, y;
+    if (!m || wish.chunk_bytes || model_predict(m, &own, &x) || model_predict(m, &asked, &y))
+        return (struct bench_interval){0};
+    return bench_gain((struct bench_interval){x.us, x.low_us, x.high_us, 1, 1},
+                      (struct bench_interval){y.us, y.low_us, y.high_us, 1, 1});
+}
+
+/* A measured gain where the model has gain `there` instead of `here`: distances from the median, as logarithms, add up
+ * in squares. */
+static struct bench_interval carry(struct bench_interval measured, struct bench_interval here,
+                                   struct bench_interval there)
+{
+    double middle = measured.median * there.median / here.median;
+    double below = hypot(log(measured.median / measured.low), log(there.median / there.low));
+    double above = hypot(log(measured.high / measured.median), log(there.high / there.median));
+    return (struct bench_interval){middle, middle / exp(below), middle * exp(above), measured.n, 1};
+}
+
+/* The least gain of a call at either end of the box; n 0: it cannot be said. */
+static struct bench_interval least_gain(const struct reacher *r, int coll, uint64_t bytes, const struct env_option *o)
+{
+    struct bench_interval worst = {0}, here = model_gain(r->at[0], coll, bytes, &o->call);
+    for (int end = 1; end <= 2 && here.n; end++) {
+        struct bench_interval there = model_gain(r->at[end], coll, bytes, &o->call);
+        if (!there.n)
+            return there;
+        struct bench_interval g = carry(o->gain, here, there);
+        if (!worst.n || g.low < worst.low)
+            worst = g;
+    }
+    return worst;
+}
+
+/* The best call at a size; NULL: none is sure enough. */
+static const struct env_option *best(const struct reacher *r, int coll, const struct env_point *p,
+                                     struct bench_interval *gain)
+{
+    const struct env_option *found = NULL;
+    for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
+        const struct env_option *o = &p->options[i];
+        if (i == p->fallback || o->status != BENCH_OK || o->gain.n < ENV_FEWEST || !(o->gain.low > 0))
+            continue;
+        struct bench_interval g = least_gain(r, coll, p->bytes, o);
+        if (!g.n || g.low < 1 + r->d->margin || (found && g.median <= gain->median))
+            continue;
+        found = o;
+        *gain = g;
+    }
+    return found;
+}
+
+/* ---- boxes ----------------------------------------------------------------------------------------------------------
+ */
+
+static const char *reason(const struct reacher *r, const struct env_reach *x)
+{
+    return arena_printf(r->d->arena,
+                        "%s would be at least %s over the default, carried on from %d nodes by the model fitted to %d "
+                        "results",
+                        x->call.label, env_gain_text(r->d->arena, x->gain), r->from->nodes, r->d->fit.used);
+}
+
+/* Appends a size to the reach before it, when that ends where this one begins and says the same, or as its own. */
+static void append(struct reacher *r, int coll, uint64_t min, uint64_t max, const struct env_option *o,
+                   struct bench_interval gain)
+{
+    struct env_decisions *d = r->d;
+    struct env_reach *last = d->nreaches ? &d->reaches[d->nreaches - 1] : NULL;
+    if (last && last->coll == coll && last->nodes_low == r->low && last->ranks_per_node == r->per_node &&
+        last->max_bytes + 1 == min && !strcmp(last->call.label, o->call.label)) {
+        last->max_bytes = max;
+        if (gain.low < last->gain.low)
+            last->gain = gain;
+    } else {
+        d->reaches = arena_grow(d->arena, d->reaches, (size_t)d->nreaches, sizeof *d->reaches);
+        last = &d->reaches[d->nreaches++];
+        *last = (struct env_reach){coll, min, max, r->low, r->high, r->per_node, o->call, gain, ""};
+    }
+    last->why = reason(r, last);
+}
+
+/* Every size holds half the way to its neighbours; the range's own bounds hold at its ends. */
+static void reach_range(struct reacher *r, int coll, const struct env_range *range)
+{
+    for (int i = 0; i < range->npoints; i++) {
+        const struct env_point *p = &range->points[i];
+        struct bench_interval gain = {0};
+        const struct env_option *o = best(r, coll, p, &gain);
+        uint64_t min = i ? (uint64_t)ceil(sqrt((double)p[-1].bytes) * sqrt((double)p->bytes)) : range->min_bytes;
+        uint64_t max = i + 1 < range->npoints ? (uint64_t)ceil(sqrt((double)p->bytes) * sqrt((double)p[1].bytes)) - 1
+                                              : range->max_bytes;
+        if (o && min <= max)
+            append(r, coll, min, max, o, gain);
+    }
+}
+
+static struct model *fitted(const struct reacher *r, int nodes, struct arena *a)
+{
+    struct model_setup *s = ARENA_NEW(a, struct model_setup);
+    *s = r->setup;
+    s->nccl.nodes = nodes;
+    s->nccl.ranks_per_node = r->per_node;
+    return model_new(s, a, NULL);
+}
+
+static void reach_series(struct reacher *r, const struct topology *t)
+{
+    int64_t to, end = r->d->extrapolate_nodes;
+    r->per_node = r->from->ranks / r->from->nodes;
+    set_up(r, t, r->from);
+    if (r->from->nodes < 2 || end * r->per_node > INT32_MAX)
+        return;
+    struct arena *own = arena_new();
+    r->at[0] = end > r->from->nodes ? fitted(r, r->from->nodes, own) : NULL;
+    for (int64_t from = (int64_t)r->from->nodes + 1; from <= end; from = to + 1) {
+        struct arena *a = arena_new();
+        to = 2 * from - 1 < end ? 2 * from - 1 : end; /* below a factor of two, see envgen/decide/table_rules.h */
+        r->low = (int)from;
+        r->high = (int)to;
+        r->at[1] = fitted(r, r->low, a);
+        r->at[2] = fitted(r, r->high, a);
+        for (int c = 0; c < r->from->ncolls; c++)
+            for (int i = 0; i < r->from->colls[c].nranges; i++)
+                reach_range(r, r->from->colls[c].coll, &r->from->colls[c].ranges[i]);
+        arena_free(a);
+    }
+    arena_free(own);
+}
+
+/* Whether no shape of the series has more nodes. */
+static int is_largest(const struct env_decisions *d, const struct env_shape *s)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        if (is_series(&d->shapes[i]) && d->shapes[i].nodes > s->nodes &&
+            d->shapes[i].ranks / d->shapes[i].nodes == s->ranks / s->nodes)
+            return 0;
+    return 1;
+}
+
+void env_reach(struct env_decisions *d, const struct topology *t, struct log *log)
+{
+    struct reacher r = {.d = d, .arena = d->arena};
+    if (d->extrapolate_nodes < 1 || fit(&r, t, log))
+        return;
+    for (int i = 0; i < d->nshapes; i++)
+        if (is_series(&d->shapes[i]) && is_largest(d, &d->shapes[i])) {
+            r.from = &d->shapes[i];
+            reach_series(&r, t);
+        }
+}

@@ -1,0 +1,251 @@
+/* Settings from a measured fabric. */
+#include "envgen/decide/fabric.h"
+
+#include <string.h>
+
+#include "bench/fabric/decide.h"
+#include "core/vars/parse.h"
+#include "envgen/decide/topology_settings.h"
+
+struct job {
+    struct env_decisions *d;
+    const struct topology *t;
+    struct verbs_fabric *f;
+    struct verbs_decision v;
+};
+
+static struct env_setting setting(const char *name, const char *value, const char *why)
+{
+    return (struct env_setting){.family = "nccl", .name = name, .value = value, .source = ENV_FABRIC, .why = why};
+}
+
+static struct env_setting *find(const struct job *j, const char *name)
+{
+    for (int i = 0; i < j->d->nsettings; i++)
+        if (!strcmp(j->d->settings[i].name, name))
+            return &j->d->settings[i];
+    return NULL;
+}
+
+/* Everything goes into the decisions' arena: the fabric ends earlier. */
+static void add(const struct job *j, struct env_setting s)
+{
+    struct arena *a = j->d->arena;
+    s.name = arena_strdup(a, s.name);
+    s.value = arena_strdup(a, s.value);
+    s.why = arena_strdup(a, s.why);
+    s.node_class = arena_strdup(a, s.node_class);
+    struct env_setting *old = s.node_class ? NULL : find(j, s.name);
+    if (old && !old->value && s.value) {
+        *old = s;
+        return;
+    }
+    if (old && (old->value || !s.value))
+        return;
+    j->d->settings = arena_grow(a, j->d->settings, (size_t)j->d->nsettings, sizeof *j->d->settings);
+    j->d->settings[j->d->nsettings++] = s;
+}
+
+/* ---- classes of nodes -----------------------------------------------------------------------------------------------
+ */
+
+static int same_host(const char *x, const char *y)
+{
+    size_t n = strcspn(x, "."), m = strcspn(y, ".");
+    return n == m && !strncmp(x, y, n);
+}
+
+int env_fabric_class(const struct topology *t, const struct verbs_fabric *f, int node)
+{
+    for (int h = 0; h < t->nhosts; h++)
+        if (same_host(t->hosts[h].name, f->names[node]))
+            return t->hosts[h].class_index;
+    return t->nclasses == 1 ? 0 : -1;
+}
+
+static int class_of(const struct job *j, int node)
+{
+    return env_fabric_class(j->t, j->f, node);
+}
+
+/* The first node of a class; -1 none was measured. */
+static int node_of(const struct job *j, int class_index)
+{
+    for (int n = 0; n < j->f->nodes; n++)
+        if (class_of(j, n) == class_index)
+            return n;
+    return -1;
+}
+
+/* A setting for every class, `each` by class: one for all where they agree, else those with a value in nccl.d/. */
+static void add_classes(const struct job *j, struct env_setting *each)
+{
+    int n = j->t->nclasses, alike = 1;
+    for (int c = 1; c < n; c++)
+        alike = alike && (each[c].value && each[0].value ? !strcmp(each[c].value, each[0].value)
+                                                         : each[c].value == each[0].value);
+    if (alike) {
+        if (n)
+            add(j, each[0]);
+        return;
+    }
+    add(j, setting(each[0].name, NULL, "classes of nodes need different values, see nccl.d/"));
+    for (int c = 0; c < n; c++) {
+        each[c].node_class = j->t->classes[c].name;
+        if (each[c].value)
+            add(j, each[c]);
+    }
+}
+
+/* ---- HCAs -----------------------------------------------------------------------------------------------------------
+ */
+
+/* Whether a list that was measured on GPUs names a port that the fabric leaves out. */
+static int names_bad_port(const struct job *j, const char *value)
+{
+    struct env_devices list;
+    env_parse_devices(value, &list);
+    for (int i = 0; i < j->f->nodes * j->f->rails; i++) {
+        const char *name = j->f->ports[i].name, *colon = name ? strrchr(name, ':') : NULL;
+        if (!colon || !j->v.left_out[i % j->f->rails])
+            continue;
+        const char *hca = arena_strndup(j->f->arena, name, (size_t)(colon - name));
+        if (env_devices_select(&list, hca, colon[1] - '0'))
+            return 1;
+    }
+    return 0;
+}
+
+static void add_hcas(const struct job *j, const struct verbs_setting *s)
+{
+    struct env_setting *measured = find(j, s->name);
+    struct env_setting *each = arena_alloc(j->f->arena, ((size_t)j->t->nclasses + 1) * sizeof *each);
+    if (measured && measured->value && !names_bad_port(j, measured->value))
+        return;
+    if (measured)
+        measured->value = NULL;
+    for (int c = 0; c < j->t->nclasses; c++) {
+        int node = node_of(j, c);
+        each[c] = setting(s->name, node < 0 ? NULL : verbs_hca_list(j->f, &j->v, node), s->why);
+    }
+    add_classes(j, each);
+}
+
+static void add_considered(const struct job *j)
+{
+    struct arena *a = j->f->arena;
+    int crossing = 0, good = 0, roce = 0;
+    for (int i = 0; i < j->f->ntries; i++) {
+        const struct verbs_try *p = &j->f->tries[i].outcome.pair;
+        good += j->v.outcomes[i].verdict == VERBS_GOOD;
+        crossing +=
+            p->from.node != p->to.node && p->from.rail != p->to.rail && j->v.outcomes[i].verdict != VERBS_FAILED;
+    }
+    if (!j->f->ntries)
+        return;
+    add(j, setting("NCCL_IB_HCA", NULL,
+                   arena_printf(a, "no port is to be left out: %d of %d tries between ports went well", good,
+                                j->f->ntries)));
+    if (crossing)
+        add(j, setting("NCCL_CROSS_NIC", NULL,
+                       arena_printf(a, "different rails reach one another: %d tries between them worked", crossing)));
+    for (int i = 0; i < j->f->nodes * j->f->rails; i++)
+        roce += j->f->ports[i].name && !j->f->ports[i].gids.infiniband;
+    if (roce)
+        add(j, setting("NCCL_IB_GID_INDEX", NULL, j->v.gid));
+}
+
+/* ---- interfaces -----------------------------------------------------------------------------------------------------
+ */
+
+/* How far an interface leads from the nodes of a class. */
+struct lead {
+    int nodes, full; /* nodes of the class; those from which it reaches all that were tried */
+    int reached, tried;
+    const char *worst; /* the node from which it reaches fewest */
+};
+
+static struct lead follow(const struct job *j, int class_index, const char *name)
+{
+    struct lead l = {0};
+    int least = -1;
+    for (int n = 0; n < j->f->nodes; n++)
+        l.nodes += class_of(j, n) == class_index;
+    for (int i = 0; i < j->f->ninterfaces; i++) {
+        const struct verbs_fabric_interface *at = &j->f->interfaces[i];
+        if (class_of(j, at->node) != class_index || strcmp(at->name, name) != 0)
+            continue;
+        l.full += at->reached == at->tried;
+        if (least < 0 || at->reached < least) {
+            least = l.reached = at->reached;
+            l.tried = at->tried;
+            l.worst = j->f->names[at->node];
+        }
+    }
+    return l;
+}
+
+static const char *append(const struct job *j, const char *list, const char *name)
+{
+    return arena_printf(j->f->arena, "%s%s%s", list, *list ? "," : "", name);
+}
+
+/* Of what NCCL would take by itself, what leads to every node. */
+static struct env_setting socket_of(const struct job *j, int class_index)
+{
+    const struct topo_class *c = &j->t->classes[class_index];
+    const struct topo_netdev *automatic[ENV_INTERFACES];
+    struct env_setting s = setting("NCCL_SOCKET_IFNAME", NULL, NULL);
+    const char *good = "", *lost = "", *any = "";
+    int n = env_socket_automatic(c, automatic), nlost = 0;
+    for (int i = 0; i < n; i++) {
+        struct lead l = follow(j, class_index, automatic[i]->name);
+        if (l.nodes && l.full == l.nodes)
+            good = append(j, good, automatic[i]->name);
+        else
+            lost = arena_printf(j->f->arena, "%s%s%s (%d of %d answer from %s)", lost, nlost++ ? ", " : "",
+                                automatic[i]->name, l.reached, l.tried, l.worst ? l.worst : "some nodes");
+    }
+    for (int i = 0; i < c->nnetdevs; i++) {
+        struct lead l = follow(j, class_index, c->netdevs[i].name);
+        if (l.nodes && l.full == l.nodes)
+            any = append(j, any, c->netdevs[i].name);
+    }
+    if (!nlost && *good) {
+        s.why = arena_printf(j->f->arena, "NCCL's own choice, %s, reaches every node", good);
+    } else if (*good || *any) {
+        s.value = arena_printf(j->f->arena, "=%s", *good ? good : any);
+        s.why = arena_printf(j->f->arena, "%s reaches every node; NCCL by itself would also use %s", s.value + 1,
+                             nlost ? lost : "no interface at all");
+    } else {
+        s.why = arena_printf(j->f->arena, "no interface reaches every node: %s", nlost ? lost : "none is running");
+    }
+    return s;
+}
+
+static void add_socket(const struct job *j)
+{
+    struct env_setting *each = arena_alloc(j->f->arena, ((size_t)j->t->nclasses + 1) * sizeof *each);
+    for (int c = 0; c < j->t->nclasses; c++)
+        each[c] = node_of(j, c) < 0 ? setting("NCCL_SOCKET_IFNAME", NULL, "no node of this class was measured")
+                                    : socket_of(j, c);
+    add_classes(j, each);
+}
+
+void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_fabric *f)
+{
+    struct job j = {d, t, f, verbs_decide(f, d->nccl_high)};
+    for (int i = 0; i < j.v.nsettings; i++) {
+        const struct verbs_setting *s = &j.v.settings[i];
+        if (!strcmp(s->name, "NCCL_IB_HCA"))
+            add_hcas(&j, s);
+        else
+            add(&j, setting(s->name, s->value, s->why));
+    }
+    struct env_setting gdr = env_gdr_level(t, f, &j.v);
+    if (gdr.why)
+        add(&j, gdr);
+    add_considered(&j);
+    if (f->ninterfaces && f->nodes > 1)
+        add_socket(&j);
+}

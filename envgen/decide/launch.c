@@ -1,0 +1,186 @@
+/* The launch decision: which set of process-wide settings, if any, beats the untouched library over all sizes. */
+#include <string.h>
+
+#include "core/coll.h"
+#include "envgen/decide/decide_internal.h"
+
+static int find_launch(const struct env_shape *shape, const char *label)
+{
+    for (int i = 0; i < shape->nlaunches; i++)
+        if (!strcmp(shape->launches[i].knobs.label, label))
+            return i;
+    return -1;
+}
+
+static void add_launch(struct env_decisions *d, struct env_shape *shape, const struct bench_knobs *knobs)
+{
+    if (find_launch(shape, knobs->label) >= 0)
+        return;
+    shape->launches = arena_grow(d->arena, shape->launches, (size_t)shape->nlaunches, sizeof *shape->launches);
+    shape->launches[shape->nlaunches++] = (struct env_launch){.knobs = decide_knobs(d->arena, knobs), .why = ""};
+}
+
+static void collect_launches(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
+{
+    for (int pass = 0; pass < 2; pass++) /* the untouched launch first */
+        for (int i = 0; i < s.count; i++)
+            for (int c = 0; c < s.points[i].ncandidates; c++) {
+                const struct bench_knobs *k = &s.points[i].candidates[c].launch;
+                if (pass || !strcmp(k->label, BENCH_DEFAULT))
+                    add_launch(d, shape, k);
+            }
+}
+
+/* The fastest candidate of a launch at a point. One that was dropped tells how slow the launch is when there is no
+ * other. NULL: nothing was timed. */
+static const struct bench_candidate *best_of(const struct bench_point *p, const char *launch)
+{
+    const struct bench_candidate *best = NULL;
+    for (int i = 0; i < p->ncandidates; i++) {
+        const struct bench_candidate *c = &p->candidates[i];
+        if (strcmp(c->launch.label, launch) != 0 || !decide_timed(c))
+            continue;
+        if (!best || (c->status == best->status ? c->time_us.median < best->time_us.median : c->status == BENCH_OK))
+            best = c;
+    }
+    return best;
+}
+
+static int failed(const struct bench_candidate *c)
+{
+    return c->status >= BENCH_WRONG;
+}
+
+static int works_untouched(struct decide_slice s, int coll, const char *call)
+{
+    for (int i = 0; i < s.count; i++)
+        for (int c = 0; c < s.points[i].ncandidates; c++) {
+            const struct bench_candidate *x = &s.points[i].candidates[c];
+            if (s.points[i].coll == coll && decide_timed(x) && !strcmp(x->launch.label, BENCH_DEFAULT) &&
+                !strcmp(x->call.label, call))
+                return 1;
+        }
+    return 0;
+}
+
+/* Whether a failure speaks against the launch: any of its default call; of another call a death or wrong data that the
+ * same call, tried untouched, does not show. A call that the library refuses is the call's own matter. */
+static int blames(struct decide_slice s, int coll, const struct bench_candidate *c)
+{
+    if (!strcmp(c->call.label, BENCH_DEFAULT))
+        return failed(c);
+    return failed(c) && c->status != BENCH_FAILED && works_untouched(s, coll, c->call.label);
+}
+
+/* The first failure that is the launch's own fault. */
+static const struct bench_candidate *own_failure(struct decide_slice s, const char *launch,
+                                                 const struct bench_point **where)
+{
+    for (int i = 0; i < s.count; i++)
+        for (int c = 0; c < s.points[i].ncandidates; c++) {
+            const struct bench_candidate *x = &s.points[i].candidates[c];
+            if (strcmp(x->launch.label, launch) != 0 || !blames(s, s.points[i].coll, x))
+                continue;
+            *where = &s.points[i];
+            return x;
+        }
+    return NULL;
+}
+
+/* The mean gain of launch `to` over launch `from`, over all points where `from` was timed, by their weights; `*points`,
+ * unless NULL, counts those where `to` was. */
+static struct bench_interval gain_over(struct env_decisions *d, struct decide_slice s, const char *from, const char *to,
+                                       int *points)
+{
+    struct bench_interval *gains = arena_alloc(d->arena, (size_t)(s.count + 1) * sizeof *gains);
+    double *weights = arena_alloc(d->arena, (size_t)(s.count + 1) * sizeof *weights);
+    int n = 0, timed = 0;
+    for (int i = 0; i < s.count; i++) {
+        const struct bench_candidate *x = best_of(&s.points[i], from), *y = best_of(&s.points[i], to);
+        timed += y != NULL;
+        double weight = s.weights ? s.weights[i] : 1;
+        if (!x || !(weight > 0))
+            continue;
+        weights[n] = weight;
+        gains[n++] = y ? bench_gain(x->time_us, y->time_us) : (struct bench_interval){1, 1, 1, 0};
+    }
+    if (points)
+        *points = timed;
+    return env_weighted_gain(gains, weights, n);
+}
+
+/* Whether the launch may be chosen; says why in either case. */
+static int eligible(struct env_decisions *d, struct env_launch *l, struct decide_slice s)
+{
+    const struct bench_point *where;
+    const struct bench_candidate *fault = own_failure(s, l->knobs.label, &where);
+    if (fault) {
+        l->status = fault->status;
+        l->why =
+            arena_printf(d->arena, "out: %s %s at %s of %llu bytes%s%s", fault->call.label,
+                         bench_status_name(fault->status), coll_name(where->coll), (unsigned long long)where->bytes,
+                         fault->detail ? ": " : "", fault->detail ? fault->detail : "");
+        return 0;
+    }
+    if (l->points * 2 < s.count) {
+        l->why = arena_printf(d->arena, "out: measured at %d of %d points only", l->points, s.count);
+        return 0;
+    }
+    int clears = decide_clears(l->gain, d->margin);
+    l->why = arena_printf(d->arena, "%s over the untouched launch, %s the margin of %g %%",
+                          env_gain_text(d->arena, l->gain), clears ? "clears" : "does not clear", d->margin * 100);
+    return clears;
+}
+
+/* How much a launch asks for: its settings, and the items of lists such as "ib2,ib3". */
+static int demands(const struct bench_knobs *k)
+{
+    int n = k->nsettings;
+    for (int i = 0; i < k->nsettings; i++)
+        for (const char *p = strchr(k->settings[i].value, ','); p; p = strchr(p + 1, ','))
+            n++;
+    return n;
+}
+
+/* Whether `l` is to be preferred to `other`: the faster one, but what asks for more has to be worth the margin, beyond
+ * doubt and measured against the one that asks for less. */
+static int is_better(struct env_decisions *d, struct decide_slice s, const struct env_launch *l,
+                     const struct env_launch *other)
+{
+    const char *ours = l->knobs.label, *theirs = other->knobs.label;
+    int more = demands(&l->knobs) - demands(&other->knobs);
+    if (more > 0)
+        return decide_clears(gain_over(d, s, theirs, ours, NULL), d->margin);
+    if (more < 0)
+        return !decide_clears(gain_over(d, s, ours, theirs, NULL), d->margin);
+    return l->gain.median > other->gain.median;
+}
+
+void decide_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
+{
+    s.weights = decide_weights(d, s);
+    collect_launches(d, shape, s);
+    if (find_launch(shape, BENCH_DEFAULT) != 0) {
+        shape->chosen = -1;
+        shape->why = "the library as it comes was not measured, so nothing can be said to be better";
+        return;
+    }
+    for (int i = 0; i < shape->nlaunches; i++) {
+        struct env_launch *l = &shape->launches[i];
+        l->gain = gain_over(d, s, BENCH_DEFAULT, l->knobs.label, &l->points);
+        if (i == 0)
+            l->why = "the library as it comes";
+        else if (eligible(d, l, s) && (!shape->chosen || is_better(d, s, l, &shape->launches[shape->chosen])))
+            shape->chosen = i;
+    }
+    const struct env_launch *best = &shape->launches[shape->chosen];
+    if (shape->nlaunches == 1)
+        shape->why = "no other launch was tried";
+    else if (!shape->chosen)
+        shape->why =
+            arena_printf(d->arena, "no launch beats the library as it comes by %g %% or more", d->margin * 100);
+    else
+        shape->why = arena_printf(d->arena, "%s is %s over the library as it comes, over %d points%s",
+                                  best->knobs.label, env_gain_text(d->arena, best->gain), best->gain.n,
+                                  s.weights ? ", each by its share of the workload's step" : "");
+}

@@ -1,0 +1,404 @@
+/* The rows of tuner.csv, across scale. */
+#include "envgen/decide/table_rules_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/units.h"
+#include "tuner/table/table.h"
+
+/* Node counts that share their rows, and those rows by collective and size. */
+struct segment {
+    int low, high;
+    enum env_basis basis;
+    int base;
+    struct env_row **rows;
+    int nrows;
+};
+
+/* Shapes of one engine with the same number of ranks a node, by nodes. */
+struct series {
+    int per_node;
+    const struct env_shape **shapes;
+    struct segment *own; /* one a shape */
+    int count;
+};
+
+struct builder {
+    const struct env_decisions *d;
+    struct arena *arena;
+    struct env_rows *out;
+    struct err *err;
+};
+
+/* ---- one range ------------------------------------------------------------------------------------------------------
+ */
+
+static int read_setting(const struct bench_setting *s, struct env_row *row, struct err *e)
+{
+    size_t n = strlen(s->value);
+    if (!strcmp(s->name, "algorithm"))
+        row->algorithm = algo_parse(s->value, n);
+    else if (!strcmp(s->name, "protocol"))
+        row->protocol = proto_parse(s->value, n);
+    else if (!strcmp(s->name, "channels"))
+        return unit_parse_int(s->value, 1, TUNER_MAX_CHANNELS, &row->channels, "channels", e) ? ERR_FAILED : 0;
+    else if (!strcmp(s->name, "chunk_bytes"))
+        return unit_parse_int(s->value, 1, INT32_MAX, &row->chunk_bytes, "chunk_bytes", e) ? ERR_FAILED : 0;
+    else
+        return err_set(e, ERR_FAILED,
+                       "an NCCL result sets '%s' per call: expected algorithm, protocol, channels or chunk_bytes",
+                       s->name);
+    if ((!strcmp(s->name, "algorithm") && row->algorithm < 0) || (!strcmp(s->name, "protocol") && row->protocol < 0))
+        return err_set(e, ERR_FAILED, "an NCCL result names the unknown %s '%s'", s->name, s->value);
+    return 0;
+}
+
+int rows_read_call(const struct bench_knobs *call, struct env_row *row, struct err *e)
+{
+    for (int i = 0; i < call->nsettings; i++) {
+        int rc = read_setting(&call->settings[i], row, e);
+        if (rc)
+            return rc;
+    }
+    if (row->chunk_bytes > 0 && row->channels < 0)
+        return err_set(e, ERR_FAILED, "an NCCL result sets chunk_bytes without channels, which a tuner cannot do");
+    return 0;
+}
+
+/* ---- segments -------------------------------------------------------------------------------------------------------
+ */
+
+static struct env_row *add_row(struct builder *b, struct segment *s, struct env_row row)
+{
+    struct env_row *copy = ARENA_NEW(b->arena, struct env_row);
+    *copy = row;
+    s->rows = arena_grow(b->arena, s->rows, (size_t)s->nrows, sizeof(struct env_row *));
+    s->rows[s->nrows++] = copy;
+    return copy;
+}
+
+/* Of one shape: a row for every range that does not stay with the default. */
+static int shape_segment(struct builder *b, const struct env_shape *s, enum env_basis basis, struct segment *out)
+{
+    *out = (struct segment){.low = s->nodes, .high = s->nodes, .basis = basis, .base = s->nodes};
+    for (int c = 0; c < s->ncolls; c++)
+        for (int i = 0; i < s->colls[c].nranges; i++) {
+            const struct env_range *r = &s->colls[c].ranges[i];
+            struct env_row row = {s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,
+                                  s->nodes,         s->nodes,     s->ranks,     s->ranks, basis, s->nodes, r->why};
+            int rc = r->call.nsettings ? rows_read_call(&r->call, &row, b->err) : 0;
+            if (rc)
+                return rc;
+            if (r->call.nsettings)
+                add_row(b, out, row);
+        }
+    return 0;
+}
+
+static int same_action(const struct env_row *x, const struct env_row *y)
+{
+    return x->algorithm == y->algorithm && x->protocol == y->protocol && x->channels == y->channels &&
+           x->chunk_bytes == y->chunk_bytes;
+}
+
+/* The rows on which two segments agree, for the nodes between them. Both are sorted by collective and size. */
+static struct segment agreement(struct builder *b, const struct segment *x, const struct segment *y)
+{
+    struct segment out = {.basis = ENV_AGREED, .base = x->base};
+    for (int i = 0, k = 0; i < x->nrows && k < y->nrows;) {
+        const struct env_row *p = x->rows[i], *q = y->rows[k];
+        if (p->coll == q->coll && p->min_bytes <= q->max_bytes && q->min_bytes <= p->max_bytes && same_action(p, q)) {
+            struct env_row row = *p, *last = out.nrows ? out.rows[out.nrows - 1] : NULL;
+            row.min_bytes = p->min_bytes > q->min_bytes ? p->min_bytes : q->min_bytes;
+            row.max_bytes = p->max_bytes < q->max_bytes ? p->max_bytes : q->max_bytes;
+            if (last && last->coll == row.coll && same_action(last, &row) && last->max_bytes + 1 == row.min_bytes)
+                last->max_bytes = row.max_bytes;
+            else
+                add_row(b, &out, row);
+        }
+        int first_ends = p->coll != q->coll ? p->coll < q->coll : p->max_bytes <= q->max_bytes;
+        i += first_ends;
+        k += !first_ends;
+    }
+    return out;
+}
+
+/* The same rows for other node counts. */
+static struct segment moved(struct builder *b, const struct segment *from, int per_node, int low, int high,
+                            enum env_basis basis)
+{
+    struct segment out = {.low = low, .high = high, .basis = basis, .base = from->base};
+    for (int i = 0; i < from->nrows; i++) {
+        struct env_row row = *from->rows[i];
+        row.nodes_low = low;
+        row.nodes_high = high;
+        row.ranks_low = low * per_node;
+        row.ranks_high = high * per_node;
+        row.basis = basis;
+        add_row(b, &out, row);
+    }
+    return out;
+}
+
+/* ---- boxes ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Whether no measured shape with another number of ranks a node lies within. */
+static int is_free(const struct env_decisions *d, int per_node, int low, int high)
+{
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *s = &d->shapes[i];
+        if (!strcmp(s->engine, "nccl") && s->nodes >= low && s->nodes <= high && s->ranks >= low * per_node &&
+            s->ranks <= high * per_node && s->ranks != s->nodes * per_node)
+            return 0;
+    }
+    return 1;
+}
+
+/* Grows a measured row of the segment before by the nodes of this one, when they say the same. */
+static int merge(const struct builder *b, const struct series *s, struct env_row *before, const struct env_row *row)
+{
+    if (before->basis != ENV_MEASURED || row->basis != ENV_MEASURED || before->coll != row->coll ||
+        before->min_bytes != row->min_bytes || before->max_bytes != row->max_bytes || !same_action(before, row) ||
+        before->nodes_low < 2 || before->nodes_high + 1 != row->nodes_low || row->nodes_high >= 2 * before->nodes_low ||
+        !is_free(b->d, s->per_node, before->nodes_low, row->nodes_high))
+        return 0;
+    before->nodes_high = row->nodes_high;
+    before->ranks_high = row->ranks_high;
+    return 1;
+}
+
+/* Puts a segment's rows out, less those that only lengthen one of the segment before (NULL: none). Returns the segment
+ * with the rows that stand for its own. */
+static struct segment emit(struct builder *b, const struct series *s, const struct segment *before,
+                           const struct segment *now)
+{
+    struct segment out = *now;
+    out.rows = arena_alloc(b->arena, ((size_t)now->nrows + 1) * sizeof *out.rows);
+    for (int i = 0, k = 0; i < now->nrows; i++) {
+        const struct env_row *row = now->rows[i];
+        for (; before && k < before->nrows; k++) {
+            const struct env_row *other = before->rows[k];
+            if (other->coll > row->coll || (other->coll == row->coll && other->min_bytes >= row->min_bytes))
+                break;
+        }
+        if (before && k < before->nrows && merge(b, s, before->rows[k], row)) {
+            out.rows[i] = before->rows[k];
+            continue;
+        }
+        out.rows[i] = ARENA_NEW(b->arena, struct env_row);
+        *out.rows[i] = *row;
+        b->out->items = arena_grow(b->arena, b->out->items, (size_t)b->out->count, sizeof *b->out->items);
+        b->out->items[b->out->count++] = out.rows[i];
+    }
+    return out;
+}
+
+/* ---- a series -------------------------------------------------------------------------------------------------------
+ */
+
+/* The nodes from `low` to `high`, in boxes below a factor of two. */
+static void fill(struct builder *b, const struct series *s, const struct segment *rows, int low, int high,
+                 enum env_basis basis)
+{
+    for (int64_t from = low, to; from <= high; from = to + 1) {
+        to = 2 * from - 1 < high ? 2 * from - 1 : high;
+        if (!is_free(b->d, s->per_node, (int)from, (int)to))
+            continue;
+        struct segment next = moved(b, rows, s->per_node, (int)from, (int)to, basis);
+        emit(b, s, NULL, &next);
+    }
+}
+
+/* The nodes between two neighbours at the sizes where those differ. */
+static int fit(struct builder *b, const struct series *s, const struct env_shape *x, const struct env_shape *y)
+{
+    for (int64_t from = (int64_t)x->nodes + 1, to; from < y->nodes; from = to + 1) {
+        struct segment own = {0};
+        struct env_row *rows = NULL;
+        to = 2 * from - 1 < y->nodes ? 2 * from - 1 : y->nodes - 1;
+        if (!is_free(b->d, s->per_node, (int)from, (int)to))
+            continue;
+        int n = rows_fit(b->d, x, y, (int)from, (int)to, b->arena, &rows, b->err);
+        if (n < 0)
+            return ERR_FAILED;
+        for (int i = 0; i < n; i++) {
+            struct env_row *last = own.nrows ? own.rows[own.nrows - 1] : NULL;
+            if (last && last->coll == rows[i].coll && same_action(last, &rows[i]) &&
+                last->max_bytes + 1 == rows[i].min_bytes)
+                last->max_bytes = rows[i].max_bytes;
+            else
+                add_row(b, &own, rows[i]);
+        }
+        emit(b, s, NULL, &own);
+    }
+    return 0;
+}
+
+/* The rows of what the fitted model carries on, see envgen/decide/extrapolate.h. */
+static int add_reaches(struct builder *b, const struct series *s)
+{
+    struct segment own = {0};
+    for (int i = 0; i < b->d->nreaches; i++) {
+        const struct env_reach *r = &b->d->reaches[i];
+        if (r->ranks_per_node != s->per_node || !is_free(b->d, s->per_node, r->nodes_low, r->nodes_high))
+            continue;
+        struct env_row row = {.coll = r->coll,
+                              .min_bytes = r->min_bytes,
+                              .max_bytes = r->max_bytes,
+                              .algorithm = -1,
+                              .protocol = -1,
+                              .channels = -1,
+                              .chunk_bytes = -1,
+                              .nodes_low = r->nodes_low,
+                              .nodes_high = r->nodes_high,
+                              .ranks_low = r->nodes_low * s->per_node,
+                              .ranks_high = r->nodes_high * s->per_node,
+                              .basis = ENV_EXTRAPOLATED,
+                              .base = s->shapes[s->count - 1]->nodes,
+                              .why = r->why};
+        int rc = rows_read_call(&r->call, &row, b->err);
+        if (rc)
+            return rc;
+        add_row(b, &own, row);
+    }
+    emit(b, s, NULL, &own);
+    return 0;
+}
+
+/* By agreement alone, where the model says nothing. */
+static void extrapolate(struct builder *b, const struct series *s)
+{
+    int n = s->count, largest = s->shapes[n - 1]->nodes;
+    int64_t reach = b->d->extrapolate_nodes;
+    if (largest < 2 || reach <= largest || reach * s->per_node > INT32_MAX)
+        return;
+    struct segment rows = s->own[n - 1];
+    if (n > 1 && s->shapes[n - 2]->nodes > 1)
+        rows = agreement(b, &s->own[n - 1], &s->own[n - 2]);
+    fill(b, s, &rows, largest + 1, (int)reach, ENV_EXTRAPOLATED);
+}
+
+static int write_series(struct builder *b, const struct series *s)
+{
+    struct segment last = emit(b, s, NULL, &s->own[0]);
+    int rc = 0;
+    for (int i = 1; i < s->count && !rc; i++) {
+        int low = s->shapes[i - 1]->nodes, high = s->shapes[i]->nodes;
+        if (low > 1 && high > low + 1) {
+            struct segment between = agreement(b, &s->own[i - 1], &s->own[i]);
+            fill(b, s, &between, low + 1, high - 1, ENV_AGREED);
+            rc = fit(b, s, s->shapes[i - 1], s->shapes[i]);
+        }
+        last = emit(b, s, &last, &s->own[i]);
+    }
+    if (!rc && b->d->fit.used)
+        rc = add_reaches(b, s);
+    else if (!rc)
+        extrapolate(b, s);
+    return rc;
+}
+
+/* The series that a shape belongs to; a shape with nodes of unequal size has one of its own. */
+static struct series *series_of(struct builder *b, struct series **all, int *count, const struct env_shape *s)
+{
+    int even = s->ranks % s->nodes == 0;
+    for (int i = 0; i < *count && even; i++)
+        if ((*all)[i].per_node == s->ranks / s->nodes)
+            return &(*all)[i];
+    *all = arena_grow(b->arena, *all, (size_t)*count, sizeof **all);
+    (*all)[*count] = (struct series){.per_node = even ? s->ranks / s->nodes : 0};
+    return &(*all)[(*count)++];
+}
+
+static int add_measured(struct builder *b)
+{
+    struct series *all = NULL;
+    int count = 0;
+    for (int i = 0; i < b->d->nshapes; i++) {
+        const struct env_shape *s = &b->d->shapes[i];
+        if (strcmp(s->engine, "nccl") != 0)
+            continue;
+        struct series *mine = series_of(b, &all, &count, s);
+        mine->shapes = arena_grow(b->arena, mine->shapes, (size_t)mine->count, sizeof(struct env_shape *));
+        mine->own = arena_grow(b->arena, mine->own, (size_t)mine->count, sizeof *mine->own);
+        mine->shapes[mine->count] = s;
+        int rc = shape_segment(b, s, ENV_MEASURED, &mine->own[mine->count++]);
+        if (rc)
+            return rc;
+    }
+    int rc = 0;
+    for (int i = 0; i < count && !rc; i++)
+        rc = write_series(b, &all[i]);
+    return rc;
+}
+
+static int was_measured(const struct env_decisions *d, const struct env_shape *s)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        if (!strcmp(d->shapes[i].engine, "nccl") && d->shapes[i].nodes == s->nodes && d->shapes[i].ranks == s->ranks)
+            return 1;
+    return 0;
+}
+
+static int add_predicted(struct builder *b)
+{
+    for (int i = 0; i < b->d->nshapes; i++) {
+        const struct env_shape *s = &b->d->shapes[i];
+        struct series alone = {0};
+        struct segment own;
+        if (strcmp(s->engine, ENV_MODEL) != 0 || was_measured(b->d, s))
+            continue;
+        int rc = shape_segment(b, s, ENV_PREDICTED, &own);
+        if (rc)
+            return rc;
+        emit(b, &alone, NULL, &own);
+    }
+    return 0;
+}
+
+static int by_basis(const void *a, const void *b)
+{
+    const struct env_row *x = *(struct env_row *const *)a, *y = *(struct env_row *const *)b;
+    int c = (x->basis > y->basis) - (x->basis < y->basis);
+    if (!c)
+        c = (x->nodes_low > y->nodes_low) - (x->nodes_low < y->nodes_low);
+    if (!c)
+        c = (x->ranks_low > y->ranks_low) - (x->ranks_low < y->ranks_low);
+    if (!c)
+        c = (x->coll > y->coll) - (x->coll < y->coll);
+    return c ? c : (x->min_bytes > y->min_bytes) - (x->min_bytes < y->min_bytes);
+}
+
+int env_rows_of(const struct env_decisions *d, struct arena *a, struct env_rows *rows, struct err *e)
+{
+    *rows = (struct env_rows){0};
+    struct builder b = {d, a, rows, e};
+    int rc = add_measured(&b);
+    if (!rc)
+        rc = add_predicted(&b);
+    if (!rc && rows->count)
+        qsort(rows->items, (size_t)rows->count, sizeof *rows->items, by_basis);
+    return rc;
+}
+
+const char *env_row_basis(const struct env_row *r, struct arena *a)
+{
+    switch (r->basis) {
+    case ENV_MEASURED:
+        return r->nodes_low == r->nodes_high
+                   ? arena_printf(a, "measured on %d node%s", r->base, r->base == 1 ? "" : "s")
+                   : arena_printf(a, "measured on each of %d to %d nodes", r->nodes_low, r->nodes_high);
+    case ENV_AGREED:
+        return arena_printf(a, "for %d to %d nodes, what was measured below and above agrees; on %d", r->nodes_low,
+                            r->nodes_high, r->base);
+    case ENV_FITTED:
+        return arena_printf(a, "fitted for %d to %d nodes", r->nodes_low, r->nodes_high);
+    case ENV_EXTRAPOLATED:
+        return arena_printf(a, "EXTRAPOLATED to %d to %d nodes from %d", r->nodes_low, r->nodes_high, r->base);
+    default:
+        return arena_printf(a, "PREDICTED for %d node%s", r->base, r->base == 1 ? "" : "s");
+    }
+}

@@ -1,0 +1,38 @@
+/* What each measured point is worth to a workload: the time that one of its steps spends there by default. */
+#include <string.h>
+
+#include "bench/search/workload_profile.h"
+#include "core/coll.h"
+#include "envgen/decide/decide_internal.h"
+
+static double untouched_us(const struct bench_point *p)
+{
+    return p->untouched >= 0 && decide_timed(&p->candidates[p->untouched]) ? p->candidates[p->untouched].time_us.median
+                                                                           : 0;
+}
+
+/* The points of one collective stand together, by size. */
+static void weigh_coll(const struct workload *w, const struct bench_point *p, int n, double *weights, struct arena *a)
+{
+    uint64_t *sizes = arena_alloc(a, (size_t)n * sizeof *sizes);
+    for (int i = 0; i < n; i++)
+        sizes[i] = p[i].bytes;
+    demand_calls(w, p->coll, p->nodes, p->ranks, sizes, n, weights);
+    for (int i = 0; i < n; i++)
+        weights[i] *= untouched_us(&p[i]);
+}
+
+double *decide_weights(const struct env_decisions *d, struct decide_slice s)
+{
+    if (!d->workload)
+        return NULL;
+    double *weights = arena_alloc(d->arena, (size_t)(s.count + 1) * sizeof *weights), sum = 0;
+    for (int i = 0, k; i < s.count; i = k) {
+        for (k = i + 1; k < s.count && s.points[k].coll == s.points[i].coll;)
+            k++;
+        weigh_coll(d->workload, s.points + i, k - i, weights + i, d->arena);
+    }
+    for (int i = 0; i < s.count; i++)
+        sum += weights[i];
+    return sum > 0 ? weights : NULL;
+}

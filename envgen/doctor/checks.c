@@ -1,0 +1,149 @@
+/* What is looked at on a node as on a job: a plugin, a table, this machine against a topology. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/vars/catalogue.h"
+#include "core/vars/text.h"
+#include "envgen/doctor/doctor_internal.h"
+#include "tuner/table/table.h"
+
+void doctor_say(struct doctor *d, enum doctor_verdict v, const char *subject, const char *fmt, ...)
+{
+    va_list args;
+    char text[1024];
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    d->lines = arena_grow(d->arena, d->lines, (size_t)d->count, sizeof *d->lines);
+    d->lines[d->count++] = (struct doctor_line){v, subject, env_comment(d->arena, text)};
+    d->wrong += v == DOCTOR_WRONG;
+}
+
+/* ---- the plugin -------------------------------------------------------------------------------------------------- */
+
+void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name)
+{
+    char symbol[32];
+    int oldest = 0, newest = 0;
+    for (int v = 1; v < 10; v++) {
+        snprintf(symbol, sizeof symbol, "ncclTunerPlugin_v%d", v);
+        if (!dlsym(plugin, symbol))
+            continue;
+        newest = v;
+        oldest = oldest ? oldest : v;
+    }
+    if (newest)
+        doctor_say(d, DOCTOR_OK, "plugin", "%s loads and has tuner interfaces v%d to v%d", name, oldest, newest);
+    else
+        doctor_say(d, DOCTOR_WRONG, "plugin", "%s has no tuner interface", name);
+    dlclose(plugin);
+}
+
+void doctor_check_plugin(struct doctor *d, const char *path)
+{
+    void *plugin = access(path, F_OK) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (plugin)
+        doctor_judge_plugin(d, plugin, path);
+    else if (access(path, F_OK))
+        doctor_say(d, DOCTOR_WRONG, "plugin", "%s: %s", path, strerror(errno));
+    else
+        doctor_say(d, DOCTOR_WRONG, "plugin", "cannot be loaded: %s", dlerror());
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+struct complaints {
+    struct doctor *d;
+    const char *path;
+    int told;
+};
+
+static void complain(void *arg, long line, long column, const char *text)
+{
+    struct complaints *c = arg;
+    if (c->told++ < 3)
+        doctor_say(c->d, DOCTOR_WRONG, "table", "%s:%ld:%ld: %s", c->path, line, column, text);
+}
+
+int doctor_nccl_version(void)
+{
+    static const char *const names[] = {"libnccl.so.2", "librccl.so.1"};
+    int version = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !version; i++) {
+        void *nccl = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+        int (*get)(int *) = nccl ? (int (*)(int *))dlsym(nccl, "ncclGetVersion") : NULL;
+        if (get && get(&version))
+            version = 0;
+        if (nccl)
+            dlclose(nccl);
+    }
+    return version;
+}
+
+void doctor_check_table(struct doctor *d, const char *path)
+{
+    struct err e = {0};
+    struct tuner_table t;
+    char *text, version[ENV_VERSION];
+    size_t bytes;
+    struct complaints c = {.d = d, .path = path};
+    if (access(path, F_OK)) {
+        doctor_say(d, DOCTOR_NOTE, "table", "%s: %s", path, strerror(errno));
+        return;
+    }
+    if (file_read(path, TUNER_BYTES_LIMIT, d->arena, &text, &bytes, &e)) {
+        doctor_say(d, DOCTOR_WRONG, "table", "%s", e.text);
+        return;
+    }
+    int rc = tuner_table_parse(&t, text, bytes, complain, &c), nccl = doctor_nccl_version();
+    if (!rc)
+        doctor_say(d, t.broken ? DOCTOR_WRONG : DOCTOR_OK, "table", "%s: %zu rules, %zu broken lines", path, t.count,
+                   t.broken);
+    if (!nccl)
+        doctor_say(d, DOCTOR_NOTE, "nccl", "the loader finds no libnccl.so.2; programs may bring their own");
+    else if (!rc)
+        doctor_say(
+            d, tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? DOCTOR_OK : DOCTOR_NOTE, "nccl", "%s%s",
+            env_version_text(version, nccl),
+            tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? "" : ", on which the table was not measured: inert");
+    tuner_table_free(&t);
+}
+
+/* ---- this machine against the profile ---------------------------------------------------------------------------- */
+
+/* The hash of one class alone, whatever it is called. */
+static void class_hash(const struct topo_class *c, char hex[SHA256_HEX])
+{
+    struct topo_class copy = *c;
+    struct topology one = {.classes = &copy, .nclasses = 1};
+    copy.name = "class";
+    topo_hash(&one, hex);
+}
+
+const char *doctor_compare(struct doctor *d, const struct topology *t, const struct topology *here)
+{
+    char mine[SHA256_HEX], theirs[SHA256_HEX];
+    class_hash(&here->classes[0], mine);
+    for (int i = 0; i < t->nclasses; i++) {
+        class_hash(&t->classes[i], theirs);
+        if (!strcmp(mine, theirs)) {
+            doctor_say(d, DOCTOR_OK, "machine", "is what the profile calls %s", t->classes[i].name);
+            return t->classes[i].name;
+        }
+    }
+    for (int i = 0; i < t->nclasses; i++)
+        if (install_same_kin(&here->classes[0], &t->classes[i])) {
+            doctor_say(
+                d, DOCTOR_NOTE, "machine",
+                "differs from every class of the profile, but has the GPUs and rails of %s (nccltune probe shows more)",
+                t->classes[i].name);
+            return t->classes[i].name;
+        }
+    doctor_say(d, DOCTOR_WRONG, "machine", "is of no class that the profile was made for");
+    return NULL;
+}

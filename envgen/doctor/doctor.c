@@ -1,0 +1,223 @@
+/* The checks of nccltune doctor, one function each, in the order of a table. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/proc.h"
+#include "envgen/doctor/doctor_internal.h"
+#include "envgen/profile/profile.h"
+#include "probe/source/probe.h"
+
+#define PROGRAM_SECONDS 5
+#define OUTPUT_LIMIT    ((size_t)64 << 10)
+
+/* ---- the profile ------------------------------------------------------------------------------------------------- */
+
+/* The profile that all jobs get; NULL: none, or a broken one. */
+static struct env_profile *current(const struct doctor *d, const struct doctor_options *o, struct err *e)
+{
+    const char *link = arena_printf(d->arena, "%s/current", o->site.store);
+    return access(link, F_OK) ? NULL : env_profile_open(link, e);
+}
+
+static void check_profile(struct doctor *d, const struct doctor_options *o)
+{
+    struct err e = {0};
+    struct env_profile *p = current(d, o, &e);
+    if (p)
+        doctor_say(d, DOCTOR_OK, "profile", "%.12s of %s, written by nccltune %s; all its files are whole",
+                   p->manifest.hash, p->manifest.created, p->manifest.tool);
+    else if (e.code)
+        doctor_say(d, DOCTOR_WRONG, "profile", "%s", e.text);
+    else
+        doctor_say(d, DOCTOR_NOTE, "profile", "none is installed in %s (nccltune install-profile)", o->site.store);
+    if (p && strcmp(p->manifest.tool, NCCLTUNE_VERSION) != 0)
+        doctor_say(d, DOCTOR_NOTE, "version", "this is nccltune %s", NCCLTUNE_VERSION);
+    env_profile_free(p);
+}
+
+static void check_machine(struct doctor *d, const struct doctor_options *o)
+{
+    struct err e = {0};
+    struct env_profile *p = current(d, o, &e);
+    if (!p)
+        return;
+    struct topology *t = topo_load(arena_printf(d->arena, "%s/topology.json", p->dir), &e);
+    struct topology *here = t ? probe_machine(o->log, &e) : NULL;
+    if (here && here->nclasses == 1)
+        doctor_compare(d, t, here);
+    else
+        doctor_say(d, DOCTOR_WRONG, "machine", "cannot be compared: %s", e.text);
+    topo_free(here);
+    topo_free(t);
+    env_profile_free(p);
+}
+
+/* ---- NCCL's file ------------------------------------------------------------------------------------------------- */
+
+static void check_nccl_conf(struct doctor *d, const struct doctor_options *o)
+{
+    struct err e = {0};
+    char *text;
+    size_t bytes;
+    const char *path = o->site.nccl_conf;
+    if (!path || access(path, F_OK)) {
+        doctor_say(d, DOCTOR_NOTE, "nccl.conf", "there is no %s", path ? path : "file of NCCL's");
+        return;
+    }
+    const char *without = file_read(path, OUTPUT_LIMIT, d->arena, &text, &bytes, &e)
+                              ? NULL
+                              : install_merge(text, NULL, path, d->arena, &e);
+    if (!without)
+        doctor_say(d, DOCTOR_WRONG, "nccl.conf", "%s", e.text);
+    else
+        doctor_say(d, strcmp(text, without) != 0 ? DOCTOR_OK : DOCTOR_NOTE, "nccl.conf",
+                   "%s has %s lines of nccltune's", path, strcmp(text, without) != 0 ? "the" : "no");
+}
+
+/* ---- the hooks --------------------------------------------------------------------------------------------------- */
+
+/* Standard output of a program, at most OUTPUT_LIMIT bytes of it; NULL when it cannot be started or did not end. */
+static char *output_of(struct doctor *d, const char *const *argv, const char *const *env, int *status)
+{
+    struct proc p;
+    struct err e = {0};
+    char *text = arena_alloc(d->arena, OUTPUT_LIMIT + 1);
+    size_t used = 0;
+    if (proc_spawn(&p, argv, env, &e))
+        return NULL;
+    for (;;) {
+        struct pollfd ready = {.fd = p.out, .events = POLLIN};
+        if (used == OUTPUT_LIMIT || poll(&ready, 1, PROGRAM_SECONDS * 1000) <= 0)
+            break;
+        ssize_t n = read(p.out, text + used, OUTPUT_LIMIT - used);
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    int ended = proc_ended(&p, PROGRAM_SECONDS);
+    *status = p.status;
+    proc_stop(&p, 0.1);
+    return ended ? text : NULL;
+}
+
+static void check_hook(struct doctor *d, const struct doctor_options *o)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    int status;
+    gethostname(host, sizeof host);
+    const char *node = o->node ? o->node : host, *conf = o->slurm ? "--conf" : NULL;
+    const char *env[] = {arena_printf(d->arena, "SLURMD_NODENAME=%s", node),
+                         arena_printf(d->arena, "SLURM_JOB_NODELIST=%s", node), "NCCLTUNE=explain",
+                         "NCCLTUNE_SET=", NULL};
+    const char *task[] = {o->hook, "task-prolog", conf, o->slurm, NULL};
+    const char *check[] = {o->hook, "check", conf, o->slurm, NULL};
+    if (access(o->hook, X_OK)) {
+        doctor_say(d, DOCTOR_NOTE, "hook", "%s: %s", o->hook, strerror(errno));
+        return;
+    }
+    const char *text = output_of(d, task, env, &status), *says = "print nccltune: ";
+    if (text && !strncmp(text, says, strlen(says)))
+        text += strlen(says);
+    if (!text)
+        doctor_say(d, DOCTOR_WRONG, "hook", "%s did not end", o->hook);
+    else
+        doctor_say(d, !strncmp(text, "nothing is set", 14) ? DOCTOR_WRONG : DOCTOR_OK, "hook", "for a job on %s: %.*s",
+                   node, (int)strcspn(text, "\n"), text);
+    text = output_of(d, check, env, &status);
+    if (text && *text)
+        doctor_say(d, DOCTOR_WRONG, "node", "%.*s", (int)strcspn(text, "\n"), text);
+    else if (text)
+        doctor_say(d, DOCTOR_OK, "node", "has what its class says");
+}
+
+/* The value behind "NAME = " in what scontrol prints. */
+static const char *configured(struct doctor *d, const char *text, const char *name)
+{
+    for (const char *line = text; line && *line;) {
+        size_t n = strcspn(line, "\n"), k = strlen(name);
+        if (n > k && !strncmp(line, name, k) && line[k] == ' ') {
+            const char *value = line + k + strspn(line + k, " =");
+            return arena_strndup(d->arena, value, strcspn(value, "\n"));
+        }
+        line += n + (line[n] == '\n');
+    }
+    return "(null)";
+}
+
+static void check_slurm(struct doctor *d, const struct doctor_options *o)
+{
+    static const char *const show[] = {"scontrol", "show", "config", NULL};
+    static const char *const hooks[] = {"TaskProlog", "Prolog"};
+    int status = 0;
+    (void)o;
+    if (!proc_find("scontrol", d->arena)) {
+        doctor_say(d, DOCTOR_NOTE, "slurm", "there is no scontrol here");
+        return;
+    }
+    const char *text = output_of(d, show, NULL, &status);
+    if (!text || status) {
+        doctor_say(d, DOCTOR_NOTE, "slurm", "scontrol show config gives no answer");
+        return;
+    }
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
+        const char *value = configured(d, text, hooks[i]);
+        doctor_say(d, strcmp(value, "(null)") ? DOCTOR_OK : DOCTOR_NOTE, "slurm", "%s is %s", hooks[i], value);
+    }
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static void check_plugin(struct doctor *d, const struct doctor_options *o)
+{
+    doctor_check_plugin(d, o->site.plugin);
+    doctor_check_profiler_link(d, o->site.plugin);
+}
+
+static void check_table(struct doctor *d, const struct doctor_options *o)
+{
+    doctor_check_table(d, arena_printf(d->arena, "%s/tuner.csv", o->site.store));
+}
+
+static void (*const checks[])(struct doctor *d, const struct doctor_options *o) = {
+    check_plugin, check_profile, check_table, check_machine, check_nccl_conf, check_hook, check_slurm};
+
+struct doctor *doctor_run(const struct doctor_options *o)
+{
+    struct arena *a = arena_new();
+    struct doctor *d = ARENA_NEW(a, struct doctor);
+    d->arena = a;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        checks[i](d, o);
+    return d;
+}
+
+void doctor_free(struct doctor *d)
+{
+    if (d)
+        arena_free(d->arena);
+}
+
+const char *doctor_verdict_name(enum doctor_verdict v)
+{
+    static const char *const names[] = {"ok", "note", "wrong"};
+    return names[v];
+}
+
+cJSON *doctor_findings_json(const struct doctor *d)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < d->count; i++) {
+        cJSON *line = cJSON_CreateObject();
+        json_add_str(line, "verdict", doctor_verdict_name(d->lines[i].verdict));
+        json_add_str(line, "subject", d->lines[i].subject);
+        json_add_str(line, "text", d->lines[i].text);
+        cJSON_AddItemToArray(array, line);
+    }
+    return array;
+}

@@ -1,0 +1,79 @@
+/* What is installed on this node, and whether it would work. */
+#ifndef ENVGEN_DOCTOR_DOCTOR_H
+#define ENVGEN_DOCTOR_DOCTOR_H
+
+#include <stdio.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "envgen/install/install.h"
+
+struct topology;
+
+enum doctor_verdict { DOCTOR_OK, DOCTOR_NOTE, DOCTOR_WRONG }; /* a note: missing, but nothing is broken by it */
+
+struct doctor_line {
+    enum doctor_verdict verdict;
+    const char *subject, *text; /* "plugin", "..." */
+};
+
+struct doctor_pair {
+    const char *name, *value;
+};
+
+struct doctor {
+    struct arena *arena;
+    struct doctor_line *lines;
+    int count, wrong;
+    /* Of a job's rank. */
+    int rank, ranks; /* -1, 0: no launcher tells */
+    const char *node;
+    struct doctor_pair *agree; /* what all ranks must have alike, sorted by name */
+    int nagree;
+};
+
+struct doctor_options {
+    struct install_site site;
+    const char *hook;  /* the program nccltune-hook */
+    const char *slurm; /* the hooks' configuration, NULL: its default */
+    const char *node;  /* this node's name in Slurm; NULL: its host name */
+    struct log *log;
+};
+
+/* Looks at plugin, table, store, profile, this machine against the profile's topology, NCCL's file, the hooks and
+ * Slurm's configuration. Starts only nccltune-hook and scontrol. doctor_free frees. */
+struct doctor *doctor_run(const struct doctor_options *o);
+void doctor_free(struct doctor *d); /* NULL is fine */
+
+/* ---- inside a job ------------------------------------------------------------------------------------------------ */
+
+struct doctor_job_options {
+    const char *const *environment; /* of this process: "NAME=value", NULL at its end */
+    const char *system_conf;        /* INSTALL_NCCL_CONF */
+    const char *system_table;       /* what the plugin falls back to */
+    const struct topology *machine; /* this node; NULL: looked at when it is needed */
+    struct log *log;
+};
+
+/* What one rank of a job step gets: the profile that was pinned, plugin, table, this node against the profile, what the
+ * user overrides, what lint says of the environment. NCCL's configuration files count as NCCL reads them. */
+struct doctor *doctor_job(const struct doctor_job_options *o);
+
+/* Lines of JSON, each an object of its own that says which rank speaks and fits what launchers pass on in one piece:
+ * one for the rank itself, one for each thing that all ranks must have alike ("agree"), one for each line above. */
+#define DOCTOR_JOB_FORMAT "nccltune-job/1"
+int doctor_job_print_json(const struct doctor *d, FILE *out, struct err *e);
+
+/* Such lines of many ranks ("-": standard input; other lines are left out), held against one another: what is not
+ * alike, who is missing, what was wrong with each. NULL after an error: not one such line, a line that is broken. */
+struct doctor *doctor_job_compare(const char *path, struct err *e);
+
+/* The lines as an array of {verdict, subject, text}. */
+cJSON *doctor_findings_json(const struct doctor *d);
+
+/* "ok", "note", "wrong". */
+const char *doctor_verdict_name(enum doctor_verdict v);
+
+#endif

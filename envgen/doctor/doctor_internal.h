@@ -1,0 +1,34 @@
+/* What the doctor's own files share. */
+#ifndef ENVGEN_DOCTOR_DOCTOR_INTERNAL_H
+#define ENVGEN_DOCTOR_DOCTOR_INTERNAL_H
+
+#include "envgen/doctor/doctor.h"
+#include "probe/topology/topology.h"
+
+__attribute__((format(printf, 4, 5))) void doctor_say(struct doctor *d, enum doctor_verdict v, const char *subject,
+                                                      const char *fmt, ...);
+
+/* Whether the plugin at `path` can be loaded, and what it has. */
+void doctor_check_plugin(struct doctor *d, const char *path);
+
+/* The same of one that is loaded, `name` for people; closes it. */
+void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name);
+
+/* Whether NCCL finds the plugin as a profiler, too: its other name beside it. */
+void doctor_check_profiler_link(struct doctor *d, const char *plugin);
+
+/* Whether a job that asks for a capture gets one; `profiler` and `dir` are NCCL_PROFILER_PLUGIN and NCCLTUNE_CAPTURE,
+ * NULL when not set. Says nothing when nobody asks. */
+void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
+
+/* Whether the table at `path` can be read, and was measured on the NCCL that the loader finds. */
+void doctor_check_table(struct doctor *d, const char *path);
+
+/* The NCCL that the dynamic loader finds, 22809; 0: none. A program that brings its own, as PyTorch does, may have
+ * another. */
+int doctor_nccl_version(void);
+
+/* Which class of the profile's topology this machine is, or is like; NULL none. */
+const char *doctor_compare(struct doctor *d, const struct topology *t, const struct topology *here);
+
+#endif

@@ -1,0 +1,375 @@
+/* The doctor inside a job step: what this rank's NCCL will find.
+ *
+ * What counts is what NCCL sees: the environment first, then the user's file (NCCL_CONF_FILE, else ~/.nccl.conf), then
+ * the system's, where the first to name a variable wins. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/vars/catalogue.h"
+#include "core/vars/parse.h"
+#include "envgen/doctor/doctor_internal.h"
+#include "envgen/lint/lint.h"
+#include "envgen/profile/profile.h"
+#include "probe/source/probe.h"
+#include "tuner/table/table.h"
+
+#define CONF_LIMIT  ((size_t)1 << 20)
+#define HASH_DIGITS 16 /* the fewest that the plugin takes for a hash */
+
+struct job {
+    struct doctor *d;
+    const struct doctor_job_options *options;
+    struct doctor_pair *settings; /* as NCCL sees them */
+    int nsettings;
+    const char *table;          /* path; NULL: the plugin has none */
+    struct env_profile *pinned; /* NULL: none, or a broken one */
+    const char *node_class;     /* of the profile; NULL unknown */
+};
+
+/* ---- what NCCL sees ---------------------------------------------------------------------------------------------- */
+
+static const char *find(const struct doctor_pair *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i].name, name))
+            return list[i].value;
+    return NULL;
+}
+
+static const char *get(const struct job *j, const char *name)
+{
+    return find(j->settings, j->nsettings, name);
+}
+
+/* A variable that is set to something. */
+static const char *given(const struct job *j, const char *name)
+{
+    const char *value = get(j, name);
+    return value && *value ? value : NULL;
+}
+
+static void add_pair(struct arena *a, struct doctor_pair **list, int *n, const char *name, const char *value)
+{
+    if (find(*list, *n, name))
+        return;
+    *list = arena_grow(a, *list, (size_t)*n, sizeof **list);
+    (*list)[(*n)++] = (struct doctor_pair){name, value};
+}
+
+/* NAME=value lines by NCCL's rules; a file that is not there sets nothing. */
+static void add_conf(struct arena *a, const char *path, struct doctor_pair **list, int *n)
+{
+    struct err ignored;
+    char *text;
+    size_t bytes;
+    if (access(path, R_OK) || file_read(path, CONF_LIMIT, a, &text, &bytes, &ignored))
+        return;
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, "\n");
+        struct env_line line;
+        if (env_parse_conf_line(at, length, 0, &line))
+            add_pair(a, list, n, arena_strndup(a, line.name, line.name_length),
+                     arena_strndup(a, line.value, line.value_length));
+        at += length + (at[length] == '\n');
+    }
+}
+
+static void read_environment(struct job *j)
+{
+    struct arena *a = j->d->arena;
+    for (const char *const *v = j->options->environment; *v; v++) {
+        const char *equals = strchr(*v, '=');
+        if (equals)
+            add_pair(a, &j->settings, &j->nsettings, arena_strndup(a, *v, (size_t)(equals - *v)), equals + 1);
+    }
+    const char *own = given(j, "NCCL_CONF_FILE"), *home = given(j, "HOME");
+    if (own || home)
+        add_conf(a, own ? own : arena_printf(a, "%s/.nccl.conf", home), &j->settings, &j->nsettings);
+    add_conf(a, j->options->system_conf, &j->settings, &j->nsettings);
+}
+
+/* ---- who this is ------------------------------------------------------------------------------------------------- */
+
+static int number(const struct job *j, const char *name)
+{
+    const char *s = name ? given(j, name) : NULL;
+    char *end;
+    long v = s ? strtol(s, &end, 10) : -1;
+    return s && !*end && v >= 0 && v < 1 << 24 ? (int)v : -1;
+}
+
+static void find_rank(struct job *j)
+{
+    /* torchrun's first: srun often starts it once a node. */
+    static const char *const launchers[][2] = {{"RANK", "WORLD_SIZE"},
+                                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                               {"PMI_RANK", "PMI_SIZE"},
+                                               {"SLURM_PROCID", "SLURM_NTASKS"}};
+    char host[HOST_NAME_MAX + 1] = "";
+    gethostname(host, sizeof host - 1);
+    const char *node = given(j, "SLURMD_NODENAME");
+    j->d->node = arena_strdup(j->d->arena, node ? node : host);
+    j->d->rank = -1;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers && j->d->rank < 0; i++) {
+        int rank = number(j, launchers[i][0]), size = number(j, launchers[i][1]);
+        if (rank >= 0 && size > rank) {
+            j->d->rank = rank;
+            j->d->ranks = size;
+        }
+    }
+    if (j->d->rank >= 0)
+        doctor_say(j->d, DOCTOR_OK, "rank", "%d of %d, on %s", j->d->rank, j->d->ranks, j->d->node);
+    else
+        doctor_say(j->d, DOCTOR_NOTE, "rank", "no launcher tells which rank this is, on %s", j->d->node);
+}
+
+/* ---- the profile ------------------------------------------------------------------------------------------------- */
+
+/* Whether NCCLTUNE_SET ("NAME=value|NAME=value") says that a hook put this value there. */
+static int by_hook(const struct job *j, const char *name)
+{
+    const char *value = get(j, name), *set = get(j, "NCCLTUNE_SET");
+    size_t n = strlen(name);
+    for (const char *at = set; at && *at && value;) {
+        size_t length = strcspn(at, "|");
+        if (length > n && !strncmp(at, name, n) && at[n] == '=' && length - n - 1 == strlen(value) &&
+            !strncmp(at + n + 1, value, length - n - 1))
+            return 1;
+        at += length + (at[length] == '|');
+    }
+    return 0;
+}
+
+static void check_pinned(struct job *j)
+{
+    const char *dir = given(j, "NCCLTUNE_PROFILE"), *who = by_hook(j, "NCCLTUNE_PROFILE") ? "a hook" : "hand";
+    struct err e = {0};
+    if (!dir) {
+        doctor_say(j->d, DOCTOR_NOTE, "profile", "none is pinned for this job%s",
+                   get(j, "NCCLTUNE_SET") ? ", but a hook has set variables" : "");
+        return;
+    }
+    if (dir[0] != '/') {
+        doctor_say(j->d, DOCTOR_WRONG, "profile", "NCCLTUNE_PROFILE=%s is no absolute path: the plugin refuses it",
+                   dir);
+        return;
+    }
+    j->pinned = env_profile_open(dir, &e);
+    if (j->pinned)
+        doctor_say(j->d, DOCTOR_OK, "profile", "%.12s in %s, set by %s", j->pinned->manifest.hash, dir, who);
+    else
+        doctor_say(j->d, DOCTOR_WRONG, "profile", "%s", e.text);
+}
+
+/* ---- plugin and table -------------------------------------------------------------------------------------------- */
+
+/* What NCCL_TUNER_PLUGIN names; NULL: nothing. */
+static const char *plugin_name(const struct job *j)
+{
+    const char *name = given(j, "NCCL_TUNER_PLUGIN");
+    return name && strcmp(name, "none") != 0 ? name : NULL;
+}
+
+/* As NCCL does: the name itself, then as a part of a library's name. */
+static void check_plugin(struct job *j)
+{
+    const char *name = plugin_name(j);
+    if (!name) {
+        int off = given(j, "NCCL_TUNER_PLUGIN") != NULL;
+        doctor_say(j->d, DOCTOR_NOTE, "plugin", "NCCL_TUNER_PLUGIN is %s: no table is applied%s",
+                   off ? "none" : "not set", off ? "" : ", unless NCCL finds a libnccl-tuner.so");
+        return;
+    }
+    void *plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!plugin && !strchr(name, '/'))
+        plugin = dlopen(arena_printf(j->d->arena, "libnccl-tuner-%s.so", name), RTLD_NOW | RTLD_LOCAL);
+    if (plugin)
+        doctor_judge_plugin(j->d, plugin, name);
+    else
+        doctor_say(j->d, DOCTOR_WRONG, "plugin", "NCCL_TUNER_PLUGIN=%s cannot be loaded: %s", name, dlerror());
+}
+
+/* Where the plugin looks, as tuner/plugin/source.c does, less its own directory. */
+static const char *table_path(const struct job *j)
+{
+    const char *profile = given(j, "NCCLTUNE_PROFILE"), *file = given(j, "NCCL_TUNER_CONFIG_FILE");
+    if (profile)
+        return arena_printf(j->d->arena, "%s/tuner.csv", profile);
+    if (file)
+        return file;
+    return access(j->options->system_table, R_OK) ? NULL : j->options->system_table;
+}
+
+static void check_hash(struct job *j)
+{
+    const char *wanted = given(j, "NCCLTUNE_HASH");
+    char hex[SHA256_HEX] = "";
+    struct err e = {0};
+    if (!wanted) {
+        if (j->table)
+            doctor_say(j->d, DOCTOR_NOTE, "hash", "NCCLTUNE_HASH is not set: ranks that see another table would hang");
+        return;
+    }
+    if (!plugin_name(j)) {
+        doctor_say(j->d, DOCTOR_NOTE, "hash", "NCCLTUNE_HASH is set, but no plugin looks at it");
+        return;
+    }
+    if (!strncmp(wanted, "sha256:", 7))
+        wanted += 7;
+    if (!j->table || file_sha256(j->table, hex, &e))
+        doctor_say(j->d, DOCTOR_WRONG, "hash", "NCCL will refuse to start: NCCLTUNE_HASH asks for table %.12s, and %s",
+                   wanted, j->table ? e.text : "there is none");
+    else if (strlen(wanted) < HASH_DIGITS || strncasecmp(wanted, hex, strlen(wanted)) != 0)
+        doctor_say(j->d, DOCTOR_WRONG, "hash",
+                   "NCCL will refuse to start: NCCLTUNE_HASH asks for table %.12s, %s is %.12s", wanted, j->table, hex);
+    else
+        doctor_say(j->d, DOCTOR_OK, "hash", "the table is the one that NCCLTUNE_HASH asks for, %.12s", hex);
+}
+
+static void check_table(struct job *j)
+{
+    j->table = table_path(j);
+    if (j->table)
+        doctor_check_table(j->d, j->table);
+    check_hash(j);
+}
+
+/* ---- this node --------------------------------------------------------------------------------------------------- */
+
+static void check_machine(struct job *j)
+{
+    struct err e = {0};
+    if (!j->pinned)
+        return;
+    struct topology *t = topo_load(arena_printf(j->d->arena, "%s/topology.json", j->pinned->dir), &e);
+    struct topology *probed = t && !j->options->machine ? probe_machine(j->options->log, &e) : NULL;
+    const struct topology *here = j->options->machine ? j->options->machine : probed;
+    if (t && here && here->nclasses == 1)
+        j->node_class = arena_strdup(j->d->arena, doctor_compare(j->d, t, here));
+    else
+        doctor_say(j->d, DOCTOR_WRONG, "machine", "cannot be compared: %s", e.text);
+    topo_free(probed);
+    topo_free(t);
+}
+
+/* ---- what the user overrides ------------------------------------------------------------------------------------- */
+
+static void check_overrides(struct job *j)
+{
+    struct arena *a = j->d->arena;
+    struct doctor_pair *wanted = NULL;
+    int n = 0, overridden = 0;
+    if (!j->pinned)
+        return;
+    if (j->node_class)
+        add_conf(a, arena_printf(a, "%s/nccl.d/%s.conf", j->pinned->dir, j->node_class), &wanted, &n);
+    add_conf(a, arena_printf(a, "%s/nccl.conf", j->pinned->dir), &wanted, &n);
+    for (int i = 0; i < n; i++) {
+        const char *now = get(j, wanted[i].name);
+        if (now && !strcmp(now, wanted[i].value))
+            continue;
+        overridden++;
+        doctor_say(j->d, DOCTOR_NOTE, "setting", "%s is %s%s; the profile has %s%s", wanted[i].name,
+                   now ? "" : "not set", now ? now : "", wanted[i].value, now ? ": yours wins" : "");
+    }
+    if (!overridden)
+        doctor_say(j->d, DOCTOR_OK, "setting", "nothing of the profile is overridden");
+}
+
+/* What lint looks at, as a process environment. */
+static void lint_settings_of(const struct job *j, struct lint *l)
+{
+    struct err ignored;
+    char *block;
+    size_t bytes;
+    FILE *out = open_memstream(&block, &bytes);
+    for (int i = 0; i < j->nsettings && out; i++)
+        if (env_of_interest(j->settings[i].name, strlen(j->settings[i].name)))
+            fprintf(out, "%s=%s%c", j->settings[i].name, j->settings[i].value, 0);
+    if (!out || fclose(out))
+        return;
+    lint_read_environ(l, "environment", block, bytes, &ignored);
+    free(block);
+}
+
+/* Errors and warnings alone; lint has more for those who ask it. */
+static void check_environment(struct job *j)
+{
+    struct lint_options o = {.rccl = -1};
+    struct lint_finding_view f;
+    struct tuner_table table = {0};
+    struct err ignored;
+    char *text;
+    size_t bytes;
+    if (j->pinned && j->table && !file_read(j->table, TUNER_BYTES_LIMIT, j->d->arena, &text, &bytes, &ignored) &&
+        !tuner_table_parse(&table, text, bytes, NULL, NULL))
+        o.table = &table;
+    struct lint *l = lint_new(&o);
+    lint_settings_of(j, l);
+    lint_check(l);
+    for (size_t n = 0; lint_finding(l, n, &f); n++)
+        if (f.severity > LINT_NOTE)
+            doctor_say(j->d, f.severity == LINT_ERROR ? DOCTOR_WRONG : DOCTOR_NOTE, "lint", "%s=%s: %s %s (%s)",
+                       f.variable, f.value ? f.value : "?", f.says, f.advice, f.code);
+    lint_free(l);
+    tuner_table_free(&table);
+}
+
+/* ---- what all ranks must have alike ------------------------------------------------------------------------------ */
+
+static int by_name(const void *x, const void *y)
+{
+    return strcmp(((const struct doctor_pair *)x)->name, ((const struct doctor_pair *)y)->name);
+}
+
+static void collect_agree(struct job *j)
+{
+    struct doctor *d = j->d;
+    char hex[SHA256_HEX], version[ENV_VERSION];
+    struct err ignored;
+    int nccl = doctor_nccl_version();
+    for (int i = 0; i < j->nsettings; i++) {
+        const struct env_var *v = env_var_find(j->settings[i].name);
+        if (v && (v->agree == ENV_AGREE_YES || v->agree == ENV_AGREE_ADVISED))
+            add_pair(d->arena, &d->agree, &d->nagree, v->name, j->settings[i].value);
+    }
+    if (given(j, "NCCLTUNE"))
+        add_pair(d->arena, &d->agree, &d->nagree, "NCCLTUNE", get(j, "NCCLTUNE"));
+    if (nccl)
+        add_pair(d->arena, &d->agree, &d->nagree, "NCCL's version",
+                 arena_strdup(d->arena, env_version_text(version, nccl)));
+    if (j->table && plugin_name(j) && !file_sha256(j->table, hex, &ignored))
+        add_pair(d->arena, &d->agree, &d->nagree, "the tuner table", arena_strdup(d->arena, hex));
+    if (d->nagree)
+        qsort(d->agree, (size_t)d->nagree, sizeof *d->agree, by_name);
+}
+
+struct doctor *doctor_job(const struct doctor_job_options *o)
+{
+    struct arena *a = arena_new();
+    struct doctor *d = ARENA_NEW(a, struct doctor);
+    struct job j = {.d = d, .options = o};
+    d->arena = a;
+    read_environment(&j);
+    find_rank(&j);
+    const char *mode = given(&j, "NCCLTUNE");
+    if (mode && !strcmp(mode, "off")) {
+        doctor_say(d, DOCTOR_NOTE, "profile", "NCCLTUNE=off: nothing of nccltune is used");
+    } else {
+        check_pinned(&j);
+        check_plugin(&j);
+        doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));
+        check_table(&j);
+        check_machine(&j);
+        check_overrides(&j);
+    }
+    check_environment(&j);
+    collect_agree(&j);
+    env_profile_free(j.pinned);
+    return d;
+}

@@ -1,0 +1,141 @@
+/* Answers from a profile, for programs: the decisions less what was not asked for. */
+#include <string.h>
+
+#include "core/coll.h"
+#include "envgen/decide/openmpi_rules.h"
+#include "envgen/explain/explain_internal.h"
+#include "envgen/explain/model.h"
+#include "envgen/profile/decisions.h"
+
+static void keep_setting(struct env_decisions *d, const struct env_decisions *all, const char *name)
+{
+    if (!strncmp(name, "OMPI_MCA_", 9))
+        name += 9;
+    d->nshapes = d->nsettings = 0;
+    for (int i = 0; i < all->nsettings && !d->nsettings; i++)
+        if (!strcmp(all->settings[i].name, name)) {
+            d->settings = &all->settings[i];
+            d->nsettings = 1;
+        }
+}
+
+/* Of a shape: the one collective and of that the one range. */
+static struct env_shape narrow(struct arena *a, const struct env_shape *s, const struct env_question *q)
+{
+    struct env_shape out = *s;
+    out.ncolls = 0;
+    for (int c = 0; c < s->ncolls; c++)
+        for (int r = 0; r < s->colls[c].nranges && s->colls[c].coll == q->coll && !out.ncolls; r++)
+            if (q->bytes >= s->colls[c].ranges[r].min_bytes && q->bytes <= s->colls[c].ranges[r].max_bytes) {
+                out.colls = ARENA_NEW(a, struct env_coll);
+                *out.colls = (struct env_coll){s->colls[c].coll, &s->colls[c].ranges[r], 1};
+                out.ncolls = 1;
+            }
+    return out;
+}
+
+static void keep_call(struct env_decisions *d, const struct env_decisions *all, const struct env_question *q)
+{
+    d->nsettings = d->nshapes = 0;
+    d->shapes = arena_alloc(d->arena, ((size_t)all->nshapes + 1) * sizeof *d->shapes);
+    for (int i = 0; i < all->nshapes; i++)
+        if ((!q->nodes || all->shapes[i].nodes == q->nodes) && (!q->ranks || all->shapes[i].ranks == q->ranks))
+            d->shapes[d->nshapes++] = narrow(d->arena, &all->shapes[i], q);
+}
+
+/* ---- NCCL's own choices ------------------------------------------------------------------------------------------ */
+
+static void add_call_model(cJSON *array, struct explain_model *m, const struct env_decisions *kept,
+                           const struct env_question *q)
+{
+    int nodes, ranks;
+    for (int i = 0; i < kept->nshapes; i++)
+        if (explain_model_knows_first(kept, i))
+            cJSON_AddItemToArray(
+                array, explain_model_json(m, q->coll, q->bytes, kept->shapes[i].nodes, kept->shapes[i].ranks));
+    if (!cJSON_GetArraySize(array) && !explain_model_shape(m, q, &nodes, &ranks))
+        cJSON_AddItemToArray(array, explain_model_json(m, q->coll, q->bytes, nodes, ranks));
+}
+
+static void add_range_model(cJSON *array, struct explain_model *m, const struct env_shape *s, int coll,
+                            const struct env_range *r)
+{
+    const char *own = r->call.nsettings && explain_model_knows(s) ? explain_model_range(m, s, coll, r) : NULL;
+    if (!own)
+        return;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "nodes", s->nodes);
+    cJSON_AddNumberToObject(o, "ranks", s->ranks);
+    json_add_str(o, "collective", coll_name(coll));
+    cJSON_AddNumberToObject(o, "min_bytes", (double)r->min_bytes);
+    if (r->max_bytes != ENV_OPEN)
+        cJSON_AddNumberToObject(o, "max_bytes", (double)r->max_bytes);
+    json_add_str(o, "profile", r->call.label);
+    json_add_str(o, "nccl_would", own);
+    cJSON_AddItemToArray(array, o);
+}
+
+/* For a call what NCCL would choose, for the whole where that is not what the profile makes it do. */
+static void add_model(cJSON *doc, const struct env_profile *p, const struct env_decisions *kept,
+                      const struct env_question *q)
+{
+    struct explain_model *m = explain_model_new(p, q->nccl);
+    cJSON *array = cJSON_AddArrayToObject(doc, "model");
+    if (q->coll >= 0)
+        add_call_model(array, m, kept, q);
+    for (int i = 0; i < kept->nshapes && q->coll < 0; i++)
+        for (int c = 0; c < kept->shapes[i].ncolls; c++)
+            for (int r = 0; r < kept->shapes[i].colls[c].nranges; r++)
+                add_range_model(array, m, &kept->shapes[i], kept->shapes[i].colls[c].coll,
+                                &kept->shapes[i].colls[c].ranges[r]);
+    explain_model_free(m);
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
+
+static int add_rules(cJSON *doc, const struct env_profile *p, const struct env_decisions *kept,
+                     const struct env_question *q, struct err *e)
+{
+    struct env_rules rules;
+    int rc = env_rules_of(p->decisions, &rules, e);
+    cJSON *array = cJSON_AddArrayToObject(doc, "rules");
+    for (int i = 0; i < kept->nshapes && !rc; i++) {
+        const char *name = NULL;
+        const struct env_rule *rule = env_rules_find(&rules, q->coll, kept->shapes[i].ranks, q->bytes, &name);
+        if (!rule || !rule->algorithm || strcmp(kept->shapes[i].engine, "mpi") != 0)
+            continue;
+        cJSON *o = cJSON_CreateObject();
+        json_add_str(o, "file", "openmpi.rules");
+        json_add_str(o, "collective", name);
+        cJSON_AddNumberToObject(o, "ranks", kept->shapes[i].ranks);
+        cJSON_AddNumberToObject(o, "min_bytes", (double)rule->min_bytes);
+        cJSON_AddNumberToObject(o, "algorithm", (double)rule->algorithm);
+        cJSON_AddNumberToObject(o, "fanout", (double)rule->fanout);
+        cJSON_AddNumberToObject(o, "segment_bytes", (double)rule->segment_bytes);
+        cJSON_AddItemToArray(array, o);
+    }
+    return rc;
+}
+
+cJSON *env_explain_json(const struct env_profile *p, const struct env_question *q, struct err *e)
+{
+    struct env_decisions kept = *p->decisions;
+    if (q->variable)
+        keep_setting(&kept, p->decisions, q->variable);
+    else if (q->coll >= 0)
+        keep_call(&kept, p->decisions, q);
+    cJSON *doc = env_decisions_json(&kept);
+    json_add_str(doc, "dir", p->dir);
+    json_add_str(doc, "hash", p->manifest.hash);
+    if (!q->variable)
+        add_model(doc, p, &kept, q);
+    if (q->variable)
+        cJSON_AddItemToObject(doc, "catalogue", explain_catalogued_json(p->decisions, q));
+    if (!q->variable && q->coll >= 0)
+        cJSON_AddItemToObject(doc, "tuner", explain_rows_json(p, q));
+    if (!q->variable && q->coll >= 0 && add_rules(doc, p, &kept, q, e)) {
+        cJSON_Delete(doc);
+        return NULL;
+    }
+    return doc;
+}

@@ -1,0 +1,327 @@
+/* The generate stage: read, decide, write all files of a profile together. */
+#include "envgen/generate/generate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/fabric/fabric.h"
+#include "core/file.h"
+#include "envgen/decide/decide.h"
+#include "envgen/decide/extrapolate.h"
+#include "envgen/decide/openmpi_rules.h"
+#include "envgen/generate/validate.h"
+#include "envgen/profile/manifest.h"
+#include "envgen/profile/profile.h"
+#include "envgen/profile/staged_write.h"
+#include "envgen/write/write.h"
+
+#define JOURNAL_LIMIT ((size_t)1 << 30)
+
+struct job {
+    const struct env_generate *options;
+    struct arena *arena;
+    struct log *log;
+    struct topology *topology;
+    char topology_hash[SHA256_HEX];
+    struct env_source *sources; /* as many as options->nresults */
+    struct bench_results merged;
+    struct verbs_fabric *fabric; /* NULL without options->fabric */
+    struct workload *workload;   /* the same */
+    struct env_decisions *decisions;
+    struct env_rules rules;
+    const char *dir;
+    struct env_stage stage;
+};
+
+/* ---- reading --------------------------------------------------------------------------------------------------------
+ */
+
+static int check_topology(const struct job *j, const char *path, const char *hash, struct err *e)
+{
+    if (!*hash || !strcmp(hash, j->topology_hash))
+        return 0;
+    struct err why;
+    err_set(&why, ERR_FAILED, "%s: was measured on another topology (%.12s...) than %s (%.12s...)", path, hash,
+            j->options->topology, j->topology_hash);
+    if (!j->options->force)
+        return err_set(e, ERR_FAILED, "%s", why.text);
+    log_warn(j->log, "%s; it is taken all the same", why.text);
+    return 0;
+}
+
+static int read_input(struct job *j, struct err *e)
+{
+    const struct env_generate *o = j->options;
+    j->topology = topo_load(o->topology, e);
+    if (!j->topology)
+        return ERR_FAILED;
+    topo_hash(j->topology, j->topology_hash);
+    j->sources = arena_alloc(j->arena, (size_t)(o->nresults + 1) * sizeof *j->sources);
+    for (int i = 0; i < o->nresults; i++) {
+        j->sources[i].name = i ? arena_printf(j->arena, "results-%d.jsonl", i + 1) : "results.jsonl";
+        struct bench_results *r = bench_results_load(o->results[i], j->log, e);
+        if (!r)
+            return ERR_FAILED;
+        j->sources[i].results = r;
+        int rc = check_topology(j, o->results[i], r->topology, e);
+        if (rc)
+            return rc;
+    }
+    if (o->workload && !(j->workload = workload_load(o->workload, e)))
+        return ERR_FAILED;
+    if (o->fabric)
+        j->fabric = verbs_fabric_load(o->fabric, e);
+    return o->fabric && !j->fabric ? ERR_FAILED : 0;
+}
+
+/* All journals as one, for the points. */
+static void merge(struct job *j)
+{
+    int total = 0;
+    for (int i = 0; i < j->options->nresults; i++)
+        total += j->sources[i].results->count;
+    j->merged = (struct bench_results){.arena = j->arena,
+                                       .items = arena_alloc(j->arena, ((size_t)total + 1) * sizeof *j->merged.items)};
+    for (int i = 0; i < j->options->nresults; i++) {
+        const struct bench_results *r = j->sources[i].results;
+        if (r->count)
+            memcpy(j->merged.items + j->merged.count, r->items, (size_t)r->count * sizeof *r->items);
+        j->merged.count += r->count;
+    }
+}
+
+static int decide(struct job *j, struct err *e)
+{
+    merge(j);
+    j->decisions = env_decisions_new(j->options->margin);
+    j->decisions->topology = arena_strdup(j->decisions->arena, j->topology_hash);
+    j->decisions->workload = j->workload;
+    const struct bench_points *points = bench_points_of(&j->merged, j->arena);
+    int rc = env_decide(j->decisions, points, j->sources, j->options->nresults, e);
+    env_releases(j->decisions, j->topology, j->options->nccl_low, j->options->nccl_high);
+    j->decisions->predicted = j->options->predicted;
+    j->decisions->extrapolate_nodes =
+        j->options->extrapolate == ENV_ALL_NODES ? j->topology->nhosts : j->options->extrapolate;
+    if (!rc)
+        env_reach(j->decisions, j->topology, j->log);
+    if (!rc)
+        rc = env_rules_of(j->decisions, &j->rules, e);
+    if (!rc)
+        rc = env_settings(j->decisions, &j->rules, j->topology, j->fabric, e);
+    if (!rc)
+        env_vet(j->decisions, j->topology);
+    return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------------
+ */
+
+static int same_file(const char *x, const char *y)
+{
+    struct stat a, b;
+    return !stat(x, &a) && !stat(y, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* An input becomes part of the profile: as it is when it lies there already, else as a copy. */
+static int take_in(struct job *j, const char *path, const char *name, struct err *e)
+{
+    char *data;
+    size_t bytes;
+    if (same_file(path, arena_printf(j->arena, "%s/%s", j->dir, name)))
+        return env_stage_keep(&j->stage, name, e);
+    int rc = file_read(path, JOURNAL_LIMIT, j->arena, &data, &bytes, e);
+    return rc ? rc : env_stage_add(&j->stage, name, data, bytes, e);
+}
+
+/* Prints one file, checks it when it is NCCL's, and stages it. */
+static int write_one(struct job *j, const struct env_writer *writer, const char *file, const char *node_class,
+                     struct err *e)
+{
+    struct env_writing w = {
+        .decisions = j->decisions, .rules = &j->rules, .dir = j->dir, .scratch = j->arena, .node_class = node_class};
+    struct file_out out;
+    int rc = file_out_begin(&out, e);
+    if (rc)
+        return rc;
+    rc = writer->write(&w, out.stream, e);
+    if (!rc && fflush(out.stream))
+        rc = err_errno(e, "%s: out of memory", file);
+    if (!rc && !strncmp(file, "nccl.", 5))
+        rc = env_vet_file(j->decisions, j->topology, node_class, file, out.data, out.bytes, e);
+    if (!rc)
+        rc = env_stage_add(&j->stage, file, out.data, out.bytes, e);
+    file_out_abandon(&out);
+    return rc;
+}
+
+static int has_settings(const struct env_decisions *d, const char *node_class)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (d->settings[i].value && d->settings[i].node_class && !strcmp(d->settings[i].node_class, node_class))
+            return 1;
+    return 0;
+}
+
+/* nccl.d/CLASS.conf for every class of nodes with settings of its own. */
+static int write_classes(struct job *j, struct err *e)
+{
+    static const struct env_writer writer = {.write = env_write_nccl_conf};
+    int rc = 0;
+    for (int c = 0; c < j->topology->nclasses && !rc; c++) {
+        const char *name = j->topology->classes[c].name;
+        const char *file = arena_printf(j->arena, ENV_CLASSES "%s.conf", name);
+        for (int i = 0; i < c; i++)
+            if (!strcmp(j->topology->classes[i].name, name))
+                return err_set(e, ERR_FAILED, "%s: two classes of nodes are called '%s'", j->options->topology, name);
+        if (!has_settings(j->decisions, name))
+            continue;
+        if (strchr(name, '/') || !env_manifest_name_ok(file))
+            return err_set(e, ERR_FAILED, "%s: the class of nodes '%s' has a name that no file can have",
+                           j->options->topology, name);
+        rc = write_one(j, &writer, file, name, e);
+    }
+    return rc;
+}
+
+static int is_wanted(const struct env_generate *o, const struct env_writer *w)
+{
+    for (int i = 0; i < o->nformats; i++)
+        if (w->format && !strcmp(o->formats[i], w->format))
+            return 1;
+    return !w->format;
+}
+
+/* What belonged to the profile that was replaced and not to this one. Journals stay: they are measurements. */
+static void remove_stale(const struct job *j, const struct env_manifest *old)
+{
+    for (int i = 0; i < old->nfiles; i++) {
+        const char *name = old->files[i].name;
+        int kept = strstr(name, ".jsonl") != NULL;
+        for (int k = 0; k < j->stage.count && !kept; k++)
+            kept = !strcmp(j->stage.files[k].name, name);
+        if (!kept)
+            unlink(arena_printf(j->arena, "%s/%s", j->dir, name));
+    }
+}
+
+static const char *utc_now(struct arena *a)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    gmtime_r(&now, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return arena_strdup(a, text);
+}
+
+static int write_manifest(struct job *j, struct err *e)
+{
+    struct env_manifest m = {.tool = NCCLTUNE_VERSION, .created = utc_now(j->arena), .topology = j->topology_hash};
+    m.files = arena_alloc(j->arena, (size_t)(j->stage.count + 1) * sizeof *m.files);
+    for (int i = 0; i < j->stage.count; i++) {
+        struct env_manifest_file *f = &m.files[m.nfiles++];
+        f->name = j->stage.files[i].name;
+        f->bytes = j->stage.files[i].bytes;
+        memcpy(f->sha256, j->stage.files[i].sha256, SHA256_HEX);
+    }
+    for (int i = 0; i < j->decisions->nshapes; i++) {
+        const char *library = j->decisions->shapes[i].library;
+        if (m.nlibraries && !strcmp(m.libraries[m.nlibraries - 1], library))
+            continue;
+        m.libraries = arena_grow(j->arena, m.libraries, (size_t)m.nlibraries, sizeof *m.libraries);
+        m.libraries[m.nlibraries++] = library;
+    }
+    env_manifest_hash(&m);
+    cJSON *doc = env_manifest_json(&m);
+    char *text = cJSON_Print(doc);
+    cJSON_Delete(doc);
+    if (!text)
+        return err_set(e, ERR_FAILED, "out of memory");
+    const char *line = arena_printf(j->arena, "%s\n", text);
+    cJSON_free(text);
+    return env_stage_add(&j->stage, ENV_MANIFEST, line, strlen(line), e);
+}
+
+static int write_all(struct job *j, struct err *e)
+{
+    struct env_manifest old = {0};
+    if (env_profile_complete(j->dir) && env_manifest_load(j->dir, j->arena, &old, NULL))
+        old.nfiles = 0;
+    int rc = take_in(j, j->options->topology, "topology.json", e);
+    for (int i = 0; i < j->options->nresults && !rc; i++)
+        rc = take_in(j, j->options->results[i], j->sources[i].name, e);
+    if (!rc && j->workload)
+        rc = take_in(j, j->options->workload, "workload.json", e);
+    if (!rc && j->fabric)
+        rc = take_in(j, j->options->fabric, "fabric.json", e);
+    for (const struct env_writer *w = env_writers; w->file && !rc; w++)
+        if (is_wanted(j->options, w))
+            rc = write_one(j, w, w->file, NULL, e);
+    if (!rc)
+        rc = write_classes(j, e);
+    if (!rc)
+        rc = write_manifest(j, e);
+    if (!rc)
+        rc = env_stage_commit(&j->stage, ENV_MANIFEST, e);
+    if (!rc)
+        remove_stale(j, &old);
+    env_stage_abandon(&j->stage);
+    return rc;
+}
+
+static int make_directory(struct job *j, int *made, struct err *e)
+{
+    struct stat st;
+    const char *out = j->options->out;
+    *made = stat(out, &st) != 0;
+    int rc = file_mkdirs(out, e);
+    if (rc)
+        return rc;
+    char *real = realpath(out, NULL);
+    if (!real)
+        return err_errno(e, "%s: cannot be opened", out);
+    j->dir = arena_strdup(j->arena, real);
+    free(real);
+    env_stage_begin(&j->stage, j->dir, j->arena);
+    return 0;
+}
+
+int env_generate(const struct env_generate *g, struct log *log, struct err *e)
+{
+    if (!g->force && env_profile_complete(g->out))
+        return err_set(e, ERR_FAILED,
+                       "%s: holds a complete profile, which is not changed any more (--force replaces it)", g->out);
+    struct job j = {.options = g, .arena = arena_new(), .log = log};
+    int made = 0, rc = read_input(&j, e);
+    if (!rc)
+        rc = decide(&j, e);
+    if (!rc)
+        rc = make_directory(&j, &made, e);
+    if (!rc)
+        rc = write_all(&j, e);
+    if (rc && made)
+        rmdir(g->out);
+    for (int i = 0; j.sources && i < g->nresults; i++)
+        bench_results_free(j.sources[i].results);
+    env_decisions_free(j.decisions);
+    verbs_fabric_free(j.fabric);
+    workload_free(j.workload);
+    topo_free(j.topology);
+    arena_free(j.arena);
+    return rc;
+}
+
+int env_parse_margin(const char *s, double *margin, struct err *e)
+{
+    char *end;
+    double percent = strtod(s, &end);
+    const char *rest = end + strspn(end, " ");
+    if (end == s || !(percent >= 0 && percent <= 1000) || (*rest && strcmp(rest, "%") != 0))
+        return err_set(e, ERR_USAGE, "--margin: '%s' is no percentage, expected one such as 3%%", s);
+    *margin = percent / 100;
+    return 0;
+}

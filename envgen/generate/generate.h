@@ -1,0 +1,35 @@
+/* The generate stage: topology and results in, a complete profile out. */
+#ifndef ENVGEN_GENERATE_GENERATE_H
+#define ENVGEN_GENERATE_GENERATE_H
+
+#include "core/err.h"
+#include "core/log.h"
+
+#define ENV_ALL_NODES (-1)
+
+struct env_generate {
+    const char *topology;       /* topology.json */
+    const char *const *results; /* journals; none: what the topology alone justifies */
+    int nresults;
+    const char *workload; /* nccltune-workload.json: weighs launches; NULL: all points alike */
+    const char *fabric;   /* fabric.json of the verbs engine; NULL none */
+    double margin;        /* ENV_MARGIN unless the user says otherwise */
+    int force;            /* replace a complete profile, take results of another topology */
+    int nccl_low,
+        nccl_high;   /* releases to write for; 0: those that were measured or found, see envgen/generate/validate.h */
+    int predicted;   /* write what was only predicted, too */
+    int extrapolate; /* tuner.csv reaches up to this many nodes; ENV_ALL_NODES: as many as the topology has */
+    const char *const *formats; /* further files, by their names in env_writers */
+    int nformats;
+    const char *out;
+};
+
+/* Writes the profile. Topology and journals are copied into it unless they lie there already, so that the evidence
+ * travels with the decisions. Errors leave a profile that was there as it was: unreadable input, results of another
+ * topology, a complete profile without force, a full disk. */
+int env_generate(const struct env_generate *g, struct log *log, struct err *e);
+
+/* "3", "3%", "2.5 %": a margin as a fraction. ERR_USAGE for anything else. */
+int env_parse_margin(const char *s, double *margin, struct err *e);
+
+#endif

@@ -1,0 +1,24 @@
+/* Judging by lint what goes into the files for NCCL: settings before they are written, files after. */
+#ifndef ENVGEN_GENERATE_VALIDATE_H
+#define ENVGEN_GENERATE_VALIDATE_H
+
+#include "envgen/decide/decide.h"
+
+/* Sets the releases that `d` is for: `low` to `high` as the user asked (0: did not), else the libraries that were
+ * measured and those found on the nodes, else every release in use. RCCL when the GPUs are AMD's. */
+void env_releases(struct env_decisions *d, const struct topology *t, int low, int high);
+
+/* The releases that a library's name says: "NCCL 2.21.5", "RCCL 2.21.5 /opt/...", "NCCL 2.21.5 (RCCL)". -1: none. */
+int env_library_release(const char *library, int *low, int *high);
+
+/* Takes the value from every setting for NCCL that a release of the range does not read, that is its default already,
+ * or that lint warns of on this topology; `why` says so then. What was measured together stays or goes together. */
+void env_vet(struct env_decisions *d, const struct topology *t);
+
+/* Checks a finished file, unless it is of a kind that lint does not read: lint has nothing to warn of, and nccl.conf
+ * read by NCCL's rules gives exactly the settings of `node_class` (NULL: the common ones). An error is a mistake of
+ * nccltune itself. */
+int env_vet_file(const struct env_decisions *d, const struct topology *t, const char *node_class, const char *file,
+                 const char *text, size_t bytes, struct err *e);
+
+#endif

@@ -1,0 +1,181 @@
+/* hook.map: what the Slurm hooks need of a profile, in a form that a hundred lines of C can read without trust. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "envgen/install/install.h"
+
+#define FORMAT          "nccltune-hook/1"
+#define NAME_MAX_LENGTH 63
+#define CLASSES_MAX     64
+#define TABLE_MAX       ((uint64_t)2 << 20) /* the hooks hash the table before every task */
+
+/* Kernel modules by what the devices are called. */
+static const struct {
+    const char *prefix, *module;
+} hca_modules[] = {{"mlx5_", "mlx5_ib"}, {"mlx4_", "mlx4_ib"}, {"bnxt_re", "bnxt_re"},
+                   {"hfi1_", "hfi1"},    {"irdma", "irdma"},   {"ionic", "ionic_rdma"}};
+static const struct {
+    unsigned vendor;
+    const char *module;
+} gpu_modules[] = {{0x10de, "nvidia"}, {0x1002, "amdgpu"}};
+
+/* ---- kinship ----------------------------------------------------------------------------------------------------- */
+
+static int by_rate(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Rates of the active ports, sorted; the caller frees. */
+static double *rates(const struct topo_class *c, int *count)
+{
+    double *r = calloc((size_t)c->nports + 1, sizeof *r);
+    if (!r)
+        abort();
+    *count = 0;
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].state == TOPO_STATE_ACTIVE)
+            r[(*count)++] = c->ports[i].rate_Gbps;
+    qsort(r, (size_t)*count, sizeof *r, by_rate);
+    return r;
+}
+
+static int same_rates(const struct topo_class *a, const struct topo_class *b)
+{
+    int na, nb;
+    double *ra = rates(a, &na), *rb = rates(b, &nb);
+    int same = na == nb && !memcmp(ra, rb, (size_t)na * sizeof *ra);
+    free(ra);
+    free(rb);
+    return same;
+}
+
+static const struct topo_object *gpu_object(const struct topo_class *c, int gpu)
+{
+    int object = c->gpus[gpu].object;
+    return object >= 0 && object < c->nobjects ? &c->objects[object] : NULL;
+}
+
+static int same_gpus(const struct topo_class *a, const struct topo_class *b)
+{
+    if (a->ngpus != b->ngpus)
+        return 0;
+    for (int i = 0; i < a->ngpus; i++) {
+        const struct topo_object *x = gpu_object(a, i), *y = gpu_object(b, i);
+        if (a->gpus[i].sm != b->gpus[i].sm || !x != !y || (x && (x->vendor != y->vendor || x->device != y->device)))
+            return 0;
+    }
+    return 1;
+}
+
+int install_same_kin(const struct topo_class *a, const struct topo_class *b)
+{
+    return same_gpus(a, b) && same_rates(a, b);
+}
+
+/* The index of the first class that class `i` goes with. */
+static int kin_of(const struct topology *t, int i)
+{
+    int k = 0;
+    while (k < i && !install_same_kin(&t->classes[k], &t->classes[i]))
+        k++;
+    return k;
+}
+
+/* ---- statements -------------------------------------------------------------------------------------------------- */
+
+static int name_ok(const char *name)
+{
+    return env_manifest_name_ok(name) && !strchr(name, '/') && *name != '-' && strlen(name) <= NAME_MAX_LENGTH;
+}
+
+static int put_files(const struct env_manifest *m, FILE *out, struct err *e)
+{
+    for (int i = 0; i < m->nfiles; i++) {
+        const struct env_manifest_file *f = &m->files[i];
+        if (strcmp(f->name, "tuner.csv") != 0 && strcmp(f->name, "nccl.conf") != 0 &&
+            strncmp(f->name, "nccl.d/", 7) != 0)
+            continue;
+        if (f->bytes > TABLE_MAX)
+            return err_set(e, ERR_FAILED, "%s has %llu bytes; the hooks take no more than %llu", f->name,
+                           (unsigned long long)f->bytes, (unsigned long long)TABLE_MAX);
+        fprintf(out, "file %s %llu %s\n", f->name, (unsigned long long)f->bytes, f->sha256);
+    }
+    return 0;
+}
+
+static void put_modules(const struct topo_class *c, unsigned vendor, FILE *out)
+{
+    for (size_t i = 0; i < sizeof gpu_modules / sizeof *gpu_modules; i++)
+        if (c->ngpus && gpu_modules[i].vendor == vendor)
+            fprintf(out, "module %s %s\n", c->name, gpu_modules[i].module);
+    for (size_t i = 0; i < sizeof hca_modules / sizeof *hca_modules; i++)
+        for (int p = 0; p < c->nports; p++)
+            if (!strncmp(c->ports[p].hca, hca_modules[i].prefix, strlen(hca_modules[i].prefix))) {
+                fprintf(out, "module %s %s\n", c->name, hca_modules[i].module);
+                break;
+            }
+}
+
+static int put_class(const struct topology *t, int i, FILE *out, struct err *e)
+{
+    const struct topo_class *c = &t->classes[i];
+    const struct topo_object *gpu = c->ngpus ? gpu_object(c, 0) : NULL;
+    unsigned vendor = gpu ? gpu->vendor : 0;
+    if (!name_ok(c->name))
+        return err_set(e, ERR_FAILED, "topology.json: '%s' cannot be the name of a class for the hooks", c->name);
+    fprintf(out, "class %s kin%d %d %u\n", c->name, kin_of(t, i), vendor ? c->ngpus : c->ngpus ? -1 : 0, vendor);
+    for (int p = 0; p < c->nports; p++) {
+        const struct topo_port *port = &c->ports[p];
+        if (port->state != TOPO_STATE_ACTIVE)
+            continue;
+        if (!port->hca || !name_ok(port->hca) || port->port < 0 || port->port > 255)
+            return err_set(e, ERR_FAILED, "topology.json: class %s has a port that the hooks cannot name", c->name);
+        fprintf(out, "port %s %s %d %d\n", c->name, port->hca, port->port, (int)port->rate_Gbps);
+    }
+    put_modules(c, vendor, out);
+    return 0;
+}
+
+static int put_all(const struct topology *t, const struct env_manifest *m, FILE *out, struct err *e)
+{
+    fprintf(out, FORMAT "\nprofile %s\n", m->hash);
+    int rc = put_files(m, out, e);
+    if (!rc && (t->nclasses < 1 || t->nclasses > CLASSES_MAX))
+        rc = err_set(e, ERR_FAILED, "topology.json has %d classes of nodes; the hooks take 1 to %d", t->nclasses,
+                     CLASSES_MAX);
+    for (int i = 0; i < t->nclasses && !rc; i++)
+        rc = put_class(t, i, out, e);
+    for (int i = 0; i < t->nhosts && !rc; i++) {
+        if (!name_ok(t->hosts[i].name))
+            return err_set(e, ERR_FAILED, "topology.json: '%s' cannot be the name of a host for the hooks",
+                           t->hosts[i].name);
+        fprintf(out, "host %s %s\n", t->hosts[i].name, t->classes[t->hosts[i].class_index].name);
+    }
+    fputs("end\n", out);
+    return rc;
+}
+
+char *install_map_text(const struct topology *t, const struct env_manifest *m, struct arena *a, int *one_kin,
+                       struct err *e)
+{
+    char *text = NULL, *copy = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) {
+        err_errno(e, "no memory for hook.map");
+        return NULL;
+    }
+    int rc = put_all(t, m, out, e);
+    *one_kin = 1;
+    for (int i = 1; i < t->nclasses; i++)
+        *one_kin = *one_kin && kin_of(t, i) == 0;
+    if (fclose(out) && !rc)
+        rc = err_errno(e, "no memory for hook.map");
+    if (!rc)
+        copy = arena_strdup(a, text);
+    free(text);
+    return copy;
+}

@@ -1,0 +1,55 @@
+/* Our lines in a file that is not ours, between two markers, at its end: NCCL keeps the first of two settings, so the
+ * site's own lines win. Everything else stays byte for byte. */
+#include <stdio.h>
+#include <string.h>
+
+#include "envgen/install/install.h"
+
+#define BEGIN  "# nccltune begin: written by `nccltune install-profile`, removed by its --uninstall"
+#define END    "# nccltune end"
+#define JOINED " (after a line without an end)" /* so that --uninstall gives that line back as it was */
+
+/* The line that begins with `marker`; NULL when there is none. */
+static const char *find_line(const char *text, const char *marker)
+{
+    for (const char *p = text; (p = strstr(p, marker)); p++)
+        if (p == text || p[-1] == '\n')
+            return p;
+    return NULL;
+}
+
+static const char *behind_line(const char *line)
+{
+    size_t n = strcspn(line, "\n");
+    return line + n + (line[n] == '\n');
+}
+
+static long line_number(const char *text, const char *at)
+{
+    long n = 1;
+    for (const char *p = text; p < at; p++)
+        n += *p == '\n';
+    return n;
+}
+
+char *install_merge(const char *old, const char *lines, const char *path, struct arena *a, struct err *e)
+{
+    old = old ? old : "";
+    const char *begin = find_line(old, BEGIN), *end = find_line(begin ? begin : old, END);
+    if (!begin != !end) {
+        const char *lone = begin ? begin : end;
+        err_at(e, path, line_number(old, lone), 0, "one of nccltune's two marker lines is missing; expected '%s'",
+               begin ? END : BEGIN);
+        return NULL;
+    }
+    const char *head = arena_strndup(a, old, begin ? (size_t)(begin - old) : strlen(old));
+    const char *tail = begin ? behind_line(end) : "";
+    size_t n = strlen(head);
+    int joined = begin ? !strncmp(begin + strlen(BEGIN), JOINED, strlen(JOINED)) : n > 0 && head[n - 1] != '\n';
+    if (begin && joined && n)
+        head = arena_strndup(a, head, n - 1);
+    if (!lines)
+        return arena_printf(a, "%s%s", head, tail);
+    return arena_printf(a, "%s%s" BEGIN "%s\n%s" END "\n%s", head, joined ? "\n" : "", joined ? JOINED : "", lines,
+                        tail);
+}

@@ -1,0 +1,81 @@
+/* lint: reads NCCL settings out of the files that people keep them in and says what NCCL makes of each.
+ *
+ *     struct lint *l = lint_new(&options);
+ *     lint_read_file(l, "job.sh", NULL, &e);   readers turn documents into settings
+ *     lint_check(l);                           rules turn settings into findings
+ *     lint_print(l, LINT_TEXT, stdout);
+ *     lint_free(l);
+ *
+ * Nothing is ever evaluated: a value that a shell would have to expand is unknown and is not judged. */
+#ifndef ENVGEN_LINT_LINT_H
+#define ENVGEN_LINT_LINT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/err.h"
+
+struct topology;
+struct tuner_table;
+struct lint;
+
+enum lint_severity { LINT_NOTE, LINT_WARNING, LINT_ERROR, LINT_SEVERITIES };
+
+struct lint_options {
+    int nccl_low, nccl_high;         /* releases to judge by; 0: every one in use */
+    int rccl;                        /* 1 AMD's RCCL, 0 NVIDIA's NCCL, -1: by the topology's GPUs or what is set */
+    const struct topology *topology; /* NULL unknown; must outlive the lint */
+    const struct tuner_table *table; /* what a tuner plugin will apply; NULL none; the same */
+};
+
+struct lint *lint_new(const struct lint_options *o);
+void lint_free(struct lint *l); /* NULL is fine */
+
+/* The kinds of document ("shell", "conf", …), in the order of a table; NULL past its end. */
+const char *lint_kind(size_t n);
+
+/* Reads a document; "-" is standard input. `kind` NULL: by its name, else by its content. Errors: unreadable, no text,
+ * an unknown kind (ERR_USAGE), or no valid YAML or JSON where that is the kind. */
+int lint_read_file(struct lint *l, const char *path, const char *kind, struct err *e);
+int lint_read_text(struct lint *l, const char *name, const char *text, size_t bytes, const char *kind, struct err *e);
+
+/* The environment of a process: NAME=VALUE blocks that each end with '\0', as in /proc/PID/environ. `name` is what
+ * findings show as their file. */
+int lint_read_environ(struct lint *l, const char *name, const char *block, size_t bytes, struct err *e);
+
+/* One setting without a document, as the environment has it. */
+void lint_add(struct lint *l, const char *name, const char *value);
+
+/* Runs every rule over all settings read so far. Call once. */
+void lint_check(struct lint *l);
+
+size_t lint_settings(const struct lint *l);
+size_t lint_count(const struct lint *l, enum lint_severity severity);
+
+struct lint_finding_view {
+    const char *code; /* "NT201" */
+    enum lint_severity severity;
+    const char *file, *variable, *value; /* value NULL: unknown */
+    long line, column;                   /* from 1; 0 where there is no document */
+    const char *says, *advice;           /* what NCCL does; what to do */
+    int fixable;
+};
+/* Findings by file, line, column. 0 past the end. */
+int lint_finding(const struct lint *l, size_t n, struct lint_finding_view *view);
+
+enum lint_format { LINT_TEXT, LINT_JSON, LINT_SARIF };
+int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e);
+
+/* The n-th rule of the table; 0 past its end. */
+struct lint_rule_view {
+    const char *code, *name;
+    enum lint_severity severity; /* the highest it is reported with */
+    const char *title;
+};
+int lint_rule(size_t n, struct lint_rule_view *view);
+
+/* The n-th document with every fixable finding corrected; the caller frees. `*fixed` counts the corrections. NULL past
+ * the last document. `*path` is the name it was read by. */
+char *lint_fix(const struct lint *l, size_t n, const char **path, size_t *bytes, int *fixed);
+
+#endif

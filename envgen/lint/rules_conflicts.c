@@ -1,0 +1,283 @@
+/* Two settings that do not go together: a table of pairs, each judged where the second of the two is written. */
+#include <string.h>
+#include <strings.h>
+
+#include "core/vars/parse.h"
+#include "envgen/lint/lint_internal.h"
+#include "tuner/table/table.h"
+
+/* `a` and `b` in the order of the table's row; `at` is the later one. */
+struct pair {
+    const struct lint_setting *a, *b, *at;
+};
+
+static int is_number(const struct lint_setting *s, int64_t wanted)
+{
+    int64_t value;
+    return lint_number(s, &value) && value == wanted;
+}
+
+static int is_on(const struct lint_setting *s)
+{
+    int64_t value;
+    return lint_number(s, &value) && value != 0;
+}
+
+static int is_word(const struct lint_setting *s, const char *word)
+{
+    return s->value && !strcasecmp(s->value, word);
+}
+
+static void tuner(struct lint *l, const struct pair *p)
+{
+    if (!p->b->value || is_word(p->b, "none") || !p->b->value[0])
+        return;
+    lint_find(l, LINT_TUNER_CONFLICT, p->at,
+              arena_printf(l->arena, "%s takes its choice away from the tuner plugin, for every size.", p->a->name),
+              "Remove the pin, and let the plugin's table decide.");
+}
+
+static void p2p(struct lint *l, const struct pair *p)
+{
+    if (p->a->value && !strcmp(p->a->value, "1"))
+        lint_find(l, LINT_P2P_CONFLICT, p->at, "NCCL_P2P_DISABLE=1 wins; NCCL_P2P_LEVEL is not looked at.",
+                  "Remove one of the two.");
+}
+
+static void min_max(struct lint *l, const struct pair *p)
+{
+    int64_t low, high;
+    if (!lint_number(p->a, &low) || !lint_number(p->b, &high) || low <= high || high < 1)
+        return;
+    lint_find(l, LINT_MIN_ABOVE_MAX, p->at,
+              strstr(p->a->name, "CTAS") ? "With the minimum above the maximum NCCL takes the maximum for both."
+                                         : "The minimum is applied last and wins over the maximum.",
+              arena_printf(l->arena, "Make %s at most %s.", p->a->name, p->b->name));
+}
+
+static void alias(struct lint *l, const struct pair *p)
+{
+    lint_find(l, LINT_ALIAS_CONFLICT, p->at,
+              arena_printf(l->arena, "%s is an alias that counts only while %s is unset.", p->a->name, p->b->name),
+              arena_printf(l->arena, "Remove %s.", p->a->name));
+}
+
+static void network(struct lint *l, const struct pair *p)
+{
+    if (is_word(p->a, "IB") && is_on(p->b))
+        lint_find(l, LINT_NET_CONFLICT, p->at,
+                  "NCCL_NET=IB requires the transport that NCCL_IB_DISABLE takes out: communicator creation fails.",
+                  "Remove one of the two.");
+}
+
+static void socket_hca(struct lint *l, const struct pair *p)
+{
+    if (is_word(p->a, "Socket"))
+        lint_find(l, LINT_NET_CONFLICT, p->at,
+                  "With NCCL_NET=Socket no RDMA device is used, whatever NCCL_IB_HCA says.", "Remove one of the two.")
+            ->severity = LINT_WARNING;
+}
+
+static void merge(struct lint *l, const struct pair *p)
+{
+    if (!is_number(p->a, 0) || is_word(p->b, "LOC") || l->high < 22403)
+        return;
+    lint_find(
+        l, LINT_MERGE_CONFLICT, p->at,
+        arena_printf(l->arena, "NCCL_IB_MERGE_NICS=0 refuses every merged NIC, so %s merges nothing.", p->b->name),
+        "Remove one of the two.");
+}
+
+static void cta_policy(struct lint *l, const struct pair *p)
+{
+    if (!is_number(p->a, 1) && !is_word(p->a, "EFFICIENCY"))
+        return;
+    if (!strcmp(p->b->name, "NCCL_TUNER_PLUGIN") && (!p->b->value || is_word(p->b, "none")))
+        return;
+    lint_find(l, LINT_CTA_CONFLICT, p->at,
+              arena_printf(l->arena, "The EFFICIENCY policy is left aside while %s is there.", p->b->name),
+              "Remove one of the two.");
+}
+
+static void ar_threshold(struct lint *l, const struct pair *p)
+{
+    if (is_on(p->b))
+        lint_find(l, LINT_AR_CONFLICT, p->at, "NCCL_IB_OOO_RQ=1 does not use the adaptive routing threshold.",
+                  "Remove NCCL_IB_AR_THRESHOLD.");
+}
+
+static void nvls_memory(struct lint *l, const struct pair *p)
+{
+    if (is_number(p->a, 1) && is_number(p->b, 0))
+        lint_find(l, LINT_NVLS_CONFLICT, p->at,
+                  "NVLS needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out, and 1 skips the check for them.",
+                  "Leave NCCL_NVLS_ENABLE at 2, or remove NCCL_CUMEM_ENABLE.");
+}
+
+static void nvls_ranks(struct lint *l, const struct pair *p)
+{
+    if (is_number(p->a, 1) && is_on(p->b))
+        lint_find(l, LINT_NVLS_CONFLICT, p->at,
+                  "Several ranks on one GPU rule NVLS out, and with NCCL_NVLS_ENABLE=1 communicator creation fails.",
+                  "Leave NCCL_NVLS_ENABLE at 2.");
+}
+
+/* NCCL_ALGO that leaves AllReduce to NVLS alone. */
+static void nvls_only(struct lint *l, const struct pair *p)
+{
+    const unsigned nvls = 1u << ALGO_NVLS | 1u << ALGO_NVLS_TREE;
+    struct env_choice c;
+    if (!is_number(p->a, 0) || !p->b->value)
+        return;
+    env_parse_algo(p->b->value, l->high, &c);
+    unsigned left = c.allowed[COLL_ALLREDUCE];
+    if (!c.unknown && c.touched[COLL_ALLREDUCE] && left && !(left & ~nvls))
+        lint_find(l, LINT_NVLS_CONFLICT, p->at,
+                  "NCCL_ALGO leaves AllReduce to NVLS, which NCCL_NVLS_ENABLE=0 turns off.", "Remove one of the two.");
+}
+
+static void level_c2c(struct lint *l, const struct pair *p)
+{
+    const char *level = p->b->value ? env_parse_level(p->b->value, l->high) : NULL;
+    if (is_on(p->a) && level && (!strcmp(level, "PIX") || !strcmp(level, "PXB")) && l->high >= 22902)
+        lint_find(
+            l, LINT_LEVEL_CONFLICT, p->at,
+            "From 2.29.2 on a written level replaces the default that lets C2C paths in: GPUDirect over C2C is off.",
+            "Remove NCCL_NET_GDR_LEVEL, or write P2C.");
+}
+
+static void filter(struct lint *l, const struct pair *p)
+{
+    const char *level = p->b->value ? env_parse_debug(p->b->value) : NULL;
+    if (level && strcmp(level, "INFO") != 0 && strcmp(level, "TRACE") != 0)
+        lint_find(l, LINT_FILTER_CONFLICT, p->at,
+                  arena_printf(l->arena, "The filter counts for INFO and TRACE lines; at %s there are none.", level),
+                  "Remove NCCL_DEBUG_SUBSYS, or set NCCL_DEBUG=INFO while you look for something.");
+}
+
+static const struct {
+    const char *a, *b;
+    void (*judge)(struct lint *, const struct pair *);
+} pairs[] = {
+    {"NCCL_ALGO", "NCCL_TUNER_PLUGIN", tuner},
+    {"NCCL_PROTO", "NCCL_TUNER_PLUGIN", tuner},
+    {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", p2p},
+    {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", min_max},
+    {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", min_max},
+    {"NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS", min_max},
+    {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", alias},
+    {"NCCL_MAX_NRINGS", "NCCL_MAX_NCHANNELS", alias},
+    {"NCCL_NET", "NCCL_IB_DISABLE", network},
+    {"NCCL_NET", "NCCL_IB_HCA", socket_hca},
+    {"NCCL_IB_MERGE_NICS", "NCCL_NET_MERGE_LEVEL", merge},
+    {"NCCL_IB_MERGE_NICS", "NCCL_NET_FORCE_MERGE", merge},
+    {"NCCL_CTA_POLICY", "NCCL_ALGO", cta_policy},
+    {"NCCL_CTA_POLICY", "NCCL_PROTO", cta_policy},
+    {"NCCL_CTA_POLICY", "NCCL_TUNER_PLUGIN", cta_policy},
+    {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", ar_threshold},
+    {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", nvls_memory},
+    {"NCCL_NVLS_ENABLE", "NCCL_MULTI_RANK_GPU_ENABLE", nvls_ranks},
+    {"NCCL_NVLS_ENABLE", "NCCL_ALGO", nvls_only},
+    {"NCCL_NET_GDR_C2C", "NCCL_NET_GDR_LEVEL", level_c2c},
+    {"NCCL_DEBUG_SUBSYS", "NCCL_DEBUG", filter},
+};
+
+/* Everything of the IB transport beside its switch. */
+static void ib_off(struct lint *l, const struct lint_setting *s)
+{
+    int is_switch = !strcmp(s->name, "NCCL_IB_DISABLE");
+    const struct lint_setting *off = is_switch ? s : lint_before(l, s, "NCCL_IB_DISABLE");
+    const struct lint_setting *hca = is_switch ? lint_before(l, s, "NCCL_IB_HCA") : NULL;
+    if (strncmp(s->name, "NCCL_IB_", 8) != 0 || !off || !is_on(off) || (is_switch && !hca))
+        return;
+    lint_find(l, LINT_IB_CONFLICT, s,
+              is_switch ? "It takes NCCL's own RDMA transport out, so NCCL_IB_HCA above is not used by it."
+                        : "NCCL_IB_DISABLE takes NCCL's own RDMA transport out, so this is not used by it.",
+              "Remove one of the two, unless a network plugin reads it.");
+}
+
+/* ---- a pin and the table that a profile brings ------------------------------------------------------------------- */
+
+/* Whether the table may be applied in one of the judged releases. */
+static int table_applies(const struct lint *l)
+{
+    const struct tuner_table *t = l->options.table;
+    for (int minor = l->low / 100; t && minor <= l->high / 100; minor++)
+        if (tuner_table_fits(t, minor / 100, minor % 100))
+            return 1;
+    return 0;
+}
+
+/* Whether a rule chooses what the pin decides: one for channels alone, or for the other half, works under it. */
+static int is_beaten(const struct tuner_rule *r, int coll, int protocol)
+{
+    return r->coll == coll && (protocol ? r->proto : r->algo) != TUNER_ANY;
+}
+
+/* The collectives for which both the table and the pin choose. */
+static const char *disputed(struct lint *l, const struct env_choice *pin, int protocol)
+{
+    const struct tuner_table *t = l->options.table;
+    const char *names = NULL;
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        for (size_t i = 0; i < t->count && pin->touched[coll]; i++)
+            if (is_beaten(&t->rules[i], coll, protocol)) {
+                names = arena_printf(l->arena, "%s%s%s", names ? names : "", names ? ", " : "", coll_name(coll));
+                break;
+            }
+    return names;
+}
+
+/* The plugin is not in the document: the profile's hooks set it for the job. */
+static void table(struct lint *l, const struct lint_setting *s)
+{
+    int protocol = !strcmp(s->name, "NCCL_PROTO");
+    struct env_choice pin = {0};
+    if ((!protocol && strcmp(s->name, "NCCL_ALGO") != 0) || !s->value || !s->value[0] || !table_applies(l) ||
+        lint_anywhere(l, s, "NCCL_TUNER_PLUGIN"))
+        return;
+    if (protocol)
+        env_parse_proto(s->value, l->high, &pin);
+    else
+        env_parse_algo(s->value, l->high, &pin);
+    const char *names = disputed(l, &pin, protocol);
+    if (names)
+        lint_find(l, LINT_TABLE_CONFLICT, s,
+                  arena_printf(l->arena,
+                               "The profile's table chooses by size for %s, and may not choose what this rules out.",
+                               names),
+                  "Remove the pin: jobs with this profile get the table's choice.");
+}
+
+/* NCCL inserts lines without overwriting: what comes first stays. */
+static void repeated(struct lint *l, const struct lint_setting *s)
+{
+    const struct lint_setting *first = s->how == LINT_CONF ? lint_before(l, s, s->name) : NULL;
+    if (first && first->value && s->value && strcmp(first->value, s->value) != 0) {
+        long line, column;
+        lint_place(first->text, first->name_at, &line, &column);
+        lint_find(l, LINT_CONF_REPEATED, s,
+                  arena_printf(l->arena,
+                               "The first line for a variable counts, which is line %ld: this one is ignored.", line),
+                  "Remove one of the two.");
+    }
+}
+
+void lint_rules_conflicts(struct lint *l, const struct lint_setting *s)
+{
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        struct pair p = {NULL, NULL, s};
+        if (!strcmp(pairs[i].a, s->name)) {
+            p.a = s;
+            p.b = lint_before(l, s, pairs[i].b);
+        } else if (!strcmp(pairs[i].b, s->name)) {
+            p.a = lint_before(l, s, pairs[i].a);
+            p.b = s;
+        }
+        if (p.a && p.b)
+            pairs[i].judge(l, &p);
+    }
+    ib_off(l, s);
+    table(l, s);
+    repeated(l, s);
+}

@@ -1,0 +1,181 @@
+/* Names: removed, misspelt, another program's, too new, replaced. */
+#include <string.h>
+
+#include "envgen/lint/lint_internal.h"
+
+/* Replacements that are one name can be put in its place. */
+static int is_name(const char *s)
+{
+    return s && *s && lint_name_length(s, strlen(s)) == strlen(s) && strchr(s, '_');
+}
+
+static const char *advice_of(struct lint *l, const struct env_other *o)
+{
+    if (!o || !o->use)
+        return "Remove it, unless something of your own reads it.";
+    if (!strncmp(o->use, "nothing", 7))
+        return o->use[7] ? arena_printf(l->arena, "Remove it (%s).", o->use) : "Remove it.";
+    return arena_printf(l->arena, "Use %s.", o->use);
+}
+
+static const char *noted(struct lint *l, const char *sentence, const struct env_other *o)
+{
+    return o && o->note ? arena_printf(l->arena, "%s (%s).", sentence, o->note)
+                        : arena_printf(l->arena, "%s.", sentence);
+}
+
+static void removed(struct lint *l, const struct lint_setting *s, const struct env_other *o)
+{
+    const struct env_var *v = s->var;
+    char from[ENV_VERSION], to[ENV_VERSION];
+    enum lint_part reads = lint_holds(l, v->flags & ENV_OLDER ? 0 : v->since, v->last);
+    if (reads == LINT_ALL || (l->rccl && o && o->note && strstr(o->note, "RCCL")))
+        return;
+    env_version_text(from, v->since);
+    env_version_text(to, v->last);
+    const char *says = v->flags & ENV_OLDER
+                           ? arena_printf(l->arena, "NCCL read it up to %s; later releases ignore it.", to)
+                           : arena_printf(l->arena, "NCCL reads it from %s to %s; other releases ignore it.", from, to);
+    struct lint_finding *f = lint_find(l, LINT_REMOVED_NAME, s, says, advice_of(l, o));
+    if (reads == LINT_SOME) {
+        f->severity = LINT_NOTE;
+        return;
+    }
+    f->fix = LINT_FIX_LINE;
+    if (v->grammar == ENV_G_PATH && o && is_name(o->use) && !strcmp(o->use, "NCCL_GRAPH_FILE")) {
+        f->fix = LINT_FIX_NAME;
+        f->replacement = o->use;
+    }
+}
+
+static void known(struct lint *l, const struct lint_setting *s, const struct env_other *o)
+{
+    const struct env_var *v = s->var;
+    char since[ENV_VERSION];
+    if (v->flags & ENV_DEAD) {
+        struct lint_finding *f = lint_find(
+            l, LINT_NO_EFFECT_NAME, s, noted(l, "NCCL's source declares it and does nothing with it", o), "Remove it.");
+        f->fix = LINT_FIX_LINE;
+        return;
+    }
+    if (l->options.nccl_low && !(v->flags & ENV_OLDER) && l->low < v->since && v->scope != ENV_PLUGIN) {
+        struct lint_finding *f =
+            lint_find(l, LINT_TOO_NEW, s,
+                      arena_printf(l->arena, "NCCL reads it from %s on; earlier releases ignore it.",
+                                   env_version_text(since, v->since)),
+                      "Update NCCL where you need it, or remove the line.");
+        if (l->high >= v->since)
+            f->severity = LINT_NOTE;
+    }
+    if (o && o->status == ENV_DEPRECATED && !(strcmp(v->name, "NCCL_CHECK_POINTERS") == 0 && l->high < 22907))
+        lint_find(l, LINT_DEPRECATED_NAME, s, noted(l, "NCCL still honours it", o), advice_of(l, o));
+}
+
+/* Names of a family that NCCL does not read. */
+static void foreign(struct lint *l, const struct lint_setting *s, enum env_status status, const char *owner,
+                    const struct env_other *o)
+{
+    int amd = status == ENV_RCCL || status == ENV_ROCM;
+    const char *note = o ? o->note : NULL;
+    if (amd && !l->rccl) {
+        struct lint_finding *f = lint_find(l, LINT_OTHER_VENDOR, s,
+                                           arena_printf(l->arena, "Only %s reads it; NVIDIA's NCCL ignores it.", owner),
+                                           o && o->use ? advice_of(l, o) : "Remove it for NVIDIA GPUs.");
+        if (!l->rccl_sure)
+            f->severity = LINT_NOTE;
+    } else if (note || (!amd && !strncmp(s->name, "NCCL_", 5))) {
+        lint_find(l, LINT_FOREIGN_NAME, s,
+                  note ? arena_printf(l->arena, "%c%s reads it%s: %s.", owner[0] == 't' ? 'T' : owner[0], owner + 1,
+                                      amd ? "" : ", not NCCL", note)
+                       : arena_printf(l->arena, "NCCL does not read it: it is a setting of %s.", owner),
+                  amd ? "Measure with and without it on your GPUs." : "Keep it only where that program runs.");
+    }
+}
+
+static void misspelt(struct lint *l, const struct lint_setting *s, const char *use, int sure)
+{
+    struct lint_finding *f = lint_find(l, LINT_MISSPELT_NAME, s, "No release of NCCL from 2.4 on reads this name.",
+                                       arena_printf(l->arena, sure ? "Use %s." : "Probably %s is meant.", use));
+    const struct env_var *v = env_var_find(use);
+    /* A list that the right name does not understand would end the job. */
+    if (sure && v && v->grammar != ENV_G_ALGO && v->grammar != ENV_G_PROTO) {
+        f->fix = LINT_FIX_NAME;
+        f->replacement = use;
+    }
+}
+
+static void other(struct lint *l, const struct lint_setting *s, const struct env_other *o)
+{
+    struct lint_finding *f;
+    switch (o->status) {
+    case ENV_REMOVED:
+        f = lint_find(l, LINT_REMOVED_NAME, s, noted(l, "NCCL no longer reads it", o), advice_of(l, o));
+        f->fix = LINT_FIX_LINE;
+        break;
+    case ENV_NEVER:
+        lint_find(l, LINT_MISSPELT_NAME, s, "No release of NCCL from 2.4 on reads this name.", advice_of(l, o));
+        break;
+    case ENV_MISSPELT:
+        misspelt(l, s, o->use, 1);
+        break;
+    case ENV_OLD_SPELLING:
+        f = lint_find(l, LINT_FORMER_NAME, s,
+                      arena_printf(l->arena, "NCCL never read it: it is %s's, which documents it as %s since 2.2.",
+                                   o->owner, o->use),
+                      advice_of(l, o));
+        f->fix = LINT_FIX_NAME;
+        f->replacement = o->use;
+        break;
+    case ENV_DECLARED:
+    case ENV_DEPRECATED:
+    case ENV_BUILD:
+        break;
+    default:
+        foreign(l, s, o->status, o->owner, o);
+        break;
+    }
+}
+
+/* PyTorch's names with the TORCH_ in front forgotten. */
+static int is_torch_name(struct lint *l, const struct lint_setting *s)
+{
+    const struct env_other *o = env_other_find(arena_printf(l->arena, "TORCH_%s", s->name));
+    if (!o)
+        return 0;
+    struct lint_finding *f =
+        lint_find(l, LINT_FORMER_NAME, s, arena_printf(l->arena, "NCCL never read it; %s reads %s.", o->owner, o->name),
+                  arena_printf(l->arena, "Use %s.", o->name));
+    f->fix = LINT_FIX_NAME;
+    f->replacement = o->name;
+    return 1;
+}
+
+void lint_rules_names(struct lint *l, const struct lint_setting *s)
+{
+    const struct env_other *o = env_other_find(s->name);
+    if (s->var) {
+        if (s->var->last)
+            removed(l, s, o);
+        else
+            known(l, s, o);
+        return;
+    }
+    if (o) {
+        other(l, s, o);
+        return;
+    }
+    const struct env_prefix *p = env_prefix_find(s->name);
+    if (p && p->status != ENV_BUILD) {
+        foreign(l, s, p->status, p->owner, NULL);
+        return;
+    }
+    /* A script's own variables may be called as it likes. */
+    if (p || s->how == LINT_ASSIGNED || strncmp(s->name, "NCCL_", 5) != 0 || is_torch_name(l, s))
+        return;
+    const struct env_var *near = env_nearest(s->name);
+    if (near)
+        misspelt(l, s, near->name, 0);
+    else
+        lint_find(l, LINT_UNKNOWN_NAME, s, "No release of NCCL from 2.4 on reads this name.",
+                  "Remove it, unless a plugin or a script of yours reads it.");
+}

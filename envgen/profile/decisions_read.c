@@ -1,0 +1,325 @@
+/* decisions.json: from the document back to the structures. What does not fit together is an error, so that nobody
+ * behind this file needs to check an index. */
+#include <math.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/vars/catalogue.h"
+#include "envgen/profile/decisions.h"
+
+#define MOST_SHAPES  10000 /* answers compare each with each */
+#define MOST_REACHES 100000
+#define MOST_NODES   1000000
+
+struct reader {
+    struct arena *arena;
+    const char *file;
+    struct err *err;
+};
+
+static int bad(const struct reader *in, const char *what)
+{
+    return err_at(in->err, in->file, 0, 0, "expected %s", what);
+}
+
+/* A list in the document and the array that it becomes. */
+static int list(const struct reader *in, const cJSON *o, const char *key, size_t size, void *array, int *count)
+{
+    const cJSON *items = cJSON_GetObjectItemCaseSensitive(o, key);
+    const cJSON *item;
+    *count = 0;
+    if (!cJSON_IsArray(items))
+        return bad(in, arena_printf(in->arena, "\"%s\" as an array", key));
+    cJSON_ArrayForEach(item, items)
+    {
+        if (!cJSON_IsObject(item))
+            return bad(in, arena_printf(in->arena, "objects in \"%s\"", key));
+        (*count)++;
+    }
+    *(void **)array = arena_alloc(in->arena, ((size_t)*count + 1) * size);
+    return 0;
+}
+
+static const char *word(const struct reader *in, const cJSON *o, const char *key)
+{
+    return arena_strdup(in->arena, json_str(o, key, ""));
+}
+
+static struct bench_interval interval(const cJSON *o, const char *key)
+{
+    const cJSON *i = cJSON_GetObjectItemCaseSensitive(o, key);
+    struct bench_interval v = {json_num(i, "median", 0), json_num(i, "low", 0), json_num(i, "high", 0), 0};
+    int64_t n = json_int(i, "n", 0);
+    if (n > 0 && n <= INT32_MAX && isfinite(v.median) && isfinite(v.low) && isfinite(v.high))
+        v.n = (int)n;
+    v.predicted = json_bool(i, "predicted", 0);
+    return v;
+}
+
+/* A whole number within [low, high]. */
+static int whole(const struct reader *in, const cJSON *o, const char *key, int64_t low, int64_t high, int *value)
+{
+    int64_t v = json_int(o, key, low - 1);
+    if (v < low || v > high)
+        return bad(in, arena_printf(in->arena, "\"%s\" as a whole number from %lld to %lld", key, (long long)low,
+                                    (long long)high));
+    *value = (int)v;
+    return 0;
+}
+
+static int knobs(const struct reader *in, const cJSON *o, struct bench_knobs *k)
+{
+    const cJSON *settings = cJSON_GetObjectItemCaseSensitive(o, "settings");
+    const cJSON *item;
+    struct bench_setting *out = NULL;
+    k->label = word(in, o, "label");
+    if (!*k->label)
+        return bad(in, "a candidate with a \"label\"");
+    cJSON_ArrayForEach(item, settings)
+    {
+        if (!cJSON_IsString(item) || !item->string)
+            return bad(in, "\"settings\" as an object of names and strings");
+        out = arena_grow(in->arena, out, (size_t)k->nsettings, sizeof *out);
+        out[k->nsettings].name = arena_strdup(in->arena, item->string);
+        out[k->nsettings++].value = arena_strdup(in->arena, item->valuestring);
+    }
+    k->settings = out;
+    return 0;
+}
+
+static int status(const struct reader *in, const cJSON *o, enum bench_status *out)
+{
+    const char *name = json_str(o, "status", "");
+    for (int i = 0; i < BENCH_STATUS_COUNT; i++)
+        if (!strcmp(name, bench_status_name((enum bench_status)i))) {
+            *out = (enum bench_status)i;
+            return 0;
+        }
+    return bad(in, "\"status\": ok, dropped, wrong, failed, crashed or hung");
+}
+
+static int read_option(const struct reader *in, const cJSON *o, struct env_option *out)
+{
+    out->time_us = interval(o, "time_us");
+    out->gain = interval(o, "gain");
+    out->lines = word(in, o, "lines");
+    int rc = knobs(in, o, &out->call);
+    return rc ? rc : status(in, o, &out->status);
+}
+
+static int read_point(const struct reader *in, const cJSON *o, struct env_point *out)
+{
+    int64_t bytes = json_int(o, "bytes", -1);
+    if (bytes < 0)
+        return bad(in, "\"bytes\" of a point, 0 or more");
+    out->bytes = (uint64_t)bytes;
+    out->smoothed = json_bool(o, "smoothed", 0);
+    out->untouched_us = interval(o, "untouched_us");
+    out->total_gain = interval(o, "total_gain");
+    int rc = list(in, o, "candidates", sizeof *out->options, &out->options, &out->noptions), i = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "candidates"))
+    {
+        if (!rc)
+            rc = read_option(in, item, &out->options[i++]);
+    }
+    if (!rc)
+        rc = whole(in, o, "default", -1, out->noptions - 1, &out->fallback);
+    return rc ? rc : whole(in, o, "chosen", -1, out->noptions - 1, &out->chosen);
+}
+
+static int read_range(const struct reader *in, const cJSON *o, struct env_range *out)
+{
+    int64_t low = json_int(o, "min_bytes", -1), high = json_int(o, "max_bytes", -2);
+    if (low < 0 || high < -1 || (high >= 0 && high < low))
+        return bad(in, "\"min_bytes\" of 0 or more, and \"max_bytes\" not below it or -1");
+    out->min_bytes = (uint64_t)low;
+    out->max_bytes = high < 0 ? ENV_OPEN : (uint64_t)high;
+    out->why = word(in, o, "why");
+    out->gain = interval(o, "gain");
+    int rc = knobs(in, cJSON_GetObjectItemCaseSensitive(o, "call"), &out->call), i = 0;
+    if (!rc)
+        rc = list(in, o, "points", sizeof *out->points, &out->points, &out->npoints);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "points"))
+    {
+        if (!rc)
+            rc = read_point(in, item, &out->points[i++]);
+    }
+    return rc;
+}
+
+static int read_coll(const struct reader *in, const cJSON *o, struct env_coll *out)
+{
+    const char *name = json_str(o, "collective", "");
+    out->coll = coll_parse(name, strlen(name));
+    if (out->coll < 0)
+        return bad(in, "\"collective\": allreduce, allgather, reducescatter, broadcast or reduce");
+    int rc = list(in, o, "ranges", sizeof *out->ranges, &out->ranges, &out->nranges), i = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "ranges"))
+    {
+        if (!rc)
+            rc = read_range(in, item, &out->ranges[i++]);
+        if (!rc && i > 1 && out->ranges[i - 1].min_bytes <= out->ranges[i - 2].min_bytes)
+            rc = bad(in, "\"ranges\" in ascending order");
+    }
+    return rc;
+}
+
+static int read_launch(const struct reader *in, const cJSON *o, struct env_launch *out)
+{
+    out->gain = interval(o, "gain");
+    out->why = word(in, o, "why");
+    int rc = knobs(in, o, &out->knobs);
+    if (!rc)
+        rc = status(in, o, &out->status);
+    return rc ? rc : whole(in, o, "points", 0, INT32_MAX, &out->points);
+}
+
+static int read_shape(const struct reader *in, const cJSON *o, struct env_shape *out)
+{
+    out->engine = word(in, o, "engine");
+    out->library = word(in, o, "library");
+    out->why = word(in, o, "why");
+    out->total_gain = interval(o, "total_gain");
+    int rc = whole(in, o, "nodes", 1, INT32_MAX, &out->nodes), i = 0, k = 0;
+    if (!rc)
+        rc = whole(in, o, "ranks", 1, INT32_MAX - 1, &out->ranks);
+    if (!rc)
+        rc = list(in, o, "launches", sizeof *out->launches, &out->launches, &out->nlaunches);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "launches"))
+    {
+        if (!rc)
+            rc = read_launch(in, item, &out->launches[i++]);
+    }
+    if (!rc)
+        rc = whole(in, o, "chosen", -1, out->nlaunches - 1, &out->chosen);
+    if (!rc)
+        rc = list(in, o, "collectives", sizeof *out->colls, &out->colls, &out->ncolls);
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "collectives"))
+    {
+        if (!rc)
+            rc = read_coll(in, item, &out->colls[k++]);
+    }
+    return rc;
+}
+
+static int read_setting(const struct reader *in, const cJSON *o, struct env_setting *out)
+{
+    out->family = word(in, o, "family");
+    out->name = word(in, o, "name");
+    out->value = arena_strdup(in->arena, json_str(o, "value", NULL));
+    out->source = word(in, o, "source");
+    out->why = word(in, o, "why");
+    out->in_profile = json_bool(o, "in_profile", 0);
+    out->node_class = arena_strdup(in->arena, json_str(o, "class", NULL));
+    return *out->name ? 0 : bad(in, "a setting with a \"name\"");
+}
+
+static int read_releases(const struct reader *in, const cJSON *o, struct env_decisions *d)
+{
+    int unused;
+    if (!o)
+        return 0;
+    d->nccl_source = word(in, o, "source");
+    d->rccl = json_bool(o, "rccl", 0);
+    if (env_version_parse(json_str(o, "low", ""), &d->nccl_low, &unused) ||
+        env_version_parse(json_str(o, "high", ""), &d->nccl_high, &unused))
+        return bad(in, "\"nccl\" with the releases \"low\" and \"high\"");
+    return 0;
+}
+
+/* What the model carries on; the fit itself is for people. */
+static int read_reach(const struct reader *in, const cJSON *o, struct env_reach *out)
+{
+    const char *name = json_str(o, "collective", "");
+    int64_t low = json_int(o, "min_bytes", -1), high = json_int(o, "max_bytes", -1);
+    out->coll = coll_parse(name, strlen(name));
+    if (out->coll < 0 || out->coll >= COLL_COUNT || low < 0 || (high >= 0 && high < low))
+        return bad(in, "a \"collective\" with \"min_bytes\" and \"max_bytes\" in \"beyond\"");
+    out->min_bytes = (uint64_t)low;
+    out->max_bytes = high < 0 ? ENV_OPEN : (uint64_t)high;
+    out->gain = interval(o, "gain");
+    out->why = word(in, o, "why");
+    int rc = whole(in, o, "nodes_low", 2, MOST_NODES, &out->nodes_low);
+    if (!rc)
+        rc = whole(in, o, "nodes_high", out->nodes_low, MOST_NODES, &out->nodes_high);
+    if (!rc)
+        rc = whole(in, o, "ranks_per_node", 1, INT32_MAX / MOST_NODES, &out->ranks_per_node);
+    return rc ? rc : knobs(in, cJSON_GetObjectItemCaseSensitive(o, "call"), &out->call);
+}
+
+static int read_fit(const struct reader *in, const cJSON *doc, struct env_decisions *d)
+{
+    const cJSON *o = cJSON_GetObjectItemCaseSensitive(doc, "model_fit"), *factors, *item;
+    int i = 0;
+    if (!o)
+        return 0;
+    factors = cJSON_GetObjectItemCaseSensitive(o, "factors");
+    d->fit = (struct model_fit){.before = json_num(o, "before", 0),
+                                .spread = json_num(o, "spread", 0),
+                                .left_out = json_num(o, "left_out", 0),
+                                .bounded = json_int(o, "bounded", 0) > 0 ? (int)fmin(json_num(o, "bounded", 0), 4) : 0,
+                                .factors = {.net_bandwidth = json_num(factors, "net_bandwidth", 1),
+                                            .net_latency = json_num(factors, "net_latency", 1),
+                                            .node_bandwidth = json_num(factors, "node_bandwidth", 1),
+                                            .node_latency = json_num(factors, "node_latency", 1),
+                                            .band = json_num(factors, "band", 0)}};
+    int rc = whole(in, o, "results", 1, INT32_MAX, &d->fit.used);
+    if (!rc)
+        rc = list(in, doc, "beyond", sizeof *d->reaches, &d->reaches, &d->nreaches);
+    if (!rc && d->nreaches > MOST_REACHES)
+        rc = bad(in, "at most 100000 entries in \"beyond\"");
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "beyond"))
+    {
+        if (!rc)
+            rc = read_reach(in, item, &d->reaches[i++]);
+    }
+    return rc;
+}
+
+static int read_all(const struct reader *in, const cJSON *doc, struct env_decisions *d)
+{
+    d->tool = word(in, doc, "tool");
+    d->topology = word(in, doc, "topology");
+    d->margin = json_num(doc, "margin", ENV_MARGIN);
+    d->predicted = json_bool(doc, "predicted", 0);
+    int64_t reach = json_int(doc, "extrapolate_nodes", 0);
+    d->extrapolate_nodes = reach > 0 && reach < INT32_MAX ? (int)reach : 0;
+    if (read_releases(in, cJSON_GetObjectItemCaseSensitive(doc, "nccl"), d))
+        return ERR_FAILED;
+    int rc = list(in, doc, "settings", sizeof *d->settings, &d->settings, &d->nsettings), i = 0, k = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "settings"))
+    {
+        if (!rc)
+            rc = read_setting(in, item, &d->settings[i++]);
+    }
+    if (!rc)
+        rc = list(in, doc, "shapes", sizeof *d->shapes, &d->shapes, &d->nshapes);
+    if (!rc && d->nshapes > MOST_SHAPES)
+        rc = bad(in, "at most 10000 \"shapes\"");
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "shapes"))
+    {
+        if (!rc)
+            rc = read_shape(in, item, &d->shapes[k++]);
+    }
+    return rc ? rc : read_fit(in, doc, d);
+}
+
+struct env_decisions *env_decisions_load(const char *path, struct err *e)
+{
+    cJSON *doc = json_load(path, ENV_FORMAT, e);
+    if (!doc)
+        return NULL;
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    struct reader in = {d->arena, path, e};
+    if (read_all(&in, doc, d)) {
+        env_decisions_free(d);
+        d = NULL;
+    }
+    cJSON_Delete(doc);
+    return d;
+}

@@ -1,0 +1,43 @@
+/* Several files of one directory, replaced together: all are written beside their targets first, and nothing that was
+ * there changes before every byte of the new ones is on disk. */
+#ifndef ENVGEN_PROFILE_STAGED_WRITE_H
+#define ENVGEN_PROFILE_STAGED_WRITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/sha256.h"
+
+struct env_staged {
+    const char *name;
+    const char *temporary; /* NULL: the file is kept as it is */
+    char sha256[SHA256_HEX];
+    uint64_t bytes;
+};
+
+struct env_stage {
+    struct arena *arena;
+    const char *dir;
+    struct env_staged *files;
+    int count;
+};
+
+/* `dir` exists and outlives the stage; so does `a`. */
+void env_stage_begin(struct env_stage *s, const char *dir, struct arena *a);
+
+/* A new content for dir/name, on disk when this returns. Directories in `name` are made. */
+int env_stage_add(struct env_stage *s, const char *name, const void *data, size_t bytes, struct err *e);
+
+/* A file that lies in the directory already and stays as it is. */
+int env_stage_keep(struct env_stage *s, const char *name, struct err *e);
+
+/* Moves everything into place in the order it was added. The file `last` (the one that vouches for the others) is taken
+ * away first, so that a machine that dies in between leaves a set that is visibly incomplete, not a wrong one. */
+int env_stage_commit(struct env_stage *s, const char *last, struct err *e);
+
+/* Removes what was written so far. Fine after a commit, too. */
+void env_stage_abandon(struct env_stage *s);
+
+#endif

@@ -1,0 +1,86 @@
+/* A step's communication, for programs. */
+#include "envgen/step/step.h"
+
+static void add_time(cJSON *o, const char *key, struct step_time t)
+{
+    cJSON *time = cJSON_AddObjectToObject(o, key);
+    cJSON_AddNumberToObject(time, "time_us", t.us);
+    cJSON_AddNumberToObject(time, "low_us", t.low_us);
+    cJSON_AddNumberToObject(time, "high_us", t.high_us);
+}
+
+static void add_sum(cJSON *o, const char *key, const struct step_sum *s)
+{
+    cJSON *sum = cJSON_AddObjectToObject(o, key);
+    add_time(sum, "all", s->all);
+    add_time(sum, "waited_for", s->waits);
+}
+
+static void add_sources(cJSON *o, const double from_us[STEP_SOURCES])
+{
+    cJSON *sources = cJSON_AddObjectToObject(o, "from_us");
+    for (int i = 0; i < STEP_SOURCES; i++)
+        if (from_us[i] > 0)
+            cJSON_AddNumberToObject(sources, step_source_name(i), from_us[i]);
+}
+
+static cJSON *call_json(const struct step_call *c)
+{
+    cJSON *o = cJSON_CreateObject();
+    json_add_str(o, "collective", workload_kind_name(c->call->kind));
+    cJSON_AddNumberToObject(o, "bytes", (double)c->call->bytes);
+    cJSON_AddNumberToObject(o, "count", c->call->count);
+    cJSON_AddNumberToObject(o, "nodes", c->nodes);
+    cJSON_AddNumberToObject(o, "ranks", c->call->group_size);
+    json_add_str(o, "from", step_source_name(c->source));
+    if (c->source == STEP_UNKNOWN) {
+        json_add_str(o, "why", c->why);
+        return o;
+    }
+    add_time(o, "now", c->now);
+    add_time(o, "tuned", c->tuned);
+    json_add_str(o, "choice", c->choice);
+    return o;
+}
+
+static cJSON *phase_json(const struct step_phase *p)
+{
+    cJSON *o = cJSON_CreateObject();
+    json_add_str(o, "name", p->phase->name);
+    if (p->phase->compute_us >= 0)
+        cJSON_AddNumberToObject(o, "compute_us", p->phase->compute_us);
+    add_sum(o, "now", &p->now);
+    add_sum(o, "tuned", &p->tuned);
+    add_sources(o, p->from_us);
+    cJSON_AddNumberToObject(o, "unknown", p->unknown);
+    cJSON *calls = cJSON_AddArrayToObject(o, "calls");
+    for (int i = 0; i < p->phase->ncalls; i++)
+        cJSON_AddItemToArray(calls, call_json(&p->calls[i]));
+    return o;
+}
+
+cJSON *env_step_json(const struct step_estimate *s)
+{
+    cJSON *doc = cJSON_CreateObject();
+    json_add_str(doc, "format", STEP_FORMAT);
+    json_add_str(doc, "workload", s->workload->name);
+    cJSON_AddNumberToObject(doc, "ranks", s->workload->ranks);
+    cJSON_AddNumberToObject(doc, "ranks_per_node", s->workload->ranks_per_node);
+    json_add_str(doc, "times_per", s->workload->per_run ? "run" : "step");
+    add_sum(doc, "now", &s->now);
+    add_sum(doc, "tuned", &s->tuned);
+    add_sources(doc, s->from_us);
+    cJSON_AddNumberToObject(doc, "compute_us", s->compute_us);
+    cJSON_AddNumberToObject(doc, "compute_unknown", s->compute_unknown);
+    cJSON_AddNumberToObject(doc, "unknown", s->unknown);
+    cJSON_AddNumberToObject(doc, "overlap_unknown", s->overlap_unknown);
+    cJSON_AddBoolToObject(doc, "predicted_unused", s->predicted_unused);
+    cJSON_AddBoolToObject(doc, "unvalidated", s->unvalidated);
+    cJSON *assumed = cJSON_AddArrayToObject(doc, "assumed");
+    for (int i = 0; i < s->nassumptions; i++)
+        cJSON_AddItemToArray(assumed, cJSON_CreateString(s->assumptions[i]));
+    cJSON *phases = cJSON_AddArrayToObject(doc, "phases");
+    for (int i = 0; i < s->workload->nphases; i++)
+        cJSON_AddItemToArray(phases, phase_json(&s->phases[i]));
+    return doc;
+}

@@ -1,0 +1,21 @@
+/* Predicted times for a step, where nothing was measured; private to envgen/step/. */
+#ifndef ENVGEN_STEP_MODEL_H
+#define ENVGEN_STEP_MODEL_H
+
+#include "envgen/step/step.h"
+#include "probe/topology/topology.h"
+
+struct step_model;
+
+/* NULL: the topology has no GPU. Everything in `a`; decisions and topology must live as long. */
+struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a);
+
+/* What predicts with it. */
+struct step_predictor step_model_predictor(struct step_model *m);
+
+/* What was assumed about the hardware so far, a sentence each, and whether some prediction lies beyond what the model
+ * was held against. */
+const char *const *step_model_assumptions(const struct step_model *m, int *n);
+int step_model_unvalidated(const struct step_model *m);
+
+#endif

@@ -1,0 +1,31 @@
+/* A step under a finished profile: its decisions, and predictions on its topology where they say nothing. */
+#include "envgen/step/profile.h"
+
+#include "envgen/step/model.h"
+
+static int estimate(const struct env_profile *p, const struct workload *w, const struct topology *t, int nccl,
+                    struct arena *a, struct step_estimate *out, struct err *e)
+{
+    struct step_model *m = step_model_new(p->decisions, t, nccl, a);
+    struct step_predictor predictor = m ? step_model_predictor(m) : (struct step_predictor){0};
+    const struct step_input in = {w, p->decisions, m ? &predictor : NULL};
+    int rc = env_step_of(&in, a, out, e);
+    if (rc || !m)
+        return rc;
+    const char *const *assumed = step_model_assumptions(m, &out->nassumptions);
+    const char **copy = arena_alloc(a, ((size_t)out->nassumptions + 1) * sizeof *copy);
+    for (int i = 0; i < out->nassumptions; i++)
+        copy[i] = arena_strdup(a, assumed[i]);
+    out->assumptions = copy;
+    out->unvalidated = step_model_unvalidated(m);
+    return 0;
+}
+
+int env_step_of_profile(const struct env_profile *p, const struct workload *w, int nccl, struct arena *a,
+                        struct step_estimate *out, struct err *e)
+{
+    struct topology *t = topo_load(arena_printf(a, "%s/topology.json", p->dir), e);
+    int rc = t ? estimate(p, w, t, nccl, a, out, e) : e->code;
+    topo_free(t);
+    return rc;
+}

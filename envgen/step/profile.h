@@ -1,0 +1,14 @@
+/* A step under a finished profile. */
+#ifndef ENVGEN_STEP_PROFILE_H
+#define ENVGEN_STEP_PROFILE_H
+
+#include "envgen/profile/profile.h"
+#include "envgen/step/step.h"
+
+/* env_step_of with the profile's decisions, and with a predictor for NCCL `nccl` (0: the newest that the profile is
+ * for) where its topology has GPUs. Everything in `a`; `p` and `w` must live as long. Error: a topology that cannot be
+ * read, decisions that a tuner cannot express. */
+int env_step_of_profile(const struct env_profile *p, const struct workload *w, int nccl, struct arena *a,
+                        struct step_estimate *out, struct err *e);
+
+#endif

@@ -1,0 +1,325 @@
+/* A step's communication: every call by the best source there is, added up by phase. */
+#include "envgen/step/step.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Beyond the measured sizes a line is followed this far; below FLAT_BYTES the size no longer matters. */
+#define REACH      2.0
+#define FLAT_BYTES 4096
+
+const char *step_source_name(enum step_source s)
+{
+    static const char *const names[STEP_SOURCES] = {"measured", "measured on host memory", "predicted", "captured",
+                                                    "unknown"};
+    return names[s];
+}
+
+struct estimator {
+    const struct step_input *in;
+    struct arena *arena;
+    struct env_rows rows;
+    int gpus; /* the profile knows something of GPUs: host memory does not count */
+    int predicted_unused;
+};
+
+/* ---- measured points ------------------------------------------------------------------------------------------------
+ */
+
+/* A logarithm can be taken of all of it: decisions may come from anywhere. */
+static int is_time(const struct bench_interval *t)
+{
+    return t->n > 0 && t->median > 0 && t->low > 0 && t->high > 0;
+}
+
+/* The time of `label` at a point, the library as it comes when that is NULL; NULL: not measured. */
+static const struct bench_interval *time_at(const struct env_point *p, const char *label)
+{
+    if (!label)
+        return is_time(&p->untouched_us) ? &p->untouched_us : NULL;
+    for (int i = 0; i < p->noptions; i++)
+        if (!strcmp(p->options[i].call.label, label) && is_time(&p->options[i].time_us))
+            return &p->options[i].time_us;
+    return NULL;
+}
+
+struct sample {
+    double bytes;
+    const struct bench_interval *time;
+};
+
+/* The measured sizes next to `bytes` on either side, of which one may be missing, and the one behind each. */
+struct bracket {
+    struct sample below2, below, above, above2;
+};
+
+static struct bracket bracket_of(const struct env_coll *c, uint64_t bytes, const char *label)
+{
+    struct bracket b = {0};
+    for (int r = 0; r < c->nranges; r++)
+        for (int i = 0; i < c->ranges[r].npoints && !b.above2.time; i++) {
+            const struct env_point *p = &c->ranges[r].points[i];
+            struct sample s = {(double)p->bytes, time_at(p, label)};
+            if (!s.time || !p->bytes)
+                continue;
+            if (p->bytes <= bytes) {
+                b.below2 = b.below;
+                b.below = s;
+            } else if (!b.above.time) {
+                b.above = s;
+            } else {
+                b.above2 = s;
+            }
+        }
+    return b;
+}
+
+/* The straight line through two points, all as logarithms; level when they are one. */
+static double line(struct sample x, struct sample y, double bytes, double tx, double ty)
+{
+    if (y.bytes <= x.bytes)
+        return tx;
+    return tx * pow(ty / tx, log(bytes / x.bytes) / log(y.bytes / x.bytes));
+}
+
+static struct step_time through(struct sample x, struct sample y, double bytes)
+{
+    return (struct step_time){line(x, y, bytes, x.time->median, y.time->median),
+                              line(x, y, bytes, x.time->low, y.time->low),
+                              line(x, y, bytes, x.time->high, y.time->high)};
+}
+
+/* 0, or -1 where the measured sizes do not reach. */
+static int interpolate(const struct env_coll *c, uint64_t bytes, const char *label, struct step_time *t)
+{
+    struct bracket b = bracket_of(c, bytes, label);
+    double at = bytes ? (double)bytes : 1;
+    if (b.below.time && (b.above.time || b.below.bytes >= at))
+        *t = through(b.below, b.above.time ? b.above : b.below, at);
+    else if (b.below.time && at <= b.below.bytes * REACH && b.below2.time)
+        *t = through(b.below2, b.below, at);
+    else if (b.above.time && b.above.bytes <= FLAT_BYTES)
+        *t = through(b.above, b.above, at);
+    else if (b.above.time && at * REACH >= b.above.bytes && b.above2.time)
+        *t = through(b.above, b.above2, at);
+    else
+        return -1;
+    return 0;
+}
+
+/* ---- what was measured or predicted before --------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *engine;
+    enum step_source source;
+} engines[] = {{"nccl", STEP_MEASURED}, {ENV_MODEL, STEP_PREDICTED}, {"mpi", STEP_HOST}};
+#define ENGINES (sizeof engines / sizeof *engines)
+
+static const struct env_coll *find_coll(const struct env_decisions *d, const char *engine, const struct step_call *c,
+                                        const struct env_shape **shape)
+{
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *s = *shape = &d->shapes[i];
+        if (strcmp(s->engine, engine) != 0 || s->nodes != c->nodes || s->ranks != c->call->group_size)
+            continue;
+        for (int k = 0; k < s->ncolls; k++)
+            if (s->colls[k].coll == c->call->kind)
+                return &s->colls[k];
+    }
+    return NULL;
+}
+
+static const char *label_for(const struct env_coll *c, uint64_t bytes)
+{
+    for (int i = 0; i < c->nranges; i++)
+        if (bytes >= c->ranges[i].min_bytes && bytes <= c->ranges[i].max_bytes)
+            return c->ranges[i].call.label;
+    return BENCH_DEFAULT;
+}
+
+static int from_decisions(struct estimator *m, struct step_call *c)
+{
+    const struct env_decisions *d = m->in->decisions;
+    const struct env_shape *shape;
+    for (size_t i = 0; i < ENGINES; i++) {
+        const struct env_coll *coll = find_coll(d, engines[i].engine, c, &shape);
+        if (!coll || (m->gpus && engines[i].source == STEP_HOST) || interpolate(coll, c->call->bytes, NULL, &c->now))
+            continue;
+        const char *label = label_for(coll, c->call->bytes);
+        int untouched = shape->chosen <= 0 && !strcmp(label, BENCH_DEFAULT);
+        c->source = engines[i].source;
+        c->tuned = c->now;
+        if (!untouched && !interpolate(coll, c->call->bytes, label, &c->tuned)) {
+            c->choice = label;
+            m->predicted_unused |= c->source == STEP_PREDICTED && !d->predicted;
+        }
+        return 0;
+    }
+    return -1;
+}
+
+/* ---- predicted now --------------------------------------------------------------------------------------------------
+ */
+
+static const struct env_row *find_row(const struct estimator *m, const struct step_call *c)
+{
+    for (int i = 0; i < m->rows.count; i++) {
+        const struct env_row *r = m->rows.items[i];
+        if (r->coll == c->call->kind && c->call->bytes >= r->min_bytes && c->call->bytes <= r->max_bytes &&
+            c->nodes >= r->nodes_low && c->nodes <= r->nodes_high && c->call->group_size >= r->ranks_low &&
+            c->call->group_size <= r->ranks_high)
+            return r;
+    }
+    return NULL;
+}
+
+static const char *row_text(const struct env_row *r, struct arena *a)
+{
+    const char *algo = algo_name(r->algorithm), *proto = proto_name(r->protocol);
+    const char *cell = arena_printf(a, "%s/%s", algo ? algo : "any", proto ? proto : "any");
+    return r->channels > 0 ? arena_printf(a, "%s/%ldch", cell, r->channels) : cell;
+}
+
+static int from_predictor(struct estimator *m, struct step_call *c)
+{
+    const struct step_predictor *p = m->in->predictor;
+    const struct env_row *row = find_row(m, c);
+    struct step_question q = {
+        .kind = c->call->kind, .bytes = c->call->bytes, .nodes = c->nodes, .ranks = c->call->group_size};
+    if (!p || p->predict(p->arg, &q, &c->now, &c->why))
+        return -1;
+    c->source = STEP_PREDICTED;
+    q.tuned = 1;
+    q.row = row;
+    if (p->predict(p->arg, &q, &c->tuned, &c->why)) {
+        c->tuned = c->now;
+    } else if (row) {
+        c->choice = row_text(row, m->arena);
+        m->predicted_unused |= row->basis == ENV_PREDICTED && !m->in->decisions->predicted;
+    }
+    return 0;
+}
+
+/* ---- one call -------------------------------------------------------------------------------------------------------
+ */
+
+static struct step_call estimate(struct estimator *m, const struct workload_call *call)
+{
+    struct step_call c = {.call = call,
+                          .nodes = workload_call_nodes(m->in->workload, call),
+                          .source = STEP_UNKNOWN,
+                          .choice = BENCH_DEFAULT,
+                          .why = "not measured on as many nodes and ranks at about this size, and nothing predicts it"};
+    if (!from_decisions(m, &c) || !from_predictor(m, &c))
+        return c;
+    if (call->time_us > 0) {
+        c.source = STEP_CAPTURED;
+        c.now = c.tuned = (struct step_time){call->time_us, call->time_us, call->time_us};
+    }
+    return c;
+}
+
+/* ---- sums -----------------------------------------------------------------------------------------------------------
+ */
+
+static void add_time(struct step_time *sum, struct step_time t, double times)
+{
+    sum->us += t.us * times;
+    sum->low_us += t.low_us * times;
+    sum->high_us += t.high_us * times;
+}
+
+static double longer_than(double us, double hidden_us)
+{
+    return us > hidden_us ? us - hidden_us : 0;
+}
+
+static struct step_time less(struct step_time t, double hidden_us)
+{
+    return (struct step_time){longer_than(t.us, hidden_us), longer_than(t.low_us, hidden_us),
+                              longer_than(t.high_us, hidden_us)};
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static void add_call(struct step_sum *sum, struct step_time t, const struct workload_call *call)
+{
+    add_time(&sum->all, t, call->count);
+    add_time(&sum->waits, less(t, call->overlap_us > 0 ? call->overlap_us : 0), call->count);
+}
+
+/* Calls may each hide behind the same compute; together they cannot hide more than the phase has. */
+static void cap_hidden(struct step_sum *sum, double compute_us)
+{
+    if (compute_us < 0)
+        return;
+    struct step_time least = less(sum->all, compute_us);
+    sum->waits.us = larger(sum->waits.us, least.us);
+    sum->waits.low_us = larger(sum->waits.low_us, least.low_us);
+    sum->waits.high_us = larger(sum->waits.high_us, least.high_us);
+}
+
+static struct step_phase phase_of(struct estimator *m, const struct workload_phase *phase)
+{
+    struct step_phase p = {.phase = phase};
+    p.calls = arena_alloc(m->arena, ((size_t)phase->ncalls + 1) * sizeof *p.calls);
+    for (int i = 0; i < phase->ncalls; i++) {
+        const struct step_call *c = &p.calls[i];
+        p.calls[i] = estimate(m, &phase->calls[i]);
+        if (c->source == STEP_UNKNOWN) {
+            p.unknown++;
+            continue;
+        }
+        p.overlap_unknown += c->call->overlap_us < 0;
+        p.from_us[c->source] += c->now.us * c->call->count;
+        add_call(&p.now, c->now, c->call);
+        add_call(&p.tuned, c->tuned, c->call);
+    }
+    cap_hidden(&p.now, phase->compute_us);
+    cap_hidden(&p.tuned, phase->compute_us);
+    return p;
+}
+
+static void add_sum(struct step_sum *to, const struct step_sum *from)
+{
+    add_time(&to->all, from->all, 1);
+    add_time(&to->waits, from->waits, 1);
+}
+
+static void add_phase(struct step_estimate *s, const struct step_phase *p)
+{
+    add_sum(&s->now, &p->now);
+    add_sum(&s->tuned, &p->tuned);
+    for (int i = 0; i < STEP_SOURCES; i++)
+        s->from_us[i] += p->from_us[i];
+    s->unknown += p->unknown;
+    s->overlap_unknown += p->overlap_unknown;
+    if (p->phase->compute_us < 0)
+        s->compute_unknown++;
+    else
+        s->compute_us += p->phase->compute_us;
+}
+
+int env_step_of(const struct step_input *in, struct arena *a, struct step_estimate *out, struct err *e)
+{
+    const struct workload *w = in->workload;
+    struct estimator m = {.in = in, .arena = a};
+    *out = (struct step_estimate){.arena = a, .workload = w};
+    for (int i = 0; i < in->decisions->nshapes; i++)
+        m.gpus |= strcmp(in->decisions->shapes[i].engine, "mpi") != 0;
+    m.gpus |= in->predictor != NULL;
+    int rc = env_rows_of(in->decisions, a, &m.rows, e);
+    if (rc)
+        return rc;
+    out->phases = arena_alloc(a, ((size_t)w->nphases + 1) * sizeof *out->phases);
+    for (int i = 0; i < w->nphases; i++) {
+        out->phases[i] = phase_of(&m, &w->phases[i]);
+        add_phase(out, &out->phases[i]);
+    }
+    out->predicted_unused = m.predicted_unused;
+    return 0;
+}

@@ -1,0 +1,233 @@
+/* Judging rows, and a profile without those that do not hold. */
+#include "envgen/verify/verify.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "core/file.h"
+#include "envgen/profile/staged_write.h"
+
+static const char *const verdicts[] = {"holds", "does not hold", "not measured"};
+
+const char *verify_verdict_name(enum verify_verdict v)
+{
+    return verdicts[v];
+}
+
+/* ---- launches ---- */
+
+static void add_setting(struct bench_knobs *k, struct arena *a, const char *name, const char *value)
+{
+    struct bench_setting *list = arena_alloc(a, (size_t)(k->nsettings + 1) * sizeof *list);
+    if (k->nsettings)
+        memcpy(list, k->settings, (size_t)k->nsettings * sizeof *list);
+    list[k->nsettings++] = (struct bench_setting){name, value};
+    k->settings = list;
+}
+
+static int add_file(struct bench_knobs *k, const char *path, struct arena *a, struct err *e)
+{
+    char *text, *rest = NULL;
+    size_t bytes;
+    int rc = file_read_text(path, FILE_LIMIT, a, &text, &bytes, e);
+    for (char *line = rc ? NULL : strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *equals = *line == '#' ? NULL : strchr(line, '=');
+        if (!equals)
+            continue;
+        *equals = 0;
+        add_setting(k, a, line, equals + 1);
+    }
+    return rc;
+}
+
+static const char *table_hash(const struct env_profile *p)
+{
+    for (int i = 0; i < p->manifest.nfiles; i++)
+        if (!strcmp(p->manifest.files[i].name, "tuner.csv"))
+            return p->manifest.files[i].sha256;
+    return NULL;
+}
+
+int verify_jobs(const struct env_profile *p, const char *plugin, struct arena *a, struct bench_knobs jobs[2],
+                struct err *e)
+{
+    struct bench_knobs environment = {.label = VERIFY_ENVIRONMENT};
+    const char *hash = table_hash(p);
+    int n = 0;
+    if (!hash) {
+        err_set(e, ERR_FAILED, "%s: has no tuner.csv", p->dir);
+        return -1;
+    }
+    if (add_file(&environment, arena_printf(a, "%s/nccl.conf", p->dir), a, e))
+        return -1;
+    if (environment.nsettings)
+        jobs[n++] = environment;
+    jobs[n] = environment;
+    jobs[n].label = VERIFY_PROFILE;
+    add_setting(&jobs[n], a, "NCCL_TUNER_PLUGIN", plugin);
+    add_setting(&jobs[n], a, "NCCLTUNE_PROFILE", p->dir);
+    /* A table that does not load is to be an error here, not a comparison of the default with itself. */
+    add_setting(&jobs[n], a, "NCCLTUNE_HASH", hash);
+    return n + 1;
+}
+
+/* ---- rows ---- */
+
+const struct bench_candidate *verify_candidate(const struct bench_point *p, const char *launch)
+{
+    for (int i = 0; i < p->ncandidates; i++)
+        if (!strcmp(p->candidates[i].launch.label, launch) && p->candidates[i].time_us.n)
+            return &p->candidates[i];
+    return NULL;
+}
+
+static const struct tuner_rule *rule_at(const struct tuner_table *t, const struct bench_point *p)
+{
+    struct tuner_shape shape = {p->nodes, p->ranks, TUNER_UNKNOWN};
+    return tuner_table_match(t, t->rules, &shape, p->coll, p->bytes, TUNER_UNKNOWN, TUNER_UNKNOWN);
+}
+
+static void judge(struct verify *v, struct verify_row *row, const struct bench_points *points)
+{
+    struct bench_interval *gains = arena_alloc(v->arena, (size_t)(points->count + 1) * sizeof *gains);
+    int n = 0, bad = 0;
+    for (int i = 0; i < points->count; i++) {
+        const struct bench_point *p = &points->items[i];
+        if (rule_at(&v->table, p) != row->rule)
+            continue;
+        const struct bench_candidate *with = verify_candidate(p, VERIFY_PROFILE),
+                                     *without = verify_candidate(p, VERIFY_ENVIRONMENT);
+        if (!without)
+            without = verify_candidate(p, BENCH_DEFAULT);
+        bad |= with && with->status > BENCH_DROPPED;
+        if (with && without)
+            gains[n++] = bench_gain(without->time_us, with->time_us);
+    }
+    row->gain = env_mean_gain(gains, n);
+    row->verdict = bad ? VERIFY_FAILS : !n ? VERIFY_UNKNOWN : row->gain.low > 1 ? VERIFY_HOLDS : VERIFY_FAILS;
+    v->failing += row->verdict == VERIFY_FAILS;
+}
+
+struct verify *verify_rows(const struct env_profile *p, const struct bench_points *points, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct verify *v = ARENA_NEW(a, struct verify);
+    const char *path = arena_printf(a, "%s/tuner.csv", p->dir);
+    char *text;
+    size_t bytes;
+    v->arena = a;
+    if (file_read_text(path, TUNER_BYTES_LIMIT, a, &text, &bytes, e)) {
+        verify_free(v);
+        return NULL;
+    }
+    v->text = text;
+    if (tuner_table_parse(&v->table, text, bytes, NULL, NULL)) {
+        err_set(e, ERR_FAILED, "%s: no line of it can be used", path);
+        verify_free(v);
+        return NULL;
+    }
+    v->rows = arena_alloc(a, (v->table.count + 1) * sizeof *v->rows);
+    for (size_t i = 0; i < v->table.count; i++) {
+        struct verify_row *row = &v->rows[v->nrows++];
+        row->rule = &v->table.rules[i];
+        judge(v, row, points);
+    }
+    return v;
+}
+
+void verify_free(struct verify *v)
+{
+    if (!v)
+        return;
+    tuner_table_free(&v->table);
+    arena_free(v->arena);
+}
+
+/* ---- the profile without failing rows ---- */
+
+static const struct verify_row *row_of_line(const struct verify *v, long line)
+{
+    for (int i = 0; i < v->nrows; i++)
+        if (v->rows[i].rule->line == line)
+            return &v->rows[i];
+    return NULL;
+}
+
+/* tuner.csv with the failing rows as comments. */
+static int stage_table(struct env_stage *s, const struct verify *v, struct err *e)
+{
+    struct file_out out;
+    int rc = file_out_begin(&out, e);
+    if (rc)
+        return rc;
+    long number = 1;
+    for (const char *line = v->text; *line; number++) {
+        int len = (int)strcspn(line, "\n");
+        const struct verify_row *row = row_of_line(v, number);
+        if (row && row->verdict == VERIFY_FAILS)
+            fprintf(out.stream, "# dropped by nccltune verify, gain %.2f (%.2f to %.2f): ", row->gain.median,
+                    row->gain.low, row->gain.high);
+        fprintf(out.stream, "%.*s\n", len, line);
+        line += len + (line[len] == '\n');
+    }
+    fflush(out.stream);
+    rc = env_stage_add(s, "tuner.csv", out.data, out.bytes, e);
+    file_out_abandon(&out);
+    return rc;
+}
+
+static int stage_copy(struct env_stage *s, const struct env_profile *p, const char *name, struct err *e)
+{
+    char *data;
+    size_t bytes;
+    int rc = file_read(arena_printf(s->arena, "%s/%s", p->dir, name), FILE_LIMIT, s->arena, &data, &bytes, e);
+    return rc ? rc : env_stage_add(s, name, data, bytes, e);
+}
+
+static int stage_manifest(struct env_stage *s, const struct env_profile *p, struct err *e)
+{
+    struct env_manifest m = p->manifest;
+    char created[32];
+    time_t now = time(NULL);
+    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    m.created = created;
+    m.nfiles = 0;
+    m.files = arena_alloc(s->arena, (size_t)(s->count + 1) * sizeof *m.files);
+    for (int i = 0; i < s->count; i++) {
+        struct env_manifest_file *f = &m.files[m.nfiles++];
+        *f = (struct env_manifest_file){.name = s->files[i].name, .bytes = s->files[i].bytes};
+        memcpy(f->sha256, s->files[i].sha256, SHA256_HEX);
+    }
+    env_manifest_hash(&m);
+    cJSON *doc = env_manifest_json(&m);
+    char *text = cJSON_Print(doc);
+    cJSON_Delete(doc);
+    int rc = text ? 0 : err_set(e, ERR_FAILED, "out of memory");
+    const char *line = rc ? NULL : arena_printf(s->arena, "%s\n", text);
+    cJSON_free(text);
+    return rc ? rc : env_stage_add(s, ENV_MANIFEST, line, strlen(line), e);
+}
+
+int verify_write(const struct env_profile *p, const struct verify *v, const char *dir, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct env_stage s;
+    int rc = env_profile_complete(dir) ? err_set(e, ERR_FAILED, "%s: holds a finished profile already", dir)
+                                       : file_mkdirs(dir, e);
+    if (rc) {
+        arena_free(a);
+        return rc;
+    }
+    env_stage_begin(&s, dir, a);
+    for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
+        const char *name = p->manifest.files[i].name;
+        rc = strcmp(name, "tuner.csv") ? stage_copy(&s, p, name, e) : stage_table(&s, v, e);
+    }
+    if (!rc)
+        rc = stage_manifest(&s, p, e);
+    if (!rc)
+        rc = env_stage_commit(&s, ENV_MANIFEST, e);
+    env_stage_abandon(&s);
+    arena_free(a);
+    return rc;
+}

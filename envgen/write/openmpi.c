@@ -1,0 +1,178 @@
+/* OpenMPI's settings: openmpi-mca-params.conf and openmpi.sh.
+ *
+ * The parameter file takes "name = value" and '#' lines (opal/util/keyval in OpenMPI 4.1). It expands nothing, so the
+ * rules file is named by its absolute path; openmpi.sh finds it beside itself. */
+#include <string.h>
+
+#include "core/vars/text.h"
+#include "envgen/write/write.h"
+
+#define RULES "openmpi.rules"
+
+/* Pairs of which OpenMPI accepts only one: ours steps back when the user has set the other. */
+static const struct {
+    const char *name, *rival;
+} rivals[] = {
+    {"btl_tcp_if_include", "btl_tcp_if_exclude"},
+    {"btl_tcp_if_exclude", "btl_tcp_if_include"},
+};
+
+static int next_setting(const struct env_decisions *d, int *i, struct err *e)
+{
+    for (; *i < d->nsettings; (*i)++) {
+        const struct env_setting *s = &d->settings[*i];
+        if (strcmp(s->family, "openmpi") != 0 || !s->value)
+            continue;
+        return env_check(s->name, s->value, e);
+    }
+    return 0;
+}
+
+static void left_alone(const struct env_writing *w, FILE *out)
+{
+    const struct env_decisions *d = w->decisions;
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].family, "openmpi") && !d->settings[i].value) {
+            fputc('\n', out);
+            env_print_comment(out, w->scratch, "#",
+                              arena_printf(w->scratch, "%s is not set: %s.", d->settings[i].name, d->settings[i].why));
+        }
+}
+
+int env_write_openmpi_conf(const struct env_writing *w, FILE *out, struct err *e)
+{
+    env_write_heading(w, out,
+                      "OpenMPI parameters. Use: mpirun --tune FILE, or source openmpi.sh instead. (Named by "
+                      "OMPI_MCA_mca_base_param_files it would replace the site's own parameter files.)");
+    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
+    int rc = 0;
+    for (int i = 0; !(rc = next_setting(w->decisions, &i, e)) && i < w->decisions->nsettings; i++) {
+        const struct env_setting *s = &w->decisions->settings[i];
+        fputc('\n', out);
+        env_write_reason(w, out, s);
+        if (!s->in_profile)
+            fprintf(out, "%s = %s\n", s->name, s->value);
+        else if (env_path_ok(w->dir))
+            fprintf(out, "%s = %s/%s\n", s->name, w->dir, s->value);
+        else
+            env_print_comment(out, w->scratch, "#",
+                              "Not set here: the path of this directory cannot be written into this file. openmpi.sh "
+                              "sets it.");
+    }
+    if (!rc)
+        left_alone(w, out);
+    return rc;
+}
+
+static int needs_directory(const struct env_decisions *d)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (d->settings[i].in_profile && d->settings[i].value)
+            return 1;
+    return 0;
+}
+
+/* The directory of the profile in $nccltune_dir: where this script lies when the shell is bash, which alone can tell,
+ * else where it was written. */
+static int print_directory(const struct env_writing *w, FILE *out, struct err *e)
+{
+    const char *quoted = env_shell_quote(w->scratch, w->dir);
+    if (!quoted)
+        return err_set(e, ERR_FAILED, "%s: a path with control characters cannot be written into a shell script",
+                       w->dir);
+    fprintf(out,
+            "\n# Where this profile is: beside this script (bash), else where it was written.\n"
+            "nccltune_dir=%s\n"
+            "if [ -n \"${BASH_SOURCE:-}\" ]; then\n"
+            "    nccltune_dir=$(CDPATH='' cd -- \"$(dirname -- \"${BASH_SOURCE}\")\" && pwd) || :\n"
+            "fi\n",
+            quoted);
+    return 0;
+}
+
+static void print_export(const struct env_setting *s, FILE *out)
+{
+    fprintf(out, "if [ \"${NCCLTUNE:-}\" != off ] && [ -z \"${OMPI_MCA_%s+set}", s->name);
+    for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++)
+        if (!strcmp(s->name, rivals[i].name))
+            fprintf(out, "${OMPI_MCA_%s+set}", rivals[i].rival);
+    fputs("\" ]", out);
+    if (s->in_profile)
+        fprintf(out, " &&\n    [ -r \"$nccltune_dir/%s\" ]", s->value);
+    fputs("; then\n", out);
+    if (s->in_profile)
+        fprintf(out, "    export OMPI_MCA_%s=\"$nccltune_dir/%s\"\nfi\n", s->name, s->value);
+    else
+        fprintf(out, "    export OMPI_MCA_%s='%s'\nfi\n", s->name, s->value);
+}
+
+int env_write_openmpi_sh(const struct env_writing *w, FILE *out, struct err *e)
+{
+    env_write_heading(w, out,
+                      "OpenMPI settings for a shell. Use: source this file before mpirun. What is set already stays; "
+                      "NCCLTUNE=off leaves everything alone.");
+    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
+    int i = 0, rc = needs_directory(w->decisions) ? print_directory(w, out, e) : 0;
+    for (; !rc && !(rc = next_setting(w->decisions, &i, e)) && i < w->decisions->nsettings; i++) {
+        fputc('\n', out);
+        env_write_reason(w, out, &w->decisions->settings[i]);
+        print_export(&w->decisions->settings[i], out);
+    }
+    if (!rc && needs_directory(w->decisions))
+        fputs("unset nccltune_dir\n", out);
+    if (!rc)
+        left_alone(w, out);
+    return rc;
+}
+
+/* ---- the rules file -------------------------------------------------------------------------------------------------
+ */
+
+static void print_own_choice(FILE *out, int ranks, const char *who)
+{
+    fprintf(out, "%d 1 # communicators of %s: OpenMPI's own choice\n0 0 0 0\n", ranks, who);
+}
+
+static void print_set(FILE *out, const struct env_rule_set *set)
+{
+    fprintf(out, "%d %d # communicators of %d ranks\n", set->ranks, set->nrules, set->ranks);
+    for (int i = 0; i < set->nrules; i++)
+        fprintf(out, "%llu %ld %ld %ld%s\n", (unsigned long long)set->rules[i].min_bytes, set->rules[i].algorithm,
+                set->rules[i].fanout, set->rules[i].segment_bytes,
+                set->rules[i].algorithm ? "" : " # OpenMPI's own choice");
+}
+
+static void print_coll(FILE *out, const struct env_rule_coll *c)
+{
+    int entries = 1;
+    for (int i = 0; i < c->nsets; i++)
+        entries += 1 + !(i + 1 < c->nsets && c->sets[i + 1].ranks == c->sets[i].ranks + 1);
+    fprintf(out, "\n%d # %s\n%d # communicator sizes\n", c->id, c->name, entries);
+    print_own_choice(out, 0, "any smaller size");
+    for (int i = 0; i < c->nsets; i++) {
+        print_set(out, &c->sets[i]);
+        if (!(i + 1 < c->nsets && c->sets[i + 1].ranks == c->sets[i].ranks + 1))
+            print_own_choice(out, c->sets[i].ranks + 1, "sizes that were not measured");
+    }
+}
+
+int env_write_openmpi_rules(const struct env_writing *w, FILE *out, struct err *e)
+{
+    (void)e;
+    env_write_heading(w, out, "OpenMPI's dynamic rules (coll_tuned_dynamic_rules_filename).");
+    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
+    for (int i = 0; i < w->decisions->nshapes; i++)
+        if (!strcmp(w->decisions->shapes[i].engine, "mpi"))
+            env_print_comment(out, w->scratch, "#",
+                              arena_printf(w->scratch, "Measured with %s on %d nodes, %d ranks.",
+                                           w->decisions->shapes[i].library, w->decisions->shapes[i].nodes,
+                                           w->decisions->shapes[i].ranks));
+    env_print_comment(out, w->scratch, "#", ENV_NON_COMMUTATIVE);
+    env_print_comment(out, w->scratch, "#",
+                      "A rule line: smallest message in bytes, algorithm (0: OpenMPI's own choice), fan-out, segment "
+                      "size in bytes.");
+    fprintf(out, "\n%d # collectives with rules\n", w->rules->ncolls);
+    for (int i = 0; i < w->rules->ncolls; i++)
+        print_coll(out, &w->rules->colls[i]);
+    return 0;
+}

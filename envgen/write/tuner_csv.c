@@ -1,0 +1,191 @@
+/* tuner.csv: the table that the tuner plugin applies per call, and the same for NVIDIA's example plugin. Rows come from
+ * measurements of NCCL itself; predictions are comments unless they were asked for. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/units.h"
+#include "core/vars/text.h"
+#include "envgen/decide/table_rules.h"
+#include "envgen/write/write.h"
+
+/* ---- what a row rests on --------------------------------------------------------------------------------------------
+ */
+
+static void print_reason(const struct env_writing *w, FILE *out, const struct env_row *r)
+{
+    char from[UNIT_TEXT], to[UNIT_TEXT];
+    env_print_comment(out, w->scratch, "#",
+                      arena_printf(w->scratch, "%s from %s to %s, %s: %s", coll_name(r->coll),
+                                   unit_bytes(from, r->min_bytes),
+                                   r->max_bytes == ENV_OPEN ? "any larger size" : unit_bytes(to, r->max_bytes),
+                                   env_row_basis(r, w->scratch), r->why));
+}
+
+static int is_rule(const struct env_decisions *d, const struct env_row *r)
+{
+    return r->basis != ENV_PREDICTED || d->predicted;
+}
+
+/* ---- our own table --------------------------------------------------------------------------------------------------
+ */
+
+static void print_word(FILE *out, const char *word)
+{
+    fprintf(out, ",%s", word ? word : "-1");
+}
+
+static void print_count(FILE *out, int low, int high)
+{
+    fprintf(out, ",%d", low);
+    if (high > low)
+        fprintf(out, "-%d", high);
+}
+
+static void print_bytes(FILE *out, const struct env_row *r)
+{
+    fprintf(out, "%s,%" PRIu64, coll_name(r->coll), r->min_bytes);
+    if (r->max_bytes == ENV_OPEN)
+        fputs(",-1", out);
+    else
+        fprintf(out, ",%" PRIu64, r->max_bytes);
+}
+
+static void print_row(FILE *out, const struct env_row *r)
+{
+    print_bytes(out, r);
+    print_word(out, algo_name(r->algorithm));
+    print_word(out, proto_name(r->protocol));
+    fprintf(out, ",%ld", r->channels);
+    print_count(out, r->nodes_low, r->nodes_high);
+    print_count(out, r->ranks_low, r->ranks_high);
+    fprintf(out, ",-1,-1,%ld,-1\n", r->chunk_bytes);
+}
+
+/* The table holds for the minor version that it was measured on, or predicted for: "NCCL 2.27.5" gives 2.27. */
+static int print_version(FILE *out, const char *library, struct err *e)
+{
+    static const char name[] = "NCCL ";
+    char *end = NULL, *last = NULL;
+    int named = !strncmp(library, name, sizeof name - 1);
+    unsigned long major = named ? strtoul(library + sizeof name - 1, &end, 10) : 0;
+    unsigned long minor = end && *end == '.' ? strtoul(end + 1, &last, 10) : 0;
+    if (!last || last == end + 1 || !major || major > 99 || minor > 999)
+        return err_set(e, ERR_FAILED, "the library of an NCCL result is '%s': expected \"NCCL\" and its version",
+                       library);
+    fprintf(out, "# nccl: %lu.%lu\n", major, minor);
+    return 0;
+}
+
+/* How well the model knows this site, where rows rest on it. */
+static void print_fit(const struct env_decisions *d, FILE *out)
+{
+    const struct model_fit *f = &d->fit;
+    if (!f->used)
+        return;
+    fprintf(out, "# beyond what was measured: model fitted to %d results, median factor %.2f between the two", f->used,
+            f->spread);
+    if (f->left_out > 0)
+        fprintf(out, ", %.2f for a number of nodes that is left out", f->left_out);
+    fputc('\n', out);
+}
+
+static const struct env_shape *shape_of(const struct env_decisions *d, const char *engine)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        if (!strcmp(d->shapes[i].engine, engine))
+            return &d->shapes[i];
+    return NULL;
+}
+
+static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
+{
+    const struct env_decisions *d = w->decisions;
+    fprintf(out, "# nccltune-tuner/1\n# tool: nccltune %s\n", d->tool);
+    if (*d->topology)
+        fprintf(out, "# topology: sha256:%s\n", d->topology);
+    const struct env_shape *measured = shape_of(d, "nccl"), *predicted = shape_of(d, ENV_MODEL);
+    if (measured)
+        return print_version(out, measured->library, e);
+    fputs(d->predicted ? "# NCCL itself was not measured: any rule here is a prediction.\n"
+                       : "# NCCL itself was not measured: no rules, NCCL decides as it does without a tuner.\n",
+          out);
+    return d->predicted && predicted ? print_version(out, predicted->library, e) : 0;
+}
+
+int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e)
+{
+    struct env_rows rows;
+    int rc = print_metadata(w, out, e);
+    if (!rc)
+        rc = env_rows_of(w->decisions, w->scratch, &rows, e);
+    if (rc)
+        return rc;
+    print_fit(w->decisions, out);
+    fputs("# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,chunk_bytes,"
+          "nvlDomains\n",
+          out);
+    for (int i = 0; i < rows.count; i++) {
+        print_reason(w, out, rows.items[i]);
+        fputs(is_rule(w->decisions, rows.items[i]) ? "" : "# ", out);
+        print_row(out, rows.items[i]);
+    }
+    return 0;
+}
+
+/* ---- NVIDIA's table -------------------------------------------------------------------------------------------------
+ *
+ * Seen in ext-tuner/example/plugin.c of NCCL 2.27 and later: names are compared as they stand and an unknown one counts
+ * as another; counts are read by atoi, so that "4-16" is 4; channels -1 makes NCCL run on one; where nothing matches,
+ * one channel, too; lines are read in pieces, so that comments are kept short. */
+
+#define NVIDIA_ROWS 100000 /* with every node count a row of its own */
+
+static int nvidia_can(const struct env_row *r)
+{
+    return r->algorithm >= 0 && r->protocol >= 0 && r->channels > 0 && r->chunk_bytes < 0 &&
+           (r->nodes_low == r->nodes_high || (r->ranks_high - r->ranks_low) % (r->nodes_high - r->nodes_low) == 0);
+}
+
+static void print_nvidia_row(FILE *out, const struct env_row *r, int nodes)
+{
+    int per_node = r->nodes_high > r->nodes_low ? (r->ranks_high - r->ranks_low) / (r->nodes_high - r->nodes_low) : 0;
+    print_bytes(out, &(struct env_row){.coll = r->coll,
+                                       .min_bytes = r->min_bytes,
+                                       .max_bytes = r->max_bytes == ENV_OPEN ? (uint64_t)INT64_MAX : r->max_bytes});
+    print_word(out, algo_name(r->algorithm));
+    print_word(out, proto_name(r->protocol));
+    fprintf(out, ",%ld,%d,%d,-1,-1\n", r->channels, nodes, r->ranks_low + (nodes - r->nodes_low) * per_node);
+}
+
+int env_write_nvidia_csv(const struct env_writing *w, FILE *out, struct err *e)
+{
+    struct env_rows rows;
+    long written = 0, left = 0;
+    int rc = env_rows_of(w->decisions, w->scratch, &rows, e);
+    if (rc)
+        return rc;
+    env_write_heading(w, out, "Rules for the example tuner plugin that comes with NCCL, from 2.27 on.");
+    env_print_comment(
+        out, w->scratch, "#",
+        "That plugin makes NCCL run on one channel wherever no rule matches; nccltune's own plugin leaves "
+        "NCCL's choice there.");
+    fputs("# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n", out);
+    for (int i = 0; i < rows.count; i++) {
+        const struct env_row *r = rows.items[i];
+        if (!is_rule(w->decisions, r))
+            continue;
+        left += !nvidia_can(r);
+        for (int nodes = r->nodes_low; nodes <= r->nodes_high && nvidia_can(r); nodes++)
+            if (++written <= NVIDIA_ROWS)
+                print_nvidia_row(out, r, nodes);
+    }
+    if (written > NVIDIA_ROWS)
+        return err_set(e, ERR_FAILED, "tuner.nvidia.csv would have %ld rows, more than %d", written, NVIDIA_ROWS);
+    if (left)
+        fprintf(out, "# %ld rules are left out: they name no number of channels, or what that plugin cannot say.\n",
+                left);
+    return 0;
+}

@@ -1,0 +1,309 @@
+/* A cluster: every node probes itself through an agent like ssh, many at the same time; what they print is gathered. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "core/proc.h"
+#include "core/progress.h"
+#include "probe/source/probe.h"
+#include "probe/topology/build.h"
+#include "probe/topology/classes.h"
+
+#define PARALLEL   64
+#define MOST_BYTES ((size_t)16 << 20) /* that a node may print: fifty times what a large one does */
+#define MOST_WORDS 256                /* of complaint that are kept, in characters */
+#define GRACE_S    0.5
+
+/* What a node said, kept until all nodes before it are done: the result does not depend on who is faster. */
+struct answer {
+    int done;
+    char *text; /* NULL: it is missing */
+    size_t used;
+    char *why; /* NULL: nothing to complain about so far */
+};
+
+/* A node being asked. */
+struct slot {
+    int host; /* index into the list; -1: free */
+    struct proc p;
+    double until_s;
+    char *text;
+    size_t used, room;
+    char complaint[MOST_WORDS];
+    size_t complained;
+};
+
+struct gathering {
+    const struct cluster_ask *ask;
+    const char **agent;
+    int nagent;
+    const char *command;
+    struct topology *t;
+    struct class_index index;
+    struct log *log;
+    struct slot *slots;
+    int nslots, next;
+    struct answer *answers;
+    int taken; /* answers[0..taken) are in the topology, or among the missing */
+};
+
+static char *must_copy(const char *s)
+{
+    char *copy = strdup(s);
+    if (!copy)
+        abort();
+    return copy;
+}
+
+static void miss(struct gathering *g, int host, const char *why)
+{
+    free(g->answers[host].why);
+    g->answers[host] = (struct answer){.done = 1, .why = must_copy(why)};
+}
+
+static void clear(struct slot *s)
+{
+    proc_stop(&s->p, GRACE_S);
+    free(s->text);
+    *s = (struct slot){.host = -1, .p = {.in = -1, .out = -1, .err = -1}};
+}
+
+static void start(struct gathering *g, struct slot *s)
+{
+    struct err e = {0};
+    struct arena *a = arena_new();
+    const char **argv = arena_alloc(a, (size_t)(g->nagent + 3) * sizeof *argv);
+    int host = g->next++;
+    for (int i = 0; i < g->nagent; i++)
+        argv[i] = g->agent[i];
+    argv[g->nagent] = g->ask->hosts[host];
+    argv[g->nagent + 1] = g->command;
+    if (proc_spawn(&s->p, argv, NULL, &e)) {
+        miss(g, host, e.text);
+        clear(s);
+    } else {
+        close(s->p.in);
+        s->p.in = -1;
+        s->host = host;
+        s->until_s = progress_now_s() + g->ask->deadline_s;
+        fcntl(s->p.out, F_SETFL, O_NONBLOCK);
+        fcntl(s->p.err, F_SETFL, O_NONBLOCK);
+    }
+    arena_free(a);
+}
+
+/* Reads what is there; -1 when it is too much, 1 at the end. */
+static int read_answer(struct slot *s)
+{
+    for (;;) {
+        if (s->room - s->used < 65536) {
+            size_t room = s->room ? s->room * 2 : 65536 * 2;
+            char *bigger = room <= 2 * MOST_BYTES ? realloc(s->text, room) : NULL;
+            if (!bigger)
+                return -1;
+            s->text = bigger;
+            s->room = room;
+        }
+        ssize_t n = read(s->p.out, s->text + s->used, s->room - s->used - 1);
+        if (n < 0)
+            return errno == EAGAIN || errno == EINTR ? 0 : 1;
+        if (n == 0)
+            return 1;
+        s->used += (size_t)n;
+        if (s->used > MOST_BYTES)
+            return -1;
+    }
+}
+
+/* Keeps the beginning of what the node complains about. */
+static void read_complaint(struct slot *s)
+{
+    char text[4096];
+    ssize_t n = read(s->p.err, text, sizeof text);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        close(s->p.err);
+        s->p.err = -1;
+    }
+    for (ssize_t i = 0; i < n && s->complained + 1 < sizeof s->complaint; i++)
+        s->complaint[s->complained++] = text[i] == '\n' ? ' ' : text[i];
+    s->complaint[s->complained] = 0;
+}
+
+/* Adds a host from what its node printed. A class that is new is read a second time, into the cluster's memory. */
+static int add_host(struct gathering *g, const cJSON *doc, const struct topology *one, const char *host, struct err *e)
+{
+    struct topology *t = g->t;
+    if (one->nhosts != 1 || one->nclasses != 1)
+        return err_set(e, ERR_FAILED, "printed a topology of %d hosts, expected one", one->nhosts);
+    int at = classes_find(&g->index, &one->classes[0], t->nclasses);
+    if (at < t->nclasses) {
+        classes_add_host(t, at, one, host);
+        return 0;
+    }
+    int rc = topo_add_json(t, doc, host, e);
+    if (!rc) {
+        t->classes[at].name = arena_printf(t->arena, "class%d", at);
+        t->hosts[t->nhosts - 1].name = arena_strdup(t->arena, host);
+    }
+    return rc;
+}
+
+static int take(struct gathering *g, const struct answer *answer, const char *host, struct err *e)
+{
+    const char *begin = answer->used ? memchr(answer->text, '{', answer->used) : NULL;
+    if (!begin)
+        return err_set(e, ERR_FAILED, "printed no topology");
+    cJSON *doc = json_parse(begin, answer->used - (size_t)(begin - answer->text), host, 1, e);
+    struct topology *one = topo_new();
+    int rc = !doc || json_check_format(doc, TOPO_FORMAT, host, e) || topo_add_json(one, doc, host, e) ||
+             add_host(g, doc, one, host, e);
+    topo_free(one);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+/* Takes over the answers whose turn it is. What a node complained about matters when its answer is no good. */
+static void take_all(struct gathering *g)
+{
+    for (; g->taken < g->ask->nhosts && g->answers[g->taken].done; g->taken++) {
+        struct answer *answer = &g->answers[g->taken];
+        const char *host = g->ask->hosts[g->taken];
+        struct err e = {0};
+        if (!answer->text || take(g, answer, host, &e)) {
+            const char *why = answer->why ? answer->why : e.text;
+            build_missing(g->t, host, why);
+            log_warn(g->log, "%s: %s", host, why);
+        }
+        free(answer->text);
+        free(answer->why);
+        *answer = (struct answer){.done = 1};
+    }
+}
+
+/* The node's output has ended; the agent itself may take a moment longer. */
+static void finish(struct gathering *g, struct slot *s)
+{
+    char status[PROC_STATUS_TEXT], why[PROC_STATUS_TEXT + MOST_WORDS + 32];
+    struct answer *answer = &g->answers[s->host];
+    while (s->complained && s->complaint[s->complained - 1] == ' ')
+        s->complaint[--s->complained] = 0;
+    if (proc_ended(&s->p, 1) && s->p.status != 0) {
+        snprintf(why, sizeof why, "%s%s%s", proc_status_text(s->p.status, status), s->complained ? ": " : "",
+                 s->complaint);
+        answer->why = must_copy(why);
+    }
+    answer->done = 1;
+    answer->text = s->text;
+    answer->used = s->used;
+    s->text = NULL;
+    clear(s);
+}
+
+static void wait_for_output(struct gathering *g)
+{
+    struct pollfd *fds = calloc((size_t)g->nslots * 2, sizeof *fds);
+    if (!fds)
+        abort();
+    for (int i = 0; i < g->nslots; i++) {
+        fds[2 * i] = (struct pollfd){g->slots[i].host >= 0 ? g->slots[i].p.out : -1, POLLIN, 0};
+        fds[2 * i + 1] = (struct pollfd){g->slots[i].host >= 0 ? g->slots[i].p.err : -1, POLLIN, 0};
+    }
+    if (poll(fds, (nfds_t)g->nslots * 2, 100) < 0)
+        memset(fds, 0, (size_t)g->nslots * 2 * sizeof *fds);
+    for (int i = 0; i < g->nslots; i++) {
+        struct slot *s = &g->slots[i];
+        if (s->host < 0)
+            continue;
+        if (fds[2 * i + 1].revents)
+            read_complaint(s);
+        int end = fds[2 * i].revents ? read_answer(s) : 0;
+        if (end > 0) {
+            finish(g, s);
+        } else if (end < 0 || progress_now_s() > s->until_s) {
+            char why[64];
+            snprintf(why, sizeof why, "no answer within %g s", g->ask->deadline_s);
+            miss(g, s->host, end < 0 ? "printed more than a topology can be" : why);
+            clear(s);
+        }
+    }
+    free(fds);
+}
+
+/* Asks everyone; returns when all have answered or run out of time. */
+static void ask_all(struct gathering *g, const volatile sig_atomic_t *stop)
+{
+    for (;;) {
+        int busy = 0;
+        for (int i = 0; i < g->nslots; i++) {
+            if (g->slots[i].host < 0 && g->next < g->ask->nhosts && !(stop && *stop))
+                start(g, &g->slots[i]);
+            busy += g->slots[i].host >= 0;
+        }
+        take_all(g);
+        if (stop && *stop)
+            return;
+        if (busy)
+            wait_for_output(g);
+        else if (g->next >= g->ask->nhosts)
+            return;
+    }
+}
+
+static int by_host(const void *x, const void *y)
+{
+    const struct topo_host *a = x, *b = y;
+    return strverscmp(a->name, b->name);
+}
+
+static const char *own_command(struct arena *a)
+{
+    const char *dir = proc_self_dir(a);
+    const char *program = dir ? arena_printf(a, "%s/nccltune", dir) : "nccltune";
+    /* The agent hands this to a shell on the node. */
+    return strchr(program, '\'') ? "nccltune probe --json" : arena_printf(a, "'%s' probe --json", program);
+}
+
+struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, const volatile sig_atomic_t *stop,
+                                struct err *e)
+{
+    struct gathering g = {.ask = ask, .t = topo_new(), .log = log};
+    struct arena *a = arena_new();
+    int failed = 1;
+    g.agent = proc_split(ask->agent ? ask->agent : "ssh -o BatchMode=yes -o ConnectTimeout=10", a, &g.nagent, e);
+    g.command = ask->command ? ask->command : own_command(a);
+    g.nslots = ask->parallel > 0 ? ask->parallel : PARALLEL;
+    g.nslots = g.nslots < ask->nhosts ? g.nslots : ask->nhosts;
+    g.slots = arena_alloc(a, (size_t)g.nslots * sizeof *g.slots);
+    for (int i = 0; i < g.nslots; i++)
+        g.slots[i] = (struct slot){.host = -1, .p = {.in = -1, .out = -1, .err = -1}};
+    g.answers = arena_alloc(a, (size_t)ask->nhosts * sizeof *g.answers);
+    if (g.agent && g.nagent) {
+        ask_all(&g, stop);
+        failed = !g.t->nhosts;
+        if (stop && *stop)
+            failed = err_set(e, ERR_FAILED, "interrupted");
+        else if (failed)
+            err_set(e, ERR_FAILED, "none of %d nodes answered; the first: %s: %s", ask->nhosts, g.t->missing[0].name,
+                    g.t->missing[0].why);
+    }
+    for (int i = 0; i < g.nslots; i++)
+        clear(&g.slots[i]);
+    for (int i = g.taken; i < ask->nhosts; i++) {
+        free(g.answers[i].text);
+        free(g.answers[i].why);
+    }
+    classes_index_free(&g.index);
+    arena_free(a);
+    if (failed) {
+        topo_free(g.t);
+        return NULL;
+    }
+    qsort(g.t->hosts, (size_t)g.t->nhosts, sizeof *g.t->hosts, by_host);
+    g.t->source = arena_printf(g.t->arena, "%d of %d nodes", g.t->nhosts, ask->nhosts);
+    return g.t;
+}

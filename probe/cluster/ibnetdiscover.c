@@ -1,0 +1,181 @@
+/* What ibnetdiscover prints: which switch every HCA hangs on.
+ *
+ *   Switch  40 "S-b8cef60300aa0000"   # "leaf-1" …
+ *   [7]  "H-506b4b0300ca1f2e"[1](506b4b0300ca1f2f)   # "node1 mlx5_0" lid 12 4xNDR */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "probe/source/probe.h"
+#include "probe/topology/build.h"
+
+#define MOST_ENDS (1 << 20)
+
+/* A port of an HCA, on a port of a switch. */
+struct end {
+    uint64_t guid; /* node GUID of the HCA */
+    int port, switch_port;
+    const char *switch_name;
+};
+
+struct fabric {
+    struct arena *a;
+    struct end *ends;
+    int n, nswitches;
+};
+
+/* What stands in quotes behind the '#', or the GUID when there is nothing. */
+static const char *switch_name(struct arena *a, const char *line, uint64_t guid)
+{
+    const char *hash = strchr(line, '#'), *open = hash ? strchr(hash, '"') : NULL;
+    const char *close = open ? strchr(open + 1, '"') : NULL;
+    return close && close > open + 1 ? arena_strndup(a, open + 1, (size_t)(close - open - 1))
+                                     : arena_printf(a, "0x%016" PRIx64, guid);
+}
+
+/* Steps over `word`; 0 when something else stands there. */
+static int skip(const char **at, const char *word)
+{
+    size_t n = strlen(word);
+    int same = !strncmp(*at, word, n);
+    *at += same ? n : 0;
+    return same;
+}
+
+static int read_number(const char **at, int base, uint64_t *value)
+{
+    char *end;
+    if (!isxdigit((unsigned char)**at))
+        return 0;
+    *value = strtoull(*at, &end, base);
+    int read = end != *at;
+    *at = end;
+    return read;
+}
+
+/* Switch 40 "S-b8cef60300aa0001" */
+static int read_switch(const char *at, uint64_t *guid)
+{
+    uint64_t ports;
+    if (!skip(&at, "Switch"))
+        return 0;
+    at += strspn(at, " \t");
+    if (!read_number(&at, 10, &ports))
+        return 0;
+    at += strspn(at, " \t");
+    return skip(&at, "\"S-") && read_number(&at, 16, guid);
+}
+
+/* [7] "H-506b4b0300ca1f2e"[1] */
+static int read_end(const char *at, struct end *end)
+{
+    uint64_t port, switch_port;
+    if (!skip(&at, "[") || !read_number(&at, 10, &switch_port) || !skip(&at, "]"))
+        return 0;
+    at += strspn(at, " \t");
+    if (!skip(&at, "\"H-") || !read_number(&at, 16, &end->guid) || !skip(&at, "\"[") || !read_number(&at, 10, &port))
+        return 0;
+    end->port = port < 256 ? (int)port : 0;
+    end->switch_port = switch_port < 65536 ? (int)switch_port : 0;
+    return 1;
+}
+
+static int by_guid(const void *x, const void *y)
+{
+    const struct end *a = x, *b = y;
+    return a->guid != b->guid ? (a->guid > b->guid) - (a->guid < b->guid) : a->port - b->port;
+}
+
+static int read_text(struct fabric *f, char *text, const char *path, struct err *e)
+{
+    const char *current = NULL;
+    char *rest = text;
+    for (long number = 1; rest; number++) {
+        const char *line = strsep(&rest, "\n");
+        struct end end = {0};
+        if (read_switch(line, &end.guid)) {
+            current = switch_name(f->a, line, end.guid);
+            f->nswitches++;
+        } else if (!strncmp(line, "Switch", 6)) {
+            return err_at(e, path, number, 0, "expected Switch PORTS \"S-GUID\"");
+        } else if (!strncmp(line, "Ca", 2) || !strncmp(line, "Rt", 2)) {
+            current = NULL;
+        } else if (current && read_end(line, &end)) {
+            if (f->n >= MOST_ENDS)
+                return err_at(e, path, number, 0, "more than %d ports of HCAs", MOST_ENDS);
+            end.switch_name = current;
+            f->ends = arena_grow(f->a, f->ends, (size_t)f->n, sizeof *f->ends);
+            f->ends[f->n++] = end;
+        }
+    }
+    if (!f->nswitches)
+        return err_at(e, path, 0, 0, "expected what ibnetdiscover prints, found no line that begins with Switch");
+    if (f->n)
+        qsort(f->ends, (size_t)f->n, sizeof *f->ends, by_guid);
+    return 0;
+}
+
+/* All ports of the HCA with that GUID; how many were found. */
+static int add_leaves(struct topology *t, struct topo_host *h, const struct fabric *f, const char *hca, uint64_t guid)
+{
+    int low = 0, high = f->n, found = 0;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (f->ends[middle].guid < guid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < f->n && f->ends[low].guid == guid; low++, found++)
+        build_text(t, &h->leaves, &h->nleaves,
+                   arena_printf(t->arena, "%s:%d %s port %d", hca, f->ends[low].port, f->ends[low].switch_name,
+                                f->ends[low].switch_port));
+    return found;
+}
+
+/* "mlx5_0 0x506b4b0300ca1f2e". */
+static int add_leaves_of_host(struct topology *t, struct topo_host *h, const struct fabric *f)
+{
+    int found = 0;
+    for (int i = 0; i < h->naddresses; i++) {
+        const char *blank = strchr(h->addresses[i], ' ');
+        if (blank && !strncmp(blank, " 0x", 3))
+            found += add_leaves(t, h, f, arena_strndup(t->arena, h->addresses[i], (size_t)(blank - h->addresses[i])),
+                                strtoull(blank + 1, NULL, 16));
+    }
+    return found;
+}
+
+/* Recorded machines have no addresses beside their class: its own GUIDs are those of its only host. */
+static int add_leaves_of_class(struct topology *t, struct topo_host *h, const struct fabric *f)
+{
+    const struct topo_class *c = &t->classes[h->class_index];
+    int found = 0;
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].guid && (i == 0 || strcmp(c->ports[i].hca, c->ports[i - 1].hca) != 0))
+            found += add_leaves(t, h, f, c->ports[i].hca, strtoull(c->ports[i].guid, NULL, 16));
+    return found;
+}
+
+int fabric_read(struct topology *t, const char *path, struct log *log, struct err *e)
+{
+    struct fabric f = {.a = arena_new()};
+    char *text;
+    size_t bytes;
+    int found = 0, rc = file_read_text(path, FILE_LIMIT, f.a, &text, &bytes, e);
+    if (!rc)
+        rc = read_text(&f, text, path, e);
+    for (int i = 0; i < t->nhosts && !rc; i++)
+        found +=
+            t->hosts[i].naddresses ? add_leaves_of_host(t, &t->hosts[i], &f) : add_leaves_of_class(t, &t->hosts[i], &f);
+    if (!rc) {
+        log_info(log, "%s: %d switches, %d ports of HCAs, %d of them of the nodes here", path, f.nswitches, f.n, found);
+        if (!found && f.n)
+            log_warn(log, "%s: none of its HCAs is one of the nodes here", path);
+    }
+    arena_free(f.a);
+    return rc;
+}

@@ -1,0 +1,126 @@
+/* What can be wrong between the classes and nodes of a cluster. */
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/findings/findings_internal.h"
+
+void finding_no_common(struct search *s)
+{
+    const char *why;
+    int with_list = 0;
+    for (int i = 0; i < s->t->nclasses; i++)
+        with_list += roles_hca_list(&s->t->classes[i], s->verdicts[i], s->a) != NULL;
+    if (with_list > 1 && !roles_hca_common(s->t, s->a, &why))
+        finding_add(s, "cluster", why, "no NCCL_IB_HCA works on all %d classes of nodes", s->t->nclasses);
+}
+
+static double best_rate(const struct search *s, int class_index)
+{
+    double best = 0;
+    for (int i = 0; i < s->t->classes[class_index].nports; i++)
+        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && s->t->classes[class_index].ports[i].rate_Gbps > best)
+            best = s->t->classes[class_index].ports[i].rate_Gbps;
+    return best;
+}
+
+void finding_class_rates(struct search *s)
+{
+    const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names);
+    double first = 0;
+    int n = 0, differ = 0;
+    for (int i = 0; i < s->t->nclasses; i++) {
+        double own = best_rate(s, i);
+        if (!(own > 0))
+            continue;
+        differ |= first > 0 && (own > first || own < first);
+        first = first > 0 ? first : own;
+        names[n++] = arena_printf(s->a, "%s: %g Gb/s", s->t->classes[i].name, own);
+    }
+    if (differ)
+        finding_add(s, "cluster", finding_names(s->a, names, n),
+                    "the compute ports of the classes have different rates");
+}
+
+/* Reports when the classes differ in what `text` says of them; NULL is unknown. */
+static void find_different(struct search *s, const char *(*text)(const struct topo_class *c, struct arena *a),
+                           const char *sentence)
+{
+    const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names), *first = NULL;
+    int n = 0, differ = 0;
+    for (int i = 0; i < s->t->nclasses; i++) {
+        const char *own = text(&s->t->classes[i], s->a);
+        if (!own)
+            continue;
+        differ |= first && strcmp(first, own) != 0;
+        first = first ? first : own;
+        names[n++] = arena_printf(s->a, "%s: %s", s->t->classes[i].name, own);
+    }
+    if (differ)
+        finding_add(s, "cluster", finding_names(s->a, names, n), "%s", sentence);
+}
+
+/* "GenuineIntel" of "GenuineIntel 6/143, Intel(R) Xeon(R)". */
+static const char *cpu_vendor(const struct topo_class *c, struct arena *a)
+{
+    return c->cpu ? arena_strndup(a, c->cpu, strcspn(c->cpu, " ")) : NULL;
+}
+
+static const char *driver(const struct topo_class *c, struct arena *a)
+{
+    (void)a;
+    return c->ngpus ? c->driver : NULL;
+}
+
+/* Names and versions without the paths. */
+static const char *library_versions(const struct topo_class *c, struct arena *a)
+{
+    const int most = 32;
+    const char *all = NULL;
+    for (int i = 0; i < c->nlibraries && i < most; i++) {
+        const char *path = strstr(c->libraries[i], " /");
+        const char *own = arena_strndup(a, c->libraries[i], path ? (size_t)(path - c->libraries[i]) : 64);
+        if (!all || !strstr(all, own))
+            all = all ? arena_printf(a, "%s, %s", all, own) : own;
+    }
+    return all;
+}
+
+void finding_cpus(struct search *s)
+{
+    find_different(s, cpu_vendor, "the classes have CPUs of different vendors");
+}
+
+void finding_drivers(struct search *s)
+{
+    find_different(s, driver, "the classes have different GPU drivers");
+}
+
+void finding_libraries(struct search *s)
+{
+    find_different(s, library_versions, "the classes have different versions of NCCL");
+}
+
+void finding_missing(struct search *s)
+{
+    const char **names = arena_alloc(s->a, (size_t)s->t->nmissing * sizeof *names);
+    int n = s->t->nmissing;
+    for (int i = 0; i < n; i++)
+        names[i] = arena_printf(s->a, "%s (%s)", s->t->missing[i].name, s->t->missing[i].why);
+    if (n)
+        finding_add(s, "cluster", finding_names(s->a, names, n), "%d node%s did not answer", n, n == 1 ? "" : "s");
+}
+
+void finding_differing(struct search *s)
+{
+    const int most = 64; /* findings; the hosts have them all */
+    int n = 0;
+    for (int i = 0; i < s->t->nhosts; i++) {
+        const struct topo_host *h = &s->t->hosts[i];
+        if (h->ndiffers && n++ < most)
+            finding_add(s, h->name, finding_names(s->a, h->differs, h->ndiffers),
+                        "it is not quite like the other nodes of its class");
+    }
+    if (n > most)
+        finding_add(s, "cluster", arena_printf(s->a, "%d in all", n), "%d more nodes are not quite like their class",
+                    n - most);
+}

@@ -1,0 +1,146 @@
+/* What can be wrong with a class of nodes beside its RDMA ports. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/units.h"
+#include "probe/findings/findings_internal.h"
+#include "probe/topology/paths.h"
+#include "probe/topology/pci.h"
+
+static const char *object_name(struct arena *a, const struct topo_object *o)
+{
+    return o->name && o->pci ? arena_printf(a, "%s (%s)", o->name, o->pci) : o->name ? o->name : o->pci ? o->pci : "?";
+}
+
+static int is_virtual(const struct topo_class *c)
+{
+    return c->hypervisor && strcmp(c->hypervisor, "none") != 0;
+}
+
+/* A link that says nothing: no width, or 2.5 GT/s × 1, which is what virtual switches and ports show in a guest. */
+static int is_made_up(const struct topo_object *o)
+{
+    return o->link_width <= 0 || o->link_max_width <= 0 || (o->link_GTps <= 2.5 && o->link_width <= 1) ||
+           (o->link_max_GTps <= 2.5 && o->link_max_width <= 1);
+}
+
+/* An idle GPU lowers its link's speed, so only its width tells. */
+void finding_slow_links(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->nobjects; i++) {
+        const struct topo_object *o = &c->objects[i];
+        if ((o->kind != TOPO_GPU && o->kind != TOPO_NIC && o->kind != TOPO_NVSWITCH) || o->pf || is_made_up(o))
+            continue;
+        int narrow = o->link_width < o->link_max_width;
+        int slow = o->kind == TOPO_NIC && o->link_GTps > 0 && o->link_GTps < o->link_max_GTps;
+        if (narrow || slow)
+            names[n++] = arena_printf(s->a, "%s: %g GT/s x%d instead of %g GT/s x%d", object_name(s->a, o),
+                                      o->link_GTps, o->link_width, o->link_max_GTps, o->link_max_width);
+    }
+    if (n)
+        finding_add(s, c->name, finding_names(s->a, names, n), "%d PCIe link%s below what both ends can do", n,
+                    n == 1 ? " is" : "s are");
+}
+
+static int has_compute(const struct search *s, int class_index)
+{
+    for (int i = 0; i < s->t->classes[class_index].nports; i++)
+        if (s->verdicts[class_index][i].role == ROLE_COMPUTE)
+            return 1;
+    return 0;
+}
+
+void finding_no_gdr(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    if (c->ngpus && has_compute(s, class_index) && c->gdr_route && !strcmp(c->gdr_route, "none"))
+        finding_add(s, c->name, arena_printf(s->a, "driver %s, no nvidia_peermem", c->driver ? c->driver : "unknown"),
+                    "NICs cannot reach GPU memory: every byte goes through host memory");
+}
+
+void finding_acs(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->nobjects; i++) {
+        const struct topo_object *o = &c->objects[i];
+        /* Right below a root port every request goes up anyway. */
+        if (o->acs == TOPO_YES && o->parent >= 0 && c->objects[o->parent].kind == TOPO_SWITCH)
+            names[n++] = object_name(s->a, o);
+    }
+    if (n && !is_virtual(c))
+        finding_add(s, c->name, finding_names(s->a, names, n),
+                    "the PCI switch above %d device%s redirects peer-to-peer "
+                    "traffic to the CPU",
+                    n, n == 1 ? "" : "s");
+}
+
+void finding_memlock(struct search *s, int class_index)
+{
+    const uint64_t enough = 1ull << 30;
+    const struct topo_class *c = &s->t->classes[class_index];
+    char size[UNIT_TEXT];
+    if (c->nports && c->memlock_bytes && c->memlock_bytes < enough)
+        finding_add(s, c->name, arena_printf(s->a, "RLIMIT_MEMLOCK is %s", unit_bytes(size, c->memlock_bytes)),
+                    "the limit of locked memory is too low for RDMA");
+}
+
+void finding_shm(struct search *s, int class_index)
+{
+    const uint64_t per_gpu = 64ull << 20;
+    const struct topo_class *c = &s->t->classes[class_index];
+    char size[UNIT_TEXT];
+    if (c->ngpus > 1 && c->shm_bytes && c->shm_bytes < per_gpu * (uint64_t)c->ngpus)
+        finding_add(s, c->name, arena_printf(s->a, "%s for %d GPUs", unit_bytes(size, c->shm_bytes), c->ngpus),
+                    "/dev/shm is small for NCCL's shared memory");
+}
+
+void finding_mig(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->ngpus; i++)
+        if (c->gpus[i].mig == TOPO_YES)
+            names[n++] = arena_printf(s->a, "GPU%d", c->gpus[i].index);
+    if (n)
+        finding_add(s, c->name, finding_names(s->a, names, n), "%d GPU%s in MIG mode", n, n == 1 ? " is" : "s are");
+}
+
+void finding_hidden(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const struct path_matrix *m = path_matrix(c, s->a);
+    int unknown = 0, far = 0, all = 0;
+    for (int g = 0; g < m->ngpus; g++)
+        for (int k = m->ngpus; k < m->n; k++) {
+            enum path_class class_ = path_between(m, g, k)->class_;
+            all++;
+            unknown += class_ == PATH_UNKNOWN;
+            far += class_ == PATH_PHB || class_ == PATH_SYS;
+        }
+    /* A guest without switches: everything hangs on the virtual root. */
+    if (all && (unknown || (is_virtual(c) && far == all)))
+        finding_add(s, c->name,
+                    arena_printf(s->a, "%d of %d ways between GPUs and NICs are unknown%s%s", unknown, all,
+                                 is_virtual(c) ? "; hypervisor: " : "", is_virtual(c) ? c->hypervisor : ""),
+                    "which NIC is near which GPU is hidden here");
+}
+
+/* The file of that class would have an element for every object and two for a port (nic, net), and NCCL takes 256 (its
+ * topo/xml.h, MAX_NODES). */
+void finding_large_xml(struct search *s, int class_index)
+{
+    const int most = 256;
+    const struct topo_class *c = &s->t->classes[class_index];
+    int elements = 1 + c->nobjects + c->ngpus + 2 * c->nports + c->nlinks;
+    for (int i = 0; i < c->nobjects; i++)
+        elements -= c->objects[i].kind == TOPO_HOST_BRIDGE || c->objects[i].kind == TOPO_NVSWITCH;
+    if (elements > most)
+        finding_add(s, c->name, arena_printf(s->a, "%d elements, at most %d", elements, most),
+                    "an NCCL topology file of this machine is above NCCL's limits");
+}

@@ -1,0 +1,104 @@
+/* One page to pass on: findings, the picture where Graphviz can draw it, and the text. Nothing in it is loaded from
+ * elsewhere. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/findings/findings.h"
+#include "probe/format/format.h"
+
+static void put_escaped(FILE *out, const char *s)
+{
+    for (; s && *s; s++) {
+        switch (*s) {
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default:
+            fputc(*s == '\n' || *s == '\t' || (*s >= ' ' && *s <= '~') ? *s : '?', out);
+        }
+    }
+}
+
+/* What another exporter writes; NULL after an error, free otherwise. */
+static char *written(const struct probe_format *format, const struct topology *t, struct err *e)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (!stream) {
+        err_set(e, ERR_FAILED, "out of memory");
+        return NULL;
+    }
+    int rc = format->write(t, stream, e);
+    if (fclose(stream) || rc) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static void put_findings(FILE *out, const struct topology *t, struct arena *a)
+{
+    int n;
+    const struct finding *f = findings_of(t, a, &n);
+    fprintf(out, "<h2>%d finding%s</h2>\n", n, n == 1 ? "" : "s");
+    if (n)
+        fputs("<table><tr><th></th><th>code</th><th>where</th><th>what</th><th>what to do</th></tr>\n", out);
+    for (int i = 0; i < n; i++) {
+        const char *severity = finding_severity_name(f[i].severity);
+        fprintf(out, "<tr class=\"%s\"><td>%s</td><td>%s</td><td>", severity, severity, f[i].code);
+        put_escaped(out, f[i].where);
+        fputs("</td><td>", out);
+        put_escaped(out, f[i].text);
+        fputs(f[i].evidence ? ": " : "", out);
+        put_escaped(out, f[i].evidence);
+        fputs("</td><td>", out);
+        put_escaped(out, f[i].advice);
+        fputs("</td></tr>\n", out);
+    }
+    if (n)
+        fputs("</table>\n", out);
+}
+
+static int write_html(const struct topology *t, FILE *out, struct err *e)
+{
+    struct err no_picture = {0};
+    struct arena *a = arena_new();
+    char *svg = written(&format_svg, t, &no_picture), *text = written(&format_text, t, e);
+    const char *picture = svg ? strstr(svg, "<svg") : NULL;
+    if (text) {
+        fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>nccltune probe</title>\n<style>"
+              "body{font-family:sans-serif;margin:2em}svg{max-width:100%;height:auto}table{border-collapse:collapse}"
+              "td,th{border:1px solid #ccc;padding:.3em .6em;text-align:left}.error td:first-child{background:#f4c6c6}"
+              ".warning td:first-child{background:#f5e6a8}</style></head><body>\n<h1>",
+              out);
+        put_escaped(out, t->source ? t->source : "topology");
+        fputs("</h1>\n", out);
+        put_findings(out, t, a);
+        fputs("<h2>Picture</h2>\n", out);
+        if (picture)
+            fputs(picture, out);
+        else
+            put_escaped(out, no_picture.text);
+        fputs("<h2>Text</h2>\n<pre>", out);
+        put_escaped(out, text);
+        fputs("</pre></body></html>\n", out);
+    }
+    int rc = !text ? ERR_FAILED : ferror(out) ? err_set(e, ERR_FAILED, "the page cannot be written") : 0;
+    free(svg);
+    free(text);
+    arena_free(a);
+    return rc;
+}
+
+const struct probe_format format_html = {"html", "a page with findings, picture and text", write_html};

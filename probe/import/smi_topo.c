@@ -1,0 +1,370 @@
+/* What `nvidia-smi topo -m` prints: only distances, from which a tree is built that has them.
+ *
+ * PIX is one switch, PXB an upper one, PHB a host bridge, NODE a NUMA node; whatever is not joined by these is apart
+ * (SYS). NV# hides the way over PCI between two GPUs; their NICs tell it. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/import/import.h"
+#include "probe/topology/build.h"
+#include "probe/topology/paths.h"
+
+#define MOST_ENDS     512
+#define MOST_NVLINKS  18 /* of a GPU: more together than that go through NVSwitches */
+#define UNKNOWN_LEVEL 6
+
+/* How near, nearest first; NV# is none of them. */
+enum level { LEVEL_SELF, LEVEL_PIX, LEVEL_PXB, LEVEL_PHB, LEVEL_NODE, LEVEL_SYS };
+
+struct matrix {
+    struct arena *a;
+    const char *file;
+    struct err *e;
+    const char *labels[MOST_ENDS];
+    const char *hcas[MOST_ENDS]; /* names of NICs, out of the legend */
+    int affinity[MOST_ENDS];     /* NUMA node that is printed behind a GPU; -1 none */
+    const char *cpus[MOST_ENDS]; /* the CPUs that are printed there; NULL none */
+    int n, rows;
+    unsigned char *level; /* n × n; UNKNOWN_LEVEL: NV#, or not told */
+    unsigned char *links; /* n × n: # of NV# */
+    int group[LEVEL_SYS][MOST_ENDS];
+};
+
+static size_t cell(const struct matrix *m, int row, int column)
+{
+    return (size_t)row * (size_t)m->n + (size_t)column;
+}
+
+/* nvidia-smi underlines the heading whatever it prints to. */
+static void strip_escapes(char *s)
+{
+    char *to = s;
+    while (*s) {
+        if (s[0] == '\033' && s[1] == '[') {
+            for (s += 2; *s && !isalpha((unsigned char)*s);)
+                s++;
+            s += *s != 0;
+        } else {
+            *to++ = *s++;
+        }
+    }
+    *to = 0;
+}
+
+static int is_gpu(const char *label)
+{
+    return !strncmp(label, "GPU", 3) && isdigit((unsigned char)label[3]);
+}
+
+/* "\tGPU0\tGPU1\tNIC0\tCPU Affinity\t…". Anything may stand before GPU0. */
+static int read_heading(struct matrix *m, char *line, long number)
+{
+    char *rest = NULL;
+    for (char *word = strtok_r(strstr(line, "GPU0"), " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
+        if (!strcmp(word, "CPU") || !strcmp(word, "NUMA"))
+            break;
+        if (m->n == MOST_ENDS)
+            return err_at(m->e, m->file, number, 0, "more than %d devices", MOST_ENDS);
+        m->affinity[m->n] = -1;
+        m->hcas[m->n] = arena_strdup(m->a, word);
+        m->labels[m->n++] = arena_strdup(m->a, word);
+    }
+    m->level = arena_alloc(m->a, (size_t)m->n * (size_t)m->n);
+    m->links = arena_alloc(m->a, (size_t)m->n * (size_t)m->n);
+    memset(m->level, UNKNOWN_LEVEL, (size_t)m->n * (size_t)m->n);
+    return 0;
+}
+
+static int read_word(struct matrix *m, int row, int column, const char *word, long number)
+{
+    static const char *const words[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
+    char *end;
+    for (int i = 0; i <= LEVEL_SYS; i++)
+        if (!strcmp(word, words[i])) {
+            m->level[cell(m, row, column)] = (unsigned char)i;
+            return 0;
+        }
+    long links = strncmp(word, "NV", 2) ? 0 : strtol(word + 2, &end, 10);
+    /* "SOC" and "PSB" are the words of drivers before 396 for SYS and for a switch on the board. */
+    if (!strcmp(word, "SOC") || !strcmp(word, "PSB"))
+        m->level[cell(m, row, column)] = *word == 'S' ? LEVEL_SYS : LEVEL_PIX;
+    else if (links >= 1 && links <= 255 && !*end)
+        m->links[cell(m, row, column)] = (unsigned char)links;
+    else
+        return err_at(m->e, m->file, number, 0, "%s, %s: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found '%s'",
+                      m->labels[row], m->labels[column], word);
+    return 0;
+}
+
+/* "GPU0\t X \tNV12\tPXB\t0-63,128-191\t0\t\tN/A". */
+static int read_row(struct matrix *m, char *line, long number)
+{
+    char *rest = NULL;
+    const char *label = strtok_r(line, " \t", &rest);
+    int row = m->rows;
+    if (!label || row >= m->n || strcmp(label, m->labels[row]) != 0)
+        return 0;
+    m->rows++;
+    for (int i = 0; i < m->n; i++) {
+        const char *word = strtok_r(NULL, " \t", &rest);
+        if (!word)
+            return err_at(m->e, m->file, number, 0, "%s: expected %d words, found %d", label, m->n, i);
+        if (read_word(m, row, i, word, number))
+            return ERR_FAILED;
+    }
+    const char *cpus = strtok_r(NULL, " \t", &rest), *numa = cpus ? strtok_r(NULL, " \t", &rest) : NULL;
+    m->cpus[row] = cpus && is_gpu(label) ? arena_strdup(m->a, cpus) : NULL;
+    if (numa && isdigit((unsigned char)*numa) && strlen(numa) < 6)
+        m->affinity[row] = (int)strtol(numa, NULL, 10);
+    return 0;
+}
+
+/* "  NIC0: mlx5_0". */
+static void read_legend(struct matrix *m, char *line)
+{
+    char *rest = NULL, *label = strtok_r(line, " \t", &rest), *name = label ? strtok_r(NULL, " \t", &rest) : NULL;
+    size_t n = label ? strlen(label) : 0;
+    if (!name || label[n - 1] != ':')
+        return;
+    label[n - 1] = 0;
+    for (int i = 0; i < m->n; i++)
+        if (!strcmp(m->labels[i], label) && !is_gpu(label))
+            m->hcas[i] = arena_strdup(m->a, name);
+}
+
+static int read_text(struct matrix *m, char *text)
+{
+    char *rest = text;
+    for (long number = 1; rest; number++) {
+        char *line = strsep(&rest, "\n");
+        line[strcspn(line, "\r")] = 0;
+        int rc = 0;
+        if (!m->n && strstr(line, "GPU0"))
+            rc = read_heading(m, line, number);
+        else if (m->n && m->rows < m->n)
+            rc = read_row(m, line, number);
+        else if (m->n)
+            read_legend(m, line);
+        if (rc)
+            return rc;
+    }
+    if (m->rows < m->n)
+        return err_at(m->e, m->file, 0, 0, "expected a row for %s of the heading", m->labels[m->rows]);
+    return m->n ? 0 : err_at(m->e, m->file, 0, 0, "expected a heading with GPU0");
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+static int leader(const int *group, int i)
+{
+    while (group[i] != i)
+        i = group[i];
+    return i;
+}
+
+static void join(int *group, int i, int k)
+{
+    int a = leader(group, i), b = leader(group, k);
+    group[a > b ? a : b] = a < b ? a : b;
+}
+
+/* Which groups of NUMA nodes are told to be apart: n × n, by their leaders. */
+static unsigned char *find_apart(const struct matrix *m, const int *group)
+{
+    unsigned char *apart = arena_alloc(m->a, (size_t)m->n * (size_t)m->n);
+    for (int i = 0; i < m->n; i++)
+        for (int k = 0; k < m->n; k++)
+            if (m->level[cell(m, i, k)] == LEVEL_SYS)
+                apart[cell(m, leader(group, i), leader(group, k))] = 1;
+    return apart;
+}
+
+/* Whether the same NUMA node, or at least the same CPUs, are printed behind the two. */
+static int same_cpus(const struct matrix *m, int i, int k)
+{
+    if (m->affinity[i] >= 0 || m->affinity[k] >= 0)
+        return m->affinity[i] == m->affinity[k];
+    return m->cpus[i] && m->cpus[k] && !strcmp(m->cpus[i], m->cpus[k]);
+}
+
+/* Joins two groups, and what they are apart from. */
+static void join_nodes(const struct matrix *m, int *group, unsigned char *apart, int a, int b)
+{
+    join(group, a, b);
+    int all = leader(group, a), other = all == a ? b : a;
+    for (int i = 0; i < m->n; i++) {
+        apart[cell(m, all, i)] |= apart[cell(m, other, i)];
+        apart[cell(m, i, all)] |= apart[cell(m, i, other)];
+    }
+}
+
+static void find_groups(struct matrix *m)
+{
+    for (int level = LEVEL_PIX; level < LEVEL_SYS; level++) {
+        int *group = m->group[level];
+        for (int i = 0; i < m->n; i++)
+            group[i] = i;
+        for (int i = 0; i < m->n; i++)
+            for (int k = 0; k < i; k++)
+                if (m->level[cell(m, i, k)] <= level)
+                    join(group, i, k);
+    }
+    /* GPUs that only NVLink joins share the node that is printed behind them, unless their NICs say otherwise. */
+    int *numa = m->group[LEVEL_NODE];
+    unsigned char *apart = find_apart(m, numa);
+    for (int i = 0; i < m->n; i++)
+        for (int k = 0; k < i; k++) {
+            int a = leader(numa, i), b = leader(numa, k);
+            if (same_cpus(m, i, k) && a != b && !apart[cell(m, a, b)])
+                join_nodes(m, numa, apart, a, b);
+        }
+}
+
+static int members(const struct matrix *m, enum level level, int first)
+{
+    int n = 0;
+    for (int i = 0; i < m->n; i++)
+        n += leader(m->group[level], i) == first;
+    return n;
+}
+
+/* ---- tree -------------------------------------------------------------------------------------------------------- */
+
+struct tree {
+    struct topology *t;
+    struct topo_class *c;
+    const struct matrix *m;
+    int object[LEVEL_SYS][MOST_ENDS]; /* of every group, by its leader; -1 none yet */
+    int next_numa;
+    int invented; /* NUMA nodes whose number is not told */
+};
+
+static int numa_taken(const struct topo_class *c, int numa)
+{
+    for (int i = 0; i < c->nobjects; i++)
+        if (c->objects[i].kind == TOPO_NUMA && c->objects[i].numa == numa)
+            return 1;
+    return 0;
+}
+
+static int numa_object(struct tree *tree, int end)
+{
+    int first = leader(tree->m->group[LEVEL_NODE], end), *at = &tree->object[LEVEL_NODE][first], numa = -1;
+    if (*at >= 0)
+        return *at;
+    for (int i = 0; i < tree->m->n && numa < 0; i++)
+        if (leader(tree->m->group[LEVEL_NODE], i) == first)
+            numa = tree->m->affinity[i];
+    if (numa < 0 || numa_taken(tree->c, numa)) {
+        numa = tree->next_numa++;
+        tree->invented++;
+    }
+    return *at = build_numa(tree->t, tree->c, numa);
+}
+
+/* The object of the end's group at `level`, below that of the next level. */
+static int group_object(struct tree *tree, enum level level, enum topo_kind kind, int end, int parent)
+{
+    int *at = &tree->object[level][leader(tree->m->group[level], end)];
+    if (*at < 0)
+        *at = build_object(tree->t, tree->c,
+                           (struct topo_object){.kind = kind, .parent = parent, .numa = tree->c->objects[parent].numa});
+    return *at;
+}
+
+static int place_of(struct tree *tree, int end)
+{
+    const struct matrix *m = tree->m;
+    int outer = leader(m->group[LEVEL_PXB], end), inner = leader(m->group[LEVEL_PIX], end);
+    int at = group_object(tree, LEVEL_PHB, TOPO_HOST_BRIDGE, end, numa_object(tree, end));
+    int in_outer = members(m, LEVEL_PXB, outer), in_inner = members(m, LEVEL_PIX, inner);
+    if (in_outer > in_inner)
+        at = group_object(tree, LEVEL_PXB, TOPO_SWITCH, end, at);
+    return in_outer > 1 ? group_object(tree, LEVEL_PIX, TOPO_SWITCH, end, at) : at;
+}
+
+static void add_ends(struct tree *tree)
+{
+    const struct matrix *m = tree->m;
+    for (int i = 0; i < m->n; i++) {
+        int parent = place_of(tree, i);
+        struct topo_object o = {.parent = parent, .numa = tree->c->objects[parent].numa, .name = m->hcas[i]};
+        o.kind = is_gpu(m->labels[i]) ? TOPO_GPU : TOPO_NIC;
+        int object = build_object(tree->t, tree->c, o);
+        if (o.kind == TOPO_GPU)
+            build_gpu(tree->t, tree->c, (struct topo_gpu){.object = object, .index = tree->c->ngpus, .gdr = -1});
+        else
+            build_port(tree->t, tree->c, (struct topo_port){.object = object, .hca = m->hcas[i], .port = 1});
+    }
+}
+
+static void add_links(struct tree *tree)
+{
+    const struct matrix *m = tree->m;
+    int nvswitch = -1, gpu = 0;
+    for (int i = 0; i < m->n; i++) {
+        int sum = 0, most = 0, peer = 0;
+        if (!is_gpu(m->labels[i]))
+            continue;
+        for (int k = 0; k < m->n; k++) {
+            int links = m->links[cell(m, i, k)];
+            sum += links;
+            most = links > most ? links : most;
+        }
+        struct topo_link l = {.fabric = TOPO_FABRIC_NVLINK, .gpu = gpu, .peer_gpu = -1, .peer_object = -1};
+        if (sum > MOST_NVLINKS && nvswitch < 0)
+            nvswitch =
+                build_object(tree->t, tree->c, (struct topo_object){.kind = TOPO_NVSWITCH, .parent = -1, .numa = -1});
+        if (sum > MOST_NVLINKS) {
+            l.peer_object = nvswitch;
+            l.count = most;
+            build_link(tree->t, tree->c, l);
+        }
+        for (int k = 0; k < m->n && sum <= MOST_NVLINKS; k++) {
+            l.peer_gpu = peer;
+            l.count = m->links[cell(m, i, k)];
+            if (l.count && is_gpu(m->labels[k]))
+                build_link(tree->t, tree->c, l);
+            peer += is_gpu(m->labels[k]);
+        }
+        gpu++;
+    }
+}
+
+int import_smi_topo(struct topology *t, char *text, const char *name, const char *file, struct err *e)
+{
+    struct arena *scratch = arena_new();
+    struct matrix *m = ARENA_NEW(scratch, struct matrix);
+    struct tree *tree = ARENA_NEW(scratch, struct tree);
+    m->a = scratch;
+    m->file = file;
+    m->e = e;
+    strip_escapes(text);
+    int rc = read_text(m, text), ngpus = 0;
+    for (int i = 0; i < m->n; i++)
+        ngpus += is_gpu(m->labels[i]);
+    if (!rc && ngpus > TOPO_MOST_GPUS)
+        rc = err_at(e, file, 0, 0, "more than %d GPUs", TOPO_MOST_GPUS);
+    if (!rc) {
+        for (int i = 0; i < m->n; i++)
+            m->hcas[i] = arena_strdup(t->arena, m->hcas[i]);
+        find_groups(m);
+        *tree = (struct tree){.t = t, .c = build_class(t, NULL), .m = m};
+        memset(tree->object, -1, sizeof tree->object);
+        for (int i = 0; i < m->n; i++)
+            tree->next_numa = m->affinity[i] >= tree->next_numa ? m->affinity[i] + 1 : tree->next_numa;
+        build_host(t, name, t->nclasses - 1);
+        add_ends(tree);
+        add_links(tree);
+        build_order_gpus(t, tree->c);
+        build_order_ports(tree->c);
+        build_note(t, tree->c, "nvidia-smi topo -m tells distances only: no addresses, states, rates or speeds");
+        if (tree->invented)
+            build_note(t, tree->c, "%d NUMA node%s set apart by the distances %s numbered here, not by the machine",
+                       tree->invented, tree->invented == 1 ? "" : "s", tree->invented == 1 ? "is" : "are");
+    }
+    arena_free(scratch);
+    return rc;
+}

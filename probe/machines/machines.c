@@ -1,0 +1,253 @@
+/* A bundled machine becomes a topology: its layout is read item by item, like a file that describes a tree. */
+#include "probe/machines/machines.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/edit_distance.h"
+#include "probe/machines/hardware.h"
+#include "probe/machines/machines_table.h"
+#include "probe/machines/wiring.h"
+#include "probe/topology/build.h"
+#include "probe/topology/pci.h"
+
+enum { CLASS_GPU = 0x030200, CLASS_ACCELERATOR = 0x120000, CLASS_SWITCH = 0x060400 };
+enum { CLASS_ETHERNET = 0x020000, CLASS_INFINIBAND = 0x020700 };
+
+enum purpose { COMPUTE, STORAGE, MANAGEMENT };
+
+/* Devices whose names have the same pattern are numbered on. */
+struct counter {
+    const char *pattern;
+    int next;
+};
+
+struct building {
+    struct topology *t;
+    struct topo_class *c;
+    const struct machine *m;
+    const struct hw_gpu *gpu;
+    int numa, bus;
+    int ports;                  /* of the last card so far */
+    struct counter counters[6]; /* at most two patterns for each purpose */
+    struct machine_size size;
+};
+
+/* ---- objects ----------------------------------------------------------------------------------------------------- */
+
+static double switch_GTps(const struct machine *m)
+{
+    return m->switch_GTps > 0 ? m->switch_GTps : m->GTps;
+}
+
+/* PCIe towards the parent, as both ends can. */
+static void set_link(const struct building *b, struct topo_object *o, double GTps, int width)
+{
+    int below_switch = b->c->objects[o->parent].kind == TOPO_SWITCH;
+    o->link_GTps = o->link_max_GTps = fmin(GTps, below_switch ? switch_GTps(b->m) : b->m->GTps);
+    o->link_width = o->link_max_width = width;
+    o->link_GBps = pci_GBps(o->link_GTps, width);
+}
+
+static const char *next_address(struct building *b)
+{
+    return arena_printf(b->t->arena, "0000:%02x:00.0", (unsigned)b->bus++ & 0xff);
+}
+
+static int add_host_bridge(struct building *b, int parent)
+{
+    return build_object(b->t, b->c,
+                        (struct topo_object){.kind = TOPO_HOST_BRIDGE,
+                                             .parent = parent,
+                                             .numa = b->numa,
+                                             .name = arena_printf(b->t->arena, "pci0000:%02x", (unsigned)b->bus++)});
+}
+
+/* Takes a bus for its upstream port and one for what is inside. */
+static int add_switch(struct building *b, int parent)
+{
+    struct topo_object o = {.kind = TOPO_SWITCH, .parent = parent, .numa = b->numa, .pci_class = CLASS_SWITCH};
+    o.pci = next_address(b);
+    b->bus++;
+    set_link(b, &o, switch_GTps(b->m), 16);
+    return build_object(b->t, b->c, o);
+}
+
+static void add_gpu(struct building *b, int parent)
+{
+    const struct hw_gpu *hw = b->gpu;
+    struct topo_object o = {.kind = TOPO_GPU, .parent = parent, .numa = b->numa};
+    o.pci = next_address(b);
+    o.model = hw->model;
+    o.vendor = hw_gpu_vendor(hw);
+    o.device = hw->device;
+    o.pci_class = hw->arch ? CLASS_ACCELERATOR : CLASS_GPU;
+    set_link(b, &o, hw->pcie_GTps, hw->pcie_width);
+    struct topo_gpu g = {.object = build_object(b->t, b->c, o), .index = b->c->ngpus, .gdr = !hw->no_p2p};
+    g.sm = hw->sm;
+    g.arch = hw->arch;
+    g.mem_bytes = hw->mem_bytes;
+    g.clique = hw->domain_gpus ? arena_printf(b->t->arena, "%s.0", b->m->name) : NULL;
+    build_gpu(b->t, b->c, g);
+    b->size.gpus++;
+}
+
+static const struct machine_nic *nic_for(const struct machine *m, enum purpose p)
+{
+    return p == COMPUTE ? &m->compute : p == STORAGE ? &m->storage : &m->management;
+}
+
+/* The next name of a pattern: "mlx5_0" of "mlx5_%d". */
+static const char *next_name(struct building *b, const char *pattern)
+{
+    const char *place = strstr(pattern, "%d");
+    struct counter *c = b->counters;
+    while (c->pattern && strcmp(c->pattern, pattern) != 0)
+        c++;
+    c->pattern = pattern;
+    return arena_printf(b->t->arena, "%.*s%d%s", (int)(place - pattern), pattern, c->next++, place + 2);
+}
+
+static const char *add_netdev(struct building *b, const struct machine_nic *nic, int object)
+{
+    if (!nic->netdev)
+        return NULL;
+    struct topo_netdev d = {.object = object, .name = next_name(b, nic->netdev), .kind = TOPO_NET_PHYSICAL};
+    d.state = TOPO_STATE_ACTIVE;
+    d.speed_Gbps = nic->Gbps;
+    build_netdev(b->t, b->c, d);
+    return d.name;
+}
+
+static const char *add_port(struct building *b, const struct machine_nic *nic, int object, const char *netdev)
+{
+    const int mtu_bytes = 4096; /* the largest there is, which all of these networks use */
+    if (!nic->rdma)
+        return NULL;
+    struct topo_port p = {.object = object, .hca = next_name(b, nic->rdma), .port = 1, .netdev = netdev};
+    p.state = TOPO_STATE_ACTIVE;
+    p.layer = nic->layer;
+    p.rate_Gbps = nic->Gbps;
+    p.mtu_bytes = mtu_bytes;
+    p.subnet_prefix = nic->layer == TOPO_LINK_INFINIBAND ? "0xfe80000000000000" : NULL;
+    build_port(b->t, b->c, p);
+    return p.hca;
+}
+
+/* A card, or with `again` one more port of the last: a function of its own, with its own RDMA device. */
+static void add_nic(struct building *b, int parent, enum purpose p, int again)
+{
+    const struct machine_nic *nic = nic_for(b->m, p);
+    const struct hw_nic *hw = hw_nic_find(nic->hw);
+    struct topo_object o = {.kind = TOPO_NIC, .parent = parent, .numa = b->numa};
+    b->ports = again ? b->ports + 1 : 1;
+    o.pci = again ? arena_printf(b->t->arena, "0000:%02x:00.%d", (unsigned)(b->bus - 1) & 0xff, b->ports - 1)
+                  : next_address(b);
+    o.model = hw->model;
+    o.vendor = hw->vendor;
+    o.device = hw->device;
+    o.pci_class = nic->layer == TOPO_LINK_INFINIBAND ? CLASS_INFINIBAND : CLASS_ETHERNET;
+    set_link(b, &o, hw->pcie_GTps, hw->pcie_width);
+    int object = build_object(b->t, b->c, o);
+    if (p == COMPUTE && !b->size.ports++)
+        b->size.first_nic = object;
+    const char *netdev = add_netdev(b, nic, object), *hca = add_port(b, nic, object, netdev);
+    b->c->objects[object].name = hca ? hca : netdev;
+}
+
+/* ---- the layout -------------------------------------------------------------------------------------------------- */
+
+/* Items from `s` to the end of their group, which hang below `parent`; where the group ends. */
+static const char *add_items(struct building *b, const char *s, int parent)
+{
+    static const char purposes[] = "NSM";
+    while (*s && *s != ')' && *s != ']') {
+        char *after = NULL;
+        int number = isdigit((unsigned char)*s) ? (int)strtol(s, &after, 10) : 1;
+        s = after ? after : s;
+        const char *purpose = isalpha((unsigned char)*s) ? strchr(purposes, toupper((unsigned char)*s)) : NULL;
+        if (*s == ':') {
+            b->numa = number;
+            parent = build_numa(b->t, b->c, b->numa);
+        } else if (*s == '(' || *s == '[') {
+            const char *end = s;
+            for (int i = 0; i < number; i++)
+                end = add_items(b, s + 1, *s == '(' ? add_host_bridge(b, parent) : add_switch(b, parent));
+            s = end;
+        } else if (*s == 'G') {
+            add_gpu(b, parent);
+        } else if (purpose) {
+            add_nic(b, parent, (enum purpose)(purpose - purposes), islower((unsigned char)*s) != 0);
+        }
+        s++;
+    }
+    return s;
+}
+
+/* GeForce drivers refuse what other boards do over PCIe. */
+static void refuse_p2p(struct topology *t, struct topo_class *c)
+{
+    for (int i = 0; i < c->ngpus; i++)
+        for (int k = i + 1; k < c->ngpus; k++)
+            build_text(t, &c->gpus[i].p2p_problems, &c->gpus[i].np2p_problems,
+                       arena_printf(t->arena, "GPU%d: read, write: not supported by the chipset", k));
+}
+
+struct topology *machine_build(const struct machine *m, int nodes, struct machine_size *size)
+{
+    struct topology *t = topo_new();
+    struct topo_class *c = build_class(t, NULL);
+    struct building b = {.t = t, .c = c, .m = m, .gpu = hw_gpu_find(m->gpu), .numa = -1, .bus = 1};
+    b.size.first_nic = -1;
+    t->source = arena_printf(t->arena, "the bundled description of %s", m->name);
+    c->cpu = m->cpu;
+    c->arch = m->arch ? m->arch : "x86_64";
+    c->product = m->product;
+    c->hypervisor = m->hypervisor;
+    add_items(&b, m->layout, -1);
+    build_order_gpus(t, c);
+    build_order_ports(c);
+    wiring_usual(t, c, b.gpu);
+    if (b.gpu->no_p2p)
+        refuse_p2p(t, c);
+    build_note(t, c, "described, not probed, from: %s; PCI addresses are made up", m->source);
+    if (b.gpu->domain_gpus && nodes > b.gpu->domain_gpus / c->ngpus)
+        build_note(t, c, "the clique is that of the first %d nodes", b.gpu->domain_gpus / c->ngpus);
+    build_hosts(t, nodes, 0);
+    if (size)
+        *size = b.size;
+    return t;
+}
+
+/* ---- the public function ----------------------------------------------------------------------------------------- */
+
+static const char *name_at(int i)
+{
+    return machines[i].name;
+}
+
+static const struct machine *find(const char *name, struct err *e)
+{
+    for (const struct machine *m = machines; m->name; m++)
+        if (!strcasecmp(m->name, name))
+            return m;
+    const char *near = words_nearest(name, name_at);
+    err_set(e, ERR_USAGE, "'%.80s' is not a bundled machine%s%s%s; nccltune probe --list-machines lists them", name,
+            near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+    return NULL;
+}
+
+struct topology *machine_topology(const char *name, int nodes, struct err *e)
+{
+    const struct machine *m = find(name, e);
+    if (!m)
+        return NULL;
+    if (nodes < 1 || nodes > MACHINE_MOST) {
+        err_set(e, ERR_USAGE, "expected 1 to %d nodes, found %d", MACHINE_MOST, nodes);
+        return NULL;
+    }
+    return machine_build(m, nodes, NULL);
+}

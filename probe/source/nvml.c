@@ -1,0 +1,311 @@
+/* NVIDIA GPUs and NVLink, through NVML, which is loaded when it is there. NCCLTUNE_NVML names another library. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/source/nvml.h"
+#include "probe/source/source.h"
+#include "probe/topology/paths.h"
+#include "probe/topology/pci.h"
+
+struct nvml {
+    int (*init)(void);
+    int (*shutdown)(void);
+    const char *(*error)(int result);
+    int (*count)(unsigned *n);
+    int (*device)(unsigned index, nvml_device *d);
+    int (*pci)(nvml_device d, struct nvml_pci *pci);
+    int (*name)(nvml_device d, char *name, unsigned room);
+    int (*uuid)(nvml_device d, char *uuid, unsigned room);
+    int (*capability)(nvml_device d, int *major, int *minor);
+    int (*memory)(nvml_device d, struct nvml_memory *m);
+    int (*link_state)(nvml_device d, unsigned link, int *active);
+    int (*link_pci)(nvml_device d, unsigned link, struct nvml_pci *remote);
+    int (*link_type)(nvml_device d, unsigned link, int *type); /* NULL before driver 460 */
+    int (*fields)(nvml_device d, int n, struct nvml_field *fields);
+    int (*driver)(char *version, unsigned room);
+    int (*cuda)(int *version);
+    int (*mig)(nvml_device d, unsigned *now, unsigned *pending);
+    int (*fabric)(nvml_device d, struct nvml_fabric *f);
+    int (*p2p)(nvml_device d, nvml_device peer, int capability, int *status);
+};
+
+static const struct {
+    size_t at;
+    const char *symbol;
+    int optional;
+} symbols[] = {
+    {offsetof(struct nvml, init), "nvmlInit_v2", 0},
+    {offsetof(struct nvml, shutdown), "nvmlShutdown", 0},
+    {offsetof(struct nvml, error), "nvmlErrorString", 0},
+    {offsetof(struct nvml, count), "nvmlDeviceGetCount_v2", 0},
+    {offsetof(struct nvml, device), "nvmlDeviceGetHandleByIndex_v2", 0},
+    {offsetof(struct nvml, pci), "nvmlDeviceGetPciInfo_v3", 0},
+    {offsetof(struct nvml, name), "nvmlDeviceGetName", 0},
+    {offsetof(struct nvml, uuid), "nvmlDeviceGetUUID", 0},
+    {offsetof(struct nvml, capability), "nvmlDeviceGetCudaComputeCapability", 0},
+    {offsetof(struct nvml, memory), "nvmlDeviceGetMemoryInfo", 0},
+    {offsetof(struct nvml, link_state), "nvmlDeviceGetNvLinkState", 0},
+    {offsetof(struct nvml, link_pci), "nvmlDeviceGetNvLinkRemotePciInfo_v2", 0},
+    {offsetof(struct nvml, link_type), "nvmlDeviceGetNvLinkRemoteDeviceType", 1},
+    {offsetof(struct nvml, fields), "nvmlDeviceGetFieldValues", 1},
+    {offsetof(struct nvml, driver), "nvmlSystemGetDriverVersion", 1},
+    {offsetof(struct nvml, cuda), "nvmlSystemGetCudaDriverVersion_v2", 1},
+    {offsetof(struct nvml, mig), "nvmlDeviceGetMigMode", 1},
+    {offsetof(struct nvml, fabric), "nvmlDeviceGetGpuFabricInfo", 1},
+    {offsetof(struct nvml, p2p), "nvmlDeviceGetP2PStatus", 1},
+};
+
+/* NULL, or the first symbol that is not there. */
+static const char *resolve(void *library, struct nvml *n)
+{
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        void *function = dlsym(library, symbols[i].symbol);
+        if (!function && !symbols[i].optional)
+            return symbols[i].symbol;
+        memcpy((char *)n + symbols[i].at, &function, sizeof function);
+    }
+    return NULL;
+}
+
+/* The GPU's record at that address; added, with an object of unknown place, when the PCI tree has not shown it. */
+static int gpu_at(struct topology *t, struct topo_class *c, const struct nvml_pci *p)
+{
+    const char *address = pci_address(t->arena, p->bus_id);
+    int object = build_find_pci(c, address), known = build_find_gpu(c, object);
+    if (known >= 0)
+        return known;
+    if (object < 0) {
+        object = build_object(t, c,
+                              (struct topo_object){.kind = TOPO_GPU,
+                                                   .parent = -1,
+                                                   .numa = -1,
+                                                   .pci = address,
+                                                   .pci_class = 0x030200,
+                                                   .vendor = (uint16_t)p->pci_device_id,
+                                                   .device = (uint16_t)(p->pci_device_id >> 16),
+                                                   .subsystem_vendor = (uint16_t)p->pci_subsystem_id,
+                                                   .subsystem_device = (uint16_t)(p->pci_subsystem_id >> 16)});
+        build_note(t, c, "NVML: GPU %s is not in the PCI tree that /sys shows: its place is unknown", address);
+    }
+    return build_gpu(t, c, (struct topo_gpu){.object = object, .index = -1, .gdr = -1});
+}
+
+/* "CLUSTER-UUID.CLIQUE" of a GPU whose NVLink reaches other nodes; a cluster of zeros is none. */
+static const char *clique_of(const struct nvml *n, struct arena *a, nvml_device d)
+{
+    struct nvml_fabric f = {.state = 0};
+    const char *text = "";
+    unsigned char any = 0;
+    if (!n->fabric || n->fabric(d, &f) != NVML_SUCCESS || f.state != NVML_FABRIC_COMPLETED || f.status != NVML_SUCCESS)
+        return NULL;
+    for (size_t i = 0; i < sizeof f.cluster_uuid; i++) {
+        any |= f.cluster_uuid[i];
+        text = arena_printf(a, "%s%02x", text, f.cluster_uuid[i]);
+    }
+    return any ? arena_printf(a, "%s.%u", text, f.clique) : NULL;
+}
+
+static void add_versions(const struct nvml *n, struct topology *t, struct topo_class *c)
+{
+    char text[NVML_TEXT] = "";
+    int cuda;
+    if (n->driver && n->driver(text, sizeof text) == NVML_SUCCESS)
+        c->driver = arena_strndup(t->arena, text, sizeof text);
+    if (n->cuda && n->cuda(&cuda) == NVML_SUCCESS)
+        c->cuda = arena_printf(t->arena, "%d.%d", cuda / 1000, cuda % 1000 / 10);
+}
+
+static int add_gpu(const struct nvml *n, struct topology *t, struct topo_class *c, nvml_device d, int index)
+{
+    char text[NVML_TEXT] = "";
+    int major, minor;
+    struct nvml_pci p = {0};
+    struct nvml_memory m;
+    int result = n->pci(d, &p);
+    p.bus_id[sizeof p.bus_id - 1] = 0;
+    if (result != NVML_SUCCESS || !pci_address(t->arena, p.bus_id)) {
+        build_note(t, c, "NVML: GPU %d: PCI address: %s", index, n->error(result));
+        return -1;
+    }
+    int at = gpu_at(t, c, &p);
+    struct topo_gpu *g = &c->gpus[at];
+    g->index = index;
+    if (n->name(d, text, sizeof text) == NVML_SUCCESS)
+        c->objects[g->object].model = arena_strndup(t->arena, text, sizeof text);
+    if (n->uuid(d, text, sizeof text) == NVML_SUCCESS)
+        g->uuid = arena_strndup(t->arena, text, sizeof text);
+    if (n->capability(d, &major, &minor) == NVML_SUCCESS)
+        g->sm = major * 10 + minor;
+    if (n->memory(d, &m) == NVML_SUCCESS)
+        g->mem_bytes = m.total;
+    unsigned mig, pending;
+    if (n->mig && n->mig(d, &mig, &pending) == NVML_SUCCESS)
+        g->mig = mig ? TOPO_YES : TOPO_NO;
+    g->clique = clique_of(n, t->arena, d);
+    return at;
+}
+
+/* GB/s of one link in one direction; 0 unknown. */
+static double link_GBps(const struct nvml *n, nvml_device d)
+{
+    struct nvml_field f = {.id = NVML_FIELD_NVLINK_MBps};
+    if (!n->fields || n->fields(d, 1, &f) != NVML_SUCCESS || f.result != NVML_SUCCESS || f.type != 1)
+        return 0;
+    return (double)f.value.u / 1000;
+}
+
+static int nvswitch_at(struct topology *t, struct topo_class *c, const char *address)
+{
+    int at = build_find_pci(c, address);
+    for (int i = 0; !address && at < 0 && i < c->nobjects; i++)
+        if (c->objects[i].kind == TOPO_NVSWITCH && !c->objects[i].pci)
+            at = i;
+    if (at >= 0)
+        return at;
+    struct topo_object o = {.kind = TOPO_NVSWITCH, .parent = -1, .numa = -1, .pci = address};
+    return build_object(t, c, o);
+}
+
+static int numa_root(const struct topo_class *c, int object)
+{
+    while (object >= 0 && c->objects[object].kind != TOPO_NUMA)
+        object = c->objects[object].parent;
+    return object;
+}
+
+/* Where one link leads, as a topo_link of one. A guest sees no address of an NVSwitch: zeros. */
+static struct topo_link remote_of(const struct nvml *n, struct topology *t, struct topo_class *c, nvml_device d,
+                                  unsigned link, int gpu)
+{
+    struct topo_link l = {.gpu = gpu, .peer_gpu = -1, .peer_object = -1, .count = 1};
+    struct nvml_pci p = {0};
+    int type = NVML_REMOTE_UNKNOWN;
+    int known = n->link_pci(d, link, &p) == NVML_SUCCESS;
+    p.bus_id[sizeof p.bus_id - 1] = 0;
+    const char *address = known && (p.domain || p.bus || p.device) ? pci_address(t->arena, p.bus_id) : NULL;
+    int object = build_find_pci(c, address);
+    l.peer_gpu = build_find_gpu(c, object);
+    if (n->link_type && n->link_type(d, link, &type) != NVML_SUCCESS)
+        type = NVML_REMOTE_UNKNOWN;
+    if (l.peer_gpu < 0 && type == NVML_REMOTE_CPU)
+        l.peer_object = numa_root(c, c->gpus[gpu].object);
+    else if (l.peer_gpu < 0 &&
+             (type == NVML_REMOTE_SWITCH || (object >= 0 && c->objects[object].kind == TOPO_NVSWITCH)))
+        l.peer_object = nvswitch_at(t, c, address);
+    return l;
+}
+
+static void add_links(const struct nvml *n, struct topology *t, struct topo_class *c, nvml_device d, int gpu)
+{
+    double GBps = link_GBps(n, d);
+    int first = c->nlinks;
+    for (unsigned link = 0; link < NVML_MOST_LINKS; link++) {
+        int active = 0, i = first;
+        if (n->link_state(d, link, &active) != NVML_SUCCESS || !active)
+            continue;
+        struct topo_link l = remote_of(n, t, c, d, link, gpu);
+        while (i < c->nlinks && (c->links[i].peer_gpu != l.peer_gpu || c->links[i].peer_object != l.peer_object))
+            i++;
+        if (i == c->nlinks)
+            build_link(t, c, l);
+        else
+            c->links[i].count++;
+        c->links[i].GBps += GBps;
+    }
+}
+
+/* What of reading, writing and NVLink the driver refuses between two GPUs: "read, write: not supported by the chipset",
+ * with the reason of the last; NULL when nothing. An answer of unknown is none. */
+static const char *p2p_problem(const struct nvml *n, struct arena *a, nvml_device d, nvml_device peer, int linked)
+{
+    static const struct {
+        const char *name;
+        int capability;
+    } asked[] = {{"read", NVML_P2P_READ}, {"write", NVML_P2P_WRITE}, {"NVLink", NVML_P2P_NVLINK}};
+    static const char *const reasons[] = {
+        [NVML_P2P_CHIPSET] = "not supported by the chipset",
+        [NVML_P2P_GPU] = "not supported by the GPU",
+        [NVML_P2P_IOH_TOPOLOGY] = "not supported between these I/O hubs",
+        [NVML_P2P_REGKEY] = "disabled by a setting of the driver",
+        [NVML_P2P_NOT_SUPPORTED] = "not supported",
+    };
+    const char *refused = NULL, *reason = NULL;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        int status = NVML_P2P_OK;
+        if (asked[i].capability == NVML_P2P_NVLINK && !linked)
+            continue;
+        if (n->p2p(d, peer, asked[i].capability, &status) != NVML_SUCCESS || status <= NVML_P2P_OK ||
+            status >= NVML_P2P_STATUS_UNKNOWN)
+            continue;
+        refused = refused ? arena_printf(a, "%s, %s", refused, asked[i].name) : asked[i].name;
+        reason = reasons[status];
+    }
+    return refused ? arena_printf(a, "%s: %s", refused, reason) : NULL;
+}
+
+/* Of GPUs that no NVLink joins, NVML says that NVLink is not supported: no problem, and not asked for. */
+static void add_p2p(const struct nvml *n, struct topology *t, struct topo_class *c, const nvml_device *devices,
+                    const int *gpus, unsigned count)
+{
+    const struct path_matrix *m = path_matrix(c, t->arena);
+    for (unsigned i = 0; n->p2p && i < count; i++)
+        for (unsigned k = i + 1; k < count; k++) {
+            if (gpus[i] < 0 || gpus[k] < 0)
+                continue;
+            int linked = path_between(m, gpus[i], gpus[k])->class_ == PATH_NVL;
+            struct topo_gpu *g = &c->gpus[gpus[i]];
+            const char *problem = p2p_problem(n, t->arena, devices[i], devices[k], linked);
+            if (problem)
+                build_text(t, &g->p2p_problems, &g->np2p_problems, arena_printf(t->arena, "GPU%u: %s", k, problem));
+        }
+}
+
+static void read_all(const struct nvml *n, struct topology *t, struct topo_class *c)
+{
+    unsigned count = 0;
+    int result = n->count(&count);
+    add_versions(n, t, c);
+    if (result != NVML_SUCCESS)
+        build_note(t, c, "NVML: the GPUs cannot be counted: %s", n->error(result));
+    /* All GPUs before the first link: a link may lead to any of them. */
+    nvml_device *devices = arena_alloc(t->arena, (size_t)count * sizeof *devices);
+    int *gpus = arena_alloc(t->arena, (size_t)count * sizeof *gpus);
+    for (unsigned i = 0; i < count; i++) {
+        gpus[i] = -1;
+        result = n->device(i, &devices[i]);
+        if (result != NVML_SUCCESS)
+            build_note(t, c, "NVML: GPU %u: %s", i, n->error(result));
+        else
+            gpus[i] = add_gpu(n, t, c, devices[i], (int)i);
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (gpus[i] >= 0)
+            add_links(n, t, c, devices[i], gpus[i]);
+    add_p2p(n, t, c, devices, gpus, count);
+}
+
+static void fill(struct topology *t, struct topo_class *c)
+{
+    const char *path = getenv("NCCLTUNE_NVML");
+    struct nvml n;
+    void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        build_note(t, c, "NVML: %s", dlerror());
+        return;
+    }
+    const char *missing = resolve(library, &n);
+    int result = missing ? NVML_SUCCESS : n.init();
+    if (missing) {
+        build_note(t, c, "NVML: the driver's library has no %s", missing);
+    } else if (result != NVML_SUCCESS) {
+        build_note(t, c, "NVML: %s", n.error(result));
+    } else {
+        read_all(&n, t, c);
+        n.shutdown();
+    }
+    dlclose(library);
+}
+
+const struct probe_source source_nvml = {"nvml", fill, 1};

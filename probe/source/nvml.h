@@ -1,0 +1,61 @@
+/* The part of NVML's interface that probing needs, declared here so that building needs no CUDA (NVML API Reference
+ * Guide, unchanged from driver 418 on). */
+#ifndef PROBE_SOURCE_NVML_H
+#define PROBE_SOURCE_NVML_H
+
+#define NVML_SUCCESS           0
+#define NVML_MOST_LINKS        18 /* NVML_NVLINK_MAX_LINKS */
+#define NVML_FIELD_NVLINK_MBps 90 /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON */
+#define NVML_TEXT              96 /* names and UUIDs, as NVML's v2 buffers */
+
+enum nvml_remote { NVML_REMOTE_GPU = 0, NVML_REMOTE_CPU = 1, NVML_REMOTE_SWITCH = 2, NVML_REMOTE_UNKNOWN = 255 };
+
+typedef void *nvml_device;
+
+/* What two GPUs may do to one another (nvmlGpuP2PCapsIndex_t), and the answers (nvmlGpuP2PStatus_t). */
+enum nvml_p2p { NVML_P2P_READ = 0, NVML_P2P_WRITE = 1, NVML_P2P_NVLINK = 2 };
+enum nvml_p2p_status {
+    NVML_P2P_OK = 0,
+    NVML_P2P_CHIPSET = 1,
+    NVML_P2P_GPU = 2,
+    NVML_P2P_IOH_TOPOLOGY = 3,
+    NVML_P2P_REGKEY = 4,
+    NVML_P2P_NOT_SUPPORTED = 5,
+    NVML_P2P_STATUS_UNKNOWN = 6
+};
+
+#define NVML_FABRIC_COMPLETED 3 /* NVML_GPU_FABRIC_STATE_COMPLETED */
+
+/* Multi-node NVLink, as nvmlDeviceGetGpuFabricInfo fills it. */
+struct nvml_fabric {
+    unsigned char cluster_uuid[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+};
+
+struct nvml_pci {
+    char legacy[16];
+    unsigned domain, bus, device;
+    unsigned pci_device_id;    /* device << 16 | vendor */
+    unsigned pci_subsystem_id; /* the same */
+    char bus_id[32];           /* "00000000:17:00.0" */
+};
+
+struct nvml_memory {
+    unsigned long long total, free, used;
+};
+
+struct nvml_field {
+    unsigned id, scope;
+    long long timestamp, latency_us;
+    int type; /* 1: unsigned int */
+    int result;
+    union {
+        double d;
+        unsigned u;
+        unsigned long long ull;
+    } value;
+};
+
+#endif

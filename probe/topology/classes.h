@@ -1,0 +1,22 @@
+/* Identical nodes become one class. */
+#ifndef PROBE_TOPOLOGY_CLASSES_H
+#define PROBE_TOPOLOGY_CLASSES_H
+
+#include "probe/topology/topology.h"
+
+/* The classes met so far, by hash; zeroed to begin with. */
+struct class_index {
+    struct class_slot *slots;
+    int nslots, used;
+};
+
+/* The index of the class that is identical to `c`. When there is none yet, `next` is remembered for it and returned. */
+int classes_find(struct class_index *index, const struct topo_class *c, int next);
+
+/* Adds the host of `one`, a topology of one node, as a host of t->classes[class_index], to which its class is
+ * identical; what moves and differs is told in words. Nothing of `one` is kept. */
+void classes_add_host(struct topology *t, int class_index, const struct topology *one, const char *name);
+
+void classes_index_free(struct class_index *index);
+
+#endif

@@ -1,0 +1,229 @@
+/* What sets two machines apart, in words. */
+#include "probe/topology/differences.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct list {
+    struct arena *a;
+    const char **sentences;
+    int n;
+};
+
+static void say(struct list *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct list *l, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    if (l->n >= DIFFERENCES_MOST)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    l->sentences = arena_grow(l->a, l->sentences, (size_t)l->n, sizeof *l->sentences);
+    l->sentences[l->n++] = arena_strdup(l->a, text);
+}
+
+static int same(const char *x, const char *y)
+{
+    return x && y ? !strcmp(x, y) : x == y;
+}
+
+/* "driver 550.54 instead of 560.28". */
+static void compare_text(struct list *l, const char *what, const char *first, const char *other)
+{
+    if (!same(first, other))
+        say(l, "%s %s instead of %s", what, other ? other : "unknown", first ? first : "unknown");
+}
+
+static void compare_number(struct list *l, const char *what, double first, double other, const char *unit)
+{
+    if (first < other || first > other)
+        say(l, "%s %g%s instead of %g%s", what, other, unit, first, unit);
+}
+
+/* ---- ports ------------------------------------------------------------------------------------------------------- */
+
+static const struct topo_port *port_like(const struct topo_class *c, const struct topo_port *p)
+{
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].port == p->port && !strcmp(c->ports[i].hca, p->hca))
+            return &c->ports[i];
+    return NULL;
+}
+
+static int is_bond(const struct topo_class *c, const struct topo_port *p)
+{
+    for (int i = 0; i < c->nnetdevs && p->netdev; i++)
+        if (!strcmp(c->netdevs[i].name, p->netdev))
+            return c->netdevs[i].kind == TOPO_NET_BOND;
+    return 0;
+}
+
+static void compare_port(struct list *l, const struct topo_class *c, const struct topo_class *d,
+                         const struct topo_port *p, const struct topo_port *q)
+{
+    static const char *const states[] = {"in an unknown state", "down", "active"};
+    static const char *const layers[] = {"an unknown link layer", "InfiniBand", "Ethernet"};
+    const char *name = arena_printf(l->a, "%s:%d", q->hca, q->port);
+    if (p->state != q->state)
+        say(l, "%s is %s instead of %s", name, states[q->state], states[p->state]);
+    if (p->layer != q->layer)
+        say(l, "%s is %s instead of %s", name, layers[q->layer], layers[p->layer]);
+    if (is_bond(c, p) != is_bond(d, q))
+        say(l, "%s is %s bond", name, is_bond(d, q) ? "a" : "no");
+    compare_number(l, arena_printf(l->a, "%s: rate", name), p->rate_Gbps, q->rate_Gbps, " Gb/s");
+    compare_number(l, arena_printf(l->a, "%s: MTU", name), p->mtu_bytes, q->mtu_bytes, "");
+    compare_text(l, arena_printf(l->a, "%s: subnet prefix", name), p->subnet_prefix, q->subnet_prefix);
+    compare_text(l, arena_printf(l->a, "%s: board", name), p->board_id, q->board_id);
+    const char *at = p->object < 0 ? NULL : c->objects[p->object].pci;
+    const char *now = q->object < 0 ? NULL : d->objects[q->object].pci;
+    compare_text(l, arena_printf(l->a, "%s: at", name), at, now);
+}
+
+static void compare_ports(struct list *l, const struct topo_class *first, const struct topo_class *other)
+{
+    for (int i = 0; i < first->nports; i++)
+        if (!port_like(other, &first->ports[i]))
+            say(l, "%s:%d is missing", first->ports[i].hca, first->ports[i].port);
+    for (int i = 0; i < other->nports; i++) {
+        const struct topo_port *q = &other->ports[i], *p = port_like(first, q);
+        if (p)
+            compare_port(l, first, other, p, q);
+        else
+            say(l, "%s:%d is there in addition%s", q->hca, q->port, is_bond(other, q) ? ", a bond" : "");
+    }
+}
+
+/* ---- GPUs, interfaces -------------------------------------------------------------------------------------------- */
+
+static const char *joined(struct arena *a, const char *const *texts, int n)
+{
+    const int most = 32;
+    const char *all = NULL;
+    for (int i = 0; i < n && i < most; i++)
+        all = all ? arena_printf(a, "%s, %s", all, texts[i]) : texts[i];
+    return all;
+}
+
+static const char *refused(struct arena *a, const struct topo_gpu *g)
+{
+    return g->np2p_problems ? joined(a, g->p2p_problems, g->np2p_problems) : "nothing";
+}
+
+static void compare_gpus(struct list *l, const struct topo_class *first, const struct topo_class *other)
+{
+    if (first->ngpus != other->ngpus)
+        say(l, "%d GPU%s instead of %d", other->ngpus, other->ngpus == 1 ? "" : "s", first->ngpus);
+    for (int i = 0; i < first->ngpus && i < other->ngpus; i++) {
+        const struct topo_gpu *g = &first->gpus[i], *h = &other->gpus[i];
+        const struct topo_object *p = &first->objects[g->object], *q = &other->objects[h->object];
+        const char *name = arena_printf(l->a, "GPU%d:", h->index);
+        compare_text(l, name, p->model, q->model);
+        compare_text(l, arena_printf(l->a, "%s at", name), p->pci, q->pci);
+        if (g->mig != h->mig)
+            say(l, "%s MIG is %s", name, h->mig == TOPO_YES ? "on" : "off");
+        compare_text(l, arena_printf(l->a, "%s P2P refused with", name), refused(l->a, g), refused(l->a, h));
+        compare_number(l, arena_printf(l->a, "%s PCIe width", name), p->link_width, q->link_width, " lanes");
+    }
+    if (first->nlinks != other->nlinks)
+        say(l, "%d GPU links instead of %d", other->nlinks, first->nlinks);
+}
+
+static const struct topo_netdev *netdev_like(const struct topo_class *c, const struct topo_netdev *d)
+{
+    for (int i = 0; i < c->nnetdevs; i++)
+        if (!strcmp(c->netdevs[i].name, d->name))
+            return &c->netdevs[i];
+    return NULL;
+}
+
+/* Of interfaces only those that are devices or bonds: the others come and go. */
+static int lasts(const struct topo_netdev *d)
+{
+    return d->object >= 0 || d->kind == TOPO_NET_BOND;
+}
+
+static void compare_netdevs(struct list *l, const struct topo_class *first, const struct topo_class *other)
+{
+    static const char *const states[] = {"in an unknown state", "down", "up"};
+    for (int i = 0; i < first->nnetdevs; i++)
+        if (lasts(&first->netdevs[i]) && !netdev_like(other, &first->netdevs[i]))
+            say(l, "interface %s is missing", first->netdevs[i].name);
+    for (int i = 0; i < other->nnetdevs; i++) {
+        const struct topo_netdev *q = &other->netdevs[i], *p = netdev_like(first, q);
+        if (!p && lasts(q))
+            say(l, "interface %s is there in addition", q->name);
+        if (!p || !lasts(q))
+            continue;
+        if (p->state != q->state)
+            say(l, "interface %s is %s instead of %s", q->name, states[q->state], states[p->state]);
+        compare_number(l, arena_printf(l->a, "interface %s: speed", q->name), p->speed_Gbps, q->speed_Gbps, " Gb/s");
+        compare_number(l, arena_printf(l->a, "interface %s: MTU", q->name), p->mtu_bytes, q->mtu_bytes, "");
+    }
+}
+
+int differences_of(const struct topo_class *first, const struct topo_class *other, struct arena *a,
+                   const char ***sentences)
+{
+    struct list l = {.a = a};
+    compare_text(&l, "CPU", first->cpu, other->cpu);
+    compare_text(&l, "product", first->product, other->product);
+    compare_text(&l, "hypervisor", first->hypervisor, other->hypervisor);
+    compare_text(&l, "IOMMU", first->iommu, other->iommu);
+    compare_text(&l, "GPU driver", first->driver, other->driver);
+    compare_gpus(&l, first, other);
+    compare_ports(&l, first, other);
+    compare_netdevs(&l, first, other);
+    if (!l.n && first->nobjects != other->nobjects)
+        say(&l, "%d objects in the PCI tree instead of %d", other->nobjects, first->nobjects);
+    if (!l.n)
+        say(&l, "the PCI tree is another");
+    *sentences = l.sentences;
+    return l.n;
+}
+
+/* ---- within a class ---------------------------------------------------------------------------------------------- */
+
+/* The kinds of a port's GIDs by index, without their values: "0 ib, 3 roce_v2 IPv4". */
+static const char *gid_kinds(const struct topo_class *c, int port, struct arena *a)
+{
+    static const char *const types[] = {"unknown", "IB", "RoCE v1", "RoCE v2"};
+    const int most = 64; /* a hostile file has thousands */
+    const char *all = NULL;
+    int n = 0;
+    for (int i = 0; i < c->ngids && n < most; i++) {
+        const struct topo_gid *g = &c->gids[i];
+        if (g->port == port && n++ < most)
+            all = arena_printf(a, "%s%s%d %s%s", all ? all : "", all ? ", " : "", g->index, types[g->type],
+                               strncmp(g->gid, "::ffff:", 7) ? "" : " IPv4");
+    }
+    return all;
+}
+
+/* "unlimited", "64 KiB": as people set limits. */
+static const char *limit_text(struct arena *a, uint64_t bytes)
+{
+    return !bytes                    ? NULL
+           : bytes >= TOPO_UNLIMITED ? "unlimited"
+                                     : arena_printf(a, "%llu KiB", (unsigned long long)bytes >> 10);
+}
+
+int differences_within(const struct topo_class *first, const struct topo_class *other, struct arena *a,
+                       const char ***sentences)
+{
+    struct list l = {.a = a};
+    for (int i = 0; i < first->nports && i < other->nports; i++) {
+        const char *name = arena_printf(a, "%s:%d", other->ports[i].hca, other->ports[i].port);
+        compare_text(&l, arena_printf(a, "%s: firmware", name), first->ports[i].firmware, other->ports[i].firmware);
+        compare_text(&l, arena_printf(a, "%s: GIDs", name), gid_kinds(first, i, a), gid_kinds(other, i, a));
+    }
+    compare_text(&l, "memlock", limit_text(a, first->memlock_bytes), limit_text(a, other->memlock_bytes));
+    compare_text(&l, "libraries", joined(a, first->libraries, first->nlibraries),
+                 joined(a, other->libraries, other->nlibraries));
+    compare_text(&l, "GPUDirect RDMA by", first->gdr_route, other->gdr_route);
+    *sentences = l.sentences;
+    return l.n;
+}

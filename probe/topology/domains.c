@@ -1,0 +1,63 @@
+/* NVLink domains out of links and cliques. */
+#include "probe/topology/domains.h"
+
+#include <string.h>
+
+static int belong_together(const struct topo_class *c, const struct path_matrix *m, int i, int k)
+{
+    const char *x = c->gpus[i].clique, *y = c->gpus[k].clique;
+    return path_between(m, i, k)->class_ == PATH_NVL || (x && y && !strcmp(x, y));
+}
+
+/* Adds to the domain everything that belongs to a GPU in it. The list is the work list as well. */
+static void spread(const struct topo_class *c, const struct path_matrix *m, struct nvlink_domain *d,
+                   unsigned char *taken)
+{
+    for (int next = 0; next < d->ngpus; next++) {
+        int gpu = d->gpus[next];
+        for (int i = 0; i < c->ngpus; i++) {
+            if (taken[i] || !belong_together(c, m, gpu, i))
+                continue;
+            taken[i] = 1;
+            d->gpus[d->ngpus++] = i;
+            if (path_between(m, gpu, i)->class_ == PATH_NVL)
+                d->fabric = path_between(m, gpu, i)->fabric;
+        }
+    }
+}
+
+/* Ascending, and the clique of the first GPU that has one. */
+static void finish(const struct topo_class *c, struct arena *a, struct nvlink_domain *d)
+{
+    unsigned char *in = arena_alloc(a, (size_t)c->ngpus);
+    for (int i = 0; i < d->ngpus; i++)
+        in[d->gpus[i]] = 1;
+    d->ngpus = 0;
+    for (int i = 0; i < c->ngpus; i++) {
+        if (!in[i])
+            continue;
+        d->gpus[d->ngpus++] = i;
+        d->clique = d->clique ? d->clique : c->gpus[i].clique;
+    }
+}
+
+int nvlink_domains(const struct topo_class *c, const struct path_matrix *m, struct arena *a,
+                   struct nvlink_domain **domains)
+{
+    unsigned char *taken = arena_alloc(a, (size_t)c->ngpus);
+    int n = 0;
+    *domains = arena_alloc(a, (size_t)c->ngpus * sizeof **domains);
+    for (int i = 0; i < c->ngpus; i++) {
+        struct nvlink_domain d = {.fabric = TOPO_FABRIC_NVLINK, .ngpus = 1};
+        if (taken[i])
+            continue;
+        taken[i] = 1;
+        d.gpus = arena_alloc(a, (size_t)c->ngpus * sizeof *d.gpus);
+        d.gpus[0] = i;
+        spread(c, m, &d, taken);
+        finish(c, a, &d);
+        if (d.ngpus > 1 || d.clique)
+            (*domains)[n++] = d;
+    }
+    return n;
+}

@@ -1,0 +1,154 @@
+/* The hash over what identical machines share: every field that does not move, in the order of the tables. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/topology/fields.h"
+
+/* Text on its way into the hash, collected so that short pieces cost little. */
+struct stream {
+    struct sha256 sha;
+    size_t used;
+    char text[4096];
+};
+
+static void flush(struct stream *s)
+{
+    sha256_update(&s->sha, s->text, s->used);
+    s->used = 0;
+}
+
+static void put_text(struct stream *s, const char *text)
+{
+    size_t n = strlen(text) + 1; /* the '\0' as well: it separates */
+    if (s->used + n > sizeof s->text)
+        flush(s);
+    if (n > sizeof s->text) {
+        sha256_update(&s->sha, text, n);
+        return;
+    }
+    memcpy(s->text + s->used, text, n);
+    s->used += n;
+}
+
+/* Whole numbers as such; a fraction with all its digits. Speeds are whole, mostly. */
+static void put_number(struct stream *s, double value)
+{
+    char text[32];
+    long long whole = value > -1e15 && value < 1e15 ? (long long)value : 0;
+    if ((double)whole < value || (double)whole > value)
+        snprintf(text, sizeof text, "%.17g", value);
+    else {
+        char *p = text + sizeof text - 1;
+        unsigned long long rest = whole < 0 ? -(unsigned long long)whole : (unsigned long long)whole;
+        *p = 0;
+        do
+            *--p = (char)('0' + rest % 10);
+        while (rest /= 10);
+        if (whole < 0)
+            *--p = '-';
+        put_text(s, p);
+        return;
+    }
+    put_text(s, text);
+}
+
+static void put_texts(struct stream *s, const char *const *texts, int n)
+{
+    for (int i = 0; i < n; i++)
+        put_text(s, texts[i]);
+}
+
+/* What is unknown is left out, so that a field that a later version adds changes no hash of a machine without it. */
+static void put_field(struct stream *s, const struct field *f, const void *record)
+{
+    const void *at = (const char *)record + f->at;
+    double number = 0, unknown = 0;
+    switch (f->type) {
+    case FIELD_TEXT:
+        if (*(const char *const *)at) {
+            put_text(s, f->key);
+            put_text(s, *(const char *const *)at);
+        }
+        return;
+    case FIELD_TEXTS:
+        if (*topo_texts_count((char *)record + f->at)) {
+            put_text(s, f->key);
+            put_texts(s, *(const char *const *const *)at, *topo_texts_count((char *)record + f->at));
+        }
+        return;
+    case FIELD_INT:
+    case FIELD_PARENT:
+    case FIELD_OBJECT:
+    case FIELD_GPU:
+    case FIELD_PORT:
+    case FIELD_WORD:
+        number = *(const int *)at;
+        unknown = f->unknown;
+        break;
+    case FIELD_NUMBER:
+        number = *(const double *)at;
+        break;
+    case FIELD_BYTES:
+        number = (double)*(const uint64_t *)at;
+        break;
+    case FIELD_HEX16:
+        number = *(const uint16_t *)at;
+        break;
+    case FIELD_HEX24:
+        number = *(const uint32_t *)at;
+        break;
+    }
+    if (number < unknown || number > unknown) {
+        put_text(s, f->key);
+        put_number(s, number);
+    }
+}
+
+static void put_record(struct stream *s, const struct field *fields, const void *record)
+{
+    for (const struct field *f = fields; f->key; f++)
+        if (!f->moves)
+            put_field(s, f, record);
+}
+
+/* Bridges and what is attached to them without being a device: there today, gone tomorrow with a container. */
+static int comes_and_goes(const struct field_list *l, const void *record)
+{
+    const struct topo_netdev *d = record;
+    return l->fields == topo_netdev_fields && d->object < 0 &&
+           (d->kind == TOPO_NET_BRIDGE || (d->kind == TOPO_NET_VIRTUAL && d->master));
+}
+
+void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX])
+{
+    struct stream s;
+    s.used = 0;
+    sha256_init(&s.sha);
+    put_record(&s, topo_class_fields, c);
+    for (size_t i = 0; i < TOPO_LISTS; i++) {
+        const struct field_list *l = &topo_lists[i];
+        const char *record = *(const char *const *)((const char *)c + l->array);
+        int n = *(const int *)((const char *)c + l->count);
+        put_text(&s, l->key);
+        for (int k = 0; k < n && !l->moves; k++, record += l->record) {
+            if (comes_and_goes(l, record))
+                continue;
+            put_text(&s, "");
+            put_record(&s, l->fields, record);
+        }
+    }
+    flush(&s);
+    sha256_hex(&s.sha, hex);
+}
+
+void topo_hash(const struct topology *t, char hex[SHA256_HEX])
+{
+    struct sha256 s;
+    sha256_init(&s);
+    for (int i = 0; i < t->nclasses; i++) {
+        topo_class_hash(&t->classes[i], hex);
+        sha256_update(&s, hex, SHA256_HEX - 1);
+    }
+    sha256_hex(&s, hex);
+}

@@ -1,0 +1,309 @@
+/* Path classes and words for every pair of GPUs and NICs of a class.
+ *
+ * PCI paths follow from the lowest object that both devices hang below: a switch, a host bridge, a NUMA node, or none.
+ * NVLink beats all of them. NCCL's classes: src/graph/paths.cc; nvidia-smi's words: the legend of its topo -m. */
+#include "probe/topology/paths.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_NICS 256
+
+static const char *const class_names[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "?"};
+
+const char *path_class_name(enum path_class class_)
+{
+    return class_names[class_ <= PATH_UNKNOWN ? class_ : PATH_UNKNOWN];
+}
+
+char *path_word(char text[PATH_WORD], const struct path *p)
+{
+    static const char *const words[] = {"X", NULL, "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
+    if (p->word == WORD_LINKS)
+        snprintf(text, PATH_WORD, "%s%d", p->fabric == TOPO_FABRIC_XGMI ? "XGMI" : "NV", p->links);
+    else
+        snprintf(text, PATH_WORD, "%s", words[p->word]);
+    return text;
+}
+
+const struct path *path_between(const struct path_matrix *m, int row, int column)
+{
+    return &m->paths[(size_t)row * (size_t)m->n + (size_t)column];
+}
+
+int path_end_of(const struct path_matrix *m, const char *hca)
+{
+    for (int i = m->ngpus; i < m->n; i++)
+        if (!strcmp(m->ends[i].label, hca))
+            return i;
+    return -1;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------------------------ */
+
+static const char *label_of(const struct topo_object *o)
+{
+    return o->name ? o->name : o->pci ? o->pci : "NIC";
+}
+
+static int by_label(const void *x, const void *y)
+{
+    const struct path_end *a = x, *b = y;
+    int order = strcmp(a->label, b->label);
+    return order ? order : a->object - b->object;
+}
+
+static void find_ends(struct path_matrix *m, const struct topo_class *c, struct arena *a)
+{
+    int most_nics = c->nports ? c->nports : c->nobjects;
+    m->ends = arena_alloc(a, (size_t)(c->ngpus + most_nics) * sizeof *m->ends);
+    for (int i = 0; i < c->ngpus; i++)
+        m->ends[m->n++] = (struct path_end){c->gpus[i].object, label_of(&c->objects[c->gpus[i].object])};
+    m->ngpus = m->n;
+    for (int i = 0; i < c->nports && m->n - m->ngpus < MOST_NICS; i++)
+        if (path_end_of(m, c->ports[i].hca) < 0)
+            m->ends[m->n++] = (struct path_end){c->ports[i].object, c->ports[i].hca};
+    for (int i = 0; !c->nports && i < c->nobjects && m->n - m->ngpus < MOST_NICS; i++)
+        if (c->objects[i].kind == TOPO_NIC)
+            m->ends[m->n++] = (struct path_end){i, label_of(&c->objects[i])};
+    if (!c->nports)
+        qsort(m->ends + m->ngpus, (size_t)(m->n - m->ngpus), sizeof *m->ends, by_label);
+}
+
+/* ---- PCI ------------------------------------------------------------------------------------------------------- */
+
+/* Broadcom's switches of PCIe generations 4 and 5 show two levels, which NCCL takes for one (getBcmGen and
+ * ncclTopoFlattenBcmSwitches in src/graph/topo.cc). 0: not such a switch. */
+static int broadcom_generation(const struct topo_object *o, int level)
+{
+    uint64_t id = (uint64_t)o->vendor << 48 | (uint64_t)o->device << 32 | (uint64_t)o->subsystem_vendor << 16 |
+                  o->subsystem_device;
+    if (id >> 12 == 0x1000c0101000a)
+        return 4;
+    return id >> 12 == (0x1000c03010000 | (uint64_t)level) ? 5 : 0;
+}
+
+static int is_flattened(const struct topo_class *c, int object)
+{
+    const struct topo_object *o = &c->objects[object];
+    if (o->parent < 0 || c->objects[o->parent].kind != TOPO_SWITCH)
+        return 0;
+    int generation = broadcom_generation(o, 1);
+    return generation && generation == broadcom_generation(&c->objects[o->parent], 0);
+}
+
+static int depth_of(const struct topo_class *c, int object)
+{
+    int depth = 0;
+    for (; object >= 0; object = c->objects[object].parent)
+        depth++;
+    return depth;
+}
+
+struct way {
+    int top;           /* the lowest object above both; -1 none */
+    int switches;      /* passed, `top` included */
+    int nccl_switches; /* the same as NCCL counts them */
+    int host_bridges;  /* passed below `top` */
+    double GBps;       /* the narrowest link whose speed is known; 0 none is */
+};
+
+static int step_up(const struct topo_class *c, int object, struct way *w)
+{
+    if (c->objects[object].kind == TOPO_SWITCH) {
+        w->switches++;
+        w->nccl_switches += !is_flattened(c, object);
+    }
+    w->host_bridges += c->objects[object].kind == TOPO_HOST_BRIDGE;
+    /* 2.5 GT/s with one lane is what virtual switches and ports show: it says nothing. */
+    const double made_up_GBps = 0.25;
+    double GBps = c->objects[object].link_GBps;
+    if (GBps > made_up_GBps && (GBps < w->GBps || !(w->GBps > 0)))
+        w->GBps = GBps;
+    return c->objects[object].parent;
+}
+
+static struct way way_between(const struct topo_class *c, int a, int b)
+{
+    struct way w = {0};
+    int da = depth_of(c, a), db = depth_of(c, b);
+    while (a != b) {
+        if (da >= db && da--)
+            a = step_up(c, a, &w);
+        else if (db--)
+            b = step_up(c, b, &w);
+    }
+    w.top = a;
+    if (a >= 0 && c->objects[a].kind == TOPO_SWITCH) {
+        w.switches++;
+        w.nccl_switches++; /* even when it was flattened: its parent stands for it */
+    }
+    return w;
+}
+
+/* Two functions of one card sit behind the same root port. */
+static int same_card(const struct topo_object *a, const struct topo_object *b)
+{
+    const char *dot = a->pci ? strrchr(a->pci, '.') : NULL;
+    return dot && b->pci && !strncmp(a->pci, b->pci, (size_t)(dot - a->pci) + 1);
+}
+
+static int root_of(const struct topo_class *c, int object)
+{
+    while (c->objects[object].parent >= 0)
+        object = c->objects[object].parent;
+    return object;
+}
+
+/* Without a common root: different NUMA nodes, or who knows. */
+static int known_apart(const struct topo_class *c, int a, int b)
+{
+    int na = c->objects[root_of(c, a)].numa, nb = c->objects[root_of(c, b)].numa;
+    return na >= 0 && nb >= 0 && na != nb;
+}
+
+static struct path pci_path(const struct topo_class *c, int a, int b)
+{
+    if (a < 0 || b < 0)
+        return (struct path){.class_ = PATH_UNKNOWN, .word = WORD_UNKNOWN};
+    if (a == b || same_card(&c->objects[a], &c->objects[b]))
+        return (struct path){.class_ = PATH_LOC, .word = WORD_PIX};
+    struct way w = way_between(c, a, b);
+    if (w.top < 0 && known_apart(c, a, b))
+        return (struct path){.class_ = PATH_SYS, .word = WORD_SYS, .GBps = w.GBps};
+    if (w.top < 0)
+        return (struct path){.class_ = PATH_UNKNOWN, .word = WORD_UNKNOWN};
+    switch (c->objects[w.top].kind) {
+    case TOPO_NUMA:
+        return (struct path){.class_ = PATH_PHB, .word = w.host_bridges == 2 ? WORD_NODE : WORD_PHB, .GBps = w.GBps};
+    case TOPO_HOST_BRIDGE:
+        return (struct path){.class_ = PATH_PHB, .word = WORD_PHB, .GBps = w.GBps};
+    default:
+        return (struct path){.class_ = w.nccl_switches > 1 ? PATH_PXB : PATH_PIX,
+                             .word = w.switches > 1 ? WORD_PXB : WORD_PIX,
+                             .GBps = w.GBps};
+    }
+}
+
+/* ---- NVLink, XGMI, C2C ----------------------------------------------------------------------------------------- */
+
+/* What leaves a GPU towards one peer, or towards all NVSwitches. */
+struct bundle {
+    enum topo_fabric fabric;
+    int links;
+    double GBps;
+};
+
+struct fabric {
+    const struct topo_class *c;
+    struct bundle *direct;   /* n × n */
+    struct bundle *switched; /* n */
+    int *c2c;                /* n: NUMA root, -1 none */
+};
+
+static void add(struct bundle *b, const struct topo_link *l)
+{
+    b->fabric = l->fabric;
+    b->links += l->count;
+    b->GBps += l->GBps;
+}
+
+static struct fabric find_fabric(const struct topo_class *c, struct arena *a)
+{
+    size_t n = (size_t)c->ngpus;
+    struct fabric f = {c, arena_alloc(a, n * n * sizeof *f.direct), arena_alloc(a, n * sizeof *f.switched),
+                       arena_alloc(a, n * sizeof *f.c2c)};
+    memset(f.c2c, -1, n * sizeof *f.c2c);
+    for (int i = 0; i < c->nlinks; i++) {
+        const struct topo_link *l = &c->links[i];
+        if (l->fabric == TOPO_FABRIC_C2C)
+            f.c2c[l->gpu] = l->peer_object;
+        else if (l->peer_gpu >= 0)
+            add(&f.direct[(size_t)l->gpu * n + (size_t)l->peer_gpu], l);
+        else if (l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH)
+            add(&f.switched[l->gpu], l);
+    }
+    /* A link has two ends: what one end tells holds for both. */
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++) {
+            struct bundle *x = &f.direct[i * n + k], *y = &f.direct[k * n + i];
+            *x = *y = x->links > y->links ? *x : *y;
+        }
+    return f;
+}
+
+/* The links that join GPUs i and k; none: `links` is 0. */
+static struct bundle bundle_between(const struct fabric *f, int i, int k)
+{
+    struct bundle direct = f->direct[(size_t)i * (size_t)f->c->ngpus + (size_t)k];
+    struct bundle x = f->switched[i], y = f->switched[k];
+    return direct.links ? direct : x.links < y.links ? x : y;
+}
+
+static int through_third(const struct fabric *f, int i, int k)
+{
+    size_t n = (size_t)f->c->ngpus;
+    const struct bundle *from = f->direct + (size_t)i * n, *to = f->direct + (size_t)k * n;
+    for (size_t j = 0; j < n; j++)
+        if (from[j].links && to[j].links)
+            return 1;
+    return 0;
+}
+
+static struct path gpu_path(const struct fabric *f, int i, int k)
+{
+    const struct topo_class *c = f->c;
+    struct path p = pci_path(c, c->gpus[i].object, c->gpus[k].object);
+    struct bundle b = bundle_between(f, i, k);
+    if (p.class_ == PATH_LOC)
+        return p;
+    if (b.links)
+        return (struct path){PATH_NVL, WORD_LINKS, b.fabric, b.links, b.GBps};
+    if (through_third(f, i, k))
+        p.class_ = PATH_NVB;
+    else if (f->c2c[i] >= 0 && f->c2c[i] == f->c2c[k])
+        p.class_ = PATH_C2C;
+    return p;
+}
+
+static struct path gpu_nic_path(const struct fabric *f, int gpu, int nic)
+{
+    struct path p = pci_path(f->c, f->c->gpus[gpu].object, nic);
+    if (p.class_ == PATH_PHB && f->c2c[gpu] >= 0 && root_of(f->c, nic) == f->c2c[gpu])
+        p.class_ = PATH_P2C;
+    return p;
+}
+
+struct path_matrix *path_matrix(const struct topo_class *c, struct arena *a)
+{
+    struct path_matrix *m = ARENA_NEW(a, struct path_matrix);
+    find_ends(m, c, a);
+    size_t n = (size_t)m->n;
+    m->paths = arena_alloc(a, n * n * sizeof *m->paths);
+    struct fabric f = find_fabric(c, a);
+    for (int i = 0; i < m->n; i++) {
+        m->paths[(size_t)i * n + (size_t)i] = (struct path){.class_ = PATH_LOC, .word = WORD_SELF};
+        for (int k = 0; k < i; k++) {
+            struct path p = i < m->ngpus   ? gpu_path(&f, i, k)
+                            : k < m->ngpus ? gpu_nic_path(&f, k, m->ends[i].object)
+                                           : pci_path(c, m->ends[i].object, m->ends[k].object);
+            m->paths[(size_t)i * n + (size_t)k] = m->paths[(size_t)k * n + (size_t)i] = p;
+        }
+    }
+    return m;
+}
+
+enum path_class path_class_nccl(const struct path_matrix *m, int from, int to)
+{
+    enum path_class own = path_between(m, from, to)->class_;
+    if (from >= m->ngpus || to < m->ngpus || own <= PATH_PXN || own == PATH_UNKNOWN)
+        return own;
+    for (int i = 0; i < m->ngpus; i++) {
+        const struct path *peer = path_between(m, from, i);
+        if (peer->class_ == PATH_NVL && peer->fabric == TOPO_FABRIC_NVLINK &&
+            path_between(m, i, to)->class_ <= PATH_PXB)
+            return PATH_PXN;
+    }
+    return own;
+}

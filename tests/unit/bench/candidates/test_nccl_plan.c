@@ -1,0 +1,236 @@
+/* What the nccl engine tries, by topology and environment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/candidates/nccl_plan.h"
+#include "core/coll.h"
+
+static struct arena *arena;
+static struct bench_plan plan;
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    memset(&plan, 0, sizeof plan);
+    unsetenv("NCCL_IB_HCA");
+    unsetenv("NCCL_BUFFSIZE");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const struct bench_call *call(int coll, const char *label)
+{
+    for (int i = 0; i < plan.ncalls; i++)
+        if (plan.calls[i].coll == coll && !strcmp(plan.calls[i].knobs.label, label))
+            return &plan.calls[i];
+    return NULL;
+}
+
+/* The value that a launch gives its one variable; NULL: no such launch. */
+static const char *launch(const char *label)
+{
+    for (int i = 0; i < plan.nlaunches; i++)
+        if (!strcmp(plan.launches[i].label, label))
+            return plan.launches[i].nsettings ? plan.launches[i].settings->value : "";
+    return NULL;
+}
+
+/* Two switches, each with a GPU and an HCA, one more HCA on the second NUMA node, and a slow one for management. */
+static struct topology *machine(void)
+{
+    static struct topo_object objects[] = {
+        {.kind = TOPO_NUMA, .parent = -1, .numa = 0},  {.kind = TOPO_NUMA, .parent = -1, .numa = 1},
+        {.kind = TOPO_SWITCH, .parent = 0, .numa = 0}, {.kind = TOPO_SWITCH, .parent = 1, .numa = 1},
+        {.kind = TOPO_GPU, .parent = 2, .numa = 0},    {.kind = TOPO_GPU, .parent = 3, .numa = 1},
+        {.kind = TOPO_NIC, .parent = 2, .numa = 0},    {.kind = TOPO_NIC, .parent = 3, .numa = 1},
+        {.kind = TOPO_NIC, .parent = 1, .numa = 1},    {.kind = TOPO_NIC, .parent = 0, .numa = 0},
+    };
+    static struct topo_gpu gpus[] = {{.object = 4}, {.object = 5}};
+    static struct topo_port ports[] = {
+        {.object = 6, .hca = "mlx5_0", .port = 1, .state = TOPO_STATE_ACTIVE, .rate_Gbps = 400},
+        {.object = 7, .hca = "mlx5_1", .port = 1, .state = TOPO_STATE_ACTIVE, .rate_Gbps = 400},
+        {.object = 8, .hca = "mlx5_2", .port = 1, .state = TOPO_STATE_ACTIVE, .rate_Gbps = 400},
+        {.object = 9, .hca = "mlx5_3", .port = 1, .state = TOPO_STATE_ACTIVE, .rate_Gbps = 25},
+        {.object = 9, .hca = "mlx5_4", .port = 1, .state = TOPO_STATE_DOWN, .rate_Gbps = 400},
+    };
+    static struct topo_class class = {
+        .objects = objects, .gpus = gpus, .ports = ports, .nobjects = 10, .ngpus = 2, .nports = 5};
+    static struct topology t = {.classes = &class, .nclasses = 1};
+    return &t;
+}
+
+static void calls_are_what_nccl_has(void **state)
+{
+    (void)state;
+    nccl_plan_calls(&plan, arena);
+    for (int coll = 0; coll < COLL_MEASURED; coll++)
+        assert_non_null(call(coll, BENCH_DEFAULT));
+    assert_non_null(call(COLL_ALLREDUCE, "tree/ll"));
+    assert_non_null(call(COLL_ALLREDUCE, "nvls_tree/simple"));
+    assert_null(call(COLL_ALLREDUCE, "nvls/ll"));
+    assert_null(call(COLL_ALLREDUCE, "pat/simple"));
+    assert_non_null(call(COLL_ALLGATHER, "pat/simple"));
+    assert_null(call(COLL_BROADCAST, "tree/simple"));
+    for (int i = 0; i < plan.ncalls; i++) /* no tuner is asked about it */
+        assert_true(plan.calls[i].coll != COLL_ALLTOALL || !plan.calls[i].knobs.nsettings);
+    const struct bench_call *c = call(COLL_ALLREDUCE, "ring/ll128/8ch");
+    assert_non_null(c);
+    assert_string_equal(c->refines, "ring/ll128");
+    assert_true(c->min_bytes > 8);
+    struct nccl_wish w = nccl_wish_of(&c->knobs);
+    assert_int_equal(w.algo, ALGO_RING);
+    assert_int_equal(w.proto, PROTO_LL128);
+    assert_int_equal(w.channels, 8);
+    assert_int_equal(nccl_wish_of(&call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs).algo, -1);
+}
+
+static void hca_sets_come_from_the_topology(void **state)
+{
+    (void)state;
+    struct bench_setup s = {.topology = machine()};
+    nccl_plan_launches(&s, 4, &plan, arena);
+    assert_string_equal(plan.launches[0].label, BENCH_DEFAULT);
+    assert_string_equal(launch("hca=compute"), "=mlx5_0:1,mlx5_1:1,mlx5_2:1");
+    assert_string_equal(launch("hca=near-gpus"), "=mlx5_0:1,mlx5_1:1");
+    assert_string_equal(launch("hca=mlx5_2"), "=mlx5_2:1");
+    assert_null(launch("hca=one-a-numa")); /* the same set as near-gpus: measured once */
+    assert_null(launch("hca=mlx5_3"));
+    assert_null(launch("hca=mlx5_4"));
+    assert_string_equal(launch("qps=4"), "4");
+    assert_null(launch("socket=4x1"));
+}
+
+static void queue_pairs_by_splitting(void **state)
+{
+    (void)state;
+    struct bench_setup s = {.topology = machine()};
+    nccl_plan_launches(&s, 4, &plan, arena);
+    assert_string_equal(launch("qps=8,split=1"), "8");
+    assert_null(launch("split=1"));
+    assert_int_equal(plan.nbeside, 6);
+    assert_int_equal(plan.beside[5].nsettings, 2);
+    assert_string_equal(plan.beside[5].settings[1].name, "NCCL_IB_SPLIT_DATA_ON_QPS");
+    setenv("NCCL_IB_QPS_PER_CONNECTION", "4", 1);
+    memset(&plan, 0, sizeof plan);
+    nccl_plan_launches(&s, 4, &plan, arena);
+    assert_int_equal(plan.nbeside, 0);
+    assert_null(launch("qps=4"));
+    assert_string_equal(launch("split=1"), "1");
+    unsetenv("NCCL_IB_QPS_PER_CONNECTION");
+}
+
+static void without_rdma_sockets_are_tried(void **state)
+{
+    (void)state;
+    struct bench_setup s = {0};
+    nccl_plan_launches(&s, 2, &plan, arena);
+    assert_null(launch("hca=compute"));
+    assert_null(launch("qps=4"));
+    assert_string_equal(launch("socket=4x1"), "4");
+}
+
+static void one_node_needs_no_network(void **state)
+{
+    (void)state;
+    struct bench_setup s = {.topology = machine()};
+    nccl_plan_launches(&s, 1, &plan, arena);
+    assert_null(launch("hca=compute"));
+    assert_null(launch("qps=4"));
+    assert_string_equal(launch("buffer=8M"), "8388608");
+}
+
+static void what_the_user_has_set_is_settled(void **state)
+{
+    (void)state;
+    struct bench_setup s = {.topology = machine()};
+    setenv("NCCL_IB_HCA", "mlx5_0", 1);
+    setenv("NCCL_BUFFSIZE", "4194304", 1);
+    nccl_plan_launches(&s, 4, &plan, arena);
+    assert_null(launch("hca=compute"));
+    assert_null(launch("buffer=8M"));
+    assert_non_null(launch("qps=4"));
+}
+
+static void classes_that_differ_have_no_common_hca_list(void **state)
+{
+    (void)state;
+    struct topology *t = machine(), two = *t;
+    struct topo_class classes[] = {t->classes[0], t->classes[0]};
+    two.classes = classes;
+    two.nclasses = 2;
+    struct bench_setup s = {.topology = &two};
+    nccl_plan_launches(&s, 4, &plan, arena);
+    assert_null(launch("hca=compute"));
+    assert_non_null(launch("qps=4"));
+}
+
+static void launches_join_when_they_set_different_things(void **state)
+{
+    (void)state;
+    struct bench_setting a = {"NCCL_BUFFSIZE", "8388608"}, b = {"NCCL_MIN_CTAS", "16"};
+    struct bench_knobs x = {"buffer=8M", &a, 1}, y = {"ctas>=16", &b, 1}, both;
+    assert_true(nccl_plan_combine(&x, &y, arena, &both));
+    assert_string_equal(both.label, "buffer=8M,ctas>=16");
+    assert_int_equal(both.nsettings, 2);
+    assert_false(nccl_plan_combine(&x, &x, arena, &both));
+}
+
+static void chunk_sizes_fit_the_message(void **state)
+{
+    (void)state;
+    struct bench_knobs out[BENCH_VARIATIONS], again[BENCH_VARIATIONS];
+    nccl_plan_calls(&plan, arena);
+    const struct bench_knobs *k = &call(COLL_ALLREDUCE, "ring/ll128/8ch")->knobs;
+    int n = nccl_plan_vary(k, 4 << 20, arena, out);
+    assert_int_equal(n, 5); /* 16 KiB to 256 KiB: two on each of eight channels */
+    assert_string_equal(out[3].label, "ring/ll128/8ch/128K");
+    struct nccl_wish w = nccl_wish_of(&out[3]);
+    assert_int_equal(w.chunk_bytes, 128 << 10);
+    assert_true(w.algo == ALGO_RING && w.proto == PROTO_LL128 && w.channels == 8);
+    assert_true(nccl_plan_vary(k, (uint64_t)1 << 40, arena, again) <= BENCH_VARIATIONS);
+    assert_int_equal(nccl_plan_vary(k, 8 << 10, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&out[3], 4 << 20, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&call(COLL_ALLREDUCE, "ring/ll128")->knobs, 4 << 20, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs, 4 << 20, arena, again), 0);
+}
+
+static void verification_compares_jobs_alone(void **state)
+{
+    (void)state;
+    struct bench_knobs job = {.label = "profile"};
+    struct bench_setup s = {.jobs = &job, .njobs = 1};
+    nccl_plan_jobs(&s, &plan, arena);
+    assert_int_equal(plan.ncalls, COLL_MEASURED);
+    assert_int_equal(plan.nlaunches, 2);
+    assert_true(plan.keep_all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(calls_are_what_nccl_has, begin, end),
+        cmocka_unit_test_setup_teardown(queue_pairs_by_splitting, begin, end),
+        cmocka_unit_test_setup_teardown(chunk_sizes_fit_the_message, begin, end),
+        cmocka_unit_test_setup_teardown(hca_sets_come_from_the_topology, begin, end),
+        cmocka_unit_test_setup_teardown(without_rdma_sockets_are_tried, begin, end),
+        cmocka_unit_test_setup_teardown(one_node_needs_no_network, begin, end),
+        cmocka_unit_test_setup_teardown(what_the_user_has_set_is_settled, begin, end),
+        cmocka_unit_test_setup_teardown(classes_that_differ_have_no_common_hca_list, begin, end),
+        cmocka_unit_test_setup_teardown(launches_join_when_they_set_different_things, begin, end),
+        cmocka_unit_test_setup_teardown(verification_compares_jobs_alone, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

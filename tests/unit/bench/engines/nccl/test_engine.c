@@ -1,0 +1,510 @@
+/* The nccl engine over the doubles of NCCL and the GPU driver: real processes, real pipes, a law that says what is
+ * fast, and faults that the double commits on request. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/engines/nccl/engine.h"
+#include "core/coll.h"
+#include "core/progress.h"
+#include "tests/doubles/nccl_setup.h"
+
+#define RANKS 3
+
+static const char law[] = "channels 8\n"
+                          "hcas mlx5_0,mlx5_1\n"
+                          "cell allreduce ring simple latency=30 GBps=100 channel_GBps=20\n"
+                          "cell allreduce tree simple latency=20 GBps=50\n"
+                          "cell allreduce tree ll latency=8 GBps=10 predict=3\n"
+                          "cell allgather ring simple latency=20 GBps=80\n"
+                          "cell reducescatter ring simple latency=20 GBps=80\n"
+                          "cell broadcast ring simple latency=15 GBps=80\n"
+                          "cell reduce ring simple latency=15 GBps=80\n"
+                          "cell alltoall ring simple latency=25 GBps=60\n"
+                          "when hcas=mlx5_1 factor=2\n"
+                          "when NCCL_BUFFSIZE=8388608 factor=0.5\n";
+
+static struct arena *arena;
+static struct bench_setup setup;
+static struct bench_plan plan;
+
+static int set_environment(void **state)
+{
+    (void)state;
+    return doubles_begin(law, "3");
+}
+
+static int remove_law(void **state)
+{
+    (void)state;
+    doubles_end();
+    return 0;
+}
+
+static int make_plan(void **state)
+{
+    struct err e = {0};
+    (void)state;
+    arena = arena_new();
+    setup = (struct bench_setup){0};
+    if (!bench_engine_nccl.plan(&setup, arena, &plan, &e))
+        return 0;
+    fprintf(stderr, "%s\n", e.text);
+    return -1;
+}
+
+static int drop_plan(void **state)
+{
+    (void)state;
+    unsetenv("NCCL_DOUBLE_FAULT");
+    bench_engine_nccl.finish(&plan);
+    arena_free(arena);
+    return 0;
+}
+
+static const struct bench_knobs *call_named(int coll, const char *label)
+{
+    for (int i = 0; i < plan.ncalls; i++)
+        if (plan.calls[i].coll == coll && !strcmp(plan.calls[i].knobs.label, label))
+            return &plan.calls[i].knobs;
+    fail_msg("no call %s", label);
+    return NULL;
+}
+
+static const struct bench_knobs *launch_named(const char *label)
+{
+    for (int i = 0; i < plan.nlaunches; i++)
+        if (!strcmp(plan.launches[i].label, label))
+            return &plan.launches[i];
+    fail_msg("no launch %s", label);
+    return NULL;
+}
+
+static struct bench_session *open_launch(const char *label, struct err *e)
+{
+    static volatile sig_atomic_t stop;
+    return bench_engine_nccl.open(&plan, launch_named(label), 10, &stop, e);
+}
+
+struct answer {
+    enum bench_outcome outcome;
+    enum bench_status status;
+    double us;
+    int samples;
+    char detail[BENCH_DETAIL];
+};
+
+static void take(void *user, int shot, enum bench_status status, double us, const char *detail)
+{
+    struct answer *a = user;
+    assert_int_equal(shot, 0);
+    a->status = status;
+    a->us = us;
+    a->samples++;
+    if (status != BENCH_OK)
+        snprintf(a->detail, sizeof a->detail, "%s", detail);
+}
+
+static struct answer shoot(struct bench_session *s, int coll, uint64_t bytes, const char *label, double patience_s)
+{
+    static volatile sig_atomic_t stop;
+    struct bench_shot shot = {.knobs = call_named(coll, label), .patience_s = patience_s};
+    struct bench_batch b = {.coll = coll, .bytes = bytes, .samples = 2, .check = 1, .shots = &shot, .nshots = 1};
+    struct answer a = {.status = BENCH_STATUS_COUNT};
+    char detail[BENCH_DETAIL] = "";
+    a.outcome = bench_engine_nccl.measure(s, &b, &stop, take, &a, detail);
+    if (a.outcome != BENCH_ANSWERED)
+        snprintf(a.detail, sizeof a.detail, "%s", detail);
+    return a;
+}
+
+static struct bench_session *must_open(const char *label)
+{
+    struct err e = {0};
+    struct bench_session *s = open_launch(label, &e);
+    if (!s)
+        fail_msg("%s", e.text);
+    return s;
+}
+
+static void assert_about(double value, double expected)
+{
+    if (!(value > expected * 0.999 && value < expected * 1.001))
+        fail_msg("%g is not about %g", value, expected);
+}
+
+/* ---- what works ---- */
+
+static void plan_says_what_is_there(void **state)
+{
+    (void)state;
+    assert_string_equal(plan.library, "NCCL 2.30.7");
+    assert_string_equal(plan.launches[0].label, BENCH_DEFAULT);
+    assert_string_equal(plan.calls[0].knobs.label, BENCH_DEFAULT);
+}
+
+static void every_collective_is_measured_and_right(void **state)
+{
+    (void)state;
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    assert_int_equal(s->nodes, 1);
+    assert_int_equal(s->ranks, RANKS);
+    static const uint64_t sizes[] = {3, 24, 1 << 12, 3 << 20};
+    for (int coll = 0; coll < COLL_MEASURED; coll++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            struct answer a = shoot(s, coll, sizes[i], BENCH_DEFAULT, 10);
+            assert_int_equal(a.outcome, BENCH_ANSWERED);
+            if (a.status != BENCH_OK)
+                fail_msg("%s, %d bytes: %s", coll_name(coll), (int)sizes[i], a.detail);
+            assert_int_equal(a.samples, 2);
+        }
+    bench_engine_nccl.close(s, 0);
+}
+
+static void times_are_those_of_the_law(void **state)
+{
+    (void)state;
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    uint64_t bytes = 3 << 20;
+    double mb = (double)bytes / 1e3;
+    assert_about(shoot(s, COLL_ALLREDUCE, bytes, "tree/simple", 10).us, 20 + mb / 50);
+    assert_about(shoot(s, COLL_ALLREDUCE, bytes, "ring/simple", 10).us, 30 + mb / 100);
+    assert_about(shoot(s, COLL_ALLREDUCE, bytes, "ring/simple/2ch", 10).us, 30 + mb / 40);
+    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 10, "tree/ll", 10).us, 8 + 3.072 / 10);
+    /* NCCL's own choice is the cheapest prediction: ring for the large one, and not tree/ll, which it mispredicts. */
+    assert_about(shoot(s, COLL_ALLREDUCE, bytes, BENCH_DEFAULT, 10).us, 30 + mb / 100);
+    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 10, BENCH_DEFAULT, 10).us, 20 + 3.072 / 50);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void predictions_are_read_back(void **state)
+{
+    (void)state;
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    static volatile sig_atomic_t stop;
+    const struct bench_engine *n = &bench_engine_nccl;
+    assert_about(n->expect_us(s, COLL_ALLREDUCE, 3 << 10, call_named(COLL_ALLREDUCE, "tree/ll"), &stop),
+                 3 * (8 + 3.072 / 10));
+    assert_true(n->expect_us(s, COLL_ALLREDUCE, 3 << 10, call_named(COLL_ALLREDUCE, "ring/ll128"), &stop) < 0);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void launch_settings_reach_the_workers(void **state)
+{
+    (void)state;
+    struct bench_session *s = must_open("buffer=8M");
+    assert_about(shoot(s, COLL_BROADCAST, 1 << 12, BENCH_DEFAULT, 10).us, (15 + 4.096 / 80) / 2);
+    bench_engine_nccl.close(s, 0);
+    s = must_open(BENCH_DEFAULT);
+    assert_about(shoot(s, COLL_BROADCAST, 1 << 12, BENCH_DEFAULT, 10).us, 15 + 4.096 / 80);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void older_interfaces_are_steered_too(void **state)
+{
+    (void)state;
+    static const char *const versions[] = {"22203", "22403", "22809"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        setenv("NCCL_DOUBLE_VERSION", versions[i], 1);
+        bench_engine_nccl.finish(&plan); /* agents keep the environment that they were started in */
+        assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+        struct bench_session *s = must_open(BENCH_DEFAULT);
+        assert_about(shoot(s, COLL_ALLREDUCE, 3 << 10, "tree/ll", 10).us, 8 + 3.072 / 10);
+        bench_engine_nccl.close(s, 0);
+    }
+    unsetenv("NCCL_DOUBLE_VERSION");
+}
+
+/* In a graph the launch of each call is not paid; large calls stay outside. */
+static void small_calls_go_into_graphs(void **state)
+{
+    (void)state;
+    bench_engine_nccl.finish(&plan);
+    assert_int_equal(doubles_begin(arena_printf(arena, "%slaunch 4\n", law), "3"), 0);
+    setup.graphs = 1;
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    setup.graphs = 0;
+    assert_string_equal(plan.library, "NCCL 2.30.7 in graphs");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int coll = 0; coll < COLL_MEASURED; coll++)
+        assert_int_equal(shoot(s, coll, 3 << 10, BENCH_DEFAULT, 10).status, BENCH_OK);
+    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 10, "tree/ll", 10).us, 8 + 3.072 / 10);
+    assert_about(shoot(s, COLL_ALLTOALL, 3 << 10, BENCH_DEFAULT, 10).us, 25 + 3.072 / 60);
+    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 20, "tree/simple", 10).us, 4 + 20 + (3 << 20) / 50e3);
+    bench_engine_nccl.close(s, 0);
+    assert_int_equal(doubles_begin(law, "3"), 0);
+}
+
+static void rccl_is_the_same(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    bench_engine_nccl.finish(&plan);
+    setup.nccl = arena_printf(a, "%s/librccl.so.1", getenv("LD_LIBRARY_PATH"));
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    assert_string_equal(plan.library, "NCCL 2.30.7 (RCCL)");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    assert_int_equal(shoot(s, COLL_ALLREDUCE, 1 << 12, "ring/simple", 10).status, BENCH_OK);
+    bench_engine_nccl.close(s, 0);
+    arena_free(a);
+}
+
+/* ---- what goes wrong ---- */
+
+/* Agents are started anew, so that the fault is in their environment. */
+static struct bench_session *open_with_fault(const char *fault)
+{
+    setenv("NCCL_DOUBLE_FAULT", fault, 1);
+    bench_engine_nccl.finish(&plan);
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    return must_open(BENCH_DEFAULT);
+}
+
+/* After a death the next launch works. */
+static void assert_alive_again(void)
+{
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    assert_int_equal(shoot(s, COLL_ALLREDUCE, 1 << 12, "ring/simple", 10).status, BENCH_OK);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void a_hang_costs_its_deadline(void **state)
+{
+    (void)state;
+    struct bench_session *s = open_with_fault("hang rank=1 algo=tree proto=ll");
+    double began = progress_now_s();
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 12, "tree/ll", 1);
+    double took = progress_now_s() - began;
+    assert_int_equal(a.outcome, BENCH_SILENT);
+    assert_non_null(strstr(a.detail, "no answer in time from rank"));
+    assert_true(took < 3);
+    bench_engine_nccl.close(s, 1);
+    assert_alive_again();
+}
+
+static void a_crash_is_told_with_rank_and_signal(void **state)
+{
+    (void)state;
+    struct bench_session *s = open_with_fault("crash rank=2 algo=tree proto=ll");
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 12, "tree/ll", 20);
+    assert_int_equal(a.outcome, BENCH_DIED);
+    assert_non_null(strstr(a.detail, "rank 2"));
+    assert_non_null(strstr(a.detail, "Abort"));
+    bench_engine_nccl.close(s, 1);
+    assert_alive_again();
+}
+
+static void wrong_data_is_noticed(void **state)
+{
+    (void)state;
+    struct bench_session *s = open_with_fault("wrong rank=1 algo=tree proto=ll");
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 12, "tree/ll", 20);
+    assert_int_equal(a.outcome, BENCH_ANSWERED);
+    assert_int_equal(a.status, BENCH_WRONG);
+    assert_non_null(strstr(a.detail, "rank 1: element"));
+    assert_int_equal(a.samples, 1);
+    assert_int_equal(shoot(s, COLL_ALLREDUCE, 1 << 12, "ring/simple", 20).status, BENCH_OK);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void the_slowest_rank_counts(void **state)
+{
+    (void)state;
+    struct bench_session *s = open_with_fault("slow rank=2 factor=4 algo=tree proto=ll");
+    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 10, "tree/ll", 20).us, 4 * (8 + 3.072 / 10));
+    bench_engine_nccl.close(s, 0);
+}
+
+static void an_error_brings_its_warning(void **state)
+{
+    (void)state;
+    struct bench_session *s = open_with_fault("error rank=1 algo=tree proto=ll");
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 12, "tree/ll", 20);
+    assert_int_equal(a.outcome, BENCH_DIED);
+    assert_non_null(strstr(a.detail, "completion with error 12"));
+    bench_engine_nccl.close(s, 1);
+    assert_alive_again();
+}
+
+static void an_asynchronous_error_ends_the_wait(void **state)
+{
+    (void)state;
+    struct bench_session *s = open_with_fault("async-error rank=0 algo=tree proto=ll");
+    double began = progress_now_s();
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 12, "tree/ll", 60);
+    assert_int_equal(a.outcome, BENCH_DIED);
+    assert_non_null(strstr(a.detail, "port error"));
+    assert_true(progress_now_s() - began < 10);
+    bench_engine_nccl.close(s, 1);
+}
+
+static void an_error_at_init_names_the_reason(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct bench_session *s = open_with_fault("error-init rank=0 env=NCCL_BUFFSIZE=8388608");
+    bench_engine_nccl.close(s, 0);
+    assert_null(open_launch("buffer=8M", &e));
+    assert_non_null(strstr(e.text, "no device found for the HCAs"));
+    assert_alive_again();
+}
+
+static void a_hang_at_init_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    bench_engine_nccl.close(open_with_fault("hang-init rank=1 env=NCCL_BUFFSIZE=8388608"), 0);
+    double began = progress_now_s();
+    assert_null(open_launch("buffer=8M", &e));
+    assert_true(progress_now_s() - began < 9); /* five seconds and ten times the first start */
+    assert_non_null(strstr(e.text, "no answer in time"));
+    assert_alive_again();
+}
+
+static void memory_that_is_not_there_is_no_death(void **state)
+{
+    (void)state;
+    setenv("DRIVER_DOUBLE_BYTES", "1000000", 1);
+    struct bench_session *s = open_with_fault("");
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 24, BENCH_DEFAULT, 10);
+    unsetenv("DRIVER_DOUBLE_BYTES");
+    assert_int_equal(a.outcome, BENCH_ANSWERED);
+    assert_int_equal(a.status, BENCH_FAILED);
+    assert_non_null(strstr(a.detail, "out of memory"));
+    assert_int_equal(shoot(s, COLL_ALLREDUCE, 1 << 12, BENCH_DEFAULT, 10).status, BENCH_OK);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void what_is_not_offered_is_refused(void **state)
+{
+    (void)state;
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 12, "ring/ll128", 10);
+    assert_int_equal(a.status, BENCH_FAILED);
+    assert_non_null(strstr(a.detail, "does not offer ring with ll128"));
+    bench_engine_nccl.close(s, 0);
+}
+
+/* Sooner or later one rank would choose what the others do not, and hang. */
+static void ranks_that_are_offered_different_things_fail(void **state)
+{
+    (void)state;
+    struct bench_session *s = open_with_fault("withhold rank=2 algo=tree proto=ll");
+    struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 12, BENCH_DEFAULT, 10);
+    assert_int_equal(a.outcome, BENCH_ANSWERED);
+    assert_int_equal(a.status, BENCH_FAILED);
+    assert_non_null(strstr(a.detail, "ranks 0 and 2 are offered different choices"));
+    assert_int_equal(shoot(s, COLL_ALLGATHER, 3 << 10, BENCH_DEFAULT, 10).status, BENCH_OK);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void a_release_without_tuner_plugins_is_said(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    setenv("NCCL_DOUBLE_VERSION", "21806", 1);
+    bench_engine_nccl.finish(&plan);
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    assert_null(open_launch(BENCH_DEFAULT, &e));
+    unsetenv("NCCL_DOUBLE_VERSION");
+    assert_non_null(strstr(e.text, "NCCL 2.18.6"));
+    assert_non_null(strstr(e.text, "did not load the tuner plugin"));
+    assert_non_null(strstr(e.text, "from 2.19 on"));
+}
+
+/* Of two values of a variable the first one counts: a worker must not get both. */
+static void a_shared_gpu_has_its_own_host_id(void **state)
+{
+    (void)state;
+    setenv("NCCL_HOSTID", "everywhere", 1);
+    bench_engine_nccl.finish(&plan);
+    setup.ranks_per_node = 2;
+    setup.share_gpus = 1;
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    unsetenv("NCCL_HOSTID");
+    assert_int_equal(s->nodes, 2);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void more_ranks_than_gpus_is_said(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    bench_engine_nccl.finish(&plan);
+    setup.ranks_per_node = 5;
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_LACKS);
+    assert_non_null(strstr(e.text, "3 GPUs for 5 ranks"));
+    setup.share_gpus = 1;
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), 0);
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    assert_int_equal(s->ranks, 5);
+    assert_int_equal(s->nodes, 5); /* each counts as a node */
+    bench_engine_nccl.close(s, 0);
+}
+
+static void a_missing_library_is_said(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    bench_engine_nccl.finish(&plan);
+    setup.nccl = "/nowhere/libnccl.so.2";
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_LACKS);
+    assert_non_null(strstr(e.text, "/nowhere/libnccl.so.2"));
+}
+
+static void a_prefix_stands_in_front(void **state)
+{
+    (void)state;
+    bench_engine_nccl.finish(&plan);
+    setup.launch_prefix = "env NCCL_BUFFSIZE=8388608";
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    assert_about(shoot(s, COLL_BROADCAST, 1 << 12, BENCH_DEFAULT, 10).us, (15 + 4.096 / 80) / 2);
+    bench_engine_nccl.close(s, 0);
+    bench_engine_nccl.finish(&plan);
+    struct err e = {0};
+    setup.launch_prefix = "echo hello from a container that swallows its command:";
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "something else than nccltune-worker"));
+}
+
+#define WITH_PLAN(test) cmocka_unit_test_setup_teardown(test, make_plan, drop_plan)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_PLAN(plan_says_what_is_there),
+        WITH_PLAN(every_collective_is_measured_and_right),
+        WITH_PLAN(times_are_those_of_the_law),
+        WITH_PLAN(predictions_are_read_back),
+        WITH_PLAN(launch_settings_reach_the_workers),
+        WITH_PLAN(older_interfaces_are_steered_too),
+        WITH_PLAN(small_calls_go_into_graphs),
+        WITH_PLAN(rccl_is_the_same),
+        WITH_PLAN(a_hang_costs_its_deadline),
+        WITH_PLAN(a_crash_is_told_with_rank_and_signal),
+        WITH_PLAN(wrong_data_is_noticed),
+        WITH_PLAN(the_slowest_rank_counts),
+        WITH_PLAN(an_error_brings_its_warning),
+        WITH_PLAN(an_asynchronous_error_ends_the_wait),
+        WITH_PLAN(an_error_at_init_names_the_reason),
+        WITH_PLAN(a_hang_at_init_is_not_waited_for),
+        WITH_PLAN(memory_that_is_not_there_is_no_death),
+        WITH_PLAN(what_is_not_offered_is_refused),
+        WITH_PLAN(ranks_that_are_offered_different_things_fail),
+        WITH_PLAN(a_release_without_tuner_plugins_is_said),
+        WITH_PLAN(a_shared_gpu_has_its_own_host_id),
+        WITH_PLAN(more_ranks_than_gpus_is_said),
+        WITH_PLAN(a_missing_library_is_said),
+        WITH_PLAN(a_prefix_stands_in_front),
+    };
+    return cmocka_run_group_tests(tests, set_environment, remove_law);
+}

@@ -1,0 +1,136 @@
+/* What the team and its workers can do beyond what the engine asks of them: all-to-all, in place, other data types,
+ * chunk sizes; over the doubles. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/engines/nccl/engine.h"
+#include "bench/engines/nccl/worker_pool.h"
+#include "core/coll.h"
+#include "core/progress.h"
+#include "tests/doubles/nccl_setup.h"
+
+#define RANKS 4
+
+static const char law[] = "channels 8\n"
+                          "cell allreduce ring simple latency=30 GBps=100 chunk_best=131072 chunk_loss=0.5\n"
+                          "cell allgather ring simple latency=20 GBps=80\n"
+                          "cell reducescatter ring simple latency=20 GBps=80\n"
+                          "cell broadcast ring simple latency=15 GBps=80\n"
+                          "cell reduce ring simple latency=15 GBps=80\n"
+                          "cell alltoall ring simple latency=40 GBps=50\n";
+
+static struct bench_setup setup;
+static struct nccl_team *team;
+static struct arena *arena;
+
+static int begin(void **state)
+{
+    struct err e = {0};
+    struct nccl_hello hello;
+    struct nccl_joined joined;
+    (void)state;
+    arena = arena_new();
+    if (doubles_begin(law, "4"))
+        return -1;
+    struct nccl_start start = {.plugin = bench_nccl_plugin(arena, &e), .control = 1};
+    team = nccl_team_open(&setup, 10, NULL, &e);
+    if (team && !nccl_team_look(team, &hello, 10, NULL, &e) && !nccl_team_start(team, &start, &joined, 10, NULL, &e))
+        return 0;
+    fprintf(stderr, "%s\n", e.text);
+    return -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    nccl_team_close(team);
+    arena_free(arena);
+    doubles_end();
+    return 0;
+}
+
+/* Prepares and measures; the slowest rank's time. Fails the test unless all ranks got the right data. */
+static double measure(struct nccl_point p, uint32_t chunk)
+{
+    struct nccl_times times[RANKS];
+    struct nccl_measure q = {.point = p, .algo = ALGO_RING, .proto = PROTO_SIMPLE, .iterations = 3, .check = 1};
+    char detail[BENCH_DETAIL];
+    int refused;
+    double us = 0, deadline = progress_now_s() + 20;
+    q.chunk_bytes = chunk;
+    q.channels = chunk ? 2 : 0;
+    if (nccl_team_ask(team, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, NULL, 0, &refused, deadline, NULL, detail) ||
+        refused)
+        fail_msg("%s", detail);
+    if (nccl_team_ask(team, NCCL_MEASURE, &q, sizeof q, NCCL_TIMES, times, sizeof *times, &refused, deadline, NULL,
+                      detail) ||
+        refused)
+        fail_msg("%s", detail);
+    for (int r = 0; r < RANKS; r++) {
+        if (times[r].status != NCCL_DONE)
+            fail_msg("collective %d, type %d: %s", p.coll, p.type, times[r].detail);
+        us = times[r].us > us ? times[r].us : us;
+    }
+    return us;
+}
+
+static void assert_about(double value, double expected)
+{
+    if (!(value > expected * 0.999 && value < expected * 1.001))
+        fail_msg("%g is not about %g", value, expected);
+}
+
+static void all_to_all(void **state)
+{
+    (void)state;
+    struct nccl_point p = {.coll = COLL_ALLTOALL, .type = NCCL_TYPE_FITTING, .bytes = 1 << 20};
+    assert_about(measure(p, 0), 40 + (1 << 20) / 50e3);
+}
+
+static void in_place_and_every_type(void **state)
+{
+    (void)state;
+    static const int types[] = {0, 2, 7, 9}; /* int8, int32, float32, bfloat16 */
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            for (int in_place = 0; in_place < 2; in_place++)
+                measure((struct nccl_point){.coll = coll, .in_place = in_place, .type = types[t], .bytes = 4800}, 0);
+}
+
+static void chunk_size_reaches_nccl(void **state)
+{
+    (void)state;
+    struct nccl_point p = {.coll = COLL_ALLREDUCE, .type = NCCL_TYPE_FITTING, .bytes = 1 << 20};
+    double best = 30 + (1 << 20) / 100e3;
+    assert_about(measure(p, 1 << 17), best);
+    assert_about(measure(p, 1 << 16), best * 1.5);
+}
+
+static void a_size_too_small_is_refused_by_all(void **state)
+{
+    (void)state;
+    struct nccl_point p = {.coll = COLL_ALLGATHER, .type = NCCL_TYPE_FITTING, .bytes = 3};
+    char detail[BENCH_DETAIL];
+    int refused = 0;
+    assert_int_equal(nccl_team_ask(team, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, NULL, 0, &refused,
+                                   progress_now_s() + 20, NULL, detail),
+                     BENCH_ANSWERED);
+    assert_int_equal(refused, RANKS);
+    assert_non_null(strstr(detail, "leave no element for each of 4 ranks"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_to_all),
+        cmocka_unit_test(in_place_and_every_type),
+        cmocka_unit_test(chunk_size_reaches_nccl),
+        cmocka_unit_test(a_size_too_small_is_refused_by_all),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,62 @@
+/* bench/engines/verbs/pair.c: the agreement after every step names the side that failed. Connections need a device: see
+ * test_verbs_pair.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "bench/engines/verbs/pair.h"
+
+/* A peer whose word is fixed beforehand. */
+static int canned_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
+{
+    (void)mine;
+    (void)deadline_s;
+    memcpy(theirs, user, bytes);
+    return 0;
+}
+
+static int failing_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
+{
+    (void)user;
+    (void)mine;
+    (void)theirs;
+    (void)bytes;
+    (void)deadline_s;
+    return EPIPE;
+}
+
+static void agreement_names_the_side(void **state)
+{
+    (void)state;
+    struct verbs_word good = {.number = 7}, bad = {.failure = "broken"}, theirs;
+    struct verbs_channel c = {canned_swap, &good, "node0 rxe0:1", "node1 rxe0:1"};
+    struct err e = {0};
+    assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), 0);
+    assert_int_equal(theirs.number, 7);
+    assert_int_equal(verbs_pair_agree(&c, &bad, &theirs, 0, &e), ERR_FAILED);
+    assert_string_equal(e.text, "node0 rxe0:1: broken");
+    c.user = &bad;
+    assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);
+    assert_string_equal(e.text, "node1 rxe0:1: broken");
+    /* A peer without manners: no end to its sentence. */
+    struct verbs_word endless;
+    memset(&endless, 'x', sizeof endless);
+    c.user = &endless;
+    assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);
+    assert_int_equal(strlen(e.text), strlen("node1 rxe0:1: ") + VERBS_WORDS - 1);
+    c.swap = failing_swap;
+    assert_int_equal(verbs_pair_agree(&c, &bad, &theirs, 0, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "the other side ended; before that broken"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(agreement_names_the_side)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* bench/engines/verbs/run.c: which ports of a topology are measured. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "bench/engines/verbs/run.h"
+
+#define PORT(h, s)                                                                    \
+    {                                                                                 \
+        .hca = (h), .port = 1, .state = TOPO_STATE_##s, .layer = TOPO_LINK_INFINIBAND \
+    }
+
+static struct topo_port thick[] = {PORT("mlx5_0", ACTIVE), PORT("mlx5_1", DOWN), PORT("mlx5_2", ACTIVE),
+                                   PORT("mlx5_3", ACTIVE)};
+static struct topo_port thin[] = {PORT("bnxt_re0", ACTIVE), PORT("bnxt_re1", ACTIVE)};
+static struct topo_class classes[] = {
+    {.name = "thick", .ports = thick, .nports = 4}, {.name = "thin", .ports = thin, .nports = 2}, {.name = "bare"}};
+
+static void ports(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct topology t = {.classes = classes, .nclasses = 1};
+    int rails;
+    assert_string_equal(verbs_ports_of(&t, a, &rails), "mlx5_0:1,mlx5_2:1,mlx5_3:1");
+    assert_int_equal(rails, 3);
+    t.nclasses = 2; /* what both have: two rails */
+    assert_string_equal(verbs_ports_of(&t, a, &rails), "mlx5_0:1,mlx5_2:1/bnxt_re0:1,bnxt_re1:1");
+    assert_int_equal(rails, 2);
+    t.nclasses = 3;
+    assert_string_equal(verbs_ports_of(&t, a, &rails), "-");
+    assert_int_equal(rails, 0);
+    assert_string_equal(verbs_ports_of(NULL, a, &rails), "-");
+    arena_free(a);
+}
+
+static void worth(void **state)
+{
+    (void)state;
+    struct topology t = {.classes = classes, .nclasses = 1};
+    struct verbs_options o = {.setup = {.topology = &t, .mpirun = "true"}};
+    unsetenv("SLURM_JOB_NUM_NODES");
+    unsetenv("SLURM_NNODES");
+    assert_true(verbs_worth(&o));
+    t.nclasses = 3;
+    assert_false(verbs_worth(&o));
+    o.setup.hosts = "n0,n1";
+    assert_true(verbs_worth(&o));
+    o.setup.mpirun = "no-such-launcher";
+    assert_false(verbs_worth(&o));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ports), cmocka_unit_test(worth)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

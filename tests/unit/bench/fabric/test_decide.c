@@ -1,0 +1,184 @@
+/* bench/fabric/decide.c, bench/fabric/print.c: the settings that follow from made-up fabrics, and what is printed of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/engines/verbs/run.h"
+#include "bench/fabric/decide.h"
+#include "tests/unit/bench/made_up_fabric.h"
+
+static int all_bad(struct verbs_try t)
+{
+    (void)t;
+    return 1;
+}
+static int crossing_bad(struct verbs_try t)
+{
+    return t.from.node != t.to.node && t.from.rail != t.to.rail;
+}
+
+static const char *value_of(const struct verbs_decision *d, const char *name)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].name, name))
+            return d->settings[i].value;
+    return NULL;
+}
+
+static char *printed(const struct verbs_fabric *f, const struct verbs_decision *d)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    verbs_print(f, d, 0, out);
+    fclose(out);
+    return text;
+}
+
+static void healthy(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nsuspects, 0);
+    assert_int_equal(d.nsettings, 0);
+    char *text = printed(f, &d);
+    assert_non_null(strstr(text, "Nothing is suspect: all 30 tries went well."));
+    assert_non_null(strstr(text, "Settings: none"));
+    free(text);
+    verbs_fabric_free(f);
+}
+
+static void one_port(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = port_1_0_bad});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nsuspects, 1);
+    assert_int_equal(d.nfaults, 1);
+    assert_string_equal(value_of(&d, "NCCL_IB_HCA"), "=mlx5_1:1");
+    assert_int_equal(d.nsettings, 1);
+    char *text = printed(f, &d);
+    assert_non_null(
+        strstr(text, "  n1 mlx5_0:1, or its cable: 10 of 10 tries failed; the first: n1 mlx5_0:1: \"dark\""));
+    assert_non_null(strstr(text, "\nNCCL_IB_HCA==mlx5_1:1\n"));
+    free(text);
+    verbs_fabric_free(f);
+}
+
+static void slow_port(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3, .slow_GBps = 6});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nsuspects, 1);
+    assert_string_equal(verbs_suspect_text(f, &d.suspects[0]),
+                        "n0 mlx5_1:1, what it sends: 5 of 5 tries slow, median 6 GB/s, others 24 GB/s");
+    assert_string_equal(value_of(&d, "NCCL_IB_HCA"), "=mlx5_0:1,mlx5_2:1");
+    verbs_fabric_free(f);
+}
+
+static void separate_rails(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = crossing_bad});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nsuspects, 1);
+    assert_int_equal(d.nfaults, 0);
+    assert_string_equal(value_of(&d, "NCCL_CROSS_NIC"), "0");
+    assert_null(value_of(&d, "NCCL_IB_HCA"));
+    verbs_fabric_free(f);
+}
+
+static void nothing_works(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2, .bad = all_bad});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nsettings, 1);
+    assert_string_equal(value_of(&d, "NCCL_IB_DISABLE"), "1");
+    verbs_fabric_free(f);
+}
+
+static void gids(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2});
+    for (int i = 0; i < 4; i++) {
+        set_gid(&f->ports[i].gids, 3, "10.0.0.1", 2, 0);
+        set_gid(&f->ports[i].gids, 2, "10.0.0.1", 1, 1);
+    }
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nsettings, 1);
+    assert_string_equal(value_of(&d, "NCCL_IB_ROCE_VERSION_NUM"), "1");
+    verbs_fabric_free(f);
+}
+
+static void rates_and_mtus(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 2});
+    f->ports[3].rate_Gbps = 100;
+    f->ports[1].mtu_bytes = 1024;
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nfindings, 3);
+    assert_string_equal(d.findings[0], "n1 mlx5_1:1: a rate of 100 Gb/s, 3 others have 200: cable, transceiver, or the "
+                                       "setting of the switch port");
+    assert_string_equal(d.findings[1], "n0 mlx5_1:1: an RDMA MTU of 1024 bytes, 3 others have 4096");
+    assert_non_null(strstr(d.findings[2], "1 of 4 ports carry messages in packets of 1024 bytes where 4096"));
+    assert_int_equal(d.nfaults, 0);
+    char *text = printed(f, &d);
+    assert_non_null(strstr(text, "\nFindings:\n  n1 mlx5_1:1: a rate"));
+    free(text);
+    /* Without a majority nobody is out of line. */
+    f->ports[2].rate_Gbps = 100;
+    d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nfindings, 2);
+    verbs_fabric_free(f);
+}
+
+static void interfaces(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = verbs_fabric_new(3, 0);
+    add_interface(f, "eth0", 2);
+    add_interface(f, "docker0", 0);
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_int_equal(d.nsettings, 0);
+    char *text = printed(f, &d);
+    assert_non_null(strstr(text, "There is no RDMA port."));
+    assert_non_null(strstr(text, "Network interfaces: 3 of 6 reach every node that was tried\n"));
+    assert_non_null(strstr(text, "  ? docker0 (10.0.0.1): 0 of 2 nodes answer\n"));
+    free(text);
+    verbs_fabric_free(f);
+}
+
+/* Too many ports for a map of pairs. */
+static void many_ports(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 32, .rails = 8, .bad = port_1_0_bad, .slow_GBps = 3});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_string_equal(value_of(&d, "NCCL_IB_HCA"), "=mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1");
+    char *text = printed(f, &d);
+    assert_non_null(strstr(text, "\n              n0      24        3!      24 "));
+    assert_non_null(strstr(text, "\n              n1       0!      24 "));
+    free(text);
+    verbs_fabric_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(healthy),        cmocka_unit_test(one_port),      cmocka_unit_test(slow_port),
+        cmocka_unit_test(separate_rails), cmocka_unit_test(nothing_works), cmocka_unit_test(gids),
+        cmocka_unit_test(rates_and_mtus), cmocka_unit_test(interfaces),    cmocka_unit_test(many_ports)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

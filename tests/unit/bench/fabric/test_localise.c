@@ -1,0 +1,260 @@
+/* bench/fabric/localise.c: made-up clusters with one thing broken; the broken thing must be named, and nothing else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/fabric/localise.h"
+#include "tests/lib/near.h"
+
+/* What is broken in a made-up cluster. */
+struct world {
+    int dead_node;                                 /* -1 none */
+    struct verbs_end dead_port, mute_port, cut[2]; /* node -1: none */
+    int dead_rail, isolated;                       /* -1; no way from rail to rail */
+    enum verbs_verdict how;
+};
+static const struct world healthy = {.dead_node = -1,
+                                     .dead_port = {-1, 0},
+                                     .mute_port = {-1, 0},
+                                     .cut = {{-1, 0}, {-1, 0}},
+                                     .dead_rail = -1,
+                                     .how = VERBS_FAILED};
+
+static int same(struct verbs_end x, struct verbs_end y)
+{
+    return x.node == y.node && x.rail == y.rail;
+}
+
+static int is_bad(const struct world *w, const struct verbs_try *t)
+{
+    int across = t->from.node != t->to.node;
+    return t->from.node == w->dead_node || t->to.node == w->dead_node || same(t->from, w->dead_port) ||
+           same(t->to, w->dead_port) || same(t->from, w->mute_port) ||
+           (across && t->from.rail == w->dead_rail && t->to.rail == w->dead_rail) ||
+           (across && w->isolated && t->from.rail != t->to.rail) ||
+           (same(t->from, w->cut[0]) && same(t->to, w->cut[1])) || (same(t->from, w->cut[1]) && same(t->to, w->cut[0]));
+}
+
+struct trial {
+    struct arena *arena;
+    struct verbs_outcome *outcomes;
+    struct verbs_suspect *suspects;
+    int n, nsuspects;
+};
+
+static struct trial try_all(const struct world *w, enum verbs_plan plan, int nodes, int rails)
+{
+    struct trial t = {.arena = arena_new()};
+    const struct verbs_schedule *s = verbs_schedule_make(t.arena, plan, nodes, rails);
+    for (int r = 0; r < s->nrounds; r++)
+        for (int i = 0; i < s->rounds[r].ntries; i++) {
+            const struct verbs_try *pair = &s->rounds[r].tries[i];
+            int bad = is_bad(w, pair);
+            t.outcomes = arena_grow(t.arena, t.outcomes, (size_t)t.n, sizeof *t.outcomes);
+            t.outcomes[t.n++] = (struct verbs_outcome){
+                .pair = *pair,
+                .verdict = bad ? w->how : VERBS_GOOD,
+                .GBps = bad && w->how == VERBS_FAILED ? 0
+                        : bad                         ? 1
+                                                      : 12,
+                .why = bad ? "because" : NULL,
+            };
+        }
+    t.nsuspects = verbs_blame(t.outcomes, t.n, t.arena, &t.suspects);
+    return t;
+}
+
+static void nothing_wrong(void **state)
+{
+    (void)state;
+    struct trial t = try_all(&healthy, VERBS_PLAN_REACH, 4, 2);
+    assert_int_equal(t.nsuspects, 0);
+    assert_int_equal(verbs_blame(NULL, 0, t.arena, &t.suspects), 0);
+    arena_free(t.arena);
+}
+
+static void one_port(void **state)
+{
+    (void)state;
+    struct world w = healthy;
+    w.dead_port = (struct verbs_end){5, 3};
+    struct trial t = try_all(&w, VERBS_PLAN_REACH, 8, 4);
+    assert_int_equal(t.nsuspects, 1); /* 28 pairs failed */
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_PORT);
+    assert_true(same(t.suspects[0].a, w.dead_port));
+    assert_int_equal(t.suspects[0].bad, 28);
+    assert_int_equal(t.suspects[0].tried, 28);
+    assert_string_equal(t.suspects[0].why, "because");
+    arena_free(t.arena);
+}
+
+static void one_node(void **state)
+{
+    (void)state;
+    struct world w = healthy;
+    w.dead_node = 2;
+    struct trial t = try_all(&w, VERBS_PLAN_RAILS, 6, 8);
+    assert_int_equal(t.nsuspects, 1);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_NODE);
+    assert_int_equal(t.suspects[0].a.node, 2);
+    assert_int_equal(t.suspects[0].bad, 40);
+    arena_free(t.arena);
+}
+
+static void everything(void **state)
+{
+    (void)state;
+    struct world w = healthy;
+    w.dead_rail = 0;
+    struct trial t = try_all(&w, VERBS_PLAN_RAILS, 4, 1);
+    assert_int_equal(t.nsuspects, 1);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_ALL);
+    assert_int_equal(t.suspects[0].bad, 6);
+    arena_free(t.arena);
+}
+
+static void one_direction(void **state)
+{
+    (void)state;
+    struct world w = healthy;
+    w.mute_port = (struct verbs_end){0, 3};
+    w.how = VERBS_SLOW;
+    struct trial t = try_all(&w, VERBS_PLAN_MATRIX, 1, 4);
+    assert_int_equal(t.nsuspects, 1);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_SENDS);
+    assert_int_equal(t.suspects[0].verdict, VERBS_SLOW);
+    assert_true(same(t.suspects[0].a, w.mute_port));
+    assert_near(t.suspects[0].GBps, 1, 0);
+    assert_near(t.suspects[0].others_GBps, 12, 0);
+    arena_free(t.arena);
+}
+
+static void rail_and_crossing(void **state)
+{
+    (void)state;
+    struct world w = healthy;
+    w.dead_rail = 1;
+    struct trial t = try_all(&w, VERBS_PLAN_RAILS, 4, 4);
+    assert_int_equal(t.nsuspects, 1);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_RAIL);
+    assert_int_equal(t.suspects[0].a.rail, 1);
+    arena_free(t.arena);
+
+    /* Rails are separate networks, and one port is dead as well. */
+    w = healthy;
+    w.isolated = 1;
+    w.dead_port = (struct verbs_end){1, 0};
+    t = try_all(&w, VERBS_PLAN_REACH, 5, 4);
+    assert_int_equal(t.nsuspects, 2);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_CROSS);
+    assert_int_equal(t.suspects[1].kind, VERBS_SUSPECT_PORT);
+    assert_true(same(t.suspects[1].a, w.dead_port));
+    arena_free(t.arena);
+}
+
+static void two_causes(void **state)
+{
+    (void)state;
+    struct world w = healthy;
+    w.dead_node = 3;
+    w.dead_port = (struct verbs_end){0, 1};
+    w.cut[0] = (struct verbs_end){1, 0};
+    w.cut[1] = (struct verbs_end){2, 0};
+    struct trial t = try_all(&w, VERBS_PLAN_REACH, 6, 2);
+    assert_int_equal(t.nsuspects, 3);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_NODE);
+    assert_int_equal(t.suspects[0].a.node, 3);
+    assert_int_equal(t.suspects[1].kind, VERBS_SUSPECT_PORT);
+    assert_true(same(t.suspects[1].a, w.dead_port));
+    assert_int_equal(t.suspects[2].kind, VERBS_SUSPECT_PAIR);
+    assert_true(same(t.suspects[2].a, w.cut[0]) && same(t.suspects[2].b, w.cut[1]));
+    arena_free(t.arena);
+}
+
+/* Two nodes, each rail tried once: a failing pair could be either port, and a try with a good port tells which. */
+static void doubt_is_resolved(void **state)
+{
+    (void)state;
+    struct world w = healthy;
+    w.dead_port = (struct verbs_end){1, 2};
+    struct trial t = try_all(&w, VERBS_PLAN_RAILS, 2, 4);
+    assert_int_equal(t.nsuspects, 1);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_PAIR);
+    struct verbs_round next = verbs_blame_next(t.outcomes, t.n, t.suspects, t.nsuspects, t.arena);
+    assert_int_equal(next.ntries, 2);
+    for (int i = 0; i < next.ntries; i++) {
+        assert_int_equal(next.tries[i].from.rail, 2);   /* a doubtful port … */
+        assert_int_not_equal(next.tries[i].to.rail, 2); /* … with a good one of the other node */
+        assert_int_not_equal(next.tries[i].to.node, next.tries[i].from.node);
+        t.outcomes = arena_grow(t.arena, t.outcomes, (size_t)t.n, sizeof *t.outcomes);
+        t.outcomes[t.n++] = (struct verbs_outcome){
+            .pair = next.tries[i], .verdict = is_bad(&w, &next.tries[i]) ? VERBS_FAILED : VERBS_GOOD, .GBps = 12};
+    }
+    t.nsuspects = verbs_blame(t.outcomes, t.n, t.arena, &t.suspects);
+    assert_int_equal(t.nsuspects, 1);
+    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_PORT);
+    assert_true(same(t.suspects[0].a, w.dead_port));
+    next = verbs_blame_next(t.outcomes, t.n, t.suspects, t.nsuspects, t.arena);
+    assert_int_equal(next.ntries, 0);
+    arena_free(t.arena);
+}
+
+/* Three nodes, each pair tried in one direction: the slow pair has two ends, and tries in the direction in which each
+ * is slow tell which, on the same rail only. */
+static void slow_end_is_found(void **state)
+{
+    (void)state;
+    const struct verbs_end ends[] = {{0, 0}, {1, 0}, {2, 0}};
+    for (int receives = 0; receives < 2; receives++) {
+        struct arena *a = arena_new();
+        struct verbs_outcome o[8] = {{.pair = {ends[0], ends[1]}, .GBps = 12},
+                                     {.pair = {ends[1], ends[2]}, .verdict = VERBS_SLOW, .GBps = 1},
+                                     {.pair = {ends[2], ends[0]}, .GBps = 12},
+                                     {.pair = {{0, 1}, {1, 1}}, .GBps = 12}};
+        struct verbs_suspect *suspects;
+        struct verbs_end guilty = ends[receives ? 2 : 1];
+        int n = 4, nsuspects = verbs_blame(o, n, a, &suspects);
+        assert_int_equal(nsuspects, 1);
+        assert_int_equal(suspects[0].kind, VERBS_SUSPECT_PAIR);
+        for (int round = 0; round < 3; round++) {
+            struct verbs_round next = verbs_blame_next(o, n, suspects, nsuspects, a);
+            for (int i = 0; i < next.ntries; i++) {
+                struct verbs_try t = next.tries[i];
+                int bad = same(receives ? t.to : t.from, guilty);
+                assert_int_equal(t.from.rail + t.to.rail, 0);
+                assert_true(n < 8);
+                o[n++] = (struct verbs_outcome){t, bad ? VERBS_SLOW : VERBS_GOOD, bad ? 1 : 12, NULL};
+            }
+            nsuspects = verbs_blame(o, n, a, &suspects);
+        }
+        assert_int_equal(nsuspects, 1);
+        assert_int_equal(suspects[0].kind, receives ? VERBS_SUSPECT_RECEIVES : VERBS_SUSPECT_SENDS);
+        assert_true(same(suspects[0].a, guilty));
+        assert_int_equal(verbs_blame_next(o, n, suspects, nsuspects, a).ntries, 0);
+        arena_free(a);
+    }
+}
+
+static void slow_by_the_median(void **state)
+{
+    (void)state;
+    struct verbs_outcome o[] = {{.GBps = 12}, {.GBps = 11}, {.GBps = 5}, {.GBps = 13}, {.verdict = VERBS_FAILED}};
+    verbs_mark_slow(o, 5, 0.5);
+    assert_int_equal(o[1].verdict, VERBS_GOOD);
+    assert_int_equal(o[2].verdict, VERBS_SLOW);
+    assert_int_equal(o[4].verdict, VERBS_FAILED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_wrong),     cmocka_unit_test(one_port),
+                                       cmocka_unit_test(one_node),          cmocka_unit_test(everything),
+                                       cmocka_unit_test(one_direction),     cmocka_unit_test(rail_and_crossing),
+                                       cmocka_unit_test(two_causes),        cmocka_unit_test(doubt_is_resolved),
+                                       cmocka_unit_test(slow_end_is_found), cmocka_unit_test(slow_by_the_median)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

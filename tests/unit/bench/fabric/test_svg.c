@@ -1,0 +1,111 @@
+/* bench/fabric/cells.c, bench/fabric/svg.c: what the maps show of made-up fabrics. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <expat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/engines/verbs/run.h"
+#include "bench/fabric/decide.h"
+#include "tests/lib/near.h"
+#include "tests/unit/bench/made_up_fabric.h"
+
+static void cells(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 4, .rails = 2, .bad = port_1_0_bad, .slow_GBps = 3});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    const struct verbs_cell *c = verbs_cells(f, &d);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(c[i].tried, 14);
+    assert_true(c[1].outlier); /* sends slowly, receives well */
+    assert_near(c[1].GBps, 3, 1e-9);
+    assert_true(c[2].outlier);
+    assert_int_equal(c[2].failed, 14);
+    assert_near(c[2].GBps, 0, 0);
+    assert_false(c[5].outlier); /* met both of them */
+    assert_near(c[5].GBps, 24, 1e-9);
+    assert_int_equal(verbs_find_try(f, 3, 3), -1);
+    assert_true(verbs_find_try(f, 3, 2) >= 0);
+    verbs_fabric_free(f);
+}
+
+/* Four nodes, each pair once: port 0 only ever sent to port 1, which is slow, and must not look slow itself. */
+static void good_end_of_bad_pairs(void **state)
+{
+    (void)state;
+    static const struct {
+        int from, to;
+        double GBps;
+    } tries[] = {{0, 1, 3}, {1, 2, 3}, {1, 3, 3}, {2, 0, 24}, {3, 0, 24}, {2, 3, 24}};
+    struct verbs_fabric *f = verbs_fabric_new(4, 1);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        f->tries = arena_grow(f->arena, f->tries, (size_t)f->ntries, sizeof *f->tries);
+        f->tries[f->ntries++] = (struct verbs_fabric_try){
+            .outcome = {.pair = {{tries[i].from, 0}, {tries[i].to, 0}}, .GBps = tries[i].GBps}};
+    }
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    const struct verbs_cell *c = verbs_cells(f, &d);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(c[i].outlier, i == 1);
+        assert_near(c[i].GBps, i == 1 ? 3 : 24, 1e-9);
+    }
+    verbs_fabric_free(f);
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, what)); p++)
+        n++;
+    return n;
+}
+
+static char *draw(struct verbs_fabric *f)
+{
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    verbs_svg(f, &d, out);
+    fclose(out);
+    XML_Parser parser = XML_ParserCreate(NULL);
+    assert_int_equal(XML_Parse(parser, text, (int)bytes, 1), XML_STATUS_OK);
+    XML_ParserFree(parser);
+    return text;
+}
+
+static void pictures(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = port_1_0_bad, .slow_GBps = 3});
+    f->names[2] = "<n&\"2\x01>";
+    char *text = draw(f);
+    assert_non_null(strstr(text, ">Suspects<"));
+    assert_non_null(strstr(text, ">n1 mlx5_0:1, or its cable: 10 of 10 tries failed"));
+    assert_non_null(strstr(text, "&lt;n&amp;&quot;2&gt;"));
+    /* A title for each of 6 ports and 30 pairs; frames for 2 ports, 10 failed and 4 slow pairs, and in the legend. */
+    assert_int_equal(count(text, "<title>"), 36);
+    assert_int_equal(count(text, "stroke=\"#d7191c\""), 17);
+    free(text);
+    verbs_fabric_free(f);
+    f = make(&(struct world){.nodes = 40, .rails = 2});
+    text = draw(f);
+    assert_non_null(strstr(text, ">Nothing is suspect<"));
+    assert_int_equal(count(text, "<title>"), 80);
+    free(text);
+    verbs_fabric_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cells), cmocka_unit_test(good_end_of_bad_pairs),
+                                       cmocka_unit_test(pictures)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* Conversations with shells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/launch/child_io.h"
+#include "core/progress.h"
+
+static struct talk start(const char *script)
+{
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct talk t;
+    struct err e;
+    assert_int_equal(talk_start(&t, argv, NULL, &e), 0);
+    return t;
+}
+
+static double soon(double s)
+{
+    return progress_now_s() + s;
+}
+
+static void lines_in_order(void **state)
+{
+    (void)state;
+    struct talk t =
+        start("printf '{\"a\"'; sleep 0.05; printf ':1}\\nlogin banner\\n{\"b\"}\\n'; read x; echo \"{$x}\"");
+    char *line;
+    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_LINE);
+    assert_string_equal(line, "{\"a\":1}");
+    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_LINE);
+    assert_string_equal(line, "{\"b\"}");
+    assert_int_equal(talk_say(&t, "echo\n"), 0);
+    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_LINE);
+    assert_string_equal(line, "{echo}");
+    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_ENDED);
+    talk_end(&t, 1);
+}
+
+static void deadline_and_stop(void **state)
+{
+    (void)state;
+    struct talk t = start("sleep 60");
+    char *line;
+    volatile sig_atomic_t stop = 0;
+    double began = progress_now_s();
+    assert_int_equal(talk_next(&t, soon(0.2), &stop, &line), TALK_LATE);
+    assert_true(progress_now_s() - began >= 0.2);
+    stop = 1;
+    assert_int_equal(talk_next(&t, soon(60), &stop, &line), TALK_STOPPED);
+    talk_end(&t, 1);
+    assert_true(progress_now_s() - began < 50);
+}
+
+static void last_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *words;
+    } cases[] = {
+        {"exit 4", "exited with code 4"},
+        {"echo -----; echo ' first' >&2; echo >&2; echo ------ >&2; echo second >&2; exit 1",
+         "exited with code 1: first / second"},
+        {"for i in 1 2 3 4 5; do echo line $i >&2; done; exit 1", "exited with code 1: line 3 / line 4 / line 5"},
+        {"kill -9 $$", "was killed by signal 9 (Killed)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct talk t = start(cases[i].script);
+        char *line, detail[BENCH_DETAIL];
+        assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_ENDED);
+        talk_last_words(&t, detail);
+        assert_string_equal(detail, cases[i].words);
+        talk_end(&t, 1);
+    }
+}
+
+/* A child that complains without end neither blocks nor grows us. */
+static void floods(void **state)
+{
+    (void)state;
+    struct talk t = start("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo; echo last >&2; echo '{\"ok\"}'; exit 1");
+    char *line, detail[BENCH_DETAIL];
+    assert_int_equal(talk_next(&t, soon(30), NULL, &line), TALK_LINE);
+    assert_string_equal(line, "{\"ok\"}");
+    assert_int_equal(talk_next(&t, soon(30), NULL, &line), TALK_ENDED);
+    talk_last_words(&t, detail);
+    assert_true(strlen(detail) < BENCH_DETAIL);
+    talk_end(&t, 1);
+    t = start("head -c 300000 /dev/zero | tr '\\0' x");
+    assert_int_equal(talk_next(&t, soon(30), NULL, &line), TALK_ENDED);
+    talk_end(&t, 1);
+}
+
+static void nobody_listens(void **state)
+{
+    (void)state;
+    struct talk t = start("exec 0<&-; echo '{}'; sleep 60");
+    char *line;
+    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_LINE);
+    assert_int_equal(talk_say(&t, "anybody?\n"), -1);
+    talk_end(&t, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_in_order), cmocka_unit_test(deadline_and_stop), cmocka_unit_test(last_words),
+        cmocka_unit_test(floods),         cmocka_unit_test(nobody_listens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* The launcher's command line, and whose launch this is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/launch/mpirun.h"
+
+static const char *const launchers[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",           "PMI_RANK",
+                                        "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"};
+
+/* The tests themselves may run within a launch. */
+static int forget_launchers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        unsetenv(launchers[i]);
+    return 0;
+}
+
+/* The words joined by blanks, `true` standing for mpirun. */
+static char *command(struct arena *a, struct bench_setup s, struct mpirun *m)
+{
+    struct err e;
+    s.mpirun = "true";
+    assert_int_equal(mpirun_command(&s, "/opt/worker", a, m, &e), 0);
+    char *text = arena_strdup(a, "");
+    for (int i = 0; m->argv[i]; i++)
+        text = arena_printf(a, "%s%s%s", text, i ? " " : "", m->argv[i]);
+    return text;
+}
+
+static void places(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct mpirun m;
+    assert_string_equal(command(a, (struct bench_setup){.hosts = "n1,n2,n3"}, &m),
+                        "true -H n1:1,n2:1,n3:1 -np 3 --oversubscribe /opt/worker");
+    assert_int_equal(m.nodes, 3);
+    assert_string_equal(command(a, (struct bench_setup){.hosts = "n1,n-2.x", .ranks_per_node = 8}, &m),
+                        "true -H n1:8,n-2.x:8 -np 16 --oversubscribe /opt/worker");
+    assert_string_equal(command(a, (struct bench_setup){.ranks_per_node = 3}, &m),
+                        "true -np 3 --oversubscribe /opt/worker");
+    assert_int_equal(m.nodes, 1);
+    assert_string_equal(
+        command(a, (struct bench_setup){.ranks_per_node = 1, .mpirun_args = "--mca btl 'tcp, self'"}, &m),
+        "true -np 1 --oversubscribe --mca btl tcp, self /opt/worker");
+    command(a, (struct bench_setup){0}, &m);
+    assert_true(m.ranks_per_node >= 2 && m.ranks_per_node <= 8);
+    arena_free(a);
+}
+
+static void ranks_follow_the_gpus(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct mpirun m;
+    struct topo_class class = {.ngpus = 4};
+    struct topology t = {.classes = &class, .nclasses = 1};
+    command(a, (struct bench_setup){.hosts = "a,b", .topology = &t}, &m);
+    assert_int_equal(m.ranks_per_node, 4);
+    command(a, (struct bench_setup){.hosts = "a,b", .topology = &t, .ranks_per_node = 2}, &m);
+    assert_int_equal(m.ranks_per_node, 2);
+    arena_free(a);
+}
+
+static void hostfile_and_slurm(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct mpirun m;
+    char path[] = "/tmp/test_mpirun_XXXXXX";
+    FILE *f = fdopen(mkstemp(path), "w");
+    assert_non_null(f);
+    fputs("# nodes\nn1 slots=4\n\n  n2\n", f);
+    fclose(f);
+    char expected[128];
+    snprintf(expected, sizeof expected, "true --hostfile %s --map-by ppr:1:node --oversubscribe /opt/worker", path);
+    assert_string_equal(command(a, (struct bench_setup){.hostfile = path}, &m), expected);
+    assert_int_equal(m.nodes, 2);
+    unlink(path);
+    struct err e;
+    struct bench_setup gone = {.mpirun = "true", .hostfile = path};
+    assert_int_equal(mpirun_command(&gone, "w", a, &m, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, path));
+    setenv("SLURM_JOB_NUM_NODES", "16", 1);
+    assert_string_equal(command(a, (struct bench_setup){0}, &m),
+                        "true --map-by ppr:1:node --oversubscribe /opt/worker");
+    assert_int_equal(m.nodes, 16);
+    setenv("SLURM_JOB_NUM_NODES", "many", 1);
+    command(a, (struct bench_setup){0}, &m);
+    assert_int_equal(m.nodes, 1);
+    forget_launchers(NULL);
+    arena_free(a);
+}
+
+static void what_makes_no_sense(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {"", ",", "a,", ",a", "a,,b", "a b", "a;rm", "-x", "a:4", "$(id)", "a/b"};
+    struct arena *a = arena_new();
+    struct mpirun m;
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        struct bench_setup s = {.mpirun = "true", .hosts = hosts[i]};
+        struct err e = {0};
+        assert_int_equal(mpirun_command(&s, "w", a, &m, &e), ERR_USAGE);
+        assert_non_null(strstr(e.text, "--hosts"));
+    }
+    struct bench_setup quote = {.mpirun = "true", .mpirun_args = "a 'b"}, none = {.mpirun = "no-such-mpirun"};
+    struct err e;
+    assert_int_equal(mpirun_command(&quote, "w", a, &m, &e), ERR_USAGE);
+    assert_int_equal(mpirun_command(&none, "w", a, &m, &e), ERR_LACKS);
+    assert_non_null(strstr(e.text, "no-such-mpirun"));
+    arena_free(a);
+}
+
+static int has(const struct mpirun *m, const char *variable)
+{
+    for (int i = 0; i < m->nenv; i++)
+        if (!strcmp(m->env[i], variable))
+            return 1;
+    return 0;
+}
+
+static void environment(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct mpirun m;
+    command(a, (struct bench_setup){.ranks_per_node = 4096}, &m);
+    assert_true(has(&m, "OMPI_MCA_coll_tuned_use_dynamic_rules=1"));
+    assert_true(has(&m, "OMPI_MCA_mpi_yield_when_idle=1"));
+    assert_int_equal(has(&m, "OMPI_ALLOW_RUN_AS_ROOT=1"), geteuid() == 0);
+    assert_int_equal(has(&m, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"), geteuid() == 0);
+    command(a, (struct bench_setup){.ranks_per_node = 1}, &m);
+    assert_false(has(&m, "OMPI_MCA_mpi_yield_when_idle=1"));
+    arena_free(a);
+}
+
+static void whose_launch_this_is(void **state)
+{
+    (void)state;
+    struct err e;
+    assert_int_equal(mpirun_attached_rank(&e), -1);
+    for (int i = 0; i < 3; i++) {
+        setenv(launchers[i], "7", 1);
+        assert_int_equal(mpirun_attached_rank(&e), 7);
+        setenv(launchers[i], "seven", 1);
+        assert_int_equal(mpirun_attached_rank(&e), -1);
+        unsetenv(launchers[i]);
+    }
+    setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+    assert_int_equal(mpirun_attached_rank(&e), -1);
+    setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+    assert_int_equal(mpirun_attached_rank(&e), -2);
+    assert_non_null(strstr(e.text, "--mpi=pmix"));
+    setenv("PMIX_RANK", "0", 1);
+    assert_int_equal(mpirun_attached_rank(&e), 0);
+    forget_launchers(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places),
+        cmocka_unit_test(ranks_follow_the_gpus),
+        cmocka_unit_test(hostfile_and_slurm),
+        cmocka_unit_test(what_makes_no_sense),
+        cmocka_unit_test(environment),
+        cmocka_unit_test(whose_launch_this_is),
+    };
+    return cmocka_run_group_tests(tests, forget_launchers, NULL);
+}

@@ -1,0 +1,209 @@
+/* NCCL's cost model: cells worked out by hand from the formulas of 2.28, and what differs between releases. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/predict/nccl/cost.h"
+
+/* Two nodes of eight A100 with eight NICs on AMD processors, as the search finds them: rings at 24 GB/s a channel. */
+static struct nccl_model two_nodes(int version)
+{
+    struct nccl_graph ring = {
+        .nchannels = 8, .bw_intra = 24, .bw_inter = 24, .type_intra = PATH_NVL, .type_inter = PATH_PIX};
+    struct nccl_graph tree = ring;
+    tree.bw_intra = 30;
+    return (struct nccl_model){
+        .version = version,
+        .nodes = 2,
+        .ranks = 16,
+        .ranks_per_node = 8,
+        .sm = 80,
+        .sm_most = 80,
+        .cpu = NCCL_CPU_AMD,
+        .ring = ring,
+        .tree = tree,
+        .nchannels = 16,
+    };
+}
+
+/* One node of eight H100 on NVSwitches. */
+static struct nccl_model one_node(int version)
+{
+    struct nccl_graph ring = {.nchannels = 12, .bw_intra = 30, .bw_inter = 30, .type_intra = PATH_NVL};
+    struct nccl_graph nvls = {.nchannels = 8, .bw_intra = 40, .bw_inter = 60, .type_intra = PATH_NVL};
+    return (struct nccl_model){
+        .version = version,
+        .nodes = 1,
+        .ranks = 8,
+        .ranks_per_node = 8,
+        .sm = 90,
+        .sm_most = 90,
+        .cpu = NCCL_CPU_INTEL,
+        .ring = ring,
+        .tree = ring,
+        .nvls = nvls,
+        .nchannels = 24,
+        .nvls_channels = 16,
+    };
+}
+
+static void cell(const struct nccl_model *m, int coll, int algo, int proto, double bw, double us)
+{
+    assert_float_equal(m->bw[coll][algo][proto], bw, 1e-4 * bw);
+    assert_float_equal(m->latency[coll][algo][proto], us, 1e-3);
+}
+
+static void rings_of_two_nodes(void **state)
+{
+    (void)state;
+    struct nccl_model m = two_nodes(22809);
+    nccl_cost_fill(&m);
+    /* 28 steps within nodes cost at least 3 × 2 µs of net overhead on AMD, 2 go between nodes */
+    cell(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 8 * 24 * 16.0 / 30, 8.4 + 28 * 6 + 2 * 14);
+    /* LL: 22.5 GB/s on two nodes with AMD processors; 2 µs of overhead */
+    cell(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_LL, 22.5 * 16 / 30, 6.6 + 28 * 2 + 2 * 2.7);
+    /* LL128: 20 GB/s a channel at most */
+    cell(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_LL128, 8 * 20 * 16.0 / 30, 14 + 28 * 2 + 2 * 4.0);
+    cell(&m, COLL_ALLGATHER, ALGO_RING, PROTO_SIMPLE, 8 * 24 * 16.0 / 15, 8.4 + 14 * 6 + 14);
+    /* channels differ: every rank adds a step over the net, at the tree's latency */
+    cell(&m, COLL_BROADCAST, ALGO_RING, PROTO_SIMPLE, 8 * 24, 8.4 + 16 * 14);
+    m.ring.same_channels = 1;
+    nccl_cost_fill(&m);
+    cell(&m, COLL_REDUCE, ALGO_RING, PROTO_SIMPLE, 8 * 24, 8.4 + 14);
+}
+
+static void trees_of_two_nodes(void **state)
+{
+    (void)state;
+    struct nccl_model m = two_nodes(22809);
+    nccl_cost_fill(&m);
+    cell(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 8 * 23.6 / 2, 8.4 + 2 * (7 * 4.0 + 14));
+    cell(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL, 22.5 / 2, 6.8 + 2 * (7 * 0.6 + 5));
+    cell(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL128, 8 * 20 / 2.0, 14 + 2 * (7 * 1.25 + 8.5));
+    assert_true(m.bw[COLL_BROADCAST][ALGO_TREE][PROTO_LL] == 0);
+    m.tree.plain = 1;
+    nccl_cost_fill(&m);
+    cell(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 8 * 23.6 / 2 * .85, 92.4);
+}
+
+static void time_of_a_call(void **state)
+{
+    (void)state;
+    struct nccl_model m = two_nodes(22809);
+    nccl_cost_fill(&m);
+    /* a ring's latency counts 1.4 times from 64 bytes a rank and channel on */
+    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 1 << 20),
+                       1.4 * 204.4 + 1048576 / 102400.0, 0.01);
+    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 16383), 204.4 + 16383 / 102400.0,
+                       0.01);
+    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 16384),
+                       1.4 * 204.4 + 16384 / 102400.0, 0.01);
+    /* a tree's bandwidth is 0.6 of itself at 1 MiB in LL128 */
+    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL128, 1 << 20),
+                       48.5 + 1048576 / (80000 * 0.6), 0.01);
+    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL128, 0), 48.5, 0.01);
+    assert_true(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_PAT, PROTO_SIMPLE, 1 << 20) < 0);
+    assert_true(nccl_model_us(&m, COLL_COUNT, ALGO_RING, PROTO_SIMPLE, 1) < 0);
+    assert_true(nccl_model_us(&m, 0, ALGO_COUNT, PROTO_SIMPLE, 1) < 0);
+    assert_true(nccl_model_us(&m, 0, ALGO_RING, -1, 1) < 0);
+}
+
+static void nvls(void **state)
+{
+    (void)state;
+    struct nccl_model m = one_node(22809);
+    nccl_cost_fill(&m);
+    double intra = 40 * .85 * 7 / 8; /* a channel's share at the switches */
+    cell(&m, COLL_ALLREDUCE, ALGO_NVLS, PROTO_SIMPLE, 8 * intra * 2 * 8 / 14, 25);
+    cell(&m, COLL_ALLGATHER, ALGO_NVLS, PROTO_SIMPLE, 8 * intra * 7 / 8, 25);
+    assert_true(m.bw[COLL_ALLREDUCE][ALGO_NVLS_TREE][PROTO_SIMPLE] == 0);
+    assert_true(m.bw[COLL_ALLREDUCE][ALGO_NVLS][PROTO_LL] == 0);
+    /* before 2.28 the lesser of both bandwidths, and 5/6 of it */
+    struct nccl_model old = one_node(22602);
+    nccl_cost_fill(&old);
+    cell(&old, COLL_ALLREDUCE, ALGO_NVLS, PROTO_SIMPLE, 8 * 40 * 5.0 / 6, 25);
+}
+
+static void pat_with_one_rank_a_node(void **state)
+{
+    (void)state;
+    struct nccl_model m = two_nodes(22809);
+    m.nodes = m.ranks = 16;
+    m.ranks_per_node = 1;
+    nccl_cost_fill(&m);
+    cell(&m, COLL_ALLGATHER, ALGO_PAT, PROTO_SIMPLE, 8 * 24 * .75, 8 + 4 * (14 / 3.5) + 16 * 2.8);
+    struct nccl_model old = m;
+    memset(old.bw, 0, sizeof old.bw);
+    old.version = 22203;
+    nccl_cost_fill(&old);
+    assert_true(old.bw[COLL_ALLGATHER][ALGO_PAT][PROTO_SIMPLE] == 0);
+}
+
+static double ll128_bw(struct nccl_model m)
+{
+    nccl_cost_fill(&m);
+    return m.bw[COLL_ALLREDUCE][ALGO_RING][PROTO_LL128];
+}
+
+static void ll128_only_where_it_is_safe(void **state)
+{
+    (void)state;
+    struct nccl_model m = two_nodes(22809);
+    m.sm = m.sm_most = 86;
+    assert_true(ll128_bw(m) > 0);
+    m.version = 22602; /* named generations only */
+    assert_true(ll128_bw(m) == 0);
+    m = two_nodes(22809);
+    m.ring.type_inter = PATH_PXN;
+    assert_true(ll128_bw(m) == 0);
+    m.sm = m.sm_most = 90;
+    assert_true(ll128_bw(m) > 0);
+    m.ring.type_intra = PATH_PHB;
+    assert_true(ll128_bw(m) == 0);
+    m = two_nodes(22809);
+    m.sm = 90; /* GPUs of two generations */
+    m.sm_most = 100;
+    assert_true(ll128_bw(m) == 0);
+    m.version = 23007;
+    assert_true(ll128_bw(m) > 0);
+}
+
+static void constants_by_release(void **state)
+{
+    (void)state;
+    assert_float_equal((*nccl_constants_of(22809).ring_ll128)[NCCL_BLACKWELL][NCCL_TWO_NODES], 34.6, 0);
+    assert_float_equal((*nccl_constants_of(22902).ring_ll128)[NCCL_BLACKWELL][NCCL_TWO_NODES], 40.0, 0);
+    assert_float_equal((*nccl_constants_of(22907).nvls_tree)[NCCL_BLACKWELL][NCCL_MORE_NODES], 43.8, 0);
+    assert_float_equal((*nccl_constants_of(23007).nvls_tree)[NCCL_BLACKWELL][NCCL_MORE_NODES], 80.0, 0);
+    assert_float_equal((*nccl_constants_of(99999).nvls_tree)[NCCL_BLACKWELL][NCCL_MORE_NODES], 80.0, 0);
+    assert_float_equal((*nccl_constants_of(22005).ll)[NCCL_HOPPER][NCCL_ONE_NODE], 87.7, 0);
+    assert_float_equal(nccl_constants_of(22203).hop[NCCL_LINK_NET][ALGO_TREE][PROTO_SIMPLE], 28.0, 0);
+    assert_float_equal(nccl_constants_of(22304).hop[NCCL_LINK_NET][ALGO_TREE][PROTO_SIMPLE], 14.0, 0);
+    assert_int_equal(nccl_constants_of(22809).least_channel_traffic, 16384);
+    assert_int_equal(nccl_constants_of(0).least_channel_traffic, 512);
+}
+
+static void a_single_rank(void **state)
+{
+    (void)state;
+    struct nccl_model m = one_node(23007);
+    m.ranks = m.ranks_per_node = 1;
+    nccl_cost_fill(&m);
+    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 1 << 20), 0, 0);
+    assert_true(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 1 << 20) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rings_of_two_nodes),       cmocka_unit_test(trees_of_two_nodes),
+        cmocka_unit_test(time_of_a_call),           cmocka_unit_test(nvls),
+        cmocka_unit_test(pat_with_one_rank_a_node), cmocka_unit_test(ll128_only_where_it_is_safe),
+        cmocka_unit_test(constants_by_release),     cmocka_unit_test(a_single_rank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* Calibration finds factors that made-up measurements were made with, and says how sure it is. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/predict/model.h"
+#include "probe/machines/machines.h"
+
+enum { MOST = 1000 };
+
+struct bed {
+    struct topology *t;
+    struct model_setup s;
+    struct model_observation o[MOST];
+    int n;
+};
+
+static void make_up(struct bed *b)
+{
+    struct err e = {0};
+    memset(b, 0, sizeof *b);
+    b->t = machine_topology("azure-ndv4", 2, &e);
+    if (!b->t)
+        fail_msg("%s", e.text);
+    b->s.nccl.topology = b->t;
+    b->s.nccl.nodes = 2;
+}
+
+/* From -1 to 1, the same on every machine. */
+static double noise(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (double)(*state >> 8) / (1 << 23) - 1;
+}
+
+/* Measures defaults on `nodes` nodes in a world with these factors, off by up to `spread` (log). */
+static void measure(struct bed *b, int nodes, const struct model_factors *truth, double spread)
+{
+    unsigned state = 7;
+    struct arena *a = arena_new();
+    struct model_setup s = b->s;
+    s.nccl.nodes = nodes;
+    s.factors = truth;
+    struct model *m = model_new(&s, a, NULL);
+    assert_non_null(m);
+    for (int coll = COLL_ALLGATHER; coll <= COLL_ALLREDUCE; coll++)
+        for (uint64_t bytes = 8; bytes <= 1ull << 33 && b->n < MOST; bytes *= 8) {
+            struct model_call c = {coll, bytes, -1, -1, 0};
+            struct model_time t;
+            assert_int_equal(model_predict(m, &c, &t), 0);
+            b->o[b->n++] = (struct model_observation){.coll = coll,
+                                                      .nodes = nodes,
+                                                      .ranks = 8 * nodes,
+                                                      .bytes = bytes,
+                                                      .algo = -1,
+                                                      .proto = -1,
+                                                      .us = t.us * exp(spread * noise(&state))};
+        }
+    arena_free(a);
+}
+
+static int close_to(double got, double want, double part)
+{
+    return fabs(log(got / want)) < part;
+}
+
+static void finds_the_truth(void **state)
+{
+    (void)state;
+    static const struct model_factors truths[] = {
+        {0.6, 1.8, 1, 1, 0}, {0.8, 0.7, 1, 1, 0}, {0.5, 1, 0.8, 1.5, 0}, {1, 1, 1, 1, 0}};
+    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
+        struct bed b;
+        struct model_fit f;
+        make_up(&b);
+        for (int nodes = 1; nodes <= 4; nodes *= 2)
+            measure(&b, nodes, &truths[i], 0);
+        assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+        assert_int_equal(f.used, b.n);
+        assert_int_equal(f.bounded, 0);
+        assert_true(close_to(f.factors.net_bandwidth, truths[i].net_bandwidth, 0.03));
+        assert_true(close_to(f.factors.net_latency, truths[i].net_latency, 0.05));
+        assert_true(close_to(f.factors.node_bandwidth, truths[i].node_bandwidth, 0.03));
+        assert_true(f.spread < 1.01 && f.spread <= f.before + 1e-6);
+        assert_true(f.left_out >= 1 && f.left_out < 1.05);
+        topo_free(b.t);
+    }
+}
+
+static void noise_widens_the_band(void **state)
+{
+    (void)state;
+    static const struct model_factors truth = {0.7, 1.4, 1, 1, 0};
+    double before = 1;
+    for (int i = 1; i <= 3; i++) {
+        struct bed b;
+        struct model_fit f;
+        make_up(&b);
+        for (int nodes = 1; nodes <= 4; nodes *= 2)
+            measure(&b, nodes, &truth, 0.1 * i);
+        assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+        assert_true(close_to(f.factors.net_bandwidth, truth.net_bandwidth, 0.1 * i));
+        assert_true(f.factors.band > before && f.factors.band < exp(0.25 * i));
+        assert_true(f.spread < f.before);
+        before = f.factors.band;
+        topo_free(b.t);
+    }
+}
+
+/* What was measured on one node says nothing about the network: its factors stay. */
+static void leaves_alone_what_it_cannot_see(void **state)
+{
+    (void)state;
+    static const struct model_factors truth = {0.5, 2, 0.7, 1, 0};
+    struct bed b;
+    struct model_fit f;
+    make_up(&b);
+    measure(&b, 1, &truth, 0);
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+    assert_true(close_to(f.factors.net_bandwidth, 1, 1e-6) && close_to(f.factors.net_latency, 1, 1e-6));
+    assert_true(close_to(f.factors.node_bandwidth, truth.node_bandwidth, 0.05));
+    assert_true(f.left_out == 0);
+    topo_free(b.t);
+}
+
+static void stops_at_its_bounds(void **state)
+{
+    (void)state;
+    static const struct model_factors truth = {0.02, 1, 1, 1, 0};
+    struct bed b;
+    struct model_fit f;
+    make_up(&b);
+    measure(&b, 2, &truth, 0);
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+    assert_true(f.bounded >= 1);
+    assert_true(close_to(f.factors.net_bandwidth, 0.2, 1e-6));
+    topo_free(b.t);
+}
+
+static void refuses_what_cannot_be_used(void **state)
+{
+    (void)state;
+    struct bed b;
+    struct model_fit f;
+    struct err e = {0};
+    make_up(&b);
+    static const struct model_observation bad[] = {
+        {COLL_ALLREDUCE, 0, 8, 8, -1, -1, 0, 10},       {COLL_ALLREDUCE, 3, 8, 8, -1, -1, 0, 10},
+        {COLL_ALLREDUCE, 2, 16, 8, -1, -1, 0, 0},       {COLL_ALLREDUCE, 2, 16, 8, -1, -1, 0, -3},
+        {COLL_ALLREDUCE, 2, 16, 8, ALGO_PAT, 0, 0, 10}, {99, 2, 16, 8, -1, -1, 0, 10},
+    };
+    assert_true(model_calibrate(&b.s, bad, sizeof bad / sizeof *bad, &f, &e) != 0);
+    assert_non_null(strstr(e.text, "none of 6"));
+    assert_true(model_calibrate(&b.s, bad, 0, &f, &e) != 0);
+    topo_free(b.t);
+}
+
+/* A number of nodes that is unlike the others is not foreseen by them, whatever the setup's own factors are. */
+static void the_odd_one_out(void **state)
+{
+    (void)state;
+    static const struct model_factors truth = {1, 0.5, 1, 1, 0}, odd = {1, 3, 1, 1, 0}, other = {3, 3, 3, 3, 3};
+    struct bed b;
+    struct model_fit f, g;
+    make_up(&b);
+    measure(&b, 2, &truth, 0);
+    measure(&b, 4, &odd, 0);
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+    assert_true(f.left_out > 1.2 * f.spread);
+    b.s.factors = &other;
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &g, NULL), 0);
+    assert_true(g.before == f.before && g.factors.net_bandwidth == f.factors.net_bandwidth);
+    topo_free(b.t);
+}
+
+static void no_further_than_its_bounds(void **state)
+{
+    (void)state;
+    static const struct model_factors truth = {1, 40, 1, 1, 0};
+    struct bed b;
+    struct model_fit f;
+    make_up(&b);
+    measure(&b, 2, &truth, 0);
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+    assert_true(f.factors.net_latency < 5 + 1e-6);
+    assert_true(f.bounded >= 1);
+    topo_free(b.t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_truth),
+        cmocka_unit_test(noise_widens_the_band),
+        cmocka_unit_test(leaves_alone_what_it_cannot_see),
+        cmocka_unit_test(stops_at_its_bounds),
+        cmocka_unit_test(no_further_than_its_bounds),
+        cmocka_unit_test(the_odd_one_out),
+        cmocka_unit_test(refuses_what_cannot_be_used),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* NCCL's variables as the model takes them, and the class that is predicted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/predict/launch.h"
+
+static int apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
+{
+    struct bench_setting setting = {name, value};
+    struct bench_knobs launch = {"x", &setting, 1};
+    *s = (struct nccl_setup){0};
+    return model_launch_apply(&launch, s, a);
+}
+
+static void variables(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct nccl_setup s;
+    assert_int_equal(apply("NCCL_IB_HCA", "=mlx5_0:1,mlx5_3:1", &s, a), 0);
+    assert_int_equal(s.nhcas, 2);
+    assert_string_equal(s.hcas[0], "mlx5_0:1");
+    assert_string_equal(s.hcas[1], "mlx5_3:1");
+    assert_int_equal(apply("NCCL_MIN_CTAS", "16", &s, a), 0);
+    assert_int_equal(s.min_channels, 16);
+    assert_int_equal(apply("NCCL_MAX_CTAS", "8", &s, a), 0);
+    assert_int_equal(s.max_channels, 8);
+    assert_int_equal(apply("NCCL_NVLS_ENABLE", "0", &s, a), 0);
+    assert_int_equal(s.no_nvls, 1);
+    assert_int_equal(apply("NCCL_NVLS_ENABLE", "2", &s, a), 0);
+    assert_int_equal(s.no_nvls, 0);
+    assert_int_equal(apply("NCCL_PXN_DISABLE", "1", &s, a), 0);
+    assert_int_equal(s.no_pxn, 1);
+    assert_int_equal(apply("NCCL_IB_DISABLE", "1", &s, a), 0);
+    assert_int_equal(s.sockets, 1);
+    assert_int_equal(apply("NCCL_CROSS_NIC", "0", &s, a), 0);
+    assert_int_equal(s.cross_nic, 3);
+    assert_int_equal(apply("NCCL_CROSS_NIC", "1", &s, a), 0);
+    assert_int_equal(s.cross_nic, 1);
+    arena_free(a);
+}
+
+static void what_the_model_is_silent_on(void **state)
+{
+    (void)state;
+    static const char *const silent[][2] = {
+        {"NCCL_IB_QPS_PER_CONNECTION", "4"}, {"NCCL_BUFFSIZE", "8388608"}, {"NCCL_IB_HCA", "mlx5"},
+        {"NCCL_IB_HCA", "^mlx5_0"},          {"NCCL_IB_HCA", "="},         {"NCCL_IB_HCA", "=mlx5_0,,mlx5_1"},
+        {"NCCL_MIN_CTAS", "many"},           {"NCCL_MAX_CTAS", "1000"},    {"NCCL_CROSS_NIC", "-1"},
+    };
+    struct arena *a = arena_new();
+    struct nccl_setup s;
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        assert_int_equal(apply(silent[i][0], silent[i][1], &s, a), -1);
+    arena_free(a);
+}
+
+static void the_class(void **state)
+{
+    (void)state;
+    struct topo_gpu gpu = {0};
+    struct topo_class classes[] = {{.name = "login"}, {.ngpus = 1, .gpus = &gpu}, {.ngpus = 1, .gpus = &gpu}};
+    struct topo_host hosts[] = {{.class_index = 0}, {.class_index = 2}, {.class_index = 2}, {.class_index = 1}};
+    struct topology t = {.classes = classes, .nclasses = 3, .hosts = hosts, .nhosts = 4};
+    assert_int_equal(model_class_of(&t), 2);
+    assert_int_equal(model_hosts_of(&t, 2), 2);
+    t.nhosts = 0;
+    assert_int_equal(model_class_of(&t), 1);
+    assert_int_equal(model_hosts_of(&t, 1), 1);
+    t.nclasses = 1;
+    assert_int_equal(model_class_of(&t), -1);
+}
+
+static void the_library(void **state)
+{
+    (void)state;
+    char text[MODEL_LIBRARY];
+    struct topo_gpu gpu = {0};
+    struct topo_class c = {.ngpus = 1, .gpus = &gpu};
+    struct topology t = {.classes = &c, .nclasses = 1};
+    struct nccl_model m = {.setup = {.topology = &t}, .version = 22809};
+    assert_string_equal(model_library(&m, text), "NCCL 2.28.9");
+    m.version = 22899;
+    assert_string_equal(model_library(&m, text), "NCCL 2.28");
+    gpu.arch = "gfx942";
+    m.version = 22707;
+    assert_string_equal(model_library(&m, text), "NCCL 2.27.7 (RCCL)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(variables),
+        cmocka_unit_test(what_the_model_is_silent_on),
+        cmocka_unit_test(the_class),
+        cmocka_unit_test(the_library),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,516 @@
+/* bench/predict/model.c: what differs on real machines differs in the prediction, and no topology makes it fall over.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/predict/constants.h"
+#include "bench/predict/model.h"
+#include "probe/machines/machines.h"
+#include "probe/topology/build.h"
+
+#define MiB (1ull << 20)
+#define GiB (1ull << 30)
+
+/* A model and all it stands on. */
+struct bed {
+    struct topology *t;
+    struct arena *a;
+    struct model_setup s;
+    struct model *m;
+    struct err e;
+};
+
+static void make_up(struct bed *b, const char *machine, int nodes)
+{
+    memset(b, 0, sizeof *b);
+    b->a = arena_new();
+    b->t = machine_topology(machine, nodes, &b->e);
+    if (!b->t)
+        fail_msg("%s", b->e.text);
+    b->s.nccl.topology = b->t;
+    b->s.nccl.nodes = nodes;
+}
+
+static void prepare(struct bed *b)
+{
+    b->m = model_new(&b->s, b->a, &b->e);
+    if (!b->m)
+        fail_msg("%s", b->e.text);
+}
+
+static void clear(struct bed *b)
+{
+    arena_free(b->a);
+    topo_free(b->t);
+}
+
+static struct model_time predict(const struct bed *b, int coll, uint64_t bytes)
+{
+    struct model_call c = {coll, bytes, -1, -1, 0};
+    struct model_time t;
+    assert_int_equal(model_predict(b->m, &c, &t), 0);
+    assert_true(isfinite(t.us) && t.us > 0 && t.low_us < t.us && t.us < t.high_us);
+    assert_true(t.limit[0]);
+    return t;
+}
+
+static double busbw(const struct bed *b, int coll, uint64_t bytes)
+{
+    return coll_algbw_GBps((double)bytes, predict(b, coll, bytes).us) *
+           coll_busbw_factor(coll, model_nccl(b->m)->ranks);
+}
+
+/* ---- contrasts ------------------------------------------------------------------------------------------------- */
+
+/* Published for the same two nodes: 187 and 3.2 GB/s. */
+static void sockets_against_infiniband(void **state)
+{
+    (void)state;
+    struct bed b;
+    double GBps[2];
+    for (int sockets = 0; sockets < 2; sockets++) {
+        make_up(&b, "azure-ndv4", 2);
+        b.s.nccl.sockets = sockets;
+        prepare(&b);
+        GBps[sockets] = busbw(&b, COLL_ALLREDUCE, 8 * GiB);
+        clear(&b);
+    }
+    assert_true(GBps[0] > 160 && GBps[0] < 215);
+    assert_true(GBps[1] > 2.2 && GBps[1] < 4.5);
+}
+
+static void one_of_eight_hcas(void **state)
+{
+    (void)state;
+    struct bed all, one;
+    make_up(&all, "azure-ndv4", 2);
+    prepare(&all);
+    make_up(&one, "azure-ndv4", 2);
+    const char *hcas[] = {all.t->classes[0].ports[3].hca};
+    one.s.nccl.hcas = hcas;
+    one.s.nccl.nhcas = 1;
+    prepare(&one);
+    double ratio = busbw(&all, COLL_ALLREDUCE, GiB) / busbw(&one, COLL_ALLREDUCE, GiB);
+    assert_true(ratio > 6 && ratio < 16);
+    assert_non_null(strstr(predict(&one, COLL_ALLREDUCE, GiB).limit, hcas[0]));
+    double small = predict(&all, COLL_ALLREDUCE, 8).us / predict(&one, COLL_ALLREDUCE, 8).us;
+    assert_true(small > 0.5 && small < 1.5);
+    clear(&all);
+    clear(&one);
+}
+
+/* One GPU a node: the HCA at its switch against one on another NUMA node, which no peer can lead to. */
+static void nic_on_the_other_socket(void **state)
+{
+    (void)state;
+    struct bed near, far;
+    make_up(&near, "azure-ndv4", 2);
+    make_up(&far, "azure-ndv4", 2);
+    const struct topo_class *c = &near.t->classes[0];
+    int own = c->objects[c->gpus[0].object].numa;
+    const char *beside[1] = {NULL}, *away[1] = {NULL};
+    for (int i = 0; i < c->nports; i++)
+        *(c->objects[c->ports[i].object].numa == own ? beside : away) = c->ports[i].hca;
+    near.s.nccl.hcas = beside;
+    far.s.nccl.hcas = away;
+    near.s.nccl.nhcas = far.s.nccl.nhcas = 1;
+    near.s.nccl.ranks_per_node = far.s.nccl.ranks_per_node = 1;
+    prepare(&near);
+    prepare(&far);
+    assert_true(predict(&far, COLL_ALLREDUCE, 8).us > predict(&near, COLL_ALLREDUCE, 8).us + 10);
+    assert_true(busbw(&far, COLL_ALLREDUCE, GiB) < 0.8 * busbw(&near, COLL_ALLREDUCE, GiB));
+    assert_string_equal(predict(&far, COLL_ALLREDUCE, GiB).limit, "the link between sockets");
+    clear(&near);
+    clear(&far);
+}
+
+/* Half the lanes of one GPU's and NIC's switch are half the network for what goes through it. */
+static void half_a_pcie_link(void **state)
+{
+    (void)state;
+    struct bed whole, half;
+    make_up(&whole, "dgx-h100", 4);
+    make_up(&half, "dgx-h100", 4);
+    struct topo_class *c = &half.t->classes[0];
+    struct topo_object *nic = &c->objects[c->ports[0].object];
+    nic->link_width /= 2;
+    nic->link_GBps /= 2;
+    prepare(&whole);
+    prepare(&half);
+    assert_true(busbw(&half, COLL_ALLTOALL, GiB) < 0.7 * busbw(&whole, COLL_ALLTOALL, GiB));
+    assert_non_null(strstr(predict(&half, COLL_ALLTOALL, GiB).limit, "PCIe of"));
+    clear(&whole);
+    clear(&half);
+}
+
+/* Oversubscription costs all-to-all, which crosses leaves, and hardly rings, which cross once a leaf. */
+static void thin_uplinks(void **state)
+{
+    (void)state;
+    struct bed b;
+    double alltoall[2], ring[2];
+    for (int thin = 0; thin < 2; thin++) {
+        make_up(&b, "dgx-h100", 64);
+        b.s.fabric = (struct model_fabric){16, thin ? 4 : 1, 1};
+        prepare(&b);
+        struct model_call c = {COLL_ALLREDUCE, GiB, ALGO_RING, PROTO_SIMPLE, 0};
+        struct model_time t;
+        assert_int_equal(model_predict(b.m, &c, &t), 0);
+        ring[thin] = t.us;
+        alltoall[thin] = predict(&b, COLL_ALLTOALL, GiB).us;
+        if (thin)
+            assert_string_equal(predict(&b, COLL_ALLTOALL, GiB).limit, "leaf uplinks");
+        clear(&b);
+    }
+    assert_true(alltoall[1] > 2 * alltoall[0]);
+    assert_true(ring[1] < 1.1 * ring[0]);
+}
+
+/* ---- shapes of the answer -------------------------------------------------------------------------------------- */
+
+/* Spine switches and further peers make small calls wait. */
+static void waiting(void **state)
+{
+    (void)state;
+    struct bed one, spine, few;
+    make_up(&one, "dgx-h100", 64);
+    make_up(&spine, "dgx-h100", 64);
+    make_up(&few, "dgx-h100", 16);
+    spine.s.fabric = (struct model_fabric){16, 1, 0};
+    prepare(&one);
+    prepare(&spine);
+    prepare(&few);
+    double hops = predict(&spine, COLL_ALLREDUCE, 8).us - predict(&one, COLL_ALLREDUCE, 8).us;
+    assert_true(hops >= 2 * 6 * model_common.leaf_us); /* up and down a tree of 64 */
+    double peers = predict(&one, COLL_ALLTOALL, 8).us - predict(&few, COLL_ALLTOALL, 8).us;
+    assert_true(fabs(peers - (64 - 16) * 8 * model_common.peer_us) < 1);
+    clear(&one);
+    clear(&spine);
+    clear(&few);
+}
+
+/* No call gets more channels than there are. */
+static void channels(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "dgx-h100", 2);
+    prepare(&b);
+    struct model_call c = {COLL_ALLREDUCE, GiB, ALGO_RING, PROTO_SIMPLE, 3};
+    struct model_time t;
+    assert_int_equal(model_predict(b.m, &c, &t), 0);
+    assert_int_equal(t.channels, 3);
+    c.channels = 1000;
+    assert_int_equal(model_predict(b.m, &c, &t), 0);
+    assert_int_equal(t.channels, model_nccl(b.m)->nchannels);
+    c.algo = ALGO_NVLS_TREE;
+    assert_int_equal(model_predict(b.m, &c, &t), 0);
+    assert_int_equal(t.channels, model_nccl(b.m)->nvls_channels);
+    clear(&b);
+}
+
+/* More bytes and more nodes never take less; no protocol carries more than Simple. */
+static void order_of_things(void **state)
+{
+    (void)state;
+    struct bed few, many;
+    make_up(&few, "dgx-h100", 2);
+    make_up(&many, "dgx-h100", 32);
+    prepare(&few);
+    prepare(&many);
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        for (int algo = 0; algo < ALGO_COUNT; algo++)
+            for (int proto = 0; proto < PROTO_COUNT; proto++) {
+                double before = 0;
+                for (uint64_t bytes = 64; bytes <= 8 * GiB; bytes *= 4) {
+                    struct model_call c = {coll, bytes, algo, proto, 16},
+                                      simple = {coll, bytes, algo, PROTO_SIMPLE, 16};
+                    struct model_time t, more, wide;
+                    if (model_predict(few.m, &c, &t))
+                        break;
+                    assert_true(t.us >= before);
+                    before = t.us;
+                    assert_int_equal(model_predict(many.m, &c, &more), 0);
+                    assert_true(more.us >= t.us);
+                    assert_true(more.unvalidated && !t.unvalidated);
+                    assert_true(more.high_us / more.us > t.high_us / t.us);
+                    if (bytes == 4 * GiB && !model_predict(few.m, &simple, &wide))
+                        assert_true(wide.us <= t.us);
+                }
+            }
+    clear(&few);
+    clear(&many);
+}
+
+static void what_is_not_offered(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "azure-ndv4", 2);
+    prepare(&b);
+    static const struct model_call none[] = {
+        {COLL_ALLREDUCE, MiB, ALGO_NVLS, PROTO_SIMPLE, 0},
+        {COLL_ALLREDUCE, MiB, ALGO_PAT, PROTO_SIMPLE, 0},
+        {COLL_BROADCAST, MiB, ALGO_TREE, PROTO_LL, 0},
+        {COLL_ALLREDUCE, MiB, ALGO_COUNT, PROTO_LL, 0},
+        {COLL_ALLREDUCE, MiB, ALGO_RING, PROTO_COUNT, 0},
+        {-1, MiB, -1, -1, 0},
+        {COLL_ALLTOALL + 1, MiB, -1, -1, 0},
+    };
+    struct model_time t;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_int_equal(model_predict(b.m, &none[i], &t), -1);
+    clear(&b);
+}
+
+static void factors_scale(void **state)
+{
+    (void)state;
+    struct bed plain, slow;
+    struct model_factors f = {0.5, 2, 1, 1, 1.1};
+    make_up(&plain, "azure-ndv4", 2);
+    make_up(&slow, "azure-ndv4", 2);
+    slow.s.factors = &f;
+    prepare(&plain);
+    prepare(&slow);
+    double large = predict(&slow, COLL_ALLREDUCE, 8 * GiB).us / predict(&plain, COLL_ALLREDUCE, 8 * GiB).us;
+    assert_true(large > 1.8 && large < 2.1);
+    assert_true(predict(&slow, COLL_ALLREDUCE, 8).us > predict(&plain, COLL_ALLREDUCE, 8).us + 10);
+    struct model_time t = predict(&slow, COLL_ALLREDUCE, 8);
+    assert_true(fabs(t.high_us / t.us - 1.1) < 1e-9);
+    clear(&plain);
+    clear(&slow);
+}
+
+/* What cannot be a factor is none. */
+static void nonsense_factors(void **state)
+{
+    (void)state;
+    struct bed plain, b;
+    struct model_factors f = {0, -1, NAN, INFINITY, NAN};
+    make_up(&plain, "azure-ndv4", 2);
+    make_up(&b, "azure-ndv4", 2);
+    b.s.factors = &f;
+    b.s.fabric = (struct model_fabric){-5, NAN, 0};
+    prepare(&plain);
+    prepare(&b);
+    assert_true(predict(&plain, COLL_ALLREDUCE, MiB).us == predict(&b, COLL_ALLREDUCE, MiB).us);
+    clear(&plain);
+    clear(&b);
+}
+
+/* ---- bad input ------------------------------------------------------------------------------------------------- */
+
+static void one_gpu(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "dgx-h100", 1);
+    b.s.nccl.ranks_per_node = 1;
+    prepare(&b);
+    assert_true(predict(&b, COLL_ALLREDUCE, 8).us < 30);
+    double us = predict(&b, COLL_ALLTOALL, GiB).us; /* read and written at 3,350 GB/s */
+    assert_true(us > 2.0 * GiB / 3350e3 && us < 2000);
+    clear(&b);
+}
+
+static void a_hundred_thousand_nodes(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "dgx-h100", 100000);
+    prepare(&b);
+    struct model_time t = predict(&b, COLL_ALLREDUCE, GiB);
+    assert_true(t.unvalidated && t.high_us / t.us > 4);
+    /* Its eight NICs are no faster for it: 400 GB/s, and what rows of results stray by. */
+    assert_true(GiB / t.low_us / 1e3 < 400 * 1.25);
+    predict(&b, COLL_ALLGATHER, GiB);
+    predict(&b, COLL_ALLTOALL, GiB);
+    clear(&b);
+}
+
+static int says(const struct bed *b, const char *words)
+{
+    int n;
+    const char *const *texts = model_assumptions(b->m, &n);
+    for (int i = 0; i < n; i++)
+        if (strstr(texts[i], words))
+            return 1;
+    return 0;
+}
+
+static void unknown_releases(void **state)
+{
+    (void)state;
+    static const struct {
+        int version, told;
+    } cases[] = {{0, 0}, {22809, 0}, {23099, 0}, {23199, 1}, {29900, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed b;
+        make_up(&b, "dgx-h100", 2);
+        b.s.nccl.version = cases[i].version;
+        prepare(&b);
+        assert_int_equal(says(&b, "newer than those known"), cases[i].told);
+        clear(&b);
+    }
+}
+
+/* Cards that have no NVLink are nothing to assume, GPUs that usually have it are. */
+static void without_nvlink(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "4x4090", 1);
+    prepare(&b);
+    assert_false(says(&b, "NVLink"));
+    clear(&b);
+    make_up(&b, "dgx-h100", 1);
+    b.t->classes[0].nlinks = 0;
+    prepare(&b);
+    assert_true(says(&b, "no NVLink"));
+    clear(&b);
+}
+
+static void unknown_gpus(void **state)
+{
+    (void)state;
+    struct bed known, b;
+    make_up(&known, "dgx-h100", 1);
+    make_up(&b, "dgx-h100", 1);
+    struct topo_class *c = &b.t->classes[0];
+    for (int i = 0; i < c->ngpus; i++) {
+        struct topo_object *o = &c->objects[c->gpus[i].object];
+        c->gpus[i].sm = 0;
+        o->model = "Accelerator Nobody Knows";
+        o->vendor = 0x1234;
+        o->device = 0x5678;
+    }
+    prepare(&known);
+    prepare(&b);
+    assert_true(says(&b, "Ampere was assumed"));
+    struct model_time t = predict(&b, COLL_ALLREDUCE, GiB), sure = predict(&known, COLL_ALLREDUCE, GiB);
+    assert_true(t.high_us / t.us > 1.3 * sure.high_us / sure.us);
+    clear(&known);
+    clear(&b);
+}
+
+static void links_without_bandwidth(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "dgx-h100", 2);
+    struct topo_class *c = &b.t->classes[0];
+    for (int i = 0; i < c->nlinks; i++)
+        c->links[i].GBps = 0;
+    for (int i = 0; i < c->nobjects; i++)
+        c->objects[i].link_GBps = c->objects[i].link_GTps = c->objects[i].link_width = 0;
+    for (int i = 0; i < c->nports; i++)
+        c->ports[i].rate_Gbps = 0;
+    prepare(&b);
+    assert_true(says(&b, "NVLink is not known"));
+    predict(&b, COLL_ALLREDUCE, GiB);
+    clear(&b);
+}
+
+/* GPUs without NVLink, and NICs without a place. */
+static void disconnected(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "dgx-h100", 2);
+    struct topo_class *c = &b.t->classes[0];
+    c->nlinks = 0;
+    for (int i = 0; i < c->nobjects; i++)
+        if (c->objects[i].kind == TOPO_GPU || c->objects[i].kind == TOPO_NIC) {
+            c->objects[i].parent = -1;
+            c->objects[i].numa = -1;
+        }
+    prepare(&b);
+    assert_true(says(&b, "no way between GPU0 and GPU1 is known"));
+    assert_true(predict(&b, COLL_ALLREDUCE, GiB).us > 5e3);
+    clear(&b);
+}
+
+/* A port of which only the rate is known. */
+static void unknown_nics(void **state)
+{
+    (void)state;
+    struct bed known, b;
+    make_up(&known, "azure-ndv4", 2);
+    make_up(&b, "azure-ndv4", 2);
+    struct topo_class *c = &b.t->classes[0];
+    for (int i = 0; i < c->nports; i++) {
+        struct topo_object *o = &c->objects[c->ports[i].object];
+        o->vendor = o->device = 0;
+        o->model = NULL;
+        c->ports[i].layer = TOPO_LINK_UNKNOWN;
+    }
+    prepare(&known);
+    prepare(&b);
+    assert_true(says(&b, "InfiniBand was assumed"));
+    struct model_time t = predict(&b, COLL_ALLREDUCE, GiB), sure = predict(&known, COLL_ALLREDUCE, GiB);
+    assert_true(t.us == sure.us && t.high_us > 1.3 * sure.high_us);
+    clear(&known);
+    clear(&b);
+}
+
+/* Without GPUDirect RDMA everything bounces: slower to begin with, and no faster in the end. */
+static void no_gpudirect(void **state)
+{
+    (void)state;
+    struct bed with, without;
+    make_up(&with, "azure-ndv5", 2);
+    make_up(&without, "azure-ndv5", 2);
+    without.t->classes[0].gdr_route = "none";
+    prepare(&with);
+    prepare(&without);
+    assert_true(predict(&without, COLL_ALLREDUCE, 8).us > predict(&with, COLL_ALLREDUCE, 8).us + 5);
+    assert_true(busbw(&without, COLL_ALLREDUCE, GiB) < busbw(&with, COLL_ALLREDUCE, GiB));
+    clear(&with);
+    clear(&without);
+}
+
+static void no_gpu(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "dgx-h100", 2);
+    b.t->classes[0].ngpus = 0;
+    assert_null(model_new(&b.s, b.a, &b.e));
+    assert_true(b.e.code && b.e.text[0]);
+    clear(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sockets_against_infiniband),
+        cmocka_unit_test(one_of_eight_hcas),
+        cmocka_unit_test(nic_on_the_other_socket),
+        cmocka_unit_test(half_a_pcie_link),
+        cmocka_unit_test(thin_uplinks),
+        cmocka_unit_test(waiting),
+        cmocka_unit_test(channels),
+        cmocka_unit_test(order_of_things),
+        cmocka_unit_test(what_is_not_offered),
+        cmocka_unit_test(factors_scale),
+        cmocka_unit_test(nonsense_factors),
+        cmocka_unit_test(one_gpu),
+        cmocka_unit_test(a_hundred_thousand_nodes),
+        cmocka_unit_test(unknown_releases),
+        cmocka_unit_test(without_nvlink),
+        cmocka_unit_test(unknown_gpus),
+        cmocka_unit_test(links_without_bandwidth),
+        cmocka_unit_test(disconnected),
+        cmocka_unit_test(unknown_nics),
+        cmocka_unit_test(no_gpudirect),
+        cmocka_unit_test(no_gpu),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

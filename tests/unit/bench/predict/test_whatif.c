@@ -1,0 +1,232 @@
+/* Variations of bundled machines: that they go the way they must, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/predict/whatif.h"
+#include "core/coll.h"
+#include "probe/machines/machines.h"
+
+#define LARGE ((uint64_t)1 << 30)
+
+struct fixture {
+    struct topology *topology;
+    struct whatif *whatif;
+};
+
+static struct fixture begin(const char *machine, int nodes, int coll)
+{
+    struct err e = {0};
+    struct fixture f = {.topology = machine_topology(machine, nodes, &e)};
+    assert_non_null(f.topology);
+    struct model_setup base = {.nccl = {.topology = f.topology}};
+    f.whatif = whatif_new(machine, coll, &base, &e);
+    assert_non_null(f.whatif);
+    assert_int_equal(f.whatif->cases[0].setup.nccl.nodes, nodes);
+    return f;
+}
+
+static void end(struct fixture *f)
+{
+    whatif_free(f->whatif);
+    topo_free(f->topology);
+}
+
+/* Predicted busbw of a case at 1 GiB, default; and whether tuning is not slower anywhere. */
+static double busbw(const struct whatif *w, int index)
+{
+    const struct whatif_case *c = &w->cases[index];
+    double found = 0;
+    assert_null(c->problem);
+    for (int i = 0; i < w->nsizes; i++) {
+        assert_true(c->cells[i].tuned.us <= c->cells[i].untouched.us);
+        if (w->sizes[i] == LARGE)
+            found = whatif_busbw(w, c, LARGE, c->cells[i].untouched.us);
+    }
+    return found;
+}
+
+static void variations_go_the_way_they_must(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("azure-ndv4", 8, COLL_ALLREDUCE);
+    struct whatif *w = f.whatif;
+    const struct topo_port *port = &f.topology->classes[0].ports[0];
+    assert_int_equal(whatif_add_hcas(w, port->hca, &e), 0);
+    assert_int_equal(whatif_add_dead(w, port->hca, &e), 0);
+    assert_int_equal(whatif_add_half_width(w, port->hca, &e), 0);
+    assert_int_equal(whatif_add_sockets(w, &e), 0);
+    assert_int_equal(whatif_add_nodes(w, 512, &e), 0);
+    assert_int_equal(whatif_predict(w, &e), 0);
+    double base = busbw(w, 0), one = busbw(w, 1), dead = busbw(w, 2), half = busbw(w, 3), sockets = busbw(w, 4);
+    assert_true(one < base / 4);
+    assert_true(dead < base && dead > one);
+    assert_true(half < base);
+    assert_true(sockets < one);
+    assert_int_equal(w->cases[2].setup.nccl.nhcas, f.topology->classes[0].nports - 1);
+    assert_int_equal(model_nccl(w->cases[5].model)->ranks, 4096);
+    /* The machine itself is as it was. */
+    assert_int_equal(w->cases[3].setup.nccl.topology->classes[0].objects[port->object].link_width * 2,
+                     f.topology->classes[0].objects[port->object].link_width);
+    end(&f);
+}
+
+static void oversubscription_is_felt_by_alltoall(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("dgx-h100", 128, COLL_ALLTOALL);
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 4, &e), 0);
+    assert_int_equal(whatif_add_mixed_rails(f.whatif, &e), 0);
+    assert_int_equal(whatif_predict(f.whatif, &e), 0);
+    assert_true(busbw(f.whatif, 1) < busbw(f.whatif, 0));
+    assert_true(busbw(f.whatif, 2) <= busbw(f.whatif, 0));
+    end(&f);
+}
+
+/* Every kind of machine has variations that can all be predicted; one node alone has no network to vary. */
+static void the_usual_ones(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"dgx-a100", "aws-p5", "oci-h100", "4xl40s-pcie", "gb200-nvl72"};
+    struct err e = {0};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        struct fixture f = begin(machines[i], 8, COLL_ALLREDUCE);
+        if (whatif_add_usual(f.whatif, &e) || whatif_predict(f.whatif, &e))
+            fail_msg("%s: %s", machines[i], e.text);
+        assert_true(f.whatif->ncases > 5);
+        for (int k = 0; k < f.whatif->ncases; k++)
+            assert_true(busbw(f.whatif, k) > 0);
+        end(&f);
+    }
+    struct fixture f = begin("dgx-h100", 1, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_usual(f.whatif, &e), 0);
+    assert_int_equal(f.whatif->ncases, 3);
+    assert_string_equal(f.whatif->cases[1].label, "4 nodes");
+    end(&f);
+}
+
+static int has_case(const struct whatif *w, const char *label)
+{
+    for (int i = 0; i < w->ncases; i++)
+        if (!strcmp(w->cases[i].label, label))
+            return 1;
+    return 0;
+}
+
+/* HCAs that are slower than the others are no rails; numbers of nodes end where the model does. */
+static void the_usual_ones_are_sensible(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("azure-ndv4", 8, COLL_ALLREDUCE);
+    f.topology->classes[0].ports[7].rate_Gbps = 100;
+    assert_int_equal(whatif_add_usual(f.whatif, &e), 0);
+    assert_true(has_case(f.whatif, "3 of 7 HCAs"));
+    end(&f);
+    f = begin("azure-ndv4", 1000, COLL_ALLREDUCE);
+    f.whatif->cases[0].setup.nccl.nodes = 250000;
+    assert_int_equal(whatif_add_usual(f.whatif, &e), 0);
+    assert_true(has_case(f.whatif, "1000000 nodes"));
+    assert_false(has_case(f.whatif, "4000000 nodes"));
+    end(&f);
+}
+
+static void the_last_hca(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("4xl40s-pcie", 2, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_dead(f.whatif, "mlx5_0", &e), 0);
+    assert_int_equal(f.whatif->cases[1].setup.nccl.sockets, 1);
+    assert_int_equal(f.whatif->cases[1].setup.nccl.nhcas, 0);
+    assert_non_null(strstr(f.whatif->cases[1].what, "falls back to TCP"));
+    end(&f);
+    static const char *const only[] = {"mlx5_ib0"};
+    f = begin("azure-ndv4", 2, COLL_ALLREDUCE);
+    f.whatif->cases[0].setup.nccl.hcas = only;
+    f.whatif->cases[0].setup.nccl.nhcas = 1;
+    assert_int_equal(whatif_add_dead(f.whatif, "mlx5_ib1", &e), ERR_USAGE);
+    assert_non_null(strstr(e.text, "does not use mlx5_ib1"));
+    end(&f);
+}
+
+/* 32 ports of a leaf hold 32 nodes of a rail or 4 nodes with 8 HCAs; two leaves share what one could hold. */
+static void leaves(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("azure-ndv5", 128, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_mixed_rails(f.whatif, &e), 0);
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
+    assert_int_equal(f.whatif->cases[1].setup.fabric.mixed_rails, 1);
+    assert_int_equal(f.whatif->cases[1].setup.fabric.nodes_per_leaf, 4);
+    assert_int_equal(f.whatif->cases[2].setup.fabric.nodes_per_leaf, 32);
+    end(&f);
+    f = begin("azure-ndv5", 9, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
+    assert_int_equal(f.whatif->cases[1].setup.fabric.nodes_per_leaf, 5);
+    f.whatif->cases[0].setup.fabric.nodes_per_leaf = 16; /* as somebody said */
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
+    assert_int_equal(f.whatif->cases[2].setup.fabric.nodes_per_leaf, 16);
+    assert_non_null(strstr(f.whatif->cases[2].what, "all nodes are on one leaf"));
+    end(&f);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("dgx-h100", 4, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_hcas(f.whatif, "mlx5_0,nosuch", &e), ERR_USAGE);
+    assert_non_null(strstr(e.text, "no RDMA port 'nosuch'"));
+    assert_int_equal(whatif_add_hcas(f.whatif, "", &e), ERR_USAGE);
+    assert_int_equal(whatif_add_dead(f.whatif, "mlx5_", &e), ERR_USAGE);
+    assert_int_equal(whatif_add_half_width(f.whatif, "mlx5_0:9", &e), ERR_USAGE);
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 0.5, &e), ERR_USAGE);
+    assert_int_equal(whatif_add_nodes(f.whatif, 0, &e), ERR_USAGE);
+    assert_int_equal(f.whatif->ncases, 1);
+    end(&f);
+
+    struct topo_class bare = {.name = "bare"};
+    struct topology t = {.classes = &bare, .nclasses = 1};
+    struct model_setup base = {.nccl = {.topology = &t}};
+    assert_null(whatif_new("a laptop", COLL_ALLREDUCE, &base, &e));
+    assert_non_null(strstr(e.text, "a laptop: no node has a GPU"));
+}
+
+/* A variation that cannot be predicted says so; of the machine itself it is an error. */
+static void too_many_nodes(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("dgx-h100", 4, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_nodes(f.whatif, 2000000000, &e), 0);
+    assert_int_equal(whatif_predict(f.whatif, &e), 0);
+    assert_non_null(f.whatif->cases[1].problem);
+    end(&f);
+    f = begin("dgx-h100", 4, COLL_ALLREDUCE);
+    f.whatif->cases[0].setup.nccl.nodes = 2000000000;
+    assert_int_equal(whatif_predict(f.whatif, &e), ERR_FAILED);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(variations_go_the_way_they_must),
+        cmocka_unit_test(oversubscription_is_felt_by_alltoall),
+        cmocka_unit_test(the_usual_ones),
+        cmocka_unit_test(the_usual_ones_are_sensible),
+        cmocka_unit_test(the_last_hca),
+        cmocka_unit_test(leaves),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(too_many_nodes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

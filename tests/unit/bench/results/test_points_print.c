@@ -1,0 +1,94 @@
+/* The table and the JSON of points. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/results/points.h"
+#include "core/json.h"
+#include "tests/lib/near.h"
+
+static struct bench_results *results;
+static struct bench_points *points;
+
+static int load(void **state)
+{
+    (void)state;
+    struct err e;
+    results = bench_results_load("tests/fixtures/bench/small.jsonl", NULL, &e);
+    points = results ? bench_points_of(results, results->arena) : NULL;
+    return points ? 0 : -1;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_results_free(results);
+    return 0;
+}
+
+static void table_in_the_conventions_of_nccl_tests(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    bench_points_print(points, out);
+    fclose(out);
+    assert_non_null(strstr(text, "# mpi (Open MPI 4.1.4): allreduce, 4 ranks on 4 nodes\n"));
+    assert_non_null(strstr(text, "# mpi (Open MPI 4.1.4): broadcast, 4 ranks on 4 nodes\n"));
+    const char *row = strstr(text, "      65536 ");
+    assert_non_null(row);
+    double cells[7];
+    char *end = (char *)row + strlen("      65536 ");
+    for (int i = 0; i < 7; i++)
+        cells[i] = strtod(end, &end);
+    double default_us = cells[0], default_algbw = cells[1], default_busbw = cells[2];
+    double best_us = cells[3], best_busbw = cells[5], gain = cells[6];
+    assert_memory_equal(end, "x  [", 4);
+    double low = strtod(end + 4, &end), high = strtod(end + 1, &end);
+    const char *best = end + 1 + strspn(end + 1, " ");
+    assert_near(default_us, 102, 0.005);
+    assert_near(default_algbw, 65536 / 102e3, 0.0005);
+    assert_near(default_busbw, 65536 / 102e3 * 1.5, 0.001); /* AllReduce: 2 (n-1) / n */
+    assert_near(best_us, 25, 0.005);
+    assert_near(best_busbw, 65536 / 25e3 * 1.5, 0.001);
+    assert_near(gain, 4.08, 0.005);
+    assert_near(low, 100 / 26.0, 0.005);
+    assert_near(high, 104 / 24.0, 0.005);
+    assert_memory_equal(best, "ib3\n", 4);
+    assert_non_null(strstr(text, "1.00x                  default\n"));
+    free(text);
+}
+
+static void json_holds_every_candidate(void **state)
+{
+    (void)state;
+    cJSON *doc = bench_points_json(points);
+    struct err e;
+    assert_int_equal(json_check_format(doc, "nccltune-points/1", "points", &e), 0);
+    const cJSON *list = cJSON_GetObjectItem(doc, "points");
+    assert_int_equal(cJSON_GetArraySize(list), 2);
+    const cJSON *p = cJSON_GetArrayItem(list, 1), *candidates = cJSON_GetObjectItem(p, "candidates");
+    assert_string_equal(json_str(p, "collective", ""), "allreduce");
+    assert_int_equal(cJSON_GetArraySize(candidates), 4);
+    const cJSON *best = cJSON_GetArrayItem(candidates, (int)json_int(p, "best", -1));
+    assert_string_equal(json_str(best, "launch", ""), "ib3");
+    assert_near(json_num(cJSON_GetObjectItem(best, "time_us"), "median", 0), 25, 0);
+    assert_near(json_num(best, "algbw_GBps", 0), 65536 / 25e3, 1e-9);
+    assert_near(json_num(cJSON_GetObjectItem(best, "gain"), "median", 0), 4.08, 1e-9);
+    cJSON_Delete(doc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_in_the_conventions_of_nccl_tests),
+        cmocka_unit_test(json_holds_every_candidate),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}

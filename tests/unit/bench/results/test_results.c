@@ -1,0 +1,333 @@
+/* The journal: what is read, what is refused, what is left after a cut. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/results/results.h"
+#include "core/coll.h"
+#include "core/file.h"
+
+#define FIXTURES "tests/fixtures/bench/"
+
+static char dir[] = "/tmp/test_results_XXXXXX";
+static char path[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? snprintf(path, sizeof path, "%s/r.jsonl", dir) < 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(dir);
+}
+
+static void put(const char *text)
+{
+    struct err e;
+    unlink(path);
+    assert_int_equal(file_write(path, text, strlen(text), &e), 0);
+}
+
+static char *get(struct arena *a)
+{
+    char *text;
+    size_t n;
+    struct err e;
+    assert_int_equal(file_read(path, FILE_LIMIT, a, &text, &n, &e), 0);
+    return text;
+}
+
+static struct bench_result sample(void)
+{
+    static const struct bench_setting ring[] = {{"coll_tuned_allreduce_algorithm", "4"}};
+    static const double times[] = {1.25, 2.5};
+    return (struct bench_result){.engine = "mpi",
+                                 .library = "Open MPI 4.1.4",
+                                 .coll = COLL_ALLREDUCE,
+                                 .bytes = 1ull << 40,
+                                 .nodes = 2,
+                                 .ranks = 4,
+                                 .launch = {.label = BENCH_DEFAULT},
+                                 .call = {.label = "ring", .settings = ring, .nsettings = 1},
+                                 .round = 3,
+                                 .status = BENCH_OK,
+                                 .times_us = times,
+                                 .ntimes = 2};
+}
+
+static void reads_every_field(void **state)
+{
+    (void)state;
+    struct err e;
+    struct bench_results *r = bench_results_load(FIXTURES "small.jsonl", NULL, &e);
+    assert_non_null(r);
+    assert_int_equal(r->count, 7);
+    assert_memory_equal(r->topology, "0123456789abcdef", 16);
+    const struct bench_result *x = &r->items[0];
+    assert_string_equal(x->engine, "mpi");
+    assert_string_equal(x->library, "Open MPI 4.1.4");
+    assert_int_equal(x->coll, COLL_ALLREDUCE);
+    assert_int_equal(x->bytes, 65536);
+    assert_int_equal(x->nodes, 4);
+    assert_int_equal(x->ranks, 4);
+    assert_string_equal(x->launch.label, "default");
+    assert_int_equal(x->launch.nsettings, 0);
+    assert_string_equal(x->call.settings[0].name, "coll_tuned_allreduce_algorithm");
+    assert_string_equal(x->call.settings[0].value, "4");
+    assert_int_equal(x->round, 1);
+    assert_int_equal(x->ntimes, 3);
+    assert_true(x->times_us[1] == 52.0);
+    assert_int_equal(x->line, 2);
+    assert_int_equal(r->items[1].status, BENCH_WRONG);
+    assert_string_equal(r->items[1].detail, "rank 2: element 5 is 1, expected 2");
+    assert_int_equal(r->items[3].line, 6);
+    bench_results_free(r);
+}
+
+/* Each warning names its line. */
+static void skips_broken_lines(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t n = 0;
+    struct log log = {.out = open_memstream(&text, &n), .program = "test"};
+    struct err e;
+    struct bench_results *r = bench_results_load(FIXTURES "broken-lines.jsonl", &log, &e);
+    assert_non_null(r);
+    assert_int_equal(r->count, 1);
+    assert_int_equal(r->items[0].line, 3);
+    fclose(log.out);
+    for (int line = 2; line <= 13; line++) {
+        char place[64];
+        snprintf(place, sizeof place, "broken-lines.jsonl:%d:", line);
+        if (line == 3)
+            assert_null(strstr(text, place));
+        else
+            assert_non_null(strstr(text, place));
+    }
+    free(text);
+    bench_results_free(r);
+}
+
+static void skips_a_cut_off_line(void **state)
+{
+    (void)state;
+    struct err e;
+    struct bench_results *r = bench_results_load(FIXTURES "cut-off.jsonl", NULL, &e);
+    assert_non_null(r);
+    assert_int_equal(r->count, 6);
+    bench_results_free(r);
+}
+
+static void refuses_what_is_no_journal(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "\n",
+        "hello\n",
+        "{\"engine\": \"mpi\"}\n",
+        "{\"format\": \"nccltune-results/2\"}\n",
+        "{\"format\": \"nccltune-topology/1\"}\n",
+        "{\"format\": \"nccltune-results/1\", \"topology\": \"../../x\"}\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct err e = {0};
+        put(texts[i]);
+        assert_null(bench_results_load(path, NULL, &e));
+        assert_int_equal(e.code, ERR_FAILED);
+        assert_non_null(strstr(e.text, path));
+    }
+    struct err e;
+    assert_null(bench_results_load("/nonexistent/r.jsonl", NULL, &e));
+    assert_null(bench_results_load("/tmp", NULL, &e));
+}
+
+static void appends_what_it_reads(void **state)
+{
+    (void)state;
+    struct bench_journal j;
+    struct err e;
+    struct bench_result x = sample(), y = sample();
+    char hash[SHA256_HEX];
+    memset(hash, 'a', sizeof hash - 1);
+    hash[sizeof hash - 1] = 0;
+    y.status = BENCH_HUNG;
+    y.ntimes = 0;
+    y.detail = "no \"answer\"\nin time";
+    unlink(path);
+    assert_int_equal(bench_journal_open(&j, path, hash, 0, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &y, &e), 0);
+    bench_journal_close(&j);
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    assert_non_null(r);
+    assert_string_equal(r->topology, hash);
+    assert_int_equal(r->count, 2);
+    assert_true(r->items[0].bytes == 1ull << 40);
+    assert_true(r->items[0].times_us[0] == 1.25 && r->items[0].times_us[1] == 2.5);
+    assert_int_equal(r->items[0].round, 3);
+    assert_string_equal(r->items[0].call.settings[0].value, "4");
+    assert_int_equal(r->items[1].status, BENCH_HUNG);
+    assert_string_equal(r->items[1].detail, y.detail);
+    bench_results_free(r);
+}
+
+static void resume_cuts_the_broken_line(void **state)
+{
+    (void)state;
+    static const char whole[] = "{\"format\":\"nccltune-results/1\"}\n";
+    struct arena *a = arena_new();
+    struct bench_journal j;
+    struct err e;
+    put("{\"format\":\"nccltune-results/1\"}\n{\"engine\":\"mp");
+    assert_int_equal(bench_journal_open(&j, path, "", 1, &e), 0);
+    assert_string_equal(get(a), whole);
+    bench_journal_close(&j);
+    /* Cut off in the very first line: as if it had never been. */
+    put("{\"format\":\"nccltune-res");
+    assert_int_equal(bench_journal_open(&j, path, "", 1, &e), 0);
+    bench_journal_close(&j);
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    assert_non_null(r);
+    bench_results_free(r);
+    arena_free(a);
+}
+
+static void guards_what_is_there(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct bench_journal j, second;
+    struct err e;
+    char ours[SHA256_HEX], theirs[SHA256_HEX];
+    memset(ours, 'a', sizeof ours);
+    memset(theirs, 'b', sizeof theirs);
+    ours[64] = theirs[64] = 0;
+    unlink(path);
+    assert_int_equal(bench_journal_open(&j, path, ours, 0, &e), 0);
+    /* Another run may not write at the same time. */
+    assert_int_equal(bench_journal_open(&second, path, ours, 1, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "another run"));
+    bench_journal_close(&j);
+    char *before = get(a);
+    assert_int_equal(bench_journal_open(&j, path, ours, 0, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "--resume"));
+    assert_int_equal(bench_journal_open(&j, path, theirs, 1, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "another topology"));
+    assert_string_equal(get(a), before);
+    put("#!/bin/sh\necho somebody's script\n");
+    assert_int_equal(bench_journal_open(&j, path, ours, 1, &e), ERR_FAILED);
+    assert_string_equal(get(a), "#!/bin/sh\necho somebody's script\n");
+    assert_int_equal(bench_journal_open(&j, "/nonexistent/r.jsonl", ours, 0, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "/nonexistent/r.jsonl"));
+    arena_free(a);
+}
+
+static void odd_targets(void **state)
+{
+    (void)state;
+    struct bench_journal j;
+    struct err e;
+    struct bench_result x = sample();
+    unlink(path);
+    assert_int_equal(bench_journal_open(&j, "/dev/null", "", 0, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    bench_journal_close(&j);
+    assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "/dev/full"));
+    assert_non_null(strstr(e.text, strerror(ENOSPC)));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "is a pipe, expected a file"));
+    assert_int_equal(unlink(path), 0);
+}
+
+static void statuses_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(bench_status_name(BENCH_OK), "ok");
+    assert_string_equal(bench_status_name(BENCH_HUNG), "hung");
+    assert_null(bench_status_name(BENCH_STATUS_COUNT));
+}
+
+/* A prediction keeps its band; many lines go out together. */
+static void predictions(void **state)
+{
+    (void)state;
+    static const double us[] = {100};
+    struct bench_result two[] = {sample(), sample()};
+    struct bench_journal j;
+    struct err e;
+    two[0].times_us = two[1].times_us = us;
+    two[0].ntimes = two[1].ntimes = 1;
+    two[1].low_us = 80;
+    two[1].high_us = 125.5;
+    unlink(path);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, &e), 0);
+    assert_int_equal(bench_journal_append_all(&j, two, 2, &e), 0);
+    bench_journal_close(&j);
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    assert_int_equal(r->count, 2);
+    assert_true(r->items[0].low_us == 0 && r->items[0].high_us == 0);
+    assert_true(r->items[1].low_us == 80 && r->items[1].high_us == 125.5);
+    assert_int_equal(r->items[1].line, 3);
+    bench_results_free(r);
+}
+
+/* A band has two ends and one time between them. */
+static void broken_bands(void **state)
+{
+    (void)state;
+    static const char *const bands[] = {
+        "[100], \"low_us\": 80",
+        "[100], \"low_us\": 101, \"high_us\": 120",
+        "[100], \"low_us\": 80, \"high_us\": 99",
+        "[100], \"low_us\": 0, \"high_us\": 120",
+        "[100], \"low_us\": \"80\", \"high_us\": 120",
+        "[100], \"low_us\": 80, \"high_us\": 1e999",
+        "[100, 101], \"low_us\": 80, \"high_us\": 120",
+    };
+    for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) {
+        struct err e;
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "{\"format\": \"nccltune-results/1\"}\n"
+                 "{\"engine\": \"model\", \"library\": \"NCCL\", \"collective\": \"allreduce\", \"bytes\": 8, "
+                 "\"nodes\": 1, \"ranks\": 2, \"launch\": {\"label\": \"default\"}, \"call\": {\"label\": "
+                 "\"default\"}, \"status\": \"ok\", \"times_us\": %s}\n",
+                 bands[i]);
+        put(text);
+        struct bench_results *r = bench_results_load(path, NULL, &e);
+        assert_non_null(r);
+        assert_int_equal(r->count, 0);
+        bench_results_free(r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_every_field),     cmocka_unit_test(skips_broken_lines),
+        cmocka_unit_test(skips_a_cut_off_line),  cmocka_unit_test(refuses_what_is_no_journal),
+        cmocka_unit_test(appends_what_it_reads), cmocka_unit_test(resume_cuts_the_broken_line),
+        cmocka_unit_test(guards_what_is_there),  cmocka_unit_test(odd_targets),
+        cmocka_unit_test(statuses_have_names),   cmocka_unit_test(predictions),
+        cmocka_unit_test(broken_bands),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

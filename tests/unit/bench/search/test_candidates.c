@@ -1,0 +1,130 @@
+/* Who races: everybody worth it in the first round, the fastest of them later, variations of a winner. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/search/candidates.h"
+#include "core/coll.h"
+
+static const double fast[] = {10, 10, 10}, middle[] = {20, 20, 20}, slow[] = {40, 40, 40};
+
+#define RESULT(size, by, what, times, turn)                                                                 \
+    {                                                                                                       \
+        .engine = "e", .library = "x", .coll = COLL_ALLREDUCE, .bytes = (size), .nodes = 1, .ranks = 4,     \
+        .launch = {.label = BENCH_DEFAULT}, .call = {.label = (by)}, .status = (what), .times_us = (times), \
+        .ntimes = 3, .round = (turn)                                                                        \
+    }
+
+/* At 64 bytes the first round is over; at 4096 "loser" lost on both sides, hopelessly, and "between" with a chance. */
+static struct bench_result items[] = {
+    RESULT(64, BENCH_DEFAULT, BENCH_OK, middle, 1),    RESULT(64, "winner", BENCH_OK, fast, 1),
+    RESULT(64, "second", BENCH_OK, middle, 1),         RESULT(64, "third", BENCH_OK, slow, 1),
+    RESULT(64, "dropped", BENCH_DROPPED, slow, 1),     RESULT(64, "winner/4K", BENCH_OK, fast, 1),
+    RESULT(1024, "loser", BENCH_DROPPED, slow, 1),     RESULT(16384, "loser", BENCH_DROPPED, slow, 1),
+    RESULT(1024, "between", BENCH_DROPPED, fast, 1),   RESULT(16384, "between", BENCH_DROPPED, middle, 1),
+    RESULT(1024, "winner/1K", BENCH_DROPPED, slow, 1), RESULT(16384, "winner/1K", BENCH_DROPPED, slow, 1),
+};
+
+static const char *const labels[] = {BENCH_DEFAULT, "winner", "second",  "third",
+                                     "dropped",     "loser",  "between", "large"};
+#define CALLS ((int)(sizeof labels / sizeof *labels))
+
+static struct bench_call calls[CALLS];
+static struct bench_knobs launch = {.label = BENCH_DEFAULT};
+static struct bench_results results = {.items = items, .count = sizeof items / sizeof *items};
+static struct bench_study study;
+static struct bench_visit visit = {.launch = &launch, .round = 1, .full = 1};
+static struct entries entries = {.study = &study, .want = &visit};
+static struct arena *arena;
+
+static int vary(struct bench_session *s, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
+                struct bench_knobs out[BENCH_VARIATIONS])
+{
+    (void)s, (void)bytes, (void)call, (void)a;
+    out[0] = (struct bench_knobs){.label = "winner/1K"};
+    out[1] = (struct bench_knobs){.label = "winner/2K"};
+    return 2;
+}
+
+static const struct bench_engine engine = {.name = "e", .vary = vary};
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    for (int i = 0; i < CALLS; i++)
+        calls[i] = (struct bench_call){.coll = COLL_ALLREDUCE, .knobs = {.label = labels[i]}};
+    calls[CALLS - 1].min_bytes = 8192;
+    study = (struct bench_study){.engine = &engine,
+                                 .plan = {.calls = calls, .ncalls = CALLS},
+                                 .results = &results,
+                                 .arena = arena,
+                                 .nodes = 1,
+                                 .ranks = 4};
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+/* The racers' labels, with blanks between. */
+static const char *racers(uint64_t bytes, int round, int full, struct race *r)
+{
+    struct known_place at = {COLL_ALLREDUCE, bytes, 1, 4, BENCH_DEFAULT};
+    const char *text = "";
+    *r = (struct race){.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes};
+    visit.round = round;
+    visit.full = full;
+    entries_list(&entries, &at, r);
+    for (int i = 0; i < r->nracers; i++)
+        text = arena_printf(arena, "%s%s%s", text, i ? " " : "", r->racers[i].knobs->label);
+    return text;
+}
+
+static void in_the_first_round_all_that_have_a_chance(void **state)
+{
+    (void)state;
+    struct race r;
+    /* "winner" and "second" from what they took at 64 bytes; no straight line through two sizes saves "loser". */
+    assert_string_equal(racers(4096, 1, 1, &r), "default between winner second third dropped");
+    assert_string_equal(racers(4096, 1, 0, &r), "default");
+    assert_non_null(strstr(racers(65536, 1, 1, &r), "large"));
+}
+
+static void later_the_fastest_and_variations(void **state)
+{
+    (void)state;
+    struct race r;
+    assert_string_equal(racers(64, 2, 1, &r), "default winner between winner/4K loser");
+    assert_null(r.racers[3].refines);
+}
+
+static void variations_that_lost_on_both_sides_are_left(void **state)
+{
+    (void)state;
+    struct race r;
+    racers(4096, 1, 1, &r);
+    int before = r.nracers;
+    assert_int_equal(entries_vary(&entries, &r, &calls[1].knobs), 1);
+    assert_int_equal(r.nracers, before + 1);
+    assert_string_equal(r.racers[before].knobs->label, "winner/2K");
+    assert_string_equal(r.racers[before].refines, "winner");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(in_the_first_round_all_that_have_a_chance, begin, end),
+        cmocka_unit_test_setup_teardown(later_the_fastest_and_variations, begin, end),
+        cmocka_unit_test_setup_teardown(variations_that_lost_on_both_sides_are_left, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* Heats of the race: calls that refine others run when those came close, and not otherwise; and the last one, for a
+ * lead that is not sure yet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/search/rounds.h"
+#include "core/progress.h"
+
+/* What each call takes, microseconds, up to 1 % more. */
+static const struct {
+    const char *label, *refines;
+    double us;
+} calls[] = {
+    {BENCH_DEFAULT, NULL, 1000}, {"near", NULL, 500},     {"near/1", "near", 498}, {"near/2", "near", 640},
+    {"also", NULL, 650},         {"also/1", "also", 300}, {"far", NULL, 1400},     {"far/1", "far", 100},
+};
+#define CALLS ((int)(sizeof calls / sizeof *calls))
+enum { DEFAULT, NEAR, NEAR_1, NEAR_2, ALSO, ALSO_1, FAR, FAR_1 };
+
+static int drawn;
+static double noise = 0.001, lead_us;
+
+static enum bench_outcome measure(struct bench_session *s, const struct bench_batch *b, volatile sig_atomic_t *stop,
+                                  bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
+{
+    (void)s, (void)stop, (void)detail;
+    for (int k = 0; k < b->samples; k++)
+        for (int i = 0; i < b->nshots; i++) {
+            if (!strcmp(b->shots[i].knobs->label, "lead"))
+                tell(user, i, BENCH_OK, lead_us * (1 + noise * (drawn++ * 7 % 10)), NULL);
+            for (int c = 0; c < CALLS; c++)
+                if (!strcmp(calls[c].label, b->shots[i].knobs->label))
+                    tell(user, i, BENCH_OK, calls[c].us * (1 + noise * (drawn++ * 7 % 10)), NULL);
+        }
+    return BENCH_ANSWERED;
+}
+
+static const struct bench_engine engine = {.name = "table", .measure = measure};
+static struct bench_session session = {1, 2};
+static volatile sig_atomic_t stop;
+
+static void refinements_of_what_came_close_run(void **state)
+{
+    (void)state;
+    struct bench_knobs knobs[CALLS];
+    struct racer racers[CALLS];
+    char detail[BENCH_DETAIL];
+    for (int i = 0; i < CALLS; i++) {
+        knobs[i] = (struct bench_knobs){.label = calls[i].label};
+        racers[i] = (struct racer){.knobs = &knobs[i], .refines = calls[i].refines};
+    }
+    struct race r = {.engine = &engine,
+                     .session = &session,
+                     .stop = &stop,
+                     .arena = arena_new(),
+                     .bytes = 8,
+                     .racers = racers,
+                     .nracers = CALLS,
+                     .samples = 9,
+                     .until_s = progress_now_s() + 30,
+                     .watchdog_s = 10};
+    assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
+
+    /* The second best call's refinement wins, and that call is kept for other sizes though it was beaten itself. */
+    assert_int_equal(racers[ALSO_1].status, BENCH_OK);
+    assert_true(racers[ALSO_1].n >= r.samples);
+    assert_int_equal(racers[ALSO].status, BENCH_OK);
+    /* No better than what it refines by a margin: not worth a setting. Clearly worse: a sample or two. */
+    assert_int_equal(racers[NEAR_1].status, BENCH_DROPPED);
+    assert_int_equal(racers[NEAR_2].status, BENCH_DROPPED);
+    assert_true(racers[NEAR_2].n <= 2);
+    /* What is far behind is not refined, whatever that would have given. */
+    assert_int_equal(racers[FAR].status, BENCH_DROPPED);
+    assert_int_equal(racers[FAR_1].n, 0);
+    /* The default is run again beside the refinements. */
+    assert_int_equal(racers[DEFAULT].status, BENCH_OK);
+    assert_true(racers[DEFAULT].n > r.samples);
+    arena_free(r.arena);
+}
+
+/* The default against a call that is 7 or 1 % faster, with noise of 9 %: the first may be worth a setting and is
+ * measured on, the second is not. */
+static void a_narrow_lead_is_made_sure(void **state)
+{
+    (void)state;
+    static const struct {
+        double us;
+        int more;
+    } cases[] = {{930, 1}, {990, 0}, {500, 0}};
+    noise = 0.01;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_knobs knobs[] = {{.label = BENCH_DEFAULT}, {.label = "lead"}};
+        struct racer racers[] = {{.knobs = &knobs[0]}, {.knobs = &knobs[1]}};
+        char detail[BENCH_DETAIL];
+        struct race r = {.engine = &engine,
+                         .session = &session,
+                         .stop = &stop,
+                         .arena = arena_new(),
+                         .bytes = 8,
+                         .racers = racers,
+                         .nracers = 2,
+                         .samples = 9,
+                         .until_s = progress_now_s() + 30,
+                         .watchdog_s = 10};
+        lead_us = cases[i].us;
+        assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
+        assert_int_equal(racers[1].n > 12, cases[i].more);
+        assert_true(racers[1].n <= RACE_SETTLED + 2);
+        assert_int_equal(racers[1].status, BENCH_OK);
+        arena_free(r.arena);
+    }
+}
+
+/* Names two variations of the call that has won. */
+static int vary(void *user, struct race *r, const struct bench_knobs *winner)
+{
+    const struct bench_knobs *knobs = user;
+    assert_string_equal(winner->label, "near");
+    for (int i = 0; i < 2; i++)
+        r->racers[r->nracers++] = (struct racer){.knobs = &knobs[i], .refines = winner->label};
+    return 2;
+}
+
+/* "also/1" and "near/2" are times that the table has, whatever they vary here. */
+static void the_winner_is_varied(void **state)
+{
+    (void)state;
+    struct bench_knobs knobs[] = {{.label = BENCH_DEFAULT}, {.label = "near"}, {.label = "also"}};
+    struct bench_knobs more[] = {{.label = "also/1"}, {.label = "near/2"}};
+    struct racer racers[5] = {{.knobs = &knobs[0]}, {.knobs = &knobs[1]}, {.knobs = &knobs[2]}};
+    char detail[BENCH_DETAIL];
+    struct race r = {.engine = &engine,
+                     .session = &session,
+                     .stop = &stop,
+                     .arena = arena_new(),
+                     .bytes = 8,
+                     .racers = racers,
+                     .nracers = 3,
+                     .samples = 9,
+                     .until_s = progress_now_s() + 30,
+                     .watchdog_s = 10,
+                     .vary = vary,
+                     .user = more};
+    noise = 0.001;
+    assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
+    assert_int_equal(r.nracers, 5);
+    assert_int_equal(racers[3].status, BENCH_OK);
+    assert_true(racers[3].n >= r.samples);
+    assert_int_equal(racers[4].status, BENCH_DROPPED);
+    assert_int_equal(racers[1].status, BENCH_OK); /* what it varies is kept */
+    arena_free(r.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refinements_of_what_came_close_run),
+                                       cmocka_unit_test(a_narrow_lead_is_made_sure),
+                                       cmocka_unit_test(the_winner_is_varied)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* bench/workload/job.c: defaults, refusals, and every framework's name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/workload/job.h"
+#include "tests/lib/near.h"
+
+static struct workload_job complete(struct workload_job job)
+{
+    struct err e = {0};
+    if (!job.model.name)
+        job.model = *workload_model_find("qwen2.5-7b");
+    if (workload_job_complete(&job, &e))
+        fail_msg("%s", e.text);
+    return job;
+}
+
+static void ranks_follow_from_what_is_given(void **state)
+{
+    (void)state;
+    struct workload_job j = complete((struct workload_job){.framework = "megatron", .tp = 2, .pp = 2, .dp = 8});
+    assert_int_equal(j.nodes, 4);
+    assert_int_equal(j.gpus_per_node, 8);
+    j = complete((struct workload_job){.framework = "megatron", .tp = 2, .dp = 1});
+    assert_int_equal(j.nodes * j.gpus_per_node, 2);
+    j = complete((struct workload_job){.framework = "zero3"});
+    assert_int_equal(j.nodes, 1);
+    assert_int_equal(j.dp, 8);
+    j = complete((struct workload_job){.framework = "megatron", .nodes = 2, .gpus_per_node = 4, .tp = 4});
+    assert_int_equal(j.dp, 2);
+    assert_int_equal(j.etp, 4);
+    assert_int_equal(j.rollout_tp, 4);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    struct workload_job j = complete((struct workload_job){.framework = "fsdp2"});
+    assert_string_equal(j.reduce_dtype, "float32");
+    assert_int_equal(j.rollout_tp, 1);
+    assert_int_equal(j.prompt + j.response, 2048);
+    j = complete((struct workload_job){.framework = "zero3-offload"});
+    assert_string_equal(j.reduce_dtype, "bfloat16");
+    assert_true(j.offload);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        struct workload_job job;
+        const char *says;
+    } wrong[] = {
+        {{.framework = "fsdp3"}, "framework: 'fsdp3'"},
+        {{.framework = NULL}, "framework: ''"},
+        {{.framework = "fsdp", .tp = -1}, "tp: -1"},
+        {{.framework = "fsdp", .micro_batch = 1 << 30}, "micro-batch"},
+        {{.framework = "fsdp", .dtype = "int7"}, "dtype: 'int7'"},
+        {{.framework = "fsdp", .reduce_dtype = "fp7"}, "dtype: 'fp7'"},
+        {{.framework = "fsdp", .nodes = 65536, .gpus_per_node = 1024}, "ranks"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct err e = {0};
+        struct workload_job j = wrong[i].job;
+        j.model = *workload_model_find("qwen2.5-7b");
+        assert_int_equal(workload_job_complete(&j, &e), ERR_USAGE);
+        if (!strstr(e.text, wrong[i].says))
+            fail_msg("%s", e.text);
+    }
+    struct err e = {0};
+    struct workload_job j = {.framework = "fsdp", .model = *workload_model_find("qwen2.5-7b")};
+    j.model.parameters = 1000;
+    assert_int_equal(workload_job_complete(&j, &e), ERR_USAGE);
+    j.model.parameters = 0;
+    j.model.layers = 10000;
+    j.model.hidden = 1 << 20;
+    j.model.intermediate = 1 << 24;
+    assert_int_equal(workload_job_complete(&j, &e), ERR_USAGE);
+}
+
+static void every_framework_generates(void **state)
+{
+    (void)state;
+    for (const struct workload_framework *f = workload_frameworks; f->name; f++)
+        for (int a = WORKLOAD_TRAIN; a <= WORKLOAD_PPO; a++) {
+            struct workload_job j = complete((struct workload_job){.framework = f->name,
+                                                                   .algorithm = (enum workload_algorithm)a,
+                                                                   .nodes = 1,
+                                                                   .gpus_per_node = 8,
+                                                                   .rollout_tp = 4,
+                                                                   .tflops = 100,
+                                                                   .offload = 1});
+            struct workload *w = workload_generate(&j);
+            assert_true(workload_bytes(w, NULL, -1) > 0);
+            assert_int_equal(workload_algorithm_parse(workload_algorithm_name(j.algorithm)), a);
+            for (int i = 0; i < w->nphases; i++)
+                for (int k = 0; k < w->phases[i].ncalls; k++) {
+                    const struct workload_call *c = &w->phases[i].calls[k];
+                    assert_true(c->bytes > 0 && c->count > 0 && c->group_size >= 2 && c->group_size <= w->ranks);
+                    assert_non_null(c->what);
+                }
+            workload_free(w);
+        }
+    assert_int_equal(workload_algorithm_parse("dpo"), -1);
+}
+
+/* Groups that do not tile a node cross into the next one. */
+static void placement(void **state)
+{
+    (void)state;
+    struct workload_job j = complete((struct workload_job){
+        .framework = "megatron", .nodes = 2, .gpus_per_node = 6, .tp = 4, .model = *workload_model_find("llama3-8b")});
+    struct workload *w = workload_generate(&j);
+    assert_int_equal(w->phases[0].calls[0].group_size, 4);
+    assert_int_equal(w->phases[0].calls[0].place, WORKLOAD_CLUSTER);
+    workload_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_follow_from_what_is_given), cmocka_unit_test(defaults),  cmocka_unit_test(refusals),
+        cmocka_unit_test(every_framework_generates),       cmocka_unit_test(placement),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+/* bench/workload/model.c: named models are exact to the parameter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bench/workload/model.h"
+
+/* As published with the weights (the total of the safetensors files, a tied head counted once). */
+static const struct {
+    const char *name;
+    uint64_t parameters;
+} published[] = {
+    {"qwen2.5-0.5b", 494032768},    {"qwen2.5-1.5b", 1543714304},      {"qwen2.5-3b", 3085938688},
+    {"qwen2.5-7b", 7615616512},     {"qwen2.5-14b", 14770033664},      {"qwen2.5-32b", 32763876352},
+    {"qwen2.5-72b", 72706203648},   {"qwen2-7b", 7615616512},          {"llama3-8b", 8030261248},
+    {"llama3-70b", 70553706496},    {"llama3.2-1b", 1235814400},       {"llama3.2-3b", 3212749824},
+    {"qwen3-0.6b", 596049920},      {"qwen3-1.7b", 1720574976},        {"qwen3-4b", 4022468096},
+    {"qwen3-8b", 8190735360},       {"qwen3-14b", 14768307200},        {"qwen3-32b", 32762123264},
+    {"qwen3-30b-a3b", 30532122624}, {"qwen3-235b-a22b", 235093634560}, {"qwen2-vl-2b", 2208985600},
+    {"qwen2-vl-7b", 8291375616},    {"qwen2.5-vl-3b", 3754622976},     {"qwen2.5-vl-7b", 8292166656},
+};
+
+static void parameters(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (const struct workload_model *m = workload_models; m->name; m++)
+        n++;
+    assert_int_equal(n, sizeof published / sizeof *published);
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        const struct workload_model *m = workload_model_find(published[i].name);
+        assert_non_null(m);
+        if (workload_model_parameters(m) != published[i].parameters)
+            fail_msg("%s: %llu", m->name, (unsigned long long)workload_model_parameters(m));
+    }
+    assert_null(workload_model_find("qwen2.5-7"));
+}
+
+static void active_parameters(void **state)
+{
+    (void)state;
+    const struct workload_model *dense = workload_model_find("llama3-8b");
+    assert_int_equal(workload_model_active(dense), workload_model_parameters(dense));
+    /* 120 of 128 experts of 3 × 2048 × 768 rest in each of 48 layers. */
+    const struct workload_model *moe = workload_model_find("qwen3-30b-a3b");
+    assert_int_equal(workload_model_active(moe), 30532122624 - 120ull * 3 * 2048 * 768 * 48);
+}
+
+static void tensors_add_up(void **state)
+{
+    (void)state;
+    for (const struct workload_model *m = workload_models; m->name; m++) {
+        struct workload_tensor t[WORKLOAD_TENSORS];
+        int n = workload_model_tensors(m, t);
+        uint64_t sum = 0;
+        assert_true(n > 0 && n <= WORKLOAD_TENSORS);
+        for (int i = 0; i < n; i++)
+            sum += t[i].elements * (uint64_t)t[i].copies * (uint64_t)workload_model_repeats(m, t[i].part);
+        assert_int_equal(sum, workload_model_parameters(m));
+    }
+}
+
+/* One layer of qwen2.5-7b: q and o 3584 × 3584, k and v 3584 × 512, biases, three of 3584 × 18944, two norms. */
+static void one_layer_by_hand(void **state)
+{
+    (void)state;
+    uint64_t layer = 2ull * 3584 * 3584 + 2ull * 3584 * 512 + 3584 + 2 * 512 + 3ull * 3584 * 18944 + 2 * 3584;
+    assert_int_equal(workload_model_part(workload_model_find("qwen2.5-7b"), WORKLOAD_LAYER), layer);
+}
+
+static void only_a_total(void **state)
+{
+    (void)state;
+    const struct workload_model m = {.name = "x",
+                                     .layers = 30,
+                                     .hidden = 1000,
+                                     .heads = 10,
+                                     .kv_heads = 10,
+                                     .head_dim = 100,
+                                     .intermediate = 1,
+                                     .vocab = 500,
+                                     .parameters = 7000000001};
+    assert_int_equal(workload_model_parameters(&m), 7000000001);
+    assert_int_equal(workload_model_part(&m, WORKLOAD_LAYER), (7000000001 - 2 * 500 * 1000 - 1000) / 30);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters),        cmocka_unit_test(active_parameters), cmocka_unit_test(tensors_add_up),
+        cmocka_unit_test(one_layer_by_hand), cmocka_unit_test(only_a_total),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

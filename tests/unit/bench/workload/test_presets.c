@@ -1,0 +1,91 @@
+/* bench/workload/presets.c: every preset is a job that could start, and its file reads back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/workload/job.h"
+
+static void presets_pass_the_check(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    int n = 0;
+    for (const struct workload_preset *p = workload_presets; p->name; p++, n++) {
+        struct workload_job j;
+        struct err e = {0};
+        assert_int_equal(workload_preset_job(p->name, &j, &e), 0);
+        assert_int_equal(workload_job_complete(&j, &e), 0);
+        struct workload_findings f = workload_check(&j, NULL, a);
+        if (f.count)
+            fail_msg("%s: %s", p->name, f.items[0].text);
+        assert_true(j.mini_batch > 0);
+        assert_true(j.tflops > 0);
+    }
+    assert_true(n >= 12);
+    arena_free(a);
+}
+
+static void files_read_back(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/nccltune-preset-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    for (const struct workload_preset *p = workload_presets; p->name; p++) {
+        struct workload_job j;
+        struct err e = {0};
+        assert_int_equal(workload_preset_job(p->name, &j, &e), 0);
+        assert_int_equal(workload_job_complete(&j, &e), 0);
+        struct workload *w = workload_generate(&j);
+        assert_int_equal(workload_save(w, path, &e), 0);
+        struct workload *again = workload_load(path, &e);
+        assert_non_null(again);
+        assert_string_equal(again->name, p->name);
+        assert_int_equal(again->nphases, w->nphases);
+        assert_true(workload_bytes(again, NULL, -1) == workload_bytes(w, NULL, -1));
+        workload_free(again);
+        workload_free(w);
+    }
+    unlink(path);
+}
+
+/* verl leaves decoding to NCCL, so its presets count those calls. */
+static void verl_decodes_with_nccl(void **state)
+{
+    (void)state;
+    struct workload_job j;
+    struct err e = {0};
+    assert_int_equal(workload_preset_job("verl-grpo-fsdp2-7b", &j, &e), 0);
+    assert_int_equal(workload_job_complete(&j, &e), 0);
+    struct workload *w = workload_generate(&j);
+    assert_string_equal(w->phases[0].name, "rollout");
+    assert_int_equal(w->phases[0].ncalls, 3);
+    workload_free(w);
+}
+
+static void unknown_name(void **state)
+{
+    (void)state;
+    struct workload_job j;
+    struct err e = {0};
+    assert_int_equal(workload_preset_job("verl", &j, &e), ERR_USAGE);
+    assert_non_null(strstr(e.text, "--list"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(presets_pass_the_check),
+        cmocka_unit_test(files_read_back),
+        cmocka_unit_test(verl_decodes_with_nccl),
+        cmocka_unit_test(unknown_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

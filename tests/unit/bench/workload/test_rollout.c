@@ -1,0 +1,102 @@
+/* bench/workload/rollout.c: prefill and decode of a tensor-parallel inference engine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/workload/job.h"
+#include "tests/lib/near.h"
+
+static struct workload *generate(struct workload_job job)
+{
+    struct err e = {0};
+    job.framework = "vllm-rollout";
+    job.model = *workload_model_find("qwen2.5-7b");
+    if (workload_job_complete(&job, &e))
+        fail_msg("%s", e.text);
+    return workload_generate(&job);
+}
+
+/* 8 ranks, tp 2: 4 engines; dp 4 × 64 sequences: 64 an engine. 28 layers: 57 reductions a pass. */
+static void one_round(void **state)
+{
+    (void)state;
+    struct workload *w = generate((struct workload_job){.tp = 2,
+                                                        .nodes = 1,
+                                                        .gpus_per_node = 8,
+                                                        .micro_batch = 64,
+                                                        .prompt = 512,
+                                                        .response = 1000,
+                                                        .no_custom_all_reduce = 1});
+    assert_int_equal(w->nphases, 1);
+    const struct workload_phase *p = w->phases;
+    assert_int_equal(p->ncalls, 3);
+    /* 64 × 512 tokens in 4 passes of 8192. */
+    assert_near(p->calls[0].count, 4 * 57, 0);
+    assert_int_equal(p->calls[0].bytes, 8192 * 3584 * 2);
+    assert_near(p->calls[1].count, 1000 * 57, 0);
+    assert_int_equal(p->calls[1].bytes, 64 * 3584 * 2);
+    assert_int_equal(p->calls[2].kind, COLL_ALLGATHER);
+    assert_near(p->calls[2].count, 1000, 0);
+    assert_int_equal(p->calls[2].bytes, 64 * 152064 * 2);
+    assert_int_equal(p->calls[2].group_size, 2);
+    workload_free(w);
+}
+
+/* 1024 sequences an engine run 256 at a time. */
+static void several_rounds(void **state)
+{
+    (void)state;
+    struct workload *w = generate((struct workload_job){.tp = 8,
+                                                        .nodes = 1,
+                                                        .gpus_per_node = 8,
+                                                        .micro_batch = 1024,
+                                                        .prompt = 8,
+                                                        .response = 10,
+                                                        .no_custom_all_reduce = 1});
+    assert_near(w->phases[0].calls[1].count, 4 * 10 * 57, 0);
+    assert_int_equal(w->phases[0].calls[1].bytes, 256 * 3584 * 2);
+    workload_free(w);
+}
+
+/* 458752 bytes of a decode pass are vLLM's own, 56 MiB of a prefill are NCCL's; engines across nodes have NCCL alone.
+ */
+static void not_nccls(void **state)
+{
+    (void)state;
+    struct workload_job job = {
+        .tp = 2, .nodes = 1, .gpus_per_node = 8, .micro_batch = 64, .prompt = 512, .response = 1000};
+    struct workload *w = generate(job);
+    const struct workload_phase *p = w->phases;
+    assert_int_equal(p->ncalls, 2);
+    assert_int_equal(p->calls[0].bytes, 8192 * 3584 * 2);
+    assert_int_equal(p->calls[1].kind, COLL_ALLGATHER);
+    assert_non_null(strstr(w->notes[0], "57000 AllReduces of 448"));
+    workload_free(w);
+    job.gpus_per_node = 1;
+    job.nodes = 8;
+    w = generate(job);
+    assert_int_equal(w->phases[0].ncalls, 3);
+    workload_free(w);
+}
+
+static void one_gpu_an_engine(void **state)
+{
+    (void)state;
+    struct workload *w = generate((struct workload_job){.tp = 1, .nodes = 1, .gpus_per_node = 8});
+    assert_int_equal(w->phases[0].ncalls, 0);
+    workload_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_round),
+        cmocka_unit_test(several_rounds),
+        cmocka_unit_test(not_nccls),
+        cmocka_unit_test(one_gpu_an_engine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* bench/workload/workload.c: reading what is right, naming the place of what is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/workload/workload.h"
+#include "tests/lib/near.h"
+
+#define HEAD "{\"format\": \"nccltune-workload/1\", \"ranks\": 16, \"ranks_per_node\": 8, \"phases\": ["
+
+static struct workload *parse(const char *text, struct err *e)
+{
+    return workload_parse(text, strlen(text), "w.json", e);
+}
+
+static void hand_written_file(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct workload *w = workload_load("tests/fixtures/workload/hand.json", &e);
+    assert_non_null(w);
+    assert_string_equal(w->name, "by hand");
+    assert_int_equal(w->ranks, 16);
+    assert_int_equal(w->ranks_per_node, 8);
+    assert_false(w->per_run);
+    assert_int_equal(w->nphases, 2);
+    assert_near(w->phases[0].compute_us, 180000, 0);
+    assert_near(w->phases[1].compute_us, -1, 0);
+    const struct workload_call *c = w->phases[0].calls;
+    assert_int_equal(w->phases[0].ncalls, 2);
+    assert_int_equal(c[0].kind, COLL_ALLREDUCE);
+    assert_int_equal(c[0].bytes, 26214400);
+    assert_near(c[0].count, 12.5, 0);
+    assert_int_equal(c[0].group_size, 16);
+    assert_int_equal(c[0].place, WORKLOAD_CLUSTER);
+    assert_near(c[0].overlap_us, 900, 0);
+    assert_int_equal(c[1].kind, WORKLOAD_ALLTOALL);
+    assert_int_equal(c[1].place, WORKLOAD_NODE);
+    assert_int_equal(c[1].stride, 2);
+    assert_null(c[1].dtype);
+    assert_near(c[1].overlap_us, -1, 0);
+    c = w->phases[1].calls;
+    assert_int_equal(c[0].kind, COLL_BROADCAST);
+    assert_int_equal(c[0].algo, ALGO_RING);
+    assert_int_equal(c[0].proto, PROTO_LL128);
+    assert_int_equal(c[0].channels, 16);
+    assert_near(c[0].time_us, 812.5, 0);
+    assert_near(workload_bytes(w, NULL, -1), 12.5 * 26214400 + 4.0 * 1048576 + 67108864, 0);
+    assert_near(workload_bytes(w, &w->phases[0], WORKLOAD_ALLTOALL), 4.0 * 1048576, 0);
+    workload_free(w);
+}
+
+static void errors_name_the_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected;
+    } wrong[] = {
+        {"", "w.json:1:1"},
+        {"{\"format\": \"nccltune-workload/2\"}", "nccltune-workload/1"},
+        {"{\"format\": \"nccltune-workload/1\", \"phases\": []}", "w.json: ranks: expected a whole number"},
+        {"{\"format\": \"nccltune-workload/1\", \"ranks\": 2}", "phases: expected an array"},
+        {"{\"format\": \"nccltune-workload/1\", \"ranks\": 2, \"counts_per\": \"day\", \"phases\": []}",
+         "counts_per: expected \"step\" or \"run\""},
+        {HEAD "{\"name\": \"a\"}]}", "phases[0].collectives: expected an array"},
+        {HEAD "{\"name\": 7, \"collectives\": []}]}", "phases[0].name: expected text"},
+        {HEAD "{\"name\": \"a\", \"collectives\": []}, 3]}", "phases[1].name"},
+        {HEAD "{\"name\": \"a\", \"collectives\": [{\"collective\": \"allreduces\"}]}]}",
+         "phases[0].collectives[0].collective: expected allreduce, "},
+        {HEAD "{\"name\": \"a\", \"collectives\": [{\"collective\": \"allreduce\", \"count\": 0}]}]}",
+         "phases[0].collectives[0].count: expected a number above 0"},
+        {HEAD "{\"name\": \"a\", \"collectives\": [{\"collective\": \"reduce\", \"count\": 1, \"bytes\": 1.5}]}]}",
+         "phases[0].collectives[0].bytes: expected a whole number"},
+        {HEAD "{\"name\": \"a\", \"collectives\": [{\"collective\": \"reduce\", \"count\": 1, \"bytes\": -4}]}]}",
+         "phases[0].collectives[0].bytes"},
+        {HEAD "{\"name\": \"a\", \"collectives\": [{\"collective\": \"reduce\", \"count\": 1, \"bytes\": 8, "
+              "\"group_size\": 17}]}]}",
+         "group_size: expected a whole number from 2 to 16"},
+        {HEAD "{\"name\": \"a\", \"collectives\": [{\"collective\": \"reduce\", \"count\": 1, \"bytes\": 8, "
+              "\"group_size\": 4, \"placement\": \"rack\"}]}]}",
+         "placement: expected \"node\" or \"cluster\""},
+        {HEAD "{\"name\": \"a\", \"collectives\": [{\"collective\": \"reduce\", \"count\": 1, \"bytes\": 8, "
+              "\"group_size\": 4, \"overlap_us\": -1}]}]}",
+         "overlap_us: expected microseconds"},
+        {HEAD "{\"name\": \"a\", \"collectives\": [{\"collective\": \"reduce\", \"count\": 1, \"bytes\": 8, "
+              "\"group_size\": 4, \"algorithm\": \"rings\"}]}]}",
+         "algorithm: expected a word"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct err e = {0};
+        assert_null(parse(wrong[i].text, &e));
+        assert_int_equal(e.code, ERR_FAILED);
+        if (!strstr(e.text, wrong[i].expected))
+            fail_msg("case %zu says '%s', expected '%s'", i, e.text, wrong[i].expected);
+    }
+    struct err e = {0};
+    assert_null(workload_load("tests/fixtures/workload", &e));
+    assert_int_equal(e.code, ERR_FAILED);
+    assert_null(workload_load("tests/fixtures/workload/none.json", &e));
+}
+
+static void unknown_fields_are_ignored(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct workload *w = parse("{\"format\": \"nccltune-workload/1.7\", \"ranks\": 2, \"mood\": {}, \"phases\": "
+                               "[{\"name\": \"x\", \"weather\": 1, \"collectives\": []}]}",
+                               &e);
+    assert_non_null(w);
+    assert_int_equal(w->ranks_per_node, 2);
+    workload_free(w);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    for (int i = 0; i < WORKLOAD_KIND_COUNT; i++) {
+        const char *name = workload_kind_name(i);
+        assert_non_null(name);
+        assert_int_equal(workload_kind_parse(name, strlen(name)), i);
+    }
+    assert_null(workload_kind_name(WORKLOAD_KIND_COUNT));
+    assert_null(workload_kind_name(-1));
+    assert_int_equal(workload_kind_parse("alltoal", 7), -1);
+    assert_int_equal(workload_kind_parse("send", 4), -1);
+}
+
+static void nodes_of_a_group(void **state)
+{
+    (void)state;
+    struct workload w = {.ranks = 64, .ranks_per_node = 8};
+    struct workload_call c = {.group_size = 8, .stride = 1, .place = WORKLOAD_NODE};
+    assert_int_equal(workload_call_nodes(&w, &c), 1);
+    c.place = WORKLOAD_CLUSTER;
+    c.group_size = 64;
+    assert_int_equal(workload_call_nodes(&w, &c), 8);
+    c.group_size = 8;
+    c.stride = 8;
+    assert_int_equal(workload_call_nodes(&w, &c), 8);
+    c.stride = 4;
+    assert_int_equal(workload_call_nodes(&w, &c), 4);
+    c.group_size = 2;
+    c.stride = 32;
+    assert_int_equal(workload_call_nodes(&w, &c), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hand_written_file),          cmocka_unit_test(errors_name_the_place),
+        cmocka_unit_test(unknown_fields_are_ignored), cmocka_unit_test(names),
+        cmocka_unit_test(nodes_of_a_group),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+/* core/hostlist.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/probe/matrix.h"
+
+static const char *parsed(struct arena *a, const char *text)
+{
+    struct err e = {0};
+    const char **hosts;
+    const char *all = "";
+    int n;
+    if (hostlist_parse(text, "--hosts", a, &hosts, &n, &e))
+        return arena_strdup(a, e.text);
+    for (int i = 0; i < n; i++)
+        all = arena_printf(a, "%s%s%s", all, i ? " " : "", hosts[i]);
+    return all;
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"node1", "node1"},
+        {"a,b, c", "a b c"},
+        {"node[01-03,7],gpu1", "node01 node02 node03 node7 gpu1"},
+        {"r[1-2]n[08-10]-ib", "r1n08-ib r1n09-ib r1n10-ib r2n08-ib r2n09-ib r2n10-ib"},
+        {"user@10.0.0.1", "user@10.0.0.1"},
+        {"", "--hosts: expected the names of hosts"},
+        {"-oProxyCommand=reboot", "--hosts: '-oProxyCommand=reboot' is not the name of a host"},
+        {"a;b", "--hosts: 'a;b' is not the name of a host"},
+        {"$(reboot)", "--hosts: '$(reboot)' is not the name of a host"},
+        {"n[1-2", "--hosts: 'n[1-2' has no closing bracket"},
+        {"n[2-1]", "--hosts: expected numbers such as \"1-16\" between the brackets, found '2-1'"},
+        {"n[a]", "--hosts: expected numbers such as \"1-16\" between the brackets, found 'a'"},
+        {"n[]", "--hosts: expected numbers such as \"1-16\" between the brackets, found ''"},
+        {"n[0-99999999]", "--hosts: expected numbers such as \"1-16\" between the brackets, found '0-99999999'"},
+        {"n[0-999][0-999]", "--hosts: more than 65536 hosts"},
+    };
+    struct arena *a = arena_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(parsed(a, cases[i].text), cases[i].expected);
+    arena_free(a);
+}
+
+static void hostfile(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/nccltune-hosts.XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    static const char text[] = "# rack 1\nnode1 slots=8\r\n\n  node[2-3]  # two\n";
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    struct arena *a = arena_new();
+    struct err e = {0};
+    const char **hosts;
+    int n;
+    assert_int_equal(hostlist_read(path, a, &hosts, &n, &e), 0);
+    assert_int_equal(n, 3);
+    assert_string_equal(hosts[0], "node1");
+    assert_string_equal(hosts[2], "node3");
+    unlink(path);
+    assert_int_equal(hostlist_read(path, a, &hosts, &n, &e), ERR_FAILED);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(hostfile)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

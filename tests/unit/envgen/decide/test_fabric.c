@@ -1,0 +1,181 @@
+/* Settings from made-up fabrics: for all nodes, for classes of them, beside what was measured on GPUs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "envgen/decide/classes.h"
+#include "envgen/decide/fabric.h"
+#include "envgen/generate/validate.h"
+#include "tests/unit/bench/made_up_fabric.h"
+
+static const char *const address[] = {"10.0.0.1/24"};
+
+#define NET(n, k)                                                                    \
+    {                                                                                \
+        .name = (n), .object = -1, .kind = TOPO_NET_##k, .state = TOPO_STATE_ACTIVE, \
+        .addresses = (const char **)address, .naddresses = 1                         \
+    }
+#define PORT(h)                                                                                      \
+    {                                                                                                \
+        .object = -1, .hca = (h), .port = 1, .state = TOPO_STATE_ACTIVE, .layer = TOPO_LINK_ETHERNET \
+    }
+
+static struct topo_netdev nets[] = {NET("eth0", PHYSICAL), NET("eth1", PHYSICAL)};
+static struct topo_netdev others[] = {NET("eno1", PHYSICAL), NET("eno2", PHYSICAL)};
+static struct topo_port mlx5[] = {PORT("mlx5_0"), PORT("mlx5_1"), PORT("mlx5_2")};
+static struct topo_port bnxt[] = {PORT("bnxt_re0"), PORT("bnxt_re1"), PORT("bnxt_re2")};
+static struct topo_class classes[] = {
+    {.name = "a", .netdevs = nets, .nnetdevs = 2, .ports = mlx5, .nports = 3},
+    {.name = "b", .netdevs = others, .nnetdevs = 2, .ports = bnxt, .nports = 3},
+};
+static struct topo_host hosts[] = {{.name = "n0.site.example", .class_index = 0}, {.name = "n1", .class_index = 1}};
+
+static struct topology one_class = {.classes = classes, .nclasses = 1};
+static struct topology two_classes = {.classes = classes, .nclasses = 2, .hosts = hosts, .nhosts = 2};
+
+static int everything_bad(struct verbs_try t)
+{
+    (void)t;
+    return 1;
+}
+
+static struct env_decisions *decide(const struct topology *t, struct verbs_fabric *f, const char *measured_hcas)
+{
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    d->nccl_low = 22807;
+    d->nccl_high = 22807;
+    if (measured_hcas) {
+        d->settings = ARENA_NEW(d->arena, struct env_setting);
+        d->settings[0] = (struct env_setting){"nccl", "NCCL_IB_HCA", measured_hcas, "measured on GPUs", "faster", 0};
+        d->nsettings = 1;
+    }
+    env_fabric(d, t, f);
+    env_classes(d, t);
+    env_vet(d, t);
+    verbs_fabric_free(f);
+    return d;
+}
+
+static const struct env_setting *find(const struct env_decisions *d, const char *name, const char *node_class)
+{
+    for (int i = 0; i < d->nsettings; i++) {
+        const struct env_setting *s = &d->settings[i];
+        if (!strcmp(s->name, name) &&
+            (node_class ? s->node_class && !strcmp(s->node_class, node_class) : !s->node_class))
+            return s;
+    }
+    return NULL;
+}
+
+static const char *value(const struct env_decisions *d, const char *name, const char *node_class)
+{
+    const struct env_setting *s = find(d, name, node_class);
+    return s ? s->value : NULL;
+}
+
+static void all_well(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3});
+    add_interface(f, "eth0", 1);
+    add_interface(f, "eth1", 1);
+    struct env_decisions *d = decide(&one_class, f, NULL);
+    for (int i = 0; i < d->nsettings; i++)
+        assert_null(d->settings[i].value);
+    assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->why,
+                        "no port is to be left out: 30 of 30 tries between ports went well");
+    assert_non_null(strstr(find(d, "NCCL_CROSS_NIC", NULL)->why, "12 tries between them worked"));
+    assert_non_null(strstr(find(d, "NCCL_IB_GID_INDEX", NULL)->why, "NCCL's own choice works on every port"));
+    assert_string_equal(find(d, "NCCL_SOCKET_IFNAME", NULL)->why, "NCCL's own choice, eth0,eth1, reaches every node");
+    assert_string_equal(find(d, "NCCL_SOCKET_IFNAME", NULL)->source, ENV_FABRIC);
+    env_decisions_free(d);
+}
+
+static void one_port(void **state)
+{
+    (void)state;
+    struct env_decisions *d =
+        decide(&one_class, make(&(struct world){.nodes = 3, .rails = 3, .bad = port_1_0_bad}), NULL);
+    assert_string_equal(value(d, "NCCL_IB_HCA", NULL), "=mlx5_1:1,mlx5_2:1");
+    assert_non_null(strstr(find(d, "NCCL_IB_HCA", NULL)->why, "without mlx5_0:1: n1 mlx5_0:1, or its cable: 16 of 16"));
+    env_decisions_free(d);
+}
+
+static void of_classes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bnxt_re0:1", "bnxt_re1:1", "bnxt_re2:1"};
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3, .bad = port_1_0_bad});
+    for (int r = 0; r < 3; r++)
+        f->ports[3 + r].name = names[r];
+    struct env_decisions *d = decide(&two_classes, f, NULL);
+    assert_null(value(d, "NCCL_IB_HCA", NULL));
+    assert_string_equal(value(d, "NCCL_IB_HCA", "a"), "=mlx5_1:1,mlx5_2:1");
+    assert_string_equal(value(d, "NCCL_IB_HCA", "b"), "=bnxt_re1:1,bnxt_re2:1");
+    env_decisions_free(d);
+}
+
+static void beside_gpus(void **state)
+{
+    (void)state;
+    /* A list that does without the bad port anyway, and one that does not. */
+    struct env_decisions *d =
+        decide(&one_class, make(&(struct world){.nodes = 3, .rails = 3, .bad = port_1_0_bad}), "=mlx5_2:1");
+    assert_string_equal(value(d, "NCCL_IB_HCA", NULL), "=mlx5_2:1");
+    assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->source, "measured on GPUs");
+    env_decisions_free(d);
+    d = decide(&one_class, make(&(struct world){.nodes = 3, .rails = 3, .bad = port_1_0_bad}), "=mlx5_0:1,mlx5_1:1");
+    assert_string_equal(value(d, "NCCL_IB_HCA", NULL), "=mlx5_1:1,mlx5_2:1");
+    assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->source, ENV_FABRIC);
+    env_decisions_free(d);
+}
+
+static void nothing_connects(void **state)
+{
+    (void)state;
+    struct env_decisions *d =
+        decide(&one_class, make(&(struct world){.nodes = 2, .rails = 3, .bad = everything_bad}), NULL);
+    assert_string_equal(value(d, "NCCL_IB_DISABLE", NULL), "1");
+    env_decisions_free(d);
+}
+
+static void interfaces(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 1});
+    add_interface(f, "eth0", 1);
+    add_interface(f, "eth1", 0);
+    struct env_decisions *d = decide(&one_class, f, NULL);
+    assert_string_equal(value(d, "NCCL_SOCKET_IFNAME", NULL), "=eth0");
+    assert_string_equal(find(d, "NCCL_SOCKET_IFNAME", NULL)->why,
+                        "eth0 reaches every node; NCCL by itself would also use eth1 (0 of 1 answer from n0)");
+    env_decisions_free(d);
+    /* Only on one node: it leads nowhere. */
+    f = make(&(struct world){.nodes = 2, .rails = 1});
+    add_interface(f, "eth0", 1);
+    add_interface(f, "eth1", 1);
+    f->ninterfaces--;
+    d = decide(&one_class, f, NULL);
+    assert_string_equal(value(d, "NCCL_SOCKET_IFNAME", NULL), "=eth0");
+    env_decisions_free(d);
+    /* Nothing leads anywhere: nothing is set, and it is said. */
+    f = make(&(struct world){.nodes = 2, .rails = 1});
+    add_interface(f, "eth0", 0);
+    d = decide(&one_class, f, NULL);
+    assert_null(value(d, "NCCL_SOCKET_IFNAME", NULL));
+    assert_non_null(strstr(find(d, "NCCL_SOCKET_IFNAME", NULL)->why, "no interface reaches every node"));
+    env_decisions_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_well),         cmocka_unit_test(one_port),
+                                       cmocka_unit_test(of_classes),       cmocka_unit_test(beside_gpus),
+                                       cmocka_unit_test(nothing_connects), cmocka_unit_test(interfaces)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

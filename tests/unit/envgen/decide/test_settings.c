@@ -1,0 +1,167 @@
+/* The variables of a profile: what is written, what was considered, what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "envgen/decide/openmpi_rules.h"
+#include "tests/unit/envgen/synthetic.h"
+
+#define DEFAULT BENCH_DEFAULT
+
+static const struct env_setting *find(const struct env_decisions *d, const char *name)
+{
+    for (int i = 0; i < d->nsettings; i++)
+        if (!strcmp(d->settings[i].name, name))
+            return &d->settings[i];
+    return NULL;
+}
+
+/* Untouched 100 µs, launch ib3 and call 3 as told. */
+static struct env_decisions *settle(struct synthetic *s, double launch_us, double call_us, int *rc, struct err *e)
+{
+    static const struct topology nothing;
+    struct env_rules rules;
+    synthetic_add(s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(s, COLL_ALLREDUCE, 8, DEFAULT, "3", call_us, BENCH_OK);
+    synthetic_add(s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, launch_us, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(s);
+    assert_non_null(d);
+    assert_int_equal(env_rules_of(d, &rules, e), 0);
+    *rc = env_settings(d, &rules, &nothing, NULL, e);
+    return d;
+}
+
+static void launch_and_calls(void **state)
+{
+    (void)state;
+    static const struct {
+        double launch_us, call_us;
+        const char *interface, *dynamic;
+    } table[] = {{50, 100, "ib3", NULL}, {100, 50, NULL, "1"}, {100, 100, NULL, NULL}};
+    for (size_t i = 0; i < 3; i++) {
+        struct synthetic s = synthetic_new();
+        struct err e = {0};
+        int rc;
+        struct env_decisions *d = settle(&s, table[i].launch_us, table[i].call_us, &rc, &e);
+        assert_int_equal(rc, 0);
+        const struct env_setting *interface = find(d, "btl_tcp_if_include");
+        const struct env_setting *dynamic = find(d, "coll_tuned_use_dynamic_rules");
+        const struct env_setting *file = find(d, "coll_tuned_dynamic_rules_filename");
+        assert_non_null(interface);
+        assert_non_null(dynamic);
+        assert_non_null(file);
+        assert_true(!interface->value == !table[i].interface);
+        assert_true(!dynamic->value == !table[i].dynamic);
+        assert_true(!file->value == !table[i].dynamic);
+        assert_non_null(strstr(interface->why, "4 nodes, 4 ranks"));
+        if (interface->value)
+            assert_string_equal(interface->value, "ib3");
+        assert_int_equal(file->in_profile, 1);
+        assert_null(find(d, "NCCL_SOCKET_IFNAME")->value);
+        assert_string_equal(interface->source, "measured on host memory");
+        env_decisions_free(d);
+        arena_free(s.arena);
+    }
+}
+
+static void without_measurements_nothing_is_said_about_openmpi(void **state)
+{
+    (void)state;
+    static const struct topology nothing;
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    struct env_rules rules = {0};
+    struct err e = {0};
+    assert_int_equal(env_settings(d, &rules, &nothing, NULL, &e), 0);
+    assert_int_equal(d->nsettings, 1);
+    assert_string_equal(d->settings[0].family, "nccl");
+    env_decisions_free(d);
+}
+
+/* What NCCL itself was measured with is NCCL's, and goes before what the topology says. */
+static void nccl_launches(void **state)
+{
+    (void)state;
+    static const struct topology nothing;
+    struct env_rules rules = {0};
+    struct err e = {0};
+    struct synthetic s = synthetic_new();
+    s.engine = "nccl";
+    s.library = "NCCL 2.27.5";
+    static const struct bench_setting interface = {"NCCL_SOCKET_IFNAME", "=ib3"};
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "x", DEFAULT, 50, BENCH_OK);
+    s.points.items[0].candidates[1].launch.settings = &interface;
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(env_settings(d, &rules, &nothing, NULL, &e), 0);
+    assert_int_equal(d->nsettings, 1);
+    assert_string_equal(d->settings[0].family, "nccl");
+    assert_string_equal(d->settings[0].value, "=ib3");
+    assert_string_equal(d->settings[0].source, "measured on GPUs");
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
+/* What a model predicts is no measurement: it sets nothing unless it is asked for, and says so. */
+static void predictions_set_nothing(void **state)
+{
+    (void)state;
+    static const struct topology nothing;
+    for (int wanted = 0; wanted < 2; wanted++) {
+        struct env_rules rules = {0};
+        struct err e = {0};
+        struct synthetic s = synthetic_new();
+        s.engine = "model";
+        synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, 50, BENCH_OK);
+        struct env_decisions *d = synthetic_decide(&s);
+        d->predicted = wanted;
+        assert_int_equal(env_settings(d, &rules, &nothing, NULL, &e), 0);
+        const struct env_setting *x = find(d, "btl_tcp_if_include");
+        assert_non_null(x);
+        assert_string_equal(x->source, "predicted");
+        if (wanted) {
+            assert_string_equal(x->value, "ib3");
+        } else {
+            assert_null(x->value);
+            assert_non_null(strstr(x->why, "btl_tcp_if_include=ib3 is a prediction"));
+        }
+        env_decisions_free(d);
+        arena_free(s.arena);
+    }
+}
+
+/* A hostile value of a launch that won is an error; of one that lost it is never written anyway. */
+static void hostile_values(void **state)
+{
+    (void)state;
+    for (int won = 0; won < 2; won++) {
+        struct synthetic s = synthetic_new();
+        struct err e = {0};
+        int rc;
+        static const struct bench_setting bad = {"btl_tcp_if_include", "ib3; reboot"};
+        synthetic_add(&s, COLL_BROADCAST, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+        synthetic_add(&s, COLL_BROADCAST, 8, "bad", DEFAULT, won ? 10 : 200, BENCH_OK);
+        s.points.items[0].candidates[1].launch.settings = &bad;
+        struct env_decisions *d = settle(&s, 100, 100, &rc, &e);
+        assert_int_equal(rc, won ? ERR_FAILED : 0);
+        if (won)
+            assert_non_null(strstr(e.text, "btl_tcp_if_include"));
+        else
+            assert_null(find(d, "btl_tcp_if_include")->value);
+        env_decisions_free(d);
+        arena_free(s.arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launch_and_calls), cmocka_unit_test(without_measurements_nothing_is_said_about_openmpi),
+        cmocka_unit_test(nccl_launches),    cmocka_unit_test(predictions_set_nothing),
+        cmocka_unit_test(hostile_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

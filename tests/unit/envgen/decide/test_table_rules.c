@@ -1,0 +1,371 @@
+/* Rows of tuner.csv across scale: what was measured exactly, what two neighbours agree on between them, nothing else.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/coll.h"
+#include "envgen/decide/table_rules.h"
+#include "envgen/write/write.h"
+#include "tuner/table/table.h"
+
+#define KIB 1024u
+
+static const struct bench_setting ring[] = {{"algorithm", "ring"}, {"protocol", "simple"}};
+static const struct bench_setting ring16[] = {{"algorithm", "ring"}, {"protocol", "simple"}, {"channels", "16"}};
+static const struct bench_setting nvls[] = {{"algorithm", "nvlstree"}, {"protocol", "simple"}, {"channels", "8"}};
+static const struct bench_setting tree[] = {{"algorithm", "tree"}, {"protocol", "ll128"}};
+
+struct shape {
+    int nodes, ranks;
+    uint64_t from; /* ring16 from this size on; 0: everywhere; ENV_OPEN: tree everywhere */
+};
+
+static struct env_range range(uint64_t low, uint64_t high, const struct bench_setting *s, int n)
+{
+    return (struct env_range){.min_bytes = low, .max_bytes = high, .call = {n ? "x" : "default", s, n}, .why = "why"};
+}
+
+static struct env_shape shape_of(struct arena *a, struct shape s)
+{
+    struct env_coll *c = ARENA_NEW(a, struct env_coll);
+    *c = (struct env_coll){.coll = COLL_ALLREDUCE, .ranges = arena_alloc(a, 2 * sizeof *c->ranges)};
+    if (s.from == ENV_OPEN) {
+        c->ranges[c->nranges++] = range(0, ENV_OPEN, tree, 2);
+    } else {
+        if (s.from)
+            c->ranges[c->nranges++] = range(0, s.from - 1, NULL, 0);
+        c->ranges[c->nranges++] = range(s.from, ENV_OPEN, ring16, 3);
+    }
+    return (struct env_shape){
+        .engine = "nccl", .library = "NCCL 2.28.9", .nodes = s.nodes, .ranks = s.ranks, .colls = c, .ncolls = 1};
+}
+
+struct table {
+    struct arena *arena;
+    struct env_decisions decisions;
+    struct tuner_table table;
+    struct env_rows rows;
+};
+
+static struct table table_of(const struct shape *shapes, int n, int reach)
+{
+    struct table t = {.arena = arena_new()};
+    struct err e = {0};
+    char *text;
+    size_t bytes;
+    t.decisions = (struct env_decisions){
+        .arena = t.arena, .tool = "0.1.0", .topology = "", .extrapolate_nodes = reach, .nshapes = n};
+    t.decisions.shapes = arena_alloc(t.arena, (size_t)(n + 1) * sizeof *t.decisions.shapes);
+    for (int i = 0; i < n; i++)
+        t.decisions.shapes[i] = shape_of(t.arena, shapes[i]);
+    assert_int_equal(env_rows_of(&t.decisions, t.arena, &t.rows, &e), 0);
+    struct env_writing w = {.decisions = &t.decisions, .scratch = t.arena};
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(env_write_tuner_csv(&w, out, &e), 0);
+    fclose(out);
+    assert_int_equal(tuner_table_parse(&t.table, text, bytes, NULL, NULL), 0);
+    assert_int_equal(t.table.broken, 0);
+    assert_int_equal(t.table.count, t.rows.count);
+    free(text);
+    return t;
+}
+
+static void table_free(struct table *t)
+{
+    tuner_table_free(&t->table);
+    arena_free(t->arena);
+}
+
+/* The algorithm that the table names for an AllReduce; -1: none. */
+static int choice(const struct table *t, int nodes, int ranks, uint64_t bytes)
+{
+    struct tuner_shape s = {nodes, ranks, TUNER_UNKNOWN};
+    const struct tuner_rule *r = tuner_table_match(&t->table, t->table.rules, &s, COLL_ALLREDUCE, bytes, 0, 0);
+    return r ? r->algo : -1;
+}
+
+static void measured_shapes_are_exact(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {{2, 16, 64 * KIB}, {8, 64, ENV_OPEN}};
+    struct table t = table_of(shapes, 2, 0);
+    assert_int_equal(choice(&t, 2, 16, 64 * KIB), ALGO_RING);
+    assert_int_equal(choice(&t, 2, 16, 64 * KIB - 1), -1);
+    assert_int_equal(choice(&t, 8, 64, 1), ALGO_TREE);
+    assert_int_equal(choice(&t, 2, 8, 64 * KIB), -1);
+    /* they agree on nothing, so nothing is said between them or beyond */
+    for (int n = 3; n < 20; n++)
+        if (n != 8)
+            assert_int_equal(choice(&t, n, n * 8, 1 << 20), -1);
+    table_free(&t);
+}
+
+static void between_two_only_what_both_say(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {{2, 16, 64 * KIB}, {16, 128, 256 * KIB}};
+    struct table t = table_of(shapes, 2, 0);
+    for (int n = 3; n < 16; n++) {
+        assert_int_equal(choice(&t, n, n * 8, 256 * KIB), ALGO_RING);
+        assert_int_equal(choice(&t, n, n * 8, 256 * KIB - 1), -1);
+        assert_int_equal(choice(&t, n, n * 4, 256 * KIB), -1); /* half the ranks a node */
+        assert_int_equal(choice(&t, n, n, 256 * KIB), -1);
+        assert_int_equal(choice(&t, n, n * 16, 256 * KIB), -1);
+    }
+    assert_int_equal(choice(&t, 17, 17 * 8, 256 * KIB), -1);
+    for (int i = 0; i < t.rows.count; i++)
+        assert_true(t.rows.items[i]->nodes_high < 2 * t.rows.items[i]->nodes_low);
+    table_free(&t);
+}
+
+static void one_node_is_no_neighbour(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {{1, 8, 0}, {4, 32, 0}};
+    struct table t = table_of(shapes, 2, 0);
+    assert_int_equal(choice(&t, 1, 8, 8), ALGO_RING);
+    assert_int_equal(choice(&t, 4, 32, 8), ALGO_RING);
+    assert_int_equal(choice(&t, 2, 16, 8), -1);
+    assert_int_equal(choice(&t, 3, 24, 8), -1);
+    table_free(&t);
+}
+
+/* 6 nodes with 7 ranks each were measured and say something else: no row for 8 ranks a node may reach them. */
+static void other_shapes_are_not_covered(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {{4, 32, 0}, {6, 42, ENV_OPEN}, {8, 64, 0}};
+    struct table t = table_of(shapes, 3, 0);
+    assert_int_equal(choice(&t, 6, 42, 1 << 20), ALGO_TREE);
+    assert_int_equal(choice(&t, 4, 32, 1 << 20), ALGO_RING);
+    assert_int_equal(choice(&t, 6, 48, 1 << 20), -1);
+    table_free(&t);
+}
+
+static void beyond_the_largest_only_on_request(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {{2, 16, 64 * KIB}, {4, 32, 128 * KIB}};
+    struct table t = table_of(shapes, 2, 0);
+    assert_int_equal(choice(&t, 5, 40, 1 << 20), -1);
+    table_free(&t);
+    t = table_of(shapes, 2, 16);
+    for (int n = 5; n <= 16; n++) {
+        assert_int_equal(choice(&t, n, n * 8, 128 * KIB), ALGO_RING);
+        assert_int_equal(choice(&t, n, n * 8, 128 * KIB - 1), -1);
+    }
+    assert_int_equal(choice(&t, 17, 17 * 8, 1 << 20), -1);
+    int marked = 0;
+    for (int i = 0; i < t.rows.count; i++) {
+        marked += t.rows.items[i]->basis == ENV_EXTRAPOLATED;
+        assert_true((t.rows.items[i]->basis == ENV_EXTRAPOLATED) == (t.rows.items[i]->nodes_high > 4));
+        assert_true((strstr(env_row_basis(t.rows.items[i], t.arena), "EXTRAPOLATED") != NULL) ==
+                    (t.rows.items[i]->nodes_high > 4));
+    }
+    assert_true(marked > 0);
+    table_free(&t);
+}
+
+static void equal_neighbours_are_one_row(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {{4, 32, 0}, {5, 40, 0}, {6, 48, 0}, {7, 56, 0}, {8, 64, 0}};
+    struct table t = table_of(shapes, 5, 0);
+    assert_int_equal(t.rows.count, 2); /* 4 to 7, and 8: never a factor of two */
+    assert_int_equal(t.rows.items[0]->nodes_high, 7);
+    assert_int_equal(t.rows.items[0]->ranks_high, 56);
+    assert_int_equal(t.rows.items[0]->basis, ENV_MEASURED);
+    table_free(&t);
+}
+
+/* Every collective with eight ranges, measured at each power of two up to 512 nodes. */
+static void a_table_for_512_nodes_is_short(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 10};
+    struct env_rows rows;
+    struct err e = {0};
+    d.shapes = arena_alloc(a, 10 * sizeof *d.shapes);
+    for (int s = 0; s < 10; s++) {
+        struct env_coll *colls = arena_alloc(a, COLL_COUNT * sizeof *colls);
+        for (int c = 0; c < COLL_COUNT; c++) {
+            colls[c] = (struct env_coll){.coll = c, .ranges = arena_alloc(a, 8 * sizeof *colls->ranges), .nranges = 8};
+            for (unsigned r = 0; r < 8; r++) /* the bounds move with the number of nodes */
+                colls[c].ranges[r] =
+                    range(r ? (uint64_t)(s + 8) << (r * 3) : 0,
+                          r < 7 ? ((uint64_t)(s + 8) << (r * 3 + 3)) - 1 : ENV_OPEN, r % 2 ? ring : tree, 2);
+        }
+        d.shapes[s] = (struct env_shape){.engine = "nccl",
+                                         .library = "NCCL 2.28.9",
+                                         .nodes = 1 << s,
+                                         .ranks = 8 << s,
+                                         .colls = colls,
+                                         .ncolls = COLL_COUNT};
+    }
+    assert_int_equal(env_rows_of(&d, a, &rows, &e), 0);
+    assert_in_range(rows.count, 400, 999);
+    /* no two rows apply to one call */
+    for (int i = 0; i < rows.count; i++)
+        for (int k = 0; k < i; k++) {
+            const struct env_row *x = rows.items[i], *y = rows.items[k];
+            assert_false(x->coll == y->coll && x->min_bytes <= y->max_bytes && y->min_bytes <= x->max_bytes &&
+                         x->nodes_low <= y->nodes_high && y->nodes_low <= x->nodes_high);
+        }
+    arena_free(a);
+}
+
+/* One size on 2 and on 16 nodes: ring is chosen at the one end, tree at the other. */
+static struct env_point point(struct arena *a, double other, double ringed, double treed, int chosen, double spread)
+{
+    const double times[] = {other, ringed, treed};
+    static const struct bench_knobs calls[] = {{"default", NULL, 0}, {"ring", ring, 2}, {"tree", tree, 2}};
+    struct env_point p = {
+        .bytes = 1 << 20, .options = arena_alloc(a, 3 * sizeof *p.options), .noptions = 3, .chosen = chosen};
+    for (int i = 0; i < 3; i++)
+        p.options[i] = (struct env_option){.call = calls[i],
+                                           .time_us = {times[i], times[i] * (1 - spread), times[i] * (1 + spread), 9}};
+    return p;
+}
+
+static int fitted(double spread, int nodes)
+{
+    struct arena *a = arena_new();
+    struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 2, .margin = 0.03};
+    struct env_point points[] = {point(a, 100, 60, 80, 1, spread), point(a, 200, 190, 130, 2, spread)};
+    struct env_rows rows;
+    struct err e = {0};
+    int algorithm = -1;
+    d.shapes = arena_alloc(a, 2 * sizeof *d.shapes);
+    for (int i = 0; i < 2; i++) {
+        d.shapes[i] = shape_of(a, (struct shape){i ? 16 : 2, i ? 128 : 16, i ? ENV_OPEN : 0});
+        d.shapes[i].colls[0].ranges[0].points = &points[i];
+        d.shapes[i].colls[0].ranges[0].npoints = 1;
+    }
+    assert_int_equal(env_rows_of(&d, a, &rows, &e), 0);
+    for (int i = 0; i < rows.count; i++)
+        if (rows.items[i]->nodes_low <= nodes && nodes <= rows.items[i]->nodes_high) {
+            assert_int_equal(rows.items[i]->basis, ENV_FITTED);
+            assert_int_equal(rows.items[i]->min_bytes, 1 << 20); /* no further than was measured */
+            assert_int_equal(rows.items[i]->max_bytes, 1 << 20);
+            algorithm = rows.items[i]->algorithm;
+        }
+    arena_free(a);
+    return algorithm;
+}
+
+/* By hand, for the box of 3 to 5 nodes: on the way from 2 to 16, 3 nodes are at 0.071 linearly and 0.195 by the
+ * logarithm, 5 nodes at 0.214 and 0.441. Ring gains least at 5 nodes by the logarithm (144 over 117, 1.23), tree at 3
+ * nodes linearly (107 over 84, 1.28). */
+static void a_law_where_the_ends_differ(void **state)
+{
+    (void)state;
+    assert_int_equal(fitted(0.01, 3), ALGO_TREE);
+    assert_int_equal(fitted(0.01, 5), ALGO_TREE);
+    assert_int_equal(fitted(0.01, 15), ALGO_TREE);
+    assert_int_equal(fitted(0.3, 3), -1); /* not sure enough */
+}
+
+static void predictions_are_comments(void **state)
+{
+    (void)state;
+    for (int wanted = 0; wanted < 2; wanted++) {
+        struct arena *a = arena_new();
+        struct err e = {0};
+        struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 2, .predicted = wanted};
+        struct env_writing w = {.decisions = &d, .scratch = a};
+        struct tuner_table t;
+        char *text;
+        size_t bytes;
+        d.shapes = arena_alloc(a, 2 * sizeof *d.shapes);
+        d.shapes[0] = shape_of(a, (struct shape){2, 16, ENV_OPEN});
+        d.shapes[1] = shape_of(a, (struct shape){4, 32, 0});
+        d.shapes[0].engine = d.shapes[1].engine = ENV_MODEL;
+        FILE *out = open_memstream(&text, &bytes);
+        assert_int_equal(env_write_tuner_csv(&w, out, &e), 0);
+        fclose(out);
+        assert_int_equal(tuner_table_parse(&t, text, bytes, NULL, NULL), 0);
+        assert_int_equal(t.count, wanted ? 2 : 0);
+        assert_non_null(strstr(text, "PREDICTED"));
+        assert_non_null(strstr(text, "allreduce,0,-1,tree,ll128"));
+        tuner_table_free(&t);
+        free(text);
+        arena_free(a);
+    }
+}
+
+/* The example plugin: no range, no open channels, no header outside comments, every node count a row. */
+static void nvidias_table(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct err e = {0};
+    struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 3};
+    struct env_writing w = {.decisions = &d, .scratch = a};
+    char *text;
+    size_t bytes;
+    d.shapes = arena_alloc(a, 3 * sizeof *d.shapes);
+    d.shapes[0] = shape_of(a, (struct shape){2, 16, 0});
+    d.shapes[1] = shape_of(a, (struct shape){6, 48, 0});
+    d.shapes[2] = shape_of(a, (struct shape){8, 64, ENV_OPEN}); /* tree, without a number of channels */
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(env_write_nvidia_csv(&w, out, &e), 0);
+    fclose(out);
+    for (int nodes = 2; nodes <= 6; nodes++)
+        assert_non_null(strstr(
+            text, arena_printf(a, "\nallreduce,0,9223372036854775807,ring,simple,16,%d,%d,-1,-1\n", nodes, nodes * 8)));
+    int rows = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        assert_true(strlen(line) < 255); /* it reads in pieces of that size */
+        rows += *line != '#';
+    }
+    assert_int_equal(rows, 5);
+    free(text);
+    arena_free(a);
+}
+
+/* It compares words as they stand and takes any other for ring. */
+static void nvidias_words(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct err e = {0};
+    struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 1};
+    struct env_writing w = {.decisions = &d, .scratch = a};
+    char *text;
+    size_t bytes;
+    d.shapes = arena_alloc(a, sizeof *d.shapes);
+    d.shapes[0] = shape_of(a, (struct shape){2, 16, 0});
+    d.shapes[0].colls[0].ranges[0].call = (struct bench_knobs){"x", nvls, 3};
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(env_write_nvidia_csv(&w, out, &e), 0);
+    fclose(out);
+    assert_non_null(strstr(text, ",nvls_tree,simple,8,2,16,-1,-1\n"));
+    free(text);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nvidias_words),
+        cmocka_unit_test(measured_shapes_are_exact),
+        cmocka_unit_test(between_two_only_what_both_say),
+        cmocka_unit_test(one_node_is_no_neighbour),
+        cmocka_unit_test(other_shapes_are_not_covered),
+        cmocka_unit_test(beyond_the_largest_only_on_request),
+        cmocka_unit_test(equal_neighbours_are_one_row),
+        cmocka_unit_test(a_table_for_512_nodes_is_short),
+        cmocka_unit_test(a_law_where_the_ends_differ),
+        cmocka_unit_test(predictions_are_comments),
+        cmocka_unit_test(nvidias_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* envgen/diagnose/megatron.c: the three shapes of its timers, and the old one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/near.h"
+#include "tests/unit/envgen/diagnose/feed.h"
+
+/* The diagnosis of a text that must be readable. */
+static struct diagnosis *read_text(const char *text)
+{
+    struct diagnosis *d = diagnose_new();
+    struct err e = {0};
+    if (feed(d, text, &e))
+        fail_msg("%s", e.text);
+    return d;
+}
+
+#define ITERATION(n, ms)                                                                                           \
+    " [2025-03-04 10:11:12] iteration " #n "/ 500 | consumed samples: 256 | elapsed time per iteration (ms): " #ms \
+    " | lm loss: 2.1E+00 |\n"
+
+static void check_phases(const char *text, double pipeline_ms)
+{
+    struct diagnosis *d = read_text(text);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(r->nsources, 1);
+    assert_near(r->sources[0].step_ms, 1000, 0);
+    assert_near(phase_of(r, "forward")->median_ms, 300, 1e-9);
+    assert_near(phase_of(r, "backward")->median_ms, 400, 1e-9);
+    assert_near(phase_of(r, "pipeline")->median_ms, pipeline_ms, 1e-9);
+    diagnose_free(d);
+}
+
+static void minimum_and_maximum(void **state)
+{
+    (void)state;
+    check_phases(ITERATION(7, 1000.0) "(min, max) time across ranks (ms):\n"
+                                      "    forward-compute ...........: (200.00, 300.00)\n"
+                                      "    backward-compute ..........: (390.00, 400.00)\n"
+                                      "    forward-recv ..............: (1.00, 50.00)\n"
+                                      "    backward-send .............: (1.00, 25.00)\n",
+                 75);
+}
+
+static void maximum_only(void **state)
+{
+    (void)state;
+    check_phases(ITERATION(7, 1000.0) "max time across ranks (ms):\n"
+                                      "    forward-compute ...........: 300.00\n"
+                                      "    backward-compute ..........: 400.00\n"
+                                      "    forward-recv ..............: 50.00\n",
+                 50);
+}
+
+static void every_rank(void **state)
+{
+    (void)state;
+    check_phases(ITERATION(7, 1000.0) "times across ranks (ms):\n"
+                                      "  forward-compute:\n"
+                                      "     rank  0: 200.00\n"
+                                      "     rank  1: 300.00\n"
+                                      "  backward-compute:\n"
+                                      "     rank  0: 400.00\n"
+                                      "     rank  1: 390.00\n"
+                                      "  forward-recv:\n"
+                                      "     rank  1: 50.00\n",
+                 50);
+}
+
+static void one_line(void **state)
+{
+    (void)state;
+    struct diagnosis *d =
+        read_text(" iteration       30/ 1000000 | consumed samples:          120 | elapsed time per iteration (ms): "
+                  "123.4 | lm loss: 1.0E+01 |\n"
+                  "time (ms) | forward-compute: 31.57 | backward-compute: 41.76 | backward-params-all-reduce: 21.15 | "
+                  "backward-reduce-model-grads: 21.24 | optimizer-inner-step: 7.3 | optimizer: 20.0 | "
+                  "batch-generator: 5.24\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_near(phase_of(r, "gradient sync")->median_ms, 21.24, 1e-9);
+    assert_near(phase_of(r, "forward")->median_ms, 31.57 - 5.24, 1e-9);
+    assert_near(phase_of(r, "optimizer")->median_ms, 20, 1e-9);
+    assert_near(r->sources[0].communication_share, 21.24 / 123.4, 1e-9);
+    diagnose_free(d);
+}
+
+static void bubble_and_stragglers(void **state)
+{
+    (void)state;
+    struct diagnosis *d = read_text(ITERATION(7, 1000.0) "(min, max) time across ranks (ms):\n"
+                                                         "    forward-backward ..........: (900.00, 900.00)\n"
+                                                         "    forward-compute ...........: (200.00, 300.00)\n"
+                                                         "    backward-compute ..........: (390.00, 400.00)\n"
+                                                         "    all-grads-sync ............: (100.00, 100.00)\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_near(phase_of(r, "forward and backward")->median_ms, 100, 1e-9);
+    assert_near(finding_of(r, "stragglers")->weight, 1.0 / 3, 1e-9);
+    diagnose_free(d);
+}
+
+/* The block ends at the first line that is no timer; the iteration line alone is a step too. */
+static void blocks_end(void **state)
+{
+    (void)state;
+    struct diagnosis *d =
+        read_text(ITERATION(1, 50.0)
+                      ITERATION(2, 1000.0) "(min, max) time across ranks (ms):\n    forward-compute ..: (1.0, 300.0)\n"
+                                           "saving checkpoint\n    forward-compute ..: (1.0, 999.0)\n");
+    assert_int_equal(d->series[DIAG_MEGATRON].nsteps, 2);
+    assert_near(d->series[DIAG_MEGATRON].steps[1].ms[2], 300, 0);
+    diagnose_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(minimum_and_maximum),
+        cmocka_unit_test(maximum_only),
+        cmocka_unit_test(every_rank),
+        cmocka_unit_test(one_line),
+        cmocka_unit_test(bubble_and_stragglers),
+        cmocka_unit_test(blocks_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

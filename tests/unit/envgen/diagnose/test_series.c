@@ -1,0 +1,185 @@
+/* envgen/diagnose/series.c: medians, warm-up, trends, thinning out, timers within timers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/near.h"
+#include "tests/unit/envgen/diagnose/feed.h"
+
+/* A diagnosis that is being fed steps by hand. */
+static struct diag_input here = {.path = "log"};
+static struct diagnosis *begin(void)
+{
+    struct diagnosis *d = diagnose_new();
+    d->files = malloc(sizeof *d->files);
+    d->files[d->nfiles++] = strdup("log");
+    d->in = &here;
+    here.line = 0;
+    return d;
+}
+
+static void step(struct diagnosis *d, double a_ms, double sync_ms, double total_ms)
+{
+    static const struct diag_word a = {"", "a", DIAG_COMPUTE, DIAG_TRAIN, NULL},
+                                  sync = {"", "sync", DIAG_COMMUNICATION, DIAG_TRAIN, NULL},
+                                  total = {.phase = diag_total_mark};
+    here.line++;
+    diag_step_open(d, DIAG_STEP_LINE, here.line);
+    diag_step_add(d, DIAG_STEP_LINE, &a, a_ms);
+    diag_step_add(d, DIAG_STEP_LINE, &sync, sync_ms);
+    if (total_ms > 0)
+        diag_step_add(d, DIAG_STEP_LINE, &total, total_ms);
+    diag_step_close(d, DIAG_STEP_LINE);
+}
+
+static void quantiles(void **state)
+{
+    (void)state;
+    double v[] = {5, 1, 4, 2, 3}, two[] = {2, 1}, none[1];
+    assert_near(diag_quantile(v, 5, 0.5), 3, 0);
+    assert_near(diag_quantile(v, 5, 0), 1, 0);
+    assert_near(diag_quantile(v, 5, 1), 5, 0);
+    assert_near(diag_quantile(two, 2, 0.5), 1.5, 0);
+    assert_near(diag_quantile(none, 0, 0.5), 0, 0);
+}
+
+static void warm_up_is_left_out(void **state)
+{
+    (void)state;
+    struct diagnosis *d = begin();
+    step(d, 5000, 100, 0);
+    step(d, 900, 100, 0);
+    for (int i = 0; i < 20; i++)
+        step(d, 300, 100, 0);
+    step(d, 5000, 100, 0); /* later outliers are not warm-up */
+    const struct diag_source *s = &diagnose_finish(d)->sources[0];
+    assert_int_equal(s->steps, 23);
+    assert_int_equal(s->left_out, 2);
+    assert_near(s->first_ms, 5100, 0);
+    assert_string_equal(s->first_place, "log:1");
+    assert_near(s->step_ms, 400, 0);
+    assert_near(s->communication_share, 0.25, 1e-12);
+    assert_near(s->ratio, 1.0 / 3, 1e-12);
+    diagnose_free(d);
+}
+
+static void even_steps_stay(void **state)
+{
+    (void)state;
+    struct diagnosis *d = begin();
+    for (int i = 0; i < 3; i++)
+        step(d, 300, 100, 0);
+    assert_int_equal(diagnose_finish(d)->sources[0].left_out, 0);
+    diagnose_free(d);
+}
+
+static void untimed_rest(void **state)
+{
+    (void)state;
+    struct diagnosis *d = begin();
+    for (int i = 0; i < 5; i++)
+        step(d, 300, 100, 1000);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_near(r->sources[0].communication_share, 0.1, 1e-12);
+    assert_near(phase_of(r, "not timed")->share, 0.6, 1e-12);
+    assert_non_null(finding_of(r, "not-timed"));
+    diagnose_free(d);
+}
+
+/* Overlapping timers sum to more than the step: shares stay below one. */
+static void overlapping_timers(void **state)
+{
+    (void)state;
+    struct diagnosis *d = begin();
+    for (int i = 0; i < 5; i++)
+        step(d, 300, 500, 400);
+    assert_near(diagnose_finish(d)->sources[0].communication_share, 1, 0);
+    diagnose_free(d);
+}
+
+static void trends(void **state)
+{
+    (void)state;
+    struct diagnosis *d = begin();
+    for (int i = 0; i < 30; i++)
+        step(d, 300 + 10 * i, 100, 0);
+    const struct diag_source *s = &diagnose_finish(d)->sources[0];
+    /* Medians of the first and last ten: 345 and 545, of the step 445 and 645. */
+    assert_near(s->phases[0].growth, 545.0 / 345 - 1, 1e-9);
+    assert_near(s->growth, 645.0 / 445 - 1, 1e-9);
+    assert_near(s->phases[1].growth, 0, 0);
+    diagnose_free(d);
+}
+
+static void thinning_keeps_the_medians(void **state)
+{
+    (void)state;
+    struct diagnosis *d = begin();
+    for (int i = 0; i < 100000; i++)
+        step(d, 300 + i % 7, 100, 0);
+    assert_true(d->series[DIAG_STEP_LINE].nsteps <= DIAG_STEPS);
+    assert_true(d->series[DIAG_STEP_LINE].nsteps > DIAG_STEPS / 2 - 1);
+    const struct diag_source *s = &diagnose_finish(d)->sources[0];
+    assert_int_equal(s->steps, 100000);
+    assert_near(s->step_ms, 403, 1);
+    assert_near(s->growth, 0, 0.01);
+    diagnose_free(d);
+}
+
+static void timers_within_timers(void **state)
+{
+    (void)state;
+    static const struct diag_word whole = {"", "whole", DIAG_COMPUTE, DIAG_TRAIN, NULL},
+                                  part = {"", "part", DIAG_COMPUTE, DIAG_TRAIN, "whole"},
+                                  inner = {"", "inner", DIAG_COMMUNICATION, DIAG_TRAIN, "part"};
+    struct diagnosis *d = begin();
+    diag_step_open(d, DIAG_MEGATRON, 1);
+    diag_step_add(d, DIAG_MEGATRON, &whole, 100);
+    diag_step_add(d, DIAG_MEGATRON, &inner, 10);
+    diag_step_add(d, DIAG_MEGATRON, &part, 60);
+    diag_step_close(d, DIAG_MEGATRON);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_near(phase_of(r, "whole")->median_ms, 40, 0);
+    assert_near(phase_of(r, "part")->median_ms, 50, 0);
+    assert_near(phase_of(r, "inner")->median_ms, 10, 0);
+    assert_near(r->sources[0].step_ms, 100, 0);
+    diagnose_free(d);
+}
+
+static void more_phases_than_there_is_room(void **state)
+{
+    (void)state;
+    struct diagnosis *d = begin();
+    diag_step_open(d, DIAG_STEP_LINE, 1);
+    for (int i = 0; i < 3 * DIAG_PHASES; i++) {
+        char name[DIAG_NAME];
+        snprintf(name, sizeof name, "phase %d", i);
+        struct diag_word w = {"", name, DIAG_OTHER, DIAG_NEITHER, NULL};
+        diag_step_add(d, DIAG_STEP_LINE, &w, 1);
+    }
+    diag_step_close(d, DIAG_STEP_LINE);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_near(r->sources[0].step_ms, 3 * DIAG_PHASES, 0);
+    assert_near(phase_of(r, "other")->median_ms, 2 * DIAG_PHASES + 1, 0);
+    diagnose_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles),
+        cmocka_unit_test(warm_up_is_left_out),
+        cmocka_unit_test(even_steps_stay),
+        cmocka_unit_test(untimed_rest),
+        cmocka_unit_test(overlapping_timers),
+        cmocka_unit_test(trends),
+        cmocka_unit_test(thinning_keeps_the_medians),
+        cmocka_unit_test(timers_within_timers),
+        cmocka_unit_test(more_phases_than_there_is_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

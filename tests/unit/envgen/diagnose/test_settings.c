@@ -1,0 +1,72 @@
+/* envgen/diagnose/settings.c: costly settings, however they are printed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/near.h"
+#include "tests/unit/envgen/diagnose/feed.h"
+
+/* The diagnosis of a text that must be readable. */
+static struct diagnosis *read_text(const char *text)
+{
+    struct diagnosis *d = diagnose_new();
+    struct err e = {0};
+    if (feed(d, text, &e))
+        fail_msg("%s", e.text);
+    return d;
+}
+
+static void spellings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *id; /* NULL: nothing is found */
+    } cases[] = {
+        {"  'use_dynamic_bsz': False,", "use_dynamic_bsz"},
+        {"actor_rollout_ref.actor.use_dynamic_bsz=False \\", "use_dynamic_bsz"},
+        {"use_dynamic_bsz: true", NULL},
+        {"my_use_dynamic_bsz: false", NULL},
+        {"use_dynamic_bsz_2: false", NULL},
+        {"use_dynamic_bsz is false", NULL},
+        {"\"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": true}", "offload_optimizer"},
+        {"\"offload_optimizer\": {\"device\": \"none\"}", NULL},
+        {"gpu_memory_utilization=0.35", "gpu_memory_utilization"},
+        {"gpu_memory_utilization=0.8", NULL},
+        {"export NCCL_IB_DISABLE=1", "NCCL_IB_DISABLE"},
+        {"export NCCL_IB_DISABLE=10", NULL},
+        {"NCCL_IB_DISABLE=0", NULL},
+        {"'param_offload': True}", "param_offload"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct diagnosis *d = diagnose_new();
+        struct err e = {0};
+        int rc = feed(d, cases[i].line, &e);
+        const struct diag_result *r = diagnose_finish(d);
+        if (!rc != !!cases[i].id || (cases[i].id && !finding_of(r, cases[i].id)))
+            fail_msg("%s", cases[i].line);
+        diagnose_free(d);
+    }
+}
+
+static void first_place_counts(void **state)
+{
+    (void)state;
+    struct diagnosis *d = read_text("x\nparam_offload: True\nparam_offload: True\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(r->nfindings, 1);
+    assert_string_equal(r->findings[0].place, "log:2");
+    diagnose_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spellings),
+        cmocka_unit_test(first_place_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

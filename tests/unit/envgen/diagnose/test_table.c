@@ -1,0 +1,75 @@
+/* envgen/diagnose/table.c: columns found by name, kernels told from operators. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/near.h"
+#include "tests/unit/envgen/diagnose/feed.h"
+
+/* The diagnosis of a text that must be readable. */
+static struct diagnosis *read_text(const char *text)
+{
+    struct diagnosis *d = diagnose_new();
+    struct err e = {0};
+    if (feed(d, text, &e))
+        fail_msg("%s", e.text);
+    return d;
+}
+
+static void kernels_not_operators(void **state)
+{
+    (void)state;
+    struct diagnosis *d = read_text("Name    Self CPU    CPU total    Self CUDA    CUDA total    # of Calls\n"
+                                    "-----   ---------   ----------   ----------   -----------   -----------\n"
+                                    "nccl:all_reduce    0.000us    0.000us    8.000ms    8.000ms    4\n"
+                                    "void gemm kernel    0.000us    0.000us    32.000ms    32.000ms    4\n"
+                                    "ncclDevKernel_AllReduce_Sum    0.000us    0.000us    8.000ms    8.000ms    4\n"
+                                    "-----   ---------   ----------   ----------   -----------   -----------\n"
+                                    "Self CPU time total: 99.000ms\nSelf CUDA time total: 40.000ms\n");
+    const struct diag_result *r = diagnose_finish(d);
+    assert_near(r->sources[0].communication_share, 0.2, 1e-9);
+    assert_near(r->sources[0].ratio, 0.25, 1e-9);
+    diagnose_free(d);
+}
+
+static void units_differ_by_row(void **state)
+{
+    (void)state;
+    struct diagnosis *d = read_text("Name    Self CPU    Self CUDA    # of Calls\n"
+                                    "ncclKernel_AllGather    0.000us    500.000us    4\n"
+                                    "ncclKernel_Broadcast    0.000us    0.0015s    4\n"
+                                    "Self CUDA time total: 10.000ms\n");
+    assert_near(diagnose_finish(d)->sources[0].communication_share, 0.2, 1e-9);
+    diagnose_free(d);
+}
+
+/* On a machine without GPUs there is no such column, and a table without an end has no total. */
+static void nothing_to_say(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "Name    Self CPU    CPU total    # of Calls\naten::mm    1.000ms    1.000ms    1\nSelf CPU time total: 9ms\n",
+        "Name    Self CPU    Self CUDA    # of Calls\nncclKernel_AllGather    0.000us    500.000us    4\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct diagnosis *d = diagnose_new();
+        struct err e = {0};
+        feed(d, texts[i], &e);
+        assert_int_equal(diagnose_finish(d)->nsources, 0);
+        diagnose_free(d);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_not_operators),
+        cmocka_unit_test(units_differ_by_row),
+        cmocka_unit_test(nothing_to_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* The doctor on an empty site, and on one that is installed and then damaged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "envgen/decide/decide.h"
+#include "envgen/doctor/doctor.h"
+#include "envgen/generate/generate.h"
+#include "tests/unit/envgen/scratch.h"
+
+#define FIXTURES "tests/fixtures/envgen"
+
+static struct scratch s;
+static struct doctor_options options;
+
+static int set_up(void **state)
+{
+    (void)state;
+    s = scratch_new();
+    options = (struct doctor_options){.site = {.store = scratch_path(&s, "store"),
+                                               .nccl_conf = scratch_path(&s, "nccl.conf"),
+                                               .plugin = scratch_path(&s, "plugin.so")},
+                                      .hook = scratch_path(&s, "hook")};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    scratch_free(&s);
+    return 0;
+}
+
+/* The first line about `subject` is of this kind and holds this text. */
+static void expect(const struct doctor *d, const char *subject, enum doctor_verdict v, const char *text)
+{
+    for (int i = 0; i < d->count; i++)
+        if (!strcmp(d->lines[i].subject, subject)) {
+            if (d->lines[i].verdict != v || !strstr(d->lines[i].text, text))
+                fail_msg("%s: %s: %s", doctor_verdict_name(d->lines[i].verdict), subject, d->lines[i].text);
+            return;
+        }
+    fail_msg("nothing is said about %s", subject);
+}
+
+static void nothing_installed(void **state)
+{
+    (void)state;
+    struct doctor *d = doctor_run(&options);
+    expect(d, "plugin", DOCTOR_WRONG, "No such file");
+    expect(d, "profile", DOCTOR_NOTE, "none is installed");
+    expect(d, "table", DOCTOR_NOTE, "No such file");
+    expect(d, "nccl.conf", DOCTOR_NOTE, "there is no");
+    expect(d, "hook", DOCTOR_NOTE, "No such file");
+    assert_int_equal(d->wrong, 1);
+    doctor_free(d);
+}
+
+static void install(void)
+{
+    static const char *const results[] = {FIXTURES "/results.jsonl"};
+    struct err e = {0};
+    struct install_scope all = {0};
+    struct install_done done;
+    struct env_generate g = {.topology = FIXTURES "/topology.json",
+                             .results = results,
+                             .nresults = 1,
+                             .margin = ENV_MARGIN,
+                             .out = scratch_path(&s, "profile")};
+    if (env_generate(&g, NULL, &e) || install_profile(&options.site, g.out, &all, &done, &e))
+        fail_msg("%s", e.text);
+    install_done_free(&done);
+}
+
+static void hook_says(const char *task, const char *check)
+{
+    const char *text = arena_printf(s.arena,
+                                    "#!/bin/sh\n[ \"$NCCLTUNE\" = explain ] || exit 9\ncase $1 in\n"
+                                    "task-prolog) echo \"%s\" ;;\ncheck) echo \"%s\" ;;\nesac\n",
+                                    task, check);
+    chmod(scratch_write(&s, "hook", text, strlen(text)), 0755);
+}
+
+static void installed(void **state)
+{
+    (void)state;
+    install();
+    hook_says("print nccltune: profile abc", "");
+    struct doctor *d = doctor_run(&options);
+    expect(d, "profile", DOCTOR_OK, "all its files are whole");
+    expect(d, "table", DOCTOR_OK, "0 broken lines");
+    expect(d, "nccl.conf", DOCTOR_OK, "has the lines");
+    expect(d, "hook", DOCTOR_OK, "profile abc");
+    doctor_free(d);
+    scratch_write(&s, "store/current/tuner.csv", "nonsense\n", 9);
+    hook_says("print nccltune: nothing is set: it is broken", "HCA mlx5_0 is missing");
+    scratch_write(&s, "nccl.conf", "# nccltune end\n", 15);
+    scratch_write(&s, "plugin.so", "x", 1);
+    d = doctor_run(&options);
+    expect(d, "plugin", DOCTOR_WRONG, "cannot be loaded");
+    expect(d, "profile", DOCTOR_WRONG, "tuner.csv");
+    expect(d, "table", DOCTOR_WRONG, "tuner.csv:1:");
+    for (int i = 0; i < d->count; i++) /* the sum, too */
+        assert_true(strcmp(d->lines[i].subject, "table") != 0 || d->lines[i].verdict == DOCTOR_WRONG);
+    expect(d, "nccl.conf", DOCTOR_WRONG, "marker");
+    expect(d, "hook", DOCTOR_WRONG, "it is broken");
+    expect(d, "node", DOCTOR_WRONG, "mlx5_0 is missing");
+    doctor_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(nothing_installed, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(installed, set_up, tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,397 @@
+/* The doctor inside a job: one rank's view, and many ranks held against one another. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "envgen/decide/decide.h"
+#include "envgen/doctor/doctor.h"
+#include "envgen/generate/generate.h"
+#include "probe/topology/topology.h"
+#include "tests/unit/envgen/scratch.h"
+
+#define FIXTURES "tests/fixtures/envgen"
+#define PLUGIN   "build/libnccl-tuner-nccltune.so"
+#define RULE     "allreduce,0,-1,ring,simple,4,-1,-1\n"
+
+static struct scratch s;
+static struct topology *machine;
+static char hash[SHA256_HEX];
+
+/* A profile for hand-written results: it sets NCCL_SOCKET_IFNAME for the one class that there is. */
+static int set_up(void **state)
+{
+    (void)state;
+    static const char *const results[] = {FIXTURES "/results.jsonl"};
+    struct err e = {0};
+    s = scratch_new();
+    struct env_generate g = {.topology = FIXTURES "/topology.json",
+                             .results = results,
+                             .nresults = 1,
+                             .margin = ENV_MARGIN,
+                             .out = scratch_path(&s, "profile")};
+    machine = topo_load(FIXTURES "/topology.json", &e);
+    int rc = env_generate(&g, NULL, &e) || !machine;
+    return rc || file_sha256(scratch_path(&s, "profile/tuner.csv"), hash, &e);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    topo_free(machine);
+    scratch_free(&s);
+    return 0;
+}
+
+#define MOST 16
+static struct doctor *job(const char *const *settings)
+{
+    const char *environment[MOST] = {"SLURM_PROCID=3", "SLURM_NTASKS=8", "SLURMD_NODENAME=n7", "PATH=/bin"};
+    int n = 4;
+    for (; *settings && n + 1 < MOST; settings++)
+        environment[n++] = *settings;
+    struct doctor_job_options o = {.environment = environment,
+                                   .system_conf = scratch_path(&s, "nccl.conf"),
+                                   .system_table = scratch_path(&s, "system.csv"),
+                                   .machine = machine};
+    return doctor_job(&o);
+}
+
+/* Some line about `subject` is of this kind and holds this text. */
+static void expect(const struct doctor *d, const char *subject, enum doctor_verdict v, const char *text)
+{
+    for (int i = 0; i < d->count; i++)
+        if (!strcmp(d->lines[i].subject, subject) && d->lines[i].verdict == v && strstr(d->lines[i].text, text))
+            return;
+    for (int i = 0; i < d->count; i++)
+        print_error("%s %s: %s\n", doctor_verdict_name(d->lines[i].verdict), d->lines[i].subject, d->lines[i].text);
+    fail_msg("no '%s' %s '%s'", doctor_verdict_name(v), subject, text);
+}
+
+static const char *set(const char *name, const char *value)
+{
+    return arena_printf(s.arena, "%s=%s", name, value);
+}
+
+static const char *agreed(const struct doctor *d, const char *name)
+{
+    for (int i = 0; i < d->nagree; i++)
+        if (!strcmp(d->agree[i].name, name))
+            return d->agree[i].value;
+    return NULL;
+}
+
+static void nothing_is_pinned(void **state)
+{
+    (void)state;
+    static const char *const none[] = {NULL};
+    struct doctor *d = job(none);
+    expect(d, "rank", DOCTOR_OK, "3 of 8, on n7");
+    expect(d, "profile", DOCTOR_NOTE, "none is pinned");
+    expect(d, "plugin", DOCTOR_NOTE, "NCCL_TUNER_PLUGIN is not set");
+    assert_int_equal(d->wrong, 0);
+    assert_null(agreed(d, "the tuner table"));
+    doctor_free(d);
+}
+
+static void all_is_well(void **state)
+{
+    (void)state;
+    const char *dir = scratch_path(&s, "profile"), *plugin = scratch_path(&s, "plugin.so");
+    char *real = realpath(PLUGIN, NULL);
+    if (!real)
+        skip();
+    assert_int_equal(symlink(real, plugin), 0);
+    free(real);
+    const char *const settings[] = {
+        set("NCCL_TUNER_PLUGIN", plugin),
+        set("NCCLTUNE_PROFILE", dir),
+        set("NCCLTUNE_HASH", hash),
+        "NCCL_SOCKET_IFNAME==eth0",
+        arena_printf(s.arena, "NCCLTUNE_SET=NCCL_SOCKET_IFNAME==eth0|NCCLTUNE_PROFILE=%s|NCCLTUNE_HASH=%s", dir, hash),
+        NULL};
+    struct doctor *d = job(settings);
+    expect(d, "profile", DOCTOR_OK, "set by a hook");
+    expect(d, "plugin", DOCTOR_OK, "tuner interfaces v1 to v");
+    expect(d, "table", DOCTOR_OK, "0 broken lines");
+    expect(d, "hash", DOCTOR_OK, "the one that NCCLTUNE_HASH asks for");
+    expect(d, "machine", DOCTOR_OK, "class0");
+    expect(d, "setting", DOCTOR_OK, "nothing of the profile is overridden");
+    assert_int_equal(d->wrong, 0);
+    assert_string_equal(agreed(d, "the tuner table"), hash);
+    doctor_free(d);
+}
+
+static void much_is_wrong(void **state)
+{
+    (void)state;
+    const char *const settings[] = {"NCCL_TUNER_PLUGIN=/nonexistent/plugin.so",
+                                    set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")),
+                                    "NCCLTUNE_HASH=0123456789abcdef0123",
+                                    "NCCL_SOCKET_IFNAME=ib0",
+                                    "NCCL_IB_TIMEOUT=300",
+                                    "NCCL_ALGO=Ring",
+                                    NULL};
+    struct doctor *d = job(settings);
+    expect(d, "profile", DOCTOR_OK, "set by hand");
+    expect(d, "plugin", DOCTOR_WRONG, "/nonexistent/plugin.so cannot be loaded");
+    expect(d, "hash", DOCTOR_WRONG, "NCCL will refuse to start");
+    expect(d, "setting", DOCTOR_NOTE, "NCCL_SOCKET_IFNAME is ib0; the profile has =eth0: yours wins");
+    expect(d, "lint", DOCTOR_WRONG, "NCCL_IB_TIMEOUT=300");
+    expect(d, "lint", DOCTOR_NOTE, "NT401");
+    assert_int_equal(d->wrong, 3);
+    assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring");
+    assert_null(agreed(d, "NCCL_SOCKET_IFNAME"));
+    doctor_free(d);
+}
+
+/* Fewer digits than the plugin takes are no hash, and a value is not the one that the hook has set a part of. */
+static void nearly_right(void **state)
+{
+    (void)state;
+    const char *dir = scratch_path(&s, "profile");
+    const char *const settings[] = {
+        set("NCCLTUNE_PROFILE", dir),
+        arena_printf(s.arena, "NCCLTUNE_HASH=%.15s", hash),
+        arena_printf(s.arena, "NCCLTUNE_SET=NCCLTUNE_PROFILE=%.*s", (int)strlen(dir) - 1, dir),
+        "NCCL_TUNER_PLUGIN=nccltune",
+        "NCCL_ALGO=Ring",
+        "NCCL_ALGO=Tree",
+        NULL};
+    struct doctor *d = job(settings);
+    expect(d, "profile", DOCTOR_OK, "set by hand");
+    expect(d, "hash", DOCTOR_WRONG, "NCCL will refuse to start");
+    assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring"); /* as getenv has it */
+    int n = 0;
+    for (int i = 0; i < d->nagree; i++)
+        n += !strcmp(d->agree[i].name, "NCCL_ALGO");
+    assert_int_equal(n, 1);
+    doctor_free(d);
+    const char *whole[] = {set("NCCLTUNE_PROFILE", dir), arena_printf(s.arena, "NCCLTUNE_HASH=sha256:%.16s", hash),
+                           "NCCL_TUNER_PLUGIN=nccltune", NULL};
+    d = job(whole);
+    expect(d, "hash", DOCTOR_OK, "the one that NCCLTUNE_HASH asks for");
+    doctor_free(d);
+    whole[2] = "NCCL_TUNER_PLUGIN=none";
+    d = job(whole);
+    expect(d, "hash", DOCTOR_NOTE, "no plugin looks at it");
+    assert_null(agreed(d, "the tuner table"));
+    doctor_free(d);
+}
+
+/* A node with another CPU than any class of the profile, but its GPUs and rails. */
+static void nearly_the_machine(void **state)
+{
+    (void)state;
+    const char *const settings[] = {set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")), NULL};
+    const char *cpu = machine->classes[0].cpu;
+    machine->classes[0].cpu = "GenuineIntel 6/1, another";
+    struct doctor *d = job(settings);
+    machine->classes[0].cpu = cpu;
+    expect(d, "machine", DOCTOR_NOTE, "has the GPUs and rails of class0");
+    doctor_free(d);
+}
+
+/* torchrun under srun: one task of Slurm's a node, several ranks in it. */
+static void ranks_of_torchrun(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"RANK=17", "WORLD_SIZE=32", NULL};
+    struct doctor *d = job(settings);
+    expect(d, "rank", DOCTOR_OK, "17 of 32, on n7");
+    doctor_free(d);
+}
+
+static void broken_profiles(void **state)
+{
+    (void)state;
+    const char *const relative[] = {"NCCLTUNE_PROFILE=profile", NULL};
+    struct doctor *d = job(relative);
+    expect(d, "profile", DOCTOR_WRONG, "no absolute path");
+    doctor_free(d);
+    scratch_write(&s, "profile/tuner.csv", RULE, strlen(RULE));
+    const char *const changed[] = {set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")), NULL};
+    d = job(changed);
+    expect(d, "profile", DOCTOR_WRONG, "was changed");
+    expect(d, "hash", DOCTOR_NOTE, "NCCLTUNE_HASH is not set");
+    doctor_free(d);
+    const char *const off[] = {"NCCLTUNE=off", "NCCL_TUNER_PLUGIN=/nonexistent", NULL};
+    d = job(off);
+    expect(d, "profile", DOCTOR_NOTE, "NCCLTUNE=off");
+    assert_int_equal(d->wrong, 0);
+    assert_string_equal(agreed(d, "NCCLTUNE"), "off");
+    doctor_free(d);
+}
+
+/* The first to name a variable wins: the environment, the user's file, the system's. */
+static void files_count_as_nccl_reads_them(void **state)
+{
+    (void)state;
+    static const char user[] = "NCCL_ALGO=Tree\nNCCL_PROTO=Simple\n", site[] = "NCCL_PROTO=LL\nNCCL_CUMEM_ENABLE=0\n";
+    const char *const settings[] = {"NCCL_ALGO=Ring",
+                                    set("NCCL_CONF_FILE", scratch_write(&s, "user.conf", user, sizeof user - 1)), NULL};
+    scratch_write(&s, "nccl.conf", site, sizeof site - 1);
+    struct doctor *d = job(settings);
+    assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring");
+    assert_string_equal(agreed(d, "NCCL_PROTO"), "Simple");
+    doctor_free(d);
+}
+
+/* ---- ranks held against one another ------------------------------------------------------------------------------ */
+
+static char *line_of(const char *rank, const char *setting)
+{
+    const char *environment[] = {set("SLURM_PROCID", rank), "SLURM_NTASKS=4", setting, NULL};
+    struct doctor_job_options o = {
+        .environment = environment, .system_conf = "/nonexistent", .system_table = "/nonexistent", .machine = machine};
+    struct doctor *d = doctor_job(&o);
+    struct err e = {0};
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(doctor_job_print_json(d, out, &e), 0);
+    fclose(out);
+    doctor_free(d);
+    for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
+        assert_true(strcspn(at, "\n") < 1000);
+    char *copy = arena_strdup(s.arena, text);
+    free(text);
+    return copy;
+}
+
+static struct doctor *compare(const char *text, struct err *e)
+{
+    return doctor_job_compare(scratch_write(&s, "lines", text, strlen(text)), e);
+}
+
+static void ranks_that_are_alike(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct doctor *d = compare(arena_printf(s.arena, "hello\n%s2: %s%s%s{\"a\": 1}\n", line_of("0", "NCCL_ALGO=Ring"),
+                                            line_of("2", "NCCL_ALGO=Ring"), line_of("1", "NCCL_ALGO=Ring"),
+                                            line_of("3", "NCCL_ALGO=Ring")),
+                               &e);
+    expect(d, "ranks", DOCTOR_OK, "alike on all 4");
+    assert_int_equal(d->wrong, 0);
+    doctor_free(d);
+}
+
+static void ranks_that_differ(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", line_of("0", "NCCL_ALGO=Ring"),
+                                            line_of("1", "NCCL_ALGO=Ring"), line_of("3", "NCCL_IB_TIMEOUT=300")),
+                               &e);
+    expect(d, "ranks", DOCTOR_WRONG, "rank 2 of 4 did not report");
+    expect(d, "ranks", DOCTOR_WRONG, "NCCL_ALGO is 'Ring' on ranks 0-1, is not set on rank 3");
+    expect(d, "lint", DOCTOR_WRONG, "rank 3: NCCL_IB_TIMEOUT=300");
+    doctor_free(d);
+}
+
+static void long_values_are_told_apart(void **state)
+{
+    (void)state;
+    static char one[3000] = "NCCL_ALGO=", two[3000];
+    struct err e = {0};
+    memset(one + 10, '"', sizeof one - 11);
+    memcpy(two, one, sizeof one);
+    two[sizeof two - 2] = '\'';
+    struct doctor *d = compare(
+        arena_printf(s.arena, "%s%s%s%s", line_of("0", one), line_of("1", one), line_of("2", two), line_of("3", two)),
+        &e);
+    expect(d, "ranks", DOCTOR_WRONG, "on ranks 0-1, is '");
+    expect(d, "ranks", DOCTOR_WRONG, "(2989 bytes, sha256 ");
+    doctor_free(d);
+}
+
+/* A rank that is read twice does not speak for one that says nothing. */
+static void ranks_that_repeat_themselves(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    const char *first = line_of("0", "NCCL_ALGO=Ring");
+    struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", first, first, line_of("1", "A=b")), &e);
+    expect(d, "ranks", DOCTOR_WRONG, "NCCL_ALGO is 'Ring' on rank 0, is not set on rank 1");
+    expect(d, "ranks", DOCTOR_WRONG, "ranks 2-3 of 4 did not report");
+    doctor_free(d);
+}
+
+/* 31 values are told apart; a rank with one of them is not taken for something else, however many there are. */
+static void many_values(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    const char *text = "";
+    for (int rank = 0; rank < 40; rank++)
+        text = arena_printf(s.arena,
+                            "%s{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": %d, \"agree\": {\"X\": \"v%d\"}}\n",
+                            text, rank, rank == 39 ? 5 : rank);
+    struct doctor *d = compare(text, &e);
+    expect(d, "ranks", DOCTOR_WRONG, "is 'v5' on ranks 5, 39,");
+    expect(d, "ranks", DOCTOR_WRONG, "is 'v30' on rank 30, is something else on ranks 31-38");
+    doctor_free(d);
+}
+
+static void many_ranks(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    const char *text = "";
+    for (int rank = 0; rank < 60; rank++)
+        text = arena_printf(s.arena,
+                            "%s{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": %d, \"agree\": {\"X\": \"v%d\"}}\n",
+                            text, rank, rank % 2);
+    struct doctor *d = compare(text, &e);
+    expect(d, "ranks", DOCTOR_WRONG, "36, 38 and 10 more, is 'v1' on ranks 1, 3,");
+    doctor_free(d);
+}
+
+static void lines_from_anywhere(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "nothing of ours\n",
+        "{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": \n",
+        "{\"format\": \"nccltune-job/1x\"}\n",
+        "{\"agree\": {}, \"what\": \"" DOCTOR_JOB_FORMAT "\"}\n",
+        "{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": 65536}\n",
+    };
+    struct err e = {0};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_null(compare(bad[i], &e));
+    struct doctor *d =
+        compare("{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": 1e300, \"ranks\": -7, \"agree\": [3], "
+                "\"verdict\": \"wrong\", \"text\": \"\\u001b[31mred\"}\n",
+                &e);
+    assert_non_null(d);
+    expect(d, "?", DOCTOR_WRONG, "rank 0: ?[31mred");
+    doctor_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nothing_is_pinned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_is_well, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(much_is_wrong, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nearly_right, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nearly_the_machine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranks_of_torchrun, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(broken_profiles, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_count_as_nccl_reads_them, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranks_that_are_alike, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranks_that_differ, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_values_are_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranks_that_repeat_themselves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_values, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_ranks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_from_anywhere, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* envgen/explain/table_rules.c: which rows of tuner.csv a call meets, and which of them are only told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/coll.h"
+#include "envgen/explain/explain_internal.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static const struct bench_setting ring[] = {{"algorithm", "ring"}, {"protocol", "simple"}, {"channels", "8"}};
+static const struct bench_setting tree[] = {{"algorithm", "tree"}, {"protocol", "ll128"}};
+
+static struct env_profile profile;
+
+/* Measured on 2 nodes: ring from 1 to 16 MiB. Predicted on 4: tree for all sizes. */
+static int set_up(void **state)
+{
+    (void)state;
+    profile = (struct env_profile){.arena = arena_new(), .decisions = env_decisions_new(ENV_MARGIN)};
+    struct arena *a = profile.arena;
+    struct env_range measured = {.min_bytes = MIB, .max_bytes = 16 * MIB, .call = {"ring", ring, 3}, .why = "faster"};
+    struct env_range predicted = {.max_bytes = ENV_OPEN, .call = {"tree", tree, 2}, .why = "by the model"};
+    struct env_coll *colls = arena_alloc(a, 2 * sizeof *colls);
+    struct env_range *ranges = arena_alloc(a, 2 * sizeof *ranges);
+    struct env_shape *shapes = arena_alloc(a, 2 * sizeof *shapes);
+    ranges[0] = measured;
+    ranges[1] = predicted;
+    for (int i = 0; i < 2; i++)
+        colls[i] = (struct env_coll){.coll = COLL_ALLREDUCE, .ranges = &ranges[i], .nranges = 1};
+    shapes[0] = (struct env_shape){
+        .engine = "nccl", .library = "NCCL 2.28.9", .nodes = 2, .ranks = 16, .colls = &colls[0], .ncolls = 1};
+    shapes[1] = (struct env_shape){
+        .engine = ENV_MODEL, .library = "NCCL 2.28.9", .nodes = 4, .ranks = 32, .colls = &colls[1], .ncolls = 1};
+    profile.decisions->shapes = shapes;
+    profile.decisions->nshapes = 2;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    env_decisions_free(profile.decisions);
+    arena_free(profile.arena);
+    return 0;
+}
+
+/* What is printed for a call; `*rows` is what the function says it printed. */
+static const char *ask(uint64_t bytes, int nodes, int *rows)
+{
+    struct env_question q = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = nodes};
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    *rows = explain_rows(&profile, &q, out);
+    fclose(out);
+    const char *copy = arena_strdup(profile.arena, text);
+    free(text);
+    return copy;
+}
+
+static void rows_of_a_call(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        int nodes, rows;
+    } cases[] = {{MIB, 2, 1}, {16 * MIB, 2, 1}, {MIB - 1, 2, 0}, {16 * MIB + 1, 2, 0},
+                 {MIB, 3, 0}, {MIB, 1, 0},      {1, 4, 1},       {UINT64_MAX / 2, 4, 1},
+                 {MIB, 5, 0}, {MIB, 0, 2},      {32 * MIB, 0, 1}};
+    int rows;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = ask(cases[i].bytes, cases[i].nodes, &rows);
+        if (rows != cases[i].rows)
+            fail_msg("%llu bytes on %d nodes meet %d rows:\n%s", (unsigned long long)cases[i].bytes, cases[i].nodes,
+                     rows, text);
+    }
+    assert_non_null(strstr(ask(MIB, 2, &rows), "tuner.csv: algorithm ring, protocol simple, 8 channels"));
+}
+
+static void predictions_are_written_where_asked_for(void **state)
+{
+    (void)state;
+    struct env_question q = {.coll = COLL_ALLREDUCE, .bytes = MIB, .nodes = 4};
+    int rows;
+    for (int asked = 0; asked < 2; asked++) {
+        profile.decisions->predicted = asked;
+        const char *said = asked ? "  tuner.csv: algorithm tree" : "  not written: algorithm tree";
+        assert_non_null(strstr(ask(MIB, 4, &rows), said));
+        cJSON *array = explain_rows_json(&profile, &q), *row = cJSON_GetArrayItem(array, 0);
+        assert_int_equal(cJSON_GetArraySize(array), 1);
+        assert_string_equal(json_str(row, "basis", ""), "predicted");
+        assert_string_equal(json_str(row, "protocol", ""), "ll128");
+        assert_int_equal(json_bool(row, "written", -1), asked);
+        cJSON_Delete(array);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rows_of_a_call, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(predictions_are_written_where_asked_for, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,405 @@
+/* The generate stage on hand-written input: a whole profile, or the old one untouched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "envgen/generate/generate.h"
+#include "envgen/profile/profile.h"
+#include "tests/unit/envgen/scratch.h"
+
+#define FIXTURES "tests/fixtures/envgen"
+
+static const char *const results[] = {FIXTURES "/results.jsonl", FIXTURES "/more.jsonl"};
+
+static struct env_generate options(const char *out, int nresults)
+{
+    return (struct env_generate){.topology = FIXTURES "/topology.json",
+                                 .results = results,
+                                 .nresults = nresults,
+                                 .margin = ENV_MARGIN,
+                                 .out = out};
+}
+
+static int run(const struct env_generate *g, struct err *e)
+{
+    *e = (struct err){0};
+    return env_generate(g, NULL, e);
+}
+
+static char *sums(struct scratch *s, const char *dir)
+{
+    int code;
+    return scratch_run(s, arena_printf(s->arena, "cd '%s' && ls -a && sha256sum *", dir), &code);
+}
+
+static void a_whole_profile(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *out = scratch_path(&s, "a/b/profile");
+    struct env_generate g = options(out, 1);
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(out, &e);
+    assert_non_null(p);
+    static const char *const names[] = {"decisions.json",          "nccl.conf",     "nccl.sh",
+                                        "openmpi-mca-params.conf", "openmpi.rules", "openmpi.sh",
+                                        "results.jsonl",           "topology.json", "tuner.csv"};
+    assert_int_equal(p->manifest.nfiles, 9);
+    for (int i = 0; i < 9; i++)
+        assert_string_equal(p->manifest.files[i].name, names[i]);
+    assert_string_equal(p->manifest.topology, p->decisions->topology);
+    assert_string_equal(p->manifest.libraries[0], "Open MPI 4.1.4");
+    const struct env_shape *shape = &p->decisions->shapes[0];
+    assert_string_equal(shape->launches[shape->chosen].knobs.label, "ib3");
+    assert_non_null(strstr(shape->colls[0].ranges[0].points[0].options[0].lines, "results.jsonl:"));
+    env_profile_free(p);
+    int code;
+    scratch_run(&s, arena_printf(s.arena, "test $(ls -a '%s' | wc -l) = 12", out), &code); /* nothing left over */
+    assert_int_equal(code, 0);
+    scratch_free(&s);
+}
+
+static void the_same_input_gives_the_same_profile(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *out = scratch_path(&s, "profile");
+    struct env_generate g = options(out, 1);
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *first = env_profile_open(out, &e);
+    g.force = 1;
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *second = env_profile_open(out, &e);
+    assert_string_equal(first->manifest.hash, second->manifest.hash);
+    env_profile_free(first);
+    env_profile_free(second);
+    scratch_free(&s);
+}
+
+static void two_journals_are_taken_together(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *out = scratch_path(&s, "profile");
+    struct env_generate g = options(out, 2);
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(out, &e);
+    assert_non_null(p);
+    assert_int_equal(p->manifest.nfiles, 10);
+    const struct env_shape *two = &p->decisions->shapes[0];
+    assert_int_equal(two->ranks, 2);
+    assert_non_null(strstr(two->colls[0].ranges[0].points[0].options[0].lines, "results-2.jsonl:2"));
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+static void topology_alone(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *out = scratch_path(&s, "profile");
+    struct env_generate g = options(out, 0);
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(out, &e);
+    assert_non_null(p);
+    assert_int_equal(p->manifest.nfiles, 8);
+    assert_int_equal(p->decisions->nshapes, 0);
+    assert_int_equal(p->decisions->nsettings, 1);
+    assert_string_equal(p->decisions->settings[0].value, "=eth0");
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+/* Two classes of nodes: common settings in nccl.conf, what differs in nccl.d/, and both named by the manifest. */
+static void classes_have_files_of_their_own(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *out = scratch_path(&s, "profile");
+    struct env_generate g = options(out, 0);
+    g.topology = FIXTURES "/two-classes.json";
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(out, &e);
+    assert_non_null(p);
+    char *common = scratch_read(&s, scratch_path(&s, "profile/nccl.conf"));
+    char *thin = scratch_read(&s, scratch_path(&s, "profile/nccl.d/thin.conf"));
+    char *fat = scratch_read(&s, scratch_path(&s, "profile/nccl.d/fat.conf"));
+    assert_non_null(thin);
+    assert_non_null(fat);
+    assert_null(strstr(common, "\nNCCL_SOCKET_IFNAME="));
+    assert_non_null(strstr(common, "different values"));
+    assert_non_null(strstr(thin, "\nNCCL_SOCKET_IFNAME==eth0\n"));
+    assert_non_null(strstr(fat, "\nNCCL_SOCKET_IFNAME==eno1\n"));
+    env_profile_free(p);
+    /* the same place without classes: what belonged to the old profile alone is gone */
+    g.topology = FIXTURES "/topology.json";
+    g.force = 1;
+    assert_int_equal(run(&g, &e), 0);
+    assert_int_not_equal(access(scratch_path(&s, "profile/nccl.d/thin.conf"), F_OK), 0);
+    scratch_free(&s);
+}
+
+static void formats_are_written_on_request(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"systemd", "lmod", "tcl-module", "k8s",
+                                          "docker",  "json", "ansible",    "nvidia-csv"};
+    struct scratch s = scratch_new();
+    struct err e;
+    struct env_generate g = options(scratch_path(&s, "profile"), 1);
+    g.formats = formats;
+    g.nformats = 8;
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(g.out, &e);
+    assert_non_null(p);
+    assert_int_equal(p->manifest.nfiles, 17);
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+static void releases_stand_in_the_profile(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    struct env_generate g = options(scratch_path(&s, "profile"), 0);
+    g.nccl_low = 22700;
+    g.nccl_high = 22899;
+    g.predicted = 1;
+    g.extrapolate = 64;
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(g.out, &e);
+    assert_non_null(p);
+    assert_int_equal(p->decisions->nccl_low, 22700);
+    assert_int_equal(p->decisions->nccl_high, 22899);
+    assert_string_equal(p->decisions->nccl_source, "as asked for");
+    assert_int_equal(p->decisions->predicted, 1);
+    assert_int_equal(p->decisions->extrapolate_nodes, 64);
+    assert_non_null(strstr(scratch_read(&s, scratch_path(&s, "profile/nccl.conf")), "NCCL 2.27.0 to 2.28.99"));
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+static void a_class_that_no_file_can_be_called(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"..", "a/b", "", ".x", "x y", "$(id)", "thin"};
+    struct scratch s = scratch_new();
+    char *text = scratch_read(&s, FIXTURES "/two-classes.json");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *at = strstr(text, "\"fat\"");
+        struct err e;
+        struct env_generate g = options(scratch_path(&s, "profile"), 0);
+        assert_non_null(at);
+        const char *bad = arena_printf(s.arena, "%.*s\"%s\"%s", (int)(at - text), text, names[i], at + 5);
+        g.topology = scratch_write(&s, "bad.json", bad, strlen(bad));
+        assert_int_equal(run(&g, &e), ERR_FAILED);
+        assert_int_not_equal(access(g.out, F_OK), 0);
+    }
+    scratch_free(&s);
+}
+
+static void a_complete_profile_is_immutable(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *out = scratch_path(&s, "profile");
+    struct env_generate g = options(out, 1);
+    assert_int_equal(run(&g, &e), 0);
+    char *before = sums(&s, out);
+    g.nresults = 0;
+    assert_int_equal(run(&g, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "--force"));
+    assert_string_equal(sums(&s, out), before);
+    scratch_free(&s);
+}
+
+/* Input that lies in the profile already stays where it is, and the rest is built around it. */
+static void input_within_the_profile(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *topology = scratch_path(&s, "topology.json"), *journal = scratch_path(&s, "results.jsonl");
+    int code;
+    scratch_run(&s, arena_printf(s.arena, "cp " FIXTURES "/topology.json " FIXTURES "/results.jsonl '%s'", s.dir),
+                &code);
+    struct stat before, after;
+    assert_int_equal(stat(journal, &before), 0);
+    struct env_generate g = options(s.dir, 1);
+    g.topology = topology;
+    g.results = &journal;
+    assert_int_equal(run(&g, &e), 0);
+    assert_int_equal(stat(journal, &after), 0);
+    assert_true(before.st_ino == after.st_ino);
+    struct env_profile *p = env_profile_open(s.dir, &e);
+    assert_non_null(p);
+    assert_int_equal(p->manifest.nfiles, 9);
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+static void results_of_another_topology_need_force(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    static const char foreign[] = "{\"format\": \"nccltune-results/1\", \"topology\": "
+                                  "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}\n";
+    const char *journal = scratch_write(&s, "foreign", foreign, strlen(foreign));
+    struct env_generate g = options(scratch_path(&s, "profile"), 1);
+    g.results = &journal;
+    assert_int_equal(run(&g, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "another topology"));
+    assert_int_not_equal(access(g.out, F_OK), 0);
+    g.force = 1;
+    assert_int_equal(run(&g, &e), 0);
+    assert_int_equal(e.code, 0);
+    scratch_free(&s);
+}
+
+/* Every kind of bad input leaves a complete profile exactly as it was, and no directory where there was none. */
+static void bad_input_changes_nothing(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    const char *out = scratch_path(&s, "profile"), *fresh = scratch_path(&s, "fresh");
+    struct env_generate good = options(out, 1);
+    assert_int_equal(run(&good, &e), 0);
+    char *before = sums(&s, out);
+    static const char hostile[] =
+        "{\"format\": \"nccltune-results/1\", \"topology\": \"\"}\n"
+        "{\"engine\": \"mpi\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 2, \"ranks\": 2, \"library\": "
+        "\"Open MPI 4.1.4\", \"launch\": {\"label\": \"default\", \"settings\": {}}, \"call\": {\"label\": "
+        "\"default\", "
+        "\"settings\": {}}, \"round\": 1, \"status\": \"ok\", \"times_us\": [100, 100]}\n"
+        "{\"engine\": \"mpi\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 2, \"ranks\": 2, \"library\": "
+        "\"Open MPI 4.1.4\", \"launch\": {\"label\": \"x\", \"settings\": {\"btl_tcp_if_include\": "
+        "\"eth0\\nreboot\"}}, "
+        "\"call\": {\"label\": \"default\", \"settings\": {}}, \"round\": 1, \"status\": \"ok\", \"times_us\": [10, "
+        "10]}\n";
+    const char *journals[] = {
+        scratch_path(&s, "missing"),
+        scratch_write(&s, "empty", "", 0),
+        scratch_write(&s, "binary", "\0\1\2", 3),
+        scratch_write(&s, "hostile", hostile, strlen(hostile)),
+        s.dir,
+    };
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++) {
+        struct env_generate g = options(out, 1);
+        g.results = &journals[i];
+        g.force = 1;
+        assert_int_equal(run(&g, &e), ERR_FAILED);
+        assert_true(*e.text);
+        assert_string_equal(sums(&s, out), before);
+        g.out = fresh;
+        assert_int_equal(run(&g, &e), ERR_FAILED);
+        assert_int_not_equal(access(fresh, F_OK), 0);
+    }
+    struct env_generate g = options(out, 1);
+    g.force = 1;
+    g.topology = journals[2];
+    assert_int_equal(run(&g, &e), ERR_FAILED);
+    assert_string_equal(sums(&s, out), before);
+    scratch_free(&s);
+}
+
+static void a_full_disk_changes_nothing(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    if (geteuid() || mount("none", s.dir, "tmpfs", 0, "size=96k")) {
+        scratch_free(&s);
+        skip();
+    }
+    const char *out = scratch_path(&s, "profile");
+    struct env_generate g = options(out, 0);
+    int first = run(&g, &e);
+    char *before = sums(&s, out);
+    g.nresults = 1;
+    g.force = 1;
+    int second = run(&g, &e);
+    char *after = sums(&s, out);
+    struct env_profile *p = env_profile_open(out, NULL);
+    umount(s.dir);
+    assert_int_equal(first, 0);
+    assert_int_equal(second, ERR_FAILED);
+    assert_non_null(strstr(e.text, "No space left"));
+    assert_string_equal(after, before);
+    assert_non_null(p);
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+static void a_read_only_directory(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    if (geteuid() || mount("none", s.dir, "tmpfs", MS_RDONLY, "")) {
+        scratch_free(&s);
+        skip();
+    }
+    struct env_generate g = options(scratch_path(&s, "profile"), 1);
+    int inside = run(&g, &e);
+    g.out = s.dir;
+    int itself = run(&g, &e);
+    umount(s.dir);
+    assert_int_equal(inside, ERR_FAILED);
+    assert_int_equal(itself, ERR_FAILED);
+    assert_non_null(strstr(e.text, "Read-only file system"));
+    scratch_free(&s);
+}
+
+static void margins(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } good[] = {{"3", 0.03}, {"3%", 0.03}, {"2.5 %", 0.025}, {"0", 0}, {"1000%", 10}};
+    static const char *const bad[] = {"", "%", "x", "3x", "-1", "nan", "1001", "3%%", "3 4"};
+    double margin;
+    struct err e = {0};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(env_parse_margin(good[i].text, &margin, &e), 0);
+        assert_true(margin > good[i].value - 1e-9 && margin < good[i].value + 1e-9);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(env_parse_margin(bad[i], &margin, &e), ERR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_profile),
+        cmocka_unit_test(the_same_input_gives_the_same_profile),
+        cmocka_unit_test(two_journals_are_taken_together),
+        cmocka_unit_test(topology_alone),
+        cmocka_unit_test(classes_have_files_of_their_own),
+        cmocka_unit_test(formats_are_written_on_request),
+        cmocka_unit_test(releases_stand_in_the_profile),
+        cmocka_unit_test(a_class_that_no_file_can_be_called),
+        cmocka_unit_test(a_complete_profile_is_immutable),
+        cmocka_unit_test(input_within_the_profile),
+        cmocka_unit_test(results_of_another_topology_need_force),
+        cmocka_unit_test(bad_input_changes_nothing),
+        cmocka_unit_test(a_full_disk_changes_nothing),
+        cmocka_unit_test(a_read_only_directory),
+        cmocka_unit_test(margins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* Installing, going back, taking away: what lies where afterwards, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "core/file.h"
+#include "envgen/generate/generate.h"
+#include "envgen/install/install.h"
+#include "envgen/profile/profile.h"
+#include "tests/unit/envgen/scratch.h"
+
+#define FIXTURES "tests/fixtures/envgen"
+#define OWN      "# the site's own\nNCCL_DEBUG=WARN"
+
+static struct scratch s;
+static struct install_site site;
+
+static const char *generate(const char *name, double margin)
+{
+    static const char *const results[] = {FIXTURES "/results.jsonl"};
+    struct err e = {0};
+    const char *out = scratch_path(&s, name);
+    struct env_generate g = {
+        .topology = FIXTURES "/topology.json", .results = results, .nresults = 1, .margin = margin, .out = out};
+    if (env_generate(&g, NULL, &e))
+        fail_msg("%s", e.text);
+    return out;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    s = scratch_new();
+    site = (struct install_site){.store = scratch_path(&s, "store"),
+                                 .nccl_conf = scratch_write(&s, "nccl.conf", OWN, strlen(OWN)),
+                                 .plugin = "/usr/lib/libnccl-tuner-nccltune.so"};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    scratch_free(&s);
+    return 0;
+}
+
+static const char *text_of(const char *name)
+{
+    struct err e = {0};
+    char *text;
+    size_t bytes;
+    return file_read(scratch_path(&s, name), 1 << 20, s.arena, &text, &bytes, &e) ? "" : text;
+}
+
+static const char *install(const char *profile, const struct install_scope *scope)
+{
+    struct install_done done;
+    struct err e = {0};
+    if (install_profile(&site, profile, scope, &done, &e))
+        fail_msg("%s", e.text);
+    const char *hash = arena_strdup(s.arena, done.hash);
+    install_done_free(&done);
+    return hash;
+}
+
+static void installs(void **state)
+{
+    struct install_scope all = {0};
+    struct err e = {0};
+    (void)state;
+    const char *profile = generate("profile", ENV_MARGIN), *hash = install(profile, &all);
+    struct env_profile *there = env_profile_open(scratch_path(&s, "store/current"), &e);
+    assert_non_null(there);
+    assert_string_equal(there->manifest.hash, hash);
+    env_profile_free(there);
+    assert_string_equal(text_of("store/tuner.csv"), text_of("profile/tuner.csv"));
+    assert_non_null(strstr(text_of("store/schedule"), arena_printf(s.arena, " %s all\n", hash)));
+    assert_int_equal(strncmp(text_of("nccl.conf"), OWN "\n# nccltune begin", strlen(OWN) + 17), 0);
+    assert_non_null(strstr(text_of("nccl.conf"), "\nNCCL_TUNER_PLUGIN=/usr/lib/libnccl-tuner-nccltune.so\n"));
+    /* Once more changes nothing but the schedule. */
+    const char *conf = text_of("nccl.conf");
+    install(profile, &all);
+    assert_string_equal(text_of("nccl.conf"), conf);
+    assert_int_equal(install_remove(&site, 1, &e), 0);
+    assert_string_equal(text_of("nccl.conf"), OWN);
+    assert_int_equal(access(site.store, F_OK), -1);
+}
+
+static void a_canary_changes_nothing_else(void **state)
+{
+    struct install_scope canary = {.partition = "debug"}, nodes = {.nodes = "n[1-4],m1"};
+    (void)state;
+    const char *profile = generate("profile", ENV_MARGIN), *hash = install(profile, &canary);
+    assert_string_equal(text_of("nccl.conf"), OWN);
+    assert_int_equal(access(scratch_path(&s, "store/current"), F_OK), -1);
+    assert_non_null(strstr(text_of("store/schedule"), arena_printf(s.arena, " %s partition=debug\n", hash)));
+    install(profile, &nodes);
+    assert_non_null(strstr(text_of("store/schedule"), arena_printf(s.arena, " %s nodes=n[1-4],m1\n", hash)));
+}
+
+static void bad_scopes(void **state)
+{
+    static const char *const bad[] = {"", "n[1", "n]1[", "n[]", "n 1", "n\n", "n;1", "[[1]]"};
+    (void)state;
+    const char *profile = generate("profile", ENV_MARGIN);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct install_scope scope = {.nodes = bad[i]};
+        struct install_done done;
+        struct err e = {0};
+        assert_int_equal(install_profile(&site, profile, &scope, &done, &e), ERR_USAGE);
+        install_done_free(&done);
+    }
+    assert_string_equal(text_of("store/schedule"), "");
+}
+
+static void back_and_forth(void **state)
+{
+    struct install_scope all = {0};
+    struct install_done done;
+    struct err e = {0};
+    (void)state;
+    const char *first = install(generate("first", ENV_MARGIN), &all);
+    assert_int_equal(install_previous(&site, &done, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "no other profile"));
+    install_done_free(&done);
+    const char *second = install(generate("second", 0.5), &all);
+    assert_string_not_equal(first, second);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(install_previous(&site, &done, &e), 0);
+        assert_string_equal(done.hash, i ? second : first);
+        assert_non_null(strstr(text_of("nccl.conf"), done.dir));
+        install_done_free(&done);
+    }
+}
+
+static void a_damaged_copy_is_made_anew(void **state)
+{
+    struct install_scope all = {0};
+    struct err e = {0};
+    (void)state;
+    const char *profile = generate("profile", ENV_MARGIN), *hash = install(profile, &all);
+    const char *dir = arena_printf(s.arena, "store/profiles/%s", hash);
+    scratch_write(&s, arena_printf(s.arena, "%s/tuner.csv", dir), "x", 1);
+    install(profile, &all);
+    struct env_profile *p = env_profile_open(scratch_path(&s, dir), &e);
+    assert_non_null(p);
+    env_profile_free(p);
+}
+
+static void refuses(void **state)
+{
+    struct install_scope all = {0};
+    struct install_done done;
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(install_profile(&site, s.dir, &all, &done, &e), ERR_FAILED);
+    install_done_free(&done);
+    const char *profile = generate("profile", ENV_MARGIN);
+    scratch_write(&s, "profile/tuner.csv", "changed", 7);
+    assert_int_equal(install_profile(&site, profile, &all, &done, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "tuner.csv"));
+    install_done_free(&done);
+    assert_int_equal(access(scratch_path(&s, "store/schedule"), F_OK), -1);
+    /* What is no link of ours is not replaced by one. */
+    profile = generate("other", ENV_MARGIN);
+    install(profile, &all);
+    unlink(scratch_path(&s, "store/tuner.csv"));
+    scratch_write(&s, "store/tuner.csv", "mine", 4);
+    assert_int_equal(install_profile(&site, profile, &all, &done, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "expected a symbolic link"));
+    install_done_free(&done);
+    assert_int_equal(install_remove(&site, 1, &e), 0);
+    assert_string_equal(text_of("store/tuner.csv"), "mine");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(installs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_canary_changes_nothing_else, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_scopes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(back_and_forth, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_damaged_copy_is_made_anew, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* Corrections: what --fix makes of a document, that a corrected document needs no further correction, and that shells
+ * still take the result. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "envgen/lint/lint.h"
+
+static char *fixed_text(const char *kind, const char *text, int *fixed)
+{
+    struct lint_options o = {.rccl = -1};
+    struct lint *l = lint_new(&o);
+    const char *path;
+    size_t bytes;
+    assert_int_equal(lint_read_text(l, "case", text, strlen(text), kind, NULL), 0);
+    lint_check(l);
+    char *out = lint_fix(l, 0, &path, &bytes, fixed);
+    assert_non_null(out);
+    assert_string_equal(path, "case");
+    assert_int_equal(bytes, strlen(out));
+    lint_free(l);
+    return out;
+}
+
+static void corrections(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *before, *after;
+    } rows[] = {
+        {"shell", "export NCCL_IB_DISABLE=true\n", "export NCCL_IB_DISABLE=1\n"},
+        {"shell", "export NCCL_BUFFSIZE=\"8M\"  # big\n", "export NCCL_BUFFSIZE=\"8388608\"  # big\n"},
+        {"shell", "NCCL_NET_GDR_LEVEL='phb' ./a\n", "NCCL_NET_GDR_LEVEL='PHB' ./a\n"},
+        {"shell", "export NCCL_BUFFSIZE=${B:-4K}\n", "export NCCL_BUFFSIZE=${B:-4096}\n"},
+        {"shell", "export NCCL_IB_HCA=mlx5_0,mlx5_1\n", "export NCCL_IB_HCA==mlx5_0,mlx5_1\n"},
+        {"shell", "export NCCL_IB_HCA=^mlx5_1\n", "export NCCL_IB_HCA=^=mlx5_1\n"},
+        {"shell", "export NCCL_ASYNC_ERROR_HANDLING=1\n", "export TORCH_NCCL_ASYNC_ERROR_HANDLING=1\n"},
+        {"shell", "if x; then\n  export NCCL_TREE_THRESHOLD=0\nfi\n",
+         "if x; then\n  : # nccltune lint, NT101: export NCCL_TREE_THRESHOLD=0\nfi\n"},
+        {"shell", "export NCCL_TREE_THRESHOLD=0 NCCL_CROSS_NIC=1\n", "export NCCL_TREE_THRESHOLD=0 NCCL_CROSS_NIC=1\n"},
+        {"shell", "export NCCL_PROTOCOL=^LL\n", "export NCCL_PROTOCOL=^LL\n"},
+        {"env", "NCCL_LL_THRESHOLD=0\n", "# nccltune lint, NT101: NCCL_LL_THRESHOLD=0\n"},
+        {"conf", "export NCCL_CROSS_NIC=\"1\"\n", "NCCL_CROSS_NIC=1\n"},
+        {"conf", "NCCL_CROSS_NIC = 1 # x\nNCCL_IB_SL=1\n", "NCCL_CROSS_NIC=1\nNCCL_IB_SL=1\n"},
+        {"conf", "NCCL_LL_THRESHOLD=0\n", "# nccltune lint, NT101: NCCL_LL_THRESHOLD=0\n"},
+        {"docker", "FROM x\nENV NCCL_BUFFSIZE=4M\n", "FROM x\nENV NCCL_BUFFSIZE=4194304\n"},
+        {"yaml", "env:\n- name: NCCL_IB_DISABLE\n  value: \"true\"\n",
+         "env:\n- name: NCCL_IB_DISABLE\n  value: \"1\"\n"},
+        {"yaml", "é: ü\nenv: {NCCL_CROSSNIC: '1'}\n", "é: ü\nenv: {NCCL_CROSS_NIC: '1'}\n"},
+        {"json", "{\"é\": {\"NCCL_BUFFSIZE\": \"8M\"}}", "{\"é\": {\"NCCL_BUFFSIZE\": \"8388608\"}}"},
+        {"shell", "export NCCL_CROSS_NIC=1\n", "export NCCL_CROSS_NIC=1\n"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        int fixed, again;
+        char *once = fixed_text(rows[i].kind, rows[i].before, &fixed);
+        assert_string_equal(once, rows[i].after);
+        assert_int_equal(fixed > 0, strcmp(rows[i].before, rows[i].after) != 0);
+        char *twice = fixed_text(rows[i].kind, once, &again);
+        assert_string_equal(twice, once);
+        assert_int_equal(again, 0);
+        free(once);
+        free(twice);
+    }
+}
+
+static void shells_take_the_result(void **state)
+{
+    (void)state;
+    static const char before[] = "set -eu\n"
+                                 "if true; then\n"
+                                 "    export NCCL_TREE_THRESHOLD=0\n"
+                                 "else\n"
+                                 "    export NCCL_BUFFSIZE=8M \\\n"
+                                 "        NCCL_CHECKS_DISABLE=1\n"
+                                 "fi\n"
+                                 "f() {\n"
+                                 "    export NCCL_LL_THRESHOLD=1\n"
+                                 "}\n"
+                                 "f\n";
+    static const char *const shells[] = {"bash -n", "dash -n", "bash", "dash"};
+    int fixed;
+    char *after = fixed_text("shell", before, &fixed);
+    assert_int_equal(fixed, 3);
+    for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+        FILE *p = popen(shells[i], "w");
+        assert_non_null(p);
+        fputs(after, p);
+        assert_int_equal(pclose(p), 0);
+    }
+    free(after);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(corrections),
+        cmocka_unit_test(shells_take_the_result),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* A finished profile read back: whole, tampered with, and not finished at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "envgen/generate/generate.h"
+#include "envgen/profile/profile.h"
+#include "tests/unit/envgen/scratch.h"
+
+#define FIXTURES "tests/fixtures/envgen"
+
+static struct scratch s;
+
+static int make(void **state)
+{
+    (void)state;
+    static const char *const results[] = {FIXTURES "/results.jsonl"};
+    s = scratch_new();
+    struct env_generate g = {
+        .topology = FIXTURES "/topology.json", .results = results, .nresults = 1, .margin = ENV_MARGIN, .out = s.dir};
+    return env_generate(&g, NULL, NULL);
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    scratch_free(&s);
+    return 0;
+}
+
+static void expect_error(const char *dir, const char *what)
+{
+    struct err e = {0};
+    assert_null(env_profile_open(dir, &e));
+    assert_int_equal(e.code, ERR_FAILED);
+    assert_non_null(strstr(e.text, what));
+}
+
+static void opens(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct env_profile *p = env_profile_open(s.dir, &e);
+    assert_non_null(p);
+    assert_string_equal(p->dir, s.dir);
+    assert_int_equal(env_profile_complete(s.dir), 1);
+    env_profile_free(p);
+}
+
+static void every_file_is_watched(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "decisions.json", "nccl.conf",  "nccl.sh",       "openmpi.rules", "openmpi-mca-params.conf",
+        "results.jsonl",  "openmpi.sh", "topology.json", "tuner.csv"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = scratch_path(&s, names[i]);
+        char *text = scratch_read(&s, path);
+        scratch_write(&s, names[i], "tampered\n", 9);
+        expect_error(s.dir, path);
+        assert_int_equal(unlink(path), 0);
+        expect_error(s.dir, path);
+        assert_int_equal(mkdir(path, 0777), 0);
+        expect_error(s.dir, path);
+        assert_int_equal(rmdir(path), 0);
+        scratch_write(&s, names[i], text, strlen(text));
+    }
+    opens(state);
+}
+
+static void a_manifest_that_points_elsewhere(void **state)
+{
+    (void)state;
+    char *text = scratch_read(&s, scratch_path(&s, "manifest.json"));
+    char *at = strstr(text, "nccl.conf");
+    const char *evil = arena_printf(s.arena, "%.*s/etc/hosts%s", (int)(at - text), text, at + strlen("nccl.conf"));
+    scratch_write(&s, "manifest.json", evil, strlen(evil));
+    expect_error(s.dir, "/etc/hosts");
+}
+
+static void broken_manifests(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "{}", "not json", "[[[[", "{\"format\":\"nccltune-manifest/9\"}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        scratch_write(&s, "manifest.json", texts[i], strlen(texts[i]));
+        expect_error(s.dir, "manifest.json");
+    }
+}
+
+static void no_profile(void **state)
+{
+    (void)state;
+    expect_error("/nowhere/at/all", "/nowhere/at/all");
+    expect_error(scratch_path(&s, "nccl.conf"), "expected a profile");
+    assert_int_equal(unlink(scratch_path(&s, "manifest.json")), 0);
+    expect_error(s.dir, "no finished profile");
+    assert_int_equal(env_profile_complete(s.dir), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(opens, make, drop),
+        cmocka_unit_test_setup_teardown(every_file_is_watched, make, drop),
+        cmocka_unit_test_setup_teardown(a_manifest_that_points_elsewhere, make, drop),
+        cmocka_unit_test_setup_teardown(broken_manifests, make, drop),
+        cmocka_unit_test_setup_teardown(no_profile, make, drop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

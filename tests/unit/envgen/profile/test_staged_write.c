@@ -1,0 +1,128 @@
+/* Several files replaced together, or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "envgen/profile/staged_write.h"
+#include "tests/unit/envgen/scratch.h"
+
+static void files_in_a_directory(void **state)
+{
+    (void)state;
+    struct scratch dir = scratch_new();
+    struct env_stage s;
+    struct err e = {0};
+    env_stage_begin(&s, dir.dir, dir.arena);
+    assert_int_equal(env_stage_add(&s, "nccl.d/a.conf", "x", 1, &e), 0);
+    env_stage_abandon(&s);
+    assert_int_not_equal(access(scratch_path(&dir, "nccl.d"), F_OK), 0); /* nothing is left over */
+    assert_int_equal(env_stage_add(&s, "nccl.d/a.conf", "x", 1, &e), 0);
+    assert_int_equal(env_stage_add(&s, "nccl.d/b.conf", "y", 1, &e), 0);
+    assert_int_equal(env_stage_commit(&s, "last", &e), 0);
+    env_stage_abandon(&s);
+    assert_string_equal(scratch_read(&dir, scratch_path(&dir, "nccl.d/b.conf")), "y");
+    scratch_write(&dir, "file", "", 0);
+    assert_int_equal(env_stage_add(&s, "file/a.conf", "x", 1, &e), ERR_FAILED);
+    scratch_free(&dir);
+}
+
+static void all_files_arrive_together(void **state)
+{
+    (void)state;
+    struct scratch dir = scratch_new();
+    struct env_stage s;
+    struct err e = {0};
+    scratch_write(&dir, "a", "old", 3);
+    scratch_write(&dir, "kept", "kept\n", 5);
+    scratch_write(&dir, "last", "old", 3);
+    env_stage_begin(&s, dir.dir, dir.arena);
+    assert_int_equal(env_stage_add(&s, "a", "new", 3, &e), 0);
+    assert_int_equal(env_stage_keep(&s, "kept", &e), 0);
+    assert_int_equal(env_stage_add(&s, "last", "new last", 8, &e), 0);
+    assert_string_equal(scratch_read(&dir, scratch_path(&dir, "a")), "old");
+    assert_string_equal(scratch_read(&dir, scratch_path(&dir, "last")), "old");
+    assert_int_equal(env_stage_commit(&s, "last", &e), 0);
+    env_stage_abandon(&s);
+    assert_string_equal(scratch_read(&dir, scratch_path(&dir, "a")), "new");
+    assert_string_equal(scratch_read(&dir, scratch_path(&dir, "last")), "new last");
+    int code;
+    assert_string_equal(scratch_run(&dir, arena_printf(dir.arena, "cd '%s' && ls", dir.dir), &code), "a\nkept\nlast\n");
+    /* sha256sum's own figure for "kept\n" */
+    char *sum = scratch_run(&dir, arena_printf(dir.arena, "sha256sum < '%s/kept'", dir.dir), &code);
+    assert_memory_equal(s.files[1].sha256, sum, 64);
+    assert_int_equal(s.files[1].bytes, 5);
+    scratch_free(&dir);
+}
+
+static void abandoned_leaves_everything_as_it_was(void **state)
+{
+    (void)state;
+    struct scratch dir = scratch_new();
+    struct env_stage s;
+    struct err e = {0};
+    scratch_write(&dir, "a", "old", 3);
+    env_stage_begin(&s, dir.dir, dir.arena);
+    assert_int_equal(env_stage_add(&s, "a", "new", 3, &e), 0);
+    assert_int_equal(env_stage_keep(&s, "missing", &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "missing"));
+    env_stage_abandon(&s);
+    int code;
+    assert_string_equal(scratch_run(&dir, arena_printf(dir.arena, "cd '%s' && ls && cat a", dir.dir), &code), "a\nold");
+    scratch_free(&dir);
+}
+
+static void a_directory_that_cannot_be_written(void **state)
+{
+    (void)state;
+    struct scratch dir = scratch_new();
+    struct env_stage s;
+    struct err e = {0};
+    env_stage_begin(&s, scratch_path(&dir, "nowhere"), dir.arena);
+    assert_int_equal(env_stage_add(&s, "a", "new", 3, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "nowhere/a"));
+    env_stage_abandon(&s);
+    scratch_free(&dir);
+}
+
+/* On a disk of 64 KiB the second file does not fit: the first one stays old. */
+static void a_full_disk(void **state)
+{
+    (void)state;
+    struct scratch dir = scratch_new();
+    struct env_stage s;
+    struct err e = {0};
+    if (geteuid() || mount("none", dir.dir, "tmpfs", 0, "size=64k")) {
+        scratch_free(&dir);
+        skip();
+    }
+    char *large = arena_alloc(dir.arena, 200000);
+    scratch_write(&dir, "a", "old", 3);
+    env_stage_begin(&s, dir.dir, dir.arena);
+    int first = env_stage_add(&s, "a", "new", 3, &e), second = env_stage_add(&s, "b", large, 200000, &e);
+    env_stage_abandon(&s);
+    int code;
+    char *left = scratch_run(&dir, arena_printf(dir.arena, "cd '%s' && ls && cat a", dir.dir), &code);
+    umount(dir.dir);
+    assert_int_equal(first, 0);
+    assert_int_equal(second, ERR_FAILED);
+    assert_non_null(strstr(e.text, "No space left"));
+    assert_string_equal(left, "a\nold");
+    scratch_free(&dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_in_a_directory),
+        cmocka_unit_test(all_files_arrive_together),
+        cmocka_unit_test(abandoned_leaves_everything_as_it_was),
+        cmocka_unit_test(a_directory_that_cannot_be_written),
+        cmocka_unit_test(a_full_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* What a step's collectives take, by measurements whose answer can be worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "envgen/step/step.h"
+#include "tests/lib/near.h"
+#include "tests/unit/envgen/synthetic.h"
+
+#define KIB 1024u
+#define MIB (1024u * KIB)
+
+/* AllReduce on 4 nodes and 4 ranks: 100 us at 64 KiB, 400 us at 1 MiB and 1,600 us at 16 MiB, so a factor of four per
+ * factor of sixteen; "3" halves that from 1 MiB on. */
+static struct env_decisions *measured(struct synthetic *s, const char *engine)
+{
+    static const struct {
+        uint64_t bytes;
+        double us;
+    } sizes[] = {{64 * KIB, 100}, {MIB, 400}, {16 * MIB, 1600}};
+    *s = synthetic_new();
+    s->engine = engine;
+    for (size_t i = 0; i < 3; i++) {
+        synthetic_add(s, COLL_ALLREDUCE, sizes[i].bytes, "default", "default", sizes[i].us, BENCH_OK);
+        synthetic_add(s, COLL_ALLREDUCE, sizes[i].bytes, "default", "3", i ? sizes[i].us / 2 : 100, BENCH_OK);
+    }
+    return synthetic_decide(s);
+}
+
+static struct step_estimate estimate(struct synthetic *s, const struct env_decisions *d, const struct workload *w,
+                                     const struct step_predictor *p)
+{
+    struct step_input in = {w, d, p};
+    struct step_estimate out;
+    struct err e = {0};
+    if (env_step_of(&in, s->arena, &out, &e))
+        fail_msg("%s", e.text);
+    return out;
+}
+
+static struct workload_call call(int kind, uint64_t bytes, double count, double overlap_us)
+{
+    return (struct workload_call){.kind = kind,
+                                  .bytes = bytes,
+                                  .count = count,
+                                  .group_size = 4,
+                                  .place = WORKLOAD_CLUSTER,
+                                  .stride = 1,
+                                  .overlap_us = overlap_us,
+                                  .time_us = -1,
+                                  .algo = -1,
+                                  .proto = -1};
+}
+
+static struct workload *workload_of(double compute_us, struct workload_call c)
+{
+    struct workload *w = workload_new();
+    w->ranks = 4;
+    w->ranks_per_node = 1;
+    struct workload_phase *p = workload_add_phase(w, "backward");
+    p->compute_us = compute_us;
+    workload_add_call(w, p, c);
+    return w;
+}
+
+static void expect_us(uint64_t bytes, double now_us, double tuned_us)
+{
+    struct synthetic s;
+    struct env_decisions *d = measured(&s, "mpi");
+    struct workload *w = workload_of(-1, call(COLL_ALLREDUCE, bytes, 1, 0));
+    struct step_estimate e = estimate(&s, d, w, NULL);
+    const struct step_call *c = &e.phases[0].calls[0];
+    assert_int_equal(c->source, now_us > 0 ? STEP_HOST : STEP_UNKNOWN);
+    assert_near(c->now.us, now_us, 1e-6 * now_us + 1e-9);
+    assert_near(c->tuned.us, tuned_us, 1e-6 * now_us + 1e-9);
+    assert_near(c->now.low_us, 0.99 * now_us, 1e-6 * now_us + 1e-9);
+    assert_near(c->tuned.high_us, 1.01 * tuned_us, 1e-6 * now_us + 1e-9);
+    workload_free(w);
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
+static void between_sizes_a_line_in_logarithms(void **state)
+{
+    (void)state;
+    expect_us(64 * KIB, 100, 100);
+    expect_us(MIB, 400, 200);
+    expect_us(4 * MIB, 800, 400);
+    expect_us(16 * MIB, 1600, 800);
+    /* Between a size that kept the default and one that did not: the range decides, and the line is the candidate's. */
+    expect_us(128 * KIB, 100 * 1.4142135624, 100 * 1.4142135624);
+    expect_us(512 * KIB, 100 * 2.8284271247, 100 * 1.6817928305);
+}
+
+static void beyond_the_sizes_no_further_than_twice(void **state)
+{
+    (void)state;
+    expect_us(32 * MIB, 1600 * 1.4142135624, 800 * 1.4142135624);
+    expect_us(32 * KIB, 100 / 1.4142135624, 100 / 1.4142135624);
+    expect_us(64 * MIB, 0, 0);
+    expect_us(8, 0, 0);
+}
+
+static void sums_hide_what_compute_covers(void **state)
+{
+    (void)state;
+    struct synthetic s;
+    struct env_decisions *d = measured(&s, "mpi");
+    struct workload *w = workload_of(10000, call(COLL_ALLREDUCE, MIB, 10, 150));
+    workload_add_call(w, &w->phases[0], call(COLL_ALLREDUCE, MIB, 5, -1));
+    workload_add_call(w, &w->phases[0], call(COLL_BROADCAST, MIB, 5, 0));
+    struct step_estimate e = estimate(&s, d, w, NULL);
+    assert_near(e.now.all.us, 6000, 1e-6);
+    assert_near(e.now.waits.us, 4500, 1e-6);
+    assert_near(e.tuned.all.us, 3000, 1e-6);
+    assert_near(e.tuned.waits.us, 1500, 1e-6);
+    assert_near(e.from_us[STEP_HOST], 6000, 1e-6);
+    assert_near(e.compute_us, 10000, 1e-6);
+    assert_int_equal(e.unknown, 1);
+    assert_int_equal(e.overlap_unknown, 1);
+    assert_int_equal(e.compute_unknown, 0);
+    workload_free(w);
+
+    /* Each of the calls could hide, all together have more than the phase computes. */
+    w = workload_of(1000, call(COLL_ALLREDUCE, MIB, 10, 400));
+    e = estimate(&s, d, w, NULL);
+    assert_near(e.now.waits.us, 3000, 1e-6);
+    assert_near(e.tuned.waits.us, 1000, 1e-6);
+    workload_free(w);
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
+static void other_shapes_are_unknown(void **state)
+{
+    (void)state;
+    struct synthetic s;
+    struct env_decisions *d = measured(&s, "mpi");
+    struct workload_call c = call(COLL_ALLREDUCE, MIB, 1, 0);
+    struct workload *w = workload_of(-1, c);
+    w->ranks = 8;
+    w->ranks_per_node = 2;
+    c.group_size = 8;
+    workload_add_call(w, &w->phases[0], c); /* 4 nodes, but 8 ranks */
+    c.time_us = 321;
+    workload_add_call(w, &w->phases[0], c);
+    struct step_estimate e = estimate(&s, d, w, NULL);
+    const struct step_call *calls = e.phases[0].calls;
+    assert_int_equal(calls[0].nodes, 2);
+    assert_int_equal(calls[0].source, STEP_UNKNOWN);
+    assert_int_equal(calls[1].nodes, 4);
+    assert_int_equal(calls[1].source, STEP_UNKNOWN);
+    assert_int_equal(calls[2].source, STEP_CAPTURED);
+    assert_near(calls[2].now.us, 321, 1e-9);
+    assert_int_equal(e.unknown, 2);
+    assert_int_equal(e.compute_unknown, 1);
+    workload_free(w);
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
+/* Twice as fast under a row or the profile's settings. */
+static int double_predictor(void *arg, const struct step_question *q, struct step_time *t, const char **why)
+{
+    int *asked = arg;
+    ++*asked;
+    if (q->kind == WORKLOAD_SENDRECV) {
+        *why = "no law for it";
+        return -1;
+    }
+    double us = q->tuned ? 500 : 1000;
+    *t = (struct step_time){us, us / 2, us * 2};
+    return 0;
+}
+
+static void what_was_not_measured_is_predicted(void **state)
+{
+    (void)state;
+    struct synthetic s;
+    int asked = 0;
+    struct step_predictor p = {double_predictor, &asked};
+    struct env_decisions *d = measured(&s, "mpi");
+    struct workload *w = workload_of(-1, call(COLL_ALLREDUCE, MIB, 2, 0));
+    workload_add_call(w, &w->phases[0], call(WORKLOAD_SENDRECV, MIB, 1, 0));
+    struct step_estimate e = estimate(&s, d, w, &p);
+    /* Where something predicts for GPUs, host memory does not count. */
+    assert_int_equal(e.phases[0].calls[0].source, STEP_PREDICTED);
+    assert_near(e.now.all.us, 2000, 1e-9);
+    assert_near(e.now.all.high_us, 4000, 1e-9);
+    assert_near(e.tuned.all.us, 1000, 1e-9);
+    assert_int_equal(e.phases[0].calls[1].source, STEP_UNKNOWN);
+    assert_string_equal(e.phases[0].calls[1].why, "no law for it");
+    assert_int_equal(asked, 3);
+    workload_free(w);
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
+static char *printed(const struct step_estimate *e, struct arena *a)
+{
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    env_step_print(e, out);
+    fclose(out);
+    char *copy = arena_strdup(a, text);
+    free(text);
+    return copy;
+}
+
+static void expect_text(const struct synthetic *s, const struct step_estimate *e, const char *part)
+{
+    const char *text = printed(e, s->arena);
+    if (!strstr(text, part))
+        fail_msg("'%s' is missing in:\n%s", part, text);
+}
+
+static void it_comes_to_one_sentence(void **state)
+{
+    (void)state;
+    struct synthetic s;
+    struct env_decisions *d = measured(&s, "mpi");
+    struct workload *w = workload_of(10000, call(COLL_ALLREDUCE, MIB, 10, 0));
+    struct step_estimate e = estimate(&s, d, w, NULL);
+    expect_text(&s, &e, "communication 4.00 ms of a 14.0 ms step → 2.00 ms (measured on host memory)\n");
+    expect_text(&s, &e, "measured on host memory");
+    expect_text(&s, &e, ENV_HOST_MEMORY);
+    workload_free(w);
+    w = workload_of(-1, call(COLL_ALLREDUCE, MIB, 10, 0));
+    w->per_run = 1;
+    e = estimate(&s, d, w, NULL);
+    expect_text(&s, &e, "communication 4.00 ms of a run of unknown length → 2.00 ms (measured on host memory)\n");
+    workload_free(w);
+    w = workload_of(10000, call(COLL_BROADCAST, MIB, 10, 0));
+    w->phases[0].name = "back\nward\x1b[31m";
+    e = estimate(&s, d, w, NULL);
+    expect_text(&s, &e, "communication unknown");
+    expect_text(&s, &e, "back?ward?[31m ");
+    expect_text(&s, &e, "unknown: broadcast of 1 MiB, 4 ranks on 4 nodes");
+    workload_free(w);
+    w = workload_new();
+    e = estimate(&s, d, w, NULL);
+    expect_text(&s, &e, "communication 0.00 ms of a step of unknown length");
+    workload_free(w);
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
+static void as_json(void **state)
+{
+    (void)state;
+    struct synthetic s;
+    struct env_decisions *d = measured(&s, "mpi");
+    struct workload *w = workload_of(10000, call(COLL_ALLREDUCE, MIB, 10, 150));
+    struct step_estimate e = estimate(&s, d, w, NULL);
+    cJSON *doc = env_step_json(&e);
+    const cJSON *phase = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "phases"), 0);
+    const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItem(phase, "calls"), 0);
+    const cJSON *now = cJSON_GetObjectItem(doc, "now");
+    assert_string_equal(json_str(doc, "format", ""), STEP_FORMAT);
+    assert_near(json_num(cJSON_GetObjectItem(now, "all"), "time_us", 0), 4000, 1e-6);
+    assert_near(json_num(cJSON_GetObjectItem(now, "waited_for"), "time_us", 0), 2500, 1e-6);
+    assert_near(json_num(cJSON_GetObjectItem(doc, "from_us"), "measured on host memory", 0), 4000, 1e-6);
+    assert_string_equal(json_str(one, "choice", ""), "3");
+    assert_string_equal(json_str(one, "from", ""), "measured on host memory");
+    assert_near(json_num(cJSON_GetObjectItem(one, "tuned"), "time_us", 0), 200, 1e-6);
+    cJSON_Delete(doc);
+    workload_free(w);
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(between_sizes_a_line_in_logarithms),
+        cmocka_unit_test(beyond_the_sizes_no_further_than_twice),
+        cmocka_unit_test(sums_hide_what_compute_covers),
+        cmocka_unit_test(other_shapes_are_unknown),
+        cmocka_unit_test(what_was_not_measured_is_predicted),
+        cmocka_unit_test(it_comes_to_one_sentence),
+        cmocka_unit_test(as_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

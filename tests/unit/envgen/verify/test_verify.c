@@ -1,0 +1,158 @@
+/* Verification: which rows of a table hold in new measurements, and the profile without the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/file.h"
+#include "envgen/generate/generate.h"
+#include "envgen/verify/verify.h"
+#include "tests/unit/envgen/scratch.h"
+
+#define TOPOLOGY "tests/fixtures/envgen/topology.json"
+#define HEAD     "{\"format\": \"nccltune-results/1\", \"topology\": \"\"}\n"
+
+/* A journal line: eight samples around `us`. */
+static const char *line(struct arena *a, int bytes, const char *launch, const char *call, double us)
+{
+    return arena_printf(a,
+                        "{\"engine\": \"nccl\", \"collective\": \"allreduce\", \"bytes\": %d, \"nodes\": 2, \"ranks\": "
+                        "16, \"library\": \"NCCL 2.28.9\", \"launch\": %s, \"call\": %s, \"round\": 1, \"status\": "
+                        "\"ok\", \"times_us\": [%g, %g, %g, %g, %g, %g, %g, %g]}\n",
+                        bytes, launch, call, us, us * 1.001, us * 0.999, us, us * 1.002, us, us * 0.998, us);
+}
+
+#define PLAIN   "{\"label\": \"default\", \"settings\": {}}"
+#define BUFFER  "{\"label\": \"buffer=8M\", \"settings\": {\"NCCL_BUFFSIZE\": \"8388608\"}}"
+#define TREE_LL "{\"label\": \"tree/ll\", \"settings\": {\"algorithm\": \"tree\", \"protocol\": \"ll\"}}"
+#define RING    "{\"label\": \"ring/simple\", \"settings\": {\"algorithm\": \"ring\", \"protocol\": \"simple\"}}"
+
+static const char *join(struct arena *a, const char *const *lines, int n)
+{
+    const char *text = HEAD;
+    for (int i = 0; i < n; i++)
+        text = arena_printf(a, "%s%s", text, lines[i]);
+    return text;
+}
+
+/* Tree with LL at 8 B, Ring at 1 MiB, all of it faster with the buffer size. */
+static struct env_profile *make_profile(struct scratch *s)
+{
+    struct arena *a = s->arena;
+    const char *const lines[] = {line(a, 8, PLAIN, PLAIN, 20),         line(a, 8, BUFFER, PLAIN, 16),
+                                 line(a, 8, BUFFER, TREE_LL, 8),       line(a, 1 << 20, PLAIN, PLAIN, 200),
+                                 line(a, 1 << 20, BUFFER, PLAIN, 160), line(a, 1 << 20, BUFFER, RING, 100)};
+    const char *text = join(a, lines, 6), *journal = scratch_write(s, "r.jsonl", text, strlen(text));
+    struct env_generate g = {.topology = TOPOLOGY,
+                             .results = &journal,
+                             .nresults = 1,
+                             .margin = ENV_MARGIN,
+                             .out = scratch_path(s, "profile")};
+    struct err e = {0};
+    if (env_generate(&g, NULL, &e))
+        fail_msg("%s", e.text);
+    struct env_profile *p = env_profile_open(g.out, &e);
+    if (!p)
+        fail_msg("%s", e.text);
+    return p;
+}
+
+static const char *value_of(const struct bench_knobs *k, const char *name)
+{
+    for (int i = 0; i < k->nsettings; i++)
+        if (!strcmp(k->settings[i].name, name))
+            return k->settings[i].value;
+    return NULL;
+}
+
+static void launches_are_those_of_a_job(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e = {0};
+    struct bench_knobs jobs[2];
+    struct env_profile *p = make_profile(&s);
+    assert_int_equal(verify_jobs(p, "/opt/plugin.so", p->arena, jobs, &e), 2);
+    assert_string_equal(jobs[0].label, VERIFY_ENVIRONMENT);
+    assert_string_equal(value_of(&jobs[0], "NCCL_BUFFSIZE"), "8388608");
+    assert_null(value_of(&jobs[0], "NCCL_TUNER_PLUGIN"));
+    assert_string_equal(jobs[1].label, VERIFY_PROFILE);
+    assert_string_equal(value_of(&jobs[1], "NCCL_BUFFSIZE"), "8388608");
+    assert_string_equal(value_of(&jobs[1], "NCCL_TUNER_PLUGIN"), "/opt/plugin.so");
+    assert_string_equal(value_of(&jobs[1], "NCCLTUNE_PROFILE"), p->dir);
+    assert_int_equal(strlen(value_of(&jobs[1], "NCCLTUNE_HASH")), 64);
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+#define ENVIRONMENT "{\"label\": \"environment\", \"settings\": {\"NCCL_BUFFSIZE\": \"8388608\"}}"
+#define PROFILE     "{\"label\": \"profile\", \"settings\": {\"NCCLTUNE_PROFILE\": \"/p\"}}"
+
+/* Measured again: the first row is still faster, the second is not. */
+static void rows_are_judged_against_the_environment(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct arena *a = s.arena;
+    struct err e = {0};
+    struct env_profile *p = make_profile(&s);
+    const char *const lines[] = {line(a, 8, PLAIN, PLAIN, 20),
+                                 line(a, 8, ENVIRONMENT, PLAIN, 16),
+                                 line(a, 8, PROFILE, PLAIN, 8),
+                                 line(a, 1 << 20, PLAIN, PLAIN, 200),
+                                 line(a, 1 << 20, ENVIRONMENT, PLAIN, 160),
+                                 line(a, 1 << 20, PROFILE, PLAIN, 170)};
+    const char *text = join(a, lines, 6), *journal = scratch_write(&s, "v.jsonl", text, strlen(text));
+    struct bench_results *r = bench_results_load(journal, NULL, &e);
+    assert_non_null(r);
+    struct verify *v = verify_rows(p, bench_points_of(r, r->arena), &e);
+    assert_non_null(v);
+    assert_int_equal(v->nrows, 2);
+    assert_int_equal(v->failing, 1);
+    assert_int_equal(v->rows[0].verdict, VERIFY_HOLDS);
+    assert_true(v->rows[0].gain.median > 1.99 && v->rows[0].gain.median < 2.01);
+    assert_int_equal(v->rows[1].verdict, VERIFY_FAILS);
+
+    const char *out = scratch_path(&s, "verified");
+    assert_int_equal(verify_write(p, v, out, &e), 0);
+    struct env_profile *q = env_profile_open(out, &e);
+    assert_non_null(q);
+    struct verify *again = verify_rows(q, bench_points_of(r, r->arena), &e);
+    assert_int_equal(again->nrows, 1);
+    assert_int_equal(again->failing, 0);
+    assert_non_null(strstr(again->text, "# dropped by nccltune verify"));
+    assert_int_equal(verify_write(p, v, out, &e), ERR_FAILED); /* finished profiles are not overwritten */
+    verify_free(again);
+    verify_free(v);
+    env_profile_free(q);
+    env_profile_free(p);
+    bench_results_free(r);
+    scratch_free(&s);
+}
+
+static void what_was_not_measured_is_left_alone(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e = {0};
+    struct env_profile *p = make_profile(&s);
+    struct bench_points none = {0};
+    struct verify *v = verify_rows(p, &none, &e);
+    assert_int_equal(v->failing, 0);
+    assert_int_equal(v->rows[0].verdict, VERIFY_UNKNOWN);
+    verify_free(v);
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_are_those_of_a_job),
+        cmocka_unit_test(rows_are_judged_against_the_environment),
+        cmocka_unit_test(what_was_not_measured_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

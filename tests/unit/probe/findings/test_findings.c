@@ -1,0 +1,261 @@
+/* probe/findings/: each finding where it belongs, and none on a machine that is well. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/file.h"
+#include "probe/findings/findings.h"
+#include "probe/topology/build.h"
+#include "tests/unit/probe/matrix.h"
+
+/* Two GPUs, each with an HCA below its switch, all as it should be. */
+static struct topology *well(void)
+{
+    struct topology *t = topo_new();
+    struct topo_class *c = build_class(t, NULL);
+    build_host(t, "node1", 0);
+    c->cpu = "GenuineIntel 6/143";
+    c->hypervisor = "none";
+    c->driver = "560.28";
+    c->gdr_route = "nvidia_peermem";
+    c->memlock_bytes = TOPO_UNLIMITED;
+    c->shm_bytes = 1ull << 40;
+    for (int i = 0; i < 2; i++) {
+        int numa = build_numa(t, c, i);
+        struct topo_object o = {.kind = TOPO_SWITCH, .parent = numa, .numa = i};
+        o.parent = build_object(t, c, o);
+        o.kind = TOPO_GPU;
+        o.pci = i ? "0000:20:00.0" : "0000:10:00.0";
+        o.link_width = o.link_max_width = 16;
+        o.link_GTps = 2.5; /* idle */
+        o.link_max_GTps = 32;
+        o.acs = TOPO_NO;
+        build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = i, .gdr = -1, .mig = TOPO_NO});
+        o.kind = TOPO_NIC;
+        o.pci = i ? "0000:21:00.0" : "0000:11:00.0";
+        o.link_GTps = 32;
+        build_port(t, c,
+                   (struct topo_port){.object = build_object(t, c, o),
+                                      .hca = i ? "mlx5_1" : "mlx5_0",
+                                      .port = 1,
+                                      .state = TOPO_STATE_ACTIVE,
+                                      .layer = TOPO_LINK_ETHERNET,
+                                      .rate_Gbps = 400,
+                                      .mtu_bytes = 4096});
+        build_gid(t, c, (struct topo_gid){.port = i, .index = 3, .type = TOPO_GID_ROCE_V2, .gid = "::ffff:10.0.0.1"});
+    }
+    return t;
+}
+
+static const struct finding *find(const struct topology *t, const char *code, int *n)
+{
+    const struct finding *f = findings_of(t, t->arena, n);
+    for (int i = 0; i < *n; i++)
+        if (!strcmp(f[i].code, code))
+            return &f[i];
+    return NULL;
+}
+
+/* That finding and no other, with that evidence. */
+static void expect(struct topology *t, const char *code, const char *evidence)
+{
+    int n;
+    const struct finding *f = find(t, code, &n);
+    if (!f)
+        fail_msg("no finding %s", code);
+    if (n != 1)
+        fail_msg("%s: %d findings instead of one", code, n);
+    assert_string_equal(f->evidence, evidence);
+    assert_true(strlen(f->text) > 10);
+    assert_true(strlen(f->advice) > 10);
+    assert_int_equal(findings_have_error(t), f->severity == FINDING_ERROR);
+    topo_free(t);
+}
+
+static struct topo_object *nic(struct topology *t, int port)
+{
+    return &t->classes[0].objects[t->classes[0].ports[port].object];
+}
+
+static void none(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    int n;
+    find(t, "", &n);
+    assert_int_equal(n, 0);
+    topo_free(t);
+}
+
+static void ports(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    t->classes[0].ports[1].rate_Gbps = 200;
+    expect(t, "rate-differs", "mlx5_1:1 has 200 Gb/s");
+    t = well();
+    t->classes[0].ports[0].mtu_bytes = 1024;
+    expect(t, "mtu-differs", "mlx5_0:1 has 1024 bytes");
+    t = well();
+    t->classes[0].gids[1].type = TOPO_GID_ROCE_V1;
+    expect(t, "no-roce-v2-ipv4", "mlx5_1:1");
+    t = well();
+    int n;
+    t->classes[0].ports[1].state = TOPO_STATE_DOWN;
+    assert_string_equal(find(t, "port-down", &n)->evidence, "mlx5_1:1");
+    assert_string_equal(find(t, "gpu-without-nic", &n)->evidence, "GPU1: SYS");
+    assert_int_equal(n, 2);
+    topo_free(t);
+}
+
+static void only_management(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    int n;
+    nic(t, 0)->nvlink_management = TOPO_YES;
+    t->classes[0].ports[1].state = TOPO_STATE_DOWN;
+    assert_string_equal(find(t, "only-management-ports", &n)->evidence, "mlx5_0:1");
+    assert_non_null(find(t, "no-compute-port", &n));
+    assert_true(findings_have_error(t));
+    topo_free(t);
+}
+
+static void links(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    nic(t, 1)->link_width = 8;
+    expect(t, "pcie-below-maximum", "0000:21:00.0: 32 GT/s x8 instead of 32 GT/s x16");
+    t = well();
+    nic(t, 0)->link_GTps = 16;
+    expect(t, "pcie-below-maximum", "0000:11:00.0: 16 GT/s x16 instead of 32 GT/s x16");
+    t = well();
+    nic(t, 0)->acs = TOPO_YES;
+    expect(t, "acs-on", "0000:11:00.0");
+}
+
+/* Virtual switches show no width, or 2.5 GT/s x 1: that is nothing to complain about. */
+static void made_up_links(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    int n;
+    t->classes[0].hypervisor = "KVM";
+    nic(t, 0)->link_width = 0;
+    nic(t, 1)->link_GTps = 2.5;
+    nic(t, 1)->link_width = 1;
+    assert_null(find(t, "pcie-below-maximum", &n));
+    assert_int_equal(n, 0);
+    topo_free(t);
+}
+
+static void node(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    t->classes[0].gdr_route = "none";
+    expect(t, "no-gpudirect", "driver 560.28, no nvidia_peermem");
+    t = well();
+    t->classes[0].memlock_bytes = 65536;
+    expect(t, "memlock-low", "RLIMIT_MEMLOCK is 64 KiB");
+    t = well();
+    t->classes[0].shm_bytes = 64 << 20;
+    expect(t, "shm-small", "64 MiB for 2 GPUs");
+    t = well();
+    t->classes[0].gpus[1].mig = TOPO_YES;
+    expect(t, "mig-on", "GPU1");
+    t = well();
+    for (int i = 0; i < 300; i++)
+        build_object(t, &t->classes[0], (struct topo_object){.kind = TOPO_NIC, .parent = 0});
+    expect(t, "nccl-xml-too-large", "315 elements, at most 256");
+    t = well();
+    nic(t, 0)->parent = nic(t, 0)->numa = nic(t, 1)->parent = nic(t, 1)->numa = -1;
+    t->classes[0].hypervisor = "KVM";
+    expect(t, "tree-hidden", "4 of 4 ways between GPUs and NICs are unknown; hypervisor: KVM");
+    t = well();
+    int third = build_numa(t, &t->classes[0], 2);
+    nic(t, 1)->parent = third;
+    nic(t, 1)->numa = 2;
+    nic(t, 0)->parent = third;
+    nic(t, 0)->numa = 2;
+    expect(t, "nic-wrong-numa", "mlx5_0:1 on NUMA node 2 and mlx5_1:1 on NUMA node 2");
+}
+
+/* A second class like the first. */
+static struct topo_class *second_class(struct topology *t)
+{
+    struct topo_class *c = build_class(t, NULL);
+    const char *name = c->name;
+    *c = t->classes[0];
+    c->name = name;
+    build_host(t, "node2", 1);
+    return c;
+}
+
+static void cluster(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    second_class(t)->driver = "550.54";
+    expect(t, "driver-differs", "class0: 560.28 and class1: 550.54");
+    t = well();
+    second_class(t)->cpu = "AuthenticAMD 25/17";
+    expect(t, "cpu-differs", "class0: GenuineIntel and class1: AuthenticAMD");
+    t = well();
+    struct topo_class *c = second_class(t);
+    build_text(t, &t->classes[0].libraries, &t->classes[0].nlibraries, "NCCL 2.21.5 /usr/lib/a.so");
+    build_text(t, &c->libraries, &c->nlibraries, "NCCL 2.18.1 /usr/lib/a.so");
+    expect(t, "library-differs", "class0: NCCL 2.21.5 and class1: NCCL 2.18.1");
+    t = well();
+    build_missing(t, "node7", "no answer");
+    expect(t, "node-missing", "node7 (no answer)");
+    t = well();
+    build_text(t, &t->hosts[0].differs, &t->hosts[0].ndiffers, "memlock 64 KiB instead of unlimited");
+    expect(t, "node-differs", "memlock 64 KiB instead of unlimited");
+    t = well();
+    c = second_class(t);
+    c->ports = arena_alloc(t->arena, 2 * sizeof *c->ports);
+    memcpy(c->ports, t->classes[0].ports, 2 * sizeof *c->ports);
+    c->ports[0].hca = "rocep1s0";
+    c->ports[1].hca = "rocep2s0";
+    expect(t, "no-common-hcas",
+           "no port name, number and link layer is a compute port in class1 and in the classes before it");
+}
+
+/* Every code is described in the manual page, and the page has no other. */
+static void manual(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct err e = {0};
+    char *page;
+    size_t bytes;
+    int kinds = 0, described = 0;
+    assert_int_equal(file_read_text("man/nccltune-findings.7", FILE_LIMIT, a, &page, &bytes, &e), 0);
+    for (const struct finding_kind *k; (k = findings_kind(kinds)); kinds++) {
+        const char *name = "";
+        for (const char *p = k->code; *p; p++)
+            name = *p == '-' ? arena_printf(a, "%s\\-", name) : arena_printf(a, "%s%c", name, *p);
+        const char *heading = arena_printf(a, "\n.TP\n.B %s\n", name);
+        if (!strstr(page, heading))
+            fail_msg("man/nccltune-findings.7 does not describe %s", k->code);
+    }
+    for (const char *p = page; (p = strstr(p, "\n.TP\n")); p++)
+        described++;
+    assert_int_equal(described, kinds);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(none),    cmocka_unit_test(ports),         cmocka_unit_test(only_management),
+        cmocka_unit_test(links),   cmocka_unit_test(made_up_links), cmocka_unit_test(node),
+        cmocka_unit_test(cluster), cmocka_unit_test(manual),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

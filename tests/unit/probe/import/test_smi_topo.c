@@ -1,0 +1,85 @@
+/* probe/import/smi_topo.c: a tree with the distances of a printed matrix. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "probe/import/import.h"
+#include "tests/unit/probe/matrix.h"
+
+static void a100(void **state)
+{
+    (void)state;
+    assert_words(FIXTURE "smi_topo_a100.txt", "GPU0 X NV4 NV4 NV4 PXB SYS SYS\n"
+                                              "GPU1 NV4 X NV4 NV4 PXB SYS SYS\n"
+                                              "GPU2 NV4 NV4 X NV4 SYS PIX NODE\n"
+                                              "GPU3 NV4 NV4 NV4 X SYS PHB NODE\n"
+                                              "mlx5_0 PXB PXB SYS SYS X SYS SYS\n"
+                                              "mlx5_1 SYS SYS PIX PHB SYS X NODE\n"
+                                              "mlx5_10 SYS SYS NODE NODE SYS NODE X\n");
+    struct topology *t = load_one(FIXTURE "smi_topo_a100.txt");
+    const struct topo_class *c = &t->classes[0];
+    assert_int_equal(c->objects[c->gpus[1].object].numa, 0);
+    assert_int_equal(c->objects[c->gpus[2].object].numa, 1);
+    assert_int_equal(c->nlinks, 12);
+    assert_int_equal(c->ports[0].state, TOPO_STATE_UNKNOWN);
+    assert_note(c, "tells distances only");
+    topo_free(t);
+}
+
+/* Parses the text; its matrix, or the error. */
+static const char *read_text(struct arena *a, const char *text)
+{
+    struct err e = {0};
+    struct topology *t = topo_new();
+    const char *result = NULL;
+    if (import_smi_topo(t, arena_strdup(a, text), "host", "f", &e))
+        result = arena_strdup(a, e.text);
+    else
+        result = matrix_words(&t->classes[0], a);
+    topo_free(t);
+    return result;
+}
+
+/* More NVLinks than a GPU has ports for in a mesh: NVSwitches. A heading in colour, and words of old drivers. */
+static void variants(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    assert_string_equal(read_text(a, "\033[4mGPU0\tGPU1\tGPU2\tCPU Affinity\033[0m\nGPU0\t X \tNV12\tNV12\t0-7\n"
+                                     "GPU1\tNV12\t X \tNV12\t0-7\nGPU2\tNV12\tNV12\t X \t8-15\n"),
+                        "GPU0 X NV12 NV12\nGPU1 NV12 X NV12\nGPU2 NV12 NV12 X\n");
+    assert_string_equal(read_text(a, "   GPU0 GPU1 mlx5_0\nGPU0 X SOC PSB\nGPU1 SOC X SOC\nmlx5_0 PSB SOC X\n"),
+                        "GPU0 X SYS PIX\nGPU1 SYS X SYS\nmlx5_0 PIX SYS X\n");
+    arena_free(a);
+}
+
+static void wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"GPU0 GPU1\nGPU0 X\n", "f:2: GPU0: expected 2 words, found 1"},
+        {"GPU0 GPU1\nGPU0 X OK\n", "f:2: GPU0, GPU1: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found 'OK'"},
+        {"GPU0 GPU1\nGPU0 X NV0\n", "f:2: GPU0, GPU1: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found 'NV0'"},
+        {"GPU0 GPU1\nGPU0 X SYS\n", "f: expected a row for GPU1 of the heading"},
+        {"nothing", "f: expected a heading with GPU0"},
+    };
+    struct arena *a = arena_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(read_text(a, cases[i].text), cases[i].error);
+    const char *wide = "GPU0";
+    for (int i = 1; i < 600; i++)
+        wide = arena_printf(a, "%s NIC%d", wide, i);
+    assert_string_equal(read_text(a, wide), "f:1: more than 512 devices");
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a100), cmocka_unit_test(variants), cmocka_unit_test(wrong)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/* probe/topology/roles.c: the machines on which simple rules go wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "probe/topology/build.h"
+#include "probe/topology/roles.h"
+#include "tests/unit/probe/matrix.h"
+
+enum { IB = TOPO_LINK_INFINIBAND, ETH = TOPO_LINK_ETHERNET };
+enum { UP = TOPO_STATE_ACTIVE, DOWN = TOPO_STATE_DOWN };
+
+/* A port, and where it sits: below the switch of GPU `gpu`, or with -1 on NUMA node 0 alone. */
+struct row {
+    const char *hca;
+    int gpu, layer, rate_Gbps, state;
+    enum port_role expected;
+};
+
+/* Eight GPUs on two NUMA nodes, each below a switch of its own, and the ports. */
+static struct topology *machine(const struct row *rows, int n)
+{
+    struct topology *t = topo_new();
+    struct topo_class *c = build_class(t, NULL);
+    int above[8];
+    for (int i = 0; i < 8; i++) {
+        int numa = build_numa(t, c, i / 4);
+        above[i] = build_object(t, c, (struct topo_object){.kind = TOPO_SWITCH, .parent = numa, .numa = i / 4});
+        struct topo_object o = {.kind = TOPO_GPU, .parent = above[i], .numa = i / 4};
+        build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = i, .gdr = -1});
+    }
+    for (int i = 0; i < n; i++) {
+        struct topo_object o = {.kind = TOPO_NIC, .parent = build_numa(t, c, 0), .numa = 0, .name = rows[i].hca};
+        o.pci = arena_printf(t->arena, "0000:%02x:00.0", 0x20 + i);
+        if (rows[i].gpu >= 0)
+            o.parent = above[rows[i].gpu];
+        build_port(t, c,
+                   (struct topo_port){.object = build_object(t, c, o),
+                                      .hca = rows[i].hca,
+                                      .port = 1,
+                                      .layer = (enum topo_link_layer)rows[i].layer,
+                                      .rate_Gbps = rows[i].rate_Gbps,
+                                      .state = (enum topo_state)rows[i].state});
+    }
+    return t;
+}
+
+/* The roles as expected, and the list; NULL: none. */
+static void check(struct topology *t, const struct row *rows, int n, const char *list)
+{
+    const struct port_verdict *v = roles_of(&t->classes[0], t->arena);
+    for (int i = 0; i < n; i++)
+        if (v[i].role != rows[i].expected)
+            fail_msg("%s: %s (%s) instead of %s", rows[i].hca, role_name(v[i].role), v[i].reason,
+                     role_name(rows[i].expected));
+    const char *found = roles_hca_list(&t->classes[0], v, t->arena);
+    if (list)
+        assert_string_equal(found, list);
+    else
+        assert_null(found);
+}
+
+static void expect(const struct row *rows, int n, const char *list)
+{
+    struct topology *t = machine(rows, n);
+    check(t, rows, n, list);
+    topo_free(t);
+}
+
+#define EIGHT(layer, rate, state, role)                                                   \
+    {"mlx5_0", 0, layer, rate, state, role}, {"mlx5_1", 1, layer, rate, state, role},     \
+        {"mlx5_2", 2, layer, rate, state, role}, {"mlx5_3", 3, layer, rate, state, role}, \
+        {"mlx5_4", 4, layer, rate, state, role}, {"mlx5_5", 5, layer, rate, state, role}, \
+        {"mlx5_6", 6, layer, rate, state, role},                                          \
+    {                                                                                     \
+        "mlx5_7", 7, layer, rate, state, role                                             \
+    }
+#define EIGHT_NAMES "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1"
+
+/* An HGX B300: the eight NICs at 800 Gb/s are down; the active InfiniBand ports manage the NVLink switches. */
+static void nvlink_management(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {EIGHT(IB, 800, DOWN, ROLE_DOWN),
+                                      {"mlx5_8", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT},
+                                      {"mlx5_9", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT},
+                                      {"mlx5_10", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT},
+                                      {"mlx5_11", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT}};
+    struct topology *t = machine(rows, 12);
+    for (int i = 8; i < 12; i++)
+        t->classes[0].objects[t->classes[0].ports[i].object].nvlink_management = TOPO_YES;
+    check(t, rows, 12, NULL);
+    topo_free(t);
+}
+
+/* The same machine where the product data could not be read: still not taken for compute ports. */
+static void nvlink_management_unread(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {EIGHT(IB, 800, DOWN, ROLE_DOWN),
+                                      {"mlx5_8", -1, IB, 400, UP, ROLE_UNKNOWN},
+                                      {"mlx5_9", -1, IB, 400, UP, ROLE_UNKNOWN}};
+    expect(rows, 10, NULL);
+}
+
+/* "mlx5_1" without '=' and port would also be mlx5_10. */
+static void prefix(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"mlx5_1", 0, IB, 400, UP, ROLE_COMPUTE},
+                                      {"mlx5_2", 1, IB, 400, UP, ROLE_COMPUTE},
+                                      {"mlx5_10", -1, ETH, 25, UP, ROLE_MANAGEMENT}};
+    expect(rows, 3, "=mlx5_1:1,mlx5_2:1");
+}
+
+/* A bond's device, a device whose interface belongs to a bond, and one with a bond's name. */
+static void bonds(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"mlx5_0", 0, ETH, 400, UP, ROLE_COMPUTE},
+                                      {"mlx5_1", 1, ETH, 400, UP, ROLE_COMPUTE},
+                                      {"mlx5_2", 2, ETH, 400, UP, ROLE_BOND},
+                                      {"mlx5_3", 3, ETH, 400, UP, ROLE_BOND},
+                                      {"mlx5_bond_0", -1, ETH, 400, UP, ROLE_BOND}};
+    struct topology *t = machine(rows, 5);
+    struct topo_class *c = &t->classes[0];
+    build_netdev(t, c, (struct topo_netdev){.object = -1, .name = "bond0", .kind = TOPO_NET_BOND});
+    build_netdev(t, c, (struct topo_netdev){.object = c->ports[3].object, .name = "eth3", .master = "bond0"});
+    c->ports[2].netdev = "bond0";
+    c->ports[3].netdev = "eth3";
+    check(t, rows, 5, "=mlx5_0:1,mlx5_1:1");
+    topo_free(t);
+}
+
+/* Virtual functions sit as near to the GPU as their physical one. */
+static void virtual_functions(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"mlx5_0", 0, IB, 200, UP, ROLE_COMPUTE},
+                                      {"mlx5_1", 0, IB, 200, UP, ROLE_VF},
+                                      {"mlx5_2", 0, IB, 200, UP, ROLE_VF}};
+    struct topology *t = machine(rows, 3);
+    struct topo_class *c = &t->classes[0];
+    c->objects[c->ports[1].object].pf = "0000:20:00.0";
+    /* The second is told by its name in the PCI database and its neighbour on the bus. */
+    c->objects[c->ports[0].object].model = "MT28908 Family [ConnectX-6]";
+    c->objects[c->ports[2].object].model = "MT28908 Family [ConnectX-6 Virtual Function]";
+    c->objects[c->ports[2].object].pci = "0000:20:00.1";
+    check(t, rows, 3, "=mlx5_0:1");
+    topo_free(t);
+}
+
+/* In a guest the virtual function is all that there is. */
+static void virtual_function_alone(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"mlx5_ib0", 0, IB, 200, UP, ROLE_COMPUTE}};
+    struct topology *t = machine(rows, 1);
+    t->classes[0].objects[t->classes[0].ports[0].object].model = "MT28908 Family [ConnectX-6 Virtual Function]";
+    check(t, rows, 1, "=mlx5_ib0:1");
+    topo_free(t);
+}
+
+/* Ten HCAs, two of which are Ethernet for storage, numbered in between. */
+static void storage_ethernet(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE),
+                                      {"mlx5_8", -1, ETH, 200, UP, ROLE_STORAGE},
+                                      {"mlx5_9", -1, ETH, 200, UP, ROLE_STORAGE}};
+    expect(rows, 10, EIGHT_NAMES);
+}
+
+/* All Ethernet and all of one rate: distance alone tells which are for storage. */
+static void storage_far(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {EIGHT(ETH, 400, UP, ROLE_COMPUTE),
+                                      {"mlx5_8", -1, ETH, 400, UP, ROLE_STORAGE},
+                                      {"mlx5_9", -1, ETH, 400, UP, ROLE_STORAGE}};
+    expect(rows, 10, EIGHT_NAMES);
+}
+
+/* A slow port beside no GPU, and a GPU's port that has lost half its lanes. */
+static void rates(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"mlx5_0", 0, ETH, 400, UP, ROLE_COMPUTE},
+                                      {"mlx5_1", 1, ETH, 200, UP, ROLE_COMPUTE},
+                                      {"mlx5_2", -1, ETH, 25, UP, ROLE_MANAGEMENT},
+                                      {"mlx5_3", -1, ETH, 100, UP, ROLE_STORAGE}};
+    expect(rows, 4, "=mlx5_0:1,mlx5_1:1");
+}
+
+/* GPUs of one socket have their NICs beside them, those of the other only on their node: both kinds are compute. */
+static void uneven(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"mlx5_0", 4, IB, 200, UP, ROLE_COMPUTE},
+                                      {"mlx5_1", 5, IB, 200, UP, ROLE_COMPUTE},
+                                      {"mlx5_2", 6, IB, 200, UP, ROLE_COMPUTE},
+                                      {"mlx5_3", 7, IB, 200, UP, ROLE_COMPUTE},
+                                      {"mlx5_4", -1, IB, 200, UP, ROLE_COMPUTE}};
+    expect(rows, 5, "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1");
+}
+
+/* A guest that shows no tree: nothing is said about distances, nothing is thought slow or far. */
+static void hidden_tree(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"mlx5_0", -1, IB, 200, UP, ROLE_COMPUTE},
+                                      {"mlx5_1", -1, IB, 200, UP, ROLE_COMPUTE},
+                                      {"mlx5_an0", -1, ETH, 100, UP, ROLE_STORAGE}};
+    struct topology *t = machine(rows, 3);
+    struct topo_class *c = &t->classes[0];
+    for (int i = 0; i < c->nports; i++) {
+        struct topo_object *o = &c->objects[c->ports[i].object];
+        o->parent = o->numa = -1;
+        o->link_GTps = 2.5;
+        o->link_width = i ? 1 : 0;
+    }
+    check(t, rows, 3, "=mlx5_0:1,mlx5_1:1");
+    const struct port_verdict *v = roles_of(c, t->arena);
+    assert_non_null(strstr(v[0].reason, "distance to the GPUs is not known"));
+    topo_free(t);
+}
+
+/* A lone port of another subnet among many; rails with a subnet each are left alone. */
+static void subnets(void **state)
+{
+    (void)state;
+    struct row rows[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE), {"mlx5_8", 0, IB, 400, UP, ROLE_STORAGE}};
+    struct topology *t = machine(rows, 9);
+    for (int i = 0; i < 9; i++)
+        t->classes[0].ports[i].subnet_prefix = i < 8 ? "0xfe80000000000000" : "0xfe80000000000001";
+    check(t, rows, 9, EIGHT_NAMES);
+    rows[8].expected = ROLE_COMPUTE;
+    for (int i = 0; i < 9; i++)
+        t->classes[0].ports[i].subnet_prefix = arena_printf(t->arena, "0xfe8000000000000%d", i);
+    check(t, rows, 9, EIGHT_NAMES ",mlx5_8:1");
+    topo_free(t);
+}
+
+/* Devices without verbs that NCCL knows are compute ports, but no names for NCCL_IB_HCA; odd names are none either. */
+static void not_for_the_list(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"rdmap16s27", 0, 0, 100, UP, ROLE_COMPUTE},
+                                      {"mlx5_0,mlx5_9", 1, IB, 100, UP, ROLE_UNKNOWN},
+                                      {"", 1, IB, 100, UP, ROLE_UNKNOWN}};
+    struct topology *t = machine(rows, 3);
+    t->classes[0].objects[t->classes[0].ports[0].object].vendor = 0x1d0f;
+    check(t, rows, 3, NULL);
+    topo_free(t);
+}
+
+/* Two classes: what both can use; then none. */
+static void common(void **state)
+{
+    (void)state;
+    static const struct row first[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE)};
+    struct topology *t = machine(first, 8);
+    const char *why = NULL;
+    assert_string_equal(roles_hca_common(t, t->arena, &why), EIGHT_NAMES);
+    struct topo_class second = t->classes[0];
+    second.ports = arena_alloc(t->arena, 8 * sizeof *second.ports);
+    memcpy(second.ports, t->classes[0].ports, 8 * sizeof *second.ports);
+    second.ports[7].state = TOPO_STATE_DOWN;
+    struct topo_class *c = build_class(t, NULL);
+    second.name = c->name;
+    *c = second;
+    assert_string_equal(roles_hca_common(t, t->arena, &why),
+                        "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1");
+    for (int i = 0; i < 8; i++)
+        second.ports[i].hca = arena_printf(t->arena, "rocep%ds0", i);
+    assert_null(roles_hca_common(t, t->arena, &why));
+    assert_non_null(strstr(why, "class1"));
+    topo_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nvlink_management),
+        cmocka_unit_test(nvlink_management_unread),
+        cmocka_unit_test(prefix),
+        cmocka_unit_test(bonds),
+        cmocka_unit_test(virtual_functions),
+        cmocka_unit_test(virtual_function_alone),
+        cmocka_unit_test(storage_ethernet),
+        cmocka_unit_test(storage_far),
+        cmocka_unit_test(rates),
+        cmocka_unit_test(uneven),
+        cmocka_unit_test(hidden_tree),
+        cmocka_unit_test(subnets),
+        cmocka_unit_test(not_for_the_list),
+        cmocka_unit_test(common),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

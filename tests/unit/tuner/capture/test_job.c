@@ -1,0 +1,168 @@
+/* tuner/capture/job.c: what the capture's variables and those of launchers come to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/capture/profiler.h"
+
+#define MINUTE UINT64_C(60000000000)
+
+static struct profiler_job job;
+static char why[256];
+
+static const char *const variables[] = {"NCCLTUNE",
+                                        "NCCLTUNE_CAPTURE",
+                                        "NCCLTUNE_CAPTURE_MINUTES",
+                                        "NCCLTUNE_CAPTURE_TIMES",
+                                        "RANK",
+                                        "WORLD_SIZE",
+                                        "LOCAL_WORLD_SIZE",
+                                        "SLURM_JOB_ID",
+                                        "PBS_JOBID",
+                                        "LSB_JOBID",
+                                        "TORCHELASTIC_RUN_ID",
+                                        "SLURM_PROCID",
+                                        "SLURM_NTASKS",
+                                        "SLURM_NTASKS_PER_NODE",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
+                                        "PMI_RANK",
+                                        "PMI_SIZE",
+                                        "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                        "MPI_LOCALNRANKS"};
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        unsetenv(variables[i]);
+    setenv("NCCLTUNE_CAPTURE", "/tmp/capture", 1);
+    return 0;
+}
+
+static int asked(void)
+{
+    return profiler_job_read(&job, why, sizeof why);
+}
+
+static void only_when_asked(void **state)
+{
+    (void)state;
+    char longest[PROFILER_PATH];
+    assert_true(asked() && !why[0]);
+    assert_string_equal(job.dir, "/tmp/capture");
+    setenv("NCCLTUNE", "off", 1);
+    assert_true(!asked() && !why[0]);
+    unsetenv("NCCLTUNE");
+    setenv("NCCLTUNE_CAPTURE", "", 1);
+    assert_true(!asked() && !why[0]);
+    setenv("NCCLTUNE_CAPTURE", "./here", 1);
+    assert_true(!asked() && strstr(why, "./here"));
+    memset(longest, 'x', sizeof longest - 1);
+    longest[0] = '/', longest[sizeof longest - 1] = 0;
+    setenv("NCCLTUNE_CAPTURE", longest, 1);
+    assert_true(!asked() && why[0]);
+}
+
+static void minutes_between_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } cases[] = {{"10", 10 * MINUTE},
+                 {"0.5", MINUTE / 2},
+                 {"0", 0},
+                 {"1.25", MINUTE * 5 / 4},
+                 {".5", MINUTE / 2},
+                 {"x", 10 * MINUTE},
+                 {"1e9", 10 * MINUTE},
+                 {"-1", 10 * MINUTE},
+                 {"1.2.3", 10 * MINUTE},
+                 {"", 10 * MINUTE},
+                 {"99999999999999999999", 10 * MINUTE}};
+    assert_true(asked());
+    assert_int_equal(job.interval_ns, 10 * MINUTE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("NCCLTUNE_CAPTURE_MINUTES", cases[i].text, 1);
+        assert_true(asked());
+        assert_int_equal(job.interval_ns, cases[i].ns);
+    }
+}
+
+static void ranks_of_launchers(void **state)
+{
+    (void)state;
+    setenv("SLURM_PROCID", "1", 1);
+    setenv("SLURM_NTASKS", "4", 1);
+    setenv("SLURM_NTASKS_PER_NODE", "2(x3)", 1);
+    assert_true(asked());
+    assert_string_equal(job.rank, "1");
+    assert_true(job.ranks == 4 && job.per_node == 0);
+    setenv("RANK", "17", 1); /* what Slurm started has started others */
+    setenv("WORLD_SIZE", "32", 1);
+    setenv("LOCAL_WORLD_SIZE", "8", 1);
+    assert_true(asked());
+    assert_string_equal(job.rank, "17");
+    assert_true(job.ranks == 32 && job.per_node == 8);
+    profiler_job_doubt(&job, 32);
+    assert_string_equal(job.rank, "17");
+    profiler_job_doubt(&job, 33);
+    assert_non_null(strchr(job.rank, '-'));
+    assert_true(job.ranks == 0 && job.per_node == 0);
+}
+
+static void numbers_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const ranks[] = {"32", "-1", "0x1", "1 ", "99999999999", "1.0"};
+    char expected[32];
+    snprintf(expected, sizeof expected, "-%d", getpid());
+    setenv("WORLD_SIZE", "32", 1);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        setenv("RANK", ranks[i], 1);
+        assert_true(asked());
+        assert_non_null(strstr(job.rank, expected));
+        assert_int_equal(job.ranks, 0);
+    }
+    setenv("RANK", "3", 1);
+    setenv("WORLD_SIZE", "4294967304", 1); /* 8, and 2^32 */
+    assert_true(asked());
+    assert_int_equal(job.ranks, 0);
+    setenv("WORLD_SIZE", "8", 1);
+    setenv("LOCAL_WORLD_SIZE", "9", 1);
+    assert_true(asked());
+    assert_true(job.ranks == 8 && job.per_node == 0);
+}
+
+static void names_that_fit_a_file(void **state)
+{
+    (void)state;
+    assert_true(asked());
+    assert_string_equal(job.name, "job");
+    setenv("TORCHELASTIC_RUN_ID", "../..\n/etc \"x\"", 1);
+    assert_true(asked());
+    assert_string_equal(job.name, "_._..__etc__x_");
+    setenv("PBS_JOBID", "123.head", 1);
+    assert_true(asked());
+    assert_string_equal(job.name, "123.head");
+    setenv("SLURM_JOB_ID", "0123456789012345678901234567890123456789012345678901234567890123456789abcdefgh", 1);
+    assert_true(asked());
+    assert_int_equal(strlen(job.name), sizeof job.name - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(only_when_asked, set_up),       cmocka_unit_test_setup(minutes_between_files, set_up),
+        cmocka_unit_test_setup(ranks_of_launchers, set_up),    cmocka_unit_test_setup(numbers_that_are_none, set_up),
+        cmocka_unit_test_setup(names_that_fit_a_file, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

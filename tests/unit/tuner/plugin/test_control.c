@@ -1,0 +1,162 @@
+/* The control interface, found with dlsym as the benchmark worker does. */
+#include "tuner/plugin/control.h"
+
+#include "tests/unit/tuner/loader_double.h"
+
+static int (*version)(void);
+static void (*arm)(void);
+static void (*disarm)(void);
+static int (*force)(const struct nccltune_force *);
+static int (*release_coll)(int);
+static int (*last)(struct nccltune_record *);
+
+static void find(void *function, const char *name)
+{
+    *(void **)function = dlsym(plugin_library(), name);
+    CHECK(*(void **)function);
+}
+
+static struct loader prepared(int minor)
+{
+    use_table("allreduce,0,-1,tree,simple,8,-1,-1,-1,-1,65536\n");
+    find(&version, "nccltune_control_version");
+    find(&arm, "nccltune_control_arm");
+    find(&disarm, "nccltune_control_disarm");
+    find(&force, "nccltune_control_force");
+    find(&release_coll, "nccltune_control_release");
+    find(&last, "nccltune_control_last");
+    struct loader l = load(minor);
+    CHECK(version() == NCCLTUNE_CONTROL_VERSION && init(&l, 16, 2, NULL, NULL) == NCCLTUNE_SUCCESS);
+    return l;
+}
+
+static int cell(int algo, int proto)
+{
+    return algo * PROTO_COUNT + proto;
+}
+
+static void records_what_nccl_offered(int minor)
+{
+    struct loader l = prepared(minor);
+    struct nccltune_record r;
+    struct question q = question(COLL_ALLREDUCE, 4096);
+    CHECK(last(&r) == -1);
+    arm();
+    CHECK(last(&r) == -1 && last(NULL) == -1);
+    q.cost[ALGO_NVLS][PROTO_SIMPLE] = -1;
+    q.cost[ALGO_RING][PROTO_SIMPLE] = 12.5F;
+    CHECK(ask(&l, &q) == 0 && q.algo == ALGO_TREE && q.channels == 8);
+    CHECK(last(&r) == 0 && r.sequence == 1 && r.coll == COLL_ALLREDUCE && r.bytes == 4096 && r.pipe_ops == 1);
+    CHECK(r.api == l.api && r.nodes == 2 && r.ranks == 16 && r.algos == ALGO_COUNT && r.protos == PROTO_COUNT);
+    CHECK(r.reg_buff == (l.api >= 4 ? 0 : -2));
+    CHECK(r.source == NCCLTUNE_SOURCE_TABLE && r.algo == ALGO_TREE && r.proto == PROTO_SIMPLE && r.channels == 8);
+    CHECK(r.allowed >> cell(ALGO_TREE, PROTO_SIMPLE) & 1 && !(r.allowed >> cell(ALGO_NVLS, PROTO_SIMPLE) & 1));
+    if (l.api >= 3)
+        CHECK(r.cost[cell(ALGO_TREE, PROTO_SIMPLE)] == 2 && r.cost[cell(ALGO_RING, PROTO_SIMPLE)] == 12.5F);
+    struct question other = question(COLL_REDUCE, 10);
+    CHECK(ask(&l, &other) == 0 && last(&r) == 0 && r.sequence == 2 && r.source == NCCLTUNE_SOURCE_NONE && r.algo == -1);
+}
+
+static void forces_and_releases(int minor)
+{
+    struct loader l = prepared(minor);
+    struct nccltune_record r;
+    struct nccltune_force f = {.coll = COLL_ALLREDUCE, .algo = ALGO_RING, .proto = PROTO_SIMPLE, .channels = 3};
+    struct question q = question(COLL_ALLREDUCE, 4096), fresh = q;
+    CHECK(force(&f) == -1 && release_coll(COLL_ALLREDUCE) == -1); /* not armed */
+    arm();
+    CHECK(force(&f) == 0);
+    CHECK(ask(&l, &q) == 0 && q.algo == ALGO_RING && q.proto == PROTO_SIMPLE && q.channels == 3);
+    CHECK(last(&r) == 0 && r.source == NCCLTUNE_SOURCE_FORCED && r.algo == ALGO_RING && r.channels == 3);
+
+    /* Nothing set holds the table back: NCCL's own default. */
+    struct nccltune_force nothing = {.coll = NCCLTUNE_CONTROL_ALL, .algo = -1, .proto = -1};
+    q = fresh;
+    CHECK(force(&nothing) == 0 && ask(&l, &q) == 0 && q.algo == ALGO_RING && q.proto == PROTO_LL && q.channels == 0);
+    CHECK(same_bytes(q.cost, fresh.cost, sizeof q.cost));
+
+    q = fresh;
+    CHECK(release_coll(NCCLTUNE_CONTROL_ALL) == 0 && ask(&l, &q) == 0 && q.algo == ALGO_TREE && q.channels == 8);
+    CHECK(force(&f) == 0);
+    disarm();
+    q = fresh;
+    CHECK(ask(&l, &q) == 0 && q.algo == ALGO_TREE && q.channels == 8);
+    arm(); /* starts anew */
+    q = fresh;
+    CHECK(last(&r) == -1 && ask(&l, &q) == 0 && q.algo == ALGO_TREE && last(&r) == 0 && r.sequence == 1);
+}
+
+static void refuses_what_nccl_does_not_offer(int minor)
+{
+    struct loader l = prepared(minor);
+    struct nccltune_record r;
+    struct nccltune_force f = {.coll = COLL_ALLREDUCE, .algo = ALGO_PAT, .proto = PROTO_SIMPLE, .channels = 3};
+    struct question q = question(COLL_ALLREDUCE, 4096);
+    q.cost[ALGO_PAT][PROTO_SIMPLE] = -1;
+    struct question before = q;
+    arm();
+    CHECK(force(&f) == 0 && ask(&l, &q) == 0 && q.algo == ALGO_RING && q.proto == PROTO_LL && q.channels == 0);
+    CHECK(same_bytes(q.cost, before.cost, sizeof q.cost));
+    CHECK(last(&r) == 0 && r.source == NCCLTUNE_SOURCE_REFUSED && r.algo == -1 && r.channels == 0);
+}
+
+static void checks_its_arguments(int minor)
+{
+    prepared(minor);
+    arm();
+    static const struct nccltune_force bad[] = {{.coll = 5, .algo = 1, .proto = 2},
+                                                {.coll = -2, .algo = 1, .proto = 2},
+                                                {.coll = 4, .algo = 7, .proto = 2},
+                                                {.coll = 4, .algo = 1, .proto = 3},
+                                                {.coll = 4, .algo = -2, .proto = 2},
+                                                {.coll = 4, .algo = 1, .proto = 2, .channels = 65},
+                                                {.coll = 4, .algo = 1, .proto = 2, .channels = -1}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK(force(&bad[i]) == -1);
+    CHECK(force(NULL) == -1 && release_coll(5) == -1 && release_coll(-2) == -1);
+}
+
+static void forces_chunk_sizes(int minor)
+{
+    struct loader l = prepared(minor);
+    const struct nccl_tuner_v6 *v6 = l.tuner;
+    struct nccltune_record r;
+    struct nccltune_force f = {.coll = COLL_ALLREDUCE, .algo = ALGO_RING, .proto = -1, .chunk_bytes = 4096};
+    size_t chunk = 1000;
+    arm();
+    CHECK(v6->get_chunk_size(l.context, COLL_ALLREDUCE, 512, ALGO_TREE, PROTO_SIMPLE, 1, &chunk) == 0 &&
+          chunk == 65536);
+    CHECK(last(&r) == 0 && r.chunk_sequence == 1 && r.chunk_given == 1000 && r.chunk_returned == 65536);
+    CHECK(force(&f) == 0);
+    CHECK(v6->get_chunk_size(l.context, COLL_ALLREDUCE, 512, ALGO_RING, PROTO_LL, 2, &chunk) == 0 && chunk == 4096);
+    CHECK(last(&r) == 0 && r.chunk_call_bytes == 512 && r.chunk_algo == ALGO_RING && r.chunk_channels == 2);
+    chunk = 1000;
+    CHECK(v6->get_chunk_size(l.context, COLL_ALLREDUCE, 512, ALGO_TREE, PROTO_LL, 1, &chunk) == 0 && chunk == 1000);
+}
+
+#define TEST(function, oldest)                   \
+    static void test_##function(void **unused)   \
+    {                                            \
+        (void)unused;                            \
+        for (size_t i = 0; i < RELEASES; i++)    \
+            if (releases[i] >= (oldest))         \
+                in_child(function, releases[i]); \
+    }
+
+TEST(records_what_nccl_offered, NCCL_2_22)
+TEST(forces_and_releases, NCCL_2_19)
+TEST(refuses_what_nccl_does_not_offer, NCCL_2_19)
+TEST(checks_its_arguments, NCCL_2_31)
+TEST(forces_chunk_sizes, NCCL_2_30)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_records_what_nccl_offered),
+        cmocka_unit_test(test_forces_and_releases),
+        cmocka_unit_test(test_refuses_what_nccl_does_not_offer),
+        cmocka_unit_test(test_checks_its_arguments),
+        cmocka_unit_test(test_forces_chunk_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

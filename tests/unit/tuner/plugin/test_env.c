@@ -1,0 +1,140 @@
+/* NCCL's environment interface: whose value counts, and what a profile may not set. Each case loads the plugin anew in
+ * a child, because it reads the profile once. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/plugin/abi.h"
+
+struct nccl_env_v2 {
+    const char *name;
+    int (*init)(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix, nccl_logger log);
+    int (*finalize)(void);
+    const char *(*get_env)(const char *name);
+};
+
+static char profile[] = "/tmp/nccltune-env-XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", profile, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static int set_up(void **state)
+{
+    char path[256];
+    (void)state;
+    assert_non_null(mkdtemp(profile));
+    snprintf(path, sizeof path, "%s/nccl.d", profile);
+    mkdir(path, 0755);
+    put("nccl.conf", "# common\nNCCL_CROSS_NIC=1\nNCCL_IB_TC=3\nNCCL_NET_PLUGIN=/x.so\nNCCL_DEBUG_FILE=/x\n"
+                     "LD_PRELOAD=/x.so\nNCCL_TOPO_FILE=/topo.xml\nno setting\nNCCL_X");
+    put("nccl.d/a.conf", "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\nNCCL_IB_TC=4\n");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char command[256];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", profile);
+    return system(command);
+}
+
+/* In a child with these variables; wants[] are name and value in turns, NULL for unset, ended by a NULL name. */
+static void expect(const char *const *variables, const char *const *wants)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        const char *path = getenv("NCCLTUNE_PLUGIN_SO");
+        void *lib = dlopen(path ? path : "build/libnccl-tuner-nccltune.so", RTLD_NOW | RTLD_LOCAL);
+        const struct nccl_env_v2 *p = lib ? dlsym(lib, "ncclEnvPlugin_v2") : NULL;
+        if (!p || !dlsym(lib, "ncclEnvPlugin_v1"))
+            _exit(99);
+        for (; *variables; variables++)
+            putenv((char *)*variables);
+        if (p->init(2, 30, 7, "", NULL))
+            _exit(98);
+        for (int i = 0; wants[i]; i += 2) {
+            const char *found = p->get_env(wants[i]);
+            if (!found != !wants[i + 1] || (found && strcmp(found, wants[i + 1]) != 0))
+                _exit(1 + i / 2);
+        }
+        _exit(p->finalize());
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status))
+        fail_msg("question %d has another answer", WEXITSTATUS(status));
+}
+
+static char *variable(const char *name)
+{
+    static char text[2][256];
+    static int turn;
+    turn = !turn;
+    snprintf(text[turn], sizeof text[turn], "%s=%s", name, profile);
+    return text[turn];
+}
+
+static void answers(void **state)
+{
+    (void)state;
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCL_CROSS_NIC=0", "NCCL_ALGO=", NULL},
+           (const char *[]){"NCCL_CROSS_NIC", "0", "NCCL_ALGO", "", "NCCL_IB_TC", "3", "NCCL_IB_HCA", NULL,
+                            "NCCL_TOPO_FILE", "/topo.xml", "NCCL_PROTO", NULL, NULL});
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCLTUNE_CLASS=a", NULL},
+           (const char *[]){"NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1", "NCCL_IB_TC", "4", "NCCL_CROSS_NIC", "1", NULL});
+}
+
+static void never_sets(void **state)
+{
+    (void)state;
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), NULL},
+           (const char *[]){"NCCL_NET_PLUGIN", NULL, "NCCL_DEBUG_FILE", NULL, "LD_PRELOAD", NULL, "NCCL_X", NULL,
+                            "no setting", NULL, NULL});
+}
+
+static void nothing_to_say(void **state)
+{
+    static const char *const none[] = {"NCCL_CROSS_NIC", NULL, "NCCL_IB_HCA", NULL, NULL};
+    (void)state;
+    expect((const char *[]){NULL}, none);
+    expect((const char *[]){"NCCLTUNE_PROFILE=/nowhere", NULL}, none);
+    expect((const char *[]){"NCCLTUNE_PROFILE=relative", NULL}, none);
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCLTUNE=off", NULL}, none);
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCLTUNE_CLASS=../nccl.d/a", NULL},
+           (const char *[]){"NCCL_IB_HCA", NULL, NULL});
+}
+
+static void large(void **state)
+{
+    char path[256];
+    (void)state;
+    snprintf(path, sizeof path, "%s/nccl.conf", profile);
+    assert_int_equal(truncate(path, (64 << 10) + 1), 0);
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), NULL}, (const char *[]){"NCCL_CROSS_NIC", NULL, NULL});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers), cmocka_unit_test(never_sets),
+                                       cmocka_unit_test(nothing_to_say), cmocka_unit_test(large)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,254 @@
+/* The file of a rank: a workload (nccltune-workload.json(5)) whose counts are those of the run so far.
+ *
+ * It is written beside its name, synced and renamed, so that a reader sees a whole file or none, whatever becomes of
+ * the job. No number goes through a locale. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tuner/capture/profiler.h"
+
+#define CHUNK 65536
+
+struct out {
+    int fd;
+    int error; /* errno of the first write that failed; nothing is written after it */
+    size_t used;
+    char text[CHUNK];
+};
+
+static void flush(struct out *o)
+{
+    for (size_t done = 0; done < o->used && !o->error;) {
+        ssize_t n = write(o->fd, o->text + done, o->used - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (errno != EINTR)
+            o->error = n < 0 ? errno : ENOSPC;
+    }
+    o->used = 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void put(struct out *o, const char *fmt, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    size_t length = n < 0 ? 0 : n < (int)sizeof line ? (size_t)n : sizeof line - 1;
+    if (o->used + length > sizeof o->text)
+        flush(o);
+    memcpy(o->text + o->used, line, length);
+    o->used += length;
+}
+
+/* ---- what was captured ------------------------------------------------------------------------------------------- */
+
+/* What is to be said of all communicators together. */
+struct whole {
+    int ranks, per_node;
+    int oldest, newest; /* interfaces */
+    int assumed_ranks;  /* some communicator's size is not known */
+    uint64_t rounded, lost;
+};
+
+/* The numbers of one communicator: told, else gathered, else the job's. */
+static int ranks_of(const struct profiler_comm *c, const struct profiler_job *job)
+{
+    int told = atomic_load(&c->ranks), least = atomic_load(&c->least_ranks);
+    if (told)
+        return told;
+    return job->ranks > least ? job->ranks : least > 2 ? least : 2;
+}
+
+static int per_node_of(const struct profiler_comm *c, int ranks)
+{
+    return c->nodes > 0 ? (ranks + c->nodes - 1) / c->nodes : 0;
+}
+
+static struct whole survey(const struct profiler_job *job, struct profiler_comm *const *comms, size_t count)
+{
+    struct whole w = {.ranks = job->ranks > 1 ? job->ranks : 1, .oldest = 0};
+    int largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        int ranks = ranks_of(comms[i], job);
+        w.ranks = ranks > w.ranks ? ranks : w.ranks;
+        if (ranks > largest && comms[i]->nodes) {
+            largest = ranks;
+            w.per_node = per_node_of(comms[i], ranks);
+        }
+        w.oldest = !w.oldest || comms[i]->api < w.oldest ? comms[i]->api : w.oldest;
+        w.newest = comms[i]->api > w.newest ? comms[i]->api : w.newest;
+        w.assumed_ranks |= !atomic_load(&comms[i]->ranks);
+        w.rounded += atomic_load(&comms[i]->table.rounded);
+        w.lost += atomic_load(&comms[i]->table.lost);
+    }
+    if (job->per_node)
+        w.per_node = job->per_node;
+    if (!w.per_node || w.per_node > w.ranks)
+        w.per_node = w.ranks;
+    return w;
+}
+
+/* ---- the document ------------------------------------------------------------------------------------------------ */
+
+/* AllGather and ReduceScatter are counted by the share of one rank; a workload has the whole. */
+static uint64_t whole_bytes(const struct profiler_call *call, int ranks)
+{
+    int shared = call->kind == COLL_ALLGATHER || call->kind == COLL_REDUCESCATTER;
+    uint64_t bytes = shared ? call->bytes * (uint64_t)ranks : call->bytes;
+    return bytes < UINT64_C(1) << 53 ? bytes : UINT64_C(1) << 53;
+}
+
+/* Neighbours in a group that spans its nodes evenly are that far apart. */
+static int stride_of(const struct profiler_comm *c, int ranks, const struct whole *w)
+{
+    int64_t stride = c->nodes > 1 ? (int64_t)w->per_node * c->nodes / ranks : 1;
+    return stride < 1 ? 1 : (int)stride;
+}
+
+static void put_call(struct out *o, const struct profiler_comm *c, int slot, const struct profiler_job *job,
+                     const struct whole *w, int *first)
+{
+    struct profiler_call call;
+    uint64_t count;
+    if (!profiler_table_call(&c->table, slot, &call, &count) || !count || call.kind >= PROFILER_KINDS)
+        return;
+    int ranks = ranks_of(c, job), clustered = c->nodes ? c->nodes > 1 : ranks > w->per_node;
+    double us = profiler_table_median_us(&c->table, slot);
+    put(o, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
+        *first ? "" : ",", call.kind == PROFILER_SENDRECV ? "sendrecv" : coll_name(call.kind),
+        (unsigned long long)whole_bytes(&call, ranks), (unsigned long long)count,
+        call.kind == PROFILER_SENDRECV ? 2 : ranks);
+    put(o, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
+    if (profiler_dtype_name(call.dtype))
+        put(o, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));
+    if (us >= 0)
+        put(o, ", \"time_us\": %llu.%03u", (unsigned long long)us, (unsigned)((us - (double)(uint64_t)us) * 1000));
+    if (call.algo >= 0)
+        put(o, ", \"algorithm\": \"%s\"", algo_name(call.algo));
+    if (call.proto >= 0)
+        put(o, ", \"protocol\": \"%s\"", proto_name(call.proto));
+    if (call.channels > 0)
+        put(o, ", \"channels\": %d", call.channels);
+    put(o, "}");
+    *first = 0;
+}
+
+static void put_notes(struct out *o, const struct profiler_job *job, const struct whole *w)
+{
+    put(o, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
+        (unsigned long long)job->seconds, job->rank, w->newest);
+    if (w->oldest && w->oldest < 4)
+        put(o, ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
+            w->oldest);
+    else if (!job->with_times)
+        put(o, ",\n    \"no times were asked for\"");
+    else
+        put(o, ",\n    \"times are the GPU's, from the first channel's start to the last one's end; they hold the wait "
+               "for other ranks\"");
+    if (w->assumed_ranks)
+        put(o,
+            ",\n    \"interface %d does not tell the size of groups; where nothing else did, all %d ranks are "
+            "assumed\"",
+            w->oldest, w->ranks);
+    if (w->oldest && w->oldest < 4)
+        put(o, ",\n    \"interface %d does not tell nodes; groups of more than %d ranks are taken to cross them\"",
+            w->oldest, w->per_node);
+    if (w->rounded)
+        put(o, ",\n    \"%llu calls of more sizes than a table holds are counted at a size near theirs\"",
+            (unsigned long long)w->rounded);
+    if (w->lost)
+        put(o, ",\n    \"%llu calls found no place in the tables and are missing\"", (unsigned long long)w->lost);
+    if (job->missed)
+        put(o, ",\n    \"%u communicators beyond %d at one time are missing\"", job->missed, PROFILER_COMMS);
+    if (job->twins)
+        put(o, ",\n    \"this process runs several ranks; a communicator with more than one of them counts once\"");
+    put(o, "\n  ]\n");
+}
+
+static void put_document(struct out *o, const struct profiler_job *job, struct profiler_comm *const *comms,
+                         size_t count)
+{
+    struct whole w = survey(job, comms, count);
+    int first = 1;
+    put(o, "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"%s\",\n  \"source\": \"captured\",\n", job->name);
+    put(o, "  \"tool\": \"%s\",\n  \"rank\": \"%s\",\n  \"seconds\": %llu,\n", NCCLTUNE_VERSION, job->rank,
+        (unsigned long long)job->seconds);
+    put(o, "  \"ranks\": %d,\n  \"ranks_per_node\": %d,\n  \"counts_per\": \"run\",\n", w.ranks, w.per_node);
+    put(o, "  \"phases\": [\n    {\n      \"name\": \"run\",\n      \"collectives\": [");
+    for (size_t i = 0; i < count; i++)
+        for (int slot = 0; slot < PROFILER_SLOTS; slot++)
+            put_call(o, comms[i], slot, job, &w, &first);
+    put(o, "%s]\n    }\n  ],\n", first ? "" : "\n      ");
+    put_notes(o, job, &w);
+    put(o, "}\n");
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+
+static int refuse(char *why, size_t size, const char *path, int error)
+{
+    snprintf(why, size, "cannot write %s: %s; the capture goes on", path, strerror(error));
+    return -1;
+}
+
+static int write_beside(struct out *o, const char *path, const struct profiler_job *job,
+                        struct profiler_comm *const *comms, size_t count)
+{
+    o->error = o->used = 0;
+    o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0666);
+    if (o->fd < 0)
+        return errno;
+    put_document(o, job, comms, count);
+    flush(o);
+    if (!o->error && fsync(o->fd))
+        o->error = errno;
+    if (close(o->fd) && !o->error)
+        o->error = errno;
+    return o->error;
+}
+
+/* A limit on the size of files would kill the job with SIGXFSZ; held back, it is EFBIG and no more. */
+static int write_held(struct out *o, const char *path, const struct profiler_job *job,
+                      struct profiler_comm *const *comms, size_t count)
+{
+    sigset_t limit, before, pending;
+    struct timespec at_once = {0};
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    sigemptyset(&pending);
+    sigpending(&pending);
+    int was_pending = sigismember(&pending, SIGXFSZ);
+    sigprocmask(SIG_BLOCK, &limit, &before); /* of this thread, on Linux */
+    int error = write_beside(o, path, job, comms, count);
+    if (error == EFBIG && !was_pending)
+        sigtimedwait(&limit, NULL, &at_once);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+int profiler_file_write(const struct profiler_job *job, struct profiler_comm *const *comms, size_t count, char *why,
+                        size_t size)
+{
+    static struct out out;
+    static char path[PROFILER_PATH + 256], beside[PROFILER_PATH + 256];
+    mkdir(job->dir, 0777); /* when it is there, or cannot be, opening a file in it will tell */
+    snprintf(path, sizeof path, "%s/%s.rank.%s.json", job->dir, job->name, job->rank);
+    snprintf(beside, sizeof beside, "%s/.%s.rank.%s.%d", job->dir, job->name, job->rank, job->pid);
+    int error = write_held(&out, beside, job, comms, count);
+    if (!error && rename(beside, path))
+        error = errno;
+    if (!error)
+        return 0;
+    unlink(beside);
+    return refuse(why, size, path, error);
+}

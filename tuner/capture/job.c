@@ -1,0 +1,121 @@
+/* What is to be captured, and whose it is: the capture's own variables and those of launchers. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tuner/capture/profiler.h"
+
+#define DEFAULT_MINUTES 10
+#define FIT             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+static const char *variable(const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+    return value && *value ? value : NULL;
+}
+
+/* Digits alone, up to INT_MAX; -1 for anything else. */
+static int number(const char *text)
+{
+    long value = 0;
+    for (const char *c = text; c && *c; c++) {
+        value = *c >= '0' && *c <= '9' ? value * 10 + (*c - '0') : LONG_MAX;
+        if (value > INT_MAX)
+            return -1;
+    }
+    return text && *text ? (int)value : -1;
+}
+
+/* "10", "0.5": minutes in ns, read without strtod, whose decimal point depends on the program's locale. */
+static uint64_t minutes(const char *text)
+{
+    double value = 0, digit = 1;
+    int behind = 0;
+    for (const char *c = text; c && *c; c++) {
+        if (*c == '.' && !behind)
+            behind = 1;
+        else if (*c < '0' || *c > '9' || value > 1e6)
+            return DEFAULT_MINUTES * UINT64_C(60000000000);
+        else
+            value = behind ? value + (*c - '0') * (digit /= 10) : value * 10 + (*c - '0');
+    }
+    return (uint64_t)((text ? value : DEFAULT_MINUTES) * 6e10);
+}
+
+/* Copies what a file's name can hold; everything else becomes '_'. */
+static void fit(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from);
+    for (char *c = to; *c; c++)
+        if (!strchr(FIT, *c))
+            *c = '_';
+}
+
+/* The first that is set tells the job. */
+static void read_name(struct profiler_job *job)
+{
+    static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "TORCHELASTIC_RUN_ID"};
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !name; i++)
+        name = variable(names[i]);
+    fit(job->name, sizeof job->name, name ? name : "job");
+    if (job->name[0] == '.')
+        job->name[0] = '_';
+}
+
+static void read_rank(struct profiler_job *job)
+{
+    static const struct {
+        const char *rank, *ranks, *per_node;
+    } launchers[] = {{"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+                     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
+                     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"}};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        int rank = number(variable(launchers[i].rank)), ranks = number(variable(launchers[i].ranks)),
+            per_node = number(variable(launchers[i].per_node));
+        if (rank < 0 || ranks <= rank)
+            continue;
+        snprintf(job->rank, sizeof job->rank, "%d", rank);
+        job->ranks = ranks;
+        job->per_node = per_node > 0 && per_node <= ranks ? per_node : 0;
+        return;
+    }
+    profiler_job_doubt(job, INT_MAX);
+}
+
+void profiler_job_doubt(struct profiler_job *job, int comm_ranks)
+{
+    char host[64] = "";
+    if (comm_ranks <= job->ranks)
+        return;
+    if (gethostname(host, sizeof host - 1))
+        host[0] = 0;
+    fit(job->rank, sizeof job->rank, host);
+    size_t n = strlen(job->rank);
+    snprintf(job->rank + n, sizeof job->rank - n, "-%d", job->pid);
+    job->ranks = job->per_node = 0;
+}
+
+int profiler_job_read(struct profiler_job *job, char *why, size_t size)
+{
+    const char *dir = variable("NCCLTUNE_CAPTURE"), *times = variable("NCCLTUNE_CAPTURE_TIMES"),
+               *mode = variable("NCCLTUNE");
+    why[0] = 0;
+    if (!dir || (mode && !strcmp(mode, "off")))
+        return 0;
+    if (*dir != '/' || strlen(dir) > sizeof job->dir - 512) {
+        snprintf(why, size, "NCCLTUNE_CAPTURE=%.200s is not an absolute path that files fit in; nothing is captured",
+                 dir);
+        return 0;
+    }
+    *job = (struct profiler_job){.pid = getpid(),
+                                 .with_times = !times || strcmp(times, "0") != 0,
+                                 .interval_ns = minutes(variable("NCCLTUNE_CAPTURE_MINUTES"))};
+    snprintf(job->dir, sizeof job->dir, "%s", dir);
+    read_name(job);
+    read_rank(job);
+    return 1;
+}

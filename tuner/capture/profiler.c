@@ -1,0 +1,320 @@
+/* The profiler's entry points, one structure per version of NCCL's interface: events of NCCL's become calls of ours.
+ *
+ * Off unless NCCLTUNE_CAPTURE names a directory. Every call answers success, whatever it is given. Loaded as a tuner
+ * the library does none of this. */
+#include "tuner/capture/profiler.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "tuner/plugin/plugin.h"
+
+#define NAME "nccltune"
+
+/* ncclFunc_t behind the collectives. */
+enum { FUNC_SEND = 6, FUNC_RECV = 7 };
+
+/* ---- NCCL's words ------------------------------------------------------------------------------------------------ */
+
+static int parse_func(const char *s, size_t len)
+{
+    return !strcmp(s, "Send") ? FUNC_SEND : !strcmp(s, "Recv") ? FUNC_RECV : coll_parse(s, len);
+}
+
+/* "ncclBfloat16" is "bfloat16" with another first letter; what NCCL calls "Unknown" has no name here either. */
+static int parse_dtype(const char *s, size_t len)
+{
+    static const char prefix[] = "nccl";
+    size_t skip = sizeof prefix - 1;
+    if (len <= skip || strncmp(s, prefix, skip) != 0)
+        return PROFILER_NO_DTYPE;
+    for (int i = 0; i < PROFILER_DTYPES; i++) {
+        const char *name = profiler_dtype_name(i);
+        if ((s[skip] | 0x20) == name[0] && !strcmp(s + skip + 1, name + 1))
+            return i;
+    }
+    return PROFILER_NO_DTYPE;
+}
+
+enum word { WORD_FUNC, WORD_DTYPE, WORD_ALGO, WORD_PROTO };
+static int (*const parsers[])(const char *, size_t) = {parse_func, parse_dtype, algo_parse, proto_parse};
+
+/* NCCL's words are literals, so one that was read once is known by its address from then on. A communicator remembers
+ * address, kind and meaning in one word: 56 bits are all of a user's address. */
+#define MEANING_BITS 6
+#define UNKNOWN      ((1 << MEANING_BITS) - 1)
+
+static int meaning(struct profiler_comm *c, const char *text, enum word kind)
+{
+    uint64_t head = (uint64_t)(uintptr_t)text << 8 | (uint64_t)kind << MEANING_BITS;
+    _Atomic uint64_t *place = &c->words[(head * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
+    uint64_t known = atomic_load_explicit(place, memory_order_relaxed) ^ head;
+    if (!text)
+        return -1;
+    if (known > UNKNOWN) {
+        int parsed = parsers[kind](text, strlen(text));
+        known = parsed < 0 ? UNKNOWN : (uint64_t)parsed;
+        atomic_store_explicit(place, head | known, memory_order_relaxed);
+    }
+    return known == UNKNOWN ? -1 : (int)known;
+}
+_Static_assert(PROFILER_WORDS == 1 << (64 - 58), "the hash reaches every place");
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+/* The number of NCCL's in `c`, made fit for a table. */
+static int within(int number, int count, int otherwise)
+{
+    return number >= 0 && number < count ? number : otherwise;
+}
+
+/* NCCL turns AllGather and Broadcast into bytes before it reports them: their type is not known. */
+static struct profiler_call collective(int kind, int dtype, uint64_t count, int algo, int proto, int channels)
+{
+    dtype = within(dtype, PROFILER_DTYPES, PROFILER_NO_DTYPE);
+    struct profiler_call call = {.bytes = count * (uint64_t)profiler_dtype_bytes(dtype),
+                                 .kind = kind,
+                                 .dtype = dtype,
+                                 .algo = within(algo, ALGO_COUNT, -1),
+                                 .proto = within(proto, PROTO_COUNT, -1),
+                                 .channels = channels};
+    if (!dtype && (kind == COLL_ALLGATHER || kind == COLL_BROADCAST))
+        call.dtype = PROFILER_NO_DTYPE;
+    return call;
+}
+
+static struct profiler_peer peer_of(int func, int dtype, uint64_t count, int peer, int channels)
+{
+    struct profiler_peer p = {.call = collective(PROFILER_SENDRECV, dtype, count, -1, -1, channels),
+                              .is_send = func == FUNC_SEND,
+                              .peer = peer};
+    return p;
+}
+
+static void *begin_collective(struct profiler_comm *c, const struct profiler_call *call)
+{
+    return call->kind >= 0 && call->kind < COLL_MEASURED ? profiler_begin_call(c, call) : NULL;
+}
+
+/* ---- versions 1 to 3: what a communicator is comes with its events ----------------------------------------------- */
+
+static void learn(struct profiler_comm *c, uint64_t hash, int rank, int other)
+{
+    int least = (rank > other ? rank : other) + 1;
+    if (!atomic_load_explicit(&c->id, memory_order_relaxed))
+        profiler_introduce(c, hash ? hash : UINT64_MAX);
+    if (least > atomic_load_explicit(&c->least_ranks, memory_order_relaxed))
+        atomic_store_explicit(&c->least_ranks, least, memory_order_relaxed);
+}
+
+/* AllGather and ReduceScatter move one rank's share once per rank. */
+static void learn_ranks(struct profiler_comm *c, const struct profiler_call *call, uint64_t traffic)
+{
+    if ((call->kind != COLL_ALLGATHER && call->kind != COLL_REDUCESCATTER) || !call->bytes ||
+        atomic_load_explicit(&c->ranks, memory_order_relaxed))
+        return;
+    uint64_t ranks = traffic / call->bytes;
+    if (ranks > 1 && ranks < 1 << 24 && ranks * call->bytes == traffic)
+        atomic_store_explicit(&c->ranks, (int)ranks, memory_order_relaxed);
+}
+
+static int start_v1(void *context, void **handle, struct nccl_profile_event_v1 *e)
+{
+    struct profiler_comm *c = context;
+    *handle = NULL;
+    if (c && e->type == NCCL_PROFILE_GROUP) {
+        *handle = profiler_begin_group(c);
+    } else if (c && e->type == NCCL_PROFILE_COLL) {
+        struct profiler_call call = collective(within(e->coll.func, COLL_COUNT, -1), e->coll.datatype, e->coll.count,
+                                               e->coll.algo, e->coll.proto, e->coll.max_channels);
+        learn(c, e->coll.comm_hash, e->rank, e->coll.root);
+        learn_ranks(c, &call, e->coll.traffic_bytes);
+        *handle = begin_collective(c, &call);
+    } else if (c && e->type == NCCL_PROFILE_P2P) {
+        struct profiler_peer p = peer_of(e->p2p.func, e->p2p.datatype, e->p2p.count, e->p2p.peer, 0);
+        learn(c, e->p2p.comm_hash, e->rank, e->p2p.peer);
+        *handle = profiler_begin_peer(c, e->parent, &p);
+    }
+    return NCCLTUNE_SUCCESS;
+}
+
+/* Collectives, and sends and receives, of versions 2 to 6: their members have the same names everywhere. */
+#define WORDED_CALL(c, e, channels)                                                                 \
+    collective(meaning(c, (e)->func, WORD_FUNC), meaning(c, (e)->datatype, WORD_DTYPE), (e)->count, \
+               meaning(c, (e)->algo, WORD_ALGO), meaning(c, (e)->proto, WORD_PROTO), channels)
+#define WORDED_PEER(c, e, channels) \
+    peer_of(meaning(c, (e)->func, WORD_FUNC), meaning(c, (e)->datatype, WORD_DTYPE), (e)->count, (e)->peer, channels)
+
+/* Versions 2 and 3 have the same sends and receives. */
+static void *begin_peer_v2(struct profiler_comm *c, void *group, int rank, const struct nccl_profile_p2p_v2 *e)
+{
+    struct profiler_peer p = WORDED_PEER(c, e, 0);
+    learn(c, e->comm_hash, rank, e->peer);
+    return profiler_begin_peer(c, group, &p);
+}
+
+static int start_v2(void *context, void **handle, struct nccl_profile_event_v2 *e)
+{
+    struct profiler_comm *c = context;
+    *handle = NULL;
+    if (c && e->type == NCCL_PROFILE_GROUP) {
+        *handle = profiler_begin_group(c);
+    } else if (c && e->type == NCCL_PROFILE_COLL) {
+        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.max_channels);
+        learn(c, e->coll.comm_hash, e->rank, e->coll.root);
+        learn_ranks(c, &call, e->coll.traffic_bytes);
+        *handle = begin_collective(c, &call);
+    } else if (c && e->type == NCCL_PROFILE_P2P) {
+        *handle = begin_peer_v2(c, e->parent, e->rank, &e->p2p);
+    }
+    return NCCLTUNE_SUCCESS;
+}
+
+static int start_v3(void *context, void **handle, struct nccl_profile_event_v3 *e)
+{
+    struct profiler_comm *c = context;
+    *handle = NULL;
+    if (c && e->type == NCCL_PROFILE_GROUP) {
+        *handle = profiler_begin_group(c);
+    } else if (c && e->type == NCCL_PROFILE_COLL) {
+        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.max_channels);
+        learn(c, e->coll.comm_hash, e->rank, e->coll.root);
+        *handle = begin_collective(c, &call);
+    } else if (c && e->type == NCCL_PROFILE_P2P) {
+        *handle = begin_peer_v2(c, e->parent, e->rank, &e->p2p);
+    }
+    return NCCLTUNE_SUCCESS;
+}
+
+/* ---- versions 4 to 6: the communicator is described at its start, and channels have the GPU's times -------------- */
+
+static int start_v4(void *context, void **handle, struct nccl_profile_event_v4 *e)
+{
+    struct profiler_comm *c = context;
+    *handle = NULL;
+    if (c && e->type == NCCL_PROFILE_GROUP) {
+        *handle = profiler_begin_group(c);
+    } else if (c && e->type == NCCL_PROFILE_COLL) {
+        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.channels);
+        *handle = begin_collective(c, &call);
+    } else if (c && e->type == NCCL_PROFILE_P2P) {
+        struct profiler_peer p = WORDED_PEER(c, &e->p2p, e->p2p.channels);
+        *handle = profiler_begin_peer(c, e->parent, &p);
+    } else if (c && e->type == NCCL_PROFILE_KERNEL_CHANNEL) {
+        *handle = profiler_begin_channel(e->parent, e->kernel_channel.start_ns);
+    }
+    return NCCLTUNE_SUCCESS;
+}
+
+static int start_v5(void *context, void **handle, struct nccl_profile_event_v5 *e)
+{
+    struct profiler_comm *c = context;
+    *handle = NULL;
+    if (c && e->type == NCCL_PROFILE_GROUP) {
+        *handle = profiler_begin_group(c);
+    } else if (c && e->type == NCCL_PROFILE_COLL) {
+        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.channels);
+        *handle = begin_collective(c, &call);
+    } else if (c && e->type == NCCL_PROFILE_P2P) {
+        struct profiler_peer p = WORDED_PEER(c, &e->p2p, e->p2p.channels);
+        *handle = profiler_begin_peer(c, e->p2p.group, &p);
+    } else if (c && e->type == NCCL_PROFILE_KERNEL_CHANNEL) {
+        *handle = profiler_begin_channel(e->parent, e->kernel_channel.start_ns);
+    } else if (c && e->type == NCCL_PROFILE_CE_COLL) {
+        /* Copy engines: no algorithm, no channels, and an all-to-all that counts one block of many. */
+        struct profiler_call call =
+            collective(meaning(c, e->ce_coll.func, WORD_FUNC), meaning(c, e->ce_coll.datatype, WORD_DTYPE),
+                       e->ce_coll.count, -1, -1, 0);
+        if (call.kind == COLL_ALLTOALL)
+            call.bytes *= (uint64_t)(unsigned)atomic_load_explicit(&c->ranks, memory_order_relaxed);
+        *handle = begin_collective(c, &call);
+    }
+    return NCCLTUNE_SUCCESS;
+}
+
+/* ---- what versions share ----------------------------------------------------------------------------------------- */
+
+static int open_shape(void **context, int *mask, const struct profiler_shape *shape, nccl_logger log)
+{
+    *context = profiler_open(shape, log, mask);
+    return NCCLTUNE_SUCCESS;
+}
+
+static int init_v1(void **context, int *mask)
+{
+    struct profiler_shape shape = {.rank = -1, .api = 1};
+    return open_shape(context, mask, &shape, NULL);
+}
+
+static int init_v2(void **context, int *mask)
+{
+    struct profiler_shape shape = {.rank = -1, .api = 2};
+    return open_shape(context, mask, &shape, NULL);
+}
+
+static int init_v3(void **context, int *mask)
+{
+    struct profiler_shape shape = {.rank = -1, .api = 3};
+    return open_shape(context, mask, &shape, NULL);
+}
+
+static int init_v4(void **context, int *mask, const char *comm_name, uint64_t comm_hash, int nodes, int ranks, int rank,
+                   nccl_logger log)
+{
+    (void)comm_name;
+    struct profiler_shape shape = {comm_hash, nodes, ranks, rank, 4};
+    return open_shape(context, mask, &shape, log);
+}
+
+static int init_v5(void **context, uint64_t comm_id, int *mask, const char *comm_name, int nodes, int ranks, int rank,
+                   nccl_logger log)
+{
+    (void)comm_name;
+    struct profiler_shape shape = {comm_id, nodes, ranks, rank, 5};
+    return open_shape(context, mask, &shape, log);
+}
+
+static int init_v6(void **context, uint64_t comm_id, int *mask, const char *comm_name, int nodes, int ranks, int rank,
+                   nccl_logger log)
+{
+    (void)comm_name;
+    struct profiler_shape shape = {comm_id, nodes, ranks, rank, 6};
+    return open_shape(context, mask, &shape, log);
+}
+
+static int stop_event(void *handle)
+{
+    if (handle)
+        profiler_end(handle);
+    return NCCLTUNE_SUCCESS;
+}
+
+static int no_state(void *handle, int state, void *args)
+{
+    (void)handle, (void)state, (void)args;
+    return NCCLTUNE_SUCCESS;
+}
+
+static int record_state(void *handle, int state, union nccl_profile_state_v4 *args)
+{
+    if (handle && state == NCCL_PROFILE_KERNEL_CHANNEL_STOP && args)
+        profiler_end_channel(handle, args->kernel_channel_stop_ns);
+    return NCCLTUNE_SUCCESS;
+}
+
+static int finalize(void *context)
+{
+    if (context)
+        profiler_close(context);
+    return NCCLTUNE_SUCCESS;
+}
+
+PLUGIN_EXPORT const struct nccl_profiler_v1 ncclProfiler_v1 = {NAME, init_v1, start_v1, stop_event, no_state, finalize};
+PLUGIN_EXPORT const struct nccl_profiler_v2 ncclProfiler_v2 = {NAME, init_v2, start_v2, stop_event, no_state, finalize};
+PLUGIN_EXPORT const struct nccl_profiler_v3 ncclProfiler_v3 = {NAME, init_v3, start_v3, stop_event, no_state, finalize};
+PLUGIN_EXPORT const struct nccl_profiler_v4 ncclProfiler_v4 = {NAME,       init_v4,      start_v4,
+                                                               stop_event, record_state, finalize};
+PLUGIN_EXPORT const struct nccl_profiler_v5 ncclProfiler_v5 = {NAME,       init_v5,      start_v5,
+                                                               stop_event, record_state, finalize};
+PLUGIN_EXPORT const struct nccl_profiler_v5 ncclProfiler_v6 = {NAME,       init_v6,      start_v5,
+                                                               stop_event, record_state, finalize};

@@ -1,0 +1,61 @@
+/* The histogram of a communicator: how often each kind of call was made, and how long it took.
+ *
+ * Its size is fixed and any thread may count at any time without a lock: what tells calls apart fits one word, so that
+ * a place in the table is taken by one compare-and-swap. Times are kept in eighths of an octave from 1 µs to 17 s. */
+#ifndef TUNER_CAPTURE_TABLE_H
+#define TUNER_CAPTURE_TABLE_H
+
+#include <stdint.h>
+
+#include "core/coll.h"
+
+#define PROFILER_SLOTS 256
+#define PROFILER_TIMES 192
+
+/* The first are enum coll. */
+enum {
+    PROFILER_SENDRECV = COLL_MEASURED,
+    PROFILER_KINDS,
+};
+
+/* ncclDataType_t, and one for what has no name. */
+enum {
+    PROFILER_DTYPES = 12,
+    PROFILER_NO_DTYPE = 15,
+};
+
+struct profiler_call {
+    uint64_t bytes; /* 1 or more; of AllGather and ReduceScatter the share of one rank */
+    int kind;
+    int dtype;       /* PROFILER_NO_DTYPE: not known */
+    int algo, proto; /* -1 not known */
+    int channels;    /* 0 not known, up to 127 */
+};
+
+struct profiler_table {
+    _Atomic uint64_t keys[PROFILER_SLOTS]; /* 0: free */
+    _Atomic uint64_t counts[PROFILER_SLOTS];
+    _Atomic uint32_t used;
+    _Atomic uint64_t rounded; /* calls counted at a size near theirs, because the table is nearly full */
+    _Atomic uint64_t lost;    /* calls that found no place at all */
+    _Atomic uint32_t times[PROFILER_SLOTS][PROFILER_TIMES];
+};
+
+/* Counts a call, and gives the slot for its time; -1: it found no place. A zeroed table is an empty one. */
+int profiler_table_count(struct profiler_table *t, const struct profiler_call *call);
+void profiler_table_time(struct profiler_table *t, int slot, uint64_t ns);
+
+/* The call of a slot. 0 when the slot is free. */
+int profiler_table_call(const struct profiler_table *t, int slot, struct profiler_call *call, uint64_t *count);
+
+/* The median of a slot's times in microseconds, within 5 %; -1 without any. */
+double profiler_table_median_us(const struct profiler_table *t, int slot);
+
+/* Adds everything of `from`, which nobody counts into any more, and empties it. `into` NULL: it is forgotten. */
+void profiler_table_drain(struct profiler_table *into, struct profiler_table *from);
+
+/* "bfloat16"; NULL for what is not known. */
+const char *profiler_dtype_name(int dtype);
+int profiler_dtype_bytes(int dtype); /* 1 for what is not known: all that NCCL leaves unnamed has 1 byte */
+
+#endif

@@ -1,0 +1,158 @@
+/* The control interface: forced choices and the record of the last call. Slow on purpose, one mutex around everything:
+ * it is active while a benchmark steers the plugin, never in a job. */
+#include "tuner/plugin/control.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "tuner/plugin/plugin.h"
+
+_Atomic int plugin_armed;
+
+static struct {
+    pthread_mutex_t mutex;
+    int forced[COLL_COUNT];
+    struct nccltune_force force[COLL_COUNT];
+    struct nccltune_record record;
+} control = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static const struct nccltune_force *forced_for(int coll)
+{
+    return coll >= 0 && coll < COLL_COUNT && control.forced[coll] ? &control.force[coll] : NULL;
+}
+
+static void record_call(const struct plugin_context *c, const struct tuner_call *call)
+{
+    struct nccltune_record *r = &control.record;
+    r->sequence++;
+    r->bytes = call->bytes;
+    r->allowed = 0;
+    r->api = c ? c->api : 0;
+    r->coll = call->coll;
+    r->nodes = c ? c->shape.nodes : 0;
+    r->ranks = c ? c->shape.ranks : 0;
+    r->pipe_ops = call->pipe_ops;
+    r->reg_buff = call->reg_buff;
+    r->algos = call->algos;
+    r->protos = call->protos;
+    size_t cells = call->cost && call->algos > 0 && call->protos > 0 ? (size_t)call->algos * (size_t)call->protos : 0;
+    for (size_t i = 0; i < NCCLTUNE_CONTROL_CELLS; i++) {
+        r->cost[i] = i < cells ? call->cost[i] : -1;
+        r->allowed |= (uint64_t)(tuner_cell_available(r->cost[i]) != 0) << i;
+    }
+}
+
+struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call)
+{
+    struct tuner_choice choice;
+    pthread_mutex_lock(&control.mutex);
+    struct nccltune_record *r = &control.record;
+    const struct nccltune_force *f = forced_for(call->coll);
+    record_call(c, call);
+    if (f) {
+        choice = tuner_choose_cell(f->algo, f->proto, call);
+        choice.channels = choice.found ? f->channels : 0;
+        r->source = choice.found ? NCCLTUNE_SOURCE_FORCED : NCCLTUNE_SOURCE_REFUSED;
+    } else {
+        choice = plugin_table_choose(c, call);
+        r->source = choice.found ? NCCLTUNE_SOURCE_TABLE : NCCLTUNE_SOURCE_NONE;
+    }
+    r->algo = choice.algo;
+    r->proto = choice.proto;
+    r->channels = choice.channels;
+    pthread_mutex_unlock(&control.mutex);
+    return choice;
+}
+
+static int concerns(const struct nccltune_force *f, const struct plugin_slice *s)
+{
+    return (f->algo < 0 || f->algo == s->algo) && (f->proto < 0 || f->proto == s->proto);
+}
+
+uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugin_slice *s)
+{
+    pthread_mutex_lock(&control.mutex);
+    struct nccltune_record *r = &control.record;
+    const struct nccltune_force *f = forced_for(s->coll);
+    uint32_t chunk;
+    if (f)
+        chunk = concerns(f, s) ? f->chunk_bytes : 0;
+    else
+        chunk = plugin_table_chunk(c, s);
+    r->chunk_sequence++;
+    r->chunk_call_bytes = s->bytes;
+    r->chunk_given = s->chunk_bytes;
+    r->chunk_returned = chunk ? chunk : s->chunk_bytes;
+    r->chunk_coll = s->coll;
+    r->chunk_algo = s->algo;
+    r->chunk_proto = s->proto;
+    r->chunk_channels = s->channels;
+    pthread_mutex_unlock(&control.mutex);
+    return chunk;
+}
+
+/* ---- exported -------------------------------------------------------------------------------------------------- */
+
+PLUGIN_EXPORT int nccltune_control_version(void)
+{
+    return NCCLTUNE_CONTROL_VERSION;
+}
+
+PLUGIN_EXPORT void nccltune_control_arm(void)
+{
+    pthread_mutex_lock(&control.mutex);
+    memset(control.forced, 0, sizeof control.forced);
+    memset(&control.record, 0, sizeof control.record);
+    atomic_store(&plugin_armed, 1);
+    pthread_mutex_unlock(&control.mutex);
+}
+
+PLUGIN_EXPORT void nccltune_control_disarm(void)
+{
+    atomic_store(&plugin_armed, 0);
+}
+
+static int is_within(int value, int low, int high)
+{
+    return value >= low && value < high;
+}
+
+PLUGIN_EXPORT int nccltune_control_force(const struct nccltune_force *f)
+{
+    if (!f || !atomic_load(&plugin_armed) || !is_within(f->coll, NCCLTUNE_CONTROL_ALL, COLL_COUNT) ||
+        !is_within(f->algo, -1, ALGO_COUNT) || !is_within(f->proto, -1, PROTO_COUNT) ||
+        !is_within(f->channels, 0, TUNER_MAX_CHANNELS + 1))
+        return -1;
+    pthread_mutex_lock(&control.mutex);
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        if (f->coll == NCCLTUNE_CONTROL_ALL || f->coll == coll) {
+            control.force[coll] = *f;
+            control.forced[coll] = 1;
+        }
+    pthread_mutex_unlock(&control.mutex);
+    return 0;
+}
+
+PLUGIN_EXPORT int nccltune_control_release(int coll)
+{
+    if (!atomic_load(&plugin_armed) || !is_within(coll, NCCLTUNE_CONTROL_ALL, COLL_COUNT))
+        return -1;
+    pthread_mutex_lock(&control.mutex);
+    for (int i = 0; i < COLL_COUNT; i++)
+        if (coll == NCCLTUNE_CONTROL_ALL || coll == i)
+            control.forced[i] = 0;
+    pthread_mutex_unlock(&control.mutex);
+    return 0;
+}
+
+PLUGIN_EXPORT int nccltune_control_last(struct nccltune_record *r)
+{
+    pthread_mutex_lock(&control.mutex);
+    int none = !control.record.sequence && !control.record.chunk_sequence;
+    if (r && !none)
+        *r = control.record;
+    pthread_mutex_unlock(&control.mutex);
+    return r && !none ? 0 : -1;
+}

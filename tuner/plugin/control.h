@@ -1,0 +1,63 @@
+/* Steering the plugin from inside the process: what the benchmark worker uses to switch the choice of a collective
+ * between two calls on one communicator, and to read back what NCCL offered.
+ *
+ * The functions are exported by libnccl-tuner-nccltune.so; find them with dlsym on the handle of the library that NCCL
+ * loaded. Until nccltune_control_arm the plugin's calls pay one test of a flag for all this. Calls are serialised while
+ * armed. Every rank of a communicator has to force the same. */
+#ifndef TUNER_PLUGIN_CONTROL_H
+#define TUNER_PLUGIN_CONTROL_H
+
+#include <stdint.h>
+
+#define NCCLTUNE_CONTROL_VERSION 1
+#define NCCLTUNE_CONTROL_CELLS   64 /* cells of a cost table that are recorded; NCCL has 21 */
+#define NCCLTUNE_CONTROL_ALL     (-1)
+
+/* A choice for one collective (enum coll of core/coll.h), or for NCCLTUNE_CONTROL_ALL of them. algo and proto -1: no
+ * cell is written; one of them -1: the cheapest of the other's row or column. channels and chunk_bytes 0: NCCL's.
+ * With nothing set it holds the table back: NCCL's untouched default. */
+struct nccltune_force {
+    int coll, algo, proto, channels;
+    uint32_t chunk_bytes;
+};
+
+enum nccltune_source {
+    NCCLTUNE_SOURCE_NONE,    /* NCCL's own choice stands */
+    NCCLTUNE_SOURCE_TABLE,   /* a rule of tuner.csv */
+    NCCLTUNE_SOURCE_FORCED,  /* nccltune_control_force */
+    NCCLTUNE_SOURCE_REFUSED, /* forced, but NCCL does not offer that here: nothing was written */
+};
+
+/* What the last call of getCollInfo was asked and answered. Cells are numbered algo * protos + proto. */
+struct nccltune_record {
+    uint64_t sequence; /* calls since the plugin was armed */
+    uint64_t bytes;
+    uint64_t allowed; /* bit per recorded cell that NCCL offered */
+    int api;          /* 1 to 6: version of the interface that NCCL called */
+    int coll, nodes, ranks;
+    int pipe_ops, reg_buff;             /* reg_buff -2: not passed by this version */
+    int algos, protos;                  /* versions 1 and 2 pass no costs: allowed combinations show as small numbers */
+    int algo, proto, channels;          /* what was written; -1, -1 and 0 for nothing */
+    int source;                         /* enum nccltune_source */
+    float cost[NCCLTUNE_CONTROL_CELLS]; /* as NCCL gave it, before anything was written */
+    /* The last getChunkSize, 0 before one: what NCCL passed and what it got back. */
+    uint64_t chunk_sequence, chunk_call_bytes, chunk_given, chunk_returned;
+    int chunk_coll, chunk_algo, chunk_proto, chunk_channels;
+};
+
+/* NCCLTUNE_CONTROL_VERSION of the plugin; everything else here may change with it. */
+int nccltune_control_version(void);
+
+/* Starts recording, with an empty record and nothing forced; and back to the bare table. */
+void nccltune_control_arm(void);
+void nccltune_control_disarm(void);
+
+/* From the next call on. 0, or -1: not armed, or a number outside its range. */
+int nccltune_control_force(const struct nccltune_force *f);
+/* Back to the table for `coll` or NCCLTUNE_CONTROL_ALL. */
+int nccltune_control_release(int coll);
+
+/* Copies the record. 0, or -1 when no call was made since the plugin was armed. */
+int nccltune_control_last(struct nccltune_record *r);
+
+#endif

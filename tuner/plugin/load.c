@@ -1,0 +1,285 @@
+/* What the process holds: the table, read and judged once, and a context for every shape of communicator.
+ *
+ * All of it is behind one mutex, taken by init and finalize alone. A table is judged equally on every rank that sees
+ * the same file, variables and NCCL; what cannot be equal is what NCCLTUNE_HASH is for. */
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sha256.h"
+#include "tuner/plugin/plugin.h"
+
+#define WHY_MAX         (PLUGIN_PATH_MAX + 320)
+#define TEXT_MAX        (WHY_MAX + 160)
+#define HASH_DIGITS_MIN 16
+#define WARNED_LINES    20
+
+static struct {
+    pthread_mutex_t mutex;
+    int judged;
+    int refused;                 /* NCCLTUNE_HASH is not met: every init fails, with ... */
+    char refusal[TEXT_MAX];      /* ... this sentence */
+    int active;                  /* the table is to be used */
+    struct plugin_source source; /* its path stays for the log */
+    char hash[SHA256_HEX];
+    int nccl; /* as ncclGetVersion has it; 0: unknown */
+    struct tuner_table table;
+    struct plugin_context *contexts; /* one per shape */
+    long open;                       /* contexts given out */
+} process = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static struct plugin_context inert;
+
+/* ---- saying it ------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static void say(nccl_logger log, int level, const char *fmt, ...)
+{
+    static char text[TEXT_MAX]; /* under the mutex */
+    if (!log)
+        return;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    log(level, level == NCCLTUNE_LOG_WARN ? NCCLTUNE_SUBSYS_ALL : NCCLTUNE_SUBSYS_INIT | NCCLTUNE_SUBSYS_TUNING,
+        __FILE__, __LINE__, "nccltune: %s", text);
+}
+
+struct complaints {
+    nccl_logger log;
+    const char *path;
+    long lines;
+    char whole[256]; /* the complaint about the file as a whole, if any */
+};
+
+static void complain(void *arg, long line, long column, const char *text)
+{
+    struct complaints *c = arg;
+    if (!line)
+        snprintf(c->whole, sizeof c->whole, "%s", text);
+    else if (++c->lines <= WARNED_LINES)
+        say(c->log, NCCLTUNE_LOG_WARN, "%s:%ld:%ld: %s; line skipped", c->path, line, column, text);
+}
+
+/* ---- judging the table, once ----------------------------------------------------------------------------------- */
+
+static int same_word(const char *a, const char *b)
+{
+    for (; *a && (*a | 0x20) == *b; a++)
+        b++;
+    return !*a && !*b;
+}
+
+/* 1 when `wanted` is the beginning of the hash, in at least 16 digits of either case, with or without "sha256:". */
+static int hash_fits(const char *wanted, const char *hash)
+{
+    static const char kind[] = "sha256:";
+    if (!strncmp(wanted, kind, sizeof kind - 1))
+        wanted += sizeof kind - 1;
+    size_t n = 0;
+    for (; wanted[n]; n++) {
+        char c = wanted[n] >= 'A' && wanted[n] <= 'F' ? (char)(wanted[n] | 0x20) : wanted[n];
+        if (c != hash[n])
+            return 0;
+    }
+    return n >= HASH_DIGITS_MIN;
+}
+
+/* The table cannot be used. With NCCLTUNE_HASH that fails the job, at once and with one sentence, because a rank that
+ * went on without the table would hang the ones that have it. */
+static void unusable(nccl_logger log, const char *wanted, const char *why)
+{
+    process.refused = wanted != NULL;
+    if (wanted)
+        snprintf(process.refusal, sizeof process.refusal, "NCCLTUNE_HASH asks for table %.80s, but %s", wanted, why);
+    else
+        say(log, NCCLTUNE_LOG_WARN, "%s; NCCL's own choices stay", why);
+}
+
+static void hash_text(const struct plugin_source *s, char hash[SHA256_HEX])
+{
+    struct sha256 sha;
+    sha256_init(&sha);
+    sha256_update(&sha, s->text, s->bytes);
+    sha256_hex(&sha, hash);
+}
+
+static int is_set(const char *name, const char *value)
+{
+    const char *v = getenv(name);
+    return v && same_word(v, value);
+}
+
+/* Parses what was read and warns of broken lines. */
+static int parse(nccl_logger log, const char *wanted)
+{
+    struct complaints c = {.log = log, .path = process.source.path};
+    int rc = tuner_table_parse(&process.table, process.source.text, process.source.bytes, complain, &c);
+    if (c.lines > WARNED_LINES)
+        say(log, NCCLTUNE_LOG_WARN, "%s: %ld more lines skipped", c.path, c.lines - WARNED_LINES);
+    if (rc) {
+        char why[WHY_MAX];
+        snprintf(why, sizeof why, "%s cannot be used: %s", c.path, c.whole);
+        unusable(log, wanted, why);
+    }
+    return rc;
+}
+
+static int version_fits(nccl_logger log)
+{
+    int major = process.nccl / 10000, minor = process.nccl / 100 % 100;
+    if (!process.nccl || tuner_table_fits(&process.table, major, minor) || is_set("NCCLTUNE_ANY_VERSION", "1"))
+        return 1;
+    say(log, NCCLTUNE_LOG_WARN,
+        "%s was not measured on NCCL %d.%d; NCCL's own choices stay (NCCLTUNE_ANY_VERSION=1 uses the table)",
+        process.source.path, major, minor);
+    return 0;
+}
+
+static void judge(nccl_logger log, const void *caller)
+{
+    struct plugin_source *s = &process.source;
+    const char *wanted = getenv("NCCLTUNE_HASH");
+    wanted = wanted && *wanted ? wanted : NULL;
+    if (is_set("NCCLTUNE", "off")) {
+        say(log, NCCLTUNE_LOG_INFO, "off (NCCLTUNE=off)");
+        return;
+    }
+    plugin_source_read(s);
+    if (s->error[0]) {
+        unusable(log, wanted, s->error);
+    } else if (!s->path[0]) {
+        if (wanted)
+            unusable(log, wanted, "there is no table");
+        else
+            say(log, NCCLTUNE_LOG_INFO, "no table found; NCCL's own choices stay");
+    } else {
+        hash_text(s, process.hash);
+        if (wanted && !hash_fits(wanted, process.hash)) {
+            char why[WHY_MAX];
+            snprintf(why, sizeof why, "%s is %s", s->path, process.hash);
+            unusable(log, wanted, why);
+        } else if (!parse(log, wanted)) {
+            process.nccl = plugin_elf_nccl_version(caller);
+            process.active = version_fits(log);
+        }
+    }
+    free(s->text);
+    s->text = NULL;
+}
+
+/* ---- contexts -------------------------------------------------------------------------------------------------- */
+
+static int same_shape(const struct tuner_shape *a, const struct tuner_shape *b)
+{
+    return a->nodes == b->nodes && a->ranks == b->ranks && a->domains == b->domains;
+}
+
+/* Versions 1 and 2 run what the plugin names, even what NCCL_ALGO and NCCL_PROTO exclude; from version 3 on NCCL itself
+ * withholds it. Where a user has set one of them, that stands. */
+static int user_decides(int api)
+{
+    const char *algo = getenv("NCCL_ALGO"), *proto = getenv("NCCL_PROTO");
+    return api <= 2 && ((algo && *algo) || (proto && *proto));
+}
+
+static struct plugin_context *context_of(const struct tuner_shape *shape, int api, nccl_logger log)
+{
+    struct plugin_context *c = process.contexts;
+    while (c && !(c->api == api && same_shape(&c->shape, shape)))
+        c = c->next;
+    if (c)
+        return c;
+    c = calloc(1, sizeof *c);
+    if (!c) {
+        say(log, NCCLTUNE_LOG_WARN, "no memory; NCCL's own choices stay");
+        return &inert;
+    }
+    c->shape = *shape;
+    c->api = api;
+    c->next = process.contexts;
+    process.contexts = c;
+    if (!process.active)
+        return c;
+    if (user_decides(api)) {
+        say(log, NCCLTUNE_LOG_INFO, "NCCL_ALGO or NCCL_PROTO is set; with this NCCL they stand alone");
+        return c;
+    }
+    c->index = tuner_index_new(&process.table, shape);
+    if (!c->index)
+        say(log, NCCLTUNE_LOG_WARN, "no memory for the rules; NCCL's own choices stay");
+    else if (tuner_index_is_scanned(c->index))
+        say(log, NCCLTUNE_LOG_INFO, "the table's rules overlap too much to be indexed; they are scanned in order");
+    return c;
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void say_applied(const struct plugin_context *c, nccl_logger log)
+{
+    char nccl[32] = "unknown version", skipped[48] = "", domains[32] = "";
+    if (!log || !c->index)
+        return;
+    if (process.nccl)
+        snprintf(nccl, sizeof nccl, "%d.%d", process.nccl / 10000, process.nccl / 100 % 100);
+    if (process.table.broken)
+        snprintf(skipped, sizeof skipped, " (%zu line%s skipped)", process.table.broken, plural(process.table.broken));
+    if (c->shape.domains != TUNER_UNKNOWN)
+        snprintf(domains, sizeof domains, ", %d NVLink domain%s", c->shape.domains, plural((size_t)c->shape.domains));
+    const struct tuner_shape *shape = &c->shape;
+    say(log, NCCLTUNE_LOG_INFO, "%s: %zu rule%s%s, sha256 %.12s, NCCL %s; %zu for %d node%s, %d rank%s%s",
+        process.source.path, process.table.count, plural(process.table.count), skipped, process.hash, nccl,
+        tuner_index_rules(c->index), shape->nodes, plural((size_t)shape->nodes), shape->ranks,
+        plural((size_t)shape->ranks), domains);
+}
+
+/* ---- public ---------------------------------------------------------------------------------------------------- */
+
+int plugin_open(const struct tuner_shape *shape, int api, nccl_logger log, const void *caller,
+                struct plugin_context **context)
+{
+    int rc = NCCLTUNE_SUCCESS;
+    *context = NULL;
+    pthread_mutex_lock(&process.mutex);
+    if (!process.judged)
+        judge(log, caller);
+    process.judged = 1;
+    if (process.refused) {
+        say(log, NCCLTUNE_LOG_WARN, "%s", process.refusal);
+        rc = NCCLTUNE_INVALID_USAGE;
+    } else {
+        *context = context_of(shape, api, log);
+        process.open++;
+        say_applied(*context, log);
+    }
+    pthread_mutex_unlock(&process.mutex);
+    return rc;
+}
+
+void plugin_close(void)
+{
+    pthread_mutex_lock(&process.mutex);
+    process.open -= process.open > 0;
+    pthread_mutex_unlock(&process.mutex);
+}
+
+/* NCCL unloads the plugin after its last communicator; the memory goes with it. While communicators are open this is
+ * the end of the program, and other threads may still be in the middle of a call. */
+__attribute__((destructor)) static void unload(void)
+{
+    if (process.open)
+        return;
+    while (process.contexts) {
+        struct plugin_context *c = process.contexts;
+        process.contexts = c->next;
+        tuner_index_free(c->index);
+        free(c);
+    }
+    tuner_table_free(&process.table);
+}

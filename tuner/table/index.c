@@ -1,0 +1,215 @@
+/* Per collective, two sets of ranges: over the whole size for choices, over one channel's slice for chunk sizes. */
+#include "tuner/table/index.h"
+
+#include <stdlib.h>
+
+#include "tuner/table/lookup.h"
+
+/* ---- building -------------------------------------------------------------------------------------------------- */
+
+static struct tuner_entry entry_of(const struct tuner_rule *r)
+{
+    return (struct tuner_entry){.pipe_ops = r->pipe_ops,
+                                .reg_buff = (short)r->reg_buff,
+                                .algo = (short)r->algo,
+                                .proto = (short)r->proto,
+                                .channels = (short)r->channels};
+}
+
+static int call_span(const struct tuner_rule *r, struct tuner_span *s)
+{
+    *s = (struct tuner_span){r->min_bytes, r->max_bytes, entry_of(r)};
+    return 1;
+}
+
+/* The rule's range divided by its channels, so that slices are looked up as they come. */
+static int chunk_span(const struct tuner_rule *r, struct tuner_span *s)
+{
+    if (!r->channels || r->pipe_ops != TUNER_ANY || r->reg_buff != TUNER_ANY)
+        return 0;
+    uint64_t channels = (uint64_t)r->channels;
+    s->low = r->min_bytes / channels + (r->min_bytes % channels != 0);
+    s->high = r->max_bytes == UINT64_MAX ? UINT64_MAX : r->max_bytes / channels;
+    s->entry = entry_of(r);
+    s->entry.channels = 0;
+    s->entry.chunk_bytes = r->chunk_bytes;
+    return s->low <= s->high;
+}
+
+typedef int make_span(const struct tuner_rule *r, struct tuner_span *s);
+
+/* Makes the spans of one collective's rules that fit the shape, into `spans` unless that is NULL; returns how many. */
+static size_t fill(struct tuner_span *spans, const struct tuner_table *t, const struct tuner_shape *shape, int coll,
+                   make_span *make)
+{
+    size_t count = 0;
+    struct tuner_span s;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rules[i].coll == coll && tuner_rule_fits_shape(&t->rules[i], shape) && make(&t->rules[i], &s)) {
+            if (spans)
+                spans[count] = s;
+            count++;
+        }
+    return count;
+}
+
+/* 0, or -1 without memory. */
+static int build(struct tuner_spans *m, const struct tuner_table *t, const struct tuner_shape *shape, int coll,
+                 make_span *make)
+{
+    size_t count = fill(NULL, t, shape, coll, make);
+    struct tuner_span *spans = NULL;
+    if (count) {
+        spans = malloc(count * sizeof *spans);
+        if (!spans)
+            return -1;
+        fill(spans, t, shape, coll, make);
+    }
+    tuner_spans_build(m, spans, count);
+    return 0;
+}
+
+static int has_chunks(const struct tuner_table *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rules[i].chunk_bytes)
+            return 1;
+    return 0;
+}
+
+struct tuner_index *tuner_index_new(const struct tuner_table *t, const struct tuner_shape *s)
+{
+    struct tuner_index *ix = calloc(1, sizeof *ix);
+    if (!ix)
+        return NULL;
+    int chunks = has_chunks(t);
+    for (int coll = 0; coll < COLL_COUNT; coll++) {
+        if (build(&ix->calls[coll], t, s, coll, call_span) ||
+            (chunks && build(&ix->chunks[coll], t, s, coll, chunk_span))) {
+            tuner_index_free(ix);
+            return NULL;
+        }
+        ix->rules += fill(NULL, t, s, coll, call_span);
+    }
+    return ix;
+}
+
+void tuner_index_free(struct tuner_index *ix)
+{
+    for (int coll = 0; ix && coll < COLL_COUNT; coll++) {
+        tuner_spans_free(&ix->calls[coll]);
+        tuner_spans_free(&ix->chunks[coll]);
+    }
+    free(ix);
+}
+
+size_t tuner_index_rules(const struct tuner_index *ix)
+{
+    return ix->rules;
+}
+
+int tuner_index_is_scanned(const struct tuner_index *ix)
+{
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        if (ix->calls[coll].spans || ix->chunks[coll].spans)
+            return 1;
+    return 0;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------------------------- */
+
+int tuner_cell_available(float cost)
+{
+    return tuner_is_available(cost);
+}
+
+static int has_cell(const struct tuner_call *call, int algo, int proto)
+{
+    return call->cost && algo < call->algos && proto < call->protos &&
+           tuner_is_available(call->cost[(size_t)algo * (size_t)call->protos + (size_t)proto]);
+}
+
+struct tuner_choice tuner_choose_cell(int algo, int proto, const struct tuner_call *call)
+{
+    struct tuner_choice choice = tuner_no_choice;
+    int any = algo == TUNER_ANY && proto == TUNER_ANY;
+    float best = 0;
+    for (int a = 0; a < ALGO_COUNT; a++)
+        for (int p = 0; p < PROTO_COUNT; p++) {
+            if ((algo != TUNER_ANY && algo != a) || (proto != TUNER_ANY && proto != p) || !has_cell(call, a, p))
+                continue;
+            float cost = call->cost[(size_t)a * (size_t)call->protos + (size_t)p];
+            if (choice.found && cost >= best)
+                continue;
+            best = cost;
+            choice.found = 1;
+            choice.algo = any ? TUNER_ANY : a;
+            choice.proto = any ? TUNER_ANY : p;
+        }
+    return choice;
+}
+
+static int contains(const struct tuner_span *s, uint64_t bytes)
+{
+    return bytes >= s->low && bytes <= s->high;
+}
+
+static int take(const struct tuner_entry *e, const struct tuner_call *call, struct tuner_choice *choice)
+{
+    if ((e->pipe_ops != TUNER_ANY && e->pipe_ops != call->pipe_ops) ||
+        (e->reg_buff != TUNER_ANY && e->reg_buff != call->reg_buff))
+        return 0;
+    if (e->algo != TUNER_ANY && e->proto != TUNER_ANY) {
+        choice->found = has_cell(call, e->algo, e->proto);
+        choice->algo = e->algo;
+        choice->proto = e->proto;
+    } else {
+        *choice = tuner_choose_cell(e->algo, e->proto, call);
+    }
+    choice->channels = e->channels;
+    return choice->found;
+}
+
+struct tuner_choice tuner_index_choose(const struct tuner_index *ix, const struct tuner_call *call)
+{
+    struct tuner_choice choice;
+    if ((unsigned)call->coll >= COLL_COUNT)
+        return tuner_no_choice;
+    const struct tuner_spans *m = &ix->calls[call->coll];
+    if (m->nodes) {
+        const struct tuner_node *node = tuner_spans_find(m, call->bytes);
+        const struct tuner_entry *e = m->entries + node->first;
+        for (const struct tuner_entry *end = e + node->count; e < end; e++)
+            if (take(e, call, &choice))
+                return choice;
+        return tuner_no_choice;
+    }
+    for (size_t i = 0; i < m->count; i++)
+        if (contains(&m->spans[i], call->bytes) && take(&m->spans[i].entry, call, &choice))
+            return choice;
+    return tuner_no_choice;
+}
+
+static int runs_with(const struct tuner_entry *e, int algo, int proto)
+{
+    return (e->algo == TUNER_ANY || e->algo == algo) && (e->proto == TUNER_ANY || e->proto == proto);
+}
+
+uint32_t tuner_index_chunk(const struct tuner_index *ix, int coll, uint64_t slice_bytes, int algo, int proto)
+{
+    if ((unsigned)coll >= COLL_COUNT)
+        return 0;
+    const struct tuner_spans *m = &ix->chunks[coll];
+    if (m->nodes) {
+        const struct tuner_node *node = tuner_spans_find(m, slice_bytes);
+        const struct tuner_entry *e = m->entries + node->first;
+        for (const struct tuner_entry *end = e + node->count; e < end; e++)
+            if (runs_with(e, algo, proto))
+                return e->chunk_bytes;
+        return 0;
+    }
+    for (size_t i = 0; i < m->count; i++)
+        if (contains(&m->spans[i], slice_bytes) && runs_with(&m->spans[i].entry, algo, proto))
+            return m->spans[i].entry.chunk_bytes;
+    return 0;
+}

@@ -1,0 +1,40 @@
+/* The inside of an index, for index.c and for the plugin's entry points, which inline the common case. */
+#ifndef TUNER_TABLE_LOOKUP_H
+#define TUNER_TABLE_LOOKUP_H
+
+#include <string.h>
+
+#include "core/coll.h"
+#include "tuner/table/index.h"
+#include "tuner/table/spans.h"
+
+struct tuner_index {
+    struct tuner_spans calls[COLL_COUNT];  /* over the size of the collective */
+    struct tuner_spans chunks[COLL_COUNT]; /* over one channel's slice */
+    size_t rules;
+};
+
+static const struct tuner_choice tuner_no_choice = {0, TUNER_ANY, TUNER_ANY, 0};
+
+/* By its bits, a float from 0 to FLT_MAX: one comparison leaves out every negative number, infinity and NaN. */
+static inline int tuner_is_available(float cost)
+{
+    uint32_t bits;
+    memcpy(&bits, &cost, sizeof bits);
+    return bits <= 0x7f7fffff;
+}
+
+/* The common case of a call, and the whole of it for most tables: a cost table of the size that NCCL has had
+ * since 2.23, and a first candidate that asks for nothing but a cell, which is available. NULL says only that
+ * tuner_index_choose has to look. */
+static inline const struct tuner_node *tuner_plain_answer(const struct tuner_index *ix, int coll, uint64_t bytes,
+                                                          const float *cost, int algos, int protos)
+{
+    if ((unsigned)coll >= COLL_COUNT || algos != ALGO_COUNT || protos != PROTO_COUNT || !cost)
+        return NULL;
+    const struct tuner_spans *m = &ix->calls[coll];
+    const struct tuner_node *node = m->nodes ? tuner_spans_find_near(m, bytes) : NULL;
+    return node && node->cell != TUNER_NO_CELL && tuner_is_available(cost[node->cell]) ? node : NULL;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* Rules over byte ranges, arranged so that the few that can apply to a size are found in O(log rules).
+ *
+ * The bounds of all ranges cut the sizes into intervals; each interval has the list of its candidates in the order of
+ * the file, without those that an earlier one of the list always beats. The search starts from a table over the top
+ * bits of the size (finer where bounds are dense) and ends with a short binary search. A set of ranges whose lists
+ * would grow out of all proportion stays a plain array and is scanned. */
+#ifndef TUNER_TABLE_SPANS_H
+#define TUNER_TABLE_SPANS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a rule asks of a call whose size, collective and communicator fit, and what it then does. */
+struct tuner_entry {
+    int pipe_ops; /* or TUNER_ANY, as in the next three */
+    uint32_t chunk_bytes;
+    short reg_buff, algo, proto;
+    short channels;
+};
+
+struct tuner_span {
+    uint64_t low, high; /* inclusive */
+    struct tuner_entry entry;
+};
+
+#define TUNER_NODE_PADDING 2
+#define TUNER_NO_CELL      255
+
+struct tuner_node {
+    uint64_t start;         /* the interval goes up to the next node's start */
+    uint32_t first;         /* its candidates in `entries` ... */
+    unsigned short count;   /* ... and their number */
+    unsigned char cell;     /* algo * PROTO_COUNT + proto of the first candidate when that asks for nothing else, */
+    unsigned char channels; /* and its channels: most calls need no more than the node. TUNER_NO_CELL otherwise */
+};
+
+struct tuner_spans {
+    struct tuner_node *nodes; /* NULL: scan `spans` */
+    struct tuner_entry *entries;
+    uint32_t *buckets; /* the node of each bucket's lowest size; the bucket after the last is there too */
+    struct {
+        uint32_t base, shift; /* size n with highest bit e lies in bucket octave[e].base + (n >> octave[e].shift) */
+    } octave[64];
+    struct tuner_span *spans;
+    size_t count;
+};
+
+/* Takes over `spans` (from malloc, in the order of the file; NULL when count is 0). Never fails: without memory for the
+ * intervals the array is scanned. Free with tuner_spans_free. */
+void tuner_spans_build(struct tuner_spans *m, struct tuner_span *spans, size_t count);
+void tuner_spans_free(struct tuner_spans *m);
+
+/* The interval of `n`, when two comparisons without a branch settle it: nearly always, because a bucket has about one
+ * bound. NULL otherwise. m->nodes must not be NULL; they are padded for the second comparison. */
+static inline const struct tuner_node *tuner_spans_find_near(const struct tuner_spans *m, uint64_t n)
+{
+    unsigned e = 63U - (unsigned)__builtin_clzll(n | 1);
+    const uint32_t *bucket = m->buckets + (uint32_t)(m->octave[e].base + (uint32_t)(n >> m->octave[e].shift));
+    const struct tuner_node *node = m->nodes + bucket[0];
+    if (__builtin_expect(bucket[1] - bucket[0] > TUNER_NODE_PADDING, 0))
+        return NULL;
+    return node + (node[1].start <= n) + (node[2].start <= n);
+}
+
+/* The interval of any `n`; m->nodes must not be NULL. */
+const struct tuner_node *tuner_spans_find(const struct tuner_spans *m, uint64_t n);
+
+#endif
