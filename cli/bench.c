@@ -76,7 +76,7 @@ static const struct option own_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct wishes {
+struct request {
     struct bench_options bench;
     struct cli_machine machine;
     struct bench_verbs verbs;
@@ -84,7 +84,7 @@ struct wishes {
     int plan, json, quiet, help;
 };
 
-static int take_option(int option, const char *arg, struct wishes *w, struct err *e)
+static int take_option(int option, const char *arg, struct request *w, struct err *e)
 {
     if (option >= CLI_OPT_MEASURE && option < CLI_OPT_OWN)
         return cli_measure_take(option, arg, &w->bench, e);
@@ -118,13 +118,13 @@ static int take_option(int option, const char *arg, struct wishes *w, struct err
     }
 }
 
-static int is_verbs(const struct wishes *w)
+static int is_verbs(const struct request *w)
 {
     return !strcmp(w->bench.engine, "verbs");
 }
 
 /* Files of recorded machines and bundled ones can only be predicted. */
-static int settle(struct wishes *w, struct err *e)
+static int resolve_defaults(struct request *w, struct err *e)
 {
     int described = w->machine.name || w->machine.nfrom;
     if (strcmp(w->bench.engine, ENV_MODEL) != 0 && (described || w->machine.gpu || w->machine.nnodes))
@@ -135,10 +135,10 @@ static int settle(struct wishes *w, struct err *e)
                        w->bench.engine);
     w->bench.setup.nodes = w->machine.nodes;
     w->bench.setup.nnodes = w->machine.nnodes;
-    return cli_measure_settle(&w->bench, NULL, NULL, e);
+    return cli_measure_resolve_defaults(&w->bench, NULL, NULL, e);
 }
 
-static int parse(int argc, char **argv, struct wishes *w)
+static int parse(int argc, char **argv, struct request *w)
 {
     struct err e = {0};
     struct arena *a = arena_new();
@@ -152,7 +152,7 @@ static int parse(int argc, char **argv, struct wishes *w)
     if (!w->bench.engine)
         w->bench.engine = w->machine.name || w->machine.nfrom ? ENV_MODEL : w->verbs.check ? "verbs" : "mpi";
     if (!rc && !w->help)
-        rc = settle(w, &e);
+        rc = resolve_defaults(w, &e);
     arena_free(a);
     if (rc)
         return *e.text ? cli_usage("bench", "%s", e.text) : cli_usage("bench", NULL);
@@ -167,7 +167,7 @@ static int parse(int argc, char **argv, struct wishes *w)
     return 0;
 }
 
-static int print_points(const struct wishes *w, struct log *log, struct err *e)
+static int print_points(const struct request *w, struct log *log, struct err *e)
 {
     struct bench_results *r = bench_results_load(w->bench.results, log, e);
     if (!r)
@@ -188,7 +188,7 @@ static int print_points(const struct wishes *w, struct log *log, struct err *e)
 }
 
 /* What a person has to know beyond the table; the exit code. */
-static int conclude(const struct wishes *w, const struct bench_summary *s, struct log *log)
+static int conclude(const struct request *w, const struct bench_summary *s, struct log *log)
 {
     if (s->interrupted) {
         log_warn(log, "interrupted; %s holds what was measured, the same command with --resume goes on",
@@ -206,7 +206,7 @@ static int conclude(const struct wishes *w, const struct bench_summary *s, struc
     return s->troubled ? ERR_FAILED : 0;
 }
 
-static int run_verbs(const struct wishes *w, const struct topology *t, struct err *e)
+static int run_verbs(const struct request *w, const struct topology *t, struct err *e)
 {
     struct bench_verbs b = w->verbs;
     struct log log = cli_log("bench", w->quiet);
@@ -222,7 +222,7 @@ static int run_verbs(const struct wishes *w, const struct topology *t, struct er
     return bench_verbs(&b, &log, e);
 }
 
-static int run(struct wishes *w, const struct topology *t, struct err *e)
+static int run(struct request *w, const struct topology *t, struct err *e)
 {
     struct progress progress;
     struct log log = cli_log("bench", w->quiet);
@@ -240,7 +240,7 @@ static int run(struct wishes *w, const struct topology *t, struct err *e)
 
 int bench_main(int argc, char **argv)
 {
-    struct wishes w = {0};
+    struct request w = {0};
     struct err e = {0};
     int rc = parse(argc, argv, &w);
     if (rc)

@@ -92,7 +92,7 @@ static int deliver(const struct bench_verbs *b, struct verbs_fabric *f, struct e
         verbs_print(f, &d, isatty(STDOUT_FILENO), stdout);
     if (!code && fflush(stdout))
         code = err_errno(e, "standard output cannot be written");
-    return !code && (d.nfaults || !f->complete) ? ERR_FAILED : code;
+    return !code && (d.nbroken || !f->complete) ? ERR_FAILED : code;
 }
 
 static int run(const struct bench_verbs *b, struct log *log, struct arena *a, struct err *e)

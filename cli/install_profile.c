@@ -65,14 +65,14 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct wishes {
+struct request {
     struct install_site site;
     struct install_scope scope;
     const char *profile;
     int previous, uninstall, purge, help;
 };
 
-static int take_option(int option, const char *arg, struct wishes *w, struct err *e)
+static int take_option(int option, const char *arg, struct request *w, struct err *e)
 {
     double seconds;
     const struct {
@@ -119,7 +119,7 @@ static int is_absolute(const char *path)
     return path && *path == '/';
 }
 
-static int parse(int argc, char **argv, struct wishes *w)
+static int parse(int argc, char **argv, struct request *w)
 {
     struct err e = {0};
     int option, rc = 0;
@@ -179,7 +179,7 @@ static void print_containers(const struct install_site *s, const struct install_
          "  torchrun       NCCL_TUNER_PLUGIN=$T NCCLTUNE_PROFILE=$P torchrun ...");
 }
 
-static void print_done(const struct wishes *w, const struct install_done *d)
+static void print_done(const struct request *w, const struct install_done *d)
 {
     printf("%s\n", d->dir);
     if (w->scope.partition)
@@ -199,7 +199,7 @@ static void print_done(const struct wishes *w, const struct install_done *d)
 int install_profile_main(int argc, char **argv)
 {
     struct arena *a = arena_new();
-    struct wishes w = {.site = {.store = INSTALL_STORE, .nccl_conf = INSTALL_NCCL_CONF, .plugin = default_plugin(a)}};
+    struct request w = {.site = {.store = INSTALL_STORE, .nccl_conf = INSTALL_NCCL_CONF, .plugin = default_plugin(a)}};
     struct install_done done = {0};
     struct err e = {0};
     int rc = parse(argc, argv, &w);

@@ -154,7 +154,7 @@ void cli_measure_begin(struct bench_options *o)
     o->collectives = 0;
 }
 
-int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err *e)
+int cli_measure_resolve_defaults(struct bench_options *o, int *low, int *high, struct err *e)
 {
     struct bench_options usual;
     int predicts = !strcmp(o->engine, ENV_MODEL), from, to;

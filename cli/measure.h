@@ -22,7 +22,7 @@ int cli_measure_take(int c, const char *arg, struct bench_options *o, struct err
  * (unless NULL; 0: not said). Errors: a release where one is measured and nobody takes a range; hosts where nothing is
  * measured. */
 void cli_measure_begin(struct bench_options *o);
-int cli_measure_settle(struct bench_options *o, int *low, int *high, struct err *e);
+int cli_measure_resolve_defaults(struct bench_options *o, int *low, int *high, struct err *e);
 
 /* Lines for --help. */
 #define CLI_MEASURE_HELP                                                                                               \

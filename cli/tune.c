@@ -158,7 +158,7 @@ static int try_plan(const struct tune *t, const struct topology *topology, struc
 }
 
 /* What the engine is, and what follows from it. */
-static int settle(struct tune *t, const struct topology *topology, struct err *e)
+static int resolve_defaults(struct tune *t, const struct topology *topology, struct err *e)
 {
     if (t->choose)
         t->bench.engine = cli_machine_named(&t->machine) ? ENV_MODEL : choose_engine(topology);
@@ -170,7 +170,7 @@ static int settle(struct tune *t, const struct topology *topology, struct err *e
                        t->bench.engine);
     if (t->machine.nnodes && !predicts)
         return err_set(e, ERR_USAGE, "--nodes is for predictions; --hosts names the nodes that are measured");
-    return cli_measure_settle(&t->bench, &t->generate.nccl_low, &t->generate.nccl_high, e);
+    return cli_measure_resolve_defaults(&t->bench, &t->generate.nccl_low, &t->generate.nccl_high, e);
 }
 
 /* A described machine, before anything is written: what is wrong with it leaves no trace. */
@@ -179,7 +179,7 @@ static int open_described(struct tune *t, struct topology **out, struct err *e)
     *out = cli_machine_open(&t->machine, &t->log, e);
     if (!*out)
         return e->code;
-    int rc = settle(t, *out, e);
+    int rc = resolve_defaults(t, *out, e);
     return rc ? rc : try_plan(t, *out, e);
 }
 
@@ -187,7 +187,7 @@ static int probe(struct tune *t, struct topology **out, struct err *e)
 {
     log_info(&t->log, "looking at this machine");
     *out = probe_machine(&t->log, e);
-    return *out ? settle(t, *out, e) : e->code;
+    return *out ? resolve_defaults(t, *out, e) : e->code;
 }
 
 /* The topology into the profile, where it must be the one that an interrupted run was begun on. */

@@ -46,7 +46,7 @@ static const struct option own_options[] = {
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
-struct wishes {
+struct request {
     struct bench_options bench;
     const char *profile, *out;
     int json, quiet, help;
@@ -54,7 +54,7 @@ struct wishes {
 
 /* ---- options ---- */
 
-static int take_option(int option, const char *arg, struct wishes *w, struct err *e)
+static int take_option(int option, const char *arg, struct request *w, struct err *e)
 {
     if (option >= CLI_OPT_MEASURE && option < CLI_OPT_OWN)
         return cli_measure_take(option, arg, &w->bench, e);
@@ -79,7 +79,7 @@ static int take_option(int option, const char *arg, struct wishes *w, struct err
     }
 }
 
-static int parse(int argc, char **argv, struct wishes *w)
+static int parse(int argc, char **argv, struct request *w)
 {
     struct err e = {0};
     struct arena *a = arena_new();
@@ -106,7 +106,7 @@ static int parse(int argc, char **argv, struct wishes *w)
 
 /* ---- output ---- */
 
-static void print_row(const struct verify_row *row)
+static void print_row(const struct verify_rule *row)
 {
     const struct tuner_rule *r = row->rule;
     char low[UNIT_TEXT], high[UNIT_TEXT];
@@ -139,25 +139,25 @@ static void print_points(const struct bench_points *points)
 static void print_verdicts(const struct bench_points *points, const struct verify *v)
 {
     print_points(points);
-    puts(v->nrows ? "\nRows of tuner.csv, each against the same environment without the table:"
-                  : "\ntuner.csv has no row.");
-    for (int i = 0; i < v->nrows; i++)
-        print_row(&v->rows[i]);
+    puts(v->nrules ? "\nRows of tuner.csv, each against the same environment without the table:"
+                   : "\ntuner.csv has no row.");
+    for (int i = 0; i < v->nrules; i++)
+        print_row(&v->rules[i]);
 }
 
 static int print_json(const struct bench_points *points, const struct verify *v, struct err *e)
 {
     cJSON *doc = bench_points_json(points), *rows = cJSON_AddArrayToObject(doc, "rows");
-    for (int i = 0; i < v->nrows; i++) {
+    for (int i = 0; i < v->nrules; i++) {
         cJSON *row = cJSON_CreateObject();
         cJSON_AddItemToArray(rows, row);
-        cJSON_AddNumberToObject(row, "line", (double)v->rows[i].rule->line);
-        json_add_str(row, "verdict", verify_verdict_name(v->rows[i].verdict));
-        if (!v->rows[i].gain.n)
+        cJSON_AddNumberToObject(row, "line", (double)v->rules[i].rule->line);
+        json_add_str(row, "verdict", verify_verdict_name(v->rules[i].verdict));
+        if (!v->rules[i].gain.n)
             continue;
-        cJSON_AddNumberToObject(row, "gain", v->rows[i].gain.median);
-        cJSON_AddNumberToObject(row, "gain_low", v->rows[i].gain.low);
-        cJSON_AddNumberToObject(row, "gain_high", v->rows[i].gain.high);
+        cJSON_AddNumberToObject(row, "gain", v->rules[i].gain.median);
+        cJSON_AddNumberToObject(row, "gain_low", v->rules[i].gain.low);
+        cJSON_AddNumberToObject(row, "gain_high", v->rules[i].gain.high);
     }
     int rc = json_save(doc, NULL, e);
     cJSON_Delete(doc);
@@ -167,7 +167,7 @@ static int print_json(const struct bench_points *points, const struct verify *v,
 /* ---- the command ---- */
 
 /* From the journal to verdicts. */
-static int conclude(const struct wishes *w, const struct env_profile *p, struct log *log, struct err *e)
+static int conclude(const struct request *w, const struct env_profile *p, struct log *log, struct err *e)
 {
     struct bench_results *r = bench_results_load(w->bench.results, log, e);
     if (!r)
@@ -180,7 +180,7 @@ static int conclude(const struct wishes *w, const struct env_profile *p, struct 
     else if (!rc)
         print_verdicts(points, v);
     if (!rc && w->out && !(rc = verify_write(p, v, w->out, e)))
-        log_info(log, "%s: the profile with %d of %d rows", w->out, v->nrows - v->failing, v->nrows);
+        log_info(log, "%s: the profile with %d of %d rows", w->out, v->nrules - v->failing, v->nrules);
     if (!rc && v->failing)
         rc = ERR_FAILED;
     verify_free(v);
@@ -198,7 +198,7 @@ static unsigned collectives_of(const struct env_profile *p)
     return set ? set : 1u << COLL_ALLREDUCE;
 }
 
-static int measure(struct wishes *w, const struct env_profile *p, const struct topology *t, struct err *e)
+static int measure(struct request *w, const struct env_profile *p, const struct topology *t, struct err *e)
 {
     struct log log = cli_log(COMMAND, w->quiet);
     struct bench_knobs *jobs = arena_alloc(p->arena, 2 * sizeof *jobs);
@@ -226,7 +226,7 @@ static int measure(struct wishes *w, const struct env_profile *p, const struct t
 
 int verify_main(int argc, char **argv)
 {
-    struct wishes w = {0};
+    struct request w = {0};
     struct err e = {0};
     char scratch[] = "/tmp/nccltune-verify-XXXXXX";
     int rc = parse(argc, argv, &w), fd = -1;

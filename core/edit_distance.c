@@ -10,7 +10,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-int words_distance(const char *a, const char *b, int most)
+int edit_distance(const char *a, const char *b, int most)
 {
     int la = (int)strlen(a), lb = (int)strlen(b);
     int row[3][WORDS_LENGTH + 1];
@@ -40,7 +40,7 @@ static void plain(const char *s, char text[WORDS_LENGTH + 1])
     text[n] = '\0';
 }
 
-const char *words_nearest(const char *word, const char *(*at)(int i))
+const char *edit_distance_nearest(const char *word, const char *(*at)(int i))
 {
     char own[WORDS_LENGTH + 1] = "", other[WORDS_LENGTH + 1] = "";
     const char *best = NULL, *candidate;
@@ -50,7 +50,7 @@ const char *words_nearest(const char *word, const char *(*at)(int i))
         plain(candidate, other);
         /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */
         int part = length > 2 && (strstr(other, own) || (other[0] && other[1] && strstr(own, other)));
-        int distance = !strcmp(own, other) ? 0 : part ? 1 : words_distance(own, other, nearest);
+        int distance = !strcmp(own, other) ? 0 : part ? 1 : edit_distance(own, other, nearest);
         if (distance < nearest || (distance == nearest && !best)) {
             best = candidate;
             nearest = distance;

@@ -6,10 +6,10 @@
 
 /* Letters to insert, remove, replace or swap with the neighbour to turn one word into the other (Damerau, restricted);
  * anything above `most` may be returned as most + 1. */
-int words_distance(const char *a, const char *b, int most);
+int edit_distance(const char *a, const char *b, int most);
 
 /* What someone who wrote `word` most likely meant: the nearest of at(0), at(1), … up to a NULL, whatever the case, and
  * without what is no letter or digit; a part of a name is near it. NULL when nothing is near. */
-const char *words_nearest(const char *word, const char *(*at)(int i));
+const char *edit_distance_nearest(const char *word, const char *(*at)(int i));
 
 #endif

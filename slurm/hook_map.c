@@ -200,7 +200,7 @@ struct kinship {
     int class_index; /* of the first node; -1 before it */
 };
 
-static int same_kin(void *arg, const char *host, struct hook_why *w)
+static int compatible(void *arg, const char *host, struct hook_why *w)
 {
     struct kinship *k = arg;
     int found = hook_map_class(k->map, host);
@@ -218,7 +218,7 @@ int hook_map_fits(const struct hook_map *m, const struct hook_job *job, struct h
 {
     struct kinship k = {.map = m, .class_index = -1};
     for (int i = 0; i < job->nlists; i++)
-        if (hook_nodes_each(job->lists[i], same_kin, &k, w))
+        if (hook_nodes_each(job->lists[i], compatible, &k, w))
             return -1;
     return 0;
 }

@@ -93,7 +93,7 @@ enum bench_outcome {
 #define BENCH_VARIATIONS 8
 
 /* A prediction: nine of ten calls lie between low and high. */
-struct bench_guess {
+struct bench_prediction {
     double us, low_us, high_us;
     char detail[120]; /* what bounds it */
 };
@@ -137,7 +137,7 @@ struct bench_engine {
     /* Engines that compute instead of measuring: the time of a call at a point. -1: not offered there. NULL: this one
      * measures. What has to do with sessions may be NULL in one that computes. */
     int (*predict)(struct bench_plan *plan, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
-                   const struct bench_knobs *call, struct bench_guess *g);
+                   const struct bench_knobs *call, struct bench_prediction *g);
 };
 
 extern const struct bench_engine *const bench_engines[];        /* NULL-terminated */

@@ -90,16 +90,16 @@ int mpi_plan_calls(const char *worker, struct bench_plan *p, struct arena *a, st
     const char *argv[TUNABLES + 3] = {worker, "--describe"};
     for (size_t i = 0; i < TUNABLES; i++)
         argv[i + 2] = tunables[i].variable;
-    struct talk t;
+    struct child t;
     char *line, why[BENCH_DETAIL];
-    int rc = talk_start(&t, argv, NULL, e);
+    int rc = child_start(&t, argv, NULL, e);
     if (rc)
         return rc;
     cJSON *doc = NULL;
-    if (talk_next(&t, progress_now_s() + DESCRIBE_S, NULL, &line) == TALK_LINE)
+    if (child_next(&t, progress_now_s() + DESCRIBE_S, NULL, &line) == CHILD_LINE)
         doc = json_parse(line, strlen(line), worker, 1, e);
     else {
-        talk_last_words(&t, why);
+        child_last_words(&t, why);
         err_set(e, ERR_FAILED, "%s %s", worker, why);
     }
     p->library = arena_strdup(a, json_str(doc, "library", NULL));
@@ -108,7 +108,7 @@ int mpi_plan_calls(const char *worker, struct bench_plan *p, struct arena *a, st
     if (p->library)
         plan_calls(p, a, cJSON_GetObjectItemCaseSensitive(doc, "variables"));
     cJSON_Delete(doc);
-    talk_end(&t, GRACE_S);
+    child_end(&t, GRACE_S);
     return p->library ? 0 : ERR_FAILED;
 }
 

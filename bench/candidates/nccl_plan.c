@@ -72,7 +72,7 @@ static const uint32_t chunk_sizes[] = {16 << 10, 32 << 10, 64 << 10, 128 << 10, 
 int nccl_plan_vary(const struct bench_knobs *call, uint64_t bytes, struct arena *a,
                    struct bench_knobs out[BENCH_VARIATIONS])
 {
-    struct nccl_wish w = nccl_wish_of(call);
+    struct nccl_requested w = nccl_requested_of(call);
     int n = 0;
     if (w.channels < 1 || w.chunk_bytes)
         return 0;
@@ -99,9 +99,9 @@ void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct ar
     p->keep_all = 1;
 }
 
-struct nccl_wish nccl_wish_of(const struct bench_knobs *call)
+struct nccl_requested nccl_requested_of(const struct bench_knobs *call)
 {
-    struct nccl_wish w = {.algo = -1, .proto = -1};
+    struct nccl_requested w = {.algo = -1, .proto = -1};
     for (int i = 0; i < call->nsettings; i++) {
         const struct bench_setting *s = &call->settings[i];
         if (!strcmp(s->name, NCCL_SET_ALGO))

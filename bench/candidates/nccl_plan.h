@@ -37,10 +37,10 @@ int nccl_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, 
                       struct bench_knobs *both);
 
 /* A call's settings as numbers: -1, -1, 0 and 0 for what it leaves to NCCL. */
-struct nccl_wish {
+struct nccl_requested {
     int algo, proto, channels;
     uint32_t chunk_bytes;
 };
-struct nccl_wish nccl_wish_of(const struct bench_knobs *call);
+struct nccl_requested nccl_requested_of(const struct bench_knobs *call);
 
 #endif

@@ -122,13 +122,13 @@ static void finish(struct bench_plan *p)
 /* ---- a prediction ---- */
 
 static int predict(struct bench_plan *p, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
-                   const struct bench_knobs *call, struct bench_guess *g)
+                   const struct bench_knobs *call, struct bench_prediction *g)
 {
     const struct model *m = prepare(p->context, nodes, launch, NULL);
-    struct nccl_wish wish = nccl_wish_of(call);
-    struct model_call asked = {coll, bytes, wish.algo, wish.proto, wish.channels};
+    struct nccl_requested requested = nccl_requested_of(call);
+    struct model_call asked = {coll, bytes, requested.algo, requested.proto, requested.channels};
     struct model_time t;
-    if (!m || wish.chunk_bytes || model_predict(m, &asked, &t))
+    if (!m || requested.chunk_bytes || model_predict(m, &asked, &t))
         return -1;
     g->us = t.us;
     g->low_us = t.low_us;

@@ -20,7 +20,7 @@
 
 struct session {
     struct bench_session base;
-    struct talk talk;
+    struct child talk;
     struct session **only; /* where the only session of an attached run is kept: `close` leaves it, `finish` ends it */
 };
 
@@ -76,7 +76,7 @@ static void end_session(struct session *s, int kill)
         s->talk.proc.in = -1;
         proc_ended(&s->talk.proc, GOODBYE_S);
     }
-    talk_end(&s->talk, GRACE_S);
+    child_end(&s->talk, GRACE_S);
     if (s->only)
         *s->only = NULL;
     free(s);
@@ -85,22 +85,22 @@ static void end_session(struct session *s, int kill)
 static int wait_for_hello(struct session *s, double patience_s, volatile sig_atomic_t *stop, struct err *e)
 {
     char *line, why[BENCH_DETAIL];
-    struct wire_answer hello;
-    switch (talk_next(&s->talk, progress_now_s() + patience_s, stop, &line)) {
-    case TALK_LINE:
-        if (wire_answer_parse(line, strlen(line), &hello, e))
+    struct protocol_answer hello;
+    switch (child_next(&s->talk, progress_now_s() + patience_s, stop, &line)) {
+    case CHILD_LINE:
+        if (protocol_answer_parse(line, strlen(line), &hello, e))
             return ERR_FAILED;
-        if (hello.kind != WIRE_HELLO)
+        if (hello.kind != PROTOCOL_HELLO)
             return err_set(e, ERR_FAILED, "%s", hello.text);
         s->base.nodes = hello.nodes;
         s->base.ranks = hello.ranks;
         return 0;
-    case TALK_STOPPED:
+    case CHILD_STOPPED:
         return err_set(e, ERR_FAILED, "interrupted");
-    case TALK_LATE:
+    case CHILD_LATE:
         return err_set(e, ERR_FAILED, "no process has spoken within %.0f s of the start", patience_s);
     default:
-        talk_last_words(&s->talk, why);
+        child_last_words(&s->talk, why);
         return err_set(e, ERR_FAILED, "the launch %s", why);
     }
 }
@@ -117,8 +117,8 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
         return NULL;
     }
     const char *alone[] = {c->worker, NULL};
-    int rc = c->attached ? talk_start(&s->talk, alone, mpirun_worker_env, e)
-                         : talk_start(&s->talk, c->mpirun.argv, launch_env(c, launch), e);
+    int rc = c->attached ? child_start(&s->talk, alone, mpirun_worker_env, e)
+                         : child_start(&s->talk, c->mpirun.argv, launch_env(c, launch), e);
     if (rc) {
         free(s);
         return NULL;
@@ -138,40 +138,41 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
                                   bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
 {
     struct session *s = (struct session *)base;
-    char *request = wire_request_print(b), *line;
-    int lost = !request || talk_say(&s->talk, request);
+    char *request = protocol_request_print(b), *line;
+    int lost = !request || child_say(&s->talk, request);
     free(request);
-    struct wire_answer w = {0};
+    struct protocol_answer w = {0};
     struct err e;
     /* Samples come in order; a shot that has failed is left out of later rounds, which only makes us more patient. */
     for (int next = 0; !lost; next = (w.call + 1) % b->nshots) {
         double patience_s = b->shots[next].patience_s;
-        switch (talk_next(&s->talk, progress_now_s() + patience_s, stop, &line)) {
-        case TALK_LINE:
+        switch (child_next(&s->talk, progress_now_s() + patience_s, stop, &line)) {
+        case CHILD_LINE:
             break;
-        case TALK_LATE:
+        case CHILD_LATE:
             snprintf(detail, BENCH_DETAIL, "no answer within %.1f s", patience_s);
             return BENCH_SILENT;
-        case TALK_STOPPED:
+        case CHILD_STOPPED:
             snprintf(detail, BENCH_DETAIL, "interrupted");
             return BENCH_STOPPED;
         default:
-            talk_last_words(&s->talk, detail);
+            child_last_words(&s->talk, detail);
             return BENCH_DIED;
         }
-        if (wire_answer_parse(line, strlen(line), &w, &e)) {
+        if (protocol_answer_parse(line, strlen(line), &w, &e)) {
             snprintf(detail, BENCH_DETAIL, "%.*s", BENCH_DETAIL - 1, e.text);
             return BENCH_DIED;
         }
-        if (w.kind == WIRE_DONE)
+        if (w.kind == PROTOCOL_DONE)
             return BENCH_ANSWERED;
-        if (w.kind != WIRE_SAMPLE || w.call >= b->nshots) {
-            snprintf(detail, BENCH_DETAIL, "%s", w.kind == WIRE_ERROR ? w.text : "an answer that was not asked for");
+        if (w.kind != PROTOCOL_SAMPLE || w.call >= b->nshots) {
+            snprintf(detail, BENCH_DETAIL, "%s",
+                     w.kind == PROTOCOL_ERROR ? w.text : "an answer that was not asked for");
             return BENCH_DIED;
         }
         tell(user, w.call, w.status, w.us, w.text);
     }
-    talk_last_words(&s->talk, detail);
+    child_last_words(&s->talk, detail);
     return BENCH_DIED;
 }
 

@@ -53,14 +53,14 @@ struct count {
 
 static void mark_suspected(const struct verbs_fabric *f, const struct verbs_decision *d, struct count *counts)
 {
-    for (int i = 0; i < d->nsuspects; i++) {
-        const struct verbs_suspect *s = &d->suspects[i];
-        int sends = s->kind == VERBS_SUSPECT_SENDS || s->kind == VERBS_SUSPECT_PORT;
-        int receives = s->kind == VERBS_SUSPECT_RECEIVES || s->kind == VERBS_SUSPECT_PORT;
+    for (int i = 0; i < d->nfaults; i++) {
+        const struct verbs_fault *s = &d->faults[i];
+        int sends = s->kind == VERBS_FAULT_SENDS || s->kind == VERBS_FAULT_PORT;
+        int receives = s->kind == VERBS_FAULT_RECEIVES || s->kind == VERBS_FAULT_PORT;
         struct count *c = &counts[port_of(f, s->a)];
         c->suspected[0] |= sends;
         c->suspected[1] |= receives;
-        for (int rail = 0; s->kind == VERBS_SUSPECT_NODE && rail < f->rails; rail++) {
+        for (int rail = 0; s->kind == VERBS_FAULT_NODE && rail < f->rails; rail++) {
             struct count *of_node = &counts[port_of(f, (struct verbs_end){s->a.node, rail})];
             of_node->suspected[0] = of_node->suspected[1] = 1;
         }

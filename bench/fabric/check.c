@@ -75,14 +75,14 @@ static void add(struct verbs_fabric *f, struct verbs_check *c, const char *text)
     c->worse[c->nworse++] = text;
 }
 
-static void add_suspect(struct verbs_fabric *f, struct verbs_check *c, const struct verbs_suspect *s)
+static void add_fault(struct verbs_fabric *f, struct verbs_check *c, const struct verbs_fault *s)
 {
     if (s->verdict == VERBS_FAILED)
-        add(f, c, verbs_suspect_text(f, s));
+        add(f, c, verbs_fault_text(f, s));
     else
         add(f, c,
             arena_printf(f->arena, "%s %d of %d tries slower, at %.0f %% of the profile's bandwidth",
-                         verbs_suspect_name(f, s), s->bad, s->tried, s->GBps * 100));
+                         verbs_fault_name(f, s), s->bad, s->tried, s->GBps * 100));
 }
 
 static void compare_ports(struct verbs_fabric *now, const struct verbs_fabric *then, struct verbs_check *c)
@@ -107,7 +107,7 @@ int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, doubl
 {
     /* Bandwidths as parts of what they were, so that fast and slow ports can be judged together. */
     struct verbs_outcome *relative = arena_alloc(now->arena, ((size_t)now->ntries + 1) * sizeof *relative);
-    struct verbs_suspect *suspects;
+    struct verbs_fault *faults;
     *c = (struct verbs_check){0};
     if (sent(then, -1) <= 0)
         return err_set(e, ERR_FAILED, "the profile's fabric holds no bandwidth to compare with");
@@ -122,9 +122,9 @@ int verbs_check(struct verbs_fabric *now, const struct verbs_fabric *then, doubl
             o.verdict = VERBS_SLOW;
         relative[c->compared++] = o;
     }
-    int n = verbs_blame(relative, c->compared, now->arena, &suspects);
+    int n = verbs_localise(relative, c->compared, now->arena, &faults);
     for (int i = 0; i < n; i++)
-        add_suspect(now, c, &suspects[i]);
+        add_fault(now, c, &faults[i]);
     compare_ports(now, then, c);
     return 0;
 }

@@ -14,34 +14,34 @@ static const char *rail_name(const struct verbs_fabric *f, int rail)
     return f->ports[rail].name ? f->ports[rail].name : "?";
 }
 
-const char *verbs_suspect_name(const struct verbs_fabric *f, const struct verbs_suspect *s)
+const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fault *s)
 {
     switch (s->kind) {
-    case VERBS_SUSPECT_ALL:
+    case VERBS_FAULT_ALL:
         return "everything:";
-    case VERBS_SUSPECT_NODE:
+    case VERBS_FAULT_NODE:
         return arena_printf(f->arena, "node %s, all its ports:", f->ports[s->a.node * f->rails].node);
-    case VERBS_SUSPECT_SENDS:
+    case VERBS_FAULT_SENDS:
         return arena_printf(f->arena, "%s, what it sends:", port_text(f, s->a));
-    case VERBS_SUSPECT_RECEIVES:
+    case VERBS_FAULT_RECEIVES:
         return arena_printf(f->arena, "%s, what it receives:", port_text(f, s->a));
-    case VERBS_SUSPECT_PORT:
+    case VERBS_FAULT_PORT:
         return arena_printf(f->arena, "%s, or its cable:", port_text(f, s->a));
-    case VERBS_SUSPECT_CROSS:
+    case VERBS_FAULT_CROSS:
         return "between different rails:";
-    case VERBS_SUSPECT_RAIL:
+    case VERBS_FAULT_RAIL:
         return arena_printf(f->arena, "rail %d (%s), between nodes:", s->a.rail, rail_name(f, s->a.rail));
     default:
         return arena_printf(f->arena, "between %s and %s:", port_text(f, s->a), port_text(f, s->b));
     }
 }
 
-const char *verbs_suspect_text(const struct verbs_fabric *f, const struct verbs_suspect *s)
+const char *verbs_fault_text(const struct verbs_fabric *f, const struct verbs_fault *s)
 {
     if (s->verdict == VERBS_SLOW)
         return arena_printf(f->arena, "%s %d of %d tries slow, median %.3g GB/s, others %.3g GB/s",
-                            verbs_suspect_name(f, s), s->bad, s->tried, s->GBps, s->others_GBps);
-    return arena_printf(f->arena, "%s %d of %d tries failed; the first: %s", verbs_suspect_name(f, s), s->bad, s->tried,
+                            verbs_fault_name(f, s), s->bad, s->tried, s->GBps, s->others_GBps);
+    return arena_printf(f->arena, "%s %d of %d tries failed; the first: %s", verbs_fault_name(f, s), s->bad, s->tried,
                         s->why ? s->why : "for no known reason");
 }
 
@@ -54,14 +54,14 @@ static void add(struct verbs_fabric *f, struct verbs_decision *d, const char *na
     d->settings[d->nsettings++] = (struct verbs_setting){name, value, why};
 }
 
-/* The suspect that speaks against a rail; NULL. A pair of one rail does: between two nodes nobody can tell its ends. */
-static const struct verbs_suspect *against(const struct verbs_decision *d, int rail)
+/* The fault that speaks against a rail; NULL. A pair of one rail does: between two nodes nobody can tell its ends. */
+static const struct verbs_fault *against(const struct verbs_decision *d, int rail)
 {
-    for (int i = 0; i < d->nsuspects; i++) {
-        const struct verbs_suspect *s = &d->suspects[i];
-        int port = s->kind == VERBS_SUSPECT_PORT || s->kind == VERBS_SUSPECT_SENDS || s->kind == VERBS_SUSPECT_RECEIVES;
-        int pair = s->kind == VERBS_SUSPECT_PAIR && s->a.node != s->b.node && s->a.rail == s->b.rail;
-        if ((port || pair || s->kind == VERBS_SUSPECT_RAIL) && s->a.rail == rail)
+    for (int i = 0; i < d->nfaults; i++) {
+        const struct verbs_fault *s = &d->faults[i];
+        int port = s->kind == VERBS_FAULT_PORT || s->kind == VERBS_FAULT_SENDS || s->kind == VERBS_FAULT_RECEIVES;
+        int pair = s->kind == VERBS_FAULT_PAIR && s->a.node != s->b.node && s->a.rail == s->b.rail;
+        if ((port || pair || s->kind == VERBS_FAULT_RAIL) && s->a.rail == rail)
             return s;
     }
     return NULL;
@@ -83,11 +83,11 @@ static void decide_hcas(struct verbs_fabric *f, struct verbs_decision *d)
     const char *why = NULL;
     int left = 0;
     for (int rail = 0; rail < f->rails; rail++) {
-        const struct verbs_suspect *s = against(d, rail);
+        const struct verbs_fault *s = against(d, rail);
         left += !s;
         if (!s)
             continue;
-        d->left_out[rail] = arena_printf(f->arena, "without %s: %s", rail_name(f, rail), verbs_suspect_text(f, s));
+        d->left_out[rail] = arena_printf(f->arena, "without %s: %s", rail_name(f, rail), verbs_fault_text(f, s));
         why = arena_printf(f->arena, "%s%s%s", why ? why : "", why ? "; " : "", d->left_out[rail]);
     }
     if (why && left)
@@ -98,9 +98,9 @@ static void decide_hcas(struct verbs_fabric *f, struct verbs_decision *d)
 
 static void decide_cross(struct verbs_fabric *f, struct verbs_decision *d)
 {
-    for (int i = 0; i < d->nsuspects; i++)
-        if (d->suspects[i].kind == VERBS_SUSPECT_CROSS && d->suspects[i].verdict == VERBS_FAILED)
-            add(f, d, "NCCL_CROSS_NIC", "0", verbs_suspect_text(f, &d->suspects[i]));
+    for (int i = 0; i < d->nfaults; i++)
+        if (d->faults[i].kind == VERBS_FAULT_CROSS && d->faults[i].verdict == VERBS_FAILED)
+            add(f, d, "NCCL_CROSS_NIC", "0", verbs_fault_text(f, &d->faults[i]));
 }
 
 /* The parts of "NAME=value NAME=value". */
@@ -140,9 +140,9 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
         good += d.outcomes[i].verdict == VERBS_GOOD;
     }
     verbs_mark_slow(d.outcomes, f->ntries, VERBS_SLOW_RATIO);
-    d.nsuspects = verbs_blame(d.outcomes, f->ntries, f->arena, &d.suspects);
-    for (int i = 0; i < d.nsuspects; i++)
-        d.nfaults += d.suspects[i].kind != VERBS_SUSPECT_CROSS;
+    d.nfaults = verbs_localise(d.outcomes, f->ntries, f->arena, &d.faults);
+    for (int i = 0; i < d.nfaults; i++)
+        d.nbroken += d.faults[i].kind != VERBS_FAULT_CROSS;
     verbs_find(f, &d);
     if (f->ntries && !good) {
         d.gid = "no pair of ports connects";

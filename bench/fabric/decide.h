@@ -13,9 +13,9 @@ struct verbs_setting {
 
 struct verbs_decision {
     struct verbs_outcome *outcomes; /* of every try, the slow ones marked */
-    struct verbs_suspect *suspects;
-    int nsuspects;
-    int nfaults;                    /* suspects less separate rails, which may be meant so */
+    struct verbs_fault *faults;
+    int nfaults;
+    int nbroken;                    /* faults less separate rails, which may be meant so */
     struct verbs_setting *settings; /* least first: none when NCCL's defaults are right */
     int nsettings;
     const char *gid;       /* about the choice of GIDs, one sentence */
@@ -35,10 +35,10 @@ const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_deci
 void verbs_find(struct verbs_fabric *f, struct verbs_decision *d);
 
 /* Who is suspected: "node1 mlx5_3:1, what it sends:". */
-const char *verbs_suspect_name(const struct verbs_fabric *f, const struct verbs_suspect *s);
+const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fault *s);
 
-/* A suspect as one sentence: "node1 mlx5_3:1 sends slowly: 3 of 3 tries, median 0.98 GB/s, others 2.31 GB/s". */
-const char *verbs_suspect_text(const struct verbs_fabric *f, const struct verbs_suspect *s);
+/* A fault as one sentence: "node1 mlx5_3:1 sends slowly: 3 of 3 tries, median 0.98 GB/s, others 2.31 GB/s". */
+const char *verbs_fault_text(const struct verbs_fabric *f, const struct verbs_fault *s);
 
 /* What is known of one port from all its tries. */
 struct verbs_cell {
@@ -52,11 +52,11 @@ struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_
 /* The number of the try from one port to another; -1 there is none. Of several the last, which is the best known. */
 int verbs_find_try(const struct verbs_fabric *f, int from, int to);
 
-/* The same as a picture (SVG): suspects, a map of rails and nodes, and for VERBS_MOST_PAIRED ports or fewer one of
+/* The same as a picture (SVG): faults, a map of rails and nodes, and for VERBS_MOST_PAIRED ports or fewer one of
  * pairs. */
 void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out);
 
-/* For people: suspects first, then the heat map of write bandwidth, then the settings. `color`: ANSI colours. */
+/* For people: faults first, then the heat map of write bandwidth, then the settings. `color`: ANSI colours. */
 void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out);
 
 #endif

@@ -60,24 +60,24 @@ static const struct {
     {IBV_WC_RESP_TIMEOUT_ERR, "the other end answered too late"},
 };
 
-char *verbs_say_errno(char text[VERBS_WORDS], enum verbs_step s, int error)
+char *verbs_say_errno(char text[VERBS_FAILURE_TEXT], enum verbs_step s, int error)
 {
     const char *cause = NULL;
     for (size_t i = 0; i < sizeof errno_causes / sizeof *errno_causes && !cause; i++)
         if (errno_causes[i].step == s && errno_causes[i].error == error)
             cause = errno_causes[i].cause;
-    snprintf(text, VERBS_WORDS, "%s failed: %s (errno %d)%s%s", verbs_step_name(s), strerror(error), error,
+    snprintf(text, VERBS_FAILURE_TEXT, "%s failed: %s (errno %d)%s%s", verbs_step_name(s), strerror(error), error,
              cause ? ": " : "", cause ? cause : "");
     return text;
 }
 
-char *verbs_say_completion(char text[VERBS_WORDS], enum ibv_wc_status status, unsigned vendor_error)
+char *verbs_say_completion(char text[VERBS_FAILURE_TEXT], enum ibv_wc_status status, unsigned vendor_error)
 {
     const char *cause = NULL;
     for (size_t i = 0; i < sizeof status_causes / sizeof *status_causes && !cause; i++)
         if (status_causes[i].status == status)
             cause = status_causes[i].cause;
-    snprintf(text, VERBS_WORDS, "%s (completion status %d, vendor error 0x%x)%s%s", ibv_wc_status_str(status),
+    snprintf(text, VERBS_FAILURE_TEXT, "%s (completion status %d, vendor error 0x%x)%s%s", ibv_wc_status_str(status),
              (int)status, vendor_error, cause ? ": " : "", cause ? cause : "");
     return text;
 }

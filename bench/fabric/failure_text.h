@@ -20,13 +20,13 @@ enum verbs_step {
 };
 const char *verbs_step_name(enum verbs_step s); /* "connecting (RTR)" */
 
-#define VERBS_WORDS 400
+#define VERBS_FAILURE_TEXT 400
 
 /* "connecting (RTR) failed: Connection timed out (110): nobody answers for the peer's address: …" `text` is filled and
  * returned. */
-char *verbs_say_errno(char text[VERBS_WORDS], enum verbs_step s, int error);
+char *verbs_say_errno(char text[VERBS_FAILURE_TEXT], enum verbs_step s, int error);
 
 /* "transport retry counter exceeded (status 12, vendor error 0x81): …" */
-char *verbs_say_completion(char text[VERBS_WORDS], enum ibv_wc_status status, unsigned vendor_error);
+char *verbs_say_completion(char text[VERBS_FAILURE_TEXT], enum ibv_wc_status status, unsigned vendor_error);
 
 #endif

@@ -9,7 +9,7 @@
 /* What may be said, least first. `ranged` adds NCCL_IB_ADDR_RANGE, the shortest prefix that does it. */
 static const struct {
     int roce, family, ranged;
-} wishes[] = {
+} settings_in_order[] = {
     {.roce = 1},
     {.family = AF_INET6},
     {.ranged = 1},
@@ -104,11 +104,11 @@ static int with_range(const struct cluster *c, struct verbs_gid_setting *s)
 
 static int find_setting(const struct cluster *c, struct verbs_gid_setting *s)
 {
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+    for (size_t i = 0; i < sizeof settings_in_order / sizeof *settings_in_order; i++) {
         *s = VERBS_GID_UNSET;
-        s->roce = wishes[i].roce;
-        s->family = wishes[i].family;
-        if (wishes[i].ranged ? with_range(c, s) : works(c, s))
+        s->roce = settings_in_order[i].roce;
+        s->family = settings_in_order[i].family;
+        if (settings_in_order[i].ranged ? with_range(c, s) : works(c, s))
             return 1;
     }
     int indices = 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The outcomes seen as a grid of nodes and rails, and as counters for every wide suspect. */
+/* The outcomes seen as a grid of nodes and rails, and as counters for every wide fault. */
 struct grid {
     const struct verbs_outcome *outcomes;
     int n, nodes, rails;
@@ -46,38 +46,38 @@ void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio)
     free(values);
 }
 
-/* ---- wide suspects --------------------------------------------------------------------------------------------------
+/* ---- wide faults --------------------------------------------------------------------------------------------------
  */
 
 /* Suspects of a kind are numbered: nodes, rails, one for all that crosses, ports. */
-static int number_of_kind(const struct grid *g, enum verbs_suspect_kind k)
+static int number_of_kind(const struct grid *g, enum verbs_fault_kind k)
 {
-    return k == VERBS_SUSPECT_NODE    ? g->nodes
-           : k == VERBS_SUSPECT_RAIL  ? g->rails
-           : k == VERBS_SUSPECT_CROSS ? 1
-                                      : g->nodes * g->rails;
+    return k == VERBS_FAULT_NODE    ? g->nodes
+           : k == VERBS_FAULT_RAIL  ? g->rails
+           : k == VERBS_FAULT_CROSS ? 1
+                                    : g->nodes * g->rails;
 }
 
 /* The one or two of a kind that a pair has to do with; how many. */
-static int concerned(const struct grid *g, enum verbs_suspect_kind k, const struct verbs_try *t, int which[2])
+static int concerned(const struct grid *g, enum verbs_fault_kind k, const struct verbs_try *t, int which[2])
 {
     int across = t->from.node != t->to.node;
     int from = t->from.node * g->rails + t->from.rail, to = t->to.node * g->rails + t->to.rail;
     switch (k) {
-    case VERBS_SUSPECT_NODE:
+    case VERBS_FAULT_NODE:
         which[0] = t->from.node;
         which[1] = t->to.node;
         return 1 + across;
-    case VERBS_SUSPECT_RAIL:
+    case VERBS_FAULT_RAIL:
         which[0] = t->from.rail;
         return across && t->from.rail == t->to.rail;
-    case VERBS_SUSPECT_CROSS:
+    case VERBS_FAULT_CROSS:
         which[0] = 0;
         return across && t->from.rail != t->to.rail;
-    case VERBS_SUSPECT_SENDS:
+    case VERBS_FAULT_SENDS:
         which[0] = from;
         return 1;
-    case VERBS_SUSPECT_RECEIVES:
+    case VERBS_FAULT_RECEIVES:
         which[0] = to;
         return 1;
     default:
@@ -92,13 +92,13 @@ static int in_sight(const struct grid *g, int i)
     return g->verdict == VERBS_FAILED || g->outcomes[i].verdict != VERBS_FAILED;
 }
 
-static int concerns(const struct grid *g, enum verbs_suspect_kind k, int number, int i)
+static int concerns(const struct grid *g, enum verbs_fault_kind k, int number, int i)
 {
     int which[2], n = concerned(g, k, &g->outcomes[i].pair, which);
     return in_sight(g, i) && ((n > 0 && which[0] == number) || (n > 1 && which[1] == number));
 }
 
-static void count_kind(const struct grid *g, enum verbs_suspect_kind k, struct count *counts)
+static void count_kind(const struct grid *g, enum verbs_fault_kind k, struct count *counts)
 {
     memset(counts, 0, (size_t)number_of_kind(g, k) * sizeof *counts);
     for (int i = 0; i < g->n; i++) {
@@ -113,29 +113,29 @@ static void count_kind(const struct grid *g, enum verbs_suspect_kind k, struct c
     }
 }
 
-/* The wide suspect that explains most of what is unexplained; 0 when there is none. Later kinds win ties. */
-static int find_wide(const struct grid *g, struct count *counts, enum verbs_suspect_kind *kind, int *number)
+/* The wide fault that explains most of what is unexplained; 0 when there is none. Later kinds win ties. */
+static int find_wide(const struct grid *g, struct count *counts, enum verbs_fault_kind *kind, int *number)
 {
     int most = 0;
-    for (int k = VERBS_SUSPECT_NODE; k < VERBS_SUSPECT_PAIR; k++) {
-        count_kind(g, (enum verbs_suspect_kind)k, counts);
-        for (int i = 0; i < number_of_kind(g, (enum verbs_suspect_kind)k); i++) {
+    for (int k = VERBS_FAULT_NODE; k < VERBS_FAULT_PAIR; k++) {
+        count_kind(g, (enum verbs_fault_kind)k, counts);
+        for (int i = 0; i < number_of_kind(g, (enum verbs_fault_kind)k); i++) {
             const struct count *c = &counts[i];
             if (c->unexplained < 2 || c->unexplained < most || (c->tried - c->bad) * 5 > c->tried)
                 continue;
             most = c->unexplained;
-            *kind = (enum verbs_suspect_kind)k;
+            *kind = (enum verbs_fault_kind)k;
             *number = i;
         }
     }
     return most;
 }
 
-/* ---- suspects in general
+/* ---- faults in general
  * ----------------------------------------------------------------------------------------------*/
 
-/* Fills in the numbers of a suspect to whom outcomes[members[0..n)] belong, and sets its bad ones aside. */
-static void describe(const struct grid *g, const int *members, int n, struct verbs_suspect *s)
+/* Fills in the numbers of a fault to whom outcomes[members[0..n)] belong, and sets its bad ones aside. */
+static void describe(const struct grid *g, const int *members, int n, struct verbs_fault *s)
 {
     double *values = malloc(((size_t)g->n + 1) * sizeof *values);
     int bad = 0, good = 0;
@@ -158,8 +158,8 @@ static void describe(const struct grid *g, const int *members, int n, struct ver
     free(values);
 }
 
-static void add_suspect(const struct grid *g, struct arena *a, struct verbs_suspect **list, int *count,
-                        struct verbs_suspect s, const int *members, int n)
+static void add_fault(const struct grid *g, struct arena *a, struct verbs_fault **list, int *count,
+                      struct verbs_fault s, const int *members, int n)
 {
     s.verdict = g->verdict;
     describe(g, members, n, &s);
@@ -167,12 +167,12 @@ static void add_suspect(const struct grid *g, struct arena *a, struct verbs_susp
     (*list)[(*count)++] = s;
 }
 
-static struct verbs_suspect wide_suspect(const struct grid *g, enum verbs_suspect_kind k, int number)
+static struct verbs_fault wide_fault(const struct grid *g, enum verbs_fault_kind k, int number)
 {
-    struct verbs_suspect s = {.kind = k};
-    if (k == VERBS_SUSPECT_NODE)
+    struct verbs_fault s = {.kind = k};
+    if (k == VERBS_FAULT_NODE)
         s.a.node = number;
-    else if (k == VERBS_SUSPECT_RAIL)
+    else if (k == VERBS_FAULT_RAIL)
         s.a.rail = number;
     else
         s.a = (struct verbs_end){number / g->rails, number % g->rails};
@@ -203,8 +203,8 @@ static int by_pair(const void *x, const void *y)
     return order ? order : a->outcome - b->outcome;
 }
 
-/* What no wide suspect explains is blamed on the two ports alone. */
-static void add_pairs(const struct grid *g, struct arena *a, struct verbs_suspect **list, int *count, int *members)
+/* What no wide fault explains is blamed on the two ports alone. */
+static void add_pairs(const struct grid *g, struct arena *a, struct verbs_fault **list, int *count, int *members)
 {
     struct pair_member *sorted = arena_alloc(a, ((size_t)g->n + 1) * sizeof *sorted);
     int n = 0;
@@ -222,10 +222,9 @@ static void add_pairs(const struct grid *g, struct arena *a, struct verbs_suspec
             unexplained += g->outcomes[o].verdict == g->verdict && !g->explained[o];
         }
         if (unexplained)
-            add_suspect(
-                g, a, list, count,
-                (struct verbs_suspect){.kind = VERBS_SUSPECT_PAIR, .a = sorted[i].pair.from, .b = sorted[i].pair.to},
-                members, next - i);
+            add_fault(g, a, list, count,
+                      (struct verbs_fault){.kind = VERBS_FAULT_PAIR, .a = sorted[i].pair.from, .b = sorted[i].pair.to},
+                      members, next - i);
     }
 }
 
@@ -238,7 +237,7 @@ static int all_failed(const struct grid *g)
     return g->n > 1;
 }
 
-int verbs_blame(const struct verbs_outcome *outcomes, int n, struct arena *a, struct verbs_suspect **suspects)
+int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a, struct verbs_fault **faults)
 {
     static const enum verbs_verdict turns[] = {VERBS_FAILED, VERBS_SLOW};
     struct grid g = {.outcomes = outcomes, .n = n, .nodes = 1, .rails = 1, .explained = arena_alloc(a, (size_t)n + 1)};
@@ -252,16 +251,16 @@ int verbs_blame(const struct verbs_outcome *outcomes, int n, struct arena *a, st
     }
     struct count *counts = arena_alloc(a, ((size_t)g.nodes * (size_t)g.rails + 1) * sizeof *counts);
     int *members = arena_alloc(a, ((size_t)n + 1) * sizeof *members);
-    *suspects = NULL;
+    *faults = NULL;
     if (all_failed(&g)) {
         for (int i = 0; i < n; i++)
             members[i] = i;
         g.verdict = VERBS_FAILED;
-        add_suspect(&g, a, suspects, &count, (struct verbs_suspect){.kind = VERBS_SUSPECT_ALL}, members, n);
+        add_fault(&g, a, faults, &count, (struct verbs_fault){.kind = VERBS_FAULT_ALL}, members, n);
         return count;
     }
     for (size_t turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
-        enum verbs_suspect_kind kind = VERBS_SUSPECT_PAIR;
+        enum verbs_fault_kind kind = VERBS_FAULT_PAIR;
         int number = 0;
         g.verdict = turns[turn];
         while (find_wide(&g, counts, &kind, &number)) {
@@ -269,9 +268,9 @@ int verbs_blame(const struct verbs_outcome *outcomes, int n, struct arena *a, st
             for (int i = 0; i < n; i++)
                 if (concerns(&g, kind, number, i))
                     members[nmembers++] = i;
-            add_suspect(&g, a, suspects, &count, wide_suspect(&g, kind, number), members, nmembers);
+            add_fault(&g, a, faults, &count, wide_fault(&g, kind, number), members, nmembers);
         }
-        add_pairs(&g, a, suspects, &count, members);
+        add_pairs(&g, a, faults, &count, members);
     }
     return count;
 }
@@ -336,7 +335,7 @@ static void add_try(struct verbs_round *r, const struct verbs_outcome *outcomes,
 }
 
 /* The direction in which a suspected pair is slow; of one that failed any will do. */
-static struct verbs_try direction_of(const struct verbs_outcome *outcomes, int n, const struct verbs_suspect *s)
+static struct verbs_try direction_of(const struct verbs_outcome *outcomes, int n, const struct verbs_fault *s)
 {
     for (int i = 0; i < n; i++)
         if (outcomes[i].verdict == s->verdict && is_port_of(s->a, &outcomes[i].pair) &&
@@ -345,13 +344,13 @@ static struct verbs_try direction_of(const struct verbs_outcome *outcomes, int n
     return (struct verbs_try){s->a, s->b};
 }
 
-struct verbs_round verbs_blame_next(const struct verbs_outcome *outcomes, int n, const struct verbs_suspect *suspects,
-                                    int nsuspects, struct arena *a)
+struct verbs_round verbs_localise_next(const struct verbs_outcome *outcomes, int n, const struct verbs_fault *faults,
+                                       int nfaults, struct arena *a)
 {
-    struct verbs_round r = {.tries = arena_alloc(a, ((size_t)nsuspects * 2 + 1) * sizeof *r.tries)};
-    for (int i = 0; i < nsuspects; i++) {
-        const struct verbs_suspect *s = &suspects[i];
-        if (s->kind != VERBS_SUSPECT_PAIR)
+    struct verbs_round r = {.tries = arena_alloc(a, ((size_t)nfaults * 2 + 1) * sizeof *r.tries)};
+    for (int i = 0; i < nfaults; i++) {
+        const struct verbs_fault *s = &faults[i];
+        if (s->kind != VERBS_FAULT_PAIR)
             continue;
         struct verbs_try t = direction_of(outcomes, n, s);
         for (int side = 0; side < 2; side++) {

@@ -1,4 +1,4 @@
-/* A measured fabric for people: suspects, heat map, settings. */
+/* A measured fabric for people: faults, heat map, settings. */
 #include <string.h>
 
 #include "bench/fabric/decide.h"
@@ -175,14 +175,14 @@ static void print_gpus(const struct verbs_fabric *f, FILE *out)
 
 void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
 {
-    if (d->nsuspects)
+    if (d->nfaults)
         fputs("Suspects:\n", out);
     else if (f->rails)
-        fprintf(out, "Nothing is suspect: all %d tries went well.\n", f->ntries);
+        fprintf(out, "Nothing is fault: all %d tries went well.\n", f->ntries);
     else
         fputs("There is no RDMA port.\n", out);
-    for (int i = 0; i < d->nsuspects; i++)
-        fprintf(out, "  %s\n", verbs_suspect_text(f, &d->suspects[i]));
+    for (int i = 0; i < d->nfaults; i++)
+        fprintf(out, "  %s\n", verbs_fault_text(f, &d->faults[i]));
     if (f->rails && f->nodes * f->rails <= MOST_PAIRED)
         print_map(f, d, color, out);
     else if (f->rails)

@@ -1,4 +1,4 @@
-/* A measured fabric as a picture: suspects first, then rails × nodes, then every pair where there are few enough ports.
+/* A measured fabric as a picture: faults first, then rails × nodes, then every pair where there are few enough ports.
  * The more bandwidth, the darker; what is slow or failed has a red frame, whatever its colour. */
 #include "core/svg.h"
 #include "bench/fabric/decide.h"
@@ -99,15 +99,15 @@ static const char *port_name(const struct verbs_fabric *f, int port)
 /* ---- the parts ------------------------------------------------------------------------------------------------------
  */
 
-static void draw_suspects(struct picture *p)
+static void draw_faults(struct picture *p)
 {
     const struct verbs_decision *d = p->d;
-    text(p, MARGIN, p->y, " font-size=\"18\" font-weight=\"bold\"", d->nsuspects ? "Suspects" : "Nothing is suspect",
+    text(p, MARGIN, p->y, " font-size=\"18\" font-weight=\"bold\"", d->nfaults ? "Suspects" : "Nothing is fault",
          MOST_LINE);
     p->y += LINE + 4;
-    for (int i = 0; i < d->nsuspects; i++, p->y += LINE) {
+    for (int i = 0; i < d->nfaults; i++, p->y += LINE) {
         fprintf(p->out, "<rect x=\"%d\" y=\"%d\" width=\"10\" height=\"10\" fill=\"#d7191c\"/>\n", MARGIN, p->y - 10);
-        text(p, MARGIN + 18, p->y, "", verbs_suspect_text(p->f, &d->suspects[i]), MOST_LINE);
+        text(p, MARGIN + 18, p->y, "", verbs_fault_text(p->f, &d->faults[i]), MOST_LINE);
     }
     for (int i = 0; i < d->nfindings; i++, p->y += LINE)
         text(p, MARGIN + 18, p->y, "", d->findings[i], MOST_LINE);
@@ -223,7 +223,7 @@ void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FIL
     if (paired && column_of(f, ports, cell_width(ports)) > columns)
         width = 2 * MARGIN + LABEL + column_of(f, ports, cell_width(ports)) + 60;
     width = width < 1000 ? 1000 : width;
-    height = MARGIN + 6 * LINE + (d->nsuspects + d->nfindings) * LINE;
+    height = MARGIN + 6 * LINE + (d->nfaults + d->nfindings) * LINE;
     if (f->rails)
         height += NAMES + 2 * LINE + f->rails * cell_height(cell_width(f->nodes));
     if (f->rails && paired)
@@ -233,7 +233,7 @@ void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FIL
             "font-size=\"13\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
             width, height);
     struct picture p = {.f = f, .d = d, .out = out, .most = fastest(f), .y = MARGIN + 10};
-    draw_suspects(&p);
+    draw_faults(&p);
     draw_legend(&p);
     if (f->rails)
         draw_rails(&p);

@@ -18,7 +18,7 @@ static char *to_line(cJSON *doc)
     char *text = cJSON_PrintUnformatted(doc);
     cJSON_Delete(doc);
     size_t n = text ? strlen(text) : 0;
-    char *line = text && n + 1 < WIRE_LINE ? realloc(text, n + 2) : NULL;
+    char *line = text && n + 1 < PROTOCOL_LINE ? realloc(text, n + 2) : NULL;
     if (!line) {
         free(text);
         return NULL;
@@ -27,7 +27,7 @@ static char *to_line(cJSON *doc)
     return line;
 }
 
-char *wire_request_print(const struct bench_batch *b)
+char *protocol_request_print(const struct bench_batch *b)
 {
     cJSON *doc = cJSON_CreateObject();
     json_add_str(doc, "collective", coll_name(b->coll));
@@ -68,7 +68,7 @@ static int parse_shot(const cJSON *call, struct arena *a, struct bench_shot *sho
     return 0;
 }
 
-int wire_request_parse(const char *text, size_t bytes, struct arena *a, struct bench_batch *b, struct err *e)
+int protocol_request_parse(const char *text, size_t bytes, struct arena *a, struct bench_batch *b, struct err *e)
 {
     memset(b, 0, sizeof *b);
     cJSON *doc = json_parse(text, bytes, "request", 1, e);
@@ -96,18 +96,18 @@ int wire_request_parse(const char *text, size_t bytes, struct arena *a, struct b
     return rc;
 }
 
-char *wire_answer_print(const struct wire_answer *w)
+char *protocol_answer_print(const struct protocol_answer *w)
 {
     cJSON *doc = cJSON_CreateObject();
     switch (w->kind) {
-    case WIRE_HELLO: {
+    case PROTOCOL_HELLO: {
         cJSON *hello = cJSON_AddObjectToObject(doc, "hello");
         json_add_str(hello, "library", w->text);
         cJSON_AddNumberToObject(hello, "nodes", w->nodes);
         cJSON_AddNumberToObject(hello, "ranks", w->ranks);
         break;
     }
-    case WIRE_SAMPLE:
+    case PROTOCOL_SAMPLE:
         cJSON_AddNumberToObject(doc, "call", w->call);
         if (w->status == BENCH_OK) {
             cJSON_AddNumberToObject(doc, "us", w->us);
@@ -116,21 +116,21 @@ char *wire_answer_print(const struct wire_answer *w)
             json_add_str(doc, "detail", w->text);
         }
         break;
-    case WIRE_DONE:
+    case PROTOCOL_DONE:
         cJSON_AddBoolToObject(doc, "done", 1);
         break;
-    case WIRE_ERROR:
+    case PROTOCOL_ERROR:
         json_add_str(doc, "error", w->text);
         break;
     }
     return to_line(doc);
 }
 
-static int parse_sample(const cJSON *doc, struct wire_answer *w)
+static int parse_sample(const cJSON *doc, struct protocol_answer *w)
 {
     const char *status = json_str(doc, "status", NULL);
     int64_t call = json_int(doc, "call", -1);
-    w->kind = WIRE_SAMPLE;
+    w->kind = PROTOCOL_SAMPLE;
     w->call = (int)call;
     w->us = json_num(doc, "us", NAN);
     w->status = !status                     ? BENCH_OK
@@ -141,7 +141,7 @@ static int parse_sample(const cJSON *doc, struct wire_answer *w)
     return call < 0 || call > INT_MAX || w->status == BENCH_STATUS_COUNT || !plausible ? -1 : 0;
 }
 
-int wire_answer_parse(const char *text, size_t bytes, struct wire_answer *w, struct err *e)
+int protocol_answer_parse(const char *text, size_t bytes, struct protocol_answer *w, struct err *e)
 {
     memset(w, 0, sizeof *w);
     cJSON *doc = json_parse(text, bytes, PEER, 0, e);
@@ -152,16 +152,16 @@ int wire_answer_parse(const char *text, size_t bytes, struct wire_answer *w, str
     const char *say = json_str(doc, "detail", NULL);
     if (hello) {
         int64_t nodes = json_int(hello, "nodes", -1), ranks = json_int(hello, "ranks", -1);
-        w->kind = WIRE_HELLO;
+        w->kind = PROTOCOL_HELLO;
         say = json_str(hello, "library", NULL);
         w->nodes = (int)nodes;
         w->ranks = (int)ranks;
         rc = nodes < 1 || ranks < nodes || ranks > INT_MAX || !say ? -1 : 0;
     } else if (json_str(doc, "error", NULL)) {
-        w->kind = WIRE_ERROR;
+        w->kind = PROTOCOL_ERROR;
         say = json_str(doc, "error", NULL);
     } else if (json_bool(doc, "done", 0)) {
-        w->kind = WIRE_DONE;
+        w->kind = PROTOCOL_DONE;
     } else {
         rc = parse_sample(doc, w);
     }

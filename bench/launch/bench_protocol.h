@@ -14,26 +14,26 @@
 
 #include "bench/candidates/engine.h"
 
-#define WIRE_LINE ((size_t)1 << 16) /* the longest line, with its newline */
+#define PROTOCOL_LINE ((size_t)1 << 16) /* the longest line, with its newline */
 
 /* A request with its newline, for free(); NULL when memory is short or the line would be too long. */
-char *wire_request_print(const struct bench_batch *batch);
+char *protocol_request_print(const struct bench_batch *batch);
 
 /* The other way; everything in `a`. */
-int wire_request_parse(const char *text, size_t bytes, struct arena *a, struct bench_batch *batch, struct err *e);
+int protocol_request_parse(const char *text, size_t bytes, struct arena *a, struct bench_batch *batch, struct err *e);
 
-enum wire_kind { WIRE_HELLO, WIRE_SAMPLE, WIRE_DONE, WIRE_ERROR };
+enum protocol_kind { PROTOCOL_HELLO, PROTOCOL_SAMPLE, PROTOCOL_DONE, PROTOCOL_ERROR };
 
-struct wire_answer {
-    enum wire_kind kind;
-    int nodes, ranks;         /* WIRE_HELLO */
-    int call;                 /* WIRE_SAMPLE */
-    enum bench_status status; /* WIRE_SAMPLE */
-    double us;                /* WIRE_SAMPLE with BENCH_OK */
+struct protocol_answer {
+    enum protocol_kind kind;
+    int nodes, ranks;         /* PROTOCOL_HELLO */
+    int call;                 /* PROTOCOL_SAMPLE */
+    enum bench_status status; /* PROTOCOL_SAMPLE */
+    double us;                /* PROTOCOL_SAMPLE with BENCH_OK */
     char text[BENCH_DETAIL];  /* library, detail or error */
 };
 
-char *wire_answer_print(const struct wire_answer *w); /* as wire_request_print */
-int wire_answer_parse(const char *text, size_t bytes, struct wire_answer *w, struct err *e);
+char *protocol_answer_print(const struct protocol_answer *w); /* as protocol_request_print */
+int protocol_answer_parse(const char *text, size_t bytes, struct protocol_answer *w, struct err *e);
 
 #endif

@@ -17,10 +17,10 @@
 /* How many of the last words are worth a reader's time. */
 #define LAST_LINES 3
 
-int talk_start(struct talk *t, const char *const *argv, const char *const *env, struct err *e)
+int child_start(struct child *t, const char *const *argv, const char *const *env, struct err *e)
 {
     memset(t, 0, sizeof *t);
-    t->line = malloc(WIRE_LINE);
+    t->line = malloc(PROTOCOL_LINE);
     if (!t->line)
         return err_set(e, ERR_FAILED, "out of memory");
     int rc = proc_spawn(&t->proc, argv, env, e);
@@ -35,7 +35,7 @@ int talk_start(struct talk *t, const char *const *argv, const char *const *env, 
 }
 
 /* Keeps the last bytes of standard error; 0 when it has ended. */
-static int drain_complaints(struct talk *t)
+static int drain_complaints(struct child *t)
 {
     char text[1024];
     for (;;) {
@@ -55,7 +55,7 @@ static int drain_complaints(struct talk *t)
 }
 
 /* A whole line that has already come. Others than objects are chatter of a launcher or of a login script. */
-static char *take_line(struct talk *t)
+static char *take_line(struct child *t)
 {
     for (;;) {
         memmove(t->line, t->line + t->given, t->used - t->given);
@@ -71,33 +71,33 @@ static char *take_line(struct talk *t)
     }
 }
 
-enum talk_event talk_next(struct talk *t, double deadline_s, volatile sig_atomic_t *stop, char **line)
+enum child_event child_next(struct child *t, double deadline_s, volatile sig_atomic_t *stop, char **line)
 {
     struct pollfd fds[2] = {{.fd = t->proc.out, .events = POLLIN}, {.fd = t->proc.err, .events = POLLIN}};
     for (;;) {
         if ((*line = take_line(t)))
-            return TALK_LINE;
+            return CHILD_LINE;
         if (stop && *stop)
-            return TALK_STOPPED;
+            return CHILD_STOPPED;
         double left_ms = (deadline_s - progress_now_s()) * 1e3;
         if (left_ms <= 0)
-            return TALK_LATE;
+            return CHILD_LATE;
         poll(fds, 2, left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS);
         if (fds[1].revents && !drain_complaints(t))
             fds[1].fd = -1;
         if (!fds[0].revents)
             continue;
-        ssize_t n = read(t->proc.out, t->line + t->used, WIRE_LINE - t->used);
+        ssize_t n = read(t->proc.out, t->line + t->used, PROTOCOL_LINE - t->used);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-            return TALK_ENDED;
+            return CHILD_ENDED;
         if (n > 0)
             t->used += (size_t)n;
-        if (t->used == WIRE_LINE && !memchr(t->line, '\n', t->used))
-            return TALK_ENDED;
+        if (t->used == PROTOCOL_LINE && !memchr(t->line, '\n', t->used))
+            return CHILD_ENDED;
     }
 }
 
-int talk_say(struct talk *t, const char *line)
+int child_say(struct child *t, const char *line)
 {
     return proc_write(t->proc.in, line, strlen(line));
 }
@@ -108,7 +108,7 @@ static int is_decoration(const char *line)
     return !line[strspn(line, " \t\r-*=")];
 }
 
-void talk_last_words(struct talk *t, char detail[BENCH_DETAIL])
+void child_last_words(struct child *t, char detail[BENCH_DETAIL])
 {
     char status[PROC_STATUS_TEXT] = "does not end";
     if (proc_ended(&t->proc, 1.0))
@@ -129,7 +129,7 @@ void talk_last_words(struct talk *t, char detail[BENCH_DETAIL])
     t->tail_used = 0;
 }
 
-void talk_end(struct talk *t, double grace_s)
+void child_end(struct child *t, double grace_s)
 {
     proc_stop(&t->proc, grace_s);
     free(t->line);

@@ -7,31 +7,31 @@
 #include "bench/launch/bench_protocol.h"
 #include "core/proc.h"
 
-struct talk {
+struct child {
     struct proc proc;
-    char *line;         /* WIRE_LINE bytes: what came and has not been handed out */
+    char *line;         /* PROTOCOL_LINE bytes: what came and has not been handed out */
     size_t used, given; /* of it; `given` bytes were handed out last time */
     char tail[4096];    /* the end of its standard error */
     size_t tail_used;
 };
 
-enum talk_event { TALK_LINE, TALK_LATE, TALK_STOPPED, TALK_ENDED };
+enum child_event { CHILD_LINE, CHILD_LATE, CHILD_STOPPED, CHILD_ENDED };
 
 /* Starts the child (see proc_spawn). */
-int talk_start(struct talk *t, const char *const *argv, const char *const *env, struct err *e);
+int child_start(struct child *t, const char *const *argv, const char *const *env, struct err *e);
 
 /* Waits for the next line that begins with '{' until `deadline_s` of progress_now_s(). `*line` is '\0'-terminated,
- * without newline and valid until the next call. TALK_ENDED: the child closed its output, or sent a line longer than
- * WIRE_LINE. `stop` may be NULL. */
-enum talk_event talk_next(struct talk *t, double deadline_s, volatile sig_atomic_t *stop, char **line);
+ * without newline and valid until the next call. CHILD_ENDED: the child closed its output, or sent a line longer than
+ * PROTOCOL_LINE. `stop` may be NULL. */
+enum child_event child_next(struct child *t, double deadline_s, volatile sig_atomic_t *stop, char **line);
 
 /* Sends a line; -1 when the child is gone. */
-int talk_say(struct talk *t, const char *line);
+int child_say(struct child *t, const char *line);
 
 /* How the child ended and its last words, as one sentence. Waits shortly for its end. */
-void talk_last_words(struct talk *t, char detail[BENCH_DETAIL]);
+void child_last_words(struct child *t, char detail[BENCH_DETAIL]);
 
 /* Ends it (see proc_stop) and frees. */
-void talk_end(struct talk *t, double grace_s);
+void child_end(struct child *t, double grace_s);
 
 #endif

@@ -44,7 +44,7 @@ int nccl_inbox_next(struct nccl_inbox *in, struct nccl_frame *f)
     if (in->used < sizeof f->head)
         return 0;
     memcpy(&f->head, in->data, sizeof f->head);
-    if (f->head.magic != NCCL_WIRE_MAGIC || f->head.version != NCCL_WIRE_VERSION ||
+    if (f->head.magic != WORKER_PROTOCOL_MAGIC || f->head.version != WORKER_PROTOCOL_VERSION ||
         f->head.bytes > NCCL_FRAME - sizeof f->head)
         return -1;
     if (in->used < sizeof f->head + f->head.bytes)
@@ -64,7 +64,7 @@ int nccl_body(const struct nccl_frame *f, void *to, size_t bytes)
 
 int nccl_send(int fd, enum nccl_word word, int rank, const void *body, size_t bytes)
 {
-    struct nccl_head head = {NCCL_WIRE_MAGIC, NCCL_WIRE_VERSION, (uint16_t)word, rank, (uint32_t)bytes};
+    struct nccl_head head = {WORKER_PROTOCOL_MAGIC, WORKER_PROTOCOL_VERSION, (uint16_t)word, rank, (uint32_t)bytes};
     char frame[NCCL_FRAME];
     size_t total = sizeof head + bytes;
     if (total > sizeof frame)

@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NCCL_WIRE_VERSION 2
-#define NCCL_WIRE_MAGIC   0x6e74576bU
-#define NCCL_FRAME        ((size_t)1 << 16) /* the largest frame */
-#define NCCL_ALL          (-1)
-#define NCCL_TEXT         512
-#define NCCL_CELLS        64 /* cells of a cost table; NCCL has 21 */
+#define WORKER_PROTOCOL_VERSION 2
+#define WORKER_PROTOCOL_MAGIC   0x6e74576bU
+#define NCCL_FRAME              ((size_t)1 << 16) /* the largest frame */
+#define NCCL_ALL                (-1)
+#define NCCL_TEXT               512
+#define NCCL_CELLS              64 /* cells of a cost table; NCCL has 21 */
 
 enum nccl_word {
     /* engine to agent */

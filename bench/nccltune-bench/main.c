@@ -32,11 +32,11 @@ struct worker {
 
 /* ---- speaking (rank 0) ---- */
 
-static void say(const struct worker *w, const struct wire_answer *answer)
+static void say(const struct worker *w, const struct protocol_answer *answer)
 {
     if (w->rank)
         return;
-    char *line = wire_answer_print(answer);
+    char *line = protocol_answer_print(answer);
     size_t n = line ? strlen(line) : 0, sent = 0;
     while (sent < n) {
         ssize_t k = write(STDOUT_FILENO, line + sent, n - sent);
@@ -50,21 +50,21 @@ static void say(const struct worker *w, const struct wire_answer *answer)
 
 static void say_error(const struct worker *w, const struct err *e)
 {
-    struct wire_answer answer = {.kind = WIRE_ERROR};
+    struct protocol_answer answer = {.kind = PROTOCOL_ERROR};
     snprintf(answer.text, sizeof answer.text, "%.*s", (int)sizeof answer.text - 1, e->text);
     say(w, &answer);
 }
 
 static void say_sample(const struct worker *w, int call, enum bench_status status, double us, const char *detail)
 {
-    struct wire_answer answer = {.kind = WIRE_SAMPLE, .call = call, .status = status, .us = us};
+    struct protocol_answer answer = {.kind = PROTOCOL_SAMPLE, .call = call, .status = status, .us = us};
     snprintf(answer.text, sizeof answer.text, "%.*s", (int)sizeof answer.text - 1, detail ? detail : "");
     say(w, &answer);
 }
 
 static int say_hello(struct worker *w)
 {
-    struct wire_answer hello = {.kind = WIRE_HELLO, .ranks = w->ranks};
+    struct protocol_answer hello = {.kind = PROTOCOL_HELLO, .ranks = w->ranks};
     knobs_library(hello.text, sizeof hello.text);
     MPI_Comm node;
     int on_node, first;
@@ -93,7 +93,7 @@ static int say_hello(struct worker *w)
 /* The next line of standard input into `line`; its length, 0 at the end of the input. */
 static int read_line(char *line)
 {
-    static char buffer[WIRE_LINE];
+    static char buffer[PROTOCOL_LINE];
     static size_t used;
     for (;;) {
         char *eol = memchr(buffer, '\n', used);
@@ -236,13 +236,13 @@ static void answer(struct worker *w, const struct bench_batch *b, struct arena *
             shots[i].out = !ok;
             say_sample(w, i, ok ? BENCH_OK : BENCH_FAILED, us, "the library returned an error");
         }
-    say(w, &(struct wire_answer){.kind = WIRE_DONE});
+    say(w, &(struct protocol_answer){.kind = PROTOCOL_DONE});
 }
 
 /* Requests until the input ends. */
 static int serve(struct worker *w)
 {
-    static char line[WIRE_LINE];
+    static char line[PROTOCOL_LINE];
     for (;;) {
         int n = w->rank ? 0 : read_line(line);
         share(&n, sizeof n, w->control);
@@ -252,7 +252,7 @@ static int serve(struct worker *w)
         struct arena *a = arena_new();
         struct bench_batch batch;
         struct err e;
-        int rc = wire_request_parse(line, (size_t)n, a, &batch, &e);
+        int rc = protocol_request_parse(line, (size_t)n, a, &batch, &e);
         if (rc)
             say_error(w, &e);
         else

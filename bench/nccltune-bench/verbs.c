@@ -155,7 +155,7 @@ static void run_plan(struct worker *w, const struct plan *p)
         worker_gpus(w, first);
     if (w->sweep_bytes)
         worker_sweep(w, first, w->sweep_bytes);
-    worker_tell_ports(w);
+    verbs_report_ports(w);
 }
 
 static int run_all(struct worker *w, const char *name, struct err *e)
@@ -169,7 +169,7 @@ static int run_all(struct worker *w, const char *name, struct err *e)
     if (code)
         return code;
     if (w->nodes > 1)
-        worker_tell_interfaces(w);
+        verbs_report_interfaces(w);
     if (w->rails)
         run_plan(w, p);
     return 0;

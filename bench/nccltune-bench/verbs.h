@@ -12,7 +12,8 @@
  *
  *   {"nodes": 2, "rails": 2, "names": ["node0", "node1"]}              first
  *   {"round": 1, "of": 7}                                             what is being done
- *   {"try": {...}}, {"port": {...}}, {"interface": {...}}             as in the fabric document (see bench/fabric/fabric.h)
+ *   {"try": {...}}, {"port": {...}}, {"interface": {...}}             as in the fabric document (see
+ * bench/fabric/fabric.h)
  *   {"gpu_memory": {...}}                                             a port with a GPU
  *   {"point": {...}}                                                  of the sweep
  *   {"again": {...}}                                                  a try that was slow, and went better alone

@@ -72,7 +72,7 @@ static void run_owner(struct worker *w, const struct verbs_round *r, const struc
     struct verbs_try pair;
     struct told told = {.gpu = index};
     struct worker_gpu gpu;
-    char why[VERBS_WORDS] = "";
+    char why[VERBS_FAILURE_TEXT] = "";
     double GBps[2] = {0};
     struct err e = {0};
     int lead = 0, partner = worker_partner(w, r, &pair, &lead), owns = partner >= 0 && lead == lead_owns;

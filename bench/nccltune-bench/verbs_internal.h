@@ -98,7 +98,7 @@ void worker_sweep(struct worker *w, const struct verbs_schedule *s, uint64_t mos
 void worker_gpus(struct worker *w, const struct verbs_schedule *s);
 
 /* Tells every port with its GIDs; every node's network interfaces and where they lead. */
-void worker_tell_ports(const struct worker *w);
-void worker_tell_interfaces(const struct worker *w);
+void verbs_report_ports(const struct worker *w);
+void verbs_report_interfaces(const struct worker *w);
 
 #endif

@@ -17,7 +17,7 @@ typedef int pci_fn(char *text, int bytes, int device);
 
 int worker_gpu_load(struct gpu *driver, int *hip)
 {
-    char ignored[VERBS_WORDS];
+    char ignored[VERBS_FAILURE_TEXT];
     int n = 0;
     for (*hip = 0; *hip < 2; ++*hip)
         if (!gpu_load(driver, *hip, ignored, sizeof ignored) && !driver->count(&n) && n > 0)
@@ -25,7 +25,7 @@ int worker_gpu_load(struct gpu *driver, int *hip)
     return 0;
 }
 
-int worker_gpu_take(struct worker_gpu *g, struct gpu *driver, int hip, int index, char why[VERBS_WORDS])
+int worker_gpu_take(struct worker_gpu *g, struct gpu *driver, int hip, int index, char why[VERBS_FAILURE_TEXT])
 {
     int device;
     *g = (struct worker_gpu){.driver = driver, .hip = hip, .index = index};
@@ -35,7 +35,7 @@ int worker_gpu_take(struct worker_gpu *g, struct gpu *driver, int hip, int index
     if (!error)
         error = driver->set_current(g->context);
     if (error) {
-        snprintf(why, VERBS_WORDS, "GPU %d cannot be used: %s", index, gpu_error(driver, error));
+        snprintf(why, VERBS_FAILURE_TEXT, "GPU %d cannot be used: %s", index, gpu_error(driver, error));
         return -1;
     }
     void *symbol = dlsym(RTLD_DEFAULT, hip ? "hipDeviceGetPCIBusId" : "cuDeviceGetPCIBusId");
@@ -65,7 +65,8 @@ static struct ibv_mr *register_dma_buf(const struct worker_gpu *g, struct ibv_pd
     return mr;
 }
 
-static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start, char words[VERBS_WORDS])
+static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start,
+                           char words[VERBS_FAILURE_TEXT])
 {
     struct worker_gpu *g = user;
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -73,7 +74,7 @@ static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned
     void *memory = NULL;
     int error = g->driver->alloc(&memory, whole);
     if (error) {
-        snprintf(words, VERBS_WORDS, "%zu bytes on GPU %d: %s", whole, g->index, gpu_error(g->driver, error));
+        snprintf(words, VERBS_FAILURE_TEXT, "%zu bytes on GPU %d: %s", whole, g->index, gpu_error(g->driver, error));
         return NULL;
     }
     g->via = "dma-buf";
@@ -85,11 +86,12 @@ static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned
     }
     if (!mr) {
         int second = errno;
-        char peer[VERBS_WORDS];
+        char peer[VERBS_FAILURE_TEXT];
         verbs_say_errno(peer, VERBS_REGISTER, second);
         g->via = NULL;
         g->driver->release(memory);
-        snprintf(words, VERBS_WORDS, "GPU %d, by dma-buf: %s; as peer memory: %.250s", g->index, strerror(first), peer);
+        snprintf(words, VERBS_FAILURE_TEXT, "GPU %d, by dma-buf: %s; as peer memory: %.250s", g->index, strerror(first),
+                 peer);
         return NULL;
     }
     *start = memory;

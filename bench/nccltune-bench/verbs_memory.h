@@ -18,7 +18,7 @@ struct worker_gpu {
 int worker_gpu_load(struct gpu *driver, int *hip);
 
 /* Takes GPU number `index` for this thread. -1: `why` says why not. */
-int worker_gpu_take(struct worker_gpu *g, struct gpu *driver, int hip, int index, char why[VERBS_WORDS]);
+int worker_gpu_take(struct worker_gpu *g, struct gpu *driver, int hip, int index, char why[VERBS_FAILURE_TEXT]);
 
 /* Its memory; `g` must outlive it. */
 struct verbs_memory worker_gpu_memory(struct worker_gpu *g);

@@ -47,7 +47,7 @@ void worker_gather(const struct worker *w, const void *mine, void *all, size_t b
 }
 
 /* A port's GIDs travel as its line of the fabric: rank 0 asks for one after the other. */
-void worker_tell_ports(const struct worker *w)
+void verbs_report_ports(const struct worker *w)
 {
     const struct who *me = worker_me(w);
     struct verbs_fabric *f = verbs_fabric_new(w->nodes, w->rails);
@@ -111,7 +111,7 @@ static void tell_node(const struct worker *w, int node, const struct led *led)
 }
 
 /* One rank of each node does it for all. */
-void worker_tell_interfaces(const struct worker *w)
+void verbs_report_interfaces(const struct worker *w)
 {
     struct led mine = {.tried = 0}, *all = NULL;
     int fds[VERBS_NETS];

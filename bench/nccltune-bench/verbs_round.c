@@ -237,10 +237,10 @@ void worker_repeat_slow(struct worker *w)
 void worker_resolve(struct worker *w, int brief_only)
 {
     for (int i = 0; i < w->nodes; i++) {
-        struct verbs_suspect *suspects;
+        struct verbs_fault *faults;
         const struct verbs_outcome *judged = judge(w);
-        int n = verbs_blame(judged, w->noutcomes, w->arena, &suspects);
-        struct verbs_round next = verbs_blame_next(judged, w->noutcomes, suspects, n, w->arena);
+        int n = verbs_localise(judged, w->noutcomes, w->arena, &faults);
+        struct verbs_round next = verbs_localise_next(judged, w->noutcomes, faults, n, w->arena);
         if (!next.ntries)
             return;
         run_round(w, &next, brief_only, w->noutcomes);

@@ -64,7 +64,7 @@ static int finish(struct measurer *m, char *why, size_t bytes)
 }
 
 /* Chosen for this collective from the next call on; with nothing wished for the table is held back. */
-static void wish(struct measurer *m, int coll, int algo, int proto, int channels, uint32_t chunk)
+static void request(struct measurer *m, int coll, int algo, int proto, int channels, uint32_t chunk)
 {
     if (m->steer.force && coll < COLL_COUNT)
         m->steer.force(&(struct nccltune_force){coll, algo, proto, channels, chunk});
@@ -72,7 +72,7 @@ static void wish(struct measurer *m, int coll, int algo, int proto, int channels
 
 static int start_barrier(struct measurer *m, char *why, size_t bytes)
 {
-    wish(m, COLL_ALLREDUCE, -1, -1, 0, 0);
+    request(m, COLL_ALLREDUCE, -1, -1, 0, 0);
     return nccl_says(m, m->nccl.all_reduce(m->scratch, m->scratch, 1, NCCL_INT32, NCCL_SUM, m->comm, m->stream), why,
                      bytes);
 }
@@ -273,7 +273,7 @@ static int sample(struct measurer *m, const struct nccl_measure *q, struct nccl_
     float ms = 0;
     if ((q->graph && !graph) || start_barrier(m, why, bytes))
         return -1;
-    wish(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
+    request(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
     int rc = m->gpu.record(m->start, m->stream);
     if (graph)
         rc = rc ? rc : m->gpu.graph_launch(graph, m->stream);
@@ -297,7 +297,7 @@ int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_ti
         snprintf(why, bytes, "rank %d: a request without iterations or without a prepared point", m->rank);
         return -1;
     }
-    wish(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
+    request(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
     if (q->check && check(m, t, why, bytes))
         return -1;
     /* Also after wrong data: the other ranks, where it may have been right, are on their way into the sample. */
@@ -308,6 +308,6 @@ int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_ti
         snprintf(t->detail, sizeof t->detail, "NCCL does not offer %s with %s here", algo_name(q->algo),
                  proto_name(q->proto));
     }
-    wish(m, q->point.coll, -1, -1, 0, 0);
+    request(m, q->point.coll, -1, -1, 0, 0);
     return 0;
 }

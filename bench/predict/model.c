@@ -244,7 +244,7 @@ static const enum model_pattern pattern_of[ALGO_COUNT] = {
 };
 
 /* The algorithm of a call, its protocol and channels; no call gets more channels than the communicator has. */
-static int settle(const struct model *m, const struct model_call *c, struct model_time *t)
+static int resolve(const struct model *m, const struct model_call *c, struct model_time *t)
 {
     struct nccl_choice choice = {0};
     if (c->coll == COLL_ALLTOALL) {
@@ -264,9 +264,10 @@ static int settle(const struct model *m, const struct model_call *c, struct mode
         nccl_model_channels(m->nccl, c->coll, c->algo, c->proto, c->bytes, &choice);
     }
     int nvls = choice.algo == ALGO_NVLS || choice.algo == ALGO_NVLS_TREE;
-    int most = nvls ? m->nccl->nvls_channels : m->nccl->nchannels, wish = c->channels > 0 ? c->channels : choice.used;
-    wish = wish > most ? most : wish;
-    *t = (struct model_time){.algo = choice.algo, .proto = choice.proto, .channels = wish > 0 ? wish : 1};
+    int most = nvls ? m->nccl->nvls_channels : m->nccl->nchannels,
+        requested = c->channels > 0 ? c->channels : choice.used;
+    requested = requested > most ? most : requested;
+    *t = (struct model_time){.algo = choice.algo, .proto = choice.proto, .channels = requested > 0 ? requested : 1};
     return 0;
 }
 
@@ -296,7 +297,7 @@ static void put_band(const struct model *m, double carried_us, struct model_time
 
 int model_predict(const struct model *m, const struct model_call *c, struct model_time *t)
 {
-    if (settle(m, c, t))
+    if (resolve(m, c, t))
         return -1;
     enum model_pattern p = c->coll == COLL_ALLTOALL ? MODEL_ALLTOALL : pattern_of[t->algo];
     int proto = t->proto < 0 ? PROTO_SIMPLE : t->proto;

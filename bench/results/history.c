@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int same_shape(const struct bench_result *r, const struct known_place *at)
+static int same_shape(const struct bench_result *r, const struct history_place *at)
 {
     return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks &&
            (!at->engine || !strcmp(r->engine, at->engine));
 }
 
-static int same_launch(const struct bench_result *r, const struct known_place *at)
+static int same_launch(const struct bench_result *r, const struct history_place *at)
 {
     return same_shape(r, at) && !strcmp(r->launch.label, at->launch);
 }
 
-static int is_call(const struct bench_result *r, const struct known_place *at, const char *call)
+static int is_call(const struct bench_result *r, const struct history_place *at, const char *call)
 {
     return same_launch(r, at) && !strcmp(r->call.label, call);
 }
@@ -35,7 +35,7 @@ static struct bench_interval interval_of(const struct bench_result *r)
     return v;
 }
 
-int known_done(const struct bench_results *r, const struct known_place *at, const char *call, int round)
+int history_done(const struct bench_results *r, const struct history_place *at, const char *call, int round)
 {
     for (int i = 0; i < r->count; i++)
         if (is_call(&r->items[i], at, call) && r->items[i].bytes == at->bytes && has_time(&r->items[i]) &&
@@ -44,7 +44,7 @@ int known_done(const struct bench_results *r, const struct known_place *at, cons
     return 0;
 }
 
-enum bench_status known_status(const struct bench_results *r, const struct known_place *at, const char *call)
+enum bench_status history_status(const struct bench_results *r, const struct history_place *at, const char *call)
 {
     enum bench_status worst = BENCH_STATUS_COUNT;
     for (int i = 0; i < r->count; i++) {
@@ -55,7 +55,7 @@ enum bench_status known_status(const struct bench_results *r, const struct known
     return worst;
 }
 
-double known_time_us(const struct bench_results *r, const struct known_place *at, const char *call)
+double history_time_us(const struct bench_results *r, const struct history_place *at, const char *call)
 {
     double sum = 0;
     int n = 0;
@@ -70,7 +70,7 @@ double known_time_us(const struct bench_results *r, const struct known_place *at
 }
 
 /* The nearest measured size of `call` not at this place itself: below it (`side` < 0) or above (> 0). */
-static const struct bench_result *neighbour(const struct bench_results *r, const struct known_place *at,
+static const struct bench_result *neighbour(const struct bench_results *r, const struct history_place *at,
                                             const char *call, int side)
 {
     const struct bench_result *nearest = NULL;
@@ -84,9 +84,9 @@ static const struct bench_result *neighbour(const struct bench_results *r, const
     return nearest;
 }
 
-double known_expect_us(const struct bench_results *r, const struct known_place *at, const char *call)
+double history_expect_us(const struct bench_results *r, const struct history_place *at, const char *call)
 {
-    double here = known_time_us(r, at, call);
+    double here = history_time_us(r, at, call);
     if (here > 0)
         return here;
     const struct bench_result *below = neighbour(r, at, call, -1), *above = neighbour(r, at, call, 1);
@@ -99,9 +99,9 @@ double known_expect_us(const struct bench_results *r, const struct known_place *
     return above && has_time(above) ? interval_of(above).median : 0;
 }
 
-int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call)
+int history_hopeless(const struct bench_results *r, const struct history_place *at, const char *call)
 {
-    enum bench_status here = known_status(r, at, call);
+    enum bench_status here = history_status(r, at, call);
     if (here != BENCH_STATUS_COUNT && here != BENCH_OK)
         return 1;
     int deaths = 0;
@@ -115,13 +115,13 @@ int known_hopeless(const struct bench_results *r, const struct known_place *at, 
     return deaths > 1;
 }
 
-int known_losing(const struct bench_results *r, const struct known_place *at, const char *call)
+int history_losing(const struct bench_results *r, const struct history_place *at, const char *call)
 {
     const struct bench_result *below = neighbour(r, at, call, -1), *above = neighbour(r, at, call, 1);
     return below && above && below->status == BENCH_DROPPED && above->status == BENCH_DROPPED;
 }
 
-int known_close(const struct bench_results *r, const struct known_place *at, const char *call, double factor)
+int history_close(const struct bench_results *r, const struct history_place *at, const char *call, double factor)
 {
     int close = 0;
     for (int i = 0; i < r->count; i++)
@@ -131,15 +131,15 @@ int known_close(const struct bench_results *r, const struct known_place *at, con
         const struct bench_result *x = neighbour(r, at, call, side);
         if (!x || !has_time(x))
             continue;
-        struct known_place there = *at;
+        struct history_place there = *at;
         there.bytes = x->bytes;
-        double own = known_time_us(r, &there, BENCH_DEFAULT);
+        double own = history_time_us(r, &there, BENCH_DEFAULT);
         close |= own > 0 && interval_of(x).median <= factor * own;
     }
     return close;
 }
 
-struct bench_interval known_rival(const struct bench_results *r, const struct known_place *at)
+struct bench_interval history_rival(const struct bench_results *r, const struct history_place *at)
 {
     struct bench_interval best = {0};
     for (int i = 0; i < r->count; i++) {
@@ -154,7 +154,7 @@ struct bench_interval known_rival(const struct bench_results *r, const struct kn
     return best;
 }
 
-int known_dead(const struct bench_results *r, const char *launch)
+int history_dead(const struct bench_results *r, const char *launch)
 {
     int dead = 0;
     for (int i = 0; i < r->count; i++) {

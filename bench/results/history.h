@@ -6,7 +6,7 @@
 #include "bench/results/points.h"
 
 /* One point under one launch. */
-struct known_place {
+struct history_place {
     int coll;
     uint64_t bytes;
     int nodes, ranks;
@@ -16,33 +16,33 @@ struct known_place {
 
 /* Whether `call` has times from this place in `round`. The default is written last of all calls: with it the place is
  * finished. */
-int known_done(const struct bench_results *r, const struct known_place *at, const char *call, int round);
+int history_done(const struct bench_results *r, const struct history_place *at, const char *call, int round);
 
 /* The worst status of `call` at this place; BENCH_STATUS_COUNT: nothing known. */
-enum bench_status known_status(const struct bench_results *r, const struct known_place *at, const char *call);
+enum bench_status history_status(const struct bench_results *r, const struct history_place *at, const char *call);
 
 /* Median time of `call` at this place over all rounds, microseconds; 0 unknown. */
-double known_time_us(const struct bench_results *r, const struct known_place *at, const char *call);
+double history_time_us(const struct bench_results *r, const struct history_place *at, const char *call);
 
 /* What `call` will take under the same launch: between two measured sizes the straight line that latency and bandwidth
  * make; beyond the last one its time there, in proportion to the size when that was smaller; 0 when there is none. */
-double known_expect_us(const struct bench_results *r, const struct known_place *at, const char *call);
+double history_expect_us(const struct bench_results *r, const struct history_place *at, const char *call);
 
 /* Whether `call` need not be tried: it has failed in some way or was left behind at this very place; the library has
  * refused it at any size; or it brought a process down at two sizes. */
-int known_hopeless(const struct bench_results *r, const struct known_place *at, const char *call);
+int history_hopeless(const struct bench_results *r, const struct history_place *at, const char *call);
 
 /* Whether `call` was left behind at the nearest size on either side. */
-int known_losing(const struct bench_results *r, const struct known_place *at, const char *call);
+int history_losing(const struct bench_results *r, const struct history_place *at, const char *call);
 
 /* Whether `call`, though left behind, came within `factor` of the default at the nearest size on either side and never
  * failed: a variation of it may still win here. */
-int known_close(const struct bench_results *r, const struct known_place *at, const char *call, double factor);
+int history_close(const struct bench_results *r, const struct history_place *at, const char *call, double factor);
 
 /* The best single measurement at this point under any other launch; n is 0 when there is none. */
-struct bench_interval known_rival(const struct bench_results *r, const struct known_place *at);
+struct bench_interval history_rival(const struct bench_results *r, const struct history_place *at);
 
 /* Whether this launch never got anywhere. */
-int known_dead(const struct bench_results *r, const char *launch);
+int history_dead(const struct bench_results *r, const char *launch);
 
 #endif

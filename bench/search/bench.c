@@ -59,7 +59,7 @@ static int read_workload(struct bench_options *o, struct workload **w, struct lo
     *w = workload_load(o->workload, e);
     if (!*w)
         return ERR_FAILED;
-    o->collectives &= demand_collectives(*w);
+    o->collectives &= workload_profile_collectives(*w);
     if (!o->collectives)
         return err_set(e, ERR_USAGE, "%s: calls none of the collectives that are asked for", o->workload);
     if (workload_bytes(*w, NULL, WORKLOAD_SENDRECV) > 0)
@@ -91,7 +91,7 @@ static int plan(struct bench_options *o, const struct bench_engine *engine, cons
 
 static uint64_t *sizes_of(const struct bench_options *o, const struct workload *w, struct arena *a, int *n)
 {
-    return w ? demand_sizes(w, o->collectives, o->min_bytes, o->max_bytes, a, n) : bench_sizes(o, a, n);
+    return w ? workload_profile_sizes(w, o->collectives, o->min_bytes, o->max_bytes, a, n) : bench_sizes(o, a, n);
 }
 
 int bench_join(const struct bench_options *o, struct err *e)
@@ -148,7 +148,7 @@ static int run_shapes(struct bench_study s, struct bench_options o, struct bench
 {
     struct arena *a = arena_new();
     int n, rc = 0;
-    struct demand_shape *shapes = demand_shapes(s.workload, o.collectives, a, &n);
+    struct workload_profile_shape *shapes = workload_profile_shapes(s.workload, o.collectives, a, &n);
     if (!n)
         rc = err_set(e, ERR_USAGE, "%s: none of its groups is spread evenly over nodes", o.workload);
     for (int i = 0; i < n && !rc && !s.summary->interrupted; i++) {
@@ -167,7 +167,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
 {
     struct bench_summary unused = {0};
     struct bench_setup setup = o->setup;
-    struct bench_options settled = *o;
+    struct bench_options resolved = *o;
     struct workload *workload = NULL;
     struct bench_study s = {.log = log, .progress = progress, .stop = stop, .summary = summary ? summary : &unused};
     memset(s.summary, 0, sizeof *s.summary);
@@ -175,16 +175,16 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     if (!rc)
         rc = bench_join(o, e);
     if (!rc)
-        rc = read_workload(&settled, &workload, log, e);
+        rc = read_workload(&resolved, &workload, log, e);
     if (rc)
         goto out;
     setup.topology = topology;
     setup.log = log;
     s.workload = workload;
     if (workload && s.engine->predict && !setup.ranks_per_node)
-        rc = run_shapes(s, settled, setup, e);
+        rc = run_shapes(s, resolved, setup, e);
     else
-        rc = run(s, settled, &setup, e);
+        rc = run(s, resolved, &setup, e);
 out:
     workload_free(workload);
     return rc;
@@ -195,7 +195,7 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
 {
     const struct bench_engine *engine;
     struct bench_setup setup = o->setup;
-    struct bench_options settled = *o;
+    struct bench_options resolved = *o;
     struct workload *workload = NULL;
     struct bench_plan work = {0};
     int rc = check_options(o, &engine, e), nsizes;
@@ -204,12 +204,12 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
     struct arena *a = arena_new();
     setup.topology = topology;
     setup.log = log;
-    rc = read_workload(&settled, &workload, log, e);
+    rc = read_workload(&resolved, &workload, log, e);
     if (!rc)
-        rc = plan(&settled, engine, &setup, a, &work, e);
+        rc = plan(&resolved, engine, &setup, a, &work, e);
     if (rc)
         goto out;
-    uint64_t *sizes = sizes_of(&settled, workload, a, &nsizes);
+    uint64_t *sizes = sizes_of(&resolved, workload, a, &nsizes);
     char text[UNIT_TEXT];
     fprintf(out, "engine       %s (%s): %s\n", engine->name, work.library, engine->description);
     fputs("launches    ", out);
@@ -221,7 +221,7 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
         fprintf(out, " %s", work.beside[i].label);
     fputc('\n', out);
     for (int coll = COLL_MEASURED - 1; coll >= 0; coll--) {
-        if (!(settled.collectives & 1u << coll))
+        if (!(resolved.collectives & 1u << coll))
             continue;
         int refinements = 0;
         fprintf(out, "%-12s", coll_name(coll));

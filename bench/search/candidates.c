@@ -16,18 +16,18 @@ struct entry {
     double expect_us;
 };
 
-static void add_racer(struct race *r, const struct bench_knobs *knobs, const char *refines)
+static void add_candidate(struct rounds *r, const struct bench_knobs *knobs, const char *refines)
 {
-    r->racers[r->nracers++] = (struct racer){.knobs = knobs, .refines = refines, .status = BENCH_OK};
+    r->candidates[r->ncandidates++] = (struct candidate){.knobs = knobs, .refines = refines, .status = BENCH_OK};
 }
 
 /* From what was measured nearby, else what the library itself predicts; INFINITY unknown, below 0 not offered. */
-static double expect_call_us(const struct entries *e, const struct known_place *at, const struct bench_call *c)
+static double expect_call_us(const struct entries *e, const struct history_place *at, const struct bench_call *c)
 {
     const struct bench_study *s = e->study;
     double predicted =
         s->engine->expect_us ? s->engine->expect_us(e->session, at->coll, at->bytes, &c->knobs, s->stop) : 0;
-    double known = known_expect_us(s->results, at, c->knobs.label);
+    double known = history_expect_us(s->results, at, c->knobs.label);
     return predicted < 0 ? predicted : known > 0 ? known : predicted > 0 ? predicted : INFINITY;
 }
 
@@ -41,7 +41,7 @@ static int has_refinements(const struct bench_plan *p, const char *label)
 
 /* The least that any call is expected to take here, as far as its past tells; INFINITY when nobody has one. The default
  * does not count: it may be another algorithm at every size, and so no straight line. */
-static double best_expected_us(const struct entries *e, const struct known_place *at)
+static double best_expected_us(const struct entries *e, const struct history_place *at)
 {
     const struct bench_plan *p = &e->study->plan;
     double best = INFINITY;
@@ -49,7 +49,7 @@ static double best_expected_us(const struct entries *e, const struct known_place
         const struct bench_call *c = &p->calls[i];
         if (c->coll != at->coll || !strcmp(c->knobs.label, BENCH_DEFAULT))
             continue;
-        double us = known_expect_us(e->study->results, at, c->knobs.label);
+        double us = history_expect_us(e->study->results, at, c->knobs.label);
         if (us > 0 && us < best)
             best = us;
     }
@@ -58,16 +58,16 @@ static double best_expected_us(const struct entries *e, const struct known_place
 
 /* Left behind at both neighbouring sizes is not hopeless by itself: one may have won below and one above, and a third
  * lie between. What it took there says what it will take here. */
-static int is_hopeless(const struct entries *e, const struct known_place *at, const struct bench_call *c,
+static int is_hopeless(const struct entries *e, const struct history_place *at, const struct bench_call *c,
                        double best_us)
 {
     const struct bench_study *s = e->study;
     const char *label = c->knobs.label;
-    if (known_hopeless(s->results, at, label))
+    if (history_hopeless(s->results, at, label))
         return 1;
-    if (!known_losing(s->results, at, label) || known_expect_us(s->results, at, label) <= NEAR_BEST * best_us)
+    if (!history_losing(s->results, at, label) || history_expect_us(s->results, at, label) <= NEAR_BEST * best_us)
         return 0;
-    return !has_refinements(&s->plan, label) || !known_close(s->results, at, label, RACE_CLOSE);
+    return !has_refinements(&s->plan, label) || !history_close(s->results, at, label, ROUNDS_CLOSE);
 }
 
 static void add_entry(struct entry *entries, int *n, struct entry new)
@@ -87,7 +87,7 @@ static int is_planned(const struct bench_plan *p, int coll, const char *label)
 }
 
 /* Variations of earlier winners: they stand in no plan, only in the results. */
-static void list_variations(const struct entries *e, const struct known_place *at, struct entry *entries, int *n,
+static void list_variations(const struct entries *e, const struct history_place *at, struct entry *entries, int *n,
                             int room)
 {
     const struct bench_study *s = e->study;
@@ -95,8 +95,8 @@ static void list_variations(const struct entries *e, const struct known_place *a
         const struct bench_result *x = &s->results->items[i];
         if (x->coll != at->coll || x->bytes != at->bytes || x->nodes != at->nodes || x->ranks != at->ranks ||
             strcmp(x->launch.label, at->launch) != 0 || strcmp(x->engine, s->engine->name) != 0 ||
-            is_planned(&s->plan, at->coll, x->call.label) || known_hopeless(s->results, at, x->call.label) ||
-            known_done(s->results, at, x->call.label, e->want->round))
+            is_planned(&s->plan, at->coll, x->call.label) || history_hopeless(s->results, at, x->call.label) ||
+            history_done(s->results, at, x->call.label, e->want->round))
             continue;
         int listed = 0;
         for (int k = 0; k < *n; k++)
@@ -105,27 +105,27 @@ static void list_variations(const struct entries *e, const struct known_place *a
             continue;
         struct bench_knobs *knobs = ARENA_NEW(s->arena, struct bench_knobs); /* `items` moves when it grows */
         *knobs = x->call;
-        add_entry(entries, n, (struct entry){knobs, NULL, known_time_us(s->results, at, x->call.label)});
+        add_entry(entries, n, (struct entry){knobs, NULL, history_time_us(s->results, at, x->call.label)});
     }
 }
 
-void entries_list(const struct entries *e, const struct known_place *at, struct race *r)
+void entries_list(const struct entries *e, const struct history_place *at, struct rounds *r)
 {
     const struct bench_study *s = e->study;
     int n = 0, room = s->plan.ncalls + BENCH_VARIATIONS;
     struct entry *entries = arena_alloc(r->arena, (size_t)room * sizeof *entries);
     double best_us = best_expected_us(e, at);
-    r->racers = arena_alloc(r->arena, (size_t)(room + BENCH_VARIATIONS) * sizeof *r->racers);
+    r->candidates = arena_alloc(r->arena, (size_t)(room + BENCH_VARIATIONS) * sizeof *r->candidates);
     for (int i = 0; i < s->plan.ncalls; i++) {
         const struct bench_call *c = &s->plan.calls[i];
         if (c->coll != at->coll)
             continue;
         if (!strcmp(c->knobs.label, BENCH_DEFAULT)) {
-            add_racer(r, &c->knobs, NULL);
+            add_candidate(r, &c->knobs, NULL);
             continue;
         }
         if (!e->want->full || at->bytes < c->min_bytes || is_hopeless(e, at, c, best_us) ||
-            known_done(s->results, at, c->knobs.label, e->want->round))
+            history_done(s->results, at, c->knobs.label, e->want->round))
             continue;
         double us = expect_call_us(e, at, c);
         if (us >= 0)
@@ -134,24 +134,24 @@ void entries_list(const struct entries *e, const struct known_place *at, struct 
     if (e->want->full)
         list_variations(e, at, entries, &n, room);
     for (int i = 0, finalists = 0; i < n; i++) {
-        int again = known_time_us(s->results, at, entries[i].knobs->label) > 0;
+        int again = history_time_us(s->results, at, entries[i].knobs->label) > 0;
         if (!again || finalists++ < FINALISTS)
-            add_racer(r, entries[i].knobs, again ? NULL : entries[i].refines);
+            add_candidate(r, entries[i].knobs, again ? NULL : entries[i].refines);
     }
 }
 
-int entries_vary(void *user, struct race *r, const struct bench_knobs *winner)
+int entries_vary(void *user, struct rounds *r, const struct bench_knobs *winner)
 {
     const struct entries *e = user;
     const struct bench_study *s = e->study;
-    struct known_place at = {r->coll, r->bytes, s->nodes, s->ranks, e->want->launch->label, s->engine->name};
+    struct history_place at = {r->coll, r->bytes, s->nodes, s->ranks, e->want->launch->label, s->engine->name};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
     int n = s->engine->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {
-        if (known_status(s->results, &at, out[i].label) != BENCH_STATUS_COUNT ||
-            known_hopeless(s->results, &at, out[i].label) || known_losing(s->results, &at, out[i].label))
+        if (history_status(s->results, &at, out[i].label) != BENCH_STATUS_COUNT ||
+            history_hopeless(s->results, &at, out[i].label) || history_losing(s->results, &at, out[i].label))
             continue;
-        add_racer(r, &out[i], winner->label);
+        add_candidate(r, &out[i], winner->label);
         added++;
     }
     return added;

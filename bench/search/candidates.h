@@ -8,16 +8,16 @@
 struct entries {
     const struct bench_study *study;
     struct bench_session *session;
-    const struct bench_visit *want;
+    const struct search_session *want;
 };
 
-/* Fills the racers of `r`, in its arena: the default, then every call worth trying, the most promising first, those
+/* Fills the candidates of `r`, in its arena: the default, then every call worth trying, the most promising first, those
  * without a past last; in later rounds the fastest of those that came through the first. Room for BENCH_VARIATIONS more
  * is left. */
-void entries_list(const struct entries *e, const struct known_place *at, struct race *r);
+void entries_list(const struct entries *e, const struct history_place *at, struct rounds *r);
 
 /* For race.vary, with struct entries as `user`: variations of the winner that have not been tried here and did not lose
  * on both sides. */
-int entries_vary(void *user, struct race *r, const struct bench_knobs *winner);
+int entries_vary(void *user, struct rounds *r, const struct bench_knobs *winner);
 
 #endif

@@ -25,14 +25,14 @@
  * message in proportion to announced speeds, and the slower part is waited for. */
 #define WORTH_COMBINING 2.5
 
-struct entrant {
+struct candidate {
     const struct bench_knobs *launch;
     double score; /* weighted geometric mean over the decisive points of its time over the best; INFINITY: out */
     int full;
 };
 
-struct field {
-    struct entrant *items;
+struct screening {
+    struct candidate *items;
     int count;
 };
 
@@ -66,53 +66,53 @@ int bench_stopped(const struct bench_study *s)
 
 static int screen(struct bench_study *s, const struct bench_knobs *launch, double until_s, struct err *e)
 {
-    if (known_dead(s->results, launch->label))
+    if (history_dead(s->results, launch->label))
         return 0;
-    struct bench_visit v = {.launch = launch, .decisive = 1, .until_s = until_s};
-    return bench_visit_run(s, &v, e);
+    struct search_session v = {.launch = launch, .decisive = 1, .until_s = until_s};
+    return search_session_run(s, &v, e);
 }
 
 /* Times of the default call of `launch` at the decisive points, 0 unknown. */
-static int decisive_times(const struct bench_study *s, const struct bench_knobs *launch, double times[BENCH_DECISIVE])
+static int screening_times(const struct bench_study *s, const struct bench_knobs *launch, double times[BENCH_DECISIVE])
 {
     struct bench_place places[BENCH_DECISIVE];
-    int n = bench_decisive(s, places);
+    int n = bench_screening(s, places);
     for (int i = 0; i < n; i++) {
-        struct known_place at = bench_place_of(s, places[i].coll, places[i].size, launch->label);
-        times[i] = known_time_us(s->results, &at, BENCH_DEFAULT);
+        struct history_place at = bench_place_of(s, places[i].coll, places[i].size, launch->label);
+        times[i] = history_time_us(s->results, &at, BENCH_DEFAULT);
     }
     return n;
 }
 
 /* What each decisive point counts: the time that a step spends there, as far as the default tells; all the same without
  * a workload. */
-static void decisive_weights(const struct bench_study *s, double weights[BENCH_DECISIVE])
+static void screening_weights(const struct bench_study *s, double weights[BENCH_DECISIVE])
 {
     struct bench_place places[BENCH_DECISIVE];
     double us[BENCH_DECISIVE] = {0};
-    int n = bench_decisive(s, places);
-    decisive_times(s, &s->plan.launches[0], us);
+    int n = bench_screening(s, places);
+    screening_times(s, &s->plan.launches[0], us);
     for (int i = 0; i < n; i++)
         weights[i] = !s->calls ? 1
                                : bench_calls(s, places[i].coll, places[i].size) *
                                      (us[i] > 0 ? us[i] : bench_guess_us(s->sizes[places[i].size]));
 }
 
-static void score_all(const struct bench_study *s, struct field *f)
+static void score_all(const struct bench_study *s, struct screening *f)
 {
     double best[BENCH_DECISIVE], times[BENCH_DECISIVE], weights[BENCH_DECISIVE];
     for (int k = 0; k < BENCH_DECISIVE; k++)
         best[k] = INFINITY;
-    decisive_weights(s, weights);
+    screening_weights(s, weights);
     for (int i = 0; i < f->count; i++) {
-        int n = decisive_times(s, f->items[i].launch, times);
+        int n = screening_times(s, f->items[i].launch, times);
         for (int k = 0; k < n; k++)
             if (times[k] > 0 && times[k] < best[k])
                 best[k] = times[k];
     }
     for (int i = 0; i < f->count; i++) {
         double sum = 0, weight = 0;
-        int n = decisive_times(s, f->items[i].launch, times);
+        int n = screening_times(s, f->items[i].launch, times);
         for (int k = 0; k < n; k++) {
             sum += weights[k] * (times[k] > 0 ? log(times[k] / best[k]) : INFINITY);
             weight += weights[k];
@@ -121,19 +121,19 @@ static void score_all(const struct bench_study *s, struct field *f)
     }
 }
 
-static void add_entrant(struct field *f, struct arena *a, const struct bench_knobs *launch)
+static void add_candidate(struct screening *f, struct arena *a, const struct bench_knobs *launch)
 {
     f->items = arena_grow(a, f->items, (size_t)f->count, sizeof *f->items);
-    f->items[f->count++] = (struct entrant){.launch = launch, .score = INFINITY};
+    f->items[f->count++] = (struct candidate){.launch = launch, .score = INFINITY};
 }
 
-/* The best entrant after `before` (NULL: of all) in the order of scores, among launches other than the default; NULL
+/* The best candidate after `before` (NULL: of all) in the order of scores, among launches other than the default; NULL
  * none. */
-static struct entrant *next_single(struct field *f, const struct entrant *before)
+static struct candidate *next_single(struct screening *f, const struct candidate *before)
 {
-    struct entrant *next = NULL;
+    struct candidate *next = NULL;
     for (int i = 1; i < f->count; i++) {
-        struct entrant *x = &f->items[i];
+        struct candidate *x = &f->items[i];
         int later = !before || x->score > before->score || (x->score == before->score && x > before);
         if (isfinite(x->score) && later && (!next || x->score < next->score))
             next = x;
@@ -142,21 +142,21 @@ static struct entrant *next_single(struct field *f, const struct entrant *before
 }
 
 /* Screens both launches together, if that can be had; `*screened` says so. */
-static int screen_together(struct bench_study *s, struct field *f, const struct bench_knobs *x,
+static int screen_together(struct bench_study *s, struct screening *f, const struct bench_knobs *x,
                            const struct bench_knobs *y, double until_s, int *screened, struct err *e)
 {
     struct bench_knobs *both = ARENA_NEW(s->arena, struct bench_knobs);
     *screened = s->engine->combine && s->engine->combine(x, y, s->arena, both);
     if (!*screened)
         return 0;
-    add_entrant(f, s->arena, both);
+    add_candidate(f, s->arena, both);
     return screen(s, both, until_s, e);
 }
 
 /* The best launch with each of what is tried beside any, while there is time. */
-static int screen_beside(struct bench_study *s, struct field *f, double until_s, struct err *e)
+static int screen_beside(struct bench_study *s, struct screening *f, double until_s, struct err *e)
 {
-    const struct entrant *best = next_single(f, NULL);
+    const struct candidate *best = next_single(f, NULL);
     const struct bench_knobs *launch = best ? best->launch : NULL;
     int rc = 0, screened, n = s->plan.nbeside;
     for (int i = 0; i < n && launch && !rc && !bench_stopped(s); i++) {
@@ -169,9 +169,9 @@ static int screen_beside(struct bench_study *s, struct field *f, double until_s,
 }
 
 /* The best launch with the next best that goes with it, where that may pay. */
-static int screen_pair(struct bench_study *s, struct field *f, double until_s, struct err *e)
+static int screen_pair(struct bench_study *s, struct screening *f, double until_s, struct err *e)
 {
-    const struct entrant *first = next_single(f, NULL), *second = first;
+    const struct candidate *first = next_single(f, NULL), *second = first;
     const struct bench_knobs *launch = first ? first->launch : NULL;
     double limit = first ? WORTH_COMBINING * first->score : 0;
     int rc = 0, screened = 0;
@@ -181,7 +181,7 @@ static int screen_pair(struct bench_study *s, struct field *f, double until_s, s
     return rc;
 }
 
-static int screen_all(struct bench_study *s, struct field *f, struct err *e)
+static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 {
     double until_s = s->started_s + SCREEN_SHARE * (s->deadline_s - s->started_s);
     int rc = 0, n = f->count, more = 1 + s->plan.nbeside;
@@ -202,7 +202,7 @@ static int screen_all(struct bench_study *s, struct field *f, struct err *e)
     return rc || bench_stopped(s) ? rc : screen_pair(s, f, until_s, e);
 }
 
-static void examine(const struct bench_study *s, struct entrant *x)
+static void examine(const struct bench_study *s, struct candidate *x)
 {
     x->full = 1;
     log_info(s->log, "launch %s: %.2f times the best launch's time on average; examined with all calls",
@@ -211,7 +211,7 @@ static void examine(const struct bench_study *s, struct entrant *x)
 
 /* Who goes on: the default always, the others when they are close to the best. The default's calls are worth knowing
  * when it is close itself: the others may not win beyond doubt. */
-static void select_survivors(struct bench_study *s, struct field *f)
+static void select_survivors(struct bench_study *s, struct screening *f)
 {
     double best = INFINITY;
     for (int i = 0; i < f->count; i++)
@@ -219,7 +219,7 @@ static void select_survivors(struct bench_study *s, struct field *f)
     int full = 0, kept = 1;
     if (f->items[0].score <= CLOSE_TO_BEST * best)
         examine(s, &f->items[0]);
-    for (struct entrant *x = NULL; full < FULL_LIMIT && (x = next_single(f, x)) && x->score <= CLOSE_TO_BEST * best;
+    for (struct candidate *x = NULL; full < FULL_LIMIT && (x = next_single(f, x)) && x->score <= CLOSE_TO_BEST * best;
          full++)
         examine(s, x);
     for (int i = 1; i < f->count; i++)
@@ -231,12 +231,12 @@ static void select_survivors(struct bench_study *s, struct field *f)
 /* ---- rounds ---- */
 
 /* A visit with all calls is worth three with the default alone. */
-static double weight_of(const struct entrant *x)
+static double weight_of(const struct candidate *x)
 {
     return x->full ? 3 : 1;
 }
 
-static int run_round(struct bench_study *s, struct field *f, int round, struct err *e)
+static int run_round(struct bench_study *s, struct screening *f, int round, struct err *e)
 {
     double rounds_left = round < ROUNDS ? ROUNDS - round + 1 : 1, weights = 0;
     for (int i = 0; i < f->count; i++)
@@ -244,16 +244,16 @@ static int run_round(struct bench_study *s, struct field *f, int round, struct e
     int rc = 0;
     for (int i = 0; i < f->count && !rc && !bench_stopped(s); i++) {
         double now = progress_now_s(), weight = weight_of(&f->items[i]);
-        struct bench_visit v = {.launch = f->items[i].launch, .round = round, .full = f->items[i].full};
+        struct search_session v = {.launch = f->items[i].launch, .round = round, .full = f->items[i].full};
         v.until_s = now + fmax(0, s->deadline_s - now) * weight / weights;
         weights -= weight;
-        if (i == 0 || !known_dead(s->results, v.launch->label))
-            rc = bench_visit_run(s, &v, e);
+        if (i == 0 || !history_dead(s->results, v.launch->label))
+            rc = search_session_run(s, &v, e);
     }
     return rc;
 }
 
-static int run_rounds(struct bench_study *s, struct field *f, struct err *e)
+static int run_rounds(struct bench_study *s, struct screening *f, struct err *e)
 {
     int points = bench_count_points(s), rc = 0;
     double last_s = 0;
@@ -272,10 +272,10 @@ static int run_rounds(struct bench_study *s, struct field *f, struct err *e)
 
 int bench_conduct(struct bench_study *s, struct err *e)
 {
-    struct field f = {0};
+    struct screening f = {0};
     int rc = 0;
     for (int i = 0; i < s->plan.nlaunches; i++)
-        add_entrant(&f, s->arena, &s->plan.launches[i]);
+        add_candidate(&f, s->arena, &s->plan.launches[i]);
     s->units = bench_count_points(s) * ROUNDS * 2 + (double)BENCH_DECISIVE * f.count;
     if (f.count > 1 && !s->plan.keep_all) {
         rc = screen_all(s, &f, e);

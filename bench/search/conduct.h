@@ -30,7 +30,7 @@ struct bench_study {
 };
 
 /* One visit to a launch: a session of its own in which points are measured. */
-struct bench_visit {
+struct search_session {
     const struct bench_knobs *launch;
     int round;
     int full;       /* all calls; else the default call alone */
@@ -46,7 +46,7 @@ int bench_conduct(struct bench_study *s, struct err *e);
 
 /* One visit. Crashed and hung sessions are journalled, killed and replaced. Errors: the journal cannot be written; the
  * default launch does not start. */
-int bench_visit_run(struct bench_study *s, const struct bench_visit *v, struct err *e);
+int search_session_run(struct bench_study *s, const struct search_session *v, struct err *e);
 
 /* ---- what is measured, and what it is worth ---- */
 
@@ -57,7 +57,7 @@ struct bench_place {
 
 /* `bytes` less what does not divide into equal blocks for `ranks`, where the collective has such. */
 uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks);
-struct known_place bench_place_of(const struct bench_study *s, int coll, int size, const char *launch);
+struct history_place bench_place_of(const struct bench_study *s, int coll, int size, const char *launch);
 
 /* Microseconds that a call might take while nobody knows. */
 double bench_guess_us(uint64_t bytes);
@@ -72,7 +72,7 @@ int bench_count_points(const struct bench_study *s);
 /* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else
  * is asked for) at four sizes from the smallest to the largest, and AllToAll at two large ones. Smaller ones first. */
 #define BENCH_DECISIVE 6
-int bench_decisive(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE]);
+int bench_screening(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE]);
 
 int bench_stopped(const struct bench_study *s);
 

@@ -26,8 +26,8 @@ struct work {
     int nodes, ranks;
     struct place *places;
     int nplaces;
-    struct bench_guess *guesses; /* by call, for the place that is looked at */
-    struct bench_result *lines;  /* of one launch, before they are written */
+    struct bench_prediction *guesses; /* by call, for the place that is looked at */
+    struct bench_result *lines;       /* of one launch, before they are written */
     int nlines;
 };
 
@@ -49,7 +49,7 @@ static void list_places(struct work *w)
 }
 
 static int predict(const struct work *w, const struct bench_knobs *launch, const struct place *at,
-                   const struct bench_knobs *call, struct bench_guess *g)
+                   const struct bench_knobs *call, struct bench_prediction *g)
 {
     struct bench_study *s = w->study;
     return s->engine->predict(&s->plan, w->nodes, launch, at->coll, at->bytes, call, g);
@@ -58,11 +58,11 @@ static int predict(const struct work *w, const struct bench_knobs *launch, const
 /* ---- one launch ---- */
 
 static void add_line(struct work *w, const struct bench_knobs *launch, const struct place *at,
-                     const struct bench_knobs *call, const struct bench_guess *g)
+                     const struct bench_knobs *call, const struct bench_prediction *g)
 {
     const struct bench_study *s = w->study;
-    struct known_place where = {at->coll, at->bytes, w->nodes, w->ranks, launch->label};
-    if (known_status(s->results, &where, call->label) != BENCH_STATUS_COUNT)
+    struct history_place where = {at->coll, at->bytes, w->nodes, w->ranks, launch->label};
+    if (history_status(s->results, &where, call->label) != BENCH_STATUS_COUNT)
         return;
     double *us = ARENA_NEW(w->arena, double);
     *us = g->us;
@@ -88,7 +88,7 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
 static int guess_calls(const struct work *w, const struct bench_knobs *launch, const struct place *at)
 {
     const struct bench_plan *p = &w->study->plan;
-    struct bench_guess *guesses = w->guesses;
+    struct bench_prediction *guesses = w->guesses;
     int best = -1;
     memset(guesses, 0, (size_t)p->ncalls * sizeof *guesses);
     double best_us = INFINITY, base_us = INFINITY;

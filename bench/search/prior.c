@@ -28,7 +28,7 @@ static double score(const struct model_setup *base, const struct bench_knobs *la
     return sum / SIZES;
 }
 
-int model_prior_launches(const struct topology *t, int nodes, int ranks_per_node, struct bench_plan *p)
+int search_prior_launches(const struct topology *t, int nodes, int ranks_per_node, struct bench_plan *p)
 {
     struct model_setup s = {.nccl = {.topology = t, .nodes = nodes, .ranks_per_node = ranks_per_node}};
     s.nccl.class_index = t ? model_class_of(t) : -1;

@@ -8,6 +8,6 @@
  * is time: predicted faster than the default, then those that the model is silent on, in their order, then predicted
  * slower. Of sets of HCAs and the like NCCL's own cost table says nothing. Returns the number of launches that the
  * model had a word on; 0, and nothing is moved, where the topology has no GPU or the model fails on it. */
-int model_prior_launches(const struct topology *t, int nodes, int ranks_per_node, struct bench_plan *p);
+int search_prior_launches(const struct topology *t, int nodes, int ranks_per_node, struct bench_plan *p);
 
 #endif

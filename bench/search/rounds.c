@@ -18,71 +18,71 @@
 #define ITERATIONS_LIMIT 100000
 
 struct listener {
-    struct race *race;
-    const int *lanes; /* racer of each shot */
+    struct rounds *race;
+    const int *lanes; /* candidate of each shot */
     int nlanes, next; /* the shot whose sample is to come */
 };
 
 static void on_sample(void *user, int shot, enum bench_status status, double us, const char *detail)
 {
     struct listener *l = user;
-    struct racer *x = &l->race->racers[l->lanes[shot]];
+    struct candidate *x = &l->race->candidates[l->lanes[shot]];
     if (status != BENCH_OK) {
         x->status = status;
         x->detail = arena_strdup(l->race->arena, detail);
-    } else if (x->n < RACE_SAMPLES) {
+    } else if (x->n < ROUNDS_SAMPLES) {
         x->us[x->n++] = us;
     }
     /* Whose call has failed is passed over from then on, and cannot be who kills the session. */
     l->next = shot;
     do
         l->next = (l->next + 1) % l->nlanes;
-    while (l->next != shot && l->race->racers[l->lanes[l->next]].status != BENCH_OK);
+    while (l->next != shot && l->race->candidates[l->lanes[l->next]].status != BENCH_OK);
 }
 
-static struct bench_interval interval_of(const struct racer *x)
+static struct bench_interval interval_of(const struct candidate *x)
 {
-    double scratch[RACE_SAMPLES];
+    double scratch[ROUNDS_SAMPLES];
     return bench_interval_of(x->us, x->n, scratch);
 }
 
-static int is_running(const struct racer *x)
+static int is_running(const struct candidate *x)
 {
     return x->status == BENCH_OK && x->n > 0;
 }
 
 /* The lowest median of all that run; n is 0 when nobody does. */
-static struct bench_interval best_of(const struct race *r)
+static struct bench_interval best_of(const struct rounds *r)
 {
     struct bench_interval best = {0};
-    for (int i = 0; i < r->nracers; i++) {
-        if (!is_running(&r->racers[i]))
+    for (int i = 0; i < r->ncandidates; i++) {
+        if (!is_running(&r->candidates[i]))
             continue;
-        struct bench_interval v = interval_of(&r->racers[i]);
+        struct bench_interval v = interval_of(&r->candidates[i]);
         if (!best.n || v.median < best.median)
             best = v;
     }
     return best;
 }
 
-static double expected_us(const struct race *r, int i)
+static double expected_us(const struct rounds *r, int i)
 {
-    if (r->racers[i].n)
-        return interval_of(&r->racers[i]).median;
-    return r->racers[0].n ? RACE_HOPELESS * interval_of(&r->racers[0]).median : r->expect_us;
+    if (r->candidates[i].n)
+        return interval_of(&r->candidates[i]).median;
+    return r->candidates[0].n ? ROUNDS_HOPELESS * interval_of(&r->candidates[0]).median : r->expect_us;
 }
 
-static struct bench_shot shot_of(const struct race *r, int i)
+static struct bench_shot shot_of(const struct rounds *r, int i)
 {
     double us = expected_us(r, i), sample_us = us > BENCH_SAMPLE_US ? us : BENCH_SAMPLE_US;
-    struct bench_shot s = {.knobs = r->racers[i].knobs, .patience_s = r->watchdog_s + PATIENCE * sample_us * 1e-6};
-    if (r->racers[i].n)
+    struct bench_shot s = {.knobs = r->candidates[i].knobs, .patience_s = r->watchdog_s + PATIENCE * sample_us * 1e-6};
+    if (r->candidates[i].n)
         s.iterations = us > BENCH_SAMPLE_US / ITERATIONS_LIMIT ? (int)ceil(BENCH_SAMPLE_US / us) : ITERATIONS_LIMIT;
     return s;
 }
 
-/* `samples` of each of the `n` racers in `lanes`. */
-static enum bench_outcome run_lanes(struct race *r, const int *lanes, int n, int samples, int check, char *detail)
+/* `samples` of each of the `n` candidates in `lanes`. */
+static enum bench_outcome run_lanes(struct rounds *r, const int *lanes, int n, int samples, int check, char *detail)
 {
     struct arena *a = arena_new();
     struct bench_shot *shots = arena_alloc(a, (size_t)n * sizeof *shots);
@@ -92,108 +92,108 @@ static enum bench_outcome run_lanes(struct race *r, const int *lanes, int n, int
         .coll = r->coll, .bytes = r->bytes, .samples = samples, .check = check, .shots = shots, .nshots = n};
     struct listener l = {.race = r, .lanes = lanes, .nlanes = n};
     enum bench_outcome outcome = r->engine->measure(r->session, &b, r->stop, on_sample, &l, detail);
-    r->guilty = lanes[l.next];
+    r->failed = lanes[l.next];
     arena_free(a);
     return outcome;
 }
 
-/* Whether racer `i` starts in this heat. */
-static int starts_now(const struct race *r, int i)
+/* Whether candidate `i` starts in this heat. */
+static int starts_now(const struct rounds *r, int i)
 {
-    const struct racer *x = &r->racers[i];
+    const struct candidate *x = &r->candidates[i];
     int wanted = !x->refines || (r->refined && !strcmp(x->refines, r->refined));
     return wanted && x->status == BENCH_OK && !x->n;
 }
 
-static int is_hopeless(const struct race *r, int i)
+static int is_hopeless(const struct rounds *r, int i)
 {
-    const struct racer *x = &r->racers[i];
+    const struct candidate *x = &r->candidates[i];
     struct bench_interval best = best_of(r);
     if (r->rival.n && (!best.n || r->rival.median < best.median))
         best = r->rival;
-    return i && is_running(x) && interval_of(x).low > (x->refines ? RACE_REFINED : RACE_HOPELESS) * best.median;
+    return i && is_running(x) && interval_of(x).low > (x->refines ? ROUNDS_REFINED : ROUNDS_HOPELESS) * best.median;
 }
 
 /* One checked sample of everybody, one after another, so that time is not spent on what is already hopeless. */
-static enum bench_outcome first_round(struct race *r, char *detail)
+static enum bench_outcome first_round(struct rounds *r, char *detail)
 {
-    for (int i = 0; i < r->nracers; i++) {
+    for (int i = 0; i < r->ncandidates; i++) {
         if (!starts_now(r, i))
             continue;
         if (i && progress_now_s() >= r->until_s)
             break;
         enum bench_outcome outcome = run_lanes(r, &i, 1, 1, 1, detail);
-        if (outcome == BENCH_ANSWERED && is_hopeless(r, i) && r->racers[i].us[0] < RACE_SHORT_US)
+        if (outcome == BENCH_ANSWERED && is_hopeless(r, i) && r->candidates[i].us[0] < ROUNDS_SHORT_US)
             outcome = run_lanes(r, &i, 1, 1, 0, detail);
         if (outcome != BENCH_ANSWERED)
             return outcome;
         if (is_hopeless(r, i))
-            r->racers[i].status = BENCH_DROPPED;
+            r->candidates[i].status = BENCH_DROPPED;
     }
     return BENCH_ANSWERED;
 }
 
-static int is_refined(const struct race *r, const struct racer *x)
+static int is_refined(const struct rounds *r, const struct candidate *x)
 {
     return r->refined && !strcmp(x->knobs->label, r->refined);
 }
 
 /* The time of what is being refined. */
-static double refined_us(const struct race *r)
+static double refined_us(const struct rounds *r)
 {
-    for (int i = 1; i < r->nracers; i++)
-        if (is_refined(r, &r->racers[i]))
-            return interval_of(&r->racers[i]).median;
+    for (int i = 1; i < r->ncandidates; i++)
+        if (is_refined(r, &r->candidates[i]))
+            return interval_of(&r->candidates[i]).median;
     return INFINITY;
 }
 
 /* What is being refined is not beaten by its own refinements: at other sizes they depend on it. */
-static void drop_beaten(struct race *r)
+static void drop_beaten(struct rounds *r)
 {
     struct bench_interval best = best_of(r);
-    for (int i = 1; i < r->nracers; i++) {
-        struct racer *x = &r->racers[i];
+    for (int i = 1; i < r->ncandidates; i++) {
+        struct candidate *x = &r->candidates[i];
         if (!is_running(x) || is_refined(r, x))
             continue;
         double low = interval_of(x).low; /* the lowest, of few samples */
         int trusted = x->n >= TRUSTED_SAMPLES;
         int beaten = trusted && (low > best.high || (r->rival.n >= ROUND_SAMPLES && low > r->rival.high));
-        int clearly = x->n > 1 && low > RACE_CLEAR * best.high;
-        int pointless = trusted && x->refines && r->refined && low > RACE_PROMISE * refined_us(r);
+        int clearly = x->n > 1 && low > ROUNDS_CLEAR * best.high;
+        int pointless = trusted && x->refines && r->refined && low > ROUNDS_PROMISE * refined_us(r);
         if (beaten || clearly || pointless)
             x->status = BENCH_DROPPED;
     }
 }
 
 /* Those that still need samples, into `lanes`; their count. */
-static int lanes_left(const struct race *r, int *lanes, double *round_s)
+static int lanes_left(const struct rounds *r, int *lanes, double *round_s)
 {
     int n = 0;
     *round_s = 0;
-    for (int i = 0; i < r->nracers; i++)
-        if (is_running(&r->racers[i]) && r->racers[i].n < r->samples) {
+    for (int i = 0; i < r->ncandidates; i++)
+        if (is_running(&r->candidates[i]) && r->candidates[i].n < r->samples) {
             lanes[n++] = i;
             *round_s += 1e-6 * fmax(expected_us(r, i), BENCH_SAMPLE_US);
         }
     /* The second heat too is run against the default, though that has its samples from the first. */
-    if (n && r->refined && lanes[0] && r->racers[0].n < RACE_SAMPLES)
+    if (n && r->refined && lanes[0] && r->candidates[0].n < ROUNDS_SAMPLES)
         lanes[n++] = 0;
     return n;
 }
 
 /* Whether somebody has but one sample: a second one may be enough to leave him behind. */
-static int has_newcomer(const struct race *r, const int *lanes, int n)
+static int has_newcomer(const struct rounds *r, const int *lanes, int n)
 {
     int newcomer = 0;
     for (int i = 0; i < n; i++)
-        newcomer |= r->racers[lanes[i]].n == 1;
+        newcomer |= r->candidates[lanes[i]].n == 1;
     return newcomer;
 }
 
-static enum bench_outcome run_heat(struct race *r, char *detail)
+static enum bench_outcome run_round_of(struct rounds *r, char *detail)
 {
     enum bench_outcome outcome = first_round(r, detail);
-    int *lanes = arena_alloc(r->arena, (size_t)r->nracers * sizeof *lanes), n;
+    int *lanes = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lanes), n;
     double round_s;
     while (outcome == BENCH_ANSWERED && (n = lanes_left(r, lanes, &round_s)) > 0) {
         double left_s = r->until_s - progress_now_s();
@@ -208,12 +208,12 @@ static enum bench_outcome run_heat(struct race *r, char *detail)
 }
 
 /* The fastest call that stands on its own and is slower than `after_us`; -1 none. */
-static int next_to_refine(const struct race *r, double after_us)
+static int next_to_refine(const struct rounds *r, double after_us)
 {
     int next = -1;
     double best = INFINITY;
-    for (int i = 1; i < r->nracers; i++) {
-        const struct racer *x = &r->racers[i];
+    for (int i = 1; i < r->ncandidates; i++) {
+        const struct candidate *x = &r->candidates[i];
         if (x->refines || !x->n || x->status > BENCH_DROPPED)
             continue;
         double us = interval_of(x).median;
@@ -225,39 +225,40 @@ static int next_to_refine(const struct race *r, double after_us)
     return next;
 }
 
-static const struct racer *winner_of(const struct race *r)
+static const struct candidate *winner_of(const struct rounds *r)
 {
-    const struct racer *winner = NULL;
-    for (int i = 1; i < r->nracers; i++)
-        if (is_running(&r->racers[i]) && (!winner || interval_of(&r->racers[i]).median < interval_of(winner).median))
-            winner = &r->racers[i];
+    const struct candidate *winner = NULL;
+    for (int i = 1; i < r->ncandidates; i++)
+        if (is_running(&r->candidates[i]) &&
+            (!winner || interval_of(&r->candidates[i]).median < interval_of(winner).median))
+            winner = &r->candidates[i];
     return winner;
 }
 
-static struct racer *racer_of(struct race *r, const char *label)
+static struct candidate *candidate_of(struct rounds *r, const char *label)
 {
-    for (int i = 1; i < r->nracers && label; i++)
-        if (!strcmp(r->racers[i].knobs->label, label))
-            return &r->racers[i];
+    for (int i = 1; i < r->ncandidates && label; i++)
+        if (!strcmp(r->candidates[i].knobs->label, label))
+            return &r->candidates[i];
     return NULL;
 }
 
 /* A call whose refinement has won is not left behind: at other sizes its refinements depend on it. */
-static void honour_refined(struct race *r)
+static void honour_refined(struct rounds *r)
 {
-    const struct racer *winner = winner_of(r);
-    struct racer *x = racer_of(r, winner ? winner->refines : NULL);
-    for (; x; x = racer_of(r, x->refines))
+    const struct candidate *winner = winner_of(r);
+    struct candidate *x = candidate_of(r, winner ? winner->refines : NULL);
+    for (; x; x = candidate_of(r, x->refines))
         if (x->status == BENCH_DROPPED)
             x->status = BENCH_OK;
 }
 
 /* The fastest that refines `x`, beaten or not; NULL none. */
-static const struct racer *best_refinement(const struct race *r, const struct racer *x)
+static const struct candidate *best_refinement(const struct rounds *r, const struct candidate *x)
 {
-    const struct racer *best = NULL;
-    for (int i = 1; i < r->nracers; i++) {
-        const struct racer *y = &r->racers[i];
+    const struct candidate *best = NULL;
+    for (int i = 1; i < r->ncandidates; i++) {
+        const struct candidate *y = &r->candidates[i];
         if (y->refines && !strcmp(y->refines, x->knobs->label) && y->n && y->status <= BENCH_DROPPED &&
             (!best || interval_of(y).median < interval_of(best).median))
             best = y;
@@ -266,31 +267,31 @@ static const struct racer *best_refinement(const struct race *r, const struct ra
 }
 
 /* The winner has variations, or what refines it has and is hardly slower. */
-static enum bench_outcome run_variations(struct race *r, char *detail)
+static enum bench_outcome run_variations(struct rounds *r, char *detail)
 {
-    const struct racer *x = r->vary ? winner_of(r) : NULL;
+    const struct candidate *x = r->vary ? winner_of(r) : NULL;
     int n = x ? r->vary(r->user, r, x->knobs) : 0;
     if (x && !n) {
         double us = interval_of(x).median;
         x = best_refinement(r, x);
-        n = x && interval_of(x).median < RACE_REFINED * us ? r->vary(r->user, r, x->knobs) : 0;
+        n = x && interval_of(x).median < ROUNDS_REFINED * us ? r->vary(r->user, r, x->knobs) : 0;
     }
     if (!n)
         return BENCH_ANSWERED;
     r->refined = x->knobs->label;
-    return run_heat(r, detail);
+    return run_round_of(r, detail);
 }
 
 /* Where the winner is ahead by as much as a decision asks for, but not yet beyond doubt: more of both. */
-static enum bench_outcome settle(struct race *r, char *detail)
+static enum bench_outcome resolve(struct rounds *r, char *detail)
 {
-    const struct racer *winner = winner_of(r);
+    const struct candidate *winner = winner_of(r);
     enum bench_outcome outcome = BENCH_ANSWERED;
-    while (winner && r->racers[0].n >= TRUSTED_SAMPLES && winner->n < RACE_SETTLED) {
-        int lanes[] = {0, (int)(winner - r->racers)};
-        struct bench_interval gain = bench_gain(interval_of(&r->racers[0]), interval_of(winner));
+    while (winner && r->candidates[0].n >= TRUSTED_SAMPLES && winner->n < ROUNDS_SETTLED) {
+        int lanes[] = {0, (int)(winner - r->candidates)};
+        struct bench_interval gain = bench_gain(interval_of(&r->candidates[0]), interval_of(winner));
         double round_s = 1e-6 * (expected_us(r, 0) + expected_us(r, lanes[1])) * ROUND_SAMPLES;
-        if (gain.median < RACE_WORTH || gain.low >= RACE_WORTH || r->until_s - progress_now_s() < round_s)
+        if (gain.median < ROUNDS_WORTH || gain.low >= ROUNDS_WORTH || r->until_s - progress_now_s() < round_s)
             break;
         outcome = run_lanes(r, lanes, 2, ROUND_SAMPLES, 0, detail);
         if (outcome != BENCH_ANSWERED)
@@ -300,28 +301,28 @@ static enum bench_outcome settle(struct race *r, char *detail)
     return outcome;
 }
 
-enum bench_outcome race_run(struct race *r, char detail[BENCH_DETAIL])
+enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL])
 {
-    enum bench_outcome outcome = run_heat(r, detail);
+    enum bench_outcome outcome = run_round_of(r, detail);
     double us = 0, limit_us = INFINITY;
     for (int i; outcome == BENCH_ANSWERED && (i = next_to_refine(r, us)) >= 0;) {
-        us = interval_of(&r->racers[i]).median;
+        us = interval_of(&r->candidates[i]).median;
         if (limit_us == INFINITY)
-            limit_us = RACE_CLOSE * us;
+            limit_us = ROUNDS_CLOSE * us;
         if (us > limit_us)
             break;
-        r->refined = r->racers[i].knobs->label;
-        outcome = run_heat(r, detail);
+        r->refined = r->candidates[i].knobs->label;
+        outcome = run_round_of(r, detail);
     }
     if (outcome == BENCH_ANSWERED)
         outcome = run_variations(r, detail);
     honour_refined(r);
-    return outcome == BENCH_ANSWERED ? settle(r, detail) : outcome;
+    return outcome == BENCH_ANSWERED ? resolve(r, detail) : outcome;
 }
 
-int race_is_lost(const struct race *r)
+int rounds_is_lost(const struct rounds *r)
 {
-    const struct racer *x = &r->racers[0];
-    int sure = x->n > 1 || (x->n && x->us[0] >= RACE_SHORT_US);
-    return sure && r->rival.n && interval_of(x).low > RACE_HOPELESS * r->rival.median;
+    const struct candidate *x = &r->candidates[0];
+    int sure = x->n > 1 || (x->n && x->us[0] >= ROUNDS_SHORT_US);
+    return sure && r->rival.n && interval_of(x).low > ROUNDS_HOPELESS * r->rival.median;
 }

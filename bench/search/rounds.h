@@ -1,6 +1,6 @@
 /* The race at one point: which of the calls of one launch is fastest for one collective at one size.
  *
- * Candidates run in turn (ABAB), a few samples a round. One whose first sample is more than RACE_HOPELESS times the
+ * Candidates run in turn (ABAB), a few samples a round. One whose first sample is more than ROUNDS_HOPELESS times the
  * best is out at once (a short one gets a second chance first); later one whose interval excludes beating the best. The
  * default is never taken out. Calls that refine another one run in heats of their own, if that one was close to the
  * best; variations of the winner in a last one. A narrow lead over the default is then made sure. */
@@ -10,66 +10,66 @@
 #include "bench/candidates/engine.h"
 #include "bench/results/points.h"
 
-#define RACE_HOPELESS 3.0
+#define ROUNDS_HOPELESS 3.0
 
 /* Below this, microseconds, one sample proves nothing: it may have met somebody else's work, and another is cheap. */
-#define RACE_SHORT_US 20000.0
+#define ROUNDS_SHORT_US 20000.0
 
 /* The same for a refinement, which differs in little from what it refines. */
-#define RACE_REFINED 1.15
+#define ROUNDS_REFINED 1.15
 
 /* Whose best sample, of two at least, is so much above the best one's interval need not be measured further. */
-#define RACE_CLEAR 1.3
+#define ROUNDS_CLEAR 1.3
 
 /* Who is refined: all within this factor of the best call that stands on its own. */
-#define RACE_CLOSE 1.6
+#define ROUNDS_CLOSE 1.6
 
 /* A refinement that cannot come down to this part of what it refines is not worth a setting. */
-#define RACE_PROMISE 0.98
+#define ROUNDS_PROMISE 0.98
 
 /* The gain over the default that a decision asks for, and the samples after which a race for it ends undecided. */
-#define RACE_WORTH   1.03
-#define RACE_SETTLED 45
+#define ROUNDS_WORTH   1.03
+#define ROUNDS_SETTLED 45
 
-#define RACE_SAMPLES 64 /* room for each candidate */
+#define ROUNDS_SAMPLES 64 /* room for each candidate */
 
-struct racer {
+struct candidate {
     const struct bench_knobs *knobs;
-    const char *refines; /* label of another racer; NULL */
-    double us[RACE_SAMPLES];
+    const char *refines; /* label of another candidate; NULL */
+    double us[ROUNDS_SAMPLES];
     int n;
     enum bench_status status;
     char *detail; /* in the race's arena; NULL */
 };
 
-struct race {
+struct rounds {
     const struct bench_engine *engine;
     struct bench_session *session;
     volatile sig_atomic_t *stop;
     struct arena *arena;
     int coll;
     uint64_t bytes;
-    struct racer *racers; /* the default first, then the promising ones first */
-    int nracers;
+    struct candidate *candidates; /* the default first, then the promising ones first */
+    int ncandidates;
     double expect_us;            /* of the default; 0 unknown */
     struct bench_interval rival; /* the best of the other launches; n 0: none */
     int samples;                 /* enough for each candidate */
     double until_s;              /* progress_now_s() at which the time for this point is spent */
     double watchdog_s;
-    /* Adds to the racers, which have room for BENCH_VARIATIONS more, those that refine `winner`; returns how many.
+    /* Adds to the candidates, which have room for BENCH_VARIATIONS more, those that refine `winner`; returns how many.
      * NULL: there are none. */
-    int (*vary)(void *user, struct race *r, const struct bench_knobs *winner);
+    int (*vary)(void *user, struct rounds *r, const struct bench_knobs *winner);
     void *user;
-    const char *refined; /* label of the racer whose refinements run; NULL in the first heat */
-    int guilty;          /* after BENCH_DIED and BENCH_SILENT: the racer that was running */
+    const char *refined; /* label of the candidate whose refinements run; NULL in the first heat */
+    int failed;          /* after BENCH_DIED and BENCH_SILENT: the candidate that was running */
 };
 
 /* Runs it. The default gets its first sample whatever the time; others may end with none. `detail` is filled unless
  * BENCH_ANSWERED. */
-enum bench_outcome race_run(struct race *r, char detail[BENCH_DETAIL]);
+enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL]);
 
 /* Whether the whole launch is hopeless here: even its default's fastest sample, when there are two or it is long, is
- * more than RACE_HOPELESS times the rival's. */
-int race_is_lost(const struct race *r);
+ * more than ROUNDS_HOPELESS times the rival's. */
+int rounds_is_lost(const struct rounds *r);
 
 #endif

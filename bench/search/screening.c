@@ -20,28 +20,28 @@ uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks)
     return blocks ? bytes - bytes % (uint64_t)ranks : bytes;
 }
 
-struct known_place bench_place_of(const struct bench_study *s, int coll, int size, const char *launch)
+struct history_place bench_place_of(const struct bench_study *s, int coll, int size, const char *launch)
 {
-    return (struct known_place){.coll = coll,
-                                .bytes = bench_fitting_bytes(coll, s->sizes[size], s->ranks),
-                                .nodes = s->nodes,
-                                .ranks = s->ranks,
-                                .launch = launch,
-                                .engine = s->engine->name};
+    return (struct history_place){.coll = coll,
+                                  .bytes = bench_fitting_bytes(coll, s->sizes[size], s->ranks),
+                                  .nodes = s->nodes,
+                                  .ranks = s->ranks,
+                                  .launch = launch,
+                                  .engine = s->engine->name};
 }
 
 void bench_weigh(struct bench_study *s)
 {
     if (!s->workload)
         return;
-    if (!demand_has_group(s->workload, s->nodes, s->ranks))
+    if (!workload_profile_has_group(s->workload, s->nodes, s->ranks))
         log_warn(s->log,
                  "the workload calls nothing over groups of %d ranks on %d node%s: its sizes and counts are taken "
                  "from all its groups",
                  s->ranks, s->nodes, s->nodes == 1 ? "" : "s");
     s->calls = arena_alloc(s->arena, (size_t)s->nsizes * COLL_MEASURED * sizeof *s->calls);
     for (int coll = 0; coll < COLL_MEASURED; coll++)
-        demand_calls(s->workload, coll, s->nodes, s->ranks, s->sizes, s->nsizes, s->calls + coll * s->nsizes);
+        workload_profile_calls(s->workload, coll, s->nodes, s->ranks, s->sizes, s->nsizes, s->calls + coll * s->nsizes);
 }
 
 double bench_calls(const struct bench_study *s, int coll, int size)
@@ -113,7 +113,7 @@ static int heaviest(const struct bench_study *s, struct bench_place places[BENCH
     return n;
 }
 
-int bench_decisive(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE])
+int bench_screening(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE])
 {
     return s->calls ? heaviest(s, places) : spread_out(s, places);
 }

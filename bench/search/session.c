@@ -15,7 +15,7 @@
 
 /* Samples of each candidate: enough for an interval of 95 % inside the range; a few where only launches are told apart.
  */
-#define RACE_ENOUGH   9
+#define ROUNDS_ENOUGH 9
 #define SCREEN_ENOUGH 3
 
 /* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
@@ -25,14 +25,14 @@
 #define CHECK_US_PER_BYTE 1e-2
 
 struct point {
-    struct known_place at;
+    struct history_place at;
     double calls;         /* per step */
     double cost_s, claim; /* see price_points */
 };
 
-struct visit {
+struct session {
     struct bench_study *study;
-    const struct bench_visit *want;
+    const struct search_session *want;
     struct bench_session *session;
     struct point *points;
     int npoints, deaths;
@@ -40,18 +40,18 @@ struct visit {
 
 /* ---- points ---- */
 
-static void add_point(struct visit *v, int coll, int size)
+static void add_point(struct session *v, int coll, int size)
 {
     const struct bench_study *s = v->study;
-    struct known_place at = bench_place_of(s, coll, size, v->want->launch->label);
-    int known = !at.bytes || known_done(s->results, &at, BENCH_DEFAULT, v->want->round);
+    struct history_place at = bench_place_of(s, coll, size, v->want->launch->label);
+    int known = !at.bytes || history_done(s->results, &at, BENCH_DEFAULT, v->want->round);
     for (int i = 0; i < v->npoints; i++)
         known |= v->points[i].at.coll == coll && v->points[i].at.bytes == at.bytes;
     if (!known)
         v->points[v->npoints++] = (struct point){at, bench_calls(s, coll, size)};
 }
 
-static void add_size(struct visit *v, int size)
+static void add_size(struct session *v, int size)
 {
     for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
         if (bench_calls(v->study, coll, size) > 0)
@@ -60,12 +60,12 @@ static void add_size(struct visit *v, int size)
 
 /* Every second size first, then those between: the latter have a neighbour on either side to learn from. The small half
  * comes first, so that it is done when large sizes take longer than they should. */
-static void list_points(struct visit *v)
+static void list_points(struct session *v)
 {
     struct bench_place decisive[BENCH_DECISIVE];
     v->npoints = 0;
     if (v->want->decisive) {
-        int n = bench_decisive(v->study, decisive);
+        int n = bench_screening(v->study, decisive);
         for (int i = 0; i < n; i++)
             add_point(v, decisive[i].coll, decisive[i].size);
         return;
@@ -79,7 +79,7 @@ static void list_points(struct visit *v)
 
 /* ---- the journal ---- */
 
-static int write_result(struct visit *v, const struct known_place *at, const struct bench_knobs *call,
+static int write_result(struct session *v, const struct history_place *at, const struct bench_knobs *call,
                         enum bench_status status, const double *us, int n, const char *detail, struct err *e)
 {
     struct bench_study *s = v->study;
@@ -112,11 +112,11 @@ static int write_result(struct visit *v, const struct known_place *at, const str
 }
 
 /* The default last: its line says that the point is done. */
-static int write_race(struct visit *v, const struct known_place *at, const struct race *r, struct err *e)
+static int write_race(struct session *v, const struct history_place *at, const struct rounds *r, struct err *e)
 {
     int rc = 0;
-    for (int i = r->nracers - 1; i >= 0 && !rc; i--) {
-        const struct racer *x = &r->racers[i];
+    for (int i = r->ncandidates - 1; i >= 0 && !rc; i--) {
+        const struct candidate *x = &r->candidates[i];
         if (x->n || x->status > BENCH_DROPPED)
             rc = write_result(v, at, x->knobs, x->status, x->us, x->n, x->detail, e);
     }
@@ -125,19 +125,19 @@ static int write_race(struct visit *v, const struct known_place *at, const struc
 
 /* ---- a point ---- */
 
-static double expect_us(const struct visit *v, const struct known_place *at)
+static double expect_us(const struct session *v, const struct history_place *at)
 {
-    double us = known_expect_us(v->study->results, at, BENCH_DEFAULT);
+    double us = history_expect_us(v->study->results, at, BENCH_DEFAULT);
     return us > 0 ? us : bench_guess_us(at->bytes);
 }
 
-static int enough(const struct visit *v)
+static int enough(const struct session *v)
 {
-    return v->want->decisive ? SCREEN_ENOUGH : RACE_ENOUGH;
+    return v->want->decisive ? SCREEN_ENOUGH : ROUNDS_ENOUGH;
 }
 
 /* Seconds that a point is worth: everybody's samples, and as much again for first calls and those who drop out. */
-static double cost_s(const struct visit *v, const struct known_place *at)
+static double cost_s(const struct session *v, const struct history_place *at)
 {
     double sample_us = fmax(expect_us(v, at), BENCH_SAMPLE_US);
     double check_us = CHECK_US_PER_BYTE * (double)at->bytes;
@@ -146,7 +146,7 @@ static double cost_s(const struct visit *v, const struct known_place *at)
 
 /* What the points from `i` on cost, and how much of the time each may claim, 1 on average: where a step of the workload
  * spends its own, within bounds. */
-static void price_points(struct visit *v, int i)
+static void price_points(struct session *v, int i)
 {
     double sum = 0;
     for (int k = i; k < v->npoints; k++) {
@@ -161,7 +161,7 @@ static void price_points(struct visit *v, int i)
 
 /* When point `i` has had its share of the time that is left for the visit: the cheap points need what they cost, the
  * others get what they claim of the rest. Where all are cheap they share the rest too: a cost is but an estimate. */
-static double point_until(struct visit *v, int i)
+static double point_until(struct session *v, int i)
 {
     double now = progress_now_s(), left = fmax(0, v->want->until_s - now);
     double share = left / (v->npoints - i), before = -1, cheap = 0, claims = 1;
@@ -179,7 +179,7 @@ static double point_until(struct visit *v, int i)
     return now + (claims > 0 ? share * v->points[i].claim : left * v->points[i].cost_s / cheap);
 }
 
-static void show_progress(struct visit *v, const struct known_place *at)
+static void show_progress(struct session *v, const struct history_place *at)
 {
     struct bench_study *s = v->study;
     double now = progress_now_s(), fraction = s->units > 0 ? s->done / s->units : 0;
@@ -193,14 +193,14 @@ static void show_progress(struct visit *v, const struct known_place *at)
 
 /* ---- sessions ---- */
 
-static void close_session(struct visit *v, int kill)
+static void close_session(struct session *v, int kill)
 {
     if (v->session)
         v->study->engine->close(v->session, kill);
     v->session = NULL;
 }
 
-static int open_session(struct visit *v, struct err *e)
+static int open_session(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
     v->session = s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
@@ -220,13 +220,13 @@ static int open_session(struct visit *v, struct err *e)
 }
 
 /* After a death: who did it goes to the journal, the session is replaced. */
-static int bury(struct visit *v, const struct known_place *at, const struct race *r, enum bench_outcome outcome,
-                const char *detail, struct err *e)
+static int record_failure(struct session *v, const struct history_place *at, const struct rounds *r,
+                          enum bench_outcome outcome, const char *detail, struct err *e)
 {
     close_session(v, 1);
     v->deaths++;
     enum bench_status status = outcome == BENCH_SILENT ? BENCH_HUNG : BENCH_CRASHED;
-    int rc = write_result(v, at, r->racers[r->guilty].knobs, status, NULL, 0, detail, e);
+    int rc = write_result(v, at, r->candidates[r->failed].knobs, status, NULL, 0, detail, e);
     if (!rc && v->study->plan.one_session)
         return err_set(e, ERR_FAILED, "the launch that this program runs under has died: %s", detail);
     if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study))
@@ -238,38 +238,38 @@ static int bury(struct visit *v, const struct known_place *at, const struct race
 }
 
 /* One point, again after a death. `*hopeless` when the launch need not go on to larger sizes. */
-static int run_point(struct visit *v, int i, int *hopeless, struct err *e)
+static int run_point(struct session *v, int i, int *hopeless, struct err *e)
 {
     struct bench_study *s = v->study;
-    const struct known_place *at = &v->points[i].at;
+    const struct history_place *at = &v->points[i].at;
     struct entries entries = {s, NULL, v->want};
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {
         entries.session = v->session;
-        struct race r = {.engine = s->engine,
-                         .session = v->session,
-                         .stop = s->stop,
-                         .arena = arena_new(),
-                         .coll = at->coll,
-                         .bytes = at->bytes,
-                         .expect_us = expect_us(v, at),
-                         .rival = known_rival(s->results, at),
-                         .samples = enough(v),
-                         .until_s = point_until(v, i),
-                         .watchdog_s = s->options->watchdog_s,
-                         .vary = s->engine->vary && v->want->full ? entries_vary : NULL,
-                         .user = &entries};
+        struct rounds r = {.engine = s->engine,
+                           .session = v->session,
+                           .stop = s->stop,
+                           .arena = arena_new(),
+                           .coll = at->coll,
+                           .bytes = at->bytes,
+                           .expect_us = expect_us(v, at),
+                           .rival = history_rival(s->results, at),
+                           .samples = enough(v),
+                           .until_s = point_until(v, i),
+                           .watchdog_s = s->options->watchdog_s,
+                           .vary = s->engine->vary && v->want->full ? entries_vary : NULL,
+                           .user = &entries};
         entries_list(&entries, at, &r);
         show_progress(v, at);
-        enum bench_outcome outcome = race_run(&r, detail);
+        enum bench_outcome outcome = rounds_run(&r, detail);
         again = outcome == BENCH_DIED || outcome == BENCH_SILENT;
         if (again)
-            rc = bury(v, at, &r, outcome, detail, e);
+            rc = record_failure(v, at, &r, outcome, detail, e);
         else if (outcome == BENCH_ANSWERED)
             rc = write_race(v, at, &r, e);
         if (outcome == BENCH_ANSWERED)
-            *hopeless = race_is_lost(&r);
+            *hopeless = rounds_is_lost(&r);
         arena_free(r.arena);
     }
     s->done++;
@@ -277,7 +277,7 @@ static int run_point(struct visit *v, int i, int *hopeless, struct err *e)
 }
 
 /* A launch that does not start at all is written down once, so that a resumed run leaves it alone. */
-static int give_up_launch(struct visit *v, const struct err *why, struct err *e)
+static int give_up_launch(struct session *v, const struct err *why, struct err *e)
 {
     struct bench_study *s = v->study;
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
@@ -292,24 +292,24 @@ static int give_up_launch(struct visit *v, const struct err *why, struct err *e)
     return v->npoints ? write_result(v, &v->points[0].at, &untouched, BENCH_CRASHED, NULL, 0, why->text, e) : 0;
 }
 
-/* Whether an earlier run has seen this launch lose at one of the decisive points: race_is_lost, from the journal. */
-static int lost_before(const struct visit *v)
+/* Whether an earlier run has seen this launch lose at one of the decisive points: rounds_is_lost, from the journal. */
+static int lost_before(const struct session *v)
 {
     const struct bench_study *s = v->study;
     struct bench_place places[BENCH_DECISIVE];
-    int n = s->nodes ? bench_decisive(s, places) : 0, lost = 0;
+    int n = s->nodes ? bench_screening(s, places) : 0, lost = 0;
     for (int i = 0; i < n; i++) {
-        struct known_place at = bench_place_of(s, places[i].coll, places[i].size, v->want->launch->label);
-        struct bench_interval rival = known_rival(s->results, &at);
-        lost |= rival.n && known_time_us(s->results, &at, BENCH_DEFAULT) > RACE_HOPELESS * rival.median;
+        struct history_place at = bench_place_of(s, places[i].coll, places[i].size, v->want->launch->label);
+        struct bench_interval rival = history_rival(s->results, &at);
+        lost |= rival.n && history_time_us(s->results, &at, BENCH_DEFAULT) > ROUNDS_HOPELESS * rival.median;
     }
     return lost;
 }
 
-int bench_visit_run(struct bench_study *s, const struct bench_visit *want, struct err *e)
+int search_session_run(struct bench_study *s, const struct search_session *want, struct err *e)
 {
     struct arena *a = arena_new();
-    struct visit v = {.study = s, .want = want};
+    struct session v = {.study = s, .want = want};
     struct err why = {0};
     int rc = 0, hopeless = 0, i = 0;
     v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * sizeof *v.points);

@@ -24,7 +24,7 @@ static int is_measured(const struct workload_call *c)
     return c->kind >= 0 && c->kind < COLL_MEASURED;
 }
 
-unsigned demand_collectives(const struct workload *w)
+unsigned workload_profile_collectives(const struct workload *w)
 {
     struct position at = {0};
     unsigned set = 0;
@@ -57,8 +57,8 @@ static int thin_out(const uint64_t *from, int n, double factor, uint64_t *to)
     return kept;
 }
 
-uint64_t *demand_sizes(const struct workload *w, unsigned collectives, uint64_t min_bytes, uint64_t max_bytes,
-                       struct arena *a, int *count)
+uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives, uint64_t min_bytes, uint64_t max_bytes,
+                                 struct arena *a, int *count)
 {
     struct position at = {0};
     uint64_t *all = NULL;
@@ -82,7 +82,7 @@ uint64_t *demand_sizes(const struct workload *w, unsigned collectives, uint64_t 
 
 /* ---- shapes ---- */
 
-static int has_shape(const struct demand_shape *shapes, int n, struct demand_shape wanted)
+static int has_shape(const struct workload_profile_shape *shapes, int n, struct workload_profile_shape wanted)
 {
     for (int i = 0; i < n; i++)
         if (shapes[i].nodes == wanted.nodes && shapes[i].ranks_per_node == wanted.ranks_per_node)
@@ -90,14 +90,15 @@ static int has_shape(const struct demand_shape *shapes, int n, struct demand_sha
     return 0;
 }
 
-struct demand_shape *demand_shapes(const struct workload *w, unsigned collectives, struct arena *a, int *count)
+struct workload_profile_shape *workload_profile_shapes(const struct workload *w, unsigned collectives, struct arena *a,
+                                                       int *count)
 {
     struct position at = {0};
-    struct demand_shape *shapes = NULL;
+    struct workload_profile_shape *shapes = NULL;
     *count = 0;
     for (const struct workload_call *c; (c = next_call(w, &at));) {
         int nodes = workload_call_nodes(w, c);
-        struct demand_shape shape = {nodes, c->group_size / nodes};
+        struct workload_profile_shape shape = {nodes, c->group_size / nodes};
         if (!is_measured(c) || !(collectives & 1u << c->kind) || c->group_size % nodes != 0 ||
             has_shape(shapes, *count, shape))
             continue;
@@ -114,7 +115,7 @@ static int is_of_group(const struct workload *w, const struct workload_call *c, 
     return is_measured(c) && c->group_size == ranks && workload_call_nodes(w, c) == nodes;
 }
 
-int demand_has_group(const struct workload *w, int nodes, int ranks)
+int workload_profile_has_group(const struct workload *w, int nodes, int ranks)
 {
     struct position at = {0};
     for (const struct workload_call *c; (c = next_call(w, &at));)
@@ -132,9 +133,10 @@ static int nearest(const uint64_t *sizes, int n, uint64_t bytes)
     return best;
 }
 
-void demand_calls(const struct workload *w, int coll, int nodes, int ranks, const uint64_t *sizes, int n, double *calls)
+void workload_profile_calls(const struct workload *w, int coll, int nodes, int ranks, const uint64_t *sizes, int n,
+                            double *calls)
 {
-    int any = !demand_has_group(w, nodes, ranks);
+    int any = !workload_profile_has_group(w, nodes, ranks);
     struct position at = {0};
     for (int i = 0; i < n; i++)
         calls[i] = 0;

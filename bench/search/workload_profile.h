@@ -5,27 +5,28 @@
 #include "bench/workload/workload.h"
 
 /* The collectives that `w` calls, a bit for each below COLL_MEASURED: send and receive between pairs is left out. */
-unsigned demand_collectives(const struct workload *w);
+unsigned workload_profile_collectives(const struct workload *w);
 
 /* The sizes that stand for those of `w`'s calls of `collectives`, ascending, within min_bytes and max_bytes; at most
  * DEMAND_SIZES, as far apart as that takes. Allocated in `a`; none: NULL and *count 0. */
 #define DEMAND_SIZES 24
-uint64_t *demand_sizes(const struct workload *w, unsigned collectives, uint64_t min_bytes, uint64_t max_bytes,
-                       struct arena *a, int *count);
+uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives, uint64_t min_bytes, uint64_t max_bytes,
+                                 struct arena *a, int *count);
 
 /* The shapes of group that such calls have, in the order of the file; groups that are not spread evenly over their
  * nodes have none. Allocated in `a`. */
-struct demand_shape {
+struct workload_profile_shape {
     int nodes, ranks_per_node;
 };
-struct demand_shape *demand_shapes(const struct workload *w, unsigned collectives, struct arena *a, int *count);
+struct workload_profile_shape *workload_profile_shapes(const struct workload *w, unsigned collectives, struct arena *a,
+                                                       int *count);
 
 /* Whether groups of `ranks` ranks over `nodes` nodes call anything in `w`. */
-int demand_has_group(const struct workload *w, int nodes, int ranks);
+int workload_profile_has_group(const struct workload *w, int nodes, int ranks);
 
 /* Calls of `coll` per step that count for each of the `n` ascending sizes, into `calls`: every call of such a group (of
  * any group when none is of that shape) for the size nearest to its own, in proportion when that is another one. */
-void demand_calls(const struct workload *w, int coll, int nodes, int ranks, const uint64_t *sizes, int n,
-                  double *calls);
+void workload_profile_calls(const struct workload *w, int coll, int nodes, int ranks, const uint64_t *sizes, int n,
+                            double *calls);
 
 #endif

@@ -165,7 +165,7 @@ const struct env_var *env_nearest(const char *name)
     for (size_t n = 0; (v = env_var_at(n)); n++) {
         if (strncmp(v->name, "NCCL_", 5) != 0 || v->last || (v->flags & ENV_DEAD) || v->scope == ENV_PLUGIN)
             continue;
-        int d = words_hash(v->name + 5) == words ? 0 : words_distance(name + 5, v->name + 5, most);
+        int d = words_hash(v->name + 5) == words ? 0 : edit_distance(name + 5, v->name + 5, most);
         if (d < nearest) {
             nearest = d;
             best = v;

@@ -102,7 +102,7 @@ struct env_setting {
 };
 
 /* A call that is faster than the default beyond the measured numbers of nodes, by the fitted model. */
-struct env_reach {
+struct env_extrapolation {
     int coll;
     uint64_t min_bytes, max_bytes; /* as in struct env_range */
     int nodes_low, nodes_high, ranks_per_node;
@@ -126,8 +126,8 @@ struct env_decisions {
     struct env_setting *settings;
     int nshapes, nsettings;
     struct model_fit fit; /* of the model to what was measured, for extrapolation; used 0: not fitted */
-    struct env_reach *reaches;
-    int nreaches;
+    struct env_extrapolation *reaches;
+    int nextrapolations;
 };
 
 /* Journals that the points were made from, for the evidence lines. */

@@ -36,7 +36,7 @@ struct gathered {
 static void observe(struct gathered *g, const struct env_shape *s, int coll, const struct env_point *p,
                     const struct env_option *o)
 {
-    struct nccl_wish wish = nccl_wish_of(&o->call);
+    struct nccl_requested wish = nccl_requested_of(&o->call);
     if (o->status != BENCH_OK || !(o->time_us.median > 0) || wish.chunk_bytes)
         return;
     g->items = arena_grow(g->arena, g->items, (size_t)g->count, sizeof *g->items);
@@ -108,7 +108,7 @@ static int fit(struct reacher *r, const struct topology *t, struct log *log)
 /* The model's gain of a call over NCCL's own choice; n 0: it has none. */
 static struct bench_interval model_gain(const struct model *m, int coll, uint64_t bytes, const struct bench_knobs *call)
 {
-    struct nccl_wish wish = nccl_wish_of(call);
+    struct nccl_requested wish = nccl_requested_of(call);
     struct model_call own = {coll, bytes, -1, -1, 0}, asked = {coll, bytes, wish.algo, wish.proto, wish.channels};
     struct model_time x, y;
     if (!m || wish.chunk_bytes || model_predict(m, &own, &x) || model_predict(m, &asked, &y))
@@ -164,7 +164,7 @@ static const struct env_option *best(const struct reacher *r, int coll, const st
 /* ---- boxes ----------------------------------------------------------------------------------------------------------
  */
 
-static const char *reason(const struct reacher *r, const struct env_reach *x)
+static const char *reason(const struct reacher *r, const struct env_extrapolation *x)
 {
     return arena_printf(r->d->arena,
                         "%s would be at least %s over the default, carried on from %d nodes by the model fitted to %d "
@@ -177,16 +177,16 @@ static void append(struct reacher *r, int coll, uint64_t min, uint64_t max, cons
                    struct bench_interval gain)
 {
     struct env_decisions *d = r->d;
-    struct env_reach *last = d->nreaches ? &d->reaches[d->nreaches - 1] : NULL;
+    struct env_extrapolation *last = d->nextrapolations ? &d->reaches[d->nextrapolations - 1] : NULL;
     if (last && last->coll == coll && last->nodes_low == r->low && last->ranks_per_node == r->per_node &&
         last->max_bytes + 1 == min && !strcmp(last->call.label, o->call.label)) {
         last->max_bytes = max;
         if (gain.low < last->gain.low)
             last->gain = gain;
     } else {
-        d->reaches = arena_grow(d->arena, d->reaches, (size_t)d->nreaches, sizeof *d->reaches);
-        last = &d->reaches[d->nreaches++];
-        *last = (struct env_reach){coll, min, max, r->low, r->high, r->per_node, o->call, gain, ""};
+        d->reaches = arena_grow(d->arena, d->reaches, (size_t)d->nextrapolations, sizeof *d->reaches);
+        last = &d->reaches[d->nextrapolations++];
+        *last = (struct env_extrapolation){coll, min, max, r->low, r->high, r->per_node, o->call, gain, ""};
     }
     last->why = reason(r, last);
 }
@@ -249,7 +249,7 @@ static int is_largest(const struct env_decisions *d, const struct env_shape *s)
     return 1;
 }
 
-void env_reach(struct env_decisions *d, const struct topology *t, struct log *log)
+void env_extrapolation(struct env_decisions *d, const struct topology *t, struct log *log)
 {
     struct reacher r = {.d = d, .arena = d->arena};
     if (d->extrapolate_nodes < 1 || fit(&r, t, log))

@@ -12,6 +12,6 @@
  * which never spans a factor of two. Where the topology has no GPU, or nothing was measured with NCCL that the model
  * can predict, nothing is filled, and rows_of extrapolates by agreement alone. Says to `log` how well the model fits.
  */
-void env_reach(struct env_decisions *d, const struct topology *t, struct log *log);
+void env_extrapolation(struct env_decisions *d, const struct topology *t, struct log *log);
 
 #endif

@@ -13,7 +13,7 @@ struct segment {
     int low, high;
     enum env_basis basis;
     int base;
-    struct env_row **rows;
+    struct env_table_rule **rows;
     int nrows;
 };
 
@@ -28,14 +28,14 @@ struct series {
 struct builder {
     const struct env_decisions *d;
     struct arena *arena;
-    struct env_rows *out;
+    struct env_table_rules *out;
     struct err *err;
 };
 
 /* ---- one range ------------------------------------------------------------------------------------------------------
  */
 
-static int read_setting(const struct bench_setting *s, struct env_row *row, struct err *e)
+static int read_setting(const struct bench_setting *s, struct env_table_rule *row, struct err *e)
 {
     size_t n = strlen(s->value);
     if (!strcmp(s->name, "algorithm"))
@@ -55,7 +55,7 @@ static int read_setting(const struct bench_setting *s, struct env_row *row, stru
     return 0;
 }
 
-int rows_read_call(const struct bench_knobs *call, struct env_row *row, struct err *e)
+int rows_read_call(const struct bench_knobs *call, struct env_table_rule *row, struct err *e)
 {
     for (int i = 0; i < call->nsettings; i++) {
         int rc = read_setting(&call->settings[i], row, e);
@@ -70,11 +70,11 @@ int rows_read_call(const struct bench_knobs *call, struct env_row *row, struct e
 /* ---- segments -------------------------------------------------------------------------------------------------------
  */
 
-static struct env_row *add_row(struct builder *b, struct segment *s, struct env_row row)
+static struct env_table_rule *add_row(struct builder *b, struct segment *s, struct env_table_rule row)
 {
-    struct env_row *copy = ARENA_NEW(b->arena, struct env_row);
+    struct env_table_rule *copy = ARENA_NEW(b->arena, struct env_table_rule);
     *copy = row;
-    s->rows = arena_grow(b->arena, s->rows, (size_t)s->nrows, sizeof(struct env_row *));
+    s->rows = arena_grow(b->arena, s->rows, (size_t)s->nrows, sizeof(struct env_table_rule *));
     s->rows[s->nrows++] = copy;
     return copy;
 }
@@ -86,8 +86,9 @@ static int shape_segment(struct builder *b, const struct env_shape *s, enum env_
     for (int c = 0; c < s->ncolls; c++)
         for (int i = 0; i < s->colls[c].nranges; i++) {
             const struct env_range *r = &s->colls[c].ranges[i];
-            struct env_row row = {s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,
-                                  s->nodes,         s->nodes,     s->ranks,     s->ranks, basis, s->nodes, r->why};
+            struct env_table_rule row = {
+                s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,
+                s->nodes,         s->nodes,     s->ranks,     s->ranks, basis, s->nodes, r->why};
             int rc = r->call.nsettings ? rows_read_call(&r->call, &row, b->err) : 0;
             if (rc)
                 return rc;
@@ -97,7 +98,7 @@ static int shape_segment(struct builder *b, const struct env_shape *s, enum env_
     return 0;
 }
 
-static int same_action(const struct env_row *x, const struct env_row *y)
+static int same_action(const struct env_table_rule *x, const struct env_table_rule *y)
 {
     return x->algorithm == y->algorithm && x->protocol == y->protocol && x->channels == y->channels &&
            x->chunk_bytes == y->chunk_bytes;
@@ -108,9 +109,9 @@ static struct segment agreement(struct builder *b, const struct segment *x, cons
 {
     struct segment out = {.basis = ENV_AGREED, .base = x->base};
     for (int i = 0, k = 0; i < x->nrows && k < y->nrows;) {
-        const struct env_row *p = x->rows[i], *q = y->rows[k];
+        const struct env_table_rule *p = x->rows[i], *q = y->rows[k];
         if (p->coll == q->coll && p->min_bytes <= q->max_bytes && q->min_bytes <= p->max_bytes && same_action(p, q)) {
-            struct env_row row = *p, *last = out.nrows ? out.rows[out.nrows - 1] : NULL;
+            struct env_table_rule row = *p, *last = out.nrows ? out.rows[out.nrows - 1] : NULL;
             row.min_bytes = p->min_bytes > q->min_bytes ? p->min_bytes : q->min_bytes;
             row.max_bytes = p->max_bytes < q->max_bytes ? p->max_bytes : q->max_bytes;
             if (last && last->coll == row.coll && same_action(last, &row) && last->max_bytes + 1 == row.min_bytes)
@@ -131,7 +132,7 @@ static struct segment moved(struct builder *b, const struct segment *from, int p
 {
     struct segment out = {.low = low, .high = high, .basis = basis, .base = from->base};
     for (int i = 0; i < from->nrows; i++) {
-        struct env_row row = *from->rows[i];
+        struct env_table_rule row = *from->rows[i];
         row.nodes_low = low;
         row.nodes_high = high;
         row.ranks_low = low * per_node;
@@ -158,7 +159,8 @@ static int is_free(const struct env_decisions *d, int per_node, int low, int hig
 }
 
 /* Grows a measured row of the segment before by the nodes of this one, when they say the same. */
-static int merge(const struct builder *b, const struct series *s, struct env_row *before, const struct env_row *row)
+static int merge(const struct builder *b, const struct series *s, struct env_table_rule *before,
+                 const struct env_table_rule *row)
 {
     if (before->basis != ENV_MEASURED || row->basis != ENV_MEASURED || before->coll != row->coll ||
         before->min_bytes != row->min_bytes || before->max_bytes != row->max_bytes || !same_action(before, row) ||
@@ -178,9 +180,9 @@ static struct segment emit(struct builder *b, const struct series *s, const stru
     struct segment out = *now;
     out.rows = arena_alloc(b->arena, ((size_t)now->nrows + 1) * sizeof *out.rows);
     for (int i = 0, k = 0; i < now->nrows; i++) {
-        const struct env_row *row = now->rows[i];
+        const struct env_table_rule *row = now->rows[i];
         for (; before && k < before->nrows; k++) {
-            const struct env_row *other = before->rows[k];
+            const struct env_table_rule *other = before->rows[k];
             if (other->coll > row->coll || (other->coll == row->coll && other->min_bytes >= row->min_bytes))
                 break;
         }
@@ -188,7 +190,7 @@ static struct segment emit(struct builder *b, const struct series *s, const stru
             out.rows[i] = before->rows[k];
             continue;
         }
-        out.rows[i] = ARENA_NEW(b->arena, struct env_row);
+        out.rows[i] = ARENA_NEW(b->arena, struct env_table_rule);
         *out.rows[i] = *row;
         b->out->items = arena_grow(b->arena, b->out->items, (size_t)b->out->count, sizeof *b->out->items);
         b->out->items[b->out->count++] = out.rows[i];
@@ -217,7 +219,7 @@ static int fit(struct builder *b, const struct series *s, const struct env_shape
 {
     for (int64_t from = (int64_t)x->nodes + 1, to; from < y->nodes; from = to + 1) {
         struct segment own = {0};
-        struct env_row *rows = NULL;
+        struct env_table_rule *rows = NULL;
         to = 2 * from - 1 < y->nodes ? 2 * from - 1 : y->nodes - 1;
         if (!is_free(b->d, s->per_node, (int)from, (int)to))
             continue;
@@ -225,7 +227,7 @@ static int fit(struct builder *b, const struct series *s, const struct env_shape
         if (n < 0)
             return ERR_FAILED;
         for (int i = 0; i < n; i++) {
-            struct env_row *last = own.nrows ? own.rows[own.nrows - 1] : NULL;
+            struct env_table_rule *last = own.nrows ? own.rows[own.nrows - 1] : NULL;
             if (last && last->coll == rows[i].coll && same_action(last, &rows[i]) &&
                 last->max_bytes + 1 == rows[i].min_bytes)
                 last->max_bytes = rows[i].max_bytes;
@@ -238,27 +240,27 @@ static int fit(struct builder *b, const struct series *s, const struct env_shape
 }
 
 /* The rows of what the fitted model carries on, see envgen/decide/extrapolate.h. */
-static int add_reaches(struct builder *b, const struct series *s)
+static int add_extrapolations(struct builder *b, const struct series *s)
 {
     struct segment own = {0};
-    for (int i = 0; i < b->d->nreaches; i++) {
-        const struct env_reach *r = &b->d->reaches[i];
+    for (int i = 0; i < b->d->nextrapolations; i++) {
+        const struct env_extrapolation *r = &b->d->reaches[i];
         if (r->ranks_per_node != s->per_node || !is_free(b->d, s->per_node, r->nodes_low, r->nodes_high))
             continue;
-        struct env_row row = {.coll = r->coll,
-                              .min_bytes = r->min_bytes,
-                              .max_bytes = r->max_bytes,
-                              .algorithm = -1,
-                              .protocol = -1,
-                              .channels = -1,
-                              .chunk_bytes = -1,
-                              .nodes_low = r->nodes_low,
-                              .nodes_high = r->nodes_high,
-                              .ranks_low = r->nodes_low * s->per_node,
-                              .ranks_high = r->nodes_high * s->per_node,
-                              .basis = ENV_EXTRAPOLATED,
-                              .base = s->shapes[s->count - 1]->nodes,
-                              .why = r->why};
+        struct env_table_rule row = {.coll = r->coll,
+                                     .min_bytes = r->min_bytes,
+                                     .max_bytes = r->max_bytes,
+                                     .algorithm = -1,
+                                     .protocol = -1,
+                                     .channels = -1,
+                                     .chunk_bytes = -1,
+                                     .nodes_low = r->nodes_low,
+                                     .nodes_high = r->nodes_high,
+                                     .ranks_low = r->nodes_low * s->per_node,
+                                     .ranks_high = r->nodes_high * s->per_node,
+                                     .basis = ENV_EXTRAPOLATED,
+                                     .base = s->shapes[s->count - 1]->nodes,
+                                     .why = r->why};
         int rc = rows_read_call(&r->call, &row, b->err);
         if (rc)
             return rc;
@@ -295,7 +297,7 @@ static int write_series(struct builder *b, const struct series *s)
         last = emit(b, s, &last, &s->own[i]);
     }
     if (!rc && b->d->fit.used)
-        rc = add_reaches(b, s);
+        rc = add_extrapolations(b, s);
     else if (!rc)
         extrapolate(b, s);
     return rc;
@@ -361,7 +363,7 @@ static int add_predicted(struct builder *b)
 
 static int by_basis(const void *a, const void *b)
 {
-    const struct env_row *x = *(struct env_row *const *)a, *y = *(struct env_row *const *)b;
+    const struct env_table_rule *x = *(struct env_table_rule *const *)a, *y = *(struct env_table_rule *const *)b;
     int c = (x->basis > y->basis) - (x->basis < y->basis);
     if (!c)
         c = (x->nodes_low > y->nodes_low) - (x->nodes_low < y->nodes_low);
@@ -372,9 +374,9 @@ static int by_basis(const void *a, const void *b)
     return c ? c : (x->min_bytes > y->min_bytes) - (x->min_bytes < y->min_bytes);
 }
 
-int env_rows_of(const struct env_decisions *d, struct arena *a, struct env_rows *rows, struct err *e)
+int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct env_table_rules *rows, struct err *e)
 {
-    *rows = (struct env_rows){0};
+    *rows = (struct env_table_rules){0};
     struct builder b = {d, a, rows, e};
     int rc = add_measured(&b);
     if (!rc)
@@ -384,7 +386,7 @@ int env_rows_of(const struct env_decisions *d, struct arena *a, struct env_rows 
     return rc;
 }
 
-const char *env_row_basis(const struct env_row *r, struct arena *a)
+const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a)
 {
     switch (r->basis) {
     case ENV_MEASURED:

@@ -17,7 +17,7 @@
 
 enum env_basis { ENV_MEASURED, ENV_AGREED, ENV_FITTED, ENV_EXTRAPOLATED, ENV_PREDICTED };
 
-struct env_row {
+struct env_table_rule {
     int coll; /* enum coll */
     uint64_t min_bytes, max_bytes;
     int algorithm, protocol;    /* -1 any */
@@ -29,16 +29,16 @@ struct env_row {
     const char *why; /* of that range's decision */
 };
 
-struct env_rows {
-    struct env_row **items; /* by basis, measured ones first; the first that applies to a call counts */
+struct env_table_rules {
+    struct env_table_rule **items; /* by basis, measured ones first; the first that applies to a call counts */
     int count;
 };
 
 /* Everything is allocated in `a`, and `why` points into the decisions. ENV_PREDICTED rows are there whether they are to
  * be written or not, for shapes that were not measured. Error: a call setting that a tuner cannot express. */
-int env_rows_of(const struct env_decisions *d, struct arena *a, struct env_rows *rows, struct err *e);
+int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct env_table_rules *rows, struct err *e);
 
 /* "measured on 8 nodes", "2 and 4 nodes agree", ...: what a row rests on. */
-const char *env_row_basis(const struct env_row *r, struct arena *a);
+const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a);
 
 #endif

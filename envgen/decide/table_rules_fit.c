@@ -108,7 +108,7 @@ struct work {
     const struct env_shape *x, *y;
     int low, high;
     struct arena *arena;
-    struct env_row *rows;
+    struct env_table_rule *rows;
     int nrows;
 };
 
@@ -116,19 +116,19 @@ static int add(struct work *w, int coll, uint64_t min, uint64_t max, const struc
                struct bench_interval gain, struct err *e)
 {
     int per_node = w->x->ranks / w->x->nodes;
-    struct env_row row = {.coll = coll,
-                          .min_bytes = min,
-                          .max_bytes = max,
-                          .algorithm = -1,
-                          .protocol = -1,
-                          .channels = -1,
-                          .chunk_bytes = -1,
-                          .nodes_low = w->low,
-                          .nodes_high = w->high,
-                          .ranks_low = w->low * per_node,
-                          .ranks_high = w->high * per_node,
-                          .basis = ENV_FITTED,
-                          .base = w->x->nodes};
+    struct env_table_rule row = {.coll = coll,
+                                 .min_bytes = min,
+                                 .max_bytes = max,
+                                 .algorithm = -1,
+                                 .protocol = -1,
+                                 .channels = -1,
+                                 .chunk_bytes = -1,
+                                 .nodes_low = w->low,
+                                 .nodes_high = w->high,
+                                 .ranks_low = w->low * per_node,
+                                 .ranks_high = w->high * per_node,
+                                 .basis = ENV_FITTED,
+                                 .base = w->x->nodes};
     int rc = rows_read_call(&o->call, &row, e);
     if (rc)
         return rc;
@@ -166,7 +166,7 @@ static const char *launch(const struct env_shape *s)
 }
 
 int rows_fit(const struct env_decisions *d, const struct env_shape *x, const struct env_shape *y, int low, int high,
-             struct arena *a, struct env_row **rows, struct err *e)
+             struct arena *a, struct env_table_rule **rows, struct err *e)
 {
     struct work w = {.d = d, .x = x, .y = y, .low = low, .high = high, .arena = a};
     if (x->nlaunches && y->nlaunches && strcmp(launch(x), launch(y)) != 0)

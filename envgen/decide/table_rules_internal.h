@@ -1,11 +1,11 @@
-/* The parts of env_rows_of, private to envgen/rows*.c. */
+/* The parts of env_table_rules_of, private to envgen/rows*.c. */
 #ifndef ENVGEN_DECIDE_TABLE_RULES_INTERNAL_H
 #define ENVGEN_DECIDE_TABLE_RULES_INTERNAL_H
 
 #include "envgen/decide/table_rules.h"
 
 /* Fills algorithm, protocol, channels and chunk_bytes from a call. Error: a setting that a tuner cannot express. */
-int rows_read_call(const struct bench_knobs *call, struct env_row *row, struct err *e);
+int rows_read_call(const struct bench_knobs *call, struct env_table_rule *row, struct err *e);
 
 /* The rows that a law gives for `low` to `high` nodes, which lie between the measured shapes x and y, at the sizes
  * where those two differ. The time of a call is taken to change with the number of nodes linearly or with its
@@ -14,6 +14,6 @@ int rows_read_call(const struct bench_knobs *call, struct env_row *row, struct e
  * Between the ends it does so, too: a quotient of two straight lines has no inner minimum. Returns their number, -1
  * after an error. */
 int rows_fit(const struct env_decisions *d, const struct env_shape *x, const struct env_shape *y, int low, int high,
-             struct arena *a, struct env_row **rows, struct err *e);
+             struct arena *a, struct env_table_rule **rows, struct err *e);
 
 #endif

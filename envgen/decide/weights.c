@@ -17,7 +17,7 @@ static void weigh_coll(const struct workload *w, const struct bench_point *p, in
     uint64_t *sizes = arena_alloc(a, (size_t)n * sizeof *sizes);
     for (int i = 0; i < n; i++)
         sizes[i] = p[i].bytes;
-    demand_calls(w, p->coll, p->nodes, p->ranks, sizes, n, weights);
+    workload_profile_calls(w, p->coll, p->nodes, p->ranks, sizes, n, weights);
     for (int i = 0; i < n; i++)
         weights[i] *= untouched_us(&p[i]);
 }

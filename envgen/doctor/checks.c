@@ -137,7 +137,7 @@ const char *doctor_compare(struct doctor *d, const struct topology *t, const str
         }
     }
     for (int i = 0; i < t->nclasses; i++)
-        if (install_same_kin(&here->classes[0], &t->classes[i])) {
+        if (install_compatible(&here->classes[0], &t->classes[i])) {
             doctor_say(
                 d, DOCTOR_NOTE, "machine",
                 "differs from every class of the profile, but has the GPUs and rails of %s (nccltune probe shows more)",

@@ -7,14 +7,14 @@
 #include "envgen/decide/table_rules.h"
 #include "envgen/explain/explain_internal.h"
 
-static int matches(const struct env_row *r, const struct env_question *q)
+static int matches(const struct env_table_rule *r, const struct env_question *q)
 {
     return r->coll == q->coll && q->bytes >= r->min_bytes && q->bytes <= r->max_bytes &&
            (!q->nodes || (q->nodes >= r->nodes_low && q->nodes <= r->nodes_high)) &&
            (!q->ranks || (q->ranks >= r->ranks_low && q->ranks <= r->ranks_high));
 }
 
-static void print_row(const struct env_profile *p, const struct env_row *r, FILE *out)
+static void print_row(const struct env_profile *p, const struct env_table_rule *r, FILE *out)
 {
     const char *algorithm = algo_name(r->algorithm), *protocol = proto_name(r->protocol);
     int written = r->basis != ENV_PREDICTED || p->decisions->predicted;
@@ -24,16 +24,16 @@ static void print_row(const struct env_profile *p, const struct env_row *r, FILE
         fprintf(out, ", %ld channels", r->channels);
     if (r->chunk_bytes > 0)
         fprintf(out, ", chunks of %ld bytes", r->chunk_bytes);
-    fprintf(out, "\n    %s: %s\n", env_row_basis(r, p->arena), env_comment(p->arena, r->why));
+    fprintf(out, "\n    %s: %s\n", env_table_rule_basis(r, p->arena), env_comment(p->arena, r->why));
 }
 
 int explain_rows(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
-    struct env_rows rows = {0};
+    struct env_table_rules rows = {0};
     struct err ignored = {0};
     char size[UNIT_TEXT];
     int found = 0;
-    if (env_rows_of(p->decisions, p->arena, &rows, &ignored))
+    if (env_table_rules_of(p->decisions, p->arena, &rows, &ignored))
         return 0;
     for (int i = 0; i < rows.count; i++) {
         if (!matches(rows.items[i], q))
@@ -54,13 +54,13 @@ static void add_count(cJSON *o, const char *low_key, const char *high_key, int l
 cJSON *explain_rows_json(const struct env_profile *p, const struct env_question *q)
 {
     static const char *const bases[] = {"measured", "agreed", "fitted", "extrapolated", "predicted"};
-    struct env_rows rows = {0};
+    struct env_table_rules rows = {0};
     struct err ignored = {0};
     cJSON *array = cJSON_CreateArray();
-    if (env_rows_of(p->decisions, p->arena, &rows, &ignored))
+    if (env_table_rules_of(p->decisions, p->arena, &rows, &ignored))
         rows.count = 0;
     for (int i = 0; i < rows.count; i++) {
-        const struct env_row *r = rows.items[i];
+        const struct env_table_rule *r = rows.items[i];
         if (!matches(r, q))
             continue;
         cJSON *o = cJSON_CreateObject();

@@ -34,7 +34,7 @@ struct job {
     struct env_decisions *decisions;
     struct env_rules rules;
     const char *dir;
-    struct env_stage stage;
+    struct env_staged_write stage;
 };
 
 /* ---- reading --------------------------------------------------------------------------------------------------------
@@ -107,13 +107,13 @@ static int decide(struct job *j, struct err *e)
     j->decisions->extrapolate_nodes =
         j->options->extrapolate == ENV_ALL_NODES ? j->topology->nhosts : j->options->extrapolate;
     if (!rc)
-        env_reach(j->decisions, j->topology, j->log);
+        env_extrapolation(j->decisions, j->topology, j->log);
     if (!rc)
         rc = env_rules_of(j->decisions, &j->rules, e);
     if (!rc)
         rc = env_settings(j->decisions, &j->rules, j->topology, j->fabric, e);
     if (!rc)
-        env_vet(j->decisions, j->topology);
+        env_validate(j->decisions, j->topology);
     return rc;
 }
 
@@ -132,9 +132,9 @@ static int take_in(struct job *j, const char *path, const char *name, struct err
     char *data;
     size_t bytes;
     if (same_file(path, arena_printf(j->arena, "%s/%s", j->dir, name)))
-        return env_stage_keep(&j->stage, name, e);
+        return env_staged_write_keep(&j->stage, name, e);
     int rc = file_read(path, JOURNAL_LIMIT, j->arena, &data, &bytes, e);
-    return rc ? rc : env_stage_add(&j->stage, name, data, bytes, e);
+    return rc ? rc : env_staged_write_add(&j->stage, name, data, bytes, e);
 }
 
 /* Prints one file, checks it when it is NCCL's, and stages it. */
@@ -151,9 +151,9 @@ static int write_one(struct job *j, const struct env_writer *writer, const char 
     if (!rc && fflush(out.stream))
         rc = err_errno(e, "%s: out of memory", file);
     if (!rc && !strncmp(file, "nccl.", 5))
-        rc = env_vet_file(j->decisions, j->topology, node_class, file, out.data, out.bytes, e);
+        rc = env_validate_file(j->decisions, j->topology, node_class, file, out.data, out.bytes, e);
     if (!rc)
-        rc = env_stage_add(&j->stage, file, out.data, out.bytes, e);
+        rc = env_staged_write_add(&j->stage, file, out.data, out.bytes, e);
     file_out_abandon(&out);
     return rc;
 }
@@ -243,7 +243,7 @@ static int write_manifest(struct job *j, struct err *e)
         return err_set(e, ERR_FAILED, "out of memory");
     const char *line = arena_printf(j->arena, "%s\n", text);
     cJSON_free(text);
-    return env_stage_add(&j->stage, ENV_MANIFEST, line, strlen(line), e);
+    return env_staged_write_add(&j->stage, ENV_MANIFEST, line, strlen(line), e);
 }
 
 static int write_all(struct job *j, struct err *e)
@@ -266,10 +266,10 @@ static int write_all(struct job *j, struct err *e)
     if (!rc)
         rc = write_manifest(j, e);
     if (!rc)
-        rc = env_stage_commit(&j->stage, ENV_MANIFEST, e);
+        rc = env_staged_write_commit(&j->stage, ENV_MANIFEST, e);
     if (!rc)
         remove_stale(j, &old);
-    env_stage_abandon(&j->stage);
+    env_staged_write_abandon(&j->stage);
     return rc;
 }
 
@@ -286,7 +286,7 @@ static int make_directory(struct job *j, int *made, struct err *e)
         return err_errno(e, "%s: cannot be opened", out);
     j->dir = arena_strdup(j->arena, real);
     free(real);
-    env_stage_begin(&j->stage, j->dir, j->arena);
+    env_staged_write_begin(&j->stage, j->dir, j->arena);
     return 0;
 }
 

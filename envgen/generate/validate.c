@@ -150,7 +150,7 @@ static struct lint *lint_of(const struct env_decisions *d, const struct topology
 }
 
 /* Judges the settings that a node of one class has (NULL: those of all). */
-static void vet_nodes(struct env_decisions *d, const struct topology *t, const char *node_class)
+static void validate_nodes(struct env_decisions *d, const struct topology *t, const char *node_class)
 {
     struct lint *l = lint_of(d, t);
     struct lint_finding_view f;
@@ -180,12 +180,12 @@ static struct topology only(const struct topology *t, int c)
     return one;
 }
 
-void env_vet(struct env_decisions *d, const struct topology *t)
+void env_validate(struct env_decisions *d, const struct topology *t)
 {
-    vet_nodes(d, t, NULL);
+    validate_nodes(d, t, NULL);
     for (int c = 0; c < t->nclasses; c++) {
         struct topology one = only(t, c);
-        vet_nodes(d, &one, t->classes[c].name);
+        validate_nodes(d, &one, t->classes[c].name);
     }
 }
 
@@ -256,8 +256,8 @@ static int lint_can_read(const char *file)
     return 0;
 }
 
-int env_vet_file(const struct env_decisions *d, const struct topology *t, const char *node_class, const char *file,
-                 const char *text, size_t bytes, struct err *e)
+int env_validate_file(const struct env_decisions *d, const struct topology *t, const char *node_class, const char *file,
+                      const char *text, size_t bytes, struct err *e)
 {
     struct topology one = *t;
     if (!lint_can_read(file))

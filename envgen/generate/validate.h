@@ -13,12 +13,12 @@ int env_library_release(const char *library, int *low, int *high);
 
 /* Takes the value from every setting for NCCL that a release of the range does not read, that is its default already,
  * or that lint warns of on this topology; `why` says so then. What was measured together stays or goes together. */
-void env_vet(struct env_decisions *d, const struct topology *t);
+void env_validate(struct env_decisions *d, const struct topology *t);
 
 /* Checks a finished file, unless it is of a kind that lint does not read: lint has nothing to warn of, and nccl.conf
  * read by NCCL's rules gives exactly the settings of `node_class` (NULL: the common ones). An error is a mistake of
  * nccltune itself. */
-int env_vet_file(const struct env_decisions *d, const struct topology *t, const char *node_class, const char *file,
-                 const char *text, size_t bytes, struct err *e);
+int env_validate_file(const struct env_decisions *d, const struct topology *t, const char *node_class, const char *file,
+                      const char *text, size_t bytes, struct err *e);
 
 #endif

@@ -211,7 +211,7 @@ static char *conf_lines(const struct install_site *site, const struct install_do
         lines = add_settings(lines, arena_printf(a, "%s/" ENV_CLASSES "%s.conf", done->dir, done->node_class), a, e);
     if (lines)
         lines = add_settings(lines, arena_printf(a, "%s/nccl.conf", done->dir), a, e);
-    if (lines && done->one_kin)
+    if (lines && done->one_compatible)
         lines = arena_printf(a, "%sNCCL_TUNER_PLUGIN=%s\nNCCLTUNE_PROFILE=%s\n", lines, site->plugin, done->dir);
     return lines;
 }
@@ -248,9 +248,9 @@ static int activate(const struct install_site *site, const struct install_scope 
     done->nccl_conf =
         arena_printf(a, "has its settings%s%s",
                      done->node_class ? "" : " for all nodes, none of a class, because this host is not in it",
-                     done->one_kin ? " and its table"
-                                   : "; not its table, because jobs may span nodes that do not go "
-                                     "together: that needs the Slurm hooks");
+                     done->one_compatible ? " and its table"
+                                          : "; not its table, because jobs may span nodes that do not go "
+                                            "together: that needs the Slurm hooks");
     return rc;
 }
 
@@ -274,7 +274,7 @@ static struct env_profile *open_profile(const struct install_site *site, const c
 {
     struct env_profile *p = env_profile_open(profile, e);
     struct topology *t = p ? topo_load(arena_printf(done->arena, "%s/topology.json", p->dir), e) : NULL;
-    *map = t ? install_map_text(t, &p->manifest, done->arena, &done->one_kin, e) : NULL;
+    *map = t ? install_map_text(t, &p->manifest, done->arena, &done->one_compatible, e) : NULL;
     done->node_class = t ? class_here(t, done->arena) : NULL;
     topo_free(t);
     if (!*map) {

@@ -36,7 +36,7 @@ struct install_done {
     const char *dir;        /* of the installed profile */
     const char *node_class; /* this host's; NULL: it is not in the profile */
     const char *nccl_conf;  /* what became of NCCL's file, as a sentence; NULL nothing */
-    int one_kin;            /* every job may use the table: all classes of nodes go together */
+    int one_compatible;     /* every job may use the table: all classes of nodes go together */
 };
 
 /* Copies a finished profile into the store, unless it is there, and schedules it. Errors: not a whole profile, a table
@@ -55,12 +55,12 @@ void install_done_free(struct install_done *done);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
-/* The text of hook.map, in `a`; *one_kin as above. Errors: names that the hooks would not take. */
-char *install_map_text(const struct topology *t, const struct env_manifest *m, struct arena *a, int *one_kin,
+/* The text of hook.map, in `a`; *one_compatible as above. Errors: names that the hooks would not take. */
+char *install_map_text(const struct topology *t, const struct env_manifest *m, struct arena *a, int *one_compatible,
                        struct err *e);
 
 /* Whether two classes may share a job: as many GPUs of one kind, as many active ports of the same rates. */
-int install_same_kin(const struct topo_class *a, const struct topo_class *b);
+int install_compatible(const struct topo_class *a, const struct topo_class *b);
 
 /* `old` (NULL: there is no such file) with `lines` between the markers instead of what stood there; `lines` NULL takes
  * the markers away. NULL after an error: a marker without its partner; `path` is for that. */

@@ -70,7 +70,7 @@ static int same_gpus(const struct topo_class *a, const struct topo_class *b)
     return 1;
 }
 
-int install_same_kin(const struct topo_class *a, const struct topo_class *b)
+int install_compatible(const struct topo_class *a, const struct topo_class *b)
 {
     return same_gpus(a, b) && same_rates(a, b);
 }
@@ -79,7 +79,7 @@ int install_same_kin(const struct topo_class *a, const struct topo_class *b)
 static int kin_of(const struct topology *t, int i)
 {
     int k = 0;
-    while (k < i && !install_same_kin(&t->classes[k], &t->classes[i]))
+    while (k < i && !install_compatible(&t->classes[k], &t->classes[i]))
         k++;
     return k;
 }
@@ -158,7 +158,7 @@ static int put_all(const struct topology *t, const struct env_manifest *m, FILE 
     return rc;
 }
 
-char *install_map_text(const struct topology *t, const struct env_manifest *m, struct arena *a, int *one_kin,
+char *install_map_text(const struct topology *t, const struct env_manifest *m, struct arena *a, int *one_compatible,
                        struct err *e)
 {
     char *text = NULL, *copy = NULL;
@@ -169,9 +169,9 @@ char *install_map_text(const struct topology *t, const struct env_manifest *m, s
         return NULL;
     }
     int rc = put_all(t, m, out, e);
-    *one_kin = 1;
+    *one_compatible = 1;
     for (int i = 1; i < t->nclasses; i++)
-        *one_kin = *one_kin && kin_of(t, i) == 0;
+        *one_compatible = *one_compatible && kin_of(t, i) == 0;
     if (fclose(out) && !rc)
         rc = err_errno(e, "no memory for hook.map");
     if (!rc)

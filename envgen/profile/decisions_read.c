@@ -7,9 +7,9 @@
 #include "core/vars/catalogue.h"
 #include "envgen/profile/decisions.h"
 
-#define MOST_SHAPES  10000 /* answers compare each with each */
-#define MOST_REACHES 100000
-#define MOST_NODES   1000000
+#define MOST_SHAPES         10000 /* answers compare each with each */
+#define MOST_EXTRAPOLATIONS 100000
+#define MOST_NODES          1000000
 
 struct reader {
     struct arena *arena;
@@ -232,7 +232,7 @@ static int read_releases(const struct reader *in, const cJSON *o, struct env_dec
 }
 
 /* What the model carries on; the fit itself is for people. */
-static int read_reach(const struct reader *in, const cJSON *o, struct env_reach *out)
+static int read_extrapolation(const struct reader *in, const cJSON *o, struct env_extrapolation *out)
 {
     const char *name = json_str(o, "collective", "");
     int64_t low = json_int(o, "min_bytes", -1), high = json_int(o, "max_bytes", -1);
@@ -269,13 +269,13 @@ static int read_fit(const struct reader *in, const cJSON *doc, struct env_decisi
                                             .band = json_num(factors, "band", 0)}};
     int rc = whole(in, o, "results", 1, INT32_MAX, &d->fit.used);
     if (!rc)
-        rc = list(in, doc, "beyond", sizeof *d->reaches, &d->reaches, &d->nreaches);
-    if (!rc && d->nreaches > MOST_REACHES)
+        rc = list(in, doc, "beyond", sizeof *d->reaches, &d->reaches, &d->nextrapolations);
+    if (!rc && d->nextrapolations > MOST_EXTRAPOLATIONS)
         rc = bad(in, "at most 100000 entries in \"beyond\"");
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "beyond"))
     {
         if (!rc)
-            rc = read_reach(in, item, &d->reaches[i++]);
+            rc = read_extrapolation(in, item, &d->reaches[i++]);
     }
     return rc;
 }

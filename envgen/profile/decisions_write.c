@@ -142,7 +142,7 @@ static void add_fit(cJSON *doc, const struct model_fit *f)
     cJSON_AddNumberToObject(factors, "band", f->factors.band);
 }
 
-static void add_reach(cJSON *array, const struct env_reach *r)
+static void add_extrapolation(cJSON *array, const struct env_extrapolation *r)
 {
     cJSON *o = append(array);
     json_add_str(o, "collective", coll_name(r->coll));
@@ -178,8 +178,8 @@ cJSON *env_decisions_json(const struct env_decisions *d)
         return doc;
     add_fit(doc, &d->fit);
     cJSON *reaches = cJSON_AddArrayToObject(doc, "beyond");
-    for (int i = 0; i < d->nreaches; i++)
-        add_reach(reaches, &d->reaches[i]);
+    for (int i = 0; i < d->nextrapolations; i++)
+        add_extrapolation(reaches, &d->reaches[i]);
     return doc;
 }
 

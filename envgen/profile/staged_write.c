@@ -11,12 +11,12 @@
 
 #include "core/file.h"
 
-void env_stage_begin(struct env_stage *s, const char *dir, struct arena *a)
+void env_staged_write_begin(struct env_staged_write *s, const char *dir, struct arena *a)
 {
-    *s = (struct env_stage){.arena = a, .dir = dir};
+    *s = (struct env_staged_write){.arena = a, .dir = dir};
 }
 
-static struct env_staged *add(struct env_stage *s, const char *name)
+static struct env_staged *add(struct env_staged_write *s, const char *name)
 {
     s->files = arena_grow(s->arena, s->files, (size_t)s->count, sizeof *s->files);
     struct env_staged *f = &s->files[s->count++];
@@ -24,12 +24,12 @@ static struct env_staged *add(struct env_stage *s, const char *name)
     return f;
 }
 
-static const char *path_of(const struct env_stage *s, const char *name)
+static const char *path_of(const struct env_staged_write *s, const char *name)
 {
     return arena_printf(s->arena, "%s/%s", s->dir, name);
 }
 
-int env_stage_add(struct env_stage *s, const char *name, const void *data, size_t bytes, struct err *e)
+int env_staged_write_add(struct env_staged_write *s, const char *name, const void *data, size_t bytes, struct err *e)
 {
     const char *path = path_of(s, name);
     char *temporary = arena_printf(s->arena, "%s.tmpXXXXXX", path);
@@ -52,7 +52,7 @@ int env_stage_add(struct env_stage *s, const char *name, const void *data, size_
     return rc;
 }
 
-int env_stage_keep(struct env_stage *s, const char *name, struct err *e)
+int env_staged_write_keep(struct env_staged_write *s, const char *name, struct err *e)
 {
     const char *path = path_of(s, name);
     struct stat st;
@@ -77,7 +77,7 @@ static void sync_directory_of(const char *path, struct arena *a)
     }
 }
 
-int env_stage_commit(struct env_stage *s, const char *last, struct err *e)
+int env_staged_write_commit(struct env_staged_write *s, const char *last, struct err *e)
 {
     if (unlink(path_of(s, last)) && errno != ENOENT)
         return err_errno(e, "%s/%s: cannot be replaced", s->dir, last);
@@ -96,7 +96,7 @@ int env_stage_commit(struct env_stage *s, const char *last, struct err *e)
 }
 
 /* With the directory that was made for it, unless something else lies there. */
-static void remove_temporary(const struct env_stage *s, const struct env_staged *f)
+static void remove_temporary(const struct env_staged_write *s, const struct env_staged *f)
 {
     const char *slash = strrchr(f->name, '/');
     unlink(f->temporary);
@@ -104,7 +104,7 @@ static void remove_temporary(const struct env_stage *s, const struct env_staged 
         rmdir(arena_printf(s->arena, "%s/%.*s", s->dir, (int)(slash - f->name), f->name));
 }
 
-void env_stage_abandon(struct env_stage *s)
+void env_staged_write_abandon(struct env_staged_write *s)
 {
     for (int i = 0; i < s->count; i++)
         if (s->files[i].temporary)

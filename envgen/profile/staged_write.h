@@ -17,7 +17,7 @@ struct env_staged {
     uint64_t bytes;
 };
 
-struct env_stage {
+struct env_staged_write {
     struct arena *arena;
     const char *dir;
     struct env_staged *files;
@@ -25,19 +25,19 @@ struct env_stage {
 };
 
 /* `dir` exists and outlives the stage; so does `a`. */
-void env_stage_begin(struct env_stage *s, const char *dir, struct arena *a);
+void env_staged_write_begin(struct env_staged_write *s, const char *dir, struct arena *a);
 
 /* A new content for dir/name, on disk when this returns. Directories in `name` are made. */
-int env_stage_add(struct env_stage *s, const char *name, const void *data, size_t bytes, struct err *e);
+int env_staged_write_add(struct env_staged_write *s, const char *name, const void *data, size_t bytes, struct err *e);
 
 /* A file that lies in the directory already and stays as it is. */
-int env_stage_keep(struct env_stage *s, const char *name, struct err *e);
+int env_staged_write_keep(struct env_staged_write *s, const char *name, struct err *e);
 
 /* Moves everything into place in the order it was added. The file `last` (the one that vouches for the others) is taken
  * away first, so that a machine that dies in between leaves a set that is visibly incomplete, not a wrong one. */
-int env_stage_commit(struct env_stage *s, const char *last, struct err *e);
+int env_staged_write_commit(struct env_staged_write *s, const char *last, struct err *e);
 
 /* Removes what was written so far. Fine after a commit, too. */
-void env_stage_abandon(struct env_stage *s);
+void env_staged_write_abandon(struct env_staged_write *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* Judging rows, and a profile without those that do not hold. */
+/* Judging rules, and a profile without those that do not hold. */
 #include "envgen/verify/verify.h"
 
 #include <string.h>
@@ -71,7 +71,7 @@ int verify_jobs(const struct env_profile *p, const char *plugin, struct arena *a
     return n + 1;
 }
 
-/* ---- rows ---- */
+/* ---- rules ---- */
 
 const struct bench_candidate *verify_candidate(const struct bench_point *p, const char *launch)
 {
@@ -87,13 +87,13 @@ static const struct tuner_rule *rule_at(const struct tuner_table *t, const struc
     return tuner_table_match(t, t->rules, &shape, p->coll, p->bytes, TUNER_UNKNOWN, TUNER_UNKNOWN);
 }
 
-static void judge(struct verify *v, struct verify_row *row, const struct bench_points *points)
+static void judge(struct verify *v, struct verify_rule *rule, const struct bench_points *points)
 {
     struct bench_interval *gains = arena_alloc(v->arena, (size_t)(points->count + 1) * sizeof *gains);
     int n = 0, bad = 0;
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
-        if (rule_at(&v->table, p) != row->rule)
+        if (rule_at(&v->table, p) != rule->rule)
             continue;
         const struct bench_candidate *with = verify_candidate(p, VERIFY_PROFILE),
                                      *without = verify_candidate(p, VERIFY_ENVIRONMENT);
@@ -103,9 +103,9 @@ static void judge(struct verify *v, struct verify_row *row, const struct bench_p
         if (with && without)
             gains[n++] = bench_gain(without->time_us, with->time_us);
     }
-    row->gain = env_mean_gain(gains, n);
-    row->verdict = bad ? VERIFY_FAILS : !n ? VERIFY_UNKNOWN : row->gain.low > 1 ? VERIFY_HOLDS : VERIFY_FAILS;
-    v->failing += row->verdict == VERIFY_FAILS;
+    rule->gain = env_mean_gain(gains, n);
+    rule->verdict = bad ? VERIFY_FAILS : !n ? VERIFY_UNKNOWN : rule->gain.low > 1 ? VERIFY_HOLDS : VERIFY_FAILS;
+    v->failing += rule->verdict == VERIFY_FAILS;
 }
 
 struct verify *verify_rows(const struct env_profile *p, const struct bench_points *points, struct err *e)
@@ -126,11 +126,11 @@ struct verify *verify_rows(const struct env_profile *p, const struct bench_point
         verify_free(v);
         return NULL;
     }
-    v->rows = arena_alloc(a, (v->table.count + 1) * sizeof *v->rows);
+    v->rules = arena_alloc(a, (v->table.count + 1) * sizeof *v->rules);
     for (size_t i = 0; i < v->table.count; i++) {
-        struct verify_row *row = &v->rows[v->nrows++];
-        row->rule = &v->table.rules[i];
-        judge(v, row, points);
+        struct verify_rule *rule = &v->rules[v->nrules++];
+        rule->rule = &v->table.rules[i];
+        judge(v, rule, points);
     }
     return v;
 }
@@ -143,18 +143,18 @@ void verify_free(struct verify *v)
     arena_free(v->arena);
 }
 
-/* ---- the profile without failing rows ---- */
+/* ---- the profile without failing rules ---- */
 
-static const struct verify_row *row_of_line(const struct verify *v, long line)
+static const struct verify_rule *row_of_line(const struct verify *v, long line)
 {
-    for (int i = 0; i < v->nrows; i++)
-        if (v->rows[i].rule->line == line)
-            return &v->rows[i];
+    for (int i = 0; i < v->nrules; i++)
+        if (v->rules[i].rule->line == line)
+            return &v->rules[i];
     return NULL;
 }
 
-/* tuner.csv with the failing rows as comments. */
-static int stage_table(struct env_stage *s, const struct verify *v, struct err *e)
+/* tuner.csv with the failing rules as comments. */
+static int stage_table(struct env_staged_write *s, const struct verify *v, struct err *e)
 {
     struct file_out out;
     int rc = file_out_begin(&out, e);
@@ -163,28 +163,28 @@ static int stage_table(struct env_stage *s, const struct verify *v, struct err *
     long number = 1;
     for (const char *line = v->text; *line; number++) {
         int len = (int)strcspn(line, "\n");
-        const struct verify_row *row = row_of_line(v, number);
-        if (row && row->verdict == VERIFY_FAILS)
-            fprintf(out.stream, "# dropped by nccltune verify, gain %.2f (%.2f to %.2f): ", row->gain.median,
-                    row->gain.low, row->gain.high);
+        const struct verify_rule *rule = row_of_line(v, number);
+        if (rule && rule->verdict == VERIFY_FAILS)
+            fprintf(out.stream, "# dropped by nccltune verify, gain %.2f (%.2f to %.2f): ", rule->gain.median,
+                    rule->gain.low, rule->gain.high);
         fprintf(out.stream, "%.*s\n", len, line);
         line += len + (line[len] == '\n');
     }
     fflush(out.stream);
-    rc = env_stage_add(s, "tuner.csv", out.data, out.bytes, e);
+    rc = env_staged_write_add(s, "tuner.csv", out.data, out.bytes, e);
     file_out_abandon(&out);
     return rc;
 }
 
-static int stage_copy(struct env_stage *s, const struct env_profile *p, const char *name, struct err *e)
+static int stage_copy(struct env_staged_write *s, const struct env_profile *p, const char *name, struct err *e)
 {
     char *data;
     size_t bytes;
     int rc = file_read(arena_printf(s->arena, "%s/%s", p->dir, name), FILE_LIMIT, s->arena, &data, &bytes, e);
-    return rc ? rc : env_stage_add(s, name, data, bytes, e);
+    return rc ? rc : env_staged_write_add(s, name, data, bytes, e);
 }
 
-static int stage_manifest(struct env_stage *s, const struct env_profile *p, struct err *e)
+static int stage_manifest(struct env_staged_write *s, const struct env_profile *p, struct err *e)
 {
     struct env_manifest m = p->manifest;
     char created[32];
@@ -205,20 +205,20 @@ static int stage_manifest(struct env_stage *s, const struct env_profile *p, stru
     int rc = text ? 0 : err_set(e, ERR_FAILED, "out of memory");
     const char *line = rc ? NULL : arena_printf(s->arena, "%s\n", text);
     cJSON_free(text);
-    return rc ? rc : env_stage_add(s, ENV_MANIFEST, line, strlen(line), e);
+    return rc ? rc : env_staged_write_add(s, ENV_MANIFEST, line, strlen(line), e);
 }
 
 int verify_write(const struct env_profile *p, const struct verify *v, const char *dir, struct err *e)
 {
     struct arena *a = arena_new();
-    struct env_stage s;
+    struct env_staged_write s;
     int rc = env_profile_complete(dir) ? err_set(e, ERR_FAILED, "%s: holds a finished profile already", dir)
                                        : file_mkdirs(dir, e);
     if (rc) {
         arena_free(a);
         return rc;
     }
-    env_stage_begin(&s, dir, a);
+    env_staged_write_begin(&s, dir, a);
     for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
         const char *name = p->manifest.files[i].name;
         rc = strcmp(name, "tuner.csv") ? stage_copy(&s, p, name, e) : stage_table(&s, v, e);
@@ -226,8 +226,8 @@ int verify_write(const struct env_profile *p, const struct verify *v, const char
     if (!rc)
         rc = stage_manifest(&s, p, e);
     if (!rc)
-        rc = env_stage_commit(&s, ENV_MANIFEST, e);
-    env_stage_abandon(&s);
+        rc = env_staged_write_commit(&s, ENV_MANIFEST, e);
+    env_staged_write_abandon(&s);
     arena_free(a);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* Which rows of a profile's tuner table hold when they are measured again, and the profile without the others. */
+/* Which rules of a profile's tuner table hold when they are measured again, and the profile without the others. */
 #ifndef ENVGEN_VERIFY_VERIFY_H
 #define ENVGEN_VERIFY_VERIFY_H
 
@@ -12,13 +12,13 @@
 #define VERIFY_PROFILE     "profile"
 
 enum verify_verdict {
-    VERIFY_HOLDS,   /* faster with the row than without, beyond doubt */
+    VERIFY_HOLDS,   /* faster with the rule than without, beyond doubt */
     VERIFY_FAILS,   /* not so */
     VERIFY_UNKNOWN, /* no size within it was measured */
 };
 const char *verify_verdict_name(enum verify_verdict v);
 
-struct verify_row {
+struct verify_rule {
     const struct tuner_rule *rule;
     struct bench_interval gain; /* geometric mean over its sizes of environment alone / profile; n: sizes */
     enum verify_verdict verdict;
@@ -28,8 +28,8 @@ struct verify {
     struct arena *arena;
     struct tuner_table table;
     const char *text; /* of tuner.csv */
-    struct verify_row *rows;
-    int nrows, failing;
+    struct verify_rule *rules;
+    int nrules, failing;
 };
 
 /* The launches for bench_setup's jobs, in `a`: one or two. Reads nccl.conf of the profile; `plugin` is the path of the
@@ -37,14 +37,14 @@ struct verify {
 int verify_jobs(const struct env_profile *p, const char *plugin, struct arena *a, struct bench_knobs jobs[2],
                 struct err *e);
 
-/* Judges every row of the table by `points`. NULL after an error. */
+/* Judges every rule of the table by `points`. NULL after an error. */
 struct verify *verify_rows(const struct env_profile *p, const struct bench_points *points, struct err *e);
 void verify_free(struct verify *v); /* NULL is fine */
 
 /* The candidate of a point that ran under that launch; NULL. */
 const struct bench_candidate *verify_candidate(const struct bench_point *p, const char *launch);
 
-/* Writes the profile to the new directory `dir` with the failing rows turned into comments. */
+/* Writes the profile to the new directory `dir` with the failing rules turned into comments. */
 int verify_write(const struct env_profile *p, const struct verify *v, const char *dir, struct err *e);
 
 #endif

@@ -14,17 +14,17 @@
 /* ---- what a row rests on --------------------------------------------------------------------------------------------
  */
 
-static void print_reason(const struct env_writing *w, FILE *out, const struct env_row *r)
+static void print_reason(const struct env_writing *w, FILE *out, const struct env_table_rule *r)
 {
     char from[UNIT_TEXT], to[UNIT_TEXT];
     env_print_comment(out, w->scratch, "#",
                       arena_printf(w->scratch, "%s from %s to %s, %s: %s", coll_name(r->coll),
                                    unit_bytes(from, r->min_bytes),
                                    r->max_bytes == ENV_OPEN ? "any larger size" : unit_bytes(to, r->max_bytes),
-                                   env_row_basis(r, w->scratch), r->why));
+                                   env_table_rule_basis(r, w->scratch), r->why));
 }
 
-static int is_rule(const struct env_decisions *d, const struct env_row *r)
+static int is_rule(const struct env_decisions *d, const struct env_table_rule *r)
 {
     return r->basis != ENV_PREDICTED || d->predicted;
 }
@@ -44,7 +44,7 @@ static void print_count(FILE *out, int low, int high)
         fprintf(out, "-%d", high);
 }
 
-static void print_bytes(FILE *out, const struct env_row *r)
+static void print_bytes(FILE *out, const struct env_table_rule *r)
 {
     fprintf(out, "%s,%" PRIu64, coll_name(r->coll), r->min_bytes);
     if (r->max_bytes == ENV_OPEN)
@@ -53,7 +53,7 @@ static void print_bytes(FILE *out, const struct env_row *r)
         fprintf(out, ",%" PRIu64, r->max_bytes);
 }
 
-static void print_row(FILE *out, const struct env_row *r)
+static void print_row(FILE *out, const struct env_table_rule *r)
 {
     print_bytes(out, r);
     print_word(out, algo_name(r->algorithm));
@@ -117,10 +117,10 @@ static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
 
 int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e)
 {
-    struct env_rows rows;
+    struct env_table_rules rows;
     int rc = print_metadata(w, out, e);
     if (!rc)
-        rc = env_rows_of(w->decisions, w->scratch, &rows, e);
+        rc = env_table_rules_of(w->decisions, w->scratch, &rows, e);
     if (rc)
         return rc;
     print_fit(w->decisions, out);
@@ -143,18 +143,19 @@ int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e)
 
 #define NVIDIA_ROWS 100000 /* with every node count a row of its own */
 
-static int nvidia_can(const struct env_row *r)
+static int nvidia_can(const struct env_table_rule *r)
 {
     return r->algorithm >= 0 && r->protocol >= 0 && r->channels > 0 && r->chunk_bytes < 0 &&
            (r->nodes_low == r->nodes_high || (r->ranks_high - r->ranks_low) % (r->nodes_high - r->nodes_low) == 0);
 }
 
-static void print_nvidia_row(FILE *out, const struct env_row *r, int nodes)
+static void print_nvidia_row(FILE *out, const struct env_table_rule *r, int nodes)
 {
     int per_node = r->nodes_high > r->nodes_low ? (r->ranks_high - r->ranks_low) / (r->nodes_high - r->nodes_low) : 0;
-    print_bytes(out, &(struct env_row){.coll = r->coll,
-                                       .min_bytes = r->min_bytes,
-                                       .max_bytes = r->max_bytes == ENV_OPEN ? (uint64_t)INT64_MAX : r->max_bytes});
+    print_bytes(out,
+                &(struct env_table_rule){.coll = r->coll,
+                                         .min_bytes = r->min_bytes,
+                                         .max_bytes = r->max_bytes == ENV_OPEN ? (uint64_t)INT64_MAX : r->max_bytes});
     print_word(out, algo_name(r->algorithm));
     print_word(out, proto_name(r->protocol));
     fprintf(out, ",%ld,%d,%d,-1,-1\n", r->channels, nodes, r->ranks_low + (nodes - r->nodes_low) * per_node);
@@ -162,9 +163,9 @@ static void print_nvidia_row(FILE *out, const struct env_row *r, int nodes)
 
 int env_write_nvidia_csv(const struct env_writing *w, FILE *out, struct err *e)
 {
-    struct env_rows rows;
+    struct env_table_rules rows;
     long written = 0, left = 0;
-    int rc = env_rows_of(w->decisions, w->scratch, &rows, e);
+    int rc = env_table_rules_of(w->decisions, w->scratch, &rows, e);
     if (rc)
         return rc;
     env_write_heading(w, out, "Rules for the example tuner plugin that comes with NCCL, from 2.27 on.");
@@ -174,7 +175,7 @@ int env_write_nvidia_csv(const struct env_writing *w, FILE *out, struct err *e)
         "NCCL's choice there.");
     fputs("# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n", out);
     for (int i = 0; i < rows.count; i++) {
-        const struct env_row *r = rows.items[i];
+        const struct env_table_rule *r = rows.items[i];
         if (!is_rule(w->decisions, r))
             continue;
         left += !nvidia_can(r);

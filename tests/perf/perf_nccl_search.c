@@ -90,7 +90,7 @@ static void make_law(size_t n)
     struct bench_plan p = {0};
     nccl_plan_calls(&p, a);
     for (int i = 0; i < p.ncalls && n >= REPORTED; i++) {
-        struct nccl_wish w = nccl_wish_of(&p.calls[i].knobs);
+        struct nccl_requested w = nccl_requested_of(&p.calls[i].knobs);
         if (w.algo >= 0 && w.proto >= 0 && !w.channels)
             random_cell(&law.cells[p.calls[i].coll][w.algo][w.proto], w.proto);
         if (n >= STRAIGHT && w.algo >= 0 && w.proto >= 0 && !w.channels)
@@ -103,9 +103,9 @@ static void make_law(size_t n)
 }
 
 /* What NCCL does by itself. */
-static struct nccl_wish own_choice(int coll, uint64_t bytes)
+static struct nccl_requested own_choice(int coll, uint64_t bytes)
 {
-    struct nccl_wish best = {-1, -1, 0, 0};
+    struct nccl_requested best = {-1, -1, 0, 0};
     double least = INFINITY;
     for (int a = 0; a < ALGO_COUNT; a++)
         for (int p = 0; p < PROTO_COUNT; p++) {
@@ -121,7 +121,7 @@ static struct nccl_wish own_choice(int coll, uint64_t bytes)
 
 static double true_us(int coll, uint64_t bytes, const struct bench_knobs *call)
 {
-    struct nccl_wish w = nccl_wish_of(call);
+    struct nccl_requested w = nccl_requested_of(call);
     if (w.algo < 0)
         w = own_choice(coll, bytes);
     return law_time_us(&law, coll, w.algo, w.proto, w.channels, w.chunk_bytes, bytes);
@@ -152,7 +152,7 @@ static enum bench_outcome measure(struct bench_session *s, const struct bench_ba
 static double expect(struct bench_session *s, int coll, uint64_t bytes, const struct bench_knobs *call,
                      volatile sig_atomic_t *stop)
 {
-    struct nccl_wish w = nccl_wish_of(call);
+    struct nccl_requested w = nccl_requested_of(call);
     (void)s, (void)stop;
     return w.algo < 0 ? 0 : law_predict_us(&law, coll, w.algo, w.proto, bytes);
 }
@@ -176,7 +176,7 @@ struct score {
 
 static int is_candidate(const struct bench_call *c, int coll, uint64_t bytes)
 {
-    struct nccl_wish w = nccl_wish_of(&c->knobs);
+    struct nccl_requested w = nccl_requested_of(&c->knobs);
     return c->coll == coll && bytes >= c->min_bytes && w.channels <= law.channels &&
            (w.algo < 0 || law.cells[coll][w.algo][w.proto].offered);
 }

@@ -29,8 +29,8 @@
 /* The first tuner interface with getChunkSize: NCCL 2.30's. */
 #define CHUNK_API 6
 
-/* What NCCL offers at one point, once it has been asked. */
-struct offer {
+/* What NCCL tables at one point, once it has been asked. */
+struct algorithm_table {
     int coll;
     uint64_t bytes;
     struct nccl_choice choice;
@@ -39,7 +39,7 @@ struct offer {
 struct context {
     struct bench_setup setup;
     const char *plugin;
-    struct nccl_team *team;
+    struct nccl_pool *pool;
     struct arena *arena;
     double start_s; /* how long the first launch took; 0 none yet */
     int inherited;  /* the environment's NCCL variables have been told */
@@ -50,8 +50,8 @@ struct session {
     struct context *context;
     struct arena *arena;
     struct nccl_times *times; /* by rank */
-    struct offer *offers;
-    int noffers;
+    struct algorithm_table *tables;
+    int ntables;
     struct nccl_point prepared;
     int api; /* version of the tuner interface that NCCL uses; 0 unknown */
 };
@@ -87,24 +87,24 @@ static const char *library_name(const struct nccl_hello *h, int graphs, struct a
 }
 
 /* Agents on all nodes, and what they find there. Once in a plan's life. */
-static int open_team(struct bench_plan *p, double patience_s, volatile sig_atomic_t *stop, struct err *e)
+static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomic_t *stop, struct err *e)
 {
     struct context *c = p->context;
     struct nccl_hello hello;
-    if (c->team)
+    if (c->pool)
         return 0;
-    c->team = nccl_team_open(&c->setup, patience_s, stop, e);
-    if (!c->team)
+    c->pool = nccl_pool_open(&c->setup, patience_s, stop, e);
+    if (!c->pool)
         return e && e->code ? e->code : ERR_FAILED;
-    int rc = nccl_team_look(c->team, &hello, patience_s, stop, e);
+    int rc = nccl_pool_look(c->pool, &hello, patience_s, stop, e);
     if (rc) {
-        nccl_team_close(c->team);
-        c->team = NULL;
+        nccl_pool_close(c->pool);
+        c->pool = NULL;
         return rc;
     }
     p->library = library_name(&hello, c->setup.graphs, c->arena);
-    log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_team_ranks(c->team),
-             nccl_team_nodes(c->team), nccl_team_nodes(c->team) == 1 ? "" : "s", hello.gpu);
+    log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_pool_ranks(c->pool),
+             nccl_pool_nodes(c->pool), nccl_pool_nodes(c->pool) == 1 ? "" : "s", hello.gpu);
     if (hello.version >= UNKNOWN_VERSION)
         log_warn(c->setup.log, "%s is newer than the releases that nccltune knows, up to 2.31: going on", p->library);
     return 0;
@@ -125,23 +125,23 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
         return err_set(e, ERR_USAGE,
                        "the nccl engine starts its workers itself: run one copy, not one under mpirun or "
                        "srun, and name the nodes with --hosts or allocate them with Slurm");
-    int nodes = nccl_crew_size(setup);
+    int nodes = nccl_agents_size(setup);
     if (setup->njobs) {
         nccl_plan_jobs(setup, p, a);
     } else {
         nccl_plan_calls(p, a);
         nccl_plan_launches(setup, nodes, p, a);
-        if (nodes > 1 && model_prior_launches(setup->topology, nodes, setup->ranks_per_node, p))
+        if (nodes > 1 && search_prior_launches(setup->topology, nodes, setup->ranks_per_node, p))
             log_info(setup->log, "launches are tried in the order of what the model predicts for them");
     }
-    return nodes == 1 ? open_team(p, 60, NULL, e) : 0;
+    return nodes == 1 ? open_pool(p, 60, NULL, e) : 0;
 }
 
 static void finish(struct bench_plan *p)
 {
     struct context *c = p->context;
     if (c)
-        nccl_team_close(c->team);
+        nccl_pool_close(c->pool);
 }
 
 /* ---- sessions ---- */
@@ -166,7 +166,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
 {
     struct context *c = p->context;
     struct nccl_joined joined;
-    if (open_team(p, patience_s, stop, e))
+    if (open_pool(p, patience_s, stop, e))
         return NULL;
     tell_inherited(c);
     int steered = !c->setup.njobs;
@@ -174,12 +174,12 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     double began = progress_now_s(), least = START_LEAST_S + START_PATIENCE * c->start_s;
     if (c->start_s > 0 && least < patience_s)
         patience_s = least;
-    if (nccl_team_start(c->team, &start, &joined, patience_s, stop, e))
+    if (nccl_pool_start(c->pool, &start, &joined, patience_s, stop, e))
         return NULL;
     if (!(c->start_s > 0))
         c->start_s = progress_now_s() - began;
     struct session *s = calloc(1, sizeof *s);
-    int ranks = nccl_team_ranks(c->team);
+    int ranks = nccl_pool_ranks(c->pool);
     if (s)
         s->times = calloc((size_t)ranks, sizeof *s->times);
     if (!s || !s->times) {
@@ -189,7 +189,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     }
     s->base = (struct bench_session){.nodes = joined.nodes, .ranks = ranks};
     if (!joined.nodes) /* nobody was there to ask NCCL */
-        s->base.nodes = c->setup.share_gpus ? ranks : nccl_team_nodes(c->team);
+        s->base.nodes = c->setup.share_gpus ? ranks : nccl_pool_nodes(c->pool);
     s->context = c;
     s->api = joined.api;
     s->arena = arena_new();
@@ -199,7 +199,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
 static void close_session(struct bench_session *base, int kill)
 {
     struct session *s = (struct session *)base;
-    nccl_team_stop(s->context->team, kill);
+    nccl_pool_stop(s->context->pool, kill);
     arena_free(s->arena);
     free(s->times);
     free(s);
@@ -226,7 +226,7 @@ static enum bench_outcome prepare(const struct request *r, const struct nccl_poi
     *refusals = 0;
     if (same_point(&s->prepared, p))
         return BENCH_ANSWERED;
-    enum bench_outcome outcome = nccl_team_ask(s->context->team, NCCL_PREPARE, p, sizeof *p, NCCL_PREPARED, NULL, 0,
+    enum bench_outcome outcome = nccl_pool_ask(s->context->pool, NCCL_PREPARE, p, sizeof *p, NCCL_PREPARED, NULL, 0,
                                                refusals, progress_now_s() + r->patience_s, r->stop, r->detail);
     if (outcome == BENCH_ANSWERED && !*refusals)
         s->prepared = *p;
@@ -271,7 +271,7 @@ static enum bench_outcome ask(const struct request *r, const struct nccl_measure
     struct session *s = r->session;
     int refusals = 0;
     enum bench_outcome outcome =
-        nccl_team_ask(s->context->team, NCCL_MEASURE, q, sizeof *q, NCCL_TIMES, s->times, sizeof *s->times, &refusals,
+        nccl_pool_ask(s->context->pool, NCCL_MEASURE, q, sizeof *q, NCCL_TIMES, s->times, sizeof *s->times, &refusals,
                       progress_now_s() + r->patience_s, r->stop, r->detail);
     if (outcome == BENCH_ANSWERED)
         *status = refusals ? BENCH_FAILED : judge(s, us, r->detail);
@@ -280,7 +280,7 @@ static enum bench_outcome ask(const struct request *r, const struct nccl_measure
 
 static struct nccl_measure question(const struct bench_batch *b, const struct bench_knobs *call, int graphs)
 {
-    struct nccl_wish w = nccl_wish_of(call);
+    struct nccl_requested w = nccl_requested_of(call);
     return (struct nccl_measure){.point = {.coll = b->coll, .type = NCCL_TYPE_FITTING, .bytes = b->bytes},
                                  .algo = w.algo,
                                  .proto = w.proto,
@@ -351,13 +351,14 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
     return outcome;
 }
 
-/* ---- what NCCL offers ---- */
+/* ---- what NCCL tables ---- */
 
-static const struct offer *find_offer(struct session *s, int coll, uint64_t bytes, volatile sig_atomic_t *stop)
+static const struct algorithm_table *find_table(struct session *s, int coll, uint64_t bytes,
+                                                volatile sig_atomic_t *stop)
 {
-    for (int i = 0; i < s->noffers; i++)
-        if (s->offers[i].coll == coll && s->offers[i].bytes == bytes)
-            return &s->offers[i];
+    for (int i = 0; i < s->ntables; i++)
+        if (s->tables[i].coll == coll && s->tables[i].bytes == bytes)
+            return &s->tables[i];
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
     struct bench_shot shot = {.knobs = &untouched};
     struct bench_batch b = {.coll = coll, .bytes = bytes, .shots = &shot, .nshots = 1};
@@ -370,17 +371,17 @@ static const struct offer *find_offer(struct session *s, int coll, uint64_t byte
     if (prepare(&r, &q.point, &refusals) != BENCH_ANSWERED || refusals || ask(&r, &q, &status, &us) != BENCH_ANSWERED ||
         status != BENCH_OK)
         return NULL;
-    s->offers = arena_grow(s->arena, s->offers, (size_t)s->noffers, sizeof *s->offers);
-    s->offers[s->noffers] = (struct offer){coll, bytes, s->times[0].choice};
-    return &s->offers[s->noffers++];
+    s->tables = arena_grow(s->arena, s->tables, (size_t)s->ntables, sizeof *s->tables);
+    s->tables[s->ntables] = (struct algorithm_table){coll, bytes, s->times[0].choice};
+    return &s->tables[s->ntables++];
 }
 
 /* NCCL's own prediction for a call at a point: the engine's word on what is worth trying first. */
 static double expect(struct bench_session *base, int coll, uint64_t bytes, const struct bench_knobs *call,
                      volatile sig_atomic_t *stop)
 {
-    const struct offer *o = find_offer((struct session *)base, coll, bytes, stop);
-    struct nccl_wish w = nccl_wish_of(call);
+    const struct algorithm_table *o = find_table((struct session *)base, coll, bytes, stop);
+    struct nccl_requested w = nccl_requested_of(call);
     if (!o || !o->choice.known || w.algo < 0 || w.proto < 0)
         return 0;
     int cell = w.algo * o->choice.protos + w.proto;

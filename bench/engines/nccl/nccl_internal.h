@@ -13,20 +13,20 @@ struct nccl_member {
 };
 
 /* Starting agents. `members` come back in the order of their names, as people count: node2 before node10. */
-struct nccl_crew {
+struct nccl_agents {
     struct proc launcher; /* the agent itself, or mpirun */
     struct nccl_member *members;
     int count;
     char complaint[BENCH_DETAIL]; /* the end of the launcher's standard error */
 };
-int nccl_crew_open(struct nccl_crew *c, const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
-                   struct err *e);
-void nccl_crew_close(struct nccl_crew *c);
+int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, double patience_s,
+                     volatile sig_atomic_t *stop, struct err *e);
+void nccl_agents_close(struct nccl_agents *c);
 
 /* Keeps the last line of what the launcher writes; to be called when its err can be read. */
-void nccl_crew_listen(struct nccl_crew *c);
+void nccl_agents_listen(struct nccl_agents *c);
 
 /* How many nodes `setup` names; 1 without any. */
-int nccl_crew_size(const struct bench_setup *setup);
+int nccl_agents_size(const struct bench_setup *setup);
 
 #endif

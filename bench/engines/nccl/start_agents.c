@@ -22,7 +22,7 @@
 #define MAX_NODES      4096
 #define GRACE_S        1.0
 
-void nccl_crew_listen(struct nccl_crew *c)
+void nccl_agents_listen(struct nccl_agents *c)
 {
     char text[1024];
     ssize_t n = read(c->launcher.err, text, sizeof text - 1);
@@ -42,7 +42,7 @@ void nccl_crew_listen(struct nccl_crew *c)
 
 /* ---- one node ---- */
 
-static int open_here(struct nccl_crew *c, const struct bench_setup *setup, const char *worker, struct err *e)
+static int open_here(struct nccl_agents *c, const struct bench_setup *setup, const char *worker, struct err *e)
 {
     const char *argv[] = {worker, "agent", setup->nccl ? "--nccl" : NULL, setup->nccl, NULL};
     int rc = proc_spawn(&c->launcher, argv, NULL, e);
@@ -115,7 +115,7 @@ static const char *exports(struct arena *a)
     return words;
 }
 
-static int launch_agents(struct nccl_crew *c, const struct bench_setup *setup, const char *worker, const char *places,
+static int launch_agents(struct nccl_agents *c, const struct bench_setup *setup, const char *worker, const char *places,
                          const char *token, struct arena *a, struct err *e)
 {
     struct bench_setup one = *setup;
@@ -150,7 +150,7 @@ static void forget(struct nccl_member *m)
     m->from = m->to = -1;
 }
 
-static void take_in(struct nccl_crew *c, int listener, int wanted)
+static void take_in(struct nccl_agents *c, int listener, int wanted)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), on = 1;
     if (fd < 0)
@@ -189,7 +189,7 @@ static int introduced(struct nccl_member *m, const char *token)
 }
 
 /* Takes connections until `wanted` agents have spoken. `listener` -1: the one on the pipe. */
-static int gather(struct nccl_crew *c, int listener, int wanted, const char *token, double deadline_s,
+static int gather(struct nccl_agents *c, int listener, int wanted, const char *token, double deadline_s,
                   volatile sig_atomic_t *stop, struct err *e)
 {
     struct pollfd *fds = calloc((size_t)wanted + 2, sizeof *fds);
@@ -202,7 +202,7 @@ static int gather(struct nccl_crew *c, int listener, int wanted, const char *tok
         fds[n + 1] = (struct pollfd){.fd = c->launcher.err, .events = POLLIN};
         poll(fds, (nfds_t)n + 2, STOP_PERIOD_MS);
         if (fds[n + 1].revents)
-            nccl_crew_listen(c);
+            nccl_agents_listen(c);
         for (int i = n - 1; i >= 0; i--) {
             int heard = fds[i].revents ? introduced(&c->members[i], token) : 0;
             known += heard > 0;
@@ -231,7 +231,7 @@ static int by_host(const void *a, const void *b)
     return strverscmp(((const struct nccl_member *)a)->host, ((const struct nccl_member *)b)->host);
 }
 
-int nccl_crew_size(const struct bench_setup *setup)
+int nccl_agents_size(const struct bench_setup *setup)
 {
     struct arena *a = arena_new();
     struct mpirun m = {.nodes = 1};
@@ -243,12 +243,12 @@ int nccl_crew_size(const struct bench_setup *setup)
     return rc || m.nodes < 1 || m.nodes > MAX_NODES ? 0 : m.nodes;
 }
 
-int nccl_crew_open(struct nccl_crew *c, const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
-                   struct err *e)
+int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, double patience_s,
+                     volatile sig_atomic_t *stop, struct err *e)
 {
     struct arena *a = arena_new();
     const char *worker = bench_program("nccltune-worker", "NCCLTUNE_WORKER", a, e);
-    int nodes = nccl_crew_size(setup), listener = -1, rc = worker ? 0 : ERR_LACKS;
+    int nodes = nccl_agents_size(setup), listener = -1, rc = worker ? 0 : ERR_LACKS;
     uint16_t port = 0;
     char token[33] = "";
     memset(c, 0, sizeof *c);
@@ -269,7 +269,7 @@ int nccl_crew_open(struct nccl_crew *c, const struct bench_setup *setup, double 
     if (listener >= 0)
         close(listener);
     if (rc)
-        nccl_crew_close(c);
+        nccl_agents_close(c);
     else
         qsort(c->members, (size_t)c->count, sizeof *c->members, by_host);
     arena_free(a);
@@ -277,7 +277,7 @@ int nccl_crew_open(struct nccl_crew *c, const struct bench_setup *setup, double 
 }
 
 /* An agent ends when its connection does. */
-void nccl_crew_close(struct nccl_crew *c)
+void nccl_agents_close(struct nccl_agents *c)
 {
     for (int i = 0; i < c->count; i++) {
         if (c->members[i].from == c->launcher.out)

@@ -1,4 +1,4 @@
-/* The team: questions to all ranks at once, and what happens when somebody does not answer. */
+/* The pool: questions to all ranks at once, and what happens when somebody does not answer. */
 #include "bench/engines/nccl/worker_pool.h"
 
 #include <poll.h>
@@ -15,8 +15,8 @@
 #define GOODBYE_S      2.0 /* for NCCL to close its connections */
 #define STRAGGLERS_S   2.0 /* for the other ranks to refuse too, once one has */
 
-struct nccl_team {
-    struct nccl_crew crew;
+struct nccl_pool {
+    struct nccl_agents agents;
     const struct bench_setup *setup;
     struct arena *arena;
     const char **prefix; /* NULL-terminated */
@@ -27,10 +27,10 @@ struct nccl_team {
 
 /* ---- opening ---- */
 
-struct nccl_team *nccl_team_open(const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
+struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
                                  struct err *e)
 {
-    struct nccl_team *t = calloc(1, sizeof *t);
+    struct nccl_pool *t = calloc(1, sizeof *t);
     int nwords;
     if (!t) {
         err_set(e, ERR_FAILED, "out of memory");
@@ -40,7 +40,7 @@ struct nccl_team *nccl_team_open(const struct bench_setup *setup, double patienc
     t->setup = setup;
     t->ranks_per_node = setup->ranks_per_node;
     t->prefix = proc_split(setup->launch_prefix ? setup->launch_prefix : "", t->arena, &nwords, e);
-    if (!t->prefix || nccl_crew_open(&t->crew, setup, patience_s, stop, e)) {
+    if (!t->prefix || nccl_agents_open(&t->agents, setup, patience_s, stop, e)) {
         arena_free(t->arena);
         free(t);
         return NULL;
@@ -48,22 +48,22 @@ struct nccl_team *nccl_team_open(const struct bench_setup *setup, double patienc
     return t;
 }
 
-void nccl_team_close(struct nccl_team *t)
+void nccl_pool_close(struct nccl_pool *t)
 {
     if (!t)
         return;
-    nccl_team_stop(t, 1);
-    nccl_crew_close(&t->crew);
+    nccl_pool_stop(t, 1);
+    nccl_agents_close(&t->agents);
     arena_free(t->arena);
     free(t);
 }
 
-int nccl_team_nodes(const struct nccl_team *t)
+int nccl_pool_nodes(const struct nccl_pool *t)
 {
-    return t->crew.count;
+    return t->agents.count;
 }
 
-int nccl_team_ranks(const struct nccl_team *t)
+int nccl_pool_ranks(const struct nccl_pool *t)
 {
     return t->ranks;
 }
@@ -76,9 +76,9 @@ typedef int hear_fn(void *user, int m, const struct nccl_frame *f);
 enum heard { HEARD_ENOUGH, HEARD_LATE, HEARD_STOPPED, HEARD_LOST };
 
 /* Everything that member `m` has to say now. 1: `hear` has had enough; -1: the member is gone. */
-static int hear_member(struct nccl_team *t, int m, hear_fn *hear, void *user)
+static int hear_member(struct nccl_pool *t, int m, hear_fn *hear, void *user)
 {
-    struct nccl_member *n = &t->crew.members[m];
+    struct nccl_member *n = &t->agents.members[m];
     struct nccl_frame f;
     int got, alive = nccl_inbox_fill(&n->inbox, n->from);
     while ((got = nccl_inbox_next(&n->inbox, &f)) > 0)
@@ -88,17 +88,17 @@ static int hear_member(struct nccl_team *t, int m, hear_fn *hear, void *user)
 }
 
 /* Listens to all members until `hear` has had enough. HEARD_LOST: `*lost` is the member that is gone. */
-static enum heard listen_all(struct nccl_team *t, double *deadline_s, volatile sig_atomic_t *stop, hear_fn *hear,
+static enum heard listen_all(struct nccl_pool *t, double *deadline_s, volatile sig_atomic_t *stop, hear_fn *hear,
                              void *user, int *lost)
 {
-    int n = t->crew.count;
+    int n = t->agents.count;
     struct pollfd *fds = calloc((size_t)n + 1, sizeof *fds);
     enum heard result = HEARD_LATE;
     while (fds) {
         double left_ms = (*deadline_s - progress_now_s()) * 1e3;
         for (int m = 0; m < n; m++)
-            fds[m] = (struct pollfd){.fd = t->crew.members[m].from, .events = POLLIN};
-        fds[n] = (struct pollfd){.fd = t->crew.launcher.err, .events = POLLIN};
+            fds[m] = (struct pollfd){.fd = t->agents.members[m].from, .events = POLLIN};
+        fds[n] = (struct pollfd){.fd = t->agents.launcher.err, .events = POLLIN};
         if (stop && *stop) {
             result = HEARD_STOPPED;
             break;
@@ -107,7 +107,7 @@ static enum heard listen_all(struct nccl_team *t, double *deadline_s, volatile s
             break;
         poll(fds, (nfds_t)n + 1, left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS);
         if (fds[n].revents)
-            nccl_crew_listen(&t->crew);
+            nccl_agents_listen(&t->agents);
         int event = 0;
         for (int m = 0; m < n && !event; m++)
             if (fds[m].revents && (event = hear_member(t, m, hear, user)))
@@ -121,18 +121,18 @@ static enum heard listen_all(struct nccl_team *t, double *deadline_s, volatile s
     return result;
 }
 
-static int tell_all(struct nccl_team *t, enum nccl_word word, const void *body, size_t bytes)
+static int tell_all(struct nccl_pool *t, enum nccl_word word, const void *body, size_t bytes)
 {
     int rc = 0;
-    for (int m = 0; m < t->crew.count; m++)
-        rc |= nccl_send(t->crew.members[m].to, word, NCCL_ALL, body, bytes);
+    for (int m = 0; m < t->agents.count; m++)
+        rc |= nccl_send(t->agents.members[m].to, word, NCCL_ALL, body, bytes);
     return rc;
 }
 
 /* ---- stopping ---- */
 
 struct funeral {
-    struct nccl_team *team;
+    struct nccl_pool *pool;
     int left;
     int quitting; /* counts workers that end by themselves, else agents that have killed theirs */
 };
@@ -145,17 +145,17 @@ static int hear_funeral(void *user, int m, const struct nccl_frame *f)
     if ((f->head.word != NCCL_ENDED && f->head.word != NCCL_KILLED) || nccl_body(f, &ended, sizeof ended))
         return 0;
     ended.last[sizeof ended.last - 1] = 0;
-    if (*ended.last && (!*x->team->last || strstr(ended.last, "NCCL WARN")))
-        snprintf(x->team->last, sizeof x->team->last, "%s", ended.last);
+    if (*ended.last && (!*x->pool->last || strstr(ended.last, "NCCL WARN")))
+        snprintf(x->pool->last, sizeof x->pool->last, "%s", ended.last);
     x->left -= f->head.word == (x->quitting ? NCCL_ENDED : NCCL_KILLED);
     return x->left <= 0;
 }
 
-void nccl_team_stop(struct nccl_team *t, int kill)
+void nccl_pool_stop(struct nccl_pool *t, int kill)
 {
     int lost;
     double deadline = progress_now_s() + GOODBYE_S;
-    struct funeral quit = {t, t->running, 1}, killed = {t, t->crew.count, 0};
+    struct funeral quit = {t, t->running, 1}, killed = {t, t->agents.count, 0};
     t->last[0] = 0;
     if (!t->running)
         return;
@@ -171,7 +171,7 @@ void nccl_team_stop(struct nccl_team *t, int kill)
 /* ---- asking ---- */
 
 struct question {
-    struct nccl_team *team;
+    struct nccl_pool *pool;
     enum nccl_word wanted;
     char *answers;
     size_t bytes;
@@ -193,7 +193,7 @@ static int hear_answer(void *user, int m, const struct nccl_frame *f)
         if (ended.status != -1)
             proc_status_text(ended.status, status);
         ended.last[sizeof ended.last - 1] = 0;
-        snprintf(q->detail, BENCH_DETAIL, "rank %d on %s %s%s%.300s", f->head.rank, q->team->crew.members[m].host,
+        snprintf(q->detail, BENCH_DETAIL, "rank %d on %s %s%s%.300s", f->head.rank, q->pool->agents.members[m].host,
                  status, *ended.last ? ": " : "", ended.last);
         q->ended = 1;
         return 1;
@@ -228,7 +228,7 @@ static void say_who_is_silent(const struct question *q, char detail[BENCH_DETAIL
         snprintf(detail + used, (size_t)(BENCH_DETAIL - used), " and %d more", named - 8);
 }
 
-static void add_last_words(const struct nccl_team *t, char detail[BENCH_DETAIL])
+static void add_last_words(const struct nccl_pool *t, char detail[BENCH_DETAIL])
 {
     size_t used = strlen(detail);
     if (*t->last && !strstr(detail, t->last) && used + 8 < BENCH_DETAIL)
@@ -236,7 +236,7 @@ static void add_last_words(const struct nccl_team *t, char detail[BENCH_DETAIL])
 }
 
 /* Waits for what `q` asks of all its ranks. */
-static enum bench_outcome wait_for(struct nccl_team *t, struct question *q, volatile sig_atomic_t *stop)
+static enum bench_outcome wait_for(struct nccl_pool *t, struct question *q, volatile sig_atomic_t *stop)
 {
     int lost = 0;
     enum heard heard = listen_all(t, q->deadline_s, stop, hear_answer, q, &lost);
@@ -245,25 +245,25 @@ static enum bench_outcome wait_for(struct nccl_team *t, struct question *q, vola
     if (heard == HEARD_ENOUGH && !q->ended && (!q->refused || q->refused == q->count))
         return BENCH_ANSWERED;
     if (heard == HEARD_LOST)
-        snprintf(q->detail, BENCH_DETAIL, "the node %s is gone", t->crew.members[lost].host);
+        snprintf(q->detail, BENCH_DETAIL, "the node %s is gone", t->agents.members[lost].host);
     int silent = heard == HEARD_LATE && !q->refused;
     if (silent)
         say_who_is_silent(q, q->detail);
-    nccl_team_stop(t, 1);
+    nccl_pool_stop(t, 1);
     add_last_words(t, q->detail);
     return silent ? BENCH_SILENT : BENCH_DIED;
 }
 
-static enum bench_outcome ask(struct nccl_team *t, struct question q, enum nccl_word word, const void *body,
+static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_word word, const void *body,
                               size_t body_bytes, int rank, volatile sig_atomic_t *stop, int *refusals)
 {
     enum bench_outcome outcome = BENCH_DIED;
-    q.team = t;
+    q.pool = t;
     q.seen = calloc((size_t)q.count + 1, 1);
     *q.detail = 0;
     int rc = 0;
-    for (int m = 0; word && m < t->crew.count; m++)
-        rc |= nccl_send(t->crew.members[m].to, word, rank, body, body_bytes);
+    for (int m = 0; word && m < t->agents.count; m++)
+        rc |= nccl_send(t->agents.members[m].to, word, rank, body, body_bytes);
     if (q.seen && !rc)
         outcome = wait_for(t, &q, stop);
     else
@@ -274,7 +274,7 @@ static enum bench_outcome ask(struct nccl_team *t, struct question q, enum nccl_
     return outcome;
 }
 
-enum bench_outcome nccl_team_ask(struct nccl_team *t, enum nccl_word word, const void *body, size_t body_bytes,
+enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_word word, const void *body, size_t body_bytes,
                                  enum nccl_word wanted, void *answers, size_t bytes, int *refusals, double deadline_s,
                                  volatile sig_atomic_t *stop, char detail[BENCH_DETAIL])
 {
@@ -326,7 +326,7 @@ static void put_environment(struct strings *s, const struct nccl_start *start)
 }
 
 /* Has every agent start `per_node` workers. */
-static int spawn(struct nccl_team *t, const struct nccl_start *start, int per_node, struct err *e)
+static int spawn(struct nccl_pool *t, const struct nccl_start *start, int per_node, struct err *e)
 {
     static const size_t room = NCCL_FRAME - sizeof(struct nccl_head);
     char *body = calloc(1, room);
@@ -339,13 +339,13 @@ static int spawn(struct nccl_team *t, const struct nccl_start *start, int per_no
     struct nccl_spawn head = {.count = per_node, .share_gpus = t->setup->share_gpus, .words = s.count};
     put_environment(&s, start);
     head.settings = s.count - head.words;
-    for (int m = 0; m < t->crew.count && !rc; m++) {
+    for (int m = 0; m < t->agents.count && !rc; m++) {
         head.first_rank = m * per_node;
         memcpy(body, &head, sizeof head);
-        if (nccl_send(t->crew.members[m].to, NCCL_SPAWN, NCCL_ALL, body, s.used))
-            rc = err_set(e, ERR_FAILED, "the node %s does not listen any more", t->crew.members[m].host);
+        if (nccl_send(t->agents.members[m].to, NCCL_SPAWN, NCCL_ALL, body, s.used))
+            rc = err_set(e, ERR_FAILED, "the node %s does not listen any more", t->agents.members[m].host);
     }
-    t->running = t->crew.count * per_node;
+    t->running = t->agents.count * per_node;
     free(body);
     return rc;
 }
@@ -358,16 +358,16 @@ static int outcome_error(enum bench_outcome outcome, int refused, const char *de
 }
 
 /* Starts workers and collects their first words. */
-static int spawn_and_greet(struct nccl_team *t, const struct nccl_start *start, int per_node, struct nccl_hello *hellos,
+static int spawn_and_greet(struct nccl_pool *t, const struct nccl_start *start, int per_node, struct nccl_hello *hellos,
                            double deadline_s, volatile sig_atomic_t *stop, struct err *e)
 {
     char detail[BENCH_DETAIL] = "";
     int refused = 0;
-    nccl_team_stop(t, 1);
+    nccl_pool_stop(t, 1);
     if (spawn(t, start, per_node, e))
         return ERR_FAILED;
     enum bench_outcome outcome =
-        nccl_team_ask(t, 0, NULL, 0, NCCL_HELLO, hellos, sizeof *hellos, &refused, deadline_s, stop, detail);
+        nccl_pool_ask(t, 0, NULL, 0, NCCL_HELLO, hellos, sizeof *hellos, &refused, deadline_s, stop, detail);
     return outcome_error(outcome, refused, detail, e);
 }
 
@@ -378,14 +378,14 @@ static const char *release(int version, char text[24])
     return text;
 }
 
-static int compare_hellos(struct nccl_team *t, const struct nccl_hello *h, int per_node, struct err *e)
+static int compare_hellos(struct nccl_pool *t, const struct nccl_hello *h, int per_node, struct err *e)
 {
     char ours[24], theirs[24];
-    for (int r = 1; r < t->crew.count * per_node; r++)
+    for (int r = 1; r < t->agents.count * per_node; r++)
         if (h[r].version != h[0].version || h[r].rccl != h[0].rccl)
             return err_set(e, ERR_FAILED, "%s has %s %s (%s), %s has %s%s (%s): all nodes need the same",
-                           t->crew.members[0].host, h[0].rccl ? "RCCL" : "NCCL", release(h[0].version, ours), h[0].path,
-                           t->crew.members[r / per_node].host,
+                           t->agents.members[0].host, h[0].rccl ? "RCCL" : "NCCL", release(h[0].version, ours),
+                           h[0].path, t->agents.members[r / per_node].host,
                            h[r].rccl == h[0].rccl ? ""
                            : h[r].rccl            ? "RCCL "
                                                   : "NCCL ",
@@ -393,10 +393,10 @@ static int compare_hellos(struct nccl_team *t, const struct nccl_hello *h, int p
     return 0;
 }
 
-int nccl_team_look(struct nccl_team *t, struct nccl_hello *hello, double patience_s, volatile sig_atomic_t *stop,
+int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patience_s, volatile sig_atomic_t *stop,
                    struct err *e)
 {
-    struct nccl_hello *all = calloc((size_t)t->crew.count, sizeof *all);
+    struct nccl_hello *all = calloc((size_t)t->agents.count, sizeof *all);
     struct nccl_start plain = {0};
     if (!all)
         return err_set(e, ERR_FAILED, "out of memory");
@@ -404,28 +404,28 @@ int nccl_team_look(struct nccl_team *t, struct nccl_hello *hello, double patienc
     if (!rc)
         rc = compare_hellos(t, all, 1, e);
     int fewest = 0;
-    for (int m = 1; !rc && m < t->crew.count; m++)
+    for (int m = 1; !rc && m < t->agents.count; m++)
         fewest = all[m].gpus < all[fewest].gpus ? m : fewest;
     int gpus = rc ? 0 : all[fewest].gpus;
     if (!rc && !t->ranks_per_node)
         t->ranks_per_node = gpus;
     if (!rc && gpus < 1)
-        rc = err_set(e, ERR_LACKS, "%s: the driver shows no GPU", t->crew.members[fewest].host);
+        rc = err_set(e, ERR_LACKS, "%s: the driver shows no GPU", t->agents.members[fewest].host);
     else if (!rc && gpus < t->ranks_per_node && !t->setup->share_gpus)
-        rc =
-            err_set(e, ERR_LACKS, "%s has %d GPUs for %d ranks", t->crew.members[fewest].host, gpus, t->ranks_per_node);
-    t->ranks = t->ranks_per_node * t->crew.count;
+        rc = err_set(e, ERR_LACKS, "%s has %d GPUs for %d ranks", t->agents.members[fewest].host, gpus,
+                     t->ranks_per_node);
+    t->ranks = t->ranks_per_node * t->agents.count;
     if (!rc && t->ranks < 2)
         rc = err_set(e, ERR_LACKS, "one GPU alone has nobody to communicate with");
     if (!rc)
         *hello = all[0];
-    nccl_team_stop(t, 1);
+    nccl_pool_stop(t, 1);
     free(all);
     return rc;
 }
 
 /* Rank 0's unique id, and everybody into one communicator. */
-static int join(struct nccl_team *t, const struct nccl_start *start, struct nccl_joined *joined, double deadline_s,
+static int join(struct nccl_pool *t, const struct nccl_start *start, struct nccl_joined *joined, double deadline_s,
                 volatile sig_atomic_t *stop, struct err *e)
 {
     char detail[BENCH_DETAIL] = "";
@@ -444,7 +444,7 @@ static int join(struct nccl_team *t, const struct nccl_start *start, struct nccl
     if (!all)
         return err_set(e, ERR_FAILED, "out of memory");
     outcome =
-        nccl_team_ask(t, NCCL_JOIN, &j, sizeof j, NCCL_JOINED, all, sizeof *all, &refused, deadline_s, stop, detail);
+        nccl_pool_ask(t, NCCL_JOIN, &j, sizeof j, NCCL_JOINED, all, sizeof *all, &refused, deadline_s, stop, detail);
     int rc = outcome_error(outcome, refused, detail, e);
     if (!rc)
         *joined = all[0];
@@ -452,7 +452,7 @@ static int join(struct nccl_team *t, const struct nccl_start *start, struct nccl
     return rc;
 }
 
-int nccl_team_start(struct nccl_team *t, const struct nccl_start *s, struct nccl_joined *joined, double patience_s,
+int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl_joined *joined, double patience_s,
                     volatile sig_atomic_t *stop, struct err *e)
 {
     double deadline_s = progress_now_s() + patience_s;
@@ -463,7 +463,7 @@ int nccl_team_start(struct nccl_team *t, const struct nccl_start *s, struct nccl
     if (!rc)
         rc = join(t, s, joined, deadline_s, stop, e);
     if (rc)
-        nccl_team_stop(t, 1);
+        nccl_pool_stop(t, 1);
     free(hellos);
     return rc;
 }

@@ -1,6 +1,6 @@
-/* The nccl engine's team: an agent on every node, and under them one worker a GPU for the launch that runs now.
+/* The nccl engine's pool: an agent on every node, and under them one worker a GPU for the launch that runs now.
  *
- * Agents live as long as the team; workers as long as one launch, because NCCL reads most of its variables once a
+ * Agents live as long as the pool; workers as long as one launch, because NCCL reads most of its variables once a
  * process. On one node the agent is a child on a pipe. On several, mpirun starts the agents (it is only a launcher: no
  * MPI is spoken) and they come back over TCP on whatever network reaches this machine, so that the fabric under test
  * carries nothing but NCCL. */
@@ -10,21 +10,21 @@
 #include "bench/candidates/engine.h"
 #include "bench/launch/worker_protocol.h"
 
-struct nccl_team;
+struct nccl_pool;
 
 /* Starts the agents on the nodes that `setup` names and waits for them. NULL after an error (ERR_LACKS: no worker
  * program, no mpirun) and when *stop is set. */
-struct nccl_team *nccl_team_open(const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
+struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
                                  struct err *e);
 /* Ends everything; NULL is fine. */
-void nccl_team_close(struct nccl_team *t);
+void nccl_pool_close(struct nccl_pool *t);
 
-int nccl_team_nodes(const struct nccl_team *t);
-int nccl_team_ranks(const struct nccl_team *t); /* 0 before nccl_team_look */
+int nccl_pool_nodes(const struct nccl_pool *t);
+int nccl_pool_ranks(const struct nccl_pool *t); /* 0 before nccl_pool_look */
 
 /* Starts one worker a node, just to learn what there is. All nodes must have the same NCCL; ranks per node are those of
  * the set-up or the GPUs of the node with the fewest. */
-int nccl_team_look(struct nccl_team *t, struct nccl_hello *hello, double patience_s, volatile sig_atomic_t *stop,
+int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patience_s, volatile sig_atomic_t *stop,
                    struct err *e);
 
 /* How a launch is started. */
@@ -37,7 +37,7 @@ struct nccl_start {
 
 /* Starts all workers and joins them into one communicator. A launch that runs already is killed. After an error nothing
  * is left running. */
-int nccl_team_start(struct nccl_team *t, const struct nccl_start *s, struct nccl_joined *joined, double patience_s,
+int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl_joined *joined, double patience_s,
                     volatile sig_atomic_t *stop, struct err *e);
 
 /* Sends a request to all workers and waits for the answer of each: `answers` has room for one body of `bytes` a rank.
@@ -45,11 +45,11 @@ int nccl_team_start(struct nccl_team *t, const struct nccl_start *s, struct nccl
  *   BENCH_DIED      a worker or a node is gone, or only some of them refused: the others hang in NCCL
  *   BENCH_SILENT    somebody has not answered by `deadline_s` (progress_now_s())
  * After the last two all workers have been killed. */
-enum bench_outcome nccl_team_ask(struct nccl_team *t, enum nccl_word word, const void *body, size_t body_bytes,
+enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_word word, const void *body, size_t body_bytes,
                                  enum nccl_word wanted, void *answers, size_t bytes, int *refusals, double deadline_s,
                                  volatile sig_atomic_t *stop, char detail[BENCH_DETAIL]);
 
 /* Ends the launch: lets NCCL close its connections unless `kill`. */
-void nccl_team_stop(struct nccl_team *t, int kill);
+void nccl_pool_stop(struct nccl_pool *t, int kill);
 
 #endif

@@ -89,7 +89,7 @@ int verbs_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, co
     struct told mine, theirs;
     struct verbs_gid_table *own = &setup->port->gids;
     struct verbs_attempt attempts[VERBS_ATTEMPTS];
-    char words[VERBS_WORDS];
+    char words[VERBS_FAILURE_TEXT];
     *p = (struct verbs_pair){0};
     tell(own, &mine);
     int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + setup->patience_s);

@@ -80,7 +80,7 @@ static void fill_source(struct run *r)
         }
     /* A copy to a GPU may return before it has arrived; one back does not, and waits for those before it. */
     if (failed || get(r, chunk, r->pair->source, 1))
-        snprintf(r->word.failure, VERBS_WORDS, "the GPU's memory cannot be written");
+        snprintf(r->word.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be written");
 }
 
 /* How many queue pairs, and which bytes of each message, carry payload: a ping's last byte is its number. */
@@ -104,11 +104,11 @@ static void verify(struct run *r)
         for (uint64_t at = 0; at < bytes; at += 8) {
             uint64_t v = payload(r->seed, !r->lead, qp, at / 8), left = bytes - at;
             if (at % CHUNK == 0 && get(r, chunk, slot(r, r->pair->target, qp) + at, left < CHUNK ? left : CHUNK)) {
-                snprintf(r->word.failure, VERBS_WORDS, "the GPU's memory cannot be read");
+                snprintf(r->word.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be read");
                 return;
             }
             if (memcmp(&chunk[at % CHUNK / 8], &v, left < 8 ? left : 8) != 0) {
-                snprintf(r->word.failure, VERBS_WORDS,
+                snprintf(r->word.failure, VERBS_FAILURE_TEXT,
                          "%s failed: byte %llu or one of the 7 behind it, of %llu on queue pair %d, is not what was "
                          "sent: faulty memory, PCIe or device",
                          verbs_step_name(VERBS_VERIFY), (unsigned long long)at, (unsigned long long)bytes, qp);

@@ -36,7 +36,7 @@ static void say(struct verbs_word *w, enum verbs_step s, int error)
 int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_word *mine, struct verbs_word *theirs,
                      double deadline_s, struct err *e)
 {
-    char words[VERBS_WORDS];
+    char words[VERBS_FAILURE_TEXT];
     int error = c->swap(c->user, mine, theirs, sizeof *mine, deadline_s);
     if (error)
         return err_set(e, ERR_FAILED, "%s: %s%s%s", c->me, verbs_say_errno(words, VERBS_EXCHANGE, error),
@@ -267,7 +267,8 @@ void verbs_pair_close(struct verbs_pair *p)
     *p = (struct verbs_pair){0};
 }
 
-int verbs_pair_post(struct verbs_pair *p, int qp, uint64_t bytes, int signaled, uint64_t id, char words[VERBS_WORDS])
+int verbs_pair_post(struct verbs_pair *p, int qp, uint64_t bytes, int signaled, uint64_t id,
+                    char words[VERBS_FAILURE_TEXT])
 {
     struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)p->source + (uint64_t)qp * p->max_bytes,
                           .length = (uint32_t)bytes,
@@ -287,7 +288,7 @@ int verbs_pair_post(struct verbs_pair *p, int qp, uint64_t bytes, int signaled, 
     return error ? -1 : 0;
 }
 
-int verbs_pair_poll(struct verbs_pair *p, uint64_t *id, char words[VERBS_WORDS])
+int verbs_pair_poll(struct verbs_pair *p, uint64_t *id, char words[VERBS_FAILURE_TEXT])
 {
     struct ibv_wc wc;
     int n = ibv_poll_cq(p->cq, 1, &wc);

@@ -25,7 +25,8 @@ struct verbs_channel {
 /* Memory that is not the host's: a GPU's. Functions that return an int: 0 or an error of the memory's own. */
 struct verbs_memory {
     /* Allocates `bytes` and registers them; `*start` is the first, as the device knows it. NULL: `words` say why. */
-    struct ibv_mr *(*make)(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start, char words[VERBS_WORDS]);
+    struct ibv_mr *(*make)(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start,
+                           char words[VERBS_FAILURE_TEXT]);
     void (*drop)(void *user, struct ibv_mr *mr, unsigned char *start);
     int (*put)(void *user, unsigned char *to, const void *from, size_t bytes); /* from the host */
     int (*get)(void *user, void *to, const unsigned char *from, size_t bytes); /* to the host */
@@ -63,7 +64,7 @@ void verbs_pair_close(struct verbs_pair *p);
 
 /* What one side has to say at the end of a step: nothing, or what failed; and numbers for the other side. */
 struct verbs_word {
-    char failure[VERBS_WORDS]; /* "" for none */
+    char failure[VERBS_FAILURE_TEXT]; /* "" for none */
     uint64_t number;
     double time_us;
 };
@@ -77,9 +78,10 @@ int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_word *min
 
 /* Posts one write of `bytes` bytes on queue pair `qp`, from its source slot into the slot over there. A `signaled` one
  * leaves a completion with `id`. Fills `words` and returns -1 when it fails. */
-int verbs_pair_post(struct verbs_pair *p, int qp, uint64_t bytes, int signaled, uint64_t id, char words[VERBS_WORDS]);
+int verbs_pair_post(struct verbs_pair *p, int qp, uint64_t bytes, int signaled, uint64_t id,
+                    char words[VERBS_FAILURE_TEXT]);
 
 /* The next completion: 1 with its `id`, 0 when there is none yet, -1 when one failed. */
-int verbs_pair_poll(struct verbs_pair *p, uint64_t *id, char words[VERBS_WORDS]);
+int verbs_pair_poll(struct verbs_pair *p, uint64_t *id, char words[VERBS_FAILURE_TEXT]);
 
 #endif

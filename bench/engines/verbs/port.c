@@ -10,7 +10,7 @@
 
 static struct ibv_context *open_device(const char *hca, struct err *e)
 {
-    char words[VERBS_WORDS];
+    char words[VERBS_FAILURE_TEXT];
     int n = 0;
     struct ibv_context *context = NULL;
     struct ibv_device **devices = ibv_get_device_list(&n);

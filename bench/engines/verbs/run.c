@@ -189,21 +189,21 @@ static int recall(struct collection *c, struct err *e)
 }
 
 /* … and tells the worker. */
-static int remind(const struct collection *c, struct talk *t, struct err *e)
+static int remind(const struct collection *c, struct child *t, struct err *e)
 {
     int gone = 0;
     for (int i = 0; c->fabric && i < c->fabric->ntries && !gone; i++) {
         cJSON *o = cJSON_CreateObject();
         cJSON_AddItemToObject(o, "try", verbs_fabric_try_json(&c->fabric->tries[i]));
         char *line = cJSON_PrintUnformatted(o);
-        gone = !line || talk_say(t, line) || talk_say(t, "\n");
+        gone = !line || child_say(t, line) || child_say(t, "\n");
         free(line);
         cJSON_Delete(o);
     }
-    if (!gone && !talk_say(t, "{\"go\": true}\n"))
+    if (!gone && !child_say(t, "{\"go\": true}\n"))
         return 0;
     char why[BENCH_DETAIL];
-    talk_last_words(t, why);
+    child_last_words(t, why);
     return err_set(e, ERR_FAILED, "the measurement %s", why);
 }
 
@@ -214,13 +214,13 @@ static int is_kept(const char *line)
 }
 
 /* Until the worker is done, fails, or time is over: that is no error once something has been measured. */
-static int collect(struct collection *c, struct talk *t, const struct verbs_options *o, struct progress *progress,
+static int collect(struct collection *c, struct child *t, const struct verbs_options *o, struct progress *progress,
                    volatile sig_atomic_t *stop, struct err *e)
 {
     char *line, why[BENCH_DETAIL];
     while (!c->done) {
-        enum talk_event event = talk_next(t, c->began_s + o->budget_s, stop, &line);
-        if (event == TALK_LINE) {
+        enum child_event event = child_next(t, c->began_s + o->budget_s, stop, &line);
+        if (event == CHILD_LINE) {
             int known = c->nodes != NULL && !strncmp(line, "{\"nodes\"", 8), code = take(c, line, e);
             if (!code && is_kept(line) && !known)
                 code = verbs_journal_add(&c->journal, line, e);
@@ -229,13 +229,14 @@ static int collect(struct collection *c, struct talk *t, const struct verbs_opti
             show(c, progress);
             continue;
         }
-        if (event == TALK_ENDED) {
-            talk_last_words(t, why);
+        if (event == CHILD_ENDED) {
+            child_last_words(t, why);
             return err_set(e, ERR_FAILED, "the measurement %s", why);
         }
         if (c->fabric && c->fabric->ntries)
             return 0;
-        return err_set(e, ERR_FAILED, event == TALK_STOPPED ? "interrupted" : "nothing was measured within the budget");
+        return err_set(e, ERR_FAILED,
+                       event == CHILD_STOPPED ? "interrupted" : "nothing was measured within the budget");
     }
     return 0;
 }
@@ -246,7 +247,7 @@ struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *p
     struct arena *a = arena_new();
     struct collection c = {.journal = {.fd = -1}, .began_s = progress_now_s()};
     struct mpirun m = {0};
-    struct talk talk = {0};
+    struct child talk = {0};
     const char *what = "";
     int code = command(o, a, &m, &what, e);
     if (!code && o->journal)
@@ -254,14 +255,14 @@ struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *p
     if (!code)
         code = recall(&c, e);
     if (!code)
-        code = talk_start(&talk, m.argv, m.env, e);
+        code = child_start(&talk, m.argv, m.env, e);
     if (!code) {
         code = remind(&c, &talk, e);
         if (!code)
             code = collect(&c, &talk, o, progress, stop, e);
         if (c.done)
             proc_ended(&talk.proc, GRACE_S);
-        talk_end(&talk, GRACE_S);
+        child_end(&talk, GRACE_S);
     }
     verbs_journal_close(&c.journal, !code && c.done);
     arena_free(a);

@@ -22,8 +22,8 @@ struct verbs_options {
 /* The newest rules for GIDs that we know of. */
 #define VERBS_NCCL_NEWEST 23100
 
-/* The ports that all nodes have in common, in the words of bench/nccltune-bench/verbs.h: a list for every class of nodes, all as long
- * as the shortest, "-" when that is empty. `*rails` gets that length. Allocated in `a`. */
+/* The ports that all nodes have in common, in the words of bench/nccltune-bench/verbs.h: a list for every class of
+ * nodes, all as long as the shortest, "-" when that is empty. `*rails` gets that length. Allocated in `a`. */
 const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails);
 
 /* Whether there is something to measure: several nodes, or several active ports on one. */

@@ -94,7 +94,7 @@ int graph_net_of(const struct graph_system *s, int gpu, int channel, int *severa
 
 enum graph_pattern { GRAPH_RING, GRAPH_BALANCED_TREE, GRAPH_TREE, GRAPH_NVLS };
 
-/* A search's wish and its result. */
+/* A search's wanted and its result. */
 struct graph_search {
     enum graph_pattern pattern;
     int min_channels, max_channels;
@@ -128,9 +128,9 @@ int graph_is_paired(const struct graph_system *s, const struct graph_search *g);
 /* Whether a channel that came in by `first` may go out by `net` from the GPU at position `step`. */
 int graph_may_leave_by(const struct graph_system *s, const struct graph_search *g, int first, int net, int step);
 
-/* One search at the bandwidth and distance that `wish` asks for: replaces `best` by every better result. `*steps` is
+/* One search at the bandwidth and distance that `wanted` asks for: replaces `best` by every better result. `*steps` is
  * how many it may take, and is -1 afterwards when the result cannot be better. */
-void graph_search_run(struct graph_system *s, struct graph_search *wish, struct graph_search *best, int *steps);
+void graph_search_run(struct graph_system *s, struct graph_search *wanted, struct graph_search *best, int *steps);
 
 /* The whole search of a pattern: bandwidths from the highest down, distances from near to far, until something is
  * found, and then upwards again. */

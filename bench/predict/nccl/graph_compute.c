@@ -159,7 +159,7 @@ static void give_up(struct graph_search *g, const struct graph_system *s)
 
 struct quest {
     struct graph_system *s;
-    struct graph_search *found, wish;
+    struct graph_search *found, wanted;
     struct range range;
     const struct speeds *speeds;
     int speed; /* index */
@@ -187,11 +187,11 @@ static int least_hops(const struct graph_system *s, enum graph_pattern pattern)
     return (n > 1 ? (n - 1) * intra : 0) + (s->inter ? in + outs * out : 0);
 }
 
-/* Whether the wish cannot lead to anything better than what was found, so that all its steps would be in vain. NCCL
+/* Whether the wanted cannot lead to anything better than what was found, so that all its steps would be in vain. NCCL
  * takes them. */
 static int is_vain(const struct quest *q)
 {
-    const struct graph_search *w = &q->wish, *f = q->found;
+    const struct graph_search *w = &q->wanted, *f = q->found;
     const struct graph_system *s = q->s;
     int most = w->max_channels, bw = (int)w->bw_inter, nets = 0;
 
@@ -211,18 +211,18 @@ static int is_vain(const struct quest *q)
 
 static void ask(struct quest *q, int *steps)
 {
-    int most = q->wish.same_channels || q->spent > STEPS_ALL ? STEPS_SAME : q->s->amd ? STEPS_AMD : STEPS;
+    int most = q->wanted.same_channels || q->spent > STEPS_ALL ? STEPS_SAME : q->s->amd ? STEPS_AMD : STEPS;
     *steps = most;
     if (is_vain(q))
         return;
-    graph_search_run(q->s, &q->wish, q->found, steps);
+    graph_search_run(q->s, &q->wanted, q->found, steps);
     q->spent += *steps > 0 ? most - *steps : most;
 }
 
 static void at_speed(struct quest *q, int speed)
 {
     q->speed = speed;
-    q->wish.bw_intra = q->wish.bw_inter = q->speeds->GBps[speed];
+    q->wanted.bw_intra = q->wanted.bw_inter = q->speeds->GBps[speed];
 }
 
 /* The next distance that the release knows: C2C came with 2.26, P2C with 2.27. */
@@ -236,10 +236,10 @@ static enum path_class further(enum path_class type, int version)
     return type;
 }
 
-/* Makes the wish more modest after a search that was not good enough; whether there is anything left to ask for. */
+/* Makes the wanted more modest after a search that was not good enough; whether there is anything left to ask for. */
 static int relent(struct quest *q)
 {
-    struct graph_search *w = &q->wish, *f = q->found;
+    struct graph_search *w = &q->wanted, *f = q->found;
     const struct graph_system *s = q->s;
 
     if (s->sm >= 90 && w->pattern == GRAPH_BALANCED_TREE) {
@@ -282,15 +282,15 @@ static void descend(struct quest *q)
     for (;;) {
         int steps;
         ask(q, &steps);
-        left -= q->wish.same_channels ? STEPS_SAME : STEPS;
+        left -= q->wanted.same_channels ? STEPS_SAME : STEPS;
         if (steps == -1 || (float)q->found->nchannels * q->found->bw_inter >= s->total_bw)
             return;
-        int far_on_amd = s->version >= 21900 && s->cpu == NCCL_CPU_AMD && q->wish.type_intra == PATH_SYS;
-        if (q->wish.same_channels && !far_on_amd) {
-            q->wish.same_channels = 0;
+        int far_on_amd = s->version >= 21900 && s->cpu == NCCL_CPU_AMD && q->wanted.type_intra == PATH_SYS;
+        if (q->wanted.same_channels && !far_on_amd) {
+            q->wanted.same_channels = 0;
             continue;
         }
-        q->wish.same_channels = q->same;
+        q->wanted.same_channels = q->same;
         left += steps;
         if (left < 0 && q->found->nchannels)
             return;
@@ -303,7 +303,7 @@ static void descend(struct quest *q)
 
 static void climb(struct quest *q)
 {
-    struct graph_search *w = &q->wish, *f = q->found;
+    struct graph_search *w = &q->wanted, *f = q->found;
     int steps = -1, speed = 0;
 
     graph_search_copy(w, f, q->s);
@@ -356,8 +356,8 @@ void graph_compute(struct graph_system *s, struct graph_search *g)
         g->min_channels == 1)
         g->min_channels = 2;
 
-    graph_search_init(&q.wish, s, g->pattern, g->min_channels, g->max_channels);
-    graph_search_copy(&q.wish, g, s);
+    graph_search_init(&q.wanted, s, g->pattern, g->min_channels, g->max_channels);
+    graph_search_copy(&q.wanted, g, s);
     float total = s->total_bw;
     if (gpus > 1 && g->pattern != GRAPH_RING) /* other patterns need not come back to where they started */
         total *= (float)(gpus * 1.0 / (gpus - 1));

@@ -353,14 +353,14 @@ void graph_search_copy(struct graph_search *to, const struct graph_search *from,
     to->nets = nets;
 }
 
-void graph_search_run(struct graph_system *s, struct graph_search *wish, struct graph_search *best, int *steps)
+void graph_search_run(struct graph_system *s, struct graph_search *wanted, struct graph_search *best, int *steps)
 {
-    struct run r = {.s = s, .now = wish, .best = best, .steps = steps, .back_to_net = -1, .back_to_first = -1};
+    struct run r = {.s = s, .now = wanted, .best = best, .steps = steps, .back_to_net = -1, .back_to_first = -1};
     int last = s->n[GRAPH_GPU] - 1;
     if (s->inter)
-        r.back_to_net = wish->pattern == GRAPH_RING ? last : 0;
-    else if (wish->pattern == GRAPH_RING)
+        r.back_to_net = wanted->pattern == GRAPH_RING ? last : 0;
+    else if (wanted->pattern == GRAPH_RING)
         r.back_to_first = last;
-    wish->nchannels = 0;
+    wanted->nchannels = 0;
     search_channel(&r);
 }

@@ -21,14 +21,14 @@ static void distances(void **state)
         {"ring", "rign", 1}, {"ring", "rg", 2},   {"kitten", "sitting", 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(words_distance(cases[i].a, cases[i].b, 9), cases[i].want);
-        assert_int_equal(words_distance(cases[i].b, cases[i].a, 9), cases[i].want);
+        assert_int_equal(edit_distance(cases[i].a, cases[i].b, 9), cases[i].want);
+        assert_int_equal(edit_distance(cases[i].b, cases[i].a, 9), cases[i].want);
     }
-    assert_true(words_distance("ring", "a long way off", 2) > 2);
+    assert_true(edit_distance("ring", "a long way off", 2) > 2);
     char endless[WORDS_LENGTH + 2];
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
-    assert_int_equal(words_distance(endless, endless, 3), 4);
+    assert_int_equal(edit_distance(endless, endless, 3), 4);
 }
 
 static const char *at(int i)
@@ -58,7 +58,7 @@ static void meant(void **state)
         {"--", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *got = words_nearest(cases[i].word, at);
+        const char *got = edit_distance_nearest(cases[i].word, at);
         if (got != cases[i].want && (!got || !cases[i].want || strcmp(got, cases[i].want) != 0))
             fail_msg("%s: %s instead of %s", cases[i].word, got ? got : "nothing",
                      cases[i].want ? cases[i].want : "nothing");

@@ -90,11 +90,11 @@ static void calls_are_what_nccl_has(void **state)
     assert_non_null(c);
     assert_string_equal(c->refines, "ring/ll128");
     assert_true(c->min_bytes > 8);
-    struct nccl_wish w = nccl_wish_of(&c->knobs);
+    struct nccl_requested w = nccl_requested_of(&c->knobs);
     assert_int_equal(w.algo, ALGO_RING);
     assert_int_equal(w.proto, PROTO_LL128);
     assert_int_equal(w.channels, 8);
-    assert_int_equal(nccl_wish_of(&call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs).algo, -1);
+    assert_int_equal(nccl_requested_of(&call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs).algo, -1);
 }
 
 static void hca_sets_come_from_the_topology(void **state)
@@ -197,7 +197,7 @@ static void chunk_sizes_fit_the_message(void **state)
     int n = nccl_plan_vary(k, 4 << 20, arena, out);
     assert_int_equal(n, 5); /* 16 KiB to 256 KiB: two on each of eight channels */
     assert_string_equal(out[3].label, "ring/ll128/8ch/128K");
-    struct nccl_wish w = nccl_wish_of(&out[3]);
+    struct nccl_requested w = nccl_requested_of(&out[3]);
     assert_int_equal(w.chunk_bytes, 128 << 10);
     assert_true(w.algo == ALGO_RING && w.proto == PROTO_LL128 && w.channels == 8);
     assert_true(nccl_plan_vary(k, (uint64_t)1 << 40, arena, again) <= BENCH_VARIATIONS);

@@ -1,4 +1,5 @@
-/* bench/fabric/decide.c, bench/fabric/print.c: the settings that follow from made-up fabrics, and what is printed of them. */
+/* bench/fabric/decide.c, bench/fabric/print.c: the settings that follow from made-up fabrics, and what is printed of
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,10 +48,10 @@ static void healthy(void **state)
     (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
-    assert_int_equal(d.nsuspects, 0);
+    assert_int_equal(d.nfaults, 0);
     assert_int_equal(d.nsettings, 0);
     char *text = printed(f, &d);
-    assert_non_null(strstr(text, "Nothing is suspect: all 30 tries went well."));
+    assert_non_null(strstr(text, "Nothing is fault: all 30 tries went well."));
     assert_non_null(strstr(text, "Settings: none"));
     free(text);
     verbs_fabric_free(f);
@@ -61,8 +62,8 @@ static void one_port(void **state)
     (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = port_1_0_bad});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
-    assert_int_equal(d.nsuspects, 1);
     assert_int_equal(d.nfaults, 1);
+    assert_int_equal(d.nbroken, 1);
     assert_string_equal(value_of(&d, "NCCL_IB_HCA"), "=mlx5_1:1");
     assert_int_equal(d.nsettings, 1);
     char *text = printed(f, &d);
@@ -78,8 +79,8 @@ static void slow_port(void **state)
     (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3, .slow_GBps = 6});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
-    assert_int_equal(d.nsuspects, 1);
-    assert_string_equal(verbs_suspect_text(f, &d.suspects[0]),
+    assert_int_equal(d.nfaults, 1);
+    assert_string_equal(verbs_fault_text(f, &d.faults[0]),
                         "n0 mlx5_1:1, what it sends: 5 of 5 tries slow, median 6 GB/s, others 24 GB/s");
     assert_string_equal(value_of(&d, "NCCL_IB_HCA"), "=mlx5_0:1,mlx5_2:1");
     verbs_fabric_free(f);
@@ -90,8 +91,8 @@ static void separate_rails(void **state)
     (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = crossing_bad});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
-    assert_int_equal(d.nsuspects, 1);
-    assert_int_equal(d.nfaults, 0);
+    assert_int_equal(d.nfaults, 1);
+    assert_int_equal(d.nbroken, 0);
     assert_string_equal(value_of(&d, "NCCL_CROSS_NIC"), "0");
     assert_null(value_of(&d, "NCCL_IB_HCA"));
     verbs_fabric_free(f);
@@ -133,7 +134,7 @@ static void rates_and_mtus(void **state)
                                        "setting of the switch port");
     assert_string_equal(d.findings[1], "n0 mlx5_1:1: an RDMA MTU of 1024 bytes, 3 others have 4096");
     assert_non_null(strstr(d.findings[2], "1 of 4 ports carry messages in packets of 1024 bytes where 4096"));
-    assert_int_equal(d.nfaults, 0);
+    assert_int_equal(d.nbroken, 0);
     char *text = printed(f, &d);
     assert_non_null(strstr(text, "\nFindings:\n  n1 mlx5_1:1: a rate"));
     free(text);

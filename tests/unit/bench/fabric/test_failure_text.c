@@ -14,7 +14,7 @@
 static void errno_in_words(void **state)
 {
     (void)state;
-    char text[VERBS_WORDS];
+    char text[VERBS_FAILURE_TEXT];
     assert_string_equal(verbs_say_errno(text, VERBS_CREATE, ENOSYS),
                         "creating queue pairs failed: Function not implemented (errno 38)");
     verbs_say_errno(text, VERBS_REGISTER, ENOMEM);
@@ -29,7 +29,7 @@ static void errno_in_words(void **state)
 static void completions_in_words(void **state)
 {
     (void)state;
-    char text[VERBS_WORDS];
+    char text[VERBS_FAILURE_TEXT];
     verbs_say_completion(text, IBV_WC_RETRY_EXC_ERR, 0x81);
     assert_non_null(strstr(text, "(completion status 12, vendor error 0x81): the other end does not acknowledge"));
     verbs_say_completion(text, IBV_WC_BAD_RESP_ERR, 0);

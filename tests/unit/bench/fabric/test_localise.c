@@ -42,8 +42,8 @@ static int is_bad(const struct world *w, const struct verbs_try *t)
 struct trial {
     struct arena *arena;
     struct verbs_outcome *outcomes;
-    struct verbs_suspect *suspects;
-    int n, nsuspects;
+    struct verbs_fault *faults;
+    int n, nfaults;
 };
 
 static struct trial try_all(const struct world *w, enum verbs_plan plan, int nodes, int rails)
@@ -64,7 +64,7 @@ static struct trial try_all(const struct world *w, enum verbs_plan plan, int nod
                 .why = bad ? "because" : NULL,
             };
         }
-    t.nsuspects = verbs_blame(t.outcomes, t.n, t.arena, &t.suspects);
+    t.nfaults = verbs_localise(t.outcomes, t.n, t.arena, &t.faults);
     return t;
 }
 
@@ -72,8 +72,8 @@ static void nothing_wrong(void **state)
 {
     (void)state;
     struct trial t = try_all(&healthy, VERBS_PLAN_REACH, 4, 2);
-    assert_int_equal(t.nsuspects, 0);
-    assert_int_equal(verbs_blame(NULL, 0, t.arena, &t.suspects), 0);
+    assert_int_equal(t.nfaults, 0);
+    assert_int_equal(verbs_localise(NULL, 0, t.arena, &t.faults), 0);
     arena_free(t.arena);
 }
 
@@ -83,12 +83,12 @@ static void one_port(void **state)
     struct world w = healthy;
     w.dead_port = (struct verbs_end){5, 3};
     struct trial t = try_all(&w, VERBS_PLAN_REACH, 8, 4);
-    assert_int_equal(t.nsuspects, 1); /* 28 pairs failed */
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_PORT);
-    assert_true(same(t.suspects[0].a, w.dead_port));
-    assert_int_equal(t.suspects[0].bad, 28);
-    assert_int_equal(t.suspects[0].tried, 28);
-    assert_string_equal(t.suspects[0].why, "because");
+    assert_int_equal(t.nfaults, 1); /* 28 pairs failed */
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_PORT);
+    assert_true(same(t.faults[0].a, w.dead_port));
+    assert_int_equal(t.faults[0].bad, 28);
+    assert_int_equal(t.faults[0].tried, 28);
+    assert_string_equal(t.faults[0].why, "because");
     arena_free(t.arena);
 }
 
@@ -98,10 +98,10 @@ static void one_node(void **state)
     struct world w = healthy;
     w.dead_node = 2;
     struct trial t = try_all(&w, VERBS_PLAN_RAILS, 6, 8);
-    assert_int_equal(t.nsuspects, 1);
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_NODE);
-    assert_int_equal(t.suspects[0].a.node, 2);
-    assert_int_equal(t.suspects[0].bad, 40);
+    assert_int_equal(t.nfaults, 1);
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_NODE);
+    assert_int_equal(t.faults[0].a.node, 2);
+    assert_int_equal(t.faults[0].bad, 40);
     arena_free(t.arena);
 }
 
@@ -111,9 +111,9 @@ static void everything(void **state)
     struct world w = healthy;
     w.dead_rail = 0;
     struct trial t = try_all(&w, VERBS_PLAN_RAILS, 4, 1);
-    assert_int_equal(t.nsuspects, 1);
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_ALL);
-    assert_int_equal(t.suspects[0].bad, 6);
+    assert_int_equal(t.nfaults, 1);
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_ALL);
+    assert_int_equal(t.faults[0].bad, 6);
     arena_free(t.arena);
 }
 
@@ -124,12 +124,12 @@ static void one_direction(void **state)
     w.mute_port = (struct verbs_end){0, 3};
     w.how = VERBS_SLOW;
     struct trial t = try_all(&w, VERBS_PLAN_MATRIX, 1, 4);
-    assert_int_equal(t.nsuspects, 1);
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_SENDS);
-    assert_int_equal(t.suspects[0].verdict, VERBS_SLOW);
-    assert_true(same(t.suspects[0].a, w.mute_port));
-    assert_near(t.suspects[0].GBps, 1, 0);
-    assert_near(t.suspects[0].others_GBps, 12, 0);
+    assert_int_equal(t.nfaults, 1);
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_SENDS);
+    assert_int_equal(t.faults[0].verdict, VERBS_SLOW);
+    assert_true(same(t.faults[0].a, w.mute_port));
+    assert_near(t.faults[0].GBps, 1, 0);
+    assert_near(t.faults[0].others_GBps, 12, 0);
     arena_free(t.arena);
 }
 
@@ -139,9 +139,9 @@ static void rail_and_crossing(void **state)
     struct world w = healthy;
     w.dead_rail = 1;
     struct trial t = try_all(&w, VERBS_PLAN_RAILS, 4, 4);
-    assert_int_equal(t.nsuspects, 1);
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_RAIL);
-    assert_int_equal(t.suspects[0].a.rail, 1);
+    assert_int_equal(t.nfaults, 1);
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_RAIL);
+    assert_int_equal(t.faults[0].a.rail, 1);
     arena_free(t.arena);
 
     /* Rails are separate networks, and one port is dead as well. */
@@ -149,10 +149,10 @@ static void rail_and_crossing(void **state)
     w.isolated = 1;
     w.dead_port = (struct verbs_end){1, 0};
     t = try_all(&w, VERBS_PLAN_REACH, 5, 4);
-    assert_int_equal(t.nsuspects, 2);
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_CROSS);
-    assert_int_equal(t.suspects[1].kind, VERBS_SUSPECT_PORT);
-    assert_true(same(t.suspects[1].a, w.dead_port));
+    assert_int_equal(t.nfaults, 2);
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_CROSS);
+    assert_int_equal(t.faults[1].kind, VERBS_FAULT_PORT);
+    assert_true(same(t.faults[1].a, w.dead_port));
     arena_free(t.arena);
 }
 
@@ -165,13 +165,13 @@ static void two_causes(void **state)
     w.cut[0] = (struct verbs_end){1, 0};
     w.cut[1] = (struct verbs_end){2, 0};
     struct trial t = try_all(&w, VERBS_PLAN_REACH, 6, 2);
-    assert_int_equal(t.nsuspects, 3);
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_NODE);
-    assert_int_equal(t.suspects[0].a.node, 3);
-    assert_int_equal(t.suspects[1].kind, VERBS_SUSPECT_PORT);
-    assert_true(same(t.suspects[1].a, w.dead_port));
-    assert_int_equal(t.suspects[2].kind, VERBS_SUSPECT_PAIR);
-    assert_true(same(t.suspects[2].a, w.cut[0]) && same(t.suspects[2].b, w.cut[1]));
+    assert_int_equal(t.nfaults, 3);
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_NODE);
+    assert_int_equal(t.faults[0].a.node, 3);
+    assert_int_equal(t.faults[1].kind, VERBS_FAULT_PORT);
+    assert_true(same(t.faults[1].a, w.dead_port));
+    assert_int_equal(t.faults[2].kind, VERBS_FAULT_PAIR);
+    assert_true(same(t.faults[2].a, w.cut[0]) && same(t.faults[2].b, w.cut[1]));
     arena_free(t.arena);
 }
 
@@ -182,9 +182,9 @@ static void doubt_is_resolved(void **state)
     struct world w = healthy;
     w.dead_port = (struct verbs_end){1, 2};
     struct trial t = try_all(&w, VERBS_PLAN_RAILS, 2, 4);
-    assert_int_equal(t.nsuspects, 1);
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_PAIR);
-    struct verbs_round next = verbs_blame_next(t.outcomes, t.n, t.suspects, t.nsuspects, t.arena);
+    assert_int_equal(t.nfaults, 1);
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_PAIR);
+    struct verbs_round next = verbs_localise_next(t.outcomes, t.n, t.faults, t.nfaults, t.arena);
     assert_int_equal(next.ntries, 2);
     for (int i = 0; i < next.ntries; i++) {
         assert_int_equal(next.tries[i].from.rail, 2);   /* a doubtful port … */
@@ -194,11 +194,11 @@ static void doubt_is_resolved(void **state)
         t.outcomes[t.n++] = (struct verbs_outcome){
             .pair = next.tries[i], .verdict = is_bad(&w, &next.tries[i]) ? VERBS_FAILED : VERBS_GOOD, .GBps = 12};
     }
-    t.nsuspects = verbs_blame(t.outcomes, t.n, t.arena, &t.suspects);
-    assert_int_equal(t.nsuspects, 1);
-    assert_int_equal(t.suspects[0].kind, VERBS_SUSPECT_PORT);
-    assert_true(same(t.suspects[0].a, w.dead_port));
-    next = verbs_blame_next(t.outcomes, t.n, t.suspects, t.nsuspects, t.arena);
+    t.nfaults = verbs_localise(t.outcomes, t.n, t.arena, &t.faults);
+    assert_int_equal(t.nfaults, 1);
+    assert_int_equal(t.faults[0].kind, VERBS_FAULT_PORT);
+    assert_true(same(t.faults[0].a, w.dead_port));
+    next = verbs_localise_next(t.outcomes, t.n, t.faults, t.nfaults, t.arena);
     assert_int_equal(next.ntries, 0);
     arena_free(t.arena);
 }
@@ -215,13 +215,13 @@ static void slow_end_is_found(void **state)
                                      {.pair = {ends[1], ends[2]}, .verdict = VERBS_SLOW, .GBps = 1},
                                      {.pair = {ends[2], ends[0]}, .GBps = 12},
                                      {.pair = {{0, 1}, {1, 1}}, .GBps = 12}};
-        struct verbs_suspect *suspects;
+        struct verbs_fault *faults;
         struct verbs_end guilty = ends[receives ? 2 : 1];
-        int n = 4, nsuspects = verbs_blame(o, n, a, &suspects);
-        assert_int_equal(nsuspects, 1);
-        assert_int_equal(suspects[0].kind, VERBS_SUSPECT_PAIR);
+        int n = 4, nfaults = verbs_localise(o, n, a, &faults);
+        assert_int_equal(nfaults, 1);
+        assert_int_equal(faults[0].kind, VERBS_FAULT_PAIR);
         for (int round = 0; round < 3; round++) {
-            struct verbs_round next = verbs_blame_next(o, n, suspects, nsuspects, a);
+            struct verbs_round next = verbs_localise_next(o, n, faults, nfaults, a);
             for (int i = 0; i < next.ntries; i++) {
                 struct verbs_try t = next.tries[i];
                 int bad = same(receives ? t.to : t.from, guilty);
@@ -229,12 +229,12 @@ static void slow_end_is_found(void **state)
                 assert_true(n < 8);
                 o[n++] = (struct verbs_outcome){t, bad ? VERBS_SLOW : VERBS_GOOD, bad ? 1 : 12, NULL};
             }
-            nsuspects = verbs_blame(o, n, a, &suspects);
+            nfaults = verbs_localise(o, n, a, &faults);
         }
-        assert_int_equal(nsuspects, 1);
-        assert_int_equal(suspects[0].kind, receives ? VERBS_SUSPECT_RECEIVES : VERBS_SUSPECT_SENDS);
-        assert_true(same(suspects[0].a, guilty));
-        assert_int_equal(verbs_blame_next(o, n, suspects, nsuspects, a).ntries, 0);
+        assert_int_equal(nfaults, 1);
+        assert_int_equal(faults[0].kind, receives ? VERBS_FAULT_RECEIVES : VERBS_FAULT_SENDS);
+        assert_true(same(faults[0].a, guilty));
+        assert_int_equal(verbs_localise_next(o, n, faults, nfaults, a).ntries, 0);
         arena_free(a);
     }
 }

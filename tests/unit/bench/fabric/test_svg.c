@@ -97,7 +97,7 @@ static void pictures(void **state)
     verbs_fabric_free(f);
     f = make(&(struct world){.nodes = 40, .rails = 2});
     text = draw(f);
-    assert_non_null(strstr(text, ">Nothing is suspect<"));
+    assert_non_null(strstr(text, ">Nothing is fault<"));
     assert_int_equal(count(text, "<title>"), 80);
     free(text);
     verbs_fabric_free(f);

@@ -22,13 +22,13 @@ static void requests_there_and_back(void **state)
     const struct bench_shot shots[] = {{.knobs = &plain, .iterations = 0}, {.knobs = &pipeline, .iterations = 7}};
     const struct bench_batch b = {
         .coll = COLL_BROADCAST, .bytes = 1ull << 33, .samples = 3, .check = 1, .shots = shots, .nshots = 2};
-    char *line = wire_request_print(&b);
+    char *line = protocol_request_print(&b);
     assert_non_null(line);
     assert_true(line[strlen(line) - 1] == '\n');
     struct arena *a = arena_new();
     struct bench_batch c;
     struct err e;
-    assert_int_equal(wire_request_parse(line, strlen(line), a, &c, &e), 0);
+    assert_int_equal(protocol_request_parse(line, strlen(line), a, &c, &e), 0);
     assert_int_equal(c.coll, COLL_BROADCAST);
     assert_true(c.bytes == 1ull << 33);
     assert_int_equal(c.samples, 3);
@@ -46,21 +46,21 @@ static void requests_there_and_back(void **state)
 static void answers_there_and_back(void **state)
 {
     (void)state;
-    const struct wire_answer said[] = {
-        {.kind = WIRE_HELLO, .nodes = 2, .ranks = 16, .text = "Open MPI 4.1.4"},
-        {.kind = WIRE_SAMPLE, .call = 3, .status = BENCH_OK, .us = 231.4},
-        {.kind = WIRE_SAMPLE, .call = 1, .status = BENCH_WRONG, .text = "rank 1: \"5\"\nnot 6"},
-        {.kind = WIRE_SAMPLE, .call = 2, .status = BENCH_FAILED, .text = "refused"},
-        {.kind = WIRE_DONE},
-        {.kind = WIRE_ERROR, .text = "no more"},
+    const struct protocol_answer said[] = {
+        {.kind = PROTOCOL_HELLO, .nodes = 2, .ranks = 16, .text = "Open MPI 4.1.4"},
+        {.kind = PROTOCOL_SAMPLE, .call = 3, .status = BENCH_OK, .us = 231.4},
+        {.kind = PROTOCOL_SAMPLE, .call = 1, .status = BENCH_WRONG, .text = "rank 1: \"5\"\nnot 6"},
+        {.kind = PROTOCOL_SAMPLE, .call = 2, .status = BENCH_FAILED, .text = "refused"},
+        {.kind = PROTOCOL_DONE},
+        {.kind = PROTOCOL_ERROR, .text = "no more"},
     };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        struct wire_answer heard;
+        struct protocol_answer heard;
         struct err e;
-        char *line = wire_answer_print(&said[i]);
+        char *line = protocol_answer_print(&said[i]);
         assert_non_null(line);
         assert_int_equal(strcspn(line, "\n"), strlen(line) - 1);
-        assert_int_equal(wire_answer_parse(line, strlen(line), &heard, &e), 0);
+        assert_int_equal(protocol_answer_parse(line, strlen(line), &heard, &e), 0);
         assert_int_equal(heard.kind, said[i].kind);
         assert_int_equal(heard.nodes, said[i].nodes);
         assert_int_equal(heard.ranks, said[i].ranks);
@@ -105,15 +105,15 @@ static void refuses_everything_else(void **state)
     };
     struct arena *a = arena_new();
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-        struct wire_answer w;
+        struct protocol_answer w;
         struct err e = {0};
-        assert_int_equal(wire_answer_parse(answers[i], strlen(answers[i]), &w, &e), ERR_FAILED);
+        assert_int_equal(protocol_answer_parse(answers[i], strlen(answers[i]), &w, &e), ERR_FAILED);
         assert_true(*e.text);
     }
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         struct bench_batch b;
         struct err e = {0};
-        assert_int_equal(wire_request_parse(requests[i], strlen(requests[i]), a, &b, &e), ERR_FAILED);
+        assert_int_equal(protocol_request_parse(requests[i], strlen(requests[i]), a, &b, &e), ERR_FAILED);
         assert_true(*e.text);
     }
     arena_free(a);
@@ -128,7 +128,7 @@ static void a_request_too_long_for_a_line(void **state)
     for (int i = 0; i < 4000; i++)
         shots[i].knobs = &knobs;
     struct bench_batch b = {.coll = COLL_ALLREDUCE, .bytes = 8, .samples = 1, .shots = shots, .nshots = 4000};
-    assert_null(wire_request_print(&b));
+    assert_null(protocol_request_print(&b));
 }
 
 int main(void)

@@ -11,12 +11,12 @@
 #include "bench/launch/child_io.h"
 #include "core/progress.h"
 
-static struct talk start(const char *script)
+static struct child start(const char *script)
 {
     const char *const argv[] = {"sh", "-c", script, NULL};
-    struct talk t;
+    struct child t;
     struct err e;
-    assert_int_equal(talk_start(&t, argv, NULL, &e), 0);
+    assert_int_equal(child_start(&t, argv, NULL, &e), 0);
     return t;
 }
 
@@ -28,32 +28,32 @@ static double soon(double s)
 static void lines_in_order(void **state)
 {
     (void)state;
-    struct talk t =
+    struct child t =
         start("printf '{\"a\"'; sleep 0.05; printf ':1}\\nlogin banner\\n{\"b\"}\\n'; read x; echo \"{$x}\"");
     char *line;
-    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_LINE);
+    assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_LINE);
     assert_string_equal(line, "{\"a\":1}");
-    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_LINE);
+    assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_LINE);
     assert_string_equal(line, "{\"b\"}");
-    assert_int_equal(talk_say(&t, "echo\n"), 0);
-    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_LINE);
+    assert_int_equal(child_say(&t, "echo\n"), 0);
+    assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_LINE);
     assert_string_equal(line, "{echo}");
-    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_ENDED);
-    talk_end(&t, 1);
+    assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_ENDED);
+    child_end(&t, 1);
 }
 
 static void deadline_and_stop(void **state)
 {
     (void)state;
-    struct talk t = start("sleep 60");
+    struct child t = start("sleep 60");
     char *line;
     volatile sig_atomic_t stop = 0;
     double began = progress_now_s();
-    assert_int_equal(talk_next(&t, soon(0.2), &stop, &line), TALK_LATE);
+    assert_int_equal(child_next(&t, soon(0.2), &stop, &line), CHILD_LATE);
     assert_true(progress_now_s() - began >= 0.2);
     stop = 1;
-    assert_int_equal(talk_next(&t, soon(60), &stop, &line), TALK_STOPPED);
-    talk_end(&t, 1);
+    assert_int_equal(child_next(&t, soon(60), &stop, &line), CHILD_STOPPED);
+    child_end(&t, 1);
     assert_true(progress_now_s() - began < 50);
 }
 
@@ -70,12 +70,12 @@ static void last_words(void **state)
         {"kill -9 $$", "was killed by signal 9 (Killed)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct talk t = start(cases[i].script);
+        struct child t = start(cases[i].script);
         char *line, detail[BENCH_DETAIL];
-        assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_ENDED);
-        talk_last_words(&t, detail);
+        assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_ENDED);
+        child_last_words(&t, detail);
         assert_string_equal(detail, cases[i].words);
-        talk_end(&t, 1);
+        child_end(&t, 1);
     }
 }
 
@@ -83,27 +83,27 @@ static void last_words(void **state)
 static void floods(void **state)
 {
     (void)state;
-    struct talk t = start("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo; echo last >&2; echo '{\"ok\"}'; exit 1");
+    struct child t = start("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo; echo last >&2; echo '{\"ok\"}'; exit 1");
     char *line, detail[BENCH_DETAIL];
-    assert_int_equal(talk_next(&t, soon(30), NULL, &line), TALK_LINE);
+    assert_int_equal(child_next(&t, soon(30), NULL, &line), CHILD_LINE);
     assert_string_equal(line, "{\"ok\"}");
-    assert_int_equal(talk_next(&t, soon(30), NULL, &line), TALK_ENDED);
-    talk_last_words(&t, detail);
+    assert_int_equal(child_next(&t, soon(30), NULL, &line), CHILD_ENDED);
+    child_last_words(&t, detail);
     assert_true(strlen(detail) < BENCH_DETAIL);
-    talk_end(&t, 1);
+    child_end(&t, 1);
     t = start("head -c 300000 /dev/zero | tr '\\0' x");
-    assert_int_equal(talk_next(&t, soon(30), NULL, &line), TALK_ENDED);
-    talk_end(&t, 1);
+    assert_int_equal(child_next(&t, soon(30), NULL, &line), CHILD_ENDED);
+    child_end(&t, 1);
 }
 
 static void nobody_listens(void **state)
 {
     (void)state;
-    struct talk t = start("exec 0<&-; echo '{}'; sleep 60");
+    struct child t = start("exec 0<&-; echo '{}'; sleep 60");
     char *line;
-    assert_int_equal(talk_next(&t, soon(20), NULL, &line), TALK_LINE);
-    assert_int_equal(talk_say(&t, "anybody?\n"), -1);
-    talk_end(&t, 1);
+    assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_LINE);
+    assert_int_equal(child_say(&t, "anybody?\n"), -1);
+    child_end(&t, 1);
 }
 
 int main(void)

@@ -81,8 +81,8 @@ static void another_version_and_a_giant_are_refused(void **state)
 {
     (void)state;
     struct nccl_frame f;
-    struct nccl_head heads[] = {{NCCL_WIRE_MAGIC, NCCL_WIRE_VERSION + 1, NCCL_QUIT, 0, 0},
-                                {NCCL_WIRE_MAGIC, NCCL_WIRE_VERSION, NCCL_QUIT, 0, UINT32_MAX}};
+    struct nccl_head heads[] = {{WORKER_PROTOCOL_MAGIC, WORKER_PROTOCOL_VERSION + 1, NCCL_QUIT, 0, 0},
+                                {WORKER_PROTOCOL_MAGIC, WORKER_PROTOCOL_VERSION, NCCL_QUIT, 0, UINT32_MAX}};
     for (size_t i = 0; i < 2; i++) {
         struct nccl_inbox fresh;
         assert_int_equal(nccl_inbox_open(&fresh), 0);

@@ -39,44 +39,44 @@ static struct bench_result items[] = {
 };
 static const struct bench_results results = {.items = items, .count = sizeof items / sizeof *items};
 
-static struct known_place at(const char *launch, uint64_t bytes)
+static struct history_place at(const char *launch, uint64_t bytes)
 {
-    return (struct known_place){.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 2, .ranks = 4, .launch = launch};
+    return (struct history_place){.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = 2, .ranks = 4, .launch = launch};
 }
 
 static void done_by_round(void **state)
 {
     (void)state;
-    struct known_place here = at("default", 64), there = at("default", 1024), dead = at("ib1", 64);
-    assert_true(known_done(&results, &here, BENCH_DEFAULT, 1));
-    assert_true(known_done(&results, &here, BENCH_DEFAULT, 2));
-    assert_false(known_done(&results, &here, BENCH_DEFAULT, 3));
-    assert_true(known_done(&results, &here, "ring", 1));
-    assert_false(known_done(&results, &here, "ring", 2));
-    assert_false(known_done(&results, &here, "deadly", 1));
-    assert_false(known_done(&results, &there, BENCH_DEFAULT, 2));
-    assert_false(known_done(&results, &dead, BENCH_DEFAULT, 0));
+    struct history_place here = at("default", 64), there = at("default", 1024), dead = at("ib1", 64);
+    assert_true(history_done(&results, &here, BENCH_DEFAULT, 1));
+    assert_true(history_done(&results, &here, BENCH_DEFAULT, 2));
+    assert_false(history_done(&results, &here, BENCH_DEFAULT, 3));
+    assert_true(history_done(&results, &here, "ring", 1));
+    assert_false(history_done(&results, &here, "ring", 2));
+    assert_false(history_done(&results, &here, "deadly", 1));
+    assert_false(history_done(&results, &there, BENCH_DEFAULT, 2));
+    assert_false(history_done(&results, &dead, BENCH_DEFAULT, 0));
     here.engine = "mpi";
-    assert_true(known_done(&results, &here, BENCH_DEFAULT, 1));
+    assert_true(history_done(&results, &here, BENCH_DEFAULT, 1));
     here.engine = "nccl";
-    assert_false(known_done(&results, &here, BENCH_DEFAULT, 1));
+    assert_false(history_done(&results, &here, BENCH_DEFAULT, 1));
     here.engine = NULL;
     here.ranks = 8;
-    assert_false(known_done(&results, &here, BENCH_DEFAULT, 1));
+    assert_false(history_done(&results, &here, BENCH_DEFAULT, 1));
 }
 
 static void times_and_expectations(void **state)
 {
     (void)state;
-    struct known_place here = at("default", 64), above = at("default", 256), below = at("default", 8);
-    assert_near(known_time_us(&results, &here, "default"), 15, 1e-9);
-    assert_near(known_time_us(&results, &above, "default"), 0, 0);
+    struct history_place here = at("default", 64), above = at("default", 256), below = at("default", 8);
+    assert_near(history_time_us(&results, &here, "default"), 15, 1e-9);
+    assert_near(history_time_us(&results, &above, "default"), 0, 0);
     /* From 64 bytes in proportion to the size; from above as it is (the later round). */
-    assert_near(known_expect_us(&results, &above, "short"), 80, 1e-9);
-    assert_near(known_expect_us(&results, &below, "default"), 20, 1e-9);
-    assert_near(known_expect_us(&results, &below, "no such call"), 0, 0);
+    assert_near(history_expect_us(&results, &above, "short"), 80, 1e-9);
+    assert_near(history_expect_us(&results, &below, "default"), 20, 1e-9);
+    assert_near(history_expect_us(&results, &below, "no such call"), 0, 0);
     /* Between two sizes the straight line: 192 of the 960 bytes on the way from 20 to 40 us. */
-    assert_near(known_expect_us(&results, &above, "line"), 24, 1e-9);
+    assert_near(history_expect_us(&results, &above, "line"), 24, 1e-9);
 }
 
 static void who_is_hopeless(void **state)
@@ -98,45 +98,45 @@ static void who_is_hopeless(void **state)
         {"risky", 256, 0},  /* once is not enough elsewhere */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct known_place place = at("default", cases[i].bytes);
-        assert_int_equal(known_hopeless(&results, &place, cases[i].call), cases[i].hopeless);
+        struct history_place place = at("default", cases[i].bytes);
+        assert_int_equal(history_hopeless(&results, &place, cases[i].call), cases[i].hopeless);
     }
 }
 
 static void who_is_losing(void **state)
 {
     (void)state;
-    struct known_place between = at("default", 256), beyond = at("default", 4096), other = at("ib0", 256);
-    assert_true(known_losing(&results, &between, "ring"));
-    assert_false(known_losing(&results, &between, "line")); /* on one side only */
-    assert_false(known_losing(&results, &beyond, "ring"));
-    assert_false(known_losing(&results, &other, "ring"));
+    struct history_place between = at("default", 256), beyond = at("default", 4096), other = at("ib0", 256);
+    assert_true(history_losing(&results, &between, "ring"));
+    assert_false(history_losing(&results, &between, "line")); /* on one side only */
+    assert_false(history_losing(&results, &beyond, "ring"));
+    assert_false(history_losing(&results, &other, "ring"));
 }
 
 static void worst_status(void **state)
 {
     (void)state;
-    struct known_place here = at("default", 64);
-    assert_int_equal(known_status(&results, &here, "default"), BENCH_OK);
-    assert_int_equal(known_status(&results, &here, "deadly"), BENCH_CRASHED);
-    assert_int_equal(known_status(&results, &here, "new"), BENCH_STATUS_COUNT);
+    struct history_place here = at("default", 64);
+    assert_int_equal(history_status(&results, &here, "default"), BENCH_OK);
+    assert_int_equal(history_status(&results, &here, "deadly"), BENCH_CRASHED);
+    assert_int_equal(history_status(&results, &here, "new"), BENCH_STATUS_COUNT);
 }
 
 static void rival_of_another_launch(void **state)
 {
     (void)state;
-    struct known_place ours = at("default", 64), theirs = at("ib0", 64), alone = at("default", 1024);
-    assert_near(known_rival(&results, &ours).median, 10, 0);
-    assert_near(known_rival(&results, &theirs).median, 10, 0);
-    assert_int_equal(known_rival(&results, &alone).n, 0);
+    struct history_place ours = at("default", 64), theirs = at("ib0", 64), alone = at("default", 1024);
+    assert_near(history_rival(&results, &ours).median, 10, 0);
+    assert_near(history_rival(&results, &theirs).median, 10, 0);
+    assert_int_equal(history_rival(&results, &alone).n, 0);
 }
 
 static void dead_launches(void **state)
 {
     (void)state;
-    assert_true(known_dead(&results, "ib1"));
-    assert_false(known_dead(&results, "default"));
-    assert_false(known_dead(&results, "never tried"));
+    assert_true(history_dead(&results, "ib1"));
+    assert_false(history_dead(&results, "default"));
+    assert_false(history_dead(&results, "never tried"));
 }
 
 int main(void)

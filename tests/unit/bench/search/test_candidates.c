@@ -37,7 +37,7 @@ static struct bench_call calls[CALLS];
 static struct bench_knobs launch = {.label = BENCH_DEFAULT};
 static struct bench_results results = {.items = items, .count = sizeof items / sizeof *items};
 static struct bench_study study;
-static struct bench_visit visit = {.launch = &launch, .round = 1, .full = 1};
+static struct search_session visit = {.launch = &launch, .round = 1, .full = 1};
 static struct entries entries = {.study = &study, .want = &visit};
 static struct arena *arena;
 
@@ -75,48 +75,48 @@ static int end(void **state)
     return 0;
 }
 
-/* The racers' labels, with blanks between. */
-static const char *racers(uint64_t bytes, int round, int full, struct race *r)
+/* The candidates' labels, with blanks between. */
+static const char *candidates(uint64_t bytes, int round, int full, struct rounds *r)
 {
-    struct known_place at = {COLL_ALLREDUCE, bytes, 1, 4, BENCH_DEFAULT};
+    struct history_place at = {COLL_ALLREDUCE, bytes, 1, 4, BENCH_DEFAULT};
     const char *text = "";
-    *r = (struct race){.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes};
+    *r = (struct rounds){.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes};
     visit.round = round;
     visit.full = full;
     entries_list(&entries, &at, r);
-    for (int i = 0; i < r->nracers; i++)
-        text = arena_printf(arena, "%s%s%s", text, i ? " " : "", r->racers[i].knobs->label);
+    for (int i = 0; i < r->ncandidates; i++)
+        text = arena_printf(arena, "%s%s%s", text, i ? " " : "", r->candidates[i].knobs->label);
     return text;
 }
 
 static void in_the_first_round_all_that_have_a_chance(void **state)
 {
     (void)state;
-    struct race r;
+    struct rounds r;
     /* "winner" and "second" from what they took at 64 bytes; no straight line through two sizes saves "loser". */
-    assert_string_equal(racers(4096, 1, 1, &r), "default between winner second third dropped");
-    assert_string_equal(racers(4096, 1, 0, &r), "default");
-    assert_non_null(strstr(racers(65536, 1, 1, &r), "large"));
+    assert_string_equal(candidates(4096, 1, 1, &r), "default between winner second third dropped");
+    assert_string_equal(candidates(4096, 1, 0, &r), "default");
+    assert_non_null(strstr(candidates(65536, 1, 1, &r), "large"));
 }
 
 static void later_the_fastest_and_variations(void **state)
 {
     (void)state;
-    struct race r;
-    assert_string_equal(racers(64, 2, 1, &r), "default winner between winner/4K loser");
-    assert_null(r.racers[3].refines);
+    struct rounds r;
+    assert_string_equal(candidates(64, 2, 1, &r), "default winner between winner/4K loser");
+    assert_null(r.candidates[3].refines);
 }
 
 static void variations_that_lost_on_both_sides_are_left(void **state)
 {
     (void)state;
-    struct race r;
-    racers(4096, 1, 1, &r);
-    int before = r.nracers;
+    struct rounds r;
+    candidates(4096, 1, 1, &r);
+    int before = r.ncandidates;
     assert_int_equal(entries_vary(&entries, &r, &calls[1].knobs), 1);
-    assert_int_equal(r.nracers, before + 1);
-    assert_string_equal(r.racers[before].knobs->label, "winner/2K");
-    assert_string_equal(r.racers[before].refines, "winner");
+    assert_int_equal(r.ncandidates, before + 1);
+    assert_string_equal(r.candidates[before].knobs->label, "winner/2K");
+    assert_string_equal(r.candidates[before].refines, "winner");
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 /* "late" wins above 64 KiB, "awful" is offered nowhere; launch "fast" is ten times as fast. */
 static int predict(struct bench_plan *plan, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
-                   const struct bench_knobs *call, struct bench_guess *g)
+                   const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
     (void)coll;
@@ -91,7 +91,7 @@ static void what_is_written(void **state)
 
 /* "near" is almost the best, "far" is not. */
 static int by_label(struct bench_plan *plan, int n, const struct bench_knobs *launch, int coll, uint64_t bytes,
-                    const struct bench_knobs *call, struct bench_guess *g)
+                    const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
     (void)n;
@@ -158,7 +158,7 @@ static void stopping(void **state)
 }
 
 static int nothing(struct bench_plan *plan, int n, const struct bench_knobs *launch, int coll, uint64_t bytes,
-                   const struct bench_knobs *call, struct bench_guess *g)
+                   const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
     (void)n;

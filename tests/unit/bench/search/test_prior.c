@@ -32,7 +32,7 @@ static void promising_ones_first(void **state)
     struct err e;
     struct topology *t = machine_topology("dgx-h100", 4, &e);
     assert_non_null(t);
-    assert_int_equal(model_prior_launches(t, 4, 0, &p), 2);
+    assert_int_equal(search_prior_launches(t, 4, 0, &p), 2);
     for (int i = 0; i < 5; i++)
         assert_string_equal(p.launches[i].label, order[i]);
     topo_free(t);
@@ -47,7 +47,7 @@ static void nothing_to_tell_apart(void **state)
     struct err e;
     struct topology *t = machine_topology("dgx-h100", 1, &e);
     assert_non_null(t);
-    model_prior_launches(t, 1, 0, &p);
+    search_prior_launches(t, 1, 0, &p);
     assert_string_equal(p.launches[0].label, "default");
     assert_string_equal(p.launches[1].label, "sockets");
     topo_free(t);
@@ -61,7 +61,7 @@ static void the_default_stays_first(void **state)
     struct err e;
     struct topology *t = machine_topology("dgx-h100", 4, &e);
     assert_non_null(t);
-    assert_int_equal(model_prior_launches(t, 4, 0, &p), 1);
+    assert_int_equal(search_prior_launches(t, 4, 0, &p), 1);
     assert_string_equal(p.launches[0].label, "default");
     topo_free(t);
 }
@@ -73,8 +73,8 @@ static void without_gpus_nothing_moves(void **state)
     struct bench_plan p = plan_of(launches);
     struct topo_class c = {.name = "bare"};
     struct topology t = {.classes = &c, .nclasses = 1};
-    assert_int_equal(model_prior_launches(&t, 4, 0, &p), 0);
-    assert_int_equal(model_prior_launches(NULL, 4, 0, &p), 0);
+    assert_int_equal(search_prior_launches(&t, 4, 0, &p), 0);
+    assert_int_equal(search_prior_launches(NULL, 4, 0, &p), 0);
     assert_string_equal(p.launches[1].label, "sockets");
 }
 

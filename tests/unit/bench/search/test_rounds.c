@@ -11,33 +11,33 @@
 #include "tests/unit/bench/fake_engine.h"
 
 static struct bench_knobs knobs[FAKE_CALLS];
-static struct racer racers[FAKE_CALLS];
+static struct candidate candidates[FAKE_CALLS];
 static const struct bench_knobs launch = {.label = BENCH_DEFAULT};
 static struct arena *arena;
 
-static struct race start(uint64_t bytes)
+static struct rounds start(uint64_t bytes)
 {
     struct err e;
     memset(&fake, 0, sizeof fake);
     arena = arena_new();
     for (int i = 0; i < FAKE_CALLS; i++) {
         knobs[i] = (struct bench_knobs){.label = fake_calls[i].label};
-        racers[i] = (struct racer){.knobs = &knobs[i]};
+        candidates[i] = (struct candidate){.knobs = &knobs[i]};
     }
-    return (struct race){.engine = &fake_engine,
-                         .session = fake_open(NULL, &launch, 1, &fake.stop, &e),
-                         .stop = &fake.stop,
-                         .arena = arena,
-                         .coll = COLL_ALLREDUCE,
-                         .bytes = bytes,
-                         .racers = racers,
-                         .nracers = FAKE_CALLS,
-                         .samples = 9,
-                         .until_s = progress_now_s() + 30,
-                         .watchdog_s = 10};
+    return (struct rounds){.engine = &fake_engine,
+                           .session = fake_open(NULL, &launch, 1, &fake.stop, &e),
+                           .stop = &fake.stop,
+                           .arena = arena,
+                           .coll = COLL_ALLREDUCE,
+                           .bytes = bytes,
+                           .candidates = candidates,
+                           .ncandidates = FAKE_CALLS,
+                           .samples = 9,
+                           .until_s = progress_now_s() + 30,
+                           .watchdog_s = 10};
 }
 
-static void end(struct race *r)
+static void end(struct rounds *r)
 {
     fake_close(r->session, 0);
     arena_free(arena);
@@ -51,17 +51,17 @@ static void finds_the_winner(void **state)
         int winner;
     } cases[] = {{8, 1}, {1024, 1}, {1 << 20, 2}, {16 << 20, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct race r = start(cases[i].bytes);
+        struct rounds r = start(cases[i].bytes);
         char detail[BENCH_DETAIL];
-        assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
-        assert_int_equal(racers[cases[i].winner].status, BENCH_OK);
-        assert_true(racers[cases[i].winner].n >= r.samples);
-        assert_true(racers[0].status == BENCH_OK && racers[0].n >= r.samples);
+        assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
+        assert_int_equal(candidates[cases[i].winner].status, BENCH_OK);
+        assert_true(candidates[cases[i].winner].n >= r.samples);
+        assert_true(candidates[0].status == BENCH_OK && candidates[0].n >= r.samples);
         for (int k = 1; k < FAKE_CALLS; k++)
             if (k != cases[i].winner)
-                assert_int_equal(racers[k].status, BENCH_DROPPED);
+                assert_int_equal(candidates[k].status, BENCH_DROPPED);
         /* Hopeless from the start: it costs one sample, two when they are short. */
-        assert_int_equal(racers[3].n, racers[3].us[0] < RACE_SHORT_US ? 2 : 1);
+        assert_int_equal(candidates[3].n, candidates[3].us[0] < ROUNDS_SHORT_US ? 2 : 1);
         end(&r);
     }
 }
@@ -69,62 +69,62 @@ static void finds_the_winner(void **state)
 static void another_launch_is_a_rival(void **state)
 {
     (void)state;
-    struct race r = start(8);
+    struct rounds r = start(8);
     char detail[BENCH_DETAIL];
     r.rival = (struct bench_interval){.median = 1, .low = 0.9, .high = 1.1, .n = 9};
-    assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
+    assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
     for (int k = 1; k < FAKE_CALLS; k++) {
-        assert_int_equal(racers[k].status, BENCH_DROPPED);
-        assert_int_equal(racers[k].n, 2);
+        assert_int_equal(candidates[k].status, BENCH_DROPPED);
+        assert_int_equal(candidates[k].n, 2);
     }
-    assert_int_equal(racers[0].status, BENCH_OK);
-    assert_true(race_is_lost(&r));
+    assert_int_equal(candidates[0].status, BENCH_OK);
+    assert_true(rounds_is_lost(&r));
     r.rival.median = 15;
-    assert_false(race_is_lost(&r));
+    assert_false(rounds_is_lost(&r));
     r.rival.n = 0;
-    assert_false(race_is_lost(&r));
+    assert_false(rounds_is_lost(&r));
     end(&r);
 }
 
 static void no_time_still_measures_the_default(void **state)
 {
     (void)state;
-    struct race r = start(8);
+    struct rounds r = start(8);
     char detail[BENCH_DETAIL];
     r.until_s = 0;
-    assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
-    assert_int_equal(racers[0].n, 1);
-    assert_int_equal(racers[1].n, 0);
+    assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
+    assert_int_equal(candidates[0].n, 1);
+    assert_int_equal(candidates[1].n, 0);
     end(&r);
 }
 
 static void wrong_data_is_out(void **state)
 {
     (void)state;
-    struct race r = start(8);
+    struct rounds r = start(8);
     char detail[BENCH_DETAIL];
     fake.trouble[0] = (struct fake_trouble){
         .call = "early", .bytes = 8, .outcome = BENCH_ANSWERED, .status = BENCH_WRONG, .times = 1};
-    assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
-    assert_int_equal(racers[1].status, BENCH_WRONG);
-    assert_non_null(strstr(racers[1].detail, "expected 7"));
-    assert_int_equal(racers[1].n, 0);
-    assert_true(racers[0].n >= r.samples);
+    assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
+    assert_int_equal(candidates[1].status, BENCH_WRONG);
+    assert_non_null(strstr(candidates[1].detail, "expected 7"));
+    assert_int_equal(candidates[1].n, 0);
+    assert_true(candidates[0].n >= r.samples);
     end(&r);
 }
 
 static void a_death_is_blamed_on_who_ran(void **state)
 {
     (void)state;
-    for (int guilty = 0; guilty < FAKE_CALLS; guilty++) {
-        struct race r = start(8);
+    for (int failed = 0; failed < FAKE_CALLS; failed++) {
+        struct rounds r = start(8);
         char detail[BENCH_DETAIL] = "";
-        fake.trouble[0] = (struct fake_trouble){.call = fake_calls[guilty].label,
+        fake.trouble[0] = (struct fake_trouble){.call = fake_calls[failed].label,
                                                 .bytes = 8,
-                                                .outcome = guilty % 2 ? BENCH_SILENT : BENCH_DIED,
+                                                .outcome = failed % 2 ? BENCH_SILENT : BENCH_DIED,
                                                 .times = 1};
-        assert_int_equal(race_run(&r, detail), guilty % 2 ? BENCH_SILENT : BENCH_DIED);
-        assert_int_equal(r.guilty, guilty);
+        assert_int_equal(rounds_run(&r, detail), failed % 2 ? BENCH_SILENT : BENCH_DIED);
+        assert_int_equal(r.failed, failed);
         assert_non_null(strstr(detail, "signal 9"));
         end(&r);
     }
@@ -133,15 +133,15 @@ static void a_death_is_blamed_on_who_ran(void **state)
 static void a_death_is_not_blamed_on_who_had_failed_before(void **state)
 {
     (void)state;
-    struct race r = start(4096); /* "early" and "middle" are close */
+    struct rounds r = start(4096); /* "early" and "middle" are close */
     char detail[BENCH_DETAIL] = "";
     fake.trouble[0] = (struct fake_trouble){
         .call = "early", .bytes = 4096, .outcome = BENCH_ANSWERED, .status = BENCH_WRONG, .times = 1, .after = 2};
     fake.trouble[1] =
         (struct fake_trouble){.call = "middle", .bytes = 4096, .outcome = BENCH_SILENT, .times = 1, .after = 3};
-    assert_int_equal(race_run(&r, detail), BENCH_SILENT);
-    assert_int_equal(racers[1].status, BENCH_WRONG);
-    assert_int_equal(r.guilty, 4);
+    assert_int_equal(rounds_run(&r, detail), BENCH_SILENT);
+    assert_int_equal(candidates[1].status, BENCH_WRONG);
+    assert_int_equal(r.failed, 4);
     end(&r);
 }
 
@@ -149,10 +149,10 @@ static void stops_when_told(void **state)
 {
     (void)state;
     for (int after = 1; after < 12; after += 5) {
-        struct race r = start(8);
+        struct rounds r = start(8);
         char detail[BENCH_DETAIL];
         fake.stop_after = after;
-        assert_int_equal(race_run(&r, detail), BENCH_STOPPED);
+        assert_int_equal(rounds_run(&r, detail), BENCH_STOPPED);
         assert_int_equal(fake.samples, after);
         end(&r);
     }

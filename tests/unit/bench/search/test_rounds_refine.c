@@ -48,38 +48,38 @@ static void refinements_of_what_came_close_run(void **state)
 {
     (void)state;
     struct bench_knobs knobs[CALLS];
-    struct racer racers[CALLS];
+    struct candidate candidates[CALLS];
     char detail[BENCH_DETAIL];
     for (int i = 0; i < CALLS; i++) {
         knobs[i] = (struct bench_knobs){.label = calls[i].label};
-        racers[i] = (struct racer){.knobs = &knobs[i], .refines = calls[i].refines};
+        candidates[i] = (struct candidate){.knobs = &knobs[i], .refines = calls[i].refines};
     }
-    struct race r = {.engine = &engine,
-                     .session = &session,
-                     .stop = &stop,
-                     .arena = arena_new(),
-                     .bytes = 8,
-                     .racers = racers,
-                     .nracers = CALLS,
-                     .samples = 9,
-                     .until_s = progress_now_s() + 30,
-                     .watchdog_s = 10};
-    assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
+    struct rounds r = {.engine = &engine,
+                       .session = &session,
+                       .stop = &stop,
+                       .arena = arena_new(),
+                       .bytes = 8,
+                       .candidates = candidates,
+                       .ncandidates = CALLS,
+                       .samples = 9,
+                       .until_s = progress_now_s() + 30,
+                       .watchdog_s = 10};
+    assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
 
     /* The second best call's refinement wins, and that call is kept for other sizes though it was beaten itself. */
-    assert_int_equal(racers[ALSO_1].status, BENCH_OK);
-    assert_true(racers[ALSO_1].n >= r.samples);
-    assert_int_equal(racers[ALSO].status, BENCH_OK);
+    assert_int_equal(candidates[ALSO_1].status, BENCH_OK);
+    assert_true(candidates[ALSO_1].n >= r.samples);
+    assert_int_equal(candidates[ALSO].status, BENCH_OK);
     /* No better than what it refines by a margin: not worth a setting. Clearly worse: a sample or two. */
-    assert_int_equal(racers[NEAR_1].status, BENCH_DROPPED);
-    assert_int_equal(racers[NEAR_2].status, BENCH_DROPPED);
-    assert_true(racers[NEAR_2].n <= 2);
+    assert_int_equal(candidates[NEAR_1].status, BENCH_DROPPED);
+    assert_int_equal(candidates[NEAR_2].status, BENCH_DROPPED);
+    assert_true(candidates[NEAR_2].n <= 2);
     /* What is far behind is not refined, whatever that would have given. */
-    assert_int_equal(racers[FAR].status, BENCH_DROPPED);
-    assert_int_equal(racers[FAR_1].n, 0);
+    assert_int_equal(candidates[FAR].status, BENCH_DROPPED);
+    assert_int_equal(candidates[FAR_1].n, 0);
     /* The default is run again beside the refinements. */
-    assert_int_equal(racers[DEFAULT].status, BENCH_OK);
-    assert_true(racers[DEFAULT].n > r.samples);
+    assert_int_equal(candidates[DEFAULT].status, BENCH_OK);
+    assert_true(candidates[DEFAULT].n > r.samples);
     arena_free(r.arena);
 }
 
@@ -95,34 +95,34 @@ static void a_narrow_lead_is_made_sure(void **state)
     noise = 0.01;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench_knobs knobs[] = {{.label = BENCH_DEFAULT}, {.label = "lead"}};
-        struct racer racers[] = {{.knobs = &knobs[0]}, {.knobs = &knobs[1]}};
+        struct candidate candidates[] = {{.knobs = &knobs[0]}, {.knobs = &knobs[1]}};
         char detail[BENCH_DETAIL];
-        struct race r = {.engine = &engine,
-                         .session = &session,
-                         .stop = &stop,
-                         .arena = arena_new(),
-                         .bytes = 8,
-                         .racers = racers,
-                         .nracers = 2,
-                         .samples = 9,
-                         .until_s = progress_now_s() + 30,
-                         .watchdog_s = 10};
+        struct rounds r = {.engine = &engine,
+                           .session = &session,
+                           .stop = &stop,
+                           .arena = arena_new(),
+                           .bytes = 8,
+                           .candidates = candidates,
+                           .ncandidates = 2,
+                           .samples = 9,
+                           .until_s = progress_now_s() + 30,
+                           .watchdog_s = 10};
         lead_us = cases[i].us;
-        assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
-        assert_int_equal(racers[1].n > 12, cases[i].more);
-        assert_true(racers[1].n <= RACE_SETTLED + 2);
-        assert_int_equal(racers[1].status, BENCH_OK);
+        assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
+        assert_int_equal(candidates[1].n > 12, cases[i].more);
+        assert_true(candidates[1].n <= ROUNDS_SETTLED + 2);
+        assert_int_equal(candidates[1].status, BENCH_OK);
         arena_free(r.arena);
     }
 }
 
 /* Names two variations of the call that has won. */
-static int vary(void *user, struct race *r, const struct bench_knobs *winner)
+static int vary(void *user, struct rounds *r, const struct bench_knobs *winner)
 {
     const struct bench_knobs *knobs = user;
     assert_string_equal(winner->label, "near");
     for (int i = 0; i < 2; i++)
-        r->racers[r->nracers++] = (struct racer){.knobs = &knobs[i], .refines = winner->label};
+        r->candidates[r->ncandidates++] = (struct candidate){.knobs = &knobs[i], .refines = winner->label};
     return 2;
 }
 
@@ -132,27 +132,27 @@ static void the_winner_is_varied(void **state)
     (void)state;
     struct bench_knobs knobs[] = {{.label = BENCH_DEFAULT}, {.label = "near"}, {.label = "also"}};
     struct bench_knobs more[] = {{.label = "also/1"}, {.label = "near/2"}};
-    struct racer racers[5] = {{.knobs = &knobs[0]}, {.knobs = &knobs[1]}, {.knobs = &knobs[2]}};
+    struct candidate candidates[5] = {{.knobs = &knobs[0]}, {.knobs = &knobs[1]}, {.knobs = &knobs[2]}};
     char detail[BENCH_DETAIL];
-    struct race r = {.engine = &engine,
-                     .session = &session,
-                     .stop = &stop,
-                     .arena = arena_new(),
-                     .bytes = 8,
-                     .racers = racers,
-                     .nracers = 3,
-                     .samples = 9,
-                     .until_s = progress_now_s() + 30,
-                     .watchdog_s = 10,
-                     .vary = vary,
-                     .user = more};
+    struct rounds r = {.engine = &engine,
+                       .session = &session,
+                       .stop = &stop,
+                       .arena = arena_new(),
+                       .bytes = 8,
+                       .candidates = candidates,
+                       .ncandidates = 3,
+                       .samples = 9,
+                       .until_s = progress_now_s() + 30,
+                       .watchdog_s = 10,
+                       .vary = vary,
+                       .user = more};
     noise = 0.001;
-    assert_int_equal(race_run(&r, detail), BENCH_ANSWERED);
-    assert_int_equal(r.nracers, 5);
-    assert_int_equal(racers[3].status, BENCH_OK);
-    assert_true(racers[3].n >= r.samples);
-    assert_int_equal(racers[4].status, BENCH_DROPPED);
-    assert_int_equal(racers[1].status, BENCH_OK); /* what it varies is kept */
+    assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
+    assert_int_equal(r.ncandidates, 5);
+    assert_int_equal(candidates[3].status, BENCH_OK);
+    assert_true(candidates[3].n >= r.samples);
+    assert_int_equal(candidates[4].status, BENCH_DROPPED);
+    assert_int_equal(candidates[1].status, BENCH_OK); /* what it varies is kept */
     arena_free(r.arena);
 }
 

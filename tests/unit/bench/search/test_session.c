@@ -12,9 +12,9 @@
 
 static int visit(struct fake_run *f)
 {
-    struct bench_visit v = {
+    struct search_session v = {
         .launch = &f->study.plan.launches[0], .round = 1, .full = 1, .until_s = progress_now_s() + 30};
-    return bench_visit_run(&f->study, &v, &f->err);
+    return search_session_run(&f->study, &v, &f->err);
 }
 
 static void trouble(int i, const char *call, enum bench_outcome outcome, int times)

@@ -52,7 +52,8 @@ static int end(void **state)
 static void collectives_without_send_and_receive(void **state)
 {
     (void)state;
-    assert_int_equal(demand_collectives(workload), 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL);
+    assert_int_equal(workload_profile_collectives(workload),
+                     1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL);
 }
 
 static void sizes_within_bounds_and_apart(void **state)
@@ -60,13 +61,13 @@ static void sizes_within_bounds_and_apart(void **state)
     (void)state;
     static const uint64_t wanted[] = {100, 1050, 4000, 1 << 20};
     int n;
-    uint64_t *sizes = demand_sizes(workload, ~0u, 100, 1 << 20, arena, &n);
+    uint64_t *sizes = workload_profile_sizes(workload, ~0u, 100, 1 << 20, arena, &n);
     assert_int_equal(n, 4);
     for (int i = 0; i < n; i++)
         assert_int_equal(sizes[i], wanted[i]);
-    sizes = demand_sizes(workload, 1u << COLL_ALLGATHER, 1, 1 << 20, arena, &n);
+    sizes = workload_profile_sizes(workload, 1u << COLL_ALLGATHER, 1, 1 << 20, arena, &n);
     assert_true(n == 1 && sizes[0] == 64);
-    assert_null(demand_sizes(workload, 1u << COLL_REDUCE, 1, 1 << 20, arena, &n));
+    assert_null(workload_profile_sizes(workload, 1u << COLL_REDUCE, 1, 1 << 20, arena, &n));
     assert_int_equal(n, 0);
 }
 
@@ -76,7 +77,7 @@ static void many_sizes_are_thinned_out(void **state)
     for (int i = 0; i < 2000; i++)
         add(0, COLL_ALLREDUCE, 5000 + 100 * (uint64_t)i, 1, 16, 1);
     int n;
-    uint64_t *sizes = demand_sizes(workload, 1u << COLL_ALLREDUCE, 8, 1 << 30, arena, &n);
+    uint64_t *sizes = workload_profile_sizes(workload, 1u << COLL_ALLREDUCE, 8, 1 << 30, arena, &n);
     assert_true(n > 3 && n <= DEMAND_SIZES);
     assert_int_equal(sizes[n - 1], 5000 + 100 * 1999);
     for (int i = 1; i < n; i++)
@@ -88,20 +89,20 @@ static void counts_of_one_kind_of_group(void **state)
     (void)state;
     static const uint64_t sizes[] = {100, 1050, 4000, 1 << 20};
     double calls[4];
-    assert_true(demand_has_group(workload, 2, 16));
-    assert_false(demand_has_group(workload, 1, 16));
-    demand_calls(workload, COLL_ALLREDUCE, 2, 16, sizes, 4, calls);
+    assert_true(workload_profile_has_group(workload, 2, 16));
+    assert_false(workload_profile_has_group(workload, 1, 16));
+    workload_profile_calls(workload, COLL_ALLREDUCE, 2, 16, sizes, 4, calls);
     assert_near(calls[0], 0, 0);
     assert_near(calls[1], 1 + 3 * 1000.0 / 1050, 1e-9);
     assert_near(calls[2], 2, 0);
-    demand_calls(workload, COLL_ALLGATHER, 2, 16, sizes, 4, calls);
+    workload_profile_calls(workload, COLL_ALLGATHER, 2, 16, sizes, 4, calls);
     assert_near(calls[0], 0, 0); /* groups of eight */
-    demand_calls(workload, COLL_ALLGATHER, 1, 8, sizes, 4, calls);
+    workload_profile_calls(workload, COLL_ALLGATHER, 1, 8, sizes, 4, calls);
     assert_near(calls[0], 5 * 0.64, 1e-9);
-    demand_calls(workload, COLL_ALLTOALL, 2, 8, sizes, 4,
-                 calls); /* what is not measured that large counts more often */
+    workload_profile_calls(workload, COLL_ALLTOALL, 2, 8, sizes, 4,
+                           calls); /* what is not measured that large counts more often */
     assert_near(calls[3], 1 << 20, 1e-6);
-    demand_calls(workload, COLL_ALLGATHER, 4, 32, sizes, 4, calls); /* no such group: any */
+    workload_profile_calls(workload, COLL_ALLGATHER, 4, 32, sizes, 4, calls); /* no such group: any */
     assert_near(calls[0], 5 * 0.64, 1e-9);
 }
 
@@ -109,7 +110,7 @@ static void shapes_of_groups(void **state)
 {
     (void)state;
     int n;
-    struct demand_shape *s = demand_shapes(workload, ~0u, arena, &n);
+    struct workload_profile_shape *s = workload_profile_shapes(workload, ~0u, arena, &n);
     assert_int_equal(n, 3); /* the pairs of send and receive are none */
     assert_int_equal(s[0].nodes, 2);
     assert_int_equal(s[0].ranks_per_node, 8);
@@ -117,12 +118,12 @@ static void shapes_of_groups(void **state)
     assert_int_equal(s[1].ranks_per_node, 8);
     assert_int_equal(s[2].nodes, 2);
     assert_int_equal(s[2].ranks_per_node, 4);
-    demand_shapes(workload, 1u << COLL_ALLGATHER, arena, &n);
+    workload_profile_shapes(workload, 1u << COLL_ALLGATHER, arena, &n);
     assert_int_equal(n, 1);
-    demand_shapes(workload, 1u << COLL_REDUCE, arena, &n);
+    workload_profile_shapes(workload, 1u << COLL_REDUCE, arena, &n);
     assert_int_equal(n, 0);
     add(0, COLL_REDUCE, 64, 1, 9, 1); /* nine ranks over two nodes */
-    demand_shapes(workload, 1u << COLL_REDUCE, arena, &n);
+    workload_profile_shapes(workload, 1u << COLL_REDUCE, arena, &n);
     assert_int_equal(n, 0);
 }
 

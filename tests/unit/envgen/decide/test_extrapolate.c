@@ -108,13 +108,13 @@ static void measured_gains_are_carried_on(void **state)
 {
     (void)state;
     struct fixture f = begin(measured, 3, 40);
-    env_reach(f.d, f.topology, NULL);
+    env_extrapolation(f.d, f.topology, NULL);
     assert_int_equal(f.d->fit.used, 3 * SIZES * CALLS);
     assert_true(f.d->fit.spread < f.d->fit.before);
     assert_true(f.d->fit.left_out >= 1 && f.d->fit.left_out < SLOWER);
-    assert_true(f.d->nreaches > 0);
-    for (int i = 0; i < f.d->nreaches; i++) {
-        const struct env_reach *r = &f.d->reaches[i];
+    assert_true(f.d->nextrapolations > 0);
+    for (int i = 0; i < f.d->nextrapolations; i++) {
+        const struct env_extrapolation *r = &f.d->reaches[i];
         assert_true(r->nodes_low > 8 && r->nodes_high <= 40 && r->nodes_high < 2 * r->nodes_low);
         assert_int_equal(r->ranks_per_node, 8);
         assert_string_equal(r->call.label, "tree/ll128");
@@ -129,13 +129,13 @@ static void they_become_rows(void **state)
 {
     (void)state;
     struct fixture f = begin(measured, 3, 40);
-    struct env_rows rows;
+    struct env_table_rules rows;
     struct err e = {0};
     int found = 0;
-    env_reach(f.d, f.topology, NULL);
-    assert_int_equal(env_rows_of(f.d, f.d->arena, &rows, &e), 0);
+    env_extrapolation(f.d, f.topology, NULL);
+    assert_int_equal(env_table_rules_of(f.d, f.d->arena, &rows, &e), 0);
     for (int i = 0; i < rows.count; i++) {
-        const struct env_row *r = rows.items[i];
+        const struct env_table_rule *r = rows.items[i];
         if (r->basis != ENV_EXTRAPOLATED)
             continue;
         found++;
@@ -145,7 +145,7 @@ static void they_become_rows(void **state)
         assert_int_equal(r->ranks_low, 8 * r->nodes_low);
         assert_int_equal(r->ranks_high, 8 * r->nodes_high);
     }
-    assert_int_equal(found, f.d->nreaches);
+    assert_int_equal(found, f.d->nextrapolations);
     end(&f);
 }
 
@@ -155,13 +155,13 @@ static void one_number_of_nodes(void **state)
     (void)state;
     static const int one[] = {8};
     struct fixture many = begin(measured, 3, 16), f = begin(one, 1, 16);
-    env_reach(f.d, f.topology, NULL);
-    env_reach(many.d, many.topology, NULL);
+    env_extrapolation(f.d, f.topology, NULL);
+    env_extrapolation(many.d, many.topology, NULL);
     assert_true(f.d->fit.used > 0);
     assert_near(f.d->fit.left_out, 0, 0);
     assert_near(f.d->fit.factors.band, 0, 0);
-    assert_true(many.d->nreaches > 0);
-    if (f.d->nreaches)
+    assert_true(many.d->nextrapolations > 0);
+    if (f.d->nextrapolations)
         assert_true(f.d->reaches[0].gain.low < many.d->reaches[0].gain.low);
     end(&many);
     end(&f);
@@ -173,9 +173,9 @@ static void without_gpus_the_law_stays(void **state)
     struct fixture f = begin(measured, 3, 40);
     struct topo_class bare = {.name = "bare"};
     struct topology t = {.classes = &bare, .nclasses = 1};
-    env_reach(f.d, &t, NULL);
+    env_extrapolation(f.d, &t, NULL);
     assert_int_equal(f.d->fit.used, 0);
-    assert_int_equal(f.d->nreaches, 0);
+    assert_int_equal(f.d->nextrapolations, 0);
     end(&f);
 }
 
@@ -183,10 +183,10 @@ static void only_where_it_is_asked_for(void **state)
 {
     (void)state;
     struct fixture f = begin(measured, 3, 0), g = begin(measured, 3, 8);
-    env_reach(f.d, f.topology, NULL);
-    env_reach(g.d, g.topology, NULL);
+    env_extrapolation(f.d, f.topology, NULL);
+    env_extrapolation(g.d, g.topology, NULL);
     assert_int_equal(f.d->fit.used, 0);
-    assert_int_equal(g.d->nreaches, 0);
+    assert_int_equal(g.d->nextrapolations, 0);
     end(&f);
     end(&g);
 }

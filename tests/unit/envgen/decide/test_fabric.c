@@ -56,7 +56,7 @@ static struct env_decisions *decide(const struct topology *t, struct verbs_fabri
     }
     env_fabric(d, t, f);
     env_classes(d, t);
-    env_vet(d, t);
+    env_validate(d, t);
     verbs_fabric_free(f);
     return d;
 }

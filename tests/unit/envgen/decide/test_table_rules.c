@@ -51,7 +51,7 @@ struct table {
     struct arena *arena;
     struct env_decisions decisions;
     struct tuner_table table;
-    struct env_rows rows;
+    struct env_table_rules rows;
 };
 
 static struct table table_of(const struct shape *shapes, int n, int reach)
@@ -65,7 +65,7 @@ static struct table table_of(const struct shape *shapes, int n, int reach)
     t.decisions.shapes = arena_alloc(t.arena, (size_t)(n + 1) * sizeof *t.decisions.shapes);
     for (int i = 0; i < n; i++)
         t.decisions.shapes[i] = shape_of(t.arena, shapes[i]);
-    assert_int_equal(env_rows_of(&t.decisions, t.arena, &t.rows, &e), 0);
+    assert_int_equal(env_table_rules_of(&t.decisions, t.arena, &t.rows, &e), 0);
     struct env_writing w = {.decisions = &t.decisions, .scratch = t.arena};
     FILE *out = open_memstream(&text, &bytes);
     assert_int_equal(env_write_tuner_csv(&w, out, &e), 0);
@@ -166,7 +166,7 @@ static void beyond_the_largest_only_on_request(void **state)
     for (int i = 0; i < t.rows.count; i++) {
         marked += t.rows.items[i]->basis == ENV_EXTRAPOLATED;
         assert_true((t.rows.items[i]->basis == ENV_EXTRAPOLATED) == (t.rows.items[i]->nodes_high > 4));
-        assert_true((strstr(env_row_basis(t.rows.items[i], t.arena), "EXTRAPOLATED") != NULL) ==
+        assert_true((strstr(env_table_rule_basis(t.rows.items[i], t.arena), "EXTRAPOLATED") != NULL) ==
                     (t.rows.items[i]->nodes_high > 4));
     }
     assert_true(marked > 0);
@@ -191,7 +191,7 @@ static void a_table_for_512_nodes_is_short(void **state)
     (void)state;
     struct arena *a = arena_new();
     struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 10};
-    struct env_rows rows;
+    struct env_table_rules rows;
     struct err e = {0};
     d.shapes = arena_alloc(a, 10 * sizeof *d.shapes);
     for (int s = 0; s < 10; s++) {
@@ -210,12 +210,12 @@ static void a_table_for_512_nodes_is_short(void **state)
                                          .colls = colls,
                                          .ncolls = COLL_COUNT};
     }
-    assert_int_equal(env_rows_of(&d, a, &rows, &e), 0);
+    assert_int_equal(env_table_rules_of(&d, a, &rows, &e), 0);
     assert_in_range(rows.count, 400, 999);
     /* no two rows apply to one call */
     for (int i = 0; i < rows.count; i++)
         for (int k = 0; k < i; k++) {
-            const struct env_row *x = rows.items[i], *y = rows.items[k];
+            const struct env_table_rule *x = rows.items[i], *y = rows.items[k];
             assert_false(x->coll == y->coll && x->min_bytes <= y->max_bytes && y->min_bytes <= x->max_bytes &&
                          x->nodes_low <= y->nodes_high && y->nodes_low <= x->nodes_high);
         }
@@ -240,7 +240,7 @@ static int fitted(double spread, int nodes)
     struct arena *a = arena_new();
     struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 2, .margin = 0.03};
     struct env_point points[] = {point(a, 100, 60, 80, 1, spread), point(a, 200, 190, 130, 2, spread)};
-    struct env_rows rows;
+    struct env_table_rules rows;
     struct err e = {0};
     int algorithm = -1;
     d.shapes = arena_alloc(a, 2 * sizeof *d.shapes);
@@ -249,7 +249,7 @@ static int fitted(double spread, int nodes)
         d.shapes[i].colls[0].ranges[0].points = &points[i];
         d.shapes[i].colls[0].ranges[0].npoints = 1;
     }
-    assert_int_equal(env_rows_of(&d, a, &rows, &e), 0);
+    assert_int_equal(env_table_rules_of(&d, a, &rows, &e), 0);
     for (int i = 0; i < rows.count; i++)
         if (rows.items[i]->nodes_low <= nodes && nodes <= rows.items[i]->nodes_high) {
             assert_int_equal(rows.items[i]->basis, ENV_FITTED);

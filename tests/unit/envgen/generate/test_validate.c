@@ -59,7 +59,7 @@ static void rows_of_judgement(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct env_decisions *d = decisions(rows[i].name, rows[i].value, rows[i].low, rows[i].high);
-        env_vet(d, &topology);
+        env_validate(d, &topology);
         if ((d->settings[0].value == NULL) != (rows[i].says != NULL))
             fail_msg("%s=%s for %d to %d: %s", rows[i].name, rows[i].value, rows[i].low, rows[i].high,
                      d->settings[0].why);
@@ -81,7 +81,7 @@ static void what_stays_is_read_by_all(void **state)
             if (v->scope == ENV_PLUGIN || strncmp(v->name, "NCCL_", 5) != 0)
                 continue;
             struct env_decisions *d = decisions(v->name, "1", ranges[r][0], ranges[r][1]);
-            env_vet(d, &topology);
+            env_validate(d, &topology);
             int stays = d->settings[0].value != NULL;
             int older = v->flags & ENV_OLDER;
             if (stays && ((!older && v->since > ranges[r][0]) || (v->last && v->last < ranges[r][1])))
@@ -108,7 +108,7 @@ static void what_was_measured_together_goes_together(void **state)
         d->settings[2] = (struct env_setting){"nccl", "NCCL_SOCKET_IFNAME", "=eth0", "topology", "rule", 0};
         d->nsettings = 3;
         d->nccl_low = idle ? 22400 : 21900;
-        env_vet(d, &topology);
+        env_validate(d, &topology);
         assert_null(d->settings[1].value);
         if (idle) { /* the default alone changes nothing */
             assert_non_null(d->settings[0].value);
@@ -159,7 +159,7 @@ static void defaults_of_rccl(void **state)
         classes[0].gpus = rccl ? amd : nvidia;
         struct env_decisions *d = decisions("NCCL_PXN_DISABLE", "1", 22105, 22105);
         assert_int_equal(d->rccl, rccl);
-        env_vet(d, &topology);
+        env_validate(d, &topology);
         assert_true((d->settings[0].value == NULL) == rccl);
         env_decisions_free(d);
     }
@@ -173,9 +173,9 @@ static void not_from_the_file(void **state)
     struct err e = {0};
     classes[0].gpus = amd;
     struct env_decisions *d = decisions("HSA_NO_SCRATCH_RECLAIM", "1", 22105, 22105);
-    env_vet(d, &topology);
+    env_validate(d, &topology);
     assert_non_null(d->settings[0].value);
-    assert_int_equal(env_vet_file(d, &topology, NULL, "nccl.conf", "# why\n", 6, &e), 0);
+    assert_int_equal(env_validate_file(d, &topology, NULL, "nccl.conf", "# why\n", 6, &e), 0);
     struct env_writing w = {.decisions = d, .dir = "/p", .scratch = d->arena};
     char *text;
     size_t bytes;
@@ -210,7 +210,7 @@ static void files_are_checked(void **state)
     struct env_decisions *d = decisions("NCCL_IB_QPS_PER_CONNECTION", "4", 22809, 22809);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err e = {0};
-        if (env_vet_file(d, &topology, NULL, rows[i].file, rows[i].text, strlen(rows[i].text), &e) != rows[i].rc)
+        if (env_validate_file(d, &topology, NULL, rows[i].file, rows[i].text, strlen(rows[i].text), &e) != rows[i].rc)
             fail_msg("%s: %s: %s", rows[i].file, rows[i].text, e.text);
         if (rows[i].rc)
             assert_non_null(strstr(e.text, rows[i].file));

@@ -61,10 +61,10 @@ static int tear_down(void **state)
 static void writes(void **state)
 {
     struct err e = {0};
-    int one_kin = 1;
+    int one_compatible = 1;
     (void)state;
     assert_string_equal(
-        install_map_text(&topology, &manifest, arena, &one_kin, &e),
+        install_map_text(&topology, &manifest, arena, &one_compatible, &e),
         "nccltune-hook/1\nprofile " HASH "\nfile nccl.conf 12 " HASH "\nfile tuner.csv 7 " HASH "\n"
         "class class0 kin0 2 4318\nport class0 mlx5_0 1 400\nport class0 mlx5_1 1 200\n"
         "module class0 nvidia\nmodule class0 mlx5_ib\n"
@@ -72,48 +72,48 @@ static void writes(void **state)
         "module class1 nvidia\nmodule class1 mlx5_ib\n"
         "class class2 kin2 2 4318\nport class2 mlx5_0 1 400\nmodule class2 nvidia\nmodule class2 mlx5_ib\n"
         "host n0 class0\nhost n1 class2\nend\n");
-    assert_int_equal(one_kin, 0);
+    assert_int_equal(one_compatible, 0);
     topology.nclasses = 2;
     topology.nhosts = 1;
-    assert_non_null(install_map_text(&topology, &manifest, arena, &one_kin, &e));
-    assert_int_equal(one_kin, 1);
+    assert_non_null(install_map_text(&topology, &manifest, arena, &one_compatible, &e));
+    assert_int_equal(one_compatible, 1);
 }
 
 static void kin(void **state)
 {
     struct topo_gpu older[2] = {{.object = 0, .sm = 80}, {.object = 0, .sm = 80}};
     (void)state;
-    assert_true(install_same_kin(&classes[0], &classes[1]));
-    assert_false(install_same_kin(&classes[0], &classes[2]));
+    assert_true(install_compatible(&classes[0], &classes[1]));
+    assert_false(install_compatible(&classes[0], &classes[2]));
     classes[1].gpus = older;
-    assert_false(install_same_kin(&classes[0], &classes[1]));
+    assert_false(install_compatible(&classes[0], &classes[1]));
     classes[1].gpus = gpus;
     classes[1].ngpus = 1;
-    assert_false(install_same_kin(&classes[0], &classes[1]));
+    assert_false(install_compatible(&classes[0], &classes[1]));
 }
 
 static void refuses(void **state)
 {
     struct err e = {0};
-    int one_kin;
+    int one_compatible;
     (void)state;
     hosts[0].name = "n 0";
-    assert_null(install_map_text(&topology, &manifest, arena, &one_kin, &e));
+    assert_null(install_map_text(&topology, &manifest, arena, &one_compatible, &e));
     assert_non_null(strstr(e.text, "'n 0'"));
     hosts[0].name = "n0";
     classes[1].name = "../x";
-    assert_null(install_map_text(&topology, &manifest, arena, &one_kin, &e));
+    assert_null(install_map_text(&topology, &manifest, arena, &one_compatible, &e));
     classes[1].name = "class1";
     ports_a[0].hca = "";
-    assert_null(install_map_text(&topology, &manifest, arena, &one_kin, &e));
+    assert_null(install_map_text(&topology, &manifest, arena, &one_compatible, &e));
     ports_a[0].hca = "mlx5_0";
     files[2].bytes = (4u << 20) + 1;
-    assert_null(install_map_text(&topology, &manifest, arena, &one_kin, &e));
+    assert_null(install_map_text(&topology, &manifest, arena, &one_compatible, &e));
     assert_non_null(strstr(e.text, "tuner.csv"));
     files[2].bytes = 7;
     topology.nclasses = 0;
     topology.nhosts = 0;
-    assert_null(install_map_text(&topology, &manifest, arena, &one_kin, &e));
+    assert_null(install_map_text(&topology, &manifest, arena, &one_compatible, &e));
 }
 
 static void schedule_order(void **state)

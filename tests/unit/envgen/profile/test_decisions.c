@@ -26,20 +26,20 @@ static struct env_decisions *example(struct synthetic *s)
         {"openmpi", "coll_tuned_dynamic_rules_filename", "openmpi.rules", "measured on host memory", "rules", 1},
         {"nccl", "NCCL_SOCKET_IFNAME", NULL, "topology", "right as it is", 0},
     };
-    static struct env_reach reaches[] = {{.coll = COLL_ALLREDUCE,
-                                          .min_bytes = 64,
-                                          .max_bytes = ENV_OPEN,
-                                          .nodes_low = 5,
-                                          .nodes_high = 9,
-                                          .ranks_per_node = 8,
-                                          .call = {.label = "ring"},
-                                          .gain = {1.5, 1.2, 1.9, 7, 1},
-                                          .why = "carried on"}};
+    static struct env_extrapolation reaches[] = {{.coll = COLL_ALLREDUCE,
+                                                  .min_bytes = 64,
+                                                  .max_bytes = ENV_OPEN,
+                                                  .nodes_low = 5,
+                                                  .nodes_high = 9,
+                                                  .ranks_per_node = 8,
+                                                  .call = {.label = "ring"},
+                                                  .gain = {1.5, 1.2, 1.9, 7, 1},
+                                                  .why = "carried on"}};
     d->settings = settings;
     d->nsettings = 3;
     d->fit = (struct model_fit){{1.1, 0.9, 1, 1, 1.4}, 1.05, 1.3, 1.1, 77, 2};
     d->reaches = reaches;
-    d->nreaches = 1;
+    d->nextrapolations = 1;
     d->topology = "abc";
     return d;
 }

@@ -15,19 +15,19 @@ static void files_in_a_directory(void **state)
 {
     (void)state;
     struct scratch dir = scratch_new();
-    struct env_stage s;
+    struct env_staged_write s;
     struct err e = {0};
-    env_stage_begin(&s, dir.dir, dir.arena);
-    assert_int_equal(env_stage_add(&s, "nccl.d/a.conf", "x", 1, &e), 0);
-    env_stage_abandon(&s);
+    env_staged_write_begin(&s, dir.dir, dir.arena);
+    assert_int_equal(env_staged_write_add(&s, "nccl.d/a.conf", "x", 1, &e), 0);
+    env_staged_write_abandon(&s);
     assert_int_not_equal(access(scratch_path(&dir, "nccl.d"), F_OK), 0); /* nothing is left over */
-    assert_int_equal(env_stage_add(&s, "nccl.d/a.conf", "x", 1, &e), 0);
-    assert_int_equal(env_stage_add(&s, "nccl.d/b.conf", "y", 1, &e), 0);
-    assert_int_equal(env_stage_commit(&s, "last", &e), 0);
-    env_stage_abandon(&s);
+    assert_int_equal(env_staged_write_add(&s, "nccl.d/a.conf", "x", 1, &e), 0);
+    assert_int_equal(env_staged_write_add(&s, "nccl.d/b.conf", "y", 1, &e), 0);
+    assert_int_equal(env_staged_write_commit(&s, "last", &e), 0);
+    env_staged_write_abandon(&s);
     assert_string_equal(scratch_read(&dir, scratch_path(&dir, "nccl.d/b.conf")), "y");
     scratch_write(&dir, "file", "", 0);
-    assert_int_equal(env_stage_add(&s, "file/a.conf", "x", 1, &e), ERR_FAILED);
+    assert_int_equal(env_staged_write_add(&s, "file/a.conf", "x", 1, &e), ERR_FAILED);
     scratch_free(&dir);
 }
 
@@ -35,19 +35,19 @@ static void all_files_arrive_together(void **state)
 {
     (void)state;
     struct scratch dir = scratch_new();
-    struct env_stage s;
+    struct env_staged_write s;
     struct err e = {0};
     scratch_write(&dir, "a", "old", 3);
     scratch_write(&dir, "kept", "kept\n", 5);
     scratch_write(&dir, "last", "old", 3);
-    env_stage_begin(&s, dir.dir, dir.arena);
-    assert_int_equal(env_stage_add(&s, "a", "new", 3, &e), 0);
-    assert_int_equal(env_stage_keep(&s, "kept", &e), 0);
-    assert_int_equal(env_stage_add(&s, "last", "new last", 8, &e), 0);
+    env_staged_write_begin(&s, dir.dir, dir.arena);
+    assert_int_equal(env_staged_write_add(&s, "a", "new", 3, &e), 0);
+    assert_int_equal(env_staged_write_keep(&s, "kept", &e), 0);
+    assert_int_equal(env_staged_write_add(&s, "last", "new last", 8, &e), 0);
     assert_string_equal(scratch_read(&dir, scratch_path(&dir, "a")), "old");
     assert_string_equal(scratch_read(&dir, scratch_path(&dir, "last")), "old");
-    assert_int_equal(env_stage_commit(&s, "last", &e), 0);
-    env_stage_abandon(&s);
+    assert_int_equal(env_staged_write_commit(&s, "last", &e), 0);
+    env_staged_write_abandon(&s);
     assert_string_equal(scratch_read(&dir, scratch_path(&dir, "a")), "new");
     assert_string_equal(scratch_read(&dir, scratch_path(&dir, "last")), "new last");
     int code;
@@ -63,14 +63,14 @@ static void abandoned_leaves_everything_as_it_was(void **state)
 {
     (void)state;
     struct scratch dir = scratch_new();
-    struct env_stage s;
+    struct env_staged_write s;
     struct err e = {0};
     scratch_write(&dir, "a", "old", 3);
-    env_stage_begin(&s, dir.dir, dir.arena);
-    assert_int_equal(env_stage_add(&s, "a", "new", 3, &e), 0);
-    assert_int_equal(env_stage_keep(&s, "missing", &e), ERR_FAILED);
+    env_staged_write_begin(&s, dir.dir, dir.arena);
+    assert_int_equal(env_staged_write_add(&s, "a", "new", 3, &e), 0);
+    assert_int_equal(env_staged_write_keep(&s, "missing", &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "missing"));
-    env_stage_abandon(&s);
+    env_staged_write_abandon(&s);
     int code;
     assert_string_equal(scratch_run(&dir, arena_printf(dir.arena, "cd '%s' && ls && cat a", dir.dir), &code), "a\nold");
     scratch_free(&dir);
@@ -80,12 +80,12 @@ static void a_directory_that_cannot_be_written(void **state)
 {
     (void)state;
     struct scratch dir = scratch_new();
-    struct env_stage s;
+    struct env_staged_write s;
     struct err e = {0};
-    env_stage_begin(&s, scratch_path(&dir, "nowhere"), dir.arena);
-    assert_int_equal(env_stage_add(&s, "a", "new", 3, &e), ERR_FAILED);
+    env_staged_write_begin(&s, scratch_path(&dir, "nowhere"), dir.arena);
+    assert_int_equal(env_staged_write_add(&s, "a", "new", 3, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "nowhere/a"));
-    env_stage_abandon(&s);
+    env_staged_write_abandon(&s);
     scratch_free(&dir);
 }
 
@@ -94,7 +94,7 @@ static void a_full_disk(void **state)
 {
     (void)state;
     struct scratch dir = scratch_new();
-    struct env_stage s;
+    struct env_staged_write s;
     struct err e = {0};
     if (geteuid() || mount("none", dir.dir, "tmpfs", 0, "size=64k")) {
         scratch_free(&dir);
@@ -102,9 +102,9 @@ static void a_full_disk(void **state)
     }
     char *large = arena_alloc(dir.arena, 200000);
     scratch_write(&dir, "a", "old", 3);
-    env_stage_begin(&s, dir.dir, dir.arena);
-    int first = env_stage_add(&s, "a", "new", 3, &e), second = env_stage_add(&s, "b", large, 200000, &e);
-    env_stage_abandon(&s);
+    env_staged_write_begin(&s, dir.dir, dir.arena);
+    int first = env_staged_write_add(&s, "a", "new", 3, &e), second = env_staged_write_add(&s, "b", large, 200000, &e);
+    env_staged_write_abandon(&s);
     int code;
     char *left = scratch_run(&dir, arena_printf(dir.arena, "cd '%s' && ls && cat a", dir.dir), &code);
     umount(dir.dir);

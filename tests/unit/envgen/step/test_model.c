@@ -54,7 +54,7 @@ static void a_row_forces_its_choice(void **state)
 {
     (void)state;
     struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
-    struct env_row row = {.coll = COLL_ALLREDUCE, .algorithm = ALGO_RING, .protocol = PROTO_LL, .channels = 2};
+    struct env_table_rule row = {.coll = COLL_ALLREDUCE, .algorithm = ALGO_RING, .protocol = PROTO_LL, .channels = 2};
     struct step_question q = {.kind = COLL_ALLREDUCE, .bytes = 256 * MIB, .nodes = 2, .ranks = 16};
     struct step_time own, forced;
     const char *why = NULL;

@@ -109,18 +109,18 @@ static void rows_are_judged_against_the_environment(void **state)
     assert_non_null(r);
     struct verify *v = verify_rows(p, bench_points_of(r, r->arena), &e);
     assert_non_null(v);
-    assert_int_equal(v->nrows, 2);
+    assert_int_equal(v->nrules, 2);
     assert_int_equal(v->failing, 1);
-    assert_int_equal(v->rows[0].verdict, VERIFY_HOLDS);
-    assert_true(v->rows[0].gain.median > 1.99 && v->rows[0].gain.median < 2.01);
-    assert_int_equal(v->rows[1].verdict, VERIFY_FAILS);
+    assert_int_equal(v->rules[0].verdict, VERIFY_HOLDS);
+    assert_true(v->rules[0].gain.median > 1.99 && v->rules[0].gain.median < 2.01);
+    assert_int_equal(v->rules[1].verdict, VERIFY_FAILS);
 
     const char *out = scratch_path(&s, "verified");
     assert_int_equal(verify_write(p, v, out, &e), 0);
     struct env_profile *q = env_profile_open(out, &e);
     assert_non_null(q);
     struct verify *again = verify_rows(q, bench_points_of(r, r->arena), &e);
-    assert_int_equal(again->nrows, 1);
+    assert_int_equal(again->nrules, 1);
     assert_int_equal(again->failing, 0);
     assert_non_null(strstr(again->text, "# dropped by nccltune verify"));
     assert_int_equal(verify_write(p, v, out, &e), ERR_FAILED); /* finished profiles are not overwritten */
@@ -141,7 +141,7 @@ static void what_was_not_measured_is_left_alone(void **state)
     struct bench_points none = {0};
     struct verify *v = verify_rows(p, &none, &e);
     assert_int_equal(v->failing, 0);
-    assert_int_equal(v->rows[0].verdict, VERIFY_UNKNOWN);
+    assert_int_equal(v->rules[0].verdict, VERIFY_UNKNOWN);
     verify_free(v);
     env_profile_free(p);
     scratch_free(&s);

@@ -10,7 +10,8 @@
 #include "probe/source/source.h"
 #include "tests/unit/probe/matrix.h"
 
-/* The double lies beside the tests of the same build: …/tests/doubles/fake_nvml.so for …/tests/unit/probe/source/test_x. */
+/* The double lies beside the tests of the same build: …/tests/doubles/fake_nvml.so for
+ * …/tests/unit/probe/source/test_x. */
 static int use_double(void **state)
 {
     (void)state;

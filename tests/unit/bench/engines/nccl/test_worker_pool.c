@@ -1,4 +1,4 @@
-/* What the team and its workers can do beyond what the engine asks of them: all-to-all, in place, other data types,
+/* What the pool and its workers can do beyond what the engine asks of them: all-to-all, in place, other data types,
  * chunk sizes; over the doubles. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static const char law[] = "channels 8\n"
                           "cell alltoall ring simple latency=40 GBps=50\n";
 
 static struct bench_setup setup;
-static struct nccl_team *team;
+static struct nccl_pool *pool;
 static struct arena *arena;
 
 static int begin(void **state)
@@ -38,8 +38,8 @@ static int begin(void **state)
     if (doubles_begin(law, "4"))
         return -1;
     struct nccl_start start = {.plugin = bench_nccl_plugin(arena, &e), .control = 1};
-    team = nccl_team_open(&setup, 10, NULL, &e);
-    if (team && !nccl_team_look(team, &hello, 10, NULL, &e) && !nccl_team_start(team, &start, &joined, 10, NULL, &e))
+    pool = nccl_pool_open(&setup, 10, NULL, &e);
+    if (pool && !nccl_pool_look(pool, &hello, 10, NULL, &e) && !nccl_pool_start(pool, &start, &joined, 10, NULL, &e))
         return 0;
     fprintf(stderr, "%s\n", e.text);
     return -1;
@@ -48,7 +48,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    nccl_team_close(team);
+    nccl_pool_close(pool);
     arena_free(arena);
     doubles_end();
     return 0;
@@ -64,10 +64,10 @@ static double measure(struct nccl_point p, uint32_t chunk)
     double us = 0, deadline = progress_now_s() + 20;
     q.chunk_bytes = chunk;
     q.channels = chunk ? 2 : 0;
-    if (nccl_team_ask(team, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, NULL, 0, &refused, deadline, NULL, detail) ||
+    if (nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, NULL, 0, &refused, deadline, NULL, detail) ||
         refused)
         fail_msg("%s", detail);
-    if (nccl_team_ask(team, NCCL_MEASURE, &q, sizeof q, NCCL_TIMES, times, sizeof *times, &refused, deadline, NULL,
+    if (nccl_pool_ask(pool, NCCL_MEASURE, &q, sizeof q, NCCL_TIMES, times, sizeof *times, &refused, deadline, NULL,
                       detail) ||
         refused)
         fail_msg("%s", detail);
@@ -117,7 +117,7 @@ static void a_size_too_small_is_refused_by_all(void **state)
     struct nccl_point p = {.coll = COLL_ALLGATHER, .type = NCCL_TYPE_FITTING, .bytes = 3};
     char detail[BENCH_DETAIL];
     int refused = 0;
-    assert_int_equal(nccl_team_ask(team, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, NULL, 0, &refused,
+    assert_int_equal(nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, NULL, 0, &refused,
                                    progress_now_s() + 20, NULL, detail),
                      BENCH_ANSWERED);
     assert_int_equal(refused, RANKS);

@@ -49,7 +49,7 @@ static void agreement_names_the_side(void **state)
     memset(&endless, 'x', sizeof endless);
     c.user = &endless;
     assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);
-    assert_int_equal(strlen(e.text), strlen("node1 rxe0:1: ") + VERBS_WORDS - 1);
+    assert_int_equal(strlen(e.text), strlen("node1 rxe0:1: ") + VERBS_FAILURE_TEXT - 1);
     c.swap = failing_swap;
     assert_int_equal(verbs_pair_agree(&c, &bad, &theirs, 0, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "the other side ended; before that broken"));

@@ -1,5 +1,6 @@
-/* bench/engines/verbs/port.c, bench/engines/verbs/pair.c, bench/engines/verbs/measure.c on real verbs devices: those of the VM tests' guest
- * (tests/vm), with four HCAs rxe0 to rxe3 on rail0 to rail3. Two processes, one a side. Skipped elsewhere. */
+/* bench/engines/verbs/port.c, bench/engines/verbs/pair.c, bench/engines/verbs/measure.c on real verbs devices: those of
+ * the VM tests' guest (tests/vm), with four HCAs rxe0 to rxe3 on rail0 to rail3. Two processes, one a side. Skipped
+ * elsewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
