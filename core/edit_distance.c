@@ -40,21 +40,51 @@ static void plain(const char *s, char text[WORDS_LENGTH + 1])
     text[n] = '\0';
 }
 
+/* The best so far. */
+struct nearest {
+    char word[WORDS_LENGTH + 1];
+    const char *best;
+    int distance;
+};
+
+static void begin(struct nearest *n, const char *word)
+{
+    plain(word, n->word);
+    n->best = NULL;
+    n->distance = 1 + (int)strlen(n->word) / 3;
+}
+
+static void consider(struct nearest *n, const char *candidate)
+{
+    char other[WORDS_LENGTH + 1];
+    size_t length = strlen(n->word);
+    if (length < 2)
+        return;
+    plain(candidate, other);
+    /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */
+    int part = length > 2 && (strstr(other, n->word) || (other[0] && other[1] && strstr(n->word, other)));
+    int distance = !strcmp(n->word, other) ? 0 : part ? 1 : edit_distance(n->word, other, n->distance);
+    if (distance < n->distance || (distance == n->distance && !n->best)) {
+        n->best = candidate;
+        n->distance = distance;
+    }
+}
+
 const char *edit_distance_nearest(const char *word, const char *(*at)(int i))
 {
-    char own[WORDS_LENGTH + 1] = "", other[WORDS_LENGTH + 1] = "";
-    const char *best = NULL, *candidate;
-    plain(word, own);
-    int length = (int)strlen(own), nearest = 1 + length / 3;
-    for (int i = 0; length > 1 && (candidate = at(i)); i++) {
-        plain(candidate, other);
-        /* "ndv5" for azure-ndv5, "gh200-480gb" for gh200. */
-        int part = length > 2 && (strstr(other, own) || (other[0] && other[1] && strstr(own, other)));
-        int distance = !strcmp(own, other) ? 0 : part ? 1 : edit_distance(own, other, nearest);
-        if (distance < nearest || (distance == nearest && !best)) {
-            best = candidate;
-            nearest = distance;
-        }
-    }
-    return best;
+    struct nearest n;
+    const char *candidate;
+    begin(&n, word);
+    for (int i = 0; (candidate = at(i)); i++)
+        consider(&n, candidate);
+    return n.best;
+}
+
+const char *edit_distance_nearest_of(const char *word, const char *const *words)
+{
+    struct nearest n;
+    begin(&n, word);
+    for (; *words; words++)
+        consider(&n, *words);
+    return n.best;
 }

@@ -12,4 +12,7 @@ int edit_distance(const char *a, const char *b, int most);
  * without what is no letter or digit; a part of a name is near it. NULL when nothing is near. */
 const char *edit_distance_nearest(const char *word, const char *(*at)(int i));
 
+/* The same of an array that ends with a NULL. */
+const char *edit_distance_nearest_of(const char *word, const char *const *words);
+
 #endif

@@ -1,0 +1,82 @@
+/* Options as tables: from one row come parsing, --help, the OPTIONS section of the manual page and shell completion.
+ *
+ * A command's options are groups, each a table with a title and the struct that it fills, so that tables which several
+ * commands share (what to measure, an engine's own) stand beside the command's own. */
+#ifndef CORE_OPTION_H
+#define CORE_OPTION_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/log.h"
+
+/* What one option on the command line says. */
+struct option_value {
+    const struct option_spec *option;
+    const char *text;    /* its argument; NULL: none was given */
+    const char *what;    /* "--name", for errors */
+    struct arena *arena; /* for lists */
+    struct log *log;     /* for warnings */
+};
+
+/* Stores a value into the member at `out`. Error: ERR_USAGE with `what` in the sentence. */
+typedef int option_take(const struct option_value *v, void *out, struct err *e);
+
+struct option_spec {
+    char letter;          /* 0: none */
+    const char *name;     /* without dashes; NULL ends a table */
+    const char *argument; /* what stands for it in help, such as FILE; "[=N]": may be left out; NULL: a flag */
+    const char *help;     /* without a full stop; the list of words follows where it ends in a colon */
+    option_take *take;
+    size_t member;              /* offset in the group's target */
+    double low, high;           /* bounds of a number, both included */
+    const char *(*word)(int i); /* the words that are offered for the argument, up to a NULL */
+    const char *instead;        /* an old spelling of that option: works with a warning, told nowhere */
+};
+
+struct option_group {
+    const char *title; /* NULL: none */
+    const struct option_spec *options;
+    void *target;
+    const char *given; /* out: the last of its options on the command line, with dashes; NULL: none */
+};
+
+/* Takes the options of argv[1] ... into the targets of `groups`, which end with NULL `options`. Words that are no
+ * option go behind those that are: returns the index of the first, or -1 after an error. Strings point into argv, lists
+ * are in `a`; warnings about old spellings go to `log`. */
+int option_parse(struct option_group *groups, int argc, char **argv, struct arena *a, struct log *log, struct err *e);
+
+/* Lines for --help, at most 100 columns wide. */
+void option_print_help(const struct option_group *groups, FILE *out);
+
+/* The body of the OPTIONS section of a manual page, in roff. */
+void option_print_manual(const struct option_group *groups, FILE *out);
+
+/* For shell completion: an option a line, with dashes, and the words for its argument behind it. */
+void option_print_words(const struct option_group *groups, FILE *out);
+
+/* ---- types: what the member is ---- */
+
+struct option_list {
+    const char **items;
+    int count;
+};
+
+option_take option_flag;    /* int, set to 1 */
+option_take option_text;    /* const char * */
+option_take option_word;    /* const char *, one of `word`'s */
+option_take option_append;  /* struct option_list, one more item each time */
+option_take option_int;     /* int, from `low` to `high` */
+option_take option_number;  /* double, from `low` to `high` */
+option_take option_bytes;   /* uint64_t, as unit_parse_bytes */
+option_take option_seconds; /* double above 0, as unit_parse_seconds */
+
+/* Calls `one` for every part of v->text between commas, with the part as text, until an error. */
+int option_each(const struct option_value *v, option_take *one, void *out, struct err *e);
+
+/* The error for a word that is none of `word`'s: lists them, or says which was most likely meant. */
+int option_not_a_word(const struct option_value *v, struct err *e);
+
+#endif

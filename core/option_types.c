@@ -1,0 +1,93 @@
+/* What arguments of options may be. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/edit_distance.h"
+#include "core/option.h"
+#include "core/units.h"
+
+int option_flag(const struct option_value *v, void *out, struct err *e)
+{
+    (void)v;
+    (void)e;
+    *(int *)out = 1;
+    return 0;
+}
+
+int option_text(const struct option_value *v, void *out, struct err *e)
+{
+    *(const char **)out = v->text;
+    return *v->text ? 0 : err_set(e, ERR_USAGE, "%s: %s is empty", v->what, v->option->argument);
+}
+
+int option_not_a_word(const struct option_value *v, struct err *e)
+{
+    const char *near = edit_distance_nearest(v->text, v->option->word), *list = "", *word;
+    if (near)
+        return err_set(e, ERR_USAGE, "%s: '%s' is not known; did you mean %s?", v->what, v->text, near);
+    for (int i = 0; (word = v->option->word(i)); i++)
+        list = arena_printf(v->arena, "%s%s%s", list, i ? ", " : "", word);
+    return err_set(e, ERR_USAGE, "%s: '%s' is none of %s", v->what, v->text, list);
+}
+
+int option_word(const struct option_value *v, void *out, struct err *e)
+{
+    const char *word;
+    for (int i = 0; (word = v->option->word(i)); i++)
+        if (!strcmp(word, v->text)) {
+            *(const char **)out = word;
+            return 0;
+        }
+    return option_not_a_word(v, e);
+}
+
+int option_append(const struct option_value *v, void *out, struct err *e)
+{
+    struct option_list *list = out;
+    list->items = arena_grow(v->arena, (void *)list->items, (size_t)list->count, sizeof *list->items);
+    return option_text(v, &list->items[list->count++], e);
+}
+
+int option_int(const struct option_value *v, void *out, struct err *e)
+{
+    long n = 0;
+    int rc = unit_parse_int(v->text, (long)v->option->low, (long)v->option->high, &n, v->what, e);
+    *(int *)out = (int)n;
+    return rc;
+}
+
+int option_number(const struct option_value *v, void *out, struct err *e)
+{
+    char *end;
+    double n = strtod(v->text, &end);
+    if (end == v->text || *end || !(n >= v->option->low && n <= v->option->high))
+        return err_set(e, ERR_USAGE, "%s: '%s' is not a number from %g to %g", v->what, v->text, v->option->low,
+                       v->option->high);
+    *(double *)out = n;
+    return 0;
+}
+
+int option_bytes(const struct option_value *v, void *out, struct err *e)
+{
+    return unit_parse_bytes(v->text, out, v->what, e);
+}
+
+int option_seconds(const struct option_value *v, void *out, struct err *e)
+{
+    int rc = unit_parse_seconds(v->text, out, v->what, e);
+    return rc || *(double *)out > 0 ? rc : err_set(e, ERR_USAGE, "%s: '%s' is no time above 0", v->what, v->text);
+}
+
+int option_each(const struct option_value *v, option_take *one, void *out, struct err *e)
+{
+    for (const char *p = v->text;; p++) {
+        size_t n = strcspn(p, ",");
+        struct option_value part = *v;
+        part.text = arena_strndup(v->arena, p, n);
+        int rc = one(&part, out, e);
+        p += n;
+        if (rc || !*p)
+            return rc;
+    }
+}
