@@ -150,9 +150,9 @@ int json_bool(const cJSON *o, const char *key, int otherwise)
     return cJSON_IsBool(item) ? cJSON_IsTrue(item) : otherwise;
 }
 
-/* Length of the valid UTF-8 sequence at s (RFC 3629), 0 where there is none. */
-static size_t utf8_len(const unsigned char *s)
+size_t json_utf8_length(const char *text)
 {
+    const unsigned char *s = (const unsigned char *)text;
     static const struct {
         unsigned char first, last, low, high, more;
     } forms[] = {{0x00, 0x7f, 0, 0, 0},       {0xc2, 0xdf, 0x80, 0xbf, 1}, {0xe0, 0xe0, 0xa0, 0xbf, 2},
@@ -175,7 +175,7 @@ void json_add_str(cJSON *o, const char *key, const char *s)
     if (!copy)
         return;
     for (char *p = copy; *p;) {
-        size_t n = utf8_len((unsigned char *)p);
+        size_t n = json_utf8_length(p);
         if (!n)
             *p = '?';
         p += n ? n : 1;

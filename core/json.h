@@ -41,4 +41,7 @@ int json_bool(const cJSON *o, const char *key, int otherwise);
 /* Adds a copy of `s`; NULL adds nothing. Invalid UTF-8 becomes '?': names of devices come from anywhere. */
 void json_add_str(cJSON *o, const char *key, const char *s);
 
+/* Bytes of the UTF-8 character at s (RFC 3629); 0 where there is none. */
+size_t json_utf8_length(const char *s);
+
 #endif

@@ -11,7 +11,7 @@ void finding_no_common(struct search *s)
     for (int i = 0; i < s->t->nclasses; i++)
         with_list += roles_hca_list(&s->t->classes[i], s->verdicts[i], s->a) != NULL;
     if (with_list > 1 && !roles_hca_common(s->t, s->a, &why))
-        finding_add(s, "cluster", why, "no NCCL_IB_HCA works on all %d classes of nodes", s->t->nclasses);
+        found(s, "cluster", why, "no NCCL_IB_HCA works on all %d classes of nodes", s->t->nclasses);
 }
 
 static double best_rate(const struct search *s, int class_index)
@@ -37,8 +37,7 @@ void finding_class_rates(struct search *s)
         names[n++] = arena_printf(s->a, "%s: %g Gb/s", s->t->classes[i].name, own);
     }
     if (differ)
-        finding_add(s, "cluster", finding_names(s->a, names, n),
-                    "the compute ports of the classes have different rates");
+        found(s, "cluster", finding_names(s->a, names, n), "the compute ports of the classes have different rates");
 }
 
 /* Reports when the classes differ in what `text` says of them; NULL is unknown. */
@@ -56,7 +55,7 @@ static void find_different(struct search *s, const char *(*text)(const struct to
         names[n++] = arena_printf(s->a, "%s: %s", s->t->classes[i].name, own);
     }
     if (differ)
-        finding_add(s, "cluster", finding_names(s->a, names, n), "%s", sentence);
+        found(s, "cluster", finding_names(s->a, names, n), "%s", sentence);
 }
 
 /* "GenuineIntel" of "GenuineIntel 6/143, Intel(R) Xeon(R)". */
@@ -107,7 +106,7 @@ void finding_missing(struct search *s)
     for (int i = 0; i < n; i++)
         names[i] = arena_printf(s->a, "%s (%s)", s->t->missing[i].name, s->t->missing[i].why);
     if (n)
-        finding_add(s, "cluster", finding_names(s->a, names, n), "%d node%s did not answer", n, n == 1 ? "" : "s");
+        found(s, "cluster", finding_names(s->a, names, n), "%d node%s did not answer", n, n == 1 ? "" : "s");
 }
 
 void finding_differing(struct search *s)
@@ -117,10 +116,10 @@ void finding_differing(struct search *s)
     for (int i = 0; i < s->t->nhosts; i++) {
         const struct topo_host *h = &s->t->hosts[i];
         if (h->ndiffers && n++ < most)
-            finding_add(s, h->name, finding_names(s->a, h->differs, h->ndiffers),
-                        "it is not quite like the other nodes of its class");
+            found(s, h->name, finding_names(s->a, h->differs, h->ndiffers),
+                  "it is not quite like the other nodes of its class");
     }
     if (n > most)
-        finding_add(s, "cluster", arena_printf(s->a, "%d in all", n), "%d more nodes are not quite like their class",
-                    n - most);
+        found(s, "cluster", arena_printf(s->a, "%d in all", n), "%d more nodes are not quite like their class",
+              n - most);
 }

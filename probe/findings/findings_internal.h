@@ -11,11 +11,11 @@ struct search {
     struct arena *a;
     const struct port_verdict **verdicts; /* of every class */
     const struct finding_kind *kind;      /* looked for now */
-    struct finding *found;
-    int n;
+    struct findings found;
 };
 
-void finding_add(struct search *s, const char *where, const char *evidence, const char *fmt, ...)
+/* Adds a finding of the kind that is looked for. */
+void found(struct search *s, const char *subject, const char *evidence, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become `list`. */

@@ -41,8 +41,8 @@ void finding_slow_links(struct search *s, int class_index)
                                       o->link_GTps, o->link_width, o->link_max_GTps, o->link_max_width);
     }
     if (n)
-        finding_add(s, c->name, finding_names(s->a, names, n), "%d PCIe link%s below what both ends can do", n,
-                    n == 1 ? " is" : "s are");
+        found(s, c->name, finding_names(s->a, names, n), "%d PCIe link%s below what both ends can do", n,
+              n == 1 ? " is" : "s are");
 }
 
 static int has_compute(const struct search *s, int class_index)
@@ -57,8 +57,8 @@ void finding_no_gdr(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     if (c->ngpus && has_compute(s, class_index) && c->gdr_route && !strcmp(c->gdr_route, "none"))
-        finding_add(s, c->name, arena_printf(s->a, "driver %s, no nvidia_peermem", c->driver ? c->driver : "unknown"),
-                    "NICs cannot reach GPU memory: every byte goes through host memory");
+        found(s, c->name, arena_printf(s->a, "driver %s, no nvidia_peermem", c->driver ? c->driver : "unknown"),
+              "NICs cannot reach GPU memory: every byte goes through host memory");
 }
 
 void finding_acs(struct search *s, int class_index)
@@ -73,10 +73,10 @@ void finding_acs(struct search *s, int class_index)
             names[n++] = object_name(s->a, o);
     }
     if (n && !is_virtual(c))
-        finding_add(s, c->name, finding_names(s->a, names, n),
-                    "the PCI switch above %d device%s redirects peer-to-peer "
-                    "traffic to the CPU",
-                    n, n == 1 ? "" : "s");
+        found(s, c->name, finding_names(s->a, names, n),
+              "the PCI switch above %d device%s redirects peer-to-peer "
+              "traffic to the CPU",
+              n, n == 1 ? "" : "s");
 }
 
 void finding_memlock(struct search *s, int class_index)
@@ -85,8 +85,8 @@ void finding_memlock(struct search *s, int class_index)
     const struct topo_class *c = &s->t->classes[class_index];
     char size[UNIT_TEXT];
     if (c->nports && c->memlock_bytes && c->memlock_bytes < enough)
-        finding_add(s, c->name, arena_printf(s->a, "RLIMIT_MEMLOCK is %s", unit_bytes(size, c->memlock_bytes)),
-                    "the limit of locked memory is too low for RDMA");
+        found(s, c->name, arena_printf(s->a, "RLIMIT_MEMLOCK is %s", unit_bytes(size, c->memlock_bytes)),
+              "the limit of locked memory is too low for RDMA");
 }
 
 void finding_shm(struct search *s, int class_index)
@@ -95,8 +95,8 @@ void finding_shm(struct search *s, int class_index)
     const struct topo_class *c = &s->t->classes[class_index];
     char size[UNIT_TEXT];
     if (c->ngpus > 1 && c->shm_bytes && c->shm_bytes < per_gpu * (uint64_t)c->ngpus)
-        finding_add(s, c->name, arena_printf(s->a, "%s for %d GPUs", unit_bytes(size, c->shm_bytes), c->ngpus),
-                    "/dev/shm is small for NCCL's shared memory");
+        found(s, c->name, arena_printf(s->a, "%s for %d GPUs", unit_bytes(size, c->shm_bytes), c->ngpus),
+              "/dev/shm is small for NCCL's shared memory");
 }
 
 void finding_mig(struct search *s, int class_index)
@@ -108,7 +108,7 @@ void finding_mig(struct search *s, int class_index)
         if (c->gpus[i].mig == TOPO_YES)
             names[n++] = arena_printf(s->a, "GPU%d", c->gpus[i].index);
     if (n)
-        finding_add(s, c->name, finding_names(s->a, names, n), "%d GPU%s in MIG mode", n, n == 1 ? " is" : "s are");
+        found(s, c->name, finding_names(s->a, names, n), "%d GPU%s in MIG mode", n, n == 1 ? " is" : "s are");
 }
 
 void finding_hidden(struct search *s, int class_index)
@@ -125,10 +125,10 @@ void finding_hidden(struct search *s, int class_index)
         }
     /* A guest without switches: everything hangs on the virtual root. */
     if (all && (unknown || (is_virtual(c) && far == all)))
-        finding_add(s, c->name,
-                    arena_printf(s->a, "%d of %d ways between GPUs and NICs are unknown%s%s", unknown, all,
-                                 is_virtual(c) ? "; hypervisor: " : "", is_virtual(c) ? c->hypervisor : ""),
-                    "which NIC is near which GPU is hidden here");
+        found(s, c->name,
+              arena_printf(s->a, "%d of %d ways between GPUs and NICs are unknown%s%s", unknown, all,
+                           is_virtual(c) ? "; hypervisor: " : "", is_virtual(c) ? c->hypervisor : ""),
+              "which NIC is near which GPU is hidden here");
 }
 
 /* The file of that class would have an element for every object and two for a port (nic, net), and NCCL takes 256 (its
@@ -141,6 +141,6 @@ void finding_large_xml(struct search *s, int class_index)
     for (int i = 0; i < c->nobjects; i++)
         elements -= c->objects[i].kind == TOPO_HOST_BRIDGE || c->objects[i].kind == TOPO_NVSWITCH;
     if (elements > most)
-        finding_add(s, c->name, arena_printf(s->a, "%d elements, at most %d", elements, most),
-                    "an NCCL topology file of this machine is above NCCL's limits");
+        found(s, c->name, arena_printf(s->a, "%d elements, at most %d", elements, most),
+              "an NCCL topology file of this machine is above NCCL's limits");
 }

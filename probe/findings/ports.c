@@ -28,7 +28,7 @@ void finding_down(struct search *s, int class_index)
     int n;
     const char *names = ports_with(s, class_index, ROLE_DOWN, &n);
     if (n)
-        finding_add(s, c->name, names, "%d of %d RDMA ports %s down", n, c->nports, n == 1 ? "is" : "are");
+        found(s, c->name, names, "%d of %d RDMA ports %s down", n, c->nports, n == 1 ? "is" : "are");
 }
 
 void finding_only_management(struct search *s, int class_index)
@@ -41,7 +41,7 @@ void finding_only_management(struct search *s, int class_index)
         others += role != ROLE_NVLINK_MANAGEMENT && role != ROLE_MANAGEMENT && role != ROLE_DOWN;
     }
     if (n && !others)
-        finding_add(s, c->name, names, "the only active ports are for management of NVLink switches");
+        found(s, c->name, names, "the only active ports are for management of NVLink switches");
 }
 
 void finding_no_compute(struct search *s, int class_index)
@@ -60,8 +60,8 @@ void finding_no_compute(struct search *s, int class_index)
     for (int i = 0; i < c->nports; i++)
         names[i] =
             arena_printf(s->a, "%s: %s", port_name(s->a, &c->ports[i]), role_name(s->verdicts[class_index][i].role));
-    finding_add(s, c->name, finding_names(s->a, names, c->nports), "none of %d RDMA ports is one that NCCL should use",
-                c->nports);
+    found(s, c->name, finding_names(s->a, names, c->nports), "none of %d RDMA ports is one that NCCL should use",
+          c->nports);
 }
 
 /* Reports when the compute ports of a class differ in what `value` says of them; 0 is unknown. */
@@ -82,8 +82,8 @@ static void find_different(struct search *s, int class_index, double (*value)(co
             names[n++] = arena_printf(s->a, "%s has %g%s", port_name(s->a, &c->ports[i]), own, unit);
     }
     if (n)
-        finding_add(s, c->name, finding_names(s->a, names, n), "%d of %d compute ports %s below the others' %g%s", n,
-                    all, n == 1 ? "is" : "are", high, unit);
+        found(s, c->name, finding_names(s->a, names, n), "%d of %d compute ports %s below the others' %g%s", n, all,
+              n == 1 ? "is" : "are", high, unit);
 }
 
 static double rate_of(const struct topo_port *p)
@@ -126,8 +126,8 @@ void finding_far_gpus(struct search *s, int class_index)
             names[n++] = arena_printf(s->a, "GPU%d: %s", c->gpus[g].index, path_class_name(nearest));
     }
     if (n && served)
-        finding_add(s, c->name, finding_names(s->a, names, n), "%d of %d GPUs %s no compute port beside %s", n,
-                    c->ngpus, n == 1 ? "has" : "have", n == 1 ? "it" : "them");
+        found(s, c->name, finding_names(s->a, names, n), "%d of %d GPUs %s no compute port beside %s", n, c->ngpus,
+              n == 1 ? "has" : "have", n == 1 ? "it" : "them");
 }
 
 void finding_wrong_numa(struct search *s, int class_index)
@@ -145,8 +145,8 @@ void finding_wrong_numa(struct search *s, int class_index)
             names[n++] = arena_printf(s->a, "%s on NUMA node %d", port_name(s->a, &c->ports[i]), numa);
     }
     if (n)
-        finding_add(s, c->name, finding_names(s->a, names, n), "%d compute port%s on a NUMA node that has no GPU", n,
-                    n == 1 ? " is" : "s are");
+        found(s, c->name, finding_names(s->a, names, n), "%d compute port%s on a NUMA node that has no GPU", n,
+              n == 1 ? " is" : "s are");
 }
 
 /* Ethernet ports whose GID table was read and holds no RoCE v2 entry of an IPv4 address. */
@@ -167,6 +167,6 @@ void finding_gids(struct search *s, int class_index)
             names[n++] = port_name(s->a, &c->ports[i]);
     }
     if (n)
-        finding_add(s, c->name, finding_names(s->a, names, n), "%d compute port%s no RoCE v2 GID with an IPv4 address",
-                    n, n == 1 ? " has" : "s have");
+        found(s, c->name, finding_names(s->a, names, n), "%d compute port%s no RoCE v2 GID with an IPv4 address", n,
+              n == 1 ? " has" : "s have");
 }

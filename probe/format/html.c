@@ -53,11 +53,11 @@ static void put_findings(FILE *out, const struct topology *t, struct arena *a)
     const struct finding *f = findings_of(t, a, &n);
     fprintf(out, "<h2>%d finding%s</h2>\n", n, n == 1 ? "" : "s");
     if (n)
-        fputs("<table><tr><th></th><th>code</th><th>where</th><th>what</th><th>what to do</th></tr>\n", out);
+        fputs("<table><tr><th></th><th>kind</th><th>subject</th><th>what</th><th>what to do</th></tr>\n", out);
     for (int i = 0; i < n; i++) {
         const char *severity = finding_severity_name(f[i].severity);
-        fprintf(out, "<tr class=\"%s\"><td>%s</td><td>%s</td><td>", severity, severity, f[i].code);
-        put_escaped(out, f[i].where);
+        fprintf(out, "<tr class=\"%s\"><td>%s</td><td>%s</td><td>", severity, severity, f[i].id);
+        put_escaped(out, f[i].subject);
         fputs("</td><td>", out);
         put_escaped(out, f[i].text);
         fputs(f[i].evidence ? ": " : "", out);

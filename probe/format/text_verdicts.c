@@ -173,13 +173,10 @@ static void put_findings(FILE *out, const struct topology *t, struct arena *a)
     if (n)
         fputs("\nFindings:\n", out);
     for (int i = 0; i < n; i++) {
-        fprintf(out, "  %s %s", finding_severity_name(f[i].severity), f[i].code);
-        if (t->nclasses > 1 || strncmp(f[i].where, "class", 5) != 0)
-            fprintf(out, " (%s)", text_inert(a, f[i].where));
-        fprintf(out, ": %s", text_inert(a, f[i].text));
-        if (f[i].evidence)
-            fprintf(out, ": %s", text_inert(a, f[i].evidence));
-        fprintf(out, "\n    %s\n", f[i].advice);
+        struct finding shown = f[i];
+        if (t->nclasses == 1 && shown.subject == t->classes[0].name)
+            shown.subject = NULL;
+        finding_print(&shown, 2, out);
     }
 }
 

@@ -147,18 +147,8 @@ static void put_findings(cJSON *doc, const struct topology *t)
     int n;
     const struct finding *f = findings_of(t, a, &n);
     json_add_str(doc, "nccl_ib_hca", roles_hca_common(t, a, &why));
-    cJSON *array = cJSON_AddArrayToObject(doc, "findings");
-    for (int i = 0; i < n; i++) {
-        cJSON *item = cJSON_CreateObject();
-        json_add_str(item, "code", f[i].code);
-        json_add_str(item, "severity", finding_severity_name(f[i].severity));
-        json_add_str(item, "where", f[i].where);
-        json_add_str(item, "text", f[i].text);
-        json_add_str(item, "evidence", f[i].evidence);
-        json_add_str(item, "advice", f[i].advice);
-        cJSON_AddItemToArray(array, item);
-    }
-    array = t->nclasses > 1 ? cJSON_AddArrayToObject(doc, "differences") : NULL;
+    cJSON_AddItemToObject(doc, "findings", findings_json(f, n));
+    cJSON *array = t->nclasses > 1 ? cJSON_AddArrayToObject(doc, "differences") : NULL;
     for (int i = 1; i < t->nclasses && i <= MOST_DIFFERENCES; i++) {
         const char **sentences;
         int nsentences = differences_of(&t->classes[0], &t->classes[i], a, &sentences);

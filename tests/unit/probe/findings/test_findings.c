@@ -54,7 +54,7 @@ static const struct finding *find(const struct topology *t, const char *code, in
 {
     const struct finding *f = findings_of(t, t->arena, n);
     for (int i = 0; i < *n; i++)
-        if (!strcmp(f[i].code, code))
+        if (!strcmp(f[i].id, code))
             return &f[i];
     return NULL;
 }
@@ -238,11 +238,11 @@ static void manual(void **state)
     assert_int_equal(file_read_text("man/nccltune-findings.7", FILE_LIMIT, a, &page, &bytes, &e), 0);
     for (const struct finding_kind *k; (k = findings_kind(kinds)); kinds++) {
         const char *name = "";
-        for (const char *p = k->code; *p; p++)
+        for (const char *p = k->id; *p; p++)
             name = *p == '-' ? arena_printf(a, "%s\\-", name) : arena_printf(a, "%s%c", name, *p);
         const char *heading = arena_printf(a, "\n.TP\n.B %s\n", name);
         if (!strstr(page, heading))
-            fail_msg("man/nccltune-findings.7 does not describe %s", k->code);
+            fail_msg("man/nccltune-findings.7 does not describe %s", k->id);
     }
     for (const char *p = page; (p = strstr(p, "\n.TP\n")); p++)
         described++;

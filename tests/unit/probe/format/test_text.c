@@ -69,7 +69,7 @@ static void page(void **state)
                         "  - verbs: nothing\n"
                         "\n"
                         "Findings:\n"
-                        "  info tree-hidden: which NIC is near which GPU is hidden here: 1 of 2 ways between GPUs and "
+                        "  note tree-hidden: which NIC is near which GPU is hidden here: 1 of 2 ways between GPUs and "
                         "NICs are unknown\n"
                         "    take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which "
                         "GPU\n");

@@ -1,0 +1,215 @@
+/* Findings: lists, text, JSON, SARIF. */
+#include "core/finding.h"
+
+#include <string.h>
+
+static const char *const severities[FINDING_SEVERITIES] = {"ok", "note", "warning", "error"};
+
+struct finding *finding_vadd(struct findings *all, enum finding_severity severity, const char *id, const char *subject,
+                             const char *fmt, va_list ap)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, fmt, ap);
+    all->list = arena_grow(all->arena, all->list, (size_t)all->n, sizeof *all->list);
+    struct finding *f = &all->list[all->n++];
+    *f = (struct finding){.id = id, .severity = severity, .subject = subject, .text = arena_strdup(all->arena, text)};
+    return f;
+}
+
+struct finding *finding_add(struct findings *all, enum finding_severity severity, const char *id, const char *subject,
+                            const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    struct finding *f = finding_vadd(all, severity, id, subject, fmt, ap);
+    va_end(ap);
+    return f;
+}
+
+int finding_count(const struct finding *list, int n, enum finding_severity severity)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += list[i].severity == severity;
+    return count;
+}
+
+const char *finding_severity_name(enum finding_severity severity)
+{
+    return severities[severity];
+}
+
+int finding_severity_parse(const char *name, enum finding_severity *severity)
+{
+    for (int i = 0; name && i < FINDING_SEVERITIES; i++)
+        if (!strcmp(name, severities[i])) {
+            *severity = (enum finding_severity)i;
+            return 1;
+        }
+    return 0;
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+static int is_control(const char *s, size_t length)
+{
+    unsigned char c = (unsigned char)s[0];
+    return length == 1 ? c < 0x20 || c == 0x7f : c == 0xc2 && (unsigned char)s[1] < 0xa0;
+}
+
+/* `before`, then `s` as a terminal shows it without acting on it; nothing when it is NULL. */
+static void put(FILE *out, const char *before, const char *s)
+{
+    if (!s)
+        return;
+    fputs(before, out);
+    while (*s) {
+        size_t length = json_utf8_length(s);
+        if (!length || is_control(s, length))
+            fputc('?', out);
+        else
+            fwrite(s, 1, length, out);
+        s += length ? length : 1;
+    }
+}
+
+void finding_print(const struct finding *f, int indent, FILE *out)
+{
+    fprintf(out, "%*s", indent, "");
+    put(out, "", f->file);
+    if (f->file && f->line)
+        fprintf(out, ":%ld:%ld", f->line, f->column);
+    fprintf(out, "%s%s", f->file ? ": " : "", severities[f->severity]);
+    put(out, " ", f->id);
+    put(out, ": ", f->subject);
+    put(out, "=", f->value);
+    put(out, ": ", f->text);
+    put(out, ": ", f->evidence);
+    put(out, "\n    ", f->advice);
+    fputc('\n', out);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+cJSON *finding_json(const struct finding *f)
+{
+    cJSON *o = cJSON_CreateObject();
+    json_add_str(o, "id", f->id);
+    json_add_str(o, "severity", severities[f->severity]);
+    json_add_str(o, "subject", f->subject);
+    json_add_str(o, "value", f->value);
+    json_add_str(o, "text", f->text);
+    json_add_str(o, "evidence", f->evidence);
+    json_add_str(o, "advice", f->advice);
+    json_add_str(o, "file", f->file);
+    if (f->file && f->line) {
+        cJSON_AddNumberToObject(o, "line", (double)f->line);
+        cJSON_AddNumberToObject(o, "column", (double)f->column);
+    }
+    if (f->fixable)
+        cJSON_AddTrueToObject(o, "fixable");
+    return o;
+}
+
+cJSON *findings_json(const struct finding *list, int n)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < n; i++)
+        cJSON_AddItemToArray(array, finding_json(&list[i]));
+    return array;
+}
+
+/* ---- SARIF ------------------------------------------------------------------------------------------------------- */
+
+static const char *level_of(enum finding_severity severity)
+{
+    return severity == FINDING_OK ? "none" : severities[severity];
+}
+
+static void add_text(cJSON *o, const char *key, const char *text)
+{
+    json_add_str(cJSON_AddObjectToObject(o, key), "text", text);
+}
+
+static void add_driver(cJSON *run, const char *tool, const struct finding_kind *kinds, int nkinds)
+{
+    cJSON *driver = cJSON_AddObjectToObject(cJSON_AddObjectToObject(run, "tool"), "driver");
+    cJSON_AddStringToObject(driver, "name", tool);
+    cJSON_AddStringToObject(driver, "version", NCCLTUNE_VERSION);
+    cJSON *rules = cJSON_AddArrayToObject(driver, "rules");
+    for (int i = 0; i < nkinds; i++) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "id", kinds[i].id);
+        json_add_str(o, "name", kinds[i].name);
+        add_text(o, "shortDescription", kinds[i].title);
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "defaultConfiguration"), "level",
+                                level_of(kinds[i].severity));
+        cJSON_AddItemToArray(rules, o);
+    }
+}
+
+/* File names as URI references: bytes that a URI may not hold are escaped. */
+static char *uri_of(struct arena *a, const char *path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+    char *out = arena_alloc(a, strlen(path) * 3 + 1), *o = out;
+    for (; *path; path++) {
+        if (strchr(plain, *path))
+            *o++ = *path;
+        else
+            o += snprintf(o, 4, "%%%02X", (unsigned)(unsigned char)*path);
+    }
+    return out;
+}
+
+static void add_place(cJSON *result, const struct finding *f, struct arena *a)
+{
+    cJSON *place = cJSON_CreateObject();
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(result, "locations"), place);
+    cJSON *physical = cJSON_AddObjectToObject(place, "physicalLocation");
+    json_add_str(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri", uri_of(a, f->file));
+    if (!f->line)
+        return;
+    cJSON *region = cJSON_AddObjectToObject(physical, "region");
+    cJSON_AddNumberToObject(region, "startLine", (double)f->line);
+    cJSON_AddNumberToObject(region, "startColumn", (double)f->column);
+    if (f->subject)
+        cJSON_AddNumberToObject(region, "endColumn", (double)(f->column + (long)strlen(f->subject)));
+}
+
+static cJSON *result_of(const struct finding *f, const struct finding_kind *kinds, int nkinds, struct arena *a)
+{
+    cJSON *o = cJSON_CreateObject();
+    json_add_str(o, "ruleId", f->id);
+    for (int i = 0; i < nkinds && f->id; i++)
+        if (!strcmp(f->id, kinds[i].id))
+            cJSON_AddNumberToObject(o, "ruleIndex", i);
+    cJSON_AddStringToObject(o, "level", level_of(f->severity));
+    add_text(o, "message",
+             arena_printf(a, "%s%s%s%s%s%s%s", f->subject ? f->subject : "", f->subject ? ": " : "", f->text,
+                          f->evidence ? ": " : "", f->evidence ? f->evidence : "", f->advice ? " " : "",
+                          f->advice ? f->advice : ""));
+    if (f->file)
+        add_place(o, f, a);
+    return o;
+}
+
+int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int nkinds, const struct finding *list,
+                         int n, FILE *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    cJSON *doc = cJSON_CreateObject();
+    cJSON_AddStringToObject(doc, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    cJSON_AddStringToObject(doc, "version", "2.1.0");
+    cJSON *run = cJSON_CreateObject();
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(doc, "runs"), run);
+    add_driver(run, tool, kinds, nkinds);
+    cJSON_AddStringToObject(run, "columnKind", "unicodeCodePoints");
+    cJSON *results = cJSON_AddArrayToObject(run, "results");
+    for (int i = 0; i < n; i++)
+        cJSON_AddItemToArray(results, result_of(&list[i], kinds, nkinds, a));
+    int rc = json_print(doc, out, e);
+    cJSON_Delete(doc);
+    arena_free(a);
+    return rc;
+}

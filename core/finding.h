@@ -1,0 +1,76 @@
+/* What was found: about a machine, a job, a setting, an installation. One type, and one way each to print it for
+ * people, for programs (JSON) and for code hosts (SARIF 2.1.0). */
+#ifndef CORE_FINDING_H
+#define CORE_FINDING_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/json.h"
+
+enum finding_severity {
+    FINDING_OK,      /* looked at, and well */
+    FINDING_NOTE,    /* worth knowing, nothing is broken by it */
+    FINDING_WARNING, /* it works, worse than it could */
+    FINDING_ERROR,   /* it does not work, or does not do what was meant */
+    FINDING_SEVERITIES,
+};
+
+struct finding {
+    const char *id; /* the kind, as the manual lists it: "pcie-below-maximum", "NT301"; NULL: there is but one */
+    enum finding_severity severity;
+    const char
+        *subject;      /* what it is about: a host, a class of nodes, a variable, "profile"; NULL: what was looked at */
+    const char *value; /* of a setting: what it is set to; else NULL */
+    const char *text;  /* what is so */
+    const char *evidence; /* what was read or measured; NULL */
+    const char *advice;   /* what to do; NULL */
+    const char *file;     /* the document that it was found in; NULL */
+    long line, column;    /* where `subject` stands in it, from 1; 0: the document has no lines */
+    int fixable;          /* a program can put it right (nccltune lint --fix) */
+};
+
+/* A list that grows in an arena. */
+struct findings {
+    struct arena *arena;
+    struct finding *list;
+    int n;
+};
+
+/* Adds a finding whose text is the formatted sentence; the other strings are not copied. Returns it, for the members
+ * that most have no use for; the next call may move it. */
+struct finding *finding_add(struct findings *all, enum finding_severity severity, const char *id, const char *subject,
+                            const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+struct finding *finding_vadd(struct findings *all, enum finding_severity severity, const char *id, const char *subject,
+                             const char *fmt, va_list ap) __attribute__((format(printf, 5, 0)));
+
+/* Those of exactly this severity. */
+int finding_count(const struct finding *list, int n, enum finding_severity severity);
+
+const char *finding_severity_name(enum finding_severity severity);             /* "ok", "note", "warning", "error" */
+int finding_severity_parse(const char *name, enum finding_severity *severity); /* 0 for any other word, or NULL */
+
+/* For people: "FILE:LINE:COLUMN: SEVERITY ID: SUBJECT=VALUE: TEXT: EVIDENCE", without what is not there, then the
+ * advice on a line of its own. The first line is indented by `indent` blanks, the advice by four. Strings may come
+ * from anywhere: control characters and what is no UTF-8 become '?'. */
+void finding_print(const struct finding *f, int indent, FILE *out);
+
+/* {id, severity, subject, value, text, evidence, advice, file, line, column, fixable}, without what is not there;
+ * findings_json: an array of them. cJSON_Delete frees. */
+cJSON *finding_json(const struct finding *f);
+cJSON *findings_json(const struct finding *list, int n);
+
+/* The kinds that a tool knows. */
+struct finding_kind {
+    const char *id, *name;          /* "NT301", "OutOfRange"; name NULL: the id is one */
+    enum finding_severity severity; /* the highest it is reported with */
+    const char *title;
+};
+
+/* A SARIF log of one run: `tool` is the program's name ("nccltune lint"). */
+int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int nkinds, const struct finding *list,
+                         int n, FILE *out, struct err *e);
+
+#endif

@@ -1,0 +1,137 @@
+/* Findings as text, JSON and SARIF. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/finding.h"
+
+static const struct finding whole = {.id = "NT301",
+                                     .severity = FINDING_ERROR,
+                                     .subject = "NCCL_IB_TIMEOUT",
+                                     .value = "40",
+                                     .text = "out of range",
+                                     .evidence = "0 to 31",
+                                     .advice = "use 22",
+                                     .file = "my job.sh",
+                                     .line = 3,
+                                     .column = 8,
+                                     .fixable = 1};
+static const struct finding bare = {.severity = FINDING_OK, .text = "all is well"};
+
+static void expect_text(const struct finding *f, int indent, const char *expected)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    finding_print(f, indent, out);
+    fclose(out);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void text(void **state)
+{
+    (void)state;
+    expect_text(&whole, 0,
+                "my job.sh:3:8: error NT301: NCCL_IB_TIMEOUT=40: out of range: 0 to 31\n"
+                "    use 22\n");
+    expect_text(&bare, 0, "ok: all is well\n");
+    struct finding f = {.id = "port-down", .severity = FINDING_WARNING, .text = "a port is down", .advice = "look"};
+    expect_text(&f, 2, "  warning port-down: a port is down\n    look\n");
+    f.subject = "node1";
+    f.advice = NULL;
+    f.file = "/etc/nccl.conf";
+    expect_text(&f, 0, "/etc/nccl.conf: warning port-down: node1: a port is down\n");
+}
+
+static void nothing_acts_on_a_terminal(void **state)
+{
+    (void)state;
+    struct finding f = {.severity = FINDING_NOTE, .subject = "a\033[31mb\n", .text = "2 × 3 \xc2\x9b \x9b\xff \177"};
+    expect_text(&f, 0, "note: a?[31mb?: 2 × 3 ? ?? ?\n");
+}
+
+static void json(void **state)
+{
+    (void)state;
+    const struct finding list[] = {whole, bare};
+    cJSON *array = findings_json(list, 2);
+    char *printed = cJSON_PrintUnformatted(array);
+    assert_string_equal(printed, "[{\"id\":\"NT301\",\"severity\":\"error\",\"subject\":\"NCCL_IB_TIMEOUT\","
+                                 "\"value\":\"40\",\"text\":\"out of range\",\"evidence\":\"0 to 31\","
+                                 "\"advice\":\"use 22\",\"file\":\"my job.sh\",\"line\":3,\"column\":8,"
+                                 "\"fixable\":true},{\"severity\":\"ok\",\"text\":\"all is well\"}]");
+    cJSON_free(printed);
+    cJSON_Delete(array);
+}
+
+static void sarif(void **state)
+{
+    (void)state;
+    const struct finding_kind kinds[] = {{"NT101", "Removed", FINDING_WARNING, "a name that is gone"},
+                                         {"NT301", NULL, FINDING_ERROR, "a value that is out of range"}};
+    const struct finding list[] = {whole, bare};
+    char *printed = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&printed, &bytes);
+    assert_int_equal(findings_print_sarif("nccltune test", kinds, 2, list, 2, out, NULL), 0);
+    fclose(out);
+    cJSON *doc = json_parse(printed, bytes, "out", 1, NULL);
+    assert_non_null(doc);
+    assert_string_equal(json_str(doc, "version", ""), "2.1.0");
+    const cJSON *run = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "runs"), 0);
+    const cJSON *driver = cJSON_GetObjectItem(cJSON_GetObjectItem(run, "tool"), "driver");
+    assert_string_equal(json_str(driver, "name", ""), "nccltune test");
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(driver, "rules")), 2);
+    const cJSON *results = cJSON_GetObjectItem(run, "results"), *first = cJSON_GetArrayItem(results, 0);
+    assert_string_equal(json_str(first, "ruleId", ""), "NT301");
+    assert_int_equal(json_int(first, "ruleIndex", -1), 1);
+    assert_string_equal(json_str(first, "level", ""), "error");
+    assert_string_equal(json_str(cJSON_GetObjectItem(first, "message"), "text", ""),
+                        "NCCL_IB_TIMEOUT: out of range: 0 to 31 use 22");
+    const cJSON *place =
+        cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(first, "locations"), 0), "physicalLocation");
+    assert_string_equal(json_str(cJSON_GetObjectItem(place, "artifactLocation"), "uri", ""), "my%20job.sh");
+    const cJSON *region = cJSON_GetObjectItem(place, "region");
+    assert_int_equal(json_int(region, "startLine", 0), 3);
+    assert_int_equal(json_int(region, "endColumn", 0), 8 + (int)strlen("NCCL_IB_TIMEOUT"));
+    assert_string_equal(json_str(cJSON_GetArrayItem(results, 1), "level", ""), "none");
+    cJSON_Delete(doc);
+    free(printed);
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    enum finding_severity severity;
+    for (int i = 0; i < 5; i++)
+        finding_add(&all, i % 2 ? FINDING_ERROR : FINDING_NOTE, "id", "x", "number %d", i)->advice = "none";
+    assert_int_equal(all.n, 5);
+    assert_string_equal(all.list[4].text, "number 4");
+    assert_string_equal(all.list[4].advice, "none");
+    assert_int_equal(finding_count(all.list, all.n, FINDING_ERROR), 2);
+    assert_int_equal(finding_count(all.list, all.n, FINDING_WARNING), 0);
+    assert_true(finding_severity_parse("warning", &severity));
+    assert_int_equal(severity, FINDING_WARNING);
+    assert_false(finding_severity_parse("bad", &severity));
+    assert_false(finding_severity_parse(NULL, &severity));
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text),  cmocka_unit_test(nothing_acts_on_a_terminal),
+        cmocka_unit_test(json),  cmocka_unit_test(sarif),
+        cmocka_unit_test(lists),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
