@@ -7,90 +7,17 @@
 
 #include <signal.h>
 
-#include "bench/results/results.h"
-#include "probe/topology/topology.h"
-
-/* Where and how to run; what a user may say about it. Strings may be NULL. */
-struct bench_setup {
-    const char *hosts;              /* "a,b,c" */
-    const char *hostfile;           /* one host a line */
-    const char *interfaces;         /* "eth0,ib0": network interfaces to try instead of the topology's */
-    const char *mpirun;             /* the command */
-    const char *mpirun_args;        /* further arguments for it, split without a shell */
-    int ranks_per_node;             /* 0: the engine chooses */
-    const char *nccl;               /* nccl: the library that jobs use; NULL: search */
-    const char *launch_prefix;      /* nccl: words in front of every worker ("enroot start image"), split as above */
-    const int *nodes;               /* model: how many nodes; one prediction each */
-    int nnodes;                     /* 0: as many as the topology has */
-    int nccl_version;               /* model: whose choices are predicted, 22809 is 2.28.9; 0: the newest known */
-    int graphs;                     /* nccl: small calls are captured in CUDA graphs, as inference engines do */
-    int share_gpus;                 /* nccl: more ranks than GPUs; proves mechanics, never gains */
-    const struct bench_knobs *jobs; /* nccl: try nothing, compare these launches with the default as jobs run them */
-    int njobs;
-    const struct topology *topology; /* NULL unknown */
-    struct log *log;
-};
-
-/* A candidate within one launch. */
-struct bench_call {
-    int coll;
-    uint64_t min_bytes; /* pointless below */
-    struct bench_knobs knobs;
-    const char *refines; /* label of the call that this one varies: tried where that one has won; NULL: on its own */
-};
-
-/* Everything that can be tried. The untouched default comes first in `launches`, and in `calls` for each collective. */
-struct bench_plan {
-    const char *library;
-    struct bench_call *calls;
-    struct bench_knobs *launches;
-    int ncalls, nlaunches;
-    struct bench_knobs *beside; /* what is tried together with the best of the launches, whatever that is */
-    int nbeside;
-    int keep_all;     /* launches are compared with one another: none is left behind */
-    const int *nodes; /* engines that compute: the numbers of nodes, and */
-    int nnodes, ranks_per_node;
-    int one_session; /* the session that `open` gives cannot be had twice: a death ends the measurement */
-    void *context;   /* the engine's own */
-};
+#include "bench/candidates/plan.h"
+#include "bench/launch/batch.h"
 
 /* One running launch. Engines put it first into their own structure. */
 struct bench_session {
     int nodes, ranks;
 };
 
-/* Candidates to be measured in turn, `samples` times around. */
-struct bench_shot {
-    const struct bench_knobs *knobs;
-    int iterations;    /* calls in one sample; 0: as many as fill BENCH_SAMPLE_US */
-    double patience_s; /* how long a sample may take before it counts as hung */
-};
-struct bench_batch {
-    int coll;
-    uint64_t bytes;
-    int samples;
-    int check; /* check the data of one call of each first; it also serves as warm-up */
-    const struct bench_shot *shots;
-    int nshots;
-};
-
-/* Short calls are repeated to fill this: the clock, the barrier before it and the wake-up of a core are then below a
- * few per cent. */
-#define BENCH_SAMPLE_US 200.0
-
 /* Told for every sample as it comes: BENCH_OK with the slowest rank's time of one call, or BENCH_WRONG or BENCH_FAILED
  * with a sentence, and no further samples of this shot. */
 typedef void bench_sample_fn(void *user, int shot, enum bench_status status, double us, const char *detail);
-
-enum bench_outcome {
-    BENCH_ANSWERED,
-    BENCH_STOPPED, /* *stop was set */
-    BENCH_DIED,    /* the session is of no further use: crashed */
-    BENCH_SILENT,  /* the same: no answer in time */
-};
-
-#define BENCH_DETAIL     400
-#define BENCH_VARIATIONS 8
 
 /* A prediction: nine of ten calls lie between low and high. */
 struct bench_prediction {
@@ -139,8 +66,5 @@ struct bench_engine {
     int (*predict)(struct bench_plan *plan, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
                    const struct bench_knobs *call, struct bench_prediction *g);
 };
-
-extern const struct bench_engine *const bench_engines[];        /* NULL-terminated */
-const struct bench_engine *bench_engine_find(const char *name); /* NULL: unknown */
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef BENCH_CANDIDATES_MPI_PLAN_H
 #define BENCH_CANDIDATES_MPI_PLAN_H
 
-#include "bench/candidates/engine.h"
+#include "bench/candidates/plan.h"
 
 /* Fills library and calls of `p`, in `a`, by asking `worker` (the path of nccltune-bench) for the values that the
  * library's algorithm variables can take. Errors: it cannot be run, or does not answer. */

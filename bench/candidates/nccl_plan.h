@@ -2,7 +2,7 @@
 #ifndef BENCH_CANDIDATES_NCCL_PLAN_H
 #define BENCH_CANDIDATES_NCCL_PLAN_H
 
-#include "bench/candidates/engine.h"
+#include "bench/candidates/plan.h"
 
 /* Call settings, as envgen writes them into tuner.csv. */
 #define NCCL_SET_ALGO     "algorithm"

@@ -1,7 +1,8 @@
 /* The engines' table. */
+#include "bench/engines/engines.h"
+
 #include <string.h>
 
-#include "bench/candidates/engine.h"
 #include "bench/engines/model.h"
 #include "bench/engines/mpi.h"
 #include "bench/engines/nccl/engine.h"

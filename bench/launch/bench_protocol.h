@@ -12,7 +12,7 @@
 #ifndef BENCH_LAUNCH_BENCH_PROTOCOL_H
 #define BENCH_LAUNCH_BENCH_PROTOCOL_H
 
-#include "bench/candidates/engine.h"
+#include "bench/launch/batch.h"
 
 #define PROTOCOL_LINE ((size_t)1 << 16) /* the longest line, with its newline */
 

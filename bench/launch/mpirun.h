@@ -2,7 +2,7 @@
 #ifndef BENCH_LAUNCH_MPIRUN_H
 #define BENCH_LAUNCH_MPIRUN_H
 
-#include "bench/candidates/engine.h"
+#include "bench/launch/setup.h"
 
 struct mpirun {
     const char **argv; /* NULL-terminated, the worker last */

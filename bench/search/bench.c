@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "bench/engines/engines.h"
 #include "bench/search/conduct.h"
 #include "bench/search/predict.h"
+#include "bench/search/prior.h"
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"
 #include "core/units.h"
@@ -73,6 +75,8 @@ static int plan(struct bench_options *o, const struct bench_engine *engine, cons
                 struct arena *a, struct bench_plan *p, struct err *e)
 {
     int rc = engine->plan(setup, a, p, e);
+    if (!rc && p->prior_nodes && search_prior_launches(setup->topology, p->prior_nodes, setup->ranks_per_node, p))
+        log_info(setup->log, "launches are tried in the order of what the model predicts for them");
     for (int coll = 0; coll < COLL_MEASURED && !rc; coll++) {
         int found = !(o->collectives & 1u << coll);
         for (int i = 0; i < p->ncalls; i++)

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "bench/candidates/engine.h"
+#include "bench/launch/setup.h"
 #include "core/log.h"
 #include "core/progress.h"
 

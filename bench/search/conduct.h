@@ -2,6 +2,7 @@
 #ifndef BENCH_SEARCH_CONDUCT_H
 #define BENCH_SEARCH_CONDUCT_H
 
+#include "bench/candidates/engine.h"
 #include "bench/results/history.h"
 #include "bench/search/bench.h"
 #include "bench/workload/workload.h"

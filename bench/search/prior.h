@@ -2,7 +2,7 @@
 #ifndef BENCH_SEARCH_PRIOR_H
 #define BENCH_SEARCH_PRIOR_H
 
-#include "bench/candidates/engine.h"
+#include "bench/candidates/plan.h"
 
 /* Sorts the launches of `p` behind the default, which stays first, so that the promising ones are screened while there
  * is time: predicted faster than the default, then those that the model is silent on, in their order, then predicted

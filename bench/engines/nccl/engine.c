@@ -10,7 +10,6 @@
 #include "bench/candidates/nccl_plan.h"
 #include "bench/engines/nccl/nccl_internal.h"
 #include "bench/launch/mpirun.h"
-#include "bench/search/prior.h"
 #include "core/coll.h"
 #include "core/log.h"
 #include "core/progress.h"
@@ -131,8 +130,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     } else {
         nccl_plan_calls(p, a);
         nccl_plan_launches(setup, nodes, p, a);
-        if (nodes > 1 && search_prior_launches(setup->topology, nodes, setup->ranks_per_node, p))
-            log_info(setup->log, "launches are tried in the order of what the model predicts for them");
+        p->prior_nodes = nodes > 1 ? nodes : 0;
     }
     return nodes == 1 ? open_pool(p, 60, NULL, e) : 0;
 }

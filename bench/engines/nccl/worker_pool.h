@@ -7,7 +7,10 @@
 #ifndef BENCH_ENGINES_NCCL_WORKER_POOL_H
 #define BENCH_ENGINES_NCCL_WORKER_POOL_H
 
-#include "bench/candidates/engine.h"
+#include <signal.h>
+
+#include "bench/launch/batch.h"
+#include "bench/launch/setup.h"
 #include "bench/launch/worker_protocol.h"
 
 struct nccl_pool;

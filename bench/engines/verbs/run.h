@@ -3,8 +3,10 @@
 #ifndef BENCH_ENGINES_VERBS_RUN_H
 #define BENCH_ENGINES_VERBS_RUN_H
 
-#include "bench/candidates/engine.h"
+#include <signal.h>
+
 #include "bench/fabric/fabric.h"
+#include "bench/launch/setup.h"
 #include "core/progress.h"
 
 struct verbs_options {

@@ -1,0 +1,34 @@
+/* Everything that can be tried. */
+#ifndef BENCH_CANDIDATES_PLAN_H
+#define BENCH_CANDIDATES_PLAN_H
+
+#include "bench/launch/setup.h"
+
+/* A candidate within one launch. */
+struct bench_call {
+    int coll;
+    uint64_t min_bytes; /* pointless below */
+    struct bench_knobs knobs;
+    const char *refines; /* label of the call that this one varies: tried where that one has won; NULL: on its own */
+};
+
+/* The untouched default comes first in `launches`, and in `calls` for each collective. */
+struct bench_plan {
+    const char *library;
+    struct bench_call *calls;
+    struct bench_knobs *launches;
+    int ncalls, nlaunches;
+    struct bench_knobs *beside; /* what is tried together with the best of the launches, whatever that is */
+    int nbeside;
+    int keep_all;     /* launches are compared with one another: none is left behind */
+    int prior_nodes;  /* the search may order the launches by what is predicted for so many nodes; 0: as they stand */
+    const int *nodes; /* engines that compute: the numbers of nodes, and */
+    int nnodes, ranks_per_node;
+    int one_session; /* the session that `open` gives cannot be had twice: a death ends the measurement */
+    void *context;   /* the engine's own */
+};
+
+/* The most variations of one call that are tried at a point. */
+#define BENCH_VARIATIONS 8
+
+#endif
