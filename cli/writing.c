@@ -4,12 +4,20 @@
 #include "core/units.h"
 #include "envgen/write/write.h"
 
+static const char *formats(struct arena *a)
+{
+    const struct env_writer *w;
+    const char *text = NULL;
+    for (size_t n = 0; (w = env_writer_at(n)); n++)
+        if (w->format)
+            text = text ? arena_printf(a, "%s, %s", text, w->format) : w->format;
+    return text;
+}
+
 static int take_format(const char *name, struct env_generate *g, struct arena *a, struct err *e)
 {
     if (!env_format(name))
-        return err_set(e, ERR_USAGE,
-                       "--format: '%s' is none of systemd, lmod, tcl-module, k8s, docker, json, ansible, nvidia-csv",
-                       name);
+        return err_set(e, ERR_USAGE, "--format: '%s' is none of %s", name, formats(a));
     const char **list = arena_grow(a, (void *)g->formats, (size_t)g->nformats, sizeof *list);
     list[g->nformats++] = name;
     g->formats = list;

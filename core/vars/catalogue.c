@@ -1,4 +1,4 @@
-/* The catalogue's tables and how they are searched. The data is in envgen/catalogue/, one file a theme, each sorted. */
+/* The catalogue's tables and how they are searched. The data is in *.inc beside it, one file a theme, each sorted. */
 #include "core/vars/catalogue.h"
 
 #include <ctype.h>
@@ -220,6 +220,16 @@ int env_version_parse(const char *s, int *low, int *high)
     *low = from;
     *high = to;
     return 0;
+}
+
+int env_library_release(const char *library, int *low, int *high)
+{
+    char version[ENV_VERSION] = "";
+    if (strncmp(library, "NCCL ", 5) != 0 && strncmp(library, "RCCL ", 5) != 0)
+        return -1;
+    size_t n = strspn(library + 5, "0123456789.");
+    memcpy(version, library + 5, n < sizeof version ? n : 0);
+    return env_version_parse(version, low, high);
 }
 
 char *env_version_text(char text[ENV_VERSION], int version)

@@ -136,4 +136,7 @@ char *env_version_text(char text[ENV_VERSION], int version);
 /* "2.28.9", "2.28" (all of its patches) or "2.19-2.28": 0 and the first and last version meant, -1 for other text. */
 int env_version_parse(const char *s, int *low, int *high);
 
+/* The same for the name of a library: "NCCL 2.21.5", "RCCL 2.21.5 /opt/...", "NCCL 2.21.5 (RCCL)". -1: it says none. */
+int env_library_release(const char *library, int *low, int *high);
+
 #endif

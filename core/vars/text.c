@@ -88,3 +88,13 @@ void env_print_comment(FILE *out, struct arena *a, const char *mark, const char 
     if (column)
         fputc('\n', out);
 }
+
+int env_in_conf(const char *name)
+{
+    return !strncmp(name, "NCCL_", 5) || !strncmp(name, "RCCL_", 5);
+}
+
+int env_print_conf_line(FILE *out, const char *name, const char *value)
+{
+    return env_in_conf(name) && fprintf(out, "%s=%s\n", name, value) > 0;
+}

@@ -30,6 +30,15 @@ char *env_comment(struct arena *a, const char *s);
  * characters beyond ASCII, and systemd and Tcl continue a comment behind a backslash. */
 void env_print_comment(FILE *out, struct arena *a, const char *mark, const char *s);
 
+/* Whether NCCL or RCCL is the one to read a variable. Others, such as ROCr's, are read before a configuration file is.
+ */
+int env_in_conf(const char *name);
+
+/* One setting in the syntax of /etc/nccl.conf. NCCL's file reader trims nothing and keeps quotes and trailing comments
+ * in the value: NAME=value and nothing else on a line. 0: nothing was printed, since it is not NCCL that reads `name`.
+ */
+int env_print_conf_line(FILE *out, const char *name, const char *value);
+
 /* ERR_FAILED with a sentence when name or value may not be written. */
 int env_check(const char *name, const char *value, struct err *e);
 

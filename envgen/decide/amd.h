@@ -2,7 +2,7 @@
 #ifndef ENVGEN_DECIDE_AMD_H
 #define ENVGEN_DECIDE_AMD_H
 
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 
 /* Adds them, without values, when the topology's GPUs are AMD's. */
 void env_amd_advice(struct env_decisions *d, const struct topology *t);

@@ -1,10 +1,12 @@
 /* The call decisions: per collective and size the call that beats the launch's own default, merged into ranges. */
+#include "envgen/decide/calls.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "core/coll.h"
 #include "core/units.h"
-#include "envgen/decide/decide_internal.h"
+#include "envgen/decide/gain.h"
 
 /* The smallest size that bench measures. A range that begins there holds for anything smaller too. */
 #define SMALLEST_BYTES 8
@@ -70,7 +72,7 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
 
 static int clears(struct bench_interval gain, double margin)
 {
-    return (gain.n >= ENV_FEWEST || gain.predicted) && decide_clears(gain, margin);
+    return (gain.n >= ENV_FEWEST || gain.predicted) && env_gain_clears(gain, margin);
 }
 
 /* The fastest call whose gain over the launch's default clears the margin, else that default. */

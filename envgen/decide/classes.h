@@ -4,7 +4,7 @@
 #ifndef ENVGEN_DECIDE_CLASSES_H
 #define ENVGEN_DECIDE_CLASSES_H
 
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 
 /* Adds to `d` what the topology alone justifies for single classes, and splits what was measured. */
 void env_classes(struct env_decisions *d, const struct topology *t);

@@ -6,7 +6,8 @@
 
 #include "bench/candidates/nccl_plan.h"
 #include "bench/predict/launch.h"
-#include "envgen/generate/validate.h"
+#include "core/vars/catalogue.h"
+#include "envgen/decide/gain.h"
 
 /* The model at one number of nodes, as fitted. */
 struct reacher {

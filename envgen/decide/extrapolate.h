@@ -4,7 +4,7 @@
 #define ENVGEN_DECIDE_EXTRAPOLATE_H
 
 #include "core/log.h"
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 
 /* Fills fit and reaches of `d`, up to extrapolate_nodes. For every series of measured shapes with the same ranks a node
  * the gains at its largest number of nodes are multiplied by how the model says that they change; their intervals take

@@ -5,6 +5,7 @@
 
 #include "bench/fabric/decide.h"
 #include "core/vars/parse.h"
+#include "envgen/decide/gdr.h"
 #include "envgen/decide/topology_settings.h"
 
 struct job {
@@ -12,11 +13,13 @@ struct job {
     const struct topology *t;
     struct verbs_fabric *f;
     struct verbs_decision v;
+    int *classes; /* of every node, by the hosts of the topology; -1 when it does not know the node */
 };
 
 static struct env_setting setting(const char *name, const char *value, const char *why)
 {
-    return (struct env_setting){.family = "nccl", .name = name, .value = value, .source = ENV_FABRIC, .why = why};
+    return (struct env_setting){
+        .family = "nccl", .name = name, .value = value, .source = ENV_SOURCE_FABRIC, .why = why};
 }
 
 static struct env_setting *find(const struct job *j, const char *name)
@@ -55,24 +58,19 @@ static int same_host(const char *x, const char *y)
     return n == m && !strncmp(x, y, n);
 }
 
-int env_fabric_class(const struct topology *t, const struct verbs_fabric *f, int node)
+static int class_of(const struct topology *t, const char *node)
 {
     for (int h = 0; h < t->nhosts; h++)
-        if (same_host(t->hosts[h].name, f->names[node]))
+        if (same_host(t->hosts[h].name, node))
             return t->hosts[h].class_index;
     return t->nclasses == 1 ? 0 : -1;
-}
-
-static int class_of(const struct job *j, int node)
-{
-    return env_fabric_class(j->t, j->f, node);
 }
 
 /* The first node of a class; -1 none was measured. */
 static int node_of(const struct job *j, int class_index)
 {
     for (int n = 0; n < j->f->nodes; n++)
-        if (class_of(j, n) == class_index)
+        if (j->classes[n] == class_index)
             return n;
     return -1;
 }
@@ -170,10 +168,10 @@ static struct lead follow(const struct job *j, int class_index, const char *name
     struct lead l = {0};
     int least = -1;
     for (int n = 0; n < j->f->nodes; n++)
-        l.nodes += class_of(j, n) == class_index;
+        l.nodes += j->classes[n] == class_index;
     for (int i = 0; i < j->f->ninterfaces; i++) {
         const struct verbs_fabric_interface *at = &j->f->interfaces[i];
-        if (class_of(j, at->node) != class_index || strcmp(at->name, name) != 0)
+        if (j->classes[at->node] != class_index || strcmp(at->name, name) != 0)
             continue;
         l.full += at->reached == at->tried;
         if (least < 0 || at->reached < least) {
@@ -234,7 +232,10 @@ static void add_socket(const struct job *j)
 
 void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_fabric *f)
 {
-    struct job j = {d, t, f, verbs_decide(f, d->nccl_high)};
+    struct job j = {d, t, f, verbs_decide(f, d->nccl_high),
+                    arena_alloc(f->arena, ((size_t)f->nodes + 1) * sizeof(int))};
+    for (int n = 0; n < f->nodes; n++)
+        j.classes[n] = class_of(t, f->names[n]);
     for (int i = 0; i < j.v.nsettings; i++) {
         const struct verbs_setting *s = &j.v.settings[i];
         if (!strcmp(s->name, "NCCL_IB_HCA"))
@@ -242,7 +243,7 @@ void env_fabric(struct env_decisions *d, const struct topology *t, struct verbs_
         else
             add(&j, setting(s->name, s->value, s->why));
     }
-    struct env_setting gdr = env_gdr_level(t, f, &j.v);
+    struct env_setting gdr = env_gdr_level(t, j.classes, f, &j.v);
     if (gdr.why)
         add(&j, gdr);
     add_considered(&j);

@@ -1,8 +1,9 @@
 /* How far GPUDirect RDMA is worth it, from what every port did with the memory of every GPU of its node. */
+#include "envgen/decide/gdr.h"
+
 #include <string.h>
 
 #include "bench/fabric/decide.h"
-#include "envgen/decide/fabric.h"
 #include "probe/topology/paths.h"
 
 /* GPU memory that gets this much of the bandwidth of host memory is worth reaching directly: the detour costs a copy
@@ -34,9 +35,10 @@ static int gpu_end(const struct topo_class *c, const struct path_matrix *m, cons
 }
 
 /* The index into levels; -1 unknown, or of no interest. */
-static int level_of(const struct topology *t, const struct verbs_fabric *f, const struct verbs_fabric_gpu *g)
+static int level_of(const struct topology *t, const int *classes, const struct verbs_fabric *f,
+                    const struct verbs_fabric_gpu *g)
 {
-    int class_index = env_fabric_class(t, f, g->node);
+    int class_index = classes[g->node];
     const char *port = f->ports[g->node * f->rails + g->rail].name, *colon = port ? strrchr(port, ':') : NULL;
     if (class_index < 0 || !colon)
         return -1;
@@ -64,16 +66,17 @@ static const char *describe(struct arena *a, int level, const struct tally *t)
                         levels[level].name, t->least * 100, t->pairs);
 }
 
-struct env_setting env_gdr_level(const struct topology *t, const struct verbs_fabric *f, const struct verbs_decision *v)
+struct env_setting env_gdr_level(const struct topology *t, const int *classes, const struct verbs_fabric *f,
+                                 const struct verbs_decision *v)
 {
-    struct env_setting s = {.family = "nccl", .name = "NCCL_NET_GDR_LEVEL", .source = ENV_FABRIC};
+    struct env_setting s = {.family = "nccl", .name = "NCCL_NET_GDR_LEVEL", .source = ENV_SOURCE_FABRIC};
     struct tally tallies[LEVELS] = {{0}};
     const struct verbs_cell *cells = verbs_cells(f, v);
     const char *refused = NULL;
     int reached = 0, farthest = -1, first_bad = -1;
     for (int i = 0; i < f->ngpus; i++) {
         const struct verbs_fabric_gpu *g = &f->gpus[i];
-        int level = level_of(t, f, g);
+        int level = level_of(t, classes, f, g);
         double part = part_of_host(cells, f, g);
         refused = refused ? refused : g->why;
         reached += g->via != NULL;

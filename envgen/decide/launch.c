@@ -1,8 +1,11 @@
 /* The launch decision: which set of process-wide settings, if any, beats the untouched library over all sizes. */
+#include "envgen/decide/launch.h"
+
 #include <string.h>
 
 #include "core/coll.h"
-#include "envgen/decide/decide_internal.h"
+#include "envgen/decide/gain.h"
+#include "envgen/decide/weights.h"
 
 static int find_launch(const struct env_shape *shape, const char *label)
 {
@@ -126,7 +129,7 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
         l->why = arena_printf(d->arena, "out: measured at %d of %d points only", l->points, s.count);
         return 0;
     }
-    int clears = decide_clears(l->gain, d->margin);
+    int clears = env_gain_clears(l->gain, d->margin);
     l->why = arena_printf(d->arena, "%s over the untouched launch, %s the margin of %g %%",
                           env_gain_text(d->arena, l->gain), clears ? "clears" : "does not clear", d->margin * 100);
     return clears;
@@ -150,9 +153,9 @@ static int is_better(struct env_decisions *d, struct decide_slice s, const struc
     const char *ours = l->knobs.label, *theirs = other->knobs.label;
     int more = demands(&l->knobs) - demands(&other->knobs);
     if (more > 0)
-        return decide_clears(gain_over(d, s, theirs, ours, NULL), d->margin);
+        return env_gain_clears(gain_over(d, s, theirs, ours, NULL), d->margin);
     if (more < 0)
-        return !decide_clears(gain_over(d, s, ours, theirs, NULL), d->margin);
+        return !env_gain_clears(gain_over(d, s, ours, theirs, NULL), d->margin);
     return l->gain.median > other->gain.median;
 }
 

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 
 /* What a user must know before rules are applied, seen with OpenMPI 4.1.4: its own choice asks whether the operation is
  * commutative, a rule does not; the ring algorithms of allreduce and reduce_scatter then give other results. */

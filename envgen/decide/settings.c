@@ -1,12 +1,12 @@
 /* The variables of a profile: OpenMPI's from the decisions, NCCL's from the decisions and the topology. */
+#include "envgen/decide/settings.h"
+
 #include <string.h>
 
 #include "core/vars/text.h"
 #include "envgen/decide/amd.h"
 #include "envgen/decide/classes.h"
-#include "envgen/decide/decide.h"
 #include "envgen/decide/fabric.h"
-#include "envgen/decide/openmpi_rules.h"
 
 #define MEASURED "measured on host memory"
 

@@ -13,7 +13,7 @@
 #ifndef ENVGEN_DECIDE_TABLE_RULES_H
 #define ENVGEN_DECIDE_TABLE_RULES_H
 
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 
 enum env_basis { ENV_MEASURED, ENV_AGREED, ENV_FITTED, ENV_EXTRAPOLATED, ENV_PREDICTED };
 

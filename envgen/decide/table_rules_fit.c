@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "envgen/decide/gain.h"
 #include "envgen/decide/table_rules_internal.h"
 
 #define LAWS 2

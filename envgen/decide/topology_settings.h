@@ -2,7 +2,7 @@
 #ifndef ENVGEN_DECIDE_TOPOLOGY_SETTINGS_H
 #define ENVGEN_DECIDE_TOPOLOGY_SETTINGS_H
 
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 
 /* NCCL_SOCKET_IFNAME. NCCL left alone uses every running interface with an address that is not called docker*, lo* or
  * virbr*, or only those called ib* when there are any (NCCL 2.30, src/misc/socket.cc, src/os/linux.cc). That is wrong

@@ -1,9 +1,10 @@
 /* What each measured point is worth to a workload: the time that one of its steps spends there by default. */
+#include "envgen/decide/weights.h"
+
 #include <string.h>
 
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"
-#include "envgen/decide/decide_internal.h"
 
 static double untouched_us(const struct bench_point *p)
 {

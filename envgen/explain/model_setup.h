@@ -3,7 +3,7 @@
 #define ENVGEN_EXPLAIN_MODEL_SETUP_H
 
 #include "bench/predict/nccl/model.h"
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 
 enum env_under {
     ENV_UNDER_NOTHING,  /* the library as it comes */

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "bench/fabric/fabric.h"
+#include "bench/workload/workload.h"
 #include "core/file.h"
 #include "envgen/decide/decide.h"
 #include "envgen/decide/extrapolate.h"
 #include "envgen/decide/openmpi_rules.h"
+#include "envgen/decide/settings.h"
 #include "envgen/generate/validate.h"
 #include "envgen/profile/manifest.h"
 #include "envgen/profile/profile.h"
@@ -169,7 +171,7 @@ static int has_settings(const struct env_decisions *d, const char *node_class)
 /* nccl.d/CLASS.conf for every class of nodes with settings of its own. */
 static int write_classes(struct job *j, struct err *e)
 {
-    static const struct env_writer writer = {.write = env_write_nccl_conf};
+    const struct env_writer *writer = env_writer_of("nccl.conf");
     int rc = 0;
     for (int c = 0; c < j->topology->nclasses && !rc; c++) {
         const char *name = j->topology->classes[c].name;
@@ -182,7 +184,7 @@ static int write_classes(struct job *j, struct err *e)
         if (strchr(name, '/') || !env_manifest_name_ok(file))
             return err_set(e, ERR_FAILED, "%s: the class of nodes '%s' has a name that no file can have",
                            j->options->topology, name);
-        rc = write_one(j, &writer, file, name, e);
+        rc = write_one(j, writer, file, name, e);
     }
     return rc;
 }
@@ -258,7 +260,8 @@ static int write_all(struct job *j, struct err *e)
         rc = take_in(j, j->options->workload, "workload.json", e);
     if (!rc && j->fabric)
         rc = take_in(j, j->options->fabric, "fabric.json", e);
-    for (const struct env_writer *w = env_writers; w->file && !rc; w++)
+    const struct env_writer *w;
+    for (size_t n = 0; !rc && (w = env_writer_at(n)); n++)
         if (is_wanted(j->options, w))
             rc = write_one(j, w, w->file, NULL, e);
     if (!rc)

@@ -19,7 +19,7 @@ struct env_generate {
         nccl_high;   /* releases to write for; 0: those that were measured or found, see envgen/generate/validate.h */
     int predicted;   /* write what was only predicted, too */
     int extrapolate; /* tuner.csv reaches up to this many nodes; ENV_ALL_NODES: as many as the topology has */
-    const char *const *formats; /* further files, by their names in env_writers */
+    const char *const *formats; /* further files, by their names, see envgen/write/write.h */
     int nformats;
     const char *out;
 };

@@ -5,9 +5,9 @@
 
 #include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
+#include "core/vars/text.h"
 #include "envgen/decide/fabric.h"
 #include "envgen/lint/lint.h"
-#include "envgen/write/write.h"
 
 /* ---- releases -------------------------------------------------------------------------------------------------------
  */
@@ -15,16 +15,6 @@
 struct found {
     int low, high, nodes, measured, predicted;
 };
-
-int env_library_release(const char *library, int *low, int *high)
-{
-    char version[ENV_VERSION] = "";
-    if (strncmp(library, "NCCL ", 5) != 0 && strncmp(library, "RCCL ", 5) != 0)
-        return -1;
-    size_t n = strspn(library + 5, "0123456789.");
-    memcpy(version, library + 5, n < sizeof version ? n : 0);
-    return env_version_parse(version, low, high);
-}
 
 static void take_library(struct found *f, const char *library, int node)
 {
@@ -109,7 +99,7 @@ static struct verdict judge(const struct lint_finding_view *f)
 /* What was decided for itself, and not together with others in one launch. */
 static int stands_alone(const struct env_setting *s)
 {
-    return !strcmp(s->source, "topology") || !strcmp(s->source, ENV_FABRIC);
+    return !strcmp(s->source, "topology") || !strcmp(s->source, ENV_SOURCE_FABRIC);
 }
 
 static void take_out(struct env_decisions *d, struct env_setting *s, const char *says)
@@ -135,7 +125,7 @@ static int rdma_is_dead(const struct env_decisions *d)
 {
     for (int i = 0; i < d->nsettings; i++)
         if (!strcmp(d->settings[i].name, "NCCL_IB_DISABLE") && d->settings[i].value &&
-            !strcmp(d->settings[i].source, ENV_FABRIC))
+            !strcmp(d->settings[i].source, ENV_SOURCE_FABRIC))
             return 1;
     return 0;
 }
@@ -212,7 +202,7 @@ static const struct env_setting *next_of(const struct env_decisions *d, const ch
     for (; *i < d->nsettings; (*i)++) {
         const struct env_setting *s = &d->settings[*i];
         int mine = node_class ? s->node_class && !strcmp(s->node_class, node_class) : !s->node_class;
-        if (is_nccl(s) && s->value && mine && env_write_in_conf(s->name))
+        if (is_nccl(s) && s->value && mine && env_in_conf(s->name))
             return &d->settings[(*i)++];
     }
     return NULL;

@@ -2,14 +2,11 @@
 #ifndef ENVGEN_GENERATE_VALIDATE_H
 #define ENVGEN_GENERATE_VALIDATE_H
 
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 
 /* Sets the releases that `d` is for: `low` to `high` as the user asked (0: did not), else the libraries that were
  * measured and those found on the nodes, else every release in use. RCCL when the GPUs are AMD's. */
 void env_releases(struct env_decisions *d, const struct topology *t, int low, int high);
-
-/* The releases that a library's name says: "NCCL 2.21.5", "RCCL 2.21.5 /opt/...", "NCCL 2.21.5 (RCCL)". -1: none. */
-int env_library_release(const char *library, int *low, int *high);
 
 /* Takes the value from every setting for NCCL that a release of the range does not read, that is its default already,
  * or that lint warns of on this topology; `why` says so then. What was measured together stays or goes together. */

@@ -1,9 +1,126 @@
-/* decisions.json, both ways: every choice of a profile with its evidence. */
+/* decisions.json: every choice of a profile with its evidence, as structures and as a document. */
 #ifndef ENVGEN_PROFILE_DECISIONS_H
 #define ENVGEN_PROFILE_DECISIONS_H
 
+#include <stdint.h>
+
+#include "bench/predict/model.h"
+#include "bench/results/points.h"
+#include "core/arena.h"
+#include "core/err.h"
 #include "core/json.h"
-#include "envgen/decide/decide.h"
+
+struct workload;
+
+#define ENV_FORMAT "nccltune-decisions/1"
+#define ENV_MARGIN 0.03       /* a gain below 3 % is not worth a setting */
+#define ENV_OPEN   UINT64_MAX /* the upper end of an open-ended range */
+#define ENV_MODEL  "model"    /* the engine whose times are predictions */
+#define ENV_SOURCE_FABRIC \
+    "measured on the fabric" /* the source of settings that what was found between ports justifies */
+#define ENV_HOST_MEMORY \
+    "Measured on host memory with OpenMPI: an OpenMPI setting, not an NCCL result and not a statement about GPUs."
+
+/* A candidate of a call decision at one size. */
+struct env_option {
+    struct bench_knobs call;
+    struct bench_interval time_us;
+    struct bench_interval gain; /* over the launch's default call */
+    enum bench_status status;
+    const char *lines; /* where it stands in the journals: "results.jsonl:7,31" */
+};
+
+struct env_point {
+    uint64_t bytes;
+    struct env_option *options;
+    int noptions;
+    int fallback; /* index of the launch's default call; -1: not measured */
+    int chosen;   /* index of what is used at this size; -1: nothing was measured */
+    int smoothed; /* the choice was taken over from both neighbours, see env_decide */
+    /* The library as it comes, launch and call, and the gain of the choice over it: what the user gets in the end. */
+    struct bench_interval untouched_us, total_gain;
+};
+
+/* One call setting over a range of sizes. */
+struct env_range {
+    uint64_t min_bytes, max_bytes; /* inclusive; ENV_OPEN */
+    struct bench_knobs call;       /* label "default", no settings: nothing is written */
+    struct bench_interval gain;    /* geometric mean over its points; n counts points */
+    const char *why;
+    struct env_point *points;
+    int npoints;
+};
+
+struct env_coll {
+    int coll;
+    struct env_range *ranges; /* ascending, without gaps */
+    int nranges;
+};
+
+/* A candidate of a launch decision. */
+struct env_launch {
+    struct bench_knobs knobs;
+    struct bench_interval gain; /* geometric mean over the points of best call here / best call untouched; n: points */
+    int points;                 /* at which anything was measured in this launch */
+    enum bench_status status;   /* the worst that counts against the launch */
+    const char *why;
+};
+
+/* What was decided for one engine on one shape of job. */
+struct env_shape {
+    const char *engine, *library;
+    int nodes, ranks;
+    struct env_launch *launches; /* "default" first when it was measured */
+    int nlaunches;
+    int chosen; /* index; -1: the untouched launch was not measured, so nothing is decided */
+    const char *why;
+    struct bench_interval total_gain; /* geometric mean over all points of choice / untouched; n: points */
+    struct env_coll *colls;
+    int ncolls;
+};
+
+/* One variable of an environment, written or considered. */
+struct env_setting {
+    const char *family; /* "openmpi" or "nccl": which files it goes to */
+    const char *name;
+    const char *value;  /* NULL: considered and left to the library */
+    const char *source; /* "measured on host memory", "topology", "predicted" */
+    const char *why;
+    int in_profile;         /* the value names a file of the profile: writers put the profile's path in front */
+    const char *node_class; /* NULL: common to all nodes; else it stands in nccl.d/CLASS.conf */
+};
+
+/* A call that is faster than the default beyond the measured numbers of nodes, by the fitted model. */
+struct env_extrapolation {
+    int coll;
+    uint64_t min_bytes, max_bytes; /* as in struct env_range */
+    int nodes_low, nodes_high, ranks_per_node;
+    struct bench_knobs call;
+    struct bench_interval gain; /* the least at either end, over sizes too */
+    const char *why;
+};
+
+struct env_decisions {
+    struct arena *arena;
+    const struct workload *workload; /* env_decide weighs the points of launches by it; NULL: all alike */
+    const char *tool, *topology;     /* versions; hash, "" unknown */
+    double margin;
+    int nccl_low,
+        nccl_high; /* the releases that the settings are for, see envgen/generate/validate.h; 0: not yet known */
+    const char *nccl_source; /* how they are known */
+    int rccl;                /* they are releases of AMD's RCCL, numbered as the NCCL that it is built on */
+    int predicted;           /* what was only predicted is written, too */
+    int extrapolate_nodes;   /* tuner.csv reaches up to this many nodes; 0: no further than was measured */
+    struct env_shape *shapes;
+    struct env_setting *settings;
+    int nshapes, nsettings;
+    struct model_fit fit; /* of the model to what was measured, for extrapolation; used 0: not fitted */
+    struct env_extrapolation *reaches;
+    int nextrapolations;
+};
+
+struct env_decisions *env_decisions_new(double margin);
+void env_decisions_free(struct env_decisions *d); /* NULL is fine */
 
 /* The whole as a document; cJSON_Delete frees. */
 cJSON *env_decisions_json(const struct env_decisions *d);

@@ -1,5 +1,5 @@
-/* decisions.json: from the document back to the structures. What does not fit together is an error, so that nobody
- * behind this file needs to check an index. */
+/* decisions.json: the structures, and from the document back to the structures. What does not fit together is an error,
+ * so that nobody behind this file needs to check an index. */
 #include <math.h>
 #include <string.h>
 
@@ -307,6 +307,23 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
             rc = read_shape(in, item, &d->shapes[k++]);
     }
     return rc ? rc : read_fit(in, doc, d);
+}
+
+struct env_decisions *env_decisions_new(double margin)
+{
+    struct arena *a = arena_new();
+    struct env_decisions *d = ARENA_NEW(a, struct env_decisions);
+    d->arena = a;
+    d->margin = margin;
+    d->tool = NCCLTUNE_VERSION;
+    d->topology = "";
+    return d;
+}
+
+void env_decisions_free(struct env_decisions *d)
+{
+    if (d)
+        arena_free(d->arena);
 }
 
 struct env_decisions *env_decisions_load(const char *path, struct err *e)

@@ -2,7 +2,6 @@
 #include "core/coll.h"
 #include "core/vars/catalogue.h"
 #include "envgen/profile/decisions.h"
-#include "envgen/write/write.h"
 
 static void add_interval(cJSON *o, const char *key, struct bench_interval v)
 {
@@ -181,16 +180,4 @@ cJSON *env_decisions_json(const struct env_decisions *d)
     for (int i = 0; i < d->nextrapolations; i++)
         add_extrapolation(reaches, &d->reaches[i]);
     return doc;
-}
-
-int env_write_decisions(const struct env_writing *w, FILE *out, struct err *e)
-{
-    cJSON *doc = env_decisions_json(w->decisions);
-    char *text = cJSON_Print(doc);
-    cJSON_Delete(doc);
-    if (!text)
-        return err_set(e, ERR_FAILED, "out of memory");
-    fprintf(out, "%s\n", text);
-    cJSON_free(text);
-    return 0;
 }

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "core/file.h"
-#include "envgen/profile/decisions.h"
 
 int env_profile_complete(const char *dir)
 {

@@ -2,7 +2,7 @@
 #ifndef ENVGEN_PROFILE_PROFILE_H
 #define ENVGEN_PROFILE_PROFILE_H
 
-#include "envgen/decide/decide.h"
+#include "envgen/profile/decisions.h"
 #include "envgen/profile/manifest.h"
 
 struct env_profile {

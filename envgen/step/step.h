@@ -11,8 +11,8 @@
 
 #include "bench/workload/workload.h"
 #include "core/json.h"
-#include "envgen/decide/decide.h"
 #include "envgen/decide/table_rules.h"
+#include "envgen/profile/decisions.h"
 
 #define STEP_FORMAT "nccltune-step/1"
 

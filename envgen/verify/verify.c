@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "core/file.h"
+#include "envgen/decide/gain.h"
 #include "envgen/profile/staged_write.h"
 
 static const char *const verdicts[] = {"holds", "does not hold", "not measured"};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/vars/text.h"
-#include "envgen/write/write.h"
+#include "envgen/write/write_internal.h"
 
 /* ---- one setting ----------------------------------------------------------------------------------------------------
  */
@@ -51,7 +51,7 @@ static void heading(const struct env_writing *w, FILE *out, const char *what)
                       arena_printf(w->scratch, "For %s.", env_write_releases(w)));
 }
 
-int env_write_systemd(const struct env_writing *w, FILE *out, struct err *e)
+static int write_systemd(const struct env_writing *w, FILE *out, struct err *e)
 {
     heading(w, out,
             "NCCL settings for systemd. Use: EnvironmentFile=FILE in a unit such as slurmd's, or copy to "
@@ -59,13 +59,13 @@ int env_write_systemd(const struct env_writing *w, FILE *out, struct err *e)
     return env_write_each(w, out, print_plain, e);
 }
 
-int env_write_docker(const struct env_writing *w, FILE *out, struct err *e)
+static int write_docker(const struct env_writing *w, FILE *out, struct err *e)
 {
     heading(w, out, "NCCL settings for a container. Use: docker run --env-file FILE, or podman's.");
     return env_write_each(w, out, print_plain, e);
 }
 
-int env_write_lmod(const struct env_writing *w, FILE *out, struct err *e)
+static int write_lmod(const struct env_writing *w, FILE *out, struct err *e)
 {
     struct env_writing lua = *w;
     lua.mark = "--";
@@ -76,7 +76,7 @@ int env_write_lmod(const struct env_writing *w, FILE *out, struct err *e)
     return env_write_each(&lua, out, print_lua, e);
 }
 
-int env_write_tcl_module(const struct env_writing *w, FILE *out, struct err *e)
+static int write_tcl_module(const struct env_writing *w, FILE *out, struct err *e)
 {
     fputs("#%Module1.0\n", out);
     heading(w, out, "NCCL settings as a modulefile of Environment Modules.");
@@ -90,7 +90,7 @@ static int write_map(const struct env_writing *w, FILE *out, const char *key, st
     return env_write_each(w, out, print_yaml, e);
 }
 
-int env_write_k8s(const struct env_writing *w, FILE *out, struct err *e)
+static int write_k8s(const struct env_writing *w, FILE *out, struct err *e)
 {
     heading(w, out,
             "NCCL settings as a ConfigMap. Use: envFrom: [{configMapRef: {name: nccltune-nccl}}] in a container.");
@@ -98,7 +98,7 @@ int env_write_k8s(const struct env_writing *w, FILE *out, struct err *e)
     return write_map(w, out, "data", e);
 }
 
-int env_write_ansible(const struct env_writing *w, FILE *out, struct err *e)
+static int write_ansible(const struct env_writing *w, FILE *out, struct err *e)
 {
     heading(w, out,
             "NCCL settings as variables of Ansible. Use: vars_files: [FILE] and environment: \"{{ nccltune_nccl }}\".");
@@ -106,7 +106,7 @@ int env_write_ansible(const struct env_writing *w, FILE *out, struct err *e)
 }
 
 /* Without reasons: JSON has no comments, and readers of such a file take every member for a variable. */
-int env_write_json(const struct env_writing *w, FILE *out, struct err *e)
+static int write_json(const struct env_writing *w, FILE *out, struct err *e)
 {
     const char *comma = "";
     fputc('{', out);
@@ -123,3 +123,14 @@ int env_write_json(const struct env_writing *w, FILE *out, struct err *e)
     fputs("\n}\n", out);
     return 0;
 }
+
+const struct env_writer env_writers_formats[] = {
+    {"nccl.systemd.env", write_systemd, "systemd", "EnvironmentFile= of a unit, or environment.d"},
+    {"nccl.lua", write_lmod, "lmod", "a module of Lmod"},
+    {"nccl.tcl", write_tcl_module, "tcl-module", "a modulefile of Environment Modules"},
+    {"nccl.configmap.yaml", write_k8s, "k8s", "a ConfigMap for envFrom:"},
+    {"nccl.docker.env", write_docker, "docker", "docker run --env-file"},
+    {"nccl.json", write_json, "json", "an object of names and values"},
+    {"nccl.ansible.yaml", write_ansible, "ansible", "variables for environment:"},
+    {NULL},
+};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/vars/text.h"
-#include "envgen/write/write.h"
+#include "envgen/write/write_internal.h"
 
 static void heading(const struct env_writing *w, FILE *out, const char *what)
 {
@@ -18,16 +18,9 @@ static void heading(const struct env_writing *w, FILE *out, const char *what)
                                    w->decisions->predicted ? " or predicted" : ""));
 }
 
-int env_write_in_conf(const char *name)
-{
-    return !strncmp(name, "NCCL_", 5) || !strncmp(name, "RCCL_", 5);
-}
-
 static void print_conf(FILE *out, const struct env_setting *s)
 {
-    if (env_write_in_conf(s->name))
-        fprintf(out, "%s=%s\n", s->name, s->value);
-    else
+    if (!env_print_conf_line(out, s->name, s->value))
         fputs("# In this file it would come too late: nccl.sh sets it.\n", out);
 }
 
@@ -40,7 +33,7 @@ static void print_export(FILE *out, const struct env_setting *s)
             s->name, s->name, s->value);
 }
 
-int env_write_nccl_conf(const struct env_writing *w, FILE *out, struct err *e)
+static int write_conf(const struct env_writing *w, FILE *out, struct err *e)
 {
     const char *file = w->decisions->rccl ? "/etc/rccl.conf" : "/etc/nccl.conf";
     if (w->node_class)
@@ -55,10 +48,16 @@ int env_write_nccl_conf(const struct env_writing *w, FILE *out, struct err *e)
     return env_write_each(w, out, print_conf, e);
 }
 
-int env_write_nccl_sh(const struct env_writing *w, FILE *out, struct err *e)
+static int write_sh(const struct env_writing *w, FILE *out, struct err *e)
 {
     heading(w, out,
             "NCCL settings for a shell. Use: source this file. What is set already stays, unless NCCLTUNE=force; "
             "NCCLTUNE=off leaves everything alone.");
     return env_write_each(w, out, print_export, e);
 }
+
+const struct env_writer env_writers_nccl[] = {
+    {"nccl.conf", write_conf},
+    {"nccl.sh", write_sh},
+    {NULL},
+};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/vars/text.h"
-#include "envgen/write/write.h"
+#include "envgen/write/write_internal.h"
 
 #define RULES "openmpi.rules"
 
@@ -39,7 +39,7 @@ static void left_alone(const struct env_writing *w, FILE *out)
         }
 }
 
-int env_write_openmpi_conf(const struct env_writing *w, FILE *out, struct err *e)
+static int write_conf(const struct env_writing *w, FILE *out, struct err *e)
 {
     env_write_heading(w, out,
                       "OpenMPI parameters. Use: mpirun --tune FILE, or source openmpi.sh instead. (Named by "
@@ -106,7 +106,7 @@ static void print_export(const struct env_setting *s, FILE *out)
         fprintf(out, "    export OMPI_MCA_%s='%s'\nfi\n", s->name, s->value);
 }
 
-int env_write_openmpi_sh(const struct env_writing *w, FILE *out, struct err *e)
+static int write_sh(const struct env_writing *w, FILE *out, struct err *e)
 {
     env_write_heading(w, out,
                       "OpenMPI settings for a shell. Use: source this file before mpirun. What is set already stays; "
@@ -156,7 +156,7 @@ static void print_coll(FILE *out, const struct env_rule_coll *c)
     }
 }
 
-int env_write_openmpi_rules(const struct env_writing *w, FILE *out, struct err *e)
+static int write_rules(const struct env_writing *w, FILE *out, struct err *e)
 {
     (void)e;
     env_write_heading(w, out, "OpenMPI's dynamic rules (coll_tuned_dynamic_rules_filename).");
@@ -176,3 +176,10 @@ int env_write_openmpi_rules(const struct env_writing *w, FILE *out, struct err *
         print_coll(out, &w->rules->colls[i]);
     return 0;
 }
+
+const struct env_writer env_writers_openmpi[] = {
+    {"openmpi-mca-params.conf", write_conf},
+    {"openmpi.rules", write_rules},
+    {"openmpi.sh", write_sh},
+    {NULL},
+};

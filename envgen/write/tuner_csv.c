@@ -9,7 +9,7 @@
 #include "core/units.h"
 #include "core/vars/text.h"
 #include "envgen/decide/table_rules.h"
-#include "envgen/write/write.h"
+#include "envgen/write/write_internal.h"
 
 /* ---- what a row rests on --------------------------------------------------------------------------------------------
  */
@@ -115,7 +115,7 @@ static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
     return d->predicted && predicted ? print_version(out, predicted->library, e) : 0;
 }
 
-int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e)
+static int write_own(const struct env_writing *w, FILE *out, struct err *e)
 {
     struct env_table_rules rows;
     int rc = print_metadata(w, out, e);
@@ -161,7 +161,7 @@ static void print_nvidia_row(FILE *out, const struct env_table_rule *r, int node
     fprintf(out, ",%ld,%d,%d,-1,-1\n", r->channels, nodes, r->ranks_low + (nodes - r->nodes_low) * per_node);
 }
 
-int env_write_nvidia_csv(const struct env_writing *w, FILE *out, struct err *e)
+static int write_nvidia(const struct env_writing *w, FILE *out, struct err *e)
 {
     struct env_table_rules rows;
     long written = 0, left = 0;
@@ -190,3 +190,9 @@ int env_write_nvidia_csv(const struct env_writing *w, FILE *out, struct err *e)
                 left);
     return 0;
 }
+
+const struct env_writer env_writers_tuner[] = {
+    {"tuner.csv", write_own},
+    {"tuner.nvidia.csv", write_nvidia, "nvidia-csv", "the table for NVIDIA's example tuner"},
+    {NULL},
+};

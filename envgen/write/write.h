@@ -1,11 +1,11 @@
-/* The files that decisions are written to, one writer each behind one table. */
+/* The files that decisions are written to. Each source beside this header holds a family of writers and their table. */
 #ifndef ENVGEN_WRITE_WRITE_H
 #define ENVGEN_WRITE_WRITE_H
 
 #include <stdio.h>
 
-#include "envgen/decide/decide.h"
 #include "envgen/decide/openmpi_rules.h"
+#include "envgen/profile/decisions.h"
 
 struct env_writing {
     const struct env_decisions *decisions;
@@ -23,43 +23,12 @@ struct env_writer {
     const char *format; /* NULL: always written; else only when `--format` names it */
     const char *about;  /* of a format: what it is for */
 };
-extern const struct env_writer env_writers[]; /* ends with a NULL file */
 
-/* The writer of a format; NULL: there is none of that name. */
+/* The n-th writer, in the order in which the files are written; NULL past the end. */
+const struct env_writer *env_writer_at(size_t n);
+
+/* The writer of a file, or of a format; NULL: there is none of that name. */
+const struct env_writer *env_writer_of(const char *file);
 const struct env_writer *env_format(const char *name);
-
-int env_write_openmpi_conf(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_openmpi_sh(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_openmpi_rules(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_nccl_conf(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_nccl_sh(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_systemd(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_docker(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_lmod(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_tcl_module(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_k8s(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_ansible(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_json(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_nvidia_csv(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_tuner_csv(const struct env_writing *w, FILE *out, struct err *e);
-int env_write_decisions(const struct env_writing *w, FILE *out, struct err *e);
-
-/* Comment lines that every file begins with: what it is, who wrote it, where the evidence is. */
-void env_write_heading(const struct env_writing *w, FILE *out, const char *what);
-
-/* Comment lines that say why a setting is written, or why it is not. */
-void env_write_reason(const struct env_writing *w, FILE *out, const struct env_setting *s);
-
-/* What comes of one setting for NCCL in these files: `print` is called for those that are set here, after their reason;
- * the others are mentioned. Error: a name or value that may not be written. */
-int env_write_each(const struct env_writing *w, FILE *out, void (*print)(FILE *out, const struct env_setting *s),
-                   struct err *e);
-
-/* Whether NCCL or RCCL is the one to read a variable. Others, such as ROCr's, are read before a configuration file is.
- */
-int env_write_in_conf(const char *name);
-
-/* "NCCL 2.19 to 2.31 (every release in use)": the releases that the settings are for. */
-const char *env_write_releases(const struct env_writing *w);
 
 #endif

@@ -134,6 +134,18 @@ static void versions_are_read(void **state)
     assert_string_equal(env_version_text(text, 22809), "2.28.9");
 }
 
+static void libraries_say_their_release(void **state)
+{
+    (void)state;
+    int low = 0, high = 0;
+    assert_int_equal(env_library_release("RCCL 2.21.5 /opt/rocm", &low, &high), 0);
+    assert_true(low == 22105 && high == 22105);
+    assert_int_equal(env_library_release("NCCL 2.27", &low, &high), 0);
+    assert_true(low == 22700 && high == 22799);
+    assert_int_equal(env_library_release("Open MPI 4.1.4", &low, &high), -1);
+    assert_int_equal(env_library_release("NCCL ", &low, &high), -1);
+}
+
 static void interest_is_limited(void **state)
 {
     (void)state;
@@ -227,6 +239,7 @@ int main(void)
         cmocka_unit_test(defaults_follow_the_release),
         cmocka_unit_test(nearest_name_is_the_meant_one),
         cmocka_unit_test(versions_are_read),
+        cmocka_unit_test(libraries_say_their_release),
         cmocka_unit_test(interest_is_limited),
         cmocka_unit_test(every_variable_of_the_facts_is_here),
         cmocka_unit_test(every_other_name_of_the_facts_is_here),

@@ -110,6 +110,20 @@ static void comments_stay_on_their_lines(void **state)
     arena_free(a);
 }
 
+static void conf_lines_are_for_nccl_alone(void **state)
+{
+    (void)state;
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(env_print_conf_line(out, "NCCL_IB_HCA", "=mlx5_0"), 1);
+    assert_int_equal(env_print_conf_line(out, "HSA_NO_SCRATCH_RECLAIM", "1"), 0);
+    assert_int_equal(env_print_conf_line(out, "RCCL_X", "1"), 1);
+    fclose(out);
+    assert_string_equal(text, "NCCL_IB_HCA==mlx5_0\nRCCL_X=1\n");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +132,7 @@ int main(void)
         cmocka_unit_test(errors_name_the_setting),
         cmocka_unit_test(shells_give_back_what_was_quoted),
         cmocka_unit_test(comments_stay_on_their_lines),
+        cmocka_unit_test(conf_lines_are_for_nccl_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "envgen/decide/gain.h"
 #include "tests/unit/envgen/synthetic.h"
 
 #define DEFAULT BENCH_DEFAULT

@@ -92,7 +92,7 @@ static void all_well(void **state)
     assert_non_null(strstr(find(d, "NCCL_CROSS_NIC", NULL)->why, "12 tries between them worked"));
     assert_non_null(strstr(find(d, "NCCL_IB_GID_INDEX", NULL)->why, "NCCL's own choice works on every port"));
     assert_string_equal(find(d, "NCCL_SOCKET_IFNAME", NULL)->why, "NCCL's own choice, eth0,eth1, reaches every node");
-    assert_string_equal(find(d, "NCCL_SOCKET_IFNAME", NULL)->source, ENV_FABRIC);
+    assert_string_equal(find(d, "NCCL_SOCKET_IFNAME", NULL)->source, ENV_SOURCE_FABRIC);
     env_decisions_free(d);
 }
 
@@ -131,7 +131,7 @@ static void beside_gpus(void **state)
     env_decisions_free(d);
     d = decide(&one_class, make(&(struct world){.nodes = 3, .rails = 3, .bad = port_1_0_bad}), "=mlx5_0:1,mlx5_1:1");
     assert_string_equal(value(d, "NCCL_IB_HCA", NULL), "=mlx5_1:1,mlx5_2:1");
-    assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->source, ENV_FABRIC);
+    assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->source, ENV_SOURCE_FABRIC);
     env_decisions_free(d);
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bench/fabric/decide.h"
-#include "envgen/decide/fabric.h"
+#include "envgen/decide/gdr.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
 /* GPU0 and mlx5_0 behind one switch, mlx5_1 on the same host bridge, mlx5_2 on the other NUMA node. */
@@ -47,7 +47,8 @@ static struct env_setting decide(const double GBps[3], struct verbs_fabric **f)
     (*f)->gpus = measured;
     (*f)->ngpus = 3;
     struct verbs_decision v = verbs_decide(*f, 22807);
-    return env_gdr_level(&topology, *f, &v);
+    static const int classes[2] = {0, 0};
+    return env_gdr_level(&topology, classes, *f, &v);
 }
 
 static void levels(void **state)
@@ -81,7 +82,8 @@ static void nothing_measured(void **state)
     (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 3});
     struct verbs_decision v = verbs_decide(f, 22807);
-    assert_null(env_gdr_level(&topology, f, &v).why);
+    static const int classes[2] = {0, 0};
+    assert_null(env_gdr_level(&topology, classes, f, &v).why);
     verbs_fabric_free(f);
 }
 

@@ -86,7 +86,7 @@ static struct written write_rules(struct synthetic *s)
     assert_int_equal(env_rules_of(w.d, &w.rules, &e), 0);
     struct env_writing writing = {.decisions = w.d, .rules = &w.rules, .dir = "/profile", .scratch = s->arena};
     FILE *out = open_memstream(&w.text, &w.bytes);
-    assert_int_equal(env_write_openmpi_rules(&writing, out, &e), 0);
+    assert_int_equal(env_writer_of("openmpi.rules")->write(&writing, out, &e), 0);
     fclose(out);
     return w;
 }

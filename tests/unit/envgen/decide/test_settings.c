@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "envgen/decide/openmpi_rules.h"
+#include "envgen/decide/settings.h"
 #include "tests/unit/envgen/synthetic.h"
 
 #define DEFAULT BENCH_DEFAULT

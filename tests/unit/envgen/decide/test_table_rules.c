@@ -68,7 +68,7 @@ static struct table table_of(const struct shape *shapes, int n, int reach)
     assert_int_equal(env_table_rules_of(&t.decisions, t.arena, &t.rows, &e), 0);
     struct env_writing w = {.decisions = &t.decisions, .scratch = t.arena};
     FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(env_write_tuner_csv(&w, out, &e), 0);
+    assert_int_equal(env_writer_of("tuner.csv")->write(&w, out, &e), 0);
     fclose(out);
     assert_int_equal(tuner_table_parse(&t.table, text, bytes, NULL, NULL), 0);
     assert_int_equal(t.table.broken, 0);
@@ -289,7 +289,7 @@ static void predictions_are_comments(void **state)
         d.shapes[1] = shape_of(a, (struct shape){4, 32, 0});
         d.shapes[0].engine = d.shapes[1].engine = ENV_MODEL;
         FILE *out = open_memstream(&text, &bytes);
-        assert_int_equal(env_write_tuner_csv(&w, out, &e), 0);
+        assert_int_equal(env_writer_of("tuner.csv")->write(&w, out, &e), 0);
         fclose(out);
         assert_int_equal(tuner_table_parse(&t, text, bytes, NULL, NULL), 0);
         assert_int_equal(t.count, wanted ? 2 : 0);
@@ -316,7 +316,7 @@ static void nvidias_table(void **state)
     d.shapes[1] = shape_of(a, (struct shape){6, 48, 0});
     d.shapes[2] = shape_of(a, (struct shape){8, 64, ENV_OPEN}); /* tree, without a number of channels */
     FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(env_write_nvidia_csv(&w, out, &e), 0);
+    assert_int_equal(env_writer_of("tuner.nvidia.csv")->write(&w, out, &e), 0);
     fclose(out);
     for (int nodes = 2; nodes <= 6; nodes++)
         assert_non_null(strstr(
@@ -345,7 +345,7 @@ static void nvidias_words(void **state)
     d.shapes[0] = shape_of(a, (struct shape){2, 16, 0});
     d.shapes[0].colls[0].ranges[0].call = (struct bench_knobs){"x", nvls, 3};
     FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(env_write_nvidia_csv(&w, out, &e), 0);
+    assert_int_equal(env_writer_of("tuner.nvidia.csv")->write(&w, out, &e), 0);
     fclose(out);
     assert_non_null(strstr(text, ",nvls_tree,simple,8,2,16,-1,-1\n"));
     free(text);

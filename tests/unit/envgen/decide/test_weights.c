@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bench/workload/workload.h"
 #include "tests/unit/envgen/synthetic.h"
 
 #define SMALL 64

@@ -180,7 +180,7 @@ static void not_from_the_file(void **state)
     char *text;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(env_write_nccl_conf(&w, out, &e), 0);
+    assert_int_equal(env_writer_of("nccl.conf")->write(&w, out, &e), 0);
     fclose(out);
     assert_null(strstr(text, "HSA_NO_SCRATCH_RECLAIM=1"));
     assert_non_null(strstr(text, "nccl.sh sets it"));

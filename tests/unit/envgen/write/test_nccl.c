@@ -22,7 +22,7 @@ static void conf_by_nccls_rules(void **state)
     (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
-    char *text = scratch_print(&s, env_write_nccl_conf, s.dir, settings, 3, &e);
+    char *text = scratch_print(&s, env_writer_of("nccl.conf")->write, s.dir, settings, 3, &e);
     int variables = 0;
     assert_non_null(text);
     assert_null(strchr(text, '\r'));
@@ -58,7 +58,7 @@ static void settings_of_a_class(void **state)
         char *text;
         size_t bytes;
         FILE *out = open_memstream(&text, &bytes);
-        assert_int_equal(env_write_nccl_conf(&w, out, &e), 0);
+        assert_int_equal(env_writer_of("nccl.conf")->write(&w, out, &e), 0);
         fclose(out);
         for (int i = 0; i < 3; i++) {
             const char *line = arena_printf(s.arena, "\n%s=%s\n", list[i].name, list[i].value);
@@ -72,7 +72,7 @@ static void settings_of_a_class(void **state)
 static char *source(struct scratch *s, const char *shell, const char *before)
 {
     struct err e = {0};
-    char *text = scratch_print(s, env_write_nccl_sh, s->dir, settings, 3, &e);
+    char *text = scratch_print(s, env_writer_of("nccl.sh")->write, s->dir, settings, 3, &e);
     int code;
     assert_non_null(text);
     scratch_write(s, "nccl.sh", text, strlen(text));
@@ -108,8 +108,8 @@ static void bad_values_are_refused(void **state)
         struct scratch s = scratch_new();
         struct err e = {0};
         struct env_setting bad = {"nccl", "NCCL_SOCKET_IFNAME", values[i], "topology", "", 0};
-        assert_null(scratch_print(&s, env_write_nccl_conf, s.dir, &bad, 1, &e));
-        assert_null(scratch_print(&s, env_write_nccl_sh, s.dir, &bad, 1, &e));
+        assert_null(scratch_print(&s, env_writer_of("nccl.conf")->write, s.dir, &bad, 1, &e));
+        assert_null(scratch_print(&s, env_writer_of("nccl.sh")->write, s.dir, &bad, 1, &e));
         assert_non_null(strstr(e.text, "NCCL_SOCKET_IFNAME"));
         scratch_free(&s);
     }

@@ -23,7 +23,8 @@ static void conf_has_name_equals_value_lines(void **state)
     (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
-    char *text = scratch_print(&s, env_write_openmpi_conf, "/opt/profile", settings, NSETTINGS, &e);
+    char *text =
+        scratch_print(&s, env_writer_of("openmpi-mca-params.conf")->write, "/opt/profile", settings, NSETTINGS, &e);
     assert_non_null(text);
     assert_non_null(strstr(text, "\nbtl_tcp_if_include = ib3\n"));
     assert_non_null(strstr(text, "\ncoll_tuned_use_dynamic_rules = 1\n"));
@@ -41,7 +42,8 @@ static void conf_leaves_a_path_out_that_it_cannot_hold(void **state)
     (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
-    char *text = scratch_print(&s, env_write_openmpi_conf, "/opt/my profile", settings, NSETTINGS, &e);
+    char *text =
+        scratch_print(&s, env_writer_of("openmpi-mca-params.conf")->write, "/opt/my profile", settings, NSETTINGS, &e);
     assert_non_null(text);
     assert_null(strstr(text, "\ncoll_tuned_dynamic_rules_filename = "));
     assert_null(strstr(text, "my profile"));
@@ -61,9 +63,9 @@ static void bad_names_and_values_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct scratch s = scratch_new();
         struct err e = {0};
-        assert_null(scratch_print(&s, env_write_openmpi_conf, "/opt/profile", &bad[i], 1, &e));
+        assert_null(scratch_print(&s, env_writer_of("openmpi-mca-params.conf")->write, "/opt/profile", &bad[i], 1, &e));
         assert_true(*e.text);
-        assert_null(scratch_print(&s, env_write_openmpi_sh, "/opt/profile", &bad[i], 1, &e));
+        assert_null(scratch_print(&s, env_writer_of("openmpi.sh")->write, "/opt/profile", &bad[i], 1, &e));
         scratch_free(&s);
     }
 }
@@ -72,7 +74,7 @@ static void bad_names_and_values_are_refused(void **state)
 static char *source(struct scratch *s, const char *shell, const char *dir, const char *before)
 {
     struct err e = {0};
-    char *text = scratch_print(s, env_write_openmpi_sh, dir, settings, NSETTINGS, &e);
+    char *text = scratch_print(s, env_writer_of("openmpi.sh")->write, dir, settings, NSETTINGS, &e);
     assert_non_null(text);
     scratch_write(s, "openmpi.sh", text, strlen(text));
     scratch_write(s, "openmpi.rules", "0\n", 2);
@@ -136,7 +138,7 @@ static void a_path_with_control_characters_is_refused(void **state)
     (void)state;
     struct scratch s = scratch_new();
     struct err e = {0};
-    assert_null(scratch_print(&s, env_write_openmpi_sh, "/a\nb", settings, NSETTINGS, &e));
+    assert_null(scratch_print(&s, env_writer_of("openmpi.sh")->write, "/a\nb", settings, NSETTINGS, &e));
     assert_non_null(strstr(e.text, "control characters"));
     scratch_free(&s);
 }

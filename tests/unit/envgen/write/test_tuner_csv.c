@@ -21,7 +21,7 @@ static int write_csv(struct synthetic *s, struct tuner_table *t, struct err *e)
     char *text;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    int rc = env_write_tuner_csv(&w, out, e);
+    int rc = env_writer_of("tuner.csv")->write(&w, out, e);
     fclose(out);
     if (!rc) {
         assert_int_equal(tuner_table_parse(t, text, bytes, NULL, NULL), 0);

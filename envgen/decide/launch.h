@@ -1,0 +1,11 @@
+/* The launch decision. */
+#ifndef ENVGEN_DECIDE_LAUNCH_H
+#define ENVGEN_DECIDE_LAUNCH_H
+
+#include "envgen/decide/slice.h"
+#include "envgen/profile/decisions.h"
+
+/* Fills launches, chosen and why of `shape`. */
+void decide_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s);
+
+#endif
