@@ -47,7 +47,8 @@ BENCH_SRC   := $(call tree,bench/nccltune-bench)
 WORKER_SRC  := $(call tree,bench/nccltune-worker) bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
-HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/sha256.c core/edit_distance.c core/vars/catalogue.c
+HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/vars/catalogue.c \
+               $(addprefix core/,arena.c edit_distance.c err.c file.c hostlist.c sha256.c)
 LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe bench envgen)) $(TUNER_SRC) $(HOOK_PARTS) \
                bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
 

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "core/file.h"
+#include "core/hostlist.h"
 #include "core/progress.h"
 #include "core/units.h"
 #include "probe/machines/hardware.h"

@@ -1,27 +1,27 @@
-/* Lists of hosts as users and Slurm write them. */
+/* Lists of hosts: one walk that expands brackets, and what collects its hosts. */
+#include "core/hostlist.h"
+
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/file.h"
-#include "probe/source/probe.h"
-#include "probe/topology/build.h"
 
-#define LONGEST_NAME 256
+#define BLANKS " \t\r\n"
 
-struct list {
+struct walk {
     const char *what;
-    struct arena *a;
-    const char **hosts;
-    int n;
+    hostlist_host *each;
+    void *arg;
+    int hosts;
+    char name[HOSTLIST_NAME]; /* the one that is being made */
     struct err *e;
 };
 
 /* A name goes onto the command line of ssh: it must not look like an option or hold anything special. */
 static int is_name(const char *s)
 {
-    if (!isalnum((unsigned char)*s) || strlen(s) >= LONGEST_NAME)
+    if (!isalnum((unsigned char)*s))
         return 0;
     for (; *s; s++)
         if (!isalnum((unsigned char)*s) && !strchr("._-:@", *s))
@@ -29,93 +29,136 @@ static int is_name(const char *s)
     return 1;
 }
 
-static int add(struct list *l, const char *name)
+static int one_host(struct walk *w)
 {
-    if (!is_name(name))
-        return err_set(l->e, ERR_USAGE, "%s: '%s' is not the name of a host", l->what, name);
-    if (l->n >= HOSTLIST_MOST)
-        return err_set(l->e, ERR_USAGE, "%s: more than %d hosts", l->what, HOSTLIST_MOST);
-    l->hosts = arena_grow(l->a, l->hosts, (size_t)l->n, sizeof *l->hosts);
-    l->hosts[l->n++] = name;
-    return 0;
+    if (!is_name(w->name))
+        return err_set(w->e, ERR_USAGE, "%s: '%s' is not the name of a host", w->what, w->name);
+    if (++w->hosts > HOSTLIST_MOST)
+        return err_set(w->e, ERR_USAGE, "%s: more than %d hosts", w->what, HOSTLIST_MOST);
+    return w->each(w->arg, w->name);
 }
 
-static int expand(struct list *l, const char *name);
-
-/* "07" or "01-16" between `before` and `after`; leading zeros stay. */
-static int expand_range(struct list *l, const char *before, const char *range, const char *after)
+/* Decimal digits at *s, which moves behind them: how many, at most 9. */
+static int take_number(const char **s, long *value)
 {
-    char *end = NULL;
-    int digits = (int)strspn(range, "0123456789");
-    long first = strtol(range, &end, 10), last = first;
-    if (digits && digits < 10 && *end == '-') {
-        const char *second = end + 1;
-        last = strspn(second, "0123456789") && strlen(second) < 10 ? strtol(second, &end, 10) : -1;
+    int n = 0;
+    for (*value = 0; n < 9 && isdigit((unsigned char)**s); (*s)++, n++)
+        *value = *value * 10 + (**s - '0');
+    return n;
+}
+
+static int expand(struct walk *w, size_t used, const char *s, const char *end);
+
+/* "07" or "01-16" in s[0..n), with what is `behind` the brackets up to `end`. */
+static int expand_range(struct walk *w, size_t used, const char *s, size_t n, const char *behind, const char *end)
+{
+    const char *at = s;
+    long first, last;
+    int digits = take_number(&at, &first), more = 1, rc = 0;
+    last = first;
+    if (*at == '-' && at++)
+        more = take_number(&at, &last);
+    if (!digits || !more || at != s + n || last < first || last - first >= HOSTLIST_MOST)
+        return err_set(w->e, ERR_USAGE, "%s: expected numbers such as \"1-16\" between the brackets, found '%.*s'",
+                       w->what, (int)n, s);
+    for (long i = first; i <= last && !rc; i++) {
+        size_t wrote = (size_t)snprintf(w->name + used, sizeof w->name - used, "%0*ld", digits, i);
+        rc = expand(w, used + wrote, behind, end);
     }
-    if (!digits || digits >= 10 || *end || last < first || last - first >= HOSTLIST_MOST)
-        return err_set(l->e, ERR_USAGE, "%s: expected numbers such as \"1-16\" between the brackets, found '%s'",
-                       l->what, range);
-    for (long i = first; i <= last; i++)
-        if (expand(l, arena_printf(l->a, "%s%0*ld%s", before, digits, i, after)))
-            return ERR_USAGE;
-    return 0;
+    return rc;
 }
 
-/* One name, maybe with brackets. */
-static int expand(struct list *l, const char *name)
+/* All hosts that begin with name[0..used) and go on as s[0..end) says. */
+static int expand(struct walk *w, size_t used, const char *s, const char *end)
 {
-    const char *open = strchr(name, '['), *close = open ? strchr(open, ']') : NULL;
+    const char *open = memchr(s, '[', (size_t)(end - s)), *plain = open ? open : end;
+    const char *close = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
+    if (used + (size_t)(plain - s) >= sizeof w->name)
+        return err_set(w->e, ERR_USAGE, "%s: a name longer than %d characters", w->what, HOSTLIST_NAME - 1);
+    memcpy(w->name + used, s, (size_t)(plain - s));
+    used += (size_t)(plain - s);
+    w->name[used] = 0;
     if (!open)
-        return add(l, name);
+        return one_host(w);
     if (!close)
-        return err_set(l->e, ERR_USAGE, "%s: '%s' has no closing bracket", l->what, name);
-    if (strlen(name) >= (size_t)4 * LONGEST_NAME)
-        return err_set(l->e, ERR_USAGE, "%s: a name longer than %d characters", l->what, 4 * LONGEST_NAME);
-    const char *before = arena_strndup(l->a, name, (size_t)(open - name));
-    for (const char *part = open + 1; part <= close;) {
+        return err_set(w->e, ERR_USAGE, "%s: '%.*s' has no closing bracket", w->what, (int)(end - s), s);
+    int rc = 0;
+    for (const char *part = open + 1; part <= close && !rc;) {
         size_t n = strcspn(part, ",]");
-        if (expand_range(l, before, arena_strndup(l->a, part, n), close + 1))
-            return ERR_USAGE;
+        rc = expand_range(w, used, part, n, close + 1, end);
         part += n + 1;
     }
+    return rc;
+}
+
+/* Length of the first element: up to a comma or blank outside brackets. */
+static size_t element(const char *s)
+{
+    size_t n = 0;
+    for (int inside = 0; s[n] && (inside || !strchr("," BLANKS, s[n])); n++)
+        inside = s[n] == '[' || (inside && s[n] != ']');
+    return n;
+}
+
+int hostlist_each(const char *text, const char *what, hostlist_host *each, void *arg, struct err *e)
+{
+    struct walk w = {.what = what, .each = each, .arg = arg, .e = e};
+    const char *s = text + strspn(text, BLANKS);
+    if (!*s)
+        return err_set(e, ERR_USAGE, "%s: expected the names of hosts", what);
+    for (;;) {
+        size_t n = element(s);
+        if (!n)
+            return err_set(e, ERR_USAGE, "%s: expected the name of a host on both sides of a comma, found '%s'", what,
+                           text);
+        int rc = expand(&w, 0, s, s + n);
+        s += n + strspn(s + n, BLANKS);
+        if (rc || !*s)
+            return rc;
+        s += *s == ',';
+        s += strspn(s, BLANKS);
+    }
+}
+
+/* ---- as an array ------------------------------------------------------------------------------------------------- */
+
+struct list {
+    struct arena *a;
+    const char **hosts;
+    int n;
+};
+
+static int add(void *arg, const char *host)
+{
+    struct list *l = arg;
+    l->hosts = arena_grow(l->a, l->hosts, (size_t)l->n, sizeof *l->hosts);
+    l->hosts[l->n++] = arena_strdup(l->a, host);
     return 0;
 }
 
 int hostlist_parse(const char *text, const char *what, struct arena *a, const char ***hosts, int *n, struct err *e)
 {
-    struct list l = {.what = what, .a = a, .e = e};
-    while (*text) {
-        size_t used = 0;
-        for (int inside = 0; text[used] && (inside || !strchr(", \t\n", text[used])); used++)
-            inside = text[used] == '[' || (inside && text[used] != ']');
-        if (used && expand(&l, arena_strndup(a, text, used)))
-            return ERR_USAGE;
-        text += used + (text[used] != 0);
-    }
-    if (!l.n)
-        return err_set(e, ERR_USAGE, "%s: expected the names of hosts", what);
+    struct list l = {.a = a};
+    int rc = hostlist_each(text, what, add, &l, e);
     *hosts = l.hosts;
     *n = l.n;
-    return 0;
+    return rc;
 }
 
 int hostlist_read(const char *path, struct arena *a, const char ***hosts, int *n, struct err *e)
 {
-    struct list l = {.what = path, .a = a, .e = e};
-    char *text, *rest = NULL;
-    size_t bytes;
+    char *text, *rest = NULL, *all = NULL;
+    size_t bytes, used = 0;
     if (file_read_text(path, FILE_LIMIT, a, &text, &bytes, e))
         return ERR_FAILED;
+    all = arena_alloc(a, bytes + 2);
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        line[strcspn(line, "#\r")] = 0;
-        line += strspn(line, " \t");
-        size_t used = strcspn(line, " \t");
-        if (used && expand(&l, arena_strndup(a, line, used)))
-            return ERR_USAGE;
+        line[strcspn(line, "#")] = 0;
+        line += strspn(line, BLANKS);
+        size_t word = strcspn(line, BLANKS);
+        memcpy(all + used, line, word);
+        used += word;
+        all[used++] = ' ';
     }
-    if (!l.n)
-        return err_set(e, ERR_USAGE, "%s: expected a host in every line", path);
-    *hosts = l.hosts;
-    *n = l.n;
-    return 0;
+    return hostlist_parse(all, path, a, hosts, n, e);
 }

@@ -1,15 +1,15 @@
 /* mpirun's command line. */
 #include "bench/launch/mpirun.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/hostlist.h"
 #include "core/proc.h"
 #include "core/units.h"
-
-#define HOSTFILE_LIMIT ((size_t)16 << 20)
 
 /* Without dynamic rules OpenMPI does not look at the algorithm variables at all. With them, a variable that is 0 leaves
  * the built-in decision in place (tuned_module_enable in OpenMPI 4.0 to 5.0), so the default stays untouched. */
@@ -36,43 +36,32 @@ static int default_ranks(const struct topology *t, int nodes)
     return cores < 2 ? 2 : cores > 8 ? 8 : (int)cores;
 }
 
-/* "a,b" to "a:4,b:4"; counts the hosts. */
-static char *hosts_with_slots(const char *hosts, const struct bench_setup *setup, struct arena *a, struct mpirun *m,
-                              struct err *e)
+/* "a,b" to "a:4,b:4". */
+static int add_hosts(struct list *argv, const char *const *hosts, struct arena *a, struct mpirun *m, struct err *e)
 {
-    m->nodes = 1;
-    for (const char *p = hosts; *p; p++)
-        m->nodes += *p == ',';
-    size_t ok = strspn(hosts, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-,");
-    if (!*hosts || hosts[ok] || *hosts == ',' || hosts[ok - 1] == ',' || strstr(hosts, ",,") || *hosts == '-') {
-        err_set(e, ERR_USAGE, "--hosts: expected names separated by commas, found '%s'", hosts);
-        return NULL;
+    size_t bytes = 1, used = 0;
+    for (int i = 0; i < m->nodes; i++)
+        bytes += strlen(hosts[i]) + sizeof ":2147483647";
+    char *list = arena_alloc(a, bytes);
+    for (int i = 0; i < m->nodes; i++) {
+        if (strpbrk(hosts[i], ":@"))
+            return err_set(e, ERR_USAGE, "--hosts: '%s' is no name that mpirun takes: expected one without ':' and '@'",
+                           hosts[i]);
+        used += (size_t)snprintf(list + used, bytes - used, "%s%s:%d", i ? "," : "", hosts[i], m->ranks_per_node);
     }
-    m->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node : default_ranks(setup->topology, m->nodes);
-    char *out = arena_strdup(a, "");
-    for (const char *p = hosts; *p;) {
-        int n = (int)strcspn(p, ",");
-        out = arena_printf(a, "%s%s%.*s:%d", out, *out ? "," : "", n, p, m->ranks_per_node);
-        p += n + (p[n] == ',');
-    }
-    return out;
+    add(argv, a, "-H");
+    add(argv, a, list);
+    add(argv, a, "-np");
+    add(argv, a, arena_printf(a, "%d", m->nodes * m->ranks_per_node));
+    return 0;
 }
 
-static int count_hostfile(const char *path, struct mpirun *m, struct err *e)
+/* Whether mpirun can read the file as we do: it knows no brackets. */
+static int has_brackets(const char *path, struct arena *a)
 {
-    struct arena *a = arena_new();
-    char *text, *rest = NULL;
+    char *text;
     size_t bytes;
-    int rc = file_read_text(path, HOSTFILE_LIMIT, a, &text, &bytes, e);
-    m->nodes = 0;
-    for (char *l = rc ? NULL : strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest)) {
-        l += strspn(l, " \t");
-        m->nodes += *l && *l != '#';
-    }
-    if (!rc && !m->nodes)
-        rc = err_set(e, ERR_FAILED, "%s: names no host", path);
-    arena_free(a);
-    return rc;
+    return !file_read_text(path, FILE_LIMIT, a, &text, &bytes, NULL) && strpbrk(text, "[,");
 }
 
 static int slurm_nodes(void)
@@ -88,26 +77,23 @@ static int slurm_nodes(void)
 static int add_places(struct list *argv, const struct bench_setup *setup, struct arena *a, struct mpirun *m,
                       struct err *e)
 {
-    if (setup->hosts) {
-        char *hosts = hosts_with_slots(setup->hosts, setup, a, m, e);
-        if (!hosts)
-            return ERR_USAGE;
-        add(argv, a, "-H");
-        add(argv, a, hosts);
-        add(argv, a, "-np");
-        add(argv, a, arena_printf(a, "%d", m->nodes * m->ranks_per_node));
-        return 0;
-    }
+    const char **hosts = NULL;
+    int rc = 0;
     m->nodes = slurm_nodes();
+    if (setup->hosts)
+        rc = hostlist_parse(setup->hosts, "--hosts", a, &hosts, &m->nodes, e);
+    else if (setup->hostfile)
+        rc = hostlist_read(setup->hostfile, a, &hosts, &m->nodes, e);
+    if (rc)
+        return rc;
+    int nodes = m->nodes ? m->nodes : 1;
+    m->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node : default_ranks(setup->topology, nodes);
+    if (setup->hosts || (setup->hostfile && has_brackets(setup->hostfile, a)))
+        return add_hosts(argv, hosts, a, m, e);
     if (setup->hostfile) {
-        int rc = count_hostfile(setup->hostfile, m, e);
-        if (rc)
-            return rc;
         add(argv, a, "--hostfile");
         add(argv, a, setup->hostfile);
     }
-    int nodes = m->nodes ? m->nodes : 1;
-    m->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node : default_ranks(setup->topology, nodes);
     if (m->nodes) {
         add(argv, a, "--map-by");
         add(argv, a, arena_printf(a, "ppr:%d:node", m->ranks_per_node));

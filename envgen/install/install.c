@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/hostlist.h"
 #include "envgen/profile/profile.h"
 
 #define SCHEDULE_LIMIT ((size_t)1 << 20)
@@ -149,17 +150,16 @@ void install_schedule_last(const char *text, char last[SHA256_HEX], char before[
 }
 
 /* A wrong line would make the hooks refuse the whole schedule. */
-static int plain_list(const char *list, const char *more)
+static int is_plain(const char *name)
 {
-    int inside = 0;
-    for (const char *p = list; *p; p++) {
-        int letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9');
-        if (!letter && !strchr("._-", *p) && !strchr(more, *p))
-            return 0;
-        if ((*p == '[' && inside++) || (*p == ']' && (!inside-- || p[-1] == '[')))
-            return 0;
-    }
-    return *list && !inside;
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+    return n && n < 64 && !name[n];
+}
+
+static int odd_host(void *arg, const char *host)
+{
+    (void)arg;
+    return !is_plain(host);
 }
 
 static int schedule(const struct install_site *site, const char *hash, const struct install_scope *scope,
@@ -170,9 +170,9 @@ static int schedule(const struct install_site *site, const char *hash, const str
     int rc = get(path, SCHEDULE_LIMIT, a, &old, e);
     if (rc)
         return rc;
-    if (scope->partition && !plain_list(scope->partition, ""))
+    if (scope->partition && !is_plain(scope->partition))
         return err_set(e, ERR_USAGE, "'%s' cannot be the name of a partition", scope->partition);
-    if (scope->nodes && !plain_list(scope->nodes, "[],"))
+    if (scope->nodes && (strpbrk(scope->nodes, " \t\r\n") || hostlist_each(scope->nodes, "", odd_host, NULL, NULL)))
         return err_set(e, ERR_USAGE, "'%s' is not a list of nodes such as n[1-4],m1", scope->nodes);
     if (scope->partition)
         to = arena_printf(a, "partition=%s", scope->partition);

@@ -58,14 +58,6 @@ struct topology *ranks_gather(struct topology *own, const char *dir, double dead
 /* Whether this process is the first of its node in such a job, or there is no job. */
 int ranks_first_on_node(void);
 
-/* The nodes of "node[01-03,7],gpu1": node01 node02 node03 node7 gpu1, as Slurm writes them; in `a`. At most
- * HOSTLIST_MOST. */
-#define HOSTLIST_MOST 65536
-int hostlist_parse(const char *text, const char *what, struct arena *a, const char ***hosts, int *n, struct err *e);
-
-/* The same from a file: the first word of every line, "#" begins a comment ("node1 slots=8"). */
-int hostlist_read(const char *path, struct arena *a, const char ***hosts, int *n, struct err *e);
-
 /* Adds to every host which switch its ports hang on ("mlx5_0:1 leaf-3 port 7"), out of a file that ibnetdiscover wrote.
  */
 int fabric_read(struct topology *t, const char *path, struct log *log, struct err *e);

@@ -3,10 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "tests/unit/probe/matrix.h"
+#include "core/hostlist.h"
 
 static const char *parsed(struct arena *a, const char *text)
 {
@@ -32,6 +36,13 @@ static void lists(void **state)
         {"node[01-03,7],gpu1", "node01 node02 node03 node7 gpu1"},
         {"r[1-2]n[08-10]-ib", "r1n08-ib r1n09-ib r1n10-ib r2n08-ib r2n09-ib r2n10-ib"},
         {"user@10.0.0.1", "user@10.0.0.1"},
+        {" a\nb ,c[1-2]\n", "a b c1 c2"},
+        {",", "--hosts: expected the name of a host on both sides of a comma, found ','"},
+        {"a,,b", "--hosts: expected the name of a host on both sides of a comma, found 'a,,b'"},
+        {"a,", "--hosts: expected the name of a host on both sides of a comma, found 'a,'"},
+        {"n[1-2]]", "--hosts: 'n1]' is not the name of a host"},
+        {"n[1[2]]", "--hosts: expected numbers such as \"1-16\" between the brackets, found '1[2'"},
+        {"n[1, 2]", "--hosts: expected numbers such as \"1-16\" between the brackets, found ' 2'"},
         {"", "--hosts: expected the names of hosts"},
         {"-oProxyCommand=reboot", "--hosts: '-oProxyCommand=reboot' is not the name of a host"},
         {"a;b", "--hosts: 'a;b' is not the name of a host"},

@@ -46,6 +46,9 @@ static void places(void **state)
     assert_int_equal(m.nodes, 3);
     assert_string_equal(command(a, (struct bench_setup){.hosts = "n1,n-2.x", .ranks_per_node = 8}, &m),
                         "true -H n1:8,n-2.x:8 -np 16 --oversubscribe /opt/worker");
+    assert_string_equal(command(a, (struct bench_setup){.hosts = "n[1-2], g[08-09]", .ranks_per_node = 8}, &m),
+                        "true -H n1:8,n2:8,g08:8,g09:8 -np 32 --oversubscribe /opt/worker");
+    assert_int_equal(m.nodes, 4);
     assert_string_equal(command(a, (struct bench_setup){.ranks_per_node = 3}, &m),
                         "true -np 3 --oversubscribe /opt/worker");
     assert_int_equal(m.nodes, 1);
@@ -85,6 +88,12 @@ static void hostfile_and_slurm(void **state)
     snprintf(expected, sizeof expected, "true --hostfile %s --map-by ppr:1:node --oversubscribe /opt/worker", path);
     assert_string_equal(command(a, (struct bench_setup){.hostfile = path}, &m), expected);
     assert_int_equal(m.nodes, 2);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("n[1-3] slots=4\nm1\n", f);
+    fclose(f);
+    assert_string_equal(command(a, (struct bench_setup){.hostfile = path}, &m),
+                        "true -H n1:1,n2:1,n3:1,m1:1 -np 4 --oversubscribe /opt/worker");
     unlink(path);
     struct err e;
     struct bench_setup gone = {.mpirun = "true", .hostfile = path};
@@ -104,7 +113,8 @@ static void hostfile_and_slurm(void **state)
 static void what_makes_no_sense(void **state)
 {
     (void)state;
-    static const char *const hosts[] = {"", ",", "a,", ",a", "a,,b", "a b", "a;rm", "-x", "a:4", "$(id)", "a/b"};
+    static const char *const hosts[] = {"",     ",",  "a,",  ",a",   "a,,b",  "n[1",
+                                        "a;rm", "-x", "a:4", "me@a", "$(id)", "a/b"};
     struct arena *a = arena_new();
     struct mpirun m;
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {

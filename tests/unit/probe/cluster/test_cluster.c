@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "core/hostlist.h"
 #include "core/progress.h"
 #include "tests/unit/probe/matrix.h"
 
