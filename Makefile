@@ -13,7 +13,8 @@ COMPDIR     ?= $(PREFIX)/share/bash-completion/completions
 DESTDIR     ?=
 
 CC          ?= cc
-CFLAGS      ?= -O2 -g
+CFLAGS      ?= -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+LDFLAGS     ?= -Wl,-z,relro,-z,now
 WARN        := -Wall -Wextra -Wshadow -Wvla -Wno-missing-field-initializers
 VARIANT     ?=
 , := ,
@@ -35,8 +36,6 @@ DEP_CFLAGS   = $(eval DEP_CFLAGS := $(call pkg,--cflags hwloc libibverbs libcjso
 DEP_LIBS     = $(eval DEP_LIBS := $(call pkg,--libs hwloc libibverbs libcjson expat yaml-0.1) -ldl -lm -lpthread)$(DEP_LIBS)
 MPI_CFLAGS   = $(eval MPI_CFLAGS := $(call pkg,--cflags ompi-c))$(MPI_CFLAGS)
 MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
-BASE_CFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -DNCCLTUNE_VERSION='"$(VERSION)"' $(WARN)
-WHERE       := -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"' -DNCCLTUNE_LIBDIR='"$(LIBDIR)"'
 
 # Sources by directory. Programs of their own stay out of the library: bench/nccltune-bench/ needs MPI,
 # bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the plugin.
@@ -79,7 +78,7 @@ PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/allreduce-time
 
-.PHONY: all run check check-gpu units bench-perf fuzz fuzzers lint format deps install uninstall dist deb clean help
+.PHONY: all run check check-gpu units bench-perf fuzz fuzzers lint format deps install uninstall dist deb clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -87,45 +86,77 @@ all: $(PROGRAMS)
 
 # ---- building -------------------------------------------------------------------------------------------------------
 
-$(B)/obj/%.o: %.c
-	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(WHERE) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/mpi/%.o: %.c
-	$(call say,MPICC,$<)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(MPI_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-# The plugin loads into programs that nobody here chose: no stack protector tricks, nothing but libc, nothing exported
-# that the version script does not name.
-$(B)/pic/%.o: %.c
-	$(call say,CC,$< (plugin))mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) -U_FORTIFY_SOURCE -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+# One kind of object a purpose: programs and tests, what needs MPI, the plugin, test doubles. The plugin loads into
+# programs that nobody here chose: no stack protector tricks, nothing but libc, nothing exported that the version script
+# does not name. Doubles load into programs with and without sanitizers, so they have none.
+BASE         = $(CC) -std=gnu11 -D_GNU_SOURCE -I. $(WARN)
+obj_flags    = $(BASE) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) -fPIE
+mpi_flags    = $(BASE) $(MPI_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) -fPIE
+pic_flags    = $(BASE) $(CPPFLAGS) $(CFLAGS) -Wp,-U_FORTIFY_SOURCE -fno-stack-protector -fPIC -fvisibility=hidden
+double_flags = $(BASE) -O2 -g -fPIC
+version_flags = -DNCCLTUNE_VERSION='"$(VERSION)"'
+prefix_flags = -DNCCLTUNE_LIBDIR='"$(LIBDIR)"' -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"'
+lib_flags    = $(LIB_OBJ)
+ld_flags     = $(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LIBS) $(DEP_LIBS) $(CLI_OBJ) $(BENCH_OBJ) $(WORKER_OBJ) $(HOOK_OBJ) $(PLUGIN_OBJ)
 
-$(LIB): $(LIB_OBJ)
-	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $^
+# What each of these was the last time: the file changes when the flags do, and what depends on it is built anew.
+$(B)/flags/%: FORCE
+	+@$(shell mkdir -p $(@D))$(file >$@.new,$($*_flags))cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+# Version and prefix reach only the objects whose source names them.
+naming       = $(foreach k,obj mpi pic,$(call obj,$(k),$(shell grep -rl --include='*.c' $(1) core probe bench tuner envgen cli slurm)))
+VERSION_OBJ := $(call naming,NCCLTUNE_VERSION)
+PREFIX_OBJ  := $(call naming,'NCCLTUNE_LIB\(EXEC\)\?DIR')
+$(VERSION_OBJ): $(B)/flags/version
+$(VERSION_OBJ): private NAMED += $(version_flags)
+$(PREFIX_OBJ): $(B)/flags/prefix
+$(PREFIX_OBJ): private NAMED += $(prefix_flags)
+
+# Paths in debugging information are those in the tree, wherever that lies.
+compile      = $(call say,$(1),$<)mkdir -p $(@D) && $(2) $(NAMED) '-ffile-prefix-map=$(CURDIR)=.' -MMD -MP -c -o $@ $<
+$(B)/obj/%.o: %.c Makefile $(B)/flags/obj
+	$(call compile,CC,$(obj_flags))
+$(B)/mpi/%.o: %.c Makefile $(B)/flags/mpi
+	$(call compile,MPICC,$(mpi_flags))
+$(B)/pic/%.o: %.c Makefile $(B)/flags/pic
+	$(call compile,PIC,$(pic_flags))
+$(B)/double/%.o: %.c Makefile $(B)/flags/double
+	$(call compile,DOUBLE,$(double_flags))
+
+# Appended member by member, because file names repeat: r would keep one of each.
+$(LIB): $(LIB_OBJ) Makefile $(B)/flags/lib
+	$(call say,AR,$@)rm -f $@ && $(AR) qcsD $@ $(LIB_OBJ)
+
+link         = $(call say,LD,$@)mkdir -p $(@D) && $(CC) $(1) -o $@ $(filter %.o %.a,$^) $(2)
+$(PROGRAMS) $(UNITS) $(PERFS) $(FUZZERS) $(TIMER): Makefile $(B)/flags/ld
 $(B)/nccltune: $(CLI_OBJ) $(LIB)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(LIB) $(DEP_LIBS)
+	$(call link,$(CFLAGS) $(LDFLAGS) -pie,$(DEP_LIBS))
 $(B)/nccltune-bench: $(BENCH_OBJ) $(LIB)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(BENCH_OBJ) $(LIB) $(MPI_LIBS) $(DEP_LIBS)
+	$(call link,$(CFLAGS) $(LDFLAGS) -pie,$(MPI_LIBS) $(DEP_LIBS))
 $(B)/nccltune-worker: $(WORKER_OBJ)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(WORKER_OBJ) -ldl -lpthread
+	$(call link,$(CFLAGS) $(LDFLAGS) -pie,-ldl -lpthread)
 $(B)/nccltune-hook: $(HOOK_OBJ)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-z,now,-z,relro -o $@ $(HOOK_OBJ)
+	$(call link,$(CFLAGS) $(LDFLAGS) -pie -Wl$(,)-z$(,)now$(,)-z$(,)relro)
 # Without a soname: ldconfig would list the file under that name alone, and NCCL look for its links in vain.
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin/plugin.map
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $(NO_UNDEFINED) -Wl,-z,now,-z,relro -Wl,--version-script=tuner/plugin/plugin.map -o $@ $(PLUGIN_OBJ)
+	$(call link,$(CFLAGS) $(LDFLAGS) -shared $(NO_UNDEFINED) -Wl$(,)-z$(,)now$(,)-z$(,)relro -Wl$(,)--version-script=tuner/plugin/plugin.map)
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
-	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(LIB) $(DEP_LIBS) -lcmocka
-$(B)/tests/doubles/%.so: tests/doubles/%.c
-	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
-$(B)/tests/doubles/lib/libnccl.so.2 $(B)/tests/doubles/lib/librccl.so.1: $(NCCL_DOUBLE_SRC) $(wildcard tests/doubles/nccl_*.h) tests/lib/profiler_double.h
-	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) -O2 -g -shared -fPIC -Wl,-soname,$(@F) -o $@ $(NCCL_DOUBLE_SRC) -ldl -lm
-$(B)/tests/doubles/lib/libcuda.so.1 $(B)/tests/doubles/lib/libamdhip64.so: tests/doubles/nccl_driver.c tests/doubles/nccl_driver.h
-	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) -O2 -g -shared -fPIC -Wl,-soname,$(@F) -o $@ $<
-$(TIMER): tests/tools/allreduce_time.c
-	$(call say,MPICC,$@)mkdir -p $(@D) && $(CC) $(BASE_CFLAGS) $(MPI_CFLAGS) $(CFLAGS) -o $@ $< $(MPI_LIBS)
+	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
+$(DOUBLES): $(B)/tests/doubles/%.so: $(B)/double/tests/doubles/%.o
+	$(call link,-shared)
+$(NCCL_DOUBLES): Makefile $(B)/flags/double
+	$(call link,-shared -Wl$(,)-soname$(,)$(@F),-ldl -lm)
+$(filter %/libnccl.so.2 %/librccl.so.1,$(NCCL_DOUBLES)): $(call obj,double,$(NCCL_DOUBLE_SRC))
+$(filter %/libcuda.so.1 %/libamdhip64.so,$(NCCL_DOUBLES)): $(B)/double/tests/doubles/nccl_driver.o
+$(TIMER): $(B)/mpi/tests/tools/allreduce_time.o
+	$(call link,$(CFLAGS) $(LDFLAGS),$(MPI_LIBS))
 $(B)/perf/%: $(B)/obj/tests/perf/%.o $(LIB)
-	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIB) $(DEP_LIBS)
+	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS))
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(LIB)
-	$(call say,LD,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $< $(LIB) $(DEP_LIBS)
+	$(call link,$(CFLAGS) -fsanitize=fuzzer,$(DEP_LIBS))
 
 units: $(UNITS) $(DOUBLES) $(NCCL_DOUBLES) $(TIMER)
 
@@ -191,4 +222,4 @@ help:
 	@echo 'deb         a Debian package, in build/'
 	@echo 'clean       remove build/'
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(B)/,obj mpi pic double) -name '*.d' 2>/dev/null)
