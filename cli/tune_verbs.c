@@ -27,8 +27,8 @@ static void report(struct verbs_fabric *f, int nccl, struct log *log)
     struct verbs_decision d = verbs_decide(f, nccl);
     for (int i = 0; i < d.nfaults; i++)
         log_warn(log, "fabric: %s", verbs_fault_text(f, &d.faults[i]));
-    for (int i = 0; i < d.nfindings; i++)
-        log_warn(log, "fabric: %s", d.findings[i]);
+    for (int i = 0; i < d.found.n; i++)
+        log_warn(log, "fabric: %s", finding_sentence(&d.found.list[i], f->arena));
     for (int i = 0; i < d.nsettings; i++)
         if (!strcmp(d.settings[i].name, "NCCL_IB_DISABLE"))
             log_warn(log, "NO RDMA CONNECTION WORKS: jobs will use TCP sockets (NCCL_IB_DISABLE=1), many times slower");

@@ -439,14 +439,14 @@ static int merge(const struct options *o, int n, char **files, struct err *e)
     return rc;
 }
 
-static int report(const struct workload_findings *f, struct err *e)
+static int report(const struct findings *f, struct err *e)
 {
-    for (int i = 0; i < f->count; i++)
-        fprintf(stderr, "nccltune workload: %s%s; fix: %s\n", f->items[i].error ? "" : "warning: ", f->items[i].text,
-                f->items[i].fix);
-    return f->errors
-               ? err_set(e, ERR_USAGE, "%d thing%s to fix, nothing was written", f->errors, f->errors == 1 ? "" : "s")
-               : 0;
+    for (int i = 0; i < f->n; i++) {
+        fputs("nccltune workload: ", stderr);
+        finding_print(&f->list[i], 0, stderr);
+    }
+    int errors = finding_count(f->list, f->n, FINDING_ERROR);
+    return errors ? err_set(e, ERR_USAGE, "%d thing%s to fix, nothing was written", errors, errors == 1 ? "" : "s") : 0;
 }
 
 static int generate(struct options *o, struct err *e)
@@ -460,7 +460,7 @@ static int generate(struct options *o, struct err *e)
     if (!rc && o->topology && !(t = topo_load(o->topology, e)))
         rc = e->code;
     if (!rc) {
-        struct workload_findings f = workload_check(&o->job, t, a);
+        struct findings f = workload_check(&o->job, t, a);
         rc = report(&f, e);
     }
     if (!rc) {

@@ -51,6 +51,13 @@ int finding_severity_parse(const char *name, enum finding_severity *severity)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
+char *finding_sentence(const struct finding *f, struct arena *a)
+{
+    return arena_printf(a, "%s%s%s%s%s%s%s", f->subject ? f->subject : "", f->value ? "=" : "",
+                        f->value ? f->value : "", f->subject ? ": " : "", f->text, f->evidence ? ": " : "",
+                        f->evidence ? f->evidence : "");
+}
+
 static int is_control(const char *s, size_t length)
 {
     unsigned char c = (unsigned char)s[0];
@@ -186,9 +193,7 @@ static cJSON *result_of(const struct finding *f, const struct finding_kind *kind
             cJSON_AddNumberToObject(o, "ruleIndex", i);
     cJSON_AddStringToObject(o, "level", level_of(f->severity));
     add_text(o, "message",
-             arena_printf(a, "%s%s%s%s%s%s%s", f->subject ? f->subject : "", f->subject ? ": " : "", f->text,
-                          f->evidence ? ": " : "", f->evidence ? f->evidence : "", f->advice ? " " : "",
-                          f->advice ? f->advice : ""));
+             arena_printf(a, "%s%s%s", finding_sentence(f, a), f->advice ? " " : "", f->advice ? f->advice : ""));
     if (f->file)
         add_place(o, f, a);
     return o;

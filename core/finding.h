@@ -52,6 +52,9 @@ int finding_count(const struct finding *list, int n, enum finding_severity sever
 const char *finding_severity_name(enum finding_severity severity);             /* "ok", "note", "warning", "error" */
 int finding_severity_parse(const char *name, enum finding_severity *severity); /* 0 for any other word, or NULL */
 
+/* "SUBJECT=VALUE: TEXT: EVIDENCE", without what is not there; in `a`. */
+char *finding_sentence(const struct finding *f, struct arena *a);
+
 /* For people: "FILE:LINE:COLUMN: SEVERITY ID: SUBJECT=VALUE: TEXT: EVIDENCE", without what is not there, then the
  * advice on a line of its own. The first line is indented by `indent` blanks, the advice by four. Strings may come
  * from anywhere: control characters and what is no UTF-8 become '?'. */

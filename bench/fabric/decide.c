@@ -143,7 +143,7 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
     d.nfaults = verbs_localise(d.outcomes, f->ntries, f->arena, &d.faults);
     for (int i = 0; i < d.nfaults; i++)
         d.nbroken += d.faults[i].kind != VERBS_FAULT_CROSS;
-    verbs_find(f, &d);
+    d.found = verbs_find(f);
     if (f->ntries && !good) {
         d.gid = "no pair of ports connects";
         add(f, &d, "NCCL_IB_DISABLE", "1",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "bench/fabric/fabric.h"
+#include "core/finding.h"
 
 struct verbs_setting {
     const char *name, *value;
@@ -20,8 +21,7 @@ struct verbs_decision {
     int nsettings;
     const char *gid;       /* about the choice of GIDs, one sentence */
     const char **left_out; /* by rail: why it is left out of the HCA list; NULL it is not */
-    const char **findings; /* about rates and MTUs that are not as they could be, a sentence each */
-    int nfindings;
+    struct findings found; /* rates and MTUs that are not as they could be */
 };
 
 /* Everything is allocated in the fabric's arena. The HCA list is one for all nodes: a rail that is bad on one of them
@@ -31,8 +31,8 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl);
 /* The rails that are not left out as a node's NCCL_IB_HCA: "=mlx5_0:1,mlx5_1:1"; "" when none is left. */
 const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node);
 
-/* Fills findings and nfindings. */
-void verbs_find(struct verbs_fabric *f, struct verbs_decision *d);
+/* Rates and MTUs of ports that are not as they could be: "rate-below", "mtu-below", "mtu-small". */
+struct findings verbs_find(struct verbs_fabric *f);
 
 /* Who is suspected: "node1 mlx5_3:1, what it sends:". */
 const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fault *s);

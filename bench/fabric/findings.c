@@ -3,12 +3,6 @@
 
 #include "bench/fabric/decide.h"
 
-static void add(struct verbs_fabric *f, struct verbs_decision *d, const char *text)
-{
-    d->findings = arena_grow(f->arena, d->findings, (size_t)d->nfindings, sizeof *d->findings);
-    d->findings[d->nfindings++] = text;
-}
-
 static double rate_of(const struct verbs_fabric_port *p)
 {
     return p->rate_Gbps;
@@ -39,25 +33,29 @@ static double majority(const struct verbs_fabric *f, double (*value_of)(const st
     return *votes * 2 > known ? candidate : 0;
 }
 
-/* What is below that of most others; `what` and `unit` name it, `cause` ends the sentence. */
-static void find_below(struct verbs_fabric *f, struct verbs_decision *d,
-                       double (*value_of)(const struct verbs_fabric_port *p), const char *what, const char *unit,
-                       const char *cause)
+/* A value that ports are compared by. */
+struct measure {
+    const char *id, *what, *unit, *advice;
+    double (*of)(const struct verbs_fabric_port *p);
+};
+
+/* What is below that of most others. */
+static void find_below(struct verbs_fabric *f, struct findings *found, const struct measure *m)
 {
     int votes;
-    double usual = majority(f, value_of, &votes);
+    double usual = majority(f, m->of, &votes);
     for (int i = 0; i < f->nodes * f->rails; i++) {
         const struct verbs_fabric_port *p = &f->ports[i];
-        double v = value_of(p);
+        double v = m->of(p);
         if (v > 0 && v < usual)
-            add(f, d,
-                arena_printf(f->arena, "%s %s: %s of %g %s, %d others have %g%s", p->node, p->name, what, v, unit,
-                             votes, usual, cause));
+            finding_add(found, FINDING_WARNING, m->id, arena_printf(f->arena, "%s %s", p->node, p->name),
+                        "%s of %g %s, %d others have %g", m->what, v, m->unit, votes, usual)
+                ->advice = m->advice;
     }
 }
 
 /* RoCE takes the largest RDMA MTU that fits into its network interface's. */
-static void find_small_mtu(struct verbs_fabric *f, struct verbs_decision *d)
+static void find_small_mtu(struct verbs_fabric *f, struct findings *found)
 {
     int small = 0, ports = 0, least = 0, most = 0;
     for (int i = 0; i < f->nodes * f->rails; i++) {
@@ -70,17 +68,22 @@ static void find_small_mtu(struct verbs_fabric *f, struct verbs_decision *d)
         most = p->max_mtu_bytes > most ? p->max_mtu_bytes : most;
     }
     if (small)
-        add(f, d,
-            arena_printf(f->arena,
-                         "%d of %d ports carry messages in packets of %d bytes where %d are possible: raise the MTU of "
-                         "their network interfaces (RoCE: to 4,200 or more) or of the InfiniBand partition, and of the "
-                         "switches",
-                         small, ports, least, most));
+        finding_add(found, FINDING_WARNING, "mtu-small", NULL,
+                    "%d of %d ports carry messages in packets of %d bytes where %d are possible", small, ports, least,
+                    most)
+            ->advice = "raise the MTU of their network interfaces (RoCE: to 4,200 or more) or of the InfiniBand "
+                       "partition, and of the switches";
 }
 
-void verbs_find(struct verbs_fabric *f, struct verbs_decision *d)
+struct findings verbs_find(struct verbs_fabric *f)
 {
-    find_below(f, d, rate_of, "a rate", "Gb/s", ": cable, transceiver, or the setting of the switch port");
-    find_below(f, d, mtu_of, "an RDMA MTU", "bytes", "");
-    find_small_mtu(f, d);
+    static const struct measure rate = {"rate-below", "a rate", "Gb/s",
+                                        "check cable, transceiver and the setting of the switch port", rate_of};
+    static const struct measure mtu = {"mtu-below", "an RDMA MTU", "bytes", "give all ports of the fabric the same MTU",
+                                       mtu_of};
+    struct findings found = {.arena = f->arena};
+    find_below(f, &found, &rate);
+    find_below(f, &found, &mtu);
+    find_small_mtu(f, &found);
+    return found;
 }

@@ -187,9 +187,9 @@ void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, i
         print_map(f, d, color, out);
     else if (f->rails)
         print_rails(f, d, out);
-    fputs(d->nfindings ? "\nFindings:\n" : "", out);
-    for (int i = 0; i < d->nfindings; i++)
-        fprintf(out, "  %s\n", d->findings[i]);
+    fputs(d->found.n ? "\nFindings:\n" : "", out);
+    for (int i = 0; i < d->found.n; i++)
+        finding_print(&d->found.list[i], 2, out);
     if (f->ngpus)
         print_gpus(f, out);
     if (f->npoints)

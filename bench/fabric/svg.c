@@ -109,8 +109,8 @@ static void draw_faults(struct picture *p)
         fprintf(p->out, "<rect x=\"%d\" y=\"%d\" width=\"10\" height=\"10\" fill=\"#d7191c\"/>\n", MARGIN, p->y - 10);
         text(p, MARGIN + 18, p->y, "", verbs_fault_text(p->f, &d->faults[i]), MOST_LINE);
     }
-    for (int i = 0; i < d->nfindings; i++, p->y += LINE)
-        text(p, MARGIN + 18, p->y, "", d->findings[i], MOST_LINE);
+    for (int i = 0; i < d->found.n; i++, p->y += LINE)
+        text(p, MARGIN + 18, p->y, "", finding_sentence(&d->found.list[i], p->f->arena), MOST_LINE);
 }
 
 static void draw_legend(struct picture *p)
@@ -223,7 +223,7 @@ void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FIL
     if (paired && column_of(f, ports, cell_width(ports)) > columns)
         width = 2 * MARGIN + LABEL + column_of(f, ports, cell_width(ports)) + 60;
     width = width < 1000 ? 1000 : width;
-    height = MARGIN + 6 * LINE + (d->nfaults + d->nfindings) * LINE;
+    height = MARGIN + 6 * LINE + (d->nfaults + d->found.n) * LINE;
     if (f->rails)
         height += NAMES + 2 * LINE + f->rails * cell_height(cell_width(f->nodes));
     if (f->rails && paired)

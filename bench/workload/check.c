@@ -1,34 +1,29 @@
 /* Is the job possible on these ranks, and sensible on this topology? Said before anything is measured. */
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bench/workload/job.h"
 
 struct report {
-    struct workload_findings found;
-    struct arena *arena;
+    struct findings found;
+    const char *id; /* of what is checked now */
     const struct workload_job *job;
     long ranks;
     int sharded, rollout_only; /* kinds of framework */
 };
 
-/* Adds a finding whose fix is the text behind '|'. */
-__attribute__((format(printf, 3, 4))) static void say(struct report *r, int error, const char *fmt, ...)
+/* Adds a finding whose advice is the text behind '|'. */
+__attribute__((format(printf, 3, 4))) static void say(struct report *r, enum finding_severity severity, const char *fmt,
+                                                      ...)
 {
-    char text[1024];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    struct finding *f = finding_vadd(&r->found, severity, r->id, NULL, fmt, ap);
     va_end(ap);
-    char *bar = strchr(text, '|');
+    char *bar = strchr(f->text, '|');
     if (bar)
         *bar++ = 0;
-    struct workload_findings *f = &r->found;
-    f->items = arena_grow(r->arena, f->items, (size_t)f->count, sizeof *f->items);
-    f->items[f->count++] =
-        (struct workload_finding){error, arena_strdup(r->arena, text), arena_strdup(r->arena, bar ? bar : "")};
-    f->errors += error;
+    f->advice = bar;
 }
 
 /* ---- against the number of ranks ---- */
@@ -38,26 +33,27 @@ static void check_ranks(struct report *r)
     const struct workload_job *j = r->job;
     long split = (long)j->tp * j->pp, want = split * j->dp;
     if (r->sharded && split > 1)
-        say(r, 1,
+        say(r, FINDING_ERROR,
             "%s shards over all ranks and has no tensor or pipeline parallelism, but tp is %d and pp is %d|"
             "leave --tp and --pp away; the inference engine's is --rollout-tp",
             j->framework, j->tp, j->pp);
     else if (r->ranks % split)
-        say(r, 1,
+        say(r, FINDING_ERROR,
             "tp %d × pp %d = %ld does not divide %ld ranks (%d nodes of %d GPUs)|"
             "choose tp × pp among the divisors of %ld",
             j->tp, j->pp, split, r->ranks, j->nodes, j->gpus_per_node, r->ranks);
     else if (want != r->ranks)
-        say(r, 1, "tp %d × pp %d × dp %d = %ld, but the job has %ld ranks (%d nodes of %d GPUs)|set --dp %ld", j->tp,
-            j->pp, j->dp, want, r->ranks, j->nodes, j->gpus_per_node, r->ranks / split);
+        say(r, FINDING_ERROR,
+            "tp %d × pp %d × dp %d = %ld, but the job has %ld ranks (%d nodes of %d GPUs)|set --dp %ld", j->tp, j->pp,
+            j->dp, want, r->ranks, j->nodes, j->gpus_per_node, r->ranks / split);
     long of_a_stage = (long)j->tp * j->dp, expert_ranks = (long)j->ep * j->etp;
     if (j->model.experts && !r->sharded && of_a_stage % expert_ranks)
-        say(r, 1,
+        say(r, FINDING_ERROR,
             "ep %d × etp %d = %ld does not divide the %ld ranks of a pipeline stage (tp × dp)|"
             "choose ep × etp among the divisors of %ld",
             j->ep, j->etp, expert_ranks, of_a_stage, of_a_stage);
     if (r->ranks % j->rollout_tp)
-        say(r, 1, "rollout tp %d does not divide %ld ranks|choose --rollout-tp among the divisors of %ld",
+        say(r, FINDING_ERROR, "rollout tp %d does not divide %ld ranks|choose --rollout-tp among the divisors of %ld",
             j->rollout_tp, r->ranks, r->ranks);
 }
 
@@ -67,17 +63,17 @@ static void check_roles(struct report *r)
 {
     const struct workload_job *j = r->job;
     if (j->ref_tp != j->tp)
-        say(r, 1,
+        say(r, FINDING_ERROR,
             "tensor model parallel size mismatch: the actor has tp %d, the reference model tp %d, and both share "
             "their process groups|set --ref-tp %d",
             j->tp, j->ref_tp, j->tp);
     if (j->ref_pp != j->pp)
-        say(r, 1,
+        say(r, FINDING_ERROR,
             "pipeline model parallel size mismatch: the actor has pp %d, the reference model pp %d, and both "
             "share their process groups|set --ref-pp %d",
             j->pp, j->ref_pp, j->pp);
     if (j->algorithm != WORKLOAD_TRAIN && !r->sharded && j->rollout_tp % j->tp && j->tp % j->rollout_tp)
-        say(r, 1,
+        say(r, FINDING_ERROR,
             "tensor model parallel size mismatch: the actor has tp %d, the rollout tp %d, and neither divides the "
             "other, so weights cannot be handed over shard by shard|set --rollout-tp %d",
             j->tp, j->rollout_tp, j->tp);
@@ -103,15 +99,16 @@ static void check_model(struct report *r)
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (list[i].of % list[i].by)
-            say(r, 1, "%d %s cannot be split by %s %d|choose %s among the divisors of %d", list[i].of, list[i].what,
-                list[i].who, list[i].by, list[i].option, list[i].of);
+            say(r, FINDING_ERROR, "%d %s cannot be split by %s %d|choose %s among the divisors of %d", list[i].of,
+                list[i].what, list[i].who, list[i].by, list[i].option, list[i].of);
     if (!m->experts && j->ep > 1)
-        say(r, 1, "ep %d, but the model has no experts|leave --ep away", j->ep);
+        say(r, FINDING_ERROR, "ep %d, but the model has no experts|leave --ep away", j->ep);
     if (m->experts && !r->sharded && j->tp > 1 && j->no_sequence_parallel)
-        say(r, 1, "experts with tensor parallelism need sequence parallelism|leave --no-sequence-parallel away");
+        say(r, FINDING_ERROR,
+            "experts with tensor parallelism need sequence parallelism|leave --no-sequence-parallel away");
     if (m->kv_heads % j->tp && !r->sharded)
-        say(r, 0, "tp %d splits %d key-value heads: every head is kept on several ranks|use --tp %d", j->tp,
-            m->kv_heads, m->kv_heads);
+        say(r, FINDING_WARNING, "tp %d splits %d key-value heads: every head is kept on several ranks|use --tp %d",
+            j->tp, m->kv_heads, m->kv_heads);
 }
 
 /* ---- against batches ---- */
@@ -122,14 +119,16 @@ static void check_batches(struct report *r)
     long long rows = (long long)j->micro_batch * j->dp, step = rows * j->grad_accum;
     if (j->mini_batch && step != j->mini_batch) {
         if (j->mini_batch % rows)
-            say(r, 1, "a mini-batch of %d is no multiple of micro-batch %d × dp %d = %lld|use --mini-batch %lld",
+            say(r, FINDING_ERROR,
+                "a mini-batch of %d is no multiple of micro-batch %d × dp %d = %lld|use --mini-batch %lld",
                 j->mini_batch, j->micro_batch, j->dp, rows, (j->mini_batch + rows - 1) / rows * rows);
         else
-            say(r, 1, "micro-batch %d × accumulation %d × dp %d = %lld, but the mini-batch is %d|use --grad-accum %lld",
+            say(r, FINDING_ERROR,
+                "micro-batch %d × accumulation %d × dp %d = %lld, but the mini-batch is %d|use --grad-accum %lld",
                 j->micro_batch, j->grad_accum, j->dp, step, j->mini_batch, j->mini_batch / rows);
     }
     if (j->pp > 1 && j->grad_accum < j->pp)
-        say(r, 0,
+        say(r, FINDING_WARNING,
             "%d micro-batches cannot fill a pipeline of %d stages: at least %d %% of the step is idle|"
             "use --grad-accum %d or more",
             j->grad_accum, j->pp, 100 * (j->pp - 1) / (j->grad_accum + j->pp - 1), 4 * j->pp);
@@ -210,47 +209,52 @@ static void check_machine(struct report *r, const struct topology *t)
         rails = t ? workload_rails(t) : 0;
     int widest = j->tp > j->rollout_tp ? j->tp : j->rollout_tp;
     if (gpus && j->gpus_per_node > gpus)
-        say(r, 1, "the job wants %d GPUs a node, the topology has nodes of %d|use --gpus-per-node %d", j->gpus_per_node,
-            gpus, gpus);
+        say(r, FINDING_ERROR, "the job wants %d GPUs a node, the topology has nodes of %d|use --gpus-per-node %d",
+            j->gpus_per_node, gpus, gpus);
     if (widest > j->gpus_per_node)
-        say(r, 0,
+        say(r, FINDING_WARNING,
             "tensor parallelism of %d spans nodes of %d GPUs: every layer waits for the network|use --tp %d and "
             "more pipeline or data parallelism",
             widest, j->gpus_per_node, j->gpus_per_node);
     else if (domain == 1 && widest > 1)
-        say(r, 0,
+        say(r, FINDING_WARNING,
             "tensor parallelism of %d, and the topology shows no NVLink: without it every layer goes over PCIe|"
             "use pipeline or data parallelism instead, or probe the machine itself if it has NVLink",
             widest);
     else if (domain && widest > domain)
-        say(r, 0,
+        say(r, FINDING_WARNING,
             "tensor parallelism of %d is larger than the NVLink domain of %d GPUs: every layer goes over PCIe|"
             "use tensor parallelism of %d",
             widest, domain, domain);
     if (j->ep < 2 || j->ep * (long)j->etp <= j->gpus_per_node)
         return;
     if (rails == 1)
-        say(r, 0,
+        say(r, FINDING_WARNING,
             "expert parallelism of %d × %d crosses nodes that have one rail: all GPUs of a node share it for every "
             "all-to-all|keep ep × etp within %d GPUs, or add rails",
             j->ep, j->etp, j->gpus_per_node);
     else if (!rails)
-        say(r, 0,
+        say(r, FINDING_WARNING,
             "expert parallelism of %d × %d crosses nodes of %d GPUs, over rails that are not known|%s, or keep "
             "ep × etp within a node",
             j->ep, j->etp, j->gpus_per_node, t ? "probe the machine itself" : "check them with --topology");
 }
 
-struct workload_findings workload_check(const struct workload_job *j, const struct topology *t, struct arena *a)
+struct findings workload_check(const struct workload_job *j, const struct topology *t, struct arena *a)
 {
-    struct report r = {.arena = a, .job = j, .ranks = (long)j->nodes * j->gpus_per_node};
+    struct report r = {.found = {.arena = a}, .job = j, .ranks = (long)j->nodes * j->gpus_per_node};
     r.rollout_only = !strcmp(j->framework, "vllm-rollout");
     r.sharded = !r.rollout_only && strcmp(j->framework, "megatron") != 0;
+    r.id = "ranks";
     check_ranks(&r);
+    r.id = "roles";
     if (!r.rollout_only)
         check_roles(&r);
+    r.id = "model";
     check_model(&r);
+    r.id = "batches";
     check_batches(&r);
+    r.id = "machine";
     check_machine(&r, t);
     return r.found;
 }

@@ -7,6 +7,7 @@
 #include "bench/workload/model.h"
 #include "bench/workload/workload.h"
 #include "core/err.h"
+#include "core/finding.h"
 #include "probe/topology/topology.h"
 
 enum workload_algorithm {
@@ -60,17 +61,10 @@ int workload_preset_job(const char *name, struct workload_job *job, struct err *
 int workload_job_complete(struct workload_job *job, struct err *e);
 
 /* What is wrong with a complete job, before anything is measured: parallelism against ranks, against the topology's
- * NVLink domain and rails (`t` NULL: only against the size of a node), batch sizes. */
-struct workload_finding {
-    int error;        /* 1: the job cannot start or would crash; 0: it runs, slower than it could */
-    const char *text; /* the sentence */
-    const char *fix;
-};
-struct workload_findings {
-    struct workload_finding *items; /* in the arena given to workload_check */
-    int count, errors;
-};
-struct workload_findings workload_check(const struct workload_job *job, const struct topology *t, struct arena *a);
+ * NVLink domain and rails (`t` NULL: only against the size of a node), batch sizes. An error: the job cannot start or
+ * would crash; a warning: it runs, slower than it could. The ids: "ranks", "roles" (actor, reference, rollout),
+ * "model", "batches", "machine". The findings are in `a`. */
+struct findings workload_check(const struct workload_job *job, const struct topology *t, struct arena *a);
 
 /* The GPUs that NVLink or XGMI joins with one another, in the node class that has the fewest of them so (1: it shows no
  * such link, which a topology file of NCCL's may just leave out), and the network ports that are not down. 0: the

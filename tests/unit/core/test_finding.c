@@ -94,7 +94,7 @@ static void sarif(void **state)
     assert_int_equal(json_int(first, "ruleIndex", -1), 1);
     assert_string_equal(json_str(first, "level", ""), "error");
     assert_string_equal(json_str(cJSON_GetObjectItem(first, "message"), "text", ""),
-                        "NCCL_IB_TIMEOUT: out of range: 0 to 31 use 22");
+                        "NCCL_IB_TIMEOUT=40: out of range: 0 to 31 use 22");
     const cJSON *place =
         cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(first, "locations"), 0), "physicalLocation");
     assert_string_equal(json_str(cJSON_GetObjectItem(place, "artifactLocation"), "uri", ""), "my%20job.sh");

@@ -129,19 +129,21 @@ static void rates_and_mtus(void **state)
     f->ports[3].rate_Gbps = 100;
     f->ports[1].mtu_bytes = 1024;
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
-    assert_int_equal(d.nfindings, 3);
-    assert_string_equal(d.findings[0], "n1 mlx5_1:1: a rate of 100 Gb/s, 3 others have 200: cable, transceiver, or the "
-                                       "setting of the switch port");
-    assert_string_equal(d.findings[1], "n0 mlx5_1:1: an RDMA MTU of 1024 bytes, 3 others have 4096");
-    assert_non_null(strstr(d.findings[2], "1 of 4 ports carry messages in packets of 1024 bytes where 4096"));
+    assert_int_equal(d.found.n, 3);
+    const struct finding *rate = &d.found.list[0], *mtu = &d.found.list[1], *small = &d.found.list[2];
+    assert_string_equal(rate->id, "rate-below");
+    assert_string_equal(finding_sentence(rate, f->arena), "n1 mlx5_1:1: a rate of 100 Gb/s, 3 others have 200");
+    assert_string_equal(rate->advice, "check cable, transceiver and the setting of the switch port");
+    assert_string_equal(finding_sentence(mtu, f->arena), "n0 mlx5_1:1: an RDMA MTU of 1024 bytes, 3 others have 4096");
+    assert_non_null(strstr(small->text, "1 of 4 ports carry messages in packets of 1024 bytes where 4096"));
     assert_int_equal(d.nbroken, 0);
     char *text = printed(f, &d);
-    assert_non_null(strstr(text, "\nFindings:\n  n1 mlx5_1:1: a rate"));
+    assert_non_null(strstr(text, "\nFindings:\n  warning rate-below: n1 mlx5_1:1: a rate"));
     free(text);
     /* Without a majority nobody is out of line. */
     f->ports[2].rate_Gbps = 100;
     d = verbs_decide(f, VERBS_NCCL_NEWEST);
-    assert_int_equal(d.nfindings, 2);
+    assert_int_equal(d.found.n, 2);
     verbs_fabric_free(f);
 }
 

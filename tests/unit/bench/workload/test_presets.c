@@ -21,9 +21,9 @@ static void presets_pass_the_check(void **state)
         struct err e = {0};
         assert_int_equal(workload_preset_job(p->name, &j, &e), 0);
         assert_int_equal(workload_job_complete(&j, &e), 0);
-        struct workload_findings f = workload_check(&j, NULL, a);
-        if (f.count)
-            fail_msg("%s: %s", p->name, f.items[0].text);
+        struct findings f = workload_check(&j, NULL, a);
+        if (f.n)
+            fail_msg("%s: %s", p->name, f.list[0].text);
         assert_true(j.mini_batch > 0);
         assert_true(j.tflops > 0);
     }
