@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/engines/engines.h"
 #include "bench/results/points.h"
 #include "bench/search/bench.h"
 #include "cli/bench_verbs.h"
@@ -12,7 +13,6 @@
 #include "cli/machine.h"
 #include "cli/measure.h"
 #include "core/json.h"
-#include "envgen/decide/decide.h"
 #include "probe/source/probe.h"
 
 /* What a shell reports for a program that ^C has ended. */
@@ -127,7 +127,7 @@ static int is_verbs(const struct request *w)
 static int resolve_defaults(struct request *w, struct err *e)
 {
     int described = w->machine.name || w->machine.nfrom;
-    if (strcmp(w->bench.engine, ENV_MODEL) != 0 && (described || w->machine.gpu || w->machine.nnodes))
+    if (bench_evidence_of(w->bench.engine) != BENCH_PREDICTED && (described || w->machine.gpu || w->machine.nnodes))
         return err_set(e, ERR_USAGE, "--machine, --from, --gpu and --nodes are for --engine model, not %s",
                        w->bench.engine);
     if (w->about_ports && !is_verbs(w))
@@ -150,7 +150,9 @@ static int parse(int argc, char **argv, struct request *w)
     while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1)
         rc = take_option(option, optarg, w, &e);
     if (!w->bench.engine)
-        w->bench.engine = w->machine.name || w->machine.nfrom ? ENV_MODEL : w->verbs.check ? "verbs" : "mpi";
+        w->bench.engine = w->machine.name || w->machine.nfrom ? bench_engine_for(NULL, 1)->name
+                          : w->verbs.check                    ? "verbs"
+                                                              : bench_engines[0]->name;
     if (!rc && !w->help)
         rc = resolve_defaults(w, &e);
     arena_free(a);

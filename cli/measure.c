@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/engines/engines.h"
 #include "core/coll.h"
 #include "core/units.h"
 #include "core/vars/catalogue.h"
-#include "envgen/decide/decide.h"
 
 static int take_collectives(const char *list, const char *what, void *out, struct err *e)
 {
@@ -157,7 +157,7 @@ void cli_measure_begin(struct bench_options *o)
 int cli_measure_resolve_defaults(struct bench_options *o, int *low, int *high, struct err *e)
 {
     struct bench_options usual;
-    int predicts = !strcmp(o->engine, ENV_MODEL), from, to;
+    int predicts = bench_evidence_of(o->engine) == BENCH_PREDICTED, from, to;
     bench_options_default(&usual);
     if (o->max_bytes == UNSAID)
         o->max_bytes = predicts || o->workload ? LARGEST : usual.max_bytes;

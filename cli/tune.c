@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/engines/engines.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
 #include "cli/tune.h"
@@ -135,15 +136,6 @@ static int clear_old(struct tune *t, struct err *e)
     return 0;
 }
 
-/* Two GPUs on a node of ours are measured as jobs use them, through NCCL; host memory stands in for them nowhere. */
-static const char *choose_engine(const struct topology *topology)
-{
-    for (int i = 0; i < topology->nclasses; i++)
-        if (topology->classes[i].ngpus >= 2)
-            return "nccl";
-    return "mpi";
-}
-
 /* A plan that is thrown away: wrong options are found while the old profile is still there. What the machine lacks is
  * an error only where it would cost measurements that cannot be had again. */
 static int try_plan(const struct tune *t, const struct topology *topology, struct err *e)
@@ -161,8 +153,8 @@ static int try_plan(const struct tune *t, const struct topology *topology, struc
 static int resolve_defaults(struct tune *t, const struct topology *topology, struct err *e)
 {
     if (t->choose)
-        t->bench.engine = cli_machine_named(&t->machine) ? ENV_MODEL : choose_engine(topology);
-    int predicts = !strcmp(t->bench.engine, ENV_MODEL);
+        t->bench.engine = bench_engine_for(topology, cli_machine_named(&t->machine))->name;
+    int predicts = bench_evidence_of(t->bench.engine) == BENCH_PREDICTED;
     t->bench.setup.nodes = t->machine.nodes;
     t->bench.setup.nnodes = t->machine.nnodes;
     if (cli_machine_named(&t->machine) && !predicts)

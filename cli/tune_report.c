@@ -21,15 +21,7 @@ static const char *word(struct arena *a, const char *path)
 static int sets_nccl(const struct env_decisions *d)
 {
     for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].family, "nccl") && d->settings[i].value)
-            return 1;
-    return 0;
-}
-
-static int has_engine(const struct env_decisions *d, const char *engine)
-{
-    for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, engine))
+        if (!strcmp(d->settings[i].family, BENCH_FAMILY_NCCL) && d->settings[i].value)
             return 1;
     return 0;
 }
@@ -41,7 +33,7 @@ static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
     int n = 0;
     if (sets_nccl(p->decisions))
         lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/nccl.sh", p->dir)));
-    if (has_engine(p->decisions, "mpi"))
+    if (env_shape_with(p->decisions, BENCH_ON_HOST))
         lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/openmpi.sh", p->dir)));
     lines[n++] = arena_printf(a, "export NCCLTUNE_PROFILE=%s", word(a, p->dir));
     if (plugin)
@@ -57,7 +49,7 @@ static int print_points(struct tune *t, const struct env_decisions *d, struct er
     struct bench_results *r = bench_results_load(t->results, NULL, e);
     if (!r)
         return e->code;
-    if (has_engine(d, ENV_MODEL))
+    if (env_shape_with(d, BENCH_PREDICTED))
         printf("PREDICTED%s%s, nothing was measured; intervals are bands that hold nine of ten\n\n",
                t->machine.name ? " for " : "", t->machine.name ? t->machine.name : "");
     if (r->count)
@@ -94,16 +86,17 @@ static void print_standing(const struct env_decisions *d)
 {
     if (!d->nshapes)
         puts("No collective was measured: it holds what topology and fabric alone justify.");
-    if (has_engine(d, ENV_MODEL))
+    if (env_shape_with(d, BENCH_PREDICTED))
         puts(standing_of_predictions(d));
-    if (has_engine(d, "mpi"))
-        puts(ENV_HOST_MEMORY);
+    for (const struct bench_engine *const *e = bench_engines; *e; e++)
+        if ((*e)->report && env_shape_with(d, (*e)->evidence))
+            puts((*e)->report);
 }
 
 static void print_lines(struct tune *t, const struct env_profile *p)
 {
     const struct env_decisions *d = p->decisions;
-    if (has_engine(d, ENV_MODEL) && !sets_nccl(d) && !(d->predicted && changes(d)))
+    if (env_shape_with(d, BENCH_PREDICTED) && !sets_nccl(d) && !(d->predicted && changes(d)))
         return; /* comments do nothing in a job */
     puts("\nFor a job script:\n");
     for (const char **line = lines_to_paste(t->arena, p); *line; line++)

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/engines/engines.h"
 #include "bench/engines/verbs/run.h"
 #include "bench/fabric/decide.h"
 #include "cli/bench_verbs.h"
-#include "envgen/decide/decide.h"
 
 /* Of the whole, at most: this ends when it is done, while collectives fill what they are given. */
 #define BUDGET_PART 0.5
@@ -74,7 +74,7 @@ int tune_verbs(struct bench_options *o, const struct topology *topology, const c
     v.setup.topology = topology;
     v.setup.log = log;
     *fabric = NULL;
-    if (!strcmp(o->engine, ENV_MODEL))
+    if (bench_evidence_of(o->engine) == BENCH_PREDICTED)
         return 0;
     if (o->resume && is_complete(path)) {
         *fabric = path;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/engines/engines.h"
 #include "bench/engines/nccl/engine.h"
 #include "bench/search/bench.h"
 #include "cli/cli.h"
@@ -86,7 +87,7 @@ static int parse(int argc, char **argv, struct request *w)
     const struct option *options = cli_measure_options(own_options, a);
     int option, rc = 0;
     bench_options_default(&w->bench);
-    w->bench.engine = "nccl";
+    w->bench.engine = bench_engine_as_jobs()->name;
     w->bench.collectives = 0;
     optind = 1;
     while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1)
@@ -96,8 +97,8 @@ static int parse(int argc, char **argv, struct request *w)
         return *e.text ? cli_usage(COMMAND, "%s", e.text) : cli_usage(COMMAND, NULL);
     if (w->help)
         return 0;
-    if (strcmp(w->bench.engine, "nccl") != 0)
-        return cli_usage(COMMAND, "--engine: profiles are verified with nccl alone");
+    if (strcmp(w->bench.engine, bench_engine_as_jobs()->name) != 0)
+        return cli_usage(COMMAND, "--engine: profiles are verified with %s alone", bench_engine_as_jobs()->name);
     if (argc - optind != 1)
         return cli_usage(COMMAND, "say which profile, and one alone");
     w->profile = argv[optind];
@@ -193,7 +194,9 @@ static unsigned collectives_of(const struct env_profile *p)
 {
     unsigned set = 0;
     for (int i = 0; i < p->decisions->nshapes; i++)
-        for (int c = 0; c < p->decisions->shapes[i].ncolls && !strcmp(p->decisions->shapes[i].engine, "nccl"); c++)
+        for (int c = 0;
+             c < p->decisions->shapes[i].ncolls && bench_evidence_of(p->decisions->shapes[i].engine) == BENCH_ON_GPUS;
+             c++)
             set |= 1u << p->decisions->shapes[i].colls[c].coll;
     return set ? set : 1u << COLL_ALLREDUCE;
 }

@@ -25,8 +25,32 @@ struct bench_prediction {
     char detail[120]; /* what bounds it */
 };
 
+/* What an engine's times are evidence of: kinds that are never mixed. */
+enum bench_evidence {
+    BENCH_ON_GPUS,
+    BENCH_ON_HOST,
+    BENCH_PREDICTED,
+    BENCH_NO_EVIDENCE, /* of an engine that this build does not know */
+};
+
+/* Goes with everything that is said of what was measured on host memory. */
+#define BENCH_HOST_MEMORY \
+    "Measured on host memory with OpenMPI: an OpenMPI setting, not an NCCL result and not a statement about GPUs."
+
+/* Families of settings, after the library that reads them. */
+#define BENCH_FAMILY_NCCL    "nccl"
+#define BENCH_FAMILY_OPENMPI "openmpi"
+
 struct bench_engine {
     const char *name, *description;
+    enum bench_evidence evidence;
+    const char *family; /* of the settings that its candidates consist of */
+    const char *report; /* a sentence that goes with everything that is said of its results; NULL: none */
+    int as_jobs;        /* it can run launches just as jobs do, for setup->jobs */
+
+    /* Whether this is the engine for these nodes where nobody has named one. They may only be `described`; `topology`
+     * is not looked at then. NULL: only by its name. */
+    int (*suits)(const struct topology *topology, int described);
 
     /* Where a launcher has started this program several times: returns 0 in the one process that conducts, and in the
      * others becomes a worker and does not return. 0 too where there is nothing of the kind. */

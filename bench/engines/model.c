@@ -138,8 +138,19 @@ static int predict(struct bench_plan *p, int nodes, const struct bench_knobs *la
     return 0;
 }
 
-const struct bench_engine bench_engine_model = {.name = "model",
-                                                .description = "predictions from a topology, nothing is measured",
-                                                .plan = plan,
-                                                .finish = finish,
-                                                .predict = predict};
+static int suits(const struct topology *topology, int described)
+{
+    (void)topology;
+    return described;
+}
+
+const struct bench_engine bench_engine_model = {
+    .name = "model",
+    .description = "predictions from a topology, nothing is measured",
+    .evidence = BENCH_PREDICTED,
+    .family = BENCH_FAMILY_NCCL,
+    .suits = suits,
+    .plan = plan,
+    .finish = finish,
+    .predict = predict,
+};

@@ -211,9 +211,19 @@ static int join(struct err *e)
     return rc;
 }
 
+static int suits(const struct topology *topology, int described)
+{
+    (void)topology;
+    return !described;
+}
+
 const struct bench_engine bench_engine_mpi = {
     .name = "mpi",
     .description = "collectives on host memory through OpenMPI, over its algorithms and network interfaces",
+    .evidence = BENCH_ON_HOST,
+    .family = BENCH_FAMILY_OPENMPI,
+    .report = BENCH_HOST_MEMORY,
+    .suits = suits,
     .join = join,
     .plan = plan,
     .combine = mpi_plan_combine,

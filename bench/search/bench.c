@@ -16,7 +16,7 @@
 
 void bench_options_default(struct bench_options *o)
 {
-    *o = (struct bench_options){.engine = "mpi",
+    *o = (struct bench_options){.engine = bench_engines[0]->name,
                                 .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCESCATTER |
                                                1u << COLL_BROADCAST,
                                 .min_bytes = 8,

@@ -21,7 +21,7 @@ struct reacher {
 
 static int is_series(const struct env_shape *s)
 {
-    return !strcmp(s->engine, "nccl") && s->ranks % s->nodes == 0;
+    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && s->ranks % s->nodes == 0;
 }
 
 /* ---- fitting --------------------------------------------------------------------------------------------------------

@@ -178,11 +178,16 @@ static void drop_empty(struct env_rule_coll *c)
     c->nsets = kept;
 }
 
+static int is_openmpi(const struct env_shape *s)
+{
+    return !strcmp(bench_family_of(s->engine), BENCH_FAMILY_OPENMPI);
+}
+
 int env_rules_of(struct env_decisions *d, struct env_rules *rules, struct err *e)
 {
     *rules = (struct env_rules){.colls = arena_alloc(d->arena, NKNOWN * sizeof *rules->colls)};
     for (int s = 0; s < d->nshapes; s++)
-        for (int c = 0; c < d->shapes[s].ncolls && !strcmp(d->shapes[s].engine, "mpi"); c++)
+        for (int c = 0; c < d->shapes[s].ncolls && is_openmpi(&d->shapes[s]); c++)
             for (int r = 0; r < d->shapes[s].colls[c].nranges; r++) {
                 int rc = check_settings(&d->shapes[s].colls[c].ranges[r].call, d->shapes[s].colls[c].coll, e);
                 if (rc)
@@ -192,7 +197,7 @@ int env_rules_of(struct env_decisions *d, struct env_rules *rules, struct err *e
         struct env_rule_coll out = {.name = known[k].name, .id = known[k].id};
         for (int s = 0; s < d->nshapes; s++) {
             const struct env_coll *c = find_coll(&d->shapes[s], known[k].coll);
-            if (c && !strcmp(d->shapes[s].engine, "mpi"))
+            if (c && is_openmpi(&d->shapes[s]))
                 add_set(d->arena, &out, set_of(d->arena, c, d->shapes[s].ranks, k));
         }
         drop_empty(&out);

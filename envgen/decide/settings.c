@@ -8,16 +8,6 @@
 #include "envgen/decide/classes.h"
 #include "envgen/decide/fabric.h"
 
-#define MEASURED "measured on host memory"
-
-/* Whose variables an engine's launches set, and what its times are evidence of. */
-static const struct family {
-    const char *engine, *name, *source;
-    int predicted;
-} families[] = {
-    {"mpi", "openmpi", MEASURED, 0}, {"nccl", "nccl", "measured on GPUs", 0}, {ENV_MODEL, "nccl", "predicted", 1}};
-#define FAMILIES (sizeof families / sizeof *families)
-
 static void add(struct env_decisions *d, struct env_setting s)
 {
     d->settings = arena_grow(d->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
@@ -38,11 +28,14 @@ static const char *for_jobs(struct env_decisions *d, const struct env_shape *s)
 }
 
 /* What was only predicted is no setting unless the user asked for it. */
-static struct env_setting chosen(struct env_decisions *d, const struct env_shape *s, const struct family *f,
+static struct env_setting chosen(struct env_decisions *d, const struct env_shape *s, const struct bench_engine *engine,
                                  const struct bench_setting *setting)
 {
-    struct env_setting out = {.family = f->name, .name = setting->name, .source = f->source, .why = for_jobs(d, s)};
-    if (!f->predicted || d->predicted)
+    struct env_setting out = {.family = engine->family,
+                              .name = setting->name,
+                              .source = bench_evidence_text(engine->evidence),
+                              .why = for_jobs(d, s)};
+    if (engine->evidence != BENCH_PREDICTED || d->predicted)
         out.value = setting->value;
     else
         out.why = arena_printf(d->arena, "%s=%s is a prediction, which --predicted would set; %s", setting->name,
@@ -52,7 +45,8 @@ static struct env_setting chosen(struct env_decisions *d, const struct env_shape
 
 /* The settings of the launch that was chosen. All shapes that had a choice made the same one; the first one's evidence
  * stands for them. */
-static int add_chosen(struct env_decisions *d, const struct env_shape *s, const struct family *f, struct err *e)
+static int add_chosen(struct env_decisions *d, const struct env_shape *s, const struct bench_engine *engine,
+                      struct err *e)
 {
     const struct bench_knobs *k = &s->launches[s->chosen].knobs;
     for (int i = 0; i < k->nsettings; i++) {
@@ -60,20 +54,22 @@ static int add_chosen(struct env_decisions *d, const struct env_shape *s, const 
         if (rc)
             return rc;
         if (!find(d, k->settings[i].name))
-            add(d, chosen(d, s, f, &k->settings[i]));
+            add(d, chosen(d, s, engine, &k->settings[i]));
     }
     return 0;
 }
 
 /* What was tried and left to the library, so that explain can say so. */
-static void add_considered(struct env_decisions *d, const struct env_shape *s, const struct family *f)
+static void add_considered(struct env_decisions *d, const struct env_shape *s, const struct bench_engine *engine)
 {
     for (int l = 0; l < s->nlaunches; l++)
         for (int i = 0; i < s->launches[l].knobs.nsettings; i++) {
             const char *name = s->launches[l].knobs.settings[i].name;
             if (env_name_ok(name) && !find(d, name))
-                add(d,
-                    (struct env_setting){.family = f->name, .name = name, .source = f->source, .why = for_jobs(d, s)});
+                add(d, (struct env_setting){.family = engine->family,
+                                            .name = name,
+                                            .source = bench_evidence_text(engine->evidence),
+                                            .why = for_jobs(d, s)});
         }
 }
 
@@ -82,43 +78,45 @@ static void add_rules_file(struct env_decisions *d, const struct env_rules *rule
     const char *why = rules->ncolls ? "openmpi.rules holds the algorithms that were chosen by measurement"
                                     : "no algorithm beats OpenMPI's own choice, so openmpi.rules is empty";
     const char *on = rules->ncolls ? "1" : NULL, *file = rules->ncolls ? "openmpi.rules" : NULL;
-    add(d,
-        (struct env_setting){
-            .family = "openmpi", .name = "coll_tuned_use_dynamic_rules", .value = on, .source = MEASURED, .why = why});
+    add(d, (struct env_setting){.family = "openmpi",
+                                .name = "coll_tuned_use_dynamic_rules",
+                                .value = on,
+                                .source = bench_evidence_text(BENCH_ON_HOST),
+                                .why = why});
     add(d, (struct env_setting){.family = "openmpi",
                                 .name = "coll_tuned_dynamic_rules_filename",
                                 .value = file,
-                                .source = MEASURED,
+                                .source = bench_evidence_text(BENCH_ON_HOST),
                                 .why = why,
                                 .in_profile = 1});
 }
 
 /* What the launches of one engine's shapes lead to: choices first, so that nothing chosen counts as considered only. */
-static int add_family(struct env_decisions *d, const struct family *f, int *measured, struct err *e)
+static int add_engine(struct env_decisions *d, const struct bench_engine *engine, int *measured, struct err *e)
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
-        if (strcmp(s->engine, f->engine) != 0)
+        if (bench_engine_find(s->engine) != engine)
             continue;
         *measured = 1;
-        int rc = s->chosen > 0 ? add_chosen(d, s, f, e) : 0;
+        int rc = s->chosen > 0 ? add_chosen(d, s, engine, e) : 0;
         if (rc)
             return rc;
     }
     for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, f->engine))
-            add_considered(d, &d->shapes[i], f);
+        if (bench_engine_find(d->shapes[i].engine) == engine)
+            add_considered(d, &d->shapes[i], engine);
     return 0;
 }
 
 int env_settings(struct env_decisions *d, const struct env_rules *rules, const struct topology *t,
                  struct verbs_fabric *fabric, struct err *e)
 {
-    for (size_t f = 0; f < FAMILIES; f++) {
-        int measured = 0, rc = add_family(d, &families[f], &measured, e);
+    for (const struct bench_engine *const *engine = bench_engines; *engine; engine++) {
+        int measured = 0, rc = add_engine(d, *engine, &measured, e);
         if (rc)
             return rc;
-        if (measured && !strcmp(families[f].engine, "mpi"))
+        if (measured && !strcmp((*engine)->family, BENCH_FAMILY_OPENMPI))
             add_rules_file(d, rules);
     }
     if (fabric)

@@ -151,8 +151,8 @@ static int is_free(const struct env_decisions *d, int per_node, int low, int hig
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
-        if (!strcmp(s->engine, "nccl") && s->nodes >= low && s->nodes <= high && s->ranks >= low * per_node &&
-            s->ranks <= high * per_node && s->ranks != s->nodes * per_node)
+        if (bench_evidence_of(s->engine) == BENCH_ON_GPUS && s->nodes >= low && s->nodes <= high &&
+            s->ranks >= low * per_node && s->ranks <= high * per_node && s->ranks != s->nodes * per_node)
             return 0;
     }
     return 1;
@@ -321,7 +321,7 @@ static int add_measured(struct builder *b)
     int count = 0;
     for (int i = 0; i < b->d->nshapes; i++) {
         const struct env_shape *s = &b->d->shapes[i];
-        if (strcmp(s->engine, "nccl") != 0)
+        if (bench_evidence_of(s->engine) != BENCH_ON_GPUS)
             continue;
         struct series *mine = series_of(b, &all, &count, s);
         mine->shapes = arena_grow(b->arena, mine->shapes, (size_t)mine->count, sizeof(struct env_shape *));
@@ -340,7 +340,8 @@ static int add_measured(struct builder *b)
 static int was_measured(const struct env_decisions *d, const struct env_shape *s)
 {
     for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, "nccl") && d->shapes[i].nodes == s->nodes && d->shapes[i].ranks == s->ranks)
+        if (bench_evidence_of(d->shapes[i].engine) == BENCH_ON_GPUS && d->shapes[i].nodes == s->nodes &&
+            d->shapes[i].ranks == s->ranks)
             return 1;
     return 0;
 }
@@ -351,7 +352,7 @@ static int add_predicted(struct builder *b)
         const struct env_shape *s = &b->d->shapes[i];
         struct series alone = {0};
         struct segment own;
-        if (strcmp(s->engine, ENV_MODEL) != 0 || was_measured(b->d, s))
+        if (bench_evidence_of(s->engine) != BENCH_PREDICTED || was_measured(b->d, s))
             continue;
         int rc = shape_segment(b, s, ENV_PREDICTED, &own);
         if (rc)

@@ -47,8 +47,8 @@ static void print_setting(struct arena *a, const struct env_setting *s, FILE *ou
     if (s->node_class)
         fprintf(out, "      on nodes of class %s, in nccl.d/%s.conf\n", safe(a, s->node_class), safe(a, s->node_class));
     fprintf(out, "      %s: %s\n", safe(a, s->source), safe(a, s->why));
-    if (!strcmp(s->family, "openmpi"))
-        fprintf(out, "      %s\n", ENV_HOST_MEMORY);
+    if (!strcmp(s->family, BENCH_FAMILY_OPENMPI))
+        fprintf(out, "      %s\n", BENCH_HOST_MEMORY);
 }
 
 static void explain_variable(const struct env_profile *p, const struct env_question *q, FILE *out)
@@ -122,7 +122,7 @@ static void print_rule(struct env_profile const *p, const struct env_shape *s, c
     struct err ignored;
     const char *name = NULL;
     const struct env_rule *rule = NULL;
-    if (strcmp(s->engine, "mpi") != 0)
+    if (strcmp(bench_family_of(s->engine), BENCH_FAMILY_OPENMPI) != 0)
         return;
     if (!env_rules_of(p->decisions, &rules, &ignored))
         rule = env_rules_find(&rules, q->coll, s->ranks, q->bytes, &name);
@@ -158,21 +158,14 @@ static void explain_call_in(const struct env_profile *p, const struct env_shape 
                 safe(p->arena, s->why));
     const struct env_point *point = nearest(r, q->bytes);
     if (point) {
-        print_evidence(p->arena, point, !strcmp(s->engine, ENV_MODEL), out);
+        print_evidence(p->arena, point, bench_evidence_of(s->engine) == BENCH_PREDICTED, out);
         if (point->total_gain.n > 0)
             fprintf(out, "  together with the launch: %s over the library as it comes\n",
                     env_gain_text(p->arena, point->total_gain));
     }
-    if (!strcmp(s->engine, "mpi"))
-        fprintf(out, "  %s\n", ENV_HOST_MEMORY);
-}
-
-static int has_engine(const struct env_decisions *d, const char *engine)
-{
-    for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, engine))
-            return 1;
-    return 0;
+    const struct bench_engine *engine = bench_engine_find(s->engine);
+    if (engine && engine->report)
+        fprintf(out, "  %s\n", engine->report);
 }
 
 static int matches(const struct env_shape *s, const struct env_question *q)
@@ -209,7 +202,7 @@ static void explain_call(const struct env_profile *p, const struct env_question 
     if (!found) {
         fprintf(out, "%s of %s on that many nodes and ranks was not measured.\n", coll_name(q->coll),
                 unit_bytes(size, q->bytes));
-        if (has_engine(p->decisions, "mpi"))
+        if (env_shape_with(p->decisions, BENCH_ON_HOST))
             fprintf(out, "No rule in openmpi.rules reaches a number of ranks that was not measured.\n");
         fprintf(out, "Measured were:%s\n", p->decisions->nshapes ? "" : " none");
         for (int i = 0; i < p->decisions->nshapes; i++)
@@ -219,7 +212,7 @@ static void explain_call(const struct env_profile *p, const struct env_question 
     }
     if (!explain_rows(p, q, out))
         fprintf(out, "\nNCCL: %stuner.csv holds no rule for this call: NCCL's own choice is used.\n",
-                has_engine(p->decisions, "nccl") ? "" : "not measured, ");
+                env_shape_with(p->decisions, BENCH_ON_GPUS) ? "" : "not measured, ");
     explain_own_choice(p, q, out);
 }
 
@@ -298,6 +291,14 @@ static int has_rules(const struct env_decisions *d)
     return 0;
 }
 
+/* What goes with the results of the engines. */
+static void print_reports(const struct env_decisions *d, FILE *out)
+{
+    for (const struct bench_engine *const *e = bench_engines; *e; e++)
+        if ((*e)->report && env_shape_with(d, (*e)->evidence))
+            fprintf(out, "\n%s\n", (*e)->report);
+}
+
 static void explain_all(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
     const struct env_decisions *d = p->decisions;
@@ -309,12 +310,11 @@ static void explain_all(const struct env_profile *p, const struct env_question *
     for (int i = 0; i < d->nsettings; i++)
         print_setting(p->arena, &d->settings[i], out);
     print_decisions(d, m, 0, out);
-    if (explain_model_speaks(m) && (has_engine(d, "nccl") || has_engine(d, ENV_MODEL)))
+    if (explain_model_speaks(m) && (env_shape_with(d, BENCH_ON_GPUS) || env_shape_with(d, BENCH_PREDICTED)))
         fprintf(out, "\n\"NCCL would\" is a model: NCCL's own cost model on this topology, not a measurement.\n");
     if (has_rules(d))
         fprintf(out, "\n%s\n", ENV_NON_COMMUTATIVE);
-    if (has_engine(d, "mpi"))
-        fprintf(out, "\n%s\n", ENV_HOST_MEMORY);
+    print_reports(d, out);
     if (d->nshapes)
         fprintf(out, "\nOne call in detail: nccltune explain PROFILE --coll C --bytes N --nodes N --ranks N\n");
     else

@@ -102,7 +102,7 @@ static int add_rules(cJSON *doc, const struct env_profile *p, const struct env_d
     for (int i = 0; i < kept->nshapes && !rc; i++) {
         const char *name = NULL;
         const struct env_rule *rule = env_rules_find(&rules, q->coll, kept->shapes[i].ranks, q->bytes, &name);
-        if (!rule || !rule->algorithm || strcmp(kept->shapes[i].engine, "mpi") != 0)
+        if (!rule || !rule->algorithm || strcmp(bench_family_of(kept->shapes[i].engine), BENCH_FAMILY_OPENMPI) != 0)
             continue;
         cJSON *o = cJSON_CreateObject();
         json_add_str(o, "file", "openmpi.rules");

@@ -61,7 +61,7 @@ int explain_model_speaks(const struct explain_model *m)
 
 int explain_model_knows(const struct env_shape *s)
 {
-    return strcmp(s->engine, "mpi") != 0;
+    return !strcmp(bench_family_of(s->engine), BENCH_FAMILY_NCCL);
 }
 
 int explain_model_knows_first(const struct env_decisions *d, int shape)

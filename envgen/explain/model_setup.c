@@ -19,7 +19,8 @@ static void apply_settings(const struct env_decisions *d, const char *node_class
 {
     for (int i = 0; i < d->nsettings; i++) {
         const struct env_setting *set = &d->settings[i];
-        if (!strcmp(set->family, "nccl") && set->value && (!set->node_class || !strcmp(set->node_class, node_class)))
+        if (!strcmp(set->family, BENCH_FAMILY_NCCL) && set->value &&
+            (!set->node_class || !strcmp(set->node_class, node_class)))
             apply(set->name, set->value, s, a);
     }
 }
@@ -28,7 +29,7 @@ static void apply_predicted(const struct env_decisions *d, struct nccl_setup *s,
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *shape = &d->shapes[i];
-        if (strcmp(shape->engine, ENV_MODEL) != 0 || shape->chosen < 1)
+        if (bench_evidence_of(shape->engine) != BENCH_PREDICTED || shape->chosen < 1)
             continue;
         const struct bench_knobs *k = &shape->launches[shape->chosen].knobs;
         for (int n = 0; n < k->nsettings; n++)

@@ -45,7 +45,7 @@ void env_releases(struct env_decisions *d, const struct topology *t, int low, in
     d->rccl = is_rccl(d, t);
     for (int i = 0; i < d->nshapes; i++) {
         take_library(&f, d->shapes[i].library, 0);
-        *(strcmp(d->shapes[i].engine, ENV_MODEL) ? &f.measured : &f.predicted) = 1;
+        *(bench_evidence_of(d->shapes[i].engine) == BENCH_PREDICTED ? &f.predicted : &f.measured) = 1;
     }
     for (int c = 0; c < t->nclasses; c++)
         for (int i = 0; i < t->classes[c].nlibraries; i++)
@@ -80,7 +80,7 @@ struct verdict {
 
 static int is_nccl(const struct env_setting *s)
 {
-    return !strcmp(s->family, "nccl");
+    return !strcmp(s->family, BENCH_FAMILY_NCCL);
 }
 
 static int applies(const struct env_setting *s, const char *node_class)

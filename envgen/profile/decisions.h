@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "bench/engines/engines.h"
 #include "bench/predict/model.h"
 #include "bench/results/points.h"
 #include "core/arena.h"
@@ -15,11 +16,8 @@ struct workload;
 #define ENV_FORMAT "nccltune-decisions/1"
 #define ENV_MARGIN 0.03       /* a gain below 3 % is not worth a setting */
 #define ENV_OPEN   UINT64_MAX /* the upper end of an open-ended range */
-#define ENV_MODEL  "model"    /* the engine whose times are predictions */
 #define ENV_SOURCE_FABRIC \
     "measured on the fabric" /* the source of settings that what was found between ports justifies */
-#define ENV_HOST_MEMORY \
-    "Measured on host memory with OpenMPI: an OpenMPI setting, not an NCCL result and not a statement about GPUs."
 
 /* A candidate of a call decision at one size. */
 struct env_option {
@@ -121,6 +119,9 @@ struct env_decisions {
 
 struct env_decisions *env_decisions_new(double margin);
 void env_decisions_free(struct env_decisions *d); /* NULL is fine */
+
+/* The first shape with such evidence; NULL: there is none. */
+const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench_evidence evidence);
 
 /* The whole as a document; cJSON_Delete frees. */
 cJSON *env_decisions_json(const struct env_decisions *d);

@@ -326,6 +326,14 @@ void env_decisions_free(struct env_decisions *d)
         arena_free(d->arena);
 }
 
+const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench_evidence evidence)
+{
+    for (int i = 0; i < d->nshapes; i++)
+        if (bench_evidence_of(d->shapes[i].engine) == evidence)
+            return &d->shapes[i];
+    return NULL;
+}
+
 struct env_decisions *env_decisions_load(const char *path, struct err *e)
 {
     cJSON *doc = json_load(path, ENV_FORMAT, e);

@@ -166,7 +166,7 @@ cJSON *env_decisions_json(const struct env_decisions *d)
         add_releases(doc, d);
     cJSON_AddBoolToObject(doc, "predicted", d->predicted);
     cJSON_AddNumberToObject(doc, "extrapolate_nodes", d->extrapolate_nodes);
-    json_add_str(doc, "host_memory", ENV_HOST_MEMORY);
+    json_add_str(doc, "host_memory", BENCH_HOST_MEMORY);
     cJSON *settings = cJSON_AddArrayToObject(doc, "settings");
     for (int i = 0; i < d->nsettings; i++)
         add_setting(settings, &d->settings[i]);

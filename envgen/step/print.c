@@ -121,7 +121,7 @@ static void print_remarks(const struct step_estimate *s, FILE *out)
     if (s->predicted_unused)
         fprintf(out, "What was only predicted is not set by the profile unless it was generated with --predicted.\n");
     if (s->from_us[STEP_HOST] > 0)
-        fprintf(out, "%s\n", ENV_HOST_MEMORY);
+        fprintf(out, "%s\n", BENCH_HOST_MEMORY);
     if (s->from_us[STEP_CAPTURED] > 0)
         fprintf(out, "Captured times are the job's own, and stand for both: what the profile changes there is not "
                      "known.\n");

@@ -111,17 +111,17 @@ static int interpolate(const struct env_coll *c, uint64_t bytes, const char *lab
  */
 
 static const struct {
-    const char *engine;
+    enum bench_evidence evidence;
     enum step_source source;
-} engines[] = {{"nccl", STEP_MEASURED}, {ENV_MODEL, STEP_PREDICTED}, {"mpi", STEP_HOST}};
-#define ENGINES (sizeof engines / sizeof *engines)
+} known[] = {{BENCH_ON_GPUS, STEP_MEASURED}, {BENCH_PREDICTED, STEP_PREDICTED}, {BENCH_ON_HOST, STEP_HOST}};
+#define KNOWN (sizeof known / sizeof *known)
 
-static const struct env_coll *find_coll(const struct env_decisions *d, const char *engine, const struct step_call *c,
-                                        const struct env_shape **shape)
+static const struct env_coll *find_coll(const struct env_decisions *d, enum bench_evidence evidence,
+                                        const struct step_call *c, const struct env_shape **shape)
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = *shape = &d->shapes[i];
-        if (strcmp(s->engine, engine) != 0 || s->nodes != c->nodes || s->ranks != c->call->group_size)
+        if (bench_evidence_of(s->engine) != evidence || s->nodes != c->nodes || s->ranks != c->call->group_size)
             continue;
         for (int k = 0; k < s->ncolls; k++)
             if (s->colls[k].coll == c->call->kind)
@@ -142,13 +142,13 @@ static int from_decisions(struct estimator *m, struct step_call *c)
 {
     const struct env_decisions *d = m->in->decisions;
     const struct env_shape *shape;
-    for (size_t i = 0; i < ENGINES; i++) {
-        const struct env_coll *coll = find_coll(d, engines[i].engine, c, &shape);
-        if (!coll || (m->gpus && engines[i].source == STEP_HOST) || interpolate(coll, c->call->bytes, NULL, &c->now))
+    for (size_t i = 0; i < KNOWN; i++) {
+        const struct env_coll *coll = find_coll(d, known[i].evidence, c, &shape);
+        if (!coll || (m->gpus && known[i].source == STEP_HOST) || interpolate(coll, c->call->bytes, NULL, &c->now))
             continue;
         const char *label = label_for(coll, c->call->bytes);
         int untouched = shape->chosen <= 0 && !strcmp(label, BENCH_DEFAULT);
-        c->source = engines[i].source;
+        c->source = known[i].source;
         c->tuned = c->now;
         if (!untouched && !interpolate(coll, c->call->bytes, label, &c->tuned)) {
             c->choice = label;
@@ -310,7 +310,7 @@ int env_step_of(const struct step_input *in, struct arena *a, struct step_estima
     struct estimator m = {.in = in, .arena = a};
     *out = (struct step_estimate){.arena = a, .workload = w};
     for (int i = 0; i < in->decisions->nshapes; i++)
-        m.gpus |= strcmp(in->decisions->shapes[i].engine, "mpi") != 0;
+        m.gpus |= bench_evidence_of(in->decisions->shapes[i].engine) != BENCH_ON_HOST;
     m.gpus |= in->predictor != NULL;
     int rc = env_table_rules_of(in->decisions, a, &m.rows, e);
     if (rc)

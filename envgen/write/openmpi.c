@@ -21,7 +21,7 @@ static int next_setting(const struct env_decisions *d, int *i, struct err *e)
 {
     for (; *i < d->nsettings; (*i)++) {
         const struct env_setting *s = &d->settings[*i];
-        if (strcmp(s->family, "openmpi") != 0 || !s->value)
+        if (strcmp(s->family, BENCH_FAMILY_OPENMPI) != 0 || !s->value)
             continue;
         return env_check(s->name, s->value, e);
     }
@@ -32,7 +32,7 @@ static void left_alone(const struct env_writing *w, FILE *out)
 {
     const struct env_decisions *d = w->decisions;
     for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].family, "openmpi") && !d->settings[i].value) {
+        if (!strcmp(d->settings[i].family, BENCH_FAMILY_OPENMPI) && !d->settings[i].value) {
             fputc('\n', out);
             env_print_comment(out, w->scratch, "#",
                               arena_printf(w->scratch, "%s is not set: %s.", d->settings[i].name, d->settings[i].why));
@@ -44,7 +44,7 @@ static int write_conf(const struct env_writing *w, FILE *out, struct err *e)
     env_write_heading(w, out,
                       "OpenMPI parameters. Use: mpirun --tune FILE, or source openmpi.sh instead. (Named by "
                       "OMPI_MCA_mca_base_param_files it would replace the site's own parameter files.)");
-    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
+    env_print_comment(out, w->scratch, "#", BENCH_HOST_MEMORY);
     int rc = 0;
     for (int i = 0; !(rc = next_setting(w->decisions, &i, e)) && i < w->decisions->nsettings; i++) {
         const struct env_setting *s = &w->decisions->settings[i];
@@ -111,7 +111,7 @@ static int write_sh(const struct env_writing *w, FILE *out, struct err *e)
     env_write_heading(w, out,
                       "OpenMPI settings for a shell. Use: source this file before mpirun. What is set already stays; "
                       "NCCLTUNE=off leaves everything alone.");
-    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
+    env_print_comment(out, w->scratch, "#", BENCH_HOST_MEMORY);
     int i = 0, rc = needs_directory(w->decisions) ? print_directory(w, out, e) : 0;
     for (; !rc && !(rc = next_setting(w->decisions, &i, e)) && i < w->decisions->nsettings; i++) {
         fputc('\n', out);
@@ -160,9 +160,9 @@ static int write_rules(const struct env_writing *w, FILE *out, struct err *e)
 {
     (void)e;
     env_write_heading(w, out, "OpenMPI's dynamic rules (coll_tuned_dynamic_rules_filename).");
-    env_print_comment(out, w->scratch, "#", ENV_HOST_MEMORY);
+    env_print_comment(out, w->scratch, "#", BENCH_HOST_MEMORY);
     for (int i = 0; i < w->decisions->nshapes; i++)
-        if (!strcmp(w->decisions->shapes[i].engine, "mpi"))
+        if (!strcmp(bench_family_of(w->decisions->shapes[i].engine), BENCH_FAMILY_OPENMPI))
             env_print_comment(out, w->scratch, "#",
                               arena_printf(w->scratch, "Measured with %s on %d nodes, %d ranks.",
                                            w->decisions->shapes[i].library, w->decisions->shapes[i].nodes,

@@ -92,21 +92,14 @@ static void print_fit(const struct env_decisions *d, FILE *out)
     fputc('\n', out);
 }
 
-static const struct env_shape *shape_of(const struct env_decisions *d, const char *engine)
-{
-    for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, engine))
-            return &d->shapes[i];
-    return NULL;
-}
-
 static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
 {
     const struct env_decisions *d = w->decisions;
     fprintf(out, "# nccltune-tuner/1\n# tool: nccltune %s\n", d->tool);
     if (*d->topology)
         fprintf(out, "# topology: sha256:%s\n", d->topology);
-    const struct env_shape *measured = shape_of(d, "nccl"), *predicted = shape_of(d, ENV_MODEL);
+    const struct env_shape *measured = env_shape_with(d, BENCH_ON_GPUS),
+                           *predicted = env_shape_with(d, BENCH_PREDICTED);
     if (measured)
         return print_version(out, measured->library, e);
     fputs(d->predicted ? "# NCCL itself was not measured: any rule here is a prediction.\n"

@@ -396,9 +396,22 @@ static int vary(struct bench_session *base, uint64_t bytes, const struct bench_k
     return ((struct session *)base)->api < CHUNK_API ? 0 : nccl_plan_vary(call, bytes, a, out);
 }
 
+/* Two GPUs on a node are measured as jobs use them; host memory stands in for them nowhere. */
+static int suits(const struct topology *topology, int described)
+{
+    for (int i = 0; !described && i < topology->nclasses; i++)
+        if (topology->classes[i].ngpus >= 2)
+            return 1;
+    return 0;
+}
+
 const struct bench_engine bench_engine_nccl = {
     .name = "nccl",
     .description = "collectives on device memory through NCCL or RCCL",
+    .evidence = BENCH_ON_GPUS,
+    .family = BENCH_FAMILY_NCCL,
+    .as_jobs = 1,
+    .suits = suits,
     .plan = plan,
     .combine = nccl_plan_combine,
     .open = open_session,

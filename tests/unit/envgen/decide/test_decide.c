@@ -226,7 +226,7 @@ static void predictions_are_chosen_by_their_bands(void **state)
 {
     (void)state;
     struct synthetic s = synthetic_new();
-    s.engine = ENV_MODEL;
+    s.engine = "model";
     s.library = "NCCL 2.28.9, predicted";
     synthetic_add(&s, COLL_ALLREDUCE, 1024, BENCH_DEFAULT, BENCH_DEFAULT, 100, BENCH_OK);
     synthetic_add(&s, COLL_ALLREDUCE, 1024, BENCH_DEFAULT, "3", 30, BENCH_OK);

@@ -287,7 +287,7 @@ static void predictions_are_comments(void **state)
         d.shapes = arena_alloc(a, 2 * sizeof *d.shapes);
         d.shapes[0] = shape_of(a, (struct shape){2, 16, ENV_OPEN});
         d.shapes[1] = shape_of(a, (struct shape){4, 32, 0});
-        d.shapes[0].engine = d.shapes[1].engine = ENV_MODEL;
+        d.shapes[0].engine = d.shapes[1].engine = "model";
         FILE *out = open_memstream(&text, &bytes);
         assert_int_equal(env_writer_of("tuner.csv")->write(&w, out, &e), 0);
         fclose(out);

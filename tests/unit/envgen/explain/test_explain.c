@@ -66,7 +66,7 @@ static void the_whole(void **state)
                                        "recursive_doubling",
                                        "any larger size",
                                        "altogether",
-                                       ENV_HOST_MEMORY,
+                                       BENCH_HOST_MEMORY,
                                        NULL};
     expect(ask((struct env_question){.coll = -1}), said);
 }
@@ -74,14 +74,14 @@ static void the_whole(void **state)
 static void one_variable(void **state)
 {
     (void)state;
-    static const char *const set[] = {"btl_tcp_if_include = ib3", "5.00x", "4 nodes", ENV_HOST_MEMORY, NULL};
+    static const char *const set[] = {"btl_tcp_if_include = ib3", "5.00x", "4 nodes", BENCH_HOST_MEMORY, NULL};
     static const char *const unset[] = {"NCCL_ALGO is not set", "the library's default", NULL};
     static const char *const topology[] = {"=eth0", "topology:", "cni0", NULL};
     expect(ask((struct env_question){.coll = -1, .variable = "btl_tcp_if_include"}), set);
     expect(ask((struct env_question){.coll = -1, .variable = "OMPI_MCA_btl_tcp_if_include"}), set);
     expect(ask((struct env_question){.coll = -1, .variable = "NCCL_ALGO"}), unset);
     expect(ask((struct env_question){.coll = -1, .variable = "NCCL_SOCKET_IFNAME"}), topology);
-    assert_null(strstr(ask((struct env_question){.coll = -1, .variable = "NCCL_SOCKET_IFNAME"}), ENV_HOST_MEMORY));
+    assert_null(strstr(ask((struct env_question){.coll = -1, .variable = "NCCL_SOCKET_IFNAME"}), BENCH_HOST_MEMORY));
 }
 
 static void one_call(void **state)
@@ -94,7 +94,7 @@ static void one_call(void **state)
                                        "* ring",
                                        "results.jsonl:",
                                        "together with the launch",
-                                       ENV_HOST_MEMORY,
+                                       BENCH_HOST_MEMORY,
                                        "NCCL: not measured",
                                        NULL};
     static const char *const kept[] = {"used: default", "rule: none", "nothing is faster than the default", NULL};

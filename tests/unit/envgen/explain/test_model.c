@@ -125,8 +125,8 @@ static void shapes_are_told_once(void **state)
     (void)state;
     struct env_shape shapes[] = {{.engine = "mpi", .nodes = 2, .ranks = 16},
                                  {.engine = "nccl", .nodes = 2, .ranks = 16},
-                                 {.engine = ENV_MODEL, .nodes = 2, .ranks = 16},
-                                 {.engine = ENV_MODEL, .nodes = 4, .ranks = 16}};
+                                 {.engine = "model", .nodes = 2, .ranks = 16},
+                                 {.engine = "model", .nodes = 4, .ranks = 16}};
     const struct env_decisions d = {.shapes = shapes, .nshapes = 4};
     assert_false(explain_model_knows_first(&d, 0));
     assert_true(explain_model_knows_first(&d, 1));

@@ -38,7 +38,7 @@ static void a_predicted_launch_is_a_choice_and_no_setting(void **state)
     (void)state;
     struct bench_setting setting = {"NCCL_PXN_DISABLE", "1"};
     struct env_launch launches[] = {{.knobs = {.label = BENCH_DEFAULT}}, {.knobs = {"pxn=off", &setting, 1}}};
-    struct env_shape shape = {.engine = ENV_MODEL, .nodes = 2, .ranks = 16, .launches = launches, .chosen = 1};
+    struct env_shape shape = {.engine = "model", .nodes = 2, .ranks = 16, .launches = launches, .chosen = 1};
     struct nccl_setup s;
     decisions->shapes = &shape;
     decisions->nshapes = 1;

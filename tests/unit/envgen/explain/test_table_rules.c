@@ -36,7 +36,7 @@ static int set_up(void **state)
     shapes[0] = (struct env_shape){
         .engine = "nccl", .library = "NCCL 2.28.9", .nodes = 2, .ranks = 16, .colls = &colls[0], .ncolls = 1};
     shapes[1] = (struct env_shape){
-        .engine = ENV_MODEL, .library = "NCCL 2.28.9", .nodes = 4, .ranks = 32, .colls = &colls[1], .ncolls = 1};
+        .engine = "model", .library = "NCCL 2.28.9", .nodes = 4, .ranks = 32, .colls = &colls[1], .ncolls = 1};
     profile.decisions->shapes = shapes;
     profile.decisions->nshapes = 2;
     return 0;

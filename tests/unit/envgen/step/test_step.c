@@ -228,7 +228,7 @@ static void it_comes_to_one_sentence(void **state)
     struct step_estimate e = estimate(&s, d, w, NULL);
     expect_text(&s, &e, "communication 4.00 ms of a 14.0 ms step → 2.00 ms (measured on host memory)\n");
     expect_text(&s, &e, "measured on host memory");
-    expect_text(&s, &e, ENV_HOST_MEMORY);
+    expect_text(&s, &e, BENCH_HOST_MEMORY);
     workload_free(w);
     w = workload_of(-1, call(COLL_ALLREDUCE, MIB, 10, 0));
     w->per_run = 1;
