@@ -25,7 +25,7 @@ CC          := clang
 CFLAGS      := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
 endif
 # Sanitizers leave their runtime's symbols to the program that loads a shared object.
-NO_UNDEFINED := $(if $(VARIANT),,-Wl$(,)-z$(,)defs)
+NO_UNDEFINED := $(if $(filter san,$(VARIANT)),,-Wl$(,)-z$(,)defs)
 V           ?= 0
 Q           := $(if $(filter 1,$(V)),,@)
 say          = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)';)
@@ -200,9 +200,9 @@ uninstall:
 	rm -f $(foreach s,1 5 7 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(wildcard man/*.$(s)))))
 	rm -rf $(DESTDIR)$(DOCDIR)/slurm
 	-rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR) 2>/dev/null
-# Both build in a folder of their own, because programs know where they are installed.
 dist:
-	$(Q)tools/dist $(VERSION)
+	$(Q)tools/dist source $(VERSION)
+	$(Q)tools/dist binary $(VERSION)
 deb:
 	$(Q)tools/deb $(VERSION)
 clean:
@@ -218,8 +218,8 @@ help:
 	@echo 'lint        formatting, compiler warnings as errors (gcc, clang), clang-tidy, cppcheck, shellcheck'
 	@echo 'deps        install missing Debian/Ubuntu packages (root or sudo)'
 	@echo 'install     PREFIX=/usr/local DESTDIR=; uninstall takes the same'
-	@echo 'dist        a tarball that runs from any directory, in build/'
-	@echo 'deb         a Debian package, in build/'
+	@echo 'dist        in build/, a tarball of the source and one of the programs, which run from any directory'
+	@echo 'deb         Debian packages, in build/'
 	@echo 'clean       remove build/'
 
 -include $(shell find $(addprefix $(B)/,obj mpi pic double) -name '*.d' 2>/dev/null)
