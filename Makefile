@@ -184,6 +184,9 @@ run:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	$(Q)tools/run $(B)/nccltune
 
+# Pages and examples name the paths of this installation.
+HERE         = -e 's|/usr/local/libexec/nccltune|$(LIBEXECDIR)|; s|/usr/local/share/doc/nccltune|$(DOCDIR)|' \
+               -e 's|/usr/local/lib/libnccl|$(LIBDIR)/libnccl|'
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)/slurm
 	install -d $(addprefix $(DESTDIR)$(MANDIR)/man,1 5 7 8)
@@ -193,6 +196,7 @@ install: all
 	install -m 644 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
 	for l in $(PLUGIN_LINKS); do ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$$l; done
 	for s in 1 5 7 8; do install -m 644 man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
+	sed -i $(HERE) $(addprefix $(DESTDIR)$(MANDIR)/,man1/nccltune.1 man8/nccltune-hook.8) $(DESTDIR)$(DOCDIR)/slurm/*
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/,nccltune-bench nccltune-worker nccltune-hook $(notdir $(HOOK_SCRIPTS)))

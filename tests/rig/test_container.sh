@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Delivery into containers and packages: a root directory with the C library and nothing else, into which profile and
-# plugin are mounted as install-profile says; and the Debian package in a throw-away copy of this machine's root.
+# plugin are mounted as install-profile says; and the Debian packages in a throw-away copy of this machine's root.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/lib/tap.sh
@@ -92,15 +92,16 @@ check "the lines of nccl.conf are enough" says "chosen: tree ll128 7" inside yes
 check "as mounted by a user namespace, where host root is nobody" says "chosen: tree ll128 7" \
     unshare --user env -i NCCL_TUNER_PLUGIN="$plugin" NCCLTUNE_PROFILE="$installed" "$work/load_tuner"
 
-# ---- the package -------------------------------------------------------------------------------------------------------
-if ! command -v dpkg-deb dpkg-shlibdeps >/dev/null; then
-    skip "the Debian package" "no dpkg-dev"
+# ---- the packages ------------------------------------------------------------------------------------------------------
+if ! tools/deps deb >"$work/deps" 2>&1; then
+    skip "the Debian packages" "$(head -n 1 "$work/deps")"
     finish
 fi
 check "make deb" env DEBFULLNAME="nccltune test" DEBEMAIL=test@example.org make --no-print-directory -s deb
-deb=$(find build -maxdepth 1 -name 'nccltune_*.deb' -newer "$work/load_tuner" | head -n 1)
+mapfile -t debs < <(find build -maxdepth 1 -name 'nccltune*.deb' -not -name '*dbgsym*' -newer "$work/load_tuner")
+check "makes two packages" test ${#debs[@]} = 2
 if command -v lintian >/dev/null; then
-    check "lintian finds no error" lintian --allow-root --fail-on error "$deb"
+    check "lintian finds no error" lintian --allow-root --fail-on error "${debs[@]}"
 else
     skip "lintian finds no error" "no lintian"
 fi
@@ -114,14 +115,15 @@ throwaway() {
         mount -t overlay overlay -o "lowerdir=/,upperdir=$work/layers/upper,workdir=$work/layers/work" "$work/merged" || exit 77
         mount -t proc proc "$work/merged/proc" && mount --rbind /dev "$work/merged/dev" || exit 77
         mount -t tmpfs run "$work/merged/run" && mkdir "$work/merged/run/x" || exit 77
-        cp "$2" "$work/merged/run/x/nccltune.deb" && cp -r "$3" "$work/merged/run/x/profile"
-        chroot "$work/merged" /bin/bash -eu -c "$4" && cd "$work/layers/upper" && find . -name "*nccl*" -not -type c' \
-        throwaway "$work" "$deb" "$work/profile" "$1"
+        cp -r "$2" "$work/merged/run/x/profile" && script=$3
+        shift 3
+        cp "$@" "$work/merged/run/x/" && chroot "$work/merged" /bin/bash -eu -c "$script" && cd "$work/layers/upper" && find . -name "*nccl*" -not -type c' \
+        throwaway "$work" "$work/profile" "$1" "${debs[@]}"
 }
 # shellcheck disable=SC2016
 use='
     export PATH=/usr/sbin:/usr/bin:/sbin:/bin
-    dpkg --force-unsafe-io -i /run/x/nccltune.deb
+    dpkg --force-unsafe-io -i /run/x/*.deb
     nccltune --version
     nccltune install-profile /run/x/profile
     grep -q ^NCCL_TUNER_PLUGIN=/usr/lib/.*/libnccl-tuner-nccltune.so /etc/nccl.conf
@@ -133,14 +135,14 @@ use='
     /usr/libexec/nccltune/prolog
     test -s /usr/share/man/man8/nccltune-hook.8.gz
     nccltune install-profile --uninstall --purge
-    dpkg -P nccltune'
+    dpkg -P nccltune nccltune-node'
 throwaway "$use" >"$work/package.log" 2>&1
 code=$?
 if [ $code = 77 ]; then
-    skip "the package is installed, used and removed" "no overlay: $(tail -n 1 "$work/package.log")"
+    skip "the packages are installed, used and removed" "no overlay: $(tail -n 1 "$work/package.log")"
     finish
 fi
-check "the package is installed, used and removed" test $code = 0
+check "the packages are installed, used and removed" test $code = 0
 # dpkg's lists of its database before and after are not files of the package's.
 left=$(sed -n '/^\.\//p' "$work/package.log")
 check "and leaves nothing behind: $left" test -z "$left"
