@@ -145,7 +145,7 @@ static int take(struct args *a, int c, const char *value, struct err *e)
     case OPT_NCCL:
         return take_release(value, &a->base.nccl.version, e);
     case OPT_LEAF:
-        return take_number(value, 100000, "--nodes-per-leaf", &a->base.fabric.nodes_per_leaf, e);
+        return take_number(value, 100000, "--nodes-per-leaf", &a->base.switches.nodes_per_leaf, e);
     case OPT_SVG:
         a->svg = value;
         return *value ? 0 : err_set(e, ERR_USAGE, "--svg: expected the name of a file");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/workload/generate.h"
 #include "bench/workload/job.h"
 #include "cli/cli.h"
 #include "core/file.h"
@@ -161,10 +162,10 @@ static int list_json(struct err *e)
         cJSON_AddItemToArray(presets, o);
     }
     cJSON *models = cJSON_AddArrayToObject(doc, "models");
-    for (const struct workload_model *m = workload_models; m->name; m++) {
+    for (const struct language_model *m = language_models; m->name; m++) {
         cJSON *o = cJSON_CreateObject();
         json_add_str(o, "name", m->name);
-        cJSON_AddNumberToObject(o, "parameters", (double)workload_model_parameters(m));
+        cJSON_AddNumberToObject(o, "parameters", (double)language_model_parameters(m));
         cJSON_AddItemToArray(models, o);
     }
     cJSON *frameworks = cJSON_AddArrayToObject(doc, "frameworks");
@@ -181,8 +182,8 @@ static int list(void)
     for (const struct workload_preset *p = workload_presets; p->name; p++)
         printf("  %-32s %s\n", p->name, p->description);
     puts("\nModels:");
-    for (const struct workload_model *m = workload_models; m->name; m++)
-        printf("  %-32s %llu parameters\n", m->name, (unsigned long long)workload_model_parameters(m));
+    for (const struct language_model *m = language_models; m->name; m++)
+        printf("  %-32s %llu parameters\n", m->name, (unsigned long long)language_model_parameters(m));
     puts("\nFrameworks:");
     for (const struct workload_framework *f = workload_frameworks; f->name; f++)
         printf("  %-32s %s\n", f->name, f->description);
@@ -315,9 +316,9 @@ static int apply_names(int argc, char **argv, const struct option *options, stru
     optind = 1;
     if (preset && workload_preset_job(preset, &o->job, e))
         return e->code;
-    const struct workload_model *known = model ? workload_model_find(model) : NULL;
+    const struct language_model *known = model ? language_model_find(model) : NULL;
     if (model)
-        o->job.model = known ? *known : (struct workload_model){.name = model};
+        o->job.model = known ? *known : (struct language_model){.name = model};
     return 0;
 }
 
@@ -349,7 +350,7 @@ static int parse(int argc, char **argv, struct options *o)
 }
 
 /* A model that is not known by name: what was not given of its shape follows the habits of its kind. */
-static int complete_model(struct workload_model *m, struct err *e)
+static int complete_model(struct language_model *m, struct err *e)
 {
     if (!m->layers || !m->hidden || !m->vocab)
         return err_set(e, ERR_USAGE,

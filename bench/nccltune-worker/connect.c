@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bench/nccltune-worker/worker.h"
+#include "bench/nccltune-worker/number.h"
 
 #define PATIENCE_MS 5000
 

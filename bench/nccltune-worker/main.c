@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/nccltune-worker/number.h"
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"
 
@@ -13,19 +14,6 @@ static const char help[] =
     "       nccltune-worker rank RANK LOCAL [--nccl PATH]\n"
     "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
     "worker a GPU; there is no need to run it by hand. See nccltune-worker(1).\n";
-
-long worker_number(const char *s, long high)
-{
-    long n = 0;
-    if (!*s)
-        return -1;
-    for (; *s; s++) {
-        if (*s < '0' || *s > '9' || n > (high - (*s - '0')) / 10)
-            return -1;
-        n = n * 10 + (*s - '0');
-    }
-    return n;
-}
 
 static int usage(void)
 {

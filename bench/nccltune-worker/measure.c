@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/nccltune-worker/graph.h"
+#include "bench/nccltune-worker/cuda_graph.h"
 #include "core/coll.h"
 
 #define STREAM_NON_BLOCKING 1
@@ -250,16 +250,16 @@ static int run_row(void *user)
     return 0;
 }
 
-/* The row as a graph that has run once, or NULL: the plugin has been asked, and what it saw is in `t`. */
-static void *make_graph(struct row *r, struct nccl_times *t)
+/* The row as a CUDA graph that has run once, or NULL: the plugin has been asked, and what it saw is in `t`. */
+static void *make_cuda_graph(struct row *r, struct nccl_times *t)
 {
     struct measurer *m = r->m;
     void *graph = NULL;
-    int failed, rc = graph_capture(&m->gpu, m->stream, run_row, r, &failed, &graph);
-    if (failed || gpu_says(m, rc, "cannot capture calls in a graph", r->why, r->bytes))
+    int failed, rc = cuda_graph_capture(&m->gpu, m->stream, run_row, r, &failed, &graph);
+    if (failed || gpu_says(m, rc, "cannot capture calls in a CUDA graph", r->why, r->bytes))
         return NULL;
     read_choice(m, &t->choice);
-    if (!gpu_says(m, m->gpu.graph_launch(graph, m->stream), "cannot launch a graph", r->why, r->bytes) &&
+    if (!gpu_says(m, m->gpu.graph_launch(graph, m->stream), "cannot launch a CUDA graph", r->why, r->bytes) &&
         !finish(m, r->why, r->bytes))
         return graph;
     m->gpu.graph_free(graph);
@@ -269,7 +269,7 @@ static void *make_graph(struct row *r, struct nccl_times *t)
 static int sample(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
 {
     struct row row = {m, q->iterations, why, bytes};
-    void *graph = q->graph ? make_graph(&row, t) : NULL;
+    void *graph = q->graph ? make_cuda_graph(&row, t) : NULL;
     float ms = 0;
     if ((q->graph && !graph) || start_barrier(m, why, bytes))
         return -1;

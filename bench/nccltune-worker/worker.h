@@ -12,7 +12,4 @@ struct worker_options {
 int agent_serve(const struct worker_options *o);
 int rank_serve(const struct worker_options *o);
 
-/* Digits alone, at most `high`; -1 otherwise. (strtol binds a symbol of glibc 2.38 where that is installed.) */
-long worker_number(const char *s, long high);
-
 #endif

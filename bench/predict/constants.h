@@ -3,7 +3,7 @@
 #ifndef BENCH_PREDICT_CONSTANTS_H
 #define BENCH_PREDICT_CONSTANTS_H
 
-#include "bench/predict/model.h"
+#include "bench/predict/nccl/types.h"
 #include "core/coll.h"
 
 /* A generation of GPUs: those of compute capability `sm` and more, up to the next; AMD by the beginning of its name. */

@@ -1,11 +1,11 @@
 /* Calibration: four factors on the constants, fitted to a site's measurements by damped Gauss-Newton steps on log time
  * (K. Levenberg, A method for the solution of certain non-linear problems in least squares, 1944). A weak pull towards
  * 1 keeps factors that the measurements say nothing about where they are. */
+#include "bench/predict/fit.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "bench/predict/predict_internal.h"
 
 enum { FACTORS = 4, MOST_SHAPES = 64, STEPS = 40 };
 

@@ -6,7 +6,7 @@
 
 struct layout {
     const struct model_links *l;
-    const struct model_fabric *fabric;
+    const struct model_switches *switches;
     struct model_flow *flow;
     double *loads; /* by link, of all channels so far, each carrying 1 */
     double sent;   /* what leaves the node in it */
@@ -22,7 +22,7 @@ static const int *gpus_of(const struct layout *y, const struct nccl_graph *g, in
 
 static int nodes_a_leaf(const struct layout *y)
 {
-    int nodes = y->l->nccl->nodes, most = y->fabric->nodes_per_leaf;
+    int nodes = y->l->nccl->nodes, most = y->switches->nodes_per_leaf;
     return most > 0 && most < nodes ? most : nodes;
 }
 
@@ -31,7 +31,7 @@ static int nodes_a_leaf(const struct layout *y)
 static double neighbours_crossing(const struct layout *y, int changes_rail)
 {
     int own = nodes_a_leaf(y);
-    if (changes_rail && !y->fabric->mixed_rails)
+    if (changes_rail && !y->switches->mixed_rails)
         return 1;
     return own < y->l->nccl->nodes ? 1.0 / own : 0;
 }
@@ -79,7 +79,7 @@ static struct model_load busiest(const struct layout *y, double share)
     }
     for (int i = 0; i < y->l->nccl->nnets; i++)
         nics_GBps += y->l->links[y->l->nic_out[i]].GBps;
-    double thinning = y->fabric->oversubscription > 1 ? y->fabric->oversubscription : 1;
+    double thinning = y->switches->oversubscription > 1 ? y->switches->oversubscription : 1;
     double up_us = nics_GBps > 0 ? y->cross * share * thinning / nics_GBps / 1e3 : 0;
     if (up_us > r.net_us) {
         r.net_us = up_us;
@@ -91,12 +91,12 @@ static struct model_load busiest(const struct layout *y, double share)
 /* Lays out one channel. */
 typedef void lay_channel(struct layout *y, const struct nccl_graph *g, int channel);
 
-static void lay_out(const struct model_links *l, const struct model_fabric *fabric, const struct nccl_graph *g,
+static void lay_out(const struct model_links *l, const struct model_switches *switches, const struct nccl_graph *g,
                     lay_channel *lay, struct model_flow *flow, struct arena *a)
 {
     if (g->nchannels < 1)
         return;
-    struct layout y = {.l = l, .fabric = fabric, .flow = flow};
+    struct layout y = {.l = l, .switches = switches, .flow = flow};
     y.loads = arena_alloc(a, (size_t)(l->n ? l->n : 1) * sizeof *y.loads);
     flow->loads = arena_alloc(a, MODEL_MOST_CHANNELS * sizeof *flow->loads);
     for (int k = 0; k < MODEL_MOST_CHANNELS; k++) {
@@ -242,7 +242,7 @@ static void lay_alltoall(struct layout *y, struct arena *a)
     }
 }
 
-void model_flows(const struct model_links *l, const struct model_fabric *fabric, struct model_flow *flows,
+void model_flows(const struct model_links *l, const struct model_switches *switches, struct model_flow *flows,
                  struct arena *a)
 {
     const struct nccl_model *m = l->nccl;
@@ -250,15 +250,15 @@ void model_flows(const struct model_links *l, const struct model_fabric *fabric,
     for (int i = 0; i < m->ranks_per_node && i < l->c->ngpus; i++)
         switched &= l->nvlink_out[i] >= 0;
     memset(flows, 0, MODEL_PATTERNS * sizeof *flows);
-    lay_out(l, fabric, &m->ring, lay_ring, &flows[MODEL_RING], a);
-    lay_out(l, fabric, &m->tree, lay_tree, &flows[MODEL_TREE], a);
+    lay_out(l, switches, &m->ring, lay_ring, &flows[MODEL_RING], a);
+    lay_out(l, switches, &m->tree, lay_tree, &flows[MODEL_TREE], a);
     if (m->ranks_per_node == 1)
-        lay_out(l, fabric, &m->tree, lay_pat, &flows[MODEL_PAT], a);
+        lay_out(l, switches, &m->tree, lay_pat, &flows[MODEL_PAT], a);
     if (switched && m->ranks_per_node <= l->c->ngpus) {
-        lay_out(l, fabric, &m->nvls, lay_nvls, &flows[MODEL_NVLS], a);
-        lay_out(l, fabric, &m->nvls, lay_nvls_tree, &flows[MODEL_NVLS_TREE], a);
+        lay_out(l, switches, &m->nvls, lay_nvls, &flows[MODEL_NVLS], a);
+        lay_out(l, switches, &m->nvls, lay_nvls_tree, &flows[MODEL_NVLS_TREE], a);
     }
-    struct layout y = {.l = l, .fabric = fabric, .flow = &flows[MODEL_ALLTOALL]};
+    struct layout y = {.l = l, .switches = switches, .flow = &flows[MODEL_ALLTOALL]};
     y.loads = arena_alloc(a, (size_t)(l->n ? l->n : 1) * sizeof *y.loads);
     lay_alltoall(&y, a);
     y.flow->loads = ARENA_NEW(a, struct model_load);

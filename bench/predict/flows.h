@@ -2,7 +2,8 @@
 #ifndef BENCH_PREDICT_FLOWS_H
 #define BENCH_PREDICT_FLOWS_H
 
-#include "bench/predict/links.h"
+#include "bench/predict/switches.h"
+#include "bench/predict/ways.h"
 
 enum { MODEL_MOST_CHANNELS = 64 };
 
@@ -33,7 +34,7 @@ struct model_flow {
 };
 
 /* Fills flows[MODEL_PATTERNS]; `rings` and the like come from l->nccl. */
-void model_flows(const struct model_links *l, const struct model_fabric *fabric, struct model_flow *flows,
+void model_flows(const struct model_links *l, const struct model_switches *switches, struct model_flow *flows,
                  struct arena *a);
 
 #endif

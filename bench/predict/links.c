@@ -266,3 +266,12 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
     note_unjoined(l, notes);
     return l;
 }
+
+enum path_class model_class_to_net(const struct model_links *l, int gpu, int net)
+{
+    int object = l->nccl->nets[net].object;
+    for (int i = l->paths->ngpus; i < l->paths->n && object >= 0; i++)
+        if (l->paths->ends[i].object == object)
+            return path_between(l->paths, gpu, i)->class_;
+    return PATH_UNKNOWN;
+}

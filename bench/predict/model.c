@@ -12,12 +12,12 @@
 #include <stdio.h>
 
 #include "bench/predict/flows.h"
-#include "bench/predict/predict_internal.h"
+#include "bench/predict/nccl/cost.h"
 #include "probe/machines/hardware.h"
 
 struct model {
     struct nccl_model *nccl;
-    struct model_fabric fabric;
+    struct model_switches switches;
     struct model_factors factors;
     const struct model_gpu *gpu;
     struct model_links *links;
@@ -53,16 +53,16 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     if (!m->nccl)
         return NULL;
     m->notes.arena = a;
-    m->fabric = s->fabric;
+    m->switches = s->switches;
     model_set_factors(m, s->factors ? s->factors : &(struct model_factors){0});
     const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
     note_gpu(m, c);
     if (m->nccl->assumed)
         model_note(&m->notes, "for NCCL's choice: %s", m->nccl->assumed);
-    int per_leaf = m->fabric.nodes_per_leaf;
+    int per_leaf = m->switches.nodes_per_leaf;
     m->leaves = per_leaf > 0 ? (m->nccl->nodes - 1) / per_leaf + 1 : 1;
     m->links = model_links_new(m->nccl, m->gpu, a, &m->notes);
-    model_flows(m->links, &m->fabric, m->flows, a);
+    model_flows(m->links, &m->switches, m->flows, a);
     return m;
 }
 
@@ -257,7 +257,7 @@ static int resolve(const struct model *m, const struct model_call *c, struct mod
         if (nccl_model_choose(m->nccl, c->coll, c->bytes, &choice))
             return -1;
     } else {
-        if (nccl_model_us(m->nccl, c->coll, c->algo, c->proto, c->bytes) < 0)
+        if (nccl_cost_us(m->nccl, c->coll, c->algo, c->proto, c->bytes) < 0)
             return -1;
         choice.algo = c->algo;
         choice.proto = c->proto;

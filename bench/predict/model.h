@@ -7,13 +7,7 @@
 #define BENCH_PREDICT_MODEL_H
 
 #include "bench/predict/nccl/model.h"
-
-/* The switches between the nodes. */
-struct model_fabric {
-    int nodes_per_leaf;      /* 0: one leaf holds all */
-    double oversubscription; /* of a leaf's uplinks: 1 none, 2 two to one; 0 counts as 1 */
-    int mixed_rails;         /* a leaf serves nodes, not one rail of many nodes */
-};
+#include "bench/predict/switches.h"
 
 /* The few free constants, which results of a site can fit: factors on the built-in ones; 1 is built in, and what
  * is not above 0 counts as 1. */
@@ -25,7 +19,7 @@ struct model_factors {
 
 struct model_setup {
     struct nccl_setup nccl; /* topology, nodes, HCAs: as NCCL is told */
-    struct model_fabric fabric;
+    struct model_switches switches;
     const struct model_factors *factors; /* NULL: all built in */
 };
 
@@ -34,6 +28,9 @@ struct model; /* prepared: one class, one number of nodes, one set of HCAs */
 /* All of it in `a`, and what `s` points to must live as long. Costs milliseconds at most; grows with the class, not
  * with the nodes. Errors as nccl_model_new. */
 struct model *model_new(const struct model_setup *s, struct arena *a, struct err *e);
+/* Predicts with these from now on. */
+void model_set_factors(struct model *m, const struct model_factors *f);
+
 const struct nccl_model *model_nccl(const struct model *m);
 
 /* A call as NCCL is told to make it. `coll` is enum coll or COLL_ALLTOALL, which has no algorithm (send and receive).
@@ -58,29 +55,5 @@ int model_predict(const struct model *m, const struct model_call *c, struct mode
 
 /* What was assumed about the hardware that the topology does not tell, a sentence each; n is their number. */
 const char *const *model_assumptions(const struct model *m, int *n);
-
-/* ---- calibration ----------------------------------------------------------------------------------------------------
- */
-
-/* A measured default of a site. */
-struct model_observation {
-    int coll, nodes, ranks;
-    uint64_t bytes;
-    int algo, proto, channels; /* as in model_call */
-    double us;
-};
-
-struct model_fit {
-    struct model_factors factors;
-    double spread;     /* median factor between prediction and measurement after the fit, 1 = none */
-    double before;     /* the same with the built-in constants */
-    double left_out;   /* the same, each node count predicted from the others; 0: only one node count */
-    int used, bounded; /* observations; factors that ended at a bound (0.2 or 5) */
-};
-
-/* Least squares on log time over the free constants, within bounds. The setup's nodes and factors are not looked at.
- * Errors: no usable observation. */
-int model_calibrate(const struct model_setup *s, const struct model_observation *o, int n, struct model_fit *fit,
-                    struct err *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* Ways that copies take through a node, as NCCL takes them: NVLink before PCIe, PCIe between devices as far as switches
  * reach, host memory beyond; towards a far NIC by an NVLink peer that is near it. */
-#include "bench/predict/links.h"
+#include "bench/predict/ways.h"
+
 #include "probe/machines/hardware.h"
 
 static void pass(double *loads, int link, double load)
@@ -89,15 +90,6 @@ enum model_way model_way_mesh(const struct model_links *l, int from, double load
         if (i != from)
             pass(loads, l->direct[from * n + i], load / (n - 1));
     return MODEL_WAY_LINKS;
-}
-
-enum path_class model_class_to_net(const struct model_links *l, int gpu, int net)
-{
-    int object = l->nccl->nets[net].object;
-    for (int i = l->paths->ngpus; i < l->paths->n && object >= 0; i++)
-        if (l->paths->ends[i].object == object)
-            return path_between(l->paths, gpu, i)->class_;
-    return PATH_UNKNOWN;
 }
 
 /* GPUDirect as NCCL uses it by default: up to PXB, and over C2C (ncclTopoCheckGdr in src/graph/paths.cc). */

@@ -215,9 +215,9 @@ static int usual_leaf(const struct whatif *w, int mixed)
     return nodes > 1 ? nodes : 1;
 }
 
-static struct model_fabric *fabric(struct whatif *w, struct whatif_case *c, int mixed)
+static struct model_switches *switches_of(struct whatif *w, struct whatif_case *c, int mixed)
 {
-    struct model_fabric *f = &c->setup.fabric;
+    struct model_switches *f = &c->setup.switches;
     if (!f->nodes_per_leaf)
         f->nodes_per_leaf = usual_leaf(w, mixed);
     return f;
@@ -227,7 +227,7 @@ int whatif_add_mixed_rails(struct whatif *w, struct err *e)
 {
     (void)e;
     struct whatif_case *c = add(w, "mixed rails", "");
-    struct model_fabric *f = fabric(w, c, 1);
+    struct model_switches *f = switches_of(w, c, 1);
     f->mixed_rails = 1;
     c->what = arena_printf(w->arena, "a leaf serves all HCAs of %d node%s instead of one rail", f->nodes_per_leaf,
                            f->nodes_per_leaf == 1 ? "" : "s");
@@ -239,8 +239,8 @@ int whatif_add_oversubscription(struct whatif *w, double factor, struct err *e)
     if (!(factor >= 1 && factor <= 1000))
         return err_set(e, ERR_USAGE, "--oversubscription: expected how many times more enters a leaf than leaves it");
     struct whatif_case *c = add(w, arena_printf(w->arena, "%g:1 oversubscribed", factor), "");
-    int said = c->setup.fabric.nodes_per_leaf, nodes = c->setup.nccl.nodes;
-    struct model_fabric *f = fabric(w, c, c->setup.fabric.mixed_rails);
+    int said = c->setup.switches.nodes_per_leaf, nodes = c->setup.nccl.nodes;
+    struct model_switches *f = switches_of(w, c, c->setup.switches.mixed_rails);
     f->oversubscription = factor;
     if (!said && f->nodes_per_leaf >= nodes && nodes > 1)
         f->nodes_per_leaf = (nodes + 1) / 2; /* so that there is an uplink */
@@ -303,7 +303,7 @@ int whatif_add_usual(struct whatif *w, struct err *e)
     const char **hcas = NULL;
     const struct model_setup *base = &w->cases[0].setup;
     int nodes = base->nccl.nodes, n = nodes > 1 && !base->nccl.sockets ? compute_hcas(w, &hcas, e) : 0;
-    int mixed = base->fabric.mixed_rails;
+    int mixed = base->switches.mixed_rails;
     if (n < 0)
         return e->code;
     int rc = add_hca_cases(w, hcas, n, e);

@@ -89,7 +89,7 @@ struct division {
 static void check_model(struct report *r)
 {
     const struct workload_job *j = r->job;
-    const struct workload_model *m = &j->model;
+    const struct language_model *m = &j->model;
     const struct division list[] = {
         {m->layers, j->pp, "layers", "pp", "--pp"},
         {m->heads, j->tp, "attention heads", "tp", "--tp"},
@@ -243,8 +243,9 @@ static void check_machine(struct report *r, const struct topology *t)
 struct findings workload_check(const struct workload_job *j, const struct topology *t, struct arena *a)
 {
     struct report r = {.found = {.arena = a}, .job = j, .ranks = (long)j->nodes * j->gpus_per_node};
-    r.rollout_only = !strcmp(j->framework, "vllm-rollout");
-    r.sharded = !r.rollout_only && strcmp(j->framework, "megatron") != 0;
+    enum workload_family family = workload_framework_find(j->framework)->family;
+    r.rollout_only = family == WORKLOAD_INFERENCE;
+    r.sharded = family == WORKLOAD_FSDP || family == WORKLOAD_ZERO3;
     r.id = "ranks";
     check_ranks(&r);
     r.id = "roles";

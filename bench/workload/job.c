@@ -1,23 +1,17 @@
-/* A job's defaults, and its workload put together from the parts of its framework. */
-#include <math.h>
-#include <stdio.h>
+/* What a job can be, and its defaults. */
+#include "bench/workload/job.h"
+
 #include <string.h>
 
-#include "bench/workload/workload_internal.h"
-
 const struct workload_framework workload_frameworks[] = {
-    {"fsdp2", "PyTorch fully_shard: all-gather per layer, reduce-scatter per layer"},
-    {"fsdp", "PyTorch FullyShardedDataParallel, FULL_SHARD: the same calls as fsdp2"},
-    {"zero3", "DeepSpeed ZeRO stage 3: all-gather per module, reduce-scatter per bucket"},
-    {"zero3-offload", "ZeRO stage 3 with the optimizer in host memory"},
-    {"megatron", "Megatron-LM: tensor, pipeline, data and expert parallelism, distributed optimizer"},
-    {"vllm-rollout", "vLLM inference alone: tensor-parallel prefill and decode"},
-    {NULL, NULL},
-};
-
-/* The row of workload_frameworks -> how it communicates; NULL: it does not train. */
-static const struct workload_parts *const parts_of[] = {
-    &workload_sharded, &workload_sharded, &workload_zero3, &workload_zero3, &workload_megatron, NULL,
+    {"fsdp2", "PyTorch fully_shard: all-gather per layer, reduce-scatter per layer", WORKLOAD_FSDP},
+    {"fsdp", "PyTorch FullyShardedDataParallel, FULL_SHARD: the same calls as fsdp2", WORKLOAD_FSDP},
+    {"zero3", "DeepSpeed ZeRO stage 3: all-gather per module, reduce-scatter per bucket", WORKLOAD_ZERO3},
+    {"zero3-offload", "ZeRO stage 3 with the optimizer in host memory", WORKLOAD_ZERO3},
+    {"megatron", "Megatron-LM: tensor, pipeline, data and expert parallelism, distributed optimizer",
+     WORKLOAD_MEGATRON},
+    {"vllm-rollout", "vLLM inference alone: tensor-parallel prefill and decode", WORKLOAD_INFERENCE},
+    {NULL},
 };
 
 static const char *const algorithms[] = {"train", "grpo", "ppo"};
@@ -50,12 +44,12 @@ int workload_dtype_bytes(const char *dtype)
     return 0;
 }
 
-static int framework_index(const char *name)
+const struct workload_framework *workload_framework_find(const char *name)
 {
-    for (int i = 0; workload_frameworks[i].name; i++)
-        if (name && !strcmp(workload_frameworks[i].name, name))
-            return i;
-    return -1;
+    for (const struct workload_framework *f = workload_frameworks; f->name; f++)
+        if (name && !strcmp(f->name, name))
+            return f;
+    return NULL;
 }
 
 /* ---- defaults ---- */
@@ -74,7 +68,7 @@ static int check_bounds(const struct bound *list, size_t n, struct err *e)
     return 0;
 }
 
-static int check_model(const struct workload_model *m, struct err *e)
+static int check_model(const struct language_model *m, struct err *e)
 {
     const struct bound bounds[] = {
         {"layers", m->layers, 1, 10000},
@@ -125,13 +119,12 @@ static void complete_ranks(struct workload_job *j)
 
 int workload_job_complete(struct workload_job *j, struct err *e)
 {
-    int framework = framework_index(j->framework);
-    if (framework < 0)
+    const struct workload_framework *f = workload_framework_find(j->framework);
+    if (!f)
         return err_set(e, ERR_USAGE,
                        "framework: '%s' is none of fsdp2, fsdp, zero3, zero3-offload, megatron, "
                        "vllm-rollout",
                        j->framework ? j->framework : "");
-    const struct workload_parts *parts = parts_of[framework];
     const struct bound given[] = {
         {"nodes", j->nodes, 0, 65536},
         {"gpus-per-node", j->gpus_per_node, 0, 1024},
@@ -162,7 +155,7 @@ int workload_job_complete(struct workload_job *j, struct err *e)
     set_default(&j->etp, j->tp);
     set_default(&j->ref_tp, j->tp);
     set_default(&j->ref_pp, j->pp);
-    set_default(&j->rollout_tp, parts == &workload_megatron || !parts ? j->tp : 1);
+    set_default(&j->rollout_tp, f->family == WORKLOAD_MEGATRON || f->family == WORKLOAD_INFERENCE ? j->tp : 1);
     set_default(&j->micro_batch, 1);
     set_default(&j->grad_accum, j->pp);
     set_default(&j->updates, 1);
@@ -171,7 +164,7 @@ int workload_job_complete(struct workload_job *j, struct err *e)
     if (!j->dtype)
         j->dtype = "bfloat16";
     if (!j->reduce_dtype)
-        j->reduce_dtype = parts == &workload_zero3 ? j->dtype : "float32";
+        j->reduce_dtype = f->family == WORKLOAD_ZERO3 ? j->dtype : "float32";
     if (!workload_dtype_bytes(j->dtype) || !workload_dtype_bytes(j->reduce_dtype))
         return err_set(e, ERR_USAGE, "dtype: '%s' is none of bfloat16, float16, float32, float8",
                        workload_dtype_bytes(j->dtype) ? j->reduce_dtype : j->dtype);
@@ -180,148 +173,4 @@ int workload_job_complete(struct workload_job *j, struct err *e)
     if ((double)j->nodes * j->gpus_per_node > 1 << 24)
         return err_set(e, ERR_USAGE, "more than %d ranks", 1 << 24);
     return 0;
-}
-
-/* ---- building blocks of the generators ---- */
-
-double workload_tokens(const struct workload_job *j)
-{
-    return (double)j->micro_batch * ((double)j->prompt + j->response);
-}
-
-double workload_compute_us(const struct workload_job *j, double flops)
-{
-    return j->tflops > 0 ? flops / (j->tflops * 1e6) : -1;
-}
-
-double workload_pieces(double total, double largest)
-{
-    double n = ceil(total / largest);
-    return n < 1 ? 1 : n;
-}
-
-void workload_put(struct workload_build *b, int kind, double bytes, double count, int group, int stride,
-                  const char *dtype, double overlap_us, const char *what)
-{
-    if (group < 2 || !(bytes >= 1) || !(count > 0))
-        return;
-    int per_node = b->job->gpus_per_node;
-    long span = (long)group * stride, reach = (long)(group - 1) * stride + 1;
-    /* Groups tile the node only where its size is a multiple of their span; a pair far apart has a span of its own. */
-    int inside = reach <= per_node && (per_node % span == 0 || b->ranks <= per_node);
-    workload_add_call(b->out, b->phase,
-                      (struct workload_call){.kind = kind,
-                                             .bytes = (uint64_t)ceil(bytes),
-                                             .count = count,
-                                             .group_size = group,
-                                             .place = inside ? WORKLOAD_NODE : WORKLOAD_CLUSTER,
-                                             .stride = stride,
-                                             .dtype = dtype,
-                                             .what = what,
-                                             .overlap_us = overlap_us,
-                                             .time_us = -1,
-                                             .algo = -1,
-                                             .proto = -1});
-}
-
-/* ---- the step ---- */
-
-/* FLOPs of one token through the model: 2 per active parameter forward, 4 backward (Kaplan et al. 2020, section 2.1;
- * the share of attention scores, small at these lengths, is left out). */
-static double pass_us(const struct workload_job *j, double per_parameter)
-{
-    double active = (double)workload_model_active(&j->model);
-    return workload_compute_us(j, per_parameter * active * workload_tokens(j) / ((double)j->tp * j->pp));
-}
-
-static void begin(struct workload_build *b, const char *who, const char *what, double compute_us)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s%s%s", who, *who ? " " : "", what);
-    b->phase = workload_add_phase(b->out, name);
-    b->phase->compute_us = compute_us;
-}
-
-static double times(double us, double n)
-{
-    return us < 0 ? us : us * n;
-}
-
-static void add_forward(struct workload_build *b, const struct workload_parts *parts, const char *name, double passes)
-{
-    begin(b, "", name, times(pass_us(b->job, 2), passes));
-    parts->forward(b, passes);
-}
-
-static void add_training(struct workload_build *b, const struct workload_parts *parts, const char *who, double passes)
-{
-    const struct workload_job *j = b->job;
-    begin(b, who, "forward", times(pass_us(j, 2), passes));
-    parts->forward(b, passes);
-    begin(b, who, "backward", times(pass_us(j, j->recompute ? 6 : 4), passes));
-    parts->backward(b, passes);
-    begin(b, who, "optimizer", -1);
-    parts->update(b, j->updates);
-}
-
-static void add_notes(struct workload *w, const struct workload_job *j, const struct workload_parts *parts)
-{
-    char text[256];
-    snprintf(text, sizeof text,
-             "%d × %d GPUs, tp %d, pp %d, dp %d, ep %d, micro-batch %d × %d × %d updates, %d + %d tokens", j->nodes,
-             j->gpus_per_node, j->tp, j->pp, j->dp, j->ep, j->micro_batch, j->grad_accum, j->updates, j->prompt,
-             j->response);
-    workload_add_note(w, text);
-    if (j->tflops > 0) {
-        snprintf(text, sizeof text, "compute times are assumed, at %g TFLOP/s a GPU; sizes and counts are not",
-                 j->tflops);
-        workload_add_note(w, text);
-    }
-    if (!j->offload || !parts)
-        return;
-    /* ZeRO-Offload (Ren et al. 2021): gradients out, weights in, in 16 bits, at every update. FSDP's offload as RL
-     * trainers use it moves master weights and both Adam moments, 12 bytes a parameter, in before the updates of a step
-     * and out after them. A critic does the same. */
-    double bytes = parts == &workload_zero3 ? 4.0 * j->updates : 24, shard = (double)w->parameters / w->ranks;
-    int trained = j->algorithm == WORKLOAD_PPO ? 2 : 1;
-    snprintf(text, sizeof text, "offload moves %.2f GiB a step and rank over PCIe, beside NCCL",
-             bytes * shard * trained / 0x1p30);
-    workload_add_note(w, text);
-}
-
-struct workload *workload_generate(const struct workload_job *j)
-{
-    int framework = framework_index(j->framework);
-    const struct workload_parts *parts = framework >= 0 ? parts_of[framework] : NULL;
-    struct workload *w = workload_new();
-    struct workload_build b = {.job = j, .out = w, .ranks = j->nodes * j->gpus_per_node};
-    double passes = (double)j->grad_accum * j->updates;
-    w->name = arena_strdup(w->arena, j->name ? j->name : j->framework);
-    w->source = "generated";
-    w->model = arena_strdup(w->arena, j->model.name);
-    w->framework = arena_strdup(w->arena, j->framework);
-    w->parameters = workload_model_parameters(&j->model);
-    w->ranks = b.ranks;
-    w->ranks_per_node = j->gpus_per_node;
-    int rl = j->algorithm != WORKLOAD_TRAIN;
-    if (rl || !parts) {
-        begin(&b, "", "rollout", -1);
-        workload_add_rollout(&b);
-    }
-    if (rl && parts) {
-        add_forward(&b, parts, "logprob", passes);
-        add_forward(&b, parts, "reference", passes);
-    }
-    if (j->algorithm == WORKLOAD_PPO && parts) {
-        add_forward(&b, parts, "values", passes);
-        add_training(&b, parts, "critic", passes);
-    }
-    if (parts)
-        add_training(&b, parts, rl ? "actor" : "", passes);
-    if (rl && parts) {
-        begin(&b, "", "weight sync", -1);
-        parts->hand_over(&b);
-    }
-    add_notes(w, j, parts);
-    return w;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "bench/workload/model.h"
+#include "bench/workload/language_model.h"
 #include "bench/workload/workload.h"
 #include "core/err.h"
 #include "core/finding.h"
@@ -21,7 +21,7 @@ int workload_algorithm_parse(const char *name); /* -1 for any other word */
 /* A job. Zero means the default that workload_job_complete fills in. */
 struct workload_job {
     const char *name;
-    struct workload_model model;
+    struct language_model model;
     const char *framework; /* a name of workload_frameworks */
     enum workload_algorithm algorithm;
     int nodes, gpus_per_node; /* default: as many as tp × pp × dp asks for, else one node of 8 */
@@ -43,10 +43,22 @@ struct workload_job {
     double tflops;            /* what one GPU reaches in matrix products; 0 unknown: no compute times */
 };
 
+/* How a framework spreads the job over its ranks. */
+enum workload_family {
+    WORKLOAD_FSDP,
+    WORKLOAD_ZERO3,
+    WORKLOAD_MEGATRON,
+    WORKLOAD_INFERENCE, /* it does not train */
+    WORKLOAD_FAMILY_COUNT,
+};
 struct workload_framework {
     const char *name, *description;
+    enum workload_family family;
 };
-extern const struct workload_framework workload_frameworks[]; /* ends with a NULL name */
+extern const struct workload_framework workload_frameworks[];               /* ends with a NULL name */
+const struct workload_framework *workload_framework_find(const char *name); /* NULL: unknown */
+
+int workload_dtype_bytes(const char *dtype); /* 0 for an unknown name */
 
 struct workload_preset {
     const char *name, *description, *model;
@@ -71,9 +83,5 @@ struct findings workload_check(const struct workload_job *job, const struct topo
  * topology says nothing of GPUs or of ports. */
 int workload_nvlink_domain(const struct topology *t);
 int workload_rails(const struct topology *t);
-
-/* The workload of a complete job that workload_check found no error in. Sizes and counts are those that the framework's
- * published algorithm implies; every call says its formula. Free with workload_free. */
-struct workload *workload_generate(const struct workload_job *job);
 
 #endif

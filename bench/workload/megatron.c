@@ -14,7 +14,7 @@
 /* The shape of one rank's share, computed once per part. */
 struct share {
     const struct workload_job *job;
-    const struct workload_model *model;
+    const struct language_model *model;
     double layers;     /* of a stage */
     double activation; /* bytes of s × b × h */
     int size;          /* bytes of dtype */
@@ -139,7 +139,7 @@ static void backward(struct workload_build *b, double passes)
 static double held(const struct share *s, enum workload_split split, double ranks)
 {
     struct workload_tensor t[WORKLOAD_TENSORS];
-    int n = workload_model_tensors(s->model, t);
+    int n = language_model_tensors(s->model, t);
     double sum = 0, tables = 0;
     for (int i = 0; i < n; i++) {
         double elements = (double)t[i].elements * t[i].copies;
@@ -192,10 +192,10 @@ static void hand_over(struct workload_build *b)
     struct share s = share_of(b);
     const struct workload_job *j = b->job;
     struct workload_tensor t[WORKLOAD_TENSORS];
-    int n = workload_model_tensors(s.model, t);
+    int n = language_model_tensors(s.model, t);
     for (int i = 0; i < n; i++) {
         const char *what = arena_printf(b->out->arena, "%s: elements × dtype", t[i].name);
-        double bytes = (double)t[i].elements * s.size, repeats = workload_model_repeats(s.model, t[i].part);
+        double bytes = (double)t[i].elements * s.size, repeats = language_model_repeats(s.model, t[i].part);
         double here = t[i].copies * (t[i].part == WORKLOAD_LAYER ? s.layers : repeats);
         if (t[i].split == WORKLOAD_BY_TP)
             over_tp(b, &s, COLL_ALLGATHER, bytes, here, what);

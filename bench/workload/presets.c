@@ -81,7 +81,7 @@ int workload_preset_job(const char *name, struct workload_job *job, struct err *
         if (!strcmp(p->name, name)) {
             *job = p->job;
             job->name = p->name;
-            job->model = *workload_model_find(p->model);
+            job->model = *language_model_find(p->model);
             return 0;
         }
     return err_set(e, ERR_USAGE, "preset: '%s' is not one of those that --list prints", name);

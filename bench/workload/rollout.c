@@ -38,7 +38,7 @@ static void reduce(struct workload_build *b, double bytes, double count, const c
 void workload_add_rollout(struct workload_build *b)
 {
     const struct workload_job *j = b->job;
-    const struct workload_model *m = &j->model;
+    const struct language_model *m = &j->model;
     double size = workload_dtype_bytes(j->dtype), per_pass = 2.0 * m->layers + 1;
     double engines = fmax(1, floor((double)b->ranks / j->rollout_tp));
     double sequences = ceil((double)j->micro_batch * j->grad_accum * j->updates * j->dp / engines);

@@ -17,14 +17,14 @@ static const enum workload_part units[] = {WORKLOAD_VISION_BLOCK, WORKLOAD_LAYER
 /* Elements of a unit, padded so that every rank gets an equal shard. */
 static double unit_elements(const struct workload_build *b, enum workload_part part)
 {
-    return ceil((double)workload_model_part(&b->job->model, part) / b->ranks) * b->ranks;
+    return ceil((double)language_model_part(&b->job->model, part) / b->ranks) * b->ranks;
 }
 
 /* Compute of one unit in one micro-batch, which is what the gather of the next unit hides behind. */
 static double unit_us(const struct workload_build *b, enum workload_part part, double flops_per_parameter)
 {
-    double share = (double)workload_model_active(&b->job->model) / (double)workload_model_parameters(&b->job->model);
-    double active = (double)workload_model_part(&b->job->model, part) * share;
+    double share = (double)language_model_active(&b->job->model) / (double)language_model_parameters(&b->job->model);
+    double active = (double)language_model_part(&b->job->model, part) * share;
     return workload_compute_us(b->job, flops_per_parameter * active * workload_tokens(b->job));
 }
 
@@ -34,7 +34,7 @@ static void gather(struct workload_build *b, enum workload_part part, double pas
     int size = workload_dtype_bytes(b->job->dtype);
     double elements = unit_elements(b, part), pieces = workload_pieces(elements, largest);
     workload_put(b, COLL_ALLGATHER, elements / pieces * size,
-                 passes * pieces * workload_model_repeats(&b->job->model, part), b->ranks, 1, b->job->dtype,
+                 passes * pieces * language_model_repeats(&b->job->model, part), b->ranks, 1, b->job->dtype,
                  hides_us < 0 ? hides_us : hides_us / pieces, what);
 }
 
@@ -59,7 +59,7 @@ static void backward(struct workload_build *b, double passes)
             gather(b, units[i], passes, INFINITY, backward_half_us(b, units[i]),
                    "one unit again: parameters of a layer × dtype");
         workload_put(b, COLL_REDUCESCATTER, unit_elements(b, units[i]) * workload_dtype_bytes(b->job->reduce_dtype),
-                     passes * workload_model_repeats(&b->job->model, units[i]), b->ranks, 1, b->job->reduce_dtype,
+                     passes * language_model_repeats(&b->job->model, units[i]), b->ranks, 1, b->job->reduce_dtype,
                      backward_half_us(b, units[i]), "gradients of one unit × reduce dtype, every micro-batch");
     }
 }
@@ -73,10 +73,10 @@ static void update(struct workload_build *b, double updates)
 static void hand_over_as(struct workload_build *b, const char *dtype)
 {
     struct workload_tensor t[WORKLOAD_TENSORS];
-    int n = workload_model_tensors(&b->job->model, t);
+    int n = language_model_tensors(&b->job->model, t);
     for (int i = 0; i < n; i++)
         workload_put(b, COLL_ALLGATHER, (double)t[i].elements * workload_dtype_bytes(dtype),
-                     (double)t[i].copies * workload_model_repeats(&b->job->model, t[i].part), b->ranks, 1, dtype, 0,
+                     (double)t[i].copies * language_model_repeats(&b->job->model, t[i].part), b->ranks, 1, dtype, 0,
                      arena_printf(b->out->arena, "%s: elements × %s", t[i].name, dtype));
 }
 
@@ -101,10 +101,10 @@ static void zero3_backward(struct workload_build *b, double passes)
     for (int i = 0; i < UNITS; i++) {
         gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, backward_half_us(b, units[i]),
                "parameters again × dtype, at most one prefetch bucket a call");
-        total += unit_elements(b, units[i]) * workload_model_repeats(&b->job->model, units[i]);
+        total += unit_elements(b, units[i]) * language_model_repeats(&b->job->model, units[i]);
     }
     double buckets = workload_pieces(total, ZERO3_REDUCE_BUCKET);
-    double active = (double)workload_model_active(&b->job->model);
+    double active = (double)language_model_active(&b->job->model);
     double half_us =
         workload_compute_us(b->job, (b->job->recompute ? 3 : 2) * active * workload_tokens(b->job) / buckets);
     workload_put(b, COLL_REDUCESCATTER, total / buckets * workload_dtype_bytes(b->job->reduce_dtype), passes * buckets,

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "bench/engines/engines.h"
-#include "bench/predict/model.h"
+#include "bench/predict/fit.h"
 #include "bench/results/points.h"
 #include "core/arena.h"
 #include "core/err.h"

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "bench/predict/model.h"
+#include "bench/predict/nccl/cost.h"
 #include "core/progress.h"
 #include "probe/machines/machines.h"
 
@@ -54,7 +55,7 @@ static void one_call(const char *machine, int nodes)
     const struct nccl_model *n = model_nccl(b.m);
     double sum = 0, start_s = progress_now_s();
     for (int i = 0; i < CALLS; i++)
-        sum += nccl_model_us(n, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, size_of(i));
+        sum += nccl_cost_us(n, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, size_of(i));
     double nccl_s = progress_now_s() - start_s;
 
     start_s = progress_now_s();

@@ -2,6 +2,8 @@
  *
  * It is written beside its name, synced and renamed, so that a reader sees a whole file or none, whatever becomes of
  * the job. No number goes through a locale. */
+#include "tuner/capture/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,8 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "tuner/capture/profiler.h"
 
 #define CHUNK 65536
 

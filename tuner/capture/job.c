@@ -1,11 +1,11 @@
 /* What is to be captured, and whose it is: the capture's own variables and those of launchers. */
+#include "tuner/capture/job.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "tuner/capture/profiler.h"
 
 #define DEFAULT_MINUTES 10
 #define FIT             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"

@@ -2,12 +2,12 @@
  *
  * Off unless NCCLTUNE_CAPTURE names a directory. Every call answers success, whatever it is given. Loaded as a tuner
  * the library does none of this. */
-#include "tuner/capture/profiler.h"
-
 #include <stdatomic.h>
 #include <string.h>
 
-#include "tuner/plugin/plugin.h"
+#include "tuner/capture/abi.h"
+#include "tuner/capture/calls.h"
+#include "tuner/capture/process.h"
 
 #define NAME "nccltune"
 

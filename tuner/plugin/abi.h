@@ -15,6 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What NCCL finds by name in this library. */
+#define PLUGIN_EXPORT __attribute__((visibility("default")))
+
 /* ncclResult_t, as far as it is used. */
 enum {
     NCCLTUNE_SUCCESS = 0,

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "core/coll.h"
-#include "tuner/plugin/plugin.h"
+#include "tuner/plugin/abi.h"
+#include "tuner/plugin/control_internal.h"
 
 _Atomic int plugin_armed;
 
@@ -40,7 +41,7 @@ static void record_call(const struct plugin_context *c, const struct tuner_call 
     size_t cells = call->cost && call->algos > 0 && call->protos > 0 ? (size_t)call->algos * (size_t)call->protos : 0;
     for (size_t i = 0; i < NCCLTUNE_CONTROL_CELLS; i++) {
         r->cost[i] = i < cells ? call->cost[i] : -1;
-        r->allowed |= (uint64_t)(tuner_cell_available(r->cost[i]) != 0) << i;
+        r->allowed |= (uint64_t)tuner_is_available(r->cost[i]) << i;
     }
 }
 

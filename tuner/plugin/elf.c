@@ -1,12 +1,15 @@
 /* Which loaded object an address belongs to, and functions of loaded objects by name: read from the objects' own
  * dynamic symbols, because dladdr, dlopen and dlsym would bind the plugin to a glibc newer than containers have. */
+#include "tuner/plugin/elf.h"
+
 #include <dlfcn.h>
 #include <elf.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tuner/plugin/plugin.h"
+#include "tuner/plugin/abi.h"
 
 /* What is needed of an object's dynamic section. */
 struct dynamic {
@@ -171,7 +174,7 @@ static int visit_dlopen(struct dl_phdr_info *o, size_t size, void *arg)
 void plugin_elf_stay(const void *address)
 {
     const void *at = NULL;
-    char path[PLUGIN_PATH_MAX];
+    char path[PATH_MAX];
     void *(*open_again)(const char *, int);
     plugin_elf_path(address, path, sizeof path);
     dl_iterate_phdr(visit_dlopen, &at);

@@ -7,13 +7,14 @@
  * anything, and never change, so a look-up takes no lock. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tuner/plugin/plugin.h"
+#include "tuner/plugin/abi.h"
 
 #define FILE_BYTES   (64 << 10)
 #define SETTINGS_MAX 256
@@ -94,7 +95,7 @@ static void read_settings(void)
 {
     const char *profile = getenv("NCCLTUNE_PROFILE"), *class_name = getenv("NCCLTUNE_CLASS"),
                *mode = getenv("NCCLTUNE");
-    char path[PLUGIN_PATH_MAX];
+    char path[PATH_MAX];
     if (!profile || *profile != '/' || strlen(profile) > sizeof path - 300 || (mode && !strcmp(mode, "off")))
         return;
     /* The class's file first: the first of two settings is the one that is found. */

@@ -4,8 +4,7 @@
  * From NCCL's own selection in 2.19 to 2.21 (src/enqueue.cc, topoGetAlgoInfo; src/graph/tuning.cc). Left out although
  * some systems could run them, because what they need cannot be seen from here: LL128 (platforms where it corrupts
  * data), CollNetDirect for AllGather and ReduceScatter (an optional function of the network plugin, one NIC a GPU). */
-#include "core/coll.h"
-#include "tuner/plugin/plugin.h"
+#include "tuner/plugin/legacy.h"
 
 _Static_assert(PLUGIN_LEGACY_ALGOS == ALGO_COUNT && PLUGIN_LEGACY_PROTOS == PROTO_COUNT, "the table has every cell");
 

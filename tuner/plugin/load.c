@@ -2,6 +2,8 @@
  *
  * All of it is behind one mutex, taken by init and finalize alone. A table is judged equally on every rank that sees
  * the same file, variables and NCCL; what cannot be equal is what NCCLTUNE_HASH is for. */
+#include "tuner/plugin/load.h"
+
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -10,9 +12,10 @@
 #include <string.h>
 
 #include "core/sha256.h"
-#include "tuner/plugin/plugin.h"
+#include "tuner/plugin/elf.h"
+#include "tuner/plugin/source.h"
 
-#define WHY_MAX         (PLUGIN_PATH_MAX + 320)
+#define WHY_MAX         (PATH_MAX + 320)
 #define TEXT_MAX        (WHY_MAX + 160)
 #define HASH_DIGITS_MIN 16
 #define WARNED_LINES    20

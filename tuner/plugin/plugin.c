@@ -3,12 +3,13 @@
  * Every call answers success, whatever it is given: NCCL fails the collective otherwise. The one exception is init with
  * a table that NCCLTUNE_HASH does not allow. Only the chosen cell of the cost table is written, and nChannels only by a
  * rule that has channels. */
-#include "tuner/plugin/plugin.h"
-
 #include <limits.h>
 #include <stdatomic.h>
 
-#include "tuner/table/lookup.h"
+#include "tuner/plugin/abi.h"
+#include "tuner/plugin/control_internal.h"
+#include "tuner/plugin/legacy.h"
+#include "tuner/plugin/load.h"
 
 #define NAME "nccltune"
 
@@ -42,22 +43,9 @@ static inline int armed(void)
     return __builtin_expect(atomic_load_explicit(&plugin_armed, memory_order_relaxed), 0);
 }
 
-struct tuner_choice plugin_table_choose(const struct plugin_context *c, const struct tuner_call *call)
-{
-    return c && c->index ? tuner_index_choose(c->index, call) : tuner_no_choice;
-}
-
 static struct tuner_choice choose(const struct plugin_context *c, const struct tuner_call *call)
 {
     return armed() ? plugin_control_choose(c, call) : plugin_table_choose(c, call);
-}
-
-uint32_t plugin_table_chunk(const struct plugin_context *c, const struct plugin_slice *s)
-{
-    if (!c || !c->index)
-        return 0;
-    uint64_t slice = s->channels > 1 ? s->bytes / (uint64_t)s->channels : s->bytes;
-    return tuner_index_chunk(c->index, s->coll, slice, s->algo, s->proto);
 }
 
 /* ---- versions 3 to 6: the plugin edits a cost table ------------------------------------------------------------ */

@@ -3,6 +3,8 @@
  * A variable that is set decides alone: were a rank to fall through to another table because it cannot read the one
  * that was named, ranks would decide differently and hang. Relative paths are refused for the same reason. fstat and
  * stat would bind a newer glibc than containers have, so lseek tells what can be read like a file. */
+#include "tuner/plugin/source.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tuner/plugin/plugin.h"
+#include "tuner/plugin/elf.h"
+#include "tuner/table/table.h"
 
 #define TABLE_NAME   "tuner.csv"
 #define SYSTEM_TABLE "/etc/nccltune/" TABLE_NAME
@@ -96,7 +99,7 @@ static int from_place(struct plugin_source *s, const char *path)
 static int beside_plugin(struct plugin_source *s)
 {
     static const char own = 0;
-    char path[PLUGIN_PATH_MAX];
+    char path[PATH_MAX];
     plugin_elf_path(&own, path, sizeof path - sizeof TABLE_NAME);
     char *slash = strrchr(path, '/');
     if (path[0] != '/' || !slash)

@@ -118,37 +118,6 @@ int tuner_index_is_scanned(const struct tuner_index *ix)
 
 /* ---- asking ---------------------------------------------------------------------------------------------------- */
 
-int tuner_cell_available(float cost)
-{
-    return tuner_is_available(cost);
-}
-
-static int has_cell(const struct tuner_call *call, int algo, int proto)
-{
-    return call->cost && algo < call->algos && proto < call->protos &&
-           tuner_is_available(call->cost[(size_t)algo * (size_t)call->protos + (size_t)proto]);
-}
-
-struct tuner_choice tuner_choose_cell(int algo, int proto, const struct tuner_call *call)
-{
-    struct tuner_choice choice = tuner_no_choice;
-    int any = algo == TUNER_ANY && proto == TUNER_ANY;
-    float best = 0;
-    for (int a = 0; a < ALGO_COUNT; a++)
-        for (int p = 0; p < PROTO_COUNT; p++) {
-            if ((algo != TUNER_ANY && algo != a) || (proto != TUNER_ANY && proto != p) || !has_cell(call, a, p))
-                continue;
-            float cost = call->cost[(size_t)a * (size_t)call->protos + (size_t)p];
-            if (choice.found && cost >= best)
-                continue;
-            best = cost;
-            choice.found = 1;
-            choice.algo = any ? TUNER_ANY : a;
-            choice.proto = any ? TUNER_ANY : p;
-        }
-    return choice;
-}
-
 static int contains(const struct tuner_span *s, uint64_t bytes)
 {
     return bytes >= s->low && bytes <= s->high;
@@ -160,7 +129,7 @@ static int take(const struct tuner_entry *e, const struct tuner_call *call, stru
         (e->reg_buff != TUNER_ANY && e->reg_buff != call->reg_buff))
         return 0;
     if (e->algo != TUNER_ANY && e->proto != TUNER_ANY) {
-        choice->found = has_cell(call, e->algo, e->proto);
+        choice->found = tuner_has_cell(call, e->algo, e->proto);
         choice->algo = e->algo;
         choice->proto = e->proto;
     } else {

@@ -3,6 +3,7 @@
 #ifndef TUNER_TABLE_INDEX_H
 #define TUNER_TABLE_INDEX_H
 
+#include "tuner/table/choice.h"
 #include "tuner/table/table.h"
 
 struct tuner_index;
@@ -13,29 +14,6 @@ void tuner_index_free(struct tuner_index *ix); /* NULL is fine */
 
 size_t tuner_index_rules(const struct tuner_index *ix); /* rules that fit the communicator */
 int tuner_index_is_scanned(const struct tuner_index *ix);
-
-/* One question of NCCL's. `cost` is float[algos][protos], contiguous, predicted microseconds, -1 where a combination
- * is not available; NULL is a table without cells. */
-struct tuner_call {
-    int coll;
-    uint64_t bytes;
-    int pipe_ops, reg_buff; /* TUNER_UNKNOWN: not passed by this interface */
-    const float *cost;
-    int algos, protos;
-};
-
-struct tuner_choice {
-    int found;       /* 0: no rule decides, leave everything to NCCL */
-    int algo, proto; /* the cell to make cheapest; both TUNER_ANY: none */
-    int channels;    /* 0: keep NCCL's */
-};
-
-/* Whether a cost is a prediction at all: not -1, not NaN, not infinite. */
-int tuner_cell_available(float cost);
-
-/* A cell for `algo` and `proto`, either of which may be TUNER_ANY: the cheapest that is available, the lowest numbered
- * of equals. Both TUNER_ANY: no cell, but some must be available. Channels are 0. */
-struct tuner_choice tuner_choose_cell(int algo, int proto, const struct tuner_call *call);
 
 /* The first rule that matches the call, and for which tuner_choose_cell finds a cell, decides. */
 struct tuner_choice tuner_index_choose(const struct tuner_index *ix, const struct tuner_call *call);

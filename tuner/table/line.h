@@ -2,7 +2,9 @@
 #ifndef TUNER_TABLE_LINE_H
 #define TUNER_TABLE_LINE_H
 
-#include "tuner/table/table.h"
+#include <stddef.h>
+
+#include "tuner/table/rule.h"
 
 /* Where a line went wrong. */
 struct tuner_fault {

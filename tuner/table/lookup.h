@@ -2,10 +2,8 @@
 #ifndef TUNER_TABLE_LOOKUP_H
 #define TUNER_TABLE_LOOKUP_H
 
-#include <string.h>
-
 #include "core/coll.h"
-#include "tuner/table/index.h"
+#include "tuner/table/choice.h"
 #include "tuner/table/spans.h"
 
 struct tuner_index {
@@ -13,16 +11,6 @@ struct tuner_index {
     struct tuner_spans chunks[COLL_COUNT]; /* over one channel's slice */
     size_t rules;
 };
-
-static const struct tuner_choice tuner_no_choice = {0, TUNER_ANY, TUNER_ANY, 0};
-
-/* By its bits, a float from 0 to FLT_MAX: one comparison leaves out every negative number, infinity and NaN. */
-static inline int tuner_is_available(float cost)
-{
-    uint32_t bits;
-    memcpy(&bits, &cost, sizeof bits);
-    return bits <= 0x7f7fffff;
-}
 
 /* The common case of a call, and the whole of it for most tables: a cost table of the size that NCCL has had
  * since 2.23, and a first candidate that asks for nothing but a cell, which is available. NULL says only that

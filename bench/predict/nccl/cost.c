@@ -4,6 +4,8 @@
 
 #include <float.h>
 
+#include "bench/predict/nccl/cost_constants.h"
+
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
@@ -278,7 +280,7 @@ void nccl_cost_fill(struct nccl_model *m)
     }
 }
 
-double nccl_model_us(const struct nccl_model *m, int coll, int algo, int proto, uint64_t bytes)
+double nccl_cost_us(const struct nccl_model *m, int coll, int algo, int proto, uint64_t bytes)
 {
     if (coll < 0 || coll >= COLL_COUNT || algo < 0 || algo >= ALGO_COUNT || proto < 0 || proto >= PROTO_COUNT)
         return -1;

@@ -1,7 +1,7 @@
 /* Constants of NCCL's cost model by release: each table lists only the releases that changed it.
  *
  * Source: NCCL src/graph/tuning.cc and src/enqueue.cc at the tags v2.18.6-1, v2.19.4-1, v2.20.5-1 … v2.30.7-1. */
-#include "bench/predict/nccl/cost.h"
+#include "bench/predict/nccl/cost_constants.h"
 
 #include <string.h>
 

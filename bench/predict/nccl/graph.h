@@ -6,7 +6,7 @@
 #ifndef BENCH_PREDICT_NCCL_GRAPH_H
 #define BENCH_PREDICT_NCCL_GRAPH_H
 
-#include "bench/predict/nccl/model.h"
+#include "bench/predict/nccl/types.h"
 
 enum graph_kind { GRAPH_GPU, GRAPH_PCI, GRAPH_NVS, GRAPH_CPU, GRAPH_NIC, GRAPH_NET, GRAPH_KIND_COUNT };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/predict/nccl/cost.h"
+#include "bench/predict/nccl/cost_constants.h"
 #include "bench/predict/nccl/graph.h"
 #include "bench/predict/nccl/model_nets.h"
 #include "probe/machines/hardware.h"
@@ -210,7 +211,7 @@ void nccl_model_channels(const struct nccl_model *m, int coll, int algo, int pro
     int n = m->nchannels, threads = threads_of(m, algo, proto), nvls = algo == ALGO_NVLS || algo == ALGO_NVLS_TREE;
     uint64_t threshold = proto == PROTO_SIMPLE ? 64 : 8; /* bytes that make a thread worth its while */
 
-    *c = (struct nccl_choice){.algo = algo, .proto = proto, .us = nccl_model_us(m, coll, algo, proto, bytes)};
+    *c = (struct nccl_choice){.algo = algo, .proto = proto, .us = nccl_cost_us(m, coll, algo, proto, bytes)};
     if (algo == ALGO_RING && proto == PROTO_LL)
         threshold *= (uint64_t)m->ranks;
     if (nvls) {
@@ -241,7 +242,7 @@ int nccl_model_choose(const struct nccl_model *m, int coll, uint64_t bytes, stru
         return -1;
     for (int a = 0; a < ALGO_COUNT; a++)
         for (int p = 0; p < PROTO_COUNT; p++) {
-            double us = nccl_model_us(m, coll, a, p, bytes);
+            double us = nccl_cost_us(m, coll, a, p, bytes);
             if (us >= 0 && (best < 0 || us < best)) {
                 best = us;
                 algo = a;

@@ -2,7 +2,7 @@
 #ifndef BENCH_PREDICT_NCCL_MODEL_NETS_H
 #define BENCH_PREDICT_NCCL_MODEL_NETS_H
 
-#include "bench/predict/nccl/model.h"
+#include "bench/predict/nccl/types.h"
 
 /* At least one, in `a`; their number in `n`. `*assumed` is set to what the topology did not tell, else left alone.
  * NULL after an error: an HCA that the class does not have. */

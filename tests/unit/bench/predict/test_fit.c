@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bench/predict/model.h"
+#include "bench/predict/fit.h"
 #include "probe/machines/machines.h"
 
 enum { MOST = 1000 };

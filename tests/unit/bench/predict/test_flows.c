@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "bench/predict/flows.h"
+#include "bench/predict/nccl/model.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
 
@@ -17,7 +18,7 @@ struct bed {
     struct topology *t;
     struct arena *a;
     struct nccl_setup s;
-    struct model_fabric fabric;
+    struct model_switches switches;
     struct model_notes notes;
     struct model_links *l;
     struct model_flow flows[MODEL_PATTERNS];
@@ -43,7 +44,7 @@ static void lay(struct bed *b)
     if (!m)
         fail_msg("%s", e.text);
     b->l = model_links_new(m, model_gpu_of(&b->t->classes[0], &assumed), b->a, &b->notes);
-    model_flows(b->l, &b->fabric, b->flows, b->a);
+    model_flows(b->l, &b->switches, b->flows, b->a);
 }
 
 static void clear(struct bed *b)
@@ -301,7 +302,7 @@ static void uplinks(void **state)
     (void)state;
     struct bed b;
     make_up(&b, "azure-ndv4", 4);
-    b.fabric = (struct model_fabric){2, 6, 1};
+    b.switches = (struct model_switches){2, 6, 1};
     lay(&b);
     double nics_us = us_at(8 * 25 * model_nets[MODEL_NET_INFINIBAND].efficiency);
     assert_int_equal(load(&b, MODEL_ALLTOALL, 1)->net_link, MODEL_UPLINKS);
@@ -313,7 +314,7 @@ static void uplinks(void **state)
      * both nodes. */
     for (int mixed = 0; mixed < 2; mixed++) {
         make_up(&b, "mi300x", 4);
-        b.fabric = (struct model_fabric){2, 6, mixed};
+        b.switches = (struct model_switches){2, 6, mixed};
         lay(&b);
         nics_us = us_at(8 * 50 * model_nets[MODEL_NET_INFINIBAND].efficiency);
         assert_true(about(load(&b, MODEL_RING, 8)->net_us, (mixed ? 0.5 : 1) * 6 * nics_us));

@@ -157,7 +157,7 @@ static void thin_uplinks(void **state)
     double alltoall[2], ring[2];
     for (int thin = 0; thin < 2; thin++) {
         make_up(&b, "dgx-h100", 64);
-        b.s.fabric = (struct model_fabric){16, thin ? 4 : 1, 1};
+        b.s.switches = (struct model_switches){16, thin ? 4 : 1, 1};
         prepare(&b);
         struct model_call c = {COLL_ALLREDUCE, GiB, ALGO_RING, PROTO_SIMPLE, 0};
         struct model_time t;
@@ -182,7 +182,7 @@ static void waiting(void **state)
     make_up(&one, "dgx-h100", 64);
     make_up(&spine, "dgx-h100", 64);
     make_up(&few, "dgx-h100", 16);
-    spine.s.fabric = (struct model_fabric){16, 1, 0};
+    spine.s.switches = (struct model_switches){16, 1, 0};
     prepare(&one);
     prepare(&spine);
     prepare(&few);
@@ -297,7 +297,7 @@ static void nonsense_factors(void **state)
     make_up(&plain, "azure-ndv4", 2);
     make_up(&b, "azure-ndv4", 2);
     b.s.factors = &f;
-    b.s.fabric = (struct model_fabric){-5, NAN, 0};
+    b.s.switches = (struct model_switches){-5, NAN, 0};
     prepare(&plain);
     prepare(&b);
     assert_true(predict(&plain, COLL_ALLREDUCE, MiB).us == predict(&b, COLL_ALLREDUCE, MiB).us);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "bench/predict/model.h"
+#include "bench/predict/nccl/cost.h"
 #include "probe/machines/machines.h"
 
 #define FOUND "build/model-errors.tsv"
@@ -117,7 +118,7 @@ static int best_proto(const struct nccl_model *m, int coll, int algo, uint64_t b
     int best = -1;
     double best_us = 0;
     for (int proto = 0; proto < PROTO_COUNT; proto++) {
-        double us = nccl_model_us(m, coll, algo, proto, bytes);
+        double us = nccl_cost_us(m, coll, algo, proto, bytes);
         if (us >= 0 && (best < 0 || us < best_us)) {
             best = proto;
             best_us = us;

@@ -164,16 +164,16 @@ static void leaves(void **state)
     struct fixture f = begin("azure-ndv5", 128, COLL_ALLREDUCE);
     assert_int_equal(whatif_add_mixed_rails(f.whatif, &e), 0);
     assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
-    assert_int_equal(f.whatif->cases[1].setup.fabric.mixed_rails, 1);
-    assert_int_equal(f.whatif->cases[1].setup.fabric.nodes_per_leaf, 4);
-    assert_int_equal(f.whatif->cases[2].setup.fabric.nodes_per_leaf, 32);
+    assert_int_equal(f.whatif->cases[1].setup.switches.mixed_rails, 1);
+    assert_int_equal(f.whatif->cases[1].setup.switches.nodes_per_leaf, 4);
+    assert_int_equal(f.whatif->cases[2].setup.switches.nodes_per_leaf, 32);
     end(&f);
     f = begin("azure-ndv5", 9, COLL_ALLREDUCE);
     assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
-    assert_int_equal(f.whatif->cases[1].setup.fabric.nodes_per_leaf, 5);
-    f.whatif->cases[0].setup.fabric.nodes_per_leaf = 16; /* as somebody said */
+    assert_int_equal(f.whatif->cases[1].setup.switches.nodes_per_leaf, 5);
+    f.whatif->cases[0].setup.switches.nodes_per_leaf = 16; /* as somebody said */
     assert_int_equal(whatif_add_oversubscription(f.whatif, 2, &e), 0);
-    assert_int_equal(f.whatif->cases[2].setup.fabric.nodes_per_leaf, 16);
+    assert_int_equal(f.whatif->cases[2].setup.switches.nodes_per_leaf, 16);
     assert_non_null(strstr(f.whatif->cases[2].what, "all nodes are on one leaf"));
     end(&f);
 }

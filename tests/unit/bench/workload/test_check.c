@@ -17,7 +17,7 @@ static struct check check(struct workload_job job, const char *model, const stru
 {
     struct check c = {.arena = arena_new()};
     struct err e = {0};
-    job.model = *workload_model_find(model);
+    job.model = *language_model_find(model);
     if (workload_job_complete(&job, &e))
         fail_msg("%s", e.text);
     c.found = workload_check(&job, t, c.arena);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bench/workload/generate.h"
 #include "bench/workload/job.h"
 #include "tests/lib/near.h"
 
@@ -13,7 +14,7 @@ static struct workload_job complete(struct workload_job job)
 {
     struct err e = {0};
     if (!job.model.name)
-        job.model = *workload_model_find("qwen2.5-7b");
+        job.model = *language_model_find("qwen2.5-7b");
     if (workload_job_complete(&job, &e))
         fail_msg("%s", e.text);
     return job;
@@ -66,13 +67,13 @@ static void refusals(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct err e = {0};
         struct workload_job j = wrong[i].job;
-        j.model = *workload_model_find("qwen2.5-7b");
+        j.model = *language_model_find("qwen2.5-7b");
         assert_int_equal(workload_job_complete(&j, &e), ERR_USAGE);
         if (!strstr(e.text, wrong[i].says))
             fail_msg("%s", e.text);
     }
     struct err e = {0};
-    struct workload_job j = {.framework = "fsdp", .model = *workload_model_find("qwen2.5-7b")};
+    struct workload_job j = {.framework = "fsdp", .model = *language_model_find("qwen2.5-7b")};
     j.model.parameters = 1000;
     assert_int_equal(workload_job_complete(&j, &e), ERR_USAGE);
     j.model.parameters = 0;
@@ -113,7 +114,7 @@ static void placement(void **state)
 {
     (void)state;
     struct workload_job j = complete((struct workload_job){
-        .framework = "megatron", .nodes = 2, .gpus_per_node = 6, .tp = 4, .model = *workload_model_find("llama3-8b")});
+        .framework = "megatron", .nodes = 2, .gpus_per_node = 6, .tp = 4, .model = *language_model_find("llama3-8b")});
     struct workload *w = workload_generate(&j);
     assert_int_equal(w->phases[0].calls[0].group_size, 4);
     assert_int_equal(w->phases[0].calls[0].place, WORKLOAD_CLUSTER);

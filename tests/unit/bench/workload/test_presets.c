@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "bench/workload/generate.h"
 #include "bench/workload/job.h"
 
 static void presets_pass_the_check(void **state)

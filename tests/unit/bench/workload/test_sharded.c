@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bench/workload/generate.h"
 #include "bench/workload/job.h"
 #include "tests/lib/near.h"
 
@@ -17,7 +18,7 @@
 static struct workload *generate(struct workload_job job, const char *model)
 {
     struct err e = {0};
-    job.model = *workload_model_find(model);
+    job.model = *language_model_find(model);
     if (workload_job_complete(&job, &e))
         fail_msg("%s", e.text);
     return workload_generate(&job);

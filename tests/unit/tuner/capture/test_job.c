@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tuner/capture/profiler.h"
+#include "tuner/capture/job.h"
 
 #define MINUTE UINT64_C(60000000000)
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "bench/predict/nccl/cost.h"
+#include "bench/predict/nccl/cost_constants.h"
 
 /* Two nodes of eight A100 with eight NICs on AMD processors, as the search finds them: rings at 24 GB/s a channel. */
 static struct nccl_model two_nodes(int version)
@@ -96,20 +97,20 @@ static void time_of_a_call(void **state)
     struct nccl_model m = two_nodes(22809);
     nccl_cost_fill(&m);
     /* a ring's latency counts 1.4 times from 64 bytes a rank and channel on */
-    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 1 << 20),
+    assert_float_equal(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 1 << 20),
                        1.4 * 204.4 + 1048576 / 102400.0, 0.01);
-    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 16383), 204.4 + 16383 / 102400.0,
+    assert_float_equal(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 16383), 204.4 + 16383 / 102400.0,
                        0.01);
-    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 16384),
-                       1.4 * 204.4 + 16384 / 102400.0, 0.01);
+    assert_float_equal(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 16384), 1.4 * 204.4 + 16384 / 102400.0,
+                       0.01);
     /* a tree's bandwidth is 0.6 of itself at 1 MiB in LL128 */
-    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL128, 1 << 20),
+    assert_float_equal(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL128, 1 << 20),
                        48.5 + 1048576 / (80000 * 0.6), 0.01);
-    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL128, 0), 48.5, 0.01);
-    assert_true(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_PAT, PROTO_SIMPLE, 1 << 20) < 0);
-    assert_true(nccl_model_us(&m, COLL_COUNT, ALGO_RING, PROTO_SIMPLE, 1) < 0);
-    assert_true(nccl_model_us(&m, 0, ALGO_COUNT, PROTO_SIMPLE, 1) < 0);
-    assert_true(nccl_model_us(&m, 0, ALGO_RING, -1, 1) < 0);
+    assert_float_equal(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_LL128, 0), 48.5, 0.01);
+    assert_true(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_PAT, PROTO_SIMPLE, 1 << 20) < 0);
+    assert_true(nccl_cost_us(&m, COLL_COUNT, ALGO_RING, PROTO_SIMPLE, 1) < 0);
+    assert_true(nccl_cost_us(&m, 0, ALGO_COUNT, PROTO_SIMPLE, 1) < 0);
+    assert_true(nccl_cost_us(&m, 0, ALGO_RING, -1, 1) < 0);
 }
 
 static void nvls(void **state)
@@ -193,8 +194,8 @@ static void a_single_rank(void **state)
     struct nccl_model m = one_node(23007);
     m.ranks = m.ranks_per_node = 1;
     nccl_cost_fill(&m);
-    assert_float_equal(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 1 << 20), 0, 0);
-    assert_true(nccl_model_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 1 << 20) < 0);
+    assert_float_equal(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 1 << 20), 0, 0);
+    assert_true(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 1 << 20) < 0);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "bench/predict/nccl/cost.h"
 #include "bench/predict/nccl/model.h"
 #include "probe/machines/machines.h"
 
@@ -270,7 +271,7 @@ static void one_gpu(void **state)
     assert_float_equal(c.us, 0, 0);
     m = model(4);
     assert_int_equal(nccl_model_choose(m, COLL_ALLGATHER, 64, &c), 0);
-    assert_true(nccl_model_us(m, COLL_ALLGATHER, ALGO_PAT, PROTO_SIMPLE, 64) > 0);
+    assert_true(nccl_cost_us(m, COLL_ALLGATHER, ALGO_PAT, PROTO_SIMPLE, 64) > 0);
     assert_int_equal(nccl_model_choose(model(100000), COLL_ALLREDUCE, 1 << 30, &c), 0);
 }
 

@@ -3,6 +3,8 @@
  * Opening and closing take a mutex; counting does not. A file is written when the last communicator closes, at the end
  * of the program, and at intervals by whichever launching thread comes past the time, so that a job that is killed has
  * lost one interval. A child of fork inherits the memory but captures nothing. */
+#include "tuner/capture/process.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,8 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tuner/capture/profiler.h"
-#include "tuner/plugin/plugin.h"
+#include "tuner/capture/abi.h"
+#include "tuner/capture/file.h"
+#include "tuner/plugin/elf.h"
 
 #define CLOSING_NS (UINT64_C(5) * 1000000000) /* between two files while communicators are closed one by one */
 

@@ -2,14 +2,14 @@
  *
  * Everything else (parameters, shard units, messages) is counted from the tensors, so a named model is exact to the
  * parameter. */
-#ifndef BENCH_WORKLOAD_MODEL_H
-#define BENCH_WORKLOAD_MODEL_H
+#ifndef BENCH_WORKLOAD_LANGUAGE_MODEL_H
+#define BENCH_WORKLOAD_LANGUAGE_MODEL_H
 
 #include <stdint.h>
 
 /* A decoder-only transformer with grouped-query attention and a gated MLP, and perhaps a vision tower. The members are
  * those of Hugging Face's config.json. */
-struct workload_model {
+struct language_model {
     const char *name;
     int layers, hidden, heads, kv_heads, head_dim, intermediate, vocab;
     int tied;     /* tie_word_embeddings: one matrix is embedding and output head */
@@ -38,23 +38,23 @@ struct workload_tensor {
     uint64_t elements;
     int copies; /* in one layer, in one vision block, or in the root */
 };
-#define WORKLOAD_TENSORS 40 /* room that workload_model_tensors needs at most */
+#define WORKLOAD_TENSORS 40 /* room that language_model_tensors needs at most */
 
 /* The models known by name, ended by a NULL name; and one of them, or NULL. */
-extern const struct workload_model workload_models[];
-const struct workload_model *workload_model_find(const char *name);
+extern const struct language_model language_models[];
+const struct language_model *language_model_find(const char *name);
 
 /* Lists the tensors of one layer, one vision block and the root; returns how many. */
-int workload_model_tensors(const struct workload_model *m, struct workload_tensor out[WORKLOAD_TENSORS]);
+int language_model_tensors(const struct language_model *m, struct workload_tensor out[WORKLOAD_TENSORS]);
 
 /* How often `part` stands in the model: layers, vision blocks, 1. */
-int workload_model_repeats(const struct workload_model *m, enum workload_part part);
+int language_model_repeats(const struct language_model *m, enum workload_part part);
 
 /* All parameters, and those that a token passes through (experts_per_token of the experts). A tied head counts once. */
-uint64_t workload_model_parameters(const struct workload_model *m);
-uint64_t workload_model_active(const struct workload_model *m);
+uint64_t language_model_parameters(const struct language_model *m);
+uint64_t language_model_active(const struct language_model *m);
 
 /* Parameters of one layer, one vision block or the root. */
-uint64_t workload_model_part(const struct workload_model *m, enum workload_part part);
+uint64_t language_model_part(const struct language_model *m, enum workload_part part);
 
 #endif

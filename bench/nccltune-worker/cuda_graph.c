@@ -1,10 +1,11 @@
 /* Capturing calls. */
-#include "bench/nccltune-worker/graph.h"
+#include "bench/nccltune-worker/cuda_graph.h"
 
 /* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: NCCL's own threads may go on calling the driver. */
 #define THREAD_LOCAL 1
 
-int graph_capture(const struct gpu *g, void *stream, int (*work)(void *user), void *user, int *worked, void **graph)
+int cuda_graph_capture(const struct gpu *g, void *stream, int (*work)(void *user), void *user, int *worked,
+                       void **graph)
 {
     void *captured = NULL;
     *worked = 0;

@@ -1,4 +1,4 @@
-/* bench/workload/model.c: named models are exact to the parameter. */
+/* bench/workload/language_model.c: named models are exact to the parameter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bench/workload/model.h"
+#include "bench/workload/language_model.h"
 
 /* As published with the weights (the total of the safetensors files, a tied head counted once). */
 static const struct {
@@ -27,39 +27,39 @@ static void parameters(void **state)
 {
     (void)state;
     int n = 0;
-    for (const struct workload_model *m = workload_models; m->name; m++)
+    for (const struct language_model *m = language_models; m->name; m++)
         n++;
     assert_int_equal(n, sizeof published / sizeof *published);
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        const struct workload_model *m = workload_model_find(published[i].name);
+        const struct language_model *m = language_model_find(published[i].name);
         assert_non_null(m);
-        if (workload_model_parameters(m) != published[i].parameters)
-            fail_msg("%s: %llu", m->name, (unsigned long long)workload_model_parameters(m));
+        if (language_model_parameters(m) != published[i].parameters)
+            fail_msg("%s: %llu", m->name, (unsigned long long)language_model_parameters(m));
     }
-    assert_null(workload_model_find("qwen2.5-7"));
+    assert_null(language_model_find("qwen2.5-7"));
 }
 
 static void active_parameters(void **state)
 {
     (void)state;
-    const struct workload_model *dense = workload_model_find("llama3-8b");
-    assert_int_equal(workload_model_active(dense), workload_model_parameters(dense));
+    const struct language_model *dense = language_model_find("llama3-8b");
+    assert_int_equal(language_model_active(dense), language_model_parameters(dense));
     /* 120 of 128 experts of 3 × 2048 × 768 rest in each of 48 layers. */
-    const struct workload_model *moe = workload_model_find("qwen3-30b-a3b");
-    assert_int_equal(workload_model_active(moe), 30532122624 - 120ull * 3 * 2048 * 768 * 48);
+    const struct language_model *moe = language_model_find("qwen3-30b-a3b");
+    assert_int_equal(language_model_active(moe), 30532122624 - 120ull * 3 * 2048 * 768 * 48);
 }
 
 static void tensors_add_up(void **state)
 {
     (void)state;
-    for (const struct workload_model *m = workload_models; m->name; m++) {
+    for (const struct language_model *m = language_models; m->name; m++) {
         struct workload_tensor t[WORKLOAD_TENSORS];
-        int n = workload_model_tensors(m, t);
+        int n = language_model_tensors(m, t);
         uint64_t sum = 0;
         assert_true(n > 0 && n <= WORKLOAD_TENSORS);
         for (int i = 0; i < n; i++)
-            sum += t[i].elements * (uint64_t)t[i].copies * (uint64_t)workload_model_repeats(m, t[i].part);
-        assert_int_equal(sum, workload_model_parameters(m));
+            sum += t[i].elements * (uint64_t)t[i].copies * (uint64_t)language_model_repeats(m, t[i].part);
+        assert_int_equal(sum, language_model_parameters(m));
     }
 }
 
@@ -68,13 +68,13 @@ static void one_layer_by_hand(void **state)
 {
     (void)state;
     uint64_t layer = 2ull * 3584 * 3584 + 2ull * 3584 * 512 + 3584 + 2 * 512 + 3ull * 3584 * 18944 + 2 * 3584;
-    assert_int_equal(workload_model_part(workload_model_find("qwen2.5-7b"), WORKLOAD_LAYER), layer);
+    assert_int_equal(language_model_part(language_model_find("qwen2.5-7b"), WORKLOAD_LAYER), layer);
 }
 
 static void only_a_total(void **state)
 {
     (void)state;
-    const struct workload_model m = {.name = "x",
+    const struct language_model m = {.name = "x",
                                      .layers = 30,
                                      .hidden = 1000,
                                      .heads = 10,
@@ -83,8 +83,8 @@ static void only_a_total(void **state)
                                      .intermediate = 1,
                                      .vocab = 500,
                                      .parameters = 7000000001};
-    assert_int_equal(workload_model_parameters(&m), 7000000001);
-    assert_int_equal(workload_model_part(&m, WORKLOAD_LAYER), (7000000001 - 2 * 500 * 1000 - 1000) / 30);
+    assert_int_equal(language_model_parameters(&m), 7000000001);
+    assert_int_equal(language_model_part(&m, WORKLOAD_LAYER), (7000000001 - 2 * 500 * 1000 - 1000) / 30);
 }
 
 int main(void)

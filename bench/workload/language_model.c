@@ -2,13 +2,13 @@
  *
  * Shapes are those of the models' public config.json files on the Hugging Face hub; the resulting parameter counts are
  * checked in the tests against the counts published with the weights. */
-#include "bench/workload/model.h"
+#include "bench/workload/language_model.h"
 
 #include <stddef.h>
 #include <string.h>
 
 /* clang-format off */
-const struct workload_model workload_models[] = {
+const struct language_model language_models[] = {
     /* name            layers hidden heads kv  dim  inter  vocab   tied bias norm */
     {"qwen2.5-0.5b",      24,   896,  14,  2,  64,  4864, 151936,  1,   1},
     {"qwen2.5-1.5b",      28,  1536,  12,  2, 128,  8960, 151936,  1,   1},
@@ -39,15 +39,15 @@ const struct workload_model workload_models[] = {
 };
 /* clang-format on */
 
-const struct workload_model *workload_model_find(const char *name)
+const struct language_model *language_model_find(const char *name)
 {
-    for (const struct workload_model *m = workload_models; m->name; m++)
+    for (const struct language_model *m = language_models; m->name; m++)
         if (!strcmp(m->name, name))
             return m;
     return NULL;
 }
 
-int workload_model_repeats(const struct workload_model *m, enum workload_part part)
+int language_model_repeats(const struct language_model *m, enum workload_part part)
 {
     return part == WORKLOAD_LAYER ? m->layers : part == WORKLOAD_VISION_BLOCK ? m->vision_depth : 1;
 }
@@ -64,7 +64,7 @@ static void add(struct list *l, const char *name, enum workload_part part, enum 
         l->out[l->count++] = (struct workload_tensor){name, part, split, elements, copies};
 }
 
-static void add_layer(struct list *l, const struct workload_model *m)
+static void add_layer(struct list *l, const struct language_model *m)
 {
     uint64_t h = (uint64_t)m->hidden, d = (uint64_t)m->head_dim;
     uint64_t q = (uint64_t)m->heads * d, kv = (uint64_t)m->kv_heads * d;
@@ -88,7 +88,7 @@ static void add_layer(struct list *l, const struct workload_model *m)
 }
 
 /* The vision tower stays whole under tensor parallelism: it is small, and Megatron-LM recipes replicate it. */
-static void add_vision(struct list *l, const struct workload_model *m)
+static void add_vision(struct list *l, const struct language_model *m)
 {
     const enum workload_part block = WORKLOAD_VISION_BLOCK;
     uint64_t h = (uint64_t)m->vision_hidden, inter = (uint64_t)m->vision_intermediate, merged = 4 * h;
@@ -105,7 +105,7 @@ static void add_vision(struct list *l, const struct workload_model *m)
     add(l, "merger out", WORKLOAD_ROOT, WORKLOAD_WHOLE, merged * (uint64_t)m->hidden + (uint64_t)m->hidden, 1);
 }
 
-int workload_model_tensors(const struct workload_model *m, struct workload_tensor out[WORKLOAD_TENSORS])
+int language_model_tensors(const struct language_model *m, struct workload_tensor out[WORKLOAD_TENSORS])
 {
     struct list l = {out, 0};
     uint64_t table = (uint64_t)m->vocab * (uint64_t)m->hidden;
@@ -127,10 +127,10 @@ int workload_model_tensors(const struct workload_model *m, struct workload_tenso
     return l.count;
 }
 
-uint64_t workload_model_part(const struct workload_model *m, enum workload_part part)
+uint64_t language_model_part(const struct language_model *m, enum workload_part part)
 {
     struct workload_tensor t[WORKLOAD_TENSORS];
-    int n = workload_model_tensors(m, t);
+    int n = language_model_tensors(m, t);
     uint64_t sum = 0;
     for (int i = 0; i < n; i++)
         if (t[i].part == part)
@@ -138,18 +138,18 @@ uint64_t workload_model_part(const struct workload_model *m, enum workload_part 
     return sum;
 }
 
-uint64_t workload_model_parameters(const struct workload_model *m)
+uint64_t language_model_parameters(const struct language_model *m)
 {
     static const enum workload_part parts[] = {WORKLOAD_LAYER, WORKLOAD_ROOT, WORKLOAD_VISION_BLOCK};
     uint64_t sum = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        sum += workload_model_part(m, parts[i]) * (uint64_t)workload_model_repeats(m, parts[i]);
+        sum += language_model_part(m, parts[i]) * (uint64_t)language_model_repeats(m, parts[i]);
     return sum;
 }
 
-uint64_t workload_model_active(const struct workload_model *m)
+uint64_t language_model_active(const struct language_model *m)
 {
     uint64_t idle = (uint64_t)(m->experts - m->experts_per_token);
-    return workload_model_parameters(m) -
+    return language_model_parameters(m) -
            idle * 3 * (uint64_t)m->hidden * (uint64_t)m->expert_intermediate * (uint64_t)m->layers;
 }

@@ -1,0 +1,21 @@
+/* Events to counts, by NCCL's threads: no lock, no allocation. */
+#ifndef TUNER_CAPTURE_CALLS_H
+#define TUNER_CAPTURE_CALLS_H
+
+#include "tuner/capture/comm.h"
+
+struct profiler_peer {
+    struct profiler_call call; /* PROFILER_SENDRECV */
+    int is_send;
+    int peer; /* its rank */
+};
+
+/* Handles for NCCL: numbers, never followed as pointers. NULL: nothing more is wanted of this event. */
+void *profiler_begin_group(struct profiler_comm *c);
+void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call);
+void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct profiler_peer *p);
+void *profiler_begin_channel(void *task, uint64_t start_ns);
+void profiler_end_channel(void *channel, uint64_t stop_ns);
+void profiler_end(void *handle);
+
+#endif

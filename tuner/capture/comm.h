@@ -1,0 +1,57 @@
+/* A communicator that is captured: what is known of it, its calls on their way, and what was counted. */
+#ifndef TUNER_CAPTURE_COMM_H
+#define TUNER_CAPTURE_COMM_H
+
+#include "tuner/capture/table.h"
+
+#define PROFILER_COMMS   1024 /* communicators of a process at one time */
+#define PROFILER_FLIGHTS 512  /* calls of a communicator that wait for the GPU, and are followed */
+#define PROFILER_GROUPS  8    /* launches of a communicator that are open at one time */
+#define PROFILER_PEERS   256  /* sends of one launch that are told apart */
+#define PROFILER_WORDS   64
+
+/* A call between its enqueueing and its end on the GPU. A slot is used again after PROFILER_FLIGHTS calls; a handle
+ * that names another ticket than the slot's is stale and does nothing. */
+struct profiler_flight {
+    _Atomic uint64_t ticket;
+    _Atomic int pending; /* kernel channels to come, and one while the host is not done */
+    _Atomic int slot;    /* of the table; -1: its time is not wanted */
+    _Atomic uint64_t first_ns, last_ns;
+};
+
+/* The sends and receives of one launch; only the thread that launches is in it. */
+struct profiler_group {
+    _Atomic uint64_t ticket;
+    uint64_t flight; /* a ticket; 0: none yet */
+    unsigned sends, receives;
+    uint64_t peers; /* sum of the ranks that are sent to */
+    uint64_t bytes; /* of all sends */
+    struct profiler_call send[PROFILER_PEERS];
+};
+
+enum profiler_state {
+    PROFILER_FREE,
+    PROFILER_LIVE,
+    PROFILER_PAST, /* holds the counts of closed communicators of its shape */
+};
+
+/* Communicators stay allocated, so that a late event never meets freed memory, and are used again. */
+struct profiler_comm {
+    unsigned index; /* in profiler_comms */
+    enum profiler_state state;
+    int api;   /* version of the interface */
+    int nodes; /* 0 not known, as in versions 1 to 3 */
+    int rank;
+    int timed;               /* kernel channels are reported, with the GPU's time */
+    _Atomic int ranks;       /* 0 not known */
+    _Atomic int least_ranks; /* the highest rank that was named, and 1 */
+    _Atomic uint64_t id;     /* 0 not known yet */
+    _Atomic int twin;        /* another rank of this process is in the communicator: it stands for both */
+    _Atomic uint64_t words[PROFILER_WORDS];
+    _Atomic uint64_t flights_begun, groups_begun;
+    struct profiler_flight flights[PROFILER_FLIGHTS];
+    struct profiler_group groups[PROFILER_GROUPS];
+    struct profiler_table table;
+};
+
+#endif

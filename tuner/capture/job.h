@@ -1,0 +1,30 @@
+/* Whether this process is captured, and whose file it writes. */
+#ifndef TUNER_CAPTURE_JOB_H
+#define TUNER_CAPTURE_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROFILER_PATH 4096
+
+struct profiler_job {
+    char dir[PROFILER_PATH]; /* absolute */
+    char name[72];           /* of the job, fit for a file's name */
+    char rank[144];          /* its number, or HOST-PID where no launcher tells it */
+    int ranks, per_node;     /* 0 not known */
+    int with_times;
+    uint64_t interval_ns; /* between two files; 0: only at the end */
+    uint64_t seconds;     /* since the first communicator */
+    unsigned missed;      /* communicators beyond PROFILER_COMMS */
+    unsigned twins;       /* ranks beyond the first in this process */
+    int pid;
+};
+
+/* Reads what NCCLTUNE_CAPTURE and its kin ask for and what launchers say of this process. Returns 1, or 0 when nothing
+ * is to be captured: then `why` says why, or is "" when nobody asked. */
+int profiler_job_read(struct profiler_job *job, char *why, size_t size);
+
+/* No launcher's word is right where a communicator has more ranks than it says. */
+void profiler_job_doubt(struct profiler_job *job, int comm_ranks);
+
+#endif

@@ -1,0 +1,13 @@
+/* The control interface as the plugin's entry points see it. */
+#ifndef TUNER_PLUGIN_CONTROL_INTERNAL_H
+#define TUNER_PLUGIN_CONTROL_INTERNAL_H
+
+#include "tuner/plugin/context.h"
+
+extern _Atomic int plugin_armed;
+
+/* What plugin_choose and plugin_chunk answer while the plugin is armed. `c` may be NULL. */
+struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call);
+uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugin_slice *slice);
+
+#endif

@@ -1,0 +1,17 @@
+/* Loaded objects, without the functions of libdl. */
+#ifndef TUNER_PLUGIN_ELF_H
+#define TUNER_PLUGIN_ELF_H
+
+#include <stddef.h>
+
+/* Path of the loaded object that holds `address`, as the dynamic loader knows it; "" when unknown. */
+void plugin_elf_path(const void *address, char *path, size_t size);
+
+/* Number that ncclGetVersion gives (22809 for 2.28.9): of the object that holds `caller`, else of the only loaded
+ * object that defines it. 0 when there is none or more than one. */
+int plugin_elf_nccl_version(const void *caller);
+
+/* Keeps the loaded object that holds `address` until the end of the process, whoever unloads it. */
+void plugin_elf_stay(const void *address);
+
+#endif
