@@ -1,4 +1,4 @@
-/* Gains beyond what was measured, by the fitted model. */
+/* Gains where nothing was measured, by the fitted model. */
 #include "envgen/decide/extrapolate.h"
 
 #include <math.h>
@@ -9,14 +9,15 @@
 #include "core/vars/catalogue.h"
 #include "envgen/decide/gain.h"
 
-/* The model at one number of nodes, as fitted. */
-struct reacher {
+/* The fitted model carries gains from measured numbers of nodes to the two ends of a box of others. */
+struct carrier {
     struct env_decisions *d;
     struct arena *arena;
     struct model_setup setup;
-    const struct env_shape *from; /* the largest measured shape of a series */
-    int per_node, low, high;      /* a box of node counts */
-    struct model *at[3];          /* from->nodes, low, high */
+    const struct env_shape *from[2]; /* the measured neighbours below and above; NULL: there is none above */
+    struct model *at_from[2];
+    int per_node, low, high;
+    struct model *at[2]; /* low, high */
 };
 
 static int is_series(const struct env_shape *s)
@@ -37,12 +38,12 @@ struct gathered {
 static void observe(struct gathered *g, const struct env_shape *s, int coll, const struct env_point *p,
                     const struct env_option *o)
 {
-    struct nccl_requested wish = nccl_requested_of(&o->call);
-    if (o->status != BENCH_OK || !(o->time_us.median > 0) || wish.chunk_bytes)
+    struct nccl_requested call = nccl_requested_of(&o->call);
+    if (o->status != BENCH_OK || !(o->time_us.median > 0) || call.chunk_bytes)
         return;
     g->items = arena_grow(g->arena, g->items, (size_t)g->count, sizeof *g->items);
     g->items[g->count++] = (struct model_observation){coll,      s->nodes,   s->ranks,      p->bytes,
-                                                      wish.algo, wish.proto, wish.channels, o->time_us.median};
+                                                      call.algo, call.proto, call.channels, o->time_us.median};
 }
 
 static void gather(struct gathered *g, const struct env_shape *s)
@@ -57,7 +58,7 @@ static void gather(struct gathered *g, const struct env_shape *s)
 }
 
 /* The largest shapes' launch is common to all; what the model is silent on is left to its factors. */
-static void set_up(struct reacher *r, const struct topology *t, const struct env_shape *s)
+static void set_up(struct carrier *r, const struct topology *t, const struct env_shape *s)
 {
     struct nccl_setup with = {.topology = t, .class_index = model_class_of(t)};
     int low, high;
@@ -68,7 +69,7 @@ static void set_up(struct reacher *r, const struct topology *t, const struct env
         r->setup.nccl = with;
 }
 
-static int fit(struct reacher *r, const struct topology *t, struct log *log)
+static int fit(struct carrier *r, const struct topology *t, struct log *log)
 {
     struct env_decisions *d = r->d;
     struct gathered g = {.arena = r->arena};
@@ -82,7 +83,7 @@ static int fit(struct reacher *r, const struct topology *t, struct log *log)
     if (!g.count || model_class_of(t) < 0)
         return -1;
     if (model_calibrate(&r->setup, g.items, g.count, &d->fit, &why)) {
-        log_warn(log, "the model cannot be fitted: %s; rows are extrapolated by agreement alone", why.text);
+        log_warn(log, "the model cannot be fitted: %s; rules are extrapolated by agreement alone", why.text);
         d->fit = (struct model_fit){0};
         return -1;
     }
@@ -109,10 +110,10 @@ static int fit(struct reacher *r, const struct topology *t, struct log *log)
 /* The model's gain of a call over NCCL's own choice; n 0: it has none. */
 static struct bench_interval model_gain(const struct model *m, int coll, uint64_t bytes, const struct bench_knobs *call)
 {
-    struct nccl_requested wish = nccl_requested_of(call);
-    struct model_call own = {coll, bytes, -1, -1, 0}, asked = {coll, bytes, wish.algo, wish.proto, wish.channels};
+    struct nccl_requested asks = nccl_requested_of(call);
+    struct model_call own = {coll, bytes, -1, -1, 0}, asked = {coll, bytes, asks.algo, asks.proto, asks.channels};
     struct model_time x, y;
-    if (!m || wish.chunk_bytes || model_predict(m, &own, &x) || model_predict(m, &asked, &y))
+    if (!m || asks.chunk_bytes || model_predict(m, &own, &x) || model_predict(m, &asked, &y))
         return (struct bench_interval){0};
     return bench_gain((struct bench_interval){x.us, x.low_us, x.high_us, 1, 1},
                       (struct bench_interval){y.us, y.low_us, y.high_us, 1, 1});
@@ -129,32 +130,57 @@ static struct bench_interval carry(struct bench_interval measured, struct bench_
     return (struct bench_interval){middle, middle / exp(below), middle * exp(above), measured.n, 1};
 }
 
-/* The least gain of a call at either end of the box; n 0: it cannot be said. */
-static struct bench_interval least_gain(const struct reacher *r, int coll, uint64_t bytes, const struct env_option *o)
+/* The option of the same call at the same size of another shape; NULL: it was not measured there. */
+static const struct env_option *counterpart(const struct env_shape *s, int coll, uint64_t bytes, const char *label)
 {
-    struct bench_interval worst = {0}, here = model_gain(r->at[0], coll, bytes, &o->call);
-    for (int end = 1; end <= 2 && here.n; end++) {
-        struct bench_interval there = model_gain(r->at[end], coll, bytes, &o->call);
-        if (!there.n)
-            return there;
-        struct bench_interval g = carry(o->gain, here, there);
-        if (!worst.n || g.low < worst.low)
-            worst = g;
+    for (int c = 0; c < s->ncolls; c++)
+        for (int r = 0; s->colls[c].coll == coll && r < s->colls[c].nranges; r++)
+            for (int p = 0; p < s->colls[c].ranges[r].npoints; p++) {
+                const struct env_point *point = &s->colls[c].ranges[r].points[p];
+                for (int i = 0; point->bytes == bytes && i < point->noptions; i++)
+                    if (i != point->fallback && !strcmp(point->options[i].call.label, label))
+                        return &point->options[i];
+            }
+    return NULL;
+}
+
+static int usable(const struct env_option *o)
+{
+    return o && o->status == BENCH_OK && o->gain.n >= ENV_FEWEST && o->gain.low > 0;
+}
+
+/* The least gain of a call at either end of the box, carried from each neighbour; n 0: it cannot be said. */
+static struct bench_interval least_gain(const struct carrier *r, int coll, uint64_t bytes, const struct env_option *o)
+{
+    struct bench_interval worst = {0};
+    for (int n = 0; n < 2 && r->from[n]; n++) {
+        const struct env_option *own = n ? counterpart(r->from[n], coll, bytes, o->call.label) : o;
+        struct bench_interval here = model_gain(r->at_from[n], coll, bytes, &o->call);
+        if (!usable(own) || !here.n)
+            return (struct bench_interval){0};
+        for (int end = 0; end < 2; end++) {
+            struct bench_interval there = model_gain(r->at[end], coll, bytes, &o->call);
+            if (!there.n)
+                return there;
+            struct bench_interval g = carry(own->gain, here, there);
+            if (!worst.n || g.low < worst.low)
+                worst = g;
+        }
     }
     return worst;
 }
 
 /* The best call at a size; NULL: none is sure enough. */
-static const struct env_option *best(const struct reacher *r, int coll, const struct env_point *p,
+static const struct env_option *best(const struct carrier *r, int coll, const struct env_point *p,
                                      struct bench_interval *gain)
 {
     const struct env_option *found = NULL;
     for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
         const struct env_option *o = &p->options[i];
-        if (i == p->fallback || o->status != BENCH_OK || o->gain.n < ENV_FEWEST || !(o->gain.low > 0))
+        if (i == p->fallback || !usable(o))
             continue;
         struct bench_interval g = least_gain(r, coll, p->bytes, o);
-        if (!g.n || g.low < 1 + r->d->margin || (found && g.median <= gain->median))
+        if (!g.n || !env_gain_clears(g, r->d->margin) || (found && g.median <= gain->median))
             continue;
         found = o;
         *gain = g;
@@ -165,35 +191,40 @@ static const struct env_option *best(const struct reacher *r, int coll, const st
 /* ---- boxes ----------------------------------------------------------------------------------------------------------
  */
 
-static const char *reason(const struct reacher *r, const struct env_extrapolation *x)
+static const char *reason(const struct carrier *r, const struct env_extrapolation *x)
 {
-    return arena_printf(r->d->arena,
-                        "%s would be at least %s over the default, carried on from %d nodes by the model fitted to %d "
+    struct arena *a = r->d->arena;
+    const char *from = r->from[1] ? arena_printf(a, "%d and %d", r->from[0]->nodes, r->from[1]->nodes)
+                                  : arena_printf(a, "%d", r->from[0]->nodes);
+    return arena_printf(a,
+                        "%s would be at least %s over the default, carried on from %s nodes by the model fitted to %d "
                         "results",
-                        x->call.label, env_gain_text(r->d->arena, x->gain), r->from->nodes, r->d->fit.used);
+                        x->call.label, env_gain_text(a, x->gain), from, r->d->fit.used);
 }
 
-/* Appends a size to the reach before it, when that ends where this one begins and says the same, or as its own. */
-static void append(struct reacher *r, int coll, uint64_t min, uint64_t max, const struct env_option *o,
+/* Appends a size to the extrapolation before it, when that ends where this one begins and says the same, or as its
+ * own. */
+static void append(struct carrier *r, int coll, uint64_t min, uint64_t max, const struct env_option *o,
                    struct bench_interval gain)
 {
     struct env_decisions *d = r->d;
-    struct env_extrapolation *last = d->nextrapolations ? &d->reaches[d->nextrapolations - 1] : NULL;
+    struct env_extrapolation *last = d->nextrapolations ? &d->extrapolations[d->nextrapolations - 1] : NULL;
     if (last && last->coll == coll && last->nodes_low == r->low && last->ranks_per_node == r->per_node &&
         last->max_bytes + 1 == min && !strcmp(last->call.label, o->call.label)) {
         last->max_bytes = max;
         if (gain.low < last->gain.low)
             last->gain = gain;
     } else {
-        d->reaches = arena_grow(d->arena, d->reaches, (size_t)d->nextrapolations, sizeof *d->reaches);
-        last = &d->reaches[d->nextrapolations++];
+        d->extrapolations =
+            arena_grow(d->arena, d->extrapolations, (size_t)d->nextrapolations, sizeof *d->extrapolations);
+        last = &d->extrapolations[d->nextrapolations++];
         *last = (struct env_extrapolation){coll, min, max, r->low, r->high, r->per_node, o->call, gain, ""};
     }
     last->why = reason(r, last);
 }
 
 /* Every size holds half the way to its neighbours; the range's own bounds hold at its ends. */
-static void reach_range(struct reacher *r, int coll, const struct env_range *range)
+static void carry_range(struct carrier *r, int coll, const struct env_range *range)
 {
     for (int i = 0; i < range->npoints; i++) {
         const struct env_point *p = &range->points[i];
@@ -207,7 +238,7 @@ static void reach_range(struct reacher *r, int coll, const struct env_range *ran
     }
 }
 
-static struct model *fitted(const struct reacher *r, int nodes, struct arena *a)
+static struct model *fitted(const struct carrier *r, int nodes, struct arena *a)
 {
     struct model_setup *s = ARENA_NEW(a, struct model_setup);
     *s = r->setup;
@@ -216,48 +247,67 @@ static struct model *fitted(const struct reacher *r, int nodes, struct arena *a)
     return model_new(s, a, NULL);
 }
 
-static void reach_series(struct reacher *r, const struct topology *t)
+/* The nodes behind the lower neighbour up to `end`, in boxes below a factor of two: see envgen/decide/table_rules.h. */
+static void carry_to(struct carrier *r, int64_t end)
 {
-    int64_t to, end = r->d->extrapolate_nodes;
-    r->per_node = r->from->ranks / r->from->nodes;
-    set_up(r, t, r->from);
-    if (r->from->nodes < 2 || end * r->per_node > INT32_MAX)
-        return;
+    const struct env_shape *below = r->from[0];
     struct arena *own = arena_new();
-    r->at[0] = end > r->from->nodes ? fitted(r, r->from->nodes, own) : NULL;
-    for (int64_t from = (int64_t)r->from->nodes + 1; from <= end; from = to + 1) {
+    for (int n = 0; n < 2; n++)
+        r->at_from[n] = r->from[n] && end > below->nodes ? fitted(r, r->from[n]->nodes, own) : NULL;
+    for (int64_t from = (int64_t)below->nodes + 1, to; from <= end; from = to + 1) {
         struct arena *a = arena_new();
-        to = 2 * from - 1 < end ? 2 * from - 1 : end; /* below a factor of two, see envgen/decide/table_rules.h */
+        to = 2 * from - 1 < end ? 2 * from - 1 : end;
         r->low = (int)from;
         r->high = (int)to;
-        r->at[1] = fitted(r, r->low, a);
-        r->at[2] = fitted(r, r->high, a);
-        for (int c = 0; c < r->from->ncolls; c++)
-            for (int i = 0; i < r->from->colls[c].nranges; i++)
-                reach_range(r, r->from->colls[c].coll, &r->from->colls[c].ranges[i]);
+        r->at[0] = fitted(r, r->low, a);
+        r->at[1] = fitted(r, r->high, a);
+        for (int c = 0; c < below->ncolls; c++)
+            for (int i = 0; i < below->colls[c].nranges; i++)
+                carry_range(r, below->colls[c].coll, &below->colls[c].ranges[i]);
         arena_free(a);
     }
     arena_free(own);
 }
 
-/* Whether no shape of the series has more nodes. */
-static int is_largest(const struct env_decisions *d, const struct env_shape *s)
+/* The measured shape with as many ranks a node and the next larger number of nodes; NULL: there is none. */
+static const struct env_shape *next_larger(const struct env_decisions *d, const struct env_shape *s)
 {
-    for (int i = 0; i < d->nshapes; i++)
-        if (is_series(&d->shapes[i]) && d->shapes[i].nodes > s->nodes &&
-            d->shapes[i].ranks / d->shapes[i].nodes == s->ranks / s->nodes)
-            return 0;
-    return 1;
+    const struct env_shape *next = NULL;
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *o = &d->shapes[i];
+        if (is_series(o) && o->ranks / o->nodes == s->ranks / s->nodes && o->nodes > s->nodes &&
+            (!next || o->nodes < next->nodes))
+            next = o;
+    }
+    return next;
 }
 
-void env_extrapolation(struct env_decisions *d, const struct topology *t, struct log *log)
+static const char *launch(const struct env_shape *s)
 {
-    struct reacher r = {.d = d, .arena = d->arena};
+    return s->chosen < 0 ? "" : s->launches[s->chosen].knobs.label;
+}
+
+static void carry_from(struct carrier *r, const struct topology *t, const struct env_shape *s)
+{
+    const struct env_shape *next = next_larger(r->d, s);
+    int64_t end = next ? next->nodes - 1 : r->d->extrapolate_nodes;
+    r->per_node = s->ranks / s->nodes;
+    r->from[0] = s;
+    r->from[1] = next;
+    if (s->nodes < 2 || end * r->per_node > INT32_MAX)
+        return;
+    if (next && s->nlaunches && next->nlaunches && strcmp(launch(s), launch(next)) != 0)
+        return; /* gains within different launches say nothing about one in between */
+    set_up(r, t, s);
+    carry_to(r, end);
+}
+
+void env_extrapolate(struct env_decisions *d, const struct topology *t, struct log *log)
+{
+    struct carrier r = {.d = d, .arena = d->arena};
     if (d->extrapolate_nodes < 1 || fit(&r, t, log))
         return;
     for (int i = 0; i < d->nshapes; i++)
-        if (is_series(&d->shapes[i]) && is_largest(d, &d->shapes[i])) {
-            r.from = &d->shapes[i];
-            reach_series(&r, t);
-        }
+        if (is_series(&d->shapes[i]))
+            carry_from(&r, t, &d->shapes[i]);
 }

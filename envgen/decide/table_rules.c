@@ -1,5 +1,5 @@
-/* The rows of tuner.csv, across scale. */
-#include "envgen/decide/table_rules_internal.h"
+/* The rules of tuner.csv, across scale. */
+#include "envgen/decide/table_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "core/units.h"
 #include "tuner/table/table.h"
 
-/* Node counts that share their rows, and those rows by collective and size. */
+/* Node counts that share their rules, and those rules by collective and size. */
 struct segment {
     int low, high;
     enum env_basis basis;
     int base;
-    struct env_table_rule **rows;
-    int nrows;
+    struct env_table_rule **rules;
+    int nrules;
 };
 
 /* Shapes of one engine with the same number of ranks a node, by nodes. */
@@ -35,34 +35,34 @@ struct builder {
 /* ---- one range ------------------------------------------------------------------------------------------------------
  */
 
-static int read_setting(const struct bench_setting *s, struct env_table_rule *row, struct err *e)
+static int read_setting(const struct bench_setting *s, struct env_table_rule *rule, struct err *e)
 {
     size_t n = strlen(s->value);
     if (!strcmp(s->name, "algorithm"))
-        row->algorithm = algo_parse(s->value, n);
+        rule->algorithm = algo_parse(s->value, n);
     else if (!strcmp(s->name, "protocol"))
-        row->protocol = proto_parse(s->value, n);
+        rule->protocol = proto_parse(s->value, n);
     else if (!strcmp(s->name, "channels"))
-        return unit_parse_int(s->value, 1, TUNER_MAX_CHANNELS, &row->channels, "channels", e) ? ERR_FAILED : 0;
+        return unit_parse_int(s->value, 1, TUNER_MAX_CHANNELS, &rule->channels, "channels", e) ? ERR_FAILED : 0;
     else if (!strcmp(s->name, "chunk_bytes"))
-        return unit_parse_int(s->value, 1, INT32_MAX, &row->chunk_bytes, "chunk_bytes", e) ? ERR_FAILED : 0;
+        return unit_parse_int(s->value, 1, INT32_MAX, &rule->chunk_bytes, "chunk_bytes", e) ? ERR_FAILED : 0;
     else
         return err_set(e, ERR_FAILED,
                        "an NCCL result sets '%s' per call: expected algorithm, protocol, channels or chunk_bytes",
                        s->name);
-    if ((!strcmp(s->name, "algorithm") && row->algorithm < 0) || (!strcmp(s->name, "protocol") && row->protocol < 0))
+    if ((!strcmp(s->name, "algorithm") && rule->algorithm < 0) || (!strcmp(s->name, "protocol") && rule->protocol < 0))
         return err_set(e, ERR_FAILED, "an NCCL result names the unknown %s '%s'", s->name, s->value);
     return 0;
 }
 
-int rows_read_call(const struct bench_knobs *call, struct env_table_rule *row, struct err *e)
+static int read_call(const struct bench_knobs *call, struct env_table_rule *rule, struct err *e)
 {
     for (int i = 0; i < call->nsettings; i++) {
-        int rc = read_setting(&call->settings[i], row, e);
+        int rc = read_setting(&call->settings[i], rule, e);
         if (rc)
             return rc;
     }
-    if (row->chunk_bytes > 0 && row->channels < 0)
+    if (rule->chunk_bytes > 0 && rule->channels < 0)
         return err_set(e, ERR_FAILED, "an NCCL result sets chunk_bytes without channels, which a tuner cannot do");
     return 0;
 }
@@ -70,30 +70,30 @@ int rows_read_call(const struct bench_knobs *call, struct env_table_rule *row, s
 /* ---- segments -------------------------------------------------------------------------------------------------------
  */
 
-static struct env_table_rule *add_row(struct builder *b, struct segment *s, struct env_table_rule row)
+static struct env_table_rule *add_rule(struct builder *b, struct segment *s, struct env_table_rule rule)
 {
     struct env_table_rule *copy = ARENA_NEW(b->arena, struct env_table_rule);
-    *copy = row;
-    s->rows = arena_grow(b->arena, s->rows, (size_t)s->nrows, sizeof(struct env_table_rule *));
-    s->rows[s->nrows++] = copy;
+    *copy = rule;
+    s->rules = arena_grow(b->arena, s->rules, (size_t)s->nrules, sizeof(struct env_table_rule *));
+    s->rules[s->nrules++] = copy;
     return copy;
 }
 
-/* Of one shape: a row for every range that does not stay with the default. */
+/* Of one shape: a rule for every range that does not stay with the default. */
 static int shape_segment(struct builder *b, const struct env_shape *s, enum env_basis basis, struct segment *out)
 {
     *out = (struct segment){.low = s->nodes, .high = s->nodes, .basis = basis, .base = s->nodes};
     for (int c = 0; c < s->ncolls; c++)
         for (int i = 0; i < s->colls[c].nranges; i++) {
             const struct env_range *r = &s->colls[c].ranges[i];
-            struct env_table_rule row = {
+            struct env_table_rule rule = {
                 s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,
                 s->nodes,         s->nodes,     s->ranks,     s->ranks, basis, s->nodes, r->why};
-            int rc = r->call.nsettings ? rows_read_call(&r->call, &row, b->err) : 0;
+            int rc = r->call.nsettings ? read_call(&r->call, &rule, b->err) : 0;
             if (rc)
                 return rc;
             if (r->call.nsettings)
-                add_row(b, out, row);
+                add_rule(b, out, rule);
         }
     return 0;
 }
@@ -104,20 +104,20 @@ static int same_action(const struct env_table_rule *x, const struct env_table_ru
            x->chunk_bytes == y->chunk_bytes;
 }
 
-/* The rows on which two segments agree, for the nodes between them. Both are sorted by collective and size. */
+/* The rules on which two segments agree, for the nodes between them. Both are sorted by collective and size. */
 static struct segment agreement(struct builder *b, const struct segment *x, const struct segment *y)
 {
     struct segment out = {.basis = ENV_AGREED, .base = x->base};
-    for (int i = 0, k = 0; i < x->nrows && k < y->nrows;) {
-        const struct env_table_rule *p = x->rows[i], *q = y->rows[k];
+    for (int i = 0, k = 0; i < x->nrules && k < y->nrules;) {
+        const struct env_table_rule *p = x->rules[i], *q = y->rules[k];
         if (p->coll == q->coll && p->min_bytes <= q->max_bytes && q->min_bytes <= p->max_bytes && same_action(p, q)) {
-            struct env_table_rule row = *p, *last = out.nrows ? out.rows[out.nrows - 1] : NULL;
-            row.min_bytes = p->min_bytes > q->min_bytes ? p->min_bytes : q->min_bytes;
-            row.max_bytes = p->max_bytes < q->max_bytes ? p->max_bytes : q->max_bytes;
-            if (last && last->coll == row.coll && same_action(last, &row) && last->max_bytes + 1 == row.min_bytes)
-                last->max_bytes = row.max_bytes;
+            struct env_table_rule rule = *p, *last = out.nrules ? out.rules[out.nrules - 1] : NULL;
+            rule.min_bytes = p->min_bytes > q->min_bytes ? p->min_bytes : q->min_bytes;
+            rule.max_bytes = p->max_bytes < q->max_bytes ? p->max_bytes : q->max_bytes;
+            if (last && last->coll == rule.coll && same_action(last, &rule) && last->max_bytes + 1 == rule.min_bytes)
+                last->max_bytes = rule.max_bytes;
             else
-                add_row(b, &out, row);
+                add_rule(b, &out, rule);
         }
         int first_ends = p->coll != q->coll ? p->coll < q->coll : p->max_bytes <= q->max_bytes;
         i += first_ends;
@@ -126,19 +126,19 @@ static struct segment agreement(struct builder *b, const struct segment *x, cons
     return out;
 }
 
-/* The same rows for other node counts. */
+/* The same rules for other node counts. */
 static struct segment moved(struct builder *b, const struct segment *from, int per_node, int low, int high,
                             enum env_basis basis)
 {
     struct segment out = {.low = low, .high = high, .basis = basis, .base = from->base};
-    for (int i = 0; i < from->nrows; i++) {
-        struct env_table_rule row = *from->rows[i];
-        row.nodes_low = low;
-        row.nodes_high = high;
-        row.ranks_low = low * per_node;
-        row.ranks_high = high * per_node;
-        row.basis = basis;
-        add_row(b, &out, row);
+    for (int i = 0; i < from->nrules; i++) {
+        struct env_table_rule rule = *from->rules[i];
+        rule.nodes_low = low;
+        rule.nodes_high = high;
+        rule.ranks_low = low * per_node;
+        rule.ranks_high = high * per_node;
+        rule.basis = basis;
+        add_rule(b, &out, rule);
     }
     return out;
 }
@@ -158,42 +158,42 @@ static int is_free(const struct env_decisions *d, int per_node, int low, int hig
     return 1;
 }
 
-/* Grows a measured row of the segment before by the nodes of this one, when they say the same. */
+/* Grows a measured rule of the segment before by the nodes of this one, when they say the same. */
 static int merge(const struct builder *b, const struct series *s, struct env_table_rule *before,
-                 const struct env_table_rule *row)
+                 const struct env_table_rule *rule)
 {
-    if (before->basis != ENV_MEASURED || row->basis != ENV_MEASURED || before->coll != row->coll ||
-        before->min_bytes != row->min_bytes || before->max_bytes != row->max_bytes || !same_action(before, row) ||
-        before->nodes_low < 2 || before->nodes_high + 1 != row->nodes_low || row->nodes_high >= 2 * before->nodes_low ||
-        !is_free(b->d, s->per_node, before->nodes_low, row->nodes_high))
+    if (before->basis != ENV_MEASURED || rule->basis != ENV_MEASURED || before->coll != rule->coll ||
+        before->min_bytes != rule->min_bytes || before->max_bytes != rule->max_bytes || !same_action(before, rule) ||
+        before->nodes_low < 2 || before->nodes_high + 1 != rule->nodes_low ||
+        rule->nodes_high >= 2 * before->nodes_low || !is_free(b->d, s->per_node, before->nodes_low, rule->nodes_high))
         return 0;
-    before->nodes_high = row->nodes_high;
-    before->ranks_high = row->ranks_high;
+    before->nodes_high = rule->nodes_high;
+    before->ranks_high = rule->ranks_high;
     return 1;
 }
 
-/* Puts a segment's rows out, less those that only lengthen one of the segment before (NULL: none). Returns the segment
- * with the rows that stand for its own. */
+/* Puts out a segment's rules, less those that only lengthen one of the segment before (NULL: none). Returns the segment
+ * with the rules that stand for its own. */
 static struct segment emit(struct builder *b, const struct series *s, const struct segment *before,
                            const struct segment *now)
 {
     struct segment out = *now;
-    out.rows = arena_alloc(b->arena, ((size_t)now->nrows + 1) * sizeof *out.rows);
-    for (int i = 0, k = 0; i < now->nrows; i++) {
-        const struct env_table_rule *row = now->rows[i];
-        for (; before && k < before->nrows; k++) {
-            const struct env_table_rule *other = before->rows[k];
-            if (other->coll > row->coll || (other->coll == row->coll && other->min_bytes >= row->min_bytes))
+    out.rules = arena_alloc(b->arena, ((size_t)now->nrules + 1) * sizeof *out.rules);
+    for (int i = 0, k = 0; i < now->nrules; i++) {
+        const struct env_table_rule *rule = now->rules[i];
+        for (; before && k < before->nrules; k++) {
+            const struct env_table_rule *other = before->rules[k];
+            if (other->coll > rule->coll || (other->coll == rule->coll && other->min_bytes >= rule->min_bytes))
                 break;
         }
-        if (before && k < before->nrows && merge(b, s, before->rows[k], row)) {
-            out.rows[i] = before->rows[k];
+        if (before && k < before->nrules && merge(b, s, before->rules[k], rule)) {
+            out.rules[i] = before->rules[k];
             continue;
         }
-        out.rows[i] = ARENA_NEW(b->arena, struct env_table_rule);
-        *out.rows[i] = *row;
+        out.rules[i] = ARENA_NEW(b->arena, struct env_table_rule);
+        *out.rules[i] = *rule;
         b->out->items = arena_grow(b->arena, b->out->items, (size_t)b->out->count, sizeof *b->out->items);
-        b->out->items[b->out->count++] = out.rows[i];
+        b->out->items[b->out->count++] = out.rules[i];
     }
     return out;
 }
@@ -202,69 +202,47 @@ static struct segment emit(struct builder *b, const struct series *s, const stru
  */
 
 /* The nodes from `low` to `high`, in boxes below a factor of two. */
-static void fill(struct builder *b, const struct series *s, const struct segment *rows, int low, int high,
+static void fill(struct builder *b, const struct series *s, const struct segment *rules, int low, int high,
                  enum env_basis basis)
 {
     for (int64_t from = low, to; from <= high; from = to + 1) {
         to = 2 * from - 1 < high ? 2 * from - 1 : high;
         if (!is_free(b->d, s->per_node, (int)from, (int)to))
             continue;
-        struct segment next = moved(b, rows, s->per_node, (int)from, (int)to, basis);
+        struct segment next = moved(b, rules, s->per_node, (int)from, (int)to, basis);
         emit(b, s, NULL, &next);
     }
 }
 
-/* The nodes between two neighbours at the sizes where those differ. */
-static int fit(struct builder *b, const struct series *s, const struct env_shape *x, const struct env_shape *y)
-{
-    for (int64_t from = (int64_t)x->nodes + 1, to; from < y->nodes; from = to + 1) {
-        struct segment own = {0};
-        struct env_table_rule *rows = NULL;
-        to = 2 * from - 1 < y->nodes ? 2 * from - 1 : y->nodes - 1;
-        if (!is_free(b->d, s->per_node, (int)from, (int)to))
-            continue;
-        int n = rows_fit(b->d, x, y, (int)from, (int)to, b->arena, &rows, b->err);
-        if (n < 0)
-            return ERR_FAILED;
-        for (int i = 0; i < n; i++) {
-            struct env_table_rule *last = own.nrows ? own.rows[own.nrows - 1] : NULL;
-            if (last && last->coll == rows[i].coll && same_action(last, &rows[i]) &&
-                last->max_bytes + 1 == rows[i].min_bytes)
-                last->max_bytes = rows[i].max_bytes;
-            else
-                add_row(b, &own, rows[i]);
-        }
-        emit(b, s, NULL, &own);
-    }
-    return 0;
-}
-
-/* The rows of what the fitted model carries on, see envgen/decide/extrapolate.h. */
+/* What the fitted model carries on, see envgen/decide/extrapolate.h. */
 static int add_extrapolations(struct builder *b, const struct series *s)
 {
     struct segment own = {0};
     for (int i = 0; i < b->d->nextrapolations; i++) {
-        const struct env_extrapolation *r = &b->d->reaches[i];
+        const struct env_extrapolation *r = &b->d->extrapolations[i];
         if (r->ranks_per_node != s->per_node || !is_free(b->d, s->per_node, r->nodes_low, r->nodes_high))
             continue;
-        struct env_table_rule row = {.coll = r->coll,
-                                     .min_bytes = r->min_bytes,
-                                     .max_bytes = r->max_bytes,
-                                     .algorithm = -1,
-                                     .protocol = -1,
-                                     .channels = -1,
-                                     .chunk_bytes = -1,
-                                     .nodes_low = r->nodes_low,
-                                     .nodes_high = r->nodes_high,
-                                     .ranks_low = r->nodes_low * s->per_node,
-                                     .ranks_high = r->nodes_high * s->per_node,
-                                     .basis = ENV_EXTRAPOLATED,
-                                     .base = s->shapes[s->count - 1]->nodes,
-                                     .why = r->why};
-        int rc = rows_read_call(&r->call, &row, b->err);
+        int below = s->count - 1;
+        while (below > 0 && s->shapes[below]->nodes > r->nodes_low)
+            below--;
+        struct env_table_rule rule = {.coll = r->coll,
+                                      .min_bytes = r->min_bytes,
+                                      .max_bytes = r->max_bytes,
+                                      .algorithm = -1,
+                                      .protocol = -1,
+                                      .channels = -1,
+                                      .chunk_bytes = -1,
+                                      .nodes_low = r->nodes_low,
+                                      .nodes_high = r->nodes_high,
+                                      .ranks_low = r->nodes_low * s->per_node,
+                                      .ranks_high = r->nodes_high * s->per_node,
+                                      .basis = below + 1 < s->count ? ENV_FITTED : ENV_EXTRAPOLATED,
+                                      .base = s->shapes[below]->nodes,
+                                      .why = r->why};
+        int rc = read_call(&r->call, &rule, b->err);
         if (rc)
             return rc;
-        add_row(b, &own, row);
+        add_rule(b, &own, rule);
     }
     emit(b, s, NULL, &own);
     return 0;
@@ -277,30 +255,27 @@ static void extrapolate(struct builder *b, const struct series *s)
     int64_t reach = b->d->extrapolate_nodes;
     if (largest < 2 || reach <= largest || reach * s->per_node > INT32_MAX)
         return;
-    struct segment rows = s->own[n - 1];
+    struct segment rules = s->own[n - 1];
     if (n > 1 && s->shapes[n - 2]->nodes > 1)
-        rows = agreement(b, &s->own[n - 1], &s->own[n - 2]);
-    fill(b, s, &rows, largest + 1, (int)reach, ENV_EXTRAPOLATED);
+        rules = agreement(b, &s->own[n - 1], &s->own[n - 2]);
+    fill(b, s, &rules, largest + 1, (int)reach, ENV_EXTRAPOLATED);
 }
 
 static int write_series(struct builder *b, const struct series *s)
 {
     struct segment last = emit(b, s, NULL, &s->own[0]);
-    int rc = 0;
-    for (int i = 1; i < s->count && !rc; i++) {
+    for (int i = 1; i < s->count; i++) {
         int low = s->shapes[i - 1]->nodes, high = s->shapes[i]->nodes;
         if (low > 1 && high > low + 1) {
             struct segment between = agreement(b, &s->own[i - 1], &s->own[i]);
             fill(b, s, &between, low + 1, high - 1, ENV_AGREED);
-            rc = fit(b, s, s->shapes[i - 1], s->shapes[i]);
         }
         last = emit(b, s, &last, &s->own[i]);
     }
-    if (!rc && b->d->fit.used)
-        rc = add_extrapolations(b, s);
-    else if (!rc)
-        extrapolate(b, s);
-    return rc;
+    if (b->d->fit.used)
+        return add_extrapolations(b, s);
+    extrapolate(b, s);
+    return 0;
 }
 
 /* The series that a shape belongs to; a shape with nodes of unequal size has one of its own. */
@@ -375,15 +350,15 @@ static int by_basis(const void *a, const void *b)
     return c ? c : (x->min_bytes > y->min_bytes) - (x->min_bytes < y->min_bytes);
 }
 
-int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct env_table_rules *rows, struct err *e)
+int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct env_table_rules *rules, struct err *e)
 {
-    *rows = (struct env_table_rules){0};
-    struct builder b = {d, a, rows, e};
+    *rules = (struct env_table_rules){0};
+    struct builder b = {d, a, rules, e};
     int rc = add_measured(&b);
     if (!rc)
         rc = add_predicted(&b);
-    if (!rc && rows->count)
-        qsort(rows->items, (size_t)rows->count, sizeof *rows->items, by_basis);
+    if (!rc && rules->count)
+        qsort(rules->items, (size_t)rules->count, sizeof *rules->items, by_basis);
     return rc;
 }
 

@@ -1,14 +1,14 @@
-/* The rows of tuner.csv: what the decisions of the nccl engine mean per call, for every number of nodes that something
+/* The rules of tuner.csv: what the decisions of the nccl engine mean per call, for every number of nodes that something
  * is known about.
  *
- * A shape that was measured has its own rows. For the node counts between two measured ones with the same ranks a node,
- * those rows stand on which both agree; where they differ, what a law through both gives when it is sure enough, else
- * nothing. One node is no neighbour of two: within a node another fabric carries the data. Beyond the largest measured
- * count rows stand only up to env_decisions.extrapolate_nodes: where the model could be fitted, what it carries on
- * (envgen/decide/extrapolate.h), else as the two largest agree (or as the largest says when there is no other).
+ * A shape that was measured has its own rules. For the node counts between two measured ones with the same ranks a
+ * node, those rules stand on which both agree. One node is no neighbour of two: within a node another fabric carries
+ * the data. Where env_decisions.extrapolate_nodes asks for it and the model could be fitted, what the model carries to
+ * unmeasured node counts stands behind them (envgen/decide/extrapolate.h); where it could not, rules beyond the largest
+ * measured count stand as the two largest agree (or as the largest says when there is no other).
  *
- * A row for several node counts is a box in the table: low to high nodes, and as many ranks. It never spans a factor of
- * two, so that communicators with half the ranks a node or fewer stay outside, and never holds a measured shape of
+ * A rule for several node counts is a box in the table: low to high nodes, and as many ranks. It never spans a factor
+ * of two, so that communicators with half the ranks a node or fewer stay outside, and never holds a measured shape of
  * another number of ranks a node. */
 #ifndef ENVGEN_DECIDE_TABLE_RULES_H
 #define ENVGEN_DECIDE_TABLE_RULES_H
@@ -34,11 +34,11 @@ struct env_table_rules {
     int count;
 };
 
-/* Everything is allocated in `a`, and `why` points into the decisions. ENV_PREDICTED rows are there whether they are to
- * be written or not, for shapes that were not measured. Error: a call setting that a tuner cannot express. */
-int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct env_table_rules *rows, struct err *e);
+/* Everything is allocated in `a`, and `why` points into the decisions. ENV_PREDICTED rules are there whether they are
+ * to be written or not, for shapes that were not measured. Error: a call setting that a tuner cannot express. */
+int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct env_table_rules *rules, struct err *e);
 
-/* "measured on 8 nodes", "2 and 4 nodes agree", ...: what a row rests on. */
+/* "measured on 8 nodes", "2 and 4 nodes agree", ...: what a rule rests on. */
 const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a);
 
 #endif

@@ -56,12 +56,6 @@ void diagnose_free(struct diagnosis *d)
     free(d);
 }
 
-void diag_here(const struct diagnosis *d, char place[DIAG_PLACE])
-{
-    size_t n = strlen(d->in->path);
-    snprintf(place, DIAG_PLACE, "%s:%ld", n > 280 ? d->in->path + n - 280 : d->in->path, d->in->line);
-}
-
 /* The first reader that knows the line has it. DeepSpeed's lines look like those of old Megatron-LM versions, with
  * other names, so it is asked first. */
 static void read_line(struct diagnosis *d, const char *line, size_t bytes)

@@ -168,3 +168,9 @@ const char *diag_time(const char *s, double unit_ms, double *ms)
     *ms = value * unit_ms;
     return p;
 }
+
+void diag_here(const struct diagnosis *d, char place[DIAG_PLACE])
+{
+    size_t n = strlen(d->in->path);
+    snprintf(place, DIAG_PLACE, "%s:%ld", n > 280 ? d->in->path + n - 280 : d->in->path, d->in->line);
+}

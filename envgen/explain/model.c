@@ -7,7 +7,7 @@
 #include "core/coll.h"
 #include "core/vars/catalogue.h"
 #include "core/vars/text.h"
-#include "envgen/explain/model_setup.h"
+#include "envgen/decide/model_setup.h"
 
 /* Why there is no choice of NCCL's for a collective that is modelled. */
 static const char *no_choice(int coll)

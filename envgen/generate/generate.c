@@ -109,7 +109,7 @@ static int decide(struct job *j, struct err *e)
     j->decisions->extrapolate_nodes =
         j->options->extrapolate == ENV_ALL_NODES ? j->topology->nhosts : j->options->extrapolate;
     if (!rc)
-        env_extrapolation(j->decisions, j->topology, j->log);
+        env_extrapolate(j->decisions, j->topology, j->log);
     if (!rc)
         rc = env_rules_of(j->decisions, &j->rules, e);
     if (!rc)

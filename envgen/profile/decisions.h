@@ -88,7 +88,7 @@ struct env_setting {
     const char *node_class; /* NULL: common to all nodes; else it stands in nccl.d/CLASS.conf */
 };
 
-/* A call that is faster than the default beyond the measured numbers of nodes, by the fitted model. */
+/* A call that is faster than the default at numbers of nodes that were not measured, by the fitted model. */
 struct env_extrapolation {
     int coll;
     uint64_t min_bytes, max_bytes; /* as in struct env_range */
@@ -113,7 +113,7 @@ struct env_decisions {
     struct env_setting *settings;
     int nshapes, nsettings;
     struct model_fit fit; /* of the model to what was measured, for extrapolation; used 0: not fitted */
-    struct env_extrapolation *reaches;
+    struct env_extrapolation *extrapolations;
     int nextrapolations;
 };
 

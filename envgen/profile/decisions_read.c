@@ -269,13 +269,13 @@ static int read_fit(const struct reader *in, const cJSON *doc, struct env_decisi
                                             .band = json_num(factors, "band", 0)}};
     int rc = whole(in, o, "results", 1, INT32_MAX, &d->fit.used);
     if (!rc)
-        rc = list(in, doc, "beyond", sizeof *d->reaches, &d->reaches, &d->nextrapolations);
+        rc = list(in, doc, "beyond", sizeof *d->extrapolations, &d->extrapolations, &d->nextrapolations);
     if (!rc && d->nextrapolations > MOST_EXTRAPOLATIONS)
         rc = bad(in, "at most 100000 entries in \"beyond\"");
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "beyond"))
     {
         if (!rc)
-            rc = read_extrapolation(in, item, &d->reaches[i++]);
+            rc = read_extrapolation(in, item, &d->extrapolations[i++]);
     }
     return rc;
 }

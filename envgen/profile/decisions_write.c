@@ -176,8 +176,8 @@ cJSON *env_decisions_json(const struct env_decisions *d)
     if (!d->fit.used)
         return doc;
     add_fit(doc, &d->fit);
-    cJSON *reaches = cJSON_AddArrayToObject(doc, "beyond");
+    cJSON *extrapolations = cJSON_AddArrayToObject(doc, "beyond");
     for (int i = 0; i < d->nextrapolations; i++)
-        add_extrapolation(reaches, &d->reaches[i]);
+        add_extrapolation(extrapolations, &d->extrapolations[i]);
     return doc;
 }

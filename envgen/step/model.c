@@ -5,7 +5,7 @@
 
 #include "bench/predict/model.h"
 #include "bench/workload/workload.h"
-#include "envgen/explain/model_setup.h"
+#include "envgen/decide/model_setup.h"
 
 struct prepared {
     int nodes, per_node, tuned;

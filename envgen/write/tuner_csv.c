@@ -1,5 +1,5 @@
-/* tuner.csv: the table that the tuner plugin applies per call, and the same for NVIDIA's example plugin. Rows come from
- * measurements of NCCL itself; predictions are comments unless they were asked for. */
+/* tuner.csv: the table that the tuner plugin applies per call, and the same for NVIDIA's example plugin. Rules come
+ * from measurements of NCCL itself; predictions are comments unless they were asked for. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "envgen/decide/table_rules.h"
 #include "envgen/write/write_internal.h"
 
-/* ---- what a row rests on --------------------------------------------------------------------------------------------
+/* ---- what a rule rests on -----------------------------------------------------------------------------------------
  */
 
 static void print_reason(const struct env_writing *w, FILE *out, const struct env_table_rule *r)
@@ -53,7 +53,7 @@ static void print_bytes(FILE *out, const struct env_table_rule *r)
         fprintf(out, ",%" PRIu64, r->max_bytes);
 }
 
-static void print_row(FILE *out, const struct env_table_rule *r)
+static void print_rule(FILE *out, const struct env_table_rule *r)
 {
     print_bytes(out, r);
     print_word(out, algo_name(r->algorithm));
@@ -79,7 +79,7 @@ static int print_version(FILE *out, const char *library, struct err *e)
     return 0;
 }
 
-/* How well the model knows this site, where rows rest on it. */
+/* How well the model knows this site, where rules rest on it. */
 static void print_fit(const struct env_decisions *d, FILE *out)
 {
     const struct model_fit *f = &d->fit;
@@ -110,20 +110,20 @@ static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
 
 static int write_own(const struct env_writing *w, FILE *out, struct err *e)
 {
-    struct env_table_rules rows;
+    struct env_table_rules rules;
     int rc = print_metadata(w, out, e);
     if (!rc)
-        rc = env_table_rules_of(w->decisions, w->scratch, &rows, e);
+        rc = env_table_rules_of(w->decisions, w->scratch, &rules, e);
     if (rc)
         return rc;
     print_fit(w->decisions, out);
     fputs("# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff,chunk_bytes,"
           "nvlDomains\n",
           out);
-    for (int i = 0; i < rows.count; i++) {
-        print_reason(w, out, rows.items[i]);
-        fputs(is_rule(w->decisions, rows.items[i]) ? "" : "# ", out);
-        print_row(out, rows.items[i]);
+    for (int i = 0; i < rules.count; i++) {
+        print_reason(w, out, rules.items[i]);
+        fputs(is_rule(w->decisions, rules.items[i]) ? "" : "# ", out);
+        print_rule(out, rules.items[i]);
     }
     return 0;
 }
@@ -134,7 +134,7 @@ static int write_own(const struct env_writing *w, FILE *out, struct err *e)
  * as another; counts are read by atoi, so that "4-16" is 4; channels -1 makes NCCL run on one; where nothing matches,
  * one channel, too; lines are read in pieces, so that comments are kept short. */
 
-#define NVIDIA_ROWS 100000 /* with every node count a row of its own */
+#define NVIDIA_RULES 100000 /* with every node count on a line of its own */
 
 static int nvidia_can(const struct env_table_rule *r)
 {
@@ -142,7 +142,7 @@ static int nvidia_can(const struct env_table_rule *r)
            (r->nodes_low == r->nodes_high || (r->ranks_high - r->ranks_low) % (r->nodes_high - r->nodes_low) == 0);
 }
 
-static void print_nvidia_row(FILE *out, const struct env_table_rule *r, int nodes)
+static void print_nvidia_rule(FILE *out, const struct env_table_rule *r, int nodes)
 {
     int per_node = r->nodes_high > r->nodes_low ? (r->ranks_high - r->ranks_low) / (r->nodes_high - r->nodes_low) : 0;
     print_bytes(out,
@@ -156,9 +156,9 @@ static void print_nvidia_row(FILE *out, const struct env_table_rule *r, int node
 
 static int write_nvidia(const struct env_writing *w, FILE *out, struct err *e)
 {
-    struct env_table_rules rows;
+    struct env_table_rules rules;
     long written = 0, left = 0;
-    int rc = env_table_rules_of(w->decisions, w->scratch, &rows, e);
+    int rc = env_table_rules_of(w->decisions, w->scratch, &rules, e);
     if (rc)
         return rc;
     env_write_heading(w, out, "Rules for the example tuner plugin that comes with NCCL, from 2.27 on.");
@@ -167,17 +167,17 @@ static int write_nvidia(const struct env_writing *w, FILE *out, struct err *e)
         "That plugin makes NCCL run on one channel wherever no rule matches; nccltune's own plugin leaves "
         "NCCL's choice there.");
     fputs("# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n", out);
-    for (int i = 0; i < rows.count; i++) {
-        const struct env_table_rule *r = rows.items[i];
+    for (int i = 0; i < rules.count; i++) {
+        const struct env_table_rule *r = rules.items[i];
         if (!is_rule(w->decisions, r))
             continue;
         left += !nvidia_can(r);
         for (int nodes = r->nodes_low; nodes <= r->nodes_high && nvidia_can(r); nodes++)
-            if (++written <= NVIDIA_ROWS)
-                print_nvidia_row(out, r, nodes);
+            if (++written <= NVIDIA_RULES)
+                print_nvidia_rule(out, r, nodes);
     }
-    if (written > NVIDIA_ROWS)
-        return err_set(e, ERR_FAILED, "tuner.nvidia.csv would have %ld rows, more than %d", written, NVIDIA_ROWS);
+    if (written > NVIDIA_RULES)
+        return err_set(e, ERR_FAILED, "tuner.nvidia.csv would have %ld rules, more than %d", written, NVIDIA_RULES);
     if (left)
         fprintf(out, "# %ld rules are left out: they name no number of channels, or what that plugin cannot say.\n",
                 left);

@@ -51,7 +51,7 @@ struct table {
     struct arena *arena;
     struct env_decisions decisions;
     struct tuner_table table;
-    struct env_table_rules rows;
+    struct env_table_rules rules;
 };
 
 static struct table table_of(const struct shape *shapes, int n, int reach)
@@ -65,14 +65,14 @@ static struct table table_of(const struct shape *shapes, int n, int reach)
     t.decisions.shapes = arena_alloc(t.arena, (size_t)(n + 1) * sizeof *t.decisions.shapes);
     for (int i = 0; i < n; i++)
         t.decisions.shapes[i] = shape_of(t.arena, shapes[i]);
-    assert_int_equal(env_table_rules_of(&t.decisions, t.arena, &t.rows, &e), 0);
+    assert_int_equal(env_table_rules_of(&t.decisions, t.arena, &t.rules, &e), 0);
     struct env_writing w = {.decisions = &t.decisions, .scratch = t.arena};
     FILE *out = open_memstream(&text, &bytes);
     assert_int_equal(env_writer_of("tuner.csv")->write(&w, out, &e), 0);
     fclose(out);
     assert_int_equal(tuner_table_parse(&t.table, text, bytes, NULL, NULL), 0);
     assert_int_equal(t.table.broken, 0);
-    assert_int_equal(t.table.count, t.rows.count);
+    assert_int_equal(t.table.count, t.rules.count);
     free(text);
     return t;
 }
@@ -120,8 +120,8 @@ static void between_two_only_what_both_say(void **state)
         assert_int_equal(choice(&t, n, n * 16, 256 * KIB), -1);
     }
     assert_int_equal(choice(&t, 17, 17 * 8, 256 * KIB), -1);
-    for (int i = 0; i < t.rows.count; i++)
-        assert_true(t.rows.items[i]->nodes_high < 2 * t.rows.items[i]->nodes_low);
+    for (int i = 0; i < t.rules.count; i++)
+        assert_true(t.rules.items[i]->nodes_high < 2 * t.rules.items[i]->nodes_low);
     table_free(&t);
 }
 
@@ -137,7 +137,7 @@ static void one_node_is_no_neighbour(void **state)
     table_free(&t);
 }
 
-/* 6 nodes with 7 ranks each were measured and say something else: no row for 8 ranks a node may reach them. */
+/* 6 nodes with 7 ranks each were measured and say something else: no rule for 8 ranks a node may reach them. */
 static void other_shapes_are_not_covered(void **state)
 {
     (void)state;
@@ -163,25 +163,25 @@ static void beyond_the_largest_only_on_request(void **state)
     }
     assert_int_equal(choice(&t, 17, 17 * 8, 1 << 20), -1);
     int marked = 0;
-    for (int i = 0; i < t.rows.count; i++) {
-        marked += t.rows.items[i]->basis == ENV_EXTRAPOLATED;
-        assert_true((t.rows.items[i]->basis == ENV_EXTRAPOLATED) == (t.rows.items[i]->nodes_high > 4));
-        assert_true((strstr(env_table_rule_basis(t.rows.items[i], t.arena), "EXTRAPOLATED") != NULL) ==
-                    (t.rows.items[i]->nodes_high > 4));
+    for (int i = 0; i < t.rules.count; i++) {
+        marked += t.rules.items[i]->basis == ENV_EXTRAPOLATED;
+        assert_true((t.rules.items[i]->basis == ENV_EXTRAPOLATED) == (t.rules.items[i]->nodes_high > 4));
+        assert_true((strstr(env_table_rule_basis(t.rules.items[i], t.arena), "EXTRAPOLATED") != NULL) ==
+                    (t.rules.items[i]->nodes_high > 4));
     }
     assert_true(marked > 0);
     table_free(&t);
 }
 
-static void equal_neighbours_are_one_row(void **state)
+static void equal_neighbours_are_one_rule(void **state)
 {
     (void)state;
     static const struct shape shapes[] = {{4, 32, 0}, {5, 40, 0}, {6, 48, 0}, {7, 56, 0}, {8, 64, 0}};
     struct table t = table_of(shapes, 5, 0);
-    assert_int_equal(t.rows.count, 2); /* 4 to 7, and 8: never a factor of two */
-    assert_int_equal(t.rows.items[0]->nodes_high, 7);
-    assert_int_equal(t.rows.items[0]->ranks_high, 56);
-    assert_int_equal(t.rows.items[0]->basis, ENV_MEASURED);
+    assert_int_equal(t.rules.count, 2); /* 4 to 7, and 8: never a factor of two */
+    assert_int_equal(t.rules.items[0]->nodes_high, 7);
+    assert_int_equal(t.rules.items[0]->ranks_high, 56);
+    assert_int_equal(t.rules.items[0]->basis, ENV_MEASURED);
     table_free(&t);
 }
 
@@ -191,7 +191,7 @@ static void a_table_for_512_nodes_is_short(void **state)
     (void)state;
     struct arena *a = arena_new();
     struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 10};
-    struct env_table_rules rows;
+    struct env_table_rules rules;
     struct err e = {0};
     d.shapes = arena_alloc(a, 10 * sizeof *d.shapes);
     for (int s = 0; s < 10; s++) {
@@ -210,67 +210,16 @@ static void a_table_for_512_nodes_is_short(void **state)
                                          .colls = colls,
                                          .ncolls = COLL_COUNT};
     }
-    assert_int_equal(env_table_rules_of(&d, a, &rows, &e), 0);
-    assert_in_range(rows.count, 400, 999);
-    /* no two rows apply to one call */
-    for (int i = 0; i < rows.count; i++)
+    assert_int_equal(env_table_rules_of(&d, a, &rules, &e), 0);
+    assert_in_range(rules.count, 400, 999);
+    /* no two rules apply to one call */
+    for (int i = 0; i < rules.count; i++)
         for (int k = 0; k < i; k++) {
-            const struct env_table_rule *x = rows.items[i], *y = rows.items[k];
+            const struct env_table_rule *x = rules.items[i], *y = rules.items[k];
             assert_false(x->coll == y->coll && x->min_bytes <= y->max_bytes && y->min_bytes <= x->max_bytes &&
                          x->nodes_low <= y->nodes_high && y->nodes_low <= x->nodes_high);
         }
     arena_free(a);
-}
-
-/* One size on 2 and on 16 nodes: ring is chosen at the one end, tree at the other. */
-static struct env_point point(struct arena *a, double other, double ringed, double treed, int chosen, double spread)
-{
-    const double times[] = {other, ringed, treed};
-    static const struct bench_knobs calls[] = {{"default", NULL, 0}, {"ring", ring, 2}, {"tree", tree, 2}};
-    struct env_point p = {
-        .bytes = 1 << 20, .options = arena_alloc(a, 3 * sizeof *p.options), .noptions = 3, .chosen = chosen};
-    for (int i = 0; i < 3; i++)
-        p.options[i] = (struct env_option){.call = calls[i],
-                                           .time_us = {times[i], times[i] * (1 - spread), times[i] * (1 + spread), 9}};
-    return p;
-}
-
-static int fitted(double spread, int nodes)
-{
-    struct arena *a = arena_new();
-    struct env_decisions d = {.arena = a, .tool = "0.1.0", .topology = "", .nshapes = 2, .margin = 0.03};
-    struct env_point points[] = {point(a, 100, 60, 80, 1, spread), point(a, 200, 190, 130, 2, spread)};
-    struct env_table_rules rows;
-    struct err e = {0};
-    int algorithm = -1;
-    d.shapes = arena_alloc(a, 2 * sizeof *d.shapes);
-    for (int i = 0; i < 2; i++) {
-        d.shapes[i] = shape_of(a, (struct shape){i ? 16 : 2, i ? 128 : 16, i ? ENV_OPEN : 0});
-        d.shapes[i].colls[0].ranges[0].points = &points[i];
-        d.shapes[i].colls[0].ranges[0].npoints = 1;
-    }
-    assert_int_equal(env_table_rules_of(&d, a, &rows, &e), 0);
-    for (int i = 0; i < rows.count; i++)
-        if (rows.items[i]->nodes_low <= nodes && nodes <= rows.items[i]->nodes_high) {
-            assert_int_equal(rows.items[i]->basis, ENV_FITTED);
-            assert_int_equal(rows.items[i]->min_bytes, 1 << 20); /* no further than was measured */
-            assert_int_equal(rows.items[i]->max_bytes, 1 << 20);
-            algorithm = rows.items[i]->algorithm;
-        }
-    arena_free(a);
-    return algorithm;
-}
-
-/* By hand, for the box of 3 to 5 nodes: on the way from 2 to 16, 3 nodes are at 0.071 linearly and 0.195 by the
- * logarithm, 5 nodes at 0.214 and 0.441. Ring gains least at 5 nodes by the logarithm (144 over 117, 1.23), tree at 3
- * nodes linearly (107 over 84, 1.28). */
-static void a_law_where_the_ends_differ(void **state)
-{
-    (void)state;
-    assert_int_equal(fitted(0.01, 3), ALGO_TREE);
-    assert_int_equal(fitted(0.01, 5), ALGO_TREE);
-    assert_int_equal(fitted(0.01, 15), ALGO_TREE);
-    assert_int_equal(fitted(0.3, 3), -1); /* not sure enough */
 }
 
 static void predictions_are_comments(void **state)
@@ -301,7 +250,7 @@ static void predictions_are_comments(void **state)
     }
 }
 
-/* The example plugin: no range, no open channels, no header outside comments, every node count a row. */
+/* The example plugin: no range, no open channels, no header outside comments, every node count a line. */
 static void nvidias_table(void **state)
 {
     (void)state;
@@ -321,12 +270,12 @@ static void nvidias_table(void **state)
     for (int nodes = 2; nodes <= 6; nodes++)
         assert_non_null(strstr(
             text, arena_printf(a, "\nallreduce,0,9223372036854775807,ring,simple,16,%d,%d,-1,-1\n", nodes, nodes * 8)));
-    int rows = 0;
+    int rules = 0;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         assert_true(strlen(line) < 255); /* it reads in pieces of that size */
-        rows += *line != '#';
+        rules += *line != '#';
     }
-    assert_int_equal(rows, 5);
+    assert_int_equal(rules, 5);
     free(text);
     arena_free(a);
 }
@@ -361,9 +310,8 @@ int main(void)
         cmocka_unit_test(one_node_is_no_neighbour),
         cmocka_unit_test(other_shapes_are_not_covered),
         cmocka_unit_test(beyond_the_largest_only_on_request),
-        cmocka_unit_test(equal_neighbours_are_one_row),
+        cmocka_unit_test(equal_neighbours_are_one_rule),
         cmocka_unit_test(a_table_for_512_nodes_is_short),
-        cmocka_unit_test(a_law_where_the_ends_differ),
         cmocka_unit_test(predictions_are_comments),
         cmocka_unit_test(nvidias_table),
     };

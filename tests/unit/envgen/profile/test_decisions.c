@@ -26,19 +26,19 @@ static struct env_decisions *example(struct synthetic *s)
         {"openmpi", "coll_tuned_dynamic_rules_filename", "openmpi.rules", "measured on host memory", "rules", 1},
         {"nccl", "NCCL_SOCKET_IFNAME", NULL, "topology", "right as it is", 0},
     };
-    static struct env_extrapolation reaches[] = {{.coll = COLL_ALLREDUCE,
-                                                  .min_bytes = 64,
-                                                  .max_bytes = ENV_OPEN,
-                                                  .nodes_low = 5,
-                                                  .nodes_high = 9,
-                                                  .ranks_per_node = 8,
-                                                  .call = {.label = "ring"},
-                                                  .gain = {1.5, 1.2, 1.9, 7, 1},
-                                                  .why = "carried on"}};
+    static struct env_extrapolation extrapolations[] = {{.coll = COLL_ALLREDUCE,
+                                                         .min_bytes = 64,
+                                                         .max_bytes = ENV_OPEN,
+                                                         .nodes_low = 5,
+                                                         .nodes_high = 9,
+                                                         .ranks_per_node = 8,
+                                                         .call = {.label = "ring"},
+                                                         .gain = {1.5, 1.2, 1.9, 7, 1},
+                                                         .why = "carried on"}};
     d->settings = settings;
     d->nsettings = 3;
     d->fit = (struct model_fit){{1.1, 0.9, 1, 1, 1.4}, 1.05, 1.3, 1.1, 77, 2};
-    d->reaches = reaches;
+    d->extrapolations = extrapolations;
     d->nextrapolations = 1;
     d->topology = "abc";
     return d;
@@ -75,8 +75,8 @@ static void there_and_back(void **state)
     assert_null(back->settings[2].value);
     assert_int_equal(back->settings[1].in_profile, 1);
     assert_int_equal(back->fit.used, 77);
-    assert_true(back->reaches[0].max_bytes == ENV_OPEN);
-    assert_int_equal(back->reaches[0].gain.predicted, 1);
+    assert_true(back->extrapolations[0].max_bytes == ENV_OPEN);
+    assert_int_equal(back->extrapolations[0].gain.predicted, 1);
     env_decisions_free(back);
     env_decisions_free(d);
     arena_free(s.arena);

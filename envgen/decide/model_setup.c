@@ -1,5 +1,5 @@
 /* From a profile to what the models are asked about. */
-#include "envgen/explain/model_setup.h"
+#include "envgen/decide/model_setup.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "envgen/explain/model_setup.h"
+#include "envgen/decide/model_setup.h"
 #include "tests/unit/envgen/machine.h"
 
 static void settings_that_the_model_knows_count(void **state)

@@ -1,6 +1,6 @@
 /* Whom the models are asked about: the nodes of a profile's topology, with or without what the profile sets. */
-#ifndef ENVGEN_EXPLAIN_MODEL_SETUP_H
-#define ENVGEN_EXPLAIN_MODEL_SETUP_H
+#ifndef ENVGEN_DECIDE_MODEL_SETUP_H
+#define ENVGEN_DECIDE_MODEL_SETUP_H
 
 #include "bench/predict/nccl/model.h"
 #include "envgen/profile/decisions.h"
