@@ -47,7 +47,7 @@ WORKER_SRC  := $(call tree,bench/nccltune-worker) bench/launch/worker_protocol.c
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
 HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/vars/catalogue.c \
-               $(addprefix core/,arena.c edit_distance.c err.c file.c hostlist.c sha256.c)
+               $(addprefix core/,arena.c edit_distance.c err.c file.c hostlist.c locate.c sha256.c)
 LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe bench envgen)) $(TUNER_SRC) $(HOOK_PARTS) \
                bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
 
@@ -95,7 +95,8 @@ mpi_flags    = $(BASE) $(MPI_CFLAGS) $(DEP_CFLAGS) $(CPPFLAGS) $(CFLAGS) -fPIE
 pic_flags    = $(BASE) $(CPPFLAGS) $(CFLAGS) -Wp,-U_FORTIFY_SOURCE -fno-stack-protector -fPIC -fvisibility=hidden
 double_flags = $(BASE) -O2 -g -fPIC
 version_flags = -DNCCLTUNE_VERSION='"$(VERSION)"'
-prefix_flags = -DNCCLTUNE_LIBDIR='"$(LIBDIR)"' -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"'
+prefix_flags = -DNCCLTUNE_PREFIX='"$(PREFIX)"' -DNCCLTUNE_BINDIR='"$(BINDIR)"' -DNCCLTUNE_LIBDIR='"$(LIBDIR)"' \
+               -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"'
 lib_flags    = $(LIB_OBJ)
 ld_flags     = $(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LIBS) $(DEP_LIBS) $(CLI_OBJ) $(BENCH_OBJ) $(WORKER_OBJ) $(HOOK_OBJ) $(PLUGIN_OBJ)
 

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "core/json.h"
+#include "core/locate.h"
 #include "envgen/doctor/doctor.h"
 
 #define COMMAND "doctor"
@@ -18,8 +19,8 @@ static const char help_text[] = "Usage: nccltune doctor [OPTION]...\n"
                                 "\n"
                                 "      --store DIR        as for nccltune install-profile; " INSTALL_STORE "\n"
                                 "      --nccl-conf FILE   " INSTALL_NCCL_CONF "\n"
-                                "      --plugin FILE      " NCCLTUNE_LIBDIR "/libnccl-tuner-nccltune.so\n"
-                                "      --hook FILE        " NCCLTUNE_LIBEXECDIR "/nccltune-hook\n"
+                                "      --plugin FILE      " LOCATE_PLUGIN "; that of this installation\n"
+                                "      --hook FILE        nccltune-hook; that of this installation\n"
                                 "      --slurm-conf FILE  the hooks' configuration; /etc/nccltune/slurm.conf\n"
                                 "      --node NAME        this node's name in Slurm; its host name\n"
                                 "      --job              this process's environment instead: which profile is "
@@ -80,11 +81,7 @@ static struct doctor *run_job(const struct doctor_options *o)
 int doctor_main(int argc, char **argv)
 {
     struct log log = cli_log(COMMAND, 1);
-    struct doctor_options o = {.site = {.store = INSTALL_STORE,
-                                        .nccl_conf = INSTALL_NCCL_CONF,
-                                        .plugin = NCCLTUNE_LIBDIR "/libnccl-tuner-nccltune.so"},
-                               .hook = NCCLTUNE_LIBEXECDIR "/nccltune-hook",
-                               .log = &log};
+    struct doctor_options o = {.site = {.store = INSTALL_STORE, .nccl_conf = INSTALL_NCCL_CONF}, .log = &log};
     const char **const texts[] = {&o.site.store, &o.site.nccl_conf, &o.site.plugin, &o.hook, &o.slurm, &o.node};
     struct err e = {0};
     const char *lines = NULL;

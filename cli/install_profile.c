@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/proc.h"
+#include "core/locate.h"
 #include "core/units.h"
 #include "envgen/install/install.h"
 
 #define COMMAND "install-profile"
-#define PLUGIN  "libnccl-tuner-nccltune.so"
 
 static const char help_text[] =
     "Usage: nccltune install-profile PROFILE [OPTION]...\n"
@@ -20,7 +19,7 @@ static const char help_text[] =
     "      --store DIR        where profiles are kept, on every node or shared; " INSTALL_STORE "\n"
     "      --nccl-conf FILE   NCCL's file, merged between marker lines; " INSTALL_NCCL_CONF "\n"
     "      --no-nccl-conf     leave NCCL's file alone\n"
-    "      --plugin FILE      where " PLUGIN " is; " NCCLTUNE_LIBDIR "\n"
+    "      --plugin FILE      where " LOCATE_PLUGIN " is; that of this installation\n"
     "      --partition NAME   only for jobs of this Slurm partition (a canary); NCCL's file stays\n"
     "      --nodes LIST       only for jobs whose nodes are all in this list, such as n[1-4]\n"
     "      --delay T          from so long from now on; with a store on every node give it the time that reaching all\n"
@@ -145,20 +144,6 @@ static int parse(int argc, char **argv, struct request *w)
     return 0;
 }
 
-/* The installed plugin, or that of a tree that was unpacked or built elsewhere. */
-static const char *default_plugin(struct arena *a)
-{
-    static const char *const beside[] = {"../lib/" PLUGIN, PLUGIN};
-    const char *installed = NCCLTUNE_LIBDIR "/" PLUGIN, *dir = proc_self_dir(a);
-    for (size_t i = 0; i < sizeof beside / sizeof *beside && dir && access(installed, F_OK); i++) {
-        char *path = realpath(arena_printf(a, "%s/%s", dir, beside[i]), NULL), *copy = arena_strdup(a, path);
-        free(path);
-        if (copy)
-            return copy;
-    }
-    return installed;
-}
-
 /* What a container needs: the files, and to be told. */
 static void print_containers(const struct install_site *s, const struct install_done *d)
 {
@@ -199,7 +184,8 @@ static void print_done(const struct request *w, const struct install_done *d)
 int install_profile_main(int argc, char **argv)
 {
     struct arena *a = arena_new();
-    struct request w = {.site = {.store = INSTALL_STORE, .nccl_conf = INSTALL_NCCL_CONF, .plugin = default_plugin(a)}};
+    struct request w = {
+        .site = {.store = INSTALL_STORE, .nccl_conf = INSTALL_NCCL_CONF, .plugin = locate_expected(LOCATE_PLUGIN, a)}};
     struct install_done done = {0};
     struct err e = {0};
     int rc = parse(argc, argv, &w);

@@ -7,6 +7,7 @@
 #include "bench/engines/nccl/engine.h"
 #include "bench/results/points.h"
 #include "core/file.h"
+#include "core/locate.h"
 #include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/profile/profile.h"
@@ -29,7 +30,7 @@ static int sets_nccl(const struct env_decisions *d)
 /* The lines for a job script; ends with NULL. */
 static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
 {
-    const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = bench_nccl_plugin(a, NULL);
+    const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = locate_plugin(a, NULL);
     int n = 0;
     if (sets_nccl(p->decisions))
         lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/nccl.sh", p->dir)));

@@ -11,6 +11,7 @@
 #include "cli/measure.h"
 #include "core/coll.h"
 #include "core/json.h"
+#include "core/locate.h"
 #include "core/units.h"
 #include "envgen/verify/verify.h"
 
@@ -207,7 +208,7 @@ static int measure(struct request *w, const struct env_profile *p, const struct 
     struct bench_knobs *jobs = arena_alloc(p->arena, 2 * sizeof *jobs);
     struct bench_summary summary;
     struct progress progress;
-    const char *plugin = bench_nccl_plugin(p->arena, e);
+    const char *plugin = locate_plugin(p->arena, e);
     if (!plugin)
         return ERR_LACKS;
     int njobs = verify_jobs(p, plugin, p->arena, jobs, e);

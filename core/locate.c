@@ -1,28 +1,139 @@
-/* The environment decides alone where it says something; else the build tree comes first, then the installation that
- * this program is part of, wherever that was moved to. */
+/* Our files by name, and PATH. */
 #include "core/locate.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "core/proc.h"
+struct file {
+    const char *name, *variable, *dir; /* the one that the build was configured for */
+};
 
-const char *bench_program(const char *name, const char *variable, struct arena *a, struct err *e)
+static struct file file_of(const char *name)
 {
-    const char *named = getenv(variable), *dir = proc_self_dir(a);
-    if (named) {
-        const char *found = proc_find(named, a);
-        if (!found)
-            err_set(e, ERR_LACKS, "%s=%s: no such program", variable, named);
-        return found;
+    const struct file files[] = {{LOCATE_PLUGIN, "NCCLTUNE_PLUGIN_SO", NCCLTUNE_LIBDIR},
+                                 {"nccltune", NULL, NCCLTUNE_BINDIR},
+                                 {"nccltune-bench", "NCCLTUNE_BENCH", NCCLTUNE_LIBEXECDIR},
+                                 {"nccltune-worker", "NCCLTUNE_WORKER", NCCLTUNE_LIBEXECDIR}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (!strcmp(files[i].name, name))
+            return files[i];
+    return (struct file){name, NULL, NCCLTUNE_LIBEXECDIR};
+}
+
+static int can_use(const char *path, int how)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, how);
+}
+
+/* The plugin is loaded, all the others are started. */
+static int is_there(const struct file *f, const char *path)
+{
+    return can_use(path, strcmp(f->name, LOCATE_PLUGIN) ? X_OK : R_OK);
+}
+
+/* What a configured directory has behind the prefix ("/libexec/nccltune"); NULL when it lies elsewhere. */
+static const char *below_prefix(const char *dir)
+{
+    size_t n = strlen(NCCLTUNE_PREFIX);
+    return !strncmp(dir, NCCLTUNE_PREFIX, n) && dir[n] == '/' ? dir + n : NULL;
+}
+
+/* The prefix of the installation that this program is part of; NULL when it lies in none. */
+static const char *own_prefix(const char *self, struct arena *a)
+{
+    const char *const programs[] = {below_prefix(NCCLTUNE_BINDIR), below_prefix(NCCLTUNE_LIBEXECDIR)};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        size_t n = strlen(self), tail = programs[i] ? strlen(programs[i]) : 0;
+        if (tail && n >= tail && !strcmp(self + n - tail, programs[i]))
+            return arena_strndup(a, self, n - tail);
     }
+    return NULL;
+}
+
+/* NULL when it is neither in a build tree nor installed. */
+static const char *find(const struct file *f, struct arena *a)
+{
+    const char *self = locate_self_dir(a), *prefix = self ? own_prefix(self, a) : NULL, *tail = below_prefix(f->dir);
     const char *const places[] = {
-        arena_printf(a, "%s/%s", dir ? dir : ".", name),
-        arena_printf(a, "%s/../libexec/nccltune/%s", dir ? dir : ".", name),
-        arena_printf(a, NCCLTUNE_LIBEXECDIR "/%s", name),
+        self ? arena_printf(a, "%s/%s", self, f->name) : NULL,
+        prefix && tail ? arena_printf(a, "%s%s/%s", prefix, tail, f->name) : NULL,
+        arena_printf(a, "%s/%s", f->dir, f->name),
     };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (proc_find(places[i], a))
+        if (places[i] && is_there(f, places[i]))
             return places[i];
-    err_set(e, ERR_LACKS, "%s is neither in %s nor in " NCCLTUNE_LIBEXECDIR, name, dir ? dir : ".");
     return NULL;
+}
+
+/* What the environment says; NULL when that is no such file. */
+static const char *named_file(const struct file *f, const char *named, struct arena *a)
+{
+    if (strcmp(f->name, LOCATE_PLUGIN))
+        return locate_in_path(named, a);
+    char *whole = realpath(named, NULL), *copy = arena_strdup(a, whole);
+    free(whole);
+    return copy;
+}
+
+const char *locate_program(const char *name, struct arena *a, struct err *e)
+{
+    const struct file f = file_of(name);
+    const char *named = f.variable ? getenv(f.variable) : NULL;
+    const char *found = named ? named_file(&f, named, a) : find(&f, a);
+    if (!found && named)
+        err_set(e, ERR_LACKS, "%s=%s: no such file", f.variable, named);
+    else if (!found)
+        err_set(e, ERR_LACKS, "%s is neither in %s nor in %s", name, locate_self_dir(a), f.dir);
+    return found;
+}
+
+const char *locate_plugin(struct arena *a, struct err *e)
+{
+    return locate_program(LOCATE_PLUGIN, a, e);
+}
+
+const char *locate_expected(const char *name, struct arena *a)
+{
+    const struct file f = file_of(name);
+    const char *named = f.variable ? getenv(f.variable) : NULL, *found = named ? named_file(&f, named, a) : NULL;
+    return found ? found : named ? named : locate_installed(name, a);
+}
+
+const char *locate_installed(const char *name, struct arena *a)
+{
+    const struct file f = file_of(name);
+    const char *found = find(&f, a);
+    return found ? found : arena_printf(a, "%s/%s", f.dir, name);
+}
+
+/* ---- any program ------------------------------------------------------------------------------------------------- */
+
+char *locate_in_path(const char *name, struct arena *a)
+{
+    if (strchr(name, '/'))
+        return can_use(name, X_OK) ? arena_strdup(a, name) : NULL;
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
+        size_t n = strcspn(p, ":");
+        char *candidate = arena_printf(a, "%.*s/%s", n ? (int)n : 1, n ? p : ".", name);
+        if (can_use(candidate, X_OK))
+            return candidate;
+        p += n + (p[n] == ':');
+    }
+    return NULL;
+}
+
+char *locate_self_dir(struct arena *a)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return NULL;
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
+    return slash ? arena_strndup(a, path, (size_t)(slash - path)) : NULL;
 }

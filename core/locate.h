@@ -1,12 +1,33 @@
-/* Where the programs lie that nccltune starts to measure. */
+/* Where programs lie, nccltune's own files above all. libc only.
+ *
+ * One order for all of our files: what an environment variable says decides alone; then the directory of the running
+ * program, which finds a build tree; then the installation that this program is part of, wherever it was moved to; then
+ * the directory that the build was configured for. Paths are in `a`. */
 #ifndef CORE_LOCATE_H
 #define CORE_LOCATE_H
 
 #include "core/arena.h"
 #include "core/err.h"
 
-/* The path of `name` ("nccltune-bench"): what the environment variable `variable` says, else beside the running
- * program, else in the libexec directory. NULL after ERR_LACKS. In `a`, or of static life. */
-const char *bench_program(const char *name, const char *variable, struct arena *a, struct err *e);
+#define LOCATE_PLUGIN "libnccl-tuner-nccltune.so"
+
+/* One of our programs: nccltune; nccltune-bench, which NCCLTUNE_BENCH may name; nccltune-worker, which NCCLTUNE_WORKER
+ * may name; nccltune-hook. NULL after ERR_LACKS. */
+const char *locate_program(const char *name, struct arena *a, struct err *e);
+
+/* Our tuner plugin, which NCCLTUNE_PLUGIN_SO may name. NULL after ERR_LACKS. */
+const char *locate_plugin(struct arena *a, struct err *e);
+
+/* Where such a program or the plugin is or, when it is nowhere, where it is looked for: never NULL. */
+const char *locate_expected(const char *name, struct arena *a);
+
+/* The same without the environment's word: for what runs in other people's. */
+const char *locate_installed(const char *name, struct arena *a);
+
+/* The path of `name` in PATH, or `name` itself when it holds a '/' and can be executed; NULL when there is none. */
+char *locate_in_path(const char *name, struct arena *a);
+
+/* The directory of the running program; NULL unknown. */
+char *locate_self_dir(struct arena *a);
 
 #endif

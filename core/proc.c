@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -192,7 +190,7 @@ int proc_write(int fd, const char *data, size_t bytes)
     return rc;
 }
 
-/* ---- command lines and paths ---- */
+/* ---- command lines ---- */
 
 /* Copies the word at *line, unquoted, to `out`; -1 when a quote stays open. */
 static int take_word(const char **line, char *out)
@@ -232,36 +230,4 @@ const char **proc_split(const char *line, struct arena *a, int *nwords, struct e
     }
     words[*nwords] = NULL;
     return words;
-}
-
-static int can_execute(const char *path)
-{
-    struct stat st;
-    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
-}
-
-char *proc_find(const char *name, struct arena *a)
-{
-    if (strchr(name, '/'))
-        return can_execute(name) ? arena_strdup(a, name) : NULL;
-    const char *path = getenv("PATH");
-    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
-        size_t n = strcspn(p, ":");
-        char *candidate = arena_printf(a, "%.*s/%s", n ? (int)n : 1, n ? p : ".", name);
-        if (can_execute(candidate))
-            return candidate;
-        p += n + (p[n] == ':');
-    }
-    return NULL;
-}
-
-char *proc_self_dir(struct arena *a)
-{
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0)
-        return NULL;
-    path[n] = 0;
-    char *slash = strrchr(path, '/');
-    return slash ? arena_strndup(a, path, (size_t)(slash - path)) : NULL;
 }

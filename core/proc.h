@@ -38,10 +38,4 @@ char *proc_status_text(int status, char text[PROC_STATUS_TEXT]);
  * nothing else is special. The NULL-terminated list and its words live in `a`; NULL after an error (an open quote). */
 const char **proc_split(const char *line, struct arena *a, int *nwords, struct err *e);
 
-/* The path of `name` in PATH, or `name` itself when it holds a '/' and can be executed; NULL when there is none. */
-char *proc_find(const char *name, struct arena *a);
-
-/* The directory of the running program; NULL unknown. */
-char *proc_self_dir(struct arena *a);
-
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/locate.h"
 #include "slurm/hook.h"
 
 #define CONF_BYTES (64u << 10)
@@ -92,15 +93,23 @@ static int take_line(struct hook_conf *c, const char *path, int number, char *li
     return hook_refuse(w, "%s:%d: '%.40s' is not a key", path, number, line);
 }
 
+/* That of the installation that this program is part of. */
+static void default_plugin(struct hook_conf *c)
+{
+    struct arena *a = arena_new();
+    snprintf(c->plugin, sizeof c->plugin, "%s", locate_installed(LOCATE_PLUGIN, a));
+    arena_free(a);
+}
+
 int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w)
 {
     struct hook_file f;
     *c = (struct hook_conf){
         .store = "/etc/nccltune",
-        .plugin = NCCLTUNE_LIBDIR "/libnccl-tuner-nccltune.so",
         .scontrol = "/usr/bin/scontrol",
         .drains = 1u << HOOK_HCA | 1u << HOOK_PORT | 1u << HOOK_GPU,
     };
+    default_plugin(c);
     if (access(path, F_OK) && errno == ENOENT)
         return 0;
     if (hook_read(path, 0, CONF_BYTES, &f, w))

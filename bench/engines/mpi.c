@@ -45,7 +45,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     c->arena = a;
     c->attached = rank >= 0;
     p->one_session = c->attached;
-    c->worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e);
+    c->worker = locate_program("nccltune-bench", a, e);
     if (!c->worker)
         return ERR_LACKS;
     int rc = c->attached ? 0 : mpirun_command(setup, c->worker, a, &c->mpirun, e);
@@ -199,7 +199,7 @@ static int join(struct err *e)
     if (rank < 1)
         return 0;
     struct arena *a = arena_new();
-    const char *worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e);
+    const char *worker = locate_program("nccltune-bench", a, e);
     int rc = worker ? 0 : ERR_LACKS;
     for (const char *const *v = mpirun_worker_env; !rc && *v; v++)
         rc = putenv((char *)*v) ? err_errno(e, "%s cannot be set", *v) : 0;

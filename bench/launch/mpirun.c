@@ -8,6 +8,7 @@
 
 #include "core/file.h"
 #include "core/hostlist.h"
+#include "core/locate.h"
 #include "core/proc.h"
 #include "core/units.h"
 
@@ -111,7 +112,7 @@ int mpirun_command(const struct bench_setup *setup, const char *worker, struct a
     struct list argv = {0}, env = {0};
     const char *command = setup->mpirun ? setup->mpirun : "mpirun";
     memset(m, 0, sizeof *m);
-    if (!proc_find(command, a))
+    if (!locate_in_path(command, a))
         return err_set(e, ERR_LACKS,
                        "%s: no such program; the mpi engine needs OpenMPI (packages openmpi-bin, libopenmpi-dev)",
                        command);

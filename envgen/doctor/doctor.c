@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/locate.h"
 #include "core/proc.h"
 #include "envgen/doctor/doctor_internal.h"
 #include "envgen/profile/profile.h"
@@ -156,7 +157,7 @@ static void check_slurm(struct doctor *d, const struct doctor_options *o)
     static const char *const hooks[] = {"TaskProlog", "Prolog"};
     int status = 0;
     (void)o;
-    if (!proc_find("scontrol", d->arena)) {
+    if (!locate_in_path("scontrol", d->arena)) {
         doctor_say(d, DOCTOR_NOTE, "slurm", "there is no scontrol here");
         return;
     }
@@ -187,13 +188,18 @@ static void check_table(struct doctor *d, const struct doctor_options *o)
 static void (*const checks[])(struct doctor *d, const struct doctor_options *o) = {
     check_plugin, check_profile, check_table, check_machine, check_nccl_conf, check_hook, check_slurm};
 
-struct doctor *doctor_run(const struct doctor_options *o)
+struct doctor *doctor_run(const struct doctor_options *options)
 {
     struct arena *a = arena_new();
     struct doctor *d = ARENA_NEW(a, struct doctor);
+    struct doctor_options o = *options;
     d->arena = a;
+    if (!o.site.plugin)
+        o.site.plugin = locate_expected(LOCATE_PLUGIN, a);
+    if (!o.hook)
+        o.hook = locate_expected("nccltune-hook", a);
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        checks[i](d, o);
+        checks[i](d, &o);
     return d;
 }
 

@@ -35,16 +35,16 @@ struct doctor {
 };
 
 struct doctor_options {
-    struct install_site site;
-    const char *hook;  /* the program nccltune-hook */
-    const char *slurm; /* the hooks' configuration, NULL: its default */
-    const char *node;  /* this node's name in Slurm; NULL: its host name */
+    struct install_site site; /* plugin NULL: that of this installation */
+    const char *hook;         /* the program nccltune-hook; NULL likewise */
+    const char *slurm;        /* the hooks' configuration, NULL: its default */
+    const char *node;         /* this node's name in Slurm; NULL: its host name */
     struct log *log;
 };
 
 /* Looks at plugin, table, store, profile, this machine against the profile's topology, NCCL's file, the hooks and
  * Slurm's configuration. Starts only nccltune-hook and scontrol. doctor_free frees. */
-struct doctor *doctor_run(const struct doctor_options *o);
+struct doctor *doctor_run(const struct doctor_options *options);
 void doctor_free(struct doctor *d); /* NULL is fine */
 
 /* ---- inside a job ------------------------------------------------------------------------------------------------ */

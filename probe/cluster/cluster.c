@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/json.h"
+#include "core/locate.h"
 #include "core/proc.h"
 #include "core/progress.h"
 #include "probe/source/probe.h"
@@ -262,10 +263,9 @@ static int by_host(const void *x, const void *y)
 
 static const char *own_command(struct arena *a)
 {
-    const char *dir = proc_self_dir(a);
-    const char *program = dir ? arena_printf(a, "%s/nccltune", dir) : "nccltune";
+    const char *program = locate_program("nccltune", a, NULL);
     /* The agent hands this to a shell on the node. */
-    return strchr(program, '\'') ? "nccltune probe --json" : arena_printf(a, "'%s' probe --json", program);
+    return !program || strchr(program, '\'') ? "nccltune probe --json" : arena_printf(a, "'%s' probe --json", program);
 }
 
 struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, const volatile sig_atomic_t *stop,

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/arena.h"
-#include "core/proc.h"
+#include "core/locate.h"
 
 static char doubles_law[64]; /* the file */
 
@@ -17,7 +17,7 @@ static char doubles_law[64]; /* the file */
 static inline int doubles_begin(const char *law, const char *gpus)
 {
     struct arena *a = arena_new();
-    const char *self = proc_self_dir(a), *at = self ? strstr(self, "/tests/unit/") : NULL;
+    const char *self = locate_self_dir(a), *at = self ? strstr(self, "/tests/unit/") : NULL;
     if (self && !at)
         at = strstr(self, "/perf");
     char *build = at ? arena_strndup(a, self, (size_t)(at - self)) : NULL;

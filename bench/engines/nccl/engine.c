@@ -11,6 +11,7 @@
 #include "bench/engines/nccl/nccl_internal.h"
 #include "bench/launch/mpirun.h"
 #include "core/coll.h"
+#include "core/locate.h"
 #include "core/log.h"
 #include "core/progress.h"
 
@@ -57,27 +58,6 @@ struct session {
 
 /* ---- the plan ---- */
 
-const char *bench_nccl_plugin(struct arena *a, struct err *e)
-{
-    static const char name[] = "libnccl-tuner-nccltune.so";
-    const char *named = getenv("NCCLTUNE_PLUGIN_SO"), *dir = proc_self_dir(a);
-    const char *places[] = {named ? named : arena_printf(a, "%s/%s", dir ? dir : ".", name),
-                            arena_printf(a, "%s/../lib/%s", dir ? dir : ".", name),
-                            arena_printf(a, NCCLTUNE_LIBDIR "/%s", name)};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char *path = realpath(places[i], NULL);
-        if (path) {
-            const char *found = arena_strdup(a, path);
-            free(path);
-            return found;
-        }
-        if (named)
-            break;
-    }
-    err_set(e, ERR_LACKS, "%s is not in %s", name, named ? named : NCCLTUNE_LIBDIR);
-    return NULL;
-}
-
 /* Times from graphs are not to be mixed with others, any more than those of two releases. */
 static const char *library_name(const struct nccl_hello *h, int graphs, struct arena *a)
 {
@@ -117,7 +97,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     p->library = "NCCL";
     c->setup = *setup;
     c->arena = a;
-    c->plugin = bench_nccl_plugin(a, e);
+    c->plugin = locate_plugin(a, e);
     if (!c->plugin)
         return ERR_LACKS;
     if (mpirun_attached_rank(NULL) >= 0)

@@ -6,8 +6,4 @@
 
 extern const struct bench_engine bench_engine_nccl;
 
-/* Path of our tuner plugin: what NCCLTUNE_PLUGIN_SO says, beside the running program, or where it is installed. NULL
- * after an error (ERR_LACKS). In `a`. */
-const char *bench_nccl_plugin(struct arena *a, struct err *e);
-
 #endif

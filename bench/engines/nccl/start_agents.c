@@ -247,7 +247,7 @@ int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, dou
                      volatile sig_atomic_t *stop, struct err *e)
 {
     struct arena *a = arena_new();
-    const char *worker = bench_program("nccltune-worker", "NCCLTUNE_WORKER", a, e);
+    const char *worker = locate_program("nccltune-worker", a, e);
     int nodes = nccl_agents_size(setup), listener = -1, rc = worker ? 0 : ERR_LACKS;
     uint16_t port = 0;
     char token[33] = "";

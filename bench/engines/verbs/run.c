@@ -74,7 +74,7 @@ static const char *choose_schedule(const struct verbs_options *o, int nodes)
 static int command(const struct verbs_options *o, struct arena *a, struct mpirun *m, const char **what, struct err *e)
 {
     struct bench_setup setup = o->setup;
-    const char *worker = bench_program("nccltune-bench", "NCCLTUNE_BENCH", a, e), *ports = o->ports;
+    const char *worker = locate_program("nccltune-bench", a, e), *ports = o->ports;
     int rails = 1;
     if (!worker)
         return ERR_LACKS;

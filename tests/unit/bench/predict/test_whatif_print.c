@@ -14,7 +14,7 @@
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "core/proc.h"
+#include "core/locate.h"
 #include "probe/machines/machines.h"
 
 struct fixture {
@@ -160,7 +160,7 @@ static void the_picture(void **state)
 {
     (void)state;
     struct arena *a = arena_new();
-    if (!proc_find("gnuplot", a)) {
+    if (!locate_in_path("gnuplot", a)) {
         arena_free(a);
         skip();
     }

@@ -11,6 +11,7 @@
 #include "bench/engines/nccl/engine.h"
 #include "bench/engines/nccl/worker_pool.h"
 #include "core/coll.h"
+#include "core/locate.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"
 
@@ -37,7 +38,7 @@ static int begin(void **state)
     arena = arena_new();
     if (doubles_begin(law, "4"))
         return -1;
-    struct nccl_start start = {.plugin = bench_nccl_plugin(arena, &e), .control = 1};
+    struct nccl_start start = {.plugin = locate_plugin(arena, &e), .control = 1};
     pool = nccl_pool_open(&setup, 10, NULL, &e);
     if (pool && !nccl_pool_look(pool, &hello, 10, NULL, &e) && !nccl_pool_start(pool, &start, &joined, 10, NULL, &e))
         return 0;
