@@ -15,8 +15,8 @@ struct bench_session {
     int nodes, ranks;
 };
 
-/* Told for every sample as it comes: BENCH_OK with the slowest rank's time of one call, or BENCH_WRONG or BENCH_FAILED
- * with a sentence, and no further samples of this shot. */
+/* Called for every sample as it comes: BENCH_OK with the slowest rank's time of one call, or BENCH_WRONG or
+ * BENCH_FAILED with a sentence, and no further samples of this shot. */
 typedef void bench_sample_fn(void *user, int shot, enum bench_status status, double us, const char *detail);
 
 /* A prediction: nine of ten calls lie between low and high. */
@@ -62,13 +62,13 @@ struct bench_engine {
     /* The launch that uses what both use ("ib2,ib3"); 0 when there is no such thing. */
     int (*combine)(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a, struct bench_knobs *both);
 
-    /* Starts a launch and waits for its first word; NULL after an error, also when *stop is set. */
+    /* Starts a launch and waits for its first message; NULL after an error, also when *stop is set. */
     struct bench_session *(*open)(struct bench_plan *plan, const struct bench_knobs *launch, double patience_s,
                                   volatile sig_atomic_t *stop, struct err *e);
 
     /* `detail` says why, unless BENCH_ANSWERED. */
     enum bench_outcome (*measure)(struct bench_session *s, const struct bench_batch *batch, volatile sig_atomic_t *stop,
-                                  bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL]);
+                                  bench_sample_fn *report, void *user, char detail[BENCH_DETAIL]);
 
     /* Ends the launch and frees the session: in good order, or at once when `kill`. */
     void (*close)(struct bench_session *s, int kill);

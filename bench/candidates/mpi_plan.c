@@ -160,7 +160,7 @@ static int every_class_has(const struct topology *t, const char *name)
     return 1;
 }
 
-/* Fast ones first: the race learns early what there is to beat. */
+/* Fast ones first: the search learns early what there is to beat. */
 static int by_speed(const void *x, const void *y)
 {
     const struct topo_netdev *a = *(const struct topo_netdev *const *)x, *b = *(const struct topo_netdev *const *)y;
@@ -204,7 +204,7 @@ int mpi_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan 
     if (nodes < 2)
         return 0;
     if (s->mpirun_args && strstr(s->mpirun_args, "btl_tcp_if_")) {
-        log_info(s->log, "--mpirun-args settles the network interfaces; others are not tried");
+        log_info(s->log, "--mpirun-args sets the network interfaces; others are not tried");
         return 0;
     }
     if (s->interfaces)

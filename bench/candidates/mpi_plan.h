@@ -10,7 +10,7 @@ int mpi_plan_calls(const char *worker, struct bench_plan *p, struct arena *a, st
 
 /* Fills the launches of `p`: the default, and on several nodes each interface alone. They come from --interfaces or are
  * those of the topology that every node has, up, with an IPv4 address, and not a container's, fast ones first. When
- * --mpirun-args has settled the interfaces, the default alone. Errors (ERR_USAGE): --interfaces is no list of names. */
+ * --mpirun-args sets the interfaces, the default alone. Errors (ERR_USAGE): --interfaces is no list of names. */
 int mpi_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a, struct err *e);
 
 /* Both launches' interfaces together; 0 when they do not name one each. */

@@ -132,7 +132,7 @@ static void add_launch(struct bench_plan *p, struct arena *a, const char *label,
 }
 
 /* Variables whose best value only a measurement tells: one launch each, the conductor joins the best two. A variable
- * that the user has set already is settled. */
+ * that the user has set already is left as it is. */
 static const struct {
     const char *label, *name, *value;
     int rdma, sockets, one_node; /* where it is of any use: over RDMA, over sockets, inside a node too */

@@ -71,7 +71,7 @@ static void keep_known(struct context *c, struct bench_plan *p)
     p->nbeside = 0;
 }
 
-static void tell(const struct context *c, const struct model *m, const char *library, struct log *log)
+static void log_assumptions(const struct context *c, const struct model *m, const char *library, struct log *log)
 {
     int n;
     const char *const *assumed = model_assumptions(m, &n);
@@ -110,7 +110,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     p->ranks_per_node = model_nccl(m)->ranks_per_node;
     p->library = arena_printf(a, "%s, predicted", model_library(model_nccl(m), library));
     keep_known(c, p);
-    tell(c, m, p->library, setup->log);
+    log_assumptions(c, m, p->library, setup->log);
     return 0;
 }
 

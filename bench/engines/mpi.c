@@ -20,7 +20,7 @@
 
 struct session {
     struct bench_session base;
-    struct child talk;
+    struct child child;
     struct session **only; /* where the only session of an attached run is kept: `close` leaves it, `finish` ends it */
 };
 
@@ -72,11 +72,11 @@ static const char **launch_env(struct context *c, const struct bench_knobs *laun
 static void end_session(struct session *s, int kill)
 {
     if (!kill) {
-        close(s->talk.proc.in);
-        s->talk.proc.in = -1;
-        proc_ended(&s->talk.proc, GOODBYE_S);
+        close(s->child.proc.in);
+        s->child.proc.in = -1;
+        proc_ended(&s->child.proc, GOODBYE_S);
     }
-    child_end(&s->talk, GRACE_S);
+    child_end(&s->child, GRACE_S);
     if (s->only)
         *s->only = NULL;
     free(s);
@@ -86,7 +86,7 @@ static int wait_for_hello(struct session *s, double patience_s, volatile sig_ato
 {
     char *line, why[BENCH_DETAIL];
     struct protocol_answer hello;
-    switch (child_next(&s->talk, progress_now_s() + patience_s, stop, &line)) {
+    switch (child_next(&s->child, progress_now_s() + patience_s, stop, &line)) {
     case CHILD_LINE:
         if (protocol_answer_parse(line, strlen(line), &hello, e))
             return ERR_FAILED;
@@ -100,7 +100,7 @@ static int wait_for_hello(struct session *s, double patience_s, volatile sig_ato
     case CHILD_LATE:
         return err_set(e, ERR_FAILED, "no process has spoken within %.0f s of the start", patience_s);
     default:
-        child_last_words(&s->talk, why);
+        child_last_words(&s->child, why);
         return err_set(e, ERR_FAILED, "the launch %s", why);
     }
 }
@@ -117,8 +117,8 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
         return NULL;
     }
     const char *alone[] = {c->worker, NULL};
-    int rc = c->attached ? child_start(&s->talk, alone, mpirun_worker_env, e)
-                         : child_start(&s->talk, c->mpirun.argv, launch_env(c, launch), e);
+    int rc = c->attached ? child_start(&s->child, alone, mpirun_worker_env, e)
+                         : child_start(&s->child, c->mpirun.argv, launch_env(c, launch), e);
     if (rc) {
         free(s);
         return NULL;
@@ -135,18 +135,18 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
 }
 
 static enum bench_outcome measure(struct bench_session *base, const struct bench_batch *b, volatile sig_atomic_t *stop,
-                                  bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
+                                  bench_sample_fn *report, void *user, char detail[BENCH_DETAIL])
 {
     struct session *s = (struct session *)base;
     char *request = protocol_request_print(b), *line;
-    int lost = !request || child_say(&s->talk, request);
+    int lost = !request || child_say(&s->child, request);
     free(request);
     struct protocol_answer w = {0};
     struct err e;
     /* Samples come in order; a shot that has failed is left out of later rounds, which only makes us more patient. */
     for (int next = 0; !lost; next = (w.call + 1) % b->nshots) {
         double patience_s = b->shots[next].patience_s;
-        switch (child_next(&s->talk, progress_now_s() + patience_s, stop, &line)) {
+        switch (child_next(&s->child, progress_now_s() + patience_s, stop, &line)) {
         case CHILD_LINE:
             break;
         case CHILD_LATE:
@@ -156,7 +156,7 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
             snprintf(detail, BENCH_DETAIL, "interrupted");
             return BENCH_STOPPED;
         default:
-            child_last_words(&s->talk, detail);
+            child_last_words(&s->child, detail);
             return BENCH_DIED;
         }
         if (protocol_answer_parse(line, strlen(line), &w, &e)) {
@@ -170,9 +170,9 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
                      w.kind == PROTOCOL_ERROR ? w.text : "an answer that was not asked for");
             return BENCH_DIED;
         }
-        tell(user, w.call, w.status, w.us, w.text);
+        report(user, w.call, w.status, w.us, w.text);
     }
-    child_last_words(&s->talk, detail);
+    child_last_words(&s->child, detail);
     return BENCH_DIED;
 }
 

@@ -48,7 +48,7 @@ static void add_medians(struct verbs_cell *cells, struct seen *seen, int n)
 /* What is known of a port, sending (0) and receiving (1). */
 struct count {
     int tried[2], bad[2];
-    int suspected[2]; /* it is to blame for what goes badly there */
+    int faulty[2]; /* it is at fault for what goes badly there */
 };
 
 static void mark_suspected(const struct verbs_fabric *f, const struct verbs_decision *d, struct count *counts)
@@ -58,11 +58,11 @@ static void mark_suspected(const struct verbs_fabric *f, const struct verbs_deci
         int sends = s->kind == VERBS_FAULT_SENDS || s->kind == VERBS_FAULT_PORT;
         int receives = s->kind == VERBS_FAULT_RECEIVES || s->kind == VERBS_FAULT_PORT;
         struct count *c = &counts[port_of(f, s->a)];
-        c->suspected[0] |= sends;
-        c->suspected[1] |= receives;
+        c->faulty[0] |= sends;
+        c->faulty[1] |= receives;
         for (int rail = 0; s->kind == VERBS_FAULT_NODE && rail < f->rails; rail++) {
             struct count *of_node = &counts[port_of(f, (struct verbs_end){s->a.node, rail})];
-            of_node->suspected[0] = of_node->suspected[1] = 1;
+            of_node->faulty[0] = of_node->faulty[1] = 1;
         }
     }
 }
@@ -84,7 +84,7 @@ struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_
             struct verbs_cell *c = &cells[ends[side]];
             struct count *mine = &counts[ends[side]];
             int bad = o->verdict != VERBS_GOOD;
-            int excuse = bad && counts[ends[!side]].suspected[!side] && !mine->suspected[side];
+            int excuse = bad && counts[ends[!side]].faulty[!side] && !mine->faulty[side];
             c->tried++;
             c->failed += o->verdict == VERBS_FAILED;
             c->slow += o->verdict == VERBS_SLOW;
@@ -99,7 +99,7 @@ struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_
     for (size_t i = 0; i < ports; i++) {
         const struct count *c = &counts[i];
         cells[i].outlier = c->bad[0] * 2 > c->tried[0] || c->bad[1] * 2 > c->tried[1];
-        /* Where the other ends are to blame for all that was tried, it is all there is to show. */
+        /* Where the other ends are at fault for all that was tried, it is all there is to show. */
         if (cells[i].GBps <= 0)
             cells[i].GBps = excused[i].GBps;
     }

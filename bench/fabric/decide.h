@@ -1,4 +1,4 @@
-/* What a measured fabric means for NCCL: who is to blame for what is broken, and which settings follow. */
+/* What a measured fabric means for NCCL: what is at fault for what is broken, and which settings follow. */
 #ifndef BENCH_FABRIC_DECIDE_H
 #define BENCH_FABRIC_DECIDE_H
 
@@ -34,7 +34,7 @@ const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_deci
 /* Rates and MTUs of ports that are not as they could be: "rate-below", "mtu-below", "mtu-small". */
 struct findings verbs_find(struct verbs_fabric *f);
 
-/* Who is suspected: "node1 mlx5_3:1, what it sends:". */
+/* What is at fault: "node1 mlx5_3:1, what it sends:". */
 const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fault *s);
 
 /* A fault as one sentence: "node1 mlx5_3:1 sends slowly: 3 of 3 tries, median 0.98 GB/s, others 2.31 GB/s". */
@@ -43,7 +43,7 @@ const char *verbs_fault_text(const struct verbs_fabric *f, const struct verbs_fa
 /* What is known of one port from all its tries. */
 struct verbs_cell {
     int tried, failed, slow;
-    int outlier; /* most of what it sent or received was slow or failed, less what another port is suspected for */
+    int outlier; /* most of what it sent or received was slow or failed, less what is the fault of another port */
     double GBps; /* median of what it sent or of what it received, whichever is less; 0 nothing. Likewise less that */
 };
 /* By port, as in the fabric; allocated in its arena. */

@@ -11,7 +11,7 @@ static const char *const steps[VERBS_STEP_COUNT] = {
     [VERBS_CREATE] = "creating queue pairs",  [VERBS_INIT] = "initialising queue pairs (INIT)",
     [VERBS_RTR] = "connecting (RTR)",         [VERBS_RTS] = "connecting (RTS)",
     [VERBS_POST] = "posting a write",         [VERBS_COMPLETE] = "waiting for completions",
-    [VERBS_VERIFY] = "verifying the payload", [VERBS_EXCHANGE] = "talking to the other side",
+    [VERBS_VERIFY] = "verifying the payload", [VERBS_EXCHANGE] = "exchanging data with the other side",
 };
 
 const char *verbs_step_name(enum verbs_step s)

@@ -15,7 +15,7 @@ enum verbs_step {
     VERBS_POST,
     VERBS_COMPLETE, /* waiting for completions */
     VERBS_VERIFY,   /* the payload */
-    VERBS_EXCHANGE, /* talking to the other side, out of band */
+    VERBS_EXCHANGE, /* exchanging data with the other side, out of band */
     VERBS_STEP_COUNT,
 };
 const char *verbs_step_name(enum verbs_step s); /* "connecting (RTR)" */

@@ -1,4 +1,4 @@
-/* Suspects by greedy cover: what explains most bad outcomes and hardly any good one is named first, and what it
+/* Faults by greedy cover: what explains most bad outcomes and hardly any good one is named first, and what it
  * explains is set aside. */
 #include "bench/fabric/localise.h"
 
@@ -49,7 +49,7 @@ void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio)
 /* ---- wide faults --------------------------------------------------------------------------------------------------
  */
 
-/* Suspects of a kind are numbered: nodes, rails, one for all that crosses, ports. */
+/* Faults of a kind are numbered: nodes, rails, one for all that crosses, ports. */
 static int number_of_kind(const struct grid *g, enum verbs_fault_kind k)
 {
     return k == VERBS_FAULT_NODE    ? g->nodes
@@ -203,7 +203,7 @@ static int by_pair(const void *x, const void *y)
     return order ? order : a->outcome - b->outcome;
 }
 
-/* What no wide fault explains is blamed on the two ports alone. */
+/* What no wide fault explains is the fault of the two ports alone. */
 static void add_pairs(const struct grid *g, struct arena *a, struct verbs_fault **list, int *count, int *members)
 {
     struct pair_member *sorted = arena_alloc(a, ((size_t)g->n + 1) * sizeof *sorted);
@@ -228,7 +228,7 @@ static void add_pairs(const struct grid *g, struct arena *a, struct verbs_fault 
     }
 }
 
-/* Then nobody can tell who is to blame. A single try says nothing of others. */
+/* Then nobody can tell who is at fault. A single try says nothing of others. */
 static int all_failed(const struct grid *g)
 {
     for (int i = 0; i < g->n; i++)
@@ -283,7 +283,7 @@ static int is_port_of(struct verbs_end p, const struct verbs_try *t)
     return !port_order(p, t->from) || !port_order(p, t->to);
 }
 
-/* Who may be to blame for a pair: a port that may not work at all, or one that may be slow in one direction. */
+/* Who may be at fault for a pair: a port that may not work at all, or one that may be slow in one direction. */
 struct doubt {
     struct verbs_end port;
     int slow, receives;
@@ -334,7 +334,7 @@ static void add_try(struct verbs_round *r, const struct verbs_outcome *outcomes,
         }
 }
 
-/* The direction in which a suspected pair is slow; of one that failed any will do. */
+/* The direction in which a faulty pair is slow; of one that failed any will do. */
 static struct verbs_try direction_of(const struct verbs_outcome *outcomes, int n, const struct verbs_fault *s)
 {
     for (int i = 0; i < n; i++)

@@ -20,7 +20,7 @@ struct verbs_outcome {
 #define VERBS_SLOW_RATIO 0.5
 void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio);
 
-/* What can be to blame. Of two that explain the same, the later is named. */
+/* What can be at fault. Of two that explain the same, the later is named. */
 enum verbs_fault_kind {
     VERBS_FAULT_ALL, /* nothing at all went well */
     VERBS_FAULT_NODE,
@@ -41,12 +41,12 @@ struct verbs_fault {
     const char *why;            /* of the first failure; NULL */
 };
 
-/* The fewest things that explain every bad outcome, those that explain most first. A thing is only suspected when at
+/* The fewest things that explain every bad outcome, those that explain most first. A thing only counts as one when at
  * most one in five of its pairs went well, and at least two did not (a pair: one).
  * Returns their number; `*faults` is allocated in `a`. */
 int verbs_localise(const struct verbs_outcome *outcomes, int n, struct arena *a, struct verbs_fault **faults);
 
-/* Where a pair is suspected it may be the fault of one of its ports: of one that failed, when the port has no good
+/* Where a pair is named it may be the fault of one of its ports: of one that failed, when the port has no good
  * outcome at all; of one that is slow, when the port has none in that direction. The tries that would tell, each with a
  * port that is known to be good, no port twice. An empty round when there is no doubt or no good port left. */
 struct verbs_round verbs_localise_next(const struct verbs_outcome *outcomes, int n, const struct verbs_fault *faults,

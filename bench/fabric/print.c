@@ -176,9 +176,9 @@ static void print_gpus(const struct verbs_fabric *f, FILE *out)
 void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
 {
     if (d->nfaults)
-        fputs("Suspects:\n", out);
+        fputs("Faults:\n", out);
     else if (f->rails)
-        fprintf(out, "Nothing is fault: all %d tries went well.\n", f->ntries);
+        fprintf(out, "Nothing is at fault: all %d tries went well.\n", f->ntries);
     else
         fputs("There is no RDMA port.\n", out);
     for (int i = 0; i < d->nfaults; i++)

@@ -102,7 +102,7 @@ static const char *port_name(const struct verbs_fabric *f, int port)
 static void draw_faults(struct picture *p)
 {
     const struct verbs_decision *d = p->d;
-    text(p, MARGIN, p->y, " font-size=\"18\" font-weight=\"bold\"", d->nfaults ? "Suspects" : "Nothing is fault",
+    text(p, MARGIN, p->y, " font-size=\"18\" font-weight=\"bold\"", d->nfaults ? "Faults" : "Nothing is at fault",
          MOST_LINE);
     p->y += LINE + 4;
     for (int i = 0; i < d->nfaults; i++, p->y += LINE) {

@@ -42,9 +42,9 @@ static int drain_complaints(struct child *t)
         ssize_t n = read(t->proc.err, text, sizeof text);
         if (n <= 0)
             return n < 0 && (errno == EAGAIN || errno == EINTR);
-        size_t room = sizeof t->tail - 1 - t->tail_used, add = (size_t)n;
-        if (add > room) {
-            size_t gone = add - room;
+        size_t space = sizeof t->tail - 1 - t->tail_used, add = (size_t)n;
+        if (add > space) {
+            size_t gone = add - space;
             memmove(t->tail, t->tail + gone, t->tail_used - gone);
             t->tail_used -= gone;
         }

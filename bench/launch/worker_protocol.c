@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROOM_MS 10000
+#define SEND_MS 10000
 
 int nccl_inbox_open(struct nccl_inbox *in)
 {
@@ -62,9 +62,9 @@ int nccl_body(const struct nccl_frame *f, void *to, size_t bytes)
     return 0;
 }
 
-int nccl_send(int fd, enum nccl_word word, int rank, const void *body, size_t bytes)
+int nccl_send(int fd, enum nccl_message message, int rank, const void *body, size_t bytes)
 {
-    struct nccl_head head = {WORKER_PROTOCOL_MAGIC, WORKER_PROTOCOL_VERSION, (uint16_t)word, rank, (uint32_t)bytes};
+    struct nccl_head head = {WORKER_PROTOCOL_MAGIC, WORKER_PROTOCOL_VERSION, (uint16_t)message, rank, (uint32_t)bytes};
     char frame[NCCL_FRAME];
     size_t total = sizeof head + bytes;
     if (total > sizeof frame)
@@ -76,7 +76,7 @@ int nccl_send(int fd, enum nccl_word word, int rank, const void *body, size_t by
         ssize_t n = write(fd, frame + done, total - done);
         if (n > 0)
             done += (size_t)n;
-        else if (errno == EAGAIN && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, ROOM_MS) > 0)
+        else if (errno == EAGAIN && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, SEND_MS) > 0)
             continue;
         else if (errno != EINTR)
             return -1;

@@ -18,12 +18,12 @@
 #define NCCL_TEXT               512
 #define NCCL_CELLS              64 /* cells of a cost table; NCCL has 21 */
 
-enum nccl_word {
+enum nccl_message {
     /* engine to agent */
     NCCL_SPAWN = 1, /* struct nccl_spawn and strings */
     NCCL_KILL,      /* all workers */
     /* agent to engine */
-    NCCL_NODE,   /* struct nccl_node: the agent's first word */
+    NCCL_NODE,   /* struct nccl_node: the agent's first message */
     NCCL_ENDED,  /* struct nccl_ended: a worker that nobody killed is gone */
     NCCL_KILLED, /* after NCCL_KILL: struct nccl_ended of rank NCCL_ALL with the last words of all */
     /* engine to worker */
@@ -33,7 +33,7 @@ enum nccl_word {
     NCCL_MEASURE, /* struct nccl_measure */
     NCCL_QUIT,
     /* worker to engine */
-    NCCL_HELLO,    /* struct nccl_hello: the worker's first word */
+    NCCL_HELLO,    /* struct nccl_hello: the worker's first message */
     NCCL_NAMED,    /* the unique id */
     NCCL_JOINED,   /* struct nccl_joined */
     NCCL_PREPARED, /* nothing */
@@ -43,7 +43,7 @@ enum nccl_word {
 
 struct nccl_head {
     uint32_t magic;
-    uint16_t version, word;
+    uint16_t version, message;
     int32_t rank;
     uint32_t bytes; /* behind the head */
 };
@@ -105,13 +105,13 @@ struct nccl_measure {
     uint32_t chunk_bytes;          /* 0: NCCL's */
 };
 
-/* What NCCL offered for the call and what became of the wish. Cells are numbered algo * protos + proto. */
+/* What NCCL offered for the call and what became of the request. Cells are numbered algo * protos + proto. */
 struct nccl_choice {
     int32_t known;
     int32_t algos, protos;
-    int32_t algo, proto; /* taken: the wish, or NCCL's own cheapest */
-    int32_t channels;    /* wished for; 0: NCCL's */
-    int32_t refused;     /* NCCL does not offer what was wished for: nothing was changed */
+    int32_t algo, proto; /* taken: what was requested, or NCCL's own cheapest */
+    int32_t channels;    /* requested; 0: NCCL's */
+    int32_t refused;     /* NCCL does not offer what was requested: nothing was changed */
     uint64_t allowed;    /* bit per cell */
     float cost_us[NCCL_CELLS];
 };
@@ -148,8 +148,8 @@ int nccl_inbox_next(struct nccl_inbox *in, struct nccl_frame *f);
 /* The body as a struct of `bytes` bytes into `to`; -1 when it has another size. */
 int nccl_body(const struct nccl_frame *f, void *to, size_t bytes);
 
-/* Sends one frame, waiting up to 10 s for room; -1 when the other side is gone or does not listen. SIGPIPE must be
+/* Sends one frame, waiting up to 10 s for space; -1 when the other side is gone or does not listen. SIGPIPE must be
  * ignored. */
-int nccl_send(int fd, enum nccl_word word, int rank, const void *body, size_t bytes);
+int nccl_send(int fd, enum nccl_message message, int rank, const void *body, size_t bytes);
 
 #endif

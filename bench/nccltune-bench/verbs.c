@@ -118,7 +118,7 @@ static int prepare(struct worker *w, int argc, char **argv, struct err *e)
 }
 
 /* The first line: who takes part. An earlier run can be gone on with where it is the same. */
-static void tell_nodes(const struct worker *w)
+static void report_nodes(const struct worker *w)
 {
     cJSON *o = cJSON_CreateObject(), *names = cJSON_CreateArray();
     cJSON_AddNumberToObject(o, "nodes", w->nodes);
@@ -185,7 +185,7 @@ int worker_verbs(int argc, char **argv)
     MPI_Comm_size(w.comm, &w.ranks);
     int code = prepare(&w, argc, argv, &e);
     if (!code) {
-        tell_nodes(&w);
+        report_nodes(&w);
         code = run_all(&w, argv[2], &e);
     }
     worker_say_inside(&w, code ? "error" : "done", code ? cJSON_CreateString(e.text) : cJSON_CreateTrue());

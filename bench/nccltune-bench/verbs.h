@@ -7,8 +7,8 @@
  * a node), NCCL's version as ncclGetVersion says it, and the schedule ("rails", "reach", "matrix", "brief-rails",
  * "brief-matrix"), and how far to sweep over sizes in bytes, 0 for not at all. What an earlier run has found comes on
  * rank 0's standard input, as {"try": {...}} and a last line
- * {"go": true}. Tries every round of the schedule, rails also a crossing of rails, then what tells suspects apart. Rank
- * 0 prints a line for each thing it learns:
+ * {"go": true}. Tries every round of the schedule, rails also a crossing of rails, then what tells possible faults
+ * apart. Rank 0 prints a line for each thing it learns:
  *
  *   {"nodes": 2, "rails": 2, "names": ["node0", "node1"]}              first
  *   {"round": 1, "of": 7}                                             what is being done

@@ -10,8 +10,8 @@
 
 static const struct verbs_shot shot = {VERBS_WRITE, 65536, 5, 0.02, PATIENCE_S};
 
-/* What the owner of a GPU has to tell of it; of fixed size. */
-struct told {
+/* What the owner of a GPU reports of it; of fixed size. */
+struct report {
     int known, gpu;
     char pci[32], via[16], why[900];
     double send_GBps, receive_GBps;
@@ -23,11 +23,11 @@ struct side {
     int hip, gpus;
 };
 
-static void tell(const struct worker *w, const struct told *mine, struct told *all)
+static void exchange(const struct worker *w, const struct report *mine, struct report *all)
 {
     worker_gather(w, mine, all, sizeof *mine);
     for (int i = 0; i < w->ranks; i++) {
-        const struct told *t = &all[i];
+        const struct report *t = &all[i];
         struct verbs_fabric_gpu g = {.node = w->all[i].node_index,
                                      .rail = w->all[i].rail,
                                      .gpu = t->gpu,
@@ -67,10 +67,10 @@ static int run_both(struct worker *w, int partner, int lead, struct worker_gpu *
 /* One GPU of the owner, who is the try's lead or the other one. A side without that GPU lends its host memory. `again`:
  * this rank's own port has been measured, and only helps its partner. */
 static void run_owner(struct worker *w, const struct verbs_round *r, const struct side *side, int index, int lead_owns,
-                      int again, struct told *all)
+                      int again, struct report *all)
 {
     struct verbs_try pair;
-    struct told told = {.gpu = index};
+    struct report report = {.gpu = index};
     struct worker_gpu gpu;
     char why[VERBS_FAILURE_TEXT] = "";
     double GBps[2] = {0};
@@ -80,17 +80,17 @@ static void run_owner(struct worker *w, const struct verbs_round *r, const struc
     w->turn++;
     if (partner >= 0)
         run_both(w, partner, lead, has ? &gpu : NULL, owns, GBps, &e);
-    told.known = owns && index < side->gpus && !again;
+    report.known = owns && index < side->gpus && !again;
     if (has)
-        snprintf(told.pci, sizeof told.pci, "%s", gpu.pci);
+        snprintf(report.pci, sizeof report.pci, "%s", gpu.pci);
     if (has && GBps[1] > 0) {
-        snprintf(told.via, sizeof told.via, "%s", gpu.via);
-        told.send_GBps = GBps[0];
-        told.receive_GBps = GBps[1];
+        snprintf(report.via, sizeof report.via, "%s", gpu.via);
+        report.send_GBps = GBps[0];
+        report.receive_GBps = GBps[1];
     } else {
-        snprintf(told.why, sizeof told.why, "%.*s", (int)sizeof told.why - 1, *why ? why : e.text);
+        snprintf(report.why, sizeof report.why, "%.*s", (int)sizeof report.why - 1, *why ? why : e.text);
     }
-    tell(w, &told, all);
+    exchange(w, &report, all);
 }
 
 static int *covered(const struct worker *w, int *done, struct verbs_end p)
@@ -114,7 +114,7 @@ void worker_gpus(struct worker *w, const struct verbs_schedule *s)
     struct side side = {.driver = &driver};
     int most = 0;
     int *done = arena_alloc(w->arena, (size_t)w->ranks * sizeof *done);
-    struct told *all = arena_alloc(w->arena, (size_t)w->ranks * sizeof *all);
+    struct report *all = arena_alloc(w->arena, (size_t)w->ranks * sizeof *all);
     side.gpus = s->nrounds ? worker_gpu_load(&driver, &side.hip) : 0;
     MPI_Allreduce(&side.gpus, &most, 1, MPI_INT, MPI_MAX, w->comm);
     /* With an odd number of nodes one rests in the first round. */

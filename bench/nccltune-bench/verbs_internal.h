@@ -18,7 +18,7 @@ struct who {
     char failure[400]; /* why the port cannot be opened; "" when it is */
 };
 
-/* What the lead of a try has to tell all others; of fixed size. */
+/* What the lead of a try reports to all others; of fixed size. */
 struct tally {
     struct verbs_try pair;
     int tried;
@@ -86,18 +86,18 @@ void worker_schedule(struct worker *w, const struct verbs_schedule *s, int brief
 /* Tries again, one by one, who was slow among others. */
 void worker_repeat_slow(struct worker *w);
 
-/* Tries that tell suspects apart, until there is no doubt or nothing left to try. */
+/* Tries that tell possible faults apart, until there is no doubt or nothing left to try. */
 void worker_resolve(struct worker *w, int brief);
 
 /* All sizes from 2 bytes to `most_bytes` on 1, 2 and 4 queue pairs between the ports of the schedule's first round, but
- * for those that are dead; tells every point. */
+ * for those that are dead; reports every point. */
 void worker_sweep(struct worker *w, const struct verbs_schedule *s, uint64_t most_bytes);
 
-/* Every port with every GPU of its node, between the ports of the schedule's first round; tells what it finds. Nothing
- * where no node has a GPU driver. */
+/* Every port with every GPU of its node, between the ports of the schedule's first round; reports what it finds.
+ * Nothing where no node has a GPU driver. */
 void worker_gpus(struct worker *w, const struct verbs_schedule *s);
 
-/* Tells every port with its GIDs; every node's network interfaces and where they lead. */
+/* Reports every port with its GIDs; every node's network interfaces and where they lead. */
 void verbs_report_ports(const struct worker *w);
 void verbs_report_interfaces(const struct worker *w);
 

@@ -97,7 +97,7 @@ static int choose(const struct verbs_net_list *all, int nodes, int mine, struct 
     return n;
 }
 
-static void tell_node(const struct worker *w, int node, const struct led *led)
+static void report_node(const struct worker *w, int node, const struct led *led)
 {
     for (int i = 0; i < led->nets.n; i++) {
         char address[VERBS_NET_TEXT];
@@ -133,6 +133,6 @@ void verbs_report_interfaces(const struct worker *w)
     for (int i = 0; i < mine.nets.n; i++)
         close(fds[i]);
     for (int i = 0; !w->rank && i < w->nodes; i++)
-        tell_node(w, i, &all[i]);
+        report_node(w, i, &all[i]);
     MPI_Comm_free(&leaders);
 }

@@ -6,8 +6,8 @@
 #define SAMPLES  3
 #define SAMPLE_S 0.005
 
-/* What a pair's lead has to tell of one size. */
-struct told {
+/* What a pair's lead reports of one size. */
+struct report {
     struct verbs_fabric_point point;
     int measured;
 };
@@ -30,7 +30,7 @@ static int run_point(struct verbs_pair *pair, int lead, struct verbs_fabric_poin
     return 0;
 }
 
-static void tell(const struct worker *w, const struct told *mine, struct told *all)
+static void exchange(const struct worker *w, const struct report *mine, struct report *all)
 {
     worker_gather(w, mine, all, sizeof *mine);
     for (int i = 0; i < w->ranks; i++)
@@ -38,14 +38,14 @@ static void tell(const struct worker *w, const struct told *mine, struct told *a
             worker_say_inside(w, "point", verbs_fabric_point_json(&all[i].point));
 }
 
-/* One number of queue pairs. Who has no partner, or fails, still takes part in the telling. */
-static void sweep(struct worker *w, const struct verbs_round *r, int qps, uint64_t most_bytes, struct told *all)
+/* One number of queue pairs. Who has no partner, or fails, still takes part in the exchange. */
+static void sweep(struct worker *w, const struct verbs_round *r, int qps, uint64_t most_bytes, struct report *all)
 {
     struct verbs_pair_setup setup = {.qps = qps, .max_bytes = most_bytes, .patience_s = PATIENCE_S};
     struct verbs_attempt used;
     struct worker_link link;
     struct err ignored = {0};
-    struct told mine = {.point = {.qps = qps}};
+    struct report mine = {.point = {.qps = qps}};
     int lead = 0, partner = worker_partner(w, r, &mine.point.pair, &lead), well = partner >= 0;
     w->turn++;
     if (partner >= 0)
@@ -54,7 +54,7 @@ static void sweep(struct worker *w, const struct verbs_round *r, int qps, uint64
         mine.point = (struct verbs_fabric_point){.pair = mine.point.pair, .qps = qps, .bytes = bytes};
         well = well && !run_point(&link.pair, lead, &mine.point);
         mine.measured = well && lead;
-        tell(w, &mine, all);
+        exchange(w, &mine, all);
     }
     if (partner >= 0)
         verbs_pair_close(&link.pair);
@@ -63,7 +63,7 @@ static void sweep(struct worker *w, const struct verbs_round *r, int qps, uint64
 void worker_sweep(struct worker *w, const struct verbs_schedule *s, uint64_t most_bytes)
 {
     static const int qps[] = {1, 2, 4};
-    struct told *all = arena_alloc(w->arena, (size_t)w->ranks * sizeof *all);
+    struct report *all = arena_alloc(w->arena, (size_t)w->ranks * sizeof *all);
     for (int i = 0; s->nrounds && i < 3; i++)
         sweep(w, &s->rounds[0], qps[i], most_bytes, all);
 }

@@ -247,15 +247,15 @@ static void spawn_workers(struct agent *a, const struct nccl_frame *f)
 static void obey(struct agent *a, const struct nccl_frame *f)
 {
     struct nccl_ended ended = {.status = -1};
-    if (f->head.word == NCCL_SPAWN) {
+    if (f->head.message == NCCL_SPAWN) {
         spawn_workers(a, f);
-    } else if (f->head.word == NCCL_KILL) {
+    } else if (f->head.message == NCCL_KILL) {
         kill_all(a, &ended);
         nccl_send(a->to, NCCL_KILLED, NCCL_ALL, &ended, sizeof ended);
     } else {
         for (int i = 0; i < a->nchildren; i++)
             if (a->children[i].pid && (f->head.rank == NCCL_ALL || f->head.rank == a->children[i].rank))
-                nccl_send(a->children[i].in, f->head.word, f->head.rank, f->body, f->head.bytes);
+                nccl_send(a->children[i].in, f->head.message, f->head.rank, f->body, f->head.bytes);
     }
 }
 
@@ -265,7 +265,7 @@ static void pass_on(struct agent *a, struct child *c)
     struct nccl_frame f;
     int got, alive = nccl_inbox_fill(&c->inbox, c->out);
     while ((got = nccl_inbox_next(&c->inbox, &f)) > 0)
-        nccl_send(a->to, f.head.word, c->rank, f.body, f.head.bytes);
+        nccl_send(a->to, f.head.message, c->rank, f.body, f.head.bytes);
     if (got < 0) {
         int shown = c->inbox.used < 200 ? (int)c->inbox.used : 200;
         snprintf(c->last, sizeof c->last,

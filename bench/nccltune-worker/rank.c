@@ -32,9 +32,9 @@ static void *watch_input(void *unused)
     return unused;
 }
 
-static int say(struct worker *w, enum nccl_word word, const void *body, size_t bytes)
+static int say(struct worker *w, enum nccl_message message, const void *body, size_t bytes)
 {
-    return nccl_send(w->out, word, w->options->rank, body, bytes);
+    return nccl_send(w->out, message, w->options->rank, body, bytes);
 }
 
 static int complain(struct worker *w, const struct nccl_text *t)
@@ -146,7 +146,7 @@ static int answer(struct worker *w, const struct nccl_frame *f, struct nccl_text
     struct nccl_point p;
     struct nccl_measure q;
     struct nccl_times t;
-    switch (f->head.word) {
+    switch (f->head.message) {
     case NCCL_NAME:
         return take_device(w, why) ? -1 : name(w, why);
     case NCCL_JOIN:
@@ -164,7 +164,7 @@ static int answer(struct worker *w, const struct nccl_frame *f, struct nccl_text
             w->m.nccl.comm_destroy(w->m.comm);
         return 1;
     default:
-        snprintf(why->text, sizeof why->text, "rank %d: unknown request %d", w->options->rank, f->head.word);
+        snprintf(why->text, sizeof why->text, "rank %d: unknown request %d", w->options->rank, f->head.message);
         return -1;
     }
 }

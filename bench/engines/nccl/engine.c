@@ -42,7 +42,7 @@ struct context {
     struct nccl_pool *pool;
     struct arena *arena;
     double start_s; /* how long the first launch took; 0 none yet */
-    int inherited;  /* the environment's NCCL variables have been told */
+    int inherited;  /* the environment's NCCL variables have been logged */
 };
 
 struct session {
@@ -127,7 +127,7 @@ static void finish(struct bench_plan *p)
 extern char **environ;
 
 /* Variables that are set already hold for every candidate: a user should know. */
-static void tell_inherited(struct context *c)
+static void log_inherited(struct context *c)
 {
     char names[512] = "";
     size_t used = 0;
@@ -146,7 +146,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     struct nccl_joined joined;
     if (open_pool(p, patience_s, stop, e))
         return NULL;
-    tell_inherited(c);
+    log_inherited(c);
     int steered = !c->setup.njobs;
     struct nccl_start start = {launch->settings, launch->nsettings, steered ? c->plugin : NULL, steered};
     double began = progress_now_s(), least = START_LEAST_S + START_PATIENCE * c->start_s;
@@ -298,7 +298,7 @@ static enum bench_outcome take_sample(struct request *r, const struct bench_batc
 }
 
 static enum bench_outcome measure(struct bench_session *base, const struct bench_batch *b, volatile sig_atomic_t *stop,
-                                  bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
+                                  bench_sample_fn *report, void *user, char detail[BENCH_DETAIL])
 {
     struct request r = {(struct session *)base, stop, b->shots[0].patience_s, detail};
     struct nccl_point p = question(b, b->shots[0].knobs, 0).point;
@@ -306,7 +306,7 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
     enum bench_outcome outcome = prepare(&r, &p, &refusals);
     if (outcome == BENCH_ANSWERED && refusals)
         for (int i = 0; i < b->nshots; i++)
-            tell(user, i, BENCH_FAILED, 0, detail);
+            report(user, i, BENCH_FAILED, 0, detail);
     if (outcome != BENCH_ANSWERED || refusals)
         return outcome;
     struct arena *a = arena_new();
@@ -323,7 +323,7 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
             outcome = take_sample(&r, b, i, k == 0, &iterations[i], &status, &us);
             out[i] = status != BENCH_OK;
             if (outcome == BENCH_ANSWERED)
-                tell(user, i, status, us, detail);
+                report(user, i, status, us, detail);
         }
     arena_free(a);
     return outcome;

@@ -88,7 +88,7 @@ static char *own_places(uint16_t port, struct arena *a)
     return arena_printf(a, "%s127.0.0.1:%u", places, port);
 }
 
-/* A word that only our agents know: anybody can reach the port. */
+/* A token that only our agents know: anybody can reach the port. */
 static void make_token(char hex[33])
 {
     unsigned char bytes[16] = {0};
@@ -169,7 +169,7 @@ static void take_in(struct nccl_agents *c, int listener, int wanted)
     c->count++;
 }
 
-/* ---- the first word ---- */
+/* ---- the first message ---- */
 
 /* 1 the agent has introduced itself, 0 not yet, -1 it is none of ours. */
 static int introduced(struct nccl_member *m, const char *token)
@@ -179,7 +179,7 @@ static int introduced(struct nccl_member *m, const char *token)
     int alive = nccl_inbox_fill(&m->inbox, m->from), got = nccl_inbox_next(&m->inbox, &f);
     if (!got)
         return alive ? 0 : -1;
-    if (got < 0 || f.head.word != NCCL_NODE || nccl_body(&f, &node, sizeof node))
+    if (got < 0 || f.head.message != NCCL_NODE || nccl_body(&f, &node, sizeof node))
         return -1;
     node.host[sizeof node.host - 1] = node.token[sizeof node.token - 1] = 0;
     if (strcmp(node.token, token) != 0)

@@ -121,11 +121,11 @@ static enum heard listen_all(struct nccl_pool *t, double *deadline_s, volatile s
     return result;
 }
 
-static int tell_all(struct nccl_pool *t, enum nccl_word word, const void *body, size_t bytes)
+static int send_all(struct nccl_pool *t, enum nccl_message message, const void *body, size_t bytes)
 {
     int rc = 0;
     for (int m = 0; m < t->agents.count; m++)
-        rc |= nccl_send(t->agents.members[m].to, word, NCCL_ALL, body, bytes);
+        rc |= nccl_send(t->agents.members[m].to, message, NCCL_ALL, body, bytes);
     return rc;
 }
 
@@ -142,12 +142,12 @@ static int hear_funeral(void *user, int m, const struct nccl_frame *f)
     struct funeral *x = user;
     struct nccl_ended ended;
     (void)m;
-    if ((f->head.word != NCCL_ENDED && f->head.word != NCCL_KILLED) || nccl_body(f, &ended, sizeof ended))
+    if ((f->head.message != NCCL_ENDED && f->head.message != NCCL_KILLED) || nccl_body(f, &ended, sizeof ended))
         return 0;
     ended.last[sizeof ended.last - 1] = 0;
     if (*ended.last && (!*x->pool->last || strstr(ended.last, "NCCL WARN")))
         snprintf(x->pool->last, sizeof x->pool->last, "%s", ended.last);
-    x->left -= f->head.word == (x->quitting ? NCCL_ENDED : NCCL_KILLED);
+    x->left -= f->head.message == (x->quitting ? NCCL_ENDED : NCCL_KILLED);
     return x->left <= 0;
 }
 
@@ -159,11 +159,11 @@ void nccl_pool_stop(struct nccl_pool *t, int kill)
     t->last[0] = 0;
     if (!t->running)
         return;
-    if (!kill && !tell_all(t, NCCL_QUIT, NULL, 0))
+    if (!kill && !send_all(t, NCCL_QUIT, NULL, 0))
         listen_all(t, &deadline, NULL, hear_funeral, &quit, &lost);
     /* Also after a good end: the answer says that nothing of this launch is still on its way. */
     deadline = progress_now_s() + KILL_S;
-    tell_all(t, NCCL_KILL, NULL, 0);
+    send_all(t, NCCL_KILL, NULL, 0);
     listen_all(t, &deadline, NULL, hear_funeral, &killed, &lost);
     t->running = 0;
 }
@@ -172,7 +172,7 @@ void nccl_pool_stop(struct nccl_pool *t, int kill)
 
 struct question {
     struct nccl_pool *pool;
-    enum nccl_word wanted;
+    enum nccl_message wanted;
     char *answers;
     size_t bytes;
     int first, count; /* ranks that are asked */
@@ -188,7 +188,7 @@ static int hear_answer(void *user, int m, const struct nccl_frame *f)
     struct nccl_text text;
     struct nccl_ended ended;
     int rank = f->head.rank - q->first;
-    if (f->head.word == NCCL_ENDED && !nccl_body(f, &ended, sizeof ended)) {
+    if (f->head.message == NCCL_ENDED && !nccl_body(f, &ended, sizeof ended)) {
         char status[PROC_STATUS_TEXT] = "did not start";
         if (ended.status != -1)
             proc_status_text(ended.status, status);
@@ -200,7 +200,7 @@ static int hear_answer(void *user, int m, const struct nccl_frame *f)
     }
     if (rank < 0 || rank >= q->count || q->seen[rank])
         return 0;
-    if (f->head.word == NCCL_ERROR && !nccl_body(f, &text, sizeof text)) {
+    if (f->head.message == NCCL_ERROR && !nccl_body(f, &text, sizeof text)) {
         text.text[sizeof text.text - 1] = 0;
         if (!q->refused++) {
             snprintf(q->detail, BENCH_DETAIL, "%.390s", text.text);
@@ -208,7 +208,7 @@ static int hear_answer(void *user, int m, const struct nccl_frame *f)
             if (soon < *q->deadline_s)
                 *q->deadline_s = soon;
         }
-    } else if (f->head.word == q->wanted && f->head.bytes == q->bytes) {
+    } else if (f->head.message == q->wanted && f->head.bytes == q->bytes) {
         if (q->bytes)
             memcpy(q->answers + (size_t)rank * q->bytes, f->body, q->bytes);
     } else {
@@ -254,7 +254,7 @@ static enum bench_outcome wait_for(struct nccl_pool *t, struct question *q, vola
     return silent ? BENCH_SILENT : BENCH_DIED;
 }
 
-static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_word word, const void *body,
+static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_message message, const void *body,
                               size_t body_bytes, int rank, volatile sig_atomic_t *stop, int *refusals)
 {
     enum bench_outcome outcome = BENCH_DIED;
@@ -262,8 +262,8 @@ static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_
     q.seen = calloc((size_t)q.count + 1, 1);
     *q.detail = 0;
     int rc = 0;
-    for (int m = 0; word && m < t->agents.count; m++)
-        rc |= nccl_send(t->agents.members[m].to, word, rank, body, body_bytes);
+    for (int m = 0; message && m < t->agents.count; m++)
+        rc |= nccl_send(t->agents.members[m].to, message, rank, body, body_bytes);
     if (q.seen && !rc)
         outcome = wait_for(t, &q, stop);
     else
@@ -274,9 +274,9 @@ static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_
     return outcome;
 }
 
-enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_word word, const void *body, size_t body_bytes,
-                                 enum nccl_word wanted, void *answers, size_t bytes, int *refusals, double deadline_s,
-                                 volatile sig_atomic_t *stop, char detail[BENCH_DETAIL])
+enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message, const void *body, size_t body_bytes,
+                                 enum nccl_message wanted, void *answers, size_t bytes, int *refusals,
+                                 double deadline_s, volatile sig_atomic_t *stop, char detail[BENCH_DETAIL])
 {
     struct question q = {.wanted = wanted,
                          .answers = answers,
@@ -284,7 +284,7 @@ enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_word word, const
                          .count = t->running,
                          .deadline_s = &deadline_s,
                          .detail = detail};
-    return ask(t, q, word, body, body_bytes, NCCL_ALL, stop, refusals);
+    return ask(t, q, message, body, body_bytes, NCCL_ALL, stop, refusals);
 }
 
 /* ---- starting ---- */
@@ -298,18 +298,18 @@ static const char *const cleared[] = {
 
 struct strings {
     char *bytes;
-    size_t used, room;
+    size_t used, space;
     uint32_t count;
 };
 
 static void put(struct strings *s, const char *a, const char *b)
 {
-    int n = snprintf(s->bytes + s->used, s->room - s->used, "%s%s%s", a, b ? "=" : "", b ? b : "");
-    if (n >= 0 && s->used + (size_t)n < s->room) {
+    int n = snprintf(s->bytes + s->used, s->space - s->used, "%s%s%s", a, b ? "=" : "", b ? b : "");
+    if (n >= 0 && s->used + (size_t)n < s->space) {
         s->used += (size_t)n + 1;
         s->count++;
     } else {
-        s->room = s->used; /* full: what follows is refused too */
+        s->space = s->used; /* full: what follows is refused too */
     }
 }
 
@@ -328,9 +328,9 @@ static void put_environment(struct strings *s, const struct nccl_start *start)
 /* Has every agent start `per_node` workers. */
 static int spawn(struct nccl_pool *t, const struct nccl_start *start, int per_node, struct err *e)
 {
-    static const size_t room = NCCL_FRAME - sizeof(struct nccl_head);
-    char *body = calloc(1, room);
-    struct strings s = {.bytes = body, .used = sizeof(struct nccl_spawn), .room = room};
+    static const size_t space = NCCL_FRAME - sizeof(struct nccl_head);
+    char *body = calloc(1, space);
+    struct strings s = {.bytes = body, .used = sizeof(struct nccl_spawn), .space = space};
     int rc = 0;
     if (!body)
         return err_set(e, ERR_FAILED, "out of memory");
@@ -357,7 +357,7 @@ static int outcome_error(enum bench_outcome outcome, int refused, const char *de
     return err_set(e, refused ? ERR_LACKS : ERR_FAILED, "%s", outcome == BENCH_STOPPED ? "interrupted" : detail);
 }
 
-/* Starts workers and collects their first words. */
+/* Starts workers and collects their first messages. */
 static int spawn_and_greet(struct nccl_pool *t, const struct nccl_start *start, int per_node, struct nccl_hello *hellos,
                            double deadline_s, volatile sig_atomic_t *stop, struct err *e)
 {

@@ -48,9 +48,9 @@ int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl
  *   BENCH_DIED      a worker or a node is gone, or only some of them refused: the others hang in NCCL
  *   BENCH_SILENT    somebody has not answered by `deadline_s` (progress_now_s())
  * After the last two all workers have been killed. */
-enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_word word, const void *body, size_t body_bytes,
-                                 enum nccl_word wanted, void *answers, size_t bytes, int *refusals, double deadline_s,
-                                 volatile sig_atomic_t *stop, char detail[BENCH_DETAIL]);
+enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message, const void *body, size_t body_bytes,
+                                 enum nccl_message wanted, void *answers, size_t bytes, int *refusals,
+                                 double deadline_s, volatile sig_atomic_t *stop, char detail[BENCH_DETAIL]);
 
 /* Ends the launch: lets NCCL close its connections unless `kill`. */
 void nccl_pool_stop(struct nccl_pool *t, int kill);

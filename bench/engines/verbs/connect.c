@@ -7,14 +7,14 @@
 #include "bench/engines/verbs/measure.h"
 #include "core/progress.h"
 
-/* As many GIDs of a port are told to the other side; more addresses than that on one port are not tried. */
-#define TOLD 64
+/* As many GIDs of a port are sent to the other side; more addresses than that on one port are not tried. */
+#define GIDS_SENT 64
 
-struct told {
+struct gid_list {
     struct {
         unsigned char raw[16];
         int32_t index, roce;
-    } gids[TOLD];
+    } gids[GIDS_SENT];
     int32_t n, count, infiniband;
 };
 
@@ -44,32 +44,32 @@ int verbs_attempts(const struct verbs_gid_table *lead, const struct verbs_gid_ta
     return n;
 }
 
-static void tell(const struct verbs_gid_table *t, struct told *told)
+static void pack(const struct verbs_gid_table *t, struct gid_list *list)
 {
-    *told = (struct told){.count = t->count, .infiniband = t->infiniband};
-    for (int i = 0; i < t->count && told->n < TOLD; i++) {
+    *list = (struct gid_list){.count = t->count, .infiniband = t->infiniband};
+    for (int i = 0; i < t->count && list->n < GIDS_SENT; i++) {
         if (verbs_gid_kind(&t->gids[i]) == VERBS_GID_NO_KIND && !t->infiniband)
             continue;
-        memcpy(told->gids[told->n].raw, t->gids[i].raw, sizeof t->gids[i].raw);
-        told->gids[told->n].index = i;
-        told->gids[told->n++].roce = t->gids[i].roce;
+        memcpy(list->gids[list->n].raw, t->gids[i].raw, sizeof t->gids[i].raw);
+        list->gids[list->n].index = i;
+        list->gids[list->n++].roce = t->gids[i].roce;
     }
 }
 
-/* The other side's table, as far as it was told; the rest is empty. */
-static struct verbs_gid_table hear(const struct told *told, struct arena *a)
+/* The other side's table, as far as it was sent; the rest is empty. */
+static struct verbs_gid_table unpack(const struct gid_list *list, struct arena *a)
 {
-    struct verbs_gid_table t = {.infiniband = told->infiniband};
-    for (int i = 0; i < told->n && i < TOLD; i++)
-        if (told->gids[i].index >= t.count && told->gids[i].index < told->count)
-            t.count = told->gids[i].index + 1;
+    struct verbs_gid_table t = {.infiniband = list->infiniband};
+    for (int i = 0; i < list->n && i < GIDS_SENT; i++)
+        if (list->gids[i].index >= t.count && list->gids[i].index < list->count)
+            t.count = list->gids[i].index + 1;
     t.gids = arena_alloc(a, ((size_t)t.count + 1) * sizeof *t.gids);
-    for (int i = 0; i < told->n && i < TOLD; i++) {
-        int index = told->gids[i].index;
+    for (int i = 0; i < list->n && i < GIDS_SENT; i++) {
+        int index = list->gids[i].index;
         if (index < 0 || index >= t.count)
             continue;
-        memcpy(t.gids[index].raw, told->gids[i].raw, sizeof t.gids[index].raw);
-        t.gids[index].roce = told->gids[i].roce;
+        memcpy(t.gids[index].raw, list->gids[i].raw, sizeof t.gids[index].raw);
+        t.gids[index].roce = list->gids[i].roce;
     }
     return t;
 }
@@ -86,18 +86,18 @@ static int prove(struct verbs_pair *p, int lead, double patience_s, struct err *
 int verbs_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, const struct verbs_channel *channel,
                   int lead, int nccl, struct verbs_attempt *used, struct err *e)
 {
-    struct told mine, theirs;
+    struct gid_list mine, theirs;
     struct verbs_gid_table *own = &setup->port->gids;
     struct verbs_attempt attempts[VERBS_ATTEMPTS];
     char words[VERBS_FAILURE_TEXT];
     *p = (struct verbs_pair){0};
-    tell(own, &mine);
+    pack(own, &mine);
     int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + setup->patience_s);
     if (error)
         return err_set(e, ERR_FAILED, "%s: %s", channel->me, verbs_say_errno(words, VERBS_EXCHANGE, error));
 
     struct arena *a = arena_new();
-    struct verbs_gid_table peer = hear(&theirs, a), known = hear(&mine, a);
+    struct verbs_gid_table peer = unpack(&theirs, a), known = unpack(&mine, a);
     int n = verbs_attempts(lead ? &known : &peer, lead ? &peer : &known, nccl, attempts), code = 0;
     if (!n)
         code = err_set(e, ERR_FAILED, "%s and %s have no kind of GID in common", lead ? channel->me : channel->peer,

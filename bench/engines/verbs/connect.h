@@ -16,7 +16,7 @@ struct verbs_attempt {
 int verbs_attempts(const struct verbs_gid_table *lead, const struct verbs_gid_table *follower, int nccl,
                    struct verbs_attempt attempts[VERBS_ATTEMPTS]);
 
-/* Both sides tell one another their GIDs, and connect by the first attempt through which a verified write gets. That
+/* Both sides exchange their GIDs, and connect by the first attempt through which a verified write gets. That
  * one is left in `*used`, and this side's GID is marked as proven in `setup->port`; `setup->gid` is not looked at. The
  * error is that of the first attempt, or that there is none. Close the pair in any case. */
 int verbs_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, const struct verbs_channel *channel,

@@ -25,7 +25,7 @@ struct run {
     int lead, messages;
     unsigned seed; /* of this sample's payload */
     double deadline_s;
-    struct verbs_word word; /* what this side will say */
+    struct verbs_report report; /* what this side will say */
 };
 
 /* ---- payload --------------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ static void fill_source(struct run *r)
         }
     /* A copy to a GPU may return before it has arrived; one back does not, and waits for those before it. */
     if (failed || get(r, chunk, r->pair->source, 1))
-        snprintf(r->word.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be written");
+        snprintf(r->report.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be written");
 }
 
 /* How many queue pairs, and which bytes of each message, carry payload: a ping's last byte is its number. */
@@ -104,11 +104,11 @@ static void verify(struct run *r)
         for (uint64_t at = 0; at < bytes; at += 8) {
             uint64_t v = payload(r->seed, !r->lead, qp, at / 8), left = bytes - at;
             if (at % CHUNK == 0 && get(r, chunk, slot(r, r->pair->target, qp) + at, left < CHUNK ? left : CHUNK)) {
-                snprintf(r->word.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be read");
+                snprintf(r->report.failure, VERBS_FAILURE_TEXT, "the GPU's memory cannot be read");
                 return;
             }
             if (memcmp(&chunk[at % CHUNK / 8], &v, left < 8 ? left : 8) != 0) {
-                snprintf(r->word.failure, VERBS_FAILURE_TEXT,
+                snprintf(r->report.failure, VERBS_FAILURE_TEXT,
                          "%s failed: byte %llu or one of the 7 behind it, of %llu on queue pair %d, is not what was "
                          "sent: faulty memory, PCIe or device",
                          verbs_step_name(VERBS_VERIFY), (unsigned long long)at, (unsigned long long)bytes, qp);
@@ -129,7 +129,7 @@ static int too_late(struct run *r, int *looks)
     sched_yield();
     if (progress_now_s() < r->deadline_s)
         return 0;
-    verbs_say_errno(r->word.failure, VERBS_COMPLETE, ETIMEDOUT);
+    verbs_say_errno(r->report.failure, VERBS_COMPLETE, ETIMEDOUT);
     return 1;
 }
 
@@ -153,11 +153,11 @@ static int write_all(struct run *r)
             while (posted[qp] < total[qp] && posted[qp] - completed[qp] < depth) {
                 int count = ++posted[qp], signaled = count % every == 0 || count == total[qp];
                 if (verbs_pair_post(p, qp, r->shot->bytes, signaled, (uint64_t)qp << 32 | (uint32_t)count,
-                                    r->word.failure))
+                                    r->report.failure))
                     return -1;
             }
         uint64_t id = 0;
-        int got = verbs_pair_poll(p, &id, r->word.failure);
+        int got = verbs_pair_poll(p, &id, r->report.failure);
         if (got < 0 || (!got && too_late(r, &looks)))
             return -1;
         if (got) {
@@ -172,7 +172,7 @@ static int write_all(struct run *r)
 static int write_ping(struct run *r, unsigned char number)
 {
     slot(r, r->pair->source, 0)[r->shot->bytes - 1] = number;
-    return verbs_pair_post(r->pair, 0, r->shot->bytes, 1, 0, r->word.failure);
+    return verbs_pair_post(r->pair, 0, r->shot->bytes, 1, 0, r->report.failure);
 }
 
 /* Waits for the other side's write number `number`; completions of ours that come meanwhile are counted off. */
@@ -182,7 +182,7 @@ static int await_ping(struct run *r, unsigned char number, int *unacknowledged)
     int looks = 0;
     while (*last != number || *unacknowledged) {
         uint64_t id;
-        int got = *unacknowledged ? verbs_pair_poll(r->pair, &id, r->word.failure) : 0;
+        int got = *unacknowledged ? verbs_pair_poll(r->pair, &id, r->report.failure) : 0;
         if (got < 0 || (!got && too_late(r, &looks)))
             return -1;
         *unacknowledged -= got;
@@ -206,7 +206,7 @@ static int ping_all(struct run *r)
     int looks = 0;
     while (unacknowledged) {
         uint64_t id;
-        int got = verbs_pair_poll(r->pair, &id, r->word.failure);
+        int got = verbs_pair_poll(r->pair, &id, r->report.failure);
         if (got < 0 || (!got && too_late(r, &looks)))
             return -1;
         unacknowledged -= got;
@@ -222,8 +222,8 @@ static int ping_all(struct run *r)
 static int sample(struct run *r, double *time_us, struct err *e)
 {
     const struct verbs_channel *c = r->pair->channel;
-    struct verbs_word *mine = &r->word, theirs;
-    *mine = (struct verbs_word){.number = (uint64_t)r->messages};
+    struct verbs_report *mine = &r->report, theirs;
+    *mine = (struct verbs_report){.number = (uint64_t)r->messages};
     r->seed++;
     fill_source(r);
     int code = verbs_pair_agree(c, mine, &theirs, progress_now_s() + r->shot->patience_s, e);

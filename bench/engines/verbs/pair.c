@@ -28,12 +28,12 @@ struct card {
     int32_t qps;
 };
 
-static void say(struct verbs_word *w, enum verbs_step s, int error)
+static void say(struct verbs_report *w, enum verbs_step s, int error)
 {
     verbs_say_errno(w->failure, s, error);
 }
 
-int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_word *mine, struct verbs_word *theirs,
+int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_report *mine, struct verbs_report *theirs,
                      double deadline_s, struct err *e)
 {
     char words[VERBS_FAILURE_TEXT];
@@ -55,16 +55,16 @@ int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_word *min
     return err_set(e, ERR_FAILED, "%s: %s", here ? c->me : c->peer, here ? mine->failure : theirs->failure);
 }
 
-static int agree(struct verbs_pair *p, const struct verbs_word *mine, double patience_s, struct err *e)
+static int agree(struct verbs_pair *p, const struct verbs_report *mine, double patience_s, struct err *e)
 {
-    struct verbs_word theirs;
+    struct verbs_report theirs;
     return verbs_pair_agree(p->channel, mine, &theirs, progress_now_s() + patience_s, e);
 }
 
 /* ---- this side -----------------------------------------------------------------------------------------------------
  */
 
-static int make_memory(struct verbs_pair *p, struct verbs_word *w)
+static int make_memory(struct verbs_pair *p, struct verbs_report *w)
 {
     size_t half = (size_t)p->nqps * p->max_bytes;
     if (p->memory) {
@@ -87,7 +87,7 @@ static int make_memory(struct verbs_pair *p, struct verbs_word *w)
     return 0;
 }
 
-static int make_qp(struct verbs_pair *p, int i, int port, struct verbs_word *w)
+static int make_qp(struct verbs_pair *p, int i, int port, struct verbs_report *w)
 {
     /* No inline data, as NCCL by default. */
     struct ibv_qp_init_attr attr = {
@@ -109,7 +109,7 @@ static int make_qp(struct verbs_pair *p, int i, int port, struct verbs_word *w)
     return error ? -1 : 0;
 }
 
-static void make_side(struct verbs_pair *p, const struct verbs_pair_setup *s, struct verbs_word *w)
+static void make_side(struct verbs_pair *p, const struct verbs_pair_setup *s, struct verbs_report *w)
 {
     static const char *const states[] = {[IBV_PORT_NOP] = "unknown",
                                          [IBV_PORT_DOWN] = "down",
@@ -177,7 +177,7 @@ static struct ibv_ah_attr address_of(const struct verbs_pair_setup *s, const str
 }
 
 static void to_rts(struct verbs_pair *p, const struct verbs_pair_setup *s, const struct card *mine,
-                   const struct card *theirs, struct verbs_word *w)
+                   const struct card *theirs, struct verbs_report *w)
 {
     struct ibv_qp_attr attr = {
         .path_mtu = mine->mtu < theirs->mtu ? mine->mtu : theirs->mtu,
@@ -212,7 +212,7 @@ static void to_rts(struct verbs_pair *p, const struct verbs_pair_setup *s, const
     }
 }
 
-static void compare_cards(const struct card *mine, const struct card *theirs, struct verbs_word *w)
+static void compare_cards(const struct card *mine, const struct card *theirs, struct verbs_report *w)
 {
     if (mine->layer != theirs->layer)
         snprintf(w->failure, sizeof w->failure, "one port is InfiniBand and the other Ethernet");
@@ -223,30 +223,30 @@ static void compare_cards(const struct card *mine, const struct card *theirs, st
 int verbs_pair_connect(struct verbs_pair *p, const struct verbs_pair_setup *setup, const struct verbs_channel *channel,
                        struct err *e)
 {
-    struct verbs_word word = {{0}};
+    struct verbs_report report = {{0}};
     struct card mine = {{0}}, theirs = {{0}};
     *p = (struct verbs_pair){
         .channel = channel, .nqps = setup->qps, .max_bytes = setup->max_bytes, .memory = setup->memory};
     if (setup->qps < 1 || setup->qps > VERBS_MAX_QPS || !setup->max_bytes)
-        snprintf(word.failure, sizeof word.failure, "%d queue pairs asked for; 1 to %d can be had", setup->qps,
+        snprintf(report.failure, sizeof report.failure, "%d queue pairs asked for; 1 to %d can be had", setup->qps,
                  VERBS_MAX_QPS);
     else
-        make_side(p, setup, &word);
-    int code = agree(p, &word, setup->patience_s, e);
+        make_side(p, setup, &report);
+    int code = agree(p, &report, setup->patience_s, e);
     if (code)
         return code;
 
     fill_card(p, setup, &mine);
     int error = channel->swap(channel->user, &mine, &theirs, sizeof mine, progress_now_s() + setup->patience_s);
     if (error)
-        say(&word, VERBS_EXCHANGE, error);
+        say(&report, VERBS_EXCHANGE, error);
     else
-        compare_cards(&mine, &theirs, &word);
-    if (!word.failure[0])
-        to_rts(p, setup, &mine, &theirs, &word);
+        compare_cards(&mine, &theirs, &report);
+    if (!report.failure[0])
+        to_rts(p, setup, &mine, &theirs, &report);
     p->peer_target = theirs.target;
     p->peer_key = theirs.key;
-    return agree(p, &word, setup->patience_s, e);
+    return agree(p, &report, setup->patience_s, e);
 }
 
 void verbs_pair_close(struct verbs_pair *p)

@@ -1,6 +1,6 @@
 /* A reliable connection between two ports: queue pairs, registered memory, and an agreement after every step.
  *
- * Both sides call the same functions in the same order. Every step ends with both telling one another how it went, so
+ * Both sides call the same functions in the same order. Every step ends with both reporting how it went, so
  * both return the same verdict, and the sentence names the side that failed. Nothing waits without a deadline. */
 #ifndef BENCH_ENGINES_VERBS_PAIR_H
 #define BENCH_ENGINES_VERBS_PAIR_H
@@ -63,14 +63,14 @@ int verbs_pair_connect(struct verbs_pair *p, const struct verbs_pair_setup *setu
 void verbs_pair_close(struct verbs_pair *p);
 
 /* What one side has to say at the end of a step: nothing, or what failed; and numbers for the other side. */
-struct verbs_word {
+struct verbs_report {
     char failure[VERBS_FAILURE_TEXT]; /* "" for none */
     uint64_t number;
     double time_us;
 };
 
-/* Swaps words. An error when one side or both report one, with the side's name in front of each. */
-int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_word *mine, struct verbs_word *theirs,
+/* Swaps reports. An error when one side or both report one, with the side's name in front of each. */
+int verbs_pair_agree(const struct verbs_channel *c, const struct verbs_report *mine, struct verbs_report *theirs,
                      double deadline_s, struct err *e);
 
 /* How many send requests each queue pair holds. */

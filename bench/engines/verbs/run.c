@@ -138,13 +138,13 @@ static int add_again(struct verbs_fabric *f, const cJSON *o, struct err *e)
     return code;
 }
 
-/* What a line may tell of the fabric, by its one member. */
+/* What a line may report of the fabric, by its one member. */
 static const struct {
     const char *key;
     int (*add)(struct verbs_fabric *f, const cJSON *o, struct err *e);
-} told[] = {{"try", verbs_fabric_add_try},        {"again", add_again},
-            {"port", verbs_fabric_add_port},      {"interface", verbs_fabric_add_interface},
-            {"gpu_memory", verbs_fabric_add_gpu}, {"point", verbs_fabric_add_point}};
+} reported[] = {{"try", verbs_fabric_add_try},        {"again", add_again},
+                {"port", verbs_fabric_add_port},      {"interface", verbs_fabric_add_interface},
+                {"gpu_memory", verbs_fabric_add_gpu}, {"point", verbs_fabric_add_point}};
 
 /* One line of the worker's. */
 static int take(struct collection *c, const char *line, struct err *e)
@@ -156,9 +156,9 @@ static int take(struct collection *c, const char *line, struct err *e)
         code = err_set(e, ERR_FAILED, "%s", error);
     else if (cJSON_HasObjectItem(o, "nodes"))
         code = take_nodes(c, line, o, e);
-    for (size_t i = 0; !code && c->fabric && i < sizeof told / sizeof *told; i++) {
-        const cJSON *member = cJSON_GetObjectItemCaseSensitive(o, told[i].key);
-        code = member ? told[i].add(c->fabric, member, e) : 0;
+    for (size_t i = 0; !code && c->fabric && i < sizeof reported / sizeof *reported; i++) {
+        const cJSON *member = cJSON_GetObjectItemCaseSensitive(o, reported[i].key);
+        code = member ? reported[i].add(c->fabric, member, e) : 0;
     }
     c->round = (int)json_int(o, "round", c->round);
     c->rounds = (int)json_int(o, "of", c->rounds);
@@ -188,7 +188,7 @@ static int recall(struct collection *c, struct err *e)
     return code;
 }
 
-/* … and tells the worker. */
+/* … and reports it to the worker. */
 static int remind(const struct collection *c, struct child *t, struct err *e)
 {
     int gone = 0;
@@ -247,7 +247,7 @@ struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *p
     struct arena *a = arena_new();
     struct collection c = {.journal = {.fd = -1}, .began_s = progress_now_s()};
     struct mpirun m = {0};
-    struct child talk = {0};
+    struct child child = {0};
     const char *what = "";
     int code = command(o, a, &m, &what, e);
     if (!code && o->journal)
@@ -255,14 +255,14 @@ struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *p
     if (!code)
         code = recall(&c, e);
     if (!code)
-        code = child_start(&talk, m.argv, m.env, e);
+        code = child_start(&child, m.argv, m.env, e);
     if (!code) {
-        code = remind(&c, &talk, e);
+        code = remind(&c, &child, e);
         if (!code)
-            code = collect(&c, &talk, o, progress, stop, e);
+            code = collect(&c, &child, o, progress, stop, e);
         if (c.done)
-            proc_ended(&talk.proc, GRACE_S);
-        child_end(&talk, GRACE_S);
+            proc_ended(&child.proc, GRACE_S);
+        child_end(&child, GRACE_S);
     }
     verbs_journal_close(&c.journal, !code && c.done);
     arena_free(a);

@@ -51,7 +51,7 @@ static void healthy(void **state)
     assert_int_equal(d.nfaults, 0);
     assert_int_equal(d.nsettings, 0);
     char *text = printed(f, &d);
-    assert_non_null(strstr(text, "Nothing is fault: all 30 tries went well."));
+    assert_non_null(strstr(text, "Nothing is at fault: all 30 tries went well."));
     assert_non_null(strstr(text, "Settings: none"));
     free(text);
     verbs_fabric_free(f);

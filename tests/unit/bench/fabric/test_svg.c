@@ -87,7 +87,7 @@ static void pictures(void **state)
     struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = port_1_0_bad, .slow_GBps = 3});
     f->names[2] = "<n&\"2\x01>";
     char *text = draw(f);
-    assert_non_null(strstr(text, ">Suspects<"));
+    assert_non_null(strstr(text, ">Faults<"));
     assert_non_null(strstr(text, ">n1 mlx5_0:1, or its cable: 10 of 10 tries failed"));
     assert_non_null(strstr(text, "&lt;n&amp;&quot;2&gt;"));
     /* A title for each of 6 ports and 30 pairs; frames for 2 ports, 10 failed and 4 slow pairs, and in the legend. */
@@ -97,7 +97,7 @@ static void pictures(void **state)
     verbs_fabric_free(f);
     f = make(&(struct world){.nodes = 40, .rails = 2});
     text = draw(f);
-    assert_non_null(strstr(text, ">Nothing is fault<"));
+    assert_non_null(strstr(text, ">Nothing is at fault<"));
     assert_int_equal(count(text, "<title>"), 80);
     free(text);
     verbs_fabric_free(f);

@@ -39,13 +39,13 @@ static void frames_come_out_as_they_went_in(void **state)
     assert_int_equal(nccl_send(ends[1], NCCL_QUIT, 7, NULL, 0), 0);
     assert_int_equal(nccl_inbox_fill(&in, ends[0]), 1);
     assert_int_equal(nccl_inbox_next(&in, &f), 1);
-    assert_int_equal(f.head.word, NCCL_PREPARE);
+    assert_int_equal(f.head.message, NCCL_PREPARE);
     assert_int_equal(f.head.rank, NCCL_ALL);
     assert_int_equal(nccl_body(&f, &q, sizeof q), 0);
     assert_true(q.bytes == p.bytes && q.coll == 4);
     assert_int_equal(nccl_body(&f, &q, sizeof q - 1), -1);
     assert_int_equal(nccl_inbox_next(&in, &f), 1);
-    assert_int_equal(f.head.word, NCCL_QUIT);
+    assert_int_equal(f.head.message, NCCL_QUIT);
     assert_int_equal(f.head.rank, 7);
     assert_int_equal(nccl_inbox_next(&in, &f), 0);
 }

@@ -1,4 +1,4 @@
-/* One visit: deaths are journalled, blamed and survived. */
+/* One session: deaths are journalled, attributed and survived. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

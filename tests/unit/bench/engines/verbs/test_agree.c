@@ -12,7 +12,7 @@
 
 #include "bench/engines/verbs/pair.h"
 
-/* A peer whose word is fixed beforehand. */
+/* A peer whose report is fixed beforehand. */
 static int canned_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
 {
     (void)mine;
@@ -34,7 +34,7 @@ static int failing_swap(void *user, const void *mine, void *theirs, size_t bytes
 static void agreement_names_the_side(void **state)
 {
     (void)state;
-    struct verbs_word good = {.number = 7}, bad = {.failure = "broken"}, theirs;
+    struct verbs_report good = {.number = 7}, bad = {.failure = "broken"}, theirs;
     struct verbs_channel c = {canned_swap, &good, "node0 rxe0:1", "node1 rxe0:1"};
     struct err e = {0};
     assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), 0);
@@ -45,7 +45,7 @@ static void agreement_names_the_side(void **state)
     assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);
     assert_string_equal(e.text, "node1 rxe0:1: broken");
     /* A peer without manners: no end to its sentence. */
-    struct verbs_word endless;
+    struct verbs_report endless;
     memset(&endless, 'x', sizeof endless);
     c.user = &endless;
     assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);

@@ -252,8 +252,8 @@ static struct verbs_pair *victim;
 static int tampering_swap(void *user, const void *mine, void *theirs, size_t bytes, double deadline_s)
 {
     int error = socket_swap(user, mine, theirs, bytes, deadline_s);
-    const struct verbs_word *word = mine;
-    if (victim && victim->target && bytes == sizeof *word && word->time_us > 0)
+    const struct verbs_report *report = mine;
+    if (victim && victim->target && bytes == sizeof *report && report->time_us > 0)
         victim->target[100] ^= 1;
     return error;
 }
