@@ -60,6 +60,17 @@ WORKER_OBJ  := $(call obj,obj,$(WORKER_SRC))
 HOOK_SCRIPTS := slurm/task_prolog slurm/prolog slurm/epilog
 HOOK_OBJ    := $(call obj,obj,$(HOOK_SRC))
 
+# A table made of what files define, so that a new entry is a new file and nothing else: every "const struct TYPE NAME"
+# of the files becomes an entry of "const struct TYPE *const TABLE[]", which ends with NULL and which HEADER declares.
+define table # TABLE TYPE HEADER FILES
+$(1)_flags := $(sort $(shell sed -nE 's/^const struct $(2) ([a-z0-9_]+) =.*/\1/p' $(4)))
+$(B)/gen/$(1).c: $(B)/flags/$(1)
+	$$(call say,GEN,$$@)mkdir -p $$(@D) && printf '%s\n' '#include <stddef.h>' '#include "$(3)"' \
+	    $$($(1)_flags:%='extern const struct $(2) %;') 'const struct $(2) *const $(1)[] = {' $$($(1)_flags:%='&%,') 'NULL};' > $$@
+LIB_OBJ += $(B)/obj/gen/$(1).o
+endef
+$(eval $(call table,probe_sources,probe_source,probe/source/source.h,$(wildcard probe/source/*.c)))
+
 LIB         := $(B)/libnccltune.a
 PLUGIN      := $(B)/libnccl-tuner-nccltune.so
 PLUGIN_LINKS := libnccl-env-nccltune.so libnccl-profiler-nccltune.so
@@ -116,6 +127,8 @@ $(PREFIX_OBJ): private NAMED += $(prefix_flags)
 # Paths in debugging information are those in the tree, wherever that lies.
 compile      = $(call say,$(1),$<)mkdir -p $(@D) && $(2) $(NAMED) '-ffile-prefix-map=$(CURDIR)=.' -MMD -MP -c -o $@ $<
 $(B)/obj/%.o: %.c Makefile $(B)/flags/obj
+	$(call compile,CC,$(obj_flags))
+$(B)/obj/gen/%.o: $(B)/gen/%.c Makefile $(B)/flags/obj
 	$(call compile,CC,$(obj_flags))
 $(B)/mpi/%.o: %.c Makefile $(B)/flags/mpi
 	$(call compile,MPICC,$(mpi_flags))

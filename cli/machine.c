@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "probe/import/import.h"
 #include "probe/machines/machines.h"
-#include "probe/source/probe.h"
 #include "probe/topology/classes.h"
 
 int cli_machine_nodes(const char *list, const char *what, struct cli_machine *m, struct err *e)

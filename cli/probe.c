@@ -9,9 +9,14 @@
 #include "core/hostlist.h"
 #include "core/progress.h"
 #include "core/units.h"
+#include "probe/cluster/cluster.h"
+#include "probe/findings/findings.h"
+#include "probe/format/format.h"
+#include "probe/import/import.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
 #include "probe/source/probe.h"
+#include "probe/topology/classes.h"
 
 #define COMMAND    "probe"
 #define MOST_FILES 4096
@@ -90,10 +95,10 @@ static int ends_with(const char *s, const char *end)
     return n >= m && !strcmp(s + n - m, end);
 }
 
-static void print_timings(const struct probe_timing *timings, int n, double total_ms)
+static void print_timings(const struct probe_timings *took, double total_ms)
 {
-    for (int i = 0; i < n; i++)
-        fprintf(stderr, "%-8s %9.3f ms\n", timings[i].source, timings[i].ms);
+    for (int i = 0; i < took->n; i++)
+        fprintf(stderr, "%-8s %9.3f ms\n", took->list[i].source, took->list[i].ms);
     fprintf(stderr, "%-8s %9.3f ms\n", "all", total_ms);
 }
 
@@ -263,10 +268,8 @@ static struct topology *gather(const struct probe_options *o, struct log *log, s
 }
 
 /* What is looked at. With --gather every process of the job but one gets a topology without hosts. */
-static struct topology *look(const struct probe_options *o, struct log *log, struct probe_timing *took, int *ntook,
-                             struct err *e)
+static struct topology *look(const struct probe_options *o, struct log *log, struct probe_timings *took, struct err *e)
 {
-    *ntook = 0;
     if (o->machine)
         return machine_topology(o->machine, o->nodes ? o->nodes : 1, e);
     if (o->hosts || o->hostfile)
@@ -279,19 +282,16 @@ static struct topology *look(const struct probe_options *o, struct log *log, str
             classes_merge(t);
         return t;
     }
-    *ntook = PROBE_SOURCES;
     if (o->sysroot)
         return probe_sysroot(o->sysroot, log, took, e);
-    if (o->gather && !ranks_first_on_node())
-        *ntook = 0;
-    struct topology *t = o->gather && !*ntook ? topo_new() : probe_machine_timed(log, took, e);
+    struct topology *t = o->gather && !ranks_first_on_node() ? topo_new() : probe_machine_timed(log, took, e);
     return t && o->gather ? ranks_gather(t, o->gather, o->deadline_s, log, e) : t;
 }
 
 int probe_main(int argc, char **argv)
 {
     struct probe_options o = {.deadline_s = 30};
-    int rc = parse(argc, argv, &o), ntook;
+    int rc = parse(argc, argv, &o);
     if (rc)
         return rc < 0 ? 0 : rc;
     if (!o.format)
@@ -304,20 +304,22 @@ int probe_main(int argc, char **argv)
     if (o.list_machines || o.list_gpus)
         return write_list(&o, &e) ? cli_fail(COMMAND, &e) : 0;
     struct log log = cli_log("nccltune probe", !o.output);
-    struct probe_timing took[PROBE_SOURCES];
+    struct probe_timings took = {.n = 0};
     double before_s = progress_now_s();
-    struct topology *t = look(&o, &log, took, &ntook, &e);
+    struct topology *t = look(&o, &log, &took, &e);
     if (!t)
         return cli_fail(COMMAND, &e);
     if (o.timings)
-        print_timings(took, ntook, (progress_now_s() - before_s) * 1e3);
+        print_timings(&took, (progress_now_s() - before_s) * 1e3);
     if (o.gpu)
         rc = machine_complete_gpus(t, o.gpu, &e);
     if (!rc && o.fabric)
-        rc = fabric_read(t, o.fabric, &log, &e);
+        rc = ibnetdiscover_read(t, o.fabric, &log, &e);
+    if (!rc)
+        findings_attach(t);
     if (!rc && (t->nhosts || !o.gather))
         rc = write_topology(t, format, o.output, &e);
-    int found = !rc && o.strict && findings_have_error(t);
+    int found = !rc && o.strict && finding_count(t->findings, t->nfindings, FINDING_ERROR);
     topo_free(t);
     return rc ? cli_fail(COMMAND, &e) : found ? ERR_FAILED : 0;
 }

@@ -16,6 +16,7 @@
 #include "core/file.h"
 #include "envgen/decide/decide.h"
 #include "envgen/profile/profile.h"
+#include "probe/findings/findings.h"
 #include "probe/source/probe.h"
 
 #define COMMAND     "tune"
@@ -255,8 +256,10 @@ static int run(struct tune *t, struct err *e)
         rc = prepare(t, e);
     if (!rc && !described)
         rc = probe(t, &topology, e);
-    if (!rc)
+    if (!rc) {
+        findings_attach(topology);
         rc = begin(t, topology, e);
+    }
     t->bench.resume = t->resume;
     if (!rc)
         rc = tune_verbs(&t->bench, topology, t->generate.out, &t->log, &t->progress, t->stop, t->arena,

@@ -11,7 +11,7 @@
 #include "core/locate.h"
 #include "core/proc.h"
 #include "core/progress.h"
-#include "probe/source/probe.h"
+#include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
 #include "probe/topology/classes.h"
 

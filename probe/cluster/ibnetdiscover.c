@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/file.h"
-#include "probe/source/probe.h"
+#include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
 
 #define MOST_ENDS (1 << 20)
@@ -160,7 +160,7 @@ static int add_leaves_of_class(struct topology *t, struct topo_host *h, const st
     return found;
 }
 
-int fabric_read(struct topology *t, const char *path, struct log *log, struct err *e)
+int ibnetdiscover_read(struct topology *t, const char *path, struct log *log, struct err *e)
 {
     struct fabric f = {.a = arena_new()};
     char *text;

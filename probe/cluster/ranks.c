@@ -10,8 +10,9 @@
 
 #include "core/file.h"
 #include "core/progress.h"
-#include "probe/source/probe.h"
+#include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
+#include "probe/topology/classes.h"
 
 #define POLL_S 0.05
 

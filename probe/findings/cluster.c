@@ -4,7 +4,7 @@
 
 #include "probe/findings/findings_internal.h"
 
-void finding_no_common(struct search *s)
+static void no_common(struct search *s)
 {
     const char *why;
     int with_list = 0;
@@ -12,32 +12,6 @@ void finding_no_common(struct search *s)
         with_list += roles_hca_list(&s->t->classes[i], s->verdicts[i], s->a) != NULL;
     if (with_list > 1 && !roles_hca_common(s->t, s->a, &why))
         found(s, "cluster", why, "no NCCL_IB_HCA works on all %d classes of nodes", s->t->nclasses);
-}
-
-static double best_rate(const struct search *s, int class_index)
-{
-    double best = 0;
-    for (int i = 0; i < s->t->classes[class_index].nports; i++)
-        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && s->t->classes[class_index].ports[i].rate_Gbps > best)
-            best = s->t->classes[class_index].ports[i].rate_Gbps;
-    return best;
-}
-
-void finding_class_rates(struct search *s)
-{
-    const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names);
-    double first = 0;
-    int n = 0, differ = 0;
-    for (int i = 0; i < s->t->nclasses; i++) {
-        double own = best_rate(s, i);
-        if (!(own > 0))
-            continue;
-        differ |= first > 0 && (own > first || own < first);
-        first = first > 0 ? first : own;
-        names[n++] = arena_printf(s->a, "%s: %g Gb/s", s->t->classes[i].name, own);
-    }
-    if (differ)
-        found(s, "cluster", finding_names(s->a, names, n), "the compute ports of the classes have different rates");
 }
 
 /* Reports when the classes differ in what `text` says of them; NULL is unknown. */
@@ -55,7 +29,7 @@ static void find_different(struct search *s, const char *(*text)(const struct to
         names[n++] = arena_printf(s->a, "%s: %s", s->t->classes[i].name, own);
     }
     if (differ)
-        found(s, "cluster", finding_names(s->a, names, n), "%s", sentence);
+        found(s, "cluster", found_names(s->a, names, n), "%s", sentence);
 }
 
 /* "GenuineIntel" of "GenuineIntel 6/143, Intel(R) Xeon(R)". */
@@ -84,42 +58,60 @@ static const char *library_versions(const struct topo_class *c, struct arena *a)
     return all;
 }
 
-void finding_cpus(struct search *s)
+static void cpus(struct search *s)
 {
     find_different(s, cpu_vendor, "the classes have CPUs of different vendors");
 }
 
-void finding_drivers(struct search *s)
+static void drivers(struct search *s)
 {
     find_different(s, driver, "the classes have different GPU drivers");
 }
 
-void finding_libraries(struct search *s)
+static void libraries(struct search *s)
 {
     find_different(s, library_versions, "the classes have different versions of NCCL");
 }
 
-void finding_missing(struct search *s)
+static void missing(struct search *s)
 {
     const char **names = arena_alloc(s->a, (size_t)s->t->nmissing * sizeof *names);
     int n = s->t->nmissing;
     for (int i = 0; i < n; i++)
         names[i] = arena_printf(s->a, "%s (%s)", s->t->missing[i].name, s->t->missing[i].why);
     if (n)
-        found(s, "cluster", finding_names(s->a, names, n), "%d node%s did not answer", n, n == 1 ? "" : "s");
+        found(s, "cluster", found_names(s->a, names, n), "%d node%s did not answer", n, n == 1 ? "" : "s");
 }
 
-void finding_differing(struct search *s)
+static void differing(struct search *s)
 {
     const int most = 64; /* findings; the hosts have them all */
     int n = 0;
     for (int i = 0; i < s->t->nhosts; i++) {
         const struct topo_host *h = &s->t->hosts[i];
         if (h->ndiffers && n++ < most)
-            found(s, h->name, finding_names(s->a, h->differs, h->ndiffers),
+            found(s, h->name, found_names(s->a, h->differs, h->ndiffers),
                   "it is not quite like the other nodes of its class");
     }
     if (n > most)
         found(s, "cluster", arena_printf(s->a, "%d in all", n), "%d more nodes are not quite like their class",
               n - most);
 }
+
+const struct finding_rule findings_of_cluster[] = {
+    {{"no-common-hcas", NULL, FINDING_ERROR, "set NCCL_IB_HCA per class of nodes, or rename devices alike (udev)"},
+     NULL,
+     no_common},
+    {{"node-missing", NULL, FINDING_WARNING, "look at that node; the others are complete"}, NULL, missing},
+    {{"cpu-differs", NULL, FINDING_WARNING,
+      "keep jobs within one kind of node: NCCL's choices depend on the CPU vendor"},
+     NULL,
+     cpus},
+    {{"driver-differs", NULL, FINDING_WARNING, "install the same GPU driver on every node"}, NULL, drivers},
+    {{"library-differs", NULL, FINDING_WARNING,
+      "install the same NCCL everywhere: ranks of one job must not mix versions"},
+     NULL,
+     libraries},
+    {{"node-differs", NULL, FINDING_WARNING, "make the node like the others of its class"}, NULL, differing},
+    {{NULL}},
+};

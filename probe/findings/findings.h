@@ -5,10 +5,11 @@
 #include "core/finding.h"
 #include "probe/topology/topology.h"
 
+/* Looks for all of them and leaves them in t->findings, errors first, in the topology's arena; called once more, they
+ * take the place of the earlier ones. For a topology that is finished: what is added later is not looked at. */
+void findings_attach(struct topology *t);
+
 /* Every kind of finding that is known, for lists of them; `title` is the advice. NULL past the last. */
 const struct finding_kind *findings_kind(int i);
-
-/* All findings of the topology, in the order of the table, in `a`; `*n` of them. */
-struct finding *findings_of(const struct topology *t, struct arena *a, int *n);
 
 #endif

@@ -25,7 +25,7 @@ static int is_made_up(const struct topo_object *o)
 }
 
 /* An idle GPU lowers its link's speed, so only its width tells. */
-void finding_slow_links(struct search *s, int class_index)
+static void slow_links(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
@@ -41,7 +41,7 @@ void finding_slow_links(struct search *s, int class_index)
                                       o->link_GTps, o->link_width, o->link_max_GTps, o->link_max_width);
     }
     if (n)
-        found(s, c->name, finding_names(s->a, names, n), "%d PCIe link%s below what both ends can do", n,
+        found(s, c->name, found_names(s->a, names, n), "%d PCIe link%s below what both ends can do", n,
               n == 1 ? " is" : "s are");
 }
 
@@ -53,7 +53,7 @@ static int has_compute(const struct search *s, int class_index)
     return 0;
 }
 
-void finding_no_gdr(struct search *s, int class_index)
+static void no_gdr(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     if (c->ngpus && has_compute(s, class_index) && c->gdr_route && !strcmp(c->gdr_route, "none"))
@@ -61,7 +61,7 @@ void finding_no_gdr(struct search *s, int class_index)
               "NICs cannot reach GPU memory: every byte goes through host memory");
 }
 
-void finding_acs(struct search *s, int class_index)
+static void acs(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
@@ -73,13 +73,13 @@ void finding_acs(struct search *s, int class_index)
             names[n++] = object_name(s->a, o);
     }
     if (n && !is_virtual(c))
-        found(s, c->name, finding_names(s->a, names, n),
+        found(s, c->name, found_names(s->a, names, n),
               "the PCI switch above %d device%s redirects peer-to-peer "
               "traffic to the CPU",
               n, n == 1 ? "" : "s");
 }
 
-void finding_memlock(struct search *s, int class_index)
+static void memlock(struct search *s, int class_index)
 {
     const uint64_t enough = 1ull << 30;
     const struct topo_class *c = &s->t->classes[class_index];
@@ -89,7 +89,7 @@ void finding_memlock(struct search *s, int class_index)
               "the limit of locked memory is too low for RDMA");
 }
 
-void finding_shm(struct search *s, int class_index)
+static void shm(struct search *s, int class_index)
 {
     const uint64_t per_gpu = 64ull << 20;
     const struct topo_class *c = &s->t->classes[class_index];
@@ -99,7 +99,7 @@ void finding_shm(struct search *s, int class_index)
               "/dev/shm is small for NCCL's shared memory");
 }
 
-void finding_mig(struct search *s, int class_index)
+static void mig(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
@@ -108,10 +108,10 @@ void finding_mig(struct search *s, int class_index)
         if (c->gpus[i].mig == TOPO_YES)
             names[n++] = arena_printf(s->a, "GPU%d", c->gpus[i].index);
     if (n)
-        found(s, c->name, finding_names(s->a, names, n), "%d GPU%s in MIG mode", n, n == 1 ? " is" : "s are");
+        found(s, c->name, found_names(s->a, names, n), "%d GPU%s in MIG mode", n, n == 1 ? " is" : "s are");
 }
 
-void finding_hidden(struct search *s, int class_index)
+static void hidden(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const struct path_matrix *m = path_matrix(c, s->a);
@@ -133,7 +133,7 @@ void finding_hidden(struct search *s, int class_index)
 
 /* The file of that class would have an element for every object and two for a port (nic, net), and NCCL takes 256 (its
  * topo/xml.h, MAX_NODES). */
-void finding_large_xml(struct search *s, int class_index)
+static void large_xml(struct search *s, int class_index)
 {
     const int most = 256;
     const struct topo_class *c = &s->t->classes[class_index];
@@ -144,3 +144,27 @@ void finding_large_xml(struct search *s, int class_index)
         found(s, c->name, arena_printf(s->a, "%d elements, at most %d", elements, most),
               "an NCCL topology file of this machine is above NCCL's limits");
 }
+
+const struct finding_rule findings_of_nodes[] = {
+    {{"no-gpudirect", NULL, FINDING_ERROR,
+      "load nvidia_peermem, or use NVIDIA's open kernel module, which brings dma-buf"},
+     no_gdr},
+    {{"memlock-low", NULL, FINDING_ERROR,
+      "raise it to unlimited: /etc/security/limits.d, LimitMEMLOCK of slurmd, --ulimit memlock=-1 of a container"},
+     memlock},
+    {{"pcie-below-maximum", NULL, FINDING_WARNING, "reseat the card, check riser and BIOS settings of the slot"},
+     slow_links},
+    {{"acs-on", NULL, FINDING_WARNING,
+      "switch ACS redirection off on the PCI switches of bare-metal nodes (setpci, or the BIOS): it sends GPU-NIC "
+      "traffic through the CPU"},
+     acs},
+    {{"mig-on", NULL, FINDING_WARNING, "switch MIG off for multi-GPU jobs: no P2P and no NVLink between instances"},
+     mig},
+    {{"shm-small", NULL, FINDING_WARNING, "give the container more: --shm-size=1g for each GPU, or --ipc=host"}, shm},
+    {{"tree-hidden", NULL, FINDING_NOTE,
+      "take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which GPU"},
+     hidden},
+    {{"nccl-xml-too-large", NULL, FINDING_NOTE, "NCCL's own parser refuses such a file; leave out what no job uses"},
+     large_xml},
+    {{NULL}},
+};

@@ -19,10 +19,10 @@ static const char *ports_with(struct search *s, int class_index, enum port_role 
     for (int i = 0; i < c->nports; i++)
         if (s->verdicts[class_index][i].role == role)
             names[(*n)++] = port_name(s->a, &c->ports[i]);
-    return finding_names(s->a, names, *n);
+    return found_names(s->a, names, *n);
 }
 
-void finding_down(struct search *s, int class_index)
+static void down(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     int n;
@@ -31,7 +31,7 @@ void finding_down(struct search *s, int class_index)
         found(s, c->name, names, "%d of %d RDMA ports %s down", n, c->nports, n == 1 ? "is" : "are");
 }
 
-void finding_only_management(struct search *s, int class_index)
+static void only_management(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     int n = 0, others = 0;
@@ -44,7 +44,7 @@ void finding_only_management(struct search *s, int class_index)
         found(s, c->name, names, "the only active ports are for management of NVLink switches");
 }
 
-void finding_no_compute(struct search *s, int class_index)
+static void no_compute(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     if (!c->nports || !c->ngpus || roles_hca_list(c, s->verdicts[class_index], s->a))
@@ -60,7 +60,7 @@ void finding_no_compute(struct search *s, int class_index)
     for (int i = 0; i < c->nports; i++)
         names[i] =
             arena_printf(s->a, "%s: %s", port_name(s->a, &c->ports[i]), role_name(s->verdicts[class_index][i].role));
-    found(s, c->name, finding_names(s->a, names, c->nports), "none of %d RDMA ports is one that NCCL should use",
+    found(s, c->name, found_names(s->a, names, c->nports), "none of %d RDMA ports is one that NCCL should use",
           c->nports);
 }
 
@@ -82,7 +82,7 @@ static void find_different(struct search *s, int class_index, double (*value)(co
             names[n++] = arena_printf(s->a, "%s has %g%s", port_name(s->a, &c->ports[i]), own, unit);
     }
     if (n)
-        found(s, c->name, finding_names(s->a, names, n), "%d of %d compute ports %s below the others' %g%s", n, all,
+        found(s, c->name, found_names(s->a, names, n), "%d of %d compute ports %s below the others' %g%s", n, all,
               n == 1 ? "is" : "are", high, unit);
 }
 
@@ -96,18 +96,44 @@ static double mtu_of(const struct topo_port *p)
     return p->mtu_bytes;
 }
 
-void finding_rates(struct search *s, int class_index)
+static void rates(struct search *s, int class_index)
 {
     find_different(s, class_index, rate_of, " Gb/s");
 }
 
-void finding_mtus(struct search *s, int class_index)
+static double best_rate(const struct search *s, int class_index)
+{
+    double best = 0;
+    for (int i = 0; i < s->t->classes[class_index].nports; i++)
+        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && s->t->classes[class_index].ports[i].rate_Gbps > best)
+            best = s->t->classes[class_index].ports[i].rate_Gbps;
+    return best;
+}
+
+static void class_rates(struct search *s)
+{
+    const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names);
+    double first = 0;
+    int n = 0, differ = 0;
+    for (int i = 0; i < s->t->nclasses; i++) {
+        double own = best_rate(s, i);
+        if (!(own > 0))
+            continue;
+        differ |= first > 0 && (own > first || own < first);
+        first = first > 0 ? first : own;
+        names[n++] = arena_printf(s->a, "%s: %g Gb/s", s->t->classes[i].name, own);
+    }
+    if (differ)
+        found(s, "cluster", found_names(s->a, names, n), "the compute ports of the classes have different rates");
+}
+
+static void mtus(struct search *s, int class_index)
 {
     find_different(s, class_index, mtu_of, " bytes");
 }
 
 /* GPUs that must pass a CPU to every compute port, while others do not. */
-void finding_far_gpus(struct search *s, int class_index)
+static void far_gpus(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const struct path_matrix *m = path_matrix(c, s->a);
@@ -126,11 +152,11 @@ void finding_far_gpus(struct search *s, int class_index)
             names[n++] = arena_printf(s->a, "GPU%d: %s", c->gpus[g].index, path_class_name(nearest));
     }
     if (n && served)
-        found(s, c->name, finding_names(s->a, names, n), "%d of %d GPUs %s no compute port beside %s", n, c->ngpus,
+        found(s, c->name, found_names(s->a, names, n), "%d of %d GPUs %s no compute port beside %s", n, c->ngpus,
               n == 1 ? "has" : "have", n == 1 ? "it" : "them");
 }
 
-void finding_wrong_numa(struct search *s, int class_index)
+static void wrong_numa(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
@@ -145,12 +171,12 @@ void finding_wrong_numa(struct search *s, int class_index)
             names[n++] = arena_printf(s->a, "%s on NUMA node %d", port_name(s->a, &c->ports[i]), numa);
     }
     if (n)
-        found(s, c->name, finding_names(s->a, names, n), "%d compute port%s on a NUMA node that has no GPU", n,
+        found(s, c->name, found_names(s->a, names, n), "%d compute port%s on a NUMA node that has no GPU", n,
               n == 1 ? " is" : "s are");
 }
 
 /* Ethernet ports whose GID table was read and holds no RoCE v2 entry of an IPv4 address. */
-void finding_gids(struct search *s, int class_index)
+static void gids(struct search *s, int class_index)
 {
     const struct topo_class *c = &s->t->classes[class_index];
     const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
@@ -167,6 +193,28 @@ void finding_gids(struct search *s, int class_index)
             names[n++] = port_name(s->a, &c->ports[i]);
     }
     if (n)
-        found(s, c->name, finding_names(s->a, names, n), "%d compute port%s no RoCE v2 GID with an IPv4 address", n,
+        found(s, c->name, found_names(s->a, names, n), "%d compute port%s no RoCE v2 GID with an IPv4 address", n,
               n == 1 ? " has" : "s have");
 }
+
+const struct finding_rule findings_of_ports[] = {
+    {{"only-management-ports", NULL, FINDING_ERROR,
+      "bring up the ports beside the GPUs; a job that uses these hangs or disturbs the NVLink switches"},
+     only_management},
+    {{"no-compute-port", NULL, FINDING_ERROR,
+      "look at the roles for what rules every port out; NCCL would use sockets"},
+     no_compute},
+    {{"port-down", NULL, FINDING_WARNING, "check the cable and the switch port"}, down},
+    {{"rate-differs", NULL, FINDING_WARNING, "check cable, optics and switch port of the slower ones"},
+     rates,
+     class_rates},
+    {{"mtu-differs", NULL, FINDING_WARNING, "give all ports of the fabric the same MTU, also on the switches"}, mtus},
+    {{"gpu-without-nic", NULL, FINDING_WARNING,
+      "its traffic passes the CPU or another GPU (PXN); check that its own NIC is there and up"},
+     far_gpus},
+    {{"nic-wrong-numa", NULL, FINDING_WARNING, "move the card to a slot of a NUMA node that has GPUs"}, wrong_numa},
+    {{"no-roce-v2-ipv4", NULL, FINDING_WARNING,
+      "give the port's interface an IPv4 address; NCCL looks for such a GID first"},
+     gids},
+    {{NULL}},
+};

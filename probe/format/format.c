@@ -3,8 +3,8 @@
 
 #include "probe/format/format.h"
 
-const struct probe_format *const probe_formats[] = {&format_text, &format_json,     &format_svg,       &format_dot,
-                                                    &format_html, &format_nccl_xml, &format_hwloc_xml, NULL};
+const struct probe_format *const probe_formats[] = {&format_text, &format_json,     &format_svg, &format_dot,
+                                                    &format_html, &format_nccl_xml, NULL};
 
 const struct probe_format *probe_format_find(const char *name)
 {

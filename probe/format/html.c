@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/findings/findings.h"
+#include "core/finding.h"
 #include "probe/format/format.h"
 
 static void put_escaped(FILE *out, const char *s)
@@ -47,33 +47,31 @@ static char *written(const struct probe_format *format, const struct topology *t
     return text;
 }
 
-static void put_findings(FILE *out, const struct topology *t, struct arena *a)
+static void put_findings(FILE *out, const struct topology *t)
 {
-    int n;
-    const struct finding *f = findings_of(t, a, &n);
-    fprintf(out, "<h2>%d finding%s</h2>\n", n, n == 1 ? "" : "s");
-    if (n)
+    fprintf(out, "<h2>%d finding%s</h2>\n", t->nfindings, t->nfindings == 1 ? "" : "s");
+    if (t->nfindings)
         fputs("<table><tr><th></th><th>kind</th><th>subject</th><th>what</th><th>what to do</th></tr>\n", out);
-    for (int i = 0; i < n; i++) {
-        const char *severity = finding_severity_name(f[i].severity);
-        fprintf(out, "<tr class=\"%s\"><td>%s</td><td>%s</td><td>", severity, severity, f[i].id);
-        put_escaped(out, f[i].subject);
+    for (int i = 0; i < t->nfindings; i++) {
+        const struct finding *f = &t->findings[i];
+        const char *severity = finding_severity_name(f->severity);
+        fprintf(out, "<tr class=\"%s\"><td>%s</td><td>%s</td><td>", severity, severity, f->id);
+        put_escaped(out, f->subject);
         fputs("</td><td>", out);
-        put_escaped(out, f[i].text);
-        fputs(f[i].evidence ? ": " : "", out);
-        put_escaped(out, f[i].evidence);
+        put_escaped(out, f->text);
+        fputs(f->evidence ? ": " : "", out);
+        put_escaped(out, f->evidence);
         fputs("</td><td>", out);
-        put_escaped(out, f[i].advice);
+        put_escaped(out, f->advice);
         fputs("</td></tr>\n", out);
     }
-    if (n)
+    if (t->nfindings)
         fputs("</table>\n", out);
 }
 
 static int write_html(const struct topology *t, FILE *out, struct err *e)
 {
     struct err no_picture = {0};
-    struct arena *a = arena_new();
     char *svg = written(&format_svg, t, &no_picture), *text = written(&format_text, t, e);
     const char *picture = svg ? strstr(svg, "<svg") : NULL;
     if (text) {
@@ -84,7 +82,7 @@ static int write_html(const struct topology *t, FILE *out, struct err *e)
               out);
         put_escaped(out, t->source ? t->source : "topology");
         fputs("</h1>\n", out);
-        put_findings(out, t, a);
+        put_findings(out, t);
         fputs("<h2>Picture</h2>\n", out);
         if (picture)
             fputs(picture, out);
@@ -97,7 +95,6 @@ static int write_html(const struct topology *t, FILE *out, struct err *e)
     int rc = !text ? ERR_FAILED : ferror(out) ? err_set(e, ERR_FAILED, "the page cannot be written") : 0;
     free(svg);
     free(text);
-    arena_free(a);
     return rc;
 }
 

@@ -9,15 +9,6 @@
 #include "probe/topology/domains.h"
 #include "probe/topology/paths.h"
 
-const char *text_inert(struct arena *a, const char *s)
-{
-    char *copy = arena_strdup(a, s ? s : "?");
-    for (char *p = copy; *p; p++)
-        if (*p < ' ' || *p > '~')
-            *p = '?';
-    return copy;
-}
-
 static const char *plural(int n)
 {
     return n == 1 ? "" : "s";

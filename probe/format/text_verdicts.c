@@ -1,7 +1,7 @@
 /* The second half of the text: what follows from the devices. */
 #include <string.h>
 
-#include "probe/findings/findings.h"
+#include "core/finding.h"
 #include "probe/format/text.h"
 #include "probe/topology/differences.h"
 #include "probe/topology/paths.h"
@@ -9,6 +9,15 @@
 #include "probe/topology/roles.h"
 
 #define MOST_CLASSES 16 /* whose differences are told; topology.json has more */
+
+const char *text_inert(struct arena *a, const char *s)
+{
+    char *copy = arena_strdup(a, s ? s : "?");
+    for (char *p = copy; *p; p++)
+        if (*p < ' ' || *p > '~')
+            *p = '?';
+    return copy;
+}
 
 /* The GID that NCCL takes by default: RoCE v2 with an IPv4 address, else RoCE v2, else the first. */
 static const struct topo_gid *best_gid(const struct topo_class *c, int port)
@@ -166,14 +175,12 @@ static void put_differences(FILE *out, const struct topology *t, struct arena *a
         fprintf(out, "  and %d more classes\n", t->nclasses - 1 - MOST_CLASSES);
 }
 
-static void put_findings(FILE *out, const struct topology *t, struct arena *a)
+static void put_findings(FILE *out, const struct topology *t)
 {
-    int n;
-    const struct finding *f = findings_of(t, a, &n);
-    if (n)
+    if (t->nfindings)
         fputs("\nFindings:\n", out);
-    for (int i = 0; i < n; i++) {
-        struct finding shown = f[i];
+    for (int i = 0; i < t->nfindings; i++) {
+        struct finding shown = t->findings[i];
         if (t->nclasses == 1 && shown.subject == t->classes[0].name)
             shown.subject = NULL;
         finding_print(&shown, 2, out);
@@ -204,5 +211,5 @@ void text_put_cluster(FILE *out, const struct topology *t, struct arena *a)
                 common ? text_inert(a, common) : "none exists: ", common ? "" : text_inert(a, why));
     }
     put_leaves(out, t, a);
-    put_findings(out, t, a);
+    put_findings(out, t);
 }

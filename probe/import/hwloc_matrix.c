@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/import/import.h"
+#include "probe/import/import_internal.h"
 #include "probe/topology/build.h"
 
 #define MOST_ROWS 1024

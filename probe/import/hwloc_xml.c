@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "probe/import/hwloc_matrix.h"
-#include "probe/import/import.h"
+#include "probe/import/import_internal.h"
 #include "probe/topology/build.h"
 #include "probe/topology/pci.h"
 #include "probe/topology/pci_tree.h"

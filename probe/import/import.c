@@ -6,7 +6,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "probe/source/probe.h"
+#include "probe/import/import_internal.h"
 #include "probe/topology/build.h"
 
 /* "/data/azure_ndv4.xml": "azure_ndv4". */

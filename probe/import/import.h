@@ -1,24 +1,16 @@
-/* Readers of recorded machines: one a format, each adds classes and hosts to a topology. `name` is what a host that has
- * no name of its own is called, `file` is for errors. */
+/* Topologies of recorded machines. */
 #ifndef PROBE_IMPORT_IMPORT_H
 #define PROBE_IMPORT_IMPORT_H
 
-#include "core/xml.h"
+#include "core/log.h"
 #include "probe/topology/topology.h"
 
-/* Far above any machine, far below what would take seconds. */
-#define IMPORT_MOST_OBJECTS 16384 /* in a file */
-#define IMPORT_MOST_PORTS   4096  /* with interfaces, in a host; links as well */
+/* Recorded machines: each file's kind (NCCL topology XML, hwloc XML, topology.json, nvidia-smi's matrix) is told by its
+ * content. Several files become one topology with one host each, named by the file. */
+struct topology *probe_files(const char *const *paths, int npaths, struct log *log, struct err *e);
 
-/* NCCL's and RCCL's topology files; `roots` are the top elements, of which those called "system" are read. */
-int import_nccl_xml(struct topology *t, const struct xml_node *roots, const char *name, const char *file,
-                    struct err *e);
-
-/* hwloc's XML, versions 1 to 3; `root` is the "topology" element. */
-int import_hwloc_xml(struct topology *t, const struct xml_node *root, const char *name, const char *file,
-                     struct err *e);
-
-/* The matrix that `nvidia-smi topo -m` prints; `text` is taken apart. */
-int import_smi_topo(struct topology *t, char *text, const char *name, const char *file, struct err *e);
+/* Makes one node of several, from files that describe the same one: devices are matched by PCI address, GPUs also by
+ * number, ports and interfaces by name. What the first file says stands; later ones fill what is unknown. */
+void merge_nodes(struct topology *t);
 
 #endif

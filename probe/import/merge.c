@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/source/probe.h"
+#include "probe/import/import.h"
 #include "probe/topology/build.h"
 #include "probe/topology/fields.h"
 #include "probe/topology/pci_tree.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/import/import.h"
+#include "probe/import/import_internal.h"
 #include "probe/topology/build.h"
 #include "probe/topology/pci.h"
 #include "probe/topology/pci_tree.h"

@@ -140,4 +140,4 @@ static void fill(struct topology *t, struct topo_class *c)
             add_link(t, &c->objects[i]);
 }
 
-const struct probe_source source_hwloc = {"hwloc", fill, 0};
+const struct probe_source source_hwloc = {.name = "hwloc", .order = 10, .fill = fill};

@@ -131,4 +131,4 @@ static void fill(struct topology *t, struct topo_class *c)
     }
 }
 
-const struct probe_source source_kfd = {"kfd", fill, 0};
+const struct probe_source source_kfd = {.name = "kfd", .order = 50, .fill = fill};

@@ -80,4 +80,4 @@ static void fill(struct topology *t, struct topo_class *c)
     c->gdr_route = gdr_route_of(a);
 }
 
-const struct probe_source source_machine = {"machine", fill, 0};
+const struct probe_source source_machine = {.name = "machine", .order = 70, .fill = fill};

@@ -117,4 +117,4 @@ static void fill(struct topology *t, struct topo_class *c)
     freeifaddrs(all);
 }
 
-const struct probe_source source_netdev = {"netdev", fill, 0};
+const struct probe_source source_netdev = {.name = "netdev", .order = 40, .fill = fill};

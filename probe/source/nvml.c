@@ -308,4 +308,4 @@ static void fill(struct topology *t, struct topo_class *c)
     dlclose(library);
 }
 
-const struct probe_source source_nvml = {"nvml", fill, 1};
+const struct probe_source source_nvml = {.name = "nvml", .order = 60, .fill = fill, .live = 1};

@@ -91,4 +91,4 @@ static void fill(struct topology *t, struct topo_class *c)
     c->iommu = iommu_of(t, c);
 }
 
-const struct probe_source source_pci = {"pci", fill, 0};
+const struct probe_source source_pci = {.name = "pci", .order = 20, .fill = fill};

@@ -11,10 +11,34 @@
 #include "probe/topology/pci_tree.h"
 #include "probe/topology/sysfs.h"
 
-static const struct probe_source *const sources[PROBE_SOURCES] = {
-    &source_hwloc, &source_pci,  &source_verbs,   &source_netdev,
-    &source_kfd,   &source_nvml, &source_machine, &source_software,
-};
+/* All sources in the order in which they fill a class; how many. */
+static int ordered(const struct probe_source *list[PROBE_MOST_SOURCES])
+{
+    int n = 0;
+    for (; probe_sources[n] && n < PROBE_MOST_SOURCES; n++) {
+        int at = n;
+        for (; at > 0 && list[at - 1]->order > probe_sources[n]->order; at--)
+            list[at] = list[at - 1];
+        list[at] = probe_sources[n];
+    }
+    return n;
+}
+
+static void fill_class(struct topology *t, struct topo_class *c, struct probe_timings *timings)
+{
+    const struct probe_source *sources[PROBE_MOST_SOURCES];
+    int n = ordered(sources);
+    for (int i = 0; i < n; i++) {
+        double before_s = progress_now_s();
+        if (!sysfs_root() || !sources[i]->live)
+            sources[i]->fill(t, c);
+        if (timings) {
+            timings->list[i].source = sources[i]->name;
+            timings->list[i].ms = (progress_now_s() - before_s) * 1e3;
+            timings->n = n;
+        }
+    }
+}
 
 /* Who the host is in the network, beside its class: GUIDs of its HCAs, addresses of its interfaces. */
 static void add_addresses(struct topology *t, const struct topo_class *c, struct topo_host *h)
@@ -30,20 +54,14 @@ static void add_addresses(struct topology *t, const struct topo_class *c, struct
 }
 
 static struct topology *fill_all(const char *name, const char *arch, const char *source, struct log *log,
-                                 struct probe_timing *timings)
+                                 struct probe_timings *timings)
 {
     struct topology *t = topo_new();
     struct topo_class *c = build_class(t, NULL);
     t->source = arena_strdup(t->arena, source);
     c->arch = arena_strdup(t->arena, arch);
     build_host(t, name, 0);
-    for (int i = 0; i < PROBE_SOURCES; i++) {
-        double before_s = progress_now_s();
-        if (!sysfs_root() || !sources[i]->live)
-            sources[i]->fill(t, c);
-        if (timings)
-            timings[i] = (struct probe_timing){sources[i]->name, (progress_now_s() - before_s) * 1e3};
-    }
+    fill_class(t, c, timings);
     pci_tree_drop_unused_nics(t, c);
     build_order_gpus(t, c);
     build_order_ports(c);
@@ -53,7 +71,7 @@ static struct topology *fill_all(const char *name, const char *arch, const char 
     return t;
 }
 
-struct topology *probe_machine_timed(struct log *log, struct probe_timing *timings, struct err *e)
+struct topology *probe_machine_timed(struct log *log, struct probe_timings *timings, struct err *e)
 {
     char name[256] = "localhost";
     struct utsname system;
@@ -71,7 +89,7 @@ struct topology *probe_machine(struct log *log, struct err *e)
     return probe_machine_timed(log, NULL, e);
 }
 
-struct topology *probe_sysroot(const char *dir, struct log *log, struct probe_timing *timings, struct err *e)
+struct topology *probe_sysroot(const char *dir, struct log *log, struct probe_timings *timings, struct err *e)
 {
     struct arena *a = arena_new();
     struct topology *t = NULL;

@@ -121,4 +121,4 @@ static void fill(struct topology *t, struct topo_class *c)
         c->shm_bytes = (uint64_t)shm.f_blocks * shm.f_frsize;
 }
 
-const struct probe_source source_software = {"software", fill, 1};
+const struct probe_source source_software = {.name = "software", .order = 80, .fill = fill, .live = 1};

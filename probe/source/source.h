@@ -8,17 +8,13 @@
 
 struct probe_source {
     const char *name;
+    int order; /* those of lower numbers have filled the class before */
     void (*fill)(struct topology *t, struct topo_class *c);
     int live; /* asks the running machine, and has nothing to say about a copied tree of its files */
 };
 
-extern const struct probe_source source_hwloc; /* NUMA nodes, the PCI tree, GPUs and NICs in it; first: others attach */
-extern const struct probe_source source_pci;   /* link speeds, drivers, virtual functions, ACS */
-extern const struct probe_source source_verbs; /* RDMA devices and their ports */
-extern const struct probe_source source_netdev;   /* network interfaces */
-extern const struct probe_source source_kfd;      /* AMD GPUs and XGMI */
-extern const struct probe_source source_nvml;     /* NVIDIA GPUs and NVLink */
-extern const struct probe_source source_machine;  /* product, hypervisor, container */
-extern const struct probe_source source_software; /* libraries, limits, GPUDirect RDMA */
+/* All of them, in no order, ended by NULL. The Makefile makes this table of every `const struct probe_source` that a
+ * file here defines. */
+extern const struct probe_source *const probe_sources[];
 
 #endif

@@ -156,4 +156,4 @@ static void fill(struct topology *t, struct topo_class *c)
         ask_library(t, c);
 }
 
-const struct probe_source source_verbs = {"verbs", fill, 0};
+const struct probe_source source_verbs = {.name = "verbs", .order = 30, .fill = fill};

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/source/probe.h"
 #include "probe/topology/build.h"
 #include "probe/topology/differences.h"
 

@@ -4,6 +4,10 @@
 
 #include "probe/topology/topology.h"
 
+/* Makes one class of those that are identical; names become "class0", "class1", … in the order of the first hosts. What
+ * identical machines may differ in (firmware, limits, libraries, GIDs) stays with the host, in words. */
+void classes_merge(struct topology *t);
+
 /* The classes met so far, by hash; zeroed to begin with. */
 struct class_index {
     struct class_slot *slots;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/finding.h"
 #include "core/json.h"
-#include "probe/findings/findings.h"
 #include "probe/topology/differences.h"
 #include "probe/topology/domains.h"
 #include "probe/topology/fields.h"
@@ -139,15 +139,12 @@ static void put_roles(cJSON *o, const struct topo_class *c)
     arena_free(a);
 }
 
-/* And for findings, and for what differs between the classes. */
-static void put_findings(cJSON *doc, const struct topology *t)
+/* And for the list of HCAs that all classes can use, and for what differs between them. */
+static void put_differences(cJSON *doc, const struct topology *t)
 {
     struct arena *a = arena_new();
     const char *why;
-    int n;
-    const struct finding *f = findings_of(t, a, &n);
     json_add_str(doc, "nccl_ib_hca", roles_hca_common(t, a, &why));
-    cJSON_AddItemToObject(doc, "findings", findings_json(f, n));
     cJSON *array = t->nclasses > 1 ? cJSON_AddArrayToObject(doc, "differences") : NULL;
     for (int i = 1; i < t->nclasses && i <= MOST_DIFFERENCES; i++) {
         const char **sentences;
@@ -208,7 +205,8 @@ cJSON *topo_to_json(const struct topology *t)
         json_add_str(node, "why", t->missing[i].why);
         cJSON_AddItemToArray(missing, node);
     }
-    put_findings(doc, t);
+    put_differences(doc, t);
+    cJSON_AddItemToObject(doc, "findings", findings_json(t->findings, t->nfindings));
     return doc;
 }
 

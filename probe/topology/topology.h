@@ -177,6 +177,8 @@ struct topo_missing {
     const char *name, *why;
 };
 
+struct finding;
+
 struct topology {
     struct arena *arena;
     const char *source; /* "this machine", or the files it was read from */
@@ -186,6 +188,8 @@ struct topology {
     int nclasses, nhosts;
     struct topo_missing *missing;
     int nmissing;
+    const struct finding *findings; /* as findings_attach left them; written, and not read back */
+    int nfindings;
 };
 
 struct cJSON;

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
 #include "tests/fuzz/fuzz_import.h"
 
@@ -17,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         __builtin_trap();
-    if (!fabric_read(t, path, NULL, &e))
+    if (!ibnetdiscover_read(t, path, NULL, &e))
         fuzz_use(t);
     else if (!e.code)
         __builtin_trap();

@@ -7,17 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "probe/findings/findings.h"
+#include "probe/format/format.h"
 #include "probe/import/import.h"
+#include "probe/import/import_internal.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
-#include "probe/source/probe.h"
+#include "probe/topology/classes.h"
 
 /* Traps when a topology cannot be written, or what is written is not read back. */
-static inline void fuzz_use(const struct topology *t)
+static inline void fuzz_use(struct topology *t)
 {
     struct err e = {0};
     FILE *nowhere = fopen("/dev/null", "w");
     const char *const others[] = {"dot", "nccl-xml"};
+    findings_attach(t);
     cJSON *doc = topo_to_json(t);
     struct topology *again = topo_new();
     if (!nowhere || probe_formats[0]->write(t, nowhere, &e) || topo_add_json(again, doc, "input", &e))
@@ -34,6 +38,7 @@ static inline void fuzz_use(const struct topology *t)
     /* Whatever its GPUs may be taken for. */
     for (const struct hw_gpu *g = hw_gpus; g->name && machine_complete_gpus(again, g->name, &e); g++)
         ;
+    findings_attach(again);
     if (again->nclasses > 1 || probe_formats[0]->write(again, nowhere, &e))
         __builtin_trap();
     fclose(nowhere);

@@ -7,7 +7,7 @@
 
 #include "core/json.h"
 #include "core/progress.h"
-#include "probe/source/probe.h"
+#include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
 #include "probe/topology/classes.h"
 

@@ -32,15 +32,15 @@ int main(void)
         hwloc_topology_destroy(h);
         bare[i] = (progress_now_s() - before_s) * 1e3;
 
-        struct probe_timing took[PROBE_SOURCES];
+        struct probe_timings took;
         struct err e;
         before_s = progress_now_s();
-        struct topology *t = probe_machine_timed(NULL, took, &e);
+        struct topology *t = probe_machine_timed(NULL, &took, &e);
         probed[i] = (progress_now_s() - before_s) * 1e3;
         nvml[i] = 0;
-        for (int k = 0; k < PROBE_SOURCES; k++)
-            if (!strcmp(took[k].source, "nvml"))
-                nvml[i] = took[k].ms;
+        for (int k = 0; k < took.n; k++)
+            if (!strcmp(took.list[k].source, "nvml"))
+                nvml[i] = took.list[k].ms;
         probed[i] -= nvml[i];
         topo_free(t);
     }

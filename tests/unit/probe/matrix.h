@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/source/probe.h"
+#include "probe/import/import.h"
 #include "probe/topology/paths.h"
 
 /* "GPU0 X NV12 PIX\n…": one row a line, single blanks between the words. */

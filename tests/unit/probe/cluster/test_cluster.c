@@ -10,6 +10,7 @@
 
 #include "core/hostlist.h"
 #include "core/progress.h"
+#include "probe/cluster/cluster.h"
 #include "tests/unit/probe/matrix.h"
 
 static char agent[] = "/tmp/nccltune-agent.XXXXXX";

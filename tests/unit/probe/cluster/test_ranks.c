@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/progress.h"
+#include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"

@@ -50,28 +50,29 @@ static struct topology *well(void)
     return t;
 }
 
-static const struct finding *find(const struct topology *t, const char *code, int *n)
+static const struct finding *find(struct topology *t, const char *id, int *n)
 {
-    const struct finding *f = findings_of(t, t->arena, n);
+    findings_attach(t);
+    *n = t->nfindings;
     for (int i = 0; i < *n; i++)
-        if (!strcmp(f[i].id, code))
-            return &f[i];
+        if (!strcmp(t->findings[i].id, id))
+            return &t->findings[i];
     return NULL;
 }
 
 /* That finding and no other, with that evidence. */
-static void expect(struct topology *t, const char *code, const char *evidence)
+static void expect(struct topology *t, const char *id, const char *evidence)
 {
     int n;
-    const struct finding *f = find(t, code, &n);
+    const struct finding *f = find(t, id, &n);
     if (!f)
-        fail_msg("no finding %s", code);
+        fail_msg("no finding %s", id);
     if (n != 1)
-        fail_msg("%s: %d findings instead of one", code, n);
+        fail_msg("%s: %d findings instead of one", id, n);
     assert_string_equal(f->evidence, evidence);
     assert_true(strlen(f->text) > 10);
     assert_true(strlen(f->advice) > 10);
-    assert_int_equal(findings_have_error(t), f->severity == FINDING_ERROR);
+    assert_int_equal(finding_count(t->findings, n, FINDING_ERROR), f->severity == FINDING_ERROR);
     topo_free(t);
 }
 
@@ -120,7 +121,7 @@ static void only_management(void **state)
     t->classes[0].ports[1].state = TOPO_STATE_DOWN;
     assert_string_equal(find(t, "only-management-ports", &n)->evidence, "mlx5_0:1");
     assert_non_null(find(t, "no-compute-port", &n));
-    assert_true(findings_have_error(t));
+    assert_true(finding_count(t->findings, n, FINDING_ERROR) > 0);
     topo_free(t);
 }
 
@@ -226,7 +227,7 @@ static void cluster(void **state)
            "no port name, number and link layer is a compute port in class1 and in the classes before it");
 }
 
-/* Every code is described in the manual page, and the page has no other. */
+/* Every kind is described in the manual page, and the page has no other. */
 static void manual(void **state)
 {
     (void)state;

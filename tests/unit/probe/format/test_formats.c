@@ -7,14 +7,17 @@
 #include <cmocka.h>
 
 #include "core/json.h"
+#include "probe/findings/findings.h"
+#include "probe/format/format.h"
 #include "tests/unit/probe/matrix.h"
 
-static char *written(const struct topology *t, const char *format, struct err *e)
+static char *written(struct topology *t, const char *format, struct err *e)
 {
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
+    findings_attach(t);
     int rc = probe_format_find(format)->write(t, out, e);
     fclose(out);
     if (!rc)

@@ -7,15 +7,18 @@
 #include <cmocka.h>
 
 #include "core/json.h"
+#include "probe/findings/findings.h"
+#include "probe/format/format.h"
 #include "tests/unit/probe/matrix.h"
 
-static char *written(const struct topology *t, const char *format)
+static char *written(struct topology *t, const char *format)
 {
     struct err e = {0};
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
     assert_non_null(out);
+    findings_attach(t);
     assert_non_null(probe_format_find(format));
     assert_int_equal(probe_format_find(format)->write(t, out, &e), 0);
     fclose(out);

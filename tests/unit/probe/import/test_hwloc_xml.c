@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "probe/import/import.h"
+#include "probe/import/import_internal.h"
 #include "tests/unit/probe/matrix.h"
 
 /* The matrix that nvidia-smi printed on such a machine, its NIC columns in the order of their names. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "probe/import/import.h"
+#include "probe/import/import_internal.h"
 #include "tests/unit/probe/matrix.h"
 
 static void nvswitch(void **state)

@@ -10,6 +10,8 @@
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
+extern const struct probe_source source_kfd;
+
 #define NODE "/sys/class/kfd/kfd/topology/nodes/%d/%s"
 
 static void put_gpu(struct tree *t, int node)

@@ -11,6 +11,8 @@
 #include "probe/source/source.h"
 #include "tests/unit/probe/matrix.h"
 
+extern const struct probe_source source_netdev;
+
 /* 0, or why there can be no such namespace here. */
 static const char *enter_namespace(void)
 {

@@ -7,8 +7,11 @@
 #include <cjson/cJSON.h>
 #include <cmocka.h>
 
+#include "probe/format/format.h"
 #include "probe/source/source.h"
 #include "tests/unit/probe/matrix.h"
+
+extern const struct probe_source source_nvml;
 
 /* The double lies beside the tests of the same build: …/tests/doubles/fake_nvml.so for
  * …/tests/unit/probe/source/test_x. */

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "probe/source/probe.h"
 #include "tests/unit/probe/matrix.h"
 
 static const struct topo_netdev *netdev(const struct topo_class *c, const char *name)
@@ -22,10 +23,10 @@ static void this_machine(void **state)
 {
     (void)state;
     struct err e = {0};
-    struct probe_timing took[PROBE_SOURCES];
+    struct probe_timings took;
     struct utsname system;
     setenv("NCCLTUNE_NVML", "/nowhere/nvml.so", 1);
-    struct topology *t = probe_machine_timed(NULL, took, &e);
+    struct topology *t = probe_machine_timed(NULL, &took, &e);
     assert_non_null(t);
     assert_int_equal(t->nclasses, 1);
     assert_int_equal(t->nhosts, 1);
@@ -33,9 +34,9 @@ static void this_machine(void **state)
     assert_int_equal(uname(&system), 0);
     assert_string_equal(t->classes[0].arch, system.machine);
     assert_string_equal(t->hosts[0].name, system.nodename);
-    assert_string_equal(took[0].source, "hwloc");
-    assert_string_equal(took[5].source, "nvml");
-    assert_true(took[0].ms > 0);
+    assert_string_equal(took.list[0].source, "hwloc");
+    assert_string_equal(took.list[5].source, "nvml");
+    assert_true(took.list[0].ms > 0);
     assert_note(&t->classes[0], "NVML: /nowhere/nvml.so");
     int numa = 0;
     for (int i = 0; i < t->classes[0].nobjects; i++)

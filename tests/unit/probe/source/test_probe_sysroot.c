@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core/proc.h"
+#include "probe/source/probe.h"
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 

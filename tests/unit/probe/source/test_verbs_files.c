@@ -10,6 +10,8 @@
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
+extern const struct probe_source source_verbs;
+
 #define DEVICE "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/infiniband/mlx5_2"
 #define PORT   DEVICE "/ports/1"
 

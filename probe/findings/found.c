@@ -1,0 +1,24 @@
+/* Putting a finding into words. */
+#include <stdarg.h>
+
+#include "probe/findings/findings_internal.h"
+
+void found(struct search *s, const char *subject, const char *evidence, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    struct finding *f = finding_vadd(&s->found, s->kind->severity, s->kind->id, subject, fmt, ap);
+    va_end(ap);
+    f->evidence = evidence;
+    f->advice = s->kind->title;
+}
+
+const char *found_names(struct arena *a, const char *const *names, int n)
+{
+    const int most = 8;
+    const char *list = n ? names[0] : "";
+    int shown = n <= most ? n : most;
+    for (int i = 1; i < shown; i++)
+        list = arena_printf(a, "%s%s%s", list, i == n - 1 ? " and " : ", ", names[i]);
+    return n > shown ? arena_printf(a, "%s and %d more", list, n - shown) : list;
+}
