@@ -17,23 +17,26 @@ CFLAGS      ?= -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOUR
 LDFLAGS     ?= -Wl,-z,relro,-z,now
 WARN        := -Wall -Wextra -Wshadow -Wvla -Wno-missing-field-initializers
 VARIANT     ?=
-, := ,
 B           := build$(if $(VARIANT),/$(VARIANT))
 ifeq ($(VARIANT),san)
 CC          := clang
 # The fuzzers are built from the same objects, hence the coverage instrumentation.
-CFLAGS      := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
-endif
+CFLAGS      := -O1 -g -fno-omit-frame-pointer \
+               -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
+else
 # Sanitizers leave their runtime's symbols to the program that loads a shared object.
-NO_UNDEFINED := $(if $(filter san,$(VARIANT)),,-Wl$(,)-z$(,)defs)
+NO_UNDEFINED := -Wl,-z,defs
+endif
+HARDENED    := -Wl,-z,now,-z,relro
 V           ?= 0
 Q           := $(if $(filter 1,$(V)),,@)
 say          = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)';)
 
 # Asked only when something is built, so that `make help` and `make deps` work on a bare machine.
+DEPS        := hwloc libibverbs libcjson expat yaml-0.1
 pkg          = $(shell pkg-config $(1))
-DEP_CFLAGS   = $(eval DEP_CFLAGS := $(call pkg,--cflags hwloc libibverbs libcjson expat yaml-0.1))$(DEP_CFLAGS)
-DEP_LIBS     = $(eval DEP_LIBS := $(call pkg,--libs hwloc libibverbs libcjson expat yaml-0.1) -ldl -lm -lpthread)$(DEP_LIBS)
+DEP_CFLAGS   = $(eval DEP_CFLAGS := $(call pkg,--cflags $(DEPS)))$(DEP_CFLAGS)
+DEP_LIBS     = $(eval DEP_LIBS := $(call pkg,--libs $(DEPS)) -ldl -lm -lpthread)$(DEP_LIBS)
 MPI_CFLAGS   = $(eval MPI_CFLAGS := $(call pkg,--cflags ompi-c))$(MPI_CFLAGS)
 MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 
@@ -48,8 +51,8 @@ CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
 HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/vars/catalogue.c \
                $(addprefix core/,arena.c edit_distance.c err.c file.c hostlist.c locate.c sha256.c)
-LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe bench envgen)) $(TUNER_SRC) $(HOOK_PARTS) \
-               bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
+LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe bench envgen)) \
+               $(TUNER_SRC) $(HOOK_PARTS) bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
 
 obj          = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 LIB_OBJ     := $(call obj,obj,$(LIB_SRC))
@@ -89,7 +92,8 @@ PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/allreduce-time
 
-.PHONY: all run check check-gpu units bench-perf fuzz fuzzers lint format deps install uninstall dist deb clean help FORCE
+.PHONY: all run check check-gpu units bench-perf fuzz fuzzers lint format deps install uninstall dist deb clean help \
+        FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -109,14 +113,16 @@ version_flags = -DNCCLTUNE_VERSION='"$(VERSION)"'
 prefix_flags = -DNCCLTUNE_PREFIX='"$(PREFIX)"' -DNCCLTUNE_BINDIR='"$(BINDIR)"' -DNCCLTUNE_LIBDIR='"$(LIBDIR)"' \
                -DNCCLTUNE_LIBEXECDIR='"$(LIBEXECDIR)"'
 lib_flags    = $(LIB_OBJ)
-ld_flags     = $(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LIBS) $(DEP_LIBS) $(CLI_OBJ) $(BENCH_OBJ) $(WORKER_OBJ) $(HOOK_OBJ) $(PLUGIN_OBJ)
+ld_flags     = $(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LIBS) $(DEP_LIBS) \
+               $(CLI_OBJ) $(BENCH_OBJ) $(WORKER_OBJ) $(HOOK_OBJ) $(PLUGIN_OBJ)
 
 # What each of these was the last time: the file changes when the flags do, and what depends on it is built anew.
 $(B)/flags/%: FORCE
 	+@$(shell mkdir -p $(@D))$(file >$@.new,$($*_flags))cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # Version and prefix reach only the objects whose source names them.
-naming       = $(foreach k,obj mpi pic,$(call obj,$(k),$(shell grep -rl --include='*.c' $(1) core probe bench tuner envgen cli slurm)))
+grep         = $(shell grep -rl --include='*.c' $(1) core probe bench tuner envgen cli slurm)
+naming       = $(foreach kind,obj mpi pic,$(call obj,$(kind),$(call grep,$(1))))
 VERSION_OBJ := $(call naming,NCCLTUNE_VERSION)
 PREFIX_OBJ  := $(call naming,'NCCLTUNE_LIB\(EXEC\)\?DIR')
 $(VERSION_OBJ): $(B)/flags/version
@@ -150,10 +156,11 @@ $(B)/nccltune-bench: $(BENCH_OBJ) $(LIB)
 $(B)/nccltune-worker: $(WORKER_OBJ)
 	$(call link,$(CFLAGS) $(LDFLAGS) -pie,-ldl -lpthread)
 $(B)/nccltune-hook: $(HOOK_OBJ)
-	$(call link,$(CFLAGS) $(LDFLAGS) -pie -Wl$(,)-z$(,)now$(,)-z$(,)relro)
+	$(call link,$(CFLAGS) $(LDFLAGS) -pie $(HARDENED))
+EXPORTS     := -Wl,--version-script=tuner/plugin/plugin.map
 # Without a soname: ldconfig would list the file under that name alone, and NCCL look for its links in vain.
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin/plugin.map
-	$(call link,$(CFLAGS) $(LDFLAGS) -shared $(NO_UNDEFINED) -Wl$(,)-z$(,)now$(,)-z$(,)relro -Wl$(,)--version-script=tuner/plugin/plugin.map)
+	$(call link,$(CFLAGS) $(LDFLAGS) -shared $(HARDENED) $(NO_UNDEFINED) $(EXPORTS))
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
@@ -161,8 +168,9 @@ $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
 $(DOUBLES): $(B)/tests/doubles/%.so: $(B)/double/tests/doubles/%.o
 	$(call link,-shared)
+SONAME       = -Wl,-soname,$(@F)
 $(NCCL_DOUBLES): Makefile $(B)/flags/double
-	$(call link,-shared -Wl$(,)-soname$(,)$(@F),-ldl -lm)
+	$(call link,-shared $(SONAME),-ldl -lm)
 $(filter %/libnccl.so.2 %/librccl.so.1,$(NCCL_DOUBLES)): $(call obj,double,$(NCCL_DOUBLE_SRC))
 $(filter %/libcuda.so.1 %/libamdhip64.so,$(NCCL_DOUBLES)): $(B)/double/tests/doubles/nccl_driver.o
 $(TIMER): $(B)/mpi/tests/tools/allreduce_time.o
@@ -202,7 +210,7 @@ run:
 HERE         = -e 's|/usr/local/libexec/nccltune|$(LIBEXECDIR)|; s|/usr/local/share/doc/nccltune|$(DOCDIR)|' \
                -e 's|/usr/local/lib/libnccl|$(LIBDIR)/libnccl|'
 install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)/slurm
+	install -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBEXECDIR) $(LIBDIR) $(COMPDIR) $(DOCDIR)/slurm)
 	install -d $(addprefix $(DESTDIR)$(MANDIR)/man,1 5 7 8)
 	install -m 755 $(B)/nccltune $(DESTDIR)$(BINDIR)/
 	install -m 755 $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(HOOK_SCRIPTS) $(DESTDIR)$(LIBEXECDIR)/
@@ -213,7 +221,8 @@ install: all
 	sed -i $(HERE) $(addprefix $(DESTDIR)$(MANDIR)/,man1/nccltune.1 man8/nccltune-hook.8) $(DESTDIR)$(DOCDIR)/slurm/*
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/,nccltune-bench nccltune-worker nccltune-hook $(notdir $(HOOK_SCRIPTS)))
+	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/nccltune-,bench worker hook)
+	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,$(notdir $(HOOK_SCRIPTS)))
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PLUGIN)) $(PLUGIN_LINKS)) $(DESTDIR)$(COMPDIR)/nccltune
 	rm -f $(foreach s,1 5 7 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(wildcard man/*.$(s)))))
 	rm -rf $(DESTDIR)$(DOCDIR)/slurm
@@ -227,8 +236,8 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'all         build the programs into build/ (needs the packages that `make deps` installs)'
-	@echo 'run         install what is missing, build, tune this machine into build/profile; without GPUs, predict one that has'
+	@echo 'all         build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
+	@echo 'run         install what is missing, build, tune this machine into build/profile; without GPUs, predict, too'
 	@echo 'check       install what is missing, run every test; last line: N passed, N failed'
 	@echo 'check-gpu   the checks that need a GPU; says plainly when there is none'
 	@echo 'bench-perf  timings, next to a named peer or floor in the same run'
