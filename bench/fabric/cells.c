@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "bench/fabric/decide.h"
+#include "core/stats.h"
 
 static int port_of(const struct verbs_fabric *f, struct verbs_end p)
 {
@@ -27,20 +28,18 @@ struct seen {
 static int by_port(const void *x, const void *y)
 {
     const struct seen *a = x, *b = y;
-    if (a->port != b->port || a->side != b->side)
-        return a->port != b->port ? a->port - b->port : a->side - b->side;
-    return (a->GBps > b->GBps) - (a->GBps < b->GBps);
+    return a->port != b->port ? a->port - b->port : a->side - b->side;
 }
 
 /* Medians of both directions; the lesser one stays. */
-static void add_medians(struct verbs_cell *cells, struct seen *seen, int n)
+static void add_medians(struct verbs_cell *cells, struct seen *seen, int n, double *scratch)
 {
     qsort(seen, (size_t)n, sizeof *seen, by_port);
     for (int i = 0, next; i < n; i = next) {
         for (next = i; next < n && seen[next].port == seen[i].port && seen[next].side == seen[i].side; next++)
-            ;
+            scratch[next - i] = seen[next].GBps;
         struct verbs_cell *c = &cells[seen[i].port];
-        double median = seen[i + (next - i) / 2].GBps;
+        double median = stats_median(scratch, next - i);
         c->GBps = c->GBps > 0 && c->GBps < median ? c->GBps : median;
     }
 }
@@ -75,6 +74,7 @@ struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_
     struct count *counts = arena_alloc(f->arena, (ports + 1) * sizeof *counts);
     struct seen *seen = arena_alloc(f->arena, ((size_t)f->ntries * 2 + 1) * sizeof *seen);
     struct seen *others = arena_alloc(f->arena, ((size_t)f->ntries * 2 + 1) * sizeof *others);
+    double *scratch = arena_alloc(f->arena, ((size_t)f->ntries * 2 + 1) * sizeof *scratch);
     int nseen = 0, nothers = 0;
     mark_suspected(f, d, counts);
     for (int i = 0; i < f->ntries; i++) {
@@ -94,8 +94,8 @@ struct verbs_cell *verbs_cells(const struct verbs_fabric *f, const struct verbs_
                 *(excuse ? &others[nothers++] : &seen[nseen++]) = (struct seen){ends[side], side, o->GBps};
         }
     }
-    add_medians(cells, seen, nseen);
-    add_medians(excused, others, nothers);
+    add_medians(cells, seen, nseen, scratch);
+    add_medians(excused, others, nothers, scratch);
     for (size_t i = 0; i < ports; i++) {
         const struct count *c = &counts[i];
         cells[i].outlier = c->bad[0] * 2 > c->tried[0] || c->bad[1] * 2 > c->tried[1];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stats.h"
+
 static int port_of(const struct verbs_fabric *f, struct verbs_end p)
 {
     return p.node * f->rails + p.rail;
@@ -18,12 +20,6 @@ static int same_port(const struct verbs_fabric *f, const struct verbs_fabric_por
     return -1;
 }
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 /* What port `from` (-1: any) reached when it sent, as a median; 0 nothing. */
 static double sent(const struct verbs_fabric *f, int from)
 {
@@ -34,10 +30,7 @@ static double sent(const struct verbs_fabric *f, int from)
         if (o->verdict == VERBS_GOOD && o->GBps > 0 && (from < 0 || port_of(f, o->pair.from) == from))
             values[n++] = o->GBps;
     }
-    if (n) {
-        qsort(values, (size_t)n, sizeof *values, by_value);
-        median = values[n / 2];
-    }
+    median = stats_median(values, n);
     free(values);
     return median;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stats.h"
+
 /* The outcomes seen as a grid of nodes and rails, and as counters for every wide fault. */
 struct grid {
     const struct verbs_outcome *outcomes;
@@ -16,20 +18,6 @@ struct count {
     int tried, bad, unexplained;
 };
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-static double median_of(double *values, int n)
-{
-    if (!n)
-        return 0;
-    qsort(values, (size_t)n, sizeof *values, by_value);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio)
 {
     double *values = malloc(((size_t)n + 1) * sizeof *values);
@@ -39,7 +27,7 @@ void verbs_mark_slow(struct verbs_outcome *outcomes, int n, double ratio)
     for (int i = 0; i < n; i++)
         if (outcomes[i].verdict == VERBS_GOOD && outcomes[i].GBps > 0)
             values[count++] = outcomes[i].GBps;
-    double limit = median_of(values, count) * ratio;
+    double limit = stats_median(values, count) * ratio;
     for (int i = 0; i < n; i++)
         if (outcomes[i].verdict == VERBS_GOOD && outcomes[i].GBps > 0 && outcomes[i].GBps < limit)
             outcomes[i].verdict = VERBS_SLOW;
@@ -150,11 +138,11 @@ static void describe(const struct grid *g, const int *members, int n, struct ver
         if (values && o->GBps > 0)
             values[bad++] = o->GBps;
     }
-    s->GBps = values ? median_of(values, bad) : 0;
+    s->GBps = values ? stats_median(values, bad) : 0;
     for (int i = 0; i < g->n && values; i++)
         if (g->outcomes[i].verdict == VERBS_GOOD && g->outcomes[i].GBps > 0)
             values[good++] = g->outcomes[i].GBps;
-    s->others_GBps = values ? median_of(values, good) : 0;
+    s->others_GBps = values ? stats_median(values, good) : 0;
     free(values);
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stats.h"
+
 enum { FACTORS = 4, MOST_SHAPES = 64, STEPS = 40 };
 
 #define BOUND   5.0  /* of a factor, and its inverse */
@@ -193,20 +195,10 @@ static void fit_factors(struct fit *f, double *x)
 
 /* ---- telling --------------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *x, const void *y)
+/* The factor that `part` of n absolute log errors stay below; sorts them. 0: there are none. */
+static double factor(double *errors, int n, double part)
 {
-    double a = *(const double *)x, b = *(const double *)y;
-    return a < b ? -1 : a > b;
-}
-
-/* The factor that `part` of n absolute log errors stay below; sorts them. */
-static double quantile(double *errors, int n, double part)
-{
-    if (!n)
-        return 0;
-    qsort(errors, (size_t)n, sizeof *errors, by_value);
-    int at = (int)ceil(part * n) - 1;
-    return exp(errors[at < 0 ? 0 : at]);
+    return n ? exp(stats_quantile(errors, n, part)) : 0;
 }
 
 /* Absolute errors of usable observations with `nodes` (0: any), behind the `n` that are there; how many there are then.
@@ -262,14 +254,14 @@ int model_calibrate(const struct model_setup *s, const struct model_observation 
         goto out;
     }
     evaluate(&f, x, f.errors);
-    fit->before = quantile(sorted, collect(&f, 0, sorted, 0), 0.5);
+    fit->before = factor(sorted, collect(&f, 0, sorted, 0), 0.5);
     int left = leave_out(&f, sorted);
-    fit->left_out = quantile(sorted, left, 0.5);
-    double band = quantile(sorted, left, 0.9);
+    fit->left_out = factor(sorted, left, 0.5);
+    double band = factor(sorted, left, 0.9);
     fit_factors(&f, x);
     int all = collect(&f, 0, sorted, 0);
-    fit->spread = quantile(sorted, all, 0.5);
-    fit->factors = factors_of(x, fmax(LEAST, fmax(band, quantile(sorted, all, 0.9))));
+    fit->spread = factor(sorted, all, 0.5);
+    fit->factors = factors_of(x, fmax(LEAST, fmax(band, factor(sorted, all, 0.9))));
     for (int k = 0; k < FACTORS; k++)
         fit->bounded += fabs(x[k]) >= log(BOUND) - 1e-9;
 out:

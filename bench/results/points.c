@@ -5,11 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "core/stats.h"
 
 /* The rank k, counted from 1, for which [x(k), x(n+1-k)] covers the median with at least 95 %: the largest k with
  * 2 P(Bin(n, 1/2) < k) <= 0.05. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2. Past 500 samples its
@@ -34,10 +30,10 @@ struct bench_interval bench_interval_of(const double *samples, int n, double *sc
     if (n < 1)
         return v;
     memcpy(scratch, samples, (size_t)n * sizeof *scratch);
-    qsort(scratch, (size_t)n, sizeof *scratch, by_value);
+    stats_sort(scratch, n);
     int k = interval_rank(n);
     v.n = n;
-    v.median = n % 2 ? scratch[n / 2] : (scratch[n / 2 - 1] + scratch[n / 2]) / 2;
+    v.median = stats_quantile_sorted(scratch, n, 0.5);
     v.low = scratch[k - 1];
     v.high = scratch[n - k];
     return v;

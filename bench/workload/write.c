@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bench/workload/workload.h"
+#include "core/hash.h"
 #include "core/json.h"
 
 /* ---- writing ---- */
@@ -87,12 +88,12 @@ struct index {
 
 static size_t hash_call(const struct workload_call *c)
 {
-    uint64_t h = 1469598103934665603u; /* FNV-1a, 64 bits */
+    uint64_t h = HASH_START;
     const uint64_t words[] = {c->bytes,           (uint64_t)c->kind,    (uint64_t)c->group_size,
                               (uint64_t)c->place, (uint64_t)c->stride,  (uint64_t)c->algo,
                               (uint64_t)c->proto, (uint64_t)c->channels};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        h = (h ^ words[i]) * 1099511628211u;
+        h = hash_add(h, words[i]);
     return (size_t)(h ^ h >> 32);
 }
 

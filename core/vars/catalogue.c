@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/edit_distance.h"
+#include "core/hash.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -139,14 +140,14 @@ int env_of_interest(const char *name, size_t length)
 /* Sum over the words between '_', whose order it does not see. */
 static uint64_t words_hash(const char *s)
 {
-    uint64_t sum = 0, word = 1469598103934665603u;
+    uint64_t sum = 0, word = HASH_START;
     for (;; s++) {
         if (*s && *s != '_') {
-            word = (word ^ (unsigned char)*s) * 1099511628211u;
+            word = hash_add(word, (unsigned char)*s);
             continue;
         }
         sum += word;
-        word = 1469598103934665603u;
+        word = HASH_START;
         if (!*s)
             return sum;
     }

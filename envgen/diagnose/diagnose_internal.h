@@ -98,9 +98,6 @@ void diag_step_open(struct diagnosis *d, enum diag_format f, long number);
 void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms);
 void diag_step_close(struct diagnosis *d, enum diag_format f);
 
-/* Median and other quantiles; `values` is sorted in place. */
-double diag_quantile(double *values, int n, double q);
-
 /* ---- what the readers keep ---- */
 
 struct diag_setting {

@@ -3,28 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stats.h"
 #include "envgen/diagnose/diagnose_internal.h"
 
 /* A leading step this much slower than the median is warm-up: compilation, allocation, first connections. */
 #define WARM_UP       1.5
 #define WARM_UP_STEPS 10
 #define TREND_STEPS   9 /* fewer say nothing about a trend */
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double diag_quantile(double *values, int n, double q)
-{
-    if (n < 1)
-        return 0;
-    qsort(values, (size_t)n, sizeof *values, compare);
-    double at = q * (n - 1);
-    int low = (int)at, high = low + 1 < n ? low + 1 : low;
-    return values[low] + (values[high] - values[low]) * (at - low);
-}
 
 /* ---- putting a step together ---- */
 
@@ -143,14 +128,14 @@ static double median_of(const struct column *c, int phase, int from, int to)
 {
     for (int i = from; i < to; i++)
         c->buffer[i - from] = step_value(&c->series->steps[i], phase);
-    return diag_quantile(c->buffer, to - from, 0.5);
+    return stats_median(c->buffer, to - from);
 }
 
 static double median_share(const struct column *c, int phase)
 {
     for (int i = c->from; i < c->n; i++)
         c->buffer[i - c->from] = fmin(1, c->series->steps[i].ms[phase] / c->series->steps[i].total_ms);
-    return diag_quantile(c->buffer, c->n - c->from, 0.5);
+    return stats_median(c->buffer, c->n - c->from);
 }
 
 static double growth_of(const struct column *c, int phase)
@@ -215,7 +200,7 @@ static void communication(const struct column *c, struct diag_source *out)
                              : what == hidden ? fmin(1, s->hidden_ms / s->total_ms)
                                               : (comm + s->hidden_ms) / compute;
         }
-        result[what] = n ? diag_quantile(c->buffer, n, 0.5) : -1;
+        result[what] = n ? stats_median(c->buffer, n) : -1;
     }
     out->communication_share = result[share];
     out->hidden_share = result[hidden];
@@ -229,7 +214,7 @@ static void add_untimed(const struct column *c, struct diag_source *out)
         const struct diag_step *s = &c->series->steps[i];
         c->buffer[i - c->from] = fmax(0, 1 - sum_of(c->series, s) / s->total_ms);
     }
-    double share = diag_quantile(c->buffer, c->n - c->from, 0.5);
+    double share = stats_median(c->buffer, c->n - c->from);
     if (share < 0.01 || out->nphases == DIAG_PHASES)
         return;
     struct diag_phase *p = &out->phases[out->nphases++];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stats.h"
 #include "envgen/install/install.h"
 
 #define FORMAT          "nccltune-hook/1"
@@ -22,12 +23,6 @@ static const struct {
 
 /* ---- kinship ----------------------------------------------------------------------------------------------------- */
 
-static int by_rate(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Rates of the active ports, sorted; the caller frees. */
 static double *rates(const struct topo_class *c, int *count)
 {
@@ -38,7 +33,7 @@ static double *rates(const struct topo_class *c, int *count)
     for (int i = 0; i < c->nports; i++)
         if (c->ports[i].state == TOPO_STATE_ACTIVE)
             r[(*count)++] = c->ports[i].rate_Gbps;
-    qsort(r, (size_t)*count, sizeof *r, by_rate);
+    stats_sort(r, *count);
     return r;
 }
 

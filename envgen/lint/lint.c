@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/vars/parse.h"
 #include "envgen/lint/lint_internal.h"
 #include "probe/topology/topology.h"
@@ -27,18 +28,10 @@ void lint_free(struct lint *l)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const char *s) /* FNV-1a */
-{
-    uint32_t h = 2166136261u;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
-}
-
 void lint_name(struct lint_setting *s, const char *name)
 {
     s->name = name;
-    s->hash = hash_of(name);
+    s->hash = hash_text(name);
     s->var = env_var_find(name);
 }
 
@@ -135,7 +128,7 @@ const struct lint_setting *lint_before(const struct lint *l, const struct lint_s
     const struct lint_setting *found = NULL;
     if (!s->text)
         return NULL;
-    uint32_t hash = hash_of(name);
+    uint64_t hash = hash_text(name);
     for (size_t i = s->text->first; i < s->text->first + s->text->count && l->settings[i] != s; i++) {
         const struct lint_setting *o = l->settings[i];
         if (o->hash == hash && (o->group == 0 || o->group == s->group) && !strcmp(o->name, name) &&
@@ -147,7 +140,7 @@ const struct lint_setting *lint_before(const struct lint *l, const struct lint_s
 
 const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint_setting *s, const char *name)
 {
-    uint32_t hash = hash_of(name);
+    uint64_t hash = hash_text(name);
     for (size_t i = 0; s->text && i < s->text->count; i++)
         if (l->settings[s->text->first + i]->hash == hash && !strcmp(l->settings[s->text->first + i]->name, name))
             return l->settings[s->text->first + i];

@@ -42,7 +42,7 @@ struct lint_branch {
 struct lint_setting {
     const struct lint_text *text; /* NULL: no document */
     const char *name, *value;     /* value NULL: unknown */
-    uint32_t hash;                /* of the name: documents may repeat names thousands of times */
+    uint64_t hash;                /* of the name: documents may repeat names thousands of times */
     enum lint_how how;
     int group; /* 0: the whole document; else one command, container or object */
     const struct lint_branch *branch;

@@ -4,22 +4,11 @@
 #include <string.h>
 
 #include "core/progress.h"
+#include "core/stats.h"
 #include "probe/source/hwloc_load.h"
 #include "probe/source/probe.h"
 
 #define RUNS 31
-
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-static double median(double *v)
-{
-    qsort(v, RUNS, sizeof *v, by_value);
-    return v[RUNS / 2];
-}
 
 int main(void)
 {
@@ -44,9 +33,9 @@ int main(void)
         probed[i] -= nvml[i];
         topo_free(t);
     }
-    double floor_ms = median(bare), ours_ms = median(probed);
+    double floor_ms = stats_median(bare, RUNS), ours_ms = stats_median(probed, RUNS);
     printf("bare hwloc load          %8.3f ms (median of %d)\n", floor_ms, RUNS);
     printf("probe without NVML       %8.3f ms, %.2f x (target: at most 1.30 x)\n", ours_ms, ours_ms / floor_ms);
-    printf("NVML                     %8.3f ms\n", median(nvml));
+    printf("NVML                     %8.3f ms\n", stats_median(nvml, RUNS));
     return 0;
 }

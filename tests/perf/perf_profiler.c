@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/stats.h"
 #include "tuner/capture/abi.h"
 
 #define BATCH   64 /* events of a kind between two readings of the clock */
@@ -96,12 +97,6 @@ static void run_batch(struct timed *t, double ns[KINDS])
     ns[CHANNEL_STOP] = now_ns() - begin;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The two take turns, so that a machine that changes its speed does so for both. */
 static void measure(struct timed *empty, struct timed *capture)
 {
@@ -115,7 +110,7 @@ static void measure(struct timed *empty, struct timed *capture)
         }
     for (int k = 0; k < 2; k++)
         for (int kind = 0; kind < KINDS; kind++)
-            qsort(both[k]->ns[kind], BATCHES, sizeof *both[k]->ns[kind], by_value);
+            stats_sort(both[k]->ns[kind], BATCHES);
 }
 
 static void print(const struct timed *empty, const struct timed *capture)

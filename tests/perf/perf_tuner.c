@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/coll.h"
+#include "core/stats.h"
 #include "tuner/plugin/abi.h"
 
 #define RULE_BYTES ((uint64_t)128 << 10) /* largest width of a rule's range */
@@ -80,12 +81,6 @@ static int scan_call(void *context, int coll, size_t bytes, int pipe_ops, float 
 
 /* ---- timing ---------------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 struct quantiles {
     double p50, p99;
 };
@@ -117,7 +112,7 @@ static void time_calls(struct timed *t, size_t count, int batches, int batch)
                 ns[k][i] = (now_ns() - start) / batch;
         }
     for (size_t k = 0; k < count; k++) {
-        qsort(ns[k], (size_t)batches, sizeof *ns[k], by_value);
+        stats_sort(ns[k], batches);
         t[k].ns = (struct quantiles){ns[k][batches / 2], ns[k][batches - 1 - batches / 100]};
     }
 }

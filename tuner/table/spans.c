@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/coll.h"
+#include "core/hash.h"
 #include "tuner/table/table.h"
 
 /* Steps that a build may take before the ranges are judged not worth it: the lists of a sane table are a few entries
@@ -196,12 +197,12 @@ static int same_list(const struct sweep *s, const struct tuner_node *node, size_
 
 static uint64_t hash_list(const struct sweep *s, size_t count)
 {
-    uint64_t h = 0xcbf29ce484222325; /* FNV-1a, by 32-bit words */
+    uint64_t h = HASH_START;
     for (size_t i = 0; i < count; i++) {
         uint32_t w[sizeof(struct tuner_entry) / 4];
         memcpy(w, &s->spans[s->list[i]].entry, sizeof w);
         for (size_t j = 0; j < sizeof w / sizeof *w; j++)
-            h = (h ^ w[j]) * 0x100000001b3;
+            h = hash_add(h, w[j]);
     }
     return h ^ h >> 29;
 }

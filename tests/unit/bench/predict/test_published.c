@@ -16,6 +16,7 @@
 
 #include "bench/predict/model.h"
 #include "bench/predict/nccl/cost.h"
+#include "core/stats.h"
 #include "probe/machines/machines.h"
 
 #define FOUND "build/model-errors.tsv"
@@ -191,12 +192,6 @@ static int read_published(void)
 
 /* ---- errors ---------------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return a < b ? -1 : a > b;
-}
-
 /* Median |log| error as a factor of time, of rows of a run (NULL: all) from `from` up to `below` bytes; 0 none. */
 static double error_of(const char *run, uint64_t from, uint64_t below, int *n)
 {
@@ -205,8 +200,7 @@ static double error_of(const char *run, uint64_t from, uint64_t below, int *n)
     for (int i = 0; i < nrows; i++)
         if ((!run || !strcmp(rows[i].run, run)) && rows[i].bytes >= from && rows[i].bytes < below)
             errors[(*n)++] = fabs(log(rows[i].predicted_us / rows[i].us));
-    qsort(errors, (size_t)*n, sizeof *errors, by_value);
-    return *n ? exp((errors[(*n - 1) / 2] + errors[*n / 2]) / 2) : 0;
+    return *n ? exp(stats_median(errors, *n)) : 0;
 }
 
 /* The factor that the committed table has for a run and a size; 0 none. */

@@ -36,17 +36,6 @@ static void step(struct diagnosis *d, double a_ms, double sync_ms, double total_
     diag_step_close(d, DIAG_STEP_LINE);
 }
 
-static void quantiles(void **state)
-{
-    (void)state;
-    double v[] = {5, 1, 4, 2, 3}, two[] = {2, 1}, none[1];
-    assert_near(diag_quantile(v, 5, 0.5), 3, 0);
-    assert_near(diag_quantile(v, 5, 0), 1, 0);
-    assert_near(diag_quantile(v, 5, 1), 5, 0);
-    assert_near(diag_quantile(two, 2, 0.5), 1.5, 0);
-    assert_near(diag_quantile(none, 0, 0.5), 0, 0);
-}
-
 static void warm_up_is_left_out(void **state)
 {
     (void)state;
@@ -171,7 +160,6 @@ static void more_phases_than_there_is_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles),
         cmocka_unit_test(warm_up_is_left_out),
         cmocka_unit_test(even_steps_stay),
         cmocka_unit_test(untimed_rest),
