@@ -11,47 +11,6 @@
 #include "core/coll.h"
 #include "core/units.h"
 
-/* The largest size: what one MPI call counts in an int of bytes. */
-#define MAX_BYTES ((uint64_t)1 << 30)
-
-void bench_options_default(struct bench_options *o)
-{
-    *o = (struct bench_options){.engine = bench_engines[0]->name,
-                                .collectives = 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_REDUCESCATTER |
-                                               1u << COLL_BROADCAST,
-                                .min_bytes = 8,
-                                .max_bytes = 16 << 20,
-                                .step_factor = 4,
-                                .budget_s = 60,
-                                .watchdog_s = 10};
-}
-
-static int check_options(const struct bench_options *o, const struct bench_engine **engine, struct err *e)
-{
-    *engine = bench_engine_find(o->engine);
-    if (!*engine) {
-        char names[128] = "";
-        for (const struct bench_engine *const *x = bench_engines; *x; x++)
-            snprintf(names + strlen(names), sizeof names - strlen(names), " %s", (*x)->name);
-        return err_set(e, ERR_USAGE, "'%s' is not an engine; there are:%s", o->engine, names);
-    }
-    if (!o->collectives)
-        return err_set(e, ERR_USAGE, "no collective is asked for");
-    if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > MAX_BYTES)
-        return err_set(e, ERR_USAGE, "sizes go from at least 1 B to at most 1 GiB, the smaller one first");
-    for (int i = 0; i < o->sizes.count; i++)
-        if (o->sizes.bytes[i] <= (i ? o->sizes.bytes[i - 1] : 0) || o->sizes.bytes[i] > MAX_BYTES)
-            return err_set(e, ERR_USAGE,
-                           "listed sizes go from at least 1 B to at most 1 GiB, each above the one before");
-    if (o->sizes.count && o->workload)
-        return err_set(e, ERR_USAGE, "a list of sizes and a workload, which has its own, exclude one another");
-    if (!(o->step_factor >= 1.1))
-        return err_set(e, ERR_USAGE, "the factor between sizes is at least 1.1");
-    if (!(o->budget_s > 0) || !(o->watchdog_s > 0))
-        return err_set(e, ERR_USAGE, "the budget and the watchdog's time are longer than nothing");
-    return 0;
-}
-
 /* Reads the workload, if one is named, and leaves of the collectives those that it calls. */
 static int read_workload(struct bench_options *o, struct workload **w, struct log *log, struct err *e)
 {
@@ -175,7 +134,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     struct workload *workload = NULL;
     struct bench_study s = {.log = log, .progress = progress, .stop = stop, .summary = summary ? summary : &unused};
     memset(s.summary, 0, sizeof *s.summary);
-    int rc = check_options(o, &s.engine, e);
+    int rc = bench_options_check(o, &s.engine, e);
     if (!rc)
         rc = bench_join(o, e);
     if (!rc)
@@ -202,7 +161,7 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
     struct bench_options resolved = *o;
     struct workload *workload = NULL;
     struct bench_plan work = {0};
-    int rc = check_options(o, &engine, e), nsizes;
+    int rc = bench_options_check(o, &engine, e), nsizes;
     if (rc)
         return rc;
     struct arena *a = arena_new();

@@ -96,7 +96,7 @@ static void list_variations(const struct entries *e, const struct history_place 
         if (x->coll != at->coll || x->bytes != at->bytes || x->nodes != at->nodes || x->ranks != at->ranks ||
             strcmp(x->launch.label, at->launch) != 0 || strcmp(x->engine, s->engine->name) != 0 ||
             is_planned(&s->plan, at->coll, x->call.label) || history_hopeless(s->results, at, x->call.label) ||
-            history_done(s->results, at, x->call.label, e->want->round))
+            history_done(s->results, at, x->call.label, e->round))
             continue;
         int listed = 0;
         for (int k = 0; k < *n; k++)
@@ -124,14 +124,14 @@ void entries_list(const struct entries *e, const struct history_place *at, struc
             add_candidate(r, &c->knobs, NULL);
             continue;
         }
-        if (!e->want->full || at->bytes < c->min_bytes || is_hopeless(e, at, c, best_us) ||
-            history_done(s->results, at, c->knobs.label, e->want->round))
+        if (!e->full || at->bytes < c->min_bytes || is_hopeless(e, at, c, best_us) ||
+            history_done(s->results, at, c->knobs.label, e->round))
             continue;
         double us = expect_call_us(e, at, c);
         if (us >= 0)
             add_entry(entries, &n, (struct entry){&c->knobs, c->refines, us});
     }
-    if (e->want->full)
+    if (e->full)
         list_variations(e, at, entries, &n, room);
     for (int i = 0, finalists = 0; i < n; i++) {
         int again = history_time_us(s->results, at, entries[i].knobs->label) > 0;
@@ -144,7 +144,7 @@ int entries_vary(void *user, struct rounds *r, const struct bench_knobs *winner)
 {
     const struct entries *e = user;
     const struct bench_study *s = e->study;
-    struct history_place at = {r->coll, r->bytes, s->nodes, s->ranks, e->want->launch->label, s->engine->name};
+    struct history_place at = {r->coll, r->bytes, s->nodes, s->ranks, e->launch, s->engine->name};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
     int n = s->engine->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {

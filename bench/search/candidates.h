@@ -2,13 +2,15 @@
 #ifndef BENCH_SEARCH_CANDIDATES_H
 #define BENCH_SEARCH_CANDIDATES_H
 
-#include "bench/search/conduct.h"
 #include "bench/search/rounds.h"
+#include "bench/search/study.h"
 
 struct entries {
     const struct bench_study *study;
     struct bench_session *session;
-    const struct search_session *want;
+    const char *launch; /* label */
+    int round;
+    int full; /* all calls; else the default call alone */
 };
 
 /* Fills the candidates of `r`, in its arena: the default, then every call worth trying, the most promising first, those

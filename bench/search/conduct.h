@@ -1,80 +1,10 @@
-/* The conductor: launches in turns, points, candidates; time, deaths and interruptions. */
+/* The conductor of engines that measure: which launches are run when. */
 #ifndef BENCH_SEARCH_CONDUCT_H
 #define BENCH_SEARCH_CONDUCT_H
 
-#include "bench/candidates/engine.h"
-#include "bench/results/history.h"
-#include "bench/search/bench.h"
-#include "bench/workload/workload.h"
-
-/* Everything about one run. */
-struct bench_study {
-    const struct bench_options *options;
-    const struct bench_engine *engine;
-    struct bench_plan plan;
-    struct bench_results *results; /* what the journal holds, growing */
-    struct bench_journal *journal;
-    struct arena *arena; /* that of `results` */
-    struct log *log;
-    struct progress *progress;
-    volatile sig_atomic_t *stop;
-    struct bench_summary *summary;
-
-    const struct workload *workload; /* says what points are worth; NULL: all the same */
-    uint64_t *sizes;                 /* bytes, ascending */
-    int nsizes;
-    double *calls;    /* per step, by collective and size; NULL: no workload, or ranks not yet known */
-    int nodes, ranks; /* 0 until the first session has said so */
-    double started_s; /* progress_now_s() */
-    double deadline_s;
-    double units, done; /* of work, for the progress bar */
-};
-
-/* One visit to a launch: a session of its own in which points are measured. */
-struct search_session {
-    const struct bench_knobs *launch;
-    int round;
-    int full;       /* all calls; else the default call alone */
-    int decisive;   /* only the few points that tell launches apart */
-    double until_s; /* time is dealt out so that it ends about then */
-};
-
-/* The sizes of `o`: its bounds and what lies between. Allocated in `a`. */
-uint64_t *bench_sizes(const struct bench_options *o, struct arena *a, int *count);
+#include "bench/search/study.h"
 
 /* Runs everything; what has been journalled already is not measured again. */
 int bench_conduct(struct bench_study *s, struct err *e);
-
-/* One visit. Crashed and hung sessions are journalled, killed and replaced. Errors: the journal cannot be written; the
- * default launch does not start. */
-int search_session_run(struct bench_study *s, const struct search_session *v, struct err *e);
-
-/* ---- what is measured, and what it is worth ---- */
-
-/* A collective at an index into sizes. */
-struct bench_place {
-    int coll, size;
-};
-
-/* `bytes` less what does not divide into equal blocks for `ranks`, where the collective has such. */
-uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks);
-struct history_place bench_place_of(const struct bench_study *s, int coll, int size, const char *launch);
-
-/* Microseconds that a call might take while nobody knows. */
-double bench_guess_us(uint64_t bytes);
-
-/* To be called once nodes and ranks are known: what the workload calls in groups like this one. */
-void bench_weigh(struct bench_study *s);
-
-/* How often a step calls this: 1 for all that is asked for when there is no workload; 0: not to be measured. */
-double bench_calls(const struct bench_study *s, int coll, int size);
-int bench_count_points(const struct bench_study *s);
-
-/* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else
- * is asked for) at four sizes from the smallest to the largest, and AllToAll at two large ones. Smaller ones first. */
-#define BENCH_DECISIVE 6
-int bench_screening(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE]);
-
-int bench_stopped(const struct bench_study *s);
 
 #endif

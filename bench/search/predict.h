@@ -3,7 +3,7 @@
 #ifndef BENCH_SEARCH_PREDICT_H
 #define BENCH_SEARCH_PREDICT_H
 
-#include "bench/search/conduct.h"
+#include "bench/search/study.h"
 
 /* Writes the predictions of `s->engine` to the journal: of every launch its default calls and its best ones, and of the
  * untouched launch and the best one every call. What the journal holds already is not written again. Errors: the

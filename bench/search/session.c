@@ -1,9 +1,10 @@
 /* A visit to one launch: open a session, race at every point that is not done, write the journal, survive deaths. */
+#include "bench/search/session.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "bench/search/candidates.h"
-#include "bench/search/conduct.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -242,7 +243,7 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
 {
     struct bench_study *s = v->study;
     const struct history_place *at = &v->points[i].at;
-    struct entries entries = {s, NULL, v->want};
+    struct entries entries = {s, NULL, v->want->launch->label, v->want->round, v->want->full};
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {

@@ -1,0 +1,51 @@
+/* What is asked of a measurement, and what is told of it. */
+#ifndef BENCH_SEARCH_OPTIONS_H
+#define BENCH_SEARCH_OPTIONS_H
+
+#include <stdint.h>
+
+#include "bench/candidates/engine.h"
+#include "bench/launch/setup.h"
+
+#define BENCH_SIZES 64
+
+/* Sizes that a user has listed, ascending; none: `count` 0. */
+struct bench_size_list {
+    int count;
+    uint64_t bytes[BENCH_SIZES];
+};
+
+struct bench_options {
+    const char *engine;   /* a name of bench_engines */
+    const char *results;  /* the journal */
+    unsigned collectives; /* a bit for each enum coll */
+    uint64_t min_bytes;   /* sizes go from here, */
+    uint64_t max_bytes;   /* by `step_factor`, to here, which is the last one */
+    double step_factor;
+    struct bench_size_list sizes; /* these instead */
+    const char *workload; /* nccltune-workload.json: its sizes within those bounds instead, its collectives among those,
+                             time and launches by what a step calls; NULL: all points are alike */
+    double budget_s;      /* an upper bound; ends earlier when there is nothing left to learn */
+    double watchdog_s;    /* the least time after which a measurement without answer is killed */
+    int resume;           /* go on with an existing journal */
+    struct bench_setup setup; /* `topology` and `log` are filled by bench_run */
+};
+
+/* mpi; allreduce, allgather, reducescatter and broadcast from 8 B to 16 MiB by 4; 60 s. No `results`. */
+void bench_options_default(struct bench_options *o);
+
+/* The sizes of `o`: its bounds and what lies between. Allocated in `a`. */
+uint64_t *bench_sizes(const struct bench_options *o, struct arena *a, int *count);
+
+/* What makes no sense in `o` (ERR_USAGE), before anything is looked at; finds the engine. */
+int bench_options_check(const struct bench_options *o, const struct bench_engine **engine, struct err *e);
+
+struct bench_summary {
+    int measured;    /* journal lines written */
+    int resumed;     /* journal lines found, with `resume` */
+    int troubled;    /* of the written: wrong data, crashed, hung; and launches that would not start */
+    int left_out;    /* points without a measurement for lack of time */
+    int interrupted; /* *stop was set */
+};
+
+#endif

@@ -1,0 +1,24 @@
+/* Screening: which launches are worth examining, told at a few points with the library's own algorithm. */
+#ifndef BENCH_SEARCH_SCREENING_H
+#define BENCH_SEARCH_SCREENING_H
+
+#include "bench/search/study.h"
+
+struct screening_launch {
+    const struct bench_knobs *launch;
+    double score; /* weighted geometric mean over the decisive points of its time over the best; INFINITY: out */
+    int full;
+};
+
+struct screening {
+    struct screening_launch *items; /* the default first */
+    int count;
+};
+
+/* Adds every launch of the plan to `f`, which is empty. */
+void screening_begin(const struct bench_study *s, struct screening *f);
+
+/* Screens them, each alone and the best ones together, and leaves in `f` those that go on, the default always. */
+int screening_run(struct bench_study *s, struct screening *f, struct err *e);
+
+#endif
