@@ -114,7 +114,7 @@ struct hook_map_file {
 
 struct hook_class {
     const char *name;
-    const char *kin;     /* classes with the same word may share a job */
+    const char *group;   /* classes of one group are compatible: they may share a job */
     int gpus;            /* -1: not known */
     unsigned gpu_vendor; /* PCI vendor; 0: not known */
 };
@@ -153,7 +153,7 @@ void hook_map_free(struct hook_map *m); /* NULL is fine */
 /* The class of a host, by its name or by what stands before the first dot; -1: not in the profile. */
 int hook_map_class(const struct hook_map *m, const char *host);
 
-/* Whether every node of the job is in the profile and all their classes are kin. */
+/* Whether every node of the job is in the profile and all their classes are compatible. */
 int hook_map_fits(const struct hook_map *m, const struct hook_job *job, struct hook_why *w);
 
 /* A file of the profile, checked against its size and hash in the map; f->text NULL when the map does not have it. */

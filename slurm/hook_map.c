@@ -4,7 +4,7 @@
  *   nccltune-hook/1
  *   profile HASH
  *   file NAME BYTES SHA256
- *   class NAME KIN GPUS VENDOR     -1 and 0: not known; VENDOR is a PCI vendor, decimal
+ *   class NAME GROUP GPUS VENDOR   -1 and 0: not known; VENDOR is a PCI vendor, decimal
  *   port CLASS HCA PORT GBPS       an ACTIVE port; 0: not known
  *   module CLASS NAME              a kernel module
  *   host NAME CLASS
@@ -56,7 +56,7 @@ static int take_class(struct hook_map *m, char **word)
         !hook_is_name(word[1]) || (strcmp(word[2], "-1") != 0 && hook_number(word[2], 1024, &gpus)) ||
         hook_number(word[3], 0xffff, &vendor))
         return -1;
-    *c = (struct hook_class){.name = word[0], .kin = word[1], .gpus = (int)gpus, .gpu_vendor = (unsigned)vendor};
+    *c = (struct hook_class){.name = word[0], .group = word[1], .gpus = (int)gpus, .gpu_vendor = (unsigned)vendor};
     m->nclasses++;
     return 0;
 }
@@ -195,28 +195,28 @@ int hook_map_class(const struct hook_map *m, const char *host)
     return found ? found->class_index : -1;
 }
 
-struct kinship {
+struct fitting {
     const struct hook_map *map;
     int class_index; /* of the first node; -1 before it */
 };
 
 static int compatible(void *arg, const char *host, struct hook_why *w)
 {
-    struct kinship *k = arg;
+    struct fitting *k = arg;
     int found = hook_map_class(k->map, host);
     if (found < 0)
         return hook_refuse(w, "node %s is not in the profile", host);
     if (k->class_index < 0)
         k->class_index = found;
     const struct hook_class *a = &k->map->classes[k->class_index], *b = &k->map->classes[found];
-    return strcmp(a->kin, b->kin)
+    return strcmp(a->group, b->group)
                ? hook_refuse(w, "the job spans classes %s and %s, which do not go together", a->name, b->name)
                : 0;
 }
 
 int hook_map_fits(const struct hook_map *m, const struct hook_job *job, struct hook_why *w)
 {
-    struct kinship k = {.map = m, .class_index = -1};
+    struct fitting k = {.map = m, .class_index = -1};
     for (int i = 0; i < job->nlists; i++)
         if (hook_nodes_each(job->lists[i], compatible, &k, w))
             return -1;

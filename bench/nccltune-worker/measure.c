@@ -63,7 +63,7 @@ static int finish(struct measurer *m, char *why, size_t bytes)
     return gpu_says(m, rc, "cannot record an event", why, bytes) ? -1 : wait_for(m, m->stop, why, bytes);
 }
 
-/* Chosen for this collective from the next call on; with nothing wished for the table is held back. */
+/* Chosen for this collective from the next call on; with nothing requested the table is held back. */
 static void request(struct measurer *m, int coll, int algo, int proto, int channels, uint32_t chunk)
 {
     if (m->steer.force && coll < COLL_COUNT)

@@ -11,12 +11,12 @@
 
 enum { FACTORS = 4, MOST_SHAPES = 64, STEPS = 40 };
 
-#define BOUND   5.0  /* of a factor, and its inverse */
-#define PULL    1e-3 /* weight of the pull towards 1, of one observation */
-#define WIGGLE  1e-3 /* of a log factor, for derivatives */
-#define HARDEST 1e8  /* damping at which no step helps any more */
-#define SETTLED 1e-9 /* part of the sum that a step has to win */
-#define LEAST   1.02 /* band: no site repeats itself better */
+#define BOUND     5.0  /* of a factor, and its inverse */
+#define PULL      1e-3 /* weight of the pull towards 1, of one observation */
+#define WIGGLE    1e-3 /* of a log factor, for derivatives */
+#define HARDEST   1e8  /* damping at which no step helps any more */
+#define CONVERGED 1e-9 /* part of the sum that a step has to win */
+#define LEAST     1.02 /* band: no site repeats itself better */
 
 /* Observations of one number of nodes and ranks. */
 struct shape {
@@ -184,7 +184,7 @@ static void fit_factors(struct fit *f, double *x)
 {
     memset(x, 0, FACTORS * sizeof *x);
     double best = evaluate(f, x, f->errors), damping = 1e-3, before = 0;
-    for (int i = 0; i < STEPS && (!i || before - best > SETTLED * before); i++) {
+    for (int i = 0; i < STEPS && (!i || before - best > CONVERGED * before); i++) {
         before = best;
         find_slopes(f, x);
         if (!improve(f, x, &best, &damping))

@@ -1,4 +1,4 @@
-/* What has been measured so far, from an earlier run's journal or from this run: the race asks it what to expect and
+/* What has been measured so far, from an earlier run's journal or from this run: the search asks it what to expect and
  * what not to try again. */
 #ifndef BENCH_RESULTS_HISTORY_H
 #define BENCH_RESULTS_HISTORY_H

@@ -1,4 +1,4 @@
-/* What the bench room offers to those above it: measure collectives over everything that can be chosen, into a journal.
+/* What bench/ offers to those above it: measure collectives over everything that can be chosen, into a journal.
  */
 #ifndef BENCH_SEARCH_BENCH_H
 #define BENCH_SEARCH_BENCH_H

@@ -1,4 +1,4 @@
-/* Who races at a point. */
+/* The candidates of a point. */
 #include "bench/search/candidates.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 /* As many of those who came through the first round meet again in the later ones, the fastest. */
 #define FINALISTS 2
 
-struct entry {
+struct ranked {
     const struct bench_knobs *knobs;
     const char *refines;
     double expect_us;
@@ -22,7 +22,8 @@ static void add_candidate(struct rounds *r, const struct bench_knobs *knobs, con
 }
 
 /* From what was measured nearby, else what the library itself predicts; INFINITY unknown, below 0 not offered. */
-static double expect_call_us(const struct entries *e, const struct history_place *at, const struct bench_call *c)
+static double expect_call_us(const struct candidate_source *e, const struct history_place *at,
+                             const struct bench_call *c)
 {
     const struct bench_study *s = e->study;
     double predicted =
@@ -41,7 +42,7 @@ static int has_refinements(const struct bench_plan *p, const char *label)
 
 /* The least that any call is expected to take here, as far as its past tells; INFINITY when nobody has one. The default
  * does not count: it may be another algorithm at every size, and so no straight line. */
-static double best_expected_us(const struct entries *e, const struct history_place *at)
+static double best_expected_us(const struct candidate_source *e, const struct history_place *at)
 {
     const struct bench_plan *p = &e->study->plan;
     double best = INFINITY;
@@ -58,7 +59,7 @@ static double best_expected_us(const struct entries *e, const struct history_pla
 
 /* Left behind at both neighbouring sizes is not hopeless by itself: one may have won below and one above, and a third
  * lie between. What it took there says what it will take here. */
-static int is_hopeless(const struct entries *e, const struct history_place *at, const struct bench_call *c,
+static int is_hopeless(const struct candidate_source *e, const struct history_place *at, const struct bench_call *c,
                        double best_us)
 {
     const struct bench_study *s = e->study;
@@ -70,12 +71,12 @@ static int is_hopeless(const struct entries *e, const struct history_place *at, 
     return !has_refinements(&s->plan, label) || !history_close(s->results, at, label, ROUNDS_CLOSE);
 }
 
-static void add_entry(struct entry *entries, int *n, struct entry new)
+static void add_ranked(struct ranked *ranked, int *n, struct ranked new)
 {
     int k = (*n)++;
-    for (; k > 0 && entries[k - 1].expect_us > new.expect_us; k--)
-        entries[k] = entries[k - 1];
-    entries[k] = new;
+    for (; k > 0 && ranked[k - 1].expect_us > new.expect_us; k--)
+        ranked[k] = ranked[k - 1];
+    ranked[k] = new;
 }
 
 static int is_planned(const struct bench_plan *p, int coll, const char *label)
@@ -87,8 +88,8 @@ static int is_planned(const struct bench_plan *p, int coll, const char *label)
 }
 
 /* Variations of earlier winners: they stand in no plan, only in the results. */
-static void list_variations(const struct entries *e, const struct history_place *at, struct entry *entries, int *n,
-                            int room)
+static void list_variations(const struct candidate_source *e, const struct history_place *at, struct ranked *ranked,
+                            int *n, int room)
 {
     const struct bench_study *s = e->study;
     for (int i = 0; i < s->results->count && *n < room; i++) {
@@ -100,20 +101,20 @@ static void list_variations(const struct entries *e, const struct history_place 
             continue;
         int listed = 0;
         for (int k = 0; k < *n; k++)
-            listed |= !strcmp(entries[k].knobs->label, x->call.label);
+            listed |= !strcmp(ranked[k].knobs->label, x->call.label);
         if (listed)
             continue;
         struct bench_knobs *knobs = ARENA_NEW(s->arena, struct bench_knobs); /* `items` moves when it grows */
         *knobs = x->call;
-        add_entry(entries, n, (struct entry){knobs, NULL, history_time_us(s->results, at, x->call.label)});
+        add_ranked(ranked, n, (struct ranked){knobs, NULL, history_time_us(s->results, at, x->call.label)});
     }
 }
 
-void entries_list(const struct entries *e, const struct history_place *at, struct rounds *r)
+void candidates_list(const struct candidate_source *e, const struct history_place *at, struct rounds *r)
 {
     const struct bench_study *s = e->study;
     int n = 0, room = s->plan.ncalls + BENCH_VARIATIONS;
-    struct entry *entries = arena_alloc(r->arena, (size_t)room * sizeof *entries);
+    struct ranked *ranked = arena_alloc(r->arena, (size_t)room * sizeof *ranked);
     double best_us = best_expected_us(e, at);
     r->candidates = arena_alloc(r->arena, (size_t)(room + BENCH_VARIATIONS) * sizeof *r->candidates);
     for (int i = 0; i < s->plan.ncalls; i++) {
@@ -129,20 +130,20 @@ void entries_list(const struct entries *e, const struct history_place *at, struc
             continue;
         double us = expect_call_us(e, at, c);
         if (us >= 0)
-            add_entry(entries, &n, (struct entry){&c->knobs, c->refines, us});
+            add_ranked(ranked, &n, (struct ranked){&c->knobs, c->refines, us});
     }
     if (e->full)
-        list_variations(e, at, entries, &n, room);
+        list_variations(e, at, ranked, &n, room);
     for (int i = 0, finalists = 0; i < n; i++) {
-        int again = history_time_us(s->results, at, entries[i].knobs->label) > 0;
+        int again = history_time_us(s->results, at, ranked[i].knobs->label) > 0;
         if (!again || finalists++ < FINALISTS)
-            add_candidate(r, entries[i].knobs, again ? NULL : entries[i].refines);
+            add_candidate(r, ranked[i].knobs, again ? NULL : ranked[i].refines);
     }
 }
 
-int entries_vary(void *user, struct rounds *r, const struct bench_knobs *winner)
+int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winner)
 {
-    const struct entries *e = user;
+    const struct candidate_source *e = user;
     const struct bench_study *s = e->study;
     struct history_place at = {r->coll, r->bytes, s->nodes, s->ranks, e->launch, s->engine->name};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);

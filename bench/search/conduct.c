@@ -1,4 +1,4 @@
-/* Which launches are visited when.
+/* Which launches are run when.
  *
  * With several launches a screening comes first: each is asked for a few points with the library's own algorithm, and
  * is left at the first one at which it is hopeless. The survivors and the default then take turns, so that what drifts
@@ -10,12 +10,12 @@
 #include "bench/search/screening.h"
 #include "bench/search/session.h"
 
-/* Visits to every launch after screening: time is dealt out for the first number, and what is then left of it may go
- * into as many as the second. Every visit is a fresh session, so that what differs from one to the next is seen too. */
+/* Sessions of every launch after screening: time is dealt out for the first number, and what is then left of it may go
+ * into as many as the second. Each is a fresh start, so that what differs from one to the next is seen too. */
 #define ROUNDS      2
 #define MOST_ROUNDS 4
 
-/* A visit with all calls is worth three with the default alone. */
+/* A session with all calls is worth three with the default alone. */
 static double weight_of(const struct screening_launch *x)
 {
     return x->full ? 3 : 1;
@@ -60,7 +60,7 @@ int bench_conduct(struct bench_study *s, struct err *e)
     struct screening f = {0};
     int rc = 0;
     screening_begin(s, &f);
-    s->units = bench_count_points(s) * ROUNDS * 2 + (double)BENCH_DECISIVE * f.count;
+    s->units = bench_count_points(s) * ROUNDS * 2 + (double)BENCH_SCREENING_POINTS * f.count;
     if (f.count > 1 && !s->plan.keep_all)
         rc = screening_run(s, &f, e);
     for (int i = 0; i < f.count && (f.count == 1 || s->plan.keep_all); i++)

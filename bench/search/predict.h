@@ -1,4 +1,4 @@
-/* What the conductor is for engines that compute: every point of every candidate, without sessions, samples or races.
+/* What the conductor is for engines that compute: every point of every candidate, without sessions, samples or rounds.
  */
 #ifndef BENCH_SEARCH_PREDICT_H
 #define BENCH_SEARCH_PREDICT_H

@@ -1,4 +1,4 @@
-/* The race at one point. */
+/* The rounds at one point. */
 #include "bench/search/rounds.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 #define ITERATIONS_LIMIT 100000
 
 struct listener {
-    struct rounds *race;
+    struct rounds *rounds;
     const int *lanes; /* candidate of each shot */
     int nlanes, next; /* the shot whose sample is to come */
 };
@@ -26,10 +26,10 @@ struct listener {
 static void on_sample(void *user, int shot, enum bench_status status, double us, const char *detail)
 {
     struct listener *l = user;
-    struct candidate *x = &l->race->candidates[l->lanes[shot]];
+    struct candidate *x = &l->rounds->candidates[l->lanes[shot]];
     if (status != BENCH_OK) {
         x->status = status;
-        x->detail = arena_strdup(l->race->arena, detail);
+        x->detail = arena_strdup(l->rounds->arena, detail);
     } else if (x->n < ROUNDS_SAMPLES) {
         x->us[x->n++] = us;
     }
@@ -37,7 +37,7 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
     l->next = shot;
     do
         l->next = (l->next + 1) % l->nlanes;
-    while (l->next != shot && l->race->candidates[l->lanes[l->next]].status != BENCH_OK);
+    while (l->next != shot && l->rounds->candidates[l->lanes[l->next]].status != BENCH_OK);
 }
 
 static struct bench_interval interval_of(const struct candidate *x)
@@ -90,14 +90,14 @@ static enum bench_outcome run_lanes(struct rounds *r, const int *lanes, int n, i
         shots[i] = shot_of(r, lanes[i]);
     struct bench_batch b = {
         .coll = r->coll, .bytes = r->bytes, .samples = samples, .check = check, .shots = shots, .nshots = n};
-    struct listener l = {.race = r, .lanes = lanes, .nlanes = n};
+    struct listener l = {.rounds = r, .lanes = lanes, .nlanes = n};
     enum bench_outcome outcome = r->engine->measure(r->session, &b, r->stop, on_sample, &l, detail);
     r->failed = lanes[l.next];
     arena_free(a);
     return outcome;
 }
 
-/* Whether candidate `i` starts in this heat. */
+/* Whether candidate `i` starts in this round. */
 static int starts_now(const struct rounds *r, int i)
 {
     const struct candidate *x = &r->candidates[i];
@@ -175,7 +175,7 @@ static int lanes_left(const struct rounds *r, int *lanes, double *round_s)
             lanes[n++] = i;
             *round_s += 1e-6 * fmax(expected_us(r, i), BENCH_SAMPLE_US);
         }
-    /* The second heat too is run against the default, though that has its samples from the first. */
+    /* Later rounds too are run against the default, though that has its samples from the first. */
     if (n && r->refined && lanes[0] && r->candidates[0].n < ROUNDS_SAMPLES)
         lanes[n++] = 0;
     return n;

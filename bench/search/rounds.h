@@ -1,9 +1,9 @@
-/* The race at one point: which of the calls of one launch is fastest for one collective at one size.
+/* The rounds at one point: which of the calls of one launch is fastest for one collective at one size.
  *
  * Candidates run in turn (ABAB), a few samples a round. One whose first sample is more than ROUNDS_HOPELESS times the
  * best is out at once (a short one gets a second chance first); later one whose interval excludes beating the best. The
- * default is never taken out. Calls that refine another one run in heats of their own, if that one was close to the
- * best; variations of the winner in a last one. A narrow lead over the default is then made sure. */
+ * default is never taken out. Calls that refine another one have rounds of their own, if that one was close to the
+ * best; variations of the winner have the last ones. A narrow lead over the default is then made sure. */
 #ifndef BENCH_SEARCH_ROUNDS_H
 #define BENCH_SEARCH_ROUNDS_H
 
@@ -27,7 +27,7 @@
 /* A refinement that cannot come down to this part of what it refines is not worth a setting. */
 #define ROUNDS_PROMISE 0.98
 
-/* The gain over the default that a decision asks for, and the samples after which a race for it ends undecided. */
+/* The gain over the default that a decision asks for, and the samples after which it stays undecided. */
 #define ROUNDS_WORTH   1.03
 #define ROUNDS_SETTLED 45
 
@@ -39,7 +39,7 @@ struct candidate {
     double us[ROUNDS_SAMPLES];
     int n;
     enum bench_status status;
-    char *detail; /* in the race's arena; NULL */
+    char *detail; /* in the arena of the rounds; NULL */
 };
 
 struct rounds {
@@ -60,7 +60,7 @@ struct rounds {
      * NULL: there are none. */
     int (*vary)(void *user, struct rounds *r, const struct bench_knobs *winner);
     void *user;
-    const char *refined; /* label of the candidate whose refinements run; NULL in the first heat */
+    const char *refined; /* label of the candidate whose refinements run; NULL in the first rounds */
     int failed;          /* after BENCH_DIED and BENCH_SILENT: the candidate that was running */
 };
 

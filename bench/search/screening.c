@@ -8,7 +8,7 @@
 /* The part of the budget that screening may take. */
 #define SCREEN_SHARE 0.35
 
-/* A launch within this factor of the best one, on average over the decisive points, is examined with all calls; and as
+/* A launch within this factor of the best one, on average over the screening points, is examined with all calls; and as
  * many of them at most, the default aside. */
 #define CLOSE_TO_BEST 1.3
 #define FULL_LIMIT    2
@@ -33,15 +33,16 @@ static int screen(struct bench_study *s, const struct bench_knobs *launch, doubl
 {
     if (history_dead(s->results, launch->label))
         return 0;
-    struct search_session v = {.launch = launch, .decisive = 1, .until_s = until_s};
+    struct search_session v = {.launch = launch, .screening = 1, .until_s = until_s};
     return search_session_run(s, &v, e);
 }
 
-/* Times of the default call of `launch` at the decisive points, 0 unknown. */
-static int screening_times(const struct bench_study *s, const struct bench_knobs *launch, double times[BENCH_DECISIVE])
+/* Times of the default call of `launch` at the screening points, 0 unknown. */
+static int screening_times(const struct bench_study *s, const struct bench_knobs *launch,
+                           double times[BENCH_SCREENING_POINTS])
 {
-    struct bench_place places[BENCH_DECISIVE];
-    int n = bench_screening(s, places);
+    struct bench_place places[BENCH_SCREENING_POINTS];
+    int n = bench_screening_points(s, places);
     for (int i = 0; i < n; i++) {
         struct history_place at = bench_place_of(s, places[i].coll, places[i].size, launch->label);
         times[i] = history_time_us(s->results, &at, BENCH_DEFAULT);
@@ -49,13 +50,13 @@ static int screening_times(const struct bench_study *s, const struct bench_knobs
     return n;
 }
 
-/* What each decisive point counts: the time that a step spends there, as far as the default tells; all the same without
- * a workload. */
-static void screening_weights(const struct bench_study *s, double weights[BENCH_DECISIVE])
+/* What each screening point counts: the time that a step spends there, as far as the default tells; all the same
+ * without a workload. */
+static void screening_weights(const struct bench_study *s, double weights[BENCH_SCREENING_POINTS])
 {
-    struct bench_place places[BENCH_DECISIVE];
-    double us[BENCH_DECISIVE] = {0};
-    int n = bench_screening(s, places);
+    struct bench_place places[BENCH_SCREENING_POINTS];
+    double us[BENCH_SCREENING_POINTS] = {0};
+    int n = bench_screening_points(s, places);
     screening_times(s, &s->plan.launches[0], us);
     for (int i = 0; i < n; i++)
         weights[i] = !s->calls ? 1
@@ -65,8 +66,8 @@ static void screening_weights(const struct bench_study *s, double weights[BENCH_
 
 static void score_all(const struct bench_study *s, struct screening *f)
 {
-    double best[BENCH_DECISIVE], times[BENCH_DECISIVE], weights[BENCH_DECISIVE];
-    for (int k = 0; k < BENCH_DECISIVE; k++)
+    double best[BENCH_SCREENING_POINTS], times[BENCH_SCREENING_POINTS], weights[BENCH_SCREENING_POINTS];
+    for (int k = 0; k < BENCH_SCREENING_POINTS; k++)
         best[k] = INFINITY;
     screening_weights(s, weights);
     for (int i = 0; i < f->count; i++) {

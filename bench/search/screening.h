@@ -6,7 +6,7 @@
 
 struct screening_launch {
     const struct bench_knobs *launch;
-    double score; /* weighted geometric mean over the decisive points of its time over the best; INFINITY: out */
+    double score; /* weighted geometric mean over the screening points of its time over the best; INFINITY: out */
     int full;
 };
 

@@ -1,4 +1,4 @@
-/* A visit to one launch: open a session, race at every point that is not done, write the journal, survive deaths. */
+/* A session in one launch: the rounds of every point that is not done, the journal, and what dies is replaced. */
 #include "bench/search/session.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 /* The first word of a launch: processes on thousands of nodes take a while. */
 #define START_S 60.0
 
-/* Sessions lost in one visit before the launch is left for later. */
+/* Deaths in one session before the launch is left for later. */
 #define DEATHS_LIMIT 3
 
 /* Samples of each candidate: enough for an interval of 95 % inside the range; a few where only launches are told apart.
@@ -63,12 +63,12 @@ static void add_size(struct session *v, int size)
  * comes first, so that it is done when large sizes take longer than they should. */
 static void list_points(struct session *v)
 {
-    struct bench_place decisive[BENCH_DECISIVE];
+    struct bench_place places[BENCH_SCREENING_POINTS];
     v->npoints = 0;
-    if (v->want->decisive) {
-        int n = bench_screening(v->study, decisive);
+    if (v->want->screening) {
+        int n = bench_screening_points(v->study, places);
         for (int i = 0; i < n; i++)
-            add_point(v, decisive[i].coll, decisive[i].size);
+            add_point(v, places[i].coll, places[i].size);
         return;
     }
     int half = v->study->nsizes / 2 & ~1, bounds[] = {0, half, v->study->nsizes};
@@ -113,7 +113,7 @@ static int write_result(struct session *v, const struct history_place *at, const
 }
 
 /* The default last: its line says that the point is done. */
-static int write_race(struct session *v, const struct history_place *at, const struct rounds *r, struct err *e)
+static int write_rounds(struct session *v, const struct history_place *at, const struct rounds *r, struct err *e)
 {
     int rc = 0;
     for (int i = r->ncandidates - 1; i >= 0 && !rc; i--) {
@@ -134,7 +134,7 @@ static double expect_us(const struct session *v, const struct history_place *at)
 
 static int enough(const struct session *v)
 {
-    return v->want->decisive ? SCREEN_ENOUGH : ROUNDS_ENOUGH;
+    return v->want->screening ? SCREEN_ENOUGH : ROUNDS_ENOUGH;
 }
 
 /* Seconds that a point is worth: everybody's samples, and as much again for first calls and those who drop out. */
@@ -160,7 +160,7 @@ static void price_points(struct session *v, int i)
         v->points[k].claim = fmin(fmax(v->points[k].claim * (v->npoints - i) / sum, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
 }
 
-/* When point `i` has had its share of the time that is left for the visit: the cheap points need what they cost, the
+/* When point `i` has had its share of the time that is left for the session: the cheap points need what they cost, the
  * others get what they claim of the rest. Where all are cheap they share the rest too: a cost is but an estimate. */
 static double point_until(struct session *v, int i)
 {
@@ -243,11 +243,11 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
 {
     struct bench_study *s = v->study;
     const struct history_place *at = &v->points[i].at;
-    struct entries entries = {s, NULL, v->want->launch->label, v->want->round, v->want->full};
+    struct candidate_source source = {s, NULL, v->want->launch->label, v->want->round, v->want->full};
     char detail[BENCH_DETAIL] = "";
     int rc = 0, again = 1;
     while (again && v->session && !rc && !bench_stopped(s)) {
-        entries.session = v->session;
+        source.session = v->session;
         struct rounds r = {.engine = s->engine,
                            .session = v->session,
                            .stop = s->stop,
@@ -259,16 +259,16 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
                            .samples = enough(v),
                            .until_s = point_until(v, i),
                            .watchdog_s = s->options->watchdog_s,
-                           .vary = s->engine->vary && v->want->full ? entries_vary : NULL,
-                           .user = &entries};
-        entries_list(&entries, at, &r);
+                           .vary = s->engine->vary && v->want->full ? candidates_vary : NULL,
+                           .user = &source};
+        candidates_list(&source, at, &r);
         show_progress(v, at);
         enum bench_outcome outcome = rounds_run(&r, detail);
         again = outcome == BENCH_DIED || outcome == BENCH_SILENT;
         if (again)
             rc = record_failure(v, at, &r, outcome, detail, e);
         else if (outcome == BENCH_ANSWERED)
-            rc = write_race(v, at, &r, e);
+            rc = write_rounds(v, at, &r, e);
         if (outcome == BENCH_ANSWERED)
             *hopeless = rounds_is_lost(&r);
         arena_free(r.arena);
@@ -293,12 +293,12 @@ static int give_up_launch(struct session *v, const struct err *why, struct err *
     return v->npoints ? write_result(v, &v->points[0].at, &untouched, BENCH_CRASHED, NULL, 0, why->text, e) : 0;
 }
 
-/* Whether an earlier run has seen this launch lose at one of the decisive points: rounds_is_lost, from the journal. */
+/* Whether an earlier run has seen this launch lose at one of the screening points: rounds_is_lost, from the journal. */
 static int lost_before(const struct session *v)
 {
     const struct bench_study *s = v->study;
-    struct bench_place places[BENCH_DECISIVE];
-    int n = s->nodes ? bench_screening(s, places) : 0, lost = 0;
+    struct bench_place places[BENCH_SCREENING_POINTS];
+    int n = s->nodes ? bench_screening_points(s, places) : 0, lost = 0;
     for (int i = 0; i < n; i++) {
         struct history_place at = bench_place_of(s, places[i].coll, places[i].size, v->want->launch->label);
         struct bench_interval rival = history_rival(s->results, &at);
@@ -316,7 +316,7 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * sizeof *v.points);
     if (s->nodes)
         list_points(&v);
-    if ((s->nodes && !v.npoints) || (want->decisive && lost_before(&v)))
+    if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))
         goto out;
     int too_late = s->nodes && progress_now_s() >= s->deadline_s;
     if (!too_late && open_session(&v, &why)) {
@@ -326,11 +326,11 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     if (!too_late)
         list_points(&v);
     for (; i < v.npoints && v.session && !rc && !bench_stopped(s); i++) {
-        if (progress_now_s() >= s->deadline_s || (want->decisive && hopeless))
+        if (progress_now_s() >= s->deadline_s || (want->screening && hopeless))
             break;
         rc = run_point(&v, i, &hopeless, e);
     }
-    if (want->round <= 1 && !want->decisive)
+    if (want->round <= 1 && !want->screening)
         s->summary->left_out += v.npoints - i;
     close_session(&v, rc != 0 || bench_stopped(s));
 out:

@@ -4,16 +4,16 @@
 
 #include "bench/search/study.h"
 
-/* One visit to a launch: a session of its own in which points are measured. */
+/* What is to be done in it. */
 struct search_session {
     const struct bench_knobs *launch;
     int round;
     int full;       /* all calls; else the default call alone */
-    int decisive;   /* only the few points that tell launches apart */
+    int screening;  /* only the few points that tell launches apart */
     double until_s; /* time is dealt out so that it ends about then */
 };
 
-/* One visit. Crashed and hung sessions are journalled, killed and replaced. Errors: the journal cannot be written; the
+/* Runs it. What crashes or hangs is journalled, killed and replaced. Errors: the journal cannot be written; the
  * default launch does not start. */
 int search_session_run(struct bench_study *s, const struct search_session *v, struct err *e);
 

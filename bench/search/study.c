@@ -66,7 +66,7 @@ int bench_count_points(const struct bench_study *s)
     return n;
 }
 
-/* ---- the decisive ones ---- */
+/* ---- screening ---- */
 
 /* AllReduce where it is asked for. AllToAll goes other ways through the network, and is asked besides. */
 static int first_coll(const struct bench_study *s)
@@ -78,7 +78,7 @@ static int first_coll(const struct bench_study *s)
 }
 
 /* Spread over the sizes: the smallest, the largest, two between; of AllToAll the last two of those. */
-static int spread_out(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE])
+static int spread_out(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
 {
     int n = 0, coll = first_coll(s), last = s->nsizes - 1;
     for (int k = 0, before = -1; k < 4; k++) {
@@ -93,9 +93,9 @@ static int spread_out(const struct bench_study *s, struct bench_place places[BEN
 }
 
 /* Those that take most of a step, the smaller ones first. */
-static int heaviest(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE])
+static int heaviest(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
 {
-    double worth[BENCH_DECISIVE] = {0};
+    double worth[BENCH_SCREENING_POINTS] = {0};
     int n = 0;
     for (int i = 0; i < s->nsizes; i++)
         for (int coll = 0; coll < COLL_MEASURED; coll++) {
@@ -106,7 +106,7 @@ static int heaviest(const struct bench_study *s, struct bench_place places[BENCH
             for (int k = 1; k < n; k++)
                 if (worth[k] < worth[least])
                     least = k;
-            if (n == BENCH_DECISIVE) {
+            if (n == BENCH_SCREENING_POINTS) {
                 if (own <= worth[least])
                     continue;
                 memmove(places + least, places + least + 1, (size_t)(n - least - 1) * sizeof *places);
@@ -119,7 +119,7 @@ static int heaviest(const struct bench_study *s, struct bench_place places[BENCH
     return n;
 }
 
-int bench_screening(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE])
+int bench_screening_points(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
 {
     return s->calls ? heaviest(s, places) : spread_out(s, places);
 }

@@ -55,7 +55,7 @@ int bench_count_points(const struct bench_study *s);
 
 /* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else
  * is asked for) at four sizes from the smallest to the largest, and AllToAll at two large ones. Smaller ones first. */
-#define BENCH_DECISIVE 6
-int bench_screening(const struct bench_study *s, struct bench_place places[BENCH_DECISIVE]);
+#define BENCH_SCREENING_POINTS 6
+int bench_screening_points(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS]);
 
 #endif

@@ -75,7 +75,7 @@ uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives,
     qsort(all, (size_t)n, sizeof *all, by_bytes);
     uint64_t *sizes = arena_alloc(a, (size_t)n * sizeof *sizes);
     double factor = SAME_SIZE;
-    while ((*count = thin_out(all, n, factor, sizes)) > DEMAND_SIZES)
+    while ((*count = thin_out(all, n, factor, sizes)) > WORKLOAD_PROFILE_SIZES)
         factor *= factor;
     return sizes;
 }

@@ -8,8 +8,8 @@
 unsigned workload_profile_collectives(const struct workload *w);
 
 /* The sizes that stand for those of `w`'s calls of `collectives`, ascending, within min_bytes and max_bytes; at most
- * DEMAND_SIZES, as far apart as that takes. Allocated in `a`; none: NULL and *count 0. */
-#define DEMAND_SIZES 24
+ * WORKLOAD_PROFILE_SIZES, as far apart as that takes. Allocated in `a`; none: NULL and *count 0. */
+#define WORKLOAD_PROFILE_SIZES 24
 uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives, uint64_t min_bytes, uint64_t max_bytes,
                                  struct arena *a, int *count);
 

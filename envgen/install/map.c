@@ -21,7 +21,7 @@ static const struct {
     const char *module;
 } gpu_modules[] = {{0x10de, "nvidia"}, {0x1002, "amdgpu"}};
 
-/* ---- kinship ----------------------------------------------------------------------------------------------------- */
+/* ---- compatible classes ------------------------------------------------------------------------------------------ */
 
 /* Rates of the active ports, sorted; the caller frees. */
 static double *rates(const struct topo_class *c, int *count)
@@ -71,7 +71,7 @@ int install_compatible(const struct topo_class *a, const struct topo_class *b)
 }
 
 /* The index of the first class that class `i` goes with. */
-static int kin_of(const struct topology *t, int i)
+static int group_of(const struct topology *t, int i)
 {
     int k = 0;
     while (k < i && !install_compatible(&t->classes[k], &t->classes[i]))
@@ -121,7 +121,7 @@ static int put_class(const struct topology *t, int i, FILE *out, struct err *e)
     unsigned vendor = gpu ? gpu->vendor : 0;
     if (!name_ok(c->name))
         return err_set(e, ERR_FAILED, "topology.json: '%s' cannot be the name of a class for the hooks", c->name);
-    fprintf(out, "class %s kin%d %d %u\n", c->name, kin_of(t, i), vendor ? c->ngpus : c->ngpus ? -1 : 0, vendor);
+    fprintf(out, "class %s group%d %d %u\n", c->name, group_of(t, i), vendor ? c->ngpus : c->ngpus ? -1 : 0, vendor);
     for (int p = 0; p < c->nports; p++) {
         const struct topo_port *port = &c->ports[p];
         if (port->state != TOPO_STATE_ACTIVE)
@@ -166,7 +166,7 @@ char *install_map_text(const struct topology *t, const struct env_manifest *m, s
     int rc = put_all(t, m, out, e);
     *one_compatible = 1;
     for (int i = 1; i < t->nclasses; i++)
-        *one_compatible = *one_compatible && kin_of(t, i) == 0;
+        *one_compatible = *one_compatible && group_of(t, i) == 0;
     if (fclose(out) && !rc)
         rc = err_errno(e, "no memory for hook.map");
     if (!rc)

@@ -1,4 +1,4 @@
-/* The room's front door: options that make no sense, and what is missing, are told before anything is touched. */
+/* bench/search's front door: options that make no sense, and what is missing, are told before anything is touched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

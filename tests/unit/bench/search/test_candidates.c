@@ -1,4 +1,4 @@
-/* Who races: everybody worth it in the first round, the fastest of them later, variations of a winner. */
+/* Candidates: everybody worth it in the first round, the fastest of them later, variations of a winner. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,11 +34,9 @@ static const char *const labels[] = {BENCH_DEFAULT, "winner", "second",  "third"
 #define CALLS ((int)(sizeof labels / sizeof *labels))
 
 static struct bench_call calls[CALLS];
-static struct bench_knobs launch = {.label = BENCH_DEFAULT};
 static struct bench_results results = {.items = items, .count = sizeof items / sizeof *items};
 static struct bench_study study;
-static struct search_session visit = {.launch = &launch, .round = 1, .full = 1};
-static struct entries entries = {.study = &study, .want = &visit};
+static struct candidate_source source = {.study = &study, .launch = BENCH_DEFAULT, .round = 1, .full = 1};
 static struct arena *arena;
 
 static int vary(struct bench_session *s, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
@@ -81,9 +79,9 @@ static const char *candidates(uint64_t bytes, int round, int full, struct rounds
     struct history_place at = {COLL_ALLREDUCE, bytes, 1, 4, BENCH_DEFAULT};
     const char *text = "";
     *r = (struct rounds){.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes};
-    visit.round = round;
-    visit.full = full;
-    entries_list(&entries, &at, r);
+    source.round = round;
+    source.full = full;
+    candidates_list(&source, &at, r);
     for (int i = 0; i < r->ncandidates; i++)
         text = arena_printf(arena, "%s%s%s", text, i ? " " : "", r->candidates[i].knobs->label);
     return text;
@@ -113,7 +111,7 @@ static void variations_that_lost_on_both_sides_are_left(void **state)
     struct rounds r;
     candidates(4096, 1, 1, &r);
     int before = r.ncandidates;
-    assert_int_equal(entries_vary(&entries, &r, &calls[1].knobs), 1);
+    assert_int_equal(candidates_vary(&source, &r, &calls[1].knobs), 1);
     assert_int_equal(r.ncandidates, before + 1);
     assert_string_equal(r.candidates[before].knobs->label, "winner/2K");
     assert_string_equal(r.candidates[before].refines, "winner");

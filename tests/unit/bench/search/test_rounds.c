@@ -1,4 +1,4 @@
-/* The race at one point, on an engine whose winner is known. */
+/* The rounds at one point, on an engine whose winner is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Heats of the race: calls that refine others run when those came close, and not otherwise; and the last one, for a
+/* Rounds of refinements: calls that refine others run when those came close, and not otherwise; and the last one, for a
  * lead that is not sure yet. */
 #include <setjmp.h>
 #include <stdarg.h>

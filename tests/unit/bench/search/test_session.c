@@ -8,9 +8,10 @@
 
 #include <cmocka.h>
 
+#include "bench/search/session.h"
 #include "tests/unit/bench/fake_study.h"
 
-static int visit(struct fake_run *f)
+static int run_session(struct fake_run *f)
 {
     struct search_session v = {
         .launch = &f->study.plan.launches[0], .round = 1, .full = 1, .until_s = progress_now_s() + 30};
@@ -34,7 +35,7 @@ static void a_call_that_kills_is_not_tried_again(void **state)
         memset(&fake, 0, sizeof fake);
         trouble(0, "early", ways[i].outcome, 1000);
         fake_begin(&f, 0, NULL, 0);
-        assert_int_equal(visit(&f), 0);
+        assert_int_equal(run_session(&f), 0);
         assert_int_equal(fake_count(&f, NULL, "early", 128, (int)ways[i].status), 1);
         assert_int_equal(fake_count(&f, NULL, "early", 128, -1), 1);
         assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128, BENCH_OK), 1);
@@ -55,7 +56,7 @@ static void the_default_is_tried_again(void **state)
     memset(&fake, 0, sizeof fake);
     trouble(0, BENCH_DEFAULT, BENCH_DIED, 1);
     fake_begin(&f, 0, NULL, 0);
-    assert_int_equal(visit(&f), 0);
+    assert_int_equal(run_session(&f), 0);
     assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128, BENCH_CRASHED), 1);
     assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128, BENCH_OK), 1);
     struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
@@ -71,7 +72,7 @@ static void too_many_deaths_end_the_visit(void **state)
     memset(&fake, 0, sizeof fake);
     trouble(0, BENCH_DEFAULT, BENCH_DIED, 1000);
     fake_begin(&f, 0, NULL, 0);
-    assert_int_equal(visit(&f), 0);
+    assert_int_equal(run_session(&f), 0);
     assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128, BENCH_CRASHED), 3);
     assert_true(f.summary.left_out > 0);
     assert_int_equal(fake.opened, fake.closed);
@@ -88,7 +89,7 @@ static void wrong_data_and_refusals(void **state)
     fake.trouble[1] = (struct fake_trouble){
         .call = "late", .bytes = 8, .outcome = BENCH_ANSWERED, .status = BENCH_FAILED, .times = 1000};
     fake_begin(&f, 0, NULL, 0);
-    assert_int_equal(visit(&f), 0);
+    assert_int_equal(run_session(&f), 0);
     assert_int_equal(fake_count(&f, NULL, "early", 128, BENCH_WRONG), 1);
     assert_true(fake_count(&f, NULL, "early", 512, -1) > 0);
     /* What the library refuses once it refuses everywhere; that is no trouble. */
@@ -107,7 +108,7 @@ static void the_only_session(void **state)
     trouble(0, "early", BENCH_DIED, 1);
     fake_begin(&f, 0, NULL, 0);
     f.study.plan.one_session = 1;
-    assert_int_equal(visit(&f), ERR_FAILED);
+    assert_int_equal(run_session(&f), ERR_FAILED);
     assert_non_null(strstr(f.err.text, "signal 9"));
     assert_int_equal(fake.opened, 1);
     assert_int_equal(fake_count(&f, NULL, "early", 128, BENCH_CRASHED), 1);
@@ -121,7 +122,7 @@ static void a_full_disk_ends_it(void **state)
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
     f.study.journal = &(struct bench_journal){.fd = open("/dev/full", O_WRONLY), .path = "/dev/full"};
-    assert_int_equal(visit(&f), ERR_FAILED);
+    assert_int_equal(run_session(&f), ERR_FAILED);
     assert_non_null(strstr(f.err.text, "/dev/full: cannot be written"));
     assert_int_equal(fake.opened, fake.closed);
     bench_journal_close(f.study.journal);
@@ -135,7 +136,7 @@ static void a_half_written_point(void **state)
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
-    assert_int_equal(visit(&f), 0);
+    assert_int_equal(run_session(&f), 0);
     int all = f.study.results->count;
     fake_end(&f);
     struct stat st;
@@ -143,7 +144,7 @@ static void a_half_written_point(void **state)
     assert_int_equal(truncate(fake_path, st.st_size - 5), 0);
     fake_begin(&f, 1, NULL, 0);
     assert_int_equal(f.study.results->count, all - 1);
-    assert_int_equal(visit(&f), 0);
+    assert_int_equal(run_session(&f), 0);
     assert_int_equal(f.study.results->count, all);
     assert_int_equal(fake_repeated(&f), 0);
     fake_end(&f);
@@ -157,7 +158,7 @@ static void launches_must_agree_on_their_ranks(void **state)
     fake_begin(&f, 0, NULL, 0);
     f.study.nodes = 2;
     f.study.ranks = 4;
-    assert_int_equal(visit(&f), ERR_FAILED);
+    assert_int_equal(run_session(&f), ERR_FAILED);
     assert_non_null(strstr(f.err.text, "2 ranks on 2 nodes"));
     assert_int_equal(fake.opened, fake.closed);
     fake_end(&f);

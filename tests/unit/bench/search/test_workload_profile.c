@@ -78,7 +78,7 @@ static void many_sizes_are_thinned_out(void **state)
         add(0, COLL_ALLREDUCE, 5000 + 100 * (uint64_t)i, 1, 16, 1);
     int n;
     uint64_t *sizes = workload_profile_sizes(workload, 1u << COLL_ALLREDUCE, 8, 1 << 30, arena, &n);
-    assert_true(n > 3 && n <= DEMAND_SIZES);
+    assert_true(n > 3 && n <= WORKLOAD_PROFILE_SIZES);
     assert_int_equal(sizes[n - 1], 5000 + 100 * 1999);
     for (int i = 1; i < n; i++)
         assert_true(sizes[i] > sizes[i - 1]);

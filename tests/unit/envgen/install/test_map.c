@@ -1,4 +1,4 @@
-/* hook.map: what of a topology the hooks get, and which classes are kin. */
+/* hook.map: what of a topology the hooks get, and which classes are compatible. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,11 +66,11 @@ static void writes(void **state)
     assert_string_equal(
         install_map_text(&topology, &manifest, arena, &one_compatible, &e),
         "nccltune-hook/1\nprofile " HASH "\nfile nccl.conf 12 " HASH "\nfile tuner.csv 7 " HASH "\n"
-        "class class0 kin0 2 4318\nport class0 mlx5_0 1 400\nport class0 mlx5_1 1 200\n"
+        "class class0 group0 2 4318\nport class0 mlx5_0 1 400\nport class0 mlx5_1 1 200\n"
         "module class0 nvidia\nmodule class0 mlx5_ib\n"
-        "class class1 kin0 2 4318\nport class1 mlx5_7 1 200\nport class1 mlx5_8 1 400\n"
+        "class class1 group0 2 4318\nport class1 mlx5_7 1 200\nport class1 mlx5_8 1 400\n"
         "module class1 nvidia\nmodule class1 mlx5_ib\n"
-        "class class2 kin2 2 4318\nport class2 mlx5_0 1 400\nmodule class2 nvidia\nmodule class2 mlx5_ib\n"
+        "class class2 group2 2 4318\nport class2 mlx5_0 1 400\nmodule class2 nvidia\nmodule class2 mlx5_ib\n"
         "host n0 class0\nhost n1 class2\nend\n");
     assert_int_equal(one_compatible, 0);
     topology.nclasses = 2;
@@ -79,7 +79,7 @@ static void writes(void **state)
     assert_int_equal(one_compatible, 1);
 }
 
-static void kin(void **state)
+static void compatible_classes(void **state)
 {
     struct topo_gpu older[2] = {{.object = 0, .sm = 80}, {.object = 0, .sm = 80}};
     (void)state;
@@ -136,7 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(writes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kin, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(compatible_classes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
         cmocka_unit_test(schedule_order),
     };

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "bench/search/conduct.h"
+#include "bench/search/study.h"
 #include "core/coll.h"
 
 #define BIT(coll) (1u << (coll))
@@ -27,8 +27,8 @@ static void they_span_all_sizes(void **state)
     (void)state;
     for (int n = 1; n < 20; n++) {
         struct bench_study s = study_of(BIT(COLL_ALLREDUCE) | BIT(COLL_BROADCAST), n);
-        struct bench_place places[BENCH_DECISIVE];
-        int count = bench_screening(&s, places);
+        struct bench_place places[BENCH_SCREENING_POINTS];
+        int count = bench_screening_points(&s, places);
         assert_int_equal(count, n < 4 ? n : 4);
         assert_int_equal(places[0].size, 0);
         assert_int_equal(places[count - 1].size, n - 1);
@@ -42,14 +42,14 @@ static void they_span_all_sizes(void **state)
 static void alltoall_is_asked_besides(void **state)
 {
     (void)state;
-    struct bench_place places[BENCH_DECISIVE];
+    struct bench_place places[BENCH_SCREENING_POINTS];
     struct bench_study s = study_of(BIT(COLL_ALLGATHER) | BIT(COLL_ALLTOALL), 10);
-    assert_int_equal(bench_screening(&s, places), 6);
+    assert_int_equal(bench_screening_points(&s, places), 6);
     assert_int_equal(places[0].coll, COLL_ALLGATHER);
     assert_true(places[4].coll == COLL_ALLTOALL && places[4].size == places[2].size);
     assert_true(places[5].coll == COLL_ALLTOALL && places[5].size == 9);
     s = study_of(BIT(COLL_ALLTOALL), 10);
-    assert_int_equal(bench_screening(&s, places), 4);
+    assert_int_equal(bench_screening_points(&s, places), 4);
     for (int i = 0; i < 4; i++)
         assert_int_equal(places[i].coll, COLL_ALLTOALL);
 }
@@ -73,7 +73,7 @@ static struct workload *workload_with(int group)
 static void a_workload_decides_by_its_time(void **state)
 {
     (void)state;
-    struct bench_place places[BENCH_DECISIVE];
+    struct bench_place places[BENCH_SCREENING_POINTS];
     struct bench_study s = study_of(~0u, 10);
     struct workload *w = workload_with(8);
     s.workload = w;
@@ -82,9 +82,9 @@ static void a_workload_decides_by_its_time(void **state)
     assert_int_equal(bench_count_points(&s), 10);
     assert_true(bench_calls(&s, COLL_ALLREDUCE, 1) == 1000);
     assert_true(bench_calls(&s, COLL_ALLTOALL, 1) == 0);
-    assert_int_equal(bench_screening(&s, places), BENCH_DECISIVE);
+    assert_int_equal(bench_screening_points(&s, places), BENCH_SCREENING_POINTS);
     assert_true(places[0].coll == COLL_ALLREDUCE && places[0].size == 1);
-    for (int i = 1; i < BENCH_DECISIVE; i++)
+    for (int i = 1; i < BENCH_SCREENING_POINTS; i++)
         assert_int_equal(places[i].size, 4 + i);
     options.collectives = BIT(COLL_ALLTOALL);
     assert_int_equal(bench_count_points(&s), 5);
