@@ -53,8 +53,8 @@ static const struct option long_options[] = {
 static int print_json(const struct doctor *d, struct err *e)
 {
     cJSON *doc = cJSON_CreateObject();
-    cJSON_AddItemToObject(doc, "findings", doctor_findings_json(d));
-    cJSON_AddNumberToObject(doc, "wrong", d->wrong);
+    cJSON_AddItemToObject(doc, "findings", findings_json(d->found.list, d->found.n));
+    cJSON_AddNumberToObject(doc, "errors", finding_count(d->found.list, d->found.n, FINDING_ERROR));
     int rc = json_save(doc, NULL, e);
     cJSON_Delete(doc);
     return rc;
@@ -64,8 +64,8 @@ static int print(const struct doctor *d, int job, int json, struct err *e)
 {
     if (json)
         return job ? doctor_job_print_json(d, stdout, e) : print_json(d, e);
-    for (int i = 0; i < d->count; i++)
-        printf("%-6s %-10s %s\n", doctor_verdict_name(d->lines[i].verdict), d->lines[i].subject, d->lines[i].text);
+    for (int i = 0; i < d->found.n; i++)
+        finding_print(&d->found.list[i], 0, stdout);
     return fflush(stdout) || ferror(stdout) ? err_errno(e, "standard output cannot be written") : 0;
 }
 
@@ -106,7 +106,7 @@ int doctor_main(int argc, char **argv)
     struct doctor *d = lines ? doctor_job_compare(lines, &e) : job ? run_job(&o) : doctor_run(&o);
     if (!d)
         return cli_fail(COMMAND, &e);
-    int rc = print(d, job, json, &e), wrong = d->wrong;
+    int rc = print(d, job, json, &e), wrong = finding_count(d->found.list, d->found.n, FINDING_ERROR);
     doctor_free(d);
     if (rc)
         return cli_fail(COMMAND, &e);

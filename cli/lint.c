@@ -180,10 +180,13 @@ static int check_args(const struct args *a)
 
 static int list_rules(void)
 {
-    static const char *const severities[] = {"note", "warning", "error"};
-    struct lint_rule_view r;
-    for (size_t n = 0; lint_rule(n, &r); n++)
-        printf("%s  %-7s  %-26s %s\n", r.code, severities[r.severity], r.name, r.title);
+    struct arena *a = arena_new();
+    int n;
+    const struct finding_kind *kinds = lint_kinds(a, &n);
+    for (int i = 0; i < n; i++)
+        printf("%s  %-7s  %-26s %s\n", kinds[i].id, finding_severity_name(kinds[i].severity), kinds[i].name,
+               kinds[i].title);
+    arena_free(a);
     return 0;
 }
 
@@ -310,7 +313,7 @@ int lint_main(int argc, char **argv)
     code = lint_print(l, a.format, a.fix && !a.in_place && !a.out ? stderr : stdout, &e);
     if (!code && a.fix)
         code = write_fixed(l, &a, &e);
-    if (!code && (lint_count(l, LINT_ERROR) > 0 || (a.strict && lint_count(l, LINT_WARNING) > 0)))
+    if (!code && (lint_count(l, FINDING_ERROR) > 0 || (a.strict && lint_count(l, FINDING_WARNING) > 0)))
         code = ERR_FAILED;
 out:
     if (e.code)

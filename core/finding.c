@@ -90,7 +90,7 @@ void finding_print(const struct finding *f, int indent, FILE *out)
     put(out, " ", f->id);
     put(out, ": ", f->subject);
     put(out, "=", f->value);
-    put(out, ": ", f->text);
+    put(out, f->file ? "\n    " : ": ", f->text);
     put(out, ": ", f->evidence);
     put(out, "\n    ", f->advice);
     fputc('\n', out);

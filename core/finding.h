@@ -55,9 +55,10 @@ int finding_severity_parse(const char *name, enum finding_severity *severity); /
 /* "SUBJECT=VALUE: TEXT: EVIDENCE", without what is not there; in `a`. */
 char *finding_sentence(const struct finding *f, struct arena *a);
 
-/* For people: "FILE:LINE:COLUMN: SEVERITY ID: SUBJECT=VALUE: TEXT: EVIDENCE", without what is not there, then the
- * advice on a line of its own. The first line is indented by `indent` blanks, the advice by four. Strings may come
- * from anywhere: control characters and what is no UTF-8 become '?'. */
+/* For people: "SEVERITY ID: SUBJECT=VALUE: TEXT: EVIDENCE", without what is not there, then the advice on a line of its
+ * own. In a document "FILE:LINE:COLUMN: " comes first, as compilers have it, and the text has a line of its own, too.
+ * The first line is indented by `indent` blanks, others by four. Strings may come from anywhere: control characters and
+ * what is no UTF-8 become '?'. */
 void finding_print(const struct finding *f, int indent, FILE *out);
 
 /* {id, severity, subject, value, text, evidence, advice, file, line, column, fixable}, without what is not there;

@@ -23,8 +23,8 @@ void doctor_check_profiler_link(struct doctor *d, const char *plugin)
     if (access(plugin, F_OK))
         return;
     if (access(path, F_OK)) {
-        doctor_say(d, DOCTOR_NOTE, "profiler", "%s: %s; NCCL_PROFILER_PLUGIN=nccltune would capture nothing", path,
-                   strerror(errno));
+        finding_add(&d->found, FINDING_NOTE, NULL, "profiler",
+                    "%s: %s; NCCL_PROFILER_PLUGIN=nccltune would capture nothing", path, strerror(errno));
         return;
     }
     void *profiler = dlopen(path, RTLD_NOW | RTLD_LOCAL), *named = NULL;
@@ -34,15 +34,15 @@ void doctor_check_profiler_link(struct doctor *d, const char *plugin)
     if (usable)
         named = dlopen(LINK, RTLD_NOW | RTLD_LOCAL);
     if (!usable)
-        doctor_say(d, DOCTOR_WRONG, "profiler", "%s %s", path,
-                   profiler ? "is not this plugin, or an older one" : "cannot be loaded");
+        finding_add(&d->found, FINDING_ERROR, NULL, "profiler", "%s %s", path,
+                    profiler ? "is not this plugin, or an older one" : "cannot be loaded");
     else if (named)
-        doctor_say(d, DOCTOR_OK, "profiler", "%s can capture a job's calls", path);
+        finding_add(&d->found, FINDING_OK, NULL, "profiler", "%s can capture a job's calls", path);
     else
-        doctor_say(d, DOCTOR_NOTE, "profiler",
-                   "%s can capture a job's calls; the loader does not find it by name: run ldconfig, or set "
-                   "NCCL_PROFILER_PLUGIN to the path",
-                   path);
+        finding_add(&d->found, FINDING_NOTE, NULL, "profiler",
+                    "%s can capture a job's calls; the loader does not find it by name: run ldconfig, or set "
+                    "NCCL_PROFILER_PLUGIN to the path",
+                    path);
     if (named)
         dlclose(named);
 }
@@ -54,10 +54,10 @@ static void check_loads(struct doctor *d, const char *name)
     if (!plugin && !strchr(name, '/'))
         plugin = dlopen(arena_printf(d->arena, "libnccl-profiler-%s.so", name), RTLD_NOW | RTLD_LOCAL);
     if (!plugin)
-        doctor_say(d, DOCTOR_WRONG, "capture", "NCCL_PROFILER_PLUGIN=%s cannot be loaded", name);
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture", "NCCL_PROFILER_PLUGIN=%s cannot be loaded", name);
     else if (!is_profiler(plugin))
-        doctor_say(d, DOCTOR_WRONG, "capture",
-                   "NCCL_PROFILER_PLUGIN=%s is another profiler: it captures nothing for us", name);
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
+                    "NCCL_PROFILER_PLUGIN=%s is another profiler: it captures nothing for us", name);
     if (plugin)
         dlclose(plugin);
 }
@@ -67,15 +67,16 @@ static void check_directory(struct doctor *d, const char *dir)
 {
     const char *slash = strrchr(dir, '/'), *tested = dir;
     if (dir[0] != '/') {
-        doctor_say(d, DOCTOR_WRONG, "capture", "NCCLTUNE_CAPTURE=%s is no absolute path: nothing is captured", dir);
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
+                    "NCCLTUNE_CAPTURE=%s is no absolute path: nothing is captured", dir);
         return;
     }
     if (access(dir, F_OK) && slash > dir)
         tested = arena_strndup(d->arena, dir, (size_t)(slash - dir));
     if (access(tested, W_OK | X_OK))
-        doctor_say(d, DOCTOR_WRONG, "capture", "%s: %s; no file can be written", dir, strerror(errno));
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture", "%s: %s; no file can be written", dir, strerror(errno));
     else
-        doctor_say(d, DOCTOR_OK, "capture", "this rank's file goes to %s", dir);
+        finding_add(&d->found, FINDING_OK, NULL, "capture", "this rank's file goes to %s", dir);
 }
 
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir)
@@ -83,14 +84,14 @@ void doctor_check_capture(struct doctor *d, const char *profiler, const char *di
     if (profiler && !strcmp(profiler, "none"))
         profiler = NULL;
     if (!dir && profiler && !strcmp(profiler, "nccltune"))
-        doctor_say(d, DOCTOR_NOTE, "capture",
-                   "NCCL_PROFILER_PLUGIN=nccltune captures nothing without NCCLTUNE_CAPTURE");
+        finding_add(&d->found, FINDING_NOTE, NULL, "capture",
+                    "NCCL_PROFILER_PLUGIN=nccltune captures nothing without NCCLTUNE_CAPTURE");
     if (!dir)
         return;
     if (profiler)
         check_loads(d, profiler);
     else
-        doctor_say(d, DOCTOR_WRONG, "capture",
-                   "NCCLTUNE_CAPTURE needs NCCL_PROFILER_PLUGIN=nccltune: nothing is captured");
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
+                    "NCCLTUNE_CAPTURE needs NCCL_PROFILER_PLUGIN=nccltune: nothing is captured");
     check_directory(d, dir);
 }

@@ -1,28 +1,14 @@
 /* What is looked at on a node as on a job: a plugin, a table, this machine against a topology. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/file.h"
 #include "core/vars/catalogue.h"
-#include "core/vars/text.h"
 #include "envgen/doctor/doctor_internal.h"
 #include "tuner/table/table.h"
-
-void doctor_say(struct doctor *d, enum doctor_verdict v, const char *subject, const char *fmt, ...)
-{
-    va_list args;
-    char text[1024];
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    d->lines = arena_grow(d->arena, d->lines, (size_t)d->count, sizeof *d->lines);
-    d->lines[d->count++] = (struct doctor_line){v, subject, env_comment(d->arena, text)};
-    d->wrong += v == DOCTOR_WRONG;
-}
 
 /* ---- the plugin -------------------------------------------------------------------------------------------------- */
 
@@ -38,9 +24,10 @@ void doctor_judge_plugin(struct doctor *d, void *plugin, const char *name)
         oldest = oldest ? oldest : v;
     }
     if (newest)
-        doctor_say(d, DOCTOR_OK, "plugin", "%s loads and has tuner interfaces v%d to v%d", name, oldest, newest);
+        finding_add(&d->found, FINDING_OK, NULL, "plugin", "%s loads and has tuner interfaces v%d to v%d", name, oldest,
+                    newest);
     else
-        doctor_say(d, DOCTOR_WRONG, "plugin", "%s has no tuner interface", name);
+        finding_add(&d->found, FINDING_ERROR, NULL, "plugin", "%s has no tuner interface", name);
     dlclose(plugin);
 }
 
@@ -50,9 +37,9 @@ void doctor_check_plugin(struct doctor *d, const char *path)
     if (plugin)
         doctor_judge_plugin(d, plugin, path);
     else if (access(path, F_OK))
-        doctor_say(d, DOCTOR_WRONG, "plugin", "%s: %s", path, strerror(errno));
+        finding_add(&d->found, FINDING_ERROR, NULL, "plugin", "%s: %s", path, strerror(errno));
     else
-        doctor_say(d, DOCTOR_WRONG, "plugin", "cannot be loaded: %s", dlerror());
+        finding_add(&d->found, FINDING_ERROR, NULL, "plugin", "cannot be loaded: %s", dlerror());
 }
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
@@ -67,7 +54,7 @@ static void complain(void *arg, long line, long column, const char *text)
 {
     struct complaints *c = arg;
     if (c->told++ < 3)
-        doctor_say(c->d, DOCTOR_WRONG, "table", "%s:%ld:%ld: %s", c->path, line, column, text);
+        finding_add(&c->d->found, FINDING_ERROR, NULL, "table", "%s:%ld:%ld: %s", c->path, line, column, text);
 }
 
 int doctor_nccl_version(void)
@@ -93,23 +80,24 @@ void doctor_check_table(struct doctor *d, const char *path)
     size_t bytes;
     struct complaints c = {.d = d, .path = path};
     if (access(path, F_OK)) {
-        doctor_say(d, DOCTOR_NOTE, "table", "%s: %s", path, strerror(errno));
+        finding_add(&d->found, FINDING_NOTE, NULL, "table", "%s: %s", path, strerror(errno));
         return;
     }
     if (file_read(path, TUNER_BYTES_LIMIT, d->arena, &text, &bytes, &e)) {
-        doctor_say(d, DOCTOR_WRONG, "table", "%s", e.text);
+        finding_add(&d->found, FINDING_ERROR, NULL, "table", "%s", e.text);
         return;
     }
     int rc = tuner_table_parse(&t, text, bytes, complain, &c), nccl = doctor_nccl_version();
     if (!rc)
-        doctor_say(d, t.broken ? DOCTOR_WRONG : DOCTOR_OK, "table", "%s: %zu rules, %zu broken lines", path, t.count,
-                   t.broken);
+        finding_add(&d->found, t.broken ? FINDING_ERROR : FINDING_OK, NULL, "table", "%s: %zu rules, %zu broken lines",
+                    path, t.count, t.broken);
     if (!nccl)
-        doctor_say(d, DOCTOR_NOTE, "nccl", "the loader finds no libnccl.so.2; programs may bring their own");
+        finding_add(&d->found, FINDING_NOTE, NULL, "nccl",
+                    "the loader finds no libnccl.so.2; programs may bring their own");
     else if (!rc)
-        doctor_say(
-            d, tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? DOCTOR_OK : DOCTOR_NOTE, "nccl", "%s%s",
-            env_version_text(version, nccl),
+        finding_add(
+            &d->found, tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? FINDING_OK : FINDING_NOTE, NULL, "nccl",
+            "%s%s", env_version_text(version, nccl),
             tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? "" : ", on which the table was not measured: inert");
     tuner_table_free(&t);
 }
@@ -132,18 +120,18 @@ const char *doctor_compare(struct doctor *d, const struct topology *t, const str
     for (int i = 0; i < t->nclasses; i++) {
         class_hash(&t->classes[i], theirs);
         if (!strcmp(mine, theirs)) {
-            doctor_say(d, DOCTOR_OK, "machine", "is what the profile calls %s", t->classes[i].name);
+            finding_add(&d->found, FINDING_OK, NULL, "machine", "is what the profile calls %s", t->classes[i].name);
             return t->classes[i].name;
         }
     }
     for (int i = 0; i < t->nclasses; i++)
         if (install_compatible(&here->classes[0], &t->classes[i])) {
-            doctor_say(
-                d, DOCTOR_NOTE, "machine",
+            finding_add(
+                &d->found, FINDING_NOTE, NULL, "machine",
                 "differs from every class of the profile, but has the GPUs and rails of %s (nccltune probe shows more)",
                 t->classes[i].name);
             return t->classes[i].name;
         }
-    doctor_say(d, DOCTOR_WRONG, "machine", "is of no class that the profile was made for");
+    finding_add(&d->found, FINDING_ERROR, NULL, "machine", "is of no class that the profile was made for");
     return NULL;
 }

@@ -31,14 +31,16 @@ static void check_profile(struct doctor *d, const struct doctor_options *o)
     struct err e = {0};
     struct env_profile *p = current(d, o, &e);
     if (p)
-        doctor_say(d, DOCTOR_OK, "profile", "%.12s of %s, written by nccltune %s; all its files are whole",
-                   p->manifest.hash, p->manifest.created, p->manifest.tool);
+        finding_add(&d->found, FINDING_OK, NULL, "profile",
+                    "%.12s of %s, written by nccltune %s; all its files are whole", p->manifest.hash,
+                    p->manifest.created, p->manifest.tool);
     else if (e.code)
-        doctor_say(d, DOCTOR_WRONG, "profile", "%s", e.text);
+        finding_add(&d->found, FINDING_ERROR, NULL, "profile", "%s", e.text);
     else
-        doctor_say(d, DOCTOR_NOTE, "profile", "none is installed in %s (nccltune install-profile)", o->site.store);
+        finding_add(&d->found, FINDING_NOTE, NULL, "profile", "none is installed in %s (nccltune install-profile)",
+                    o->site.store);
     if (p && strcmp(p->manifest.tool, NCCLTUNE_VERSION) != 0)
-        doctor_say(d, DOCTOR_NOTE, "version", "this is nccltune %s", NCCLTUNE_VERSION);
+        finding_add(&d->found, FINDING_NOTE, NULL, "version", "this is nccltune %s", NCCLTUNE_VERSION);
     env_profile_free(p);
 }
 
@@ -53,7 +55,7 @@ static void check_machine(struct doctor *d, const struct doctor_options *o)
     if (here && here->nclasses == 1)
         doctor_compare(d, t, here);
     else
-        doctor_say(d, DOCTOR_WRONG, "machine", "cannot be compared: %s", e.text);
+        finding_add(&d->found, FINDING_ERROR, NULL, "machine", "cannot be compared: %s", e.text);
     topo_free(here);
     topo_free(t);
     env_profile_free(p);
@@ -68,17 +70,17 @@ static void check_nccl_conf(struct doctor *d, const struct doctor_options *o)
     size_t bytes;
     const char *path = o->site.nccl_conf;
     if (!path || access(path, F_OK)) {
-        doctor_say(d, DOCTOR_NOTE, "nccl.conf", "there is no %s", path ? path : "file of NCCL's");
+        finding_add(&d->found, FINDING_NOTE, NULL, "nccl.conf", "there is no %s", path ? path : "file of NCCL's");
         return;
     }
     const char *without = file_read(path, OUTPUT_LIMIT, d->arena, &text, &bytes, &e)
                               ? NULL
                               : install_merge(text, NULL, path, d->arena, &e);
     if (!without)
-        doctor_say(d, DOCTOR_WRONG, "nccl.conf", "%s", e.text);
+        finding_add(&d->found, FINDING_ERROR, NULL, "nccl.conf", "%s", e.text);
     else
-        doctor_say(d, strcmp(text, without) != 0 ? DOCTOR_OK : DOCTOR_NOTE, "nccl.conf",
-                   "%s has %s lines of nccltune's", path, strcmp(text, without) != 0 ? "the" : "no");
+        finding_add(&d->found, strcmp(text, without) != 0 ? FINDING_OK : FINDING_NOTE, NULL, "nccl.conf",
+                    "%s has %s lines of nccltune's", path, strcmp(text, without) != 0 ? "the" : "no");
 }
 
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */
@@ -119,22 +121,22 @@ static void check_hook(struct doctor *d, const struct doctor_options *o)
     const char *task[] = {o->hook, "task-prolog", conf, o->slurm, NULL};
     const char *check[] = {o->hook, "check", conf, o->slurm, NULL};
     if (access(o->hook, X_OK)) {
-        doctor_say(d, DOCTOR_NOTE, "hook", "%s: %s", o->hook, strerror(errno));
+        finding_add(&d->found, FINDING_NOTE, NULL, "hook", "%s: %s", o->hook, strerror(errno));
         return;
     }
     const char *text = output_of(d, task, env, &status), *says = "print nccltune: ";
     if (text && !strncmp(text, says, strlen(says)))
         text += strlen(says);
     if (!text)
-        doctor_say(d, DOCTOR_WRONG, "hook", "%s did not end", o->hook);
+        finding_add(&d->found, FINDING_ERROR, NULL, "hook", "%s did not end", o->hook);
     else
-        doctor_say(d, !strncmp(text, "nothing is set", 14) ? DOCTOR_WRONG : DOCTOR_OK, "hook", "for a job on %s: %.*s",
-                   node, (int)strcspn(text, "\n"), text);
+        finding_add(&d->found, !strncmp(text, "nothing is set", 14) ? FINDING_ERROR : FINDING_OK, NULL, "hook",
+                    "for a job on %s: %.*s", node, (int)strcspn(text, "\n"), text);
     text = output_of(d, check, env, &status);
     if (text && *text)
-        doctor_say(d, DOCTOR_WRONG, "node", "%.*s", (int)strcspn(text, "\n"), text);
+        finding_add(&d->found, FINDING_ERROR, NULL, "node", "%.*s", (int)strcspn(text, "\n"), text);
     else if (text)
-        doctor_say(d, DOCTOR_OK, "node", "has what its class says");
+        finding_add(&d->found, FINDING_OK, NULL, "node", "has what its class says");
 }
 
 /* The value behind "NAME = " in what scontrol prints. */
@@ -158,17 +160,18 @@ static void check_slurm(struct doctor *d, const struct doctor_options *o)
     int status = 0;
     (void)o;
     if (!locate_in_path("scontrol", d->arena)) {
-        doctor_say(d, DOCTOR_NOTE, "slurm", "there is no scontrol here");
+        finding_add(&d->found, FINDING_NOTE, NULL, "slurm", "there is no scontrol here");
         return;
     }
     const char *text = output_of(d, show, NULL, &status);
     if (!text || status) {
-        doctor_say(d, DOCTOR_NOTE, "slurm", "scontrol show config gives no answer");
+        finding_add(&d->found, FINDING_NOTE, NULL, "slurm", "scontrol show config gives no answer");
         return;
     }
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
         const char *value = configured(d, text, hooks[i]);
-        doctor_say(d, strcmp(value, "(null)") ? DOCTOR_OK : DOCTOR_NOTE, "slurm", "%s is %s", hooks[i], value);
+        finding_add(&d->found, strcmp(value, "(null)") ? FINDING_OK : FINDING_NOTE, NULL, "slurm", "%s is %s", hooks[i],
+                    value);
     }
 }
 
@@ -193,7 +196,7 @@ struct doctor *doctor_run(const struct doctor_options *options)
     struct arena *a = arena_new();
     struct doctor *d = ARENA_NEW(a, struct doctor);
     struct doctor_options o = *options;
-    d->arena = a;
+    d->arena = d->found.arena = a;
     if (!o.site.plugin)
         o.site.plugin = locate_expected(LOCATE_PLUGIN, a);
     if (!o.hook)
@@ -207,23 +210,4 @@ void doctor_free(struct doctor *d)
 {
     if (d)
         arena_free(d->arena);
-}
-
-const char *doctor_verdict_name(enum doctor_verdict v)
-{
-    static const char *const names[] = {"ok", "note", "wrong"};
-    return names[v];
-}
-
-cJSON *doctor_findings_json(const struct doctor *d)
-{
-    cJSON *array = cJSON_CreateArray();
-    for (int i = 0; i < d->count; i++) {
-        cJSON *line = cJSON_CreateObject();
-        json_add_str(line, "verdict", doctor_verdict_name(d->lines[i].verdict));
-        json_add_str(line, "subject", d->lines[i].subject);
-        json_add_str(line, "text", d->lines[i].text);
-        cJSON_AddItemToArray(array, line);
-    }
-    return array;
 }

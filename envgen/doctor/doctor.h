@@ -6,18 +6,11 @@
 
 #include "core/arena.h"
 #include "core/err.h"
-#include "core/json.h"
+#include "core/finding.h"
 #include "core/log.h"
 #include "envgen/install/install.h"
 
 struct topology;
-
-enum doctor_verdict { DOCTOR_OK, DOCTOR_NOTE, DOCTOR_WRONG }; /* a note: missing, but nothing is broken by it */
-
-struct doctor_line {
-    enum doctor_verdict verdict;
-    const char *subject, *text; /* "plugin", "..." */
-};
 
 struct doctor_pair {
     const char *name, *value;
@@ -25,8 +18,7 @@ struct doctor_pair {
 
 struct doctor {
     struct arena *arena;
-    struct doctor_line *lines;
-    int count, wrong;
+    struct findings found; /* `subject` says what of it: "plugin", "profile"; an error is what would not work */
     /* Of a job's rank. */
     int rank, ranks; /* -1, 0: no launcher tells */
     const char *node;
@@ -62,18 +54,12 @@ struct doctor_job_options {
 struct doctor *doctor_job(const struct doctor_job_options *o);
 
 /* Lines of JSON, each an object of its own that says which rank speaks and fits what launchers pass on in one piece:
- * one for the rank itself, one for each thing that all ranks must have alike ("agree"), one for each line above. */
-#define DOCTOR_JOB_FORMAT "nccltune-job/1"
+ * one for the rank itself, one for each thing that all ranks must have alike ("agree"), one for each finding. */
+#define DOCTOR_JOB_FORMAT "nccltune-job/2"
 int doctor_job_print_json(const struct doctor *d, FILE *out, struct err *e);
 
 /* Such lines of many ranks ("-": standard input; other lines are left out), held against one another: what is not
  * alike, who is missing, what was wrong with each. NULL after an error: not one such line, a line that is broken. */
 struct doctor *doctor_job_compare(const char *path, struct err *e);
-
-/* The lines as an array of {verdict, subject, text}. */
-cJSON *doctor_findings_json(const struct doctor *d);
-
-/* "ok", "note", "wrong". */
-const char *doctor_verdict_name(enum doctor_verdict v);
 
 #endif

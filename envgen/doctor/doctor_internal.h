@@ -5,9 +5,6 @@
 #include "envgen/doctor/doctor.h"
 #include "probe/topology/topology.h"
 
-__attribute__((format(printf, 4, 5))) void doctor_say(struct doctor *d, enum doctor_verdict v, const char *subject,
-                                                      const char *fmt, ...);
-
 /* Whether the plugin at `path` can be loaded, and what it has. */
 void doctor_check_plugin(struct doctor *d, const char *path);
 

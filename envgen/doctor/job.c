@@ -123,9 +123,10 @@ static void find_rank(struct job *j)
         }
     }
     if (j->d->rank >= 0)
-        doctor_say(j->d, DOCTOR_OK, "rank", "%d of %d, on %s", j->d->rank, j->d->ranks, j->d->node);
+        finding_add(&j->d->found, FINDING_OK, NULL, "rank", "%d of %d, on %s", j->d->rank, j->d->ranks, j->d->node);
     else
-        doctor_say(j->d, DOCTOR_NOTE, "rank", "no launcher tells which rank this is, on %s", j->d->node);
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "rank", "no launcher tells which rank this is, on %s",
+                    j->d->node);
 }
 
 /* ---- the profile ------------------------------------------------------------------------------------------------- */
@@ -150,20 +151,21 @@ static void check_pinned(struct job *j)
     const char *dir = given(j, "NCCLTUNE_PROFILE"), *who = by_hook(j, "NCCLTUNE_PROFILE") ? "a hook" : "hand";
     struct err e = {0};
     if (!dir) {
-        doctor_say(j->d, DOCTOR_NOTE, "profile", "none is pinned for this job%s",
-                   get(j, "NCCLTUNE_SET") ? ", but a hook has set variables" : "");
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "profile", "none is pinned for this job%s",
+                    get(j, "NCCLTUNE_SET") ? ", but a hook has set variables" : "");
         return;
     }
     if (dir[0] != '/') {
-        doctor_say(j->d, DOCTOR_WRONG, "profile", "NCCLTUNE_PROFILE=%s is no absolute path: the plugin refuses it",
-                   dir);
+        finding_add(&j->d->found, FINDING_ERROR, NULL, "profile",
+                    "NCCLTUNE_PROFILE=%s is no absolute path: the plugin refuses it", dir);
         return;
     }
     j->pinned = env_profile_open(dir, &e);
     if (j->pinned)
-        doctor_say(j->d, DOCTOR_OK, "profile", "%.12s in %s, set by %s", j->pinned->manifest.hash, dir, who);
+        finding_add(&j->d->found, FINDING_OK, NULL, "profile", "%.12s in %s, set by %s", j->pinned->manifest.hash, dir,
+                    who);
     else
-        doctor_say(j->d, DOCTOR_WRONG, "profile", "%s", e.text);
+        finding_add(&j->d->found, FINDING_ERROR, NULL, "profile", "%s", e.text);
 }
 
 /* ---- plugin and table -------------------------------------------------------------------------------------------- */
@@ -181,8 +183,8 @@ static void check_plugin(struct job *j)
     const char *name = plugin_name(j);
     if (!name) {
         int off = given(j, "NCCL_TUNER_PLUGIN") != NULL;
-        doctor_say(j->d, DOCTOR_NOTE, "plugin", "NCCL_TUNER_PLUGIN is %s: no table is applied%s",
-                   off ? "none" : "not set", off ? "" : ", unless NCCL finds a libnccl-tuner.so");
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "plugin", "NCCL_TUNER_PLUGIN is %s: no table is applied%s",
+                    off ? "none" : "not set", off ? "" : ", unless NCCL finds a libnccl-tuner.so");
         return;
     }
     void *plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -191,7 +193,8 @@ static void check_plugin(struct job *j)
     if (plugin)
         doctor_judge_plugin(j->d, plugin, name);
     else
-        doctor_say(j->d, DOCTOR_WRONG, "plugin", "NCCL_TUNER_PLUGIN=%s cannot be loaded: %s", name, dlerror());
+        finding_add(&j->d->found, FINDING_ERROR, NULL, "plugin", "NCCL_TUNER_PLUGIN=%s cannot be loaded: %s", name,
+                    dlerror());
 }
 
 /* Where the plugin looks, as tuner/plugin/source.c does, less its own directory. */
@@ -212,23 +215,27 @@ static void check_hash(struct job *j)
     struct err e = {0};
     if (!wanted) {
         if (j->table)
-            doctor_say(j->d, DOCTOR_NOTE, "hash", "NCCLTUNE_HASH is not set: ranks that see another table would hang");
+            finding_add(&j->d->found, FINDING_NOTE, NULL, "hash",
+                        "NCCLTUNE_HASH is not set: ranks that see another table would hang");
         return;
     }
     if (!plugin_name(j)) {
-        doctor_say(j->d, DOCTOR_NOTE, "hash", "NCCLTUNE_HASH is set, but no plugin looks at it");
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "hash", "NCCLTUNE_HASH is set, but no plugin looks at it");
         return;
     }
     if (!strncmp(wanted, "sha256:", 7))
         wanted += 7;
     if (!j->table || file_sha256(j->table, hex, &e))
-        doctor_say(j->d, DOCTOR_WRONG, "hash", "NCCL will refuse to start: NCCLTUNE_HASH asks for table %.12s, and %s",
-                   wanted, j->table ? e.text : "there is none");
+        finding_add(&j->d->found, FINDING_ERROR, NULL, "hash",
+                    "NCCL will refuse to start: NCCLTUNE_HASH asks for table %.12s, and %s", wanted,
+                    j->table ? e.text : "there is none");
     else if (strlen(wanted) < HASH_DIGITS || strncasecmp(wanted, hex, strlen(wanted)) != 0)
-        doctor_say(j->d, DOCTOR_WRONG, "hash",
-                   "NCCL will refuse to start: NCCLTUNE_HASH asks for table %.12s, %s is %.12s", wanted, j->table, hex);
+        finding_add(&j->d->found, FINDING_ERROR, NULL, "hash",
+                    "NCCL will refuse to start: NCCLTUNE_HASH asks for table %.12s, %s is %.12s", wanted, j->table,
+                    hex);
     else
-        doctor_say(j->d, DOCTOR_OK, "hash", "the table is the one that NCCLTUNE_HASH asks for, %.12s", hex);
+        finding_add(&j->d->found, FINDING_OK, NULL, "hash", "the table is the one that NCCLTUNE_HASH asks for, %.12s",
+                    hex);
 }
 
 static void check_table(struct job *j)
@@ -252,7 +259,7 @@ static void check_machine(struct job *j)
     if (t && here && here->nclasses == 1)
         j->node_class = arena_strdup(j->d->arena, doctor_compare(j->d, t, here));
     else
-        doctor_say(j->d, DOCTOR_WRONG, "machine", "cannot be compared: %s", e.text);
+        finding_add(&j->d->found, FINDING_ERROR, NULL, "machine", "cannot be compared: %s", e.text);
     topo_free(probed);
     topo_free(t);
 }
@@ -274,11 +281,11 @@ static void check_overrides(struct job *j)
         if (now && !strcmp(now, wanted[i].value))
             continue;
         overridden++;
-        doctor_say(j->d, DOCTOR_NOTE, "setting", "%s is %s%s; the profile has %s%s", wanted[i].name,
-                   now ? "" : "not set", now ? now : "", wanted[i].value, now ? ": yours wins" : "");
+        finding_add(&j->d->found, FINDING_NOTE, NULL, "setting", "%s is %s%s; the profile has %s%s", wanted[i].name,
+                    now ? "" : "not set", now ? now : "", wanted[i].value, now ? ": yours wins" : "");
     }
     if (!overridden)
-        doctor_say(j->d, DOCTOR_OK, "setting", "nothing of the profile is overridden");
+        finding_add(&j->d->found, FINDING_OK, NULL, "setting", "nothing of the profile is overridden");
 }
 
 /* What lint looks at, as a process environment. */
@@ -301,7 +308,7 @@ static void lint_settings_of(const struct job *j, struct lint *l)
 static void check_environment(struct job *j)
 {
     struct lint_options o = {.rccl = -1};
-    struct lint_finding_view f;
+    struct finding f;
     struct tuner_table table = {0};
     struct err ignored;
     char *text;
@@ -313,9 +320,9 @@ static void check_environment(struct job *j)
     lint_settings_of(j, l);
     lint_check(l);
     for (size_t n = 0; lint_finding(l, n, &f); n++)
-        if (f.severity > LINT_NOTE)
-            doctor_say(j->d, f.severity == LINT_ERROR ? DOCTOR_WRONG : DOCTOR_NOTE, "lint", "%s=%s: %s %s (%s)",
-                       f.variable, f.value ? f.value : "?", f.says, f.advice, f.code);
+        if (f.severity > FINDING_NOTE)
+            finding_add(&j->d->found, f.severity, arena_strdup(j->d->arena, f.id), "lint", "%s=%s: %s %s", f.subject,
+                        f.value ? f.value : "?", f.text, f.advice);
     lint_free(l);
     tuner_table_free(&table);
 }
@@ -354,12 +361,12 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
     struct arena *a = arena_new();
     struct doctor *d = ARENA_NEW(a, struct doctor);
     struct job j = {.d = d, .options = o};
-    d->arena = a;
+    d->arena = d->found.arena = a;
     read_environment(&j);
     find_rank(&j);
     const char *mode = given(&j, "NCCLTUNE");
     if (mode && !strcmp(mode, "off")) {
-        doctor_say(d, DOCTOR_NOTE, "profile", "NCCLTUNE=off: nothing of nccltune is used");
+        finding_add(&d->found, FINDING_NOTE, NULL, "profile", "NCCLTUNE=off: nothing of nccltune is used");
     } else {
         check_pinned(&j);
         check_plugin(&j);

@@ -20,9 +20,9 @@
 
 /* ---- a rank's lines ---------------------------------------------------------------------------------------------- */
 
-static cJSON *rank_json(const struct doctor *d)
+/* Adds to `o` whose line it is. */
+static cJSON *of_rank(const struct doctor *d, cJSON *o)
 {
-    cJSON *o = cJSON_CreateObject();
     json_add_str(o, "format", DOCTOR_JOB_FORMAT);
     cJSON_AddNumberToObject(o, "rank", d->rank);
     cJSON_AddNumberToObject(o, "ranks", d->ranks);
@@ -55,20 +55,18 @@ static const char *short_value(struct arena *a, const char *value)
 
 int doctor_job_print_json(const struct doctor *d, FILE *out, struct err *e)
 {
-    cJSON *o = rank_json(d);
-    cJSON_AddNumberToObject(o, "wrong", d->wrong);
+    cJSON *o = of_rank(d, cJSON_CreateObject());
+    cJSON_AddNumberToObject(o, "errors", finding_count(d->found.list, d->found.n, FINDING_ERROR));
     int rc = print_line(o, out, e);
     for (int i = 0; i < d->nagree && !rc; i++) {
-        o = rank_json(d);
+        o = of_rank(d, cJSON_CreateObject());
         json_add_str(cJSON_AddObjectToObject(o, "agree"), d->agree[i].name, short_value(d->arena, d->agree[i].value));
         rc = print_line(o, out, e);
     }
-    for (int i = 0; i < d->count && !rc; i++) {
-        o = rank_json(d);
-        json_add_str(o, "verdict", doctor_verdict_name(d->lines[i].verdict));
-        json_add_str(o, "subject", d->lines[i].subject);
-        json_add_str(o, "text", arena_strndup(d->arena, d->lines[i].text, MOST_TEXT));
-        rc = print_line(o, out, e);
+    for (int i = 0; i < d->found.n && !rc; i++) {
+        struct finding f = d->found.list[i];
+        f.text = arena_strndup(d->arena, f.text, MOST_TEXT);
+        rc = print_line(of_rank(d, finding_json(&f)), out, e);
     }
     return rc;
 }
@@ -150,7 +148,7 @@ static int take_line(struct step *s, const cJSON *doc, const char *path, long li
             say(s->arena, fact_of(s->arena, &s->facts, &s->nfacts, item->string),
                 arena_printf(s->arena, "is '%s'", item->valuestring), (int)rank);
     }
-    if (!strcmp(json_str(doc, "verdict", ""), doctor_verdict_name(DOCTOR_WRONG)) && s->nfaults < MOST_FACTS)
+    if (!strcmp(json_str(doc, "severity", ""), finding_severity_name(FINDING_ERROR)) && s->nfaults < MOST_FACTS)
         say(s->arena, fact_of(s->arena, &s->faults, &s->nfaults, json_str(doc, "subject", "?")),
             json_str(doc, "text", ""), (int)rank);
     return 0;
@@ -249,23 +247,26 @@ static void judge_fact(struct doctor *d, struct step *s, struct fact *f)
     for (int i = 0; i < f->ngroups; i++)
         text = arena_printf(d->arena, "%s %s on %s%s", text, f->groups[i].text, ranks_text(d->arena, &f->groups[i]),
                             i + 1 < f->ngroups ? "," : "");
-    doctor_say(d, DOCTOR_WRONG, "ranks", "%s", text);
+    finding_add(&d->found, FINDING_ERROR, NULL, "ranks", "%s", env_comment(d->arena, text));
 }
 
 static void judge(struct doctor *d, struct step *s)
 {
     struct group missing = missing_ranks(s);
     if (missing.n)
-        doctor_say(d, DOCTOR_WRONG, "ranks", "%s of %d did not report", ranks_text(d->arena, &missing), s->size);
+        finding_add(&d->found, FINDING_ERROR, NULL, "ranks", "%s of %d did not report", ranks_text(d->arena, &missing),
+                    s->size);
     for (int i = 0; i < s->nfacts; i++)
         judge_fact(d, s, &s->facts[i]);
-    if (!d->wrong)
-        doctor_say(d, DOCTOR_OK, "ranks", "what all ranks must have alike is alike on all %d", s->nreported);
+    if (!d->found.n)
+        finding_add(&d->found, FINDING_OK, NULL, "ranks", "what all ranks must have alike is alike on all %d",
+                    s->nreported);
     for (int i = 0; i < s->nfaults; i++) {
         sort_groups(&s->faults[i]);
         for (int k = 0; k < s->faults[i].ngroups; k++)
-            doctor_say(d, DOCTOR_WRONG, env_comment(d->arena, s->faults[i].what), "%s: %s",
-                       ranks_text(d->arena, &s->faults[i].groups[k]), s->faults[i].groups[k].text);
+            finding_add(&d->found, FINDING_ERROR, NULL, env_comment(d->arena, s->faults[i].what), "%s: %s",
+                        ranks_text(d->arena, &s->faults[i].groups[k]),
+                        env_comment(d->arena, s->faults[i].groups[k].text));
     }
 }
 
@@ -276,7 +277,7 @@ struct doctor *doctor_job_compare(const char *path, struct err *e)
     struct step *s = ARENA_NEW(a, struct step);
     char *text;
     size_t bytes;
-    d->arena = s->arena = a;
+    d->arena = d->found.arena = s->arena = a;
     if (file_read_text(path, FILE_LIMIT, a, &text, &bytes, e) || read_lines(s, text, path, e)) {
         arena_free(a);
         return NULL;

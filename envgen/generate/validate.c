@@ -88,12 +88,12 @@ static int applies(const struct env_setting *s, const char *node_class)
     return is_nccl(s) && s->value && (!s->node_class || (node_class && !strcmp(s->node_class, node_class)));
 }
 
-static struct verdict judge(const struct lint_finding_view *f)
+static struct verdict judge(const struct finding *f)
 {
     for (size_t i = 0; i < sizeof grounds / sizeof *grounds; i++)
-        if (!strcmp(f->code, grounds[i].code))
-            return (struct verdict){1, grounds[i].idle, f->says};
-    return (struct verdict){f->severity > LINT_NOTE, 0, f->says};
+        if (!strcmp(f->id, grounds[i].code))
+            return (struct verdict){1, grounds[i].idle, f->text};
+    return (struct verdict){f->severity > FINDING_NOTE, 0, f->text};
 }
 
 /* What was decided for itself, and not together with others in one launch. */
@@ -143,7 +143,7 @@ static struct lint *lint_of(const struct env_decisions *d, const struct topology
 static void validate_nodes(struct env_decisions *d, const struct topology *t, const char *node_class)
 {
     struct lint *l = lint_of(d, t);
-    struct lint_finding_view f;
+    struct finding f;
     for (int i = 0; i < d->nsettings; i++)
         if (applies(&d->settings[i], node_class))
             lint_add(l, d->settings[i].name, d->settings[i].value);
@@ -152,7 +152,7 @@ static void validate_nodes(struct env_decisions *d, const struct topology *t, co
         struct verdict v = judge(&f);
         for (int i = 0; i < d->nsettings && v.out; i++) {
             struct env_setting *s = &d->settings[i];
-            if (!applies(s, node_class) || strcmp(s->name, f.variable) != 0)
+            if (!applies(s, node_class) || strcmp(s->name, f.subject) != 0)
                 continue;
             take_out(d, s, v.says);
             if (!v.idle && !stands_alone(s))
@@ -186,13 +186,13 @@ static int check_findings(const struct env_decisions *d, const struct topology *
                           size_t bytes, struct err *e)
 {
     struct lint *l = lint_of(d, t);
-    struct lint_finding_view f;
+    struct finding f;
     int rc = lint_read_text(l, file, text, bytes, NULL, e);
     if (!rc)
         lint_check(l);
     for (size_t n = 0; !rc && lint_finding(l, n, &f); n++)
-        if (f.severity > LINT_NOTE)
-            rc = err_at(e, file, f.line, f.column, "self-check: lint says about %s: %s", f.variable, f.says);
+        if (f.severity > FINDING_NOTE)
+            rc = err_at(e, file, f.line, f.column, "self-check: lint says about %s: %s", f.subject, f.text);
     lint_free(l);
     return rc;
 }

@@ -23,7 +23,7 @@ static const char *removal(const struct lint *l, const struct lint_finding *f)
     const struct lint_setting *s = f->at;
     int lines_only = !strcmp(s->text->kind, "conf") || !strcmp(s->text->kind, "env");
     const char *colon = lines_only ? "" : ": ";
-    return arena_printf(l->arena, "%s# nccltune lint, %s: %.*s", colon, lint_rules[f->code].code, (int)s->line_bytes,
+    return arena_printf(l->arena, "%s# nccltune lint, %s: %.*s", colon, f->kind->id, (int)s->line_bytes,
                         s->text->data + s->line_at);
 }
 

@@ -14,12 +14,11 @@
 #include <stdio.h>
 
 #include "core/err.h"
+#include "core/finding.h"
 
 struct topology;
 struct tuner_table;
 struct lint;
-
-enum lint_severity { LINT_NOTE, LINT_WARNING, LINT_ERROR, LINT_SEVERITIES };
 
 struct lint_options {
     int nccl_low, nccl_high;         /* releases to judge by; 0: every one in use */
@@ -50,29 +49,17 @@ void lint_add(struct lint *l, const char *name, const char *value);
 void lint_check(struct lint *l);
 
 size_t lint_settings(const struct lint *l);
-size_t lint_count(const struct lint *l, enum lint_severity severity);
+size_t lint_count(const struct lint *l, enum finding_severity severity);
 
-struct lint_finding_view {
-    const char *code; /* "NT201" */
-    enum lint_severity severity;
-    const char *file, *variable, *value; /* value NULL: unknown */
-    long line, column;                   /* from 1; 0 where there is no document */
-    const char *says, *advice;           /* what NCCL does; what to do */
-    int fixable;
-};
-/* Findings by file, line, column. 0 past the end. */
-int lint_finding(const struct lint *l, size_t n, struct lint_finding_view *view);
+/* Findings by file, line, column: `id` is the rule's code, `subject` the variable, `value` NULL where it is unknown.
+ * Strings live as long as `l`. 0 past the end. */
+int lint_finding(const struct lint *l, size_t n, struct finding *found);
 
 enum lint_format { LINT_TEXT, LINT_JSON, LINT_SARIF };
 int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e);
 
-/* The n-th rule of the table; 0 past its end. */
-struct lint_rule_view {
-    const char *code, *name;
-    enum lint_severity severity; /* the highest it is reported with */
-    const char *title;
-};
-int lint_rule(size_t n, struct lint_rule_view *view);
+/* Every rule, by its code; in `a`. */
+const struct finding_kind *lint_kinds(struct arena *a, int *n);
 
 /* The n-th document with every fixable finding corrected; the caller frees. `*fixed` counts the corrections. NULL past
  * the last document. `*path` is the name it was read by. */

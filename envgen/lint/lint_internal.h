@@ -1,4 +1,4 @@
-/* What lint's own files share: documents, settings, findings, the rule table. Not for other rooms or other files. */
+/* What lint's own files share: documents, settings, findings, rules. */
 #ifndef ENVGEN_LINT_LINT_INTERNAL_H
 #define ENVGEN_LINT_LINT_INTERNAL_H
 
@@ -54,99 +54,11 @@ struct lint_setting {
 
 /* ---- what was found ---------------------------------------------------------------------------------------------- */
 
-enum lint_code {
-    LINT_REMOVED_NAME,
-    LINT_MISSPELT_NAME,
-    LINT_UNKNOWN_NAME,
-    LINT_FORMER_NAME,
-    LINT_FOREIGN_NAME,
-    LINT_TOO_NEW,
-    LINT_NO_EFFECT_NAME,
-    LINT_DEPRECATED_NAME,
-    LINT_OTHER_VENDOR,
-    LINT_WORD_AS_NUMBER,
-    LINT_TRAILING_TEXT,
-    LINT_OCTAL,
-    LINT_OVERFLOW,
-    LINT_LEVEL_WORD,
-    LINT_MERGE_WORD,
-    LINT_CHOICE_WORD,
-    LINT_CHOICE_FUNCTION,
-    LINT_CHOICE_EMPTY,
-    LINT_FORCED_LL128,
-    LINT_FAMILY_WORD,
-    LINT_DEBUG_WORD,
-    LINT_SUBSYS_WORD,
-    LINT_DEVICE_LIST,
-    LINT_DEVICE_KIND,
-    LINT_MERGE_GROUPS,
-    LINT_POLICY_WORD,
-    LINT_QUOTED_VALUE,
-    LINT_RANGE_NO_SLASH,
-    LINT_TILDE,
-    LINT_OUT_OF_RANGE,
-    LINT_CLAMPED,
-    LINT_SOCKETS,
-    LINT_MULTIPLE,
-    LINT_DEFAULT,
-    LINT_SOCKETS_ALONE,
-    LINT_GID_INDEX,
-    LINT_GID_HINTS,
-    LINT_P2P_SWITCH,
-    LINT_IB_OFF,
-    LINT_PIN,
-    LINT_DEBUG_ON,
-    LINT_UNSAFE,
-    LINT_LOOPBACK,
-    LINT_TCP_ONLY,
-    LINT_TUNER_CONFLICT,
-    LINT_P2P_CONFLICT,
-    LINT_IB_CONFLICT,
-    LINT_MIN_ABOVE_MAX,
-    LINT_ALIAS_CONFLICT,
-    LINT_NET_CONFLICT,
-    LINT_MERGE_CONFLICT,
-    LINT_CTA_CONFLICT,
-    LINT_AR_CONFLICT,
-    LINT_NVLS_CONFLICT,
-    LINT_LEVEL_CONFLICT,
-    LINT_FILTER_CONFLICT,
-    LINT_TABLE_CONFLICT,
-    LINT_PREFIX,
-    LINT_NO_SUCH_HCA,
-    LINT_HCA_DOWN,
-    LINT_NO_HCA_LEFT,
-    LINT_NO_SUCH_INTERFACE,
-    LINT_INTERFACE_DOWN,
-    LINT_LINK_LAYER,
-    LINT_IDLE_PORTS,
-    LINT_CONF_EXPORT,
-    LINT_CONF_BLANKS,
-    LINT_CONF_COMMENT,
-    LINT_CONF_REPEATED,
-    LINT_CONF_CUT,
-    LINT_CONF_EXPANSION,
-    LINT_CONF_ITSELF,
-    LINT_CARRIAGE_RETURN,
-    LINT_NOT_EXPORTED,
-    LINT_RUN_LAYER,
-    LINT_SHELL_BLANKS,
-    LINT_EXPORT_COMMA,
-    LINT_CODES,
-};
-
-struct lint_rule {
-    const char *code, *name;
-    enum lint_severity severity;
-    const char *title;
-};
-extern const struct lint_rule lint_rules[LINT_CODES];
-
 enum lint_fix_kind { LINT_FIX_NONE, LINT_FIX_VALUE, LINT_FIX_NAME, LINT_FIX_LINE };
 
 struct lint_finding {
-    enum lint_code code;
-    enum lint_severity severity;
+    const struct finding_kind *kind;
+    enum finding_severity severity; /* the kind's, or less */
     const struct lint_setting *at;
     const char *says, *advice;
     enum lint_fix_kind fix;
@@ -202,8 +114,8 @@ void lint_place(const struct lint_text *t, size_t at, long *line, long *column);
 size_t lint_name_length(const char *s, size_t most);
 
 /* A mistake of the document itself, found while it was read, about a setting that has just been made. */
-struct lint_finding *lint_find(struct lint *l, enum lint_code code, const struct lint_setting *at, const char *says,
-                               const char *advice);
+struct lint_finding *lint_find(struct lint *l, const struct finding_kind *kind, const struct lint_setting *at,
+                               const char *says, const char *advice);
 
 /* ---- for the rules ----------------------------------------------------------------------------------------------- */
 
@@ -226,20 +138,23 @@ int lint_number(const struct lint_setting *s, int64_t *value);
 struct topo_class;
 int lint_knows_hcas(const struct topo_class *c);
 
-/* The rules, by theme. `s` is never LINT_UNSET. */
-void lint_rules_names(struct lint *l, const struct lint_setting *s);
-void lint_rules_values(struct lint *l, const struct lint_setting *s);
-void lint_rules_ranges(struct lint *l, const struct lint_setting *s);
-void lint_rules_effect(struct lint *l, const struct lint_setting *s);
-void lint_rules_conflicts(struct lint *l, const struct lint_setting *s);
-void lint_rules_devices(struct lint *l, const struct lint_setting *s);
+/* Rules by theme: the kinds of finding that a source reports, and what finds them. A rule is added to the table of its
+ * theme, in one source. Codes never change their meaning and are not used again: people write them into their
+ * configuration. NT1 names, NT2 values, NT3 ranges and effect, NT4 settings that do not go together, NT5 devices, NT6
+ * the document's form. */
+struct lint_rules {
+    const struct finding_kind *kinds;
+    size_t count;
+    void (*check)(struct lint *l,
+                  const struct lint_setting *s); /* `s` is never LINT_UNSET; NULL: a reader finds them */
+};
+extern const struct lint_rules lint_names, lint_values, lint_ranges, lint_effects, lint_conflicts, lint_devices;
+extern const struct lint_rules lint_documents, lint_conf, lint_docker, lint_shell, lint_commands;
 
-/* "note", "warning", "error". */
-extern const char *const lint_severities[LINT_SEVERITIES];
-
-/* The printers. */
-int lint_print_text(const struct lint *l, FILE *out, struct err *e);
-int lint_print_json(const struct lint *l, FILE *out, struct err *e);
-int lint_print_sarif(const struct lint *l, FILE *out, struct err *e);
+/* Found in values and, where it becomes a part of the value, in nccl.conf. */
+#define LINT_QUOTED_VALUE                                                        \
+    {                                                                            \
+        "NT218", "quoted-value", FINDING_ERROR, "quotes are a part of the value" \
+    }
 
 #endif

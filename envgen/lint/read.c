@@ -6,6 +6,11 @@
 #include "core/file.h"
 #include "envgen/lint/lint_internal.h"
 
+enum { CARRIAGE_RETURN };
+static const struct finding_kind kinds[] = {
+    [CARRIAGE_RETURN] = {"NT608", "carriage-return", FINDING_ERROR, "line ends of Windows"},
+};
+
 #define LINT_LIMIT ((size_t)8 << 20) /* bytes of a document */
 
 /* Names: ".sh" is an ending, "Dockerfile" a beginning of the last part of the path. */
@@ -117,7 +122,7 @@ static void check_line_ends(struct lint *l, const struct lint_text *t)
     int conf = !strcmp(t->kind, "conf");
     if (conf && lint_holds(l, 0, 22999) == LINT_NONE)
         return;
-    lint_find(l, LINT_CARRIAGE_RETURN, s,
+    lint_find(l, &kinds[CARRIAGE_RETURN], s,
               conf ? "Lines end in CR LF, and NCCL before 2.30 keeps the CR as a part of the value."
                    : "Lines end in CR LF, and a shell keeps the CR as a part of the value.",
               "Write the file with plain LF line ends (dos2unix).");
@@ -182,3 +187,5 @@ int lint_read_environ(struct lint *l, const char *name, const char *block, size_
     t->count = l->nsettings - t->first;
     return 0;
 }
+
+const struct lint_rules lint_documents = {kinds, sizeof kinds / sizeof *kinds, NULL};

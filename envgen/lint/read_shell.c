@@ -3,6 +3,11 @@
 
 #include "envgen/lint/shell.h"
 
+enum { NOT_EXPORTED };
+static const struct finding_kind kinds[] = {
+    [NOT_EXPORTED] = {"NT609", "not-exported", FINDING_WARNING, "a shell variable that NCCL does not see"},
+};
+
 #define MOST_SEARCHED 100 /* names whose use is looked for in the whole text */
 
 /* The end of a here-document's body that starts at `at`; `*after` is behind its end mark. */
@@ -40,7 +45,7 @@ static size_t read_bodies(struct shell *sh, size_t at)
         if (sh->bodies[i].conf)
             lint_read_conf(sh->l, sh->t, at, end, NULL);
         else if (sh->depth < SHELL_DEPTH)
-            shell_read_range(sh->l, sh->t, at, end, sh->depth + 1, ++sh->l->groups, 0, sh->how);
+            sh->script(sh, at, end, ++sh->l->groups);
         at = after < sh->to ? after + 1 : sh->to;
     }
     sh->nbodies = 0;
@@ -111,13 +116,26 @@ static void read_lines(struct shell *sh, size_t at)
     }
 }
 
-int shell_read_range(struct lint *l, const struct lint_text *t, size_t from, size_t to, int depth, int group,
-                     int all_exported, enum lint_how how)
+static void read_inner(const struct shell *sh, size_t from, size_t to, int group);
+
+static int read_range(struct lint *l, const struct lint_text *t, size_t from, size_t to, int depth, int group,
+                      int all_exported, enum lint_how how)
 {
-    struct shell sh = {
-        .l = l, .t = t, .to = to, .depth = depth, .base_group = group, .all_exported = all_exported, .how = how};
+    struct shell sh = {.l = l,
+                       .t = t,
+                       .to = to,
+                       .depth = depth,
+                       .script = read_inner,
+                       .base_group = group,
+                       .all_exported = all_exported,
+                       .how = how};
     read_lines(&sh, from);
     return 0;
+}
+
+static void read_inner(const struct shell *sh, size_t from, size_t to, int group)
+{
+    read_range(sh->l, sh->t, from, to, sh->depth + 1, group, 0, sh->how);
 }
 
 /* Whether a name shows up anywhere but in front of '='. */
@@ -148,7 +166,7 @@ static void find_not_exported(struct lint *l, const struct lint_text *t)
             unused[n++] = !is_used(t, s);
         }
         if (unused[k])
-            lint_find(l, LINT_NOT_EXPORTED, s,
+            lint_find(l, &kinds[NOT_EXPORTED], s,
                       "Without export this stays inside the shell, unless the name came exported from outside.",
                       "Write export in front of it, or hand it to the launcher.");
     }
@@ -158,7 +176,7 @@ int lint_read_shell(struct lint *l, const struct lint_text *t, size_t from, size
 {
     (void)e;
     size_t before = l->nsettings;
-    shell_read_range(l, t, from, to, 0, 0, 0, LINT_EXPORTED);
+    read_range(l, t, from, to, 0, 0, 0, LINT_EXPORTED);
     if (from == 0 && to == t->bytes && l->nsettings > before)
         find_not_exported(l, t);
     return 0;
@@ -167,10 +185,12 @@ int lint_read_shell(struct lint *l, const struct lint_text *t, size_t from, size
 int lint_read_env(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e)
 {
     (void)e;
-    return shell_read_range(l, t, from, to, 0, 0, 1, LINT_EXPORTED);
+    return read_range(l, t, from, to, 0, 0, 1, LINT_EXPORTED);
 }
 
 int lint_read_shell_in(struct lint *l, const struct lint_text *t, size_t from, size_t to, int group, enum lint_how how)
 {
-    return shell_read_range(l, t, from, to, 1, group, 0, how);
+    return read_range(l, t, from, to, 1, group, 0, how);
 }
+
+const struct lint_rules lint_shell = {kinds, sizeof kinds / sizeof *kinds, NULL};

@@ -7,6 +7,17 @@
 #include "probe/topology/roles.h"
 #include "probe/topology/topology.h"
 
+enum { PREFIX, NO_SUCH_HCA, HCA_DOWN, NO_HCA_LEFT, NO_SUCH_INTERFACE, INTERFACE_DOWN, IDLE_PORTS };
+static const struct finding_kind kinds[] = {
+    [PREFIX] = {"NT501", "prefix-match", FINDING_WARNING, "a name without '=' matches every longer one too"},
+    [NO_SUCH_HCA] = {"NT502", "no-such-hca", FINDING_ERROR, "the topology has no such RDMA device or port"},
+    [HCA_DOWN] = {"NT503", "hca-down", FINDING_WARNING, "the RDMA port is down"},
+    [NO_HCA_LEFT] = {"NT504", "no-hca-left", FINDING_ERROR, "the list leaves no RDMA device"},
+    [NO_SUCH_INTERFACE] = {"NT505", "no-such-interface", FINDING_ERROR, "the topology has no such interface"},
+    [INTERFACE_DOWN] = {"NT506", "interface-down", FINDING_ERROR, "the interface is down"},
+    [IDLE_PORTS] = {"NT508", "idle-ports", FINDING_NOTE, "the list leaves RDMA ports for compute traffic idle"},
+};
+
 /* ---- without a topology ------------------------------------------------------------------------------------------ */
 
 /* "mlx5_1" and "eth1" have longer namesakes from mlx5_10 on; names made of PCI addresses (enp1s0, rocep1) do not count
@@ -53,12 +64,12 @@ static void check_prefixes(struct lint *l, const struct lint_setting *s, const s
         if (!is_counted(e))
             continue;
         struct lint_finding *f = lint_find(
-            l, LINT_PREFIX, s,
+            l, &kinds[PREFIX], s,
             arena_printf(l->arena,
                          "Without '=' a name is a prefix: \"%.*s\" also matches %.*s0 to %.*s9 where a node has them.",
                          n, e->name, n, e->name, n, e->name),
             d->exclude ? "Begin the list with '^=' for exact names." : "Begin the list with '=' for exact names.");
-        f->severity = LINT_NOTE;
+        f->severity = FINDING_NOTE;
         make_exact(l, f, s, d);
         return;
     }
@@ -136,13 +147,13 @@ static void check_entry(struct lint *l, const struct lint_setting *s, const stru
     const char *what = all->hca ? "RDMA port" : "interface";
     if (m.count == 0) {
         struct lint_finding *f = lint_find(
-            l, all->hca ? LINT_NO_SUCH_HCA : LINT_NO_SUCH_INTERFACE, s,
+            l, all->hca ? &kinds[NO_SUCH_HCA] : &kinds[NO_SUCH_INTERFACE], s,
             arena_printf(l->arena, "Node class %s has no %s that \"%.*s\" matches.", all->class_name, what, n, e->name),
             d->exclude ? "Remove the entry." : "Name devices that every node class has.");
         if (d->exclude)
-            f->severity = LINT_NOTE;
+            f->severity = FINDING_NOTE;
     } else if (m.down == m.count && !d->exclude) {
-        lint_find(l, all->hca ? LINT_HCA_DOWN : LINT_INTERFACE_DOWN, s,
+        lint_find(l, all->hca ? &kinds[HCA_DOWN] : &kinds[INTERFACE_DOWN], s,
                   arena_printf(l->arena, "On node class %s the %s \"%.*s\" is down, and NCCL passes it by.",
                                all->class_name, what, n, e->name),
                   "Bring the link up, or take the name out.");
@@ -150,7 +161,7 @@ static void check_entry(struct lint *l, const struct lint_setting *s, const stru
         make_exact(
             l,
             lint_find(
-                l, LINT_PREFIX, s,
+                l, &kinds[PREFIX], s,
                 arena_printf(l->arena, "Without '=' the name is a prefix: on node class %s \"%.*s\" also matches %s.",
                              all->class_name, n, e->name, m.stranger),
                 d->exclude ? "Begin the list with '^=' for exact names." : "Begin the list with '=' for exact names."),
@@ -169,13 +180,13 @@ static void check_class(struct lint *l, const struct lint_setting *s, const stru
     if (left > 0 || all->count == 0 || d->count == 0)
         return;
     if (all->hca)
-        lint_find(l, LINT_NO_HCA_LEFT, s,
+        lint_find(l, &kinds[NO_HCA_LEFT], s,
                   arena_printf(l->arena,
                                "On node class %s the list leaves no active RDMA port, and NCCL falls back to TCP.",
                                all->class_name),
                   "Name devices that this class has.");
     else
-        lint_find(l, LINT_NO_SUCH_INTERFACE, s,
+        lint_find(l, &kinds[NO_SUCH_INTERFACE], s,
                   arena_printf(l->arena, "On node class %s the list leaves no running interface: NCCL's start fails.",
                                all->class_name),
                   "Name interfaces that this class has.");
@@ -203,7 +214,7 @@ static void check_idle(struct lint *l, const struct lint_setting *s, const struc
     }
     if (kept >= (usable < ROLES_MOST_HCAS ? usable : ROLES_MOST_HCAS))
         return;
-    lint_find(l, LINT_IDLE_PORTS, s,
+    lint_find(l, &kinds[IDLE_PORTS], s,
               arena_printf(l->arena,
                            "On node class %s the list leaves %d of the %d RDMA ports for compute traffic to NCCL; the "
                            "others stay idle.",
@@ -221,7 +232,7 @@ static void check_groups(struct lint *l, const struct lint_setting *s, const str
         for (int i = 0; i < all->count; i++)
             found |= all->list[i].name && strlen(all->list[i].name) == n && !memcmp(all->list[i].name, p, n);
         if (!found) {
-            lint_find(l, LINT_NO_SUCH_HCA, s,
+            lint_find(l, &kinds[NO_SUCH_HCA], s,
                       arena_printf(l->arena, "Node class %s has no device \"%.*s\": communicator creation fails.",
                                    all->class_name, (int)(n < 60 ? n : 60), p),
                       "Write each device's exact name.");
@@ -232,7 +243,7 @@ static void check_groups(struct lint *l, const struct lint_setting *s, const str
     }
 }
 
-void lint_rules_devices(struct lint *l, const struct lint_setting *s)
+static void check(struct lint *l, const struct lint_setting *s)
 {
     const struct topology *t = l->options.topology;
     struct env_devices d;
@@ -262,3 +273,5 @@ void lint_rules_devices(struct lint *l, const struct lint_setting *s)
     if (!known)
         check_prefixes(l, s, &d);
 }
+
+const struct lint_rules lint_devices = {kinds, sizeof kinds / sizeof *kinds, check};

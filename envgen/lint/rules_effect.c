@@ -6,6 +6,23 @@
 #include "envgen/lint/lint_internal.h"
 #include "probe/topology/topology.h"
 
+enum { SOCKETS_ALONE, GID_INDEX, GID_HINTS, P2P_SWITCH, IB_OFF, PIN, DEBUG_ON, UNSAFE, LOOPBACK, TCP_ONLY, LINK_LAYER };
+static const struct finding_kind kinds[] = {
+    [SOCKETS_ALONE] = {"NT306", "sockets-without-threads", FINDING_WARNING,
+                       "NCCL_NSOCKS_PERTHREAD does nothing without threads"},
+    [GID_INDEX] = {"NT307", "fixed-gid-index", FINDING_WARNING, "a fixed GID index"},
+    [GID_HINTS] = {"NT308", "gid-hint-unused", FINDING_WARNING,
+                   "hints for the automatic GID choice beside a fixed index"},
+    [P2P_SWITCH] = {"NT309", "p2p-disable-value", FINDING_WARNING, "only the value 1 disables P2P"},
+    [IB_OFF] = {"NT310", "rdma-off", FINDING_WARNING, "RDMA is switched off"},
+    [PIN] = {"NT311", "pinned-choice", FINDING_NOTE, "pins algorithm or protocol for every size"},
+    [DEBUG_ON] = {"NT312", "debug-left-on", FINDING_NOTE, "logging or checks that cost time are on"},
+    [UNSAFE] = {"NT313", "unsafe-flush", FINDING_WARNING, "trades correctness of GPUDirect receives for time"},
+    [LOOPBACK] = {"NT314", "local-interface", FINDING_WARNING, "an interface that no other node can reach"},
+    [TCP_ONLY] = {"NT315", "tcp-only-setting", FINDING_NOTE, "counts only where NCCL talks TCP"},
+    [LINK_LAYER] = {"NT507", "wrong-link-layer", FINDING_NOTE, "without effect on this link layer"},
+};
+
 /* ---- what the topology offers ------------------------------------------------------------------------------------ */
 
 struct fabric {
@@ -32,7 +49,7 @@ static struct fabric fabric_of(const struct topology *t)
 static void sockets_alone(struct lint *l, const struct lint_setting *s)
 {
     if (!lint_anywhere(l, s, "NCCL_SOCKET_NTHREADS"))
-        lint_find(l, LINT_SOCKETS_ALONE, s,
+        lint_find(l, &kinds[SOCKETS_ALONE], s,
                   "NCCL opens threads x this many sockets, and the automatic thread count is 0 except on AWS ENA and "
                   "Google gVNIC: nothing changes.",
                   "Set NCCL_SOCKET_NTHREADS too, or remove it.");
@@ -46,7 +63,7 @@ static void tcp_only(struct lint *l, const struct lint_setting *s)
         return;
     if (f.known && f.active == 0)
         return;
-    lint_find(l, LINT_TCP_ONLY, s,
+    lint_find(l, &kinds[TCP_ONLY], s,
               f.known ? "NCCL uses it for data over TCP alone, and this topology has active RDMA ports."
                       : "NCCL uses it for data over TCP alone, not on InfiniBand or RoCE; a plugin for TCP, such as "
                         "Google's GPUDirect-TCPX, may read it too.",
@@ -64,20 +81,20 @@ static void gid_index(struct lint *l, const struct lint_setting *s)
         return;
     if (f.known && f.infiniband + f.ethernet > 0 && f.ethernet == 0) {
         if (l->high >= 22203)
-            lint_find(l, LINT_GID_INDEX, s, arena_printf(l->arena, "%s, all that this topology has.", on_ib),
+            lint_find(l, &kinds[GID_INDEX], s, arena_printf(l->arena, "%s, all that this topology has.", on_ib),
                       "Remove it.");
         return;
     }
     if (l->high < 22105) /* no automatic choice yet: it has to be set on RoCE */
         return;
     struct lint_finding *found =
-        lint_find(l, LINT_GID_INDEX, s,
+        lint_find(l, &kinds[GID_INDEX], s,
                   f.ethernet && !f.infiniband ? arena_printf(l->arena, "O%s.", on_roce + 1)
                                               : arena_printf(l->arena, "%s; %s.", on_ib, on_roce),
                   l->low >= 22105 ? "Remove it, unless a connection test shows that the automatic choice is wrong."
                                   : "Remove it where NCCL is 2.21.5 or later; older releases need it on RoCE.");
     if (!f.known)
-        found->severity = LINT_NOTE;
+        found->severity = FINDING_NOTE;
 }
 
 static void gid_hint(struct lint *l, const struct lint_setting *s)
@@ -86,10 +103,10 @@ static void gid_hint(struct lint *l, const struct lint_setting *s)
     struct fabric f = fabric_of(l->options.topology);
     const struct lint_setting *fixed = lint_before(l, s, "NCCL_IB_GID_INDEX");
     if (lint_number(fixed, &index) && index >= 0)
-        lint_find(l, LINT_GID_HINTS, s, "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
+        lint_find(l, &kinds[GID_HINTS], s, "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
                   "Remove NCCL_IB_GID_INDEX, or this.");
     else if (f.infiniband && !f.ethernet)
-        lint_find(l, LINT_LINK_LAYER, s, "It guides the GID choice on RoCE; this topology has InfiniBand alone.",
+        lint_find(l, &kinds[LINK_LAYER], s, "It guides the GID choice on RoCE; this topology has InfiniBand alone.",
                   "Remove it.");
 }
 
@@ -103,7 +120,8 @@ static void gid_hints_before(struct lint *l, const struct lint_setting *s)
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
         const struct lint_setting *hint = lint_before(l, s, hints[i]);
         if (hint)
-            lint_find(l, LINT_GID_HINTS, hint, "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
+            lint_find(l, &kinds[GID_HINTS], hint,
+                      "It guides the automatic GID choice, which NCCL_IB_GID_INDEX turns off.",
                       "Remove NCCL_IB_GID_INDEX, or this.");
     }
 }
@@ -112,14 +130,14 @@ static void traffic_class(struct lint *l, const struct lint_setting *s)
 {
     struct fabric f = fabric_of(l->options.topology);
     if (f.infiniband && !f.ethernet)
-        lint_find(l, LINT_LINK_LAYER, s, "A traffic class is applied on RoCE; this topology has InfiniBand alone.",
+        lint_find(l, &kinds[LINK_LAYER], s, "A traffic class is applied on RoCE; this topology has InfiniBand alone.",
                   "Use NCCL_IB_SL to choose a service level, or remove it.");
 }
 
 static void p2p_switch(struct lint *l, const struct lint_setting *s)
 {
     if (s->value && s->value[0] && strcmp(s->value, "1") != 0 && strcmp(s->value, "0") != 0)
-        lint_find(l, LINT_P2P_SWITCH, s, "Since 2.6.4 only the value 1 disables P2P; any other changes nothing.",
+        lint_find(l, &kinds[P2P_SWITCH], s, "Since 2.6.4 only the value 1 disables P2P; any other changes nothing.",
                   "Write 1, or remove it.");
 }
 
@@ -130,12 +148,12 @@ static void ib_off(struct lint *l, const struct lint_setting *s)
     if (!lint_number(s, &off) || !off)
         return;
     if (f.known && f.active == 0) {
-        lint_find(l, LINT_IB_OFF, s, "This topology has no active RDMA port: nothing changes.", "Remove it.")
-            ->severity = LINT_NOTE;
+        lint_find(l, &kinds[IB_OFF], s, "This topology has no active RDMA port: nothing changes.", "Remove it.")
+            ->severity = FINDING_NOTE;
         return;
     }
     struct lint_finding *found = lint_find(
-        l, LINT_IB_OFF, s,
+        l, &kinds[IB_OFF], s,
         f.known ? arena_printf(l->arena,
                                "%d active RDMA ports go unused: data takes TCP, unless a network plugin brings its own "
                                "transport.",
@@ -144,14 +162,14 @@ static void ib_off(struct lint *l, const struct lint_setting *s)
                   "transport.",
         "Remove it where the nodes have working RDMA.");
     if (!f.known)
-        found->severity = LINT_NOTE;
+        found->severity = FINDING_NOTE;
 }
 
 static void pin(struct lint *l, const struct lint_setting *s)
 {
     if (!s->value || !s->value[0])
         return;
-    lint_find(l, LINT_PIN, s,
+    lint_find(l, &kinds[PIN], s,
               arena_printf(l->arena,
                            "It holds for every message size of %s, and a tuner cannot choose what it rules out.",
                            strchr(s->value, ':') ? "these collectives" : "all collectives"),
@@ -172,7 +190,7 @@ static void debug_on(struct lint *l, const struct lint_setting *s)
     else if (!strcmp(s->name, "NCCL_CHECK_POINTERS") && lint_number(s, &value) && value)
         says = "Each call's pointers are checked, which costs time on every call.";
     if (says)
-        lint_find(l, LINT_DEBUG_ON, s, says,
+        lint_find(l, &kinds[DEBUG_ON], s, says,
                   s->var->grammar == ENV_G_DEBUG ? "Write WARN for production." : "Remove it for production.");
 }
 
@@ -180,7 +198,7 @@ static void unsafe_flush(struct lint *l, const struct lint_setting *s)
 {
     int64_t value;
     if (!l->rccl && lint_number(s, &value) && value)
-        lint_find(l, LINT_UNSAFE, s,
+        lint_find(l, &kinds[UNSAFE], s,
                   "NCCL leaves out the read that orders GPUDirect writes: a kernel may see old data where the hardware "
                   "does not order them itself.",
                   "Remove it; NCCL leaves the flush out by itself where that is safe.");
@@ -196,7 +214,7 @@ static void local_interface(struct lint *l, const struct lint_setting *s)
     for (int i = 0; i < d.count && !d.exclude; i++)
         for (size_t k = 0; k < sizeof(local) / sizeof(local[0]); k++)
             if (d.list[i].length == strlen(local[k]) && !strncmp(d.list[i].name, local[k], d.list[i].length)) {
-                lint_find(l, LINT_LOOPBACK, s,
+                lint_find(l, &kinds[LOOPBACK], s,
                           arena_printf(l->arena,
                                        "\"%s\" reaches this node alone; bootstrap between nodes fails over it.",
                                        local[k]),
@@ -230,7 +248,7 @@ static const struct {
     {"NCCL_SOCKET_IFNAME", local_interface},
 };
 
-void lint_rules_effect(struct lint *l, const struct lint_setting *s)
+static void check(struct lint *l, const struct lint_setting *s)
 {
     if (!s->var)
         return;
@@ -238,3 +256,5 @@ void lint_rules_effect(struct lint *l, const struct lint_setting *s)
         if (!strcmp(effects[i].name, s->name))
             effects[i].check(l, s);
 }
+
+const struct lint_rules lint_effects = {kinds, sizeof kinds / sizeof *kinds, check};

@@ -19,6 +19,8 @@ struct shell {
     const struct lint_text *t;
     size_t to;
     int depth;
+    /* Reads bytes [from, to) as a script inside this one; what it exports belongs to `group`. */
+    void (*script)(const struct shell *sh, size_t from, size_t to, int group);
     int base_group;    /* what an export belongs to */
     int all_exported;  /* set -a, or an env file */
     enum lint_how how; /* of an export: LINT_EXPORTED, or LINT_LAYER inside a RUN */
@@ -37,9 +39,5 @@ void shell_next_arm(struct shell *sh);
 
 /* NAME=value,NAME=value as --export takes it, in bytes [at, end). */
 void shell_list(struct shell *sh, size_t at, size_t end, enum lint_how how, int group);
-
-/* Reads bytes [from, to) as a script; what it exports belongs to `group`. */
-int shell_read_range(struct lint *l, const struct lint_text *t, size_t from, size_t to, int depth, int group,
-                     int all_exported, enum lint_how how);
 
 #endif

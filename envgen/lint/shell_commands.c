@@ -4,6 +4,12 @@
 
 #include "envgen/lint/shell.h"
 
+enum { SHELL_BLANKS, EXPORT_COMMA };
+static const struct finding_kind kinds[] = {
+    [SHELL_BLANKS] = {"NT611", "shell-blanks", FINDING_ERROR, "blanks around '=' set nothing"},
+    [EXPORT_COMMA] = {"NT612", "export-comma", FINDING_ERROR, "a value with a comma inside Slurm's --export"},
+};
+
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 static const char *raw(const struct shell *sh, int i)
@@ -145,7 +151,7 @@ static void cut_value(struct shell *sh, const struct lint_setting *before, size_
             return;
     if (s[at] >= 'A' && s[at] <= 'Z')
         return;
-    lint_find(sh->l, LINT_EXPORT_COMMA, before,
+    lint_find(sh->l, &kinds[EXPORT_COMMA], before,
               arena_printf(sh->l->arena,
                            "Slurm cuts the list at its commas: the value is \"%.40s\", and \"%.*s\" is taken for "
                            "the name of a variable.",
@@ -186,7 +192,7 @@ static void blanks_around(struct shell *sh, int name, size_t bytes)
     struct lint_setting *s = add_name(sh, sh->words[name].at, bytes, LINT_ASSIGNED, sh->base_group);
     if (!s)
         return;
-    lint_find(sh->l, LINT_SHELL_BLANKS, s, "A shell allows no blanks around '=': this does not set the variable.",
+    lint_find(sh->l, &kinds[SHELL_BLANKS], s, "A shell allows no blanks around '=': this does not set the variable.",
               "Write NAME=value without blanks.");
 }
 
@@ -310,7 +316,7 @@ static void do_script(struct shell *sh, int i, int group)
     char quote = sh->t->data[at];
     if (end - at < 2 || (quote != '"' && quote != '\'') || sh->depth >= SHELL_DEPTH)
         return;
-    shell_read_range(sh->l, sh->t, at + 1, end - 1, sh->depth + 1, group, 0, sh->how);
+    sh->script(sh, at + 1, end - 1, group);
 }
 
 /* The command that starts at word i, with the assignments in front of it in `group`. */
@@ -416,3 +422,5 @@ void shell_next_arm(struct shell *sh)
 {
     arm(sh, 0);
 }
+
+const struct lint_rules lint_commands = {kinds, sizeof kinds / sizeof *kinds, NULL};

@@ -128,9 +128,9 @@ use='
     nccltune install-profile /run/x/profile
     grep -q ^NCCL_TUNER_PLUGIN=/usr/lib/.*/libnccl-tuner-nccltune.so /etc/nccl.conf
     nccltune doctor --node nowhere | tee /run/x/doctor || true
-    grep -q "^ok *plugin" /run/x/doctor
-    grep -q "^ok *profiler " /run/x/doctor
-    grep -q "^ok *profile " /run/x/doctor
+    grep -q "^ok: plugin:" /run/x/doctor
+    grep -q "^ok: profiler:" /run/x/doctor
+    grep -q "^ok: profile:" /run/x/doctor
     grep -q "node nowhere is not in the profile" /run/x/doctor
     /usr/libexec/nccltune/prolog
     test -s /usr/share/man/man8/nccltune-hook.8.gz

@@ -39,7 +39,8 @@ static void text(void **state)
 {
     (void)state;
     expect_text(&whole, 0,
-                "my job.sh:3:8: error NT301: NCCL_IB_TIMEOUT=40: out of range: 0 to 31\n"
+                "my job.sh:3:8: error NT301: NCCL_IB_TIMEOUT=40\n"
+                "    out of range: 0 to 31\n"
                 "    use 22\n");
     expect_text(&bare, 0, "ok: all is well\n");
     struct finding f = {.id = "port-down", .severity = FINDING_WARNING, .text = "a port is down", .advice = "look"};
@@ -47,7 +48,7 @@ static void text(void **state)
     f.subject = "node1";
     f.advice = NULL;
     f.file = "/etc/nccl.conf";
-    expect_text(&f, 0, "/etc/nccl.conf: warning port-down: node1: a port is down\n");
+    expect_text(&f, 0, "/etc/nccl.conf: warning port-down: node1\n    a port is down\n");
 }
 
 static void nothing_acts_on_a_terminal(void **state)

@@ -21,7 +21,7 @@ static int set_up(void **state)
 {
     (void)state;
     s = scratch_new();
-    d = (struct doctor){.arena = s.arena};
+    d = (struct doctor){.arena = s.arena, .found.arena = s.arena};
     return 0;
 }
 
@@ -33,13 +33,13 @@ static int tear_down(void **state)
 }
 
 /* The only line says this. */
-static void expect(enum doctor_verdict v, const char *subject, const char *text)
+static void expect(enum finding_severity severity, const char *subject, const char *text)
 {
-    assert_int_equal(d.count, 1);
-    assert_string_equal(d.lines[0].subject, subject);
-    assert_int_equal(d.lines[0].verdict, v);
-    assert_non_null(strstr(d.lines[0].text, text));
-    d.count = d.wrong = 0;
+    assert_int_equal(d.found.n, 1);
+    assert_string_equal(d.found.list[0].subject, subject);
+    assert_int_equal(d.found.list[0].severity, severity);
+    assert_non_null(strstr(d.found.list[0].text, text));
+    d.found.n = 0;
 }
 
 static void link_on_a_node(void **state)
@@ -49,20 +49,20 @@ static void link_on_a_node(void **state)
                *link = scratch_path(&s, "libnccl-profiler-nccltune.so");
     char *built = realpath(PLUGIN, NULL);
     doctor_check_profiler_link(&d, plugin); /* that there is no plugin at all is said elsewhere */
-    assert_int_equal(d.count, 0);
+    assert_int_equal(d.found.n, 0);
     assert_non_null(built);
     assert_int_equal(symlink(built, plugin), 0);
     free(built);
     doctor_check_profiler_link(&d, plugin);
-    expect(DOCTOR_NOTE, "profiler", "No such file");
+    expect(FINDING_NOTE, "profiler", "No such file");
     scratch_write(&s, "libnccl-profiler-nccltune.so", "x", 1);
     doctor_check_profiler_link(&d, plugin);
-    expect(DOCTOR_WRONG, "profiler", "cannot be loaded");
+    expect(FINDING_ERROR, "profiler", "cannot be loaded");
     assert_int_equal(unlink(link), 0);
     assert_int_equal(symlink("libnccl-tuner-nccltune.so", link), 0);
     void *installed = dlopen("libnccl-profiler-nccltune.so", RTLD_LAZY); /* the loader may know one by name */
     doctor_check_profiler_link(&d, plugin);
-    expect(installed ? DOCTOR_OK : DOCTOR_NOTE, "profiler", "can capture");
+    expect(installed ? FINDING_OK : FINDING_NOTE, "profiler", "can capture");
 }
 
 static void capture_in_a_job(void **state)
@@ -73,25 +73,25 @@ static void capture_in_a_job(void **state)
     assert_non_null(built);
     doctor_check_capture(&d, NULL, NULL);
     doctor_check_capture(&d, "somebody-elses", NULL);
-    assert_int_equal(d.count, 0);
+    assert_int_equal(d.found.n, 0);
     doctor_check_capture(&d, "nccltune", NULL);
-    expect(DOCTOR_NOTE, "capture", "without NCCLTUNE_CAPTURE");
+    expect(FINDING_NOTE, "capture", "without NCCLTUNE_CAPTURE");
     doctor_check_capture(&d, built, here);
-    expect(DOCTOR_OK, "capture", here);
+    expect(FINDING_OK, "capture", here);
     doctor_check_capture(&d, built, "captures");
-    expect(DOCTOR_WRONG, "capture", "no absolute path");
+    expect(FINDING_ERROR, "capture", "no absolute path");
     doctor_check_capture(&d, built, "/nonexistent/captures");
-    expect(DOCTOR_WRONG, "capture", "No such file");
+    expect(FINDING_ERROR, "capture", "No such file");
     doctor_check_capture(&d, "none", here);
-    assert_int_equal(d.count, 2);
-    assert_int_equal(d.wrong, 1);
-    assert_non_null(strstr(d.lines[0].text, "needs NCCL_PROFILER_PLUGIN=nccltune"));
-    d.count = 0;
+    assert_int_equal(d.found.n, 2);
+    assert_int_equal(finding_count(d.found.list, 2, FINDING_ERROR), 1);
+    assert_non_null(strstr(d.found.list[0].text, "needs NCCL_PROFILER_PLUGIN=nccltune"));
+    d.found.n = 0;
     doctor_check_capture(&d, "libc.so.6", here);
-    assert_non_null(strstr(d.lines[0].text, "another profiler"));
-    d.count = 0;
+    assert_non_null(strstr(d.found.list[0].text, "another profiler"));
+    d.found.n = 0;
     doctor_check_capture(&d, "nothing-of-that-name", here);
-    assert_non_null(strstr(d.lines[0].text, "cannot be loaded"));
+    assert_non_null(strstr(d.found.list[0].text, "cannot be loaded"));
     free(built);
 }
 

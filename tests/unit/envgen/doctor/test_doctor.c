@@ -36,12 +36,13 @@ static int tear_down(void **state)
 }
 
 /* The first line about `subject` is of this kind and holds this text. */
-static void expect(const struct doctor *d, const char *subject, enum doctor_verdict v, const char *text)
+static void expect(const struct doctor *d, const char *subject, enum finding_severity severity, const char *text)
 {
-    for (int i = 0; i < d->count; i++)
-        if (!strcmp(d->lines[i].subject, subject)) {
-            if (d->lines[i].verdict != v || !strstr(d->lines[i].text, text))
-                fail_msg("%s: %s: %s", doctor_verdict_name(d->lines[i].verdict), subject, d->lines[i].text);
+    for (int i = 0; i < d->found.n; i++)
+        if (!strcmp(d->found.list[i].subject, subject)) {
+            if (d->found.list[i].severity != severity || !strstr(d->found.list[i].text, text))
+                fail_msg("%s: %s: %s", finding_severity_name(d->found.list[i].severity), subject,
+                         d->found.list[i].text);
             return;
         }
     fail_msg("nothing is said about %s", subject);
@@ -51,12 +52,12 @@ static void nothing_installed(void **state)
 {
     (void)state;
     struct doctor *d = doctor_run(&options);
-    expect(d, "plugin", DOCTOR_WRONG, "No such file");
-    expect(d, "profile", DOCTOR_NOTE, "none is installed");
-    expect(d, "table", DOCTOR_NOTE, "No such file");
-    expect(d, "nccl.conf", DOCTOR_NOTE, "there is no");
-    expect(d, "hook", DOCTOR_NOTE, "No such file");
-    assert_int_equal(d->wrong, 1);
+    expect(d, "plugin", FINDING_ERROR, "No such file");
+    expect(d, "profile", FINDING_NOTE, "none is installed");
+    expect(d, "table", FINDING_NOTE, "No such file");
+    expect(d, "nccl.conf", FINDING_NOTE, "there is no");
+    expect(d, "hook", FINDING_NOTE, "No such file");
+    assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 1);
     doctor_free(d);
 }
 
@@ -91,24 +92,24 @@ static void installed(void **state)
     install();
     hook_says("print nccltune: profile abc", "");
     struct doctor *d = doctor_run(&options);
-    expect(d, "profile", DOCTOR_OK, "all its files are whole");
-    expect(d, "table", DOCTOR_OK, "0 broken lines");
-    expect(d, "nccl.conf", DOCTOR_OK, "has the lines");
-    expect(d, "hook", DOCTOR_OK, "profile abc");
+    expect(d, "profile", FINDING_OK, "all its files are whole");
+    expect(d, "table", FINDING_OK, "0 broken lines");
+    expect(d, "nccl.conf", FINDING_OK, "has the lines");
+    expect(d, "hook", FINDING_OK, "profile abc");
     doctor_free(d);
     scratch_write(&s, "store/current/tuner.csv", "nonsense\n", 9);
     hook_says("print nccltune: nothing is set: it is broken", "HCA mlx5_0 is missing");
     scratch_write(&s, "nccl.conf", "# nccltune end\n", 15);
     scratch_write(&s, "plugin.so", "x", 1);
     d = doctor_run(&options);
-    expect(d, "plugin", DOCTOR_WRONG, "cannot be loaded");
-    expect(d, "profile", DOCTOR_WRONG, "tuner.csv");
-    expect(d, "table", DOCTOR_WRONG, "tuner.csv:1:");
-    for (int i = 0; i < d->count; i++) /* the sum, too */
-        assert_true(strcmp(d->lines[i].subject, "table") != 0 || d->lines[i].verdict == DOCTOR_WRONG);
-    expect(d, "nccl.conf", DOCTOR_WRONG, "marker");
-    expect(d, "hook", DOCTOR_WRONG, "it is broken");
-    expect(d, "node", DOCTOR_WRONG, "mlx5_0 is missing");
+    expect(d, "plugin", FINDING_ERROR, "cannot be loaded");
+    expect(d, "profile", FINDING_ERROR, "tuner.csv");
+    expect(d, "table", FINDING_ERROR, "tuner.csv:1:");
+    for (int i = 0; i < d->found.n; i++) /* the sum, too */
+        assert_true(strcmp(d->found.list[i].subject, "table") != 0 || d->found.list[i].severity == FINDING_ERROR);
+    expect(d, "nccl.conf", FINDING_ERROR, "marker");
+    expect(d, "hook", FINDING_ERROR, "it is broken");
+    expect(d, "node", FINDING_ERROR, "mlx5_0 is missing");
     doctor_free(d);
 }
 

@@ -61,15 +61,17 @@ static struct doctor *job(const char *const *settings)
     return doctor_job(&o);
 }
 
-/* Some line about `subject` is of this kind and holds this text. */
-static void expect(const struct doctor *d, const char *subject, enum doctor_verdict v, const char *text)
+/* Some line about `subject` is of this kind and holds this text, or is of this id. */
+static void expect(const struct doctor *d, const char *subject, enum finding_severity severity, const char *text)
 {
-    for (int i = 0; i < d->count; i++)
-        if (!strcmp(d->lines[i].subject, subject) && d->lines[i].verdict == v && strstr(d->lines[i].text, text))
+    for (int i = 0; i < d->found.n; i++)
+        if (!strcmp(d->found.list[i].subject, subject) && d->found.list[i].severity == severity &&
+            (strstr(d->found.list[i].text, text) || (d->found.list[i].id && !strcmp(d->found.list[i].id, text))))
             return;
-    for (int i = 0; i < d->count; i++)
-        print_error("%s %s: %s\n", doctor_verdict_name(d->lines[i].verdict), d->lines[i].subject, d->lines[i].text);
-    fail_msg("no '%s' %s '%s'", doctor_verdict_name(v), subject, text);
+    for (int i = 0; i < d->found.n; i++)
+        print_error("%s %s: %s\n", finding_severity_name(d->found.list[i].severity), d->found.list[i].subject,
+                    d->found.list[i].text);
+    fail_msg("no '%s' %s '%s'", finding_severity_name(severity), subject, text);
 }
 
 static const char *set(const char *name, const char *value)
@@ -90,10 +92,10 @@ static void nothing_is_pinned(void **state)
     (void)state;
     static const char *const none[] = {NULL};
     struct doctor *d = job(none);
-    expect(d, "rank", DOCTOR_OK, "3 of 8, on n7");
-    expect(d, "profile", DOCTOR_NOTE, "none is pinned");
-    expect(d, "plugin", DOCTOR_NOTE, "NCCL_TUNER_PLUGIN is not set");
-    assert_int_equal(d->wrong, 0);
+    expect(d, "rank", FINDING_OK, "3 of 8, on n7");
+    expect(d, "profile", FINDING_NOTE, "none is pinned");
+    expect(d, "plugin", FINDING_NOTE, "NCCL_TUNER_PLUGIN is not set");
+    assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
     assert_null(agreed(d, "the tuner table"));
     doctor_free(d);
 }
@@ -115,13 +117,13 @@ static void all_is_well(void **state)
         arena_printf(s.arena, "NCCLTUNE_SET=NCCL_SOCKET_IFNAME==eth0|NCCLTUNE_PROFILE=%s|NCCLTUNE_HASH=%s", dir, hash),
         NULL};
     struct doctor *d = job(settings);
-    expect(d, "profile", DOCTOR_OK, "set by a hook");
-    expect(d, "plugin", DOCTOR_OK, "tuner interfaces v1 to v");
-    expect(d, "table", DOCTOR_OK, "0 broken lines");
-    expect(d, "hash", DOCTOR_OK, "the one that NCCLTUNE_HASH asks for");
-    expect(d, "machine", DOCTOR_OK, "class0");
-    expect(d, "setting", DOCTOR_OK, "nothing of the profile is overridden");
-    assert_int_equal(d->wrong, 0);
+    expect(d, "profile", FINDING_OK, "set by a hook");
+    expect(d, "plugin", FINDING_OK, "tuner interfaces v1 to v");
+    expect(d, "table", FINDING_OK, "0 broken lines");
+    expect(d, "hash", FINDING_OK, "the one that NCCLTUNE_HASH asks for");
+    expect(d, "machine", FINDING_OK, "class0");
+    expect(d, "setting", FINDING_OK, "nothing of the profile is overridden");
+    assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
     assert_string_equal(agreed(d, "the tuner table"), hash);
     doctor_free(d);
 }
@@ -137,13 +139,13 @@ static void much_is_wrong(void **state)
                                     "NCCL_ALGO=Ring",
                                     NULL};
     struct doctor *d = job(settings);
-    expect(d, "profile", DOCTOR_OK, "set by hand");
-    expect(d, "plugin", DOCTOR_WRONG, "/nonexistent/plugin.so cannot be loaded");
-    expect(d, "hash", DOCTOR_WRONG, "NCCL will refuse to start");
-    expect(d, "setting", DOCTOR_NOTE, "NCCL_SOCKET_IFNAME is ib0; the profile has =eth0: yours wins");
-    expect(d, "lint", DOCTOR_WRONG, "NCCL_IB_TIMEOUT=300");
-    expect(d, "lint", DOCTOR_NOTE, "NT401");
-    assert_int_equal(d->wrong, 3);
+    expect(d, "profile", FINDING_OK, "set by hand");
+    expect(d, "plugin", FINDING_ERROR, "/nonexistent/plugin.so cannot be loaded");
+    expect(d, "hash", FINDING_ERROR, "NCCL will refuse to start");
+    expect(d, "setting", FINDING_NOTE, "NCCL_SOCKET_IFNAME is ib0; the profile has =eth0: yours wins");
+    expect(d, "lint", FINDING_ERROR, "NCCL_IB_TIMEOUT=300");
+    expect(d, "lint", FINDING_WARNING, "NT401");
+    assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 3);
     assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring");
     assert_null(agreed(d, "NCCL_SOCKET_IFNAME"));
     doctor_free(d);
@@ -163,8 +165,8 @@ static void nearly_right(void **state)
         "NCCL_ALGO=Tree",
         NULL};
     struct doctor *d = job(settings);
-    expect(d, "profile", DOCTOR_OK, "set by hand");
-    expect(d, "hash", DOCTOR_WRONG, "NCCL will refuse to start");
+    expect(d, "profile", FINDING_OK, "set by hand");
+    expect(d, "hash", FINDING_ERROR, "NCCL will refuse to start");
     assert_string_equal(agreed(d, "NCCL_ALGO"), "Ring"); /* as getenv has it */
     int n = 0;
     for (int i = 0; i < d->nagree; i++)
@@ -174,11 +176,11 @@ static void nearly_right(void **state)
     const char *whole[] = {set("NCCLTUNE_PROFILE", dir), arena_printf(s.arena, "NCCLTUNE_HASH=sha256:%.16s", hash),
                            "NCCL_TUNER_PLUGIN=nccltune", NULL};
     d = job(whole);
-    expect(d, "hash", DOCTOR_OK, "the one that NCCLTUNE_HASH asks for");
+    expect(d, "hash", FINDING_OK, "the one that NCCLTUNE_HASH asks for");
     doctor_free(d);
     whole[2] = "NCCL_TUNER_PLUGIN=none";
     d = job(whole);
-    expect(d, "hash", DOCTOR_NOTE, "no plugin looks at it");
+    expect(d, "hash", FINDING_NOTE, "no plugin looks at it");
     assert_null(agreed(d, "the tuner table"));
     doctor_free(d);
 }
@@ -192,7 +194,7 @@ static void nearly_the_machine(void **state)
     machine->classes[0].cpu = "GenuineIntel 6/1, another";
     struct doctor *d = job(settings);
     machine->classes[0].cpu = cpu;
-    expect(d, "machine", DOCTOR_NOTE, "has the GPUs and rails of class0");
+    expect(d, "machine", FINDING_NOTE, "has the GPUs and rails of class0");
     doctor_free(d);
 }
 
@@ -202,7 +204,7 @@ static void ranks_of_torchrun(void **state)
     (void)state;
     static const char *const settings[] = {"RANK=17", "WORLD_SIZE=32", NULL};
     struct doctor *d = job(settings);
-    expect(d, "rank", DOCTOR_OK, "17 of 32, on n7");
+    expect(d, "rank", FINDING_OK, "17 of 32, on n7");
     doctor_free(d);
 }
 
@@ -211,18 +213,18 @@ static void broken_profiles(void **state)
     (void)state;
     const char *const relative[] = {"NCCLTUNE_PROFILE=profile", NULL};
     struct doctor *d = job(relative);
-    expect(d, "profile", DOCTOR_WRONG, "no absolute path");
+    expect(d, "profile", FINDING_ERROR, "no absolute path");
     doctor_free(d);
     scratch_write(&s, "profile/tuner.csv", RULE, strlen(RULE));
     const char *const changed[] = {set("NCCLTUNE_PROFILE", scratch_path(&s, "profile")), NULL};
     d = job(changed);
-    expect(d, "profile", DOCTOR_WRONG, "was changed");
-    expect(d, "hash", DOCTOR_NOTE, "NCCLTUNE_HASH is not set");
+    expect(d, "profile", FINDING_ERROR, "was changed");
+    expect(d, "hash", FINDING_NOTE, "NCCLTUNE_HASH is not set");
     doctor_free(d);
     const char *const off[] = {"NCCLTUNE=off", "NCCL_TUNER_PLUGIN=/nonexistent", NULL};
     d = job(off);
-    expect(d, "profile", DOCTOR_NOTE, "NCCLTUNE=off");
-    assert_int_equal(d->wrong, 0);
+    expect(d, "profile", FINDING_NOTE, "NCCLTUNE=off");
+    assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
     assert_string_equal(agreed(d, "NCCLTUNE"), "off");
     doctor_free(d);
 }
@@ -276,8 +278,8 @@ static void ranks_that_are_alike(void **state)
                                             line_of("2", "NCCL_ALGO=Ring"), line_of("1", "NCCL_ALGO=Ring"),
                                             line_of("3", "NCCL_ALGO=Ring")),
                                &e);
-    expect(d, "ranks", DOCTOR_OK, "alike on all 4");
-    assert_int_equal(d->wrong, 0);
+    expect(d, "ranks", FINDING_OK, "alike on all 4");
+    assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
     doctor_free(d);
 }
 
@@ -288,9 +290,9 @@ static void ranks_that_differ(void **state)
     struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", line_of("0", "NCCL_ALGO=Ring"),
                                             line_of("1", "NCCL_ALGO=Ring"), line_of("3", "NCCL_IB_TIMEOUT=300")),
                                &e);
-    expect(d, "ranks", DOCTOR_WRONG, "rank 2 of 4 did not report");
-    expect(d, "ranks", DOCTOR_WRONG, "NCCL_ALGO is 'Ring' on ranks 0-1, is not set on rank 3");
-    expect(d, "lint", DOCTOR_WRONG, "rank 3: NCCL_IB_TIMEOUT=300");
+    expect(d, "ranks", FINDING_ERROR, "rank 2 of 4 did not report");
+    expect(d, "ranks", FINDING_ERROR, "NCCL_ALGO is 'Ring' on ranks 0-1, is not set on rank 3");
+    expect(d, "lint", FINDING_ERROR, "rank 3: NCCL_IB_TIMEOUT=300");
     doctor_free(d);
 }
 
@@ -305,8 +307,8 @@ static void long_values_are_told_apart(void **state)
     struct doctor *d = compare(
         arena_printf(s.arena, "%s%s%s%s", line_of("0", one), line_of("1", one), line_of("2", two), line_of("3", two)),
         &e);
-    expect(d, "ranks", DOCTOR_WRONG, "on ranks 0-1, is '");
-    expect(d, "ranks", DOCTOR_WRONG, "(2989 bytes, sha256 ");
+    expect(d, "ranks", FINDING_ERROR, "on ranks 0-1, is '");
+    expect(d, "ranks", FINDING_ERROR, "(2989 bytes, sha256 ");
     doctor_free(d);
 }
 
@@ -317,8 +319,8 @@ static void ranks_that_repeat_themselves(void **state)
     struct err e = {0};
     const char *first = line_of("0", "NCCL_ALGO=Ring");
     struct doctor *d = compare(arena_printf(s.arena, "%s%s%s", first, first, line_of("1", "A=b")), &e);
-    expect(d, "ranks", DOCTOR_WRONG, "NCCL_ALGO is 'Ring' on rank 0, is not set on rank 1");
-    expect(d, "ranks", DOCTOR_WRONG, "ranks 2-3 of 4 did not report");
+    expect(d, "ranks", FINDING_ERROR, "NCCL_ALGO is 'Ring' on rank 0, is not set on rank 1");
+    expect(d, "ranks", FINDING_ERROR, "ranks 2-3 of 4 did not report");
     doctor_free(d);
 }
 
@@ -333,8 +335,8 @@ static void many_values(void **state)
                             "%s{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": %d, \"agree\": {\"X\": \"v%d\"}}\n",
                             text, rank, rank == 39 ? 5 : rank);
     struct doctor *d = compare(text, &e);
-    expect(d, "ranks", DOCTOR_WRONG, "is 'v5' on ranks 5, 39,");
-    expect(d, "ranks", DOCTOR_WRONG, "is 'v30' on rank 30, is something else on ranks 31-38");
+    expect(d, "ranks", FINDING_ERROR, "is 'v5' on ranks 5, 39,");
+    expect(d, "ranks", FINDING_ERROR, "is 'v30' on rank 30, is something else on ranks 31-38");
     doctor_free(d);
 }
 
@@ -348,7 +350,7 @@ static void many_ranks(void **state)
                             "%s{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": %d, \"agree\": {\"X\": \"v%d\"}}\n",
                             text, rank, rank % 2);
     struct doctor *d = compare(text, &e);
-    expect(d, "ranks", DOCTOR_WRONG, "36, 38 and 10 more, is 'v1' on ranks 1, 3,");
+    expect(d, "ranks", FINDING_ERROR, "36, 38 and 10 more, is 'v1' on ranks 1, 3,");
     doctor_free(d);
 }
 
@@ -367,10 +369,10 @@ static void lines_from_anywhere(void **state)
         assert_null(compare(bad[i], &e));
     struct doctor *d =
         compare("{\"format\": \"" DOCTOR_JOB_FORMAT "\", \"rank\": 1e300, \"ranks\": -7, \"agree\": [3], "
-                "\"verdict\": \"wrong\", \"text\": \"\\u001b[31mred\"}\n",
+                "\"severity\": \"error\", \"text\": \"\\u001b[31mred\"}\n",
                 &e);
     assert_non_null(d);
-    expect(d, "?", DOCTOR_WRONG, "rank 0: ?[31mred");
+    expect(d, "?", FINDING_ERROR, "rank 0: ?[31mred");
     doctor_free(d);
 }
 

@@ -43,15 +43,18 @@ static double now_s(void)
 
 static void print_counts(const struct lint *l)
 {
-    struct lint_rule_view r;
-    struct lint_finding_view f;
-    for (size_t n = 0; lint_rule(n, &r); n++) {
+    struct arena *a = arena_new();
+    struct finding f;
+    int n;
+    const struct finding_kind *kinds = lint_kinds(a, &n);
+    for (int i = 0; i < n; i++) {
         int count = 0;
         for (size_t k = 0; lint_finding(l, k, &f); k++)
-            count += !strcmp(f.code, r.code);
+            count += !strcmp(f.id, kinds[i].id);
         if (count)
-            print_message("  %s %-24s %4d\n", r.code, r.name, count);
+            print_message("  %s %-24s %4d\n", kinds[i].id, kinds[i].name, count);
     }
+    arena_free(a);
 }
 
 static void settings_of_public_scripts(void **state)
@@ -79,10 +82,10 @@ static void settings_of_public_scripts(void **state)
     }
     lint_check(l);
     double took = now_s() - began;
-    struct lint_finding_view f;
+    struct finding f;
     for (size_t n = 0; lint_finding(l, n, &f); n++)
-        if ((!strcmp(f.code, "NT102") || !strcmp(f.code, "NT103")) && env_var_find(f.variable))
-            fail_msg("%s exists and was called unknown", f.variable);
+        if ((!strcmp(f.id, "NT102") || !strcmp(f.id, "NT103")) && env_var_find(f.subject))
+            fail_msg("%s exists and was called unknown", f.subject);
     print_counts(l);
     print_message("  %zu settings in %.1f ms: %.0f settings/s\n", lint_settings(l), took * 1e3,
                   (double)lint_settings(l) / took);
@@ -102,10 +105,10 @@ static void every_catalogued_name_is_known(void **state)
         if (!v->last && !(v->flags & ENV_DEAD) && v->scope != ENV_PLUGIN)
             lint_add(l, v->name, NULL);
     lint_check(l);
-    struct lint_finding_view f;
+    struct finding f;
     for (size_t n = 0; lint_finding(l, n, &f); n++)
-        if (!strncmp(f.code, "NT1", 3) && strcmp(f.code, "NT108") != 0)
-            fail_msg("%s: %s %s", f.variable, f.code, f.says);
+        if (!strncmp(f.id, "NT1", 3) && strcmp(f.id, "NT108") != 0)
+            fail_msg("%s: %s %s", f.subject, f.id, f.text);
     lint_free(l);
 }
 
@@ -123,10 +126,10 @@ static void every_default_is_fine(void **state)
             strcmp(usual, "unset") != 0)
             lint_add(l, v->name, usual);
     lint_check(l);
-    struct lint_finding_view f;
+    struct finding f;
     for (size_t n = 0; lint_finding(l, n, &f); n++)
-        if (f.severity != LINT_NOTE)
-            fail_msg("%s=%s: %s %s", f.variable, f.value, f.code, f.says);
+        if (f.severity != FINDING_NOTE)
+            fail_msg("%s=%s: %s %s", f.subject, f.value, f.id, f.text);
     assert_true(lint_settings(l) > 100);
     lint_free(l);
 }

@@ -49,7 +49,7 @@ static void json(void **state)
     char *out = printed("job.sh", document, LINT_JSON);
     cJSON *doc = json_parse(out, strlen(out), "out", 1, NULL);
     assert_non_null(doc);
-    assert_int_equal(json_check_format(doc, "nccltune-lint/1", "out", NULL), 0);
+    assert_int_equal(json_check_format(doc, "nccltune-lint/2", "out", NULL), 0);
     assert_string_equal(json_str(doc, "library", ""), "nccl");
     const cJSON *list = cJSON_GetObjectItem(doc, "findings");
     assert_int_equal(cJSON_GetArraySize(list), 3);
@@ -57,11 +57,11 @@ static void json(void **state)
     assert_string_equal(json_str(first, "file", ""), "job.sh");
     assert_int_equal(json_int(first, "line", 0), 1);
     assert_int_equal(json_int(first, "column", 0), 8);
-    assert_string_equal(json_str(first, "code", ""), "NT301");
+    assert_string_equal(json_str(first, "id", ""), "NT301");
     assert_string_equal(json_str(first, "severity", ""), "error");
-    assert_string_equal(json_str(first, "variable", ""), "NCCL_IB_TIMEOUT");
+    assert_string_equal(json_str(first, "subject", ""), "NCCL_IB_TIMEOUT");
     assert_string_equal(json_str(first, "value", ""), "40");
-    assert_true(strlen(json_str(first, "says", "")) > 10);
+    assert_true(strlen(json_str(first, "text", "")) > 10);
     cJSON_Delete(doc);
     free(out);
 }

@@ -105,7 +105,7 @@ static void fixtures(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char path[128], codes[256] = "";
         struct lint_options o = {.rccl = -1};
-        struct lint_finding_view f;
+        struct finding f;
         struct err e = {0};
         struct lint *l = lint_new(&o);
         snprintf(path, sizeof(path), "tests/fixtures/lint/%s", rows[i].file);
@@ -114,7 +114,7 @@ static void fixtures(void **state)
         assert_string_equal(l->texts[0]->kind, rows[i].kind);
         lint_check(l);
         for (size_t n = 0; lint_finding(l, n, &f); n++)
-            snprintf(codes + strlen(codes), sizeof(codes) - strlen(codes), "%s%s", n ? " " : "", f.code);
+            snprintf(codes + strlen(codes), sizeof(codes) - strlen(codes), "%s%s", n ? " " : "", f.id);
         if (strcmp(codes, rows[i].codes) != 0)
             fail_msg("%s: expected '%s', found '%s'", path, rows[i].codes, codes);
         lint_free(l);

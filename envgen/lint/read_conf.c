@@ -1,12 +1,20 @@
-/* nccl.conf by NCCL's own rules, with what people get wrong in it, and Dockerfiles. */
+/* nccl.conf by NCCL's own rules, with what people get wrong in it. */
 #include <string.h>
-#include <strings.h>
 
 #include "core/vars/parse.h"
 #include "envgen/lint/lint_internal.h"
-#include "envgen/lint/shell_words.h"
 
-/* ---- nccl.conf --------------------------------------------------------------------------------------------------- */
+enum { CONF_EXPORT, CONF_BLANKS, CONF_COMMENT, CONF_CUT, CONF_EXPANSION, CONF_ITSELF };
+static const struct finding_kind kinds[] = {
+    [CONF_EXPORT] = {"NT601", "conf-export", FINDING_ERROR, "\"export\" in nccl.conf is a part of the name"},
+    [CONF_BLANKS] = {"NT602", "conf-blanks", FINDING_ERROR, "blanks in nccl.conf are a part of name or value"},
+    [CONF_COMMENT] = {"NT603", "conf-comment", FINDING_ERROR, "a comment behind a value is a part of it"},
+    [CONF_CUT] = {"NT605", "conf-too-long", FINDING_ERROR, "a name or value above 1,023 bytes is cut"},
+    [CONF_EXPANSION] = {"NT606", "conf-expansion", FINDING_ERROR, "nccl.conf expands no variables"},
+    [CONF_ITSELF] = {"NT607", "conf-file-in-conf", FINDING_WARNING, "NCCL_CONF_FILE inside a configuration file"},
+};
+
+static const struct finding_kind quoted_value = LINT_QUOTED_VALUE;
 
 struct conf_line {
     struct lint *l;
@@ -52,32 +60,32 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
     const char *right = meant(l, value, n);
     struct lint_finding *f = NULL;
     if (c->name > c->at)
-        f = lint_find(l, strncmp(c->t->data + c->at, "export", 6) ? LINT_CONF_BLANKS : LINT_CONF_EXPORT, s,
+        f = lint_find(l, strncmp(c->t->data + c->at, "export", 6) ? &kinds[CONF_BLANKS] : &kinds[CONF_EXPORT], s,
                       arena_printf(l->arena,
                                    "NCCL takes all in front of '=' as the name: this sets a variable called \"%.*s\".",
                                    (int)line->name_length, line->name),
                       "Begin the line with the variable's name.");
     else if (c->name_end < c->at + line->name_length)
-        f = lint_find(l, LINT_CONF_BLANKS, s, "The blank in front of '=' becomes a part of the variable's name.",
+        f = lint_find(l, &kinds[CONF_BLANKS], s, "The blank in front of '=' becomes a part of the variable's name.",
                       "Write NAME=value without blanks.");
     else if (n > 0 && (*value == ' ' || *value == '\t'))
-        f = lint_find(l, LINT_CONF_BLANKS, s, "The blank behind '=' becomes a part of the value.",
+        f = lint_find(l, &kinds[CONF_BLANKS], s, "The blank behind '=' becomes a part of the value.",
                       "Write NAME=value without blanks.");
     else if (n >= 2 && (*value == '"' || *value == '\'') && strlen(right) < n)
-        f = lint_find(l, LINT_QUOTED_VALUE, s, "NCCL takes no quotes away here: they become a part of the value.",
+        f = lint_find(l, &quoted_value, s, "NCCL takes no quotes away here: they become a part of the value.",
                       "Write the value without quotes.");
     else if (memmem(value, n, " #", 2) || memmem(value, n, "\t#", 2))
-        f = lint_find(l, LINT_CONF_COMMENT, s, "A comment behind a value becomes a part of the value.",
+        f = lint_find(l, &kinds[CONF_COMMENT], s, "A comment behind a value becomes a part of the value.",
                       "Give the comment a line of its own, '#' in column 1.");
     else if (memchr(value, '$', n))
-        lint_find(l, LINT_CONF_EXPANSION, s, "NCCL expands nothing in this file: '$' is taken as it stands.",
+        lint_find(l, &kinds[CONF_EXPANSION], s, "NCCL expands nothing in this file: '$' is taken as it stands.",
                   "Write the value itself.");
     if (f && !strpbrk(right, "\"' \t"))
         fix_line(f, l, c, right);
     if (line->cut)
-        lint_find(l, LINT_CONF_CUT, s, "NCCL cuts a name or value after 1,023 bytes.", "Shorten the line.");
+        lint_find(l, &kinds[CONF_CUT], s, "NCCL cuts a name or value after 1,023 bytes.", "Shorten the line.");
     if (!strcmp(s->name, "NCCL_CONF_FILE"))
-        lint_find(l, LINT_CONF_ITSELF, s, "NCCL chooses its files before it reads this one: no effect.",
+        lint_find(l, &kinds[CONF_ITSELF], s, "NCCL chooses its files before it reads this one: no effect.",
                   "Set NCCL_CONF_FILE in the job's environment.");
 }
 
@@ -122,82 +130,4 @@ int lint_read_conf(struct lint *l, const struct lint_text *t, size_t from, size_
     return 0;
 }
 
-/* ---- Dockerfiles ------------------------------------------------------------------------------------------------- */
-
-/* The end of an instruction: '\' continues a line, and comment lines in between belong to nothing. */
-static size_t instruction_end(const char *s, size_t at, size_t to)
-{
-    for (;;) {
-        const char *newline = memchr(s + at, '\n', to - at);
-        size_t end = newline ? (size_t)(newline - s) : to;
-        size_t last = end;
-        while (last > at && (s[last - 1] == ' ' || s[last - 1] == '\t' || s[last - 1] == '\r'))
-            last--;
-        size_t text = at + strspn(s + at, " \t");
-        int comment = text < end && s[text] == '#';
-        if (!newline || (!comment && (last == at || s[last - 1] != '\\')))
-            return end;
-        at = end + 1;
-    }
-}
-
-static void add_env(struct lint *l, const struct lint_text *t, size_t at, size_t name, size_t value, size_t end)
-{
-    if (!env_of_interest(t->data + at, name) || l->nsettings - t->first >= LINT_MOST_SETTINGS)
-        return;
-    struct lint_setting *s = lint_setting_new(l, t, at, name, LINT_DECLARED);
-    struct lint_literal v = lint_word_literal(l->arena, t->data, value, end);
-    if (v.text && !lint_is_placeholder(v.text, strlen(v.text))) {
-        s->value = v.text;
-        s->value_at = v.at;
-        s->value_bytes = v.bytes;
-    }
-}
-
-/* ENV A=1 B="2", or the old ENV A 1. */
-static void read_env_instruction(struct lint *l, const struct lint_text *t, size_t at, size_t end)
-{
-    const char *s = t->data;
-    struct lint_word w = lint_next_word(s, at, end);
-    size_t n = w.token == LINT_WORD ? lint_name_length(s + w.at, w.end - w.at) : 0;
-    if (n > 0 && w.at + n == w.end) {
-        struct lint_word value = lint_next_word(s, w.end, end);
-        if (value.token == LINT_WORD)
-            add_env(l, t, w.at, n, value.at, value.end);
-        return;
-    }
-    while (w.token != LINT_END) {
-        n = w.token == LINT_WORD ? lint_name_length(s + w.at, w.end - w.at) : 0;
-        if (n > 0 && w.at + n < w.end && s[w.at + n] == '=')
-            add_env(l, t, w.at, n, w.at + n + 1, w.end);
-        w = lint_next_word(s, w.end, end);
-    }
-}
-
-static void find_lost_exports(struct lint *l, size_t first)
-{
-    for (size_t i = first; i < l->nsettings; i++)
-        if (l->settings[i]->how == LINT_LAYER)
-            lint_find(l, LINT_RUN_LAYER, l->settings[i],
-                      "An export in a RUN ends with that build step: containers of this image do not have it.",
-                      "Use an ENV instruction, or write it to /etc/nccl.conf.");
-}
-
-int lint_read_docker(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e)
-{
-    (void)e;
-    const char *s = t->data;
-    size_t first = l->nsettings;
-    for (size_t at = from; at < to;) {
-        size_t text = at + strspn(s + at, " \t");
-        size_t end = instruction_end(s, at, to);
-        size_t word = strcspn(s + text, " \t\r\n");
-        if (word == 3 && !strncasecmp(s + text, "ENV", 3))
-            read_env_instruction(l, t, text + 3, end);
-        else if (word == 3 && !strncasecmp(s + text, "RUN", 3))
-            lint_read_shell_in(l, t, text + 3, end, ++l->groups, LINT_LAYER);
-        at = end + 1;
-    }
-    find_lost_exports(l, first);
-    return 0;
-}
+const struct lint_rules lint_conf = {kinds, sizeof kinds / sizeof *kinds, NULL};

@@ -1,4 +1,4 @@
-/* lint's spine: settings come in, every rule looks at every setting, findings go out in the order of the documents. */
+/* What lint holds: settings as readers found them, findings as rules made them, and what rules ask about both. */
 #include "envgen/lint/lint.h"
 
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include "core/hash.h"
 #include "core/vars/parse.h"
 #include "envgen/lint/lint_internal.h"
-#include "probe/topology/topology.h"
 
 struct lint *lint_new(const struct lint_options *o)
 {
@@ -155,90 +154,18 @@ int lint_number(const struct lint_setting *s, int64_t *value)
     return how != ENV_NUMBER_EMPTY && how != ENV_NUMBER_RANGE;
 }
 
-struct lint_finding *lint_find(struct lint *l, enum lint_code code, const struct lint_setting *at, const char *says,
-                               const char *advice)
+struct lint_finding *lint_find(struct lint *l, const struct finding_kind *kind, const struct lint_setting *at,
+                               const char *says, const char *advice)
 {
     struct lint_finding *f = ARENA_NEW(l->arena, struct lint_finding);
     l->findings = arena_grow(l->arena, l->findings, l->nfindings, sizeof(void *));
     l->findings[l->nfindings++] = f;
-    f->code = code;
-    f->severity = lint_rules[code].severity;
+    f->kind = kind;
+    f->severity = kind->severity;
     f->at = at;
     f->says = says;
     f->advice = advice;
     return f;
-}
-
-/* ---- the run ----------------------------------------------------------------------------------------------------- */
-
-static int topology_is_amd(const struct topology *t)
-{
-    for (int c = 0; c < t->nclasses; c++)
-        for (int g = 0; g < t->classes[c].ngpus; g++)
-            if (t->classes[c].gpus[g].arch)
-                return 1;
-    return 0;
-}
-
-static int topology_has_gpus(const struct topology *t)
-{
-    for (int c = 0; c < t->nclasses; c++)
-        if (t->classes[c].ngpus > 0)
-            return 1;
-    return 0;
-}
-
-static int names_rccl(const struct lint_setting *s)
-{
-    return !strncmp(s->name, "RCCL_", 5) || !strncmp(s->name, "HSA_", 4) || (s->value && strstr(s->value, "librccl"));
-}
-
-/* Which library all settings are for, as told or by the GPUs; otherwise each document is looked at for names that only
- * RCCL has. */
-static void choose_library(struct lint *l)
-{
-    const struct topology *t = l->options.topology;
-    l->rccl_sure = l->options.rccl >= 0 || (t && topology_has_gpus(t));
-    if (l->rccl_sure)
-        l->rccl = l->options.rccl >= 0 ? l->options.rccl : topology_is_amd(t);
-    for (size_t n = 0; n < l->ntexts && !l->rccl_sure; n++)
-        for (size_t i = 0; i < l->texts[n]->count; i++)
-            l->texts[n]->rccl |= names_rccl(l->settings[l->texts[n]->first + i]);
-}
-
-static int library_of(const struct lint *l, const struct lint_setting *s)
-{
-    if (l->rccl_sure)
-        return l->rccl;
-    return s->text ? s->text->rccl : names_rccl(s);
-}
-
-static int by_place(const void *x, const void *y)
-{
-    const struct lint_finding *a = *(struct lint_finding *const *)x, *b = *(struct lint_finding *const *)y;
-    const struct lint_text *ta = a->at->text, *tb = b->at->text;
-    if (ta != tb)
-        return !ta ? -1 : !tb ? 1 : ta->first < tb->first ? -1 : ta->first > tb->first ? 1 : strcmp(ta->name, tb->name);
-    if (a->at->name_at != b->at->name_at)
-        return a->at->name_at < b->at->name_at ? -1 : 1;
-    return (int)a->code - (int)b->code;
-}
-
-void lint_check(struct lint *l)
-{
-    static void (*const rules[])(struct lint *, const struct lint_setting *) = {
-        lint_rules_names,  lint_rules_values,    lint_rules_ranges,
-        lint_rules_effect, lint_rules_conflicts, lint_rules_devices,
-    };
-    choose_library(l);
-    for (size_t i = 0; i < l->nsettings; i++) {
-        const struct lint_setting *s = l->settings[i];
-        l->rccl = library_of(l, s);
-        for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]) && s->how != LINT_UNSET; r++)
-            rules[r](l, s);
-    }
-    if (l->nfindings > 0)
-        qsort(l->findings, l->nfindings, sizeof(void *), by_place);
 }
 
 /* ---- the outside view -------------------------------------------------------------------------------------------- */
@@ -248,7 +175,7 @@ size_t lint_settings(const struct lint *l)
     return l->nsettings;
 }
 
-size_t lint_count(const struct lint *l, enum lint_severity severity)
+size_t lint_count(const struct lint *l, enum finding_severity severity)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->nfindings; i++)
@@ -256,41 +183,22 @@ size_t lint_count(const struct lint *l, enum lint_severity severity)
     return n;
 }
 
-int lint_finding(const struct lint *l, size_t n, struct lint_finding_view *view)
+int lint_finding(const struct lint *l, size_t n, struct finding *found)
 {
     if (n >= l->nfindings)
         return 0;
     const struct lint_finding *f = l->findings[n];
-    *view = (struct lint_finding_view){
-        .code = lint_rules[f->code].code,
+    *found = (struct finding){
+        .id = f->kind->id,
         .severity = f->severity,
-        .file = f->at->text ? f->at->text->name : NULL,
-        .variable = f->at->name,
+        .subject = f->at->name,
         .value = f->at->value,
-        .says = f->says,
+        .text = f->says,
         .advice = f->advice,
+        .file = f->at->text ? f->at->text->name : NULL,
         .fixable = f->fix != LINT_FIX_NONE,
     };
     if (f->at->text)
-        lint_place(f->at->text, f->at->name_at, &view->line, &view->column);
+        lint_place(f->at->text, f->at->name_at, &found->line, &found->column);
     return 1;
-}
-
-int lint_rule(size_t n, struct lint_rule_view *view)
-{
-    if (n >= LINT_CODES)
-        return 0;
-    *view =
-        (struct lint_rule_view){lint_rules[n].code, lint_rules[n].name, lint_rules[n].severity, lint_rules[n].title};
-    return 1;
-}
-
-int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e)
-{
-    static int (*const printers[])(const struct lint *, FILE *, struct err *) = {
-        [LINT_TEXT] = lint_print_text,
-        [LINT_JSON] = lint_print_json,
-        [LINT_SARIF] = lint_print_sarif,
-    };
-    return printers[format](l, out, e);
 }
