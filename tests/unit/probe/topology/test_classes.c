@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "probe/topology/build.h"
+#include "probe/topology/classes.h"
 #include "probe/topology/differences.h"
 #include "tests/unit/probe/matrix.h"
 
