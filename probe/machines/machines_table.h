@@ -1,4 +1,4 @@
-/* The record of a bundled machine, for this room: what machines_table.c holds and machines.c builds. */
+/* The record of a bundled machine, for this directory: what machines_table.c holds and machines.c builds. */
 #ifndef PROBE_MACHINES_MACHINES_TABLE_H
 #define PROBE_MACHINES_MACHINES_TABLE_H
 

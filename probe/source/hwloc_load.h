@@ -1,4 +1,4 @@
-/* hwloc loaded with exactly what this room reads of it, so that a timing program can load the same. */
+/* hwloc loaded with exactly what this directory reads of it, so that a timing program can load the same. */
 #ifndef PROBE_SOURCE_HWLOC_LOAD_H
 #define PROBE_SOURCE_HWLOC_LOAD_H
 

@@ -1,5 +1,5 @@
-/* Building a topology, for this room's sources and importers. Pointers to classes and objects are good until the next
- * one of the kind is added; indices stay. */
+/* Building a topology, for probe's sources, importers and machines. Pointers to classes and objects are good until the
+ * next one of the kind is added; indices stay. */
 #ifndef PROBE_TOPOLOGY_BUILD_H
 #define PROBE_TOPOLOGY_BUILD_H
 

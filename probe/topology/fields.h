@@ -27,7 +27,7 @@ struct field {
     enum field_type type;
     size_t at;
     int unknown;              /* the value that is not written and stands for a missing field */
-    int required;             /* what every other room takes for granted */
+    int required;             /* what every other directory takes for granted */
     int moves;                /* host-specific, or changes by itself: not part of the hash */
     const char *const *words; /* NULL-terminated */
     unsigned kinds;

@@ -53,9 +53,9 @@ chmod +x "$tmp/agent"
 gather() { probe --hosts 'node[1-3]' --ssh "$tmp/agent" --deadline 4 "$@"; }
 check "a cluster is gathered" exits 0 gather -o "$tmp/cluster.json"
 check "identical nodes are one class" prints '^node1, node2$' probe --from "$tmp/cluster.json"
-check "the dead node is listed" prints 'node-missing .*node3 \(no answer within 4 s\)' probe --from "$tmp/cluster.json"
+check "the dead node is listed" prints 'node-missing: .*node3 \(no answer within 4 s\)' probe --from "$tmp/cluster.json"
 if [ "$(ulimit -l)" != 64 ]; then
-    check "the node with other limits is named" prints 'node-differs \(node2\): .*memlock 64 KiB instead of' \
+    check "the node with other limits is named" prints 'node-differs: node2: .*memlock 64 KiB instead of' \
         probe --from "$tmp/cluster.json"
 fi
 check "nobody answers" exits 1 probe --hosts node3 --ssh "$tmp/agent" --deadline 1
