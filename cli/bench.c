@@ -1,5 +1,4 @@
 /* nccltune bench: measure collectives over everything that can be chosen. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,28 +14,14 @@
 #include "core/json.h"
 #include "probe/source/probe.h"
 
-/* What a shell reports for a program that ^C has ended. */
-#define EXIT_INTERRUPTED 130
+#define COMMAND "nccltune bench"
 
-static const char help_text[] =
-    "Usage: nccltune bench [OPTION]... -o RESULTS\n"
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune bench [OPTION]... -o RESULTS\n"
     "Measure collectives over algorithms and network interfaces, the library's untouched default among them.\n"
     "Every measurement is a line of RESULTS, on disk before the next one begins. With --engine model, which --machine\n"
-    "and --from imply, nothing is measured: every line is a prediction with its band.\n"
-    "\n" CLI_MEASURE_HELP
-    "      --topology FILE       what the nodes look like (see nccltune-probe(1)); default: like this machine\n"
-    "\n"
-    "What to predict for (--engine model)\n" CLI_MACHINE_HELP
-    "      --nccl VERSION        whose choices are the default, such as 2.28.9; the newest known\n"
-    "\n" BENCH_VERBS_HELP "\n"
-    "Output\n"
-    "  -o, --output RESULTS      the journal (see nccltune-results.jsonl(5))\n"
-    "      --resume              go on with a journal; what it holds is not measured again\n"
-    "      --plan                say what would be run, and run nothing\n"
-    "      --json                the points as JSON on standard output instead of the table\n"
-    "  -q, --quiet               no progress, only warnings\n"
-    "  -h, --help                this text\n"
-    "\n"
+    "and --from imply, nothing is measured: every line is a prediction with its band.\n",
     "Examples\n"
     "  nccltune bench -o results.jsonl                              this machine, one minute\n"
     "  nccltune bench --hosts n1,n2,n3,n4 --budget 10m -o r.jsonl   four nodes, ten minutes\n"
@@ -52,71 +37,33 @@ static const char help_text[] =
     "\n"
     "Exit status: 0 done; 1 done, but a launch crashed, hung or computed wrong data, or the journal cannot be "
     "written;\n"
-    "2 wrong usage; 3 something is missing, such as mpirun; 130 interrupted, the journal can be resumed.\n";
-
-enum { OPT_RESUME = CLI_OPT_OWN, OPT_PLAN, OPT_JSON };
-
-static const struct option own_options[] = {
-    {"machine", required_argument, NULL, CLI_OPT_MACHINE},
-    {"topology", required_argument, NULL, CLI_OPT_TOPOLOGY},
-    {"from", required_argument, NULL, CLI_OPT_FROM},
-    {"gpu", required_argument, NULL, CLI_OPT_GPU},
-    {"nodes", required_argument, NULL, CLI_OPT_NODES},
-    {"ports", required_argument, NULL, CLI_OPT_PORTS},
-    {"schedule", required_argument, NULL, CLI_OPT_SCHEDULE},
-    {"svg", required_argument, NULL, CLI_OPT_SVG},
-    {"sweep", optional_argument, NULL, CLI_OPT_SWEEP},
-    {"check", required_argument, NULL, CLI_OPT_CHECK},
-    {"output", required_argument, NULL, 'o'},
-    {"resume", no_argument, NULL, OPT_RESUME},
-    {"plan", no_argument, NULL, OPT_PLAN},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
+    "2 wrong usage; 3 something is missing, such as mpirun; 130 interrupted, the journal can be resumed.\n",
+    0};
 
 struct request {
     struct bench_options bench;
     struct cli_machine machine;
+    struct cli_releases releases;
     struct bench_verbs verbs;
-    int about_ports; /* an option of bench_verbs was given */
-    int plan, json, quiet, help;
+    int plan, json, quiet;
 };
 
-static int take_option(int option, const char *arg, struct request *w, struct err *e)
-{
-    if (option >= CLI_OPT_MEASURE && option < CLI_OPT_OWN)
-        return cli_measure_take(option, arg, &w->bench, e);
-    if (option >= CLI_OPT_PORTS && option < CLI_OPT_VERBS_END) {
-        w->about_ports = 1;
-        return bench_verbs_take(option, arg, &w->verbs, e);
-    }
-    if (option >= CLI_OPT_MACHINE)
-        return cli_machine_take(option, arg, &w->machine, e);
-    switch (option) {
-    case OPT_RESUME:
-        w->bench.resume = 1;
-        return 0;
-    case OPT_PLAN:
-        w->plan = 1;
-        return 0;
-    case OPT_JSON:
-        w->json = 1;
-        return 0;
-    case 'o':
-        w->bench.results = arg;
-        return 0;
-    case 'q':
-        w->quiet = 1;
-        return 0;
-    case 'h':
-        w->help = 1;
-        return 0;
-    default:
-        return err_set(e, ERR_USAGE, "%s", "");
-    }
-}
+static const struct option_spec release_options[] = {
+    {0, "nccl", "VERSION", "whose choices are the default where all is predicted, such as 2.28.9; the newest known",
+     cli_take_releases_or_library, 0},
+    {0},
+};
+
+static const struct option_spec output_options[] = {
+    {'o', "output", "RESULTS", "the journal (see nccltune-results.jsonl(5))", option_text,
+     offsetof(struct request, bench.results)},
+    {'r', "resume", NULL, "go on with a journal; what it holds is not measured again", option_flag,
+     offsetof(struct request, bench.resume)},
+    {0, "plan", NULL, "say what would be run, and run nothing", option_flag, offsetof(struct request, plan)},
+    {'j', "json", NULL, "print the points as JSON instead of the table", option_flag, offsetof(struct request, json)},
+    {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
+    {0},
+};
 
 static int is_verbs(const struct request *w)
 {
@@ -124,49 +71,54 @@ static int is_verbs(const struct request *w)
 }
 
 /* Files of recorded machines and bundled ones can only be predicted. */
-static int resolve_defaults(struct request *w, struct err *e)
+static int resolve_defaults(struct request *w, const char *about_ports, struct err *e)
 {
-    int described = w->machine.name || w->machine.nfrom;
-    if (bench_evidence_of(w->bench.engine) != BENCH_PREDICTED && (described || w->machine.gpu || w->machine.nnodes))
+    int described = w->machine.name || w->machine.from.count, predicts;
+    if (!w->bench.engine)
+        w->bench.engine = described        ? bench_engine_for(NULL, 1)->name
+                          : w->verbs.check ? "verbs"
+                                           : bench_engines[0]->name;
+    predicts = bench_evidence_of(w->bench.engine) == BENCH_PREDICTED;
+    if (!predicts && (described || w->machine.gpu || w->machine.nodes.count))
         return err_set(e, ERR_USAGE, "--machine, --from, --gpu and --nodes are for --engine model, not %s",
                        w->bench.engine);
-    if (w->about_ports && !is_verbs(w))
-        return err_set(e, ERR_USAGE, "--ports, --schedule, --svg, --sweep and --check are for --engine verbs, not %s",
-                       w->bench.engine);
-    w->bench.setup.nodes = w->machine.nodes;
-    w->bench.setup.nnodes = w->machine.nnodes;
-    return cli_measure_resolve_defaults(&w->bench, NULL, NULL, e);
+    if (!predicts && w->releases.high)
+        return err_set(e, ERR_USAGE, "--nccl is for --engine model; --nccl-lib names the library that is measured");
+    if (about_ports && !is_verbs(w))
+        return err_set(e, ERR_USAGE, "%s is for --engine verbs, not %s", about_ports, w->bench.engine);
+    w->bench.setup.nodes = w->machine.nodes.items;
+    w->bench.setup.nnodes = w->machine.nodes.count;
+    return cli_measure_resolve_defaults(&w->bench, &w->releases, e);
 }
 
-static int parse(int argc, char **argv, struct request *w)
+static int check(const struct request *w, struct err *e)
+{
+    if (w->plan && w->json)
+        return err_set(e, ERR_USAGE, "--plan is for people, there is no --json of it");
+    if (w->plan && is_verbs(w))
+        return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine verbs");
+    if (!w->bench.results && !w->plan && !w->verbs.check)
+        return err_set(e, ERR_USAGE, "say where the measurements go: -o RESULTS");
+    return cli_measure_check(&w->bench, e);
+}
+
+/* -1 to go on, or the exit code. */
+static int parse(int argc, char **argv, struct request *w, struct arena *a)
 {
     struct err e = {0};
-    struct arena *a = arena_new();
-    const struct option *options = cli_measure_options(own_options, a);
-    int option, rc = 0;
+    struct option_group groups[] = {CLI_MEASURE_GROUPS(&w->bench),
+                                    {"What to predict for (--engine model)", cli_machine_options, &w->machine},
+                                    {NULL, release_options, &w->releases},
+                                    {"Pairs of RDMA ports (--engine verbs)", bench_verbs_options, &w->verbs},
+                                    {"Output", output_options, w},
+                                    {0}};
+    int first;
     cli_measure_begin(&w->bench);
     w->bench.engine = NULL;
-    optind = 1;
-    while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1)
-        rc = take_option(option, optarg, w, &e);
-    if (!w->bench.engine)
-        w->bench.engine = w->machine.name || w->machine.nfrom ? bench_engine_for(NULL, 1)->name
-                          : w->verbs.check                    ? "verbs"
-                                                              : bench_engines[0]->name;
-    if (!rc && !w->help)
-        rc = resolve_defaults(w, &e);
-    arena_free(a);
-    if (rc)
-        return *e.text ? cli_usage("bench", "%s", e.text) : cli_usage("bench", NULL);
-    if (w->help)
-        return 0;
-    if (optind < argc)
-        return cli_usage("bench", "'%s' is one word too many", argv[optind]);
-    if (w->plan && w->json)
-        return cli_usage("bench", "--plan is for people, there is no JSON of it");
-    if (!w->bench.results && !w->plan && !w->verbs.check)
-        return cli_usage("bench", "say where the measurements go: -o RESULTS");
-    return 0;
+    int rc = cli_parse(&page, groups, argc, argv, a, &first);
+    if (rc < 0 && (resolve_defaults(w, groups[5].given, &e) || check(w, &e)))
+        rc = cli_fail(COMMAND, &e);
+    return rc;
 }
 
 static int print_points(const struct request *w, struct log *log, struct err *e)
@@ -195,7 +147,7 @@ static int conclude(const struct request *w, const struct bench_summary *s, stru
     if (s->interrupted) {
         log_warn(log, "interrupted; %s holds what was measured, the same command with --resume goes on",
                  w->bench.results);
-        return EXIT_INTERRUPTED;
+        return CLI_INTERRUPTED;
     }
     if (s->resumed && !s->measured)
         log_info(log, "everything had been measured already");
@@ -211,9 +163,7 @@ static int conclude(const struct request *w, const struct bench_summary *s, stru
 static int run_verbs(const struct request *w, const struct topology *t, struct err *e)
 {
     struct bench_verbs b = w->verbs;
-    struct log log = cli_log("bench", w->quiet);
-    if (w->plan)
-        return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine verbs");
+    struct log log = cli_log(COMMAND, w->quiet);
     b.options.setup = w->bench.setup;
     b.options.setup.topology = t;
     b.options.nccl = VERBS_NCCL_NEWEST;
@@ -227,7 +177,7 @@ static int run_verbs(const struct request *w, const struct topology *t, struct e
 static int run(struct request *w, const struct topology *t, struct err *e)
 {
     struct progress progress;
-    struct log log = cli_log("bench", w->quiet);
+    struct log log = cli_log(COMMAND, w->quiet);
     struct bench_summary summary;
     if (w->plan)
         return bench_print_plan(&w->bench, t, &log, stdout, e);
@@ -240,23 +190,31 @@ static int run(struct request *w, const struct topology *t, struct err *e)
     return rc ? rc : conclude(w, &summary, &log);
 }
 
+static int run_either(struct request *w, struct err *e)
+{
+    struct log log = cli_log(COMMAND, w->quiet);
+    if (!is_verbs(w) && bench_join(&w->bench, e))
+        return e->code;
+    struct topology *t =
+        cli_machine_named(&w->machine) ? cli_machine_open(&w->machine, &log, e) : probe_machine(&log, e);
+    if (!t)
+        return e->code;
+    int rc = is_verbs(w) ? run_verbs(w, t, e) : run(w, t, e);
+    topo_free(t);
+    return rc;
+}
+
 int bench_main(int argc, char **argv)
 {
     struct request w = {0};
     struct err e = {0};
-    int rc = parse(argc, argv, &w);
-    if (rc)
-        return rc;
-    if (w.help)
-        return fputs(help_text, stdout) < 0;
-    if (!is_verbs(&w) && bench_join(&w.bench, &e))
-        return cli_fail("bench", &e);
-    struct log log = cli_log("bench", w.quiet);
-    struct topology *t =
-        cli_machine_named(&w.machine) ? cli_machine_open(&w.machine, &log, &e) : probe_machine(&log, &e);
-    if (!t)
-        return cli_fail("bench", &e);
-    rc = is_verbs(&w) ? run_verbs(&w, t, &e) : run(&w, t, &e);
-    topo_free(t);
-    return rc && *e.text ? cli_fail("bench", &e) : rc;
+    struct arena *a = arena_new();
+    int rc = parse(argc, argv, &w, a);
+    if (rc < 0) {
+        rc = run_either(&w, &e);
+        if (rc && *e.text)
+            cli_fail(COMMAND, &e);
+    }
+    arena_free(a);
+    return rc;
 }

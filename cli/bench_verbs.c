@@ -10,46 +10,36 @@
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "core/units.h"
 
-#define SWEEP      "8M"
+#define SWEEP      ((uint64_t)8 << 20)
 #define SWEEP_MOST ((uint64_t)1 << 30)
 
-static int take_schedule(struct bench_verbs *b, const char *name, struct err *e)
+static const char *schedule_word(int i)
 {
-    static const char *const known[] = {"rails", "reach", "matrix"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(name, known[i]))
-            b->options.schedule = known[i];
-    return b->options.schedule ? 0 : err_set(e, ERR_USAGE, "--schedule: '%s' is none of rails, reach, matrix", name);
+    static const char *const known[] = {"rails", "reach", "matrix", NULL};
+    return known[i];
 }
 
-static int take_sweep(struct bench_verbs *b, const char *most, struct err *e)
+static int take_sweep(const struct option_value *v, void *out, struct err *e)
 {
-    int code = unit_parse_bytes(most ? most : SWEEP, &b->options.sweep_bytes, "--sweep", e);
-    if (!code && (b->options.sweep_bytes < 2 || b->options.sweep_bytes > SWEEP_MOST))
-        code = err_set(e, ERR_USAGE, "--sweep: '%s' is not between 2 bytes and 1G", most);
-    return code;
+    *(uint64_t *)out = SWEEP;
+    return v->text ? option_bytes(v, out, e) : 0;
 }
 
-int bench_verbs_take(int c, const char *arg, struct bench_verbs *b, struct err *e)
-{
-    switch (c) {
-    case CLI_OPT_PORTS:
-        b->options.ports = arg;
-        return *arg ? 0 : err_set(e, ERR_USAGE, "--ports: expected ports such as mlx5_0:1,mlx5_1:1");
-    case CLI_OPT_SCHEDULE:
-        return take_schedule(b, arg, e);
-    case CLI_OPT_SWEEP:
-        return take_sweep(b, arg, e);
-    case CLI_OPT_CHECK:
-        b->check = arg;
-        return 0;
-    default:
-        b->svg = arg;
-        return 0;
-    }
-}
+const struct option_spec bench_verbs_options[] = {
+    {0, "ports", "LIST", "mlx5_0:1,mlx5_1:1; default: the active ones of the topology", option_text,
+     offsetof(struct bench_verbs, options.ports)},
+    {0, "schedule", "S",
+     "rails (the default on several nodes): ports of the same rail, and some that cross rails; reach: every two ports "
+     "of different nodes; matrix (the default on one node): every ordered pair",
+     option_word, offsetof(struct bench_verbs, options.schedule), .word = schedule_word},
+    {0, "sweep", "[=BYTES]", "also all sizes from 2 bytes to BYTES (8M) on 1, 2 and 4 queue pairs, on a few pairs",
+     take_sweep, offsetof(struct bench_verbs, options.sweep_bytes), .low = 2, .high = SWEEP_MOST},
+    {0, "svg", "FILE", "draw the map of bandwidths", option_text, offsetof(struct bench_verbs, svg)},
+    {0, "check", "PROFILE", "measure briefly and say what has become worse than in PROFILE; exit status 1 then",
+     option_text, offsetof(struct bench_verbs, check)},
+    {0},
+};
 
 const char *bench_verbs_journal(const char *output, struct arena *a)
 {

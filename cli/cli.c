@@ -1,34 +1,107 @@
-/* Errors, logger and interrupts for all subcommands. */
+/* Command line, errors, logger and interrupts for all subcommands. */
 #include "cli/cli.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-int cli_fail(const char *command, const struct err *e)
+#define MOST_GROUPS 16
+
+int cli_fail(const char *program, const struct err *e)
 {
-    fprintf(stderr, "nccltune %s: %s\n", command, e->text);
+    if (e->code == ERR_USAGE)
+        return cli_usage(program, "%s", e->text);
+    fprintf(stderr, "%s: %s\n", program, e->text);
     return e->code ? e->code : ERR_FAILED;
 }
 
-int cli_usage(const char *command, const char *fmt, ...)
+int cli_usage(const char *program, const char *fmt, ...)
 {
-    if (fmt) {
-        va_list ap;
-        va_start(ap, fmt);
-        fprintf(stderr, "nccltune %s: ", command);
-        vfprintf(stderr, fmt, ap);
-        fputc('\n', stderr);
-        va_end(ap);
-    }
-    fprintf(stderr, "Try 'nccltune %s --help'.\n", command);
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "%s: ", program);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\nTry '%s --help'.\n", program);
     return ERR_USAGE;
 }
 
-struct log cli_log(const char *command, int quiet)
+struct log cli_log(const char *program, int quiet)
 {
-    return (struct log){.out = stderr, .program = command, .quiet = quiet};
+    return (struct log){.out = stderr, .program = program, .quiet = quiet};
 }
+
+/* ---- the command line ----------------------------------------------------------------------------------------------
+ */
+
+struct common {
+    int help, version;
+    const char *print;
+};
+
+/* What --print-options can print: sources of the manual page and of completion are made of them. */
+static const char *printable(int i)
+{
+    static const char *const words[] = {"manual", "words", NULL};
+    return words[i];
+}
+
+static const struct option_spec common_options[] = {
+    {'h', "help", NULL, "print this text", option_flag, offsetof(struct common, help)},
+    {'V', "version", NULL, "print the version", option_flag, offsetof(struct common, version)},
+    {0, "print-options", "WHAT", NULL, option_word, offsetof(struct common, print), .word = printable},
+    {0},
+};
+
+static int print_help(const struct cli_page *page, const struct option_group *groups)
+{
+    printf("Usage: %s\n", page->usage);
+    option_print_help(groups, stdout);
+    if (page->notes)
+        printf("\n%s", page->notes);
+    return 0;
+}
+
+static int answer(const struct cli_page *page, const struct option_group *groups, const struct common *c)
+{
+    if (c->help)
+        return print_help(page, groups);
+    if (c->version)
+        return puts("nccltune " NCCLTUNE_VERSION) < 0;
+    if (!c->print)
+        return -1;
+    if (!strcmp(c->print, "manual"))
+        option_print_manual(groups, stdout);
+    else
+        option_print_words(groups, stdout);
+    return 0;
+}
+
+int cli_parse(const struct cli_page *page, struct option_group *groups, int argc, char **argv, struct arena *a,
+              int *first)
+{
+    struct option_group all[MOST_GROUPS] = {{0}};
+    struct common common = {0};
+    struct log log = cli_log(page->program, 0);
+    struct err e = {0};
+    int n = 0;
+    for (; groups[n].options && n < MOST_GROUPS - 2; n++)
+        all[n] = groups[n];
+    all[n] = (struct option_group){n > 1 ? "Help" : NULL, common_options, &common, NULL};
+    *first = option_parse(all, argc, argv, a, &log, &e);
+    for (int i = 0; i < n; i++)
+        groups[i].given = all[i].given;
+    if (*first < 0)
+        return cli_fail(page->program, &e);
+    int rc = answer(page, all, &common);
+    if (rc < 0 && page->words >= 0 && argc - *first > page->words)
+        rc = cli_usage(page->program, "unexpected argument '%s'", argv[*first + page->words]);
+    return rc;
+}
+
+/* ---- interrupts ----------------------------------------------------------------------------------------------------
+ */
 
 static volatile sig_atomic_t interrupted;
 
@@ -36,7 +109,7 @@ static void on_signal(int signal)
 {
     (void)signal;
     if (interrupted)
-        _exit(130);
+        _exit(CLI_INTERRUPTED);
     interrupted = 1;
 }
 

@@ -1,11 +1,10 @@
-/* What the subcommands share: their table, their errors, their help. */
+/* What the subcommands share: their table, their command line, their errors. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
 #include <signal.h>
 
-#include "core/err.h"
-#include "core/log.h"
+#include "core/option.h"
 
 /* The subcommands, one file each. argv[0] is the subcommand's name. The result is the program's exit code:
  * 0 done, 1 done but something was found or failed, 2 wrong usage, 3 the machine lacks what was asked for. */
@@ -22,21 +21,32 @@ int lint_main(int argc, char **argv);
 int workload_main(int argc, char **argv);
 int diagnose_main(int argc, char **argv);
 
-struct cli_command {
-    const char *name;
-    int (*main)(int argc, char **argv);
-    const char *description;
+/* As shells report a program that ^C has ended. */
+#define CLI_INTERRUPTED 130
+
+/* What --help says around the options, and how many words may stand beside them. */
+struct cli_page {
+    const char *program; /* "nccltune bench" */
+    const char *usage;   /* behind "Usage: ": the forms and what it does */
+    const char *notes;   /* examples and exit codes */
+    int words;           /* that are no options, at most; -1: any number */
 };
-extern const struct cli_command cli_commands[]; /* ends with a NULL name */
 
-/* Prints "nccltune COMMAND: sentence" on stderr and returns the error's exit code. */
-int cli_fail(const char *command, const struct err *e);
+/* Takes the options into the targets of `groups`, and answers --help and --version, which every command has. Returns -1
+ * to go on: argv[*first] is the first word that is no option, up to argv[argc]. Otherwise the exit code, all being
+ * said. Lists are in `a`. */
+int cli_parse(const struct cli_page *page, struct option_group *groups, int argc, char **argv, struct arena *a,
+              int *first);
 
-/* The same for a wrong command line, with a pointer to --help: always 2. `fmt` may be NULL when getopt has spoken. */
-int cli_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Prints "PROGRAM: sentence" on stderr and returns the error's exit code; a wrong command line (ERR_USAGE) comes with a
+ * pointer to --help. */
+int cli_fail(const char *program, const struct err *e);
+
+/* The same for a wrong command line: always 2. */
+int cli_usage(const char *program, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The logger for a command: stderr, quiet when `quiet`. */
-struct log cli_log(const char *command, int quiet);
+struct log cli_log(const char *program, int quiet);
 
 /* ^C and SIGTERM set the flag instead of ending the program; a second one ends it. */
 volatile sig_atomic_t *cli_catch_interrupt(void);

@@ -1,5 +1,4 @@
 /* nccltune diagnose: where a training step goes, from the logs that people have. */
-#include <getopt.h>
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -7,19 +6,34 @@
 #include "core/json.h"
 #include "envgen/diagnose/diagnose.h"
 
-static const char *const usage =
-    "Usage: nccltune diagnose [OPTION]... FILE...\n"
+#define COMMAND "nccltune diagnose"
+
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune diagnose [OPTION]... FILE...\n"
     "Say where the steps of a training job go, whether communication is the problem, and what to do next.\n"
     "FILE is a log, a trace or GPU samples; - is standard input. Formats are told by content and may be mixed:\n"
     "verl console output, \"[Step N] rollout: 185ms | sync: 190ms\" lines, JSON lines of trackers, Megatron-LM and\n"
-    "DeepSpeed timers, PyTorch profiler traces and key_averages() tables, nvidia-smi --query-gpu CSV.\n\n"
-    "      --json        the diagnosis as JSON, with communication_share from 0 to 1\n"
-    "      --svg FILE    the phases as stacked bars\n"
-    "  -o FILE           write the text or JSON there\n\n"
+    "DeepSpeed timers, PyTorch profiler traces and key_averages() tables, nvidia-smi --query-gpu CSV.\n",
+    "Examples\n"
     "  nccltune diagnose train.log gpus.csv\n"
-    "  zcat rank0.pt.trace.json.gz | nccltune diagnose -\n";
+    "  zcat rank0.pt.trace.json.gz | nccltune diagnose -\n"
+    "\n"
+    "Exit status: 0 done, 1 a file cannot be read or holds nothing known, 2 wrong usage.\n",
+    -1};
 
-enum { OPT_JSON = 1000, OPT_SVG };
+struct request {
+    const char *output, *svg;
+    int json;
+};
+
+static const struct option_spec options[] = {
+    {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
+    {'j', "json", NULL, "print the diagnosis as JSON, with communication_share from 0 to 1", option_flag,
+     offsetof(struct request, json)},
+    {0, "svg", "FILE", "draw the phases as stacked bars", option_text, offsetof(struct request, svg)},
+    {0},
+};
 
 static int write_text(const struct diag_result *r, const char *path, void (*print)(const struct diag_result *, FILE *),
                       struct err *e)
@@ -32,49 +46,37 @@ static int write_text(const struct diag_result *r, const char *path, void (*prin
     return file_out_commit(&out, path, e);
 }
 
-int diagnose_main(int argc, char **argv)
+static int run(const struct request *r, char **files, struct err *e)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, OPT_JSON},
-                                            {"svg", required_argument, NULL, OPT_SVG},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    const char *svg = NULL, *output = NULL;
-    int c, json = 0;
-    while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-        switch (c) {
-        case OPT_JSON:
-            json = 1;
-            break;
-        case OPT_SVG:
-            svg = optarg;
-            break;
-        case 'o':
-            output = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            return cli_usage("diagnose", NULL);
-        }
-    if (optind == argc)
-        return cli_usage("diagnose", "expected a log to read");
-    struct err e = {0};
     struct diagnosis *d = diagnose_new();
     int rc = 0;
-    for (int i = optind; !rc && i < argc; i++)
-        rc = diagnose_file(d, argv[i], &e);
-    const struct diag_result *r = rc ? NULL : diagnose_finish(d);
-    if (r && json) {
-        cJSON *doc = diagnose_json(r);
-        rc = json_save(doc, output, &e);
+    for (; !rc && *files; files++)
+        rc = diagnose_file(d, *files, e);
+    const struct diag_result *result = rc ? NULL : diagnose_finish(d);
+    if (result && r->json) {
+        cJSON *doc = diagnose_json(result);
+        rc = json_save(doc, r->output, e);
         cJSON_Delete(doc);
-    } else if (r) {
-        rc = write_text(r, output, diagnose_text, &e);
+    } else if (result) {
+        rc = write_text(result, r->output, diagnose_text, e);
     }
-    if (!rc && svg)
-        rc = write_text(r, svg, diagnose_svg, &e);
+    if (!rc && r->svg)
+        rc = write_text(result, r->svg, diagnose_svg, e);
     diagnose_free(d);
-    return rc ? cli_fail("diagnose", &e) : 0;
+    return rc;
+}
+
+int diagnose_main(int argc, char **argv)
+{
+    struct request r = {0};
+    struct option_group groups[] = {{NULL, options, &r}, {0}};
+    struct arena *a = arena_new();
+    struct err e = {0};
+    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
+    arena_free(a);
+    if (rc >= 0)
+        return rc;
+    if (first == argc)
+        return cli_usage(COMMAND, "expected a log to read");
+    return run(&r, argv + first, &e) ? cli_fail(COMMAND, &e) : 0;
 }

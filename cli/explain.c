@@ -1,8 +1,8 @@
 /* nccltune explain: say what a profile sets, and why. */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/coll.h"
 #include "core/file.h"
@@ -12,55 +12,59 @@
 #include "envgen/explain/explain.h"
 #include "envgen/step/profile.h"
 
-#define COMMAND "explain"
+#define COMMAND  "nccltune explain"
+#define NOT_SAID UINT64_MAX
 
-struct args {
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune explain PROFILE [VARIABLE | --collectives C --bytes N [--nodes N] [--ranks N]] [--json]\n"
+    "       nccltune explain PROFILE --workload FILE [--json]\n"
+    "       nccltune explain PROFILE|VERSION --diff PROFILE2|VERSION2 [--json]\n"
+    "Say what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; what it is\n"
+    "worth to a training step; or what another profile, or another release of NCCL, makes different.\n",
+    "Examples\n"
+    "  nccltune explain profile\n"
+    "  nccltune explain profile btl_tcp_if_include\n"
+    "  nccltune explain profile --collectives allreduce --bytes 64M --nodes 2 --ranks 16\n"
+    "  nccltune explain profile --workload workload.json\n"
+    "  nccltune explain profile --diff profile-of-last-year\n"
+    "  nccltune explain 2.21.5 --diff 2.28.9\n"
+    "\n"
+    "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage.\n",
+    2};
+
+struct request {
     struct env_question question;
-    const char *profile, *other, *workload;
-    int sized, json;
+    const char *profile, *diff, *workload;
+    int json;
 };
 
-static int help(void)
-{
-    puts("Usage: nccltune explain PROFILE [VARIABLE | --coll C --bytes N [--nodes N] [--ranks N]] [--json]\n"
-         "       nccltune explain PROFILE --workload FILE [--json]\n"
-         "       nccltune explain PROFILE|VERSION --diff PROFILE2|VERSION2 [--json]\n"
-         "Say what a profile makes OpenMPI and NCCL do, and why: as a whole, for one variable, or for one call; what "
-         "it is\n"
-         "worth to a training step; or what another profile, or another release of NCCL, makes different.\n"
-         "\n"
-         "  -c, --coll C      allreduce, allgather, reducescatter, broadcast, reduce or alltoall\n"
-         "  -b, --bytes N     size of the call: 8, 64K, 1.5M, 4G; the larger of the per-rank send and receive buffers\n"
-         "  -n, --nodes N     only what was measured on that many nodes\n"
-         "  -r, --ranks N     only what was measured with that many ranks\n"
-         "  -w, --workload F  the time that a step's collectives take, now and with the profile, by phase; F is of "
-         "nccltune\n"
-         "                    workload\n"
-         "      --nccl V      the release whose own choices and defaults are told; those of the profile\n"
-         "  -d, --diff P      what the profile P makes different, or, between two versions such as 2.28.9, NCCL's own\n"
-         "                    defaults\n"
-         "  -j, --json        print the answer as JSON\n"
-         "\n"
-         "Examples:\n"
-         "  nccltune explain profile\n"
-         "  nccltune explain profile btl_tcp_if_include\n"
-         "  nccltune explain profile --coll allreduce --bytes 64M --nodes 2 --ranks 16\n"
-         "  nccltune explain profile --workload workload.json\n"
-         "  nccltune explain profile --diff profile-of-last-year\n"
-         "  nccltune explain 2.21.5 --diff 2.28.9\n"
-         "\n"
-         "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage.");
-    return 0;
-}
+static const struct option_spec own_options[] = {
+    {'w', "workload", "FILE",
+     "the time that a step's collectives take, now and with the profile, by phase; FILE is of nccltune workload",
+     option_text, offsetof(struct request, workload)},
+    {0, "nccl", "VERSION", "the release whose own choices and defaults are told; those of the profile",
+     cli_take_release, offsetof(struct request, question.nccl)},
+    {'d', "diff", "PROFILE",
+     "what that profile makes different, or, between two versions such as 2.28.9, NCCL's own defaults", option_text,
+     offsetof(struct request, diff)},
+    {'j', "json", NULL, "print the answer as JSON", option_flag, offsetof(struct request, json)},
+    {0},
+};
 
-static int parse_number(const char *s, const char *what, int *value, struct err *e)
-{
-    long v;
-    int rc = unit_parse_int(s, 1, INT32_MAX - 1, &v, what, e);
-    if (!rc)
-        *value = (int)v;
-    return rc;
-}
+static const struct option_spec call_options[] = {
+    {'c', "collectives", "C", "one of:", cli_take_collective, offsetof(struct env_question, coll),
+     .word = cli_collective_word},
+    {'b', "bytes", "N", "its size: 8, 64K, 1.5M, 4G; the larger of the per-rank send and receive buffers", option_bytes,
+     offsetof(struct env_question, bytes)},
+    {'n', "nodes", "N", "only what was measured on that many nodes", option_int, offsetof(struct env_question, nodes),
+     .low = 1, .high = INT32_MAX - 1},
+    {0, "ranks", "N", "only what was measured with that many ranks", option_int, offsetof(struct env_question, ranks),
+     .low = 1, .high = INT32_MAX - 1},
+    {0, "coll", .instead = "collectives"},
+    {'r', "", .instead = "ranks"},
+    {0},
+};
 
 static int save(cJSON *doc, struct err *e)
 {
@@ -69,15 +73,15 @@ static int save(cJSON *doc, struct err *e)
     return rc;
 }
 
-static int answer(const struct args *args, const struct env_profile *p, struct err *e)
+static int answer(const struct request *r, const struct env_profile *p, struct err *e)
 {
     struct file_out out;
-    if (args->json)
-        return save(env_explain_json(p, &args->question, e), e);
+    if (r->json)
+        return save(env_explain_json(p, &r->question, e), e);
     int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
-    return file_out_end(&out, "-", env_explain(p, &args->question, out.stream, e), e);
+    return file_out_end(&out, "-", env_explain(p, &r->question, out.stream, e), e);
 }
 
 static int print_step(const struct step_estimate *s, struct err *e)
@@ -90,25 +94,25 @@ static int print_step(const struct step_estimate *s, struct err *e)
     return file_out_commit(&out, "-", e);
 }
 
-static int answer_step(const struct args *args, const struct env_profile *p, struct err *e)
+static int answer_step(const struct request *r, const struct env_profile *p, struct err *e)
 {
     struct arena *a = arena_new();
-    struct workload *w = workload_load(args->workload, e);
+    struct workload *w = workload_load(r->workload, e);
     struct step_estimate s;
-    int rc = w ? env_step_of_profile(p, w, args->question.nccl, a, &s, e) : e->code;
+    int rc = w ? env_step_of_profile(p, w, r->question.nccl, a, &s, e) : e->code;
     if (!rc)
-        rc = args->json ? save(env_step_json(&s), e) : print_step(&s, e);
+        rc = r->json ? save(env_step_json(&s), e) : print_step(&s, e);
     workload_free(w);
     arena_free(a);
     return rc;
 }
 
-static int explain(const struct args *args, struct err *e)
+static int explain(const struct request *r, struct err *e)
 {
-    struct env_profile *p = env_profile_open(args->profile, e);
+    struct env_profile *p = env_profile_open(r->profile, e);
     int rc = e->code;
     if (p)
-        rc = args->workload ? answer_step(args, p, e) : answer(args, p, e);
+        rc = r->workload ? answer_step(r, p, e) : answer(r, p, e);
     env_profile_free(p);
     return rc;
 }
@@ -162,95 +166,38 @@ static int compare(const char *from, const char *to, int json, struct err *e)
 /* ---- the command line -----------------------------------------------------------------------------------------------
  */
 
-enum { OPT_NCCL = 256 };
-
-static const struct option options[] = {
-    {"coll", required_argument, NULL, 'c'},  {"bytes", required_argument, NULL, 'b'},
-    {"nodes", required_argument, NULL, 'n'}, {"ranks", required_argument, NULL, 'r'},
-    {"diff", required_argument, NULL, 'd'},  {"workload", required_argument, NULL, 'w'},
-    {"json", no_argument, NULL, 'j'},        {"nccl", required_argument, NULL, OPT_NCCL},
-    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
-};
-
-static int parse_coll(const char *word, struct args *a, struct err *e)
-{
-    a->question.coll = coll_parse(word, strlen(word));
-    if (a->question.coll >= 0)
-        return 0;
-    return err_set(e, ERR_USAGE,
-                   "--coll: '%s' is no collective, expected allreduce, allgather, reducescatter, broadcast, reduce or "
-                   "alltoall",
-                   word);
-}
-
-static int parse_option(int c, struct args *a, struct err *e)
-{
-    int low;
-    switch (c) {
-    case 'c':
-        return parse_coll(optarg, a, e);
-    case 'b':
-        a->sized = 1;
-        return unit_parse_bytes(optarg, &a->question.bytes, "--bytes", e);
-    case 'n':
-        return parse_number(optarg, "--nodes", &a->question.nodes, e);
-    case 'r':
-        return parse_number(optarg, "--ranks", &a->question.ranks, e);
-    case 'd':
-        a->other = optarg;
-        return 0;
-    case 'w':
-        a->workload = optarg;
-        return 0;
-    case OPT_NCCL:
-        return env_version_parse(optarg, &low, &a->question.nccl)
-                   ? err_set(e, ERR_USAGE, "--nccl '%s': expected a version such as 2.28.9 or 2.28", optarg)
-                   : 0;
-    default:
-        a->json = 1;
-        return 0;
-    }
-}
-
 /* What goes together; 0 or the exit code. */
-static int check_args(const struct args *a)
+static int check(const struct request *r, const char *of_call)
 {
-    const struct env_question *q = &a->question;
-    if ((q->coll >= 0) != a->sized || (q->variable && a->sized))
-        return cli_usage(COMMAND, "expected either a VARIABLE, or both --coll and --bytes, or neither");
-    if ((q->nodes || q->ranks) && !a->sized)
-        return cli_usage(COMMAND, "--nodes and --ranks go with --coll and --bytes");
-    if (a->other && (a->sized || q->variable || a->workload || q->nccl))
+    const struct env_question *q = &r->question;
+    const int sized = q->bytes != NOT_SAID;
+    if (q->variable && of_call)
+        return cli_usage(COMMAND, "%s and a VARIABLE are mutually exclusive", of_call);
+    if (of_call && (q->coll < 0 || !sized))
+        return cli_usage(COMMAND, "a call has both --collectives and --bytes");
+    if (r->diff && (of_call || q->variable || r->workload || q->nccl))
         return cli_usage(COMMAND, "--diff stands alone");
-    if (a->workload && (a->sized || q->variable))
+    if (r->workload && (of_call || q->variable))
         return cli_usage(COMMAND, "--workload stands alone");
     return 0;
 }
 
 int explain_main(int argc, char **argv)
 {
-    struct args a = {.question = {.coll = -1}};
+    struct request r = {.question = {.coll = -1, .bytes = NOT_SAID}};
+    struct option_group groups[] = {{NULL, own_options, &r}, {"One call", call_options, &r.question}, {0}};
+    struct arena *a = arena_new();
     struct err e = {0};
-    int c, rc = 0;
-    while (!rc && (c = getopt_long(argc, argv, "c:b:n:r:d:w:jh", options, NULL)) != -1) {
-        if (c == 'h')
-            return help();
-        if (c == '?')
-            return cli_usage(COMMAND, NULL);
-        rc = parse_option(c, &a, &e);
+    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
+    if (rc < 0 && first == argc)
+        rc = cli_usage(COMMAND, "PROFILE is missing");
+    if (rc < 0) {
+        r.profile = argv[first];
+        r.question.variable = first + 1 < argc ? argv[first + 1] : NULL;
+        rc = check(&r, groups[1].given);
+        if (!rc && (r.diff ? compare(r.profile, r.diff, r.json, &e) : explain(&r, &e)))
+            rc = cli_fail(COMMAND, &e);
     }
-    if (rc)
-        return e.code == ERR_USAGE ? cli_usage(COMMAND, "%s", e.text) : cli_fail(COMMAND, &e);
-    if (optind == argc)
-        return cli_usage(COMMAND, "the PROFILE directory is missing");
-    a.profile = argv[optind];
-    if (optind + 1 < argc)
-        a.question.variable = argv[optind + 1];
-    if (optind + 2 < argc)
-        return cli_usage(COMMAND, "'%s' is one word too many", argv[optind + 2]);
-    rc = check_args(&a);
-    if (rc)
-        return rc;
-    rc = a.other ? compare(a.profile, a.other, a.json, &e) : explain(&a, &e);
-    return rc ? cli_fail(COMMAND, &e) : 0;
+    arena_free(a);
+    return rc;
 }

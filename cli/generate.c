@@ -1,44 +1,61 @@
 /* nccltune generate: turn measurements into a profile. */
-#include <getopt.h>
 #include <stdio.h>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/writing.h"
 #include "core/file.h"
-#include "core/vars/catalogue.h"
 #include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"
 #include "envgen/profile/decisions.h"
 
-#define COMMAND "generate"
+#define COMMAND "nccltune generate"
 
-static int help(void)
-{
-    puts("Usage: nccltune generate --topology FILE [--results FILE]... [OPTION]... -o PROFILE\n"
-         "Decide from measurements what is worth setting, and write it with its evidence into the directory PROFILE.\n"
-         "\n"
-         "  -t, --topology FILE       topology.json, from 'nccltune probe'\n"
-         "  -r, --results FILE        results.jsonl, from 'nccltune bench'; several are taken together. Without any,\n"
-         "                            only what the topology alone justifies is written\n"
-         "      --fabric FILE         fabric.json, from 'nccltune bench --engine verbs': which RDMA ports and network\n"
-         "                            interfaces lead where\n"
-         "  -w, --workload FILE       the launch is chosen by what this job calls (see nccltune-workload(1))\n"
-         "  -m, --margin PERCENT      write a setting only where its gain is this much beyond doubt (default 3%)\n"
-         "      --nccl RANGE          write for these releases: 2.28.9, 2.28 or 2.19-2.28 (default: those that were\n"
-         "                            measured or found on the nodes)\n" CLI_WRITING_HELP
-         "  -f, --force               replace a complete profile; take results of another topology, with a warning\n"
-         "  -o, --output PROFILE      the directory to write\n"
-         "  -j, --json                print the decisions as JSON\n"
-         "  -q, --quiet               print warnings only\n"
-         "\n"
-         "Examples:\n"
-         "  nccltune generate -t topology.json -r results.jsonl -o profile\n"
-         "  nccltune generate -t topology.json -r monday.jsonl -r friday.jsonl --margin 5% -o profile\n"
-         "  nccltune explain profile\n"
-         "\n"
-         "Exit status: 0 done, 1 bad input or the profile cannot be written, 2 wrong usage.");
-    return 0;
-}
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune generate --topology FILE [--results FILE]... [OPTION]... -o PROFILE\n"
+    "Decide from measurements what is worth setting, and write it with its evidence into the directory PROFILE.\n",
+    "Examples\n"
+    "  nccltune generate -t topology.json --results results.jsonl -o profile\n"
+    "  nccltune generate -t topology.json --results monday.jsonl --results friday.jsonl --margin 5% -o profile\n"
+    "  nccltune explain profile\n"
+    "\n"
+    "Exit status: 0 done, 1 bad input or the profile cannot be written, 2 wrong usage.\n",
+    0};
+
+struct request {
+    struct env_generate generate;
+    struct option_list results;
+    struct cli_releases releases;
+    struct cli_writing writing;
+    int json, quiet;
+};
+
+static const struct option_spec options[] = {
+    {'t', "topology", "FILE", "topology.json, from nccltune probe", option_text,
+     offsetof(struct request, generate.topology)},
+    {0, "results", "FILE",
+     "results.jsonl, from nccltune bench; several are taken together. Without any, only what the topology alone "
+     "justifies is written",
+     option_append, offsetof(struct request, results)},
+    {0, "fabric", "FILE",
+     "fabric.json, from nccltune bench --engine verbs: which RDMA ports and network interfaces lead where", option_text,
+     offsetof(struct request, generate.fabric)},
+    {'w', "workload", "FILE", "choose the launch by what this job calls (see nccltune-workload(1))", option_text,
+     offsetof(struct request, generate.workload)},
+    {'m', "margin", "PERCENT", "write a setting only where its gain is this much beyond doubt; 3%", cli_take_margin,
+     offsetof(struct request, generate.margin)},
+    {0, "nccl", "RANGE",
+     "write for these releases: 2.28.9, 2.28 or 2.19-2.28; by default those that were measured or found on the nodes",
+     cli_take_releases, offsetof(struct request, releases)},
+    {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct request, generate.out)},
+    {'f', "force", NULL, "replace a complete profile; take results of another topology, with a warning", option_flag,
+     offsetof(struct request, generate.force)},
+    {'j', "json", NULL, "print the decisions as JSON", option_flag, offsetof(struct request, json)},
+    {'q', "quiet", NULL, "print warnings only", option_flag, offsetof(struct request, quiet)},
+    {'r', "", .instead = "results"},
+    {0},
+};
 
 /* What was written, read back. */
 static int report(const char *dir, int json, int quiet, struct err *e)
@@ -61,108 +78,30 @@ static int report(const char *dir, int json, int quiet, struct err *e)
     return rc;
 }
 
-enum { OPT_NCCL = 256, OPT_FABRIC };
-
-static const struct option long_options[] = {
-    {"topology", required_argument, NULL, 't'},
-    {"results", required_argument, NULL, 'r'},
-    {"fabric", required_argument, NULL, OPT_FABRIC},
-    {"workload", required_argument, NULL, 'w'},
-    {"margin", required_argument, NULL, 'm'},
-    {"nccl", required_argument, NULL, OPT_NCCL},
-    {"format", required_argument, NULL, 'F'},
-    {"predicted", no_argument, NULL, CLI_OPT_PREDICTED},
-    {"extrapolate", optional_argument, NULL, CLI_OPT_EXTRAPOLATE},
-    {"force", no_argument, NULL, 'f'},
-    {"output", required_argument, NULL, 'o'},
-    {"json", no_argument, NULL, 'j'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-struct args {
-    struct arena *arena;
-    struct env_generate generate;
-    const char **results; /* room for argc */
-    int json, quiet;
-};
-
-/* One option; the error says what was expected. */
-static int take(struct args *a, int c, struct err *e)
+static int run(struct request *r, struct err *e)
 {
-    struct env_generate *g = &a->generate;
-    switch (c) {
-    case 't':
-        g->topology = optarg;
-        return 0;
-    case 'r':
-        a->results[g->nresults++] = optarg;
-        return 0;
-    case 'w':
-        g->workload = optarg;
-        return 0;
-    case 'm':
-        return env_parse_margin(optarg, &g->margin, e);
-    case OPT_FABRIC:
-        g->fabric = optarg;
-        return 0;
-    case OPT_NCCL:
-        return env_version_parse(optarg, &g->nccl_low, &g->nccl_high)
-                   ? err_set(e, ERR_USAGE, "--nccl: '%s' is no version such as 2.28.9, 2.28 or 2.19-2.28", optarg)
-                   : 0;
-    case 'F':
-        return cli_writing_take(CLI_OPT_FORMAT, optarg, g, a->arena, e);
-    case CLI_OPT_PREDICTED:
-    case CLI_OPT_EXTRAPOLATE:
-        return cli_writing_take(c, optarg, g, a->arena, e);
-    case 'f':
-        g->force = 1;
-        return 0;
-    case 'o':
-        g->out = optarg;
-        return 0;
-    case 'j':
-        a->json = 1;
-        return 0;
-    default:
-        a->quiet = 1;
-        return 0;
-    }
-}
-
-static int run(struct args *a)
-{
-    struct err e = {0};
     struct log log = cli_log(COMMAND, 0);
-    a->generate.results = a->results;
-    int rc = env_generate(&a->generate, &log, &e);
-    if (!rc)
-        rc = report(a->generate.out, a->json, a->quiet, &e);
-    return rc ? cli_fail(COMMAND, &e) : 0;
+    struct env_generate *g = &r->generate;
+    g->results = r->results.items;
+    g->nresults = r->results.count;
+    g->nccl_low = r->releases.low;
+    g->nccl_high = r->releases.high;
+    cli_writing_into(&r->writing, g);
+    int rc = env_generate(g, &log, e);
+    return rc ? rc : report(g->out, r->json, r->quiet, e);
 }
 
 int generate_main(int argc, char **argv)
 {
     struct arena *arena = arena_new();
-    struct args a = {.arena = arena, .generate = {.margin = ENV_MARGIN}};
+    struct request r = {.generate = {.margin = ENV_MARGIN}};
+    struct option_group groups[] = {{NULL, options, &r}, {"How it is written", cli_writing_options, &r.writing}, {0}};
     struct err e = {0};
-    int c, rc = -1;
-    a.results = arena_alloc(arena, (size_t)argc * sizeof *a.results);
-    while (rc < 0 && (c = getopt_long(argc, argv, "t:r:w:m:F:fo:jqh", long_options, NULL)) != -1) {
-        if (c == 'h')
-            rc = help();
-        else if (c == '?')
-            rc = cli_usage(COMMAND, NULL);
-        else if (take(&a, c, &e))
-            rc = cli_usage(COMMAND, "%s", e.text);
-    }
-    if (rc < 0 && optind < argc)
-        rc = cli_usage(COMMAND, "'%s' is one word too many: results are named with --results", argv[optind]);
-    if (rc < 0 && (!a.generate.topology || !a.generate.out))
-        rc = cli_usage(COMMAND, "%s is missing", a.generate.topology ? "-o PROFILE" : "--topology FILE");
+    int first, rc = cli_parse(&page, groups, argc, argv, arena, &first);
+    if (rc < 0 && (!r.generate.topology || !r.generate.out))
+        rc = cli_usage(COMMAND, "%s is missing", r.generate.topology ? "-o PROFILE" : "--topology FILE");
     if (rc < 0)
-        rc = run(&a);
+        rc = run(&r, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(arena);
     return rc;
 }

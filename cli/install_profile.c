@@ -1,5 +1,4 @@
 /* nccltune install-profile: a profile becomes what jobs on this machine or cluster get. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,139 +8,84 @@
 #include "core/units.h"
 #include "envgen/install/install.h"
 
-#define COMMAND "install-profile"
+#define COMMAND "nccltune install-profile"
 
-static const char help_text[] =
-    "Usage: nccltune install-profile PROFILE [OPTION]...\n"
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune install-profile PROFILE [OPTION]...\n"
     "       nccltune install-profile --previous | --uninstall [--purge] [OPTION]...\n"
-    "Make a profile what jobs get: copied into a store, scheduled for the Slurm hooks, and in NCCL's own file.\n"
-    "\n"
-    "      --store DIR        where profiles are kept, on every node or shared; " INSTALL_STORE "\n"
-    "      --nccl-conf FILE   NCCL's file, merged between marker lines; " INSTALL_NCCL_CONF "\n"
-    "      --no-nccl-conf     leave NCCL's file alone\n"
-    "      --plugin FILE      where " LOCATE_PLUGIN " is; that of this installation\n"
-    "      --partition NAME   only for jobs of this Slurm partition (a canary); NCCL's file stays\n"
-    "      --nodes LIST       only for jobs whose nodes are all in this list, such as n[1-4]\n"
-    "      --delay T          from so long from now on; with a store on every node give it the time that reaching all\n"
-    "                         of them takes, and all nodes change at one moment\n"
-    "      --previous         back to the profile before this one; once more is forth again\n"
-    "      --uninstall        take schedule, links and lines away; jobs that run keep their profile\n"
-    "      --purge            and the profiles too\n"
-    "  -h, --help             this text\n"
-    "\n"
+    "Make a profile what jobs get: copied into a store, scheduled for the Slurm hooks, and in NCCL's own file.\n",
     "Examples\n"
     "  nccltune install-profile profile\n"
     "  nccltune install-profile profile --store /shared/nccltune --partition debug\n"
     "  nccltune install-profile --previous\n"
     "\n"
-    "Exit status: 0 done; 1 not a whole profile, or something cannot be written; 2 wrong usage.\n";
-
-enum {
-    OPT_STORE = 256,
-    OPT_CONF,
-    OPT_NO_CONF,
-    OPT_PLUGIN,
-    OPT_PARTITION,
-    OPT_NODES,
-    OPT_DELAY,
-    OPT_PREVIOUS,
-    OPT_UNINSTALL,
-    OPT_PURGE
-};
-
-static const struct option long_options[] = {
-    {"store", required_argument, NULL, OPT_STORE},
-    {"nccl-conf", required_argument, NULL, OPT_CONF},
-    {"no-nccl-conf", no_argument, NULL, OPT_NO_CONF},
-    {"plugin", required_argument, NULL, OPT_PLUGIN},
-    {"partition", required_argument, NULL, OPT_PARTITION},
-    {"nodes", required_argument, NULL, OPT_NODES},
-    {"delay", required_argument, NULL, OPT_DELAY},
-    {"previous", no_argument, NULL, OPT_PREVIOUS},
-    {"uninstall", no_argument, NULL, OPT_UNINSTALL},
-    {"purge", no_argument, NULL, OPT_PURGE},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
+    "Exit status: 0 done; 1 not a whole profile, or something cannot be written; 2 wrong usage.\n",
+    1};
 
 struct request {
     struct install_site site;
     struct install_scope scope;
     const char *profile;
-    int previous, uninstall, purge, help;
+    int no_nccl_conf, previous, uninstall, purge;
 };
 
-static int take_option(int option, const char *arg, struct request *w, struct err *e)
+static int take_delay(const struct option_value *v, void *out, struct err *e)
 {
-    double seconds;
-    const struct {
-        int option;
-        const char **where;
-    } texts[] = {{OPT_STORE, &w->site.store},
-                 {OPT_CONF, &w->site.nccl_conf},
-                 {OPT_PLUGIN, &w->site.plugin},
-                 {OPT_PARTITION, &w->scope.partition},
-                 {OPT_NODES, &w->scope.nodes}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].option == option) {
-            *texts[i].where = arg;
-            return 0;
-        }
-    switch (option) {
-    case OPT_DELAY:
-        if (unit_parse_seconds(arg, &seconds, "--delay", e))
-            return ERR_USAGE;
-        w->scope.delay_s = (long)seconds;
-        return 0;
-    case OPT_NO_CONF:
-        w->site.nccl_conf = NULL;
-        return 0;
-    case OPT_PREVIOUS:
-        w->previous = 1;
-        return 0;
-    case OPT_UNINSTALL:
-        w->uninstall = 1;
-        return 0;
-    case OPT_PURGE:
-        w->purge = 1;
-        return 0;
-    case 'h':
-        w->help = 1;
-        return 0;
-    default:
-        return ERR_USAGE;
-    }
+    double seconds = 0;
+    int rc = unit_parse_seconds(v->text, &seconds, v->what, e);
+    *(long *)out = (long)seconds;
+    return rc;
 }
+
+static const struct option_spec options[] = {
+    {0, "store", "DIR", "where profiles are kept, on every node or shared; " INSTALL_STORE, option_text,
+     offsetof(struct request, site.store)},
+    {0, "nccl-conf", "FILE", "NCCL's file, merged between marker lines; " INSTALL_NCCL_CONF, option_text,
+     offsetof(struct request, site.nccl_conf)},
+    {0, "no-nccl-conf", NULL, "leave NCCL's file alone", option_flag, offsetof(struct request, no_nccl_conf)},
+    {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; that of this installation", option_text,
+     offsetof(struct request, site.plugin)},
+    {0, "partition", "NAME", "only for jobs of this Slurm partition (a canary); NCCL's file stays", option_text,
+     offsetof(struct request, scope.partition)},
+    {0, "hosts", "LIST", "only for jobs whose nodes are all in this list, such as n[1-4]", option_text,
+     offsetof(struct request, scope.nodes)},
+    {0, "delay", "TIME",
+     "from so long from now on; with a store on every node give it the time that reaching all of them takes, and all "
+     "nodes change at one moment",
+     take_delay, offsetof(struct request, scope.delay_s)},
+    {0, "previous", NULL, "back to the profile before this one; once more is forth again", option_flag,
+     offsetof(struct request, previous)},
+    {0, "uninstall", NULL, "take schedule, links and lines away; jobs that run keep their profile", option_flag,
+     offsetof(struct request, uninstall)},
+    {0, "purge", NULL, "with --uninstall: the profiles too", option_flag, offsetof(struct request, purge)},
+    {0, "nodes", .instead = "hosts"},
+    {0},
+};
 
 static int is_absolute(const char *path)
 {
     return path && *path == '/';
 }
 
-static int parse(int argc, char **argv, struct request *w)
+/* What goes together, and what is to be done; -1 to go on. */
+static int check(struct request *r, char **words)
 {
-    struct err e = {0};
-    int option, rc = 0;
-    optind = 1;
-    while (!rc && !w->help && (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
-        rc = take_option(option, optarg, w, &e);
-    if (rc)
-        return *e.text ? cli_usage(COMMAND, "%s", e.text) : cli_usage(COMMAND, NULL);
-    if (w->help)
-        return 0;
-    if (argc - optind != !(w->previous || w->uninstall))
-        return cli_usage(COMMAND, "expected one PROFILE, or --previous, or --uninstall");
-    if (w->previous && w->uninstall)
-        return cli_usage(COMMAND, "--previous and --uninstall exclude each other");
-    if (w->purge && !w->uninstall)
+    if (r->previous + r->uninstall + (*words != NULL) != 1)
+        return cli_usage(COMMAND, *words ? "PROFILE, --previous and --uninstall are mutually exclusive"
+                                         : "expected a PROFILE, --previous or --uninstall");
+    if (r->purge && !r->uninstall)
         return cli_usage(COMMAND, "--purge belongs to --uninstall");
-    if ((w->scope.partition && w->scope.nodes) ||
-        ((w->scope.partition || w->scope.nodes) && (w->previous || w->uninstall)))
-        return cli_usage(COMMAND, "--partition and --nodes exclude each other, and go with a PROFILE");
-    if (!is_absolute(w->site.store) || !is_absolute(w->site.plugin))
+    if (r->scope.partition && r->scope.nodes)
+        return cli_usage(COMMAND, "--partition and --hosts are mutually exclusive");
+    if ((r->scope.partition || r->scope.nodes) && !*words)
+        return cli_usage(COMMAND, "--partition and --hosts go with a PROFILE");
+    if (!is_absolute(r->site.store) || !is_absolute(r->site.plugin))
         return cli_usage(COMMAND, "--store and --plugin: expected absolute paths");
-    w->profile = argv[optind];
-    return 0;
+    if (r->no_nccl_conf)
+        r->site.nccl_conf = NULL;
+    r->profile = *words;
+    return -1;
 }
 
 /* What a container needs: the files, and to be told. */
@@ -181,27 +125,30 @@ static void print_done(const struct request *w, const struct install_done *d)
     print_containers(&w->site, d);
 }
 
+static int run(const struct request *r, struct err *e)
+{
+    struct install_done done = {0};
+    int rc = r->uninstall  ? install_remove(&r->site, r->purge, e)
+             : r->previous ? install_previous(&r->site, &done, e)
+                           : install_profile(&r->site, r->profile, &r->scope, &done, e);
+    if (!rc && !r->uninstall)
+        print_done(r, &done);
+    install_done_free(&done);
+    return rc;
+}
+
 int install_profile_main(int argc, char **argv)
 {
     struct arena *a = arena_new();
-    struct request w = {
+    struct request r = {
         .site = {.store = INSTALL_STORE, .nccl_conf = INSTALL_NCCL_CONF, .plugin = locate_expected(LOCATE_PLUGIN, a)}};
-    struct install_done done = {0};
+    struct option_group groups[] = {{NULL, options, &r}, {0}};
     struct err e = {0};
-    int rc = parse(argc, argv, &w);
-    if (rc || w.help) {
-        arena_free(a);
-        return rc ? rc : fputs(help_text, stdout) < 0;
-    }
-    if (w.uninstall)
-        rc = install_remove(&w.site, w.purge, &e);
-    else if (w.previous)
-        rc = install_previous(&w.site, &done, &e);
-    else
-        rc = install_profile(&w.site, w.profile, &w.scope, &done, &e);
-    if (!rc && !w.uninstall)
-        print_done(&w, &done);
-    install_done_free(&done);
+    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
+    if (rc < 0)
+        rc = check(&r, argv + first);
+    if (rc < 0)
+        rc = run(&r, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(a);
-    return rc ? cli_fail(COMMAND, &e) : 0;
+    return rc;
 }

@@ -1,15 +1,14 @@
 /* nccltune lint: what NCCL makes of the settings in scripts, configuration files or a process. */
 #include <ctype.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/arena.h"
 #include "core/file.h"
-#include "core/vars/catalogue.h"
 #include "envgen/lint/lint.h"
 #include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
@@ -17,151 +16,66 @@
 
 extern char **environ;
 
-#define COMMAND "lint"
+#define COMMAND "nccltune lint"
 
-struct args {
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune lint [OPTION]... FILE... | - | --env | --pid N\n"
+    "Say what NCCL makes of the settings in shell, batch and env files, nccl.conf, Dockerfiles, Kubernetes YAML and\n"
+    "JSON: names that it does not read, values that it reads as something else, settings without effect or at odds.\n",
+    "Examples\n"
+    "  nccltune lint job.sbatch\n"
+    "  nccltune lint --nccl 2.28.9 --topology topology.json /etc/nccl.conf\n"
+    "  nccltune lint --fix job.sh -o job.fixed.sh\n"
+    "\n"
+    "Exit status: 0 no error found, 1 an error found (with --strict: or a warning), 2 wrong usage.\n",
+    -1};
+
+struct request {
     struct lint_options lint;
-    const char *topology, *profile, *kind, *pid, *out;
-    enum lint_format format;
-    int env, fix, in_place, strict, list_rules;
+    struct cli_releases releases;
+    const char *topology, *profile, *kind, *out;
+    int pid, env, fix, in_place, strict, list_rules, json, sarif;
     char **files;
     int nfiles;
 };
 
-static int help(void)
+static const char *kind_word(int i)
 {
-    puts("Usage: nccltune lint [OPTION]... FILE... | - | --env | --pid N\n"
-         "Say what NCCL makes of the settings in shell, batch and env files, nccl.conf, Dockerfiles, Kubernetes YAML "
-         "and\n"
-         "JSON: names that it does not read, values that it reads as something else, settings without effect or at "
-         "odds.\n"
-         "\n"
-         "  --nccl VERSION      judge by this release (2.28.9), these (2.28) or a range (2.19-2.28); else all in use\n"
-         "  --rccl              judge by AMD's RCCL; VERSION is the NCCL release that it is built on\n"
-         "  --topology FILE     hold device names against a topology of `nccltune probe`\n"
-         "  --profile DIR       the same with the topology, the NCCL releases (unless --nccl is given) and the tuner "
-         "table\n"
-         "                      of a profile\n"
-         "  --kind KIND         read every FILE as shell, env, conf, docker, yaml or json\n"
-         "  --env               look at this process's environment\n"
-         "  --pid N             look at the environment of process N\n"
-         "  --fix               write a corrected copy to standard output, findings to standard error\n"
-         "  --output FILE       with --fix: write the copy to FILE\n"
-         "  --in-place          with --fix: correct the files themselves\n"
-         "  --strict            warnings count as errors\n"
-         "  --json, --sarif     print findings for programs\n"
-         "  --list-rules        print every rule\n"
-         "\n"
-         "Exit status: 0 no error found, 1 an error found (with --strict: or a warning), 2 wrong usage.\n"
-         "\n"
-         "  nccltune lint job.sbatch\n"
-         "  nccltune lint --nccl 2.28.9 --topology topology.json /etc/nccl.conf\n"
-         "  nccltune lint --fix job.sh -o job.fixed.sh");
-    return 0;
+    return lint_kind((size_t)i);
 }
 
-enum {
-    OPT_NCCL = 256,
-    OPT_RCCL,
-    OPT_TOPOLOGY,
-    OPT_PROFILE,
-    OPT_KIND,
-    OPT_ENV,
-    OPT_PID,
-    OPT_FIX,
-    OPT_IN_PLACE,
-    OPT_STRICT,
-    OPT_JSON,
-    OPT_SARIF,
-    OPT_LIST_RULES
+static const struct option_spec options[] = {
+    {0, "nccl", "VERSION", "judge by this release (2.28.9), these (2.28) or a range (2.19-2.28); else all in use",
+     cli_take_releases, offsetof(struct request, releases)},
+    {0, "rccl", NULL, "judge by AMD's RCCL; VERSION is the NCCL release that it is built on", option_flag,
+     offsetof(struct request, lint.rccl)},
+    {0, "topology", "FILE", "hold device names against a topology of nccltune probe", option_text,
+     offsetof(struct request, topology)},
+    {0, "profile", "DIR",
+     "the same with the topology, the NCCL releases (unless --nccl is given) and the tuner table of a profile",
+     option_text, offsetof(struct request, profile)},
+    {0, "kind", "KIND", "read every FILE as one of:", option_word, offsetof(struct request, kind), .word = kind_word},
+    {0, "env", NULL, "look at this process's environment", option_flag, offsetof(struct request, env)},
+    {0, "pid", "N", "look at the environment of process N", option_int, offsetof(struct request, pid), .low = 1,
+     .high = INT32_MAX},
+    {0, "strict", NULL, "warnings count as errors", option_flag, offsetof(struct request, strict)},
+    {'j', "json", NULL, "print findings as JSON", option_flag, offsetof(struct request, json)},
+    {0, "sarif", NULL, "print findings as SARIF", option_flag, offsetof(struct request, sarif)},
+    {0, "fix", NULL, "write a corrected copy to standard output, findings to standard error", option_flag,
+     offsetof(struct request, fix)},
+    {'o', "output", "FILE", "with --fix: write the copy to FILE", option_text, offsetof(struct request, out)},
+    {0, "in-place", NULL, "with --fix: correct the files themselves", option_flag, offsetof(struct request, in_place)},
+    {0, "list-rules", NULL, "print every rule", option_flag, offsetof(struct request, list_rules)},
+    {0},
 };
 
-static const struct option long_options[] = {
-    {"nccl", required_argument, NULL, OPT_NCCL},
-    {"rccl", no_argument, NULL, OPT_RCCL},
-    {"topology", required_argument, NULL, OPT_TOPOLOGY},
-    {"profile", required_argument, NULL, OPT_PROFILE},
-    {"kind", required_argument, NULL, OPT_KIND},
-    {"env", no_argument, NULL, OPT_ENV},
-    {"pid", required_argument, NULL, OPT_PID},
-    {"fix", no_argument, NULL, OPT_FIX},
-    {"output", required_argument, NULL, 'o'},
-    {"in-place", no_argument, NULL, OPT_IN_PLACE},
-    {"strict", no_argument, NULL, OPT_STRICT},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"sarif", no_argument, NULL, OPT_SARIF},
-    {"list-rules", no_argument, NULL, OPT_LIST_RULES},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-/* -1: go on; else the exit code. */
-static int parse_args(int argc, char **argv, struct args *a)
-{
-    int c;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, "ho:", long_options, NULL)) != -1) {
-        switch (c) {
-        case OPT_NCCL:
-            if (env_version_parse(optarg, &a->lint.nccl_low, &a->lint.nccl_high))
-                return cli_usage(COMMAND, "--nccl '%s': expected a version such as 2.28.9, 2.28 or 2.19-2.28", optarg);
-            break;
-        case OPT_RCCL:
-            a->lint.rccl = 1;
-            break;
-        case OPT_TOPOLOGY:
-            a->topology = optarg;
-            break;
-        case OPT_PROFILE:
-            a->profile = optarg;
-            break;
-        case OPT_KIND:
-            a->kind = optarg;
-            break;
-        case OPT_ENV:
-            a->env = 1;
-            break;
-        case OPT_PID:
-            a->pid = optarg;
-            break;
-        case OPT_FIX:
-            a->fix = 1;
-            break;
-        case 'o':
-            a->out = optarg;
-            break;
-        case OPT_IN_PLACE:
-            a->in_place = 1;
-            break;
-        case OPT_STRICT:
-            a->strict = 1;
-            break;
-        case OPT_JSON:
-            a->format = LINT_JSON;
-            break;
-        case OPT_SARIF:
-            a->format = LINT_SARIF;
-            break;
-        case OPT_LIST_RULES:
-            a->list_rules = 1;
-            break;
-        case 'h':
-            return help();
-        default:
-            return cli_usage(COMMAND, NULL);
-        }
-    }
-    a->files = argv + optind;
-    a->nfiles = argc - optind;
-    return -1;
-}
-
-static int check_args(const struct args *a)
+static int check_args(const struct request *a)
 {
     if (a->topology && a->profile)
-        return cli_usage(COMMAND, "--topology and --profile exclude each other");
-    if (a->pid && strspn(a->pid, "0123456789") != strlen(a->pid))
-        return cli_usage(COMMAND, "--pid '%s': expected a process number", a->pid);
+        return cli_usage(COMMAND, "--topology and --profile are mutually exclusive");
+    if (a->json && a->sarif)
+        return cli_usage(COMMAND, "--json and --sarif are mutually exclusive");
     if (a->nfiles == 0 && !a->env && !a->pid)
         return cli_usage(COMMAND, "expected a FILE, '-', --env or --pid");
     if (a->fix && a->nfiles == 0)
@@ -169,7 +83,7 @@ static int check_args(const struct args *a)
     if (!a->fix && (a->in_place || a->out))
         return cli_usage(COMMAND, "%s belongs to --fix", a->in_place ? "--in-place" : "--output");
     if (a->in_place && a->out)
-        return cli_usage(COMMAND, "--in-place and --output exclude each other");
+        return cli_usage(COMMAND, "--in-place and --output are mutually exclusive");
     if (a->fix && !a->in_place && (a->nfiles != 1 || a->env || a->pid))
         return cli_usage(COMMAND, "--fix writes one copy: give one FILE, or --in-place");
     for (int i = 0; i < a->nfiles && a->in_place; i++)
@@ -206,19 +120,19 @@ static int read_own_environment(struct lint *l, struct err *e)
     return code;
 }
 
-static int read_process(struct lint *l, const char *pid, struct err *e)
+static int read_process(struct lint *l, int pid, struct err *e)
 {
     struct arena *a = arena_new();
-    char *path = arena_printf(a, "/proc/%s/environ", pid), *block;
+    char *path = arena_printf(a, "/proc/%d/environ", pid), *block;
     size_t bytes;
     int code = file_read(path, FILE_LIMIT, a, &block, &bytes, e);
     if (!code)
-        code = lint_read_environ(l, arena_printf(a, "process %s", pid), block, bytes, e);
+        code = lint_read_environ(l, arena_printf(a, "process %d", pid), block, bytes, e);
     arena_free(a);
     return code;
 }
 
-static int read_all(struct lint *l, const struct args *a, struct err *e)
+static int read_all(struct lint *l, const struct request *a, struct err *e)
 {
     int code = 0;
     for (int i = 0; i < a->nfiles && !code; i++)
@@ -231,7 +145,7 @@ static int read_all(struct lint *l, const struct args *a, struct err *e)
 }
 
 /* Every file is a document of its own, in the order of the command line. */
-static int write_fixed(const struct lint *l, const struct args *a, struct err *e)
+static int write_fixed(const struct lint *l, const struct request *a, struct err *e)
 {
     const char *path;
     size_t bytes;
@@ -267,7 +181,7 @@ static int read_table(const char *dir, struct tuner_table *t, struct arena *aren
 }
 
 /* What is known about the machine: a topology alone, or a profile with its topology, its releases and its table. */
-static int read_machine(struct args *a, struct topology **t, struct tuner_table *table, struct err *e)
+static int read_machine(struct request *a, struct topology **t, struct tuner_table *table, struct err *e)
 {
     struct arena *arena = arena_new();
     if (a->topology)
@@ -287,19 +201,31 @@ static int read_machine(struct args *a, struct topology **t, struct tuner_table 
     return e->code;
 }
 
+/* -1: go on; else the exit code. */
+static int parse(int argc, char **argv, struct request *r)
+{
+    struct option_group groups[] = {{NULL, options, r}, {0}};
+    struct arena *arena = arena_new();
+    int first, code = cli_parse(&page, groups, argc, argv, arena, &first);
+    arena_free(arena);
+    if (code >= 0)
+        return code;
+    r->files = argv + first;
+    r->nfiles = argc - first;
+    r->lint.nccl_low = r->releases.low;
+    r->lint.nccl_high = r->releases.high;
+    return r->list_rules ? list_rules() : check_args(r);
+}
+
 int lint_main(int argc, char **argv)
 {
-    struct args a = {.lint = {.rccl = -1}};
+    struct request a = {.lint = {.rccl = -1}};
     struct err e = {0};
     struct topology *topology = NULL;
     struct tuner_table table = {0};
     struct lint *l = NULL;
-    int code = parse_args(argc, argv, &a);
+    int code = parse(argc, argv, &a);
     if (code >= 0)
-        return code;
-    if (a.list_rules)
-        return list_rules();
-    if ((code = check_args(&a)) >= 0)
         return code;
     code = read_machine(&a, &topology, &table, &e);
     if (code)
@@ -310,7 +236,11 @@ int lint_main(int argc, char **argv)
     if (code)
         goto out;
     lint_check(l);
-    code = lint_print(l, a.format, a.fix && !a.in_place && !a.out ? stderr : stdout, &e);
+    code = lint_print(l,
+                      a.json    ? LINT_JSON
+                      : a.sarif ? LINT_SARIF
+                                : LINT_TEXT,
+                      a.fix && !a.in_place && !a.out ? stderr : stdout, &e);
     if (!code && a.fix)
         code = write_fixed(l, &a, &e);
     if (!code && (lint_count(l, FINDING_ERROR) > 0 || (a.strict && lint_count(l, FINDING_WARNING) > 0)))

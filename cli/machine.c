@@ -1,78 +1,70 @@
 /* Machines that are described: bundled ones, recorded ones, a topology.json. */
 #include "cli/machine.h"
 
-#include <string.h>
-
-#include "core/units.h"
 #include "probe/import/import.h"
+#include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
 #include "probe/topology/classes.h"
 
-int cli_machine_nodes(const char *list, const char *what, struct cli_machine *m, struct err *e)
+static int take_count(const struct option_value *v, void *out, struct err *e)
 {
-    char word[32];
-    m->nnodes = 0;
-    for (const char *p = list;; p++) {
-        size_t n = strcspn(p, ",");
-        long nodes;
-        if (m->nnodes == CLI_MOST_NODES)
-            return err_set(e, ERR_USAGE, "%s: at most %d numbers", what, CLI_MOST_NODES);
-        snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word), p);
-        int rc = unit_parse_int(word, 1, MACHINE_MOST, &nodes, what, e);
-        if (rc)
-            return rc;
-        m->nodes[m->nnodes++] = (int)nodes;
-        p += n;
-        if (!*p)
-            return 0;
-    }
+    struct cli_node_counts *n = out;
+    if (n->count == CLI_MOST_NODES)
+        return err_set(e, ERR_USAGE, "%s: at most %d numbers", v->what, CLI_MOST_NODES);
+    return option_int(v, &n->items[n->count++], e);
 }
 
-int cli_machine_take(int c, const char *arg, struct cli_machine *m, struct err *e)
+int cli_take_node_counts(const struct option_value *v, void *out, struct err *e)
 {
-    switch (c) {
-    case CLI_OPT_MACHINE:
-        m->name = arg;
-        return 0;
-    case CLI_OPT_TOPOLOGY:
-        m->topology = arg;
-        return 0;
-    case CLI_OPT_FROM:
-        if (m->nfrom == CLI_MOST_FILES)
-            return err_set(e, ERR_USAGE, "--from: at most %d files", CLI_MOST_FILES);
-        m->from[m->nfrom++] = arg;
-        return 0;
-    case CLI_OPT_GPU:
-        m->gpu = arg;
-        return 0;
-    default:
-        return cli_machine_nodes(arg, "--nodes", m, e);
-    }
+    ((struct cli_node_counts *)out)->count = 0;
+    return option_each(v, take_count, out, e);
 }
+
+const char *cli_gpu_word(int i)
+{
+    return hw_gpus[i].name;
+}
+
+const struct option_spec cli_machine_options[] = {
+    {0, "machine", "NAME", "a machine that nccltune knows (nccltune probe --list-machines)", option_text,
+     offsetof(struct cli_machine, name), .word = machine_name},
+    {0, "topology", "FILE", "topology.json, from nccltune probe", option_text, offsetof(struct cli_machine, topology)},
+    {0, "from", "FILE", "a recorded machine, in any format that nccltune probe --from reads; several are several hosts",
+     option_append, offsetof(struct cli_machine, from)},
+    {0, "gpu", "NAME", "what its GPUs are where the file does not say, such as h100-sxm", option_text,
+     offsetof(struct cli_machine, gpu), .word = cli_gpu_word},
+    {0, "nodes", "LIST", "how many nodes to predict for: 32, or 2,8,32; as many as the topology has by default",
+     cli_take_node_counts, offsetof(struct cli_machine, nodes), .low = 1, .high = MACHINE_MOST},
+    {0},
+};
 
 int cli_machine_named(const struct cli_machine *m)
 {
-    return m->name || m->topology || m->nfrom;
+    return m->name || m->topology || m->from.count;
 }
 
 struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, struct err *e)
 {
     struct topology *t;
     int most = 1;
-    for (int i = 0; i < m->nnodes; i++)
-        most = m->nodes[i] > most ? m->nodes[i] : most;
-    if ((m->name != NULL) + (m->topology != NULL) + (m->nfrom > 0) > 1 || (m->name && m->gpu)) {
-        err_set(e, ERR_USAGE, "--machine, --topology and --from exclude one another, and --gpu completes files");
+    for (int i = 0; i < m->nodes.count; i++)
+        most = m->nodes.items[i] > most ? m->nodes.items[i] : most;
+    if ((m->name != NULL) + (m->topology != NULL) + (m->from.count > 0) > 1) {
+        err_set(e, ERR_USAGE, "--machine, --topology and --from are mutually exclusive");
+        return NULL;
+    }
+    if (m->gpu && !m->topology && !m->from.count) {
+        err_set(e, ERR_USAGE, "--gpu completes what --topology or --from leaves out");
         return NULL;
     }
     if (m->name)
         return machine_topology(m->name, most, e);
-    t = m->topology ? topo_load(m->topology, e) : probe_files(m->from, m->nfrom, log, e);
+    t = m->topology ? topo_load(m->topology, e) : probe_files(m->from.items, m->from.count, log, e);
     if (t && m->gpu && machine_complete_gpus(t, m->gpu, e)) {
         topo_free(t);
         return NULL;
     }
-    if (t && m->nfrom)
+    if (t && m->from.count)
         classes_merge(t);
     return t;
 }

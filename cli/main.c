@@ -3,8 +3,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/edit_distance.h"
 
-const struct cli_command cli_commands[] = {
+static const struct cli_command {
+    const char *name;
+    int (*main)(int argc, char **argv);
+    const char *description;
+} commands[] = {
     {"tune", tune_main, "probe, measure, decide: from a machine to a profile in one command"},
     {"probe", probe_main, "say what is in this machine, or in a recorded one, and how it is connected"},
     {"bench", bench_main, "measure collectives over algorithms and network choices"},
@@ -17,7 +22,7 @@ const struct cli_command cli_commands[] = {
     {"diagnose", diagnose_main, "say where a training step goes, from the logs that jobs write"},
     {"install-profile", install_profile_main, "make a profile what jobs get, through Slurm or NCCL's own file"},
     {"doctor", doctor_main, "check what is installed on this node"},
-    {NULL, NULL, NULL},
+    {0},
 };
 
 static int help(FILE *out)
@@ -25,13 +30,47 @@ static int help(FILE *out)
     fputs("Usage: nccltune COMMAND [OPTION]...\n"
           "Make a GPU cluster communicate as fast as its wires allow: measure, decide with evidence, deliver.\n\n",
           out);
-    for (const struct cli_command *c = cli_commands; c->name; c++)
+    for (const struct cli_command *c = commands; c->name; c++)
         fprintf(out, "  %-15s %s\n", c->name, c->description);
-    fputs("\n  nccltune tune -o PROFILE         the whole journey on this machine\n"
-          "  nccltune COMMAND --help          options and examples of one command\n"
+    fputs("\n  nccltune tune -o PROFILE         the whole pipeline on this machine\n"
+          "  nccltune help COMMAND            options and examples of one command\n"
+          "  nccltune --version               the version\n"
           "  man nccltune                     the concepts, files and exit codes\n",
           out);
     return 0;
+}
+
+/* For shell completion. */
+static int print_words(void)
+{
+    for (const struct cli_command *c = commands; c->name; c++)
+        puts(c->name);
+    return 0;
+}
+
+static const char *command_name(int i)
+{
+    return commands[i].name;
+}
+
+static const struct cli_command *find(const char *name)
+{
+    for (const struct cli_command *c = commands; c->name; c++)
+        if (!strcmp(name, c->name))
+            return c;
+    const char *near = edit_distance_nearest(name, command_name);
+    fprintf(stderr, "nccltune: unknown command '%s'%s%s%s\nTry 'nccltune --help'.\n", name,
+            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return NULL;
+}
+
+/* nccltune help COMMAND: the same as nccltune COMMAND --help. */
+static int help_of(char *name)
+{
+    static char option[] = "--help";
+    char *argv[] = {name, option, NULL};
+    const struct cli_command *c = find(name);
+    return c ? c->main(2, argv) : ERR_USAGE;
 }
 
 static int run(int argc, char **argv)
@@ -41,15 +80,16 @@ static int run(int argc, char **argv)
         return ERR_USAGE;
     }
     const char *word = argv[1];
+    if (!strcmp(word, "help") && argc > 2)
+        return help_of(argv[2]);
     if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
         return help(stdout);
     if (!strcmp(word, "--version") || !strcmp(word, "-V") || !strcmp(word, "version"))
         return puts("nccltune " NCCLTUNE_VERSION) < 0;
-    for (const struct cli_command *c = cli_commands; c->name; c++)
-        if (!strcmp(word, c->name))
-            return c->main(argc - 1, argv + 1);
-    fprintf(stderr, "nccltune: '%s' is not a command.\nTry 'nccltune --help'.\n", word);
-    return ERR_USAGE;
+    if (!strcmp(word, "--print-options"))
+        return print_words();
+    const struct cli_command *c = find(word);
+    return c ? c->main(argc - 1, argv + 1) : ERR_USAGE;
 }
 
 /* What was printed may not have arrived: a full disk shows only here. */

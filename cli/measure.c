@@ -1,179 +1,157 @@
 /* The options that say what to measure and where. */
 #include "cli/measure.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/engines/engines.h"
-#include "core/coll.h"
-#include "core/units.h"
-#include "core/vars/catalogue.h"
+#include "bench/workload/workload.h"
+#include "core/hostlist.h"
 
-static int take_collectives(const char *list, const char *what, void *out, struct err *e)
+#define LARGEST ((uint64_t)1 << 30)
+
+/* ---- what ---------------------------------------------------------------------------------------------------------
+ */
+
+static const char *engine_word(int i)
 {
-    unsigned *set = out;
-    *set = 0;
-    for (const char *p = list;; p++) {
-        size_t n = strcspn(p, ",");
-        int coll = coll_parse(p, n);
-        if (coll < 0)
-            return err_set(e, ERR_USAGE,
-                           "%s: '%.*s' is none of allreduce, allgather, reducescatter, broadcast, reduce, alltoall",
-                           what, (int)(n < 64 ? n : 64), p);
-        *set |= 1u << coll;
-        p += n;
-        if (!*p)
-            return 0;
-    }
+    int n = 0;
+    for (; bench_engines[n]; n++)
+        if (n == i)
+            return bench_engines[n]->name;
+    return i == n ? "verbs" : NULL;
 }
 
-static int take_factor(const char *text, const char *what, void *out, struct err *e)
-{
-    char *end;
-    double factor = strtod(text, &end);
-    if (end == text || *end || !(factor >= 1.1 && factor <= 1e6))
-        return err_set(e, ERR_USAGE, "%s: '%s' is not a number from 1.1 up", what, text);
-    *(double *)out = factor;
-    return 0;
-}
-
-static int take_ranks(const char *text, const char *what, void *out, struct err *e)
-{
-    long n = 0;
-    int rc = unit_parse_int(text, 1, 4096, &n, what, e);
-    *(int *)out = (int)n;
-    return rc;
-}
-
-static int take_bytes(const char *text, const char *what, void *out, struct err *e)
-{
-    return unit_parse_bytes(text, out, what, e);
-}
-
-static int take_sizes(const char *list, const char *what, void *out, struct err *e)
+static int add_size(const struct option_value *v, void *out, struct err *e)
 {
     struct bench_size_list *sizes = out;
-    char text[UNIT_TEXT];
-    sizes->count = 0;
-    for (const char *p = list;; p++) {
-        size_t n = strcspn(p, ",");
-        if (n >= sizeof text || sizes->count == BENCH_SIZES)
-            return err_set(e, ERR_USAGE, "%s: expected up to %d sizes such as 8,64K,1M", what, BENCH_SIZES);
-        snprintf(text, sizeof text, "%.*s", (int)n, p);
-        int rc = unit_parse_bytes(text, &sizes->bytes[sizes->count++], what, e);
-        p += n;
-        if (rc || !*p)
-            return rc;
-    }
-}
-
-static int take_seconds(const char *text, const char *what, void *out, struct err *e)
-{
-    return unit_parse_seconds(text, out, what, e);
-}
-
-static int take_text(const char *text, const char *what, void *out, struct err *e)
-{
-    (void)what;
-    (void)e;
-    *(const char **)out = text;
-    return 0;
-}
-
-static int take_flag(const char *text, const char *what, void *out, struct err *e)
-{
-    (void)text;
-    (void)what;
-    (void)e;
-    *(int *)out = 1;
-    return 0;
-}
-
-static const struct {
-    const char *name; /* with the dashes, as errors call it */
-    int (*take)(const char *text, const char *what, void *out, struct err *e);
-    size_t member;
-} options[] = {
-    {"--engine", take_text, offsetof(struct bench_options, engine)},
-    {"--collectives", take_collectives, offsetof(struct bench_options, collectives)},
-    {"--min-bytes", take_bytes, offsetof(struct bench_options, min_bytes)},
-    {"--max-bytes", take_bytes, offsetof(struct bench_options, max_bytes)},
-    {"--step-factor", take_factor, offsetof(struct bench_options, step_factor)},
-    {"--sizes", take_sizes, offsetof(struct bench_options, sizes)},
-    {"--workload", take_text, offsetof(struct bench_options, workload)},
-    {"--budget", take_seconds, offsetof(struct bench_options, budget_s)},
-    {"--watchdog", take_seconds, offsetof(struct bench_options, watchdog_s)},
-    {"--hosts", take_text, offsetof(struct bench_options, setup.hosts)},
-    {"--hostfile", take_text, offsetof(struct bench_options, setup.hostfile)},
-    {"--ranks-per-node", take_ranks, offsetof(struct bench_options, setup.ranks_per_node)},
-    {"--interfaces", take_text, offsetof(struct bench_options, setup.interfaces)},
-    {"--mpirun", take_text, offsetof(struct bench_options, setup.mpirun)},
-    {"--mpirun-args", take_text, offsetof(struct bench_options, setup.mpirun_args)},
-    {"--nccl", take_text, offsetof(struct bench_options, setup.nccl)},
-    {"--launch-prefix", take_text, offsetof(struct bench_options, setup.launch_prefix)},
-    {"--graphs", take_flag, offsetof(struct bench_options, setup.graphs)},
-    {"--share-gpus", take_flag, offsetof(struct bench_options, setup.share_gpus)},
-};
-#define NOPTIONS (sizeof options / sizeof *options)
-
-const struct option *cli_measure_options(const struct option *own, struct arena *a)
-{
-    size_t n = 0;
-    while (own[n].name)
-        n++;
-    struct option *all = arena_alloc(a, (n + NOPTIONS + 1) * sizeof *all);
-    memcpy(all, own, n * sizeof *all);
-    for (size_t i = 0; i < NOPTIONS; i++)
-        all[n + i] = (struct option){.name = options[i].name + 2,
-                                     .has_arg = options[i].take == take_flag ? no_argument : required_argument,
-                                     .val = CLI_OPT_MEASURE + (int)i};
-    return all;
-}
-
-int cli_measure_take(int c, const char *arg, struct bench_options *o, struct err *e)
-{
-    size_t i = (size_t)(c - CLI_OPT_MEASURE);
-    if (i >= NOPTIONS)
-        return err_set(e, ERR_USAGE, "unknown option");
-    int rc = options[i].take(arg, options[i].name, (char *)o + options[i].member, e);
-    if (!rc && o->setup.hosts && o->setup.hostfile)
-        rc = err_set(e, ERR_USAGE, "--hosts and --hostfile cannot be used together");
+    const int n = sizes->count;
+    if (n == BENCH_SIZES)
+        return err_set(e, ERR_USAGE, "%s: at most %d sizes", v->what, BENCH_SIZES);
+    int rc = option_bytes(v, &sizes->bytes[n], e);
+    if (!rc && n && sizes->bytes[n] <= sizes->bytes[n - 1])
+        rc = err_set(e, ERR_USAGE, "%s: '%s' is not above the one before; expected ascending sizes such as 8,64K,1M",
+                     v->what, v->text);
+    sizes->count++;
     return rc;
 }
 
-/* The largest size while nobody has said one, and where it costs nothing or is known to be needed. */
-#define UNSAID  UINT64_MAX
-#define LARGEST ((uint64_t)1 << 30)
+static int take_sizes(const struct option_value *v, void *out, struct err *e)
+{
+    ((struct bench_size_list *)out)->count = 0;
+    return option_each(v, add_size, out, e);
+}
+
+const struct option_spec cli_what_options[] = {
+    {0, "engine", "E",
+     "mpi: host memory, through OpenMPI; nccl: GPU memory, through NCCL or RCCL; model: all is predicted; verbs (bench "
+     "alone): every pair of RDMA ports",
+     option_word, offsetof(struct bench_options, engine), .word = engine_word},
+    {0, "collectives", "LIST", "allreduce,allgather,reducescatter,broadcast (by default), alltoall, reduce (nccl)",
+     cli_take_collectives, offsetof(struct bench_options, collectives), .word = cli_collective_word},
+    {0, "min-bytes", "N", "smallest size; 8", option_bytes, offsetof(struct bench_options, min_bytes), .low = 1,
+     .high = LARGEST},
+    {0, "max-bytes", "N", "largest size; 16M, with the model or a workload 1G", option_bytes,
+     offsetof(struct bench_options, max_bytes), .low = 1, .high = LARGEST},
+    {0, "step-factor", "X", "from one size to the next; 4", option_number, offsetof(struct bench_options, step_factor),
+     .low = 1.1, .high = 1e6},
+    {0, "sizes", "LIST", "these sizes instead, ascending, such as 8,64K,1M", take_sizes,
+     offsetof(struct bench_options, sizes), .low = 1, .high = LARGEST},
+    {0, "workload", "FILE",
+     "measure what a job calls (see nccltune-workload(1)): its collectives and sizes, most time for what takes most of "
+     "its step; launches are compared by it",
+     option_text, offsetof(struct bench_options, workload)},
+    {0},
+};
+
+/* ---- where and how long --------------------------------------------------------------------------------------------
+ */
+
+const struct option_spec cli_where_options[] = {
+    {0, "hosts", "LIST", "the nodes, such as n1,n2 or n[1-4]; without, those of the Slurm allocation, or this machine",
+     option_text, offsetof(struct bench_options, setup.hosts)},
+    {0, "hostfile", "FILE", "the nodes, one a line", option_text, offsetof(struct bench_options, setup.hostfile)},
+    {0, "ranks-per-node", "N", "default: a node's GPUs; without any, 1, or on a single node its cores (2 to 8)",
+     option_int, offsetof(struct bench_options, setup.ranks_per_node), .low = 1, .high = 4096},
+    {0, "interfaces", "LIST", "network interfaces to try; default: all that the topology shows as usable", option_text,
+     offsetof(struct bench_options, setup.interfaces)},
+    {0, "mpirun", "COMMAND", "the launcher; mpirun", option_text, offsetof(struct bench_options, setup.mpirun)},
+    {0, "mpirun-args", "ARGS", "more arguments for it, split at blanks; '...' and \"...\" keep them; no shell",
+     option_text, offsetof(struct bench_options, setup.mpirun_args)},
+    {0, "nccl-lib", "PATH", "the NCCL library that jobs use; found where PyTorch and the loader have it", option_text,
+     offsetof(struct bench_options, setup.nccl)},
+    {0, "launch-prefix", "ARGS", "words in front of every NCCL worker, to run it in a container; split as above",
+     option_text, offsetof(struct bench_options, setup.launch_prefix)},
+    {0, "graphs", NULL, "NCCL's calls up to 1M are captured in CUDA graphs, as inference engines run them", option_flag,
+     offsetof(struct bench_options, setup.graphs)},
+    {0, "share-gpus", NULL, "allow more ranks than GPUs: proves that things work, says nothing about speed",
+     option_flag, offsetof(struct bench_options, setup.share_gpus)},
+    {0},
+};
+
+const struct option_spec cli_how_long_options[] = {
+    {0, "budget", "TIME", "at most this long, such as 10m; 60s", option_seconds,
+     offsetof(struct bench_options, budget_s)},
+    {0, "watchdog", "TIME", "kill what has not answered for this long, plus ten times what it should take; 10s",
+     option_seconds, offsetof(struct bench_options, watchdog_s)},
+    {0},
+};
+
+/* ---- together ------------------------------------------------------------------------------------------------------
+ */
 
 void cli_measure_begin(struct bench_options *o)
 {
     bench_options_default(o);
-    o->max_bytes = UNSAID;
+    o->max_bytes = 0;
     o->collectives = 0;
 }
 
-int cli_measure_resolve_defaults(struct bench_options *o, int *low, int *high, struct err *e)
+static int check_hosts(const struct bench_setup *s, struct err *e)
+{
+    struct arena *a = arena_new();
+    const char **hosts;
+    int n, rc = 0;
+    if (s->hosts && s->hostfile)
+        rc = err_set(e, ERR_USAGE, "--hosts and --hostfile are mutually exclusive");
+    else if (s->hosts)
+        rc = hostlist_parse(s->hosts, "--hosts", a, &hosts, &n, e);
+    else if (s->hostfile && (rc = hostlist_read(s->hostfile, a, &hosts, &n, e)))
+        rc = err_set(e, rc, "--hostfile: %s", arena_strdup(a, e->text));
+    arena_free(a);
+    return rc;
+}
+
+static int check_workload(const char *path, struct err *e)
+{
+    struct workload *w = workload_load(path, e);
+    struct err why = *e;
+    workload_free(w);
+    return w ? 0 : err_set(e, ERR_FAILED, "--workload: %s", why.text);
+}
+
+int cli_measure_check(const struct bench_options *o, struct err *e)
+{
+    if (o->max_bytes && o->min_bytes > o->max_bytes)
+        return err_set(e, ERR_USAGE, "--min-bytes is above --max-bytes");
+    if (o->sizes.count && o->workload)
+        return err_set(e, ERR_USAGE, "--sizes and --workload, which has its own, are mutually exclusive");
+    int rc = check_hosts(&o->setup, e);
+    return rc || !o->workload ? rc : check_workload(o->workload, e);
+}
+
+int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_releases *r, struct err *e)
 {
     struct bench_options usual;
-    int predicts = bench_evidence_of(o->engine) == BENCH_PREDICTED, from, to;
+    int predicts = bench_evidence_of(o->engine) == BENCH_PREDICTED;
     bench_options_default(&usual);
-    if (o->max_bytes == UNSAID)
+    if (!o->max_bytes)
         o->max_bytes = predicts || o->workload ? LARGEST : usual.max_bytes;
     if (!o->collectives)
         o->collectives = o->workload ? ~0u : usual.collectives;
     if (predicts && (o->setup.hosts || o->setup.hostfile))
         return err_set(e, ERR_USAGE, "--hosts and --hostfile name nodes that are measured; --nodes is for predictions");
-    if (!o->setup.nccl || env_version_parse(o->setup.nccl, &from, &to))
-        return 0;
-    if (!predicts && !low)
-        return err_set(e, ERR_USAGE, "--nccl: '%s' is a release; expected the library that is measured", o->setup.nccl);
-    o->setup.nccl_version = to;
-    o->setup.nccl = NULL;
-    if (low) {
-        *low = from;
-        *high = to;
-    }
+    o->setup.nccl_version = r->high;
+    if (!o->setup.nccl)
+        o->setup.nccl = r->library;
     return 0;
 }

@@ -1,16 +1,15 @@
-/* nccltune tune: the whole journey, from a machine to a profile: probe, bench, generate, and what came of it. */
+/* nccltune tune: the whole pipeline, from a machine to a profile: probe, bench, generate, and what came of it. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/engines/engines.h"
 #include "cli/cli.h"
+#include "cli/machine.h"
 #include "cli/measure.h"
-#include "cli/tune.h"
+#include "cli/tune_report.h"
 #include "cli/tune_verbs.h"
 #include "cli/writing.h"
 #include "core/file.h"
@@ -19,112 +18,75 @@
 #include "probe/findings/findings.h"
 #include "probe/source/probe.h"
 
-#define COMMAND     "tune"
-#define INTERRUPTED 130 /* as shells report a program that ^C ended */
+#define COMMAND "nccltune tune"
 
-static int help(void)
-{
-    puts("Usage: nccltune tune [OPTION]... -o PROFILE\n"
-         "Probe this machine, measure its collectives, and write what is worth setting into the directory PROFILE.\n"
-         "With --machine, --topology or --from, predict instead, for a machine that is only described.\n"
-         "\n" CLI_MEASURE_HELP "\n"
-         "Predict for a machine that is not here\n" CLI_MACHINE_HELP
-         "      --topology FILE       topology.json, from nccltune probe\n"
-         "\n"
-         "The profile\n"
-         "  -o, --output PROFILE      the directory to write\n"
-         "  -m, --margin PERCENT      write a setting only where its gain is this much beyond doubt; 3%\n"
-         "      --nccl RANGE          write for these releases (2.28.9, 2.28, 2.19-2.28), and predict for the "
-         "last\n" CLI_WRITING_HELP "  -r, --resume              go on with a profile that was interrupted\n"
-         "  -f, --force               start again and replace what is in PROFILE\n"
-         "  -j, --json                print the result as JSON\n"
-         "  -q, --quiet               print warnings and the result only\n"
-         "  -h, --help                this text\n"
-         "\n"
-         "Examples\n"
-         "  nccltune tune -o profile\n"
-         "  nccltune tune --hosts node1,node2,node3,node4 --budget 10m -o /shared/profile\n"
-         "  nccltune tune --resume -o profile                          after ^C\n"
-         "  nccltune tune --machine azure-ndv5 --nodes 32 -o profile   on a laptop: all predicted\n"
-         "\n"
-         "Predictions carry a band that holds nine of ten, and stand in comments unless --predicted is given.\n"
-         "Exit status: 0 done, 1 failed, 2 wrong usage, 3 nothing could be measured (no mpirun) and the profile holds\n"
-         "what the topology alone justifies, 130 interrupted.");
-    return 0;
-}
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune tune [OPTION]... -o PROFILE\n"
+    "Probe this machine, measure its collectives, and write what is worth setting into the directory PROFILE.\n"
+    "With --machine, --topology or --from, predict instead, for a machine that is only described.\n",
+    "Examples\n"
+    "  nccltune tune -o profile\n"
+    "  nccltune tune --hosts 'node[1-4]' --budget 10m -o /shared/profile\n"
+    "  nccltune tune --resume -o profile                          after ^C\n"
+    "  nccltune tune --machine azure-ndv5 --nodes 32 -o profile   on a laptop: all predicted\n"
+    "\n"
+    "Predictions carry a band that holds nine of ten, and stand in comments unless --predicted is given.\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage, 3 nothing could be measured (no mpirun) and the profile holds\n"
+    "what the topology alone justifies, 130 interrupted.\n",
+    0};
 
-/* ---- the command line -----------------------------------------------------------------------------------------------
- */
-
-static const struct option own_options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"margin", required_argument, NULL, 'm'},
-    {"resume", no_argument, NULL, 'r'},
-    {"force", no_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'j'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {"machine", required_argument, NULL, CLI_OPT_MACHINE},
-    {"topology", required_argument, NULL, CLI_OPT_TOPOLOGY},
-    {"from", required_argument, NULL, CLI_OPT_FROM},
-    {"gpu", required_argument, NULL, CLI_OPT_GPU},
-    {"nodes", required_argument, NULL, CLI_OPT_NODES},
-    {"format", required_argument, NULL, 'F'},
-    {"predicted", no_argument, NULL, CLI_OPT_PREDICTED},
-    {"extrapolate", optional_argument, NULL, CLI_OPT_EXTRAPOLATE},
-    {NULL, 0, NULL, 0},
+struct tune {
+    struct env_generate generate;
+    int resume, json, quiet;
+    struct bench_options bench;
+    struct cli_machine machine; /* a described one; else this machine */
+    struct cli_releases releases;
+    struct cli_writing writing;
+    struct log log;
+    struct progress progress;
+    volatile sig_atomic_t *stop;
+    struct arena *arena;
+    const char *topology, *results; /* files of the profile */
+    int choose;                     /* which engine is ours to choose: --engine was not given */
+    int lacks;                      /* nothing could be measured */
 };
 
-static int take_option(struct tune *t, int c, struct err *e)
-{
-    if (c == 'F' || c >= CLI_OPT_FORMAT)
-        return cli_writing_take(c == 'F' ? CLI_OPT_FORMAT : c, optarg, &t->generate, t->arena, e);
-    if (c >= CLI_OPT_MACHINE)
-        return cli_machine_take(c, optarg, &t->machine, e);
-    if (c >= CLI_OPT_MEASURE)
-        return cli_measure_take(c, optarg, &t->bench, e);
-    switch (c) {
-    case 'o':
-        t->generate.out = optarg;
-        return 0;
-    case 'm':
-        return env_parse_margin(optarg, &t->generate.margin, e);
-    case 'r':
-        t->resume = 1;
-        return 0;
-    case 'f':
-        t->generate.force = 1;
-        return 0;
-    case 'j':
-        t->json = 1;
-        return 0;
-    default:
-        t->quiet = 1;
-        return 0;
-    }
-}
+static const struct option_spec profile_options[] = {
+    {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct tune, generate.out)},
+    {'m', "margin", "PERCENT", "write a setting only where its gain is this much beyond doubt; 3%", cli_take_margin,
+     offsetof(struct tune, generate.margin)},
+    {0, "nccl", "RANGE", "write for these releases (2.28.9, 2.28, 2.19-2.28), and predict for the last",
+     cli_take_releases_or_library, offsetof(struct tune, releases)},
+    {'r', "resume", NULL, "go on with a profile that was interrupted", option_flag, offsetof(struct tune, resume)},
+    {'f', "force", NULL, "start again and replace what is in PROFILE", option_flag,
+     offsetof(struct tune, generate.force)},
+    {'j', "json", NULL, "print the result as JSON", option_flag, offsetof(struct tune, json)},
+    {'q', "quiet", NULL, "print warnings and the result only", option_flag, offsetof(struct tune, quiet)},
+    {0},
+};
 
 /* ---- the stages -----------------------------------------------------------------------------------------------------
  */
 
-int tune_exists(const char *path)
+static int exists(const char *path)
 {
-    struct stat st;
-    return !stat(path, &st);
+    return !access(path, F_OK);
 }
 
-/* A fresh start, or the rest of an interrupted one. */
-static int prepare(struct tune *t, struct err *e)
+/* A fresh start, or the rest of an interrupted one: whether it may be is known before anything is looked at. */
+static int check_directory(const struct tune *t, struct err *e)
 {
-    t->topology = arena_printf(t->arena, "%s/topology.json", t->generate.out);
-    if (!t->generate.force && env_profile_complete(t->generate.out))
+    if (t->generate.force)
+        return 0;
+    if (env_profile_complete(t->generate.out))
         return err_set(e, ERR_FAILED,
                        "%s: holds a complete profile, which is not changed any more (--force starts again)",
                        t->generate.out);
-    if (!t->generate.force && !t->resume && tune_exists(t->results))
+    if (!t->resume && exists(t->results))
         return err_set(e, ERR_FAILED, "%s: was begun and not finished (--resume goes on, --force starts again)",
                        t->generate.out);
-    return file_mkdirs(t->generate.out, e);
+    return 0;
 }
 
 /* As late as possible: whatever fails before leaves the old profile as it was. */
@@ -147,7 +109,7 @@ static int try_plan(const struct tune *t, const struct topology *topology, struc
         return rc;
     rc = bench_print_plan(&t->bench, topology, NULL, plan.stream, e);
     file_out_abandon(&plan);
-    return rc == ERR_LACKS && !tune_exists(t->results) ? 0 : rc;
+    return rc == ERR_LACKS && !(t->generate.force && exists(t->results)) ? 0 : rc;
 }
 
 /* What the engine is, and what follows from it. */
@@ -156,31 +118,29 @@ static int resolve_defaults(struct tune *t, const struct topology *topology, str
     if (t->choose)
         t->bench.engine = bench_engine_for(topology, cli_machine_named(&t->machine))->name;
     int predicts = bench_evidence_of(t->bench.engine) == BENCH_PREDICTED;
-    t->bench.setup.nodes = t->machine.nodes;
-    t->bench.setup.nnodes = t->machine.nnodes;
+    t->bench.setup.nodes = t->machine.nodes.items;
+    t->bench.setup.nnodes = t->machine.nodes.count;
     if (cli_machine_named(&t->machine) && !predicts)
         return err_set(e, ERR_USAGE, "--engine %s measures, which a machine that is only described does not allow",
                        t->bench.engine);
-    if (t->machine.nnodes && !predicts)
+    if (t->machine.nodes.count && !predicts)
         return err_set(e, ERR_USAGE, "--nodes is for predictions; --hosts names the nodes that are measured");
-    return cli_measure_resolve_defaults(&t->bench, &t->generate.nccl_low, &t->generate.nccl_high, e);
+    return cli_measure_resolve_defaults(&t->bench, &t->releases, e);
 }
 
-/* A described machine, before anything is written: what is wrong with it leaves no trace. */
-static int open_described(struct tune *t, struct topology **out, struct err *e)
+/* The machine, and whether all that was asked for can be done on it; nothing is written yet. */
+static int look(struct tune *t, struct topology **out, struct err *e)
 {
-    *out = cli_machine_open(&t->machine, &t->log, e);
-    if (!*out)
-        return e->code;
-    int rc = resolve_defaults(t, *out, e);
+    if (cli_machine_named(&t->machine)) {
+        *out = cli_machine_open(&t->machine, &t->log, e);
+    } else {
+        log_info(&t->log, "looking at this machine");
+        *out = probe_machine(&t->log, e);
+    }
+    if (*out)
+        findings_attach(*out);
+    int rc = *out ? resolve_defaults(t, *out, e) : e->code;
     return rc ? rc : try_plan(t, *out, e);
-}
-
-static int probe(struct tune *t, struct topology **out, struct err *e)
-{
-    log_info(&t->log, "looking at this machine");
-    *out = probe_machine(&t->log, e);
-    return *out ? resolve_defaults(t, *out, e) : e->code;
 }
 
 /* The topology into the profile, where it must be the one that an interrupted run was begun on. */
@@ -188,10 +148,8 @@ static int begin(struct tune *t, const struct topology *topology, struct err *e)
 {
     char now[SHA256_HEX], then[SHA256_HEX];
     topo_hash(topology, now);
-    if (!t->resume || !tune_exists(t->topology)) {
-        int rc = t->generate.force ? try_plan(t, topology, e) : 0;
-        if (!rc && !t->resume)
-            rc = clear_old(t, e);
+    if (!t->resume || !exists(t->topology)) {
+        int rc = t->resume ? 0 : clear_old(t, e);
         return rc ? rc : topo_save(topology, t->topology, e);
     }
     struct topology *begun = topo_load(t->topology, e);
@@ -223,8 +181,8 @@ static int measure(struct tune *t, const struct topology *topology, struct err *
     if (rc)
         return rc;
     if (summary.interrupted) {
-        fprintf(stderr, "nccltune " COMMAND ": interrupted; 'nccltune tune --resume -o %s' goes on\n", t->generate.out);
-        return INTERRUPTED;
+        fprintf(stderr, COMMAND ": interrupted; 'nccltune tune --resume -o %s' goes on\n", t->generate.out);
+        return CLI_INTERRUPTED;
     }
     if (summary.troubled)
         log_warn(&t->log, "%d candidate%s failed and %s left out", summary.troubled, summary.troubled == 1 ? "" : "s",
@@ -239,27 +197,34 @@ static int generate(struct tune *t, struct err *e)
     t->generate.topology = t->topology;
     t->generate.workload = t->bench.workload;
     t->generate.results = &t->results;
-    t->generate.nresults = tune_exists(t->results);
+    t->generate.nresults = exists(t->results);
     return env_generate(&t->generate, &t->log, e);
+}
+
+static int report(struct tune *t, struct err *e)
+{
+    const struct tune_result r = {.dir = t->generate.out,
+                                  .results = exists(t->results) ? t->results : NULL,
+                                  .machine = t->machine.name,
+                                  .workload = t->bench.workload,
+                                  .json = t->json};
+    return tune_report(&r, t->arena, e);
 }
 
 static int run(struct tune *t, struct err *e)
 {
     struct topology *topology = NULL;
-    t->results = arena_printf(t->arena, "%s/results.jsonl", t->generate.out);
-    if (t->resume && !t->generate.force && env_profile_complete(t->generate.out)) {
+    if (t->resume && env_profile_complete(t->generate.out)) {
         log_info(&t->log, "%s is complete, there is nothing left to do", t->generate.out);
-        return tune_report(t, e);
+        return report(t, e);
     }
-    int described = cli_machine_named(&t->machine), rc = described ? open_described(t, &topology, e) : 0;
+    int rc = check_directory(t, e);
     if (!rc)
-        rc = prepare(t, e);
-    if (!rc && !described)
-        rc = probe(t, &topology, e);
-    if (!rc) {
-        findings_attach(topology);
+        rc = look(t, &topology, e);
+    if (!rc)
+        rc = file_mkdirs(t->generate.out, e);
+    if (!rc)
         rc = begin(t, topology, e);
-    }
     t->bench.resume = t->resume;
     if (!rc)
         rc = tune_verbs(&t->bench, topology, t->generate.out, &t->log, &t->progress, t->stop, t->arena,
@@ -269,55 +234,67 @@ static int run(struct tune *t, struct err *e)
     if (!rc)
         rc = generate(t, e);
     if (!rc)
-        rc = tune_report(t, e);
+        rc = report(t, e);
     topo_free(topology);
     return rc || !t->lacks ? rc : ERR_LACKS;
 }
 
-/* 0 to go on, -1 when help was printed, or the exit code. */
+/* ---- the command line -----------------------------------------------------------------------------------------------
+ */
+
+static int check(const struct tune *t, struct err *e)
+{
+    if (!t->generate.out)
+        return err_set(e, ERR_USAGE, "-o PROFILE is missing");
+    if (t->resume && t->generate.force)
+        return err_set(e, ERR_USAGE, "--resume and --force are mutually exclusive");
+    if (t->machine.nodes.count && !cli_machine_named(&t->machine) && t->choose)
+        return err_set(e, ERR_USAGE, "--nodes is for predictions; --hosts names the nodes that are measured");
+    return cli_measure_check(&t->bench, e);
+}
+
+/* -1 to go on, or the exit code. */
 static int parse(int argc, char **argv, struct tune *t)
 {
     struct err e = {0};
-    const struct option *options = cli_measure_options(own_options, t->arena);
-    int c;
-    while ((c = getopt_long(argc, argv, "o:m:F:rfjqh", options, NULL)) != -1) {
-        if (c == 'h')
-            return help() - 1;
-        if (c == '?')
-            return cli_usage(COMMAND, NULL);
-        if (take_option(t, c, &e))
-            return cli_usage(COMMAND, "%s", e.text);
-    }
-    if (optind < argc)
-        return cli_usage(COMMAND, "'%s' is one word too many", argv[optind]);
-    if (!t->generate.out || !*t->generate.out)
-        return cli_usage(COMMAND, "-o PROFILE is missing");
-    if (t->resume && t->generate.force)
-        return cli_usage(COMMAND, "--resume and --force exclude one another");
-    return 0;
+    struct option_group groups[] = {{"The profile", profile_options, t},
+                                    {NULL, cli_writing_options, &t->writing},
+                                    CLI_MEASURE_GROUPS(&t->bench),
+                                    {"Predict for a machine that is not here", cli_machine_options, &t->machine},
+                                    {0}};
+    int first;
+    cli_measure_begin(&t->bench);
+    const char *usual = t->bench.engine;
+    t->bench.engine = NULL;
+    int rc = cli_parse(&page, groups, argc, argv, t->arena, &first);
+    t->choose = !t->bench.engine;
+    if (t->choose)
+        t->bench.engine = usual;
+    if (rc < 0 && check(t, &e))
+        rc = cli_fail(COMMAND, &e);
+    t->generate.nccl_low = t->releases.low;
+    t->generate.nccl_high = t->releases.high;
+    cli_writing_into(&t->writing, &t->generate);
+    return rc;
 }
 
 int tune_main(int argc, char **argv)
 {
     struct tune t = {.generate = {.margin = ENV_MARGIN}, .arena = arena_new()};
     struct err e = {0};
-    cli_measure_begin(&t.bench);
-    const char *usual = t.bench.engine;
-    t.bench.engine = NULL;
     int rc = parse(argc, argv, &t);
-    t.choose = !t.bench.engine;
-    if (t.choose)
-        t.bench.engine = usual;
-    if (!rc && bench_join(&t.bench, &e))
+    if (rc < 0 && bench_join(&t.bench, &e))
         rc = cli_fail(COMMAND, &e);
-    if (!rc) {
+    if (rc < 0) {
         t.log = cli_log(COMMAND, t.quiet);
         t.log.progress = &t.progress;
         t.stop = cli_catch_interrupt();
+        t.topology = arena_printf(t.arena, "%s/topology.json", t.generate.out);
+        t.results = arena_printf(t.arena, "%s/results.jsonl", t.generate.out);
         rc = run(&t, &e);
-        if (rc && rc != INTERRUPTED && !(t.lacks && rc == ERR_LACKS))
+        if (rc && rc != CLI_INTERRUPTED && !(t.lacks && rc == ERR_LACKS))
             cli_fail(COMMAND, &e);
     }
     arena_free(t.arena);
-    return rc < 0 ? 0 : rc;
+    return rc;
 }

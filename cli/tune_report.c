@@ -1,5 +1,5 @@
 /* What came of tuning, for people and as JSON. */
-#include "cli/tune.h"
+#include "cli/tune_report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,18 +43,18 @@ static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
 }
 
 /* The default against the best at every point. */
-static int print_points(struct tune *t, const struct env_decisions *d, struct err *e)
+static int print_points(const struct tune_result *t, const struct env_decisions *d, struct arena *a, struct err *e)
 {
-    if (!tune_exists(t->results))
+    if (!t->results)
         return 0;
     struct bench_results *r = bench_results_load(t->results, NULL, e);
     if (!r)
         return e->code;
     if (env_shape_with(d, BENCH_PREDICTED))
         printf("PREDICTED%s%s, nothing was measured; intervals are bands that hold nine of ten\n\n",
-               t->machine.name ? " for " : "", t->machine.name ? t->machine.name : "");
+               t->machine ? " for " : "", t->machine ? t->machine : "");
     if (r->count)
-        bench_points_print(bench_points_of(r, t->arena), stdout);
+        bench_points_print(bench_points_of(r, a), stdout);
     bench_results_free(r);
     return 0;
 }
@@ -94,25 +94,25 @@ static void print_standing(const struct env_decisions *d)
             puts((*e)->report);
 }
 
-static void print_lines(struct tune *t, const struct env_profile *p)
+static void print_lines(const struct env_profile *p, struct arena *a)
 {
     const struct env_decisions *d = p->decisions;
     if (env_shape_with(d, BENCH_PREDICTED) && !sets_nccl(d) && !(d->predicted && changes(d)))
         return; /* comments do nothing in a job */
     puts("\nFor a job script:\n");
-    for (const char **line = lines_to_paste(t->arena, p); *line; line++)
+    for (const char **line = lines_to_paste(a, p); *line; line++)
         printf("  %s\n", *line);
     putchar('\n');
 }
 
-static int print_json(struct tune *t, const struct env_profile *p, const struct step_estimate *step, struct err *e)
+static int print_json(const struct env_profile *p, const struct step_estimate *step, struct arena *a, struct err *e)
 {
     struct env_question all = {.coll = -1};
     cJSON *doc = env_explain_json(p, &all, e);
     if (!doc)
         return e->code;
     cJSON *array = cJSON_AddArrayToObject(doc, "lines_to_paste");
-    for (const char **line = lines_to_paste(t->arena, p); *line; line++)
+    for (const char **line = lines_to_paste(a, p); *line; line++)
         cJSON_AddItemToArray(array, cJSON_CreateString(*line));
     if (step)
         cJSON_AddItemToObject(doc, "step", env_step_json(step));
@@ -121,16 +121,17 @@ static int print_json(struct tune *t, const struct env_profile *p, const struct 
     return rc;
 }
 
-static int print_text(struct tune *t, const struct env_profile *p, const struct step_estimate *step, struct err *e)
+static int print_text(const struct tune_result *t, const struct env_profile *p, const struct step_estimate *step,
+                      struct arena *a, struct err *e)
 {
-    int rc = print_points(t, p->decisions, e);
+    int rc = print_points(t, p->decisions, a, e);
     if (rc)
         return rc;
     env_print_decisions(p->decisions, stdout);
     printf("\nProfile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
     print_standing(p->decisions);
-    printf("Why: nccltune explain %s\n", word(t->arena, p->dir));
-    print_lines(t, p);
+    printf("Why: nccltune explain %s\n", word(a, p->dir));
+    print_lines(p, a);
     if (step) {
         putchar('\n');
         env_step_print_line(step, stdout);
@@ -138,25 +139,25 @@ static int print_text(struct tune *t, const struct env_profile *p, const struct 
     return fflush(stdout) ? err_errno(e, "standard output cannot be written") : 0;
 }
 
-static int print_for_job(struct tune *t, const struct env_profile *p, struct err *e)
+static int print_for_job(const struct tune_result *t, const struct env_profile *p, struct arena *a, struct err *e)
 {
-    struct workload *w = workload_load(t->bench.workload, e);
+    struct workload *w = workload_load(t->workload, e);
     struct step_estimate step;
-    int rc = w ? env_step_of_profile(p, w, 0, t->arena, &step, e) : e->code;
+    int rc = w ? env_step_of_profile(p, w, 0, a, &step, e) : e->code;
     if (!rc)
-        rc = t->json ? print_json(t, p, &step, e) : print_text(t, p, &step, e);
+        rc = t->json ? print_json(p, &step, a, e) : print_text(t, p, &step, a, e);
     workload_free(w);
     return rc;
 }
 
-int tune_report(struct tune *t, struct err *e)
+int tune_report(const struct tune_result *t, struct arena *a, struct err *e)
 {
-    struct env_profile *p = env_profile_open(t->generate.out, e);
+    struct env_profile *p = env_profile_open(t->dir, e);
     if (!p)
         return e->code;
-    int rc = t->bench.workload ? print_for_job(t, p, e)
-             : t->json         ? print_json(t, p, NULL, e)
-                               : print_text(t, p, NULL, e);
+    int rc = t->workload ? print_for_job(t, p, a, e)
+             : t->json   ? print_json(p, NULL, a, e)
+                         : print_text(t, p, NULL, a, e);
     env_profile_free(p);
     return rc;
 }

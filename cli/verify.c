@@ -15,95 +15,68 @@
 #include "core/units.h"
 #include "envgen/verify/verify.h"
 
-#define COMMAND          "verify"
-#define EXIT_INTERRUPTED 130
+#define COMMAND "nccltune verify"
 
-static const char help_text[] =
-    "Usage: nccltune verify PROFILE [OPTION]...\n"
-    "Measure NCCL as it comes against NCCL with the profile, in turns, with environment and plugin as a job has them,\n"
-    "and judge every row of the profile's tuner table: it holds when it is faster than without it beyond doubt.\n"
-    "\n"
-    "The answer\n"
-    "  -o, --output DIR          write the profile anew, without the rows that do not hold\n"
-    "      --journal FILE        keep the measurements (see nccltune-results.jsonl(5))\n"
-    "      --json                the verdicts as JSON on standard output\n"
-    "  -q, --quiet               no progress, only warnings\n"
-    "  -h, --help                this text\n"
-    "\n" CLI_MEASURE_HELP
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune verify PROFILE [OPTION]...\n"
+    "Measure NCCL's default against NCCL with the profile, in turns, with environment and plugin as a job has them,\n"
+    "and judge every rule of the profile's tuner table: it holds when it is faster than without it beyond doubt.\n",
     "The engine is nccl, and the collectives are by default those that the profile was made for.\n"
     "\n"
     "Examples\n"
     "  nccltune verify profile\n"
     "  nccltune verify profile --hosts n1,n2 --budget 5m -o profile-verified\n"
     "\n"
-    "Exit status: 0 every row that was measured holds; 1 some do not, or something failed; 2 wrong usage; 3 something "
-    "is\n"
-    "missing, such as a GPU; 130 interrupted.\n";
-
-enum { OPT_JOURNAL = CLI_OPT_OWN, OPT_JSON };
-
-static const struct option own_options[] = {
-    {"output", required_argument, NULL, 'o'}, {"journal", required_argument, NULL, OPT_JOURNAL},
-    {"json", no_argument, NULL, OPT_JSON},    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
-};
+    "Exit status: 0 every rule that was measured holds; 1 some do not, or something failed; 2 wrong usage; 3 "
+    "something\n"
+    "is missing, such as a GPU; 130 interrupted.\n",
+    1};
 
 struct request {
     struct bench_options bench;
     const char *profile, *out;
-    int json, quiet, help;
+    int json, quiet;
 };
 
 /* ---- options ---- */
 
-static int take_option(int option, const char *arg, struct request *w, struct err *e)
+static const struct option_spec answer_options[] = {
+    {'o', "output", "DIR", "write the profile anew, without the rules that do not hold", option_text,
+     offsetof(struct request, out)},
+    {0, "journal", "FILE", "keep the measurements (see nccltune-results.jsonl(5))", option_text,
+     offsetof(struct request, bench.results)},
+    {'j', "json", NULL, "print the verdicts as JSON", option_flag, offsetof(struct request, json)},
+    {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
+    {0, "nccl", .instead = "nccl-lib"},
+    {0},
+};
+
+static int check(const struct request *w, struct err *e)
 {
-    if (option >= CLI_OPT_MEASURE && option < CLI_OPT_OWN)
-        return cli_measure_take(option, arg, &w->bench, e);
-    switch (option) {
-    case 'o':
-        w->out = arg;
-        return 0;
-    case OPT_JOURNAL:
-        w->bench.results = arg;
-        return 0;
-    case OPT_JSON:
-        w->json = 1;
-        return 0;
-    case 'q':
-        w->quiet = 1;
-        return 0;
-    case 'h':
-        w->help = 1;
-        return 0;
-    default:
-        return ERR_USAGE;
-    }
+    if (strcmp(w->bench.engine, bench_engine_as_jobs()->name) != 0)
+        return err_set(e, ERR_USAGE, "--engine: profiles are verified with %s alone", bench_engine_as_jobs()->name);
+    if (!w->profile)
+        return err_set(e, ERR_USAGE, "PROFILE is missing");
+    if (w->out && env_profile_complete(w->out))
+        return err_set(e, ERR_FAILED, "--output: %s holds a finished profile already", w->out);
+    return cli_measure_check(&w->bench, e);
 }
 
-static int parse(int argc, char **argv, struct request *w)
+/* -1 to go on, or the exit code. */
+static int parse(int argc, char **argv, struct request *w, struct arena *a)
 {
     struct err e = {0};
-    struct arena *a = arena_new();
-    const struct option *options = cli_measure_options(own_options, a);
-    int option, rc = 0;
+    struct option_group groups[] = {{"The answer", answer_options, w}, CLI_MEASURE_GROUPS(&w->bench), {0}};
+    int first;
     bench_options_default(&w->bench);
     w->bench.engine = bench_engine_as_jobs()->name;
     w->bench.collectives = 0;
-    optind = 1;
-    while (!rc && !w->help && (option = getopt_long(argc, argv, "o:qh", options, NULL)) != -1)
-        rc = take_option(option, optarg, w, &e);
-    arena_free(a);
-    if (rc)
-        return *e.text ? cli_usage(COMMAND, "%s", e.text) : cli_usage(COMMAND, NULL);
-    if (w->help)
-        return 0;
-    if (strcmp(w->bench.engine, bench_engine_as_jobs()->name) != 0)
-        return cli_usage(COMMAND, "--engine: profiles are verified with %s alone", bench_engine_as_jobs()->name);
-    if (argc - optind != 1)
-        return cli_usage(COMMAND, "say which profile, and one alone");
-    w->profile = argv[optind];
-    return 0;
+    int rc = cli_parse(&page, groups, argc, argv, a, &first);
+    w->profile = rc < 0 ? argv[first] : NULL;
+    if (rc < 0 && check(w, &e))
+        rc = cli_fail(COMMAND, &e);
+    return rc;
 }
 
 /* ---- output ---- */
@@ -223,35 +196,44 @@ static int measure(struct request *w, const struct env_profile *p, const struct 
     int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, e);
     progress_finish(&progress, NULL);
     if (rc || summary.interrupted)
-        return rc ? rc : EXIT_INTERRUPTED;
+        return rc ? rc : CLI_INTERRUPTED;
     rc = conclude(w, p, &log, e);
     return rc || !summary.troubled ? rc : ERR_FAILED;
 }
 
-int verify_main(int argc, char **argv)
+static int run(struct request *w, struct err *e)
 {
-    struct request w = {0};
-    struct err e = {0};
     char scratch[] = "/tmp/nccltune-verify-XXXXXX";
-    int rc = parse(argc, argv, &w), fd = -1;
-    if (rc)
-        return rc;
-    if (w.help)
-        return fputs(help_text, stdout) < 0;
-    struct env_profile *p = env_profile_open(w.profile, &e);
-    struct topology *t = p ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), &e) : NULL;
-    if (t && !w.bench.results) {
+    int fd = -1;
+    struct env_profile *p = env_profile_open(w->profile, e);
+    struct topology *t = p ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
+    if (t && !w->bench.results) {
         fd = mkstemp(scratch);
         if (fd < 0)
-            err_errno(&e, "%s cannot be made", scratch);
-        w.bench.results = scratch;
+            err_errno(e, "%s cannot be made", scratch);
+        w->bench.results = scratch;
     }
-    rc = t && !*e.text ? measure(&w, p, t, &e) : e.code;
+    int rc = t && !*e->text ? measure(w, p, t, e) : e->code;
     if (fd >= 0) {
         close(fd);
         unlink(scratch);
     }
     topo_free(t);
     env_profile_free(p);
-    return rc && *e.text ? cli_fail(COMMAND, &e) : rc;
+    return rc;
+}
+
+int verify_main(int argc, char **argv)
+{
+    struct request w = {0};
+    struct err e = {0};
+    struct arena *a = arena_new();
+    int rc = parse(argc, argv, &w, a);
+    if (rc < 0) {
+        rc = run(&w, &e);
+        if (rc && *e.text)
+            cli_fail(COMMAND, &e);
+    }
+    arena_free(a);
+    return rc;
 }

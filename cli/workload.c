@@ -1,5 +1,4 @@
 /* nccltune workload: what a job asks of its collectives, from its model and framework, or merged from a capture. */
-#include <getopt.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,138 +13,160 @@
 #include "core/json.h"
 #include "core/units.h"
 
-static const char *const usage =
-    "Usage: nccltune workload --preset NAME [OPTION]...\n"
+#define COMMAND "nccltune workload"
+
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune workload --preset NAME [OPTION]...\n"
     "       nccltune workload --model NAME --framework NAME [OPTION]...\n"
     "       nccltune workload --merge FILE... [-o FILE]\n"
     "       nccltune workload --list\n"
-    "Write what one step of a training job asks of its collectives: kind, bytes, count, group, placement.\n\n"
-    "  -o FILE                  write the workload file there; without it, to standard output unless that is a\n"
-    "                           terminal\n"
-    "      --json               the workload file to standard output in any case (with --list: the list)\n"
-    "      --summary            a table to standard output in any case\n"
-    "      --list               the presets, models and frameworks known by name\n"
-    "      --preset NAME        a job known by name; further options change it\n"
-    "      --topology FILE      check against this machine's NVLink domain and rails\n"
-    "      --name TEXT          name of the workload\n"
-    "Model:\n"
-    "      --model NAME         a model known by name, or any name with the shape below\n"
-    "      --layers --hidden --vocab N            needed for other models\n"
-    "      --heads --kv-heads --head-dim --intermediate N   default hidden/128, heads, hidden/heads, 8/3 hidden\n"
-    "      --experts --experts-per-token --expert-intermediate N\n"
-    "      --tied               embedding and output head are one matrix\n"
-    "      --params N           the total (7B, 350M) in place of the shape of the layers\n"
-    "Job:\n"
-    "      --framework NAME     fsdp2, fsdp, zero3, zero3-offload, megatron, vllm-rollout\n"
-    "      --algorithm NAME     train (default), grpo, ppo\n"
-    "      --nodes --gpus-per-node N\n"
-    "      --tp --pp --dp --ep --etp N            parallelism of the trainer\n"
-    "      --ref-tp --ref-pp --rollout-tp N       of the reference model and the inference engine\n"
-    "      --micro-batch N      sequences of one forward pass of one rank\n"
-    "      --grad-accum N       micro-batches per optimizer step\n"
-    "      --updates N          optimizer steps per step of an RL job\n"
-    "      --mini-batch N       sequences per optimizer step over all ranks, to be checked\n"
-    "      --prompt --response N, --seq N         tokens; --seq is both together\n"
-    "      --dtype --reduce-dtype NAME            bfloat16, float16, float32, float8\n"
-    "      --offload            optimizer state in host memory\n"
-    "      --recompute          full activation recomputation\n"
-    "      --no-sequence-parallel\n"
-    "      --no-custom-all-reduce   vLLM leaves every AllReduce to NCCL (disable_custom_all_reduce, no NVLink)\n"
-    "      --tflops X           what one GPU reaches; adds compute times, marked as assumed\n";
+    "Write what one step of a training job asks of its collectives: kind, bytes, count, group, placement.\n",
+    "Examples\n"
+    "  nccltune workload --list\n"
+    "  nccltune workload --preset verl-grpo-fsdp2-7b --nodes 4 -o grpo.json\n"
+    "  nccltune workload --model llama3-70b --framework megatron --tp 8 --pp 4 -o workload.json\n"
+    "\n"
+    "Exit status: 0 done, 1 a file cannot be read or written, 2 wrong usage, or a job that cannot run.\n",
+    -1};
 
-struct options {
+struct request {
     struct workload_job job;
+    const char *preset, *model;
     const char *topology, *output;
     int list, merge, json, summary;
 };
 
-/* Options that are one whole number of the job or of its model. */
-static const struct {
-    const char *name;
-    size_t offset;
-} numbers[] = {
-    {"layers", offsetof(struct workload_job, model.layers)},
-    {"hidden", offsetof(struct workload_job, model.hidden)},
-    {"vocab", offsetof(struct workload_job, model.vocab)},
-    {"heads", offsetof(struct workload_job, model.heads)},
-    {"kv-heads", offsetof(struct workload_job, model.kv_heads)},
-    {"head-dim", offsetof(struct workload_job, model.head_dim)},
-    {"intermediate", offsetof(struct workload_job, model.intermediate)},
-    {"experts", offsetof(struct workload_job, model.experts)},
-    {"experts-per-token", offsetof(struct workload_job, model.experts_per_token)},
-    {"expert-intermediate", offsetof(struct workload_job, model.expert_intermediate)},
-    {"nodes", offsetof(struct workload_job, nodes)},
-    {"gpus-per-node", offsetof(struct workload_job, gpus_per_node)},
-    {"tp", offsetof(struct workload_job, tp)},
-    {"pp", offsetof(struct workload_job, pp)},
-    {"dp", offsetof(struct workload_job, dp)},
-    {"ep", offsetof(struct workload_job, ep)},
-    {"etp", offsetof(struct workload_job, etp)},
-    {"ref-tp", offsetof(struct workload_job, ref_tp)},
-    {"ref-pp", offsetof(struct workload_job, ref_pp)},
-    {"rollout-tp", offsetof(struct workload_job, rollout_tp)},
-    {"micro-batch", offsetof(struct workload_job, micro_batch)},
-    {"grad-accum", offsetof(struct workload_job, grad_accum)},
-    {"updates", offsetof(struct workload_job, updates)},
-    {"mini-batch", offsetof(struct workload_job, mini_batch)},
-    {"prompt", offsetof(struct workload_job, prompt)},
-    {"response", offsetof(struct workload_job, response)},
-};
-#define NUMBERS ((int)(sizeof numbers / sizeof *numbers))
+/* ---- types of their own ---- */
 
-static const struct {
-    const char *name;
-    size_t offset;
-} flags[] = {
-    {"tied", offsetof(struct workload_job, model.tied)},
-    {"offload", offsetof(struct workload_job, offload)},
-    {"recompute", offsetof(struct workload_job, recompute)},
-    {"no-sequence-parallel", offsetof(struct workload_job, no_sequence_parallel)},
-    {"no-custom-all-reduce", offsetof(struct workload_job, no_custom_all_reduce)},
-};
-#define FLAGS ((int)(sizeof flags / sizeof *flags))
+/* "7615616512", "7B", "350M": a number of parameters. */
+static int take_params(const struct option_value *v, void *out, struct err *e)
+{
+    static const struct {
+        const char *suffix;
+        double factor;
+    } units[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
+    char *end = NULL;
+    double n = strtod(v->text, &end);
+    for (size_t i = 0; *v->text >= '0' && *v->text <= '9' && n >= 1 && i < sizeof units / sizeof *units; i++)
+        if (!strcmp(end, units[i].suffix) && n * units[i].factor <= 1e15) {
+            *(uint64_t *)out = (uint64_t)llround(n * units[i].factor);
+            return 0;
+        }
+    return err_set(e, ERR_USAGE, "%s: '%s' is not a number of parameters such as 7615616512, 7B or 350M", v->what,
+                   v->text);
+}
 
-enum {
-    OPT_NUMBER = 1000,
-    OPT_FLAG = 2000,
-    OPT_LIST = 3000,
-    OPT_PRESET,
-    OPT_MERGE,
-    OPT_JSON,
-    OPT_SUMMARY,
-    OPT_MODEL,
-    OPT_PARAMS,
-    OPT_FRAMEWORK,
-    OPT_ALGORITHM,
-    OPT_TOPOLOGY,
-    OPT_NAME,
-    OPT_SEQ,
-    OPT_DTYPE,
-    OPT_REDUCE_DTYPE,
-    OPT_TFLOPS,
-    OPT_HELP,
+static int take_algorithm(const struct option_value *v, void *out, struct err *e)
+{
+    int algorithm = workload_algorithm_parse(v->text);
+    *(enum workload_algorithm *)out = algorithm < 0 ? WORKLOAD_TRAIN : (enum workload_algorithm)algorithm;
+    return algorithm < 0 ? option_not_a_word(v, e) : 0;
+}
+
+/* Prompt and response together. */
+static int take_seq(const struct option_value *v, void *out, struct err *e)
+{
+    struct workload_job *job = out;
+    int seq, rc = option_int(v, &seq, e);
+    if (!rc) {
+        job->response = seq / 2;
+        job->prompt = seq - job->response;
+    }
+    return rc;
+}
+
+static const char *preset_word(int i)
+{
+    return workload_presets[i].name;
+}
+
+static const char *model_word(int i)
+{
+    return language_models[i].name;
+}
+
+static const char *framework_word(int i)
+{
+    return workload_frameworks[i].name;
+}
+
+/* ---- the tables ---- */
+
+static const struct option_spec own_options[] = {
+    {'o', "output", "FILE", "write the workload file there; without it, to standard output unless that is a terminal",
+     option_text, offsetof(struct request, output)},
+    {'j', "json", NULL, "the workload file to standard output in any case (with --list: the list)", option_flag,
+     offsetof(struct request, json)},
+    {0, "summary", NULL, "a table to standard output in any case", option_flag, offsetof(struct request, summary)},
+    {0, "list", NULL, "the presets, models and frameworks known by name", option_flag, offsetof(struct request, list)},
+    {0, "merge", NULL, "make one workload of FILE..., such as the captures of a job's ranks", option_flag,
+     offsetof(struct request, merge)},
+    {0, "preset", "NAME", "a job known by name; further options change it", option_text,
+     offsetof(struct request, preset), .word = preset_word},
+    {0, "topology", "FILE", "check against this machine's NVLink domain and rails", option_text,
+     offsetof(struct request, topology)},
+    {0, "name", "TEXT", "name of the workload", option_text, offsetof(struct request, job.name)},
+    {0},
 };
 
-static const struct option words[] = {
-    {"list", no_argument, NULL, OPT_LIST},
-    {"preset", required_argument, NULL, OPT_PRESET},
-    {"merge", no_argument, NULL, OPT_MERGE},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"summary", no_argument, NULL, OPT_SUMMARY},
-    {"model", required_argument, NULL, OPT_MODEL},
-    {"params", required_argument, NULL, OPT_PARAMS},
-    {"framework", required_argument, NULL, OPT_FRAMEWORK},
-    {"algorithm", required_argument, NULL, OPT_ALGORITHM},
-    {"topology", required_argument, NULL, OPT_TOPOLOGY},
-    {"name", required_argument, NULL, OPT_NAME},
-    {"seq", required_argument, NULL, OPT_SEQ},
-    {"dtype", required_argument, NULL, OPT_DTYPE},
-    {"reduce-dtype", required_argument, NULL, OPT_REDUCE_DTYPE},
-    {"tflops", required_argument, NULL, OPT_TFLOPS},
-    {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, OPT_HELP},
+#define COUNT(member) option_int, offsetof(struct request, job.member), 1, 1 << 30
+
+static const struct option_spec model_options[] = {
+    {0, "model", "NAME", "a model known by name, or any name with the shape below", option_text,
+     offsetof(struct request, model), .word = model_word},
+    {0, "layers", "N", "layers; other models need this and the next two", COUNT(model.layers)},
+    {0, "hidden", "N", "hidden size", COUNT(model.hidden)},
+    {0, "vocab", "N", "vocabulary", COUNT(model.vocab)},
+    {0, "heads", "N", "attention heads; hidden/128", COUNT(model.heads)},
+    {0, "kv-heads", "N", "heads of keys and values; as heads", COUNT(model.kv_heads)},
+    {0, "head-dim", "N", "size of a head; hidden/heads", COUNT(model.head_dim)},
+    {0, "intermediate", "N", "size within the MLP; 8/3 hidden", COUNT(model.intermediate)},
+    {0, "experts", "N", "experts of a layer", COUNT(model.experts)},
+    {0, "experts-per-token", "N", "how many of them a token goes through", COUNT(model.experts_per_token)},
+    {0, "expert-intermediate", "N", "size within an expert", COUNT(model.expert_intermediate)},
+    {0, "tied", NULL, "embedding and output head are one matrix", option_flag,
+     offsetof(struct request, job.model.tied)},
+    {0, "params", "N", "the total (7B, 350M) in place of the shape of the layers", take_params,
+     offsetof(struct request, job.model.parameters)},
+    {0},
 };
-#define WORDS ((int)(sizeof words / sizeof *words))
+
+static const struct option_spec job_options[] = {
+    {0, "framework", "NAME", "one of:", option_word, offsetof(struct request, job.framework), .word = framework_word},
+    {0, "algorithm", "NAME", "train by default; one of:", take_algorithm, offsetof(struct request, job.algorithm),
+     .word = workload_algorithm_name},
+    {0, "nodes", "N", "nodes of the job", COUNT(nodes)},
+    {0, "gpus-per-node", "N", "GPUs on each", COUNT(gpus_per_node)},
+    {0, "tp", "N", "tensor parallelism of the trainer", COUNT(tp)},
+    {0, "pp", "N", "pipeline parallelism of the trainer", COUNT(pp)},
+    {0, "dp", "N", "data parallelism of the trainer", COUNT(dp)},
+    {0, "ep", "N", "expert parallelism of the trainer", COUNT(ep)},
+    {0, "etp", "N", "tensor parallelism within an expert", COUNT(etp)},
+    {0, "ref-tp", "N", "tensor parallelism of the reference model", COUNT(ref_tp)},
+    {0, "ref-pp", "N", "pipeline parallelism of the reference model", COUNT(ref_pp)},
+    {0, "rollout-tp", "N", "tensor parallelism of the inference engine", COUNT(rollout_tp)},
+    {0, "micro-batch", "N", "sequences of one forward pass of one rank", COUNT(micro_batch)},
+    {0, "grad-accum", "N", "micro-batches per optimizer step", COUNT(grad_accum)},
+    {0, "updates", "N", "optimizer steps per step of an RL job", COUNT(updates)},
+    {0, "mini-batch", "N", "sequences per optimizer step over all ranks, to be checked", COUNT(mini_batch)},
+    {0, "prompt", "N", "tokens of a prompt", COUNT(prompt)},
+    {0, "response", "N", "tokens of a response", COUNT(response)},
+    {0, "seq", "N", "tokens of both together", take_seq, offsetof(struct request, job), 1, 1 << 30},
+    {0, "dtype", "NAME", "of weights and activations:", option_word, offsetof(struct request, job.dtype),
+     .word = workload_dtype_name},
+    {0, "reduce-dtype", "NAME", "of gradients, the same words", option_word, offsetof(struct request, job.reduce_dtype),
+     .word = workload_dtype_name},
+    {0, "offload", NULL, "optimizer state in host memory", option_flag, offsetof(struct request, job.offload)},
+    {0, "recompute", NULL, "full activation recomputation", option_flag, offsetof(struct request, job.recompute)},
+    {0, "no-sequence-parallel", NULL, "Megatron tensor parallelism with AllReduce", option_flag,
+     offsetof(struct request, job.no_sequence_parallel)},
+    {0, "no-custom-all-reduce", NULL, "vLLM leaves every AllReduce to NCCL (disable_custom_all_reduce, no NVLink)",
+     option_flag, offsetof(struct request, job.no_custom_all_reduce)},
+    {0, "tflops", "X", "what one GPU reaches; adds compute times, marked as assumed", option_number,
+     offsetof(struct request, job.tflops), 1e-3, 1e6},
+    {0},
+};
 
 /* ---- what is known by name ---- */
 
@@ -192,161 +213,20 @@ static int list(void)
 
 /* ---- the command line ---- */
 
-/* "7615616512", "7B", "350M": a number of parameters. */
-static int parse_params(const char *s, uint64_t *value, struct err *e)
+/* Preset and model are taken first, wherever they stand, so that every other option changes them; what is wrong on the
+ * command line is told when it is taken as a whole. */
+static int apply_names(int argc, char **argv, struct request *r, struct arena *a, struct err *e)
 {
-    static const struct {
-        const char *suffix;
-        double factor;
-    } units[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
-    char *end = NULL;
-    double v = strtod(s, &end);
-    for (size_t i = 0; *s >= '0' && *s <= '9' && v >= 1 && i < sizeof units / sizeof *units; i++)
-        if (!strcmp(end, units[i].suffix) && v * units[i].factor <= 1e15) {
-            *value = (uint64_t)llround(v * units[i].factor);
-            return 0;
-        }
-    return err_set(e, ERR_USAGE, "--params: '%s' is not a number of parameters such as 7615616512, 7B or 350M", s);
-}
-
-static int parse_tflops(const char *s, double *value, struct err *e)
-{
-    char *end;
-    *value = strtod(s, &end);
-    if (end == s || *end || !(*value > 0 && *value < 1e6))
-        return err_set(e, ERR_USAGE, "--tflops: '%s' is not a number above 0", s);
-    return 0;
-}
-
-static int parse_count(const char *name, const char *s, int *value, struct err *e)
-{
-    char what[64];
-    long v = 0;
-    snprintf(what, sizeof what, "--%s", name);
-    int rc = unit_parse_int(s, 1, 1 << 30, &v, what, e);
-    *value = (int)v;
-    return rc;
-}
-
-static int parse_word(int option, const char *arg, struct options *o, struct err *e)
-{
-    struct workload_job *j = &o->job;
-    int algorithm, seq = 0, rc = 0;
-    switch (option) {
-    case OPT_LIST:
-        o->list = 1;
-        break;
-    case OPT_MERGE:
-        o->merge = 1;
-        break;
-    case OPT_JSON:
-        o->json = 1;
-        break;
-    case OPT_SUMMARY:
-        o->summary = 1;
-        break;
-    case OPT_PARAMS:
-        rc = parse_params(arg, &j->model.parameters, e);
-        break;
-    case OPT_FRAMEWORK:
-        j->framework = arg;
-        break;
-    case OPT_ALGORITHM:
-        algorithm = workload_algorithm_parse(arg);
-        if (algorithm < 0)
-            return err_set(e, ERR_USAGE, "--algorithm: '%s' is none of train, grpo, ppo", arg);
-        j->algorithm = (enum workload_algorithm)algorithm;
-        break;
-    case OPT_TOPOLOGY:
-        o->topology = arg;
-        break;
-    case OPT_NAME:
-        j->name = arg;
-        break;
-    case OPT_SEQ:
-        rc = parse_count("seq", arg, &seq, e);
-        if (!rc) {
-            j->response = seq / 2;
-            j->prompt = seq - j->response;
-        }
-        break;
-    case OPT_DTYPE:
-        j->dtype = arg;
-        break;
-    case OPT_REDUCE_DTYPE:
-        j->reduce_dtype = arg;
-        break;
-    case OPT_TFLOPS:
-        rc = parse_tflops(arg, &j->tflops, e);
-        break;
-    case 'o':
-        o->output = arg;
-        break;
-    default:
-        break;
-    }
-    return rc;
-}
-
-static void fill_options(struct option list_of[NUMBERS + FLAGS + WORDS + 1])
-{
-    int n = 0;
-    for (int i = 0; i < NUMBERS; i++)
-        list_of[n++] = (struct option){numbers[i].name, required_argument, NULL, OPT_NUMBER + i};
-    for (int i = 0; i < FLAGS; i++)
-        list_of[n++] = (struct option){flags[i].name, no_argument, NULL, OPT_FLAG + i};
-    for (int i = 0; i < WORDS; i++)
-        list_of[n++] = words[i];
-    list_of[n] = (struct option){0};
-}
-
-/* Preset and model are taken first, wherever they stand, so that every other option changes them. */
-static int apply_names(int argc, char **argv, const struct option *options, struct options *o, struct err *e)
-{
-    const char *preset = NULL, *model = NULL;
-    int c, quiet = opterr;
-    opterr = 0;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-        if (c == OPT_PRESET)
-            preset = optarg;
-        else if (c == OPT_MODEL)
-            model = optarg;
-    opterr = quiet;
-    optind = 1;
-    if (preset && workload_preset_job(preset, &o->job, e))
+    struct request names = {0};
+    struct option_group groups[] = {
+        {NULL, own_options, &names}, {NULL, model_options, &names}, {NULL, job_options, &names}, {0}};
+    option_parse(groups, argc, argv, a, NULL, NULL);
+    if (names.preset && workload_preset_job(names.preset, &r->job, e))
         return e->code;
-    const struct language_model *known = model ? language_model_find(model) : NULL;
-    if (model)
-        o->job.model = known ? *known : (struct language_model){.name = model};
+    const struct language_model *known = names.model ? language_model_find(names.model) : NULL;
+    if (names.model)
+        r->job.model = known ? *known : (struct language_model){.name = names.model};
     return 0;
-}
-
-/* 0: go on. -1: done (help). Otherwise an exit code. */
-static int parse(int argc, char **argv, struct options *o)
-{
-    struct option options[NUMBERS + FLAGS + WORDS + 1];
-    struct err e = {0};
-    int c, rc;
-    fill_options(options);
-    rc = apply_names(argc, argv, options, o, &e);
-    while (!rc && (c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
-        char *job = (char *)&o->job;
-        if (c == 'h' || c == OPT_HELP) {
-            fputs(usage, stdout);
-            return -1;
-        }
-        if (c == '?')
-            return cli_usage("workload", NULL);
-        if (c >= OPT_NUMBER && c < OPT_NUMBER + NUMBERS)
-            rc = parse_count(numbers[c - OPT_NUMBER].name, optarg,
-                             (int *)(void *)(job + numbers[c - OPT_NUMBER].offset), &e);
-        else if (c >= OPT_FLAG && c < OPT_FLAG + FLAGS)
-            *(int *)(void *)(job + flags[c - OPT_FLAG].offset) = 1;
-        else
-            rc = parse_word(c, optarg, o, &e);
-    }
-    return rc ? cli_usage("workload", "%s", e.text) : 0;
 }
 
 /* A model that is not known by name: what was not given of its shape follows the habits of its kind. */
@@ -405,7 +285,7 @@ static void print_summary(const struct workload *w)
         printf("  note: %s\n", w->notes[i]);
 }
 
-static int deliver(const struct workload *w, const struct options *o, struct err *e)
+static int deliver(const struct workload *w, const struct request *o, struct err *e)
 {
     int rc = 0, to_stdout = o->json || (!o->output && !o->summary && !isatty(STDOUT_FILENO));
     if (o->output)
@@ -419,7 +299,7 @@ static int deliver(const struct workload *w, const struct options *o, struct err
 
 /* ---- the two ways to a workload ---- */
 
-static int merge(const struct options *o, int n, char **files, struct err *e)
+static int merge(const struct request *o, int n, char **files, struct err *e)
 {
     struct arena *a = arena_new();
     struct workload **parts = arena_alloc(a, (size_t)n * sizeof(struct workload *)), *w = NULL;
@@ -443,14 +323,14 @@ static int merge(const struct options *o, int n, char **files, struct err *e)
 static int report(const struct findings *f, struct err *e)
 {
     for (int i = 0; i < f->n; i++) {
-        fputs("nccltune workload: ", stderr);
+        fputs(COMMAND ": ", stderr);
         finding_print(&f->list[i], 0, stderr);
     }
     int errors = finding_count(f->list, f->n, FINDING_ERROR);
     return errors ? err_set(e, ERR_USAGE, "%d thing%s to fix, nothing was written", errors, errors == 1 ? "" : "s") : 0;
 }
 
-static int generate(struct options *o, struct err *e)
+static int generate(struct request *o, struct err *e)
 {
     struct arena *a = arena_new();
     struct topology *t = NULL;
@@ -474,23 +354,29 @@ static int generate(struct options *o, struct err *e)
     return rc;
 }
 
+static int run(struct request *r, int nfiles, char **files, struct err *e)
+{
+    if (r->list)
+        return r->json ? list_json(e) : list();
+    return r->merge ? merge(r, nfiles, files, e) : generate(r, e);
+}
+
 int workload_main(int argc, char **argv)
 {
-    struct options o = {0};
+    struct request r = {0};
+    struct option_group groups[] = {
+        {NULL, own_options, &r}, {"Model", model_options, &r}, {"Job", job_options, &r}, {0}};
+    struct arena *a = arena_new();
     struct err e = {0};
-    int rc = parse(argc, argv, &o);
-    if (rc)
-        return rc < 0 ? 0 : rc;
-    if (!o.merge && optind < argc)
-        return cli_usage("workload", "'%s' is not an option (files need --merge)", argv[optind]);
-    if (o.list)
-        rc = o.json ? list_json(&e) : list();
-    else if (o.merge)
-        rc = merge(&o, argc - optind, argv + optind, &e);
-    else if (!o.job.framework)
-        return cli_usage("workload",
-                         "give --preset NAME, --model NAME with --framework NAME, --merge FILE... or --list");
-    else
-        rc = generate(&o, &e);
-    return rc ? cli_fail("workload", &e) : 0;
+    int first, rc = apply_names(argc, argv, &r, a, &e) ? cli_fail(COMMAND, &e) : -1;
+    if (rc < 0)
+        rc = cli_parse(&page, groups, argc, argv, a, &first);
+    if (rc < 0 && !r.merge && first < argc)
+        rc = cli_usage(COMMAND, "unexpected argument '%s' (files need --merge)", argv[first]);
+    if (rc < 0 && !r.list && !r.merge && !r.job.framework)
+        rc = cli_usage(COMMAND, "give --preset NAME, --model NAME with --framework NAME, --merge FILE... or --list");
+    if (rc < 0)
+        rc = run(&r, argc - first, argv + first, &e) ? cli_fail(COMMAND, &e) : 0;
+    arena_free(a);
+    return rc;
 }

@@ -1,46 +1,45 @@
 /* How decisions are written. */
 #include "cli/writing.h"
 
-#include "core/units.h"
 #include "envgen/write/write.h"
 
-static const char *formats(struct arena *a)
+static const char *also_word(int i)
 {
     const struct env_writer *w;
-    const char *text = NULL;
     for (size_t n = 0; (w = env_writer_at(n)); n++)
-        if (w->format)
-            text = text ? arena_printf(a, "%s, %s", text, w->format) : w->format;
-    return text;
+        if (w->format && !i--)
+            return w->format;
+    return NULL;
 }
 
-static int take_format(const char *name, struct env_generate *g, struct arena *a, struct err *e)
+static int take_also(const struct option_value *v, void *out, struct err *e)
 {
-    if (!env_format(name))
-        return err_set(e, ERR_USAGE, "--format: '%s' is none of %s", name, formats(a));
-    const char **list = arena_grow(a, (void *)g->formats, (size_t)g->nformats, sizeof *list);
-    list[g->nformats++] = name;
-    g->formats = list;
-    return 0;
+    return env_format(v->text) ? option_append(v, out, e) : option_not_a_word(v, e);
 }
 
-static int take_extrapolate(const char *nodes, struct env_generate *g, struct err *e)
+static int take_extrapolate(const struct option_value *v, void *out, struct err *e)
 {
-    long n = ENV_ALL_NODES;
-    int rc = nodes ? unit_parse_int(nodes, 2, 1000000, &n, "--extrapolate", e) : 0;
-    g->extrapolate = (int)n;
-    return rc;
+    *(int *)out = ENV_ALL_NODES;
+    return v->text ? option_int(v, out, e) : 0;
 }
 
-int cli_writing_take(int c, const char *arg, struct env_generate *g, struct arena *a, struct err *e)
+const struct option_spec cli_writing_options[] = {
+    {0, "also", "FORMAT", "write NCCL's settings in one more format; may be repeated:", take_also,
+     offsetof(struct cli_writing, also), .word = also_word},
+    {0, "predicted", NULL, "set what was only predicted, too (else it stands in comments)", option_flag,
+     offsetof(struct cli_writing, predicted)},
+    {0, "extrapolate", "[=N]",
+     "tuner.csv reaches beyond the largest number of nodes that was measured, up to N (default: as many as the "
+     "topology has); where the GPUs are known, with the model fitted to what was measured",
+     take_extrapolate, offsetof(struct cli_writing, extrapolate), .low = 2, .high = 1000000},
+    {'F', "format", .instead = "also"},
+    {0},
+};
+
+void cli_writing_into(const struct cli_writing *w, struct env_generate *g)
 {
-    switch (c) {
-    case CLI_OPT_FORMAT:
-        return take_format(arg, g, a, e);
-    case CLI_OPT_EXTRAPOLATE:
-        return take_extrapolate(arg, g, e);
-    default:
-        g->predicted = 1;
-        return 0;
-    }
+    g->formats = w->also.items;
+    g->nformats = w->also.count;
+    g->predicted = w->predicted;
+    g->extrapolate = w->extrapolate;
 }

@@ -55,11 +55,13 @@ static void fill(struct rows *r, struct option_group *groups, struct arena *a)
             r->groups[r->count] = g;
             r->specs[r->count++] = o;
         }
+    struct option *option = r->options;
     for (int i = 0; i < r->count; i++) {
         const struct option_spec *o = r->specs[i];
         struct option_group *unused;
         const int has = has_argument(o->instead ? find(r, o->instead, &unused) : o);
-        r->options[i] = (struct option){o->name, has, NULL, FIRST + i};
+        if (*o->name)
+            *option++ = (struct option){o->name, has, NULL, FIRST + i};
         if (o->letter) {
             *letter++ = o->letter;
             for (int colons = has; colons; colons--)

@@ -26,14 +26,14 @@ typedef int option_take(const struct option_value *v, void *out, struct err *e);
 
 struct option_spec {
     char letter;          /* 0: none */
-    const char *name;     /* without dashes; NULL ends a table */
+    const char *name;     /* without dashes; NULL ends a table; "" of an old letter */
     const char *argument; /* what stands for it in help, such as FILE; "[=N]": may be left out; NULL: a flag */
-    const char *help;     /* without a full stop; the list of words follows where it ends in a colon */
+    const char *help;     /* without a full stop; `word`'s follow where it ends in a colon; NULL: told nowhere */
     option_take *take;
     size_t member;              /* offset in the group's target */
     double low, high;           /* bounds of a number, both included */
     const char *(*word)(int i); /* the words that are offered for the argument, up to a NULL */
-    const char *instead;        /* an old spelling of that option: works with a warning, told nowhere */
+    const char *instead;        /* an old spelling of that option, which works with a warning; no help */
 };
 
 struct option_group {
@@ -70,7 +70,7 @@ option_take option_word;    /* const char *, one of `word`'s */
 option_take option_append;  /* struct option_list, one more item each time */
 option_take option_int;     /* int, from `low` to `high` */
 option_take option_number;  /* double, from `low` to `high` */
-option_take option_bytes;   /* uint64_t, as unit_parse_bytes */
+option_take option_bytes;   /* uint64_t, as unit_parse_bytes; from `low` to `high` unless that is 0 */
 option_take option_seconds; /* double above 0, as unit_parse_seconds */
 
 /* Calls `one` for every part of v->text between commas, with the part as text, until an error. */

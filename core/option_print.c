@@ -60,9 +60,10 @@ void option_print_help(const struct option_group *groups, FILE *out)
     for (const struct option_group *g = groups; g->options; g++) {
         if (!g->options->name)
             continue;
-        fprintf(out, "%s%s%s", g == groups ? "" : "\n", g->title ? g->title : "", g->title ? "\n" : "");
+        if (g->title)
+            fprintf(out, "%s%s\n", g == groups ? "" : "\n", g->title);
         for (const struct option_spec *o = g->options; o->name; o++)
-            if (!o->instead)
+            if (o->help)
                 print_option(o, out);
     }
 }
@@ -126,7 +127,7 @@ void option_print_manual(const struct option_group *groups, FILE *out)
             putc('\n', out);
         }
         for (const struct option_spec *o = g->options; o->name; o++)
-            if (!o->instead)
+            if (o->help)
                 print_tagged(o, out);
     }
 }
@@ -136,7 +137,7 @@ void option_print_words(const struct option_group *groups, FILE *out)
     const char *word;
     for (const struct option_group *g = groups; g->options; g++)
         for (const struct option_spec *o = g->options; o->name; o++) {
-            if (o->instead)
+            if (!o->help)
                 continue;
             fprintf(out, "--%s", o->name);
             for (int i = 0; o->word && (word = o->word(i)); i++)

@@ -70,7 +70,13 @@ int option_number(const struct option_value *v, void *out, struct err *e)
 
 int option_bytes(const struct option_value *v, void *out, struct err *e)
 {
-    return unit_parse_bytes(v->text, out, v->what, e);
+    uint64_t *bytes = out;
+    char low[UNIT_TEXT], high[UNIT_TEXT];
+    int rc = unit_parse_bytes(v->text, bytes, v->what, e);
+    if (rc || !v->option->high || ((double)*bytes >= v->option->low && (double)*bytes <= v->option->high))
+        return rc;
+    return err_set(e, ERR_USAGE, "%s: '%s' is not within %s and %s", v->what, v->text,
+                   unit_bytes(low, (uint64_t)v->option->low), unit_bytes(high, (uint64_t)v->option->high));
 }
 
 int option_seconds(const struct option_value *v, void *out, struct err *e)

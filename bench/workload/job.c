@@ -23,9 +23,9 @@ static const struct {
     {"bfloat16", 2}, {"float16", 2}, {"float32", 4}, {"float8", 1}, {"bf16", 2}, {"fp16", 2}, {"fp32", 4}, {"fp8", 1},
 };
 
-const char *workload_algorithm_name(enum workload_algorithm a)
+const char *workload_algorithm_name(int a)
 {
-    return algorithms[a];
+    return a >= 0 && a < (int)(sizeof algorithms / sizeof *algorithms) ? algorithms[a] : NULL;
 }
 
 int workload_algorithm_parse(const char *name)
@@ -34,6 +34,11 @@ int workload_algorithm_parse(const char *name)
         if (!strcmp(algorithms[i], name))
             return i;
     return -1;
+}
+
+const char *workload_dtype_name(int i)
+{
+    return i < (int)(sizeof dtypes / sizeof *dtypes) ? dtypes[i].name : NULL;
 }
 
 int workload_dtype_bytes(const char *dtype)

@@ -224,7 +224,7 @@ struct topology *machine_build(const struct machine *m, int nodes, struct machin
 
 /* ---- the public function ----------------------------------------------------------------------------------------- */
 
-static const char *name_at(int i)
+const char *machine_name(int i)
 {
     return machines[i].name;
 }
@@ -234,7 +234,7 @@ static const struct machine *find(const char *name, struct err *e)
     for (const struct machine *m = machines; m->name; m++)
         if (!strcasecmp(m->name, name))
             return m;
-    const char *near = edit_distance_nearest(name, name_at);
+    const char *near = edit_distance_nearest(name, machine_name);
     err_set(e, ERR_USAGE, "'%.80s' is not a bundled machine%s%s%s; nccltune probe --list-machines lists them", name,
             near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
     return NULL;

@@ -6,6 +6,9 @@
 
 #include "probe/topology/topology.h"
 
+/* The name of the i-th; NULL behind the last. */
+const char *machine_name(int i);
+
 /* Prints name, GPUs, NICs and source of each: a table, or a JSON array. */
 void machine_list(FILE *out);
 int machine_list_json(FILE *out, struct err *e);

@@ -135,16 +135,16 @@ check "a GPU that contradicts the file" refuses 2 "is not a100-sxm" "$bin" tune 
 bare=tests/fixtures/envgen/topology.json
 check "a topology without GPUs" refuses 1 "no node has a GPU" "$bin" bench --engine model --topology "$bare" -o "$none"
 check "whatif of one" refuses 1 "no node has a GPU" "$bin" whatif --topology "$bare"
-check "a machine and a file" refuses 2 "exclude one another" "$bin" tune --machine dgx-h100 --topology "$topo" -o "$none"
+check "a machine and a file" refuses 2 "mutually exclusive" "$bin" tune --machine dgx-h100 --topology "$topo" -o "$none"
 check "measuring what is only described" refuses 2 "only described" "$bin" tune --engine mpi --machine dgx-h100 -o "$none"
 check "bench as well" refuses 2 "--engine model" "$bin" bench --engine nccl --machine dgx-h100 -o "$none"
 check "hosts of what is only described" refuses 2 "--hosts" "$bin" tune --machine dgx-h100 --hosts a,b -o "$none"
 check "bench of them" refuses 2 "--hosts" "$bin" bench --machine dgx-h100 --hosts a,b -o "$none"
 check "a check of its ports" refuses 2 "--engine verbs" "$bin" bench --machine dgx-h100 --check "$profile"
-check "a profile without a name" refuses 2 "-o PROFILE" "$bin" tune --machine dgx-h100 -o ""
+check "a profile without a name" refuses 2 "PROFILE" "$bin" tune --machine dgx-h100 -o ""
 check "a picture without one" refuses 2 "--svg" "$bin" whatif --machine dgx-h100 --svg ""
 check "--nodes without a prediction" refuses 2 "--nodes" "$bin" bench --nodes 4 -o "$none"
-check "a release where one is measured" refuses 2 "2.28.9" "$bin" bench --nccl 2.28.9 -o "$none"
+check "a release where one is measured" refuses 2 "--nccl-lib" "$bin" bench --nccl 2.28.9 -o "$none"
 check "an unknown HCA" refuses 2 "no RDMA port 'mlx9'" "$bin" whatif --machine dgx-h100 --nodes 4 --dead-rail mlx9
 check "no oversubscription" refuses 2 "--oversubscription" "$bin" whatif --machine dgx-h100 --nodes 4 --oversubscription 0
 check "an unknown collective" refuses 2 "--collective" "$bin" whatif --machine dgx-h100 --collective gather

@@ -162,7 +162,7 @@ check "this machine's GPUs are looked at" exits 2 probe --gpu a100-sxm
 check "a list and a machine" exits 2 probe --list-machines --machine dgx-h100
 check "a list is no picture" exits 2 probe --list-gpus --format svg
 
-check "sources exclude one another" exits 2 probe --hosts a --from b
+check "sources are mutually exclusive" exits 2 probe --hosts a --from b
 check "a host is no option" exits 2 probe --hosts=-oProxyCommand=x
 check "--merge needs files" exits 2 probe --merge
 check "an unknown format" exits 2 probe --format png

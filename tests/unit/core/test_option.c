@@ -66,7 +66,7 @@ static const struct option_spec own_options[] = {
 };
 
 static const struct option_spec shared_options[] = {
-    {0, "bytes", "N", "size", option_bytes, offsetof(struct shared, bytes)},
+    {0, "bytes", "N", "size", option_bytes, offsetof(struct shared, bytes), .low = 1, .high = 1 << 20},
     {0, "budget", "T", "at most so long", option_seconds, offsetof(struct shared, budget_s)},
     {0, "factor", "X", "step", option_number, offsetof(struct shared, factor), .low = 1.1, .high = 100},
     {0, "nodes", "LIST", "how many", take_many, 0, .low = 1, .high = 99},
@@ -178,6 +178,8 @@ static void errors_name_the_option(void **state)
         {"x --output=", "--output: FILE is empty"},
         {"x --engine cuda", "--engine: 'cuda' is none of mpi, nccl, model"},
         {"x --engine modle", "--engine: 'modle' is not known; did you mean model?"},
+        {"x --bytes 2M", "--bytes: '2M' is not within 1 B and 1 MiB"},
+        {"x --bytes 0", "--bytes: '0' is not within 1 B and 1 MiB"},
         {"x --budget 0", "--budget: '0' is no time above 0"},
         {"x --factor 1", "--factor: '1' is not a number from 1.1 to 100"},
         {"x --factor nan", "--factor: 'nan' is not a number from 1.1 to 100"},

@@ -1,0 +1,65 @@
+/* Arguments of options that several commands have. */
+#include "cli/arguments.h"
+
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/vars/catalogue.h"
+#include "envgen/generate/generate.h"
+
+int cli_take_releases(const struct option_value *v, void *out, struct err *e)
+{
+    struct cli_releases *r = out;
+    return env_version_parse(v->text, &r->low, &r->high)
+               ? err_set(e, ERR_USAGE, "%s: '%s' is no release such as 2.28.9, 2.28 or 2.19-2.28", v->what, v->text)
+               : 0;
+}
+
+int cli_take_releases_or_library(const struct option_value *v, void *out, struct err *e)
+{
+    struct cli_releases *r = out;
+    if (!strchr(v->text, '/') && !strstr(v->text, ".so"))
+        return cli_take_releases(v, out, e);
+    r->library = v->text;
+    log_warn(v->log, "a library is now given as --nccl-lib %s; --nccl takes it until the next release", v->text);
+    return 0;
+}
+
+int cli_take_release(const struct option_value *v, void *out, struct err *e)
+{
+    struct cli_releases r = {0};
+    int rc = cli_take_releases(v, &r, e);
+    *(int *)out = r.high;
+    return rc;
+}
+
+const char *cli_collective_word(int i)
+{
+    return i < COLL_MEASURED ? coll_name(i) : NULL;
+}
+
+int cli_take_collective(const struct option_value *v, void *out, struct err *e)
+{
+    int coll = coll_parse(v->text, strlen(v->text));
+    *(int *)out = coll;
+    return coll < 0 ? option_not_a_word(v, e) : 0;
+}
+
+static int add_collective(const struct option_value *v, void *out, struct err *e)
+{
+    int coll, rc = cli_take_collective(v, &coll, e);
+    if (!rc)
+        *(unsigned *)out |= 1u << coll;
+    return rc;
+}
+
+int cli_take_collectives(const struct option_value *v, void *out, struct err *e)
+{
+    *(unsigned *)out = 0;
+    return option_each(v, add_collective, out, e);
+}
+
+int cli_take_margin(const struct option_value *v, void *out, struct err *e)
+{
+    return env_parse_margin(v->text, out, e);
+}

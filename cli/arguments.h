@@ -1,0 +1,23 @@
+/* Arguments of options that several commands have. */
+#ifndef CLI_ARGUMENTS_H
+#define CLI_ARGUMENTS_H
+
+#include "core/option.h"
+
+/* Releases of NCCL, as version * 10000 …; 0: not said. */
+struct cli_releases {
+    int low, high;
+    const char *library; /* until the next release a path is taken, too, as --nccl-lib takes it */
+};
+
+option_take cli_take_releases;            /* struct cli_releases, from 2.28.9, 2.28 or 2.19-2.28 */
+option_take cli_take_releases_or_library; /* the same, or a path with a warning */
+option_take cli_take_release;             /* int: of a minor release the newest */
+option_take cli_take_collective;          /* int */
+option_take cli_take_collectives;         /* unsigned: a bit for each of a list */
+option_take cli_take_margin;              /* double: a fraction, from a percentage */
+
+/* The names of collectives, for a table of options. */
+const char *cli_collective_word(int i);
+
+#endif
