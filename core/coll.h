@@ -36,6 +36,9 @@ enum proto {
     PROTO_COUNT = 3,
 };
 
+/* All collectives, for help and messages. */
+#define COLL_NAMES "allreduce, allgather, reducescatter, broadcast, reduce, alltoall"
+
 /* Canonical lower-case names as in tuner tables ("allreduce", "nvlstree", "ll128"); NULL outside the range. */
 const char *coll_name(int coll);
 const char *algo_name(int algo);

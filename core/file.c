@@ -224,6 +224,12 @@ int file_out_end(struct file_out *o, const char *path, int rc, struct err *e)
     return rc;
 }
 
+int file_ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n >= m && !strcasecmp(name + n - m, end);
+}
+
 int file_mkdirs(const char *path, struct err *e)
 {
     char *copy = strdup(path);

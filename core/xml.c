@@ -201,3 +201,39 @@ int xml_is(const struct xml_node *n, const char *name)
 {
     return !strcmp(n->name, name);
 }
+
+/* ---- writing -------------------------------------------------------------------------------------------------------
+ */
+
+static const char *escaped(unsigned char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void xml_put(FILE *out, const char *s, int most)
+{
+    for (const unsigned char *p = (const unsigned char *)s; p && *p; p++) {
+        const char *mark = escaped(*p);
+        if (most-- <= 0 && (*p & 0xc0) != 0x80) {
+            fputs("…", out);
+            return;
+        }
+        if (mark)
+            fputs(mark, out);
+        else if ((*p >= 0x20 && *p != 0x7f) || *p == '\n' || *p == '\t')
+            fputc(*p, out);
+    }
+}

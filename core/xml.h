@@ -1,8 +1,11 @@
-/* XML documents as a tree, within bounds: through expat, without entities, and with line numbers for errors. */
+/* XML documents as a tree, within bounds: through expat, without entities, and with line numbers for errors. And what
+ * every picture and page needs: words from anywhere as text of an SVG, HTML or XML document. */
 #ifndef CORE_XML_H
 #define CORE_XML_H
 
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/arena.h"
 #include "core/err.h"
@@ -27,5 +30,10 @@ const char *xml_attribute(const struct xml_node *n, const char *name);
 long long xml_int(const struct xml_node *n, const char *name, long long low, long long high, long long otherwise);
 
 int xml_is(const struct xml_node *n, const char *name);
+
+/* `s`, which is UTF-8 or NULL, as character data: marks escaped, control characters but newlines and tabs left out.
+ * What lies beyond `most` bytes is cut at a letter's beginning, and "…" stands for it. */
+#define XML_WHOLE INT_MAX
+void xml_put(FILE *out, const char *s, int most);
 
 #endif

@@ -1,7 +1,7 @@
 /* A measured fabric as a picture: faults first, then rails × nodes, then every pair where there are few enough ports.
  * The more bandwidth, the darker; what is slow or failed has a red frame, whatever its colour. */
-#include "core/svg.h"
 #include "bench/fabric/decide.h"
+#include "core/xml.h"
 
 #define MOST_PAIRED 64 /* ports up to which every pair is drawn */
 #define MARGIN      24
@@ -40,7 +40,7 @@ struct shown {
 static void text(struct picture *p, int x, int y, const char *more, const char *s, int most)
 {
     fprintf(p->out, "<text x=\"%d\" y=\"%d\"%s>", x, y, more);
-    svg_put(p->out, s, most);
+    xml_put(p->out, s, most);
     fputs("</text>\n", p->out);
 }
 
@@ -60,7 +60,7 @@ static void draw_cell(struct picture *p, int x, int y, int width, int height, co
     int dark = 1;
     char value[16];
     fprintf(p->out, "<g><title>");
-    svg_put(p->out, c->title, 400);
+    xml_put(p->out, c->title, 400);
     fprintf(p->out, "</title><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"", x, y, width - 1, height - 1);
     if (c->failed)
         fputs("#333333", p->out);
@@ -140,7 +140,7 @@ static void draw_legend(struct picture *p)
 static void draw_column_name(struct picture *p, int x, const char *name)
 {
     fprintf(p->out, "<text transform=\"translate(%d,%d) rotate(-50)\" font-size=\"11\">", x, p->y - 6);
-    svg_put(p->out, name, MOST_NAME);
+    xml_put(p->out, name, MOST_NAME);
     fputs("</text>\n", p->out);
 }
 

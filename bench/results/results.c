@@ -119,7 +119,7 @@ static int read_result(const cJSON *o, struct arena *a, struct bench_result *r, 
     const char *coll = json_str(o, "collective", "");
     r->coll = coll_parse(coll, strlen(coll));
     if (r->coll < 0)
-        return bad(at, "\"collective\": allreduce, allgather, reducescatter, broadcast or reduce");
+        return bad(at, "\"collective\": one of " COLL_NAMES);
     int64_t bytes = json_int(o, "bytes", -1), nodes = json_int(o, "nodes", -1), ranks = json_int(o, "ranks", -1);
     int64_t round = json_int(o, "round", 0);
     if (bytes < 1)

@@ -176,7 +176,7 @@ static int read_call(struct workload *w, struct workload_phase *phase, const cJS
     const char *kind = json_str(o, "collective", "");
     c.kind = workload_kind_parse(kind, strlen(kind));
     if (c.kind < 0)
-        return bad(at, "collective", "allreduce, allgather, reducescatter, broadcast, reduce, alltoall or sendrecv");
+        return bad(at, "collective", COLL_NAMES " or sendrecv");
     c.count = json_num(o, "count", NAN);
     if (!(c.count > 0 && c.count <= COUNT_LIMIT))
         return bad(at, "count", "a number above 0");

@@ -1,5 +1,5 @@
 /* The diagnosis as a picture: one stacked bar a source, its phases drawn to scale, with a legend. */
-#include "core/svg.h"
+#include "core/xml.h"
 #include "envgen/diagnose/diagnose.h"
 
 #define WIDTH  960
@@ -48,7 +48,7 @@ static int draw_source(FILE *out, const struct diag_source *s, int y)
 {
     double x = LEFT, scale = BAR / sum_of(s);
     fprintf(out, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", LEFT, y + 16);
-    svg_put(out, s->format, SVG_WHOLE);
+    xml_put(out, s->format, XML_WHOLE);
     fprintf(out, ": %.1f ms a step, communication %.0f %%</text>\n", s->step_ms, 100 * s->communication_share);
     int row = y + 26 + HEIGHT + ROW;
     for (int i = 0; i < s->nphases; i++) {
@@ -60,12 +60,12 @@ static int draw_source(FILE *out, const struct diag_source *s, int y)
                 "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\" "
                 "stroke=\"#fff\"><title>",
                 x, y + 26, width, HEIGHT, colours[p->kind], opacity);
-        svg_put(out, p->name, SVG_WHOLE);
+        xml_put(out, p->name, XML_WHOLE);
         fprintf(out, ": %.1f ms, %.1f %%</title></rect>\n", p->median_ms, 100 * p->share);
         fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n", LEFT,
                 row - 11, colours[p->kind], opacity);
         fprintf(out, "<text x=\"%d\" y=\"%d\">", LEFT + 20, row);
-        svg_put(out, p->name, SVG_WHOLE);
+        xml_put(out, p->name, XML_WHOLE);
         fprintf(out, " (%s): %.1f ms, %.1f %%</text>\n", diag_kind_name(p->kind), p->median_ms, 100 * p->share);
         x += width;
         row += ROW;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/file.h"
 #include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
 #include "core/vars/text.h"
@@ -230,18 +231,12 @@ static int check_values(const struct env_decisions *d, const char *node_class, c
     return missing ? err_at(e, file, 0, 0, "self-check: %s is missing", missing->name) : 0;
 }
 
-static int ends_with(const char *file, const char *end)
-{
-    size_t n = strlen(file), m = strlen(end);
-    return n > m && !strcmp(file + n - m, end);
-}
-
 /* Modulefiles are for other readers alone. */
 static int lint_can_read(const char *file)
 {
     static const char *const ends[] = {".conf", ".sh", ".env", ".json", ".yaml"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(file, ends[i]))
+        if (file_ends_with(file, ends[i]))
             return 1;
     return 0;
 }
@@ -256,5 +251,5 @@ int env_validate_file(const struct env_decisions *d, const struct topology *t, c
         if (!strcmp(t->classes[c].name, node_class))
             one = only(t, c);
     int rc = check_findings(d, &one, file, text, bytes, e);
-    return rc || !ends_with(file, ".conf") ? rc : check_values(d, node_class, file, text, bytes, e);
+    return rc || !file_ends_with(file, ".conf") ? rc : check_values(d, node_class, file, text, bytes, e);
 }

@@ -33,19 +33,13 @@ const char *lint_kind(size_t n)
     return n < KINDS ? readers[n].kind : NULL;
 }
 
-static int ends_with(const char *s, const char *end)
-{
-    size_t ls = strlen(s), le = strlen(end);
-    return ls >= le && !strcasecmp(s + ls - le, end);
-}
-
 static const struct lint_reader *by_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
     for (size_t k = 0; k < KINDS; k++)
         for (const char *const *n = readers[k].names; *n; n++)
-            if ((*n)[0] == '.' ? ends_with(file, *n) : !strncmp(file, *n, strlen(*n)))
+            if ((*n)[0] == '.' ? file_ends_with(file, *n) : !strncmp(file, *n, strlen(*n)))
                 return &readers[k];
     return NULL;
 }

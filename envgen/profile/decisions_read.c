@@ -154,7 +154,7 @@ static int read_coll(const struct reader *in, const cJSON *o, struct env_coll *o
     const char *name = json_str(o, "collective", "");
     out->coll = coll_parse(name, strlen(name));
     if (out->coll < 0)
-        return bad(in, "\"collective\": allreduce, allgather, reducescatter, broadcast or reduce");
+        return bad(in, "\"collective\": one of " COLL_NAMES);
     int rc = list(in, o, "ranges", sizeof *out->ranges, &out->ranges, &out->nranges), i = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "ranges"))

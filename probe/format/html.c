@@ -5,29 +5,8 @@
 #include <string.h>
 
 #include "core/finding.h"
+#include "core/xml.h"
 #include "probe/format/format.h"
-
-static void put_escaped(FILE *out, const char *s)
-{
-    for (; s && *s; s++) {
-        switch (*s) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc(*s == '\n' || *s == '\t' || (*s >= ' ' && *s <= '~') ? *s : '?', out);
-        }
-    }
-}
 
 /* What another exporter writes; NULL after an error, free otherwise. */
 static char *written(const struct probe_format *format, const struct topology *t, struct err *e)
@@ -56,13 +35,13 @@ static void put_findings(FILE *out, const struct topology *t)
         const struct finding *f = &t->findings[i];
         const char *severity = finding_severity_name(f->severity);
         fprintf(out, "<tr class=\"%s\"><td>%s</td><td>%s</td><td>", severity, severity, f->id);
-        put_escaped(out, f->subject);
+        xml_put(out, f->subject, XML_WHOLE);
         fputs("</td><td>", out);
-        put_escaped(out, f->text);
+        xml_put(out, f->text, XML_WHOLE);
         fputs(f->evidence ? ": " : "", out);
-        put_escaped(out, f->evidence);
+        xml_put(out, f->evidence, XML_WHOLE);
         fputs("</td><td>", out);
-        put_escaped(out, f->advice);
+        xml_put(out, f->advice, XML_WHOLE);
         fputs("</td></tr>\n", out);
     }
     if (t->nfindings)
@@ -80,16 +59,16 @@ static int write_html(const struct topology *t, FILE *out, struct err *e)
               "td,th{border:1px solid #ccc;padding:.3em .6em;text-align:left}.error td:first-child{background:#f4c6c6}"
               ".warning td:first-child{background:#f5e6a8}</style></head><body>\n<h1>",
               out);
-        put_escaped(out, t->source ? t->source : "topology");
+        xml_put(out, t->source ? t->source : "topology", XML_WHOLE);
         fputs("</h1>\n", out);
         put_findings(out, t);
         fputs("<h2>Picture</h2>\n", out);
         if (picture)
             fputs(picture, out);
         else
-            put_escaped(out, no_picture.text);
+            xml_put(out, no_picture.text, XML_WHOLE);
         fputs("<h2>Text</h2>\n<pre>", out);
-        put_escaped(out, text);
+        xml_put(out, text, XML_WHOLE);
         fputs("</pre></body></html>\n", out);
     }
     int rc = !text ? ERR_FAILED : ferror(out) ? err_set(e, ERR_FAILED, "the page cannot be written") : 0;

@@ -201,12 +201,22 @@ static void directories_and_hashes(void **state)
     assert_int_equal(system("rm -r a"), 0);
 }
 
+static void endings(void **state)
+{
+    (void)state;
+    assert_true(file_ends_with("a.json", ".json"));
+    assert_true(file_ends_with("A.JSON", ".json"));
+    assert_true(file_ends_with(".sh", ".sh"));
+    assert_false(file_ends_with("sh", ".sh"));
+    assert_false(file_ends_with("a.json~", ".json"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replaces_and_keeps_mode), cmocka_unit_test(through_a_symbolic_link),
         cmocka_unit_test(special_targets),         cmocka_unit_test(full_disk_loses_nothing),
         cmocka_unit_test(bounded_reads),           cmocka_unit_test(printed_output),
-        cmocka_unit_test(directories_and_hashes)};
+        cmocka_unit_test(directories_and_hashes),  cmocka_unit_test(endings)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -112,9 +113,43 @@ static void bounds(void **state)
     arena_free(a);
 }
 
+static void check_put(const char *s, int most, const char *expected)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    xml_put(out, s, most);
+    fclose(out);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void marks_are_escaped(void **state)
+{
+    (void)state;
+    check_put("a<b & \"c\" > 'd'", XML_WHOLE, "a&lt;b &amp; &quot;c&quot; &gt; &#39;d&#39;");
+    check_put("a\n\033[31mb\177", XML_WHOLE, "a\n[31mb");
+}
+
+static void long_text_is_cut_at_a_letter(void **state)
+{
+    (void)state;
+    check_put("mlx5_0", 6, "mlx5_0");
+    check_put("mlx5_10", 6, "mlx5_1…");
+    check_put("同步", 3, "同…");
+    check_put("同步", 4, "同步"); /* a letter that has begun is finished */
+    check_put("", 0, "");
+    check_put(NULL, XML_WHOLE, "");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tree), cmocka_unit_test(several_tops_and_loose_comments),
-                                       cmocka_unit_test(refused), cmocka_unit_test(bounds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tree),
+                                       cmocka_unit_test(several_tops_and_loose_comments),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(bounds),
+                                       cmocka_unit_test(marks_are_escaped),
+                                       cmocka_unit_test(long_text_is_cut_at_a_letter)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
