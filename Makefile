@@ -97,7 +97,7 @@ TIMER       := $(B)/tests/allreduce-time
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(B)/man/nccltune-lint.1
 
 # ---- building -------------------------------------------------------------------------------------------------------
 
@@ -162,6 +162,10 @@ EXPORTS     := -Wl,--version-script=tuner/plugin/plugin.map
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin/plugin.map
 	$(call link,$(CFLAGS) $(LDFLAGS) -shared $(HARDENED) $(NO_UNDEFINED) $(EXPORTS))
 
+# The page that lists lint's rules, which are known to the program alone.
+$(B)/man/nccltune-lint.1: man/nccltune-lint.1 man/lint-rules.awk $(B)/nccltune
+	$(call say,MAN,$@)mkdir -p $(@D) && $(B)/nccltune lint --list-rules | awk -f man/lint-rules.awk - $< >$@
+
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
@@ -218,6 +222,7 @@ install: all
 	install -m 644 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
 	for l in $(PLUGIN_LINKS); do ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$$l; done
 	for s in 1 5 7 8; do install -m 644 man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
+	install -m 644 $(B)/man/nccltune-lint.1 $(DESTDIR)$(MANDIR)/man1/
 	sed -i $(HERE) $(addprefix $(DESTDIR)$(MANDIR)/,man1/nccltune.1 man8/nccltune-hook.8) $(DESTDIR)$(DOCDIR)/slurm/*
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:

@@ -494,10 +494,10 @@ static void manual_lists_every_rule(void **state)
     const struct finding_kind *kinds = lint_kinds(a, &n);
     char *page;
     size_t bytes;
-    assert_int_equal(file_read_text("man/nccltune-lint.1", FILE_LIMIT, a, &page, &bytes, NULL), 0);
+    assert_int_equal(file_read_text("build/man/nccltune-lint.1", FILE_LIMIT, a, &page, &bytes, NULL), 0);
     for (int i = 0; i < n; i++)
         if (!strstr(page, kinds[i].id))
-            fail_msg("%s %s is not in man/nccltune-lint.1", kinds[i].id, kinds[i].name);
+            fail_msg("%s %s is not in build/man/nccltune-lint.1", kinds[i].id, kinds[i].name);
     arena_free(a);
 }
 
