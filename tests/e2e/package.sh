@@ -63,7 +63,7 @@ check "a double's header: what includes it" same "$(doubles | sources)" \
 finds_its_own() {
     local prefix=$1
     doctor() { "$prefix/bin/nccltune" doctor --store "$work/none"; }
-    says "ok     plugin     $prefix/lib/libnccl-tuner-nccltune.so " doctor && says "ok     hook " doctor
+    says "ok: plugin: $prefix/lib/libnccl-tuner-nccltune.so " doctor && says "ok: hook: " doctor
 }
 check "make install" make -C "$tree" -s "$jobs" PREFIX="$work/x" install
 check "it runs" says "nccltune $version" "$work/x/bin/nccltune" --version
