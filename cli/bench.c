@@ -7,7 +7,6 @@
 #include "bench/engines/engines.h"
 #include "bench/results/points.h"
 #include "bench/search/bench.h"
-#include "cli/bench_verbs.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include "cli/measure.h"
@@ -42,9 +41,9 @@ static const struct cli_page page = {
 
 struct request {
     struct bench_options bench;
+    const struct bench_engine *engine;
     struct cli_machine machine;
     struct cli_releases releases;
-    struct bench_verbs verbs;
     int plan, json, quiet;
 };
 
@@ -65,27 +64,30 @@ static const struct option_spec output_options[] = {
     {0},
 };
 
-static int is_verbs(const struct request *w)
+/* The engine, unless it is named: that of a described machine, else the one that an option is for, else the default. */
+static int choose_engine(struct request *w, struct err *e)
 {
-    return !strcmp(w->bench.engine, "verbs");
+    const char *option = NULL;
+    int described = w->machine.name || w->machine.from.count;
+    const struct bench_engine *given = bench_engine_given(w->bench.own, NULL, &option);
+    if (w->bench.engine)
+        w->engine = bench_engine_find(w->bench.engine);
+    else
+        w->engine = described ? bench_engine_for(NULL, 1) : given ? given : bench_engines[0];
+    w->bench.engine = w->engine->name;
+    given = bench_engine_given(w->bench.own, w->engine, &option);
+    return given ? err_set(e, ERR_USAGE, "%s is for --engine %s, not %s", option, given->name, w->engine->name) : 0;
 }
 
 /* Files of recorded machines and bundled ones can only be predicted. */
-static int resolve_defaults(struct request *w, const char *about_ports, struct err *e)
+static int resolve_defaults(struct request *w, struct err *e)
 {
-    int described = w->machine.name || w->machine.from.count, predicts;
-    if (!w->bench.engine)
-        w->bench.engine = described        ? bench_engine_for(NULL, 1)->name
-                          : w->verbs.check ? "verbs"
-                                           : bench_engines[0]->name;
-    predicts = bench_evidence_of(w->bench.engine) == BENCH_PREDICTED;
-    if (!predicts && (described || w->machine.gpu || w->machine.nodes.count))
+    int predicts = w->engine->evidence == BENCH_PREDICTED;
+    if (!predicts && (w->machine.name || w->machine.from.count || w->machine.gpu || w->machine.nodes.count))
         return err_set(e, ERR_USAGE, "--machine, --from, --gpu and --nodes are for --engine model, not %s",
-                       w->bench.engine);
+                       w->engine->name);
     if (!predicts && w->releases.high)
         return err_set(e, ERR_USAGE, "--nccl is for --engine model; --nccl-lib names the library that is measured");
-    if (about_ports && !is_verbs(w))
-        return err_set(e, ERR_USAGE, "%s is for --engine verbs, not %s", about_ports, w->bench.engine);
     w->bench.setup.nodes = w->machine.nodes.items;
     w->bench.setup.nnodes = w->machine.nodes.count;
     return cli_measure_resolve_defaults(&w->bench, &w->releases, e);
@@ -93,30 +95,32 @@ static int resolve_defaults(struct request *w, const char *about_ports, struct e
 
 static int check(const struct request *w, struct err *e)
 {
+    const struct bench_engine *engine = w->engine;
     if (w->plan && w->json)
         return err_set(e, ERR_USAGE, "--plan is for people, there is no --json of it");
-    if (w->plan && is_verbs(w))
-        return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine verbs");
-    if (!w->bench.results && !w->plan && !w->verbs.check)
+    if (w->plan && engine->document)
+        return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine %s", engine->name);
+    if (!engine->document && !w->bench.results && !w->plan)
         return err_set(e, ERR_USAGE, "say where the measurements go: -o RESULTS");
-    return cli_measure_check(&w->bench, e);
+    int rc = engine->check ? engine->check(bench_engine_own(w->bench.own, engine), w->bench.results, e) : 0;
+    return rc ? rc : cli_measure_check(&w->bench, e);
 }
 
 /* -1 to go on, or the exit code. */
 static int parse(int argc, char **argv, struct request *w, struct arena *a)
 {
     struct err e = {0};
-    struct option_group groups[] = {CLI_MEASURE_GROUPS(&w->bench),
-                                    {"What to predict for (--engine model)", cli_machine_options, &w->machine},
-                                    {NULL, release_options, &w->releases},
-                                    {"Pairs of RDMA ports (--engine verbs)", bench_verbs_options, &w->verbs},
-                                    {"Output", output_options, w},
-                                    {0}};
+    const struct option_group own[] = {
+        {"Output", output_options, w},
+        {"What to predict for (--engine model)", cli_machine_options, &w->machine},
+        {NULL, release_options, &w->releases},
+        {0},
+    };
     int first;
     cli_measure_begin(&w->bench);
     w->bench.engine = NULL;
-    int rc = cli_parse(&page, groups, argc, argv, a, &first);
-    if (rc < 0 && (resolve_defaults(w, groups[5].given, &e) || check(w, &e)))
+    int rc = cli_parse(&page, cli_measure_groups(own, &w->bench, 1, a), argc, argv, a, &first);
+    if (rc < 0 && (choose_engine(w, &e) || resolve_defaults(w, &e) || check(w, &e)))
         rc = cli_fail(COMMAND, &e);
     return rc;
 }
@@ -160,46 +164,49 @@ static int conclude(const struct request *w, const struct bench_summary *s, stru
     return s->troubled ? ERR_FAILED : 0;
 }
 
-static int run_verbs(const struct request *w, const struct topology *t, struct err *e)
+static int run_document(const struct request *w, const struct topology *t, struct log *log, struct err *e)
 {
-    struct bench_verbs b = w->verbs;
-    struct log log = cli_log(COMMAND, w->quiet);
-    b.options.setup = w->bench.setup;
-    b.options.setup.topology = t;
-    b.options.nccl = VERBS_NCCL_NEWEST;
-    b.options.budget_s = w->bench.budget_s;
-    b.options.resume = w->bench.resume;
-    b.output = w->bench.results;
-    b.json = w->json;
-    return bench_verbs(&b, &log, e);
+    struct bench_setup setup = w->bench.setup;
+    setup.own = bench_engine_own(w->bench.own, w->engine);
+    setup.topology = t;
+    setup.log = log;
+    const struct bench_document d = {.setup = &setup,
+                                     .path = w->bench.results,
+                                     .budget_s = w->bench.budget_s,
+                                     .resume = w->bench.resume,
+                                     .json = w->json,
+                                     .out = stdout,
+                                     .progress = log->progress,
+                                     .stop = cli_catch_interrupt()};
+    return w->engine->document(&d, e);
 }
 
-static int run(struct request *w, const struct topology *t, struct err *e)
+static int run_journal(const struct request *w, const struct topology *t, struct log *log, struct err *e)
+{
+    struct bench_summary summary;
+    int rc = bench_run(&w->bench, t, log, log->progress, cli_catch_interrupt(), &summary, e);
+    progress_finish(log->progress, NULL);
+    if (!rc && (summary.measured || summary.resumed))
+        rc = print_points(w, log, e);
+    return rc ? rc : conclude(w, &summary, log);
+}
+
+static int run(const struct request *w, struct err *e)
 {
     struct progress progress;
     struct log log = cli_log(COMMAND, w->quiet);
-    struct bench_summary summary;
-    if (w->plan)
-        return bench_print_plan(&w->bench, t, &log, stdout, e);
-    progress_start(&progress, w->quiet ? NULL : stderr);
-    log.progress = &progress;
-    int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, e);
-    progress_finish(&progress, NULL);
-    if (!rc && (summary.measured || summary.resumed))
-        rc = print_points(w, &log, e);
-    return rc ? rc : conclude(w, &summary, &log);
-}
-
-static int run_either(struct request *w, struct err *e)
-{
-    struct log log = cli_log(COMMAND, w->quiet);
-    if (!is_verbs(w) && bench_join(&w->bench, e))
+    if (bench_join(&w->bench, e))
         return e->code;
     struct topology *t =
         cli_machine_named(&w->machine) ? cli_machine_open(&w->machine, &log, e) : probe_machine(&log, e);
     if (!t)
         return e->code;
-    int rc = is_verbs(w) ? run_verbs(w, t, e) : run(w, t, e);
+    progress_start(&progress, w->quiet || w->plan ? NULL : stderr);
+    log.progress = &progress;
+    int rc = w->plan               ? bench_print_plan(&w->bench, t, &log, stdout, e)
+             : w->engine->document ? run_document(w, t, &log, e)
+                                   : run_journal(w, t, &log, e);
+    progress_finish(&progress, NULL);
     topo_free(t);
     return rc;
 }
@@ -211,7 +218,7 @@ int bench_main(int argc, char **argv)
     struct arena *a = arena_new();
     int rc = parse(argc, argv, &w, a);
     if (rc < 0) {
-        rc = run_either(&w, &e);
+        rc = run(&w, &e);
         if (rc && *e.text)
             cli_fail(COMMAND, &e);
     }

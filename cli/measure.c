@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "bench/engines/engines.h"
+#include "bench/engines/nccl/engine.h"
+#include "bench/engines/nccl/options.h"
 #include "bench/workload/workload.h"
 #include "core/hostlist.h"
 
@@ -11,15 +13,6 @@
 
 /* ---- what ---------------------------------------------------------------------------------------------------------
  */
-
-static const char *engine_word(int i)
-{
-    int n = 0;
-    for (; bench_engines[n]; n++)
-        if (n == i)
-            return bench_engines[n]->name;
-    return i == n ? "verbs" : NULL;
-}
 
 static int add_size(const struct option_value *v, void *out, struct err *e)
 {
@@ -41,11 +34,11 @@ static int take_sizes(const struct option_value *v, void *out, struct err *e)
     return option_each(v, add_size, out, e);
 }
 
-const struct option_spec cli_what_options[] = {
+static const struct option_spec what_options[] = {
     {0, "engine", "E",
      "mpi: host memory, through OpenMPI; nccl: GPU memory, through NCCL or RCCL; model: all is predicted; verbs (bench "
      "alone): every pair of RDMA ports",
-     option_word, offsetof(struct bench_options, engine), .word = engine_word},
+     option_word, offsetof(struct bench_options, engine), .word = bench_engine_name},
     {0, "collectives", "LIST", "allreduce,allgather,reducescatter,broadcast (by default), alltoall, reduce (nccl)",
      cli_take_collectives, offsetof(struct bench_options, collectives), .word = cli_collective_word},
     {0, "min-bytes", "N", "smallest size; 8", option_bytes, offsetof(struct bench_options, min_bytes), .low = 1,
@@ -66,29 +59,19 @@ const struct option_spec cli_what_options[] = {
 /* ---- where and how long --------------------------------------------------------------------------------------------
  */
 
-const struct option_spec cli_where_options[] = {
+static const struct option_spec where_options[] = {
     {0, "hosts", "LIST", "the nodes, such as n1,n2 or n[1-4]; without, those of the Slurm allocation, or this machine",
      option_text, offsetof(struct bench_options, setup.hosts)},
     {0, "hostfile", "FILE", "the nodes, one a line", option_text, offsetof(struct bench_options, setup.hostfile)},
     {0, "ranks-per-node", "N", "default: a node's GPUs; without any, 1, or on a single node its cores (2 to 8)",
      option_int, offsetof(struct bench_options, setup.ranks_per_node), .low = 1, .high = 4096},
-    {0, "interfaces", "LIST", "network interfaces to try; default: all that the topology shows as usable", option_text,
-     offsetof(struct bench_options, setup.interfaces)},
     {0, "mpirun", "COMMAND", "the launcher; mpirun", option_text, offsetof(struct bench_options, setup.mpirun)},
     {0, "mpirun-args", "ARGS", "more arguments for it, split at blanks; '...' and \"...\" keep them; no shell",
      option_text, offsetof(struct bench_options, setup.mpirun_args)},
-    {0, "nccl-lib", "PATH", "the NCCL library that jobs use; found where PyTorch and the loader have it", option_text,
-     offsetof(struct bench_options, setup.nccl)},
-    {0, "launch-prefix", "ARGS", "words in front of every NCCL worker, to run it in a container; split as above",
-     option_text, offsetof(struct bench_options, setup.launch_prefix)},
-    {0, "graphs", NULL, "NCCL's calls up to 1M are captured in CUDA graphs, as inference engines run them", option_flag,
-     offsetof(struct bench_options, setup.graphs)},
-    {0, "share-gpus", NULL, "allow more ranks than GPUs: proves that things work, says nothing about speed",
-     option_flag, offsetof(struct bench_options, setup.share_gpus)},
     {0},
 };
 
-const struct option_spec cli_how_long_options[] = {
+static const struct option_spec how_long_options[] = {
     {0, "budget", "TIME", "at most this long, such as 10m; 60s", option_seconds,
      offsetof(struct bench_options, budget_s)},
     {0, "watchdog", "TIME", "kill what has not answered for this long, plus ten times what it should take; 10s",
@@ -98,6 +81,26 @@ const struct option_spec cli_how_long_options[] = {
 
 /* ---- together ------------------------------------------------------------------------------------------------------
  */
+
+struct option_group *cli_measure_groups(const struct option_group *command, struct bench_options *o, int documents,
+                                        struct arena *a)
+{
+    const struct option_group shared[] = {
+        {"What to measure", what_options, o}, {"Where", where_options, o}, {"How long", how_long_options, o}};
+    const size_t nshared = sizeof shared / sizeof *shared;
+    const struct option_group *engines = bench_engine_groups(documents, a);
+    size_t n = 0, nengines = 0;
+    while (command[n].options)
+        n++;
+    while (engines[nengines].options)
+        nengines++;
+    struct option_group *all = arena_alloc(a, (n + nshared + nengines + 1) * sizeof *all);
+    memcpy(all, command, n * sizeof *all);
+    memcpy(all + n, shared, sizeof shared);
+    memcpy(all + n + nshared, engines, nengines * sizeof *all);
+    o->own = all + n + nshared;
+    return all;
+}
 
 void cli_measure_begin(struct bench_options *o)
 {
@@ -151,7 +154,8 @@ int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_relea
     if (predicts && (o->setup.hosts || o->setup.hostfile))
         return err_set(e, ERR_USAGE, "--hosts and --hostfile name nodes that are measured; --nodes is for predictions");
     o->setup.nccl_version = r->high;
-    if (!o->setup.nccl)
-        o->setup.nccl = r->library;
+    struct nccl_options *nccl = bench_engine_own(o->own, &bench_engine_nccl);
+    if (nccl && !nccl->library)
+        nccl->library = r->library;
     return 0;
 }

@@ -5,13 +5,11 @@
 #include "bench/search/bench.h"
 #include "cli/arguments.h"
 
-/* Into struct bench_options. */
-extern const struct option_spec cli_what_options[], cli_where_options[], cli_how_long_options[];
-#define CLI_MEASURE_GROUPS(options)                                                            \
-    {"What to measure", cli_what_options, (options)}, {"Where", cli_where_options, (options)}, \
-    {                                                                                          \
-        "How long", cli_how_long_options, (options)                                            \
-    }
+/* The groups of a command that measures: its own, which end with NULL `options`, what to measure and where, which goes
+ * into `o`, and the options that engines have of their own, with `documents` also of those that make no journal. Comes
+ * after cli_measure_begin. In `a`. */
+struct option_group *cli_measure_groups(const struct option_group *command, struct bench_options *o, int documents,
+                                        struct arena *a);
 
 /* bench_options_default, less what depends on other options: collectives and the largest size are 0. */
 void cli_measure_begin(struct bench_options *o);

@@ -10,7 +10,6 @@
 #include "cli/machine.h"
 #include "cli/measure.h"
 #include "cli/tune_report.h"
-#include "cli/tune_verbs.h"
 #include "cli/writing.h"
 #include "core/file.h"
 #include "envgen/decide/decide.h"
@@ -163,6 +162,46 @@ static int begin(struct tune *t, const struct topology *topology, struct err *e)
     return 0;
 }
 
+static int interrupted(const struct tune *t)
+{
+    fprintf(stderr, COMMAND ": interrupted; 'nccltune tune --resume -o %s' goes on\n", t->generate.out);
+    return CLI_INTERRUPTED;
+}
+
+/* Of the budget, at most: this ends when it is done, while collectives fill what they are given. */
+#define SURVEY_PART 0.5
+
+/* What there is to find out about the nodes before collectives are measured there. */
+static int survey(struct tune *t, const struct topology *topology, struct err *e)
+{
+    struct bench_setup setup = t->bench.setup;
+    const double least_s = t->bench.budget_s * SURVEY_PART;
+    int rc = 0;
+    setup.topology = topology;
+    setup.log = &t->log;
+    for (const struct bench_engine *const *engine = bench_engines; *engine && !rc; engine++) {
+        int made = 0;
+        if (!(*engine)->survey || bench_evidence_of(t->bench.engine) == BENCH_PREDICTED)
+            continue;
+        struct bench_document d = {.setup = &setup,
+                                   .path = arena_printf(t->arena, "%s/%s", t->generate.out, (*engine)->survey_file),
+                                   .budget_s = least_s,
+                                   .resume = t->resume,
+                                   .progress = &t->progress,
+                                   .stop = t->stop};
+        double began_s = progress_now_s();
+        rc = (*engine)->survey(&d, &made, e);
+        if (*t->stop)
+            return interrupted(t);
+        if (made)
+            t->generate.fabric = d.path;
+        t->bench.budget_s -= progress_now_s() - began_s;
+    }
+    if (t->bench.budget_s < least_s)
+        t->bench.budget_s = least_s;
+    return rc;
+}
+
 /* Measures into the profile's journal. That this machine has no launcher is no error: the topology still says things.
  */
 static int measure(struct tune *t, const struct topology *topology, struct err *e)
@@ -180,10 +219,8 @@ static int measure(struct tune *t, const struct topology *topology, struct err *
     }
     if (rc)
         return rc;
-    if (summary.interrupted) {
-        fprintf(stderr, COMMAND ": interrupted; 'nccltune tune --resume -o %s' goes on\n", t->generate.out);
-        return CLI_INTERRUPTED;
-    }
+    if (summary.interrupted)
+        return interrupted(t);
     if (summary.troubled)
         log_warn(&t->log, "%d candidate%s failed and %s left out", summary.troubled, summary.troubled == 1 ? "" : "s",
                  summary.troubled == 1 ? "is" : "are");
@@ -227,8 +264,7 @@ static int run(struct tune *t, struct err *e)
         rc = begin(t, topology, e);
     t->bench.resume = t->resume;
     if (!rc)
-        rc = tune_verbs(&t->bench, topology, t->generate.out, &t->log, &t->progress, t->stop, t->arena,
-                        &t->generate.fabric, e);
+        rc = survey(t, topology, e);
     if (!rc)
         rc = measure(t, topology, e);
     if (!rc)
@@ -250,6 +286,8 @@ static int check(const struct tune *t, struct err *e)
         return err_set(e, ERR_USAGE, "--resume and --force are mutually exclusive");
     if (t->machine.nodes.count && !cli_machine_named(&t->machine) && t->choose)
         return err_set(e, ERR_USAGE, "--nodes is for predictions; --hosts names the nodes that are measured");
+    if (bench_engine_find(t->bench.engine)->document)
+        return err_set(e, ERR_USAGE, "--engine %s measures no collectives; tune asks it by itself", t->bench.engine);
     return cli_measure_check(&t->bench, e);
 }
 
@@ -257,16 +295,15 @@ static int check(const struct tune *t, struct err *e)
 static int parse(int argc, char **argv, struct tune *t)
 {
     struct err e = {0};
-    struct option_group groups[] = {{"The profile", profile_options, t},
-                                    {NULL, cli_writing_options, &t->writing},
-                                    CLI_MEASURE_GROUPS(&t->bench),
-                                    {"Predict for a machine that is not here", cli_machine_options, &t->machine},
-                                    {0}};
+    const struct option_group own[] = {{"The profile", profile_options, t},
+                                       {NULL, cli_writing_options, &t->writing},
+                                       {"Predict for a machine that is not here", cli_machine_options, &t->machine},
+                                       {0}};
     int first;
     cli_measure_begin(&t->bench);
     const char *usual = t->bench.engine;
     t->bench.engine = NULL;
-    int rc = cli_parse(&page, groups, argc, argv, t->arena, &first);
+    int rc = cli_parse(&page, cli_measure_groups(own, &t->bench, 0, t->arena), argc, argv, t->arena, &first);
     t->choose = !t->bench.engine;
     if (t->choose)
         t->bench.engine = usual;

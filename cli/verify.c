@@ -67,12 +67,12 @@ static int check(const struct request *w, struct err *e)
 static int parse(int argc, char **argv, struct request *w, struct arena *a)
 {
     struct err e = {0};
-    struct option_group groups[] = {{"The answer", answer_options, w}, CLI_MEASURE_GROUPS(&w->bench), {0}};
+    const struct option_group own[] = {{"The answer", answer_options, w}, {0}};
     int first;
     bench_options_default(&w->bench);
     w->bench.engine = bench_engine_as_jobs()->name;
     w->bench.collectives = 0;
-    int rc = cli_parse(&page, groups, argc, argv, a, &first);
+    int rc = cli_parse(&page, cli_measure_groups(own, &w->bench, 0, a), argc, argv, a, &first);
     w->profile = rc < 0 ? argv[first] : NULL;
     if (rc < 0 && check(w, &e))
         rc = cli_fail(COMMAND, &e);

@@ -6,9 +6,12 @@
 #define BENCH_CANDIDATES_ENGINE_H
 
 #include <signal.h>
+#include <stdio.h>
 
 #include "bench/candidates/plan.h"
 #include "bench/launch/batch.h"
+#include "core/option.h"
+#include "core/progress.h"
 
 /* One running launch. Engines put it first into their own structure. */
 struct bench_session {
@@ -29,6 +32,7 @@ struct bench_prediction {
 enum bench_evidence {
     BENCH_ON_GPUS,
     BENCH_ON_HOST,
+    BENCH_ON_FABRIC, /* between network ports, without a collective library */
     BENCH_PREDICTED,
     BENCH_NO_EVIDENCE, /* of an engine that this build does not know */
 };
@@ -41,12 +45,34 @@ enum bench_evidence {
 #define BENCH_FAMILY_NCCL    "nccl"
 #define BENCH_FAMILY_OPENMPI "openmpi"
 
+/* A document of an engine's own kind, for engines that make such instead of a journal. */
+struct bench_document {
+    const struct bench_setup *setup;
+    const char *path; /* where it goes; NULL: nowhere */
+    double budget_s;  /* ended when it takes longer; what was measured by then counts */
+    int resume;       /* go on with what an interrupted run has left beside it */
+    int json;         /* print the document on standard output, */
+    FILE *out;        /* else what it says, for people, here */
+    struct progress *progress;
+    volatile sig_atomic_t *stop;
+};
+
 struct bench_engine {
     const char *name, *description;
     enum bench_evidence evidence;
     const char *family; /* of the settings that its candidates consist of */
     const char *report; /* a sentence that goes with everything that is said of its results; NULL: none */
     int as_jobs;        /* it can run launches just as jobs do, for setup->jobs */
+
+    /* What a user may say about this engine alone: a table, its title, and the bytes of the struct that it fills and
+     * that setup->own points to, all zero where nothing was said. NULL: nothing. */
+    const struct option_spec *options;
+    const char *options_title;
+    size_t options_bytes;
+
+    /* Whether its options make sense together, and with a document for `path` (NULL: none), before anything is looked
+     * at. NULL: they do. */
+    int (*check)(const void *own, const char *path, struct err *e);
 
     /* Whether this is the engine for these nodes where nobody has named one. They may only be `described`; `topology`
      * is not looked at then. NULL: only by its name. */
@@ -89,6 +115,17 @@ struct bench_engine {
      * measures. What has to do with sessions may be NULL in one that computes. */
     int (*predict)(struct bench_plan *plan, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
                    const struct bench_knobs *call, struct bench_prediction *g);
+
+    /* Engines that make a document of their own: measures, writes and prints it. What has to do with plans, sessions
+     * and predictions is NULL in such a one. Returns ERR_FAILED with an empty `e` where it found something bad. */
+    int (*document)(const struct bench_document *d, struct err *e);
+
+    /* What is worth knowing of the nodes before collectives are measured there: makes the document at d->path where
+     * there is something to find out, and sums it up in the log; the file is called `survey_file` in a profile.
+     * `*made`: it is there. That nothing could be measured is a warning, no error; nor is *stop, after which d->resume
+     * goes on. NULL: this engine has none. */
+    int (*survey)(const struct bench_document *d, int *made, struct err *e);
+    const char *survey_file;
 };
 
 #endif

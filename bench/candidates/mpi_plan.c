@@ -198,7 +198,8 @@ static int plan_named_interfaces(struct bench_plan *p, struct arena *a, const ch
     }
 }
 
-int mpi_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a, struct err *e)
+int mpi_plan_launches(const struct bench_setup *s, const char *interfaces, int nodes, struct bench_plan *p,
+                      struct arena *a, struct err *e)
 {
     add_launch(p, a, BENCH_DEFAULT, NULL);
     if (nodes < 2)
@@ -207,8 +208,8 @@ int mpi_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan 
         log_info(s->log, "--mpirun-args sets the network interfaces; others are not tried");
         return 0;
     }
-    if (s->interfaces)
-        return plan_named_interfaces(p, a, s->interfaces, e);
+    if (interfaces)
+        return plan_named_interfaces(p, a, interfaces, e);
     plan_topology_interfaces(p, a, s->topology);
     return 0;
 }

@@ -6,14 +6,59 @@
 #include "bench/engines/model.h"
 #include "bench/engines/mpi.h"
 #include "bench/engines/nccl/engine.h"
+#include "bench/engines/verbs/engine.h"
 
-const struct bench_engine *const bench_engines[] = {&bench_engine_mpi, &bench_engine_nccl, &bench_engine_model, NULL};
+const struct bench_engine *const bench_engines[] = {&bench_engine_mpi, &bench_engine_nccl, &bench_engine_model,
+                                                    &bench_engine_verbs, NULL};
 
 const struct bench_engine *bench_engine_find(const char *name)
 {
     for (const struct bench_engine *const *e = bench_engines; *e; e++)
         if (!strcmp((*e)->name, name))
             return *e;
+    return NULL;
+}
+
+const char *bench_engine_name(int i)
+{
+    int n = 0;
+    while (n < i && bench_engines[n])
+        n++;
+    return bench_engines[n] ? bench_engines[n]->name : NULL;
+}
+
+struct option_group *bench_engine_groups(int documents, struct arena *a)
+{
+    struct option_group *groups = NULL;
+    int n = 0;
+    for (const struct bench_engine *const *e = bench_engines; *e; e++)
+        if ((*e)->options && (documents || !(*e)->document)) {
+            groups = arena_grow(a, groups, (size_t)n, sizeof *groups);
+            groups[n++] =
+                (struct option_group){(*e)->options_title, (*e)->options, arena_alloc(a, (*e)->options_bytes)};
+        }
+    groups = arena_grow(a, groups, (size_t)n, sizeof *groups);
+    groups[n] = (struct option_group){0};
+    return groups;
+}
+
+void *bench_engine_own(const struct option_group *groups, const struct bench_engine *engine)
+{
+    for (const struct option_group *g = groups; g && g->options; g++)
+        if (g->options == engine->options)
+            return g->target;
+    return NULL;
+}
+
+const struct bench_engine *bench_engine_given(const struct option_group *groups, const struct bench_engine *except,
+                                              const char **option)
+{
+    for (const struct option_group *g = groups; g && g->options; g++)
+        for (const struct bench_engine *const *e = bench_engines; *e && g->given; e++)
+            if ((*e)->options == g->options && *e != except) {
+                *option = g->given;
+                return *e;
+            }
     return NULL;
 }
 
@@ -49,9 +94,8 @@ const char *bench_family_of(const char *engine)
 const char *bench_evidence_text(enum bench_evidence e)
 {
     static const char *const texts[] = {
-        [BENCH_ON_GPUS] = "measured on GPUs",
-        [BENCH_ON_HOST] = "measured on host memory",
-        [BENCH_PREDICTED] = "predicted",
+        [BENCH_ON_GPUS] = "measured on GPUs",         [BENCH_ON_HOST] = "measured on host memory",
+        [BENCH_ON_FABRIC] = "measured on the fabric", [BENCH_PREDICTED] = "predicted",
         [BENCH_NO_EVIDENCE] = "of an unknown engine",
     };
     return texts[e];

@@ -8,6 +8,19 @@
 extern const struct bench_engine *const bench_engines[];
 
 const struct bench_engine *bench_engine_find(const char *name); /* NULL: unknown */
+const char *bench_engine_name(int i);                           /* of bench_engines[i]; NULL behind the last */
+
+/* The options that engines have of their own, a group for each, those that make documents of their own only with
+ * `documents`. Groups and targets are in `a`; the last has NULL `options`. */
+struct option_group *bench_engine_groups(int documents, struct arena *a);
+
+/* The target of an engine's group; NULL: it has none. */
+void *bench_engine_own(const struct option_group *groups, const struct bench_engine *engine);
+
+/* The first engine but `except` of whose own options one, which goes to `*option`, is on the command line; NULL: none.
+ */
+const struct bench_engine *bench_engine_given(const struct option_group *groups, const struct bench_engine *except,
+                                              const char **option);
 
 /* The last of them that suits these nodes; see `suits`. */
 const struct bench_engine *bench_engine_for(const struct topology *topology, int described);
@@ -19,7 +32,7 @@ const struct bench_engine *bench_engine_as_jobs(void);
 enum bench_evidence bench_evidence_of(const char *engine);
 const char *bench_family_of(const char *engine);
 
-/* "measured on GPUs", "measured on host memory", "predicted" */
+/* "measured on GPUs", "measured on host memory", ... */
 const char *bench_evidence_text(enum bench_evidence e);
 
 #endif

@@ -18,6 +18,16 @@
 #define GRACE_S   1.0 /* between SIGTERM and SIGKILL: a ^C has to be over within two seconds */
 #define GOODBYE_S 5.0 /* for MPI_Finalize on all ranks */
 
+struct options {
+    const char *interfaces; /* "eth0,ib0": network interfaces to try instead of the topology's */
+};
+
+static const struct option_spec options[] = {
+    {0, "interfaces", "LIST", "network interfaces to try; default: all that the topology shows as usable", option_text,
+     offsetof(struct options, interfaces)},
+    {0},
+};
+
 struct session {
     struct bench_session base;
     struct child child;
@@ -37,6 +47,7 @@ struct context {
 static int plan(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
 {
     struct context *c = ARENA_NEW(a, struct context);
+    const struct options *own = setup->own;
     int rank = mpirun_attached_rank(e);
     memset(p, 0, sizeof *p);
     p->context = c;
@@ -52,7 +63,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     if (!rc)
         rc = mpi_plan_calls(c->worker, p, a, e);
     if (!rc)
-        rc = mpi_plan_launches(setup, c->attached ? 1 : c->mpirun.nodes, p, a, e);
+        rc = mpi_plan_launches(setup, own ? own->interfaces : NULL, c->attached ? 1 : c->mpirun.nodes, p, a, e);
     return rc;
 }
 
@@ -223,6 +234,9 @@ const struct bench_engine bench_engine_mpi = {
     .evidence = BENCH_ON_HOST,
     .family = BENCH_FAMILY_OPENMPI,
     .report = BENCH_HOST_MEMORY,
+    .options_title = "OpenMPI (--engine mpi)",
+    .options = options,
+    .options_bytes = sizeof(struct options),
     .suits = suits,
     .join = join,
     .plan = plan,

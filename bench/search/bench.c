@@ -141,6 +141,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
         rc = read_workload(&resolved, &workload, log, e);
     if (rc)
         goto out;
+    setup.own = bench_engine_own(o->own, s.engine);
     setup.topology = topology;
     setup.log = log;
     s.workload = workload;
@@ -165,6 +166,7 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
     if (rc)
         return rc;
     struct arena *a = arena_new();
+    setup.own = bench_engine_own(o->own, engine);
     setup.topology = topology;
     setup.log = log;
     rc = read_workload(&resolved, &workload, log, e);

@@ -31,6 +31,9 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
             snprintf(names + strlen(names), sizeof names - strlen(names), " %s", (*x)->name);
         return err_set(e, ERR_USAGE, "'%s' is not an engine; there are:%s", o->engine, names);
     }
+    if ((*engine)->document)
+        return err_set(e, ERR_USAGE, "the %s engine measures no collectives; nccltune bench --engine %s says more",
+                       (*engine)->name, (*engine)->name);
     if (!o->collectives)
         return err_set(e, ERR_USAGE, "no collective is asked for");
     if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > MAX_BYTES)

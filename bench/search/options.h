@@ -6,6 +6,7 @@
 
 #include "bench/candidates/engine.h"
 #include "bench/launch/setup.h"
+#include "core/option.h"
 
 #define BENCH_SIZES 64
 
@@ -28,7 +29,8 @@ struct bench_options {
     double budget_s;      /* an upper bound; ends earlier when there is nothing left to learn */
     double watchdog_s;    /* the least time after which a measurement without answer is killed */
     int resume;           /* go on with an existing journal */
-    struct bench_setup setup; /* `topology` and `log` are filled by bench_run */
+    const struct option_group *own; /* from bench_engine_groups; NULL: no engine's own options were said */
+    struct bench_setup setup;       /* `own`, `topology` and `log` are filled by bench_run */
 };
 
 /* mpi; allreduce, allgather, reducescatter and broadcast from 8 B to 16 MiB by 4; 60 s. No `results`. */

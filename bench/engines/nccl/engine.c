@@ -38,6 +38,7 @@ struct algorithm_table {
 
 struct context {
     struct bench_setup setup;
+    struct nccl_options own;
     const char *plugin;
     struct nccl_pool *pool;
     struct arena *arena;
@@ -72,7 +73,7 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
     struct nccl_hello hello;
     if (c->pool)
         return 0;
-    c->pool = nccl_pool_open(&c->setup, patience_s, stop, e);
+    c->pool = nccl_pool_open(&c->setup, &c->own, patience_s, stop, e);
     if (!c->pool)
         return e && e->code ? e->code : ERR_FAILED;
     int rc = nccl_pool_look(c->pool, &hello, patience_s, stop, e);
@@ -81,7 +82,7 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
         c->pool = NULL;
         return rc;
     }
-    p->library = library_name(&hello, c->setup.graphs, c->arena);
+    p->library = library_name(&hello, c->own.graphs, c->arena);
     log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_pool_ranks(c->pool),
              nccl_pool_nodes(c->pool), nccl_pool_nodes(c->pool) == 1 ? "" : "s", hello.gpu);
     if (hello.version >= UNKNOWN_VERSION)
@@ -96,6 +97,8 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     p->context = c;
     p->library = "NCCL";
     c->setup = *setup;
+    if (setup->own)
+        c->own = *(const struct nccl_options *)setup->own;
     c->arena = a;
     c->plugin = locate_plugin(a, e);
     if (!c->plugin)
@@ -167,7 +170,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     }
     s->base = (struct bench_session){.nodes = joined.nodes, .ranks = ranks};
     if (!joined.nodes) /* nobody was there to ask NCCL */
-        s->base.nodes = c->setup.share_gpus ? ranks : nccl_pool_nodes(c->pool);
+        s->base.nodes = c->own.share_gpus ? ranks : nccl_pool_nodes(c->pool);
     s->context = c;
     s->api = joined.api;
     s->arena = arena_new();
@@ -278,7 +281,7 @@ static int iterations_for(double us)
 static enum bench_outcome take_sample(struct request *r, const struct bench_batch *b, int shot, int first,
                                       int *iterations, enum bench_status *status, double *us)
 {
-    struct nccl_measure q = question(b, b->shots[shot].knobs, r->session->context->setup.graphs);
+    struct nccl_measure q = question(b, b->shots[shot].knobs, r->session->context->own.graphs);
     enum bench_outcome outcome = BENCH_ANSWERED;
     *status = BENCH_OK;
     r->patience_s = b->shots[shot].patience_s;
@@ -391,6 +394,9 @@ const struct bench_engine bench_engine_nccl = {
     .evidence = BENCH_ON_GPUS,
     .family = BENCH_FAMILY_NCCL,
     .as_jobs = 1,
+    .options_title = "NCCL or RCCL (--engine nccl)",
+    .options = nccl_options,
+    .options_bytes = sizeof(struct nccl_options),
     .suits = suits,
     .plan = plan,
     .combine = nccl_plan_combine,

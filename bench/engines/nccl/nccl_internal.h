@@ -12,14 +12,15 @@ struct nccl_member {
     struct nccl_inbox inbox;
 };
 
-/* Starting agents. `members` come back in the order of their names, as people count: node2 before node10. */
+/* Starting agents, for `library` or, where that is NULL, the one that they find. `members` come back in the order of
+ * their names, as people count: node2 before node10. */
 struct nccl_agents {
     struct proc launcher; /* the agent itself, or mpirun */
     struct nccl_member *members;
     int count;
     char complaint[BENCH_DETAIL]; /* the end of the launcher's standard error */
 };
-int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, double patience_s,
+int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, const char *library, double patience_s,
                      volatile sig_atomic_t *stop, struct err *e);
 void nccl_agents_close(struct nccl_agents *c);
 

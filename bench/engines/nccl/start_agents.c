@@ -42,9 +42,9 @@ void nccl_agents_listen(struct nccl_agents *c)
 
 /* ---- one node ---- */
 
-static int open_here(struct nccl_agents *c, const struct bench_setup *setup, const char *worker, struct err *e)
+static int open_here(struct nccl_agents *c, const char *library, const char *worker, struct err *e)
 {
-    const char *argv[] = {worker, "agent", setup->nccl ? "--nccl" : NULL, setup->nccl, NULL};
+    const char *argv[] = {worker, "agent", library ? "--nccl" : NULL, library, NULL};
     int rc = proc_spawn(&c->launcher, argv, NULL, e);
     if (rc)
         return rc;
@@ -115,8 +115,8 @@ static const char *exports(struct arena *a)
     return words;
 }
 
-static int launch_agents(struct nccl_agents *c, const struct bench_setup *setup, const char *worker, const char *places,
-                         const char *token, struct arena *a, struct err *e)
+static int launch_agents(struct nccl_agents *c, const struct bench_setup *setup, const char *library,
+                         const char *worker, const char *places, const char *token, struct arena *a, struct err *e)
 {
     struct bench_setup one = *setup;
     struct mpirun m;
@@ -133,9 +133,9 @@ static int launch_agents(struct nccl_agents *c, const struct bench_setup *setup,
     argv[n++] = "agent";
     argv[n++] = "--connect";
     argv[n++] = places;
-    if (setup->nccl) {
+    if (library) {
         argv[n++] = "--nccl";
-        argv[n++] = setup->nccl;
+        argv[n++] = library;
     }
     memcpy(env, m.env, (size_t)m.nenv * sizeof *env);
     env[m.nenv] = arena_printf(a, "NCCLTUNE_TOKEN=%s", token);
@@ -243,7 +243,7 @@ int nccl_agents_size(const struct bench_setup *setup)
     return rc || m.nodes < 1 || m.nodes > MAX_NODES ? 0 : m.nodes;
 }
 
-int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, double patience_s,
+int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, const char *library, double patience_s,
                      volatile sig_atomic_t *stop, struct err *e)
 {
     struct arena *a = arena_new();
@@ -257,10 +257,10 @@ int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, dou
     if (!rc && (!nodes || nodes > 1)) {
         make_token(token);
         listener = listen_anywhere(&port, e);
-        rc = listener < 0 ? ERR_FAILED : launch_agents(c, setup, worker, own_places(port, a), token, a, e);
+        rc = listener < 0 ? ERR_FAILED : launch_agents(c, setup, library, worker, own_places(port, a), token, a, e);
     } else if (!rc) {
         rc = nccl_inbox_open(&c->members[0].inbox) ? err_set(e, ERR_FAILED, "out of memory")
-                                                   : open_here(c, setup, worker, e);
+                                                   : open_here(c, library, worker, e);
     }
     if (!rc && c->launcher.err >= 0)
         fcntl(c->launcher.err, F_SETFL, O_NONBLOCK);

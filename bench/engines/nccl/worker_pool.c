@@ -18,6 +18,7 @@
 struct nccl_pool {
     struct nccl_agents agents;
     const struct bench_setup *setup;
+    const struct nccl_options *own;
     struct arena *arena;
     const char **prefix; /* NULL-terminated */
     int ranks_per_node, ranks;
@@ -27,8 +28,8 @@ struct nccl_pool {
 
 /* ---- opening ---- */
 
-struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
-                                 struct err *e)
+struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct nccl_options *own, double patience_s,
+                                 volatile sig_atomic_t *stop, struct err *e)
 {
     struct nccl_pool *t = calloc(1, sizeof *t);
     int nwords;
@@ -38,9 +39,10 @@ struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, double patienc
     }
     t->arena = arena_new();
     t->setup = setup;
+    t->own = own;
     t->ranks_per_node = setup->ranks_per_node;
-    t->prefix = proc_split(setup->launch_prefix ? setup->launch_prefix : "", t->arena, &nwords, e);
-    if (!t->prefix || nccl_agents_open(&t->agents, setup, patience_s, stop, e)) {
+    t->prefix = proc_split(own->launch_prefix ? own->launch_prefix : "", t->arena, &nwords, e);
+    if (!t->prefix || nccl_agents_open(&t->agents, setup, own->library, patience_s, stop, e)) {
         arena_free(t->arena);
         free(t);
         return NULL;
@@ -336,7 +338,7 @@ static int spawn(struct nccl_pool *t, const struct nccl_start *start, int per_no
         return err_set(e, ERR_FAILED, "out of memory");
     for (const char **w = t->prefix; *w; w++)
         put(&s, *w, NULL);
-    struct nccl_spawn head = {.count = per_node, .share_gpus = t->setup->share_gpus, .words = s.count};
+    struct nccl_spawn head = {.count = per_node, .share_gpus = t->own->share_gpus, .words = s.count};
     put_environment(&s, start);
     head.settings = s.count - head.words;
     for (int m = 0; m < t->agents.count && !rc; m++) {
@@ -411,7 +413,7 @@ int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patienc
         t->ranks_per_node = gpus;
     if (!rc && gpus < 1)
         rc = err_set(e, ERR_LACKS, "%s: the driver shows no GPU", t->agents.members[fewest].host);
-    else if (!rc && gpus < t->ranks_per_node && !t->setup->share_gpus)
+    else if (!rc && gpus < t->ranks_per_node && !t->own->share_gpus)
         rc = err_set(e, ERR_LACKS, "%s has %d GPUs for %d ranks", t->agents.members[fewest].host, gpus,
                      t->ranks_per_node);
     t->ranks = t->ranks_per_node * t->agents.count;

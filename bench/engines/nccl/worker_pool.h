@@ -9,16 +9,17 @@
 
 #include <signal.h>
 
+#include "bench/engines/nccl/options.h"
 #include "bench/launch/batch.h"
 #include "bench/launch/setup.h"
 #include "bench/launch/worker_protocol.h"
 
 struct nccl_pool;
 
-/* Starts the agents on the nodes that `setup` names and waits for them. NULL after an error (ERR_LACKS: no worker
- * program, no mpirun) and when *stop is set. */
-struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
-                                 struct err *e);
+/* Starts the agents on the nodes that `setup` names and waits for them; both must outlive the pool. NULL after an error
+ * (ERR_LACKS: no worker program, no mpirun) and when *stop is set. */
+struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct nccl_options *own, double patience_s,
+                                 volatile sig_atomic_t *stop, struct err *e);
 /* Ends everything; NULL is fine. */
 void nccl_pool_close(struct nccl_pool *t);
 

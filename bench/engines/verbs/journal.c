@@ -13,6 +13,11 @@
 
 #define LIMIT ((size_t)1 << 30)
 
+const char *verbs_journal_path(const char *document, struct arena *a)
+{
+    return arena_printf(a, "%s.journal", document);
+}
+
 static int check_head(const char *line, const char *path, const char *what, struct err *e)
 {
     cJSON *head = json_parse(line, strlen(line), path, 1, e);

@@ -20,6 +20,9 @@ struct verbs_journal {
 int verbs_journal_open(struct verbs_journal *j, const char *path, const char *what, int resume, struct arena *a,
                        struct err *e);
 
+/* "FILE.journal", beside the document. In `a`. */
+const char *verbs_journal_path(const char *document, struct arena *a);
+
 int verbs_journal_add(struct verbs_journal *j, const char *line, struct err *e);
 
 /* Closes it, and removes the file when the measurement is `complete`. Nothing when it is not open. */

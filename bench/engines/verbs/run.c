@@ -50,19 +50,18 @@ const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails
     return *rails ? lists : "-";
 }
 
-int verbs_worth(const struct verbs_options *o)
+int verbs_worth(const struct bench_setup *s)
 {
     struct arena *a = arena_new();
     struct mpirun m = {0};
     int rails;
-    verbs_ports_of(o->setup.topology, a, &rails);
-    int worth =
-        !mpirun_command(&o->setup, "", a, &m, NULL) && mpirun_attached_rank(NULL) == -1 && (m.nodes > 1 || rails > 1);
+    verbs_ports_of(s->topology, a, &rails);
+    int worth = !mpirun_command(s, "", a, &m, NULL) && mpirun_attached_rank(NULL) == -1 && (m.nodes > 1 || rails > 1);
     arena_free(a);
     return worth;
 }
 
-static const char *choose_schedule(const struct verbs_options *o, int nodes)
+static const char *choose_schedule(const struct verbs_task *o, int nodes)
 {
     if (o->schedule)
         return o->schedule;
@@ -71,7 +70,7 @@ static const char *choose_schedule(const struct verbs_options *o, int nodes)
     return nodes > 1 ? "rails" : "matrix";
 }
 
-static int command(const struct verbs_options *o, struct arena *a, struct mpirun *m, const char **what, struct err *e)
+static int command(const struct verbs_task *o, struct arena *a, struct mpirun *m, const char **what, struct err *e)
 {
     struct bench_setup setup = o->setup;
     const char *worker = locate_program("nccltune-bench", a, e), *ports = o->ports;
@@ -94,7 +93,7 @@ static int command(const struct verbs_options *o, struct arena *a, struct mpirun
     if (!strcmp(schedule, "matrix") && m->nodes > MATRIX_NODES)
         return err_set(e, ERR_USAGE, "a matrix of all pairs is for %d nodes at most, here are %d: say --schedule reach",
                        MATRIX_NODES, m->nodes);
-    const char *more[] = {"--verbs", ports, arena_printf(a, "%d", o->nccl), schedule,
+    const char *more[] = {"--verbs", ports, arena_printf(a, "%d", VERBS_NCCL_NEWEST), schedule,
                           arena_printf(a, "%llu", (unsigned long long)o->sweep_bytes)};
     int argc = 0;
     while (m->argv[argc])
@@ -214,7 +213,7 @@ static int is_kept(const char *line)
 }
 
 /* Until the worker is done, fails, or time is over: that is no error once something has been measured. */
-static int collect(struct collection *c, struct child *t, const struct verbs_options *o, struct progress *progress,
+static int collect(struct collection *c, struct child *t, const struct verbs_task *o, struct progress *progress,
                    volatile sig_atomic_t *stop, struct err *e)
 {
     char *line, why[BENCH_DETAIL];
@@ -241,7 +240,7 @@ static int collect(struct collection *c, struct child *t, const struct verbs_opt
     return 0;
 }
 
-struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *progress, volatile sig_atomic_t *stop,
+struct verbs_fabric *verbs_run(const struct verbs_task *o, struct progress *progress, volatile sig_atomic_t *stop,
                                struct err *e)
 {
     struct arena *a = arena_new();
@@ -264,6 +263,7 @@ struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *p
             proc_ended(&child.proc, GRACE_S);
         child_end(&child, GRACE_S);
     }
+    progress_clear(progress);
     verbs_journal_close(&c.journal, !code && c.done);
     arena_free(a);
     if (code) {

@@ -9,19 +9,18 @@
 #include "bench/launch/setup.h"
 #include "core/progress.h"
 
-struct verbs_options {
-    struct bench_setup setup; /* hosts, mpirun, topology; ranks_per_node is not looked at */
+struct verbs_task {
+    struct bench_setup setup; /* hosts, mpirun, topology; ranks_per_node and own are not looked at */
     const char *ports;        /* as in bench/nccltune-bench/verbs.h; NULL: the topology's active ports */
     const char *schedule;     /* "rails", "reach", "matrix"; NULL: matrix on one node, rails on several */
     uint64_t sweep_bytes;     /* also all sizes from 2 bytes to here on a few pairs, 2 to 1 GiB; 0 not */
     int brief;                /* only as much as tells whether something has become worse; without `schedule` */
-    int nccl;                 /* version whose choice of GIDs is proven first, as ncclGetVersion says it */
     double budget_s;          /* ended when it takes longer; what was measured by then is returned */
     const char *journal;      /* file for what is learnt, gone at the end of the whole schedule; NULL none */
     int resume;               /* go on with the journal */
 };
 
-/* The newest rules for GIDs that we know of. */
+/* The version whose choice of GIDs is proven first, as ncclGetVersion says it: the newest rules that we know of. */
 #define VERBS_NCCL_NEWEST 23100
 
 /* The ports that all nodes have in common, in the words of bench/nccltune-bench/verbs.h: a list for every class of
@@ -29,11 +28,11 @@ struct verbs_options {
 const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails);
 
 /* Whether there is something to measure: several nodes, or several active ports on one. */
-int verbs_worth(const struct verbs_options *o);
+int verbs_worth(const struct bench_setup *s);
 
 /* NULL after an error: no RDMA port (ERR_LACKS), no mpirun, a worker that fails. `progress` and `stop` may be NULL.
  * Its member `complete` tells whether the whole schedule was run. Free with verbs_fabric_free. */
-struct verbs_fabric *verbs_run(const struct verbs_options *o, struct progress *progress, volatile sig_atomic_t *stop,
+struct verbs_fabric *verbs_run(const struct verbs_task *o, struct progress *progress, volatile sig_atomic_t *stop,
                                struct err *e);
 
 #endif

@@ -139,11 +139,11 @@ static struct topo_netdev devices[] = {
 };
 
 /* Labels joined by blanks. */
-static char *launches(struct arena *a, struct bench_setup s, int nodes)
+static char *launches(struct arena *a, struct bench_setup s, const char *interfaces, int nodes)
 {
     struct bench_plan p = {0};
     struct err e;
-    assert_int_equal(mpi_plan_launches(&s, nodes, &p, a, &e), 0);
+    assert_int_equal(mpi_plan_launches(&s, interfaces, nodes, &p, a, &e), 0);
     assert_int_equal(p.launches[0].nsettings, 0);
     char *text = arena_strdup(a, p.launches[0].label);
     for (int i = 1; i < p.nlaunches; i++) {
@@ -163,18 +163,17 @@ static void interfaces_that_can_be_used(void **state)
                                     {.netdevs = devices, .nnetdevs = 3}};
     struct topology t = {.classes = classes, .nclasses = 1};
     struct bench_setup s = {.topology = &t};
-    assert_string_equal(launches(a, s, 2), "default ib0 bond0 eth0");
-    assert_string_equal(launches(a, s, 1), "default");
+    assert_string_equal(launches(a, s, NULL, 2), "default ib0 bond0 eth0");
+    assert_string_equal(launches(a, s, NULL, 1), "default");
     /* Another class has no bond0. */
     t.nclasses = 2;
-    assert_string_equal(launches(a, s, 2), "default ib0 eth0");
+    assert_string_equal(launches(a, s, NULL, 2), "default ib0 eth0");
     /* One interface is no choice. */
     classes[1].nnetdevs = 2;
-    assert_string_equal(launches(a, s, 2), "default");
-    s.interfaces = "ib7,eth9";
-    assert_string_equal(launches(a, s, 2), "default ib7 eth9");
+    assert_string_equal(launches(a, s, NULL, 2), "default");
+    assert_string_equal(launches(a, s, "ib7,eth9", 2), "default ib7 eth9");
     s.mpirun_args = "--mca btl_tcp_if_exclude lo";
-    assert_string_equal(launches(a, s, 2), "default");
+    assert_string_equal(launches(a, s, "ib7,eth9", 2), "default");
     arena_free(a);
 }
 
@@ -184,10 +183,10 @@ static void interface_lists_that_are_none(void **state)
     static const char *const lists[] = {"", ",", "a,", "a b", "a/b", "averylonginterfacename"};
     struct arena *a = arena_new();
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        struct bench_setup s = {.interfaces = lists[i]};
+        struct bench_setup s = {0};
         struct bench_plan p = {0};
         struct err e = {0};
-        assert_int_equal(mpi_plan_launches(&s, 2, &p, a, &e), ERR_USAGE);
+        assert_int_equal(mpi_plan_launches(&s, lists[i], 2, &p, a, &e), ERR_USAGE);
         assert_non_null(strstr(e.text, "--interfaces"));
     }
     arena_free(a);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "bench/engines/nccl/engine.h"
+#include "bench/engines/nccl/options.h"
 #include "core/coll.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"
@@ -33,6 +34,7 @@ static const char law[] = "channels 8\n"
 
 static struct arena *arena;
 static struct bench_setup setup;
+static struct nccl_options own;
 static struct bench_plan plan;
 
 static int set_environment(void **state)
@@ -53,7 +55,8 @@ static int make_plan(void **state)
     struct err e = {0};
     (void)state;
     arena = arena_new();
-    setup = (struct bench_setup){0};
+    own = (struct nccl_options){0};
+    setup = (struct bench_setup){.own = &own};
     if (!bench_engine_nccl.plan(&setup, arena, &plan, &e))
         return 0;
     fprintf(stderr, "%s\n", e.text);
@@ -228,9 +231,9 @@ static void small_calls_go_into_graphs(void **state)
     (void)state;
     bench_engine_nccl.finish(&plan);
     assert_int_equal(doubles_begin(arena_printf(arena, "%slaunch 4\n", law), "3"), 0);
-    setup.graphs = 1;
+    own.graphs = 1;
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
-    setup.graphs = 0;
+    own.graphs = 0;
     assert_string_equal(plan.library, "NCCL 2.30.7 in graphs");
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int coll = 0; coll < COLL_MEASURED; coll++)
@@ -247,7 +250,7 @@ static void rccl_is_the_same(void **state)
     (void)state;
     struct arena *a = arena_new();
     bench_engine_nccl.finish(&plan);
-    setup.nccl = arena_printf(a, "%s/librccl.so.1", getenv("LD_LIBRARY_PATH"));
+    own.library = arena_printf(a, "%s/librccl.so.1", getenv("LD_LIBRARY_PATH"));
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
     assert_string_equal(plan.library, "NCCL 2.30.7 (RCCL)");
     struct bench_session *s = must_open(BENCH_DEFAULT);
@@ -426,7 +429,7 @@ static void a_shared_gpu_has_its_own_host_id(void **state)
     setenv("NCCL_HOSTID", "everywhere", 1);
     bench_engine_nccl.finish(&plan);
     setup.ranks_per_node = 2;
-    setup.share_gpus = 1;
+    own.share_gpus = 1;
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
     struct bench_session *s = must_open(BENCH_DEFAULT);
     unsetenv("NCCL_HOSTID");
@@ -442,7 +445,7 @@ static void more_ranks_than_gpus_is_said(void **state)
     setup.ranks_per_node = 5;
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_LACKS);
     assert_non_null(strstr(e.text, "3 GPUs for 5 ranks"));
-    setup.share_gpus = 1;
+    own.share_gpus = 1;
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), 0);
     struct bench_session *s = must_open(BENCH_DEFAULT);
     assert_int_equal(s->ranks, 5);
@@ -455,7 +458,7 @@ static void a_missing_library_is_said(void **state)
     (void)state;
     struct err e = {0};
     bench_engine_nccl.finish(&plan);
-    setup.nccl = "/nowhere/libnccl.so.2";
+    own.library = "/nowhere/libnccl.so.2";
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_LACKS);
     assert_non_null(strstr(e.text, "/nowhere/libnccl.so.2"));
 }
@@ -464,14 +467,14 @@ static void a_prefix_stands_in_front(void **state)
 {
     (void)state;
     bench_engine_nccl.finish(&plan);
-    setup.launch_prefix = "env NCCL_BUFFSIZE=8388608";
+    own.launch_prefix = "env NCCL_BUFFSIZE=8388608";
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
     struct bench_session *s = must_open(BENCH_DEFAULT);
     assert_about(shoot(s, COLL_BROADCAST, 1 << 12, BENCH_DEFAULT, 10).us, (15 + 4.096 / 80) / 2);
     bench_engine_nccl.close(s, 0);
     bench_engine_nccl.finish(&plan);
     struct err e = {0};
-    setup.launch_prefix = "echo hello from a container that swallows its command:";
+    own.launch_prefix = "echo hello from a container that swallows its command:";
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "something else than nccltune-worker"));
 }

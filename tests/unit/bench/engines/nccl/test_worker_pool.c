@@ -26,6 +26,7 @@ static const char law[] = "channels 8\n"
                           "cell alltoall ring simple latency=40 GBps=50\n";
 
 static struct bench_setup setup;
+static const struct nccl_options own;
 static struct nccl_pool *pool;
 static struct arena *arena;
 
@@ -39,7 +40,7 @@ static int begin(void **state)
     if (doubles_begin(law, "4"))
         return -1;
     struct nccl_start start = {.plugin = locate_plugin(arena, &e), .control = 1};
-    pool = nccl_pool_open(&setup, 10, NULL, &e);
+    pool = nccl_pool_open(&setup, &own, 10, NULL, &e);
     if (pool && !nccl_pool_look(pool, &hello, 10, NULL, &e) && !nccl_pool_start(pool, &start, &joined, 10, NULL, &e))
         return 0;
     fprintf(stderr, "%s\n", e.text);

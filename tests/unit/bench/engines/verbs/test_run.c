@@ -43,16 +43,16 @@ static void worth(void **state)
 {
     (void)state;
     struct topology t = {.classes = classes, .nclasses = 1};
-    struct verbs_options o = {.setup = {.topology = &t, .mpirun = "true"}};
+    struct bench_setup s = {.topology = &t, .mpirun = "true"};
     unsetenv("SLURM_JOB_NUM_NODES");
     unsetenv("SLURM_NNODES");
-    assert_true(verbs_worth(&o));
+    assert_true(verbs_worth(&s));
     t.nclasses = 3;
-    assert_false(verbs_worth(&o));
-    o.setup.hosts = "n0,n1";
-    assert_true(verbs_worth(&o));
-    o.setup.mpirun = "no-such-launcher";
-    assert_false(verbs_worth(&o));
+    assert_false(verbs_worth(&s));
+    s.hosts = "n0,n1";
+    assert_true(verbs_worth(&s));
+    s.mpirun = "no-such-launcher";
+    assert_false(verbs_worth(&s));
 }
 
 int main(void)

@@ -1,0 +1,16 @@
+/* What a user may say about the nccl engine alone. */
+#ifndef BENCH_ENGINES_NCCL_OPTIONS_H
+#define BENCH_ENGINES_NCCL_OPTIONS_H
+
+#include "core/option.h"
+
+struct nccl_options {
+    const char *library;       /* the one that jobs use; NULL: search */
+    const char *launch_prefix; /* words in front of every worker ("enroot start image"), split without a shell */
+    int graphs;                /* small calls are captured in CUDA graphs, as inference engines do */
+    int share_gpus;            /* more ranks than GPUs; proves mechanics, never gains */
+};
+
+extern const struct option_spec nccl_options[];
+
+#endif

@@ -1,0 +1,83 @@
+/* bench/engines/engines.c: what every engine says of itself, and which is chosen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "bench/engines/engines.h"
+
+static void all_say_what_they_are(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (; bench_engines[n]; n++) {
+        const struct bench_engine *e = bench_engines[n];
+        assert_string_equal(bench_engine_name(n), e->name);
+        assert_ptr_equal(bench_engine_find(e->name), e);
+        assert_non_null(e->description);
+        assert_non_null(e->family);
+        assert_int_equal(e->options != NULL, e->options_bytes > 0);
+        assert_int_equal(e->options != NULL, e->options_title != NULL);
+        assert_int_equal(e->survey != NULL, e->survey_file != NULL);
+        assert_int_equal((e->document != NULL) + (e->predict != NULL) + (e->open != NULL), 1);
+        assert_int_equal(bench_evidence_of(e->name), e->evidence);
+        assert_string_equal(bench_family_of(e->name), e->family);
+    }
+    assert_null(bench_engine_name(n));
+}
+
+static void unknown_ones_are_evidence_of_nothing(void **state)
+{
+    (void)state;
+    assert_null(bench_engine_find("cuda"));
+    assert_int_equal(bench_evidence_of("cuda"), BENCH_NO_EVIDENCE);
+    assert_string_equal(bench_family_of("cuda"), "");
+}
+
+static void the_machine_chooses(void **state)
+{
+    (void)state;
+    struct topo_class c = {.ngpus = 1};
+    struct topology t = {.classes = &c, .nclasses = 1};
+    assert_int_equal(bench_engine_for(&t, 0)->evidence, BENCH_ON_HOST);
+    c.ngpus = 2;
+    assert_int_equal(bench_engine_for(&t, 0)->evidence, BENCH_ON_GPUS);
+    assert_int_equal(bench_engine_for(NULL, 1)->evidence, BENCH_PREDICTED);
+    assert_int_equal(bench_engine_as_jobs()->evidence, BENCH_ON_GPUS);
+}
+
+/* Every group has a target of its own, all zero, and says whose it is once an option was given. */
+static void options_belong_to_their_engine(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct bench_engine *nccl = bench_engine_find("nccl"), *verbs = bench_engine_find("verbs");
+    const char *option = NULL;
+    struct option_group *g = bench_engine_groups(0, a);
+    assert_null(bench_engine_own(g, verbs));
+    assert_non_null(bench_engine_own(g, nccl));
+    assert_null(bench_engine_own(NULL, nccl));
+    g = bench_engine_groups(1, a);
+    assert_non_null(bench_engine_own(g, verbs));
+    assert_null(bench_engine_given(g, NULL, &option));
+    struct err e = {0};
+    char *argv[] = {"bench", "--graphs", "--sweep=4K", NULL};
+    assert_int_equal(option_parse(g, 3, argv, a, NULL, &e), 3);
+    assert_ptr_equal(bench_engine_given(g, NULL, &option), nccl);
+    assert_string_equal(option, "--graphs");
+    assert_ptr_equal(bench_engine_given(g, nccl, &option), verbs);
+    assert_string_equal(option, "--sweep");
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_say_what_they_are), cmocka_unit_test(unknown_ones_are_evidence_of_nothing),
+        cmocka_unit_test(the_machine_chooses), cmocka_unit_test(options_belong_to_their_engine)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
