@@ -35,10 +35,8 @@ static int take_sizes(const struct option_value *v, void *out, struct err *e)
 }
 
 static const struct option_spec what_options[] = {
-    {0, "engine", "E",
-     "mpi: host memory, through OpenMPI; nccl: GPU memory, through NCCL or RCCL; model: all is predicted; verbs (bench "
-     "alone): every pair of RDMA ports",
-     option_word, offsetof(struct bench_options, engine), .word = bench_engine_name},
+    {0, "engine", "E", "what measures, or predicts (model); see the options of each below:", option_word,
+     offsetof(struct bench_options, engine), .word = bench_engine_name},
     {0, "collectives", "LIST", "allreduce,allgather,reducescatter,broadcast (by default), alltoall, reduce (nccl)",
      cli_take_collectives, offsetof(struct bench_options, collectives), .word = cli_collective_word},
     {0, "min-bytes", "N", "smallest size; 8", option_bytes, offsetof(struct bench_options, min_bytes), .low = 1,

@@ -54,7 +54,7 @@ static const struct option_spec answer_options[] = {
 
 static int check(const struct request *w, struct err *e)
 {
-    if (strcmp(w->bench.engine, bench_engine_as_jobs()->name) != 0)
+    if (!bench_engine_find(w->bench.engine)->as_jobs)
         return err_set(e, ERR_USAGE, "--engine: profiles are verified with %s alone", bench_engine_as_jobs()->name);
     if (!w->profile)
         return err_set(e, ERR_USAGE, "PROFILE is missing");
