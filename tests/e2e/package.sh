@@ -45,11 +45,8 @@ check "the version: what names it" same \
     "$(built PREFIX="$work/x" VERSION=9 all | sources | uniq)" "$(names NCCLTUNE_VERSION)"
 built PREFIX="$work/x" all >/dev/null
 check "linker flags: the programs" same "$(built PREFIX="$work/x" LDFLAGS=-Wl,-z,now all | wc -l)" 5
-# What was compiled for the programs, less what is left of sources that have gone.
-objects=$(cd "$tree/build" && find obj mpi pic -name '*.o' -not -path '*/tests/*' | while read -r o; do
-    o=${o#*/} && [ ! -e "$tree/${o%.o}.c" ] || echo "$o"
-done | wc -l)
 compiled() { make -C "$tree" -n PREFIX="$work/x" "$@" all | grep -c -e ' -c -o '; }
+objects=$(compiled --always-make)
 check "compiler flags: every object" same "$(compiled CFLAGS=-O1)" "$objects"
 check "the Makefile: every object" same "$(touch "$tree/Makefile" && compiled)" "$objects"
 doubles() { built build/tests/doubles/fake_nvml.so build/tests/doubles/lib/libnccl.so.2; }
