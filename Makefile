@@ -97,7 +97,7 @@ TIMER       := $(B)/tests/allreduce-time
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(PROGRAMS) $(B)/man/nccltune-lint.1
+all: $(PROGRAMS) $(B)/man/nccltune-lint.1 $(B)/man/nccltune-findings.7
 
 # ---- building -------------------------------------------------------------------------------------------------------
 
@@ -162,9 +162,11 @@ EXPORTS     := -Wl,--version-script=tuner/plugin/plugin.map
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin/plugin.map
 	$(call link,$(CFLAGS) $(LDFLAGS) -shared $(HARDENED) $(NO_UNDEFINED) $(EXPORTS))
 
-# The page that lists lint's rules, which are known to the program alone.
+# Pages that list what the program alone knows.
 $(B)/man/nccltune-lint.1: man/nccltune-lint.1 man/lint-rules.awk $(B)/nccltune
 	$(call say,MAN,$@)mkdir -p $(@D) && $(B)/nccltune lint --list-rules | awk -f man/lint-rules.awk - $< >$@
+$(B)/man/nccltune-findings.7: man/nccltune-findings.7 man/findings.awk $(B)/nccltune
+	$(call say,MAN,$@)mkdir -p $(@D) && $(B)/nccltune probe --list-findings | awk -f man/findings.awk - $< >$@
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
@@ -223,6 +225,7 @@ install: all
 	for l in $(PLUGIN_LINKS); do ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$$l; done
 	for s in 1 5 7 8; do install -m 644 man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
 	install -m 644 $(B)/man/nccltune-lint.1 $(DESTDIR)$(MANDIR)/man1/
+	install -m 644 $(B)/man/nccltune-findings.7 $(DESTDIR)$(MANDIR)/man7/
 	sed -i $(HERE) $(addprefix $(DESTDIR)$(MANDIR)/,man1/nccltune.1 man8/nccltune-hook.8) $(DESTDIR)$(DOCDIR)/slurm/*
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:

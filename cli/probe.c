@@ -25,7 +25,7 @@ struct request {
     const char *sysroot, *hosts, *hostfile, *gather, *switches;
     const char *machine, *gpu;
     int nodes; /* of that machine; 0: not given */
-    int list_machines, list_gpus;
+    int list_machines, list_gpus, list_findings;
     const char *agent, *command;
     double deadline_s;
     const char *format, *output;
@@ -103,6 +103,7 @@ static const struct option_spec output_options[] = {
     {0, "list-machines", NULL, "what can be given to --machine, and the source of each; with --json too", option_flag,
      offsetof(struct request, list_machines)},
     {0, "list-gpus", NULL, "the same for --gpu", option_flag, offsetof(struct request, list_gpus)},
+    {0, "list-findings", NULL, "every kind of finding", option_flag, offsetof(struct request, list_findings)},
     {0, "strict", NULL, "exit with 1 when a finding is an error (see nccltune-findings(7))", option_flag,
      offsetof(struct request, strict)},
     {0, "timings", NULL, "also print how long each source took, on standard error", option_flag,
@@ -123,18 +124,25 @@ static void print_timings(const struct probe_timings *took, double total_ms)
     fprintf(stderr, "%-8s %9.3f ms\n", "all", total_ms);
 }
 
+static int lists_asked(const struct request *o)
+{
+    return o->list_machines + o->list_gpus + o->list_findings;
+}
+
 static int write_list(const struct request *o, struct err *e)
 {
     struct file_out out;
     int json = !strcmp(o->format, "json"), rc = file_out_begin(&out, e);
     if (rc)
         return rc;
+    int (*const print_json)(FILE *, struct err *) = o->list_gpus       ? hw_gpu_list_json
+                                                    : o->list_findings ? findings_list_json
+                                                                       : machine_list_json;
+    void (*const print)(FILE *) = o->list_gpus ? hw_gpu_list : o->list_findings ? findings_list : machine_list;
     if (json)
-        rc = o->list_gpus ? hw_gpu_list_json(out.stream, e) : machine_list_json(out.stream, e);
-    else if (o->list_gpus)
-        hw_gpu_list(out.stream);
+        rc = print_json(out.stream, e);
     else
-        machine_list(out.stream);
+        print(out.stream);
     return file_out_end(&out, o->output, rc, e);
 }
 
@@ -150,11 +158,12 @@ static int write_topology(const struct topology *t, const struct probe_format *f
 /* Options that exclude or need one another. */
 static int check_together(const struct request *o)
 {
-    const int lists = o->list_machines + o->list_gpus;
+    const int lists = lists_asked(o);
     const int looked_at = (o->from.count > 0) + (o->sysroot != NULL) + (o->hosts != NULL) + (o->hostfile != NULL) +
                           (o->gather != NULL) + (o->machine != NULL);
     if (looked_at + lists > 1)
-        return cli_usage(COMMAND, "%s%s are mutually exclusive", lists ? "--list-machines, --list-gpus, " : "",
+        return cli_usage(COMMAND, "%s%s are mutually exclusive",
+                         lists ? "--list-machines, --list-gpus, --list-findings, " : "",
                          "--from, --sysroot, --hosts, --hostfile, --gather and --machine");
     if (lists && o->format && strcmp(o->format, "json") != 0 && strcmp(o->format, "text") != 0)
         return cli_usage(COMMAND, "lists are text or JSON, not --format %s", o->format);
@@ -253,7 +262,7 @@ int probe_main(int argc, char **argv)
     struct err e = {0};
     int rc = parse(argc, argv, &r, a);
     if (rc < 0) {
-        rc = r.list_machines || r.list_gpus ? write_list(&r, &e) : run(&r, &e);
+        rc = lists_asked(&r) ? write_list(&r, &e) : run(&r, &e);
         if (rc && *e.text)
             cli_fail(COMMAND, &e);
     }

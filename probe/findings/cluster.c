@@ -99,19 +99,40 @@ static void differing(struct search *s)
 }
 
 const struct finding_rule findings_of_cluster[] = {
-    {{"no-common-hcas", NULL, FINDING_ERROR, "set NCCL_IB_HCA per class of nodes, or rename devices alike (udev)"},
+    {{"no-common-hcas", NULL, FINDING_ERROR,
+      "Every class of nodes has a list of HCAs, but no entry is in all of them, so that one NCCL_IB_HCA cannot serve a "
+      "job that spans the classes. Set the variable per class, or give the devices the same names (udev)."},
+     "set NCCL_IB_HCA per class of nodes, or rename devices alike (udev)",
      NULL,
      no_common},
-    {{"node-missing", NULL, FINDING_WARNING, "look at that node; the others are complete"}, NULL, missing},
+    {{"node-missing", NULL, FINDING_WARNING,
+      "A node that was asked did not answer in time, or answered with something else. Look at that node; the result is "
+      "complete for the others."},
+     "look at that node; the others are complete",
+     NULL,
+     missing},
     {{"cpu-differs", NULL, FINDING_WARNING,
-      "keep jobs within one kind of node: NCCL's choices depend on the CPU vendor"},
+      "The classes have CPUs of different vendors, on which NCCL's choices depend. Keep jobs within one class."},
+     "keep jobs within one kind of node: NCCL's choices depend on the CPU vendor",
      NULL,
      cpus},
-    {{"driver-differs", NULL, FINDING_WARNING, "install the same GPU driver on every node"}, NULL, drivers},
+    {{"driver-differs", NULL, FINDING_WARNING,
+      "The classes with GPUs have different GPU drivers. Install the same one."},
+     "install the same GPU driver on every node",
+     NULL,
+     drivers},
     {{"library-differs", NULL, FINDING_WARNING,
-      "install the same NCCL everywhere: ranks of one job must not mix versions"},
+      "The classes have different versions of NCCL or RCCL installed. Install the same; ranks of one job must not mix "
+      "versions."},
+     "install the same NCCL everywhere: ranks of one job must not mix versions",
      NULL,
      libraries},
-    {{"node-differs", NULL, FINDING_WARNING, "make the node like the others of its class"}, NULL, differing},
+    {{"node-differs", NULL, FINDING_WARNING,
+      "A node belongs to its class, but differs in what moves: firmware, kinds of GIDs by index, memlock, libraries, "
+      "the way of GPUDirect RDMA. A fixed NCCL_IB_GID_INDEX, for example, is wrong where GID tables differ. Make the "
+      "node like the others."},
+     "make the node like the others of its class",
+     NULL,
+     differing},
     {{NULL}},
 };

@@ -15,9 +15,29 @@ const struct finding_kind *findings_kind(int i)
     return NULL;
 }
 
+void findings_list(FILE *out)
+{
+    const struct finding_kind *k;
+    for (int i = 0; (k = findings_kind(i)); i++)
+        fprintf(out, "%-22s %-7s  %s\n", k->id, finding_severity_name(k->severity), k->title);
+}
+
+int findings_list_json(FILE *out, struct err *e)
+{
+    const struct finding_kind *k;
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; (k = findings_kind(i)); i++) {
+        const struct finding f = {.id = k->id, .severity = k->severity, .text = k->title};
+        cJSON_AddItemToArray(array, finding_json(&f));
+    }
+    int rc = json_print(array, out, e);
+    cJSON_Delete(array);
+    return rc;
+}
+
 static void look_for(struct search *s, const struct finding_rule *r)
 {
-    s->kind = &r->kind;
+    s->rule = r;
     for (int i = 0; i < s->t->nclasses && r->in_class; i++)
         r->in_class(s, i);
     if (r->in_cluster)

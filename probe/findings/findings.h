@@ -9,7 +9,11 @@
  * take the place of the earlier ones. For a topology that is finished: what is added later is not looked at. */
 void findings_attach(struct topology *t);
 
-/* Every kind of finding that is known, for lists of them; `title` is the advice. NULL past the last. */
+/* Every kind of finding that is known; `title` is what the manual says of it. NULL past the last. */
 const struct finding_kind *findings_kind(int i);
+
+/* All kinds for people, and as a JSON array of {id, severity, text}. */
+void findings_list(FILE *out);
+int findings_list_json(FILE *out, struct err *e);
 
 #endif

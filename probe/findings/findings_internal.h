@@ -10,7 +10,7 @@ struct search {
     const struct topology *t;
     struct arena *a;
     const struct port_verdict **verdicts; /* of every class */
-    const struct finding_kind *kind;      /* looked for now */
+    const struct finding_rule *rule;      /* looked for now */
     struct findings found;
 };
 
@@ -21,9 +21,9 @@ void found(struct search *s, const char *subject, const char *evidence, const ch
 /* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become `list`. */
 const char *found_names(struct arena *a, const char *const *names, int n);
 
-/* The title of a kind is the advice of its findings. */
 struct finding_rule {
-    struct finding_kind kind;
+    struct finding_kind kind; /* its title is what the manual says of it */
+    const char *advice;
     void (*in_class)(struct search *s, int class_index); /* looks at one class; NULL */
     void (*in_cluster)(struct search *s);                /* looks at the whole cluster; NULL */
 };

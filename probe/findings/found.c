@@ -7,10 +7,10 @@ void found(struct search *s, const char *subject, const char *evidence, const ch
 {
     va_list ap;
     va_start(ap, fmt);
-    struct finding *f = finding_vadd(&s->found, s->kind->severity, s->kind->id, subject, fmt, ap);
+    struct finding *f = finding_vadd(&s->found, s->rule->kind.severity, s->rule->kind.id, subject, fmt, ap);
     va_end(ap);
     f->evidence = evidence;
-    f->advice = s->kind->title;
+    f->advice = s->rule->advice;
 }
 
 const char *found_names(struct arena *a, const char *const *names, int n)

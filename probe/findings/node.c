@@ -147,24 +147,45 @@ static void large_xml(struct search *s, int class_index)
 
 const struct finding_rule findings_of_nodes[] = {
     {{"no-gpudirect", NULL, FINDING_ERROR,
-      "load nvidia_peermem, or use NVIDIA's open kernel module, which brings dma-buf"},
+      "NVIDIA's driver is loaded, but neither nvidia_peermem nor the open kernel module with dma-buf: every byte goes "
+      "through host memory. Load nvidia_peermem, or change to the open kernel module."},
+     "load nvidia_peermem, or use NVIDIA's open kernel module, which brings dma-buf",
      no_gdr},
     {{"memlock-low", NULL, FINDING_ERROR,
-      "raise it to unlimited: /etc/security/limits.d, LimitMEMLOCK of slurmd, --ulimit memlock=-1 of a container"},
+      "The limit of locked memory is below 1 GiB on a node with RDMA ports. It is that of the shell or daemon in which "
+      "the probe ran. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit of a container."},
+     "raise it to unlimited: /etc/security/limits.d, LimitMEMLOCK of slurmd, --ulimit memlock=-1 of a container",
      memlock},
-    {{"pcie-below-maximum", NULL, FINDING_WARNING, "reseat the card, check riser and BIOS settings of the slot"},
+    {{"pcie-below-maximum", NULL, FINDING_WARNING,
+      "The PCIe link of a GPU, NIC or NVSwitch is narrower, or that of a NIC slower, than both of its ends can do. The "
+      "speed of a GPU's link is not judged, because an idle GPU lowers it; neither are links that say nothing: width "
+      "0, or 2.5 GT/s with one lane, as virtual machines show. Reseat the card; check riser and BIOS."},
+     "reseat the card, check riser and BIOS settings of the slot",
      slow_links},
     {{"acs-on", NULL, FINDING_WARNING,
-      "switch ACS redirection off on the PCI switches of bare-metal nodes (setpci, or the BIOS): it sends GPU-NIC "
-      "traffic through the CPU"},
+      "On bare metal, the PCI switch above a GPU or NIC redirects requests between peers to the CPU (ACS P2P Request "
+      "Redirect). Only root can read it. Switch it off with setpci or in the BIOS."},
+     "switch ACS redirection off on the PCI switches of bare-metal nodes (setpci, or the BIOS): it sends GPU-NIC "
+     "traffic through the CPU",
      acs},
-    {{"mig-on", NULL, FINDING_WARNING, "switch MIG off for multi-GPU jobs: no P2P and no NVLink between instances"},
+    {{"mig-on", NULL, FINDING_WARNING,
+      "A GPU is cut into instances (MIG), between which there is neither P2P nor NVLink. Switch MIG off for jobs of "
+      "several GPUs."},
+     "switch MIG off for multi-GPU jobs: no P2P and no NVLink between instances",
      mig},
-    {{"shm-small", NULL, FINDING_WARNING, "give the container more: --shm-size=1g for each GPU, or --ipc=host"}, shm},
+    {{"shm-small", NULL, FINDING_WARNING,
+      "/dev/shm holds less than 64 MiB for each GPU. Give the container more with --shm-size, or use --ipc=host."},
+     "give the container more: --shm-size=1g for each GPU, or --ipc=host",
+     shm},
     {{"tree-hidden", NULL, FINDING_NOTE,
-      "take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which GPU"},
+      "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Use the "
+      "provider's NCCL_TOPO_FILE."},
+     "take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which GPU",
      hidden},
-    {{"nccl-xml-too-large", NULL, FINDING_NOTE, "NCCL's own parser refuses such a file; leave out what no job uses"},
+    {{"nccl-xml-too-large", NULL, FINDING_NOTE,
+      "A topology file of this machine would have more elements than NCCL's reader takes (256). Leave out what no job "
+      "uses."},
+     "NCCL's own parser refuses such a file; leave out what no job uses",
      large_xml},
     {{NULL}},
 };

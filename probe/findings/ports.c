@@ -199,22 +199,44 @@ static void gids(struct search *s, int class_index)
 
 const struct finding_rule findings_of_ports[] = {
     {{"only-management-ports", NULL, FINDING_ERROR,
-      "bring up the ports beside the GPUs; a job that uses these hangs or disturbs the NVLink switches"},
+      "All active RDMA ports belong to NVLink switches (product data \"SW_MNG\") or to management, while others are "
+      "down. A job that takes them hangs or disturbs the subnet manager of the NVLink switches. Bring up the ports "
+      "beside the GPUs."},
+     "bring up the ports beside the GPUs; a job that uses these hangs or disturbs the NVLink switches",
      only_management},
     {{"no-compute-port", NULL, FINDING_ERROR,
-      "look at the roles for what rules every port out; NCCL would use sockets"},
+      "There are GPUs and RDMA ports whose state is known, but none of the ports is one that NCCL should use. The "
+      "roles say why for each. Bring up a port beside the GPUs, or accept sockets."},
+     "look at the roles for what rules every port out; NCCL would use sockets",
      no_compute},
-    {{"port-down", NULL, FINDING_WARNING, "check the cable and the switch port"}, down},
-    {{"rate-differs", NULL, FINDING_WARNING, "check cable, optics and switch port of the slower ones"},
+    {{"port-down", NULL, FINDING_WARNING,
+      "RDMA ports that are down. Check cable and switch port; ports that nobody uses can stay so."},
+     "check the cable and the switch port",
+     down},
+    {{"rate-differs", NULL, FINDING_WARNING,
+      "Compute ports of a class, or the fastest ports of the classes, have different rates. Check cable, optics and "
+      "switch port of the slower ones."},
+     "check cable, optics and switch port of the slower ones",
      rates,
      class_rates},
-    {{"mtu-differs", NULL, FINDING_WARNING, "give all ports of the fabric the same MTU, also on the switches"}, mtus},
+    {{"mtu-differs", NULL, FINDING_WARNING,
+      "Compute ports of a class have different active MTUs. Configure one MTU on all ports and switches of the "
+      "fabric."},
+     "give all ports of the fabric the same MTU, also on the switches",
+     mtus},
     {{"gpu-without-nic", NULL, FINDING_WARNING,
-      "its traffic passes the CPU or another GPU (PXN); check that its own NIC is there and up"},
+      "Some GPUs have no compute port beside them (PXB or nearer), while others do. Check that the GPU's own NIC is "
+      "there and up."},
+     "its traffic passes the CPU or another GPU (PXN); check that its own NIC is there and up",
      far_gpus},
-    {{"nic-wrong-numa", NULL, FINDING_WARNING, "move the card to a slot of a NUMA node that has GPUs"}, wrong_numa},
+    {{"nic-wrong-numa", NULL, FINDING_WARNING,
+      "A compute port is on a NUMA node on which there is no GPU. Move the card to another slot."},
+     "move the card to a slot of a NUMA node that has GPUs",
+     wrong_numa},
     {{"no-roce-v2-ipv4", NULL, FINDING_WARNING,
-      "give the port's interface an IPv4 address; NCCL looks for such a GID first"},
+      "The GID table of a compute port on Ethernet holds no RoCE v2 entry with an IPv4 address, which NCCL looks for "
+      "first. Give the port's interface an IPv4 address."},
+     "give the port's interface an IPv4 address; NCCL looks for such a GID first",
      gids},
     {{NULL}},
 };

@@ -135,6 +135,7 @@ check "is read back" grep -q 'NV[0-9]' "$tmp/a"
 check "bundled machines are listed, with the source of each" prints 'ND H100 v5 series' probe --list-machines
 check "and for programs" prints '"name":	"azure-ndv5"' probe --list-machines --json
 check "GPUs too" prints '^h100-sxm .*18 NVLink' probe --list-gpus
+check "and kinds of findings" prints "^memlock-low +error " probe --list-findings
 check "a bundled machine is reported like any other" prints '^NCCL_IB_HCA: =mlx5_ib0:1,mlx5_ib1:1,' probe --machine azure-ndv5
 check "and says what it is" prints 'described, not probed' probe --machine azure-ndv5
 check "many nodes of it" exits 0 probe --machine dgx-h100 --nodes 100000 -o "$tmp/many.json"

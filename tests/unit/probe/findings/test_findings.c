@@ -236,14 +236,14 @@ static void manual(void **state)
     char *page;
     size_t bytes;
     int kinds = 0, described = 0;
-    assert_int_equal(file_read_text("man/nccltune-findings.7", FILE_LIMIT, a, &page, &bytes, &e), 0);
+    assert_int_equal(file_read_text("build/man/nccltune-findings.7", FILE_LIMIT, a, &page, &bytes, &e), 0);
     for (const struct finding_kind *k; (k = findings_kind(kinds)); kinds++) {
         const char *name = "";
         for (const char *p = k->id; *p; p++)
             name = *p == '-' ? arena_printf(a, "%s\\-", name) : arena_printf(a, "%s%c", name, *p);
         const char *heading = arena_printf(a, "\n.TP\n.B %s\n", name);
         if (!strstr(page, heading))
-            fail_msg("man/nccltune-findings.7 does not describe %s", k->id);
+            fail_msg("build/man/nccltune-findings.7 does not describe %s", k->id);
     }
     for (const char *p = page; (p = strstr(p, "\n.TP\n")); p++)
         described++;
