@@ -1,6 +1,6 @@
 /* Text into a diagnosis, as if it were a file called "log". */
-#ifndef TESTS_UNIT_ENVGEN_TEST_DIAGNOSE_FEED_H
-#define TESTS_UNIT_ENVGEN_TEST_DIAGNOSE_FEED_H
+#ifndef TESTS_UNIT_ENVGEN_DIAGNOSE_FEED_H
+#define TESTS_UNIT_ENVGEN_DIAGNOSE_FEED_H
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +20,16 @@ static inline int feed_bytes(struct diagnosis *d, const char *text, size_t bytes
 static inline int feed(struct diagnosis *d, const char *text, struct err *e)
 {
     return feed_bytes(d, text, strlen(text), e);
+}
+
+/* The diagnosis of a text that must be readable. */
+static inline struct diagnosis *read_text(const char *text)
+{
+    struct diagnosis *d = diagnose_new();
+    struct err e = {0};
+    if (feed(d, text, &e))
+        fail_msg("%s", e.text);
+    return d;
 }
 
 /* The phase of the primary source by its name; NULL when it is not there. */

@@ -10,16 +10,6 @@
 #include "tests/lib/near.h"
 #include "tests/unit/envgen/diagnose/feed.h"
 
-/* The diagnosis of a text that must be readable. */
-static struct diagnosis *read_text(const char *text)
-{
-    struct diagnosis *d = diagnose_new();
-    struct err e = {0};
-    if (feed(d, text, &e))
-        fail_msg("%s", e.text);
-    return d;
-}
-
 #define ITERATION(n, ms)                                                                                           \
     " [2025-03-04 10:11:12] iteration " #n "/ 500 | consumed samples: 256 | elapsed time per iteration (ms): " #ms \
     " | lm loss: 2.1E+00 |\n"

@@ -10,16 +10,6 @@
 #include "tests/lib/near.h"
 #include "tests/unit/envgen/diagnose/feed.h"
 
-/* The diagnosis of a text that must be readable. */
-static struct diagnosis *read_text(const char *text)
-{
-    struct diagnosis *d = diagnose_new();
-    struct err e = {0};
-    if (feed(d, text, &e))
-        fail_msg("%s", e.text);
-    return d;
-}
-
 static void verl_console(void **state)
 {
     (void)state;

@@ -13,16 +13,6 @@
 #include "tests/lib/near.h"
 #include "tests/unit/envgen/diagnose/feed.h"
 
-/* The diagnosis of a text that must be readable. */
-static struct diagnosis *read_text(const char *text)
-{
-    struct diagnosis *d = diagnose_new();
-    struct err e = {0};
-    if (feed(d, text, &e))
-        fail_msg("%s", e.text);
-    return d;
-}
-
 static const char hostile[] = "[Step 1] <b>&\"'\x1b[31m]]>: 10ms | 奶茶: 20ms | sync: 70ms\n";
 
 static char *print(const struct diag_result *r, void (*how)(const struct diag_result *, FILE *))
