@@ -44,7 +44,7 @@ MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 # bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the plugin.
 tree         = $(sort $(shell find $(1) -name '*.c'))
 TUNER_SRC   := $(call tree,tuner/table tuner/capture)
-PLUGIN_SRC  := $(call tree,tuner) core/coll.c core/sha256.c
+PLUGIN_SRC  := $(call tree,tuner) core/coll.c core/launcher.c core/sha256.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
 WORKER_SRC  := $(call tree,bench/nccltune-worker) bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
 CLI_SRC     := $(call tree,cli)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/launcher.h"
 #include "core/vars/catalogue.h"
 #include "core/vars/parse.h"
 #include "envgen/doctor/doctor_internal.h"
@@ -95,33 +96,21 @@ static void read_environment(struct job *j)
 
 /* ---- who this is ------------------------------------------------------------------------------------------------- */
 
-static int number(const struct job *j, const char *name)
+static const char *given_to(const void *job, const char *name)
 {
-    const char *s = name ? given(j, name) : NULL;
-    char *end;
-    long v = s ? strtol(s, &end, 10) : -1;
-    return s && !*end && v >= 0 && v < 1 << 24 ? (int)v : -1;
+    return given(job, name);
 }
 
 static void find_rank(struct job *j)
 {
-    /* torchrun's first: srun often starts it once a node. */
-    static const char *const launchers[][2] = {{"RANK", "WORLD_SIZE"},
-                                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                               {"PMI_RANK", "PMI_SIZE"},
-                                               {"SLURM_PROCID", "SLURM_NTASKS"}};
+    struct launcher_rank r = {.rank = -1};
     char host[HOST_NAME_MAX + 1] = "";
     gethostname(host, sizeof host - 1);
     const char *node = given(j, "SLURMD_NODENAME");
     j->d->node = arena_strdup(j->d->arena, node ? node : host);
-    j->d->rank = -1;
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers && j->d->rank < 0; i++) {
-        int rank = number(j, launchers[i][0]), size = number(j, launchers[i][1]);
-        if (rank >= 0 && size > rank) {
-            j->d->rank = rank;
-            j->d->ranks = size;
-        }
-    }
+    launcher_find(given_to, j, &r);
+    j->d->rank = r.rank;
+    j->d->ranks = r.ranks;
     if (j->d->rank >= 0)
         finding_add(&j->d->found, FINDING_OK, NULL, "rank", "%d of %d, on %s", j->d->rank, j->d->ranks, j->d->node);
     else

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "core/file.h"
+#include "core/launcher.h"
 #include "core/progress.h"
 #include "probe/cluster/cluster.h"
 #include "probe/topology/build.h"
@@ -16,44 +17,22 @@
 
 #define POLL_S 0.05
 
-/* What launchers tell their processes. `job` keeps the files of one job apart from those of the next. */
-static const struct {
-    const char *rank, *size, *local, *job;
-} launchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_NAMESPACE"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "HYDI_CONTROL_FD"},
-};
-
 struct job {
     int rank, size, local;
     char name[64];
 };
 
-static int number(const char *variable, int otherwise)
-{
-    const char *s = getenv(variable);
-    char *end;
-    long v = s ? strtol(s, &end, 10) : -1;
-    return s && end != s && !*end && v >= 0 && v < 1 << 20 ? (int)v : otherwise;
-}
-
 static int find_job(struct job *j)
 {
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        const char *name = getenv(launchers[i].job);
-        j->rank = number(launchers[i].rank, -1);
-        j->size = number(launchers[i].size, -1);
-        j->local = number(launchers[i].local, 0);
-        if (j->rank < 0 || j->size <= j->rank)
-            continue;
-        snprintf(j->name, sizeof j->name, "%s", name ? name : "job");
-        for (char *p = j->name; *p; p++)
-            if (*p == '/' || *p == '.')
-                *p = '_';
-        return 1;
-    }
-    return 0;
+    struct launcher_rank r;
+    if (!launcher_find(NULL, NULL, &r))
+        return 0;
+    *j = (struct job){.rank = r.rank, .size = r.ranks, .local = r.local > 0 ? r.local : 0};
+    snprintf(j->name, sizeof j->name, "%s", r.job ? r.job : "job");
+    for (char *p = j->name; *p; p++)
+        if (*p == '/' || *p == '.')
+            *p = '_';
+    return 1;
 }
 
 int ranks_first_on_node(void)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/launcher.h"
+
 #define DEFAULT_MINUTES 10
 #define FIT             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
@@ -14,18 +16,6 @@ static const char *variable(const char *name)
 {
     const char *value = name ? getenv(name) : NULL;
     return value && *value ? value : NULL;
-}
-
-/* Digits alone, up to INT_MAX; -1 for anything else. */
-static int number(const char *text)
-{
-    long value = 0;
-    for (const char *c = text; c && *c; c++) {
-        value = *c >= '0' && *c <= '9' ? value * 10 + (*c - '0') : LONG_MAX;
-        if (value > INT_MAX)
-            return -1;
-    }
-    return text && *text ? (int)value : -1;
 }
 
 /* "10", "0.5": minutes in ns, read without strtod, whose decimal point depends on the program's locale. */
@@ -67,23 +57,14 @@ static void read_name(struct profiler_job *job)
 
 static void read_rank(struct profiler_job *job)
 {
-    static const struct {
-        const char *rank, *ranks, *per_node;
-    } launchers[] = {{"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
-                     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-                     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
-                     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"}};
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        int rank = number(variable(launchers[i].rank)), ranks = number(variable(launchers[i].ranks)),
-            per_node = number(variable(launchers[i].per_node));
-        if (rank < 0 || ranks <= rank)
-            continue;
-        snprintf(job->rank, sizeof job->rank, "%d", rank);
-        job->ranks = ranks;
-        job->per_node = per_node > 0 && per_node <= ranks ? per_node : 0;
+    struct launcher_rank r;
+    if (!launcher_find(NULL, NULL, &r)) {
+        profiler_job_doubt(job, INT_MAX);
         return;
     }
-    profiler_job_doubt(job, INT_MAX);
+    snprintf(job->rank, sizeof job->rank, "%d", r.rank);
+    job->ranks = r.ranks;
+    job->per_node = r.per_node;
 }
 
 void profiler_job_doubt(struct profiler_job *job, int comm_ranks)

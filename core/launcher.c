@@ -1,0 +1,64 @@
+/* One table of variables. */
+#include "core/launcher.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#define MOST_RANKS (1 << 24)
+
+/* torchrun first, which srun often starts once a node; PMI before Slurm, which may have started mpirun's own daemons.
+ */
+static const struct {
+    const char *rank, *ranks, *local, *per_node, *job;
+} launchers[] = {
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "PMIX_NAMESPACE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "HYDI_CONTROL_FD"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_JOB_ID"},
+};
+
+static const char *of_environment(const void *arg, const char *name)
+{
+    (void)arg;
+    return getenv(name);
+}
+
+/* Digits alone, up to MOST_RANKS; -1 for anything else. */
+static int number(const char *text)
+{
+    int value = 0;
+    for (const char *c = text; c && *c; c++) {
+        if (*c < '0' || *c > '9')
+            return -1;
+        value = value * 10 + (*c - '0');
+        if (value > MOST_RANKS)
+            return -1;
+    }
+    return text && *text ? value : -1;
+}
+
+int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *found)
+{
+    int any = 0;
+    get = get ? get : of_environment;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        int rank = number(get(arg, launchers[i].rank)), ranks = number(get(arg, launchers[i].ranks));
+        if (rank < 0 || ranks <= rank)
+            continue;
+        if (!any++)
+            *found = (struct launcher_rank){.rank = rank, .ranks = ranks, .local = -1};
+        if (rank != found->rank || ranks != found->ranks)
+            continue;
+        /* What the first leaves out may be known of another that means the same processes: srun with PMI. */
+        int local = number(get(arg, launchers[i].local)), per_node = number(get(arg, launchers[i].per_node));
+        const char *job = get(arg, launchers[i].job);
+        if (found->local < 0 && local < ranks)
+            found->local = local;
+        if (!found->per_node && per_node > 0 && per_node <= ranks)
+            found->per_node = per_node;
+        if (!found->job && job && *job)
+            found->job = job;
+    }
+    return any > 0;
+}

@@ -1,0 +1,19 @@
+/* Which of a job's processes this is, by what torchrun, mpirun and srun tell those that they start. libc only: the
+ * plugin asks, too. */
+#ifndef CORE_LAUNCHER_H
+#define CORE_LAUNCHER_H
+
+struct launcher_rank {
+    int rank, ranks;
+    int local;       /* among those of its node; -1 unknown */
+    int per_node;    /* how many a node; 0 unknown */
+    const char *job; /* what keeps this job apart from the next; NULL unknown */
+};
+
+/* Where variables are looked up: NULL or "" when there is no such one. */
+typedef const char *launcher_get(const void *arg, const char *name);
+
+/* Whether a launcher tells. `get` NULL: of this process's environment. */
+int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *found);
+
+#endif
