@@ -57,12 +57,8 @@ static const struct option_spec options[] = {
     {0},
 };
 
-/* What was written, read back. */
-static int report(const char *dir, int json, int quiet, struct err *e)
+static int report(const struct env_profile *p, int json, int quiet, struct err *e)
 {
-    struct env_profile *p = env_profile_open(dir, e);
-    if (!p)
-        return e->code;
     int rc = 0;
     if (json) {
         cJSON *doc = env_decisions_json(p->decisions);
@@ -74,7 +70,6 @@ static int report(const char *dir, int json, int quiet, struct err *e)
         if (fflush(stdout))
             rc = err_errno(e, "standard output cannot be written");
     }
-    env_profile_free(p);
     return rc;
 }
 
@@ -87,8 +82,13 @@ static int run(struct request *r, struct err *e)
     g->nccl_low = r->releases.low;
     g->nccl_high = r->releases.high;
     cli_writing_into(&r->writing, g);
+    struct env_generated made;
+    g->made = &made;
     int rc = env_generate(g, &log, e);
-    return rc ? rc : report(g->out, r->json, r->quiet, e);
+    if (!rc)
+        rc = report(&made.profile, r->json, r->quiet, e);
+    env_generated_free(&made);
+    return rc;
 }
 
 int generate_main(int argc, char **argv)

@@ -229,23 +229,39 @@ static int measure(struct tune *t, const struct topology *topology, struct err *
     return 0;
 }
 
+static int report(struct tune *t, const struct env_profile *p, const struct bench_points *points, struct err *e)
+{
+    const struct tune_result r = {
+        .profile = p, .points = points, .machine = t->machine.name, .workload = t->bench.workload, .json = t->json};
+    return tune_report(&r, t->arena, e);
+}
+
 static int generate(struct tune *t, struct err *e)
 {
+    struct env_generated made;
     t->generate.topology = t->topology;
     t->generate.workload = t->bench.workload;
     t->generate.results = &t->results;
     t->generate.nresults = exists(t->results);
-    return env_generate(&t->generate, &t->log, e);
+    t->generate.made = &made;
+    int rc = env_generate(&t->generate, &t->log, e);
+    if (!rc)
+        rc = report(t, &made.profile, t->generate.nresults ? made.points : NULL, e);
+    env_generated_free(&made);
+    return rc;
 }
 
-static int report(struct tune *t, struct err *e)
+/* Of a profile that an earlier run has finished. */
+static int report_finished(struct tune *t, struct err *e)
 {
-    const struct tune_result r = {.dir = t->generate.out,
-                                  .results = exists(t->results) ? t->results : NULL,
-                                  .machine = t->machine.name,
-                                  .workload = t->bench.workload,
-                                  .json = t->json};
-    return tune_report(&r, t->arena, e);
+    struct env_profile *p = env_profile_open(t->generate.out, e);
+    struct bench_results *r = p && exists(t->results) ? bench_results_load(t->results, NULL, e) : NULL;
+    int rc = e->code;
+    if (!rc)
+        rc = report(t, p, r ? bench_points_of(r, r->arena) : NULL, e);
+    bench_results_free(r);
+    env_profile_free(p);
+    return rc;
 }
 
 static int run(struct tune *t, struct err *e)
@@ -253,7 +269,7 @@ static int run(struct tune *t, struct err *e)
     struct topology *topology = NULL;
     if (t->resume && env_profile_complete(t->generate.out)) {
         log_info(&t->log, "%s is complete, there is nothing left to do", t->generate.out);
-        return report(t, e);
+        return report_finished(t, e);
     }
     int rc = check_directory(t, e);
     if (!rc)
@@ -269,8 +285,6 @@ static int run(struct tune *t, struct err *e)
         rc = measure(t, topology, e);
     if (!rc)
         rc = generate(t, e);
-    if (!rc)
-        rc = report(t, e);
     topo_free(topology);
     return rc || !t->lacks ? rc : ERR_LACKS;
 }

@@ -43,20 +43,15 @@ static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
 }
 
 /* The default against the best at every point. */
-static int print_points(const struct tune_result *t, const struct env_decisions *d, struct arena *a, struct err *e)
+static void print_points(const struct tune_result *t)
 {
-    if (!t->results)
-        return 0;
-    struct bench_results *r = bench_results_load(t->results, NULL, e);
-    if (!r)
-        return e->code;
-    if (env_shape_with(d, BENCH_PREDICTED))
+    if (!t->points)
+        return;
+    if (env_shape_with(t->profile->decisions, BENCH_PREDICTED))
         printf("PREDICTED%s%s, nothing was measured; intervals are bands that hold nine of ten\n\n",
                t->machine ? " for " : "", t->machine ? t->machine : "");
-    if (r->count)
-        bench_points_print(bench_points_of(r, a), stdout);
-    bench_results_free(r);
-    return 0;
+    if (t->points->count)
+        bench_points_print(t->points, stdout);
 }
 
 /* Whether a launch or a call was chosen that is not the library's own. */
@@ -121,12 +116,10 @@ static int print_json(const struct env_profile *p, const struct step_estimate *s
     return rc;
 }
 
-static int print_text(const struct tune_result *t, const struct env_profile *p, const struct step_estimate *step,
-                      struct arena *a, struct err *e)
+static int print_text(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
 {
-    int rc = print_points(t, p->decisions, a, e);
-    if (rc)
-        return rc;
+    const struct env_profile *p = t->profile;
+    print_points(t);
     env_print_decisions(p->decisions, stdout);
     printf("\nProfile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
     print_standing(p->decisions);
@@ -139,25 +132,20 @@ static int print_text(const struct tune_result *t, const struct env_profile *p, 
     return fflush(stdout) ? err_errno(e, "standard output cannot be written") : 0;
 }
 
-static int print_for_job(const struct tune_result *t, const struct env_profile *p, struct arena *a, struct err *e)
+static int print_for_job(const struct tune_result *t, struct arena *a, struct err *e)
 {
     struct workload *w = workload_load(t->workload, e);
     struct step_estimate step;
-    int rc = w ? env_step_of_profile(p, w, 0, a, &step, e) : e->code;
+    int rc = w ? env_step_of_profile(t->profile, w, 0, a, &step, e) : e->code;
     if (!rc)
-        rc = t->json ? print_json(p, &step, a, e) : print_text(t, p, &step, a, e);
+        rc = t->json ? print_json(t->profile, &step, a, e) : print_text(t, &step, a, e);
     workload_free(w);
     return rc;
 }
 
 int tune_report(const struct tune_result *t, struct arena *a, struct err *e)
 {
-    struct env_profile *p = env_profile_open(t->dir, e);
-    if (!p)
-        return e->code;
-    int rc = t->workload ? print_for_job(t, p, a, e)
-             : t->json   ? print_json(p, NULL, a, e)
-                         : print_text(t, p, NULL, a, e);
-    env_profile_free(p);
-    return rc;
+    return t->workload ? print_for_job(t, a, e)
+           : t->json   ? print_json(t->profile, NULL, a, e)
+                       : print_text(t, NULL, a, e);
 }

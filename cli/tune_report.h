@@ -2,14 +2,16 @@
 #ifndef CLI_TUNE_REPORT_H
 #define CLI_TUNE_REPORT_H
 
+#include "bench/results/points.h"
 #include "core/arena.h"
 #include "core/err.h"
+#include "envgen/profile/profile.h"
 
 struct tune_result {
-    const char *dir;      /* the profile */
-    const char *results;  /* its journal; NULL: nothing was measured */
-    const char *machine;  /* the name of the one that was predicted; NULL */
-    const char *workload; /* NULL */
+    const struct env_profile *profile;
+    const struct bench_points *points; /* it was decided from them; NULL: nothing was measured */
+    const char *machine;               /* the name of the one that was predicted; NULL */
+    const char *workload;              /* NULL */
     int json;
 };
 

@@ -25,17 +25,12 @@
 
 struct job {
     const struct env_generate *options;
-    struct arena *arena;
+    struct arena *arena; /* that of `made` */
     struct log *log;
-    struct topology *topology;
     char topology_hash[SHA256_HEX];
-    struct env_source *sources; /* as many as options->nresults */
     struct bench_results merged;
-    struct verbs_fabric *fabric; /* NULL without options->fabric */
-    struct workload *workload;   /* the same */
-    struct env_decisions *decisions;
     struct env_rules rules;
-    const char *dir;
+    struct env_generated made;
     struct env_staged_write stage;
 };
 
@@ -58,26 +53,27 @@ static int check_topology(const struct job *j, const char *path, const char *has
 static int read_input(struct job *j, struct err *e)
 {
     const struct env_generate *o = j->options;
-    j->topology = topo_load(o->topology, e);
-    if (!j->topology)
+    j->made.topology = topo_load(o->topology, e);
+    if (!j->made.topology)
         return ERR_FAILED;
-    topo_hash(j->topology, j->topology_hash);
-    j->sources = arena_alloc(j->arena, (size_t)(o->nresults + 1) * sizeof *j->sources);
+    topo_hash(j->made.topology, j->topology_hash);
+    j->made.nsources = o->nresults;
+    j->made.sources = arena_alloc(j->arena, (size_t)(o->nresults + 1) * sizeof *j->made.sources);
     for (int i = 0; i < o->nresults; i++) {
-        j->sources[i].name = i ? arena_printf(j->arena, "results-%d.jsonl", i + 1) : "results.jsonl";
+        j->made.sources[i].name = i ? arena_printf(j->arena, "results-%d.jsonl", i + 1) : "results.jsonl";
         struct bench_results *r = bench_results_load(o->results[i], j->log, e);
         if (!r)
             return ERR_FAILED;
-        j->sources[i].results = r;
+        j->made.sources[i].results = r;
         int rc = check_topology(j, o->results[i], r->topology, e);
         if (rc)
             return rc;
     }
-    if (o->workload && !(j->workload = workload_load(o->workload, e)))
+    if (o->workload && !(j->made.workload = workload_load(o->workload, e)))
         return ERR_FAILED;
     if (o->fabric)
-        j->fabric = verbs_fabric_load(o->fabric, e);
-    return o->fabric && !j->fabric ? ERR_FAILED : 0;
+        j->made.fabric = verbs_fabric_load(o->fabric, e);
+    return o->fabric && !j->made.fabric ? ERR_FAILED : 0;
 }
 
 /* All journals as one, for the points. */
@@ -85,11 +81,11 @@ static void merge(struct job *j)
 {
     int total = 0;
     for (int i = 0; i < j->options->nresults; i++)
-        total += j->sources[i].results->count;
+        total += j->made.sources[i].results->count;
     j->merged = (struct bench_results){.arena = j->arena,
                                        .items = arena_alloc(j->arena, ((size_t)total + 1) * sizeof *j->merged.items)};
     for (int i = 0; i < j->options->nresults; i++) {
-        const struct bench_results *r = j->sources[i].results;
+        const struct bench_results *r = j->made.sources[i].results;
         if (r->count)
             memcpy(j->merged.items + j->merged.count, r->items, (size_t)r->count * sizeof *r->items);
         j->merged.count += r->count;
@@ -99,23 +95,23 @@ static void merge(struct job *j)
 static int decide(struct job *j, struct err *e)
 {
     merge(j);
-    j->decisions = env_decisions_new(j->options->margin);
-    j->decisions->topology = arena_strdup(j->decisions->arena, j->topology_hash);
-    j->decisions->workload = j->workload;
-    const struct bench_points *points = bench_points_of(&j->merged, j->arena);
-    int rc = env_decide(j->decisions, points, j->sources, j->options->nresults, e);
-    env_releases(j->decisions, j->topology, j->options->nccl_low, j->options->nccl_high);
-    j->decisions->predicted = j->options->predicted;
-    j->decisions->extrapolate_nodes =
-        j->options->extrapolate == ENV_ALL_NODES ? j->topology->nhosts : j->options->extrapolate;
+    struct env_decisions *d = j->made.profile.decisions = env_decisions_new(j->options->margin);
+    d->topology = arena_strdup(d->arena, j->topology_hash);
+    d->workload = j->made.workload;
+    j->made.points = bench_points_of(&j->merged, j->arena);
+    int rc = env_decide(d, j->made.points, j->made.sources, j->options->nresults, e);
+    env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);
+    d->predicted = j->options->predicted;
+    d->extrapolate_nodes =
+        j->options->extrapolate == ENV_ALL_NODES ? j->made.topology->nhosts : j->options->extrapolate;
     if (!rc)
-        env_extrapolate(j->decisions, j->topology, j->log);
+        env_extrapolate(d, j->made.topology, j->log);
     if (!rc)
-        rc = env_rules_of(j->decisions, &j->rules, e);
+        rc = env_rules_of(d, &j->rules, e);
     if (!rc)
-        rc = env_settings(j->decisions, &j->rules, j->topology, j->fabric, e);
+        rc = env_settings(d, &j->rules, j->made.topology, j->made.fabric, e);
     if (!rc)
-        env_validate(j->decisions, j->topology);
+        env_validate(d, j->made.topology);
     return rc;
 }
 
@@ -133,7 +129,7 @@ static int take_in(struct job *j, const char *path, const char *name, struct err
 {
     char *data;
     size_t bytes;
-    if (same_file(path, arena_printf(j->arena, "%s/%s", j->dir, name)))
+    if (same_file(path, arena_printf(j->arena, "%s/%s", j->made.profile.dir, name)))
         return env_staged_write_keep(&j->stage, name, e);
     int rc = file_read(path, JOURNAL_LIMIT, j->arena, &data, &bytes, e);
     return rc ? rc : env_staged_write_add(&j->stage, name, data, bytes, e);
@@ -143,8 +139,11 @@ static int take_in(struct job *j, const char *path, const char *name, struct err
 static int write_one(struct job *j, const struct env_writer *writer, const char *file, const char *node_class,
                      struct err *e)
 {
-    struct env_writing w = {
-        .decisions = j->decisions, .rules = &j->rules, .dir = j->dir, .scratch = j->arena, .node_class = node_class};
+    struct env_writing w = {.decisions = j->made.profile.decisions,
+                            .rules = &j->rules,
+                            .dir = j->made.profile.dir,
+                            .scratch = j->arena,
+                            .node_class = node_class};
     struct file_out out;
     int rc = file_out_begin(&out, e);
     if (rc)
@@ -153,7 +152,7 @@ static int write_one(struct job *j, const struct env_writer *writer, const char 
     if (!rc && fflush(out.stream))
         rc = err_errno(e, "%s: out of memory", file);
     if (!rc && !strncmp(file, "nccl.", 5))
-        rc = env_validate_file(j->decisions, j->topology, node_class, file, out.data, out.bytes, e);
+        rc = env_validate_file(j->made.profile.decisions, j->made.topology, node_class, file, out.data, out.bytes, e);
     if (!rc)
         rc = env_staged_write_add(&j->stage, file, out.data, out.bytes, e);
     file_out_abandon(&out);
@@ -173,13 +172,13 @@ static int write_classes(struct job *j, struct err *e)
 {
     const struct env_writer *writer = env_writer_of("nccl.conf");
     int rc = 0;
-    for (int c = 0; c < j->topology->nclasses && !rc; c++) {
-        const char *name = j->topology->classes[c].name;
+    for (int c = 0; c < j->made.topology->nclasses && !rc; c++) {
+        const char *name = j->made.topology->classes[c].name;
         const char *file = arena_printf(j->arena, ENV_CLASSES "%s.conf", name);
         for (int i = 0; i < c; i++)
-            if (!strcmp(j->topology->classes[i].name, name))
+            if (!strcmp(j->made.topology->classes[i].name, name))
                 return err_set(e, ERR_FAILED, "%s: two classes of nodes are called '%s'", j->options->topology, name);
-        if (!has_settings(j->decisions, name))
+        if (!has_settings(j->made.profile.decisions, name))
             continue;
         if (strchr(name, '/') || !env_manifest_name_ok(file))
             return err_set(e, ERR_FAILED, "%s: the class of nodes '%s' has a name that no file can have",
@@ -206,7 +205,7 @@ static void remove_stale(const struct job *j, const struct env_manifest *old)
         for (int k = 0; k < j->stage.count && !kept; k++)
             kept = !strcmp(j->stage.files[k].name, name);
         if (!kept)
-            unlink(arena_printf(j->arena, "%s/%s", j->dir, name));
+            unlink(arena_printf(j->arena, "%s/%s", j->made.profile.dir, name));
     }
 }
 
@@ -222,7 +221,8 @@ static const char *utc_now(struct arena *a)
 
 static int write_manifest(struct job *j, struct err *e)
 {
-    struct env_manifest m = {.tool = NCCLTUNE_VERSION, .created = utc_now(j->arena), .topology = j->topology_hash};
+    struct env_manifest m = {.tool = NCCLTUNE_VERSION, .created = utc_now(j->arena)};
+    m.topology = arena_strdup(j->arena, j->topology_hash);
     m.files = arena_alloc(j->arena, (size_t)(j->stage.count + 1) * sizeof *m.files);
     for (int i = 0; i < j->stage.count; i++) {
         struct env_manifest_file *f = &m.files[m.nfiles++];
@@ -230,14 +230,15 @@ static int write_manifest(struct job *j, struct err *e)
         f->bytes = j->stage.files[i].bytes;
         memcpy(f->sha256, j->stage.files[i].sha256, SHA256_HEX);
     }
-    for (int i = 0; i < j->decisions->nshapes; i++) {
-        const char *library = j->decisions->shapes[i].library;
+    for (int i = 0; i < j->made.profile.decisions->nshapes; i++) {
+        const char *library = j->made.profile.decisions->shapes[i].library;
         if (m.nlibraries && !strcmp(m.libraries[m.nlibraries - 1], library))
             continue;
         m.libraries = arena_grow(j->arena, m.libraries, (size_t)m.nlibraries, sizeof *m.libraries);
         m.libraries[m.nlibraries++] = library;
     }
     env_manifest_hash(&m);
+    j->made.profile.manifest = m;
     cJSON *doc = env_manifest_json(&m);
     char *text = cJSON_Print(doc);
     cJSON_Delete(doc);
@@ -251,14 +252,14 @@ static int write_manifest(struct job *j, struct err *e)
 static int write_all(struct job *j, struct err *e)
 {
     struct env_manifest old = {0};
-    if (env_profile_complete(j->dir) && env_manifest_load(j->dir, j->arena, &old, NULL))
+    if (env_profile_complete(j->made.profile.dir) && env_manifest_load(j->made.profile.dir, j->arena, &old, NULL))
         old.nfiles = 0;
     int rc = take_in(j, j->options->topology, "topology.json", e);
     for (int i = 0; i < j->options->nresults && !rc; i++)
-        rc = take_in(j, j->options->results[i], j->sources[i].name, e);
-    if (!rc && j->workload)
+        rc = take_in(j, j->options->results[i], j->made.sources[i].name, e);
+    if (!rc && j->made.workload)
         rc = take_in(j, j->options->workload, "workload.json", e);
-    if (!rc && j->fabric)
+    if (!rc && j->made.fabric)
         rc = take_in(j, j->options->fabric, "fabric.json", e);
     const struct env_writer *w;
     for (size_t n = 0; !rc && (w = env_writer_at(n)); n++)
@@ -287,34 +288,46 @@ static int make_directory(struct job *j, int *made, struct err *e)
     char *real = realpath(out, NULL);
     if (!real)
         return err_errno(e, "%s: cannot be opened", out);
-    j->dir = arena_strdup(j->arena, real);
+    j->made.profile.dir = arena_strdup(j->arena, real);
     free(real);
-    env_staged_write_begin(&j->stage, j->dir, j->arena);
+    env_staged_write_begin(&j->stage, j->made.profile.dir, j->arena);
     return 0;
+}
+
+void env_generated_free(struct env_generated *made)
+{
+    for (int i = 0; i < made->nsources; i++)
+        bench_results_free(made->sources[i].results);
+    env_decisions_free(made->profile.decisions);
+    verbs_fabric_free(made->fabric);
+    workload_free(made->workload);
+    topo_free(made->topology);
+    arena_free(made->arena);
+    *made = (struct env_generated){0};
 }
 
 int env_generate(const struct env_generate *g, struct log *log, struct err *e)
 {
+    if (g->made)
+        *g->made = (struct env_generated){0};
     if (!g->force && env_profile_complete(g->out))
         return err_set(e, ERR_FAILED,
                        "%s: holds a complete profile, which is not changed any more (--force replaces it)", g->out);
     struct job j = {.options = g, .arena = arena_new(), .log = log};
-    int made = 0, rc = read_input(&j, e);
+    j.made.arena = j.made.profile.arena = j.arena;
+    int created = 0, rc = read_input(&j, e);
     if (!rc)
         rc = decide(&j, e);
     if (!rc)
-        rc = make_directory(&j, &made, e);
+        rc = make_directory(&j, &created, e);
     if (!rc)
         rc = write_all(&j, e);
-    if (rc && made)
+    if (rc && created)
         rmdir(g->out);
-    for (int i = 0; j.sources && i < g->nresults; i++)
-        bench_results_free(j.sources[i].results);
-    env_decisions_free(j.decisions);
-    verbs_fabric_free(j.fabric);
-    workload_free(j.workload);
-    topo_free(j.topology);
-    arena_free(j.arena);
+    if (rc || !g->made)
+        env_generated_free(&j.made);
+    if (g->made)
+        *g->made = j.made;
     return rc;
 }
 

@@ -2,10 +2,26 @@
 #ifndef ENVGEN_GENERATE_GENERATE_H
 #define ENVGEN_GENERATE_GENERATE_H
 
+#include "bench/results/points.h"
 #include "core/err.h"
 #include "core/log.h"
+#include "envgen/profile/profile.h"
 
 #define ENV_ALL_NODES (-1)
+
+/* What a run made: the profile as env_profile_open would read it, and the points that it was decided from. */
+struct env_generated {
+    struct env_profile profile;
+    const struct bench_points *points;
+    /* What both point into. */
+    struct arena *arena;
+    struct topology *topology;
+    struct env_source *sources;
+    int nsources;
+    struct verbs_fabric *fabric; /* NULL without one */
+    struct workload *workload;   /* the same */
+};
+void env_generated_free(struct env_generated *made);
 
 struct env_generate {
     const char *topology;       /* topology.json */
@@ -22,6 +38,7 @@ struct env_generate {
     const char *const *formats; /* further files, by their names, see envgen/write/write.h */
     int nformats;
     const char *out;
+    struct env_generated *made; /* out, for env_generated_free; empty after an error; NULL: not wanted */
 };
 
 /* Writes the profile. Topology and journals are copied into it unless they lie there already, so that the evidence

@@ -209,6 +209,38 @@ static void a_class_that_no_file_can_be_called(void **state)
     scratch_free(&s);
 }
 
+/* What a run hands back is what a reader of its profile gets, and nothing after an error. */
+static void what_was_made_is_what_was_written(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e;
+    struct env_generated made;
+    const char *out = scratch_path(&s, "profile");
+    struct env_generate g = options(out, 2);
+    g.made = &made;
+    assert_int_equal(run(&g, &e), 0);
+    struct env_profile *p = env_profile_open(out, &e);
+    assert_non_null(p);
+    assert_string_equal(made.profile.dir, p->dir);
+    assert_string_equal(made.profile.manifest.hash, p->manifest.hash);
+    assert_int_equal(made.profile.manifest.nfiles, p->manifest.nfiles);
+    assert_true(made.points->count > 0);
+    cJSON *mine = env_decisions_json(made.profile.decisions), *theirs = env_decisions_json(p->decisions);
+    char *x = cJSON_Print(mine), *y = cJSON_Print(theirs);
+    assert_string_equal(x, y);
+    cJSON_free(x);
+    cJSON_free(y);
+    cJSON_Delete(mine);
+    cJSON_Delete(theirs);
+    env_profile_free(p);
+    env_generated_free(&made);
+    assert_int_not_equal(run(&g, &e), 0); /* it is complete */
+    assert_null(made.profile.decisions);
+    env_generated_free(&made);
+    scratch_free(&s);
+}
+
 static void a_complete_profile_is_immutable(void **state)
 {
     (void)state;
@@ -393,6 +425,7 @@ int main(void)
         cmocka_unit_test(formats_are_written_on_request),
         cmocka_unit_test(releases_stand_in_the_profile),
         cmocka_unit_test(a_class_that_no_file_can_be_called),
+        cmocka_unit_test(what_was_made_is_what_was_written),
         cmocka_unit_test(a_complete_profile_is_immutable),
         cmocka_unit_test(input_within_the_profile),
         cmocka_unit_test(results_of_another_topology_need_force),
