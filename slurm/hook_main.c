@@ -154,11 +154,12 @@ int main(int argc, char **argv)
                                             {"sysfs", required_argument, NULL, OPTION_SYSFS},
                                             {"limit", required_argument, NULL, OPTION_LIMIT},
                                             {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
                                             {NULL, 0, NULL, 0}};
     struct call c = {.options = {.conf = HOOK_CONF_PATH, .sysfs = "/sys"}, .limit_ms = LIMIT_MS};
     long long ms;
     int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
         if (option == OPTION_CONF)
             c.options.conf = optarg;
         else if (option == OPTION_SYSFS)
@@ -167,6 +168,8 @@ int main(int argc, char **argv)
             c.limit_ms = (long)ms;
         else if (option == 'h')
             return fputs(help_text, stdout) < 0;
+        else if (option == 'V')
+            return puts("nccltune-hook " NCCLTUNE_VERSION) < 0;
         else
             return usage();
     }

@@ -266,6 +266,10 @@ static int serve(struct worker *w)
 int main(int argc, char **argv)
 {
     int provided, rc;
+    if (argc > 1 && !strcmp(argv[1], "--version"))
+        return puts("nccltune-bench " NCCLTUNE_VERSION) < 0;
+    if (argc > 1 && !strcmp(argv[1], "--help"))
+        return puts("nccltune-bench is started by 'nccltune bench', one a node; see nccltune-bench(1).") < 0;
     if (argc < 2 && isatty(STDIN_FILENO)) {
         fputs("nccltune-bench is started by 'nccltune bench'.\n", stderr);
         return ERR_USAGE;

@@ -187,7 +187,7 @@ static char **make_environment(const struct agent *a, char **changes, int nchang
 
 static int start_worker(struct agent *a, const struct nccl_spawn *s, char **strings, int local)
 {
-    static char role[] = "rank", option[] = "--nccl";
+    static char role[] = "rank", option[] = "--nccl-lib";
     char *argv[MAX_STRINGS + 8], rank[16], number[16];
     int n = 0;
     for (uint32_t i = 0; i < s->words; i++)

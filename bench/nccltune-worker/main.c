@@ -10,8 +10,8 @@
 #include "core/err.h"
 
 static const char help[] =
-    "Usage: nccltune-worker agent [--nccl PATH] [--connect ADDRESS:PORT[,...]]\n"
-    "       nccltune-worker rank RANK LOCAL [--nccl PATH]\n"
+    "Usage: nccltune-worker agent [--nccl-lib PATH] [--connect ADDRESS:PORT[,...]]\n"
+    "       nccltune-worker rank RANK LOCAL [--nccl-lib PATH]\n"
     "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
     "worker a GPU; there is no need to run it by hand. See nccltune-worker(1).\n";
 
@@ -23,7 +23,7 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"nccl", required_argument, NULL, 'n'},
+    static const struct option options[] = {{"nccl-lib", required_argument, NULL, 'n'},
                                             {"connect", required_argument, NULL, 'c'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'V'},

@@ -86,8 +86,9 @@ int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes)
         if (wanted)
             snprintf(why, bytes, "%s", dlerror());
         else
-            snprintf(why, bytes,
-                     "neither libnccl.so.2 nor librccl.so.1 was found; --nccl PATH names the library that jobs use");
+            snprintf(
+                why, bytes,
+                "neither libnccl.so.2 nor librccl.so.1 was found; --nccl-lib PATH names the library that jobs use");
         return -1;
     }
     if (!dlinfo(lib, RTLD_DI_LINKMAP, &map) && map)

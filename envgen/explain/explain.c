@@ -316,7 +316,7 @@ static void explain_all(const struct env_profile *p, const struct env_question *
         fprintf(out, "\n%s\n", ENV_NON_COMMUTATIVE);
     print_reports(d, out);
     if (d->nshapes)
-        fprintf(out, "\nOne call in detail: nccltune explain PROFILE --coll C --bytes N --nodes N --ranks N\n");
+        fprintf(out, "\nOne call in detail: nccltune explain PROFILE --collectives C --bytes N --nodes N --ranks N\n");
     else
         fprintf(out, "\nNo collective was measured: the profile holds what topology and fabric alone justify.\n");
     explain_model_free(m);

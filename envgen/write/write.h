@@ -20,7 +20,7 @@ struct env_writing {
 struct env_writer {
     const char *file;
     int (*write)(const struct env_writing *w, FILE *out, struct err *e);
-    const char *format; /* NULL: always written; else only when `--format` names it */
+    const char *format; /* NULL: always written; else only when `--also` names it */
     const char *about;  /* of a format: what it is for */
 };
 

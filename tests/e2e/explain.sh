@@ -33,13 +33,13 @@ journal() {
 journal >"$work/results.jsonl"
 check "a profile is made" "$bin" generate -q --topology "$work/topology.json" --results "$work/results.jsonl" -o "$work/profile"
 profile=$work/profile
-call() { "$bin" explain "$profile" --coll allreduce --bytes "$@"; }
+call() { "$bin" explain "$profile" --collectives allreduce --bytes "$@"; }
 check "explain says what NCCL would choose for a call" says "model: NCCL 2.28.9 by itself would choose" call 4M --nodes 2 --ranks 16
 check "for a shape that was not measured, too" says "model: NCCL 2.28.9 by itself would choose" call 4M --nodes 64 --ranks 512
-check "where nodes and ranks are left open, too" bash -c "'$bin' explain '$work/bare' --coll allreduce --bytes 4M | grep -q 'own choice on 2 nodes, 16 ranks'"
+check "where nodes and ranks are left open, too" bash -c "'$bin' explain '$work/bare' --collectives allreduce --bytes 4M | grep -q 'own choice on 2 nodes, 16 ranks'"
 check "in another release" says "model: NCCL 2.21.5 by itself" call 4M --nodes 2 --ranks 16 --nccl 2.21.5
 check "or why it cannot" says "as many ranks on every node" call 4M --nodes 2 --ranks 15
-check "in JSON" bash -c "'$bin' explain '$profile' --coll allreduce --bytes 4M --nodes 2 --ranks 16 --json | jq -e '.model[0].algorithm and .model[0].estimate_us > 0'"
+check "in JSON" bash -c "'$bin' explain '$profile' --collectives allreduce --bytes 4M --nodes 2 --ranks 16 --json | jq -e '.model[0].algorithm and .model[0].estimate_us > 0'"
 check "the whole profile has it where the table says otherwise" says "NCCL would: " "$bin" explain "$profile"
 check "so does its JSON" bash -c "'$bin' explain '$profile' --json | jq -e '.model[0].profile == \"ring/simple\"'"
 check "a variable has its default by release in JSON" bash -c "'$bin' explain '$profile' NCCL_IB_TIMEOUT --json | jq -e '.catalogue.defaults[-1].value == \"20\"'"
@@ -65,7 +65,7 @@ sed 's/"ranks": 16/"ranks": 32/; s/"group_size": 16/"group_size": 32/' "$work/wo
 check "on more nodes it is predicted" says "predicted" step larger.json
 check "and says so" says "PREDICTED times come from a model" step larger.json
 check "a workload that is none is an error" status 1 step pin.sh
-check "a workload and a call are wrong usage" status 2 step workload.json --coll allreduce --bytes 1M
+check "a workload and a call are wrong usage" status 2 step workload.json --collectives allreduce --bytes 1M
 check "a full standard output is an error" bash -c "! '$bin' explain '$profile' --workload '$work/workload.json' >/dev/full"
 check "for help, too" bash -c "! '$bin' --help >/dev/full && ! '$bin' explain --help >/dev/full"
 

@@ -44,10 +44,10 @@ check "every line of its journal is a prediction with a band" only_model
 nothing_set() { ! grep -vE '^(#|$)' "$profile/nccl.conf" && ! grep -vE '^#' "$profile/tuner.csv"; }
 check "nothing is set by prediction alone" nothing_set
 check "explain reads it" status 0 "$bin" explain "$profile"
-check "and tells one call" says "predicted" "$bin" explain "$profile" --coll allreduce --bytes 64M --nodes 32 --ranks 256
+check "and tells one call" says "predicted" "$bin" explain "$profile" --collectives allreduce --bytes 64M --nodes 32 --ranks 256
 check "--json is JSON" bash -c "'$bin' tune -q --machine dgx-a100 --nodes 4 --json -o '$scratch/json' | python3 -m json.tool"
 check "a complete one is not replaced" refuses 1 "complete profile" "$bin" tune --machine azure-ndv5 --nodes 32 -o "$profile"
-check "but with --force" status 0 "$bin" tune --machine azure-ndv5 --nodes 2,8 --force --nccl 2.27.5 -F json --predicted -o "$profile"
+check "but with --force" status 0 "$bin" tune --machine azure-ndv5 --nodes 2,8 --force --nccl 2.27.5 --also json --predicted -o "$profile"
 check "then for another release" grep -q '"library":"NCCL 2.27.5, predicted"' "$profile/results.jsonl"
 check "of both numbers of nodes" grep -q '"nodes":8,"ranks":64' "$profile/results.jsonl"
 check "in one more format" test -s "$profile/nccl.json"
@@ -75,9 +75,9 @@ head='"engine":"model","bytes":1048576,"nodes":4,"ranks":32,"library":"NCCL 2.28
     echo "{$head,\"launch\":{\"label\":\"default\"},\"call\":{\"label\":\"tree/ll\",\"settings\":{\"algorithm\":\"tree\",\"protocol\":\"ll\"}},\"times_us\":[20],\"low_us\":14,\"high_us\":28}"
     echo "{$head,\"launch\":{\"label\":\"default\"},\"call\":{\"label\":\"default\"},\"times_us\":[100],\"low_us\":70,\"high_us\":140}"
 } >"$scratch/clear.jsonl"
-check "a clear prediction" status 0 "$bin" generate -t "$topo" -r "$scratch/clear.jsonl" -o "$scratch/clear"
+check "a clear prediction" status 0 "$bin" generate -t "$topo" --results "$scratch/clear.jsonl" -o "$scratch/clear"
 check "is a comment in tuner.csv" grep -q '^# allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/clear/tuner.csv"
-check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" -r "$scratch/clear.jsonl" -o "$scratch/asked"
+check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" --results "$scratch/clear.jsonl" -o "$scratch/asked"
 check "it is a rule" grep -q '^allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
 check "for the release that was predicted" grep -qx '# nccl: 2.28' "$scratch/asked/tuner.csv"
 
@@ -91,18 +91,18 @@ sed -E -e '1!s/"engine":"model"/"engine":"nccl"/; s/NCCL ([0-9.]+), predicted/NC
          } { print }' >"$scratch/nccl.jsonl"
 "$bin" probe --machine dgx-h100 --nodes 1 -o "$scratch/one.json" >/dev/null 2>&1
 check "generate --extrapolate fits the model and says how well" \
-    says "for a number of nodes that is left out" "$bin" generate -t "$scratch/one.json" -r "$scratch/nccl.jsonl" --extrapolate=16 -o "$scratch/far"
+    says "for a number of nodes that is left out" "$bin" generate -t "$scratch/one.json" --results "$scratch/nccl.jsonl" --extrapolate=16 -o "$scratch/far"
 check "so does tuner.csv" grep -q '^# beyond what was measured: model fitted to [0-9]* results' "$scratch/far/tuner.csv"
 check "and decisions.json" grep -q '"left_out"' "$scratch/far/decisions.json"
 check "rows beyond carry an interval" grep -q 'EXTRAPOLATED to 5 to 9 nodes' "$scratch/far/tuner.csv"
-check "which explain reads back" says "carried on from 4 nodes" "$bin" explain "$scratch/far" --coll allreduce --bytes 1M --nodes 8 --ranks 64
+check "which explain reads back" says "carried on from 4 nodes" "$bin" explain "$scratch/far" --collectives allreduce --bytes 1M --nodes 8 --ranks 64
 
 # ---- what if ---------------------------------------------------------------------------------------------------------
 check "whatif without variations shows those that make sense" status 0 "$bin" whatif --machine azure-ndv4 --nodes 8
 for word in "as it is" "4 of 8 HCAs" "without mlx5" "half width" sockets "mixed rails" "2:1 oversubscribed" "32 nodes"; do
     check "$word" grep -qF "$word" "$scratch/out"
 done
-check "--json is JSON" bash -c "'$bin' whatif --machine dgx-a100 --nodes 4 --sockets --collective alltoall --json | python3 -m json.tool"
+check "--json is JSON" bash -c "'$bin' whatif --machine dgx-a100 --nodes 4 --sockets --collectives alltoall --json | python3 -m json.tool"
 if command -v gnuplot >/dev/null; then
     check "--svg draws a picture" status 0 "$bin" whatif --machine dgx-a100 --nodes 4 --sockets --svg "$scratch/w.svg"
     check "which is one" grep -q '</svg>' "$scratch/w.svg"
@@ -147,6 +147,6 @@ check "--nodes without a prediction" refuses 2 "--nodes" "$bin" bench --nodes 4 
 check "a release where one is measured" refuses 2 "--nccl-lib" "$bin" bench --nccl 2.28.9 -o "$none"
 check "an unknown HCA" refuses 2 "no RDMA port 'mlx9'" "$bin" whatif --machine dgx-h100 --nodes 4 --dead-rail mlx9
 check "no oversubscription" refuses 2 "--oversubscription" "$bin" whatif --machine dgx-h100 --nodes 4 --oversubscription 0
-check "an unknown collective" refuses 2 "--collective" "$bin" whatif --machine dgx-h100 --collective gather
+check "an unknown collective" refuses 2 "--collectives" "$bin" whatif --machine dgx-h100 --collectives gather
 check "a file that is no topology" refuses 1 "$scratch/r.jsonl" "$bin" whatif --topology "$scratch/r.jsonl"
 finish

@@ -192,7 +192,7 @@ lacks() { # lacks WORDS COMMAND...
         return 1
     fi
 }
-check "no NCCL anywhere" lacks "libnccl.so.2" env LD_LIBRARY_PATH= build/nccltune bench --engine nccl --nccl /none/libnccl.so.2 -o "$work/n.jsonl"
+check "no NCCL anywhere" lacks "libnccl.so.2" env LD_LIBRARY_PATH= build/nccltune bench --engine nccl --nccl-lib /none/libnccl.so.2 -o "$work/n.jsonl"
 check "no GPU" lacks "no CUDA-capable device" env DRIVER_DOUBLE_GPUS=0 build/nccltune bench --engine nccl -o "$work/n.jsonl"
 check "fewer GPUs than ranks" lacks "3 GPUs for 4 ranks" build/nccltune bench --engine nccl --ranks-per-node 4 -o "$work/n.jsonl"
 
@@ -204,7 +204,7 @@ check "an NCCL that is newer than known: goes on and says so" newer
 real=/usr/local/cuda/lib64/libnccl.so.2
 if [ -e $real ] && ! nvidia-smi -L >/dev/null 2>&1; then
     check "a real NCCL over the driver double is loaded, and its refusal passed on" lacks "NCCL 2.*from $real" \
-        build/nccltune bench --engine nccl --nccl $real --topology "$topo" -o "$work/n.jsonl"
+        build/nccltune bench --engine nccl --nccl-lib $real --topology "$topo" -o "$work/n.jsonl"
 else
     skip "a real NCCL over the driver double" "no $real, or a GPU that would not refuse"
 fi

@@ -36,7 +36,7 @@ check "what differs is said" prints '^What differs from class0:' probe --from $F
 printf 'GPU0 GPU1 mlx5_0\nGPU0 X NV18 PIX\nGPU1 NV18 X SYS\nmlx5_0 PIX SYS X\n' >"$tmp/smi.txt"
 check "two descriptions of one node" prints '^NIC0	PIX	SYS' probe --merge --from $F/small.json --from "$tmp/smi.txt"
 check "the fabric" prints 'mlx5_0:2 0xb8cef60300bb0001 port 9' \
-    probe --from $F/roce_leaf.json --fabric $F/ibnetdiscover.txt
+    probe --from $F/roce_leaf.json --ibnetdiscover $F/ibnetdiscover.txt
 
 # A cluster: the agent runs the command here; node2 has no memory lock, node3 is dead.
 cat >"$tmp/agent" <<'END'
@@ -96,7 +96,7 @@ make_nodes() {
 right_leaves() {
     local n
     for n in {0..255}; do echo "node$n mlx5_0:1 leaf$((n / 16)) port $((n % 16 + 1))"; done | sort >"$tmp/expected"
-    probe --from "$tmp/nodes.json" --fabric "$tmp/discovered" --json |
+    probe --from "$tmp/nodes.json" --ibnetdiscover "$tmp/discovered" --json |
         awk -F'"' '/"name":/ { host = $4 } /mlx5_0:1 leaf/ { print host " " $4 }' | sort >"$tmp/found"
     diff "$tmp/expected" "$tmp/found" && [ "$(wc -l <"$tmp/found")" = 256 ]
 }

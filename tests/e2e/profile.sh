@@ -119,15 +119,15 @@ hash_fits() {
 moved=$scratch/moved
 check "the profile's name is what sha256sum says" hash_fits "$moved"
 check "a complete profile is not overwritten" status 1 "$bin" generate -t "$fixtures/topology.json" -o "$moved"
-check "explain names the rule of a call" says "algorithm 99" "$bin" explain "$moved" --coll allreduce --bytes 2K --nodes 1 --ranks 4
-check "explain says that it is no NCCL result" says "not an NCCL result" "$bin" explain "$moved" --coll allreduce --bytes 2K
+check "explain names the rule of a call" says "algorithm 99" "$bin" explain "$moved" --collectives allreduce --bytes 2K --nodes 1 --ranks 4
+check "explain says that it is no NCCL result" says "not an NCCL result" "$bin" explain "$moved" --collectives allreduce --bytes 2K
 check "explain --json is JSON" bash -c "'$bin' explain '$moved' --json | python3 -m json.tool"
 echo >>"$moved/tuner.csv"
 check "a file that was changed is named" says "$moved/tuner.csv" "$bin" explain "$moved"
 check "and is an error" status 1 "$bin" explain "$moved"
 check "--force makes the profile anew" status 0 "$bin" generate -t "$fixtures/topology.json" --force -o "$moved"
 check "no input is a usage error" status 2 "$bin" generate -o "$moved"
-check "an unknown collective is a usage error" status 2 "$bin" explain "$moved" --coll allreduces --bytes 8
+check "an unknown collective is a usage error" status 2 "$bin" explain "$moved" --collectives allreduces --bytes 8
 check "a margin that is none is a usage error" status 2 "$bin" generate -t x -m tiny -o "$moved"
 check "explain of no profile is an error" status 1 "$bin" explain "$scratch"
 

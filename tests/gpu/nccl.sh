@@ -11,7 +11,7 @@ nvidia-smi -L >/dev/null 2>&1 || { skip "the nccl engine on a GPU" "no NVIDIA GP
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 library=()
-[ -z "${NCCL_LIBRARY:-}" ] || library=(--nccl "$NCCL_LIBRARY")
+[ -z "${NCCL_LIBRARY:-}" ] || library=(--nccl-lib "$NCCL_LIBRARY")
 export NCCL_SOCKET_IFNAME="=lo"
 build/nccltune probe -o "$work/topology.json" >"$work/probe.log" 2>&1 || { not_ok "probe" && finish; }
 

@@ -45,7 +45,7 @@ faster() {
         echo "default $default us, tuned $tuned us" && awk "BEGIN { exit !($default > 1.3 * $tuned) }"
 }
 check "plain mpirun with the written settings is at least 1.3 times as fast" faster
-explain() { build/nccltune explain "$profile" --coll allreduce --bytes 4M --nodes 4 --ranks 4 | tee "$work/explain" | grep -q ib3; }
+explain() { build/nccltune explain "$profile" --collectives allreduce --bytes 4M --nodes 4 --ranks 4 | tee "$work/explain" | grep -q ib3; }
 check "explain names the rail and its evidence" explain
 note "$work/explain"
 finish

@@ -44,7 +44,7 @@ void nccl_agents_listen(struct nccl_agents *c)
 
 static int open_here(struct nccl_agents *c, const char *library, const char *worker, struct err *e)
 {
-    const char *argv[] = {worker, "agent", library ? "--nccl" : NULL, library, NULL};
+    const char *argv[] = {worker, "agent", library ? "--nccl-lib" : NULL, library, NULL};
     int rc = proc_spawn(&c->launcher, argv, NULL, e);
     if (rc)
         return rc;
@@ -134,7 +134,7 @@ static int launch_agents(struct nccl_agents *c, const struct bench_setup *setup,
     argv[n++] = "--connect";
     argv[n++] = places;
     if (library) {
-        argv[n++] = "--nccl";
+        argv[n++] = "--nccl-lib";
         argv[n++] = library;
     }
     memcpy(env, m.env, (size_t)m.nenv * sizeof *env);

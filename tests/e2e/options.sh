@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# The command line: what is wrong is said before anything is looked at or written, with the option's name; help, version
+# and completion of every command; old spellings.
+#   NCCLTUNE  the program under test (build/nccltune), the others beside it
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+bin=$(realpath "${NCCLTUNE:-build/nccltune}")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+none=$scratch/out
+topo=tests/fixtures/envgen/topology.json
+
+# refuses CODE TEXT COMMAND...: that exit code and text, a first line that begins with the command's name, and nothing
+# left behind.
+refuses() {
+    local code=$1 text=$2
+    shift 2
+    "$bin" "$@" -o "$none" >"$scratch/stdout" 2>"$scratch/stderr"
+    local got=$?
+    cat "$scratch/stderr"
+    [ "$got" = "$code" ] && grep -qF -- "$text" "$scratch/stderr" && head -1 "$scratch/stderr" | grep -q "^nccltune $1: " &&
+        [ ! -s "$scratch/stdout" ] && [ ! -e "$none" ] && [ ! -e "$none.journal" ]
+}
+says() { grep -qF -- "$1" < <("${@:2}" 2>&1); }
+
+for c in tune bench; do
+    check "$c: no time" refuses 2 "--budget: '0'" $c --budget 0
+    check "$c: sizes that fall" refuses 2 "--sizes: '8'" $c --sizes 1M,8
+    check "$c: an unknown engine" refuses 2 "--engine: 'cuda'" $c --engine cuda
+    check "$c: an unknown collective" refuses 2 "--collectives: 'gather'" $c --collectives gather
+    check "$c: sizes too large" refuses 2 "--max-bytes: '1T'" $c --max-bytes 1T
+    check "$c: sizes the wrong way round" refuses 2 "--min-bytes" $c --min-bytes 1M --max-bytes 8
+    check "$c: a workload that is not there" refuses 1 "--workload: $scratch/none" $c --workload "$scratch/none"
+    check "$c: a workload that is none" refuses 1 "--workload: $topo" $c --workload "$topo"
+    check "$c: a list of hosts that is none" refuses 2 "--hosts" $c --hosts 'a,,b['
+    check "$c: a file of hosts that is not there" refuses 1 "--hostfile: $scratch/none" $c --hostfile "$scratch/none"
+    check "$c: two lists of hosts" refuses 2 "mutually exclusive" $c --hosts a --hostfile "$topo"
+    check "$c: a word too many" refuses 2 "unexpected argument 'more'" $c more
+    check "$c: what was meant" refuses 2 "did you mean --budget?" $c --budgt 3
+done
+check "tune: an unknown format" refuses 2 "--also: 'toml'" tune --also toml
+check "tune: an unknown release" refuses 2 "--nccl: 'newest'" tune --nccl newest
+check "tune: a margin that is none" refuses 2 "--margin: 'some'" tune --margin some
+check "generate: an unknown format" refuses 2 "--also: 'toml'" generate -t "$topo" --also toml
+check "generate: a workload that is not there" refuses 1 "$scratch/none" generate -t "$topo" --workload "$scratch/none"
+check "generate: a fabric that is not there" refuses 1 "$scratch/none" generate -t "$topo" --fabric "$scratch/none"
+check "generate: results that are not there" refuses 1 "$scratch/none" generate -t "$topo" --results "$scratch/none"
+check "generate: no topology" refuses 2 "--topology FILE is missing" generate
+check "verify: no time" refuses 2 "--budget: '0'" verify "$scratch" --budget 0
+check "verify: a workload that is not there" refuses 1 "--workload" verify "$scratch" --workload "$scratch/none"
+check "verify: another engine" refuses 2 "--engine" verify "$scratch" --engine mpi
+check "verify: no profile" refuses 2 "PROFILE is missing" verify
+check "probe: an unknown format" refuses 2 "--format: 'yaml'" probe --format yaml
+check "probe: no such file" refuses 1 "$scratch/none" probe --from "$scratch/none"
+check "probe: no nodes" refuses 2 "--nodes" probe --machine dgx-h100 --nodes 0
+check "probe: two machines" refuses 2 "mutually exclusive" probe --machine dgx-h100 --from "$topo"
+check "workload: no such framework" refuses 2 "--framework: 'fsdb'" workload --model llama3-8b --framework fsdb
+
+check "an unknown command" says "did you mean generate?" "$bin" genrate
+mapfile -t commands < <("$bin" --print-options)
+check "completion knows every command" test "${#commands[@]}" = 12
+for c in "${commands[@]}"; do
+    check "help $c" says "Usage: nccltune $c" "$bin" help "$c"
+    check "$c --version" says "nccltune " "$bin" "$c" --version
+done
+for p in nccltune-worker nccltune-bench nccltune-hook; do
+    check "$p --version" says "$p " "$(dirname "$bin")/$p" --version
+    check "$p --help" says "$p" "$(dirname "$bin")/$p" --help
+done
+
+complete_word() { # WORD...: what bash would offer for the last one.
+    # shellcheck disable=SC2034 # for the function
+    local COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY
+    . cli/nccltune.bash-completion
+    _nccltune 2>/dev/null
+    echo "${COMPREPLY[*]}"
+}
+offers() { [ "$(complete_word "$bin" "${@:2}")" = "$1" ]; }
+check "completion of a command" offers install-profile inst
+check "of an option that no page had" offers --sizes tune --siz
+check "of an engine" offers "model" bench --engine mod
+check "of a collective" offers "alltoall" explain profile --collectives allt
+check "of a machine" offers dgx-1v whatif --machine dgx-1
+
+old() { # NEW COMMAND...: works, with a warning that names NEW.
+    "$bin" "${@:2}" >/dev/null 2>"$scratch/stderr" && grep -q "warning: .*$1" "$scratch/stderr"
+}
+check "old: probe -f" old --from probe -f "$topo"
+check "old: whatif --collective" old --collectives whatif --machine dgx-h100 --collective allgather --sockets
+check "old: generate -F" old --also generate -t "$topo" -F json -o "$scratch/old"
+finish
