@@ -31,7 +31,7 @@ const char *cli_gpu_word(int i);
 /* Whether one is named. */
 int cli_machine_named(const struct cli_machine *m);
 
-/* Its topology; topo_free frees. NULL after an error: options that exclude one another, an unknown machine or GPU, a
+/* Its topology; topo_free frees. NULL after an error: mutually exclusive options, an unknown machine or GPU, a
  * file that cannot be read. */
 struct topology *cli_machine_open(const struct cli_machine *m, struct log *log, struct err *e);
 

@@ -43,7 +43,7 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
             return err_set(e, ERR_USAGE,
                            "listed sizes go from at least 1 B to at most 1 GiB, each above the one before");
     if (o->sizes.count && o->workload)
-        return err_set(e, ERR_USAGE, "a list of sizes and a workload, which has its own, exclude one another");
+        return err_set(e, ERR_USAGE, "a list of sizes and a workload, which has its own, are mutually exclusive");
     if (!(o->step_factor >= 1.1))
         return err_set(e, ERR_USAGE, "the factor between sizes is at least 1.1");
     if (!(o->budget_s > 0) || !(o->watchdog_s > 0))

@@ -94,5 +94,5 @@ check "a pinned table is the right one" says "the one that NCCLTUNE_HASH asks fo
 check "or NCCL will refuse to start" says "NCCL will refuse to start" pinned NCCLTUNE_HASH=0123456789abcdef
 check "NCCLTUNE=off is told" says "NCCLTUNE=off" pinned NCCLTUNE=off
 check "a stream without ranks is an error" bash -c "! echo hello | '$bin' doctor --compare -"
-check "--job and --compare exclude each other" status 2 "$bin" doctor --job --compare -
+check "--job and --compare are mutually exclusive" status 2 "$bin" doctor --job --compare -
 finish
