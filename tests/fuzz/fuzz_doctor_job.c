@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct doctor *d = doctor_job_compare(path, &e);
     if (!d && !e.code)
         __builtin_trap();
-    for (int i = 0; d && i < d->count; i++)
-        if (strpbrk(d->lines[i].text, "\n\r\x1b") || strpbrk(d->lines[i].subject, "\n\r\x1b"))
+    for (int i = 0; d && i < d->found.n; i++)
+        if (strpbrk(d->found.list[i].text, "\n\r\x1b") || strpbrk(d->found.list[i].subject, "\n\r\x1b"))
             __builtin_trap();
     doctor_free(d);
     close(fd);
