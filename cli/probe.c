@@ -111,12 +111,6 @@ static const struct option_spec output_options[] = {
     {0},
 };
 
-static int ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && !strcmp(s + n - m, end);
-}
-
 static void print_timings(const struct probe_timings *took, double total_ms)
 {
     for (int i = 0; i < took->n; i++)
@@ -227,7 +221,7 @@ static int parse(int argc, char **argv, struct request *r, struct arena *a)
     if (r->json)
         r->format = "json";
     if (!r->format)
-        r->format = r->output && ends_with(r->output, ".json") ? "json" : "text";
+        r->format = r->output && file_ends_with(r->output, ".json") ? "json" : "text";
     return -1;
 }
 

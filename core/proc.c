@@ -26,8 +26,8 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* In the child: streams, group, signals, then the program. What fails is told through `tell`. */
-static void become(const char *const *argv, const char *const *env, const int streams[3], pid_t parent, int tell)
+/* In the child: streams, group, signals, then the program. Why it failed goes into `report`. */
+static void become(const char *const *argv, const char *const *env, const int streams[3], pid_t parent, int report)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -48,8 +48,8 @@ static void become(const char *const *argv, const char *const *env, const int st
     if (ok)
         execvp(argv[0], (char *const *)argv);
     int why = errno;
-    ssize_t told = write(tell, &why, sizeof why);
-    _exit(told == sizeof why ? 127 : 126);
+    ssize_t sent = write(report, &why, sizeof why);
+    _exit(sent == sizeof why ? 127 : 126);
 }
 
 /* A pipe whose ends are above the standard streams, so that dup2 in the child cannot run over one. */
@@ -72,9 +72,9 @@ static int make_pipe(int ends[2])
 
 int proc_spawn(struct proc *p, const char *const *argv, const char *const *env, struct err *e)
 {
-    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, tell[2] = {-1, -1}, rc = 0, why = 0;
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, report[2] = {-1, -1}, rc = 0, why = 0;
     *p = (struct proc){.in = -1, .out = -1, .err = -1};
-    if (make_pipe(in) || make_pipe(out) || make_pipe(err) || make_pipe(tell)) {
+    if (make_pipe(in) || make_pipe(out) || make_pipe(err) || make_pipe(report)) {
         rc = err_errno(e, "%s: no pipe can be made for it", argv[0]);
         goto out;
     }
@@ -86,13 +86,13 @@ int proc_spawn(struct proc *p, const char *const *argv, const char *const *env, 
         goto out;
     }
     if (!p->pid)
-        become(argv, env, (int[]){in[0], out[1], err[1]}, parent, tell[1]);
+        become(argv, env, (int[]){in[0], out[1], err[1]}, parent, report[1]);
     setpgid(p->pid, p->pid);
     p->group = p->pid;
-    close_fd(&tell[1]);
+    close_fd(&report[1]);
     ssize_t n;
     do
-        n = read(tell[0], &why, sizeof why);
+        n = read(report[0], &why, sizeof why);
     while (n < 0 && errno == EINTR);
     if (n == (ssize_t)sizeof why) {
         errno = why;
@@ -111,7 +111,7 @@ out:
         close_fd(&in[i]);
         close_fd(&out[i]);
         close_fd(&err[i]);
-        close_fd(&tell[i]);
+        close_fd(&report[i]);
     }
     return rc;
 }
@@ -162,7 +162,7 @@ char *proc_status_text(int status, char text[PROC_STATUS_TEXT])
     return text;
 }
 
-/* ---- talking ---- */
+/* ---- writing ---- */
 
 int proc_write(int fd, const char *data, size_t bytes)
 {

@@ -1,7 +1,6 @@
 /* Documents: the table of their kinds, how a kind is recognised, and what readers share. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/file.h"
 #include "envgen/lint/lint_internal.h"
