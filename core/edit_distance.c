@@ -13,8 +13,8 @@ static int least(int a, int b)
 int edit_distance(const char *a, const char *b, int most)
 {
     int la = (int)strlen(a), lb = (int)strlen(b);
-    int row[3][WORDS_LENGTH + 1];
-    if (la > WORDS_LENGTH || lb > WORDS_LENGTH || abs(la - lb) > most)
+    int row[3][EDIT_DISTANCE_LENGTH + 1];
+    if (la > EDIT_DISTANCE_LENGTH || lb > EDIT_DISTANCE_LENGTH || abs(la - lb) > most)
         return most + 1;
     for (int j = 0; j <= lb; j++)
         row[0][j] = j;
@@ -31,10 +31,10 @@ int edit_distance(const char *a, const char *b, int most)
 }
 
 /* Small letters and digits only; longer words are cut. */
-static void plain(const char *s, char text[WORDS_LENGTH + 1])
+static void plain(const char *s, char text[EDIT_DISTANCE_LENGTH + 1])
 {
     int n = 0;
-    for (; *s && n < WORDS_LENGTH; s++)
+    for (; *s && n < EDIT_DISTANCE_LENGTH; s++)
         if (isalnum((unsigned char)*s))
             text[n++] = (char)tolower((unsigned char)*s);
     text[n] = '\0';
@@ -42,7 +42,7 @@ static void plain(const char *s, char text[WORDS_LENGTH + 1])
 
 /* The best so far. */
 struct nearest {
-    char word[WORDS_LENGTH + 1];
+    char word[EDIT_DISTANCE_LENGTH + 1];
     const char *best;
     int distance;
 };
@@ -56,7 +56,7 @@ static void begin(struct nearest *n, const char *word)
 
 static void consider(struct nearest *n, const char *candidate)
 {
-    char other[WORDS_LENGTH + 1];
+    char other[EDIT_DISTANCE_LENGTH + 1];
     size_t length = strlen(n->word);
     if (length < 2)
         return;

@@ -2,7 +2,7 @@
 #ifndef CORE_EDIT_DISTANCE_H
 #define CORE_EDIT_DISTANCE_H
 
-#define WORDS_LENGTH 64 /* words above are far from everything */
+#define EDIT_DISTANCE_LENGTH 64 /* words above are far from everything */
 
 /* Letters to insert, remove, replace or swap with the neighbour to turn one word into the other (Damerau, restricted);
  * anything above `most` may be returned as most + 1. */

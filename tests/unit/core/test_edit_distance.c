@@ -25,7 +25,7 @@ static void distances(void **state)
         assert_int_equal(edit_distance(cases[i].b, cases[i].a, 9), cases[i].want);
     }
     assert_true(edit_distance("ring", "a long way off", 2) > 2);
-    char endless[WORDS_LENGTH + 2];
+    char endless[EDIT_DISTANCE_LENGTH + 2];
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
     assert_int_equal(edit_distance(endless, endless, 3), 4);
