@@ -101,7 +101,7 @@ static double link_GBps(const struct model_links *l, const struct topo_link *k, 
     const struct hw_gpu *hw = hw_gpu_of(l->c, &l->c->gpus[k->gpu]);
     double each = hw && hw->link_GBps > 0 ? hw->link_GBps : 25;
     model_note(notes, "the bandwidth of %s is not known: %g GB/s a link was assumed",
-               k->fabric == TOPO_FABRIC_XGMI ? "XGMI" : "NVLink", each);
+               k->link_kind == TOPO_XGMI ? "XGMI" : "NVLink", each);
     return each * (k->count > 0 ? k->count : 1);
 }
 
@@ -113,9 +113,9 @@ static void add_gpu_links(struct model_links *l, struct arena *a, struct model_n
     l->direct = indices(a, c->ngpus * c->ngpus);
     for (int i = 0; i < c->nlinks; i++) {
         const struct topo_link *k = &c->links[i];
-        const char *what = k->fabric == TOPO_FABRIC_XGMI ? "XGMI of " : "NVLink of ";
+        const char *what = k->link_kind == TOPO_XGMI ? "XGMI of " : "NVLink of ";
         const char *whose = name_of(c, c->gpus[k->gpu].object);
-        if (k->fabric == TOPO_FABRIC_C2C)
+        if (k->link_kind == TOPO_C2C)
             continue;
         double GBps = link_GBps(l, k, notes) * l->gpu->link_efficiency;
         if (k->peer_gpu >= 0) {

@@ -113,7 +113,7 @@ static int proxy_of(const struct model_links *l, int gpu, int net)
         return -1;
     for (int i = 0; i < l->nccl->ranks_per_node && i < l->c->ngpus; i++) {
         const struct path *p = path_between(l->paths, gpu, i);
-        if (p->class_ == PATH_NVL && p->fabric == TOPO_FABRIC_NVLINK && direct_to_gpu(l, i, net))
+        if (p->class_ == PATH_NVL && p->link_kind == TOPO_NVLINK && direct_to_gpu(l, i, net))
             return i;
     }
     return -1;

@@ -21,7 +21,7 @@ struct end {
     const char *switch_name;
 };
 
-struct fabric {
+struct switches {
     struct arena *a;
     struct end *ends;
     int n, nswitches;
@@ -89,7 +89,7 @@ static int by_guid(const void *x, const void *y)
     return a->guid != b->guid ? (a->guid > b->guid) - (a->guid < b->guid) : a->port - b->port;
 }
 
-static int read_text(struct fabric *f, char *text, const char *path, struct err *e)
+static int read_text(struct switches *f, char *text, const char *path, struct err *e)
 {
     const char *current = NULL;
     char *rest = text;
@@ -119,7 +119,7 @@ static int read_text(struct fabric *f, char *text, const char *path, struct err 
 }
 
 /* All ports of the HCA with that GUID; how many were found. */
-static int add_leaves(struct topology *t, struct topo_host *h, const struct fabric *f, const char *hca, uint64_t guid)
+static int add_leaves(struct topology *t, struct topo_host *h, const struct switches *f, const char *hca, uint64_t guid)
 {
     int low = 0, high = f->n, found = 0;
     while (low < high) {
@@ -137,7 +137,7 @@ static int add_leaves(struct topology *t, struct topo_host *h, const struct fabr
 }
 
 /* "mlx5_0 0x506b4b0300ca1f2e". */
-static int add_leaves_of_host(struct topology *t, struct topo_host *h, const struct fabric *f)
+static int add_leaves_of_host(struct topology *t, struct topo_host *h, const struct switches *f)
 {
     int found = 0;
     for (int i = 0; i < h->naddresses; i++) {
@@ -150,7 +150,7 @@ static int add_leaves_of_host(struct topology *t, struct topo_host *h, const str
 }
 
 /* Recorded machines have no addresses beside their class: its own GUIDs are those of its only host. */
-static int add_leaves_of_class(struct topology *t, struct topo_host *h, const struct fabric *f)
+static int add_leaves_of_class(struct topology *t, struct topo_host *h, const struct switches *f)
 {
     const struct topo_class *c = &t->classes[h->class_index];
     int found = 0;
@@ -162,7 +162,7 @@ static int add_leaves_of_class(struct topology *t, struct topo_host *h, const st
 
 int ibnetdiscover_read(struct topology *t, const char *path, struct log *log, struct err *e)
 {
-    struct fabric f = {.a = arena_new()};
+    struct switches f = {.a = arena_new()};
     char *text;
     size_t bytes;
     int found = 0, rc = file_read_text(path, FILE_LIMIT, f.a, &text, &bytes, e);

@@ -162,7 +162,7 @@ static void put_pci_edges(FILE *out, const struct topo_class *c, int class_index
 }
 
 /* Whether every pair of at least four GPUs has the same number of direct links: `*count`. */
-static int is_full_mesh(const struct topo_class *c, int *count, enum topo_fabric *fabric)
+static int is_full_mesh(const struct topo_class *c, int *count, enum topo_link_kind *link_kind)
 {
     int pairs = 0;
     for (int i = 0; i < c->nlinks; i++) {
@@ -172,7 +172,7 @@ static int is_full_mesh(const struct topo_class *c, int *count, enum topo_fabric
         if (pairs++ && l->count != *count)
             return 0;
         *count = l->count;
-        *fabric = l->fabric;
+        *link_kind = l->link_kind;
     }
     return c->ngpus >= 4 && pairs == c->ngpus * (c->ngpus - 1) / 2;
 }
@@ -206,8 +206,8 @@ static void put_links(FILE *out, const struct topo_class *c, int class_index, st
 {
     double *GBps = arena_alloc(a, (size_t)c->ngpus * sizeof *GBps);
     int nvswitches = 0, switched = 0, count = 0;
-    enum topo_fabric fabric = TOPO_FABRIC_NVLINK;
-    int mesh = is_full_mesh(c, &count, &fabric);
+    enum topo_link_kind link_kind = TOPO_NVLINK;
+    int mesh = is_full_mesh(c, &count, &link_kind);
     for (int i = 0; i < c->nobjects; i++)
         nvswitches += c->objects[i].kind == TOPO_NVSWITCH;
     for (int i = 0; i < c->nlinks; i++) {
@@ -221,7 +221,7 @@ static void put_links(FILE *out, const struct topo_class *c, int class_index, st
         put_hub(out, c, class_index, arena_printf(a, "%d NVSwitch%s", nvswitches, nvswitches == 1 ? "" : "es"), GBps);
     else if (mesh)
         put_hub(out, c, class_index,
-                arena_printf(a, "every pair: %d %s%s", count, fabric == TOPO_FABRIC_XGMI ? "XGMI link" : "NVLink",
+                arena_printf(a, "every pair: %d %s%s", count, link_kind == TOPO_XGMI ? "XGMI link" : "NVLink",
                              count == 1 ? "" : "s"),
                 GBps);
     if (!mesh)

@@ -81,7 +81,7 @@ static void put_links(const struct writing *w, int gpu, int depth)
             continue;
         const struct topo_object *o = &w->c->objects[peer];
         indent(w, depth);
-        if (l->fabric == TOPO_FABRIC_C2C)
+        if (l->link_kind == TOPO_C2C)
             fprintf(w->out, "<c2c count=\"%d\" bw=\"%.0f\"/>\n", l->count, l->count ? l->GBps * 1000 / l->count : 0);
         else if (o->kind == TOPO_NVSWITCH)
             fprintf(w->out, "<nvlink target=\"%s\" count=\"%d\" tclass=\"" CLASS_NVSWITCH "\"/>\n",
@@ -89,7 +89,7 @@ static void put_links(const struct writing *w, int gpu, int depth)
         else if (o->kind == TOPO_NUMA)
             fprintf(w->out, "<nvlink target=\"0000:00:00.0\" count=\"%d\" tclass=\"0x068001\"/>\n", l->count);
         else
-            fprintf(w->out, "<%s target=\"%s\" count=\"%d\" tclass=\"0x%06x\"/>\n", names[l->fabric],
+            fprintf(w->out, "<%s target=\"%s\" count=\"%d\" tclass=\"0x%06x\"/>\n", names[l->link_kind],
                     plain(w->a, o->pci), l->count, class_of(o));
     }
 }

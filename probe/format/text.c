@@ -168,10 +168,10 @@ static void put_matrix(FILE *out, const struct topo_class *c, const struct path_
     }
 }
 
-static int occurs(const struct path_matrix *m, enum path_word word, enum topo_fabric fabric)
+static int occurs(const struct path_matrix *m, enum path_word word, enum topo_link_kind link_kind)
 {
     for (size_t i = 0; i < (size_t)m->n * (size_t)m->n; i++)
-        if (m->paths[i].word == word && (word != WORD_LINKS || m->paths[i].fabric == fabric))
+        if (m->paths[i].word == word && (word != WORD_LINKS || m->paths[i].link_kind == link_kind))
             return 1;
     return 0;
 }
@@ -188,7 +188,7 @@ static void put_legend(FILE *out, const struct topo_class *c, const struct path_
 {
     static const struct {
         enum path_word word;
-        enum topo_fabric fabric;
+        enum topo_link_kind link_kind;
         const char *text;
     } legend[] = {
         {WORD_SELF, 0, "X     the device itself"},
@@ -197,13 +197,13 @@ static void put_legend(FILE *out, const struct topo_class *c, const struct path_
         {WORD_PHB, 0, "PHB   PCIe and a host bridge, typically the CPU"},
         {WORD_PXB, 0, "PXB   several PCIe switches, no host bridge"},
         {WORD_PIX, 0, "PIX   one PCIe switch at most"},
-        {WORD_LINKS, TOPO_FABRIC_NVLINK, "NV#   # NVLinks together"},
-        {WORD_LINKS, TOPO_FABRIC_XGMI, "XGMI# # XGMI links together"},
+        {WORD_LINKS, TOPO_NVLINK, "NV#   # NVLinks together"},
+        {WORD_LINKS, TOPO_XGMI, "XGMI# # XGMI links together"},
         {WORD_UNKNOWN, 0, "?     not known: the PCI tree or the NUMA node of one of the two is hidden"},
     };
     fputs("\nLegend:\n", out);
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++)
-        if (occurs(m, legend[i].word, legend[i].fabric))
+        if (occurs(m, legend[i].word, legend[i].link_kind))
             fprintf(out, "  %s%s\n", legend[i].text,
                     legend[i].word == WORD_PHB && !shows_host_bridges(c)
                         ? " (host bridges are not recorded here: it may be NODE)"

@@ -194,7 +194,7 @@ static void put_leaves(FILE *out, const struct topology *t, struct arena *a)
     for (int i = 0; i < t->nhosts; i++)
         for (int k = 0; k < t->hosts[i].nleaves && shown < most; k++) {
             if (!shown++)
-                fputs("\nFabric:\n", out);
+                fputs("\nSwitches:\n", out);
             fprintf(out, "  %s %s\n", text_inert(a, t->hosts[i].name), text_inert(a, t->hosts[i].leaves[k]));
         }
     if (shown == most)

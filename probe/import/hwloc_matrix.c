@@ -54,28 +54,29 @@ static const char *next_word(struct words *w)
 
 /* Links in a bandwidth of MB/s as hwloc derives it: 20,000 a link of the first NVLink generation, 25,000 after it.
  * Other values (XGMI) do not tell. */
-static int count_of(uint64_t MBps, enum topo_fabric fabric)
+static int count_of(uint64_t MBps, enum topo_link_kind link_kind)
 {
-    return fabric == TOPO_FABRIC_XGMI ? 1
-           : MBps % 25000 == 0        ? (int)(MBps / 25000)
-           : MBps % 20000 == 0        ? (int)(MBps / 20000)
-                                      : 1;
+    return link_kind == TOPO_XGMI ? 1
+           : MBps % 25000 == 0    ? (int)(MBps / 25000)
+           : MBps % 20000 == 0    ? (int)(MBps / 20000)
+                                  : 1;
 }
 
 static void add_link(struct topology *t, struct topo_class *c, struct hwloc_matrix_end from, struct hwloc_matrix_end to,
-                     uint64_t MBps, enum topo_fabric fabric)
+                     uint64_t MBps, enum topo_link_kind link_kind)
 {
     const uint64_t most_MBps = 10000000;
     if (from.gpu < 0 || from.gpu == to.gpu || (to.gpu < 0 && to.object < 0) || !MBps || MBps > most_MBps)
         return;
-    struct topo_link l = {.fabric = fabric, .gpu = from.gpu, .peer_gpu = to.gpu, .peer_object = to.object};
-    l.count = count_of(MBps, fabric);
+    struct topo_link l = {.link_kind = link_kind, .gpu = from.gpu, .peer_gpu = to.gpu, .peer_object = to.object};
+    l.count = count_of(MBps, link_kind);
     l.GBps = (double)MBps / 1000;
     build_link(t, c, l);
 }
 
-static int read_matrix(struct topology *t, struct topo_class *c, const struct xml_node *n, enum topo_fabric fabric,
-                       const struct hwloc_matrix_names *names, const char *file, struct err *e)
+static int read_matrix(struct topology *t, struct topo_class *c, const struct xml_node *n,
+                       enum topo_link_kind link_kind, const struct hwloc_matrix_names *names, const char *file,
+                       struct err *e)
 {
     struct words indexes = {n->first, "indexes", ""}, values = {n->first, "u64values", ""};
     int rows = (int)xml_int(n, "nbobjs", 1, MOST_ROWS, 0);
@@ -101,7 +102,7 @@ static int read_matrix(struct topology *t, struct topo_class *c, const struct xm
             else if (c->nlinks >= IMPORT_MOST_PORTS)
                 rc = err_at(e, file, n->line, 0, "more than %d links", IMPORT_MOST_PORTS);
             else if (i != k)
-                add_link(t, c, ends[i], ends[k], strtoull(word, NULL, 10), fabric);
+                add_link(t, c, ends[i], ends[k], strtoull(word, NULL, 10), link_kind);
         }
     free(ends);
     return rc;
@@ -112,12 +113,12 @@ int hwloc_matrix_links(struct topology *t, struct topo_class *c, const struct xm
 {
     static const struct {
         const char *name;
-        enum topo_fabric fabric;
-    } known[] = {{"NVLinkBandwidth", TOPO_FABRIC_NVLINK}, {"XGMIBandwidth", TOPO_FABRIC_XGMI}};
+        enum topo_link_kind link_kind;
+    } known[] = {{"NVLinkBandwidth", TOPO_NVLINK}, {"XGMIBandwidth", TOPO_XGMI}};
     for (const struct xml_node *n = root->first; n; n = n->next) {
         const char *name = strncmp(n->name, "distances2", 10) ? NULL : xml_attribute(n, "name");
         for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
-            if (!strcmp(name, known[i].name) && read_matrix(t, c, n, known[i].fabric, names, file, e))
+            if (!strcmp(name, known[i].name) && read_matrix(t, c, n, known[i].link_kind, names, file, e))
                 return ERR_FAILED;
     }
     return 0;

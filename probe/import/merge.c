@@ -243,7 +243,7 @@ static void merge_links(struct merging *m)
         l.peer_gpu = l.peer_gpu < 0 ? -1 : m->gpu[l.peer_gpu];
         l.peer_object = ensure(m, l.peer_object);
         for (int k = 0; k < before; k++)
-            known |= m->to->links[k].gpu == l.gpu && m->to->links[k].fabric == l.fabric;
+            known |= m->to->links[k].gpu == l.gpu && m->to->links[k].link_kind == l.link_kind;
         if (!known)
             build_link(m->t, m->to, l);
     }

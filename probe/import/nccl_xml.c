@@ -261,14 +261,14 @@ static int add_link(struct import *in, int gpu, const struct xml_node *n)
     if (c->nlinks >= IMPORT_MOST_PORTS)
         return err_at(in->e, in->file, n->line, 0, "more than %d links", IMPORT_MOST_PORTS);
     l.count = (int)xml_int(n, "count", 1, 1024, 1);
-    l.fabric = xml_is(n, "c2c") ? TOPO_FABRIC_C2C : xml_is(n, "xgmi") ? TOPO_FABRIC_XGMI : TOPO_FABRIC_NVLINK;
+    l.link_kind = xml_is(n, "c2c") ? TOPO_C2C : xml_is(n, "xgmi") ? TOPO_XGMI : TOPO_NVLINK;
     int at = build_find_pci(c, target);
     l.peer_gpu = build_find_gpu(c, at);
     if (l.peer_gpu == gpu) {
         build_note(in->t, c, "line %ld: %s names its own GPU %s as the other end: left out", n->line, n->name, target);
         return 0;
     }
-    if (l.fabric == TOPO_FABRIC_C2C) {
+    if (l.link_kind == TOPO_C2C) {
         l.peer_object = numa_root(c, c->gpus[gpu].object);
         l.GBps = (double)xml_int(n, "bw", 0, 1000000000, 0) * l.count / 1000;
     } else if (l.peer_gpu < 0 && target_class == CLASS_NPU) {

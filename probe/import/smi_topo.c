@@ -313,7 +313,7 @@ static void add_links(struct tree *tree)
             sum += links;
             most = links > most ? links : most;
         }
-        struct topo_link l = {.fabric = TOPO_FABRIC_NVLINK, .gpu = gpu, .peer_gpu = -1, .peer_object = -1};
+        struct topo_link l = {.link_kind = TOPO_NVLINK, .gpu = gpu, .peer_gpu = -1, .peer_object = -1};
         if (sum > MOST_NVLINKS && nvswitch < 0)
             nvswitch =
                 build_object(tree->t, tree->c, (struct topo_object){.kind = TOPO_NVSWITCH, .parent = -1, .numa = -1});

@@ -5,13 +5,13 @@
 #include <strings.h>
 
 #define GIB(n) ((uint64_t)(n) << 30)
-#define NVLINK TOPO_FABRIC_NVLINK
-#define XGMI   TOPO_FABRIC_XGMI
+#define NVLINK TOPO_NVLINK
+#define XGMI   TOPO_XGMI
 
 /* Where a model comes in several sizes, the first row is the one that a bare architecture stands for. */
 /* clang-format off */
 /* name, model, PCI device, sm, arch, memory, its GB/s,
- *     fabric, links, GB/s of one, NVSwitches, multicast, bridge, domain, C2C GB/s, no P2P, PCIe GT/s, lanes, source */
+ *     kind of links, links, GB/s of one, NVSwitches, multicast, bridge, domain, C2C GB/s, no P2P, PCIe GT/s, lanes, source */
 const struct hw_gpu hw_gpus[] = {
     {"p100-sxm2", "Tesla P100-SXM2-16GB", 0x15f9, 60, NULL, GIB(16), 732,
      NVLINK, 4, 20, 0, 0, 0, 0, 0, 0, 8, 16,

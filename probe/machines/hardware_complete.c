@@ -12,7 +12,7 @@ static int links_of(const struct topo_class *c, int gpu)
 {
     int n = 0;
     for (int i = 0; i < c->nlinks; i++)
-        if (c->links[i].gpu == gpu && c->links[i].fabric != TOPO_FABRIC_C2C)
+        if (c->links[i].gpu == gpu && c->links[i].link_kind != TOPO_C2C)
             n += c->links[i].count;
     return n;
 }
@@ -86,7 +86,7 @@ static void complete_links(struct topology *t, struct topo_class *c, const struc
     for (int i = 0; i < c->nlinks; i++) {
         struct topo_link *l = &c->links[i];
         if (!(l->GBps > 0))
-            l->GBps = l->fabric == TOPO_FABRIC_C2C ? hw->c2c_GBps : l->count * hw->link_GBps;
+            l->GBps = l->link_kind == TOPO_C2C ? hw->c2c_GBps : l->count * hw->link_GBps;
     }
 }
 

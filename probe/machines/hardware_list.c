@@ -16,9 +16,9 @@ int hw_gpu_unknown(const char *name, struct err *e)
                    near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
-static const char *fabric_name(const struct hw_gpu *g)
+static const char *link_name(const struct hw_gpu *g)
 {
-    return g->fabric == TOPO_FABRIC_XGMI ? "XGMI" : "NVLink";
+    return g->link_kind == TOPO_XGMI ? "XGMI" : "NVLink";
 }
 
 void hw_gpu_list(FILE *out)
@@ -28,7 +28,7 @@ void hw_gpu_list(FILE *out)
         fprintf(out, "%-14s %-8s %8s  %5.0f GB/s", g->name, g->arch ? g->arch : "", unit_bytes(size, g->mem_bytes),
                 g->mem_GBps);
         if (g->links)
-            fprintf(out, "  %2d %s of %g GB/s", g->links, fabric_name(g), g->link_GBps);
+            fprintf(out, "  %2d %s of %g GB/s", g->links, link_name(g), g->link_GBps);
         fputc('\n', out);
         fprintf(out, "%15s%s\n", "", g->source);
     }
@@ -47,7 +47,7 @@ int hw_gpu_list_json(FILE *out, struct err *e)
         cJSON_AddNumberToObject(o, "mem_bytes", (double)g->mem_bytes);
         cJSON_AddNumberToObject(o, "mem_GBps", g->mem_GBps);
         if (g->links) {
-            json_add_str(o, "fabric", fabric_name(g));
+            json_add_str(o, "fabric", link_name(g));
             cJSON_AddNumberToObject(o, "links", g->links);
             cJSON_AddNumberToObject(o, "link_GBps", g->link_GBps);
         }

@@ -35,7 +35,7 @@ static const struct board {
 
 static void join(struct topology *t, struct topo_class *c, const struct hw_gpu *hw, struct wire w)
 {
-    struct topo_link l = {.fabric = hw->fabric, .gpu = w.a, .peer_gpu = w.b, .peer_object = -1, .count = w.links};
+    struct topo_link l = {.link_kind = hw->link_kind, .gpu = w.a, .peer_gpu = w.b, .peer_object = -1, .count = w.links};
     l.GBps = w.links * hw->link_GBps;
     build_link(t, c, l);
     l.gpu = w.b;
@@ -64,7 +64,7 @@ static void to_switches(struct topology *t, struct topo_class *c, const struct h
         for (int i = 0; i < n; i++) {
             int links = hw->links / n + (i < hw->links % n);
             build_link(t, c,
-                       (struct topo_link){.fabric = hw->fabric,
+                       (struct topo_link){.link_kind = hw->link_kind,
                                           .gpu = g,
                                           .peer_gpu = -1,
                                           .peer_object = first + i,
@@ -81,7 +81,7 @@ static void to_cpus(struct topology *t, struct topo_class *c, const struct hw_gp
             root = c->objects[root].parent;
         if (root >= 0)
             build_link(t, c,
-                       (struct topo_link){.fabric = TOPO_FABRIC_C2C,
+                       (struct topo_link){.link_kind = TOPO_C2C,
                                           .gpu = g,
                                           .peer_gpu = -1,
                                           .peer_object = root,

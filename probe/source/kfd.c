@@ -91,7 +91,7 @@ static void add_links(struct topology *t, struct topo_class *c, const char *node
         if (property(&p, "type") != LINK_XGMI || to >= (unsigned long long)n || gpu_of[to] < 0 || gpu_of[to] == gpu)
             continue;
         build_link(t, c,
-                   (struct topo_link){.fabric = TOPO_FABRIC_XGMI,
+                   (struct topo_link){.link_kind = TOPO_XGMI,
                                       .gpu = gpu,
                                       .peer_gpu = gpu_of[to],
                                       .peer_object = -1,

@@ -21,7 +21,7 @@ static void spread(const struct topo_class *c, const struct path_matrix *m, stru
             taken[i] = 1;
             d->gpus[d->ngpus++] = i;
             if (path_between(m, gpu, i)->class_ == PATH_NVL)
-                d->fabric = path_between(m, gpu, i)->fabric;
+                d->link_kind = path_between(m, gpu, i)->link_kind;
         }
     }
 }
@@ -48,7 +48,7 @@ int nvlink_domains(const struct topo_class *c, const struct path_matrix *m, stru
     int n = 0;
     *domains = arena_alloc(a, (size_t)c->ngpus * sizeof **domains);
     for (int i = 0; i < c->ngpus; i++) {
-        struct nvlink_domain d = {.fabric = TOPO_FABRIC_NVLINK, .ngpus = 1};
+        struct nvlink_domain d = {.link_kind = TOPO_NVLINK, .ngpus = 1};
         if (taken[i])
             continue;
         taken[i] = 1;

@@ -5,7 +5,7 @@
 #include "probe/topology/paths.h"
 
 struct nvlink_domain {
-    enum topo_fabric fabric;
+    enum topo_link_kind link_kind;
     const char *clique; /* multi-node NVLink: "CLUSTER-UUID.CLIQUE", and the domain goes on in other nodes; NULL none */
     int *gpus;          /* indices into the class's gpus, ascending */
     int ngpus;

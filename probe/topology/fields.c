@@ -9,7 +9,7 @@ static const char *const state_words[] = {"unknown", "down", "active", NULL};
 static const char *const net_words[] = {"unknown", "physical", "virtual", "bridge", "bond", "loopback", NULL};
 static const char *const known_words[] = {"unknown", "no", "yes", NULL};
 static const char *const gid_words[] = {"unknown", "ib", "roce_v1", "roce_v2", NULL};
-static const char *const fabric_words[] = {"nvlink", "xgmi", "c2c", NULL};
+static const char *const link_words[] = {"nvlink", "xgmi", "c2c", NULL};
 
 #define AT(member) offsetof(struct topo_object, member)
 static const struct field object_fields[] = {
@@ -89,7 +89,7 @@ const struct field topo_netdev_fields[] = {
 
 #define AT(member) offsetof(struct topo_link, member)
 static const struct field link_fields[] = {
-    {"fabric", FIELD_WORD, AT(fabric), .unknown = -1, .required = 1, .words = fabric_words},
+    {"fabric", FIELD_WORD, AT(link_kind), .unknown = -1, .required = 1, .words = link_words},
     {"gpu", FIELD_GPU, AT(gpu), .unknown = -1, .required = 1},
     {"peer_gpu", FIELD_GPU, AT(peer_gpu), .unknown = -1},
     {"peer_object", FIELD_OBJECT, AT(peer_object), .unknown = -1, .kinds = KIND(NVSWITCH) | KIND(NUMA)},

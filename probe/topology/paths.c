@@ -21,7 +21,7 @@ char *path_word(char text[PATH_WORD], const struct path *p)
 {
     static const char *const words[] = {"X", NULL, "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
     if (p->word == WORD_LINKS)
-        snprintf(text, PATH_WORD, "%s%d", p->fabric == TOPO_FABRIC_XGMI ? "XGMI" : "NV", p->links);
+        snprintf(text, PATH_WORD, "%s%d", p->link_kind == TOPO_XGMI ? "XGMI" : "NV", p->links);
     else
         snprintf(text, PATH_WORD, "%s", words[p->word]);
     return text;
@@ -190,12 +190,12 @@ static struct path pci_path(const struct topo_class *c, int a, int b)
 
 /* What leaves a GPU towards one peer, or towards all NVSwitches. */
 struct bundle {
-    enum topo_fabric fabric;
+    enum topo_link_kind link_kind;
     int links;
     double GBps;
 };
 
-struct fabric {
+struct links {
     const struct topo_class *c;
     struct bundle *direct;   /* n × n */
     struct bundle *switched; /* n */
@@ -204,20 +204,20 @@ struct fabric {
 
 static void add(struct bundle *b, const struct topo_link *l)
 {
-    b->fabric = l->fabric;
+    b->link_kind = l->link_kind;
     b->links += l->count;
     b->GBps += l->GBps;
 }
 
-static struct fabric find_fabric(const struct topo_class *c, struct arena *a)
+static struct links find_links(const struct topo_class *c, struct arena *a)
 {
     size_t n = (size_t)c->ngpus;
-    struct fabric f = {c, arena_alloc(a, n * n * sizeof *f.direct), arena_alloc(a, n * sizeof *f.switched),
-                       arena_alloc(a, n * sizeof *f.c2c)};
+    struct links f = {c, arena_alloc(a, n * n * sizeof *f.direct), arena_alloc(a, n * sizeof *f.switched),
+                      arena_alloc(a, n * sizeof *f.c2c)};
     memset(f.c2c, -1, n * sizeof *f.c2c);
     for (int i = 0; i < c->nlinks; i++) {
         const struct topo_link *l = &c->links[i];
-        if (l->fabric == TOPO_FABRIC_C2C)
+        if (l->link_kind == TOPO_C2C)
             f.c2c[l->gpu] = l->peer_object;
         else if (l->peer_gpu >= 0)
             add(&f.direct[(size_t)l->gpu * n + (size_t)l->peer_gpu], l);
@@ -234,14 +234,14 @@ static struct fabric find_fabric(const struct topo_class *c, struct arena *a)
 }
 
 /* The links that join GPUs i and k; none: `links` is 0. */
-static struct bundle bundle_between(const struct fabric *f, int i, int k)
+static struct bundle bundle_between(const struct links *f, int i, int k)
 {
     struct bundle direct = f->direct[(size_t)i * (size_t)f->c->ngpus + (size_t)k];
     struct bundle x = f->switched[i], y = f->switched[k];
     return direct.links ? direct : x.links < y.links ? x : y;
 }
 
-static int through_third(const struct fabric *f, int i, int k)
+static int through_third(const struct links *f, int i, int k)
 {
     size_t n = (size_t)f->c->ngpus;
     const struct bundle *from = f->direct + (size_t)i * n, *to = f->direct + (size_t)k * n;
@@ -251,7 +251,7 @@ static int through_third(const struct fabric *f, int i, int k)
     return 0;
 }
 
-static struct path gpu_path(const struct fabric *f, int i, int k)
+static struct path gpu_path(const struct links *f, int i, int k)
 {
     const struct topo_class *c = f->c;
     struct path p = pci_path(c, c->gpus[i].object, c->gpus[k].object);
@@ -259,7 +259,7 @@ static struct path gpu_path(const struct fabric *f, int i, int k)
     if (p.class_ == PATH_LOC)
         return p;
     if (b.links)
-        return (struct path){PATH_NVL, WORD_LINKS, b.fabric, b.links, b.GBps};
+        return (struct path){PATH_NVL, WORD_LINKS, b.link_kind, b.links, b.GBps};
     if (through_third(f, i, k))
         p.class_ = PATH_NVB;
     else if (f->c2c[i] >= 0 && f->c2c[i] == f->c2c[k])
@@ -267,7 +267,7 @@ static struct path gpu_path(const struct fabric *f, int i, int k)
     return p;
 }
 
-static struct path gpu_nic_path(const struct fabric *f, int gpu, int nic)
+static struct path gpu_nic_path(const struct links *f, int gpu, int nic)
 {
     struct path p = pci_path(f->c, f->c->gpus[gpu].object, nic);
     if (p.class_ == PATH_PHB && f->c2c[gpu] >= 0 && root_of(f->c, nic) == f->c2c[gpu])
@@ -281,7 +281,7 @@ struct path_matrix *path_matrix(const struct topo_class *c, struct arena *a)
     find_ends(m, c, a);
     size_t n = (size_t)m->n;
     m->paths = arena_alloc(a, n * n * sizeof *m->paths);
-    struct fabric f = find_fabric(c, a);
+    struct links f = find_links(c, a);
     for (int i = 0; i < m->n; i++) {
         m->paths[(size_t)i * n + (size_t)i] = (struct path){.class_ = PATH_LOC, .word = WORD_SELF};
         for (int k = 0; k < i; k++) {
@@ -301,8 +301,7 @@ enum path_class path_class_nccl(const struct path_matrix *m, int from, int to)
         return own;
     for (int i = 0; i < m->ngpus; i++) {
         const struct path *peer = path_between(m, from, i);
-        if (peer->class_ == PATH_NVL && peer->fabric == TOPO_FABRIC_NVLINK &&
-            path_between(m, i, to)->class_ <= PATH_PXB)
+        if (peer->class_ == PATH_NVL && peer->link_kind == TOPO_NVLINK && path_between(m, i, to)->class_ <= PATH_PXB)
             return PATH_PXN;
     }
     return own;

@@ -25,9 +25,9 @@ enum path_word { WORD_SELF, WORD_LINKS, WORD_PIX, WORD_PXB, WORD_PHB, WORD_NODE,
 struct path {
     enum path_class class_;
     enum path_word word;
-    enum topo_fabric fabric; /* WORD_LINKS: of which kind */
-    int links;               /* WORD_LINKS: how many */
-    double GBps;             /* the narrowest link on the way, one direction; WORD_LINKS: all of them; 0 unknown */
+    enum topo_link_kind link_kind; /* WORD_LINKS: of which kind */
+    int links;                     /* WORD_LINKS: how many */
+    double GBps; /* the narrowest link on the way, one direction; WORD_LINKS: all of them; 0 unknown */
 };
 
 /* The devices between which paths are told: the GPUs, then the NICs, as columns of a matrix. A NIC is one for every

@@ -104,7 +104,7 @@ static void put_paths(cJSON *o, const struct topo_class *c)
     cJSON *array = n ? cJSON_AddArrayToObject(o, "nvlink_domains") : NULL;
     for (int i = 0; i < n; i++) {
         cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "fabric", domains[i].fabric == TOPO_FABRIC_XGMI ? "xgmi" : "nvlink");
+        cJSON_AddStringToObject(item, "fabric", domains[i].link_kind == TOPO_XGMI ? "xgmi" : "nvlink");
         json_add_str(item, "clique", domains[i].clique);
         cJSON_AddItemToObject(item, "gpus", cJSON_CreateIntArray(domains[i].gpus, domains[i].ngpus));
         cJSON_AddItemToArray(array, item);

@@ -119,11 +119,11 @@ struct topo_netdev {
     int naddresses;
 };
 
-enum topo_fabric { TOPO_FABRIC_NVLINK, TOPO_FABRIC_XGMI, TOPO_FABRIC_C2C };
+enum topo_link_kind { TOPO_NVLINK, TOPO_XGMI, TOPO_C2C };
 
 /* NVLink, XGMI or C2C from one GPU. */
 struct topo_link {
-    enum topo_fabric fabric;
+    enum topo_link_kind link_kind;
     int gpu;         /* index into gpus */
     int peer_gpu;    /* index into gpus; -1: `peer_object`, or an unknown remote end when both are -1 */
     int peer_object; /* an NVSwitch or a NUMA node */
@@ -168,7 +168,7 @@ struct topo_host {
     int naddresses;
     const char **differs; /* sentences: where it is not quite like its class ("mlx5_1: firmware 28.41 instead of …") */
     int ndiffers;
-    const char **leaves; /* "mlx5_0:1 leaf-3 port 7": switches of the fabric that its ports hang on */
+    const char **leaves; /* "mlx5_0:1 leaf-3 port 7": switches that its ports hang on */
     int nleaves;
 };
 

@@ -312,7 +312,7 @@ static struct graph_node *nvswitch(struct graph_system *s)
 static void add_link(struct build *b, struct graph_node *from, const struct topo_link *l)
 {
     const struct topo_gpu *g = &b->c->gpus[l->gpu];
-    if (l->fabric == TOPO_FABRIC_C2C) {
+    if (l->link_kind == TOPO_C2C) {
         link_both(b->s, from, cpu_above(b, g->object), PATH_C2C, (float)l->GBps);
         return;
     }

@@ -133,7 +133,7 @@ static const struct topology *machine(struct machine *m, int gpus, int domain, i
                                    .nobjects = 16};
     for (int i = 0; i < gpus; i++)
         if (i % domain)
-            m->links[m->class.nlinks++] = (struct topo_link){TOPO_FABRIC_NVLINK, i, i - 1, -1, 4, 100};
+            m->links[m->class.nlinks++] = (struct topo_link){TOPO_NVLINK, i, i - 1, -1, 4, 100};
     for (int i = 0; i < ports; i++)
         m->ports[i].state = TOPO_STATE_ACTIVE;
     m->topology = (struct topology){.classes = &m->class, .nclasses = 1};
@@ -170,7 +170,7 @@ static void domain_over_a_switch(void **state)
     machine(&m, 8, 1, 3);
     m.objects[3].kind = TOPO_NVSWITCH;
     for (int i = 0; i < 6; i++)
-        m.links[m.class.nlinks++] = (struct topo_link){TOPO_FABRIC_NVLINK, i, -1, 3, 4, 100};
+        m.links[m.class.nlinks++] = (struct topo_link){TOPO_NVLINK, i, -1, 3, 4, 100};
     m.ports[1].state = TOPO_STATE_DOWN;
     assert_int_equal(workload_nvlink_domain(&m.topology), 6);
     assert_int_equal(workload_rails(&m.topology), 2);

@@ -33,7 +33,7 @@ static int links_of(const struct topo_class *c, int gpu, double *GBps)
     int n = 0;
     *GBps = 0;
     for (int i = 0; i < c->nlinks; i++)
-        if (c->links[i].gpu == gpu && c->links[i].fabric != TOPO_FABRIC_C2C) {
+        if (c->links[i].gpu == gpu && c->links[i].link_kind != TOPO_C2C) {
             n += c->links[i].count;
             *GBps += c->links[i].GBps;
         }

@@ -69,7 +69,7 @@ static void ends(void **state)
             int links[16] = {0}, there[16][16] = {{0}};
             for (int i = 0; i < c->nlinks; i++) {
                 const struct topo_link *l = &c->links[i];
-                if (l->fabric == TOPO_FABRIC_C2C)
+                if (l->link_kind == TOPO_C2C)
                     continue;
                 links[l->gpu] += l->count;
                 assert_true(l->GBps == l->count * hw->link_GBps);
@@ -123,7 +123,7 @@ static void switches_and_cpus(void **state)
     c = &t->classes[1];
     int cpus = 0;
     for (int i = 0; i < c->nlinks; i++)
-        if (c->links[i].fabric == TOPO_FABRIC_C2C) {
+        if (c->links[i].link_kind == TOPO_C2C) {
             assert_int_equal(c->objects[c->links[i].peer_object].numa, c->links[i].gpu);
             assert_true(c->links[i].GBps == 225);
             cpus++;

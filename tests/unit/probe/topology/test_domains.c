@@ -24,9 +24,9 @@ static struct topology *machine(int ngpus)
     return t;
 }
 
-static void join(struct topology *t, enum topo_fabric fabric, int gpu, int peer_gpu, int peer_object)
+static void join(struct topology *t, enum topo_link_kind link_kind, int gpu, int peer_gpu, int peer_object)
 {
-    build_link(t, &t->classes[0], (struct topo_link){fabric, gpu, peer_gpu, peer_object, 1, 25});
+    build_link(t, &t->classes[0], (struct topo_link){link_kind, gpu, peer_gpu, peer_object, 1, 25});
 }
 
 static int domains_of(const struct topology *t, struct nvlink_domain **d)
@@ -42,22 +42,22 @@ static void links(void **state)
     assert_int_equal(domains_of(t, &d), 0);
     /* 5 over 0 to 3, told from different ends; 1 and 4 over a switch, which 2 has no link to; 6 and 7 by XGMI. */
     int nvswitch = build_object(t, &t->classes[0], (struct topo_object){.kind = TOPO_NVSWITCH, .parent = -1});
-    join(t, TOPO_FABRIC_NVLINK, 5, 0, -1);
-    join(t, TOPO_FABRIC_NVLINK, 0, 3, -1);
-    join(t, TOPO_FABRIC_NVLINK, 1, -1, nvswitch);
-    join(t, TOPO_FABRIC_NVLINK, 4, -1, nvswitch);
-    join(t, TOPO_FABRIC_XGMI, 7, 6, -1);
+    join(t, TOPO_NVLINK, 5, 0, -1);
+    join(t, TOPO_NVLINK, 0, 3, -1);
+    join(t, TOPO_NVLINK, 1, -1, nvswitch);
+    join(t, TOPO_NVLINK, 4, -1, nvswitch);
+    join(t, TOPO_XGMI, 7, 6, -1);
     assert_int_equal(domains_of(t, &d), 3);
     static const int first[] = {0, 3, 5}, second[] = {1, 4}, third[] = {6, 7};
     assert_int_equal(d[0].ngpus, 3);
     assert_memory_equal(d[0].gpus, first, sizeof first);
     assert_int_equal(d[1].ngpus, 2);
     assert_memory_equal(d[1].gpus, second, sizeof second);
-    assert_int_equal(d[1].fabric, TOPO_FABRIC_NVLINK);
+    assert_int_equal(d[1].link_kind, TOPO_NVLINK);
     assert_null(d[1].clique);
     assert_int_equal(d[2].ngpus, 2);
     assert_memory_equal(d[2].gpus, third, sizeof third);
-    assert_int_equal(d[2].fabric, TOPO_FABRIC_XGMI);
+    assert_int_equal(d[2].link_kind, TOPO_XGMI);
     topo_free(t);
 }
 

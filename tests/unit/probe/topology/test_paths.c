@@ -67,9 +67,10 @@ static void host_bridges_and_switches(void **state)
     topo_free(t);
 }
 
-static void connect_gpu(struct topology *t, enum topo_fabric fabric, int gpu, int peer_gpu, int peer_object, int count)
+static void connect_gpu(struct topology *t, enum topo_link_kind link_kind, int gpu, int peer_gpu, int peer_object,
+                        int count)
 {
-    build_link(t, &t->classes[0], (struct topo_link){fabric, gpu, peer_gpu, peer_object, count, 25.0 * count});
+    build_link(t, &t->classes[0], (struct topo_link){link_kind, gpu, peer_gpu, peer_object, count, 25.0 * count});
 }
 
 static void links(void **state)
@@ -84,12 +85,12 @@ static void links(void **state)
     build_order_gpus(t, c);
     /* 0 and 1 directly, told by one end only; 1 and 2 as well, so that 0 reaches 2 through 1; 3 and 4 through switches
      * that they do not share, one with fewer links; 5 leads to nowhere known. */
-    connect_gpu(t, TOPO_FABRIC_NVLINK, 1, 0, -1, 2);
-    connect_gpu(t, TOPO_FABRIC_XGMI, 1, 2, -1, 1);
-    connect_gpu(t, TOPO_FABRIC_NVLINK, 3, -1, first, 4);
-    connect_gpu(t, TOPO_FABRIC_NVLINK, 3, -1, second, 4);
-    connect_gpu(t, TOPO_FABRIC_NVLINK, 4, -1, second, 6);
-    connect_gpu(t, TOPO_FABRIC_NVLINK, 5, -1, -1, 3);
+    connect_gpu(t, TOPO_NVLINK, 1, 0, -1, 2);
+    connect_gpu(t, TOPO_XGMI, 1, 2, -1, 1);
+    connect_gpu(t, TOPO_NVLINK, 3, -1, first, 4);
+    connect_gpu(t, TOPO_NVLINK, 3, -1, second, 4);
+    connect_gpu(t, TOPO_NVLINK, 4, -1, second, 6);
+    connect_gpu(t, TOPO_NVLINK, 5, -1, -1, 3);
     assert_string_equal(matrix_words(c, t->arena), "GPU0 X NV2 PHB PHB PHB PHB\n"
                                                    "GPU1 NV2 X XGMI1 PHB PHB PHB\n"
                                                    "GPU2 PHB XGMI1 X PHB PHB PHB\n"
@@ -147,8 +148,8 @@ static void pxn(void **state)
     add(t, TOPO_NIC, near, "0000:02:01.0");
     add(t, TOPO_NIC, far, "0000:82:01.0");
     build_order_gpus(t, c); /* by address: 02, 03, 04, 82 */
-    connect_gpu(t, TOPO_FABRIC_NVLINK, 0, 1, -1, 2);
-    connect_gpu(t, TOPO_FABRIC_NVLINK, 0, 3, -1, 2);
+    connect_gpu(t, TOPO_NVLINK, 0, 1, -1, 2);
+    connect_gpu(t, TOPO_NVLINK, 0, 3, -1, 2);
     const struct path_matrix *m = path_matrix(c, t->arena);
     static const struct {
         int from, to;
@@ -167,7 +168,7 @@ static void pxn(void **state)
     assert_string_equal(path_class_name(PATH_PXN), "PXN");
 
     for (int i = 0; i < c->nlinks; i++)
-        c->links[i].fabric = TOPO_FABRIC_XGMI;
+        c->links[i].link_kind = TOPO_XGMI;
     assert_int_equal(path_class_nccl(path_matrix(c, t->arena), 0, 5), PATH_SYS);
     topo_free(t);
 }

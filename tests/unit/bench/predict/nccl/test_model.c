@@ -283,8 +283,8 @@ static void unknown_and_mixed(void **state)
     made.objects[GPU3].parent = -1;
     made.gpus[1].sm = 0;
     made.gpus[2].sm = 90;
-    made.links[0] = (struct topo_link){.fabric = TOPO_FABRIC_NVLINK, .gpu = 0, .peer_gpu = -1, .peer_object = -1};
-    made.links[1] = (struct topo_link){.fabric = TOPO_FABRIC_NVLINK, .gpu = 0, .peer_gpu = 1, .peer_object = -1};
+    made.links[0] = (struct topo_link){.link_kind = TOPO_NVLINK, .gpu = 0, .peer_gpu = -1, .peer_object = -1};
+    made.links[1] = (struct topo_link){.link_kind = TOPO_NVLINK, .gpu = 0, .peer_gpu = 1, .peer_object = -1};
     made.class_.nlinks = 2;
     made.class_.cpu = NULL;
     const struct nccl_model *m = model(2);
