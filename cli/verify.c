@@ -81,18 +81,18 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
 
 /* ---- output ---- */
 
-static void print_row(const struct verify_rule *row)
+static void print_rule(const struct verify_rule *v)
 {
-    const struct tuner_rule *r = row->rule;
+    const struct tuner_rule *r = v->rule;
     char low[UNIT_TEXT], high[UNIT_TEXT];
     printf("  line %-4ld %-13s %10s to %-10s %s/%s", r->line, coll_name(r->coll), unit_bytes(low, r->min_bytes),
            r->max_bytes == UINT64_MAX ? "any" : unit_bytes(high, r->max_bytes),
            r->algo < 0 ? "any" : algo_name(r->algo), r->proto < 0 ? "any" : proto_name(r->proto));
     if (r->channels > 0)
         printf("/%dch", r->channels);
-    printf("  %s", verify_verdict_name(row->verdict));
-    if (row->gain.n)
-        printf(", gain %.2fx [%.2f, %.2f]", row->gain.median, row->gain.low, row->gain.high);
+    printf("  %s", verify_verdict_name(v->verdict));
+    if (v->gain.n)
+        printf(", gain %.2fx [%.2f, %.2f]", v->gain.median, v->gain.low, v->gain.high);
     putchar('\n');
 }
 
@@ -115,24 +115,24 @@ static void print_verdicts(const struct bench_points *points, const struct verif
 {
     print_points(points);
     puts(v->nrules ? "\nRows of tuner.csv, each against the same environment without the table:"
-                   : "\ntuner.csv has no row.");
+                   : "\ntuner.csv has no rule.");
     for (int i = 0; i < v->nrules; i++)
-        print_row(&v->rules[i]);
+        print_rule(&v->rules[i]);
 }
 
 static int print_json(const struct bench_points *points, const struct verify *v, struct err *e)
 {
-    cJSON *doc = bench_points_json(points), *rows = cJSON_AddArrayToObject(doc, "rows");
+    cJSON *doc = bench_points_json(points), *rules = cJSON_AddArrayToObject(doc, "rules");
     for (int i = 0; i < v->nrules; i++) {
-        cJSON *row = cJSON_CreateObject();
-        cJSON_AddItemToArray(rows, row);
-        cJSON_AddNumberToObject(row, "line", (double)v->rules[i].rule->line);
-        json_add_str(row, "verdict", verify_verdict_name(v->rules[i].verdict));
+        cJSON *rule = cJSON_CreateObject();
+        cJSON_AddItemToArray(rules, rule);
+        cJSON_AddNumberToObject(rule, "line", (double)v->rules[i].rule->line);
+        json_add_str(rule, "verdict", verify_verdict_name(v->rules[i].verdict));
         if (!v->rules[i].gain.n)
             continue;
-        cJSON_AddNumberToObject(row, "gain", v->rules[i].gain.median);
-        cJSON_AddNumberToObject(row, "gain_low", v->rules[i].gain.low);
-        cJSON_AddNumberToObject(row, "gain_high", v->rules[i].gain.high);
+        cJSON_AddNumberToObject(rule, "gain", v->rules[i].gain.median);
+        cJSON_AddNumberToObject(rule, "gain_low", v->rules[i].gain.low);
+        cJSON_AddNumberToObject(rule, "gain_high", v->rules[i].gain.high);
     }
     int rc = json_save(doc, NULL, e);
     cJSON_Delete(doc);
@@ -148,14 +148,14 @@ static int conclude(const struct request *w, const struct env_profile *p, struct
     if (!r)
         return ERR_FAILED;
     struct bench_points *points = bench_points_of(r, r->arena);
-    struct verify *v = verify_rows(p, points, e);
+    struct verify *v = verify_rules(p, points, e);
     int rc = v ? 0 : ERR_FAILED;
     if (!rc && w->json)
         rc = print_json(points, v, e);
     else if (!rc)
         print_verdicts(points, v);
     if (!rc && w->out && !(rc = verify_write(p, v, w->out, e)))
-        log_info(log, "%s: the profile with %d of %d rows", w->out, v->nrules - v->failing, v->nrules);
+        log_info(log, "%s: the profile with %d of %d rules", w->out, v->nrules - v->failing, v->nrules);
     if (!rc && v->failing)
         rc = ERR_FAILED;
     verify_free(v);

@@ -3,7 +3,7 @@
 #define ENVGEN_DECIDE_CALLS_H
 
 #include "envgen/decide/evidence.h"
-#include "envgen/decide/slice.h"
+#include "envgen/decide/weights.h"
 #include "envgen/profile/decisions.h"
 
 /* Fills colls of `shape` for its chosen launch. */

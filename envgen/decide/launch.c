@@ -68,7 +68,7 @@ static int works_untouched(struct decide_slice s, int coll, const char *call)
 
 /* Whether a failure speaks against the launch: any of its default call; of another call a death or wrong data that the
  * same call, tried untouched, does not show. A call that the library refuses is the call's own matter. */
-static int blames(struct decide_slice s, int coll, const struct bench_candidate *c)
+static int speaks_against(struct decide_slice s, int coll, const struct bench_candidate *c)
 {
     if (!strcmp(c->call.label, BENCH_DEFAULT))
         return failed(c);
@@ -82,7 +82,7 @@ static const struct bench_candidate *own_failure(struct decide_slice s, const ch
     for (int i = 0; i < s.count; i++)
         for (int c = 0; c < s.points[i].ncandidates; c++) {
             const struct bench_candidate *x = &s.points[i].candidates[c];
-            if (strcmp(x->launch.label, launch) != 0 || !blames(s, s.points[i].coll, x))
+            if (strcmp(x->launch.label, launch) != 0 || !speaks_against(s, s.points[i].coll, x))
                 continue;
             *where = &s.points[i];
             return x;
@@ -136,7 +136,7 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
 }
 
 /* How much a launch asks for: its settings, and the items of lists such as "ib2,ib3". */
-static int demands(const struct bench_knobs *k)
+static int asks_for(const struct bench_knobs *k)
 {
     int n = k->nsettings;
     for (int i = 0; i < k->nsettings; i++)
@@ -151,7 +151,7 @@ static int is_better(struct env_decisions *d, struct decide_slice s, const struc
                      const struct env_launch *other)
 {
     const char *ours = l->knobs.label, *theirs = other->knobs.label;
-    int more = demands(&l->knobs) - demands(&other->knobs);
+    int more = asks_for(&l->knobs) - asks_for(&other->knobs);
     if (more > 0)
         return env_gain_clears(gain_over(d, s, theirs, ours, NULL), d->margin);
     if (more < 0)

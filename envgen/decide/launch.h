@@ -2,7 +2,7 @@
 #ifndef ENVGEN_DECIDE_LAUNCH_H
 #define ENVGEN_DECIDE_LAUNCH_H
 
-#include "envgen/decide/slice.h"
+#include "envgen/decide/weights.h"
 #include "envgen/profile/decisions.h"
 
 /* Fills launches, chosen and why of `shape`. */

@@ -252,13 +252,13 @@ static int add_extrapolations(struct builder *b, const struct series *s)
 static void extrapolate(struct builder *b, const struct series *s)
 {
     int n = s->count, largest = s->shapes[n - 1]->nodes;
-    int64_t reach = b->d->extrapolate_nodes;
-    if (largest < 2 || reach <= largest || reach * s->per_node > INT32_MAX)
+    int64_t most = b->d->extrapolate_nodes;
+    if (largest < 2 || most <= largest || most * s->per_node > INT32_MAX)
         return;
     struct segment rules = s->own[n - 1];
     if (n > 1 && s->shapes[n - 2]->nodes > 1)
         rules = agreement(b, &s->own[n - 1], &s->own[n - 2]);
-    fill(b, s, &rules, largest + 1, (int)reach, ENV_EXTRAPOLATED);
+    fill(b, s, &rules, largest + 1, (int)most, ENV_EXTRAPOLATED);
 }
 
 static int write_series(struct builder *b, const struct series *s)

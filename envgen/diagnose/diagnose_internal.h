@@ -24,7 +24,7 @@ int diag_input_fill(struct diag_input *in); /* 0 at the end */
 int diag_getc(struct diag_input *in);       /* the next byte, -1 at the end */
 
 /* Reads a line, or the part of it up to a carriage return, as valid UTF-8 without colour codes and control characters
- * and with full-width punctuation as ASCII. `text` has room for DIAG_LINE bytes and is ended by a NUL. 0 at the end. */
+ * and with full-width punctuation as ASCII. `text` takes DIAG_LINE bytes and is ended by a NUL. 0 at the end. */
 int diag_read_line(struct diag_input *in, char *text, size_t *bytes);
 
 /* A time such as "185ms", "1.2 s", "12.345us", "3毫秒" -> milliseconds; `unit_ms` is the unit of a bare number (0: a

@@ -105,9 +105,9 @@ int diag_read_line(struct diag_input *in, char *text, size_t *bytes)
         const char *from = in->chunk + in->pos, *end = in->chunk + in->len, *p = from;
         while (p < end && *p != '\n' && *p != '\r')
             p++;
-        size_t piece = (size_t)(p - from), room = DIAG_LINE - 1 - n;
-        memcpy(text + n, from, piece < room ? piece : room);
-        n += piece < room ? piece : room;
+        size_t piece = (size_t)(p - from), left = DIAG_LINE - 1 - n;
+        memcpy(text + n, from, piece < left ? piece : left);
+        n += piece < left ? piece : left;
         in->pos += piece + (p < end);
         if (p < end) {
             in->after_return = *p == '\r' && !(diag_input_fill(in) && in->chunk[in->pos] == '\n');

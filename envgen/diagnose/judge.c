@@ -267,10 +267,10 @@ static enum diag_verdict judge_source(const struct diag_source *s)
     const struct diag_phase *p = phase(s, "rollout"), *untimed = phase(s, "not timed");
     if (s->visible)
         return s->communication_share > DIAGNOSE_SHARE_LIMIT ? DIAG_IS_COMMUNICATION : DIAG_NOT_COMMUNICATION;
-    double room = untimed ? untimed->share : 0;
+    double left = untimed ? untimed->share : 0;
     for (int i = 0; i < s->nphases; i++)
-        room += s->phases[i].kind == DIAG_COMPUTE && s->phases[i].side == DIAG_TRAIN ? s->phases[i].share : 0;
-    return room > DIAGNOSE_SHARE_LIMIT && !(p && p->share >= ROLLOUT_SHARE) ? DIAG_UNKNOWN : DIAG_NOT_COMMUNICATION;
+        left += s->phases[i].kind == DIAG_COMPUTE && s->phases[i].side == DIAG_TRAIN ? s->phases[i].share : 0;
+    return left > DIAGNOSE_SHARE_LIMIT && !(p && p->share >= ROLLOUT_SHARE) ? DIAG_UNKNOWN : DIAG_NOT_COMMUNICATION;
 }
 
 static int by_weight(const void *a, const void *b)

@@ -25,7 +25,7 @@ void diag_step_open(struct diagnosis *d, enum diag_format f, long number)
     s->is_open = 1;
 }
 
-/* The label's index; the last place stands for everything that has no more room. */
+/* The label's index; the last place stands for everything that has no place left. */
 static int label_of(struct diag_series *s, const struct diag_word *w)
 {
     int i = 0;

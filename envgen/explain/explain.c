@@ -210,7 +210,7 @@ static void explain_call(const struct env_profile *p, const struct env_question 
                     p->decisions->shapes[i].nodes == 1 ? "" : "s", p->decisions->shapes[i].ranks,
                     safe(p->arena, p->decisions->shapes[i].library));
     }
-    if (!explain_rows(p, q, out))
+    if (!explain_rules(p, q, out))
         fprintf(out, "\nNCCL: %stuner.csv holds no rule for this call: NCCL's own choice is used.\n",
                 env_shape_with(p->decisions, BENCH_ON_GPUS) ? "" : "not measured, ");
     explain_own_choice(p, q, out);

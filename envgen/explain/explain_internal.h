@@ -11,10 +11,10 @@ void explain_catalogued(const struct env_decisions *d, const struct env_question
 /* The same as an object, with every change of the default; NULL for such names. */
 cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_question *q);
 
-/* The rows of tuner.csv that a call meets, on any shape that the question allows. Returns their number. */
-int explain_rows(const struct env_profile *p, const struct env_question *q, FILE *out);
+/* The rules of tuner.csv that a call meets, on any shape that the question allows. Returns their number. */
+int explain_rules(const struct env_profile *p, const struct env_question *q, FILE *out);
 
 /* The same as an array of objects, with "basis" and "why"; the caller adds it to a document. */
-cJSON *explain_rows_json(const struct env_profile *p, const struct env_question *q);
+cJSON *explain_rules_json(const struct env_profile *p, const struct env_question *q);
 
 #endif

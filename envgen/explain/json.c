@@ -132,7 +132,7 @@ cJSON *env_explain_json(const struct env_profile *p, const struct env_question *
     if (q->variable)
         cJSON_AddItemToObject(doc, "catalogue", explain_catalogued_json(p->decisions, q));
     if (!q->variable && q->coll >= 0)
-        cJSON_AddItemToObject(doc, "tuner", explain_rows_json(p, q));
+        cJSON_AddItemToObject(doc, "tuner", explain_rules_json(p, q));
     if (!q->variable && q->coll >= 0 && add_rules(doc, p, &kept, q, e)) {
         cJSON_Delete(doc);
         return NULL;

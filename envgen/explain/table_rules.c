@@ -1,4 +1,4 @@
-/* The rows of tuner.csv that a call meets. */
+/* The rules of tuner.csv that a call meets. */
 #include <string.h>
 
 #include "core/coll.h"
@@ -14,7 +14,7 @@ static int matches(const struct env_table_rule *r, const struct env_question *q)
            (!q->ranks || (q->ranks >= r->ranks_low && q->ranks <= r->ranks_high));
 }
 
-static void print_row(const struct env_profile *p, const struct env_table_rule *r, FILE *out)
+static void print_rule(const struct env_profile *p, const struct env_table_rule *r, FILE *out)
 {
     const char *algorithm = algo_name(r->algorithm), *protocol = proto_name(r->protocol);
     int written = r->basis != ENV_PREDICTED || p->decisions->predicted;
@@ -27,20 +27,20 @@ static void print_row(const struct env_profile *p, const struct env_table_rule *
     fprintf(out, "\n    %s: %s\n", env_table_rule_basis(r, p->arena), env_comment(p->arena, r->why));
 }
 
-int explain_rows(const struct env_profile *p, const struct env_question *q, FILE *out)
+int explain_rules(const struct env_profile *p, const struct env_question *q, FILE *out)
 {
-    struct env_table_rules rows = {0};
+    struct env_table_rules rules = {0};
     struct err ignored = {0};
     char size[UNIT_TEXT];
     int found = 0;
-    if (env_table_rules_of(p->decisions, p->arena, &rows, &ignored))
+    if (env_table_rules_of(p->decisions, p->arena, &rules, &ignored))
         return 0;
-    for (int i = 0; i < rows.count; i++) {
-        if (!matches(rows.items[i], q))
+    for (int i = 0; i < rules.count; i++) {
+        if (!matches(rules.items[i], q))
             continue;
         if (!found++)
             fprintf(out, "\nNCCL's tuner plugin, %s of %s:\n", coll_name(q->coll), unit_bytes(size, q->bytes));
-        print_row(p, rows.items[i], out);
+        print_rule(p, rules.items[i], out);
     }
     return found;
 }
@@ -51,16 +51,16 @@ static void add_count(cJSON *o, const char *low_key, const char *high_key, int l
     cJSON_AddNumberToObject(o, high_key, high);
 }
 
-cJSON *explain_rows_json(const struct env_profile *p, const struct env_question *q)
+cJSON *explain_rules_json(const struct env_profile *p, const struct env_question *q)
 {
     static const char *const bases[] = {"measured", "agreed", "fitted", "extrapolated", "predicted"};
-    struct env_table_rules rows = {0};
+    struct env_table_rules rules = {0};
     struct err ignored = {0};
     cJSON *array = cJSON_CreateArray();
-    if (env_table_rules_of(p->decisions, p->arena, &rows, &ignored))
-        rows.count = 0;
-    for (int i = 0; i < rows.count; i++) {
-        const struct env_table_rule *r = rows.items[i];
+    if (env_table_rules_of(p->decisions, p->arena, &rules, &ignored))
+        rules.count = 0;
+    for (int i = 0; i < rules.count; i++) {
+        const struct env_table_rule *r = rules.items[i];
         if (!matches(r, q))
             continue;
         cJSON *o = cJSON_CreateObject();

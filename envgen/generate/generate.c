@@ -31,7 +31,7 @@ struct job {
     struct bench_results merged;
     struct env_rules rules;
     struct env_generated made;
-    struct env_staged_write stage;
+    struct env_staged_write staged;
 };
 
 /* ---- reading --------------------------------------------------------------------------------------------------------
@@ -130,12 +130,12 @@ static int take_in(struct job *j, const char *path, const char *name, struct err
     char *data;
     size_t bytes;
     if (same_file(path, arena_printf(j->arena, "%s/%s", j->made.profile.dir, name)))
-        return env_staged_write_keep(&j->stage, name, e);
+        return env_staged_write_keep(&j->staged, name, e);
     int rc = file_read(path, JOURNAL_LIMIT, j->arena, &data, &bytes, e);
-    return rc ? rc : env_staged_write_add(&j->stage, name, data, bytes, e);
+    return rc ? rc : env_staged_write_add(&j->staged, name, data, bytes, e);
 }
 
-/* Prints one file, checks it when it is NCCL's, and stages it. */
+/* Prints one file, checks it when it is NCCL's, and adds it to the staged write. */
 static int write_one(struct job *j, const struct env_writer *writer, const char *file, const char *node_class,
                      struct err *e)
 {
@@ -154,7 +154,7 @@ static int write_one(struct job *j, const struct env_writer *writer, const char 
     if (!rc && !strncmp(file, "nccl.", 5))
         rc = env_validate_file(j->made.profile.decisions, j->made.topology, node_class, file, out.data, out.bytes, e);
     if (!rc)
-        rc = env_staged_write_add(&j->stage, file, out.data, out.bytes, e);
+        rc = env_staged_write_add(&j->staged, file, out.data, out.bytes, e);
     file_out_abandon(&out);
     return rc;
 }
@@ -202,8 +202,8 @@ static void remove_stale(const struct job *j, const struct env_manifest *old)
     for (int i = 0; i < old->nfiles; i++) {
         const char *name = old->files[i].name;
         int kept = strstr(name, ".jsonl") != NULL;
-        for (int k = 0; k < j->stage.count && !kept; k++)
-            kept = !strcmp(j->stage.files[k].name, name);
+        for (int k = 0; k < j->staged.count && !kept; k++)
+            kept = !strcmp(j->staged.files[k].name, name);
         if (!kept)
             unlink(arena_printf(j->arena, "%s/%s", j->made.profile.dir, name));
     }
@@ -223,12 +223,12 @@ static int write_manifest(struct job *j, struct err *e)
 {
     struct env_manifest m = {.tool = NCCLTUNE_VERSION, .created = utc_now(j->arena)};
     m.topology = arena_strdup(j->arena, j->topology_hash);
-    m.files = arena_alloc(j->arena, (size_t)(j->stage.count + 1) * sizeof *m.files);
-    for (int i = 0; i < j->stage.count; i++) {
+    m.files = arena_alloc(j->arena, (size_t)(j->staged.count + 1) * sizeof *m.files);
+    for (int i = 0; i < j->staged.count; i++) {
         struct env_manifest_file *f = &m.files[m.nfiles++];
-        f->name = j->stage.files[i].name;
-        f->bytes = j->stage.files[i].bytes;
-        memcpy(f->sha256, j->stage.files[i].sha256, SHA256_HEX);
+        f->name = j->staged.files[i].name;
+        f->bytes = j->staged.files[i].bytes;
+        memcpy(f->sha256, j->staged.files[i].sha256, SHA256_HEX);
     }
     for (int i = 0; i < j->made.profile.decisions->nshapes; i++) {
         const char *library = j->made.profile.decisions->shapes[i].library;
@@ -246,7 +246,7 @@ static int write_manifest(struct job *j, struct err *e)
         return err_set(e, ERR_FAILED, "out of memory");
     const char *line = arena_printf(j->arena, "%s\n", text);
     cJSON_free(text);
-    return env_staged_write_add(&j->stage, ENV_MANIFEST, line, strlen(line), e);
+    return env_staged_write_add(&j->staged, ENV_MANIFEST, line, strlen(line), e);
 }
 
 static int write_all(struct job *j, struct err *e)
@@ -270,10 +270,10 @@ static int write_all(struct job *j, struct err *e)
     if (!rc)
         rc = write_manifest(j, e);
     if (!rc)
-        rc = env_staged_write_commit(&j->stage, ENV_MANIFEST, e);
+        rc = env_staged_write_commit(&j->staged, ENV_MANIFEST, e);
     if (!rc)
         remove_stale(j, &old);
-    env_staged_write_abandon(&j->stage);
+    env_staged_write_abandon(&j->staged);
     return rc;
 }
 
@@ -290,7 +290,7 @@ static int make_directory(struct job *j, int *made, struct err *e)
         return err_errno(e, "%s: cannot be opened", out);
     j->made.profile.dir = arena_strdup(j->arena, real);
     free(real);
-    env_staged_write_begin(&j->stage, j->made.profile.dir, j->arena);
+    env_staged_write_begin(&j->staged, j->made.profile.dir, j->arena);
     return 0;
 }
 

@@ -286,8 +286,8 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
     d->topology = word(in, doc, "topology");
     d->margin = json_num(doc, "margin", ENV_MARGIN);
     d->predicted = json_bool(doc, "predicted", 0);
-    int64_t reach = json_int(doc, "extrapolate_nodes", 0);
-    d->extrapolate_nodes = reach > 0 && reach < INT32_MAX ? (int)reach : 0;
+    int64_t most = json_int(doc, "extrapolate_nodes", 0);
+    d->extrapolate_nodes = most > 0 && most < INT32_MAX ? (int)most : 0;
     if (read_releases(in, cJSON_GetObjectItemCaseSensitive(doc, "nccl"), d))
         return ERR_FAILED;
     int rc = list(in, doc, "settings", sizeof *d->settings, &d->settings, &d->nsettings), i = 0, k = 0;

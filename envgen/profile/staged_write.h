@@ -24,7 +24,7 @@ struct env_staged_write {
     int count;
 };
 
-/* `dir` exists and outlives the stage; so does `a`. */
+/* `dir` exists and outlives the staged write; so does `a`. */
 void env_staged_write_begin(struct env_staged_write *s, const char *dir, struct arena *a);
 
 /* A new content for dir/name, on disk when this returns. Directories in `name` are made. */

@@ -84,10 +84,10 @@ static struct step_question as_collective(const struct step_question *q)
 static struct model_call call_of(const struct step_question *q)
 {
     struct model_call c = {.coll = q->kind, .bytes = q->bytes, .algo = -1, .proto = -1};
-    if (q->row && q->row->algorithm >= 0 && q->row->protocol >= 0) {
-        c.algo = q->row->algorithm;
-        c.proto = q->row->protocol;
-        c.channels = q->row->channels > 0 ? (int)q->row->channels : 0;
+    if (q->rule && q->rule->algorithm >= 0 && q->rule->protocol >= 0) {
+        c.algo = q->rule->algorithm;
+        c.proto = q->rule->protocol;
+        c.channels = q->rule->channels > 0 ? (int)q->rule->channels : 0;
     }
     return c;
 }

@@ -18,7 +18,7 @@ const char *step_source_name(enum step_source s)
 struct estimator {
     const struct step_input *in;
     struct arena *arena;
-    struct env_table_rules rows;
+    struct env_table_rules rules;
     int gpus; /* the profile knows something of GPUs: host memory does not count */
     int predicted_unused;
 };
@@ -162,10 +162,10 @@ static int from_decisions(struct estimator *m, struct step_call *c)
 /* ---- predicted now --------------------------------------------------------------------------------------------------
  */
 
-static const struct env_table_rule *find_row(const struct estimator *m, const struct step_call *c)
+static const struct env_table_rule *find_rule(const struct estimator *m, const struct step_call *c)
 {
-    for (int i = 0; i < m->rows.count; i++) {
-        const struct env_table_rule *r = m->rows.items[i];
+    for (int i = 0; i < m->rules.count; i++) {
+        const struct env_table_rule *r = m->rules.items[i];
         if (r->coll == c->call->kind && c->call->bytes >= r->min_bytes && c->call->bytes <= r->max_bytes &&
             c->nodes >= r->nodes_low && c->nodes <= r->nodes_high && c->call->group_size >= r->ranks_low &&
             c->call->group_size <= r->ranks_high)
@@ -174,7 +174,7 @@ static const struct env_table_rule *find_row(const struct estimator *m, const st
     return NULL;
 }
 
-static const char *row_text(const struct env_table_rule *r, struct arena *a)
+static const char *rule_text(const struct env_table_rule *r, struct arena *a)
 {
     const char *algo = algo_name(r->algorithm), *proto = proto_name(r->protocol);
     const char *cell = arena_printf(a, "%s/%s", algo ? algo : "any", proto ? proto : "any");
@@ -184,19 +184,19 @@ static const char *row_text(const struct env_table_rule *r, struct arena *a)
 static int from_predictor(struct estimator *m, struct step_call *c)
 {
     const struct step_predictor *p = m->in->predictor;
-    const struct env_table_rule *row = find_row(m, c);
+    const struct env_table_rule *rule = find_rule(m, c);
     struct step_question q = {
         .kind = c->call->kind, .bytes = c->call->bytes, .nodes = c->nodes, .ranks = c->call->group_size};
     if (!p || p->predict(p->arg, &q, &c->now, &c->why))
         return -1;
     c->source = STEP_PREDICTED;
     q.tuned = 1;
-    q.row = row;
+    q.rule = rule;
     if (p->predict(p->arg, &q, &c->tuned, &c->why)) {
         c->tuned = c->now;
-    } else if (row) {
-        c->choice = row_text(row, m->arena);
-        m->predicted_unused |= row->basis == ENV_PREDICTED && !m->in->decisions->predicted;
+    } else if (rule) {
+        c->choice = rule_text(rule, m->arena);
+        m->predicted_unused |= rule->basis == ENV_PREDICTED && !m->in->decisions->predicted;
     }
     return 0;
 }
@@ -312,7 +312,7 @@ int env_step_of(const struct step_input *in, struct arena *a, struct step_estima
     for (int i = 0; i < in->decisions->nshapes; i++)
         m.gpus |= bench_evidence_of(in->decisions->shapes[i].engine) != BENCH_ON_HOST;
     m.gpus |= in->predictor != NULL;
-    int rc = env_table_rules_of(in->decisions, a, &m.rows, e);
+    int rc = env_table_rules_of(in->decisions, a, &m.rules, e);
     if (rc)
         return rc;
     out->phases = arena_alloc(a, ((size_t)w->nphases + 1) * sizeof *out->phases);

@@ -35,8 +35,8 @@ struct step_question {
     int kind; /* as in struct workload_call */
     uint64_t bytes;
     int nodes, ranks;
-    const struct env_table_rule *row; /* what a tuner makes of it; NULL: NCCL's own choice */
-    int tuned;                        /* under the profile's settings; 0: with none */
+    const struct env_table_rule *rule; /* what a tuner makes of it; NULL: NCCL's own choice */
+    int tuned;                         /* under the profile's settings; 0: with none */
 };
 
 /* 0, or -1 with a sentence in *why. */

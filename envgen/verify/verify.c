@@ -109,7 +109,7 @@ static void judge(struct verify *v, struct verify_rule *rule, const struct bench
     v->failing += rule->verdict == VERIFY_FAILS;
 }
 
-struct verify *verify_rows(const struct env_profile *p, const struct bench_points *points, struct err *e)
+struct verify *verify_rules(const struct env_profile *p, const struct bench_points *points, struct err *e)
 {
     struct arena *a = arena_new();
     struct verify *v = ARENA_NEW(a, struct verify);
@@ -146,7 +146,7 @@ void verify_free(struct verify *v)
 
 /* ---- the profile without failing rules ---- */
 
-static const struct verify_rule *row_of_line(const struct verify *v, long line)
+static const struct verify_rule *rule_of_line(const struct verify *v, long line)
 {
     for (int i = 0; i < v->nrules; i++)
         if (v->rules[i].rule->line == line)
@@ -164,7 +164,7 @@ static int stage_table(struct env_staged_write *s, const struct verify *v, struc
     long number = 1;
     for (const char *line = v->text; *line; number++) {
         int len = (int)strcspn(line, "\n");
-        const struct verify_rule *rule = row_of_line(v, number);
+        const struct verify_rule *rule = rule_of_line(v, number);
         if (rule && rule->verdict == VERIFY_FAILS)
             fprintf(out.stream, "# dropped by nccltune verify, gain %.2f (%.2f to %.2f): ", rule->gain.median,
                     rule->gain.low, rule->gain.high);

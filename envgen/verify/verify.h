@@ -38,7 +38,7 @@ int verify_jobs(const struct env_profile *p, const char *plugin, struct arena *a
                 struct err *e);
 
 /* Judges every rule of the table by `points`. NULL after an error. */
-struct verify *verify_rows(const struct env_profile *p, const struct bench_points *points, struct err *e);
+struct verify *verify_rules(const struct env_profile *p, const struct bench_points *points, struct err *e);
 void verify_free(struct verify *v); /* NULL is fine */
 
 /* The candidate of a point that ran under that launch; NULL. */

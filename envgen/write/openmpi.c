@@ -125,7 +125,8 @@ static int write_sh(const struct env_writing *w, FILE *out, struct err *e)
     return rc;
 }
 
-/* ---- the rules file -------------------------------------------------------------------------------------------------
+/* ---- OpenMPI rules file
+ * -----------------------------------------------------------------------------------------------
  */
 
 static void print_own_choice(FILE *out, int ranks, const char *who)

@@ -94,7 +94,7 @@ check "generate --extrapolate fits the model and says how well" \
     says "for a number of nodes that is left out" "$bin" generate -t "$scratch/one.json" --results "$scratch/nccl.jsonl" --extrapolate=16 -o "$scratch/far"
 check "so does tuner.csv" grep -q '^# beyond what was measured: model fitted to [0-9]* results' "$scratch/far/tuner.csv"
 check "and decisions.json" grep -q '"left_out"' "$scratch/far/decisions.json"
-check "rows beyond carry an interval" grep -q 'EXTRAPOLATED to 5 to 9 nodes' "$scratch/far/tuner.csv"
+check "rules beyond carry an interval" grep -q 'EXTRAPOLATED to 5 to 9 nodes' "$scratch/far/tuner.csv"
 check "which explain reads back" says "carried on from 4 nodes" "$bin" explain "$scratch/far" --collectives allreduce --bytes 1M --nodes 8 --ranks 64
 
 # ---- what if ---------------------------------------------------------------------------------------------------------

@@ -76,9 +76,9 @@ check "verify confirms it" verify "$work/profile" --collectives allreduce
 sed 's/^cell allreduce tree ll .*/cell allreduce tree ll latency=40 GBps=5 predict=3/' "$NCCL_DOUBLE_LAW" >"$work/other-law"
 slow_now() { NCCL_DOUBLE_LAW=$work/other-law verify "$work/profile" --collectives allreduce -o "$work/verified" >"$work/verify.txt"; }
 slow_now
-check "verify says so where a row no longer holds (status 1)" test $? = 1
-check "it is the right row" grep -q 'tree/ll.*does not hold' "$work/verify.txt"
-check "the new profile has the row as a comment" grep -q '^# dropped by nccltune verify.*tree,ll' "$work/verified/tuner.csv"
+check "verify says so where a rule no longer holds (status 1)" test $? = 1
+check "it is the right rule" grep -q 'tree/ll.*does not hold' "$work/verify.txt"
+check "the new profile has the rule as a comment" grep -q '^# dropped by nccltune verify.*tree,ll' "$work/verified/tuner.csv"
 check "and is complete" build/nccltune explain "$work/verified"
 
 tune() {
@@ -86,7 +86,7 @@ tune() {
         -o "$work/tuned" >"$work/tune.txt"
 }
 check "tune makes a profile with NCCL in one command" tune
-check "and its table has a row" grep -q '^allreduce,' "$work/tuned/tuner.csv"
+check "and its table has a rule" grep -q '^allreduce,' "$work/tuned/tuner.csv"
 no_host_memory() { ! grep "host memory" "$work/tune.txt"; }
 check "it is not passed off as host memory" no_host_memory
 
@@ -112,7 +112,7 @@ sizes() { grep -o '"collective":"[a-z]*","bytes":[0-9]*' "$work/job/results.json
 check "its calls are measured and nothing else" \
     test "$(sizes)" = "collectiveallreducebytes4194304 collectivealltoallbytes65535 "
 check "the table names the chunk size that the law likes" grep -q '^allreduce,.*,ring,ll128,8,.*,131072,' "$work/job/tuner.csv"
-check "and has no row for AllToAll" test -z "$(grep '^alltoall' "$work/job/tuner.csv")"
+check "and has no rule for AllToAll" test -z "$(grep '^alltoall' "$work/job/tuner.csv")"
 check "the profile keeps the workload" test -s "$work/job/workload.json"
 
 # ---- listed sizes ----

@@ -323,7 +323,7 @@ static void whose_fault_a_hang_is(void **state)
 }
 
 /* The untouched launch may be measured with its default call alone. */
-static void a_call_never_tried_untouched_blames_no_launch(void **state)
+static void a_call_never_tried_untouched_speaks_against_no_launch(void **state)
 {
     (void)state;
     struct synthetic s = synthetic_new();
@@ -541,7 +541,7 @@ int main(void)
         cmocka_unit_test(a_launch_within_the_noise_is_not),
         cmocka_unit_test(a_launch_that_failed_anywhere_is_out),
         cmocka_unit_test(whose_fault_a_hang_is),
-        cmocka_unit_test(a_call_never_tried_untouched_blames_no_launch),
+        cmocka_unit_test(a_call_never_tried_untouched_speaks_against_no_launch),
         cmocka_unit_test(a_setting_more_must_be_worth_it),
         cmocka_unit_test(an_interface_more_must_be_worth_it),
         cmocka_unit_test(a_launch_seen_at_few_points_is_out),

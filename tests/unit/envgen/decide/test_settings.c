@@ -21,7 +21,7 @@ static const struct env_setting *find(const struct env_decisions *d, const char 
 }
 
 /* Untouched 100 µs, launch ib3 and call 3 as told. */
-static struct env_decisions *settle(struct synthetic *s, double launch_us, double call_us, int *rc, struct err *e)
+static struct env_decisions *settings_of(struct synthetic *s, double launch_us, double call_us, int *rc, struct err *e)
 {
     static const struct topology nothing;
     struct env_rules rules;
@@ -46,7 +46,7 @@ static void launch_and_calls(void **state)
         struct synthetic s = synthetic_new();
         struct err e = {0};
         int rc;
-        struct env_decisions *d = settle(&s, table[i].launch_us, table[i].call_us, &rc, &e);
+        struct env_decisions *d = settings_of(&s, table[i].launch_us, table[i].call_us, &rc, &e);
         assert_int_equal(rc, 0);
         const struct env_setting *interface = find(d, "btl_tcp_if_include");
         const struct env_setting *dynamic = find(d, "coll_tuned_use_dynamic_rules");
@@ -146,7 +146,7 @@ static void hostile_values(void **state)
         synthetic_add(&s, COLL_BROADCAST, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
         synthetic_add(&s, COLL_BROADCAST, 8, "bad", DEFAULT, won ? 10 : 200, BENCH_OK);
         s.points.items[0].candidates[1].launch.settings = &bad;
-        struct env_decisions *d = settle(&s, 100, 100, &rc, &e);
+        struct env_decisions *d = settings_of(&s, 100, 100, &rc, &e);
         assert_int_equal(rc, won ? ERR_FAILED : 0);
         if (won)
             assert_non_null(strstr(e.text, "btl_tcp_if_include"));

@@ -1,4 +1,4 @@
-/* envgen/explain/table_rules.c: which rows of tuner.csv a call meets, and which of them are only told. */
+/* envgen/explain/table_rules.c: which rules of tuner.csv a call meets, and which of them are only told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,14 +50,14 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What is printed for a call; `*rows` is what the function says it printed. */
-static const char *ask(uint64_t bytes, int nodes, int *rows)
+/* What is printed for a call; `*rules` is what the function says it printed. */
+static const char *ask(uint64_t bytes, int nodes, int *rules)
 {
     struct env_question q = {.coll = COLL_ALLREDUCE, .bytes = bytes, .nodes = nodes};
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    *rows = explain_rows(&profile, &q, out);
+    *rules = explain_rules(&profile, &q, out);
     fclose(out);
     const char *copy = arena_strdup(profile.arena, text);
     free(text);
@@ -69,34 +69,34 @@ static void rows_of_a_call(void **state)
     (void)state;
     static const struct {
         uint64_t bytes;
-        int nodes, rows;
+        int nodes, rules;
     } cases[] = {{MIB, 2, 1}, {16 * MIB, 2, 1}, {MIB - 1, 2, 0}, {16 * MIB + 1, 2, 0},
                  {MIB, 3, 0}, {MIB, 1, 0},      {1, 4, 1},       {UINT64_MAX / 2, 4, 1},
                  {MIB, 5, 0}, {MIB, 0, 2},      {32 * MIB, 0, 1}};
-    int rows;
+    int rules;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *text = ask(cases[i].bytes, cases[i].nodes, &rows);
-        if (rows != cases[i].rows)
-            fail_msg("%llu bytes on %d nodes meet %d rows:\n%s", (unsigned long long)cases[i].bytes, cases[i].nodes,
-                     rows, text);
+        const char *text = ask(cases[i].bytes, cases[i].nodes, &rules);
+        if (rules != cases[i].rules)
+            fail_msg("%llu bytes on %d nodes meet %d rules:\n%s", (unsigned long long)cases[i].bytes, cases[i].nodes,
+                     rules, text);
     }
-    assert_non_null(strstr(ask(MIB, 2, &rows), "tuner.csv: algorithm ring, protocol simple, 8 channels"));
+    assert_non_null(strstr(ask(MIB, 2, &rules), "tuner.csv: algorithm ring, protocol simple, 8 channels"));
 }
 
 static void predictions_are_written_where_asked_for(void **state)
 {
     (void)state;
     struct env_question q = {.coll = COLL_ALLREDUCE, .bytes = MIB, .nodes = 4};
-    int rows;
+    int rules;
     for (int asked = 0; asked < 2; asked++) {
         profile.decisions->predicted = asked;
         const char *said = asked ? "  tuner.csv: algorithm tree" : "  not written: algorithm tree";
-        assert_non_null(strstr(ask(MIB, 4, &rows), said));
-        cJSON *array = explain_rows_json(&profile, &q), *row = cJSON_GetArrayItem(array, 0);
+        assert_non_null(strstr(ask(MIB, 4, &rules), said));
+        cJSON *array = explain_rules_json(&profile, &q), *rule = cJSON_GetArrayItem(array, 0);
         assert_int_equal(cJSON_GetArraySize(array), 1);
-        assert_string_equal(json_str(row, "basis", ""), "predicted");
-        assert_string_equal(json_str(row, "protocol", ""), "ll128");
-        assert_int_equal(json_bool(row, "written", -1), asked);
+        assert_string_equal(json_str(rule, "basis", ""), "predicted");
+        assert_string_equal(json_str(rule, "protocol", ""), "ll128");
+        assert_int_equal(json_bool(rule, "written", -1), asked);
         cJSON_Delete(array);
     }
 }

@@ -54,21 +54,21 @@ static void a_row_forces_its_choice(void **state)
 {
     (void)state;
     struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
-    struct env_table_rule row = {.coll = COLL_ALLREDUCE, .algorithm = ALGO_RING, .protocol = PROTO_LL, .channels = 2};
+    struct env_table_rule rule = {.coll = COLL_ALLREDUCE, .algorithm = ALGO_RING, .protocol = PROTO_LL, .channels = 2};
     struct step_question q = {.kind = COLL_ALLREDUCE, .bytes = 256 * MIB, .nodes = 2, .ranks = 16};
     struct step_time own, forced;
     const char *why = NULL;
     assert_int_equal(ask(m, q, &own, &why), 0);
-    q.row = &row;
+    q.rule = &rule;
     q.tuned = 1;
     assert_int_equal(ask(m, q, &forced, &why), 0);
     assert_true(forced.us > 2 * own.us);
     struct step_time two = forced;
-    row.channels = 1;
+    rule.channels = 1;
     assert_int_equal(ask(m, q, &forced, &why), 0);
     assert_true(forced.us > 1.5 * two.us);
-    row.algorithm = ALGO_PAT; /* not for AllReduce */
-    row.protocol = PROTO_SIMPLE;
+    rule.algorithm = ALGO_PAT; /* not for AllReduce */
+    rule.protocol = PROTO_SIMPLE;
     assert_int_equal(ask(m, q, &forced, &why), -1);
     assert_non_null(why);
 }

@@ -169,7 +169,7 @@ static int double_predictor(void *arg, const struct step_question *q, struct ste
     int *asked = arg;
     ++*asked;
     if (q->kind == WORKLOAD_SENDRECV) {
-        *why = "no law for it";
+        *why = "no model of it";
         return -1;
     }
     double us = q->tuned ? 500 : 1000;
@@ -193,7 +193,7 @@ static void what_was_not_measured_is_predicted(void **state)
     assert_near(e.now.all.high_us, 4000, 1e-9);
     assert_near(e.tuned.all.us, 1000, 1e-9);
     assert_int_equal(e.phases[0].calls[1].source, STEP_UNKNOWN);
-    assert_string_equal(e.phases[0].calls[1].why, "no law for it");
+    assert_string_equal(e.phases[0].calls[1].why, "no model of it");
     assert_int_equal(asked, 3);
     workload_free(w);
     env_decisions_free(d);

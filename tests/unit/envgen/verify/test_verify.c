@@ -1,4 +1,4 @@
-/* Verification: which rows of a table hold in new measurements, and the profile without the others. */
+/* Verification: which rules of a table hold in new measurements, and the profile without the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +90,7 @@ static void launches_are_those_of_a_job(void **state)
 #define ENVIRONMENT "{\"label\": \"environment\", \"settings\": {\"NCCL_BUFFSIZE\": \"8388608\"}}"
 #define PROFILE     "{\"label\": \"profile\", \"settings\": {\"NCCLTUNE_PROFILE\": \"/p\"}}"
 
-/* Measured again: the first row is still faster, the second is not. */
+/* Measured again: the first rule is still faster, the second is not. */
 static void rows_are_judged_against_the_environment(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void rows_are_judged_against_the_environment(void **state)
     const char *text = join(a, lines, 6), *journal = scratch_write(&s, "v.jsonl", text, strlen(text));
     struct bench_results *r = bench_results_load(journal, NULL, &e);
     assert_non_null(r);
-    struct verify *v = verify_rows(p, bench_points_of(r, r->arena), &e);
+    struct verify *v = verify_rules(p, bench_points_of(r, r->arena), &e);
     assert_non_null(v);
     assert_int_equal(v->nrules, 2);
     assert_int_equal(v->failing, 1);
@@ -119,7 +119,7 @@ static void rows_are_judged_against_the_environment(void **state)
     assert_int_equal(verify_write(p, v, out, &e), 0);
     struct env_profile *q = env_profile_open(out, &e);
     assert_non_null(q);
-    struct verify *again = verify_rows(q, bench_points_of(r, r->arena), &e);
+    struct verify *again = verify_rules(q, bench_points_of(r, r->arena), &e);
     assert_int_equal(again->nrules, 1);
     assert_int_equal(again->failing, 0);
     assert_non_null(strstr(again->text, "# dropped by nccltune verify"));
@@ -139,7 +139,7 @@ static void what_was_not_measured_is_left_alone(void **state)
     struct err e = {0};
     struct env_profile *p = make_profile(&s);
     struct bench_points none = {0};
-    struct verify *v = verify_rows(p, &none, &e);
+    struct verify *v = verify_rules(p, &none, &e);
     assert_int_equal(v->failing, 0);
     assert_int_equal(v->rules[0].verdict, VERIFY_UNKNOWN);
     verify_free(v);
