@@ -158,7 +158,7 @@ static int write_fixed(const struct lint *l, const struct request *a, struct err
         if (target && strcmp(target, "-") != 0) {
             if (fixed > 0 || !a->in_place)
                 code = file_write(target, text, bytes, e);
-            fprintf(stderr, "%s: %d corrected\n", target, fixed);
+            fprintf(stderr, COMMAND ": %s: %d corrected\n", target, fixed);
         } else if (fwrite(text, 1, bytes, stdout) != bytes || fflush(stdout)) {
             code = err_errno(e, "standard output");
         }
