@@ -125,11 +125,8 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
     return rc;
 }
 
-static int print_points(const struct request *w, struct log *log, struct err *e)
+static int print_points(const struct request *w, const struct bench_results *r, struct err *e)
 {
-    struct bench_results *r = bench_results_load(w->bench.results, log, e);
-    if (!r)
-        return ERR_FAILED;
     struct bench_points *p = bench_points_of(r, r->arena);
     int rc = 0;
     if (w->json) {
@@ -141,7 +138,6 @@ static int print_points(const struct request *w, struct log *log, struct err *e)
         if (fflush(stdout))
             rc = err_errno(e, "standard output cannot be written");
     }
-    bench_results_free(r);
     return rc;
 }
 
@@ -184,10 +180,12 @@ static int run_document(const struct request *w, const struct topology *t, struc
 static int run_journal(const struct request *w, const struct topology *t, struct log *log, struct err *e)
 {
     struct bench_summary summary;
-    int rc = bench_run(&w->bench, t, log, log->progress, cli_catch_interrupt(), &summary, e);
+    struct bench_results *measured = NULL;
+    int rc = bench_run(&w->bench, t, log, log->progress, cli_catch_interrupt(), &summary, &measured, e);
     progress_finish(log->progress, NULL);
     if (!rc && (summary.measured || summary.resumed))
-        rc = print_points(w, log, e);
+        rc = print_points(w, measured, e);
+    bench_results_free(measured);
     return rc ? rc : conclude(w, &summary, log);
 }
 

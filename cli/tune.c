@@ -49,6 +49,7 @@ struct tune {
     const char *topology, *results; /* files of the profile */
     int choose;                     /* which engine is ours to choose: --engine was not given */
     int lacks;                      /* nothing could be measured */
+    struct bench_results *measured; /* what `results` holds, between measuring and deciding; else NULL */
 };
 
 static const struct option_spec profile_options[] = {
@@ -209,7 +210,7 @@ static int measure(struct tune *t, const struct topology *topology, struct err *
     struct bench_summary summary = {0};
     t->bench.results = t->results;
     progress_start(&t->progress, t->quiet ? NULL : stderr);
-    int rc = bench_run(&t->bench, topology, &t->log, &t->progress, t->stop, &summary, e);
+    int rc = bench_run(&t->bench, topology, &t->log, &t->progress, t->stop, &summary, &t->measured, e);
     progress_clear(&t->progress);
     if (rc == ERR_LACKS) {
         log_warn(&t->log, "%s", e->text);
@@ -243,6 +244,7 @@ static int generate(struct tune *t, struct err *e)
     t->generate.workload = t->bench.workload;
     t->generate.results = &t->results;
     t->generate.nresults = exists(t->results);
+    t->generate.measured = &t->measured;
     t->generate.made = &made;
     int rc = env_generate(&t->generate, &t->log, e);
     if (!rc)
@@ -346,6 +348,7 @@ int tune_main(int argc, char **argv)
         if (rc && rc != CLI_INTERRUPTED && !(t.lacks && rc == ERR_LACKS))
             cli_fail(COMMAND, &e);
     }
+    bench_results_free(t.measured);
     arena_free(t.arena);
     return rc;
 }

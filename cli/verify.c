@@ -141,12 +141,10 @@ static int print_json(const struct bench_points *points, const struct verify *v,
 
 /* ---- the command ---- */
 
-/* From the journal to verdicts. */
-static int conclude(const struct request *w, const struct env_profile *p, struct log *log, struct err *e)
+/* From measurements to verdicts. */
+static int conclude(const struct request *w, const struct env_profile *p, const struct bench_results *r,
+                    struct log *log, struct err *e)
 {
-    struct bench_results *r = bench_results_load(w->bench.results, log, e);
-    if (!r)
-        return ERR_FAILED;
     struct bench_points *points = bench_points_of(r, r->arena);
     struct verify *v = verify_rules(p, points, e);
     int rc = v ? 0 : ERR_FAILED;
@@ -159,7 +157,6 @@ static int conclude(const struct request *w, const struct env_profile *p, struct
     if (!rc && v->failing)
         rc = ERR_FAILED;
     verify_free(v);
-    bench_results_free(r);
     return rc;
 }
 
@@ -181,6 +178,7 @@ static int measure(struct request *w, const struct env_profile *p, const struct 
     struct bench_knobs *jobs = arena_alloc(p->arena, 2 * sizeof *jobs);
     struct bench_summary summary;
     struct progress progress;
+    struct bench_results *measured = NULL;
     const char *plugin = locate_plugin(p->arena, e);
     if (!plugin)
         return ERR_LACKS;
@@ -193,11 +191,11 @@ static int measure(struct request *w, const struct env_profile *p, const struct 
         w->bench.collectives = collectives_of(p);
     progress_start(&progress, w->quiet ? NULL : stderr);
     log.progress = &progress;
-    int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, e);
+    int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, &measured, e);
     progress_finish(&progress, NULL);
-    if (rc || summary.interrupted)
-        return rc ? rc : CLI_INTERRUPTED;
-    rc = conclude(w, p, &log, e);
+    if (!rc)
+        rc = summary.interrupted ? CLI_INTERRUPTED : conclude(w, p, measured, &log, e);
+    bench_results_free(measured);
     return rc || !summary.troubled ? rc : ERR_FAILED;
 }
 

@@ -63,51 +63,53 @@ int bench_join(const struct bench_options *o, struct err *e)
     return engine && engine->join ? engine->join(e) : 0;
 }
 
-/* The journal first, then what an earlier run has left in it, then the work. */
-static int conduct(struct bench_study *s, const char *topology_hash, struct err *e)
+/* The journal with what an earlier run has left in it, then the work. */
+static int conduct(struct bench_study *s, const char *topology_hash, struct bench_results **measured, struct err *e)
 {
     static volatile sig_atomic_t never;
-    int rc = bench_journal_open(s->journal, s->options->results, topology_hash, s->options->resume, e);
+    struct bench_journal journal;
+    int rc = bench_journal_open(&journal, s->options->results, topology_hash, s->options->resume, s->log, e);
     if (rc)
         return rc;
     if (!s->stop)
         s->stop = &never;
-    s->results = bench_results_load(s->journal->path, s->log, e);
-    if (s->results) {
-        s->arena = s->results->arena;
-        s->summary->resumed = s->results->count - s->summary->measured;
-        s->sizes = sizes_of(s->options, s->workload, s->arena, &s->nsizes);
-        s->started_s = progress_now_s();
-        s->deadline_s = s->started_s + s->options->budget_s;
-        rc = s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
-    } else {
-        rc = ERR_FAILED;
+    s->journal = &journal;
+    s->results = journal.results;
+    s->arena = s->results->arena;
+    s->summary->resumed = s->results->count - s->summary->measured;
+    s->sizes = sizes_of(s->options, s->workload, s->arena, &s->nsizes);
+    s->started_s = progress_now_s();
+    s->deadline_s = s->started_s + s->options->budget_s;
+    rc = s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
+    if (!rc && measured) {
+        bench_results_free(*measured);
+        *measured = journal.results;
+        journal.results = NULL;
     }
-    bench_results_free(s->results);
-    bench_journal_close(s->journal);
+    bench_journal_close(&journal);
     return rc;
 }
 
 /* One number of ranks a node. What the machine lacks is said before a journal is made. */
-static int run(struct bench_study s, struct bench_options o, const struct bench_setup *setup, struct err *e)
+static int run(struct bench_study s, struct bench_options o, const struct bench_setup *setup,
+               struct bench_results **measured, struct err *e)
 {
-    struct bench_journal journal = {.fd = -1};
     struct arena *a = arena_new();
     char hash[SHA256_HEX] = "";
     if (setup->topology)
         topo_hash(setup->topology, hash);
     s.options = &o;
-    s.journal = &journal;
     int rc = plan(&o, s.engine, setup, a, &s.plan, e);
     if (!rc)
-        rc = conduct(&s, hash, e);
+        rc = conduct(&s, hash, measured, e);
     s.engine->finish(&s.plan);
     arena_free(a);
     return rc;
 }
 
 /* A prediction is not bound to the nodes that are there: it is made for every shape of group that the workload has. */
-static int run_shapes(struct bench_study s, struct bench_options o, struct bench_setup setup, struct err *e)
+static int run_shapes(struct bench_study s, struct bench_options o, struct bench_setup setup,
+                      struct bench_results **measured, struct err *e)
 {
     struct arena *a = arena_new();
     int n, rc = 0;
@@ -118,7 +120,7 @@ static int run_shapes(struct bench_study s, struct bench_options o, struct bench
         setup.nodes = &shapes[i].nodes;
         setup.nnodes = 1;
         setup.ranks_per_node = shapes[i].ranks_per_node;
-        rc = run(s, o, &setup, e);
+        rc = run(s, o, &setup, measured, e);
         o.resume = 1;
     }
     arena_free(a);
@@ -126,7 +128,8 @@ static int run_shapes(struct bench_study s, struct bench_options o, struct bench
 }
 
 int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
-              struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary, struct err *e)
+              struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary,
+              struct bench_results **measured, struct err *e)
 {
     struct bench_summary unused = {0};
     struct bench_setup setup = o->setup;
@@ -146,9 +149,9 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     setup.log = log;
     s.workload = workload;
     if (workload && s.engine->predict && !setup.ranks_per_node)
-        rc = run_shapes(s, resolved, setup, e);
+        rc = run_shapes(s, resolved, setup, measured, e);
     else
-        rc = run(s, resolved, &setup, e);
+        rc = run(s, resolved, &setup, measured, e);
 out:
     workload_free(workload);
     return rc;

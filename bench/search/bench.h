@@ -13,10 +13,12 @@
 /* Runs the measurement that `o` describes, on `topology` (NULL unknown; its hash goes into the journal). `log`,
  * `progress` and `summary` may be NULL. Once *stop is set it ends within about two seconds, all children gone and the
  * journal ready for `resume`; that is no error. A candidate that crashes, hangs or computes wrong data is none either:
- * both are told through `summary`. Errors: options that make no sense (ERR_USAGE), what the engine needs is not there
- * (ERR_LACKS), the default cannot be run, the journal cannot be written. */
+ * both are told through `summary`. `measured` (NULL: not wanted) replaces *measured (NULL or results) by all that the
+ * journal now holds, for bench_results_free; left alone after an error. Errors: options that make no sense (ERR_USAGE),
+ * what the engine needs is not there (ERR_LACKS), the default cannot be run, the journal cannot be written. */
 int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
-              struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary, struct err *e);
+              struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary,
+              struct bench_results **measured, struct err *e);
 
 /* Says what bench_run would do: launches, calls, sizes, time. Runs nothing on other machines. */
 int bench_print_plan(const struct bench_options *o, const struct topology *topology, struct log *log, FILE *out,

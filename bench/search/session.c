@@ -84,9 +84,6 @@ static int write_result(struct session *v, const struct history_place *at, const
                         enum bench_status status, const double *us, int n, const char *detail, struct err *e)
 {
     struct bench_study *s = v->study;
-    double *times = arena_alloc(s->arena, (size_t)n * sizeof *times);
-    if (n)
-        memcpy(times, us, (size_t)n * sizeof *times);
     struct bench_result r = {.engine = s->engine->name,
                              .library = s->plan.library,
                              .coll = at->coll,
@@ -97,11 +94,9 @@ static int write_result(struct session *v, const struct history_place *at, const
                              .call = *call,
                              .round = v->want->round,
                              .status = status,
-                             .times_us = times,
+                             .times_us = us,
                              .ntimes = n,
-                             .detail = arena_strdup(s->arena, detail)};
-    s->results->items = arena_grow(s->arena, s->results->items, (size_t)s->results->count, sizeof r);
-    s->results->items[s->results->count++] = r;
+                             .detail = detail};
     s->summary->measured++;
     s->summary->troubled += status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG;
     if (status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG) {

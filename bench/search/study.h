@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "bench/results/history.h"
+#include "bench/results/journal.h"
 #include "bench/search/options.h"
 #include "bench/workload/workload.h"
 #include "core/progress.h"
@@ -14,9 +15,9 @@ struct bench_study {
     const struct bench_options *options;
     const struct bench_engine *engine;
     struct bench_plan plan;
-    struct bench_results *results; /* what the journal holds, growing */
     struct bench_journal *journal;
-    struct arena *arena; /* that of `results` */
+    struct bench_results *results; /* those of the journal, growing */
+    struct arena *arena;           /* that of `results` */
     struct log *log;
     struct progress *progress;
     volatile sig_atomic_t *stop;

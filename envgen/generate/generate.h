@@ -27,10 +27,11 @@ struct env_generate {
     const char *topology;       /* topology.json */
     const char *const *results; /* journals; none: what the topology alone justifies */
     int nresults;
-    const char *workload; /* nccltune-workload.json: weighs launches; NULL: all points alike */
-    const char *fabric;   /* fabric.json of the verbs engine; NULL none */
-    double margin;        /* ENV_MARGIN unless the user says otherwise */
-    int force;            /* replace a complete profile, take results of another topology */
+    struct bench_results **measured; /* what the first of them holds, taken over and set to NULL; NULL: it is read */
+    const char *workload;            /* nccltune-workload.json: weighs launches; NULL: all points alike */
+    const char *fabric;              /* fabric.json of the verbs engine; NULL none */
+    double margin;                   /* ENV_MARGIN unless the user says otherwise */
+    int force;                       /* replace a complete profile, take results of another topology */
     int nccl_low,
         nccl_high;   /* releases to write for; 0: those that were measured or found, see envgen/generate/validate.h */
     int predicted;   /* write what was only predicted, too */

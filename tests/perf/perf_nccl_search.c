@@ -233,12 +233,10 @@ static struct score run(size_t n)
     o.max_bytes = 256 << 20;
     o.budget_s = 120;
     timed_calls = 0;
-    if (fd < 0 || bench_journal_open(&journal, path, "", 0, &e))
+    if (fd < 0 || bench_journal_open(&journal, path, "", 0, NULL, &e))
         abort();
     struct bench_study s = {.options = &o, .engine = &engine, .journal = &journal, .stop = &stop, .summary = &summary};
-    s.results = bench_results_load(path, NULL, &e);
-    if (!s.results)
-        abort();
+    s.results = journal.results;
     s.arena = s.results->arena;
     s.plan.library = "NCCL 2.30.7";
     nccl_plan_calls(&s.plan, s.arena);
@@ -252,7 +250,6 @@ static struct score run(size_t n)
         abort();
     score_run(&score, &s);
     score.calls = timed_calls;
-    bench_results_free(s.results);
     bench_journal_close(&journal);
     close(fd);
     unlink(path);

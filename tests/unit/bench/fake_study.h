@@ -42,7 +42,7 @@ static inline void fake_begin(struct fake_run *f, int resume, const char *const 
     f->options.budget_s = 60;
     if (!resume)
         unlink(fake_path);
-    if (bench_journal_open(&f->journal, fake_path, "", resume, &f->err))
+    if (bench_journal_open(&f->journal, fake_path, "", resume, NULL, &f->err))
         abort();
     struct bench_study *s = &f->study;
     *s = (struct bench_study){.options = &f->options,
@@ -50,9 +50,7 @@ static inline void fake_begin(struct fake_run *f, int resume, const char *const 
                               .journal = &f->journal,
                               .stop = &fake.stop,
                               .summary = &f->summary};
-    s->results = bench_results_load(fake_path, NULL, &f->err);
-    if (!s->results)
-        abort();
+    s->results = f->journal.results;
     s->arena = s->results->arena;
     fake_plan(NULL, s->arena, &s->plan, &f->err);
     struct bench_knobs *list = arena_alloc(s->arena, (size_t)(nlaunches + 1) * sizeof *list);
@@ -68,7 +66,6 @@ static inline void fake_begin(struct fake_run *f, int resume, const char *const 
 
 static inline void fake_end(struct fake_run *f)
 {
-    bench_results_free(f->study.results);
     bench_journal_close(&f->journal);
 }
 

@@ -63,7 +63,7 @@ static void a_journal_of_predictions(void **state)
     o.setup.nnodes = 2;
     o.setup.nccl_version = 22809;
     unlink(path);
-    assert_int_equal(bench_run(&o, t, NULL, NULL, NULL, &summary, &e), 0);
+    assert_int_equal(bench_run(&o, t, NULL, NULL, NULL, &summary, NULL, &e), 0);
     struct bench_results *r = bench_results_load(path, NULL, &e);
     assert_int_equal(r->count, summary.measured);
     struct bench_points *points = bench_points_of(r, r->arena);
@@ -96,7 +96,7 @@ static void nodes_of_the_topology(void **state)
     struct topology *t = machine_topology("azure-ndv4", 6, &e);
     unlink(path);
     o.collectives = 1u << COLL_ALLGATHER;
-    assert_int_equal(bench_run(&o, t, NULL, NULL, NULL, NULL, &e), 0);
+    assert_int_equal(bench_run(&o, t, NULL, NULL, NULL, NULL, NULL, &e), 0);
     struct bench_results *r = bench_results_load(path, NULL, &e);
     assert_true(r->count > 0);
     for (int i = 0; i < r->count; i++) {
@@ -111,7 +111,7 @@ static void refused(struct bench_options *o, const struct topology *t, int code,
 {
     struct err e = {0};
     unlink(path);
-    assert_int_equal(bench_run(o, t, NULL, NULL, NULL, NULL, &e), code);
+    assert_int_equal(bench_run(o, t, NULL, NULL, NULL, NULL, NULL, &e), code);
     if (!strstr(e.text, words))
         fail_msg("'%s' is not in '%s'", words, e.text);
     assert_int_not_equal(access(path, F_OK), 0); /* before a journal is made */

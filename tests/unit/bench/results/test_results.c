@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "bench/results/results.h"
+#include "bench/results/journal.h"
 #include "core/coll.h"
 #include "core/file.h"
 
@@ -170,9 +170,19 @@ static void appends_what_it_reads(void **state)
     y.ntimes = 0;
     y.detail = "no \"answer\"\nin time";
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, hash, 0, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, hash, 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, &x, &e), 0);
     assert_int_equal(bench_journal_append(&j, &y, &e), 0);
+    assert_int_equal(j.results->count, 2);
+    assert_string_equal(j.results->topology, hash);
+    assert_int_equal(j.results->items[0].line, 2);
+    assert_int_equal(j.results->items[1].line, 3);
+    assert_true(j.results->items[0].times_us[1] == 2.5);
+    assert_string_equal(j.results->items[1].detail, y.detail);
+    bench_journal_close(&j);
+    assert_int_equal(bench_journal_open(&j, path, hash, 1, NULL, &e), 0);
+    assert_int_equal(j.results->count, 2);
+    assert_int_equal(j.lines, 3);
     bench_journal_close(&j);
     struct bench_results *r = bench_results_load(path, NULL, &e);
     assert_non_null(r);
@@ -195,12 +205,12 @@ static void resume_cuts_the_broken_line(void **state)
     struct bench_journal j;
     struct err e;
     put("{\"format\":\"nccltune-results/1\"}\n{\"engine\":\"mp");
-    assert_int_equal(bench_journal_open(&j, path, "", 1, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
     assert_string_equal(get(a), whole);
     bench_journal_close(&j);
     /* Cut off in the very first line: as if it had never been. */
     put("{\"format\":\"nccltune-res");
-    assert_int_equal(bench_journal_open(&j, path, "", 1, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
     bench_journal_close(&j);
     struct bench_results *r = bench_results_load(path, NULL, &e);
     assert_non_null(r);
@@ -219,21 +229,21 @@ static void guards_what_is_there(void **state)
     memset(theirs, 'b', sizeof theirs);
     ours[64] = theirs[64] = 0;
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, ours, 0, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, ours, 0, NULL, &e), 0);
     /* Another run may not write at the same time. */
-    assert_int_equal(bench_journal_open(&second, path, ours, 1, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&second, path, ours, 1, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "another run"));
     bench_journal_close(&j);
     char *before = get(a);
-    assert_int_equal(bench_journal_open(&j, path, ours, 0, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, ours, 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "--resume"));
-    assert_int_equal(bench_journal_open(&j, path, theirs, 1, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, theirs, 1, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "another topology"));
     assert_string_equal(get(a), before);
     put("#!/bin/sh\necho somebody's script\n");
-    assert_int_equal(bench_journal_open(&j, path, ours, 1, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, ours, 1, NULL, &e), ERR_FAILED);
     assert_string_equal(get(a), "#!/bin/sh\necho somebody's script\n");
-    assert_int_equal(bench_journal_open(&j, "/nonexistent/r.jsonl", ours, 0, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, "/nonexistent/r.jsonl", ours, 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/nonexistent/r.jsonl"));
     arena_free(a);
 }
@@ -245,14 +255,14 @@ static void odd_targets(void **state)
     struct err e;
     struct bench_result x = sample();
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, "/dev/null", "", 0, &e), 0);
+    assert_int_equal(bench_journal_open(&j, "/dev/null", "", 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append(&j, &x, &e), 0);
     bench_journal_close(&j);
-    assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/dev/full"));
     assert_non_null(strstr(e.text, strerror(ENOSPC)));
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(bench_journal_open(&j, path, "", 0, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "is a pipe, expected a file"));
     assert_int_equal(unlink(path), 0);
 }
@@ -278,7 +288,7 @@ static void predictions(void **state)
     two[1].low_us = 80;
     two[1].high_us = 125.5;
     unlink(path);
-    assert_int_equal(bench_journal_open(&j, path, "", 0, &e), 0);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
     assert_int_equal(bench_journal_append_all(&j, two, 2, &e), 0);
     bench_journal_close(&j);
     struct bench_results *r = bench_results_load(path, NULL, &e);

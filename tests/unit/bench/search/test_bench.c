@@ -43,7 +43,7 @@ static void options_that_make_no_sense(void **state)
     bad[7].watchdog_s = -1;
     for (int i = 0; i < 8; i++) {
         struct err e = {0};
-        assert_int_equal(bench_run(&bad[i], NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
+        assert_int_equal(bench_run(&bad[i], NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
         assert_true(*e.text);
         assert_int_equal(bench_print_plan(&bad[i], NULL, NULL, stdout, &e), ERR_USAGE);
     }
@@ -58,7 +58,7 @@ static void listed_sizes_ascend(void **state)
         struct bench_options o;
         bench_options_default(&o);
         o.sizes = wrong[i];
-        assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
+        assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
         assert_non_null(strstr(e.text, "listed sizes"));
     }
 }
@@ -78,10 +78,10 @@ static void a_workload_must_call_something(void **state)
     bench_options_default(&o);
     o.results = "/nonexistent/r.jsonl";
     o.workload = "/nonexistent/w.json";
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "/nonexistent/w.json"));
     o.workload = path;
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_USAGE);
     assert_non_null(strstr(e.text, "calls none of the collectives"));
     assert_int_equal(bench_print_plan(&o, NULL, NULL, stdout, &e), ERR_USAGE);
     unlink(path);
@@ -99,11 +99,11 @@ static void what_is_missing_leaves_no_journal(void **state)
     bench_options_default(&o);
     o.results = path;
     setenv("NCCLTUNE_BENCH", "/nonexistent/nccltune-bench", 1);
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, &summary, &e), ERR_LACKS);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, &summary, NULL, &e), ERR_LACKS);
     assert_non_null(strstr(e.text, "/nonexistent/nccltune-bench"));
     setenv("NCCLTUNE_BENCH", "/bin/true", 1);
     o.setup.mpirun = "no-such-mpirun";
-    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, &summary, &e), ERR_LACKS);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, &summary, NULL, &e), ERR_LACKS);
     assert_non_null(strstr(e.text, "no-such-mpirun"));
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(summary.measured, 0);

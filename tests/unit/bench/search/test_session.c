@@ -121,11 +121,12 @@ static void a_full_disk_ends_it(void **state)
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake_begin(&f, 0, NULL, 0);
-    f.study.journal = &(struct bench_journal){.fd = open("/dev/full", O_WRONLY), .path = "/dev/full"};
+    close(f.journal.fd);
+    f.journal.fd = open("/dev/full", O_WRONLY);
+    f.journal.path = "/dev/full";
     assert_int_equal(run_session(&f), ERR_FAILED);
     assert_non_null(strstr(f.err.text, "/dev/full: cannot be written"));
     assert_int_equal(fake.opened, fake.closed);
-    bench_journal_close(f.study.journal);
     fake_end(&f);
 }
 

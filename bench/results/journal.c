@@ -1,0 +1,181 @@
+/* Appending to a journal: whole lines only. */
+#include "bench/results/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/json.h"
+
+/* One write and a sync, or the file as it was before. */
+static int put_lines(struct bench_journal *j, const char *text, size_t n, struct err *e)
+{
+    struct stat before;
+    int known = !fstat(j->fd, &before) && S_ISREG(before.st_mode);
+    ssize_t written;
+    do
+        written = write(j->fd, text, n);
+    while (written < 0 && errno == EINTR);
+    if (written >= 0 && (size_t)written < n)
+        errno = ENOSPC;
+    int rc = written < 0 || (size_t)written < n || (known && fdatasync(j->fd))
+                 ? err_errno(e, "%s: cannot be written", j->path)
+                 : 0;
+    if (rc && known && ftruncate(j->fd, before.st_size))
+        rc = err_errno(e, "%s: holds a broken last line that cannot be cut off", j->path);
+    return rc;
+}
+
+static int print_line(FILE *out, const cJSON *doc, struct err *e)
+{
+    char *text = cJSON_PrintUnformatted(doc);
+    int rc = text && fprintf(out, "%s\n", text) > 0 ? 0 : err_set(e, ERR_FAILED, "out of memory");
+    cJSON_free(text);
+    return rc;
+}
+
+/* Writes what `lines` holds unless `rc` says that something went wrong with it. */
+static int finish_lines(struct bench_journal *j, struct file_out *lines, int rc, struct err *e)
+{
+    if (!rc)
+        rc = fflush(lines->stream) ? err_set(e, ERR_FAILED, "out of memory")
+                                   : put_lines(j, lines->data, lines->bytes, e);
+    file_out_abandon(lines);
+    return rc;
+}
+
+static int write_header(struct bench_journal *j, const char *topology_hash, struct err *e)
+{
+    struct file_out line;
+    int rc = file_out_begin(&line, e);
+    if (rc)
+        return rc;
+    cJSON *doc = cJSON_CreateObject();
+    cJSON_AddStringToObject(doc, "format", BENCH_FORMAT);
+    if (topology_hash && *topology_hash)
+        cJSON_AddStringToObject(doc, "topology", topology_hash);
+    cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
+    rc = finish_lines(j, &line, print_line(line.stream, doc, e), e);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+/* A journal of nothing but its header. */
+static int begin(struct bench_journal *j, const char *topology_hash, struct err *e)
+{
+    struct arena *a = arena_new();
+    j->results = ARENA_NEW(a, struct bench_results);
+    j->results->arena = a;
+    snprintf(j->results->topology, SHA256_HEX, "%s", topology_hash ? topology_hash : "");
+    j->lines = 1;
+    return write_header(j, topology_hash, e);
+}
+
+static long count_lines(const char *text, size_t bytes)
+{
+    long n = 0;
+    for (size_t i = 0; i < bytes; i++)
+        n += text[i] == '\n';
+    return n;
+}
+
+/* Checks what is there, leaves it ending in a whole line, and reads it. */
+static int take_up(struct bench_journal *j, const char *topology_hash, struct log *log, struct err *e)
+{
+    static const char beginning[] = "{\"format\":";
+    struct arena *a = arena_new();
+    char *text, found[SHA256_HEX] = "";
+    size_t bytes;
+    int rc = file_read_text(j->path, FILE_LIMIT, a, &text, &bytes, e);
+    if (rc)
+        goto out;
+    const char *eol = memchr(text, '\n', bytes);
+    if (!eol && !strncmp(text, beginning, sizeof beginning - 1)) {
+        bytes = 0;
+    } else {
+        rc = bench_results_read_header(text, eol ? (size_t)(eol - text) : bytes, j->path, found, e);
+        if (!rc && topology_hash && *topology_hash && *found && strcmp(found, topology_hash) != 0)
+            rc = err_at(e, j->path, 1, 0, "was measured on another topology (%.12s, this one is %.12s)", found,
+                        topology_hash);
+    }
+    while (bytes && text[bytes - 1] != '\n')
+        bytes--;
+    if (!rc && ftruncate(j->fd, (off_t)bytes))
+        rc = err_errno(e, "%s: a broken last line cannot be cut off", j->path);
+    if (!rc && !bytes)
+        rc = begin(j, topology_hash, e);
+    else if (!rc && !(j->results = bench_results_parse(j->path, text, bytes, log, e)))
+        rc = ERR_FAILED;
+    else if (!rc)
+        j->lines = count_lines(text, bytes);
+out:
+    arena_free(a);
+    return rc;
+}
+
+int bench_journal_open(struct bench_journal *j, const char *path, const char *topology_hash, int resume,
+                       struct log *log, struct err *e)
+{
+    *j = (struct bench_journal){.path = path};
+    j->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (j->fd < 0)
+        return err_errno(e, "%s: cannot be opened for writing", path);
+    struct stat st;
+    int rc;
+    if (fstat(j->fd, &st))
+        rc = err_errno(e, "%s: cannot be examined", path);
+    else if (S_ISFIFO(st.st_mode)) /* reading it back would wait for ever */
+        rc = err_set(e, ERR_FAILED, "%s: is a pipe, expected a file: the journal is read again", path);
+    else if (S_ISREG(st.st_mode) && flock(j->fd, LOCK_EX | LOCK_NB))
+        rc = err_set(e, ERR_FAILED, "%s: another run is writing to this journal", path);
+    else if (!S_ISREG(st.st_mode) || st.st_size == 0)
+        rc = begin(j, topology_hash, e);
+    else if (resume)
+        rc = take_up(j, topology_hash, log, e);
+    else
+        rc = err_set(e, ERR_FAILED, "%s: exists already; --resume goes on with it, or choose another name", path);
+    if (rc)
+        bench_journal_close(j);
+    return rc;
+}
+
+/* A line that no reader would take joins nothing. */
+int bench_journal_append_all(struct bench_journal *j, const struct bench_result *r, int n, struct err *e)
+{
+    int before = j->results->count;
+    struct err unread;
+    struct file_out lines;
+    int rc = file_out_begin(&lines, e);
+    if (rc)
+        return rc;
+    for (int i = 0; i < n && !rc; i++) {
+        cJSON *doc = bench_result_json(&r[i]);
+        rc = print_line(lines.stream, doc, e);
+        bench_results_add(j->results, doc, j->path, j->lines + 1 + i, &unread);
+        cJSON_Delete(doc);
+    }
+    rc = finish_lines(j, &lines, rc, e);
+    if (rc)
+        j->results->count = before;
+    else
+        j->lines += n;
+    return rc;
+}
+
+int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e)
+{
+    return bench_journal_append_all(j, r, 1, e);
+}
+
+void bench_journal_close(struct bench_journal *j)
+{
+    if (j->fd >= 0)
+        close(j->fd);
+    j->fd = -1;
+    bench_results_free(j->results);
+    j->results = NULL;
+}

@@ -1,0 +1,179 @@
+/* A measurement as JSON. */
+#include "bench/results/result.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/json.h"
+
+/* A run of a day at one sample a millisecond stays below. */
+#define TIMES_LIMIT 100000000
+
+static const char *const statuses[BENCH_STATUS_COUNT] = {"ok", "dropped", "wrong", "failed", "crashed", "hung"};
+
+const char *bench_status_name(enum bench_status s)
+{
+    return (unsigned)s < BENCH_STATUS_COUNT ? statuses[s] : NULL;
+}
+
+/* ---- reading ---- */
+
+/* Where a line stands, for errors about its content. */
+struct place {
+    const char *file;
+    long line;
+    struct err *err;
+};
+
+static int bad(const struct place *at, const char *what)
+{
+    return err_at(at->err, at->file, at->line, 0, "expected %s", what);
+}
+
+static int read_knobs(const cJSON *o, struct arena *a, struct bench_knobs *k, const struct place *at, const char *what)
+{
+    const char *label = json_str(o, "label", NULL);
+    if (!label || !*label)
+        return bad(at, what);
+    k->label = arena_strdup(a, label);
+    const cJSON *settings = cJSON_GetObjectItemCaseSensitive(o, "settings");
+    if (settings && !cJSON_IsObject(settings))
+        return bad(at, "\"settings\" as an object of names and strings");
+    struct bench_setting *list = NULL;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, settings)
+    {
+        if (!cJSON_IsString(item) || !item->string || !*item->string)
+            return bad(at, "\"settings\" as an object of names and strings");
+        list = arena_grow(a, list, (size_t)k->nsettings, sizeof *list);
+        list[k->nsettings].name = arena_strdup(a, item->string);
+        list[k->nsettings++].value = arena_strdup(a, item->valuestring);
+    }
+    k->settings = list;
+    return 0;
+}
+
+static int read_times(const cJSON *times, struct arena *a, struct bench_result *r, const struct place *at)
+{
+    if (times && !cJSON_IsArray(times))
+        return bad(at, "\"times_us\" as an array of positive numbers");
+    int n = times ? cJSON_GetArraySize(times) : 0;
+    if (n > TIMES_LIMIT)
+        return bad(at, "fewer samples in \"times_us\"");
+    double *out = arena_alloc(a, (size_t)n * sizeof *out);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, times)
+    {
+        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || !isfinite(item->valuedouble))
+            return bad(at, "\"times_us\" as an array of positive numbers");
+        out[r->ntimes++] = item->valuedouble;
+    }
+    r->times_us = out;
+    if (r->status == BENCH_OK && !n)
+        return bad(at, "\"times_us\" with a sample, the status is ok");
+    return 0;
+}
+
+/* The band of a prediction, around its one time. */
+static int read_band(const cJSON *o, struct bench_result *r, const struct place *at)
+{
+    if (!cJSON_HasObjectItem(o, "low_us") && !cJSON_HasObjectItem(o, "high_us"))
+        return 0;
+    r->low_us = json_num(o, "low_us", 0);
+    r->high_us = json_num(o, "high_us", 0);
+    if (r->ntimes == 1 && r->low_us > 0 && r->low_us <= r->times_us[0] && r->high_us >= r->times_us[0] &&
+        isfinite(r->high_us))
+        return 0;
+    return bad(at, "\"low_us\" and \"high_us\" around the one time of a prediction");
+}
+
+static int read_status(const char *word, enum bench_status *status)
+{
+    for (int i = 0; word && i < BENCH_STATUS_COUNT; i++)
+        if (!strcmp(word, statuses[i])) {
+            *status = (enum bench_status)i;
+            return 0;
+        }
+    return -1;
+}
+
+int bench_result_read(const cJSON *o, const char *path, long line, struct arena *a, struct bench_result *r,
+                      struct err *e)
+{
+    const struct place place = {path, line, e}, *at = &place;
+    memset(r, 0, sizeof *r);
+    r->line = at->line;
+    r->engine = arena_strdup(a, json_str(o, "engine", NULL));
+    r->library = arena_strdup(a, json_str(o, "library", NULL));
+    r->detail = arena_strdup(a, json_str(o, "detail", NULL));
+    if (!r->engine || !*r->engine || !r->library)
+        return bad(at, "\"engine\" and \"library\"");
+    const char *coll = json_str(o, "collective", "");
+    r->coll = coll_parse(coll, strlen(coll));
+    if (r->coll < 0)
+        return bad(at, "\"collective\": one of " COLL_NAMES);
+    int64_t bytes = json_int(o, "bytes", -1), nodes = json_int(o, "nodes", -1), ranks = json_int(o, "ranks", -1);
+    int64_t round = json_int(o, "round", 0);
+    if (bytes < 1)
+        return bad(at, "\"bytes\" of 1 or more");
+    if (nodes < 1 || ranks < nodes || ranks > INT32_MAX)
+        return bad(at, "\"nodes\" of 1 or more and at least as many \"ranks\"");
+    if (round < 0 || round > INT32_MAX)
+        return bad(at, "\"round\" of 0 or more");
+    r->bytes = (uint64_t)bytes;
+    r->nodes = (int)nodes;
+    r->ranks = (int)ranks;
+    r->round = (int)round;
+    if (read_status(json_str(o, "status", NULL), &r->status))
+        return bad(at, "\"status\": ok, dropped, wrong, failed, crashed or hung");
+    int rc = read_knobs(cJSON_GetObjectItemCaseSensitive(o, "launch"), a, &r->launch, at, "\"launch\" with a label");
+    if (!rc)
+        rc = read_knobs(cJSON_GetObjectItemCaseSensitive(o, "call"), a, &r->call, at, "\"call\" with a label");
+    if (!rc)
+        rc = read_times(cJSON_GetObjectItemCaseSensitive(o, "times_us"), a, r, at);
+    return rc ? rc : read_band(o, r, at);
+}
+
+/* ---- writing ---- */
+
+static void add_knobs(cJSON *doc, const char *key, const struct bench_knobs *k)
+{
+    cJSON *o = cJSON_AddObjectToObject(doc, key);
+    json_add_str(o, "label", k->label);
+    if (!k->nsettings)
+        return;
+    cJSON *settings = cJSON_AddObjectToObject(o, "settings");
+    for (int i = 0; i < k->nsettings; i++)
+        json_add_str(settings, k->settings[i].name, k->settings[i].value);
+}
+
+/* Nanoseconds are finer than any clock here; more digits would only make the file longer. */
+static double to_ns(double us)
+{
+    return round(us * 1e3) / 1e3;
+}
+
+cJSON *bench_result_json(const struct bench_result *r)
+{
+    cJSON *doc = cJSON_CreateObject();
+    json_add_str(doc, "engine", r->engine);
+    json_add_str(doc, "collective", coll_name(r->coll));
+    cJSON_AddNumberToObject(doc, "bytes", (double)r->bytes);
+    cJSON_AddNumberToObject(doc, "nodes", r->nodes);
+    cJSON_AddNumberToObject(doc, "ranks", r->ranks);
+    json_add_str(doc, "library", r->library);
+    add_knobs(doc, "launch", &r->launch);
+    add_knobs(doc, "call", &r->call);
+    cJSON_AddNumberToObject(doc, "round", r->round);
+    json_add_str(doc, "status", bench_status_name(r->status));
+    cJSON *times = cJSON_AddArrayToObject(doc, "times_us");
+    for (int i = 0; i < r->ntimes; i++)
+        cJSON_AddItemToArray(times, cJSON_CreateNumber(to_ns(r->times_us[i])));
+    if (r->low_us > 0) {
+        cJSON_AddNumberToObject(doc, "low_us", to_ns(r->low_us));
+        cJSON_AddNumberToObject(doc, "high_us", to_ns(r->high_us));
+    }
+    json_add_str(doc, "detail", r->detail);
+    return doc;
+}

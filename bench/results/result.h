@@ -1,0 +1,56 @@
+/* One measurement of one candidate at one point. */
+#ifndef BENCH_RESULTS_RESULT_H
+#define BENCH_RESULTS_RESULT_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+
+#define BENCH_DEFAULT "default"
+
+enum bench_status {
+    BENCH_OK,
+    BENCH_DROPPED, /* measured a little, then left out as hopeless: times_us holds what there is */
+    BENCH_WRONG,   /* the data came out wrong */
+    BENCH_FAILED,  /* the library refused */
+    BENCH_CRASHED, /* a process died */
+    BENCH_HUNG,    /* passed its deadline and was killed */
+    BENCH_STATUS_COUNT,
+};
+const char *bench_status_name(enum bench_status s); /* "ok", "dropped", ... */
+
+struct bench_setting {
+    const char *name, *value;
+};
+
+struct bench_knobs {
+    const char *label;
+    const struct bench_setting *settings;
+    int nsettings;
+};
+
+struct bench_result {
+    const char *engine;  /* "mpi" */
+    const char *library; /* "Open MPI 4.1.4" */
+    int coll;            /* enum coll */
+    uint64_t bytes;      /* NCCL's nBytes: the larger of the per-rank send and receive buffers */
+    int nodes, ranks;
+    struct bench_knobs launch, call;
+    int round;
+    enum bench_status status;
+    const double *times_us; /* one sample each: the slowest rank's time of one call */
+    int ntimes;
+    double low_us, high_us; /* predicted: the band that holds nine of ten around the one time; 0: measured */
+    const char *detail;     /* why it failed, or what bounds a prediction; NULL */
+    long line;              /* where it stands in the journal; 0: not written yet */
+};
+
+/* What stands in line `line` of the journal `path`, into `r` and `a`. */
+int bench_result_read(const cJSON *doc, const char *path, long line, struct arena *a, struct bench_result *r,
+                      struct err *e);
+/* To be deleted by the caller. */
+cJSON *bench_result_json(const struct bench_result *r);
+
+#endif
