@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "bench/fabric/findings.h"
+
 static const char *port_text(const struct verbs_fabric *f, struct verbs_end p)
 {
     const struct verbs_fabric_port *port = &f->ports[p.node * f->rails + p.rail];

@@ -31,9 +31,6 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl);
 /* The rails that are not left out as a node's NCCL_IB_HCA: "=mlx5_0:1,mlx5_1:1"; "" when none is left. */
 const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node);
 
-/* Rates and MTUs of ports that are not as they could be: "rate-below", "mtu-below", "mtu-small". */
-struct findings verbs_find(struct verbs_fabric *f);
-
 /* What is at fault: "node1 mlx5_3:1, what it sends:". */
 const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fault *s);
 

@@ -1,7 +1,7 @@
 /* Rates and MTUs of ports that are not as they could be. */
-#include <string.h>
+#include "bench/fabric/findings.h"
 
-#include "bench/fabric/decide.h"
+#include <string.h>
 
 static double rate_of(const struct verbs_fabric_port *p)
 {
