@@ -72,7 +72,7 @@ static const char *find(const struct file *f, struct arena *a)
 /* What the environment says; NULL when that is no such file. */
 static const char *named_file(const struct file *f, const char *named, struct arena *a)
 {
-    if (strcmp(f->name, LOCATE_PLUGIN))
+    if (strcmp(f->name, LOCATE_PLUGIN) != 0)
         return locate_in_path(named, a);
     char *whole = realpath(named, NULL), *copy = arena_strdup(a, whole);
     free(whole);

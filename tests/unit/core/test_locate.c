@@ -42,7 +42,7 @@ static const char *in_root(const char *path)
 static void put(const char *path, mode_t mode)
 {
     const char *whole = in_root(path);
-    struct err e;
+    struct err e = {0};
     assert_int_equal(file_mkdirs(arena_strndup(a, whole, (size_t)(strrchr(whole, '/') - whole)), &e), 0);
     assert_int_equal(file_write(whole, "x", 1, &e), 0);
     assert_int_equal(chmod(whole, mode), 0);
@@ -76,7 +76,7 @@ static int begin(void **state)
 {
     (void)state;
     a = arena_new();
-    memcpy(root + sizeof root - 7, "XXXXXX", 6);
+    snprintf(root, sizeof root, "/tmp/nccltune-locate.XXXXXX");
     unsetenv("NCCLTUNE_PLUGIN_SO");
     unsetenv("NCCLTUNE_BENCH");
     return !mkdtemp(root);
@@ -133,7 +133,7 @@ static void a_tarball_unpacked_anywhere(void **state)
 static void the_environment_decides_alone(void **state)
 {
     (void)state;
-    struct err e;
+    struct err e = {0};
     configure(in_root("usr"), "lib");
     put("usr/lib/" LOCATE_PLUGIN, 0644);
     put("usr/libexec/nccltune/nccltune-bench", 0755);
@@ -157,7 +157,7 @@ static void the_environment_decides_alone(void **state)
 static void what_is_nowhere(void **state)
 {
     (void)state;
-    struct err e;
+    struct err e = {0};
     configure("/nonexistent", "lib");
     assert_null(locate_plugin(a, &e));
     assert_int_equal(e.code, ERR_LACKS);
