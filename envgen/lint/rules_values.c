@@ -6,28 +6,9 @@
 #include "core/vars/parse.h"
 #include "envgen/lint/lint_internal.h"
 
-enum {
-    WORD_AS_NUMBER,
-    TRAILING_TEXT,
-    OCTAL,
-    OVERFLOW,
-    LEVEL_WORD,
-    MERGE_WORD,
-    CHOICE_WORD,
-    CHOICE_FUNCTION,
-    CHOICE_EMPTY,
-    FORCED_LL128,
-    FAMILY_WORD,
-    DEBUG_WORD,
-    SUBSYS_WORD,
-    DEVICE_LIST,
-    DEVICE_KIND,
-    MERGE_GROUPS,
-    POLICY_WORD,
-    QUOTED_VALUE,
-    RANGE_NO_SLASH,
-    TILDE
-};
+enum { WORD_AS_NUMBER, TRAILING_TEXT, OCTAL, OVERFLOW, LEVEL_WORD, MERGE_WORD, CHOICE_WORD, CHOICE_FUNCTION };
+enum { CHOICE_EMPTY = CHOICE_FUNCTION + 1, FORCED_LL128, FAMILY_WORD, DEBUG_WORD, SUBSYS_WORD, DEVICE_LIST };
+enum { DEVICE_KIND = DEVICE_LIST + 1, MERGE_GROUPS, POLICY_WORD, QUOTED_VALUE, RANGE_NO_SLASH, TILDE };
 static const struct finding_kind kinds[] = {
     [WORD_AS_NUMBER] = {"NT201", "word-as-number", FINDING_ERROR, "a word where NCCL reads a number counts as 0"},
     [TRAILING_TEXT] = {"NT202", "trailing-text", FINDING_ERROR, "text behind a number is ignored"},
