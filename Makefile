@@ -77,6 +77,7 @@ $(eval $(call table,probe_sources,probe_source,probe/source/source.h,$(wildcard 
 LIB         := $(B)/libnccltune.a
 PLUGIN      := $(B)/libnccl-tuner-nccltune.so
 PLUGIN_LINKS := libnccl-env-nccltune.so libnccl-profiler-nccltune.so
+PAGES       := $(addprefix $(B)/,$(wildcard man/*.[1578]))
 PROGRAMS    := $(B)/nccltune $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(PLUGIN)
 
 UNIT_SRC    := $(sort $(shell find tests/unit -name 'test_*.c'))
@@ -97,7 +98,7 @@ TIMER       := $(B)/tests/allreduce-time
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(PROGRAMS) $(B)/man/nccltune-lint.1 $(B)/man/nccltune-findings.7
+all: $(PROGRAMS) $(PAGES)
 
 # ---- building -------------------------------------------------------------------------------------------------------
 
@@ -162,11 +163,9 @@ EXPORTS     := -Wl,--version-script=tuner/plugin/plugin.map
 $(PLUGIN): $(PLUGIN_OBJ) tuner/plugin/plugin.map
 	$(call link,$(CFLAGS) $(LDFLAGS) -shared $(HARDENED) $(NO_UNDEFINED) $(EXPORTS))
 
-# Pages that list what the program alone knows.
-$(B)/man/nccltune-lint.1: man/nccltune-lint.1 man/lint-rules.awk $(B)/nccltune
-	$(call say,MAN,$@)mkdir -p $(@D) && $(B)/nccltune lint --list-rules | awk -f man/lint-rules.awk - $< >$@
-$(B)/man/nccltune-findings.7: man/nccltune-findings.7 man/findings.awk $(B)/nccltune
-	$(call say,MAN,$@)mkdir -p $(@D) && $(B)/nccltune probe --list-findings | awk -f man/findings.awk - $< >$@
+# Pages say what only the program knows: its options, its rules.
+$(B)/man/%: man/% tools/manual $(B)/nccltune
+	$(call say,MAN,$@)mkdir -p $(@D) && tools/manual $< $(B)/nccltune >$@
 
 # ---- tests ----------------------------------------------------------------------------------------------------------
 
@@ -223,16 +222,14 @@ install: all
 	install -m 644 slurm/nccltune.sbatch $(wildcard slurm/examples/*) $(DESTDIR)$(DOCDIR)/slurm/
 	install -m 644 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
 	for l in $(PLUGIN_LINKS); do ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$$l; done
-	for s in 1 5 7 8; do install -m 644 man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
-	install -m 644 $(B)/man/nccltune-lint.1 $(DESTDIR)$(MANDIR)/man1/
-	install -m 644 $(B)/man/nccltune-findings.7 $(DESTDIR)$(MANDIR)/man7/
+	for s in 1 5 7 8; do install -m 644 $(B)/man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
 	sed -i $(HERE) $(addprefix $(DESTDIR)$(MANDIR)/,man1/nccltune.1 man8/nccltune-hook.8) $(DESTDIR)$(DOCDIR)/slurm/*
 	install -m 644 cli/nccltune.bash-completion $(DESTDIR)$(COMPDIR)/nccltune
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nccltune $(addprefix $(DESTDIR)$(LIBEXECDIR)/nccltune-,bench worker hook)
 	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,$(notdir $(HOOK_SCRIPTS)))
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PLUGIN)) $(PLUGIN_LINKS)) $(DESTDIR)$(COMPDIR)/nccltune
-	rm -f $(foreach s,1 5 7 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(wildcard man/*.$(s)))))
+	rm -f $(foreach s,1 5 7 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(filter %.$(s),$(PAGES)))))
 	rm -rf $(DESTDIR)$(DOCDIR)/slurm
 	-rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR) 2>/dev/null
 dist:
