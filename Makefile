@@ -220,6 +220,7 @@ install: all
 	install -m 755 $(B)/nccltune $(DESTDIR)$(BINDIR)/
 	install -m 755 $(B)/nccltune-bench $(B)/nccltune-worker $(B)/nccltune-hook $(HOOK_SCRIPTS) $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 slurm/nccltune.sbatch $(wildcard slurm/examples/*) $(DESTDIR)$(DOCDIR)/slurm/
+	cp -R examples $(DESTDIR)$(DOCDIR)/
 	install -m 644 $(PLUGIN) $(DESTDIR)$(LIBDIR)/
 	for l in $(PLUGIN_LINKS); do ln -sf $(notdir $(PLUGIN)) $(DESTDIR)$(LIBDIR)/$$l; done
 	for s in 1 5 7 8; do install -m 644 $(B)/man/*.$$s $(DESTDIR)$(MANDIR)/man$$s/; done
@@ -230,7 +231,7 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR)$(LIBEXECDIR)/,$(notdir $(HOOK_SCRIPTS)))
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(PLUGIN)) $(PLUGIN_LINKS)) $(DESTDIR)$(COMPDIR)/nccltune
 	rm -f $(foreach s,1 5 7 8,$(addprefix $(DESTDIR)$(MANDIR)/man$(s)/,$(notdir $(filter %.$(s),$(PAGES)))))
-	rm -rf $(DESTDIR)$(DOCDIR)/slurm
+	rm -rf $(DESTDIR)$(DOCDIR)/slurm $(DESTDIR)$(DOCDIR)/examples
 	-rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR) 2>/dev/null
 dist:
 	$(Q)tools/dist source $(VERSION)

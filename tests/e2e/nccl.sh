@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fixtures/nccl/law.txt
 export DRIVER_DOUBLE_GPUS=3 NCCL_SOCKET_IFNAME=lo
-# Settled variables are not tried: fewer launches, so that a busy machine can do it in time.
+# Variables that are set are not tried: fewer launches, so that a busy machine can do it in time.
 export NCCL_MIN_CTAS=1 NCCL_NVLS_ENABLE=2
 topo=$work/topology.json
 build/nccltune probe -o "$topo" >/dev/null 2>&1 || { not_ok "probe"; finish; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Profiles end to end: what generate writes, read by the real OpenMPI and the real shells; the whole journey of tune,
+# Profiles end to end: what generate writes, read by the real OpenMPI and the real shells; the whole pipeline of tune,
 # interrupted, resumed, without a launcher, on a full disk.
 #
 # Which calls a rule reaches is seen by giving it an algorithm number that OpenMPI does not have (99): exactly those
@@ -24,6 +24,12 @@ journal() {
     head="{$head, \"collective\": \"$1\", \"launch\": {\"label\": \"default\", \"settings\": {}}"
     echo "$head, \"call\": {\"label\": \"default\", \"settings\": {}}, \"times_us\": [100, 101, 99, 100, 100, 101, 99]}"
     echo "$head, \"call\": {\"label\": \"x\", \"settings\": {\"coll_tuned_$2_algorithm\": \"$3\"}}, \"times_us\": [50, 51, 49, 50, 50, 51, 49]}"
+}
+
+# nccl.conf from the topology alone, but for the line with nccltune's version.
+same_conf() {
+    "$bin" generate --topology "$fixtures/topology.json" -o "$scratch/of-topology" >/dev/null &&
+        diff <(grep -v '^# Written by' "$scratch/of-topology/nccl.conf") <(grep -v '^# Written by' examples/nccl.conf)
 }
 
 # profile NAME ALGORITHM: one with a rule from 1 KiB on for every collective.
@@ -131,7 +137,7 @@ check "an unknown collective is a usage error" status 2 "$bin" explain "$moved" 
 check "a margin that is none is a usage error" status 2 "$bin" generate -t x -m tiny -o "$moved"
 check "explain of no profile is an error" status 1 "$bin" explain "$scratch"
 
-# ---- the journey -----------------------------------------------------------------------------------------------------
+# ---- the pipeline ----------------------------------------------------------------------------------------------------
 tuned=$scratch/tuned
 check "tune makes a profile of this machine" status 0 timeout 120 "$bin" tune --budget 5s --max-bytes 4K -o "$tuned"
 check "which explain accepts" status 0 "$bin" explain "$tuned"
@@ -177,4 +183,10 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=16k none "$scratch/disk" 2>/dev/
 else
     skip "a full disk" "no tmpfs"
 fi
+
+# ---- what examples/ shows --------------------------------------------------------------------------------------------
+check "the sample profile is whole" says "btl_tcp_if_include = ib3" "$bin" explain examples/profile
+check "its journal is read by ten lines of Python" says "ib3        ring" examples/read_journal.py examples/profile/results.jsonl
+check "nccl.conf of the examples is what generate writes" same_conf
+check "lint has nothing to say of the examples" status 0 "$bin" lint --strict examples/nccl.conf examples/train.sbatch
 finish

@@ -1,4 +1,4 @@
-/* How good the search is: the conductor, the race and the decision over laws whose optimum is known.
+/* How good the search is: the conductor, the rounds and the decision over laws whose optimum is known.
  *
  * A law says what every combination of algorithm, protocol and channels truly takes and what NCCL predicts; times are
  * drawn from it with noise, in no time. Regret is the true time of what was decided over the true time of the best

@@ -17,7 +17,7 @@ if [ "${1:-}" = guest ]; then
     measure healthy
     tests/vm/on node1 tc qdisc add dev rail1 root netem loss 100%
     measure dark
-    # The whole journey in that state: tune finds the devices by itself.
+    # The whole pipeline in that state: tune finds the devices by itself.
     echo "== tune"
     build/nccltune tune --quiet --budget 80s --collectives allreduce --max-bytes 8 --hosts node0,node1 --mpirun-args "$rsh" \
         -o /tmp/profile

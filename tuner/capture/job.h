@@ -20,7 +20,7 @@ struct profiler_job {
     int pid;
 };
 
-/* Reads what NCCLTUNE_CAPTURE and its kin ask for and what launchers say of this process. Returns 1, or 0 when nothing
+/* Reads what NCCLTUNE_CAPTURE and the like ask for and what launchers say of this process. Returns 1, or 0 when nothing
  * is to be captured: then `why` says why, or is "" when nobody asked. */
 int profiler_job_read(struct profiler_job *job, char *why, size_t size);
 
