@@ -86,7 +86,7 @@ int cli_parse(const struct cli_page *page, struct option_group *groups, int argc
     struct log log = cli_log(page->program, 0);
     struct err e = {0};
     int n = 0;
-    for (; groups[n].options && n < MOST_GROUPS - 2; n++)
+    for (; n < MOST_GROUPS - 2 && groups[n].options; n++)
         all[n] = groups[n];
     all[n] = (struct option_group){n > 1 ? "Help" : NULL, common_options, &common, NULL};
     *first = option_parse(all, argc, argv, a, &log, &e);

@@ -83,8 +83,7 @@ static int run(struct request *r, struct err *e)
     g->nccl_high = r->releases.high;
     cli_writing_into(&r->writing, g);
     struct env_generated made;
-    g->made = &made;
-    int rc = env_generate(g, &log, e);
+    int rc = env_generate(g, &made, &log, e);
     if (!rc)
         rc = report(&made.profile, r->json, r->quiet, e);
     env_generated_free(&made);

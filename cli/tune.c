@@ -239,14 +239,13 @@ static int report(struct tune *t, const struct env_profile *p, const struct benc
 
 static int generate(struct tune *t, struct err *e)
 {
-    struct env_generated made;
+    struct env_generated made = {0};
     t->generate.topology = t->topology;
     t->generate.workload = t->bench.workload;
     t->generate.results = &t->results;
     t->generate.nresults = exists(t->results);
     t->generate.measured = &t->measured;
-    t->generate.made = &made;
-    int rc = env_generate(&t->generate, &t->log, e);
+    int rc = env_generate(&t->generate, &made, &t->log, e);
     if (!rc)
         rc = report(t, &made.profile, t->generate.nresults ? made.points : NULL, e);
     env_generated_free(&made);

@@ -209,7 +209,7 @@ static int run(struct request *w, struct err *e)
         fd = mkstemp(scratch);
         if (fd < 0)
             err_errno(e, "%s cannot be made", scratch);
-        w->bench.results = scratch;
+        w->bench.results = arena_strdup(p->arena, scratch);
     }
     int rc = t && !*e->text ? measure(w, p, t, e) : e->code;
     if (fd >= 0) {

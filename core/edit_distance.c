@@ -49,14 +49,14 @@ struct nearest {
 
 static void begin(struct nearest *n, const char *word)
 {
+    *n = (struct nearest){0};
     plain(word, n->word);
-    n->best = NULL;
     n->distance = 1 + (int)strlen(n->word) / 3;
 }
 
 static void consider(struct nearest *n, const char *candidate)
 {
-    char other[EDIT_DISTANCE_LENGTH + 1];
+    char other[EDIT_DISTANCE_LENGTH + 1] = "";
     size_t length = strlen(n->word);
     if (length < 2)
         return;

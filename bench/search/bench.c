@@ -63,31 +63,19 @@ int bench_join(const struct bench_options *o, struct err *e)
     return engine && engine->join ? engine->join(e) : 0;
 }
 
-/* The journal with what an earlier run has left in it, then the work. */
-static int conduct(struct bench_study *s, const char *topology_hash, struct bench_results **measured, struct err *e)
+/* The work, onto what an earlier run has left in the journal. */
+static int conduct(struct bench_study *s, struct err *e)
 {
     static volatile sig_atomic_t never;
-    struct bench_journal journal;
-    int rc = bench_journal_open(&journal, s->options->results, topology_hash, s->options->resume, s->log, e);
-    if (rc)
-        return rc;
     if (!s->stop)
         s->stop = &never;
-    s->journal = &journal;
-    s->results = journal.results;
+    s->results = s->journal->results;
     s->arena = s->results->arena;
     s->summary->resumed = s->results->count - s->summary->measured;
     s->sizes = sizes_of(s->options, s->workload, s->arena, &s->nsizes);
     s->started_s = progress_now_s();
     s->deadline_s = s->started_s + s->options->budget_s;
-    rc = s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
-    if (!rc && measured) {
-        bench_results_free(*measured);
-        *measured = journal.results;
-        journal.results = NULL;
-    }
-    bench_journal_close(&journal);
-    return rc;
+    return s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
 }
 
 /* One number of ranks a node. What the machine lacks is said before a journal is made. */
@@ -95,13 +83,23 @@ static int run(struct bench_study s, struct bench_options o, const struct bench_
                struct bench_results **measured, struct err *e)
 {
     struct arena *a = arena_new();
+    struct bench_journal journal;
     char hash[SHA256_HEX] = "";
     if (setup->topology)
         topo_hash(setup->topology, hash);
     s.options = &o;
+    s.journal = &journal;
     int rc = plan(&o, s.engine, setup, a, &s.plan, e);
-    if (!rc)
-        rc = conduct(&s, hash, measured, e);
+    if (rc || (rc = bench_journal_open(&journal, o.results, hash, o.resume, s.log, e)))
+        goto out;
+    rc = conduct(&s, e);
+    if (!rc && measured) {
+        bench_results_free(*measured);
+        *measured = journal.results;
+        journal.results = NULL;
+    }
+    bench_journal_close(&journal);
+out:
     s.engine->finish(&s.plan);
     arena_free(a);
     return rc;

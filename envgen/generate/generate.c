@@ -316,10 +316,10 @@ void env_generated_free(struct env_generated *made)
     *made = (struct env_generated){0};
 }
 
-int env_generate(const struct env_generate *g, struct log *log, struct err *e)
+int env_generate(const struct env_generate *g, struct env_generated *made, struct log *log, struct err *e)
 {
-    if (g->made)
-        *g->made = (struct env_generated){0};
+    if (made)
+        *made = (struct env_generated){0};
     if (!g->force && env_profile_complete(g->out))
         return err_set(e, ERR_FAILED,
                        "%s: holds a complete profile, which is not changed any more (--force replaces it)", g->out);
@@ -334,10 +334,10 @@ int env_generate(const struct env_generate *g, struct log *log, struct err *e)
         rc = write_all(&j, e);
     if (rc && created)
         rmdir(g->out);
-    if (rc || !g->made)
+    if (rc || !made)
         env_generated_free(&j.made);
-    if (g->made)
-        *g->made = j.made;
+    if (made)
+        *made = j.made;
     return rc;
 }
 

@@ -39,13 +39,14 @@ struct env_generate {
     const char *const *formats; /* further files, by their names, see envgen/write/write.h */
     int nformats;
     const char *out;
-    struct env_generated *made; /* out, for env_generated_free; empty after an error; NULL: not wanted */
 };
 
 /* Writes the profile. Topology and journals are copied into it unless they lie there already, so that the evidence
  * travels with the decisions. Errors leave a profile that was there as it was: unreadable input, results of another
- * topology, a complete profile without force, a full disk. */
-int env_generate(const struct env_generate *g, struct log *log, struct err *e);
+ * topology, a complete profile without force, a full disk.
+ *
+ * `made` is for env_generated_free, and empty after an error; NULL: not wanted. */
+int env_generate(const struct env_generate *g, struct env_generated *made, struct log *log, struct err *e);
 
 /* "3", "3%", "2.5 %": a margin as a fraction. ERR_USAGE for anything else. */
 int env_parse_margin(const char *s, double *margin, struct err *e);

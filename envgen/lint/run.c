@@ -24,7 +24,8 @@ const struct finding_kind *lint_kinds(struct arena *a, int *n)
             all = arena_grow(a, all, (size_t)*n, sizeof *all);
             all[(*n)++] = themes[t]->kinds[k];
         }
-    qsort(all, (size_t)*n, sizeof *all, by_id);
+    if (all)
+        qsort(all, (size_t)*n, sizeof *all, by_id);
     return all;
 }
 

@@ -15,7 +15,7 @@
 static int ordered(const struct probe_source *list[PROBE_MOST_SOURCES])
 {
     int n = 0;
-    for (; probe_sources[n] && n < PROBE_MOST_SOURCES; n++) {
+    for (; n < PROBE_MOST_SOURCES && probe_sources[n]; n++) {
         int at = n;
         for (; at > 0 && list[at - 1]->order > probe_sources[n]->order; at--)
             list[at] = list[at - 1];

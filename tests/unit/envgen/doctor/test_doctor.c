@@ -72,7 +72,7 @@ static void install(void)
                              .nresults = 1,
                              .margin = ENV_MARGIN,
                              .out = scratch_path(&s, "profile")};
-    if (env_generate(&g, NULL, &e) || install_profile(&options.site, g.out, &all, &done, &e))
+    if (env_generate(&g, NULL, NULL, &e) || install_profile(&options.site, g.out, &all, &done, &e))
         fail_msg("%s", e.text);
     install_done_free(&done);
 }

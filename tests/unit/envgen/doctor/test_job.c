@@ -35,7 +35,7 @@ static int set_up(void **state)
                              .margin = ENV_MARGIN,
                              .out = scratch_path(&s, "profile")};
     machine = topo_load(FIXTURES "/topology.json", &e);
-    int rc = env_generate(&g, NULL, &e) || !machine;
+    int rc = env_generate(&g, NULL, NULL, &e) || !machine;
     return rc || file_sha256(scratch_path(&s, "profile/tuner.csv"), hash, &e);
 }
 

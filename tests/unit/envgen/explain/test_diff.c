@@ -31,7 +31,7 @@ static struct env_profile *make(struct scratch *s, const char *name, int nresult
                              .nccl_high = low,
                              .out = scratch_path(s, name)};
     struct err e = {0};
-    assert_int_equal(env_generate(&g, NULL, &e), 0);
+    assert_int_equal(env_generate(&g, NULL, NULL, &e), 0);
     return env_profile_open(g.out, &e);
 }
 

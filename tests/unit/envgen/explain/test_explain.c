@@ -23,7 +23,7 @@ static int make(void **state)
     s = scratch_new();
     struct env_generate g = {
         .topology = FIXTURES "/topology.json", .results = results, .nresults = 1, .margin = ENV_MARGIN, .out = s.dir};
-    if (!env_generate(&g, NULL, NULL))
+    if (!env_generate(&g, NULL, NULL, NULL))
         profile = env_profile_open(s.dir, NULL);
     return !profile;
 }

@@ -41,7 +41,7 @@ static struct env_profile *profile_of(const char *topology)
                              .nccl_low = 22809,
                              .nccl_high = 22809,
                              .out = scratch_path(&s, "profile")};
-    if (env_generate(&g, NULL, &e))
+    if (env_generate(&g, NULL, NULL, &e))
         fail_msg("%s", e.text);
     return env_profile_open(g.out, &e);
 }

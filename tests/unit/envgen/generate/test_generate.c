@@ -28,7 +28,7 @@ static struct env_generate options(const char *out, int nresults)
 static int run(const struct env_generate *g, struct err *e)
 {
     *e = (struct err){0};
-    return env_generate(g, NULL, e);
+    return env_generate(g, NULL, NULL, e);
 }
 
 static char *sums(struct scratch *s, const char *dir)
@@ -214,12 +214,11 @@ static void what_was_made_is_what_was_written(void **state)
 {
     (void)state;
     struct scratch s = scratch_new();
-    struct err e;
+    struct err e = {0};
     struct env_generated made;
     const char *out = scratch_path(&s, "profile");
     struct env_generate g = options(out, 2);
-    g.made = &made;
-    assert_int_equal(run(&g, &e), 0);
+    assert_int_equal(env_generate(&g, &made, NULL, &e), 0);
     struct env_profile *p = env_profile_open(out, &e);
     assert_non_null(p);
     assert_string_equal(made.profile.dir, p->dir);

@@ -85,7 +85,7 @@ static void odd_topologies(void **state)
                                  .formats = formats,
                                  .nformats = 7,
                                  .out = scratch_path(&s, "profile")};
-        if (env_generate(&g, NULL, &e)) {
+        if (env_generate(&g, NULL, NULL, &e)) {
             assert_true(*e.text);
             assert_null(strstr(e.text, "self-check"));
         } else {

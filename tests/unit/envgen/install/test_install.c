@@ -26,7 +26,7 @@ static const char *generate(const char *name, double margin)
     const char *out = scratch_path(&s, name);
     struct env_generate g = {
         .topology = FIXTURES "/topology.json", .results = results, .nresults = 1, .margin = margin, .out = out};
-    if (env_generate(&g, NULL, &e))
+    if (env_generate(&g, NULL, NULL, &e))
         fail_msg("%s", e.text);
     return out;
 }

@@ -22,7 +22,7 @@ static int make(void **state)
     s = scratch_new();
     struct env_generate g = {
         .topology = FIXTURES "/topology.json", .results = results, .nresults = 1, .margin = ENV_MARGIN, .out = s.dir};
-    return env_generate(&g, NULL, NULL);
+    return env_generate(&g, NULL, NULL, NULL);
 }
 
 static int drop(void **state)

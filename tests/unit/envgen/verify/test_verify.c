@@ -51,7 +51,7 @@ static struct env_profile *make_profile(struct scratch *s)
                              .margin = ENV_MARGIN,
                              .out = scratch_path(s, "profile")};
     struct err e = {0};
-    if (env_generate(&g, NULL, &e))
+    if (env_generate(&g, NULL, NULL, &e))
         fail_msg("%s", e.text);
     struct env_profile *p = env_profile_open(g.out, &e);
     if (!p)
