@@ -37,7 +37,7 @@ static int find_job(struct job *j)
 
 int ranks_first_on_node(void)
 {
-    struct job j;
+    struct job j = {0};
     return !find_job(&j) || j.local == 0;
 }
 
@@ -74,7 +74,7 @@ struct topology *ranks_gather(struct topology *own, const char *dir, double dead
 {
     struct arena *a = arena_new();
     struct topology *t = topo_new();
-    struct job j;
+    struct job j = {0};
     int rc = 0;
     if (!find_job(&j))
         rc = err_set(e, ERR_USAGE, "--gather: there is no launcher here; start this with mpirun or srun");
