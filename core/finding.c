@@ -70,14 +70,17 @@ static void put(FILE *out, const char *before, const char *s)
     if (!s)
         return;
     fputs(before, out);
+    const char *clean = s; /* what lies between here and `s` is written as it is */
     while (*s) {
-        size_t length = json_utf8_length(s);
-        if (!length || is_control(s, length))
+        size_t length = json_utf8_length(s), step = length ? length : 1;
+        if (!length || is_control(s, length)) {
+            fwrite(clean, 1, (size_t)(s - clean), out);
             fputc('?', out);
-        else
-            fwrite(s, 1, length, out);
-        s += length ? length : 1;
+            clean = s + step;
+        }
+        s += step;
     }
+    fwrite(clean, 1, (size_t)(s - clean), out);
 }
 
 void finding_print(const struct finding *f, int indent, FILE *out)
