@@ -17,7 +17,8 @@ static int same_launch(const struct bench_result *r, const struct history_place 
 
 static int is_call(const struct bench_result *r, const struct history_place *at, const char *call)
 {
-    return same_launch(r, at) && !strcmp(r->call.label, call);
+    /* What differs most often is asked first. */
+    return r->coll == at->coll && !strcmp(r->call.label, call) && same_launch(r, at);
 }
 
 static int has_time(const struct bench_result *r)
