@@ -39,16 +39,6 @@ const char *finding_severity_name(enum finding_severity severity)
     return severities[severity];
 }
 
-int finding_severity_parse(const char *name, enum finding_severity *severity)
-{
-    for (int i = 0; name && i < FINDING_SEVERITIES; i++)
-        if (!strcmp(name, severities[i])) {
-            *severity = (enum finding_severity)i;
-            return 1;
-        }
-    return 0;
-}
-
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
 char *finding_sentence(const struct finding *f, struct arena *a)

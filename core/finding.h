@@ -49,8 +49,7 @@ struct finding *finding_vadd(struct findings *all, enum finding_severity severit
 /* Those of exactly this severity. */
 int finding_count(const struct finding *list, int n, enum finding_severity severity);
 
-const char *finding_severity_name(enum finding_severity severity);             /* "ok", "note", "warning", "error" */
-int finding_severity_parse(const char *name, enum finding_severity *severity); /* 0 for any other word, or NULL */
+const char *finding_severity_name(enum finding_severity severity); /* "ok", "note", "warning", "error" */
 
 /* "SUBJECT=VALUE: TEXT: EVIDENCE", without what is not there; in `a`. */
 char *finding_sentence(const struct finding *f, struct arena *a);

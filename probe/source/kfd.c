@@ -52,21 +52,9 @@ static const char *address_of(struct arena *a, const struct properties *p)
 /* The GPU's record, added where the PCI tree has not shown it. */
 static int gpu_at(struct topology *t, struct topo_class *c, const struct properties *p)
 {
-    const char *address = address_of(t->arena, p);
-    int object = build_find_pci(c, address), known = build_find_gpu(c, object);
-    if (known >= 0)
-        return known;
-    if (object < 0) {
-        object = build_object(t, c,
-                              (struct topo_object){.kind = TOPO_GPU,
-                                                   .parent = -1,
-                                                   .numa = -1,
-                                                   .pci = address,
-                                                   .vendor = VENDOR_AMD,
-                                                   .device = (uint16_t)property(p, "device_id")});
-        build_note(t, c, "KFD: GPU %s is not in the PCI tree that /sys shows: its place is unknown", address);
-    }
-    return build_gpu(t, c, (struct topo_gpu){.object = object, .index = -1, .gdr = -1});
+    const struct topo_object seen = {
+        .pci = address_of(t->arena, p), .vendor = VENDOR_AMD, .device = (uint16_t)property(p, "device_id")};
+    return build_gpu_at(t, c, seen, "KFD");
 }
 
 static uint64_t memory_of(struct topology *t, const char *node, const struct properties *p)

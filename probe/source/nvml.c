@@ -72,24 +72,13 @@ static const char *resolve(void *library, struct nvml *n)
 /* The GPU's record at that address; added, with an object of unknown place, when the PCI tree has not shown it. */
 static int gpu_at(struct topology *t, struct topo_class *c, const struct nvml_pci *p)
 {
-    const char *address = pci_address(t->arena, p->bus_id);
-    int object = build_find_pci(c, address), known = build_find_gpu(c, object);
-    if (known >= 0)
-        return known;
-    if (object < 0) {
-        object = build_object(t, c,
-                              (struct topo_object){.kind = TOPO_GPU,
-                                                   .parent = -1,
-                                                   .numa = -1,
-                                                   .pci = address,
-                                                   .pci_class = 0x030200,
-                                                   .vendor = (uint16_t)p->pci_device_id,
-                                                   .device = (uint16_t)(p->pci_device_id >> 16),
-                                                   .subsystem_vendor = (uint16_t)p->pci_subsystem_id,
-                                                   .subsystem_device = (uint16_t)(p->pci_subsystem_id >> 16)});
-        build_note(t, c, "NVML: GPU %s is not in the PCI tree that /sys shows: its place is unknown", address);
-    }
-    return build_gpu(t, c, (struct topo_gpu){.object = object, .index = -1, .gdr = -1});
+    const struct topo_object seen = {.pci = pci_address(t->arena, p->bus_id),
+                                     .pci_class = 0x030200,
+                                     .vendor = (uint16_t)p->pci_device_id,
+                                     .device = (uint16_t)(p->pci_device_id >> 16),
+                                     .subsystem_vendor = (uint16_t)p->pci_subsystem_id,
+                                     .subsystem_device = (uint16_t)(p->pci_subsystem_id >> 16)};
+    return build_gpu_at(t, c, seen, "NVML");
 }
 
 /* "CLUSTER-UUID.CLIQUE" of a GPU whose NVLink reaches other nodes; a cluster of zeros is none. */

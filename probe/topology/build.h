@@ -38,6 +38,10 @@ int build_find_pci(const struct topo_class *c, const char *pci);
 /* The index into gpus of the GPU that `object` is; -1: none, as for an object of -1. */
 int build_find_gpu(const struct topo_class *c, int object);
 
+/* The index into gpus of the GPU at seen.pci. Where the PCI tree has not shown that device, `seen` becomes an object of
+ * unknown place, and a note says so for `source` ("NVML"). */
+int build_gpu_at(struct topology *t, struct topo_class *c, struct topo_object seen, const char *source);
+
 /* Object i has become object where[i]: says so to everything that refers to objects, but for the objects themselves. */
 void build_renumber(struct topo_class *c, const int *where);
 

@@ -158,6 +158,20 @@ int build_find_gpu(const struct topo_class *c, int object)
     return -1;
 }
 
+int build_gpu_at(struct topology *t, struct topo_class *c, struct topo_object seen, const char *source)
+{
+    int object = build_find_pci(c, seen.pci), known = build_find_gpu(c, object);
+    if (known >= 0)
+        return known;
+    if (object < 0) {
+        seen.kind = TOPO_GPU;
+        seen.parent = seen.numa = -1;
+        object = build_object(t, c, seen);
+        build_note(t, c, "%s: GPU %s is not in the PCI tree that /sys shows: its place is unknown", source, seen.pci);
+    }
+    return build_gpu(t, c, (struct topo_gpu){.object = object, .index = -1, .gdr = -1});
+}
+
 static void move_index(int *index, const int *where)
 {
     if (*index >= 0)

@@ -112,7 +112,6 @@ static void lists(void **state)
     (void)state;
     struct arena *a = arena_new();
     struct findings all = {.arena = a};
-    enum finding_severity severity;
     for (int i = 0; i < 5; i++)
         finding_add(&all, i % 2 ? FINDING_ERROR : FINDING_NOTE, "id", "x", "number %d", i)->advice = "none";
     assert_int_equal(all.n, 5);
@@ -120,10 +119,6 @@ static void lists(void **state)
     assert_string_equal(all.list[4].advice, "none");
     assert_int_equal(finding_count(all.list, all.n, FINDING_ERROR), 2);
     assert_int_equal(finding_count(all.list, all.n, FINDING_WARNING), 0);
-    assert_true(finding_severity_parse("warning", &severity));
-    assert_int_equal(severity, FINDING_WARNING);
-    assert_false(finding_severity_parse("bad", &severity));
-    assert_false(finding_severity_parse(NULL, &severity));
     arena_free(a);
 }
 
