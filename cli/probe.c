@@ -11,6 +11,7 @@
 #include "probe/cluster/cluster.h"
 #include "probe/findings/findings.h"
 #include "probe/format/format.h"
+#include "probe/format/why.h"
 #include "probe/import/import.h"
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
@@ -28,7 +29,7 @@ struct request {
     int list_machines, list_gpus, list_findings;
     const char *agent, *command;
     double deadline_s;
-    const char *format, *output;
+    const char *format, *output, *why;
     int json, timings, strict;
 };
 
@@ -100,6 +101,8 @@ static const struct option_spec output_options[] = {
     {'F', "format", "FORMAT", "json by default when FILE of -o ends in .json, else text; one of:", option_word,
      offsetof(struct request, format), .word = format_word},
     {'j', "json", NULL, "the same as --format json", option_flag, offsetof(struct request, json)},
+    {0, "why", "PORT", "instead: why this RDMA port is on the list for NCCL_IB_HCA or not, rule by rule", option_text,
+     offsetof(struct request, why)},
     {0, "list-machines", NULL, "what can be given to --machine, and the source of each; with --json too", option_flag,
      offsetof(struct request, list_machines)},
     {0, "list-gpus", NULL, "the same for --gpu", option_flag, offsetof(struct request, list_gpus)},
@@ -140,13 +143,17 @@ static int write_list(const struct request *o, struct err *e)
     return file_out_end(&out, o->output, rc, e);
 }
 
-static int write_topology(const struct topology *t, const struct probe_format *format, const char *path, struct err *e)
+static int write_topology(const struct topology *t, const struct request *o, struct err *e)
 {
     struct file_out out;
     int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
-    return file_out_end(&out, path, format->write(t, out.stream, e), e);
+    if (o->why)
+        rc = why_write(t, o->why, !strcmp(o->format, "json"), out.stream, e);
+    else
+        rc = probe_format_find(o->format)->write(t, out.stream, e);
+    return file_out_end(&out, o->output, rc, e);
 }
 
 /* Options that exclude or need one another. */
@@ -163,6 +170,8 @@ static int check_together(const struct request *o)
         return cli_usage(COMMAND, "lists are text or JSON, not --format %s", o->format);
     if (o->json && o->format && strcmp(o->format, "json") != 0)
         return cli_usage(COMMAND, "--json and --format %s are mutually exclusive", o->format);
+    if (o->why && o->format && strcmp(o->format, "json") != 0 && strcmp(o->format, "text") != 0)
+        return cli_usage(COMMAND, "--why prints text or JSON, not --format %s", o->format);
     if (o->merge && !o->from.count)
         return cli_usage(COMMAND, "--merge needs --from");
     if (o->nodes && !o->machine)
@@ -243,7 +252,7 @@ static int run(const struct request *r, struct err *e)
     if (!rc)
         findings_attach(t);
     if (!rc && (t->nhosts || !r->gather))
-        rc = write_topology(t, probe_format_find(r->format), r->output, e);
+        rc = write_topology(t, r, e);
     int found = !rc && r->strict && finding_count(t->findings, t->nfindings, FINDING_ERROR);
     topo_free(t);
     return rc ? rc : found ? ERR_FAILED : 0;

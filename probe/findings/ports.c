@@ -60,8 +60,15 @@ static void no_compute(struct search *s, int class_index)
     for (int i = 0; i < c->nports; i++)
         names[i] =
             arena_printf(s->a, "%s: %s", port_name(s->a, &c->ports[i]), role_name(s->verdicts[class_index][i].role));
-    found(s, c->name, found_names(s->a, names, c->nports), "none of %d RDMA ports is one that NCCL should use",
-          c->nports);
+    /* Left to itself, NCCL takes every active port that it can open. */
+    const char *taken = NULL;
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].state == TOPO_STATE_ACTIVE && c->ports[i].opens != TOPO_NO &&
+            !s->verdicts[class_index][i].plugin)
+            taken = taken ? arena_printf(s->a, "%s, %s", taken, port_name(s->a, &c->ports[i]))
+                          : port_name(s->a, &c->ports[i]);
+    found(s, c->name, found_names(s->a, names, c->nports), "none of %d RDMA ports is one that NCCL should use; %s%s",
+          c->nports, taken ? "left to itself it takes " : "it uses sockets", taken ? taken : "");
 }
 
 /* Reports when the compute ports of a class differ in what `value` says of them; 0 is unknown. */
@@ -206,8 +213,10 @@ const struct finding_rule findings_of_ports[] = {
      only_management},
     {{"no-compute-port", NULL, FINDING_ERROR,
       "There are GPUs and RDMA ports whose state is known, but none of the ports is one that NCCL should use. The "
-      "roles say why for each. Bring up a port beside the GPUs, or accept sockets."},
-     "look at the roles for what rules every port out; NCCL would use sockets",
+      "roles say why for each; probe --why PORT tells rule by rule. Unless NCCL_IB_HCA says otherwise NCCL takes every "
+      "active port, also those that manage NVLink switches, which is worse than sockets. Bring up a port beside the "
+      "GPUs, or set NCCL_IB_DISABLE=1."},
+     "probe --why PORT says what rules a port out; until one is right, NCCL_IB_DISABLE=1 keeps NCCL off the wrong ones",
      no_compute},
     {{"port-down", NULL, FINDING_WARNING,
       "RDMA ports that are down. Check cable and switch port; ports that nobody uses can stay so."},

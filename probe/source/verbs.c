@@ -105,6 +105,7 @@ static void add_device(struct topology *t, struct topo_class *c, struct ibv_devi
     for (int port = 1; port <= attr.phys_port_cnt; port++) {
         struct topo_port p = verbs_files_port(t, hca, port);
         p.object = object;
+        p.opens = context ? TOPO_NOT_KNOWN : TOPO_NO;
         if (attr.node_guid)
             p.guid = arena_printf(t->arena, "0x%016llx", (unsigned long long)be64toh(attr.node_guid));
         if (context)

@@ -49,6 +49,8 @@ const struct field topo_gpu_fields[] = {
     {"gdr", FIELD_INT, AT(gdr), .unknown = -1},
     {"mig", FIELD_WORD, AT(mig), .words = known_words},
     {"clique", FIELD_TEXT, AT(clique), .moves = 1},
+    {"links_down", FIELD_INT, AT(links_down)},
+    {"fabric", FIELD_TEXT, AT(fabric)},
     {"p2p_problems", FIELD_TEXTS, AT(p2p_problems)},
     {NULL},
 };
@@ -69,6 +71,7 @@ static const struct field port_fields[] = {
     {"netdev", FIELD_TEXT, AT(netdev)},
     {"firmware", FIELD_TEXT, AT(firmware), .moves = 1},
     {"board_id", FIELD_TEXT, AT(board_id)},
+    {"opens", FIELD_WORD, AT(opens), .words = known_words},
     {NULL},
 };
 #undef AT

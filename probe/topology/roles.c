@@ -1,27 +1,11 @@
-/* Roles of RDMA ports: a table of rules, of which the first that applies decides. Facts about the device come first,
- * then what sets it apart from its neighbours, names last. */
+/* Roles of RDMA ports: every port goes through the table of rules. */
 #include "probe/topology/roles.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "probe/topology/paths.h"
-
-/* What the rules look at. */
-struct view {
-    const struct topo_class *c;
-    struct arena *a;
-    const struct path_matrix *matrix;
-    struct port_verdict *verdicts;
-    unsigned char *excluded;    /* by the rules on the device alone */
-    unsigned char *served;      /* GPUs that have a port beside them */
-    int nbeside, nbeside_down;  /* ports beside a GPU that are in question, and that are down */
-    enum topo_link_layer layer; /* the one that carries most of the bandwidth in question */
-    double best_Gbps;           /* of the ports in question with that layer */
-    const char *prefix;         /* the subnet prefix that most of them have */
-    int nprefix;
-};
+#include "probe/topology/roles_internal.h"
 
 const char *role_name(enum port_role role)
 {
@@ -30,285 +14,79 @@ const char *role_name(enum port_role role)
     return names[role];
 }
 
-static const char *layer_name(enum topo_link_layer layer)
+const char *role_layer_name(enum topo_link_layer layer)
 {
     static const char *const names[] = {"unknown link layer", "InfiniBand", "Ethernet"};
     return names[layer];
 }
 
-/* Ways to a GPU that pass no CPU, or only the CPU that the GPU itself hangs on by C2C. */
-static int is_beside(const struct port_verdict *v)
+int role_is_beside(const struct port_verdict *v)
 {
-    return v->nearest_gpu >= 0 && (v->nearest_class <= PATH_P2C);
+    return v->nearest_gpu >= 0 && v->nearest_class <= PATH_P2C;
 }
 
-static const struct topo_object *object_of(const struct view *v, int port)
+const struct topo_object *role_object(const struct role_view *v, int port)
 {
     int object = v->c->ports[port].object;
     return object < 0 ? NULL : &v->c->objects[object];
 }
 
-static const struct topo_netdev *netdev_named(const struct topo_class *c, const char *name)
-{
-    for (int i = 0; name && i < c->nnetdevs; i++)
-        if (!strcmp(c->netdevs[i].name, name))
-            return &c->netdevs[i];
-    return NULL;
-}
-
 /* Devices that speak no verbs that NCCL knows: Amazon's EFA, HPE's Slingshot, Cisco's usNIC. */
-static const char *plugin_of(const struct view *v, int port)
+static const char *plugin_of(const struct role_view *v, int port)
 {
     static const struct {
         uint16_t vendor;
         const char *pattern, *plugin;
     } others[] = {
         {0x1d0f, "*", "aws-ofi-nccl (EFA)"},
+        {0, "efa_[0-9]*", "aws-ofi-nccl (EFA)"},
+        {0, "rdmap[0-9]*s[0-9]*", "aws-ofi-nccl (EFA)"}, /* rdma-core's name for what is neither InfiniBand nor RoCE */
         {0x17db, "*", "an OFI plugin (Slingshot)"},
         {0, "cxi[0-9]*", "an OFI plugin (Slingshot)"},
         {0, "usnic_*", "none that exists (usNIC)"},
     };
-    const struct topo_object *o = object_of(v, port);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if ((!others[i].vendor || (o && o->vendor == others[i].vendor)) &&
-            !fnmatch(others[i].pattern, v->c->ports[port].hca, 0))
+    const struct topo_object *o = role_object(v, port);
+    uint16_t vendor = o ? o->vendor : 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        int named = !fnmatch(others[i].pattern, v->c->ports[port].hca, 0);
+        /* A name alone tells where nothing else does. */
+        if (named && (others[i].vendor ? others[i].vendor == vendor : !vendor))
             return others[i].plugin;
-    return NULL;
-}
-
-/* ---- rules on the device alone ----------------------------------------------------------------------------------- */
-
-static const char *is_down(const struct view *v, int port)
-{
-    return v->c->ports[port].state == TOPO_STATE_DOWN ? "the port is down" : NULL;
-}
-
-static const char *manages_nvlink(const struct view *v, int port)
-{
-    const struct topo_object *o = object_of(v, port);
-    return o && o->nvlink_management == TOPO_YES ? "its product data say that it manages NVLink switches" : NULL;
-}
-
-/* On the same bus as another function of that vendor that is no virtual one. */
-static const char *physical_neighbour(const struct view *v, const struct topo_object *vf)
-{
-    const char *colon = vf->pci ? strrchr(vf->pci, ':') : NULL;
-    for (int i = 0; colon && i < v->c->nobjects; i++) {
-        const struct topo_object *o = &v->c->objects[i];
-        if (o->kind == TOPO_NIC && o->pci && o->vendor == vf->vendor && o->model &&
-            !strncmp(o->pci, vf->pci, (size_t)(colon - vf->pci) + 1) && !strstr(o->model, "Virtual Function"))
-            return o->pci;
     }
     return NULL;
 }
 
-/* A virtual function whose physical one is here too. In a guest that was given a virtual function it is not, and the
- * virtual function is all that there is. */
-static const char *is_vf(const struct view *v, int port)
-{
-    const struct topo_object *o = object_of(v, port);
-    const char *pf = o ? o->pf : NULL;
-    if (!pf && o && o->model && strstr(o->model, "Virtual Function"))
-        pf = physical_neighbour(v, o);
-    return pf ? arena_printf(v->a, "a virtual function of %s", pf) : NULL;
-}
-
-static const char *is_bond(const struct view *v, int port)
-{
-    const struct topo_netdev *d = netdev_named(v->c, v->c->ports[port].netdev);
-    const struct topo_netdev *master = d ? netdev_named(v->c, d->master) : NULL;
-    if (d && d->kind == TOPO_NET_BOND)
-        return arena_printf(v->a, "its interface %s is a bond", d->name);
-    if (master && master->kind == TOPO_NET_BOND)
-        return arena_printf(v->a, "its interface %s belongs to the bond %s", d->name, master->name);
-    /* The mlx5 driver itself names the device of a bond so. */
-    return strstr(v->c->ports[port].hca, "_bond_") ? "a bond, by the name that its driver gave it" : NULL;
-}
-
-static const char *has_no_state(const struct view *v, int port)
-{
-    return v->c->ports[port].state == TOPO_STATE_UNKNOWN ? "its state could not be read" : NULL;
-}
-
-/* Anything else in a name would change the meaning of the list. */
-static const char *has_odd_name(const struct view *v, int port)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-    const char *hca = v->c->ports[port].hca;
-    return *hca && !hca[strspn(hca, plain)] ? NULL : "its name cannot stand in NCCL_IB_HCA";
-}
-
-/* ---- rules against the neighbours -------------------------------------------------------------------------------- */
-
-/* The ports that were made for the GPUs are down: what is up, far away, is something else. */
-static const char *is_left_over(const struct view *v, int port)
-{
-    if (v->nbeside || !v->nbeside_down || v->verdicts[port].nearest_gpu < 0)
-        return NULL;
-    return arena_printf(v->a, "active, but beside no GPU, while the %d that are beside one are down", v->nbeside_down);
-}
-
-static int is_slow(const struct view *v, int port, double limit_Gbps)
-{
-    double rate = v->c->ports[port].rate_Gbps;
-    return rate > 0 && rate < limit_Gbps;
-}
-
-static const char *other_layer(const struct view *v, int port, int slow)
-{
-    const struct topo_port *p = &v->c->ports[port];
-    const double slow_Gbps = 40;
-    if (p->layer == v->layer || p->layer == TOPO_LINK_UNKNOWN || is_slow(v, port, slow_Gbps) != slow)
-        return NULL;
-    return arena_printf(v->a, "%s at %g Gb/s, while most of the bandwidth is %s", layer_name(p->layer), p->rate_Gbps,
-                        layer_name(v->layer));
-}
-
-static const char *slow_other_layer(const struct view *v, int port)
-{
-    return other_layer(v, port, 1);
-}
-
-static const char *fast_other_layer(const struct view *v, int port)
-{
-    return other_layer(v, port, 0);
-}
-
-/* A port beside a GPU may have lost half its lanes and is still the GPU's; one elsewhere was bought slower. */
-static const char *too_slow(const struct view *v, int port, double low_Gbps, double high_Gbps)
-{
-    double rate = v->c->ports[port].rate_Gbps, share = is_beside(&v->verdicts[port]) ? 0.25 : 0.5;
-    if (!is_slow(v, port, share * v->best_Gbps) || rate < low_Gbps || rate >= high_Gbps)
-        return NULL;
-    return arena_printf(v->a, "%g Gb/s, while the fastest have %g", rate, v->best_Gbps);
-}
-
-static const char *slow_for_management(const struct view *v, int port)
-{
-    return too_slow(v, port, 0, 40);
-}
-
-static const char *slow_for_storage(const struct view *v, int port)
-{
-    return too_slow(v, port, 40, 1e12);
-}
-
-/* Whether one of the GPUs that are nearest to the port has no other port beside it. */
-static int serves_someone(const struct view *v, int port)
-{
-    int end = path_end_of(v->matrix, v->c->ports[port].hca);
-    for (int g = 0; end >= 0 && g < v->matrix->ngpus; g++)
-        if (!v->served[g] && (int)path_between(v->matrix, end, g)->class_ == v->verdicts[port].nearest_class)
-            return 1;
-    return 0;
-}
-
-static const char *is_far(const struct view *v, int port)
-{
-    const struct port_verdict *own = &v->verdicts[port];
-    if (!v->nbeside || own->nearest_gpu < 0 || is_beside(own) || serves_someone(v, port))
-        return NULL;
-    return arena_printf(v->a, "beside no GPU (nearest: GPU%d, %s), while %d others are",
-                        v->c->gpus[own->nearest_gpu].index, path_class_name((enum path_class)own->nearest_class),
-                        v->nbeside);
-}
-
-/* Rails may have a subnet each, but then each is as large as the next. */
-static const char *other_subnet(const struct view *v, int port)
-{
-    const char *own = v->c->ports[port].subnet_prefix;
-    int n = 0;
-    if (!own || !v->prefix || !strcmp(own, v->prefix))
-        return NULL;
-    for (int i = 0; i < v->c->nports; i++)
-        n += !v->excluded[i] && v->c->ports[i].subnet_prefix && !strcmp(v->c->ports[i].subnet_prefix, own);
-    return n * 4 <= v->nprefix
-               ? arena_printf(v->a, "subnet prefix %s, while %d others have %s", own, v->nprefix, v->prefix)
-               : NULL;
-}
-
-static const char *matches(const struct view *v, int port, const char *const *patterns)
-{
-    const struct topo_port *p = &v->c->ports[port];
-    for (; *patterns; patterns++)
-        if (!fnmatch(*patterns, p->hca, 0) || (p->netdev && !fnmatch(*patterns, p->netdev, 0)))
-            return arena_printf(v->a, "its name is like \"%s\"", *patterns);
-    return NULL;
-}
-
-static const char *named_management(const struct view *v, int port)
-{
-    /* "mlx5_an0" is how Azure names the device of accelerated networking. */
-    static const char *const patterns[] = {"*_an[0-9]*", "*mgmt*", "*oob*", NULL};
-    return matches(v, port, patterns);
-}
-
-static const char *named_storage(const struct view *v, int port)
-{
-    static const char *const patterns[] = {"*stor*", "*nvmeof*", NULL};
-    return matches(v, port, patterns);
-}
-
-static const char *is_compute(const struct view *v, int port)
+static const char *why_compute(const struct role_view *v, int port)
 {
     const struct topo_port *p = &v->c->ports[port];
     const struct port_verdict *own = &v->verdicts[port];
-    const char *what = p->rate_Gbps > 0 ? arena_printf(v->a, "%g Gb/s %s", p->rate_Gbps, layer_name(p->layer))
-                                        : arena_printf(v->a, "%s", layer_name(p->layer));
+    const char *what = p->rate_Gbps > 0 ? arena_printf(v->a, "%g Gb/s %s", p->rate_Gbps, role_layer_name(p->layer))
+                                        : role_layer_name(p->layer);
     if (own->plugin)
         what = arena_printf(v->a, "%s, through %s", what, own->plugin);
     if (!v->c->ngpus)
         return arena_printf(v->a, "%s; there is no GPU here", what);
     if (own->nearest_gpu < 0)
         return arena_printf(v->a, "%s; its distance to the GPUs is not known", what);
-    return arena_printf(v->a, "%s, %s GPU%d (%s)", what, is_beside(own) ? "beside" : "nearest to",
+    return arena_printf(v->a, "%s, %s GPU%d (%s)", what, role_is_beside(own) ? "beside" : "nearest to",
                         v->c->gpus[own->nearest_gpu].index, path_class_name((enum path_class)own->nearest_class));
 }
 
-struct rule {
-    enum port_role role;
-    const char *(*why)(const struct view *v, int port); /* NULL: the rule does not apply */
-};
-
-static const struct rule own_rules[] = {
-    {ROLE_DOWN, is_down},
-    {ROLE_NVLINK_MANAGEMENT, manages_nvlink},
-    {ROLE_VF, is_vf},
-    {ROLE_BOND, is_bond},
-    {ROLE_UNKNOWN, has_no_state},
-    {ROLE_UNKNOWN, has_odd_name},
-    {ROLE_UNKNOWN, NULL},
-};
-static const struct rule other_rules[] = {
-    {ROLE_UNKNOWN, is_left_over},
-    {ROLE_MANAGEMENT, slow_other_layer},
-    {ROLE_STORAGE, fast_other_layer},
-    {ROLE_MANAGEMENT, slow_for_management},
-    {ROLE_STORAGE, slow_for_storage},
-    {ROLE_STORAGE, is_far},
-    {ROLE_STORAGE, other_subnet},
-    {ROLE_MANAGEMENT, named_management},
-    {ROLE_STORAGE, named_storage},
-    {ROLE_COMPUTE, is_compute},
-    {ROLE_UNKNOWN, NULL},
-};
-
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
-
-static int decide(const struct view *v, int port, const struct rule *rules)
+/* Whether a rule of that kind speaks against the port; the first one decides. */
+static int decide(const struct role_view *v, int port, int neighbours)
 {
-    for (; rules->why; rules++) {
-        const char *reason = rules->why(v, port);
-        if (reason) {
-            v->verdicts[port].role = rules->role;
-            v->verdicts[port].reason = reason;
+    for (const struct role_rule *r = role_rules; r->name; r++) {
+        struct sight s = r->neighbours == neighbours ? r->look(v, port) : (struct sight){NULL, ROLE_COMPUTE};
+        if (s.role != ROLE_COMPUTE) {
+            v->verdicts[port].role = s.role;
+            v->verdicts[port].reason = s.seen;
             return 1;
         }
     }
     return 0;
 }
 
-static void find_nearest(const struct view *v, int port)
+static void find_nearest(const struct role_view *v, int port)
 {
     struct port_verdict *own = &v->verdicts[port];
     int end = path_end_of(v->matrix, v->c->ports[port].hca);
@@ -323,7 +101,7 @@ static void find_nearest(const struct view *v, int port)
     }
 }
 
-static void find_served(const struct view *v)
+static void find_served(const struct role_view *v)
 {
     for (int i = 0; i < v->c->nports; i++) {
         int end = path_end_of(v->matrix, v->c->ports[i].hca);
@@ -332,54 +110,91 @@ static void find_served(const struct view *v)
     }
 }
 
-/* What most of the ports in question have: of those beside GPUs where there are any, else of all. */
-static void find_majority(struct view *v)
+/* How most of the ports in question are reached: of those beside GPUs where there are any, else of all. */
+static void find_transport(struct role_view *v)
+{
+    double verbs_Gbps = 0, plugin_Gbps = 0, layer_Gbps[3] = {0};
+    const char *plugin = NULL;
+    for (int i = 0; i < v->c->nports; i++) {
+        const struct topo_port *p = &v->c->ports[i];
+        double rate_Gbps = p->rate_Gbps > 0 ? p->rate_Gbps : 1;
+        if (v->excluded[i] || (v->nbeside && !role_is_beside(&v->verdicts[i])))
+            continue;
+        if (v->verdicts[i].plugin) {
+            plugin = v->verdicts[i].plugin;
+            plugin_Gbps += rate_Gbps;
+        } else {
+            verbs_Gbps += rate_Gbps;
+        }
+        layer_Gbps[p->layer] += rate_Gbps;
+    }
+    v->plugin = plugin_Gbps > verbs_Gbps ? plugin : NULL;
+    v->layer =
+        layer_Gbps[TOPO_LINK_INFINIBAND] >= layer_Gbps[TOPO_LINK_ETHERNET] ? TOPO_LINK_INFINIBAND : TOPO_LINK_ETHERNET;
+}
+
+/* What most of the ports in question have. */
+static void find_majority(struct role_view *v)
 {
     const struct topo_class *c = v->c;
-    double sum_Gbps[3] = {0};
     for (int i = 0; i < c->nports; i++) {
         const struct topo_port *p = &c->ports[i];
-        if (!v->excluded[i] && (!v->nbeside || is_beside(&v->verdicts[i])))
-            sum_Gbps[p->layer] += p->rate_Gbps > 0 ? p->rate_Gbps : 1;
-    }
-    v->layer =
-        sum_Gbps[TOPO_LINK_INFINIBAND] >= sum_Gbps[TOPO_LINK_ETHERNET] ? TOPO_LINK_INFINIBAND : TOPO_LINK_ETHERNET;
-    for (int i = 0; i < c->nports; i++) {
         int n = 0;
-        if (v->excluded[i] || (c->ports[i].layer != v->layer && c->ports[i].layer != TOPO_LINK_UNKNOWN))
+        if (v->excluded[i] || (p->layer != v->layer && p->layer != TOPO_LINK_UNKNOWN))
             continue;
-        if (c->ports[i].rate_Gbps > v->best_Gbps)
-            v->best_Gbps = c->ports[i].rate_Gbps;
-        for (int k = 0; k < c->nports && c->ports[i].subnet_prefix; k++)
-            n += !v->excluded[k] && c->ports[k].subnet_prefix &&
-                 !strcmp(c->ports[k].subnet_prefix, c->ports[i].subnet_prefix);
+        if (p->rate_Gbps > v->best_Gbps)
+            v->best_Gbps = p->rate_Gbps;
+        for (int k = 0; k < c->nports && p->subnet_prefix; k++)
+            n += !v->excluded[k] && c->ports[k].subnet_prefix && !strcmp(c->ports[k].subnet_prefix, p->subnet_prefix);
         if (n > v->nprefix) {
             v->nprefix = n;
-            v->prefix = c->ports[i].subnet_prefix;
+            v->prefix = p->subnet_prefix;
         }
     }
 }
 
-struct port_verdict *roles_of(const struct topo_class *c, struct arena *a)
+static struct role_view look_at(const struct topo_class *c, struct arena *a)
 {
     size_t n = (size_t)c->nports;
-    struct view v = {.c = c, .a = a, .matrix = path_matrix(c, a)};
+    struct role_view v = {.c = c, .a = a, .matrix = path_matrix(c, a)};
     v.verdicts = arena_alloc(a, n * sizeof *v.verdicts);
     v.excluded = arena_alloc(a, n);
     v.served = arena_alloc(a, (size_t)c->ngpus);
     for (int i = 0; i < c->nports; i++) {
         find_nearest(&v, i);
         v.verdicts[i].plugin = plugin_of(&v, i);
-        v.excluded[i] = decide(&v, i, own_rules) != 0;
-        v.nbeside += !v.excluded[i] && is_beside(&v.verdicts[i]);
-        v.nbeside_down += v.verdicts[i].role == ROLE_DOWN && is_beside(&v.verdicts[i]);
+        v.excluded[i] = decide(&v, i, 0) != 0;
+        v.nbeside += !v.excluded[i] && role_is_beside(&v.verdicts[i]);
+        v.nbeside_down += v.verdicts[i].role == ROLE_DOWN && role_is_beside(&v.verdicts[i]);
     }
     find_served(&v);
+    find_transport(&v);
     find_majority(&v);
     for (int i = 0; i < c->nports; i++)
-        if (!v.excluded[i])
-            decide(&v, i, other_rules);
-    return v.verdicts;
+        if (!v.excluded[i] && !decide(&v, i, 1)) {
+            v.verdicts[i].role = ROLE_COMPUTE;
+            v.verdicts[i].reason = why_compute(&v, i);
+        }
+    return v;
+}
+
+struct port_verdict *roles_of(const struct topo_class *c, struct arena *a)
+{
+    return look_at(c, a).verdicts;
+}
+
+int roles_evidence(const struct topo_class *c, int port, struct arena *a, struct role_evidence **rows)
+{
+    struct role_view v = look_at(c, a);
+    int n = 0;
+    while (role_rules[n].name)
+        n++;
+    *rows = arena_alloc(a, (size_t)n * sizeof **rows);
+    for (int i = 0; i < n; i++) {
+        struct sight s = role_rules[i].look(&v, port);
+        (*rows)[i] = (struct role_evidence){role_rules[i].name, s.seen, s.role};
+    }
+    return n;
 }
 
 const char *roles_hca_list(const struct topo_class *c, const struct port_verdict *verdicts, struct arena *a)
@@ -392,46 +207,4 @@ const char *roles_hca_list(const struct topo_class *c, const struct port_verdict
             n++;
         }
     return list;
-}
-
-static int has_compute_port(const struct topo_class *c, const struct port_verdict *verdicts, const struct topo_port *p)
-{
-    for (int i = 0; i < c->nports; i++)
-        if (verdicts[i].role == ROLE_COMPUTE && c->ports[i].port == p->port && c->ports[i].layer == p->layer &&
-            !strcmp(c->ports[i].hca, p->hca))
-            return 1;
-    return 0;
-}
-
-const char *roles_hca_common(const struct topology *t, struct arena *a, const char **why)
-{
-    const struct port_verdict **verdicts = arena_alloc(a, (size_t)t->nclasses * sizeof *verdicts);
-    const struct topo_class *first = NULL;
-    struct port_verdict *common = NULL;
-    *why = "no class of nodes has an RDMA port";
-    for (int i = 0; i < t->nclasses; i++) {
-        verdicts[i] = roles_of(&t->classes[i], a);
-        if (t->classes[i].nports && !roles_hca_list(&t->classes[i], verdicts[i], a)) {
-            *why = arena_printf(a, "%s has no compute port", t->classes[i].name);
-            return NULL;
-        }
-        if (!first && t->classes[i].nports) {
-            first = &t->classes[i];
-            common = roles_of(first, a);
-        }
-    }
-    for (int i = 0; first && i < t->nclasses; i++) {
-        if (!t->classes[i].nports && !t->classes[i].ngpus)
-            continue;
-        for (int k = 0; k < first->nports; k++)
-            if (common[k].role == ROLE_COMPUTE && !has_compute_port(&t->classes[i], verdicts[i], &first->ports[k]))
-                common[k].role = ROLE_UNKNOWN;
-        if (!roles_hca_list(first, common, a)) {
-            *why = arena_printf(
-                a, "no port name, number and link layer is a compute port in %s and in the classes before it",
-                t->classes[i].name);
-            return NULL;
-        }
-    }
-    return first ? roles_hca_list(first, common, a) : NULL;
 }

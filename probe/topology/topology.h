@@ -61,6 +61,9 @@ struct topo_gpu {
     int gdr;                   /* GPUDirect RDMA: 1 yes, 0 no, -1 unknown */
     enum topo_known mig;       /* cut into several instances */
     const char *clique;        /* multi-node NVLink: "CLUSTER-UUID.CLIQUE", NULL none; host-specific */
+    int links_down;            /* NVLinks that it has and that are not active, 0 none or unknown */
+    const char *fabric;        /* what the driver says of its registration with the fabric manager: "completed",
+                                * "in progress", "failed: …"; NULL not asked for, or unknown */
     const char **p2p_problems; /* what the driver refuses between it and a GPU of higher index: "GPU3: write: …" */
     int np2p_problems;
 };
@@ -84,6 +87,7 @@ struct topo_port {
     const char *netdev;        /* the interface that belongs to it, NULL none or unknown */
     const char *firmware;      /* "28.43.2566", NULL unknown */
     const char *board_id;      /* "MT_0000000834", NULL unknown */
+    enum topo_known opens;     /* TOPO_NO: the device could not be opened, though it is shown */
 };
 
 enum topo_gid_type { TOPO_GID_UNKNOWN, TOPO_GID_IB, TOPO_GID_ROCE_V1, TOPO_GID_ROCE_V2 };

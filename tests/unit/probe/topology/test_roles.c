@@ -116,22 +116,46 @@ static void prefix(void **state)
     expect(rows, 3, "=mlx5_1:1,mlx5_2:1");
 }
 
-/* A bond's device, a device whose interface belongs to a bond, and one with a bond's name. */
+/* Eight bonds beside the GPUs and one for storage, as RoCE clusters are wired: NCCL runs on them. */
 static void bonds(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"mlx5_bond_0", -1, ETH, 100, UP, ROLE_STORAGE}, {"mlx5_bond_1", 0, ETH, 400, UP, ROLE_COMPUTE},
+        {"mlx5_bond_2", 1, ETH, 400, UP, ROLE_COMPUTE},  {"mlx5_bond_3", 2, ETH, 400, UP, ROLE_COMPUTE},
+        {"mlx5_bond_4", 3, ETH, 400, UP, ROLE_COMPUTE},  {"mlx5_bond_5", 4, ETH, 400, UP, ROLE_COMPUTE},
+        {"mlx5_bond_6", 5, ETH, 400, UP, ROLE_COMPUTE},  {"mlx5_bond_7", 6, ETH, 400, UP, ROLE_COMPUTE},
+        {"mlx5_bond_8", 7, ETH, 400, UP, ROLE_COMPUTE}};
+    struct topology *t = machine(rows, 9);
+    struct topo_class *c = &t->classes[0];
+    for (int i = 0; i < 9; i++) {
+        const char *name = arena_printf(t->arena, "bond%d", i);
+        build_netdev(t, c, (struct topo_netdev){.object = -1, .name = name, .kind = TOPO_NET_BOND});
+        c->ports[i].netdev = name;
+    }
+    check(t, rows, 9,
+          "=mlx5_bond_1:1,mlx5_bond_2:1,mlx5_bond_3:1,mlx5_bond_4:1,mlx5_bond_5:1,mlx5_bond_6:1,mlx5_bond_7:1,"
+          "mlx5_bond_8:1");
+    topo_free(t);
+}
+
+/* Two devices of a bond that the driver has not made one. */
+static void bond_of_two_devices(void **state)
 {
     (void)state;
     static const struct row rows[] = {{"mlx5_0", 0, ETH, 400, UP, ROLE_COMPUTE},
                                       {"mlx5_1", 1, ETH, 400, UP, ROLE_COMPUTE},
                                       {"mlx5_2", 2, ETH, 400, UP, ROLE_BOND},
-                                      {"mlx5_3", 3, ETH, 400, UP, ROLE_BOND},
-                                      {"mlx5_bond_0", -1, ETH, 400, UP, ROLE_BOND}};
-    struct topology *t = machine(rows, 5);
+                                      {"mlx5_3", 2, ETH, 400, UP, ROLE_BOND}};
+    struct topology *t = machine(rows, 4);
     struct topo_class *c = &t->classes[0];
     build_netdev(t, c, (struct topo_netdev){.object = -1, .name = "bond0", .kind = TOPO_NET_BOND});
-    build_netdev(t, c, (struct topo_netdev){.object = c->ports[3].object, .name = "eth3", .master = "bond0"});
-    c->ports[2].netdev = "bond0";
-    c->ports[3].netdev = "eth3";
-    check(t, rows, 5, "=mlx5_0:1,mlx5_1:1");
+    for (int i = 2; i < 4; i++) {
+        c->ports[i].netdev = arena_printf(t->arena, "eth%d", i);
+        build_netdev(t, c,
+                     (struct topo_netdev){.object = c->ports[i].object, .name = c->ports[i].netdev, .master = "bond0"});
+    }
+    check(t, rows, 4, "=mlx5_0:1,mlx5_1:1");
     topo_free(t);
 }
 
@@ -151,6 +175,33 @@ static void virtual_functions(void **state)
     c->objects[c->ports[2].object].pci = "0000:20:00.1";
     check(t, rows, 3, "=mlx5_0:1");
     topo_free(t);
+}
+
+/* A pod: eight virtual functions, their physical ones seen as PCI functions only; then those as devices that belong to
+ * the host and cannot be opened; then down. */
+static void virtual_functions_in_a_pod(void **state)
+{
+    (void)state;
+    static const struct row alone[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE)};
+    static const struct row shared[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE),
+                                        {"mlx5_8", 0, IB, 400, UP, ROLE_UNKNOWN},
+                                        {"mlx5_9", 1, IB, 400, DOWN, ROLE_DOWN}};
+    for (int k = 0; k < 2; k++) {
+        const struct row *rows = k ? shared : alone;
+        struct topology *t = machine(rows, k ? 10 : 8);
+        struct topo_class *c = &t->classes[0];
+        for (int i = 0; i < 8; i++) {
+            struct topo_object *vf = &c->objects[c->ports[i].object];
+            vf->pf = arena_printf(t->arena, "0000:%02x:00.0", 0x28 + i);
+            vf->model = "MT2910 Family [ConnectX-7 Virtual Function]";
+            if (!k)
+                build_object(t, c, (struct topo_object){.kind = TOPO_NIC, .parent = -1, .numa = -1, .pci = vf->pf});
+        }
+        if (k)
+            c->ports[8].opens = TOPO_NO;
+        check(t, rows, c->nports, EIGHT_NAMES);
+        topo_free(t);
+    }
 }
 
 /* In a guest the virtual function is all that there is. */
@@ -193,6 +244,82 @@ static void rates(void **state)
                                       {"mlx5_2", -1, ETH, 25, UP, ROLE_MANAGEMENT},
                                       {"mlx5_3", -1, ETH, 100, UP, ROLE_STORAGE}};
     expect(rows, 4, "=mlx5_0:1,mlx5_1:1");
+}
+
+/* A port for management below the switch of a GPU that has its own; but two ports of one model, one of them slow, are
+ * both the GPU's. */
+static void slower_neighbour(void **state)
+{
+    (void)state;
+    struct row rows[] = {EIGHT(ETH, 400, UP, ROLE_COMPUTE),
+                         {"mlx5_8", 3, ETH, 200, UP, ROLE_STORAGE},
+                         {"mlx5_9", 4, ETH, 100, UP, ROLE_STORAGE}};
+    expect(rows, 10, EIGHT_NAMES);
+    struct topology *t = machine(rows, 9);
+    t->classes[0].ports[3].board_id = t->classes[0].ports[8].board_id = "MT_0000000838";
+    rows[8].expected = ROLE_COMPUTE;
+    check(t, rows, 9, EIGHT_NAMES ",mlx5_8:1");
+    topo_free(t);
+}
+
+/* HGX B300 as a user without privileges sees it, and a B200 whose fabric is EFA: the active InfiniBand ports manage the
+ * NVLink switches, which nobody may read there. */
+static void bridges_unread(void **state)
+{
+    (void)state;
+    static const struct row b300[] = {EIGHT(IB, 800, UP, ROLE_COMPUTE),
+                                      {"mlx5_8", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT},
+                                      {"mlx5_9", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT}};
+    static const struct row down[] = {EIGHT(IB, 800, DOWN, ROLE_DOWN),
+                                      {"mlx5_8", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT}};
+    static const struct row efa[] = {{"rdmap79s0", -1, 0, 400, UP, ROLE_COMPUTE},
+                                     {"rdmap80s0", -1, 0, 400, UP, ROLE_COMPUTE},
+                                     {"rdmap81s0", -1, 0, 400, UP, ROLE_COMPUTE},
+                                     {"ibp115s0f0", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT},
+                                     {"ibp116s0f0", -1, IB, 400, UP, ROLE_NVLINK_MANAGEMENT}};
+    static const struct {
+        const struct row *rows;
+        int n;
+        const char *list;
+    } machines[] = {{b300, 10, EIGHT_NAMES}, {down, 9, NULL}, {efa, 5, NULL}};
+    for (size_t k = 0; k < 3; k++) {
+        struct topology *t = machine(machines[k].rows, machines[k].n);
+        struct topo_class *c = &t->classes[0];
+        for (int i = 0; i < c->ngpus; i++)
+            c->gpus[i].sm = 100;
+        for (int i = 0; i < c->nports; i++)
+            c->objects[c->ports[i].object].vendor = strncmp(c->ports[i].hca, "rdmap", 5) ? 0x15b3 : 0x1d0f;
+        check(t, machines[k].rows, machines[k].n, machines[k].list);
+        topo_free(t);
+    }
+}
+
+/* hwloc tells no state of EFA's ports. */
+static void plugin_without_state(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"rdmap16s27", 0, 0, 100, 0, ROLE_COMPUTE},
+                                      {"mlx5_0", 1, IB, 100, 0, ROLE_UNKNOWN}};
+    expect(rows, 2, NULL);
+}
+
+/* The rule that decides comes first among those that speak against the port. */
+static void evidence(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {EIGHT(IB, 400, UP, ROLE_COMPUTE), {"mlx5_8", -1, ETH, 25, UP, ROLE_MANAGEMENT}};
+    struct topology *t = machine(rows, 9);
+    struct role_evidence *e;
+    int n = roles_evidence(&t->classes[0], 8, t->arena, &e), first = 0;
+    while (first < n && e[first].role == ROLE_COMPUTE)
+        first++;
+    assert_true(first < n);
+    assert_string_equal(e[first].rule, "link layer");
+    assert_non_null(strstr(e[first].seen, "Ethernet at 25 Gb/s"));
+    n = roles_evidence(&t->classes[0], 0, t->arena, &e);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(e[i].role, ROLE_COMPUTE);
+    topo_free(t);
 }
 
 /* GPUs of one socket have their NICs beside them, those of the other only on their node: both kinds are compute. */
@@ -288,6 +415,12 @@ int main(void)
         cmocka_unit_test(nvlink_management_unread),
         cmocka_unit_test(prefix),
         cmocka_unit_test(bonds),
+        cmocka_unit_test(bond_of_two_devices),
+        cmocka_unit_test(virtual_functions_in_a_pod),
+        cmocka_unit_test(slower_neighbour),
+        cmocka_unit_test(bridges_unread),
+        cmocka_unit_test(plugin_without_state),
+        cmocka_unit_test(evidence),
         cmocka_unit_test(virtual_functions),
         cmocka_unit_test(virtual_function_alone),
         cmocka_unit_test(storage_ethernet),

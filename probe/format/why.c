@@ -1,0 +1,88 @@
+/* probe --why: the rules on the role of a port, one a line, and which of them decided. */
+#include "probe/format/why.h"
+
+#include <string.h>
+
+#include "core/json.h"
+#include "probe/format/text.h"
+#include "probe/topology/roles.h"
+
+static int is_asked(const struct topo_port *p, const char *asked, struct arena *a)
+{
+    return !strcmp(p->hca, asked) || !strcmp(arena_printf(a, "%s:%d", p->hca, p->port), asked);
+}
+
+static int on_list(const struct port_verdict *v)
+{
+    return v->role == ROLE_COMPUTE && !v->plugin;
+}
+
+static void put_text(FILE *out, const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
+{
+    struct role_evidence *rows;
+    int n = roles_evidence(c, port, a, &rows), decided = 0;
+    fprintf(out, "%s, %s:%d: %s, %s the list for NCCL_IB_HCA\n", text_inert(a, c->name),
+            text_inert(a, c->ports[port].hca), c->ports[port].port, role_name(v->role), on_list(v) ? "on" : "not on");
+    for (int i = 0; i < n; i++) {
+        int speaks = rows[i].role != ROLE_COMPUTE;
+        fprintf(out, "  %-17s %-6s %s\n", rows[i].rule,
+                !speaks   ? ""
+                : decided ? "(no)"
+                          : "no",
+                rows[i].seen ? text_inert(a, rows[i].seen) : "-");
+        decided |= speaks;
+    }
+    fprintf(out, "  %-17s %-6s %s\n", "so", "", text_inert(a, v->reason));
+}
+
+static cJSON *to_json(const struct topo_class *c, int port, const struct port_verdict *v, struct arena *a)
+{
+    struct role_evidence *rows;
+    int n = roles_evidence(c, port, a, &rows);
+    cJSON *o = cJSON_CreateObject(), *list = cJSON_CreateArray();
+    cJSON_AddStringToObject(o, "class", c->name);
+    cJSON_AddStringToObject(o, "port", arena_printf(a, "%s:%d", c->ports[port].hca, c->ports[port].port));
+    cJSON_AddStringToObject(o, "role", role_name(v->role));
+    cJSON_AddBoolToObject(o, "on_list", on_list(v));
+    cJSON_AddStringToObject(o, "reason", v->reason);
+    for (int i = 0; i < n; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "rule", rows[i].rule);
+        if (rows[i].seen)
+            cJSON_AddStringToObject(row, "seen", rows[i].seen);
+        if (rows[i].role != ROLE_COMPUTE)
+            cJSON_AddStringToObject(row, "against", role_name(rows[i].role));
+        cJSON_AddItemToArray(list, row);
+    }
+    cJSON_AddItemToObject(o, "evidence", list);
+    return o;
+}
+
+int why_write(const struct topology *t, const char *port, int json, FILE *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    cJSON *all = cJSON_CreateArray();
+    int found = 0, rc = 0;
+    for (int i = 0; i < t->nclasses; i++) {
+        const struct topo_class *c = &t->classes[i];
+        const struct port_verdict *v = roles_of(c, a);
+        for (int k = 0; k < c->nports; k++) {
+            if (!is_asked(&c->ports[k], port, a))
+                continue;
+            found++;
+            if (json)
+                cJSON_AddItemToArray(all, to_json(c, k, &v[k], a));
+            else
+                put_text(out, c, k, &v[k], a);
+        }
+    }
+    if (!found)
+        rc = err_set(e, ERR_LACKS, "there is no RDMA port %s%s%s", port,
+                     t->nclasses && t->classes[0].nports ? "; the first one is " : "",
+                     t->nclasses && t->classes[0].nports ? t->classes[0].ports[0].hca : "");
+    else if (json)
+        rc = json_print(all, out, e);
+    cJSON_Delete(all);
+    arena_free(a);
+    return rc;
+}
