@@ -1,18 +1,18 @@
-/* A conversation with a child: its output line by line, with a deadline, and the end of what it complained about. */
+/* A conversation with a child: its output line by line, with a deadline, and what it complained about. */
 #ifndef BENCH_LAUNCH_CHILD_IO_H
 #define BENCH_LAUNCH_CHILD_IO_H
 
 #include <signal.h>
 
 #include "bench/launch/bench_protocol.h"
+#include "bench/launch/complaint.h"
 #include "core/proc.h"
 
 struct child {
     struct proc proc;
     char *line;         /* PROTOCOL_LINE bytes: what came and has not been handed out */
     size_t used, given; /* of it; `given` bytes were handed out last time */
-    char tail[4096];    /* the end of its standard error */
-    size_t tail_used;
+    struct complaint complaint;
 };
 
 enum child_event { CHILD_LINE, CHILD_LATE, CHILD_STOPPED, CHILD_ENDED };

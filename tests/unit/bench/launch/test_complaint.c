@@ -1,0 +1,63 @@
+/* Out of what launchers really print. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/launch/complaint.h"
+
+#define RULE "--------------------------------------------------------------------------\n"
+
+static void two_lines_of_many(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *said, *kept;
+    } cases[] = {
+        {"", ""},
+        {"one\n", "one"},
+        {"one\nand no newline", "one / and no newline"},
+        {"same\nsame\n", "same"},
+        {"first\n\n  second  \n ----\nthird\r\n", "first / third"},
+        {"Warning: Permanently added 'n1' (ED25519) to the list of known hosts.\nssh: no route\n", "ssh: no route"},
+        /* mpirun of OpenMPI 4.1 where ssh does not know a host. */
+        {"ssh: Could not resolve hostname nosuchhost: Name or service not known\n" RULE
+         "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n\n"
+         "* not finding the required libraries and/or binaries on\n  one or more nodes.\n" RULE,
+         "ssh: Could not resolve hostname nosuchhost: Name or service not known"},
+        /* It says nothing but this. */
+        {RULE "There are not enough slots available in the system to satisfy the 3\nslots\n" RULE,
+         "There are not enough slots available in the system to satisfy the 3"},
+        {RULE "advice\n" RULE "cause\n" RULE "more advice\n" RULE "[n1:1] 1 more process\n",
+         "cause / [n1:1] 1 more process"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t step = 1; step < 40; step += 19) {
+            struct complaint c = {.used = 0};
+            char text[600];
+            size_t n = strlen(cases[i].said);
+            for (size_t at = 0; at < n; at += step)
+                complaint_add(&c, cases[i].said + at, step < n - at ? step : n - at);
+            assert_string_equal(complaint_text(&c, text, sizeof text), cases[i].kept);
+        }
+}
+
+static void a_line_without_end(void **state)
+{
+    (void)state;
+    struct complaint c = {.used = 0};
+    char text[8];
+    for (int i = 0; i < 5000; i++)
+        complaint_add(&c, "x\0y", 3);
+    complaint_add(&c, "\nlast", 5);
+    assert_string_equal(complaint_text(&c, text, sizeof text), "xyxyxyx");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_lines_of_many), cmocka_unit_test(a_line_without_end)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
