@@ -6,6 +6,7 @@
 #include "bench/engines/engines.h"
 #include "bench/engines/nccl/engine.h"
 #include "bench/engines/nccl/options.h"
+#include "bench/launch/start.h"
 #include "bench/workload/workload.h"
 #include "core/hostlist.h"
 
@@ -63,7 +64,12 @@ static const struct option_spec where_options[] = {
     {0, "hostfile", "FILE", "the nodes, one a line", option_text, offsetof(struct bench_options, setup.hostfile)},
     {0, "ranks-per-node", "N", "default: a node's GPUs; without any, 1, or on a single node its cores (2 to 8)",
      option_int, offsetof(struct bench_options, setup.ranks_per_node), .low = 1, .high = 4096},
-    {0, "mpirun", "COMMAND", "the launcher; mpirun", option_text, offsetof(struct bench_options, setup.mpirun)},
+    {0, "launcher", "NAME", "what starts an agent on every node; auto takes srun in a Slurm allocation, else ssh:",
+     option_word, offsetof(struct bench_options, setup.launcher), .word = start_launcher_name},
+    {0, "ssh-command", "COMMAND", "called as COMMAND HOST PROGRAM..., also as $NCCLTUNE_SSH; ssh without questions",
+     option_text, offsetof(struct bench_options, setup.ssh)},
+    {0, "mpirun", "COMMAND", "for the mpi engine, and as a launcher; mpirun", option_text,
+     offsetof(struct bench_options, setup.mpirun)},
     {0, "mpirun-args", "ARGS", "more arguments for it, split at blanks; '...' and \"...\" keep them; no shell",
      option_text, offsetof(struct bench_options, setup.mpirun_args)},
     {0},

@@ -1,4 +1,5 @@
-/* What a launcher, or what it started, complains about: of a page on standard error the one or two lines that say why. */
+/* What a launcher, or what it started, complains about: of a page on standard error the one or two lines that say why.
+ */
 #ifndef BENCH_LAUNCH_COMPLAINT_H
 #define BENCH_LAUNCH_COMPLAINT_H
 
@@ -6,8 +7,9 @@
 
 #define COMPLAINT_LINE 256
 
-/* The first line is mostly the cause ("ssh: Could not resolve hostname"), the last what came of it. OpenMPI puts general
- * advice between two rules of dashes: that counts only where nothing else was said. Zeroed before the first use. */
+/* The first line is mostly the cause ("ssh: Could not resolve hostname"), the last what came of it. OpenMPI puts
+ * general advice between two rules of dashes: that counts only where nothing else was said. Zeroed before the first
+ * use. */
 struct complaint {
     char first[COMPLAINT_LINE], last[COMPLAINT_LINE], framed[COMPLAINT_LINE];
     char line[COMPLAINT_LINE]; /* what has come of the next one */

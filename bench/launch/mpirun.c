@@ -6,8 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/launch/places.h"
+#include "bench/launch/words.h"
 #include "core/file.h"
-#include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/proc.h"
 #include "core/units.h"
@@ -15,17 +16,6 @@
 /* Without dynamic rules OpenMPI does not look at the algorithm variables at all. With them, a variable that is 0 leaves
  * the built-in decision in place (tuned_module_enable in OpenMPI 4.0 to 5.0), so the default stays untouched. */
 const char *const mpirun_worker_env[] = {"OMPI_MCA_coll_tuned_use_dynamic_rules=1", NULL};
-
-struct list {
-    const char **items;
-    int count;
-};
-
-static void add(struct list *l, struct arena *a, const char *word)
-{
-    l->items = arena_grow(a, l->items, (size_t)l->count, sizeof *l->items);
-    l->items[l->count++] = word;
-}
 
 static int default_ranks(const struct topology *t, int nodes)
 {
@@ -38,7 +28,7 @@ static int default_ranks(const struct topology *t, int nodes)
 }
 
 /* "a,b" to "a:4,b:4". */
-static int add_hosts(struct list *argv, const char *const *hosts, struct arena *a, struct mpirun *m, struct err *e)
+static int add_hosts(struct words *argv, const char *const *hosts, struct arena *a, struct mpirun *m, struct err *e)
 {
     size_t bytes = 1, used = 0;
     for (int i = 0; i < m->nodes; i++)
@@ -50,10 +40,10 @@ static int add_hosts(struct list *argv, const char *const *hosts, struct arena *
                            hosts[i]);
         used += (size_t)snprintf(list + used, bytes - used, "%s%s:%d", i ? "," : "", hosts[i], m->ranks_per_node);
     }
-    add(argv, a, "-H");
-    add(argv, a, list);
-    add(argv, a, "-np");
-    add(argv, a, arena_printf(a, "%d", m->nodes * m->ranks_per_node));
+    words_add(argv, a, "-H");
+    words_add(argv, a, list);
+    words_add(argv, a, "-np");
+    words_add(argv, a, arena_printf(a, "%d", m->nodes * m->ranks_per_node));
     return 0;
 }
 
@@ -65,78 +55,63 @@ static int has_brackets(const char *path, struct arena *a)
     return !file_read_text(path, FILE_LIMIT, a, &text, &bytes, NULL) && strpbrk(text, "[,");
 }
 
-static int slurm_nodes(void)
-{
-    const char *text = getenv("SLURM_JOB_NUM_NODES");
-    long n;
-    if (!text)
-        text = getenv("SLURM_NNODES");
-    return text && !unit_parse_int(text, 1, 1 << 20, &n, "", NULL) ? (int)n : 0;
-}
-
 /* The part of the command line that says where. */
-static int add_places(struct list *argv, const struct bench_setup *setup, struct arena *a, struct mpirun *m,
+static int add_places(struct words *argv, const struct bench_setup *setup, struct arena *a, struct mpirun *m,
                       struct err *e)
 {
-    const char **hosts = NULL;
-    int rc = 0;
-    m->nodes = slurm_nodes();
-    if (setup->hosts)
-        rc = hostlist_parse(setup->hosts, "--hosts", a, &hosts, &m->nodes, e);
-    else if (setup->hostfile)
-        rc = hostlist_read(setup->hostfile, a, &hosts, &m->nodes, e);
+    struct places where;
+    int rc = places_find(setup, a, &where, e);
     if (rc)
         return rc;
-    int nodes = m->nodes ? m->nodes : 1;
-    m->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node : default_ranks(setup->topology, nodes);
+    m->nodes = where.nodes;
+    m->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node : default_ranks(setup->topology, where.nodes);
     if (setup->hosts || (setup->hostfile && has_brackets(setup->hostfile, a)))
-        return add_hosts(argv, hosts, a, m, e);
+        return add_hosts(argv, where.hosts, a, m, e);
     if (setup->hostfile) {
-        add(argv, a, "--hostfile");
-        add(argv, a, setup->hostfile);
+        words_add(argv, a, "--hostfile");
+        words_add(argv, a, setup->hostfile);
     }
-    if (m->nodes) {
-        add(argv, a, "--map-by");
-        add(argv, a, arena_printf(a, "ppr:%d:node", m->ranks_per_node));
+    if (where.said || where.given) {
+        words_add(argv, a, "--map-by");
+        words_add(argv, a, arena_printf(a, "ppr:%d:node", m->ranks_per_node));
     } else {
-        add(argv, a, "-np");
-        add(argv, a, arena_printf(a, "%d", m->ranks_per_node));
+        words_add(argv, a, "-np");
+        words_add(argv, a, arena_printf(a, "%d", m->ranks_per_node));
     }
-    m->nodes = nodes;
     return 0;
 }
 
 int mpirun_command(const struct bench_setup *setup, const char *worker, struct arena *a, struct mpirun *m,
                    struct err *e)
 {
-    struct list argv = {0}, env = {0};
+    struct words argv = {0}, env = {0};
     const char *command = setup->mpirun ? setup->mpirun : "mpirun";
     memset(m, 0, sizeof *m);
     if (!locate_in_path(command, a))
         return err_set(e, ERR_LACKS,
                        "%s: no such program; the mpi engine needs OpenMPI (packages openmpi-bin, libopenmpi-dev)",
                        command);
-    add(&argv, a, command);
+    words_add(&argv, a, command);
     int rc = add_places(&argv, setup, a, m, e), nwords = 0;
     if (rc)
         return rc;
     /* Only an allowance: it changes nothing where there are cores enough. */
-    add(&argv, a, "--oversubscribe");
+    words_add(&argv, a, "--oversubscribe");
     const char **words = proc_split(setup->mpirun_args ? setup->mpirun_args : "", a, &nwords, e);
     if (!words)
         return ERR_USAGE;
     for (int i = 0; i < nwords; i++)
-        add(&argv, a, words[i]);
-    add(&argv, a, worker);
-    add(&argv, a, NULL);
+        words_add(&argv, a, words[i]);
+    words_add(&argv, a, worker);
+    words_add(&argv, a, NULL);
     for (const char *const *v = mpirun_worker_env; *v; v++)
-        add(&env, a, *v);
+        words_add(&env, a, *v);
     if (geteuid() == 0) {
-        add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT=1");
-        add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+        words_add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT=1");
+        words_add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
     }
     if (m->ranks_per_node > sysconf(_SC_NPROCESSORS_ONLN))
-        add(&env, a, "OMPI_MCA_mpi_yield_when_idle=1");
+        words_add(&env, a, "OMPI_MCA_mpi_yield_when_idle=1");
     m->argv = argv.items;
     m->env = env.items;
     m->nenv = env.count;

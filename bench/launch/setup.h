@@ -10,6 +10,8 @@
 struct bench_setup {
     const char *hosts;              /* "a,b,c" */
     const char *hostfile;           /* one host a line */
+    const char *launcher;           /* what starts agents: a name of bench/launch/start.h; NULL: what suits */
+    const char *ssh;                /* called as COMMAND HOST PROGRAM...; NULL: $NCCLTUNE_SSH, or ssh */
     const char *mpirun;             /* the command */
     const char *mpirun_args;        /* further arguments for it, split without a shell */
     int ranks_per_node;             /* 0: the engine chooses */

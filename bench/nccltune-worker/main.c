@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "bench/nccltune-worker/number.h"
+#include "bench/nccltune-worker/surroundings.h"
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"
 
 static const char help[] =
-    "Usage: nccltune-worker agent [--nccl-lib PATH] [--connect ADDRESS:PORT[,...]]\n"
+    "Usage: nccltune-worker agent [--nccl-lib PATH] [--connect ADDRESS:PORT[,...] [--stdin]]\n"
     "       nccltune-worker rank RANK LOCAL [--nccl-lib PATH]\n"
     "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
     "worker a GPU; there is no need to run it by hand. See nccltune-worker(1).\n";
@@ -23,11 +24,10 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"nccl-lib", required_argument, NULL, 'n'},
-                                            {"connect", required_argument, NULL, 'c'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"version", no_argument, NULL, 'V'},
-                                            {0}};
+    static const struct option options[] = {
+        {"nccl-lib", required_argument, NULL, 'n'}, {"connect", required_argument, NULL, 'c'},
+        {"stdin", no_argument, NULL, 's'},          {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},        {0}};
     struct worker_options o = {0};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
@@ -36,6 +36,12 @@ int main(int argc, char **argv)
             break;
         case 'c':
             o.connect = optarg;
+            break;
+        case 's':
+            if (surroundings_read()) {
+                fputs("nccltune-worker: standard input ended before the environment that --stdin expects\n", stderr);
+                return ERR_USAGE;
+            }
             break;
         case 'h':
             return fputs(help, stdout) < 0;
@@ -48,8 +54,10 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     argc -= optind;
     argv += optind;
-    if (argc == 1 && !strcmp(argv[0], "agent"))
+    if (argc == 1 && !strcmp(argv[0], "agent")) {
+        surroundings_unpin();
         return agent_serve(&o);
+    }
     if (argc != 3 || strcmp(argv[0], "rank") != 0)
         return usage();
     o.rank = (int)worker_number(argv[1], 1 << 20);

@@ -107,7 +107,9 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
         return err_set(e, ERR_USAGE,
                        "the nccl engine starts its workers itself: run one copy, not one under mpirun or "
                        "srun, and name the nodes with --hosts or allocate them with Slurm");
-    int nodes = nccl_agents_size(setup);
+    int nodes = start_nodes(setup, e);
+    if (!nodes)
+        return ERR_USAGE;
     if (setup->njobs) {
         nccl_plan_jobs(setup, p, a);
     } else {
@@ -115,7 +117,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
         nccl_plan_launches(setup, nodes, p, a);
         p->prior_nodes = nodes > 1 ? nodes : 0;
     }
-    return nodes == 1 ? open_pool(p, 60, NULL, e) : 0;
+    return start_here_alone(setup) ? open_pool(p, 60, NULL, e) : 0;
 }
 
 static void finish(struct bench_plan *p)

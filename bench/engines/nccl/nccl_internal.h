@@ -3,6 +3,7 @@
 #define BENCH_ENGINES_NCCL_NCCL_INTERNAL_H
 
 #include "bench/engines/nccl/worker_pool.h"
+#include "bench/launch/start.h"
 #include "core/proc.h"
 
 /* One node's agent. */
@@ -15,19 +16,13 @@ struct nccl_member {
 /* Starting agents, for `library` or, where that is NULL, the one that they find. `members` come back in the order of
  * their names, as people count: node2 before node10. */
 struct nccl_agents {
-    struct proc launcher; /* the agent itself, or mpirun */
+    struct proc launcher; /* the agent itself */
+    struct start *start;  /* or what starts agents elsewhere */
     struct nccl_member *members;
     int count;
-    char complaint[BENCH_DETAIL]; /* the end of the launcher's standard error */
 };
 int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, const char *library, double patience_s,
                      volatile sig_atomic_t *stop, struct err *e);
 void nccl_agents_close(struct nccl_agents *c);
-
-/* Keeps the last line of what the launcher writes; to be called when its err can be read. */
-void nccl_agents_listen(struct nccl_agents *c);
-
-/* How many nodes `setup` names; 1 without any. */
-int nccl_agents_size(const struct bench_setup *setup);
 
 #endif

@@ -1,7 +1,6 @@
 /* Getting an agent onto every node: on a pipe, or by mpirun and back over TCP. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
@@ -14,31 +13,12 @@
 #include <unistd.h>
 
 #include "bench/engines/nccl/nccl_internal.h"
-#include "bench/launch/mpirun.h"
 #include "core/locate.h"
 #include "core/progress.h"
 
 #define STOP_PERIOD_MS 100
 #define MAX_NODES      4096
 #define GRACE_S        1.0
-
-void nccl_agents_listen(struct nccl_agents *c)
-{
-    char text[1024];
-    ssize_t n = read(c->launcher.err, text, sizeof text - 1);
-    if (n <= 0) {
-        if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-            close(c->launcher.err);
-            c->launcher.err = -1;
-        }
-        return;
-    }
-    text[n] = 0;
-    char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        if (line[strspn(line, " \t\r-*=")]) /* not a rule or a blank line */
-            snprintf(c->complaint, sizeof c->complaint, "%s", line);
-}
 
 /* ---- one node ---- */
 
@@ -98,48 +78,13 @@ static void make_token(char hex[33])
                  n == (ssize_t)sizeof bytes ? bytes[i] : (unsigned)(getpid() >> (i % 4)) & 0xff);
 }
 
-extern char **environ;
-
-/* mpirun's -x for what agents need to find NCCL and to run it as here: it exports next to nothing by itself. */
-static const char *exports(struct arena *a)
-{
-    static const char *const prefixes[] = {"NCCL_", "RCCL_", "LD_LIBRARY_PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX="};
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-    const char *words = "-x NCCLTUNE_TOKEN";
-    for (char **v = environ; *v; v++) {
-        size_t n = strspn(*v, letters);
-        for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && (*v)[n] == '='; i++)
-            if (!strncmp(*v, prefixes[i], strlen(prefixes[i])))
-                words = arena_printf(a, "%s -x %.*s", words, (int)n, *v);
-    }
-    return words;
-}
-
 static int launch_agents(struct nccl_agents *c, const struct bench_setup *setup, const char *library,
                          const char *worker, const char *places, const char *token, struct arena *a, struct err *e)
 {
-    struct bench_setup one = *setup;
-    struct mpirun m;
-    one.ranks_per_node = 1;
-    one.mpirun_args = arena_printf(a, "%s %s", setup->mpirun_args ? setup->mpirun_args : "", exports(a));
-    int rc = mpirun_command(&one, worker, a, &m, e), n = 0;
-    if (rc)
-        return rc;
-    while (m.argv[n])
-        n++;
-    const char **argv = arena_alloc(a, (size_t)(n + 6) * sizeof *argv);
-    const char **env = arena_alloc(a, (size_t)(m.nenv + 2) * sizeof *env);
-    memcpy(argv, m.argv, (size_t)n * sizeof *argv);
-    argv[n++] = "agent";
-    argv[n++] = "--connect";
-    argv[n++] = places;
-    if (library) {
-        argv[n++] = "--nccl-lib";
-        argv[n++] = library;
-    }
-    memcpy(env, m.env, (size_t)m.nenv * sizeof *env);
-    env[m.nenv] = arena_printf(a, "NCCLTUNE_TOKEN=%s", token);
-    return proc_spawn(&c->launcher, argv, env, e);
+    const char *argv[] = {worker, "agent", "--connect", places, library ? "--nccl-lib" : NULL, library, NULL};
+    const char *env[] = {arena_printf(a, "NCCLTUNE_TOKEN=%s", token), NULL};
+    c->start = start_open(setup, &(struct start_agent){argv, env}, e);
+    return c->start ? 0 : e && e->code ? e->code : ERR_FAILED;
 }
 
 static void forget(struct nccl_member *m)
@@ -192,17 +137,17 @@ static int introduced(struct nccl_member *m, const char *token)
 static int gather(struct nccl_agents *c, int listener, int wanted, const char *token, double deadline_s,
                   volatile sig_atomic_t *stop, struct err *e)
 {
-    struct pollfd *fds = calloc((size_t)wanted + 2, sizeof *fds);
-    int known = 0, rc = 0;
+    int room = start_room(c->start), known = 0, rc = 0;
+    struct pollfd *fds = calloc((size_t)wanted + (size_t)room + 1, sizeof *fds);
+    char why[BENCH_DETAIL];
     while (fds && !rc && known < wanted) {
         for (int i = 0; i < c->count; i++)
             fds[i] = (struct pollfd){.fd = *c->members[i].host ? -1 : c->members[i].from, .events = POLLIN};
         int n = c->count;
         fds[n] = (struct pollfd){.fd = listener, .events = POLLIN};
-        fds[n + 1] = (struct pollfd){.fd = c->launcher.err, .events = POLLIN};
-        poll(fds, (nfds_t)n + 2, STOP_PERIOD_MS);
-        if (fds[n + 1].revents)
-            nccl_agents_listen(c);
+        int more = start_pollfds(c->start, fds + n + 1, room);
+        poll(fds, (nfds_t)(n + 1 + more), STOP_PERIOD_MS);
+        start_listen(c->start);
         for (int i = n - 1; i >= 0; i--) {
             int heard = fds[i].revents ? introduced(&c->members[i], token) : 0;
             known += heard > 0;
@@ -215,12 +160,13 @@ static int gather(struct nccl_agents *c, int listener, int wanted, const char *t
             take_in(c, listener, wanted);
         if (stop && *stop)
             rc = err_set(e, ERR_FAILED, "interrupted");
-        else if (proc_ended(&c->launcher, 0))
-            rc = err_set(e, ERR_FAILED, "%s ended before all nodes had answered%s%s",
-                         listener < 0 ? "nccltune-worker" : "mpirun", *c->complaint ? ": " : "", c->complaint);
+        else if (start_ended(c->start, why))
+            rc = err_set(e, ERR_FAILED, "%s", why);
+        else if (listener < 0 && proc_ended(&c->launcher, 0))
+            rc = err_set(e, ERR_FAILED, "nccltune-worker ended before it had answered");
         else if (progress_now_s() > deadline_s)
             rc = err_set(e, ERR_FAILED, "%d of %d nodes have answered in time%s%s", known, wanted,
-                         *c->complaint ? "; last heard: " : "", c->complaint);
+                         *start_complaint(c->start, why) ? "; last heard: " : "", why);
     }
     free(fds);
     return rc;
@@ -231,30 +177,19 @@ static int by_host(const void *a, const void *b)
     return strverscmp(((const struct nccl_member *)a)->host, ((const struct nccl_member *)b)->host);
 }
 
-int nccl_agents_size(const struct bench_setup *setup)
-{
-    struct arena *a = arena_new();
-    struct mpirun m = {.nodes = 1};
-    struct bench_setup one = *setup;
-    one.ranks_per_node = 1;
-    int named = setup->hosts || setup->hostfile || getenv("SLURM_JOB_NUM_NODES") || getenv("SLURM_NNODES");
-    int rc = named ? mpirun_command(&one, "agent", a, &m, NULL) : 0;
-    arena_free(a);
-    return rc || m.nodes < 1 || m.nodes > MAX_NODES ? 0 : m.nodes;
-}
-
 int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, const char *library, double patience_s,
                      volatile sig_atomic_t *stop, struct err *e)
 {
     struct arena *a = arena_new();
     const char *worker = locate_program("nccltune-worker", a, e);
-    int nodes = nccl_agents_size(setup), listener = -1, rc = worker ? 0 : ERR_LACKS;
+    int nodes = start_nodes(setup, e), listener = -1, rc = worker && nodes ? 0 : e && e->code ? e->code : ERR_FAILED;
+    int here = start_here_alone(setup);
     uint16_t port = 0;
     char token[33] = "";
     memset(c, 0, sizeof *c);
     c->launcher.in = c->launcher.out = c->launcher.err = -1;
     c->members = calloc((size_t)(nodes > 0 ? nodes : 1), sizeof *c->members);
-    if (!rc && (!nodes || nodes > 1)) {
+    if (!rc && !here) {
         make_token(token);
         listener = listen_anywhere(&port, e);
         rc = listener < 0 ? ERR_FAILED : launch_agents(c, setup, library, worker, own_places(port, a), token, a, e);
@@ -262,8 +197,6 @@ int nccl_agents_open(struct nccl_agents *c, const struct bench_setup *setup, con
         rc = nccl_inbox_open(&c->members[0].inbox) ? err_set(e, ERR_FAILED, "out of memory")
                                                    : open_here(c, library, worker, e);
     }
-    if (!rc && c->launcher.err >= 0)
-        fcntl(c->launcher.err, F_SETFL, O_NONBLOCK);
     if (!rc)
         rc = gather(c, listener, nodes, token, progress_now_s() + patience_s, stop, e);
     if (listener >= 0)
@@ -288,6 +221,7 @@ void nccl_agents_close(struct nccl_agents *c)
         }
         forget(&c->members[i]);
     }
+    start_close(c->start, GRACE_S);
     proc_ended(&c->launcher, GRACE_S);
     proc_stop(&c->launcher, GRACE_S);
     free(c->members);

@@ -94,22 +94,22 @@ static enum heard listen_all(struct nccl_pool *t, double *deadline_s, volatile s
                              void *user, int *lost)
 {
     int n = t->agents.count;
-    struct pollfd *fds = calloc((size_t)n + 1, sizeof *fds);
+    int room = start_room(t->agents.start);
+    struct pollfd *fds = calloc((size_t)n + (size_t)room + 1, sizeof *fds);
     enum heard result = HEARD_LATE;
     while (fds) {
         double left_ms = (*deadline_s - progress_now_s()) * 1e3;
         for (int m = 0; m < n; m++)
             fds[m] = (struct pollfd){.fd = t->agents.members[m].from, .events = POLLIN};
-        fds[n] = (struct pollfd){.fd = t->agents.launcher.err, .events = POLLIN};
+        int more = start_pollfds(t->agents.start, fds + n, room);
         if (stop && *stop) {
             result = HEARD_STOPPED;
             break;
         }
         if (left_ms <= 0)
             break;
-        poll(fds, (nfds_t)n + 1, left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS);
-        if (fds[n].revents)
-            nccl_agents_listen(&t->agents);
+        poll(fds, (nfds_t)(n + more), left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS);
+        start_listen(t->agents.start);
         int event = 0;
         for (int m = 0; m < n && !event; m++)
             if (fds[m].revents && (event = hear_member(t, m, hear, user)))

@@ -1,0 +1,85 @@
+/* Lists, files and variables. */
+#include "bench/launch/places.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/hostlist.h"
+#include "core/units.h"
+
+static const char *first_of(const char *const *names)
+{
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        if (text && *text)
+            return text;
+    }
+    return NULL;
+}
+
+const char *places_mpirun_file(void)
+{
+    /* Set in the launcher of an MPIJob by Kubeflow's operator, for OpenMPI 4 and 5. */
+    static const char *const names[] = {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile",
+                                        "PBS_NODEFILE", NULL};
+    return first_of(names);
+}
+
+static int slurm_nodes(void)
+{
+    static const char *const names[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", NULL};
+    const char *text = first_of(names);
+    long n;
+    return text && !unit_parse_int(text, 1, 1 << 20, &n, "", NULL) ? (int)n : 0;
+}
+
+/* PBS writes a node once a slot. */
+static void drop_repeated(struct places *p)
+{
+    int kept = 0;
+    for (int i = 0; i < p->nodes; i++)
+        if (!kept || strcmp(p->hosts[kept - 1], p->hosts[i]) != 0)
+            p->hosts[kept++] = p->hosts[i];
+    p->nodes = kept;
+}
+
+int places_find(const struct bench_setup *setup, struct arena *a, struct places *p, struct err *e)
+{
+    static const char *const lists[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST", NULL};
+    const char *nodelist = first_of(lists);
+    int nodes = slurm_nodes();
+    *p = (struct places){.file = setup->hosts ? NULL : setup->hostfile};
+    p->said = setup->hosts || setup->hostfile;
+    if (setup->hosts)
+        return hostlist_parse(setup->hosts, "--hosts", a, &p->hosts, &p->nodes, e);
+    if (setup->hostfile)
+        return hostlist_read(setup->hostfile, a, &p->hosts, &p->nodes, e);
+    if (!nodes && (p->file = places_mpirun_file())) {
+        if (!hostlist_read(p->file, a, &p->hosts, &p->nodes, NULL)) {
+            drop_repeated(p);
+            p->given = 1;
+            return 0;
+        }
+        p->file = NULL;
+    }
+    if (!nodelist || hostlist_parse(nodelist, "", a, &p->hosts, &p->nodes, NULL) || p->nodes != nodes)
+        p->hosts = NULL;
+    p->nodes = nodes ? nodes : 1;
+    p->given = nodes > 0;
+    return 0;
+}
+
+int places_here_alone(const struct places *p)
+{
+    char name[HOST_NAME_MAX + 1] = "";
+    const char *slurm = getenv("SLURMD_NODENAME");
+    if (p->nodes != 1 || !p->hosts)
+        return p->nodes == 1;
+    gethostname(name, sizeof name - 1);
+    const char *host = p->hosts[0];
+    size_t to_dot = strcspn(name, ".");
+    return !strcmp(host, name) || !strcmp(host, "localhost") || (slurm && !strcmp(host, slurm)) ||
+           (strlen(host) == to_dot && !strncmp(host, name, to_dot));
+}

@@ -1,0 +1,179 @@
+/* Choosing a launcher, and what becomes of its commands. */
+#include "bench/launch/start.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/launch/complaint.h"
+#include "bench/launch/start_internal.h"
+#include "core/proc.h"
+
+struct runner {
+    struct proc proc;
+    const char *host;
+    struct complaint complaint;
+};
+
+struct start {
+    const struct start_launcher *launcher;
+    struct runner *runners;
+    int count;
+    struct arena *arena;
+};
+
+/* ---- where ------------------------------------------------------------------------------------------------------- */
+
+int start_nodes(const struct bench_setup *setup, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct places where;
+    int rc = places_find(setup, a, &where, e);
+    arena_free(a);
+    return rc ? 0 : where.nodes;
+}
+
+int start_here_alone(const struct bench_setup *setup)
+{
+    struct arena *a = arena_new();
+    struct places where;
+    int alone = !setup->launcher && !places_find(setup, a, &where, NULL) && places_here_alone(&where);
+    arena_free(a);
+    return alone;
+}
+
+/* ---- by what ----------------------------------------------------------------------------------------------------- */
+
+const char *start_launcher_name(int i)
+{
+    return i ? start_launchers[i - 1].name : "auto";
+}
+
+static const struct start_launcher *choose(const struct bench_setup *setup, const struct places *where, struct arena *a)
+{
+    const struct start_launcher *l = start_launchers;
+    int asked = setup->launcher && strcmp(setup->launcher, "auto") != 0;
+    while (l->name && !(asked ? !strcmp(l->name, setup->launcher) : l->suits(setup, where, a)))
+        l++;
+    return l->name ? l : start_launchers; /* mpirun's word on what is missing is as good as any */
+}
+
+const char *start_name(const struct start *s)
+{
+    return s->launcher->name;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static int run(struct runner *r, const struct start_command *c, struct err *e)
+{
+    int rc = proc_spawn(&r->proc, c->argv, (const char *const *)c->env, e);
+    if (rc)
+        return rc;
+    r->host = c->host;
+    /* Less than a pipe holds; that the command has gone is seen soon enough. */
+    if (c->input)
+        proc_write(r->proc.in, c->input, strlen(c->input));
+    close(r->proc.in);
+    r->proc.in = -1;
+    fcntl(r->proc.out, F_SETFL, O_NONBLOCK);
+    fcntl(r->proc.err, F_SETFL, O_NONBLOCK);
+    return 0;
+}
+
+struct start *start_open(const struct bench_setup *setup, const struct start_agent *what, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct start *s = ARENA_NEW(a, struct start);
+    struct start_commands commands = {.arena = a};
+    struct places where;
+    s->arena = a;
+    int rc = places_find(setup, a, &where, e);
+    if (!rc) {
+        s->launcher = choose(setup, &where, a);
+        rc = s->launcher->commands(setup, &where, what, &commands, e);
+    }
+    s->runners = arena_alloc(a, ((size_t)commands.count + 1) * sizeof *s->runners);
+    for (int i = 0; i < commands.count && !rc; i++) {
+        rc = run(&s->runners[i], &commands.list[i], e);
+        s->count += !rc;
+    }
+    if (!rc)
+        return s;
+    start_close(s, 0);
+    return NULL;
+}
+
+int start_room(const struct start *s)
+{
+    return s ? 2 * s->count : 0;
+}
+
+int start_pollfds(const struct start *s, struct pollfd *fds, int room)
+{
+    int n = 0;
+    for (int i = 0; s && i < s->count && n + 2 <= room; i++) {
+        fds[n++] = (struct pollfd){.fd = s->runners[i].proc.out, .events = POLLIN};
+        fds[n++] = (struct pollfd){.fd = s->runners[i].proc.err, .events = POLLIN};
+    }
+    return n;
+}
+
+static void close_at_end(int *fd, int open)
+{
+    if (!open) {
+        close(*fd);
+        *fd = -1;
+    }
+}
+
+void start_listen(struct start *s)
+{
+    for (int i = 0; s && i < s->count; i++) {
+        struct runner *r = &s->runners[i];
+        struct complaint banner = {.used = 0};
+        if (r->proc.out >= 0)
+            close_at_end(&r->proc.out, complaint_read(&banner, r->proc.out));
+        if (r->proc.err >= 0)
+            close_at_end(&r->proc.err, complaint_read(&r->complaint, r->proc.err));
+    }
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+int start_ended(struct start *s, char why[BENCH_DETAIL])
+{
+    for (int i = 0; s && i < s->count; i++) {
+        struct runner *r = &s->runners[i];
+        char status[PROC_STATUS_TEXT], words[BENCH_DETAIL - PROC_STATUS_TEXT];
+        if (!proc_ended(&r->proc, 0))
+            continue;
+        start_listen(s);
+        complaint_text(&r->complaint, words, sizeof words);
+        snprintf(why, BENCH_DETAIL, "%.100s%s%s %s%s%.200s", r->host ? r->host : "", r->host ? ": " : "",
+                 s->launcher->name, proc_status_text(r->proc.status, status), *words ? ": " : "", words);
+        return 1;
+    }
+    return 0;
+}
+
+char *start_complaint(const struct start *s, char text[BENCH_DETAIL])
+{
+    *text = 0;
+    for (int i = 0; s && i < s->count && !*text; i++)
+        complaint_text(&s->runners[i].complaint, text, BENCH_DETAIL);
+    return text;
+}
+
+void start_close(struct start *s, double grace_s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->count; i++)
+        proc_ended(&s->runners[i].proc, i ? 0 : grace_s);
+    for (int i = 0; i < s->count; i++)
+        proc_stop(&s->runners[i].proc, i ? 0.1 : grace_s);
+    arena_free(s->arena);
+}

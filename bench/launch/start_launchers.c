@@ -1,0 +1,211 @@
+/* The table of launchers, and the command line of each. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/launch/mpirun.h"
+#include "bench/launch/start_internal.h"
+#include "core/locate.h"
+#include "core/proc.h"
+
+extern char **environ;
+
+static struct start_command *add_command(struct start_commands *out)
+{
+    out->list = arena_grow(out->arena, out->list, (size_t)out->count, sizeof *out->list);
+    out->list[out->count] = (struct start_command){0};
+    return &out->list[out->count++];
+}
+
+/* What agents need to find NCCL and to run it as here, where the launcher does not pass the environment on. */
+static int is_passed_on(const char *variable)
+{
+    static const char *const prefixes[] = {"NCCL_", "RCCL_", "LD_LIBRARY_PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX="};
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    if (variable[strspn(variable, letters)] != '=')
+        return 0;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
+            return 1;
+    return 0;
+}
+
+/* ---- mpirun ------------------------------------------------------------------------------------------------------ */
+
+static int mpirun_suits(const struct bench_setup *setup, const struct places *where, struct arena *a)
+{
+    (void)where;
+    (void)a;
+    return setup->mpirun || setup->mpirun_args || (!setup->hosts && !setup->hostfile && places_mpirun_file());
+}
+
+/* "NAME=value" as mpirun's -x NAME: it exports next to nothing by itself, and its command line can be read by anybody.
+ */
+static const char *exports(const char *words, const char *const *variables, int all, struct arena *a)
+{
+    for (; *variables; variables++)
+        if (all || is_passed_on(*variables))
+            words = arena_printf(a, "%s -x %.*s", words, (int)strcspn(*variables, "="), *variables);
+    return words;
+}
+
+/* MPI is not spoken: it is a launcher. It pins what it starts to single cores unless told otherwise, here through the
+ * environment, so that --mpirun-args have the last word (OpenMPI 4, OpenMPI 5). */
+static int mpirun_commands(const struct bench_setup *setup, const struct places *where, const struct start_agent *what,
+                           struct start_commands *out, struct err *e)
+{
+    struct bench_setup one = *setup;
+    struct arena *a = out->arena;
+    struct words argv = {0}, env = {0};
+    struct mpirun m;
+    (void)where;
+    one.ranks_per_node = 1;
+    one.mpirun_args = exports(setup->mpirun_args ? setup->mpirun_args : "", what->env, 1, a);
+    one.mpirun_args = exports(one.mpirun_args, (const char *const *)environ, 0, a);
+    int rc = mpirun_command(&one, what->argv[0], a, &m, e);
+    if (rc)
+        return rc;
+    words_add_all(&argv, a, m.argv);
+    words_add_all(&argv, a, what->argv + 1);
+    for (int i = 0; i < m.nenv; i++)
+        words_add(&env, a, m.env[i]);
+    words_add_all(&env, a, what->env);
+    words_add(&env, a, "OMPI_MCA_hwloc_base_binding_policy=none");
+    words_add(&env, a, "PRTE_MCA_hwloc_default_binding_policy=none");
+    words_add(&argv, a, NULL);
+    words_add(&env, a, NULL);
+    *add_command(out) = (struct start_command){.argv = argv.items, .env = env.items};
+    return 0;
+}
+
+/* ---- srun -------------------------------------------------------------------------------------------------------- */
+
+static int srun_suits(const struct bench_setup *setup, const struct places *where, struct arena *a)
+{
+    const char *job = getenv("SLURM_JOB_ID");
+    (void)setup;
+    (void)where;
+    return job && *job && locate_in_path("srun", a);
+}
+
+static const char *joined(const char *const *words, int n, struct arena *a)
+{
+    size_t bytes = 1, used = 0;
+    for (int i = 0; i < n; i++)
+        bytes += strlen(words[i]) + 1;
+    char *text = arena_alloc(a, bytes);
+    for (int i = 0; i < n; i++) {
+        size_t len = strlen(words[i]);
+        memcpy(text + used, words[i], len);
+        used += len;
+        text[used++] = i + 1 < n ? ',' : 0;
+    }
+    return text;
+}
+
+/* No MPI plugin, no pinning, the whole of a node and of its GPUs, whatever else runs in the allocation, and the rest
+ * goes on where a node fails. What is in the environment is no error for a Slurm that does not know it; a name alone
+ * takes away what the job asked for each of its own tasks. */
+static int srun_commands(const struct bench_setup *setup, const struct places *where, const struct start_agent *what,
+                         struct start_commands *out, struct err *e)
+{
+    static const char *const environment[] = {"SLURM_OVERLAP=1",      "SLURM_WHOLE=1",         "SLURM_CPU_BIND=none",
+                                              "SLURM_GPUS_PER_TASK",  "SLURM_TRES_PER_TASK",   "SLURM_GPU_BIND",
+                                              "SLURM_NTASKS_PER_GPU", "SLURM_CPUS_PER_TASK",   "SLURM_DISTRIBUTION",
+                                              "SLURM_KILL_BAD_EXIT",  "SLURM_NTASKS_PER_CORE", NULL};
+    struct arena *a = out->arena;
+    struct words argv = {0}, env = {0};
+    (void)setup;
+    (void)e;
+    const char *n = arena_printf(a, "%d", where->nodes);
+    words_add_all(&argv, a,
+                  (const char *const[]){"srun", "-N", n, "-n", n, "--ntasks-per-node=1", "--mpi=none", "--export=ALL",
+                                        "--no-kill", NULL});
+    if (where->said) {
+        words_add(&argv, a, "-w");
+        words_add(&argv, a, joined(where->hosts, where->nodes, a));
+    }
+    words_add_all(&argv, a, what->argv);
+    words_add_all(&env, a, what->env);
+    words_add_all(&env, a, environment);
+    words_add(&argv, a, NULL);
+    words_add(&env, a, NULL);
+    *add_command(out) = (struct start_command){.argv = argv.items, .env = env.items};
+    return 0;
+}
+
+/* ---- ssh --------------------------------------------------------------------------------------------------------- */
+
+static const char *ssh_command(const struct bench_setup *setup)
+{
+    const char *own = setup->ssh ? setup->ssh : getenv("NCCLTUNE_SSH");
+    return own && *own ? own : "ssh -o BatchMode=yes -o ConnectTimeout=10";
+}
+
+static int ssh_suits(const struct bench_setup *setup, const struct places *where, struct arena *a)
+{
+    int n;
+    const char **words = proc_split(ssh_command(setup), a, &n, NULL);
+    return where->hosts && (setup->ssh || !words || (n && locate_in_path(words[0], a)));
+}
+
+/* For any shell on the other side, those without POSIX's escapes included. NULL: a word holds a quote itself. */
+static const char *quoted(const char *const *words, struct arena *a, struct err *e)
+{
+    const char *text = "";
+    for (; *words; words++) {
+        if (strchr(*words, '\'')) {
+            err_set(e, ERR_USAGE, "%s: a path with a quote in it cannot be passed on by ssh", *words);
+            return NULL;
+        }
+        text = arena_printf(a, "%s%s'%s'", text, *text ? " " : "", *words);
+    }
+    return text;
+}
+
+/* Lines "NAME=value" and an empty one, which --stdin makes the agent read. */
+static const char *input_of(const struct start_agent *what, struct arena *a)
+{
+    struct words lines = {0};
+    for (char **v = environ; *v; v++)
+        if (is_passed_on(*v))
+            words_add(&lines, a, *v);
+    words_add_all(&lines, a, what->env);
+    const char *text = "";
+    for (int i = 0; i < lines.count; i++)
+        if (!strchr(lines.items[i], '\n'))
+            text = arena_printf(a, "%s%s\n", text, lines.items[i]);
+    return arena_printf(a, "%s\n", text);
+}
+
+static int ssh_commands(const struct bench_setup *setup, const struct places *where, const struct start_agent *what,
+                        struct start_commands *out, struct err *e)
+{
+    struct arena *a = out->arena;
+    struct words agent = {0};
+    int n;
+    const char **words = proc_split(ssh_command(setup), a, &n, e);
+    if (!words || !n)
+        return words ? err_set(e, ERR_USAGE, "--ssh-command is empty") : ERR_USAGE;
+    if (!where->hosts)
+        return err_set(e, ERR_USAGE, "--launcher ssh needs the names of the nodes: --hosts or --hostfile");
+    words_add_all(&agent, a, what->argv);
+    words_add(&agent, a, "--stdin");
+    words_add(&agent, a, NULL);
+    const char *remote = quoted(agent.items, a, e), *input = input_of(what, a);
+    if (!remote)
+        return ERR_USAGE;
+    for (int i = 0; i < where->nodes; i++) {
+        struct words argv = {0};
+        words_add_all(&argv, a, words);
+        words_add(&argv, a, where->hosts[i]);
+        words_add(&argv, a, remote);
+        words_add(&argv, a, NULL);
+        *add_command(out) = (struct start_command){.argv = argv.items, .host = where->hosts[i], .input = input};
+    }
+    return 0;
+}
+
+const struct start_launcher start_launchers[] = {{"mpirun", mpirun_suits, mpirun_commands},
+                                                 {"srun", srun_suits, srun_commands},
+                                                 {"ssh", ssh_suits, ssh_commands},
+                                                 {0}};

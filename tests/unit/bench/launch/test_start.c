@@ -1,0 +1,213 @@
+/* Launchers of which only the command line is real: what is chosen, what it is called with, what stays off it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/launch/start.h"
+#include "core/file.h"
+#include "core/progress.h"
+
+static char dir[] = "/tmp/test_start_XXXXXX";
+static struct arena *arena;
+
+static const char *const surroundings[] = {"SLURM_JOB_ID",    "SLURM_JOB_NUM_NODES",
+                                           "SLURM_NNODES",    "SLURM_JOB_NODELIST",
+                                           "SLURM_NODELIST",  "NCCLTUNE_SSH",
+                                           "SLURMD_NODENAME", "OMPI_MCA_orte_default_hostfile",
+                                           "PBS_NODEFILE",    "PRTE_MCA_prte_default_hostfile"};
+
+static int forget(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof surroundings / sizeof *surroundings; i++)
+        unsetenv(surroundings[i]);
+    return 0;
+}
+
+/* A launcher that writes down how it was called, with what it has in its environment and on its standard input. */
+static void make(const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f,
+            "#!/bin/sh\n"
+            "{ echo \"${0##*/} $*\"; echo \"secret=$SECRET overlap=$SLURM_OVERLAP per_task=$SLURM_GPUS_PER_TASK "
+            "bind=$OMPI_MCA_hwloc_base_binding_policy\"; cat; } >%s/said.$$\n"
+            "mv %s/said.$$ %s/said.$(ls %s | grep -c '^said')\n"
+            "echo banner; echo first >&2; echo last >&2; exit 7\n",
+            dir, dir, dir, dir);
+    fclose(f);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    assert_non_null(mkdtemp(dir));
+    make("mpirun");
+    make("srun");
+    make("ssh");
+    char path[4096];
+    snprintf(path, sizeof path, "%s:%s", dir, getenv("PATH"));
+    setenv("PATH", path, 1);
+    setenv("NCCL_IB_HCA", "=mlx5_0", 1);
+    setenv("SLURM_GPUS_PER_TASK", "1", 1);
+    return forget(NULL);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    arena_free(arena);
+    return system(command);
+}
+
+/* What the launchers of `setup` were called with, by file; how they ended goes into `why`. */
+static char *called(struct bench_setup setup, const char *name, char why[BENCH_DETAIL])
+{
+    const char *const argv[] = {"/opt/worker", "agent", "--connect", "10.0.0.1:4711,127.0.0.1:4711", NULL};
+    const char *const env[] = {"SECRET=s3cret", NULL};
+    char command[128], *text;
+    size_t bytes;
+    struct err e = {0};
+    struct start *s = start_open(&setup, &(struct start_agent){argv, env}, &e);
+    if (!s)
+        fail_msg("%s", e.text);
+    assert_string_equal(start_name(s), name);
+    double until_s = progress_now_s() + 20;
+    while (!start_ended(s, why) && progress_now_s() < until_s)
+        start_listen(s);
+    start_close(s, 5);
+    snprintf(command, sizeof command, "cd %s && cat said.* >all; rm -f said.*", dir);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(file_read_text(arena_printf(arena, "%s/all", dir), FILE_LIMIT, arena, &text, &bytes, &e), 0);
+    return text;
+}
+
+static void assert_says(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void by_srun(void **state)
+{
+    char why[BENCH_DETAIL];
+    (void)state;
+    setenv("SLURM_JOB_ID", "77", 1);
+    setenv("SLURM_JOB_NUM_NODES", "3", 1);
+    setenv("SLURM_JOB_NODELIST", "n[1-3]", 1);
+    char *text = called((struct bench_setup){0}, "srun", why);
+    assert_says(text, "srun -N 3 -n 3 --ntasks-per-node=1 --mpi=none --export=ALL --no-kill /opt/worker agent");
+    assert_says(text, "secret=s3cret overlap=1 per_task= ");
+    assert_says(why, "srun exited with code 7: first / last");
+    assert_says(called((struct bench_setup){.hosts = "n[2-3]"}, "srun", why), "-N 2 -n 2 ");
+    assert_says(called((struct bench_setup){.hosts = "n[2-3]"}, "srun", why), "-w n2,n3 /opt/worker");
+    assert_says(called((struct bench_setup){.launcher = "ssh"}, "ssh", why), "ssh -o BatchMode=yes");
+    forget(NULL);
+}
+
+static void by_ssh(void **state)
+{
+    char why[BENCH_DETAIL];
+    (void)state;
+    char *text = called((struct bench_setup){.hosts = "n1"}, "ssh", why);
+    assert_says(text,
+                "ConnectTimeout=10 n1 '/opt/worker' 'agent' '--connect' '10.0.0.1:4711,127.0.0.1:4711' '--stdin'\n");
+    assert_says(text, "NCCL_IB_HCA==mlx5_0\n");
+    assert_says(text, "SECRET=s3cret\n\n");
+    assert_says(text, "secret= ");
+    assert_says(why, "n1: ssh exited with code 7: first / last");
+    /* Whichever ends first, says so. */
+    called((struct bench_setup){.hosts = "n[1-2]"}, "ssh", why);
+    assert_says(why, ": ssh exited with code 7: first");
+    setenv("NCCLTUNE_SSH", "mpirun 'a b'", 1);
+    assert_says(called((struct bench_setup){.hosts = "n1"}, "ssh", why), "mpirun a b n1 ");
+    forget(NULL);
+}
+
+static void by_mpirun(void **state)
+{
+    char why[BENCH_DETAIL], path[128];
+    (void)state;
+    char *text = called((struct bench_setup){.hosts = "n[1-2]", .mpirun_args = "--mca x y"}, "mpirun", why);
+    assert_says(text, "mpirun -H n1:1,n2:1 -np 2 --oversubscribe --mca x y -x SECRET ");
+    assert_says(text, " -x NCCL_IB_HCA ");
+    assert_says(text, " /opt/worker agent --connect 10.0.0.1:4711,127.0.0.1:4711\n");
+    assert_says(text, "secret=s3cret");
+    assert_says(text, "bind=none\n");
+    assert_null(strstr(text, "SECRET=s3cret"));
+    /* The launcher of an MPIJob: mpirun knows the file. */
+    snprintf(path, sizeof path, "%s/hostfile", dir);
+    FILE *f = fopen(path, "w");
+    fputs("job-worker-0.job.ns.svc slots=8\njob-worker-1.job.ns.svc slots=8\n", f);
+    fclose(f);
+    setenv("OMPI_MCA_orte_default_hostfile", path, 1);
+    assert_int_equal(start_nodes(&(struct bench_setup){0}, NULL), 2);
+    assert_says(called((struct bench_setup){0}, "mpirun", why), "mpirun --map-by ppr:1:node --oversubscribe -x");
+    /* PBS writes a node once a slot. */
+    forget(NULL);
+    f = fopen(path, "w");
+    fputs("n1\nn1\nn2\nn2\n", f);
+    fclose(f);
+    setenv("PBS_NODEFILE", path, 1);
+    assert_int_equal(start_nodes(&(struct bench_setup){0}, NULL), 2);
+    forget(NULL);
+}
+
+static void this_machine_alone(void **state)
+{
+    char name[65] = "";
+    (void)state;
+    gethostname(name, sizeof name - 1);
+    assert_true(start_here_alone(&(struct bench_setup){0}));
+    assert_true(start_here_alone(&(struct bench_setup){.hosts = name}));
+    assert_true(start_here_alone(&(struct bench_setup){.hosts = "localhost"}));
+    assert_false(start_here_alone(&(struct bench_setup){.hosts = "elsewhere"}));
+    assert_false(start_here_alone(&(struct bench_setup){.hosts = "n1,n2"}));
+    assert_false(start_here_alone(&(struct bench_setup){.hosts = name, .launcher = "ssh"}));
+    /* A login node with an allocation of one node. */
+    setenv("SLURM_JOB_NUM_NODES", "1", 1);
+    setenv("SLURM_JOB_NODELIST", "gpu7", 1);
+    assert_false(start_here_alone(&(struct bench_setup){0}));
+    setenv("SLURMD_NODENAME", "gpu7", 1);
+    assert_true(start_here_alone(&(struct bench_setup){0}));
+    forget(NULL);
+}
+
+static void what_makes_no_sense(void **state)
+{
+    const char *const argv[] = {"/opt/wor'ker", NULL}, *const env[] = {NULL};
+    const struct start_agent what = {argv, env};
+    struct err e = {0};
+    (void)state;
+    assert_null(start_open(&(struct bench_setup){.hosts = "n1,n2"}, &what, &e));
+    assert_says(e.text, "quote");
+    assert_null(start_open(&(struct bench_setup){.launcher = "ssh"}, &what, &e));
+    assert_says(e.text, "--hosts");
+    assert_null(start_open(&(struct bench_setup){.hosts = "a;b"}, &what, &e));
+    assert_int_equal(e.code, ERR_USAGE);
+    assert_null(start_open(&(struct bench_setup){.hosts = "n1", .mpirun = "no-such-mpirun"}, &what, &e));
+    assert_int_equal(e.code, ERR_LACKS);
+    assert_int_equal(start_nodes(&(struct bench_setup){.hosts = "a,,b"}, &e), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_srun), cmocka_unit_test(by_ssh), cmocka_unit_test(by_mpirun),
+                                       cmocka_unit_test(this_machine_alone), cmocka_unit_test(what_makes_no_sense)};
+    return cmocka_run_group_tests(tests, begin, end);
+}
