@@ -214,6 +214,8 @@ static struct topology *look(const struct request *o, struct log *log, struct pr
     if (o->sysroot)
         return probe_sysroot(o->sysroot, log, took, e);
     struct topology *t = o->gather && !ranks_first_on_node() ? topo_new() : probe_machine_timed(log, took, e);
+    if (t && o->gather)
+        findings_attach(t); /* what is wrong with this node stays with it in the cluster */
     return t && o->gather ? ranks_gather(t, o->gather, o->deadline_s, log, e) : t;
 }
 

@@ -162,3 +162,44 @@ int hostlist_read(const char *path, struct arena *a, const char ***hosts, int *n
     }
     return hostlist_parse(all, path, a, hosts, n, e);
 }
+
+/* ---- the other way ----------------------------------------------------------------------------------------------- */
+
+/* Length of the name before the digits at its end: all of it when there are none, or too many. */
+static size_t stem(const char *name)
+{
+    size_t n = strlen(name), at = n;
+    while (at && isdigit((unsigned char)name[at - 1]))
+        at--;
+    return n - at > 9 ? n : at;
+}
+
+static int follows(const char *name, const char *before)
+{
+    size_t n = stem(name);
+    long x, y;
+    const char *digits = name + n, *earlier = before + n;
+    if (!*digits || strlen(name) != strlen(before) || n != stem(before) || strncmp(name, before, n) != 0)
+        return 0;
+    take_number(&digits, &x);
+    take_number(&earlier, &y);
+    return x == y + 1;
+}
+
+const char *hostlist_fold(const char *const *hosts, int n, struct arena *a)
+{
+    size_t room = 1, used = 0;
+    for (int i = 0; i < n; i++)
+        room += strlen(hosts[i]) + sizeof ",[-]";
+    char *text = arena_alloc(a, room);
+    for (int i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && follows(hosts[next], hosts[next - 1]); next++)
+            ;
+        size_t at = stem(hosts[i]);
+        const char *comma = i ? "," : "";
+        used += next == i + 1 ? (size_t)snprintf(text + used, room - used, "%s%s", comma, hosts[i])
+                              : (size_t)snprintf(text + used, room - used, "%s%.*s[%s-%s]", comma, (int)at, hosts[i],
+                                                 hosts[i] + at, hosts[next - 1] + at);
+    }
+    return text;
+}

@@ -18,6 +18,10 @@ int hostlist_each(const char *text, const char *what, hostlist_host *each, void 
 /* The hosts of a list as an array, all in `a`. */
 int hostlist_parse(const char *text, const char *what, struct arena *a, const char ***hosts, int *n, struct err *e);
 
+/* The other way, for people: "n[0-3],login", neighbours whose names end in numbers that follow one another as one; in
+ * `a`. */
+const char *hostlist_fold(const char *const *hosts, int n, struct arena *a);
+
 /* The hosts of a file: the first word of every line is a list; what follows (mpirun's "slots=8") is left out, and so
  * are comments behind '#'. */
 int hostlist_read(const char *path, struct arena *a, const char ***hosts, int *n, struct err *e);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stats.h"
 #include "envgen/install/install.h"
+#include "probe/topology/select.h"
 
 #define FORMAT          "nccltune-hook/1"
 #define NAME_MAX_LENGTH 63
@@ -23,51 +23,12 @@ static const struct {
 
 /* ---- compatible classes ------------------------------------------------------------------------------------------ */
 
-/* Rates of the active ports, sorted; the caller frees. */
-static double *rates(const struct topo_class *c, int *count)
-{
-    double *r = calloc((size_t)c->nports + 1, sizeof *r);
-    if (!r)
-        abort();
-    *count = 0;
-    for (int i = 0; i < c->nports; i++)
-        if (c->ports[i].state == TOPO_STATE_ACTIVE)
-            r[(*count)++] = c->ports[i].rate_Gbps;
-    stats_sort(r, *count);
-    return r;
-}
-
-static int same_rates(const struct topo_class *a, const struct topo_class *b)
-{
-    int na, nb;
-    double *ra = rates(a, &na), *rb = rates(b, &nb);
-    int same = na == nb && !memcmp(ra, rb, (size_t)na * sizeof *ra);
-    free(ra);
-    free(rb);
-    return same;
-}
-
-static const struct topo_object *gpu_object(const struct topo_class *c, int gpu)
-{
-    int object = c->gpus[gpu].object;
-    return object >= 0 && object < c->nobjects ? &c->objects[object] : NULL;
-}
-
-static int same_gpus(const struct topo_class *a, const struct topo_class *b)
-{
-    if (a->ngpus != b->ngpus)
-        return 0;
-    for (int i = 0; i < a->ngpus; i++) {
-        const struct topo_object *x = gpu_object(a, i), *y = gpu_object(b, i);
-        if (a->gpus[i].sm != b->gpus[i].sm || !x != !y || (x && (x->vendor != y->vendor || x->device != y->device)))
-            return 0;
-    }
-    return 1;
-}
-
 int install_compatible(const struct topo_class *a, const struct topo_class *b)
 {
-    return same_gpus(a, b) && same_rates(a, b);
+    struct arena *scratch = arena_new();
+    int compatible = !topo_apart(a, b, scratch);
+    arena_free(scratch);
+    return compatible;
 }
 
 /* The index of the first class that class `i` goes with. */
@@ -117,7 +78,7 @@ static void put_modules(const struct topo_class *c, unsigned vendor, FILE *out)
 static int put_class(const struct topology *t, int i, FILE *out, struct err *e)
 {
     const struct topo_class *c = &t->classes[i];
-    const struct topo_object *gpu = c->ngpus ? gpu_object(c, 0) : NULL;
+    const struct topo_object *gpu = c->ngpus ? &c->objects[c->gpus[0].object] : NULL;
     unsigned vendor = gpu ? gpu->vendor : 0;
     if (!name_ok(c->name))
         return err_set(e, ERR_FAILED, "topology.json: '%s' cannot be the name of a class for the hooks", c->name);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/json.h"
 #include "core/locate.h"
 #include "core/proc.h"
 #include "core/progress.h"
@@ -78,12 +77,16 @@ static void start(struct gathering *g, struct slot *s)
 {
     struct err e = {0};
     struct arena *a = arena_new();
-    const char **argv = arena_alloc(a, (size_t)(g->nagent + 3) * sizeof *argv);
-    int host = g->next++;
+    const char **argv = arena_alloc(a, (size_t)(g->nagent + 5) * sizeof *argv);
+    int host = g->next++, n = g->nagent;
     for (int i = 0; i < g->nagent; i++)
         argv[i] = g->agent[i];
-    argv[g->nagent] = g->ask->hosts[host];
-    argv[g->nagent + 1] = g->command;
+    argv[n++] = g->ask->hosts[host];
+    if (g->ask->without_shell) {
+        argv[n++] = "/bin/sh";
+        argv[n++] = "-c";
+    }
+    argv[n++] = g->command;
     if (proc_spawn(&s->p, argv, NULL, &e)) {
         miss(g, host, e.text);
         clear(s);
@@ -135,51 +138,12 @@ static void read_complaint(struct slot *s)
     s->complaint[s->complained] = 0;
 }
 
-/* Adds a host from what its node printed. A class that is new is read a second time, into the cluster's memory. */
-static int add_host(struct gathering *g, const cJSON *doc, const struct topology *one, const char *host, struct err *e)
-{
-    struct topology *t = g->t;
-    if (one->nhosts != 1 || one->nclasses != 1)
-        return err_set(e, ERR_FAILED, "printed a topology of %d hosts, expected one", one->nhosts);
-    int at = classes_find(&g->index, &one->classes[0], t->nclasses);
-    if (at < t->nclasses) {
-        classes_add_host(t, at, one, host);
-        return 0;
-    }
-    int rc = topo_add_json(t, doc, host, e);
-    if (!rc) {
-        t->classes[at].name = arena_printf(t->arena, "class%d", at);
-        t->hosts[t->nhosts - 1].name = arena_strdup(t->arena, host);
-    }
-    return rc;
-}
-
-static int take(struct gathering *g, const struct answer *answer, const char *host, struct err *e)
-{
-    const char *begin = answer->used ? memchr(answer->text, '{', answer->used) : NULL;
-    if (!begin)
-        return err_set(e, ERR_FAILED, "printed no topology");
-    cJSON *doc = json_parse(begin, answer->used - (size_t)(begin - answer->text), host, 1, e);
-    struct topology *one = topo_new();
-    int rc = !doc || json_check_format(doc, TOPO_FORMAT, host, e) || topo_add_json(one, doc, host, e) ||
-             add_host(g, doc, one, host, e);
-    topo_free(one);
-    cJSON_Delete(doc);
-    return rc;
-}
-
 /* Takes over the answers whose turn it is. What a node complained about matters when its answer is no good. */
 static void take_all(struct gathering *g)
 {
     for (; g->taken < g->ask->nhosts && g->answers[g->taken].done; g->taken++) {
         struct answer *answer = &g->answers[g->taken];
-        const char *host = g->ask->hosts[g->taken];
-        struct err e = {0};
-        if (!answer->text || take(g, answer, host, &e)) {
-            const char *why = answer->why ? answer->why : e.text;
-            build_missing(g->t, host, why);
-            log_warn(g->log, "%s: %s", host, why);
-        }
+        cluster_add(g->t, &g->index, g->ask->hosts[g->taken], answer->text, answer->used, answer->why, g->log);
         free(answer->text);
         free(answer->why);
         *answer = (struct answer){.done = 1};
@@ -255,12 +219,6 @@ static void ask_all(struct gathering *g, const volatile sig_atomic_t *stop)
     }
 }
 
-static int by_host(const void *x, const void *y)
-{
-    const struct topo_host *a = x, *b = y;
-    return strverscmp(a->name, b->name);
-}
-
 static const char *own_command(struct arena *a)
 {
     const char *program = locate_program("nccltune", a, NULL);
@@ -303,7 +261,7 @@ struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, 
         topo_free(g.t);
         return NULL;
     }
-    qsort(g.t->hosts, (size_t)g.t->nhosts, sizeof *g.t->hosts, by_host);
+    cluster_order(g.t);
     g.t->source = arena_printf(g.t->arena, "%d of %d nodes", g.t->nhosts, ask->nhosts);
     return g.t;
 }

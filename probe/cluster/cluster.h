@@ -5,13 +5,14 @@
 #include <signal.h>
 
 #include "core/log.h"
-#include "probe/topology/topology.h"
+#include "probe/topology/classes.h"
 
 /* Every node of a cluster probes itself, all at once, through an agent like ssh: "AGENT HOST COMMAND". */
 struct cluster_ask {
     const char *const *hosts;
     int nhosts;
     const char *agent;   /* split at blanks, no shell here; NULL: ssh */
+    int without_shell;   /* it starts the program that it is told (srun, mpirun) instead of a line for a shell (ssh) */
     const char *command; /* run on the node: prints a topology.json; NULL: this program's "probe --json" */
     double deadline_s;   /* for each node */
     int parallel;        /* nodes asked at the same time; 0: 64 */
@@ -21,6 +22,13 @@ struct cluster_ask {
  * `stop` (may be NULL) ends it when it becomes non-zero. Errors: no node answered, a host name that is none. */
 struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, const volatile sig_atomic_t *stop,
                                 struct err *e);
+
+/* One node's answer into `t`: `text` is a topology.json with perhaps a greeting before it; its class joins the one that
+ * it is identical to, by `index`. No text, or one that is none, makes the node a missing one, with `why` if there is a
+ * reason, and a warning. Hosts are named as they were asked for. Afterwards cluster_order sorts them. */
+void cluster_add(struct topology *t, struct class_index *index, const char *host, const char *text, size_t bytes,
+                 const char *why, struct log *log);
+void cluster_order(struct topology *t);
 
 /* The same inside a job that a launcher (mpirun, srun) started with a process or more on every node: each calls this
  * with its own node's topology, which goes through files in `dir` on a shared file system. Returns the whole cluster on

@@ -69,6 +69,14 @@ static void copy_texts(struct topology *t, const char ***to, int *nto, const cha
         build_text(t, to, nto, from[i]);
 }
 
+static int same_texts(const char *const *x, int nx, const char *const *y, int ny)
+{
+    int same = nx == ny;
+    for (int i = 0; i < nx && same; i++)
+        same = !strcmp(x[i], y[i]);
+    return same;
+}
+
 static void note_differences(struct topology *t, const struct topo_class *first, const struct topo_class *own,
                              struct topo_host *h)
 {
@@ -76,16 +84,19 @@ static void note_differences(struct topology *t, const struct topo_class *first,
     const char **sentences;
     int n = differences_within(first, own, a, &sentences);
     copy_texts(t, &h->differs, &h->ndiffers, sentences, n);
+    if (!h->nlibraries && !same_texts(first->libraries, first->nlibraries, own->libraries, own->nlibraries))
+        copy_texts(t, &h->libraries, &h->nlibraries, own->libraries, own->nlibraries);
     arena_free(a);
 }
 
-void classes_add_host(struct topology *t, int class_index, const struct topology *one, const char *name)
+void classes_add_host(struct topology *t, int class_index, const struct topo_class *own, const struct topo_host *from,
+                      const char *name)
 {
-    const struct topo_host *from = &one->hosts[0];
     build_host(t, name, class_index);
     struct topo_host *h = &t->hosts[t->nhosts - 1];
     copy_texts(t, &h->addresses, &h->naddresses, from->addresses, from->naddresses);
-    note_differences(t, &t->classes[class_index], &one->classes[0], h);
+    copy_texts(t, &h->errors, &h->nerrors, from->errors, from->nerrors);
+    note_differences(t, &t->classes[class_index], own, h);
 }
 
 void classes_merge(struct topology *t)

@@ -17,9 +17,10 @@ struct class_index {
 /* The index of the class that is identical to `c`. When there is none yet, `next` is remembered for it and returned. */
 int classes_find(struct class_index *index, const struct topo_class *c, int next);
 
-/* Adds the host of `one`, a topology of one node, as a host of t->classes[class_index], to which its class is
- * identical; what moves and differs is told in words. Nothing of `one` is kept. */
-void classes_add_host(struct topology *t, int class_index, const struct topology *one, const char *name);
+/* Adds a host of t->classes[class_index], to which `own`, the class that it is of in its own topology, is identical:
+ * what moves and differs is told in words. Nothing of `own` and `from` is kept. */
+void classes_add_host(struct topology *t, int class_index, const struct topo_class *own, const struct topo_host *from,
+                      const char *name);
 
 void classes_index_free(struct class_index *index);
 

@@ -118,6 +118,9 @@ const struct field topo_host_fields[] = {
     {"addresses", FIELD_TEXTS, AT(addresses)},
     {"differs", FIELD_TEXTS, AT(differs)},
     {"leaves", FIELD_TEXTS, AT(leaves)},
+    {"libraries", FIELD_TEXTS, AT(libraries)},
+    {"errors", FIELD_TEXTS, AT(errors)},
+    {"served", FIELD_INT, AT(served)},
     {NULL},
 };
 #undef AT

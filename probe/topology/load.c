@@ -245,6 +245,22 @@ static int load_hosts(struct loading *in, const cJSON *array)
     return 0;
 }
 
+/* What the probe of one node found to be wrong there is that node's, whatever class it joins. */
+static void load_errors(struct topology *t, const cJSON *findings)
+{
+    const int most = 16; /* kinds of errors are fewer */
+    struct topo_host *h = &t->hosts[t->nhosts - 1];
+    const cJSON *item;
+    cJSON_ArrayForEach(item, findings)
+    {
+        const char *severity = json_str(item, "severity", ""), *evidence = json_str(item, "evidence", NULL);
+        if (!strcmp(severity, "error") && h->nerrors < most)
+            build_text(t, &h->errors, &h->nerrors,
+                       arena_printf(t->arena, "%s: %s%s%s%s", json_str(item, "id", "?"), json_str(item, "text", "?"),
+                                    evidence ? " (" : "", evidence ? evidence : "", evidence ? ")" : ""));
+    }
+}
+
 static int load_missing(struct loading *in, const cJSON *array)
 {
     const cJSON *item;
@@ -276,8 +292,11 @@ int topo_add_json(struct topology *t, const cJSON *doc, const char *file, struct
         if (load_class(&in, n++, item))
             return ERR_FAILED;
     }
+    int before = t->nhosts;
     if (load_hosts(&in, cJSON_GetObjectItemCaseSensitive(doc, "hosts")))
         return ERR_FAILED;
+    if (t->nhosts == before + 1 && !t->hosts[before].nerrors)
+        load_errors(t, cJSON_GetObjectItemCaseSensitive(doc, "findings"));
     return load_missing(&in, cJSON_GetObjectItemCaseSensitive(doc, "missing"));
 }
 

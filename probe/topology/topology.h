@@ -174,6 +174,11 @@ struct topo_host {
     int ndiffers;
     const char **leaves; /* "mlx5_0:1 leaf-3 port 7": switches that its ports hang on */
     int nleaves;
+    const char **libraries; /* as of the class, where its own are others */
+    int nlibraries;
+    const char **errors; /* what its own probe found to be an error: "memlock-low: the limit of …" */
+    int nerrors;
+    int served; /* nothing was measured on it: it equals a class on which something was */
 };
 
 /* A node that was asked and did not answer. */

@@ -87,7 +87,7 @@ int main(void)
         double between_s = progress_now_s();
         int at = classes_find(&index, &one->classes[0], t->nclasses);
         if (at < t->nclasses)
-            classes_add_host(t, at, one, name);
+            classes_add_host(t, at, &one->classes[0], &one->hosts[0], name);
         else if (topo_add_json(t, doc, name, &e))
             return 1;
         model_ms += (progress_now_s() - between_s) * 1e3;

@@ -82,8 +82,31 @@ static void hostfile(void **state)
     arena_free(a);
 }
 
+static void folded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"n0", "n0"},
+        {"n0,n1,n2,n4,login", "n[0-2],n4,login"},
+        {"n08,n09,n10,n9,n10", "n[08-10],n9,n10"},
+        {"a,b,r1n1,r1n2,r2n3", "a,b,r1n[1-2],r2n3"},
+        {"n99999999999,n100000000000", "n99999999999,n100000000000"},
+        {"7,8", "[7-8]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        const char **hosts;
+        int n;
+        assert_int_equal(hostlist_parse(cases[i].text, "", a, &hosts, &n, NULL), 0);
+        assert_string_equal(hostlist_fold(hosts, n, a), cases[i].expected);
+        arena_free(a);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(hostfile)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(folded), cmocka_unit_test(hostfile)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,8 @@ static int make_agent(void **state)
     static const char script[] =
         "#!/bin/sh\n"
         "node() { printf '%s' '{\"format\":\"nccltune-topology/1\",\"classes\":[{\"cpu\":\"'\"$1\"'\",\"objects\":[]}],"
-        "\"hosts\":[{\"name\":\"x\",\"class\":0,\"addresses\":[\"eth0 10.0.0.1/24\"]}]}'; }\n"
+        "\"hosts\":[{\"name\":\"x\",\"class\":0,\"addresses\":[\"eth0 10.0.0.1/24\"]}],"
+        "\"findings\":[{\"id\":\"port-down\",\"severity\":\"warning\",\"text\":\"it is down\"}'\"$2\"']}'; }\n"
         "case $1 in\n"
         "dead) sleep 60 ;;\n"
         "gone) echo 'no route to host' >&2; exit 255 ;;\n"
@@ -31,6 +32,8 @@ static int make_agent(void **state)
         "broken) echo '{\"format\": 7' ;;\n"
         "flood) while :; do head -c 1000000 /dev/zero; done ;;\n"
         "other) node second ;;\n"
+        "sick) node first ',{\"id\":\"memlock-low\",\"severity\":\"error\",\"text\":\"low\",\"evidence\":\"64 KiB\"}' "
+        ";;\n"
         "*) node first ;;\n"
         "esac\n";
     int fd = mkstemp(agent);
@@ -111,8 +114,23 @@ static void no_agent(void **state)
     assert_non_null(strstr(e.text, "/nowhere/ssh: cannot be started"));
 }
 
+/* What a node's own probe found to be an error is known of that node, whichever class it joins. */
+static void sick(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct topology *t = gather("a,sick", 10, &e);
+    assert_non_null(t);
+    assert_int_equal(t->nclasses, 1);
+    assert_int_equal(t->hosts[0].nerrors, 0);
+    assert_int_equal(t->hosts[1].nerrors, 1);
+    assert_string_equal(t->hosts[1].errors[0], "memlock-low: low (64 KiB)");
+    topo_free(t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(mixed), cmocka_unit_test(nobody), cmocka_unit_test(no_agent)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(mixed), cmocka_unit_test(sick), cmocka_unit_test(nobody),
+                                       cmocka_unit_test(no_agent)};
     return cmocka_run_group_tests(tests, make_agent, remove_agent);
 }

@@ -1,0 +1,126 @@
+/* Some of a cluster's nodes, and which of them go together. */
+#include "probe/topology/select.h"
+
+#include <string.h>
+
+#include "core/stats.h"
+#include "probe/topology/build.h"
+
+struct topology *topo_select(const struct topology *t, const int *hosts, int nhosts)
+{
+    struct topology *some = topo_new();
+    int *where = arena_alloc(some->arena, ((size_t)t->nclasses + 1) * sizeof *where);
+    for (int i = 0; i < nhosts; i++) {
+        const struct topo_host *from = &t->hosts[hosts[i]];
+        if (!where[from->class_index]) {
+            struct topo_class *c = build_class(some, NULL);
+            *c = t->classes[from->class_index];
+            where[from->class_index] = some->nclasses;
+        }
+        build_host(some, from->name, where[from->class_index] - 1);
+        struct topo_host *h = &some->hosts[some->nhosts - 1];
+        const char *name = h->name;
+        int class_index = h->class_index;
+        *h = *from;
+        h->name = name;
+        h->class_index = class_index;
+    }
+    some->tool = t->tool;
+    some->source = t->source;
+    return some;
+}
+
+/* ---- what goes together ------------------------------------------------------------------------------------------ */
+
+static const struct topo_object *gpu_object(const struct topo_class *c, int gpu)
+{
+    int object = c->gpus[gpu].object;
+    return object >= 0 && object < c->nobjects ? &c->objects[object] : NULL;
+}
+
+static int same_gpus(const struct topo_class *a, const struct topo_class *b)
+{
+    if (a->ngpus != b->ngpus)
+        return 0;
+    for (int i = 0; i < a->ngpus; i++) {
+        const struct topo_object *x = gpu_object(a, i), *y = gpu_object(b, i);
+        if (a->gpus[i].sm != b->gpus[i].sm || !x != !y || (x && (x->vendor != y->vendor || x->device != y->device)))
+            return 0;
+    }
+    return 1;
+}
+
+/* "8 x NVIDIA H100 80GB HBM3", by the model of the first. */
+static const char *gpus_text(const struct topo_class *c, struct arena *a)
+{
+    const struct topo_object *first = c->ngpus ? gpu_object(c, 0) : NULL;
+    if (!c->ngpus)
+        return "no GPU";
+    return arena_printf(a, "%d x %s", c->ngpus, first && first->model ? first->model : "GPU");
+}
+
+/* Rates of the active ports, sorted, in `a`. */
+static double *rates_of(const struct topo_class *c, struct arena *a, int *count)
+{
+    double *rates = arena_alloc(a, ((size_t)c->nports + 1) * sizeof *rates);
+    *count = 0;
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].state == TOPO_STATE_ACTIVE)
+            rates[(*count)++] = c->ports[i].rate_Gbps;
+    stats_sort(rates, *count);
+    return rates;
+}
+
+/* "2 x 200 Gb/s, 1 x 400 Gb/s" */
+static const char *rates_text(const double *rates, int n, struct arena *a)
+{
+    const char *text = n ? "" : "none";
+    for (int i = 0, next; i < n; i = next) {
+        for (next = i; next < n && !(rates[next] > rates[i]); next++)
+            ;
+        text = arena_printf(a, "%s%s%d x %g Gb/s", text, *text ? ", " : "", next - i, rates[i]);
+    }
+    return text;
+}
+
+const char *topo_apart(const struct topo_class *first, const struct topo_class *other, struct arena *a)
+{
+    int n, m;
+    double *ours = rates_of(first, a, &n), *theirs = rates_of(other, a, &m);
+    if (!same_gpus(first, other)) {
+        const char *x = gpus_text(first, a), *y = gpus_text(other, a);
+        return strcmp(x, y) ? arena_printf(a, "%s instead of %s", y, x)
+                            : arena_printf(a, "%s of another kind", y); /* the files tell no more */
+    }
+    if (n != m || memcmp(ours, theirs, (size_t)n * sizeof *ours) != 0)
+        return arena_printf(a, "active ports: %s instead of %s", rates_text(theirs, m, a), rates_text(ours, n, a));
+    return NULL;
+}
+
+/* ---- hosts ------------------------------------------------------------------------------------------------------- */
+
+const char *topo_host_release(const struct topology *t, int host, struct arena *a)
+{
+    const struct topo_host *h = &t->hosts[host];
+    const struct topo_class *c = &t->classes[h->class_index];
+    int n = h->nlibraries ? h->nlibraries : c->nlibraries;
+    const char *const *list = h->nlibraries ? h->libraries : c->libraries;
+    for (int i = 0; i < n; i++) {
+        const char *path = strstr(list[i], " /");
+        if (!strncmp(list[i], "NCCL ", 5) || !strncmp(list[i], "RCCL ", 5))
+            return path ? arena_strndup(a, list[i], (size_t)(path - list[i])) : list[i];
+    }
+    return NULL;
+}
+
+int topo_find_host(const struct topology *t, const char *name)
+{
+    size_t n = strcspn(name, ".");
+    for (int i = 0; i < t->nhosts; i++)
+        if (!strcmp(t->hosts[i].name, name))
+            return i;
+    for (int i = 0; i < t->nhosts; i++)
+        if (strcspn(t->hosts[i].name, ".") == n && !strncmp(t->hosts[i].name, name, n))
+            return i;
+    return -1;
+}
