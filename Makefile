@@ -1,6 +1,7 @@
 # nccltune: one non-recursive Makefile. `make help` lists the targets.
 #
-# Objects live in build/, or build/VARIANT for another compiler setting (VARIANT=san: clang with ASan and UBSan).
+# Objects live in build/, or build/VARIANT for another compiler setting (VARIANT=san: clang with ASan and UBSan;
+# tsan: with its thread sanitizer).
 
 VERSION     := 0.1.0
 PREFIX      ?= /usr/local
@@ -23,6 +24,9 @@ CC          := clang
 # The fuzzers are built from the same objects, hence the coverage instrumentation.
 CFLAGS      := -O1 -g -fno-omit-frame-pointer \
                -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
+else ifeq ($(VARIANT),tsan)
+CC          := clang
+CFLAGS      := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 else
 # Sanitizers leave their runtime's symbols to the program that loads a shared object.
 NO_UNDEFINED := -Wl,-z,defs
@@ -93,7 +97,7 @@ PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/allreduce-time
 
-.PHONY: all run check check-gpu units bench-perf fuzz fuzzers lint format deps install uninstall dist deb clean help \
+.PHONY: all run check check-gpu units bench-perf fuzz fuzzers mutants lint format deps install uninstall dist deb clean help \
         FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -195,6 +199,8 @@ check-gpu: all
 fuzzers: $(FUZZERS)
 fuzz:
 	$(Q)tests/fuzz/run $(or $(FUZZ_SECONDS),60)
+mutants: all units
+	$(Q)tests/mutants
 lint:
 	$(Q)tests/lint
 bench-perf: all $(PERFS)
@@ -248,6 +254,7 @@ help:
 	@echo 'check-gpu   the checks that need a GPU; says plainly when there is none'
 	@echo 'bench-perf  timings, next to a named peer or floor in the same run'
 	@echo 'fuzz        fuzz every reader (FUZZ_SECONDS=60 each)'
+	@echo 'mutants     mutation score: which small change to the code does no test notice (hours; see tests/mutants --help)'
 	@echo 'lint        formatting, compiler warnings as errors (gcc, clang), clang-tidy, cppcheck, shellcheck'
 	@echo 'deps        install missing Debian/Ubuntu packages (root or sudo)'
 	@echo 'install     PREFIX=/usr/local DESTDIR=; uninstall takes the same'

@@ -217,5 +217,6 @@ void profiler_end(void *handle)
     struct profiler_group *g = group_of(c, handle);
     if (g)
         end_group(c, g);
-    profiler_tick();
+    if (__builtin_expect(atomic_load_explicit(&profiler_unsaid, memory_order_relaxed), 0))
+        profiler_say();
 }

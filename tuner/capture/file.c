@@ -6,37 +6,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define CHUNK 65536
+#define LIMIT ((size_t)64 << 20) /* more than any job's calls take, and what the reader of workloads reads */
 
-struct out {
-    int fd;
-    int error; /* errno of the first write that failed; nothing is written after it */
-    size_t used;
-    char text[CHUNK];
-};
-
-static void flush(struct out *o)
-{
-    for (size_t done = 0; done < o->used && !o->error;) {
-        ssize_t n = write(o->fd, o->text + done, o->used - done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (errno != EINTR)
-            o->error = n < 0 ? errno : ENOSPC;
-    }
-    o->used = 0;
-}
-
-__attribute__((format(printf, 2, 3))) static void put(struct out *o, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void put(struct profiler_document *d, const char *fmt, ...)
 {
     char line[1024];
     va_list args;
@@ -44,10 +24,18 @@ __attribute__((format(printf, 2, 3))) static void put(struct out *o, const char 
     int n = vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     size_t length = n < 0 ? 0 : n < (int)sizeof line ? (size_t)n : sizeof line - 1;
-    if (o->used + length > sizeof o->text)
-        flush(o);
-    memcpy(o->text + o->used, line, length);
-    o->used += length;
+    if (d->used + length > d->size) {
+        size_t size = d->size ? 2 * d->size : 65536;
+        char *text = size <= LIMIT ? realloc(d->text, size) : NULL;
+        if (!text) {
+            d->error = ENOMEM;
+            return;
+        }
+        d->text = text;
+        d->size = size;
+    }
+    memcpy(d->text + d->used, line, length);
+    d->used += length;
 }
 
 /* ---- what was captured ------------------------------------------------------------------------------------------- */
@@ -115,8 +103,8 @@ static int stride_of(const struct profiler_comm *c, int ranks, const struct whol
     return stride < 1 ? 1 : (int)stride;
 }
 
-static void put_call(struct out *o, const struct profiler_comm *c, int slot, const struct profiler_job *job,
-                     const struct whole *w, int *first)
+static void put_call(struct profiler_document *d, const struct profiler_comm *c, int slot,
+                     const struct profiler_job *job, const struct whole *w, int *first)
 {
     struct profiler_call call;
     uint64_t count;
@@ -124,131 +112,130 @@ static void put_call(struct out *o, const struct profiler_comm *c, int slot, con
         return;
     int ranks = ranks_of(c, job), clustered = c->nodes ? c->nodes > 1 : ranks > w->per_node;
     double us = profiler_table_median_us(&c->table, slot);
-    put(o, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
+    put(d, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
         *first ? "" : ",", call.kind == PROFILER_SENDRECV ? "sendrecv" : coll_name(call.kind),
         (unsigned long long)whole_bytes(&call, ranks), (unsigned long long)count,
         call.kind == PROFILER_SENDRECV ? 2 : ranks);
-    put(o, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
+    put(d, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
     if (profiler_dtype_name(call.dtype))
-        put(o, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));
+        put(d, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));
     if (us >= 0)
-        put(o, ", \"time_us\": %llu.%03u", (unsigned long long)us, (unsigned)((us - (double)(uint64_t)us) * 1000));
+        put(d, ", \"time_us\": %llu.%03u", (unsigned long long)us, (unsigned)((us - (double)(uint64_t)us) * 1000));
     if (call.algo >= 0)
-        put(o, ", \"algorithm\": \"%s\"", algo_name(call.algo));
+        put(d, ", \"algorithm\": \"%s\"", algo_name(call.algo));
     if (call.proto >= 0)
-        put(o, ", \"protocol\": \"%s\"", proto_name(call.proto));
+        put(d, ", \"protocol\": \"%s\"", proto_name(call.proto));
     if (call.channels > 0)
-        put(o, ", \"channels\": %d", call.channels);
-    put(o, "}");
+        put(d, ", \"channels\": %d", call.channels);
+    put(d, "}");
     *first = 0;
 }
 
-static void put_notes(struct out *o, const struct profiler_job *job, const struct whole *w)
+static void put_notes(struct profiler_document *d, const struct profiler_job *job, const struct whole *w)
 {
-    put(o, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
+    put(d, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
         (unsigned long long)job->seconds, job->rank, w->newest);
     if (w->oldest && w->oldest < 4)
-        put(o, ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
+        put(d, ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
             w->oldest);
     else if (!job->with_times)
-        put(o, ",\n    \"no times were asked for\"");
+        put(d, ",\n    \"no times were asked for\"");
     else
-        put(o, ",\n    \"times are the GPU's, from the first channel's start to the last one's end; they hold the wait "
+        put(d, ",\n    \"times are the GPU's, from the first channel's start to the last one's end; they hold the wait "
                "for other ranks\"");
     if (w->assumed_ranks)
-        put(o,
+        put(d,
             ",\n    \"interface %d does not tell the size of groups; where nothing else did, all %d ranks are "
             "assumed\"",
             w->oldest, w->ranks);
     if (w->oldest && w->oldest < 4)
-        put(o, ",\n    \"interface %d does not tell nodes; groups of more than %d ranks are taken to cross them\"",
+        put(d, ",\n    \"interface %d does not tell nodes; groups of more than %d ranks are taken to cross them\"",
             w->oldest, w->per_node);
     if (w->rounded)
-        put(o, ",\n    \"%llu calls of more sizes than a table holds are counted at a size near theirs\"",
+        put(d, ",\n    \"%llu calls of more sizes than a table holds are counted at a size near theirs\"",
             (unsigned long long)w->rounded);
     if (w->lost)
-        put(o, ",\n    \"%llu calls found no place in the tables and are missing\"", (unsigned long long)w->lost);
+        put(d, ",\n    \"%llu calls found no place in the tables and are missing\"", (unsigned long long)w->lost);
     if (job->missed)
-        put(o, ",\n    \"%u communicators beyond %d at one time are missing\"", job->missed, PROFILER_COMMS);
+        put(d, ",\n    \"%u communicators beyond %d at one time are missing\"", job->missed, PROFILER_COMMS);
+    if (job->late)
+        put(d, ",\n    \"%u files between were left out, because the directory was slow; counts are whole\"",
+            job->late);
     if (job->twins)
-        put(o, ",\n    \"this process runs several ranks; a communicator with more than one of them counts once\"");
-    put(o, "\n  ]\n");
+        put(d, ",\n    \"this process runs several ranks; a communicator with more than one of them counts once\"");
+    put(d, "\n  ]\n");
 }
 
-static void put_document(struct out *o, const struct profiler_job *job, struct profiler_comm *const *comms,
-                         size_t count)
+static void put_document(struct profiler_document *d, const struct profiler_job *job,
+                         struct profiler_comm *const *comms, size_t count)
 {
     struct whole w = survey(job, comms, count);
     int first = 1;
-    put(o, "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"%s\",\n  \"source\": \"captured\",\n", job->name);
-    put(o, "  \"tool\": \"%s\",\n  \"rank\": \"%s\",\n  \"seconds\": %llu,\n", NCCLTUNE_VERSION, job->rank,
+    put(d, "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"%s\",\n  \"source\": \"captured\",\n", job->name);
+    put(d, "  \"tool\": \"%s\",\n  \"rank\": \"%s\",\n  \"seconds\": %llu,\n", NCCLTUNE_VERSION, job->rank,
         (unsigned long long)job->seconds);
-    put(o, "  \"ranks\": %d,\n  \"ranks_per_node\": %d,\n  \"counts_per\": \"run\",\n", w.ranks, w.per_node);
-    put(o, "  \"phases\": [\n    {\n      \"name\": \"run\",\n      \"collectives\": [");
+    put(d, "  \"ranks\": %d,\n  \"ranks_per_node\": %d,\n  \"counts_per\": \"run\",\n", w.ranks, w.per_node);
+    put(d, "  \"phases\": [\n    {\n      \"name\": \"run\",\n      \"collectives\": [");
     for (size_t i = 0; i < count; i++)
         for (int slot = 0; slot < PROFILER_SLOTS; slot++)
-            put_call(o, comms[i], slot, job, &w, &first);
-    put(o, "%s]\n    }\n  ],\n", first ? "" : "\n      ");
-    put_notes(o, job, &w);
-    put(o, "}\n");
+            put_call(d, comms[i], slot, job, &w, &first);
+    put(d, "%s]\n    }\n  ],\n", first ? "" : "\n      ");
+    put_notes(d, job, &w);
+    put(d, "}\n");
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-static int refuse(char *why, size_t size, const char *path, int error)
+void profiler_file_make(struct profiler_document *d, const struct profiler_job *job, struct profiler_comm *const *comms,
+                        size_t count)
 {
-    snprintf(why, size, "cannot write %s: %s; the capture goes on", path, strerror(error));
-    return -1;
+    d->used = 0;
+    d->error = 0;
+    snprintf(d->dir, sizeof d->dir, "%s", job->dir);
+    snprintf(d->path, sizeof d->path, "%s/%s.rank.%s.json", job->dir, job->name, job->rank);
+    snprintf(d->beside, sizeof d->beside, "%s/.%s.rank.%s.%d", job->dir, job->name, job->rank, job->pid);
+    put_document(d, job, comms, count);
 }
 
-static int write_beside(struct out *o, const char *path, const struct profiler_job *job,
-                        struct profiler_comm *const *comms, size_t count)
+static int write_all(int fd, const char *text, size_t length)
 {
-    o->error = o->used = 0;
-    o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0666);
-    if (o->fd < 0)
+    for (size_t done = 0; done < length;) {
+        ssize_t n = write(fd, text + done, length - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (!n || errno != EINTR)
+            return n < 0 ? errno : ENOSPC;
+    }
+    return 0;
+}
+
+/* What lies there under that name is of a dead process that had our number, or nobody's business: it goes, and nothing
+ * that is put in its place meanwhile is followed or written to. */
+static int write_beside(const struct profiler_document *d)
+{
+    unlink(d->beside);
+    int fd = open(d->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+    if (fd < 0)
         return errno;
-    put_document(o, job, comms, count);
-    flush(o);
-    if (!o->error && fsync(o->fd))
-        o->error = errno;
-    if (close(o->fd) && !o->error)
-        o->error = errno;
-    return o->error;
-}
-
-/* A limit on the size of files would kill the job with SIGXFSZ; held back, it is EFBIG and no more. */
-static int write_held(struct out *o, const char *path, const struct profiler_job *job,
-                      struct profiler_comm *const *comms, size_t count)
-{
-    sigset_t limit, before, pending;
-    struct timespec at_once = {0};
-    sigemptyset(&limit);
-    sigaddset(&limit, SIGXFSZ);
-    sigemptyset(&pending);
-    sigpending(&pending);
-    int was_pending = sigismember(&pending, SIGXFSZ);
-    sigprocmask(SIG_BLOCK, &limit, &before); /* of this thread, on Linux */
-    int error = write_beside(o, path, job, comms, count);
-    if (error == EFBIG && !was_pending)
-        sigtimedwait(&limit, NULL, &at_once);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    int error = write_all(fd, d->text, d->used);
+    if (!error && fsync(fd))
+        error = errno;
+    if (close(fd) && !error)
+        error = errno;
     return error;
 }
 
-int profiler_file_write(const struct profiler_job *job, struct profiler_comm *const *comms, size_t count, char *why,
-                        size_t size)
+int profiler_file_write(struct profiler_document *d, char *why, size_t size)
 {
-    static struct out out;
-    static char path[PROFILER_PATH + 256], beside[PROFILER_PATH + 256];
-    mkdir(job->dir, 0777); /* when it is there, or cannot be, opening a file in it will tell */
-    snprintf(path, sizeof path, "%s/%s.rank.%s.json", job->dir, job->name, job->rank);
-    snprintf(beside, sizeof beside, "%s/.%s.rank.%s.%d", job->dir, job->name, job->rank, job->pid);
-    int error = write_held(&out, beside, job, comms, count);
-    if (!error && rename(beside, path))
-        error = errno;
-    if (!error)
-        return 0;
-    unlink(beside);
-    return refuse(why, size, path, error);
+    if (!d->error) {
+        mkdir(d->dir, 0777); /* when it is there, or cannot be, opening a file in it will tell */
+        d->error = write_beside(d);
+        if (!d->error && rename(d->beside, d->path))
+            d->error = errno;
+        if (!d->error)
+            return 0;
+        unlink(d->beside);
+    }
+    snprintf(why, size, "cannot write %s: %s; the capture goes on", d->path, strerror(d->error));
+    return -1;
 }

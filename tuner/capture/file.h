@@ -1,12 +1,25 @@
-/* The file of a rank. */
+/* The file of a rank: made in memory from the counts, and written where nobody waits for it. */
 #ifndef TUNER_CAPTURE_FILE_H
 #define TUNER_CAPTURE_FILE_H
 
 #include "tuner/capture/comm.h"
 #include "tuner/capture/job.h"
 
-/* Writes DIR/NAME.rank.RANK.json whole or not at all. Returns 0, or -1 with a sentence. Not for two threads at once. */
-int profiler_file_write(const struct profiler_job *job, struct profiler_comm *const *comms, size_t count, char *why,
-                        size_t size);
+struct profiler_document {
+    char path[PROFILER_PATH + 256], beside[PROFILER_PATH + 256]; /* beside: what is renamed to path */
+    char dir[PROFILER_PATH];
+    char *text; /* kept for the next time, never freed */
+    size_t used, size;
+    int error; /* errno of what went wrong; 0: nothing */
+};
+
+/* Makes the document of what was counted so far; allocates, opens nothing. */
+void profiler_file_make(struct profiler_document *d, const struct profiler_job *job, struct profiler_comm *const *comms,
+                        size_t count);
+
+/* Writes it beside its name, synced, and renames it: 0, or -1 and a sentence in `why`. May take as long as the file
+ * system likes. The calling thread blocks SIGXFSZ, which a limit on the size of files would otherwise kill the job
+ * with. */
+int profiler_file_write(struct profiler_document *d, char *why, size_t size);
 
 #endif

@@ -17,6 +17,7 @@ struct profiler_job {
     uint64_t seconds;     /* since the first communicator */
     unsigned missed;      /* communicators beyond PROFILER_COMMS */
     unsigned twins;       /* ranks beyond the first in this process */
+    unsigned late;        /* files that were left out while an earlier one was being written */
     int pid;
 };
 

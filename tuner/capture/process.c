@@ -1,8 +1,9 @@
 /* The capture of a process: its communicators, and when its file is written.
  *
- * Opening and closing take a mutex; counting does not. A file is written when the last communicator closes, at the end
- * of the program, and at intervals by whichever launching thread comes past the time, so that a job that is killed has
- * lost one interval. A child of fork inherits the memory but captures nothing. */
+ * Opening and closing take a mutex, counting does not, and nobody does I/O under it. A file is made when the last
+ * communicator closes, at the end of the program, and at intervals, so that a job that is killed has lost one interval;
+ * a thread of its own writes it. Only the last close and the end of the program wait for that, for a limited time. A
+ * child of fork inherits the memory but captures nothing. */
 #include "tuner/capture/process.h"
 
 #include <errno.h>
@@ -16,25 +17,31 @@
 
 #include "tuner/capture/abi.h"
 #include "tuner/capture/file.h"
+#include "tuner/capture/writer.h"
 #include "tuner/plugin/elf.h"
 
 #define CLOSING_NS (UINT64_C(5) * 1000000000) /* between two files while communicators are closed one by one */
+#define PATIENCE_NS                                                                                  \
+    (UINT64_C(2) * 1000000000) /* for the file of the last close, and that of the end of the program \
+                                */
 
 _Atomic(struct profiler_comm *) profiler_comms[PROFILER_COMMS];
 
 static struct {
     pthread_mutex_t mutex;
-    _Atomic int held; /* the mutex is; pthread_mutex_trylock would bind glibc 2.34 */
     int judged;
     _Atomic int wanted; /* set behind `job`, and read without the mutex */
     struct profiler_job job;
     nccl_logger log;
     unsigned live;
     uint64_t began_ns, wrote_ns;
-    int failing; /* the last file could not be written, and this was said */
-    int changed; /* since the last file: communicators were opened or closed */
-    _Atomic uint64_t next_ns;
-} process = {.mutex = PTHREAD_MUTEX_INITIALIZER, .next_ns = UINT64_MAX};
+    _Atomic int changed; /* since the last file that could be written: communicators were opened or closed */
+} process = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* What the writer has to say is said by the next thread of NCCL's that comes by: NCCL may be gone for the writer. */
+_Atomic int profiler_unsaid;
+enum { NOTHING_UNSAID, UNSAID, BEING_SAID };
+static char unsaid[PROFILER_PATH + 512];
 
 static uint64_t now_ns(void)
 {
@@ -53,12 +60,10 @@ static void say(int level, const char *text)
 static void lock(void)
 {
     pthread_mutex_lock(&process.mutex);
-    atomic_store(&process.held, 1);
 }
 
 static void unlock(void)
 {
-    atomic_store(&process.held, 0);
     pthread_mutex_unlock(&process.mutex);
 }
 
@@ -69,10 +74,9 @@ static int is_ours(void)
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-static void write_file(void)
+static void make_document(struct profiler_document *d)
 {
     static struct profiler_comm *comms[PROFILER_COMMS]; /* under the mutex */
-    char why[PROFILER_PATH + 512];
     size_t count = 0;
     for (size_t i = 0; i < PROFILER_COMMS; i++) {
         struct profiler_comm *c = atomic_load(&profiler_comms[i]);
@@ -80,28 +84,41 @@ static void write_file(void)
             comms[count++] = c;
     }
     process.wrote_ns = now_ns();
+    process.changed = 0;
     process.job.seconds = (process.wrote_ns - process.began_ns) / 1000000000;
-    atomic_store(&process.next_ns, process.job.interval_ns ? process.wrote_ns + process.job.interval_ns : UINT64_MAX);
-    if (!profiler_file_write(&process.job, comms, count, why, sizeof why)) {
-        process.failing = process.changed = 0;
-    } else if (!process.failing) {
-        process.failing = 1;
-        say(NCCLTUNE_LOG_WARN, why);
-    }
+    process.job.late = profiler_writer_late();
+    profiler_file_make(d, &process.job, comms, count);
 }
 
-void profiler_tick(void)
+/* By the writer's thread alone. A failure is said once, until a file could be written again. */
+static void write_file(void)
 {
-    uint64_t next = atomic_load_explicit(&process.next_ns, memory_order_relaxed);
-    if (__builtin_expect(now_ns() < next, 1))
-        return;
-    /* One thread gets the task; write_file sets the next time. */
-    if (!is_ours() || !atomic_compare_exchange_strong(&process.next_ns, &next, UINT64_MAX))
-        return;
-    int before = errno;
+    static struct profiler_document document;
+    static int failing;
+    char why[sizeof unsaid];
     lock();
-    write_file();
+    int idle = !process.live && !process.changed;
+    make_document(&document);
     unlock();
+    if (idle)
+        return;
+    int failed = profiler_file_write(&document, why, sizeof why) != 0;
+    if (failed && !failing && atomic_load(&profiler_unsaid) == NOTHING_UNSAID) {
+        memcpy(unsaid, why, sizeof unsaid);
+        atomic_store(&profiler_unsaid, UNSAID);
+    }
+    failing = failed;
+    if (failed)
+        process.changed = 1;
+}
+
+void profiler_say(void)
+{
+    int was = UNSAID, before = errno;
+    if (!is_ours() || !atomic_compare_exchange_strong(&profiler_unsaid, &was, BEING_SAID))
+        return;
+    say(NCCLTUNE_LOG_WARN, unsaid);
+    atomic_store(&profiler_unsaid, NOTHING_UNSAID);
     errno = before;
 }
 
@@ -197,9 +214,13 @@ static void judge(nccl_logger log)
     process.began_ns = process.wrote_ns = now_ns();
     if (!process.wanted)
         return;
-    if (process.job.interval_ns)
-        atomic_store(&process.next_ns, process.began_ns + process.job.interval_ns);
-    plugin_elf_stay(&process); /* NCCL unloads it with the last communicator, but the counts are of the process */
+    /* NCCL unloads us with the last communicator, but the counts are of the process, and the writer runs our code. */
+    int error = plugin_elf_stay(&process) ? profiler_writer_start(write_file, process.job.interval_ns) : ENOSYS;
+    if (!error)
+        return;
+    process.wanted = 0;
+    snprintf(why, sizeof why, "no thread for the capture's file: %s; nothing is captured", strerror(error));
+    say(NCCLTUNE_LOG_WARN, why);
 }
 
 struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_logger log, int *mask)
@@ -219,6 +240,7 @@ struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_log
         process.changed |= c != NULL;
     }
     unlock();
+    profiler_say();
     return c;
 }
 
@@ -276,29 +298,31 @@ static void close_comm(struct profiler_comm *c)
 
 void profiler_close(struct profiler_comm *c)
 {
-    int before = errno;
+    int before = errno, last;
     if (!is_ours())
         return;
     lock();
-    if (c->state == PROFILER_LIVE) {
+    int closes = c->state == PROFILER_LIVE;
+    if (closes)
         close_comm(c);
-        if (!process.live || now_ns() - process.wrote_ns > CLOSING_NS)
-            write_file();
-    }
+    last = closes && !process.live;
+    closes = closes && (last || now_ns() - process.wrote_ns > CLOSING_NS);
     unlock();
+    if (closes)
+        profiler_writer_ask();
+    if (last)
+        profiler_writer_wait(PATIENCE_NS);
+    profiler_say();
     errno = before;
 }
 
-/* The end of the program. Nothing waits here for a thread that may never come back. */
+/* The end of the program: it waits for the writer as long as for the last close, and for no mutex, which a thread may
+ * hold that never comes back. */
 __attribute__((destructor)) static void unload(void)
 {
-    if (!is_ours() || atomic_load(&process.held))
+    if (!is_ours())
         return;
-    lock();
-    process.log = NULL; /* NCCL may be gone already */
     if (process.live || process.changed)
-        write_file();
-    for (size_t i = 0; i < PROFILER_COMMS && !process.live; i++)
-        free(atomic_exchange(&profiler_comms[i], NULL));
-    unlock();
+        profiler_writer_ask();
+    profiler_writer_wait(PATIENCE_NS);
 }

@@ -20,7 +20,8 @@ void profiler_close(struct profiler_comm *c);
 /* The identity that versions 1 to 3 tell with each event; takes a lock, once per communicator. */
 void profiler_introduce(struct profiler_comm *c, uint64_t id);
 
-/* Writes the file when its time has come; reads one cheap clock otherwise. */
-void profiler_tick(void);
+/* Not 0: the writer of the file has something to say, and profiler_say says it with NCCL's logger, once. */
+extern _Atomic int profiler_unsaid;
+void profiler_say(void);
 
 #endif

@@ -188,47 +188,44 @@ static int start_v3(void *context, void **handle, struct nccl_profile_event_v3 *
 
 /* ---- versions 4 to 6: the communicator is described at its start, and channels have the GPU's times -------------- */
 
+/* Copy engines: no algorithm, no channels, and an all-to-all that counts one block of many. */
+static void *begin_copy(struct profiler_comm *c, const struct nccl_profile_ce_coll_v6 *e)
+{
+    struct profiler_call call =
+        collective(meaning(c, e->func, WORD_FUNC), meaning(c, e->datatype, WORD_DTYPE), e->count, -1, -1, 0);
+    if (call.kind == COLL_ALLTOALL)
+        call.bytes *= (uint64_t)(unsigned)atomic_load_explicit(&c->ranks, memory_order_relaxed);
+    return begin_collective(c, &call);
+}
+
+/* Events of version 4 have their members where those of version 5 have them, but for type and group. */
+static void *begin_v4(struct profiler_comm *c, uint64_t type, const struct nccl_profile_event_v5 *e, void *group)
+{
+    if (type == NCCL_PROFILE_COLL) {
+        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.channels);
+        return begin_collective(c, &call);
+    }
+    if (type == NCCL_PROFILE_P2P) {
+        struct profiler_peer p = WORDED_PEER(c, &e->p2p, e->p2p.channels);
+        return profiler_begin_peer(c, group, &p);
+    }
+    if (type == NCCL_PROFILE_KERNEL_CHANNEL)
+        return profiler_begin_channel(e->parent, e->kernel_channel.start_ns);
+    return type == NCCL_PROFILE_GROUP ? profiler_begin_group(c) : NULL;
+}
+
 static int start_v4(void *context, void **handle, struct nccl_profile_event_v4 *e)
 {
-    struct profiler_comm *c = context;
-    *handle = NULL;
-    if (c && e->type == NCCL_PROFILE_GROUP) {
-        *handle = profiler_begin_group(c);
-    } else if (c && e->type == NCCL_PROFILE_COLL) {
-        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.channels);
-        *handle = begin_collective(c, &call);
-    } else if (c && e->type == NCCL_PROFILE_P2P) {
-        struct profiler_peer p = WORDED_PEER(c, &e->p2p, e->p2p.channels);
-        *handle = profiler_begin_peer(c, e->parent, &p);
-    } else if (c && e->type == NCCL_PROFILE_KERNEL_CHANNEL) {
-        *handle = profiler_begin_channel(e->parent, e->kernel_channel.start_ns);
-    }
+    *handle = context ? begin_v4(context, e->type, (const void *)e, e->parent) : NULL;
     return NCCLTUNE_SUCCESS;
 }
 
 static int start_v5(void *context, void **handle, struct nccl_profile_event_v5 *e)
 {
-    struct profiler_comm *c = context;
-    *handle = NULL;
-    if (c && e->type == NCCL_PROFILE_GROUP) {
-        *handle = profiler_begin_group(c);
-    } else if (c && e->type == NCCL_PROFILE_COLL) {
-        struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.channels);
-        *handle = begin_collective(c, &call);
-    } else if (c && e->type == NCCL_PROFILE_P2P) {
-        struct profiler_peer p = WORDED_PEER(c, &e->p2p, e->p2p.channels);
-        *handle = profiler_begin_peer(c, e->p2p.group, &p);
-    } else if (c && e->type == NCCL_PROFILE_KERNEL_CHANNEL) {
-        *handle = profiler_begin_channel(e->parent, e->kernel_channel.start_ns);
-    } else if (c && e->type == NCCL_PROFILE_CE_COLL) {
-        /* Copy engines: no algorithm, no channels, and an all-to-all that counts one block of many. */
-        struct profiler_call call =
-            collective(meaning(c, e->ce_coll.func, WORD_FUNC), meaning(c, e->ce_coll.datatype, WORD_DTYPE),
-                       e->ce_coll.count, -1, -1, 0);
-        if (call.kind == COLL_ALLTOALL)
-            call.bytes *= (uint64_t)(unsigned)atomic_load_explicit(&c->ranks, memory_order_relaxed);
-        *handle = begin_collective(c, &call);
-    }
+    if (context && e->type == NCCL_PROFILE_CE_COLL)
+        *handle = begin_copy(context, &e->ce_coll);
+    else /* the group is read where it is one */
+        *handle = context ? begin_v4(context, e->type, e, e->type == NCCL_PROFILE_P2P ? e->p2p.group : NULL) : NULL;
     return NCCLTUNE_SUCCESS;
 }
 

@@ -163,23 +163,34 @@ int plugin_elf_nccl_version(const void *caller)
     return get_version(&version) == NCCLTUNE_SUCCESS && version > 0 ? version : 0;
 }
 
-static int visit_dlopen(struct dl_phdr_info *o, size_t size, void *arg)
+struct function_walk {
+    const char *name;
+    const void *at;
+};
+
+static int visit_function(struct dl_phdr_info *o, size_t size, void *arg)
 {
     (void)size;
-    const void **at = arg;
-    *at = find(o, "dlopen");
-    return *at != NULL;
+    struct function_walk *w = arg;
+    w->at = find(o, w->name);
+    return w->at != NULL;
 }
 
-void plugin_elf_stay(const void *address)
+const void *plugin_elf_function(const char *name)
 {
-    const void *at = NULL;
+    struct function_walk w = {.name = name};
+    dl_iterate_phdr(visit_function, &w);
+    return w.at;
+}
+
+int plugin_elf_stay(const void *address)
+{
+    const void *at = plugin_elf_function("dlopen");
     char path[PATH_MAX];
     void *(*open_again)(const char *, int);
     plugin_elf_path(address, path, sizeof path);
-    dl_iterate_phdr(visit_dlopen, &at);
     if (!at || !path[0])
-        return;
+        return 0;
     memcpy(&open_again, &at, sizeof open_again);
-    open_again(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+    return open_again(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
 }

@@ -11,7 +11,10 @@ void plugin_elf_path(const void *address, char *path, size_t size);
  * object that defines it. 0 when there is none or more than one. */
 int plugin_elf_nccl_version(const void *caller);
 
-/* Keeps the loaded object that holds `address` until the end of the process, whoever unloads it. */
-void plugin_elf_stay(const void *address);
+/* The first loaded object's function of that name: for those that moved between glibc's libraries. NULL: none. */
+const void *plugin_elf_function(const char *name);
+
+/* Keeps the loaded object that holds `address` until the end of the process, whoever unloads it. 0: it could not. */
+int plugin_elf_stay(const void *address);
 
 #endif

@@ -1,0 +1,21 @@
+/* The thread that writes a process's file, so that no thread of NCCL's ever waits for a file system. */
+#ifndef TUNER_CAPTURE_WRITER_H
+#define TUNER_CAPTURE_WRITER_H
+
+#include <stdint.h>
+
+/* Starts the thread: it calls `write` when it is asked to, and every `interval_ns` (0: only then). It blocks all
+ * signals. Returns 0 or an errno: there is no thread. The object that holds `write` must stay loaded. */
+int profiler_writer_start(void (*write)(void), uint64_t interval_ns);
+
+/* Asks for one more file; never waits. What is asked for while a file is being written is one file, not many. */
+void profiler_writer_ask(void);
+
+/* Waits until the files that were asked for are written, at most `patience_ns`; not at all where the last wait was in
+ * vain and nothing was written since. */
+void profiler_writer_wait(uint64_t patience_ns);
+
+/* How many files were left out so far: asked for, or due, while an earlier one was being written. */
+unsigned profiler_writer_late(void);
+
+#endif
