@@ -9,13 +9,14 @@
 /* torchrun first, which srun often starts once a node; PMI before Slurm, which may have started mpirun's own daemons.
  */
 static const struct {
-    const char *rank, *ranks, *local, *per_node, *job;
+    const char *name, *rank, *ranks, *local, *per_node, *nodes, *job;
 } launchers[] = {
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-     "PMIX_NAMESPACE"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "HYDI_CONTROL_FD"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_JOB_ID"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "", "PMIX_NAMESPACE"},
+    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "HYDI_CONTROL_FD"},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_STEP_NUM_NODES",
+     "SLURM_JOB_ID"},
 };
 
 static const char *of_environment(const void *arg, const char *name)
@@ -47,16 +48,19 @@ int launcher_find(launcher_get *get, const void *arg, struct launcher_rank *foun
         if (rank < 0 || ranks <= rank)
             continue;
         if (!any++)
-            *found = (struct launcher_rank){.rank = rank, .ranks = ranks, .local = -1};
+            *found = (struct launcher_rank){.launcher = launchers[i].name, .rank = rank, .ranks = ranks, .local = -1};
         if (rank != found->rank || ranks != found->ranks)
             continue;
         /* What the first leaves out may be known of another that means the same processes: srun with PMI. */
         int local = number(get(arg, launchers[i].local)), per_node = number(get(arg, launchers[i].per_node));
+        int nodes = number(get(arg, launchers[i].nodes));
         const char *job = get(arg, launchers[i].job);
         if (found->local < 0 && local < ranks)
             found->local = local;
         if (!found->per_node && per_node > 0 && per_node <= ranks)
             found->per_node = per_node;
+        if (!found->nodes && nodes > 0 && nodes <= ranks)
+            found->nodes = nodes;
         if (!found->job && job && *job)
             found->job = job;
     }

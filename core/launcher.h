@@ -4,7 +4,9 @@
 #define CORE_LAUNCHER_H
 
 struct launcher_rank {
+    const char *launcher; /* "torchrun", "mpirun", "mpiexec", "srun": whose variables they are */
     int rank, ranks;
+    int nodes;       /* that they are on; 0 unknown */
     int local;       /* among those of its node; -1 unknown */
     int per_node;    /* how many a node; 0 unknown */
     const char *job; /* what keeps this job apart from the next; NULL unknown */

@@ -1,4 +1,4 @@
-/* mpirun's command line. */
+/* mpirun's command line, or srun's in its place. */
 #include "bench/launch/mpirun.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench/launch/places.h"
+#include "bench/launch/srun.h"
 #include "bench/launch/words.h"
 #include "core/file.h"
 #include "core/locate.h"
@@ -17,8 +18,11 @@
  * the built-in decision in place (tuned_module_enable in OpenMPI 4.0 to 5.0), so the default stays untouched. */
 const char *const mpirun_worker_env[] = {"OMPI_MCA_coll_tuned_use_dynamic_rules=1", NULL};
 
-static int default_ranks(const struct topology *t, int nodes)
+static int ranks_of(const struct bench_setup *setup, int nodes)
 {
+    const struct topology *t = setup->topology;
+    if (setup->ranks_per_node)
+        return setup->ranks_per_node;
     if (t && t->nclasses && t->classes[0].ngpus > 0)
         return t->classes[0].ngpus;
     if (nodes > 1)
@@ -64,7 +68,7 @@ static int add_places(struct words *argv, const struct bench_setup *setup, struc
     if (rc)
         return rc;
     m->nodes = where.nodes;
-    m->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node : default_ranks(setup->topology, where.nodes);
+    m->ranks_per_node = ranks_of(setup, where.nodes);
     if (setup->hosts || (setup->hostfile && has_brackets(setup->hostfile, a)))
         return add_hosts(argv, where.hosts, a, m, e);
     if (setup->hostfile) {
@@ -81,31 +85,58 @@ static int add_places(struct words *argv, const struct bench_setup *setup, struc
     return 0;
 }
 
-int mpirun_command(const struct bench_setup *setup, const char *worker, struct arena *a, struct mpirun *m,
-                   struct err *e)
+static int by_mpirun(const struct bench_setup *setup, struct words *argv, struct arena *a, struct mpirun *m,
+                     struct err *e)
 {
-    struct words argv = {0}, env = {0};
     const char *command = setup->mpirun ? setup->mpirun : "mpirun";
-    memset(m, 0, sizeof *m);
+    int nwords = 0;
     if (!locate_in_path(command, a))
         return err_set(e, ERR_LACKS,
                        "%s: no such program; the mpi engine needs OpenMPI (packages openmpi-bin, libopenmpi-dev)",
                        command);
-    words_add(&argv, a, command);
-    int rc = add_places(&argv, setup, a, m, e), nwords = 0;
+    words_add(argv, a, command);
+    int rc = add_places(argv, setup, a, m, e);
     if (rc)
         return rc;
     /* Only an allowance: it changes nothing where there are cores enough. */
-    words_add(&argv, a, "--oversubscribe");
+    words_add(argv, a, "--oversubscribe");
     const char **words = proc_split(setup->mpirun_args ? setup->mpirun_args : "", a, &nwords, e);
-    if (!words)
-        return ERR_USAGE;
-    for (int i = 0; i < nwords; i++)
-        words_add(&argv, a, words[i]);
+    words_add_all(argv, a, words);
+    return words ? 0 : ERR_USAGE;
+}
+
+/* Asked for, or all there is. */
+static int wants_srun(const struct bench_setup *setup, struct arena *a)
+{
+    if (setup->launcher && strcmp(setup->launcher, "auto") != 0)
+        return !strcmp(setup->launcher, "srun");
+    return !setup->mpirun && !setup->mpirun_args && !locate_in_path("mpirun", a) && srun_is_here(a);
+}
+
+static int by_srun(const struct bench_setup *setup, struct words *argv, struct words *env, struct arena *a,
+                   struct mpirun *m, struct err *e)
+{
+    struct places where;
+    int rc = places_find(setup, a, &where, e);
+    if (rc)
+        return rc;
+    m->nodes = where.nodes;
+    m->ranks_per_node = ranks_of(setup, where.nodes);
+    srun_begin(&where, m->ranks_per_node, "pmix", a, argv, env);
+    return 0;
+}
+
+int mpirun_command(const struct bench_setup *setup, const char *worker, struct arena *a, struct mpirun *m,
+                   struct err *e)
+{
+    struct words argv = {0}, env = {0};
+    memset(m, 0, sizeof *m);
+    int rc = wants_srun(setup, a) ? by_srun(setup, &argv, &env, a, m, e) : by_mpirun(setup, &argv, a, m, e);
+    if (rc)
+        return rc;
     words_add(&argv, a, worker);
     words_add(&argv, a, NULL);
-    for (const char *const *v = mpirun_worker_env; *v; v++)
-        words_add(&env, a, *v);
+    words_add_all(&env, a, mpirun_worker_env);
     if (geteuid() == 0) {
         words_add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT=1");
         words_add(&env, a, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");

@@ -13,7 +13,8 @@ struct mpirun {
 
 /* How `worker` is started on all nodes that `setup` names: --hosts, --hostfile, a Slurm allocation's nodes, or this
  * machine. Ranks per node, unless said: the GPUs of a node; without any, 1 on several nodes and the cores (2 to 8) of
- * a single one. Errors: a host name with odd characters, an unreadable hostfile, ERR_LACKS without mpirun. */
+ * a single one. By srun --mpi=pmix where that is asked for with --launcher, or is all that an allocation has. Errors: a
+ * host name with odd characters, an unreadable hostfile, ERR_LACKS without mpirun. */
 int mpirun_command(const struct bench_setup *setup, const char *worker, struct arena *a, struct mpirun *m,
                    struct err *e);
 

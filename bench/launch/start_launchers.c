@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench/launch/mpirun.h"
+#include "bench/launch/srun.h"
 #include "bench/launch/start_internal.h"
 #include "core/locate.h"
 #include "core/proc.h"
@@ -81,52 +82,22 @@ static int mpirun_commands(const struct bench_setup *setup, const struct places 
 
 static int srun_suits(const struct bench_setup *setup, const struct places *where, struct arena *a)
 {
-    const char *job = getenv("SLURM_JOB_ID");
     (void)setup;
     (void)where;
-    return job && *job && locate_in_path("srun", a);
+    return srun_is_here(a);
 }
 
-static const char *joined(const char *const *words, int n, struct arena *a)
-{
-    size_t bytes = 1, used = 0;
-    for (int i = 0; i < n; i++)
-        bytes += strlen(words[i]) + 1;
-    char *text = arena_alloc(a, bytes);
-    for (int i = 0; i < n; i++) {
-        size_t len = strlen(words[i]);
-        memcpy(text + used, words[i], len);
-        used += len;
-        text[used++] = i + 1 < n ? ',' : 0;
-    }
-    return text;
-}
-
-/* No MPI plugin, no pinning, the whole of a node and of its GPUs, whatever else runs in the allocation, and the rest
- * goes on where a node fails. What is in the environment is no error for a Slurm that does not know it; a name alone
- * takes away what the job asked for each of its own tasks. */
 static int srun_commands(const struct bench_setup *setup, const struct places *where, const struct start_agent *what,
                          struct start_commands *out, struct err *e)
 {
-    static const char *const environment[] = {"SLURM_OVERLAP=1",      "SLURM_WHOLE=1",         "SLURM_CPU_BIND=none",
-                                              "SLURM_GPUS_PER_TASK",  "SLURM_TRES_PER_TASK",   "SLURM_GPU_BIND",
-                                              "SLURM_NTASKS_PER_GPU", "SLURM_CPUS_PER_TASK",   "SLURM_DISTRIBUTION",
-                                              "SLURM_KILL_BAD_EXIT",  "SLURM_NTASKS_PER_CORE", NULL};
     struct arena *a = out->arena;
     struct words argv = {0}, env = {0};
     (void)setup;
     (void)e;
-    const char *n = arena_printf(a, "%d", where->nodes);
-    words_add_all(&argv, a,
-                  (const char *const[]){"srun", "-N", n, "-n", n, "--ntasks-per-node=1", "--mpi=none", "--export=ALL",
-                                        "--no-kill", NULL});
-    if (where->said) {
-        words_add(&argv, a, "-w");
-        words_add(&argv, a, joined(where->hosts, where->nodes, a));
-    }
+    srun_begin(where, 1, "none", a, &argv, &env);
+    words_add(&argv, a, "--no-kill"); /* where a node fails, the others go on */
     words_add_all(&argv, a, what->argv);
     words_add_all(&env, a, what->env);
-    words_add_all(&env, a, environment);
     words_add(&argv, a, NULL);
     words_add(&env, a, NULL);
     *add_command(out) = (struct start_command){.argv = argv.items, .env = env.items};

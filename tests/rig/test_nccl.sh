@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The nccl engine on four nodes: agents over mpirun and back over TCP, two ranks a node of the NCCL double over the nodes'
+# The nccl engine on four nodes: agents over mpirun or an ssh for each node and back over TCP, two ranks a node of the NCCL double over the nodes'
 # network, a hang on one of them, the profile, its verification, and the loss of a node.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -13,12 +13,13 @@ tests/rig/nodes up $prefix 4 none >"$work/up.log" 2>&1 ||
 export LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fixtures/nccl/law.txt
 export DRIVER_DOUBLE_GPUS=2 NCCL_SOCKET_IFNAME="=eth0"
 hosts=$prefix-n0,$prefix-n1,$prefix-n2,$prefix-n3
-launch="--map-by node --bind-to none --mca plm rsh --mca plm_rsh_agent $PWD/tests/rig/agent"
+launch="--map-by node --mca plm rsh --mca plm_rsh_agent $PWD/tests/rig/agent"
 launch+=" --mca oob_tcp_if_include eth0 -x DRIVER_DOUBLE_GPUS"
 topo=$work/topology.json
 on_node0() { tests/rig/nodes exec $prefix-n0 "$@"; }
+by=(--mpirun-args "$launch")
 nccltune() {
-    on_node0 timeout -k 5 150 build/nccltune "$@" --hosts "$hosts" --mpirun-args "$launch" --collectives allreduce \
+    on_node0 timeout -k 5 150 build/nccltune "$@" --hosts "$hosts" "${by[@]}" --collectives allreduce \
         --max-bytes 256K --step-factor 16
 }
 bench() { nccltune bench --engine nccl --topology "$topo" "$@"; }
@@ -30,6 +31,15 @@ left_over() {
             grep -qs nccltune-worker "/proc/$p/cmdline" && echo "$p on node $ns"
         done
     done
+}
+# The cores that agents and workers may use, once for each different list.
+cores() {
+    local ns p
+    for ns in 0 1 2 3; do
+        for p in $(ip netns pids "$prefix-n$ns"); do
+            if grep -qs nccltune-worker "/proc/$p/cmdline"; then sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$p/status"; fi
+        done
+    done | sort -u
 }
 none_left() {
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
@@ -58,11 +68,23 @@ check "nodes with different releases of NCCL are refused" test $? = 1
 note "$work/versions.log"
 check "in words that name both" grep -q "$prefix-n0 has NCCL 2.30.7 .*, $prefix-n3 has 2.28.9 " "$work/versions.log"
 
+# No MPI: an ssh for each node, which passes nothing on but a command line and standard input.
+by=(--ssh-command "$PWD/tests/rig/agent")
+check "agents are started by an ssh for each node" bench -q --budget 5s -o "$work/s.jsonl"
+check "eight ranks on four nodes without mpirun" grep -q '"nodes":4,"ranks":8' "$work/s.jsonl"
+on_node0 build/nccltune bench --engine nccl --topology "$topo" --hosts "$prefix-n0,nosuchhost" "${by[@]}" \
+    -o "$work/x.jsonl" >"$work/nosuch.log" 2>&1
+check "a node that cannot be reached is named, with ssh's own word" \
+    grep -q 'nosuchhost: ssh exited with code [0-9]*: Cannot open network namespace "nosuchhost"' "$work/nosuch.log"
+note "$work/nosuch.log"
+by=(--mpirun-args "$launch")
+
 bench -q --budget 60s -o "$work/l.jsonl" >"$work/lost.log" 2>&1 &
 for _ in $(seq 150); do
     [ -e "$work/l.jsonl" ] && [ "$(wc -l <"$work/l.jsonl")" -gt 5 ] && break
     sleep 0.2
 done
+check "nobody is pinned to one core" test "$(cores)" = "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)"
 for p in $(ip netns pids "$prefix-n2"); do
     if grep -qs nccltune-worker "/proc/$p/cmdline"; then kill -KILL "$p"; fi
 done

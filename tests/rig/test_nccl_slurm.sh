@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The nccl engine inside a Slurm allocation of four nodes: mpirun finds them by itself and starts the agents; a hang on the
-# way; two ranks a node of the NCCL double.
+# The nccl engine inside a Slurm allocation of four nodes: srun, without any MPI, starts the agents, then mpirun, which finds the
+# nodes by itself; a hang on the way; two ranks a node of the NCCL double.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/lib/tap.sh
@@ -23,9 +23,12 @@ export DRIVER_DOUBLE_GPUS=2 NCCL_SOCKET_IFNAME==eth0 NCCL_MIN_CTAS=1 NCCL_MAX_CT
 export NCCL_DOUBLE_FAULT='hang rank=5 algo=tree proto=simple'
 build/nccltune probe -o '$dir/topology.json'
 build/nccltune bench --engine nccl --topology '$dir/topology.json' --collectives allreduce --max-bytes 256K \\
-    --step-factor 32 --budget 60s --watchdog 5s -o '$dir/results.jsonl' \\
-    --mpirun-args '--mca oob_tcp_if_include eth0 -x DRIVER_DOUBLE_GPUS'
-echo "bench ended with \$?"
+    --step-factor 32 --budget 60s --watchdog 5s -o '$dir/results.jsonl'
+code=\$?
+unset NCCL_DOUBLE_FAULT
+build/nccltune bench --engine nccl --topology '$dir/topology.json' --collectives allreduce --sizes 64K --budget 4s -q \\
+    -o '$dir/mpirun.jsonl' --mpirun-args '--mca oob_tcp_if_include eth0 -x DRIVER_DOUBLE_GPUS'
+echo "bench ended with \$code"
 JOB
 job=$(slurm sbatch --parsable -N4 -o "$dir/job.log" "$dir/job")
 for _ in $(seq 400); do
@@ -35,6 +38,7 @@ done
 note "$dir/job.log"
 check "the job ends, with status 1 for the hang" grep -q 'bench ended with 1' "$dir/job.log"
 check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$dir/results.jsonl"
+check "the same with agents over mpirun" grep -q '"nodes":4,"ranks":8' "$dir/mpirun.jsonl"
 check "the hang is journalled" grep -q '"tree/simple".*"status":"hung".*no answer in time' "$dir/results.jsonl"
 check "the sweep went on: Tree with LL was measured" grep -q '"tree/ll".*"status":"ok"' "$dir/results.jsonl"
 ended() { [ -z "$(slurm squeue -h -j "$job" 2>/dev/null)" ]; }

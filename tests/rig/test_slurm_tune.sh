@@ -38,7 +38,7 @@ gather() {
 check "probe under srun makes one class of both nodes" gather
 
 export NCCLTUNE_PROGRAM=$PWD/build/nccltune NCCLTUNE_MPIRUN_ARGS="--mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1"
-job=$(slurm sbatch --parsable -N2 -o "$log" slurm/nccltune.sbatch "$profile" \
+job=$(slurm sbatch --parsable -N2 --gpus-per-node=2 -o "$log" slurm/nccltune.sbatch "$profile" \
     --collectives allreduce --max-bytes 64K --ranks-per-node 1 --budget 15s)
 for _ in $(seq 300); do
     [ "$(lines)" -ge 10 ] && break
@@ -66,7 +66,7 @@ nccl=$dir/nccl-profile
 job=$(LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fixtures/nccl/law.txt DRIVER_DOUBLE_GPUS=2 \
     NCCL_SOCKET_IFNAME="=eth0" NCCL_MIN_CTAS=1 NCCL_MAX_CTAS=32 NCCL_SOCKET_NTHREADS=1 \
     NCCLTUNE_MPIRUN_ARGS="$NCCLTUNE_MPIRUN_ARGS -x DRIVER_DOUBLE_GPUS" \
-    slurm sbatch --parsable -N2 -o "$dir/nccl.log" slurm/nccltune.sbatch "$nccl" \
+    slurm sbatch --parsable -N2 --gpus-per-node=2 -o "$dir/nccl.log" slurm/nccltune.sbatch "$nccl" \
     --engine nccl --collectives allreduce --max-bytes 256K --step-factor 32 --budget 20s)
 for _ in $(seq 300); do
     if ended; then break; fi
@@ -77,20 +77,32 @@ check "with the nccl engine it is one job too" test -e "$nccl/manifest.json"
 check "four ranks on two nodes" grep -q '"engine":"nccl".*"nodes":2,"ranks":4' "$nccl/results.jsonl"
 check "and a table comes of it" grep -q '^allreduce,' "$nccl/tuner.csv"
 
-# Where mpirun does not start anything, srun does.
 mkdir -p "$dir/broken"
 printf '%s\n' '#!/bin/sh' 'exit 1' >"$dir/broken/mpirun"
 chmod 755 "$dir/broken/mpirun"
+# Without mpirun, and nothing said: agents by srun, without any MPI.
+plain=$dir/plain-profile
+job=$(LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fixtures/nccl/law.txt DRIVER_DOUBLE_GPUS=2 \
+    NCCL_SOCKET_IFNAME="=eth0" NCCLTUNE_MPIRUN_ARGS='' PATH=$dir/broken:$PATH \
+    slurm sbatch --parsable -N2 --gpus-per-node=2 -o "$dir/plain.log" slurm/nccltune.sbatch "$plain" \
+    --engine nccl --collectives allreduce --sizes 64K --budget 5s)
+for _ in $(seq 300); do
+    if ended; then break; fi
+    sleep 0.3
+done
+note "$dir/plain.log"
+check "without mpirun the agents are started by srun" grep -q 'start 0: .* --launcher srun' "$dir/plain.log"
+check "four ranks on two nodes again" grep -q '"engine":"nccl".*"nodes":2,"ranks":4' "$plain/results.jsonl"
+
 srun_profile=$dir/srun-profile
-job=$(PATH=$dir/broken:$PATH slurm sbatch --parsable -N2 -o "$dir/srun.log" slurm/nccltune.sbatch "$srun_profile" \
-    --collectives allreduce --max-bytes 4K --ranks-per-node 1 --budget 5s)
+job=$(NCCLTUNE_MPIRUN_ARGS='' PATH=$dir/broken:$PATH slurm sbatch --parsable -N2 --gpus-per-node=2 -o "$dir/srun.log" \
+    slurm/nccltune.sbatch "$srun_profile" --collectives allreduce --max-bytes 4K --ranks-per-node 1 --budget 5s)
 for _ in $(seq 200); do
     if ended; then break; fi
     sleep 0.3
 done
 note "$dir/srun.log"
-check "without mpirun the job is started by srun --mpi=pmix" grep -q 'start 0: srun --mpi=pmix' "$dir/srun.log"
-check "and measures over both nodes" grep -q '"nodes":2,"ranks":2' "$srun_profile/results.jsonl"
+check "for host memory srun --mpi=pmix starts the ranks" grep -q '"nodes":2,"ranks":2' "$srun_profile/results.jsonl"
 
 # Every node that the profile knows has it.
 known=$(python3 -c 'import json, sys; print(",".join(h["name"] for h in json.load(open(sys.argv[1]))["hosts"]))' "$profile/topology.json")

@@ -27,10 +27,14 @@ static void each_launcher(void **state)
                      "OMPI_COMM_WORLD_LOCAL_SIZE=2", "PMIX_NAMESPACE=prterun-1"));
     assert_true(r.rank == 3 && r.ranks == 8 && r.local == 1 && r.per_node == 2);
     assert_string_equal(r.job, "prterun-1");
+    assert_string_equal(r.launcher, "mpirun");
+    assert_int_equal(r.nodes, 0);
     assert_true(FIND(&r, "SLURM_PROCID=0", "SLURM_NTASKS=1"));
     assert_true(r.rank == 0 && r.ranks == 1 && r.local == -1 && r.per_node == 0 && !r.job);
-    assert_true(FIND(&r, "RANK=17", "WORLD_SIZE=32", "SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_LOCALID=0"));
-    assert_true(r.rank == 17 && r.ranks == 32 && r.local == -1);
+    assert_true(FIND(&r, "RANK=17", "WORLD_SIZE=32", "SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_LOCALID=0",
+                     "GROUP_WORLD_SIZE=4"));
+    assert_true(r.rank == 17 && r.ranks == 32 && r.local == -1 && r.nodes == 4);
+    assert_string_equal(r.launcher, "torchrun");
 }
 
 static void srun_with_pmi(void **state)
@@ -38,7 +42,8 @@ static void srun_with_pmi(void **state)
     (void)state;
     struct launcher_rank r;
     assert_true(FIND(&r, "PMI_RANK=5", "PMI_SIZE=8", "SLURM_PROCID=5", "SLURM_NTASKS=8", "SLURM_LOCALID=1",
-                     "SLURM_NTASKS_PER_NODE=4", "SLURM_JOB_ID=77"));
+                     "SLURM_NTASKS_PER_NODE=4", "SLURM_JOB_ID=77", "SLURM_STEP_NUM_NODES=2"));
+    assert_int_equal(r.nodes, 2);
     assert_true(r.rank == 5 && r.local == 1 && r.per_node == 4);
     assert_string_equal(r.job, "77");
 }

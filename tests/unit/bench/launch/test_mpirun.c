@@ -103,6 +103,9 @@ static void hostfile_and_slurm(void **state)
     assert_string_equal(command(a, (struct bench_setup){0}, &m),
                         "true --map-by ppr:1:node --oversubscribe /opt/worker");
     assert_int_equal(m.nodes, 16);
+    assert_string_equal(command(a, (struct bench_setup){.launcher = "srun", .ranks_per_node = 4}, &m),
+                        "srun -N 16 -n 64 --ntasks-per-node=4 --mpi=pmix --export=ALL /opt/worker");
+    assert_int_equal(m.ranks_per_node, 4);
     setenv("SLURM_JOB_NUM_NODES", "many", 1);
     command(a, (struct bench_setup){0}, &m);
     assert_int_equal(m.nodes, 1);

@@ -115,7 +115,7 @@ static void by_srun(void **state)
     assert_says(text, "secret=s3cret overlap=1 per_task= ");
     assert_says(why, "srun exited with code 7: first / last");
     assert_says(called((struct bench_setup){.hosts = "n[2-3]"}, "srun", why), "-N 2 -n 2 ");
-    assert_says(called((struct bench_setup){.hosts = "n[2-3]"}, "srun", why), "-w n2,n3 /opt/worker");
+    assert_says(called((struct bench_setup){.hosts = "n[2-3]"}, "srun", why), "-w n2,n3 --no-kill /opt/worker");
     assert_says(called((struct bench_setup){.launcher = "ssh"}, "ssh", why), "ssh -o BatchMode=yes");
     forget(NULL);
 }
