@@ -200,6 +200,12 @@ static void put_direct(FILE *out, const struct topo_class *c, int class_index)
     }
 }
 
+/* A guest sees that there are NVSwitches, but not which: NCCL then names one that is none. */
+static const char *switch_label(int n, struct arena *a)
+{
+    return n ? arena_printf(a, "%d NVSwitch%s", n, n == 1 ? "" : "es") : "NVSwitches";
+}
+
 /* All NVSwitches are one node: what matters is that every GPU reaches every other. The same for a full mesh, whose
  * lines nobody could follow. */
 static void put_links(FILE *out, const struct topo_class *c, int class_index, struct arena *a)
@@ -209,7 +215,7 @@ static void put_links(FILE *out, const struct topo_class *c, int class_index, st
     enum topo_link_kind link_kind = TOPO_NVLINK;
     int mesh = is_full_mesh(c, &count, &link_kind);
     for (int i = 0; i < c->nobjects; i++)
-        nvswitches += c->objects[i].kind == TOPO_NVSWITCH;
+        nvswitches += c->objects[i].kind == TOPO_NVSWITCH && (c->objects[i].pci || c->objects[i].name);
     for (int i = 0; i < c->nlinks; i++) {
         const struct topo_link *l = &c->links[i];
         int to_switch = l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH;
@@ -218,7 +224,7 @@ static void put_links(FILE *out, const struct topo_class *c, int class_index, st
         switched |= to_switch;
     }
     if (switched)
-        put_hub(out, c, class_index, arena_printf(a, "%d NVSwitch%s", nvswitches, nvswitches == 1 ? "" : "es"), GBps);
+        put_hub(out, c, class_index, switch_label(nvswitches, a), GBps);
     else if (mesh)
         put_hub(out, c, class_index,
                 arena_printf(a, "every pair: %d %s%s", count, link_kind == TOPO_XGMI ? "XGMI link" : "NVLink",

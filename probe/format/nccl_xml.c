@@ -16,6 +16,7 @@ enum { CLASS_GPU = 0x030200, CLASS_NIC = 0x020000, CLASS_INFINIBAND = 0x020700, 
 
 struct writing {
     FILE *out;
+    int gpus; /* written */
     const struct topo_class *c;
     struct arena *a;
     int left_out;
@@ -54,21 +55,26 @@ static void open_cpu(const struct writing *w, int numa)
 
 static uint32_t class_of(const struct topo_object *o)
 {
-    return o->pci_class             ? o->pci_class
-           : o->kind == TOPO_GPU    ? (uint32_t)CLASS_GPU
-           : o->kind == TOPO_SWITCH ? (uint32_t)CLASS_SWITCH
-                                    : (uint32_t)CLASS_NIC;
+    return o->pci_class               ? o->pci_class
+           : o->kind == TOPO_GPU      ? (uint32_t)CLASS_GPU
+           : o->kind == TOPO_SWITCH   ? (uint32_t)CLASS_SWITCH
+           : o->kind == TOPO_FUNCTION ? 0
+                                      : (uint32_t)CLASS_NIC;
 }
 
 static void put_function(const struct writing *w, const struct topo_object *o, int depth, uint32_t class_code)
 {
     indent(w, depth);
-    fprintf(w->out, "<pci busid=\"%s\" class=\"0x%06x\"", plain(w->a, o->pci), class_code);
+    fprintf(w->out, "<pci busid=\"%s\"", plain(w->a, o->pci));
+    if (class_code)
+        fprintf(w->out, " class=\"0x%06x\"", class_code);
     if (o->vendor)
         fprintf(w->out, " vendor=\"0x%04x\" device=\"0x%04x\" subsystem_vendor=\"0x%04x\" subsystem_device=\"0x%04x\"",
                 o->vendor, o->device, o->subsystem_vendor, o->subsystem_device);
-    if (o->link_GTps > 0 && o->link_width > 0)
-        fprintf(w->out, " link_speed=\"%.1f GT/s PCIe\" link_width=\"%d\"", o->link_GTps, o->link_width);
+    /* NCCL asks for the most that the link can do: an idle GPU slows it down. */
+    double GTps = o->link_max_GTps > 0 ? o->link_max_GTps : o->link_GTps;
+    if (GTps > 0 && o->link_width > 0)
+        fprintf(w->out, " link_speed=\"%.1f GT/s PCIe\" link_width=\"%d\"", GTps, o->link_width);
 }
 
 static void put_links(const struct writing *w, int gpu, int depth)
@@ -94,13 +100,14 @@ static void put_links(const struct writing *w, int gpu, int depth)
     }
 }
 
-static void put_gpu(const struct writing *w, int object, int depth)
+static void put_gpu(struct writing *w, int object, int depth)
 {
     for (int i = 0; i < w->c->ngpus; i++) {
         const struct topo_gpu *g = &w->c->gpus[i];
         if (g->object != object)
             continue;
         indent(w, depth);
+        w->gpus++;
         fprintf(w->out, "<gpu dev=\"%d\"", g->index);
         if (g->sm)
             fprintf(w->out, " sm=\"%d\"", g->sm);
@@ -195,7 +202,7 @@ static void put_object(struct writing *w, int object, int depth)
         return;
     }
     put_function(w, o, depth, o->kind == TOPO_NIC ? nic_class(w->c, object) : class_of(o));
-    if (o->kind == TOPO_NIC && !is_nic) {
+    if (o->kind == TOPO_FUNCTION || (o->kind == TOPO_NIC && !is_nic)) {
         fputs("/>\n", w->out);
         return;
     }
@@ -216,6 +223,21 @@ static void put_below(struct writing *w, int parent, int depth)
             put_object(w, i, depth);
 }
 
+/* What hangs on a root of which no NUMA node is known: NCCL's own number for that is -1. */
+static int put_rootless(struct writing *w)
+{
+    int n = 0;
+    for (int i = 0; i < w->c->nobjects; i++)
+        if (w->c->objects[i].kind == TOPO_HOST_BRIDGE && w->c->objects[i].parent < 0 && !n++)
+            open_cpu(w, -1);
+    for (int i = 0; i < w->c->nobjects && n; i++)
+        if (w->c->objects[i].kind == TOPO_HOST_BRIDGE && w->c->objects[i].parent < 0)
+            put_below(w, i, 2);
+    if (n)
+        fputs("  </cpu>\n", w->out);
+    return n;
+}
+
 static int write_nccl_xml(const struct topology *t, FILE *out, struct err *e)
 {
     struct writing w = {.out = out, .c = t->classes, .a = arena_new()};
@@ -230,6 +252,7 @@ static int write_nccl_xml(const struct topology *t, FILE *out, struct err *e)
             fputs("  </cpu>\n", out);
             nodes++;
         }
+        nodes += put_rootless(&w);
         fputs("</system>\n", out);
     }
     int rc = 0;
@@ -243,6 +266,9 @@ static int write_nccl_xml(const struct topology *t, FILE *out, struct err *e)
         rc = err_set(e, ERR_LACKS, "nccl-xml: %d device%s no PCI address%s%s, by which NCCL tells them", w.left_out,
                      w.left_out == 1 ? " has" : "s have", w.left_out_example ? ", such as " : "",
                      w.left_out_example ? w.left_out_example : "");
+    else if (w.gpus < w.c->ngpus)
+        rc =
+            err_set(e, ERR_LACKS, "nccl-xml: the place of %d of %d GPUs is not known", w.c->ngpus - w.gpus, w.c->ngpus);
     else if (ferror(out))
         rc = err_set(e, ERR_FAILED, "the file cannot be written");
     arena_free(w.a);

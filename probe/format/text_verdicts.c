@@ -4,6 +4,7 @@
 #include "core/finding.h"
 #include "probe/format/text.h"
 #include "probe/topology/differences.h"
+#include "probe/topology/domains.h"
 #include "probe/topology/paths.h"
 #include "probe/topology/rails.h"
 #include "probe/topology/roles.h"
@@ -99,7 +100,9 @@ static void put_nearest(FILE *out, const struct topo_class *c, const struct port
             if (n <= most)
                 names = arena_printf(a, "%s%s%s:%d", nearer ? "" : names, nearer ? "" : " ", c->ports[i].hca,
                                      c->ports[i].port);
-            GBps = nearer || p->GBps < GBps ? p->GBps : GBps;
+            double own = c->ports[i].rate_Gbps / 8; /* a port is often slower than its slot */
+            own = p->GBps > 0 && (p->GBps < own || !(own > 0)) ? p->GBps : own;
+            GBps = nearer || own < GBps ? own : GBps;
             best = p->class_;
         }
         fprintf(out, "  GPU%-3d  %s", c->gpus[g].index, path_class_name(best));
@@ -201,6 +204,18 @@ static void put_leaves(FILE *out, const struct topology *t, struct arena *a)
         fputs("  (more in the JSON)\n", out);
 }
 
+static void put_racks(FILE *out, const struct topology *t, struct arena *a)
+{
+    const int most = 64;
+    struct nvlink_rack *racks;
+    int n = t->nhosts > 1 ? nvlink_racks(t, a, &racks) : 0;
+    for (int i = 0; i < n && i < most; i++)
+        fprintf(out, "%s  %d GPUs of %d node%s (%s%s%s), clique %s\n", i ? "" : "\nNVLink domains over nodes:\n",
+                racks[i].ngpus, racks[i].nhosts, racks[i].nhosts == 1 ? "" : "s", text_inert(a, racks[i].first),
+                racks[i].nhosts > 1 ? " to " : "", racks[i].nhosts > 1 ? text_inert(a, racks[i].last) : "",
+                text_inert(a, racks[i].clique));
+}
+
 void text_put_cluster(FILE *out, const struct topology *t, struct arena *a)
 {
     const char *why;
@@ -210,6 +225,7 @@ void text_put_cluster(FILE *out, const struct topology *t, struct arena *a)
         fprintf(out, "\nNCCL_IB_HCA for all classes: %s%s\n",
                 common ? text_inert(a, common) : "none exists: ", common ? "" : text_inert(a, why));
     }
+    put_racks(out, t, a);
     put_leaves(out, t, a);
     put_findings(out, t);
 }

@@ -79,6 +79,14 @@ static int same_text(const char *a, const char *b)
     return a && b && !strcmp(a, b);
 }
 
+static int is_shared(const struct topo_class *c, int object)
+{
+    int n = 0;
+    for (int i = 0; i < c->ngpus; i++)
+        n += c->gpus[i].object == object;
+    return n > 1;
+}
+
 /* The GPU of `to` that is GPU `g` of `from`: by address, else by number where one of the two has no address. */
 static int find_gpu(const struct merging *m, int g)
 {
@@ -86,7 +94,7 @@ static int find_gpu(const struct merging *m, int g)
     int at = build_find_pci(m->to, o->pci);
     for (int i = 0; i < m->to->ngpus; i++) {
         const struct topo_gpu *own = &m->to->gpus[i];
-        if (at >= 0 ? own->object == at
+        if (at >= 0 ? own->object == at && (own->index == m->from->gpus[g].index || !is_shared(m->to, own->object))
                     : own->index == m->from->gpus[g].index && (!o->pci || !m->to->objects[own->object].pci))
             return i;
     }
@@ -166,7 +174,7 @@ static int ensure(struct merging *m, int object)
 
 static int is_device(const struct topo_object *o)
 {
-    return o->kind == TOPO_GPU || o->kind == TOPO_NIC || o->kind == TOPO_NVSWITCH;
+    return o->kind == TOPO_GPU || o->kind == TOPO_NIC || o->kind == TOPO_NVSWITCH || o->kind == TOPO_FUNCTION;
 }
 
 static void merge_objects(struct merging *m)
@@ -181,6 +189,8 @@ static void merge_objects(struct merging *m)
     for (int i = 0; i < m->from->nobjects; i++) {
         const struct topo_object *o = &m->from->objects[i];
         int at = m->object[i];
+        if (at >= 0 && m->to->objects[at].kind == TOPO_FUNCTION)
+            m->to->objects[at].kind = o->kind;
         if (at >= 0)
             fill_unknown(fields_of("objects"), &m->to->objects[at], o);
         else if (is_device(o))

@@ -76,6 +76,37 @@ static const char *guid_text(struct arena *a, const struct xml_node *net)
     return v > 0xffff && !*end ? arena_printf(a, "0x%016llx", (unsigned long long)__builtin_bswap64(v)) : NULL;
 }
 
+/* Whether the class has that port or interface: files of several <cpu> repeat what hangs on none of them. */
+static int is_repeated(const struct topo_class *c, const char *name, int port)
+{
+    for (int i = 0; i < c->nports && port; i++)
+        if (c->ports[i].port == port && !strcmp(c->ports[i].hca, name))
+            return 1;
+    for (int i = 0; i < c->nnetdevs && !port; i++)
+        if (!strcmp(c->netdevs[i].name, name))
+            return 1;
+    return 0;
+}
+
+/* A port, or each port of what NCCL merged and calls "mlx5_0+mlx5_1". */
+static void add_ports(struct import *in, struct topo_port p)
+{
+    int parts = 1, done = 0;
+    for (const char *s = p.hca; (s = strchr(s, '+')); s++)
+        parts++;
+    for (const char *s = p.hca; done < parts; done++) {
+        size_t n = strcspn(s, "+");
+        struct topo_port one = p;
+        one.hca = arena_strndup(in->t->arena, s, n);
+        one.rate_Gbps /= parts;
+        if (parts > 1)
+            one.port = 1;
+        if (n && !is_repeated(in->c, one.hca, one.port))
+            build_port(in->t, in->c, one);
+        s += n + (s[n] == '+');
+    }
+}
+
 /* <net>, the k-th of its <nic>. NCCL numbers the ports of one PCI function on: what it calls port 2 of the function's
  * second device is port 1 of that device (net_ib: props.port = portNum + realPort). Its socket transport has port 0. */
 static int add_net(struct import *in, int object, const struct xml_node *n, int k)
@@ -99,24 +130,25 @@ static int add_net(struct import *in, int object, const struct xml_node *n, int 
     in->described = 1;
     if (!in->c->objects[object].name)
         in->c->objects[object].name = name;
+    if (!port && is_repeated(in->c, name, 0))
+        return 0;
     if (!port) {
         build_netdev(
             t, in->c,
             (struct topo_netdev){.object = object, .name = name, .state = TOPO_STATE_ACTIVE, .speed_Gbps = Gbps});
         return 0;
     }
-    build_port(t, in->c,
-               (struct topo_port){
-                   .object = object,
-                   .hca = name,
-                   .port = port > k ? port - k : port,
-                   .state = TOPO_STATE_ACTIVE,
-                   .layer = pci_class == CLASS_INFINIBAND ? TOPO_LINK_INFINIBAND
-                            : pci_class == CLASS_ETHERNET ? TOPO_LINK_ETHERNET
-                                                          : TOPO_LINK_UNKNOWN,
-                   .rate_Gbps = Gbps,
-                   .guid = guid_text(t->arena, n),
-               });
+    add_ports(in, (struct topo_port){
+                      .object = object,
+                      .hca = name,
+                      .port = port > k ? port - k : port,
+                      .state = TOPO_STATE_ACTIVE,
+                      .layer = pci_class == CLASS_INFINIBAND ? TOPO_LINK_INFINIBAND
+                               : pci_class == CLASS_ETHERNET ? TOPO_LINK_ETHERNET
+                                                             : TOPO_LINK_UNKNOWN,
+                      .rate_Gbps = Gbps,
+                      .guid = guid_text(t->arena, n),
+                  });
     return 0;
 }
 
@@ -146,7 +178,6 @@ static int has(const struct xml_node *n, const char *child)
     return 0;
 }
 
-/* TOPO_KIND_COUNT: cannot be told. */
 static enum topo_kind kind_of(const struct xml_node *n, uint32_t pci_class, uint16_t vendor)
 {
     if (!xml_attribute(n, "busid"))
@@ -157,7 +188,7 @@ static enum topo_kind kind_of(const struct xml_node *n, uint32_t pci_class, uint
            : pci_is_nvswitch(pci_class, vendor)        ? TOPO_NVSWITCH
            : pci_is_nic(pci_class)                     ? TOPO_NIC
            : pci_class && pci_is_gpu(pci_class, 0, 0)  ? TOPO_GPU
-                                                       : TOPO_KIND_COUNT;
+                                                       : TOPO_FUNCTION;
 }
 
 static int add_pci(struct import *in, int parent, const struct xml_node *n);
@@ -207,11 +238,10 @@ static int add_pci(struct import *in, int parent, const struct xml_node *n)
     o.link_width = (int)xml_int(n, "link_width", 0, 32, 0);
     o.link_GBps = pci_GBps(o.link_GTps, o.link_width);
     o.kind = kind_of(n, o.pci_class, o.vendor);
-    if (o.kind == TOPO_KIND_COUNT) {
-        if (!in->unknown++)
-            in->unknown_example = o.pci;
-        return 0;
-    }
+    if (o.kind == TOPO_FUNCTION && o.pci_class)
+        return 0; /* known to be of no interest */
+    if (o.kind == TOPO_FUNCTION && !in->unknown++)
+        in->unknown_example = o.pci;
     int object = build_object(t, in->c, o);
     if (o.kind == TOPO_GPU && !has(n, "gpu") && add_gpu(in, object, NULL))
         return ERR_FAILED;
@@ -251,6 +281,28 @@ static int numa_root(const struct topo_class *c, int object)
     return object;
 }
 
+/* An address of two dies is that of both: each has its share of the links. */
+static void share_link(struct import *in, struct topo_link l)
+{
+    struct topo_class *c = in->c;
+    int dies = 0, all = l.count;
+    for (int i = 0; i < c->ngpus && l.peer_gpu >= 0; i++)
+        dies += c->gpus[i].object == c->gpus[l.peer_gpu].object;
+    if (dies < 2) {
+        build_link(in->t, c, l);
+        return;
+    }
+    int object = c->gpus[l.peer_gpu].object;
+    for (int i = 0, k = 0; i < c->ngpus; i++) {
+        if (c->gpus[i].object != object)
+            continue;
+        l.peer_gpu = i;
+        l.count = all / dies + (k++ < all % dies);
+        if (l.count && i != l.gpu)
+            build_link(in->t, c, l);
+    }
+}
+
 /* <nvlink>, <xgmi> or <c2c> of a GPU. */
 static int add_link(struct import *in, int gpu, const struct xml_node *n)
 {
@@ -279,7 +331,7 @@ static int add_link(struct import *in, int gpu, const struct xml_node *n)
         build_note(in->t, c, "line %ld: %s to %s, which the file does not show", n->line, n->name,
                    target ? target : "an unknown end");
     }
-    build_link(in->t, c, l);
+    share_link(in, l);
     return 0;
 }
 
@@ -318,8 +370,11 @@ static int add_node(struct import *in, const struct xml_node *parent, const char
     build_order_gpus(t, in->c);
     build_order_ports(in->c);
     if (in->unknown)
-        build_note(t, in->c, "%d PCI function%s without a class left out (%s%s): NCCL asks the machine what they are",
-                   in->unknown, in->unknown == 1 ? "" : "s", in->unknown_example, in->unknown == 1 ? "" : ", ...");
+        build_note(
+            t, in->c,
+            "%d PCI function%s without a class (%s%s): NCCL asks the machine what they are; here lspci or an hwloc "
+            "file merged with this one tells",
+            in->unknown, in->unknown == 1 ? "" : "s", in->unknown_example, in->unknown == 1 ? "" : ", ...");
     if (!in->described && has_devices(in->c))
         build_note(t, in->c, "the file tells PCI classes only: no device names, NVLink, rates or ports");
     return 0;

@@ -78,7 +78,11 @@ static int gpu_at(struct topology *t, struct topo_class *c, const struct nvml_pc
                                      .device = (uint16_t)(p->pci_device_id >> 16),
                                      .subsystem_vendor = (uint16_t)p->pci_subsystem_id,
                                      .subsystem_device = (uint16_t)(p->pci_subsystem_id >> 16)};
-    return build_gpu_at(t, c, seen, "NVML");
+    int at = build_gpu_at(t, c, seen, "NVML");
+    if (c->gpus[at].index < 0)
+        return at;
+    /* Another die of the same function. */
+    return build_gpu(t, c, (struct topo_gpu){.object = c->gpus[at].object, .index = -1, .gdr = -1});
 }
 
 /* "CLUSTER-UUID.CLIQUE" of a GPU whose NVLink reaches other nodes; a cluster of zeros is none. */

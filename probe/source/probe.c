@@ -66,6 +66,7 @@ static struct topology *fill_all(const char *name, const char *arch, const char 
     build_order_gpus(t, c);
     build_order_ports(c);
     add_addresses(t, c, &t->hosts[0]);
+    build_clique(t, &t->hosts[0]);
     log_info(log, "%s: %d GPU%s, %d RDMA port%s, %d network interface%s", name, c->ngpus, c->ngpus == 1 ? "" : "s",
              c->nports, c->nports == 1 ? "" : "s", c->nnetdevs, c->nnetdevs == 1 ? "" : "s");
     return t;

@@ -20,6 +20,9 @@ int build_gid(struct topology *t, struct topo_class *c, struct topo_gid g);
 /* Append a copy of `text` to one of the lists of strings. */
 void build_text(struct topology *t, const char ***texts, int *n, const char *text);
 
+/* What the GPUs of its class say of their clique, for a host that has none yet. */
+void build_clique(struct topology *t, struct topo_host *h);
+
 void build_missing(struct topology *t, const char *name, const char *why);
 
 /* A sentence for the class: what could not be read, and why. The same sentence twice is one note. */

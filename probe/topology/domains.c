@@ -1,6 +1,7 @@
-/* NVLink domains out of links and cliques. */
+/* NVLink domains out of links and cliques; racks, which are cliques of several nodes. */
 #include "probe/topology/domains.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int belong_together(const struct topo_class *c, const struct path_matrix *m, int i, int k)
@@ -60,4 +61,33 @@ int nvlink_domains(const struct topo_class *c, const struct path_matrix *m, stru
             (*domains)[n++] = d;
     }
     return n;
+}
+
+static int by_clique(const void *x, const void *y)
+{
+    const struct topo_host *a = *(const struct topo_host *const *)x, *b = *(const struct topo_host *const *)y;
+    int order = strcmp(a->clique, b->clique);
+    return order ? order : (a > b) - (a < b);
+}
+
+int nvlink_racks(const struct topology *t, struct arena *a, struct nvlink_rack **racks)
+{
+    const struct topo_host **hosts = arena_alloc(a, (size_t)t->nhosts * sizeof *hosts);
+    int n = 0, nracks = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        if (t->hosts[i].clique)
+            hosts[n++] = &t->hosts[i];
+    if (n)
+        qsort(hosts, (size_t)n, sizeof *hosts, by_clique);
+    *racks = arena_alloc(a, (size_t)n * sizeof **racks);
+    for (int i = 0; i < n; i++) {
+        const struct topo_host *h = hosts[i];
+        if (!i || strcmp(h->clique, hosts[i - 1]->clique) != 0)
+            (*racks)[nracks++] = (struct nvlink_rack){.clique = h->clique, .first = h->name};
+        struct nvlink_rack *r = &(*racks)[nracks - 1];
+        r->last = h->name;
+        r->nhosts++;
+        r->ngpus += t->classes[h->class_index].ngpus;
+    }
+    return nracks;
 }

@@ -11,6 +11,16 @@ struct nvlink_domain {
     int ngpus;
 };
 
+/* Nodes whose GPUs reach one another over NVLink. */
+struct nvlink_rack {
+    const char *clique;
+    const char *first, *last; /* hosts of it, in their order */
+    int nhosts, ngpus;
+};
+
+/* The cliques of the hosts, by name; how many. In `a`. */
+int nvlink_racks(const struct topology *t, struct arena *a, struct nvlink_rack **racks);
+
 /* The domains of a class, in the order of their first GPU; how many. GPUs belong together when links join them, be it
  * over others, or when the driver put them into one clique; a GPU with neither is in no domain. `m` is the class's
  * matrix. All of it in `a`. */

@@ -3,7 +3,7 @@
 
 #define KIND(k) (1u << TOPO_##k)
 
-static const char *const kind_words[] = {"numa", "host_bridge", "switch", "gpu", "nic", "nvswitch", NULL};
+static const char *const kind_words[] = {"numa", "host_bridge", "switch", "gpu", "nic", "nvswitch", "function", NULL};
 static const char *const layer_words[] = {"unknown", "infiniband", "ethernet", NULL};
 static const char *const state_words[] = {"unknown", "down", "active", NULL};
 static const char *const net_words[] = {"unknown", "physical", "virtual", "bridge", "bond", "loopback", NULL};
@@ -121,6 +121,7 @@ const struct field topo_host_fields[] = {
     {"libraries", FIELD_TEXTS, AT(libraries)},
     {"errors", FIELD_TEXTS, AT(errors)},
     {"served", FIELD_INT, AT(served)},
+    {"clique", FIELD_TEXT, AT(clique)},
     {NULL},
 };
 #undef AT

@@ -242,6 +242,8 @@ static int load_hosts(struct loading *in, const cJSON *array)
         if (get_all(in, topo_host_fields, item, &t->hosts[t->nhosts - 1], 0))
             return ERR_FAILED;
     }
+    if (i == 1)
+        build_clique(t, &t->hosts[t->nhosts - 1]); /* files before hosts had one */
     return 0;
 }
 

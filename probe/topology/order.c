@@ -68,7 +68,10 @@ void build_order_gpus(struct topology *t, struct topo_class *c)
     for (int i = 0; i < n; i++) {
         sorted[i] = c->gpus[order[i].gpu];
         where[order[i].gpu] = i;
-        c->objects[sorted[i].object].name = arena_printf(t->arena, "GPU%d", sorted[i].index);
+        struct topo_object *o = &c->objects[sorted[i].object];
+        int shared = i > 0 && sorted[i - 1].object == sorted[i].object;
+        o->name = shared ? arena_printf(t->arena, "%s+%d", o->name, sorted[i].index)
+                         : arena_printf(t->arena, "GPU%d", sorted[i].index);
     }
     memcpy(c->gpus, sorted, (size_t)n * sizeof *sorted); /* where there is room for more */
     for (int i = 0; i < c->nlinks; i++) {

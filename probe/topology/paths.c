@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/topology/pci.h"
+
 #define MOST_NICS 256
 
 static const char *const class_names[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "?"};
@@ -59,7 +61,7 @@ static void find_ends(struct path_matrix *m, const struct topo_class *c, struct 
     int most_nics = c->nports ? c->nports : c->nobjects;
     m->ends = arena_alloc(a, (size_t)(c->ngpus + most_nics) * sizeof *m->ends);
     for (int i = 0; i < c->ngpus; i++)
-        m->ends[m->n++] = (struct path_end){c->gpus[i].object, label_of(&c->objects[c->gpus[i].object])};
+        m->ends[m->n++] = (struct path_end){c->gpus[i].object, arena_printf(a, "GPU%d", c->gpus[i].index)};
     m->ngpus = m->n;
     for (int i = 0; i < c->nports && m->n - m->ngpus < MOST_NICS; i++)
         if (path_end_of(m, c->ports[i].hca) < 0)
@@ -109,6 +111,17 @@ struct way {
     double GBps;       /* the narrowest link whose speed is known; 0 none is */
 };
 
+/* An idle GPU slows its link down: what both ends can do counts, or nothing where that is not known. */
+static double link_GBps(const struct topo_object *o)
+{
+    const double idle_GTps = 2.5, idle_GBps = 4;
+    if (o->kind != TOPO_GPU)
+        return o->link_GBps;
+    if (o->link_max_GTps > 0 && o->link_width > 0)
+        return pci_GBps(o->link_max_GTps, o->link_width);
+    return o->link_GTps > 0 ? (o->link_GTps > idle_GTps) * o->link_GBps : (o->link_GBps > idle_GBps) * o->link_GBps;
+}
+
 static int step_up(const struct topo_class *c, int object, struct way *w)
 {
     if (c->objects[object].kind == TOPO_SWITCH) {
@@ -118,7 +131,7 @@ static int step_up(const struct topo_class *c, int object, struct way *w)
     w->host_bridges += c->objects[object].kind == TOPO_HOST_BRIDGE;
     /* 2.5 GT/s with one lane is what virtual switches and ports show: it says nothing. */
     const double made_up_GBps = 0.25;
-    double GBps = c->objects[object].link_GBps;
+    double GBps = link_GBps(&c->objects[object]);
     if (GBps > made_up_GBps && (GBps < w->GBps || !(w->GBps > 0)))
         w->GBps = GBps;
     return c->objects[object].parent;
@@ -256,10 +269,10 @@ static struct path gpu_path(const struct links *f, int i, int k)
     const struct topo_class *c = f->c;
     struct path p = pci_path(c, c->gpus[i].object, c->gpus[k].object);
     struct bundle b = bundle_between(f, i, k);
-    if (p.class_ == PATH_LOC)
-        return p;
     if (b.links)
         return (struct path){PATH_NVL, WORD_LINKS, b.link_kind, b.links, b.GBps};
+    if (p.class_ == PATH_LOC) /* two dies or two GPUs of one card are not one GPU */
+        return (struct path){PATH_PIX, WORD_PIX};
     if (through_third(f, i, k))
         p.class_ = PATH_NVB;
     else if (f->c2c[i] >= 0 && f->c2c[i] == f->c2c[k])
@@ -301,7 +314,7 @@ enum path_class path_class_nccl(const struct path_matrix *m, int from, int to)
         return own;
     for (int i = 0; i < m->ngpus; i++) {
         const struct path *peer = path_between(m, from, i);
-        if (peer->class_ == PATH_NVL && peer->link_kind == TOPO_NVLINK && path_between(m, i, to)->class_ <= PATH_PXB)
+        if (peer->class_ == PATH_NVL && peer->link_kind == TOPO_NVLINK && path_between(m, i, to)->class_ <= PATH_P2C)
             return PATH_PXN;
     }
     return own;

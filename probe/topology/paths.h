@@ -51,9 +51,9 @@ const struct path *path_between(const struct path_matrix *m, int row, int column
 int path_end_of(const struct path_matrix *m, const char *hca);
 
 /* The class from one end to another as NCCL would use it: as in the matrix, but PATH_PXN from a GPU to a NIC that lies
- * behind a CPU when an NVLink peer of the GPU has it at PXB or nearer (src/graph/paths.cc; with
- * NCCL_PXN_DISABLE=0, NCCL's default. RCCL has it off, so that XGMI does not count). NCCL goes this way out only: from
- * the NIC to the GPU the class stays. */
+ * behind a CPU when an NVLink peer of the GPU has it at PXB or nearer, or from NCCL 2.28 on at P2C (src/graph/paths.cc;
+ * with NCCL_PXN_DISABLE=0 and NCCL_PXN_C2C=1, NCCL's defaults. RCCL has it off, so that XGMI does not count). NCCL goes
+ * this way out only: from the NIC to the GPU the class stays. */
 enum path_class path_class_nccl(const struct path_matrix *m, int from, int to);
 
 const char *path_class_name(enum path_class class_); /* "NVL"; "?" for PATH_UNKNOWN */

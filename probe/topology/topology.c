@@ -90,6 +90,13 @@ void build_text(struct topology *t, const char ***texts, int *n, const char *tex
     APPEND(t, *texts, *n, copy);
 }
 
+void build_clique(struct topology *t, struct topo_host *h)
+{
+    const struct topo_class *c = &t->classes[h->class_index];
+    for (int i = 0; i < c->ngpus && !h->clique; i++)
+        h->clique = c->gpus[i].clique;
+}
+
 void build_missing(struct topology *t, const char *name, const char *why)
 {
     struct topo_missing m = {arena_strdup(t->arena, name), arena_strdup(t->arena, why)};

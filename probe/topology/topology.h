@@ -23,6 +23,7 @@ enum topo_kind {
     TOPO_GPU,
     TOPO_NIC, /* a PCI function with network or RDMA devices, or a virtual device resolved to none */
     TOPO_NVSWITCH,
+    TOPO_FUNCTION, /* a PCI function of which nobody says what it is */
     TOPO_KIND_COUNT,
 };
 
@@ -52,7 +53,7 @@ struct topo_object {
 };
 
 struct topo_gpu {
-    int object;
+    int object;                /* two dies in one PCI function have the same */
     int index;                 /* as the vendor's tools number it */
     int sm;                    /* compute capability × 10 (90: H100), AMD: 0 */
     const char *arch;          /* "gfx942" for AMD, else NULL */
@@ -179,6 +180,7 @@ struct topo_host {
     const char **errors; /* what its own probe found to be an error: "memlock-low: the limit of …" */
     int nerrors;
     int served; /* nothing was measured on it: it equals a class on which something was */
+    const char *clique; /* of its GPUs, where one is told: hosts of one clique are one NVLink domain */
 };
 
 /* A node that was asked and did not answer. */

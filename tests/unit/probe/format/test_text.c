@@ -63,7 +63,7 @@ static void page(void **state)
                         "  mlx5_0:1  compute            400 Gb/s InfiniBand, beside GPU0 (PIX)\n"
                         "\n"
                         "Nearest compute ports:\n"
-                        "  GPU0    PIX  mlx5_0:1  63.015 GB/s\n"
+                        "  GPU0    PIX  mlx5_0:1  50 GB/s\n"
                         "  GPU1    ?\n"
                         "\n"
                         "NCCL_IB_HCA: =mlx5_0:1\n"

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "probe/import/import_internal.h"
+#include "probe/topology/roles.h"
 #include "tests/unit/probe/matrix.h"
 
 static void nvswitch(void **state)
@@ -101,7 +102,7 @@ static void cloud(void **state)
                                                    "0101:00:00.0 PIX SYS X SYS\n"
                                                    "0102:00:00.0 SYS PIX SYS X\n");
     assert_note(c, "PCI classes only");
-    assert_note(c, "1 PCI function without a class left out (0003:00:00.0)");
+    assert_note(c, "1 PCI function without a class (0003:00:00.0)");
     topo_free(t);
 }
 
@@ -203,12 +204,53 @@ static void refused(void **state)
     }
 }
 
+/* Two dies in one PCI function: each is a GPU, with a name and its share of the links. */
+static void dies(void **state)
+{
+    (void)state;
+    struct topology *t = load_one(FIXTURE "nccl_dies.xml");
+    const struct topo_class *c = &t->classes[0];
+    assert_int_equal(c->ngpus, 4);
+    assert_string_equal(c->objects[c->gpus[0].object].name, "GPU0+1");
+    assert_string_equal(matrix_words(c, t->arena), "GPU0 X PIX NV9 NV9 PHB SYS\n"
+                                                   "GPU1 PIX X NV9 NV9 PHB SYS\n"
+                                                   "GPU2 NV9 NV9 X PIX SYS PHB\n"
+                                                   "GPU3 NV9 NV9 PIX X SYS PHB\n"
+                                                   "mlx5_0 PHB PHB SYS SYS X SYS\n"
+                                                   "mlx5_1 SYS SYS PHB PHB SYS X\n");
+    /* Out over the peer beside the NIC, which is near by C2C. */
+    assert_int_equal(path_class_nccl(path_matrix(c, t->arena), 0, 5), PATH_PXN);
+    assert_string_equal(roles_hca_list(c, roles_of(c, t->arena), t->arena), "=mlx5_0:1,mlx5_1:1");
+    topo_free(t);
+}
+
+/* What NCCL merged are two ports; interfaces that every <cpu> repeats are there once; functions without a class stay.
+ */
+static void merged_and_repeated(void **state)
+{
+    (void)state;
+    struct topology *t = load_one(FIXTURE "nccl_merged.xml");
+    const struct topo_class *c = &t->classes[0];
+    assert_int_equal(c->nports, 2);
+    assert_float_equal(c->ports[0].rate_Gbps, 200, 0);
+    assert_string_equal(roles_hca_list(c, roles_of(c, t->arena), t->arena), "=mlx5_0:1,mlx5_1:1");
+    assert_int_equal(c->nnetdevs, 2);
+    int functions = 0;
+    for (int i = 0; i < c->nobjects; i++)
+        functions += c->objects[i].kind == TOPO_FUNCTION;
+    assert_int_equal(functions, 2);
+    topo_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nvswitch), cmocka_unit_test(mesh),   cmocka_unit_test(xgmi),
-        cmocka_unit_test(cloud),    cmocka_unit_test(quirks), cmocka_unit_test(broadcom),
-        cmocka_unit_test(groups),   cmocka_unit_test(c2c),    cmocka_unit_test(refused),
+        cmocka_unit_test(dies),     cmocka_unit_test(merged_and_repeated),
+        cmocka_unit_test(nvswitch), cmocka_unit_test(mesh),
+        cmocka_unit_test(xgmi),     cmocka_unit_test(cloud),
+        cmocka_unit_test(quirks),   cmocka_unit_test(broadcom),
+        cmocka_unit_test(groups),   cmocka_unit_test(c2c),
+        cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

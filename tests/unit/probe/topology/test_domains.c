@@ -88,8 +88,27 @@ static void cliques(void **state)
     topo_free(t);
 }
 
+/* 18 trays of a rack, two of the next, and a host of none. */
+static void racks(void **state)
+{
+    (void)state;
+    struct topology *t = machine(4);
+    struct nvlink_rack *r;
+    for (int i = 0; i < 21; i++) {
+        build_host(t, arena_printf(t->arena, "tray%02d", i), 0);
+        t->hosts[t->nhosts - 1].clique = i < 18 ? "r1.0" : i < 20 ? "r2.0" : NULL;
+    }
+    assert_int_equal(nvlink_racks(t, t->arena, &r), 2);
+    assert_int_equal(r[0].nhosts, 18);
+    assert_int_equal(r[0].ngpus, 72);
+    assert_string_equal(r[0].first, "tray00");
+    assert_string_equal(r[0].last, "tray17");
+    assert_int_equal(r[1].nhosts, 2);
+    topo_free(t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(links), cmocka_unit_test(cliques)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(links), cmocka_unit_test(cliques), cmocka_unit_test(racks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,25 @@ static struct topology *machine(void)
     return t;
 }
 
+/* An idle GPU's link is at 2.5 GT/s: what both ends can do counts, else nothing. */
+static void idle(void **state)
+{
+    (void)state;
+    struct topology *t = machine();
+    struct topo_class *c = &t->classes[0];
+    int above = add(t, TOPO_SWITCH, build_numa(t, c, 0), "0000:02:00.0");
+    int gpu = add(t, TOPO_GPU, above, "0000:03:00.0");
+    struct topo_object *o = &c->objects[gpu];
+    o->link_GTps = 2.5;
+    o->link_width = 16;
+    o->link_GBps = 4;
+    add(t, TOPO_NIC, above, "0000:05:00.0");
+    assert_float_equal(path_between(path_matrix(c, t->arena), 0, 1)->GBps, 0, 0);
+    c->objects[gpu].link_max_GTps = 32;
+    assert_float_equal(path_between(path_matrix(c, t->arena), 0, 1)->GBps, 63.015, 0.001);
+    topo_free(t);
+}
+
 static void host_bridges_and_switches(void **state)
 {
     (void)state;
@@ -175,7 +194,8 @@ static void pxn(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(host_bridges_and_switches), cmocka_unit_test(links),
-                                       cmocka_unit_test(ends), cmocka_unit_test(names), cmocka_unit_test(pxn)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(idle),  cmocka_unit_test(host_bridges_and_switches),
+                                       cmocka_unit_test(links), cmocka_unit_test(ends),
+                                       cmocka_unit_test(names), cmocka_unit_test(pxn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
