@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "probe/findings/findings_internal.h"
+#include "probe/topology/paths.h"
 
 static void no_common(struct search *s)
 {
@@ -12,6 +13,58 @@ static void no_common(struct search *s)
         with_list += roles_hca_list(&s->t->classes[i], s->verdicts[i], s->a) != NULL;
     if (with_list > 1 && !roles_hca_common(s->t, s->a, &why))
         found(s, "cluster", why, "no NCCL_IB_HCA works on all %d classes of nodes", s->t->nclasses);
+}
+
+static int compute_ports(const struct search *s, int class_index)
+{
+    int n = 0;
+    for (int i = 0; i < s->t->classes[class_index].nports; i++)
+        n += s->verdicts[class_index][i].role == ROLE_COMPUTE && !s->verdicts[class_index][i].plugin;
+    return n;
+}
+
+/* The common list is a list, but rails are lost to it. */
+static void partial_common(struct search *s)
+{
+    const char *why, *common = s->t->nclasses > 1 ? roles_hca_common(s->t, s->a, &why) : NULL;
+    const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names);
+    int shared = common != NULL, n = 0, most = 0;
+    for (const char *p = common; p && (p = strchr(p, ',')); p++)
+        shared++;
+    for (int i = 0; i < s->t->nclasses; i++) {
+        int own = compute_ports(s, i);
+        most = own > most ? own : most;
+        if (own > shared)
+            names[n++] = arena_printf(s->a, "%s: %d", s->t->classes[i].name, own);
+    }
+    if (common && n)
+        found(s, "cluster", found_names(s->a, names, n), "one NCCL_IB_HCA for all classes has %d of %d compute ports",
+              shared, most);
+}
+
+/* Ports of one name that are beside other GPUs than in the class before. */
+static void crossed_rails(struct search *s)
+{
+    const struct topology *t = s->t;
+    const char *first = NULL;
+    int n = 0;
+    for (int i = 1; i < t->nclasses; i++)
+        for (int k = 0; k < t->classes[0].nports; k++) {
+            const struct topo_port *p = &t->classes[0].ports[k];
+            int at = topo_find_port(&t->classes[i], p->hca, p->port);
+            const struct port_verdict *v = &s->verdicts[0][k], *w = at < 0 ? v : &s->verdicts[i][at];
+            int beside = v->nearest_gpu >= 0 && w->nearest_gpu >= 0 && v->nearest_class <= PATH_P2C &&
+                         w->nearest_class <= PATH_P2C && v->role == ROLE_COMPUTE && w->role == ROLE_COMPUTE;
+            if (!beside || v->nearest_gpu == w->nearest_gpu)
+                continue;
+            n++;
+            if (!first)
+                first = arena_printf(s->a, "%s:%d is beside GPU%d in %s and beside GPU%d in %s", p->hca, p->port,
+                                     t->classes[0].gpus[v->nearest_gpu].index, t->classes[0].name,
+                                     t->classes[i].gpus[w->nearest_gpu].index, t->classes[i].name);
+        }
+    if (n)
+        found(s, "cluster", first, "%d port%s the rail of another GPU in another class", n, n == 1 ? " is" : "s are");
 }
 
 /* Reports when the classes differ in what `text` says of them; NULL is unknown. */
@@ -105,6 +158,19 @@ const struct finding_rule findings_of_cluster[] = {
      "set NCCL_IB_HCA per class of nodes, or rename devices alike (udev)",
      NULL,
      no_common},
+    {{"common-hcas-partial", NULL, FINDING_WARNING,
+      "The list of HCAs that serves every class is shorter than the classes' own: a job over all classes that sets one "
+      "NCCL_IB_HCA loses rails. Set the variable per class (nccl.d/ does), mend the ports that are down, or give the "
+      "devices the same names (udev)."},
+     "set NCCL_IB_HCA per class of nodes, mend the ports that are down, or rename devices alike (udev)",
+     NULL,
+     partial_common},
+    {{"rail-differs", NULL, FINDING_WARNING,
+      "An HCA of the same name is beside another GPU in another class. NCCL pairs rails by the order of GPUs and NICs, "
+      "so that such nodes cross rails. Compare lspci of both kinds of node, and rename the devices alike (udev)."},
+     "rename the devices by their place, alike on all nodes (udev); until then keep jobs within one class",
+     NULL,
+     crossed_rails},
     {{"node-missing", NULL, FINDING_WARNING,
       "A node that was asked did not answer in time, or answered with something else. Look at that node; the result is "
       "complete for the others."},

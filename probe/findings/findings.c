@@ -3,7 +3,8 @@
 
 #include "probe/findings/findings_internal.h"
 
-static const struct finding_rule *const tables[] = {findings_of_cluster, findings_of_ports, findings_of_nodes};
+static const struct finding_rule *const tables[] = {findings_of_cluster, findings_of_ports, findings_of_nodes,
+                                                    findings_of_nvlink};
 #define TABLES (sizeof tables / sizeof *tables)
 
 const struct finding_kind *findings_kind(int i)

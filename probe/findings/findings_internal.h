@@ -27,6 +27,7 @@ struct finding_rule {
     void (*in_class)(struct search *s, int class_index); /* looks at one class; NULL */
     void (*in_cluster)(struct search *s);                /* looks at the whole cluster; NULL */
 };
-extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[]; /* ended by no id */
+extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[],
+    findings_of_nvlink[]; /* ended by no id */
 
 #endif

@@ -160,18 +160,22 @@ void text_put_verdicts(FILE *out, const struct topo_class *c, struct arena *a)
 
 static void put_differences(FILE *out, const struct topology *t, struct arena *a)
 {
-    fprintf(out, "\nWhat differs from %s:\n", text_inert(a, t->classes[0].name));
-    for (int i = 1; i < t->nclasses && i <= MOST_CLASSES; i++) {
-        const char **sentences, *host = NULL;
-        int n = differences_of(&t->classes[0], &t->classes[i], a, &sentences), hosts = 0;
+    fputs("\nWhat sets classes apart, each from the one most like it:\n", out);
+    for (int i = 0; i < t->nclasses && i <= MOST_CLASSES; i++) {
+        struct differences_like like = differences_nearest(t, i, a);
+        const char *host = NULL;
+        int hosts = 0;
+        if (like.class_index < 0)
+            continue;
         for (int k = 0; k < t->nhosts; k++)
             if (t->hosts[k].class_index == i && !hosts++)
                 host = t->hosts[k].name;
-        fprintf(out, "  %s", text_inert(a, host ? host : t->classes[i].name));
-        if (hosts > 1)
-            fprintf(out, " and %d more", hosts - 1);
-        for (int k = 0; k < n; k++)
-            fprintf(out, "%s %s", k ? "," : ":", text_inert(a, sentences[k]));
+        fprintf(out, "  %s", text_inert(a, t->classes[i].name));
+        if (hosts)
+            fprintf(out, hosts > 1 ? " (%s and %d more)" : " (%s)", text_inert(a, host), hosts - 1);
+        fprintf(out, " from %s", text_inert(a, t->classes[like.class_index].name));
+        for (int k = 0; k < like.n; k++)
+            fprintf(out, "%s %s", k ? "," : ":", text_inert(a, like.sentences[k]));
         fputc('\n', out);
     }
     if (t->nclasses - 1 > MOST_CLASSES)

@@ -85,6 +85,16 @@ static int gpu_at(struct topology *t, struct topo_class *c, const struct nvml_pc
     return build_gpu(t, c, (struct topo_gpu){.object = c->gpus[at].object, .index = -1, .gdr = -1});
 }
 
+/* How far the fabric manager has come with the GPU; NULL where it needs none. */
+static const char *fabric_of(const struct nvml *n, nvml_device d)
+{
+    static const char *const states[] = {NULL, "not started", "in progress", "completed"};
+    struct nvml_fabric f = {.state = 0};
+    if (!n->fabric || n->fabric(d, &f) != NVML_SUCCESS || f.state > NVML_FABRIC_COMPLETED)
+        return NULL;
+    return f.state == NVML_FABRIC_COMPLETED && f.status != NVML_SUCCESS ? "failed" : states[f.state];
+}
+
 /* "CLUSTER-UUID.CLIQUE" of a GPU whose NVLink reaches other nodes; a cluster of zeros is none. */
 static const char *clique_of(const struct nvml *n, struct arena *a, nvml_device d)
 {
@@ -137,6 +147,7 @@ static int add_gpu(const struct nvml *n, struct topology *t, struct topo_class *
     if (n->mig && n->mig(d, &mig, &pending) == NVML_SUCCESS)
         g->mig = mig ? TOPO_YES : TOPO_NO;
     g->clique = clique_of(n, t->arena, d);
+    g->fabric = fabric_of(n, d);
     return at;
 }
 
@@ -196,8 +207,12 @@ static void add_links(const struct nvml *n, struct topology *t, struct topo_clas
     int first = c->nlinks;
     for (unsigned link = 0; link < NVML_MOST_LINKS; link++) {
         int active = 0, i = first;
-        if (n->link_state(d, link, &active) != NVML_SUCCESS || !active)
+        if (n->link_state(d, link, &active) != NVML_SUCCESS)
+            continue; /* there is no such link */
+        if (!active) {
+            c->gpus[gpu].links_down++;
             continue;
+        }
         struct topo_link l = remote_of(n, t, c, d, link, gpu);
         while (i < c->nlinks && (c->links[i].peer_gpu != l.peer_gpu || c->links[i].peer_object != l.peer_object))
             i++;

@@ -24,7 +24,13 @@ enum nvml_p2p_status {
     NVML_P2P_STATUS_UNKNOWN = 6
 };
 
-#define NVML_FABRIC_COMPLETED 3 /* NVML_GPU_FABRIC_STATE_COMPLETED */
+/* nvmlGpuFabricState_t */
+enum nvml_fabric_state {
+    NVML_FABRIC_NOT_SUPPORTED = 0,
+    NVML_FABRIC_NOT_STARTED = 1,
+    NVML_FABRIC_IN_PROGRESS = 2,
+    NVML_FABRIC_COMPLETED = 3
+};
 
 /* Multi-node NVLink, as nvmlDeviceGetGpuFabricInfo fills it. */
 struct nvml_fabric {

@@ -48,10 +48,8 @@ static void compare_number(struct list *l, const char *what, double first, doubl
 
 static const struct topo_port *port_like(const struct topo_class *c, const struct topo_port *p)
 {
-    for (int i = 0; i < c->nports; i++)
-        if (c->ports[i].port == p->port && !strcmp(c->ports[i].hca, p->hca))
-            return &c->ports[i];
-    return NULL;
+    int at = topo_find_port(c, p->hca, p->port);
+    return at < 0 ? NULL : &c->ports[at];
 }
 
 static int is_bond(const struct topo_class *c, const struct topo_port *p)
@@ -70,6 +68,8 @@ static void compare_port(struct list *l, const struct topo_class *c, const struc
     const char *name = arena_printf(l->a, "%s:%d", q->hca, q->port);
     if (p->state != q->state)
         say(l, "%s is %s instead of %s", name, states[q->state], states[p->state]);
+    if (p->state != q->state && (p->state == TOPO_STATE_DOWN || q->state == TOPO_STATE_DOWN))
+        return; /* a port that is down has lost its rate, its MTU and its subnet, too */
     if (p->layer != q->layer)
         say(l, "%s is %s instead of %s", name, layers[q->layer], layers[p->layer]);
     if (is_bond(c, p) != is_bond(d, q))
@@ -140,6 +140,17 @@ static const struct topo_netdev *netdev_like(const struct topo_class *c, const s
     return NULL;
 }
 
+/* Whether the interface belongs to a port that is down on one side: that is told of the port. */
+static int of_dark_port(const struct topo_class *c, const struct topo_class *other, const char *netdev)
+{
+    for (int i = 0; i < c->nports; i++) {
+        const struct topo_port *p = &c->ports[i], *q = port_like(other, p);
+        if (p->netdev && q && !strcmp(p->netdev, netdev) && p->state != q->state)
+            return 1;
+    }
+    return 0;
+}
+
 /* Of interfaces only those that are devices or bonds: the others come and go. */
 static int lasts(const struct topo_netdev *d)
 {
@@ -156,7 +167,7 @@ static void compare_netdevs(struct list *l, const struct topo_class *first, cons
         const struct topo_netdev *q = &other->netdevs[i], *p = netdev_like(first, q);
         if (!p && lasts(q))
             say(l, "interface %s is there in addition", q->name);
-        if (!p || !lasts(q))
+        if (!p || !lasts(q) || of_dark_port(first, other, q->name) || of_dark_port(other, first, q->name))
             continue;
         if (p->state != q->state)
             say(l, "interface %s is %s instead of %s", q->name, states[q->state], states[p->state]);
@@ -183,6 +194,32 @@ int differences_of(const struct topo_class *first, const struct topo_class *othe
         say(&l, "the PCI tree is another");
     *sentences = l.sentences;
     return l.n;
+}
+
+/* Hosts of every class; in `a`. */
+static int *count_hosts(const struct topology *t, struct arena *a)
+{
+    int *n = arena_alloc(a, (size_t)t->nclasses * sizeof *n);
+    for (int i = 0; i < t->nhosts; i++)
+        n[t->hosts[i].class_index]++;
+    return n;
+}
+
+struct differences_like differences_nearest(const struct topology *t, int class_index, struct arena *a)
+{
+    const int most = 64; /* classes that are compared */
+    const int *hosts = count_hosts(t, a);
+    struct differences_like like = {.class_index = -1};
+    for (int i = 0; i < t->nclasses && i < most; i++) {
+        const char **sentences;
+        /* Towards the commoner class, so that no two are told from one another only. */
+        if (i == class_index || hosts[i] < hosts[class_index] || (hosts[i] == hosts[class_index] && i > class_index))
+            continue;
+        int n = differences_of(&t->classes[i], &t->classes[class_index], a, &sentences);
+        if (like.class_index < 0 || n < like.n || (n == like.n && hosts[i] > hosts[like.class_index]))
+            like = (struct differences_like){i, sentences, n};
+    }
+    return like;
 }
 
 /* ---- within a class ---------------------------------------------------------------------------------------------- */

@@ -10,6 +10,15 @@
 int differences_of(const struct topo_class *first, const struct topo_class *other, struct arena *a,
                    const char ***sentences);
 
+/* The class that is most like t->classes[class_index] among those of as many hosts or more, and what sets it apart;
+ * class_index -1 for the commonest one. In `a`. */
+struct differences_like {
+    int class_index;
+    const char **sentences;
+    int n;
+};
+struct differences_like differences_nearest(const struct topology *t, int class_index, struct arena *a);
+
 /* The same for what machines of one class may differ in: firmware, limits, libraries, the kinds of GIDs by index. */
 int differences_within(const struct topo_class *first, const struct topo_class *other, struct arena *a,
                        const char ***sentences);

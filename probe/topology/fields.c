@@ -49,8 +49,8 @@ const struct field topo_gpu_fields[] = {
     {"gdr", FIELD_INT, AT(gdr), .unknown = -1},
     {"mig", FIELD_WORD, AT(mig), .words = known_words},
     {"clique", FIELD_TEXT, AT(clique), .moves = 1},
-    {"links_down", FIELD_INT, AT(links_down)},
-    {"fabric", FIELD_TEXT, AT(fabric)},
+    {"links_down", FIELD_INT, AT(links_down), .moves = 1},
+    {"fabric", FIELD_TEXT, AT(fabric), .moves = 1},
     {"p2p_problems", FIELD_TEXTS, AT(p2p_problems)},
     {NULL},
 };

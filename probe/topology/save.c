@@ -146,12 +146,14 @@ static void put_differences(cJSON *doc, const struct topology *t)
     const char *why;
     json_add_str(doc, "nccl_ib_hca", roles_hca_common(t, a, &why));
     cJSON *array = t->nclasses > 1 ? cJSON_AddArrayToObject(doc, "differences") : NULL;
-    for (int i = 1; i < t->nclasses && i <= MOST_DIFFERENCES; i++) {
-        const char **sentences;
-        int nsentences = differences_of(&t->classes[0], &t->classes[i], a, &sentences);
+    for (int i = 0; i < t->nclasses && i <= MOST_DIFFERENCES && array; i++) {
+        struct differences_like like = differences_nearest(t, i, a);
+        if (like.class_index < 0)
+            continue;
         cJSON *item = cJSON_CreateObject();
         json_add_str(item, "class", t->classes[i].name);
-        put_texts(item, "from_first", sentences, nsentences);
+        json_add_str(item, "like", t->classes[like.class_index].name);
+        put_texts(item, "differs", like.sentences, like.n);
         cJSON_AddItemToArray(array, item);
     }
     arena_free(a);

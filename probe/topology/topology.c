@@ -26,6 +26,14 @@ void topo_free(struct topology *t)
 #define APPEND(t, list, count, record) \
     ((list) = arena_grow((t)->arena, (list), (size_t)(count), sizeof *(list)), (list)[count] = (record), (count)++)
 
+int topo_find_port(const struct topo_class *c, const char *hca, int port)
+{
+    for (int i = 0; i < c->nports; i++)
+        if (c->ports[i].port == port && !strcmp(c->ports[i].hca, hca))
+            return i;
+    return -1;
+}
+
 struct topo_class *build_class(struct topology *t, const char *name)
 {
     struct topo_class c = {.name =

@@ -64,7 +64,7 @@ struct topo_gpu {
     const char *clique;        /* multi-node NVLink: "CLUSTER-UUID.CLIQUE", NULL none; host-specific */
     int links_down;            /* NVLinks that it has and that are not active, 0 none or unknown */
     const char *fabric;        /* what the driver says of its registration with the fabric manager: "completed",
-                                * "in progress", "failed: …"; NULL not asked for, or unknown */
+                                * "in progress", "not started", "failed"; NULL needs none, or unknown */
     const char **p2p_problems; /* what the driver refuses between it and a GPU of higher index: "GPU3: write: …" */
     int np2p_problems;
 };
@@ -202,6 +202,9 @@ struct topology {
     const struct finding *findings; /* as findings_attach left them; written, and not read back */
     int nfindings;
 };
+
+/* The index into ports of that port; -1. */
+int topo_find_port(const struct topo_class *c, const char *hca, int port);
 
 struct cJSON;
 

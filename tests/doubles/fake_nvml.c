@@ -9,6 +9,8 @@
  *   sick      two GPUs of which the second has fallen off the bus
  *   rack      the h100 with NVLink to other nodes: six GPUs in one clique, the others still being joined to it; GPU 1
  *             is cut into instances
+ *   half      the h100 with a GPU 3 of which two links are down, and a GPU 5 without any; the fabric manager has not
+ *             started with it
  *   nop2p     the v100 with P2P writes switched off, and GPUs 0 and 1 that refuse everything */
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +150,8 @@ int nvmlDeviceGetNvLinkState(nvml_device d, unsigned link, int *active)
     if (link >= (is_mesh() ? 6 : NVML_MOST_LINKS))
         return INVALID;
     *active = remote(index_of(d), link) >= 0;
+    if (is("half") && (index_of(d) == 5 || (index_of(d) == 3 && link >= 16)))
+        *active = 0;
     return NVML_SUCCESS;
 }
 
@@ -209,7 +213,7 @@ int nvmlDeviceGetGpuFabricInfo(nvml_device d, struct nvml_fabric *f)
     if (is_mesh())
         return NOT_SUPPORTED;
     memset(f, 0, sizeof *f);
-    f->state = NVML_FABRIC_COMPLETED;
+    f->state = is("half") && index_of(d) == 5 ? NVML_FABRIC_NOT_STARTED : NVML_FABRIC_COMPLETED;
     if (is("rack")) {
         f->cluster_uuid[0] = 0xab;
         f->cluster_uuid[15] = 0x01;

@@ -32,7 +32,7 @@ check "timings of every source" prints '^software +[0-9.]+ ms' probe --timings
 check "a recorded machine" prints '^NCCL_IB_HCA: =mlx5_0:1$' probe --from $F/small.json
 check "identical machines are one class" prints '^nccl_nvswitch, nccl_nvswitch$' \
     probe --from $F/nccl_nvswitch.xml --from $F/nccl_nvswitch.xml
-check "what differs is said" prints '^What differs from class0:' probe --from $F/nccl_nvswitch.xml --from $F/nccl_c2c.xml
+check "what differs is said" prints '^What sets classes apart' probe --from $F/nccl_nvswitch.xml --from $F/nccl_c2c.xml
 printf 'GPU0 GPU1 mlx5_0\nGPU0 X NV18 PIX\nGPU1 NV18 X SYS\nmlx5_0 PIX SYS X\n' >"$tmp/smi.txt"
 check "two descriptions of one node" prints '^NIC0	PIX	SYS' probe --merge --from $F/small.json --from "$tmp/smi.txt"
 check "the fabric" prints 'mlx5_0:2 0xb8cef60300bb0001 port 9' \

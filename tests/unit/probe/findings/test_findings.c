@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <cjson/cJSON.h>
+
 #include "core/file.h"
 #include "probe/findings/findings.h"
 #include "probe/topology/build.h"
@@ -227,6 +229,44 @@ static void cluster(void **state)
            "no port name, number and link layer is a compute port in class1 and in the classes before it");
 }
 
+/* Two classes like the one that is well. */
+static struct topology *two_classes(void)
+{
+    struct topology *t = well();
+    struct err e = {0};
+    cJSON *doc = topo_to_json(t);
+    assert_int_equal(topo_add_json(t, doc, "again", &e), 0);
+    cJSON_Delete(doc);
+    return t;
+}
+
+static void rails_between_classes(void **state)
+{
+    (void)state;
+    struct topology *t = two_classes();
+    t->classes[1].ports[1].hca = "mlx5_7";
+    expect(t, "common-hcas-partial", "class0: 2 and class1: 2");
+    t = two_classes();
+    t->classes[1].ports[0].hca = "mlx5_1";
+    t->classes[1].ports[1].hca = "mlx5_0";
+    expect(t, "rail-differs", "mlx5_0:1 is beside GPU0 in class0 and beside GPU1 in class1");
+}
+
+/* Links in one direction; a GPU without any among three. */
+static void broken_nvlinks(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    build_link(t, &t->classes[0], (struct topo_link){.gpu = 0, .peer_gpu = 1, .peer_object = -1, .count = 4});
+    build_link(t, &t->classes[0], (struct topo_link){.gpu = 1, .peer_gpu = 0, .peer_object = -1, .count = 4});
+    int n;
+    find(t, "", &n);
+    assert_int_equal(n, 0);
+    t->classes[0].links[0].count = 2;
+    t->classes[0].links[1].count = 0;
+    expect(t, "nvlink-one-way", "GPU0 to GPU1: 2, back: 0");
+}
+
 /* Every kind is described in the manual page, and the page has no other. */
 static void manual(void **state)
 {
@@ -254,9 +294,16 @@ static void manual(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none),    cmocka_unit_test(ports),         cmocka_unit_test(only_management),
-        cmocka_unit_test(links),   cmocka_unit_test(made_up_links), cmocka_unit_test(node),
-        cmocka_unit_test(cluster), cmocka_unit_test(manual),
+        cmocka_unit_test(none),
+        cmocka_unit_test(ports),
+        cmocka_unit_test(only_management),
+        cmocka_unit_test(links),
+        cmocka_unit_test(made_up_links),
+        cmocka_unit_test(node),
+        cmocka_unit_test(cluster),
+        cmocka_unit_test(rails_between_classes),
+        cmocka_unit_test(broken_nvlinks),
+        cmocka_unit_test(manual),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

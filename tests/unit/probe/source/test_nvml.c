@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 #include <cmocka.h>
 
+#include "probe/findings/findings.h"
 #include "probe/format/format.h"
 #include "probe/source/source.h"
 #include "tests/unit/probe/matrix.h"
@@ -132,6 +133,35 @@ static void software_and_fabric(void **state)
     topo_free(t);
 }
 
+/* Links that are down are counted, and each makes a finding of its kind. */
+static void broken_links(void **state)
+{
+    (void)state;
+    struct topology *t = machine("half");
+    const struct topo_class *c = &t->classes[0];
+    assert_int_equal(c->gpus[0].links_down, 0);
+    assert_int_equal(c->gpus[3].links_down, 2);
+    assert_int_equal(c->gpus[5].links_down, 18);
+    assert_string_equal(c->gpus[0].fabric, "completed");
+    assert_string_equal(c->gpus[5].fabric, "not started");
+    findings_attach(t);
+    assert_int_equal(t->nfindings, 3);
+    assert_string_equal(t->findings[0].id, "fabric-not-ready");
+    assert_string_equal(t->findings[0].evidence, "GPU5: not started");
+    assert_string_equal(t->findings[1].id, "nvlink-missing");
+    assert_string_equal(t->findings[1].evidence, "GPU3: 16 active, 2 inactive and GPU5: 0 active, 18 inactive");
+    assert_string_equal(t->findings[2].id, "nvlink-inactive");
+    assert_string_equal(t->findings[2].evidence, "GPU3: 2 of 18");
+    topo_free(t);
+    static const char *const fine[] = {"h100", "guest", "v100"};
+    for (int i = 0; i < 3; i++) {
+        t = machine(fine[i]);
+        findings_attach(t);
+        assert_int_equal(t->nfindings, 0);
+        topo_free(t);
+    }
+}
+
 static void p2p(void **state)
 {
     (void)state;
@@ -220,9 +250,9 @@ static void without_a_tree(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(h100),          cmocka_unit_test(guest),
-                                       cmocka_unit_test(v100),          cmocka_unit_test(software_and_fabric),
-                                       cmocka_unit_test(p2p),           cmocka_unit_test(failures),
-                                       cmocka_unit_test(without_a_tree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(h100),     cmocka_unit_test(guest),
+                                       cmocka_unit_test(v100),     cmocka_unit_test(software_and_fabric),
+                                       cmocka_unit_test(p2p),      cmocka_unit_test(broken_links),
+                                       cmocka_unit_test(failures), cmocka_unit_test(without_a_tree)};
     return cmocka_run_group_tests(tests, use_double, NULL);
 }

@@ -1,0 +1,141 @@
+/* What can be wrong with the links between GPUs of a class. */
+#include <string.h>
+
+#include "probe/findings/findings_internal.h"
+
+static const char *gpu_name(struct arena *a, const struct topo_class *c, int gpu)
+{
+    return arena_printf(a, "GPU%d", c->gpus[gpu].index);
+}
+
+/* Links of a kind that leave the GPU, over all peers; C2C leads to its own CPU and does not count. */
+static int links_of(const struct topo_class *c, int gpu)
+{
+    int n = 0;
+    for (int i = 0; i < c->nlinks; i++)
+        n += c->links[i].gpu == gpu && c->links[i].link_kind != TOPO_C2C ? c->links[i].count : 0;
+    return n;
+}
+
+/* A GPU cut into instances has no NVLink. */
+static int counts(const struct topo_class *c, int gpu)
+{
+    return c->gpus[gpu].mig != TOPO_YES;
+}
+
+/* What more than half of the GPUs have, and no GPU more; 0 where there is no such number. */
+static int usual_links(const struct topo_class *c)
+{
+    int most = 0, with = 0, all = 0;
+    for (int i = 0; i < c->ngpus; i++) {
+        int own = counts(c, i) ? links_of(c, i) : 0;
+        all += counts(c, i);
+        with = own > most ? 1 : with + (own == most);
+        most = own > most ? own : most;
+    }
+    return with * 2 > all ? most : 0;
+}
+
+static void missing(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
+    int usual = usual_links(c), n = 0;
+    for (int i = 0; i < c->ngpus; i++) {
+        int own = links_of(c, i), down = c->gpus[i].links_down;
+        if (counts(c, i) && own < usual)
+            names[n++] = down ? arena_printf(s->a, "%s: %d active, %d inactive", gpu_name(s->a, c, i), own, down)
+                              : arena_printf(s->a, "%s: %d", gpu_name(s->a, c, i), own);
+    }
+    if (n)
+        found(s, c->name, found_names(s->a, names, n), "%d of %d GPUs %s fewer links than the others' %d", n, c->ngpus,
+              n == 1 ? "has" : "have", usual);
+}
+
+static int to_nvswitches(const struct topo_class *c, int gpu)
+{
+    for (int i = 0; i < c->nlinks; i++)
+        if (c->links[i].gpu == gpu && c->links[i].peer_object >= 0 &&
+            c->objects[c->links[i].peer_object].kind == TOPO_NVSWITCH)
+            return 1;
+    return 0;
+}
+
+/* Boards that bridges join leave some links free; behind NVSwitches all are in use. */
+static void inactive(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->ngpus; i++)
+        if (c->gpus[i].links_down && to_nvswitches(c, i))
+            names[n++] = arena_printf(s->a, "%s: %d of %d", gpu_name(s->a, c, i), c->gpus[i].links_down,
+                                      c->gpus[i].links_down + links_of(c, i));
+    if (n)
+        found(s, c->name, found_names(s->a, names, n), "%d GPU%s NVLinks that are not active", n,
+              n == 1 ? " has" : "s have");
+}
+
+static int links_between(const struct topo_class *c, int gpu, int peer)
+{
+    int n = 0;
+    for (int i = 0; i < c->nlinks; i++)
+        n += c->links[i].gpu == gpu && c->links[i].peer_gpu == peer ? c->links[i].count : 0;
+    return n;
+}
+
+static void one_way(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->nlinks * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->nlinks; i++) {
+        int gpu = c->links[i].gpu, peer = c->links[i].peer_gpu, there, back;
+        if (peer < 0 || (there = links_between(c, gpu, peer)) <= (back = links_between(c, peer, gpu)))
+            continue;
+        names[n++] =
+            arena_printf(s->a, "%s to %s: %d, back: %d", gpu_name(s->a, c, gpu), gpu_name(s->a, c, peer), there, back);
+    }
+    if (n)
+        found(s, c->name, found_names(s->a, names, n), "%d pair%s of GPUs %s links in one direction only", n,
+              n == 1 ? "" : "s", n == 1 ? "has" : "have");
+}
+
+static void fabric(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->ngpus; i++)
+        if (c->gpus[i].fabric && strcmp(c->gpus[i].fabric, "completed") != 0)
+            names[n++] = arena_printf(s->a, "%s: %s", gpu_name(s->a, c, i), c->gpus[i].fabric);
+    if (n)
+        found(s, c->name, found_names(s->a, names, n), "%d GPU%s not registered with the fabric manager", n,
+              n == 1 ? " is" : "s are");
+}
+
+const struct finding_rule findings_of_nvlink[] = {
+    {{"fabric-not-ready", NULL, FINDING_ERROR,
+      "The fabric manager (on multi-node NVLink with the IMEX service) has not finished registering a GPU. NCCL "
+      "then finds no NVLink on it, or hangs. Confirm with nvidia-smi -q (Fabric: State, Status). Start "
+      "nvidia-fabricmanager, and look into its log."},
+     "nvidia-smi -q shows Fabric: State; start nvidia-fabricmanager and look into its log",
+     fabric},
+    {{"nvlink-missing", NULL, FINDING_ERROR,
+      "A GPU has fewer active NVLink or XGMI links than most others of the machine, or none. NCCL's rings and NVLS "
+      "go by the weakest GPU. Confirm with nvidia-smi nvlink -s and look for Xid 74 in the kernel's log. Reset the "
+      "GPU; if that does not help, have the board replaced."},
+     "nvidia-smi nvlink -s (rocm-smi --showtopo) confirms it; reset the GPUs, and have the board replaced if it stays",
+     missing},
+    {{"nvlink-one-way", NULL, FINDING_ERROR,
+      "One GPU reports links to another that the other does not report back: one end is down. Confirm with nvidia-smi "
+      "nvlink -s on both. Reset both GPUs."},
+     "nvidia-smi nvlink -s on both GPUs confirms it; reset both",
+     one_way},
+    {{"nvlink-inactive", NULL, FINDING_WARNING,
+      "GPUs behind NVSwitches have links that are not active. Confirm with nvidia-smi nvlink -s. Restart the fabric "
+      "manager or reset the GPUs; a link that stays down is the board's."},
+     "nvidia-smi nvlink -s confirms it; restart the fabric manager or reset the GPUs",
+     inactive},
+    {{NULL}},
+};
