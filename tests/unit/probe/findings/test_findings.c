@@ -237,6 +237,7 @@ static struct topology *two_classes(void)
     cJSON *doc = topo_to_json(t);
     assert_int_equal(topo_add_json(t, doc, "again", &e), 0);
     cJSON_Delete(doc);
+    t->classes[1].name = "class1";
     return t;
 }
 
