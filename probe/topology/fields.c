@@ -115,14 +115,10 @@ static const struct field gid_fields[] = {
 
 #define AT(member) offsetof(struct topo_host, member)
 const struct field topo_host_fields[] = {
-    {"addresses", FIELD_TEXTS, AT(addresses)},
-    {"differs", FIELD_TEXTS, AT(differs)},
-    {"leaves", FIELD_TEXTS, AT(leaves)},
-    {"libraries", FIELD_TEXTS, AT(libraries)},
-    {"errors", FIELD_TEXTS, AT(errors)},
-    {"served", FIELD_INT, AT(served)},
-    {"clique", FIELD_TEXT, AT(clique)},
-    {NULL},
+    {"addresses", FIELD_TEXTS, AT(addresses)}, {"differs", FIELD_TEXTS, AT(differs)},
+    {"leaves", FIELD_TEXTS, AT(leaves)},       {"libraries", FIELD_TEXTS, AT(libraries)},
+    {"errors", FIELD_TEXTS, AT(errors)},       {"served", FIELD_INT, AT(served)},
+    {"clique", FIELD_TEXT, AT(clique)},        {NULL},
 };
 #undef AT
 

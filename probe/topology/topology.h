@@ -179,7 +179,7 @@ struct topo_host {
     int nlibraries;
     const char **errors; /* what its own probe found to be an error: "memlock-low: the limit of …" */
     int nerrors;
-    int served; /* nothing was measured on it: it equals a class on which something was */
+    int served;         /* nothing was measured on it: it equals a class on which something was */
     const char *clique; /* of its GPUs, where one is told: hosts of one clique are one NVLink domain */
 };
 
