@@ -59,7 +59,7 @@ static const struct option_spec output_options[] = {
     {'r', "resume", NULL, "go on with a journal; what it holds is not measured again", option_flag,
      offsetof(struct request, bench.resume)},
     {0, "plan", NULL, "say what would be run, and run nothing", option_flag, offsetof(struct request, plan)},
-    {'j', "json", NULL, "print the points as JSON instead of the table", option_flag, offsetof(struct request, json)},
+    {'j', "json", NULL, "print the points, or the plan, as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
     {0},
 };
@@ -96,8 +96,6 @@ static int resolve_defaults(struct request *w, struct err *e)
 static int check(const struct request *w, struct err *e)
 {
     const struct bench_engine *engine = w->engine;
-    if (w->plan && w->json)
-        return err_set(e, ERR_USAGE, "--plan is for people, there is no --json of it");
     if (w->plan && engine->document)
         return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine %s", engine->name);
     if (!engine->document && !w->bench.results && !w->plan)
@@ -160,6 +158,18 @@ static int conclude(const struct request *w, const struct bench_summary *s, stru
     return s->troubled ? ERR_FAILED : 0;
 }
 
+static int print_plan(const struct request *w, const struct topology *t, struct log *log, struct err *e)
+{
+    cJSON *plan = bench_plan_json(&w->bench, t, log, e);
+    int rc = plan ? 0 : e->code;
+    if (!rc && w->json)
+        rc = json_save(plan, NULL, e);
+    else if (!rc)
+        bench_plan_print(plan, stdout);
+    cJSON_Delete(plan);
+    return rc;
+}
+
 static int run_document(const struct request *w, const struct topology *t, struct log *log, struct err *e)
 {
     struct bench_setup setup = w->bench.setup;
@@ -201,7 +211,7 @@ static int run(const struct request *w, struct err *e)
         return e->code;
     progress_start(&progress, w->quiet || w->plan ? NULL : stderr);
     log.progress = &progress;
-    int rc = w->plan               ? bench_print_plan(&w->bench, t, &log, stdout, e)
+    int rc = w->plan               ? print_plan(w, t, &log, e)
              : w->engine->document ? run_document(w, t, &log, e)
                                    : run_journal(w, t, &log, e);
     progress_finish(&progress, NULL);

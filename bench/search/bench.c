@@ -9,6 +9,7 @@
 #include "bench/search/prior.h"
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"
+#include "core/json.h"
 #include "core/units.h"
 
 /* Reads the workload, if one is named, and leaves of the collectives those that it calls. */
@@ -155,17 +156,62 @@ out:
     return rc;
 }
 
-int bench_print_plan(const struct bench_options *o, const struct topology *topology, struct log *log, FILE *out,
-                     struct err *e)
+/* ---- what would be done ------------------------------------------------------------------------------------------ */
+
+static cJSON *labels(const struct bench_knobs *knobs, int n)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < n; i++)
+        cJSON_AddItemToArray(array, cJSON_CreateString(knobs[i].label));
+    return array;
+}
+
+static cJSON *calls_json(const struct bench_plan *p, int coll)
+{
+    cJSON *o = cJSON_CreateObject(), *calls = cJSON_AddArrayToObject(o, "calls");
+    int refinements = 0;
+    for (int i = 0; i < p->ncalls; i++) {
+        if (p->calls[i].coll == coll && !p->calls[i].refines)
+            cJSON_AddItemToArray(calls, cJSON_CreateString(p->calls[i].knobs.label));
+        refinements += p->calls[i].coll == coll && p->calls[i].refines;
+    }
+    cJSON_AddNumberToObject(o, "refinements", refinements);
+    return o;
+}
+
+static cJSON *plan_json(const struct bench_options *o, const struct bench_engine *engine, const struct bench_plan *p,
+                        const uint64_t *sizes, int nsizes)
+{
+    cJSON *doc = cJSON_CreateObject();
+    json_add_str(doc, "engine", engine->name);
+    json_add_str(doc, "library", p->library);
+    json_add_str(doc, "description", engine->description);
+    cJSON_AddItemToObject(doc, "launches", labels(p->launches, p->nlaunches));
+    if (p->nbeside)
+        cJSON_AddItemToObject(doc, "beside", labels(p->beside, p->nbeside));
+    cJSON *collectives = cJSON_AddObjectToObject(doc, "collectives");
+    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
+        if (o->collectives & 1u << coll)
+            cJSON_AddItemToObject(collectives, coll_name(coll), calls_json(p, coll));
+    cJSON *list = cJSON_AddArrayToObject(doc, "sizes");
+    for (int i = 0; i < nsizes; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateNumber((double)sizes[i]));
+    if (!engine->predict)
+        cJSON_AddNumberToObject(doc, "time_s", o->budget_s);
+    return doc;
+}
+
+cJSON *bench_plan_json(const struct bench_options *o, const struct topology *topology, struct log *log, struct err *e)
 {
     const struct bench_engine *engine;
     struct bench_setup setup = o->setup;
     struct bench_options resolved = *o;
     struct workload *workload = NULL;
     struct bench_plan work = {0};
+    cJSON *doc = NULL;
     int rc = bench_options_check(o, &engine, e), nsizes;
     if (rc)
-        return rc;
+        return NULL;
     struct arena *a = arena_new();
     setup.own = bench_engine_own(o->own, engine);
     setup.topology = topology;
@@ -173,42 +219,50 @@ int bench_print_plan(const struct bench_options *o, const struct topology *topol
     rc = read_workload(&resolved, &workload, log, e);
     if (!rc)
         rc = plan(&resolved, engine, &setup, a, &work, e);
-    if (rc)
-        goto out;
-    uint64_t *sizes = sizes_of(&resolved, workload, a, &nsizes);
+    if (!rc) {
+        const uint64_t *sizes = sizes_of(&resolved, workload, a, &nsizes);
+        doc = plan_json(&resolved, engine, &work, sizes, nsizes);
+    }
+    engine->finish(&work);
+    workload_free(workload);
+    arena_free(a);
+    return doc;
+}
+
+static void print_words(const char *title, const cJSON *words, FILE *out)
+{
+    const cJSON *word;
+    fprintf(out, "%-12s", title);
+    cJSON_ArrayForEach(word, words) fprintf(out, " %s", word->valuestring);
+}
+
+void bench_plan_print(const cJSON *plan, FILE *out)
+{
+    const cJSON *beside = cJSON_GetObjectItemCaseSensitive(plan, "beside"), *item;
+    const cJSON *time_s = cJSON_GetObjectItemCaseSensitive(plan, "time_s");
     char text[UNIT_TEXT];
-    fprintf(out, "engine       %s (%s): %s\n", engine->name, work.library, engine->description);
-    fputs("launches    ", out);
-    for (int i = 0; i < work.nlaunches; i++)
-        fprintf(out, " %s", work.launches[i].label);
-    if (work.nbeside)
-        fputs("\nwith the best", out);
-    for (int i = 0; i < work.nbeside; i++)
-        fprintf(out, " %s", work.beside[i].label);
+    fprintf(out, "engine       %s (%s): %s\n", json_str(plan, "engine", ""), json_str(plan, "library", ""),
+            json_str(plan, "description", ""));
+    print_words("launches", cJSON_GetObjectItemCaseSensitive(plan, "launches"), out);
+    if (beside)
+        print_words("\nwith the best", beside, out);
     fputc('\n', out);
-    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--) {
-        if (!(resolved.collectives & 1u << coll))
-            continue;
-        int refinements = 0;
-        fprintf(out, "%-12s", coll_name(coll));
-        for (int i = 0; i < work.ncalls; i++) {
-            if (work.calls[i].coll == coll && !work.calls[i].refines)
-                fprintf(out, " %s", work.calls[i].knobs.label);
-            refinements += work.calls[i].coll == coll && work.calls[i].refines;
-        }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(plan, "collectives"))
+    {
+        int refinements = (int)json_int(item, "refinements", 0);
+        print_words(item->string, cJSON_GetObjectItemCaseSensitive(item, "calls"), out);
         if (refinements)
             fprintf(out, ", and %d refinements of those that come close", refinements);
         fputc('\n', out);
     }
     fputs("sizes       ", out);
-    for (int i = 0; i < nsizes; i++)
-        fprintf(out, "%s %s", i ? "," : "", unit_bytes(text, sizes[i]));
+    const char *comma = "";
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(plan, "sizes"))
+    {
+        fprintf(out, "%s %s", comma, unit_bytes(text, (uint64_t)item->valuedouble));
+        comma = ",";
+    }
     fputc('\n', out);
-    if (!engine->predict)
-        fprintf(out, "time         at most %s\n", unit_seconds(text, o->budget_s));
-out:
-    engine->finish(&work);
-    workload_free(workload);
-    arena_free(a);
-    return rc;
+    if (time_s)
+        fprintf(out, "time         at most %s\n", unit_seconds(text, time_s->valuedouble));
 }

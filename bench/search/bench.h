@@ -20,9 +20,13 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
               struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary,
               struct bench_results **measured, struct err *e);
 
-/* Says what bench_run would do: launches, calls, sizes, time. Runs nothing on other machines. */
-int bench_print_plan(const struct bench_options *o, const struct topology *topology, struct log *log, FILE *out,
-                     struct err *e);
+/* What bench_run would do, as {engine, library, description, launches, beside, collectives: {NAME: {calls,
+ * refinements}}, sizes, time_s}: launches and calls by their labels, sizes in bytes, time_s (nothing is measured: none)
+ * at most. Runs nothing on other machines. cJSON_Delete frees; NULL after an error, as in bench_run. */
+cJSON *bench_plan_json(const struct bench_options *o, const struct topology *topology, struct log *log, struct err *e);
+
+/* The same for people. */
+void bench_plan_print(const cJSON *plan, FILE *out);
 
 /* To be called before anything else is done: under an mpirun or srun that started this program on every rank, returns
  * in the one that conducts and turns the others into workers. */

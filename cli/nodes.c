@@ -1,0 +1,139 @@
+/* Lists of nodes, and the way to each. */
+#include "cli/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/launch/places.h"
+#include "core/hostlist.h"
+#include "core/locate.h"
+#include "core/proc.h"
+#include "probe/cluster/cluster.h"
+#include "probe/findings/findings.h"
+#include "probe/source/probe.h"
+
+#define DEADLINE_S  60.0 /* of one node; srun may have to wait for it */
+#define MOST_OUTPUT ((size_t)4 << 20)
+
+int cli_nodes_measured(const struct bench_setup *setup, struct arena *a, struct cli_nodes *nodes, struct err *e)
+{
+    struct places p;
+    int rc = places_find(setup, a, &p, e);
+    if (rc)
+        return rc;
+    *nodes = (struct cli_nodes){.names = p.hosts, .n = p.nodes, .here = places_here_alone(&p)};
+    if (!p.hosts && !nodes->here)
+        return err_set(e, ERR_USAGE, "this allocation of %d nodes does not say which they are: name them with --hosts",
+                       p.nodes);
+    return 0;
+}
+
+/* ---- a Slurm partition ------------------------------------------------------------------------------------------- */
+
+/* What a command prints, in `a`. */
+static int output_of(const char *const *argv, struct arena *a, char **text, struct err *e)
+{
+    struct proc p;
+    char status[PROC_STATUS_TEXT];
+    size_t used = 0;
+    ssize_t n = 1;
+    *text = arena_alloc(a, MOST_OUTPUT + 1);
+    int rc = proc_spawn(&p, argv, NULL, e);
+    if (rc)
+        return rc;
+    while (used < MOST_OUTPUT && (n = read(p.out, *text + used, MOST_OUTPUT - used)) > 0)
+        used += (size_t)n;
+    (*text)[used] = 0;
+    if (!proc_ended(&p, 5) || p.status)
+        rc = err_set(e, ERR_FAILED, "%s %s", argv[0], proc_status_text(p.status, status));
+    proc_stop(&p, 0.5);
+    return rc;
+}
+
+int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes, struct err *e)
+{
+    static const char partition[] = "partition=";
+    *nodes = (struct cli_nodes){.outside = 1};
+    if (strncmp(text, partition, sizeof partition - 1) != 0)
+        return hostlist_parse(text, "--serve", a, &nodes->names, &nodes->n, e);
+    nodes->partition = text + sizeof partition - 1;
+    const char *argv[] = {"sinfo", "-h", "-N", "-o", "%N", "-p", nodes->partition, NULL};
+    char *list;
+    int rc = output_of(argv, a, &list, e);
+    if (!rc && !list[strspn(list, " \t\r\n")])
+        rc = err_set(e, ERR_USAGE, "--serve: Slurm knows no partition '%s', or it has no nodes", nodes->partition);
+    return rc ? rc : hostlist_parse(list, "sinfo", a, &nodes->names, &nodes->n, e);
+}
+
+/* ---- the way ----------------------------------------------------------------------------------------------------- */
+
+/* A step on one node beside whatever else runs in the allocation, with all of the node's GPUs. */
+#define SRUN "srun -Q -N1 -n1 --mpi=none --export=ALL"
+#define STEP                                                                                       \
+    "env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK -u SLURM_GPU_BIND -u SLURM_NTASKS_PER_GPU " \
+    "-u SLURM_CPUS_PER_TASK SLURM_OVERLAP=1 SLURM_WHOLE=1 SLURM_CPU_BIND=none " SRUN " -w"
+/* A small job of its own, wherever this runs. A node that is busy does not answer in time. */
+#define JOB                                                                                              \
+    "env -u SLURM_JOB_ID -u SLURM_JOBID -u SLURM_JOB_NODELIST -u SLURM_NODELIST -u SLURM_JOB_NUM_NODES " \
+    "-u SLURM_NNODES -u SLURM_NTASKS -u SLURM_NPROCS -u SLURM_NTASKS_PER_NODE -u SLURM_TASKS_PER_NODE "  \
+    "-u SLURM_STEP_ID -u SLURM_STEPID -u SLURM_GPUS -u SLURM_GPUS_PER_NODE " SRUN " --immediate=30"
+
+static int is(const char *launcher, const char *name)
+{
+    return launcher && !strcmp(launcher, name);
+}
+
+/* What is called as AGENT HOST ...; `*bare`: it starts programs, not lines for a shell. */
+static const char *agent_for(const struct bench_setup *s, const struct cli_nodes *nodes, struct arena *a, int *bare)
+{
+    const char *job = getenv("SLURM_JOB_ID"), *ssh = s->ssh ? s->ssh : getenv("NCCLTUNE_SSH");
+    int mpirun = is(s->launcher, "mpirun") || (!s->launcher && (s->mpirun || s->mpirun_args));
+    int srun = is(s->launcher, "srun") || (!is(s->launcher, "ssh") && !mpirun && job && *job);
+    *bare = 1;
+    if (nodes->partition)
+        return arena_printf(a, JOB " -p %s -w", nodes->partition);
+    if (mpirun)
+        return arena_printf(a, "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 %s %s -np 1 -H",
+                            s->mpirun ? s->mpirun : "mpirun", s->mpirun_args ? s->mpirun_args : "");
+    if (srun && locate_in_path("srun", a))
+        return nodes->outside ? JOB " -w" : STEP;
+    *bare = 0;
+    return ssh && *ssh ? ssh : NULL;
+}
+
+/* By way of its document, as every node: what is wrong with it stays with the host. */
+static struct topology *probe_here(struct log *log, struct err *e)
+{
+    struct topology *t = probe_machine(log, e), *read = t ? topo_new() : NULL;
+    if (!t)
+        return NULL;
+    findings_attach(t);
+    cJSON *doc = topo_to_json(t);
+    int rc = topo_add_json(read, doc, "this machine", e);
+    read->source = arena_strdup(read->arena, t->source);
+    cJSON_Delete(doc);
+    topo_free(t);
+    if (!rc)
+        return read;
+    topo_free(read);
+    return NULL;
+}
+
+struct topology *cli_nodes_probe(const struct bench_setup *setup, const struct cli_nodes *nodes, struct log *log,
+                                 const volatile sig_atomic_t *stop, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct cluster_ask ask = {.hosts = nodes->names, .nhosts = nodes->n, .deadline_s = DEADLINE_S, .parallel = 128};
+    struct topology *t;
+    if (nodes->here) {
+        t = probe_here(log, e);
+        if (t && nodes->names) /* as the user or Slurm calls it */
+            t->hosts[0].name = arena_strdup(t->arena, nodes->names[0]);
+    } else {
+        ask.agent = agent_for(setup, nodes, a, &ask.without_shell);
+        t = cluster_gather(&ask, log, stop, e);
+    }
+    arena_free(a);
+    return t;
+}

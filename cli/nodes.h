@@ -1,0 +1,29 @@
+/* Which nodes a command is about, and every one of them as it sees itself. */
+#ifndef CLI_NODES_H
+#define CLI_NODES_H
+
+#include <signal.h>
+
+#include "bench/launch/setup.h"
+
+struct cli_nodes {
+    const char **names; /* in the arena; NULL: this machine */
+    int n;
+    int here;              /* this machine alone */
+    const char *partition; /* they are those of this Slurm partition; NULL not */
+    int outside;           /* of the allocation that this runs in, if any */
+};
+
+/* The nodes that are measured: --hosts, --hostfile, an allocation's, or this machine. Error: a list that is none, an
+ * allocation that does not name its nodes. */
+int cli_nodes_measured(const struct bench_setup *setup, struct arena *a, struct cli_nodes *nodes, struct err *e);
+
+/* Those that --serve names, a list or partition=NAME, of which Slurm is asked. */
+int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes, struct err *e);
+
+/* Every node probes itself, through what `setup` says: in a Slurm allocation srun, mpirun where it or arguments for it
+ * are named, else ssh. Who does not answer is in `missing`. Errors: nobody answers, *stop is set. topo_free frees. */
+struct topology *cli_nodes_probe(const struct bench_setup *setup, const struct cli_nodes *nodes, struct log *log,
+                                 const volatile sig_atomic_t *stop, struct err *e);
+
+#endif

@@ -1,0 +1,64 @@
+/* What the files of `tune` share: a run, and its parts, one for all nodes that go together. */
+#ifndef CLI_TUNE_H
+#define CLI_TUNE_H
+
+#include "bench/search/bench.h"
+#include "cli/arguments.h"
+#include "cli/machine.h"
+#include "cli/writing.h"
+#include "envgen/generate/generate.h"
+#include "probe/cluster/groups.h"
+
+#define TUNE_COMMAND "nccltune tune"
+
+/* What becomes one profile. */
+struct tune_part {
+    struct env_generate generate; /* `out` is the profile */
+    struct bench_options bench;   /* with the hosts, the engine and the part of the budget that are its own */
+    struct topology *topology;    /* its nodes, those that are only served, too */
+    const char *file;             /* topology.json in the profile */
+    const char *because;          /* of the engine, in words; NULL nothing is measured */
+    cJSON *plan;                  /* as bench_plan_json makes it; NULL: this machine lacks what it takes */
+};
+
+struct tune {
+    struct env_generate generate; /* what is the same for all parts, and the first one's `out` */
+    int resume, json, quiet, plan;
+    const char *serve; /* nodes that are not measured: a list, or partition=NAME */
+    struct bench_options bench;
+    struct cli_machine machine; /* a described one, or a topology.json of the nodes */
+    struct cli_releases releases;
+    struct cli_writing writing;
+    struct log log;
+    struct progress progress;
+    volatile sig_atomic_t *stop;
+    struct arena *arena;
+    int choose; /* which engine is ours to choose: --engine was not given */
+    int lacks;  /* nothing could be measured */
+
+    struct topology *all;         /* every node that was asked, and answered */
+    struct cluster_groups groups; /* of these; those left out in `left` */
+    struct cluster_left_out unserved;
+    struct tune_part *parts;
+    int nparts;
+};
+
+/* Whether all is predicted: a machine is only described. A topology.json is, where numbers of nodes are asked for, or
+ * the engine is one that computes; else it names the nodes that are measured. */
+int tune_predicts(const struct tune *t);
+
+/* Looks at all nodes and makes the parts of them, planned, with their options checked; nothing is written. */
+int tune_look(struct tune *t, struct err *e);
+void tune_forget(struct tune *t); /* what that has allocated */
+
+/* The hosts of a topology that are measured (`served` 0) or only served (1), folded, in `a`; and how many. */
+const char *tune_hosts(const struct topology *t, int served, struct arena *a, int *n);
+
+/* What will be done, for people and as JSON. */
+void tune_plan_print(const struct tune *t, FILE *out);
+int tune_plan_json(const struct tune *t, struct err *e); /* on standard output */
+
+/* Both into the log before a run: what is left out and who is not served, as warnings. */
+void tune_plan_log(struct tune *t);
+
+#endif

@@ -1,0 +1,159 @@
+/* What a tune will do: the nodes, who is left out and why, the engine and its candidates, how long it takes. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/engines/engines.h"
+#include "cli/tune.h"
+#include "core/hostlist.h"
+#include "core/json.h"
+#include "core/locate.h"
+#include "core/units.h"
+#include "probe/topology/select.h"
+
+/* ---- for people -------------------------------------------------------------------------------------------------- */
+
+/* "class0 n[0-1], class1 n2": the hosts of every class. */
+static const char *by_class(const struct topology *t, int served, struct arena *a)
+{
+    const char *text = "";
+    const char **names = arena_alloc(a, ((size_t)t->nhosts + 1) * sizeof *names);
+    for (int c = 0; c < t->nclasses; c++) {
+        int n = 0;
+        for (int i = 0; i < t->nhosts; i++)
+            if (t->hosts[i].class_index == c && !t->hosts[i].served == !served)
+                names[n++] = t->hosts[i].name;
+        if (n)
+            text =
+                arena_printf(a, "%s%s%s %s", text, *text ? ", " : "", t->classes[c].name, hostlist_fold(names, n, a));
+    }
+    return text;
+}
+
+static void print_part(const struct tune *t, const struct tune_part *p, FILE *out)
+{
+    int n;
+    fprintf(out, "profile      %s\n", p->generate.out);
+    if (p->because) {
+        tune_hosts(p->topology, 0, t->arena, &n);
+        fprintf(out, "measured     %d node%s: %s\n", n, n == 1 ? "" : "s", by_class(p->topology, 0, t->arena));
+        tune_hosts(p->topology, 1, t->arena, &n);
+    }
+    if (p->because && n)
+        fprintf(out, "served       %d more node%s: %s\n", n, n == 1 ? "" : "s", by_class(p->topology, 1, t->arena));
+    if (p->plan)
+        bench_plan_print(p->plan, out);
+    else
+        fputs("engine       none: nothing can be measured here, the topology alone decides\n", out);
+    if (p->because)
+        fprintf(out, "             %s\n", p->because);
+}
+
+static void print_left(const char *title, const struct cluster_left_out *left, FILE *out)
+{
+    for (int i = 0; i < left->n; i++)
+        fprintf(out, "%-12s %s: %s\n", i ? "" : title, left->list[i].name, left->list[i].why);
+}
+
+void tune_plan_print(const struct tune *t, FILE *out)
+{
+    for (int i = 0; i < t->nparts; i++) {
+        if (i)
+            fputc('\n', out);
+        print_part(t, &t->parts[i], out);
+    }
+    print_left("left out", &t->groups.left, out);
+    print_left("not served", &t->unserved, out);
+}
+
+/* ---- as JSON ----------------------------------------------------------------------------------------------------- */
+
+static cJSON *hosts_json(const struct topology *t, int served)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < t->nhosts; i++) {
+        if (!t->hosts[i].served != !served)
+            continue;
+        cJSON *o = cJSON_CreateObject();
+        json_add_str(o, "name", t->hosts[i].name);
+        json_add_str(o, "class", t->classes[t->hosts[i].class_index].name);
+        cJSON_AddItemToArray(array, o);
+    }
+    return array;
+}
+
+static cJSON *left_json(const struct cluster_left_out *left)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < left->n; i++) {
+        cJSON *o = cJSON_CreateObject();
+        json_add_str(o, "name", left->list[i].name);
+        json_add_str(o, "why", left->list[i].why);
+        cJSON_AddItemToArray(array, o);
+    }
+    return array;
+}
+
+int tune_plan_json(const struct tune *t, struct err *e)
+{
+    cJSON *doc = cJSON_CreateObject(), *parts = cJSON_AddArrayToObject(doc, "profiles");
+    for (int i = 0; i < t->nparts; i++) {
+        const struct tune_part *p = &t->parts[i];
+        cJSON *o = cJSON_CreateObject();
+        json_add_str(o, "profile", p->generate.out);
+        if (p->because) {
+            cJSON_AddItemToObject(o, "measured", hosts_json(p->topology, 0));
+            cJSON_AddItemToObject(o, "served", hosts_json(p->topology, 1));
+            json_add_str(o, "because", p->because);
+        }
+        if (p->plan)
+            cJSON_AddItemToObject(o, "plan", cJSON_Duplicate(p->plan, 1));
+        cJSON_AddItemToArray(parts, o);
+    }
+    cJSON_AddItemToObject(doc, "left_out", left_json(&t->groups.left));
+    cJSON_AddItemToObject(doc, "not_served", left_json(&t->unserved));
+    int rc = json_save(doc, "-", e);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+/* ---- before a run ------------------------------------------------------------------------------------------------ */
+
+/* On a machine from which jobs are sent, its own memory is hardly what was meant. */
+static void doubt(struct tune *t)
+{
+    const char *job = getenv("SLURM_JOB_ID");
+    const struct tune_part *p = t->parts;
+    int here = !p->bench.setup.hosts && !p->bench.setup.hostfile && !(job && *job);
+    if (t->choose && here && bench_evidence_of(p->bench.engine) == BENCH_ON_HOST && locate_in_path("sinfo", t->arena))
+        log_warn(&t->log, "this machine has no GPUs and is part of a Slurm cluster: its host memory is measured. Nodes "
+                          "with GPUs are named with --hosts, or allocated: salloc -N4 nccltune tune ...");
+}
+
+static void log_part(struct tune *t, const struct tune_part *p)
+{
+    char text[UNIT_TEXT];
+    int n;
+    const char *hosts = tune_hosts(p->topology, 0, t->arena, &n);
+    if (p->plan)
+        log_info(&t->log, "measuring %s (%d node%s) for at most %s with the %s engine%s%s; %s", hosts, n,
+                 n == 1 ? "" : "s", unit_seconds(text, p->bench.budget_s), p->bench.engine,
+                 t->nparts > 1 ? ", into " : "", t->nparts > 1 ? p->generate.out : "", p->because);
+    hosts = tune_hosts(p->topology, 1, t->arena, &n);
+    if (n)
+        log_info(&t->log, "%s (%d node%s) %s measured and get the same profile, being alike", hosts, n,
+                 n == 1 ? "" : "s", n == 1 ? "is not" : "are not");
+}
+
+void tune_plan_log(struct tune *t)
+{
+    for (int i = 0; i < t->groups.left.n; i++)
+        log_warn(&t->log, "%s is left out: %s", t->groups.left.list[i].name, t->groups.left.list[i].why);
+    for (int i = 0; i < t->groups.nshared; i++)
+        log_warn(&t->log, "most nodes have this error, which leaves none of them out: %s", t->groups.shared[i]);
+    for (int i = 0; i < t->unserved.n; i++)
+        log_warn(&t->log, "%s is not served: %s", t->unserved.list[i].name, t->unserved.list[i].why);
+    for (int i = 0; i < t->nparts && t->parts[i].because; i++)
+        log_part(t, &t->parts[i]);
+    if (t->parts->because)
+        doubt(t);
+}
