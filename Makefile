@@ -184,7 +184,7 @@ $(filter %/libnccl.so.2 %/librccl.so.1,$(NCCL_DOUBLES)): $(call obj,double,$(NCC
 $(filter %/libcuda.so.1 %/libamdhip64.so,$(NCCL_DOUBLES)): $(B)/double/tests/doubles/nccl_driver.o
 $(TIMER): $(B)/mpi/tests/tools/allreduce_time.o
 	$(call link,$(CFLAGS) $(LDFLAGS),$(MPI_LIBS))
-$(B)/perf/%: $(B)/obj/tests/perf/%.o $(LIB)
+$(B)/perf/%: $(B)/obj/tests/perf/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS))
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(LIB)
 	$(call link,$(CFLAGS) -fsanitize=fuzzer,$(DEP_LIBS))

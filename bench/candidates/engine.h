@@ -25,6 +25,7 @@ typedef void bench_sample_fn(void *user, int shot, enum bench_status status, dou
 /* A prediction: nine of ten calls lie between low and high. */
 struct bench_prediction {
     double us, low_us, high_us;
+    struct bench_doubt doubt;
     char detail[120]; /* what bounds it */
 };
 

@@ -133,6 +133,7 @@ static int predict(struct bench_plan *p, int nodes, const struct bench_knobs *la
     g->us = t.us;
     g->low_us = t.low_us;
     g->high_us = t.high_us;
+    g->doubt = t.doubt;
     snprintf(g->detail, sizeof g->detail, "%s%s%s", *t.limit ? "bound by " : "", t.limit,
              t.unvalidated ? ", unvalidated at this number of nodes" : "");
     return 0;

@@ -15,54 +15,49 @@
 static const struct model_gpu gpus[] = {
     /*            sm   arch    links  NVLS   GB/s of a channel  issue: GPU,       start hops              net fill  NVLS,
                                efficiency    LL  LL128 Simple   pair, channel           LL   LL128 Simple           fill */
-    {"Pascal",    60,  NULL,   0.90,  0,     {4,   0,    12},   2.2, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.40, 0,  0},
-    {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   2.2, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.40, 0,  0},
-    {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   3.5, 1.0, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.40, 0,  0},
-    {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   2.5, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.40, 0,  0},
-    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   1.5, 0.5, 0,      7.0,  {0.6, 1.6, 3.4},  0,  0.05, 12, 10},
-    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   1.5, 0.5, 0,      7.0,  {0.6, 1.4, 3.4},  0,  0.05, 12, 10},
-    {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   1.7, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  50, 0.20, 0,  0},
-    {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   1.7, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  50, 0.20, 0,  0},
-    {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   1.7, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  50, 0.20, 0,  0},
+    {"Pascal",    60,  NULL,   0.90,  0,     {4,   0,    12},   3.0, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, MODEL_FOLLOWS},
+    {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   3.0, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, MODEL_FITTED},
+    {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   4.8, 1.3, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, MODEL_FITTED},
+    {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   2.5, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, MODEL_FITTED},
+    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   1.5, 0.5, 0,      7.0,  {0.6, 1.6, 3.4},  0,  0.03, 12, 10, MODEL_FITTED},
+    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   1.5, 0.5, 0,      7.0,  {0.6, 1.4, 3.4},  0,  0.03, 12, 10, MODEL_FITTED},
+    {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.13, 0,  0, MODEL_FOLLOWS},
+    {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.13, 0,  0, MODEL_FITTED},
+    {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.13, 0,  0, MODEL_FOLLOWS},
 };
 
 /* All fitted to published results but Slingshot, which follows InfiniBand. LL128 and Simple wait for one more flag and
  * for one more message than LL. */
 const struct model_net model_nets[MODEL_NET_KINDS] = {
     /*                                        efficiency   hops LL, LL128, Simple   idle */
-    [MODEL_NET_INFINIBAND] = {"InfiniBand",      0.95,     {11, 12, 15},            0},
-    [MODEL_NET_ROCE]       = {"RoCE",            0.90,     {23, 24, 27},            0},
-    [MODEL_NET_EFA]        = {"EFA",             0.86,     {70, 72, 74},            0},
-    [MODEL_NET_EFA_2]      = {"EFA",             0.92,     {27, 28, 30},            0},
-    [MODEL_NET_TCPX]       = {"GPUDirect-TCPX",  0.73,     {40, 41, 44},            940},
-    [MODEL_NET_TCPXO]      = {"GPUDirect-TCPXO", 0.93,     {55, 57, 58},            0},
-    [MODEL_NET_SLINGSHOT]  = {"Slingshot",       0.92,     {12, 13, 16},            0},
-    [MODEL_NET_SOCKETS]    = {"TCP sockets",     0.90,     {32, 34, 38},            0},
+    [MODEL_NET_INFINIBAND]   = {"InfiniBand",      0.95,     {12, 12, 15},            0, MODEL_FITTED},
+    [MODEL_NET_ROCE]         = {"RoCE",            0.95,     {12, 13, 16},            0, MODEL_FITTED},
+    [MODEL_NET_ROCE_VIRTUAL] = {"RoCE",            0.87,     {37, 38, 41},            0, MODEL_FITTED},
+    [MODEL_NET_EFA]          = {"EFA",             0.86,     {85, 87, 89},            0, MODEL_FITTED},
+    [MODEL_NET_EFA_2]        = {"EFA",             0.92,     {33, 34, 36},            0, MODEL_FITTED},
+    [MODEL_NET_TCPX]         = {"GPUDirect-TCPX",  0.73,     {20, 21, 24},            940, MODEL_FITTED},
+    [MODEL_NET_TCPXO]        = {"GPUDirect-TCPXO", 0.93,     {66, 68, 69},            0, MODEL_FITTED},
+    [MODEL_NET_SLINGSHOT]    = {"Slingshot",       0.92,     {12, 13, 16},            0, MODEL_FOLLOWS},
+    [MODEL_NET_SOCKETS]      = {"TCP sockets",     0.90,     {30, 32, 36},            0, MODEL_FITTED},
 };
 
 const struct model_common model_common = {
     .proto_efficiency = {0.5, 0.92, 1}, /* LL: 8 of 16 bytes are flags; LL128: 120 of 128 less NCCL's own 2 % */
-    .proto_fill = {0.1, 0.8, 1},        /* fitted */
+    .proto_fill = {0.15, 0.8, 1},       /* fitted */
     .pcie_efficiency = 0.85,            /* headers of 256-byte payloads, as the PCIe specification has them */
     .tcp_GBps = 1.7,                    /* fitted: IPoIB, both directions at once */
     .tcp_cloud_GBps = 6.8,              /* assumed: four times that */
     .tree_efficiency = 0.97,            /* fitted */
     .nvls_tree_efficiency = 0.94,       /* fitted */
-    .host_GBps = 80,                    /* assumed: part of a socket's memory channels */
-    .pcie_hop_us = {1.0, 2.5, 5.7},     /* hwLatencies, row PCI */
-    .shm_us = 1.5,                      /* assumed */
+    .host_GBps = 58,                    /* assumed: part of a socket's memory channels */
+    .pcie_hop_us = {0.7, 2.5, 3.9},     /* hwLatencies, row PCI */
+    .shm_us = 0.9,                      /* assumed */
     .bounce_us = 8,                     /* assumed */
     .leaf_us = 1.5,                     /* two more switches and cables */
-    .tree_fill = 0.75,                  /* fitted */
-    .ring_fill = 0.05,                  /* fitted */
-    .channel_hop = 0.06,                /* fitted */
-    .channel_most = 16,                 /* fitted */
-    .fill_most = 5,                     /* fitted */
+    .tree_fill = 0.85,                  /* fitted */
+    .ring_fill = 0.12,                  /* fitted */
+    .fill_most = 5.8,                   /* fitted */
     .peer_us = 0.3,                     /* assumed */
-    .wait_band = 1.6,                   /* errors against published results, rounded up */
-    .carry_band = 1.25,
-    .unknown_band = 1.6,                /* assumed */
-    .node_band = 1.1,                   /* assumed */
 };
 /* clang-format on */
 
@@ -128,18 +123,22 @@ enum model_net_kind model_net_kind_of(const struct topo_class *c, const struct n
     if (hw && hw->transport == HW_EFA)
         return strcmp(hw->name, "efa1") ? MODEL_NET_EFA_2 : MODEL_NET_EFA;
     if (c->ports[net->port].layer == TOPO_LINK_ETHERNET)
-        return MODEL_NET_ROCE;
+        return c->hypervisor && strcmp(c->hypervisor, "none") != 0 ? MODEL_NET_ROCE_VIRTUAL : MODEL_NET_ROCE;
     if (c->ports[net->port].layer != TOPO_LINK_INFINIBAND)
         *assumed = "what kind of network it is on is not known: InfiniBand was assumed";
     return MODEL_NET_INFINIBAND;
 }
 
-/* NCCL opens 16 sockets a connection on Amazon's adapters and 4 on Google's, else one (src/transport/net_socket.cc). */
+/* NCCL opens 16 sockets a connection on Amazon's adapters and 4 on Google's, else one (src/transport/net_socket.cc);
+ * Slingshot's large frames cost the kernel half. */
 double model_tcp_GBps(const struct topo_class *c, const struct nccl_net *net)
 {
     enum { AMAZON = 0x1d0f, GOOGLE = 0x1ae0 };
+    const struct hw_nic *hw = net->object >= 0 ? hw_nic_of(&c->objects[net->object]) : NULL;
     int vendor = net->object >= 0 ? c->objects[net->object].vendor : 0;
-    return vendor == AMAZON || vendor == GOOGLE ? model_common.tcp_cloud_GBps : model_common.tcp_GBps;
+    return vendor == AMAZON || vendor == GOOGLE ? model_common.tcp_cloud_GBps
+           : hw && hw->transport == HW_CXI      ? 2 * model_common.tcp_GBps
+                                                : model_common.tcp_GBps;
 }
 
 /* NCCL's SKL_QPI_BW, SRP_QPI_BW, AMD_BW and the rest in src/graph/topo.h: about what copies through the CPUs reach,

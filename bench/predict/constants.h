@@ -6,6 +6,25 @@
 #include "bench/predict/nccl/types.h"
 #include "core/coll.h"
 
+/* What a time consists of. */
+enum model_part {
+    MODEL_LAUNCH,    /* issue and start */
+    MODEL_HOPS,      /* GPU to GPU within a node: what waits and fills */
+    MODEL_LINKS,     /* bytes over links and thread blocks of a node */
+    MODEL_NET_HOPS,  /* node to node */
+    MODEL_NET_LINKS, /* bytes over NICs, TCP and switches */
+    MODEL_PARTS,
+};
+#define MODEL_NODE_PARTS (1u << MODEL_LAUNCH | 1u << MODEL_HOPS | 1u << MODEL_LINKS)
+#define MODEL_NET_PARTS  (1u << MODEL_NET_HOPS | 1u << MODEL_NET_LINKS)
+
+/* Where constants come from. */
+enum model_evidence {
+    MODEL_FITTED,  /* to published results of such machines */
+    MODEL_FOLLOWS, /* those of a relative, without results of its own */
+    MODEL_UNKNOWN, /* assumed, because the topology does not tell what it is */
+};
+
 /* A generation of GPUs: those of compute capability `sm` and more, up to the next; AMD by the beginning of its name. */
 struct model_gpu {
     const char *name;
@@ -22,12 +41,14 @@ struct model_gpu {
     double net_hop_us;                /* further time of a hop between nodes */
     double fill;                      /* part of a hop's time that every further chunk costs again */
     double nvls_us, nvls_fill_us;     /* reduction and multicast of a small message; of a further chunk */
+    enum model_evidence evidence;
 };
 
 /* How nodes are joined. */
 enum model_net_kind {
     MODEL_NET_INFINIBAND,
     MODEL_NET_ROCE,
+    MODEL_NET_ROCE_VIRTUAL, /* in a virtual machine */
     MODEL_NET_EFA,
     MODEL_NET_EFA_2, /* with RDMA writes */
     MODEL_NET_TCPX,
@@ -42,6 +63,7 @@ struct model_net {
     double efficiency;          /* of the port's rate */
     double hop_us[PROTO_COUNT]; /* GPU memory to GPU memory on another node */
     double idle_us;             /* waits that data in flight hide */
+    enum model_evidence evidence;
 };
 
 /* The most nodes of any published result that the model was held against. */
@@ -60,14 +82,8 @@ struct model_common {
     double shm_us, bounce_us;             /* further time of a hop through host memory: between GPUs, to a NIC */
     double leaf_us;                       /* further time of a hop over spine switches */
     double tree_fill, ring_fill;          /* as model_gpu's fill, for hops between nodes */
-    double channel_hop;                   /* part of a hop between nodes that every further channel costs, */
-    int channel_most;                     /* up to that many */
     double peer_us;                       /* of every peer of an all-to-all */
-    double wait_band, carry_band; /* factors of time up and down that hold nine results of ten: of calls that only wait,
-                                     and of those that only carry */
-    double unknown_band;          /* times that when something was assumed */
-    double node_band;             /* times that for every doubling of nodes beyond those validated */
-    double fill_most;             /* chunks stop growing: the filling costs no more than this × itself */
+    double fill_most;                     /* chunks stop growing: the filling costs no more than this × itself */
 };
 
 extern const struct model_net model_nets[MODEL_NET_KINDS];

@@ -1,6 +1,11 @@
-/* Calibration: four factors on the constants, fitted to a site's measurements by damped Gauss-Newton steps on log time
- * (K. Levenberg, A method for the solution of certain non-linear problems in least squares, 1944). A weak pull towards
- * 1 keeps factors that the measurements say nothing about where they are. */
+/* Calibration: a factor on each part of the time, as a site's measurements and what is known of machines at large have
+ * it together.
+ *
+ * The errors of log time are the sum over parts of share × (log factor), and of a spread of each call's own. Factors
+ * have a prior (bench/predict/doubt.h). Both are given the tails of Student's t, so that neither a wild measurement nor
+ * a site that is unlike all others is averaged away: iteratively reweighted least squares over damped Gauss-Newton
+ * steps (K. Lange, R. Little, J. Taylor, Robust Statistical Modeling Using the t Distribution, 1989). The spread is
+ * estimated with them, starting from the built-in one. The covariance is that of the last step. */
 #include "bench/predict/fit.h"
 
 #include <math.h>
@@ -9,14 +14,14 @@
 
 #include "core/stats.h"
 
-enum { FACTORS = 4, MOST_SHAPES = 64, STEPS = 40 };
+enum { FACTORS = MODEL_PARTS, MOST_SHAPES = 64, STEPS = 60 };
 
 #define BOUND     5.0  /* of a factor, and its inverse */
-#define PULL      1e-3 /* weight of the pull towards 1, of one observation */
-#define WIGGLE    1e-3 /* of a log factor, for derivatives */
-#define HARDEST   1e8  /* damping at which no step helps any more */
-#define CONVERGED 1e-9 /* part of the sum that a step has to win */
-#define LEAST     1.02 /* band: no site repeats itself better */
+#define PLAIN     8    /* steps of plain least squares, which start near the answer */
+#define TAILS     4.0  /* degrees of freedom of the distributions */
+#define BEFORE    6.0  /* calls that the built-in spread counts as */
+#define LEAST     0.05 /* × the built-in spread: no site repeats itself better */
+#define CONVERGED 1e-7 /* change of a log factor */
 
 /* Observations of one number of nodes and ranks. */
 struct shape {
@@ -30,14 +35,18 @@ struct fit {
     struct shape shapes[MOST_SHAPES];
     int nshapes;
     int *shape_of; /* by observation; -1 not usable */
-    double *errors, *moved, *slopes;
-    int without; /* a number of nodes that is left out; 0 none */
+    struct model_time *times;
+    double *errors;           /* log (measured / predicted) */
+    struct model_prior prior; /* the most doubtful of the shapes' */
+    int without;              /* a number of nodes that is left out; 0 none */
 };
 
-static struct model_factors factors_of(const double *x, double band)
-{
-    return (struct model_factors){exp(x[0]), exp(x[1]), exp(x[2]), exp(x[3]), band};
-}
+/* Where the fit stands: log factors, × the built-in spread, and the curvature there. */
+struct state {
+    double tails; /* degrees of freedom; infinite: those of a normal distribution */
+    double x[FACTORS], rest;
+    double precision[FACTORS][FACTORS];
+};
 
 static int counts(const struct fit *f, int i)
 {
@@ -64,51 +73,82 @@ static int shape_for(struct fit *f, const struct model_setup *s, const struct mo
     return f->shapes[f->nshapes - 1].model ? f->nshapes - 1 : -1;
 }
 
-static int predict(const struct fit *f, int i, double *us)
+static int predict(struct fit *f, int i)
 {
     const struct model_observation *o = &f->o[i];
     struct model_call call = {o->coll, o->bytes, o->algo, o->proto, o->channels};
-    struct model_time time;
-    if (model_predict(f->shapes[f->shape_of[i]].model, &call, &time) || !(time.us > 0))
+    if (model_predict(f->shapes[f->shape_of[i]].model, &call, &f->times[i]) || !(f->times[i].us > 0))
         return -1;
-    *us = time.us;
+    f->errors[i] = log(o->us / f->times[i].us);
     return 0;
+}
+
+static void take_prior(struct fit *f)
+{
+    for (int i = 0; i < f->nshapes; i++) {
+        const struct model_prior *p = f->shapes[i].model ? model_prior(f->shapes[i].model) : &f->prior;
+        for (int k = 0; k < FACTORS; k++)
+            f->prior.part[k] = fmax(f->prior.part[k], p->part[k]);
+        f->prior.wait = p->wait;
+        f->prior.carry = p->carry;
+    }
 }
 
 static int prepare(struct fit *f, const struct model_setup *s, struct arena *a)
 {
     int usable = 0;
     for (int i = 0; i < f->n; i++) {
-        double us;
         f->shape_of[i] = shape_for(f, s, &f->o[i], a);
-        if (f->shape_of[i] >= 0 && predict(f, i, &us))
+        if (f->shape_of[i] >= 0 && predict(f, i))
             f->shape_of[i] = -1;
         usable += f->shape_of[i] >= 0;
     }
+    take_prior(f);
     return usable;
 }
 
 /* ---- fitting --------------------------------------------------------------------------------------------------- */
 
-/* Logarithms of predicted over measured time into `errors`, for all usable observations; the sum of squares of those
- * that count, with the pull. */
-static double evaluate(struct fit *f, const double *x, double *errors)
+/* Predicts all usable observations with these factors. */
+static void evaluate(struct fit *f, const double *x)
 {
-    struct model_factors factors = factors_of(x, 0);
+    struct model_factors factors = {.rest = 0};
+    for (int k = 0; k < FACTORS; k++)
+        factors.time[k] = exp(x[k]);
     for (int i = 0; i < f->nshapes; i++)
         if (f->shapes[i].model)
             model_set_factors(f->shapes[i].model, &factors);
-    double sum = 0;
-    for (int i = 0; i < f->n; i++) {
-        double us;
-        if (f->shape_of[i] < 0 || predict(f, i, &us))
-            continue;
-        errors[i] = log(us / f->o[i].us);
-        sum += counts(f, i) ? errors[i] * errors[i] : 0;
+    for (int i = 0; i < f->n; i++)
+        if (f->shape_of[i] >= 0)
+            predict(f, i);
+}
+
+/* The weight of something that is `off` standard deviations from where it is expected. */
+static double weight(const struct state *s, double off)
+{
+    return isinf(s->tails) ? 1 : fmin(1, (s->tails + 1) / (s->tails + off * off));
+}
+
+/* Normal equations at the state, of the prior and of what is observed; `b` is the gradient. */
+static void curve(const struct fit *f, struct state *s, double *b)
+{
+    memset(s->precision, 0, sizeof s->precision);
+    for (int k = 0; k < FACTORS; k++) {
+        double sd = f->prior.part[k], w = weight(s, s->x[k] / sd) / (sd * sd);
+        s->precision[k][k] = w;
+        b[k] = -w * s->x[k];
     }
-    for (int k = 0; k < FACTORS; k++)
-        sum += PULL * x[k] * x[k];
-    return sum;
+    for (int i = 0; i < f->n; i++) {
+        if (!counts(f, i))
+            continue;
+        const double *share = f->times[i].share;
+        double sd = model_rest(&f->prior, share) * s->rest, w = weight(s, f->errors[i] / sd) / (sd * sd);
+        for (int k = 0; k < FACTORS; k++) {
+            b[k] += w * share[k] * f->errors[i];
+            for (int j = 0; j < FACTORS; j++)
+                s->precision[k][j] += w * share[k] * share[j];
+        }
+    }
 }
 
 /* Solves a y = b for a symmetric positive a, in place, without pivots. */
@@ -128,69 +168,69 @@ static void solve(double a[FACTORS][FACTORS], double *b)
     }
 }
 
-static void find_slopes(struct fit *f, const double *x)
+/* × the built-in spread, which counts as BEFORE calls of its own. */
+static double rest_of(const struct fit *f, const struct state *s)
 {
-    for (int k = 0; k < FACTORS; k++) {
-        double there[FACTORS];
-        memcpy(there, x, sizeof there);
-        there[k] += WIGGLE;
-        evaluate(f, there, f->moved);
-        for (int i = 0; i < f->n; i++)
-            f->slopes[(size_t)i * FACTORS + (size_t)k] = (f->moved[i] - f->errors[i]) / WIGGLE;
-    }
-}
-
-/* The step from x at that damping, within the bounds, into `to`. */
-static void step(const struct fit *f, const double *x, double damping, double *to)
-{
-    double a[FACTORS][FACTORS] = {{0}}, b[FACTORS] = {0};
+    double sum = BEFORE, n = BEFORE;
     for (int i = 0; i < f->n; i++) {
-        const double *s = &f->slopes[(size_t)i * FACTORS];
-        for (int k = 0; k < FACTORS && counts(f, i); k++) {
-            b[k] -= s[k] * f->errors[i];
-            for (int j = 0; j < FACTORS; j++)
-                a[k][j] += s[k] * s[j];
+        if (!counts(f, i))
+            continue;
+        double off = f->errors[i] / model_rest(&f->prior, f->times[i].share);
+        sum += weight(s, off / s->rest) * off * off;
+        n++;
+    }
+    return fmax(LEAST, sqrt(sum / n));
+}
+
+/* Half steps where the whole one would change a factor by more than this. */
+#define LONGEST 0.5
+
+static void fit_factors(struct fit *f, struct state *s)
+{
+    double b[FACTORS], moved = 1;
+    *s = (struct state){.rest = 1, .tails = INFINITY};
+    for (int i = 0; i < STEPS && (i <= PLAIN || moved > CONVERGED); i++) {
+        evaluate(f, s->x);
+        s->tails = i < PLAIN ? INFINITY : TAILS;
+        s->rest = i < PLAIN ? 1 : rest_of(f, s);
+        struct state at = *s;
+        curve(f, s, b);
+        memcpy(at.precision, s->precision, sizeof at.precision);
+        solve(at.precision, b);
+        moved = 0;
+        for (int k = 0; k < FACTORS; k++)
+            moved = fmax(moved, fabs(b[k]));
+        double part = moved > LONGEST ? LONGEST / moved : 1;
+        moved = 0;
+        for (int k = 0; k < FACTORS; k++) {
+            double to = fmax(-log(BOUND), fmin(log(BOUND), s->x[k] + part * b[k]));
+            moved = fmax(moved, fabs(to - s->x[k]));
+            s->x[k] = to;
         }
     }
+    evaluate(f, s->x);
+    curve(f, s, b);
+}
+
+/* The lower triangular root of the covariance, which is the inverse of the precision. */
+static void put_root(const struct state *s, double root[FACTORS][FACTORS])
+{
+    double covariance[FACTORS][FACTORS];
     for (int k = 0; k < FACTORS; k++) {
-        b[k] -= PULL * x[k];
-        a[k][k] = a[k][k] * (1 + damping) + PULL;
+        double a[FACTORS][FACTORS], b[FACTORS] = {0};
+        memcpy(a, s->precision, sizeof a);
+        b[k] = 1;
+        solve(a, b);
+        memcpy(covariance[k], b, sizeof b);
     }
-    solve(a, b);
-    for (int k = 0; k < FACTORS; k++)
-        to[k] = fmax(-log(BOUND), fmin(log(BOUND), x[k] + b[k]));
-}
-
-/* A step that makes the sum smaller, the damping raised until there is one; 0: none does. */
-static int improve(struct fit *f, double *x, double *best, double *damping)
-{
-    while (*damping < HARDEST) {
-        double to[FACTORS];
-        step(f, x, *damping, to);
-        double sum = evaluate(f, to, f->moved);
-        if (sum < *best) {
-            memcpy(x, to, sizeof to);
-            *best = sum;
-            *damping /= 10;
-            return 1;
+    memset(root, 0, sizeof(double[FACTORS][FACTORS]));
+    for (int i = 0; i < FACTORS; i++)
+        for (int k = 0; k <= i; k++) {
+            double sum = covariance[i][k];
+            for (int j = 0; j < k; j++)
+                sum -= root[i][j] * root[k][j];
+            root[i][k] = i == k ? sqrt(fmax(sum, 0)) : root[k][k] > 0 ? sum / root[k][k] : 0;
         }
-        *damping *= 10;
-    }
-    return 0;
-}
-
-/* Leaves the factors in x and the errors there in f->errors. */
-static void fit_factors(struct fit *f, double *x)
-{
-    memset(x, 0, FACTORS * sizeof *x);
-    double best = evaluate(f, x, f->errors), damping = 1e-3, before = 0;
-    for (int i = 0; i < STEPS && (!i || before - best > CONVERGED * before); i++) {
-        before = best;
-        find_slopes(f, x);
-        if (!improve(f, x, &best, &damping))
-            break;
-        evaluate(f, x, f->errors);
-    }
 }
 
 /* ---- telling --------------------------------------------------------------------------------------------------- */
@@ -223,47 +263,48 @@ static int seen_before(const struct fit *f, int shape)
 static int leave_out(struct fit *f, double *errors)
 {
     int n = 0, node_counts = 0;
-    double x[FACTORS];
+    struct state s;
     for (int i = 0; i < f->nshapes; i++)
         node_counts += f->shapes[i].model && !seen_before(f, i);
     for (int i = 0; i < f->nshapes && node_counts > 1; i++) {
         if (!f->shapes[i].model || seen_before(f, i))
             continue;
         f->without = f->shapes[i].nodes;
-        fit_factors(f, x);
+        fit_factors(f, &s);
         n = collect(f, f->without, errors, n);
     }
     f->without = 0;
     return n;
 }
 
-int model_calibrate(const struct model_setup *s, const struct model_observation *o, int n, struct model_fit *fit,
+int model_calibrate(const struct model_setup *setup, const struct model_observation *o, int n, struct model_fit *fit,
                     struct err *e)
 {
     struct arena *a = arena_new();
     size_t room = (size_t)(n > 0 ? n : 1);
     struct fit f = {.o = o, .n = n, .shape_of = arena_alloc(a, room * sizeof *f.shape_of)};
     f.errors = arena_alloc(a, room * sizeof *f.errors);
-    f.moved = arena_alloc(a, room * sizeof *f.moved);
-    f.slopes = arena_alloc(a, room * FACTORS * sizeof *f.slopes);
-    double *sorted = arena_alloc(a, room * sizeof *sorted), x[FACTORS] = {0};
-    *fit = (struct model_fit){.used = prepare(&f, s, a)};
+    f.times = arena_alloc(a, room * sizeof *f.times);
+    double *sorted = arena_alloc(a, room * sizeof *sorted);
+    struct state s = {.rest = 1};
+    *fit = (struct model_fit){.used = prepare(&f, setup, a)};
     int rc = 0;
     if (!fit->used) {
         rc = err_set(e, ERR_FAILED, "none of %d measurements can be predicted, so none can calibrate the model", n);
         goto out;
     }
-    evaluate(&f, x, f.errors);
+    evaluate(&f, s.x);
     fit->before = factor(sorted, collect(&f, 0, sorted, 0), 0.5);
     int left = leave_out(&f, sorted);
     fit->left_out = factor(sorted, left, 0.5);
-    double band = factor(sorted, left, 0.9);
-    fit_factors(&f, x);
-    int all = collect(&f, 0, sorted, 0);
-    fit->spread = factor(sorted, all, 0.5);
-    fit->factors = factors_of(x, fmax(LEAST, fmax(band, factor(sorted, all, 0.9))));
-    for (int k = 0; k < FACTORS; k++)
-        fit->bounded += fabs(x[k]) >= log(BOUND) - 1e-9;
+    fit_factors(&f, &s);
+    fit->spread = factor(sorted, collect(&f, 0, sorted, 0), 0.5);
+    fit->factors.rest = s.rest;
+    put_root(&s, fit->factors.root);
+    for (int k = 0; k < FACTORS; k++) {
+        fit->factors.time[k] = exp(s.x[k]);
+        fit->bounded += fabs(s.x[k]) >= log(BOUND) - 1e-9;
+    }
 out:
     arena_free(a);
     return rc;

@@ -20,8 +20,8 @@ struct model_fit {
     int used, bounded; /* observations; factors that ended at a bound (0.2 or 5) */
 };
 
-/* Least squares on log time over the free constants, within bounds. The setup's nodes and factors are not looked at.
- * Errors: no usable observation. */
+/* What the observations and the prior say together of the factors on the parts of time, within bounds. The setup's
+ * nodes and factors are not looked at. Errors: no usable observation. */
 int model_calibrate(const struct model_setup *s, const struct model_observation *o, int n, struct model_fit *fit,
                     struct err *e);
 

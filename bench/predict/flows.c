@@ -51,7 +51,7 @@ static void leave(struct layout *y, int gpu, int net, double load, double crossi
 {
     slower(&y->flow->net_way, model_way_out(y->l, gpu, net, load, y->loads));
     y->sent += load;
-    y->cross += y->l->domain ? 0 : load * crossing;
+    y->cross += !y->l->domain ? load * crossing : y->l->domains > 1 ? load * crossing / y->l->domain : 0;
     enum model_net_kind kind = y->l->kinds[net];
     if (model_nets[kind].hop_us[PROTO_LL] > model_nets[y->flow->kind].hop_us[PROTO_LL])
         y->flow->kind = kind;
@@ -188,7 +188,7 @@ static void lay_nvls(struct layout *y, const struct nccl_graph *g, int channel)
 static void lay_nvls_tree(struct layout *y, const struct nccl_graph *g, int channel)
 {
     lay_nvls(y, g, channel);
-    if (!g->nets || y->l->domain)
+    if (!g->nets || (y->l->domain && y->l->domains < 2))
         return;
     struct ends e = ends_of(y, g, channel, 0);
     double sends = tree_sends(y->l->nccl->nodes);

@@ -10,13 +10,14 @@
 #include "probe/machines/hardware.h"
 #include "probe/topology/pci.h"
 
-void model_note(struct model_notes *n, const char *fmt, ...)
+void model_note(struct model_notes *n, unsigned parts, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    n->parts |= parts;
     for (int i = 0; i < n->n; i++)
         if (!strcmp(n->texts[i], text))
             return;
@@ -100,7 +101,7 @@ static double link_GBps(const struct model_links *l, const struct topo_link *k, 
         return k->GBps;
     const struct hw_gpu *hw = hw_gpu_of(l->c, &l->c->gpus[k->gpu]);
     double each = hw && hw->link_GBps > 0 ? hw->link_GBps : 25;
-    model_note(notes, "the bandwidth of %s is not known: %g GB/s a link was assumed",
+    model_note(notes, 1u << MODEL_LINKS, "the bandwidth of %s is not known: %g GB/s a link was assumed",
                k->link_kind == TOPO_XGMI ? "XGMI" : "NVLink", each);
     return each * (k->count > 0 ? k->count : 1);
 }
@@ -151,11 +152,11 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
         l->kinds[i] = m->setup.sockets ? MODEL_NET_SOCKETS : model_net_kind_of(l->c, net, &assumed);
         tcp_GBps = fmax(tcp_GBps, model_tcp_GBps(l->c, net));
         if (assumed)
-            model_note(notes, "%s: %s", net->name, assumed);
+            model_note(notes, MODEL_NET_PARTS, "%s: %s", net->name, assumed);
         double GBps = net->GBps;
         if (!(GBps > 0) || (net->port >= 0 && !(l->c->ports[net->port].rate_Gbps > 0))) {
             GBps = 12.5;
-            model_note(notes, "the rate of %s is not known: 100 Gb/s was assumed", net->name);
+            model_note(notes, 1u << MODEL_NET_LINKS, "the rate of %s is not known: 100 Gb/s was assumed", net->name);
         }
         GBps *= model_nets[l->kinds[i]].efficiency;
         l->nic_out[i] = add_link(l, GBps, "NIC ", net->name);
@@ -167,8 +168,8 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
     l->links[l->tcp_out].between_nodes = l->links[l->tcp_in].between_nodes = 1;
 }
 
-/* Multi-node NVLink: all GPUs say that they are in a domain, and it is large enough for all nodes. */
-static int shares_switches(const struct model_links *l, struct model_notes *notes)
+/* Multi-node NVLink: all GPUs say that they are in a domain. How many nodes there are in one. */
+static int nodes_a_domain(const struct model_links *l, struct model_notes *notes)
 {
     const struct topo_class *c = l->c;
     const struct hw_gpu *hw = c->ngpus ? hw_gpu_of(c, &c->gpus[0]) : NULL;
@@ -177,13 +178,15 @@ static int shares_switches(const struct model_links *l, struct model_notes *note
     for (int i = 0; i < c->ngpus; i++)
         if (!c->gpus[i].clique || l->nvlink_out[i] < 0)
             return 0;
-    if (l->nccl->ranks > hw->domain_gpus) {
-        model_note(notes, "more GPUs than an NVLink domain has (%d): every node was taken to be on its own",
-                   hw->domain_gpus);
+    int own = hw->domain_gpus / l->c->ngpus, nodes = l->nccl->nodes;
+    if (own < 2)
         return 0;
-    }
-    model_note(notes, "all nodes were taken to be in one NVLink domain");
-    return 1;
+    if (nodes <= own)
+        model_note(notes, 0, "all nodes were taken to be in one NVLink domain");
+    else
+        model_note(notes, 0, "nodes were taken to fill NVLink domains of %d GPUs, one after the other",
+                   hw->domain_gpus);
+    return nodes < own ? nodes : own;
 }
 
 /* RCCL lays its rings over known machines by hand (src/graph/rome_models.cc), so that a mesh is used evenly. */
@@ -240,7 +243,8 @@ static void note_unjoined(const struct model_links *l, struct model_notes *notes
     for (int i = 0; i < l->nccl->ranks_per_node && i < l->c->ngpus; i++)
         for (int k = 0; k < i; k++)
             if (path_between(l->paths, i, k)->class_ == PATH_UNKNOWN) {
-                model_note(notes, "no way between %s and %s is known: host memory was assumed", l->paths->ends[k].label,
+                model_note(notes, 1u << MODEL_HOPS | 1u << MODEL_LINKS,
+                           "no way between %s and %s is known: host memory was assumed", l->paths->ends[k].label,
                            l->paths->ends[i].label);
                 return;
             }
@@ -262,7 +266,8 @@ struct model_links *model_links_new(const struct nccl_model *nccl, const struct 
     add_nets(l, a, notes);
     l->even_mesh = is_even_mesh(l);
     add_gates(l, a);
-    l->domain = shares_switches(l, notes);
+    l->domain = nodes_a_domain(l, notes);
+    l->domains = l->domain ? (nccl->nodes - 1) / l->domain + 1 : 1;
     note_unjoined(l, notes);
     return l;
 }

@@ -18,13 +18,14 @@ struct model_gate {
     int gpu, net;
 };
 
-/* What had to be assumed, a sentence each. */
+/* What had to be assumed, a sentence each, and which parts (bits) that makes doubtful. */
 struct model_notes {
     struct arena *arena;
     const char *texts[MODEL_MOST_NOTES];
     int n;
+    unsigned parts;
 };
-void model_note(struct model_notes *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void model_note(struct model_notes *n, unsigned parts, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 struct model_links {
     const struct topo_class *c;
@@ -42,7 +43,8 @@ struct model_links {
     int even_mesh;               /* every GPU is joined to every other, and RCCL's rings use all links alike: */
     struct model_gate *gates;    /* they come in and go out by these, in turn, */
     int ngates;                  /* at least 2; 0: as the search has it */
-    int domain;                  /* its nodes share their NVSwitches: no copy needs a NIC */
+    int domain;                  /* nodes that share their NVSwitches, between which no copy needs a NIC; 0: none do */
+    int domains;                 /* how many of those there are; 1 without */
     int tcp_out, tcp_in;         /* what the node's kernel copies for sockets, all interfaces together */
     enum model_net_kind *kinds;  /* by net */
 };

@@ -23,14 +23,10 @@ struct model {
     struct model_links *links;
     struct model_flow flows[MODEL_PATTERNS];
     struct model_notes notes;
+    struct model_prior prior;
     double mem_GBps; /* of a GPU */
     int leaves;
 };
-
-static double or_one(double factor)
-{
-    return factor > 0 && isfinite(factor) ? factor : 1;
-}
 
 /* ---- preparing ------------------------------------------------------------------------------------------------- */
 
@@ -39,7 +35,7 @@ static void note_gpu(struct model *m, const struct topo_class *c)
     const char *assumed;
     m->gpu = model_gpu_of(c, &assumed);
     if (assumed)
-        model_note(&m->notes, "%s", assumed);
+        model_note(&m->notes, MODEL_NODE_PARTS, "%s", assumed);
     m->mem_GBps = 1000;
     const struct hw_gpu *hw = c->ngpus ? hw_gpu_of(c, &c->gpus[0]) : NULL;
     if (hw && hw->mem_GBps > 0)
@@ -58,18 +54,31 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
     note_gpu(m, c);
     if (m->nccl->assumed)
-        model_note(&m->notes, "for NCCL's choice: %s", m->nccl->assumed);
+        model_note(&m->notes, 0, "for NCCL's choice: %s", m->nccl->assumed);
     int per_leaf = m->switches.nodes_per_leaf;
     m->leaves = per_leaf > 0 ? (m->nccl->nodes - 1) / per_leaf + 1 : 1;
     m->links = model_links_new(m->nccl, m->gpu, a, &m->notes);
     model_flows(m->links, &m->switches, m->flows, a);
+    const struct model_flow *ring = &m->flows[MODEL_RING];
+    struct model_basis basis = {.gpu = m->gpu->evidence, .net = model_nets[ring->kind].evidence};
+    basis.pcie = m->nccl->ranks_per_node > 1 && ring->node_way != MODEL_WAY_LINKS;
+    basis.sockets = m->nccl->nodes > 1 && ring->kind == MODEL_NET_SOCKETS;
+    basis.assumed = m->notes.parts;
+    m->prior = model_prior_of(&basis);
     return m;
+}
+
+const struct model_prior *model_prior(const struct model *m)
+{
+    return &m->prior;
 }
 
 void model_set_factors(struct model *m, const struct model_factors *f)
 {
-    m->factors = (struct model_factors){or_one(f->net_bandwidth), or_one(f->net_latency), or_one(f->node_bandwidth),
-                                        or_one(f->node_latency), f->band};
+    m->factors = *f;
+    for (int i = 0; i < MODEL_PARTS; i++)
+        if (!(f->time[i] > 0) || !isfinite(f->time[i]))
+            m->factors.time[i] = 1;
 }
 
 const struct nccl_model *model_nccl(const struct model *m)
@@ -103,70 +112,78 @@ static double issue(const struct model *m, enum model_pattern p, int channels)
                                : (g->issue_us + g->issue_channel_us * (channels - 1)) * local;
 }
 
+/* Times by what they come from: within a node, and between nodes. */
+struct halves {
+    double node, net;
+};
+
 struct wait {
-    double hops_us; /* of the first byte */
-    double fill_us; /* d */
-    double idle_us; /* that data in flight hide */
+    struct halves hops_us; /* of the first byte */
+    struct halves fill_us; /* d */
+    double idle_us;        /* that data in flight hide */
 };
 
 static double node_hop_us(const struct model *m, const struct model_flow *f, int proto)
 {
     double us = f->node_way == MODEL_WAY_LINKS ? m->gpu->hop_us[proto] : model_common.pcie_hop_us[proto];
-    return (us + (f->node_way == MODEL_WAY_MEMORY ? model_common.shm_us : 0)) * m->factors.node_latency;
+    return (us + (f->node_way == MODEL_WAY_MEMORY ? model_common.shm_us : 0)) * m->factors.time[MODEL_HOPS];
 }
 
 static double net_hop_us(const struct model *m, const struct model_flow *f, int proto)
 {
-    if (m->links->domain)
-        return node_hop_us(m, f, proto);
     double us = model_nets[f->kind].hop_us[proto];
     us += m->gpu->net_hop_us;
     us += f->net_way == MODEL_WAY_MEMORY && f->kind != MODEL_NET_SOCKETS ? model_common.bounce_us : 0;
-    return (us + (m->leaves > 1 ? model_common.leaf_us : 0)) * m->factors.net_latency;
+    return (us + (m->leaves > 1 ? model_common.leaf_us : 0)) * m->factors.time[MODEL_NET_HOPS];
 }
 
-/* Hops one after the other, and how many of those between nodes count in the filling. */
+/* Nodes that reach one another without a NIC count as one island. */
+static int islands(const struct model *m)
+{
+    return m->links->domain ? m->links->domains : m->nccl->nodes;
+}
+
+/* Hops one after the other, and how many of those between islands count in the filling. */
 struct hops {
     double node, net, net_fill;
 };
 
-static struct wait wait_of(const struct model *m, const struct model_flow *f, int proto, int channels, struct hops h)
+static struct wait wait_of(const struct model *m, const struct model_flow *f, int proto, struct hops h)
 {
     double node_us = h.node * node_hop_us(m, f, proto), hop_us = net_hop_us(m, f, proto);
-    int posted = channels < model_common.channel_most ? channels : model_common.channel_most;
-    double posting = m->links->domain ? 1 : 1 + model_common.channel_hop * (posted - 1);
-    return (struct wait){node_us + h.net * posting * hop_us, m->gpu->fill * node_us + h.net_fill * hop_us,
-                         h.net > 0 && !m->links->domain ? model_nets[f->kind].idle_us : 0};
+    return (struct wait){{node_us, h.net * hop_us},
+                         {m->gpu->fill * node_us, h.net_fill * hop_us},
+                         h.net > 0 ? model_nets[f->kind].idle_us * m->factors.time[MODEL_NET_HOPS] : 0};
 }
 
 /* A ring hands on what has arrived while more arrives: little of its hops is paid again. Deeper trees have smaller
  * chunks, so that one level is what fills them. */
-static struct wait wait_for(const struct model *m, enum model_pattern p, int coll, int proto, int channels)
+static struct wait wait_for(const struct model *m, enum model_pattern p, int coll, int proto)
 {
     const struct nccl_model *n = m->nccl;
     const struct model_flow *f = &m->flows[p];
-    int leaving = n->nodes > 1;
-    double rounds = coll == COLL_ALLREDUCE ? 2 : 1, log_nodes = ceil_log2(n->nodes);
-    double tree_fill = leaving * rounds * model_common.tree_fill, ring_fill = model_common.ring_fill;
-    double nets = rounds * (n->nodes - 1), log_ranks = ceil_log2(n->ranks);
+    int apart = islands(m), leaving = apart > 1;
+    double rounds = coll == COLL_ALLREDUCE ? 2 : 1, net_levels = ceil_log2(apart);
+    double node_levels = ceil_log2((n->nodes - 1) / apart + 1), ring_fill = model_common.ring_fill;
+    double tree_fill = leaving * rounds * model_common.tree_fill, nets = rounds * (apart - 1);
     struct wait w;
     switch (p) {
     case MODEL_RING:
-        return wait_of(m, f, proto, channels, (struct hops){rounds * (n->ranks - 1) - nets, nets, ring_fill * nets});
+        return wait_of(m, f, proto, (struct hops){rounds * (n->ranks - apart), nets, ring_fill * nets});
     case MODEL_TREE:
-        return wait_of(m, f, proto, channels,
-                       (struct hops){rounds * (n->ranks_per_node - 1), rounds * log_nodes, tree_fill});
+        return wait_of(m, f, proto,
+                       (struct hops){rounds * (n->ranks_per_node - 1 + node_levels), rounds * net_levels, tree_fill});
     case MODEL_NVLS:
     case MODEL_NVLS_TREE:
-        w = wait_of(m, f, proto, channels, (struct hops){0, rounds * log_nodes, tree_fill});
-        w.hops_us += m->gpu->nvls_us * m->factors.node_latency;
-        w.fill_us += m->gpu->nvls_fill_us * m->factors.node_latency;
+        w = wait_of(m, f, proto, (struct hops){rounds * node_levels, rounds * net_levels, tree_fill});
+        w.hops_us.node += m->gpu->nvls_us * m->factors.time[MODEL_HOPS];
+        w.fill_us.node += m->gpu->nvls_fill_us * m->factors.time[MODEL_HOPS];
         return w;
     case MODEL_PAT:
-        return wait_of(m, f, proto, channels, (struct hops){0, log_ranks, ring_fill * log_ranks});
+        return wait_of(m, f, proto, (struct hops){node_levels, net_levels, ring_fill * net_levels});
     default:
-        w = wait_of(m, f, proto, 1, (struct hops){1, leaving, ring_fill * leaving});
-        w.hops_us += model_common.peer_us * (n->ranks - 1);
+        w = wait_of(m, f, proto, (struct hops){1, leaving, ring_fill * leaving});
+        w.hops_us.node += model_common.peer_us * (n->ranks - 1) * m->factors.time[MODEL_HOPS];
         return w;
     }
 }
@@ -200,6 +217,7 @@ static double block_passes(const struct model *m, enum model_pattern p, int coll
 
 struct carried {
     double us;
+    int between_nodes;
     const char *limit;
 };
 
@@ -219,15 +237,16 @@ static struct carried carry(const struct model *m, enum model_pattern p, int col
     const struct model_load *l = &f->loads[k];
     double often = passes(m, p, coll) * bytes / model_common.proto_efficiency[proto];
     double share = p == MODEL_NVLS_TREE ? model_common.nvls_tree_efficiency : 1;
-    double node_us = l->node_us * often / m->factors.node_bandwidth / share;
-    double net_us = l->net_us * often / m->factors.net_bandwidth;
+    double node_us = l->node_us * often * m->factors.time[MODEL_LINKS] / share;
+    double net_us = l->net_us * often * m->factors.time[MODEL_NET_LINKS];
     double each_GBps = m->gpu->channel_GBps[proto];
     double block_us = each_GBps > 0 ? block_passes(m, p, coll) * bytes / (each_GBps * (k + 1)) / 1e3 : 0;
-    struct carried c = {node_us, link_name(m, l->node_link)};
+    block_us *= m->factors.time[MODEL_LINKS];
+    struct carried c = {node_us, 0, link_name(m, l->node_link)};
     if (net_us > c.us)
-        c = (struct carried){net_us, link_name(m, l->net_link)};
+        c = (struct carried){net_us, 1, link_name(m, l->net_link)};
     if (block_us > c.us)
-        c = (struct carried){block_us, "thread blocks of its channels"};
+        c = (struct carried){block_us, 0, "thread blocks of its channels"};
     return c;
 }
 
@@ -274,25 +293,68 @@ static int resolve(const struct model *m, const struct model_call *c, struct mod
 /* A rank alone copies. */
 static void predict_alone(const struct model *m, const struct model_call *c, struct model_time *t)
 {
-    t->us = m->gpu->start_us + 2 * (double)c->bytes / m->mem_GBps / 1e3;
+    double start_us = m->gpu->start_us * m->factors.time[MODEL_LAUNCH];
+    t->us = start_us + 2 * (double)c->bytes / m->mem_GBps / 1e3;
+    t->share[MODEL_LAUNCH] = start_us / t->us;
+    t->share[MODEL_LINKS] = 1 - t->share[MODEL_LAUNCH];
     snprintf(t->limit, sizeof t->limit, "GPU memory");
 }
 
-/* `carried_us` is what bytes take of the time. Nothing tells how errors grow with nodes: they are let grow with the
- * depth of a tree, but more nodes make no link faster. */
+/* `carried_us` is what bytes take of the time, which more nodes make no shorter. */
 static void put_band(const struct model *m, double carried_us, struct model_time *t)
 {
-    double carried = carried_us / t->us, band = m->factors.band, carry_band = band, nodes = 1;
-    if (!(band > 1)) {
-        carry_band = model_common.carry_band;
-        band = pow(carry_band, carried) * pow(model_common.wait_band, 1 - carried);
+    struct bench_doubt *d = &t->doubt;
+    const struct model_factors *f = &m->factors;
+    double links = 0, nodes = log2((double)m->nccl->nodes / MODEL_VALIDATED_NODES);
+    for (int i = 0; i < MODEL_PARTS; i++) {
+        d->shared[i] = f->rest > 0 ? 0 : m->prior.part[i] * t->share[i];
+        for (int k = 0; k < MODEL_PARTS && f->rest > 0; k++)
+            d->shared[i] += f->root[k][i] * t->share[k];
     }
-    double unknown = m->notes.n ? model_common.unknown_band : 1;
-    if (m->nccl->nodes > MODEL_VALIDATED_NODES)
-        nodes = pow(model_common.node_band, log2((double)m->nccl->nodes / MODEL_VALIDATED_NODES));
-    t->low_us = fmax(t->us / (band * unknown * nodes), carried_us / (carry_band * unknown));
-    t->high_us = t->us * band * unknown * nodes;
-    t->unvalidated = m->nccl->nodes > MODEL_VALIDATED_NODES;
+    t->unvalidated = nodes > 0;
+    d->shared[MODEL_PARTS] = nodes > 0 ? MODEL_NODES_DOUBT * nodes : 0;
+    d->rest = model_rest(&m->prior, t->share) * (f->rest > 0 ? f->rest : 1);
+    d->way = (t->algo + 1) * PROTO_COUNT + t->proto;
+    d->detail = t->channels * 1000 + m->nccl->nnets;
+    double band = exp(BENCH_NINE_OF_TEN * bench_doubt_of_time(d));
+    for (int i = 0; i < MODEL_PARTS; i++)
+        links = fmax(links, i == MODEL_LINKS || i == MODEL_NET_LINKS ? m->prior.part[i] : 0);
+    t->high_us = t->us * band;
+    t->low_us = fmax(t->us / band, fmin(t->us, carried_us / exp(BENCH_NINE_OF_TEN * hypot(links, m->prior.carry))));
+}
+
+/* What a call waits for before its bytes flow, and what their chunks wait for one another. */
+struct course {
+    double issue_us, start_us, wait_us, carried_us, fill_us;
+    double hops_fill_us; /* the hops' part of it */
+};
+
+static struct course course_of(const struct model *m, const struct wait *w, const struct carried *x, double issue_us,
+                               int proto)
+{
+    double slow = m->factors.time[MODEL_LAUNCH], fill = w->fill_us.node + w->fill_us.net;
+    struct course c = {.issue_us = slow * issue_us, .start_us = slow * m->gpu->start_us};
+    double chunked_us = 2 * sqrt(fill * x->us), most_us = model_common.fill_most * fill;
+    c.wait_us = fmax(c.issue_us, c.start_us + w->hops_us.node + w->hops_us.net);
+    c.carried_us = hypot(x->us, w->idle_us);
+    c.fill_us = model_common.proto_fill[proto] * fmin(chunked_us, most_us);
+    c.hops_fill_us = chunked_us < most_us ? c.fill_us / 2 : c.fill_us;
+    return c;
+}
+
+/* Derivatives of log time: a square root gives half to each side, a full chunk all to the hops. */
+static void put_shares(const struct wait *w, const struct carried *x, const struct course *c, struct model_time *t)
+{
+    double fill = w->fill_us.node + w->fill_us.net, hidden = c->issue_us < c->wait_us ? 1 : 0;
+    double per_fill = fill > 0 ? c->hops_fill_us / fill : 0, per_carried = c->carried_us > 0 ? 1 / c->carried_us : 0;
+    t->share[MODEL_LAUNCH] = hidden > 0 ? c->start_us : c->issue_us;
+    t->share[MODEL_HOPS] = hidden * w->hops_us.node + per_fill * w->fill_us.node;
+    t->share[MODEL_NET_HOPS] =
+        hidden * w->hops_us.net + per_fill * w->fill_us.net + w->idle_us * w->idle_us * per_carried;
+    t->share[x->between_nodes ? MODEL_NET_LINKS : MODEL_LINKS] =
+        x->us * x->us * per_carried + c->fill_us - c->hops_fill_us;
+    for (int i = 0; i < MODEL_PARTS; i++)
+        t->share[i] /= t->us;
 }
 
 int model_predict(const struct model *m, const struct model_call *c, struct model_time *t)
@@ -308,14 +370,12 @@ int model_predict(const struct model *m, const struct model_call *c, struct mode
     }
     if (p == MODEL_PATTERNS || !m->flows[p].loads)
         return -1;
-    struct wait w = wait_for(m, p, c->coll, proto, t->channels);
+    struct wait w = wait_for(m, p, c->coll, proto);
     struct carried x = carry(m, p, c->coll, proto, t->channels, (double)c->bytes);
-    double issue_us = issue(m, p, t->channels);
-    double slow = m->factors.node_latency, wait_us = fmax(slow * issue_us, slow * m->gpu->start_us + w.hops_us);
-    double fill_us =
-        model_common.proto_fill[proto] * fmin(2 * sqrt(w.fill_us * x.us), model_common.fill_most * w.fill_us);
-    t->us = wait_us + hypot(x.us, w.idle_us) + fill_us;
-    snprintf(t->limit, sizeof t->limit, "%s", x.us > wait_us ? x.limit : "latency");
+    struct course course = course_of(m, &w, &x, issue(m, p, t->channels), proto);
+    t->us = course.wait_us + course.carried_us + course.fill_us;
+    snprintf(t->limit, sizeof t->limit, "%s", x.us > course.wait_us ? x.limit : "latency");
+    put_shares(&w, &x, &course, t);
     put_band(m, x.us, t);
     return 0;
 }

@@ -6,15 +6,17 @@
 #ifndef BENCH_PREDICT_MODEL_H
 #define BENCH_PREDICT_MODEL_H
 
+#include "bench/predict/doubt.h"
 #include "bench/predict/nccl/model.h"
 #include "bench/predict/switches.h"
+#include "bench/results/doubt.h"
 
-/* The few free constants, which results of a site can fit: factors on the built-in ones; 1 is built in, and what
- * is not above 0 counts as 1. */
+/* What results of a site make of the parts of a time. */
 struct model_factors {
-    double net_bandwidth, net_latency;   /* between nodes */
-    double node_bandwidth, node_latency; /* within a node, and of launching */
-    double band;                         /* factor of time up and down that holds nine results of ten; 0: built in */
+    double time[MODEL_PARTS];              /* × the built-in time; not above 0: 1 */
+    double root[MODEL_PARTS][MODEL_PARTS]; /* of the covariance of their logarithms: covariance = root × root', */
+    double rest;                           /* × the built-in spread of single calls; 0: nothing was measured, and what
+                                            * is doubted is the prior */
 };
 
 struct model_setup {
@@ -33,6 +35,9 @@ void model_set_factors(struct model *m, const struct model_factors *f);
 
 const struct nccl_model *model_nccl(const struct model *m);
 
+/* What is doubted where nothing was measured. */
+const struct model_prior *model_prior(const struct model *m);
+
 /* A call as NCCL is told to make it. `coll` is enum coll or COLL_ALLTOALL, which has no algorithm (send and receive).
  */
 struct model_call {
@@ -45,6 +50,8 @@ struct model_call {
 struct model_time {
     double us, low_us, high_us; /* nine of ten calls lie between low and high */
     int algo, proto, channels;  /* what was predicted; algo and proto -1 for COLL_ALLTOALL */
+    double share[MODEL_PARTS];  /* of the parts; together 1, and each the sensitivity of log time to the part's */
+    struct bench_doubt doubt;   /* whose low and high those are */
     char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */
     int unvalidated; /* more nodes than any published result that the model was held against */
 };

@@ -142,7 +142,9 @@ enum model_way model_way_out(const struct model_links *l, int gpu, int net, doub
 {
     if (l->domain) {
         pass(loads, l->nvlink_out[gpu], load);
-        return MODEL_WAY_LINKS;
+        if (l->domains < 2)
+            return MODEL_WAY_LINKS;
+        load /= l->domain;
     }
     int proxy = proxy_of(l, gpu, net);
     if (proxy >= 0) {
@@ -160,7 +162,9 @@ enum model_way model_way_in(const struct model_links *l, int net, int gpu, doubl
 {
     if (l->domain) {
         pass(loads, l->nvlink_in[gpu], load);
-        return MODEL_WAY_LINKS;
+        if (l->domains < 2)
+            return MODEL_WAY_LINKS;
+        load /= l->domain;
     }
     int by_memory = !direct_to_gpu(l, gpu, net);
     pass(loads, l->nic_in[net], load);

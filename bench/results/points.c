@@ -47,10 +47,13 @@ struct bench_interval bench_gain(struct bench_interval from, struct bench_interv
     v.n = from.n < to.n ? from.n : to.n;
     v.median = from.median / to.median;
     if (from.predicted && to.predicted) {
-        double own = sqrt(1 - MODEL_SHARED);
         v.predicted = 1;
-        v.low = v.median / exp(own * hypot(log(from.median / from.low), log(to.high / to.median)));
-        v.high = v.median * exp(own * hypot(log(from.high / from.median), log(to.median / to.low)));
+        double below = hypot(log(from.median / from.low), log(to.high / to.median));
+        double above = hypot(log(from.high / from.median), log(to.median / to.low));
+        if (from.doubt && to.doubt)
+            below = above = BENCH_NINE_OF_TEN * bench_doubt_of_quotient(from.doubt, to.doubt);
+        v.low = v.median / exp(below);
+        v.high = v.median * exp(above);
         return v;
     }
     v.low = from.low / to.high;
@@ -140,7 +143,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
     }
     const struct bench_result *last = r[n - 1];
     if (last->low_us > 0)
-        c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1};
+        c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1, last->doubt};
     else
         c.time_us = bench_interval_of(pool, samples, scratch);
     /* There is nothing to fall back on behind the default: a process of it that died once does not rule it out. */

@@ -2,8 +2,8 @@
  *
  * Samples of one candidate from all rounds are pooled. Intervals are those of the median by order statistics
  * (distribution-free, at least 95 %; with fewer than six samples: the range). A gain is default time / candidate time;
- * its interval is the cautious one, [low/high, high/low] of the two. For two predictions their bands, as logarithms,
- * add up in squares, less what the model gets wrong about the machine for both (MODEL_SHARED). */
+ * its interval is the cautious one, [low/high, high/low] of the two. For two predictions it holds nine of ten
+ * quotients: what the model gets wrong for both alike has cancelled (bench/results/doubt.h). */
 #ifndef BENCH_RESULTS_POINTS_H
 #define BENCH_RESULTS_POINTS_H
 
@@ -12,16 +12,11 @@
 
 #include "bench/results/results.h"
 
-/* The share of the variance of two predictions' errors on one machine that both have in common. Of the published
- * results that the model is held against (doc/MODEL.md), neighbouring sizes at which NCCL chooses different
- * algorithms or protocols are 79 pairs: nine of ten of their times are within a factor 1.43, nine of ten quotients
- * within 1.37, which is what this share gives. */
-#define MODEL_SHARED 0.6
-
 struct bench_interval {
     double median, low, high;
-    int n;         /* samples; 0: not measured, the rest is 0 */
-    int predicted; /* low and high are a model's band, which holds nine of ten */
+    int n;                           /* samples; 0: not measured, the rest is 0 */
+    int predicted;                   /* low and high are a model's band, which holds nine of ten */
+    const struct bench_doubt *doubt; /* of a predicted time; NULL: a measurement, or the journal does not say */
 };
 
 /* Of `n` samples in any order; `scratch` holds n doubles. */

@@ -9,6 +9,7 @@
 
 /* A run of a day at one sample a millisecond stays below. */
 #define TIMES_LIMIT 100000000
+#define MOST_DOUBT  10 /* of a log time */
 
 static const char *const statuses[BENCH_STATUS_COUNT] = {"ok", "dropped", "wrong", "failed", "crashed", "hung"};
 
@@ -75,8 +76,30 @@ static int read_times(const cJSON *times, struct arena *a, struct bench_result *
     return 0;
 }
 
-/* The band of a prediction, around its one time. */
-static int read_band(const cJSON *o, struct bench_result *r, const struct place *at)
+static int read_doubt(const cJSON *o, struct arena *a, struct bench_result *r, const struct place *at)
+{
+    const cJSON *shared = cJSON_GetObjectItemCaseSensitive(o, "shared"), *item;
+    struct bench_doubt *d = ARENA_NEW(a, struct bench_doubt);
+    int n = 0;
+    if (!o)
+        return 0;
+    cJSON_ArrayForEach(item, shared)
+    {
+        if (n == BENCH_DOUBTS || !cJSON_IsNumber(item) || !(fabs(item->valuedouble) < MOST_DOUBT))
+            return bad(at, "numbers in \"shared\" of \"doubt\", six at most");
+        d->shared[n++] = item->valuedouble;
+    }
+    d->rest = json_num(o, "rest", 0);
+    d->way = (int)json_int(o, "way", -1);
+    d->detail = (int)json_int(o, "detail", -1);
+    if (!(d->rest >= 0 && d->rest < MOST_DOUBT))
+        return bad(at, "a \"rest\" of 0 or more in \"doubt\"");
+    r->doubt = d;
+    return 0;
+}
+
+/* The band of a prediction, around its one time, and what it is made of. */
+static int read_band(const cJSON *o, struct arena *a, struct bench_result *r, const struct place *at)
 {
     if (!cJSON_HasObjectItem(o, "low_us") && !cJSON_HasObjectItem(o, "high_us"))
         return 0;
@@ -84,7 +107,7 @@ static int read_band(const cJSON *o, struct bench_result *r, const struct place 
     r->high_us = json_num(o, "high_us", 0);
     if (r->ntimes == 1 && r->low_us > 0 && r->low_us <= r->times_us[0] && r->high_us >= r->times_us[0] &&
         isfinite(r->high_us))
-        return 0;
+        return read_doubt(cJSON_GetObjectItemCaseSensitive(o, "doubt"), a, r, at);
     return bad(at, "\"low_us\" and \"high_us\" around the one time of a prediction");
 }
 
@@ -132,7 +155,7 @@ int bench_result_read(const cJSON *o, const char *path, long line, struct arena 
         rc = read_knobs(cJSON_GetObjectItemCaseSensitive(o, "call"), a, &r->call, at, "\"call\" with a label");
     if (!rc)
         rc = read_times(cJSON_GetObjectItemCaseSensitive(o, "times_us"), a, r, at);
-    return rc ? rc : read_band(o, r, at);
+    return rc ? rc : read_band(o, a, r, at);
 }
 
 /* ---- writing ---- */
@@ -152,6 +175,21 @@ static void add_knobs(cJSON *doc, const char *key, const struct bench_knobs *k)
 static double to_ns(double us)
 {
     return round(us * 1e3) / 1e3;
+}
+
+static double to_digits(double log)
+{
+    return round(log * 1e4) / 1e4;
+}
+
+static void add_doubt(cJSON *doc, const struct bench_doubt *d)
+{
+    cJSON *o = cJSON_AddObjectToObject(doc, "doubt"), *shared = cJSON_AddArrayToObject(o, "shared");
+    for (int i = 0; i < BENCH_DOUBTS; i++)
+        cJSON_AddItemToArray(shared, cJSON_CreateNumber(to_digits(d->shared[i])));
+    cJSON_AddNumberToObject(o, "rest", to_digits(d->rest));
+    cJSON_AddNumberToObject(o, "way", d->way);
+    cJSON_AddNumberToObject(o, "detail", d->detail);
 }
 
 cJSON *bench_result_json(const struct bench_result *r)
@@ -174,6 +212,8 @@ cJSON *bench_result_json(const struct bench_result *r)
         cJSON_AddNumberToObject(doc, "low_us", to_ns(r->low_us));
         cJSON_AddNumberToObject(doc, "high_us", to_ns(r->high_us));
     }
+    if (r->doubt)
+        add_doubt(doc, r->doubt);
     json_add_str(doc, "detail", r->detail);
     return doc;
 }

@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
+#include "bench/results/doubt.h"
 #include "core/arena.h"
 #include "core/err.h"
 
@@ -42,9 +43,10 @@ struct bench_result {
     enum bench_status status;
     const double *times_us; /* one sample each: the slowest rank's time of one call */
     int ntimes;
-    double low_us, high_us; /* predicted: the band that holds nine of ten around the one time; 0: measured */
-    const char *detail;     /* why it failed, or what bounds a prediction; NULL */
-    long line;              /* where it stands in the journal; 0: not written yet */
+    double low_us, high_us;          /* predicted: the band that holds nine of ten around the one time; 0: measured */
+    const struct bench_doubt *doubt; /* whose band that is; NULL: measured, or not said */
+    const char *detail;              /* why it failed, or what bounds a prediction; NULL */
+    long line;                       /* where it stands in the journal; 0: not written yet */
 };
 
 /* What stands in line `line` of the journal `path`, into `r` and `a`. */

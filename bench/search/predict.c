@@ -65,7 +65,9 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
     if (history_status(s->results, &where, call->label) != BENCH_STATUS_COUNT)
         return;
     double *us = ARENA_NEW(w->arena, double);
+    struct bench_doubt *doubt = ARENA_NEW(w->arena, struct bench_doubt);
     *us = g->us;
+    *doubt = g->doubt;
     w->lines = arena_grow(w->arena, w->lines, (size_t)w->nlines, sizeof *w->lines);
     w->lines[w->nlines++] = (struct bench_result){.engine = s->engine->name,
                                                   .library = s->plan.library,
@@ -80,6 +82,7 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
                                                   .ntimes = 1,
                                                   .low_us = g->low_us,
                                                   .high_us = g->high_us,
+                                                  .doubt = doubt,
                                                   .detail = arena_strdup(w->arena, g->detail)};
 }
 

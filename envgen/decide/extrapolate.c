@@ -87,9 +87,9 @@ static int fit(struct carrier *r, const struct topology *t, struct log *log)
         d->fit = (struct model_fit){0};
         return -1;
     }
-    /* One number of nodes proves nothing about others: the band stays as it is for machines that were never seen. */
+    /* One number of nodes proves nothing about others: single calls are doubted as on machines that were never seen. */
     if (!(d->fit.left_out > 0))
-        d->fit.factors.band = 0;
+        d->fit.factors.rest = fmax(d->fit.factors.rest, 1);
     r->setup.factors = &d->fit.factors;
     if (d->fit.left_out > 0)
         log_info(log,
@@ -115,8 +115,8 @@ static struct bench_interval model_gain(const struct model *m, int coll, uint64_
     struct model_time x, y;
     if (!m || asks.chunk_bytes || model_predict(m, &own, &x) || model_predict(m, &asked, &y))
         return (struct bench_interval){0};
-    return bench_gain((struct bench_interval){x.us, x.low_us, x.high_us, 1, 1},
-                      (struct bench_interval){y.us, y.low_us, y.high_us, 1, 1});
+    return bench_gain((struct bench_interval){x.us, x.low_us, x.high_us, 1, 1, &x.doubt},
+                      (struct bench_interval){y.us, y.low_us, y.high_us, 1, 1, &y.doubt});
 }
 
 /* A measured gain where the model has gain `there` instead of `here`: distances from the median, as logarithms, add up

@@ -258,15 +258,14 @@ static int read_fit(const struct reader *in, const cJSON *doc, struct env_decisi
     if (!o)
         return 0;
     factors = cJSON_GetObjectItemCaseSensitive(o, "factors");
-    d->fit = (struct model_fit){.before = json_num(o, "before", 0),
-                                .spread = json_num(o, "spread", 0),
-                                .left_out = json_num(o, "left_out", 0),
-                                .bounded = json_int(o, "bounded", 0) > 0 ? (int)fmin(json_num(o, "bounded", 0), 4) : 0,
-                                .factors = {.net_bandwidth = json_num(factors, "net_bandwidth", 1),
-                                            .net_latency = json_num(factors, "net_latency", 1),
-                                            .node_bandwidth = json_num(factors, "node_bandwidth", 1),
-                                            .node_latency = json_num(factors, "node_latency", 1),
-                                            .band = json_num(factors, "band", 0)}};
+    d->fit = (struct model_fit){
+        .before = json_num(o, "before", 0),
+        .spread = json_num(o, "spread", 0),
+        .left_out = json_num(o, "left_out", 0),
+        .bounded = json_int(o, "bounded", 0) > 0 ? (int)fmin(json_num(o, "bounded", 0), MODEL_PARTS) : 0,
+        .factors = {.rest = json_num(o, "rest", 0)}};
+    for (int k = 0; k < MODEL_PARTS; k++)
+        d->fit.factors.time[k] = json_num(factors, model_part_name(k), 1);
     int rc = whole(in, o, "results", 1, INT32_MAX, &d->fit.used);
     if (!rc)
         rc = list(in, doc, "beyond", sizeof *d->extrapolations, &d->extrapolations, &d->nextrapolations);

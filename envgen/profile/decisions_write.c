@@ -134,11 +134,9 @@ static void add_fit(cJSON *doc, const struct model_fit *f)
         cJSON_AddNumberToObject(o, "left_out", f->left_out);
     cJSON_AddNumberToObject(o, "bounded", f->bounded);
     cJSON *factors = cJSON_AddObjectToObject(o, "factors");
-    cJSON_AddNumberToObject(factors, "net_bandwidth", f->factors.net_bandwidth);
-    cJSON_AddNumberToObject(factors, "net_latency", f->factors.net_latency);
-    cJSON_AddNumberToObject(factors, "node_bandwidth", f->factors.node_bandwidth);
-    cJSON_AddNumberToObject(factors, "node_latency", f->factors.node_latency);
-    cJSON_AddNumberToObject(factors, "band", f->factors.band);
+    for (int i = 0; i < MODEL_PARTS; i++)
+        cJSON_AddNumberToObject(factors, model_part_name(i), f->factors.time[i]);
+    cJSON_AddNumberToObject(o, "rest", f->factors.rest);
 }
 
 static void add_extrapolation(cJSON *array, const struct env_extrapolation *r)

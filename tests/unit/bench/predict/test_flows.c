@@ -251,7 +251,9 @@ static void one_domain(void **state)
     clear(&b);
     make_up(&b, "gb200-nvl72", 19);
     lay(&b);
-    assert_true(!b.l->domain && load(&b, MODEL_RING, 16)->net_us > 0);
+    assert_true(b.l->domain == 18 && b.l->domains == 2);
+    const struct model_load *l = load(&b, MODEL_RING, 16);
+    assert_true(l->net_us > 0 && l->net_us < l->node_us);          /* 18 nodes share what leaves a domain */
     assert_int_equal(b.flows[MODEL_RING].net_way, MODEL_WAY_PCIE); /* over C2C, by GPUDirect */
     clear(&b);
 }
@@ -332,10 +334,11 @@ static void kinds_of_networks(void **state)
         const char *machine;
         enum model_net_kind kind;
     } cases[] = {
-        {"dgx-a100", MODEL_NET_INFINIBAND}, {"oci-h100", MODEL_NET_ROCE},     {"aws-p4d", MODEL_NET_EFA},
-        {"aws-p5", MODEL_NET_EFA_2},        {"aws-p5en", MODEL_NET_EFA_2},    {"gcp-a3-high", MODEL_NET_TCPX},
-        {"gcp-a3-mega", MODEL_NET_TCPXO},   {"gcp-a3-ultra", MODEL_NET_ROCE}, {"gcp-a2-ultra", MODEL_NET_SOCKETS},
-        {"mi250x", MODEL_NET_SLINGSHOT},
+        {"dgx-a100", MODEL_NET_INFINIBAND},  {"oci-h100", MODEL_NET_ROCE},
+        {"aws-p4d", MODEL_NET_EFA},          {"aws-p5", MODEL_NET_EFA_2},
+        {"aws-p5en", MODEL_NET_EFA_2},       {"gcp-a3-high", MODEL_NET_TCPX},
+        {"gcp-a3-mega", MODEL_NET_TCPXO},    {"gcp-a3-ultra", MODEL_NET_ROCE_VIRTUAL},
+        {"gcp-a2-ultra", MODEL_NET_SOCKETS}, {"mi250x", MODEL_NET_SLINGSHOT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bed b;

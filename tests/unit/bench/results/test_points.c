@@ -151,7 +151,21 @@ static void settings_tell_candidates_apart(void **state)
     arena_free(a);
 }
 
-/* Predictions keep their band, and half-widths of gains are what is not common to both. */
+/* What two predictions share cancels in their quotient; a call against itself is 1. */
+static void shared_doubt_cancels(void **state)
+{
+    (void)state;
+    struct bench_doubt d[] = {{{0.5, 0.1}, 0.2, 1, 8}, {{0.5, 0.2}, 0.2, 1, 8}, {{0.5, 0.1}, 0.2, 2, 8}};
+    struct bench_interval t[3];
+    for (int i = 0; i < 3; i++)
+        t[i] = (struct bench_interval){100, 40, 250, 1, 1, &d[i]};
+    assert_near(bench_gain(t[0], t[0]).high, 1, 1e-12);
+    assert_near(log(bench_gain(t[0], t[1]).high), BENCH_NINE_OF_TEN * 0.1, 1e-12);
+    assert_near(log(bench_gain(t[0], t[2]).high), BENCH_NINE_OF_TEN * sqrt(0.08), 1e-12);
+    assert_near(bench_doubt_of_time(&d[0]), sqrt(0.3), 1e-12);
+}
+
+/* Predictions keep their band. */
 static void predictions(void **state)
 {
     (void)state;
@@ -178,7 +192,7 @@ static void predictions(void **state)
     struct bench_interval gain = p->candidates[1].gain;
     assert_int_equal(gain.predicted, 1);
     assert_near(gain.median, 2, 1e-9);
-    assert_near(log(gain.high / gain.median), log(2) * sqrt(2 * (1 - MODEL_SHARED)), 1e-9);
+    assert_near(log(gain.high / gain.median), log(2) * sqrt(2), 1e-9); /* nothing is said of what they share */
     assert_near(gain.high / gain.median, gain.median / gain.low, 1e-9);
     arena_free(a);
 }
@@ -193,6 +207,7 @@ int main(void)
         cmocka_unit_test(pools_and_compares),
         cmocka_unit_test(settings_tell_candidates_apart),
         cmocka_unit_test(predictions),
+        cmocka_unit_test(shared_doubt_cancels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

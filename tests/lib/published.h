@@ -1,0 +1,30 @@
+/* Published nccl-tests results of the corpus, as calls that the model can be asked about. */
+#ifndef TESTS_LIB_PUBLISHED_H
+#define TESTS_LIB_PUBLISHED_H
+
+#include "bench/predict/model.h"
+
+enum { PUBLISHED_MOST = 4000, PUBLISHED_RUNS = 200 };
+
+struct published_run {
+    char name[96];    /* as the pages call it: machine, nodes, collective */
+    char machine[48]; /* a bundled one, or the file of one below the corpus: what is left out at once */
+    int file;         /* 0 published.csv, 1 more.csv */
+    int nodes, coll;
+    struct model *model;
+};
+
+struct published_row {
+    int run; /* index into runs */
+    struct model_call call;
+    double us; /* published */
+};
+
+extern struct published_run published_runs[PUBLISHED_RUNS];
+extern struct published_row published_rows[PUBLISHED_MOST];
+extern int published_nruns, published_nrows;
+
+/* Reads both tables, in `a`. -1: there is no corpus. Anything else that is wrong ends the program. */
+int published_read(struct arena *a);
+
+#endif

@@ -1,0 +1,274 @@
+/* How true predictions are, against results that operators published (tests/lib/published.h): by size and by what joins
+ * the GPUs, the median factor between predicted and published time and the part of times within the band, before
+ * anything is measured and after three calls of each site. Beside it two baselines on the same rows: alpha + beta ×
+ * bytes fitted to them, and NCCL's own estimate. Every machine is judged by doubts that were estimated without it.
+ *
+ *   perf_model_truth       the tables
+ *   perf_model_truth -v    every row: run, bytes, published and predicted time, band, what was predicted */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/predict/fit.h"
+#include "bench/predict/flows.h"
+#include "bench/predict/nccl/cost.h"
+#include "core/stats.h"
+#include "tests/lib/published.h"
+
+enum { SIZES = 3, FABRICS = 5 };
+
+static const char *const size_names[] = {"below 1 MiB", "1 to 64 MiB", "from 64 MiB"};
+static const uint64_t size_from[] = {0, 1 << 20, 1 << 26, UINT64_MAX};
+static const char *const fabric_names[] = {"NVLink, XGMI", "PCIe", "InfiniBand, RoCE", "EFA, TCPX, Slingshot",
+                                           "sockets"};
+
+/* A row with what the model makes of it. */
+struct judged {
+    struct model_time t, after; /* before, and after three calls */
+    double nccl_us, line_us;
+    int size, fabric, used; /* used: one of the three */
+    int known;              /* `after` holds */
+};
+static struct judged rows[PUBLISHED_MOST];
+
+/* ---- predictions ----------------------------------------------------------------------------------------------- */
+
+static int fabric_of(const struct published_run *r, const struct model_time *t)
+{
+    const struct nccl_model *n = model_nccl(r->model);
+    if (n->nodes == 1 || t->share[MODEL_NET_HOPS] + t->share[MODEL_NET_LINKS] == 0)
+        return model_prior(r->model)->part[MODEL_LINKS] > 0.25 ? 1 : 0;
+    const char *assumed;
+    if (n->setup.sockets)
+        return 4;
+    enum model_net_kind kind =
+        model_net_kind_of(&n->setup.topology->classes[n->setup.class_index], &n->nets[0], &assumed);
+    return kind == MODEL_NET_SOCKETS ? 4 : kind <= MODEL_NET_ROCE_VIRTUAL ? 2 : 3;
+}
+
+static void judge(void)
+{
+    for (int i = 0; i < published_nrows; i++) {
+        const struct published_row *r = &published_rows[i];
+        const struct published_run *run = &published_runs[r->run];
+        struct judged *j = &rows[i];
+        if (model_predict(run->model, &r->call, &j->t))
+            continue;
+        const struct nccl_model *n = model_nccl(run->model);
+        j->nccl_us = j->t.algo < 0 ? 0 : nccl_cost_us(n, r->call.coll, j->t.algo, j->t.proto, r->call.bytes);
+        while (r->call.bytes >= size_from[j->size + 1])
+            j->size++;
+        j->fabric = fabric_of(run, &j->t);
+    }
+}
+
+/* log (published / predicted) */
+static double error_of(const struct model_time *t, int i)
+{
+    return log(published_rows[i].us / t->us);
+}
+
+/* ---- after three calls ------------------------------------------------------------------------------------------- */
+
+/* The row of a run whose size is nearest to `bytes`; -1 none. */
+static int nearest(int run, double bytes)
+{
+    int best = -1;
+    for (int i = 0; i < published_nrows; i++)
+        if (published_rows[i].run == run && rows[i].t.us > 0 &&
+            (best < 0 || fabs(log((double)published_rows[i].call.bytes / bytes)) <
+                             fabs(log((double)published_rows[best].call.bytes / bytes))))
+            best = i;
+    return best;
+}
+
+/* Calibrates with a small, a middle and a large call of a run, and predicts its other rows. */
+static void calibrate(int run)
+{
+    static const double sizes[] = {4096, 4194304, 268435456};
+    struct published_run *r = &published_runs[run];
+    const struct nccl_model *n = model_nccl(r->model);
+    struct model_setup setup = {.nccl = n->setup};
+    struct model_observation o[3];
+    struct model_fit fit;
+    for (int k = 0; k < 3; k++) {
+        int i = nearest(run, sizes[k]);
+        if (i < 0 || rows[i].used)
+            return; /* a run of fewer than three */
+        const struct model_call *c = &published_rows[i].call;
+        rows[i].used = 1;
+        o[k] = (struct model_observation){c->coll, n->nodes, n->ranks,    c->bytes,
+                                          c->algo, c->proto, c->channels, published_rows[i].us};
+    }
+    if (model_calibrate(&setup, o, 3, &fit, NULL))
+        return;
+    model_set_factors(r->model, &fit.factors);
+    for (int i = 0; i < published_nrows; i++)
+        if (published_rows[i].run == run && !rows[i].used)
+            rows[i].known = !model_predict(r->model, &published_rows[i].call, &rows[i].after);
+    model_set_factors(r->model, &(struct model_factors){0});
+}
+
+/* ---- the line ------------------------------------------------------------------------------------------------------
+ */
+
+static int same_line(int i, int k)
+{
+    const struct published_run *a = &published_runs[published_rows[i].run], *b = &published_runs[published_rows[k].run];
+    return rows[i].fabric == rows[k].fabric && a->coll == b->coll && (a->nodes > 1) == (b->nodes > 1);
+}
+
+/* alpha + beta × bytes of all rows of a collective on a kind of fabric, by least squares on relative errors. */
+static void put_line(int i)
+{
+    double s[5] = {0};
+    for (int k = 0; k < published_nrows; k++) {
+        if (!(rows[k].t.us > 0) || !same_line(i, k))
+            continue;
+        double w = 1 / (published_rows[k].us * published_rows[k].us), x = (double)published_rows[k].call.bytes;
+        s[0] += w;
+        s[1] += w * x;
+        s[2] += w * x * x;
+        s[3] += w * published_rows[k].us;
+        s[4] += w * x * published_rows[k].us;
+    }
+    double det = s[0] * s[2] - s[1] * s[1], x = (double)published_rows[i].call.bytes;
+    double beta = det > 0 ? (s[0] * s[4] - s[1] * s[3]) / det : 0, alpha = (s[3] - beta * s[1]) / s[0];
+    rows[i].line_us = alpha + beta * x;
+}
+
+/* ---- tables --------------------------------------------------------------------------------------------------------
+ */
+
+static const char *machine_of(int i)
+{
+    return published_runs[published_rows[i].run].machine;
+}
+
+/* Standard deviations that hold nine of ten rows of all other machines, each machine counting alike within its rows. */
+static double nine_of_ten_without(const char *machine)
+{
+    static double off[PUBLISHED_MOST];
+    int n = 0;
+    for (int i = 0; i < published_nrows; i++)
+        if (rows[i].t.us > 0 && strcmp(machine_of(i), machine) != 0)
+            off[n++] = fabs(error_of(&rows[i].t, i)) / bench_doubt_of_time(&rows[i].t.doubt);
+    return stats_quantile(off, n, 0.9);
+}
+
+struct cell {
+    int n, machines, inside, after_n, after_inside;
+    double factor, after_factor, band, after_band, line_factor, nccl_factor;
+};
+
+static int chosen(int i, int size, int fabric)
+{
+    return rows[i].t.us > 0 && rows[i].size == size && (fabric < 0 || rows[i].fabric == fabric);
+}
+
+static double factor(double *errors, int n)
+{
+    return n ? exp(stats_median(errors, n)) : 0;
+}
+
+static int is_first_of_machine(int i, int size, int fabric)
+{
+    for (int k = 0; k < i; k++)
+        if (chosen(k, size, fabric) && !strcmp(machine_of(i), machine_of(k)))
+            return 0;
+    return 1;
+}
+
+static struct cell cell_of(int size, int fabric)
+{
+    static double e[6][PUBLISHED_MOST];
+    struct cell c = {0};
+    int nccl = 0;
+    for (int i = 0; i < published_nrows; i++) {
+        if (!chosen(i, size, fabric))
+            continue;
+        const struct judged *j = &rows[i];
+        double us = published_rows[i].us, band = nine_of_ten_without(machine_of(i)) * bench_doubt_of_time(&j->t.doubt);
+        c.machines += is_first_of_machine(i, size, fabric);
+        c.inside += fabs(error_of(&j->t, i)) <= band;
+        e[0][c.n] = fabs(error_of(&j->t, i));
+        e[1][c.n] = band;
+        e[2][c.n++] = j->line_us > 0 ? fabs(log(us / j->line_us)) : 9;
+        if (j->nccl_us > 0)
+            e[3][nccl++] = fabs(log(us / j->nccl_us));
+        if (!j->known)
+            continue;
+        c.after_inside += us >= j->after.low_us && us <= j->after.high_us;
+        e[4][c.after_n] = fabs(error_of(&j->after, i));
+        e[5][c.after_n++] = log(j->after.high_us / j->after.us);
+    }
+    c.factor = factor(e[0], c.n);
+    c.band = factor(e[1], c.n);
+    c.line_factor = factor(e[2], c.n);
+    c.nccl_factor = factor(e[3], nccl);
+    c.after_factor = factor(e[4], c.after_n);
+    c.after_band = factor(e[5], c.after_n);
+    return c;
+}
+
+static void print_cell(const char *size, const char *fabric, const struct cell *c)
+{
+    if (!c->n)
+        return;
+    printf("%-12s  %-20s %5d %9d   %6.2f %7.2f %6.0f %%   ", size, fabric, c->n, c->machines, c->factor, c->band,
+           100.0 * c->inside / c->n);
+    if (c->after_n)
+        printf("%5d %6.2f %7.2f %6.0f %%", c->after_n, c->after_factor, c->after_band,
+               100.0 * c->after_inside / c->after_n);
+    else
+        printf("%5s %6s %7s %8s", "-", "-", "-", "-");
+    printf("   %6.2f %8.2f\n", c->line_factor, c->nccl_factor);
+}
+
+static void print_tables(void)
+{
+    printf("Published times against predictions; band and its part by doubts scaled without the machine itself\n\n"
+           "%-12s  %-20s %5s %9s   %6s %7s %8s   %26s   %6s %8s\n",
+           "size", "what joins GPUs", "rows", "machines", "factor", "band", "inside",
+           "after 3: rows factor band inside", "line", "NCCL's");
+    for (int size = 0; size < SIZES; size++) {
+        for (int fabric = 0; fabric <= FABRICS; fabric++) {
+            struct cell c = cell_of(size, fabric < FABRICS ? fabric : -1);
+            print_cell(size_names[size], fabric < FABRICS ? fabric_names[fabric] : "all", &c);
+        }
+    }
+}
+
+static void print_rows(void)
+{
+    for (int i = 0; i < published_nrows; i++) {
+        const struct model_time *t = &rows[i].t;
+        if (t->us > 0)
+            printf("%-50s %12llu %10.1f %10.1f %5.2f [%.1f, %.1f] %s %s %d %s\n",
+                   published_runs[published_rows[i].run].name, (unsigned long long)published_rows[i].call.bytes,
+                   published_rows[i].us, t->us, t->us / published_rows[i].us, t->low_us, t->high_us,
+                   t->algo < 0 ? "-" : algo_name(t->algo), t->proto < 0 ? "-" : proto_name(t->proto), t->channels,
+                   t->limit);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct arena *a = arena_new();
+    if (published_read(a)) {
+        puts("no published results: set NCCLTUNE_CORPUS to the folder that has nccl-tests/");
+        return 0;
+    }
+    judge();
+    for (int i = 0; i < published_nruns; i++)
+        calibrate(i);
+    for (int i = 0; i < published_nrows; i++)
+        put_line(i);
+    if (argc > 1 && !strcmp(argv[1], "-v"))
+        print_rows();
+    else
+        print_tables();
+    arena_free(a);
+    return 0;
+}
