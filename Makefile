@@ -50,13 +50,14 @@ tree         = $(sort $(shell find $(1) -name '*.c'))
 TUNER_SRC   := $(call tree,tuner/table tuner/capture)
 PLUGIN_SRC  := $(call tree,tuner) core/coll.c core/launcher.c core/sha256.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
-WORKER_SRC  := $(call tree,bench/nccltune-worker) bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
+WORKER_PARTS    := $(addprefix bench/launch/,address.c connection.c gpu_driver.c proof.c) $(addprefix core/,coll.c hmac.c sha256.c)
+WORKER_SRC  := $(call tree,bench/nccltune-worker) $(WORKER_PARTS)
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
 HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/vars/catalogue.c \
                $(addprefix core/,arena.c edit_distance.c err.c file.c hostlist.c locate.c sha256.c)
 LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe bench envgen)) \
-               $(TUNER_SRC) $(HOOK_PARTS) bench/launch/worker_protocol.c bench/launch/gpu_driver.c core/coll.c
+               $(TUNER_SRC) $(HOOK_PARTS) $(WORKER_PARTS)
 
 obj          = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 LIB_OBJ     := $(call obj,obj,$(LIB_SRC))

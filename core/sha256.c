@@ -76,7 +76,7 @@ void sha256_update(struct sha256 *s, const void *data, size_t bytes)
     }
 }
 
-void sha256_hex(struct sha256 *s, char hex[SHA256_HEX])
+void sha256_end(struct sha256 *s, unsigned char out[SHA256_BYTES])
 {
     uint64_t bits = s->bytes * 8;
     unsigned char length[8];
@@ -86,10 +86,17 @@ void sha256_hex(struct sha256 *s, char hex[SHA256_HEX])
     while (s->bytes % 64 != 56)
         sha256_update(s, "", 1);
     sha256_update(s, length, 8);
-    for (int i = 0; i < 32; i++) {
-        unsigned byte = s->state[i / 4] >> (24 - 8 * (i % 4)) & 0xff;
-        hex[2 * i] = "0123456789abcdef"[byte >> 4];
-        hex[2 * i + 1] = "0123456789abcdef"[byte & 15];
+    for (int i = 0; i < SHA256_BYTES; i++)
+        out[i] = (unsigned char)(s->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256_hex(struct sha256 *s, char hex[SHA256_HEX])
+{
+    unsigned char bytes[SHA256_BYTES];
+    sha256_end(s, bytes);
+    for (int i = 0; i < SHA256_BYTES; i++) {
+        hex[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
     }
-    hex[64] = 0;
+    hex[SHA256_HEX - 1] = 0;
 }

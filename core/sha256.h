@@ -11,10 +11,13 @@ struct sha256 {
     unsigned char block[64];
 };
 
-#define SHA256_HEX 65 /* 64 lower-case hex digits and the end */
+#define SHA256_BYTES 32
+#define SHA256_HEX   65 /* 64 lower-case hex digits and the end */
 
 void sha256_init(struct sha256 *s);
 void sha256_update(struct sha256 *s, const void *data, size_t bytes);
-void sha256_hex(struct sha256 *s, char hex[SHA256_HEX]); /* finishes; `s` needs init before it is used again */
+void sha256_end(struct sha256 *s,
+                unsigned char out[SHA256_BYTES]);        /* finishes; `s` needs init before it is used again */
+void sha256_hex(struct sha256 *s, char hex[SHA256_HEX]); /* the same, in hex */
 
 #endif

@@ -28,6 +28,7 @@ enum bench_outcome {
     BENCH_STOPPED, /* *stop was set */
     BENCH_DIED,    /* the launch is of no further use: crashed */
     BENCH_SILENT,  /* the same: no answer in time */
+    BENCH_LOST,    /* the same: a node or its agent is gone, which says nothing about the launch */
 };
 
 /* A sentence on why something failed. */

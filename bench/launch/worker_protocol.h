@@ -1,36 +1,23 @@
-/* What the nccl engine, the agents on the nodes and the workers on the GPUs say to one another: frames of a head and a
- * struct. All come from one build, which the first frame of an agent and of a worker proves. libc only.
+/* What the nccl engine and the workers on the GPUs say to one another, in frames (bench/launch/connection.h) that
+ * agents pass on. All come from one build, which the head of every frame proves. libc only.
  *
  *   engine ── pipe or TCP ── agent, one a node ── pipes ── worker, one a GPU
  *
- * The engine addresses a worker by its rank, or all of them with NCCL_ALL; an agent passes frames on in both
- * directions, starts workers and kills them. */
+ * The engine addresses a worker by its rank, or all of them with AGENT_ALL. */
 #ifndef BENCH_LAUNCH_WORKER_PROTOCOL_H
 #define BENCH_LAUNCH_WORKER_PROTOCOL_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "bench/launch/agent_protocol.h"
 
-#define WORKER_PROTOCOL_VERSION 2
-#define WORKER_PROTOCOL_MAGIC   0x6e74576bU
-#define NCCL_FRAME              ((size_t)1 << 16) /* the largest frame */
-#define NCCL_ALL                (-1)
-#define NCCL_TEXT               512
-#define NCCL_CELLS              64 /* cells of a cost table; NCCL has 21 */
+#define NCCL_TEXT  512
+#define NCCL_CELLS 64 /* cells of a cost table; NCCL has 21 */
 
 enum nccl_message {
-    /* engine to agent */
-    NCCL_SPAWN = 1, /* struct nccl_spawn and strings */
-    NCCL_KILL,      /* all workers */
-    /* agent to engine */
-    NCCL_NODE,   /* struct nccl_node: the agent's first message */
-    NCCL_ENDED,  /* struct nccl_ended: a worker that nobody killed is gone */
-    NCCL_KILLED, /* after NCCL_KILL: struct nccl_ended of rank NCCL_ALL with the last words of all */
     /* engine to worker */
-    NCCL_NAME,    /* make a unique id */
-    NCCL_JOIN,    /* struct nccl_join */
-    NCCL_PREPARE, /* struct nccl_point: allocate and fill */
-    NCCL_MEASURE, /* struct nccl_measure */
+    NCCL_NAME = AGENT_MESSAGES + 1, /* make a unique id */
+    NCCL_JOIN,                      /* struct nccl_join */
+    NCCL_PREPARE,                   /* struct nccl_point: allocate and fill */
+    NCCL_MEASURE,                   /* struct nccl_measure */
     NCCL_QUIT,
     /* worker to engine */
     NCCL_HELLO,    /* struct nccl_hello: the worker's first message */
@@ -41,33 +28,8 @@ enum nccl_message {
     NCCL_ERROR,    /* struct nccl_text: the request was not done; nothing was left running on the GPU */
 };
 
-struct nccl_head {
-    uint32_t magic;
-    uint16_t version, message;
-    int32_t rank;
-    uint32_t bytes; /* behind the head */
-};
-
 struct nccl_text {
     char text[NCCL_TEXT];
-};
-
-struct nccl_node {
-    char host[64];
-    char token[64]; /* what the engine gave the agent, over TCP */
-};
-
-/* Followed by `words` strings that are put in front of the worker's command line, and `settings` strings "NAME=value"
- * or "NAME" (taken out of the environment). */
-struct nccl_spawn {
-    int32_t first_rank, count; /* workers first_rank .. first_rank + count - 1 on this node */
-    int32_t share_gpus;        /* each gets an NCCL_HOSTID of its own: ranks on one GPU count as nodes of their own */
-    uint32_t words, settings;
-};
-
-struct nccl_ended {
-    int32_t status; /* as from waitpid */
-    char last[NCCL_TEXT];
 };
 
 struct nccl_hello {
@@ -124,32 +86,5 @@ struct nccl_times {
     struct nccl_choice choice;
     char detail[NCCL_TEXT];
 };
-
-struct nccl_frame {
-    struct nccl_head head;
-    const void *body; /* valid until the next call on the inbox */
-};
-
-/* Bytes that came and were not handed out yet. */
-struct nccl_inbox {
-    char *data; /* NCCL_FRAME bytes */
-    size_t used, given;
-};
-
-int nccl_inbox_open(struct nccl_inbox *in); /* -1: no memory */
-void nccl_inbox_close(struct nccl_inbox *in);
-
-/* Reads what there is: 1, 0 when the other side is gone, -1 when nothing can be read now. */
-int nccl_inbox_fill(struct nccl_inbox *in, int fd);
-
-/* The next whole frame: 1; 0 not yet there; -1 what came is no frame of this build. */
-int nccl_inbox_next(struct nccl_inbox *in, struct nccl_frame *f);
-
-/* The body as a struct of `bytes` bytes into `to`; -1 when it has another size. */
-int nccl_body(const struct nccl_frame *f, void *to, size_t bytes);
-
-/* Sends one frame, waiting up to 10 s for space; -1 when the other side is gone or does not listen. SIGPIPE must be
- * ignored. */
-int nccl_send(int fd, enum nccl_message message, int rank, const void *body, size_t bytes);
 
 #endif

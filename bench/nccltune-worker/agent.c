@@ -1,336 +1,288 @@
-/* The agent: one a node, started by the engine directly or by mpirun or srun. It starts workers, passes frames on,
- * keeps the last words of each, and kills them; they never outlive it. */
+/* The agent: one a node. It starts processes for the conductor, carries what they say, and kills them; they never
+ * outlive it, and it never outlives its connection. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/launch/worker_protocol.h"
-#include "bench/nccltune-worker/connect.h"
+#include "bench/launch/address.h"
+#include "bench/launch/agent_protocol.h"
+#include "bench/launch/proof.h"
+#include "bench/nccltune-worker/process.h"
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"
 
-#define MAX_WORKERS 64
-#define MAX_STRINGS 256
-#define REAP_TRIES  200 /* of 10 ms: a killed process that is still there is stuck in the kernel */
-
-extern char **environ;
-
-struct child {
-    pid_t pid; /* 0 none */
-    int rank, in, out, err;
-    struct nccl_inbox inbox;
-    char last[NCCL_TEXT]; /* the end of its standard error */
-};
+#define REACH_S      30   /* for the conductor to be reached */
+#define CONNECT_MS   3000 /* one address of it */
+#define PROOF_MS     5000
+#define RETRY_US     200000
+#define MOST_WAITING ((size_t)1 << 20) /* to the conductor, before processes are not read any more */
 
 struct agent {
-    const struct worker_options *options;
-    int from, to; /* the engine */
-    char self[4096], host[64];
-    struct child children[MAX_WORKERS];
-    int nchildren;
+    struct connection head;
+    struct process_names names;
+    struct process processes[AGENT_MOST_PROCESSES];
+    int count;
+    int frames; /* what the processes speak */
+    int leaving, status;
 };
 
-/* ---- last words ---- */
+/* ---- saying ---- */
 
-/* Keeps the end of what the worker writes. NCCL's warnings are what a reader wants, so they push everything else out.
- */
-static int keep_words(struct child *c)
+static void say(struct agent *a, int message, int rank, const void *body, size_t bytes)
 {
-    char text[2048];
-    ssize_t n = read(c->err, text, sizeof text - 1);
-    if (n <= 0)
-        return n < 0 && (errno == EAGAIN || errno == EINTR);
-    text[n] = 0;
-    int had_warning = strstr(c->last, "NCCL WARN") != NULL;
-    for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        const char *warning = strstr(line, "NCCL WARN");
-        if (had_warning && !warning)
-            continue;
-        had_warning |= warning != NULL;
-        snprintf(c->last, sizeof c->last, "%s", warning ? warning : line);
-    }
-    return 1;
+    if (connection_send(&a->head, message, rank, body, bytes))
+        a->leaving = 1;
 }
 
-static void close_child(struct child *c)
+static void say_ended(struct agent *a, int message, int rank, int status, const char *last)
 {
-    close(c->in);
-    close(c->out);
-    close(c->err);
-    nccl_inbox_close(&c->inbox);
-    c->pid = 0;
-}
-
-/* A worker has closed its output: waits for its end and reports it. */
-static void report_end(struct agent *a, struct child *c)
-{
-    struct nccl_ended ended = {.status = -1};
-    int status = 0;
-    for (int i = 0; i < REAP_TRIES && waitpid(c->pid, &status, WNOHANG) == 0; i++) {
-        if (i == 20)
-            kill(-c->pid, SIGKILL);
-        usleep(10000);
-    }
-    keep_words(c);
-    ended.status = status;
-    snprintf(ended.last, sizeof ended.last, "%s", c->last);
-    nccl_send(a->to, NCCL_ENDED, c->rank, &ended, sizeof ended);
-    kill(-c->pid, SIGKILL); /* what it may have started */
-    close_child(c);
+    struct agent_ended ended = {.status = status};
+    snprintf(ended.last, sizeof ended.last, "%s", last);
+    say(a, message, rank, &ended, sizeof ended);
 }
 
 /* ---- starting and killing ---- */
 
-static int make_pipe(int ends[2])
+static void kill_all(struct agent *a, char last[AGENT_TEXT])
 {
-    return pipe2(ends, O_CLOEXEC);
-}
-
-/* Starts argv with `env`, connected by three pipes, in a process group of its own. */
-static int start(struct child *c, char **argv, char **env)
-{
-    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, rc = -1;
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, defaults;
-    sigemptyset(&none);
-    sigemptyset(&defaults);
-    sigaddset(&defaults, SIGPIPE);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    if (!make_pipe(in) && !make_pipe(out) && !make_pipe(err)) {
-        posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
-        posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
-        posix_spawn_file_actions_adddup2(&files, err[1], STDERR_FILENO);
-        errno = posix_spawnp(&c->pid, argv[0], &files, &attributes, argv, env);
-        rc = errno ? -1 : 0;
-    }
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    close(in[0]);
-    close(out[1]);
-    close(err[1]);
-    c->in = in[1];
-    c->out = out[0];
-    c->err = err[0];
-    if (rc || nccl_inbox_open(&c->inbox)) {
-        close_child(c);
-        return -1;
-    }
-    fcntl(c->out, F_SETFL, O_NONBLOCK);
-    fcntl(c->err, F_SETFL, O_NONBLOCK);
-    return 0;
-}
-
-static void kill_all(struct agent *a, struct nccl_ended *ended)
-{
-    for (int i = 0; i < a->nchildren; i++)
-        if (a->children[i].pid)
-            kill(-a->children[i].pid, SIGKILL);
-    for (int i = 0; i < a->nchildren; i++) {
-        struct child *c = &a->children[i];
-        if (!c->pid)
+    *last = 0;
+    for (int i = 0; i < a->count; i++)
+        process_kill(&a->processes[i]);
+    for (int i = 0; i < a->count; i++) {
+        struct process *p = &a->processes[i];
+        if (!p->pid)
             continue;
-        for (int k = 0; k < REAP_TRIES && waitpid(c->pid, &ended->status, WNOHANG) == 0; k++)
-            usleep(10000);
-        keep_words(c);
-        if (!*ended->last || strstr(c->last, "NCCL WARN"))
-            snprintf(ended->last, sizeof ended->last, "%s", c->last);
-        close_child(c);
+        process_reap(p);
+        if (!*last || strstr(p->last, PROCESS_WARNING))
+            snprintf(last, AGENT_TEXT, "%s", p->last);
     }
-    a->nchildren = 0;
+    a->count = 0;
 }
 
-/* NAME takes the variable out, NAME=value puts it in place of what it was: of two values the first would count. */
-static void change_environment(char **env, char *change)
+/* The strings behind the struct; how many. */
+static uint32_t take_strings(const struct frame *f, char *strings[AGENT_MOST_STRINGS])
 {
-    size_t len = strcspn(change, "=");
-    int kept = 0;
-    for (int i = 0; env[i]; i++)
-        if (strncmp(env[i], change, len) != 0 || env[i][len] != '=')
-            env[kept++] = env[i];
-    if (change[len])
-        env[kept++] = change;
-    env[kept] = NULL;
-}
-
-/* This process's environment with `changes` in their order, then NCCL_HOSTID for `local` when GPUs are shared. */
-static char **make_environment(const struct agent *a, char **changes, int nchanges, int share, int local)
-{
-    static char id[128];
-    int n = 0;
-    while (environ[n])
-        n++;
-    char **env = calloc((size_t)n + (size_t)nchanges + 2, sizeof *env);
-    if (!env)
-        return NULL;
-    memcpy(env, environ, (size_t)n * sizeof *env);
-    for (int k = 0; k < nchanges; k++)
-        change_environment(env, changes[k]);
-    if (share) {
-        snprintf(id, sizeof id, "NCCL_HOSTID=%s-%d", a->host, local);
-        change_environment(env, id);
-    }
-    return env;
-}
-
-static int start_worker(struct agent *a, const struct nccl_spawn *s, char **strings, int local)
-{
-    static char role[] = "rank", option[] = "--nccl-lib";
-    char *argv[MAX_STRINGS + 8], rank[16], number[16];
-    int n = 0;
-    for (uint32_t i = 0; i < s->words; i++)
-        argv[n++] = strings[i];
-    snprintf(rank, sizeof rank, "%d", s->first_rank + local);
-    snprintf(number, sizeof number, "%d", local);
-    argv[n++] = a->self;
-    argv[n++] = role;
-    argv[n++] = rank;
-    argv[n++] = number;
-    if (a->options->nccl) {
-        argv[n++] = option;
-        argv[n++] = (char *)a->options->nccl;
-    }
-    argv[n] = NULL;
-    struct child *c = &a->children[a->nchildren];
-    memset(c, 0, sizeof *c);
-    c->rank = s->first_rank + local;
-    char **env = make_environment(a, strings + s->words, (int)s->settings, s->share_gpus, local);
-    int rc = env ? start(c, argv, env) : -1;
-    free(env);
-    a->nchildren += !rc;
-    return rc;
-}
-
-static void spawn_workers(struct agent *a, const struct nccl_frame *f)
-{
-    struct nccl_spawn s;
-    struct nccl_ended ended = {.status = -1};
-    char *strings[MAX_STRINGS], *at = (char *)f->body + sizeof s, *end = (char *)f->body + f->head.bytes;
-    if (f->head.bytes < sizeof s)
-        return;
-    memcpy(&s, f->body, sizeof s);
+    char *at = (char *)f->body + sizeof(struct agent_start), *end = (char *)f->body + f->head.bytes;
     uint32_t n = 0;
-    while (n < MAX_STRINGS && at < end && memchr(at, 0, (size_t)(end - at))) {
+    while (n < AGENT_MOST_STRINGS && at < end && memchr(at, 0, (size_t)(end - at))) {
         strings[n++] = at;
         at += strlen(at) + 1;
     }
-    kill_all(a, &ended);
-    if (s.words > n || s.settings > n - s.words || s.count < 1 || s.count > MAX_WORKERS) {
-        snprintf(ended.last, sizeof ended.last, "%s: a request to start %d workers makes no sense", a->host, s.count);
-        nccl_send(a->to, NCCL_ENDED, s.first_rank, &ended, sizeof ended);
+    return n;
+}
+
+static void start(struct agent *a, const struct frame *f)
+{
+    struct agent_start s;
+    char *strings[AGENT_MOST_STRINGS], last[AGENT_TEXT];
+    if (f->head.bytes < sizeof s)
+        return;
+    memcpy(&s, f->body, sizeof s);
+    uint32_t n = take_strings(f, strings);
+    kill_all(a, last);
+    if (!s.words || s.words > n || s.settings > n - s.words || s.count < 1 || s.count > AGENT_MOST_PROCESSES) {
+        snprintf(last, sizeof last, "%s: a request to start %d processes makes no sense", a->names.host, s.count);
+        say_ended(a, AGENT_ENDED, s.first_rank, -1, last);
         return;
     }
-    for (int i = 0; i < s.count; i++)
-        if (start_worker(a, &s, strings, i)) {
-            snprintf(ended.last, sizeof ended.last, "%s: %.200s cannot be started: %s", a->host,
-                     s.words ? strings[0] : a->self, strerror(errno));
-            nccl_send(a->to, NCCL_ENDED, s.first_rank + i, &ended, sizeof ended);
+    a->frames = s.frames;
+    for (int i = 0; i < s.count; i++) {
+        struct process *p = &a->processes[a->count];
+        struct process_names names = a->names;
+        names.rank = s.first_rank + i;
+        names.local = i;
+        if (process_start(p, strings, (int)s.words, strings + s.words, (int)s.settings, &names)) {
+            snprintf(last, sizeof last, "%s: %.200s cannot be started: %s", a->names.host, strings[0], strerror(errno));
+            say_ended(a, AGENT_ENDED, names.rank, -1, last);
             return;
         }
+        a->count++;
+    }
+}
+
+/* ---- the conductor's orders ---- */
+
+static void pass_down(struct agent *a, const struct frame *f)
+{
+    for (int i = 0; i < a->count; i++) {
+        struct process *p = &a->processes[i];
+        int mine = p->pid && (f->head.rank == AGENT_ALL || f->head.rank == p->rank), rc = 0;
+        if (!mine)
+            continue;
+        if (f->head.message > AGENT_MESSAGES)
+            rc = connection_send(&p->io, f->head.message, f->head.rank, f->body, f->head.bytes);
+        else if (f->head.message == AGENT_INPUT)
+            rc = connection_write(&p->io, f->body, f->head.bytes);
+        else
+            p->input_ends = 1;
+        if (rc && a->frames)
+            process_kill(p);
+        process_end_input(p);
+    }
+}
+
+static void obey(struct agent *a, const struct frame *f)
+{
+    char last[AGENT_TEXT];
+    int32_t status;
+    switch (f->head.message) {
+    case AGENT_START:
+        start(a, f);
+        break;
+    case AGENT_KILL:
+        kill_all(a, last);
+        say_ended(a, AGENT_KILLED, AGENT_ALL, -1, last);
+        break;
+    case AGENT_EXIT:
+        a->leaving = 1;
+        a->status = frame_body(f, &status, sizeof status) ? ERR_FAILED : status;
+        break;
+    default:
+        pass_down(a, f);
+    }
+}
+
+/* ---- what processes say ---- */
+
+static void report_end(struct agent *a, struct process *p)
+{
+    int rank = p->rank, status = process_reap(p);
+    say_ended(a, AGENT_ENDED, rank, status, p->last);
+}
+
+static int pass_frames(struct agent *a, struct process *p)
+{
+    struct frame f;
+    int got, alive = connection_fill(&p->io);
+    while ((got = connection_next(&p->io, &f)) > 0)
+        say(a, f.head.message, p->rank, f.body, f.head.bytes);
+    if (got < 0) {
+        snprintf(p->last, sizeof p->last,
+                 "something else than nccltune-worker of version " NCCLTUNE_VERSION " answered: %.*s",
+                 p->io.used < 200 ? (int)p->io.used : 200, p->io.in);
+        process_kill(p);
+    }
+    return alive && got >= 0;
+}
+
+static int pass_bytes(struct agent *a, struct process *p)
+{
+    char bytes[16384];
+    ssize_t n = read(p->io.from, bytes, sizeof bytes);
+    if (n > 0)
+        say(a, AGENT_OUTPUT, p->rank, bytes, (size_t)n);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static int pass_errors(struct agent *a, struct process *p)
+{
+    char text[4096];
+    ssize_t n = read(p->err, text, sizeof text - 1);
+    if (n <= 0)
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    if (!a->frames)
+        say(a, AGENT_ERRORS, p->rank, text, (size_t)n);
+    text[n] = 0;
+    process_keep_words(p, text);
+    return 1;
+}
+
+static void hear(struct agent *a, struct process *p, const struct pollfd fds[3])
+{
+    if (p->pid && fds[2].revents && !pass_errors(a, p))
+        process_close_errors(p);
+    if (p->pid && fds[1].revents && connection_flush(&p->io))
+        p->io.queued = 0; /* it does not read any more: its end says why */
+    if (p->pid)
+        process_end_input(p);
+    if (p->pid && fds[0].revents && !(a->frames ? pass_frames(a, p) : pass_bytes(a, p))) {
+        while (p->err >= 0 && pass_errors(a, p) && poll(&(struct pollfd){.fd = p->err, .events = POLLIN}, 1, 0) > 0)
+            ;
+        report_end(a, p);
+    }
 }
 
 /* ---- serving ---- */
 
-/* From the engine. */
-static void obey(struct agent *a, const struct nccl_frame *f)
+static void serve_once(struct agent *a)
 {
-    struct nccl_ended ended = {.status = -1};
-    if (f->head.message == NCCL_SPAWN) {
-        spawn_workers(a, f);
-    } else if (f->head.message == NCCL_KILL) {
-        kill_all(a, &ended);
-        nccl_send(a->to, NCCL_KILLED, NCCL_ALL, &ended, sizeof ended);
-    } else {
-        for (int i = 0; i < a->nchildren; i++)
-            if (a->children[i].pid && (f->head.rank == NCCL_ALL || f->head.rank == a->children[i].rank))
-                nccl_send(a->children[i].in, f->head.message, f->head.rank, f->body, f->head.bytes);
-    }
-}
-
-/* From a worker. */
-static void pass_on(struct agent *a, struct child *c)
-{
-    struct nccl_frame f;
-    int got, alive = nccl_inbox_fill(&c->inbox, c->out);
-    while ((got = nccl_inbox_next(&c->inbox, &f)) > 0)
-        nccl_send(a->to, f.head.message, c->rank, f.body, f.head.bytes);
-    if (got < 0) {
-        int shown = c->inbox.used < 200 ? (int)c->inbox.used : 200;
-        snprintf(c->last, sizeof c->last,
-                 "something else than nccltune-worker of version " NCCLTUNE_VERSION " answered: %.*s", shown,
-                 c->inbox.data);
-        kill(-c->pid, SIGKILL);
-    }
-    if (got < 0 || !alive)
-        report_end(a, c);
-}
-
-/* One round of waiting; 0 when the engine is gone. */
-static int serve_once(struct agent *a, struct nccl_inbox *in)
-{
-    struct pollfd fds[1 + 2 * MAX_WORKERS] = {{.fd = a->from, .events = POLLIN}};
-    int n = a->nchildren;
+    struct pollfd fds[2 + 3 * AGENT_MOST_PROCESSES] = {{.fd = a->head.from, .events = POLLIN},
+                                                       {.fd = a->head.queued ? a->head.to : -1, .events = POLLOUT}};
+    int n = a->count, full = a->head.queued > MOST_WAITING;
     for (int i = 0; i < n; i++) {
-        int there = a->children[i].pid != 0;
-        fds[1 + 2 * i] = (struct pollfd){.fd = there ? a->children[i].out : -1, .events = POLLIN};
-        fds[2 + 2 * i] = (struct pollfd){.fd = there ? a->children[i].err : -1, .events = POLLIN};
+        const struct process *p = &a->processes[i];
+        struct pollfd *mine = fds + 2 + 3 * i;
+        mine[0] = (struct pollfd){.fd = p->pid && !full ? p->io.from : -1, .events = POLLIN};
+        mine[1] = (struct pollfd){.fd = p->pid && p->io.queued ? p->io.to : -1, .events = POLLOUT};
+        mine[2] = (struct pollfd){.fd = p->pid && !full ? p->err : -1, .events = POLLIN};
     }
-    poll(fds, 1 + 2 * (nfds_t)n, -1);
-    for (int i = 0; i < n; i++) {
-        struct child *c = &a->children[i];
-        if (c->pid && fds[2 + 2 * i].revents && !keep_words(c)) {
-            close(c->err);
-            c->err = -1;
-        }
-        if (c->pid && fds[1 + 2 * i].revents)
-            pass_on(a, c);
-    }
+    poll(fds, 2 + 3 * (nfds_t)n, -1);
+    for (int i = 0; i < n; i++)
+        hear(a, &a->processes[i], fds + 2 + 3 * i);
+    if (fds[1].revents && connection_flush(&a->head))
+        a->leaving = 1;
     if (!fds[0].revents)
-        return 1;
-    struct nccl_frame f;
-    int got, alive = nccl_inbox_fill(in, a->from);
-    while ((got = nccl_inbox_next(in, &f)) > 0)
+        return;
+    struct frame f;
+    int got = 0, alive = connection_fill(&a->head);
+    while (!a->leaving && (got = connection_next(&a->head, &f)) > 0)
         obey(a, &f);
-    return alive && !got;
+    a->leaving |= !alive || (!a->leaving && got < 0);
+}
+
+/* ---- reaching the conductor ---- */
+
+static int prove(void *user, int fd)
+{
+    struct proof *p = user;
+    struct secret secret = p->secret;
+    int rc = proof_begin(p, &secret, 1);
+    explicit_bzero(&secret, sizeof secret);
+    return !rc && !proof_wait(p, fd, PROOF_MS);
+}
+
+/* Over the network. A conductor that is being flooded is tried again. */
+static int connect_to(struct agent *a, const char *places)
+{
+    struct proof p = {0};
+    char why[256] = "";
+    int fd = -1;
+    if (secret_take_from_environment(&p.secret)) {
+        fputs("nccltune-worker: " SECRET_VARIABLE " is not set or is no secret of nccltune\n", stderr);
+        return -1;
+    }
+    for (long tries = 0; fd < 0 && tries < REACH_S * 1000000L / RETRY_US; tries++) {
+        if (tries)
+            usleep(RETRY_US);
+        fd = address_connect(places, CONNECT_MS, prove, &p, why, sizeof why);
+    }
+    if (fd < 0)
+        fprintf(stderr, "nccltune-worker: %s: nccltune cannot be reached at %s: %s\n", a->names.host, places, why);
+    if (fd < 0 || connection_open(&a->head, fd, fd))
+        return -1;
+    proof_seal(&p, &a->head);
+    return 0;
 }
 
 int agent_serve(const struct worker_options *o)
 {
-    struct agent a = {.options = o, .from = STDIN_FILENO};
-    struct nccl_inbox in;
-    struct nccl_node node = {0};
-    struct nccl_ended ended = {0};
+    struct agent a = {0};
+    struct agent_node node = {0};
+    char last[AGENT_TEXT];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    gethostname(a.host, sizeof a.host - 1);
-    ssize_t n = readlink("/proc/self/exe", a.self, sizeof a.self - 1);
-    a.to = o->connect ? agent_connect(o->connect) : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    if (o->connect)
-        a.from = a.to;
-    if (n < 0 || a.to < 0 || nccl_inbox_open(&in)) {
-        fprintf(stderr, "nccltune-worker: the engine at %s cannot be reached: %s\n", o->connect ? o->connect : "-",
-                strerror(errno));
+    process_names_here(&a.names);
+    if (o->connect ? connect_to(&a, o->connect) : connection_open(&a.head, dup(STDIN_FILENO), dup(STDOUT_FILENO)))
         return ERR_FAILED;
-    }
-    const char *token = getenv("NCCLTUNE_TOKEN");
-    snprintf(node.host, sizeof node.host, "%s", a.host);
-    snprintf(node.token, sizeof node.token, "%s", token ? token : "");
-    unsetenv("NCCLTUNE_TOKEN");
-    if (!nccl_send(a.to, NCCL_NODE, NCCL_ALL, &node, sizeof node))
-        while (serve_once(&a, &in))
-            ;
-    kill_all(&a, &ended);
-    nccl_inbox_close(&in);
-    return 0;
+    snprintf(node.host, sizeof node.host, "%s", a.names.host);
+    say(&a, AGENT_NODE, AGENT_ALL, &node, sizeof node);
+    while (!a.leaving)
+        serve_once(&a);
+    kill_all(&a, last);
+    connection_close(&a.head);
+    return a.status;
 }

@@ -11,7 +11,7 @@
 #include "core/err.h"
 
 static const char help[] =
-    "Usage: nccltune-worker agent [--nccl-lib PATH] [--connect ADDRESS:PORT[,...] [--stdin]]\n"
+    "Usage: nccltune-worker agent [--connect ADDRESS:PORT[,...] [--stdin]]\n"
     "       nccltune-worker rank RANK LOCAL [--nccl-lib PATH]\n"
     "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
     "worker a GPU; there is no need to run it by hand. See nccltune-worker(1).\n";

@@ -18,7 +18,8 @@
 struct worker {
     const struct worker_options *options;
     struct measurer m;
-    int gpus, out;
+    int gpus;
+    struct connection agent;
 };
 
 /* Nobody listens any more: this process must not sit in NCCL for ever. PDEATHSIG does the same where there is no
@@ -34,7 +35,7 @@ static void *watch_input(void *unused)
 
 static int say(struct worker *w, enum nccl_message message, const void *body, size_t bytes)
 {
-    return nccl_send(w->out, message, w->options->rank, body, bytes);
+    return connection_send(&w->agent, message, w->options->rank, body, bytes);
 }
 
 static int complain(struct worker *w, const struct nccl_text *t)
@@ -140,7 +141,7 @@ static int name(struct worker *w, struct nccl_text *why)
 }
 
 /* Answers one frame. -1 with a sentence: the request could not be done; 1: the end. */
-static int answer(struct worker *w, const struct nccl_frame *f, struct nccl_text *why)
+static int answer(struct worker *w, const struct frame *f, struct nccl_text *why)
 {
     struct nccl_join j;
     struct nccl_point p;
@@ -150,13 +151,13 @@ static int answer(struct worker *w, const struct nccl_frame *f, struct nccl_text
     case NCCL_NAME:
         return take_device(w, why) ? -1 : name(w, why);
     case NCCL_JOIN:
-        return nccl_body(f, &j, sizeof j) || take_device(w, why) ? -1 : join(w, &j, why);
+        return frame_body(f, &j, sizeof j) || take_device(w, why) ? -1 : join(w, &j, why);
     case NCCL_PREPARE:
-        if (nccl_body(f, &p, sizeof p) || measure_prepare(&w->m, &p, why->text, sizeof why->text))
+        if (frame_body(f, &p, sizeof p) || measure_prepare(&w->m, &p, why->text, sizeof why->text))
             return -1;
         return say(w, NCCL_PREPARED, NULL, 0);
     case NCCL_MEASURE:
-        if (nccl_body(f, &q, sizeof q) || !w->m.comm || measure_run(&w->m, &q, &t, why->text, sizeof why->text))
+        if (frame_body(f, &q, sizeof q) || !w->m.comm || measure_run(&w->m, &q, &t, why->text, sizeof why->text))
             return -1;
         return say(w, NCCL_TIMES, &t, sizeof t);
     case NCCL_QUIT:
@@ -171,23 +172,24 @@ static int answer(struct worker *w, const struct nccl_frame *f, struct nccl_text
 
 int rank_serve(const struct worker_options *o)
 {
-    struct worker w = {.options = o, .out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)};
-    struct nccl_inbox in;
-    struct nccl_frame f;
+    struct worker w = {.options = o};
+    struct frame f;
     pthread_t watcher;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    if (w.out < 0 || nccl_inbox_open(&in) || pthread_create(&watcher, NULL, watch_input, NULL) || greet(&w))
+    if (in < 0 || out < 0 || connection_open(&w.agent, in, out) || pthread_create(&watcher, NULL, watch_input, NULL) ||
+        greet(&w))
         return ERR_LACKS;
     int rc = 0;
     while (!rc) {
-        int got = nccl_inbox_next(&in, &f);
-        if (got < 0 || (!got && !nccl_inbox_fill(&in, STDIN_FILENO)))
+        int got = connection_next(&w.agent, &f);
+        if (got < 0 || (!got && !connection_wait(&w.agent, -1)))
             break;
         struct nccl_text why = {0};
         if (got && (rc = answer(&w, &f, &why)) < 0)
             rc = complain(&w, &why);
     }
-    nccl_inbox_close(&in);
+    connection_close(&w.agent);
     return rc == 1 ? 0 : ERR_FAILED;
 }

@@ -1,11 +1,11 @@
-/* The two roles of the nccltune-worker program. Both serve frames (bench/launch/worker_protocol.h) until their input
- * ends; the result is the exit code. */
+/* The two roles of the nccltune-worker program. Both serve frames (bench/launch/agent_protocol.h, worker_protocol.h)
+ * until their input ends; the result is the exit code. */
 #ifndef BENCH_NCCLTUNE_WORKER_WORKER_H
 #define BENCH_NCCLTUNE_WORKER_WORKER_H
 
 struct worker_options {
-    const char *nccl;    /* library to load; NULL: search */
-    const char *connect; /* agent: "address:port[,address:port...]" of the engine; NULL: standard input and output */
+    const char *nccl;    /* worker: library to load; NULL: search */
+    const char *connect; /* agent: the engine's places (bench/launch/address.h); NULL: standard input and output */
     int rank, local;     /* worker: its rank, and its number on this node */
 };
 

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "bench/candidates/nccl_plan.h"
-#include "bench/engines/nccl/nccl_internal.h"
+#include "bench/engines/nccl/worker_pool.h"
 #include "bench/launch/mpirun.h"
+#include "bench/launch/start.h"
 #include "core/coll.h"
 #include "core/locate.h"
 #include "core/log.h"
@@ -71,8 +72,9 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
 {
     struct context *c = p->context;
     struct nccl_hello hello;
-    if (c->pool)
+    if (c->pool && !nccl_pool_broken(c->pool))
         return 0;
+    nccl_pool_close(c->pool);
     c->pool = nccl_pool_open(&c->setup, &c->own, patience_s, stop, e);
     if (!c->pool)
         return e && e->code ? e->code : ERR_FAILED;

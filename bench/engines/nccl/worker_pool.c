@@ -1,22 +1,20 @@
 /* The pool: questions to all ranks at once, and what happens when somebody does not answer. */
 #include "bench/engines/nccl/worker_pool.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "bench/engines/nccl/nccl_internal.h"
+#include "bench/launch/agents.h"
+#include "bench/launch/words.h"
 #include "core/progress.h"
 
-#define STOP_PERIOD_MS 100
-#define KILL_S         3.0 /* for an agent to report that its workers are gone */
-#define GOODBYE_S      2.0 /* for NCCL to close its connections */
-#define STRAGGLERS_S   2.0 /* for the other ranks to refuse too, once one has */
+#define KILL_S       3.0 /* for an agent to report that its workers are gone; then it is given up */
+#define GOODBYE_S    2.0 /* for NCCL to close its connections */
+#define STRAGGLERS_S 2.0 /* for the other ranks to refuse too, once one has */
 
 struct nccl_pool {
-    struct nccl_agents agents;
+    struct agents agents;
     const struct bench_setup *setup;
     const struct nccl_options *own;
     struct arena *arena;
@@ -42,7 +40,7 @@ struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct n
     t->own = own;
     t->ranks_per_node = setup->ranks_per_node;
     t->prefix = proc_split(own->launch_prefix ? own->launch_prefix : "", t->arena, &nwords, e);
-    if (!t->prefix || nccl_agents_open(&t->agents, setup, own->library, patience_s, stop, e)) {
+    if (!t->prefix || agents_open(&t->agents, setup, patience_s, stop, e)) {
         arena_free(t->arena);
         free(t);
         return NULL;
@@ -55,7 +53,7 @@ void nccl_pool_close(struct nccl_pool *t)
     if (!t)
         return;
     nccl_pool_stop(t, 1);
-    nccl_agents_close(&t->agents);
+    agents_close(&t->agents);
     arena_free(t->arena);
     free(t);
 }
@@ -70,103 +68,47 @@ int nccl_pool_ranks(const struct nccl_pool *t)
     return t->ranks;
 }
 
-/* ---- listening ---- */
-
-/* A frame of member `m`. Returns nonzero to stop listening. */
-typedef int hear_fn(void *user, int m, const struct nccl_frame *f);
-
-enum heard { HEARD_ENOUGH, HEARD_LATE, HEARD_STOPPED, HEARD_LOST };
-
-/* Everything that member `m` has to say now. 1: `hear` has had enough; -1: the member is gone. */
-static int hear_member(struct nccl_pool *t, int m, hear_fn *hear, void *user)
+int nccl_pool_broken(const struct nccl_pool *t)
 {
-    struct nccl_member *n = &t->agents.members[m];
-    struct nccl_frame f;
-    int got, alive = nccl_inbox_fill(&n->inbox, n->from);
-    while ((got = nccl_inbox_next(&n->inbox, &f)) > 0)
-        if (hear(user, m, &f))
-            return 1;
-    return alive && !got ? 0 : -1;
-}
-
-/* Listens to all members until `hear` has had enough. HEARD_LOST: `*lost` is the member that is gone. */
-static enum heard listen_all(struct nccl_pool *t, double *deadline_s, volatile sig_atomic_t *stop, hear_fn *hear,
-                             void *user, int *lost)
-{
-    int n = t->agents.count;
-    int room = start_room(t->agents.start);
-    struct pollfd *fds = calloc((size_t)n + (size_t)room + 1, sizeof *fds);
-    enum heard result = HEARD_LATE;
-    while (fds) {
-        double left_ms = (*deadline_s - progress_now_s()) * 1e3;
-        for (int m = 0; m < n; m++)
-            fds[m] = (struct pollfd){.fd = t->agents.members[m].from, .events = POLLIN};
-        int more = start_pollfds(t->agents.start, fds + n, room);
-        if (stop && *stop) {
-            result = HEARD_STOPPED;
-            break;
-        }
-        if (left_ms <= 0)
-            break;
-        poll(fds, (nfds_t)(n + more), left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS);
-        start_listen(t->agents.start);
-        int event = 0;
-        for (int m = 0; m < n && !event; m++)
-            if (fds[m].revents && (event = hear_member(t, m, hear, user)))
-                *lost = m;
-        if (event) {
-            result = event > 0 ? HEARD_ENOUGH : HEARD_LOST;
-            break;
-        }
-    }
-    free(fds);
-    return result;
-}
-
-static int send_all(struct nccl_pool *t, enum nccl_message message, const void *body, size_t bytes)
-{
-    int rc = 0;
-    for (int m = 0; m < t->agents.count; m++)
-        rc |= nccl_send(t->agents.members[m].to, message, NCCL_ALL, body, bytes);
-    return rc;
+    return t->agents.lost > 0;
 }
 
 /* ---- stopping ---- */
 
-struct funeral {
-    struct nccl_pool *pool;
-    int left;
-    int quitting; /* counts workers that end by themselves, else agents that have killed theirs */
-};
-
-static int hear_funeral(void *user, int m, const struct nccl_frame *f)
+static void keep_last_words(void *user, const char *last)
 {
-    struct funeral *x = user;
-    struct nccl_ended ended;
-    (void)m;
-    if ((f->head.message != NCCL_ENDED && f->head.message != NCCL_KILLED) || nccl_body(f, &ended, sizeof ended))
+    struct nccl_pool *t = user;
+    if (!*t->last || strstr(last, "NCCL WARN"))
+        snprintf(t->last, sizeof t->last, "%s", last);
+}
+
+/* Counts workers that end by themselves. */
+static int hear_goodbye(void *user, int agent, const struct frame *f)
+{
+    struct nccl_pool *t = user;
+    struct agent_ended ended;
+    (void)agent;
+    if (f->head.message != AGENT_ENDED || frame_body(f, &ended, sizeof ended))
         return 0;
     ended.last[sizeof ended.last - 1] = 0;
-    if (*ended.last && (!*x->pool->last || strstr(ended.last, "NCCL WARN")))
-        snprintf(x->pool->last, sizeof x->pool->last, "%s", ended.last);
-    x->left -= f->head.message == (x->quitting ? NCCL_ENDED : NCCL_KILLED);
-    return x->left <= 0;
+    if (*ended.last)
+        keep_last_words(t, ended.last);
+    return --t->running <= 0;
 }
 
 void nccl_pool_stop(struct nccl_pool *t, int kill)
 {
     int lost;
     double deadline = progress_now_s() + GOODBYE_S;
-    struct funeral quit = {t, t->running, 1}, killed = {t, t->agents.count, 0};
     t->last[0] = 0;
     if (!t->running)
         return;
-    if (!kill && !send_all(t, NCCL_QUIT, NULL, 0))
-        listen_all(t, &deadline, NULL, hear_funeral, &quit, &lost);
+    if (!kill) {
+        agents_send(&t->agents, -1, NCCL_QUIT, AGENT_ALL, NULL, 0);
+        agents_wait(&t->agents, &deadline, NULL, hear_goodbye, t, &lost);
+    }
     /* Also after a good end: the answer says that nothing of this launch is still on its way. */
-    deadline = progress_now_s() + KILL_S;
-    send_all(t, NCCL_KILL, NULL, 0);
-    listen_all(t, &deadline, NULL, hear_funeral, &killed, &lost);
+    agents_kill(&t->agents, KILL_S, keep_last_words, t);
     t->running = 0;
 }
 
@@ -184,25 +126,25 @@ struct question {
     char *detail;
 };
 
-static int hear_answer(void *user, int m, const struct nccl_frame *f)
+static int hear_answer(void *user, int m, const struct frame *f)
 {
     struct question *q = user;
     struct nccl_text text;
-    struct nccl_ended ended;
+    struct agent_ended ended;
     int rank = f->head.rank - q->first;
-    if (f->head.message == NCCL_ENDED && !nccl_body(f, &ended, sizeof ended)) {
+    if (f->head.message == AGENT_ENDED && !frame_body(f, &ended, sizeof ended)) {
         char status[PROC_STATUS_TEXT] = "did not start";
         if (ended.status != -1)
             proc_status_text(ended.status, status);
         ended.last[sizeof ended.last - 1] = 0;
-        snprintf(q->detail, BENCH_DETAIL, "rank %d on %s %s%s%.300s", f->head.rank, q->pool->agents.members[m].host,
+        snprintf(q->detail, BENCH_DETAIL, "rank %d on %s %s%s%.300s", f->head.rank, q->pool->agents.items[m].host,
                  status, *ended.last ? ": " : "", ended.last);
         q->ended = 1;
         return 1;
     }
     if (rank < 0 || rank >= q->count || q->seen[rank])
         return 0;
-    if (f->head.message == NCCL_ERROR && !nccl_body(f, &text, sizeof text)) {
+    if (f->head.message == NCCL_ERROR && !frame_body(f, &text, sizeof text)) {
         text.text[sizeof text.text - 1] = 0;
         if (!q->refused++) {
             snprintf(q->detail, BENCH_DETAIL, "%.390s", text.text);
@@ -237,22 +179,35 @@ static void add_last_words(const struct nccl_pool *t, char detail[BENCH_DETAIL])
         snprintf(detail + used, BENCH_DETAIL - used, ": %.*s", (int)(BENCH_DETAIL - used - 3), t->last);
 }
 
+/* The nodes that are gone, by name. */
+static void say_who_is_lost(const struct nccl_pool *t, char detail[BENCH_DETAIL])
+{
+    int used = snprintf(detail, BENCH_DETAIL, "lost the agent on"), named = 0;
+    for (int m = 0; m < t->agents.count && used < BENCH_DETAIL - 100; m++)
+        if (t->agents.items[m].lost)
+            used += snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s %s", named++ ? "," : "",
+                             t->agents.items[m].host);
+    snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s", named < t->agents.lost ? " and others" : "");
+}
+
 /* Waits for what `q` asks of all its ranks. */
 static enum bench_outcome wait_for(struct nccl_pool *t, struct question *q, volatile sig_atomic_t *stop)
 {
     int lost = 0;
-    enum heard heard = listen_all(t, q->deadline_s, stop, hear_answer, q, &lost);
-    if (heard == HEARD_STOPPED)
+    enum agents_event event = agents_wait(&t->agents, q->deadline_s, stop, hear_answer, q, &lost);
+    if (event == AGENTS_STOPPED)
         return BENCH_STOPPED;
-    if (heard == HEARD_ENOUGH && !q->ended && (!q->refused || q->refused == q->count))
+    if (event == AGENTS_ENOUGH && !q->ended && (!q->refused || q->refused == q->count))
         return BENCH_ANSWERED;
-    if (heard == HEARD_LOST)
-        snprintf(q->detail, BENCH_DETAIL, "the node %s is gone", t->agents.members[lost].host);
-    int silent = heard == HEARD_LATE && !q->refused;
+    int silent = event == AGENTS_LATE && !q->refused;
     if (silent)
         say_who_is_silent(q, q->detail);
     nccl_pool_stop(t, 1);
     add_last_words(t, q->detail);
+    if (nccl_pool_broken(t)) {
+        say_who_is_lost(t, q->detail);
+        return BENCH_LOST;
+    }
     return silent ? BENCH_SILENT : BENCH_DIED;
 }
 
@@ -262,14 +217,13 @@ static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_
     enum bench_outcome outcome = BENCH_DIED;
     q.pool = t;
     q.seen = calloc((size_t)q.count + 1, 1);
-    *q.detail = 0;
-    int rc = 0;
-    for (int m = 0; message && m < t->agents.count; m++)
-        rc |= nccl_send(t->agents.members[m].to, message, rank, body, body_bytes);
-    if (q.seen && !rc)
+    snprintf(q.detail, BENCH_DETAIL, "out of memory");
+    if (message && q.seen)
+        agents_send(&t->agents, -1, message, rank, body, body_bytes);
+    if (q.seen) {
+        *q.detail = 0;
         outcome = wait_for(t, &q, stop);
-    else
-        snprintf(q.detail, BENCH_DETAIL, "a node does not listen any more");
+    }
     if (refusals)
         *refusals = q.refused;
     free(q.seen);
@@ -286,7 +240,7 @@ enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message,
                          .count = t->running,
                          .deadline_s = &deadline_s,
                          .detail = detail};
-    return ask(t, q, message, body, body_bytes, NCCL_ALL, stop, refusals);
+    return ask(t, q, message, body, body_bytes, AGENT_ALL, stop, refusals);
 }
 
 /* ---- starting ---- */
@@ -298,58 +252,50 @@ static const char *const cleared[] = {
     "NCCL_TOPO_DUMP_FILE",
 };
 
-struct strings {
-    char *bytes;
-    size_t used, space;
-    uint32_t count;
-};
-
-static void put(struct strings *s, const char *a, const char *b)
+static const char *const *settings_of(const struct nccl_pool *t, const struct nccl_start *start, struct arena *a)
 {
-    int n = snprintf(s->bytes + s->used, s->space - s->used, "%s%s%s", a, b ? "=" : "", b ? b : "");
-    if (n >= 0 && s->used + (size_t)n < s->space) {
-        s->used += (size_t)n + 1;
-        s->count++;
-    } else {
-        s->space = s->used; /* full: what follows is refused too */
-    }
+    struct words w = {0};
+    for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
+        words_add(&w, a, cleared[i]);
+    if (!getenv("NCCL_DEBUG"))
+        words_add(&w, a, "NCCL_DEBUG=WARN");
+    if (start->plugin)
+        words_add(&w, a, arena_printf(a, "NCCL_TUNER_PLUGIN=%s", start->plugin));
+    for (int i = 0; i < start->nsettings; i++)
+        words_add(&w, a, arena_printf(a, "%s=%s", start->settings[i].name, start->settings[i].value));
+    if (t->own->share_gpus) /* ranks on one GPU count as nodes of their own */
+        words_add(&w, a, "NCCL_HOSTID={host}-{local}");
+    words_add(&w, a, NULL);
+    return w.items;
 }
 
-static void put_environment(struct strings *s, const struct nccl_start *start)
+static const char *const *command_of(const struct nccl_pool *t, struct arena *a)
 {
-    for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
-        put(s, cleared[i], NULL);
-    if (!getenv("NCCL_DEBUG"))
-        put(s, "NCCL_DEBUG", "WARN");
-    if (start->plugin)
-        put(s, "NCCL_TUNER_PLUGIN", start->plugin);
-    for (int i = 0; i < start->nsettings; i++)
-        put(s, start->settings[i].name, start->settings[i].value);
+    const char *worker[] = {"{self}", "rank", "{rank}", "{local}", "--nccl-lib", t->own->library, NULL};
+    struct words w = {0};
+    if (!t->own->library)
+        worker[4] = NULL;
+    words_add_all(&w, a, t->prefix);
+    words_add_all(&w, a, worker);
+    words_add(&w, a, NULL);
+    return w.items;
 }
 
 /* Has every agent start `per_node` workers. */
 static int spawn(struct nccl_pool *t, const struct nccl_start *start, int per_node, struct err *e)
 {
-    static const size_t space = NCCL_FRAME - sizeof(struct nccl_head);
-    char *body = calloc(1, space);
-    struct strings s = {.bytes = body, .used = sizeof(struct nccl_spawn), .space = space};
-    int rc = 0;
-    if (!body)
-        return err_set(e, ERR_FAILED, "out of memory");
-    for (const char **w = t->prefix; *w; w++)
-        put(&s, *w, NULL);
-    struct nccl_spawn head = {.count = per_node, .share_gpus = t->own->share_gpus, .words = s.count};
-    put_environment(&s, start);
-    head.settings = s.count - head.words;
-    for (int m = 0; m < t->agents.count && !rc; m++) {
-        head.first_rank = m * per_node;
-        memcpy(body, &head, sizeof head);
-        if (nccl_send(t->agents.members[m].to, NCCL_SPAWN, NCCL_ALL, body, s.used))
-            rc = err_set(e, ERR_FAILED, "the node %s does not listen any more", t->agents.members[m].host);
+    struct arena *a = arena_new();
+    struct agents_order o = {.argv = command_of(t, a), .settings = settings_of(t, start, a), .copies = per_node};
+    char *body = arena_alloc(a, FRAME_BODY);
+    size_t bytes = 1;
+    for (int m = 0; m < t->agents.count && bytes; m++) {
+        bytes = agents_start_body(&o, m * per_node, 1, body);
+        if (bytes)
+            agents_send(&t->agents, m, AGENT_START, AGENT_ALL, body, bytes);
     }
     t->running = t->agents.count * per_node;
-    free(body);
-    return rc;
+    arena_free(a);
+    return bytes ? 0 : err_set(e, ERR_FAILED, "the settings of this launch are too long for an agent");
 }
 
 static int outcome_error(enum bench_outcome outcome, int refused, const char *detail, struct err *e)
@@ -386,8 +332,8 @@ static int compare_hellos(struct nccl_pool *t, const struct nccl_hello *h, int p
     for (int r = 1; r < t->agents.count * per_node; r++)
         if (h[r].version != h[0].version || h[r].rccl != h[0].rccl)
             return err_set(e, ERR_FAILED, "%s has %s %s (%s), %s has %s%s (%s): all nodes need the same",
-                           t->agents.members[0].host, h[0].rccl ? "RCCL" : "NCCL", release(h[0].version, ours),
-                           h[0].path, t->agents.members[r / per_node].host,
+                           t->agents.items[0].host, h[0].rccl ? "RCCL" : "NCCL", release(h[0].version, ours), h[0].path,
+                           t->agents.items[r / per_node].host,
                            h[r].rccl == h[0].rccl ? ""
                            : h[r].rccl            ? "RCCL "
                                                   : "NCCL ",
@@ -412,10 +358,10 @@ int nccl_pool_look(struct nccl_pool *t, struct nccl_hello *hello, double patienc
     if (!rc && !t->ranks_per_node)
         t->ranks_per_node = gpus;
     if (!rc && gpus < 1)
-        rc = err_set(e, ERR_LACKS, "%s: the driver shows no GPU", t->agents.members[fewest].host);
+        rc = err_set(e, ERR_LACKS, "%s: the driver shows no GPU", t->agents.items[fewest].host);
     else if (!rc && gpus < t->ranks_per_node && !t->own->share_gpus)
-        rc = err_set(e, ERR_LACKS, "%s has %d GPUs for %d ranks", t->agents.members[fewest].host, gpus,
-                     t->ranks_per_node);
+        rc =
+            err_set(e, ERR_LACKS, "%s has %d GPUs for %d ranks", t->agents.items[fewest].host, gpus, t->ranks_per_node);
     t->ranks = t->ranks_per_node * t->agents.count;
     if (!rc && t->ranks < 2)
         rc = err_set(e, ERR_LACKS, "one GPU alone has nobody to communicate with");

@@ -20,6 +20,8 @@ struct nccl_pool;
  * (ERR_LACKS: no worker program, no mpirun) and when *stop is set. */
 struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct nccl_options *own, double patience_s,
                                  volatile sig_atomic_t *stop, struct err *e);
+/* Whether an agent is lost: a new pool must be opened before anything else can be asked. */
+int nccl_pool_broken(const struct nccl_pool *t);
 /* Ends everything; NULL is fine. */
 void nccl_pool_close(struct nccl_pool *t);
 
@@ -46,9 +48,10 @@ int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl
 
 /* Sends a request to all workers and waits for the answer of each: `answers` has room for one body of `bytes` a rank.
  *   BENCH_ANSWERED  all have answered; when some could not do it, *refusals says how many and `detail` one's reason
- *   BENCH_DIED      a worker or a node is gone, or only some of them refused: the others hang in NCCL
+ *   BENCH_DIED      a worker is gone, or only some of them refused: the others hang in NCCL
+ *   BENCH_LOST      a node is gone: see nccl_pool_broken
  *   BENCH_SILENT    somebody has not answered by `deadline_s` (progress_now_s())
- * After the last two all workers have been killed. */
+ * After the last three all workers have been killed. */
 enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message, const void *body, size_t body_bytes,
                                  enum nccl_message wanted, void *answers, size_t bytes, int *refusals,
                                  double deadline_s, volatile sig_atomic_t *stop, char detail[BENCH_DETAIL]);

@@ -1,0 +1,114 @@
+/* The agents of a run, one a node, as the conductor sees them: taken in and proven, given orders, lost.
+ *
+ * agents_open does it all: starts them by bench/launch/start.h, takes in those that come back, and brings them into
+ * order. The rest is for those who find agents started already. Strangers on the port cost nothing: there is room for
+ * AGENTS_GUESTS at a time that have proven nothing, each for AGENTS_PROOF_S.
+ */
+#ifndef BENCH_LAUNCH_AGENTS_H
+#define BENCH_LAUNCH_AGENTS_H
+
+#include <signal.h>
+
+#include "bench/launch/agent_protocol.h"
+#include "bench/launch/proof.h"
+#include "bench/launch/start.h"
+#include "core/proc.h"
+
+#define AGENTS_GUESTS  256
+#define AGENTS_PROOF_S 5.0
+#define AGENTS_HOST    64
+
+struct agent {
+    char host[AGENTS_HOST]; /* what its node calls itself */
+    struct connection connection;
+    int lost; /* gone, or given up: its connection is closed; 2 once agents_wait has said so */
+};
+
+struct guest;
+
+struct agents {
+    struct agent *items; /* after agents_gather in the order of their names, as people count: node2 before node10 */
+    int count, wanted;
+    int lost, reported; /* how many are gone, and how many of those agents_wait has told of */
+    struct secret secret;
+    int listener; /* -1 none */
+    uint16_t port;
+    struct guest *guests;
+    int nguests;
+    struct start *start; /* what has started them, NULL nothing; listened to while they are waited for */
+    struct proc here;    /* or the only one, on pipes */
+};
+
+/* Starts an agent on every node that `setup` means and waits for all. Errors: as start_open, agents_begin and
+ * agents_gather; nothing is left running then. */
+int agents_open(struct agents *s, const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
+                struct err *e);
+
+/* An empty set for `wanted` agents with a new secret. Raises the limit of descriptors where that is needed. Errors: no
+ * random numbers, too low a hard limit (with the number that is needed). */
+int agents_begin(struct agents *s, int wanted, struct err *e);
+
+/* Opens the port that agents come back to; or takes over one and the secret that agents have already. */
+int agents_listen(struct agents *s, struct err *e);
+void agents_adopt(struct agents *s, int listener, const struct secret *secret);
+
+/* For the agents' command line, "--connect" and this, from `a`; and for the launcher's environment ("NAME=value") or,
+ * as its hex digits and a newline, standard input. */
+const char *agents_places(const struct agents *s, struct arena *a);
+const char *agents_secret_variable(const struct agents *s, struct arena *a);
+
+/* An agent on pipes that nobody else has (a child, or ssh): it needs no proof. Takes over both descriptors. */
+int agents_add(struct agents *s, int from, int to, struct err *e);
+
+/* Waits until all `wanted` agents have proven themselves and said their names, then closes the port. Errors name who
+ * has not come as far as that is known; a host name that came twice is one. */
+int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e);
+
+/* An order for agent `i`, or for all with i < 0. Never waits. One that cannot be reached any more counts as lost. */
+void agents_send(struct agents *s, int i, int message, int rank, const void *body, size_t bytes);
+
+/* Waits for frames and hands each to `hear`, until that returns nonzero (AGENTS_ENOUGH). AGENTS_LOST: agent *lost is
+ * gone; the others can still be used. Time is progress_now_s()'s; `*deadline_s` may be changed by `hear`. */
+enum agents_event { AGENTS_ENOUGH, AGENTS_LATE, AGENTS_STOPPED, AGENTS_LOST };
+typedef int agents_hear(void *user, int agent, const struct frame *f);
+enum agents_event agents_wait(struct agents *s, double *deadline_s, volatile sig_atomic_t *stop, agents_hear *hear,
+                              void *user, int *lost);
+
+/* Has every agent kill what it runs and waits up to `patience_s` for their word on it; one that does not give it is
+ * given up. `last`, unless NULL, gets each of their last words. ^C is not looked at: this is what it leads to. */
+typedef void agents_last_words(void *user, const char *last);
+void agents_kill(struct agents *s, double patience_s, agents_last_words *last, void *user);
+
+/* A program that is run on nodes, words and settings as in struct agent_start. */
+struct agents_order {
+    const char *const *argv;     /* NULL-terminated */
+    const char *const *settings; /* "NAME=value" or "NAME"; NULL none */
+    int copies;                  /* on every node; 0 is 1 */
+    const char *input;           /* what each reads, or NULL */
+    size_t most_bytes;           /* of standard output that is brought back; 0: 16 MiB */
+};
+
+struct agents_answer {
+    int agent, copy;
+    int lost;     /* its agent was lost or has not answered in time: what follows is what came before */
+    int cut;      /* it wrote more than most_bytes */
+    int status;   /* as from waitpid; -1 it did not start, `errors` says why */
+    char *output; /* \0-terminated, from the arena */
+    size_t bytes;
+    char *errors; /* the last 4 KiB of its standard error, \0-terminated */
+};
+
+/* Has every agent run the order and collects what comes of it: answers[agent * copies + copy], from `a`; NULL with an
+ * error (interrupted, out of memory, too long an order). A node that is lost or late is no error: it says so in its
+ * answers, and what it runs is killed. */
+struct agents_answer *agents_run(struct agents *s, const struct agents_order *o, double deadline_s,
+                                 volatile sig_atomic_t *stop, struct arena *a, struct err *e);
+
+/* An AGENT_START body of `o` for processes from `first_rank` on into body[FRAME_BODY]: its length, 0 when it is too
+ * long. */
+size_t agents_start_body(const struct agents_order *o, int first_rank, int frames, char *body);
+
+/* Closes all connections, which ends the agents and what they run, and stops what has started them. */
+void agents_close(struct agents *s);
+
+#endif

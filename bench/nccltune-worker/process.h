@@ -1,0 +1,46 @@
+/* A process that an agent has started: three pipes, a group of its own, its last words. libc only. */
+#ifndef BENCH_NCCLTUNE_WORKER_PROCESS_H
+#define BENCH_NCCLTUNE_WORKER_PROCESS_H
+
+#include <sys/types.h>
+
+#include "bench/launch/agent_protocol.h"
+
+/* NCCL's warnings are what a reader wants: they push all other words out. */
+#define PROCESS_WARNING "NCCL WARN"
+
+struct process {
+    pid_t pid; /* 0 none */
+    int rank, err;
+    int input_ends;        /* once what is queued has gone */
+    struct connection io;  /* its standard output and input */
+    char last[AGENT_TEXT]; /* the last line of its standard error */
+};
+
+/* What {self}, {bin}, {host}, {rank} and {local} stand for. */
+struct process_names {
+    char self[4096], bin[4096], host[64];
+    int rank, local;
+};
+void process_names_here(struct process_names *n);
+
+/* Starts `words` with this process's environment as `settings` change it, both with the names filled in. -1 with errno.
+ */
+int process_start(struct process *p, char *const *words, int nwords, char *const *settings, int nsettings,
+                  const struct process_names *names);
+
+/* Kills it and its group; process_reap waits. */
+void process_kill(const struct process *p);
+
+/* Waits for its end, in the end by killing it, and closes all; its status, as from waitpid. `last` and `rank` stay. */
+int process_reap(struct process *p);
+
+/* Keeps the last line of `text`, which is cut up. */
+void process_keep_words(struct process *p, char *text);
+
+void process_close_errors(struct process *p);
+
+/* Closes its standard input if that is due and nothing is left to go there. */
+void process_end_input(struct process *p);
+
+#endif

@@ -1,0 +1,253 @@
+/* The proof over a socket pair: both honest, a wrong secret on either side, old conversations played again, answers
+ * sent back, proofs passed on by somebody between, bits changed, silence, and the secret nowhere on the wire. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/launch/proof.h"
+
+static int ends[2]; /* the conductor's, the agent's */
+static struct proof conductor, agent;
+static struct secret ours, theirs;
+
+static int begin(void **state)
+{
+    (void)state;
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) || secret_make(&ours) || secret_make(&theirs) ||
+           proof_begin(&conductor, &ours, 0) || proof_begin(&agent, &ours, 1);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
+}
+
+static void again(void **state)
+{
+    end(state);
+    assert_int_equal(begin(state), 0);
+}
+
+/* Each in turn until both are through (1) or one gives up (-1). */
+static int talk(void)
+{
+    for (int i = 0; i < 8; i++) {
+        int a = proof_go_on(&agent, ends[1]), c = proof_go_on(&conductor, ends[0]);
+        if (a < 0 || c < 0)
+            return -1;
+        if (a && c)
+            return 1;
+    }
+    return 0;
+}
+
+static void both_have_it(void **state)
+{
+    (void)state;
+    struct connection a, c;
+    struct frame f;
+    assert_int_equal(talk(), 1);
+    assert_int_equal(connection_open(&c, dup(ends[0]), dup(ends[0])), 0);
+    assert_int_equal(connection_open(&a, dup(ends[1]), dup(ends[1])), 0);
+    proof_seal(&conductor, &c);
+    proof_seal(&agent, &a);
+    assert_memory_equal(a.out_seal.key, c.in_seal.key, HMAC_BYTES);
+    assert_memory_not_equal(a.out_seal.key, a.in_seal.key, HMAC_BYTES);
+    assert_int_equal(connection_send(&c, 40, 1, "go", 2), 0);
+    assert_int_equal(connection_send(&a, 41, 1, "ok", 2), 0);
+    assert_int_equal(connection_fill(&a), 1);
+    assert_int_equal(connection_next(&a, &f), 1);
+    assert_int_equal(connection_fill(&c), 1);
+    assert_int_equal(connection_next(&c, &f), 1);
+    connection_close(&a);
+    connection_close(&c);
+}
+
+static void a_wrong_secret_is_found_by_either_side(void **state)
+{
+    (void)state;
+    assert_int_equal(proof_begin(&agent, &theirs, 1), 0);
+    assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    assert_int_equal(proof_go_on(&agent, ends[1]), -1);
+    /* An agent that goes on all the same: with the conductor's nonce, but not its secret. */
+    again(state);
+    struct proof_answer answer;
+    assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    assert_int_equal(read(ends[1], &answer, sizeof answer), sizeof answer);
+    assert_int_equal(write(ends[1], answer.mac, sizeof answer.mac), sizeof answer.mac); /* sent back */
+    assert_int_equal(proof_go_on(&conductor, ends[0]), -1);
+}
+
+/* What went over the wire from the conductor and from the agent in an honest conversation. */
+static void record(char from_conductor[sizeof(struct proof_answer)], char from_agent[sizeof(struct proof_opening)],
+                   char last[sizeof(struct proof_last)])
+{
+    assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+    assert_int_equal(read(ends[0], from_agent, sizeof(struct proof_opening)), sizeof(struct proof_opening));
+    assert_int_equal(write(ends[1], from_agent, sizeof(struct proof_opening)), sizeof(struct proof_opening));
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    assert_int_equal(read(ends[1], from_conductor, sizeof(struct proof_answer)), sizeof(struct proof_answer));
+    assert_int_equal(write(ends[0], from_conductor, sizeof(struct proof_answer)), sizeof(struct proof_answer));
+    assert_int_equal(proof_go_on(&agent, ends[1]), 1);
+    assert_int_equal(read(ends[0], last, sizeof(struct proof_last)), sizeof(struct proof_last));
+    assert_int_equal(write(ends[1], last, sizeof(struct proof_last)), sizeof(struct proof_last));
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 1);
+}
+
+static void an_old_conversation_is_worth_nothing(void **state)
+{
+    char answer[sizeof(struct proof_answer)], opening[sizeof(struct proof_opening)], last[sizeof(struct proof_last)];
+    struct secret same = ours;
+    record(answer, opening, last);
+    /* to a conductor of the same run */
+    end(state);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(proof_begin(&conductor, &same, 0), 0);
+    assert_int_equal(write(ends[1], opening, sizeof opening), sizeof opening);
+    assert_int_equal(write(ends[1], last, sizeof last), sizeof last);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), -1);
+    /* to an agent of the same run */
+    end(state);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(proof_begin(&agent, &same, 1), 0);
+    assert_int_equal(write(ends[0], answer, sizeof answer), sizeof answer);
+    assert_int_equal(proof_go_on(&agent, ends[1]), -1);
+}
+
+/* What is seen on the wire is neither the secret nor a key of the frames that follow. */
+static void the_wire_tells_nothing(void **state)
+{
+    (void)state;
+    char seen[sizeof(struct proof_answer) + sizeof(struct proof_opening) + sizeof(struct proof_last)];
+    char *opening = seen + sizeof(struct proof_answer), *last = opening + sizeof(struct proof_opening);
+    struct connection c = {.from = -1};
+    record(seen, opening, last);
+    proof_seal(&conductor, &c);
+    assert_null(memmem(seen, sizeof seen, ours.bytes, 8));
+    assert_null(memmem(seen, sizeof seen, c.in_seal.key, 8));
+    assert_null(memmem(seen, sizeof seen, c.out_seal.key, 8));
+    assert_null(memmem(&conductor, sizeof conductor, ours.bytes, 8)); /* wiped */
+}
+
+static void no_bit_of_a_proof_can_be_changed(void **state)
+{
+    char answer[sizeof(struct proof_answer)], opening[sizeof(struct proof_opening)], last[sizeof(struct proof_last)];
+    for (size_t bit = 0; bit < 8 * sizeof opening; bit++) {
+        again(state);
+        assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+        assert_int_equal(read(ends[0], opening, sizeof opening), sizeof opening);
+        opening[bit / 8] ^= (char)(1 << bit % 8);
+        assert_int_equal(write(ends[1], opening, sizeof opening), sizeof opening);
+        assert_int_equal(talk(), -1);
+    }
+    for (size_t bit = 0; bit < 8 * sizeof answer; bit++) {
+        again(state);
+        assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+        assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+        assert_int_equal(read(ends[1], answer, sizeof answer), sizeof answer);
+        answer[bit / 8] ^= (char)(1 << bit % 8);
+        assert_int_equal(write(ends[0], answer, sizeof answer), sizeof answer);
+        assert_int_equal(proof_go_on(&agent, ends[1]), -1);
+    }
+    for (size_t bit = 0; bit < 8 * sizeof last; bit++) {
+        again(state);
+        assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+        assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+        assert_int_equal(proof_go_on(&agent, ends[1]), 1);
+        assert_int_equal(read(ends[0], last, sizeof last), sizeof last);
+        last[bit / 8] ^= (char)(1 << bit % 8);
+        assert_int_equal(write(ends[1], last, sizeof last), sizeof last);
+        assert_int_equal(proof_go_on(&conductor, ends[0]), -1);
+    }
+}
+
+static void half_a_message_and_silence_prove_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    assert_int_equal(write(ends[1], "\x6b", 1), 1);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    assert_int_equal(proof_wait(&agent, ends[1], 50), -1);
+    shutdown(ends[1], SHUT_WR);
+    int rc = 0;
+    for (int i = 0; i < 4 && !rc; i++)
+        rc = proof_go_on(&conductor, ends[0]);
+    assert_int_equal(rc, -1);
+    again(state);
+    static char flood[4096];
+    assert_int_equal(write(ends[1], flood, sizeof flood), sizeof flood);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), -1);
+}
+
+/* Frames that come right behind the proof are left for the connection. */
+static void the_first_frame_may_come_with_the_proof(void **state)
+{
+    (void)state;
+    struct proof_answer answer;
+    assert_int_equal(proof_go_on(&agent, ends[1]), 0);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 0);
+    assert_int_equal(recv(ends[1], &answer, sizeof answer, MSG_PEEK), sizeof answer);
+    assert_int_equal(proof_go_on(&agent, ends[1]), 1);
+    assert_int_equal(write(ends[1], "behind", 6), 6);
+    assert_int_equal(proof_go_on(&conductor, ends[0]), 1);
+    char behind[8];
+    assert_int_equal(read(ends[0], behind, sizeof behind), 6);
+}
+
+static void secrets_in_text(void **state)
+{
+    (void)state;
+    char hex[SECRET_HEX], broken[SECRET_HEX + 1];
+    struct secret s;
+    secret_hex(&ours, hex);
+    assert_int_equal(secret_parse(&s, hex), 0);
+    assert_memory_equal(&s, &ours, sizeof s);
+    assert_memory_not_equal(&ours, &theirs, sizeof ours);
+    strcpy(broken, hex);
+    broken[7] = 'g';
+    assert_int_equal(secret_parse(&s, broken), -1);
+    assert_int_equal(secret_parse(&s, ""), -1);
+    hex[SECRET_HEX - 2] = 0;
+    assert_int_equal(secret_parse(&s, hex), -1);
+    secret_hex(&ours, hex);
+    strcpy(broken, hex);
+    strcat(broken, "0");
+    assert_int_equal(secret_parse(&s, broken), -1);
+    /* It is taken out of the environment, and out of where the environment lies. */
+    char variable[sizeof SECRET_VARIABLE + SECRET_HEX] = SECRET_VARIABLE "=";
+    strcat(variable, hex);
+    putenv(variable);
+    assert_int_equal(secret_take_from_environment(&s), 0);
+    assert_memory_equal(&s, &ours, sizeof s);
+    assert_null(getenv(SECRET_VARIABLE));
+    assert_string_equal(variable, SECRET_VARIABLE "=");
+    assert_int_equal(secret_take_from_environment(&s), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
+        TEST(both_have_it),
+        TEST(a_wrong_secret_is_found_by_either_side),
+        TEST(an_old_conversation_is_worth_nothing),
+        TEST(the_wire_tells_nothing),
+        TEST(no_bit_of_a_proof_can_be_changed),
+        TEST(half_a_message_and_silence_prove_nothing),
+        TEST(the_first_frame_may_come_with_the_proof),
+        TEST(secrets_in_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
