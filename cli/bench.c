@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "bench/engines/engines.h"
+#include "bench/noise/noise.h"
 #include "bench/results/points.h"
 #include "bench/search/bench.h"
 #include "cli/cli.h"
@@ -129,10 +130,12 @@ static int print_points(const struct request *w, const struct bench_results *r, 
     int rc = 0;
     if (w->json) {
         cJSON *doc = bench_points_json(p);
+        cJSON_AddItemToObject(doc, "noise", findings_json(r->noise.list, r->noise.n));
         rc = json_save(doc, NULL, e);
         cJSON_Delete(doc);
     } else {
         bench_points_print(p, stdout);
+        noise_print(&r->noise, stdout);
         if (fflush(stdout))
             rc = err_errno(e, "standard output cannot be written");
     }

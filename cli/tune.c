@@ -162,6 +162,7 @@ static int measure(struct tune *t, struct tune_part *p, struct bench_results **m
     progress_start(&t->progress, t->quiet ? NULL : stderr);
     int rc = bench_run(&p->bench, p->topology, &t->log, &t->progress, t->stop, &summary, measured, e);
     progress_clear(&t->progress);
+    t->noise = !rc && *measured ? (*measured)->noise : (struct findings){0};
     if (rc == ERR_LACKS) {
         log_warn(&t->log, "%s", e->text);
         log_warn(&t->log, "nothing can be measured here: the profile holds what the topology alone justifies");
@@ -184,6 +185,7 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
 {
     const struct tune_result r = {.profile = profile,
                                   .points = points,
+                                  .noise = points ? &t->noise : NULL,
                                   .machine = t->machine.name,
                                   .workload = t->bench.workload,
                                   .json = t->json};
@@ -212,6 +214,8 @@ static int report_finished(struct tune *t, struct err *e)
     struct env_profile *p = env_profile_open(t->generate.out, e);
     struct bench_results *r = p && exists(results) ? bench_results_load(results, NULL, e) : NULL;
     int rc = e->code;
+    if (r)
+        t->noise = r->noise;
     if (!rc)
         rc = report(t, p, r ? bench_points_of(r, r->arena) : NULL, e);
     bench_results_free(r);

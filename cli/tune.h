@@ -33,8 +33,9 @@ struct tune {
     struct progress progress;
     volatile sig_atomic_t *stop;
     struct arena *arena;
-    int choose; /* which engine is ours to choose: --engine was not given */
-    int lacks;  /* nothing could be measured */
+    int choose;            /* which engine is ours to choose: --engine was not given */
+    int lacks;             /* nothing could be measured */
+    struct findings noise; /* what disturbed the measurement of a part; lives as long as its results */
 
     struct topology *all;         /* every node that was asked, and answered */
     struct cluster_groups groups; /* of these; those left out in `left` */

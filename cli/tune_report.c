@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/engines/nccl/engine.h"
+#include "bench/noise/noise.h"
 #include "bench/results/points.h"
 #include "core/file.h"
 #include "core/locate.h"
@@ -100,15 +101,18 @@ static void print_lines(const struct env_profile *p, struct arena *a)
     putchar('\n');
 }
 
-static int print_json(const struct env_profile *p, const struct step_estimate *step, struct arena *a, struct err *e)
+static int print_json(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
 {
     struct env_question all = {.coll = -1};
+    const struct env_profile *p = t->profile;
     cJSON *doc = env_explain_json(p, &all, e);
     if (!doc)
         return e->code;
     cJSON *array = cJSON_AddArrayToObject(doc, "lines_to_paste");
     for (const char **line = lines_to_paste(a, p); *line; line++)
         cJSON_AddItemToArray(array, cJSON_CreateString(*line));
+    if (t->noise)
+        cJSON_AddItemToObject(doc, "noise", findings_json(t->noise->list, t->noise->n));
     if (step)
         cJSON_AddItemToObject(doc, "step", env_step_json(step));
     int rc = json_save(doc, "-", e);
@@ -120,6 +124,8 @@ static int print_text(const struct tune_result *t, const struct step_estimate *s
 {
     const struct env_profile *p = t->profile;
     print_points(t);
+    if (t->noise)
+        noise_print(t->noise, stdout);
     env_print_decisions(p->decisions, stdout);
     printf("\nProfile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
     print_standing(p->decisions);
@@ -138,14 +144,12 @@ static int print_for_job(const struct tune_result *t, struct arena *a, struct er
     struct step_estimate step;
     int rc = w ? env_step_of_profile(t->profile, w, 0, a, &step, e) : e->code;
     if (!rc)
-        rc = t->json ? print_json(t->profile, &step, a, e) : print_text(t, &step, a, e);
+        rc = t->json ? print_json(t, &step, a, e) : print_text(t, &step, a, e);
     workload_free(w);
     return rc;
 }
 
 int tune_report(const struct tune_result *t, struct arena *a, struct err *e)
 {
-    return t->workload ? print_for_job(t, a, e)
-           : t->json   ? print_json(t->profile, NULL, a, e)
-                       : print_text(t, NULL, a, e);
+    return t->workload ? print_for_job(t, a, e) : t->json ? print_json(t, NULL, a, e) : print_text(t, NULL, a, e);
 }

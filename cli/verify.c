@@ -6,6 +6,7 @@
 
 #include "bench/engines/engines.h"
 #include "bench/engines/nccl/engine.h"
+#include "bench/noise/noise.h"
 #include "bench/search/bench.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
@@ -120,9 +121,11 @@ static void print_verdicts(const struct bench_points *points, const struct verif
         print_rule(&v->rules[i]);
 }
 
-static int print_json(const struct bench_points *points, const struct verify *v, struct err *e)
+static int print_json(const struct bench_points *points, const struct verify *v, const struct findings *noise,
+                      struct err *e)
 {
     cJSON *doc = bench_points_json(points), *rules = cJSON_AddArrayToObject(doc, "rules");
+    cJSON_AddItemToObject(doc, "noise", findings_json(noise->list, noise->n));
     for (int i = 0; i < v->nrules; i++) {
         cJSON *rule = cJSON_CreateObject();
         cJSON_AddItemToArray(rules, rule);
@@ -149,9 +152,11 @@ static int conclude(const struct request *w, const struct env_profile *p, const 
     struct verify *v = verify_rules(p, points, e);
     int rc = v ? 0 : ERR_FAILED;
     if (!rc && w->json)
-        rc = print_json(points, v, e);
+        rc = print_json(points, v, &r->noise, e);
     else if (!rc)
         print_verdicts(points, v);
+    if (!rc && !w->json)
+        noise_print(&r->noise, stdout);
     if (!rc && w->out && !(rc = verify_write(p, v, w->out, e)))
         log_info(log, "%s: the profile with %d of %d rules", w->out, v->nrules - v->failing, v->nrules);
     if (!rc && v->failing)

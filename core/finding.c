@@ -119,6 +119,37 @@ cJSON *findings_json(const struct finding *list, int n)
     return array;
 }
 
+static const char *copy_of(struct arena *a, const cJSON *doc, const char *key)
+{
+    return arena_strdup(a, json_str(doc, key, NULL));
+}
+
+static int is_same(const char *x, const char *y)
+{
+    return x && y ? !strcmp(x, y) : x == y;
+}
+
+void finding_take(struct findings *all, const cJSON *doc)
+{
+    struct finding f = {.severity = FINDING_NOTE,
+                        .id = copy_of(all->arena, doc, "id"),
+                        .subject = copy_of(all->arena, doc, "subject"),
+                        .text = copy_of(all->arena, doc, "text"),
+                        .evidence = copy_of(all->arena, doc, "evidence"),
+                        .advice = copy_of(all->arena, doc, "advice")};
+    int i = 0;
+    if (!f.text)
+        return;
+    for (enum finding_severity s = FINDING_OK; s < FINDING_SEVERITIES; s++)
+        if (!strcmp(json_str(doc, "severity", ""), severities[s]))
+            f.severity = s;
+    while (i < all->n && (!is_same(all->list[i].id, f.id) || !is_same(all->list[i].subject, f.subject)))
+        i++;
+    if (i == all->n)
+        all->list = arena_grow(all->arena, all->list, (size_t)all->n++, sizeof *all->list);
+    all->list[i] = f;
+}
+
 /* ---- SARIF ------------------------------------------------------------------------------------------------------- */
 
 static const char *level_of(enum finding_severity severity)

@@ -65,6 +65,10 @@ void finding_print(const struct finding *f, int indent, FILE *out);
 cJSON *finding_json(const struct finding *f);
 cJSON *findings_json(const struct finding *list, int n);
 
+/* Takes one back from its JSON, everything copied; what is no object with a text is left out. One of the same id and
+ * subject that is there already is replaced. */
+void finding_take(struct findings *all, const cJSON *doc);
+
 /* The kinds that a tool knows. */
 struct finding_kind {
     const char *id, *name;          /* "NT301", "OutOfRange"; name NULL: the id is one */

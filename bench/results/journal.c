@@ -171,6 +171,21 @@ int bench_journal_append(struct bench_journal *j, const struct bench_result *r, 
     return bench_journal_append_all(j, r, 1, e);
 }
 
+int bench_journal_append_noise(struct bench_journal *j, const struct findings *noise, struct err *e)
+{
+    struct file_out line;
+    int rc = noise->n ? file_out_begin(&line, e) : 0;
+    if (rc || !noise->n)
+        return rc;
+    cJSON *doc = cJSON_CreateObject();
+    cJSON_AddItemToObject(doc, "noise", findings_json(noise->list, noise->n));
+    rc = finish_lines(j, &line, print_line(line.stream, doc, e), e);
+    if (!rc)
+        bench_results_add(j->results, doc, j->path, ++j->lines, NULL);
+    cJSON_Delete(doc);
+    return rc;
+}
+
 void bench_journal_close(struct bench_journal *j)
 {
     if (j->fd >= 0)

@@ -20,6 +20,8 @@ int bench_journal_open(struct bench_journal *j, const char *path, const char *to
 int bench_journal_append(struct bench_journal *j, const struct bench_result *r, struct err *e);
 /* Many lines in one write: for what costs less than bringing it to disk. */
 int bench_journal_append_all(struct bench_journal *j, const struct bench_result *r, int n, struct err *e);
+/* A line of what disturbed the measurement; none where nothing did. */
+int bench_journal_append_noise(struct bench_journal *j, const struct findings *noise, struct err *e);
 void bench_journal_close(struct bench_journal *j);
 
 #endif

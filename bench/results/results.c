@@ -26,6 +26,12 @@ int bench_results_read_header(const char *text, size_t bytes, const char *path, 
 int bench_results_add(struct bench_results *r, const cJSON *doc, const char *path, long line, struct err *e)
 {
     struct bench_result result;
+    const cJSON *noise = cJSON_GetObjectItemCaseSensitive(doc, "noise"), *finding;
+    r->noise.arena = r->arena;
+    if (cJSON_IsArray(noise)) {
+        cJSON_ArrayForEach(finding, noise) finding_take(&r->noise, finding);
+        return 0;
+    }
     int rc = bench_result_read(doc, path, line, r->arena, &result, e);
     if (rc)
         return rc;

@@ -10,6 +10,9 @@
  *
  * A prediction has one time and the band around it: "times_us": [231.4], "low_us": 180, "high_us": 300.
  *
+ * A line of findings says what disturbed the measurement: {"noise": [{"id": "gpu-heat", "severity": "warning",
+ * "subject": "GPU 3", "text": "...", "advice": "..."}]}.
+ *
  * A candidate is a launch (settings fixed for a whole process) and a call (settings that may differ between calls). The
  * label "default" with no settings is the library untouched. A run that was cut off leaves at most one broken last
  * line, which is dropped when the journal is opened again. */
@@ -17,6 +20,7 @@
 #define BENCH_RESULTS_RESULTS_H
 
 #include "bench/results/result.h"
+#include "core/finding.h"
 #include "core/log.h"
 #include "core/sha256.h"
 
@@ -27,6 +31,7 @@ struct bench_results {
     char topology[SHA256_HEX]; /* "" unknown */
     struct bench_result *items;
     int count;
+    struct findings noise; /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
 };
 
 /* Reads a journal. Broken lines are reported to `log` with their number and skipped; a file that is no journal at all

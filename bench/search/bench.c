@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "bench/engines/engines.h"
+#include "bench/noise/noise.h"
+#include "bench/noise/repeats.h"
 #include "bench/search/conduct.h"
 #include "bench/search/predict.h"
 #include "bench/search/prior.h"
@@ -79,6 +81,18 @@ static int conduct(struct bench_study *s, struct err *e)
     return s->engine->predict ? bench_predict(s, e) : bench_conduct(s, e);
 }
 
+/* What disturbed it, said in the journal: the signs of before and after, and how well the default repeats itself. */
+static int conduct_watched(struct bench_study *s, struct arena *a, struct err *e)
+{
+    struct noise_watch *watch = noise_begin(a);
+    struct findings noise = {.arena = a};
+    int rc = conduct(s, e), worth = !rc && s->summary->measured;
+    noise_end(watch, worth ? &noise : NULL);
+    if (worth)
+        repeats_judge(s->results, &noise);
+    return rc ? rc : bench_journal_append_noise(s->journal, &noise, e);
+}
+
 /* One number of ranks a node. What the machine lacks is said before a journal is made. */
 static int run(struct bench_study s, struct bench_options o, const struct bench_setup *setup,
                struct bench_results **measured, struct err *e)
@@ -93,7 +107,7 @@ static int run(struct bench_study s, struct bench_options o, const struct bench_
     int rc = plan(&o, s.engine, setup, a, &s.plan, e);
     if (rc || (rc = bench_journal_open(&journal, o.results, hash, o.resume, s.log, e)))
         goto out;
-    rc = conduct(&s, e);
+    rc = s.engine->predict ? conduct(&s, e) : conduct_watched(&s, a, e);
     if (!rc && measured) {
         bench_results_free(*measured);
         *measured = journal.results;

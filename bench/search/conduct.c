@@ -2,7 +2,8 @@
  *
  * With several launches a screening comes first: each is asked for a few points with the library's own algorithm, and
  * is left at the first one at which it is hopeless. The survivors and the default then take turns, so that what drifts
- * during the run (heat, other people's traffic) meets all alike. */
+ * during the run (heat, other people's traffic) meets all alike. Points at which the default differed from itself
+ * beyond doubt are measured once more before the time that is left goes to all. */
 #include "bench/search/conduct.h"
 
 #include <math.h>
@@ -21,6 +22,9 @@ static double weight_of(const struct screening_launch *x)
     return x->full ? 3 : 1;
 }
 
+/* After the rounds, what is suspicious once more. */
+#define AGAIN (MOST_ROUNDS + 1)
+
 static int run_round(struct bench_study *s, struct screening *f, int round, struct err *e)
 {
     double rounds_left = round < ROUNDS ? ROUNDS - round + 1 : 1, weights = 0;
@@ -29,7 +33,8 @@ static int run_round(struct bench_study *s, struct screening *f, int round, stru
     int rc = 0;
     for (int i = 0; i < f->count && !rc && !bench_stopped(s); i++) {
         double now = progress_now_s(), weight = weight_of(&f->items[i]);
-        struct search_session v = {.launch = f->items[i].launch, .round = round, .full = f->items[i].full};
+        struct search_session v = {
+            .launch = f->items[i].launch, .round = round, .full = f->items[i].full, .suspicious = round == AGAIN};
         v.until_s = now + fmax(0, s->deadline_s - now) * weight / weights;
         weights -= weight;
         if (i == 0 || !history_dead(s->results, v.launch->label))
@@ -45,7 +50,9 @@ static int run_rounds(struct bench_study *s, struct screening *f, struct err *e)
     s->units = s->done + (double)ROUNDS * points * f->count;
     for (int round = 1; round <= MOST_ROUNDS && !rc && !bench_stopped(s); round++) {
         double start = progress_now_s();
-        if (round > ROUNDS && start + last_s > s->deadline_s)
+        if (round == ROUNDS + 1)
+            rc = run_round(s, f, AGAIN, e);
+        if (rc || (round > ROUNDS && start + last_s > s->deadline_s))
             break;
         if (round > ROUNDS)
             s->units += (double)points * f->count;

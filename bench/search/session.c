@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/noise/repeats.h"
 #include "bench/search/candidates.h"
 #include "core/coll.h"
 #include "core/units.h"
@@ -45,7 +46,9 @@ static void add_point(struct session *v, int coll, int size)
 {
     const struct bench_study *s = v->study;
     struct history_place at = bench_place_of(s, coll, size, v->want->launch->label);
-    int known = !at.bytes || history_done(s->results, &at, BENCH_DEFAULT, v->want->round);
+    struct history_place default_at = bench_place_of(s, coll, size, BENCH_DEFAULT);
+    int known = (v->want->suspicious && !repeats_is_suspicious(s->results, &default_at)) || !at.bytes ||
+                history_done(s->results, &at, BENCH_DEFAULT, v->want->round);
     for (int i = 0; i < v->npoints; i++)
         known |= v->points[i].at.coll == coll && v->points[i].at.bytes == at.bytes;
     if (!known)

@@ -9,6 +9,7 @@ struct search_session {
     const struct bench_knobs *launch;
     int round;
     int full;       /* all calls; else the default call alone */
+    int suspicious; /* only points whose default does not repeat itself */
     int screening;  /* only the few points that tell launches apart */
     double until_s; /* time is dealt out so that it ends about then */
 };

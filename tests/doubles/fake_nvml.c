@@ -11,7 +11,11 @@
  *             is cut into instances
  *   half      the h100 with a GPU 3 of which two links are down, and a GPU 5 without any; the fabric manager has not
  *             started with it
- *   nop2p     the v100 with P2P writes switched off, and GPUs 0 and 1 that refuse everything */
+ *   nop2p     the v100 with P2P writes switched off, and GPUs 0 and 1 that refuse everything
+ *
+ * FAKE_NVML_SIGNS names what is wrong with GPU 3 while something is measured, joined by commas: slowed, heat, clocks,
+ * hot, throttles, capped, neighbour, busy, uncorrected, corrected, replays, nvlink, xid. What is counted grows from one
+ * question to the next. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,5 +238,130 @@ int nvmlDeviceGetP2PStatus(nvml_device d, nvml_device peer, int capability, int 
         *status = NVML_P2P_REGKEY;
     if (is("nop2p") && i + k == 1)
         *status = NVML_P2P_CHIPSET;
+    return NVML_SUCCESS;
+}
+
+/* ---- the condition of GPU 3 -------------------------------------------------------------------------------------- */
+
+static int shows(nvml_device d, const char *sign)
+{
+    const char *signs = getenv("FAKE_NVML_SIGNS"), *at = signs;
+    size_t length = strlen(sign);
+    if (index_of(d) != 3 || !signs)
+        return 0;
+    while ((at = strstr(at, sign)) && ((at > signs && at[-1] != ',') || (at[length] && at[length] != ',')))
+        at += length;
+    return at != NULL;
+}
+
+/* 100, and 7 more each time it is asked of a GPU that shows the sign. */
+static unsigned counted(nvml_device d, const char *sign)
+{
+    static unsigned asked;
+    return shows(d, sign) ? 100 + 7 * ++asked : 100;
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device d, unsigned long long *reasons)
+{
+    *reasons = 1; /* idle */
+    if (shows(d, "slowed"))
+        *reasons |= 0x8 | 0x40;
+    if (shows(d, "heat"))
+        *reasons |= 0x20;
+    if (shows(d, "clocks"))
+        *reasons |= 0x2;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetTemperature(nvml_device d, int sensor, unsigned *celsius)
+{
+    *celsius = shows(d, "hot") ? 86 : 41;
+    return sensor ? INVALID : NVML_SUCCESS;
+}
+
+int nvmlDeviceGetTemperatureThreshold(nvml_device d, int which, unsigned *celsius)
+{
+    (void)d;
+    *celsius = which == 1 ? 89 : 92; /* slowdown, shutdown */
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetViolationStatus(nvml_device d, int policy, unsigned long long *times)
+{
+    times[0] = 0;
+    times[1] = counted(d, policy == 1 ? "throttles" : "capped") * 1000000000ull;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned *count, void *infos)
+{
+    unsigned n = shows(d, "neighbour") ? 2 : 0, room = infos ? *count : 0;
+    *count = n;
+    return n > room ? 7 : NVML_SUCCESS;
+}
+
+int nvmlDeviceGetUtilizationRates(nvml_device d, unsigned *rates)
+{
+    rates[0] = shows(d, "busy") ? 63 : 0;
+    rates[1] = 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetTotalEccErrors(nvml_device d, int kind, int since, unsigned long long *count)
+{
+    *count = counted(d, kind ? "uncorrected" : "corrected");
+    return since ? INVALID : NVML_SUCCESS;
+}
+
+int nvmlDeviceGetPcieReplayCounter(nvml_device d, unsigned *count)
+{
+    *count = counted(d, "replays");
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkErrorCounter(nvml_device d, unsigned link, int counter, unsigned long long *count)
+{
+    if (link >= 4 || counter > 3)
+        return NOT_SUPPORTED;
+    *count = counted(d, "nvlink");
+    return NVML_SUCCESS;
+}
+
+/* Three events of code 79 come while somebody listens, between the first question and the next. */
+static int listening, events_left, waits;
+
+int nvmlEventSetCreate(void **set)
+{
+    *set = &listening;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceRegisterEvents(nvml_device d, unsigned long long types, void *set)
+{
+    (void)set;
+    if (types == 8 && shows(d, "xid"))
+        events_left = 3;
+    return NVML_SUCCESS;
+}
+
+int nvmlEventSetWait_v2(void *set, void *event, unsigned timeout_ms)
+{
+    struct {
+        nvml_device device;
+        unsigned long long type, data;
+        unsigned instances[2];
+    } e = {&handles[3], 8, 79, {0}};
+    (void)set, (void)timeout_ms;
+    if (!waits++ || !events_left)
+        return 10; /* timeout */
+    events_left--;
+    memcpy(event, &e, sizeof e);
+    return NVML_SUCCESS;
+}
+
+int nvmlEventSetFree(void *set)
+{
+    (void)set;
+    waits = events_left = 0;
     return NVML_SUCCESS;
 }

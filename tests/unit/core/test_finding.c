@@ -122,12 +122,45 @@ static void lists(void **state)
     arena_free(a);
 }
 
+/* From JSON and back; the same id and subject replaces, what is no finding is left out. */
+static void takes_back(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    const struct finding hot = {"gpu-heat", FINDING_WARNING, "GPU 3", NULL, "it is hot", "91 C", "see to fans"};
+    const struct finding lost = {.id = "xid", .severity = FINDING_ERROR, .text = "lost"};
+    const struct finding *both[] = {&hot, &lost, &hot};
+    for (size_t i = 0; i < 3; i++) {
+        cJSON *doc = finding_json(both[i]);
+        finding_take(&all, doc);
+        cJSON_Delete(doc);
+    }
+    assert_int_equal(all.n, 2);
+    assert_string_equal(all.list[0].id, "gpu-heat");
+    assert_string_equal(all.list[0].subject, "GPU 3");
+    assert_string_equal(all.list[0].text, "it is hot");
+    assert_string_equal(all.list[0].evidence, "91 C");
+    assert_string_equal(all.list[0].advice, "see to fans");
+    assert_int_equal(all.list[0].severity, FINDING_WARNING);
+    assert_int_equal(all.list[1].severity, FINDING_ERROR);
+    assert_null(all.list[1].subject);
+    static const char *const nonsense[] = {"{}", "[]", "3", "null", "{\"text\": 3}", "{\"id\": \"x\"}"};
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+        cJSON *doc = cJSON_Parse(nonsense[i]);
+        finding_take(&all, doc);
+        cJSON_Delete(doc);
+    }
+    assert_int_equal(all.n, 2);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text),  cmocka_unit_test(nothing_acts_on_a_terminal),
         cmocka_unit_test(json),  cmocka_unit_test(sarif),
-        cmocka_unit_test(lists),
+        cmocka_unit_test(lists), cmocka_unit_test(takes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

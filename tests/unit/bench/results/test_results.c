@@ -329,6 +329,41 @@ static void broken_bands(void **state)
     }
 }
 
+/* What disturbed the measurement is a line of its own, between measurements, and joins what was known. */
+static void keeps_noise(void **state)
+{
+    (void)state;
+    struct err e;
+    struct bench_journal j;
+    struct bench_result r = sample();
+    struct arena *a = arena_new();
+    struct findings noise = {.arena = a};
+    unlink(path);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
+    assert_int_equal(j.lines, 1);
+    finding_add(&noise, FINDING_WARNING, "gpu-heat", "GPU 3", "it is hot")->advice = "fans";
+    finding_add(&noise, FINDING_OK, "default-repeats", NULL, "0.4 %%");
+    assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &r, &e), 0);
+    assert_int_equal(j.results->noise.n, 2);
+    bench_journal_close(&j);
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    noise.n = 0;
+    finding_add(&noise, FINDING_WARNING, "default-repeats", NULL, "7.1 %%");
+    assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
+    bench_journal_close(&j);
+    struct bench_results *read = bench_results_load(path, NULL, &e);
+    assert_int_equal(read->count, 1);
+    assert_int_equal(read->items[0].line, 3);
+    assert_int_equal(read->noise.n, 2);
+    assert_string_equal(read->noise.list[0].advice, "fans");
+    assert_string_equal(read->noise.list[1].text, "7.1 %");
+    assert_int_equal(read->noise.list[1].severity, FINDING_WARNING);
+    bench_results_free(read);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,7 +372,7 @@ int main(void)
         cmocka_unit_test(appends_what_it_reads), cmocka_unit_test(resume_cuts_the_broken_line),
         cmocka_unit_test(guards_what_is_there),  cmocka_unit_test(odd_targets),
         cmocka_unit_test(statuses_have_names),   cmocka_unit_test(predictions),
-        cmocka_unit_test(broken_bands),
+        cmocka_unit_test(broken_bands),          cmocka_unit_test(keeps_noise),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

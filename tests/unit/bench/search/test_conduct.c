@@ -240,6 +240,23 @@ static void no_time_for_every_launch(void **state)
     fake_end(&f);
 }
 
+/* The second start is slower at large sizes: those alone are measured once more than the others. */
+static void what_does_not_repeat_is_measured_again(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.disturbed_start = 2;
+    fake.disturbed_bytes = 64 << 10;
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    int usual = fake_count(&f, NULL, BENCH_DEFAULT, 512, BENCH_OK);
+    assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 8192, BENCH_OK), usual);
+    assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128 << 10, BENCH_OK), usual + 1);
+    assert_int_equal(fake_repeated(&f), 0);
+    fake_end(&f);
+}
+
 static void no_time_at_all(void **state)
 {
     (void)state;
@@ -268,6 +285,7 @@ int main(void)
         cmocka_unit_test(interrupted_and_resumed),
         cmocka_unit_test(no_time_for_every_launch),
         cmocka_unit_test(no_time_at_all),
+        cmocka_unit_test(what_does_not_repeat_is_measured_again),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }

@@ -1,0 +1,85 @@
+/* Signs of this node's condition, from /proc and /sys. */
+#include "bench/noise/host_signs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "probe/topology/sysfs.h"
+
+#define CPUS "/sys/devices/system/cpu"
+#define IB   "/sys/class/infiniband"
+
+static void read_load(struct arena *a, double cpus, host_sign_fn *tell, void *user)
+{
+    const char *load = sysfs_line(a, "/proc/loadavg"), *pressure = sysfs_line(a, "/proc/pressure/cpu");
+    double waits;
+    if (load)
+        tell(user, "load", NULL, strtod(load, NULL) / cpus);
+    if (pressure && sscanf(pressure, "some avg10=%lf", &waits) == 1)
+        tell(user, "cpu-pressure", NULL, waits);
+}
+
+/* The eighth number behind "cpu" is the time that a hypervisor kept (proc(5)). */
+static void read_stolen(struct arena *a, double cpus, host_sign_fn *tell, void *user)
+{
+    const char *line = sysfs_line(a, "/proc/stat");
+    double ticks = (double)sysconf(_SC_CLK_TCK), stolen;
+    if (line && sscanf(line, "cpu %*d %*d %*d %*d %*d %*d %*d %lf", &stolen) == 1 && ticks > 0)
+        tell(user, "cpu-stolen", NULL, stolen / ticks / cpus);
+}
+
+static void read_clocks(struct arena *a, host_sign_fn *tell, void *user)
+{
+    const char **cpus;
+    int n = sysfs_list(a, &cpus, CPUS), throttles = 0, limits = 0;
+    double throttled = 0, limited = 0;
+    for (int i = 0; i < n; i++) {
+        long count = sysfs_int(-1, CPUS "/%s/thermal_throttle/core_throttle_count", cpus[i]);
+        long may = sysfs_int(0, CPUS "/%s/cpufreq/scaling_max_freq", cpus[i]);
+        long can = sysfs_int(0, CPUS "/%s/cpufreq/cpuinfo_max_freq", cpus[i]);
+        double off = can > 0 ? 100 * (1 - (double)may / (double)can) : 0;
+        throttles += count >= 0;
+        limits += may > 0 && can > 0;
+        throttled += count > 0 ? (double)count : 0;
+        limited = off > limited ? off : limited;
+    }
+    if (throttles)
+        tell(user, "cpu-throttled", NULL, throttled);
+    if (limits)
+        tell(user, "cpu-limited", NULL, limited);
+}
+
+static void read_port(const char *device, const char *port, host_sign_fn *tell, void *user)
+{
+    static const char *const counters[] = {"symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors",
+                                           "local_link_integrity_errors"};
+    char subject[192];
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+        long count = sysfs_int(-1, IB "/%s/ports/%s/counters/%s", device, port, counters[i]);
+        snprintf(subject, sizeof subject, "%.64s port %.16s, %s", device, port, counters[i]);
+        if (count >= 0)
+            tell(user, "port-errors", subject, (double)count);
+    }
+}
+
+static void read_ports(struct arena *a, host_sign_fn *tell, void *user)
+{
+    const char **devices, **ports;
+    int ndevices = sysfs_list(a, &devices, IB);
+    for (int i = 0; i < ndevices; i++) {
+        int nports = sysfs_list(a, &ports, IB "/%s/ports", devices[i]);
+        for (int k = 0; k < nports; k++)
+            read_port(devices[i], ports[k], tell, user);
+    }
+}
+
+void host_signs_read(struct arena *a, host_sign_fn *tell, void *user)
+{
+    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    cpus = cpus > 1 ? cpus : 1;
+    read_load(a, cpus, tell, user);
+    read_stolen(a, cpus, tell, user);
+    read_clocks(a, tell, user);
+    read_ports(a, tell, user);
+}

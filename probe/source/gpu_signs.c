@@ -1,0 +1,227 @@
+/* Signs of the GPUs' condition, through NVML (NVML API Reference Guide; every function is optional). */
+#include "probe/source/gpu_signs.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/source/nvml.h"
+
+struct violation {
+    unsigned long long reference_us, violation_ns;
+};
+
+struct utilization {
+    unsigned gpu, memory;
+};
+
+struct event {
+    nvml_device device;
+    unsigned long long type, data; /* data of an Xid: its code */
+    unsigned gpu_instance, compute_instance;
+};
+
+enum { TEMPERATURE_NOW = 0, TEMPERATURE_SLOWDOWN = 1, VIOLATION_POWER = 0, VIOLATION_THERMAL = 1 };
+enum { ECC_CORRECTED = 0, ECC_UNCORRECTED = 1, ECC_SINCE_LOADED = 0, LINK_COUNTERS = 4 };
+#define THROTTLE_CLOCKS 0x2ull  /* applications' clocks */
+#define THROTTLE_HW     0xc8ull /* slowdown, thermal slowdown, power brake */
+#define THROTTLE_HEAT   0x20ull
+#define EVENT_XID       8ull
+#define TOO_SMALL       7 /* NVML_ERROR_INSUFFICIENT_SIZE */
+
+#define MOST_GPUS 64
+#define MOST_XIDS 32
+
+struct gpu_watch {
+    void *library;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*count)(unsigned *n);
+    int (*device)(unsigned index, nvml_device *d);
+    int (*throttle)(nvml_device d, unsigned long long *reasons);
+    int (*temperature)(nvml_device d, int sensor, unsigned *celsius);
+    int (*threshold)(nvml_device d, int which, unsigned *celsius);
+    int (*violation)(nvml_device d, int policy, struct violation *v);
+    int (*processes)(nvml_device d, unsigned *count, void *infos);
+    int (*utilization)(nvml_device d, struct utilization *u);
+    int (*ecc)(nvml_device d, int kind, int since, unsigned long long *count);
+    int (*replays)(nvml_device d, unsigned *count);
+    int (*link_errors)(nvml_device d, unsigned link, int counter, unsigned long long *count);
+    int (*event_set)(void **set);
+    int (*event_ask)(nvml_device d, unsigned long long types, void *set);
+    int (*event_wait)(void *set, struct event *e, unsigned timeout_ms);
+    int (*event_free)(void *set);
+    nvml_device devices[MOST_GPUS];
+    unsigned gpus;
+    void *events;
+    struct {
+        unsigned gpu, count;
+        unsigned long long code;
+    } xids[MOST_XIDS];
+    int nxids;
+};
+
+static const struct {
+    size_t at;
+    const char *symbol;
+} symbols[] = {
+    {offsetof(struct gpu_watch, init), "nvmlInit_v2"},
+    {offsetof(struct gpu_watch, shutdown), "nvmlShutdown"},
+    {offsetof(struct gpu_watch, count), "nvmlDeviceGetCount_v2"},
+    {offsetof(struct gpu_watch, device), "nvmlDeviceGetHandleByIndex_v2"},
+    {offsetof(struct gpu_watch, throttle), "nvmlDeviceGetCurrentClocksThrottleReasons"},
+    {offsetof(struct gpu_watch, temperature), "nvmlDeviceGetTemperature"},
+    {offsetof(struct gpu_watch, threshold), "nvmlDeviceGetTemperatureThreshold"},
+    {offsetof(struct gpu_watch, violation), "nvmlDeviceGetViolationStatus"},
+    {offsetof(struct gpu_watch, processes), "nvmlDeviceGetComputeRunningProcesses_v3"},
+    {offsetof(struct gpu_watch, utilization), "nvmlDeviceGetUtilizationRates"},
+    {offsetof(struct gpu_watch, ecc), "nvmlDeviceGetTotalEccErrors"},
+    {offsetof(struct gpu_watch, replays), "nvmlDeviceGetPcieReplayCounter"},
+    {offsetof(struct gpu_watch, link_errors), "nvmlDeviceGetNvLinkErrorCounter"},
+    {offsetof(struct gpu_watch, event_set), "nvmlEventSetCreate"},
+    {offsetof(struct gpu_watch, event_ask), "nvmlDeviceRegisterEvents"},
+    {offsetof(struct gpu_watch, event_wait), "nvmlEventSetWait_v2"},
+    {offsetof(struct gpu_watch, event_free), "nvmlEventSetFree"},
+};
+
+static void listen_for_xids(struct gpu_watch *w)
+{
+    if (!w->event_set || !w->event_ask || !w->event_wait || w->event_set(&w->events) != NVML_SUCCESS)
+        w->events = NULL;
+    for (unsigned i = 0; w->events && i < w->gpus; i++)
+        if (w->devices[i])
+            w->event_ask(w->devices[i], EVENT_XID, w->events);
+}
+
+struct gpu_watch *gpu_watch_open(void)
+{
+    const char *path = getenv("NCCLTUNE_NVML");
+    void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    struct gpu_watch *w = library ? calloc(1, sizeof *w) : NULL;
+    for (size_t i = 0; w && i < sizeof symbols / sizeof *symbols; i++)
+        *(void **)((char *)w + symbols[i].at) = dlsym(library, symbols[i].symbol);
+    if (!w || !w->init || !w->shutdown || !w->count || !w->device || w->init() != NVML_SUCCESS) {
+        if (library)
+            dlclose(library);
+        free(w);
+        return NULL;
+    }
+    w->library = library;
+    if (w->count(&w->gpus) != NVML_SUCCESS)
+        w->gpus = 0;
+    w->gpus = w->gpus < MOST_GPUS ? w->gpus : MOST_GPUS;
+    for (unsigned i = 0; i < w->gpus; i++)
+        if (w->device(i, &w->devices[i]) != NVML_SUCCESS)
+            w->devices[i] = NULL;
+    listen_for_xids(w);
+    return w;
+}
+
+void gpu_watch_close(struct gpu_watch *w)
+{
+    if (!w)
+        return;
+    if (w->events && w->event_free)
+        w->event_free(w->events);
+    w->shutdown();
+    dlclose(w->library);
+    free(w);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static void note_xid(struct gpu_watch *w, const struct event *e)
+{
+    unsigned gpu = 0;
+    int i = 0;
+    while (gpu < w->gpus && w->devices[gpu] != e->device)
+        gpu++;
+    while (i < w->nxids && (w->xids[i].gpu != gpu || w->xids[i].code != e->data))
+        i++;
+    if (i == MOST_XIDS)
+        return;
+    w->xids[i].gpu = gpu;
+    w->xids[i].code = e->data;
+    w->xids[i].count++;
+    w->nxids += i == w->nxids;
+}
+
+static void read_xids(struct gpu_watch *w, gpu_sign_fn *tell, void *user)
+{
+    struct event e = {0};
+    char subject[64];
+    for (int most = 1000; w->events && most && w->event_wait(w->events, &e, 0) == NVML_SUCCESS; most--)
+        if (e.type == EVENT_XID)
+            note_xid(w, &e);
+    for (int i = 0; i < w->nxids; i++) {
+        snprintf(subject, sizeof subject, "GPU %u, Xid %llu", w->xids[i].gpu, w->xids[i].code);
+        tell(user, "xid", subject, w->xids[i].count);
+    }
+}
+
+static void read_clocks(const struct gpu_watch *w, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
+{
+    static const char *const slowed[] = {[VIOLATION_POWER] = "gpu-power-time", [VIOLATION_THERMAL] = "gpu-heat-time"};
+    unsigned long long reasons;
+    unsigned now, limit;
+    struct violation v;
+    if (w->throttle && w->throttle(d, &reasons) == NVML_SUCCESS) {
+        tell(user, "gpu-slowed", gpu, (reasons & THROTTLE_HW) != 0);
+        tell(user, "gpu-heat", gpu, (reasons & THROTTLE_HEAT) != 0);
+        tell(user, "gpu-clocks", gpu, (reasons & THROTTLE_CLOCKS) != 0);
+    }
+    if (w->temperature && w->threshold && w->temperature(d, TEMPERATURE_NOW, &now) == NVML_SUCCESS &&
+        w->threshold(d, TEMPERATURE_SLOWDOWN, &limit) == NVML_SUCCESS)
+        tell(user, "gpu-hot", gpu, (double)now - limit);
+    for (int policy = VIOLATION_POWER; policy <= VIOLATION_THERMAL; policy++)
+        if (w->violation && w->violation(d, policy, &v) == NVML_SUCCESS)
+            tell(user, slowed[policy], gpu, (double)v.violation_ns * 1e-9);
+}
+
+static void read_work(const struct gpu_watch *w, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
+{
+    struct utilization u;
+    unsigned n = 0;
+    int result = w->processes ? w->processes(d, &n, NULL) : -1;
+    if (result == NVML_SUCCESS || result == TOO_SMALL)
+        tell(user, "gpu-processes", gpu, n);
+    if (w->utilization && w->utilization(d, &u) == NVML_SUCCESS)
+        tell(user, "gpu-busy", gpu, u.gpu);
+}
+
+static void read_errors(const struct gpu_watch *w, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
+{
+    unsigned long long n, sum = 0;
+    unsigned replays;
+    int told = 0;
+    if (w->ecc && w->ecc(d, ECC_UNCORRECTED, ECC_SINCE_LOADED, &n) == NVML_SUCCESS)
+        tell(user, "ecc-uncorrected", gpu, (double)n);
+    if (w->ecc && w->ecc(d, ECC_CORRECTED, ECC_SINCE_LOADED, &n) == NVML_SUCCESS)
+        tell(user, "ecc-corrected", gpu, (double)n);
+    if (w->replays && w->replays(d, &replays) == NVML_SUCCESS)
+        tell(user, "pcie-replays", gpu, replays);
+    for (unsigned link = 0; w->link_errors && link < NVML_MOST_LINKS; link++)
+        for (int counter = 0; counter < LINK_COUNTERS; counter++)
+            if (w->link_errors(d, link, counter, &n) == NVML_SUCCESS) {
+                sum += n;
+                told = 1;
+            }
+    if (told)
+        tell(user, "nvlink-errors", gpu, (double)sum);
+}
+
+void gpu_watch_read(struct gpu_watch *w, gpu_sign_fn *tell, void *user)
+{
+    char gpu[32];
+    for (unsigned i = 0; i < w->gpus; i++) {
+        if (!w->devices[i])
+            continue;
+        snprintf(gpu, sizeof gpu, "GPU %u", i);
+        read_clocks(w, w->devices[i], gpu, tell, user);
+        read_work(w, w->devices[i], gpu, tell, user);
+        read_errors(w, w->devices[i], gpu, tell, user);
+    }
+    read_xids(w, tell, user);
+}

@@ -1,0 +1,171 @@
+/* What disturbs a measurement: signs of the double of NVML and of a copied /proc and /sys. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/noise/noise.h"
+#include "tests/unit/probe/tree.h"
+
+static int use_double(void **state)
+{
+    char self[4096], library[sizeof self + 32];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 64);
+    (void)state;
+    self[n > 0 ? n : 0] = 0;
+    char *tests = strstr(self, "/unit/");
+    if (!tests)
+        return -1;
+    *tests = 0;
+    snprintf(library, sizeof library, "%s/doubles/fake_nvml.so", self);
+    return setenv("NCCLTUNE_NVML", library, 1);
+}
+
+static const struct finding *found(const struct findings *all, const char *id)
+{
+    for (int i = 0; i < all->n; i++)
+        if (!strcmp(all->list[i].id, id))
+            return &all->list[i];
+    return NULL;
+}
+
+/* Each sign by itself: its finding, about GPU 3, and no other. */
+static void tells_every_sign_of_a_gpu(void **state)
+{
+    struct tree nowhere;
+    static const struct {
+        const char *sign, *id, *subject, *words;
+        enum finding_severity severity;
+    } cases[] = {
+        {"slowed", "gpu-slowed", "GPU 3", "the hardware slows it down", FINDING_WARNING},
+        {"heat", "gpu-heat", "GPU 3", "for heat", FINDING_WARNING},
+        {"clocks", "gpu-clocks", "GPU 3", "limited by a setting", FINDING_NOTE},
+        {"hot", "gpu-hot", "GPU 3", "as near as 3 C", FINDING_WARNING},
+        {"throttles", "gpu-heat-time", "GPU 3", " % of the time", FINDING_WARNING},
+        {"capped", "gpu-power-time", "GPU 3", "power limit", FINDING_WARNING},
+        {"neighbour", "gpu-processes", "GPU 3", "compute on it: 2", FINDING_WARNING},
+        {"busy", "gpu-busy", "GPU 3", "63 %", FINDING_WARNING},
+        {"uncorrected", "ecc-uncorrected", "GPU 3", "meanwhile: 7", FINDING_ERROR},
+        {"corrected", "ecc-corrected", "GPU 3", "meanwhile: 7", FINDING_NOTE},
+        {"replays", "pcie-replays", "GPU 3", "meanwhile: 7", FINDING_WARNING},
+        {"nvlink", "nvlink-errors", "GPU 3", "meanwhile: ", FINDING_WARNING},
+        {"xid", "xid", "GPU 3, Xid 79", "times: 3", FINDING_ERROR},
+    };
+    (void)state;
+    tree_begin(&nowhere);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct findings all = {.arena = a};
+        setenv("FAKE_NVML_SIGNS", cases[i].sign, 1);
+        noise_end(noise_begin(a), &all);
+        const struct finding *f = found(&all, cases[i].id);
+        if (!f || all.n != 1 || strcmp(f->subject, cases[i].subject) != 0 || !strstr(f->text, cases[i].words) ||
+            f->severity != cases[i].severity || !f->advice)
+            fail_msg("%s: %d findings: %s", cases[i].sign, all.n, all.n ? all.list[0].text : "");
+        arena_free(a);
+    }
+    tree_end(&nowhere);
+}
+
+static void says_nothing_of_quiet_ones(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    struct tree nowhere;
+    tree_begin(&nowhere);
+    unsetenv("FAKE_NVML_SIGNS");
+    noise_end(noise_begin(a), &all);
+    assert_int_equal(all.n, 0);
+    setenv("FAKE_NVML", "broken", 1);
+    noise_end(noise_begin(a), &all);
+    setenv("FAKE_NVML", "sick", 1);
+    noise_end(noise_begin(a), &all);
+    assert_int_equal(all.n, 0);
+    unsetenv("FAKE_NVML");
+    tree_end(&nowhere);
+    arena_free(a);
+}
+
+/* ---- the node ---------------------------------------------------------------------------------------------------- */
+
+static void put_quiet_node(struct tree *root)
+{
+    tree_file(root, "/proc/loadavg", "0.10 0.20 0.30 1/100 4242\n");
+    tree_file(root, "/proc/pressure/cpu", "some avg10=1.50 avg60=0.00 avg300=0.00 total=1\n");
+    tree_file(root, "/proc/stat", "cpu  10 20 30 40 50 60 70 1000 0 0\n");
+    tree_file(root, "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "4\n");
+    tree_file(root, "/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "5\n");
+    tree_file(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "3500000\n");
+    tree_file(root, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3500000\n");
+    tree_file(root, "/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "12\n");
+    tree_file(root, "/sys/class/infiniband/mlx5_0/ports/1/counters/link_downed", "3\n");
+}
+
+static void tells_the_signs_of_a_node(void **state)
+{
+    static const struct {
+        const char *file, *before, *after, *id, *subject, *words;
+    } cases[] = {
+        {"/proc/loadavg", "999.0 0 0 1/1 1\n", "0.0 0 0 1/1 1\n", "load", NULL, "busy before"},
+        {"/proc/pressure/cpu", "some avg10=35.00\n", "some avg10=0.00\n", "cpu-pressure", NULL, "in 35 %"},
+        {"/proc/stat", "cpu 1 2 3 4 5 6 7 1000\n", "cpu 1 2 3 4 5 6 7 900000\n", "cpu-stolen", NULL, "hypervisor"},
+        {"/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "5\n", "8\n", "cpu-throttled", NULL,
+         "for heat 3 times"},
+        {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "2800000\n", "2800000\n", "cpu-limited", NULL,
+         "not use 20 %"},
+        {"/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "12\n", "21\n", "port-errors",
+         "mlx5_0 port 1, symbol_error", "meanwhile: 9"},
+    };
+    (void)state;
+    unsetenv("FAKE_NVML_SIGNS");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct findings all = {.arena = a};
+        struct tree root;
+        tree_begin(&root);
+        put_quiet_node(&root);
+        tree_file(&root, cases[i].file, cases[i].before);
+        struct noise_watch *w = noise_begin(a);
+        tree_file(&root, cases[i].file, cases[i].after);
+        noise_end(w, &all);
+        const struct finding *f = found(&all, cases[i].id);
+        if (!f || all.n != 1 || !strstr(f->text, cases[i].words) ||
+            (cases[i].subject && strcmp(f->subject, cases[i].subject) != 0))
+            fail_msg("%s: %d findings: %s", cases[i].id, all.n, all.n ? all.list[0].text : "");
+        tree_end(&root);
+        arena_free(a);
+    }
+}
+
+/* What grows is told, what was there before is not; nobody asks: nothing is read. */
+static void tells_only_what_grew(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    struct tree root;
+    tree_begin(&root);
+    put_quiet_node(&root);
+    noise_end(noise_begin(a), &all);
+    assert_int_equal(all.n, 0);
+    noise_end(noise_begin(a), NULL);
+    tree_end(&root);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_every_sign_of_a_gpu),
+        cmocka_unit_test(says_nothing_of_quiet_ones),
+        cmocka_unit_test(tells_the_signs_of_a_node),
+        cmocka_unit_test(tells_only_what_grew),
+    };
+    return cmocka_run_group_tests(tests, use_double, NULL);
+}

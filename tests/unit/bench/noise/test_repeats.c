@@ -1,0 +1,111 @@
+/* The default against itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/noise/repeats.h"
+#include "core/coll.h"
+
+static const struct history_place at_64k = {COLL_ALLREDUCE, 65536, 1, 8, BENCH_DEFAULT, "nccl"};
+
+/* Five samples around `us`, 1 % apart. */
+static struct bench_result line(struct arena *a, uint64_t bytes, const char *launch, double us)
+{
+    double *times = arena_alloc(a, 5 * sizeof *times);
+    for (int i = 0; i < 5; i++)
+        times[i] = us * (1 + 0.0025 * (i - 2));
+    return (struct bench_result){.engine = "nccl",
+                                 .coll = COLL_ALLREDUCE,
+                                 .bytes = bytes,
+                                 .nodes = 1,
+                                 .ranks = 8,
+                                 .launch = {.label = launch},
+                                 .call = {.label = BENCH_DEFAULT},
+                                 .times_us = times,
+                                 .ntimes = 5};
+}
+
+static struct bench_results *results(struct arena *a, const struct bench_result *lines, int n)
+{
+    struct bench_results *r = ARENA_NEW(a, struct bench_results);
+    r->arena = a;
+    r->items = arena_alloc(a, (size_t)n * sizeof *r->items);
+    memcpy(r->items, lines, (size_t)n * sizeof *lines);
+    r->count = n;
+    return r;
+}
+
+static void compares_starts_of_the_default_alone(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    int apart;
+    struct bench_result lines[] = {line(a, 65536, BENCH_DEFAULT, 100), line(a, 65536, "other", 150),
+                                   line(a, 65536, BENCH_DEFAULT, 102), line(a, 1024, BENCH_DEFAULT, 300),
+                                   line(a, 65536, BENCH_DEFAULT, 500)};
+    lines[4].ntimes = 2; /* too few to be believed */
+    struct bench_results *r = results(a, lines, 5);
+    assert_true(repeats_spread(r, &at_64k, &apart) > 0.0199 && repeats_spread(r, &at_64k, &apart) < 0.0201);
+    assert_int_equal(apart, 1);
+    assert_int_equal(repeats_is_suspicious(r, &at_64k), 0); /* less than is worth a setting */
+    r->count = 1;
+    assert_true(repeats_spread(r, &at_64k, &apart) == 0);
+    arena_free(a);
+}
+
+/* Suspicious is what is apart by more than a gain has to be, and beyond doubt. */
+static void suspects_what_is_apart_beyond_doubt(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct bench_result lines[] = {line(a, 65536, BENCH_DEFAULT, 100), line(a, 65536, BENCH_DEFAULT, 104)};
+    struct bench_results *r = results(a, lines, 2);
+    assert_int_equal(repeats_is_suspicious(r, &at_64k), 1);
+    double wide[] = {90, 95, 104, 115, 120};
+    r->items[1].times_us = wide;
+    assert_int_equal(repeats_is_suspicious(r, &at_64k), 0);
+    arena_free(a);
+}
+
+static void says_how_far_and_where(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    struct bench_result lines[] = {
+        line(a, 1024, BENCH_DEFAULT, 100),  line(a, 1024, BENCH_DEFAULT, 101),   line(a, 4096, BENCH_DEFAULT, 100),
+        line(a, 4096, BENCH_DEFAULT, 101),  line(a, 65536, BENCH_DEFAULT, 100),  line(a, 65536, BENCH_DEFAULT, 120),
+        line(a, 65536, BENCH_DEFAULT, 110), line(a, 262144, BENCH_DEFAULT, 500),
+    };
+    struct bench_results *r = results(a, lines, 8);
+    repeats_judge(r, &all);
+    assert_int_equal(all.n, 1);
+    assert_int_equal(all.list[0].severity, FINDING_WARNING);
+    assert_non_null(strstr(all.list[0].text, "by 1.0 % from one start to the next (median of 3 points), at worst by"));
+    assert_non_null(strstr(all.list[0].text, "20.0 %: allreduce of 64 KiB"));
+    assert_non_null(all.list[0].advice);
+    r->count = 4; /* the quiet ones */
+    all.n = 0;
+    repeats_judge(r, &all);
+    assert_int_equal(all.list[0].severity, FINDING_OK);
+    assert_null(all.list[0].advice);
+    r->count = 1;
+    all.n = 0;
+    repeats_judge(r, &all);
+    assert_int_equal(all.n, 0);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compares_starts_of_the_default_alone),
+        cmocka_unit_test(suspects_what_is_apart_beyond_doubt),
+        cmocka_unit_test(says_how_far_and_where),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
