@@ -1,6 +1,7 @@
-/* What the files of nccltune-hook share. Nothing outside slurm/hook*.c includes this.
+/* What the files of nccltune-hook share; the doctor and the installer use its readers.
  *
- * The program runs as root on every node before every job, and as the user before every task. libc alone, no plugins of
+ * The program runs as root on every node before every job, and as the user before every task. doc/DELIVERY.md has the
+ * argument why all ranks of a job get the same. libc alone, no plugins of
  * libc either (no getpwnam, no getaddrinfo: they may ask a directory server that is down). Whoever refuses something
  * says why in one sentence, and nothing is done then. Functions return 0, or -1 with the sentence. */
 #ifndef SLURM_HOOK_H
@@ -69,36 +70,63 @@ int hook_nodes_each(const char *list, hook_host *each, void *arg, struct hook_wh
 enum hook_finding { HOOK_HCA, HOOK_PORT, HOOK_RATE, HOOK_GPU, HOOK_DRIVER, HOOK_PROFILE, HOOK_FINDINGS };
 extern const char *const hook_finding_names[HOOK_FINDINGS]; /* "hca", "port", ... */
 
+/* What happens to a job when one of its nodes cannot tell what the job gets. */
+enum hook_policy {
+    HOOK_FAIL,    /* its communicators fail at start, with a sentence; so also when a node has no store at all ... */
+    HOOK_DEFAULT, /* ... which otherwise passes for a site where nothing is installed */
+    HOOK_NONE     /* nothing on all nodes: they meet in a directory */
+};
+
 struct hook_conf {
     char store[HOOK_ROOT];  /* where install-profile keeps the profiles */
     char plugin[HOOK_ROOT]; /* NCCL_TUNER_PLUGIN */
     char scontrol[HOOK_ROOT];
-    uid_t owner;     /* besides root */
+    char meet[HOOK_ROOT]; /* a directory that all nodes share and root may write; "" none */
+    uid_t owner;          /* besides root */
+    enum hook_policy policy;
     int drain;       /* policy=drain */
     unsigned drains; /* bit per finding that drains */
 };
 
+void hook_conf_defaults(struct hook_conf *c);
+
 /* Defaults when there is no such file. */
 int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w);
 
-/* ---- hook_store.c: which profile a job gets ---------------------------------------------------------------------- */
+/* ---- hook_job.c: which job this is ------------------------------------------------------------------------------- */
 
-#define HOOK_LISTS 16
+#define HOOK_LISTS 128 /* parts of a heterogeneous job; Slurm's own limit */
 
 struct hook_job {
-    const char *lists[HOOK_LISTS]; /* all nodes of the job: one list, or one for each part of a heterogeneous job */
+    char id[HOOK_WORD], part[HOOK_WORD]; /* of the job; of this part of a heterogeneous one, else the same */
+    const char *lists[HOOK_LISTS];       /* all nodes of the job: one list for each part */
     int nlists;
     const char *partition; /* NULL unknown */
     const char *node;      /* this one */
     long long start;       /* of the job, seconds since 1970 */
+    int start_known;       /* Slurm told; otherwise it is the present moment */
+    char *text;            /* what Slurm answered: the words above point into it */
 };
 
-/* From Slurm's variables. */
+/* The job's number by Slurm's variables: the first part's where there are several. -1: none. */
+int hook_job_id(char id[HOOK_WORD]);
+
+/* From Slurm's variables in the prolog. hook_job_free frees. */
 int hook_job_from_environment(struct hook_job *job, struct hook_why *w);
 
+/* What the variables do not tell, from squeue: the start, and the nodes of all parts. */
+int hook_job_ask(const struct hook_conf *c, struct hook_job *job, struct hook_why *w);
+void hook_job_free(struct hook_job *job);
+
+/* How many nodes it has; -1: a list that is none. */
+int hook_job_nodes(const struct hook_job *job, struct hook_why *w);
+
+/* ---- hook_store.c: which profile a job gets ---------------------------------------------------------------------- */
+
 /* The hash of the profile that the store's schedule gives this job; "" for none. Depends on the schedule and on what
- * every node of the job sees alike, on nothing else. */
-int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash[SHA256_HEX], struct hook_why *w);
+ * every node of the job sees alike, on nothing else. *near: the job's start decides, and it is not known. */
+int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash[SHA256_HEX], int *near,
+                struct hook_why *w);
 
 /* ---- hook_map.c: what of a profile concerns the hook ------------------------------------------------------------- */
 
@@ -153,8 +181,9 @@ void hook_map_free(struct hook_map *m); /* NULL is fine */
 /* The class of a host, by its name or by what stands before the first dot; -1: not in the profile. */
 int hook_map_class(const struct hook_map *m, const char *host);
 
-/* Whether every node of the job is in the profile and all their classes are compatible. */
-int hook_map_fits(const struct hook_map *m, const struct hook_job *job, struct hook_why *w);
+/* Whether every node of the job is in the profile and all their classes are compatible. *mixed: not all of them have
+ * the same settings of their own. */
+int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct hook_why *w);
 
 /* A file of the profile, checked against its size and hash in the map; f->text NULL when the map does not have it. */
 int hook_map_load(const struct hook_map *m, const char *name, const struct hook_conf *c, struct hook_file *f,
@@ -188,32 +217,88 @@ int hook_settings_put(struct hook_settings *s, const char *name, const char *val
 /* Reads NCCLTUNE_SET: what stands there was set by a hook, as far as it looks like it. */
 void hook_settings_ours(struct hook_settings *s, const char *listed);
 
+/* ---- hook_answer.c: what was decided for a job, in a file of this node's -------------------------------------------
+ */
+
+#define HOOK_RUN "/run/nccltune" /* RUN/JOB: written by the prolog, read by the task prolog, removed by the epilog */
+
+enum hook_state {
+    HOOK_UNKNOWN, /* this node cannot tell */
+    HOOK_NOTHING,
+    HOOK_TUNED
+};
+
+struct hook_answer {
+    enum hook_state state;
+    char job[HOOK_WORD];
+    int nodes;                                    /* of the job */
+    int mixed;                                    /* nodes of the job differ in settings of their own */
+    enum hook_policy policy;                      /* for HOOK_UNKNOWN */
+    char why[512];                                /* nothing, or not known */
+    char hash[SHA256_HEX], class_name[HOOK_WORD]; /* of the profile; of this node */
+    char plugin[HOOK_ROOT];                       /* "": there is none that can be trusted */
+    char dir[HOOK_PATH], table[SHA256_HEX];       /* of the profile; hash of its table, "" without one */
+    struct hook_settings common, local;           /* the same on all nodes; of this node's class */
+};
+
+/* All but the space for settings, which is large. */
+void hook_answer_clear(struct hook_answer *a);
+
+/* As text; 0, or -1 when it does not fit. */
+int hook_answer_print(const struct hook_answer *a, char *text, size_t size);
+int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct hook_why *w);
+
+/* Replaces RUN/JOB in one step, and makes RUN. */
+int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w);
+
+/* Reads RUN/JOB. 1: there is none. */
+int hook_answer_read(const char *run, const char *job, struct hook_answer *a, struct hook_why *w);
+
+/* ---- hook_meet.c: nodes that share a directory --------------------------------------------------------------------
+ */
+
+/* Makes of every node's own answer the job's: a profile when all nodes have it, else nothing; HOOK_UNKNOWN when this
+ * node said yes and cannot learn what came of it. */
+void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hook_answer *a, long limit_ms);
+
+/* What this node left there. */
+void hook_meet_leave(const struct hook_conf *c, const struct hook_job *job);
+
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */
 
 /* What a hook leaves behind; written by a child, read by its parent. */
 struct hook_report {
     volatile int done;
     char log[1024];           /* one line for syslog, "" none */
-    char out[HOOK_OUTPUT];    /* for standard output */
+    char out[HOOK_OUTPUT];    /* task prolog: for standard output; prolog: the answer, for RUN/JOB */
     char reason[256];         /* why the node is to be drained, "" not */
     char scontrol[HOOK_ROOT]; /* what drains it */
 };
 
 struct hook_options {
-    const char *conf, *sysfs; /* HOOK_CONF_PATH, "/sys" */
+    const char *conf, *sysfs, *run; /* HOOK_CONF_PATH, "/sys", HOOK_RUN */
+    long limit_ms;
 };
 
-void hook_task(const struct hook_options *o, struct hook_report *r); /* hook_task.c */
-void hook_node(const struct hook_options *o, struct hook_report *r); /* hook_node.c: prolog and epilog */
+/* hook_decide.c: the prolog's part, which gives every task of the job its settings. *m: the profile's map, to be freed,
+ * or NULL. */
+void hook_decide(const struct hook_conf *c, struct hook_job *job, struct hook_answer *a, struct hook_map **m);
+
+void hook_task(const struct hook_options *o, struct hook_report *r);   /* hook_task.c: reads RUN/JOB alone */
+void hook_prolog(const struct hook_options *o, struct hook_report *r); /* hook_node.c, all three */
+void hook_epilog(const struct hook_options *o, struct hook_report *r);
+void hook_check_node(const struct hook_options *o, struct hook_report *r);
 
 /* ---- hook_box.c: whatever happens, it ends in time --------------------------------------------------------------- */
 
-/* Runs `hook` in a child. NULL, and a sentence, when it has not finished within limit_ms, crashed or could not be
- * started; a child that cannot be killed is left behind. */
+/* Runs `hook` in a child. Leaves a sentence when it has not finished within o->limit_ms, crashed or could not be
+ * started; what it has written by then is in the report all the same. NULL: no memory. A child that cannot be killed is
+ * left behind. */
 typedef void hook_function(const struct hook_options *o, struct hook_report *r);
-struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, long limit_ms, struct hook_why *w);
+struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, struct hook_why *w);
 
-/* Runs argv[0] (a path) with no output and an empty environment but `env`; 0 when it ended with status 0 in time. */
-int hook_run(char *const *argv, char *const *env, long limit_ms);
+/* Runs argv[0] (a path) with an empty environment but `env`; 0 when it ended with status 0 in time. Its output, cut
+ * off at `size`, goes to `out`; NULL: nowhere. */
+int hook_run(char *const *argv, char *const *env, long limit_ms, char *out, size_t size);
 
 #endif

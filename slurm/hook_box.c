@@ -31,19 +31,25 @@ static void let_go(void)
     setsid();
 }
 
-/* Waits until the write end of the pipe is closed, which is when the child is gone or has let go of it. 1, or 0 when
- * that took too long. */
-static int closed_in_time(int fd, long limit_ms)
+/* Waits until the write end of the pipe is closed, which is when the child is gone or has let go of it, and keeps what
+ * comes out of it. 1, or 0 when that took too long. */
+static int closed_in_time(int fd, long limit_ms, char *out, size_t size)
 {
     long until = now_ms() + limit_ms;
-    for (;;) {
+    char dropped[512];
+    for (size_t used = 0;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         long left = until - now_ms();
-        int n = poll(&p, 1, left > 0 ? (int)left : 0);
-        if (n > 0)
-            return 1;
-        if (n == 0 || (errno != EINTR && errno != EAGAIN))
+        int ready = poll(&p, 1, left > 0 ? (int)left : 0), room = out && used + 1 < size;
+        if (ready == 0 || (ready < 0 && errno != EINTR && errno != EAGAIN))
             return 0;
+        ssize_t n = ready > 0 ? read(fd, room ? out + used : dropped, room ? size - 1 - used : sizeof dropped) : -1;
+        if (n == 0)
+            return 1;
+        if (n > 0 && room) {
+            used += (size_t)n;
+            out[used] = 0;
+        }
     }
 }
 
@@ -61,7 +67,7 @@ static int collect(pid_t pid, int in_time)
     return -1;
 }
 
-struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, long limit_ms, struct hook_why *w)
+struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o, struct hook_why *w)
 {
     int ends[2];
     struct hook_report *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -71,7 +77,7 @@ struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o
     }
     if (pipe2(ends, O_CLOEXEC)) {
         hook_refuse(w, "no pipe");
-        return NULL;
+        return r;
     }
     pid_t pid = fork();
     if (pid == 0) {
@@ -80,32 +86,36 @@ struct hook_report *hook_boxed(hook_function *hook, const struct hook_options *o
         _exit(0);
     }
     close(ends[1]);
-    int in_time = pid > 0 && closed_in_time(ends[0], limit_ms);
+    int in_time = pid > 0 && closed_in_time(ends[0], o->limit_ms, NULL, 0);
     close(ends[0]);
     int status = pid > 0 ? collect(pid, in_time) : -1;
     if (pid < 0)
         hook_refuse(w, "no child process");
     else if (!in_time)
-        hook_refuse(w, "not done after %ld ms; is a file system hanging?", limit_ms);
+        hook_refuse(w, "not done after %ld ms; is a file system hanging?", o->limit_ms);
     else if (!r->done)
         hook_refuse(w, "ended by signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-    return w->text[0] ? NULL : r;
+    return r;
 }
 
-int hook_run(char *const *argv, char *const *env, long limit_ms)
+int hook_run(char *const *argv, char *const *env, long limit_ms, char *out, size_t size)
 {
     int ends[2];
+    if (out)
+        out[0] = 0;
     if (pipe2(ends, 0))
         return -1;
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     pid_t pid = fork(); /* the write end stays open in the program: it closes when the program ends */
     if (pid == 0) {
         let_go();
+        if (out)
+            dup2(ends[1], 1);
         execve(argv[0], argv, env);
         _exit(127);
     }
     close(ends[1]);
-    int in_time = pid > 0 && closed_in_time(ends[0], limit_ms);
+    int in_time = pid > 0 && closed_in_time(ends[0], limit_ms, out, size);
     close(ends[0]);
     int status = pid > 0 ? collect(pid, in_time) : -1;
     return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;

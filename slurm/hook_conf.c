@@ -43,10 +43,36 @@ static int set_owner(struct hook_conf *c, const char *value)
     return 0;
 }
 
+static int set_meet(struct hook_conf *c, const char *value)
+{
+    return take_path(c->meet, value);
+}
+
+/* The length of the word at `value` if it is this one, else 0. */
+static size_t is_word(const char *value, const char *word)
+{
+    size_t n = strlen(word);
+    return !strncmp(value, word, n) && (!value[n] || value[n] == ',') ? n : 0;
+}
+
 static int set_policy(struct hook_conf *c, const char *value)
 {
-    c->drain = !strcmp(value, "drain");
-    return c->drain || !strcmp(value, "log") ? 0 : -1;
+    size_t n;
+    c->drain = 0;
+    c->policy = HOOK_DEFAULT;
+    for (;; value++) {
+        if ((n = is_word(value, "drain")))
+            c->drain = 1;
+        else if ((n = is_word(value, "fail")))
+            c->policy = HOOK_FAIL;
+        else if ((n = is_word(value, "nothing")))
+            c->policy = HOOK_NONE;
+        else if (!(n = is_word(value, "log")))
+            return -1;
+        value += n;
+        if (!*value)
+            return 0;
+    }
 }
 
 static int set_drains(struct hook_conf *c, const char *value)
@@ -71,9 +97,13 @@ static const struct {
     int (*set)(struct hook_conf *c, const char *value);
     const char *expected;
 } keys[] = {
-    {"store", set_store, "an absolute path"},       {"plugin", set_plugin, "an absolute path"},
-    {"scontrol", set_scontrol, "an absolute path"}, {"owner", set_owner, "root or the number of a user"},
-    {"policy", set_policy, "log or drain"},         {"drain", set_drains, "some of hca,port,rate,gpu,driver,profile"},
+    {"store", set_store, "an absolute path"},
+    {"plugin", set_plugin, "an absolute path"},
+    {"scontrol", set_scontrol, "an absolute path"},
+    {"owner", set_owner, "root or the number of a user"},
+    {"meet", set_meet, "an absolute path"},
+    {"policy", set_policy, "some of log,drain and fail or nothing"},
+    {"drain", set_drains, "some of hca,port,rate,gpu,driver,profile"},
 };
 #define KEYS (sizeof keys / sizeof *keys)
 
@@ -101,15 +131,21 @@ static void default_plugin(struct hook_conf *c)
     arena_free(a);
 }
 
-int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w)
+void hook_conf_defaults(struct hook_conf *c)
 {
-    struct hook_file f;
     *c = (struct hook_conf){
         .store = "/etc/nccltune",
         .scontrol = "/usr/bin/scontrol",
+        .policy = HOOK_DEFAULT,
         .drains = 1u << HOOK_HCA | 1u << HOOK_PORT | 1u << HOOK_GPU,
     };
     default_plugin(c);
+}
+
+int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w)
+{
+    struct hook_file f;
+    hook_conf_defaults(c);
     if (access(path, F_OK) && errno == ENOENT)
         return 0;
     if (hook_read(path, 0, CONF_BYTES, &f, w))
@@ -119,5 +155,7 @@ int hook_conf_read(const char *path, struct hook_conf *c, struct hook_why *w)
     while (!rc && (line = hook_line(&cursor)))
         rc = take_line(c, path, ++number, line, w);
     free(f.text);
+    if (!rc && (c->policy == HOOK_NONE) != (c->meet[0] != 0))
+        rc = hook_refuse(w, "%s: policy=nothing and meet=DIR go together", path);
     return rc;
 }

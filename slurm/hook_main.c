@@ -1,9 +1,9 @@
 /* nccltune-hook: what Slurm runs on every node.
  *
- *   nccltune-hook task-prolog    as the user, before every task: prints settings
- *   nccltune-hook prolog         as root, before every job: compares the node with its class
- *   nccltune-hook epilog         the same after a job; only logs
- *   nccltune-hook check          the same by hand; prints what is found, exit code 1 then
+ *   nccltune-hook prolog         as root, before every job: decides what it gets, compares the node with its class
+ *   nccltune-hook task-prolog    as the user, before every task: prints what was decided
+ *   nccltune-hook epilog         as root, after a job: takes the decision away, compares once more, only logs
+ *   nccltune-hook check          by hand: what a job of this node alone would get; exit code 1 when something is wrong
  *
  * Except for `check`, anything that goes wrong ends with 0 and one line in syslog. The one way to another exit code is
  * a finding that the site wants a node drained for. */
@@ -12,41 +12,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "slurm/hook.h"
 
-#define LIMIT_MS     250
-#define LAST_MS      40   /* from the limit to the end, whatever still hangs then */
+#define LIMIT_MS     10000 /* wall clock, for what runs once a job */
+#define TASK_CPU_MS  250   /* of its own time: a node where hundreds of tasks start is slow, not broken */
+#define LAST_MS      500   /* from the limit to the end, whatever still hangs then */
+#define SYSLOG_MS    200
 #define DRAIN_MS     3000 /* for scontrol */
 #define OPTION_CONF  256
 #define OPTION_SYSFS 257
 #define OPTION_LIMIT 258
+#define OPTION_RUN   259
 
-struct call {
-    struct hook_options options;
-    long limit_ms;
-};
+/* ---- syslog: a daemon that hangs must not hold a job, and a signal handler must be able to say something ------------
+ */
 
-/* ---- the last line of defence: a syslog daemon may hang too ------------------------------------------------------ */
-
-static void end_open(int signal)
-{
-    (void)signal;
-    _exit(0);
-}
-
-static void end_within(long ms)
-{
-    struct sigaction sa = {.sa_handler = end_open};
-    struct itimerval t = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
-    sigaction(SIGALRM, &sa, NULL);
-    setitimer(ITIMER_REAL, &t, NULL);
-}
-
-/* ---- syslog ------------------------------------------------------------------------------------------------------ */
+static const char *hook_name;
 
 static const char *plain(const char *name, const char *otherwise)
 {
@@ -54,32 +41,61 @@ static const char *plain(const char *name, const char *otherwise)
     return value && hook_is_name(value) ? value : otherwise;
 }
 
-static void log_line(const char *hook, const char *text)
+static void log_line(const char *text)
 {
-    openlog("nccltune-hook", LOG_PID, LOG_DAEMON);
-    syslog(LOG_WARNING, "%s, job %s on %s: %s", hook, plain("SLURM_JOB_ID", "?"), plain("SLURMD_NODENAME", "?"), text);
-    closelog();
+    static const struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+    const struct timeval patience = {.tv_usec = SYSLOG_MS * 1000};
+    char line[1400];
+    int n = snprintf(line, sizeof line, "<%d>nccltune-hook[%ld]: %s, job %s on %s: %s", LOG_DAEMON | LOG_WARNING,
+                     (long)getpid(), hook_name, plain("SLURM_JOB_ID", "?"), plain("SLURMD_NODENAME", "?"), text);
+    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    size_t size = n < 0 ? 0 : (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
+    if (s < 0)
+        return;
+    setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (!connect(s, (const struct sockaddr *)&to, sizeof to) && send(s, line, size, MSG_NOSIGNAL) < 0)
+        size = 0; /* nobody to tell */
+    close(s);
 }
 
-static struct hook_report *boxed(const char *hook, hook_function *run, const struct call *c)
+/* ---- the last line of defence ------------------------------------------------------------------------------------ */
+
+static void end_open(int signal)
 {
-    struct hook_why why = {""};
-    end_within(c->limit_ms + LAST_MS);
-    struct hook_report *r = hook_boxed(run, &c->options, c->limit_ms, &why);
-    if (!r)
-        log_line(hook, why.text);
-    else if (r->log[0])
-        log_line(hook, r->log);
+    log_line(signal == SIGPROF ? "ended after 250 ms of its own time" : "ended: it would not");
+    _exit(0);
+}
+
+static void end_within(int timer, int signal, long ms)
+{
+    struct sigaction sa = {.sa_handler = end_open};
+    struct itimerval t = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+    sigaction(signal, &sa, NULL);
+    setitimer(timer, &t, NULL);
+}
+
+static struct hook_report *boxed(hook_function *run, const struct hook_options *o, struct hook_why *why)
+{
+    end_within(ITIMER_REAL, SIGALRM, o->limit_ms + LAST_MS);
+    struct hook_report *r = hook_boxed(run, o, why);
+    if (why->text[0])
+        log_line(why->text);
+    else if (r && r->log[0])
+        log_line(r->log);
     return r;
 }
 
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */
 
-static int task_prolog(const struct call *c)
+static int task_prolog(const struct hook_options *o)
 {
-    const struct hook_report *r = boxed("task prolog", hook_task, c);
-    if (r && r->out[0]) {
-        fputs(r->out, stdout);
+    static struct hook_report r;
+    end_within(ITIMER_PROF, SIGPROF, TASK_CPU_MS);
+    hook_task(o, &r);
+    if (r.log[0])
+        log_line(r.log);
+    if (r.out[0]) {
+        fputs(r.out, stdout);
         fflush(stdout);
     }
     return 0;
@@ -100,39 +116,79 @@ static void drain(const struct hook_report *r)
     snprintf(conf, sizeof conf, "SLURM_CONF=%.*s", HOOK_PATH - 1, slurm_conf ? slurm_conf : "");
     if (!slurm_conf)
         env[1] = NULL;
-    if (hook_run(argv, env, DRAIN_MS))
-        log_line("prolog", "scontrol could not set the reason");
+    if (hook_run(argv, env, DRAIN_MS, NULL, 0))
+        log_line("scontrol could not set the reason");
 }
 
-static int prolog(const struct call *c)
+/* A process that could do nothing leaves no text: then that is the answer. Tasks of a part of a heterogeneous job may
+ * go by the part's number. */
+static void leave_answer(const struct hook_options *o, const struct hook_report *r, const char *why)
 {
-    const struct hook_report *r = boxed("prolog", hook_node, c);
-    if (!r || !r->reason[0])
+    static struct hook_answer a;
+    char id[HOOK_WORD], part[HOOK_WORD];
+    static char text[HOOK_OUTPUT];
+    struct hook_why w = {""};
+    if (hook_job_id(id))
+        return;
+    snprintf(part, sizeof part, "%s", plain("SLURM_JOB_ID", id));
+    if (!r || !r->out[0]) {
+        snprintf(a.job, sizeof a.job, "%s", id);
+        snprintf(a.why, sizeof a.why, "%s", why[0] ? why : "more settings than a job can have");
+        a.nodes = 2;
+        hook_answer_print(&a, text, sizeof text);
+    }
+    const char *answer = r && r->out[0] ? r->out : text;
+    if (hook_answer_write(o->run, id, answer, &w) || (strcmp(id, part) && hook_answer_write(o->run, part, answer, &w)))
+        log_line(w.text);
+}
+
+static int prolog(const struct hook_options *o)
+{
+    struct hook_why why = {""};
+    const struct hook_report *r = boxed(hook_prolog, o, &why);
+    leave_answer(o, r, why.text);
+    if (!r || why.text[0] || !r->reason[0])
         return 0;
-    end_within(DRAIN_MS + 1000);
+    end_within(ITIMER_REAL, SIGALRM, DRAIN_MS + 1000);
     drain(r);
     return 1;
 }
 
-static int epilog(const struct call *c)
+static int epilog(const struct hook_options *o)
 {
-    boxed("epilog", hook_node, c);
+    struct hook_why why = {""};
+    char id[HOOK_WORD], path[HOOK_PATH];
+    boxed(hook_epilog, o, &why);
+    if (!hook_job_id(id)) {
+        snprintf(path, sizeof path, "%s/%s", o->run, id);
+        unlink(path);
+        snprintf(path, sizeof path, "%s/%s", o->run, plain("SLURM_JOB_ID", id));
+        unlink(path);
+    }
     return 0;
 }
 
-static int check(const struct call *c)
+/* "profile 0123, class a" or "nothing: why", and what is wrong with the node. */
+static int check(const struct hook_options *o)
 {
+    static struct hook_answer a;
     struct hook_why why = {""};
-    const struct hook_report *r = hook_boxed(hook_node, &c->options, c->limit_ms, &why);
-    if (r && !r->log[0])
-        return 0;
-    puts(r ? r->log : why.text);
+    struct hook_report *r = hook_boxed(hook_check_node, o, &why);
+    if (!why.text[0] && !hook_answer_parse(&a, r->out, "the answer", &why)) {
+        if (a.state == HOOK_TUNED)
+            printf("profile %.12s, this node is of class %s\n", a.hash, a.class_name);
+        else
+            printf("%s: %s\n", a.state == HOOK_NOTHING ? "nothing" : "not known", a.why);
+        if (a.state != HOOK_UNKNOWN && !r->log[0])
+            return 0;
+    }
+    puts(why.text[0] ? why.text : r->log);
     return 1;
 }
 
 static const struct {
     const char *name;
-    int (*main)(const struct call *c);
+    int (*main)(const struct hook_options *o);
 } hooks[] = {{"task-prolog", task_prolog}, {"prolog", prolog}, {"epilog", epilog}, {"check", check}};
 #define HOOKS (sizeof hooks / sizeof *hooks)
 
@@ -140,7 +196,8 @@ static const char help_text[] = "Usage: nccltune-hook task-prolog | prolog | epi
                                 "What Slurm runs on every node; see nccltune-hook(8).\n"
                                 "      --conf FILE    instead of " HOOK_CONF_PATH "\n"
                                 "      --sysfs DIR    instead of /sys\n"
-                                "      --limit MS     give up after so many milliseconds; 250\n";
+                                "      --run DIR      instead of " HOOK_RUN "\n"
+                                "      --limit MS     prolog, epilog: give up after so many milliseconds; 10000\n";
 
 static int usage(void)
 {
@@ -152,20 +209,23 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {{"conf", required_argument, NULL, OPTION_CONF},
                                             {"sysfs", required_argument, NULL, OPTION_SYSFS},
+                                            {"run", required_argument, NULL, OPTION_RUN},
                                             {"limit", required_argument, NULL, OPTION_LIMIT},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'V'},
                                             {NULL, 0, NULL, 0}};
-    struct call c = {.options = {.conf = HOOK_CONF_PATH, .sysfs = "/sys"}, .limit_ms = LIMIT_MS};
+    struct hook_options o = {.conf = HOOK_CONF_PATH, .sysfs = "/sys", .run = HOOK_RUN, .limit_ms = LIMIT_MS};
     long long ms;
     int option;
     while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
         if (option == OPTION_CONF)
-            c.options.conf = optarg;
+            o.conf = optarg;
         else if (option == OPTION_SYSFS)
-            c.options.sysfs = optarg;
+            o.sysfs = optarg;
+        else if (option == OPTION_RUN)
+            o.run = optarg;
         else if (option == OPTION_LIMIT && !hook_number(optarg, 60000, &ms) && ms > 0)
-            c.limit_ms = (long)ms;
+            o.limit_ms = (long)ms;
         else if (option == 'h')
             return fputs(help_text, stdout) < 0;
         else if (option == 'V')
@@ -174,7 +234,9 @@ int main(int argc, char **argv)
             return usage();
     }
     for (size_t i = 0; i < HOOKS && optind + 1 == argc; i++)
-        if (!strcmp(argv[optind], hooks[i].name))
-            return hooks[i].main(&c);
+        if (!strcmp(argv[optind], hooks[i].name)) {
+            hook_name = hooks[i].name;
+            return hooks[i].main(&o);
+        }
     return usage();
 }

@@ -198,7 +198,17 @@ int hook_map_class(const struct hook_map *m, const char *host)
 struct fitting {
     const struct hook_map *map;
     int class_index; /* of the first node; -1 before it */
+    int mixed;
 };
+
+/* The hash of a class's own settings; "" for none. */
+static const char *own_settings(const struct hook_map *m, const struct hook_class *c)
+{
+    char name[HOOK_WORD + 16];
+    snprintf(name, sizeof name, "nccl.d/%s.conf", c->name);
+    const struct hook_map_file *f = hook_map_file(m, name);
+    return f ? f->sha256 : "";
+}
 
 static int compatible(void *arg, const char *host, struct hook_why *w)
 {
@@ -209,17 +219,19 @@ static int compatible(void *arg, const char *host, struct hook_why *w)
     if (k->class_index < 0)
         k->class_index = found;
     const struct hook_class *a = &k->map->classes[k->class_index], *b = &k->map->classes[found];
+    k->mixed |= a != b && strcmp(own_settings(k->map, a), own_settings(k->map, b)) != 0;
     return strcmp(a->group, b->group)
                ? hook_refuse(w, "the job spans classes %s and %s, which do not go together", a->name, b->name)
                : 0;
 }
 
-int hook_map_fits(const struct hook_map *m, const struct hook_job *job, struct hook_why *w)
+int hook_map_fits(const struct hook_map *m, const struct hook_job *job, int *mixed, struct hook_why *w)
 {
     struct fitting k = {.map = m, .class_index = -1};
     for (int i = 0; i < job->nlists; i++)
         if (hook_nodes_each(job->lists[i], compatible, &k, w))
             return -1;
+    *mixed = k.mixed;
     return 0;
 }
 

@@ -1,9 +1,10 @@
-/* Prolog and epilog: whether this node has what its class in the profile says. Reads sysfs, runs nothing. */
+/* Prolog and epilog: what the job gets, and whether this node has what its class in the profile says. */
 #include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "slurm/hook.h"
@@ -114,51 +115,115 @@ static void check_class(struct node *n, const struct hook_map *m, int class_inde
             check_module(n, m->modules[i].name);
 }
 
-/* A Slurm that does not tell the job's nodes to the prolog leaves this one. */
-static int job_of_prolog(struct hook_job *job, struct hook_why *w)
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
+
+static void print_answer(struct hook_report *r, const struct hook_answer *a)
 {
-    struct hook_why ignored = {""};
-    if (!hook_job_from_environment(job, &ignored))
-        return 0;
-    if (!job->node || !hook_is_name(job->node))
-        return hook_refuse(w, "SLURMD_NODENAME is not set");
-    job->lists[0] = job->node;
-    job->nlists = 1;
-    return 0;
+    if (hook_answer_print(a, r->out, sizeof r->out))
+        r->out[0] = 0;
 }
 
-static void check_node(struct node *n, const struct hook_conf *c, struct hook_why *w)
+/* What holds when this process does not come to its end. */
+static void print_unfinished(struct hook_report *r, const struct hook_answer *a)
 {
-    struct hook_job job;
-    char hash[SHA256_HEX];
-    if (job_of_prolog(&job, w) || hook_choose(c, &job, hash, w) || !hash[0])
+    struct hook_answer *unfinished = malloc(sizeof *a);
+    if (!unfinished)
         return;
-    struct hook_map *m = hook_map_read(c, hash, w);
-    int class_index = m ? hook_map_class(m, job.node) : -1;
-    if (m && class_index < 0)
-        hook_refuse(w, "node %s is not in profile %.12s", job.node, hash);
-    else if (m)
-        check_class(n, m, class_index);
-    hook_map_free(m);
+    *unfinished = *a;
+    unfinished->state = HOOK_UNKNOWN;
+    snprintf(unfinished->why, sizeof unfinished->why, "the job prolog was not done in time; is a file system hanging?");
+    print_answer(r, unfinished);
+    free(unfinished);
 }
 
-void hook_node(const struct hook_options *o, struct hook_report *r)
+static void judge(struct node *n, const struct hook_conf *c, struct hook_report *r)
 {
+    if (c->drain && (n->found & c->drains))
+        snprintf(r->reason, sizeof r->reason, "nccltune: %.240s", n->text);
+    snprintf(r->scontrol, sizeof r->scontrol, "%s", c->scontrol);
+}
+
+static void check_job(struct node *n, const struct hook_map *m, const struct hook_job *job, const struct hook_answer *a,
+                      struct hook_report *r)
+{
+    int class_index = m ? hook_map_class(m, job->node) : -1;
+    if (class_index >= 0)
+        check_class(n, m, class_index);
+    if (a->state == HOOK_UNKNOWN)
+        find(n, HOOK_PROFILE, "%s", a->why);
+    if (!n->found && a->common.dropped + a->local.dropped)
+        snprintf(r->log, sizeof r->log, "%d lines of settings dropped, first %s", a->common.dropped + a->local.dropped,
+                 a->common.dropped ? a->common.first.text : a->local.first.text);
+    else
+        snprintf(r->log, sizeof r->log, "%s", n->text);
+}
+
+/* The job's number is what the answer is called: without it there is none. */
+void hook_prolog(const struct hook_options *o, struct hook_report *r)
+{
+    static struct hook_answer a; /* large */
+    struct node n = {.sysfs = o->sysfs};
+    struct hook_conf c = {.policy = HOOK_FAIL};
+    struct hook_why why = {""};
+    struct hook_job job = {0};
+    struct hook_map *m = NULL;
+    hook_answer_clear(&a);
+    if (hook_job_from_environment(&job, &why) || hook_conf_read(o->conf, &c, &why)) {
+        snprintf(a.job, sizeof a.job, "%s", job.id);
+        snprintf(a.why, sizeof a.why, "%s", why.text);
+        a.nodes = job.nlists ? hook_job_nodes(&job, &why) : 1;
+        c.drain = 0; /* without a configuration that can be trusted */
+    } else {
+        snprintf(a.job, sizeof a.job, "%s", job.id);
+        a.nodes = hook_job_nodes(&job, &why);
+        a.policy = c.policy;
+        print_unfinished(r, &a);
+        hook_decide(&c, &job, &a, &m);
+        a.policy = HOOK_FAIL; /* what another node makes of this one's answer is not known until hook_meet returns */
+        print_unfinished(r, &a);
+        a.policy = c.policy;
+        if (c.policy == HOOK_NONE)
+            hook_meet(&c, &job, &a, o->limit_ms * 4 / 10);
+    }
+    print_answer(r, &a);
+    check_job(&n, m, &job, &a, r);
+    judge(&n, &c, r);
+    hook_map_free(m);
+    hook_job_free(&job);
+    r->done = 1;
+}
+
+/* The node against the class that it had when the job began. */
+void hook_epilog(const struct hook_options *o, struct hook_report *r)
+{
+    static struct hook_answer a;
     struct node n = {.sysfs = o->sysfs};
     struct hook_conf c;
     struct hook_why why = {""};
-    /* Without a configuration that can be trusted, nothing drains. */
-    if (hook_conf_read(o->conf, &c, &why)) {
+    struct hook_job job;
+    struct hook_map *m = NULL;
+    if (hook_conf_read(o->conf, &c, &why) || hook_job_from_environment(&job, &why)) {
         snprintf(r->log, sizeof r->log, "%s", why.text);
-        r->done = 1;
-        return;
+    } else {
+        if (c.policy == HOOK_NONE)
+            hook_meet_leave(&c, &job);
+        if (hook_answer_read(o->run, job.id, &a, &why) == 0 && a.state == HOOK_TUNED)
+            m = hook_map_read(&c, a.hash, &why);
+        a.state = HOOK_NOTHING;
+        check_job(&n, m, &job, &a, r);
     }
-    check_node(&n, &c, &why);
-    if (why.text[0])
-        find(&n, HOOK_PROFILE, "%s", why.text);
-    snprintf(r->log, sizeof r->log, "%s", n.text);
-    if (c.drain && (n.found & c.drains))
-        snprintf(r->reason, sizeof r->reason, "nccltune: %.240s", n.text);
-    snprintf(r->scontrol, sizeof r->scontrol, "%s", c.scontrol);
+    hook_map_free(m);
     r->done = 1;
+}
+
+/* By hand, and by the doctor: as for a job of this node alone that starts now. */
+void hook_check_node(const struct hook_options *o, struct hook_report *r)
+{
+    setenv("SLURM_JOB_ID", "0", 1);
+    setenv("SLURM_JOB_NODELIST", getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "", 1);
+    char now[32];
+    snprintf(now, sizeof now, "%lld", (long long)time(NULL));
+    setenv("SLURM_JOB_START_TIME", now, 1);
+    unsetenv("SLURM_HET_JOB_ID");
+    hook_prolog(o, r);
 }

@@ -10,60 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "slurm/hook.h"
 
 #define SCHEDULE_BYTES (256u << 10)
 #define FAR_FUTURE     (1LL << 40)
-
-/* ---- the job ----------------------------------------------------------------------------------------------------- */
-
-static const char *set_or_null(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
-/* A heterogeneous job is several jobs whose tasks may share a communicator: all of their nodes count. */
-static int all_lists(struct hook_job *job, struct hook_why *w)
-{
-    const char *size = set_or_null("SLURM_HET_SIZE");
-    long long parts = 0;
-    char name[64];
-    if (!size) {
-        job->lists[0] = set_or_null("SLURM_JOB_NODELIST");
-        if (!job->lists[0])
-            job->lists[0] = set_or_null("SLURM_NODELIST"); /* its name in the prolog of Slurm 22.05 */
-        job->nlists = 1;
-        return job->lists[0] ? 0 : hook_refuse(w, "SLURM_JOB_NODELIST is not set");
-    }
-    if (hook_number(size, HOOK_LISTS, &parts) || parts < 1)
-        return hook_refuse(w, "SLURM_HET_SIZE=%.20s: expected 1 to %d", size, HOOK_LISTS);
-    for (int i = 0; i < (int)parts; i++) {
-        snprintf(name, sizeof name, "SLURM_JOB_NODELIST_HET_GROUP_%d", i);
-        job->lists[i] = set_or_null(name);
-        if (!job->lists[i])
-            return hook_refuse(w, "%s is not set", name);
-    }
-    job->nlists = (int)parts;
-    return 0;
-}
-
-int hook_job_from_environment(struct hook_job *job, struct hook_why *w)
-{
-    const char *start = set_or_null("SLURM_JOB_START_TIME");
-    *job = (struct hook_job){.partition = set_or_null("SLURM_JOB_PARTITION"),
-                             .node = set_or_null("SLURMD_NODENAME"),
-                             .start = (long long)time(NULL)};
-    if (!job->node || !hook_is_name(job->node))
-        return hook_refuse(w, "SLURMD_NODENAME is not set");
-    /* Slurm 22.05, for one, does not tell; then the present moment must do. */
-    if (start && hook_number(start, FAR_FUTURE, &job->start))
-        return hook_refuse(w, "SLURM_JOB_START_TIME=%.20s is not a time", start);
-    return all_lists(job, w);
-}
+#define NEAR_S         3600 /* a job's prologs are over by then, and clocks do not differ that much */
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
@@ -125,7 +78,7 @@ static int in_scope(const char *scope, const struct hook_job *job, struct hook_w
 
 /* ---- the schedule ------------------------------------------------------------------------------------------------ */
 
-static int take_line(char *line, const struct hook_job *job, char hash[SHA256_HEX], struct hook_why *w)
+static int take_line(char *line, const struct hook_job *job, char hash[SHA256_HEX], int *near, struct hook_why *w)
 {
     char *words[3];
     long long since;
@@ -134,20 +87,24 @@ static int take_line(char *line, const struct hook_job *job, char hash[SHA256_HE
     if (hook_words(line, words, 3) != 3 || hook_number(words[0], FAR_FUTURE, &since) ||
         (strcmp(words[1], "none") != 0 && !hook_is_hash(words[1])))
         return hook_refuse(w, "expected SINCE HASH SCOPE");
+    *near |= !job->start_known && llabs(since - job->start) < NEAR_S;
     int rc = since > job->start ? 0 : in_scope(words[2], job, w);
     if (rc > 0)
         snprintf(hash, SHA256_HEX, "%s", strcmp(words[1], "none") != 0 ? words[1] : "");
     return rc < 0 ? -1 : 0;
 }
 
-int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash[SHA256_HEX], struct hook_why *w)
+int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash[SHA256_HEX], int *near,
+                struct hook_why *w)
 {
     char path[HOOK_PATH];
     struct hook_file f;
     hash[0] = 0;
+    *near = 0;
     snprintf(path, sizeof path, "%s/schedule", c->store);
-    if (access(path, F_OK) && errno == ENOENT)
-        return 0; /* nothing is installed, which is not a fault */
+    /* Nothing is installed, which is not a fault, unless the site has said that every node has a store. */
+    if (c->policy != HOOK_FAIL && access(path, F_OK) && errno == ENOENT)
+        return 0;
     if (hook_read(path, c->owner, SCHEDULE_BYTES, &f, w))
         return -1;
     int rc = 0, number = 0;
@@ -158,7 +115,7 @@ int hook_choose(const struct hook_conf *c, const struct hook_job *job, char hash
         rc = hook_refuse(w, "%s ends in the middle of a line", path);
     while (!rc && (line = hook_line(&cursor))) {
         number++;
-        if (take_line(line, job, hash, &why))
+        if (take_line(line, job, hash, near, &why))
             rc = hook_refuse(w, "%s:%d: %s", path, number, why.text);
     }
     free(f.text);

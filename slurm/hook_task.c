@@ -1,13 +1,25 @@
-/* TaskProlog: prints the settings of this job on this node in Slurm's protocol, as the user, before every task.
+/* TaskProlog: prints the settings of this job on this node in Slurm's protocol, as the user, before every task. Reads
+ * what the prolog has left on this node and the task's environment, nothing else.
  *
- * The user wins. The exports of a batch script's task reach its job steps through srun, so a value may be replaced, or
- * taken back, only while it equals what NCCLTUNE_SET says that a hook put there. */
+ * The exports of a batch script's task reach its job steps through srun. NCCLTUNE_SET lists them:
+ *
+ *   NCCLTUNE_SET=NCCLTUNE_JOB=JOB:HASH|NAME=value|...      HASH "-": the job gets nothing
+ *
+ * so that the first node's decision for JOB is known on all others, which confirm it or refuse; and so that a value may
+ * be replaced, or taken back, only while it equals what a hook put there: the user wins. For another job's number the
+ * list says no more than what is to be taken back. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "slurm/hook.h"
+
+#define PIN     "NCCLTUNE_JOB"
+#define REFUSE  "NCCLTUNE_REFUSE"
+#define NO_NET  "refused-by-nccltune" /* no network is called so: NCCL gives up at start */
+#define NO_HASH "-"
 
 /* Together or not at all: a table pinned to the wrong place fails the job. NCCL_TUNER_CONFIG_FILE is never set here,
  * but a user who sets it has a table of their own. */
@@ -16,12 +28,11 @@ static const char *const table_names[] = {"NCCL_TUNER_PLUGIN", "NCCLTUNE_PROFILE
 #define TABLE_NAMES (sizeof table_names / sizeof *table_names)
 
 struct task {
-    struct hook_conf conf;
-    struct hook_job job;
-    struct hook_settings ours;   /* what an earlier hook set */
-    struct hook_settings wanted; /* what the profile sets here */
-    struct hook_settings set;    /* what will have been set */
-    int explain;
+    char job[HOOK_WORD];
+    struct hook_answer answer;
+    struct hook_settings ours; /* what an earlier hook set */
+    struct hook_settings set;  /* what will have been set */
+    int explain, aloud;        /* aloud: the first of this node's tasks speaks for all */
     char *out;
     size_t used;
 };
@@ -78,88 +89,144 @@ static void take_back(struct task *t)
     }
 }
 
-/* ---- what the profile has ---------------------------------------------------------------------------------------- */
+/* ---- what the job's first node decided --------------------------------------------------------------------------- */
 
-/* The profile that a batch script's hook pinned, so that every step and every node stays with it; "" when none is. */
-static void pinned(const struct task *t, char hash[SHA256_HEX])
+/* What came from another node or an earlier task of this very job: a hash, NO_HASH, or NULL. */
+static const char *pinned(const struct task *t)
 {
-    const struct hook_setting *s = hook_settings_find(&t->ours, "NCCLTUNE_PROFILE");
-    char prefix[HOOK_PATH + 16];
-    int n = snprintf(prefix, sizeof prefix, "%s/profiles/", t->conf.store);
-    hash[0] = 0;
-    if (s && !is_users(t, "NCCLTUNE_PROFILE") && !strncmp(s->value, prefix, (size_t)n) && hook_is_hash(s->value + n))
-        snprintf(hash, SHA256_HEX, "%s", s->value + n);
+    const struct hook_setting *s = hook_settings_find(&t->ours, PIN);
+    size_t n = strlen(t->job);
+    const char *hash = s && !strncmp(s->value, t->job, n) && s->value[n] == ':' ? s->value + n + 1 : NULL;
+    return hash && (!strcmp(hash, NO_HASH) || hook_is_hash(hash)) ? hash : NULL;
 }
 
-static int add_file(struct task *t, const struct hook_map *m, const char *name, struct hook_why *w)
+static void pin(struct task *t, const char *hash)
 {
-    struct hook_file f;
-    if (hook_map_load(m, name, &t->conf, &f, w))
-        return -1;
-    if (f.text)
-        hook_settings_add(&t->wanted, name, f.text);
-    free(f.text);
-    return 0;
+    char value[HOOK_VALUE];
+    snprintf(value, sizeof value, "%s:%s", t->job, hash);
+    hook_settings_put(&t->set, PIN, value);
 }
 
-/* The three variables that make the plugin use this table and no other. */
-static int add_table(struct task *t, const struct hook_map *m, struct hook_why *w)
+/* A batch script or an interactive shell: what is set in it travels to all nodes. */
+static int is_script(void)
 {
-    struct hook_file f;
-    const struct hook_map_file *entry = hook_map_file(m, "tuner.csv");
+    const char *step = getenv("SLURM_STEP_ID");
+    long long number;
+    return !step || hook_number(step, 1LL << 30, &number); /* Slurm's own steps have numbers from the other end */
+}
+
+/* ---- what is set ------------------------------------------------------------------------------------------------- */
+
+static int has_own_table(struct task *t)
+{
     for (size_t i = 0; i < TABLE_NAMES; i++)
         if (is_users(t, table_names[i])) {
             if (t->explain)
                 print(t, "print nccltune: no table, you set %s\n", table_names[i]);
-            return 0;
+            return 1;
         }
-    if (!entry)
-        return 0;
-    if (hook_check(t->conf.plugin, t->conf.owner, w) || hook_map_load(m, "tuner.csv", &t->conf, &f, w))
-        return -1;
-    free(f.text);
-    if (hook_settings_put(&t->wanted, "NCCL_TUNER_PLUGIN", t->conf.plugin) ||
-        hook_settings_put(&t->wanted, "NCCLTUNE_PROFILE", m->dir) ||
-        hook_settings_put(&t->wanted, "NCCLTUNE_HASH", entry->sha256))
-        return hook_refuse(w, "too many settings");
     return 0;
 }
 
-static int collect(struct task *t, const char *hash, struct hook_why *w)
+/* Where nodes of the job differ, a script's own node's settings must not travel: steps get their node's from here, and
+ * what the script itself starts gets them from the plugin, which looks where it is. */
+static void set_profile(struct task *t)
 {
-    char name[HOOK_WORD + 16];
-    struct hook_map *m = hook_map_read(&t->conf, hash, w);
-    if (!m)
-        return -1;
-    int rc = hook_map_fits(m, &t->job, w), node = hook_map_class(m, t->job.node);
-    if (!rc && node < 0)
-        rc = hook_refuse(w, "node %s is not in the profile", t->job.node);
-    if (!rc) {
-        snprintf(name, sizeof name, "nccl.d/%s.conf", m->classes[node].name);
-        rc = add_file(t, m, "nccl.conf", w) || add_file(t, m, name, w) || add_table(t, m, w) ? -1 : 0;
+    const struct hook_answer *a = &t->answer;
+    int travels = a->mixed && is_script(), own = has_own_table(t);
+    for (int i = 0; i < a->common.count; i++)
+        if (!hook_settings_find(&a->local, a->common.items[i].name))
+            deliver(t, a->common.items[i].name, a->common.items[i].value);
+    for (int i = 0; i < a->local.count && !travels; i++)
+        deliver(t, a->local.items[i].name, a->local.items[i].value);
+    if (!own && a->table[0]) {
+        deliver(t, "NCCL_TUNER_PLUGIN", a->plugin);
+        deliver(t, "NCCLTUNE_PROFILE", a->dir);
+        deliver(t, "NCCLTUNE_HASH", a->table);
+    } else if (!own && travels && a->plugin[0]) {
+        deliver(t, "NCCLTUNE_PROFILE", a->dir);
     }
-    if (!rc && t->explain)
-        print(t, "print nccltune: profile %.12s, this node is of class %s\n", hash, m->classes[node].name);
-    hook_map_free(m);
-    return rc;
+    if (!own && travels && a->plugin[0])
+        deliver(t, "NCCL_ENV_PLUGIN", a->plugin);
+    if (a->nodes > 1 || t->set.count)
+        pin(t, a->hash);
+    if (t->explain)
+        print(t, "print nccltune: profile %.12s, this node is of class %s\n", a->hash, a->class_name);
 }
 
-static int run(struct task *t, struct hook_why *w)
+static void set_nothing(struct task *t, const char *why)
 {
-    char hash[SHA256_HEX];
-    if (hook_job_from_environment(&t->job, w))
-        return -1;
-    pinned(t, hash);
-    if (!hash[0] && hook_choose(&t->conf, &t->job, hash, w))
-        return -1;
-    if (hash[0] && collect(t, hash, w))
-        return -1;
-    if (!hash[0] && t->explain)
-        print(t, "print nccltune: no profile for this job\n");
-    for (int i = 0; i < t->wanted.count; i++)
-        deliver(t, t->wanted.items[i].name, t->wanted.items[i].value);
-    take_back(t);
-    return t->used + 1 < HOOK_OUTPUT ? 0 : hook_refuse(w, "more output than Slurm would read");
+    if (t->answer.nodes > 1 && (is_script() || pinned(t)))
+        pin(t, NO_HASH);
+    if (t->explain)
+        print(t, "print nccltune: nothing is set: %s\n", why);
+}
+
+/* Ranks that go on with nothing here would hang those elsewhere that have the profile. Only NCCL's communicators fail:
+ * by our plugin, which says why, or, where that is missing, by a network that is not there. */
+static void refuse(struct task *t, const char *why)
+{
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "node %s cannot tell what job %s gets: %.360s",
+             getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "?", t->job, why);
+    for (char *p = sentence; *p; p++)
+        *p = *p == '|' ? '/' : *p;
+    if (t->aloud)
+        print(t, "print nccltune: %s; NCCL will not start here (NCCLTUNE=off: without nccltune)\n", sentence);
+    if (has_own_table(t))
+        return;
+    if (t->answer.plugin[0]) {
+        deliver(t, "NCCL_TUNER_PLUGIN", t->answer.plugin);
+        deliver(t, REFUSE, sentence);
+    } else {
+        deliver(t, "NCCL_NET", NO_NET);
+    }
+    pin(t, NO_HASH);
+}
+
+/* ---- what becomes of it ------------------------------------------------------------------------------------------ */
+
+/* The answer where the prolog has left none. Without even a directory for answers no prolog is configured. */
+static void no_answer(struct hook_answer *a, const char *run)
+{
+    struct hook_conf c;
+    struct hook_why ignored = {""};
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+    long long n = 1;
+    if (nodes && hook_number(nodes, 1LL << 30, &n))
+        n = 2;
+    hook_answer_clear(a);
+    a->nodes = (int)n;
+    a->state = access(run, F_OK) ? HOOK_NOTHING : HOOK_UNKNOWN;
+    snprintf(a->why, sizeof a->why, "no job prolog of nccltune has left an answer in %s", run);
+    hook_conf_defaults(&c);
+    if (!hook_check(c.plugin, 0, &ignored))
+        snprintf(a->plugin, sizeof a->plugin, "%s", c.plugin);
+}
+
+static void decide(struct task *t)
+{
+    const struct hook_answer *a = &t->answer;
+    const char *first = pinned(t);
+    char why[600];
+    if (first && !strcmp(first, NO_HASH))
+        set_nothing(t, a->state == HOOK_TUNED ? "the job's first node had none" : a->why);
+    else if (a->state == HOOK_TUNED && (!first || !strcmp(first, a->hash)))
+        set_profile(t);
+    else if (first) {
+        snprintf(why, sizeof why, "its first node has profile %.12s, this one %.12s%s%.400s", first,
+                 a->state == HOOK_TUNED ? a->hash : "none", a->why[0] ? ": " : "", a->why);
+        refuse(t, why);
+    } else if (a->state == HOOK_NOTHING || a->nodes < 2 || is_script() || a->policy == HOOK_NONE)
+        set_nothing(t, a->why);
+    else
+        refuse(t, a->why);
+}
+
+static int is_first_here(void)
+{
+    const char *local = getenv("SLURM_LOCALID");
+    return !local || !strcmp(local, "0");
 }
 
 void hook_task(const struct hook_options *o, struct hook_report *r)
@@ -167,20 +234,24 @@ void hook_task(const struct hook_options *o, struct hook_report *r)
     static struct task t; /* large */
     struct hook_why why = {""};
     const char *mode = getenv("NCCLTUNE");
-    memset(&t, 0, sizeof t);
+    t.ours.count = t.set.count = 0;
+    t.used = 0;
     t.out = r->out;
     t.explain = mode && !strcmp(mode, "explain");
+    t.aloud = is_first_here();
     hook_settings_ours(&t.ours, getenv(HOOK_SET));
-    if (mode && !strcmp(mode, "off")) {
-        take_back(&t);
-    } else if (hook_conf_read(o->conf, &t.conf, &why) || run(&t, &why)) {
+    if (!(mode && !strcmp(mode, "off")) && !hook_job_id(t.job)) {
+        int rc = hook_answer_read(o->run, t.job, &t.answer, &why);
+        if (rc)
+            no_answer(&t.answer, o->run);
+        if (rc < 0)
+            snprintf(t.answer.why, sizeof t.answer.why, "%s", why.text);
+        decide(&t);
+    }
+    take_back(&t);
+    if (t.used + 1 >= HOOK_OUTPUT) {
         r->out[0] = 0;
-        if (t.explain)
-            snprintf(r->out, sizeof r->out, "print nccltune: nothing is set: %s\n", why.text);
-        snprintf(r->log, sizeof r->log, "nothing is set: %s", why.text);
-    } else if (t.wanted.dropped) {
-        snprintf(r->log, sizeof r->log, "%d line%s dropped, first %s", t.wanted.dropped,
-                 t.wanted.dropped == 1 ? "" : "s", t.wanted.first.text);
+        snprintf(r->log, sizeof r->log, "nothing is set: more output than Slurm would read");
     }
     r->done = 1;
 }

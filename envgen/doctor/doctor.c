@@ -109,33 +109,32 @@ static char *output_of(struct doctor *d, const char *const *argv, const char *co
     return ended ? text : NULL;
 }
 
+/* The first line says what a job of this node alone would get, those behind it what is wrong with the node. */
 static void check_hook(struct doctor *d, const struct doctor_options *o)
 {
     char host[HOST_NAME_MAX + 1] = "";
-    int status;
+    int status = 0;
     gethostname(host, sizeof host);
-    const char *node = o->node ? o->node : host, *conf = o->slurm ? "--conf" : NULL;
-    const char *env[] = {arena_printf(d->arena, "SLURMD_NODENAME=%s", node),
-                         arena_printf(d->arena, "SLURM_JOB_NODELIST=%s", node), "NCCLTUNE=explain",
-                         "NCCLTUNE_SET=", NULL};
-    const char *task[] = {o->hook, "task-prolog", conf, o->slurm, NULL};
-    const char *check[] = {o->hook, "check", conf, o->slurm, NULL};
+    const char *node = o->node ? o->node : host;
+    const char *env[] = {arena_printf(d->arena, "SLURMD_NODENAME=%s", node), NULL};
+    const char *check[] = {o->hook, "check", o->slurm ? "--conf" : NULL, o->slurm, NULL};
     if (access(o->hook, X_OK)) {
         finding_add(&d->found, FINDING_NOTE, NULL, "hook", "%s: %s", o->hook, strerror(errno));
         return;
     }
-    const char *text = output_of(d, task, env, &status), *says = "print nccltune: ";
-    if (text && !strncmp(text, says, strlen(says)))
-        text += strlen(says);
-    if (!text)
+    const char *text = output_of(d, check, env, &status);
+    if (!text) {
         finding_add(&d->found, FINDING_ERROR, NULL, "hook", "%s did not end", o->hook);
-    else
-        finding_add(&d->found, !strncmp(text, "nothing is set", 14) ? FINDING_ERROR : FINDING_OK, NULL, "hook",
-                    "for a job on %s: %.*s", node, (int)strcspn(text, "\n"), text);
-    text = output_of(d, check, env, &status);
-    if (text && *text)
-        finding_add(&d->found, FINDING_ERROR, NULL, "node", "%.*s", (int)strcspn(text, "\n"), text);
-    else if (text)
+        return;
+    }
+    size_t n = strcspn(text, "\n");
+    const char *more = text + n + (text[n] == '\n');
+    int knows = !strncmp(text, "profile ", 8) || !strncmp(text, "nothing: ", 9);
+    finding_add(&d->found, knows ? FINDING_OK : FINDING_ERROR, NULL, "hook", "for a job on %s: %.*s", node, (int)n,
+                text);
+    if (status && *more)
+        finding_add(&d->found, FINDING_ERROR, NULL, "node", "%.*s", (int)strcspn(more, "\n"), more);
+    else if (!status)
         finding_add(&d->found, FINDING_OK, NULL, "node", "has what its class says");
 }
 

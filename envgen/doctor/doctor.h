@@ -45,12 +45,14 @@ struct doctor_job_options {
     const char *const *environment; /* of this process: "NAME=value", NULL at its end */
     const char *system_conf;        /* INSTALL_NCCL_CONF */
     const char *system_table;       /* what the plugin falls back to */
+    const char *run;                /* where the job prolog leaves its answers; NULL: its default */
     const struct topology *machine; /* this node; NULL: looked at when it is needed */
     struct log *log;
 };
 
-/* What one rank of a job step gets: the profile that was pinned, plugin, table, this node against the profile, what the
- * user overrides, what lint says of the environment. NCCL's configuration files count as NCCL reads them. */
+/* What one rank of a job step gets: what the job prolog decided, the profile that was pinned, plugin, table, this node
+ * against the profile, what the user overrides, what lint says of the environment. NCCL's configuration files count as
+ * NCCL reads them. */
 struct doctor *doctor_job(const struct doctor_job_options *o);
 
 /* Lines of JSON, each an object of its own that says which rank speaks and fits what launchers pass on in one piece:

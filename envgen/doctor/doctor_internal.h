@@ -2,6 +2,8 @@
 #ifndef ENVGEN_DOCTOR_DOCTOR_INTERNAL_H
 #define ENVGEN_DOCTOR_DOCTOR_INTERNAL_H
 
+#include "core/file.h"
+#include "core/launcher.h"
 #include "envgen/doctor/doctor.h"
 #include "probe/topology/topology.h"
 
@@ -17,6 +19,10 @@ void doctor_check_profiler_link(struct doctor *d, const char *plugin);
 /* Whether a job that asks for a capture gets one; `profiler` and `dir` are NCCL_PROFILER_PLUGIN and NCCLTUNE_CAPTURE,
  * NULL when not set. Says nothing when nobody asks. */
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
+
+/* What a job's prolog has left in `run` on this node against what this rank's variables say. Nothing outside of Slurm.
+ */
+void doctor_check_answer(struct doctor *d, const char *run, launcher_get *get, const void *arg);
 
 /* Whether the table at `path` can be read, and was measured on the NCCL that the loader finds. */
 void doctor_check_table(struct doctor *d, const char *path);

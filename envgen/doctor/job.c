@@ -17,6 +17,7 @@
 #include "envgen/lint/lint.h"
 #include "envgen/profile/profile.h"
 #include "probe/source/probe.h"
+#include "slurm/hook.h"
 #include "tuner/table/table.h"
 
 #define CONF_LIMIT  ((size_t)1 << 20)
@@ -357,6 +358,7 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
     if (mode && !strcmp(mode, "off")) {
         finding_add(&d->found, FINDING_NOTE, NULL, "profile", "NCCLTUNE=off: nothing of nccltune is used");
     } else {
+        doctor_check_answer(d, o->run ? o->run : HOOK_RUN, given_to, &j);
         check_pinned(&j);
         check_plugin(&j);
         doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));

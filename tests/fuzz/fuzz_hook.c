@@ -15,10 +15,12 @@ static int count(void *arg, const char *host, struct hook_why *w)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static struct hook_settings settings;
-    struct hook_why why = {""};
+    static struct hook_answer answer, again;
+    static char printed[HOOK_OUTPUT];
+    struct hook_why why = {""}, other = {""};
     struct hook_job job = {.lists = {"n[1-3]"}, .nlists = 1, .partition = "main", .start = 1000};
     char hash[SHA256_HEX] = "";
-    int hosts = 0;
+    int hosts = 0, mixed = 0, near = 0;
     char *text = malloc(bytes + 1), *copy = malloc(bytes + 1);
     struct hook_map *m = calloc(1, sizeof *m);
     if (!text || !copy || !m || memchr(data, 0, bytes))
@@ -28,14 +30,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memcpy(copy, text, bytes + 1);
     m->file = (struct hook_file){.text = copy, .bytes = bytes};
     if (!parse(m, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "map", &why))
-        hook_map_fits(m, &job, &why);
+        hook_map_fits(m, &job, &mixed, &why);
     hook_nodes_each(text, count, &hosts, &why);
     hook_settings_ours(&settings, text);
     settings.count = 0;
     memcpy(copy, text, bytes + 1);
     hook_settings_add(&settings, "conf", copy);
     settings.count = settings.dropped = 0;
-    take_schedule_line(text, &job, hash, &why);
+    memcpy(copy, text, bytes + 1);
+    /* What can be read can be written, and is read as the same. */
+    if (!hook_answer_parse(&answer, copy, "answer", &other) && !hook_answer_print(&answer, printed, sizeof printed) &&
+        hook_answer_parse(&again, printed, "answer", &other))
+        abort();
+    take_schedule_line(text, &job, hash, &near, &why);
 out:
     free(text);
     free(copy);

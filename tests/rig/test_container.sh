@@ -49,10 +49,13 @@ check "and installed" "$nccltune" install-profile "$work/profile" --store "$stor
 installed=$(readlink -f "$store/current")
 check "NCCL's file has the settings of this node's class" grep -qx "NCCL_IB_HCA==mlx5_0:1" "$work/nccl.conf"
 printf '%s\n' "store=$store" "plugin=$plugin" >"$work/slurm.conf"
-check "and the hook, from what install-profile wrote" says "export NCCL_IB_HCA==mlx5_0:1" \
-    env SLURMD_NODENAME="$(hostname)" SLURM_JOB_NODELIST="$(hostname)" build/nccltune-hook task-prolog --conf "$work/slurm.conf"
-check "with the table" says "export NCCLTUNE_HASH=$(sha256sum <"$work/profile/tuner.csv" | cut -d' ' -f1)" \
-    env SLURMD_NODENAME="$(hostname)" SLURM_JOB_NODELIST="$(hostname)" build/nccltune-hook task-prolog --conf "$work/slurm.conf"
+hook() {
+    export SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURMD_NODENAME SLURM_JOB_NODELIST SLURM_JOB_START_TIME
+    SLURMD_NODENAME=$(hostname) SLURM_JOB_NODELIST=$(hostname) SLURM_JOB_START_TIME=$(date +%s)
+    build/nccltune-hook prolog --conf "$work/slurm.conf" --run "$work/run" && build/nccltune-hook task-prolog --run "$work/run"
+}
+check "and the hook, from what install-profile wrote" says "export NCCL_IB_HCA==mlx5_0:1" hook
+check "with the table" says "export NCCLTUNE_HASH=$(sha256sum <"$work/profile/tuner.csv" | cut -d' ' -f1)" hook
 
 # ---- a container with nothing but the C library -------------------------------------------------------------------------
 check "the loader builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$work/load_tuner" tests/tools/load_tuner.c core/coll.c -ldl
@@ -131,7 +134,7 @@ use='
     grep -q "^ok: plugin:" /run/x/doctor
     grep -q "^ok: profiler:" /run/x/doctor
     grep -q "^ok: profile:" /run/x/doctor
-    grep -q "node nowhere is not in the profile" /run/x/doctor
+    grep -q "for a job on nowhere: nothing: node nowhere is not in the profile" /run/x/doctor
     /usr/libexec/nccltune/prolog
     test -s /usr/share/man/man8/nccltune-hook.8.gz
     nccltune install-profile --uninstall --purge

@@ -16,7 +16,7 @@ made_etc=
 trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; [ -z "$made_etc" ] || rmdir /etc/nccltune' EXIT
 
 mkdir -p "$dir/libexec" "$dir/lib" "$dir/site"
-install -m 755 build/nccltune-hook slurm/task_prolog slurm/prolog "$dir/libexec/"
+install -m 755 build/nccltune-hook slurm/task_prolog slurm/prolog slurm/epilog "$dir/libexec/"
 install -m 755 build/libnccl-tuner-nccltune.so "$dir/lib/"
 printf '%s\n' "store=$dir/store" "plugin=$dir/lib/libnccl-tuner-nccltune.so" >"$dir/site/slurm.conf"
 # As at a site that has a TaskProlog of its own.
@@ -24,7 +24,7 @@ printf '%s\n' '#!/bin/sh' "$dir/libexec/task_prolog" 'echo export SITE=ours' >"$
 chmod 755 "$dir/libexec/site"
 # shellcheck disable=SC2016 # expanded on the node
 export NODE_SETUP='mount --bind "$dir/site" /etc/nccltune'
-tests/rig/slurm up $prefix 2 "TaskProlog=$dir/libexec/site" "Prolog=$dir/libexec/prolog" >"$dir/up.log" 2>&1 ||
+tests/rig/slurm up $prefix 2 "TaskProlog=$dir/libexec/site" "Prolog=$dir/libexec/prolog" "Epilog=$dir/libexec/epilog" >"$dir/up.log" 2>&1 ||
     cannot_start slurm "$(tail -n 3 "$dir/up.log" | tr '\n' ' ')"
 
 slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }

@@ -2,9 +2,10 @@
  * whose /etc is not ours. Loaded only when NCCL_ENV_PLUGIN names this library.
  *
  * Once it is loaded NCCL asks it alone, so the process's own environment is answered first; what is not set there comes
- * from NCCLTUNE_PROFILE's nccl.conf and, where NCCLTUNE_CLASS names this node's class, from its file in nccl.d. A file
- * that cannot be read sets nothing. The settings are read by the first init, which NCCL calls before it asks for
- * anything, and never change, so a look-up takes no lock. */
+ * from NCCLTUNE_PROFILE's nccl.conf and from the file in nccl.d of this node's class: the one that the profile's
+ * hook.map has for this host, else NCCLTUNE_CLASS. What a Slurm hook set on another node for that one's class (mpirun
+ * -x carries it here) gives way to this node's own. A file that cannot be read sets nothing. The settings are read by
+ * the first init, which NCCL calls before it asks for anything, and never change, so a look-up takes no lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +18,8 @@
 #include "tuner/plugin/abi.h"
 
 #define FILE_BYTES   (64 << 10)
+#define MAP_BYTES    (4 << 20)
+#define HOST_BYTES   256
 #define SETTINGS_MAX 256
 #define NAMES        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 #define WORD         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -42,7 +45,8 @@ static struct {
     struct {
         const char *name, *value;
     } settings[SETTINGS_MAX];
-    int count;
+    int count, of_class; /* the first ones are the class's */
+    char class_name[HOST_BYTES];
 } env = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* What loads code or names outputs is no business of a profile's. */
@@ -75,48 +79,95 @@ static void take_lines(char *text)
     }
 }
 
-/* Reads a regular file of at most FILE_BYTES; told by lseek, as in source.c. */
-static void read_file(const char *path, char *text)
+/* Reads a regular file of at most `limit` bytes, which `text` has room for, and an end; told by lseek, as in source.c.
+ * 0 or -1. */
+static int read_file(const char *path, char *text, off_t limit)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-    if (size > 0 && size <= FILE_BYTES && lseek(fd, 0, SEEK_SET) == 0) {
-        ssize_t n, used = 0;
-        while ((n = read(fd, text + used, (size_t)(FILE_BYTES - used))) > 0 || (n < 0 && errno == EINTR))
+    ssize_t n, used = -1;
+    if (size > 0 && size <= limit && lseek(fd, 0, SEEK_SET) == 0) {
+        used = 0;
+        while ((n = read(fd, text + used, (size_t)(limit - used))) > 0 || (n < 0 && errno == EINTR))
             used += n > 0 ? n : 0;
         text[used] = 0;
-        take_lines(text);
     }
     if (fd >= 0)
         close(fd);
+    return used < 0 ? -1 : 0;
+}
+
+/* The class behind "host NAME " in hook.map, for a host's name of n bytes; 0: there is none. */
+static int find_host(const char *map, const char *host, size_t n)
+{
+    static const char word[] = "\nhost ";
+    for (const char *line = map; (line = strstr(line, word)); line++) {
+        const char *name = line + sizeof word - 1;
+        if (!strncmp(name, host, n) && name[n] == ' ') {
+            size_t length = strcspn(name + n + 1, "\n");
+            snprintf(env.class_name, sizeof env.class_name, "%.*s", (int)length, name + n + 1);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* This host's name decides, whatever was exported elsewhere. */
+static void find_class(const char *profile)
+{
+    char path[PATH_MAX], host[HOST_BYTES] = "";
+    const char *told = getenv("NCCLTUNE_CLASS");
+    char *map = malloc(MAP_BYTES + 1);
+    snprintf(path, sizeof path, "%s/hook.map", profile);
+    gethostname(host, sizeof host - 1);
+    if (!map || read_file(path, map, MAP_BYTES) ||
+        (!find_host(map, host, strlen(host)) && !find_host(map, host, strcspn(host, "."))))
+        snprintf(env.class_name, sizeof env.class_name, "%s", told ? told : "");
+    free(map);
 }
 
 static void read_settings(void)
 {
-    const char *profile = getenv("NCCLTUNE_PROFILE"), *class_name = getenv("NCCLTUNE_CLASS"),
-               *mode = getenv("NCCLTUNE");
+    const char *profile = getenv("NCCLTUNE_PROFILE"), *mode = getenv("NCCLTUNE"), *name = env.class_name;
     char path[PATH_MAX];
     if (!profile || *profile != '/' || strlen(profile) > sizeof path - 300 || (mode && !strcmp(mode, "off")))
         return;
+    find_class(profile);
     /* The class's file first: the first of two settings is the one that is found. */
-    if (class_name && *class_name && *class_name != '.' && strlen(class_name) < 200 &&
-        strspn(class_name, WORD) == strlen(class_name)) {
-        snprintf(path, sizeof path, "%s/nccl.d/%s.conf", profile, class_name);
-        read_file(path, env.text[0]);
+    if (*name && *name != '.' && strlen(name) < 200 && strspn(name, WORD) == strlen(name)) {
+        snprintf(path, sizeof path, "%s/nccl.d/%s.conf", profile, name);
+        if (!read_file(path, env.text[0], FILE_BYTES))
+            take_lines(env.text[0]);
     }
+    env.of_class = env.count;
     snprintf(path, sizeof path, "%s/nccl.conf", profile);
-    read_file(path, env.text[1]);
+    if (!read_file(path, env.text[1], FILE_BYTES))
+        take_lines(env.text[1]);
+}
+
+/* Whether NCCLTUNE_SET, which lists what hooks have set ("NAME=value|NAME=value"), has this. */
+static int set_by_hook(const char *name, const char *value)
+{
+    const char *at = getenv("NCCLTUNE_SET");
+    size_t n = strlen(name), m = strlen(value);
+    while (at && *at) {
+        size_t whole = strcspn(at, "|");
+        if (whole == n + 1 + m && !strncmp(at, name, n) && at[n] == '=' && !strncmp(at + n + 1, value, m))
+            return 1;
+        at += whole + (at[whole] == '|');
+    }
+    return 0;
 }
 
 static const char *get_env(const char *name)
 {
     const char *own = name ? getenv(name) : NULL;
-    if (own || !name)
-        return own;
+    if (!name)
+        return NULL;
     for (int i = 0; i < env.count; i++)
         if (!strcmp(env.settings[i].name, name))
-            return env.settings[i].value;
-    return NULL;
+            return !own || (i < env.of_class && set_by_hook(name, own)) ? env.settings[i].value : own;
+    return own;
 }
 
 static int init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix)

@@ -23,7 +23,7 @@
 static struct {
     pthread_mutex_t mutex;
     int judged;
-    int refused;                 /* NCCLTUNE_HASH is not met: every init fails, with ... */
+    int refused;                 /* NCCLTUNE_HASH is not met, or NCCLTUNE_REFUSE: every init fails, with ... */
     char refusal[TEXT_MAX];      /* ... this sentence */
     int active;                  /* the table is to be used */
     struct plugin_source source; /* its path stays for the log */
@@ -145,10 +145,15 @@ static int version_fits(nccl_logger log)
 static void judge(nccl_logger log, const void *caller)
 {
     struct plugin_source *s = &process.source;
-    const char *wanted = getenv("NCCLTUNE_HASH");
+    const char *wanted = getenv("NCCLTUNE_HASH"), *refusal = getenv("NCCLTUNE_REFUSE");
     wanted = wanted && *wanted ? wanted : NULL;
     if (is_set("NCCLTUNE", "off")) {
         say(log, NCCLTUNE_LOG_INFO, "off (NCCLTUNE=off)");
+        return;
+    }
+    if (refusal && *refusal) { /* from a Slurm hook that could not tell what the job gets */
+        process.refused = 1;
+        snprintf(process.refusal, sizeof process.refusal, "%s", refusal);
         return;
     }
     plugin_source_read(s);

@@ -98,6 +98,7 @@ static inline int store_new(struct store *s)
     mkdir(store_path(s, "profiles/" STORE_HASH "/nccl.d"), 0755);
     store_fill(s);
     s->conf.owner = getuid();
+    s->conf.policy = HOOK_DEFAULT;
     snprintf(s->conf.store, sizeof s->conf.store, "%s", s->root);
     snprintf(s->conf.plugin, sizeof s->conf.plugin, "%s/plugin.so", s->root);
     return 0;

@@ -57,6 +57,27 @@ static void keys(void **state)
     assert_int_equal(c.drains, 1u << HOOK_HCA | 1u << HOOK_DRIVER);
 }
 
+static void policies(void **state)
+{
+    struct hook_why why = {""};
+    struct hook_conf c;
+    (void)state;
+    if (untrusted)
+        skip();
+    assert_int_equal(conf_of("policy=log\n", &c, &why), 0);
+    assert_int_equal(c.policy, HOOK_DEFAULT);
+    assert_int_equal(conf_of("policy=drain,fail\n", &c, &why), 0);
+    assert_int_equal(c.drain, 1);
+    assert_int_equal(c.policy, HOOK_FAIL);
+    assert_int_equal(conf_of("policy=nothing\nmeet=/shared/nccltune/meet\n", &c, &why), 0);
+    assert_int_equal(c.policy, HOOK_NONE);
+    assert_string_equal(c.meet, "/shared/nccltune/meet");
+    assert_int_equal(conf_of("policy=nothing\n", &c, &why), -1);
+    assert_non_null(strstr(why.text, "policy=nothing and meet=DIR go together"));
+    why.text[0] = 0;
+    assert_int_equal(conf_of("meet=/x\n", &c, &why), -1);
+}
+
 static void refuses(void **state)
 {
     static const char *const bad[] = {
@@ -67,6 +88,9 @@ static void refuses(void **state)
         "owner=nobody",
         "owner=-1",
         "policy=reboot",
+        "policy=",
+        "policy=log,",
+        "policy=drained",
         "drain=",
         "drain=hca,",
         "drain=everything",
@@ -90,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test_setup_teardown(keys, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(policies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,7 @@ static int tear_down(void **state)
 static void reads(void **state)
 {
     struct hook_why why = {""};
+    int mixed_settings;
     struct hook_job same = {.lists = {"n[0-2]"}, .nlists = 1}, mixed = {.lists = {"n[0-3]"}, .nlists = 1},
                     unknown = {.lists = {"n[0-1],x"}, .nlists = 1};
     struct hook_file f;
@@ -49,11 +50,11 @@ static void reads(void **state)
     assert_int_equal(hook_map_class(m, "n2"), 1);
     assert_int_equal(hook_map_class(m, "n2.cluster.example"), 1);
     assert_int_equal(hook_map_class(m, "n"), -1);
-    assert_int_equal(hook_map_fits(m, &same, &why), 0);
-    assert_int_equal(hook_map_fits(m, &mixed, &why), -1);
+    assert_int_equal(hook_map_fits(m, &same, &mixed_settings, &why), 0);
+    assert_int_equal(hook_map_fits(m, &mixed, &mixed_settings, &why), -1);
     assert_non_null(strstr(why.text, "classes a and c"));
     why.text[0] = 0;
-    assert_int_equal(hook_map_fits(m, &unknown, &why), -1);
+    assert_int_equal(hook_map_fits(m, &unknown, &mixed_settings, &why), -1);
     assert_non_null(strstr(why.text, "node x is not in the profile"));
     assert_int_equal(hook_map_load(m, "nccl.d/a.conf", &store.conf, &f, &why), 0);
     assert_string_equal(f.text, "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n");

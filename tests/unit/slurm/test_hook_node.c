@@ -52,8 +52,9 @@ static void conf(const char *more)
 static int set_up(void **state)
 {
     (void)state;
-    unsetenv("SLURM_HET_SIZE");
-    unsetenv("SLURM_JOB_START_TIME");
+    unsetenv("SLURM_HET_JOB_ID");
+    setenv("SLURM_JOB_START_TIME", "9000", 1);
+    setenv("SLURM_JOB_ID", "7", 1);
     setenv("SLURMD_NODENAME", "n0", 1);
     setenv("SLURM_JOB_NODELIST", "n[0-2]", 1);
     untrusted = store_new(&store) || getuid() != 0;
@@ -83,9 +84,9 @@ static void expect(const char *log)
     snprintf(sysfs, sizeof sysfs, "%s", store_path(&store, "sys"));
     char path[1024];
     snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
-    struct hook_options o = {.conf = path, .sysfs = sysfs};
+    struct hook_options o = {.conf = path, .sysfs = sysfs, .run = "/nowhere", .limit_ms = 1000};
     memset(&report, 0, sizeof report);
-    hook_node(&o, &report);
+    hook_prolog(&o, &report);
     assert_true(report.done);
     assert_string_equal(report.log, log);
 }
@@ -143,9 +144,15 @@ static void the_profile_itself(void **state)
 {
     (void)state;
     conf("policy=drain\ndrain=profile\n");
+    /* A job that spans a stranger has nothing, which is no fault of this node's; Slurm calling it what it is not, is.
+     */
+    setenv("SLURM_JOB_NODELIST", "n0,stranger", 1);
+    expect("");
+    setenv("SLURM_JOB_NODELIST", "n0", 1);
     setenv("SLURMD_NODENAME", "stranger", 1);
     expect("node stranger is not in profile aaaaaaaaaaaa");
     assert_string_equal(report.reason, "nccltune: node stranger is not in profile aaaaaaaaaaaa");
+    setenv("SLURMD_NODENAME", "n0", 1);
     /* A configuration that cannot be believed drains nothing. */
     conf("policy=drain\ndrain=profile,nonsense\n");
     char log[2048];

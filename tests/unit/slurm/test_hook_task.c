@@ -1,4 +1,4 @@
-/* What a task gets: the profile's settings, less what is the user's. */
+/* What a task gets: what the prolog has decided, less what is the user's; and what it does when nodes disagree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,8 @@
 
 #define HCA   "export NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n"
 #define QPS   "export NCCL_IB_QPS_PER_CONNECTION=4\n"
+#define PIN   "|NCCLTUNE_JOB=7:" STORE_HASH
+#define NONE  "export NCCLTUNE_SET=NCCLTUNE_JOB=7:-\n"
 #define SET_A "NCCL_IB_QPS_PER_CONNECTION=4|NCCL_IB_HCA==mlx5_0:1,mlx5_1:1"
 
 static struct store store;
@@ -19,10 +21,13 @@ static struct hook_report report;
 
 static int set_up(void **state)
 {
-    static const char *const clean[] = {
-        "NCCLTUNE",          "NCCLTUNE_SET",           "NCCL_IB_HCA",      "NCCL_IB_QPS_PER_CONNECTION",
-        "NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE", "NCCLTUNE_PROFILE", "NCCLTUNE_HASH",
-        "SLURM_HET_SIZE",    "SLURM_JOB_START_TIME"};
+    static const char *const clean[] = {"NCCLTUNE",          "NCCLTUNE_SET",
+                                        "NCCL_IB_HCA",       "NCCL_IB_QPS_PER_CONNECTION",
+                                        "NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE",
+                                        "NCCLTUNE_PROFILE",  "NCCLTUNE_HASH",
+                                        "SLURM_HET_JOB_ID",  "SLURM_JOB_START_TIME",
+                                        "NCCL_ENV_PLUGIN",   "NCCLTUNE_REFUSE",
+                                        "SLURM_LOCALID",     "NCCL_NET"};
     struct sha256 sha;
     char hex[SHA256_HEX], conf[2048];
     static const char csv[] = "allreduce,0,-1,ring,simple,4,-1,-1\n";
@@ -31,6 +36,10 @@ static int set_up(void **state)
         unsetenv(clean[i]);
     setenv("SLURMD_NODENAME", "n0", 1);
     setenv("SLURM_JOB_NODELIST", "n[0-2]", 1);
+    setenv("SLURM_JOB_NUM_NODES", "3", 1);
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_JOB_START_TIME", "9000", 1);
     untrusted = store_new(&store) || getuid() != 0;
     snprintf(conf, sizeof conf, "store=%s\nplugin=%s\n", store.conf.store, store.conf.plugin);
     store_write(&store, "slurm.conf", conf);
@@ -56,13 +65,56 @@ static int tear_down(void **state)
     return 0;
 }
 
-static const char *output(void)
+static struct hook_options options(void)
 {
-    struct hook_options o = {.conf = store_path(&store, "slurm.conf"), .sysfs = "/sys"};
+    static char conf[1024], run[1024];
+    snprintf(conf, sizeof conf, "%s/slurm.conf", store.root);
+    snprintf(run, sizeof run, "%s/run", store.root);
+    return (struct hook_options){.conf = conf, .sysfs = "/nowhere", .run = run, .limit_ms = 1000};
+}
+
+/* The job's prolog on this node. */
+static void prolog(void)
+{
+    const struct hook_options o = options();
+    struct hook_why why = {""};
+    char id[HOOK_WORD];
+    memset(&report, 0, sizeof report);
+    hook_prolog(&o, &report);
+    assert_true(report.done);
+    assert_int_equal(hook_job_id(id), 0);
+    assert_int_equal(hook_answer_write(o.run, id, report.out, &why), 0);
+}
+
+/* A task alone. */
+static const char *task(void)
+{
+    const struct hook_options o = options();
     memset(&report, 0, sizeof report);
     hook_task(&o, &report);
     assert_true(report.done);
     return report.out;
+}
+
+static const char *output(void)
+{
+    prolog();
+    return task();
+}
+
+/* As if the last output had become this process's environment. */
+static void apply(void)
+{
+    char *cursor = report.out, *line;
+    while ((line = hook_line(&cursor))) {
+        char *value = strchr(line, '=');
+        if (!strncmp(line, "unset ", 6)) {
+            unsetenv(line + 6);
+        } else if (!strncmp(line, "export ", 7) && value) {
+            *value = 0;
+            setenv(line + 7, value + 1, 1);
+        }
+    }
 }
 
 static void expect(const char *fmt, ...)
@@ -86,10 +138,10 @@ static void all_of_it(void **state)
 {
     (void)state;
     need_trust();
-    expect(QPS HCA "%sexport NCCLTUNE_SET=" SET_A "%s\n", profile, table);
+    expect(QPS HCA "%sexport NCCLTUNE_SET=" SET_A "%s" PIN "\n", profile, table);
     assert_string_equal(report.log, "");
     setenv("SLURMD_NODENAME", "n2", 1); /* class b has no file of its own */
-    expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s\n", profile, table);
+    expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s" PIN "\n", profile, table);
 }
 
 static void the_user_wins(void **state)
@@ -97,9 +149,9 @@ static void the_user_wins(void **state)
     (void)state;
     need_trust();
     setenv("NCCL_IB_HCA", "mine", 1);
-    expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s\n", profile, table);
+    expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s" PIN "\n", profile, table);
     setenv("NCCL_IB_HCA", "", 1); /* empty is a choice, too */
-    expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s\n", profile, table);
+    expect(QPS "%sexport NCCLTUNE_SET=NCCL_IB_QPS_PER_CONNECTION=4%s" PIN "\n", profile, table);
 }
 
 static void a_users_table(void **state)
@@ -110,7 +162,7 @@ static void a_users_table(void **state)
     need_trust();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         setenv(names[i], "/mine", 1);
-        expect(QPS HCA "export NCCLTUNE_SET=" SET_A "\n");
+        expect(QPS HCA "export NCCLTUNE_SET=" SET_A PIN "\n");
         unsetenv(names[i]);
     }
 }
@@ -127,33 +179,97 @@ static void what_a_hook_set(void **state)
     setenv("NCCL_IB_QPS_PER_CONNECTION", "2", 1);
     setenv("NCCL_CROSS_NIC", "1", 1);
     setenv("NCCL_IB_TC", "4", 1);
-    expect(QPS HCA "%sunset NCCL_CROSS_NIC\nexport NCCLTUNE_SET=" SET_A "%s\n", profile, table);
+    expect(QPS HCA "%sunset NCCL_CROSS_NIC\nexport NCCLTUNE_SET=" SET_A "%s" PIN "\n", profile, table);
     setenv("NCCL_IB_QPS_PER_CONNECTION", "8", 1);
-    expect(HCA "%sunset NCCL_CROSS_NIC\nexport NCCLTUNE_SET=NCCL_IB_HCA==mlx5_0:1,mlx5_1:1%s\n", profile, table);
+    expect(HCA "%sunset NCCL_CROSS_NIC\nexport NCCLTUNE_SET=NCCL_IB_HCA==mlx5_0:1,mlx5_1:1%s" PIN "\n", profile, table);
     setenv("NCCLTUNE", "off", 1);
     expect("unset NCCL_CROSS_NIC\nunset NCCLTUNE_SET\n");
 }
 
-static void a_pinned_profile_stays(void **state)
+/* The schedule is read by the prolog alone: what changes afterwards is for the next job. */
+static void decided_once(void **state)
 {
-    char pinned[1024];
     (void)state;
     need_trust();
-    snprintf(pinned, sizeof pinned, "NCCLTUNE_PROFILE=%s/profiles/" STORE_HASH, store.conf.store);
-    setenv("NCCLTUNE_SET", pinned, 1);
-    setenv("NCCLTUNE_PROFILE", strchr(pinned, '=') + 1, 1);
+    prolog();
     store_write(&store, "schedule", "1 none all\n");
-    expect(QPS HCA "%sexport NCCLTUNE_SET=" SET_A "%s\n", profile, table);
-    /* Without the list it is the user's own. */
-    unsetenv("NCCLTUNE_SET");
-    expect("");
+    assert_non_null(strstr(task(), QPS HCA));
+    store_write(&store, "profiles/" STORE_HASH "/tuner.csv", "half");
+    assert_non_null(strstr(task(), QPS HCA));
 }
 
-static void nothing_at_all(void **state)
+/* A script's exports reach the next node's task; there the same, nothing, another profile and no answer wait. */
+static void what_the_first_node_decided(void **state)
+{
+    const struct hook_options o = options();
+    char path[2048];
+    (void)state;
+    need_trust();
+    output();
+    apply();
+    setenv("SLURMD_NODENAME", "n1", 1);
+    expect(QPS HCA "%sexport NCCLTUNE_SET=" SET_A "%s" PIN "\n", profile, table);
+    store_write(&store, "schedule", "1 none all\n");
+    assert_non_null(strstr(output(), "export NCCLTUNE_REFUSE=node n1 cannot tell what job 7 gets: its first node has "
+                                     "profile aaaaaaaaaaaa, this one none: no profile is scheduled"));
+    snprintf(path, sizeof path, "%s/7", o.run);
+    unlink(path);
+    assert_non_null(strstr(task(), "export NCCL_NET=refused-by-nccltune\n")); /* nor is it known where the plugin is */
+    assert_non_null(strstr(report.out, "unset NCCLTUNE_HASH\n"));
+    setenv("SLURM_LOCALID", "0", 1);
+    assert_non_null(strstr(task(), "print nccltune: node n1 cannot tell"));
+    setenv("SLURM_LOCALID", "1", 1); /* one sentence a node */
+    assert_null(strstr(task(), "print"));
+    /* The first node had nothing, this one would have the profile. */
+    setenv("NCCLTUNE_SET", "NCCLTUNE_JOB=7:-", 1);
+    store_write(&store, "schedule", "1000 " STORE_HASH " all\n");
+    assert_null(strstr(output(), "NCCL_IB_HCA"));
+    setenv("NCCLTUNE", "off", 1);
+    expect("unset NCCLTUNE_SET\n");
+}
+
+/* A job that was submitted from a job has its environment, but not its profile. */
+static void jobs_from_jobs(void **state)
+{
+    (void)state;
+    need_trust();
+    output();
+    apply();
+    setenv("SLURM_JOB_ID", "8", 1);
+    store_write(&store, "schedule", "1 none all\n");
+    const char *out = output();
+    assert_non_null(strstr(out, "unset NCCL_IB_HCA\n"));
+    assert_non_null(strstr(out, "unset NCCLTUNE_HASH\n"));
+    assert_non_null(strstr(out, "unset NCCLTUNE_SET\n"));
+    assert_null(strstr(out, "export"));
+    unsetenv("SLURM_STEP_ID"); /* its batch script says to its steps that there is nothing */
+    assert_non_null(strstr(output(), "export NCCLTUNE_SET=NCCLTUNE_JOB=8:-\n"));
+}
+
+/* Nodes of classes a and b: what a script on a exports must not be a's HCAs. */
+static void local_settings_stay(void **state)
+{
+    (void)state;
+    need_trust();
+    unsetenv("SLURM_STEP_ID");
+    const char *out = output();
+    assert_non_null(strstr(out, QPS));
+    assert_null(strstr(out, "NCCL_IB_HCA"));
+    assert_non_null(strstr(out, "export NCCL_ENV_PLUGIN="));
+    apply();
+    setenv("SLURM_STEP_ID", "0", 1);
+    assert_non_null(strstr(output(), HCA));
+    assert_non_null(strstr(report.out, "unset NCCL_ENV_PLUGIN\n"));
+    setenv("SLURM_JOB_NODELIST", "n[0-1]", 1); /* where all are of class a they may */
+    unsetenv("SLURM_STEP_ID");
+    assert_non_null(strstr(output(), HCA));
+}
+
+static void where_the_node_cannot_tell(void **state)
 {
     static const struct {
         const char *file, *text, *why;
-    } table_of[] = {
+    } broken[] = {
         {"schedule", "broken\n", "schedule:1: expected"},
         {"slurm.conf", "nonsense\n", "slurm.conf:1: expected"},
         {"profiles/" STORE_HASH "/hook.map", "", "expected 'nccltune-hook/1'"},
@@ -162,25 +278,69 @@ static void nothing_at_all(void **state)
     };
     (void)state;
     need_trust();
-    for (size_t i = 0; i < sizeof table_of / sizeof *table_of; i++) {
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         tear_down(state);
         set_up(state);
-        store_write(&store, table_of[i].file, table_of[i].text);
+        store_write(&store, broken[i].file, broken[i].text);
+        prolog();
+        if (!strstr(report.log, broken[i].why))
+            fail_msg("%s: %s", broken[i].file, report.log);
+        /* A job of several nodes is stopped, a script and a job of one node are not. */
+        if (!strstr(task(), i == 1 ? "export NCCL_NET=refused-by-nccltune\n" : "export NCCLTUNE_REFUSE=node n0") ||
+            !strstr(report.out, broken[i].why))
+            fail_msg("%s: %s", broken[i].file, report.out);
+        unsetenv("SLURM_STEP_ID");
+        assert_string_equal(task(), NONE);
+        setenv("SLURM_STEP_ID", "0", 1);
+        setenv("SLURM_JOB_NODELIST", "n0", 1);
         expect("");
-        if (!strstr(report.log, table_of[i].why))
-            fail_msg("%s: %s", table_of[i].file, report.log);
     }
-    tear_down(state);
-    set_up(state);
+}
+
+/* All nodes know these alike. */
+static void nothing_for_all(void **state)
+{
+    (void)state;
+    need_trust();
     setenv("SLURM_JOB_NODELIST", "n[0-3]", 1);
     expect("");
-    assert_non_null(strstr(report.log, "do not go together"));
-    setenv("SLURM_JOB_NODELIST", "n[0-2],elsewhere", 1);
     setenv("NCCLTUNE", "explain", 1);
+    expect("print nccltune: nothing is set: the job spans classes a and c, which do not go together\n");
+    setenv("SLURM_JOB_NODELIST", "n[0-2],elsewhere", 1);
     expect("print nccltune: nothing is set: node elsewhere is not in the profile\n");
     setenv("NCCLTUNE", "off", 1);
     expect("");
     assert_string_equal(report.log, "");
+}
+
+/* Without a schedule nothing is installed, unless the site says that every node has a store. */
+static void no_store(void **state)
+{
+    char conf[2048];
+    (void)state;
+    need_trust();
+    unlink(store_path(&store, "schedule"));
+    expect("");
+    snprintf(conf, sizeof conf, "store=%s\nplugin=%s\npolicy=fail\n", store.conf.store, store.conf.plugin);
+    store_write(&store, "slurm.conf", conf);
+    assert_non_null(strstr(output(), "schedule: No such file"));
+    assert_non_null(strstr(report.out, "export NCCLTUNE_REFUSE="));
+    setenv("NCCL_TUNER_PLUGIN", "mine", 1); /* no rank of this user's has our table */
+    assert_null(strstr(output(), "NCCLTUNE_REFUSE"));
+}
+
+static void no_prolog(void **state)
+{
+    const struct hook_options o = options();
+    (void)state;
+    need_trust();
+    assert_string_equal(task(), ""); /* of no job */
+    mkdir(o.run, 0755);
+    assert_non_null(strstr(task(), "no job prolog of nccltune has left an answer")); /* of this one */
+    store_write(&store, "run/7", "nccltune-job/1\nstate profile\n");
+    assert_non_null(strstr(task(), "run/7 has no end"));
+    chmod(store_path(&store, "run/7"), 0666);
+    assert_non_null(strstr(task(), "can be written by others"));
 }
 
 static void explains(void **state)
@@ -199,8 +359,12 @@ static void explains(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(all_of_it),       TEST(the_user_wins),          TEST(a_users_table),
-                                       TEST(what_a_hook_set), TEST(a_pinned_profile_stays), TEST(nothing_at_all),
+    const struct CMUnitTest tests[] = {TEST(all_of_it),       TEST(the_user_wins),
+                                       TEST(a_users_table),   TEST(what_a_hook_set),
+                                       TEST(decided_once),    TEST(what_the_first_node_decided),
+                                       TEST(jobs_from_jobs),  TEST(local_settings_stay),
+                                       TEST(nothing_for_all), TEST(where_the_node_cannot_tell),
+                                       TEST(no_store),        TEST(no_prolog),
                                        TEST(explains)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,12 +13,14 @@
 #include "envgen/generate/generate.h"
 #include "probe/topology/topology.h"
 #include "tests/unit/envgen/scratch.h"
+#include "tests/unit/slurm/store.h"
 
 #define FIXTURES "tests/fixtures/envgen"
 #define PLUGIN   "build/libnccl-tuner-nccltune.so"
 #define RULE     "allreduce,0,-1,ring,simple,4,-1,-1\n"
 
 static struct scratch s;
+static struct store place; /* /tmp is not trusted */
 static struct topology *machine;
 static char hash[SHA256_HEX];
 
@@ -57,6 +59,7 @@ static struct doctor *job(const char *const *settings)
     struct doctor_job_options o = {.environment = environment,
                                    .system_conf = scratch_path(&s, "nccl.conf"),
                                    .system_table = scratch_path(&s, "system.csv"),
+                                   .run = place.root[0] ? place.root : "/nowhere",
                                    .machine = machine};
     return doctor_job(&o);
 }
@@ -98,6 +101,48 @@ static void nothing_is_pinned(void **state)
     assert_int_equal(finding_count(d->found.list, d->found.n, FINDING_ERROR), 0);
     assert_null(agreed(d, "the tuner table"));
     doctor_free(d);
+}
+
+/* What the prolog left on this node against what this rank has. */
+static void what_was_decided(void **state)
+{
+    (void)state;
+    const char *mine = set("NCCLTUNE_HASH", hash);
+    const struct {
+        const char *answer, *settings[3];
+        enum finding_severity severity;
+        const char *text;
+    } cases[] = {
+        {NULL, {NULL}, FINDING_ERROR, "no job prolog of nccltune has decided"},
+        {"state profile\n", {NULL}, FINDING_ERROR, "has no end"},
+        {"state nothing\nwhy two kinds of nodes\nend\n", {NULL}, FINDING_NOTE, "gets nothing: two kinds of nodes"},
+        {"state unknown\nwhy no store\nend\n", {NULL}, FINDING_ERROR, "cannot tell what the job gets: no store"},
+        {"state profile\ntable TABLE\nend\n", {NULL}, FINDING_ERROR, "is without: no task prolog"},
+        {"state profile\ntable TABLE\nend\n", {"NCCLTUNE_SET=NCCLTUNE_JOB=7:-"}, FINDING_ERROR, "first node had none"},
+        {"state profile\ntable TABLE\nend\n", {"NCCL_TUNER_PLUGIN=x"}, FINDING_ERROR, "a table of your own"},
+        {"state profile\ntable TABLE\nend\n", {mine}, FINDING_OK, "the job has profile"},
+    };
+    if (store_new(&place) || getuid() != 0)
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *settings[] = {"SLURM_JOB_ID=7", cases[i].settings[0], cases[i].settings[1], NULL};
+        if (cases[i].answer) {
+            const char *at = strstr(cases[i].answer, "TABLE");
+            const char *text = at ? arena_printf(s.arena, "nccltune-job/1\n%.*s%s%s", (int)(at - cases[i].answer),
+                                                 cases[i].answer, hash, at + 5)
+                                  : arena_printf(s.arena, "nccltune-job/1\n%s", cases[i].answer);
+            store_write(&place, "7", text);
+        }
+        struct doctor *d = job(settings);
+        expect(d, "prolog", cases[i].severity, cases[i].text);
+        doctor_free(d);
+    }
+    static const char *const refused[] = {"SLURM_JOB_ID=7", "NCCLTUNE_REFUSE=node n7 cannot tell", NULL};
+    struct doctor *d = job(refused);
+    expect(d, "refused", FINDING_ERROR, "NCCL will not start: node n7 cannot tell");
+    doctor_free(d);
+    store_free(&place);
+    place.root[0] = 0;
 }
 
 static void all_is_well(void **state)
@@ -380,6 +425,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_pinned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_decided, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_is_well, set_up, tear_down),
         cmocka_unit_test_setup_teardown(much_is_wrong, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nearly_right, set_up, tear_down),

@@ -123,6 +123,28 @@ static void nothing_to_say(void **state)
            (const char *[]){"NCCL_IB_HCA", NULL, NULL});
 }
 
+/* The class of this host, by the profile's map, whatever else was exported here: another class's name, or its settings
+ * as a hook elsewhere set them. What the user set stays. */
+static void this_node(void **state)
+{
+    char host[128] = "", map[512];
+    (void)state;
+    gethostname(host, sizeof host - 1);
+    snprintf(map, sizeof map, "nccltune-hook/1\nprofile x\nclass a x 0 0\nhost not%s b\nhost %s2 b\nhost %s a\nend\n",
+             host, host, host);
+    put("hook.map", map);
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCLTUNE_CLASS=b", NULL},
+           (const char *[]){"NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1", NULL});
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), "NCCL_IB_HCA==mlx5_9:1", "NCCL_CROSS_NIC=2",
+                            "NCCLTUNE_SET=NCCLTUNE_JOB=7:-|NCCL_IB_HCA==mlx5_9:1|NCCL_CROSS_NIC=2", NULL},
+           (const char *[]){"NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1", "NCCL_CROSS_NIC", "2", NULL});
+    expect(
+        (const char *[]){variable("NCCLTUNE_PROFILE"), "NCCL_IB_HCA=mine", "NCCLTUNE_SET=NCCL_IB_HCA==mlx5_9:1", NULL},
+        (const char *[]){"NCCL_IB_HCA", "mine", NULL});
+    put("hook.map", "host");
+    expect((const char *[]){variable("NCCLTUNE_PROFILE"), NULL}, (const char *[]){"NCCL_IB_HCA", NULL, NULL});
+}
+
 static void large(void **state)
 {
     char path[256];
@@ -135,6 +157,7 @@ static void large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers), cmocka_unit_test(never_sets),
-                                       cmocka_unit_test(nothing_to_say), cmocka_unit_test(large)};
+                                       cmocka_unit_test(nothing_to_say), cmocka_unit_test(this_node),
+                                       cmocka_unit_test(large)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

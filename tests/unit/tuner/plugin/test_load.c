@@ -220,6 +220,17 @@ static void hash_decides(int kind)
     CHECK(destroy(&l) == NCCLTUNE_SUCCESS);
 }
 
+/* What a Slurm hook says where it could not tell what the job gets, table or not. */
+static void refuses_with_the_hooks_sentence(int with_table)
+{
+    struct loader l;
+    if (with_table)
+        use_table(rule);
+    setenv("NCCLTUNE_REFUSE", "node n1 cannot tell", 1);
+    CHECK(opens(&l) == NCCLTUNE_INVALID_USAGE && !l.context && logged.warnings == 1 && says("node n1 cannot tell"));
+    CHECK(destroy(&l) == NCCLTUNE_SUCCESS);
+}
+
 /* ---- NCCL versions --------------------------------------------------------------------------------------------- */
 
 static const char *double_path(void)
@@ -374,6 +385,7 @@ TEST(unreadable_tables_are_left_alone, 9)
 TEST(broken_lines_are_named_and_capped, 1)
 TEST(the_log_is_short, 1)
 TEST(hash_decides, HASH_NO_TABLE + 1)
+TEST(refuses_with_the_hooks_sentence, 2)
 TEST(a_measured_version_fits, 1)
 TEST(another_version_makes_it_inert, 1)
 TEST(any_version_can_be_allowed, 1)
@@ -400,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_broken_lines_are_named_and_capped),
         cmocka_unit_test(test_the_log_is_short),
         cmocka_unit_test(test_hash_decides),
+        cmocka_unit_test(test_refuses_with_the_hooks_sentence),
         cmocka_unit_test(test_a_measured_version_fits),
         cmocka_unit_test(test_another_version_makes_it_inert),
         cmocka_unit_test(test_any_version_can_be_allowed),

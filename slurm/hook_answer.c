@@ -1,0 +1,177 @@
+/* RUN/JOB: what the prolog has decided for a job on this node. "KEY value" lines, "end" on the last one. The task
+ * prolog reads nothing else, so whatever it needs is in here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slurm/hook.h"
+
+#define FORMAT       "nccltune-job/1"
+#define ANSWER_BYTES (64u << 10)
+#define NODES_MAX    (1LL << 30)
+
+static const char *const states[] = {"unknown", "nothing", "profile"};
+static const char *const policies[] = {"fail", "default", "nothing"};
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static void print_settings(const struct hook_settings *s, const char *key, FILE *out)
+{
+    for (int i = 0; i < s->count; i++)
+        fprintf(out, "%s %s=%s\n", key, s->items[i].name, s->items[i].value);
+}
+
+int hook_answer_print(const struct hook_answer *a, char *text, size_t size)
+{
+    const struct {
+        const char *key, *value;
+    } words[] = {{"why", a->why},       {"profile", a->hash}, {"class", a->class_name},
+                 {"plugin", a->plugin}, {"dir", a->dir},      {"table", a->table}};
+    FILE *out = fmemopen(text, size, "w");
+    if (!out)
+        return -1;
+    fprintf(out, FORMAT "\njob %s\nnodes %d\nmixed %d\npolicy %s\nstate %s\n", a->job, a->nodes, a->mixed,
+            policies[a->policy], states[a->state]);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].value[0])
+            fprintf(out, "%s %s\n", words[i].key, words[i].value);
+    print_settings(&a->common, "common", out);
+    print_settings(&a->local, "local", out);
+    fputs("end\n", out);
+    long used = ftell(out);
+    int bad = ferror(out) | fclose(out);
+    return bad || used < 0 || (size_t)used >= size ? -1 : 0;
+}
+
+int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w)
+{
+    char path[HOOK_PATH], made[HOOK_PATH + 32];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", run, job);
+    snprintf(made, sizeof made, "%s/.%s.%ld", run, job, (long)getpid());
+    if ((mkdir(run, 0755) && errno != EEXIST) || lstat(run, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+        return hook_refuse(w, "%s cannot be made", run);
+    int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    size_t size = strlen(text);
+    int rc = fd < 0 || fchmod(fd, 0644) || write(fd, text, size) != (ssize_t)size ? -1 : 0;
+    if (fd >= 0 && close(fd))
+        rc = -1;
+    if (!rc && !rename(made, path))
+        return 0;
+    rc = errno;
+    unlink(made);
+    return hook_refuse(w, "%s: %s", path, strerror(rc));
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static int one_of(const char *value, const char *const *words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(value, words[i]))
+            return i;
+    return -1;
+}
+
+static int copy(char *to, size_t size, const char *value)
+{
+    int n = snprintf(to, size, "%s", value);
+    return n > 0 && (size_t)n < size ? 0 : -1;
+}
+
+static int take_setting(struct hook_settings *s, char *line)
+{
+    char *value = strchr(line, '=');
+    if (!value)
+        return -1;
+    *value++ = 0;
+    return hook_is_name(line) ? hook_settings_put(s, line, value) : -1;
+}
+
+static int take_number(const char *value, long long high, int *out)
+{
+    long long n;
+    if (hook_number(value, high, &n))
+        return -1;
+    *out = (int)n;
+    return 0;
+}
+
+static int take_word(struct hook_answer *a, const char *key, char *value)
+{
+    const struct {
+        const char *key;
+        char *to;
+        size_t size;
+    } words[] = {{"job", a->job, sizeof a->job},          {"why", a->why, sizeof a->why},
+                 {"profile", a->hash, sizeof a->hash},    {"class", a->class_name, sizeof a->class_name},
+                 {"plugin", a->plugin, sizeof a->plugin}, {"dir", a->dir, sizeof a->dir},
+                 {"table", a->table, sizeof a->table}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(key, words[i].key))
+            return copy(words[i].to, words[i].size, value);
+    return -1;
+}
+
+static int take_line(struct hook_answer *a, char *line)
+{
+    char *value = strchr(line, ' ');
+    int k;
+    if (!value)
+        return -1;
+    *value++ = 0;
+    if (!strcmp(line, "state") && (k = one_of(value, states, 3)) >= 0)
+        a->state = (enum hook_state)k;
+    else if (!strcmp(line, "policy") && (k = one_of(value, policies, 3)) >= 0)
+        a->policy = (enum hook_policy)k;
+    else if (!strcmp(line, "nodes"))
+        return take_number(value, NODES_MAX, &a->nodes);
+    else if (!strcmp(line, "mixed"))
+        return take_number(value, 1, &a->mixed);
+    else if (!strcmp(line, "common"))
+        return take_setting(&a->common, value);
+    else if (!strcmp(line, "local"))
+        return take_setting(&a->local, value);
+    else
+        return take_word(a, line, value);
+    return 0;
+}
+
+void hook_answer_clear(struct hook_answer *a)
+{
+    memset(a, 0, offsetof(struct hook_answer, common));
+    a->common.count = a->common.dropped = a->local.count = a->local.dropped = 0;
+}
+
+int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct hook_why *w)
+{
+    char *line = hook_line(&text);
+    hook_answer_clear(a);
+    if (!line || strcmp(line, FORMAT) != 0)
+        return hook_refuse(w, "%s:1: expected '" FORMAT "'", path);
+    for (int number = 2; (line = hook_line(&text)); number++) {
+        if (!strcmp(line, "end") && !*text)
+            return 0;
+        if (take_line(a, line))
+            return hook_refuse(w, "%s:%d: not a line that this version knows", path, number);
+    }
+    return hook_refuse(w, "%s has no end", path);
+}
+
+int hook_answer_read(const char *run, const char *job, struct hook_answer *a, struct hook_why *w)
+{
+    char path[HOOK_PATH];
+    struct hook_file f;
+    snprintf(path, sizeof path, "%s/%s", run, job);
+    if (access(path, F_OK) && errno == ENOENT)
+        return 1;
+    if (hook_read(path, 0, ANSWER_BYTES, &f, w))
+        return -1;
+    int rc = hook_answer_parse(a, f.text, path, w);
+    free(f.text);
+    return rc;
+}

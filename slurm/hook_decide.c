@@ -1,0 +1,103 @@
+/* What a job gets: the prolog's part. Everything here is computed from the schedule, the profile and the job's nodes,
+ * which are the same on all of them, so that all nodes that can compute it agree; one that cannot says so. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slurm/hook.h"
+
+static int add_file(const struct hook_conf *c, const struct hook_map *m, const char *name, struct hook_settings *s,
+                    struct hook_why *w)
+{
+    struct hook_file f;
+    if (hook_map_load(m, name, c, &f, w))
+        return -1;
+    if (f.text)
+        hook_settings_add(s, name, f.text);
+    free(f.text);
+    return 0;
+}
+
+/* The table and the plugin that reads it are there as they were installed. */
+static int add_table(const struct hook_conf *c, const struct hook_map *m, struct hook_answer *a, struct hook_why *w)
+{
+    struct hook_file f;
+    const struct hook_map_file *entry = hook_map_file(m, "tuner.csv");
+    if (!entry)
+        return 0;
+    if (hook_check(c->plugin, c->owner, w) || hook_map_load(m, "tuner.csv", c, &f, w))
+        return -1;
+    free(f.text);
+    snprintf(a->table, sizeof a->table, "%s", entry->sha256);
+    return 0;
+}
+
+static int load(const struct hook_conf *c, const struct hook_map *m, int node, struct hook_answer *a,
+                struct hook_why *w)
+{
+    char name[HOOK_WORD + 16];
+    snprintf(a->class_name, sizeof a->class_name, "%s", m->classes[node].name);
+    snprintf(a->dir, sizeof a->dir, "%s", m->dir);
+    snprintf(name, sizeof name, "nccl.d/%s.conf", a->class_name);
+    return add_file(c, m, "nccl.conf", &a->common, w) || add_file(c, m, name, &a->local, w) || add_table(c, m, a, w)
+               ? -1
+               : 0;
+}
+
+/* The schedule's word, with what Slurm has to be asked for it. */
+static int choose(const struct hook_conf *c, struct hook_job *job, char hash[SHA256_HEX], struct hook_why *w)
+{
+    int near = 0;
+    if (getenv("SLURM_HET_JOB_ID") && hook_job_ask(c, job, w))
+        return -1;
+    if (hook_choose(c, job, hash, &near, w))
+        return -1;
+    return near ? hook_job_ask(c, job, w) || hook_choose(c, job, hash, &near, w) ? -1 : 0 : 0;
+}
+
+/* HOOK_UNKNOWN with a sentence, or what is the same on all nodes. */
+static enum hook_state decide(const struct hook_conf *c, struct hook_job *job, struct hook_answer *a,
+                              struct hook_map **m, struct hook_why *w)
+{
+    struct hook_why unfit = {""};
+    if (choose(c, job, a->hash, w))
+        return HOOK_UNKNOWN;
+    a->nodes = hook_job_nodes(job, w);
+    if (a->nodes < 0)
+        return HOOK_UNKNOWN;
+    if (!a->hash[0]) {
+        hook_refuse(w, "no profile is scheduled for this job");
+        return HOOK_NOTHING;
+    }
+    *m = hook_map_read(c, a->hash, w);
+    if (!*m)
+        return HOOK_UNKNOWN;
+    if (hook_map_fits(*m, job, &a->mixed, &unfit)) {
+        *w = unfit;
+        return HOOK_NOTHING;
+    }
+    int node = hook_map_class(*m, job->node);
+    if (node >= 0)
+        return load(c, *m, node, a, w) ? HOOK_UNKNOWN : HOOK_TUNED;
+    hook_refuse(w, "node %s is not in profile %.12s", job->node, a->hash);
+    return HOOK_UNKNOWN;
+}
+
+void hook_decide(const struct hook_conf *c, struct hook_job *job, struct hook_answer *a, struct hook_map **m)
+{
+    struct hook_why why = {""}, untrusted = {""};
+    *m = NULL;
+    hook_answer_clear(a);
+    snprintf(a->job, sizeof a->job, "%s", job->id);
+    a->policy = c->policy;
+    if (!hook_check(c->plugin, c->owner, &untrusted))
+        snprintf(a->plugin, sizeof a->plugin, "%s", c->plugin);
+    a->state = decide(c, job, a, m, &why);
+    snprintf(a->why, sizeof a->why, "%s", why.text);
+    if (a->nodes < 1) {
+        why = (struct hook_why){""};
+        a->nodes = hook_job_nodes(job, &why);
+    }
+    if (a->nodes < 1)
+        a->nodes = getenv("SLURM_HET_JOB_ID") ? 2 : 1;
+}

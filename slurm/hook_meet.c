@@ -1,0 +1,169 @@
+/* policy=nothing: the nodes of a job meet in a directory that all of them share. Every node leaves its answer there;
+ * the job gets a profile when all have the same one. Who sees all answers, or one that spoils it, or has waited long
+ * enough, proposes the verdict; link(2) lets one proposal win, and all nodes read that one. A node that cannot write
+ * there has not answered, so the verdict cannot be a profile. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "slurm/hook.h"
+
+#define TURN_MS   20
+#define VERDICT   "verdict" /* no node is called so: answers end in .node */
+#define NO_ANSWER "-"
+
+struct meeting {
+    const struct hook_conf *conf;
+    char dir[HOOK_PATH];
+    char spoiled[HOOK_WORD + 64]; /* why the verdict will be nothing; "" not yet */
+    const char *mine;             /* a profile's hash, or NO_ANSWER */
+    int missing;                  /* nodes that have not answered */
+};
+
+/* A job that is requeued meets anew. */
+static void place(struct meeting *p, const struct hook_conf *c, const struct hook_job *job)
+{
+    const char *count = getenv("SLURM_JOB_RESTART_COUNT");
+    long long restarts = 0;
+    if (count && hook_number(count, 1LL << 30, &restarts))
+        restarts = 0;
+    p->conf = c;
+    snprintf(p->dir, sizeof p->dir, "%s/%s.%lld", c->meet, job->id, restarts);
+}
+
+static void path_of(const struct meeting *p, const char *name, const char *end, char path[HOOK_PATH + 128])
+{
+    snprintf(path, HOOK_PATH + 128, "%s/%s%s", p->dir, name, end);
+}
+
+/* Writes a file in one step; `once`: unless it is there. */
+static int leave(const struct meeting *p, const char *name, const char *end, const char *text, int once,
+                 const char *node)
+{
+    char made[HOOK_PATH + 128], path[HOOK_PATH + 128];
+    path_of(p, node, once ? ".proposal" : ".new", made);
+    path_of(p, name, end, path);
+    int fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    size_t n = strlen(text);
+    int rc = fd < 0 || write(fd, text, n) != (ssize_t)n ? -1 : 0;
+    if (fd >= 0 && close(fd))
+        rc = -1;
+    if (!rc)
+        rc = once ? link(made, path) && errno != EEXIST : rename(made, path);
+    unlink(made);
+    return rc ? -1 : 0;
+}
+
+/* The one line of a file; -1 while it is not there. */
+static int look(const struct meeting *p, const char *name, const char *end, char *line, size_t size)
+{
+    char path[HOOK_PATH + 128];
+    struct hook_why ignored = {""};
+    struct hook_file f;
+    path_of(p, name, end, path);
+    if (hook_read(path, p->conf->owner, 1024, &f, &ignored))
+        return -1;
+    snprintf(line, size, "%.*s", (int)strcspn(f.text, "\n"), f.text);
+    free(f.text);
+    return 0;
+}
+
+static int see_host(void *arg, const char *host, struct hook_why *w)
+{
+    struct meeting *p = arg;
+    char line[SHA256_HEX];
+    (void)w;
+    if (look(p, host, ".node", line, sizeof line))
+        p->missing++;
+    else if (strcmp(line, p->mine) != 0 || !strcmp(line, NO_ANSWER))
+        snprintf(p->spoiled, sizeof p->spoiled, "node %s has no profile, or another", host);
+    return 0;
+}
+
+static void see_all(struct meeting *p, const struct hook_job *job)
+{
+    struct hook_why ignored = {""};
+    p->missing = 0;
+    for (int i = 0; i < job->nlists; i++)
+        if (hook_nodes_each(job->lists[i], see_host, p, &ignored))
+            snprintf(p->spoiled, sizeof p->spoiled, "the job's nodes cannot be told");
+    if (!p->missing && !p->spoiled[0] && !strcmp(p->mine, NO_ANSWER))
+        snprintf(p->spoiled, sizeof p->spoiled, "no node has a profile");
+}
+
+static long now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Until there is a verdict; -1: it cannot be read. */
+static int wait_for_verdict(struct meeting *p, const struct hook_job *job, long limit_ms, char *line, size_t size)
+{
+    char proposal[256];
+    long until = now_ms() + limit_ms, last = until + limit_ms / 2;
+    while (look(p, VERDICT, "", line, size)) {
+        long now = now_ms();
+        if (now > last)
+            return -1;
+        see_all(p, job);
+        if (now > until && !p->spoiled[0])
+            snprintf(p->spoiled, sizeof p->spoiled, "%d of its nodes did not answer in time", p->missing);
+        if (p->spoiled[0])
+            snprintf(proposal, sizeof proposal, NO_ANSWER "%s\n", p->spoiled);
+        else
+            snprintf(proposal, sizeof proposal, "%s\n", p->mine);
+        if (p->spoiled[0] || !p->missing)
+            leave(p, VERDICT, "", proposal, 1, job->node);
+        poll(NULL, 0, TURN_MS);
+    }
+    return 0;
+}
+
+void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hook_answer *a, long limit_ms)
+{
+    struct meeting p = {0};
+    char answer[SHA256_HEX + 1], verdict[256] = "";
+    if (a->nodes < 2)
+        return;
+    p.mine = a->state == HOOK_TUNED ? a->hash : NO_ANSWER;
+    place(&p, c, job);
+    snprintf(answer, sizeof answer, "%s\n", p.mine);
+    mkdir(p.dir, 0755);
+    if (leave(&p, job->node, ".node", answer, 0, job->node)) {
+        snprintf(a->why, sizeof a->why, "%.300s cannot be written: %s", p.dir, strerror(errno));
+        a->state = HOOK_NOTHING;
+    } else if (wait_for_verdict(&p, job, limit_ms, verdict, sizeof verdict)) {
+        snprintf(a->why, sizeof a->why, "%.300s: the verdict cannot be read", p.dir);
+        a->state = HOOK_UNKNOWN;
+        a->policy = HOOK_FAIL; /* the others may have a profile */
+    } else if (verdict[0] == NO_ANSWER[0]) {
+        if (a->state != HOOK_UNKNOWN)
+            snprintf(a->why, sizeof a->why, "%s", verdict + 1);
+        a->state = HOOK_NOTHING;
+    } else if (a->state != HOOK_TUNED || strcmp(verdict, a->hash) != 0) {
+        snprintf(a->why, sizeof a->why, "%.300s: the verdict is %.12s, which this node does not have", p.dir, verdict);
+        a->state = HOOK_UNKNOWN;
+        a->policy = HOOK_FAIL;
+    }
+}
+
+/* The last node's rmdir takes the directory away. */
+void hook_meet_leave(const struct hook_conf *c, const struct hook_job *job)
+{
+    struct meeting p = {0};
+    char path[HOOK_PATH + 128];
+    place(&p, c, job);
+    path_of(&p, job->node, ".node", path);
+    unlink(path);
+    path_of(&p, VERDICT, "", path);
+    unlink(path);
+    rmdir(p.dir);
+}

@@ -1,0 +1,147 @@
+/* Nodes that meet in a shared directory: each is a process here. Whatever happens to one of them, all others end with
+ * the same answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "tests/unit/slurm/store.h"
+
+#define NODES    8
+#define LIMIT_MS 400
+#define OTHER    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+/* What happens to a node. */
+enum fate { FINE, UNTUNED, CANNOT_TELL, ANOTHER, ABSENT, NO_DIRECTORY, LATE };
+
+static struct store store;
+static int untrusted;
+static enum hook_state *ends; /* of each node, shared with the processes */
+static enum hook_policy *policies;
+
+static int set_up(void **state)
+{
+    (void)state;
+    unsetenv("SLURM_JOB_RESTART_COUNT");
+    untrusted = store_new(&store);
+    mkdir(store_path(&store, "meet"), 0755);
+    snprintf(store.conf.meet, sizeof store.conf.meet, "%s/meet", store.root);
+    store.conf.policy = HOOK_NONE;
+    ends = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    policies = (enum hook_policy *)(ends + NODES);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    munmap(ends, 4096);
+    store_free(&store);
+    return 0;
+}
+
+static void be_node(int k, enum fate fate)
+{
+    static struct hook_answer a;
+    struct hook_job job = {.id = "7", .lists = {"n[0-7]"}, .nlists = 1};
+    char name[16];
+    snprintf(name, sizeof name, "n%d", k);
+    job.node = name;
+    a.nodes = NODES;
+    a.policy = HOOK_NONE;
+    a.state = fate == UNTUNED ? HOOK_NOTHING : fate == CANNOT_TELL ? HOOK_UNKNOWN : HOOK_TUNED;
+    snprintf(a.hash, sizeof a.hash, "%s", fate == ANOTHER ? OTHER : STORE_HASH);
+    if (fate == NO_DIRECTORY)
+        snprintf(store.conf.meet, sizeof store.conf.meet, "/nowhere");
+    if (fate == LATE)
+        usleep(LIMIT_MS * 1300);
+    hook_meet(&store.conf, &job, &a, LIMIT_MS);
+    ends[k] = a.state;
+    policies[k] = a.policy;
+}
+
+/* All eight at once, `fate` for number `odd`. */
+static void meet(int odd, enum fate fate)
+{
+    for (int k = 0; k < NODES; k++) {
+        ends[k] = HOOK_NOTHING;
+        if (k == odd && fate == ABSENT)
+            continue;
+        if (fork() == 0) {
+            be_node(k, k == odd ? fate : FINE);
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0)
+        ;
+}
+
+static void expect_all(enum hook_state state)
+{
+    for (int k = 0; k < NODES; k++)
+        if (ends[k] != state)
+            fail_msg("node %d: %d, expected %d", k, (int)ends[k], (int)state);
+}
+
+static void leave(void)
+{
+    for (int k = 0; k < NODES; k++) {
+        char name[16];
+        struct hook_job job = {.id = "7", .node = name};
+        snprintf(name, sizeof name, "n%d", k);
+        hook_meet_leave(&store.conf, &job);
+    }
+}
+
+static void all_or_none(void **state)
+{
+    static const enum fate fates[] = {UNTUNED, CANNOT_TELL, ANOTHER, ABSENT, NO_DIRECTORY, LATE};
+    (void)state;
+    if (untrusted)
+        skip();
+    meet(0, FINE);
+    expect_all(HOOK_TUNED);
+    leave();
+    assert_int_equal(rmdir(store_path(&store, "meet")), 0); /* nothing is left of it */
+    mkdir(store.path, 0755);
+    for (size_t i = 0; i < sizeof fates / sizeof *fates; i++) {
+        meet((int)i, fates[i]);
+        expect_all(HOOK_NOTHING);
+        leave();
+    }
+}
+
+/* What an earlier run of the job left behind by a node that died must not count. */
+static void requeued(void **state)
+{
+    (void)state;
+    if (untrusted)
+        skip();
+    meet(0, FINE);
+    setenv("SLURM_JOB_RESTART_COUNT", "1", 1);
+    meet(3, NO_DIRECTORY);
+    expect_all(HOOK_NOTHING);
+}
+
+/* The verdict was a profile, and a node finds when it comes that it has none: others have the profile. */
+static void too_late_to_be_told(void **state)
+{
+    (void)state;
+    if (untrusted)
+        skip();
+    meet(0, FINE);
+    be_node(2, CANNOT_TELL);
+    assert_int_equal(ends[2], HOOK_UNKNOWN);
+    assert_int_equal(policies[2], HOOK_FAIL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(all_or_none), TEST(requeued), TEST(too_late_to_be_told)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
