@@ -1,12 +1,16 @@
 /* nccltune install-profile: a profile becomes what jobs on this machine or cluster get. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/units.h"
 #include "envgen/install/install.h"
+#include "envgen/profile/profile.h"
 
 #define COMMAND "nccltune install-profile"
 
@@ -14,20 +18,25 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune install-profile PROFILE [OPTION]...\n"
     "       nccltune install-profile --previous | --uninstall [--purge] [OPTION]...\n"
-    "Make a profile what jobs get: copied into a store, scheduled for the Slurm hooks, and in NCCL's own file.\n",
+    "Make a profile what jobs get: copied into a store and scheduled for the Slurm hooks, or, where there are none,\n"
+    "written into NCCL's own file.\n",
     "Examples\n"
-    "  nccltune install-profile profile\n"
+    "  nccltune install-profile profile --store /shared/nccltune\n"
     "  nccltune install-profile profile --store /shared/nccltune --partition debug\n"
+    "  nccltune install-profile profile --hosts n[1-64]\n"
+    "  nccltune install-profile profile --no-hooks\n"
     "  nccltune install-profile --previous\n"
     "\n"
-    "Exit status: 0 done; 1 not a whole profile, or something cannot be written; 2 wrong usage.\n",
+    "Exit status: 0 done; 1 not a whole profile, or something cannot be written or is in use; 2 wrong usage.\n",
     1};
 
 struct request {
     struct install_site site;
     struct install_scope scope;
-    const char *profile;
-    int no_nccl_conf, previous, uninstall, purge;
+    const char *profile, *hosts, *agent, *program, *set, *finish, *unset;
+    long delay_s;
+    int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage;
+    long long since;
 };
 
 static int take_delay(const struct option_value *v, void *out, struct err *e)
@@ -38,28 +47,56 @@ static int take_delay(const struct option_value *v, void *out, struct err *e)
     return rc;
 }
 
+static int take_since(const struct option_value *v, void *out, struct err *e)
+{
+    char *end;
+    *(long long *)out = strtoll(v->text, &end, 10);
+    return *end || *(long long *)out < 0 ? err_set(e, ERR_USAGE, "%s: expected seconds since 1970", v->what) : 0;
+}
+
 static const struct option_spec options[] = {
     {0, "store", "DIR", "where profiles are kept, on every node or shared; " INSTALL_STORE, option_text,
      offsetof(struct request, site.store)},
-    {0, "nccl-conf", "FILE", "NCCL's file, merged between marker lines; " INSTALL_NCCL_CONF, option_text,
-     offsetof(struct request, site.nccl_conf)},
-    {0, "no-nccl-conf", NULL, "leave NCCL's file alone", option_flag, offsetof(struct request, no_nccl_conf)},
-    {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; that of this installation", option_text,
-     offsetof(struct request, site.plugin)},
-    {0, "partition", "NAME", "only for jobs of this Slurm partition (a canary); NCCL's file stays", option_text,
+    {0, "hosts", "LIST",
+     "install on these nodes, n[1-64], through ssh: first all have the profile, then all change at one moment, or none",
+     option_text, offsetof(struct request, hosts)},
+    {0, "ssh", "COMMAND", "what reaches a host instead of ssh -o BatchMode=yes", option_text,
+     offsetof(struct request, agent)},
+    {0, "program", "FILE", "nccltune on the hosts; this one", option_text, offsetof(struct request, program)},
+    {0, "partition", "NAME", "only for jobs of this Slurm partition (a canary)", option_text,
      offsetof(struct request, scope.partition)},
-    {0, "hosts", "LIST", "only for jobs whose nodes are all in this list, such as n[1-4]", option_text,
+    {0, "jobs-on", "LIST", "only for jobs whose nodes are all in this list", option_text,
      offsetof(struct request, scope.nodes)},
     {0, "delay", "TIME",
-     "from so long from now on; with a store on every node give it the time that reaching all of them takes, and all "
-     "nodes change at one moment",
-     take_delay, offsetof(struct request, scope.delay_s)},
+     "from so long from now on: give the time that a shared file system takes to show a change on all nodes",
+     take_delay, offsetof(struct request, delay_s)},
+    {0, "no-hooks", NULL,
+     "no Slurm hooks serve this site: NCCL's file gets settings and table, at the moment that --delay names",
+     option_flag, offsetof(struct request, no_hooks)},
+    {0, "nccl-conf", "FILE",
+     "NCCL's file, merged between marker lines; " INSTALL_NCCL_CONF
+     "; given without --no-hooks it gets this node's own "
+     "settings alone",
+     option_text, offsetof(struct request, site.nccl_conf)},
+    {0, "no-nccl-conf", NULL, "leave NCCL's file as it is, lines of an earlier installation included", option_flag,
+     offsetof(struct request, no_nccl_conf)},
+    {0, "plugin", "FILE", "where " LOCATE_PLUGIN " is; that of this installation", option_text,
+     offsetof(struct request, site.plugin)},
     {0, "previous", NULL, "back to the profile before this one; once more is forth again", option_flag,
      offsetof(struct request, previous)},
-    {0, "uninstall", NULL, "take schedule, links and lines away; jobs that run keep their profile", option_flag,
-     offsetof(struct request, uninstall)},
-    {0, "purge", NULL, "with --uninstall: the profiles too", option_flag, offsetof(struct request, purge)},
-    {0, "nodes", .instead = "hosts"},
+    {0, "uninstall", NULL, "no job that starts from now on gets anything; jobs that run keep their profile",
+     option_flag, offsetof(struct request, uninstall)},
+    {0, "purge", NULL, "with --uninstall: remove the profiles too, unless jobs that run have one", option_flag,
+     offsetof(struct request, purge)},
+    {0, "force", NULL, "with --purge: even then", option_flag, offsetof(struct request, force)},
+    {0, "stage", NULL, "into the store only; PROFILE may be -, a bundle. What --hosts runs on each node, with the next",
+     option_flag, offsetof(struct request, stage)},
+    {0, "schedule", "HASH", "a profile of the store for jobs that start at --since or later", option_text,
+     offsetof(struct request, set)},
+    {0, "unschedule", "HASH", "take that back", option_text, offsetof(struct request, unset)},
+    {0, "finish", "HASH", "at --since: links, and NCCL's file", option_text, offsetof(struct request, finish)},
+    {0, "since", "SECONDS", "since 1970", take_since, offsetof(struct request, since)},
+    {0, "nodes", .instead = "jobs-on"},
     {0},
 };
 
@@ -71,21 +108,39 @@ static int is_absolute(const char *path)
 /* What goes together, and what is to be done; -1 to go on. */
 static int check(struct request *r, char **words)
 {
-    if (r->previous + r->uninstall + (*words != NULL) != 1)
+    int parts = (r->set != NULL) + (r->unset != NULL) + (r->finish != NULL);
+    if (r->previous + r->uninstall + parts + (*words != NULL) != 1)
         return cli_usage(COMMAND, *words ? "PROFILE, --previous and --uninstall are mutually exclusive"
                                          : "expected a PROFILE, --previous or --uninstall");
     if (r->purge && !r->uninstall)
         return cli_usage(COMMAND, "--purge belongs to --uninstall");
+    if (r->force && !r->purge)
+        return cli_usage(COMMAND, "--force belongs to --purge");
     if (r->scope.partition && r->scope.nodes)
-        return cli_usage(COMMAND, "--partition and --hosts are mutually exclusive");
-    if ((r->scope.partition || r->scope.nodes) && !*words)
-        return cli_usage(COMMAND, "--partition and --hosts go with a PROFILE");
-    if (!is_absolute(r->site.store) || !is_absolute(r->site.plugin))
+        return cli_usage(COMMAND, "--partition and --jobs-on are mutually exclusive");
+    if ((r->scope.partition || r->scope.nodes) && !*words && !r->set)
+        return cli_usage(COMMAND, "--partition and --jobs-on go with a PROFILE");
+    if (r->hosts && !*words)
+        return cli_usage(COMMAND, "--hosts goes with a PROFILE");
+    if (!is_absolute(r->site.store) || (r->site.plugin && !is_absolute(r->site.plugin)))
         return cli_usage(COMMAND, "--store and --plugin: expected absolute paths");
-    if (r->no_nccl_conf)
-        r->site.nccl_conf = NULL;
     r->profile = *words;
     return -1;
+}
+
+/* What NCCL's file gets, and which plugin: the one given, else that of the present installation. */
+static void settle(struct request *r, struct arena *a)
+{
+    int asked = r->site.nccl_conf != NULL;
+    if (!r->site.nccl_conf)
+        r->site.nccl_conf = INSTALL_NCCL_CONF;
+    if (!r->site.plugin)
+        r->site.plugin = install_plugin_before(r->site.nccl_conf, a);
+    if (!r->site.plugin)
+        r->site.plugin = locate_expected(LOCATE_PLUGIN, a);
+    r->site.conf = r->no_hooks ? INSTALL_CONF_ALL : asked ? INSTALL_CONF_NODE : INSTALL_CONF_NOTHING;
+    if (r->no_nccl_conf)
+        r->site.nccl_conf = NULL;
 }
 
 /* What a container needs: the files, and to be told. */
@@ -101,54 +156,264 @@ static void print_containers(const struct install_site *s, const struct install_
          "                 --env NCCL_TUNER_PLUGIN=$T --env NCCLTUNE_PROFILE=$P\n"
          "  srun (Pyxis)   --container-mounts=$P:$P:ro,$T:$T:ro\n"
          "                 and where there are no hooks --export=ALL,NCCL_TUNER_PLUGIN=$T,NCCLTUNE_PROFILE=$P\n"
-         "  NCCL 2.28.7 and later in a container: -e NCCL_ENV_PLUGIN=$T and NCCLTUNE_CLASS set the settings, too\n"
+         "  NCCL 2.28.7 and later in a container: -e NCCL_ENV_PLUGIN=$T sets the settings, too\n"
          "without Slurm:\n"
          "  Ray            ray.init(runtime_env={\"env_vars\":\n"
          "                 {\"NCCL_TUNER_PLUGIN\": \"$T\", \"NCCLTUNE_PROFILE\": \"$P\"}})\n"
          "  torchrun       NCCL_TUNER_PLUGIN=$T NCCLTUNE_PROFILE=$P torchrun ...");
 }
 
-static void print_done(const struct request *w, const struct install_done *d)
+static void print_who(const struct request *w)
 {
-    printf("%s\n", d->dir);
+    char when[64];
+    const time_t since = (time_t)w->scope.since;
     if (w->scope.partition)
-        printf("jobs of partition %s get it", w->scope.partition);
+        printf("jobs of partition %s", w->scope.partition);
     else if (w->scope.nodes)
-        printf("jobs inside %s get it", w->scope.nodes);
+        printf("jobs inside %s", w->scope.nodes);
     else
-        printf("all jobs get it");
-    if (w->scope.delay_s)
-        printf(" that start in %ld s or later", w->scope.delay_s);
-    printf(" through the Slurm hooks\n");
-    if (d->nccl_conf)
-        printf("%s %s\n", w->site.nccl_conf, d->nccl_conf);
-    print_containers(&w->site, d);
+        printf("jobs");
+    strftime(when, sizeof when, "%F %T", localtime(&since));
+    printf(" that start at %s or later get it through the Slurm hooks\n", when);
 }
 
-static int run(const struct request *r, struct err *e)
+/* What each way of delivery does, as far as this host can tell. */
+static void print_delivery(const struct request *w, const struct install_done *d, const struct install_hooks *h)
+{
+    if (w->no_hooks)
+        printf("without Slurm hooks NCCL's file delivers it\n");
+    else if (h->serve)
+        print_who(w);
+    else
+        printf("no job gets it yet: %s; see nccltune-hook(8), or --no-hooks for NCCL's own file\n", h->missing);
+    if (!w->no_hooks && h->serve && !strcmp(h->epilog, "(null)"))
+        printf("Epilog is not set: answers of jobs that have ended stay in /run/nccltune\n");
+    printf("it is for %s; a job with any other host gets nothing\n", *d->hosts ? d->hosts : "no host");
+    if (d->node_class)
+        printf("this host is of class %s\n", d->node_class);
+    else
+        printf("this host is not in the profile\n");
+    if (!d->table)
+        printf("the profile has no table: NCCL keeps its own choices of algorithm and protocol\n");
+    if (d->nccl_conf)
+        printf("%s %s\n", w->site.nccl_conf, d->nccl_conf);
+    if (d->openmpi)
+        printf("its OpenMPI settings are not installed: in a job, `. %s/openmpi.sh` sets them\n", d->dir);
+}
+
+static void print_done(const struct request *w, const struct install_done *d)
+{
+    struct install_hooks hooks;
+    install_find_hooks(d->arena, &hooks);
+    printf("%s\n", d->dir);
+    print_delivery(w, d, &hooks);
+    if (d->table)
+        print_containers(&w->site, d);
+}
+
+/* ---- when -------------------------------------------------------------------------------------------------------- */
+
+/* Jobs begin at whole seconds, and a change must be on disk before the second that it names. */
+#define LEAD_S      2
+#define HOSTS_S     30 /* the same for many hosts */
+#define PATIENCE_S  60
+#define MOST_WAIT_S 5 /* for hooks nobody has to wait */
+
+static void wait_until(long long since)
+{
+    while ((long long)time(NULL) < since)
+        usleep(50000);
+}
+
+/* Where NCCL's file delivers, the moment is when it is written. */
+static int finish(const struct request *r, struct install_done *done, struct err *e)
+{
+    if (r->no_hooks && r->delay_s > MOST_WAIT_S)
+        fprintf(stderr, COMMAND ": all is in place; waiting %ld s for the moment of change\n", r->delay_s);
+    if (r->no_hooks || r->delay_s <= MOST_WAIT_S)
+        wait_until(r->scope.since);
+    return r->scope.partition || r->scope.nodes ? 0 : install_switch(&r->site, done, e);
+}
+
+static int run_here(struct request *r, struct err *e)
 {
     struct install_done done = {0};
-    int rc = r->uninstall  ? install_remove(&r->site, r->purge, e)
-             : r->previous ? install_previous(&r->site, &done, e)
-                           : install_profile(&r->site, r->profile, &r->scope, &done, e);
-    if (!rc && !r->uninstall)
+    r->scope.since = (long long)time(NULL) + (r->delay_s > LEAD_S ? r->delay_s : LEAD_S);
+    r->scope.later = 1;
+    int rc = r->previous ? install_previous(&r->site, &r->scope, &done, e)
+                         : install_profile(&r->site, r->profile, &r->scope, &done, e);
+    if (!rc)
+        rc = finish(r, &done, e);
+    if (!rc)
         print_done(r, &done);
     install_done_free(&done);
     return rc;
 }
 
+static int remove_all(const struct request *r, struct arena *a, struct err *e)
+{
+    const char *jobs = "";
+    struct install_hooks hooks;
+    int rc = r->purge && !r->force ? install_running_jobs(&r->site, a, &jobs, e) : 0;
+    if (rc)
+        return rc;
+    if (*jobs)
+        return err_set(e, ERR_FAILED,
+                       "jobs %.200s run with a profile of this store; --uninstall alone lets them end with it, --force "
+                       "does not ask",
+                       jobs);
+    install_find_hooks(a, &hooks);
+    return install_remove(&r->site, r->purge, hooks.serve, e);
+}
+
+/* ---- on many nodes ----------------------------------------------------------------------------------------------- */
+
+struct spread {
+    const struct request *r;
+    struct install_hosts hosts;
+    struct install_answer *answers;
+    struct arena *a;
+    char hash[SHA256_HEX];
+};
+
+/* One step on all hosts: those that failed are named. */
+static int step(const struct spread *s, const char *what, const char *value, const char *bundle, long long since)
+{
+    const struct request *r = s->r;
+    const char *words[16];
+    int n = 0;
+    words[n++] = what;
+    words[n++] = value;
+    words[n++] = "--store";
+    words[n++] = r->site.store;
+    if (since) {
+        words[n++] = "--since";
+        words[n++] = arena_printf(s->a, "%lld", since);
+    }
+    if (bundle && r->site.plugin) {
+        words[n++] = "--plugin";
+        words[n++] = r->site.plugin;
+    }
+    if (!strcmp(what, "--schedule") && r->scope.partition) {
+        words[n++] = "--partition";
+        words[n++] = r->scope.partition;
+    } else if (!strcmp(what, "--schedule") && r->scope.nodes) {
+        words[n++] = "--jobs-on";
+        words[n++] = r->scope.nodes;
+    }
+    if (!strcmp(what, "--finish") && r->no_hooks)
+        words[n++] = "--no-hooks";
+    words[n] = NULL;
+    int failed = install_on_hosts(&s->hosts, words, bundle, s->a, s->answers);
+    for (int i = 0; i < s->hosts.nhosts; i++)
+        if (s->answers[i].failed)
+            fprintf(stderr, COMMAND ": %s: %s\n", s->answers[i].host, s->answers[i].text);
+    return failed;
+}
+
+/* All have the profile, then all have the line of the schedule, before the moment that it names; or nobody keeps it. */
+static int spread_all(struct spread *s, const char *bundle, struct err *e)
+{
+    int failed = step(s, "--stage", "-", bundle, 0), n = s->hosts.nhosts;
+    if (failed)
+        return err_set(e, ERR_FAILED, "%d of %d hosts could not take the profile; nothing has changed", failed, n);
+    long long since = (long long)time(NULL) + (s->r->delay_s > HOSTS_S ? s->r->delay_s : HOSTS_S);
+    s->hosts.patience_s = (double)(since - (long long)time(NULL)) / 2;
+    failed = step(s, "--schedule", s->hash, NULL, since);
+    if (failed || (long long)time(NULL) >= since) {
+        int kept = step(s, "--unschedule", s->hash, NULL, since);
+        return err_set(e, ERR_FAILED, "%d of %d hosts could not schedule it%s", failed, n,
+                       kept ? "; those named last may still have the line: see their schedule"
+                            : "; nothing has changed");
+    }
+    s->hosts.patience_s = PATIENCE_S + (double)(since - (long long)time(NULL));
+    failed = s->r->scope.partition || s->r->scope.nodes ? 0 : step(s, "--finish", s->hash, NULL, since);
+    if (failed)
+        return err_set(e, ERR_FAILED, "all hosts have it; %d of %d could not set links or NCCL's file", failed, n);
+    printf("%d hosts have %.12s\n", n, s->hash);
+    return 0;
+}
+
+static int run_on_hosts(const struct request *r, struct arena *a, struct err *e)
+{
+    char path[] = "/tmp/nccltune-bundle-XXXXXX";
+    struct spread s = {.r = r, .a = a};
+    const char **hosts, *own = locate_self_dir(a);
+    s.hosts = (struct install_hosts){.agent = r->agent ? r->agent : "ssh -o BatchMode=yes",
+                                     .program = r->program ? r->program
+                                                : own      ? arena_printf(a, "%s/nccltune", own)
+                                                           : "nccltune",
+                                     .patience_s = PATIENCE_S,
+                                     .parallel = 64};
+    struct env_profile *p = env_profile_open(r->profile, e);
+    if (!p || hostlist_parse(r->hosts, "--hosts", a, &hosts, &s.hosts.nhosts, e)) {
+        env_profile_free(p);
+        return e->code;
+    }
+    memcpy(s.hash, p->manifest.hash, sizeof s.hash);
+    env_profile_free(p);
+    s.hosts.hosts = hosts;
+    s.answers = arena_alloc(a, (size_t)s.hosts.nhosts * sizeof *s.answers);
+    int fd = mkstemp(path), rc = fd < 0 ? err_errno(e, "%s: cannot be made", path) : install_pack(r->profile, path, e);
+    if (!rc)
+        rc = spread_all(&s, path, e);
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    return rc;
+}
+
+/* A node's part of it. */
+static int run_part(struct request *r, struct arena *a, struct err *e)
+{
+    struct install_done done = {.arena = NULL};
+    const char *profile = r->profile, *unpacked = NULL;
+    int rc = 0;
+    r->scope.since = r->since;
+    r->scope.later = 1;
+    if (r->unset)
+        return install_unschedule(&r->site, r->unset, r->since, e);
+    if (r->stage && !strcmp(profile, "-"))
+        rc = install_unpack("-", "/tmp", a, &unpacked, e);
+    if (!rc && r->stage)
+        rc = install_profile(&r->site, unpacked ? unpacked : profile, NULL, &done, e);
+    else if (!rc)
+        rc = install_stored(&r->site, r->set ? r->set : r->finish, r->set ? &r->scope : NULL, &done, e);
+    if (!rc && r->finish) {
+        wait_until(r->since);
+        rc = install_switch(&r->site, &done, e);
+    }
+    if (unpacked)
+        install_remove_directory(unpacked);
+    if (!rc)
+        printf("%s\n", done.dir);
+    install_done_free(&done);
+    return rc;
+}
+
+static int run(struct request *r, struct arena *a, struct err *e)
+{
+    if (r->stage || r->set || r->unset || r->finish)
+        return run_part(r, a, e);
+    if (r->uninstall)
+        return remove_all(r, a, e);
+    return r->hosts ? run_on_hosts(r, a, e) : run_here(r, e);
+}
+
 int install_profile_main(int argc, char **argv)
 {
     struct arena *a = arena_new();
-    struct request r = {
-        .site = {.store = INSTALL_STORE, .nccl_conf = INSTALL_NCCL_CONF, .plugin = locate_expected(LOCATE_PLUGIN, a)}};
+    struct request r = {.site = {.store = INSTALL_STORE}};
     struct option_group groups[] = {{NULL, options, &r}, {0}};
     struct err e = {0};
     int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
     if (rc < 0)
         rc = check(&r, argv + first);
+    if (rc < 0 && !r.hosts)
+        settle(&r, a);
     if (rc < 0)
-        rc = run(&r, &e) ? cli_fail(COMMAND, &e) : 0;
+        rc = run(&r, a, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(a);
     return rc;
 }

@@ -13,6 +13,7 @@
 #include "envgen/doctor/doctor_internal.h"
 #include "envgen/profile/profile.h"
 #include "probe/source/probe.h"
+#include "slurm/hook.h"
 
 #define PROGRAM_SECONDS 5
 #define OUTPUT_LIMIT    ((size_t)64 << 10)
@@ -138,40 +139,26 @@ static void check_hook(struct doctor *d, const struct doctor_options *o)
         finding_add(&d->found, FINDING_OK, NULL, "node", "has what its class says");
 }
 
-/* The value behind "NAME = " in what scontrol prints. */
-static const char *configured(struct doctor *d, const char *text, const char *name)
+/* Whether anything brings the installed profile to jobs. */
+static void check_delivery(struct doctor *d, const struct doctor_options *o)
 {
-    for (const char *line = text; line && *line;) {
-        size_t n = strcspn(line, "\n"), k = strlen(name);
-        if (n > k && !strncmp(line, name, k) && line[k] == ' ') {
-            const char *value = line + k + strspn(line + k, " =");
-            return arena_strndup(d->arena, value, strcspn(value, "\n"));
-        }
-        line += n + (line[n] == '\n');
-    }
-    return "(null)";
-}
-
-static void check_slurm(struct doctor *d, const struct doctor_options *o)
-{
-    static const char *const show[] = {"scontrol", "show", "config", NULL};
-    static const char *const hooks[] = {"TaskProlog", "Prolog"};
-    int status = 0;
-    (void)o;
-    if (!locate_in_path("scontrol", d->arena)) {
-        finding_add(&d->found, FINDING_NOTE, NULL, "slurm", "there is no scontrol here");
-        return;
-    }
-    const char *text = output_of(d, show, NULL, &status);
-    if (!text || status) {
-        finding_add(&d->found, FINDING_NOTE, NULL, "slurm", "scontrol show config gives no answer");
-        return;
-    }
-    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
-        const char *value = configured(d, text, hooks[i]);
-        finding_add(&d->found, strcmp(value, "(null)") ? FINDING_OK : FINDING_NOTE, NULL, "slurm", "%s is %s", hooks[i],
-                    value);
-    }
+    struct install_hooks h;
+    install_find_hooks(d->arena, &h);
+    int installed = !access(arena_printf(d->arena, "%s/current", o->site.store), F_OK);
+    const char *by_file = install_plugin_before(o->site.nccl_conf, d->arena);
+    if (h.serve)
+        finding_add(&d->found, FINDING_OK, NULL, "slurm", "TaskProlog is %s, Prolog is %s", h.task_prolog, h.prolog);
+    else if (installed && !by_file)
+        finding_add(&d->found, FINDING_ERROR, NULL, "slurm", "no job gets the profile: %s", h.missing);
+    else
+        finding_add(&d->found, FINDING_NOTE, NULL, "slurm", "%s", h.missing);
+    if (h.serve && by_file)
+        finding_add(&d->found, FINDING_ERROR, NULL, "nccl.conf",
+                    "%s has a table of nccltune's, which the hooks cannot take back: run install-profile again",
+                    o->site.nccl_conf);
+    if (h.serve && !strcmp(h.epilog, "(null)"))
+        finding_add(&d->found, FINDING_NOTE, NULL, "slurm", "Epilog is not set: answers of ended jobs stay in %s",
+                    HOOK_RUN);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -188,7 +175,7 @@ static void check_table(struct doctor *d, const struct doctor_options *o)
 }
 
 static void (*const checks[])(struct doctor *d, const struct doctor_options *o) = {
-    check_plugin, check_profile, check_table, check_machine, check_nccl_conf, check_hook, check_slurm};
+    check_plugin, check_profile, check_table, check_machine, check_nccl_conf, check_hook, check_delivery};
 
 struct doctor *doctor_run(const struct doctor_options *options)
 {

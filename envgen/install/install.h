@@ -1,7 +1,7 @@
 /* Site installation: a store of finished profiles, the schedule that says which jobs get which, NCCL's own file.
  *
  *   STORE/profiles/HASH/    the files of a profile, and hook.map: what of it the Slurm hooks need
- *   STORE/schedule          SINCE HASH SCOPE lines, see nccltune-hook(8); only ever added to
+ *   STORE/schedule          SINCE HASH SCOPE lines, see nccltune-hook(8); only ever added to, "none" by --uninstall
  *   STORE/current           link to the profile that all jobs get
  *   STORE/tuner.csv         link to its table: where the plugin looks by itself when STORE is /etc/nccltune
  *   /etc/nccl.conf          between two marker lines, what NCCL reads by itself */
@@ -17,16 +17,26 @@
 #define INSTALL_STORE     "/etc/nccltune"
 #define INSTALL_NCCL_CONF "/etc/nccl.conf"
 
+/* What NCCL's own file gets. It knows no jobs, so where hooks serve the node it gets no more than what is true of the
+ * node for every job. */
+enum install_conf {
+    INSTALL_CONF_NOTHING, /* lines of an earlier installation are taken out */
+    INSTALL_CONF_NODE,    /* settings of this node's class */
+    INSTALL_CONF_ALL      /* all settings, and the table with its hash: for sites without hooks */
+};
+
 struct install_site {
     const char *store;
     const char *nccl_conf; /* NULL: leave NCCL's file alone */
     const char *plugin;    /* libnccl-tuner-nccltune.so */
+    enum install_conf conf;
 };
 
 /* Which jobs get it, and from when on. Both NULL: all. */
 struct install_scope {
     const char *partition, *nodes;
-    long delay_s; /* from now */
+    long long since; /* seconds since 1970; 0: now */
+    int later;       /* links and NCCL's file are left to install_switch */
 };
 
 /* What was done, for the caller to tell. */
@@ -35,23 +45,88 @@ struct install_done {
     char hash[SHA256_HEX];
     const char *dir;        /* of the installed profile */
     const char *node_class; /* this host's; NULL: it is not in the profile */
+    const char *hosts;      /* "4 hosts of class a, 1 of class b" */
     const char *nccl_conf;  /* what became of NCCL's file, as a sentence; NULL nothing */
     int one_compatible;     /* every job may use the table: all classes of nodes go together */
+    int table, openmpi;     /* it has rules for NCCL's calls; settings for OpenMPI, which are not installed */
+    char table_hash[SHA256_HEX];
 };
 
-/* Copies a finished profile into the store, unless it is there, and schedules it. Errors: not a whole profile, a table
- * that is too large for the hooks, no right to write. Nothing is scheduled before all of it is on disk. */
+/* Copies a finished profile into the store, unless it is there, and schedules it, unless `scope` is NULL. Errors: not a
+ * whole profile, a table that is too large for the hooks, a plugin that cannot be loaded, no right to write. Nothing is
+ * scheduled before all of it is on disk. */
 int install_profile(const struct install_site *site, const char *profile, const struct install_scope *scope,
                     struct install_done *done, struct err *e);
 
-/* Schedules the profile for all jobs that was theirs before the present one. */
-int install_previous(const struct install_site *site, struct install_done *done, struct err *e);
+/* The same of a profile that is in the store already. */
+int install_stored(const struct install_site *site, const char *hash, const struct install_scope *scope,
+                   struct install_done *done, struct err *e);
 
-/* Takes away the schedule, the links and the lines in NCCL's file, and with `purge` the profiles: jobs that are running
- * may still start steps with theirs. What the site has put there stays. */
-int install_remove(const struct install_site *site, int purge, struct err *e);
+/* Schedules the profile for all jobs that was theirs before the present one. */
+int install_previous(const struct install_site *site, const struct install_scope *scope, struct install_done *done,
+                     struct err *e);
+
+/* Points STORE's links at the profile and writes NCCL's file; done by the two above unless scope->later. */
+int install_switch(const struct install_site *site, struct install_done *done, struct err *e);
+
+/* Schedules that no job gets anything, and takes the links and the lines in NCCL's file away; with `purge` the profiles
+ * too, and, unless `hooks` read it, the schedule. What the site has put there stays. */
+int install_remove(const struct install_site *site, int purge, int hooks, struct err *e);
+
+/* Takes back what was scheduled for `since`, which is still to come. */
+int install_unschedule(const struct install_site *site, const char *hash, long long since, struct err *e);
 
 void install_done_free(struct install_done *done);
+void install_remove_directory(const char *path); /* with all that is in it */
+
+/* ---- what is there ------------------------------------------------------------------------------------------------
+ */
+
+/* Loads the plugin for a try. Errors: none there, not a file, not this plugin. */
+int install_try_plugin(const char *path, struct err *e);
+
+/* The plugin that the lines of an earlier installation in NCCL's file name, in `a`; NULL: none. */
+const char *install_plugin_before(const char *nccl_conf, struct arena *a);
+
+/* What Slurm's configuration has of nccltune. */
+struct install_hooks {
+    int slurm;                                         /* scontrol show config answers */
+    const char *task_prolog, *prolog, *epilog, *flags; /* as configured; "(null)" not */
+    int serve;                                         /* both prologs are nccltune's, or call them */
+    const char *missing;                               /* why not, a sentence; NULL when they serve */
+};
+void install_find_hooks(struct arena *a, struct install_hooks *hooks);
+
+/* Running jobs that have a profile of this store, as their numbers and commas in `a`, "" for none. Errors: Slurm is
+ * there and does not tell. */
+int install_running_jobs(const struct install_site *site, struct arena *a, const char **jobs, struct err *e);
+
+/* ---- many nodes without a shared file system ----------------------------------------------------------------------
+ */
+
+struct install_hosts {
+    const char *const *hosts;
+    int nhosts;
+    const char *agent;   /* like ssh: AGENT HOST COMMAND, split at blanks */
+    const char *program; /* nccltune on the nodes */
+    double patience_s;   /* for each step on each node */
+    int parallel;
+};
+
+/* What one node said, or why it did not. */
+struct install_answer {
+    const char *host, *text;
+    int failed;
+};
+
+/* Runs `program install-profile WORDS` on every host, `bundle` (a path; NULL: nothing) as its standard input. The
+ * number of hosts that failed. */
+int install_on_hosts(const struct install_hosts *h, const char *const *words, const char *bundle, struct arena *a,
+                     struct install_answer *answers);
+
+/* A profile as one file, and back into a directory of its own below `dir`, whose path is in `a`. */
+int install_pack(const char *profile, const char *path, struct err *e);
+int install_unpack(const char *path, const char *dir, struct arena *a, const char **profile, struct err *e);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
@@ -66,7 +141,7 @@ int install_compatible(const struct topo_class *a, const struct topo_class *b);
  * the markers away. NULL after an error: a marker without its partner; `path` is for that. */
 char *install_merge(const char *old, const char *lines, const char *path, struct arena *a, struct err *e);
 
-/* The last hash of the schedule for all jobs, and the last other one before it; "" where there is none. */
+/* The last hash of the schedule for all jobs, "" when that is none, and the last other one before it. */
 void install_schedule_last(const char *text, char last[SHA256_HEX], char before[SHA256_HEX]);
 
 #endif

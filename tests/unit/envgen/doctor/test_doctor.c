@@ -67,6 +67,10 @@ static void install(void)
     struct err e = {0};
     struct install_scope all = {0};
     struct install_done done;
+    char plugin[4096];
+    assert_non_null(realpath("build/libnccl-tuner-nccltune.so", plugin));
+    options.site.plugin = arena_strdup(s.arena, plugin);
+    options.site.conf = INSTALL_CONF_ALL;
     struct env_generate g = {.topology = FIXTURES "/topology.json",
                              .results = results,
                              .nresults = 1,
@@ -92,13 +96,13 @@ static void installed(void **state)
     struct doctor *d = doctor_run(&options);
     expect(d, "profile", FINDING_OK, "all its files are whole");
     expect(d, "table", FINDING_OK, "0 broken lines");
-    expect(d, "nccl.conf", FINDING_OK, "has the lines");
+    expect(d, "slurm", FINDING_ERROR, "no job gets the profile");
     expect(d, "hook", FINDING_OK, "profile abc");
     doctor_free(d);
     scratch_write(&s, "store/current/tuner.csv", "nonsense\n", 9);
     hook_says("not known: it is broken\\nHCA mlx5_0 is missing\\n", 1);
     scratch_write(&s, "nccl.conf", "# nccltune end\n", 15);
-    scratch_write(&s, "plugin.so", "x", 1);
+    options.site.plugin = scratch_write(&s, "plugin.so", "x", 1);
     d = doctor_run(&options);
     expect(d, "plugin", FINDING_ERROR, "cannot be loaded");
     expect(d, "profile", FINDING_ERROR, "tuner.csv");

@@ -18,14 +18,23 @@
 
 static struct scratch s;
 static struct install_site site;
+static char plugin[4096];
 
 static const char *generate(const char *name, double margin)
 {
     static const char *const results[] = {FIXTURES "/results.jsonl"};
     struct err e = {0};
     const char *out = scratch_path(&s, name);
+    int code;
+    /* This host is the profile's. */
+    scratch_run(&s,
+                arena_printf(s.arena,
+                             "sed 's/\"name\":[[:space:]]*\"[^\"]*\",\\([[:space:]]*\"class\":\\)/\"name\": "
+                             "\"'$(hostname)'\",\\1/' " FIXTURES "/topology.json >%s/topology.json",
+                             s.dir),
+                &code);
     struct env_generate g = {
-        .topology = FIXTURES "/topology.json", .results = results, .nresults = 1, .margin = margin, .out = out};
+        .topology = scratch_path(&s, "topology.json"), .results = results, .nresults = 1, .margin = margin, .out = out};
     if (env_generate(&g, NULL, NULL, &e))
         fail_msg("%s", e.text);
     return out;
@@ -37,7 +46,8 @@ static int set_up(void **state)
     s = scratch_new();
     site = (struct install_site){.store = scratch_path(&s, "store"),
                                  .nccl_conf = scratch_write(&s, "nccl.conf", OWN, strlen(OWN)),
-                                 .plugin = "/usr/lib/libnccl-tuner-nccltune.so"};
+                                 .conf = INSTALL_CONF_ALL,
+                                 .plugin = realpath("build/libnccl-tuner-nccltune.so", plugin) ? plugin : ""};
     return 0;
 }
 
@@ -80,14 +90,108 @@ static void installs(void **state)
     assert_string_equal(text_of("store/tuner.csv"), text_of("profile/tuner.csv"));
     assert_non_null(strstr(text_of("store/schedule"), arena_printf(s.arena, " %s all\n", hash)));
     assert_int_equal(strncmp(text_of("nccl.conf"), OWN "\n# nccltune begin", strlen(OWN) + 17), 0);
-    assert_non_null(strstr(text_of("nccl.conf"), "\nNCCL_TUNER_PLUGIN=/usr/lib/libnccl-tuner-nccltune.so\n"));
+    assert_non_null(strstr(text_of("nccl.conf"), arena_printf(s.arena, "\nNCCL_TUNER_PLUGIN=%s\n", plugin)));
+    char table[SHA256_HEX];
+    assert_int_equal(file_sha256(scratch_path(&s, "profile/tuner.csv"), table, &e), 0);
+    assert_non_null(strstr(text_of("nccl.conf"), arena_printf(s.arena, "\nNCCLTUNE_HASH=%s\n", table)));
     /* Once more changes nothing but the schedule. */
     const char *conf = text_of("nccl.conf");
     install(profile, &all);
     assert_string_equal(text_of("nccl.conf"), conf);
-    assert_int_equal(install_remove(&site, 1, &e), 0);
+    assert_int_equal(install_remove(&site, 1, 0, &e), 0);
     assert_string_equal(text_of("nccl.conf"), OWN);
     assert_int_equal(access(site.store, F_OK), -1);
+}
+
+/* Where hooks serve the node NCCL's file gets no more than what is the node's own, and by default nothing: what an
+ * earlier release wrote there by default goes. */
+static void hooks_and_file(void **state)
+{
+    struct install_scope all = {0};
+    struct err e = {0};
+    (void)state;
+    const char *profile = generate("profile", ENV_MARGIN);
+    install(profile, &all);
+    site.conf = INSTALL_CONF_NODE;
+    install(profile, &all);
+    assert_null(strstr(text_of("nccl.conf"), "NCCL_TUNER_PLUGIN"));
+    site.conf = INSTALL_CONF_ALL;
+    install(profile, &all);
+    site.conf = INSTALL_CONF_NOTHING;
+    install(profile, &all);
+    assert_string_equal(text_of("nccl.conf"), OWN);
+    assert_int_equal(install_remove(&site, 1, 1, &e), 0); /* hooks would miss the schedule */
+    assert_non_null(strstr(text_of("store/schedule"), " none all\n"));
+    assert_int_equal(access(scratch_path(&s, "store/profiles"), F_OK), -1);
+}
+
+/* A host that the profile does not know gets nothing in its file; nothing is there before the moment. */
+static void strangers_and_later(void **state)
+{
+    struct install_scope later = {.since = 4000000000, .later = 1};
+    struct install_done done;
+    struct err e = {0};
+    (void)state;
+    const char *profile = generate("profile", ENV_MARGIN);
+    assert_int_equal(install_profile(&site, profile, &later, &done, &e), 0);
+    assert_string_equal(text_of("nccl.conf"), OWN);
+    assert_int_equal(access(scratch_path(&s, "store/current"), F_OK), -1);
+    assert_non_null(strstr(text_of("store/schedule"), "4000000000 "));
+    done.node_class = NULL;
+    assert_int_equal(install_switch(&site, &done, &e), 0);
+    assert_string_equal(text_of("nccl.conf"), OWN);
+    assert_non_null(strstr(done.nccl_conf, "not in the profile"));
+    assert_int_equal(install_unschedule(&site, done.hash, 4000000000, &e), 0);
+    assert_null(strstr(text_of("store/schedule"), "4000000000 "));
+    install_done_free(&done);
+}
+
+/* A plugin that jobs would do without is refused before anything is changed. */
+static void plugins(void **state)
+{
+    struct install_scope all = {0};
+    struct install_done done;
+    struct err e = {0};
+    (void)state;
+    const char *profile = generate("profile", ENV_MARGIN);
+    const char *const bad[] = {"/nosuch/lib.so", s.dir, scratch_write(&s, "text.so", "x", 1),
+                               "/lib/x86_64-linux-gnu/libc.so.6"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        site.plugin = bad[i];
+        e = (struct err){0};
+        assert_int_not_equal(install_profile(&site, profile, &all, &done, &e), 0);
+        assert_non_null(strstr(e.text, bad[i]));
+        install_done_free(&done);
+    }
+    assert_int_equal(access(scratch_path(&s, "store/schedule"), F_OK), -1);
+    scratch_write(&s, "nccl.conf",
+                  "NCCL_TUNER_PLUGIN=own\n# nccltune begin\nNCCL_TUNER_PLUGIN=/p/x.so\n# nccltune end\n", 81);
+    assert_string_equal(install_plugin_before(scratch_path(&s, "nccl.conf"), s.arena), "/p/x.so");
+}
+
+/* What goes to a node on its standard input comes out as the same profile. */
+static void bundles(void **state)
+{
+    struct err e = {0};
+    const char *out = NULL;
+    (void)state;
+    const char *profile = generate("profile", ENV_MARGIN), *path = scratch_path(&s, "bundle");
+    if (install_pack(profile, path, &e) || install_unpack(path, s.dir, s.arena, &out, &e))
+        fail_msg("%s", e.text);
+    struct env_profile *p = env_profile_open(out, &e);
+    assert_non_null(p);
+    env_profile_free(p);
+    const char *whole = text_of("bundle");
+    size_t n = strlen(whole);
+    static const char *const bad[] = {"", "nccltune-bundle/1\n../x 1\ny", "nccltune-bundle/1\n/etc/x 1\ny",
+                                      "nccltune-bundle/1\na 99\ny", "nccltune-bundle/1\na b\ny"};
+    for (size_t i = 0; i <= sizeof bad / sizeof *bad; i++) {
+        const char *text = i < sizeof bad / sizeof *bad ? bad[i] : arena_strndup(s.arena, whole, n / 2);
+        scratch_write(&s, "bundle", text, strlen(text));
+        e = (struct err){0};
+        if (!install_unpack(path, s.dir, s.arena, &out, &e))
+            fail_msg("bundle %zu was taken", i);
+    }
 }
 
 static void a_canary_changes_nothing_else(void **state)
@@ -124,17 +228,21 @@ static void back_and_forth(void **state)
     struct err e = {0};
     (void)state;
     const char *first = install(generate("first", ENV_MARGIN), &all);
-    assert_int_equal(install_previous(&site, &done, &e), ERR_FAILED);
+    assert_int_equal(install_previous(&site, &all, &done, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "no other profile"));
     install_done_free(&done);
     const char *second = install(generate("second", 0.5), &all);
     assert_string_not_equal(first, second);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(install_previous(&site, &done, &e), 0);
+        assert_int_equal(install_previous(&site, &all, &done, &e), 0);
         assert_string_equal(done.hash, i ? second : first);
         assert_non_null(strstr(text_of("nccl.conf"), done.dir));
         install_done_free(&done);
     }
+    assert_int_equal(install_remove(&site, 0, 0, &e), 0); /* the one before nothing is the one that there was */
+    assert_int_equal(install_previous(&site, &all, &done, &e), 0);
+    assert_string_equal(done.hash, second);
+    install_done_free(&done);
 }
 
 static void a_damaged_copy_is_made_anew(void **state)
@@ -173,7 +281,7 @@ static void refuses(void **state)
     assert_int_equal(install_profile(&site, profile, &all, &done, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "expected a symbolic link"));
     install_done_free(&done);
-    assert_int_equal(install_remove(&site, 1, &e), 0);
+    assert_int_equal(install_remove(&site, 1, 0, &e), 0);
     assert_string_equal(text_of("store/tuner.csv"), "mine");
 }
 
@@ -181,6 +289,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(installs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hooks_and_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(strangers_and_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(plugins, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bundles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_canary_changes_nothing_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bad_scopes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(back_and_forth, set_up, tear_down),

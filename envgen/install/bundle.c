@@ -1,0 +1,79 @@
+/* A profile as one file, for nodes that share no file system: for each file a line "NAME BYTES", and its bytes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "envgen/install/install.h"
+#include "envgen/profile/profile.h"
+
+#define FORMAT "nccltune-bundle/1\n"
+
+static int pack_file(const char *dir, const char *name, FILE *out, struct arena *a, struct err *e)
+{
+    char *data;
+    size_t bytes;
+    int rc = file_read(arena_printf(a, "%s/%s", dir, name), FILE_LIMIT, a, &data, &bytes, e);
+    if (!rc && (fprintf(out, "%s %zu\n", name, bytes) < 0 || fwrite(data, 1, bytes, out) != bytes))
+        rc = err_errno(e, "%s: cannot be packed", name);
+    return rc;
+}
+
+int install_pack(const char *profile, const char *path, struct err *e)
+{
+    struct file_out o;
+    struct env_profile *p = env_profile_open(profile, e);
+    int rc = p ? file_out_begin(&o, e) : ERR_FAILED;
+    if (rc) {
+        env_profile_free(p);
+        return rc;
+    }
+    struct arena *a = arena_new();
+    fputs(FORMAT, o.stream);
+    for (int i = 0; i < p->manifest.nfiles && !rc; i++)
+        rc = pack_file(p->dir, p->manifest.files[i].name, o.stream, a, e);
+    if (!rc)
+        rc = pack_file(p->dir, ENV_MANIFEST, o.stream, a, e);
+    rc = file_out_end(&o, path, rc, e);
+    env_profile_free(p);
+    arena_free(a);
+    return rc;
+}
+
+/* One file at `*at`, which goes behind it. */
+static int unpack_file(const char *dir, const char **at, const char *end, struct arena *a, struct err *e)
+{
+    const char *newline = memchr(*at, '\n', (size_t)(end - *at)),
+               *blank = newline ? memchr(*at, ' ', (size_t)(newline - *at)) : NULL;
+    char *rest;
+    unsigned long long bytes = blank ? strtoull(blank + 1, &rest, 10) : 0;
+    if (!blank || rest != newline || bytes > (unsigned long long)(end - newline - 1))
+        return err_set(e, ERR_FAILED, "the bundle is cut off, or none");
+    const char *name = arena_strndup(a, *at, (size_t)(blank - *at)), *slash = strrchr(name, '/');
+    if (!env_manifest_name_ok(name) && strcmp(name, ENV_MANIFEST) != 0)
+        return err_set(e, ERR_FAILED, "the bundle has a file '%.60s', which is no name in a profile", name);
+    int rc = slash ? file_mkdirs(arena_printf(a, "%s/%.*s", dir, (int)(slash - name), name), e) : 0;
+    *at = newline + 1 + bytes;
+    return rc ? rc : file_write(arena_printf(a, "%s/%s", dir, name), newline + 1, (size_t)bytes, e);
+}
+
+int install_unpack(const char *path, const char *dir, struct arena *a, const char **profile, struct err *e)
+{
+    char *data, *made = arena_printf(a, "%s/nccltune-bundle-XXXXXX", dir);
+    size_t bytes, head = sizeof FORMAT - 1;
+    int rc = file_read(path, FILE_LIMIT, a, &data, &bytes, e);
+    if (rc)
+        return rc;
+    if (bytes < head || memcmp(data, FORMAT, head) != 0)
+        return err_set(e, ERR_FAILED, "%s: expected a bundle of nccltune's",
+                       strcmp(path, "-") ? path : "standard input");
+    if (!mkdtemp(made))
+        return err_errno(e, "%s: no directory can be made there", dir);
+    *profile = made;
+    for (const char *at = data + head, *end = data + bytes; at < end && !rc;)
+        rc = unpack_file(made, &at, end, a, e);
+    return rc;
+}

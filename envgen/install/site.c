@@ -1,0 +1,166 @@
+/* What is there already: a plugin that can be loaded, hooks that Slurm runs, jobs that have a profile. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "core/locate.h"
+#include "core/proc.h"
+#include "envgen/install/install.h"
+#include "slurm/hook.h"
+
+#define SLURM_SECONDS 10
+#define OUTPUT_LIMIT  ((size_t)4 << 20)
+#define SCRIPT_LIMIT  ((size_t)1 << 20)
+
+/* ---- the plugin -------------------------------------------------------------------------------------------------- */
+
+int install_try_plugin(const char *path, struct err *e)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return err_errno(e, "%s: there is no such plugin", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_FAILED, "%s: expected nccltune's plugin, a file", path);
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!plugin)
+        return err_set(e, ERR_FAILED, "%s: cannot be loaded: %s", path, dlerror());
+    int ours = dlsym(plugin, "nccltune_control_version") && dlsym(plugin, "ncclTunerPlugin_v2");
+    dlclose(plugin);
+    return ours ? 0 : err_set(e, ERR_FAILED, "%s: is not nccltune's plugin", path);
+}
+
+const char *install_plugin_before(const char *nccl_conf, struct arena *a)
+{
+    static const char name[] = "\nNCCL_TUNER_PLUGIN=";
+    struct err ignored = {0};
+    char *text;
+    size_t bytes;
+    if (!nccl_conf || access(nccl_conf, F_OK) || file_read(nccl_conf, SCRIPT_LIMIT, a, &text, &bytes, &ignored))
+        return NULL;
+    const char *ours = strstr(text, "# nccltune begin"), *at = ours ? strstr(ours, name) : NULL;
+    return at ? arena_strndup(a, at + sizeof name - 1, strcspn(at + sizeof name - 1, "\n")) : NULL;
+}
+
+/* ---- Slurm ------------------------------------------------------------------------------------------------------- */
+
+/* Standard output of a program that ends with 0 in time; NULL otherwise. */
+static const char *output_of(const char *const *argv, const char *const *env, struct arena *a)
+{
+    struct proc p;
+    struct err ignored = {0};
+    char *text = arena_alloc(a, OUTPUT_LIMIT + 1);
+    size_t used = 0;
+    ssize_t n = 0;
+    if (proc_spawn(&p, argv, env, &ignored))
+        return NULL;
+    do {
+        struct pollfd ready = {.fd = p.out, .events = POLLIN};
+        n = poll(&ready, 1, SLURM_SECONDS * 1000) > 0 ? read(p.out, text + used, OUTPUT_LIMIT - used) : -1;
+        used += n > 0 ? (size_t)n : 0;
+    } while (n > 0 && used < OUTPUT_LIMIT);
+    text[used] = 0;
+    int good = n == 0 && proc_ended(&p, SLURM_SECONDS) && p.status == 0;
+    proc_stop(&p, 0.1);
+    return good ? text : NULL;
+}
+
+/* The value behind "NAME = " in what scontrol prints. */
+static const char *configured(const char *text, const char *name, struct arena *a)
+{
+    size_t k = strlen(name);
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        if (n > k && !strncmp(line, name, k) && line[k] == ' ') {
+            const char *value = line + k + strspn(line + k, " =");
+            return arena_strndup(a, value, strcspn(value, "\n"));
+        }
+        line += n + (line[n] == '\n');
+    }
+    return "(null)";
+}
+
+/* Whether a hook is one of our scripts, which have nccltune-hook beside them, or a site's own that calls one. */
+static int leads_to_us(const char *path, struct arena *a)
+{
+    struct err ignored = {0};
+    char *text;
+    size_t bytes;
+    return *path == '/' && !file_read(path, SCRIPT_LIMIT, a, &text, &bytes, &ignored) && strstr(text, "nccltune");
+}
+
+static const char *what_is_missing(const struct install_hooks *h, struct arena *a)
+{
+    if (!leads_to_us(h->task_prolog, a))
+        return arena_printf(a, "TaskProlog is %s, which does not call nccltune's", h->task_prolog);
+    if (!leads_to_us(h->prolog, a))
+        return arena_printf(a, "Prolog is %s, which does not call nccltune's", h->prolog);
+    if (!strstr(h->flags, "Alloc"))
+        return arena_printf(a, "PrologFlags is %s: without Alloc a node's prolog runs with its first step, too late",
+                            h->flags);
+    return NULL;
+}
+
+void install_find_hooks(struct arena *a, struct install_hooks *h)
+{
+    static const char *const show[] = {"scontrol", "show", "config", NULL};
+    *h = (struct install_hooks){.missing = "there is no scontrol here"};
+    if (!locate_in_path("scontrol", a))
+        return;
+    const char *text = output_of(show, NULL, a);
+    h->missing = "scontrol show config gives no answer";
+    if (!text)
+        return;
+    h->slurm = 1;
+    h->task_prolog = configured(text, "TaskProlog", a);
+    h->prolog = configured(text, "Prolog", a);
+    h->epilog = configured(text, "Epilog", a);
+    h->flags = configured(text, "PrologFlags", a);
+    h->missing = what_is_missing(h, a);
+    h->serve = !h->missing;
+}
+
+/* ---- jobs -------------------------------------------------------------------------------------------------------- */
+
+/* Whether the store's schedule gives this job ("ID PARTITION START NODES") a profile; a job that cannot be judged may
+ * have one. */
+static int has_profile(const struct hook_conf *c, char *line)
+{
+    char *words[4], hash[SHA256_HEX];
+    struct hook_why ignored = {""};
+    struct hook_job job = {.nlists = 1, .start_known = 1};
+    int near;
+    if (hook_words(line, words, 4) != 4 || hook_number(words[2], 1LL << 40, &job.start))
+        return 1;
+    job.partition = words[1];
+    job.lists[0] = words[3];
+    return hook_choose(c, &job, hash, &near, &ignored) || hash[0];
+}
+
+int install_running_jobs(const struct install_site *site, struct arena *a, const char **jobs, struct err *e)
+{
+    static const char *const list[] = {"squeue", "-h", "-tR,S,CG,CF", "-o%A %P %S %N", NULL};
+    static const char *const seconds[] = {"SLURM_TIME_FORMAT=%s", NULL};
+    struct hook_conf c = {.owner = geteuid(), .policy = HOOK_DEFAULT};
+    *jobs = "";
+    if (!locate_in_path("squeue", a))
+        return 0;
+    const char *text = output_of(list, seconds, a);
+    if (!text)
+        return err_set(e, ERR_FAILED, "squeue does not tell which jobs run; --force removes the profiles all the same");
+    if (strlen(site->store) >= sizeof c.store)
+        return err_set(e, ERR_USAGE, "%s: longer than a store's path can be", site->store);
+    snprintf(c.store, sizeof c.store, "%s", site->store);
+    char *cursor = arena_strdup(a, text), *line;
+    while ((line = hook_line(&cursor))) {
+        const char *id = arena_strndup(a, line, strcspn(line, " "));
+        if (has_profile(&c, line))
+            *jobs = arena_printf(a, "%s%s%s", *jobs, **jobs ? ", " : "", id);
+    }
+    return 0;
+}
