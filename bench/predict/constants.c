@@ -55,6 +55,7 @@ const struct model_common model_common = {
     .bounce_us = 8,                     /* assumed */
     .leaf_us = 1.5,                     /* two more switches and cables */
     .tree_fill = 0.85,                  /* fitted */
+    .pcie_tree_fill = 2,                /* fitted: four L40S */
     .ring_fill = 0.12,                  /* fitted */
     .fill_most = 5.8,                   /* fitted */
     .peer_us = 0.3,                     /* assumed */

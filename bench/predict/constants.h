@@ -82,6 +82,7 @@ struct model_common {
     double shm_us, bounce_us;             /* further time of a hop through host memory: between GPUs, to a NIC */
     double leaf_us;                       /* further time of a hop over spine switches */
     double tree_fill, ring_fill;          /* as model_gpu's fill, for hops between nodes */
+    double pcie_tree_fill;                /* × model_gpu's, of trees over PCIe */
     double peer_us;                       /* of every peer of an all-to-all */
     double fill_most;                     /* chunks stop growing: the filling costs no more than this × itself */
 };

@@ -14,7 +14,7 @@ static const double spread[][MODEL_PARTS] = {
 #define PCIE_LINKS    0.30
 #define SOCKETS_LINKS 0.30
 #define WAIT          0.30
-#define CARRY         0.10
+#define CARRY         0.08
 
 const char *model_part_name(int part)
 {

@@ -171,8 +171,10 @@ static struct wait wait_for(const struct model *m, enum model_pattern p, int col
     case MODEL_RING:
         return wait_of(m, f, proto, (struct hops){rounds * (n->ranks - apart), nets, ring_fill * nets});
     case MODEL_TREE:
-        return wait_of(m, f, proto,
-                       (struct hops){rounds * (n->ranks_per_node - 1 + node_levels), rounds * net_levels, tree_fill});
+        w = wait_of(m, f, proto,
+                    (struct hops){rounds * (n->ranks_per_node - 1 + node_levels), rounds * net_levels, tree_fill});
+        w.fill_us.node *= f->node_way == MODEL_WAY_LINKS ? 1 : model_common.pcie_tree_fill;
+        return w;
     case MODEL_NVLS:
     case MODEL_NVLS_TREE:
         w = wait_of(m, f, proto, (struct hops){rounds * node_levels, rounds * net_levels, tree_fill});
