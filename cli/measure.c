@@ -10,7 +10,7 @@
 #include "bench/workload/workload.h"
 #include "core/hostlist.h"
 
-#define LARGEST ((uint64_t)1 << 30)
+#define LARGEST ((uint64_t)1 << 30) /* bytes, where nobody says */
 
 /* ---- what ---------------------------------------------------------------------------------------------------------
  */
@@ -41,13 +41,13 @@ static const struct option_spec what_options[] = {
     {0, "collectives", "LIST", "allreduce,allgather,reducescatter,broadcast (by default), alltoall, reduce (nccl)",
      cli_take_collectives, offsetof(struct bench_options, collectives), .word = cli_collective_word},
     {0, "min-bytes", "N", "smallest size; 8", option_bytes, offsetof(struct bench_options, min_bytes), .low = 1,
-     .high = LARGEST},
-    {0, "max-bytes", "N", "largest size; 16M, with the model or a workload 1G", option_bytes,
-     offsetof(struct bench_options, max_bytes), .low = 1, .high = LARGEST},
+     .high = BENCH_MOST_BYTES},
+    {0, "max-bytes", "N", "largest size, at most 16G with the model, else 1G; 16M, with the model or a workload 1G",
+     option_bytes, offsetof(struct bench_options, max_bytes), .low = 1, .high = BENCH_MOST_BYTES},
     {0, "step-factor", "X", "from one size to the next; 4", option_number, offsetof(struct bench_options, step_factor),
      .low = 1.1, .high = 1e6},
     {0, "sizes", "LIST", "these sizes instead, ascending, such as 8,64K,1M", take_sizes,
-     offsetof(struct bench_options, sizes), .low = 1, .high = LARGEST},
+     offsetof(struct bench_options, sizes), .low = 1, .high = BENCH_MOST_BYTES},
     {0, "workload", "FILE",
      "measure what a job calls (see nccltune-workload(1)): its collectives and sizes, most time for what takes most of "
      "its step; launches are compared by it",

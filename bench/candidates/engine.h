@@ -58,12 +58,16 @@ struct bench_document {
     volatile sig_atomic_t *stop;
 };
 
+/* No published table goes further. */
+#define BENCH_MOST_BYTES ((uint64_t)16 << 30)
+
 struct bench_engine {
     const char *name, *description;
     enum bench_evidence evidence;
-    const char *family; /* of the settings that its candidates consist of */
-    const char *report; /* a sentence that goes with everything that is said of its results; NULL: none */
-    int as_jobs;        /* it can run launches just as jobs do, for setup->jobs */
+    const char *family;  /* of the settings that its candidates consist of */
+    const char *report;  /* a sentence that goes with everything that is said of its results; NULL: none */
+    uint64_t most_bytes; /* the largest size that it takes; 0: 1 GiB */
+    int as_jobs;         /* it can run launches just as jobs do, for setup->jobs */
 
     /* What a user may say about this engine alone: a table, its title, and the bytes of the struct that it fills and
      * that setup->own points to, all zero where nothing was said. NULL: nothing. */

@@ -150,6 +150,7 @@ const struct bench_engine bench_engine_model = {
     .description = "predictions from a topology, nothing is measured",
     .evidence = BENCH_PREDICTED,
     .family = BENCH_FAMILY_NCCL,
+    .most_bytes = BENCH_MOST_BYTES,
     .suits = suits,
     .plan = plan,
     .finish = finish,

@@ -9,7 +9,7 @@
 #include "core/units.h"
 
 #define SMALLEST ((uint64_t)1 << 10)
-#define LARGEST  ((uint64_t)8 << 30)
+#define LARGEST  ((uint64_t)16 << 30)
 #define STEP     2
 
 /* As struct nccl_setup has it. */

@@ -6,9 +6,10 @@
 
 #include "bench/engines/engines.h"
 #include "core/coll.h"
+#include "core/units.h"
 
-/* The largest size: what one MPI call counts in an int of bytes. */
-#define MAX_BYTES ((uint64_t)1 << 30)
+/* The largest size of engines that name no other: what one MPI call counts in an int of bytes. */
+#define USUAL_MOST ((uint64_t)1 << 30)
 
 void bench_options_default(struct bench_options *o)
 {
@@ -36,12 +37,18 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
                        (*engine)->name, (*engine)->name);
     if (!o->collectives)
         return err_set(e, ERR_USAGE, "no collective is asked for");
-    if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > MAX_BYTES)
-        return err_set(e, ERR_USAGE, "sizes go from at least 1 B to at most 1 GiB, the smaller one first");
+    char text[UNIT_TEXT];
+    uint64_t most = (*engine)->most_bytes ? (*engine)->most_bytes : USUAL_MOST;
+    if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > most)
+        return err_set(e, ERR_USAGE,
+                       "sizes go from at least 1 B to at most %s with the %s engine, the smaller one first",
+                       unit_bytes(text, most), (*engine)->name);
     for (int i = 0; i < o->sizes.count; i++)
-        if (o->sizes.bytes[i] <= (i ? o->sizes.bytes[i - 1] : 0) || o->sizes.bytes[i] > MAX_BYTES)
+        if (o->sizes.bytes[i] <= (i ? o->sizes.bytes[i - 1] : 0) || o->sizes.bytes[i] > most)
             return err_set(e, ERR_USAGE,
-                           "listed sizes go from at least 1 B to at most 1 GiB, each above the one before");
+                           "listed sizes go from at least 1 B to at most %s with the %s engine, each above the one "
+                           "before",
+                           unit_bytes(text, most), (*engine)->name);
     if (o->sizes.count && o->workload)
         return err_set(e, ERR_USAGE, "a list of sizes and a workload, which has its own, are mutually exclusive");
     if (!(o->step_factor >= 1.1))
