@@ -16,7 +16,6 @@
 #include "bench/launch/bench_protocol.h"
 #include "bench/nccltune-bench/coll.h"
 #include "bench/nccltune-bench/knobs.h"
-#include "bench/nccltune-bench/verbs.h"
 
 /* A checked call that took longer than this is a sample already: it was not short enough for cold caches to matter. */
 #define LONG_CALL_US 50000.0
@@ -276,8 +275,6 @@ int main(int argc, char **argv)
     }
     /* A worker without its launcher would stay in a call that nobody else takes part in. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (argc > 1 && !strcmp(argv[1], "--verbs"))
-        return worker_verbs(argc - 2, argv + 2);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     if (argc > 1 && !strcmp(argv[1], "--describe")) {
         rc = knobs_describe(argv + 2, argc - 2, stdout);

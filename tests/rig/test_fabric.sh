@@ -12,11 +12,11 @@ tests/rig/nodes up $prefix 3 none none >"$tmp/up.log" 2>&1 ||
     cannot_start fabric "network namespaces: $(tail -n 1 "$tmp/up.log")"
 
 hosts=$prefix-n0,$prefix-n1,$prefix-n2
-launch="--bind-to none --mca plm rsh --mca plm_rsh_agent $PWD/tests/rig/agent --mca oob_tcp_if_include eth0"
-launch+=" --mca btl_tcp_if_include eth0 --mca pml ob1 --mca btl tcp,self --mca mpi_yield_when_idle 1"
+by=(--ssh-command "$PWD/tests/rig/agent") # no MPI anywhere
+launch="--mca plm rsh --mca plm_rsh_agent $PWD/tests/rig/agent --mca oob_tcp_if_include eth0"
 on_node0() { tests/rig/nodes exec $prefix-n0 "$@"; }
 bench() {
-    on_node0 timeout -k 5 120 build/nccltune bench --engine verbs --quiet --hosts "$hosts" "$@" >"$tmp/out" 2>&1
+    on_node0 timeout -k 5 120 build/nccltune bench --engine verbs --quiet --hosts "$hosts" "${by[@]}" "$@" >"$tmp/out" 2>&1
     status=$?
     return $status
 }
@@ -26,7 +26,7 @@ line() { grep -qxE -- "$1" "$2" || { cat "$2"; return 1; }; }
 # ib0, which NCCL would prefer, has no carrier on the third node.
 ip -n "$prefix-fab" link set p2.1 down
 on_node0 build/nccltune probe -o "$tmp/topology.json" >"$tmp/out" 2>&1
-check "without RDMA the interfaces are tried" bench --mpirun-args "$launch" -o "$tmp/sockets.json"
+check "without RDMA the interfaces are tried" bench -o "$tmp/sockets.json"
 check "... which is said" says '^There is no RDMA port\.$'
 check "... one does not lead to every node" says "^  $prefix-n0 ib0 \(10\.77\.1\.1\): 1 of 2 nodes answer$"
 check "generate turns that into a setting" \
@@ -40,17 +40,18 @@ ip -n "$prefix-fab" link set p2.1 up
 export FAKE_VERBS="mlx5_0:1:ib:0.05:0 mlx5_1:1:ib:0.05:1 mlx5_2:1:ib:0.05:2" FAKE_VERBS_FAULTS=""
 export LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so
 ports=mlx5_0:1,mlx5_1:1,mlx5_2:1
-launch+=" -x LD_PRELOAD -x FAKE_VERBS -x FAKE_VERBS_FAULTS"
-check "three separate rails are no fault" bench --ports $ports --mpirun-args "$launch" -o "$tmp/fabric.json"
+check "three separate rails are no fault" bench --ports $ports -o "$tmp/fabric.json"
 check "... but must not be crossed" says '^NCCL_CROSS_NIC=0$'
 check "... and stay in use" bash -c "! grep -q ^NCCL_IB_HCA '$tmp/out'"
 check "every node's interfaces reach all others" says '^Network interfaces: 6 of 6 reach every node'
-check "a health check of three nodes" bench --mpirun-args "$launch" --check "$tmp/fabric.json"
-FAKE_VERBS_FAULTS="1/mlx5_2=slow" bench --mpirun-args "$launch" --check "$tmp/fabric.json"
+by=(--mpirun-args "$launch -x LD_PRELOAD -x FAKE_VERBS -x FAKE_VERBS_FAULTS")
+check "a health check of three nodes, agents over mpirun" bench --check "$tmp/fabric.json"
+by=(--ssh-command "$PWD/tests/rig/agent")
+FAKE_VERBS_FAULTS="1/mlx5_2=slow" bench --check "$tmp/fabric.json"
 # Of three nodes each leads one pair of a rail: only further tries tell whose end it is.
 check "... names the port that became slow" \
     says "^  $prefix-n1 mlx5_2:1, what it sends: 2 of 2 tries slower, at [0-9]+ % of the profile's"
-FAKE_VERBS_FAULTS="1/mlx5_2=dark 2/mlx5_0=mtu" bench --ports $ports --mpirun-args "$launch" -o "$tmp/dark.json"
+FAKE_VERBS_FAULTS="1/mlx5_2=dark 2/mlx5_0=mtu" bench --ports $ports -o "$tmp/dark.json"
 check "a dark port is one fault" says "^  $prefix-n1 mlx5_2:1, or its cable: 3 of 3 tries failed"
 check "... its rail is left out" says '^NCCL_IB_HCA==mlx5_0:1,mlx5_1:1$'
 check "a smaller MTU is a finding" says "^  warning mtu-below: $prefix-n2 mlx5_0:1: an RDMA MTU of 1024 bytes, 8 others have 4096$"

@@ -4,21 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/engines/verbs/conduct.h"
 #include "bench/engines/verbs/journal.h"
-#include "bench/launch/child_io.h"
-#include "bench/launch/mpirun.h"
 #include "core/json.h"
-#include "core/locate.h"
 
-#define GRACE_S      1.0 /* between SIGTERM and SIGKILL */
-#define MATRIX_NODES 8   /* beyond, all pairs of ports take too long to be worth it */
+#define START_S      60.0 /* for agents on all nodes */
+#define MATRIX_NODES 8    /* beyond, all pairs of ports take too long to be worth it */
 
 struct collection {
     struct verbs_fabric *fabric;
     struct verbs_journal journal;
-    const char *nodes; /* the worker's first line */
-    int round, rounds, done;
+    const char *nodes; /* the first line: who takes part */
+    struct progress *progress;
     double began_s;
+    struct err why; /* what was learnt made no sense, or the journal cannot be written */
 };
 
 /* ---- what to run ----------------------------------------------------------------------------------------------------
@@ -53,12 +52,10 @@ const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails
 int verbs_worth(const struct bench_setup *s)
 {
     struct arena *a = arena_new();
-    struct mpirun m = {0};
-    int rails;
+    int rails, nodes = start_nodes(s, NULL);
     verbs_ports_of(s->topology, a, &rails);
-    int worth = !mpirun_command(s, "", a, &m, NULL) && mpirun_attached_rank(NULL) == -1 && (m.nodes > 1 || rails > 1);
     arena_free(a);
-    return worth;
+    return nodes > 1 || (nodes == 1 && rails > 1);
 }
 
 static const char *choose_schedule(const struct verbs_task *o, int nodes)
@@ -70,42 +67,27 @@ static const char *choose_schedule(const struct verbs_task *o, int nodes)
     return nodes > 1 ? "rails" : "matrix";
 }
 
-static int command(const struct verbs_task *o, struct arena *a, struct mpirun *m, const char **what, struct err *e)
+/* What is measured: ports, schedule, nodes. */
+static int choose(const struct verbs_task *o, struct verbs_conductor *c, const char **schedule, struct arena *a,
+                  struct err *e)
 {
-    struct bench_setup setup = o->setup;
-    const char *worker = locate_program("nccltune-bench", a, e), *ports = o->ports;
-    int rails = 1;
-    if (!worker)
-        return ERR_LACKS;
-    if (mpirun_attached_rank(e) != -1)
-        return err_set(e, ERR_USAGE, "the verbs engine starts mpirun itself: run it outside of mpirun and srun");
-    for (const char *p = ports; p && *p && *p != '/'; p++)
-        rails += *p == ',';
-    if (!ports)
-        ports = verbs_ports_of(o->setup.topology, a, &rails);
-    setup.ranks_per_node = rails ? rails : 1;
-    int code = mpirun_command(&setup, worker, a, m, e);
-    if (code)
-        return code;
-    if (!rails && m->nodes < 2)
+    int nodes = start_nodes(&o->setup, e);
+    if (!nodes)
+        return ERR_USAGE;
+    c->ports = o->ports;
+    c->rails = 1;
+    for (const char *p = c->ports; p && *p && *p != '/'; p++)
+        c->rails += *p == ',';
+    if (!c->ports)
+        c->ports = verbs_ports_of(o->setup.topology, a, &c->rails);
+    if (!c->rails && nodes < 2)
         return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");
-    const char *schedule = choose_schedule(o, m->nodes);
-    if (!strcmp(schedule, "matrix") && m->nodes > MATRIX_NODES)
+    *schedule = choose_schedule(o, nodes);
+    if (!verbs_conduct_knows(*schedule))
+        return err_set(e, ERR_USAGE, "'%s' is no schedule: rails, reach, matrix", *schedule);
+    if (!strcmp(*schedule, "matrix") && nodes > MATRIX_NODES)
         return err_set(e, ERR_USAGE, "a matrix of all pairs is for %d nodes at most, here are %d: say --schedule reach",
-                       MATRIX_NODES, m->nodes);
-    const char *more[] = {"--verbs", ports, arena_printf(a, "%d", VERBS_NCCL_NEWEST), schedule,
-                          arena_printf(a, "%llu", (unsigned long long)o->sweep_bytes)};
-    int argc = 0;
-    while (m->argv[argc])
-        argc++;
-    const char **argv = arena_alloc(a, ((size_t)argc + sizeof more / sizeof *more + 1) * sizeof *argv);
-    memcpy(argv, m->argv, (size_t)argc * sizeof *argv);
-    memcpy(argv + argc, more, sizeof more);
-    m->argv = argv;
-    const char **env = arena_alloc(a, ((size_t)m->nenv + 1) * sizeof *env);
-    memcpy(env, m->env, (size_t)m->nenv * sizeof *env);
-    m->env = env;
-    *what = arena_printf(a, "%s %s %d nodes", ports, schedule, m->nodes);
+                       MATRIX_NODES, nodes);
     return 0;
 }
 
@@ -145,35 +127,30 @@ static const struct {
                 {"port", verbs_fabric_add_port},      {"interface", verbs_fabric_add_interface},
                 {"gpu_memory", verbs_fabric_add_gpu}, {"point", verbs_fabric_add_point}};
 
-/* One line of the worker's. */
+/* What was learnt, as a line. */
 static int take(struct collection *c, const char *line, struct err *e)
 {
-    cJSON *o = json_parse(line, strlen(line), "the worker", 0, e);
-    const char *error = json_str(o, "error", NULL);
+    cJSON *o = json_parse(line, strlen(line), "the fabric", 0, e);
     int code = o ? 0 : ERR_FAILED;
-    if (error)
-        code = err_set(e, ERR_FAILED, "%s", error);
-    else if (cJSON_HasObjectItem(o, "nodes"))
+    if (!code && cJSON_HasObjectItem(o, "nodes"))
         code = take_nodes(c, line, o, e);
     for (size_t i = 0; !code && c->fabric && i < sizeof reported / sizeof *reported; i++) {
         const cJSON *member = cJSON_GetObjectItemCaseSensitive(o, reported[i].key);
         code = member ? reported[i].add(c->fabric, member, e) : 0;
     }
-    c->round = (int)json_int(o, "round", c->round);
-    c->rounds = (int)json_int(o, "of", c->rounds);
-    c->done = c->done || json_bool(o, "done", 0);
     cJSON_Delete(o);
     return code;
 }
 
-static void show(const struct collection *c, struct progress *progress)
+static void show(void *user, int round, int of)
 {
-    if (!progress || c->rounds < 1 || c->round < 1)
+    const struct collection *c = user;
+    if (!c->progress)
         return;
-    double fraction = (double)(c->round - 1) / c->rounds, took_s = progress_now_s() - c->began_s;
+    double fraction = (double)(round - 1) / of, took_s = progress_now_s() - c->began_s;
     char what[64];
-    snprintf(what, sizeof what, "round %d of %d", c->round, c->rounds);
-    progress_update(progress, fraction, fraction > 0 ? took_s / fraction - took_s : -1, what);
+    snprintf(what, sizeof what, "round %d of %d", round, of);
+    progress_update(c->progress, fraction, fraction > 0 ? took_s / fraction - took_s : -1, what);
 }
 
 /* What an earlier run has learnt. Its words on interfaces are said anew. */
@@ -187,89 +164,99 @@ static int recall(struct collection *c, struct err *e)
     return code;
 }
 
-/* … and reports it to the worker. */
-static int remind(const struct collection *c, struct child *t, struct err *e)
-{
-    int gone = 0;
-    for (int i = 0; c->fabric && i < c->fabric->ntries && !gone; i++) {
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddItemToObject(o, "try", verbs_fabric_try_json(&c->fabric->tries[i]));
-        char *line = cJSON_PrintUnformatted(o);
-        gone = !line || child_say(t, line) || child_say(t, "\n");
-        free(line);
-        cJSON_Delete(o);
-    }
-    if (!gone && !child_say(t, "{\"go\": true}\n"))
-        return 0;
-    char why[BENCH_DETAIL];
-    child_last_words(t, why);
-    return err_set(e, ERR_FAILED, "the measurement %s", why);
-}
-
 /* What an interrupted run cannot do without. */
 static int is_kept(const char *line)
 {
     return !strncmp(line, "{\"try\"", 6) || !strncmp(line, "{\"again\"", 8) || !strncmp(line, "{\"nodes\"", 8);
 }
 
-/* Until the worker is done, fails, or time is over: that is no error once something has been measured. */
-static int collect(struct collection *c, struct child *t, const struct verbs_task *o, struct progress *progress,
-                   volatile sig_atomic_t *stop, struct err *e)
+/* Takes what the conductor has learnt, and keeps it on disk where it matters. */
+static void say(void *user, cJSON *o)
 {
-    char *line, why[BENCH_DETAIL];
-    while (!c->done) {
-        enum child_event event = child_next(t, c->began_s + o->budget_s, stop, &line);
-        if (event == CHILD_LINE) {
-            int known = c->nodes != NULL && !strncmp(line, "{\"nodes\"", 8), code = take(c, line, e);
-            if (!code && is_kept(line) && !known)
-                code = verbs_journal_add(&c->journal, line, e);
-            if (code)
-                return code;
-            show(c, progress);
-            continue;
-        }
-        if (event == CHILD_ENDED) {
-            child_last_words(t, why);
-            return err_set(e, ERR_FAILED, "the measurement %s", why);
-        }
-        if (c->fabric && c->fabric->ntries)
-            return 0;
-        return err_set(e, ERR_FAILED,
-                       event == CHILD_STOPPED ? "interrupted" : "nothing was measured within the budget");
+    struct collection *c = user;
+    char *line = cJSON_PrintUnformatted(o);
+    int known = c->nodes != NULL && line && !strncmp(line, "{\"nodes\"", 8);
+    if (!line)
+        err_set(&c->why, ERR_FAILED, "out of memory");
+    else if (!c->why.code && !take(c, line, &c->why) && is_kept(line) && !known)
+        verbs_journal_add(&c->journal, line, &c->why);
+    free(line);
+    cJSON_Delete(o);
+}
+
+/* Who takes part. An earlier run can be gone on with where it is the same. */
+static void say_nodes(struct collection *c, const struct verbs_conductor *w)
+{
+    cJSON *o = cJSON_CreateObject(), *names = cJSON_CreateArray();
+    cJSON_AddNumberToObject(o, "nodes", w->nodes);
+    cJSON_AddNumberToObject(o, "rails", w->rails);
+    for (int node = 0; node < w->nodes; node++)
+        cJSON_AddItemToArray(names, cJSON_CreateString(w->who[w->rails ? node * w->rails : node].node));
+    cJSON_AddItemToObject(o, "names", names);
+    say(c, o);
+}
+
+/* Time that is over is no error once something has been measured. */
+static int conduct(struct collection *c, struct verbs_conductor *w, const char *schedule, uint64_t sweep_bytes,
+                   struct err *e)
+{
+    int code = verbs_conduct_begin(w, e);
+    if (!code) {
+        say_nodes(c, w);
+        if (c->fabric && !c->why.code)
+            verbs_conduct_recall(w, c->fabric);
+        if (!c->why.code)
+            verbs_conduct_run(w, schedule, sweep_bytes);
     }
-    return 0;
+    if (!code && c->why.code)
+        *e = c->why;
+    else if (!code && w->why.code)
+        *e = w->why;
+    else if (!code && w->over && !(c->fabric && c->fabric->ntries))
+        err_set(e, ERR_FAILED, w->stop && *w->stop ? "interrupted" : "nothing was measured within the budget");
+    if (!code && !e->code)
+        c->fabric->complete = !w->over;
+    return code ? code : e->code;
 }
 
 struct verbs_fabric *verbs_run(const struct verbs_task *o, struct progress *progress, volatile sig_atomic_t *stop,
                                struct err *e)
 {
     struct arena *a = arena_new();
-    struct collection c = {.journal = {.fd = -1}, .began_s = progress_now_s()};
-    struct mpirun m = {0};
-    struct child child = {0};
-    const char *what = "";
-    int code = command(o, a, &m, &what, e);
+    struct collection c = {.journal = {.fd = -1}, .progress = progress, .began_s = progress_now_s()};
+    struct agents own = {0};
+    struct verbs_conductor w = {.agents = &own,
+                                .nccl = VERBS_NCCL_NEWEST,
+                                .deadline_s = c.began_s + o->budget_s,
+                                .stop = stop,
+                                .say = say,
+                                .show = show,
+                                .user = &c};
+    const char *schedule = "";
+    struct err why = {0};
+    int code = choose(o, &w, &schedule, a, &why), open = 0;
     if (!code && o->journal)
-        code = verbs_journal_open(&c.journal, o->journal, what, o->resume, a, e);
+        code = verbs_journal_open(&c.journal, o->journal,
+                                  arena_printf(a, "%s %s %d nodes", w.ports, schedule, start_nodes(&o->setup, NULL)),
+                                  o->resume, a, &why);
     if (!code)
-        code = recall(&c, e);
-    if (!code)
-        code = child_start(&child, m.argv, m.env, e);
+        code = recall(&c, &why);
     if (!code) {
-        code = remind(&c, &child, e);
-        if (!code)
-            code = collect(&c, &child, o, progress, stop, e);
-        if (c.done)
-            proc_ended(&child.proc, GRACE_S);
-        child_end(&child, GRACE_S);
+        code = agents_open(&own, &o->setup, START_S, stop, &why);
+        open = !code;
     }
+    if (!code)
+        code = conduct(&c, &w, schedule, o->sweep_bytes, &why);
+    verbs_conduct_end(&w);
+    if (open)
+        agents_close(&own);
     progress_clear(progress);
-    verbs_journal_close(&c.journal, !code && c.done);
+    verbs_journal_close(&c.journal, !code && c.fabric->complete);
     arena_free(a);
-    if (code) {
-        verbs_fabric_free(c.fabric);
-        return NULL;
-    }
-    c.fabric->complete = c.done;
-    return c.fabric;
+    if (!code)
+        return c.fabric;
+    if (e)
+        *e = why;
+    verbs_fabric_free(c.fabric);
+    return NULL;
 }

@@ -1,5 +1,5 @@
-/* Measuring a fabric: launches the worker on every node through mpirun, one rank a port, and collects what it says. MPI
- * only carries words; what is measured goes over verbs. */
+/* Measuring a fabric: agents on every node start a process for each port, which the conductor brings together two by
+ * two. Their words go through it; what is measured goes over verbs. */
 #ifndef BENCH_ENGINES_VERBS_RUN_H
 #define BENCH_ENGINES_VERBS_RUN_H
 
@@ -10,8 +10,8 @@
 #include "core/progress.h"
 
 struct verbs_task {
-    struct bench_setup setup; /* hosts, mpirun, topology; ranks_per_node and own are not looked at */
-    const char *ports;        /* as in bench/nccltune-bench/verbs.h; NULL: the topology's active ports */
+    struct bench_setup setup; /* hosts, launcher, topology; ranks_per_node and own are not looked at */
+    const char *ports;        /* as in serve.h; NULL: the topology's active ports */
     const char *schedule;     /* "rails", "reach", "matrix"; NULL: matrix on one node, rails on several */
     uint64_t sweep_bytes;     /* also all sizes from 2 bytes to here on a few pairs, 2 to 1 GiB; 0 not */
     int brief;                /* only as much as tells whether something has become worse; without `schedule` */
@@ -23,14 +23,14 @@ struct verbs_task {
 /* The version whose choice of GIDs is proven first, as ncclGetVersion says it: the newest rules that we know of. */
 #define VERBS_NCCL_NEWEST 23100
 
-/* The ports that all nodes have in common, in the words of bench/nccltune-bench/verbs.h: a list for every class of
+/* The ports that all nodes have in common, in the words of serve.h: a list for every class of
  * nodes, all as long as the shortest, "-" when that is empty. `*rails` gets that length. Allocated in `a`. */
 const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails);
 
 /* Whether there is something to measure: several nodes, or several active ports on one. */
 int verbs_worth(const struct bench_setup *s);
 
-/* NULL after an error: no RDMA port (ERR_LACKS), no mpirun, a worker that fails. `progress` and `stop` may be NULL.
+/* NULL after an error: no RDMA port (ERR_LACKS), no launcher, a process that fails. `progress` and `stop` may be NULL.
  * Its member `complete` tells whether the whole schedule was run. Free with verbs_fabric_free. */
 struct verbs_fabric *verbs_run(const struct verbs_task *o, struct progress *progress, volatile sig_atomic_t *stop,
                                struct err *e);

@@ -51,7 +51,7 @@ static void worth(void **state)
     assert_false(verbs_worth(&s));
     s.hosts = "n0,n1";
     assert_true(verbs_worth(&s));
-    s.mpirun = "no-such-launcher";
+    s.hosts = "n0,,n1";
     assert_false(verbs_worth(&s));
 }
 

@@ -1,5 +1,5 @@
 /* GPU memory that an RDMA device reads and writes by itself. */
-#include "bench/nccltune-bench/verbs_memory.h"
+#include "bench/engines/verbs/gpu_memory.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 typedef int range_handle_fn(void *handle, void *start, size_t bytes, int type, unsigned long long flags);
 typedef int pci_fn(char *text, int bytes, int device);
 
-int worker_gpu_load(struct gpu *driver, int *hip)
+int verbs_gpu_load(struct gpu *driver, int *hip)
 {
     char ignored[VERBS_FAILURE_TEXT];
     int n = 0;
@@ -25,10 +25,10 @@ int worker_gpu_load(struct gpu *driver, int *hip)
     return 0;
 }
 
-int worker_gpu_take(struct worker_gpu *g, struct gpu *driver, int hip, int index, char why[VERBS_FAILURE_TEXT])
+int verbs_gpu_take(struct verbs_gpu *g, struct gpu *driver, int hip, int index, char why[VERBS_FAILURE_TEXT])
 {
     int device;
-    *g = (struct worker_gpu){.driver = driver, .hip = hip, .index = index};
+    *g = (struct verbs_gpu){.driver = driver, .hip = hip, .index = index};
     int error = driver->device(&device, index);
     if (!error)
         error = driver->retain(&g->context, device);
@@ -48,7 +48,7 @@ int worker_gpu_take(struct worker_gpu *g, struct gpu *driver, int hip, int index
 }
 
 /* By dma-buf: no kernel module of the vendor's is needed. NULL and errno. */
-static struct ibv_mr *register_dma_buf(const struct worker_gpu *g, struct ibv_pd *pd, void *start, size_t bytes,
+static struct ibv_mr *register_dma_buf(const struct verbs_gpu *g, struct ibv_pd *pd, void *start, size_t bytes,
                                        int access)
 {
     int fd = -1;
@@ -68,7 +68,7 @@ static struct ibv_mr *register_dma_buf(const struct worker_gpu *g, struct ibv_pd
 static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start,
                            char words[VERBS_FAILURE_TEXT])
 {
-    struct worker_gpu *g = user;
+    struct verbs_gpu *g = user;
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
     size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
     void *memory = NULL;
@@ -100,24 +100,24 @@ static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned
 
 static void drop(void *user, struct ibv_mr *mr, unsigned char *start)
 {
-    struct worker_gpu *g = user;
+    struct verbs_gpu *g = user;
     ibv_dereg_mr(mr);
     g->driver->release(start);
 }
 
 static int put(void *user, unsigned char *to, const void *from, size_t bytes)
 {
-    struct worker_gpu *g = user;
+    struct verbs_gpu *g = user;
     return g->driver->to_device(to, from, bytes);
 }
 
 static int get(void *user, void *to, const unsigned char *from, size_t bytes)
 {
-    struct worker_gpu *g = user;
+    struct verbs_gpu *g = user;
     return g->driver->to_host(to, from, bytes);
 }
 
-struct verbs_memory worker_gpu_memory(struct worker_gpu *g)
+struct verbs_memory verbs_gpu_memory(struct verbs_gpu *g)
 {
     return (struct verbs_memory){make, drop, put, get, g};
 }

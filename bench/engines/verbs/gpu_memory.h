@@ -1,12 +1,12 @@
-/* GPU memory for the verbs engine, private to bench/nccltune-bench/: registered through dma-buf, else as the peer
+/* GPU memory for the verbs engine: registered through dma-buf, else as the peer
  * memory of a kernel module. */
-#ifndef BENCH_NCCLTUNE_BENCH_VERBS_MEMORY_H
-#define BENCH_NCCLTUNE_BENCH_VERBS_MEMORY_H
+#ifndef BENCH_ENGINES_VERBS_GPU_MEMORY_H
+#define BENCH_ENGINES_VERBS_GPU_MEMORY_H
 
 #include "bench/engines/verbs/pair.h"
 #include "bench/launch/gpu_driver.h"
 
-struct worker_gpu {
+struct verbs_gpu {
     struct gpu *driver;
     int hip, index;
     void *context;
@@ -15,12 +15,12 @@ struct worker_gpu {
 };
 
 /* Loads whichever driver there is; the number of GPUs, 0 without one. `*hip` tells which it is. */
-int worker_gpu_load(struct gpu *driver, int *hip);
+int verbs_gpu_load(struct gpu *driver, int *hip);
 
 /* Takes GPU number `index` for this thread. -1: `why` says why not. */
-int worker_gpu_take(struct worker_gpu *g, struct gpu *driver, int hip, int index, char why[VERBS_FAILURE_TEXT]);
+int verbs_gpu_take(struct verbs_gpu *g, struct gpu *driver, int hip, int index, char why[VERBS_FAILURE_TEXT]);
 
 /* Its memory; `g` must outlive it. */
-struct verbs_memory worker_gpu_memory(struct worker_gpu *g);
+struct verbs_memory verbs_gpu_memory(struct verbs_gpu *g);
 
 #endif

@@ -1,0 +1,405 @@
+/* Orders and answers, and the schedule that they follow. */
+#include "bench/engines/verbs/conduct.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/engines/verbs/conduct_internal.h"
+#include "core/proc.h"
+#include "core/progress.h"
+
+/* Slow tries that are repeated, each alone; with more of them the fabric is at fault, and time matters. */
+#define MOST_REPEATED 32
+
+/* A port that failed so often and never went well is not tried again: each time costs seconds. */
+#define ENOUGH_FAILURES 3
+
+#define KILL_S 2.0
+
+/* ---- orders and answers ------------------------------------------------------------------------------------------ */
+
+int verbs_conduct_rank(const struct verbs_conductor *c, struct verbs_end end)
+{
+    return end.node * c->rails + end.rail;
+}
+
+static int node_of(const struct verbs_conductor *c, int rank)
+{
+    return c->rails ? rank / c->rails : rank;
+}
+
+void verbs_conduct_say(const struct verbs_conductor *c, const char *key, cJSON *inner)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, key, inner);
+    c->say(c->user, o);
+}
+
+void verbs_conduct_turn(struct verbs_conductor *c)
+{
+    memset(c->orders, 0, (size_t)c->ranks * sizeof *c->orders);
+    memset(c->answers, 0, (size_t)c->ranks * sizeof *c->answers);
+    c->turn++;
+}
+
+void verbs_conduct_order(struct verbs_conductor *c, int rank, struct verbs_order o)
+{
+    o.turn = c->turn;
+    o.mine = (struct verbs_end){node_of(c, rank), c->rails ? rank % c->rails : 0};
+    c->orders[rank] = o;
+}
+
+void verbs_conduct_pair(struct verbs_conductor *c, const struct verbs_try *t, struct verbs_order o)
+{
+    const struct verbs_end ends[] = {t->from, t->to};
+    for (int side = 0; side < 2; side++) {
+        int rank = verbs_conduct_rank(c, ends[side]), other = verbs_conduct_rank(c, ends[!side]);
+        struct verbs_order *mine = &c->orders[rank];
+        verbs_conduct_order(c, rank, o);
+        mine->lead = !side;
+        mine->owns = side ? !o.owns : o.owns;
+        mine->other = other;
+        mine->peer = ends[!side];
+        snprintf(mine->theirs, sizeof mine->theirs, "%s %s", c->who[other].node, c->who[other].port);
+        snprintf(mine->failure, sizeof mine->failure, "%s", c->who[other].failure);
+    }
+}
+
+static void fail(struct verbs_conductor *c, const char *node, const char *how, const char *last)
+{
+    err_set(&c->why, ERR_FAILED, "%s: the process that owns a port %s%s%s", node, how, *last ? ": " : "", last);
+}
+
+/* A word from one port to another goes on as it came. */
+static void pass_on(struct verbs_conductor *c, const struct frame *f)
+{
+    struct verbs_swap head;
+    if (f->head.bytes < sizeof head)
+        return;
+    memcpy(&head, f->body, sizeof head);
+    if (head.to >= 0 && head.to < c->ranks && head.turn == c->turn)
+        agents_send(c->agents, node_of(c, head.to), VERBS_SWAP, head.to, f->body, f->head.bytes);
+}
+
+static int hear_ended(struct verbs_conductor *c, int agent, const struct frame *f)
+{
+    struct agent_ended ended;
+    char how[PROC_STATUS_TEXT] = "did not start";
+    if (frame_body(f, &ended, sizeof ended))
+        return 0;
+    if (ended.status != -1)
+        proc_status_text(ended.status, how);
+    ended.last[sizeof ended.last - 1] = 0;
+    fail(c, c->agents->items[agent].host, how, ended.last);
+    return 1;
+}
+
+static void hear_line(const struct verbs_conductor *c, const struct frame *f)
+{
+    cJSON *o = f->head.bytes ? cJSON_ParseWithLength(f->body, f->head.bytes) : NULL;
+    if (cJSON_IsObject(o))
+        c->say(c->user, o);
+    else
+        cJSON_Delete(o);
+}
+
+/* Nonzero once nobody is waited for, or nothing comes of it any more. */
+static int hear(void *user, int agent, const struct frame *f)
+{
+    struct verbs_conductor *c = user;
+    const int rank = f->head.rank, known = rank >= 0 && rank < c->ranks && node_of(c, rank) == agent;
+    if (f->head.message == AGENT_ENDED)
+        return hear_ended(c, agent, f);
+    if (!known)
+        return 0;
+    switch (f->head.message) {
+    case VERBS_SWAP:
+        pass_on(c, f);
+        return 0;
+    case VERBS_LINE:
+        hear_line(c, f);
+        return 0;
+    case VERBS_NET_LIST:
+        frame_body(f, &c->nets[agent], sizeof *c->nets);
+        return 0;
+    case VERBS_WHO:
+        frame_body(f, &c->who[rank], sizeof *c->who);
+        break;
+    case VERBS_ANSWER:
+        frame_body(f, &c->answers[rank], sizeof *c->answers);
+        break;
+    default:
+        return 0;
+    }
+    c->missing -= c->waited[rank];
+    c->waited[rank] = 0;
+    return c->missing <= 0;
+}
+
+static int wait_for_missing(struct verbs_conductor *c)
+{
+    int lost = 0;
+    enum agents_event event =
+        c->missing ? agents_wait(c->agents, &c->deadline_s, c->stop, hear, c, &lost) : AGENTS_ENOUGH;
+    if (event == AGENTS_LOST)
+        err_set(&c->why, ERR_FAILED, "the node %s is gone", c->agents->items[lost].host);
+    c->over = event != AGENTS_ENOUGH || c->why.code;
+    return c->over;
+}
+
+int verbs_conduct_wait(struct verbs_conductor *c)
+{
+    if (c->over)
+        return 1;
+    c->missing = 0;
+    for (int r = 0; r < c->ranks; r++) {
+        if (c->orders[r].what == VERBS_REST)
+            continue;
+        c->waited[r] = 1;
+        c->missing++;
+        agents_send(c->agents, node_of(c, r), VERBS_ORDER, r, &c->orders[r], sizeof c->orders[r]);
+    }
+    return wait_for_missing(c);
+}
+
+/* ---- keeping ----------------------------------------------------------------------------------------------------- */
+
+/* A new outcome, at the end. */
+static void append(struct verbs_conductor *c, struct verbs_outcome o)
+{
+    const struct verbs_end ends[] = {o.pair.from, o.pair.to};
+    for (int side = 0; side < 2; side++) {
+        struct verbs_record *r = &c->records[verbs_conduct_rank(c, ends[side])];
+        r->failed += o.verdict == VERBS_FAILED;
+        r->good += o.verdict != VERBS_FAILED;
+    }
+    c->outcomes = arena_grow(c->arena, c->outcomes, (size_t)c->noutcomes, sizeof *c->outcomes);
+    c->outcomes[c->noutcomes++] = o;
+}
+
+/* Makes the outcome number `at` of a try: a new one, or a better one in its place. */
+static void keep(struct verbs_conductor *c, const struct verbs_try *pair, struct verbs_answer *t, int at)
+{
+    t->gid[sizeof t->gid - 1] = t->why[sizeof t->why - 1] = 0;
+    struct verbs_fabric_try one = {.outcome = {.pair = *pair,
+                                               .verdict = t->verdict == VERBS_GOOD ? VERBS_GOOD : VERBS_FAILED,
+                                               .GBps = t->GBps,
+                                               .why = t->why[0] ? arena_strdup(c->arena, t->why) : NULL},
+                                   .both_GBps = t->both_GBps,
+                                   .latency_us = t->latency_us,
+                                   .messages_per_s = t->messages_per_s,
+                                   .gid = t->gid[0] ? t->gid : NULL,
+                                   .gid_index = {t->gid_index[0], t->gid_index[1]}};
+    if (at < c->noutcomes && (one.outcome.verdict != VERBS_GOOD || t->GBps <= c->outcomes[at].GBps))
+        return;
+    const char *key = at < c->noutcomes ? "again" : "try";
+    if (at == c->noutcomes)
+        append(c, one.outcome);
+    else
+        c->outcomes[at] = one.outcome;
+    verbs_conduct_say(c, key, verbs_fabric_try_json(&one));
+}
+
+static int by_pair(const void *x, const void *y)
+{
+    return memcmp(x, y, sizeof(struct verbs_try));
+}
+
+static int is_recalled(const struct verbs_conductor *c, const struct verbs_try *t)
+{
+    return c->recalled && bsearch(t, c->outcomes, (size_t)c->recalled, sizeof *c->outcomes, by_pair);
+}
+
+void verbs_conduct_recall(struct verbs_conductor *c, const struct verbs_fabric *known)
+{
+    for (int i = 0; i < known->ntries; i++) {
+        const struct verbs_fabric_try *t = &known->tries[i];
+        const struct verbs_end ends[] = {t->outcome.pair.from, t->outcome.pair.to};
+        append(c, t->outcome);
+        verbs_conduct_turn(c);
+        for (int side = 0; side < 2 && t->outcome.verdict == VERBS_GOOD; side++)
+            if (t->gid_index[side] > 0)
+                verbs_conduct_order(c, verbs_conduct_rank(c, ends[side]),
+                                    (struct verbs_order){.what = VERBS_PROVEN, .number = t->gid_index[side] - 1});
+        verbs_conduct_wait(c);
+    }
+    if (c->noutcomes)
+        qsort(c->outcomes, (size_t)c->noutcomes, sizeof *c->outcomes, by_pair);
+    c->recalled = c->noutcomes;
+}
+
+/* ---- rounds ------------------------------------------------------------------------------------------------------ */
+
+/* All tries of a round at once. Their outcomes are new ones from number `at` on, or `at` is the one outcome that the
+ * round's one try repeats. */
+static void run_round(struct verbs_conductor *c, const struct verbs_round *r, int brief, int at)
+{
+    verbs_conduct_turn(c);
+    for (int i = 0; i < r->ntries; i++)
+        verbs_conduct_pair(c, &r->tries[i], (struct verbs_order){.what = VERBS_TRY, .brief = brief});
+    if (verbs_conduct_wait(c))
+        return;
+    for (int i = 0; i < r->ntries; i++)
+        keep(c, &r->tries[i], &c->answers[verbs_conduct_rank(c, r->tries[i].from)], at++);
+}
+
+static int is_dead(const struct verbs_conductor *c, struct verbs_end p)
+{
+    const struct verbs_record *r = &c->records[verbs_conduct_rank(c, p)];
+    return !r->good && r->failed >= ENOUGH_FAILURES;
+}
+
+/* Every round of `s`, those of its tries that are not known; with `skip_dead` not those with a port that only ever
+ * failed. */
+static void run_schedule(struct verbs_conductor *c, const struct verbs_schedule *s, int brief, int skip_dead, int done,
+                         int of)
+{
+    for (int i = 0; i < s->nrounds && !c->over; i++) {
+        struct verbs_round unknown = {
+            .tries = arena_alloc(c->arena, ((size_t)s->rounds[i].ntries + 1) * sizeof *unknown.tries)};
+        for (int k = 0; k < s->rounds[i].ntries; k++) {
+            const struct verbs_try *t = &s->rounds[i].tries[k];
+            if (!is_recalled(c, t) && !(skip_dead && (is_dead(c, t->from) || is_dead(c, t->to))))
+                unknown.tries[unknown.ntries++] = *t;
+        }
+        c->show(c->user, done + i + 1, of);
+        if (unknown.ntries)
+            run_round(c, &unknown, brief, c->noutcomes);
+    }
+}
+
+static struct verbs_outcome *judge(struct verbs_conductor *c)
+{
+    struct verbs_outcome *judged = arena_alloc(c->arena, ((size_t)c->noutcomes + 1) * sizeof *judged);
+    if (c->noutcomes)
+        memcpy(judged, c->outcomes, (size_t)c->noutcomes * sizeof *judged);
+    verbs_mark_slow(judged, c->noutcomes, VERBS_SLOW_RATIO);
+    return judged;
+}
+
+/* Others may have been in its way, or the machine busy for a moment: the better result counts. */
+static void repeat_slow(struct verbs_conductor *c)
+{
+    const struct verbs_outcome *judged = judge(c);
+    int n = c->noutcomes, repeated = 0;
+    for (int i = 0; i < n && repeated < MOST_REPEATED && !c->over; i++) {
+        struct verbs_try pair = judged[i].pair;
+        const struct verbs_round alone = {&pair, 1};
+        if (judged[i].verdict != VERBS_SLOW)
+            continue;
+        run_round(c, &alone, 0, i);
+        repeated++;
+    }
+}
+
+/* Tries that tell possible faults apart, until there is no doubt or nothing left to try. */
+static void resolve(struct verbs_conductor *c, int brief)
+{
+    for (int i = 0; i < c->nodes && !c->over; i++) {
+        struct verbs_fault *faults;
+        const struct verbs_outcome *judged = judge(c);
+        int n = verbs_localise(judged, c->noutcomes, c->arena, &faults);
+        struct verbs_round next = verbs_localise_next(judged, c->noutcomes, faults, n, c->arena);
+        if (!next.ntries)
+            return;
+        run_round(c, &next, brief, c->noutcomes);
+    }
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static const struct plan {
+    const char *name;
+    enum verbs_plan plan, then; /* `then` briefly, unless it is the same */
+    int brief;                  /* the first, too */
+    int skip_dead;              /* in the first: not where a port can reach few others only */
+} plans[] = {{"rails", VERBS_PLAN_RAILS, VERBS_PLAN_CROSS, 0, 1},
+             {"reach", VERBS_PLAN_RAILS, VERBS_PLAN_REACH, 0, 1},
+             {"matrix", VERBS_PLAN_MATRIX, VERBS_PLAN_MATRIX, 0, 0},
+             {"brief-rails", VERBS_PLAN_RAILS, VERBS_PLAN_RAILS, 1, 1},
+             {"brief-matrix", VERBS_PLAN_MATRIX, VERBS_PLAN_MATRIX, 1, 1}};
+
+static const struct plan *find_plan(const char *name)
+{
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        if (!strcmp(plans[i].name, name))
+            return &plans[i];
+    return NULL;
+}
+
+int verbs_conduct_knows(const char *schedule)
+{
+    return find_plan(schedule) != NULL;
+}
+
+void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t sweep_bytes)
+{
+    const struct plan *p = find_plan(schedule);
+    if (c->nodes > 1)
+        verbs_conduct_interfaces(c);
+    if (!c->rails || !p)
+        return;
+    const struct verbs_schedule *first = verbs_schedule_make(c->arena, p->plan, c->nodes, c->rails);
+    const struct verbs_schedule *then = verbs_schedule_make(c->arena, p->then, c->nodes, c->rails);
+    int rest = p->then == p->plan ? 0 : then->nrounds;
+    run_schedule(c, first, p->brief, p->skip_dead, 0, first->nrounds + rest);
+    if (rest)
+        run_schedule(c, then, 1, 1, first->nrounds, first->nrounds + rest);
+    repeat_slow(c);
+    resolve(c, p->brief);
+    if (!p->brief)
+        verbs_conduct_gpus(c, first);
+    if (sweep_bytes)
+        verbs_conduct_sweep(c, first, sweep_bytes);
+    verbs_conduct_ports(c);
+}
+
+/* ---- start and end ----------------------------------------------------------------------------------------------- */
+
+static int start_processes(struct verbs_conductor *c, struct err *e)
+{
+    const char *argv[] = {"{bin}/nccltune", "verbs-port", c->ports, arena_printf(c->arena, "%d", c->nccl),
+                          "{rank}",         "{local}",    NULL};
+    const struct agents_order order = {.argv = argv, .copies = c->rails ? c->rails : 1};
+    char *body = arena_alloc(c->arena, FRAME_BODY);
+    for (int node = 0; node < c->nodes; node++) {
+        size_t bytes = agents_start_body(&order, node * order.copies, 1, body);
+        if (!bytes)
+            return err_set(e, ERR_USAGE, "too many ports: %.200s", c->ports);
+        agents_send(c->agents, node, AGENT_START, AGENT_ALL, body, bytes);
+    }
+    c->missing = c->ranks;
+    memset(c->waited, 1, (size_t)c->ranks);
+    if (wait_for_missing(c))
+        return err_set(e, ERR_FAILED, "%s", c->why.code ? c->why.text : "interrupted before any port has answered");
+    return 0;
+}
+
+int verbs_conduct_begin(struct verbs_conductor *c, struct err *e)
+{
+    c->arena = arena_new();
+    c->nodes = c->agents->count;
+    c->ranks = c->nodes * (c->rails ? c->rails : 1);
+    c->who = arena_alloc(c->arena, (size_t)c->ranks * sizeof *c->who);
+    c->orders = arena_alloc(c->arena, (size_t)c->ranks * sizeof *c->orders);
+    c->answers = arena_alloc(c->arena, (size_t)c->ranks * sizeof *c->answers);
+    c->waited = arena_alloc(c->arena, (size_t)c->ranks);
+    c->nets = arena_alloc(c->arena, (size_t)c->nodes * sizeof *c->nets);
+    c->records = arena_alloc(c->arena, (size_t)c->ranks * sizeof *c->records);
+    int rc = start_processes(c, e), alive = !c->rails;
+    for (int r = 0; r < c->ranks && !rc; r++) {
+        struct verbs_who *w = &c->who[r];
+        w->node[sizeof w->node - 1] = w->port[sizeof w->port - 1] = w->failure[sizeof w->failure - 1] = 0;
+        alive += !w->failure[0];
+    }
+    return rc || alive ? rc : err_set(e, ERR_LACKS, "%s", c->who[0].failure);
+}
+
+void verbs_conduct_end(struct verbs_conductor *c)
+{
+    if (c->arena)
+        agents_kill(c->agents, KILL_S, NULL, NULL);
+    arena_free(c->arena);
+    c->arena = NULL;
+}

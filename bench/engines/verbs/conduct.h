@@ -1,0 +1,57 @@
+/* The conductor of a fabric's measurement: tells the processes that own ports what to try with whom, round by round,
+ * and keeps what came of it. */
+#ifndef BENCH_ENGINES_VERBS_CONDUCT_H
+#define BENCH_ENGINES_VERBS_CONDUCT_H
+
+#include <cjson/cJSON.h>
+
+#include "bench/engines/verbs/order.h"
+#include "bench/fabric/fabric.h"
+#include "bench/launch/agents.h"
+
+/* How a port has fared so far. */
+struct verbs_record {
+    int good, failed;
+};
+
+struct verbs_conductor {
+    struct agents *agents;
+    const char *ports; /* as in serve.h */
+    int nccl;
+    int nodes, rails, ranks; /* rank = node * rails + rail; one rank a node without ports */
+    double deadline_s;
+    volatile sig_atomic_t *stop;
+    /* What was learnt, an object such as {"try": {...}}; takes it. */
+    void (*say)(void *user, cJSON *o);
+    void (*show)(void *user, int round, int of);
+    void *user;
+
+    struct arena *arena;
+    struct verbs_who *who;        /* by rank, as are the next three */
+    struct verbs_order *orders;   /* of this turn */
+    struct verbs_answer *answers; /* to them */
+    char *waited;                 /* whose has not come */
+    struct verbs_net_list *nets;  /* by node */
+    struct verbs_record *records; /* by rank */
+    struct verbs_outcome *outcomes;
+    int noutcomes, turn, missing;
+    int recalled; /* the first of the outcomes, which an earlier run has found; sorted by pair */
+    int over;     /* nothing more can be done: why is in `why`, unless time was up or *stop was set */
+    struct err why;
+};
+
+/* Starts a process for every port and hears who they are. Errors: one does not start, no port can be opened. */
+int verbs_conduct_begin(struct verbs_conductor *c, struct err *e);
+
+/* What an earlier run has found, which is not tried again. */
+void verbs_conduct_recall(struct verbs_conductor *c, const struct verbs_fabric *known);
+
+/* Whether `schedule` names one: "rails", "reach", "matrix", "brief-rails", "brief-matrix". */
+int verbs_conduct_knows(const char *schedule);
+
+/* The whole of it. `sweep_bytes` 0: no sweep. Afterwards `over` says whether it came to its end. */
+void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t sweep_bytes);
+
+void verbs_conduct_end(struct verbs_conductor *c);
+
+#endif

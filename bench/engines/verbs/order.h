@@ -1,0 +1,65 @@
+/* What the conductor of a fabric's measurement and the processes that own a port, one for each, say to one another:
+ * frames (bench/launch/connection.h) that agents pass on. Ranks are node * rails + rail. */
+#ifndef BENCH_ENGINES_VERBS_ORDER_H
+#define BENCH_ENGINES_VERBS_ORDER_H
+
+#include "bench/engines/verbs/net.h"
+#include "bench/fabric/localise.h"
+#include "bench/launch/agent_protocol.h"
+
+enum verbs_message {
+    /* to a port */
+    VERBS_ORDER = AGENT_MESSAGES + 1, /* struct verbs_order */
+    /* from a port */
+    VERBS_WHO,    /* struct verbs_who: its first message */
+    VERBS_LINE,   /* a JSON object as text: a port, a point of the sweep */
+    VERBS_ANSWER, /* struct verbs_answer: the order has been carried out */
+    /* both ways */
+    VERBS_SWAP,     /* struct verbs_swap and bytes: a word between two ports under way */
+    VERBS_NET_LIST, /* struct verbs_net_list: the node's own; those of another, to be tried */
+};
+
+struct verbs_who {
+    char node[64], port[80];
+    double rate_Gbps;
+    char failure[400]; /* why the port cannot be opened; "" when it is */
+};
+
+enum verbs_what {
+    VERBS_REST,
+    VERBS_TRY,      /* connect and measure; `brief` only as much as tells whether it works */
+    VERBS_SWEEP,    /* all sizes up to `bytes` on `qps` queue pairs */
+    VERBS_TRY_GPU,  /* both ways with the memory of GPU `number` on the side that `owns` it */
+    VERBS_GPUS,     /* how many are there? */
+    VERBS_PORT,     /* say what the port is, and its GIDs */
+    VERBS_PROVEN,   /* GID `number` has been proven by an earlier run */
+    VERBS_LISTEN,   /* open the node's network interfaces */
+    VERBS_TRY_NETS, /* connect to those of the nodes whose lists have come */
+    VERBS_DEAFEN,   /* close them */
+};
+
+struct verbs_order {
+    int32_t what, turn;    /* `turn` tells a late word of an earlier order from one of this */
+    int32_t other, lead;   /* the rank to do it with, and whether this side leads */
+    struct verbs_end mine; /* what this port is to the whole */
+    struct verbs_end peer;
+    char theirs[160];  /* "node1 mlx5_0:1" */
+    char failure[400]; /* why that port cannot be opened */
+    int32_t brief, qps, number, owns;
+    uint64_t bytes;
+};
+
+struct verbs_answer {
+    int32_t verdict;                                    /* enum verbs_verdict */
+    int32_t count;                                      /* GPUs of the node */
+    double GBps, both_GBps, latency_us, messages_per_s; /* with a GPU: what it sends, what it receives */
+    int32_t gid_index[2];                               /* as in struct verbs_fabric_try */
+    char gid[40], pci[32], via[16], why[900];
+    int reached[VERBS_NETS];
+};
+
+struct verbs_swap {
+    int32_t to, turn;
+};
+
+#endif
