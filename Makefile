@@ -252,7 +252,7 @@ help:
 	@echo 'all         build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
 	@echo 'run         install what is missing, build, tune this machine into build/profile; without GPUs, predict, too'
 	@echo 'check       install what is missing, run every test; last line: N passed, N failed'
-	@echo 'check-gpu   the checks that need a GPU; says plainly when there is none'
+	@echo 'check-gpu   acceptance run on GPUs: half an hour, one report to send back; says plainly when there is none'
 	@echo 'bench-perf  timings, next to a named peer or floor in the same run'
 	@echo 'fuzz        fuzz every reader (FUZZ_SECONDS=60 each)'
 	@echo 'mutants     mutation score: which small change to the code does no test notice (hours; see tests/mutants --help)'

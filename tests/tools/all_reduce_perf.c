@@ -1,0 +1,155 @@
+/* Stands in for nccl-tests' all_reduce_perf over the doubles of NCCL and the GPU driver: the options that
+ * tests/check-gpu gives and nccl-tests' columns, with times from the double's law, by its events. A process a rank.
+ *
+ *   all_reduce_perf -b BYTES -e BYTES -f FACTOR -t RANKS [-g 1] [-n CALLS] [-w CALLS]
+ *   ALL_REDUCE_PERF_FACTOR   what its times are multiplied with: a program that measures something else than we do */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST_SIZES 64
+#define MOST_RANKS 16
+
+typedef struct {
+    char bytes[128];
+} id_t128;
+
+int cuInit(unsigned flags);
+int cuDeviceGet(int *device, int ordinal);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuCtxSetCurrent(void *context);
+int cuMemAlloc_v2(unsigned long long *memory, size_t bytes);
+int cuStreamCreate(void **stream, unsigned flags);
+int cuEventCreate(void **event, unsigned flags);
+int cuEventRecord(void *event, void *stream);
+int cuEventQuery(void *event);
+int cuEventElapsedTime(float *ms, void *from, void *to);
+int ncclGetUniqueId(id_t128 *id);
+int ncclCommInitRank(void **comm, int ranks, id_t128 id, int rank);
+int ncclCommDestroy(void *comm);
+int ncclAllReduce(unsigned long long send, unsigned long long recv, size_t count, int type, int op, void *comm,
+                  void *stream);
+
+static struct shared {
+    id_t128 id;
+    double us[2][MOST_SIZES][MOST_RANKS]; /* out of place, in place */
+} * shared;
+
+static uint64_t first = 1024, last = 1 << 20, factor = 4;
+static int ranks = 2, calls = 20, warm_up = 5;
+
+#define MUST(call)                                   \
+    do {                                             \
+        int rc_ = (call);                            \
+        if (rc_) {                                   \
+            fprintf(stderr, "%s: %d\n", #call, rc_); \
+            exit(1);                                 \
+        }                                            \
+    } while (0)
+
+static double time_us(void *comm, void *stream, unsigned long long in, unsigned long long out, size_t count)
+{
+    void *from, *to;
+    float ms = 0;
+    MUST(cuEventCreate(&from, 0));
+    MUST(cuEventCreate(&to, 0));
+    for (int i = 0; i < warm_up; i++)
+        MUST(ncclAllReduce(in, out, count, 7, 0, comm, stream));
+    MUST(cuEventRecord(from, stream));
+    for (int i = 0; i < calls; i++)
+        MUST(ncclAllReduce(in, out, count, 7, 0, comm, stream));
+    MUST(cuEventRecord(to, stream));
+    while (cuEventQuery(to) == 600)
+        usleep(50);
+    MUST(cuEventElapsedTime(&ms, from, to));
+    return 1e3 * ms / calls;
+}
+
+static void run(int rank)
+{
+    void *context, *stream, *comm;
+    unsigned long long in, out;
+    int device, size = 0;
+    MUST(cuInit(0));
+    MUST(cuDeviceGet(&device, rank));
+    MUST(cuDevicePrimaryCtxRetain(&context, device));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuStreamCreate(&stream, 1));
+    MUST(cuMemAlloc_v2(&in, last));
+    MUST(cuMemAlloc_v2(&out, last));
+    MUST(ncclCommInitRank(&comm, ranks, shared->id, rank));
+    for (uint64_t bytes = first; bytes <= last; bytes *= factor, size++) {
+        shared->us[0][size][rank] = time_us(comm, stream, in, out, bytes / 4);
+        shared->us[1][size][rank] = time_us(comm, stream, out, out, bytes / 4);
+    }
+    MUST(ncclCommDestroy(comm));
+}
+
+static void print(void)
+{
+    const char *wrong = getenv("ALL_REDUCE_PERF_FACTOR");
+    int size = 0;
+    printf("# a double of nccl-tests: nThread %d nGpus 1 warmup iters: %d iters: %d\n"
+           "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   "
+           "busbw #wrong\n",
+           ranks, warm_up, calls);
+    for (uint64_t bytes = first; bytes <= last; bytes *= factor, size++) {
+        printf("%12llu  %12llu     float     sum      -1", (unsigned long long)bytes, (unsigned long long)bytes / 4);
+        for (int place = 0; place < 2; place++) {
+            double us = 0;
+            for (int r = 0; r < ranks; r++)
+                us = shared->us[place][size][r] > us ? shared->us[place][size][r] : us;
+            us *= wrong ? strtod(wrong, NULL) : 1;
+            printf("  %7.2f  %6.2f  %6.2f      0", us, (double)bytes / us / 1e3,
+                   2.0 * (ranks - 1) / ranks * (double)bytes / us / 1e3);
+        }
+        putchar('\n');
+    }
+    puts("# Out of bounds values : 0 OK");
+}
+
+int main(int argc, char **argv)
+{
+    int failed = 0;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        uint64_t value = strtoull(argv[i + 1], NULL, 10);
+        switch (argv[i][1]) {
+        case 'b':
+            first = value;
+            break;
+        case 'e':
+            last = value;
+            break;
+        case 'f':
+            factor = value;
+            break;
+        case 't':
+            ranks = (int)value;
+            break;
+        case 'n':
+            calls = (int)value;
+            break;
+        case 'w':
+            warm_up = (int)value;
+            break;
+        }
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || factor < 2 || ranks < 2 || ranks > MOST_RANKS)
+        return 2;
+    MUST(ncclGetUniqueId(&shared->id));
+    for (int r = 0; r < ranks; r++)
+        if (!fork()) {
+            run(r);
+            exit(0);
+        }
+    for (int status, r = 0; r < ranks; r++)
+        failed |= wait(&status) < 0 || status;
+    if (!failed)
+        print();
+    return failed;
+}
