@@ -23,6 +23,7 @@ static const struct cli_page page = {
     "Examples\n"
     "  nccltune whatif --machine azure-ndv5 --nodes 32\n"
     "  nccltune whatif --machine dgx-a100 --nodes 16 --dead-rail mlx5_3 --sockets --svg dead.svg\n"
+    "  nccltune whatif --machine azure-ndv4 --nodes 2 --set NCCL_IB_HCA=mlx5_ib0,mlx5_ib1 --set NCCL_NET=Socket\n"
     "  nccltune whatif --topology topology.json --nodes 4 --more-nodes 64,512 --collectives allgather\n"
     "\n"
     "Exit status: 0 done, 1 bad input or nothing can be predicted, 2 wrong usage, 3 --svg and no gnuplot.\n",
@@ -139,6 +140,18 @@ static int take_sockets(const struct option_value *v, void *out, struct err *e)
     return 0;
 }
 
+static int add_settings(struct whatif *w, const struct variation *v, struct err *e)
+{
+    return whatif_add_settings(w, v->text, e);
+}
+
+static int take_settings(const struct option_value *v, void *out, struct err *e)
+{
+    struct variation *x = one_more(v, out);
+    x->add = add_settings;
+    return option_text(v, &x->text, e);
+}
+
 static int take_mixed_rails(const struct option_value *v, void *out, struct err *e)
 {
     (void)e;
@@ -162,6 +175,8 @@ static int take_more_nodes(const struct option_value *v, void *out, struct err *
 
 #define VARIATIONS offsetof(struct request, variations)
 static const struct option_spec variation_options[] = {
+    {0, "set", "NAME=VALUE...", "jobs have these variables: 'NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_ALGO=Ring'", take_settings,
+     VARIATIONS},
     {0, "hcas", "LIST", "NCCL uses these alone: mlx5_0,mlx5_1", take_hcas, VARIATIONS},
     {0, "dead-rail", "HCA", "that one is missing on every node", take_dead_rail, VARIATIONS},
     {0, "half-width", "HCA", "its PCIe link has half its lanes", take_half_width, VARIATIONS},

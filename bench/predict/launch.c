@@ -3,38 +3,34 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-#include "core/units.h"
+#include "core/vars/parse.h"
 
-/* "=mlx5_0:1,mlx5_3:1", exact names as nccl_plan writes them. Prefixes and exclusions are not for here. */
+/* As NCCL reads it: names, prefixes, exclusions. A list that leaves no port of the class is one that NCCL ignores RDMA
+ * for: sockets. */
 static int take_hcas(const char *value, struct nccl_setup *s, struct arena *a)
 {
-    const char **list = NULL;
-    int n = 0;
-    if (*value != '=')
-        return -1;
-    for (const char *p = value + 1;; p++) {
-        size_t length = strcspn(p, ",");
-        if (!length)
-            return -1;
-        list = arena_grow(a, (void *)list, (size_t)n, sizeof *list);
-        list[n++] = arena_strndup(a, p, length);
-        p += length;
-        if (!*p)
-            break;
-    }
-    s->hcas = list;
-    s->nhcas = n;
+    const struct topo_class *c = &s->topology->classes[s->class_index];
+    struct env_devices list;
+    const char **hcas = arena_alloc(a, ((size_t)c->nports + 1) * sizeof *hcas);
+    env_parse_devices(value, &list);
+    s->nhcas = 0;
+    for (int i = 0; i < c->nports; i++)
+        if (env_devices_select(&list, c->ports[i].hca, c->ports[i].port))
+            hcas[s->nhcas++] = arena_printf(a, "%s:%d", c->ports[i].hca, c->ports[i].port);
+    s->hcas = hcas;
+    s->sockets |= c->nports && !s->nhcas;
     return 0;
 }
 
-static int number(const char *value, long high, int *out)
+static int number(const char *value, int64_t high, int *out)
 {
-    struct err unused;
-    long n = 0;
-    int rc = unit_parse_int(value, 0, high, &n, "", &unused);
+    int64_t n = 0;
+    if (env_parse_number(value, &n) != ENV_NUMBER || n < 0 || n > high)
+        return -1;
     *out = (int)n;
-    return rc ? -1 : 0;
+    return 0;
 }
 
 static int take_min(const char *value, struct nccl_setup *s, struct arena *a)
@@ -51,7 +47,7 @@ static int take_max(const char *value, struct nccl_setup *s, struct arena *a)
 
 static int take_nvls(const char *value, struct nccl_setup *s, struct arena *a)
 {
-    int on;
+    int on = 0;
     (void)a;
     int rc = number(value, 2, &on);
     s->no_nvls = !on;
@@ -70,9 +66,16 @@ static int take_ib(const char *value, struct nccl_setup *s, struct arena *a)
     return number(value, 1, &s->sockets);
 }
 
+static int take_net(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    (void)a;
+    s->sockets = !strcasecmp(value, "Socket");
+    return s->sockets || !strcasecmp(value, "IB") ? 0 : -1;
+}
+
 static int take_cross(const char *value, struct nccl_setup *s, struct arena *a)
 {
-    int cross;
+    int cross = 0;
     (void)a;
     int rc = number(value, 2, &cross);
     s->cross_nic = cross ? cross : 3; /* see nccl_setup */
@@ -83,21 +86,26 @@ static const struct {
     const char *name;
     int (*take)(const char *value, struct nccl_setup *s, struct arena *a);
 } variables[] = {
-    {"NCCL_IB_HCA", take_hcas},      {"NCCL_MIN_CTAS", take_min},    {"NCCL_MAX_CTAS", take_max},
-    {"NCCL_NVLS_ENABLE", take_nvls}, {"NCCL_PXN_DISABLE", take_pxn}, {"NCCL_IB_DISABLE", take_ib},
-    {"NCCL_CROSS_NIC", take_cross},
+    {"NCCL_IB_HCA", take_hcas},       {"NCCL_MIN_CTAS", take_min},      {"NCCL_MAX_CTAS", take_max},
+    {"NCCL_MIN_NCHANNELS", take_min}, {"NCCL_MAX_NCHANNELS", take_max}, {"NCCL_NVLS_ENABLE", take_nvls},
+    {"NCCL_PXN_DISABLE", take_pxn},   {"NCCL_IB_DISABLE", take_ib},     {"NCCL_CROSS_NIC", take_cross},
+    {"NCCL_NET", take_net},
 };
 #define VARIABLES (sizeof variables / sizeof *variables)
 
+int model_setting_apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
+{
+    for (size_t i = 0; i < VARIABLES; i++)
+        if (!strcmp(variables[i].name, name))
+            return variables[i].take(value, s, a);
+    return -1;
+}
+
 int model_launch_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a)
 {
-    for (int i = 0; i < launch->nsettings; i++) {
-        size_t v = 0;
-        while (v < VARIABLES && strcmp(variables[v].name, launch->settings[i].name) != 0)
-            v++;
-        if (v == VARIABLES || variables[v].take(launch->settings[i].value, s, a))
+    for (int i = 0; i < launch->nsettings; i++)
+        if (model_setting_apply(launch->settings[i].name, launch->settings[i].value, s, a))
             return -1;
-    }
     return 0;
 }
 

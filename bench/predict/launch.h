@@ -5,8 +5,11 @@
 #include "bench/predict/nccl/model.h"
 #include "bench/results/results.h"
 
-/* Puts the settings of `launch` into `s`. -1 when one of them is a variable, or has a value, that the model is silent
- * on. What has to be allocated is in `a`. */
+/* Puts a variable as NCCL reads it into `s`, whose topology and class are known. -1: the model is silent on it, or on
+ * that value. What has to be allocated is in `a`. */
+int model_setting_apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a);
+
+/* The same for all settings of `launch`. -1 when the model is silent on one of them. */
 int model_launch_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a);
 
 /* The class with GPUs that most hosts belong to, of several the first; -1: none has a GPU. */

@@ -19,7 +19,8 @@ struct whatif_case {
     const char *label; /* "without mlx5_3" */
     const char *what;  /* a sentence */
     struct model_setup setup;
-    const char *problem; /* why it cannot be predicted; NULL it can */
+    unsigned algos, protos; /* NCCL_ALGO and NCCL_PROTO leave these (bits); 0: all */
+    const char *problem;    /* why it cannot be predicted; NULL it can */
     const struct model *model;
     struct whatif_cell *cells; /* one a size of struct whatif */
 };
@@ -47,6 +48,10 @@ int whatif_add_sockets(struct whatif *w, struct err *e);                        
 int whatif_add_mixed_rails(struct whatif *w, struct err *e);                     /* leaves serve nodes, not rails */
 int whatif_add_oversubscription(struct whatif *w, double factor, struct err *e); /* of the leaves' uplinks */
 int whatif_add_nodes(struct whatif *w, int nodes, struct err *e);
+
+/* Jobs that have these variables, beside others. Blanks or line ends stand between them: "NCCL_IB_HCA=mlx5_0
+ * NCCL_NVLS_ENABLE=0". What the model does not know of is named in the case's sentence. Error: no NAME=VALUE. */
+int whatif_add_settings(struct whatif *w, const char *text, struct err *e);
 
 /* All that make sense for this machine. */
 int whatif_add_usual(struct whatif *w, struct err *e);

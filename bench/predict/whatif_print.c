@@ -41,6 +41,24 @@ static void print_headings(const struct whatif *w, FILE *out)
     fputs("  interval        bound by\n", out);
 }
 
+/* NCCL's choice moves with what it believes of the machine: the reason when less of it is faster. */
+static int chooses_otherwise(const struct whatif_cell *now, const struct whatif_cell *base)
+{
+    return now->untouched.algo != base->untouched.algo || now->untouched.proto != base->untouched.proto;
+}
+
+static int any_chooses_otherwise(const struct whatif *w)
+{
+    for (int i = 1; i < w->ncases; i++)
+        for (size_t k = 0; k < SHOWN; k++) {
+            const struct whatif_cell *now = cell_at(w, &w->cases[i], shown[k]),
+                                     *base = cell_at(w, &w->cases[0], shown[k]);
+            if (now && base && chooses_otherwise(now, base))
+                return 1;
+        }
+    return 0;
+}
+
 static void print_case(const struct whatif *w, const struct whatif_case *c, FILE *out)
 {
     fprintf(out, "  %-22s", c->label);
@@ -58,7 +76,8 @@ static void print_case(const struct whatif *w, const struct whatif_case *c, FILE
         double busbw = whatif_busbw(w, c, now->bytes, now->untouched.us);
         fprintf(out, "  %7.2f %7.2f", busbw, whatif_busbw(w, c, now->bytes, now->tuned.us));
         if (base)
-            fprintf(out, " %5.2f", busbw / whatif_busbw(w, &w->cases[0], now->bytes, base->untouched.us));
+            fprintf(out, "%c%5.2f", chooses_otherwise(now, base) ? '*' : ' ',
+                    busbw / whatif_busbw(w, &w->cases[0], now->bytes, base->untouched.us));
         else
             fprintf(out, " %5s", "-");
         last = now;
@@ -91,6 +110,8 @@ void whatif_print(const struct whatif *w, FILE *out)
     fputc('\n', out);
     for (int i = 1; i < w->ncases; i++)
         fprintf(out, "  %-22s  %s\n", w->cases[i].label, w->cases[i].what);
+    if (any_chooses_otherwise(w))
+        fputs("\n  * NCCL chooses another algorithm or protocol there than on the machine as it is.\n", out);
     int n;
     const char *const *assumed = model_assumptions(w->cases[0].model, &n);
     if (n)

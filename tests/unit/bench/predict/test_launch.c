@@ -9,11 +9,19 @@
 
 #include "bench/predict/launch.h"
 
+/* Four ports of three HCAs. */
+static struct topo_port ports[] = {{.hca = "mlx5_0", .port = 1},
+                                   {.hca = "mlx5_1", .port = 1},
+                                   {.hca = "mlx5_1", .port = 2},
+                                   {.hca = "mlx5_10", .port = 1}};
+static struct topo_class class_ = {.ports = ports, .nports = 4};
+static const struct topology topology = {.classes = &class_, .nclasses = 1};
+
 static int apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
 {
     struct bench_setting setting = {name, value};
     struct bench_knobs launch = {"x", &setting, 1};
-    *s = (struct nccl_setup){0};
+    *s = (struct nccl_setup){.topology = &topology};
     return model_launch_apply(&launch, s, a);
 }
 
@@ -22,10 +30,6 @@ static void variables(void **state)
     (void)state;
     struct arena *a = arena_new();
     struct nccl_setup s;
-    assert_int_equal(apply("NCCL_IB_HCA", "=mlx5_0:1,mlx5_3:1", &s, a), 0);
-    assert_int_equal(s.nhcas, 2);
-    assert_string_equal(s.hcas[0], "mlx5_0:1");
-    assert_string_equal(s.hcas[1], "mlx5_3:1");
     assert_int_equal(apply("NCCL_MIN_CTAS", "16", &s, a), 0);
     assert_int_equal(s.min_channels, 16);
     assert_int_equal(apply("NCCL_MAX_CTAS", "8", &s, a), 0);
@@ -45,12 +49,35 @@ static void variables(void **state)
     arena_free(a);
 }
 
+/* Lists as NCCL reads them; one that leaves nothing leaves sockets. */
+static void lists_of_hcas(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list;
+        int n, sockets;
+        const char *first;
+    } cases[] = {
+        {"=mlx5_0:1,mlx5_1:1", 2, 0, "mlx5_0:1"}, {"mlx5_1", 3, 0, "mlx5_1:1"},    {"^mlx5_0", 3, 0, "mlx5_1:1"},
+        {"^=mlx5_1", 2, 0, "mlx5_0:1"},           {"=mlx5_1:2", 1, 0, "mlx5_1:2"}, {"ib0", 0, 1, NULL},
+    };
+    struct arena *a = arena_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nccl_setup s;
+        assert_int_equal(apply("NCCL_IB_HCA", cases[i].list, &s, a), 0);
+        assert_int_equal(s.nhcas, cases[i].n);
+        assert_int_equal(s.sockets, cases[i].sockets);
+        if (s.nhcas)
+            assert_string_equal(s.hcas[0], cases[i].first);
+    }
+    arena_free(a);
+}
+
 static void what_the_model_is_silent_on(void **state)
 {
     (void)state;
     static const char *const silent[][2] = {
-        {"NCCL_IB_QPS_PER_CONNECTION", "4"}, {"NCCL_BUFFSIZE", "8388608"}, {"NCCL_IB_HCA", "mlx5"},
-        {"NCCL_IB_HCA", "^mlx5_0"},          {"NCCL_IB_HCA", "="},         {"NCCL_IB_HCA", "=mlx5_0,,mlx5_1"},
+        {"NCCL_IB_QPS_PER_CONNECTION", "4"}, {"NCCL_BUFFSIZE", "8388608"}, {"NCCL_NET", "AWS Libfabric"},
         {"NCCL_MIN_CTAS", "many"},           {"NCCL_MAX_CTAS", "1000"},    {"NCCL_CROSS_NIC", "-1"},
     };
     struct arena *a = arena_new();
@@ -95,10 +122,8 @@ static void the_library(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variables),
-        cmocka_unit_test(what_the_model_is_silent_on),
-        cmocka_unit_test(the_class),
-        cmocka_unit_test(the_library),
+        cmocka_unit_test(variables), cmocka_unit_test(lists_of_hcas), cmocka_unit_test(what_the_model_is_silent_on),
+        cmocka_unit_test(the_class), cmocka_unit_test(the_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,31 @@ static void variations_go_the_way_they_must(void **state)
     end(&f);
 }
 
+/* What people's own variables cost: half the HCAs half the bandwidth, an unknown name sockets. */
+static void variables_of_jobs(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("azure-ndv4", 2, COLL_ALLREDUCE);
+    struct whatif *w = f.whatif;
+    static const char *const texts[] = {"NCCL_IB_HCA=mlx5_ib0", "NCCL_IB_HCA=mlx5_ib0,mlx5_ib1",
+                                        "NCCL_IB_HCA=mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3\n", "NCCL_IB_HCA=nosuch",
+                                        "NCCL_ALGO=Tree NCCL_IB_TIMEOUT=20"};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(whatif_add_settings(w, texts[i], &e), 0);
+    assert_int_equal(whatif_predict(w, &e), 0);
+    for (int i = 1; i <= 3; i++) {
+        double part = busbw(w, i) / busbw(w, 0), wanted = (1 << (i - 1)) / 8.0;
+        assert_true(part > 0.9 * wanted && part < 1.1 * wanted);
+    }
+    assert_true(busbw(w, 4) < 0.1 * busbw(w, 0));
+    for (int k = 0; k < w->nsizes; k++)
+        assert_int_equal(w->cases[5].cells[k].untouched.algo, ALGO_TREE);
+    assert_non_null(strstr(w->cases[5].what, "silent on NCCL_IB_TIMEOUT"));
+    assert_int_equal(whatif_add_settings(w, "NCCL_ALGO", &e), ERR_USAGE);
+    end(&f);
+}
+
 static void oversubscription_is_felt_by_alltoall(void **state)
 {
     (void)state;
@@ -221,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variations_go_the_way_they_must),
         cmocka_unit_test(oversubscription_is_felt_by_alltoall),
+        cmocka_unit_test(variables_of_jobs),
         cmocka_unit_test(the_usual_ones),
         cmocka_unit_test(the_usual_ones_are_sensible),
         cmocka_unit_test(the_last_hca),
