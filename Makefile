@@ -98,7 +98,7 @@ PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
 TIMER       := $(B)/tests/allreduce-time
 
-.PHONY: all run check check-gpu units bench-perf fuzz fuzzers mutants lint format deps install uninstall dist deb clean help \
+.PHONY: all run check check-long check-gpu units bench-perf fuzz fuzzers mutants lint format deps install uninstall dist deb clean help \
         FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -195,6 +195,8 @@ units: $(UNITS) $(DOUBLES) $(NCCL_DOUBLES) $(TIMER)
 check:
 	$(Q)tools/deps check
 	$(Q)tests/check
+check-long: all $(DOUBLES)
+	$(Q)tests/check-long
 check-gpu: all
 	$(Q)tests/check-gpu
 fuzzers: $(FUZZERS)
@@ -252,6 +254,7 @@ help:
 	@echo 'all         build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
 	@echo 'run         install what is missing, build, tune this machine into build/profile; without GPUs, predict, too'
 	@echo 'check       install what is missing, run every test; last line: N passed, N failed'
+	@echo 'check-long  proofs that take too long for every change'
 	@echo 'check-gpu   acceptance run on GPUs: half an hour, one report to send back; says plainly when there is none'
 	@echo 'bench-perf  timings, next to a named peer or floor in the same run'
 	@echo 'fuzz        fuzz every reader (FUZZ_SECONDS=60 each)'

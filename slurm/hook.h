@@ -39,6 +39,7 @@ int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, 
 
 /* The same of a file that is not read. */
 int hook_check(const char *path, uid_t owner, struct hook_why *w);
+int hook_check_directory(const char *path, uid_t owner, struct hook_why *w);
 
 /* ---- hook_text.c: lines and words -------------------------------------------------------------------------------- */
 

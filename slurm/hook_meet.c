@@ -130,14 +130,20 @@ static int wait_for_verdict(struct meeting *p, const struct hook_job *job, long 
 void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hook_answer *a, long limit_ms)
 {
     struct meeting p = {0};
+    struct hook_why why = {""};
     char answer[SHA256_HEX + 1], verdict[256] = "";
     if (a->nodes < 2)
         return;
     p.mine = a->state == HOOK_TUNED ? a->hash : NO_ANSWER;
     place(&p, c, job);
     snprintf(answer, sizeof answer, "%s\n", p.mine);
-    mkdir(p.dir, 0755);
-    if (leave(&p, job->node, ".node", answer, 0, job->node)) {
+    /* Root writes nowhere that somebody else could have made. */
+    if (hook_check_directory(c->meet, c->owner, &why) || (mkdir(p.dir, 0755) && errno != EEXIST) ||
+        hook_check_directory(p.dir, c->owner, &why)) {
+        snprintf(a->why, sizeof a->why, "%.200s cannot be used: %.260s", p.dir,
+                 why.text[0] ? why.text : strerror(errno));
+        a->state = HOOK_NOTHING;
+    } else if (leave(&p, job->node, ".node", answer, 0, job->node)) {
         snprintf(a->why, sizeof a->why, "%.300s cannot be written: %s", p.dir, strerror(errno));
         a->state = HOOK_NOTHING;
     } else if (wait_for_verdict(&p, job, limit_ms, verdict, sizeof verdict)) {
@@ -159,8 +165,11 @@ void hook_meet(const struct hook_conf *c, const struct hook_job *job, struct hoo
 void hook_meet_leave(const struct hook_conf *c, const struct hook_job *job)
 {
     struct meeting p = {0};
+    struct hook_why ignored = {""};
     char path[HOOK_PATH + 128];
     place(&p, c, job);
+    if (hook_check_directory(p.dir, c->owner, &ignored))
+        return;
     path_of(&p, job->node, ".node", path);
     unlink(path);
     path_of(&p, VERDICT, "", path);

@@ -131,3 +131,12 @@ int hook_check(const char *path, uid_t owner, struct hook_why *w)
     /* With O_PATH, O_NOFOLLOW opens a symbolic link itself. */
     return S_ISREG(st.st_mode) ? 0 : hook_refuse(w, "%s is not a regular file", path);
 }
+
+int hook_check_directory(const char *path, uid_t owner, struct hook_why *w)
+{
+    struct stat st = {0};
+    int fd = open_trusted(path, owner, O_PATH | O_DIRECTORY, &st, w);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? -1 : 0;
+}

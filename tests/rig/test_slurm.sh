@@ -391,6 +391,58 @@ check "with one sentence a node" test "$(slurm srun -Q -w ${n}0,${n}1 -n8 true |
 rm -rf "$p" "$p.real"
 profile "allreduce,0,-1,tree,ll,4,-1,-1"
 
+# ---- the installer on this Slurm -----------------------------------------------------------------------------------------
+# inst OPTION...: as on the controller; reach HOST COMMAND: what ssh would do.
+inst() { tests/rig/slurm exec $prefix timeout -k 5 100 "$PWD/build/nccltune" install-profile --store "$dir/own/store" --plugin "$plugin" --nccl-conf "$dir/own/nccl.conf" "$@" 2>&1; }
+cat >"$dir/reach" <<END
+#!/bin/bash
+cd '$PWD' || exit 1
+host=\$1
+shift
+[ "\$host" != "\${DEAD-}" ] || exit 255
+exec tests/rig/nodes exec "\$host" /bin/sh -c "mount --bind '$dir/own.'\$host '$dir/own' && \$*"
+END
+chmod 755 "$dir/reach"
+mkdir "$dir/own" "$dir"/own.${n}{0,1,2,3}
+made_profile() { # as tests/rig/test_container.sh has it: a rule written by hand
+    local host
+    host=${n}0
+    sed 's/"name":[[:space:]]*"[^"]*",\([[:space:]]*"class":\)/"name": "'"$host"'",\1/' tests/fixtures/envgen/topology.json >"$work/topology.json"
+    build/nccltune generate -q --topology "$work/topology.json" --results tests/fixtures/envgen/results.jsonl -o "$work/$1" >/dev/null
+}
+check "a profile is made" made_profile made
+check "install-profile finds the hooks" grep -q "that start at .* or later get it through the Slurm hooks" <(inst "$work/made")
+check "and leaves NCCL's file to them" test ! -s "$dir/own/nccl.conf"
+check "it counts the hosts that get it" grep -q "^it is for 1 host of class" <(inst "$work/made")
+conf "store=$dir/own/store"
+slurm sbatch -Q -w ${n}0 -o /dev/null --wrap "sleep 30" >/dev/null
+wait_for 1 sh -c "tests/rig/slurm exec $prefix squeue -h -tR | wc -l"
+check "--purge refuses while a job runs with the profile" grep -q "^nccltune install-profile: jobs [0-9]* run with a profile of this store" <(inst --uninstall --purge)
+check "the profile is still there" test -e "$dir/own/store/current/manifest.json"
+check "--force does not ask" inst --uninstall --purge --force
+check "hooks find that nothing is installed" grep -q " none all" "$dir/own/store/schedule"
+slurm scancel -u root
+conf
+many_hosts() { inst "$work/made" --hosts "${n}[0-3]" --ssh "$dir/reach" --program "$PWD/build/nccltune"; }
+same_schedules() { [ "$(cat "$dir"/own.*/store/schedule 2>/dev/null | grep -v '^#' | sort | uniq -c | awk '{ print $1 }' | paste -sd,)" = "$1" ]; }
+export DEAD=${n}2
+check "--hosts with one that is down: it is named, and nothing changes" grep -q "${n}2: " <(many_hosts)
+check "indeed nothing" same_schedules ""
+DEAD=
+check "--hosts: all have it" grep -q "^4 hosts have " <(many_hosts)
+check "from one moment on" same_schedules 4
+check "with their links" test "$(readlink "$dir"/own.*/store/current | sort -u | wc -l)" = 1
+without() { # a profile nobody brings to jobs: NCCL's file on request alone, with the hash
+    rm -rf "$dir/own/store" "$dir/own/nccl.conf"
+    env PATH=/usr/bin:/bin build/nccltune install-profile "$work/made" --store "$dir/own/store" --plugin "$plugin" \
+        --nccl-conf "$dir/own/nccl.conf" --no-hooks --delay 4s >"$work/without" 2>&1 &
+    local pid=$!
+    sleep 1.5
+    [ ! -e "$dir/own/nccl.conf" ] || { echo "written before the moment"; return 1; }
+    wait $pid
+}
+check "--no-hooks --delay: NCCL's file is written at that moment" without
+
 # ---- the prolog --------------------------------------------------------------------------------------------------------
 only all
 since=$(log_lines)

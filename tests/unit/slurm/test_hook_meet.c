@@ -139,9 +139,32 @@ static void too_late_to_be_told(void **state)
     assert_int_equal(policies[2], HOOK_FAIL);
 }
 
+/* Where others can write, root does not; what they have put there is no answer. */
+static void strangers(void **state)
+{
+    (void)state;
+    if (untrusted || getuid() != 0)
+        skip();
+    chmod(store_path(&store, "meet"), 0777);
+    meet(0, FINE);
+    expect_all(HOOK_NOTHING);
+    chmod(store_path(&store, "meet"), 0755);
+    assert_int_equal(symlink("/tmp", store_path(&store, "meet/7.0")), 0);
+    meet(0, FINE);
+    expect_all(HOOK_NOTHING);
+    assert_int_equal(access("/tmp/verdict", F_OK), -1);
+    unlink(store.path);
+    mkdir(store.path, 0755);
+    store_write(&store, "meet/7.0/n5.node", STORE_HASH "\n");
+    assert_int_equal(chown(store.path, 65534, 65534), 0);
+    meet(5, ABSENT);
+    ends[5] = HOOK_NOTHING;
+    expect_all(HOOK_NOTHING);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(all_or_none), TEST(requeued), TEST(too_late_to_be_told)};
+    const struct CMUnitTest tests[] = {TEST(all_or_none), TEST(requeued), TEST(too_late_to_be_told), TEST(strangers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
