@@ -199,6 +199,8 @@ static int run_journal(const struct request *w, const struct topology *t, struct
     if (!rc && (summary.measured || summary.resumed))
         rc = print_points(w, measured, e);
     bench_results_free(measured);
+    if (rc == ERR_FAILED && (summary.measured || summary.resumed))
+        log_warn(log, "%s holds what was measured, the same command with --resume goes on", w->bench.results);
     return rc ? rc : conclude(w, &summary, log);
 }
 

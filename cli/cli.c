@@ -105,10 +105,10 @@ int cli_parse(const struct cli_page *page, struct option_group *groups, int argc
 
 static volatile sig_atomic_t interrupted;
 
+/* The second time is for impatience. A terminal that goes away often says so twice. */
 static void on_signal(int signal)
 {
-    (void)signal;
-    if (interrupted)
+    if (interrupted && signal != SIGHUP)
         _exit(CLI_INTERRUPTED);
     interrupted = 1;
 }
@@ -119,5 +119,9 @@ volatile sig_atomic_t *cli_catch_interrupt(void)
     sigemptyset(&sa.sa_mask);
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
+    struct sigaction hangup;
+    if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN) /* nohup has its way */
+        sigaction(SIGHUP, &sa, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a process at the other end that has died is no reason to die */
     return &interrupted;
 }

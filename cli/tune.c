@@ -223,6 +223,15 @@ static int report_finished(struct tune *t, struct err *e)
     return rc;
 }
 
+/* What was measured before something failed is not lost. */
+static int say_how_to_go_on(const struct tune *t, const struct tune_part *p, int rc, struct err *e)
+{
+    const struct err was = *e;
+    return rc != ERR_FAILED || !exists(p->bench.results)
+               ? rc
+               : err_set(e, rc, "%.800s; 'nccltune tune --resume -o %s' goes on", was.text, t->generate.out);
+}
+
 /* From the nodes of a part to its profile. */
 static int run_part(struct tune *t, struct tune_part *p, struct err *e)
 {
@@ -235,7 +244,7 @@ static int run_part(struct tune *t, struct tune_part *p, struct err *e)
     if (!rc)
         rc = generate(t, p, &measured, e);
     bench_results_free(measured);
-    return rc;
+    return say_how_to_go_on(t, p, rc, e);
 }
 
 /* Profiles of nodes that do not go together are for jobs on these nodes alone. */

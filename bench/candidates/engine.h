@@ -42,6 +42,9 @@ enum bench_evidence {
 #define BENCH_HOST_MEMORY \
     "Measured on host memory with OpenMPI: an OpenMPI setting, not an NCCL result and not a statement about GPUs."
 
+/* Must not reach a command's exit status: it becomes ERR_FAILED on the way. */
+#define BENCH_NODES_LOST 75
+
 /* Families of settings, after the library that reads them. */
 #define BENCH_FAMILY_NCCL    "nccl"
 #define BENCH_FAMILY_OPENMPI "openmpi"
@@ -93,7 +96,8 @@ struct bench_engine {
     /* The launch that uses what both use ("ib2,ib3"); 0 when there is no such thing. */
     int (*combine)(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a, struct bench_knobs *both);
 
-    /* Starts a launch and waits for its first message; NULL after an error, also when *stop is set. */
+    /* Starts a launch and waits for its first message; NULL after an error, also when *stop is set. BENCH_NODES_LOST in
+     * e->code: nodes are gone, which says nothing about the launch. */
     struct bench_session *(*open)(struct bench_plan *plan, const struct bench_knobs *launch, double patience_s,
                                   volatile sig_atomic_t *stop, struct err *e);
 

@@ -100,18 +100,22 @@ double history_expect_us(const struct bench_results *r, const struct history_pla
     return above && has_time(above) ? interval_of(above).median : 0;
 }
 
+static int is_death(const struct bench_result *r)
+{
+    return r->status == BENCH_CRASHED || r->status == BENCH_HUNG;
+}
+
 int history_hopeless(const struct bench_results *r, const struct history_place *at, const char *call)
 {
-    enum bench_status here = history_status(r, at, call);
-    if (here != BENCH_STATUS_COUNT && here != BENCH_OK)
-        return 1;
     int deaths = 0;
     for (int i = 0; i < r->count; i++) {
-        if (!is_call(&r->items[i], at, call))
+        const struct bench_result *x = &r->items[i];
+        if (!is_call(x, at, call))
             continue;
-        if (r->items[i].status == BENCH_FAILED)
+        int here = x->bytes == at->bytes, died = is_death(x);
+        if (x->status == BENCH_FAILED || (here && x->status != BENCH_OK && (!died || i >= r->session)))
             return 1;
-        deaths += r->items[i].status == BENCH_CRASHED || r->items[i].status == BENCH_HUNG;
+        deaths += died;
     }
     return deaths > 1;
 }
@@ -155,16 +159,21 @@ struct bench_interval history_rival(const struct bench_results *r, const struct 
     return best;
 }
 
-int history_dead(const struct bench_results *r, const char *launch)
+int history_deaths(const struct bench_results *r, const char *launch)
 {
-    int dead = 0;
+    int deaths = 0;
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
         if (strcmp(x->launch.label, launch) != 0)
             continue;
         if (x->status == BENCH_OK)
             return 0;
-        dead |= x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
+        deaths += is_death(x);
     }
-    return dead;
+    return deaths;
+}
+
+int history_dead(const struct bench_results *r, const char *launch)
+{
+    return history_deaths(r, launch) > 1;
 }

@@ -28,8 +28,10 @@ double history_time_us(const struct bench_results *r, const struct history_place
  * make; beyond the last one its time there, in proportion to the size when that was smaller; 0 when there is none. */
 double history_expect_us(const struct bench_results *r, const struct history_place *at, const char *call);
 
-/* Whether `call` need not be tried: it has failed in some way or was left behind at this very place; the library has
- * refused it at any size; or it brought a process down at two sizes. */
+/* Whether `call` need not be tried: it gave wrong data or was left behind at this very place; the library has refused
+ * it at any size; or a process died or hung under it twice. Once may have been somebody else's doing (a node that ran
+ * out of memory, a process that somebody stopped): the place gets a second try, though not in the session that saw it.
+ */
 int history_hopeless(const struct bench_results *r, const struct history_place *at, const char *call);
 
 /* Whether `call` was left behind at the nearest size on either side. */
@@ -42,7 +44,10 @@ int history_close(const struct bench_results *r, const struct history_place *at,
 /* The best single measurement at this point under any other launch; n is 0 when there is none. */
 struct bench_interval history_rival(const struct bench_results *r, const struct history_place *at);
 
-/* Whether this launch never got anywhere. */
+/* How often a process died or hung under this launch, which never got anywhere; 0 if it did. */
+int history_deaths(const struct bench_results *r, const char *launch);
+
+/* Whether it has died twice without getting anywhere: it need not be tried again. */
 int history_dead(const struct bench_results *r, const char *launch);
 
 #endif

@@ -14,9 +14,11 @@
 /* One write and a sync, or the file as it was before. */
 static int put_lines(struct bench_journal *j, const char *text, size_t n, struct err *e)
 {
-    struct stat before;
+    struct stat before, there;
     int known = !fstat(j->fd, &before) && S_ISREG(before.st_mode);
     ssize_t written;
+    if (known && (stat(j->path, &there) || there.st_ino != before.st_ino || there.st_dev != before.st_dev))
+        return err_set(e, ERR_FAILED, "%s: was removed or replaced while it was being written", j->path);
     do
         written = write(j->fd, text, n);
     while (written < 0 && errno == EINTR);

@@ -130,8 +130,13 @@ static int by_order(const void *pa, const void *pb)
 static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, double *pool, double *scratch)
 {
     struct bench_candidate c = {.launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK};
-    int samples = 0;
+    int samples = 0, deaths = 0;
+    enum bench_status alive = BENCH_OK; /* the worst that is no death */
     for (int i = 0; i < n; i++) {
+        int died = r[i]->status == BENCH_CRASHED || r[i]->status == BENCH_HUNG;
+        deaths += died;
+        if (!died && r[i]->status > alive)
+            alive = r[i]->status;
         if (r[i]->status >= c.status && r[i]->detail)
             c.detail = r[i]->detail;
         if (r[i]->status > c.status)
@@ -146,9 +151,11 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1, last->doubt};
     else
         c.time_us = bench_interval_of(pool, samples, scratch);
-    /* There is nothing to fall back on behind the default: a process of it that died once does not rule it out. */
-    if (is_untouched(r[0]) && samples && (c.status == BENCH_CRASHED || c.status == BENCH_HUNG))
-        c.status = BENCH_OK;
+    /* One death, after which all went well, was somebody else's doing. There is nothing to fall back on behind the
+     * default: deaths do not rule it out. */
+    int well_later = last->ntimes && (last->status == BENCH_OK || last->status == BENCH_DROPPED);
+    if (deaths && samples && (is_untouched(r[0]) || (deaths == 1 && well_later)))
+        c.status = alive;
     return c;
 }
 

@@ -28,8 +28,9 @@ struct bench_candidate {
     struct bench_knobs launch, call;
     struct bench_interval time_us;
     struct bench_interval gain; /* over the point's default */
-    enum bench_status status;   /* the worst seen; only BENCH_OK can be chosen. The untouched default stays BENCH_OK
-                                   after a crash once it has samples: there is nothing to fall back on behind it. */
+    enum bench_status status;   /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
+                                   the candidate was measured well after it, any number not for the untouched default
+                                   with samples: there is nothing to fall back on behind it. */
     const char *detail;
 };
 

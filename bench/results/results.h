@@ -32,6 +32,7 @@ struct bench_results {
     struct bench_result *items;
     int count;
     struct findings noise; /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
+    int session;           /* items from here on are of the session that runs now; 0 none has been told from another */
 };
 
 /* Reads a journal. Broken lines are reported to `log` with their number and skipped; a file that is no journal at all

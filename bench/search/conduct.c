@@ -7,9 +7,12 @@
 #include "bench/search/conduct.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "bench/search/screening.h"
 #include "bench/search/session.h"
+#include "core/coll.h"
+#include "core/units.h"
 
 /* Sessions of every launch after screening: time is dealt out for the first number, and what is then left of it may go
  * into as many as the second. Each is a fresh start, so that what differs from one to the next is seen too. */
@@ -62,6 +65,25 @@ static int run_rounds(struct bench_study *s, struct screening *f, struct err *e)
     return rc;
 }
 
+/* What the library does untouched is what everything is compared with. Where that fails, the site has something to
+ * repair first: nothing is decided. */
+static int check_default(const struct bench_study *s, struct err *e)
+{
+    for (int i = 0; i < s->results->count; i++) {
+        const struct bench_result *x = &s->results->items[i];
+        struct history_place at = {x->coll, x->bytes, x->nodes, x->ranks, BENCH_DEFAULT, s->engine->name};
+        char size[UNIT_TEXT];
+        int failed = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
+        if (failed && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
+            !strcmp(x->engine, s->engine->name) && !(history_time_us(s->results, &at, BENCH_DEFAULT) > 0))
+            return err_set(e, ERR_FAILED,
+                           "%s itself fails, untouched, at %s of %s (%s: %s): there is nothing to compare with",
+                           s->plan.library, coll_name(x->coll), unit_bytes(size, x->bytes),
+                           bench_status_name(x->status), x->detail ? x->detail : "no reason known");
+    }
+    return 0;
+}
+
 int bench_conduct(struct bench_study *s, struct err *e)
 {
     struct screening f = {0};
@@ -75,5 +97,5 @@ int bench_conduct(struct bench_study *s, struct err *e)
     if (!rc)
         rc = run_rounds(s, &f, e);
     s->summary->interrupted = bench_stopped(s);
-    return rc;
+    return rc || s->summary->interrupted ? rc : check_default(s, e);
 }

@@ -141,6 +141,16 @@ static int screen_pair(struct bench_study *s, struct screening *f, double until_
     return rc;
 }
 
+/* Those that have died once get a second try: it may have been somebody else's doing. */
+static int screen_dead_again(struct bench_study *s, const struct screening *f, int n, double until_s, struct err *e)
+{
+    int rc = 0;
+    for (int i = 1; i < n && !rc && !bench_stopped(s); i++)
+        if (history_deaths(s->results, f->items[i].launch->label) == 1 && progress_now_s() < until_s)
+            rc = screen(s, f->items[i].launch, until_s, e);
+    return rc;
+}
+
 static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 {
     double until_s = s->started_s + SCREEN_SHARE * (s->deadline_s - s->started_s);
@@ -153,6 +163,7 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
         }
         rc = screen(s, f->items[i].launch, now + fmax(0, until_s - now) / (n + more - i), e);
     }
+    rc = rc ? rc : screen_dead_again(s, f, n, until_s, e);
     if (rc || bench_stopped(s))
         return rc;
     score_all(s, f);

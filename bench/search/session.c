@@ -15,6 +15,9 @@
 /* Deaths in one session before the launch is left for later. */
 #define DEATHS_LIMIT 3
 
+/* Times in a run that agents are started anew after nodes were lost. */
+#define LOSSES_LIMIT 3
+
 /* Samples of each candidate: enough for an interval of 95 % inside the range; a few where only launches are told apart.
  */
 #define ROUNDS_ENOUGH 9
@@ -199,10 +202,21 @@ static void close_session(struct session *v, int kill)
     v->session = NULL;
 }
 
+/* Opens it. Where nodes were lost on the way, their agents are started anew, which brings back what was only killed. */
+static struct bench_session *open_here(struct session *v, struct err *e)
+{
+    struct bench_study *s = v->study;
+    struct bench_session *opened = s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
+    if (opened || e->code != BENCH_NODES_LOST || bench_stopped(s) || ++s->losses > LOSSES_LIMIT)
+        return opened;
+    log_warn(s->log, "%s; starting all agents anew", e->text);
+    return s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
+}
+
 static int open_session(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
-    v->session = s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
+    v->session = open_here(v, e);
     if (!v->session)
         return e->code;
     if (!s->nodes) {
@@ -218,6 +232,19 @@ static int open_session(struct session *v, struct err *e)
     return rc;
 }
 
+/* In place of a session that has died. That it does not start again costs the launch the rest of this session, unless
+ * nodes are gone for good. */
+static int reopen_session(struct session *v, const char *launch, struct err *e)
+{
+    struct err why = {0};
+    if (!open_session(v, &why) || bench_stopped(v->study))
+        return 0;
+    if (why.code == BENCH_NODES_LOST)
+        return err_set(e, ERR_FAILED, "%s", why.text);
+    log_warn(v->study->log, "launch %s does not start again: %s", launch, why.text);
+    return 0;
+}
+
 /* After a death: who did it goes to the journal, the session is replaced. */
 static int record_failure(struct session *v, const struct history_place *at, const struct rounds *r,
                           enum bench_outcome outcome, const char *detail, struct err *e)
@@ -230,10 +257,20 @@ static int record_failure(struct session *v, const struct history_place *at, con
         return err_set(e, ERR_FAILED, "the launch that this program runs under has died: %s", detail);
     if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study))
         return rc;
-    struct err why = {0};
-    if (open_session(v, &why))
-        log_warn(v->study->log, "launch %s does not start again: %s", at->launch, why.text);
-    return 0;
+    return reopen_session(v, at->launch, e);
+}
+
+/* Nodes are gone, or their agents: the launch is innocent, and goes on where it was. */
+static int replace_lost(struct session *v, const char *launch, const char *detail, struct err *e)
+{
+    struct bench_study *s = v->study;
+    close_session(v, 1);
+    if (bench_stopped(s))
+        return 0;
+    if (++s->losses > LOSSES_LIMIT)
+        return err_set(e, ERR_FAILED, "%s, after agents were started anew %d times", detail, LOSSES_LIMIT);
+    log_warn(s->log, "launch %s: %s; starting all agents anew", launch, detail);
+    return reopen_session(v, launch, e);
 }
 
 /* One point, again after a death. `*hopeless` when the launch need not go on to larger sizes. */
@@ -262,9 +299,12 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
         candidates_list(&source, at, &r);
         show_progress(v, at);
         enum bench_outcome outcome = rounds_run(&r, detail);
-        again = outcome == BENCH_DIED || outcome == BENCH_SILENT;
-        if (again)
+        int died = outcome == BENCH_DIED || outcome == BENCH_SILENT;
+        again = died || outcome == BENCH_LOST;
+        if (died)
             rc = record_failure(v, at, &r, outcome, detail, e);
+        else if (outcome == BENCH_LOST)
+            rc = replace_lost(v, at->launch, detail, e);
         else if (outcome == BENCH_ANSWERED)
             rc = write_rounds(v, at, &r, e);
         if (outcome == BENCH_ANSWERED)
@@ -282,11 +322,8 @@ static int give_up_launch(struct session *v, const struct err *why, struct err *
     static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
     if (bench_stopped(s))
         return 0;
-    if (v->want->launch == &s->plan.launches[0] || !s->nodes) {
-        if (e)
-            *e = *why;
-        return why->code;
-    }
+    if (v->want->launch == &s->plan.launches[0] || !s->nodes || why->code == BENCH_NODES_LOST)
+        return err_set(e, why->code == BENCH_NODES_LOST ? ERR_FAILED : why->code, "%s", why->text);
     list_points(v);
     return v->npoints ? write_result(v, &v->points[0].at, &untouched, BENCH_CRASHED, NULL, 0, why->text, e) : 0;
 }
@@ -311,6 +348,7 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     struct session v = {.study = s, .want = want};
     struct err why = {0};
     int rc = 0, hopeless = 0, i = 0;
+    s->results->session = s->results->count;
     v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * sizeof *v.points);
     if (s->nodes)
         list_points(&v);

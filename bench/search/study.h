@@ -28,6 +28,7 @@ struct bench_study {
     int nsizes;
     double *calls;    /* per step, by collective and size; NULL: no workload, or ranks not yet known */
     int nodes, ranks; /* 0 until the first session has said so */
+    int losses;       /* times that agents were started anew after nodes were lost */
     double started_s; /* progress_now_s() */
     double deadline_s;
     double units, done; /* of work, for the progress bar */

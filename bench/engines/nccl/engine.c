@@ -44,6 +44,7 @@ struct context {
     struct nccl_pool *pool;
     struct arena *arena;
     double start_s; /* how long the first launch took; 0 none yet */
+    int found;      /* all nodes have been there once */
     int inherited;  /* the environment's NCCL variables have been logged */
 };
 
@@ -76,6 +77,8 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
         return 0;
     nccl_pool_close(c->pool);
     c->pool = nccl_pool_open(&c->setup, &c->own, patience_s, stop, e);
+    if (!c->pool && c->found && e) /* agents that were there once do not come back */
+        e->code = BENCH_NODES_LOST;
     if (!c->pool)
         return e && e->code ? e->code : ERR_FAILED;
     int rc = nccl_pool_look(c->pool, &hello, patience_s, stop, e);
@@ -84,6 +87,7 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
         c->pool = NULL;
         return rc;
     }
+    c->found = 1;
     p->library = library_name(&hello, c->own.graphs, c->arena);
     log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_pool_ranks(c->pool),
              nccl_pool_nodes(c->pool), nccl_pool_nodes(c->pool) == 1 ? "" : "s", hello.gpu);
@@ -119,7 +123,8 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
         nccl_plan_launches(setup, nodes, p, a);
         p->prior_nodes = nodes > 1 ? nodes : 0;
     }
-    return start_here_alone(setup) ? open_pool(p, 60, NULL, e) : 0;
+    int rc = start_here_alone(setup) ? open_pool(p, 60, NULL, e) : 0;
+    return rc == BENCH_NODES_LOST ? err_set(e, ERR_FAILED, "nccltune-worker has died on this machine") : rc;
 }
 
 static void finish(struct bench_plan *p)

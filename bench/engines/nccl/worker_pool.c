@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/candidates/engine.h"
 #include "bench/launch/agents.h"
 #include "bench/launch/words.h"
 #include "core/progress.h"
@@ -218,6 +219,11 @@ static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_
     q.pool = t;
     q.seen = calloc((size_t)q.count + 1, 1);
     snprintf(q.detail, BENCH_DETAIL, "out of memory");
+    if (nccl_pool_broken(t)) {
+        say_who_is_lost(t, q.detail);
+        free(q.seen);
+        return BENCH_LOST;
+    }
     if (message && q.seen)
         agents_send(&t->agents, -1, message, rank, body, body_bytes);
     if (q.seen) {
@@ -302,6 +308,8 @@ static int outcome_error(enum bench_outcome outcome, int refused, const char *de
 {
     if (outcome == BENCH_ANSWERED && !refused)
         return 0;
+    if (outcome == BENCH_LOST)
+        return err_set(e, BENCH_NODES_LOST, "%s", detail);
     return err_set(e, refused ? ERR_LACKS : ERR_FAILED, "%s", outcome == BENCH_STOPPED ? "interrupted" : detail);
 }
 
@@ -386,14 +394,15 @@ static int join(struct nccl_pool *t, const struct nccl_start *start, struct nccl
                             .deadline_s = &deadline_s,
                             .detail = detail};
     enum bench_outcome outcome = ask(t, name, NCCL_NAME, NULL, 0, 0, stop, &refused);
-    if (outcome_error(outcome, refused, detail, e))
-        return ERR_FAILED;
+    int rc = outcome_error(outcome, refused, detail, e);
+    if (rc)
+        return rc;
     struct nccl_joined *all = calloc((size_t)t->ranks + 1, sizeof *all);
     if (!all)
         return err_set(e, ERR_FAILED, "out of memory");
     outcome =
         nccl_pool_ask(t, NCCL_JOIN, &j, sizeof j, NCCL_JOINED, all, sizeof *all, &refused, deadline_s, stop, detail);
-    int rc = outcome_error(outcome, refused, detail, e);
+    rc = outcome_error(outcome, refused, detail, e);
     if (!rc)
         *joined = all[0];
     free(all);

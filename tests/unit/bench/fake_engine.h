@@ -21,7 +21,10 @@ struct fake_trouble {
 
 static struct {
     struct fake_trouble trouble[4];
-    const char *dead_launch;    /* does not open */
+    const char *dead_launch;    /* does not open, */
+    int dead_times;             /* so many times; 0: ever */
+    int dead_after;             /* every launch, once so many have been opened; 0: none */
+    int dead_code;              /* with this error; 0: ERR_FAILED */
     const char *fast_launch;    /* ten times as fast as the others */
     double slow_launches;       /* all others' factor over the default; 0: 1 */
     double pair_factor;         /* of launches with a comma, over the fast one; 0: cannot be combined */
@@ -94,8 +97,11 @@ static struct bench_session *fake_open(struct bench_plan *p, const struct bench_
     (void)p;
     (void)patience_s;
     (void)stop;
-    if (fake.dead_launch && !strcmp(launch->label, fake.dead_launch)) {
-        err_set(e, ERR_FAILED, "the launch exited with code 1: no such interface");
+    if ((fake.dead_launch && !strcmp(launch->label, fake.dead_launch)) ||
+        (fake.dead_after && fake.opened >= fake.dead_after)) {
+        if (fake.dead_times && !--fake.dead_times)
+            fake.dead_launch = NULL;
+        err_set(e, fake.dead_code ? fake.dead_code : ERR_FAILED, "the launch exited with code 1: no such interface");
         return NULL;
     }
     usleep((useconds_t)(fake.open_s * 1e6));

@@ -171,9 +171,9 @@ static void a_launch_that_does_not_start(void **state)
     fake.dead_launch = "slow1";
     fake_begin(&f, 0, rails, 4);
     assert_int_equal(bench_conduct(&f.study, &f.err), 0);
-    assert_int_equal(fake_count(&f, "slow1", NULL, 0, -1), 1);
-    assert_int_equal(fake_count(&f, "slow1", BENCH_DEFAULT, 0, BENCH_CRASHED), 1);
-    assert_int_equal(f.summary.troubled, 1);
+    assert_int_equal(fake_count(&f, "slow1", NULL, 0, -1), 2); /* tried again once, later */
+    assert_int_equal(fake_count(&f, "slow1", BENCH_DEFAULT, 0, BENCH_CRASHED), 2);
+    assert_int_equal(f.summary.troubled, 2);
     assert_true(fake_count(&f, "fast", NULL, 0, BENCH_OK) > 0);
     fake_end(&f);
 
@@ -184,6 +184,54 @@ static void a_launch_that_does_not_start(void **state)
     assert_non_null(strstr(f.err.text, "no such interface"));
     assert_int_equal(f.study.results->count, 0);
     fake_end(&f);
+}
+
+/* A launch that somebody else kept from starting once, and a call that died once, are not excluded for it. */
+static void once_is_no_verdict(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.fast_launch = "fast";
+    fake.dead_launch = "fast";
+    fake.dead_times = 1;
+    fake_begin(&f, 0, rails, 4);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(fake_count(&f, "fast", BENCH_DEFAULT, 0, BENCH_CRASHED), 1);
+    assert_true(fake_count(&f, "fast", "late", 1 << 20, BENCH_OK) > 0);
+    fake_end(&f);
+    memset(&fake, 0, sizeof fake);
+    fake.trouble[0] = (struct fake_trouble){.call = "late", .bytes = 1 << 20, .outcome = BENCH_SILENT, .times = 1};
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(fake_count(&f, NULL, "late", 1 << 20, BENCH_HUNG), 1);
+    assert_true(fake_count(&f, NULL, "late", 1 << 20, BENCH_OK) > 0);
+    struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+    const struct bench_point *last = &p->items[p->count - 1];
+    assert_string_equal(last->candidates[last->best].call.label, "late");
+    fake_end(&f);
+}
+
+/* A default that never comes through at a size is an error, however well all else goes; --resume tries it again. */
+static void a_default_that_fails_is_an_error(void **state)
+{
+    (void)state;
+    static const enum bench_outcome ways[] = {BENCH_DIED, BENCH_SILENT, BENCH_ANSWERED};
+    for (int i = 0; i < 3; i++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake.trouble[0] = (struct fake_trouble){
+            .call = BENCH_DEFAULT, .bytes = 128, .outcome = ways[i], .status = BENCH_WRONG, .times = 100000};
+        fake_begin(&f, 0, NULL, 0);
+        assert_int_equal(bench_conduct(&f.study, &f.err), ERR_FAILED);
+        assert_non_null(strstr(f.err.text, "Fake 1.0 itself fails, untouched, at allreduce of 128 B"));
+        fake_end(&f);
+        fake.trouble[0].times = 0;
+        fake_begin(&f, 1, NULL, 0);
+        if (bench_conduct(&f.study, &f.err))
+            fail_msg("%s", f.err.text);
+        fake_end(&f);
+    }
 }
 
 /* Interrupted anywhere, resumed as often as it takes: every point once a round, children gone. */
@@ -274,6 +322,8 @@ static void no_time_at_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(once_is_no_verdict),
+        cmocka_unit_test(a_default_that_fails_is_an_error),
         cmocka_unit_test(sizes_between_the_bounds),
         cmocka_unit_test(finds_the_best_call),
         cmocka_unit_test(finds_the_best_call_between_two_others),

@@ -65,6 +65,45 @@ static void the_default_is_tried_again(void **state)
     fake_end(&f);
 }
 
+/* A node is lost under a call, and comes back: the call is innocent, nothing is written down, nothing is left out. */
+static void a_lost_node_is_nobodys_fault(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    trouble(0, "early", BENCH_LOST, 1);
+    fake_begin(&f, 0, NULL, 0);
+    assert_int_equal(run_session(&f), 0);
+    assert_int_equal(fake_count(&f, NULL, "early", 128, BENCH_OK), 1);
+    assert_int_equal(fake_count(&f, NULL, NULL, 0, BENCH_CRASHED) + fake_count(&f, NULL, NULL, 0, BENCH_HUNG), 0);
+    assert_int_equal(f.summary.troubled, 0);
+    assert_int_equal(fake.opened, 2);
+    assert_int_equal(fake.closed, 2);
+    fake_end(&f);
+}
+
+/* It does not come back, or comes and goes: one sentence, and a journal that holds no word against the launch. */
+static void nodes_that_stay_lost_end_it(void **state)
+{
+    (void)state;
+    for (int flaps = 0; flaps < 2; flaps++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        trouble(0, "early", BENCH_LOST, 1000);
+        fake_begin(&f, 0, NULL, 0);
+        if (!flaps) {
+            fake.dead_after = 1;
+            fake.dead_code = BENCH_NODES_LOST;
+        }
+        assert_int_equal(run_session(&f), ERR_FAILED);
+        assert_int_equal(f.err.code, ERR_FAILED);
+        assert_non_null(strstr(f.err.text, flaps ? "after agents were started anew 3 times" : "no such interface"));
+        assert_int_equal(fake_count(&f, NULL, NULL, 0, BENCH_CRASHED) + fake_count(&f, NULL, NULL, 0, BENCH_HUNG), 0);
+        assert_int_equal(fake.opened, fake.closed);
+        fake_end(&f);
+    }
+}
+
 static void too_many_deaths_end_the_visit(void **state)
 {
     (void)state;
@@ -180,6 +219,8 @@ static void sizes_divide_by_the_ranks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_that_stay_lost_end_it),
+        cmocka_unit_test(a_lost_node_is_nobodys_fault),
         cmocka_unit_test(a_call_that_kills_is_not_tried_again),
         cmocka_unit_test(the_default_is_tried_again),
         cmocka_unit_test(too_many_deaths_end_the_visit),

@@ -1,0 +1,433 @@
+/* The set of agents, with real agents over TCP on this machine, and with everybody else who finds the port: silent,
+ * talking nonsense, with a wrong secret, with an old conversation, by the hundred; more than 1,024 agents; agents that
+ * are killed, stopped and lose their conductor. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/launch/address.h"
+#include "bench/launch/agents.h"
+#include "core/locate.h"
+#include "core/progress.h"
+#include "tests/doubles/nccl_setup.h"
+
+#define MANY 1100
+
+static struct agents set;
+static struct arena *arena;
+static struct err e;
+static pid_t started[MANY];
+static int nstarted;
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    memset(&e, 0, sizeof e);
+    nstarted = 0;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    agents_close(&set);
+    for (int i = 0; i < nstarted; i++) {
+        kill(started[i], SIGKILL);
+        waitpid(started[i], NULL, 0);
+    }
+    arena_free(arena);
+    return 0;
+}
+
+static void want(int agents)
+{
+    assert_int_equal(agents_begin(&set, agents, &e), 0);
+    assert_int_equal(agents_listen(&set, &e), 0);
+}
+
+/* A real agent that goes to `places` with the secret `variable`. */
+static pid_t start_agent(const char *places, const char *variable)
+{
+    const char *worker = locate_program("nccltune-worker", arena, &e);
+    assert_non_null(worker);
+    pid_t pid = fork();
+    if (!pid) {
+        putenv((char *)variable);
+        if (!getenv("TEST_AGENTS_LOUD"))
+            fclose(stderr);
+        execl(worker, worker, "agent", "--connect", places, NULL);
+        _exit(127);
+    }
+    started[nstarted++] = pid;
+    return pid;
+}
+
+static void start_honest(int n)
+{
+    for (int i = 0; i < n; i++)
+        start_agent(agents_places(&set, arena), agents_secret_variable(&set, arena));
+}
+
+static int gather(double patience_s)
+{
+    return agents_gather(&set, progress_now_s() + patience_s, NULL, &e);
+}
+
+/* Somebody who connects to the port. */
+static int visit(void)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(set.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static int is_running(pid_t pid)
+{
+    return waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+static int ends_within(pid_t pid, double s)
+{
+    double until = progress_now_s() + s;
+    while (progress_now_s() < until) {
+        if (!is_running(pid))
+            return 1;
+        usleep(10000);
+    }
+    return 0;
+}
+
+/* ---- honest agents ---- */
+
+static void a_program_runs_on_every_node(void **state)
+{
+    (void)state;
+    want(2);
+    start_honest(2);
+    if (gather(20))
+        fail_msg("%s", e.text);
+    const char *argv[] = {"/bin/sh", "-c", "cat; echo $WORD {rank} {local} {host}; echo oops >&2; exit $(({rank} + 3))",
+                          NULL};
+    const char *settings[] = {"WORD=rank", NULL};
+    struct agents_order o = {.argv = argv, .settings = settings, .copies = 2, .input = "in\n"};
+    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    assert_non_null(a);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(a[i].agent, i / 2);
+        assert_int_equal(a[i].copy, i % 2);
+        assert_false(a[i].lost);
+        assert_string_equal(a[i].output, arena_printf(arena, "in\nrank %d %d %s\n", i, i % 2, set.items[i / 2].host));
+        assert_string_equal(a[i].errors, "oops\n");
+        assert_int_equal(WEXITSTATUS(a[i].status), i + 3);
+    }
+}
+
+static void output_is_bounded_and_long_output_whole(void **state)
+{
+    (void)state;
+    want(1);
+    start_honest(1);
+    assert_int_equal(gather(20), 0);
+    const char *argv[] = {"/bin/sh", "-c",
+                          "head -c 3000000 /dev/zero | tr '\\0' x; head -c 9000 /dev/zero | tr '\\0' y >&2", NULL};
+    struct agents_order o = {.argv = argv};
+    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    assert_non_null(a);
+    assert_int_equal(a[0].bytes, 3000000);
+    assert_int_equal(strspn(a[0].output, "x"), 3000000);
+    assert_int_equal(strlen(a[0].errors), 4095);
+    assert_false(a[0].cut);
+    o.most_bytes = 1000;
+    a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    assert_int_equal(a[0].bytes, 1000);
+    assert_true(a[0].cut);
+}
+
+static void what_cannot_be_started_says_so(void **state)
+{
+    (void)state;
+    want(1);
+    start_honest(1);
+    assert_int_equal(gather(20), 0);
+    const char *argv[] = {"{bin}/no-such-program", NULL};
+    struct agents_order o = {.argv = argv};
+    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    assert_int_equal(a[0].status, -1);
+    assert_false(a[0].lost);
+    assert_non_null(strstr(a[0].errors, "cannot be started: No such file"));
+}
+
+static void what_does_not_end_is_killed_at_the_deadline(void **state)
+{
+    (void)state;
+    want(1);
+    start_honest(1);
+    assert_int_equal(gather(20), 0);
+    const char *argv[] = {"/bin/sh", "-c", "echo $$; sleep 60", NULL};
+    struct agents_order o = {.argv = argv};
+    double began = progress_now_s();
+    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 0.5, NULL, arena, &e);
+    assert_true(progress_now_s() - began < 3);
+    assert_true(a[0].lost);
+    assert_int_equal(kill(atoi(a[0].output), 0), -1);
+    assert_int_equal(set.lost, 0); /* the agent itself is fine */
+    const char *again[] = {"/bin/echo", "again", NULL};
+    o.argv = again;
+    a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    assert_string_equal(a[0].output, "again\n");
+}
+
+static void an_agent_ends_with_what_it_is_told(void **state)
+{
+    (void)state;
+    int32_t code = 77;
+    int status;
+    want(1);
+    start_honest(1);
+    assert_int_equal(gather(20), 0);
+    agents_send(&set, 0, AGENT_EXIT, AGENT_ALL, &code, sizeof code);
+    assert_int_equal(waitpid(started[0], &status, 0), started[0]);
+    assert_int_equal(WEXITSTATUS(status), 77);
+}
+
+/* ---- those who are lost ---- */
+
+static int hear_nothing(void *user, int agent, const struct frame *f)
+{
+    (void)user, (void)agent, (void)f;
+    return 0;
+}
+
+static void a_killed_agent_is_noticed_and_the_others_go_on(void **state)
+{
+    (void)state;
+    want(3);
+    start_honest(3);
+    assert_int_equal(gather(20), 0);
+    const char *argv[] = {"/bin/sh", "-c", "echo {rank}; [ {rank} = 9 ] || exec sleep 60", NULL};
+    struct agents_order o = {.argv = argv};
+    kill(started[1], SIGKILL);
+    double began = progress_now_s(), deadline = began + 20;
+    int lost = -1;
+    assert_int_equal(agents_wait(&set, &deadline, NULL, hear_nothing, NULL, &lost), AGENTS_LOST);
+    assert_true(progress_now_s() - began < 2);
+    argv[2] = "echo {rank}";
+    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(a[i].lost, i == lost);
+}
+
+static void a_stopped_agent_holds_up_nobody(void **state)
+{
+    (void)state;
+    want(2);
+    start_honest(2);
+    assert_int_equal(gather(20), 0);
+    static char body[FRAME_BODY];
+    kill(started[0], SIGSTOP);
+    kill(started[1], SIGSTOP);
+    double began = progress_now_s();
+    for (int i = 0; i < 100; i++)
+        agents_send(&set, -1, AGENT_INPUT, AGENT_ALL, body, sizeof body);
+    assert_true(progress_now_s() - began < 2);
+    volatile sig_atomic_t stop = 1;
+    double deadline = progress_now_s() + 20;
+    int lost;
+    assert_int_equal(agents_wait(&set, &deadline, &stop, hear_nothing, NULL, &lost), AGENTS_STOPPED);
+    agents_kill(&set, 0.5, NULL, NULL);
+    assert_int_equal(set.lost, 2);
+    assert_true(progress_now_s() - began < 4);
+}
+
+static void agents_and_what_they_run_end_with_the_conductor(void **state)
+{
+    (void)state;
+    want(1);
+    start_honest(1);
+    assert_int_equal(gather(20), 0);
+    const char *argv[] = {"/bin/sh", "-c", "trap '' TERM HUP INT; sleep 60 & sleep 60", NULL};
+    struct agents_order o = {.argv = argv, .copies = 3};
+    char *body = arena_alloc(arena, FRAME_BODY);
+    size_t bytes = agents_start_body(&o, 0, 0, body);
+    agents_send(&set, 0, AGENT_START, AGENT_ALL, body, bytes);
+    usleep(300000);
+    agents_close(&set);
+    assert_true(ends_within(started[0], 2));
+}
+
+/* ---- strangers ---- */
+
+/* Two silent ones, half a message, nonsense and a proof without the secret: nobody counts as an agent. */
+static void strangers_are_not_counted(void **state)
+{
+    (void)state;
+    want(2);
+    int fds[5];
+    for (int i = 0; i < 5; i++)
+        fds[i] = visit();
+    assert_int_equal(write(fds[2], "\x6b", 1), 1);
+    assert_int_equal(write(fds[3], "GET / HTTP/1.1\r\nHost: here\r\nAccept: everything\r\n\r\n", 49), 49);
+    struct proof guess;
+    struct secret wrong;
+    assert_int_equal(secret_make(&wrong), 0);
+    assert_int_equal(proof_begin(&guess, &wrong, 1), 0);
+    assert_int_equal(proof_go_on(&guess, fds[4]), 0);
+    start_honest(2);
+    if (gather(20))
+        fail_msg("%s", e.text);
+    assert_int_equal(set.count, 2);
+    for (int i = 0; i < 5; i++)
+        close(fds[i]);
+}
+
+/* An agent that has the secret of another run is turned away, and told so. */
+static void the_wrong_secret_gets_nobody_in(void **state)
+{
+    (void)state;
+    struct secret wrong;
+    char hex[SECRET_HEX];
+    want(1);
+    assert_int_equal(secret_make(&wrong), 0);
+    secret_hex(&wrong, hex);
+    start_agent(agents_places(&set, arena), arena_printf(arena, SECRET_VARIABLE "=%s", hex));
+    assert_int_equal(gather(1), ERR_FAILED);
+    assert_non_null(strstr(e.text, "0 of 1 nodes have answered"));
+}
+
+/* Silent connections by the hundred, more than there is room for, for ever. */
+static void a_flood_keeps_nobody_out(void **state)
+{
+    (void)state;
+    want(3);
+    pid_t flood = fork();
+    if (!flood) {
+        for (;;) {
+            int fd = visit();
+            if (fd > 900)
+                for (int i = 3; i <= fd; i++)
+                    close(i);
+        }
+    }
+    started[nstarted++] = flood;
+    usleep(300000);
+    start_honest(3);
+    int rc = gather(25);
+    kill(flood, SIGKILL);
+    if (rc)
+        fail_msg("%s", e.text);
+}
+
+/* A guest is given AGENTS_PROOF_S, and no more. */
+static void the_silent_are_sent_away(void **state)
+{
+    (void)state;
+    char byte;
+    want(1);
+    int fd = visit();
+    assert_int_equal(gather(AGENTS_PROOF_S + 1), ERR_FAILED);
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 0);
+    close(fd);
+}
+
+/* ---- beyond 1,024 ---- */
+
+/* Plays `n` agents in one process: each proves itself and says its name. */
+static void play_agents(int n, const char *places, const struct secret *s)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    (void)places;
+    for (int i = 0; i < n; i++) {
+        struct proof p;
+        struct connection c;
+        struct agent_node node = {0};
+        int fd = visit();
+        if (proof_begin(&p, s, 1) || proof_wait(&p, fd, 20000) || connection_open(&c, fd, fd))
+            _exit(1);
+        proof_seal(&p, &c);
+        snprintf(node.host, sizeof node.host, "n%d", i);
+        connection_send(&c, AGENT_NODE, AGENT_ALL, &node, sizeof node);
+    }
+    pause();
+    _exit(0);
+}
+
+static void beyond_1024_agents(void **state)
+{
+    (void)state;
+    struct rlimit before, low;
+    getrlimit(RLIMIT_NOFILE, &before);
+    if (before.rlim_max < 2 * MANY + 400)
+        skip();
+    low = before;
+    low.rlim_cur = 1024;
+    setrlimit(RLIMIT_NOFILE, &low);
+    want(MANY);
+    pid_t players = fork();
+    if (!players)
+        play_agents(MANY, "", &set.secret);
+    started[nstarted++] = players;
+    if (gather(60))
+        fail_msg("%s", e.text);
+    assert_int_equal(set.count, MANY);
+    assert_true(set.items[MANY - 1].connection.from > 1024);
+    assert_string_equal(set.items[MANY - 1].host, "n1099");
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
+static void too_low_a_hard_limit_is_said(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (!pid) {
+        struct rlimit low = {400, 400};
+        setrlimit(RLIMIT_NOFILE, &low);
+        int rc = agents_begin(&set, 1000, &e);
+        _exit(rc == ERR_LACKS && strstr(e.text, "1000 nodes need") && strstr(e.text, "ulimit -Hn") ? 0 : 1);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
+        TEST(a_program_runs_on_every_node),
+        TEST(output_is_bounded_and_long_output_whole),
+        TEST(what_cannot_be_started_says_so),
+        TEST(what_does_not_end_is_killed_at_the_deadline),
+        TEST(an_agent_ends_with_what_it_is_told),
+        TEST(a_killed_agent_is_noticed_and_the_others_go_on),
+        TEST(a_stopped_agent_holds_up_nobody),
+        TEST(agents_and_what_they_run_end_with_the_conductor),
+        TEST(strangers_are_not_counted),
+        TEST(the_wrong_secret_gets_nobody_in),
+        TEST(a_flood_keeps_nobody_out),
+        TEST(the_silent_are_sent_away),
+        TEST(beyond_1024_agents),
+        TEST(too_low_a_hard_limit_is_said),
+    };
+    doubles_begin("channels 1\n", "1");
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    doubles_end();
+    return rc;
+}
