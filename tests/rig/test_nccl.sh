@@ -79,11 +79,15 @@ check "a node that cannot be reached is named, with ssh's own word" \
 note "$work/nosuch.log"
 by=(--mpirun-args "$launch")
 
-bench -q --budget 60s -o "$work/l.jsonl" >"$work/lost.log" 2>&1 &
-for _ in $(seq 150); do
-    [ -e "$work/l.jsonl" ] && [ "$(wc -l <"$work/l.jsonl")" -gt 5 ] && break
-    sleep 0.2
-done
+# measured_a_while JOURNAL: waits until it has some lines.
+measured_a_while() {
+    for _ in $(seq 150); do
+        [ -e "$1" ] && [ "$(wc -l <"$1")" -gt 5 ] && break
+        sleep 0.2
+    done
+}
+bench -q --budget 15s -o "$work/l.jsonl" >"$work/lost.log" 2>&1 &
+measured_a_while "$work/l.jsonl"
 check "nobody is pinned to one core" test "$(cores)" = "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)"
 for p in $(ip netns pids "$prefix-n2"); do
     if grep -qs nccltune-worker "/proc/$p/cmdline"; then kill -KILL "$p"; fi
@@ -91,7 +95,19 @@ done
 wait $!
 rc=$?
 note "$work/lost.log"
-check "the loss of a node ends the run with a failure" test $rc != 0
+check "an agent that is killed is started anew, and the run ends well" test $rc = 0
+check "in words that name the node" grep -q "lost the agent on $prefix-n2; starting all agents anew" "$work/lost.log"
+check "nothing is held against what was measured then" test "$(grep -cE '"status":"(crashed|hung)"' "$work/l.jsonl")" = 0
 check "the journal can be used" build/nccltune generate --topology "$topo" --results "$work/l.jsonl" -o "$work/of-lost"
-check "nothing is left on the other nodes" none_left
+
+bench -q --budget 60s -o "$work/c.jsonl" >"$work/cut.log" 2>&1 &
+measured_a_while "$work/c.jsonl"
+ip -n "$prefix-n2" link set eth0 down
+wait $!
+rc=$?
+note "$work/cut.log"
+check "a node that stays away ends the run" test $rc = 1
+check "its name is said, and how to go on" grep -qz "lost the agent on $prefix-n2.*with --resume goes on" "$work/cut.log"
+check "nothing is held against what was measured then" test "$(grep -cE '"status":"(crashed|hung)"' "$work/c.jsonl")" = 0
+check "nothing is left on any node, the lost one included" none_left
 finish
