@@ -52,11 +52,13 @@ static const struct cli_page page = {
 static const struct option_spec what_options[] = {
     {0, "from", "FILE",
      "a recorded machine: a topology file of NCCL or RCCL (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE), an hwloc XML file "
-     "(lstopo FILE.xml), a topology.json, or what nvidia-smi topo -m printed; - is standard input; several are several "
-     "hosts",
+     "(lstopo FILE.xml), a topology.json, nvidia-smi -q -x, or a text with what tools printed: nvidia-smi topo -m, "
+     "topo "
+     "-p2p and nvlink -s, mx-smi topo -m, rocm-smi --showtopo, amd-smi topology, ibstat, ibv_devinfo, ibdev2netdev, "
+     "show_gids, rdma link, lspci -vvv; - is standard input; several are several hosts",
      option_append, offsetof(struct request, from)},
-    {0, "merge", NULL, "the files describe one node; what the first says stands, the others fill in", option_flag,
-     offsetof(struct request, merge)},
+    {0, "merge", NULL, "the files describe one node, in any order: the one that knows most stands, the others fill in",
+     option_flag, offsetof(struct request, merge)},
     {0, "sysroot", "DIR", "a machine whose /sys and /proc were copied below DIR", option_text,
      offsetof(struct request, sysroot)},
     {'H', "hosts", "LIST", "nodes of a cluster: node1,node2 or node[01-16]; each probes itself", option_text,
@@ -196,6 +198,11 @@ static struct topology *gather(const struct request *o, struct log *log, struct 
     return t;
 }
 
+static int by_name(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
 /* What is looked at. With --gather every process of the job but one gets a topology without hosts. */
 static struct topology *look(const struct request *o, struct log *log, struct probe_timings *took, struct err *e)
 {
@@ -204,6 +211,8 @@ static struct topology *look(const struct request *o, struct log *log, struct pr
     if (o->hosts || o->hostfile)
         return gather(o, log, e);
     if (o->from.count) {
+        if (o->merge) /* names of files stand in the result, whose order is not to matter */
+            qsort(o->from.items, (size_t)o->from.count, sizeof *o->from.items, by_name);
         struct topology *t = probe_files(o->from.items, o->from.count, log, e);
         if (t && o->merge)
             merge_nodes(t);

@@ -79,7 +79,7 @@ static void put_function(const struct writing *w, const struct topo_object *o, i
 
 static void put_links(const struct writing *w, int gpu, int depth)
 {
-    static const char *const names[] = {"nvlink", "xgmi", "c2c"};
+    static const char *const names[] = {"nvlink", "xgmi", "c2c", "nvlink"};
     for (int i = 0; i < w->c->nlinks; i++) {
         const struct topo_link *l = &w->c->links[i];
         int peer = l->peer_gpu >= 0 ? w->c->gpus[l->peer_gpu].object : l->peer_object;

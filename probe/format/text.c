@@ -199,6 +199,7 @@ static void put_legend(FILE *out, const struct topo_class *c, const struct path_
         {WORD_PIX, 0, "PIX   one PCIe switch at most"},
         {WORD_LINKS, TOPO_NVLINK, "NV#   # NVLinks together"},
         {WORD_LINKS, TOPO_XGMI, "XGMI# # XGMI links together"},
+        {WORD_LINKS, TOPO_METAXLINK, "MX#   # MetaXLinks together"},
         {WORD_UNKNOWN, 0, "?     not known: the PCI tree or the NUMA node of one of the two is hidden"},
     };
     fputs("\nLegend:\n", out);

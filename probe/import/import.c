@@ -6,7 +6,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "probe/import/import_internal.h"
+#include "probe/import/text.h"
 #include "probe/topology/build.h"
 
 /* "/data/azure_ndv4.xml": "azure_ndv4". */
@@ -34,17 +34,42 @@ static int import_xml(struct topology *t, char *text, size_t bytes, const char *
                       struct err *e)
 {
     struct xml_node *roots = xml_parse(text, bytes, path, scratch, e);
-    const char *name = host_name(t->arena, path);
+    const char *name = host_name(t->arena, path), *expected = "";
     if (!roots)
         return ERR_FAILED;
-    if (xml_is(roots, "topology"))
-        return import_hwloc_xml(t, roots, name, path, e);
-    for (const struct xml_node *n = roots; n; n = n->next)
-        if (xml_is(n, "system"))
-            return import_nccl_xml(t, roots, name, path, e);
+    for (const struct xml_format *f = xml_formats; f->name; f++) {
+        for (const struct xml_node *n = roots; n; n = n->next)
+            if (xml_is(n, f->root))
+                return f->read(t, roots, name, path, e);
+        expected = arena_printf(scratch, "%s%s<%s> (%s)", expected, *expected ? " or " : "", f->root, f->name);
+    }
+    return err_at(e, path, roots->line, 0, "expected %s, found <%s>%s", expected, roots->name,
+                  xml_is(roots, "graphs") ? ", which is NCCL's graph dump: NCCL_TOPO_DUMP_FILE writes the topology"
+                                          : "");
+}
+
+static int nothing_known(const char *path, struct arena *scratch, struct err *e)
+{
+    const char *all = "topology.json";
+    for (const struct xml_format *f = xml_formats; f->name; f++)
+        all = arena_printf(scratch, "%s, %s", all, f->name);
+    for (int i = 0; text_readers[i]; i++)
+        if (text_readers[i]->name[0] != 'X')
+            all = arena_printf(scratch, "%s, %s", all, text_readers[i]->name);
     return err_at(
-        e, path, roots->line, 0, "expected <system> (NCCL topology) or <topology> (hwloc), found <%s>%s", roots->name,
-        xml_is(roots, "graphs") ? ", which is NCCL's graph dump: NCCL_TOPO_DUMP_FILE writes the topology" : "");
+        e, path, 1, 0,
+        "nothing here is output that is known: expected one of %s; a list of HCAs needs distances (topo -m or an "
+        "XML) and the states of ports (ibstat, ibv_devinfo, ibdev2netdev)",
+        all);
+}
+
+/* Whether it is an XML document as a whole, which no text before its root says. */
+static int is_xml(const char *text, struct arena *scratch)
+{
+    for (const struct xml_format *f = xml_formats; f->name; f++)
+        if (strstr(text, arena_printf(scratch, "<%s", f->root)))
+            return 1;
+    return strstr(text, "<graphs") != NULL;
 }
 
 static int import_file(struct topology *t, const char *path, struct err *e)
@@ -56,15 +81,16 @@ static int import_file(struct topology *t, const char *path, struct err *e)
     if (!rc) {
         size_t skip = strncmp(text, "\xef\xbb\xbf", 3) ? 0 : 3;
         char first = text[skip + strspn(text + skip, " \t\r\n")];
-        if (first == '<')
-            rc = import_xml(t, text + skip, bytes - skip, path, scratch, e);
-        else if (first == '{')
-            rc = import_json(t, text + skip, bytes - skip, path, e);
-        else if (strstr(text, "GPU0"))
-            rc = import_smi_topo(t, text + skip, host_name(t->arena, path), path, e);
+        text += skip;
+        bytes -= skip;
+        if (first == '{')
+            rc = import_json(t, text, bytes, path, e);
+        else if (first == '<' && is_xml(text, scratch))
+            rc = import_xml(t, text, bytes, path, scratch, e);
         else
-            rc = err_at(e, path, 1, 0,
-                        "expected an NCCL topology file, an hwloc XML file, a topology.json or nvidia-smi topo -m");
+            rc = import_text(t, text, host_name(t->arena, path), path, e);
+        if (rc < 0)
+            rc = nothing_known(path, scratch, e);
     }
     arena_free(scratch);
     return rc;

@@ -18,7 +18,14 @@ int import_nccl_xml(struct topology *t, const struct xml_node *roots, const char
 int import_hwloc_xml(struct topology *t, const struct xml_node *root, const char *name, const char *file,
                      struct err *e);
 
-/* The matrix that `nvidia-smi topo -m` prints; `text` is taken apart. */
-int import_smi_topo(struct topology *t, char *text, const char *name, const char *file, struct err *e);
+/* What nvidia-smi -q -x prints; `root` is the "nvidia_smi_log" element. */
+int import_smi_xml(struct topology *t, const struct xml_node *root, const char *name, const char *file, struct err *e);
+
+/* A format that is XML, told by its root element. */
+struct xml_format {
+    const char *name, *root;
+    int (*read)(struct topology *t, const struct xml_node *roots, const char *name, const char *file, struct err *e);
+};
+extern const struct xml_format xml_formats[]; /* ends with a NULL name */
 
 #endif

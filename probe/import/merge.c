@@ -6,15 +6,18 @@
 #include "probe/import/import.h"
 #include "probe/topology/build.h"
 #include "probe/topology/fields.h"
+#include "probe/topology/paths.h"
 #include "probe/topology/pci_tree.h"
 
-/* From one class into another of the same topology. */
+/* From one class into another of the same topology. The one whose tree stands is the one that knows most (see weigh);
+ * what the others know besides is filled in, and where they contradict it a note says so. */
 struct merging {
     struct topology *t;
     struct topo_class *to;
     const struct topo_class *from;
-    int *object; /* index in `to` of every object of `from`; -1 none yet */
-    int *gpu;    /* the same of GPUs */
+    int *object;  /* index in `to` of every object of `from`; -1 none yet */
+    int *gpu;     /* the same of GPUs */
+    int has_tree; /* `to` says where a device is */
 };
 
 /* Takes over what is known there and unknown here, except indices, which mean something else there. */
@@ -94,18 +97,12 @@ static int find_gpu(const struct merging *m, int g)
     int at = build_find_pci(m->to, o->pci);
     for (int i = 0; i < m->to->ngpus; i++) {
         const struct topo_gpu *own = &m->to->gpus[i];
+        if (same_text(own->uuid, m->from->gpus[g].uuid))
+            return i;
         if (at >= 0 ? own->object == at && (own->index == m->from->gpus[g].index || !is_shared(m->to, own->object))
                     : own->index == m->from->gpus[g].index && (!o->pci || !m->to->objects[own->object].pci))
             return i;
     }
-    return -1;
-}
-
-static int find_port(const struct topo_class *c, const struct topo_port *p)
-{
-    for (int i = 0; i < c->nports; i++)
-        if (c->ports[i].port == p->port && !strcmp(c->ports[i].hca, p->hca))
-            return i;
     return -1;
 }
 
@@ -121,7 +118,9 @@ static int find_netdev(const struct topo_class *c, const char *name)
 static int find_nic(const struct merging *m, int object)
 {
     for (int i = 0; i < m->from->nports; i++) {
-        int at = m->from->ports[i].object == object ? find_port(m->to, &m->from->ports[i]) : -1;
+        int at = m->from->ports[i].object == object
+                     ? topo_find_port(m->to, m->from->ports[i].hca, m->from->ports[i].port)
+                     : -1;
         if (at >= 0 && m->to->ports[at].object >= 0)
             return m->to->ports[at].object;
     }
@@ -162,19 +161,36 @@ static int is_above(const struct topo_class *c, int object, int below)
     return 0;
 }
 
+static int is_device(const struct topo_object *o)
+{
+    return o->kind == TOPO_GPU || o->kind == TOPO_NIC || o->kind == TOPO_NVSWITCH || o->kind == TOPO_FUNCTION;
+}
+
+/* A switch without an address was made up from distances: what hangs below it is placed beside a device below it that
+ * has a counterpart, or below what is above it. -2: nothing there has one. */
+static int beside_known(const struct merging *m, int parent)
+{
+    for (; parent >= 0; parent = m->from->objects[parent].parent) {
+        if (m->object[parent] >= 0)
+            return m->object[parent];
+        if (m->from->objects[parent].pci)
+            return -2;
+        for (int i = parent + 1; i < m->from->nobjects; i++)
+            if (m->from->objects[i].parent == parent && is_device(&m->from->objects[i]) && m->object[i] >= 0)
+                return m->to->objects[m->object[i]].parent;
+    }
+    return -2;
+}
+
 /* The object's counterpart, added with everything above it where there is none. */
 static int ensure(struct merging *m, int object)
 {
     if (object < 0 || m->object[object] >= 0)
         return object < 0 ? -1 : m->object[object];
     struct topo_object o = m->from->objects[object];
-    o.parent = ensure(m, o.parent);
+    int known = m->has_tree ? beside_known(m, o.parent) : -2;
+    o.parent = known == -2 ? ensure(m, o.parent) : known;
     return m->object[object] = build_object(m->t, m->to, o);
-}
-
-static int is_device(const struct topo_object *o)
-{
-    return o->kind == TOPO_GPU || o->kind == TOPO_NIC || o->kind == TOPO_NVSWITCH || o->kind == TOPO_FUNCTION;
 }
 
 static void merge_objects(struct merging *m)
@@ -197,7 +213,8 @@ static void merge_objects(struct merging *m)
             at = ensure(m, i);
         /* A device whose place was not known gets one, unless that would hang it below itself. */
         if (at >= 0 && is_device(o) && m->to->objects[at].parent < 0 && o->parent >= 0) {
-            int parent = ensure(m, o->parent);
+            int known = m->has_tree ? beside_known(m, o->parent) : -2,
+                parent = known == -2 ? ensure(m, o->parent) : known;
             if (!is_above(m->to, at, parent))
                 m->to->objects[at].parent = parent;
         }
@@ -216,7 +233,7 @@ static void merge_devices(struct merging *m)
     }
     for (int i = 0; i < m->from->nports; i++) {
         struct topo_port p = m->from->ports[i];
-        int at = find_port(m->to, &p), has_gids = 0;
+        int at = topo_find_port(m->to, p.hca, p.port), has_gids = 0;
         p.object = ensure(m, p.object);
         if (at < 0)
             at = build_port(m->t, m->to, p);
@@ -284,9 +301,46 @@ static void sort_objects(struct topo_class *c)
     free(sorted);
 }
 
+/* As far as all tools agree on words: below one switch, on one NUMA node, apart; -1 not known or linked. */
+static int nearness(const struct path *p)
+{
+    return p->word == WORD_PIX || p->word == WORD_PXB    ? 0
+           : p->word == WORD_PHB || p->word == WORD_NODE ? 1
+           : p->word == WORD_SYS                         ? 2
+                                                         : -1;
+}
+
+static void note_contradictions(struct merging *m)
+{
+    struct arena *a = arena_new();
+    const struct path_matrix *to = path_matrix(m->to, a), *from = path_matrix(m->from, a);
+    char here[PATH_WORD], there[PATH_WORD];
+    const char *first = NULL;
+    int n = 0;
+    for (int g = 0; g < from->ngpus && m->from->nports && m->to->nports; g++)
+        for (int k = from->ngpus; k < from->n; k++) {
+            int end = path_end_of(to, from->ends[k].label);
+            const struct path *p = path_between(from, g, k), *q = end < 0 ? p : path_between(to, m->gpu[g], end);
+            if (nearness(p) < 0 || nearness(q) < 0 || nearness(p) == nearness(q))
+                continue;
+            if (!n++)
+                first = arena_printf(a, "%s and %s: %s, or %s", to->ends[m->gpu[g]].label, from->ends[k].label,
+                                     path_word(here, q), path_word(there, p));
+        }
+    if (n)
+        build_note(
+            m->t, m->to,
+            "the descriptions contradict one another about %d way%s between GPUs and NICs (%s); the first word is "
+            "taken: are all of the same node?",
+            n, n == 1 ? "" : "s", first);
+    arena_free(a);
+}
+
 static void merge_class(struct topology *t, int into, int class_index)
 {
     struct merging m = {.t = t, .to = &t->classes[into], .from = &t->classes[class_index]};
+    for (int i = 0; i < m.to->nobjects; i++)
+        m.has_tree |= is_device(&m.to->objects[i]) && m.to->objects[i].parent >= 0;
     m.object = arena_alloc(t->arena, (size_t)m.from->nobjects * sizeof *m.object);
     m.gpu = arena_alloc(t->arena, (size_t)m.from->ngpus * sizeof *m.gpu);
     merge_objects(&m);
@@ -296,14 +350,81 @@ static void merge_class(struct topology *t, int into, int class_index)
     for (int i = 0; i < m.from->nnotes; i++)
         build_note(t, m.to, "%s", m.from->notes[i]);
     sort_objects(m.to);
+    note_contradictions(&m);
+}
+
+/* ---- which of them stands ---------------------------------------------------------------------------------------- */
+
+/* What a description is worth: ways between GPUs and ports, devices with addresses, devices. */
+struct weight {
+    struct topo_class c;
+    int index;
+    int pairs, addresses, objects;
+    char hash[SHA256_HEX];
+};
+
+static struct weight weigh(const struct topo_class *c, int index)
+{
+    struct arena *a = arena_new();
+    struct weight w = {.c = *c, .index = index, .objects = c->nobjects};
+    const struct path_matrix *m = path_matrix(c, a);
+    for (int g = 0; g < m->ngpus && c->nports; g++)
+        for (int k = m->ngpus; k < m->n; k++)
+            w.pairs += path_between(m, g, k)->class_ != PATH_UNKNOWN;
+    for (int i = 0; i < c->nobjects; i++)
+        w.addresses += c->objects[i].pci != NULL && c->objects[i].parent >= 0;
+    topo_class_hash(c, w.hash);
+    arena_free(a);
+    return w;
+}
+
+static int by_weight(const void *x, const void *y)
+{
+    const struct weight *a = x, *b = y;
+    if (a->pairs != b->pairs)
+        return b->pairs - a->pairs;
+    if (a->addresses != b->addresses)
+        return b->addresses - a->addresses;
+    if (a->objects != b->objects)
+        return b->objects - a->objects;
+    int order = strcmp(a->hash, b->hash);
+    return order ? order : a->index - b->index;
+}
+
+/* The best first, so that it does not matter in which order files are given. */
+static void order_classes(struct topology *t)
+{
+    struct weight *w = malloc((size_t)t->nclasses * sizeof *w);
+    if (!w)
+        abort();
+    for (int i = 0; i < t->nclasses; i++)
+        w[i] = weigh(&t->classes[i], i);
+    qsort(w, (size_t)t->nclasses, sizeof *w, by_weight);
+    int named = 0; /* what has addresses has the machine's own name, rather than a file's */
+    for (int i = 0; i < t->nclasses; i++) {
+        t->classes[i] = w[i].c;
+        named = w[i].addresses > w[named].addresses ? i : named;
+    }
+    for (int i = 0; i < t->nhosts; i++)
+        if (t->hosts[i].class_index == w[named].index) {
+            t->hosts[0] = t->hosts[i];
+            break;
+        }
+    if (t->nhosts)
+        t->hosts[0].class_index = 0;
+    t->classes[0].name = "class0";
+    free(w);
 }
 
 void merge_nodes(struct topology *t)
 {
-    for (int i = 1; i < t->nclasses; i++)
-        merge_class(t, 0, i);
+    if (t->nclasses == 1)
+        sort_objects(&t->classes[0]);
     if (t->nclasses < 2)
         return;
+    order_classes(t);
+    for (int i = 1; i < t->nclasses; i++)
+        merge_class(t, 0, i);
     t->nclasses = 1;
     t->nhosts = t->nhosts ? 1 : 0;
     pci_tree_prune(&t->classes[0]);

@@ -1,4 +1,5 @@
-/* What `nvidia-smi topo -m` prints: only distances, from which a tree is built that has them.
+/* What `nvidia-smi topo -m` prints, and `mx-smi topo -m`, which is like it: only distances, from which a tree is built
+ * that has them.
  *
  * PIX is one switch, PXB an upper one, PHB a host bridge, NODE a NUMA node; whatever is not joined by these is apart
  * (SYS). NV# hides the way over PCI between two GPUs; their NICs tell it. */
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/import/import_internal.h"
+#include "probe/import/text.h"
 #include "probe/topology/build.h"
 #include "probe/topology/paths.h"
 
@@ -20,8 +21,7 @@ enum level { LEVEL_SELF, LEVEL_PIX, LEVEL_PXB, LEVEL_PHB, LEVEL_NODE, LEVEL_SYS 
 
 struct matrix {
     struct arena *a;
-    const char *file;
-    struct err *e;
+    struct text *x;
     const char *labels[MOST_ENDS];
     const char *hcas[MOST_ENDS]; /* names of NICs, out of the legend */
     int affinity[MOST_ENDS];     /* NUMA node that is printed behind a GPU; -1 none */
@@ -29,6 +29,8 @@ struct matrix {
     int n, rows;
     unsigned char *level; /* n × n; UNKNOWN_LEVEL: NV#, or not told */
     unsigned char *links; /* n × n: # of NV# */
+    int node_first;       /* MetaX: the NUMA node stands before the CPUs */
+    enum topo_link_kind link_kind;
     int group[LEVEL_SYS][MOST_ENDS];
 };
 
@@ -37,39 +39,25 @@ static size_t cell(const struct matrix *m, int row, int column)
     return (size_t)row * (size_t)m->n + (size_t)column;
 }
 
-/* nvidia-smi underlines the heading whatever it prints to. */
-static void strip_escapes(char *s)
-{
-    char *to = s;
-    while (*s) {
-        if (s[0] == '\033' && s[1] == '[') {
-            for (s += 2; *s && !isalpha((unsigned char)*s);)
-                s++;
-            s += *s != 0;
-        } else {
-            *to++ = *s++;
-        }
-    }
-    *to = 0;
-}
-
 static int is_gpu(const char *label)
 {
     return !strncmp(label, "GPU", 3) && isdigit((unsigned char)label[3]);
 }
 
 /* "\tGPU0\tGPU1\tNIC0\tCPU Affinity\t…". Anything may stand before GPU0. */
-static int read_heading(struct matrix *m, char *line, long number)
+static int read_heading(struct matrix *m, const char *line)
 {
-    char *rest = NULL;
-    for (char *word = strtok_r(strstr(line, "GPU0"), " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
-        if (!strcmp(word, "CPU") || !strcmp(word, "NUMA"))
+    const char *words[TEXT_MOST_WORDS];
+    int n = text_words(m->x, strstr(line, "GPU0"), words, TEXT_MOST_WORDS);
+    for (int i = 0; i < n; i++) {
+        m->node_first = !strcmp(words[i], "Node");
+        if (!strcmp(words[i], "CPU") || !strcmp(words[i], "NUMA") || m->node_first)
             break;
         if (m->n == MOST_ENDS)
-            return err_at(m->e, m->file, number, 0, "more than %d devices", MOST_ENDS);
+            return text_wrong(m->x, "more than %d devices", MOST_ENDS);
         m->affinity[m->n] = -1;
-        m->hcas[m->n] = arena_strdup(m->a, word);
-        m->labels[m->n++] = arena_strdup(m->a, word);
+        m->hcas[m->n] = words[i];
+        m->labels[m->n++] = words[i];
     }
     m->level = arena_alloc(m->a, (size_t)m->n * (size_t)m->n);
     m->links = arena_alloc(m->a, (size_t)m->n * (size_t)m->n);
@@ -77,82 +65,100 @@ static int read_heading(struct matrix *m, char *line, long number)
     return 0;
 }
 
-static int read_word(struct matrix *m, int row, int column, const char *word, long number)
+/* # of "NV#", of "MX#" or 1 of "MX", as MetaX' tool prints them; 0: another word. */
+static long links_in(struct matrix *m, const char *word)
 {
-    static const char *const words[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
     char *end;
-    for (int i = 0; i <= LEVEL_SYS; i++)
-        if (!strcmp(word, words[i])) {
-            m->level[cell(m, row, column)] = (unsigned char)i;
+    int metax = !strncmp(word, "MX", 2);
+    if (!metax && strncmp(word, "NV", 2) != 0)
+        return 0;
+    long links = metax && !word[2] ? 1 : strtol(word + 2, &end, 10);
+    if (links < 1 || links > 255 || (word[2] && *end))
+        return 0;
+    m->link_kind = metax ? TOPO_METAXLINK : TOPO_NVLINK;
+    return links;
+}
+
+static int read_word(struct matrix *m, int row, int column, const char *word)
+{
+    static const struct {
+        const char *word;
+        enum level level;
+    } words[] = {{"X", LEVEL_SELF},    {"PIX", LEVEL_PIX},     {"PXB", LEVEL_PXB},    {"PHB", LEVEL_PHB},
+                 {"NODE", LEVEL_NODE}, {"SYS", LEVEL_SYS},     {"SOC", LEVEL_SYS}, /* drivers before 396 */
+                 {"PSB", LEVEL_PIX},   {"ETH", UNKNOWN_LEVEL}, {"N/A", UNKNOWN_LEVEL}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(word, words[i].word)) {
+            m->level[cell(m, row, column)] = (unsigned char)words[i].level;
             return 0;
         }
-    long links = strncmp(word, "NV", 2) ? 0 : strtol(word + 2, &end, 10);
-    /* "SOC" and "PSB" are the words of drivers before 396 for SYS and for a switch on the board. */
-    if (!strcmp(word, "SOC") || !strcmp(word, "PSB"))
-        m->level[cell(m, row, column)] = *word == 'S' ? LEVEL_SYS : LEVEL_PIX;
-    else if (links >= 1 && links <= 255 && !*end)
-        m->links[cell(m, row, column)] = (unsigned char)links;
-    else
-        return err_at(m->e, m->file, number, 0, "%s, %s: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found '%s'",
-                      m->labels[row], m->labels[column], word);
+    long links = links_in(m, word);
+    if (!links)
+        return text_wrong(m->x, "%s, %s: expected X, NV#, PIX, PXB, PHB, NODE or SYS, found '%s'", m->labels[row],
+                          m->labels[column], word);
+    m->links[cell(m, row, column)] = (unsigned char)links;
     return 0;
 }
 
-/* "GPU0\t X \tNV12\tPXB\t0-63,128-191\t0\t\tN/A". */
-static int read_row(struct matrix *m, char *line, long number)
+static int is_number(const char *s)
 {
-    char *rest = NULL;
-    const char *label = strtok_r(line, " \t", &rest);
-    int row = m->rows;
-    if (!label || row >= m->n || strcmp(label, m->labels[row]) != 0)
+    return isdigit((unsigned char)*s) && strlen(s) < 6;
+}
+
+/* "GPU0\t X \tNV12\tPXB\t0-63,128-191\t0\t\tN/A": 1 when it is the next row. */
+static int read_row(struct matrix *m, const char *line)
+{
+    const char *words[TEXT_MOST_WORDS];
+    int n = text_words(m->x, line, words, TEXT_MOST_WORDS), row = m->rows;
+    if (!n || strcmp(words[0], m->labels[row]) != 0)
         return 0;
     m->rows++;
     for (int i = 0; i < m->n; i++) {
-        const char *word = strtok_r(NULL, " \t", &rest);
-        if (!word)
-            return err_at(m->e, m->file, number, 0, "%s: expected %d words, found %d", label, m->n, i);
-        if (read_word(m, row, i, word, number))
+        if (i + 1 >= n)
+            return text_wrong(m->x, "%s: expected %d words, found %d", words[0], m->n, i);
+        if (read_word(m, row, i, words[i + 1]))
             return ERR_FAILED;
     }
-    const char *cpus = strtok_r(NULL, " \t", &rest), *numa = cpus ? strtok_r(NULL, " \t", &rest) : NULL;
-    m->cpus[row] = cpus && is_gpu(label) ? arena_strdup(m->a, cpus) : NULL;
-    if (numa && isdigit((unsigned char)*numa) && strlen(numa) < 6)
+    const char *first = m->n + 1 < n ? words[m->n + 1] : NULL, *second = m->n + 2 < n ? words[m->n + 2] : NULL;
+    const char *cpus = m->node_first ? second : first, *numa = m->node_first ? first : second;
+    m->cpus[row] = is_gpu(words[0]) ? cpus : NULL;
+    if (numa && is_number(numa))
         m->affinity[row] = (int)strtol(numa, NULL, 10);
     return 0;
 }
 
-/* "  NIC0: mlx5_0". */
-static void read_legend(struct matrix *m, char *line)
+/* "  NIC0: mlx5_0": whether it is of the legend. */
+static int read_legend(struct matrix *m, const char *line)
 {
-    char *rest = NULL, *label = strtok_r(line, " \t", &rest), *name = label ? strtok_r(NULL, " \t", &rest) : NULL;
-    size_t n = label ? strlen(label) : 0;
-    if (!name || label[n - 1] != ':')
-        return;
-    label[n - 1] = 0;
+    const char *words[3];
+    int n = text_words(m->x, line, words, 3);
+    size_t length = n ? strlen(words[0]) : 0;
+    if (!n || strstr(line, "Legend") || strstr(line, " = "))
+        return 1;
+    if (n != 2 || words[0][length - 1] != ':')
+        return 0;
     for (int i = 0; i < m->n; i++)
-        if (!strcmp(m->labels[i], label) && !is_gpu(label))
-            m->hcas[i] = arena_strdup(m->a, name);
+        if (strlen(m->labels[i]) + 1 == length && !strncmp(m->labels[i], words[0], length - 1) &&
+            !is_gpu(m->labels[i])) {
+            m->hcas[i] = words[1];
+            return 1;
+        }
+    return 0;
 }
 
-static int read_text(struct matrix *m, char *text)
+static int read_lines(struct matrix *m)
 {
-    char *rest = text;
-    for (long number = 1; rest; number++) {
-        char *line = strsep(&rest, "\n");
-        line[strcspn(line, "\r")] = 0;
-        int rc = 0;
-        if (!m->n && strstr(line, "GPU0"))
-            rc = read_heading(m, line, number);
-        else if (m->n && m->rows < m->n)
-            rc = read_row(m, line, number);
-        else if (m->n)
-            read_legend(m, line);
-        if (rc)
-            return rc;
-    }
+    struct text *x = m->x;
+    if (read_heading(m, text_line(x, 0)))
+        return ERR_FAILED;
+    for (x->at++; x->at < x->n && m->rows < m->n; x->at++)
+        if (read_row(m, text_line(x, 0)))
+            return ERR_FAILED;
     if (m->rows < m->n)
-        return err_at(m->e, m->file, 0, 0, "expected a row for %s of the heading", m->labels[m->rows]);
-    return m->n ? 0 : err_at(m->e, m->file, 0, 0, "expected a heading with GPU0");
+        return err_at(x->e, x->file, 0, 0, "expected a row for %s of the heading", m->labels[m->rows]);
+    while (x->at < x->n && read_legend(m, text_line(x, 0)))
+        x->at++;
+    return 0;
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
@@ -313,7 +319,7 @@ static void add_links(struct tree *tree)
             sum += links;
             most = links > most ? links : most;
         }
-        struct topo_link l = {.link_kind = TOPO_NVLINK, .gpu = gpu, .peer_gpu = -1, .peer_object = -1};
+        struct topo_link l = {.link_kind = m->link_kind, .gpu = gpu, .peer_gpu = -1, .peer_object = -1};
         if (sum > MOST_NVLINKS && nvswitch < 0)
             nvswitch =
                 build_object(tree->t, tree->c, (struct topo_object){.kind = TOPO_NVSWITCH, .parent = -1, .numa = -1});
@@ -333,38 +339,50 @@ static void add_links(struct tree *tree)
     }
 }
 
-int import_smi_topo(struct topology *t, char *text, const char *name, const char *file, struct err *e)
+static int read(struct text *x, struct topology *t, struct topo_class *c)
 {
-    struct arena *scratch = arena_new();
+    struct arena *scratch = x->a;
     struct matrix *m = ARENA_NEW(scratch, struct matrix);
     struct tree *tree = ARENA_NEW(scratch, struct tree);
     m->a = scratch;
-    m->file = file;
-    m->e = e;
-    strip_escapes(text);
-    int rc = read_text(m, text), ngpus = 0;
-    for (int i = 0; i < m->n; i++)
+    m->x = x;
+    int ngpus = 0;
+    if (read_lines(m))
+        return ERR_FAILED;
+    for (int i = 0; i < m->n; i++) {
         ngpus += is_gpu(m->labels[i]);
-    if (!rc && ngpus > TOPO_MOST_GPUS)
-        rc = err_at(e, file, 0, 0, "more than %d GPUs", TOPO_MOST_GPUS);
-    if (!rc) {
-        for (int i = 0; i < m->n; i++)
-            m->hcas[i] = arena_strdup(t->arena, m->hcas[i]);
-        find_groups(m);
-        *tree = (struct tree){.t = t, .c = build_class(t, NULL), .m = m};
-        memset(tree->object, -1, sizeof tree->object);
-        for (int i = 0; i < m->n; i++)
-            tree->next_numa = m->affinity[i] >= tree->next_numa ? m->affinity[i] + 1 : tree->next_numa;
-        build_host(t, name, t->nclasses - 1);
-        add_ends(tree);
-        add_links(tree);
-        build_order_gpus(t, tree->c);
-        build_order_ports(tree->c);
-        build_note(t, tree->c, "nvidia-smi topo -m tells distances only: no addresses, states, rates or speeds");
-        if (tree->invented)
-            build_note(t, tree->c, "%d NUMA node%s set apart by the distances %s numbered here, not by the machine",
-                       tree->invented, tree->invented == 1 ? "" : "s", tree->invented == 1 ? "is" : "are");
+        m->hcas[i] = arena_strdup(t->arena, m->hcas[i]);
     }
-    arena_free(scratch);
-    return rc;
+    if (ngpus > TOPO_MOST_GPUS)
+        return text_wrong(x, "more than %d GPUs", TOPO_MOST_GPUS);
+    find_groups(m);
+    *tree = (struct tree){.t = t, .c = c, .m = m};
+    memset(tree->object, -1, sizeof tree->object);
+    for (int i = 0; i < m->n; i++)
+        tree->next_numa = m->affinity[i] >= tree->next_numa ? m->affinity[i] + 1 : tree->next_numa;
+    add_ends(tree);
+    add_links(tree);
+    build_note(t, c, "nvidia-smi topo -m tells distances only: no addresses, states, rates or speeds");
+    if (tree->invented)
+        build_note(t, c, "%d NUMA node%s set apart by the distances %s numbered here, not by the machine",
+                   tree->invented, tree->invented == 1 ? "" : "s", tree->invented == 1 ? "is" : "are");
+    return 0;
 }
+
+/* A heading with GPU0, and below it a row of GPU0 that begins with X and goes on in words of this matrix. */
+static int begins(const struct text *x)
+{
+    static const char *const others[] = {"OK", "CNS", "GNS", "TNS", "NS", "DR", "U", NULL};
+    const char *words[4];
+    if (!strstr(text_line(x, 0), "GPU0") || strstr(text_line(x, 0), "==>"))
+        return 0;
+    int n = text_words(x, text_next_line(x, 1), words, 4);
+    if (n < 2 || strcmp(words[0], "GPU0") != 0 || strcmp(words[1], "X") != 0)
+        return 0;
+    for (int i = 0; others[i] && n > 2; i++)
+        if (!strcmp(words[2], others[i]))
+            return 0;
+    return 1;
+}
+
+const struct text_reader reader_smi_topo = {"nvidia-smi topo -m", begins, read, 1};

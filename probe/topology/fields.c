@@ -9,7 +9,7 @@ static const char *const state_words[] = {"unknown", "down", "active", NULL};
 static const char *const net_words[] = {"unknown", "physical", "virtual", "bridge", "bond", "loopback", NULL};
 static const char *const known_words[] = {"unknown", "no", "yes", NULL};
 static const char *const gid_words[] = {"unknown", "ib", "roce_v1", "roce_v2", NULL};
-static const char *const link_words[] = {"nvlink", "xgmi", "c2c", NULL};
+static const char *const link_words[] = {"nvlink", "xgmi", "c2c", "metaxlink", NULL};
 
 #define AT(member) offsetof(struct topo_object, member)
 static const struct field object_fields[] = {

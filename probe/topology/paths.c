@@ -23,7 +23,11 @@ char *path_word(char text[PATH_WORD], const struct path *p)
 {
     static const char *const words[] = {"X", NULL, "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
     if (p->word == WORD_LINKS)
-        snprintf(text, PATH_WORD, "%s%d", p->link_kind == TOPO_XGMI ? "XGMI" : "NV", p->links);
+        snprintf(text, PATH_WORD, "%s%d",
+                 p->link_kind == TOPO_XGMI        ? "XGMI"
+                 : p->link_kind == TOPO_METAXLINK ? "MX"
+                                                  : "NV",
+                 p->links);
     else
         snprintf(text, PATH_WORD, "%s", words[p->word]);
     return text;

@@ -124,7 +124,7 @@ struct topo_netdev {
     int naddresses;
 };
 
-enum topo_link_kind { TOPO_NVLINK, TOPO_XGMI, TOPO_C2C };
+enum topo_link_kind { TOPO_NVLINK, TOPO_XGMI, TOPO_C2C, TOPO_METAXLINK };
 
 /* NVLink, XGMI or C2C from one GPU. */
 struct topo_link {

@@ -45,10 +45,12 @@ static void no_machine(void **state)
         const char *content, *error;
     } cases[] = {
         {"", "x.xml: is empty"},
-        {"hello", "x.xml:1: expected an NCCL topology file, an hwloc XML file, a topology.json or nvidia-smi topo -m"},
+        {"hello",
+         "x.xml:1: nothing here is output that is known: expected one of topology.json, NCCL topology, hwloc XML"},
         {"\n<graphs version=\"1\"/>",
-         "x.xml:2: expected <system> (NCCL topology) or <topology> (hwloc), found <graphs>"},
-        {"<html/>", "found <html>"},
+         "x.xml:2: expected <system> (NCCL topology) or <topology> (hwloc XML) or <nvidia_smi_log> (nvidia-smi -q -x), "
+         "found <graphs>"},
+        {"<html/>", "nothing here is output that is known"},
         {"{", "x.xml:1:1: not valid JSON"},
         {"{\"a\": 1}", "expected \"format\": \"nccltune-topology/1\", found none"},
         {"{\"format\": \"nccltune-topology/2\"}", "format nccltune-topology/2 is "},
