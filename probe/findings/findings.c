@@ -41,7 +41,7 @@ static void look_for(struct search *s, const struct finding_rule *r)
     s->rule = r;
     for (int i = 0; i < s->t->nclasses && r->in_class; i++)
         r->in_class(s, i);
-    if (r->in_cluster)
+    if (r->in_cluster && !s->t->alternatives)
         r->in_cluster(s);
 }
 

@@ -136,8 +136,10 @@ static int find_object(const struct merging *m, int object)
 {
     const struct topo_object *o = &m->from->objects[object];
     int at = build_find_pci(m->to, o->pci);
-    if (at >= 0)
-        return at;
+    if (at >= 0) {
+        enum topo_kind own = m->to->objects[at].kind;
+        return own == o->kind || own == TOPO_FUNCTION || o->kind == TOPO_FUNCTION ? at : -1;
+    }
     if (o->kind == TOPO_NIC)
         return find_nic(m, object);
     for (int i = 0; i < m->to->nobjects; i++) {
@@ -279,6 +281,8 @@ static void merge_links(struct merging *m)
 /* Parents first again. */
 static void sort_objects(struct topo_class *c)
 {
+    if (!c->nobjects)
+        return;
     int n = c->nobjects, placed = 0, *where = malloc(((size_t)n + 1) * sizeof *where);
     struct topo_object *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
     if (!where || !sorted)

@@ -419,6 +419,7 @@ int import_nccl_xml(struct topology *t, const struct xml_node *roots, const char
         for (const struct xml_node *g = n->first; g; g = g->next) {
             const char *own = xml_is(g, "group") ? xml_attribute(g, "name") : NULL;
             int same = 0;
+            t->alternatives |= own && !before;
             if (xml_is(g, "group") && add_nodes(&in, g, own ? own : name, own ? &same : &hosts))
                 return ERR_FAILED;
         }

@@ -24,9 +24,13 @@ struct text_reader {
 extern const struct text_reader reader_smi_topo, reader_p2p, reader_rocm_smi, reader_amd_smi, reader_nvlink,
     reader_ibstat, reader_guids, reader_ibv_devinfo, reader_ibdev2netdev, reader_show_gids, reader_rdma_link,
     reader_lspci;
-extern const struct text_reader *const text_readers[]; /* ends with NULL; the first that recognises a line has it */
+extern const struct text_reader
+    *const text_readers[]; /* in readers.c, ends with NULL; the first that recognises a line has it */
 
 #define TEXT_MOST_WORDS 600
+
+/* Cuts `text` into the lines of x, whose file, e and a are set; it is overwritten. */
+int text_cut(struct text *x, char *text);
 
 /* The line at x->at + ahead; "" beyond the end. */
 const char *text_line(const struct text *x, int ahead);
@@ -51,7 +55,8 @@ struct topo_port *text_port(struct topology *t, struct topo_class *c, const char
 /* The GPU of that number, added without a place where it is new; NULL beyond TOPO_MOST_GPUS. */
 struct topo_gpu *text_gpu(struct topology *t, struct topo_class *c, int index);
 
-/* Reads the whole document: a class and a host for every host that it tells of. -1: nothing in it is known. */
+/* In document.c. Reads the whole document: a class and a host for every host that it tells of. -1: nothing in it is
+ * known. */
 int import_text(struct topology *t, char *text, const char *name, const char *file, struct err *e);
 
 #endif

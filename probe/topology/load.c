@@ -282,6 +282,7 @@ static int load_missing(struct loading *in, const cJSON *array)
 int topo_add_json(struct topology *t, const cJSON *doc, const char *file, struct err *e)
 {
     struct loading in = {.t = t, .file = file, .e = e, .base = t->nclasses};
+    t->alternatives = !t->nclasses && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "alternatives"));
     const cJSON *classes = cJSON_GetObjectItemCaseSensitive(doc, "classes"), *item;
     int n = 0;
     if (!classes)

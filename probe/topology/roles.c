@@ -14,23 +14,6 @@ const char *role_name(enum port_role role)
     return names[role];
 }
 
-const char *role_layer_name(enum topo_link_layer layer)
-{
-    static const char *const names[] = {"unknown link layer", "InfiniBand", "Ethernet"};
-    return names[layer];
-}
-
-int role_is_beside(const struct port_verdict *v)
-{
-    return v->nearest_gpu >= 0 && v->nearest_class <= PATH_P2C;
-}
-
-const struct topo_object *role_object(const struct role_view *v, int port)
-{
-    int object = v->c->ports[port].object;
-    return object < 0 ? NULL : &v->c->objects[object];
-}
-
 /* Devices that speak no verbs that NCCL knows: Amazon's EFA, HPE's Slingshot, Cisco's usNIC. */
 static const char *plugin_of(const struct role_view *v, int port)
 {

@@ -8,6 +8,23 @@
 
 enum { MELLANOX = 0x15b3, BLACKWELL = 100 };
 
+const char *role_layer_name(enum topo_link_layer layer)
+{
+    static const char *const names[] = {"unknown link layer", "InfiniBand", "Ethernet"};
+    return names[layer];
+}
+
+int role_is_beside(const struct port_verdict *v)
+{
+    return v->nearest_gpu >= 0 && v->nearest_class <= PATH_P2C;
+}
+
+const struct topo_object *role_object(const struct role_view *v, int port)
+{
+    int object = v->c->ports[port].object;
+    return object < 0 ? NULL : &v->c->objects[object];
+}
+
 static struct sight fine(const char *seen)
 {
     return (struct sight){seen, ROLE_COMPUTE};

@@ -186,6 +186,8 @@ cJSON *topo_to_json(const struct topology *t)
     cJSON_AddStringToObject(doc, "format", TOPO_FORMAT);
     json_add_str(doc, "tool", t->tool);
     json_add_str(doc, "source", t->source);
+    if (t->alternatives)
+        cJSON_AddTrueToObject(doc, "alternatives");
     char hash[SHA256_HEX];
     topo_hash(t, hash);
     cJSON_AddStringToObject(doc, "hash", hash);

@@ -199,6 +199,7 @@ struct topology {
     int nclasses, nhosts;
     struct topo_missing *missing;
     int nmissing;
+    int alternatives;               /* the classes are variants of one machine, of which one applies: no cluster */
     const struct finding *findings; /* as findings_attach left them; written, and not read back */
     int nfindings;
 };
