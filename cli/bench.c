@@ -9,6 +9,7 @@
 #include "bench/results/points.h"
 #include "bench/search/bench.h"
 #include "cli/cli.h"
+#include "cli/found.h"
 #include "cli/machine.h"
 #include "cli/measure.h"
 #include "core/json.h"
@@ -46,6 +47,8 @@ struct request {
     struct cli_machine machine;
     struct cli_releases releases;
     int plan, json, quiet;
+    struct cli_found found;
+    struct arena *arena;
 };
 
 static const struct option_spec release_options[] = {
@@ -204,6 +207,16 @@ static int run_journal(const struct request *w, const struct topology *t, struct
     return rc ? rc : conclude(w, &summary, log);
 }
 
+/* Where the copies of this command that a launcher has put on every rank meet: beside what is written. */
+static int find_others(struct request *w)
+{
+    const char *slash = w->bench.results ? strrchr(w->bench.results, '/') : NULL;
+    const char *dir = slash ? arena_strndup(w->arena, w->bench.results, (size_t)(slash - w->bench.results) + 1) : NULL;
+    if (w->plan || w->engine->join || w->engine->predict)
+        return -1;
+    return cli_found_begin(&w->found, &w->bench.setup, dir, COMMAND, cli_catch_interrupt(), w->arena);
+}
+
 static int run(const struct request *w, struct err *e)
 {
     struct progress progress;
@@ -226,14 +239,17 @@ static int run(const struct request *w, struct err *e)
 
 int bench_main(int argc, char **argv)
 {
-    struct request w = {0};
     struct err e = {0};
     struct arena *a = arena_new();
+    struct request w = {.arena = a};
     int rc = parse(argc, argv, &w, a);
+    if (rc < 0)
+        rc = find_others(&w);
     if (rc < 0) {
         rc = run(&w, &e);
         if (rc && *e.text)
             cli_fail(COMMAND, &e);
+        cli_found_end(&w.found, &w.bench.setup, rc);
     }
     arena_free(a);
     return rc;

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/launch/agents.h"
 #include "bench/launch/places.h"
 #include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/proc.h"
+#include "core/progress.h"
 #include "probe/cluster/cluster.h"
 #include "probe/findings/findings.h"
 #include "probe/source/probe.h"
@@ -120,13 +122,45 @@ static struct topology *probe_here(struct log *log, struct err *e)
     return NULL;
 }
 
+/* By agents that run already. */
+static struct topology *probe_by_agents(const struct bench_setup *setup, struct log *log,
+                                        const volatile sig_atomic_t *stop, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct agents agents;
+    const char *argv[] = {"{bin}/nccltune", "probe", "--json", NULL};
+    const struct agents_order order = {.argv = argv};
+    struct topology *t = NULL;
+    if (agents_open(&agents, setup, DEADLINE_S, (volatile sig_atomic_t *)stop, e)) {
+        arena_free(a);
+        return NULL;
+    }
+    struct agents_answer *said =
+        agents_run(&agents, &order, progress_now_s() + DEADLINE_S, (volatile sig_atomic_t *)stop, a, e);
+    struct cluster_answer *answers = arena_alloc(a, ((size_t)agents.count + 1) * sizeof *answers);
+    for (int i = 0; said && i < agents.count; i++) {
+        answers[i] = (struct cluster_answer){agents.items[i].host, said[i].output, said[i].bytes, NULL};
+        if (said[i].lost)
+            answers[i].why = "no answer in time";
+        else if (said[i].status)
+            answers[i].why = arena_strdup(a, said[i].errors);
+    }
+    if (said)
+        t = cluster_merge(answers, agents.count, log, e);
+    agents_close(&agents);
+    arena_free(a);
+    return t;
+}
+
 struct topology *cli_nodes_probe(const struct bench_setup *setup, const struct cli_nodes *nodes, struct log *log,
                                  const volatile sig_atomic_t *stop, struct err *e)
 {
     struct arena *a = arena_new();
     struct cluster_ask ask = {.hosts = nodes->names, .nhosts = nodes->n, .deadline_s = DEADLINE_S, .parallel = 128};
     struct topology *t;
-    if (nodes->here) {
+    if (setup->lent && !nodes->outside) {
+        t = probe_by_agents(setup, log, stop, e);
+    } else if (nodes->here) {
         t = probe_here(log, e);
         if (t && nodes->names) /* as the user or Slurm calls it */
             t->hosts[0].name = arena_strdup(t->arena, nodes->names[0]);

@@ -159,6 +159,9 @@ static int survey(struct tune *t, struct tune_part *p, struct err *e)
 static int measure(struct tune *t, struct tune_part *p, struct bench_results **measured, struct err *e)
 {
     struct bench_summary summary = {0};
+    /* Copies of us that were agents so far are ranks of MPI from now on, if MPI is what is measured. */
+    if (bench_engine_find(p->bench.engine)->join)
+        cli_found_become_ranks(&t->found, &p->bench.setup);
     progress_start(&t->progress, t->quiet ? NULL : stderr);
     int rc = bench_run(&p->bench, p->topology, &t->log, &t->progress, t->stop, &summary, measured, e);
     progress_clear(&t->progress);
@@ -331,20 +334,32 @@ static int parse(int argc, char **argv, struct tune *t)
     return rc;
 }
 
+/* Where a launcher has started this on every rank: -1 in the one that goes on, or the exit code of the others. */
+static int find_others(struct tune *t)
+{
+    struct err e = {0};
+    if (t->plan || tune_predicts(t))
+        return -1;
+    if (t->choose || !bench_engine_find(t->bench.engine)->join)
+        return cli_found_begin(&t->found, &t->bench.setup, t->generate.out, TUNE_COMMAND, t->stop, t->arena);
+    return bench_join(&t->bench, &e) ? cli_fail(TUNE_COMMAND, &e) : -1;
+}
+
 int tune_main(int argc, char **argv)
 {
     struct tune t = {.generate = {.margin = ENV_MARGIN}, .arena = arena_new()};
     struct err e = {0};
     int rc = parse(argc, argv, &t);
-    if (rc < 0 && bench_join(&t.bench, &e))
-        rc = cli_fail(TUNE_COMMAND, &e);
+    t.stop = cli_catch_interrupt();
+    if (rc < 0)
+        rc = find_others(&t);
     if (rc < 0) {
         t.log = cli_log(TUNE_COMMAND, t.quiet);
         t.log.progress = &t.progress;
-        t.stop = cli_catch_interrupt();
         rc = run(&t, &e);
         if (rc && rc != CLI_INTERRUPTED && !(t.lacks && rc == ERR_LACKS))
             cli_fail(TUNE_COMMAND, &e);
+        cli_found_end(&t.found, &t.bench.setup, rc);
     }
     tune_forget(&t);
     arena_free(t.arena);

@@ -4,6 +4,7 @@
 
 #include "bench/search/bench.h"
 #include "cli/arguments.h"
+#include "cli/found.h"
 #include "cli/machine.h"
 #include "cli/writing.h"
 #include "envgen/generate/generate.h"
@@ -31,6 +32,7 @@ struct tune {
     struct cli_writing writing;
     struct log log;
     struct progress progress;
+    struct cli_found found; /* a launcher has put copies of us on all nodes: this is their head */
     volatile sig_atomic_t *stop;
     struct arena *arena;
     int choose;            /* which engine is ours to choose: --engine was not given */

@@ -30,6 +30,7 @@ static int listen_on(int family, const struct sockaddr *any, socklen_t bytes)
         return -1;
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     if (!bind(fd, any, bytes) && !listen(fd, BACKLOG))
         return fd;
     int why = errno;
@@ -40,8 +41,8 @@ static int listen_on(int family, const struct sockaddr *any, socklen_t bytes)
 
 int address_listen(uint16_t *port)
 {
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT, .sin6_port = htons(*port)};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY), .sin_port = htons(*port)};
     struct sockaddr_storage got;
     socklen_t bytes = sizeof got;
     int fd = listen_on(AF_INET6, (struct sockaddr *)&six, sizeof six);

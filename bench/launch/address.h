@@ -13,7 +13,8 @@
 #define ADDRESS_PLACES 2048 /* the longest text */
 #define ADDRESS_STACK  17
 
-/* Opens a port on all interfaces, IPv6 and IPv4 or IPv4 alone; -1 with errno. Non-blocking. */
+/* Opens `*port`, or any where that is 0, on all interfaces, IPv6 and IPv4 or IPv4 alone; -1 with errno. Non-blocking.
+ */
 int address_listen(uint16_t *port);
 
 /* All of this machine's places; those that do not fit are left out. */

@@ -14,6 +14,7 @@
 
 #define STOP_PERIOD_MS 100
 #define GRACE_S        1.0
+#define GIVE_BACK_S    3.0
 #define SPARE_FDS      64  /* for everything that is not an agent */
 #define SHORT_STAY_S   0.2 /* a guest that is younger is not sent away for another: honest ones need less */
 
@@ -395,8 +396,27 @@ void agents_kill(struct agents *s, double patience_s, agents_last_words *last, v
     free(k.answered);
 }
 
+/* What runs there now was the borrower's. */
+static void give_back(struct agents *s)
+{
+    agents_kill(s, GIVE_BACK_S, NULL, NULL);
+    for (int i = 0; i < s->count; i++) {
+        struct agent *home = &s->lender->items[s->from[i]];
+        s->lender->lost += s->items[i].lost && !home->lost;
+        *home = s->items[i];
+    }
+    free(s->from);
+    free(s->items);
+    memset(s, 0, sizeof *s);
+    s->listener = -1;
+}
+
 void agents_close(struct agents *s)
 {
+    if (s->lender) {
+        give_back(s);
+        return;
+    }
     for (int i = 0; i < s->count; i++)
         connection_close(&s->items[i].connection);
     while (s->nguests)

@@ -35,14 +35,22 @@ struct agents {
     uint16_t port;
     struct guest *guests;
     int nguests;
-    struct start *start; /* what has started them, NULL nothing; listened to while they are waited for */
-    struct proc here;    /* or the only one, on pipes */
+    struct start *start;   /* what has started them, NULL nothing; listened to while they are waited for */
+    struct proc here;      /* or the only one, on pipes */
+    struct agents *lender; /* whose they are; NULL their own */
+    int *from;             /* their numbers there */
 };
 
-/* Starts an agent on every node that `setup` means and waits for all. Errors: as start_open, agents_begin and
+/* Starts an agent on every node that `setup` means and waits for all; where it lends agents, borrows those of the nodes
+ * that it names, or all. Errors: as start_open, agents_begin and
  * agents_gather; nothing is left running then. */
 int agents_open(struct agents *s, const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
                 struct err *e);
+
+struct found;
+
+/* The agents of a launch that was found (bench/launch/found.h), this process's node included: waits for all of them. */
+int agents_open_found(struct agents *s, struct found *f, double patience_s, volatile sig_atomic_t *stop, struct err *e);
 
 /* An empty set for `wanted` agents with a new secret. Raises the limit of descriptors where that is needed. Errors: no
  * random numbers, too low a hard limit (with the number that is needed). */
@@ -108,7 +116,8 @@ struct agents_answer *agents_run(struct agents *s, const struct agents_order *o,
  * long. */
 size_t agents_start_body(const struct agents_order *o, int first_rank, int frames, char *body);
 
-/* Closes all connections, which ends the agents and what they run, and stops what has started them. */
+/* Closes all connections, which ends the agents and what they run, and stops what has started them. What was borrowed
+ * goes back instead, after what it runs has been killed. */
 void agents_close(struct agents *s);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/launch/agents.h"
 #include "core/hostlist.h"
 #include "core/units.h"
 
@@ -45,6 +46,16 @@ static void drop_repeated(struct places *p)
     p->nodes = kept;
 }
 
+static int name_lent(const struct agents *lent, struct arena *a, struct places *p)
+{
+    p->hosts = arena_alloc(a, ((size_t)lent->count + 1) * sizeof *p->hosts);
+    for (int i = 0; i < lent->count; i++)
+        p->hosts[i] = arena_strdup(a, lent->items[i].host);
+    p->nodes = lent->count;
+    p->given = 1;
+    return 0;
+}
+
 int places_find(const struct bench_setup *setup, struct arena *a, struct places *p, struct err *e)
 {
     static const char *const lists[] = {"SLURM_JOB_NODELIST", "SLURM_NODELIST", NULL};
@@ -56,6 +67,8 @@ int places_find(const struct bench_setup *setup, struct arena *a, struct places 
         return hostlist_parse(setup->hosts, "--hosts", a, &p->hosts, &p->nodes, e);
     if (setup->hostfile)
         return hostlist_read(setup->hostfile, a, &p->hosts, &p->nodes, e);
+    if (setup->lent)
+        return name_lent(setup->lent, a, p);
     if (!nodes && (p->file = places_mpirun_file())) {
         if (!hostlist_read(p->file, a, &p->hosts, &p->nodes, NULL)) {
             drop_repeated(p);

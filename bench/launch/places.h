@@ -1,5 +1,5 @@
 /* Which nodes are meant: those of --hosts or --hostfile, of a file that a job was given (a Kubernetes MPIJob, PBS), of
- * a Slurm allocation, or this machine alone. */
+ * a Slurm allocation, or this machine alone; where agents are lent, theirs. */
 #ifndef BENCH_LAUNCH_PLACES_H
 #define BENCH_LAUNCH_PLACES_H
 

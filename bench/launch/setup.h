@@ -6,10 +6,13 @@
 #include "core/log.h"
 #include "probe/topology/topology.h"
 
+struct agents;
+
 /* Strings may be NULL. */
 struct bench_setup {
     const char *hosts;              /* "a,b,c" */
     const char *hostfile;           /* one host a line */
+    struct agents *lent;            /* agents that run already, which whoever wants some borrows; NULL none */
     const char *launcher;           /* what starts agents: a name of bench/launch/start.h; NULL: what suits */
     const char *ssh;                /* called as COMMAND HOST PROGRAM...; NULL: $NCCLTUNE_SSH, or ssh */
     const char *mpirun;             /* the command */

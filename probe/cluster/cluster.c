@@ -219,6 +219,48 @@ static void ask_all(struct gathering *g, const volatile sig_atomic_t *stop)
     }
 }
 
+/* The topology of those that answered; NULL: nobody did. */
+static struct topology *conclude(struct gathering *g, struct err *e)
+{
+    struct topology *t = g->t;
+    for (int i = g->taken; i < g->ask->nhosts; i++) {
+        free(g->answers[i].text);
+        free(g->answers[i].why);
+    }
+    classes_index_free(&g->index);
+    if (!t->nhosts) {
+        if (t->nmissing && !e->code)
+            err_set(e, ERR_FAILED, "none of %d nodes answered; the first: %s: %s", g->ask->nhosts, t->missing[0].name,
+                    t->missing[0].why);
+        topo_free(t);
+        return NULL;
+    }
+    cluster_order(t);
+    t->source = arena_printf(t->arena, "%d of %d nodes", t->nhosts, g->ask->nhosts);
+    return t;
+}
+
+struct topology *cluster_merge(const struct cluster_answer *answers, int n, struct log *log, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct cluster_ask ask = {.nhosts = n};
+    struct gathering g = {.ask = &ask, .t = topo_new(), .log = log};
+    const char **hosts = arena_alloc(a, ((size_t)n + 1) * sizeof *hosts);
+    g.answers = arena_alloc(a, ((size_t)n + 1) * sizeof *g.answers);
+    for (int i = 0; i < n; i++) {
+        hosts[i] = answers[i].host;
+        g.answers[i] = (struct answer){.done = 1,
+                                       .text = answers[i].text ? must_copy(answers[i].text) : NULL,
+                                       .used = answers[i].text ? answers[i].bytes : 0,
+                                       .why = answers[i].why ? must_copy(answers[i].why) : NULL};
+    }
+    ask.hosts = hosts;
+    take_all(&g);
+    struct topology *t = conclude(&g, e);
+    arena_free(a);
+    return t;
+}
+
 static const char *own_command(struct arena *a)
 {
     const char *program = locate_program("nccltune", a, NULL);
@@ -231,7 +273,6 @@ struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, 
 {
     struct gathering g = {.ask = ask, .t = topo_new(), .log = log};
     struct arena *a = arena_new();
-    int failed = 1;
     g.agent = proc_split(ask->agent ? ask->agent : "ssh -o BatchMode=yes -o ConnectTimeout=10", a, &g.nagent, e);
     g.command = ask->command ? ask->command : own_command(a);
     g.nslots = ask->parallel > 0 ? ask->parallel : PARALLEL;
@@ -240,28 +281,15 @@ struct topology *cluster_gather(const struct cluster_ask *ask, struct log *log, 
     for (int i = 0; i < g.nslots; i++)
         g.slots[i] = (struct slot){.host = -1, .p = {.in = -1, .out = -1, .err = -1}};
     g.answers = arena_alloc(a, (size_t)ask->nhosts * sizeof *g.answers);
-    if (g.agent && g.nagent) {
+    if (g.agent && g.nagent)
         ask_all(&g, stop);
-        failed = !g.t->nhosts;
-        if (stop && *stop)
-            failed = err_set(e, ERR_FAILED, "interrupted");
-        else if (failed)
-            err_set(e, ERR_FAILED, "none of %d nodes answered; the first: %s: %s", ask->nhosts, g.t->missing[0].name,
-                    g.t->missing[0].why);
-    }
     for (int i = 0; i < g.nslots; i++)
         clear(&g.slots[i]);
-    for (int i = g.taken; i < ask->nhosts; i++) {
-        free(g.answers[i].text);
-        free(g.answers[i].why);
+    if (stop && *stop) {
+        err_set(e, ERR_FAILED, "interrupted");
+        g.t->nhosts = 0;
     }
-    classes_index_free(&g.index);
+    struct topology *t = conclude(&g, e);
     arena_free(a);
-    if (failed) {
-        topo_free(g.t);
-        return NULL;
-    }
-    cluster_order(g.t);
-    g.t->source = arena_printf(g.t->arena, "%d of %d nodes", g.t->nhosts, ask->nhosts);
-    return g.t;
+    return t;
 }

@@ -30,6 +30,17 @@ void cluster_add(struct topology *t, struct class_index *index, const char *host
                  const char *why, struct log *log);
 void cluster_order(struct topology *t);
 
+/* What a node printed, however it was asked. */
+struct cluster_answer {
+    const char *host;
+    const char *text; /* a topology.json; NULL: it is missing, */
+    size_t bytes;
+    const char *why; /* for this reason; else what it complained about, or NULL */
+};
+
+/* The same of answers that are there already. */
+struct topology *cluster_merge(const struct cluster_answer *answers, int n, struct log *log, struct err *e);
+
 /* The same inside a job that a launcher (mpirun, srun) started with a process or more on every node: each calls this
  * with its own node's topology, which goes through files in `dir` on a shared file system. Returns the whole cluster on
  * rank 0 and a topology without hosts on the others; takes `own` over. Errors: no launcher, `dir` not writable. */

@@ -109,7 +109,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     c->plugin = locate_plugin(a, e);
     if (!c->plugin)
         return ERR_LACKS;
-    if (mpirun_attached_rank(NULL) >= 0)
+    if (mpirun_attached_rank(NULL) > 0)
         return err_set(e, ERR_USAGE,
                        "the nccl engine starts its workers itself: run one copy, not one under mpirun or "
                        "srun, and name the nodes with --hosts or allocate them with Slurm");

@@ -18,6 +18,9 @@ void verbs_conduct_pair(struct verbs_conductor *c, const struct verbs_try *t, st
 /* Sends the turn's orders and waits for all answers, while words go from port to port. Nonzero: it is over. */
 int verbs_conduct_wait(struct verbs_conductor *c);
 
+/* Waits for the ranks that are marked in `waited`, c->missing of them. Nonzero: it is over. */
+int verbs_conduct_missing(struct verbs_conductor *c);
+
 /* All sizes on 1, 2 and 4 queue pairs between the ports of the first round. */
 void verbs_conduct_sweep(struct verbs_conductor *c, const struct verbs_schedule *s, uint64_t most_bytes);
 
