@@ -102,6 +102,27 @@ static void tells_scatters_from_alltoalls(int api)
     workload_free(w);
 }
 
+/* More sends in one launch than are told apart: counted one by one, and none is lost. */
+static void counts_a_launch_of_many_sends(int api)
+{
+    use_capture();
+    struct profiler_loader l = profiler_load(api);
+    struct profiled_comm c = {.id = 78, .nodes = 40, .ranks = 320, .rank = 3};
+    struct profiled_task tasks[300];
+    CHECK(!profiled_open(&l, &c, NULL));
+    for (int i = 0; i < 300; i++)
+        tasks[i] = (struct profiled_task){"Send", 500, 9, 0, 0, 2, i, 40000};
+    profiled_launch(&c, tasks, 300);
+    CHECK(!profiled_close(&c));
+    setenv("RANK", "3", 1);
+    char host[65] = "";
+    CHECK(!gethostname(host, sizeof host - 1)); /* 320 ranks are more than the launcher said */
+    snprintf(file, sizeof file, "%s/42.rank.%.40s-%d.json", dir, host, getpid());
+    struct workload *w = captured();
+    CHECK(find(w, WORKLOAD_SENDRECV, 1000)->count == 300);
+    workload_free(w);
+}
+
 /* Copy engines, version 6 on: one event, and no time of which anything could be known. */
 static void records_copy_engines(int api)
 {
@@ -137,6 +158,35 @@ static void without_times(int api)
 
 /* ---- too much ---------------------------------------------------------------------------------------------------- */
 
+/* The number in its note. */
+static long rounded_calls(const struct workload *w)
+{
+    for (int i = 0; i < w->nnotes; i++)
+        if (strstr(w->notes[i], "calls of more sizes"))
+            return strtol(w->notes[i], NULL, 10);
+    return 0;
+}
+
+/* A second communicator's counts join those of the first, with what was rounded. */
+static void adds_up_what_it_rounded(int api)
+{
+    long rounded[2];
+    use_capture();
+    struct profiler_loader l = profiler_load(api);
+    for (uint64_t k = 0; k < 2; k++) {
+        struct profiled_comm c = world(840 + k);
+        CHECK(!profiled_open(&l, &c, NULL));
+        for (size_t i = 1; i <= 1000; i++)
+            launch(&c, (struct profiled_task){"AllReduce", 1000 * i, 0, ALGO_RING, PROTO_LL, 4, 0, 5000}, 1);
+        CHECK(!profiled_close(&c));
+        struct workload *w = captured();
+        CHECK(calls_in(w) == (double)(1000 * (k + 1)));
+        rounded[k] = rounded_calls(w);
+        workload_free(w);
+    }
+    CHECK(rounded[0] > 700 && rounded[1] > 1400);
+}
+
 static void says_what_it_rounded(int api)
 {
     use_capture();
@@ -151,6 +201,7 @@ static void says_what_it_rounded(int api)
     CHECK(!profiled_close(&c));
     struct workload *w = captured();
     CHECK(calls_in(w) == 5000 && w->phases[0].ncalls <= 256 && says(w, "calls of more sizes"));
+    CHECK(rounded_calls(w) > 4000);
     CHECK(fabs(workload_bytes(w, NULL, -1) / bytes - 1) < 0.05);
     workload_free(w);
 }
@@ -226,6 +277,8 @@ TEST(tells_scatters_from_alltoalls, 4, 6)
 TEST(records_copy_engines, 6, 6)
 TEST(without_times, 4, 6)
 TEST(says_what_it_rounded, 1, 6)
+TEST(adds_up_what_it_rounded, 4, 6)
+TEST(counts_a_launch_of_many_sends, 4, 6)
 TEST(eight_threads, 1, 6)
 TEST(survives_nonsense, 1, 6)
 
@@ -238,6 +291,8 @@ int main(void)
         CAPTURE_TEST(records_copy_engines),
         CAPTURE_TEST(without_times),
         CAPTURE_TEST(says_what_it_rounded),
+        CAPTURE_TEST(adds_up_what_it_rounded),
+        CAPTURE_TEST(counts_a_launch_of_many_sends),
         CAPTURE_TEST(eight_threads),
         CAPTURE_TEST(survives_nonsense),
     };

@@ -113,6 +113,10 @@ static void checks_its_arguments(int minor)
                                                 {.coll = 4, .algo = 1, .proto = 2, .channels = -1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK(force(&bad[i]) == -1);
+    static const struct nccltune_force good[] = {{.coll = 0, .algo = 0, .proto = 0, .channels = 64},
+                                                 {.coll = 4, .algo = 6, .proto = 2, .channels = 0}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        CHECK(force(&good[i]) == 0 && release_coll(good[i].coll) == 0);
     CHECK(force(NULL) == -1 && release_coll(5) == -1 && release_coll(-2) == -1);
 }
 
@@ -134,6 +138,35 @@ static void forces_chunk_sizes(int minor)
     CHECK(v6->get_chunk_size(l.context, COLL_ALLREDUCE, 512, ALGO_TREE, PROTO_LL, 1, &chunk) == 0 && chunk == 1000);
 }
 
+/* The smallest numbers of everything: the first collective, algorithm and protocol, one channel. */
+static void forces_the_first_of_all(int minor)
+{
+    struct loader l = prepared(minor);
+    struct nccltune_force f = {.coll = 0, .algo = ALGO_TREE, .proto = PROTO_LL, .channels = 1};
+    struct question q = question(0, 4096);
+    arm();
+    CHECK(force(&f) == 0 && ask(&l, &q) == 0 && q.algo == ALGO_TREE && q.proto == PROTO_LL && q.channels == 1);
+}
+
+/* A chunk size is for the algorithm and protocol that it was forced with, the first of them, too. */
+static void forces_chunk_sizes_of_the_first(int minor)
+{
+    struct loader l = prepared(minor);
+    const struct nccl_tuner_v6 *v6 = l.tuner;
+    struct nccltune_force f = {.coll = COLL_ALLREDUCE, .algo = ALGO_TREE, .proto = PROTO_LL, .chunk_bytes = 4096};
+    static const struct {
+        int algo, proto;
+        size_t chunk;
+    } cases[] = {{ALGO_TREE, PROTO_LL, 4096}, {ALGO_RING, PROTO_LL, 1000}, {ALGO_TREE, PROTO_SIMPLE, 1000}};
+    arm();
+    CHECK(force(&f) == 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t chunk = 1000;
+        CHECK(v6->get_chunk_size(l.context, COLL_ALLREDUCE, 512, cases[i].algo, cases[i].proto, 1, &chunk) == 0);
+        CHECK(chunk == cases[i].chunk);
+    }
+}
+
 #define TEST(function, oldest)                   \
     static void test_##function(void **unused)   \
     {                                            \
@@ -148,6 +181,8 @@ TEST(forces_and_releases, NCCL_2_19)
 TEST(refuses_what_nccl_does_not_offer, NCCL_2_19)
 TEST(checks_its_arguments, NCCL_2_31)
 TEST(forces_chunk_sizes, NCCL_2_30)
+TEST(forces_the_first_of_all, NCCL_2_22)
+TEST(forces_chunk_sizes_of_the_first, NCCL_2_30)
 
 int main(void)
 {
@@ -157,6 +192,8 @@ int main(void)
         cmocka_unit_test(test_refuses_what_nccl_does_not_offer),
         cmocka_unit_test(test_checks_its_arguments),
         cmocka_unit_test(test_forces_chunk_sizes),
+        cmocka_unit_test(test_forces_the_first_of_all),
+        cmocka_unit_test(test_forces_chunk_sizes_of_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

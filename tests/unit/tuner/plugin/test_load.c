@@ -59,6 +59,21 @@ static void a_named_table_is_the_only_one(int unused)
     CHECK(logged.warnings == 1 && says("/nonexistent/tuner.csv"));
 }
 
+/* A directory's path that leaves no room for the file, said as what it is. */
+static void a_path_can_be_too_long(int unused)
+{
+    (void)unused;
+    struct loader l;
+    char path[8192];
+    use_table(rule);
+    memset(path, 'd', sizeof path - 1);
+    path[0] = '/';
+    path[sizeof path - 1] = 0;
+    setenv("NCCLTUNE_PROFILE", path, 1);
+    CHECK(opens(&l) == 0 && !table_is_used(&l));
+    CHECK(logged.warnings == 1 && says("NCCLTUNE_PROFILE is longer than a path can be"));
+}
+
 static void relative_paths_are_refused(int unused)
 {
     (void)unused;
@@ -378,6 +393,7 @@ static void unloading_starts_afresh(int unused)
 TEST(profile_comes_first, 1)
 TEST(a_named_table_is_the_only_one, 1)
 TEST(relative_paths_are_refused, 1)
+TEST(a_path_can_be_too_long, 1)
 TEST(looks_beside_itself, 1)
 TEST(never_reads_the_current_directory, 1)
 TEST(off_is_off, 1)
@@ -405,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_profile_comes_first),
         cmocka_unit_test(test_a_named_table_is_the_only_one),
         cmocka_unit_test(test_relative_paths_are_refused),
+        cmocka_unit_test(test_a_path_can_be_too_long),
         cmocka_unit_test(test_looks_beside_itself),
         cmocka_unit_test(test_never_reads_the_current_directory),
         cmocka_unit_test(test_off_is_off),

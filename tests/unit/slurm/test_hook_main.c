@@ -1,0 +1,226 @@
+/* The hook as a program: its command line, its exit codes, what it prints and leaves behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/slurm/store.h"
+
+static struct store store;
+static int untrusted;
+static char program[4096], printed[8192];
+
+/* …/nccltune-hook for …/tests/unit/slurm/test_hook_main. */
+static int set_up(void **state)
+{
+    static const char *const clean[] = {"SLURM_JOB_ID",        "SLURMD_NODENAME",     "SLURM_JOB_NODELIST",
+                                        "SLURM_JOB_NUM_NODES", "SLURM_HET_JOB_ID",    "NCCLTUNE",
+                                        "NCCLTUNE_SET",        "SLURM_JOB_START_TIME"};
+    (void)state;
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 64);
+    program[n > 0 ? n : 0] = 0;
+    char *tests = strstr(program, "/tests/unit/");
+    if (!tests)
+        return -1;
+    strcpy(tests, "/nccltune-hook");
+    for (size_t i = 0; i < sizeof clean / sizeof *clean; i++)
+        unsetenv(clean[i]);
+    untrusted = store_new(&store) || getuid() != 0;
+    return access(program, X_OK);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    store_free(&store);
+    return 0;
+}
+
+/* Its exit code; standard output in `printed`, with standard error behind when `words` ends in 2>&1. */
+static int hook(const char *fmt, ...)
+{
+    char arguments[2048], command[sizeof program + sizeof arguments + 8];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(arguments, sizeof arguments, fmt, ap);
+    va_end(ap);
+    snprintf(command, sizeof command, "'%s' %s", program, arguments);
+    FILE *p = popen(command, "r");
+    assert_non_null(p);
+    size_t n = fread(printed, 1, sizeof printed - 1, p);
+    printed[n] = 0;
+    int status = pclose(p);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void tells_what_it_can(void **state)
+{
+    static const char *const words[] = {"Usage: nccltune-hook", "--conf FILE", "--sysfs DIR", "--run DIR",
+                                        "--limit MS"};
+    (void)state;
+    assert_int_equal(hook("--help"), 0);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_non_null(strstr(printed, words[i]));
+    assert_int_equal(hook("--version"), 0);
+    assert_memory_equal(printed, "nccltune-hook 0.", 16);
+    assert_int_equal(hook("--help >/dev/full"), 0 /* what stdio still holds fails at exit */);
+}
+
+/* A wrong line in slurm.conf must not drain a cluster: nothing on standard output, a help text beside it, and 0. */
+static void survives_wrong_lines(void **state)
+{
+    static const char *const lines[] = {"",
+                                        "nothing",
+                                        "check epilog",
+                                        "--unknown check",
+                                        "--conf",
+                                        "--limit 0",
+                                        "--limit 60001 check",
+                                        "--limit 1x check",
+                                        "--limit -1 check"};
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(hook("%s 2>/dev/null", lines[i]), 0);
+        assert_string_equal(printed, "");
+        assert_int_equal(hook("%s 2>&1", lines[i]), 0);
+        assert_non_null(strstr(printed, "Usage: nccltune-hook"));
+    }
+    assert_int_equal(hook("--limit 60000 --run /nowhere task-prolog 2>&1"), 0);
+    assert_string_equal(printed, "");
+}
+
+static void prints_what_a_task_gets(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("NCCLTUNE", "explain", 1);
+    assert_int_equal(hook("--run '%s' task-prolog", store.root), 0);
+    assert_non_null(strstr(printed, "print nccltune: nothing is set: no job prolog of nccltune has left an answer in"));
+    assert_non_null(strstr(printed, store.root));
+}
+
+/* Without anything to read it still leaves an answer, which the epilog takes away. */
+static void leaves_an_answer(void **state)
+{
+    char answer[1024];
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURMD_NODENAME", "n0", 1);
+    setenv("SLURM_JOB_NODELIST", "n0", 1);
+    snprintf(answer, sizeof answer, "%s/7", store.root);
+    assert_int_equal(hook("--conf /nowhere/conf --run '%s' prolog", store.root), 0);
+    assert_int_equal(access(answer, F_OK), 0);
+    assert_int_equal(hook("--conf /nowhere/conf --run '%s' epilog", store.root), 0);
+    assert_int_equal(access(answer, F_OK), -1);
+}
+
+/* ---- with a store that is trusted ---------------------------------------------------------------------------------
+ */
+
+static void put(const char *dir, const char *name, const char *text)
+{
+    char command[2048], path[256];
+    snprintf(command, sizeof command, "mkdir -p '%s/%s'", store.root, dir);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    store_write(&store, path, text);
+}
+
+static void make_node(void)
+{
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_JOB_START_TIME", "9000", 1);
+    setenv("SLURMD_NODENAME", "n0", 1);
+    setenv("SLURM_JOB_NODELIST", "n0", 1);
+    for (int i = 0; i < 2; i++) {
+        char dir[128];
+        snprintf(dir, sizeof dir, "sys/class/infiniband/mlx5_%d/ports/1", i);
+        put(dir, "state", "4: ACTIVE\n");
+        put(dir, "rate", "400 Gb/sec (4X NDR)\n");
+        snprintf(dir, sizeof dir, "sys/bus/pci/devices/0000:1%d:00.0", i);
+        put(dir, "vendor", "0x10de\n");
+        put(dir, "class", "0x030200\n");
+    }
+    put("sys/module/nvidia", "version", "1\n");
+    char text[2048];
+    snprintf(text, sizeof text, "store=%s\nplugin=%s\nscontrol=%s/scontrol\npolicy=drain\ndrain=driver\n",
+             store.conf.store, store.conf.plugin, store.root);
+    store_write(&store, "slurm.conf", text);
+    snprintf(text, sizeof text, "#!/bin/sh\nprintf '%%s|' \"$@\" \"$SLURM_CONF\" >%s/drained\n", store.root);
+    store_write(&store, "scontrol", text);
+    chmod(store_path(&store, "scontrol"), 0755);
+}
+
+static int hook_here(const char *what)
+{
+    return hook("--conf '%s/slurm.conf' --sysfs '%s/sys' --run '%s' %s", store.root, store.root, store.root, what);
+}
+
+static void checks_this_node(void **state)
+{
+    (void)state;
+    if (untrusted)
+        skip();
+    make_node();
+    assert_int_equal(hook_here("check"), 0);
+    assert_string_equal(printed, "profile aaaaaaaaaaaa, this node is of class a\n");
+    char command[1024];
+    snprintf(command, sizeof command, "rm -r '%s/sys/module'", store.root);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(hook_here("check"), 1);
+    assert_string_equal(printed, "profile aaaaaaaaaaaa, this node is of class a\ndriver nvidia is not loaded\n");
+    setenv("SLURMD_NODENAME", "stranger", 1);
+    assert_int_equal(hook_here("check"), 0);
+    assert_memory_equal(printed, "nothing: ", 9);
+}
+
+/* What scontrol was called with; "" where it was not. */
+static const char *drained(void)
+{
+    static char text[1024];
+    FILE *f = fopen(store_path(&store, "drained"), "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static void drains_a_node(void **state)
+{
+    (void)state;
+    if (untrusted)
+        skip();
+    make_node();
+    assert_int_equal(hook_here("prolog"), 0);
+    assert_string_equal(drained(), "");
+    char command[1024];
+    snprintf(command, sizeof command, "rm -r '%s/sys/module'", store.root);
+    assert_int_equal(system(command), 0);
+    setenv("SLURM_CONF", "/site/slurm.conf", 1);
+    assert_int_equal(hook_here("prolog"), 1);
+    assert_string_equal(drained(), "update|NodeName=n0|State=DRAIN|Reason=nccltune: driver nvidia is not loaded|"
+                                   "/site/slurm.conf|");
+    unsetenv("SLURM_CONF");
+    assert_int_equal(hook_here("prolog"), 1);
+    assert_non_null(strstr(drained(), "not loaded||"));
+    store_write(&store, "scontrol", "#!/bin/sh\nexec sleep 60\n"); /* one that hangs holds nobody */
+    assert_int_equal(hook_here("prolog"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tells_what_it_can, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(survives_wrong_lines, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(prints_what_a_task_gets, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaves_an_answer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(checks_this_node, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(drains_a_node, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
