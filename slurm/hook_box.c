@@ -36,7 +36,7 @@ static void let_go(void)
 static int closed_in_time(int fd, long limit_ms, char *out, size_t size)
 {
     long until = now_ms() + limit_ms;
-    char dropped[512];
+    char dropped[512] = "";
     for (size_t used = 0;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         long left = until - now_ms();

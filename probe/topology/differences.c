@@ -213,7 +213,7 @@ struct differences_like differences_nearest(const struct topology *t, int class_
     for (int i = 0; i < t->nclasses && i < most; i++) {
         const char **sentences;
         /* Towards the commoner class, so that no two are told from one another only. */
-        if (i == class_index || hosts[i] < hosts[class_index] || (hosts[i] == hosts[class_index] && i > class_index))
+        if (i == class_index || (i > class_index && hosts[i] <= hosts[class_index]) || hosts[i] < hosts[class_index])
             continue;
         int n = differences_of(&t->classes[i], &t->classes[class_index], a, &sentences);
         if (like.class_index < 0 || n < like.n || (n == like.n && hosts[i] > hosts[like.class_index]))

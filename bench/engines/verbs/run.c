@@ -214,7 +214,7 @@ static int conduct(struct collection *c, struct verbs_conductor *w, const char *
         *e = w->why;
     else if (!code && w->over && !(c->fabric && c->fabric->ntries))
         err_set(e, ERR_FAILED, w->stop && *w->stop ? "interrupted" : "nothing was measured within the budget");
-    if (!code && !e->code)
+    if (!code && !e->code && c->fabric)
         c->fabric->complete = !w->over;
     return code ? code : e->code;
 }
