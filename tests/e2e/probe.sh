@@ -35,6 +35,20 @@ check "identical machines are one class" prints '^nccl_nvswitch, nccl_nvswitch$'
 check "what differs is said" prints '^What sets classes apart' probe --from $F/nccl_nvswitch.xml --from $F/nccl_c2c.xml
 printf 'GPU0 GPU1 mlx5_0\nGPU0 X NV18 PIX\nGPU1 NV18 X SYS\nmlx5_0 PIX SYS X\n' >"$tmp/smi.txt"
 check "two descriptions of one node" prints '^NIC0	PIX	SYS' probe --merge --from $F/small.json --from "$tmp/smi.txt"
+check "in any order" prints '^NIC0	PIX	SYS' probe --merge --from "$tmp/smi.txt" --from $F/small.json
+printf 'mlx5_0 port 1 ==> ib0 (Up)\n' >"$tmp/netdev.txt"
+check "a matrix and ibdev2netdev make a list" prints '^NCCL_IB_HCA: =mlx5_0:1$' \
+    probe --merge --from "$tmp/smi.txt" --from "$tmp/netdev.txt"
+check "a pasted issue tells of two hosts" prints '^gpu-b$' probe --from $F/text_issue.txt
+check "standard input, too" prints '^gpu-a$' bash -c "'$nccltune' probe --from - <$F/text_issue.txt"
+check "why a port is not on the list" prints '^  distance +no +beside no GPU' \
+    probe --from $F/text_issue.txt --why mlx5_bond_0
+check "as JSON" prints '"on_list":[[:space:]]*true' probe --from $F/text_issue.txt --why mlx5_0:1 --json
+check "a port that is not there" prints 'there is no RDMA port mlx5_9; the first one is mlx5_0' \
+    probe --from $F/text_issue.txt --why mlx5_9
+printf 'what a nice day\n' >"$tmp/prose.txt"
+check "unknown text is one sentence" prints 'nothing here is output that is known: expected one of' \
+    probe --from "$tmp/prose.txt"
 check "the fabric" prints 'mlx5_0:2 0xb8cef60300bb0001 port 9' \
     probe --from $F/roce_leaf.json --ibnetdiscover $F/ibnetdiscover.txt
 
