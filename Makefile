@@ -90,7 +90,8 @@ UNITS       := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 SUPPORT_OBJ := $(call obj,obj,$(wildcard tests/lib/*.c))
 DOUBLE_SRC  := $(filter-out $(wildcard tests/doubles/nccl_*.c),$(wildcard tests/doubles/*.c))
 DOUBLES     := $(patsubst tests/doubles/%.c,$(B)/tests/doubles/%.so,$(DOUBLE_SRC))
-NCCL_DOUBLE_SRC := $(filter-out %/nccl_driver.c,$(wildcard tests/doubles/nccl_*.c)) core/coll.c
+GPU_DOUBLE_SRC := tests/doubles/nccl_gpu.c tests/doubles/nccl_law.c core/coll.c
+NCCL_DOUBLE_SRC := $(filter-out %/nccl_driver.c %/nccl_hip.c %/nccl_gpu.c,$(wildcard tests/doubles/nccl_*.c)) core/coll.c
 NCCL_DOUBLES := $(addprefix $(B)/tests/doubles/lib/,libnccl.so.2 librccl.so.1 libcuda.so.1 libamdhip64.so)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
@@ -182,7 +183,8 @@ SONAME       = -Wl,-soname,$(@F)
 $(NCCL_DOUBLES): Makefile $(B)/flags/double
 	$(call link,-shared $(SONAME),-ldl -lm)
 $(filter %/libnccl.so.2 %/librccl.so.1,$(NCCL_DOUBLES)): $(call obj,double,$(NCCL_DOUBLE_SRC))
-$(filter %/libcuda.so.1 %/libamdhip64.so,$(NCCL_DOUBLES)): $(B)/double/tests/doubles/nccl_driver.o
+$(filter %/libcuda.so.1,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl_driver.c $(GPU_DOUBLE_SRC))
+$(filter %/libamdhip64.so,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl_hip.c $(GPU_DOUBLE_SRC))
 $(TIMER): $(B)/mpi/tests/tools/allreduce_time.o
 	$(call link,$(CFLAGS) $(LDFLAGS),$(MPI_LIBS))
 $(B)/perf/%: $(B)/obj/tests/perf/%.o $(SUPPORT_OBJ) $(LIB)

@@ -16,10 +16,12 @@
 /* One running launch. Engines put it first into their own structure. */
 struct bench_session {
     int nodes, ranks;
+    const char *data; /* of what was measured last, "float32, in place"; NULL: nothing to say */
 };
 
-/* Called for every sample as it comes: BENCH_OK with the slowest rank's time of one call, or BENCH_WRONG or
- * BENCH_FAILED with a sentence, and no further samples of this shot. */
+/* Called for every sample as it comes: BENCH_OK with the slowest rank's time of one call and, where there is something
+ * to know about it, a sentence ("" or NULL: nothing), or BENCH_WRONG or BENCH_FAILED with a sentence, and no further
+ * samples of this shot. */
 typedef void bench_sample_fn(void *user, int shot, enum bench_status status, double us, const char *detail);
 
 /* A prediction: nine of ten calls lie between low and high. */
@@ -70,7 +72,8 @@ struct bench_engine {
     const char *family;  /* of the settings that its candidates consist of */
     const char *report;  /* a sentence that goes with everything that is said of its results; NULL: none */
     uint64_t most_bytes; /* the largest size that it takes; 0: 1 GiB */
-    int as_jobs;         /* it can run launches just as jobs do, for setup->jobs */
+    struct bench_sampling sampling;
+    int as_jobs; /* it can run launches just as jobs do, for setup->jobs */
 
     /* What a user may say about this engine alone: a table, its title, and the bytes of the struct that it fills and
      * that setup->own points to, all zero where nothing was said. NULL: nothing. */

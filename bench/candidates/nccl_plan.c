@@ -36,14 +36,20 @@ static struct bench_call *add_call(struct bench_plan *p, struct arena *a, int co
     return c;
 }
 
-static void add_cell(struct bench_plan *p, struct arena *a, int coll, int algo, int proto)
+/* Whether NCCL cuts a number of channels to what is connected. */
+static int takes_channels(int algo, int one_node)
+{
+    return algo == ALGO_RING || algo == ALGO_TREE || algo == ALGO_PAT || (algo == ALGO_NVLS && one_node);
+}
+
+static void add_cell(struct bench_plan *p, struct arena *a, int coll, int algo, int proto, int one_node)
 {
     struct bench_setting *s = arena_alloc(a, 2 * sizeof *s);
     s[0] = (struct bench_setting){NCCL_SET_ALGO, algo_name(algo)};
     s[1] = (struct bench_setting){NCCL_SET_PROTO, proto_name(proto)};
     const char *label = arena_printf(a, "%s/%s", algo_name(algo), proto_name(proto));
     add_call(p, a, coll)->knobs = (struct bench_knobs){label, s, 2};
-    for (const int *channels = nccl_plan_channels; *channels; channels++) {
+    for (const int *channels = nccl_plan_channels; *channels && takes_channels(algo, one_node); channels++) {
         struct bench_setting *with = arena_alloc(a, 3 * sizeof *with);
         memcpy(with, s, 2 * sizeof *s);
         with[2] = (struct bench_setting){NCCL_SET_CHANNELS, arena_printf(a, "%d", *channels)};
@@ -54,14 +60,14 @@ static void add_cell(struct bench_plan *p, struct arena *a, int coll, int algo, 
     }
 }
 
-void nccl_plan_calls(struct bench_plan *p, struct arena *a)
+void nccl_plan_calls(struct bench_plan *p, struct arena *a, int one_node)
 {
     for (int coll = 0; coll < COLL_COUNT; coll++) {
         add_call(p, a, coll);
         for (int algo = 0; algo < ALGO_COUNT; algo++)
             for (int proto = 0; proto < PROTO_COUNT; proto++)
                 if (algos_of[coll] & BIT(algo) && (proto == PROTO_SIMPLE || algo == ALGO_TREE || algo == ALGO_RING))
-                    add_cell(p, a, coll, algo, proto);
+                    add_cell(p, a, coll, algo, proto, one_node);
     }
     add_call(p, a, COLL_ALLTOALL);
 }

@@ -97,7 +97,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     *hosts = model_hosts_of(setup->topology, c->setup.nccl.class_index);
     p->nodes = setup->nnodes ? setup->nodes : hosts;
     p->nnodes = setup->nnodes ? setup->nnodes : 1;
-    nccl_plan_calls(p, a);
+    nccl_plan_calls(p, a, 0);
     nccl_plan_launches(setup, p->nodes[p->nnodes - 1], p, a);
     const struct model *m;
     int i = 0;

@@ -7,7 +7,7 @@
 /* Candidates to be measured in turn, `samples` times around. */
 struct bench_shot {
     const struct bench_knobs *knobs;
-    int iterations;    /* calls in one sample; 0: as many as fill BENCH_SAMPLE_US */
+    int iterations;    /* calls in one sample; 0: the engine finds out with bench_sample_calls */
     double patience_s; /* how long a sample may take before it counts as hung */
 };
 struct bench_batch {
@@ -19,9 +19,19 @@ struct bench_batch {
     int nshots;
 };
 
-/* Short calls are repeated to fill this: the clock, the barrier before it and the wake-up of a core are then below a
- * few per cent. */
-#define BENCH_SAMPLE_US 200.0
+/* What a sample is: calls that fill least_us together, and at least `calls` of them unless these take more than
+ * most_us. All zero stands for 200 us and one call: the clock, the barrier before it and the wake-up of a core are then
+ * below a few per cent. */
+struct bench_sampling {
+    double least_us, most_us;
+    int calls;
+};
+
+/* Calls in a sample of what takes `us`. */
+int bench_sample_calls(const struct bench_sampling *s, double us);
+
+/* What such a sample takes. */
+double bench_sample_us(const struct bench_sampling *s, double us);
 
 enum bench_outcome {
     BENCH_ANSWERED,

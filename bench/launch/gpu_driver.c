@@ -20,7 +20,13 @@ static const struct {
     {"cuMemFree_v2", "hipFree", offsetof(struct gpu, release)},
     {"cuMemcpyHtoD_v2", "hipMemcpyHtoD", offsetof(struct gpu, to_device)},
     {"cuMemcpyDtoH_v2", "hipMemcpyDtoH", offsetof(struct gpu, to_host)},
-    {"cuMemsetD8_v2", "hipMemsetD8", offsetof(struct gpu, fill)},
+    {"cuCtxSynchronize", "hipDeviceSynchronize", offsetof(struct gpu, finish_all)},
+    {"cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync", offsetof(struct gpu, put_in)},
+    {"cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync", offsetof(struct gpu, put_out)},
+    {"cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync", offsetof(struct gpu, put_across)},
+    {"cuMemsetD8Async", "hipMemsetD8Async", offsetof(struct gpu, put_fill)},
+    {"cuStreamSynchronize", "hipStreamSynchronize", offsetof(struct gpu, finish)},
+    {"cuDeviceGetAttribute", "hipDeviceGetAttribute", offsetof(struct gpu, attribute)},
     {"cuStreamCreate", "hipStreamCreateWithFlags", offsetof(struct gpu, stream)},
     {"cuEventCreate", "hipEventCreateWithFlags", offsetof(struct gpu, event)},
     {"cuEventRecord", "hipEventRecord", offsetof(struct gpu, record)},
@@ -32,6 +38,7 @@ static const struct {
     {"cuGraphLaunch", "hipGraphLaunch", offsetof(struct gpu, graph_launch), 1},
     {"cuGraphExecDestroy", "hipGraphExecDestroy", offsetof(struct gpu, graph_free), 1},
     {"cuGraphDestroy", "hipGraphDestroy", offsetof(struct gpu, graph_drop), 1},
+    {"double_host_us", "double_host_us", offsetof(struct gpu, host_us), 1},
 };
 
 static void *open_driver(int hip)
@@ -52,6 +59,7 @@ int gpu_load(struct gpu *g, int hip, char *why, size_t bytes)
         snprintf(why, bytes, "no GPU driver: %s", dlerror());
         return -1;
     }
+    g->hip = hip;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         const char *name = hip ? functions[i].hip : functions[i].cuda;
         void *f = dlsym(lib, name);
@@ -65,6 +73,17 @@ int gpu_load(struct gpu *g, int hip, char *why, size_t bytes)
     if (rc)
         snprintf(why, bytes, "the GPU driver does not start: %s", gpu_error(g, rc));
     return rc ? -1 : 0;
+}
+
+size_t gpu_cache_bytes(const struct gpu *g, int device)
+{
+    int bytes = 0, number = g->hip ? 19 : 38; /* hipDeviceAttributeL2CacheSize, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
+    return g->attribute(&bytes, number, device) || bytes < 0 ? 0 : (size_t)bytes;
+}
+
+int gpu_is_taken(int code)
+{
+    return code == 46 || code == 54; /* CUDA_ERROR_DEVICE_UNAVAILABLE, hipErrorContextAlreadyInUse */
 }
 
 const char *gpu_error(const struct gpu *g, int code)

@@ -12,6 +12,9 @@
 #define NCCL_TEXT  512
 #define NCCL_CELLS 64 /* cells of a cost table; NCCL has 21 */
 
+/* How long a worker waits for a GPU that another process has or has not quite let go. */
+#define NCCL_GPU_HELD_S 30
+
 enum nccl_message {
     /* engine to worker */
     NCCL_NAME = AGENT_MESSAGES + 1, /* make a unique id */
@@ -23,7 +26,7 @@ enum nccl_message {
     NCCL_HELLO,    /* struct nccl_hello: the worker's first message */
     NCCL_NAMED,    /* the unique id */
     NCCL_JOINED,   /* struct nccl_joined */
-    NCCL_PREPARED, /* nothing */
+    NCCL_PREPARED, /* struct nccl_prepared */
     NCCL_TIMES,    /* struct nccl_times */
     NCCL_ERROR,    /* struct nccl_text: the request was not done; nothing was left running on the GPU */
 };
@@ -53,15 +56,22 @@ struct nccl_joined {
 
 struct nccl_point {
     int32_t coll, in_place;
-    int32_t type;   /* ncclDataType_t; NCCL_TYPE_FITTING chooses */
-    uint64_t bytes; /* the larger of a rank's two buffers */
+    int32_t type;       /* ncclDataType_t; NCCL_TYPE_FITTING chooses */
+    int32_t registered; /* buffers from NCCL's own allocator, registered with the communicator */
+    uint64_t bytes;     /* the larger of a rank's two buffers */
 };
 #define NCCL_TYPE_FITTING (-1) /* float32 where the size allows it, else int8 */
+
+struct nccl_prepared {
+    uint64_t working_set, cache; /* bytes: what calls in turn go through, and the GPU's cache that it is to exceed; 0:
+                                    is not */
+    char type[16];               /* "float32" */
+};
 
 struct nccl_measure {
     struct nccl_point point;       /* the prepared one */
     int32_t algo, proto, channels; /* -1, -1 and 0: NCCL's */
-    int32_t iterations;            /* calls in one sample */
+    int32_t iterations;            /* calls in one sample; a captured chain may need some more */
     int32_t check;                 /* of one call, before the sample */
     int32_t graph;                 /* the sample's calls are captured and launched as one */
     uint32_t chunk_bytes;          /* 0: NCCL's */
@@ -74,6 +84,7 @@ struct nccl_choice {
     int32_t algo, proto; /* taken: what was requested, or NCCL's own cheapest */
     int32_t channels;    /* requested; 0: NCCL's */
     int32_t refused;     /* NCCL does not offer what was requested: nothing was changed */
+    int32_t registered;  /* what NCCL told the tuner as regBuff; below 0: this release does not */
     uint64_t allowed;    /* bit per cell */
     float cost_us[NCCL_CELLS];
 };
@@ -82,7 +93,8 @@ enum { NCCL_DONE, NCCL_WRONG, NCCL_REFUSED };
 
 struct nccl_times {
     int32_t status;
-    double us; /* of one call */
+    double us;                          /* of one call, by the GPU's clock */
+    double host_least_us, host_most_us; /* by the host's, which sees the beginning and the end a little late */
     struct nccl_choice choice;
     char detail[NCCL_TEXT];
 };

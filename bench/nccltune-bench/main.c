@@ -20,8 +20,6 @@
 /* A checked call that took longer than this is a sample already: it was not short enough for cold caches to matter. */
 #define LONG_CALL_US 50000.0
 
-#define ITERATIONS_LIMIT 100000
-
 struct worker {
     MPI_Comm control; /* everything but the calls that are measured */
     int rank, ranks;
@@ -176,8 +174,7 @@ static enum bench_status check_call(struct worker *w, MPI_Comm comm, double *us,
 
 static int fitting_iterations(double us)
 {
-    double n = ceil(BENCH_SAMPLE_US / (us > 1e-3 ? us : 1e-3));
-    return n < 1 ? 1 : n > ITERATIONS_LIMIT ? ITERATIONS_LIMIT : (int)n;
+    return bench_sample_calls(&(struct bench_sampling){0}, us);
 }
 
 struct shot {

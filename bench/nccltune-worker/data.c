@@ -1,4 +1,5 @@
-/* The pattern: element i of rank r is i % period + r % 5, so that a sum over ranks needs no loop over ranks. */
+/* The pattern: element i of rank r is i % period + r % 5, so that a sum over ranks needs no loop over ranks. Blocks are
+ * a multiple of the period, so that one on the host stands for all. */
 #include "bench/nccltune-worker/data.h"
 
 #include <stdio.h>
@@ -7,15 +8,18 @@
 #include "bench/nccltune-worker/nccl.h"
 #include "core/coll.h"
 
-#define BLOCK        ((size_t)1 << 18) /* bytes that go through the host at a time */
-#define CHECK_BLOCKS 64                /* of a large result that are looked at */
+#define BLOCK ((size_t)1 << 20) /* bytes that go through the host at a time */
 
 /* Periods keep sums exact: float32 has 24 bits, bfloat16 eight (up to 42 ranks). int8 wraps, which is exact too. */
 static const struct {
     int type;
     size_t bytes;
     uint64_t period;
-} types[] = {{NCCL_INT8, 1, 3}, {NCCL_INT32, 4, 251}, {NCCL_FLOAT32, 4, 251}, {NCCL_BFLOAT16, 2, 3}};
+    const char *name;
+} types[] = {{NCCL_INT8, 1, 3, "int8"},
+             {NCCL_INT32, 4, 251, "int32"},
+             {NCCL_FLOAT32, 4, 251, "float32"},
+             {NCCL_BFLOAT16, 2, 3, "bfloat16"}};
 
 static char block[BLOCK], expected[BLOCK];
 
@@ -31,6 +35,19 @@ size_t data_type_bytes(int type)
 {
     int i = type_index(type);
     return i < 0 ? 0 : types[i].bytes;
+}
+
+const char *data_type_name(int type)
+{
+    int i = type_index(type);
+    return i < 0 ? "unknown" : types[i].name;
+}
+
+/* Elements of a whole block; 0 for an unknown type. */
+static uint64_t per_block(int type)
+{
+    int i = type_index(type);
+    return i < 0 ? 0 : BLOCK / types[i].bytes / types[i].period * types[i].period;
 }
 
 int data_shape_of(const struct nccl_point *p, int rank, int nranks, struct data_shape *s)
@@ -98,21 +115,24 @@ static void store(char *to, int type, uint64_t value)
     }
 }
 
-int data_fill(const struct gpu *g, const struct data_shape *s, void *send)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-    size_t size = data_type_bytes(s->type), per_block = size ? BLOCK / size : 0;
-    if (!per_block)
+    return a < b ? a : b;
+}
+
+int data_fill(const struct gpu *g, void *stream, const struct data_shape *s, void *send)
+{
+    uint64_t whole = per_block(s->type);
+    if (!whole)
         return -1;
+    size_t size = data_type_bytes(s->type);
     uint64_t period = types[type_index(s->type)].period;
-    for (uint64_t i = 0; i < s->send; i += per_block) {
-        size_t n = s->send - i < per_block ? (size_t)(s->send - i) : per_block;
-        for (size_t k = 0; k < n; k++)
-            store(block + k * size, s->type, given(period, s->rank, i + k));
-        int rc = g->to_device((char *)send + i * size, block, n * size);
-        if (rc)
-            return rc;
-    }
-    return 0;
+    for (uint64_t k = 0; k < least(whole, s->send); k++)
+        store(block + k * size, s->type, given(period, s->rank, k));
+    int rc = 0;
+    for (uint64_t i = 0; i < s->send && !rc; i += whole)
+        rc = g->put_in((char *)send + i * size, block, least(whole, s->send - i) * size, stream);
+    return rc ? rc : g->finish(stream);
 }
 
 static void say_wrong(const struct data_shape *s, uint64_t first, size_t n, char *why, size_t bytes)
@@ -129,31 +149,42 @@ static void say_wrong(const struct data_shape *s, uint64_t first, size_t n, char
     snprintf(why, bytes, "rank %d: element %llu of %llu holds bytes %s, expected %s", s->rank, at, all, got, want);
 }
 
-int data_check(const struct gpu *g, const struct data_shape *s, const void *recv, char *why, size_t bytes)
+/* One block of the result, `n` elements from the `first` on, against what is expected. */
+static int check_block(const struct gpu *g, void *stream, const struct data_shape *s, const char *recv, uint64_t first,
+                       size_t n, char *why, size_t bytes)
 {
-    size_t size = data_type_bytes(s->type), per_block = size ? BLOCK / size : 0;
-    if (!per_block)
+    size_t size = data_type_bytes(s->type);
+    int rc = g->put_out(block, recv + first * size, n * size, stream);
+    rc = rc ? rc : g->finish(stream);
+    if (rc) {
+        snprintf(why, bytes, "rank %d: cannot read the result back: %s", s->rank, gpu_error(g, rc));
         return -1;
-    uint64_t period = types[type_index(s->type)].period, sum = 0;
-    uint64_t blocks = (s->recv + per_block - 1) / per_block, looks = blocks < CHECK_BLOCKS ? blocks : CHECK_BLOCKS;
+    }
+    if (!memcmp(block, expected, n * size))
+        return 0;
+    say_wrong(s, first, n, why, bytes);
+    return 1;
+}
+
+int data_check(const struct gpu *g, void *stream, const struct data_shape *s, const void *recv, char *why, size_t bytes)
+{
+    uint64_t whole = per_block(s->type), sum = 0;
+    if (!whole)
+        return -1;
     if (s->coll == COLL_REDUCE && s->rank != 0)
         return 0;
+    size_t size = data_type_bytes(s->type);
+    uint64_t period = types[type_index(s->type)].period;
+    /* A part from every rank, or one for all. */
+    uint64_t part = s->coll == COLL_ALLGATHER || s->coll == COLL_ALLTOALL ? s->count : s->recv;
     for (int r = 0; r < s->nranks; r++)
         sum += of_rank(r);
-    for (uint64_t look = 0; look < looks; look++) {
-        uint64_t i = (looks > 1 ? look * (blocks - 1) / (looks - 1) : 0) * per_block;
-        size_t n = s->recv - i < per_block ? (size_t)(s->recv - i) : per_block;
-        int rc = g->to_host(block, (const char *)recv + i * size, n * size);
-        if (rc) {
-            snprintf(why, bytes, "rank %d: cannot read the result back: %s", s->rank, gpu_error(g, rc));
-            return -1;
-        }
-        for (size_t k = 0; k < n; k++)
-            store(expected + k * size, s->type, wanted(s, period, sum, i + k));
-        if (memcmp(block, expected, n * size) != 0) {
-            say_wrong(s, i, n, why, bytes);
-            return 1;
-        }
+    int rc = 0;
+    for (uint64_t at = 0; at < s->recv && !rc; at += part) {
+        for (uint64_t k = 0; k < least(whole, part); k++)
+            store(expected + k * size, s->type, wanted(s, period, sum, at + k));
+        for (uint64_t i = 0; i < part && !rc; i += whole)
+            rc = check_block(g, stream, s, recv, at + i, least(whole, part - i), why, bytes);
     }
-    return 0;
+    return rc;
 }

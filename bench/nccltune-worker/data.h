@@ -19,12 +19,16 @@ int data_shape_of(const struct nccl_point *p, int rank, int nranks, struct data_
 
 size_t data_type_bytes(int type);
 
-/* Fills the send buffer of this rank. A driver's code. */
-int data_fill(const struct gpu *g, const struct data_shape *s, void *send);
+/* Puts the fill of this rank's send buffer on `stream`, and returns when host memory is no longer needed. A driver's
+ * code. */
+int data_fill(const struct gpu *g, void *stream, const struct data_shape *s, void *send);
 
-/* Compares the receive buffer with what must be there: 0 right, 1 wrong with a sentence in `why`, -1 when it could not
- * be read. Up to 16 MiB every element is looked at; of more, that much in blocks from the first to the last, because a
- * host that looks at a gigabyte for every candidate would take longer than all measurements together. */
-int data_check(const struct gpu *g, const struct data_shape *s, const void *recv, char *why, size_t bytes);
+/* Compares the receive buffer, element by element, with what must be there once `stream` has come so far: 0 right,
+ * 1 wrong with a sentence in `why`, -1 when it could not be read. Waits for the stream. */
+int data_check(const struct gpu *g, void *stream, const struct data_shape *s, const void *recv, char *why,
+               size_t bytes);
+
+/* "float32", "bfloat16", ... */
+const char *data_type_name(int type);
 
 #endif

@@ -4,17 +4,22 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/nccltune-worker/cuda_graph.h"
 #include "core/coll.h"
 
 #define STREAM_NON_BLOCKING 1
-#define ALIGNMENT           ((size_t)4096)
-#define HOT_BYTES           ((size_t)1 << 20)   /* up to here data is hot in real jobs too */
-#define COLD_BYTES          ((size_t)256 << 20) /* more than any GPU's cache */
-#define MAX_SLOTS           16
+#define SCRATCH_BYTES       ((size_t)4096)
 #define POISON              0xa5
 #define POLLS_PER_LOOK      256 /* of the event between looks at NCCL's own errors */
+
+/* Untimed calls after each switch: the first wakes NCCL's proxy threads and the GPU's clock, the second finds them
+ * awake. */
+#define WARM_CALLS 2
+
+/* Calls in a captured chain: as many as hide the launch of the chain, few enough to be captured for every sample. */
+#define CHAIN 20
 
 static int gpu_says(struct measurer *m, int code, const char *what, char *why, size_t bytes)
 {
@@ -26,6 +31,7 @@ static int gpu_says(struct measurer *m, int code, const char *what, char *why, s
 static int nccl_says(struct measurer *m, int code, char *why, size_t bytes)
 {
     char text[NCCL_TEXT];
+    code = nccl_settled(&m->nccl, m->comm, code);
     if (code)
         snprintf(why, bytes, "rank %d: %s", m->rank, nccl_error(&m->nccl, m->comm, code, text, sizeof text));
     return code ? -1 : 0;
@@ -37,8 +43,8 @@ int measure_open(struct measurer *m, char *why, size_t bytes)
     int rc = g->stream(&m->stream, STREAM_NON_BLOCKING);
     rc = rc ? rc : g->event(&m->start, 0);
     rc = rc ? rc : g->event(&m->stop, 0);
-    rc = rc ? rc : g->alloc(&m->scratch, ALIGNMENT);
-    rc = rc ? rc : g->fill(m->scratch, 0, ALIGNMENT);
+    rc = rc ? rc : g->alloc(&m->scratch, SCRATCH_BYTES);
+    rc = rc ? rc : g->put_fill(m->scratch, 0, SCRATCH_BYTES, m->stream);
     return gpu_says(m, rc, "cannot set up the GPU", why, bytes);
 }
 
@@ -51,7 +57,7 @@ static int wait_for(struct measurer *m, void *event, char *why, size_t bytes)
             return gpu_says(m, rc, "the GPU failed", why, bytes);
         if (polls % POLLS_PER_LOOK)
             continue;
-        if (!m->nccl.comm_async_error(m->comm, &async) && nccl_says(m, async, why, bytes))
+        if (!m->nccl.comm_async_error(m->comm, &async) && async != NCCL_IN_PROGRESS && nccl_says(m, async, why, bytes))
             return -1;
         sched_yield();
     }
@@ -82,63 +88,10 @@ int measure_barrier(struct measurer *m, char *why, size_t bytes)
     return start_barrier(m, why, bytes) ? -1 : finish(m, why, bytes);
 }
 
-/* ---- buffers ---- */
-
-static size_t aligned(uint64_t bytes)
+int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_prepared *done, char *why, size_t bytes)
 {
-    return ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-struct pair {
-    char *send, *recv;
-};
-
-/* In place is where nccl-tests has it: the smaller buffer is this rank's part of the larger one. */
-static struct pair buffers(const struct measurer *m, int slot)
-{
-    const struct data_shape *s = &m->shape;
-    size_t size = data_type_bytes(s->type), send = aligned(s->send * size), recv = aligned(s->recv * size);
-    char *at = m->memory + (size_t)slot * (send + recv);
-    struct pair p = {at, at + send};
-    if (m->in_place && s->send <= s->recv)
-        p.send = p.recv + (s->send < s->recv ? (size_t)s->rank * s->count * size : 0);
-    else if (m->in_place)
-        p.recv = p.send + (size_t)s->rank * s->count * size;
-    return p;
-}
-
-static int make_room(struct measurer *m, size_t need, char *why, size_t bytes)
-{
-    if (m->memory_bytes >= need)
-        return 0;
-    if (m->memory)
-        m->gpu.release(m->memory);
-    void *memory = NULL;
-    int rc = m->gpu.alloc(&memory, need);
-    m->memory = rc ? NULL : memory;
-    m->memory_bytes = rc ? 0 : need;
-    char what[64];
-    snprintf(what, sizeof what, "cannot allocate %zu bytes", need);
-    return gpu_says(m, rc, what, why, bytes);
-}
-
-int measure_prepare(struct measurer *m, const struct nccl_point *p, char *why, size_t bytes)
-{
-    m->filled = 0;
-    m->in_place = p->in_place;
-    if (data_shape_of(p, m->rank, m->nranks, &m->shape)) {
-        snprintf(why, bytes, "rank %d: %llu bytes leave no element for each of %d ranks", m->rank,
-                 (unsigned long long)p->bytes, m->nranks);
-        return -1;
-    }
-    size_t size = data_type_bytes(m->shape.type);
-    size_t pair = aligned(m->shape.send * size) + aligned(m->shape.recv * size);
-    m->slots = 1;
-    if (p->bytes > HOT_BYTES)
-        m->slots = COLD_BYTES / pair + 1 < MAX_SLOTS ? (int)(COLD_BYTES / pair + 1) : MAX_SLOTS;
-    if (m->slots == 1 && p->bytes > HOT_BYTES)
-        m->slots = 2;
-    return make_room(m, (size_t)m->slots * pair, why, bytes);
+    struct buffers_owner o = {&m->gpu, &m->nccl, m->comm, m->stream, m->device, m->rank, m->nranks};
+    return buffers_prepare(&m->buffers, &o, p, done, why, bytes);
 }
 
 /* ---- calls ---- */
@@ -146,21 +99,23 @@ int measure_prepare(struct measurer *m, const struct nccl_point *p, char *why, s
 static int all_to_all(struct measurer *m, struct pair b)
 {
     const struct nccl *n = &m->nccl;
-    size_t part = m->shape.count * data_type_bytes(m->shape.type);
+    const struct data_shape *s = &m->buffers.shape;
+    size_t part = s->count * data_type_bytes(s->type);
     int rc = n->group_start();
     for (int r = 0; r < m->nranks && !rc; r++) {
-        rc = n->send(b.send + (size_t)r * part, m->shape.count, m->shape.type, r, m->comm, m->stream);
-        rc = rc ? rc : n->recv(b.recv + (size_t)r * part, m->shape.count, m->shape.type, r, m->comm, m->stream);
+        rc = n->send(b.send + (size_t)r * part, s->count, s->type, r, m->comm, m->stream);
+        rc = rc ? rc : n->recv(b.recv + (size_t)r * part, s->count, s->type, r, m->comm, m->stream);
     }
     int end = n->group_end();
     return rc ? rc : end;
 }
 
-static int call(struct measurer *m, int slot)
+/* On the pair whose turn it is. */
+static int call(struct measurer *m)
 {
     const struct nccl *n = &m->nccl;
-    const struct data_shape *s = &m->shape;
-    struct pair b = buffers(m, slot);
+    const struct data_shape *s = &m->buffers.shape;
+    struct pair b = buffers_pair(&m->buffers);
     switch (s->coll) {
     case COLL_BROADCAST:
         return n->broadcast(b.send, b.recv, s->count, s->type, 0, m->comm, m->stream);
@@ -194,14 +149,15 @@ static void read_choice(struct measurer *m, struct nccl_choice *c)
 {
     struct nccltune_record r;
     memset(c, 0, sizeof *c);
-    if (!m->steer.last || m->shape.coll >= COLL_COUNT || m->nranks == 1 || m->steer.last(&r) || r.protos < 1)
+    if (!m->steer.last || m->buffers.shape.coll >= COLL_COUNT || m->nranks == 1 || m->steer.last(&r) || r.protos < 1)
         return;
     *c = (struct nccl_choice){.known = 1,
                               .algos = r.algos,
                               .protos = r.protos,
                               .allowed = r.allowed,
                               .channels = r.channels,
-                              .refused = r.source == NCCLTUNE_SOURCE_REFUSED};
+                              .refused = r.source == NCCLTUNE_SOURCE_REFUSED,
+                              .registered = r.reg_buff};
     memcpy(c->cost_us, r.cost, sizeof c->cost_us);
     if (r.algo >= 0 && r.proto >= 0) {
         c->algo = r.algo;
@@ -212,88 +168,132 @@ static void read_choice(struct measurer *m, struct nccl_choice *c)
 }
 _Static_assert(NCCL_CELLS == NCCLTUNE_CONTROL_CELLS, "cost tables are copied whole");
 
-/* Sends known data through one call. The receive buffer is spoilt first, or the result of an earlier call would do. */
+/* Sends known data through one call. The receive buffer is spoilt first, or the result of an earlier call would do; in
+ * place that spoils what is sent, too. */
 static int check(struct measurer *m, struct nccl_times *t, char *why, size_t bytes)
 {
-    struct pair b = buffers(m, 0);
-    size_t size = data_type_bytes(m->shape.type);
-    int rc = m->gpu.fill(b.recv, POISON, m->shape.recv * size);
-    if (!rc && (!m->filled || m->in_place))
-        rc = data_fill(&m->gpu, &m->shape, b.send);
-    if (gpu_says(m, rc, "cannot fill buffers", why, bytes))
-        return -1;
-    m->filled = 1;
-    if (nccl_says(m, call(m, 0), why, bytes) || finish(m, why, bytes))
+    struct buffers *b = &m->buffers;
+    struct pair p = buffers_pair(b);
+    int rc = m->gpu.put_fill(p.recv, POISON, b->shape.recv * data_type_bytes(b->shape.type), m->stream);
+    if (!rc && b->in_place)
+        rc = data_fill(&m->gpu, m->stream, &b->shape, p.send);
+    if (gpu_says(m, rc, "cannot fill buffers", why, bytes) || nccl_says(m, call(m), why, bytes) ||
+        finish(m, why, bytes))
         return -1;
     read_choice(m, &t->choice);
-    int wrong = data_check(&m->gpu, &m->shape, b.recv, t->detail, sizeof t->detail);
+    int wrong = data_check(&m->gpu, m->stream, &b->shape, p.recv, t->detail, sizeof t->detail);
     if (wrong < 0)
         snprintf(why, bytes, "%s", t->detail);
     t->status = wrong > 0 ? NCCL_WRONG : NCCL_DONE;
+    buffers_turn(b);
     return wrong < 0 ? -1 : 0;
 }
 
-/* The calls of one sample. */
-struct row {
+/* ---- a sample ---- */
+
+/* What one sample repeats: a call, or a chain of calls that has been captured. */
+struct batch {
     struct measurer *m;
-    int calls;
+    void *graph; /* NULL: single calls */
+    int calls;   /* in one of them */
+    int times;
     char *why;
     size_t bytes;
 };
 
-static int run_row(void *user)
+static int run_calls(void *user)
 {
-    const struct row *r = user;
-    for (int i = 0; i < r->calls; i++)
-        if (nccl_says(r->m, call(r->m, i % r->m->slots), r->why, r->bytes))
+    const struct batch *b = user;
+    for (int i = 0; i < b->calls; i++) {
+        if (nccl_says(b->m, call(b->m), b->why, b->bytes))
             return -1;
+        buffers_turn(&b->m->buffers);
+    }
     return 0;
 }
 
-/* The row as a CUDA graph that has run once, or NULL: the plugin has been asked, and what it saw is in `t`. */
-static void *make_cuda_graph(struct row *r, struct nccl_times *t)
+static int run_batch(struct batch *b, int times)
 {
-    struct measurer *m = r->m;
-    void *graph = NULL;
-    int failed, rc = cuda_graph_capture(&m->gpu, m->stream, run_row, r, &failed, &graph);
-    if (failed || gpu_says(m, rc, "cannot capture calls in a CUDA graph", r->why, r->bytes))
-        return NULL;
-    read_choice(m, &t->choice);
-    if (!gpu_says(m, m->gpu.graph_launch(graph, m->stream), "cannot launch a CUDA graph", r->why, r->bytes) &&
-        !finish(m, r->why, r->bytes))
-        return graph;
-    m->gpu.graph_free(graph);
-    return NULL;
+    struct measurer *m = b->m;
+    int rc = 0;
+    for (int i = 0; i < times && !rc; i++)
+        rc = b->graph
+                 ? gpu_says(m, m->gpu.graph_launch(b->graph, m->stream), "cannot launch a CUDA graph", b->why, b->bytes)
+                 : run_calls(b);
+    return rc;
 }
 
+/* The sample's calls, captured where that is asked for: the plugin is asked then, and what it saw is in `t`. */
+static int make_batch(struct batch *b, const struct nccl_measure *q, struct nccl_times *t)
+{
+    struct measurer *m = b->m;
+    int failed = 0;
+    b->calls = 1;
+    b->times = q->iterations;
+    if (!q->graph)
+        return 0;
+    b->calls = q->iterations < CHAIN ? q->iterations : CHAIN;
+    b->times = (q->iterations + b->calls - 1) / b->calls;
+    int rc = cuda_graph_capture(&m->gpu, m->stream, run_calls, b, &failed, &b->graph);
+    if (failed || gpu_says(m, rc, "cannot capture calls in a CUDA graph", b->why, b->bytes))
+        return -1;
+    read_choice(m, &t->choice);
+    return 0;
+}
+
+static double now_us(const struct measurer *m)
+{
+    struct timespec t;
+    if (m->gpu.host_us)
+        return m->gpu.host_us();
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* From event to event by the GPU's clock. By the host's the batch took at least from when its beginning was seen, at
+ * most from when it was sent off. */
+static int time_batch(struct batch *b, struct nccl_times *t)
+{
+    struct measurer *m = b->m;
+    float ms = 0;
+    double sent = now_us(m), calls = (double)b->calls * b->times;
+    if (gpu_says(m, m->gpu.record(m->start, m->stream), "cannot record an event", b->why, b->bytes) ||
+        run_batch(b, b->times) ||
+        gpu_says(m, m->gpu.record(m->stop, m->stream), "cannot record an event", b->why, b->bytes) ||
+        wait_for(m, m->start, b->why, b->bytes))
+        return -1;
+    double seen = now_us(m);
+    if (wait_for(m, m->stop, b->why, b->bytes))
+        return -1;
+    double over = now_us(m);
+    int rc = m->gpu.elapsed_ms(&ms, m->start, m->stop);
+    t->us = (double)ms * 1e3 / calls;
+    t->host_least_us = (over - seen) / calls;
+    t->host_most_us = (over - sent) / calls;
+    return gpu_says(m, rc, "cannot read a time", b->why, b->bytes);
+}
+
+/* The ranks meet, warm up and go on into the timed calls without a gap. */
 static int sample(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
 {
-    struct row row = {m, q->iterations, why, bytes};
-    void *graph = q->graph ? make_cuda_graph(&row, t) : NULL;
-    float ms = 0;
-    if ((q->graph && !graph) || start_barrier(m, why, bytes))
-        return -1;
+    struct batch b = {.m = m, .why = why, .bytes = bytes};
+    int rc = make_batch(&b, q, t);
+    if (!rc)
+        rc = start_barrier(m, why, bytes);
     request(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
-    int rc = m->gpu.record(m->start, m->stream);
-    if (graph)
-        rc = rc ? rc : m->gpu.graph_launch(graph, m->stream);
-    else if (!rc && run_row(&row))
-        return -1;
-    if (gpu_says(m, rc, "cannot put work on the GPU", why, bytes) || finish(m, why, bytes))
-        return -1;
-    rc = m->gpu.elapsed_ms(&ms, m->start, m->stop);
-    t->us = (double)ms * 1e3 / q->iterations;
-    if (graph)
-        m->gpu.graph_free(graph);
-    else
+    rc = rc ? rc : run_batch(&b, b.graph ? 1 : WARM_CALLS);
+    rc = rc ? rc : time_batch(&b, t);
+    if (b.graph)
+        m->gpu.graph_free(b.graph);
+    else if (!rc)
         read_choice(m, &t->choice);
-    return gpu_says(m, rc, "cannot read a time", why, bytes);
+    return rc;
 }
 
 int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
 {
     memset(t, 0, sizeof *t);
-    if (q->iterations < 1 || !m->shape.count) {
+    if (q->iterations < 1 || !m->buffers.slots) {
         snprintf(why, bytes, "rank %d: a request without iterations or without a prepared point", m->rank);
         return -1;
     }

@@ -1,8 +1,9 @@
-/* One communicator, one point at a time: buffers, one call, a timed row of calls, the check of the data. */
+/* One communicator, one point at a time: buffers, one call, a timed batch of calls, the check of the data. Everything
+ * that the GPU does for it is on one stream. */
 #ifndef BENCH_NCCLTUNE_WORKER_MEASURE_H
 #define BENCH_NCCLTUNE_WORKER_MEASURE_H
 
-#include "bench/nccltune-worker/data.h"
+#include "bench/nccltune-worker/buffers.h"
 #include "bench/nccltune-worker/nccl.h"
 #include "tuner/plugin/control.h"
 
@@ -20,12 +21,8 @@ struct measurer {
     struct steering steer;
     void *comm, *stream, *start, *stop;
     void *scratch; /* one element for the barrier */
-    int rank, nranks;
-    /* The prepared point. */
-    struct data_shape shape;
-    int in_place, slots, filled;
-    char *memory; /* slots times send and receive buffer */
-    size_t memory_bytes;
+    int rank, nranks, device;
+    struct buffers buffers; /* of the prepared point */
 };
 
 /* Stream, events and scratch memory, once the communicator is there. Functions return 0, or -1 with a sentence. */
@@ -34,9 +31,9 @@ int measure_open(struct measurer *m, char *why, size_t bytes);
 /* All ranks meet on the GPU, under NCCL's own choice. */
 int measure_barrier(struct measurer *m, char *why, size_t bytes);
 
-/* Memory for a point. What rotates: a point beyond the GPU's caches uses several pairs of buffers in turn, so that its
- * data is never still in the cache from the call before. */
-int measure_prepare(struct measurer *m, const struct nccl_point *p, char *why, size_t bytes);
+/* Memory for a point, filled. */
+int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_prepared *done, char *why,
+                    size_t bytes);
 
 /* NCCL_DONE, NCCL_WRONG or NCCL_REFUSED go into `t`. */
 int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <link.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 static const struct {
     const char *name;
     size_t offset;
+    int optional;
 } functions[] = {
     {"ncclGetVersion", offsetof(struct nccl, get_version)},
     {"ncclGetUniqueId", offsetof(struct nccl, get_unique_id)},
@@ -28,6 +30,10 @@ static const struct {
     {"ncclRecv", offsetof(struct nccl, recv)},
     {"ncclGroupStart", offsetof(struct nccl, group_start)},
     {"ncclGroupEnd", offsetof(struct nccl, group_end)},
+    {"ncclMemAlloc", offsetof(struct nccl, mem_alloc), 1},
+    {"ncclMemFree", offsetof(struct nccl, mem_free), 1},
+    {"ncclCommRegister", offsetof(struct nccl, comm_register), 1},
+    {"ncclCommDeregister", offsetof(struct nccl, comm_deregister), 1},
 };
 
 /* Where it may be. A place that begins with '$' is looked for under that variable's value; what has neither '$' nor '/'
@@ -95,7 +101,7 @@ int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes)
         snprintf(n->path, sizeof n->path, "%s", map->l_name);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *f = dlsym(lib, functions[i].name);
-        if (!f) {
+        if (!f && !functions[i].optional) {
             snprintf(why, bytes, "%s has no %s: it is no NCCL of version 2.19 or later", n->path, functions[i].name);
             return -1;
         }
@@ -104,6 +110,13 @@ int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes)
     /* RCCL alone has MSCCL, and keeps its own file name. */
     n->rccl = dlsym(lib, "mscclLoadAlgo") != NULL || strstr(n->path, "librccl") != NULL;
     return 0;
+}
+
+int nccl_settled(const struct nccl *n, void *comm, int code)
+{
+    while (code == NCCL_IN_PROGRESS && !n->comm_async_error(comm, &code) && code == NCCL_IN_PROGRESS)
+        sched_yield();
+    return code;
 }
 
 const char *nccl_error(const struct nccl *n, void *comm, int code, char *text, size_t bytes)

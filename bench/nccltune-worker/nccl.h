@@ -9,6 +9,7 @@ struct nccl_id {
 };
 
 enum { NCCL_SUM = 0 };
+enum { NCCL_IN_PROGRESS = 7 }; /* of a communicator that does not block, as NCCL_COMM_BLOCKING=0 makes them */
 enum { NCCL_INT8 = 0, NCCL_INT32 = 2, NCCL_FLOAT32 = 7, NCCL_BFLOAT16 = 9 };
 
 /* Functions return ncclResult_t, 0 for success. */
@@ -31,11 +32,19 @@ struct nccl {
     int (*recv)(void *buffer, size_t count, int type, int peer, void *comm, void *stream);
     int (*group_start)(void);
     int (*group_end)(void);
+    /* NULL where they are not offered. */
+    int (*mem_alloc)(void **memory, size_t bytes);
+    int (*mem_free)(void *memory);
+    int (*comm_register)(void *comm, void *memory, size_t bytes, void **handle);
+    int (*comm_deregister)(void *comm, void *handle);
 };
 
 /* `wanted` is a path or a library's name; NULL searches: the active virtual or conda environment, the loader's path,
  * and where CUDA, ROCm and Python's site-packages keep it. 0, or -1 with a sentence in `why`. */
 int nccl_load(struct nccl *n, const char *wanted, char *why, size_t bytes);
+
+/* What became of a call that answered `code`: waits while it is in progress. */
+int nccl_settled(const struct nccl *n, void *comm, int code);
 
 /* "unhandled system error: NET/IB : no device found"; in `text`. */
 const char *nccl_error(const struct nccl *n, void *comm, int code, char *text, size_t bytes);

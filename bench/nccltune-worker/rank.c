@@ -15,6 +15,8 @@
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"
 
+#define RETRY_MS 200
+
 struct worker {
     const struct worker_options *options;
     struct measurer m;
@@ -87,12 +89,24 @@ static int find_steering(struct worker *w, struct nccl_text *why)
     return -1;
 }
 
+/* A GPU that runs one process at a time is not free as soon as the one before it has been killed: what that had is
+ * taken back first. */
+static int retain(const struct gpu *g, void **context, int device)
+{
+    int rc = g->retain(context, device);
+    for (int tries = 0; gpu_is_taken(rc) && tries < NCCL_GPU_HELD_S * 1000 / RETRY_MS; tries++) {
+        usleep(RETRY_MS * 1000);
+        rc = g->retain(context, device);
+    }
+    return rc;
+}
+
 static int take_device(struct worker *w, struct nccl_text *why)
 {
     struct measurer *m = &w->m;
     void *context = NULL;
-    int device = 0, rc = w->gpus < 1 ? -1 : m->gpu.device(&device, w->options->local % w->gpus);
-    rc = rc ? rc : m->gpu.retain(&context, device);
+    int rc = w->gpus < 1 ? -1 : m->gpu.device(&m->device, w->options->local % w->gpus);
+    rc = rc ? rc : retain(&m->gpu, &context, m->device);
     rc = rc ? rc : m->gpu.set_current(context);
     if (rc)
         snprintf(why->text, sizeof why->text, "rank %d: %s", w->options->rank,
@@ -109,6 +123,7 @@ static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *w
     m->rank = w->options->rank;
     m->nranks = j->nranks;
     int rc = m->nccl.comm_init_rank(&m->comm, j->nranks, id, m->rank);
+    rc = nccl_settled(&m->nccl, m->comm, rc);
     if (rc) {
         snprintf(why->text, sizeof why->text, "rank %d: %s", m->rank,
                  nccl_error(&m->nccl, NULL, rc, text, sizeof text));
@@ -147,15 +162,16 @@ static int answer(struct worker *w, const struct frame *f, struct nccl_text *why
     struct nccl_point p;
     struct nccl_measure q;
     struct nccl_times t;
+    struct nccl_prepared done;
     switch (f->head.message) {
     case NCCL_NAME:
         return take_device(w, why) ? -1 : name(w, why);
     case NCCL_JOIN:
         return frame_body(f, &j, sizeof j) || take_device(w, why) ? -1 : join(w, &j, why);
     case NCCL_PREPARE:
-        if (frame_body(f, &p, sizeof p) || measure_prepare(&w->m, &p, why->text, sizeof why->text))
+        if (frame_body(f, &p, sizeof p) || !w->m.comm || measure_prepare(&w->m, &p, &done, why->text, sizeof why->text))
             return -1;
-        return say(w, NCCL_PREPARED, NULL, 0);
+        return say(w, NCCL_PREPARED, &done, sizeof done);
     case NCCL_MEASURE:
         if (frame_body(f, &q, sizeof q) || !w->m.comm || measure_run(&w->m, &q, &t, why->text, sizeof why->text))
             return -1;

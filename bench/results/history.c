@@ -7,6 +7,7 @@
 static int same_shape(const struct bench_result *r, const struct history_place *at)
 {
     return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks &&
+           !strcmp(r->buffers ? r->buffers : "", at->buffers ? at->buffers : "") &&
            (!at->engine || !strcmp(r->engine, at->engine));
 }
 

@@ -84,6 +84,8 @@ static int compare_points(const struct bench_result *a, const struct bench_resul
     if (!c)
         c = (a->ranks > b->ranks) - (a->ranks < b->ranks);
     if (!c)
+        c = strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
+    if (!c)
         c = (a->coll > b->coll) - (a->coll < b->coll);
     if (!c)
         c = (a->bytes > b->bytes) - (a->bytes < b->bytes);
@@ -177,6 +179,7 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
 {
     struct bench_point p = {.engine = r[0]->engine,
                             .library = r[0]->library,
+                            .buffers = r[0]->buffers,
                             .coll = r[0]->coll,
                             .bytes = r[0]->bytes,
                             .nodes = r[0]->nodes,

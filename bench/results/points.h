@@ -36,6 +36,7 @@ struct bench_candidate {
 
 struct bench_point {
     const char *engine, *library;
+    const char *buffers; /* of struct bench_result */
     int coll;
     uint64_t bytes;
     int nodes, ranks;
@@ -46,7 +47,7 @@ struct bench_point {
 };
 
 struct bench_points {
-    struct bench_point *items; /* by engine, nodes, ranks, collective, bytes */
+    struct bench_point *items; /* by engine, nodes, ranks, buffers, collective, bytes */
     int count;
 };
 

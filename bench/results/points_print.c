@@ -13,7 +13,7 @@
 static int same_group(const struct bench_point *a, const struct bench_point *b)
 {
     return a->coll == b->coll && a->nodes == b->nodes && a->ranks == b->ranks && !strcmp(a->engine, b->engine) &&
-           !strcmp(a->library, b->library);
+           !strcmp(a->library, b->library) && !strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
 }
 
 static void print_time(const struct bench_point *p, int candidate, FILE *out)
@@ -63,8 +63,9 @@ void bench_points_print(const struct bench_points *points, FILE *out)
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
         if (!i || !same_group(p, p - 1)) {
-            fprintf(out, "%s# %s (%s): %s, %d rank%s on %d node%s\n", i ? "\n" : "", p->engine, p->library,
-                    coll_name(p->coll), p->ranks, p->ranks == 1 ? "" : "s", p->nodes, p->nodes == 1 ? "" : "s");
+            fprintf(out, "%s# %s (%s): %s, %d rank%s on %d node%s%s%s\n", i ? "\n" : "", p->engine, p->library,
+                    coll_name(p->coll), p->ranks, p->ranks == 1 ? "" : "s", p->nodes, p->nodes == 1 ? "" : "s",
+                    p->buffers ? ", buffers: " : "", p->buffers ? p->buffers : "");
             fputs(HEADING_ROWS, out);
         }
         print_point(p, out);
@@ -112,6 +113,7 @@ cJSON *bench_points_json(const struct bench_points *points)
         cJSON_AddItemToArray(list, o);
         json_add_str(o, "engine", p->engine);
         json_add_str(o, "library", p->library);
+        json_add_str(o, "buffers", p->buffers);
         json_add_str(o, "collective", coll_name(p->coll));
         cJSON_AddNumberToObject(o, "bytes", (double)p->bytes);
         cJSON_AddNumberToObject(o, "nodes", p->nodes);

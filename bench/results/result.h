@@ -11,6 +11,10 @@
 
 #define BENCH_DEFAULT "default"
 
+/* How the buffers of calls come to NCCL, where not as plain memory. */
+#define BENCH_GRAPH      "graph"      /* captured calls: NCCL registers what they use */
+#define BENCH_REGISTERED "registered" /* ncclMemAlloc and ncclCommRegister */
+
 enum bench_status {
     BENCH_OK,
     BENCH_DROPPED, /* measured a little, then left out as hopeless: times_us holds what there is */
@@ -39,13 +43,15 @@ struct bench_result {
     uint64_t bytes;      /* NCCL's nBytes: the larger of the per-rank send and receive buffers */
     int nodes, ranks;
     struct bench_knobs launch, call;
+    const char *buffers; /* BENCH_GRAPH, BENCH_REGISTERED; NULL: plain */
+    const char *data;    /* what was sent: "float32, in place"; NULL unknown */
     int round;
     enum bench_status status;
     const double *times_us; /* one sample each: the slowest rank's time of one call */
     int ntimes;
     double low_us, high_us;          /* predicted: the band that holds nine of ten around the one time; 0: measured */
     const struct bench_doubt *doubt; /* whose band that is; NULL: measured, or not said */
-    const char *detail;              /* why it failed, or what bounds a prediction; NULL */
+    const char *detail;              /* why it failed, what bounds a prediction, what else to know; NULL */
     long line;                       /* where it stands in the journal; 0: not written yet */
 };
 

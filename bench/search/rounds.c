@@ -15,8 +15,6 @@
 /* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time. */
 #define PATIENCE 10.0
 
-#define ITERATIONS_LIMIT 100000
-
 struct listener {
     struct rounds *rounds;
     const int *lanes; /* candidate of each shot */
@@ -32,6 +30,8 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
         x->detail = arena_strdup(l->rounds->arena, detail);
     } else if (x->n < ROUNDS_SAMPLES) {
         x->us[x->n++] = us;
+        if (detail && *detail && !x->detail)
+            x->detail = arena_strdup(l->rounds->arena, detail);
     }
     /* Whose call has failed is passed over from then on, and cannot be who kills the session. */
     l->next = shot;
@@ -74,10 +74,10 @@ static double expected_us(const struct rounds *r, int i)
 
 static struct bench_shot shot_of(const struct rounds *r, int i)
 {
-    double us = expected_us(r, i), sample_us = us > BENCH_SAMPLE_US ? us : BENCH_SAMPLE_US;
+    double us = expected_us(r, i), sample_us = bench_sample_us(&r->engine->sampling, us);
     struct bench_shot s = {.knobs = r->candidates[i].knobs, .patience_s = r->watchdog_s + PATIENCE * sample_us * 1e-6};
     if (r->candidates[i].n)
-        s.iterations = us > BENCH_SAMPLE_US / ITERATIONS_LIMIT ? (int)ceil(BENCH_SAMPLE_US / us) : ITERATIONS_LIMIT;
+        s.iterations = bench_sample_calls(&r->engine->sampling, us);
     return s;
 }
 
@@ -173,7 +173,7 @@ static int lanes_left(const struct rounds *r, int *lanes, double *round_s)
     for (int i = 0; i < r->ncandidates; i++)
         if (is_running(&r->candidates[i]) && r->candidates[i].n < r->samples) {
             lanes[n++] = i;
-            *round_s += 1e-6 * fmax(expected_us(r, i), BENCH_SAMPLE_US);
+            *round_s += 1e-6 * bench_sample_us(&r->engine->sampling, expected_us(r, i));
         }
     /* Later rounds too are run against the default, though that has its samples from the first. */
     if (n && r->refined && lanes[0] && r->candidates[0].n < ROUNDS_SAMPLES)
@@ -290,7 +290,9 @@ static enum bench_outcome resolve(struct rounds *r, char *detail)
     while (winner && r->candidates[0].n >= TRUSTED_SAMPLES && winner->n < ROUNDS_SETTLED) {
         int lanes[] = {0, (int)(winner - r->candidates)};
         struct bench_interval gain = bench_gain(interval_of(&r->candidates[0]), interval_of(winner));
-        double round_s = 1e-6 * (expected_us(r, 0) + expected_us(r, lanes[1])) * ROUND_SAMPLES;
+        double round_s = 1e-6 * ROUND_SAMPLES *
+                         (bench_sample_us(&r->engine->sampling, expected_us(r, 0)) +
+                          bench_sample_us(&r->engine->sampling, expected_us(r, lanes[1])));
         if (gain.median < ROUNDS_WORTH || gain.low >= ROUNDS_WORTH || r->until_s - progress_now_s() < round_s)
             break;
         outcome = run_lanes(r, lanes, 2, ROUND_SAMPLES, 0, detail);

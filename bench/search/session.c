@@ -98,6 +98,8 @@ static int write_result(struct session *v, const struct history_place *at, const
                              .ranks = at->ranks,
                              .launch = *v->want->launch,
                              .call = *call,
+                             .buffers = s->plan.buffers,
+                             .data = v->session ? v->session->data : NULL,
                              .round = v->want->round,
                              .status = status,
                              .times_us = us,
@@ -141,7 +143,7 @@ static int enough(const struct session *v)
 /* Seconds that a point is worth: everybody's samples, and as much again for first calls and those who drop out. */
 static double cost_s(const struct session *v, const struct history_place *at)
 {
-    double sample_us = fmax(expect_us(v, at), BENCH_SAMPLE_US);
+    double sample_us = bench_sample_us(&v->study->engine->sampling, expect_us(v, at));
     double check_us = CHECK_US_PER_BYTE * (double)at->bytes;
     return 1e-6 * (2 * sample_us * enough(v) + check_us) * (v->want->full ? 8 : 1);
 }

@@ -33,7 +33,8 @@ struct history_place bench_place_of(const struct bench_study *s, int coll, int s
                                   .nodes = s->nodes,
                                   .ranks = s->ranks,
                                   .launch = launch,
-                                  .engine = s->engine->name};
+                                  .engine = s->engine->name,
+                                  .buffers = s->plan.buffers};
 }
 
 void bench_weigh(struct bench_study *s)

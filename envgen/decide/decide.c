@@ -13,7 +13,8 @@
 
 static int same_shape(const struct bench_point *x, const struct bench_point *y)
 {
-    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks;
+    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks &&
+           !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
 }
 
 static int check_libraries(const struct bench_points *points, struct err *e)
@@ -113,6 +114,7 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
         d->shapes[d->nshapes++] = (struct env_shape){
             .engine = arena_strdup(d->arena, p->engine),
             .library = arena_strdup(d->arena, p->library),
+            .buffers = arena_strdup(d->arena, p->buffers),
             .nodes = p->nodes,
             .ranks = p->ranks,
         };

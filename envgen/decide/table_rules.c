@@ -1,6 +1,7 @@
 /* The rules of tuner.csv, across scale. */
 #include "envgen/decide/table_rules.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ struct segment {
 
 /* Shapes of one engine with the same number of ranks a node, by nodes. */
 struct series {
-    int per_node;
+    int per_node, reg_buff;
+    const char *buffers;
     const struct env_shape **shapes;
     struct segment *own; /* one a shape */
     int count;
@@ -79,16 +81,28 @@ static struct env_table_rule *add_rule(struct builder *b, struct segment *s, str
     return copy;
 }
 
+/* What NCCL tells a tuner of buffers like those of `s`; -1: nothing, this release does not. */
+static int reg_buff_of(const struct env_shape *s)
+{
+    static const char name[] = "NCCL ";
+    unsigned major = 0, minor = 0;
+    if (strncmp(s->library, name, sizeof name - 1) != 0 ||
+        sscanf(s->library + sizeof name - 1, "%u.%u", &major, &minor) < 2)
+        return -1;
+    return major * 100 + minor < 224 ? -1 : s->buffers != NULL;
+}
+
 /* Of one shape: a rule for every range that does not stay with the default. */
 static int shape_segment(struct builder *b, const struct env_shape *s, enum env_basis basis, struct segment *out)
 {
     *out = (struct segment){.low = s->nodes, .high = s->nodes, .basis = basis, .base = s->nodes};
+    int reg_buff = basis == ENV_PREDICTED ? -1 : reg_buff_of(s);
     for (int c = 0; c < s->ncolls; c++)
         for (int i = 0; i < s->colls[c].nranges; i++) {
             const struct env_range *r = &s->colls[c].ranges[i];
             struct env_table_rule rule = {
-                s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,
-                s->nodes,         s->nodes,     s->ranks,     s->ranks, basis, s->nodes, r->why};
+                s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,    s->nodes,
+                s->nodes,         s->ranks,     s->ranks,     reg_buff, basis, s->nodes, r->why};
             int rc = r->call.nsettings ? read_call(&r->call, &rule, b->err) : 0;
             if (rc)
                 return rc;
@@ -236,6 +250,7 @@ static int add_extrapolations(struct builder *b, const struct series *s)
                                       .nodes_high = r->nodes_high,
                                       .ranks_low = r->nodes_low * s->per_node,
                                       .ranks_high = r->nodes_high * s->per_node,
+                                      .reg_buff = s->reg_buff,
                                       .basis = below + 1 < s->count ? ENV_FITTED : ENV_EXTRAPOLATED,
                                       .base = s->shapes[below]->nodes,
                                       .why = r->why};
@@ -281,12 +296,14 @@ static int write_series(struct builder *b, const struct series *s)
 /* The series that a shape belongs to; a shape with nodes of unequal size has one of its own. */
 static struct series *series_of(struct builder *b, struct series **all, int *count, const struct env_shape *s)
 {
+    const char *buffers = s->buffers ? s->buffers : "";
     int even = s->ranks % s->nodes == 0;
     for (int i = 0; i < *count && even; i++)
-        if ((*all)[i].per_node == s->ranks / s->nodes)
+        if ((*all)[i].per_node == s->ranks / s->nodes && !strcmp((*all)[i].buffers, buffers))
             return &(*all)[i];
     *all = arena_grow(b->arena, *all, (size_t)*count, sizeof **all);
-    (*all)[*count] = (struct series){.per_node = even ? s->ranks / s->nodes : 0};
+    (*all)[*count] =
+        (struct series){.per_node = even ? s->ranks / s->nodes : 0, .reg_buff = reg_buff_of(s), .buffers = buffers};
     return &(*all)[(*count)++];
 }
 
@@ -350,6 +367,31 @@ static int by_basis(const void *a, const void *b)
     return c ? c : (x->min_bytes > y->min_bytes) - (x->min_bytes < y->min_bytes);
 }
 
+static int same_calls(const struct env_table_rule *x, const struct env_table_rule *y)
+{
+    return x->coll == y->coll && x->min_bytes == y->min_bytes && x->max_bytes == y->max_bytes && same_action(x, y) &&
+           x->nodes_low == y->nodes_low && x->nodes_high == y->nodes_high && x->ranks_low == y->ranks_low &&
+           x->ranks_high == y->ranks_high && x->basis == y->basis;
+}
+
+/* A rule for plain buffers and the same for registered ones are one for both. */
+static void join_buffers(struct env_table_rules *rules)
+{
+    int kept = 0;
+    for (int i = 0; i < rules->count; i++) {
+        struct env_table_rule *r = rules->items[i];
+        int joined = 0;
+        for (int k = 0; k < kept && r->reg_buff >= 0 && !joined; k++)
+            if (rules->items[k]->reg_buff == !r->reg_buff && same_calls(rules->items[k], r)) {
+                rules->items[k]->reg_buff = -1;
+                joined = 1;
+            }
+        if (!joined)
+            rules->items[kept++] = r;
+    }
+    rules->count = kept;
+}
+
 int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct env_table_rules *rules, struct err *e)
 {
     *rules = (struct env_table_rules){0};
@@ -359,6 +401,7 @@ int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct en
         rc = add_predicted(&b);
     if (!rc && rules->count)
         qsort(rules->items, (size_t)rules->count, sizeof *rules->items, by_basis);
+    join_buffers(rules);
     return rc;
 }
 

@@ -67,6 +67,7 @@ struct env_launch {
 /* What was decided for one engine on one shape of job. */
 struct env_shape {
     const char *engine, *library;
+    const char *buffers; /* of struct bench_result: what holds for captured calls or registered buffers alone */
     int nodes, ranks;
     struct env_launch *launches; /* "default" first when it was measured */
     int nlaunches;

@@ -83,6 +83,7 @@ static void add_shape(cJSON *array, const struct env_shape *s)
     cJSON *o = append(array);
     json_add_str(o, "engine", s->engine);
     json_add_str(o, "library", s->library);
+    json_add_str(o, "buffers", s->buffers);
     cJSON_AddNumberToObject(o, "nodes", s->nodes);
     cJSON_AddNumberToObject(o, "ranks", s->ranks);
     cJSON_AddNumberToObject(o, "chosen", s->chosen);

@@ -85,7 +85,7 @@ const struct bench_candidate *verify_candidate(const struct bench_point *p, cons
 static const struct tuner_rule *rule_at(const struct tuner_table *t, const struct bench_point *p)
 {
     struct tuner_shape shape = {p->nodes, p->ranks, TUNER_UNKNOWN};
-    return tuner_table_match(t, t->rules, &shape, p->coll, p->bytes, TUNER_UNKNOWN, TUNER_UNKNOWN);
+    return tuner_table_match(t, t->rules, &shape, p->coll, p->bytes, TUNER_UNKNOWN, p->buffers != NULL);
 }
 
 static void judge(struct verify *v, struct verify_rule *rule, const struct bench_points *points)

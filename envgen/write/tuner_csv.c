@@ -61,7 +61,7 @@ static void print_rule(FILE *out, const struct env_table_rule *r)
     fprintf(out, ",%ld", r->channels);
     print_count(out, r->nodes_low, r->nodes_high);
     print_count(out, r->ranks_low, r->ranks_high);
-    fprintf(out, ",-1,-1,%ld,-1\n", r->chunk_bytes);
+    fprintf(out, ",-1,%d,%ld,-1\n", r->reg_buff, r->chunk_bytes);
 }
 
 /* The table holds for the minor version that it was measured on, or predicted for: "NCCL 2.27.5" gives 2.27. */
@@ -151,7 +151,8 @@ static void print_nvidia_rule(FILE *out, const struct env_table_rule *r, int nod
                                          .max_bytes = r->max_bytes == ENV_OPEN ? (uint64_t)INT64_MAX : r->max_bytes});
     print_word(out, algo_name(r->algorithm));
     print_word(out, proto_name(r->protocol));
-    fprintf(out, ",%ld,%d,%d,-1,-1\n", r->channels, nodes, r->ranks_low + (nodes - r->nodes_low) * per_node);
+    fprintf(out, ",%ld,%d,%d,-1,%d\n", r->channels, nodes, r->ranks_low + (nodes - r->nodes_low) * per_node,
+            r->reg_buff);
 }
 
 static int write_nvidia(const struct env_writing *w, FILE *out, struct err *e)

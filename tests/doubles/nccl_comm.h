@@ -10,7 +10,10 @@
 
 #define REMEMBERED 64 /* calls whose result still stands */
 
-enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, REMOTE_ERROR = 6 };
+#define REGISTRATIONS 16
+#define TOUCHED       128 /* buffers whose last use is known */
+
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6, IN_PROGRESS = 7 };
 
 /* What all ranks must say of a call; compared byte by byte. */
 struct header {
@@ -23,6 +26,12 @@ struct done_call {
     void *recv;
 };
 
+/* A buffer, and how much was touched up to the end of its last use. */
+struct touched {
+    const void *start;
+    uint64_t until;
+};
+
 struct ncclComm {
     struct join join;
     struct law law;
@@ -33,6 +42,19 @@ struct ncclComm {
     struct header last; /* what the ranks have agreed on last */
     struct done_call done[REMEMBERED];
     int ndone;
+    /* Time: when the calls before are over everywhere, the host that launches last, calls since the ranks have met. */
+    double over_us, pace_us, factor;
+    int run;
+    /* Cost beside the law: calls since the last switch, cells that have been used, what is in the GPU's cache. */
+    int since_switch;
+    uint64_t used_cells[LAW_COLLS];
+    struct touched touched[TOUCHED];
+    uint64_t touched_bytes;
+    struct {
+        const char *start;
+        size_t bytes;
+    } registered[REGISTRATIONS];
+    int nonblocking, busy; /* looks at the state until what was begun is done */
 };
 
 /* As NCCL logs: to standard output when NCCL_DEBUG asks for it. */
@@ -43,14 +65,24 @@ extern char comm_last_error[512];
 
 /* The driver double that the program itself has loaded. */
 struct comm_driver {
-    double_stream_work *put_work;
+    double_host_spend *spend;
+    double_host_time *host_us;
+    double_host_set *set_host;
+    double_stream_arrive *arrive;
+    double_stream_finish *finish;
+    double_stream_captured *captured;
     double_stream_stick *stick;
     double_stream_record *record;
     double_writes *count_writes;
     double_device *current_device;
+    int (*alloc)(void **memory, size_t bytes);
+    int (*release)(void *memory);
 };
 extern struct comm_driver comm_driver;
 int comm_find_driver(void); /* 0 or -1 after a WARN */
+
+/* What the clocks of all ranks say at their latest; every rank's host is set to that. 0 or -1: a peer is gone. */
+int comm_meet(struct ncclComm *c);
 
 /* One call of a collective: choice, agreement, data, time. */
 int comm_run(struct ncclComm *c, const struct move *m, void *stream);

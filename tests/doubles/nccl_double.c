@@ -6,11 +6,13 @@
  *   NCCL_DOUBLE_VERSION    what ncclGetVersion says (default 23007)
  *   NCCL_DOUBLE_OTHER      HOST=VERSION: what it says on that host
  *   NCCL_DOUBLE_FAULT      what goes wrong (nccl_fault.h)
+ *   NCCL_COMM_BLOCKING=0   calls that have to set something up say ncclInProgress, and the communicator for some looks
  *   NCCL_DEBUG, NCCL_HOSTID, NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TUNER_PLUGIN as NCCL reads them
  *
  * Ranks that disagree about a call hang, as the kernels of the real one would. A call that repeats an earlier one whose
  * memory nobody has written since moves no data again, and one like the call before it does not wait for the others.
  * Compiles with -DREAL_HEADER against an installed <nccl.h>. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,7 @@ enum {
     ncclInvalidArgument,
     ncclInvalidUsage,
     ncclRemoteError,
+    ncclInProgress,
 };
 #endif
 
@@ -53,6 +56,7 @@ static const char default_law[] =
 struct peer_info {
     char host[128];
     int device, version;
+    double factor; /* of its GPU */
 };
 
 /* ---- communicators ---- */
@@ -109,9 +113,10 @@ static int compare_peers(const struct peer_info *all, int nranks, int rank, int 
     return 0;
 }
 
-static int exchange_peers(struct ncclComm *c, int device)
+static int exchange_peers(struct ncclComm *c, int device, uint64_t hash)
 {
-    struct peer_info mine = {.device = device, .version = own_version()};
+    struct peer_info mine = {
+        .device = device, .version = own_version(), .factor = c->law.gpus[device % LAW_GPUS].factor};
     struct peer_info *all = calloc((size_t)c->nranks, sizeof *all);
     struct join_blob *got = calloc((size_t)c->nranks, sizeof *got), *same = calloc((size_t)c->nranks, sizeof *same);
     const char *host = getenv("NCCL_HOSTID");
@@ -129,6 +134,9 @@ static int exchange_peers(struct ncclComm *c, int device)
     struct peer_info *copy = calloc((size_t)c->nranks, sizeof *copy);
     if (copy && !join_scatter(&c->join, same, copy, (size_t)c->nranks * sizeof *copy))
         rc = compare_peers(copy, c->nranks, c->rank, &c->nnodes);
+    for (int i = 0; !rc && i < c->nranks; i++) /* all go as fast as the slowest */
+        c->factor = fmax(c->factor, copy[i].factor);
+    c->factor *= law_session(&c->law, hash);
     free(copy);
 out:
     for (int i = 0; got && i < c->nranks; i++)
@@ -137,6 +145,11 @@ out:
     free(same);
     free(all);
     return rc;
+}
+
+static uint64_t hash_of(const struct join_id *j)
+{
+    return (uint64_t)j->address.sin_port * 2654435761u;
 }
 
 static void hang(void)
@@ -181,16 +194,24 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int
         return ncclSystemError;
     }
     c->nnodes = 1;
-    if (nranks > 1 && exchange_peers(c, comm_driver.current_device())) {
+    c->factor = 1;
+    if (c->law.init_s > 0)
+        usleep((useconds_t)(1e6 * c->law.init_s * nranks));
+    if (nranks > 1 && (exchange_peers(c, comm_driver.current_device(), hash_of(&j)) || comm_meet(c))) {
         join_leave(&c->join);
         free(c);
         return ncclInvalidUsage;
     }
     int rc = nranks > 1 ? tuner_load(&c->tuner, own_version(), rank, nranks, c->nnodes, comm_say) : 0;
+    if (!c->tuner.version && c->law.untuned > 0)
+        c->factor *= c->law.untuned;
+    const char *blocking = getenv("NCCL_COMM_BLOCKING");
+    c->nonblocking = blocking && !strcmp(blocking, "0");
+    c->busy = c->nonblocking ? 4 : 0;
     c->profiler = nranks > 1 ? profiler_attach(rank, nranks, c->nnodes, comm_say) : NULL;
     INFO("Init COMPLETE rank %d nranks %d nNodes %d hcas %s", rank, nranks, c->nnodes, c->law.in_use);
     *comm = c;
-    return rc;
+    return rc == SUCCESS && c->busy ? IN_PROGRESS : rc;
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t *config)
@@ -222,8 +243,43 @@ ncclResult_t ncclCommFinalize(ncclComm_t c)
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *error)
 {
-    *error = c->async;
+    c->busy -= c->busy > 0;
+    *error = c->busy ? ncclInProgress : c->async;
     return ncclSuccess;
+}
+
+/* ---- memory ---- */
+
+ncclResult_t ncclMemAlloc(void **memory, size_t bytes)
+{
+    return comm_driver.alloc(memory, bytes) ? ncclUnhandledCudaError : ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void *memory)
+{
+    return comm_driver.release(memory) ? ncclUnhandledCudaError : ncclSuccess;
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t c, void *start, size_t bytes, void **handle)
+{
+    for (int i = 0; i < REGISTRATIONS; i++)
+        if (!c->registered[i].start) {
+            c->registered[i].start = start;
+            c->registered[i].bytes = bytes;
+            *handle = &c->registered[i];
+            return ncclSuccess;
+        }
+    return ncclInvalidUsage;
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t c, void *handle)
+{
+    for (int i = 0; i < REGISTRATIONS; i++)
+        if (handle == &c->registered[i]) {
+            memset(handle, 0, sizeof c->registered[i]);
+            return ncclSuccess;
+        }
+    return ncclInvalidArgument;
 }
 
 ncclResult_t ncclCommCount(const ncclComm_t c, int *count)
@@ -246,7 +302,8 @@ const char *ncclGetErrorString(ncclResult_t code)
                                         "internal error",
                                         "invalid argument",
                                         "invalid usage",
-                                        "remote process exited or there was a network error"};
+                                        "remote process exited or there was a network error",
+                                        "NCCL operation in progress"};
     return (unsigned)code < sizeof texts / sizeof *texts ? texts[code] : "unknown result code";
 }
 

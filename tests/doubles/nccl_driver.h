@@ -1,12 +1,23 @@
-/* What the NCCL double needs from the GPU driver double, on top of the driver's own interface. */
+/* What the NCCL double and the worker need from the GPU driver double, on top of the driver's own interface. */
 #ifndef TESTS_DOUBLES_NCCL_DRIVER_H
 #define TESTS_DOUBLES_NCCL_DRIVER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Work of `us` microseconds is put on a stream: its clock advances, nobody waits. */
-typedef void double_stream_work(void *stream, double us);
+/* The host spends `us` microseconds; a rank's clock is set when it meets the others. */
+typedef void double_host_spend(double us);
+typedef double double_host_time(void);
+typedef void double_host_set(double us);
+
+/* When work that the host puts on a stream now can begin: what was put there before has been done. */
+typedef double double_stream_arrive(void *stream);
+
+/* The stream is done with it at `us`. */
+typedef void double_stream_finish(void *stream, double us);
+
+/* Whether the stream is being captured. */
+typedef int double_stream_captured(void *stream);
 
 /* Work that is done later, `bytes` at `work`, when the stream is being captured: returns 1, and at every launch of the
  * graph `run` gets a copy of it. 0: the stream is not, nothing happened. */

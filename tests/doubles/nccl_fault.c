@@ -9,7 +9,8 @@
 #include "tests/doubles/nccl_law.h"
 
 static const char *const kinds[FAULT_COUNT] = {
-    "none", "hang-init", "error-init", "hang", "crash", "wrong", "slow", "error", "async-error", "withhold",
+    "none",       "hang-init", "error-init", "hang",  "crash",       "wrong",
+    "wrong-last", "nothing",   "slow",       "error", "async-error", "withhold",
 };
 
 static void broken(const char *what)

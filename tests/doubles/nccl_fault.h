@@ -1,8 +1,9 @@
 /* Faults that the NCCL double commits, from NCCL_DOUBLE_FAULT: entries separated by ';', each a kind and conditions.
  *
- *   hang-init | error-init | hang | crash | wrong | slow | error | async-error | withhold
+ *   hang-init | error-init | hang | crash | wrong | wrong-last | nothing | slow | error | async-error | withhold
  *   [rank=R] [coll=WORD] [algo=WORD] [proto=WORD] [min=BYTES] [env=NAME=VALUE] [after=CALLS] [factor=F]
  *
+ * wrong: a byte in the middle of the result; wrong-last: its last one; nothing: the call moves no data at all.
  * error: a WARN and ncclSystemError from the call; async-error: the same seen by ncclCommGetAsyncError, as when a peer
  * is lost; withhold: the rank is not offered the combination. */
 #ifndef TESTS_DOUBLES_NCCL_FAULT_H
@@ -17,6 +18,8 @@ enum fault_kind {
     FAULT_HANG,
     FAULT_CRASH,
     FAULT_WRONG,
+    FAULT_WRONG_LAST,
+    FAULT_NOTHING,
     FAULT_SLOW,
     FAULT_ERROR,
     FAULT_ASYNC_ERROR,

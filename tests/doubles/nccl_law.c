@@ -19,9 +19,12 @@ static int read_cell_field(struct law_cell *c, const char *key, double value)
     const struct {
         const char *key;
         double *field;
-    } fields[] = {{"latency", &c->latency_us},    {"GBps", &c->GBps},       {"channel_GBps", &c->channel_GBps},
-                  {"channel_us", &c->channel_us}, {"predict", &c->predict}, {"chunk_best", &c->chunk_best},
-                  {"chunk_loss", &c->chunk_loss}, {"bend", &c->bend},       {"bend_at", &c->bend_at}};
+    } fields[] = {{"latency", &c->latency_us},        {"GBps", &c->GBps},
+                  {"channel_GBps", &c->channel_GBps}, {"channel_us", &c->channel_us},
+                  {"predict", &c->predict},           {"chunk_best", &c->chunk_best},
+                  {"chunk_loss", &c->chunk_loss},     {"bend", &c->bend},
+                  {"bend_at", &c->bend_at},           {"chunk_limit", &c->chunk_limit},
+                  {"registered", &c->registered}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!strcmp(fields[i].key, key)) {
             *fields[i].field = value;
@@ -69,6 +72,64 @@ static int read_condition(struct law *l, char *rest)
     return c->factor > 0 ? 0 : -1;
 }
 
+/* Lines of a word and its numbers. */
+static const struct {
+    const char *word;
+    size_t to[3];
+    int count;
+} numbers[] = {
+#define AT(field) offsetof(struct law, field)
+    {"noise", {AT(noise)}, 1},
+    {"launch", {AT(launch_us)}, 1},
+    {"first", {AT(first_us), AT(first_s)}, 2},
+    {"switch", {AT(switch_us)}, 1},
+    {"session", {AT(session)}, 1},
+    {"launches", {AT(launches)}, 1},
+    {"drift", {AT(drift)}, 1},
+    {"burst", {AT(burst_every), AT(burst_calls), AT(burst)}, 3},
+    {"tail", {AT(tail_every), AT(tail)}, 2},
+    {"speeds", {AT(speeds_calls), AT(speeds)}, 2},
+    {"cache", {AT(cache_bytes), AT(cache)}, 2},
+    {"reports", {AT(reports_bytes)}, 1},
+    {"memory", {AT(memory_bytes), AT(memory_used)}, 2},
+    {"exclusive", {AT(exclusive_s)}, 1},
+    {"init", {AT(init_s)}, 1},
+    {"untuned", {AT(untuned)}, 1},
+    {"timer", {AT(timer)}, 1},
+#undef AT
+};
+
+/* As many numbers as there are places for, none below zero. */
+static int read_numbers(char *rest, double **to, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char *end = NULL;
+        *to[i] = strtod(rest, &end);
+        if (end == rest || *to[i] < 0)
+            return -1;
+        rest = end;
+    }
+    return *(rest + strspn(rest, " \t")) ? -1 : 0;
+}
+
+static int read_gpu(struct law *l, char *rest)
+{
+    char *end = NULL;
+    long n = strtol(rest, &end, 10);
+    if (end == rest || n < 0 || n >= LAW_GPUS)
+        return -1;
+    return read_numbers(end, (double *[]){&l->gpus[n].factor, &l->gpus[n].wake_us}, 2);
+}
+
+static int read_connected(struct law *l, char *rest)
+{
+    size_t n = strcspn(rest, " \t");
+    int algo = algo_parse(rest, n);
+    if (algo < 0)
+        return -1;
+    return (l->connected[algo] = (int)strtol(rest + n, NULL, 10)) > 0 ? 0 : -1;
+}
+
 static int read_line(struct law *l, char *line)
 {
     char *rest = line + strcspn(line, " \t");
@@ -81,14 +142,21 @@ static int read_line(struct law *l, char *line)
         return read_condition(l, rest);
     if (!strcmp(line, "channels"))
         return (l->channels = (int)strtol(rest, NULL, 10)) > 0 ? 0 : -1;
-    if (!strcmp(line, "noise"))
-        return (l->noise = strtod(rest, NULL)) >= 0 ? 0 : -1;
-    if (!strcmp(line, "launch"))
-        return (l->launch_us = strtod(rest, NULL)) >= 0 ? 0 : -1;
+    if (!strcmp(line, "gpu"))
+        return read_gpu(l, rest);
+    if (!strcmp(line, "connected"))
+        return read_connected(l, rest);
     if (!strcmp(line, "seed"))
         return (void)(l->seed = strtoull(rest, NULL, 10)), 0;
     if (!strcmp(line, "hcas"))
         return snprintf(l->hcas, sizeof l->hcas, "%s", rest) < (int)sizeof l->hcas ? 0 : -1;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double *to[3];
+        for (int k = 0; k < numbers[i].count; k++)
+            to[k] = (double *)(void *)((char *)l + numbers[i].to[k]);
+        if (!strcmp(line, numbers[i].word))
+            return read_numbers(rest, to, numbers[i].count);
+    }
     return -1;
 }
 
@@ -181,6 +249,8 @@ double law_time_us(const struct law *l, int coll, int algo, int proto, int chann
     int n = channels > 0 ? channels : law_channels(l, bytes);
     n = n > l->channels ? l->channels : n;
     double GBps = c->channel_GBps > 0 && n * c->channel_GBps < c->GBps ? n * c->channel_GBps : c->GBps;
+    if (c->chunk_limit > 0 && (double)chunk > c->chunk_limit)
+        chunk = (uint64_t)c->chunk_limit;
     double us = c->latency_us + n * c->channel_us + (double)bytes / (GBps * 1e3);
     if (c->chunk_best > 0)
         us *= 1 + c->chunk_loss * fabs(log2((double)(chunk ? chunk : DEFAULT_CHUNK) / c->chunk_best));
@@ -191,10 +261,19 @@ double law_time_us(const struct law *l, int coll, int algo, int proto, int chann
     return us * l->everywhere;
 }
 
-double law_predict_us(const struct law *l, int coll, int algo, int proto, uint64_t bytes)
+double law_registered(const struct law *l, int coll, int algo, int proto)
+{
+    double factor = l->cells[coll][algo][proto].registered;
+    return factor > 0 ? factor : 1;
+}
+
+double law_predict_us(const struct law *l, int coll, int algo, int proto, uint64_t bytes, int registered)
 {
     double us = law_time_us(l, coll, algo, proto, 0, 0, bytes);
-    return us < 0 ? -1 : us * l->cells[coll][algo][proto].predict / l->everywhere;
+    if (us < 0)
+        return -1;
+    return us * l->cells[coll][algo][proto].predict / l->everywhere *
+           (registered ? law_registered(l, coll, algo, proto) : 1);
 }
 
 /* splitmix64 */
@@ -206,11 +285,50 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* Of twelve uniform numbers the sum is close to normal, with deviation 1 around 6. */
+static double normal(uint64_t n)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < 12; i++)
+        sum += (double)(mix(n * 12 + i) >> 11) * 0x1p-53;
+    return sum - 6;
+}
+
 double law_noise(const struct law *l, uint64_t n)
 {
-    double sum = 0; /* of twelve uniform numbers: close to normal with deviation 1 around 6 */
-    for (unsigned i = 0; i < 12; i++)
-        sum += (double)(mix(l->seed * 1000003 + n * 12 + i) >> 11) * 0x1p-53;
-    double factor = 1 + l->noise * (sum - 6);
-    return factor > 0.2 ? factor : 0.2;
+    uint64_t of = l->seed * 1000003 + n;
+    double factor = 1 + l->noise * normal(of);
+    factor = factor > 0.2 ? factor : 0.2;
+    factor *= 1 + l->drift * (double)n / 1e3;
+    if (l->burst_every > 0 && n % (uint64_t)l->burst_every < (uint64_t)l->burst_calls)
+        factor *= l->burst;
+    if (l->tail_every > 0 && mix(~of) % (uint64_t)l->tail_every == 0)
+        factor *= l->tail;
+    if (l->speeds_calls > 0 && mix(n / (uint64_t)l->speeds_calls) & 1)
+        factor *= l->speeds;
+    return factor;
+}
+
+extern char **environ;
+
+/* Of the variables that make a launch, in any order. */
+static uint64_t hash_of_launch(void)
+{
+    static const char *const others[] = {"NCCL_DOUBLE", "NCCL_HOSTID", "NCCL_DEBUG", "NCCL_TUNER"};
+    uint64_t sum = 0;
+    for (char **v = environ; *v; v++) {
+        uint64_t hash = 14695981039346656037ULL; /* FNV-1a */
+        int counts = !strncmp(*v, "NCCL_", 5);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            counts &= strncmp(*v, others[i], strlen(others[i])) != 0;
+        for (const char *c = *v; counts && *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211ULL;
+        sum += counts ? hash : 0;
+    }
+    return sum;
+}
+
+double law_session(const struct law *l, uint64_t id)
+{
+    return exp(l->session * normal(l->seed + id) + l->launches * normal(l->seed + hash_of_launch()));
 }

@@ -3,12 +3,37 @@
  *   channels 16                      of the communicator
  *   noise 0.02                       relative standard deviation of every call's time
  *   seed 7
- *   launch 4                         microseconds that a call takes more when it is not part of a graph
- *   hcas mlx5_0,mlx5_1               what NCCL_IB_HCA is matched against
- *   cell COLLECTIVE ALGORITHM PROTOCOL latency=US GBps=B [channel_GBps=B] [channel_us=US] [predict=F]
- *                                     [chunk_best=BYTES chunk_loss=F] [bend=F bend_at=BYTES]
- *   when NAME=VALUE factor=F         times F under that environment variable; "when hcas=mlx5_0+mlx5_1 ..." asks for
- *                                     the HCAs in use, "none" when NCCL_IB_HCA matches none
+ *   launch 4                         microseconds of the host's time that a call outside a graph costs; a graph one
+ * such hcas mlx5_0,mlx5_1               what NCCL_IB_HCA is matched against cell COLLECTIVE ALGORITHM PROTOCOL
+ * latency=US GBps=B [channel_GBps=B] [channel_us=US] [predict=F] [chunk_best=BYTES chunk_loss=F chunk_limit=BYTES]
+ * [bend=F bend_at=BYTES] [registered=F] when NAME=VALUE factor=F         times F under that environment variable; "when
+ * hcas=mlx5_0+mlx5_1 ..." asks for the HCAs in use, "none" when NCCL_IB_HCA matches none
+ *
+ * What real machines do beside, each off without its line:
+ *
+ *   gpu N FACTOR WAKE                device N of a node is FACTOR slower than its law (0: is not), and its host goes on
+ *                                     WAKE microseconds late whenever it has waited for an event
+ *   first US SECONDS                 the first use of an algorithm with a protocol on a communicator takes US more, and
+ *                                     SECONDS of real time for every rank
+ *   switch US                        the first call after another algorithm, protocol or number of channels takes US
+ *                                     more, the second half of that
+ *   session SIGMA                    every communicator has a factor of its own, lognormal
+ *   launches SIGMA                   and so has every set of NCCL_ variables
+ *   drift F                          a thousand calls later everything takes F more
+ *   burst EVERY CALLS F              of EVERY calls CALLS in a row take F times as long
+ *   tail N F                         one call in N, whichever, does
+ *   speeds CALLS F                   for CALLS at a time, whichever, all do
+ *   cache BYTES F                    of a call whose buffers are still among the last BYTES touched, F times as long
+ *   reports BYTES                    what the driver says that cache is; without the line the truth
+ *   memory BYTES USED                of each device, and what somebody else has of it
+ *   exclusive SECONDS                one process a device, which stays taken so long after one was killed
+ *   init SECONDS                     of real time that a communicator takes, for every rank
+ *   connected ALGORITHM N            more channels are not checked where NCCL does not check: the process aborts
+ *   untuned F                        times F where no tuner is loaded
+ *   timer F                          events tell F times what has passed
+ *
+ * chunk_limit: a longer chunk is cut to it. registered: times F, prediction too, where both buffers are registered or
+ * the call is captured, which NCCL tells the tuner as regBuff 1.
  *
  *   time = latency + channels * channel_us + bytes / min(GBps, channels * channel_GBps)
  *
@@ -27,10 +52,12 @@
 #define LAW_COLLS      COLL_MEASURED
 #define LAW_CONDITIONS 64
 #define LAW_WORD       96
+#define LAW_GPUS       16
 
 struct law_cell {
     int offered;
-    double latency_us, GBps, channel_GBps, channel_us, predict, chunk_best, chunk_loss, bend, bend_at;
+    double latency_us, GBps, channel_GBps, channel_us, predict, chunk_best, chunk_loss, chunk_limit, bend, bend_at,
+        registered;
 };
 
 struct law_condition {
@@ -43,7 +70,13 @@ struct law {
     struct law_condition conditions[LAW_CONDITIONS];
     int nconditions;
     int channels;
-    double noise, launch_us;
+    double noise, launch_us, first_us, first_s, switch_us, session, launches, drift, burst_every, burst_calls, burst,
+        tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes, memory_bytes, memory_used,
+        exclusive_s, init_s, untuned, timer;
+    struct {
+        double factor, wake_us;
+    } gpus[LAW_GPUS];
+    int connected[ALGO_COUNT]; /* 0: no limit */
     uint64_t seed;
     char hcas[256];    /* of the machine */
     char in_use[256];  /* those that NCCL_IB_HCA leaves, joined by '+' */
@@ -66,9 +99,15 @@ int law_channels(const struct law *l, uint64_t bytes);
 double law_time_us(const struct law *l, int coll, int algo, int proto, int channels, uint64_t chunk, uint64_t bytes);
 
 /* What the cost table says; -1 for a combination that is not offered. */
-double law_predict_us(const struct law *l, int coll, int algo, int proto, uint64_t bytes);
+double law_predict_us(const struct law *l, int coll, int algo, int proto, uint64_t bytes, int registered);
 
-/* A factor around 1 for the n-th call, the same in every process. */
+/* How much slower a cell is with registered buffers. */
+double law_registered(const struct law *l, int coll, int algo, int proto);
+
+/* A factor around 1 for the n-th call, the same in every process: noise, drift, bursts, tail and speeds. */
 double law_noise(const struct law *l, uint64_t n);
+
+/* The factor of a communicator whose unique id hashes to `id`, under this process's NCCL_ variables. */
+double law_session(const struct law *l, uint64_t id);
 
 #endif

@@ -93,18 +93,18 @@ int tuner_unload(struct tuner_double *t)
                            : ((const struct v4 *)t->symbol)->destroy(t->context);
 }
 
-int tuner_ask(const struct tuner_double *t, int coll, size_t bytes, float cost[ALGO_COUNT][PROTO_COUNT], int *algo,
-              int *proto, int *channels)
+int tuner_ask(const struct tuner_double *t, int coll, size_t bytes, int registered, float cost[ALGO_COUNT][PROTO_COUNT],
+              int *algo, int *proto, int *channels)
 {
     float **table = (float **)(void *)cost, best = FLT_MAX;
     int rc = SUCCESS;
     *channels = 0;
     if (t->version >= 5)
         rc = ((const struct v6 *)t->symbol)
-                 ->info(t->context, coll, bytes, 1, table, ALGO_COUNT, PROTO_COUNT, 0, channels);
+                 ->info(t->context, coll, bytes, 1, table, ALGO_COUNT, PROTO_COUNT, registered, channels);
     else if (t->version == 4)
         rc = ((const struct v4 *)t->symbol)
-                 ->info(t->context, coll, bytes, 1, table, ALGO_COUNT, PROTO_COUNT, 0, channels);
+                 ->info(t->context, coll, bytes, 1, table, ALGO_COUNT, PROTO_COUNT, registered, channels);
     else if (t->version == 3)
         rc = ((const struct v3 *)t->symbol)->info(t->context, coll, bytes, 1, table, ALGO_COUNT, PROTO_COUNT, channels);
     *algo = *proto = -1;

@@ -24,8 +24,8 @@ int tuner_unload(struct tuner_double *t);
 
 /* The choice for one call: `cost` is NCCL's table and is changed by the plugin; the cell with the lowest cost that is
  * not negative wins, the first of equals. `*channels` 0: NCCL's. An ncclResult_t. */
-int tuner_ask(const struct tuner_double *t, int coll, size_t bytes, float cost[ALGO_COUNT][PROTO_COUNT], int *algo,
-              int *proto, int *channels);
+int tuner_ask(const struct tuner_double *t, int coll, size_t bytes, int registered, float cost[ALGO_COUNT][PROTO_COUNT],
+              int *algo, int *proto, int *channels);
 
 /* The chunk size for a slice, version 6 alone. */
 int tuner_ask_chunk(const struct tuner_double *t, int coll, size_t slice_bytes, int algo, int proto,

@@ -25,7 +25,8 @@ static int call_span(const struct tuner_rule *r, struct tuner_span *s)
 /* The rule's range divided by its channels, so that slices are looked up as they come. */
 static int chunk_span(const struct tuner_rule *r, struct tuner_span *s)
 {
-    if (!r->channels || r->pipe_ops != TUNER_ANY || r->reg_buff != TUNER_ANY)
+    /* NCCL does not say here whether buffers are registered: what was measured without counts. */
+    if (!r->channels || r->pipe_ops != TUNER_ANY || r->reg_buff > 0)
         return 0;
     uint64_t channels = (uint64_t)r->channels;
     s->low = r->min_bytes / channels + (r->min_bytes % channels != 0);

@@ -123,9 +123,17 @@ struct question {
     int first, count; /* ranks that are asked */
     char *seen;       /* by rank */
     int answered, refused, ended;
-    double *deadline_s;
+    double began_s, *deadline_s;
     char *detail;
 };
+
+/* Who is slow is not hung before those that began with him have had the time to do it twice over. */
+static void wait_for_the_others(const struct question *q)
+{
+    double now = progress_now_s(), twice = 2 * now - q->began_s;
+    if (*q->deadline_s < twice && !q->refused)
+        *q->deadline_s = twice;
+}
 
 static int hear_answer(void *user, int m, const struct frame *f)
 {
@@ -156,6 +164,7 @@ static int hear_answer(void *user, int m, const struct frame *f)
     } else if (f->head.message == q->wanted && f->head.bytes == q->bytes) {
         if (q->bytes)
             memcpy(q->answers + (size_t)rank * q->bytes, f->body, q->bytes);
+        wait_for_the_others(q);
     } else {
         return 0;
     }
@@ -218,6 +227,7 @@ static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_
     enum bench_outcome outcome = BENCH_DIED;
     q.pool = t;
     q.seen = calloc((size_t)q.count + 1, 1);
+    q.began_s = progress_now_s();
     snprintf(q.detail, BENCH_DETAIL, "out of memory");
     if (nccl_pool_broken(t)) {
         say_who_is_lost(t, q.detail);
@@ -261,8 +271,11 @@ static const char *const cleared[] = {
 static const char *const *settings_of(const struct nccl_pool *t, const struct nccl_start *start, struct arena *a)
 {
     struct words w = {0};
+    const char *tuner = getenv("NCCL_TUNER_PLUGIN");
+    int ours = tuner && strstr(tuner, "nccltune");
     for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
-        words_add(&w, a, cleared[i]);
+        if (!start->site || !strncmp(cleared[i], "NCCLTUNE", 8) || (ours && !strcmp(cleared[i], "NCCL_TUNER_PLUGIN")))
+            words_add(&w, a, cleared[i]);
     if (!getenv("NCCL_DEBUG"))
         words_add(&w, a, "NCCL_DEBUG=WARN");
     if (start->plugin)
@@ -412,13 +425,14 @@ static int join(struct nccl_pool *t, const struct nccl_start *start, struct nccl
 int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl_joined *joined, double patience_s,
                     volatile sig_atomic_t *stop, struct err *e)
 {
-    double deadline_s = progress_now_s() + patience_s;
+    double began_s = progress_now_s(), deadline_s = began_s + patience_s;
     struct nccl_hello *hellos = calloc((size_t)t->ranks + 1, sizeof *hellos);
     if (!hellos)
         return err_set(e, ERR_FAILED, "out of memory");
     int rc = spawn_and_greet(t, s, t->ranks_per_node, hellos, deadline_s, stop, e);
+    double now_s = progress_now_s(), twice_s = 2 * now_s - began_s; /* who started late may be late again */
     if (!rc)
-        rc = join(t, s, joined, deadline_s, stop, e);
+        rc = join(t, s, joined, deadline_s < twice_s ? twice_s : deadline_s, stop, e);
     if (rc)
         nccl_pool_stop(t, 1);
     free(hellos);

@@ -39,6 +39,7 @@ struct nccl_start {
     int nsettings;
     const char *plugin; /* NCCL_TUNER_PLUGIN; NULL leaves the environment's */
     int control;        /* the plugin is steered by us; else it works as in a job */
+    int site; /* what the site sets for its jobs stays, its tuner too; only what nccltune has installed does not */
 };
 
 /* Starts all workers and joins them into one communicator. A launch that runs already is killed. After an error nothing

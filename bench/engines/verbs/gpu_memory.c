@@ -108,7 +108,8 @@ static void drop(void *user, struct ibv_mr *mr, unsigned char *start)
 static int put(void *user, unsigned char *to, const void *from, size_t bytes)
 {
     struct verbs_gpu *g = user;
-    return g->driver->to_device(to, from, bytes);
+    int rc = g->driver->to_device(to, from, bytes);
+    return rc ? rc : g->driver->finish_all(); /* a copy may return before it has landed, and the HCA reads next */
 }
 
 static int get(void *user, void *to, const unsigned char *from, size_t bytes)

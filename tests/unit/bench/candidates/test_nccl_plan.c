@@ -75,7 +75,7 @@ static struct topology *machine(void)
 static void calls_are_what_nccl_has(void **state)
 {
     (void)state;
-    nccl_plan_calls(&plan, arena);
+    nccl_plan_calls(&plan, arena, 1);
     for (int coll = 0; coll < COLL_MEASURED; coll++)
         assert_non_null(call(coll, BENCH_DEFAULT));
     assert_non_null(call(COLL_ALLREDUCE, "tree/ll"));
@@ -192,7 +192,7 @@ static void chunk_sizes_fit_the_message(void **state)
 {
     (void)state;
     struct bench_knobs out[BENCH_VARIATIONS], again[BENCH_VARIATIONS];
-    nccl_plan_calls(&plan, arena);
+    nccl_plan_calls(&plan, arena, 1);
     const struct bench_knobs *k = &call(COLL_ALLREDUCE, "ring/ll128/8ch")->knobs;
     int n = nccl_plan_vary(k, 4 << 20, arena, out);
     assert_int_equal(n, 5); /* 16 KiB to 256 KiB: two on each of eight channels */

@@ -269,7 +269,7 @@ static void nvidias_table(void **state)
     fclose(out);
     for (int nodes = 2; nodes <= 6; nodes++)
         assert_non_null(strstr(
-            text, arena_printf(a, "\nallreduce,0,9223372036854775807,ring,simple,16,%d,%d,-1,-1\n", nodes, nodes * 8)));
+            text, arena_printf(a, "\nallreduce,0,9223372036854775807,ring,simple,16,%d,%d,-1,0\n", nodes, nodes * 8)));
     int rules = 0;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         assert_true(strlen(line) < 255); /* it reads in pieces of that size */
@@ -296,7 +296,7 @@ static void nvidias_words(void **state)
     FILE *out = open_memstream(&text, &bytes);
     assert_int_equal(env_writer_of("tuner.nvidia.csv")->write(&w, out, &e), 0);
     fclose(out);
-    assert_non_null(strstr(text, ",nvls_tree,simple,8,2,16,-1,-1\n"));
+    assert_non_null(strstr(text, ",nvls_tree,simple,8,2,16,-1,0\n"));
     free(text);
     arena_free(a);
 }

@@ -75,7 +75,7 @@ static uint32_t reference_chunk(const struct tuner_table *t, const struct tuner_
     for (size_t i = 0; i < t->count; i++) {
         const struct tuner_rule *r = &t->rules[i];
         unsigned __int128 total = (unsigned __int128)slice * (unsigned)r->channels;
-        if (r->coll == coll && r->channels > 0 && r->pipe_ops == -1 && r->reg_buff == -1 && total >= r->min_bytes &&
+        if (r->coll == coll && r->channels > 0 && r->pipe_ops == -1 && r->reg_buff <= 0 && total >= r->min_bytes &&
             (r->max_bytes == UINT64_MAX || total <= r->max_bytes) && within(r->nodes, s->nodes) &&
             within(r->ranks, s->ranks) && within(r->domains, s->domains) && (r->algo == -1 || r->algo == algo) &&
             (r->proto == -1 || r->proto == proto))

@@ -1,147 +1,6 @@
 /* The nccl engine over the doubles of NCCL and the GPU driver: real processes, real pipes, a law that says what is
  * fast, and faults that the double commits on request. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "bench/engines/nccl/engine.h"
-#include "bench/engines/nccl/options.h"
-#include "core/coll.h"
-#include "core/progress.h"
-#include "tests/doubles/nccl_setup.h"
-
-#define RANKS 3
-
-static const char law[] = "channels 8\n"
-                          "hcas mlx5_0,mlx5_1\n"
-                          "cell allreduce ring simple latency=30 GBps=100 channel_GBps=20\n"
-                          "cell allreduce tree simple latency=20 GBps=50\n"
-                          "cell allreduce tree ll latency=8 GBps=10 predict=3\n"
-                          "cell allgather ring simple latency=20 GBps=80\n"
-                          "cell reducescatter ring simple latency=20 GBps=80\n"
-                          "cell broadcast ring simple latency=15 GBps=80\n"
-                          "cell reduce ring simple latency=15 GBps=80\n"
-                          "cell alltoall ring simple latency=25 GBps=60\n"
-                          "when hcas=mlx5_1 factor=2\n"
-                          "when NCCL_BUFFSIZE=8388608 factor=0.5\n";
-
-static struct arena *arena;
-static struct bench_setup setup;
-static struct nccl_options own;
-static struct bench_plan plan;
-
-static int set_environment(void **state)
-{
-    (void)state;
-    return doubles_begin(law, "3");
-}
-
-static int remove_law(void **state)
-{
-    (void)state;
-    doubles_end();
-    return 0;
-}
-
-static int make_plan(void **state)
-{
-    struct err e = {0};
-    (void)state;
-    arena = arena_new();
-    own = (struct nccl_options){0};
-    setup = (struct bench_setup){.own = &own};
-    if (!bench_engine_nccl.plan(&setup, arena, &plan, &e))
-        return 0;
-    fprintf(stderr, "%s\n", e.text);
-    return -1;
-}
-
-static int drop_plan(void **state)
-{
-    (void)state;
-    unsetenv("NCCL_DOUBLE_FAULT");
-    bench_engine_nccl.finish(&plan);
-    arena_free(arena);
-    return 0;
-}
-
-static const struct bench_knobs *call_named(int coll, const char *label)
-{
-    for (int i = 0; i < plan.ncalls; i++)
-        if (plan.calls[i].coll == coll && !strcmp(plan.calls[i].knobs.label, label))
-            return &plan.calls[i].knobs;
-    fail_msg("no call %s", label);
-    return NULL;
-}
-
-static const struct bench_knobs *launch_named(const char *label)
-{
-    for (int i = 0; i < plan.nlaunches; i++)
-        if (!strcmp(plan.launches[i].label, label))
-            return &plan.launches[i];
-    fail_msg("no launch %s", label);
-    return NULL;
-}
-
-static struct bench_session *open_launch(const char *label, struct err *e)
-{
-    static volatile sig_atomic_t stop;
-    return bench_engine_nccl.open(&plan, launch_named(label), 10, &stop, e);
-}
-
-struct answer {
-    enum bench_outcome outcome;
-    enum bench_status status;
-    double us;
-    int samples;
-    char detail[BENCH_DETAIL];
-};
-
-static void take(void *user, int shot, enum bench_status status, double us, const char *detail)
-{
-    struct answer *a = user;
-    assert_int_equal(shot, 0);
-    a->status = status;
-    a->us = us;
-    a->samples++;
-    if (status != BENCH_OK)
-        snprintf(a->detail, sizeof a->detail, "%s", detail);
-}
-
-static struct answer shoot(struct bench_session *s, int coll, uint64_t bytes, const char *label, double patience_s)
-{
-    static volatile sig_atomic_t stop;
-    struct bench_shot shot = {.knobs = call_named(coll, label), .patience_s = patience_s};
-    struct bench_batch b = {.coll = coll, .bytes = bytes, .samples = 2, .check = 1, .shots = &shot, .nshots = 1};
-    struct answer a = {.status = BENCH_STATUS_COUNT};
-    char detail[BENCH_DETAIL] = "";
-    a.outcome = bench_engine_nccl.measure(s, &b, &stop, take, &a, detail);
-    if (a.outcome != BENCH_ANSWERED)
-        snprintf(a.detail, sizeof a.detail, "%s", detail);
-    return a;
-}
-
-static struct bench_session *must_open(const char *label)
-{
-    struct err e = {0};
-    struct bench_session *s = open_launch(label, &e);
-    if (!s)
-        fail_msg("%s", e.text);
-    return s;
-}
-
-static void assert_about(double value, double expected)
-{
-    if (!(value > expected * 0.999 && value < expected * 1.001))
-        fail_msg("%g is not about %g", value, expected);
-}
+#include "tests/unit/bench/engines/nccl/shoot.h"
 
 /* ---- what works ---- */
 
@@ -225,22 +84,28 @@ static void older_interfaces_are_steered_too(void **state)
     unsetenv("NCCL_DOUBLE_VERSION");
 }
 
-/* In a graph the launch of each call is not paid; large calls stay outside. */
-static void small_calls_go_into_graphs(void **state)
+/* In a graph the launch of each call is not paid: the host is no longer what limits small ones. */
+static void calls_go_into_graphs(void **state)
 {
     (void)state;
     bench_engine_nccl.finish(&plan);
-    assert_int_equal(doubles_begin(arena_printf(arena, "%slaunch 4\n", law), "3"), 0);
+    assert_int_equal(doubles_begin(arena_printf(arena, "%slaunch 40\n", law), "3"), 0);
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    struct bench_session *plain = must_open(BENCH_DEFAULT);
+    assert_about(shoot(plain, COLL_ALLREDUCE, 3 << 10, "tree/ll", 10).us, 40);
+    bench_engine_nccl.close(plain, 0);
+    bench_engine_nccl.finish(&plan);
     own.graphs = 1;
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
     own.graphs = 0;
-    assert_string_equal(plan.library, "NCCL 2.30.7 in graphs");
+    assert_string_equal(plan.library, "NCCL 2.30.7");
+    assert_string_equal(plan.buffers, BENCH_GRAPH);
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int coll = 0; coll < COLL_MEASURED; coll++)
         assert_int_equal(shoot(s, coll, 3 << 10, BENCH_DEFAULT, 10).status, BENCH_OK);
     assert_about(shoot(s, COLL_ALLREDUCE, 3 << 10, "tree/ll", 10).us, 8 + 3.072 / 10);
     assert_about(shoot(s, COLL_ALLTOALL, 3 << 10, BENCH_DEFAULT, 10).us, 25 + 3.072 / 60);
-    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 20, "tree/simple", 10).us, 4 + 20 + (3 << 20) / 50e3);
+    assert_about(shoot(s, COLL_ALLREDUCE, 3 << 20, "tree/simple", 10).us, 20 + (3 << 20) / 50e3);
     bench_engine_nccl.close(s, 0);
     assert_int_equal(doubles_begin(law, "3"), 0);
 }
@@ -374,7 +239,7 @@ static void a_hang_at_init_is_not_waited_for(void **state)
 static void memory_that_is_not_there_is_no_death(void **state)
 {
     (void)state;
-    setenv("DRIVER_DOUBLE_BYTES", "1000000", 1);
+    setenv("DRIVER_DOUBLE_BYTES", "8000000", 1);
     struct bench_session *s = open_with_fault("");
     struct answer a = shoot(s, COLL_ALLREDUCE, 1 << 24, BENCH_DEFAULT, 10);
     unsetenv("DRIVER_DOUBLE_BYTES");
@@ -479,8 +344,6 @@ static void a_prefix_stands_in_front(void **state)
     assert_non_null(strstr(e.text, "something else than nccltune-worker"));
 }
 
-#define WITH_PLAN(test) cmocka_unit_test_setup_teardown(test, make_plan, drop_plan)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,7 +353,7 @@ int main(void)
         WITH_PLAN(predictions_are_read_back),
         WITH_PLAN(launch_settings_reach_the_workers),
         WITH_PLAN(older_interfaces_are_steered_too),
-        WITH_PLAN(small_calls_go_into_graphs),
+        WITH_PLAN(calls_go_into_graphs),
         WITH_PLAN(rccl_is_the_same),
         WITH_PLAN(a_hang_costs_its_deadline),
         WITH_PLAN(a_crash_is_told_with_rank_and_signal),

@@ -60,13 +60,15 @@ static int end(void **state)
 static double measure(struct nccl_point p, uint32_t chunk)
 {
     struct nccl_times times[RANKS];
+    struct nccl_prepared prepared[RANKS];
     struct nccl_measure q = {.point = p, .algo = ALGO_RING, .proto = PROTO_SIMPLE, .iterations = 3, .check = 1};
     char detail[BENCH_DETAIL];
     int refused;
     double us = 0, deadline = progress_now_s() + 20;
     q.chunk_bytes = chunk;
     q.channels = chunk ? 2 : 0;
-    if (nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, NULL, 0, &refused, deadline, NULL, detail) ||
+    if (nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, prepared, sizeof *prepared, &refused, deadline,
+                      NULL, detail) ||
         refused)
         fail_msg("%s", detail);
     if (nccl_pool_ask(pool, NCCL_MEASURE, &q, sizeof q, NCCL_TIMES, times, sizeof *times, &refused, deadline, NULL,
@@ -117,10 +119,11 @@ static void a_size_too_small_is_refused_by_all(void **state)
 {
     (void)state;
     struct nccl_point p = {.coll = COLL_ALLGATHER, .type = NCCL_TYPE_FITTING, .bytes = 3};
+    struct nccl_prepared prepared[RANKS];
     char detail[BENCH_DETAIL];
     int refused = 0;
-    assert_int_equal(nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, NULL, 0, &refused,
-                                   progress_now_s() + 20, NULL, detail),
+    assert_int_equal(nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, prepared, sizeof *prepared,
+                                   &refused, progress_now_s() + 20, NULL, detail),
                      BENCH_ANSWERED);
     assert_int_equal(refused, RANKS);
     assert_non_null(strstr(detail, "leave no element for each of 4 ranks"));

@@ -1,0 +1,111 @@
+/* A batch of samples: candidates in turn, each told as it comes. */
+#include "bench/candidates/nccl_plan.h"
+#include "bench/engines/nccl/session.h"
+
+static struct nccl_measure question(const struct nccl_session *s, const struct bench_batch *b,
+                                    const struct bench_knobs *call)
+{
+    struct nccl_requested w = nccl_requested_of(call);
+    return (struct nccl_measure){.point = nccl_session_point(s, b->coll, b->bytes),
+                                 .algo = w.algo,
+                                 .proto = w.proto,
+                                 .channels = w.channels,
+                                 .chunk_bytes = w.chunk_bytes,
+                                 .graph = s->context->own.graphs,
+                                 .iterations = 1};
+}
+
+static void remember_default(struct nccl_session *s, const struct nccl_point *p, double us)
+{
+    struct default_point *d = NULL;
+    for (int i = 0; i < s->ndefaults && !d; i++)
+        d = nccl_same_point(&s->defaults[i].point, p) ? &s->defaults[i] : NULL;
+    if (!d) {
+        s->defaults = arena_grow(s->arena, s->defaults, (size_t)s->ndefaults, sizeof *s->defaults);
+        d = &s->defaults[s->ndefaults++];
+        *d = (struct default_point){.point = *p};
+    }
+    if (d->n < DEFAULT_SAMPLES)
+        d->us[d->n++] = us;
+}
+
+/* One batch on its way. */
+struct run {
+    struct nccl_request request;
+    const struct bench_batch *batch;
+    int *iterations; /* by shot */
+    bench_sample_fn *report;
+    void *user;
+};
+
+/* One sample of one shot; the first of a shot without iterations finds out how many it needs. */
+static enum bench_outcome take_sample(struct run *x, int shot, int first, enum bench_status *status, double *us)
+{
+    const struct bench_batch *b = x->batch;
+    struct nccl_measure q = question(x->request.session, b, b->shots[shot].knobs);
+    enum bench_outcome outcome = BENCH_ANSWERED;
+    int *iterations = &x->iterations[shot];
+    *status = BENCH_OK;
+    x->request.patience_s = b->shots[shot].patience_s;
+    if (first && (b->check || !*iterations)) {
+        q.check = b->check;
+        outcome = nccl_session_ask(&x->request, &q, status, us);
+        if (outcome != BENCH_ANSWERED || *status != BENCH_OK)
+            return outcome;
+        if (!*iterations)
+            *iterations = bench_sample_calls(&nccl_sampling, *us);
+        if (*iterations == 1)
+            return outcome;
+    }
+    q.check = 0;
+    q.iterations = *iterations;
+    return nccl_session_ask(&x->request, &q, status, us);
+}
+
+/* One sample, told. *out: the shot gets no further ones. */
+static enum bench_outcome run_shot(struct run *x, int shot, int first, char *out)
+{
+    struct nccl_session *s = x->request.session;
+    const struct bench_batch *b = x->batch;
+    struct nccl_measure q = question(s, b, b->shots[shot].knobs);
+    enum bench_status status;
+    double us = 0;
+    *x->request.detail = 0;
+    enum bench_outcome outcome = take_sample(x, shot, first, &status, &us);
+    if (outcome == BENCH_ANSWERED && status == BENCH_OK && first && b->check && b->nshots == 1)
+        outcome = nccl_session_beside(&x->request, &q, us, &status);
+    if (outcome != BENCH_ANSWERED)
+        return outcome;
+    *out = status != BENCH_OK;
+    x->report(x->user, shot, status, us, *s->remark && status == BENCH_OK ? s->remark : x->request.detail);
+    if (status == BENCH_OK && q.algo < 0)
+        remember_default(s, &q.point, us);
+    return BENCH_ANSWERED;
+}
+
+enum bench_outcome nccl_session_measure(struct bench_session *base, const struct bench_batch *b,
+                                        volatile sig_atomic_t *stop, bench_sample_fn *report, void *user,
+                                        char detail[BENCH_DETAIL])
+{
+    struct nccl_session *s = (struct nccl_session *)base;
+    struct run x = {{s, stop, b->shots[0].patience_s, detail}, b, NULL, report, user};
+    struct nccl_point p = nccl_session_point(s, b->coll, b->bytes);
+    int refusals = 0;
+    enum bench_outcome outcome = nccl_session_prepare(&x.request, &p, &refusals);
+    if (outcome == BENCH_ANSWERED && refusals)
+        for (int i = 0; i < b->nshots; i++)
+            report(user, i, BENCH_FAILED, 0, detail);
+    if (outcome != BENCH_ANSWERED || refusals)
+        return outcome;
+    struct arena *a = arena_new();
+    x.iterations = arena_alloc(a, (size_t)b->nshots * sizeof *x.iterations);
+    char *out = arena_alloc(a, (size_t)b->nshots);
+    for (int i = 0; i < b->nshots; i++)
+        x.iterations[i] = b->shots[i].iterations;
+    for (int k = 0; k < b->samples && outcome == BENCH_ANSWERED; k++)
+        for (int i = 0; i < b->nshots && outcome == BENCH_ANSWERED; i++)
+            if (!out[i])
+                outcome = run_shot(&x, i, k == 0, &out[i]);
+    arena_free(a);
+    return outcome;
+}

@@ -1,0 +1,156 @@
+/* Asking a running launch: points, samples, what all ranks' answers mean together. */
+#include "bench/engines/nccl/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/coll.h"
+#include "core/progress.h"
+#include "core/units.h"
+
+/* A GPU's clock ramps and NCCL's proxies are threads on the host: 2 ms are worth more than the samples of a search on
+ * host memory. */
+const struct bench_sampling nccl_sampling = {.least_us = 2000, .most_us = 5000, .calls = 5};
+
+/* The first use of an algorithm connects all ranks. */
+#define FIRST_S          10.0
+#define FIRST_S_PER_RANK 0.1
+
+/* Filling buffers before a point and comparing what came out, on the host. */
+#define FILL_S_PER_BYTE 2e-8
+
+/* The two clocks disagree when one is this part beyond the other; a host that was busy is late once, not always. */
+#define ODD       0.1
+#define ODD_LEAST 5
+
+/* ---- points ---- */
+
+struct nccl_point nccl_session_point(const struct nccl_session *s, int coll, uint64_t bytes)
+{
+    return (struct nccl_point){.coll = coll,
+                               .in_place = coll == COLL_ALLREDUCE,
+                               .type = NCCL_TYPE_FITTING,
+                               .registered = s->context->own.registered,
+                               .bytes = bytes};
+}
+
+int nccl_same_point(const struct nccl_point *a, const struct nccl_point *b)
+{
+    return a->coll == b->coll && a->in_place == b->in_place && a->type == b->type && a->registered == b->registered &&
+           a->bytes == b->bytes;
+}
+
+/* What is to be known of the prepared point. */
+static void describe(struct nccl_session *s)
+{
+    const struct nccl_prepared *p = &s->prepared[0];
+    char set[UNIT_TEXT], cache[UNIT_TEXT];
+    for (int r = 1; r < s->base.ranks; r++)
+        p = s->prepared[r].working_set < p->working_set ? &s->prepared[r] : p;
+    snprintf(s->data, sizeof s->data, "%.15s%s", p->type, s->point.in_place ? ", in place" : "");
+    s->base.data = s->data;
+    *s->remark = 0;
+    if (p->working_set < p->cache)
+        snprintf(s->remark, sizeof s->remark,
+                 "GPU memory is full: calls in turn go through %s, which the GPU's cache of %s may hold",
+                 unit_bytes(set, p->working_set), unit_bytes(cache, p->cache));
+}
+
+enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const struct nccl_point *p, int *refusals)
+{
+    struct nccl_session *s = r->session;
+    *refusals = 0;
+    if (nccl_same_point(&s->point, p))
+        return BENCH_ANSWERED;
+    memset(&s->point, 0, sizeof s->point);
+    double until_s = progress_now_s() + r->patience_s + FILL_S_PER_BYTE * (double)p->bytes;
+    enum bench_outcome outcome = nccl_pool_ask(s->context->pool, NCCL_PREPARE, p, sizeof *p, NCCL_PREPARED, s->prepared,
+                                               sizeof *s->prepared, refusals, until_s, r->stop, r->detail);
+    if (outcome == BENCH_ANSWERED && !*refusals) {
+        s->point = *p;
+        describe(s);
+    }
+    return outcome;
+}
+
+/* ---- answers ---- */
+
+static int same_choice(const struct nccl_choice *a, const struct nccl_choice *b)
+{
+    return a->known == b->known && a->algo == b->algo && a->proto == b->proto && a->channels == b->channels &&
+           a->allowed == b->allowed && a->refused == b->refused;
+}
+
+/* Whether the GPU's clock says something else than the host's can be. */
+static int is_odd(const struct nccl_times *t)
+{
+    return t->us < t->host_least_us * (1 - ODD) || t->us > t->host_most_us * (1 + ODD);
+}
+
+static void compare_clocks(struct nccl_session *s, const struct nccl_times *t)
+{
+    s->samples++;
+    s->odd += is_odd(t);
+    if (s->odd_said || s->odd < ODD_LEAST || 2 * s->odd < s->samples)
+        return;
+    s->odd_said = 1;
+    log_warn(
+        s->context->setup.log,
+        "launch %s: the GPU's clock says %.4g us a call, by the host's it is %.4g to %.4g us: one of them is wrong",
+        s->launch->label, t->us, t->host_least_us, t->host_most_us);
+}
+
+/* The slowest rank's answer stands for all; ranks that see different choices would hang sooner or later. */
+static enum bench_status judge(struct nccl_session *s, double *us, char *detail)
+{
+    enum bench_status status = BENCH_OK;
+    const struct nccl_times *slowest = &s->times[0];
+    for (int r = 0; r < s->base.ranks; r++) {
+        const struct nccl_times *t = &s->times[r];
+        slowest = t->us > slowest->us ? t : slowest;
+        if (t->status == NCCL_DONE || (status == BENCH_WRONG && t->status != NCCL_WRONG))
+            continue;
+        status = t->status == NCCL_WRONG ? BENCH_WRONG : BENCH_FAILED;
+        snprintf(detail, BENCH_DETAIL, "%.*s", BENCH_DETAIL - 1, t->detail);
+    }
+    *us = slowest->us;
+    for (int r = 1; r < s->base.ranks && status == BENCH_OK; r++)
+        if (!same_choice(&s->times[0].choice, &s->times[r].choice)) {
+            status = BENCH_FAILED;
+            snprintf(detail, BENCH_DETAIL, "ranks 0 and %d are offered different choices by NCCL", r);
+        }
+    if (status == BENCH_OK && !(*us > 0 && isfinite(*us))) {
+        status = BENCH_FAILED;
+        snprintf(detail, BENCH_DETAIL, "the GPU's clock says %g us", *us);
+    }
+    if (status == BENCH_OK)
+        compare_clocks(s, slowest);
+    return status;
+}
+
+/* How much more time a request gets because it uses something first. */
+static double first_use_s(struct nccl_session *s, const struct nccl_measure *q)
+{
+    struct used_cell cell = {q->point.coll, q->algo, q->proto, q->algo < 0 ? q->point.bytes : 0};
+    for (int i = 0; i < s->nused; i++)
+        if (!memcmp(&s->used[i], &cell, sizeof cell))
+            return 0;
+    s->used = arena_grow(s->arena, s->used, (size_t)s->nused, sizeof *s->used);
+    s->used[s->nused++] = cell;
+    return s->context->own.first_s > 0 ? s->context->own.first_s : FIRST_S + FIRST_S_PER_RANK * s->base.ranks;
+}
+
+enum bench_outcome nccl_session_ask(const struct nccl_request *r, const struct nccl_measure *q,
+                                    enum bench_status *status, double *us)
+{
+    struct nccl_session *s = r->session;
+    int refusals = 0;
+    double patience_s = r->patience_s + first_use_s(s, q) + (q->check ? FILL_S_PER_BYTE * (double)q->point.bytes : 0);
+    enum bench_outcome outcome =
+        nccl_pool_ask(s->context->pool, NCCL_MEASURE, q, sizeof *q, NCCL_TIMES, s->times, sizeof *s->times, &refusals,
+                      progress_now_s() + patience_s, r->stop, r->detail);
+    if (outcome == BENCH_ANSWERED)
+        *status = refusals ? BENCH_FAILED : judge(s, us, r->detail);
+    return outcome;
+}

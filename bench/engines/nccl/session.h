@@ -1,0 +1,101 @@
+/* A running launch of the nccl engine, and asking it. */
+#ifndef BENCH_ENGINES_NCCL_SESSION_H
+#define BENCH_ENGINES_NCCL_SESSION_H
+
+#include "bench/candidates/engine.h"
+#include "bench/engines/nccl/options.h"
+#include "bench/engines/nccl/worker_pool.h"
+#include "core/coll.h"
+
+/* What NCCL tables at one point, once it has been asked. */
+struct algorithm_table {
+    int coll;
+    uint64_t bytes;
+    struct nccl_choice choice;
+};
+
+/* What lives as long as the plan. */
+struct nccl_context {
+    struct bench_setup setup;
+    struct nccl_options own;
+    const char *plugin;
+    struct nccl_pool *pool;
+    struct arena *arena;
+    double start_s;        /* how long the first launch took; 0 none yet */
+    int found;             /* all nodes have been there once */
+    int inherited;         /* the environment's NCCL variables have been logged */
+    int killed;            /* the launch before this one did not end by itself */
+    const char **compared; /* labels of launches whose default was held against the site's */
+    int ncompared;
+    uint64_t beside[COLL_COUNT]; /* cells that were measured with other types and places too */
+};
+
+/* Times of NCCL's own choice at one point, to be held against the library without our plugin. */
+#define DEFAULT_SAMPLES 32
+struct default_point {
+    struct nccl_point point;
+    double us[DEFAULT_SAMPLES];
+    int n;
+};
+
+/* What a call has used first, so that later ones find it connected. */
+struct used_cell {
+    int coll, algo, proto;
+    uint64_t bytes; /* of calls that leave the choice to NCCL; else 0 */
+};
+
+struct nccl_session {
+    struct bench_session base;
+    struct nccl_context *context;
+    struct arena *arena;
+    const struct bench_knobs *launch;
+    struct nccl_times *times;       /* by rank */
+    struct nccl_prepared *prepared; /* by rank */
+    struct algorithm_table *tables;
+    struct used_cell *used;
+    struct default_point *defaults;
+    int ntables, nused, ndefaults;
+    struct nccl_point point;     /* the prepared one */
+    char data[48], remark[200];  /* of that */
+    int samples, odd, odd_said;  /* samples of which two clocks were read, and in which they disagreed */
+    volatile sig_atomic_t *stop; /* of the caller that opened it */
+    int api;                     /* version of the tuner interface that NCCL uses; 0 unknown */
+};
+
+struct nccl_request {
+    struct nccl_session *session;
+    volatile sig_atomic_t *stop;
+    double patience_s;
+    char *detail; /* BENCH_DETAIL */
+};
+
+/* The point as jobs have it: gradients are reduced in place, other collectives go from one buffer to another. */
+struct nccl_point nccl_session_point(const struct nccl_session *s, int coll, uint64_t bytes);
+
+int nccl_same_point(const struct nccl_point *a, const struct nccl_point *b);
+
+/* All ranks get ready for a point. BENCH_ANSWERED with *refusals: none of them can have it. */
+enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const struct nccl_point *p, int *refusals);
+
+/* One request to all ranks. `*status` and `*us`, the slowest rank's, are set when it was answered. A first use of an
+ * algorithm gets more time than r->patience_s. */
+enum bench_outcome nccl_session_ask(const struct nccl_request *r, const struct nccl_measure *q,
+                                    enum bench_status *status, double *us);
+
+/* bench_engine.measure. */
+enum bench_outcome nccl_session_measure(struct bench_session *base, const struct bench_batch *b,
+                                        volatile sig_atomic_t *stop, bench_sample_fn *report, void *user,
+                                        char detail[BENCH_DETAIL]);
+
+/* For reductions, once for each algorithm with a protocol: what was just measured, with bfloat16 and with the other
+ * place of the result. *status becomes BENCH_WRONG with a sentence in r->detail, or stays with a remark or "" there. */
+enum bench_outcome nccl_session_beside(const struct nccl_request *r, const struct nccl_measure *q, double us,
+                                       enum bench_status *status);
+
+/* Starts the launch anew without our plugin, as jobs run it, once for each launch, and says where NCCL takes another
+ * time then. After this the session is of no further use. */
+void nccl_session_compare_with_site(struct nccl_session *s);
+
+extern const struct bench_sampling nccl_sampling;
+
+#endif

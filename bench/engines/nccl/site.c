@@ -1,0 +1,83 @@
+/* The default that candidates are compared with runs under our plugin at rest. Jobs run without: under a tuner that the
+ * site or its network's vendor has set, or none, which some of NCCL's own choices ask for. Where that is not the same,
+ * gains over our default are not what jobs would gain. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/engines/nccl/session.h"
+#include "bench/results/points.h"
+#include "core/coll.h"
+#include "core/progress.h"
+#include "core/units.h"
+
+#define POINTS     3
+#define SAMPLES    7
+#define WORTH      0.05
+#define PATIENCE_S 20.0
+
+static int is_compared(const struct nccl_context *c, const char *label)
+{
+    for (int i = 0; i < c->ncompared; i++)
+        if (!strcmp(c->compared[i], label))
+            return 1;
+    return 0;
+}
+
+/* The first sample starts what is to be started. */
+static int measure(struct nccl_session *s, const struct nccl_point *p, double us[SAMPLES])
+{
+    char detail[BENCH_DETAIL];
+    struct nccl_request r = {s, s->stop, PATIENCE_S, detail};
+    struct nccl_measure q = {.point = *p, .algo = -1, .proto = -1, .iterations = 1, .graph = s->context->own.graphs};
+    enum bench_status status = BENCH_OK;
+    int refusals, n = -1;
+    if (nccl_session_prepare(&r, p, &refusals) != BENCH_ANSWERED || refusals)
+        return -1;
+    for (; n < SAMPLES; n++) {
+        double ignored, *to = n < 0 ? &ignored : &us[n];
+        if (nccl_session_ask(&r, &q, &status, to) != BENCH_ANSWERED || status != BENCH_OK)
+            return -1;
+        if (n < 0)
+            q.iterations = bench_sample_calls(&nccl_sampling, *to);
+    }
+    return 0;
+}
+
+static void compare(struct nccl_session *s, const struct default_point *d)
+{
+    double us[SAMPLES], scratch[DEFAULT_SAMPLES];
+    char size[UNIT_TEXT];
+    if (d->n < 2 || measure(s, &d->point, us))
+        return;
+    struct bench_interval ours = bench_interval_of(d->us, d->n, scratch),
+                          site = bench_interval_of(us, SAMPLES, scratch);
+    double ratio = site.median / ours.median;
+    if ((ratio < 1 + WORTH && ratio > 1 - WORTH) || (site.low <= ours.high && ours.low <= site.high))
+        return;
+    log_warn(s->context->setup.log,
+             "launch %s, %s of %s: jobs now take %.4g us, and %.4g us where nccltune's plugin is loaded and says "
+             "nothing: a tuner of the site's or NCCL's own CTA policy is at work, and gains are not over what jobs get",
+             s->launch->label, coll_name(d->point.coll), unit_bytes(size, d->point.bytes), site.median, ours.median);
+}
+
+void nccl_session_compare_with_site(struct nccl_session *s)
+{
+    struct nccl_context *c = s->context;
+    struct nccl_start start = {s->launch->settings, s->launch->nsettings, NULL, 0, 1};
+    struct nccl_joined joined;
+    struct err e = {0};
+    if (!s->ndefaults || is_compared(c, s->launch->label) || (s->stop && *s->stop))
+        return;
+    c->compared = arena_grow(c->arena, c->compared, (size_t)c->ncompared, sizeof *c->compared);
+    c->compared[c->ncompared++] = arena_strdup(c->arena, s->launch->label);
+    nccl_pool_stop(c->pool, 0);
+    if (nccl_pool_start(c->pool, &start, &joined, PATIENCE_S + 10 * c->start_s, s->stop, &e)) {
+        log_info(c->setup.log, "launch %s without nccltune's plugin: %s", s->launch->label, e.text);
+        return;
+    }
+    memset(&s->point, 0, sizeof s->point);
+    int places[POINTS] = {0, s->ndefaults / 2, s->ndefaults - 1};
+    for (int i = 0; i < POINTS; i++)
+        if (!i || places[i] != places[i - 1])
+            compare(s, &s->defaults[places[i]]);
+}

@@ -1,0 +1,454 @@
+/* The nccl engine over doubles that behave as badly as hardware does: every test is a line of the law (nccl_law.h), and
+ * fails when the engine takes no notice of it. */
+#include <math.h>
+#include <sys/stat.h>
+
+#include "tests/unit/bench/engines/nccl/shoot.h"
+
+static FILE *logged;
+static struct log said;
+
+/* The law with more lines, and everything started anew under it. */
+static void under(const char *lines)
+{
+    bench_engine_nccl.finish(&plan);
+    assert_int_equal(doubles_begin(arena_printf(arena, "%s%s", law, lines), "3"), 0);
+    struct err e = {0};
+    if (bench_engine_nccl.plan(&setup, arena, &plan, &e))
+        fail_msg("%s", e.text);
+}
+
+static void listen(void)
+{
+    logged = tmpfile();
+    said = (struct log){.out = logged, .program = "test"};
+    setup.log = &said;
+}
+
+/* Whether the log has these words; ends listening. */
+static int was_said(const char *words)
+{
+    char line[1024];
+    int found = 0;
+    rewind(logged);
+    while (fgets(line, sizeof line, logged))
+        found |= strstr(line, words) != NULL;
+    fclose(logged);
+    setup.log = NULL;
+    return found;
+}
+
+/* One sample's time; fails the test unless the data is right. */
+static double time_of(struct bench_session *s, int coll, uint64_t bytes, const char *label)
+{
+    struct answer a = shoot(s, coll, bytes, label, 10);
+    if (a.outcome != BENCH_ANSWERED || a.status != BENCH_OK)
+        fail_msg("%s: %s", label, a.detail);
+    return a.us;
+}
+
+/* The law's, of the base law above. */
+#define SMALL ((uint64_t)3 << 10)
+#define LARGE ((uint64_t)3 << 20)
+static const double tree_ll_us = 8 + 3.072 / 10, tree_us = 20 + (3 << 20) / 50e3, broadcast_us = 15 + 3.072 / 80;
+
+/* ---- time ---- */
+
+static void first_calls_after_a_switch_are_not_timed(void **state)
+{
+    (void)state;
+    under("first 5000 0\nswitch 900\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 2; i++) {
+        assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), tree_ll_us);
+        assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/simple"), 20 + 3.072 / 50);
+    }
+    /* Long ones, of which a sample has few. */
+    assert_about(time_of(s, COLL_ALLREDUCE, (uint64_t)24 << 20, "tree/simple"), 20 + (24 << 20) / 50e3);
+    bench_engine_nccl.close(s, 1);
+}
+
+/* One host goes on late: who only sends would run into him in the middle of a batch. */
+static void ranks_meet_before_a_sample(void **state)
+{
+    (void)state;
+    under("launch 1\ngpu 1 1 3000\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 3; i++) {
+        assert_about(time_of(s, COLL_BROADCAST, SMALL, BENCH_DEFAULT), broadcast_us);
+        assert_about(time_of(s, COLL_REDUCE, SMALL, BENCH_DEFAULT), broadcast_us);
+        assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), tree_ll_us);
+    }
+    bench_engine_nccl.close(s, 0);
+}
+
+static void a_slow_host_is_what_limits_small_calls(void **state)
+{
+    (void)state;
+    under("launch 25\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), 25);
+    assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), tree_us);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void a_throttled_gpu_slows_all(void **state)
+{
+    (void)state;
+    under("gpu 2 1.5 0\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), 1.5 * tree_us);
+    bench_engine_nccl.close(s, 0);
+}
+
+struct series {
+    double us[2][16];
+    int n[2];
+};
+
+static void collect(void *user, int shot, enum bench_status status, double us, const char *detail)
+{
+    struct series *x = user;
+    (void)detail;
+    assert_int_equal(status, BENCH_OK);
+    x->us[shot][x->n[shot]++] = us;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+/* The quotient of two calls' medians, nine samples each in turn. */
+static double ratio(struct bench_session *s, uint64_t bytes, const char *one, const char *two)
+{
+    static volatile sig_atomic_t stop;
+    struct bench_shot shots[] = {{.knobs = call_named(COLL_ALLREDUCE, one), .patience_s = 10},
+                                 {.knobs = call_named(COLL_ALLREDUCE, two), .patience_s = 10}};
+    struct bench_batch b = {.coll = COLL_ALLREDUCE, .bytes = bytes, .samples = 9, .shots = shots, .nshots = 2};
+    struct series x = {0};
+    char detail[BENCH_DETAIL];
+    assert_int_equal(bench_engine_nccl.measure(s, &b, &stop, collect, &x, detail), BENCH_ANSWERED);
+    for (int i = 0; i < 2; i++)
+        qsort(x.us[i], (size_t)x.n[i], sizeof *x.us[i], by_value);
+    return x.us[0][4] / x.us[1][4];
+}
+
+/* Whatever the machine does meanwhile, calls that are measured in turn are compared fairly. */
+static void unrest_falls_on_all_alike(void **state)
+{
+    static const char *const unrest[] = {"drift 0.3\n", "burst 1500 100 6\n", "tail 150 9\n", "speeds 400 1.3\n",
+                                         "session 0.5\nlaunches 0.5\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof unrest / sizeof *unrest; i++) {
+        under(unrest[i]);
+        struct bench_session *s = must_open(BENCH_DEFAULT);
+        double found = ratio(s, SMALL, "tree/simple", "tree/ll"), true_one = (20 + 3.072 / 50) / tree_ll_us;
+        bench_engine_nccl.close(s, 1);
+        if (fabs(found / true_one - 1) > 0.25)
+            fail_msg("%s: %g is not about %g", unrest[i], found, true_one);
+    }
+}
+
+static void two_clocks_that_disagree_are_said(void **state)
+{
+    (void)state;
+    listen();
+    under("timer 0.5\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 6; i++)
+        time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple");
+    bench_engine_nccl.close(s, 1);
+    assert_true(was_said("one of them is wrong"));
+    listen();
+    under("gpu 1 1 300\n");
+    s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 6; i++)
+        time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple");
+    bench_engine_nccl.close(s, 1);
+    assert_false(was_said("one of them is wrong"));
+}
+
+/* ---- memory ---- */
+
+static void data_has_left_the_cache(void **state)
+{
+    (void)state;
+    under("cache 16000000 0.25\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 3; i++) /* a sample has fewer calls than there are buffers: its first are not the last one's */
+        assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), tree_us);
+    assert_about(time_of(s, COLL_ALLGATHER, LARGE, BENCH_DEFAULT), 20 + (3 << 20) / 80e3);
+    assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), 0.25 * tree_ll_us); /* as in jobs */
+    bench_engine_nccl.close(s, 0);
+}
+
+static struct answer half_full(const char *memory)
+{
+    under(arena_printf(arena, "cache 16000000 0.25\n%s", memory));
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    struct answer a = shoot(s, COLL_ALLREDUCE, LARGE, "tree/simple", 10);
+    bench_engine_nccl.close(s, 1);
+    return a;
+}
+
+static void a_gpu_that_is_half_full_is_used_as_it_is(void **state)
+{
+    (void)state;
+    struct answer a = half_full("memory 64000000 20000000\n");
+    assert_int_equal(a.status, BENCH_OK);
+    assert_string_equal(a.detail, "");
+    a = half_full("memory 40000000 20000000\n");
+    assert_int_equal(a.status, BENCH_OK);
+    assert_non_null(strstr(a.detail, "GPU memory is full"));
+    a = half_full("memory 25000000 20000000\n");
+    assert_int_equal(a.status, BENCH_FAILED);
+    assert_non_null(strstr(a.detail, "out of memory"));
+}
+
+static void amds_driver_is_told_by_its_own_names(void **state)
+{
+    (void)state;
+    own.library = arena_printf(arena, "%s/librccl.so.1", getenv("LD_LIBRARY_PATH"));
+    /* One die's L2 is what the driver reports; what is behind it is larger, and memory is not enough for that. */
+    under("memory 64000000 20000000\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    struct answer a = shoot(s, COLL_ALLREDUCE, LARGE, "tree/simple", 10);
+    assert_int_equal(a.status, BENCH_OK);
+    if (!strstr(a.detail, "cache of 256"))
+        fail_msg("%s", a.detail);
+    bench_engine_nccl.close(s, 1);
+}
+
+/* ---- data ---- */
+
+static struct answer with_fault(const char *fault, int coll, uint64_t bytes)
+{
+    setenv("NCCL_DOUBLE_FAULT", fault, 1);
+    under("");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    shoot(s, coll, bytes, coll == COLL_ALLREDUCE ? "tree/simple" : BENCH_DEFAULT, 10);
+    struct answer a = shoot(s, coll, bytes, coll == COLL_ALLREDUCE ? "tree/ll" : BENCH_DEFAULT, 10);
+    bench_engine_nccl.close(s, 1);
+    unsetenv("NCCL_DOUBLE_FAULT");
+    return a;
+}
+
+/* What another call has left there would do, if it stayed. */
+static void a_call_that_does_nothing_is_noticed(void **state)
+{
+    (void)state;
+    assert_int_equal(with_fault("nothing algo=tree proto=ll", COLL_ALLREDUCE, SMALL).status, BENCH_WRONG);
+    assert_int_equal(with_fault("nothing coll=allgather after=20", COLL_ALLGATHER, SMALL).status, BENCH_WRONG);
+}
+
+static void the_last_element_counts(void **state)
+{
+    (void)state;
+    struct answer a = with_fault("wrong-last rank=2 algo=tree proto=ll", COLL_ALLREDUCE, (uint64_t)24 << 20);
+    assert_int_equal(a.status, BENCH_WRONG);
+    assert_non_null(strstr(a.detail, "rank 2: element 6291455 of 6291456"));
+    assert_int_equal(with_fault("wrong-last rank=1 coll=allgather", COLL_ALLGATHER, SMALL).status, BENCH_WRONG);
+}
+
+/* ---- what NCCL makes of it ---- */
+
+static void captured_and_registered_calls_have_times_of_their_own(void **state)
+{
+    (void)state;
+    const char *line = "cell allreduce nvls simple latency=40 GBps=50 registered=0.25\n";
+    for (int kind = 0; kind < 3; kind++) {
+        own.graphs = kind == 1;
+        own.registered = kind == 2;
+        under(line);
+        struct bench_session *s = must_open(BENCH_DEFAULT);
+        double alone = 40 + 3.072 / 50;
+        assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "nvls/simple"), kind ? alone / 4 : alone);
+        /* NCCL's own choice differs: it predicts as much. */
+        assert_about(time_of(s, COLL_ALLREDUCE, SMALL, BENCH_DEFAULT), kind ? alone / 4 : 20 + 3.072 / 50);
+        bench_engine_nccl.close(s, 0);
+        assert_string_equal(plan.buffers ? plan.buffers : "", kind == 1 ? BENCH_GRAPH : kind ? BENCH_REGISTERED : "");
+    }
+    own.graphs = own.registered = 0;
+}
+
+static void no_more_channels_than_nccl_has_connected(void **state)
+{
+    (void)state;
+    own.share_gpus = 1; /* ranks count as nodes */
+    under("cell allreduce nvls simple latency=9 GBps=50\ncell allreduce collnet_direct simple latency=9 GBps=50\n"
+          "connected nvls 4\nconnected collnet_direct 2\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < plan.ncalls; i++) {
+        const char *label = plan.calls[i].knobs.label;
+        if (plan.calls[i].coll == COLL_ALLREDUCE &&
+            (!strncmp(label, "nvls/", 5) || !strncmp(label, "collnet_direct", 14)))
+            time_of(s, COLL_ALLREDUCE, LARGE, label);
+    }
+    bench_engine_nccl.close(s, 0);
+    own.share_gpus = 0;
+}
+
+static void longer_chunks_than_nccl_takes_gain_nothing(void **state)
+{
+    (void)state;
+    under("cell allreduce ring ll128 latency=14 GBps=60 chunk_best=262144 chunk_loss=0.2 chunk_limit=65536\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    struct arena *a = arena_new();
+    struct bench_knobs varied[BENCH_VARIATIONS];
+    const struct bench_knobs *call = call_named(COLL_ALLREDUCE, "ring/ll128/4ch");
+    int n = bench_engine_nccl.vary(s, LARGE, call, a, varied);
+    assert_true(n >= 4);
+    double last = 0;
+    for (int i = 2; i < n; i++) { /* from 64K on */
+        static volatile sig_atomic_t stop;
+        struct bench_shot shot = {.knobs = &varied[i], .patience_s = 10};
+        struct bench_batch b = {COLL_ALLREDUCE, LARGE, 2, 1, &shot, 1};
+        struct answer got = {0};
+        char detail[BENCH_DETAIL];
+        assert_int_equal(bench_engine_nccl.measure(s, &b, &stop, take, &got, detail), BENCH_ANSWERED);
+        if (last > 0)
+            assert_about(got.us, last);
+        last = got.us;
+    }
+    arena_free(a);
+    bench_engine_nccl.close(s, 0);
+}
+
+static void what_is_in_progress_is_no_failure(void **state)
+{
+    (void)state;
+    setenv("NCCL_COMM_BLOCKING", "0", 1);
+    under("");
+    unsetenv("NCCL_COMM_BLOCKING");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int coll = 0; coll < COLL_MEASURED; coll++)
+        time_of(s, coll, SMALL, BENCH_DEFAULT);
+    assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), tree_ll_us);
+    bench_engine_nccl.close(s, 0);
+}
+
+/* ---- starting ---- */
+
+static void a_gpu_that_is_held_after_a_kill_is_waited_for(void **state)
+{
+    (void)state;
+    under("exclusive 2\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll");
+    bench_engine_nccl.close(s, 1);
+    double began = progress_now_s();
+    s = must_open(BENCH_DEFAULT);
+    assert_true(progress_now_s() - began > 0.9);
+    assert_about(time_of(s, COLL_ALLREDUCE, SMALL, "tree/ll"), tree_ll_us);
+    bench_engine_nccl.close(s, 0);
+    for (int i = 0; i < 3; i++)
+        unlink(arena_printf(arena, "%s.gpu%d", doubles_law, i));
+}
+
+static void a_first_use_that_connects_for_long_is_no_hang(void **state)
+{
+    (void)state;
+    own.first_s = 0;
+    under("first 0 0.4\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    assert_int_equal(shoot(s, COLL_ALLREDUCE, SMALL, "tree/ll", 0.3).status, BENCH_OK);
+    bench_engine_nccl.close(s, 1);
+    own.first_s = 0.1; /* it is an option */
+    under("first 0 0.4\n");
+    s = must_open(BENCH_DEFAULT);
+    assert_int_equal(shoot(s, COLL_ALLREDUCE, SMALL, "tree/ll", 0.3).outcome, BENCH_SILENT);
+    bench_engine_nccl.close(s, 1);
+}
+
+static struct bench_session *open_within(double patience_s, struct err *e)
+{
+    static volatile sig_atomic_t stop;
+    return bench_engine_nccl.open(&plan, launch_named(BENCH_DEFAULT), patience_s, &stop, e);
+}
+
+static void patience_for_a_start_grows_with_ranks(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    under("init 0.3\n");
+    struct bench_session *s = open_within(0.5, &e); /* and a quarter of a second for each of three */
+    if (!s)
+        fail_msg("%s", e.text);
+    bench_engine_nccl.close(s, 1);
+    own.start_s = 0.5;
+    under("init 0.3\n");
+    assert_null(open_within(60, &e));
+    assert_non_null(strstr(e.text, "no answer in time"));
+    own.start_s = 0;
+}
+
+/* A script in front of the workers lets them come late: rank 2 later than its patience alone, not than the others
+ * twice. */
+static void the_others_give_the_measure_for_who_is_late(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/nccltune-late-XXXXXX";
+    int fd = mkstemp(path);
+    static const char script[] = "#!/bin/sh\nif [ \"$3\" = 2 ]; then sleep 1.7; else sleep 1; fi\nexec \"$@\"\n";
+    assert_int_equal(write(fd, script, sizeof script - 1), sizeof script - 1);
+    fchmod(fd, 0700);
+    close(fd);
+    own.launch_prefix = path;
+    own.start_s = 1.4;
+    under("");
+    struct err e = {0};
+    struct bench_session *s = open_within(60, &e);
+    unlink(path);
+    if (!s)
+        fail_msg("%s", e.text);
+    bench_engine_nccl.close(s, 1);
+}
+
+/* ---- the site's default ---- */
+
+static void a_default_that_jobs_do_not_have_is_said(void **state)
+{
+    (void)state;
+    listen();
+    under("untuned 0.6\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 3; i++)
+        time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
+    bench_engine_nccl.close(s, 0);
+    assert_true(was_said("jobs now take"));
+    listen();
+    under("noise 0.01\n");
+    s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 3; i++)
+        time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
+    bench_engine_nccl.close(s, 0);
+    assert_false(was_said("jobs now take"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_PLAN(first_calls_after_a_switch_are_not_timed),
+        WITH_PLAN(ranks_meet_before_a_sample),
+        WITH_PLAN(a_slow_host_is_what_limits_small_calls),
+        WITH_PLAN(a_throttled_gpu_slows_all),
+        WITH_PLAN(unrest_falls_on_all_alike),
+        WITH_PLAN(two_clocks_that_disagree_are_said),
+        WITH_PLAN(data_has_left_the_cache),
+        WITH_PLAN(a_gpu_that_is_half_full_is_used_as_it_is),
+        WITH_PLAN(amds_driver_is_told_by_its_own_names),
+        WITH_PLAN(a_call_that_does_nothing_is_noticed),
+        WITH_PLAN(the_last_element_counts),
+        WITH_PLAN(captured_and_registered_calls_have_times_of_their_own),
+        WITH_PLAN(no_more_channels_than_nccl_has_connected),
+        WITH_PLAN(longer_chunks_than_nccl_takes_gain_nothing),
+        WITH_PLAN(what_is_in_progress_is_no_failure),
+        WITH_PLAN(a_gpu_that_is_held_after_a_kill_is_waited_for),
+        WITH_PLAN(a_first_use_that_connects_for_long_is_no_hang),
+        WITH_PLAN(patience_for_a_start_grows_with_ranks),
+        WITH_PLAN(the_others_give_the_measure_for_who_is_late),
+        WITH_PLAN(a_default_that_jobs_do_not_have_is_said),
+    };
+    return cmocka_run_group_tests(tests, set_environment, remove_law);
+}
