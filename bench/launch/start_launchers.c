@@ -49,6 +49,10 @@ static const char *exports(const char *words, const char *const *variables, int 
     return words;
 }
 
+/* mpirun's own daemons wait 5 minutes before they notice that the network to it is gone (OpenMPI 4). */
+static const char *const daemons_notice[] = {"OMPI_MCA_oob_tcp_keepalive_time=2", "OMPI_MCA_oob_tcp_keepalive_intvl=1",
+                                             "OMPI_MCA_oob_tcp_keepalive_probes=3", NULL};
+
 /* MPI is not spoken: it is a launcher. It pins what it starts to single cores unless told otherwise, here through the
  * environment, so that --mpirun-args have the last word (OpenMPI 4, OpenMPI 5). */
 static int mpirun_commands(const struct bench_setup *setup, const struct places *where, const struct start_agent *what,
@@ -72,6 +76,7 @@ static int mpirun_commands(const struct bench_setup *setup, const struct places 
     words_add_all(&env, a, what->env);
     words_add(&env, a, "OMPI_MCA_hwloc_base_binding_policy=none");
     words_add(&env, a, "PRTE_MCA_hwloc_default_binding_policy=none");
+    words_add_all(&env, a, daemons_notice);
     words_add(&argv, a, NULL);
     words_add(&env, a, NULL);
     *add_command(out) = (struct start_command){.argv = argv.items, .env = env.items};

@@ -272,7 +272,9 @@ static int replace_lost(struct session *v, const char *launch, const char *detai
     if (++s->losses > LOSSES_LIMIT)
         return err_set(e, ERR_FAILED, "%s, after agents were started anew %d times", detail, LOSSES_LIMIT);
     log_warn(s->log, "launch %s: %s; starting all agents anew", launch, detail);
-    return reopen_session(v, launch, e);
+    int rc = reopen_session(v, launch, e);
+    const struct err why = e ? *e : (struct err){0};
+    return rc ? err_set(e, rc, "%s, and agents cannot be started anew: %.600s", detail, why.text) : 0;
 }
 
 /* One point, again after a death. `*hopeless` when the launch need not go on to larger sizes. */

@@ -316,11 +316,11 @@ static void a_flood_keeps_nobody_out(void **state)
     want(3);
     pid_t flood = fork();
     if (!flood) {
-        for (;;) {
-            int fd = visit();
-            if (fd > 900)
-                for (int i = 3; i <= fd; i++)
-                    close(i);
+        int held[900] = {0};
+        for (int i = 0;; i = (i + 1) % 900) {
+            if (held[i])
+                close(held[i]);
+            held[i] = visit();
         }
     }
     started[nstarted++] = flood;
@@ -332,16 +332,62 @@ static void a_flood_keeps_nobody_out(void **state)
         fail_msg("%s", e.text);
 }
 
-/* A guest is given AGENTS_PROOF_S, and no more. */
+/* A guest is given AGENTS_PROOF_S, and no more, while honest ones are still waited for. */
 static void the_silent_are_sent_away(void **state)
 {
     (void)state;
     char byte;
+    int status;
     want(1);
-    int fd = visit();
-    assert_int_equal(gather(AGENTS_PROOF_S + 1), ERR_FAILED);
-    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 0);
+    pid_t guest = fork();
+    if (!guest) {
+        double began = progress_now_s();
+        ssize_t n = read(visit(), &byte, 1);
+        _exit(n != 0 || progress_now_s() - began > AGENTS_PROOF_S + 1);
+    }
+    assert_int_equal(gather(AGENTS_PROOF_S + 3), ERR_FAILED);
+    assert_int_equal(waitpid(guest, &status, 0), guest);
+    assert_int_equal(status, 0);
+}
+
+/* Somebody else listens where the agent goes, and answers with noise and an order: he gets its opening, and no more. */
+static void an_agent_obeys_no_stranger(void **state)
+{
+    (void)state;
+    uint16_t port;
+    char stack[ADDRESS_STACK], seen[4096], marker[] = "/tmp/test_agents_XXXXXX";
+    struct secret ours;
+    char hex[SECRET_HEX];
+    int theirs = address_listen(&port), fd = -1;
+    close(mkstemp(marker));
+    const char *argv[] = {"/bin/rm", marker, NULL};
+    struct agents_order o = {.argv = argv};
+    char *body = arena_alloc(arena, FRAME_BODY);
+    size_t bytes = agents_start_body(&o, 0, 0, body);
+    address_stack(stack);
+    assert_int_equal(secret_make(&ours), 0);
+    secret_hex(&ours, hex);
+    start_agent(arena_printf(arena, "%s/127.0.0.1:%u", stack, port), arena_printf(arena, SECRET_VARIABLE "=%s", hex));
+    for (int i = 0; i < 500 && fd < 0; i++) {
+        fd = accept4(theirs, NULL, NULL, SOCK_CLOEXEC);
+        usleep(10000);
+    }
+    assert_true(fd >= 0);
+    struct proof_answer noise = {{1}, {2}};
+    struct connection c;
+    assert_int_equal(write(fd, &noise, sizeof noise), sizeof noise);
+    assert_int_equal(connection_open(&c, dup(fd), dup(fd)), 0);
+    connection_send(&c, AGENT_START, AGENT_ALL, body, bytes);
+    size_t got = 0;
+    for (ssize_t n; got < sizeof seen && (n = recv(fd, seen + got, sizeof seen - got, 0)) > 0;)
+        got += (size_t)n;
+    assert_true(got <= sizeof(struct proof_opening));
+    assert_null(memmem(seen, got, ours.bytes, 8));
+    assert_int_equal(access(marker, F_OK), 0);
+    unlink(marker);
+    connection_close(&c);
     close(fd);
+    close(theirs);
 }
 
 /* ---- beyond 1,024 ---- */
@@ -411,19 +457,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
-        TEST(a_program_runs_on_every_node),
-        TEST(output_is_bounded_and_long_output_whole),
-        TEST(what_cannot_be_started_says_so),
-        TEST(what_does_not_end_is_killed_at_the_deadline),
-        TEST(an_agent_ends_with_what_it_is_told),
-        TEST(a_killed_agent_is_noticed_and_the_others_go_on),
-        TEST(a_stopped_agent_holds_up_nobody),
-        TEST(agents_and_what_they_run_end_with_the_conductor),
-        TEST(strangers_are_not_counted),
-        TEST(the_wrong_secret_gets_nobody_in),
-        TEST(a_flood_keeps_nobody_out),
-        TEST(the_silent_are_sent_away),
-        TEST(beyond_1024_agents),
+        TEST(a_program_runs_on_every_node),       TEST(output_is_bounded_and_long_output_whole),
+        TEST(what_cannot_be_started_says_so),     TEST(what_does_not_end_is_killed_at_the_deadline),
+        TEST(an_agent_ends_with_what_it_is_told), TEST(a_killed_agent_is_noticed_and_the_others_go_on),
+        TEST(a_stopped_agent_holds_up_nobody),    TEST(agents_and_what_they_run_end_with_the_conductor),
+        TEST(strangers_are_not_counted),          TEST(the_wrong_secret_gets_nobody_in),
+        TEST(a_flood_keeps_nobody_out),           TEST(the_silent_are_sent_away),
+        TEST(an_agent_obeys_no_stranger),         TEST(beyond_1024_agents),
         TEST(too_low_a_hard_limit_is_said),
     };
     doubles_begin("channels 1\n", "1");

@@ -90,6 +90,14 @@ static void a_wrong_secret_is_found_by_either_side(void **state)
     assert_int_equal(proof_go_on(&conductor, ends[0]), -1);
 }
 
+/* The right secret in a program of another version: its frames would be something else. */
+static void another_version_is_turned_away(void **state)
+{
+    (void)state;
+    agent.opening.version++;
+    assert_int_equal(talk(), -1);
+}
+
 /* What went over the wire from the conductor and from the agent in an honest conversation. */
 static void record(char from_conductor[sizeof(struct proof_answer)], char from_agent[sizeof(struct proof_opening)],
                    char last[sizeof(struct proof_last)])
@@ -242,6 +250,7 @@ int main(void)
 #define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
         TEST(both_have_it),
         TEST(a_wrong_secret_is_found_by_either_side),
+        TEST(another_version_is_turned_away),
         TEST(an_old_conversation_is_worth_nothing),
         TEST(the_wire_tells_nothing),
         TEST(no_bit_of_a_proof_can_be_changed),
