@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/serve.h"
 #include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/units.h"
@@ -17,6 +18,7 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune install-profile PROFILE [OPTION]...\n"
+    "       nccltune install-profile [PROFILE] --serve LIST [OPTION]...\n"
     "       nccltune install-profile --previous | --uninstall [--purge] [OPTION]...\n"
     "Make a profile what jobs get: copied into a store and scheduled for the Slurm hooks, or, where there are none,\n"
     "written into NCCL's own file.\n",
@@ -25,15 +27,17 @@ static const struct cli_page page = {
     "  nccltune install-profile profile --store /shared/nccltune --partition debug\n"
     "  nccltune install-profile profile --hosts n[1-64]\n"
     "  nccltune install-profile profile --no-hooks\n"
+    "  nccltune install-profile --serve n[65-128]    more nodes for the installed one, without measuring\n"
     "  nccltune install-profile --previous\n"
     "\n"
-    "Exit status: 0 done; 1 not a whole profile, or something cannot be written or is in use; 2 wrong usage.\n",
+    "Exit status: 0 done; 1 not a whole profile, something cannot be written or is in use, or a node is not served;\n"
+    "2 wrong usage.\n",
     1};
 
 struct request {
     struct install_site site;
     struct install_scope scope;
-    const char *profile, *hosts, *agent, *program, *set, *finish, *unset;
+    const char *profile, *serve, *hosts, *agent, *program, *set, *finish, *unset;
     long delay_s;
     int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage;
     long long since;
@@ -63,6 +67,10 @@ static const struct option_spec options[] = {
     {0, "ssh", "COMMAND", "what reaches a host instead of ssh -o BatchMode=yes", option_text,
      offsetof(struct request, agent)},
     {0, "program", "FILE", "nccltune on the hosts; this one", option_text, offsetof(struct request, program)},
+    {0, "serve", "LIST",
+     "these nodes get it, too: each looks at itself and joins the class that it equals, nothing is measured; without "
+     "PROFILE the installed one; partition=NAME: all nodes of that Slurm partition",
+     option_text, offsetof(struct request, serve)},
     {0, "partition", "NAME", "only for jobs of this Slurm partition (a canary)", option_text,
      offsetof(struct request, scope.partition)},
     {0, "jobs-on", "LIST", "only for jobs whose nodes are all in this list", option_text,
@@ -109,18 +117,19 @@ static int is_absolute(const char *path)
 static int check(struct request *r, char **words)
 {
     int parts = (r->set != NULL) + (r->unset != NULL) + (r->finish != NULL);
-    if (r->previous + r->uninstall + parts + (*words != NULL) != 1)
-        return cli_usage(COMMAND, *words ? "PROFILE, --previous and --uninstall are mutually exclusive"
-                                         : "expected a PROFILE, --previous or --uninstall");
+    int given = *words || r->serve;
+    if (r->previous + r->uninstall + parts + given != 1)
+        return cli_usage(COMMAND, given ? "PROFILE or --serve, --previous and --uninstall are mutually exclusive"
+                                        : "expected a PROFILE, --serve, --previous or --uninstall");
     if (r->purge && !r->uninstall)
         return cli_usage(COMMAND, "--purge belongs to --uninstall");
     if (r->force && !r->purge)
         return cli_usage(COMMAND, "--force belongs to --purge");
     if (r->scope.partition && r->scope.nodes)
         return cli_usage(COMMAND, "--partition and --jobs-on are mutually exclusive");
-    if ((r->scope.partition || r->scope.nodes) && !*words && !r->set)
+    if ((r->scope.partition || r->scope.nodes) && !given && !r->set)
         return cli_usage(COMMAND, "--partition and --jobs-on go with a PROFILE");
-    if (r->hosts && !*words)
+    if (r->hosts && !given)
         return cli_usage(COMMAND, "--hosts goes with a PROFILE");
     if (!is_absolute(r->site.store) || (r->site.plugin && !is_absolute(r->site.plugin)))
         return cli_usage(COMMAND, "--store and --plugin: expected absolute paths");
@@ -392,8 +401,26 @@ static int run_part(struct request *r, struct arena *a, struct err *e)
     return rc;
 }
 
+/* What is installed is then the profile that knows more nodes. ERR_FAILED without a sentence: some are not served. */
+static int run_served(struct request *r, struct arena *a, struct err *e)
+{
+    char made[] = "/tmp/nccltune-serve-XXXXXX";
+    struct cli_serve s = {
+        .list = r->serve, .ssh = r->agent, .store = r->site.store, .profile = r->profile, .made = made};
+    if (!mkdtemp(made))
+        return err_errno(e, "%s: cannot be made", made);
+    int rc = cli_serve(&s, COMMAND, a, e);
+    r->profile = made;
+    if (!rc && s.joined)
+        rc = r->hosts ? run_on_hosts(r, a, e) : run_here(r, e);
+    install_remove_directory(made);
+    return rc ? rc : s.left ? ERR_FAILED : 0;
+}
+
 static int run(struct request *r, struct arena *a, struct err *e)
 {
+    if (r->serve)
+        return run_served(r, a, e);
     if (r->stage || r->set || r->unset || r->finish)
         return run_part(r, a, e);
     if (r->uninstall)
@@ -412,8 +439,11 @@ int install_profile_main(int argc, char **argv)
         rc = check(&r, argv + first);
     if (rc < 0 && !r.hosts)
         settle(&r, a);
-    if (rc < 0)
-        rc = run(&r, a, &e) ? cli_fail(COMMAND, &e) : 0;
+    if (rc < 0) {
+        rc = run(&r, a, &e);
+        if (rc && *e.text)
+            cli_fail(COMMAND, &e);
+    }
     arena_free(a);
     return rc;
 }

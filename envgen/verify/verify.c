@@ -2,11 +2,9 @@
 #include "envgen/verify/verify.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "core/file.h"
 #include "envgen/decide/gain.h"
-#include "envgen/profile/staged_write.h"
 
 static const char *const verdicts[] = {"holds", "does not hold", "not measured"};
 
@@ -155,80 +153,29 @@ static const struct verify_rule *rule_of_line(const struct verify *v, long line)
 }
 
 /* tuner.csv with the failing rules as comments. */
-static int stage_table(struct env_staged_write *s, const struct verify *v, struct err *e)
+static void put_table(const struct verify *v, FILE *out)
 {
-    struct file_out out;
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
     long number = 1;
     for (const char *line = v->text; *line; number++) {
         int len = (int)strcspn(line, "\n");
         const struct verify_rule *rule = rule_of_line(v, number);
         if (rule && rule->verdict == VERIFY_FAILS)
-            fprintf(out.stream, "# dropped by nccltune verify, gain %.2f (%.2f to %.2f): ", rule->gain.median,
-                    rule->gain.low, rule->gain.high);
-        fprintf(out.stream, "%.*s\n", len, line);
+            fprintf(out, "# dropped by nccltune verify, gain %.2f (%.2f to %.2f): ", rule->gain.median, rule->gain.low,
+                    rule->gain.high);
+        fprintf(out, "%.*s\n", len, line);
         line += len + (line[len] == '\n');
     }
-    fflush(out.stream);
-    rc = env_staged_write_add(s, "tuner.csv", out.data, out.bytes, e);
-    file_out_abandon(&out);
-    return rc;
-}
-
-static int stage_copy(struct env_staged_write *s, const struct env_profile *p, const char *name, struct err *e)
-{
-    char *data;
-    size_t bytes;
-    int rc = file_read(arena_printf(s->arena, "%s/%s", p->dir, name), FILE_LIMIT, s->arena, &data, &bytes, e);
-    return rc ? rc : env_staged_write_add(s, name, data, bytes, e);
-}
-
-static int stage_manifest(struct env_staged_write *s, const struct env_profile *p, struct err *e)
-{
-    struct env_manifest m = p->manifest;
-    char created[32];
-    time_t now = time(NULL);
-    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    m.created = created;
-    m.nfiles = 0;
-    m.files = arena_alloc(s->arena, (size_t)(s->count + 1) * sizeof *m.files);
-    for (int i = 0; i < s->count; i++) {
-        struct env_manifest_file *f = &m.files[m.nfiles++];
-        *f = (struct env_manifest_file){.name = s->files[i].name, .bytes = s->files[i].bytes};
-        memcpy(f->sha256, s->files[i].sha256, SHA256_HEX);
-    }
-    env_manifest_hash(&m);
-    cJSON *doc = env_manifest_json(&m);
-    char *text = cJSON_Print(doc);
-    cJSON_Delete(doc);
-    int rc = text ? 0 : err_set(e, ERR_FAILED, "out of memory");
-    const char *line = rc ? NULL : arena_printf(s->arena, "%s\n", text);
-    cJSON_free(text);
-    return rc ? rc : env_staged_write_add(s, ENV_MANIFEST, line, strlen(line), e);
 }
 
 int verify_write(const struct env_profile *p, const struct verify *v, const char *dir, struct err *e)
 {
-    struct arena *a = arena_new();
-    struct env_staged_write s;
-    int rc = env_profile_complete(dir) ? err_set(e, ERR_FAILED, "%s: holds a finished profile already", dir)
-                                       : file_mkdirs(dir, e);
-    if (rc) {
-        arena_free(a);
+    struct file_out out;
+    int rc = file_out_begin(&out, e);
+    if (rc)
         return rc;
-    }
-    env_staged_write_begin(&s, dir, a);
-    for (int i = 0; i < p->manifest.nfiles && !rc; i++) {
-        const char *name = p->manifest.files[i].name;
-        rc = strcmp(name, "tuner.csv") ? stage_copy(&s, p, name, e) : stage_table(&s, v, e);
-    }
-    if (!rc)
-        rc = stage_manifest(&s, p, e);
-    if (!rc)
-        rc = env_staged_write_commit(&s, ENV_MANIFEST, e);
-    env_staged_write_abandon(&s);
-    arena_free(a);
+    put_table(v, out.stream);
+    fflush(out.stream);
+    rc = env_profile_copy(p, dir, "tuner.csv", out.data, out.bytes, e);
+    file_out_abandon(&out);
     return rc;
 }

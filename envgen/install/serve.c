@@ -1,0 +1,39 @@
+/* More nodes for a profile: a copy whose topology knows them, too. */
+#include "envgen/install/serve.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "envgen/profile/profile.h"
+
+static int write_copy(const struct env_profile *p, const struct topology *t, const char *dir, struct err *e)
+{
+    cJSON *doc = topo_to_json(t);
+    char *text = cJSON_Print(doc);
+    int rc = text ? env_profile_copy(p, dir, "topology.json", text, strlen(text), e)
+                  : err_set(e, ERR_FAILED, "out of memory");
+    cJSON_free(text);
+    cJSON_Delete(doc);
+    return rc;
+}
+
+int install_extend(const char *store, const char *profile, const struct topology *probed, const char *dir,
+                   struct cluster_served *served, struct arena *a, struct err *e)
+{
+    const char *from = profile ? profile : arena_printf(a, "%s/current", store);
+    *served = (struct cluster_served){0};
+    if (!profile && access(from, F_OK))
+        return err_set(e, ERR_FAILED, "%s: no profile is installed for all jobs; name one", store);
+    struct env_profile *p = env_profile_open(from, e);
+    struct topology *t = p ? topo_load(arena_printf(a, "%s/topology.json", p->dir), e) : NULL;
+    int rc = t ? 0 : e->code;
+    if (!rc) {
+        *served = cluster_serve(t, probed, a);
+        if (served->joined)
+            rc = write_copy(p, t, dir, e);
+    }
+    topo_free(t);
+    env_profile_free(p);
+    return rc;
+}
