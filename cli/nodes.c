@@ -81,17 +81,18 @@ int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes,
     "-u SLURM_NNODES -u SLURM_NTASKS -u SLURM_NPROCS -u SLURM_NTASKS_PER_NODE -u SLURM_TASKS_PER_NODE "  \
     "-u SLURM_STEP_ID -u SLURM_STEPID -u SLURM_GPUS -u SLURM_GPUS_PER_NODE " SRUN " --immediate=30"
 
+/* `launcher` NULL stands for auto. */
 static int is(const char *launcher, const char *name)
 {
-    return launcher && !strcmp(launcher, name);
+    return !strcmp(launcher ? launcher : "auto", name);
 }
 
 /* What is called as AGENT HOST ...; `*bare`: it starts programs, not lines for a shell. */
 static const char *agent_for(const struct bench_setup *s, const struct cli_nodes *nodes, struct arena *a, int *bare)
 {
     const char *job = getenv("SLURM_JOB_ID"), *ssh = s->ssh ? s->ssh : getenv("NCCLTUNE_SSH");
-    int mpirun = is(s->launcher, "mpirun") || (!s->launcher && (s->mpirun || s->mpirun_args));
-    int srun = is(s->launcher, "srun") || (!is(s->launcher, "ssh") && !mpirun && job && *job);
+    int mpirun = is(s->launcher, "mpirun") || (is(s->launcher, "auto") && (s->mpirun || s->mpirun_args));
+    int srun = is(s->launcher, "srun") || (is(s->launcher, "auto") && !mpirun && job && *job);
     *bare = 1;
     if (nodes->partition)
         return arena_printf(a, JOB " -p %s -w", nodes->partition);

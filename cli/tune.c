@@ -258,7 +258,7 @@ static void log_scopes(struct tune *t)
         int n;
         const struct topology *part = t->parts[i].topology;
         const char *measured = tune_hosts(part, 0, a, &n), *served = tune_hosts(part, 1, a, &n);
-        log_info(&t->log, "for jobs on %s%s%s: nccltune install-profile %s --hosts '%s%s%s'", measured, n ? "," : "",
+        log_info(&t->log, "for jobs on %s%s%s: nccltune install-profile %s --jobs-on '%s%s%s'", measured, n ? "," : "",
                  served, t->parts[i].generate.out, measured, n ? "," : "", served);
         arena_free(a);
     }

@@ -140,8 +140,8 @@ static void log_part(struct tune *t, const struct tune_part *p)
                  t->nparts > 1 ? ", into " : "", t->nparts > 1 ? p->generate.out : "", p->because);
     hosts = tune_hosts(p->topology, 1, t->arena, &n);
     if (n)
-        log_info(&t->log, "%s (%d node%s) %s measured and get the same profile, being alike", hosts, n,
-                 n == 1 ? "" : "s", n == 1 ? "is not" : "are not");
+        log_info(&t->log, "%s (%d node%s) will have the same profile without being measured: alike", hosts, n,
+                 n == 1 ? "" : "s");
 }
 
 void tune_plan_log(struct tune *t)

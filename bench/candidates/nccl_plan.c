@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/results/node_local.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -124,17 +125,30 @@ struct nccl_requested nccl_requested_of(const struct bench_knobs *call)
 
 /* ---- launches ---- */
 
-static void add_launch(struct bench_plan *p, struct arena *a, const char *label, const char *name, const char *value)
+static int same_settings(const struct bench_knobs *x, const struct bench_setting *s, int n)
+{
+    int same = x->nsettings == n;
+    for (int i = 0; i < n && same; i++)
+        same = !strcmp(x->settings[i].name, s[i].name) && !strcmp(x->settings[i].value, s[i].value);
+    return same;
+}
+
+/* Unless there is one with these settings. */
+static void add_settings(struct bench_plan *p, struct arena *a, const char *label, const struct bench_setting *s, int n)
 {
     for (int i = 0; i < p->nlaunches; i++)
-        if (name && p->launches[i].nsettings && !strcmp(p->launches[i].settings->name, name) &&
-            !strcmp(p->launches[i].settings->value, value))
+        if (same_settings(&p->launches[i], s, n))
             return;
+    p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
+    p->launches[p->nlaunches++] = (struct bench_knobs){label, s, n};
+}
+
+static void add_launch(struct bench_plan *p, struct arena *a, const char *label, const char *name, const char *value)
+{
     struct bench_setting *s = name ? ARENA_NEW(a, struct bench_setting) : NULL;
     if (s)
         *s = (struct bench_setting){name, value};
-    p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
-    p->launches[p->nlaunches++] = (struct bench_knobs){label, s, s != NULL};
+    add_settings(p, a, label, s, s != NULL);
 }
 
 /* Variables whose best value only a measurement tells: one launch each, the conductor joins the best two. A variable
@@ -210,11 +224,21 @@ static int beside_a_gpu(const struct topo_class *c, const struct topo_port *p)
     return 0;
 }
 
-static void add_hca_sets(struct bench_plan *p, struct arena *a, const struct topo_class *c)
+/* The sets of a class that are worth comparing: all that carry data, those behind the GPUs' own switches, one a NUMA
+ * node, each alone. */
+#define HCA_LISTS 3
+struct hca_sets {
+    struct hcas lists[HCA_LISTS];
+    const struct topo_port **alone;
+    int nalone;
+};
+static const char *const list_labels[HCA_LISTS] = {"hca=compute", "hca=near-gpus", "hca=one-a-numa"};
+
+static void find_sets(struct hca_sets *sets, const struct topo_class *c, struct arena *a)
 {
-    struct hcas all = {0}, near = {0}, first = {0};
     double best = 0;
     int seen_numa[64] = {0};
+    *sets = (struct hca_sets){.alone = arena_alloc(a, ((size_t)c->nports + 1) * sizeof *sets->alone)};
     for (int i = 0; i < c->nports; i++)
         if (c->ports[i].state == TOPO_STATE_ACTIVE && c->ports[i].rate_Gbps > best)
             best = c->ports[i].rate_Gbps;
@@ -222,25 +246,72 @@ static void add_hca_sets(struct bench_plan *p, struct arena *a, const struct top
         const struct topo_port *port = &c->ports[i];
         if (!is_usable(port, best))
             continue;
-        add_hca(&all, a, port);
+        sets->alone[sets->nalone++] = port;
+        add_hca(&sets->lists[0], a, port);
         if (beside_a_gpu(c, port))
-            add_hca(&near, a, port);
+            add_hca(&sets->lists[1], a, port);
         int numa = port->object >= 0 ? c->objects[port->object].numa : -1;
         if (numa >= 0 && numa < 64 && !seen_numa[numa]++)
-            add_hca(&first, a, port);
+            add_hca(&sets->lists[2], a, port);
     }
-    if (all.count)
-        add_launch(p, a, "hca=compute", "NCCL_IB_HCA", all.value);
-    if (near.count && near.count < all.count)
-        add_launch(p, a, "hca=near-gpus", "NCCL_IB_HCA", near.value);
-    if (first.count > 1 && first.count < all.count)
-        add_launch(p, a, "hca=one-a-numa", "NCCL_IB_HCA", first.value);
-    for (int i = 0; i < c->nports && all.count > 1; i++)
-        if (is_usable(&c->ports[i], best)) {
+}
+
+/* One list for all nodes where the classes agree, else each class has its own. `values` by class. */
+static void add_hca_launch(struct bench_plan *p, struct arena *a, const char *label, const struct topology *t,
+                           const char *const *values)
+{
+    struct bench_setting *s = arena_alloc(a, (size_t)t->nclasses * sizeof *s);
+    int alike = 1;
+    for (int c = 0; c < t->nclasses; c++) {
+        alike = alike && !strcmp(values[c], values[0]);
+        s[c] = (struct bench_setting){bench_local_name("NCCL_IB_HCA", t->classes[c].name, a), values[c]};
+    }
+    if (alike)
+        add_launch(p, a, label, "NCCL_IB_HCA", values[0]);
+    else
+        add_settings(p, a, label, s, t->nclasses);
+}
+
+/* A list that some class has no HCA for, or that leaves out none anywhere, is not worth a launch. */
+static int is_worth(const struct hca_sets *sets, int nclasses, int list)
+{
+    int smaller = list == 0;
+    for (int c = 0; c < nclasses; c++) {
+        if (sets[c].lists[list].count < (list == 2 ? 2 : 1))
+            return 0;
+        smaller |= sets[c].lists[list].count < sets[c].lists[0].count;
+    }
+    return smaller;
+}
+
+static void add_hca_sets(struct bench_plan *p, struct arena *a, const struct topology *t)
+{
+    struct hca_sets *sets = arena_alloc(a, (size_t)t->nclasses * sizeof *sets);
+    const char **values = arena_alloc(a, (size_t)t->nclasses * sizeof *values);
+    int nalone = TOPO_MOST_GPUS;
+    for (int c = 0; c < t->nclasses; c++) {
+        find_sets(&sets[c], &t->classes[c], a);
+        nalone = sets[c].nalone < nalone ? sets[c].nalone : nalone;
+    }
+    for (int list = 0; list < HCA_LISTS; list++) {
+        if (!is_worth(sets, t->nclasses, list))
+            continue;
+        for (int c = 0; c < t->nclasses; c++)
+            values[c] = sets[c].lists[list].value;
+        add_hca_launch(p, a, list_labels[list], t, values);
+    }
+    for (int i = 0; i < nalone && nalone > 1; i++) {
+        int alike = 1;
+        for (int c = 0; c < t->nclasses; c++) {
             struct hcas one = {0};
-            add_hca(&one, a, &c->ports[i]);
-            add_launch(p, a, arena_printf(a, "hca=%s", c->ports[i].hca), "NCCL_IB_HCA", one.value);
+            add_hca(&one, a, sets[c].alone[i]);
+            values[c] = one.value;
+            alike = alike && !strcmp(sets[c].alone[i]->hca, sets[0].alone[i]->hca);
         }
+        add_hca_launch(p, a,
+                       alike ? arena_printf(a, "hca=%s", sets[0].alone[i]->hca) : arena_printf(a, "hca=rail%d", i), t,
+                       values);
+    }
 }
 
 void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a)
@@ -250,9 +321,8 @@ void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_pla
     for (int i = 0; c && i < c->nports; i++)
         rdma |= c->ports[i].state == TOPO_STATE_ACTIVE;
     add_launch(p, a, BENCH_DEFAULT, NULL, NULL);
-    /* NCCL_IB_HCA is one list for all nodes: only where all are alike does a name mean the same everywhere. */
-    if (nodes != 1 && rdma && s->topology->nclasses == 1 && !getenv("NCCL_IB_HCA"))
-        add_hca_sets(p, a, c);
+    if (nodes != 1 && rdma && !getenv("NCCL_IB_HCA"))
+        add_hca_sets(p, a, s->topology);
     if (nodes != 1 && rdma)
         add_queue_pairs(p, a);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {

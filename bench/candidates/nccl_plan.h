@@ -28,7 +28,8 @@ int nccl_plan_vary(const struct bench_knobs *call, uint64_t bytes, struct arena 
 void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a);
 
 /* Fills the launches of `p`: the default; from the topology the sets of HCAs that are worth comparing (all that carry
- * data, one a GPU, those behind the GPUs' own switches, each rail alone); queue pairs by splitting, which are also
+ * data, one a GPU, those behind the GPUs' own switches, each rail alone), for each class of nodes its own where names
+ * differ (bench/results/node_local.h); queue pairs by splitting, which are also
  * tried beside the best launch; then one variable at a time that NCCL reads at its start. Without RDMA, the socket
  * threads instead. On one node only what matters there. */
 void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "bench/results/node_local.h"
 #include "core/vars/parse.h"
 
 /* As NCCL reads it: names, prefixes, exclusions. A list that leaves no port of the class is one that NCCL ignores RDMA
@@ -103,9 +104,13 @@ int model_setting_apply(const char *name, const char *value, struct nccl_setup *
 
 int model_launch_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a)
 {
-    for (int i = 0; i < launch->nsettings; i++)
-        if (model_setting_apply(launch->settings[i].name, launch->settings[i].value, s, a))
+    const char *node_class = s->topology ? s->topology->classes[s->class_index].name : NULL;
+    for (int i = 0; i < launch->nsettings; i++) {
+        const char *name = launch->settings[i].name;
+        if (bench_is_for(name, node_class) &&
+            model_setting_apply(bench_plain_name(name, a), launch->settings[i].value, s, a))
             return -1;
+    }
     return 0;
 }
 

@@ -114,14 +114,26 @@ static int names_bad_port(const struct job *j, const char *value)
     return 0;
 }
 
+/* What was measured stays unless a list of it, of whatever class, names such a port: then all of it goes. */
+static int keeps_measured(const struct job *j, const char *name)
+{
+    int lists = 0, bad = 0;
+    for (int i = 0; i < j->d->nsettings; i++) {
+        const struct env_setting *s = &j->d->settings[i];
+        lists += !strcmp(s->name, name) && s->value;
+        bad += !strcmp(s->name, name) && s->value && names_bad_port(j, s->value);
+    }
+    for (int i = 0; i < j->d->nsettings && bad; i++)
+        if (!strcmp(j->d->settings[i].name, name))
+            j->d->settings[i].value = NULL;
+    return lists && !bad;
+}
+
 static void add_hcas(const struct job *j, const struct verbs_setting *s)
 {
-    struct env_setting *measured = find(j, s->name);
     struct env_setting *each = arena_alloc(j->f->arena, ((size_t)j->t->nclasses + 1) * sizeof *each);
-    if (measured && measured->value && !names_bad_port(j, measured->value))
+    if (keeps_measured(j, s->name))
         return;
-    if (measured)
-        measured->value = NULL;
     for (int c = 0; c < j->t->nclasses; c++) {
         int node = node_of(j, c);
         each[c] = setting(s->name, node < 0 ? NULL : verbs_hca_list(j->f, &j->v, node), s->why);

@@ -135,13 +135,20 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     return clears;
 }
 
-/* How much a launch asks for: its settings, and the items of lists such as "ib2,ib3". */
+/* How much a launch asks for: its settings, and the items of lists such as "ib2,ib3"; of a setting that every class of
+ * nodes has for itself the first stands for all. */
 static int asks_for(const struct bench_knobs *k)
 {
-    int n = k->nsettings;
-    for (int i = 0; i < k->nsettings; i++)
+    int n = 0;
+    for (int i = 0; i < k->nsettings; i++) {
+        const char *name = k->settings[i].name;
+        size_t plain = strcspn(name, "@");
+        if (i && name[plain] && !strncmp(k->settings[i - 1].name, name, plain + 1))
+            continue;
+        n++;
         for (const char *p = strchr(k->settings[i].value, ','); p; p = strchr(p + 1, ','))
             n++;
+    }
     return n;
 }
 

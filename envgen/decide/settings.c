@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bench/results/node_local.h"
 #include "core/vars/text.h"
 #include "envgen/decide/amd.h"
 #include "envgen/decide/classes.h"
@@ -14,11 +15,14 @@ static void add(struct env_decisions *d, struct env_setting s)
     d->settings[d->nsettings++] = s;
 }
 
-static struct env_setting *find(struct env_decisions *d, const char *name)
+/* Of a class of nodes, or NULL: of all. */
+static struct env_setting *find(struct env_decisions *d, const char *name, const char *node_class)
 {
-    for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].name, name))
+    for (int i = 0; i < d->nsettings; i++) {
+        const char *of = d->settings[i].node_class;
+        if (!strcmp(d->settings[i].name, name) && (of && node_class ? !strcmp(of, node_class) : of == node_class))
             return &d->settings[i];
+    }
     return NULL;
 }
 
@@ -32,7 +36,8 @@ static struct env_setting chosen(struct env_decisions *d, const struct env_shape
                                  const struct bench_setting *setting)
 {
     struct env_setting out = {.family = engine->family,
-                              .name = setting->name,
+                              .name = bench_plain_name(setting->name, d->arena),
+                              .node_class = bench_node_class(setting->name),
                               .source = bench_evidence_text(engine->evidence),
                               .why = for_jobs(d, s)};
     if (engine->evidence != BENCH_PREDICTED || d->predicted)
@@ -50,11 +55,16 @@ static int add_chosen(struct env_decisions *d, const struct env_shape *s, const 
 {
     const struct bench_knobs *k = &s->launches[s->chosen].knobs;
     for (int i = 0; i < k->nsettings; i++) {
-        int rc = env_check(k->settings[i].name, k->settings[i].value, e);
+        struct env_setting out = chosen(d, s, engine, &k->settings[i]), all = out;
+        int rc = env_check(out.name, k->settings[i].value, e);
         if (rc)
             return rc;
-        if (!find(d, k->settings[i].name))
-            add(d, chosen(d, s, engine, &k->settings[i]));
+        all.node_class = all.value = NULL;
+        all.why = arena_printf(d->arena, "classes of nodes have values of their own, see nccl.d/; %s", out.why);
+        if (out.node_class && !find(d, out.name, NULL))
+            add(d, all);
+        if (!find(d, out.name, out.node_class))
+            add(d, out);
     }
     return 0;
 }
@@ -64,8 +74,8 @@ static void add_considered(struct env_decisions *d, const struct env_shape *s, c
 {
     for (int l = 0; l < s->nlaunches; l++)
         for (int i = 0; i < s->launches[l].knobs.nsettings; i++) {
-            const char *name = s->launches[l].knobs.settings[i].name;
-            if (env_name_ok(name) && !find(d, name))
+            const char *name = bench_plain_name(s->launches[l].knobs.settings[i].name, d->arena);
+            if (env_name_ok(name) && !find(d, name, NULL))
                 add(d, (struct env_setting){.family = engine->family,
                                             .name = name,
                                             .source = bench_evidence_text(engine->evidence),

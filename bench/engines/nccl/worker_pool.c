@@ -8,7 +8,9 @@
 #include "bench/candidates/engine.h"
 #include "bench/launch/agents.h"
 #include "bench/launch/words.h"
+#include "bench/results/node_local.h"
 #include "core/progress.h"
+#include "probe/topology/select.h"
 
 #define KILL_S       3.0 /* for an agent to report that its workers are gone; then it is given up */
 #define GOODBYE_S    2.0 /* for NCCL to close its connections */
@@ -268,7 +270,16 @@ static const char *const cleared[] = {
     "NCCL_TOPO_DUMP_FILE",
 };
 
-static const char *const *settings_of(const struct nccl_pool *t, const struct nccl_start *start, struct arena *a)
+/* NULL: not known. */
+static const char *class_of(const struct nccl_pool *t, int member)
+{
+    const struct topology *topology = t->setup->topology;
+    int host = topology ? topo_find_host(topology, t->agents.items[member].host) : -1;
+    return host < 0 ? NULL : topology->classes[topology->hosts[host].class_index].name;
+}
+
+static const char *const *settings_of(const struct nccl_pool *t, const struct nccl_start *start, int member,
+                                      struct arena *a)
 {
     struct words w = {0};
     const char *tuner = getenv("NCCL_TUNER_PLUGIN");
@@ -281,7 +292,9 @@ static const char *const *settings_of(const struct nccl_pool *t, const struct nc
     if (start->plugin)
         words_add(&w, a, arena_printf(a, "NCCL_TUNER_PLUGIN=%s", start->plugin));
     for (int i = 0; i < start->nsettings; i++)
-        words_add(&w, a, arena_printf(a, "%s=%s", start->settings[i].name, start->settings[i].value));
+        if (bench_is_for(start->settings[i].name, class_of(t, member)))
+            words_add(&w, a,
+                      arena_printf(a, "%s=%s", bench_plain_name(start->settings[i].name, a), start->settings[i].value));
     if (t->own->share_gpus) /* ranks on one GPU count as nodes of their own */
         words_add(&w, a, "NCCL_HOSTID={host}-{local}");
     words_add(&w, a, NULL);
@@ -304,10 +317,11 @@ static const char *const *command_of(const struct nccl_pool *t, struct arena *a)
 static int spawn(struct nccl_pool *t, const struct nccl_start *start, int per_node, struct err *e)
 {
     struct arena *a = arena_new();
-    struct agents_order o = {.argv = command_of(t, a), .settings = settings_of(t, start, a), .copies = per_node};
+    struct agents_order o = {.argv = command_of(t, a), .copies = per_node};
     char *body = arena_alloc(a, FRAME_BODY);
     size_t bytes = 1;
     for (int m = 0; m < t->agents.count && bytes; m++) {
+        o.settings = settings_of(t, start, m, a);
         bytes = agents_start_body(&o, m * per_node, 1, body);
         if (bytes)
             agents_send(&t->agents, m, AGENT_START, AGENT_ALL, body, bytes);

@@ -164,17 +164,46 @@ static void what_the_user_has_set_is_settled(void **state)
     assert_non_null(launch("qps=4"));
 }
 
-static void classes_that_differ_have_no_common_hca_list(void **state)
+/* "NCCL_IB_HCA@a=… NCCL_IB_HCA@b=…"; "none": no such launch. */
+static const char *settings(const char *label)
+{
+    const char *text = "none";
+    for (int i = 0; i < plan.nlaunches; i++) {
+        const struct bench_knobs *k = &plan.launches[i];
+        for (int n = 0; n < k->nsettings && !strcmp(k->label, label); n++)
+            text = arena_printf(arena, "%s%s%s=%s", n ? text : "", n ? " " : "", k->settings[n].name,
+                                k->settings[n].value);
+    }
+    return text;
+}
+
+/* A name means another port on another class of nodes: each has its own list in one launch. */
+static void every_class_has_its_own_hcas(void **state)
 {
     (void)state;
     struct topology *t = machine(), two = *t;
     struct topo_class classes[] = {t->classes[0], t->classes[0]};
+    struct topo_port ports[5];
+    static const char *const names[] = {"mlx5_7", "mlx5_1", "mlx5_5", "mlx5_0", "mlx5_3"};
+    memcpy(ports, t->classes[0].ports, sizeof ports);
+    for (int i = 0; i < 5; i++)
+        ports[i].hca = names[i];
+    classes[0].name = "a";
+    classes[1].name = "b";
     two.classes = classes;
     two.nclasses = 2;
     struct bench_setup s = {.topology = &two};
     nccl_plan_launches(&s, 4, &plan, arena);
-    assert_null(launch("hca=compute"));
-    assert_non_null(launch("qps=4"));
+    assert_string_equal(settings("hca=compute"), "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_2:1"); /* alike still */
+    classes[1].ports = ports;
+    memset(&plan, 0, sizeof plan);
+    nccl_plan_launches(&s, 4, &plan, arena);
+    assert_string_equal(settings("hca=compute"), "NCCL_IB_HCA@a==mlx5_0:1,mlx5_1:1,mlx5_2:1 "
+                                                 "NCCL_IB_HCA@b==mlx5_7:1,mlx5_1:1,mlx5_5:1");
+    assert_string_equal(settings("hca=near-gpus"), "NCCL_IB_HCA@a==mlx5_0:1,mlx5_1:1 NCCL_IB_HCA@b==mlx5_7:1,mlx5_1:1");
+    assert_string_equal(settings("hca=rail0"), "NCCL_IB_HCA@a==mlx5_0:1 NCCL_IB_HCA@b==mlx5_7:1");
+    assert_string_equal(settings("hca=mlx5_1"), "NCCL_IB_HCA==mlx5_1:1");
+    assert_string_equal(settings("qps=4"), "NCCL_IB_QPS_PER_CONNECTION=4");
 }
 
 static void launches_join_when_they_set_different_things(void **state)
@@ -228,7 +257,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_rdma_sockets_are_tried, begin, end),
         cmocka_unit_test_setup_teardown(one_node_needs_no_network, begin, end),
         cmocka_unit_test_setup_teardown(what_the_user_has_set_is_settled, begin, end),
-        cmocka_unit_test_setup_teardown(classes_that_differ_have_no_common_hca_list, begin, end),
+        cmocka_unit_test_setup_teardown(every_class_has_its_own_hcas, begin, end),
         cmocka_unit_test_setup_teardown(launches_join_when_they_set_different_things, begin, end),
         cmocka_unit_test_setup_teardown(verification_compares_jobs_alone, begin, end),
     };

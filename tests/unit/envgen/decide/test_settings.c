@@ -105,6 +105,34 @@ static void nccl_launches(void **state)
     arena_free(s.arena);
 }
 
+/* A launch in which every class of nodes had its own list makes a setting of each class, and none for all. */
+static void of_classes(void **state)
+{
+    (void)state;
+    static const struct topology nothing;
+    struct env_rules rules = {0};
+    struct err e = {0};
+    struct synthetic s = synthetic_new();
+    s.engine = "nccl";
+    s.library = "NCCL 2.27.5";
+    static const struct bench_setting hcas[] = {{"NCCL_IB_HCA@a", "=mlx5_0:1"}, {"NCCL_IB_HCA@b", "=mlx5_2:1"}};
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 8, "x", DEFAULT, 50, BENCH_OK);
+    s.points.items[0].candidates[1].launch.settings = hcas;
+    s.points.items[0].candidates[1].launch.nsettings = 2;
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(env_settings(d, &rules, &nothing, NULL, &e), 0);
+    assert_null(find(d, "NCCL_IB_HCA")->value);
+    assert_null(find(d, "NCCL_IB_HCA")->node_class);
+    for (int i = 1; i < 3; i++) {
+        assert_string_equal(d->settings[i].name, "NCCL_IB_HCA");
+        assert_string_equal(d->settings[i].node_class, i == 1 ? "a" : "b");
+        assert_string_equal(d->settings[i].value, hcas[i - 1].value);
+    }
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
 /* What a model predicts is no measurement: it sets nothing unless it is asked for, and says so. */
 static void predictions_set_nothing(void **state)
 {
@@ -160,9 +188,9 @@ static void hostile_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launch_and_calls), cmocka_unit_test(without_measurements_nothing_is_said_about_openmpi),
-        cmocka_unit_test(nccl_launches),    cmocka_unit_test(predictions_set_nothing),
-        cmocka_unit_test(hostile_values),
+        cmocka_unit_test(launch_and_calls),        cmocka_unit_test(without_measurements_nothing_is_said_about_openmpi),
+        cmocka_unit_test(nccl_launches),           cmocka_unit_test(of_classes),
+        cmocka_unit_test(predictions_set_nothing), cmocka_unit_test(hostile_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

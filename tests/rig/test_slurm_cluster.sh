@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# One tune from a login node without GPUs, in an allocation of five nodes with doubles of GPUs, HCAs and NCCL: n0 and n1
+# are of one class, n2 and n3 have other HCAs, n4 has no port that is up. n5 is taken in later, without measuring. Then a
+# job on each node, and one on all of them.
+# shellcheck disable=SC2086 # $n holds no blanks
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+[ "$(id -u)" = 0 ] || cannot_start slurm "needs root"
+for program in slurmctld slurmd munged srun mpirun python3 jq; do
+    command -v $program >/dev/null || cannot_start slurm "no $program"
+done
+prefix=nc$$
+n=$prefix-n
+dir=/run/nccltune-rig-$prefix
+profile=$dir/profile store=$dir/store plugin=$dir/lib/libnccl-tuner-nccltune.so
+made_etc=
+[ -d /etc/nccltune ] || { mkdir /etc/nccltune && made_etc=1; }
+trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; [ -z "$made_etc" ] || rmdir /etc/nccltune' EXIT
+
+mkdir -p "$dir/libexec" "$dir/lib" "$dir/site"
+install -m 755 build/nccltune-hook slurm/task_prolog slurm/prolog "$dir/libexec/"
+install -m 755 build/libnccl-tuner-nccltune.so "$plugin"
+printf '%s\n' "store=$store" "plugin=$plugin" >"$dir/site/slurm.conf"
+
+# hcas NODE STATE HCA...: what the node shows in /sys/class/infiniband, and the law of its NCCL: two HCAs are slower than
+# the first alone, which is worth finding on every class.
+hcas() {
+    local node=$1 state=$2 root=$dir/hca/$1/infiniband hca
+    shift 2
+    for hca in "$@"; do
+        mkdir -p "$root/$hca/ports/1"
+        echo "$state" >"$root/$hca/ports/1/state"
+        echo "400 Gb/sec (4X NDR)" >"$root/$hca/ports/1/rate"
+        echo InfiniBand >"$root/$hca/ports/1/link_layer"
+    done
+    mkdir -p "$dir/laws"
+    {
+        grep -v -e ^hcas -e ^when tests/fixtures/nccl/law.txt
+        echo "hcas $1,$2"
+        echo "when hcas=$1 factor=0.6"
+        echo "when hcas=none factor=10"
+    } >"$dir/laws/$node"
+}
+hcas ${n}0 "4: ACTIVE" mlx5_0 mlx5_1
+hcas ${n}1 "4: ACTIVE" mlx5_0 mlx5_1
+hcas ${n}2 "4: ACTIVE" mlx5_2 mlx5_3
+hcas ${n}3 "4: ACTIVE" mlx5_2 mlx5_3
+hcas ${n}4 "1: DOWN" mlx5_0 mlx5_1
+hcas ${n}5 "4: ACTIVE" mlx5_2 mlx5_3
+mkdir -p "$dir/hca/${n}6"
+# Only compute nodes have the driver's library; the login node is the controller's.
+# shellcheck disable=SC2016 # expanded on the node
+export NODE_SETUP='mount --bind "$dir/site" /etc/nccltune &&
+    mount -t overlay overlay -o "lowerdir=$dir/hca/$node:/sys/class" /sys/class &&
+    if [ -e "$dir/laws/$node" ]; then
+        cp build/tests/doubles/fake_nvml.so "$dir/node/nvml.so" && cp "$dir/laws/$node" "$dir/node/law"
+    fi'
+tests/rig/slurm up $prefix 6 "TaskProlog=$dir/libexec/task_prolog" "Prolog=$dir/libexec/prolog" >"$dir/up.log" 2>&1 ||
+    cannot_start slurm "$(tail -n 3 "$dir/up.log" | tr '\n' ' ')"
+
+faults=
+for k in 0 1 4; do faults+="$k/mlx5_2=absent $k/mlx5_3=absent "; done
+faults+="4/mlx5_0=down 4/mlx5_1=down "
+for k in 2 3 5; do faults+="$k/mlx5_0=absent $k/mlx5_1=absent "; done
+nodes() {
+    NCCLTUNE_NVML=$dir/node/nvml.so FAKE_NVML=pair DRIVER_DOUBLE_GPUS=2 NCCL_DOUBLE_LAW=$dir/node/law \
+        LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_SOCKET_IFNAME==eth0 OMPI_MCA_oob_tcp_if_include=eth0 \
+        NCCL_MIN_CTAS=1 NCCL_MAX_CTAS=32 NCCL_SOCKET_NTHREADS=1 NCCL_BUFFSIZE=4194304 \
+        FAKE_VERBS="mlx5_0:1:ib:1:0 mlx5_1:1:ib:1:0 mlx5_2:1:ib:1:0 mlx5_3:1:ib:1:0" FAKE_VERBS_FAULTS=$faults \
+        tests/rig/slurm exec $prefix timeout -k 5 "$@"
+}
+tune() {
+    nodes 150 salloc -Q -w "${n}[0-4]" -N5 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" build/nccltune tune \
+        --collectives allreduce --max-bytes 256K --step-factor 32 --budget 40s --serve partition=main "$@" -o "$profile"
+}
+
+# ---- the plan --------------------------------------------------------------------------------------------------------
+tune --plan --json >"$dir/plan.json" 2>"$dir/plan.log"
+check "a plan from the login node" jq -e . "$dir/plan.json"
+ask() { [ "$(jq -c "$1" "$dir/plan.json")" = "$2" ]; }
+check "it would measure the nodes' GPUs, though here is none" ask '.profiles[0].plan.engine' '"nccl"'
+check "on four nodes of two classes" ask '[.profiles[0].measured[] | .class]' '["class0","class0","class1","class1"]'
+check "the node without a port is left out, with the reason" jq -e '.left_out[] | select(.name == "'${n}4'" and (.why | test("port|ports")))' "$dir/plan.json"
+check "the sixth is served by what it equals" ask '[.profiles[0].served[] | .name, .class]' "[\"${n}5\",\"class1\"]"
+check "nothing was written" test ! -e "$profile"
+[ "$tap_failed" = 0 ] || { note "$dir/plan.log" && note "$dir/plan.json"; }
+
+# ---- measured, with HCAs of every class ------------------------------------------------------------------------------
+tune >"$dir/tune.log" 2>&1
+check "it is measured" test -e "$profile/manifest.json"
+check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most 40 s with the nccl engine" "$dir/tune.log"
+check "and who is left out" grep -q "warning: ${n}4 is left out" "$dir/tune.log"
+check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$profile/results.jsonl"
+check "every class has the HCA that is better for it" bash -c "grep -hv '^#' $profile/nccl.d/class0.conf $profile/nccl.d/class1.conf |
+    grep NCCL_IB_HCA | paste -sd' ' | grep -x 'NCCL_IB_HCA==mlx5_0:1 NCCL_IB_HCA==mlx5_2:1'"
+check "and none stands for all" bash -c "! grep -q '^NCCL_IB_HCA' $profile/nccl.conf"
+check "a table comes of it" grep -q '^allreduce,' "$profile/tuner.csv"
+[ "$tap_failed" = 0 ] || note "$dir/tune.log"
+
+# ---- jobs ------------------------------------------------------------------------------------------------------------
+slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
+check "it is installed" build/nccltune install-profile "$profile" --store "$store" --no-nccl-conf --plugin "$plugin"
+table=$(sha256sum <"$profile/tuner.csv" | cut -d' ' -f1)
+# gets HCA SRUN-ARGUMENT...: every task of such a job has the table, and these HCAs.
+# shellcheck disable=SC2016 # expanded by the task
+gets() {
+    local want=$1 got
+    shift
+    got=$(slurm srun -Q "$@" sh -c 'echo "$NCCLTUNE_HASH ${NCCL_IB_HCA-}"' | sort -u | paste -sd'|')
+    [ "$got" = "$want" ] || { echo "expected '$want', found '$got'"; return 1; }
+}
+for k in 0 1; do check "a job on n$k gets it" gets "$table =mlx5_0:1" -w ${n}$k; done
+for k in 2 3 5; do check "a job on n$k gets it" gets "$table =mlx5_2:1" -w ${n}$k; done
+check "a job on all of them, the served one too" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N5 -w "${n}[0-3],${n}5"
+check "a job on the node that was left out gets nothing" gets " " -w ${n}4
+
+# ---- a node is repaired and joins ------------------------------------------------------------------------------------
+faults=${faults/4\/mlx5_0=down 4\/mlx5_1=down /}
+echo "4: ACTIVE" | tee "$dir/hca/${n}4/infiniband/"*/ports/1/state >/dev/null
+more() {
+    nodes 60 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" build/nccltune install-profile --store "$store" \
+        --no-nccl-conf --plugin "$plugin" --serve partition=main
+}
+check "the repaired node joins what is installed" more
+check "the table is the same, a job on all six gets it" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N6
+[ "$tap_failed" = 0 ] || note "$dir/tune.log"
+finish
