@@ -411,7 +411,7 @@ static int run_served(struct request *r, struct arena *a, struct err *e)
         return err_errno(e, "%s: cannot be made", made);
     int rc = cli_serve(&s, COMMAND, a, e);
     r->profile = made;
-    if (!rc && s.joined)
+    if (!rc && env_profile_complete(made))
         rc = r->hosts ? run_on_hosts(r, a, e) : run_here(r, e);
     install_remove_directory(made);
     return rc ? rc : s.left ? ERR_FAILED : 0;

@@ -15,7 +15,8 @@ struct cli_serve {
     int joined, left;    /* out: nodes that it knows now, and that are not served, which have been named */
 };
 
-/* Nothing is written where nobody joins. Errors: nobody answers, no profile, a directory that cannot be written. */
+/* Nothing is written where nobody joins and nobody has to go. Errors: nobody answers, no profile, a directory that
+ * cannot be written. */
 int cli_serve(struct cli_serve *s, const char *command, struct arena *a, struct err *e);
 
 #endif

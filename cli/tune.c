@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "bench/engines/engines.h"
+#include "bench/engines/verbs/run.h"
+#include "bench/fabric/decide.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
 #include "cli/tune.h"
@@ -13,6 +15,7 @@
 #include "core/file.h"
 #include "envgen/decide/decide.h"
 #include "envgen/profile/profile.h"
+#include "probe/findings/findings.h"
 
 static const struct cli_page page = {
     TUNE_COMMAND,
@@ -154,6 +157,22 @@ static int survey(struct tune *t, struct tune_part *p, struct err *e)
     return rc;
 }
 
+/* A node that the fabric speaks against is neither measured nor served. */
+static int drop_bad_nodes(struct tune *t, struct tune_part *p, struct err *e)
+{
+    struct verbs_fabric *f = p->generate.fabric ? verbs_fabric_load(p->generate.fabric, e) : NULL;
+    int before = p->topology->nhosts;
+    if (!f)
+        return p->generate.fabric ? e->code : 0;
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    for (int n = 0; n < f->nodes; n++)
+        if (d.nodes_out[n] && tune_drop(t, p, f->names[n], d.nodes_out[n]))
+            log_warn(&t->log, "%s is left out: %s", f->names[n], d.nodes_out[n]);
+    verbs_fabric_free(f);
+    findings_attach(p->topology);
+    return p->topology->nhosts < before ? topo_save(p->topology, p->file, e) : 0;
+}
+
 /* Measures into the profile's journal. That this machine has no launcher is no error: the topology still says things.
  */
 static int measure(struct tune *t, struct tune_part *p, struct bench_results **measured, struct err *e)
@@ -242,6 +261,8 @@ static int run_part(struct tune *t, struct tune_part *p, struct err *e)
     int rc = begin(t, p, e);
     if (!rc)
         rc = survey(t, p, e);
+    if (!rc)
+        rc = drop_bad_nodes(t, p, e);
     if (!rc)
         rc = measure(t, p, &measured, e);
     if (!rc)

@@ -54,6 +54,9 @@ int tune_predicts(const struct tune *t);
 int tune_look(struct tune *t, struct err *e);
 void tune_forget(struct tune *t); /* what that has allocated */
 
+/* Takes a node out of the part, with the reason; 0: it is not in it. */
+int tune_drop(struct tune *t, struct tune_part *p, const char *name, const char *why);
+
 /* The hosts of a topology that are measured (`served` 0) or only served (1), folded, in `a`; and how many. */
 const char *tune_hosts(const struct topology *t, int served, struct arena *a, int *n);
 

@@ -123,19 +123,36 @@ static int adopt(struct tune_part *p, struct err *e)
     return 0;
 }
 
-/* Hosts for the launcher, unless it finds all of them by itself. */
-static void set_hosts(struct tune *t, struct tune_part *p, const struct cli_nodes *nodes)
+/* Hosts for the launcher. */
+static void name_hosts(struct tune *t, struct tune_part *p)
 {
-    int n;
     const char *hosts = "";
-    tune_hosts(p->topology, 0, t->arena, &n);
-    if (nodes->here || (!t->machine.topology && n == nodes->n))
-        return;
     for (int i = 0; i < p->topology->nhosts; i++)
         if (!p->topology->hosts[i].served)
             hosts = arena_printf(t->arena, "%s%s%s", hosts, *hosts ? "," : "", p->topology->hosts[i].name);
     p->bench.setup.hosts = hosts;
     p->bench.setup.hostfile = NULL;
+}
+
+/* Unless it finds all of them by itself. */
+static void set_hosts(struct tune *t, struct tune_part *p, const struct cli_nodes *nodes)
+{
+    int n;
+    tune_hosts(p->topology, 0, t->arena, &n);
+    if (!nodes->here && (t->machine.topology || n != nodes->n))
+        name_hosts(t, p);
+}
+
+int tune_drop(struct tune *t, struct tune_part *p, const char *name, const char *why)
+{
+    int at = topo_find_host(p->topology, name), last = p->topology->nhosts - 1;
+    if (at < 0)
+        return 0;
+    build_missing(p->topology, p->topology->hosts[at].name, why);
+    memmove(&p->topology->hosts[at], &p->topology->hosts[at + 1], (size_t)(last - at) * sizeof *p->topology->hosts);
+    p->topology->nhosts = last;
+    name_hosts(t, p);
+    return 1;
 }
 
 static int make_parts(struct tune *t, const struct cli_nodes *nodes, struct err *e)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bench/fabric/fabric_internal.h"
 #include "bench/fabric/findings.h"
 
 static const char *port_text(const struct verbs_fabric *f, struct verbs_end p)
@@ -56,26 +57,13 @@ static void add(struct verbs_fabric *f, struct verbs_decision *d, const char *na
     d->settings[d->nsettings++] = (struct verbs_setting){name, value, why};
 }
 
-/* The fault that speaks against a rail; NULL. A pair of one rail does: between two nodes nobody can tell its ends. */
-static const struct verbs_fault *against(const struct verbs_decision *d, int rail)
-{
-    for (int i = 0; i < d->nfaults; i++) {
-        const struct verbs_fault *s = &d->faults[i];
-        int port = s->kind == VERBS_FAULT_PORT || s->kind == VERBS_FAULT_SENDS || s->kind == VERBS_FAULT_RECEIVES;
-        int pair = s->kind == VERBS_FAULT_PAIR && s->a.node != s->b.node && s->a.rail == s->b.rail;
-        if ((port || pair || s->kind == VERBS_FAULT_RAIL) && s->a.rail == rail)
-            return s;
-    }
-    return NULL;
-}
-
 const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_decision *d, int node)
 {
     const char *list = "";
     for (int rail = 0; rail < f->rails; rail++) {
         const struct verbs_fabric_port *p = &f->ports[node * f->rails + rail];
-        if (!d->left_out[rail])
-            list = arena_printf(f->arena, "%s%s%s", list, *list ? "," : "=", p->name ? p->name : "?");
+        if (!d->left_out[rail] && p->name)
+            list = arena_printf(f->arena, "%s%s%s", list, *list ? "," : "=", p->name);
     }
     return list;
 }
@@ -83,19 +71,15 @@ const char *verbs_hca_list(const struct verbs_fabric *f, const struct verbs_deci
 static void decide_hcas(struct verbs_fabric *f, struct verbs_decision *d)
 {
     const char *why = NULL;
-    int left = 0;
-    for (int rail = 0; rail < f->rails; rail++) {
-        const struct verbs_fault *s = against(d, rail);
-        left += !s;
-        if (!s)
-            continue;
-        d->left_out[rail] = arena_printf(f->arena, "without %s: %s", rail_name(f, rail), verbs_fault_text(f, s));
-        why = arena_printf(f->arena, "%s%s%s", why ? why : "", why ? "; " : "", d->left_out[rail]);
-    }
-    if (why && left)
-        add(f, d, "NCCL_IB_HCA", verbs_hca_list(f, d, 0), why);
-    for (int rail = 0; rail < f->rails && !left; rail++)
-        d->left_out[rail] = NULL;
+    int first = 0;
+    verbs_weigh(f, d);
+    for (int rail = 0; rail < f->rails; rail++)
+        if (d->left_out[rail])
+            why = arena_printf(f->arena, "%s%s%s", why ? why : "", why ? "; " : "", d->left_out[rail]);
+    while (first < f->nodes - 1 && d->nodes_out[first])
+        first++;
+    if (why)
+        add(f, d, "NCCL_IB_HCA", verbs_hca_list(f, d, first), why);
 }
 
 static void decide_cross(struct verbs_fabric *f, struct verbs_decision *d)
@@ -125,7 +109,7 @@ static void decide_gids(struct verbs_fabric *f, struct verbs_decision *d, int nc
     struct verbs_gid_table *tables = arena_alloc(f->arena, ((size_t)f->nodes * (size_t)f->rails + 1) * sizeof *tables);
     int n = 0;
     for (int i = 0; i < f->nodes * f->rails; i++)
-        if (f->ports[i].name && !d->left_out[i % f->rails])
+        if (f->ports[i].name && !d->left_out[i % f->rails] && !d->nodes_out[i / f->rails])
             tables[n++] = f->ports[i].gids;
     verbs_gid_advise(tables, n, nccl, &advice);
     d->gid = arena_strdup(f->arena, advice.why);
@@ -137,6 +121,7 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
     struct verbs_decision d = {.outcomes = arena_alloc(f->arena, ((size_t)f->ntries + 1) * sizeof *d.outcomes)};
     int good = 0;
     d.left_out = arena_alloc(f->arena, ((size_t)f->rails + 1) * sizeof *d.left_out);
+    d.nodes_out = arena_alloc(f->arena, ((size_t)f->nodes + 1) * sizeof *d.nodes_out);
     for (int i = 0; i < f->ntries; i++) {
         d.outcomes[i] = f->tries[i].outcome;
         good += d.outcomes[i].verdict == VERBS_GOOD;
@@ -157,4 +142,21 @@ struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl)
     decide_cross(f, &d);
     decide_gids(f, &d, nccl);
     return d;
+}
+
+const char *verbs_untried(const struct verbs_fabric *f, int *count)
+{
+    const int most = 16;
+    char *tried = arena_alloc(f->arena, (size_t)f->nodes * (size_t)f->rails + 1);
+    const char *list = "";
+    for (int i = 0; i < f->ntries; i++) {
+        const struct verbs_try *t = &f->tries[i].outcome.pair;
+        tried[t->from.node * f->rails + t->from.rail] = tried[t->to.node * f->rails + t->to.rail] = 1;
+    }
+    *count = 0;
+    for (int i = 0; i < f->nodes * f->rails; i++)
+        if (f->ports[i].name && !tried[i] && (*count)++ < most)
+            list = arena_printf(f->arena, "%s%s%s", list, *list ? ", " : "",
+                                port_text(f, (struct verbs_end){i / f->rails, i % f->rails}));
+    return *count > most ? arena_printf(f->arena, "%s and %d more", list, *count - most) : list;
 }

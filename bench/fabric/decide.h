@@ -19,13 +19,16 @@ struct verbs_decision {
     int nbroken;                    /* faults less separate rails, which may be meant so */
     struct verbs_setting *settings; /* least first: none when NCCL's defaults are right */
     int nsettings;
-    const char *gid;       /* about the choice of GIDs, one sentence */
-    const char **left_out; /* by rail: why it is left out of the HCA list; NULL it is not */
+    const char *gid;        /* about the choice of GIDs, one sentence */
+    const char **left_out;  /* by rail: why it is left out of the HCA list; NULL it is not */
+    const char **nodes_out; /* by node: why jobs are better off without it, with what that costs; NULL it stays */
+    int nnodes_out;
     struct findings found; /* rates and MTUs that are not as they could be */
 };
 
-/* Everything is allocated in the fabric's arena. The HCA list is one for all nodes: a rail that is bad on one of them
- * is left out on all, unless it is the last. `nccl` as ncclGetVersion says it. */
+/* Everything is allocated in the fabric's arena. A bad port costs its node, which is left out, or its rail on all
+ * nodes, whichever is the smaller part of the cluster, and the node of two that are alike; two nodes and a rail stay in
+ * any case. `nccl` as ncclGetVersion says it. */
 struct verbs_decision verbs_decide(struct verbs_fabric *f, int nccl);
 
 /* The rails that are not left out as a node's NCCL_IB_HCA: "=mlx5_0:1,mlx5_1:1"; "" when none is left. */
@@ -36,6 +39,9 @@ const char *verbs_fault_name(const struct verbs_fabric *f, const struct verbs_fa
 
 /* A fault as one sentence: "node1 mlx5_3:1 sends slowly: 3 of 3 tries, median 0.98 GB/s, others 2.31 GB/s". */
 const char *verbs_fault_text(const struct verbs_fabric *f, const struct verbs_fault *s);
+
+/* The ports that no try had to do with ("n1 mlx5_2:1, …"; "" none), and how many: nothing is known of them. */
+const char *verbs_untried(const struct verbs_fabric *f, int *count);
 
 /* What is known of one port from all its tries. */
 struct verbs_cell {

@@ -173,16 +173,28 @@ static void print_gpus(const struct verbs_fabric *f, FILE *out)
         fprintf(out, "  failed: %s\n", why);
 }
 
-void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
+static void print_faults(const struct verbs_fabric *f, const struct verbs_decision *d, FILE *out)
 {
+    int untried = 0;
+    const char *list = verbs_untried(f, &untried);
     if (d->nfaults)
         fputs("Faults:\n", out);
-    else if (f->rails)
+    else if (f->rails && f->ntries)
         fprintf(out, "Nothing is at fault: all %d tries went well.\n", f->ntries);
     else
-        fputs("There is no RDMA port.\n", out);
+        fputs(f->rails ? "No two ports were tried: nothing is known of them.\n" : "There is no RDMA port.\n", out);
     for (int i = 0; i < d->nfaults; i++)
         fprintf(out, "  %s\n", verbs_fault_text(f, &d->faults[i]));
+    if (untried && f->ntries)
+        fprintf(out, "Not tried, so nothing is known of %s: %s\n", untried == 1 ? "it" : "them", list);
+    for (int i = 0; i < f->nodes && d->nnodes_out; i++)
+        if (d->nodes_out[i])
+            fprintf(out, "Leave out %s: %s\n", f->names[i], d->nodes_out[i]);
+}
+
+void verbs_print(const struct verbs_fabric *f, const struct verbs_decision *d, int color, FILE *out)
+{
+    print_faults(f, d, out);
     if (f->rails && f->nodes * f->rails <= MOST_PAIRED)
         print_map(f, d, color, out);
     else if (f->rails)

@@ -75,16 +75,28 @@ static int node_of(const struct job *j, int class_index)
     return -1;
 }
 
+/* Whether there is anybody of the class, or nobody of any is known. */
+static int has_hosts(const struct topology *t, int class_index)
+{
+    int n = !t->nhosts;
+    for (int h = 0; h < t->nhosts && !n; h++)
+        n = t->hosts[h].class_index == class_index;
+    return n;
+}
+
 /* A setting for every class, `each` by class: one for all where they agree, else those with a value in nccl.d/. */
 static void add_classes(const struct job *j, struct env_setting *each)
 {
-    int n = j->t->nclasses, alike = 1;
-    for (int c = 1; c < n; c++)
-        alike = alike && (each[c].value && each[0].value ? !strcmp(each[c].value, each[0].value)
-                                                         : each[c].value == each[0].value);
+    int n = j->t->nclasses, alike = 1, first = 0;
+    while (first < n - 1 && !has_hosts(j->t, first))
+        first++;
+    for (int c = first + 1; c < n; c++)
+        alike = alike &&
+                (!has_hosts(j->t, c) || (each[c].value && each[first].value ? !strcmp(each[c].value, each[first].value)
+                                                                            : each[c].value == each[first].value));
     if (alike) {
         if (n)
-            add(j, each[0]);
+            add(j, each[first]);
         return;
     }
     add(j, setting(each[0].name, NULL, "classes of nodes need different values, see nccl.d/"));
@@ -153,9 +165,13 @@ static void add_considered(const struct job *j)
     }
     if (!j->f->ntries)
         return;
+    const char *out = "";
+    for (int n = 0; n < j->f->nodes; n++)
+        if (j->v.nodes_out[n])
+            out = arena_printf(a, "%s; jobs are better off without %s: %s", out, j->f->names[n], j->v.nodes_out[n]);
     add(j, setting("NCCL_IB_HCA", NULL,
-                   arena_printf(a, "no port is to be left out: %d of %d tries between ports went well", good,
-                                j->f->ntries)));
+                   arena_printf(a, "no port is to be left out: %d of %d tries between ports went well%s", good,
+                                j->f->ntries, out)));
     if (crossing)
         add(j, setting("NCCL_CROSS_NIC", NULL,
                        arena_printf(a, "different rails reach one another: %d tries between them worked", crossing)));

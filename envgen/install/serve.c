@@ -29,8 +29,9 @@ int install_extend(const char *store, const char *profile, const struct topology
     struct topology *t = p ? topo_load(arena_printf(a, "%s/topology.json", p->dir), e) : NULL;
     int rc = t ? 0 : e->code;
     if (!rc) {
+        const int before = t->nhosts;
         *served = cluster_serve(t, probed, a);
-        if (served->joined)
+        if (served->joined || t->nhosts < before)
             rc = write_copy(p, t, dir, e);
     }
     topo_free(t);

@@ -133,7 +133,8 @@ static void missing(struct search *s)
     for (int i = 0; i < n; i++)
         names[i] = arena_printf(s->a, "%s (%s)", s->t->missing[i].name, s->t->missing[i].why);
     if (n)
-        found(s, "cluster", found_names(s->a, names, n), "%d node%s did not answer", n, n == 1 ? "" : "s");
+        found(s, "cluster", found_names(s->a, names, n), "%d node%s did not answer, or %s left out", n,
+              n == 1 ? "" : "s", n == 1 ? "was" : "were");
 }
 
 static void differing(struct search *s)
@@ -172,8 +173,8 @@ const struct finding_rule findings_of_cluster[] = {
      NULL,
      crossed_rails},
     {{"node-missing", NULL, FINDING_WARNING,
-      "A node that was asked did not answer in time, or answered with something else. Look at that node; the result is "
-      "complete for the others."},
+      "A node that was asked did not answer in time, or answered with something else, or tune has left it out, for the "
+      "reason that stands there. Look at that node; the result is complete for the others."},
      "look at that node; the others are complete",
      NULL,
      missing},

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One tune from a login node without GPUs, in an allocation of five nodes with doubles of GPUs, HCAs and NCCL: n0 and n1
-# are of one class, n2 and n3 have other HCAs, n4 has no port that is up. n5 is taken in later, without measuring. Then a
-# job on each node, and one on all of them.
+# are of one class, n2 and n3 have other HCAs, n4 has no port that is up, and behind a port of n1 it is dark, which only
+# trying shows. n5 is taken in without measuring. Then a job on each node, and on all of them.
 # shellcheck disable=SC2086 # $n holds no blanks
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -61,11 +61,11 @@ tests/rig/slurm up $prefix 6 "TaskProlog=$dir/libexec/task_prolog" "Prolog=$dir/
 
 faults=
 for k in 0 1 4; do faults+="$k/mlx5_2=absent $k/mlx5_3=absent "; done
-faults+="4/mlx5_0=down 4/mlx5_1=down "
+faults+="4/mlx5_0=down 4/mlx5_1=down 1/mlx5_1=dark "
 for k in 2 3 5; do faults+="$k/mlx5_0=absent $k/mlx5_1=absent "; done
 nodes() {
     NCCLTUNE_NVML=$dir/node/nvml.so FAKE_NVML=pair DRIVER_DOUBLE_GPUS=2 NCCL_DOUBLE_LAW=$dir/node/law \
-        LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_SOCKET_IFNAME==eth0 OMPI_MCA_oob_tcp_if_include=eth0 \
+        LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_SOCKET_IFNAME="=eth0" OMPI_MCA_oob_tcp_if_include=eth0 \
         NCCL_MIN_CTAS=1 NCCL_MAX_CTAS=32 NCCL_SOCKET_NTHREADS=1 NCCL_BUFFSIZE=4194304 \
         FAKE_VERBS="mlx5_0:1:ib:1:0 mlx5_1:1:ib:1:0 mlx5_2:1:ib:1:0 mlx5_3:1:ib:1:0" FAKE_VERBS_FAULTS=$faults \
         tests/rig/slurm exec $prefix timeout -k 5 "$@"
@@ -91,7 +91,8 @@ tune >"$dir/tune.log" 2>&1
 check "it is measured" test -e "$profile/manifest.json"
 check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most 40 s with the nccl engine" "$dir/tune.log"
 check "and who is left out" grep -q "warning: ${n}4 is left out" "$dir/tune.log"
-check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$profile/results.jsonl"
+check "the dark port costs its node, in numbers" grep -q "warning: ${n}1 is left out: .*costs 1 of 4 nodes (25 %).* 1 of 2 ports (50 %)" "$dir/tune.log"
+check "six ranks on the three others" grep -q '"nodes":3,"ranks":6' "$profile/results.jsonl"
 check "every class has the HCA that is better for it" bash -c "grep -hv '^#' $profile/nccl.d/class0.conf $profile/nccl.d/class1.conf |
     grep NCCL_IB_HCA | paste -sd' ' | grep -x 'NCCL_IB_HCA==mlx5_0:1 NCCL_IB_HCA==mlx5_2:1'"
 check "and none stands for all" bash -c "! grep -q '^NCCL_IB_HCA' $profile/nccl.conf"
@@ -110,19 +111,19 @@ gets() {
     got=$(slurm srun -Q "$@" sh -c 'echo "$NCCLTUNE_HASH ${NCCL_IB_HCA-}"' | sort -u | paste -sd'|')
     [ "$got" = "$want" ] || { echo "expected '$want', found '$got'"; return 1; }
 }
-for k in 0 1; do check "a job on n$k gets it" gets "$table =mlx5_0:1" -w ${n}$k; done
+check "a job on n0 gets it" gets "$table =mlx5_0:1" -w ${n}0
 for k in 2 3 5; do check "a job on n$k gets it" gets "$table =mlx5_2:1" -w ${n}$k; done
-check "a job on all of them, the served one too" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N5 -w "${n}[0-3],${n}5"
-check "a job on the node that was left out gets nothing" gets " " -w ${n}4
+check "a job on all of them, the served one too" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N4 -w "${n}0,${n}[2-3],${n}5"
+for k in 1 4; do check "a job on n$k, which was left out, gets nothing" gets " " -w ${n}$k; done
 
-# ---- a node is repaired and joins ------------------------------------------------------------------------------------
-faults=${faults/4\/mlx5_0=down 4\/mlx5_1=down /}
+# ---- both are repaired and join ---------------------------------------------------------------------------------------
+faults=${faults/4\/mlx5_0=down 4\/mlx5_1=down 1\/mlx5_1=dark /}
 echo "4: ACTIVE" | tee "$dir/hca/${n}4/infiniband/"*/ports/1/state >/dev/null
 more() {
     nodes 60 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" build/nccltune install-profile --store "$store" \
         --no-nccl-conf --plugin "$plugin" --serve partition=main
 }
-check "the repaired node joins what is installed" more
+check "the repaired nodes join what is installed" more
 check "the table is the same, a job on all six gets it" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N6
 [ "$tap_failed" = 0 ] || note "$dir/tune.log"
 finish

@@ -185,6 +185,26 @@ int verbs_conduct_knows(const char *schedule)
     return find_plan(schedule) != NULL;
 }
 
+static int is_absent(const struct verbs_conductor *c, struct verbs_end p)
+{
+    return !c->who[verbs_conduct_rank(c, p)].port[0];
+}
+
+/* Less the tries with a port that its node does not have, because nodes of another class have more. */
+static struct verbs_schedule *schedule_of(struct verbs_conductor *c, enum verbs_plan plan)
+{
+    struct verbs_schedule *s = verbs_schedule_make(c->arena, plan, c->nodes, c->rails);
+    for (int i = 0; i < s->nrounds; i++) {
+        struct verbs_round *r = &s->rounds[i];
+        int n = 0;
+        for (int k = 0; k < r->ntries; k++)
+            if (!is_absent(c, r->tries[k].from) && !is_absent(c, r->tries[k].to))
+                r->tries[n++] = r->tries[k];
+        r->ntries = n;
+    }
+    return s;
+}
+
 void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t sweep_bytes)
 {
     const struct plan *p = find_plan(schedule);
@@ -192,8 +212,8 @@ void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t
         verbs_conduct_interfaces(c);
     if (!c->rails || !p)
         return;
-    const struct verbs_schedule *first = verbs_schedule_make(c->arena, p->plan, c->nodes, c->rails);
-    const struct verbs_schedule *then = verbs_schedule_make(c->arena, p->then, c->nodes, c->rails);
+    const struct verbs_schedule *first = schedule_of(c, p->plan);
+    const struct verbs_schedule *then = schedule_of(c, p->then);
     int rest = p->then == p->plan ? 0 : then->nrounds;
     run_schedule(c, first, p->brief, p->skip_dead, 0, first->nrounds + rest);
     if (rest)
@@ -243,7 +263,7 @@ int verbs_conduct_begin(struct verbs_conductor *c, struct err *e)
     for (int r = 0; r < c->ranks && !rc; r++) {
         struct verbs_who *w = &c->who[r];
         w->node[sizeof w->node - 1] = w->port[sizeof w->port - 1] = w->failure[sizeof w->failure - 1] = 0;
-        alive += !w->failure[0];
+        alive += w->port[0] && !w->failure[0];
     }
     return rc || alive ? rc : err_set(e, ERR_LACKS, "%s", c->who[0].failure);
 }

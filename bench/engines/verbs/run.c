@@ -9,7 +9,8 @@
 #include "core/json.h"
 
 #define START_S      60.0 /* for agents on all nodes */
-#define MATRIX_NODES 8    /* beyond, all pairs of ports take too long to be worth it */
+#define MOST_RAILS   64
+#define MATRIX_NODES 8 /* beyond, all pairs of ports take too long to be worth it */
 
 struct collection {
     struct verbs_fabric *fabric;
@@ -23,30 +24,44 @@ struct collection {
 /* ---- what to run ----------------------------------------------------------------------------------------------------
  */
 
-/* The first `most` active ports of a class: "mlx5_0:1,mlx5_1:1". */
-static const char *active_ports(const struct topo_class *c, int most, struct arena *a, int *n)
+/* The active ports of a class: "mlx5_0:1,mlx5_1:1"; "-" when it has none. */
+static const char *active_ports(const struct topo_class *c, struct arena *a, int *n)
 {
     const char *list = "";
     *n = 0;
-    for (int i = 0; i < c->nports && *n < most; i++) {
+    for (int i = 0; i < c->nports && *n < MOST_RAILS; i++) {
         const struct topo_port *p = &c->ports[i];
         if (p->state != TOPO_STATE_ACTIVE || p->layer == TOPO_LINK_UNKNOWN)
             continue;
         list = arena_printf(a, "%s%s%s:%d", list, *n ? "," : "", p->hca, p->port);
         ++*n;
     }
-    return list;
+    return *n ? list : "-";
 }
 
 const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails)
 {
     const char *lists = "";
-    *rails = t && t->nclasses ? 64 : 0;
-    for (int i = 0; t && i < t->nclasses; i++)
-        active_ports(&t->classes[i], *rails, a, rails);
-    for (int i = 0, n; *rails && i < t->nclasses; i++)
-        lists = arena_printf(a, "%s%s%s", lists, i ? "/" : "", active_ports(&t->classes[i], *rails, a, &n));
+    *rails = 0;
+    for (int i = 0, n; t && i < t->nclasses; i++) {
+        lists = arena_printf(a, "%s%s%s", lists, i ? "/" : "", active_ports(&t->classes[i], a, &n));
+        *rails = n > *rails ? n : *rails;
+    }
     return *rails ? lists : "-";
+}
+
+/* Of the longest of the lists; 0 when none has a port. */
+static int rails_of(const char *lists)
+{
+    int most = 0;
+    while (*lists) {
+        int n = *lists != '-';
+        for (; *lists && *lists != '/'; lists++)
+            n += *lists == ',';
+        most = n > most ? n : most;
+        lists += *lists == '/';
+    }
+    return most;
 }
 
 int verbs_worth(const struct bench_setup *s)
@@ -76,10 +91,9 @@ static int choose(const struct verbs_task *o, struct verbs_conductor *c, const c
         return ERR_USAGE;
     c->ports = o->ports;
     c->rails = 1;
-    for (const char *p = c->ports; p && *p && *p != '/'; p++)
-        c->rails += *p == ',';
     if (!c->ports)
         c->ports = verbs_ports_of(o->setup.topology, a, &c->rails);
+    c->rails = rails_of(c->ports);
     if (!c->rails && nodes < 2)
         return err_set(e, ERR_LACKS, "no RDMA port is active here; nccltune probe shows all of them");
     *schedule = choose_schedule(o, nodes);

@@ -23,8 +23,8 @@ struct verbs_task {
 /* The version whose choice of GIDs is proven first, as ncclGetVersion says it: the newest rules that we know of. */
 #define VERBS_NCCL_NEWEST 23100
 
-/* The ports that all nodes have in common, in the words of serve.h: a list for every class of
- * nodes, all as long as the shortest, "-" when that is empty. `*rails` gets that length. Allocated in `a`. */
+/* All active ports: a list "mlx5_0:1,mlx5_1:1" for every class of nodes, parted by '/', "-" for one without any, or for
+ * all together. `*rails` gets the length of the longest. Allocated in `a`. */
 const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails);
 
 /* Whether there is something to measure: several nodes, or several active ports on one. */

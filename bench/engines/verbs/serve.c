@@ -121,16 +121,17 @@ static void serve(struct verbs_server *s)
 
 /* ---- the start --------------------------------------------------------------------------------------------------- */
 
-/* Which of the lists is this node's: the first whose devices are all here, else the first; its port `local`. NULL: no
- * ports, or fewer. */
+/* Which of the lists is this node's: the first whose devices are all here; else none where a class has none ("-"), else
+ * the first. Its port `local`; NULL: no ports, or fewer. */
 static const char *pick_port(struct arena *a, const char *lists, int local)
 {
-    char *copy = arena_strdup(a, lists), *rest = NULL, *picked = NULL, *first = NULL;
+    char *copy = arena_strdup(a, lists), *rest = NULL, *picked = NULL, *usual = NULL;
     for (char *list = strtok_r(copy, "/", &rest); list; list = strtok_r(NULL, "/", &rest)) {
-        first = first ? first : list;
-        picked = picked ? picked : verbs_port_all_here(list) ? list : NULL;
+        int none = !strcmp(list, "-");
+        usual = !usual || none ? list : usual;
+        picked = picked || none || !verbs_port_all_here(list) ? picked : list;
     }
-    picked = picked ? picked : first;
+    picked = picked ? picked : usual;
     if (!picked || !strcmp(picked, "-") || local >= MOST_PORTS)
         return NULL;
     char *port = strtok_r(picked, ",", &rest);

@@ -26,8 +26,14 @@ static void report(struct verbs_fabric *f, struct log *log)
     for (int i = 0; i < d.nsettings; i++)
         if (!strcmp(d.settings[i].name, "NCCL_IB_DISABLE"))
             log_warn(log, "NO RDMA CONNECTION WORKS: jobs will use TCP sockets (NCCL_IB_DISABLE=1), many times slower");
-    if (!d.nfaults)
-        log_info(log, "fabric: all %d pairs of RDMA ports went well", f->ntries);
+    int untried;
+    const char *list = verbs_untried(f, &untried);
+    if (untried)
+        log_warn(log, "fabric: not tried, so nothing is known of %s: %s", untried == 1 ? "it" : "them", list);
+    if (!d.nfaults && f->ntries)
+        log_info(log, "fabric: all %d pairs of RDMA ports that were tried went well", f->ntries);
+    if (!f->rails)
+        log_info(log, "fabric: these nodes have no RDMA port that is up");
 }
 
 static int measure(const struct verbs_task *t, const struct bench_document *d, int *made, struct err *e)

@@ -57,6 +57,7 @@ static void healthy(void **state)
     verbs_fabric_free(f);
 }
 
+/* A dark port costs its own node first: 1 of 3 nodes is less than 1 of 2 ports of all. */
 static void one_port(void **state)
 {
     (void)state;
@@ -64,12 +65,69 @@ static void one_port(void **state)
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
     assert_int_equal(d.nfaults, 1);
     assert_int_equal(d.nbroken, 1);
-    assert_string_equal(value_of(&d, "NCCL_IB_HCA"), "=mlx5_1:1");
-    assert_int_equal(d.nsettings, 1);
+    assert_null(value_of(&d, "NCCL_IB_HCA"));
+    assert_int_equal(d.nsettings, 0);
+    assert_int_equal(d.nnodes_out, 1);
+    assert_null(d.nodes_out[0]);
+    assert_non_null(strstr(d.nodes_out[1], "n1 mlx5_0:1, or its cable: 10 of 10 tries failed"));
+    assert_non_null(strstr(d.nodes_out[1], "leaving the node out costs 1 of 3 nodes (33.3 %), leaving its rail out on "
+                                           "all would cost every node 1 of 2 ports (50 %)"));
     char *text = printed(f, &d);
     assert_non_null(
         strstr(text, "  n1 mlx5_0:1, or its cable: 10 of 10 tries failed; the first: n1 mlx5_0:1: \"dark\""));
-    assert_non_null(strstr(text, "\nNCCL_IB_HCA==mlx5_1:1\n"));
+    assert_non_null(strstr(text, "\nLeave out n1: "));
+    free(text);
+    verbs_fabric_free(f);
+}
+
+static int rail_0_bad_on_two(struct verbs_try t)
+{
+    return (t.from.rail == 0 && t.from.node < 2) || (t.to.rail == 0 && t.to.node < 2);
+}
+
+/* Where that is less of the cluster, or only two nodes are there, the rail goes. */
+static void a_rail(void **state)
+{
+    (void)state;
+    static const struct {
+        struct world world;
+        const char *hcas, *costs;
+    } table[] = {
+        {{.nodes = 3, .rails = 4, .bad = port_1_0_bad}, "=mlx5_1:1,mlx5_2:1,mlx5_3:1", "1 of 4 ports (25 %)"},
+        {{.nodes = 2, .rails = 2, .bad = port_1_0_bad}, "=mlx5_1:1", "1 of 2 ports (50 %)"},
+        {{.nodes = 5, .rails = 3, .bad = rail_0_bad_on_two}, "=mlx5_1:1,mlx5_2:1", "1 of 3 ports (33.3 %)"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct verbs_fabric *f = make(&table[i].world);
+        struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+        assert_int_equal(d.nnodes_out, 0);
+        assert_string_equal(value_of(&d, "NCCL_IB_HCA"), table[i].hcas);
+        assert_non_null(strstr(d.left_out[0], table[i].costs));
+        verbs_fabric_free(f);
+    }
+}
+
+/* A port that nobody has tried is not called fine. */
+static void untried(void **state)
+{
+    (void)state;
+    struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2});
+    int kept = 0, n;
+    for (int i = 0; i < f->ntries; i++)
+        if (f->tries[i].outcome.pair.from.rail == 0 && f->tries[i].outcome.pair.to.rail == 0)
+            f->tries[kept++] = f->tries[i];
+    f->ntries = kept;
+    f->ports[5].name = NULL; /* its node has one port */
+    assert_string_equal(verbs_untried(f, &n), "n0 mlx5_1:1, n1 mlx5_1:1");
+    assert_int_equal(n, 2);
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    char *text = printed(f, &d);
+    assert_non_null(strstr(text, "Not tried, so nothing is known of them: n0 mlx5_1:1, n1 mlx5_1:1\n"));
+    free(text);
+    f->ntries = 0;
+    d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    text = printed(f, &d);
+    assert_null(strstr(text, "Nothing is at fault"));
     free(text);
     verbs_fabric_free(f);
 }
@@ -169,7 +227,10 @@ static void many_ports(void **state)
     (void)state;
     struct verbs_fabric *f = make(&(struct world){.nodes = 32, .rails = 8, .bad = port_1_0_bad, .slow_GBps = 3});
     struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
-    assert_string_equal(value_of(&d, "NCCL_IB_HCA"), "=mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1");
+    assert_null(value_of(&d, "NCCL_IB_HCA")); /* 2 of 32 nodes are less than 2 of 8 ports of all */
+    assert_int_equal(d.nnodes_out, 2);
+    assert_non_null(d.nodes_out[0]);
+    assert_non_null(d.nodes_out[1]);
     char *text = printed(f, &d);
     assert_non_null(strstr(text, "\n              n0      24        3!      24 "));
     assert_non_null(strstr(text, "\n              n1       0!      24 "));
@@ -180,8 +241,9 @@ static void many_ports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy),        cmocka_unit_test(one_port),      cmocka_unit_test(slow_port),
-        cmocka_unit_test(separate_rails), cmocka_unit_test(nothing_works), cmocka_unit_test(gids),
-        cmocka_unit_test(rates_and_mtus), cmocka_unit_test(interfaces),    cmocka_unit_test(many_ports)};
+        cmocka_unit_test(healthy),       cmocka_unit_test(one_port),  cmocka_unit_test(a_rail),
+        cmocka_unit_test(untried),       cmocka_unit_test(slow_port), cmocka_unit_test(separate_rails),
+        cmocka_unit_test(nothing_works), cmocka_unit_test(gids),      cmocka_unit_test(rates_and_mtus),
+        cmocka_unit_test(interfaces),    cmocka_unit_test(many_ports)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,9 +100,14 @@ static void one_port(void **state)
 {
     (void)state;
     struct env_decisions *d =
-        decide(&one_class, make(&(struct world){.nodes = 3, .rails = 3, .bad = port_1_0_bad}), NULL);
+        decide(&one_class, make(&(struct world){.nodes = 2, .rails = 3, .bad = port_1_0_bad}), NULL);
     assert_string_equal(value(d, "NCCL_IB_HCA", NULL), "=mlx5_1:1,mlx5_2:1");
-    assert_non_null(strstr(find(d, "NCCL_IB_HCA", NULL)->why, "without mlx5_0:1: n1 mlx5_0:1, or its cable: 16 of 16"));
+    assert_non_null(strstr(find(d, "NCCL_IB_HCA", NULL)->why, "without mlx5_0:1: n1 mlx5_0:1, or its cable: 10 of 10"));
+    env_decisions_free(d);
+    /* Of three nodes the one with the dark port is to go, and the others keep all of theirs. */
+    d = decide(&one_class, make(&(struct world){.nodes = 3, .rails = 3, .bad = port_1_0_bad}), NULL);
+    assert_null(value(d, "NCCL_IB_HCA", NULL));
+    assert_non_null(strstr(find(d, "NCCL_IB_HCA", NULL)->why, "better off without n1: n1 mlx5_0:1, or its cable"));
     env_decisions_free(d);
 }
 
@@ -125,11 +130,11 @@ static void beside_gpus(void **state)
     (void)state;
     /* A list that does without the bad port anyway, and one that does not. */
     struct env_decisions *d =
-        decide(&one_class, make(&(struct world){.nodes = 3, .rails = 3, .bad = port_1_0_bad}), "=mlx5_2:1");
+        decide(&one_class, make(&(struct world){.nodes = 2, .rails = 3, .bad = port_1_0_bad}), "=mlx5_2:1");
     assert_string_equal(value(d, "NCCL_IB_HCA", NULL), "=mlx5_2:1");
     assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->source, "measured on GPUs");
     env_decisions_free(d);
-    d = decide(&one_class, make(&(struct world){.nodes = 3, .rails = 3, .bad = port_1_0_bad}), "=mlx5_0:1,mlx5_1:1");
+    d = decide(&one_class, make(&(struct world){.nodes = 2, .rails = 3, .bad = port_1_0_bad}), "=mlx5_0:1,mlx5_1:1");
     assert_string_equal(value(d, "NCCL_IB_HCA", NULL), "=mlx5_1:1,mlx5_2:1");
     assert_string_equal(find(d, "NCCL_IB_HCA", NULL)->source, ENV_SOURCE_FABRIC);
     env_decisions_free(d);

@@ -29,10 +29,14 @@ static void ports(void **state)
     int rails;
     assert_string_equal(verbs_ports_of(&t, a, &rails), "mlx5_0:1,mlx5_2:1,mlx5_3:1");
     assert_int_equal(rails, 3);
-    t.nclasses = 2; /* what both have: two rails */
-    assert_string_equal(verbs_ports_of(&t, a, &rails), "mlx5_0:1,mlx5_2:1/bnxt_re0:1,bnxt_re1:1");
-    assert_int_equal(rails, 2);
+    t.nclasses = 2; /* every port, whatever the other class has */
+    assert_string_equal(verbs_ports_of(&t, a, &rails), "mlx5_0:1,mlx5_2:1,mlx5_3:1/bnxt_re0:1,bnxt_re1:1");
+    assert_int_equal(rails, 3);
     t.nclasses = 3;
+    assert_string_equal(verbs_ports_of(&t, a, &rails), "mlx5_0:1,mlx5_2:1,mlx5_3:1/bnxt_re0:1,bnxt_re1:1/-");
+    assert_int_equal(rails, 3);
+    t.classes = classes + 2;
+    t.nclasses = 1;
     assert_string_equal(verbs_ports_of(&t, a, &rails), "-");
     assert_int_equal(rails, 0);
     assert_string_equal(verbs_ports_of(NULL, a, &rails), "-");
@@ -47,7 +51,7 @@ static void worth(void **state)
     unsetenv("SLURM_JOB_NUM_NODES");
     unsetenv("SLURM_NNODES");
     assert_true(verbs_worth(&s));
-    t.nclasses = 3;
+    t.classes = classes + 2;
     assert_false(verbs_worth(&s));
     s.hosts = "n0,n1";
     assert_true(verbs_worth(&s));
