@@ -213,11 +213,9 @@ static struct topology *look(const struct request *o, struct log *log, struct pr
     if (o->from.count) {
         if (o->merge) /* names of files stand in the result, whose order is not to matter */
             qsort(o->from.items, (size_t)o->from.count, sizeof *o->from.items, by_name);
-        struct topology *t = probe_files(o->from.items, o->from.count, log, e);
+        struct topology *t = (o->merge ? probe_files : probe_hosts)(o->from.items, o->from.count, log, e);
         if (t && o->merge)
             merge_nodes(t);
-        else if (t)
-            classes_merge(t);
         return t;
     }
     if (o->sysroot)

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "probe/import/text.h"
 #include "probe/topology/build.h"
+#include "probe/topology/classes.h"
 
 /* "/data/azure_ndv4.xml": "azure_ndv4". */
 static const char *host_name(struct arena *a, const char *path)
@@ -96,22 +97,59 @@ static int import_file(struct topology *t, const char *path, struct err *e)
     return rc;
 }
 
-struct topology *probe_files(const char *const *paths, int npaths, struct log *log, struct err *e)
+/* As import_file, but a host of a class that is there already is added to it, and nothing of its own class stays. */
+static int fold_file(struct topology *t, struct class_index *index, const char *path, struct err *e)
+{
+    struct topology *one = topo_new();
+    int rc = import_file(one, path, e), at = -1;
+    const struct topo_host *h = one->hosts;
+    /* What only a document of ours tells of a host is kept by reading it as it is. */
+    if (!rc && one->nclasses == 1 && one->nhosts == 1 && !one->nmissing && !h->ndiffers && !h->nleaves &&
+        !h->nlibraries)
+        at = classes_find(index, &one->classes[0], t->nclasses);
+    int known = at >= 0 && at < t->nclasses;
+    if (known)
+        classes_add_host(t, at, &one->classes[0], h, h->name);
+    topo_free(one);
+    return rc || known ? rc : import_file(t, path, e);
+}
+
+static struct topology *read_files(const char *const *paths, int npaths, int fold, struct log *log, struct err *e)
 {
     struct topology *t = topo_new();
+    struct class_index index = {0};
     const char *names = "";
-    for (int i = 0; i < npaths; i++) {
-        if (import_file(t, paths[i], e)) {
-            topo_free(t);
-            return NULL;
-        }
-        names = arena_printf(t->arena, "%s%s%s", names, i ? ", " : "", paths[i]);
+    int rc = 0;
+    for (int i = 0; i < npaths && !rc; i++) {
+        int once = !fold || npaths == 1 || !strcmp(paths[i], "-"); /* cannot be read again */
+        rc = once ? import_file(t, paths[i], e) : fold_file(t, &index, paths[i], e);
     }
+    classes_index_free(&index);
+    if (rc) {
+        topo_free(t);
+        return NULL;
+    }
+    const int most = 16; /* names of files in `source` */
+    for (int i = 0; i < npaths && i < most; i++)
+        names = arena_printf(t->arena, "%s%s%s", names, i ? ", " : "", paths[i]);
     if (npaths != 1 || !t->source) {
-        t->source = names;
+        t->source = npaths > most ? arena_printf(t->arena, "%s and %d more", names, npaths - most) : names;
         t->tool = NCCLTUNE_VERSION;
     }
     for (int i = 0; i < t->nhosts; i++)
         log_info(log, "%s: %d GPUs", t->hosts[i].name, t->classes[t->hosts[i].class_index].ngpus);
+    return t;
+}
+
+struct topology *probe_files(const char *const *paths, int npaths, struct log *log, struct err *e)
+{
+    return read_files(paths, npaths, 0, log, e);
+}
+
+struct topology *probe_hosts(const char *const *paths, int npaths, struct log *log, struct err *e)
+{
+    struct topology *t = read_files(paths, npaths, 1, log, e);
+    if (t)
+        classes_merge(t);
     return t;
 }

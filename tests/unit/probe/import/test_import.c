@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/file.h"
+#include "probe/topology/classes.h"
 #include "tests/unit/probe/matrix.h"
 
 static char folder[] = "/tmp/nccltune-import-XXXXXX";
@@ -128,9 +129,34 @@ static void several(void **state)
     topo_free(t);
 }
 
+/* Hosts of one class are folded into it while they are read: the same as when they are merged afterwards. */
+static void folded(void **state)
+{
+    (void)state;
+    const char *paths[] = {FIXTURE "small.json", FIXTURE "nccl_mesh.xml", FIXTURE "small.json",
+                           FIXTURE "nccl_mesh.xml"};
+    struct err e;
+    struct topology *at_once = probe_files(paths, 4, NULL, &e), *one_by_one = probe_hosts(paths, 4, NULL, &e);
+    char x[SHA256_HEX], y[SHA256_HEX];
+    assert_non_null(at_once);
+    assert_non_null(one_by_one);
+    classes_merge(at_once);
+    topo_hash(at_once, x);
+    topo_hash(one_by_one, y);
+    assert_string_equal(x, y);
+    assert_int_equal(one_by_one->nhosts, at_once->nhosts);
+    for (int i = 0; i < at_once->nhosts; i++) {
+        assert_string_equal(one_by_one->hosts[i].name, at_once->hosts[i].name);
+        assert_int_equal(one_by_one->hosts[i].class_index, at_once->hosts[i].class_index);
+    }
+    topo_free(at_once);
+    topo_free(one_by_one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_machine), cmocka_unit_test(missing_and_large),
-                                       cmocka_unit_test(truncated), cmocka_unit_test(several)};
+                                       cmocka_unit_test(truncated), cmocka_unit_test(several),
+                                       cmocka_unit_test(folded)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
