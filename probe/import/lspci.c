@@ -145,13 +145,13 @@ static int read_all(struct listing *l)
 {
     struct text *x = l->x;
     for (; x->at < x->n; x->at++) {
-        const char *line = text_line(x, 0), *rest, *pci = address_of(x, line, &rest);
+        const char *line = text_line(x, 0), *rest = "", *pci = address_of(x, line, &rest);
         if (pci) {
             if (l->n >= IMPORT_MOST_OBJECTS)
                 return text_wrong(x, "more than %d devices", IMPORT_MOST_OBJECTS);
             l->list = arena_grow(x->a, l->list, (size_t)l->n, sizeof *l->list);
             head(l, &l->list[l->n++], pci, rest);
-        } else if (*line == '\t' || *line == ' ') {
+        } else if (l->n && (*line == '\t' || *line == ' ')) {
             detail(l, &l->list[l->n - 1], line);
         } else if (!text_is_blank(line)) {
             break;

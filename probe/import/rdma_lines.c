@@ -167,11 +167,12 @@ static const char *behind(const char *const *words, int n, const char *key)
 /* "fe80:0000:0000:0000" as "0xfe80000000000000". */
 static const char *prefix_of(struct arena *a, const char *s)
 {
-    unsigned part[4];
-    return s && sscanf(s, "%x:%x:%x:%x", &part[0], &part[1], &part[2], &part[3]) == 4
-               ? arena_printf(a, "0x%04x%04x%04x%04x", part[0] & 0xffff, part[1] & 0xffff, part[2] & 0xffff,
-                              part[3] & 0xffff)
-               : NULL;
+    char digits[17] = "";
+    size_t n = 0;
+    for (; s && *s && n < 16; s++)
+        if (isxdigit((unsigned char)*s))
+            digits[n++] = *s;
+    return n == 16 ? arena_printf(a, "0x%s", digits) : NULL;
 }
 
 static int link_read(struct text *x, struct topology *t, struct topo_class *c)
