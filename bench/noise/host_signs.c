@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "probe/topology/sysfs.h"
@@ -13,20 +14,24 @@
 static void read_load(struct arena *a, double cpus, host_sign_fn *tell, void *user)
 {
     const char *load = sysfs_line(a, "/proc/loadavg"), *pressure = sysfs_line(a, "/proc/pressure/cpu");
-    double waits;
+    const char *waits = pressure ? strstr(pressure, "avg10=") : NULL;
     if (load)
         tell(user, "load", NULL, strtod(load, NULL) / cpus);
-    if (pressure && sscanf(pressure, "some avg10=%lf", &waits) == 1)
-        tell(user, "cpu-pressure", NULL, waits);
+    if (waits)
+        tell(user, "cpu-pressure", NULL, strtod(waits + strlen("avg10="), NULL));
 }
 
 /* The eighth number behind "cpu" is the time that a hypervisor kept (proc(5)). */
 static void read_stolen(struct arena *a, double cpus, host_sign_fn *tell, void *user)
 {
     const char *line = sysfs_line(a, "/proc/stat");
-    double ticks = (double)sysconf(_SC_CLK_TCK), stolen;
-    if (line && sscanf(line, "cpu %*d %*d %*d %*d %*d %*d %*d %lf", &stolen) == 1 && ticks > 0)
-        tell(user, "cpu-stolen", NULL, stolen / ticks / cpus);
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    for (int i = 0; line && i < 8; i++) {
+        line += strcspn(line, " ");
+        line += strspn(line, " ");
+    }
+    if (line && *line && ticks > 0)
+        tell(user, "cpu-stolen", NULL, strtod(line, NULL) / ticks / cpus);
 }
 
 static void read_clocks(struct arena *a, host_sign_fn *tell, void *user)
