@@ -140,6 +140,8 @@ static void whole_after_an_abort(int api)
                 comms[i] = world(600 + i);
                 CHECK(!profiled_open(&l, &comms[i], NULL) && !pthread_create(&thread, NULL, churn, &comms[i]));
             }
+            while (access(file, F_OK)) /* however long a loaded machine takes to write the first */
+                nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
             nanosleep(&(struct timespec){.tv_nsec = 20000000 + 1370000 * round}, NULL);
             if (round % 2)
                 raise(SIGKILL);
