@@ -202,8 +202,8 @@ static void print_delivery(const struct request *w, const struct install_done *d
         printf("this host is of class %s\n", d->node_class);
     else
         printf("this host is not in the profile\n");
-    if (!d->table)
-        printf("the profile has no table: NCCL keeps its own choices of algorithm and protocol\n");
+    if (!d->rules)
+        printf("its table has no rules: NCCL keeps its own choices of algorithm and protocol\n");
     if (d->nccl_conf)
         printf("%s %s\n", w->site.nccl_conf, d->nccl_conf);
     if (d->openmpi)
@@ -216,7 +216,7 @@ static void print_done(const struct request *w, const struct install_done *d)
     install_find_hooks(d->arena, &hooks);
     printf("%s\n", d->dir);
     print_delivery(w, d, &hooks);
-    if (d->table)
+    if (d->rules)
         print_containers(&w->site, d);
 }
 

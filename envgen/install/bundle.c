@@ -43,21 +43,35 @@ int install_pack(const char *profile, const char *path, struct err *e)
     return rc;
 }
 
-/* One file at `*at`, which goes behind it. */
-static int unpack_file(const char *dir, const char **at, const char *end, struct arena *a, struct err *e)
+/* The file at `*at`, which goes behind it: its name in `a`, and its bytes. */
+static const char *next_file(const char **at, const char *end, size_t *bytes, struct arena *a, struct err *e)
 {
     const char *newline = memchr(*at, '\n', (size_t)(end - *at)),
                *blank = newline ? memchr(*at, ' ', (size_t)(newline - *at)) : NULL;
-    char *rest;
-    unsigned long long bytes = blank ? strtoull(blank + 1, &rest, 10) : 0;
-    if (!blank || rest != newline || bytes > (unsigned long long)(end - newline - 1))
-        return err_set(e, ERR_FAILED, "the bundle is cut off, or none");
-    const char *name = arena_strndup(a, *at, (size_t)(blank - *at)), *slash = strrchr(name, '/');
-    if (!env_manifest_name_ok(name) && strcmp(name, ENV_MANIFEST) != 0)
-        return err_set(e, ERR_FAILED, "the bundle has a file '%.60s', which is no name in a profile", name);
+    size_t digits = blank ? (size_t)(newline - blank - 1) : 0;
+    *bytes = 0;
+    for (size_t i = 0; i < digits && digits < 12; i++)
+        *bytes = *bytes * 10 + (size_t)(blank[1 + i] - '0');
+    if (!digits || digits >= 12 || strspn(blank + 1, "0123456789") != digits || *bytes > (size_t)(end - newline - 1)) {
+        err_set(e, ERR_FAILED, "the bundle is cut off, or none");
+        return NULL;
+    }
+    const char *name = arena_strndup(a, *at, (size_t)(blank - *at));
+    *at = newline + 1 + *bytes;
+    if (env_manifest_name_ok(name) || !strcmp(name, ENV_MANIFEST))
+        return name;
+    err_set(e, ERR_FAILED, "the bundle has a file '%.60s', which is no name in a profile", name);
+    return NULL;
+}
+
+static int unpack_file(const char *dir, const char **at, const char *end, struct arena *a, struct err *e)
+{
+    size_t bytes;
+    const char *name = next_file(at, end, &bytes, a, e), *slash = name ? strrchr(name, '/') : NULL;
+    if (!name)
+        return ERR_FAILED;
     int rc = slash ? file_mkdirs(arena_printf(a, "%s/%.*s", dir, (int)(slash - name), name), e) : 0;
-    *at = newline + 1 + bytes;
-    return rc ? rc : file_write(arena_printf(a, "%s/%s", dir, name), newline + 1, (size_t)bytes, e);
+    return rc ? rc : file_write(arena_printf(a, "%s/%s", dir, name), *at - bytes, bytes, e);
 }
 
 int install_unpack(const char *path, const char *dir, struct arena *a, const char **profile, struct err *e)

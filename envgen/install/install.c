@@ -245,7 +245,7 @@ static int conf_lines(const struct install_site *site, const struct install_done
                           arena_printf(a, "%s/" ENV_CLASSES "%s.conf", done->dir, done->node_class), a, e);
     if (*lines && site->conf == INSTALL_CONF_ALL)
         *lines = add_settings(*lines, arena_printf(a, "%s/nccl.conf", done->dir), a, e);
-    if (*lines && site->conf == INSTALL_CONF_ALL && done->one_compatible && done->table)
+    if (*lines && site->conf == INSTALL_CONF_ALL && done->one_compatible && done->rules)
         *lines = arena_printf(a, "%sNCCL_TUNER_PLUGIN=%s\nNCCLTUNE_PROFILE=%s\nNCCLTUNE_HASH=%s\n", *lines,
                               site->plugin, done->dir, done->table_hash);
     return *lines ? 0 : ERR_FAILED;
@@ -275,10 +275,11 @@ static const char *conf_sentence(const struct install_site *site, const struct i
         return "has no lines of nccltune's: the profile has none for NCCL";
     if (site->conf == INSTALL_CONF_NODE)
         return "has what is this node's own; the rest comes through the Slurm hooks";
-    if (done->table && !done->one_compatible)
+    if (done->rules && !done->one_compatible)
         return "has the profile's settings, not its table: jobs may span nodes that do not go together, and only the "
                "Slurm hooks know which";
-    return done->table ? "has the profile's settings and its table" : "has the profile's settings; it has no table";
+    return done->rules ? "has the profile's settings and its table"
+                       : "has the profile's settings; its table has no rules";
 }
 
 int install_switch(const struct install_site *site, struct install_done *done, struct err *e)
@@ -343,6 +344,19 @@ static const char *hosts_text(const struct topology *t, struct arena *a)
     return text;
 }
 
+/* Whether a table has a line that is no comment. */
+static int has_rules(const char *path, struct arena *a)
+{
+    struct err ignored = {0};
+    char *text;
+    if (get(path, FILE_LIMIT, a, &text, &ignored) || !text)
+        return 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (*line != '#' && *line != '\n')
+            return 1;
+    return 0;
+}
+
 /* Reads a profile and says where it goes: fills `done`, and *map. */
 static struct env_profile *open_profile(const struct install_site *site, const char *profile, struct install_done *done,
                                         char **map, struct err *e)
@@ -363,6 +377,7 @@ static struct env_profile *open_profile(const struct install_site *site, const c
         if (strcmp(f->name, "tuner.csv") != 0)
             continue;
         done->table = 1;
+        done->rules = has_rules(arena_printf(done->arena, "%s/tuner.csv", p->dir), done->arena);
         memcpy(done->table_hash, f->sha256, sizeof done->table_hash);
     }
     memcpy(done->hash, p->manifest.hash, sizeof done->hash);

@@ -48,7 +48,8 @@ struct install_done {
     const char *hosts;      /* "4 hosts of class a, 1 of class b" */
     const char *nccl_conf;  /* what became of NCCL's file, as a sentence; NULL nothing */
     int one_compatible;     /* every job may use the table: all classes of nodes go together */
-    int table, openmpi;     /* it has rules for NCCL's calls; settings for OpenMPI, which are not installed */
+    int table, rules;       /* it has a table; one that says anything */
+    int openmpi;            /* it has settings for OpenMPI, which are not installed */
     char table_hash[SHA256_HEX];
 };
 

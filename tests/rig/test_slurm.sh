@@ -133,7 +133,9 @@ old=$profile
 only all
 a="=mlx5_0:1,mlx5_1:1 4 pinned plugin" b="=mlx5_2:1,mlx5_3:1 =eth0 4 pinned plugin"
 check "srun: each class has its own HCAs" same "${n}0 $a|${n}1 $a|${n}2 $b" tasks -N3 -w ${n}0,${n}1,${n}2
+since=$(log_lines)
 check "a job over classes that do not go together has none" same "${n}0|${n}3" tasks -w ${n}0,${n}3
+check "which is no news for syslog" test -z "$(log_since "$since")"
 check "a step on some of a job's nodes is decided by the job's nodes" same "${n}0" \
     slurm salloc -Q -w ${n}0,${n}3 srun -Q -N1 -w ${n}0 sh -c "$show"
 
@@ -256,6 +258,28 @@ END
     check "mpirun -x NCCL_IB_HCA carries no other class's value" same "${n}1 pinned|${n}2 =mlx5_2:1,mlx5_3:1 pinned" batch 0
 else
     skip "mpirun -x" "no mpirun"
+fi
+
+# One that is requeued gets what the schedule says when it begins anew; it waits for its nodes for a while.
+if [ "${SLURM_RUNS:-2}" -ge 10 ]; then
+    cat >"$work/batch.sh" <<END
+#!/bin/sh
+srun -Q -N2 sh -c '$hash_of' | sort -u >>$dir/requeued
+[ "\${SLURM_RESTART_COUNT:-0}" != 0 ] || sleep 60
+END
+    requeued() {
+        local job i
+        job=$(slurm sbatch --parsable -D / -w ${n}1,${n}2 -o /dev/null "$work/batch.sh")
+        wait_for "$(basename "$p")" cat "$dir/requeued" || return 1
+        slurm scontrol requeue "$job" && echo "$(date +%s) $old all" >>"$store/schedule"
+        for i in $(seq 400); do
+            [ "$(wc -l <"$dir/requeued")" = 1 ] || break
+            slurm scontrol update JobId="$job" StartTime=now >/dev/null 2>&1
+            sleep 0.3
+        done
+        cut -d' ' -f1 "$dir/requeued"
+    }
+    check "a job that is requeued" same "$profile|$old" requeued
 fi
 
 # A job of the canary partition submits one to another.
@@ -504,6 +528,8 @@ else
     check "prolog on a hung file system: exit code 0" test $code = 0
     check "back after its limit, $(cat "$work/hung.ms") ms" test "$(cat "$work/hung.ms")" -lt 5000
     check "and says so" grep -q "not done after 500 ms" <(log_since "$since")
+    check "a task prolog that takes a second, none of it its own, has its answer" grep -q "^export NCCLTUNE_REFUSE=\|^export NCCL_NET=" \
+        <(LD_PRELOAD=$PWD/build/tests/doubles/slow_open.so SLOW_OPEN_MS=300 SLURM_JOB_ID=7 SLURM_STEP_ID=0 "$libexec/nccltune-hook" task-prolog --run "$dir/hung.run")
     hung task-prolog
     check "a task does not touch it: it knows that its node cannot tell" \
         grep -q "cannot tell what job 7 gets: the job prolog was not done in time" "$work/hung.out"

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "envgen/generate/generate.h"
 #include "envgen/install/install.h"
 #include "envgen/profile/profile.h"
@@ -38,6 +39,30 @@ static const char *generate(const char *name, double margin)
     if (env_generate(&g, NULL, NULL, &e))
         fail_msg("%s", e.text);
     return out;
+}
+
+/* A rule as if NCCL had been measured, and a manifest that fits. */
+static const char *with_rule(const char *profile)
+{
+    struct env_manifest m;
+    struct err e = {0};
+    const char *table = arena_printf(s.arena, "%s/tuner.csv", profile);
+    FILE *f = fopen(table, "a");
+    assert_non_null(f);
+    fputs("allreduce,0,-1,tree,ll128,7,2,16\n", f);
+    long bytes = ftell(f);
+    fclose(f);
+    assert_int_equal(env_manifest_load(profile, s.arena, &m, &e), 0);
+    for (int i = 0; i < m.nfiles; i++)
+        if (!strcmp(m.files[i].name, "tuner.csv")) {
+            m.files[i].bytes = (uint64_t)bytes;
+            assert_int_equal(file_sha256(table, m.files[i].sha256, &e), 0);
+        }
+    env_manifest_hash(&m);
+    cJSON *doc = env_manifest_json(&m);
+    assert_int_equal(json_save(doc, arena_printf(s.arena, "%s/" ENV_MANIFEST, profile), &e), 0);
+    cJSON_Delete(doc);
+    return profile;
 }
 
 static int set_up(void **state)
@@ -82,7 +107,7 @@ static void installs(void **state)
     struct install_scope all = {0};
     struct err e = {0};
     (void)state;
-    const char *profile = generate("profile", ENV_MARGIN), *hash = install(profile, &all);
+    const char *profile = with_rule(generate("profile", ENV_MARGIN)), *hash = install(profile, &all);
     struct env_profile *there = env_profile_open(scratch_path(&s, "store/current"), &e);
     assert_non_null(there);
     assert_string_equal(there->manifest.hash, hash);
@@ -110,8 +135,9 @@ static void hooks_and_file(void **state)
     struct install_scope all = {0};
     struct err e = {0};
     (void)state;
-    const char *profile = generate("profile", ENV_MARGIN);
+    const char *profile = with_rule(generate("profile", ENV_MARGIN));
     install(profile, &all);
+    assert_non_null(strstr(text_of("nccl.conf"), "NCCL_TUNER_PLUGIN"));
     site.conf = INSTALL_CONF_NODE;
     install(profile, &all);
     assert_null(strstr(text_of("nccl.conf"), "NCCL_TUNER_PLUGIN"));
@@ -123,6 +149,21 @@ static void hooks_and_file(void **state)
     assert_int_equal(install_remove(&site, 1, 1, &e), 0); /* hooks would miss the schedule */
     assert_non_null(strstr(text_of("store/schedule"), " none all\n"));
     assert_int_equal(access(scratch_path(&s, "store/profiles"), F_OK), -1);
+}
+
+/* As where OpenMPI alone was measured. */
+static void a_table_without_rules(void **state)
+{
+    struct install_scope all = {0};
+    struct install_done done;
+    struct err e = {0};
+    (void)state;
+    if (install_profile(&site, generate("profile", 1e9), &all, &done, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(done.rules, 0);
+    assert_null(strstr(done.nccl_conf, "and its table"));
+    assert_null(strstr(text_of("nccl.conf"), "NCCL_TUNER_PLUGIN"));
+    install_done_free(&done);
 }
 
 /* A host that the profile does not know gets nothing in its file; nothing is there before the moment. */
@@ -227,11 +268,11 @@ static void back_and_forth(void **state)
     struct install_done done;
     struct err e = {0};
     (void)state;
-    const char *first = install(generate("first", ENV_MARGIN), &all);
+    const char *first = install(with_rule(generate("first", ENV_MARGIN)), &all);
     assert_int_equal(install_previous(&site, &all, &done, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "no other profile"));
     install_done_free(&done);
-    const char *second = install(generate("second", 0.5), &all);
+    const char *second = install(with_rule(generate("second", 0.5)), &all);
     assert_string_not_equal(first, second);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(install_previous(&site, &all, &done, &e), 0);
@@ -291,6 +332,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(installs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hooks_and_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strangers_and_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_table_without_rules, set_up, tear_down),
         cmocka_unit_test_setup_teardown(plugins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bundles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_canary_changes_nothing_else, set_up, tear_down),
