@@ -15,9 +15,10 @@
 
 #define HOOK_ROOT   512 /* paths that the configuration names */
 #define HOOK_PATH   1024
-#define HOOK_WORD   64    /* names of hosts, classes, devices, variables, with the end */
-#define HOOK_VALUE  1024  /* of a variable */
-#define HOOK_OUTPUT 32768 /* what one hook prints; Slurm takes 64 KiB */
+#define HOOK_WORD   64                    /* names of hosts, classes, devices, variables, with the end */
+#define HOOK_VALUE  1024                  /* of a variable */
+#define HOOK_OUTPUT 32768                 /* what one hook prints; Slurm takes 64 KiB */
+#define HOOK_NO_NET "refused-by-nccltune" /* no network is called so: NCCL gives up at start */
 
 struct hook_why {
     char text[512];

@@ -53,15 +53,23 @@ static void log_line(const char *text)
     if (s < 0)
         return;
     setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (!connect(s, (const struct sockaddr *)&to, sizeof to) && send(s, line, size, MSG_NOSIGNAL) < 0)
-        size = 0; /* nobody to tell */
+    if (!connect(s, (const struct sockaddr *)&to, sizeof to))
+        send(s, line, size, MSG_NOSIGNAL); /* or there is nobody to tell */
     close(s);
 }
 
 /* ---- the last line of defence ------------------------------------------------------------------------------------ */
 
+/* A task prolog prints all at its end, so nothing has been said yet: in a job of several nodes that must be no. */
 static void end_open(int signal)
 {
+    static const char refusal[] =
+        "export NCCL_NET=" HOOK_NO_NET "\nprint nccltune: the task prolog did not end; NCCL will "
+        "not start here (NCCLTUNE=off: without nccltune)\n";
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES"), *mode = getenv("NCCLTUNE");
+    int alone = nodes && !strcmp(nodes, "1"), off = mode && !strcmp(mode, "off");
+    if (signal == SIGPROF && !alone && !off && write(1, refusal, sizeof refusal - 1) < 0)
+        _exit(1);
     log_line(signal == SIGPROF ? "ended after 250 ms of its own time" : "ended: it would not");
     _exit(0);
 }
@@ -138,7 +146,8 @@ static void leave_answer(const struct hook_options *o, const struct hook_report 
         hook_answer_print(&a, text, sizeof text);
     }
     const char *answer = r && r->out[0] ? r->out : text;
-    if (hook_answer_write(o->run, id, answer, &w) || (strcmp(id, part) && hook_answer_write(o->run, part, answer, &w)))
+    if (hook_answer_write(o->run, id, answer, &w) ||
+        (strcmp(id, part) != 0 && hook_answer_write(o->run, part, answer, &w)))
         log_line(w.text);
 }
 

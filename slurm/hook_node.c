@@ -219,8 +219,9 @@ void hook_epilog(const struct hook_options *o, struct hook_report *r)
 /* By hand, and by the doctor: as for a job of this node alone that starts now. */
 void hook_check_node(const struct hook_options *o, struct hook_report *r)
 {
+    const char *node = getenv("SLURMD_NODENAME");
     setenv("SLURM_JOB_ID", "0", 1);
-    setenv("SLURM_JOB_NODELIST", getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "", 1);
+    setenv("SLURM_JOB_NODELIST", node ? node : "", 1);
     char now[32];
     snprintf(now, sizeof now, "%lld", (long long)time(NULL));
     setenv("SLURM_JOB_START_TIME", now, 1);

@@ -18,7 +18,6 @@
 
 #define PIN     "NCCLTUNE_JOB"
 #define REFUSE  "NCCLTUNE_REFUSE"
-#define NO_NET  "refused-by-nccltune" /* no network is called so: NCCL gives up at start */
 #define NO_HASH "-"
 
 /* Together or not at all: a table pinned to the wrong place fails the job. NCCL_TUNER_CONFIG_FILE is never set here,
@@ -179,7 +178,7 @@ static void refuse(struct task *t, const char *why)
         deliver(t, "NCCL_TUNER_PLUGIN", t->answer.plugin);
         deliver(t, REFUSE, sentence);
     } else {
-        deliver(t, "NCCL_NET", NO_NET);
+        deliver(t, "NCCL_NET", HOOK_NO_NET);
     }
     pin(t, NO_HASH);
 }

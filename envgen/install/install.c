@@ -344,8 +344,8 @@ static const char *hosts_text(const struct topology *t, struct arena *a)
     return text;
 }
 
-/* Whether a table has a line that is no comment. */
-static int has_rules(const char *path, struct arena *a)
+/* Whether a file has a line that is no comment. */
+static int has_lines(const char *path, struct arena *a)
 {
     struct err ignored = {0};
     char *text;
@@ -373,11 +373,12 @@ static struct env_profile *open_profile(const struct install_site *site, const c
     }
     for (int i = 0; i < p->manifest.nfiles; i++) {
         const struct env_manifest_file *f = &p->manifest.files[i];
-        done->openmpi |= !strcmp(f->name, "openmpi-mca-params.conf");
+        if (!strcmp(f->name, "openmpi-mca-params.conf"))
+            done->openmpi = has_lines(arena_printf(done->arena, "%s/%s", p->dir, f->name), done->arena);
         if (strcmp(f->name, "tuner.csv") != 0)
             continue;
         done->table = 1;
-        done->rules = has_rules(arena_printf(done->arena, "%s/tuner.csv", p->dir), done->arena);
+        done->rules = has_lines(arena_printf(done->arena, "%s/tuner.csv", p->dir), done->arena);
         memcpy(done->table_hash, f->sha256, sizeof done->table_hash);
     }
     memcpy(done->hash, p->manifest.hash, sizeof done->hash);

@@ -137,7 +137,7 @@ use='
     grep -q "for a job on nowhere: nothing: node nowhere is not in the profile" /run/x/doctor
     /usr/libexec/nccltune/prolog
     test -s /usr/share/man/man8/nccltune-hook.8.gz
-    nccltune install-profile --uninstall --purge
+    nccltune install-profile --uninstall --purge --force # Slurm is here, and does not answer
     dpkg -P nccltune nccltune-node'
 throwaway "$use" >"$work/package.log" 2>&1
 code=$?

@@ -528,8 +528,13 @@ else
     check "prolog on a hung file system: exit code 0" test $code = 0
     check "back after its limit, $(cat "$work/hung.ms") ms" test "$(cat "$work/hung.ms")" -lt 5000
     check "and says so" grep -q "not done after 500 ms" <(log_since "$since")
-    check "a task prolog that takes a second, none of it its own, has its answer" grep -q "^export NCCLTUNE_REFUSE=\|^export NCCL_NET=" \
-        <(LD_PRELOAD=$PWD/build/tests/doubles/slow_open.so SLOW_OPEN_MS=300 SLURM_JOB_ID=7 SLURM_STEP_ID=0 "$libexec/nccltune-hook" task-prolog --run "$dir/hung.run")
+    # slow VARIABLE...: a task's prolog where every open takes so long.
+    slow() {
+        env "$@" "LD_PRELOAD=$PWD/build/tests/doubles/slow_open.so" SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_JOB_NUM_NODES=2 \
+            "$libexec/nccltune-hook" task-prolog --run "$dir/hung.run"
+    }
+    check "a task prolog that takes a second, none of it its own, has its answer" grep -q "the job prolog was not done" <(slow SLOW_OPEN_MS=300)
+    check "one whose own time is up refuses" grep -qx "export NCCL_NET=refused-by-nccltune" <(slow SLOW_OPEN_SPIN=1)
     hung task-prolog
     check "a task does not touch it: it knows that its node cannot tell" \
         grep -q "cannot tell what job 7 gets: the job prolog was not done in time" "$work/hung.out"
