@@ -81,6 +81,7 @@ int comm_find_driver(void)
         {"double_stick", (void **)&d->stick},
         {"double_record", (void **)&d->record},
         {"double_count_writes", (void **)&d->count_writes},
+        {"double_count_waits", (void **)&d->count_waits},
         {"double_current_device", (void **)&d->current_device},
         {"gpu_alloc", (void **)&d->alloc},
         {"gpu_free", (void **)&d->release},
@@ -313,7 +314,9 @@ static int perform(const struct chosen *x, void *stream)
     if (misbehave(c, kind, stream, &rc))
         return rc;
     double arrival = comm_driver.arrive(stream);
-    int again = repeats(c, &d), alone = again && !memcmp(&c->last, h, sizeof *h);
+    int again = repeats(c, &d),
+        alone = again && !memcmp(&c->last, h, sizeof *h) && c->waits == comm_driver.count_waits();
+    c->waits = comm_driver.count_waits();
     if (!alone && agree(c, h, !again, arrival, &all))
         return lost_peer(c, stream);
     if (c->last.coll != h->coll || c->last.algo != h->algo || c->last.proto != h->proto ||

@@ -38,7 +38,7 @@ struct ncclComm {
     struct tuner_double tuner;
     struct profiler_double *profiler;
     int rank, nranks, nnodes, stuck, async;
-    uint64_t calls, writes;
+    uint64_t calls, writes, waits;
     struct header last; /* what the ranks have agreed on last */
     struct done_call done[REMEMBERED];
     int ndone;
@@ -73,7 +73,7 @@ struct comm_driver {
     double_stream_captured *captured;
     double_stream_stick *stick;
     double_stream_record *record;
-    double_writes *count_writes;
+    double_writes *count_writes, *count_waits;
     double_device *current_device;
     int (*alloc)(void **memory, size_t bytes);
     int (*release)(void *memory);

@@ -30,6 +30,8 @@ typedef void double_stream_stick(void *stream);
 /* Counts writes to device memory that were not the NCCL double's. */
 typedef uint64_t double_writes(void);
 
+/* The same type: how often the host has waited, after which it need not be where the others' are. */
+
 /* The device whose context is current. */
 typedef int double_device(void);
 

@@ -63,6 +63,7 @@ static struct block *blocks;
 static size_t in_use;
 static uint64_t writes;
 static double host_us;
+static uint64_t waits;
 static int current, owned[DEVICES]; /* descriptor of its lock file + 1 */
 
 static const struct law *law(void)
@@ -238,6 +239,7 @@ int gpu_wait(struct gpu_stream *stream)
         pause();
     catch_up(s);
     land(s);
+    waits++;
     host_us = host_us > s->clock_us ? host_us : s->clock_us;
     return GPU_OK;
 }
@@ -329,7 +331,7 @@ double_stream_arrive double_arrive;
 double_stream_finish double_finish;
 double_stream_captured double_captured;
 double_stream_stick double_stick;
-double_writes double_count_writes;
+double_writes double_count_writes, double_count_waits;
 double_device double_current_device;
 double_stream_record double_record;
 
@@ -376,6 +378,11 @@ uint64_t double_count_writes(void)
     return writes;
 }
 
+uint64_t double_count_waits(void)
+{
+    return waits;
+}
+
 int double_current_device(void)
 {
     return current;
@@ -417,6 +424,7 @@ int gpu_query(struct gpu_event *event)
         return GPU_BUSY_NOT_READY;
     if (event->stream)
         land(event->stream);
+    waits++;
     if (host_us <= event->clock_us)
         host_us = event->clock_us + law()->gpus[current % LAW_GPUS].wake_us;
     return GPU_OK;
