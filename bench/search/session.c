@@ -211,7 +211,7 @@ static struct bench_session *open_here(struct session *v, struct err *e)
     struct bench_session *opened = s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
     if (opened || e->code != BENCH_NODES_LOST || bench_stopped(s) || ++s->losses > LOSSES_LIMIT)
         return opened;
-    log_warn(s->log, "%s; starting all agents anew", e->text);
+    log_warn(s->log, "%s; trying once more", e->text);
     return s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
 }
 
@@ -271,10 +271,7 @@ static int replace_lost(struct session *v, const char *launch, const char *detai
         return 0;
     if (++s->losses > LOSSES_LIMIT)
         return err_set(e, ERR_FAILED, "%s, after agents were started anew %d times", detail, LOSSES_LIMIT);
-    log_warn(s->log, "launch %s: %s; starting all agents anew", launch, detail);
-    int rc = reopen_session(v, launch, e);
-    const struct err why = e ? *e : (struct err){0};
-    return rc ? err_set(e, rc, "%s, and agents cannot be started anew: %.600s", detail, why.text) : 0;
+    return reopen_session(v, launch, e);
 }
 
 /* One point, again after a death. `*hopeless` when the launch need not go on to larger sizes. */

@@ -41,12 +41,16 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
 {
     struct nccl_context *c = p->context;
     struct nccl_hello hello;
-    if (c->pool && !nccl_pool_broken(c->pool))
+    if (c->pool && !nccl_pool_broken(c->pool, c->lost))
         return 0;
+    if (c->pool)
+        log_warn(c->setup.log, "%s; starting all agents anew", c->lost);
     nccl_pool_close(c->pool);
     c->pool = nccl_pool_open(&c->setup, &c->own, patience_s, stop, e);
-    if (!c->pool && c->found && e) /* agents that were there once do not come back */
-        e->code = BENCH_NODES_LOST;
+    if (!c->pool && *c->lost && e) { /* agents that were there once do not come back */
+        const struct err why = *e;
+        err_set(e, BENCH_NODES_LOST, "%s, and agents cannot be started anew: %.500s", c->lost, why.text);
+    }
     if (!c->pool)
         return e && e->code ? e->code : ERR_FAILED;
     int rc = nccl_pool_look(c->pool, &hello, patience_s, stop, e);
@@ -55,7 +59,7 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
         c->pool = NULL;
         return rc;
     }
-    c->found = 1;
+    *c->lost = 0;
     p->library = library_name(&hello, c->arena);
     log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_pool_ranks(c->pool),
              nccl_pool_nodes(c->pool), nccl_pool_nodes(c->pool) == 1 ? "" : "s", hello.gpu);

@@ -21,11 +21,11 @@ struct nccl_context {
     const char *plugin;
     struct nccl_pool *pool;
     struct arena *arena;
-    double start_s;        /* how long the first launch took; 0 none yet */
-    int found;             /* all nodes have been there once */
-    int inherited;         /* the environment's NCCL variables have been logged */
-    int killed;            /* the launch before this one did not end by itself */
-    const char **compared; /* labels of launches whose default was held against the site's */
+    double start_s;          /* how long the first launch took; 0 none yet */
+    char lost[BENCH_DETAIL]; /* who is gone and has not come back; "" nobody */
+    int inherited;           /* the environment's NCCL variables have been logged */
+    int killed;              /* the launch before this one did not end by itself */
+    const char **compared;   /* labels of launches whose default was held against the site's */
     int ncompared;
     uint64_t beside[COLL_COUNT]; /* cells that were measured with other types and places too */
 };

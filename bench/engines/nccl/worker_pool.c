@@ -71,9 +71,18 @@ int nccl_pool_ranks(const struct nccl_pool *t)
     return t->ranks;
 }
 
-int nccl_pool_broken(const struct nccl_pool *t)
+/* The nodes that are gone, by name. */
+int nccl_pool_broken(const struct nccl_pool *t, char detail[BENCH_DETAIL])
 {
-    return t->agents.lost > 0;
+    if (!t->agents.lost || !detail)
+        return t->agents.lost > 0;
+    int used = snprintf(detail, BENCH_DETAIL, "lost the agent on"), named = 0;
+    for (int m = 0; m < t->agents.count && used < BENCH_DETAIL - 100; m++)
+        if (t->agents.items[m].lost)
+            used += snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s %s", named++ ? "," : "",
+                             t->agents.items[m].host);
+    snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s", named < t->agents.lost ? " and others" : "");
+    return 1;
 }
 
 /* ---- stopping ---- */
@@ -191,17 +200,6 @@ static void add_last_words(const struct nccl_pool *t, char detail[BENCH_DETAIL])
         snprintf(detail + used, BENCH_DETAIL - used, ": %.*s", (int)(BENCH_DETAIL - used - 3), t->last);
 }
 
-/* The nodes that are gone, by name. */
-static void say_who_is_lost(const struct nccl_pool *t, char detail[BENCH_DETAIL])
-{
-    int used = snprintf(detail, BENCH_DETAIL, "lost the agent on"), named = 0;
-    for (int m = 0; m < t->agents.count && used < BENCH_DETAIL - 100; m++)
-        if (t->agents.items[m].lost)
-            used += snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s %s", named++ ? "," : "",
-                             t->agents.items[m].host);
-    snprintf(detail + used, (size_t)(BENCH_DETAIL - used), "%s", named < t->agents.lost ? " and others" : "");
-}
-
 /* Waits for what `q` asks of all its ranks. */
 static enum bench_outcome wait_for(struct nccl_pool *t, struct question *q, volatile sig_atomic_t *stop)
 {
@@ -216,10 +214,8 @@ static enum bench_outcome wait_for(struct nccl_pool *t, struct question *q, vola
         say_who_is_silent(q, q->detail);
     nccl_pool_stop(t, 1);
     add_last_words(t, q->detail);
-    if (nccl_pool_broken(t)) {
-        say_who_is_lost(t, q->detail);
+    if (nccl_pool_broken(t, q->detail))
         return BENCH_LOST;
-    }
     return silent ? BENCH_SILENT : BENCH_DIED;
 }
 
@@ -231,8 +227,7 @@ static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_
     q.seen = calloc((size_t)q.count + 1, 1);
     q.began_s = progress_now_s();
     snprintf(q.detail, BENCH_DETAIL, "out of memory");
-    if (nccl_pool_broken(t)) {
-        say_who_is_lost(t, q.detail);
+    if (nccl_pool_broken(t, q.detail)) {
         free(q.seen);
         return BENCH_LOST;
     }

@@ -20,8 +20,9 @@ struct nccl_pool;
  * (ERR_LACKS: no worker program, no mpirun) and when *stop is set. */
 struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct nccl_options *own, double patience_s,
                                  volatile sig_atomic_t *stop, struct err *e);
-/* Whether an agent is lost: a new pool must be opened before anything else can be asked. */
-int nccl_pool_broken(const struct nccl_pool *t);
+/* Whether agents are lost, and which, unless `detail` is NULL: a new pool must be opened before anything else can be
+ * asked. */
+int nccl_pool_broken(const struct nccl_pool *t, char detail[BENCH_DETAIL]);
 /* Ends everything; NULL is fine. */
 void nccl_pool_close(struct nccl_pool *t);
 
