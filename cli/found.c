@@ -2,6 +2,7 @@
 #include "cli/found.h"
 
 #include "bench/engines/mpi.h"
+#include "bench/launch/mpirun.h"
 #include "cli/cli.h"
 
 #define PATIENCE_S 60.0
@@ -59,7 +60,14 @@ void cli_found_end(struct cli_found *c, struct bench_setup *setup, int code)
     c->head = 0;
 }
 
-void cli_found_become_ranks(struct cli_found *c, struct bench_setup *setup)
+int cli_found_become_ranks(struct cli_found *c, struct bench_setup *setup, struct err *e)
 {
+    if (c->head && mpirun_attached_rank(NULL) < 0)
+        return err_set(
+            e, ERR_LACKS,
+            "host memory is measured by ranks of MPI, and %s started none: say srun --mpi=pmix or mpirun, or "
+            "--engine nccl where there are GPUs",
+            c->found.launcher);
     cli_found_end(c, setup, FOUND_BECOME_RANK);
+    return 0;
 }

@@ -20,7 +20,8 @@ int cli_found_begin(struct cli_found *c, struct bench_setup *setup, const char *
 /* The head's end: all others end with this exit code. Nothing for others. */
 void cli_found_end(struct cli_found *c, struct bench_setup *setup, int code);
 
-/* All others go on as ranks of MPI, of which this is rank 0. */
-void cli_found_become_ranks(struct cli_found *c, struct bench_setup *setup);
+/* All others go on as ranks of MPI, of which this is rank 0. Nothing where nobody was found. ERR_LACKS: what has
+ * started them knows no MPI. */
+int cli_found_become_ranks(struct cli_found *c, struct bench_setup *setup, struct err *e);
 
 #endif

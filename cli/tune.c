@@ -179,10 +179,10 @@ static int measure(struct tune *t, struct tune_part *p, struct bench_results **m
 {
     struct bench_summary summary = {0};
     /* Copies of us that were agents so far are ranks of MPI from now on, if MPI is what is measured. */
-    if (bench_engine_find(p->bench.engine)->join)
-        cli_found_become_ranks(&t->found, &p->bench.setup);
+    int rc = bench_engine_find(p->bench.engine)->join ? cli_found_become_ranks(&t->found, &p->bench.setup, e) : 0;
     progress_start(&t->progress, t->quiet ? NULL : stderr);
-    int rc = bench_run(&p->bench, p->topology, &t->log, &t->progress, t->stop, &summary, measured, e);
+    if (!rc)
+        rc = bench_run(&p->bench, p->topology, &t->log, &t->progress, t->stop, &summary, measured, e);
     progress_clear(&t->progress);
     t->noise = !rc && *measured ? (*measured)->noise : (struct findings){0};
     if (rc == ERR_LACKS) {

@@ -37,7 +37,7 @@ cores() {
     local ns p
     for ns in 0 1 2 3; do
         for p in $(ip netns pids "$prefix-n$ns"); do
-            if grep -qs nccltune-worker "/proc/$p/cmdline"; then sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$p/status"; fi
+            if grep -qs nccltune-worker "/proc/$p/cmdline"; then sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$p/status" 2>/dev/null; fi
         done
     done | sort -u
 }
@@ -78,6 +78,50 @@ check "a node that cannot be reached is named, with ssh's own word" \
     grep -q 'nosuchhost: ssh exited with code [0-9]*: Cannot open network namespace "nosuchhost"' "$work/nosuch.log"
 note "$work/nosuch.log"
 by=(--mpirun-args "$launch")
+
+# Found started: a launcher has put a copy on every rank. copies PER_NODE NAME=VALUE... -- COMMAND...: exit codes in $codes.
+copies() {
+    local per=$1 k l p pids=() variables=()
+    shift
+    while [ "$1" != -- ]; do variables+=("$1") && shift; done
+    shift
+    for ((k = 0; k < 4; k++)); do
+        for ((l = 0; l < per; l++)); do
+            env RANK=$((k * per + l)) WORLD_SIZE=$((4 * per)) LOCAL_RANK=$l LOCAL_WORLD_SIZE="$per" \
+                MASTER_ADDR=$prefix-n0 MASTER_PORT=29500 "${variables[@]}" \
+                tests/rig/nodes exec "$prefix-n$k" timeout -k 5 100 "$@" >"$work/copy.$k.$l" 2>&1 &
+            pids+=($!)
+        done
+    done
+    codes=
+    for p in "${pids[@]}"; do wait "$p" && codes+=0 || codes+=$?; done
+}
+small=(--engine nccl --collectives allreduce --sizes 64K --budget 4s)
+copies 2 TORCHELASTIC_RUN_ID=r1 -- build/nccltune tune "${small[@]}" -o "$work/torchrun"
+check "copies of torchrun find one another by the profile's directory" test "$codes" = 00000000
+check "... every node was probed, and its GPUs measured" bash -c \
+    "grep -q '\"nodes\":4,\"ranks\":8' '$work/torchrun/results.jsonl' && [ \$(grep -c '$prefix-n.\"' '$work/torchrun/topology.json') -ge 4 ]"
+check "... and left nothing there" test -z "$(find "$work/torchrun" -name '.head*')"
+began=$(date +%s)
+copies 2 TORCHELASTIC_RUN_ID=r1 -- build/nccltune tune "${small[@]}" -o "$work/torchrun"
+check "when the head refuses, all end" test "$codes" = 11111111 -a $(($(date +%s) - began)) -lt 30
+check "... with one sentence" test "$(cat "$work"/copy.*)" = "$(cat "$work/copy.0.0")" -a "$(wc -l <"$work/copy.0.0")" = 1
+# As the operator would start the example's pods, which share a secret only.
+readarray -t pod < <(python3 -c 'import sys, yaml
+job = yaml.safe_load(open("examples/pytorchjob.yaml"))
+for word in job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]:
+    print({"nccltune": "build/nccltune", "30m": "4s", "/shared/profile": sys.argv[1]}.get(word, word))' "$work/pods")
+copies 1 NCCLTUNE_KEY=0123abcd -- "${pod[@]}" --collectives allreduce --sizes 64K
+check "a PyTorchJob's pods find one another by its master and a secret" test "$codes" = 0000
+check "... and are measured" grep -q '"nodes":4,"ranks":8' "$work/pods/results.jsonl"
+if command -v pdsh >/dev/null; then
+    check "plain pdsh" env NCCLTUNE_PROGRAM="$PWD/build/nccltune" PDSH_RSH="$PWD/tests/rig/agent" \
+        timeout 100 examples/pdsh.sh "$prefix-n[0-3]" 4 "$work/pdsh" "${small[@]}"
+    check "... measures all nodes" grep -q '"nodes":4,"ranks":8' "$work/pdsh/results.jsonl"
+else
+    skip "plain pdsh" "no pdsh"
+fi
+check "nothing of all that is left on any node" none_left
 
 # measured_a_while JOURNAL: waits until it has some lines.
 measured_a_while() {

@@ -28,6 +28,9 @@ code=\$?
 unset NCCL_DOUBLE_FAULT
 build/nccltune bench --engine nccl --topology '$dir/topology.json' --collectives allreduce --sizes 64K --budget 4s -q \\
     -o '$dir/mpirun.jsonl' --mpirun-args '--mca oob_tcp_if_include eth0 -x DRIVER_DOUBLE_GPUS'
+srun -N4 -n8 --overcommit --mpi=none build/nccltune tune --engine nccl --collectives allreduce --sizes 64K --budget 4s \\
+    -q -o '$dir/found'
+echo "found with \$?"
 echo "bench ended with \$code"
 JOB
 job=$(slurm sbatch --parsable -N4 -o "$dir/job.log" "$dir/job")
@@ -39,6 +42,8 @@ note "$dir/job.log"
 check "the job ends, with status 1 for the hang" grep -q 'bench ended with 1' "$dir/job.log"
 check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$dir/results.jsonl"
 check "the same with agents over mpirun" grep -q '"nodes":4,"ranks":8' "$dir/mpirun.jsonl"
+check "srun without PMIx has put a copy on every rank: they find one another" grep -q 'found with 0' "$dir/job.log"
+check "... and measure all nodes" grep -q '"nodes":4,"ranks":8' "$dir/found/results.jsonl"
 check "the hang is journalled" grep -q '"tree/simple".*"status":"hung".*no answer in time' "$dir/results.jsonl"
 check "the sweep went on: Tree with LL was measured" grep -q '"tree/ll".*"status":"ok"' "$dir/results.jsonl"
 ended() { [ -z "$(slurm squeue -h -j "$job" 2>/dev/null)" ]; }
