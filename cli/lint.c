@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
@@ -20,21 +21,23 @@ extern char **environ;
 
 static const struct cli_page page = {
     COMMAND,
-    "nccltune lint [OPTION]... FILE... | - | --env | --pid N\n"
-    "Say what NCCL makes of the settings in shell, batch and env files, nccl.conf, Dockerfiles, Kubernetes YAML and\n"
-    "JSON: names that it does not read, values that it reads as something else, settings without effect or at odds.\n",
+    "nccltune lint [OPTION]... FILE... | DIRECTORY... | - | --env | --pid N\n"
+    "Say what NCCL makes of the settings in scripts, configuration files, container and cluster descriptions and\n"
+    "programs: names that it does not read, values that it reads as something else, settings without effect, at odds,\n"
+    "or lost before they reach the ranks.\n",
     "Examples\n"
     "  nccltune lint job.sbatch\n"
     "  nccltune lint --nccl 2.28.9 --topology topology.json /etc/nccl.conf\n"
-    "  nccltune lint --fix job.sh -o job.fixed.sh\n"
+    "  nccltune lint --fix=all job.sh -o job.fixed.sh\n"
+    "  nccltune lint --baseline known.json --format github .\n"
     "\n"
-    "Exit status: 0 no error found, 1 an error found (with --strict: or a warning), 2 wrong usage.\n",
+    "Exit status: 0 no error found, 1 an error found (with --strict: or a warning) or a file not read, 2 wrong usage.\n",
     -1};
 
 struct request {
     struct lint_options lint;
     struct cli_releases releases;
-    const char *topology, *profile, *kind, *out;
+    const char *topology, *profile, *kind, *out, *format, *baseline, *write_baseline;
     int pid, env, fix, in_place, strict, list_rules, json, sarif;
     char **files;
     int nfiles;
@@ -43,6 +46,21 @@ struct request {
 static const char *kind_word(int i)
 {
     return lint_kind((size_t)i);
+}
+
+static const char *format_word(int i)
+{
+    static const char *const words[] = {"text", "json", "sarif", "github", NULL};
+    return words[i];
+}
+
+enum { FIX_SAFE = 1, FIX_ALL };
+
+static int take_fix(const struct option_value *v, void *out, struct err *e)
+{
+    *(int *)out = v->text ? FIX_ALL : FIX_SAFE;
+    return v->text && strcmp(v->text, "all") != 0 ? err_set(e, ERR_USAGE, "%s: expected all, got '%s'", v->what, v->text)
+                                                  : 0;
 }
 
 static const struct option_spec options[] = {
@@ -60,10 +78,17 @@ static const struct option_spec options[] = {
     {0, "pid", "N", "look at the environment of process N", option_int, offsetof(struct request, pid), .low = 1,
      .high = INT32_MAX},
     {0, "strict", NULL, "warnings count as errors", option_flag, offsetof(struct request, strict)},
-    {'j', "json", NULL, "print findings as JSON", option_flag, offsetof(struct request, json)},
-    {0, "sarif", NULL, "print findings as SARIF", option_flag, offsetof(struct request, sarif)},
-    {0, "fix", NULL, "write a corrected copy to standard output, findings to standard error", option_flag,
-     offsetof(struct request, fix)},
+    {0, "format", "FORMAT", "print findings as one of:", option_word, offsetof(struct request, format),
+     .word = format_word},
+    {'j', "json", NULL, "--format json", option_flag, offsetof(struct request, json)},
+    {0, "sarif", NULL, "--format sarif", option_flag, offsetof(struct request, sarif)},
+    {0, "baseline", "FILE", "leave out the findings that FILE knows", option_text, offsetof(struct request, baseline)},
+    {0, "write-baseline", "FILE", "write what is found now to FILE, and report none of it", option_text,
+     offsetof(struct request, write_baseline)},
+    {0, "fix", "[=all]",
+     "write a copy to standard output, findings to standard error, with corrections that change no run; all: with "
+     "those that do, too",
+     take_fix, offsetof(struct request, fix)},
     {'o', "output", "FILE", "with --fix: write the copy to FILE", option_text, offsetof(struct request, out)},
     {0, "in-place", NULL, "with --fix: correct the files themselves", option_flag, offsetof(struct request, in_place)},
     {0, "list-rules", NULL, "print every rule", option_flag, offsetof(struct request, list_rules)},
@@ -74,10 +99,12 @@ static int check_args(const struct request *a)
 {
     if (a->topology && a->profile)
         return cli_usage(COMMAND, "--topology and --profile are mutually exclusive");
-    if (a->json && a->sarif)
-        return cli_usage(COMMAND, "--json and --sarif are mutually exclusive");
+    if (a->json + a->sarif + !!a->format > 1)
+        return cli_usage(COMMAND, "--format, --json and --sarif are mutually exclusive");
+    if (a->fix && (a->baseline || a->write_baseline))
+        return cli_usage(COMMAND, "--fix and a baseline are mutually exclusive");
     if (a->nfiles == 0 && !a->env && !a->pid)
-        return cli_usage(COMMAND, "expected a FILE, '-', --env or --pid");
+        return cli_usage(COMMAND, "expected a FILE or a directory, '-', --env or --pid");
     if (a->fix && a->nfiles == 0)
         return cli_usage(COMMAND, "--fix needs a FILE");
     if (!a->fix && (a->in_place || a->out))
@@ -132,36 +159,56 @@ static int read_process(struct lint *l, int pid, struct err *e)
     return code;
 }
 
+static int is_directory(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* What cannot be read is in the report, and the others are read all the same; a wrong --kind ends it. */
 static int read_all(struct lint *l, const struct request *a, struct err *e)
 {
-    int code = 0;
-    for (int i = 0; i < a->nfiles && !code; i++)
-        code = lint_read_file(l, a->files[i], a->kind, e);
-    if (!code && a->env)
-        code = read_own_environment(l, e);
-    if (!code && a->pid)
-        code = read_process(l, a->pid, e);
+    size_t looked = 0;
+    struct err noted = {0};
+    for (int i = 0; i < a->nfiles; i++) {
+        int code = is_directory(a->files[i]) ? lint_read_tree(l, a->files[i], &looked, e)
+                                             : lint_read_file(l, a->files[i], a->kind, &noted);
+        if (e->code || code == ERR_USAGE)
+            return e->code ? e->code : err_set(e, code, "%s", noted.text);
+    }
+    int code = a->env ? read_own_environment(l, e) : 0;
+    return !code && a->pid ? read_process(l, a->pid, e) : code;
+}
+
+static int write_one(const struct request *a, const char *path, const char *text, size_t bytes, int fixed, int left,
+                     struct err *e)
+{
+    const char *target = a->in_place ? path : a->out;
+    if (!target || !strcmp(target, "-"))
+        return fwrite(text, 1, bytes, stdout) != bytes || fflush(stdout) ? err_errno(e, "standard output") : 0;
+    int code = fixed > 0 || !a->in_place ? file_write(target, text, bytes, e) : 0;
+    if (fixed > 0 || left > 0 || !a->in_place)
+        fprintf(stderr, COMMAND ": %s: %d corrected%s\n", target, fixed,
+                left > 0 ? ", more with --fix=all, which changes what runs do" : "");
     return code;
 }
 
-/* Every file is a document of its own, in the order of the command line. */
+/* Every file is a document of its own, in the order that they were read. */
 static int write_fixed(const struct lint *l, const struct request *a, struct err *e)
 {
-    const char *path;
-    size_t bytes;
-    int fixed, code = 0;
-    for (int i = 0; i < a->nfiles && !code; i++) {
-        char *text = lint_fix(l, (size_t)i, &path, &bytes, &fixed);
-        if (!text)
-            return err_set(e, ERR_FAILED, "no memory for a corrected copy");
-        const char *target = a->in_place ? a->files[i] : a->out;
-        if (target && strcmp(target, "-") != 0) {
-            if (fixed > 0 || !a->in_place)
-                code = file_write(target, text, bytes, e);
-            fprintf(stderr, COMMAND ": %s: %d corrected\n", target, fixed);
-        } else if (fwrite(text, 1, bytes, stdout) != bytes || fflush(stdout)) {
-            code = err_errno(e, "standard output");
-        }
+    struct lint_document d;
+    int code = 0;
+    for (size_t i = 0; lint_document(l, i, &d); i++) {
+        const char *path;
+        size_t bytes;
+        int fixed, left;
+        struct err why = {0};
+        if (!strcmp(d.kind, "environment") || (d.error && d.settings == 0))
+            continue;
+        char *text = lint_fix(l, i, a->fix == FIX_ALL, &path, &bytes, &fixed, &left, &why);
+        int rc = text ? write_one(a, path, text, bytes, fixed, left, &why) : why.code;
+        if (rc && !code)
+            code = err_set(e, rc, "%s", why.text);
         free(text);
     }
     return code;
@@ -212,9 +259,37 @@ static int parse(int argc, char **argv, struct request *r)
         return code;
     r->files = argv + first;
     r->nfiles = argc - first;
+    r->lint.root = r->env ? "" : NULL;
     r->lint.nccl_low = r->releases.low;
     r->lint.nccl_high = r->releases.high;
     return r->list_rules ? list_rules() : check_args(r);
+}
+
+static enum lint_format format_of(const struct request *a)
+{
+    for (int i = 0; a->format; i++)
+        if (!strcmp(a->format, format_word(i)))
+            return (enum lint_format)i;
+    return a->json ? LINT_JSON : a->sarif ? LINT_SARIF : LINT_TEXT;
+}
+
+static int report(struct lint *l, const struct request *a, struct err *e)
+{
+    struct lint_document d;
+    int unread = 0;
+    if (a->write_baseline && lint_write_baseline(l, a->write_baseline, e))
+        return e->code;
+    const char *baseline = a->write_baseline ? a->write_baseline : a->baseline;
+    if (baseline && lint_apply_baseline(l, baseline, e))
+        return e->code;
+    int code = lint_print(l, format_of(a), a->fix && !a->in_place && !a->out ? stderr : stdout, e);
+    if (!code && a->fix)
+        code = write_fixed(l, a, e);
+    for (size_t i = 0; lint_document(l, i, &d); i++)
+        unread += d.error != NULL;
+    if (!code && (unread || lint_count(l, FINDING_ERROR) > 0 || (a->strict && lint_count(l, FINDING_WARNING) > 0)))
+        code = ERR_FAILED;
+    return code;
 }
 
 int lint_main(int argc, char **argv)
@@ -224,9 +299,12 @@ int lint_main(int argc, char **argv)
     struct topology *topology = NULL;
     struct tuner_table table = {0};
     struct lint *l = NULL;
+    char root[32];
     int code = parse(argc, argv, &a);
     if (code >= 0)
         return code;
+    if (a.pid && snprintf(root, sizeof root, "/proc/%d/root", a.pid) > 0)
+        a.lint.root = access(root, X_OK) ? NULL : root;
     code = read_machine(&a, &topology, &table, &e);
     if (code)
         goto out;
@@ -236,15 +314,7 @@ int lint_main(int argc, char **argv)
     if (code)
         goto out;
     lint_check(l);
-    code = lint_print(l,
-                      a.json    ? LINT_JSON
-                      : a.sarif ? LINT_SARIF
-                                : LINT_TEXT,
-                      a.fix && !a.in_place && !a.out ? stderr : stdout, &e);
-    if (!code && a.fix)
-        code = write_fixed(l, &a, &e);
-    if (!code && (lint_count(l, FINDING_ERROR) > 0 || (a.strict && lint_count(l, FINDING_WARNING) > 0)))
-        code = ERR_FAILED;
+    code = report(l, &a, &e);
 out:
     if (e.code)
         code = cli_fail(COMMAND, &e);

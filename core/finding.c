@@ -1,7 +1,11 @@
 /* Findings: lists, text, JSON, SARIF. */
 #include "core/finding.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "core/hash.h"
 
 static const char *const severities[FINDING_SEVERITIES] = {"ok", "note", "warning", "error"};
 
@@ -173,10 +177,21 @@ static void add_driver(cJSON *run, const char *tool, const struct finding_kind *
         cJSON_AddStringToObject(o, "id", kinds[i].id);
         json_add_str(o, "name", kinds[i].name);
         add_text(o, "shortDescription", kinds[i].title);
+        add_text(o, "fullDescription", kinds[i].title);
+        add_text(o, "help", kinds[i].title);
         cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "defaultConfiguration"), "level",
                                 level_of(kinds[i].severity));
         cJSON_AddItemToArray(rules, o);
     }
+}
+
+/* As seen from the current directory when it is below it. */
+static const char *from_here(const char *path)
+{
+    char here[4096];
+    size_t n = path[0] == '/' && getcwd(here, sizeof here) ? strlen(here) : 0;
+    path += n > 0 && !strncmp(path, here, n) && path[n] == '/' ? n + 1 : 0;
+    return strncmp(path, "./", 2) ? path : path + 2;
 }
 
 /* File names as URI references: bytes that a URI may not hold are escaped. */
@@ -198,7 +213,7 @@ static void add_place(cJSON *result, const struct finding *f, struct arena *a)
     cJSON *place = cJSON_CreateObject();
     cJSON_AddItemToArray(cJSON_AddArrayToObject(result, "locations"), place);
     cJSON *physical = cJSON_AddObjectToObject(place, "physicalLocation");
-    json_add_str(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri", uri_of(a, f->file));
+    json_add_str(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri", uri_of(a, from_here(f->file)));
     if (!f->line)
         return;
     cJSON *region = cJSON_AddObjectToObject(physical, "region");
@@ -220,11 +235,33 @@ static cJSON *result_of(const struct finding *f, const struct finding_kind *kind
              arena_printf(a, "%s%s%s", finding_sentence(f, a), f->advice ? " " : "", f->advice ? f->advice : ""));
     if (f->file)
         add_place(o, f, a);
+    /* Lines move; what is found about what does not. */
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "partialFingerprints"), "nccltune/v1",
+                            arena_printf(a, "%016" PRIx64,
+                                         hash_text(arena_printf(a, "%s %s %s %s", f->id ? f->id : "",
+                                                                f->file ? from_here(f->file) : "",
+                                                                f->subject ? f->subject : "", f->value ? f->value : ""))));
     return o;
 }
 
+static void add_invocation(cJSON *run, const struct finding *problems, int n, struct arena *a)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(run, "invocations"), o);
+    cJSON_AddBoolToObject(o, "executionSuccessful", finding_count(problems, n, FINDING_ERROR) == 0);
+    cJSON *notes = cJSON_AddArrayToObject(o, "toolExecutionNotifications");
+    for (int i = 0; i < n; i++) {
+        cJSON *note = cJSON_CreateObject();
+        cJSON_AddStringToObject(note, "level", level_of(problems[i].severity));
+        add_text(note, "message", problems[i].text);
+        if (problems[i].file)
+            add_place(note, &problems[i], a);
+        cJSON_AddItemToArray(notes, note);
+    }
+}
+
 int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int nkinds, const struct finding *list,
-                         int n, FILE *out, struct err *e)
+                         int n, const struct finding *problems, int nproblems, FILE *out, struct err *e)
 {
     struct arena *a = arena_new();
     cJSON *doc = cJSON_CreateObject();
@@ -234,6 +271,7 @@ int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int
     cJSON_AddItemToArray(cJSON_AddArrayToObject(doc, "runs"), run);
     add_driver(run, tool, kinds, nkinds);
     cJSON_AddStringToObject(run, "columnKind", "unicodeCodePoints");
+    add_invocation(run, problems, nproblems, a);
     cJSON *results = cJSON_AddArrayToObject(run, "results");
     for (int i = 0; i < n; i++)
         cJSON_AddItemToArray(results, result_of(&list[i], kinds, nkinds, a));
@@ -241,4 +279,37 @@ int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int
     cJSON_Delete(doc);
     arena_free(a);
     return rc;
+}
+
+/* ---- GitHub ------------------------------------------------------------------------------------------------------ */
+
+/* A part of the line; in a property ':' and ',' mean something, too. */
+static void put_escaped(FILE *out, const char *s, int property)
+{
+    for (; s && *s; s++) {
+        if (*s == '%' || *s == '\r' || *s == '\n' || (property && (*s == ':' || *s == ',')))
+            fprintf(out, "%%%02X", (unsigned)(unsigned char)*s);
+        else
+            fputc(is_control(s, 1) ? '?' : *s, out);
+    }
+}
+
+void finding_print_github(const struct finding *f, const char *name, FILE *out)
+{
+    struct arena *a = arena_new();
+    fprintf(out, "::%s ", f->severity == FINDING_NOTE || f->severity == FINDING_OK ? "notice" : severities[f->severity]);
+    if (f->file) {
+        fputs("file=", out);
+        put_escaped(out, from_here(f->file), 1);
+        if (f->line)
+            fprintf(out, ",line=%ld,col=%ld", f->line, f->column);
+        fputc(',', out);
+    }
+    fputs("title=", out);
+    put_escaped(out, arena_printf(a, "%s%s%s", f->id ? f->id : "", f->id && name ? " " : "", name ? name : ""), 1);
+    fputs("::", out);
+    put_escaped(out, arena_printf(a, "%s%s%s", finding_sentence(f, a), f->advice ? " " : "", f->advice ? f->advice : ""),
+                0);
+    fputc('\n', out);
+    arena_free(a);
 }

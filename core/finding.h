@@ -76,8 +76,13 @@ struct finding_kind {
     const char *title;
 };
 
-/* A SARIF log of one run: `tool` is the program's name ("nccltune lint"). */
+/* A SARIF log of one run: `tool` is the program's name ("nccltune lint"); `problems` are what kept it from looking at
+ * everything (NULL, 0: nothing), each with a text, a file and a severity. Files below the current directory are named
+ * from there, as code hosts have it. */
 int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int nkinds, const struct finding *list,
-                         int n, FILE *out, struct err *e);
+                         int n, const struct finding *problems, int nproblems, FILE *out, struct err *e);
+
+/* A line that GitHub shows beside the source when a workflow prints it; `name` of the kind, NULL none. */
+void finding_print_github(const struct finding *f, const char *name, FILE *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/edit_distance.h"
 #include "core/hash.h"
@@ -47,6 +48,13 @@ static const struct theme {
 
 static const struct env_other others[] = {
 #include "core/vars/others.inc"
+};
+
+/* Name, lowest and highest number, words. */
+#define LIMIT(name, low, high, words) {#name, low, high, words},
+
+static const struct env_limit limits[] = {
+#include "core/vars/limits.inc"
 };
 
 /* Owners by the beginning of a name; a longer prefix stands before a shorter one that it contains. */
@@ -120,9 +128,37 @@ const struct env_other *env_other_at(size_t n)
     return n < LENGTH(others) ? &others[n] : NULL;
 }
 
+const struct env_limit *env_limit_find(const char *name)
+{
+    return bsearch(name, limits, LENGTH(limits), sizeof(limits[0]), by_name);
+}
+
+const char *env_limit_broken(const struct env_limit *limit, const char *value, char text[ENV_LIMIT_TEXT])
+{
+    char *end;
+    size_t n = strlen(value);
+    long long number = strtoll(value, &end, 0);
+    if (end > value && !*end && number >= limit->low && number <= limit->high)
+        return NULL;
+    for (const char *w = limit->words; w && *w; w += strspn(w, " ")) {
+        size_t length = strcspn(w, " ");
+        if (length == n && !strncasecmp(w, value, n))
+            return NULL;
+        w += length;
+    }
+    if (limit->low > limit->high)
+        snprintf(text, ENV_LIMIT_TEXT, "%s", limit->words);
+    else if (limit->high == INT64_MAX)
+        snprintf(text, ENV_LIMIT_TEXT, "numbers from %lld up", (long long)limit->low);
+    else
+        snprintf(text, ENV_LIMIT_TEXT, "%lld to %lld%s%s", (long long)limit->low, (long long)limit->high,
+                 limit->words ? ", " : "", limit->words ? limit->words : "");
+    return text;
+}
+
 int env_of_interest(const char *name, size_t length)
 {
-    static const char *const families[] = {"NCCL_", "RCCL_", "TORCH_NCCL_", "HSA_"};
+    static const char *const families[] = {"NCCL_", "RCCL_", "TORCH_NCCL_", "OFI_NCCL_", "HSA_"};
     char text[128];
     if (length == 0 || length >= sizeof(text))
         return 0;
@@ -173,6 +209,30 @@ const struct env_var *env_nearest(const char *name)
         }
     }
     return best;
+}
+
+const struct env_other *env_nearest_other(const char *name)
+{
+    static const char *const families[] = {"OFI_NCCL_", "TORCH_NCCL_", "RCCL_"};
+    const struct env_other *best = NULL;
+    size_t family = 0;
+    while (family < LENGTH(families) && strncmp(name, families[family], strlen(families[family])) != 0)
+        family++;
+    if (family == LENGTH(families))
+        return NULL;
+    size_t n = strlen(families[family]);
+    int nearest = 3;
+    uint64_t words = words_hash(name + n);
+    for (size_t i = 0; i < LENGTH(others); i++) {
+        if (strncmp(others[i].name, families[family], n) != 0)
+            continue;
+        int d = words_hash(others[i].name + n) == words ? 0 : edit_distance(name + n, others[i].name + n, 2);
+        if (d < nearest) {
+            nearest = d;
+            best = &others[i];
+        }
+    }
+    return strlen(name + n) > 5 ? best : NULL;
 }
 
 /* ---- versions ---------------------------------------------------------------------------------------------------- */

@@ -98,6 +98,14 @@ struct env_other {
     const char *note; /* NULL none */
 };
 
+/* What the reader of such a name takes: numbers from low to high (none where low is above high), and words in any case,
+ * blank between; NULL none. */
+struct env_limit {
+    const char *name;
+    int64_t low, high;
+    const char *words;
+};
+
 /* Whose names begin so. */
 struct env_prefix {
     const char *prefix;
@@ -117,6 +125,14 @@ const struct env_other *env_other_at(size_t n);
 /* The variable that a wrong name most likely means: one or two letters off, or the same words in another order; NULL
  * when none is near. Only names that start with NCCL_ are considered. */
 const struct env_var *env_nearest(const char *name);
+
+/* The name that a wrong one of OFI_NCCL_*, TORCH_NCCL_* or RCCL_* most likely means; NULL when none is near. */
+const struct env_other *env_nearest_other(const char *name);
+
+const struct env_limit *env_limit_find(const char *name);
+#define ENV_LIMIT_TEXT 128
+/* What the limit allows, in words, when the value is not within it; NULL: it is. */
+const char *env_limit_broken(const struct env_limit *limit, const char *value, char text[ENV_LIMIT_TEXT]);
 
 /* Whether a name is one that lint looks at: in the catalogue (but not HOME and the like), or of a known family. */
 int env_of_interest(const char *name, size_t length);

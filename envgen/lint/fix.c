@@ -1,5 +1,5 @@
-/* Corrections: the document with every fixable finding's bytes replaced, from front to back. Of two corrections of the
- * same bytes the first counts; running lint again finds the other. */
+/* Corrections: the document with fixable findings' bytes replaced, from front to back. Of two corrections of the same
+ * bytes the first counts; running lint again finds the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +20,13 @@ static int by_offset(const void *x, const void *y)
  * nothing else stays valid. */
 static const char *removal(const struct lint *l, const struct lint_finding *f)
 {
+    static const char *const scripts[] = {"shell", "csh", "module", NULL};
     const struct lint_setting *s = f->at;
-    int lines_only = !strcmp(s->text->kind, "conf") || !strcmp(s->text->kind, "env");
-    const char *colon = lines_only ? "" : ": ";
+    int in_script = 0;
+    for (const char *const *k = scripts; *k; k++)
+        in_script |= !strcmp(s->text->kind, *k);
+    /* YAML's text blocks hold scripts, too. */
+    const char *colon = (in_script && strcmp(s->text->kind, "module") != 0) || !strcmp(s->text->kind, "yaml") ? ": " : "";
     return arena_printf(l->arena, "%s# nccltune lint, %s: %.*s", colon, f->kind->id, (int)s->line_bytes,
                         s->text->data + s->line_at);
 }
@@ -30,6 +34,7 @@ static const char *removal(const struct lint *l, const struct lint_finding *f)
 static int edit_of(const struct lint *l, const struct lint_finding *f, struct edit *e)
 {
     const struct lint_setting *s = f->at;
+    *e = (struct edit){0};
     switch (f->fix) {
     case LINT_FIX_VALUE:
         *e = (struct edit){s->value_at, s->value_bytes, f->replacement};
@@ -43,26 +48,45 @@ static int edit_of(const struct lint *l, const struct lint_finding *f, struct ed
             e->with = f->replacement ? f->replacement : removal(l, f);
         break;
     default:
-        return 0;
+        break;
     }
     return e->bytes > 0;
 }
 
-char *lint_fix(const struct lint *l, size_t n, const char **path, size_t *bytes, int *fixed)
+/* What may be corrected unasked: where the next run does the same as before. */
+static int is_safe(const struct lint_finding *f)
 {
-    if (n >= l->ntexts)
-        return NULL;
-    const struct lint_text *t = l->texts[n];
-    struct edit *edits = arena_alloc(l->arena, (l->nfindings + 1) * sizeof(*edits));
-    size_t count = 0, size = t->bytes + 1;
+    return !f->changes && f->severity != FINDING_NOTE;
+}
+
+static size_t errors_in(const struct lint *l, const struct lint_text *t)
+{
+    size_t n = 0;
     for (size_t i = 0; i < l->nfindings; i++)
-        if (l->findings[i]->at->text == t && edit_of(l, l->findings[i], &edits[count]))
-            size += strlen(edits[count++].with);
-    qsort(edits, count, sizeof(*edits), by_offset);
+        n += l->findings[i]->at->text == t && l->findings[i]->severity == FINDING_ERROR;
+    return n;
+}
+
+/* Whether lint reads the corrected text as it read the first one, and finds no more errors. */
+static int still_reads(const struct lint *l, const struct lint_text *t, const char *out, size_t bytes, struct err *e)
+{
+    struct lint *again = lint_new(&l->options);
+    struct err why = {0};
+    int rc = t->error ? 0 : lint_read_text(again, t->name, out, bytes, t->kind, &why);
+    lint_check(again);
+    if (rc)
+        err_set(e, ERR_FAILED, "%s: left as it is: the corrected text would be unreadable: %s", t->name, why.text);
+    else if (again->ntexts && errors_in(again, again->texts[0]) > errors_in(l, t))
+        rc = err_set(e, ERR_FAILED, "%s: left as it is: the corrected text would have more errors", t->name);
+    lint_free(again);
+    return !rc;
+}
+
+static char *apply(const struct lint_text *t, const struct edit *edits, size_t count, size_t size, size_t *bytes,
+                   int *fixed)
+{
     char *out = malloc(size), *o = out;
     size_t at = 0;
-    *path = t->name;
-    *fixed = 0;
     if (!out)
         return NULL;
     for (size_t i = 0; i < count; i++) {
@@ -78,5 +102,35 @@ char *lint_fix(const struct lint *l, size_t n, const char **path, size_t *bytes,
     o += t->bytes - at;
     *o = '\0';
     *bytes = (size_t)(o - out);
+    return out;
+}
+
+char *lint_fix(const struct lint *l, size_t n, int all, const char **path, size_t *bytes, int *fixed, int *left,
+               struct err *e)
+{
+    if (n >= l->ntexts)
+        return NULL;
+    const struct lint_text *t = l->texts[n];
+    struct edit *edits = arena_alloc(l->arena, (l->nfindings + 1) * sizeof(*edits));
+    size_t count = 0, size = t->bytes + 1;
+    *path = t->name;
+    *fixed = *left = 0;
+    for (size_t i = 0; i < l->nfindings; i++) {
+        const struct lint_finding *f = l->findings[i];
+        if (f->at->text != t || !edit_of(l, f, &edits[count]))
+            continue;
+        if (all || is_safe(f))
+            size += strlen(edits[count++].with);
+        else
+            ++*left;
+    }
+    qsort(edits, count, sizeof(*edits), by_offset);
+    char *out = apply(t, edits, count, size, bytes, fixed);
+    if (!out)
+        err_set(e, ERR_FAILED, "no memory for a corrected copy");
+    else if (*fixed > 0 && !still_reads(l, t, out, *bytes, e)) {
+        free(out);
+        out = NULL;
+    }
     return out;
 }

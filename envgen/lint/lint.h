@@ -25,6 +25,7 @@ struct lint_options {
     int rccl;                        /* 1 AMD's RCCL, 0 NVIDIA's NCCL, -1: by the topology's GPUs or what is set */
     const struct topology *topology; /* NULL unknown; must outlive the lint */
     const struct tuner_table *table; /* what a tuner plugin will apply; NULL none; the same */
+    const char *root; /* paths in settings are looked for below it: "" this machine, "/proc/7/root"; NULL: not at all */
 };
 
 struct lint *lint_new(const struct lint_options *o);
@@ -34,7 +35,8 @@ void lint_free(struct lint *l); /* NULL is fine */
 const char *lint_kind(size_t n);
 
 /* Reads a document; "-" is standard input. `kind` NULL: by its name, else by its content. Errors: unreadable, no text,
- * an unknown kind (ERR_USAGE), or no valid YAML or JSON where that is the kind. */
+ * an unknown kind (ERR_USAGE), or no valid YAML or JSON where that is the kind: lint_problem has them, too, and what was
+ * read before the place of the error stays. */
 int lint_read_file(struct lint *l, const char *path, const char *kind, struct err *e);
 int lint_read_text(struct lint *l, const char *name, const char *text, size_t bytes, const char *kind, struct err *e);
 
@@ -45,24 +47,50 @@ int lint_read_environ(struct lint *l, const char *name, const char *block, size_
 /* One setting without a document, as the environment has it. */
 void lint_add(struct lint *l, const char *name, const char *value);
 
+/* Every document below a directory that names one of the variables and is of a known format by its name or its first
+ * line: what git would ignore (.gitignore, .git/info/exclude), hidden directories but .github, and links are passed by.
+ * `*looked` counts the files that were opened. */
+int lint_read_tree(struct lint *l, const char *directory, size_t *looked, struct err *e);
+
 /* Runs every rule over all settings read so far. Call once. */
 void lint_check(struct lint *l);
 
 size_t lint_settings(const struct lint *l);
+
+/* The n-th document: what was made of it. 0 past the last. */
+struct lint_document {
+    const char *name, *kind;
+    size_t settings;
+    size_t unread;    /* names of variables in forms that lint does not understand … */
+    long unread_line; /* … and where the first of them stands */
+    const char *error; /* why it was not read, or not to its end; NULL: it was */
+    long error_line;
+};
+int lint_document(const struct lint *l, size_t n, struct lint_document *d);
+
+/* Findings that are known: those of a file that lint_write_baseline wrote are taken out, which `lint_known` counts. A
+ * finding is known by its document, code, variable and value, as often as it was found then; lines may have moved. */
+int lint_apply_baseline(struct lint *l, const char *path, struct err *e);
+int lint_write_baseline(const struct lint *l, const char *path, struct err *e);
+size_t lint_known(const struct lint *l);
+
 size_t lint_count(const struct lint *l, enum finding_severity severity);
 
 /* Findings by file, line, column: `id` is the rule's code, `subject` the variable, `value` NULL where it is unknown.
  * Strings live as long as `l`. 0 past the end. */
 int lint_finding(const struct lint *l, size_t n, struct finding *found);
 
-enum lint_format { LINT_TEXT, LINT_JSON, LINT_SARIF };
+enum lint_format { LINT_TEXT, LINT_JSON, LINT_SARIF, LINT_GITHUB };
 int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e);
 
 /* Every rule, by its code; in `a`. */
 const struct finding_kind *lint_kinds(struct arena *a, int *n);
 
-/* The n-th document with every fixable finding corrected; the caller frees. `*fixed` counts the corrections. NULL past
- * the last document. `*path` is the name it was read by. */
-char *lint_fix(const struct lint *l, size_t n, const char **path, size_t *bytes, int *fixed);
+/* The n-th document with its fixable findings corrected; the caller frees. `all` 0: only where the next run does the
+ * same as before; notes stay. `*fixed` counts the corrections, `*left` those that `all` would make beside them. NULL:
+ * past the last document, or, with `e` filled, where the corrected text could not be read again. `*path` is the name it
+ * was read by. */
+char *lint_fix(const struct lint *l, size_t n, int all, const char **path, size_t *bytes, int *fixed, int *left,
+               struct err *e);
 
 #endif

@@ -19,6 +19,27 @@ struct lint_text {
     size_t nlines;
     size_t first, count; /* its settings: they are read one document after the other */
     int rccl;            /* it sets what only RCCL has; looked at when the library is not known */
+    int templated;       /* {{ }} or {% %} in it were masked for the reader */
+    int commands;        /* programs that its shell text has run so far */
+    int slurm, export_none; /* it speaks of Slurm; with #SBATCH --export=NONE */
+    struct lint_launch **launches;
+    size_t nlaunches;
+    struct lint_body **bodies; /* files that it writes */
+    size_t nbodies;
+    unsigned char *seen;      /* a bit a byte: a name that a reader understood begins here */
+    size_t unread;            /* names that look like settings and that no reader understood */
+    long unread_line;         /* the first of them */
+    const char *error;        /* why it could not be read (to its end); NULL: it was */
+    long error_line;          /* 0: not known */
+};
+
+/* What a reader reads: a document's own text, or text that stands for it, such as a string without its escapes. Every
+ * byte of it knows where it lies in the document. */
+struct lint_view {
+    struct lint_text *t;
+    const char *s;     /* '\0' somewhere behind `to` */
+    size_t from, to;   /* the part to read */
+    const size_t *map; /* offset in the document of each byte of s, and of its end; NULL: the same offsets */
 };
 
 /* How a setting reaches NCCL. */
@@ -31,12 +52,14 @@ enum lint_how {
     LINT_DECLARED, /* an entry of YAML, JSON, ENV: part of a container's environment */
     LINT_RUNNING,  /* taken from a process */
     LINT_UNSET,    /* taken away again */
+    LINT_SUBSHELL, /* exported in a shell that ends before anything could use it */
 };
 
 /* One arm of an if or case; settings in different arms of the same block are never in force together. */
 struct lint_branch {
     const struct lint_branch *outer;
     int block, arm;
+    int one_node; /* its condition picks one rank or node */
 };
 
 struct lint_setting {
@@ -44,12 +67,35 @@ struct lint_setting {
     const char *name, *value;     /* value NULL: unknown */
     uint64_t hash;                /* of the name: documents may repeat names thousands of times */
     enum lint_how how;
-    int group; /* 0: the whole document; else one command, container or object */
+    int group;    /* 0: the whole document; else one command, container or object */
+    int commands; /* programs that the document has run before it */
+    const struct lint_body *body; /* it is written into this file; NULL: it is set here */
     const struct lint_branch *branch;
     size_t name_at, name_bytes;   /* where in the document */
     size_t value_at, value_bytes; /* the literal inside its quotes */
     size_t line_at, line_bytes;   /* the whole line, when nothing else is on it; bytes 0 otherwise */
     const struct env_var *var;    /* NULL not in the catalogue */
+};
+
+/* A launch of ranks, and what of the environment it passes on. */
+enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_TORCHRUN };
+struct lint_launch {
+    enum lint_launcher launcher;
+    size_t at;         /* in the document */
+    int commands, group;
+    const struct lint_branch *branch;
+    int keeps;         /* the whole environment goes with it */
+    int lists;         /* it names what goes, see `names` */
+    int none;          /* srun --export=NONE */
+    const char **names;
+    size_t nnames;
+    const char *remote; /* ssh: what runs over there */
+};
+
+/* A file that a here-document or echo writes. */
+struct lint_body {
+    const char *file;
+    size_t end; /* of the text, in the document */
 };
 
 /* ---- what was found ---------------------------------------------------------------------------------------------- */
@@ -62,6 +108,7 @@ struct lint_finding {
     const struct lint_setting *at;
     const char *says, *advice;
     enum lint_fix_kind fix;
+    int changes;             /* the correction changes what the next run does */
     const char *replacement; /* LINT_FIX_LINE: NULL takes the line out */
 };
 
@@ -76,36 +123,82 @@ struct lint {
     struct lint_finding **findings;
     size_t ntexts, nsettings, nfindings;
     int groups, blocks; /* last numbers given out */
+    int depth;          /* texts inside others that are being read */
+    const struct lint_branch *branch; /* what is read belongs to this arm … */
+    const struct lint_body *body;     /* … and is written into this file */
+    size_t known;       /* findings that the baseline has taken out */
 };
 
 /* ---- for the readers --------------------------------------------------------------------------------------------- */
 
-/* A reader takes bytes [from, to) of a document. Positions are offsets into the document. */
-struct lint_reader {
+/* Reads a view; what it sets belongs to `group` (0: the whole document) and reaches NCCL as `how` says. `e`: what is
+ * wrong with the document itself. */
+typedef int lint_reader(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e);
+lint_reader lint_read_shell, lint_read_csh, lint_read_fish, lint_read_env, lint_read_conf, lint_read_docker;
+lint_reader lint_read_yaml, lint_read_json, lint_read_python, lint_read_lua, lint_read_toml, lint_read_hcl;
+lint_reader lint_read_ini, lint_read_make, lint_read_markdown;
+
+/* A row of the table of formats: how a document is recognised, and who reads it. */
+struct lint_format_of {
     const char *kind;
-    const char *const *names; /* endings or beginnings of file names, see read.c */
-    int (*read)(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e);
+    const char *names; /* of files, blank between: ".sh" is an ending, "Dockerfile" a beginning */
+    lint_reader *read;
+    unsigned flags;
 };
-int lint_read_shell(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e);
-int lint_read_env(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e);
-int lint_read_conf(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e);
-int lint_read_docker(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e);
-int lint_read_yaml(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e);
-int lint_read_json(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e);
+enum {
+    LINT_LINES = 1,    /* a line that sets one variable and nothing else can become a remark */
+    LINT_TEMPLATE = 2, /* may hold {{ }} and {% %} */
+    LINT_CR_COUNTS = 4 /* a CR at the end of a line becomes a part of the value */
+};
+/* The row for a word of --kind, for a name and a content: NULL nothing fits. */
+const struct lint_format_of *lint_format_called(const char *kind);
+const struct lint_format_of *lint_format_of(const char *path, const char *data, size_t bytes);
+const struct lint_format_of *lint_format_named(const char *path);
 
-/* Names a setting, and looks the name up. */
-void lint_name(struct lint_setting *s, const char *name);
+/* A text inside another document: `name` as a file would be called, NULL unknown. It is read by the format of its name
+ * or else its content, at most LINT_DEPTH deep. */
+#define LINT_DEPTH 5
+void lint_read_inner(struct lint *l, const struct lint_view *v, const char *name, int group, enum lint_how how);
 
-/* A shell script inside another document: what it exports belongs to `group` and reaches NCCL as `how` says. */
-int lint_read_shell_in(struct lint *l, const struct lint_text *t, size_t from, size_t to, int group, enum lint_how how);
+/* The offset in the document of byte i of a view. */
+size_t lint_at(const struct lint_view *v, size_t i);
 
-/* A new setting for a name of the document; value fields are the caller's to fill. */
-struct lint_setting *lint_setting_new(struct lint *l, const struct lint_text *t, size_t name_at, size_t name_bytes,
+/* A string's text: bytes [from, to) of `v` without the escapes that `style` takes away. */
+enum lint_style {
+    LINT_ESCAPES = 1, /* backslash n, t, quotes and so on */
+    LINT_FOLDED = 2,  /* a line end is a blank */
+    LINT_DOLLARS = 4, /* $$ is $ */
+};
+struct lint_view lint_unescape(struct lint *l, const struct lint_view *v, size_t from, size_t to, unsigned style);
+
+/* A text that another library decoded from bytes [from, to) of `v`, such as a YAML scalar. */
+struct lint_view lint_aligned(struct lint *l, const struct lint_view *v, size_t from, size_t to, const char *decoded);
+
+/* The same part of a document without its template directives: blanks for those that fill a line. */
+struct lint_view lint_masked(struct lint *l, const struct lint_view *v);
+
+/* A new setting for the name at [at, at + bytes) of a view. NULL: the name is nothing to lint, or comes from a template,
+ * or the document has too many already. */
+struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v, size_t at, size_t bytes,
                                       enum lint_how how);
+/* Its value: `text`, for which bytes [at, at + bytes) of the view stand; NULL: they are the text. One that stands for
+ * something that is filled in later leaves the value unknown. */
+void lint_set_value(struct lint *l, struct lint_setting *s, const struct lint_view *v, const char *text, size_t at,
+                    size_t bytes);
+/* Whether lint looks at a name: env_of_interest, or a variable of NCCL's in lower case. */
+int lint_of_interest(const char *name, size_t length);
 #define LINT_MOST_SETTINGS 4000 /* of one document; more is an error */
+
+/* The name at this place of a view was understood, though it sets nothing. */
+void lint_understood(struct lint *l, const struct lint_view *v, size_t at);
+/* Counts the names that look like settings and were not understood. */
+void lint_count_unread(struct lint *l, struct lint_text *t);
 
 /* Whether text stands for something that is filled in later: "$X", "{{ x }}", "<path>", "...". */
 int lint_is_placeholder(const char *s, size_t length);
+
+/* Whether a text is worth reading as a script or a list of settings. */
+int lint_names_any(const char *s, size_t length);
 
 /* Line and column of an offset, both from 1; the column counts characters of UTF-8. */
 void lint_place(const struct lint_text *t, size_t at, long *line, long *column);
@@ -122,6 +215,9 @@ struct lint_finding *lint_find(struct lint *l, const struct finding_kind *kind, 
 /* How much of the judged releases lies within [since, until]; until 0: no end. */
 enum lint_part { LINT_NONE, LINT_SOME, LINT_ALL };
 enum lint_part lint_holds(const struct lint *l, int since, int until);
+
+/* Whether both can be in force in one run: they are not in different arms of the same block. */
+int lint_can_meet(const struct lint_branch *a, const struct lint_branch *b);
 
 /* The setting of `name` in force where `s` is written: before it in the same document, in a group that includes it and
  * in a branch that can meet its own; the last such one, NULL none or taken away. Its value may be unknown. */
@@ -141,7 +237,7 @@ int lint_knows_hcas(const struct topo_class *c);
 /* Rules by theme: the kinds of finding that a source reports, and what finds them. A rule is added to the table of its
  * theme, in one source. Codes never change their meaning and are not used again: people write them into their
  * configuration. NT1 names, NT2 values, NT3 ranges and effect, NT4 settings that do not go together, NT5 devices, NT6
- * the document's form. */
+ * the document's form, NT7 settings that never reach the ranks. */
 struct lint_rules {
     const struct finding_kind *kinds;
     size_t count;
@@ -149,7 +245,7 @@ struct lint_rules {
                   const struct lint_setting *s); /* `s` is never LINT_UNSET; NULL: a reader finds them */
 };
 extern const struct lint_rules lint_names, lint_values, lint_ranges, lint_effects, lint_conflicts, lint_devices;
-extern const struct lint_rules lint_documents, lint_conf, lint_docker, lint_shell, lint_commands;
+extern const struct lint_rules lint_documents, lint_conf, lint_docker, lint_shell, lint_commands, lint_options, lint_reach, lint_costs;
 
 /* Found in values and, where it becomes a part of the value, in nccl.conf. */
 #define LINT_QUOTED_VALUE                                                        \

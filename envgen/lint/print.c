@@ -1,31 +1,92 @@
-/* Findings for people, for programs (our own JSON) and for code hosts (SARIF). */
+/* Findings for people, for programs (our own JSON) and for code hosts (SARIF, GitHub's annotations). */
+#include <string.h>
+
 #include "envgen/lint/lint_internal.h"
 
-static struct finding *all_findings(const struct lint *l, struct arena *a)
-{
-    struct finding *list = arena_alloc(a, (l->nfindings + 1) * sizeof *list);
-    for (size_t n = 0; lint_finding(l, n, &list[n]); n++)
-        ;
-    return list;
-}
+struct page {
+    const struct lint *l;
+    struct arena *a;
+    const struct finding *list;
+    struct finding *problems; /* documents that were not read, or not understood wholly */
+    int nproblems;
+    size_t unread;
+};
 
 static const char *counted(struct arena *a, size_t n, const char *what)
 {
     return arena_printf(a, "%zu %s%s", n, what, n == 1 ? "" : "s");
 }
 
-static int print_text(const struct lint *l, const struct finding *list, struct arena *a, FILE *out, struct err *e)
+static void collect(struct page *p)
 {
+    struct finding *list = arena_alloc(p->a, (p->l->nfindings + 1) * sizeof *list);
+    struct lint_document d;
+    for (size_t n = 0; lint_finding(p->l, n, &list[n]); n++)
+        ;
+    p->list = list;
+    for (size_t n = 0; lint_document(p->l, n, &d); n++) {
+        struct finding f = {.file = d.name, .line = d.error_line, .column = d.error_line > 0, .text = d.error};
+        f.severity = d.error ? FINDING_ERROR : FINDING_NOTE;
+        if (d.unread && !d.error) {
+            f.line = d.unread_line;
+            f.column = 1;
+            f.text = arena_printf(p->a, "%s in a form that lint does not understand, this the first",
+                                  counted(p->a, d.unread, "setting"));
+        }
+        p->unread += d.unread;
+        if (!f.text)
+            continue;
+        p->problems = arena_grow(p->a, p->problems, (size_t)p->nproblems, sizeof f);
+        p->problems[p->nproblems++] = f;
+    }
+}
+
+static int print_text(const struct page *p, FILE *out, struct err *e)
+{
+    const struct lint *l = p->l;
+    size_t bad = 0;
     for (size_t n = 0; n < l->nfindings; n++)
-        finding_print(&list[n], 0, out);
-    fprintf(out, "%s: %s, %s, %s\n", counted(a, lint_settings(l), "setting"),
-            counted(a, lint_count(l, FINDING_ERROR), "error"), counted(a, lint_count(l, FINDING_WARNING), "warning"),
-            counted(a, lint_count(l, FINDING_NOTE), "note"));
+        finding_print(&p->list[n], 0, out);
+    for (int n = 0; n < p->nproblems; n++) {
+        finding_print(&p->problems[n], 0, out);
+        bad += p->problems[n].severity == FINDING_ERROR;
+    }
+    fprintf(out, "%s: %s, %s, %s", counted(p->a, lint_settings(l), "setting"),
+            counted(p->a, lint_count(l, FINDING_ERROR), "error"), counted(p->a, lint_count(l, FINDING_WARNING), "warning"),
+            counted(p->a, lint_count(l, FINDING_NOTE), "note"));
+    if (l->known)
+        fprintf(out, "; %zu known", l->known);
+    if (p->unread)
+        fprintf(out, "; %s not understood", counted(p->a, p->unread, "setting"));
+    if (bad)
+        fprintf(out, "; %s not read", counted(p->a, bad, "file"));
+    fputc('\n', out);
     return ferror(out) ? err_set(e, ERR_FAILED, "the findings could not be written") : 0;
 }
 
-static int print_json(const struct lint *l, const struct finding *list, FILE *out, struct err *e)
+static void add_documents(cJSON *doc, const struct lint *l)
 {
+    cJSON *array = cJSON_AddArrayToObject(doc, "documents");
+    struct lint_document d;
+    for (size_t n = 0; lint_document(l, n, &d); n++) {
+        cJSON *o = cJSON_CreateObject();
+        json_add_str(o, "file", d.name);
+        json_add_str(o, "kind", d.kind);
+        cJSON_AddNumberToObject(o, "settings", (double)d.settings);
+        if (d.unread) {
+            cJSON_AddNumberToObject(o, "not_understood", (double)d.unread);
+            cJSON_AddNumberToObject(o, "not_understood_line", (double)d.unread_line);
+        }
+        json_add_str(o, "error", d.error);
+        if (d.error && d.error_line)
+            cJSON_AddNumberToObject(o, "error_line", (double)d.error_line);
+        cJSON_AddItemToArray(array, o);
+    }
+}
+
+static int print_json(const struct page *p, FILE *out, struct err *e)
+{
+    const struct lint *l = p->l;
     char version[ENV_VERSION];
     cJSON *doc = cJSON_CreateObject();
     cJSON_AddStringToObject(doc, "format", "nccltune-lint/2");
@@ -34,23 +95,38 @@ static int print_json(const struct lint *l, const struct finding *list, FILE *ou
     cJSON_AddStringToObject(doc, "nccl_from", env_version_text(version, l->low));
     cJSON_AddStringToObject(doc, "nccl_to", env_version_text(version, l->high));
     cJSON_AddNumberToObject(doc, "settings", (double)lint_settings(l));
-    cJSON_AddItemToObject(doc, "findings", findings_json(list, (int)l->nfindings));
+    if (l->known)
+        cJSON_AddNumberToObject(doc, "known", (double)l->known);
+    add_documents(doc, l);
+    cJSON_AddItemToObject(doc, "findings", findings_json(p->list, (int)l->nfindings));
     int rc = json_print(doc, out, e);
     cJSON_Delete(doc);
     return rc;
 }
 
+static int print_github(const struct page *p, FILE *out, struct err *e)
+{
+    for (size_t n = 0; n < p->l->nfindings; n++)
+        finding_print_github(&p->list[n], p->l->findings[n]->kind->name, out);
+    for (int n = 0; n < p->nproblems; n++)
+        finding_print_github(&p->problems[n], "nccltune lint", out);
+    return ferror(out) ? err_set(e, ERR_FAILED, "the findings could not be written") : 0;
+}
+
 int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct err *e)
 {
-    struct arena *a = arena_new();
-    const struct finding *list = all_findings(l, a);
+    struct page p = {.l = l, .a = arena_new()};
     int rc, nkinds;
+    collect(&p);
     if (format == LINT_SARIF) {
-        const struct finding_kind *kinds = lint_kinds(a, &nkinds);
-        rc = findings_print_sarif("nccltune lint", kinds, nkinds, list, (int)l->nfindings, out, e);
+        const struct finding_kind *kinds = lint_kinds(p.a, &nkinds);
+        rc = findings_print_sarif("nccltune lint", kinds, nkinds, p.list, (int)l->nfindings, p.problems, p.nproblems, out,
+                                  e);
     } else {
-        rc = format == LINT_JSON ? print_json(l, list, out, e) : print_text(l, list, a, out, e);
+        rc = format == LINT_JSON     ? print_json(&p, out, e)
+             : format == LINT_GITHUB ? print_github(&p, out, e)
+                                     : print_text(&p, out, e);
     }
-    arena_free(a);
+    arena_free(p.a);
     return rc;
 }

@@ -1,4 +1,5 @@
-/* Documents: the table of their kinds, how a kind is recognised, and what readers share. */
+/* Documents: reading one, texts inside others, and what readers share. One that cannot be read says so and leaves the
+ * others alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,75 +12,6 @@ static const struct finding_kind kinds[] = {
 };
 
 #define LINT_LIMIT ((size_t)8 << 20) /* bytes of a document */
-
-/* Names: ".sh" is an ending, "Dockerfile" a beginning of the last part of the path. */
-static const char *const shell_names[] = {".sh", ".bash", ".sbatch", ".slurm", ".sub", ".pbs", ".lsf", ".zsh", NULL};
-static const char *const env_names[] = {".env", NULL};
-static const char *const conf_names[] = {"nccl.conf", ".nccl.conf", "rccl.conf", ".conf", NULL};
-static const char *const docker_names[] = {"Dockerfile", "Containerfile", ".dockerfile", NULL};
-static const char *const yaml_names[] = {".yaml", ".yml", NULL};
-static const char *const json_names[] = {".json", NULL};
-
-static const struct lint_reader readers[] = {
-    {"shell", shell_names, lint_read_shell}, {"env", env_names, lint_read_env},
-    {"conf", conf_names, lint_read_conf},    {"docker", docker_names, lint_read_docker},
-    {"yaml", yaml_names, lint_read_yaml},    {"json", json_names, lint_read_json},
-};
-enum { SHELL, ENV_FILE, CONF, DOCKER, YAML, JSON, KINDS };
-
-const char *lint_kind(size_t n)
-{
-    return n < KINDS ? readers[n].kind : NULL;
-}
-
-static const struct lint_reader *by_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *file = slash ? slash + 1 : path;
-    for (size_t k = 0; k < KINDS; k++)
-        for (const char *const *n = readers[k].names; *n; n++)
-            if ((*n)[0] == '.' ? file_ends_with(file, *n) : !strncmp(file, *n, strlen(*n)))
-                return &readers[k];
-    return NULL;
-}
-
-/* What the lines look like: counts of lines that only one kind has. */
-static const struct lint_reader *by_content(const char *data, size_t bytes)
-{
-    const char *end = data + bytes, *first = data + strspn(data, " \t\r\n");
-    int lines = 0, plain = 0, exports = 0, yaml = 0, from = 0;
-    if (!strncmp(data, "#!", 2))
-        return &readers[SHELL];
-    if (*first == '{')
-        return &readers[JSON];
-    for (const char *p = data; p < end && lines < 1000;) {
-        const char *newline = memchr(p, '\n', (size_t)(end - p));
-        size_t length = (size_t)((newline ? newline : end) - p);
-        const char *text = p + strspn(p, " \t");
-        size_t name = lint_name_length(text, length);
-        if (length > 0 && text < p + length && *text != '#' && *text != '\r') {
-            from |= lines == 0 && (!strncasecmp(text, "FROM ", 5) || !strncasecmp(text, "ARG ", 4));
-            lines++;
-            plain += name > 0 && text[name] == '=' && !memchr(text, ';', length - (size_t)(text - p));
-            exports += !strncmp(text, "export ", 7);
-            yaml += (name > 0 && text[name] == ':') || !strncmp(text, "- ", 2) || !strncmp(text, "---", 3);
-        }
-        p += length + 1;
-    }
-    if (from)
-        return &readers[DOCKER];
-    if (lines > 0 && yaml * 2 > lines && exports == 0)
-        return &readers[YAML];
-    return &readers[lines > 0 && plain == lines ? ENV_FILE : SHELL];
-}
-
-static const struct lint_reader *by_kind(const char *kind)
-{
-    for (size_t k = 0; k < KINDS; k++)
-        if (!strcmp(readers[k].kind, kind))
-            return &readers[k];
-    return NULL;
-}
 
 static void index_lines(struct arena *a, struct lint_text *t)
 {
@@ -100,13 +32,29 @@ static struct lint_text *add_text(struct lint *l, const char *name, const char *
     t->data = data;
     t->bytes = bytes;
     t->first = l->nsettings;
+    t->kind = "unknown";
     return t;
 }
 
-/* Once a document, not once a line: a file that came from Windows has thousands. */
-static void check_line_ends(struct lint *l, const struct lint_text *t)
+/* The sentence of an error that names the file in front; the document has it with its own place. */
+static int has_failed(struct lint *l, struct lint_text *t, const struct err *why, struct err *e)
 {
-    if (t->count == 0 || !strcmp(t->kind, "yaml") || !strcmp(t->kind, "json") || !strcmp(t->kind, "docker"))
+    size_t n = strlen(t->name);
+    const char *says = strncmp(why->text, t->name, n) || why->text[n] != ':' ? why->text : why->text + n + 1;
+    if (*says >= '0' && *says <= '9') {
+        char *end;
+        t->error_line = strtol(says, &end, 10);
+        says = end + (*end == ':');
+        says += strspn(says, "0123456789:");
+    }
+    t->error = arena_strdup(l->arena, says + strspn(says, " "));
+    return err_set(e, why->code, "%s", why->text);
+}
+
+/* Once a document, not once a line: a file that came from Windows has thousands. */
+static void check_line_ends(struct lint *l, const struct lint_text *t, const struct lint_format_of *f)
+{
+    if (t->count == 0 || !(f->flags & LINT_CR_COUNTS))
         return;
     const struct lint_setting *s = l->settings[t->first];
     const char *newline = memchr(t->data + s->name_at, '\n', t->bytes - s->name_at);
@@ -121,64 +69,165 @@ static void check_line_ends(struct lint *l, const struct lint_text *t)
               "Write the file with plain LF line ends (dos2unix).");
 }
 
-static int read_data(struct lint *l, const char *name, const char *data, size_t bytes, const char *kind, struct err *e)
+static int is_template(const struct lint_view *v)
 {
-    const struct lint_reader *r = kind ? by_kind(kind) : by_name(name);
-    if (kind && !r)
-        return err_set(e, ERR_USAGE, "unknown kind of document '%s'", kind);
-    if (!r)
-        r = by_content(data, bytes);
-    struct lint_text *t = add_text(l, name, data, bytes);
-    t->kind = r->kind;
+    return memmem(v->s + v->from, v->to - v->from, "{{", 2) || memmem(v->s + v->from, v->to - v->from, "{%", 2);
+}
+
+static int read_data(struct lint *l, struct lint_text *t, const char *kind, struct err *e)
+{
+    const struct lint_format_of *f = kind ? lint_format_called(kind) : lint_format_of(t->name, t->data, t->bytes);
+    struct err why = {0};
+    if (!f) {
+        err_set(&why, ERR_USAGE, "unknown kind of document '%s'", kind);
+        return has_failed(l, t, &why, e);
+    }
+    t->kind = f->kind;
     index_lines(l->arena, t);
-    int code = r->read(l, t, 0, bytes, e);
+    struct lint_view v = {t, t->data, 0, t->bytes, NULL};
+    t->templated = (f->flags & LINT_TEMPLATE) && is_template(&v);
+    if (t->templated)
+        v = lint_masked(l, &v);
+    t->slurm = strstr(t->data, "SLURM_") || strstr(t->data, "#SBATCH");
+    t->export_none = strstr(t->data, "#SBATCH --export=NONE") && !strstr(t->data, "SLURM_EXPORT_ENV");
+    f->read(l, &v, 0, LINT_EXPORTED, &why);
     t->count = l->nsettings - t->first;
-    if (code)
-        return code;
-    check_line_ends(l, t);
-    return t->count < LINT_MOST_SETTINGS ? 0
-                                         : err_set(e, ERR_FAILED, "%s: %d settings or more", name, LINT_MOST_SETTINGS);
+    check_line_ends(l, t, f);
+    lint_count_unread(l, t);
+    if (!why.code && t->count >= LINT_MOST_SETTINGS)
+        err_set(&why, ERR_FAILED, "%s: %d settings or more", t->name, LINT_MOST_SETTINGS);
+    return why.code ? has_failed(l, t, &why, e) : 0;
 }
 
 int lint_read_text(struct lint *l, const char *name, const char *text, size_t bytes, const char *kind, struct err *e)
 {
-    if (memchr(text, '\0', bytes))
-        return err_set(e, ERR_FAILED, "%s: holds a NUL byte, expected text", name);
-    return read_data(l, name, arena_strndup(l->arena, text, bytes), bytes, kind, e);
+    struct lint_text *t = add_text(l, name, arena_strndup(l->arena, text, bytes), bytes);
+    struct err why = {0};
+    if (!memchr(text, '\0', bytes))
+        return read_data(l, t, kind, e);
+    err_set(&why, ERR_FAILED, "%s: holds a NUL byte, expected text", name);
+    return has_failed(l, t, &why, e);
 }
 
 int lint_read_file(struct lint *l, const char *path, const char *kind, struct err *e)
 {
     char *data;
     size_t bytes;
-    int code = file_read_text(path, LINT_LIMIT, l->arena, &data, &bytes, e);
-    if (code)
-        return code;
-    return read_data(l, strcmp(path, "-") ? path : "standard input", data, bytes, kind, e);
+    struct err why = {0};
+    const char *name = strcmp(path, "-") ? path : "standard input";
+    if (file_read_text(path, LINT_LIMIT, l->arena, &data, &bytes, &why))
+        return has_failed(l, add_text(l, name, "", 0), &why, e);
+    return read_data(l, add_text(l, name, data, bytes), kind, e);
 }
 
 int lint_read_environ(struct lint *l, const char *name, const char *block, size_t bytes, struct err *e)
 {
     if (bytes > LINT_LIMIT)
         return err_set(e, ERR_FAILED, "%s: an environment of %zu bytes, expected at most %zu", name, bytes, LINT_LIMIT);
-    struct lint_text *t = add_text(l, name, NULL, 0);
     char *data = arena_alloc(l->arena, bytes + 1);
     memcpy(data, block, bytes);
-    t->data = data;
-    t->bytes = bytes;
+    struct lint_text *t = add_text(l, name, data, bytes);
+    struct lint_view v = {t, data, 0, bytes, NULL};
     t->kind = "environment";
     for (size_t at = 0; at < bytes;) {
         size_t length = strlen(data + at);
         const char *equals = memchr(data + at, '=', length);
-        size_t n = equals ? (size_t)(equals - data) - at : 0;
-        if (env_of_interest(data + at, n)) {
-            struct lint_setting *s = lint_setting_new(l, t, at, n, LINT_RUNNING);
+        struct lint_setting *s =
+            equals ? lint_setting_new(l, &v, at, (size_t)(equals - data) - at, LINT_RUNNING) : NULL;
+        if (s)
             s->value = equals + 1;
-        }
         at += length + 1;
     }
     t->count = l->nsettings - t->first;
     return 0;
+}
+
+/* ---- texts inside others ----------------------------------------------------------------------------------------- */
+
+int lint_names_any(const char *s, size_t length)
+{
+    static const char *const parts[] = {"NCCL_", "nccl_", "RCCL_", "HSA_", "CUDA_DEVICE_MAX_CONNECTIONS", "FI_", NULL};
+    for (const char *const *p = parts; *p; p++)
+        if (memmem(s, length, *p, strlen(*p)))
+            return 1;
+    return 0;
+}
+
+void lint_read_inner(struct lint *l, const struct lint_view *v, const char *name, int group, enum lint_how how)
+{
+    const char *s = v->s + v->from;
+    size_t n = v->to - v->from;
+    if (l->depth >= LINT_DEPTH || !lint_names_any(s, n))
+        return;
+    const struct lint_format_of *f = lint_format_of(name, s, n);
+    struct err ignored = {0};
+    l->depth++;
+    f->read(l, v, group, how, &ignored);
+    l->depth--;
+}
+
+/* ---- names that no reader understood ----------------------------------------------------------------------------- */
+
+void lint_understood(struct lint *l, const struct lint_view *v, size_t at)
+{
+    struct lint_text *t = v->t;
+    size_t i = lint_at(v, at);
+    if (!t->seen)
+        t->seen = arena_alloc(l->arena, t->bytes / 8 + 1);
+    if (i <= t->bytes)
+        t->seen[i / 8] |= (unsigned char)(1u << i % 8);
+}
+
+static int is_comment(const struct lint_text *t, size_t line, size_t at)
+{
+    static const char *const marks[] = {"#", "//", "--", ";", "*", "/*", "\"#", "'#", "<!--"};
+    size_t first = line + strspn(t->data + line, " \t");
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strncmp(t->data + first, marks[i], strlen(marks[i])))
+            return 1;
+    return memmem(t->data + line, at - line, " #", 2) || memmem(t->data + line, at - line, " //", 3);
+}
+
+/* A name that something is plainly done with: NAME=, "NAME": , env["NAME"] = . */
+static int looks_set(const struct lint_text *t, size_t name, size_t end)
+{
+    const char *s = t->data + end;
+    int quoted = *s == '"' || *s == '\'';
+    s += strspn(s, "\"'");
+    s += strspn(s, "])");
+    s += strspn(s, " \t");
+    if (name > 0 && strchr("$%{<", t->data[name - 1]))
+        return 0;
+    if (*s == '=')
+        return s[1] != '=';
+    return quoted && *s == ':' && s[1] != ':';
+}
+
+void lint_count_unread(struct lint *l, struct lint_text *t)
+{
+    size_t line = 0;
+    long number = 1;
+    if (!strcmp(t->kind, "markdown")) /* prose names them as it likes */
+        return;
+    for (size_t i = 0; i < t->bytes;) {
+        size_t n = lint_name_length(t->data + i, t->bytes - i);
+        int is_seen = t->seen && t->seen[i / 8] & 1u << i % 8;
+        if (n > 5 && !is_seen && memmem(t->data + i, n, "CCL_", 4) && env_of_interest(t->data + i, n) &&
+            looks_set(t, i, i + n) && !is_comment(t, line, i)) {
+            const struct env_other *o = env_other_find(arena_strndup(l->arena, t->data + i, n));
+            const struct env_prefix *p = env_prefix_find(arena_strndup(l->arena, t->data + i, n));
+            if (!(o && o->status == ENV_BUILD) && !(p && p->status == ENV_BUILD)) {
+                t->unread_line = t->unread++ ? t->unread_line : number;
+            }
+        }
+        if (n == 0 && t->data[i] == '\n') {
+            line = i + 1;
+            number++;
+        }
+        i += n ? n : 1;
+        while (n && i < t->bytes && t->data[i] >= '0' && t->data[i] <= '9')
+            i++;
+    }
 }
 
 const struct lint_rules lint_documents = {kinds, sizeof kinds / sizeof *kinds, NULL};

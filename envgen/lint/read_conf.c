@@ -18,7 +18,7 @@ static const struct finding_kind quoted_value = LINT_QUOTED_VALUE;
 
 struct conf_line {
     struct lint *l;
-    const struct lint_text *t;
+    const struct lint_view *v;
     size_t at, end;               /* without '\n' and '\r' */
     size_t name, name_end, value; /* the name as it was meant: without "export" and blanks */
 };
@@ -32,7 +32,8 @@ static int has_blank(const char *s, size_t n)
 static void fix_line(struct lint_finding *f, struct lint *l, const struct conf_line *c, const char *value)
 {
     f->fix = LINT_FIX_LINE;
-    f->replacement = arena_printf(l->arena, "%.*s=%s", (int)(c->name_end - c->name), c->t->data + c->name, value);
+    f->changes = 1;
+    f->replacement = arena_printf(l->arena, "%.*s=%s", (int)(c->name_end - c->name), c->v->s + c->name, value);
 }
 
 /* The value as it was meant: without blanks in front, a comment behind, and quotes around. */
@@ -60,7 +61,7 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
     const char *right = meant(l, value, n);
     struct lint_finding *f = NULL;
     if (c->name > c->at)
-        f = lint_find(l, strncmp(c->t->data + c->at, "export", 6) ? &kinds[CONF_BLANKS] : &kinds[CONF_EXPORT], s,
+        f = lint_find(l, strncmp(c->v->s + c->at, "export", 6) ? &kinds[CONF_BLANKS] : &kinds[CONF_EXPORT], s,
                       arena_printf(l->arena,
                                    "NCCL takes all in front of '=' as the name: this sets a variable called \"%.*s\".",
                                    (int)line->name_length, line->name),
@@ -89,9 +90,9 @@ static void judge_line(const struct conf_line *c, struct lint_setting *s, const 
                   "Set NCCL_CONF_FILE in the job's environment.");
 }
 
-static void read_conf_line(struct conf_line *c)
+static void read_conf_line(struct conf_line *c, int group)
 {
-    const char *s = c->t->data;
+    const char *s = c->v->s;
     struct env_line line;
     if (!env_parse_conf_line(s + c->at, c->end - c->at, 1, &line))
         return;
@@ -102,29 +103,31 @@ static void read_conf_line(struct conf_line *c)
     if (c->name > equals)
         return;
     c->name_end = c->name + lint_name_length(s + c->name, equals - c->name);
-    if (c->name_end + strspn(s + c->name_end, " \t") != equals ||
-        !env_of_interest(s + c->name, c->name_end - c->name) || c->l->nsettings - c->t->first >= LINT_MOST_SETTINGS)
+    if (c->name_end + strspn(s + c->name_end, " \t") != equals)
         return;
-    struct lint_setting *set = lint_setting_new(c->l, c->t, c->name, c->name_end - c->name, LINT_CONF);
-    set->line_at = c->at;
-    set->line_bytes = c->end - c->at;
-    set->value = arena_strndup(c->l->arena, line.value, line.value_length);
-    set->value_at = equals + 1;
-    set->value_bytes = line.value_length;
-    if (lint_is_placeholder(set->value, line.value_length) || has_blank(set->value, line.value_length) ||
-        strpbrk(set->value, "\"'$")) /* judged as written, not as a value */
-        set->value = NULL;
+    struct lint_setting *set = lint_setting_new(c->l, c->v, c->name, c->name_end - c->name, LINT_CONF);
+    if (!set)
+        return;
+    set->group = group;
+    if (!c->v->map) {
+        set->line_at = c->at;
+        set->line_bytes = c->end - c->at;
+    }
+    const char *value = arena_strndup(c->l->arena, line.value, line.value_length);
+    if (!has_blank(value, line.value_length) && !strpbrk(value, "\"'$")) /* else it is judged as written */
+        lint_set_value(c->l, set, c->v, value, equals + 1, line.value_length);
     judge_line(c, set, &line);
 }
 
-int lint_read_conf(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e)
+int lint_read_conf(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
+    (void)how;
     (void)e;
-    for (size_t at = from; at < to;) {
-        const char *newline = memchr(t->data + at, '\n', to - at);
-        size_t end = newline ? (size_t)(newline - t->data) : to;
-        struct conf_line c = {.l = l, .t = t, .at = at, .end = end - (end > at && t->data[end - 1] == '\r')};
-        read_conf_line(&c);
+    for (size_t at = v->from; at < v->to;) {
+        const char *newline = memchr(v->s + at, '\n', v->to - at);
+        size_t end = newline ? (size_t)(newline - v->s) : v->to;
+        struct conf_line c = {.l = l, .v = v, .at = at, .end = end - (end > at && v->s[end - 1] == '\r')};
+        read_conf_line(&c, group);
         at = end + 1;
     }
     return 0;

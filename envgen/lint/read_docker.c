@@ -10,6 +10,12 @@ static const struct finding_kind kinds[] = {
     [RUN_LAYER] = {"NT610", "lost-export", FINDING_WARNING, "an export that ends with its RUN"},
 };
 
+struct docker {
+    struct lint *l;
+    const struct lint_view *v;
+    int group;
+};
+
 /* The end of an instruction: '\' continues a line, and comment lines in between belong to nothing. */
 static size_t instruction_end(const char *s, size_t at, size_t to)
 {
@@ -27,35 +33,52 @@ static size_t instruction_end(const char *s, size_t at, size_t to)
     }
 }
 
-static void add_env(struct lint *l, const struct lint_text *t, size_t at, size_t name, size_t value, size_t end)
+/* RUN <<EOF: the instruction goes on to the mark. */
+static size_t heredoc_end(const char *s, size_t at, size_t end, size_t to)
 {
-    if (!env_of_interest(t->data + at, name) || l->nsettings - t->first >= LINT_MOST_SETTINGS)
-        return;
-    struct lint_setting *s = lint_setting_new(l, t, at, name, LINT_DECLARED);
-    struct lint_literal v = lint_word_literal(l->arena, t->data, value, end);
-    if (v.text && !lint_is_placeholder(v.text, strlen(v.text))) {
-        s->value = v.text;
-        s->value_at = v.at;
-        s->value_bytes = v.bytes;
+    const char *mark = memmem(s + at, end - at, "<<", 2);
+    if (!mark)
+        return end;
+    mark += 2 + (mark[2] == '-');
+    mark += *mark == '"' || *mark == '\'';
+    size_t n = lint_name_length(mark, (size_t)(s + end - mark));
+    for (size_t line = end + 1; n > 0 && line < to;) {
+        const char *newline = memchr(s + line, '\n', to - line);
+        size_t stop = newline ? (size_t)(newline - s) : to, text = line + strspn(s + line, "\t ");
+        if (text + n <= stop && !memcmp(s + text, mark, n) && strspn(s + text + n, " \t\r") == stop - text - n)
+            return stop;
+        line = stop + 1;
     }
+    return n > 0 ? to : end;
+}
+
+static void add_env(const struct docker *d, size_t at, size_t name, size_t value, size_t end)
+{
+    struct lint_setting *s = lint_setting_new(d->l, d->v, at, name, LINT_DECLARED);
+    if (!s)
+        return;
+    s->group = d->group;
+    struct lint_literal text = lint_word_literal(d->l->arena, d->v->s, value, end);
+    if (text.text)
+        lint_set_value(d->l, s, d->v, text.text, text.bytes ? text.at : value, text.bytes ? text.bytes : end - value);
 }
 
 /* ENV A=1 B="2", or the old ENV A 1. */
-static void read_env_instruction(struct lint *l, const struct lint_text *t, size_t at, size_t end)
+static void read_env(const struct docker *d, size_t at, size_t end)
 {
-    const char *s = t->data;
+    const char *s = d->v->s;
     struct lint_word w = lint_next_word(s, at, end);
     size_t n = w.token == LINT_WORD ? lint_name_length(s + w.at, w.end - w.at) : 0;
     if (n > 0 && w.at + n == w.end) {
         struct lint_word value = lint_next_word(s, w.end, end);
         if (value.token == LINT_WORD)
-            add_env(l, t, w.at, n, value.at, value.end);
+            add_env(d, w.at, n, value.at, value.end);
         return;
     }
     while (w.token != LINT_END) {
         n = w.token == LINT_WORD ? lint_name_length(s + w.at, w.end - w.at) : 0;
         if (n > 0 && w.at + n < w.end && s[w.at + n] == '=')
-            add_env(l, t, w.at, n, w.at + n + 1, w.end);
+            add_env(d, w.at, n, w.at + n + 1, w.end);
         w = lint_next_word(s, w.end, end);
     }
 }
@@ -69,19 +92,38 @@ static void find_lost_exports(struct lint *l, size_t first)
                       "Use an ENV instruction, or write it to /etc/nccl.conf.");
 }
 
-int lint_read_docker(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e)
+static int is(const char *s, size_t n, const char *word)
 {
-    (void)e;
-    const char *s = t->data;
+    return n == strlen(word) && !strncasecmp(s, word, n);
+}
+
+/* One instruction at [at, end). */
+static void read_instruction(const struct docker *d, size_t at, size_t end)
+{
+    const char *s = d->v->s;
+    size_t n = strcspn(s + at, " \t\r\n"), rest = at + n + strspn(s + at + n, " \t");
+    struct lint_view v = {d->v->t, s, rest < end ? rest : end, end, d->v->map};
+    if (is(s + at, n, "ENV"))
+        read_env(d, v.from, end);
+    else if (is(s + at, n, "RUN"))
+        lint_read_shell(d->l, &v, ++d->l->groups, LINT_LAYER, NULL);
+    else if (is(s + at, n, "ARG")) /* a build's own, not in the container */
+        lint_understood(d->l, d->v, rest);
+    else if (is(s + at, n, "CMD") || is(s + at, n, "ENTRYPOINT"))
+        lint_read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
+}
+
+int lint_read_docker(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    struct docker d = {l, v, group};
     size_t first = l->nsettings;
-    for (size_t at = from; at < to;) {
-        size_t text = at + strspn(s + at, " \t");
-        size_t end = instruction_end(s, at, to);
-        size_t word = strcspn(s + text, " \t\r\n");
-        if (word == 3 && !strncasecmp(s + text, "ENV", 3))
-            read_env_instruction(l, t, text + 3, end);
-        else if (word == 3 && !strncasecmp(s + text, "RUN", 3))
-            lint_read_shell_in(l, t, text + 3, end, ++l->groups, LINT_LAYER);
+    (void)how;
+    (void)e;
+    for (size_t at = v->from; at < v->to;) {
+        size_t text = at + strspn(v->s + at, " \t");
+        size_t end = heredoc_end(v->s, at, instruction_end(v->s, at, v->to), v->to);
+        if (text < end)
+            read_instruction(&d, text, end);
         at = end + 1;
     }
     find_lost_exports(l, first);

@@ -1,4 +1,4 @@
-/* Shell scripts, batch scripts and env files as lines: commands, here-documents, #SBATCH. */
+/* Shell scripts, batch scripts and env files as lines: commands, here-documents, the lines of batch systems. */
 #include <string.h>
 
 #include "envgen/lint/shell.h"
@@ -13,18 +13,18 @@ static const struct finding_kind kinds[] = {
 /* The end of a here-document's body that starts at `at`; `*after` is behind its end mark. */
 static size_t body_end(const struct shell *sh, size_t at, const struct shell_body *b, size_t *after)
 {
-    const char *s = sh->t->data;
+    const char *s = sh->s;
     const char *mark = s + b->at;
-    size_t n = b->end - b->at;
+    size_t n = b->end - b->at, to = sh->v->to;
     if (n >= 2 && (mark[0] == '"' || mark[0] == '\'')) {
         mark++;
         n -= 2;
     }
     n -= n > 0 && mark[0] == '\\';
     mark += s[b->at] == '\\';
-    for (size_t line = at; line < sh->to;) {
-        const char *newline = memchr(s + line, '\n', sh->to - line);
-        size_t stop = newline ? (size_t)(newline - s) : sh->to;
+    for (size_t line = at; line < to;) {
+        const char *newline = memchr(s + line, '\n', to - line);
+        size_t stop = newline ? (size_t)(newline - s) : to;
         size_t text = line + strspn(s + line, "\t ");
         size_t length = stop > text ? stop - text : 0;
         length -= length > 0 && s[text + length - 1] == '\r';
@@ -34,53 +34,92 @@ static size_t body_end(const struct shell *sh, size_t at, const struct shell_bod
         }
         line = stop + 1;
     }
-    *after = sh->to;
-    return sh->to;
+    *after = to;
+    return to;
 }
 
 static size_t read_bodies(struct shell *sh, size_t at)
 {
     for (int i = 0; i < sh->nbodies; i++) {
         size_t after, end = body_end(sh, at, &sh->bodies[i], &after);
-        if (sh->bodies[i].conf)
-            lint_read_conf(sh->l, sh->t, at, end, NULL);
-        else if (sh->depth < SHELL_DEPTH)
-            sh->script(sh, at, end, ++sh->l->groups);
-        at = after < sh->to ? after + 1 : sh->to;
+        struct lint_view v = {sh->v->t, sh->s, at, end, sh->v->map};
+        if (sh->bodies[i].target.end)
+            shell_written(sh, &v, &sh->bodies[i].target);
+        else
+            lint_read_inner(sh->l, &v, NULL, ++sh->l->groups, LINT_EXPORTED);
+        at = after < sh->v->to ? after + 1 : sh->v->to;
     }
     sh->nbodies = 0;
     return at;
 }
 
-/* #SBATCH --export=ALL,A=1 */
+/* #SBATCH --export=ALL,A=1 and its like. */
 static void do_comment(struct shell *sh, size_t at, size_t end)
 {
-    const char *s = sh->t->data;
-    static const char option[] = "--export=";
-    if (end - at < 8 || memcmp(s + at, "#SBATCH", 7) != 0)
-        return;
-    const char *found = memmem(s + at, end - at, option, sizeof(option) - 1);
-    if (!found)
-        return;
-    size_t from = (size_t)(found - s) + sizeof(option) - 1;
-    shell_list(sh, from, lint_next_word(s, from, end).end, LINT_EXPORTED, sh->base_group);
+    static const struct {
+        const char *mark, *option;
+    } lines[] = {
+        {"#SBATCH", "--export="}, {"#SBATCH", "--export "}, {"#PBS", "-v "}, {"#BSUB", "-env "},
+        {"#$", "-v "},            {"#PJM", "-x "},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        size_t n = strlen(lines[i].mark), option = strlen(lines[i].option);
+        if (end - at <= n || memcmp(sh->s + at, lines[i].mark, n) != 0)
+            continue;
+        const char *found = memmem(sh->s + at + n, end - at - n, lines[i].option, option);
+        if (!found)
+            continue;
+        size_t from = (size_t)(found - sh->s) + option;
+        struct lint_word w = lint_next_word(sh->s, from, end);
+        if (w.token == LINT_WORD)
+            shell_list(sh, w.at, w.end, ',', LINT_EXPORTED, sh->base_group);
+    }
 }
 
-static int words_name_conf(const struct shell *sh, const struct lint_word *file)
+static size_t do_redirect(struct shell *sh, const struct lint_word *mark)
 {
-    static const char name[] = "nccl.conf";
-    return file->token == LINT_WORD && memmem(sh->t->data + file->at, file->end - file->at, name, sizeof(name) - 1);
+    struct lint_word w = lint_next_word(sh->s, mark->end, sh->v->to);
+    if (w.token != LINT_WORD)
+        return mark->end;
+    if (sh->s[mark->at] == '>' && sh->s[mark->end - 1] != '&')
+        sh->target = w;
+    return w.end;
 }
 
-static void read_lines(struct shell *sh, size_t at)
+static size_t do_heredoc(struct shell *sh, size_t at)
 {
-    int conf = 0; /* the command writes to nccl.conf */
-    for (;;) {
-        struct lint_word w = lint_next_word(sh->t->data, at, sh->to);
+    struct lint_word w = lint_next_word(sh->s, at, sh->v->to);
+    if (w.token == LINT_WORD && sh->nbodies < SHELL_BODIES)
+        sh->bodies[sh->nbodies++] = (struct shell_body){w.at, w.end, {0}};
+    return w.token == LINT_WORD ? w.end : at;
+}
+
+/* The end of a command; the here-documents of the line go where it writes to. */
+static void do_end(struct shell *sh, const struct lint_word *w)
+{
+    struct lint_word target = sh->target;
+    int pipe = w->token == LINT_SEPARATOR && sh->s[w->at] == '|' && w->end == w->at + 1;
+    int tee = sh->nbodies > 0 && shell_is(sh, sh->nwords > 0 && shell_is(sh, 0, "sudo"), "tee");
+    for (int k = 1; tee && k < sh->nwords; k++)
+        if (shell_raw(sh, k)[0] != '-' && !shell_is(sh, k, "tee"))
+            target = sh->words[k];
+    for (int i = 0; i < sh->nbodies; i++)
+        if (target.end)
+            sh->bodies[i].target = target;
+    shell_command(sh);
+    if (!pipe)
+        sh->piped = sh->piped_end = 0;
+    if (w->token == LINT_ARM_END)
+        shell_next_arm(sh);
+}
+
+static void read_lines(struct shell *sh)
+{
+    for (size_t at = sh->v->from;;) {
+        struct lint_word w = lint_next_word(sh->s, at, sh->v->to);
         at = w.end;
         switch (w.token) {
         case LINT_WORD:
-            conf |= words_name_conf(sh, &w);
             if (sh->nwords < SHELL_WORDS)
                 sh->words[sh->nwords++] = w;
             break;
@@ -88,54 +127,29 @@ static void read_lines(struct shell *sh, size_t at)
             do_comment(sh, w.at, w.end);
             break;
         case LINT_REDIRECT:
-            w = lint_next_word(sh->t->data, at, sh->to);
-            if (w.token == LINT_WORD) {
-                conf |= words_name_conf(sh, &w);
-                at = w.end;
-            }
+            at = do_redirect(sh, &w);
             break;
         case LINT_HEREDOC:
-            w = lint_next_word(sh->t->data, at, sh->to);
-            if (w.token == LINT_WORD && sh->nbodies < SHELL_BODIES)
-                sh->bodies[sh->nbodies++] = (struct shell_body){w.at, w.end, 0};
-            at = w.token == LINT_WORD ? w.end : at;
+            at = do_heredoc(sh, at);
             break;
         default:
-            for (int i = 0; i < sh->nbodies; i++)
-                sh->bodies[i].conf |= conf;
-            shell_command(sh);
-            if (w.token == LINT_ARM_END)
-                shell_next_arm(sh);
-            if (w.token == LINT_NEWLINE) {
+            do_end(sh, &w);
+            if (w.token == LINT_NEWLINE)
                 at = read_bodies(sh, at);
-                conf = 0;
-            }
             if (w.token == LINT_END)
                 return;
         }
     }
 }
 
-static void read_inner(const struct shell *sh, size_t from, size_t to, int group);
-
-static int read_range(struct lint *l, const struct lint_text *t, size_t from, size_t to, int depth, int group,
-                      int all_exported, enum lint_how how)
+static int read_as(struct lint *l, const struct lint_view *v, int group, enum lint_how how, enum shell_dialect dialect,
+                   int all_exported)
 {
-    struct shell sh = {.l = l,
-                       .t = t,
-                       .to = to,
-                       .depth = depth,
-                       .script = read_inner,
-                       .base_group = group,
-                       .all_exported = all_exported,
-                       .how = how};
-    read_lines(&sh, from);
+    const struct lint_branch *outer = l->branch;
+    struct shell sh = {.l = l, .v = v, .s = v->s, .dialect = dialect, .base_group = group, .all_exported = all_exported, .how = how};
+    read_lines(&sh);
+    l->branch = outer;
     return 0;
-}
-
-static void read_inner(const struct shell *sh, size_t from, size_t to, int group)
-{
-    read_range(sh->l, sh->t, from, to, sh->depth + 1, group, 0, sh->how);
 }
 
 /* Whether a name shows up anywhere but in front of '='. */
@@ -155,7 +169,7 @@ static void find_not_exported(struct lint *l, const struct lint_text *t)
     for (size_t i = t->first; i < l->nsettings; i++) {
         const struct lint_setting *s = l->settings[i];
         int k = 0;
-        if (s->how != LINT_ASSIGNED || !s->var || s->var->last || s->var->scope == ENV_PLUGIN)
+        if (s->how != LINT_ASSIGNED || !s->var || s->var->last || s->var->scope == ENV_PLUGIN || !s->name_bytes)
             continue;
         while (k < n && seen[k]->var != s->var)
             k++;
@@ -172,25 +186,32 @@ static void find_not_exported(struct lint *l, const struct lint_text *t)
     }
 }
 
-int lint_read_shell(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e)
+int lint_read_shell(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
     (void)e;
     size_t before = l->nsettings;
-    read_range(l, t, from, to, 0, 0, 0, LINT_EXPORTED);
-    if (from == 0 && to == t->bytes && l->nsettings > before)
-        find_not_exported(l, t);
+    read_as(l, v, group, how, SHELL_SH, 0);
+    if (v->from == 0 && v->to == v->t->bytes && l->nsettings > before)
+        find_not_exported(l, v->t);
     return 0;
 }
 
-int lint_read_env(struct lint *l, const struct lint_text *t, size_t from, size_t to, struct err *e)
+int lint_read_csh(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
     (void)e;
-    return read_range(l, t, from, to, 0, 0, 1, LINT_EXPORTED);
+    return read_as(l, v, group, how, SHELL_CSH, 0);
 }
 
-int lint_read_shell_in(struct lint *l, const struct lint_text *t, size_t from, size_t to, int group, enum lint_how how)
+int lint_read_fish(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
-    return read_range(l, t, from, to, 1, group, 0, how);
+    (void)e;
+    return read_as(l, v, group, how, SHELL_FISH, 0);
+}
+
+int lint_read_env(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)e;
+    return read_as(l, v, group, how, SHELL_SH, 1);
 }
 
 const struct lint_rules lint_shell = {kinds, sizeof kinds / sizeof *kinds, NULL};

@@ -20,6 +20,7 @@ enum {
     LEVEL_CONFLICT,
     FILTER_CONFLICT,
     TABLE_CONFLICT,
+    MNNVL_CONFLICT,
     CONF_REPEATED
 };
 static const struct finding_kind kinds[] = {
@@ -37,6 +38,7 @@ static const struct finding_kind kinds[] = {
                         "an explicit distance takes GPUDirect over C2C away"},
     [FILTER_CONFLICT] = {"NT412", "debug-filter-unused", FINDING_NOTE, "a log filter below the level that it filters"},
     [TABLE_CONFLICT] = {"NT413", "pin-beats-table", FINDING_WARNING, "a pin where the profile's table has rules"},
+    [MNNVL_CONFLICT] = {"NT414", "mnnvl-without-cumem", FINDING_ERROR, "multi-node NVLink without the memory it needs"},
     [CONF_REPEATED] = {"NT604", "conf-repeated", FINDING_WARNING, "the first of two lines counts"},
 };
 
@@ -110,6 +112,23 @@ static void socket_hca(struct lint *l, const struct pair *p)
         lint_find(l, &kinds[NET_CONFLICT], p->at,
                   "With NCCL_NET=Socket no RDMA device is used, whatever NCCL_IB_HCA says.", "Remove one of the two.")
             ->severity = FINDING_WARNING;
+}
+
+static void no_plugin(struct lint *l, const struct pair *p)
+{
+    if (p->a->value && p->a->value[0] && !is_word(p->a, "IB") && !is_word(p->a, "Socket") && is_word(p->b, "none"))
+        lint_find(l, &kinds[NET_CONFLICT], p->at,
+                  "NCCL_NET asks for a plugin's network, and NCCL_NET_PLUGIN=none loads no plugin: communicator creation "
+                  "fails.",
+                  "Remove one of the two.");
+}
+
+static void mnnvl(struct lint *l, const struct pair *p)
+{
+    if (is_number(p->a, 1) && is_number(p->b, 0))
+        lint_find(l, &kinds[MNNVL_CONFLICT], p->at,
+                  "NVLink between nodes needs the cuMem calls that NCCL_CUMEM_ENABLE=0 rules out.",
+                  "Remove NCCL_CUMEM_ENABLE.");
 }
 
 static void merge(struct lint *l, const struct pair *p)
@@ -203,6 +222,8 @@ static const struct {
     {"NCCL_MAX_NRINGS", "NCCL_MAX_NCHANNELS", alias},
     {"NCCL_NET", "NCCL_IB_DISABLE", network},
     {"NCCL_NET", "NCCL_IB_HCA", socket_hca},
+    {"NCCL_NET", "NCCL_NET_PLUGIN", no_plugin},
+    {"NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", mnnvl},
     {"NCCL_IB_MERGE_NICS", "NCCL_NET_MERGE_LEVEL", merge},
     {"NCCL_IB_MERGE_NICS", "NCCL_NET_FORCE_MERGE", merge},
     {"NCCL_CTA_POLICY", "NCCL_ALGO", cta_policy},

@@ -53,6 +53,7 @@ static void make_exact(struct lint *l, struct lint_finding *f, const struct lint
         if (!ends_in_digit(&d->list[i]))
             return;
     f->fix = LINT_FIX_VALUE;
+    f->changes = 1;
     f->replacement = arena_printf(l->arena, "%s=%s", d->exclude ? "^" : "", s->value + d->exclude);
 }
 
@@ -139,45 +140,72 @@ static struct matches match(const struct env_devices *d, const struct env_device
     return m;
 }
 
-static void check_entry(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
-                        const struct env_device *e, const struct devices *all)
+/* Entries of one kind, in one sentence. */
+struct names {
+    const char *text;
+    int n;
+};
+
+static void add_name(struct lint *l, struct names *all, const struct env_device *e)
 {
-    struct matches m = match(d, e, all);
-    int n = (int)e->length;
+    all->text = arena_printf(l->arena, "%s%s\"%.*s\"", all->n ? all->text : "", all->n ? ", " : "", (int)e->length, e->name);
+    all->n++;
+}
+
+/* An excluded name that is not there does no harm. */
+static void check_entries(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
+                          const struct devices *all)
+{
+    struct names absent = {"", 0}, down = {"", 0};
     const char *what = all->hca ? "RDMA port" : "interface";
-    if (m.count == 0) {
-        struct lint_finding *f = lint_find(
-            l, all->hca ? &kinds[NO_SUCH_HCA] : &kinds[NO_SUCH_INTERFACE], s,
-            arena_printf(l->arena, "Node class %s has no %s that \"%.*s\" matches.", all->class_name, what, n, e->name),
-            d->exclude ? "Remove the entry." : "Name devices that every node class has.");
-        if (d->exclude)
-            f->severity = FINDING_NOTE;
-    } else if (m.down == m.count && !d->exclude) {
-        lint_find(l, all->hca ? &kinds[HCA_DOWN] : &kinds[INTERFACE_DOWN], s,
-                  arena_printf(l->arena, "On node class %s the %s \"%.*s\" is down, and NCCL passes it by.",
-                               all->class_name, what, n, e->name),
-                  "Bring the link up, or take the name out.");
-    } else if (m.own && m.stranger) {
-        make_exact(
-            l,
-            lint_find(
-                l, &kinds[PREFIX], s,
-                arena_printf(l->arena, "Without '=' the name is a prefix: on node class %s \"%.*s\" also matches %s.",
-                             all->class_name, n, e->name, m.stranger),
-                d->exclude ? "Begin the list with '^=' for exact names." : "Begin the list with '=' for exact names."),
-            s, d);
+    int wider = 0;
+    for (int i = 0; i < d->count; i++) {
+        const struct env_device *e = &d->list[i];
+        struct matches m = match(d, e, all);
+        if (m.count == 0 && !d->exclude)
+            add_name(l, &absent, e);
+        else if (m.count > 0 && m.down == m.count && !d->exclude)
+            add_name(l, &down, e);
+        else if (m.own && m.stranger && !wider++)
+            make_exact(l,
+                       lint_find(l, &kinds[PREFIX], s,
+                                 arena_printf(l->arena,
+                                              "Without '=' the name is a prefix: on node class %s \"%.*s\" also "
+                                              "matches %s.",
+                                              all->class_name, (int)e->length, e->name, m.stranger),
+                                 d->exclude ? "Begin the list with '^=' for exact names."
+                                            : "Begin the list with '=' for exact names."),
+                       s, d);
     }
+    if (absent.n)
+        lint_find(l, all->hca ? &kinds[NO_SUCH_HCA] : &kinds[NO_SUCH_INTERFACE], s,
+                  arena_printf(l->arena, "Node class %s has no %s that matches %s.", all->class_name, what, absent.text),
+                  "Name devices that every node class has.");
+    if (down.n)
+        lint_find(l, all->hca ? &kinds[HCA_DOWN] : &kinds[INTERFACE_DOWN], s,
+                  arena_printf(l->arena, "On node class %s %s %s down, and NCCL passes %s by.", all->class_name, down.text,
+                               down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
+                  "Bring the link up, or take the name out.");
+}
+
+/* Ports that a plugin drives, such as EFA's: NCCL's own list has nothing to do with them. */
+static int has_plugin_ports(struct lint *l, const struct topo_class *c)
+{
+    const struct port_verdict *verdicts = roles_of(c, l->arena);
+    for (int i = 0; i < c->nports; i++)
+        if (verdicts[i].plugin)
+            return 1;
+    return 0;
 }
 
 static void check_class(struct lint *l, const struct lint_setting *s, const struct env_devices *d,
-                        const struct devices *all)
+                        const struct devices *all, const struct topo_class *c)
 {
     int left = 0;
-    for (int i = 0; i < d->count; i++)
-        check_entry(l, s, d, &d->list[i], all);
+    check_entries(l, s, d, all);
     for (int i = 0; i < all->count; i++)
         left += all->list[i].name && !all->list[i].down && env_devices_select(d, all->list[i].name, all->list[i].port);
-    if (left > 0 || all->count == 0 || d->count == 0)
+    if (left > 0 || all->count == 0 || d->count == 0 || (all->hca && has_plugin_ports(l, c)))
         return;
     if (all->hca)
         lint_find(l, &kinds[NO_HCA_LEFT], s,
@@ -266,7 +294,7 @@ static void check(struct lint *l, const struct lint_setting *s)
         struct devices all = devices_of(l, &t->classes[c], hca);
         known |= all.known;
         if (all.known)
-            check_class(l, s, &d, &all);
+            check_class(l, s, &d, &all, &t->classes[c]);
         if (all.known && !strcmp(s->name, "NCCL_IB_HCA"))
             check_idle(l, s, &d, &t->classes[c]);
     }

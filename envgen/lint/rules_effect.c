@@ -1,4 +1,5 @@
 /* Settings that are read as they stand and do nothing, or more than their writer meant. */
+#include <dirent.h>
 #include <string.h>
 #include <strings.h>
 
@@ -93,7 +94,7 @@ static void gid_index(struct lint *l, const struct lint_setting *s)
                                               : arena_printf(l->arena, "%s; %s.", on_ib, on_roce),
                   l->low >= 22105 ? "Remove it, unless a connection test shows that the automatic choice is wrong."
                                   : "Remove it where NCCL is 2.21.5 or later; older releases need it on RoCE.");
-    if (!f.known)
+    if (!f.known || index == 3) /* what vendors publish for RoCE v2 over IPv4 */
         found->severity = FINDING_NOTE;
 }
 
@@ -141,6 +142,18 @@ static void p2p_switch(struct lint *l, const struct lint_setting *s)
                   "Write 1, or remove it.");
 }
 
+/* Whether the machine that is looked at has RDMA devices. */
+static int has_hcas(const struct lint *l)
+{
+    DIR *d = opendir(arena_printf(l->arena, "%s/sys/class/infiniband", l->options.root));
+    int n = 0;
+    for (const struct dirent *e; d && (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return n > 0;
+}
+
 static void ib_off(struct lint *l, const struct lint_setting *s)
 {
     struct fabric f = fabric_of(l->options.topology);
@@ -152,16 +165,19 @@ static void ib_off(struct lint *l, const struct lint_setting *s)
             ->severity = FINDING_NOTE;
         return;
     }
+    int here = l->options.root && has_hcas(l);
     struct lint_finding *found = lint_find(
         l, &kinds[IB_OFF], s,
-        f.known ? arena_printf(l->arena,
+        here && !f.known ? "This machine has RDMA ports, and they go unused: data takes TCP, unless a network plugin "
+                           "brings its own transport."
+        : f.known ? arena_printf(l->arena,
                                "%d active RDMA ports go unused: data takes TCP, unless a network plugin brings its own "
                                "transport.",
                                f.active)
                 : "NCCL's InfiniBand and RoCE transport is off: data takes TCP, unless a network plugin brings its own "
                   "transport.",
         "Remove it where the nodes have working RDMA.");
-    if (!f.known)
+    if (!f.known && !here)
         found->severity = FINDING_NOTE;
 }
 

@@ -1,4 +1,5 @@
 /* Names: removed, misspelt, another program's, too new, replaced. */
+#include <ctype.h>
 #include <string.h>
 
 #include "envgen/lint/lint_internal.h"
@@ -12,7 +13,8 @@ enum {
     TOO_NEW,
     NO_EFFECT_NAME,
     DEPRECATED_NAME,
-    OTHER_VENDOR
+    OTHER_VENDOR,
+    LOWER_CASE
 };
 static const struct finding_kind kinds[] = {
     [REMOVED_NAME] = {"NT101", "removed-variable", FINDING_WARNING, "NCCL no longer reads this variable"},
@@ -24,12 +26,25 @@ static const struct finding_kind kinds[] = {
     [NO_EFFECT_NAME] = {"NT107", "dead-variable", FINDING_WARNING, "declared in NCCL's source, used by nothing"},
     [DEPRECATED_NAME] = {"NT108", "deprecated-variable", FINDING_NOTE, "still works, but has a successor"},
     [OTHER_VENDOR] = {"NT109", "other-vendor", FINDING_WARNING, "read by the other vendor's library"},
+    [LOWER_CASE] = {"NT110", "lower-case", FINDING_WARNING, "a name that is not in upper case"},
 };
 
 /* Replacements that are one name can be put in its place. */
 static int is_name(const char *s)
 {
     return s && *s && lint_name_length(s, strlen(s)) == strlen(s) && strchr(s, '_');
+}
+
+/* Puts the right name in the wrong one's place, unless the document sets that already. */
+static void rename_to(struct lint *l, struct lint_finding *f, const struct lint_setting *s, const char *name, int changes)
+{
+    if (lint_anywhere(l, s, name)) {
+        f->advice = arena_printf(l->arena, "%s %s is set here, too: keep one of the two.", f->advice, name);
+        return;
+    }
+    f->fix = LINT_FIX_NAME;
+    f->replacement = name;
+    f->changes = changes;
 }
 
 static const char *advice_of(struct lint *l, const struct env_other *o)
@@ -65,10 +80,8 @@ static void removed(struct lint *l, const struct lint_setting *s, const struct e
         return;
     }
     f->fix = LINT_FIX_LINE;
-    if (v->grammar == ENV_G_PATH && o && is_name(o->use) && !strcmp(o->use, "NCCL_GRAPH_FILE")) {
-        f->fix = LINT_FIX_NAME;
-        f->replacement = o->use;
-    }
+    if (v->grammar == ENV_G_PATH && o && is_name(o->use) && !strcmp(o->use, "NCCL_GRAPH_FILE"))
+        rename_to(l, f, s, o->use, 1);
 }
 
 static void known(struct lint *l, const struct lint_setting *s, const struct env_other *o)
@@ -122,10 +135,8 @@ static void misspelt(struct lint *l, const struct lint_setting *s, const char *u
                                        arena_printf(l->arena, sure ? "Use %s." : "Probably %s is meant.", use));
     const struct env_var *v = env_var_find(use);
     /* A list that the right name does not understand would end the job. */
-    if (sure && v && v->grammar != ENV_G_ALGO && v->grammar != ENV_G_PROTO) {
-        f->fix = LINT_FIX_NAME;
-        f->replacement = use;
-    }
+    if (sure && v && v->grammar != ENV_G_ALGO && v->grammar != ENV_G_PROTO)
+        rename_to(l, f, s, use, 1);
 }
 
 static void other(struct lint *l, const struct lint_setting *s, const struct env_other *o)
@@ -147,8 +158,7 @@ static void other(struct lint *l, const struct lint_setting *s, const struct env
                       arena_printf(l->arena, "NCCL never read it: it is %s's, which documents it as %s since 2.2.",
                                    o->owner, o->use),
                       advice_of(l, o));
-        f->fix = LINT_FIX_NAME;
-        f->replacement = o->use;
+        rename_to(l, f, s, o->use, 0);
         break;
     case ENV_DECLARED:
     case ENV_DEPRECATED:
@@ -169,8 +179,34 @@ static int is_torch_name(struct lint *l, const struct lint_setting *s)
     struct lint_finding *f = lint_find(l, &kinds[FORMER_NAME], s,
                                        arena_printf(l->arena, "NCCL never read it; %s reads %s.", o->owner, o->name),
                                        arena_printf(l->arena, "Use %s.", o->name));
-    f->fix = LINT_FIX_NAME;
-    f->replacement = o->name;
+    rename_to(l, f, s, o->name, 1);
+    return 1;
+}
+
+/* nccl_debug: only where it goes into an environment under that name. */
+static int is_lower(struct lint *l, const struct lint_setting *s)
+{
+    char *upper = arena_strdup(l->arena, s->name);
+    for (char *c = upper; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    if (!strcmp(upper, s->name) || !env_var_find(upper))
+        return 0;
+    if (s->how != LINT_ASSIGNED)
+        rename_to(l,
+                  lint_find(l, &kinds[LOWER_CASE], s, "Names of variables are in upper case; NCCL does not read this one.",
+                            arena_printf(l->arena, "Use %s.", upper)),
+                  s, upper, 1);
+    return 1;
+}
+
+/* OFI_NCCL_*, TORCH_NCCL_*, RCCL_*: names of others, written wrong. */
+static int is_misspelt_other(struct lint *l, const struct lint_setting *s)
+{
+    const struct env_other *near = s->how == LINT_ASSIGNED ? NULL : env_nearest_other(s->name);
+    if (!near)
+        return 0;
+    lint_find(l, &kinds[MISSPELT_NAME], s, arena_printf(l->arena, "%c%s does not read this name.", near->owner[0], near->owner + 1),
+              arena_printf(l->arena, "Probably %s is meant.", near->name));
     return 1;
 }
 
@@ -188,6 +224,8 @@ static void check(struct lint *l, const struct lint_setting *s)
         other(l, s, o);
         return;
     }
+    if (is_lower(l, s) || is_misspelt_other(l, s))
+        return;
     const struct env_prefix *p = env_prefix_find(s->name);
     if (p && p->status != ENV_BUILD) {
         foreign(l, s, p->status, p->owner, NULL);

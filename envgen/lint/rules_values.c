@@ -41,6 +41,7 @@ static struct lint_finding *value_fix(struct lint_finding *f, const char *replac
     if (replacement) {
         f->fix = LINT_FIX_VALUE;
         f->replacement = replacement;
+        f->changes = 1;
     }
     return f;
 }

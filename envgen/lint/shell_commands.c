@@ -1,61 +1,59 @@
-/* One command of a shell script: assignments, export, unset, one command's environment, launcher options, scripts in
- * quotes. Tolerant: what is not understood sets nothing. */
+/* One command of a shell script: assignments, export, unset, one command's environment, scripts in quotes, what is
+ * written to files. Tolerant: what is not understood sets nothing. */
 #include <string.h>
 
 #include "envgen/lint/shell.h"
 
-enum { SHELL_BLANKS, EXPORT_COMMA };
+enum { SHELL_BLANKS };
 static const struct finding_kind kinds[] = {
     [SHELL_BLANKS] = {"NT611", "shell-blanks", FINDING_ERROR, "blanks around '=' set nothing"},
-    [EXPORT_COMMA] = {"NT612", "export-comma", FINDING_ERROR, "a value with a comma inside Slurm's --export"},
 };
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-static const char *raw(const struct shell *sh, int i)
+const char *shell_raw(const struct shell *sh, int i)
 {
-    return sh->t->data + sh->words[i].at;
+    return sh->s + sh->words[i].at;
 }
 
-static size_t raw_length(const struct shell *sh, int i)
+size_t shell_length(const struct shell *sh, int i)
 {
     return sh->words[i].end - sh->words[i].at;
 }
 
-static int is(const struct shell *sh, int i, const char *word)
+int shell_is(const struct shell *sh, int i, const char *word)
 {
-    return i < sh->nwords && raw_length(sh, i) == strlen(word) && !memcmp(raw(sh, i), word, strlen(word));
+    return i < sh->nwords && shell_length(sh, i) == strlen(word) && !memcmp(shell_raw(sh, i), word, strlen(word));
 }
 
-static int is_one_of(const struct shell *sh, int i, const char *const *list)
+int shell_is_one_of(const struct shell *sh, int i, const char *const *list)
 {
     for (; *list; list++)
-        if (is(sh, i, *list))
+        if (shell_is(sh, i, *list))
             return 1;
     return 0;
 }
 
-/* Length of NAME when the word is NAME=… (or NAME+=…), else 0. */
-static size_t assignment(const struct shell *sh, int i)
+size_t shell_assignment(const struct shell *sh, int i)
 {
-    size_t n = i < sh->nwords ? lint_name_length(raw(sh, i), raw_length(sh, i)) : 0;
-    if (n == 0 || n >= raw_length(sh, i))
+    size_t n = i < sh->nwords ? lint_name_length(shell_raw(sh, i), shell_length(sh, i)) : 0;
+    if (n == 0 || n >= shell_length(sh, i))
         return 0;
-    if (raw(sh, i)[n] == '=' || (raw(sh, i)[n] == '+' && n + 1 < raw_length(sh, i) && raw(sh, i)[n + 1] == '='))
-        return n;
-    return 0;
+    const char *s = shell_raw(sh, i);
+    return s[n] == '=' || (s[n] == '+' && n + 1 < shell_length(sh, i) && s[n + 1] == '=') ? n : 0;
 }
 
-static int base_is(const struct shell *sh, int i, const char *const *list)
+int shell_runs(const struct shell *sh, int i, const char *const *list)
 {
-    const char *s = raw(sh, i);
-    size_t n = raw_length(sh, i);
-    for (size_t k = n; k > 0; k--)
-        if (s[k - 1] == '/') {
-            s += k;
-            n -= k;
-            break;
-        }
+    if (i >= sh->nwords)
+        return 0;
+    const char *s = shell_raw(sh, i);
+    size_t n = shell_length(sh, i);
+    const char *slash = memrchr(s, '/', n);
+    if (slash) {
+        n -= (size_t)(slash + 1 - s);
+        s = slash + 1;
+    }
     for (; *list; list++)
         if (strlen(*list) == n && !memcmp(s, *list, n))
             return 1;
@@ -64,358 +62,447 @@ static int base_is(const struct shell *sh, int i, const char *const *list)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-/* Marks the line as a setting's own when the words from `first` to `last` are all that is on it. */
+/* Marks the line as a setting's own when the words from `from` to `end` are all that is on it. */
 static void own_line(struct shell *sh, struct lint_setting *s, size_t from, size_t end)
 {
-    const struct lint_text *t = sh->t;
+    const char *text = sh->s;
     size_t start = from, stop = end;
-    while (start > 0 && t->data[start - 1] != '\n')
-        start--;
-    while (stop < t->bytes && (t->data[stop] == ' ' || t->data[stop] == '\t' || t->data[stop] == '\r'))
-        stop++;
-    if (strspn(t->data + start, " \t") < from - start || (stop < t->bytes && t->data[stop] != '\n'))
+    if (sh->v->map)
         return;
-    if (start > 1 && t->data[start - 2] == '\\') /* goes on from the line before */
+    while (start > 0 && text[start - 1] != '\n')
+        start--;
+    while (stop < sh->v->t->bytes && strchr(" \t\r", text[stop]))
+        stop++;
+    if (strspn(text + start, " \t") < from - start || (stop < sh->v->t->bytes && text[stop] != '\n'))
+        return;
+    if (start > 1 && text[start - 2] == '\\') /* goes on from the line before */
         return;
     s->line_at = from;
     s->line_bytes = end - from;
 }
 
-static struct lint_setting *add_name(struct shell *sh, size_t at, size_t bytes, enum lint_how how, int group)
+/* What container runtimes take away in front of a name before they set it. */
+static size_t container_prefix(const char *s, size_t n)
 {
-    if (!env_of_interest(sh->t->data + at, bytes) || sh->l->nsettings - sh->t->first >= LINT_MOST_SETTINGS)
-        return NULL;
-    struct lint_setting *s = lint_setting_new(sh->l, sh->t, at, bytes, how);
-    s->group = group;
-    s->branch = sh->branch;
-    return s;
+    static const char *const prefixes[] = {"SINGULARITYENV_", "APPTAINERENV_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (n > strlen(prefixes[i]) && !memcmp(s, prefixes[i], strlen(prefixes[i])))
+            return strlen(prefixes[i]);
+    return 0;
 }
 
-static struct lint_setting *add(struct shell *sh, size_t name_at, size_t name_bytes, size_t value_at, size_t value_end,
-                                enum lint_how how, int group)
+struct lint_setting *shell_add(struct shell *sh, size_t name, size_t bytes, size_t value, size_t end, enum lint_how how,
+                               int group)
 {
-    struct lint_setting *s = add_name(sh, name_at, name_bytes, how, group);
+    size_t prefix = container_prefix(sh->s + name, bytes);
+    struct lint_setting *s = lint_setting_new(sh->l, sh->v, name + prefix, bytes - prefix, how);
     if (!s)
         return NULL;
-    struct lint_literal v = lint_word_literal(sh->l->arena, sh->t->data, value_at, value_end);
-    if (v.text && !lint_is_placeholder(v.text, strlen(v.text))) {
-        s->value = v.text;
-        s->value_at = v.at;
-        s->value_bytes = v.bytes;
-    }
+    s->group = group;
+    struct lint_literal v = lint_word_literal(sh->l->arena, sh->s, value, end);
+    if (v.text)
+        lint_set_value(sh->l, s, sh->v, v.text, v.bytes ? v.at : value, v.bytes ? v.bytes : end - value);
     return s;
 }
 
-/* NAME=VALUE inside [at, end). */
-static struct lint_setting *add_pair(struct shell *sh, size_t at, size_t end, enum lint_how how, int group)
+struct lint_setting *shell_pair(struct shell *sh, size_t at, size_t end, enum lint_how how, int group)
 {
-    size_t n = lint_name_length(sh->t->data + at, end - at);
-    if (n == 0 || at + n >= end || sh->t->data[at + n] != '=')
+    size_t n = lint_name_length(sh->s + at, end - at);
+    if (n == 0 || at + n >= end || sh->s[at + n] != '=')
         return NULL;
-    return add(sh, at, n, at + n + 1, end, how, group);
+    return shell_add(sh, at, n, at + n + 1, end, how, group);
 }
 
-/* 'NAME=value' with the quotes around both: inside them nothing is taken away any more. */
-static void add_quoted_pair(struct shell *sh, size_t at, size_t end, int group)
+void shell_export_name(struct shell *sh, size_t at, size_t bytes)
 {
-    const char *s = sh->t->data;
-    size_t n = lint_name_length(s + at, end - at), value = at + n + 1;
-    struct lint_setting *set =
-        n > 0 && value <= end && s[at + n] == '=' ? add_name(sh, at, n, LINT_COMMAND, group) : NULL;
-    if (!set || memchr(s + value, '$', end - value) || memchr(s + value, '`', end - value) ||
-        memchr(s + value, '\\', end - value) || lint_is_placeholder(s + value, end - value))
+    if (!lint_of_interest(sh->s + at, bytes))
         return;
-    set->value = arena_strndup(sh->l->arena, s + value, end - value);
-    set->value_at = value;
-    set->value_bytes = end - value;
-}
-
-/* The end of a list's entry: a comma outside of quotes. */
-static size_t entry_end(const char *s, size_t at, size_t end)
-{
-    for (char quote = '\0'; at < end && (quote || s[at] != ','); at++) {
-        if (quote ? s[at] == quote : s[at] == '\'' || s[at] == '"')
-            quote = quote ? '\0' : s[at];
-    }
-    return at;
-}
-
-/* An entry without '=' names a variable to pass on, unless it is plainly the rest of a value that held a comma. */
-static void cut_value(struct shell *sh, const struct lint_setting *before, size_t at, size_t end)
-{
-    const char *s = sh->t->data;
-    if (!before || !before->var || before->var->kind != ENV_LIST || !before->value || end == at)
-        return;
-    for (size_t i = at; i < end; i++)
-        if (s[i] == '=')
-            return;
-    if (s[at] >= 'A' && s[at] <= 'Z')
-        return;
-    lint_find(sh->l, &kinds[EXPORT_COMMA], before,
-              arena_printf(sh->l->arena,
-                           "Slurm cuts the list at its commas: the value is \"%.40s\", and \"%.*s\" is taken for "
-                           "the name of a variable.",
-                           before->value, (int)(end - at < 40 ? end - at : 40), s + at),
-              "Export it in the script, or put the value into single quotes.");
-}
-
-void shell_list(struct shell *sh, size_t at, size_t end, enum lint_how how, int group)
-{
-    const char *s = sh->t->data;
-    struct lint_setting *before = NULL;
-    if (end - at >= 2 && (s[at] == '"' || s[at] == '\'') && s[end - 1] == s[at]) {
-        at++;
-        end--;
-    }
-    while (at < end) {
-        size_t stop = entry_end(s, at, end);
-        cut_value(sh, before, at, stop);
-        before = add_pair(sh, at, stop, how, group);
-        at = stop + 1;
-    }
-}
-
-/* `export NAME` after `NAME=value`: the assignment is in the environment after all. */
-static void export_name(struct shell *sh, size_t at, size_t bytes)
-{
-    if (!env_of_interest(sh->t->data + at, bytes))
-        return;
-    for (size_t k = sh->t->first; k < sh->l->nsettings; k++) {
+    lint_understood(sh->l, sh->v, at);
+    for (size_t k = sh->v->t->first; k < sh->l->nsettings; k++) {
         struct lint_setting *s = sh->l->settings[k];
-        if (s->how == LINT_ASSIGNED && strlen(s->name) == bytes && !memcmp(s->name, sh->t->data + at, bytes))
+        if (s->how == LINT_ASSIGNED && strlen(s->name) == bytes && !memcmp(s->name, sh->s + at, bytes))
             s->how = sh->how;
     }
 }
 
 static void blanks_around(struct shell *sh, int name, size_t bytes)
 {
-    struct lint_setting *s = add_name(sh, sh->words[name].at, bytes, LINT_ASSIGNED, sh->base_group);
+    struct lint_setting *s = lint_setting_new(sh->l, sh->v, sh->words[name].at, bytes, LINT_ASSIGNED);
     if (!s)
         return;
+    s->group = sh->base_group;
     lint_find(sh->l, &kinds[SHELL_BLANKS], s, "A shell allows no blanks around '=': this does not set the variable.",
               "Write NAME=value without blanks.");
 }
 
-/* ---- commands ---------------------------------------------------------------------------------------------------- */
+/* ---- commands that set ------------------------------------------------------------------------------------------- */
 
 static void do_export(struct shell *sh, int i, enum lint_how how)
 {
     for (int first = i; i < sh->nwords; i++) {
-        size_t n = assignment(sh, i);
+        size_t n = shell_assignment(sh, i);
         if (n && i == first && i + 1 == sh->nwords) {
-            struct lint_setting *s = add_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
+            struct lint_setting *s = shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
             if (s)
                 own_line(sh, s, sh->words[0].at, sh->words[i].end);
         } else if (n) {
             if (i + 1 < sh->nwords && sh->words[i].end == sh->words[i].at + n + 1 && sh->words[i + 1].at > 0 &&
-                lint_name_length(raw(sh, i + 1), raw_length(sh, i + 1)) < raw_length(sh, i + 1) &&
-                !assignment(sh, i + 1))
+                lint_name_length(shell_raw(sh, i + 1), shell_length(sh, i + 1)) < shell_length(sh, i + 1) &&
+                !shell_assignment(sh, i + 1))
                 blanks_around(sh, i, n);
             else
-                add_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
-        } else if (i + 1 < sh->nwords && raw(sh, i + 1)[0] == '=') {
-            blanks_around(sh, i, raw_length(sh, i));
+                shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
+        } else if (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '=') {
+            blanks_around(sh, i, shell_length(sh, i));
             return;
         } else if (how != LINT_ASSIGNED) {
-            export_name(sh, sh->words[i].at, raw_length(sh, i));
+            shell_export_name(sh, sh->words[i].at, shell_length(sh, i));
         }
     }
 }
 
 static void do_unset(struct shell *sh, int i)
 {
-    for (; i < sh->nwords; i++)
-        add_name(sh, sh->words[i].at, lint_name_length(raw(sh, i), raw_length(sh, i)), LINT_UNSET, sh->base_group);
+    for (; i < sh->nwords; i++) {
+        struct lint_setting *s = lint_setting_new(
+            sh->l, sh->v, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)), LINT_UNSET);
+        if (s)
+            s->group = sh->base_group;
+    }
 }
 
+/* set -a; in fish, set -x NAME VALUE. */
 static void do_set(struct shell *sh, int i)
 {
+    int exports = 0, erases = 0;
     for (; i < sh->nwords; i++) {
-        const char *s = raw(sh, i);
-        size_t n = raw_length(sh, i);
-        if (n >= 2 && s[1] != 'o' && (s[0] == '-' || s[0] == '+') && memchr(s, 'a', n))
+        const char *s = shell_raw(sh, i);
+        size_t n = shell_length(sh, i);
+        if (sh->dialect == SHELL_FISH && s[0] == '-') {
+            exports |= (s[1] != '-' && memchr(s, 'x', n)) || shell_is(sh, i, "--export");
+            erases |= s[1] != '-' && memchr(s, 'e', n);
+        } else if (sh->dialect == SHELL_FISH) {
+            if (erases)
+                do_unset(sh, i);
+            else if (i + 1 < sh->nwords)
+                shell_add(sh, sh->words[i].at, n, sh->words[i + 1].at, sh->words[i + 1].end,
+                          exports ? sh->how : LINT_ASSIGNED, sh->base_group);
+            return;
+        } else if (n >= 2 && s[1] != 'o' && (s[0] == '-' || s[0] == '+') && memchr(s, 'a', n)) {
             sh->all_exported = s[0] == '-';
-        else if (is(sh, i, "allexport"))
-            sh->all_exported = raw(sh, i - 1)[0] == '-';
+        } else if (shell_is(sh, i, "allexport")) {
+            sh->all_exported = shell_raw(sh, i - 1)[0] == '-';
+        }
     }
 }
 
 static void do_setenv(struct shell *sh, int i)
 {
-    if (i + 1 < sh->nwords)
-        add(sh, sh->words[i].at, lint_name_length(raw(sh, i), raw_length(sh, i)), sh->words[i + 1].at,
-            sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);
-}
-
-/* Options of mpirun, srun, docker, apptainer and others by which a variable reaches a program; a word that ends in '='
- * has its value inside. */
-enum form {
-    PAIR,       /* NAME=value */
-    NAME_VALUE, /* two words */
-    LIST,       /* NAME=value,NAME=value */
-    SOME_LIST,  /* the same with apptainer, a pair with everything else */
-};
-static const struct option {
-    const char *word;
-    enum form form;
-} options[] = {
-    {"-x", PAIR},          {"-x=", PAIR},      {"-e", PAIR},        {"-e=", PAIR},         {"--env", SOME_LIST},
-    {"--env=", SOME_LIST}, {"--export", LIST}, {"--export=", LIST}, {"-genv", NAME_VALUE}, {"-env", NAME_VALUE},
-};
-
-static int splits_at_commas(const struct shell *sh, const struct option *o, int i)
-{
-    static const char *const splitters[] = {"apptainer", "singularity", NULL};
-    if (o->form != SOME_LIST)
-        return o->form == LIST;
-    for (int k = 0; k < i; k++)
-        if (base_is(sh, k, splitters))
-            return 1;
-    return 0;
-}
-
-static void do_pair(struct shell *sh, size_t at, size_t end, int group)
-{
-    const char *s = sh->t->data;
-    if (end - at > 2 && (s[at] == '"' || s[at] == '\'') && s[end - 1] == s[at])
-        add_quoted_pair(sh, at + 1, end - 1, group);
-    else if (!add_pair(sh, at, end, LINT_COMMAND, group))
-        export_name(sh, at, end - at);
-}
-
-/* Reads one option at word i; returns the last word it took. */
-static int do_option(struct shell *sh, int i, int group)
-{
-    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-        const struct option *o = &options[k];
-        size_t n = strlen(o->word);
-        int inside = o->word[n - 1] == '=';
-        if (inside ? raw_length(sh, i) <= n || memcmp(raw(sh, i), o->word, n) != 0 : !is(sh, i, o->word))
-            continue;
-        if (!inside && i + 1 + (o->form == NAME_VALUE) >= sh->nwords)
-            return i;
-        const struct lint_word *w = &sh->words[inside ? i : i + 1];
-        size_t at = inside ? w->at + n : w->at;
-        if (o->form == NAME_VALUE) {
-            add(sh, at, lint_name_length(sh->t->data + at, w->end - at), w[1].at, w[1].end, LINT_COMMAND, group);
-            return i + 2;
-        }
-        if (splits_at_commas(sh, o, i))
-            shell_list(sh, at, w->end, LINT_COMMAND, group);
-        else
-            do_pair(sh, at, w->end, group);
-        return inside ? i : i + 1;
+    if (i + 1 < sh->nwords) {
+        struct lint_setting *s =
+            shell_add(sh, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
+                      sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);
+        if (s && i + 2 == sh->nwords)
+            own_line(sh, s, sh->words[0].at, sh->words[i + 1].end);
     }
-    return i;
 }
 
-/* A script in quotes behind -c. */
-static void do_script(struct shell *sh, int i, int group)
+/* : "${NAME:=value}" */
+static void do_nothing(struct shell *sh, int i)
 {
-    size_t at = sh->words[i].at, end = sh->words[i].end;
-    char quote = sh->t->data[at];
-    if (end - at < 2 || (quote != '"' && quote != '\'') || sh->depth >= SHELL_DEPTH)
+    for (; i < sh->nwords; i++) {
+        size_t at = sh->words[i].at, end = sh->words[i].end;
+        if (end - at > 2 && sh->s[at] == '"') {
+            at++;
+            end--;
+        }
+        if (end - at < 5 || memcmp(sh->s + at, "${", 2) != 0 || sh->s[end - 1] != '}')
+            continue;
+        size_t n = lint_name_length(sh->s + at + 2, end - at - 3), value = at + 2 + n;
+        value += sh->s[value] == ':';
+        if (sh->s[value] == '=')
+            shell_add(sh, at + 2, n, value + 1, end - 1, sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
+    }
+}
+
+/* ---- commands that hold text ------------------------------------------------------------------------------------- */
+
+void shell_script(struct shell *sh, int i, const char *name, int group)
+{
+    size_t at = sh->words[i].at, end = sh->words[i].end, before = sh->l->nsettings;
+    char quote = sh->s[at];
+    if (end - at < 2 || (quote != '"' && quote != '\''))
         return;
-    sh->script(sh, at + 1, end - 1, group);
+    struct lint_view v = {sh->v->t, sh->s, at + 1, end - 1, sh->v->map};
+    if (quote == '"' && memmem(sh->s + at, end - at, "\\\"", 2))
+        v = lint_unescape(sh->l, &v, at + 1, end - 1, LINT_ESCAPES);
+    lint_read_inner(sh->l, &v, name, group, sh->how);
+    for (size_t k = before; k < sh->l->nsettings; k++) {
+        struct lint_setting *s = sh->l->settings[k];
+        if (s->how == LINT_EXPORTED && s->group == group && s->commands == v.t->commands)
+            s->how = LINT_SUBSHELL;
+    }
+}
+
+/* --runtime-env-json='{"env_vars": …}' */
+static void do_json(struct shell *sh, int i, int group)
+{
+    const char *s = shell_raw(sh, i);
+    const char *brace = memchr(s, '{', shell_length(sh, i));
+    if (!brace || brace == s || !memchr(s, '"', shell_length(sh, i)) || !strchr("'\"", brace[-1]) ||
+        !lint_names_any(s, shell_length(sh, i)))
+        return;
+    struct lint_view v = {sh->v->t, sh->s, (size_t)(brace - sh->s), sh->words[i].end - 1, sh->v->map};
+    if (brace[-1] == '"')
+        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_ESCAPES);
+    lint_read_inner(sh->l, &v, "word.json", group, LINT_DECLARED);
+}
+
+void shell_written(struct shell *sh, const struct lint_view *v, const struct lint_word *target)
+{
+    static const char *const variables[] = {"GITHUB_ENV", "/environment", NULL};
+    struct lint_body *body = ARENA_NEW(sh->l->arena, struct lint_body);
+    const struct lint_body *outer = sh->l->body;
+    size_t at = target->at, end = target->end;
+    while (at < end && strchr("\"'", sh->s[at]))
+        at++;
+    while (end > at && strchr("\"'", sh->s[end - 1]))
+        end--;
+    body->file = arena_strndup(sh->l->arena, sh->s + at, end - at);
+    body->end = lint_at(v, v->to);
+    const char *name = strstr(body->file, "nccl.conf") ? "nccl.conf" : body->file;
+    for (const char *const *p = variables; *p; p++)
+        name = strstr(body->file, *p) ? "x.env" : name;
+    sh->l->body = body;
+    lint_read_inner(sh->l, v, name, ++sh->l->groups, LINT_EXPORTED);
+    sh->l->body = outer;
+}
+
+/* What echo and printf print, and where it goes. */
+static void do_print(struct shell *sh, int i)
+{
+    int escapes = shell_is(sh, i, "printf");
+    for (i++; i < sh->nwords && shell_raw(sh, i)[0] == '-'; i++)
+        escapes |= shell_is(sh, i, "-e") || shell_is(sh, i, "-ne");
+    if (i >= sh->nwords)
+        return;
+    size_t from = sh->words[i].at, to = sh->words[sh->nwords - 1].end;
+    if (strchr("\"'", sh->s[from])) {
+        to = sh->words[i].end - (sh->words[i].end - from > 1);
+        from++;
+    }
+    sh->piped = from;
+    sh->piped_end = to > from ? to : from;
+    if (!sh->target.end)
+        return;
+    struct lint_view v = {sh->v->t, sh->s, from, sh->piped_end, sh->v->map};
+    if (escapes)
+        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_ESCAPES);
+    shell_written(sh, &v, &sh->target);
+}
+
+/* echo … | tee FILE */
+static void do_tee(struct shell *sh, int i, size_t from, size_t to)
+{
+    while (++i < sh->nwords && shell_raw(sh, i)[0] == '-')
+        ;
+    if (i >= sh->nwords)
+        return;
+    sh->target = sh->words[i];
+    struct lint_view v = {sh->v->t, sh->s, from, to, sh->v->map};
+    if (to > from)
+        shell_written(sh, &v, &sh->words[i]);
+}
+
+/* ---- a command --------------------------------------------------------------------------------------------------- */
+
+static int is_trivial(const struct shell *sh, int i)
+{
+    static const char *const trivial[] = {
+        "export", "unset", "set",     "declare", "typeset", "local",  "readonly", "echo",  "printf", "cd",    "mkdir",
+        "exit",   "wait",  "date",    "sleep",   "test",    "[",      "[[",       "true",  ":",      "shift", "return",
+        "chmod",  "trap",  "shopt",   "ulimit",  "rm",      "cp",     "mv",       "touch", "setenv", "unsetenv", "pushd",
+        "popd",   "cat",   "tee",     "ls",      "pwd",     "break",  "continue", "false", "hostname", "which", "env",
+        "grep",   "sed",   "awk",     "read",    "let",     "type",   "end",      "endif", "function", "alias", "pip", NULL};
+    return shell_runs(sh, i, trivial);
+}
+
+/* One that only prints or looks, or whose NAME=value is its own matter. */
+static int is_talker(const struct shell *sh, int i)
+{
+    static const char *const talkers[] = {"grep", "egrep", "sed",  "awk",   "perl",  "find", "test", "[",
+                                          "[[",   "make",  "cmake", "pip",   "git",   "cat",  NULL};
+    return shell_is_one_of(sh, i, talkers);
+}
+
+/* The words of a program that is started: env's assignments, options, scripts in quotes. */
+static void do_program(struct shell *sh, int i, int group)
+{
+    static const char *const shells[] = {"bash", "sh", "dash", "zsh", "ksh", NULL};
+    static const char *const pythons[] = {"python", "python3", NULL};
+    static const char *const env[] = {"env", NULL};
+    int in_env = 0, in_shell = 0, in_python = 0;
+    for (; i < sh->nwords; i++) {
+        if (in_env && shell_assignment(sh, i)) {
+            shell_pair(sh, sh->words[i].at, sh->words[i].end, LINT_COMMAND, group);
+            continue;
+        }
+        const char *s = shell_raw(sh, i);
+        size_t n = shell_length(sh, i);
+        if (in_env && s[0] != '-')
+            in_env = 0;
+        in_env |= shell_runs(sh, i, env) || (i > 0 && shell_is(sh, i - 1, "vars") && shell_is(sh, i, "set"));
+        in_env |= i > 0 && shell_is(sh, i, "env") && shell_is(sh, i - 1, "set") ? 2 : 0;
+        in_env |= in_env == 0 && i > 0 && shell_is(sh, 0, "kubectl") && shell_assignment(sh, i) ? 2 : 0;
+        in_shell |= shell_runs(sh, i, shells);
+        in_python |= shell_runs(sh, i, pythons);
+        if (in_env == 2 && shell_assignment(sh, i))
+            shell_pair(sh, sh->words[i].at, sh->words[i].end, LINT_COMMAND, group);
+        else if ((in_shell || in_python) && n >= 2 && s[0] == '-' && s[1] != '-' && s[n - 1] == 'c' &&
+                 i + 1 < sh->nwords)
+            shell_script(sh, ++i, in_python && !in_shell ? "code.py" : "code.sh", group);
+        else if (s[0] != '-' || n < 3 || !memchr(s, '{', n))
+            i = shell_option(sh, i, group);
+        if (i < sh->nwords)
+            do_json(sh, i, group);
+    }
+}
+
+static void do_declare(struct shell *sh, int i)
+{
+    int exported = i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '-' &&
+                   memchr(shell_raw(sh, i + 1), 'x', shell_length(sh, i + 1));
+    do_export(sh, i + 1, exported || sh->all_exported ? sh->how : LINT_ASSIGNED);
 }
 
 /* The command that starts at word i, with the assignments in front of it in `group`. */
 static void do_command(struct shell *sh, int i, int group)
 {
-    static const char *const talkers[] = {"echo", "printf", "grep", "egrep", "sed",   "awk", "perl", "find",
-                                          "test", "[",      "[[",   "make",  "cmake", "pip", "git",  NULL};
-    static const char *const shells[] = {"bash", "sh", "dash", "zsh", "ksh", NULL};
     static const char *const declarers[] = {"declare", "typeset", "local", "readonly", NULL};
-    if (is(sh, i, "export")) {
+    static const char *const printers[] = {"echo", "printf", NULL};
+    static const char *const unsetters[] = {"unset", "unsetenv", NULL};
+    static const char *const setters[] = {"setenv", "pushenv", NULL};
+    size_t piped = sh->piped, piped_end = sh->piped_end;
+    sh->piped = sh->piped_end = 0;
+    if (shell_is(sh, i, "export"))
         do_export(sh, i + 1, sh->how);
-    } else if (is_one_of(sh, i, declarers)) {
-        int exported =
-            i + 1 < sh->nwords && raw(sh, i + 1)[0] == '-' && memchr(raw(sh, i + 1), 'x', raw_length(sh, i + 1));
-        do_export(sh, i + 1, exported || sh->all_exported ? sh->how : LINT_ASSIGNED);
-    } else if (is(sh, i, "unset") || is(sh, i, "unsetenv")) {
+    else if (shell_is_one_of(sh, i, declarers))
+        do_declare(sh, i);
+    else if (shell_is_one_of(sh, i, unsetters))
         do_unset(sh, i + 1);
-    } else if (is(sh, i, "set")) {
+    else if (shell_is(sh, i, "set"))
         do_set(sh, i + 1);
-    } else if (is(sh, i, "setenv")) {
+    else if (shell_is_one_of(sh, i, setters))
         do_setenv(sh, i + 1);
-    } else if (!is_one_of(sh, i, talkers)) {
-        int in_env = 0, in_shell = 0;
-        for (; i < sh->nwords; i++) {
-            static const char *const env[] = {"env", NULL};
-            if (in_env && assignment(sh, i)) {
-                add_pair(sh, sh->words[i].at, sh->words[i].end, LINT_COMMAND, group);
-                continue;
-            }
-            if (in_env && raw(sh, i)[0] != '-')
-                in_env = 0;
-            in_env |= base_is(sh, i, env);
-            in_shell |= base_is(sh, i, shells);
-            const char *s = raw(sh, i);
-            size_t n = raw_length(sh, i);
-            if (in_shell && n >= 2 && s[0] == '-' && s[1] != '-' && s[n - 1] == 'c' && i + 1 < sh->nwords)
-                do_script(sh, ++i, group);
-            else
-                i = do_option(sh, i, group);
-        }
+    else if (shell_is(sh, i, ":"))
+        do_nothing(sh, i + 1);
+    else if (shell_is_one_of(sh, i, printers))
+        do_print(sh, i);
+    else if (shell_is(sh, i, "tee"))
+        do_tee(sh, i, piped, piped_end);
+    else if (!is_talker(sh, i) && !shell_launch(sh, i, group))
+        do_program(sh, i, group);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+/* Whether a condition picks one rank or node: [ $SLURM_NODEID -eq 0 ]. */
+static int picks_one(const struct shell *sh)
+{
+    static const char *const numbers[] = {"NODEID", "PROCID", "RANK", "rank"};
+    int number = 0, zero = 0;
+    for (int i = 1; i < sh->nwords; i++) {
+        const char *s = shell_raw(sh, i);
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            number |= memchr(s, '$', shell_length(sh, i)) &&
+                      memmem(s, shell_length(sh, i), numbers[k], strlen(numbers[k])) &&
+                      !memmem(s, shell_length(sh, i), "LOCAL", 5);
+        zero |= shell_is(sh, i, "0") || shell_is(sh, i, "\"0\"");
     }
+    return number && zero;
 }
 
 static void arm(struct shell *sh, int open)
 {
-    if (open || sh->branch) {
-        struct lint_branch *b = ARENA_NEW(sh->l->arena, struct lint_branch);
-        b->outer = open ? sh->branch : sh->branch->outer;
-        b->block = open ? ++sh->l->blocks : sh->branch->block;
-        b->arm = open ? 0 : sh->branch->arm + 1;
-        sh->branch = b;
-    }
+    const struct lint_branch *now = sh->l->branch;
+    if (!open && !now)
+        return;
+    struct lint_branch *b = ARENA_NEW(sh->l->arena, struct lint_branch);
+    b->outer = open ? now : now->outer;
+    b->block = open ? ++sh->l->blocks : now->block;
+    b->arm = open ? 0 : now->arm + 1;
+    b->one_node = open && picks_one(sh);
+    sh->l->branch = b;
+}
+
+static void close_block(struct shell *sh)
+{
+    if (sh->l->branch)
+        sh->l->branch = sh->l->branch->outer;
 }
 
 /* Reserved words in front of a command; returns the command's first word. */
 static int do_reserved(struct shell *sh)
 {
-    static const char *const plain[] = {"then", "do",   "while", "until",   "done", "{", "}",
-                                        "!",    "time", "exec",  "command", "sudo", NULL};
-    int i = 0;
+    static const char *const plain[] = {"then", "do", "while", "until", "done",    "{",    "}",    "!",
+                                        "time", "exec", "command", "sudo", "nohup", "begin", "builtin", "and", "or", NULL};
+    static const char *const closers[] = {"fi", "esac", "endif", "endsw", NULL};
+    static const char *const fish_blocks[] = {"for", "while", "function", "switch", "begin", NULL};
+    int i = 0, fish = sh->dialect == SHELL_FISH;
     for (; i < sh->nwords; i++) {
-        if (is(sh, i, "if"))
+        if (shell_is(sh, i, "if"))
             arm(sh, 1);
-        else if (is(sh, i, "elif") || is(sh, i, "else"))
+        else if (shell_is(sh, i, "elif") || shell_is(sh, i, "else"))
             arm(sh, 0);
-        else if ((is(sh, i, "fi") || is(sh, i, "esac")) && sh->branch)
-            sh->branch = sh->branch->outer;
-        else if (is(sh, i, "case"))
+        else if (shell_is_one_of(sh, i, closers) || (fish && shell_is(sh, i, "end")))
+            close_block(sh);
+        else if (fish && shell_is_one_of(sh, i, fish_blocks))
             return arm(sh, 1), sh->nwords;
-        else if (is(sh, i, "for") || is(sh, i, "select"))
+        else if (shell_is(sh, i, "case") || shell_is(sh, i, "switch"))
+            return arm(sh, 1), sh->nwords;
+        else if (shell_is(sh, i, "for") || shell_is(sh, i, "select") || shell_is(sh, i, "foreach"))
             return sh->nwords;
-        else if (!is_one_of(sh, i, plain))
+        else if (shell_is(sh, i, "sudo")) {
+            while (i + 1 < sh->nwords && shell_raw(sh, i + 1)[0] == '-')
+                i++;
+        } else if (!shell_is_one_of(sh, i, plain))
             break;
     }
     return i;
 }
 
+static void do_assignments(struct shell *sh, int first, int end)
+{
+    for (int k = first; k < end; k++) {
+        static const char list[] = "OMPI_MCA_mca_base_env_list=";
+        if (shell_length(sh, k) >= sizeof list && !memcmp(shell_raw(sh, k), list, sizeof list - 1))
+            shell_list(sh, sh->words[k].at + sizeof list - 1, sh->words[k].end, ';', LINT_EXPORTED, sh->base_group);
+        struct lint_setting *s = shell_pair(sh, sh->words[k].at, sh->words[k].end,
+                                            sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
+        if (s && end - first == 1 && first == 0)
+            own_line(sh, s, sh->words[k].at, sh->words[k].end);
+    }
+}
+
 void shell_command(struct shell *sh)
 {
     int i = do_reserved(sh), first = i;
-    while (assignment(sh, i))
+    while (shell_assignment(sh, i))
         i++;
-    if (i < sh->nwords && i + 1 < sh->nwords && i == first && raw(sh, i + 1)[0] == '=' &&
-        lint_name_length(raw(sh, i), raw_length(sh, i)) == raw_length(sh, i)) {
-        blanks_around(sh, i, raw_length(sh, i));
+    if (i < sh->nwords && i + 1 < sh->nwords && i == first && shell_raw(sh, i + 1)[0] == '=' &&
+        lint_name_length(shell_raw(sh, i), shell_length(sh, i)) == shell_length(sh, i)) {
+        blanks_around(sh, i, shell_length(sh, i));
     } else if (i == sh->nwords) {
-        for (int k = first; k < i; k++) {
-            struct lint_setting *s = add_pair(sh, sh->words[k].at, sh->words[k].end,
-                                              sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
-            if (s && i - first == 1 && first == 0)
-                own_line(sh, s, sh->words[k].at, sh->words[k].end);
-        }
+        do_assignments(sh, first, i);
     } else {
         int group = ++sh->l->groups;
         for (int k = first; k < i; k++)
-            add_pair(sh, sh->words[k].at, sh->words[k].end, LINT_COMMAND, group);
+            shell_pair(sh, sh->words[k].at, sh->words[k].end, LINT_COMMAND, group);
+        sh->v->t->commands += !is_trivial(sh, i);
         do_command(sh, i, group);
     }
     sh->nwords = 0;
+    sh->target.end = 0;
 }
 
 void shell_next_arm(struct shell *sh)
@@ -423,4 +510,4 @@ void shell_next_arm(struct shell *sh)
     arm(sh, 0);
 }
 
-const struct lint_rules lint_commands = {kinds, sizeof kinds / sizeof *kinds, NULL};
+const struct lint_rules lint_options = {kinds, sizeof kinds / sizeof *kinds, NULL};

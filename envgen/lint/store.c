@@ -1,8 +1,10 @@
 /* What lint holds: settings as readers found them, findings as rules made them, and what rules ask about both. */
 #include "envgen/lint/lint.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/hash.h"
 #include "core/vars/parse.h"
@@ -27,7 +29,7 @@ void lint_free(struct lint *l)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-void lint_name(struct lint_setting *s, const char *name)
+static void set_name(struct lint_setting *s, const char *name)
 {
     s->name = name;
     s->hash = hash_text(name);
@@ -42,22 +44,71 @@ static struct lint_setting *append(struct lint *l)
     return s;
 }
 
-struct lint_setting *lint_setting_new(struct lint *l, const struct lint_text *t, size_t name_at, size_t name_bytes,
+/* Whether bytes [at, at + bytes) of a view stand in the document as they are, in one piece. */
+static int is_spelt(const struct lint_view *v, size_t at, size_t bytes)
+{
+    size_t from = lint_at(v, at);
+    return bytes > 0 && from + bytes <= v->t->bytes && lint_at(v, at + bytes - 1) == from + bytes - 1 &&
+           !memcmp(v->t->data + from, v->s + at, bytes);
+}
+
+/* Whether a template fills in a part of them. */
+static int is_templated(const struct lint_view *v, size_t at, size_t bytes)
+{
+    size_t from = lint_at(v, at), to = lint_at(v, at + bytes);
+    return v->t->templated && from <= to && to <= v->t->bytes &&
+           (memmem(v->t->data + from, to - from, "{{", 2) || memmem(v->t->data + from, to - from, "{%", 2));
+}
+
+struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v, size_t at, size_t bytes,
                                       enum lint_how how)
 {
+    if (!lint_of_interest(v->s + at, bytes) || l->nsettings - v->t->first >= LINT_MOST_SETTINGS ||
+        is_templated(v, at, bytes))
+        return NULL;
     struct lint_setting *s = append(l);
-    s->text = t;
-    lint_name(s, arena_strndup(l->arena, t->data + name_at, name_bytes));
-    s->name_at = name_at;
-    s->name_bytes = name_bytes;
+    s->text = v->t;
+    set_name(s, arena_strndup(l->arena, v->s + at, bytes));
+    s->name_at = lint_at(v, at) < v->t->bytes ? lint_at(v, at) : v->t->bytes;
+    s->name_bytes = is_spelt(v, at, bytes) ? bytes : 0;
     s->how = how;
+    s->commands = v->t->commands;
+    s->branch = l->branch;
+    s->body = l->body;
+    lint_understood(l, v, at);
     return s;
+}
+
+void lint_set_value(struct lint *l, struct lint_setting *s, const struct lint_view *v, const char *text, size_t at,
+                    size_t bytes)
+{
+    if (!text)
+        text = arena_strndup(l->arena, v->s + at, bytes);
+    if (lint_is_placeholder(text, strlen(text)) || is_templated(v, at, bytes))
+        return;
+    s->value = text;
+    if (strlen(text) == bytes && !memcmp(text, v->s + at, bytes) && is_spelt(v, at, bytes)) {
+        s->value_at = lint_at(v, at);
+        s->value_bytes = bytes;
+    }
+}
+
+int lint_of_interest(const char *name, size_t length)
+{
+    char upper[64];
+    if (env_of_interest(name, length))
+        return 1;
+    if (length < 6 || length >= sizeof upper || strncasecmp(name, "NCCL_", 5) != 0)
+        return 0;
+    for (size_t i = 0; i <= length; i++)
+        upper[i] = i < length ? (char)toupper((unsigned char)name[i]) : '\0';
+    return env_var_find(upper) != NULL;
 }
 
 void lint_add(struct lint *l, const char *name, const char *value)
 {
     struct lint_setting *s = append(l);
-    lint_name(s, arena_strdup(l->arena, name));
+    set_name(s, arena_strdup(l->arena, name));
     s->value = value && !strpbrk(value, "$`") && !lint_is_placeholder(value, strlen(value))
                    ? arena_strdup(l->arena, value)
                    : NULL;
@@ -73,7 +124,8 @@ int lint_is_placeholder(const char *s, size_t length)
     const char *open = memchr(s, '<', length);
     if (open && memchr(open, '>', length - (size_t)(open - s)))
         return 1;
-    return length > 1 && s[0] == '{' && s[length - 1] == '}';
+    open = memchr(s, '{', length);
+    return open && memchr(open, '}', length - (size_t)(open - s));
 }
 
 size_t lint_name_length(const char *s, size_t most)
@@ -113,7 +165,7 @@ enum lint_part lint_holds(const struct lint *l, int since, int until)
     return l->low >= since && (!until || l->high <= until) ? LINT_ALL : LINT_SOME;
 }
 
-static int can_meet(const struct lint_branch *a, const struct lint_branch *b)
+int lint_can_meet(const struct lint_branch *a, const struct lint_branch *b)
 {
     for (; a; a = a->outer)
         for (const struct lint_branch *x = b; x; x = x->outer)
@@ -131,7 +183,7 @@ const struct lint_setting *lint_before(const struct lint *l, const struct lint_s
     for (size_t i = s->text->first; i < s->text->first + s->text->count && l->settings[i] != s; i++) {
         const struct lint_setting *o = l->settings[i];
         if (o->hash == hash && (o->group == 0 || o->group == s->group) && !strcmp(o->name, name) &&
-            can_meet(o->branch, s->branch))
+            lint_can_meet(o->branch, s->branch))
             found = o;
     }
     return found && found->how != LINT_UNSET ? found : NULL;
@@ -173,6 +225,20 @@ struct lint_finding *lint_find(struct lint *l, const struct finding_kind *kind, 
 size_t lint_settings(const struct lint *l)
 {
     return l->nsettings;
+}
+
+int lint_document(const struct lint *l, size_t n, struct lint_document *d)
+{
+    if (n >= l->ntexts)
+        return 0;
+    const struct lint_text *t = l->texts[n];
+    *d = (struct lint_document){t->name, t->kind, t->count, t->unread, t->unread_line, t->error, t->error_line};
+    return 1;
+}
+
+size_t lint_known(const struct lint *l)
+{
+    return l->known;
 }
 
 size_t lint_count(const struct lint *l, enum finding_severity severity)

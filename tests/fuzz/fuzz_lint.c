@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct lint_options o = {.rccl = -1};
     const char *path;
     size_t kinds = 0, out_bytes;
-    int fixed;
+    int fixed, left;
     if (!null)
         null = fopen("/dev/null", "w");
     if (bytes < 1 || !null)
@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     lint_check(l);
     lint_print(l, LINT_TEXT, null, NULL);
     lint_print(l, LINT_JSON, null, NULL);
-    free(lint_fix(l, 0, &path, &out_bytes, &fixed));
+    lint_print(l, LINT_GITHUB, null, NULL);
+    free(lint_fix(l, 0, 1, &path, &out_bytes, &fixed, &left, NULL));
     lint_free(l);
     return 0;
 }

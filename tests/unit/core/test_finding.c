@@ -81,7 +81,7 @@ static void sarif(void **state)
     char *printed = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&printed, &bytes);
-    assert_int_equal(findings_print_sarif("nccltune test", kinds, 2, list, 2, out, NULL), 0);
+    assert_int_equal(findings_print_sarif("nccltune test", kinds, 2, list, 2, NULL, 0, out, NULL), 0);
     fclose(out);
     cJSON *doc = json_parse(printed, bytes, "out", 1, NULL);
     assert_non_null(doc);

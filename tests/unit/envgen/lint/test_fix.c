@@ -12,7 +12,7 @@
 
 #include "envgen/lint/lint.h"
 
-static char *fixed_text(const char *kind, const char *text, int *fixed)
+static char *fixed_text(const char *kind, const char *text, int all, int *fixed)
 {
     struct lint_options o = {.rccl = -1};
     struct lint *l = lint_new(&o);
@@ -20,7 +20,8 @@ static char *fixed_text(const char *kind, const char *text, int *fixed)
     size_t bytes;
     assert_int_equal(lint_read_text(l, "case", text, strlen(text), kind, NULL), 0);
     lint_check(l);
-    char *out = lint_fix(l, 0, &path, &bytes, fixed);
+    int left;
+    char *out = lint_fix(l, 0, all, &path, &bytes, fixed, &left, NULL);
     assert_non_null(out);
     assert_string_equal(path, "case");
     assert_int_equal(bytes, strlen(out));
@@ -58,10 +59,10 @@ static void corrections(void **state)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         int fixed, again;
-        char *once = fixed_text(rows[i].kind, rows[i].before, &fixed);
+        char *once = fixed_text(rows[i].kind, rows[i].before, 1, &fixed);
         assert_string_equal(once, rows[i].after);
         assert_int_equal(fixed > 0, strcmp(rows[i].before, rows[i].after) != 0);
-        char *twice = fixed_text(rows[i].kind, once, &again);
+        char *twice = fixed_text(rows[i].kind, once, 1, &again);
         assert_string_equal(twice, once);
         assert_int_equal(again, 0);
         free(once);
@@ -85,7 +86,7 @@ static void shells_take_the_result(void **state)
                                  "f\n";
     static const char *const shells[] = {"bash -n", "dash -n", "bash", "dash"};
     int fixed;
-    char *after = fixed_text("shell", before, &fixed);
+    char *after = fixed_text("shell", before, 1, &fixed);
     assert_int_equal(fixed, 3);
     for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
         FILE *p = popen(shells[i], "w");

@@ -1,0 +1,151 @@
+/* Leftovers: settings that NCCL reads and obeys, and that were meant for one evening of looking for a fault. */
+#include <string.h>
+#include <unistd.h>
+
+#include "core/vars/parse.h"
+#include "envgen/lint/lint_internal.h"
+
+enum { P2P_OFF, SHM_OFF, GDR_OFF, DEBUG_FILE, CONNECTIONS, SPLIT_ALONE, PLUGIN_VALUE, MISSING_FILE };
+static const struct finding_kind kinds[] = {
+    [P2P_OFF] = {"NT316", "p2p-off", FINDING_WARNING, "GPUs of a node no longer reach each other directly"},
+    [SHM_OFF] = {"NT317", "shm-off", FINDING_WARNING, "shared memory is switched off"},
+    [GDR_OFF] = {"NT318", "gpudirect-off", FINDING_WARNING, "GPUDirect RDMA is switched off"},
+    [DEBUG_FILE] = {"NT319", "one-debug-file", FINDING_WARNING, "all ranks log into one file"},
+    [CONNECTIONS] = {"NT320", "hardware-queues", FINDING_WARNING, "CUDA_DEVICE_MAX_CONNECTIONS against what the job runs"},
+    [SPLIT_ALONE] = {"NT321", "split-without-qps", FINDING_NOTE, "data is split over one queue pair"},
+    [PLUGIN_VALUE] = {"NT322", "plugin-value", FINDING_WARNING, "a value that its reader does not take"},
+    [MISSING_FILE] = {"NT509", "missing-file", FINDING_ERROR, "the file is not there"},
+};
+
+static int is_on(const struct lint_setting *s)
+{
+    int64_t value;
+    return lint_number(s, &value) && value != 0;
+}
+
+static int is_loc(const struct lint_setting *s, const struct lint *l)
+{
+    const char *level = s->value ? env_parse_level(s->value, l->high) : NULL;
+    return level && !strcmp(level, "LOC");
+}
+
+static void p2p(struct lint *l, const struct lint_setting *s)
+{
+    int level = !strcmp(s->name, "NCCL_P2P_LEVEL");
+    if (level ? is_loc(s, l) : s->value && !strcmp(s->value, "1"))
+        lint_find(l, &kinds[P2P_OFF], s, "Traffic between the GPUs of a node goes through host memory, NVLink unused.",
+                  "Remove it, unless a test of P2P fails on these nodes.");
+}
+
+static void shm(struct lint *l, const struct lint_setting *s)
+{
+    if (is_on(s))
+        lint_find(l, &kinds[SHM_OFF], s,
+                  "Where P2P is not possible, ranks of a node talk over the network instead of shared memory.",
+                  "Remove it, and give containers a large enough /dev/shm.");
+}
+
+static void gdr(struct lint *l, const struct lint_setting *s)
+{
+    if (is_loc(s, l))
+        lint_find(l, &kinds[GDR_OFF], s, "NICs never reach GPU memory directly: all traffic is copied through the host.",
+                  "Remove it, unless GPUDirect fails on these nodes.");
+}
+
+static void debug_file(struct lint *l, const struct lint_setting *s)
+{
+    static const char device[] = "/dev/";
+    if (!s->value || !s->value[0] || !strncmp(s->value, device, sizeof device - 1) || strstr(s->value, "%h") ||
+        strstr(s->value, "%p") || !strcmp(s->value, "stdout") || !strcmp(s->value, "stderr"))
+        return;
+    lint_find(l, &kinds[DEBUG_FILE], s, "Every rank opens this one file and writes over what the others wrote.",
+              "Put %h (host) and %p (process) into the name.");
+}
+
+static int speaks_of(const struct lint_setting *s, const char *const *words)
+{
+    for (; s->text && *words; words++)
+        if (memmem(s->text->data, s->text->bytes, *words, strlen(*words)))
+            return 1;
+    return 0;
+}
+
+static void connections(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const fsdp[] = {"--use-torch-fsdp2", "--use-custom-fsdp", "--use-megatron-fsdp", NULL};
+    static const char *const megatron[] = {"--sequence-parallel", NULL};
+    int64_t n;
+    if (!lint_number(s, &n))
+        return;
+    if (n < 1 || n > 32)
+        lint_find(l, &kinds[CONNECTIONS], s, "The CUDA driver takes 1 to 32.", "Write 1 to 32, or remove it.");
+    else if (n == 1 && speaks_of(s, fsdp))
+        lint_find(l, &kinds[CONNECTIONS], s, "One hardware queue takes away the overlap that the FSDP of this job needs.",
+                  "Remove it for FSDP jobs.");
+    else if (n != 1 && speaks_of(s, megatron) && !speaks_of(s, fsdp))
+        lint_find(l, &kinds[CONNECTIONS], s, "Megatron's sequence parallelism asks for 1 on GPUs before Blackwell.",
+                  "Write 1.");
+}
+
+static void split(struct lint *l, const struct lint_setting *s)
+{
+    int64_t qps = 1;
+    const struct lint_setting *other = lint_anywhere(l, s, "NCCL_IB_QPS_PER_CONNECTION");
+    if (is_on(s) && !l->rccl && (!other || (lint_number(other, &qps) && qps <= 1)))
+        lint_find(l, &kinds[SPLIT_ALONE], s, "A connection has one queue pair, so there is nothing to split data over.",
+                  "Set NCCL_IB_QPS_PER_CONNECTION too, or remove it.");
+}
+
+static const struct {
+    const char *name;
+    void (*check)(struct lint *, const struct lint_setting *);
+} leftovers[] = {
+    {"NCCL_P2P_DISABLE", p2p},
+    {"NCCL_P2P_LEVEL", p2p},
+    {"NCCL_SHM_DISABLE", shm},
+    {"NCCL_NET_GDR_LEVEL", gdr},
+    {"NCCL_DEBUG_FILE", debug_file},
+    {"CUDA_DEVICE_MAX_CONNECTIONS", connections},
+    {"NCCL_IB_SPLIT_DATA_ON_QPS", split},
+};
+
+/* ---- values of plugins, frameworks, RCCL ------------------------------------------------------------------------- */
+
+static void plugin_value(struct lint *l, const struct lint_setting *s)
+{
+    const struct env_limit *limit = s->value && s->value[0] ? env_limit_find(s->name) : NULL;
+    char text[ENV_LIMIT_TEXT];
+    const char *wanted = limit ? env_limit_broken(limit, s->value, text) : NULL;
+    if (wanted)
+        lint_find(l, &kinds[PLUGIN_VALUE], s, arena_printf(l->arena, "Its reader takes %s.", wanted),
+                  "Write one of these, or remove it.");
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* Files that are read; others are written. */
+static void missing_file(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const read[] = {"NCCL_TOPO_FILE",       "NCCL_GRAPH_FILE",        "NCCL_CONF_FILE",
+                                       "NCCL_TUNER_PLUGIN",    "NCCL_NET_PLUGIN",        "NCCL_PROFILER_PLUGIN",
+                                       "NCCL_ENV_PLUGIN",      "NCCL_TUNER_CONFIG_PATH", "NCCL_IBVERBS_LIB",
+                                       "NCCL_TUNER_CONFIG_FILE", NULL};
+    const char *const *name = read;
+    while (*name && strcmp(*name, s->name) != 0)
+        name++;
+    if (!*name || !l->options.root || !s->value || s->value[0] != '/')
+        return;
+    if (access(arena_printf(l->arena, "%s%s", l->options.root, s->value), F_OK))
+        lint_find(l, &kinds[MISSING_FILE], s, "There is no such file here.", "Write the path of a file on every node.");
+}
+
+static void check(struct lint *l, const struct lint_setting *s)
+{
+    for (size_t i = 0; i < sizeof leftovers / sizeof *leftovers; i++)
+        if (!strcmp(leftovers[i].name, s->name))
+            leftovers[i].check(l, s);
+    plugin_value(l, s);
+    missing_file(l, s);
+}
+
+const struct lint_rules lint_costs = {kinds, sizeof kinds / sizeof *kinds, check};
