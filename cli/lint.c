@@ -31,7 +31,8 @@ static const struct cli_page page = {
     "  nccltune lint --fix=all job.sh -o job.fixed.sh\n"
     "  nccltune lint --baseline known.json --format github .\n"
     "\n"
-    "Exit status: 0 no error found, 1 an error found (with --strict: or a warning) or a file not read, 2 wrong usage.\n",
+    "Exit status: 0 no error found, 1 an error found (with --strict: or a warning) or a file not read, 2 wrong "
+    "usage.\n",
     -1};
 
 struct request {
@@ -59,8 +60,9 @@ enum { FIX_SAFE = 1, FIX_ALL };
 static int take_fix(const struct option_value *v, void *out, struct err *e)
 {
     *(int *)out = v->text ? FIX_ALL : FIX_SAFE;
-    return v->text && strcmp(v->text, "all") != 0 ? err_set(e, ERR_USAGE, "%s: expected all, got '%s'", v->what, v->text)
-                                                  : 0;
+    return v->text && strcmp(v->text, "all") != 0
+               ? err_set(e, ERR_USAGE, "%s: expected all, got '%s'", v->what, v->text)
+               : 0;
 }
 
 static const struct option_spec options[] = {

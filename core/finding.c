@@ -236,11 +236,11 @@ static cJSON *result_of(const struct finding *f, const struct finding_kind *kind
     if (f->file)
         add_place(o, f, a);
     /* Lines move; what is found about what does not. */
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "partialFingerprints"), "nccltune/v1",
-                            arena_printf(a, "%016" PRIx64,
-                                         hash_text(arena_printf(a, "%s %s %s %s", f->id ? f->id : "",
-                                                                f->file ? from_here(f->file) : "",
-                                                                f->subject ? f->subject : "", f->value ? f->value : ""))));
+    cJSON_AddStringToObject(
+        cJSON_AddObjectToObject(o, "partialFingerprints"), "nccltune/v1",
+        arena_printf(a, "%016" PRIx64,
+                     hash_text(arena_printf(a, "%s %s %s %s", f->id ? f->id : "", f->file ? from_here(f->file) : "",
+                                            f->subject ? f->subject : "", f->value ? f->value : ""))));
     return o;
 }
 
@@ -297,7 +297,8 @@ static void put_escaped(FILE *out, const char *s, int property)
 void finding_print_github(const struct finding *f, const char *name, FILE *out)
 {
     struct arena *a = arena_new();
-    fprintf(out, "::%s ", f->severity == FINDING_NOTE || f->severity == FINDING_OK ? "notice" : severities[f->severity]);
+    fprintf(out, "::%s ",
+            f->severity == FINDING_NOTE || f->severity == FINDING_OK ? "notice" : severities[f->severity]);
     if (f->file) {
         fputs("file=", out);
         put_escaped(out, from_here(f->file), 1);
@@ -308,8 +309,8 @@ void finding_print_github(const struct finding *f, const char *name, FILE *out)
     fputs("title=", out);
     put_escaped(out, arena_printf(a, "%s%s%s", f->id ? f->id : "", f->id && name ? " " : "", name ? name : ""), 1);
     fputs("::", out);
-    put_escaped(out, arena_printf(a, "%s%s%s", finding_sentence(f, a), f->advice ? " " : "", f->advice ? f->advice : ""),
-                0);
+    put_escaped(out,
+                arena_printf(a, "%s%s%s", finding_sentence(f, a), f->advice ? " " : "", f->advice ? f->advice : ""), 0);
     fputc('\n', out);
     arena_free(a);
 }

@@ -226,7 +226,9 @@ const struct env_other *env_nearest_other(const char *name)
     for (size_t i = 0; i < LENGTH(others); i++) {
         if (strncmp(others[i].name, families[family], n) != 0)
             continue;
-        int d = words_hash(others[i].name + n) == words ? 0 : edit_distance(name + n, others[i].name + n, 2);
+        size_t length = strlen(name);
+        int is_cut = !strncmp(others[i].name, name, length) && others[i].name[length] == '_';
+        int d = is_cut || words_hash(others[i].name + n) == words ? 1 : edit_distance(name + n, others[i].name + n, 2);
         if (d < nearest) {
             nearest = d;
             best = &others[i];

@@ -26,7 +26,8 @@ static const char *removal(const struct lint *l, const struct lint_finding *f)
     for (const char *const *k = scripts; *k; k++)
         in_script |= !strcmp(s->text->kind, *k);
     /* YAML's text blocks hold scripts, too. */
-    const char *colon = (in_script && strcmp(s->text->kind, "module") != 0) || !strcmp(s->text->kind, "yaml") ? ": " : "";
+    const char *colon =
+        (in_script && strcmp(s->text->kind, "module") != 0) || !strcmp(s->text->kind, "yaml") ? ": " : "";
     return arena_printf(l->arena, "%s# nccltune lint, %s: %.*s", colon, f->kind->id, (int)s->line_bytes,
                         s->text->data + s->line_at);
 }

@@ -7,7 +7,7 @@
 
 /* Names: ".sh" is an ending, "Dockerfile" a beginning of the last part of the path. Earlier rows come first. */
 static const struct lint_format_of formats[] = {
-    {"shell", ".sh .bash .sbatch .slurm .sub .pbs .lsf .zsh .ksh .sge .bashrc .bash_profile .profile .zshrc",
+    {"shell", ".sh .bash .sbatch .slurm .slrm .sub .pbs .lsf .zsh .ksh .sge .bashrc .bash_profile .profile .zshrc",
      lint_read_shell, LINT_LINES | LINT_CR_COUNTS},
     {"csh", ".csh .tcsh .cshrc .tcshrc", lint_read_csh, LINT_LINES | LINT_CR_COUNTS},
     {"fish", ".fish", lint_read_fish, LINT_LINES},
@@ -24,6 +24,7 @@ static const struct lint_format_of formats[] = {
     {"markdown", ".md .markdown", lint_read_markdown, 0},
     {"conf", "nccl.conf .nccl.conf rccl.conf .conf", lint_read_conf, LINT_LINES | LINT_CR_COUNTS},
     {"env", ".env .env. environment .deepspeed_env", lint_read_env, LINT_LINES | LINT_CR_COUNTS},
+    {"text", "", lint_read_nothing, 0},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -57,7 +58,8 @@ static int fits(const char *file, size_t n, const char *names)
 /* Length of a file's name without what marks it as a template. */
 static size_t without_template(const char *file)
 {
-    static const char *const marks[] = {".j2", ".jinja", ".jinja2", ".tpl", ".tmpl", ".template", ".gotmpl", ".in"};
+    static const char *const marks[] = {".j2",     ".jinja", ".jinja2",   ".tpl",     ".tmpl",   ".template",
+                                        ".gotmpl", ".in",    "-template", ".example", ".sample", ".dist"};
     size_t n = strlen(file);
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (n > strlen(marks[i]) && file_ends_with(file, marks[i]))
@@ -82,15 +84,15 @@ const struct lint_format_of *lint_format_named(const char *path)
 static const struct sign {
     const char *kind, *begins;
 } signs[] = {
-    {"docker", "FROM "},      {"docker", "ARG "},        {"python", "import "},   {"python", "from "},
-    {"python", "def "},       {"python", "os.environ"},  {"python", "class "},    {"python", "with "},
-    {"lua", "setenv("},       {"lua", "pushenv("},       {"lua", "whatis("},      {"lua", "local "},
-    {"csh", "setenv "},       {"module", "pushenv "},    {"fish", "set -x "},     {"fish", "set -gx "},
-    {"fish", "set -Ux "},     {"hcl", "resource \""},    {"hcl", "variable \""},  {"hcl", "module \""},
-    {"hcl", "locals {"},      {"hcl", "job \""},         {"hcl", "provider \""},  {"shell", "export "},
-    {"shell", "#SBATCH"},     {"shell", "#PBS"},         {"shell", "#BSUB"},      {"shell", "srun "},
-    {"shell", "mpirun "},     {"shell", "fi"},           {"shell", "done"},       {"shell", "echo "},
-    {"shell", "set -e"},      {"yaml", "- "},            {"yaml", "---"},         {"json", "{"},
+    {"docker", "FROM "},     {"docker", "ARG "},       {"python", "import "},  {"python", "from "},
+    {"python", "def "},      {"python", "os.environ"}, {"python", "class "},   {"python", "with "},
+    {"lua", "setenv("},      {"lua", "pushenv("},      {"lua", "whatis("},     {"lua", "local "},
+    {"csh", "setenv "},      {"module", "pushenv "},   {"fish", "set -x "},    {"fish", "set -gx "},
+    {"fish", "set -Ux "},    {"hcl", "resource \""},   {"hcl", "variable \""}, {"hcl", "module \""},
+    {"hcl", "locals {"},     {"hcl", "job \""},        {"hcl", "provider \""}, {"shell", "export "},
+    {"shell", "#SBATCH"},    {"shell", "#PBS"},        {"shell", "#BSUB"},     {"shell", "srun "},
+    {"shell", "mpirun "},    {"shell", "fi"},          {"shell", "done"},      {"shell", "echo "},
+    {"shell", "set -e"},     {"yaml", "- "},           {"yaml", "---"},        {"json", "{"},
     {"yaml", "apiVersion:"},
 };
 enum { SIGNS = sizeof signs / sizeof *signs };
@@ -170,7 +172,9 @@ static const char *by_lines(const struct lines *c)
             return plainly[i];
     if (c->yaml * 2 > c->all && shell == 0)
         return "yaml";
-    return c->all > 0 && c->plain == c->all ? "env" : "shell";
+    if (c->all > 0 && c->plain == c->all)
+        return "env";
+    return shell > 0 ? "shell" : NULL;
 }
 
 static void count_lines(struct lines *c, const char *data, size_t bytes)
@@ -199,5 +203,19 @@ const struct lint_format_of *lint_format_of(const char *path, const char *data, 
     if (any_conf) /* a drop-in of systemd, a Supervisor's file */
         return c.sections > 0 ? lint_format_called("ini") : f;
     f = by_first_line(data, bytes);
-    return f ? f : lint_format_called(by_lines(&c));
+    const char *kind = by_lines(&c);
+    if (!f && !kind) /* without an ending it is most likely a script or a part of one; with a strange one it is not */
+        kind = path && strchr(slash ? slash : path, '.') ? "text" : "shell";
+    return f ? f : lint_format_called(kind);
+}
+
+/* What nobody here reads: its names are counted as not understood. */
+int lint_read_nothing(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
+{
+    (void)l;
+    (void)v;
+    (void)group;
+    (void)how;
+    (void)e;
+    return 0;
 }

@@ -35,8 +35,8 @@ void lint_free(struct lint *l); /* NULL is fine */
 const char *lint_kind(size_t n);
 
 /* Reads a document; "-" is standard input. `kind` NULL: by its name, else by its content. Errors: unreadable, no text,
- * an unknown kind (ERR_USAGE), or no valid YAML or JSON where that is the kind: lint_problem has them, too, and what was
- * read before the place of the error stays. */
+ * an unknown kind (ERR_USAGE), or no valid YAML or JSON where that is the kind: lint_problem has them, too, and what
+ * was read before the place of the error stays. */
 int lint_read_file(struct lint *l, const char *path, const char *kind, struct err *e);
 int lint_read_text(struct lint *l, const char *name, const char *text, size_t bytes, const char *kind, struct err *e);
 
@@ -61,8 +61,8 @@ size_t lint_settings(const struct lint *l);
 struct lint_document {
     const char *name, *kind;
     size_t settings;
-    size_t unread;    /* names of variables in forms that lint does not understand … */
-    long unread_line; /* … and where the first of them stands */
+    size_t unread;     /* names of variables in forms that lint does not understand … */
+    long unread_line;  /* … and where the first of them stands */
     const char *error; /* why it was not read, or not to its end; NULL: it was */
     long error_line;
 };

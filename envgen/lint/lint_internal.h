@@ -17,20 +17,20 @@ struct lint_text {
     size_t bytes;
     size_t *lines; /* offset of each line's first byte; NULL: the document has no lines */
     size_t nlines;
-    size_t first, count; /* its settings: they are read one document after the other */
-    int rccl;            /* it sets what only RCCL has; looked at when the library is not known */
-    int templated;       /* {{ }} or {% %} in it were masked for the reader */
-    int commands;        /* programs that its shell text has run so far */
+    size_t first, count;    /* its settings: they are read one document after the other */
+    int rccl;               /* it sets what only RCCL has; looked at when the library is not known */
+    int templated;          /* {{ }} or {% %} in it were masked for the reader */
+    int commands;           /* programs that its shell text has run so far */
     int slurm, export_none; /* it speaks of Slurm; with #SBATCH --export=NONE */
     struct lint_launch **launches;
     size_t nlaunches;
     struct lint_body **bodies; /* files that it writes */
     size_t nbodies;
-    unsigned char *seen;      /* a bit a byte: a name that a reader understood begins here */
-    size_t unread;            /* names that look like settings and that no reader understood */
-    long unread_line;         /* the first of them */
-    const char *error;        /* why it could not be read (to its end); NULL: it was */
-    long error_line;          /* 0: not known */
+    unsigned char *seen; /* a bit a byte: a name that a reader understood begins here */
+    size_t unread;       /* names that look like settings and that no reader understood */
+    long unread_line;    /* the first of them */
+    const char *error;   /* why it could not be read (to its end); NULL: it was */
+    long error_line;     /* 0: not known */
 };
 
 /* What a reader reads: a document's own text, or text that stands for it, such as a string without its escapes. Every
@@ -67,8 +67,8 @@ struct lint_setting {
     const char *name, *value;     /* value NULL: unknown */
     uint64_t hash;                /* of the name: documents may repeat names thousands of times */
     enum lint_how how;
-    int group;    /* 0: the whole document; else one command, container or object */
-    int commands; /* programs that the document has run before it */
+    int group;                    /* 0: the whole document; else one command, container or object */
+    int commands;                 /* programs that the document has run before it */
     const struct lint_body *body; /* it is written into this file; NULL: it is set here */
     const struct lint_branch *branch;
     size_t name_at, name_bytes;   /* where in the document */
@@ -81,12 +81,12 @@ struct lint_setting {
 enum lint_launcher { LINT_MPIRUN, LINT_SRUN, LINT_SSH, LINT_SUDO, LINT_TORCHRUN };
 struct lint_launch {
     enum lint_launcher launcher;
-    size_t at;         /* in the document */
+    size_t at; /* in the document */
     int commands, group;
     const struct lint_branch *branch;
-    int keeps;         /* the whole environment goes with it */
-    int lists;         /* it names what goes, see `names` */
-    int none;          /* srun --export=NONE */
+    int keeps; /* the whole environment goes with it */
+    int lists; /* it names what goes, see `names` */
+    int none;  /* srun --export=NONE */
     const char **names;
     size_t nnames;
     const char *remote; /* ssh: what runs over there */
@@ -122,11 +122,11 @@ struct lint {
     struct lint_setting **settings;
     struct lint_finding **findings;
     size_t ntexts, nsettings, nfindings;
-    int groups, blocks; /* last numbers given out */
-    int depth;          /* texts inside others that are being read */
+    int groups, blocks;               /* last numbers given out */
+    int depth;                        /* texts inside others that are being read */
     const struct lint_branch *branch; /* what is read belongs to this arm … */
     const struct lint_body *body;     /* … and is written into this file */
-    size_t known;       /* findings that the baseline has taken out */
+    size_t known;                     /* findings that the baseline has taken out */
 };
 
 /* ---- for the readers --------------------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ struct lint {
 typedef int lint_reader(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e);
 lint_reader lint_read_shell, lint_read_csh, lint_read_fish, lint_read_env, lint_read_conf, lint_read_docker;
 lint_reader lint_read_yaml, lint_read_json, lint_read_python, lint_read_lua, lint_read_toml, lint_read_hcl;
-lint_reader lint_read_ini, lint_read_make, lint_read_markdown;
+lint_reader lint_read_ini, lint_read_make, lint_read_markdown, lint_read_nothing;
 
 /* A row of the table of formats: how a document is recognised, and who reads it. */
 struct lint_format_of {
@@ -177,8 +177,8 @@ struct lint_view lint_aligned(struct lint *l, const struct lint_view *v, size_t 
 /* The same part of a document without its template directives: blanks for those that fill a line. */
 struct lint_view lint_masked(struct lint *l, const struct lint_view *v);
 
-/* A new setting for the name at [at, at + bytes) of a view. NULL: the name is nothing to lint, or comes from a template,
- * or the document has too many already. */
+/* A new setting for the name at [at, at + bytes) of a view. NULL: the name is nothing to lint, or comes from a
+ * template, or the document has too many already. */
 struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v, size_t at, size_t bytes,
                                       enum lint_how how);
 /* Its value: `text`, for which bytes [at, at + bytes) of the view stand; NULL: they are the text. One that stands for
@@ -191,6 +191,8 @@ int lint_of_interest(const char *name, size_t length);
 
 /* The name at this place of a view was understood, though it sets nothing. */
 void lint_understood(struct lint *l, const struct lint_view *v, size_t at);
+/* So are all names in bytes [from, to) of it: prose about them. */
+void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size_t to);
 /* Counts the names that look like settings and were not understood. */
 void lint_count_unread(struct lint *l, struct lint_text *t);
 
@@ -245,7 +247,8 @@ struct lint_rules {
                   const struct lint_setting *s); /* `s` is never LINT_UNSET; NULL: a reader finds them */
 };
 extern const struct lint_rules lint_names, lint_values, lint_ranges, lint_effects, lint_conflicts, lint_devices;
-extern const struct lint_rules lint_documents, lint_conf, lint_docker, lint_shell, lint_commands, lint_options, lint_reach, lint_costs;
+extern const struct lint_rules lint_documents, lint_conf, lint_docker, lint_shell, lint_commands, lint_options,
+    lint_reach, lint_costs;
 
 /* Found in values and, where it becomes a part of the value, in nccl.conf. */
 #define LINT_QUOTED_VALUE                                                        \

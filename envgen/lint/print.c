@@ -52,7 +52,8 @@ static int print_text(const struct page *p, FILE *out, struct err *e)
         bad += p->problems[n].severity == FINDING_ERROR;
     }
     fprintf(out, "%s: %s, %s, %s", counted(p->a, lint_settings(l), "setting"),
-            counted(p->a, lint_count(l, FINDING_ERROR), "error"), counted(p->a, lint_count(l, FINDING_WARNING), "warning"),
+            counted(p->a, lint_count(l, FINDING_ERROR), "error"),
+            counted(p->a, lint_count(l, FINDING_WARNING), "warning"),
             counted(p->a, lint_count(l, FINDING_NOTE), "note"));
     if (l->known)
         fprintf(out, "; %zu known", l->known);
@@ -120,8 +121,8 @@ int lint_print(const struct lint *l, enum lint_format format, FILE *out, struct 
     collect(&p);
     if (format == LINT_SARIF) {
         const struct finding_kind *kinds = lint_kinds(p.a, &nkinds);
-        rc = findings_print_sarif("nccltune lint", kinds, nkinds, p.list, (int)l->nfindings, p.problems, p.nproblems, out,
-                                  e);
+        rc = findings_print_sarif("nccltune lint", kinds, nkinds, p.list, (int)l->nfindings, p.problems, p.nproblems,
+                                  out, e);
     } else {
         rc = format == LINT_JSON     ? print_json(&p, out, e)
              : format == LINT_GITHUB ? print_github(&p, out, e)

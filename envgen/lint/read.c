@@ -178,6 +178,17 @@ void lint_understood(struct lint *l, const struct lint_view *v, size_t at)
         t->seen[i / 8] |= (unsigned char)(1u << i % 8);
 }
 
+void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size_t to)
+{
+    const char *s = v->s;
+    for (const char *p = s + from; (p = memmem(p, (size_t)(s + to - p), "CCL_", 4)); p += 4) {
+        const char *name = p;
+        while (name > s + from && lint_name_length(name - 1, 1))
+            name--;
+        lint_understood(l, v, (size_t)(name - s));
+    }
+}
+
 static int is_comment(const struct lint_text *t, size_t line, size_t at)
 {
     static const char *const marks[] = {"#", "//", "--", ";", "*", "/*", "\"#", "'#", "<!--"};

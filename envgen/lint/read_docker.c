@@ -14,6 +14,7 @@ struct docker {
     struct lint *l;
     const struct lint_view *v;
     int group;
+    int unclosed; /* a here-document that no line ends: further ones are not looked for */
 };
 
 /* The end of an instruction: '\' continues a line, and comment lines in between belong to nothing. */
@@ -34,10 +35,12 @@ static size_t instruction_end(const char *s, size_t at, size_t to)
 }
 
 /* RUN <<EOF: the instruction goes on to the mark. */
-static size_t heredoc_end(const char *s, size_t at, size_t end, size_t to)
+static size_t heredoc_end(struct docker *d, size_t at, size_t end)
 {
+    const char *s = d->v->s;
+    size_t to = d->v->to;
     const char *mark = memmem(s + at, end - at, "<<", 2);
-    if (!mark)
+    if (!mark || d->unclosed)
         return end;
     mark += 2 + (mark[2] == '-');
     mark += *mark == '"' || *mark == '\'';
@@ -49,7 +52,8 @@ static size_t heredoc_end(const char *s, size_t at, size_t end, size_t to)
             return stop;
         line = stop + 1;
     }
-    return n > 0 ? to : end;
+    d->unclosed = n > 0;
+    return end;
 }
 
 static void add_env(const struct docker *d, size_t at, size_t name, size_t value, size_t end)
@@ -115,13 +119,18 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
 
 int lint_read_docker(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)
 {
-    struct docker d = {l, v, group};
+    struct docker d = {l, v, group, 0};
     size_t first = l->nsettings;
     (void)how;
     (void)e;
     for (size_t at = v->from; at < v->to;) {
         size_t text = at + strspn(v->s + at, " \t");
-        size_t end = heredoc_end(v->s, at, instruction_end(v->s, at, v->to), v->to);
+        const char *newline = memchr(v->s + at, '\n', v->to - at);
+        if (v->s[text] == '#') { /* a remark continues nothing */
+            at = newline ? (size_t)(newline - v->s) + 1 : v->to;
+            continue;
+        }
+        size_t end = heredoc_end(&d, at, instruction_end(v->s, at, v->to));
         if (text < end)
             read_instruction(&d, text, end);
         at = end + 1;

@@ -189,10 +189,11 @@ int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum li
 static const char *fenced(const char *s, size_t n)
 {
     static const char *const words[][2] = {
-        {"bash", "x.sh"},     {"sh", "x.sh"},          {"shell", "x.sh"},     {"console", "x.sh"}, {"zsh", "x.sh"},
-        {"python", "x.py"},   {"py", "x.py"},          {"yaml", "x.yaml"},    {"yml", "x.yaml"},   {"json", "x.json"},
-        {"toml", "x.toml"},   {"dockerfile", "Dockerfile"}, {"docker", "Dockerfile"}, {"ini", "x.ini"}, {"hcl", "x.tf"},
-        {"terraform", "x.tf"}, {"fish", "x.fish"},     {"lua", "x.lua"},      {"makefile", "Makefile"},
+        {"bash", "x.sh"},         {"sh", "x.sh"},     {"shell", "x.sh"},        {"console", "x.sh"},
+        {"zsh", "x.sh"},          {"python", "x.py"}, {"py", "x.py"},           {"yaml", "x.yaml"},
+        {"yml", "x.yaml"},        {"json", "x.json"}, {"toml", "x.toml"},       {"dockerfile", "Dockerfile"},
+        {"docker", "Dockerfile"}, {"ini", "x.ini"},   {"hcl", "x.tf"},          {"terraform", "x.tf"},
+        {"fish", "x.fish"},       {"lua", "x.lua"},   {"makefile", "Makefile"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (n == strlen(words[i][0]) && !strncasecmp(s, words[i][0], n))

@@ -59,8 +59,8 @@ static void do_comment(struct shell *sh, size_t at, size_t end)
     static const struct {
         const char *mark, *option;
     } lines[] = {
-        {"#SBATCH", "--export="}, {"#SBATCH", "--export "}, {"#PBS", "-v "}, {"#BSUB", "-env "},
-        {"#$", "-v "},            {"#PJM", "-x "},
+        {"#SBATCH", "--export="}, {"#SBATCH", "--export "}, {"#PBS", "-v "}, {"#BSUB", "-env "}, {"#$", "-v "},
+        {"#PJM", "-x "},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         size_t n = strlen(lines[i].mark), option = strlen(lines[i].option);
@@ -146,7 +146,8 @@ static int read_as(struct lint *l, const struct lint_view *v, int group, enum li
                    int all_exported)
 {
     const struct lint_branch *outer = l->branch;
-    struct shell sh = {.l = l, .v = v, .s = v->s, .dialect = dialect, .base_group = group, .all_exported = all_exported, .how = how};
+    struct shell sh = {
+        .l = l, .v = v, .s = v->s, .dialect = dialect, .base_group = group, .all_exported = all_exported, .how = how};
     read_lines(&sh);
     l->branch = outer;
     return 0;

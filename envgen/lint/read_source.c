@@ -1,5 +1,5 @@
-/* Python, Lua module files, TOML, Terraform, JSON: settings as these languages write them. One reader, since all of them
- * have strings, brackets, and a sign between a name and its value; what differs is a row of a table.
+/* Python, Lua module files, TOML, Terraform, JSON: settings as these languages write them. One reader, since all of
+ * them have strings, brackets, and a sign between a name and its value; what differs is a row of a table.
  *
  *     os.environ["NAME"] = "value"     a key in brackets       setenv("NAME", "value")   a call that sets
  *     {"NAME": "value"}, NAME = value  an entry                "NAME=value"              an argument or a list's item
@@ -26,7 +26,7 @@ static const struct source_language languages[] = {
 struct level {
     char open;
     int group;
-    size_t callee, callee_end;        /* the word in front of the bracket */
+    size_t callee, callee_end;       /* the word in front of the bracket */
     struct source_token name, value; /* of {name, value} */
 };
 
@@ -36,7 +36,7 @@ struct source {
     const struct source_language *g;
     enum lint_how how;
     struct level levels[MOST_LEVELS];
-    int depth, beyond; /* levels deeper than that are counted only */
+    int depth, beyond;     /* levels deeper than that are counted only */
     int base_group, block; /* of the document; of the lines that are indented alike */
     size_t indentation;
     struct source_token before; /* the token in front */
@@ -145,8 +145,8 @@ static int is_prose(const struct lint_setting *s, const struct lint_view *v)
 static void add(struct source *p, const struct source_token *name, const struct source_token *value, int group)
 {
     struct lint_view v;
-    int known = value_of(p, value, &v);
-    if (value->type == SOURCE_PUNCT && strchr("{[", value->punct)) { /* an object about a variable */
+    int known = value_of(p, value, &v), nothing = is_text(p, value, "null") || is_text(p, value, "None");
+    if (nothing || (value->type == SOURCE_PUNCT && strchr("{[", value->punct))) { /* an object about a variable */
         lint_understood(p->l, p->v, name->from);
         return;
     }
@@ -172,12 +172,15 @@ static int calls(const struct source *p, const struct level *v, const char *cons
     return 0;
 }
 
-static const char *const setters[] = {"setdefault", "setenv", "putenv",  "set_env", "pushenv", "set_var",  "Setenv",
-                                      "add_env",    "setEnv", "env_set", "prepend_env", "set_environment_variable", NULL};
-static const char *const talkers[] = {"print", "info", "warning", "warn", "debug", "error", "log", "exception", "write",
-                                      "ValueError", "RuntimeError", "add_argument", "echo", "fail", "skip", "startswith",
-                                      "get", "getenv", "pop", "RuntimeWarning", "help", "whatis", "LmodMessage", "Field",
-                                      "group", "match", "compile", "search", "append_text", "describe", NULL};
+static const char *const setters[] = {"setdefault", "setenv",  "putenv",      "set_env",
+                                      "pushenv",    "set_var", "Setenv",      "add_env",
+                                      "setEnv",     "env_set", "prepend_env", "set_environment_variable",
+                                      NULL};
+static const char *const talkers[] = {
+    "print", "info",       "warning",      "warn",           "debug",       "error",    "log",         "exception",
+    "write", "ValueError", "RuntimeError", "add_argument",   "echo",        "fail",     "skip",        "startswith",
+    "get",   "getenv",     "pop",          "RuntimeWarning", "help",        "whatis",   "LmodMessage", "Field",
+    "group", "match",      "compile",      "search",         "append_text", "describe", NULL};
 
 /* NAME = value on the outermost level is the program's own variable, unless the line stands for itself in a file of
  * settings; in a call it is an argument, in braces an entry. */
@@ -191,7 +194,7 @@ static void on_name(struct source *p, const struct source_token *name)
 {
     struct source_token n = next(p, name), value;
     struct level *v = top(p);
-    int closed = 0;
+    int closed = 0, depth = p->depth;
     while (n.type == SOURCE_PUNCT && strchr("])", n.punct) && name->type == SOURCE_STRING && closed++ < 2)
         n = next(p, &n);
     if (n.type != SOURCE_PUNCT) {
@@ -202,10 +205,12 @@ static void on_name(struct source *p, const struct source_token *name)
     if (n.punct == ',' && !closed && v && calls(p, v, setters)) {
         add(p, name, &value, p->block);
     } else if (n.punct == '=' || (n.punct == ':' && !closed && p->depth > 0)) {
-        if (is_own_variable(p, name, n.punct))
+        p->depth -= closed < p->depth ? closed : p->depth; /* the value stands outside of the key's brackets */
+        if (is_own_variable(p, name, n.punct) && !closed)
             lint_understood(p->l, p->v, name->from);
         else
             add(p, name, &value, closed ? p->block : group_of(p));
+        p->depth = depth;
     } else {
         lint_understood(p->l, p->v, name->from);
     }
@@ -231,25 +236,41 @@ static void on_field(struct source *p, const struct source_token *key)
 
 /* ---- strings that hold more -------------------------------------------------------------------------------------- */
 
-/* "NAME=value" alone. */
+/* Where the value at [from, to) ends: at a comma with another NAME= behind it. */
+static size_t pair_end(const char *s, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        size_t n = s[i] == ',' ? lint_name_length(s + i + 1, to - i - 1) : 0;
+        if (n > 0 && i + 1 + n < to && s[i + 1 + n] == '=')
+            return i;
+    }
+    return to;
+}
+
+/* "NAME=value" alone, or "NAME=value,NAME=value". */
 static int on_pair(struct source *p, const struct source_token *t)
 {
-    const char *s = text_at(p, t);
-    size_t n = lint_name_length(s, length(t));
-    if (n == 0 || n + 1 > length(t) || s[n] != '=' || s[n + 1] == '=' || !env_of_interest(s, n) ||
-        memchr(s, ' ', length(t)) || memchr(s, '\n', length(t)))
+    const char *s = p->v->s;
+    size_t name = lint_name_length(s + t->from, length(t));
+    int group = p->depth > 0 ? group_of(p) : ++p->l->groups, found = 0;
+    if (name == 0 || name + 1 > length(t) || s[t->from + name] != '=' || s[t->from + name + 1] == '=' ||
+        memchr(s + t->from, ' ', length(t)) || memchr(s + t->from, '\n', length(t)))
         return 0;
-    struct source_token value = *t;
-    value.from += n + 1;
-    struct lint_view v;
-    int known = value_of(p, &value, &v);
-    struct lint_setting *set = lint_setting_new(p->l, p->v, t->from, n, LINT_DECLARED);
-    if (set) {
-        set->group = p->depth > 0 ? group_of(p) : ++p->l->groups;
+    for (size_t at = t->from; at < t->to;) {
+        size_t n = lint_name_length(s + at, t->to - at), end = pair_end(s, at, t->to);
+        struct source_token value = {SOURCE_STRING, at + n + 1, end, t->after, 0, t->raw, t->format};
+        struct lint_view v;
+        struct lint_setting *set =
+            n > 0 && env_of_interest(s + at, n) ? lint_setting_new(p->l, p->v, at, n, LINT_DECLARED) : NULL;
+        int known = set && end > at + n && value_of(p, &value, &v);
+        if (set)
+            set->group = group;
         if (known)
             lint_set_value(p->l, set, &v, NULL, v.from, v.to - v.from);
+        found |= set != NULL;
+        at = end + 1;
     }
-    return 1;
+    return found;
 }
 
 /* A string that stands alone where a statement begins is documentation. */
@@ -263,8 +284,13 @@ static void on_string(struct source *p, const struct source_token *t)
 {
     const struct level *v = top(p);
     const char *s = text_at(p, t);
-    if (!lint_names_any(s, length(t)) || is_documentation(p) || (v && v->open == '(' && calls(p, v, talkers)) ||
-        on_pair(p, t) || !(memchr(s, ' ', length(t)) || memchr(s, '\n', length(t)) || memmem(s, length(t), "\\n", 2)))
+    if (!lint_names_any(s, length(t)))
+        return;
+    if (is_documentation(p) || (v && v->open == '(' && calls(p, v, talkers))) {
+        lint_talked_of(p->l, p->v, t->from, t->to);
+        return;
+    }
+    if (on_pair(p, t) || !(memchr(s, ' ', length(t)) || memchr(s, '\n', length(t)) || memmem(s, length(t), "\\n", 2)))
         return;
     struct lint_view inner = lint_unescape(p->l, p->v, t->from, t->to, t->raw ? 0 : LINT_ESCAPES);
     int lines = memchr(inner.s + inner.from, '\n', inner.to - inner.from) != NULL;
@@ -350,11 +376,11 @@ static int read_as(struct lint *l, const struct lint_view *v, enum language lang
     return err_at(e, v->t->name, line, column, "not valid JSON: '%c' is never closed", p.levels[p.depth - 1].open);
 }
 
-#define READER(name, language)                                                                                     \
+#define READER(name, language)                                                                                   \
     int lint_read_##name(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e) \
-    {                                                                                                              \
-        (void)how;                                                                                                 \
-        return read_as(l, v, language, group, e);                                                                  \
+    {                                                                                                            \
+        (void)how;                                                                                               \
+        return read_as(l, v, language, group, e);                                                                \
     }
 READER(python, PYTHON)
 READER(lua, LUA)

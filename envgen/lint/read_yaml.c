@@ -1,5 +1,5 @@
-/* YAML (Kubernetes, Compose, Helm, workflows) through libyaml: environments as maps, as lists of {name, value}, as lists
- * of "NAME=value", and what is a script or a file of its own inside a string. */
+/* YAML (Kubernetes, Compose, Helm, workflows) through libyaml: environments as maps, as lists of {name, value}, as
+ * lists of "NAME=value", and what is a script or a file of its own inside a string. */
 #include <string.h>
 #include <yaml.h>
 
@@ -99,11 +99,17 @@ static int is_prose(const char *key)
 /* A script, a file's content, or a command's words. */
 static void read_string(struct yaml *y, const struct scalar *s, const char *key, int group)
 {
-    if (!lint_names_any(s->text, strlen(s->text)) || is_prose(key) || add_pair(y, s, group) ||
-        !strpbrk(s->text, " \n"))
+    if (!lint_names_any(s->text, strlen(s->text)) || add_pair(y, s, group) || !strpbrk(s->text, " \n"))
         return;
     struct lint_view v = view_of(y, s);
-    lint_read_inner(y->l, &v, key && strchr(key, '.') ? key : strchr(s->text, '\n') ? NULL : "words.sh",
+    if (is_prose(key)) {
+        lint_talked_of(y->l, &v, 0, v.to);
+        return;
+    }
+    lint_read_inner(y->l, &v,
+                    key && strchr(key, '.') ? key
+                    : strchr(s->text, '\n') ? NULL
+                                            : "words.sh",
                     ++y->l->groups, y->how);
 }
 

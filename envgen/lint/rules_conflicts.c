@@ -117,10 +117,11 @@ static void socket_hca(struct lint *l, const struct pair *p)
 static void no_plugin(struct lint *l, const struct pair *p)
 {
     if (p->a->value && p->a->value[0] && !is_word(p->a, "IB") && !is_word(p->a, "Socket") && is_word(p->b, "none"))
-        lint_find(l, &kinds[NET_CONFLICT], p->at,
-                  "NCCL_NET asks for a plugin's network, and NCCL_NET_PLUGIN=none loads no plugin: communicator creation "
-                  "fails.",
-                  "Remove one of the two.");
+        lint_find(
+            l, &kinds[NET_CONFLICT], p->at,
+            "NCCL_NET asks for a plugin's network, and NCCL_NET_PLUGIN=none loads no plugin: communicator creation "
+            "fails.",
+            "Remove one of the two.");
 }
 
 static void mnnvl(struct lint *l, const struct pair *p)

@@ -11,7 +11,8 @@ static const struct finding_kind kinds[] = {
     [SHM_OFF] = {"NT317", "shm-off", FINDING_WARNING, "shared memory is switched off"},
     [GDR_OFF] = {"NT318", "gpudirect-off", FINDING_WARNING, "GPUDirect RDMA is switched off"},
     [DEBUG_FILE] = {"NT319", "one-debug-file", FINDING_WARNING, "all ranks log into one file"},
-    [CONNECTIONS] = {"NT320", "hardware-queues", FINDING_WARNING, "CUDA_DEVICE_MAX_CONNECTIONS against what the job runs"},
+    [CONNECTIONS] = {"NT320", "hardware-queues", FINDING_WARNING,
+                     "CUDA_DEVICE_MAX_CONNECTIONS against what the job runs"},
     [SPLIT_ALONE] = {"NT321", "split-without-qps", FINDING_NOTE, "data is split over one queue pair"},
     [PLUGIN_VALUE] = {"NT322", "plugin-value", FINDING_WARNING, "a value that its reader does not take"},
     [MISSING_FILE] = {"NT509", "missing-file", FINDING_ERROR, "the file is not there"},
@@ -48,7 +49,8 @@ static void shm(struct lint *l, const struct lint_setting *s)
 static void gdr(struct lint *l, const struct lint_setting *s)
 {
     if (is_loc(s, l))
-        lint_find(l, &kinds[GDR_OFF], s, "NICs never reach GPU memory directly: all traffic is copied through the host.",
+        lint_find(l, &kinds[GDR_OFF], s,
+                  "NICs never reach GPU memory directly: all traffic is copied through the host.",
                   "Remove it, unless GPUDirect fails on these nodes.");
 }
 
@@ -56,7 +58,7 @@ static void debug_file(struct lint *l, const struct lint_setting *s)
 {
     static const char device[] = "/dev/";
     if (!s->value || !s->value[0] || !strncmp(s->value, device, sizeof device - 1) || strstr(s->value, "%h") ||
-        strstr(s->value, "%p") || !strcmp(s->value, "stdout") || !strcmp(s->value, "stderr"))
+        strstr(s->value, "%p") || strchr(s->value, '\n') || !strcmp(s->value, "stdout") || !strcmp(s->value, "stderr"))
         return;
     lint_find(l, &kinds[DEBUG_FILE], s, "Every rank opens this one file and writes over what the others wrote.",
               "Put %h (host) and %p (process) into the name.");
@@ -80,7 +82,8 @@ static void connections(struct lint *l, const struct lint_setting *s)
     if (n < 1 || n > 32)
         lint_find(l, &kinds[CONNECTIONS], s, "The CUDA driver takes 1 to 32.", "Write 1 to 32, or remove it.");
     else if (n == 1 && speaks_of(s, fsdp))
-        lint_find(l, &kinds[CONNECTIONS], s, "One hardware queue takes away the overlap that the FSDP of this job needs.",
+        lint_find(l, &kinds[CONNECTIONS], s,
+                  "One hardware queue takes away the overlap that the FSDP of this job needs.",
                   "Remove it for FSDP jobs.");
     else if (n != 1 && speaks_of(s, megatron) && !speaks_of(s, fsdp))
         lint_find(l, &kinds[CONNECTIONS], s, "Megatron's sequence parallelism asks for 1 on GPUs before Blackwell.",
@@ -126,10 +129,17 @@ static void plugin_value(struct lint *l, const struct lint_setting *s)
 /* Files that are read; others are written. */
 static void missing_file(struct lint *l, const struct lint_setting *s)
 {
-    static const char *const read[] = {"NCCL_TOPO_FILE",       "NCCL_GRAPH_FILE",        "NCCL_CONF_FILE",
-                                       "NCCL_TUNER_PLUGIN",    "NCCL_NET_PLUGIN",        "NCCL_PROFILER_PLUGIN",
-                                       "NCCL_ENV_PLUGIN",      "NCCL_TUNER_CONFIG_PATH", "NCCL_IBVERBS_LIB",
-                                       "NCCL_TUNER_CONFIG_FILE", NULL};
+    static const char *const read[] = {"NCCL_TOPO_FILE",
+                                       "NCCL_GRAPH_FILE",
+                                       "NCCL_CONF_FILE",
+                                       "NCCL_TUNER_PLUGIN",
+                                       "NCCL_NET_PLUGIN",
+                                       "NCCL_PROFILER_PLUGIN",
+                                       "NCCL_ENV_PLUGIN",
+                                       "NCCL_TUNER_CONFIG_PATH",
+                                       "NCCL_IBVERBS_LIB",
+                                       "NCCL_TUNER_CONFIG_FILE",
+                                       NULL};
     const char *const *name = read;
     while (*name && strcmp(*name, s->name) != 0)
         name++;

@@ -148,7 +148,8 @@ struct names {
 
 static void add_name(struct lint *l, struct names *all, const struct env_device *e)
 {
-    all->text = arena_printf(l->arena, "%s%s\"%.*s\"", all->n ? all->text : "", all->n ? ", " : "", (int)e->length, e->name);
+    all->text =
+        arena_printf(l->arena, "%s%s\"%.*s\"", all->n ? all->text : "", all->n ? ", " : "", (int)e->length, e->name);
     all->n++;
 }
 
@@ -178,13 +179,14 @@ static void check_entries(struct lint *l, const struct lint_setting *s, const st
                        s, d);
     }
     if (absent.n)
-        lint_find(l, all->hca ? &kinds[NO_SUCH_HCA] : &kinds[NO_SUCH_INTERFACE], s,
-                  arena_printf(l->arena, "Node class %s has no %s that matches %s.", all->class_name, what, absent.text),
-                  "Name devices that every node class has.");
+        lint_find(
+            l, all->hca ? &kinds[NO_SUCH_HCA] : &kinds[NO_SUCH_INTERFACE], s,
+            arena_printf(l->arena, "Node class %s has no %s that matches %s.", all->class_name, what, absent.text),
+            "Name devices that every node class has.");
     if (down.n)
         lint_find(l, all->hca ? &kinds[HCA_DOWN] : &kinds[INTERFACE_DOWN], s,
-                  arena_printf(l->arena, "On node class %s %s %s down, and NCCL passes %s by.", all->class_name, down.text,
-                               down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
+                  arena_printf(l->arena, "On node class %s %s %s down, and NCCL passes %s by.", all->class_name,
+                               down.text, down.n == 1 ? "is" : "are", down.n == 1 ? "it" : "them"),
                   "Bring the link up, or take the name out.");
 }
 

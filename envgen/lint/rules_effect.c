@@ -170,12 +170,13 @@ static void ib_off(struct lint *l, const struct lint_setting *s)
         l, &kinds[IB_OFF], s,
         here && !f.known ? "This machine has RDMA ports, and they go unused: data takes TCP, unless a network plugin "
                            "brings its own transport."
-        : f.known ? arena_printf(l->arena,
-                               "%d active RDMA ports go unused: data takes TCP, unless a network plugin brings its own "
-                               "transport.",
-                               f.active)
-                : "NCCL's InfiniBand and RoCE transport is off: data takes TCP, unless a network plugin brings its own "
-                  "transport.",
+        : f.known
+            ? arena_printf(l->arena,
+                           "%d active RDMA ports go unused: data takes TCP, unless a network plugin brings its own "
+                           "transport.",
+                           f.active)
+            : "NCCL's InfiniBand and RoCE transport is off: data takes TCP, unless a network plugin brings its own "
+              "transport.",
         "Remove it where the nodes have working RDMA.");
     if (!f.known && !here)
         found->severity = FINDING_NOTE;

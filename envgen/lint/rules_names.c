@@ -36,7 +36,8 @@ static int is_name(const char *s)
 }
 
 /* Puts the right name in the wrong one's place, unless the document sets that already. */
-static void rename_to(struct lint *l, struct lint_finding *f, const struct lint_setting *s, const char *name, int changes)
+static void rename_to(struct lint *l, struct lint_finding *f, const struct lint_setting *s, const char *name,
+                      int changes)
 {
     if (lint_anywhere(l, s, name)) {
         f->advice = arena_printf(l->arena, "%s %s is set here, too: keep one of the two.", f->advice, name);
@@ -183,6 +184,18 @@ static int is_torch_name(struct lint *l, const struct lint_setting *s)
     return 1;
 }
 
+/* Whether the document itself does something with $NAME or "NAME": then it is a variable of its author's. */
+static int is_read_here(struct lint *l, const struct lint_setting *s)
+{
+    const char *const forms[] = {arena_printf(l->arena, "$%s", s->name), arena_printf(l->arena, "${%s", s->name),
+                                 arena_printf(l->arena, "get(\"%s", s->name),
+                                 arena_printf(l->arena, "getenv(\"%s", s->name)};
+    for (size_t i = 0; s->text && i < sizeof forms / sizeof *forms; i++)
+        if (memmem(s->text->data, s->text->bytes, forms[i], strlen(forms[i])))
+            return 1;
+    return 0;
+}
+
 /* nccl_debug: only where it goes into an environment under that name. */
 static int is_lower(struct lint *l, const struct lint_setting *s)
 {
@@ -193,7 +206,8 @@ static int is_lower(struct lint *l, const struct lint_setting *s)
         return 0;
     if (s->how != LINT_ASSIGNED)
         rename_to(l,
-                  lint_find(l, &kinds[LOWER_CASE], s, "Names of variables are in upper case; NCCL does not read this one.",
+                  lint_find(l, &kinds[LOWER_CASE], s,
+                            "Names of variables are in upper case; NCCL does not read this one.",
                             arena_printf(l->arena, "Use %s.", upper)),
                   s, upper, 1);
     return 1;
@@ -205,7 +219,8 @@ static int is_misspelt_other(struct lint *l, const struct lint_setting *s)
     const struct env_other *near = s->how == LINT_ASSIGNED ? NULL : env_nearest_other(s->name);
     if (!near)
         return 0;
-    lint_find(l, &kinds[MISSPELT_NAME], s, arena_printf(l->arena, "%c%s does not read this name.", near->owner[0], near->owner + 1),
+    lint_find(l, &kinds[MISSPELT_NAME], s,
+              arena_printf(l->arena, "%c%s does not read this name.", near->owner[0], near->owner + 1),
               arena_printf(l->arena, "Probably %s is meant.", near->name));
     return 1;
 }
@@ -221,7 +236,8 @@ static void check(struct lint *l, const struct lint_setting *s)
         return;
     }
     if (o) {
-        other(l, s, o);
+        if (s->how != LINT_ASSIGNED || (o->status != ENV_NEVER && o->status != ENV_MISSPELT))
+            other(l, s, o);
         return;
     }
     if (is_lower(l, s) || is_misspelt_other(l, s))
@@ -233,6 +249,8 @@ static void check(struct lint *l, const struct lint_setting *s)
     }
     /* A script's own variables may be called as it likes. */
     if (p || s->how == LINT_ASSIGNED || strncmp(s->name, "NCCL_", 5) != 0 || is_torch_name(l, s))
+        return;
+    if (is_read_here(l, s))
         return;
     const struct env_var *near = env_nearest(s->name);
     if (near)

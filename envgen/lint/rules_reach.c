@@ -4,7 +4,17 @@
 
 #include "envgen/lint/lint_internal.h"
 
-enum { AFTER_LAUNCH, NOT_IN_MPIRUN, NOT_IN_SRUN, NOT_IN_SSH, NOT_IN_SUDO, IN_SUBSHELL, ONE_NODE, SET_AGAIN, FILE_UNUSED };
+enum {
+    AFTER_LAUNCH,
+    NOT_IN_MPIRUN,
+    NOT_IN_SRUN,
+    NOT_IN_SSH,
+    NOT_IN_SUDO,
+    IN_SUBSHELL,
+    ONE_NODE,
+    SET_AGAIN,
+    FILE_UNUSED
+};
 static const struct finding_kind kinds[] = {
     [AFTER_LAUNCH] = {"NT701", "set-after-launch", FINDING_WARNING, "set behind the last launch"},
     [NOT_IN_MPIRUN] = {"NT702", "mpirun-leaves-it", FINDING_WARNING, "Open MPI does not take it to other hosts"},
@@ -43,8 +53,8 @@ static int is_named(const struct lint_launch *c, const char *name)
 static int runs_bare(const char *remote)
 {
     static const char *const programs[] = {"python", "torchrun", "deepspeed", "mpirun", "_perf", "accelerate"};
-    static const char *const brings[] = {"source ", ". /", ". ~", "env", "ENV", "EXPORT", "export", "VARS", "module ",
-                                         "docker", ".sh"};
+    static const char *const brings[] = {"source ", ". /",  ". ~",     "env",    "ENV", "EXPORT",
+                                         "export",  "VARS", "module ", "docker", ".sh"};
     int runs = 0, brought = 0;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         runs |= strstr(remote, programs[i]) != NULL;
@@ -97,7 +107,9 @@ static void judge_launch(struct lint *l, const struct lint_text *t, const struct
     long line, column;
     lint_place(t, c->at, &line, &column);
     lint_find(l, losses[c->launcher].kind, first,
-              arena_printf(l->arena, n > 1 ? "%s: the launch in line %ld leaves out this and %d more." : "%s: the launch in line %ld leaves it out.",
+              arena_printf(l->arena,
+                           n > 1 ? "%s: the launch in line %ld leaves out this and %d more."
+                                 : "%s: the launch in line %ld leaves it out.",
                            losses[c->launcher].says, line, n - 1),
               arena_printf(l->arena, losses[c->launcher].advice, names));
 }
@@ -109,7 +121,8 @@ static void after_launch(struct lint *l, const struct lint_setting *s)
     if (s->how != LINT_EXPORTED || s->group != 0 || s->body || s->commands < t->commands || !counts(s))
         return;
     for (size_t i = 0; i < t->nlaunches; i++)
-        if (t->launches[i]->group && t->launches[i]->at < s->name_at && lint_can_meet(s->branch, t->launches[i]->branch))
+        if (t->launches[i]->group && t->launches[i]->at < s->name_at &&
+            lint_can_meet(s->branch, t->launches[i]->branch))
             last = t->launches[i];
     if (!last)
         return;

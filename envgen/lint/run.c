@@ -6,8 +6,8 @@
 #include "probe/topology/topology.h"
 
 static const struct lint_rules *const themes[] = {
-    &lint_names,     &lint_values, &lint_ranges, &lint_effects, &lint_conflicts, &lint_devices,
-    &lint_documents, &lint_conf,   &lint_docker, &lint_shell,   &lint_commands, &lint_options, &lint_reach, &lint_costs,
+    &lint_names, &lint_values, &lint_ranges, &lint_effects,  &lint_conflicts, &lint_devices, &lint_documents,
+    &lint_conf,  &lint_docker, &lint_shell,  &lint_commands, &lint_options,   &lint_reach,   &lint_costs,
 };
 
 static int by_id(const void *x, const void *y)

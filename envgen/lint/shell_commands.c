@@ -62,23 +62,23 @@ int shell_runs(const struct shell *sh, int i, const char *const *list)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-/* Marks the line as a setting's own when the words from `from` to `end` are all that is on it. */
+/* Marks the line as a setting's own when the words from `from` to `end` are all that is on it, in the document too. */
 static void own_line(struct shell *sh, struct lint_setting *s, size_t from, size_t end)
 {
-    const char *text = sh->s;
-    size_t start = from, stop = end;
-    if (sh->v->map)
+    const struct lint_text *t = sh->v->t;
+    size_t at = lint_at(sh->v, from), bytes = end - from, start = at, stop = at + bytes;
+    if (stop > t->bytes || memcmp(t->data + at, sh->s + from, bytes) != 0)
         return;
-    while (start > 0 && text[start - 1] != '\n')
+    while (start > 0 && t->data[start - 1] != '\n')
         start--;
-    while (stop < sh->v->t->bytes && strchr(" \t\r", text[stop]))
+    while (stop < t->bytes && strchr(" \t\r", t->data[stop]))
         stop++;
-    if (strspn(text + start, " \t") < from - start || (stop < sh->v->t->bytes && text[stop] != '\n'))
+    if (strspn(t->data + start, " \t") < at - start || (stop < t->bytes && t->data[stop] != '\n'))
         return;
-    if (start > 1 && text[start - 2] == '\\') /* goes on from the line before */
+    if (start > 1 && t->data[start - 2] == '\\') /* goes on from the line before */
         return;
-    s->line_at = from;
-    s->line_bytes = end - from;
+    s->line_at = at;
+    s->line_bytes = bytes;
 }
 
 /* What container runtimes take away in front of a name before they set it. */
@@ -135,6 +135,8 @@ static void blanks_around(struct shell *sh, int name, size_t bytes)
               "Write NAME=value without blanks.");
 }
 
+static void do_held(struct shell *sh, int k);
+
 /* ---- commands that set ------------------------------------------------------------------------------------------- */
 
 static void do_export(struct shell *sh, int i, enum lint_how how)
@@ -143,9 +145,11 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
         size_t n = shell_assignment(sh, i);
         if (n && i == first && i + 1 == sh->nwords) {
             struct lint_setting *s = shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
+            do_held(sh, i);
             if (s)
                 own_line(sh, s, sh->words[0].at, sh->words[i].end);
         } else if (n) {
+            do_held(sh, i);
             if (i + 1 < sh->nwords && sh->words[i].end == sh->words[i].at + n + 1 && sh->words[i + 1].at > 0 &&
                 lint_name_length(shell_raw(sh, i + 1), shell_length(sh, i + 1)) < shell_length(sh, i + 1) &&
                 !shell_assignment(sh, i + 1))
@@ -164,8 +168,8 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
 static void do_unset(struct shell *sh, int i)
 {
     for (; i < sh->nwords; i++) {
-        struct lint_setting *s = lint_setting_new(
-            sh->l, sh->v, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)), LINT_UNSET);
+        struct lint_setting *s = lint_setting_new(sh->l, sh->v, sh->words[i].at,
+                                                  lint_name_length(shell_raw(sh, i), shell_length(sh, i)), LINT_UNSET);
         if (s)
             s->group = sh->base_group;
     }
@@ -199,9 +203,8 @@ static void do_set(struct shell *sh, int i)
 static void do_setenv(struct shell *sh, int i)
 {
     if (i + 1 < sh->nwords) {
-        struct lint_setting *s =
-            shell_add(sh, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
-                      sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);
+        struct lint_setting *s = shell_add(sh, sh->words[i].at, lint_name_length(shell_raw(sh, i), shell_length(sh, i)),
+                                           sh->words[i + 1].at, sh->words[i + 1].end, LINT_EXPORTED, sh->base_group);
         if (s && i + 2 == sh->nwords)
             own_line(sh, s, sh->words[0].at, sh->words[i + 1].end);
     }
@@ -293,6 +296,7 @@ static void do_print(struct shell *sh, int i)
     }
     sh->piped = from;
     sh->piped_end = to > from ? to : from;
+    lint_talked_of(sh->l, sh->v, sh->words[i].at, sh->words[sh->nwords - 1].end);
     if (!sh->target.end)
         return;
     struct lint_view v = {sh->v->t, sh->s, from, sh->piped_end, sh->v->map};
@@ -319,19 +323,26 @@ static void do_tee(struct shell *sh, int i, size_t from, size_t to)
 static int is_trivial(const struct shell *sh, int i)
 {
     static const char *const trivial[] = {
-        "export", "unset", "set",     "declare", "typeset", "local",  "readonly", "echo",  "printf", "cd",    "mkdir",
-        "exit",   "wait",  "date",    "sleep",   "test",    "[",      "[[",       "true",  ":",      "shift", "return",
-        "chmod",  "trap",  "shopt",   "ulimit",  "rm",      "cp",     "mv",       "touch", "setenv", "unsetenv", "pushd",
-        "popd",   "cat",   "tee",     "ls",      "pwd",     "break",  "continue", "false", "hostname", "which", "env",
-        "grep",   "sed",   "awk",     "read",    "let",     "type",   "end",      "endif", "function", "alias", "pip", NULL};
+        "export", "unset",    "set",      "declare", "typeset", "local",  "readonly", "echo", "printf", "cd",
+        "mkdir",  "exit",     "wait",     "date",    "sleep",   "test",   "[",        "[[",   "true",   ":",
+        "shift",  "return",   "chmod",    "trap",    "shopt",   "ulimit", "rm",       "cp",   "mv",     "touch",
+        "setenv", "unsetenv", "pushd",    "popd",    "cat",     "tee",    "ls",       "pwd",  "break",  "continue",
+        "false",  "hostname", "which",    "env",     "grep",    "sed",    "awk",      "read", "let",    "type",
+        "end",    "endif",    "function", "alias",   "pip",     NULL};
     return shell_runs(sh, i, trivial);
 }
 
 /* One that only prints or looks, or whose NAME=value is its own matter. */
 static int is_talker(const struct shell *sh, int i)
 {
-    static const char *const talkers[] = {"grep", "egrep", "sed",  "awk",   "perl",  "find", "test", "[",
-                                          "[[",   "make",  "cmake", "pip",   "git",   "cat",  NULL};
+    static const char *const parts[] = {"log", "info", "warn", "msg", "usage", "die", "echo", "print"};
+    const char *name = shell_raw(sh, i);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        if (lint_name_length(name, shell_length(sh, i)) == shell_length(sh, i) &&
+            memmem(name, shell_length(sh, i), parts[k], strlen(parts[k])))
+            return 1;
+    static const char *const talkers[] = {"grep", "egrep", "sed",   "awk", "perl", "find", "test", "[",
+                                          "[[",   "make",  "cmake", "pip", "git",  "cat",  NULL};
     return shell_is_one_of(sh, i, talkers);
 }
 
@@ -400,7 +411,9 @@ static void do_command(struct shell *sh, int i, int group)
         do_print(sh, i);
     else if (shell_is(sh, i, "tee"))
         do_tee(sh, i, piped, piped_end);
-    else if (!is_talker(sh, i) && !shell_launch(sh, i, group))
+    else if (is_talker(sh, i))
+        lint_talked_of(sh->l, sh->v, sh->words[i].at, sh->words[sh->nwords - 1].end);
+    else if (!shell_launch(sh, i, group))
         do_program(sh, i, group);
 }
 
@@ -444,8 +457,8 @@ static void close_block(struct shell *sh)
 /* Reserved words in front of a command; returns the command's first word. */
 static int do_reserved(struct shell *sh)
 {
-    static const char *const plain[] = {"then", "do", "while", "until", "done",    "{",    "}",    "!",
-                                        "time", "exec", "command", "sudo", "nohup", "begin", "builtin", "and", "or", NULL};
+    static const char *const plain[] = {"then", "do",      "while", "until", "done",  "{",       "}",   "!",  "time",
+                                        "exec", "command", "sudo",  "nohup", "begin", "builtin", "and", "or", NULL};
     static const char *const closers[] = {"fi", "esac", "endif", "endsw", NULL};
     static const char *const fish_blocks[] = {"for", "while", "function", "switch", "begin", NULL};
     int i = 0, fish = sh->dialect == SHELL_FISH;
@@ -471,12 +484,32 @@ static int do_reserved(struct shell *sh)
     return i;
 }
 
+/* MPI_FLAGS="-x NAME=value", out=$(NAME=value program): what a variable of the script's own holds for a launcher, or
+ * what fills it. */
+static void do_held(struct shell *sh, int k)
+{
+    size_t n = shell_assignment(sh, k), at = sh->words[k].at + n, end = sh->words[k].end;
+    at += 1 + (n > 0 && sh->s[at] == '+');
+    if (n == 0 || end < at + 6 || !strchr("\"'($", sh->s[at]) || !lint_names_any(sh->s + at, end - at) ||
+        env_var_find(arena_strndup(sh->l->arena, shell_raw(sh, k), n)))
+        return;
+    if (n == 26 && !memcmp(shell_raw(sh, k), "OMPI_MCA_mca_base_env_list", 26)) {
+        shell_list(sh, at, end, ';', LINT_EXPORTED, sh->base_group);
+        return;
+    }
+    int runs = sh->s[at] == '$' && sh->s[at + 1] == '(';
+    if (sh->s[at] == '$' && !runs)
+        return;
+    struct lint_view v = {sh->v->t, sh->s, at + 1 + (size_t)runs, end - 1, sh->v->map};
+    if (sh->s[at] != '\'' && !runs)
+        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_FOLDED | (sh->s[at] == '"' ? LINT_ESCAPES : 0));
+    lint_read_inner(sh->l, &v, sh->s[at + 1] == '{' ? "held.json" : "held.sh", ++sh->l->groups, LINT_COMMAND);
+}
+
 static void do_assignments(struct shell *sh, int first, int end)
 {
     for (int k = first; k < end; k++) {
-        static const char list[] = "OMPI_MCA_mca_base_env_list=";
-        if (shell_length(sh, k) >= sizeof list && !memcmp(shell_raw(sh, k), list, sizeof list - 1))
-            shell_list(sh, sh->words[k].at + sizeof list - 1, sh->words[k].end, ';', LINT_EXPORTED, sh->base_group);
+        do_held(sh, k);
         struct lint_setting *s = shell_pair(sh, sh->words[k].at, sh->words[k].end,
                                             sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
         if (s && end - first == 1 && first == 0)

@@ -7,7 +7,8 @@ static const char *const mpiruns[] = {"mpirun", "mpiexec", "orterun", "prterun",
 static const char *const sruns[] = {"srun", NULL};
 static const char *const sshs[] = {"ssh", "pdsh", "clush", "pssh", "parallel-ssh", NULL};
 static const char *const sudos[] = {"sudo", NULL};
-static const char *const others[] = {"torchrun", "deepspeed", "accelerate", "python", "python3", "jsrun", "horovodrun", NULL};
+static const char *const others[] = {"torchrun", "deepspeed", "accelerate", "python",
+                                     "python3",  "jsrun",     "horovodrun", NULL};
 
 static struct lint_launch *new_launch(struct shell *sh, enum lint_launcher launcher, int i, int group)
 {
@@ -64,12 +65,14 @@ static int names_hosts(const struct shell *sh, int i)
 
 static void do_mpirun(struct shell *sh, int i, int group)
 {
-    static const char *const hydras[] = {"-genv",    "-genvall", "-genvlist", "-ppn",  "-hosts", "-f", "-env",
-                                         "-envlist", "-envall",  "-perhost",  "-iface", NULL};
-    static const char *const open[] = {"-x",       "--mca",         "-mca", "--bind-to", "--map-by", "-bind-to", "-map-by",
-                                       "--host", "--hostfile", "-H", "--allow-run-as-root",    NULL};
-    static const char *const taking[] = {"-np", "-n", "--np", "-N", "-c", "--hostfile", "-hostfile", "--machinefile",
-                                         "-H", "--host", "-host", "-machinefile", "--map-by", "--bind-to", NULL};
+    static const char *const hydras[] = {"-genv", "-genvall", "-genvlist", "-ppn",     "-hosts", "-f",
+                                         "-env",  "-envlist", "-envall",   "-perhost", "-iface", NULL};
+    static const char *const open[] = {
+        "-x",     "--mca",      "-mca", "--bind-to",           "--map-by", "-bind-to", "-map-by",
+        "--host", "--hostfile", "-H",   "--allow-run-as-root", NULL};
+    static const char *const taking[] = {"-np",        "-n",           "--np",          "-N",        "-c",
+                                         "--hostfile", "-hostfile",    "--machinefile", "-H",        "--host",
+                                         "-host",      "-machinefile", "--map-by",      "--bind-to", NULL};
     struct lint_launch *c = new_launch(sh, LINT_MPIRUN, i, group);
     int hosts = 0, is_open = 0, program = 0;
     for (int k = i + 1; k < sh->nwords; k++) {
@@ -125,8 +128,8 @@ static void do_srun(struct shell *sh, int i, int group)
 /* The first word of what runs elsewhere; 0: a session. */
 static int remote_command(const struct shell *sh, int i)
 {
-    static const char *const taking[] = {"-p", "-i", "-o", "-l", "-F", "-L", "-R", "-J", "-w", "-g", "-f", "-u", "-x",
-                                         "-h", "-H", "-b", "-c", "-m", "-S", "-D", NULL};
+    static const char *const taking[] = {"-p", "-i", "-o", "-l", "-F", "-L", "-R", "-J", "-w", "-g", "-f",
+                                         "-u", "-x", "-h", "-H", "-b", "-c", "-m", "-S", "-D", NULL};
     int host = !shell_runs(sh, i, (const char *const[]){"ssh", NULL});
     for (int k = i + 1; k < sh->nwords; k++) {
         if (shell_is_one_of(sh, k, taking))
@@ -162,7 +165,8 @@ static void do_sudo(struct shell *sh, int i, int group)
 {
     int starts = 0, keeps = 0;
     for (int k = i + 1; k < sh->nwords && !starts; k++) {
-        keeps |= begins(sh, k, "-E") || begins(sh, k, "--preserve-env") || shell_assignment(sh, k) || begins(sh, k, "-i");
+        keeps |=
+            begins(sh, k, "-E") || begins(sh, k, "--preserve-env") || shell_assignment(sh, k) || begins(sh, k, "-i");
         starts = shell_runs(sh, k, mpiruns) || shell_runs(sh, k, others);
     }
     if (starts)

@@ -165,7 +165,8 @@ static void quoted_pair(struct shell *sh, size_t at, size_t end, int group)
 /* A word that can only be meant as a value: a number, INFO, eth0, mlx5_0,mlx5_1. */
 static int is_value(const struct shell *sh, int i)
 {
-    static const char *const begins[] = {"eth", "mlx5", "ib", "^", "=", "true", "false", "AF_", "Simple", "Ring", "Tree"};
+    static const char *const begins[] = {"eth",   "mlx5", "ib",     "^",    "=",   "true",
+                                         "false", "AF_",  "Simple", "Ring", "Tree"};
     size_t n = i < sh->nwords ? shell_length(sh, i) : 0;
     const char *s = n ? shell_raw(sh, i) : "";
     size_t capitals = 0;

@@ -45,7 +45,8 @@ static size_t skip_blanks(const struct source_language *g, const char *s, size_t
     return at;
 }
 
-/* A string that ends with its line unless it is one that may go over lines: what is never closed hides no other line. */
+/* A string that ends with its line unless it is one that may go over lines: what is never closed hides no other line.
+ */
 static struct source_token quoted(const struct source_language *g, const char *s, size_t at, size_t to, int raw)
 {
     char q = s[at];

@@ -16,7 +16,7 @@ enum source_flags {
 
 struct source_language {
     const char *kind;
-    const char *comments; /* marks of a comment to the line's end, blank between */
+    const char *comments;     /* marks of a comment to the line's end, blank between */
     const char *open, *close; /* of a comment over lines; NULL none */
     unsigned flags;
 };

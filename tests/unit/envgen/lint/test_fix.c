@@ -70,6 +70,86 @@ static void corrections(void **state)
     }
 }
 
+/* Without "all" the next run does what the last one did. */
+static void unasked_nothing_changes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *after;
+    } rows[] = {
+        {"export NCCL_IB_DISABLE=true\n", "export NCCL_IB_DISABLE=true\n"},
+        {"export NCCL_BUFFSIZE=8M\n", "export NCCL_BUFFSIZE=8M\n"},
+        {"export NCCL_CROSSNIC=1\n", "export NCCL_CROSSNIC=1\n"},
+        {"export NCCL_SHM_DISABLE=no\n", "export NCCL_SHM_DISABLE=no\n"},
+        {"export NCCL_TREE_THRESHOLD=0\n", ": # nccltune lint, NT101: export NCCL_TREE_THRESHOLD=0\n"},
+        {"export NCCL_BLOCKING_WAIT=1\n", "export TORCH_NCCL_BLOCKING_WAIT=1\n"},
+        {"export NCCL_BLOCKING_WAIT=1\nexport TORCH_NCCL_BLOCKING_WAIT=0\n",
+         "export NCCL_BLOCKING_WAIT=1\nexport TORCH_NCCL_BLOCKING_WAIT=0\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int fixed;
+        char *out = fixed_text("shell", rows[i].before, 0, &fixed);
+        assert_string_equal(out, rows[i].after);
+        free(out);
+    }
+}
+
+/* A name that is there already is not made twice; the finding says so. */
+static void no_key_comes_twice(void **state)
+{
+    (void)state;
+    struct lint_options o = {.rccl = -1};
+    struct finding f;
+    static const char text[] = "{\"env\": {\"NCCL_CROSSNIC\": \"1\", \"NCCL_CROSS_NIC\": \"0\"}}";
+    int fixed;
+    char *out = fixed_text("json", text, 1, &fixed);
+    struct lint *l = lint_new(&o);
+    assert_string_equal(out, text);
+    assert_int_equal(lint_read_text(l, "x", text, strlen(text), "json", NULL), 0);
+    lint_check(l);
+    assert_int_equal(lint_finding(l, 0, &f), 1);
+    assert_non_null(strstr(f.advice, "NCCL_CROSS_NIC is set here, too"));
+    lint_free(l);
+    free(out);
+}
+
+/* Every document of every format: the result reads as before, and a second correction finds nothing to do. */
+static void formats_take_the_result(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *before, *after;
+    } rows[] = {
+        {"python", "import os\nos.environ[\"NCCL_BUFFSIZE\"] = \"8M\"\n",
+         "import os\nos.environ[\"NCCL_BUFFSIZE\"] = \"8388608\"\n"},
+        {"lua", "setenv('NCCL_NET_GDR_LEVEL', 'phb')\n", "setenv('NCCL_NET_GDR_LEVEL', 'PHB')\n"},
+        {"toml", "[env]\nNCCL_IB_DISABLE = \"true\"\n", "[env]\nNCCL_IB_DISABLE = \"1\"\n"},
+        {"hcl", "env = { NCCL_BUFFSIZE = \"8M\" }\n", "env = { NCCL_BUFFSIZE = \"8388608\" }\n"},
+        {"ini", "[Service]\nEnvironment=\"NCCL_BUFFSIZE=8M\"\n", "[Service]\nEnvironment=\"NCCL_BUFFSIZE=8388608\"\n"},
+        {"ini", "[env]\nNCCL_LL_THRESHOLD = 0\n", "[env]\n# nccltune lint, NT101: NCCL_LL_THRESHOLD = 0\n"},
+        {"make", "export NCCL_BUFFSIZE := 8M\n", "export NCCL_BUFFSIZE := 8388608\n"},
+        {"csh", "setenv NCCL_LL_THRESHOLD 0\n", ": # nccltune lint, NT101: setenv NCCL_LL_THRESHOLD 0\n"},
+        {"fish", "set -x NCCL_BUFFSIZE 8M\n", "set -x NCCL_BUFFSIZE 8388608\n"},
+        {"yaml", "run: |\n  export NCCL_LL_THRESHOLD=0\n  ./a\n",
+         "run: |\n  : # nccltune lint, NT101: export NCCL_LL_THRESHOLD=0\n  ./a\n"},
+        {"yaml", "cmd: \"export NCCL_BUFFSIZE=\\\"8M\\\"; ./a\"\n",
+         "cmd: \"export NCCL_BUFFSIZE=\\\"8388608\\\"; ./a\"\n"},
+        {"json", "{\"cmd\": \"export NCCL_CROSSNIC=1\\n./a\"}", "{\"cmd\": \"export NCCL_CROSS_NIC=1\\n./a\"}"},
+        {"yaml", "env:\n  {{- if x }}\n  NCCL_BUFFSIZE: 8M\n  {{- end }}\n  A: {{ b }}\n",
+         "env:\n  {{- if x }}\n  NCCL_BUFFSIZE: 8388608\n  {{- end }}\n  A: {{ b }}\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int fixed, again;
+        char *once = fixed_text(rows[i].kind, rows[i].before, 1, &fixed);
+        assert_string_equal(once, rows[i].after);
+        assert_int_equal(fixed, 1);
+        char *twice = fixed_text(rows[i].kind, once, 1, &again);
+        assert_string_equal(twice, once);
+        free(once);
+        free(twice);
+    }
+}
+
 static void shells_take_the_result(void **state)
 {
     (void)state;
@@ -101,6 +181,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(corrections),
+        cmocka_unit_test(unasked_nothing_changes),
+        cmocka_unit_test(no_key_comes_twice),
+        cmocka_unit_test(formats_take_the_result),
         cmocka_unit_test(shells_take_the_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 #include "probe/topology/topology.h"
 #include "tuner/table/table.h"
 
-enum place { NOWHERE, IB, RAILS, ROCE_AMD, TCP, NAMELESS, TABLED };
+enum place { NOWHERE, IB, RAILS, ROCE_AMD, TCP, NAMELESS, PLUGIN, TABLED, ROOT };
 
 struct kase {
     const char *kind, *nccl;
@@ -67,6 +67,8 @@ static const struct kase cases[] = {
     {"shell", NULL, ROCE_AMD, "export NCCL_NCHANNELS_PER_PEER=32\n", "", "NT109"},
     {"shell", NULL, ROCE_AMD, "export HSA_NO_SCRATCH_RECLAIM=1\n", "NT105", "NT109"},
     {"shell", NULL, ROCE_AMD, "export RCCL_MSCCL_ENABLE=0\n", "NT105", "NT109"},
+    {"shell", NULL, NOWHERE, "export nccl_debug=WARN\n", "NT110", NULL},
+    {"shell", NULL, NOWHERE, "nccl_debug=WARN\n", "", "NT110"},
     /* values */
     {"shell", NULL, NOWHERE, "export NCCL_IB_DISABLE=true\n", "NT201", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_GID_INDEX=auto\n", "NT201 NT307", NULL},
@@ -167,7 +169,25 @@ static const struct kase cases[] = {
     {"shell", NULL, ROCE_AMD, "export NCCL_IB_ADDR_FAMILY=AF_INET6\nexport NCCL_IB_GID_INDEX=3\n", "NT308 NT307", NULL},
     {"shell", NULL, ROCE_AMD, "export NCCL_IB_GID_INDEX=-1\nexport NCCL_IB_ADDR_FAMILY=AF_INET6\n", "", "NT308"},
     {"shell", NULL, NOWHERE, "export NCCL_P2P_DISABLE=2\n", "NT309", NULL},
-    {"shell", NULL, NOWHERE, "export NCCL_P2P_DISABLE=1\n", "", "NT309"},
+    {"shell", NULL, NOWHERE, "export NCCL_P2P_DISABLE=1\n", "NT316", "NT309"},
+    {"shell", NULL, NOWHERE, "export NCCL_P2P_DISABLE=0\n", "", "NT316"},
+    {"shell", NULL, NOWHERE, "export NCCL_SHM_DISABLE=1\n", "NT317", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_SHM_DISABLE=0\n", "NT305", "NT317"},
+    {"shell", NULL, NOWHERE, "export NCCL_NET_GDR_LEVEL=0\n", "NT205 NT318", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_NET_GDR_LEVEL=PIX\n", "", "NT318"},
+    {"shell", NULL, NOWHERE, "export NCCL_DEBUG_FILE=/tmp/n.log\n", "NT319", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_DEBUG_FILE=/tmp/n.%h\n", "", "NT319"},
+    {"shell", NULL, NOWHERE, "export CUDA_DEVICE_MAX_CONNECTIONS=64\n", "NT105 NT320", NULL},
+    {"shell", NULL, NOWHERE, "export CUDA_DEVICE_MAX_CONNECTIONS=8\n./a --sequence-parallel\n", "NT105 NT320", NULL},
+    {"shell", NULL, NOWHERE, "export CUDA_DEVICE_MAX_CONNECTIONS=1\n./a --sequence-parallel\n", "NT105", "NT320"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SPLIT_DATA_ON_QPS=1\n", "NT321", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SPLIT_DATA_ON_QPS=1 NCCL_IB_QPS_PER_CONNECTION=2\n", "", "NT321"},
+    {"shell", NULL, NOWHERE, "export OFI_NCCL_PROTOCOL=tcp\n", "NT322", NULL},
+    {"shell", NULL, NOWHERE, "export OFI_NCCL_PROTOCOL=rdma OFI_NCCL_DISABLE_DMABUF=True\n", "", "NT322"},
+    {"shell", NULL, NOWHERE, "export TORCH_NCCL_ASYNC_ERROR_HANDLING=4\n", "NT322", NULL},
+    {"shell", NULL, ROOT, "export NCCL_TOPO_FILE=/nowhere/topo.xml\n", "NT509", NULL},
+    {"shell", NULL, ROOT, "export NCCL_TOPO_FILE=/proc/self/status\n", "", "NT509"},
+    {"shell", NULL, NOWHERE, "export NCCL_TOPO_FILE=/nowhere/topo.xml\n", "", "NT509"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_DISABLE=1\n", "NT310", NULL},
     {"shell", NULL, IB, "export NCCL_IB_DISABLE=1\n", "NT310", NULL},
     {"shell", NULL, IB, "export NCCL_IB_DISABLE=0\n", "NT305", "NT310"},
@@ -185,11 +205,12 @@ static const struct kase cases[] = {
     /* conflicts */
     {"shell", "2.28", NOWHERE, "export NCCL_TUNER_PLUGIN=nccltune\nexport NCCL_ALGO=Ring\n", "NT311 NT401", NULL},
     {"shell", "2.28", NOWHERE, "export NCCL_TUNER_PLUGIN=none\nexport NCCL_ALGO=Ring\n", "NT311", "NT401"},
-    {"shell", NULL, NOWHERE, "export NCCL_P2P_DISABLE=1\nexport NCCL_P2P_LEVEL=NVL\n", "NT402", NULL},
-    {"shell", NULL, NOWHERE, "if x; then export NCCL_P2P_DISABLE=1\nelse export NCCL_P2P_LEVEL=NVL\nfi\n", "", "NT402"},
-    {"shell", NULL, NOWHERE, "NCCL_P2P_DISABLE=1 ./a\nNCCL_P2P_LEVEL=NVL ./a\n", "", "NT402"},
-    {"shell", NULL, NOWHERE, "export NCCL_P2P_DISABLE=1\n./a\nunset NCCL_P2P_DISABLE\nexport NCCL_P2P_LEVEL=NVL\n", "",
+    {"shell", NULL, NOWHERE, "export NCCL_P2P_DISABLE=1\nexport NCCL_P2P_LEVEL=NVL\n", "NT316 NT402", NULL},
+    {"shell", NULL, NOWHERE, "if x; then export NCCL_P2P_DISABLE=1\nelse export NCCL_P2P_LEVEL=NVL\nfi\n", "NT316",
      "NT402"},
+    {"shell", NULL, NOWHERE, "NCCL_P2P_DISABLE=1 ./a\nNCCL_P2P_LEVEL=NVL ./a\n", "NT316", "NT402"},
+    {"shell", NULL, NOWHERE, "export NCCL_P2P_DISABLE=1\n./a\nunset NCCL_P2P_DISABLE\nexport NCCL_P2P_LEVEL=NVL\n",
+     "NT316", "NT402"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_DISABLE=1\nexport NCCL_IB_HCA==mlx5_0\n", "NT310 NT403", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA==mlx5_0\nexport NCCL_IB_DISABLE=1\n", "NT310 NT403", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_DISABLE=0\nexport NCCL_IB_HCA==mlx5_0\n", "NT305", "NT403"},
@@ -225,6 +246,9 @@ static const struct kase cases[] = {
     {"shell", "2.28", TABLED, "export NCCL_TUNER_PLUGIN=none\nexport NCCL_ALGO=Ring\n", "NT311", "NT413"},
     {"shell", "2.28", TABLED, "export NCCL_TUNER_PLUGIN=nccltune\nexport NCCL_ALGO=Ring\n", "NT311 NT401", "NT413"},
     {"shell", "2.28", TABLED, "export NCCL_ALGO=$CHOICE\n", "", "NT413"},
+    {"shell", NULL, NOWHERE, "export NCCL_MNNVL_ENABLE=1\nexport NCCL_CUMEM_ENABLE=0\n", "NT414", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_MNNVL_ENABLE=0\nexport NCCL_CUMEM_ENABLE=0\n", "", "NT414"},
+    {"shell", NULL, NOWHERE, "export NCCL_NET=ofi\nexport NCCL_NET_PLUGIN=none\n", "NT406", NULL},
     /* devices */
     {"shell", NULL, NOWHERE, "export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3\n", "NT501", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_SOCKET_IFNAME=eth1\n", "NT501", NULL},
@@ -245,6 +269,10 @@ static const struct kase cases[] = {
     {"shell", NULL, IB, "export NCCL_IB_HCA=^=mlx5_3\n", "", "NT503"},
     {"shell", NULL, IB, "export NCCL_IB_HCA=^mlx5\n", "NT504", NULL},
     {"shell", NULL, IB, "export NCCL_IB_HCA=^mlx5_2\n", "NT508", "NT504"},
+    {"shell", NULL, PLUGIN, "export NCCL_IB_HCA=^cxi\n", "", "NT504"},
+    {"shell", NULL, IB, "export NCCL_IB_HCA=^=mlx5_77\n", "", "NT502"},
+    {"shell", NULL, IB, "export NCCL_IB_HCA==mlx5_0,mlx5_77,mlx5_78\n", "NT502 NT508", NULL},
+    {"shell", NULL, IB, "export NCCL_SOCKET_IFNAME=^=lo,docker0\n", "", "NT505"},
     {"shell", NULL, IB, "export NCCL_SOCKET_IFNAME==eth0,ens9\n", "NT505", NULL},
     {"shell", NULL, TCP, "export NCCL_SOCKET_IFNAME=^eth\n", "NT505", NULL},
     {"shell", NULL, TCP, "export NCCL_SOCKET_IFNAME==eth0\n", "", "NT505"},
@@ -291,12 +319,33 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "srun --export=\"ALL,NCCL_IB_HCA='=mlx5_0,mlx5_1'\" ./a\n", "", "NT612"},
     {"shell", NULL, NOWHERE, "srun --export=NCCL_IB_HCA==mlx5_0,PATH,NCCL_CROSS_NIC=1 ./a\n", "", "NT612"},
     {"shell", NULL, NOWHERE, "docker run --env NCCL_IB_HCA==mlx5_0,mlx5_1 image\n", "", "NT612"},
+    {"shell", NULL, NOWHERE, "mpirun -x NCCL_CROSS_NIC 1 ./a\n", "NT613", NULL},
+    {"shell", NULL, NOWHERE, "mpirun -x NCCL_CROSS_NIC ./a\n", "", "NT613"},
+    /* the way to the ranks; more of it in tests/fixtures/lint/cases/launch.txt */
+    {"shell", NULL, NOWHERE, "srun ./a\nexport NCCL_CROSS_NIC=1\n", "NT701", NULL},
+    {"shell", NULL, NOWHERE, "srun ./a\nexport NCCL_CROSS_NIC=1\n./b\n", "", "NT701"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nmpirun --hostfile h --bind-to none ./a\n", "NT702", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nmpirun --hostfile h -x NCCL_IB_SL ./a\n", "", "NT702"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nsrun --export=NONE ./a\n", "NT703", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nsrun --export=ALL ./a\n", "", "NT703"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nssh n python a.py\n", "NT704", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nssh -o SendEnv=NCCL_IB_SL n python a.py\n", "", "NT704"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nsudo python a.py\n", "NT705", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nsudo -E python a.py\n", "", "NT705"},
+    {"shell", NULL, NOWHERE, "bash -c 'export NCCL_IB_SL=1'\n", "NT706", NULL},
+    {"shell", NULL, NOWHERE, "bash -c 'export NCCL_IB_SL=1; ./a'\n", "", "NT706"},
+    {"shell", NULL, NOWHERE, "if [ $RANK -eq 0 ]; then\nexport NCCL_BUFFSIZE=1048576\nfi\n", "NT707", NULL},
+    {"shell", NULL, NOWHERE, "if [ $LOCAL_RANK -eq 0 ]; then\nexport NCCL_BUFFSIZE=1048576\nfi\n", "", "NT707"},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\nexport NCCL_IB_SL=2\n", "NT708", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_IB_SL=1\n./a\nexport NCCL_IB_SL=2\n", "", "NT708"},
+    {"shell", NULL, NOWHERE, "cat > w.sh <<X\nexport NCCL_IB_SL=1\nX\nsrun ./a\n", "NT709", NULL},
+    {"shell", NULL, NOWHERE, "cat > w.sh <<X\nexport NCCL_IB_SL=1\nX\nsrun ./w.sh\n", "", "NT709"},
     /* readers */
     {"yaml", NULL, NOWHERE, "env:\n- name: NCCL_IB_TIMEOUT\n  value: \"40\"\n- {name: X, value: '1'}\n", "NT301", NULL},
     {"yaml", NULL, NOWHERE, "environment:\n  NCCL_IB_DISABLE: true\n", "NT201", NULL},
     {"yaml", NULL, NOWHERE, "environment:\n  - NCCL_BUFFSIZE=8M\n  - OTHER=1\n", "NT202", NULL},
     {"yaml", NULL, NOWHERE, "args:\n- |\n  export NCCL_IB_TIMEOUT=40\n  ./run\n", "NT301", NULL},
-    {"yaml", NULL, NOWHERE, "a:\n  env: {NCCL_P2P_DISABLE: '1'}\nb:\n  env: {NCCL_P2P_LEVEL: NVL}\n", "", "NT402"},
+    {"yaml", NULL, NOWHERE, "a:\n  env: {NCCL_P2P_DISABLE: '1'}\nb:\n  env: {NCCL_P2P_LEVEL: NVL}\n", "NT316", "NT402"},
     {"json", NULL, NOWHERE, "{\"env\": {\"NCCL_IB_TIMEOUT\": 40}}", "NT301", NULL},
     {"json", NULL, NOWHERE, "{\"env\": [{\"name\": \"NCCL_BUFFSIZE\", \"value\": \"8M\"}]}", "NT202", NULL},
     {"json", NULL, NOWHERE, "{\"Env\": [\"NCCL_IB_DISABLE=true\", \"PATH=/bin\"]}", "NT201", NULL},
@@ -368,6 +417,8 @@ static struct topology *place_new(enum place p)
         c->gpus->arch = "gfx942";
         add_port(c, 0, "bnxt_re0", TOPO_LINK_ETHERNET, 0);
         add_port(c, 1, "bnxt_re1", TOPO_LINK_ETHERNET, 0);
+    } else if (p == PLUGIN) {
+        add_port(c, 0, "cxi0", TOPO_LINK_UNKNOWN, 0);
     } else if (p == NAMELESS) { /* as in a topology XML that only has PCI addresses */
         c->objects[c->nobjects++] = (struct topo_object){.kind = TOPO_NIC, .parent = -1, .numa = -1};
         c->nnetdevs = 0;
@@ -388,7 +439,8 @@ static const char table_text[] = "# nccltune-tuner/1\n# nccl: 2.27,2.28\n"
 static struct lint *run_case(const struct kase *k, const struct topology *t, const struct tuner_table *table,
                              char *codes, size_t size)
 {
-    struct lint_options o = {.rccl = -1, .topology = t, .table = k->place == TABLED ? table : NULL};
+    struct lint_options o = {
+        .rccl = -1, .topology = t, .table = k->place == TABLED ? table : NULL, .root = k->place == ROOT ? "" : NULL};
     struct finding f;
     struct err e = {0};
     if (k->nccl)
@@ -412,7 +464,7 @@ static void every_case(void **state)
     assert_int_equal(tuner_table_parse(&table, table_text, sizeof(table_text) - 1, NULL, NULL), 0);
     for (size_t i = 0; i < NCASES; i++) {
         char codes[512];
-        int nowhere = cases[i].place == NOWHERE || cases[i].place == TABLED;
+        int nowhere = cases[i].place == NOWHERE || cases[i].place >= TABLED;
         struct topology *t = nowhere ? NULL : place_new(cases[i].place);
         struct lint *l = run_case(&cases[i], t, &table, codes, sizeof(codes));
         if (strcmp(codes, cases[i].codes) != 0) {
