@@ -55,6 +55,15 @@ void shell_export_name(struct shell *sh, size_t at, size_t bytes);
 
 /* The script in word i, as a rule in quotes, in a shell or program of its own: `name` as lint_read_inner takes it. */
 void shell_script(struct shell *sh, int i, const char *name, int group);
+/* --runtime-env-json='{"env_vars": …}' in word i. */
+void shell_json(struct shell *sh, int i, int group);
+/* What echo and printf print, and where it goes; the command begins at word i. */
+void shell_print(struct shell *sh, int i);
+/* echo … | tee FILE: bytes [from, to) come through the pipe. */
+void shell_tee(struct shell *sh, int i, size_t from, size_t to);
+/* MPI_FLAGS="-x NAME=value", out=$(NAME=value program): what an assignment of the script's own, word k, holds for a
+ * launcher, or what fills it. */
+void shell_held(struct shell *sh, int k);
 /* A text that is written into the file `target`. */
 void shell_written(struct shell *sh, const struct lint_view *v, const struct lint_word *target);
 

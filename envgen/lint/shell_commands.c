@@ -135,8 +135,6 @@ static void blanks_around(struct shell *sh, int name, size_t bytes)
               "Write NAME=value without blanks.");
 }
 
-static void do_held(struct shell *sh, int k);
-
 /* ---- commands that set ------------------------------------------------------------------------------------------- */
 
 static void do_export(struct shell *sh, int i, enum lint_how how)
@@ -145,11 +143,11 @@ static void do_export(struct shell *sh, int i, enum lint_how how)
         size_t n = shell_assignment(sh, i);
         if (n && i == first && i + 1 == sh->nwords) {
             struct lint_setting *s = shell_pair(sh, sh->words[i].at, sh->words[i].end, how, sh->base_group);
-            do_held(sh, i);
+            shell_held(sh, i);
             if (s)
                 own_line(sh, s, sh->words[0].at, sh->words[i].end);
         } else if (n) {
-            do_held(sh, i);
+            shell_held(sh, i);
             if (i + 1 < sh->nwords && sh->words[i].end == sh->words[i].at + n + 1 && sh->words[i + 1].at > 0 &&
                 lint_name_length(shell_raw(sh, i + 1), shell_length(sh, i + 1)) < shell_length(sh, i + 1) &&
                 !shell_assignment(sh, i + 1))
@@ -228,96 +226,6 @@ static void do_nothing(struct shell *sh, int i)
     }
 }
 
-/* ---- commands that hold text ------------------------------------------------------------------------------------- */
-
-void shell_script(struct shell *sh, int i, const char *name, int group)
-{
-    size_t at = sh->words[i].at, end = sh->words[i].end, before = sh->l->nsettings;
-    char quote = sh->s[at];
-    if (end - at < 2 || (quote != '"' && quote != '\''))
-        return;
-    struct lint_view v = {sh->v->t, sh->s, at + 1, end - 1, sh->v->map};
-    if (quote == '"' && memmem(sh->s + at, end - at, "\\\"", 2))
-        v = lint_unescape(sh->l, &v, at + 1, end - 1, LINT_ESCAPES);
-    lint_read_inner(sh->l, &v, name, group, sh->how);
-    for (size_t k = before; k < sh->l->nsettings; k++) {
-        struct lint_setting *s = sh->l->settings[k];
-        if (s->how == LINT_EXPORTED && s->group == group && s->commands == v.t->commands)
-            s->how = LINT_SUBSHELL;
-    }
-}
-
-/* --runtime-env-json='{"env_vars": …}' */
-static void do_json(struct shell *sh, int i, int group)
-{
-    const char *s = shell_raw(sh, i);
-    const char *brace = memchr(s, '{', shell_length(sh, i));
-    if (!brace || brace == s || !memchr(s, '"', shell_length(sh, i)) || !strchr("'\"", brace[-1]) ||
-        !lint_names_any(s, shell_length(sh, i)))
-        return;
-    struct lint_view v = {sh->v->t, sh->s, (size_t)(brace - sh->s), sh->words[i].end - 1, sh->v->map};
-    if (brace[-1] == '"')
-        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_ESCAPES);
-    lint_read_inner(sh->l, &v, "word.json", group, LINT_DECLARED);
-}
-
-void shell_written(struct shell *sh, const struct lint_view *v, const struct lint_word *target)
-{
-    static const char *const variables[] = {"GITHUB_ENV", "/environment", NULL};
-    struct lint_body *body = ARENA_NEW(sh->l->arena, struct lint_body);
-    const struct lint_body *outer = sh->l->body;
-    size_t at = target->at, end = target->end;
-    while (at < end && strchr("\"'", sh->s[at]))
-        at++;
-    while (end > at && strchr("\"'", sh->s[end - 1]))
-        end--;
-    body->file = arena_strndup(sh->l->arena, sh->s + at, end - at);
-    body->end = lint_at(v, v->to);
-    const char *name = strstr(body->file, "nccl.conf") ? "nccl.conf" : body->file;
-    for (const char *const *p = variables; *p; p++)
-        name = strstr(body->file, *p) ? "x.env" : name;
-    sh->l->body = body;
-    lint_read_inner(sh->l, v, name, ++sh->l->groups, LINT_EXPORTED);
-    sh->l->body = outer;
-}
-
-/* What echo and printf print, and where it goes. */
-static void do_print(struct shell *sh, int i)
-{
-    int escapes = shell_is(sh, i, "printf");
-    for (i++; i < sh->nwords && shell_raw(sh, i)[0] == '-'; i++)
-        escapes |= shell_is(sh, i, "-e") || shell_is(sh, i, "-ne");
-    if (i >= sh->nwords)
-        return;
-    size_t from = sh->words[i].at, to = sh->words[sh->nwords - 1].end;
-    if (strchr("\"'", sh->s[from])) {
-        to = sh->words[i].end - (sh->words[i].end - from > 1);
-        from++;
-    }
-    sh->piped = from;
-    sh->piped_end = to > from ? to : from;
-    lint_talked_of(sh->l, sh->v, sh->words[i].at, sh->words[sh->nwords - 1].end);
-    if (!sh->target.end)
-        return;
-    struct lint_view v = {sh->v->t, sh->s, from, sh->piped_end, sh->v->map};
-    if (escapes)
-        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_ESCAPES);
-    shell_written(sh, &v, &sh->target);
-}
-
-/* echo … | tee FILE */
-static void do_tee(struct shell *sh, int i, size_t from, size_t to)
-{
-    while (++i < sh->nwords && shell_raw(sh, i)[0] == '-')
-        ;
-    if (i >= sh->nwords)
-        return;
-    sh->target = sh->words[i];
-    struct lint_view v = {sh->v->t, sh->s, from, to, sh->v->map};
-    if (to > from)
-        shell_written(sh, &v, &sh->words[i]);
-}
-
 /* ---- a command --------------------------------------------------------------------------------------------------- */
 
 static int is_trivial(const struct shell *sh, int i)
@@ -375,7 +283,7 @@ static void do_program(struct shell *sh, int i, int group)
         else if (s[0] != '-' || n < 3 || !memchr(s, '{', n))
             i = shell_option(sh, i, group);
         if (i < sh->nwords)
-            do_json(sh, i, group);
+            shell_json(sh, i, group);
     }
 }
 
@@ -408,9 +316,9 @@ static void do_command(struct shell *sh, int i, int group)
     else if (shell_is(sh, i, ":"))
         do_nothing(sh, i + 1);
     else if (shell_is_one_of(sh, i, printers))
-        do_print(sh, i);
+        shell_print(sh, i);
     else if (shell_is(sh, i, "tee"))
-        do_tee(sh, i, piped, piped_end);
+        shell_tee(sh, i, piped, piped_end);
     else if (is_talker(sh, i))
         lint_talked_of(sh->l, sh->v, sh->words[i].at, sh->words[sh->nwords - 1].end);
     else if (!shell_launch(sh, i, group))
@@ -484,32 +392,10 @@ static int do_reserved(struct shell *sh)
     return i;
 }
 
-/* MPI_FLAGS="-x NAME=value", out=$(NAME=value program): what a variable of the script's own holds for a launcher, or
- * what fills it. */
-static void do_held(struct shell *sh, int k)
-{
-    size_t n = shell_assignment(sh, k), at = sh->words[k].at + n, end = sh->words[k].end;
-    at += 1 + (n > 0 && sh->s[at] == '+');
-    if (n == 0 || end < at + 6 || !strchr("\"'($", sh->s[at]) || !lint_names_any(sh->s + at, end - at) ||
-        env_var_find(arena_strndup(sh->l->arena, shell_raw(sh, k), n)))
-        return;
-    if (n == 26 && !memcmp(shell_raw(sh, k), "OMPI_MCA_mca_base_env_list", 26)) {
-        shell_list(sh, at, end, ';', LINT_EXPORTED, sh->base_group);
-        return;
-    }
-    int runs = sh->s[at] == '$' && sh->s[at + 1] == '(';
-    if (sh->s[at] == '$' && !runs)
-        return;
-    struct lint_view v = {sh->v->t, sh->s, at + 1 + (size_t)runs, end - 1, sh->v->map};
-    if (sh->s[at] != '\'' && !runs)
-        v = lint_unescape(sh->l, &v, v.from, v.to, LINT_FOLDED | (sh->s[at] == '"' ? LINT_ESCAPES : 0));
-    lint_read_inner(sh->l, &v, sh->s[at + 1] == '{' ? "held.json" : "held.sh", ++sh->l->groups, LINT_COMMAND);
-}
-
 static void do_assignments(struct shell *sh, int first, int end)
 {
     for (int k = first; k < end; k++) {
-        do_held(sh, k);
+        shell_held(sh, k);
         struct lint_setting *s = shell_pair(sh, sh->words[k].at, sh->words[k].end,
                                             sh->all_exported ? sh->how : LINT_ASSIGNED, sh->base_group);
         if (s && end - first == 1 && first == 0)
