@@ -18,6 +18,7 @@ struct lint_text {
     size_t *lines; /* offset of each line's first byte; NULL: the document has no lines */
     size_t nlines;
     size_t first, count;    /* its settings: they are read one document after the other */
+    int searches;           /* times that rules have looked through all of it */
     int rccl;               /* it sets what only RCCL has; looked at when the library is not known */
     int templated;          /* {{ }} or {% %} in it were masked for the reader */
     int commands;           /* programs that its shell text has run so far */
@@ -63,9 +64,9 @@ struct lint_branch {
 };
 
 struct lint_setting {
-    const struct lint_text *text; /* NULL: no document */
-    const char *name, *value;     /* value NULL: unknown */
-    uint64_t hash;                /* of the name: documents may repeat names thousands of times */
+    struct lint_text *text;   /* NULL: no document */
+    const char *name, *value; /* value NULL: unknown */
+    uint64_t hash;            /* of the name: documents may repeat names thousands of times */
     enum lint_how how;
     int group;                    /* 0: the whole document; else one command, container or object */
     int commands;                 /* programs that the document has run before it */
@@ -227,6 +228,10 @@ const struct lint_setting *lint_before(const struct lint *l, const struct lint_s
 
 /* Any setting of `name` in the document of `s`, whatever its place: for rules about what is missing. */
 const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint_setting *s, const char *name);
+
+/* Whether a word stands anywhere in the document; after LINT_SEARCHES of them no further one is looked for. */
+#define LINT_SEARCHES 200
+int lint_speaks_of(struct lint_text *t, const char *word);
 
 /* 1 when the value is known and NCCL reads this number from it. */
 int lint_number(const struct lint_setting *s, int64_t *value);

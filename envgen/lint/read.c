@@ -189,14 +189,14 @@ void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size
     }
 }
 
-static int is_comment(const struct lint_text *t, size_t line, size_t at)
+static int begins_comment(const char *line)
 {
     static const char *const marks[] = {"#", "//", "--", ";", "*", "/*", "\"#", "'#", "<!--"};
-    size_t first = line + strspn(t->data + line, " \t");
+    line += strspn(line, " \t");
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strncmp(t->data + first, marks[i], strlen(marks[i])))
+        if (!strncmp(line, marks[i], strlen(marks[i])))
             return 1;
-    return memmem(t->data + line, at - line, " #", 2) || memmem(t->data + line, at - line, " //", 3);
+    return 0;
 }
 
 /* A name that something is plainly done with: NAME=, "NAME": , env["NAME"] = . */
@@ -214,29 +214,37 @@ static int looks_set(const struct lint_text *t, size_t name, size_t end)
     return quoted && *s == ':' && s[1] != ':';
 }
 
+/* A name that builds use for themselves is nothing to read. */
+static int counts(struct lint *l, const char *s, size_t n)
+{
+    if (n <= 5 || !memmem(s, n, "CCL_", 4) || !env_of_interest(s, n))
+        return 0;
+    const char *name = arena_strndup(l->arena, s, n);
+    const struct env_other *o = env_other_find(name);
+    const struct env_prefix *p = env_prefix_find(name);
+    return !(o && o->status == ENV_BUILD) && !(p && p->status == ENV_BUILD);
+}
+
 void lint_count_unread(struct lint *l, struct lint_text *t)
 {
-    size_t line = 0;
+    const char *s = t->data;
     long number = 1;
+    int comment = begins_comment(s);
     if (!strcmp(t->kind, "markdown")) /* prose names them as it likes */
         return;
     for (size_t i = 0; i < t->bytes;) {
-        size_t n = lint_name_length(t->data + i, t->bytes - i);
-        int is_seen = t->seen && t->seen[i / 8] & 1u << i % 8;
-        if (n > 5 && !is_seen && memmem(t->data + i, n, "CCL_", 4) && env_of_interest(t->data + i, n) &&
-            looks_set(t, i, i + n) && !is_comment(t, line, i)) {
-            const struct env_other *o = env_other_find(arena_strndup(l->arena, t->data + i, n));
-            const struct env_prefix *p = env_prefix_find(arena_strndup(l->arena, t->data + i, n));
-            if (!(o && o->status == ENV_BUILD) && !(p && p->status == ENV_BUILD)) {
-                t->unread_line = t->unread++ ? t->unread_line : number;
-            }
-        }
-        if (n == 0 && t->data[i] == '\n') {
-            line = i + 1;
+        size_t n = lint_name_length(s + i, t->bytes - i);
+        int is_seen = comment || (t->seen && t->seen[i / 8] & 1u << i % 8);
+        if (n > 0 && !is_seen && looks_set(t, i, i + n) && counts(l, s + i, n))
+            t->unread_line = t->unread++ ? t->unread_line : number;
+        if (s[i] == '\n') {
+            comment = begins_comment(s + i + 1);
             number++;
+        } else if (s[i] == ' ' && (s[i + 1] == '#' || !strncmp(s + i + 1, "//", 2))) {
+            comment = 1;
         }
         i += n ? n : 1;
-        while (n && i < t->bytes && t->data[i] >= '0' && t->data[i] <= '9')
+        while (n && i < t->bytes && s[i] >= '0' && s[i] <= '9')
             i++;
     }
 }

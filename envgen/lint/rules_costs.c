@@ -66,8 +66,8 @@ static void debug_file(struct lint *l, const struct lint_setting *s)
 
 static int speaks_of(const struct lint_setting *s, const char *const *words)
 {
-    for (; s->text && *words; words++)
-        if (memmem(s->text->data, s->text->bytes, *words, strlen(*words)))
+    for (; *words; words++)
+        if (lint_speaks_of(s->text, *words))
             return 1;
     return 0;
 }

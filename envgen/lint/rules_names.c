@@ -187,11 +187,9 @@ static int is_torch_name(struct lint *l, const struct lint_setting *s)
 /* Whether the document itself does something with $NAME or "NAME": then it is a variable of its author's. */
 static int is_read_here(struct lint *l, const struct lint_setting *s)
 {
-    const char *const forms[] = {arena_printf(l->arena, "$%s", s->name), arena_printf(l->arena, "${%s", s->name),
-                                 arena_printf(l->arena, "get(\"%s", s->name),
-                                 arena_printf(l->arena, "getenv(\"%s", s->name)};
-    for (size_t i = 0; s->text && i < sizeof forms / sizeof *forms; i++)
-        if (memmem(s->text->data, s->text->bytes, forms[i], strlen(forms[i])))
+    static const char *const forms[] = {"$%s", "${%s", "get(\"%s", "getenv(\"%s"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (lint_speaks_of(s->text, arena_printf(l->arena, forms[i], s->name)))
             return 1;
     return 0;
 }

@@ -198,6 +198,11 @@ const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint
     return NULL;
 }
 
+int lint_speaks_of(struct lint_text *t, const char *word)
+{
+    return t && t->searches++ < LINT_SEARCHES && memmem(t->data, t->bytes, word, strlen(word));
+}
+
 int lint_number(const struct lint_setting *s, int64_t *value)
 {
     if (!s || !s->value)
