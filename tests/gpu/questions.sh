@@ -16,12 +16,12 @@ find_all_reduce_perf() {
 
 # ---- times: files of lines "BYTES MICROSECONDS" ----
 
-# perf_times FILE [VARIABLE=VALUE...]: out of place, and checks the data.
+# perf_times FILE [VARIABLE=VALUE...]: in place, as tune measures (its journal says so), and checks the data.
 perf_times() {
     local to=$1
     shift
     timeout 300 env "$@" "$perf" -b "$first" -e "$last" -f "$factor" -t "$gpus" -g 1 -n 20 -w 5 >"$work/perf.log" 2>&1 || return 1
-    awk '$1 ~ /^[0-9]+$/ && $3 == "float" { print $1, $6; if ($9 != "0" && $9 != "N/A") wrong = 1 } END { exit wrong || !NR }' \
+    awk '$1 ~ /^[0-9]+$/ && $3 == "float" { print $1, $10; if ($9 != "0" && $9 != "N/A") wrong = 1 } END { exit wrong || !NR }' \
         "$work/perf.log" >"$to"
     [ -s "$to" ]
 }
@@ -294,7 +294,7 @@ write_report() {
     section "what one GPU is enough for" "$work/details-2"
     section "tune: what was measured, noise, decisions" "$work/details-3"
     section "the plugin in nccl-tests: NCCL's log, how often each line" "$work/details-4"
-    section "our times against nccl-tests', AllReduce of float32, out of place" "$work/details-5"
+    section "our times against nccl-tests', AllReduce of float32, in place" "$work/details-5"
     section "the default against itself" "$work/details-6"
     section "nccl-tests: default against profile" "$work/details-7"
     section "PyTorch, bf16 in place: default against profile" "$work/details-8"
