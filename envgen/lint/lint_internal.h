@@ -113,6 +113,11 @@ struct lint_finding {
     const char *replacement; /* LINT_FIX_LINE: NULL takes the line out */
 };
 
+/* Reads a text inside another document: `name` as a file would be called, NULL unknown. It is read by the format of its
+ * name or else its content. */
+typedef void lint_inner(struct lint *l, const struct lint_view *v, const char *name, int group, enum lint_how how);
+#define LINT_DEPTH 5
+
 struct lint {
     struct arena *arena;
     struct lint_options options;
@@ -124,7 +129,8 @@ struct lint {
     struct lint_finding **findings;
     size_t ntexts, nsettings, nfindings;
     int groups, blocks;               /* last numbers given out */
-    int depth;                        /* texts inside others that are being read */
+    lint_inner *read_inner;           /* for readers, which stand below the table of formats that it looks into */
+    int depth;                        /* texts inside others that are being read: at most LINT_DEPTH */
     const struct lint_branch *branch; /* what is read belongs to this arm … */
     const struct lint_body *body;     /* … and is written into this file */
     size_t known;                     /* findings that the baseline has taken out */
@@ -155,11 +161,6 @@ enum {
 const struct lint_format_of *lint_format_called(const char *kind);
 const struct lint_format_of *lint_format_of(const char *path, const char *data, size_t bytes);
 const struct lint_format_of *lint_format_named(const char *path);
-
-/* A text inside another document: `name` as a file would be called, NULL unknown. It is read by the format of its name
- * or else its content, at most LINT_DEPTH deep. */
-#define LINT_DEPTH 5
-void lint_read_inner(struct lint *l, const struct lint_view *v, const char *name, int group, enum lint_how how);
 
 /* The offset in the document of byte i of a view. */
 size_t lint_at(const struct lint_view *v, size_t i);

@@ -1,5 +1,4 @@
-/* Documents: reading one, texts inside others, and what readers share. One that cannot be read says so and leaves the
- * others alone. */
+/* Documents: reading one, and texts inside others. One that cannot be read says so and leaves the others alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,37 @@ static const struct finding_kind kinds[] = {
 };
 
 #define LINT_LIMIT ((size_t)8 << 20) /* bytes of a document */
+
+static void read_inner(struct lint *l, const struct lint_view *v, const char *name, int group, enum lint_how how)
+{
+    const char *s = v->s + v->from;
+    size_t n = v->to - v->from;
+    if (l->depth >= LINT_DEPTH || !lint_names_any(s, n))
+        return;
+    const struct lint_format_of *f = lint_format_of(name, s, n);
+    struct err ignored = {0};
+    l->depth++;
+    f->read(l, v, group, how, &ignored);
+    l->depth--;
+}
+
+struct lint *lint_new(const struct lint_options *o)
+{
+    struct arena *a = arena_new();
+    struct lint *l = ARENA_NEW(a, struct lint);
+    l->arena = a;
+    l->options = *o;
+    l->low = o->nccl_low ? o->nccl_low : ENV_OLDEST_IN_USE;
+    l->high = o->nccl_high ? o->nccl_high : ENV_NEWEST;
+    l->read_inner = read_inner;
+    return l;
+}
+
+void lint_free(struct lint *l)
+{
+    if (l)
+        arena_free(l->arena);
+}
 
 static void index_lines(struct arena *a, struct lint_text *t)
 {
@@ -40,7 +70,7 @@ static struct lint_text *add_text(struct lint *l, const char *name, const char *
 static int has_failed(struct lint *l, struct lint_text *t, const struct err *why, struct err *e)
 {
     size_t n = strlen(t->name);
-    const char *says = strncmp(why->text, t->name, n) || why->text[n] != ':' ? why->text : why->text + n + 1;
+    const char *says = strncmp(why->text, t->name, n) != 0 || why->text[n] != ':' ? why->text : why->text + n + 1;
     if (*says >= '0' && *says <= '9') {
         char *end;
         t->error_line = strtol(says, &end, 10);
@@ -142,52 +172,7 @@ int lint_read_environ(struct lint *l, const char *name, const char *block, size_
     return 0;
 }
 
-/* ---- texts inside others ----------------------------------------------------------------------------------------- */
-
-int lint_names_any(const char *s, size_t length)
-{
-    static const char *const parts[] = {"NCCL_", "nccl_", "RCCL_", "HSA_", "CUDA_DEVICE_MAX_CONNECTIONS", "FI_", NULL};
-    for (const char *const *p = parts; *p; p++)
-        if (memmem(s, length, *p, strlen(*p)))
-            return 1;
-    return 0;
-}
-
-void lint_read_inner(struct lint *l, const struct lint_view *v, const char *name, int group, enum lint_how how)
-{
-    const char *s = v->s + v->from;
-    size_t n = v->to - v->from;
-    if (l->depth >= LINT_DEPTH || !lint_names_any(s, n))
-        return;
-    const struct lint_format_of *f = lint_format_of(name, s, n);
-    struct err ignored = {0};
-    l->depth++;
-    f->read(l, v, group, how, &ignored);
-    l->depth--;
-}
-
 /* ---- names that no reader understood ----------------------------------------------------------------------------- */
-
-void lint_understood(struct lint *l, const struct lint_view *v, size_t at)
-{
-    struct lint_text *t = v->t;
-    size_t i = lint_at(v, at);
-    if (!t->seen)
-        t->seen = arena_alloc(l->arena, t->bytes / 8 + 1);
-    if (i <= t->bytes)
-        t->seen[i / 8] |= (unsigned char)(1u << i % 8);
-}
-
-void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size_t to)
-{
-    const char *s = v->s;
-    for (const char *p = s + from; (p = memmem(p, (size_t)(s + to - p), "CCL_", 4)); p += 4) {
-        const char *name = p;
-        while (name > s + from && lint_name_length(name - 1, 1))
-            name--;
-        lint_understood(l, v, (size_t)(name - s));
-    }
-}
 
 static int begins_comment(const char *line)
 {

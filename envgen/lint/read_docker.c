@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "envgen/lint/lint_internal.h"
-#include "envgen/lint/shell_words.h"
+#include "envgen/lint/tokens/shell_words.h"
 
 enum { RUN_LAYER };
 static const struct finding_kind kinds[] = {
@@ -114,7 +114,7 @@ static void read_instruction(const struct docker *d, size_t at, size_t end)
     else if (is(s + at, n, "ARG")) /* a build's own, not in the container */
         lint_understood(d->l, d->v, rest);
     else if (is(s + at, n, "CMD") || is(s + at, n, "ENTRYPOINT"))
-        lint_read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
+        d->l->read_inner(d->l, &v, s[v.from] == '[' ? "words.json" : "words.sh", ++d->l->groups, LINT_EXPORTED);
 }
 
 int lint_read_docker(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "envgen/lint/lint_internal.h"
-#include "envgen/lint/shell_words.h"
+#include "envgen/lint/tokens/shell_words.h"
 
 struct lines {
     struct lint *l;
@@ -112,7 +112,7 @@ static void read_ini_line(const struct lines *x, size_t at, size_t end, int grou
     } else if (is_key(s + at, n, "environment") || is_key(s + at, n, "env") || is_key(s + at, n, "setenv")) {
         read_pairs(x, value, end);
     } else {
-        lint_read_inner(x->l, &rest, "words.sh", ++x->l->groups, x->how);
+        x->l->read_inner(x->l, &rest, "words.sh", ++x->l->groups, x->how);
     }
 }
 
@@ -174,7 +174,7 @@ int lint_read_make(struct lint *l, const struct lint_view *v, int group, enum li
             while (first < end && strchr("\t @+-", v->s[first]))
                 first++;
             struct lint_view recipe = lint_unescape(l, v, first, end, LINT_DOLLARS);
-            lint_read_inner(l, &recipe, "recipe.sh", ++l->groups, how);
+            l->read_inner(l, &recipe, "recipe.sh", ++l->groups, how);
         } else if (v->s[at] != '#') {
             read_make_line(&x, skip_blanks(v->s, at, end), end);
         }
@@ -212,7 +212,7 @@ int lint_read_markdown(struct lint *l, const struct lint_view *v, int group, enu
         if (end - first >= 3 && !memcmp(v->s + first, "```", 3)) {
             if (open && name) {
                 struct lint_view code = {v->t, v->s, open, at, v->map};
-                lint_read_inner(l, &code, name, ++l->groups, how);
+                l->read_inner(l, &code, name, ++l->groups, how);
             }
             name = open ? NULL : fenced(v->s + first + 3, strcspn(v->s + first + 3, " \t\r\n{"));
             open = open ? 0 : end + 1;

@@ -46,7 +46,7 @@ static size_t read_bodies(struct shell *sh, size_t at)
         if (sh->bodies[i].target.end)
             shell_written(sh, &v, &sh->bodies[i].target);
         else
-            lint_read_inner(sh->l, &v, NULL, ++sh->l->groups, LINT_EXPORTED);
+            sh->l->read_inner(sh->l, &v, NULL, ++sh->l->groups, LINT_EXPORTED);
         at = after < sh->v->to ? after + 1 : sh->v->to;
     }
     sh->nbodies = 0;

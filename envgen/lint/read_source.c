@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "envgen/lint/lint_internal.h"
-#include "envgen/lint/source_tokens.h"
+#include "envgen/lint/tokens/source_tokens.h"
 
 #define MOST_LEVELS 200
 
@@ -294,7 +294,7 @@ static void on_string(struct source *p, const struct source_token *t)
         return;
     struct lint_view inner = lint_unescape(p->l, p->v, t->from, t->to, t->raw ? 0 : LINT_ESCAPES);
     int lines = memchr(inner.s + inner.from, '\n', inner.to - inner.from) != NULL;
-    lint_read_inner(p->l, &inner, lines ? NULL : "words.sh", ++p->l->groups, p->how);
+    p->l->read_inner(p->l, &inner, lines ? NULL : "words.sh", ++p->l->groups, p->how);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */

@@ -106,11 +106,11 @@ static void read_string(struct yaml *y, const struct scalar *s, const char *key,
         lint_talked_of(y->l, &v, 0, v.to);
         return;
     }
-    lint_read_inner(y->l, &v,
-                    key && strchr(key, '.') ? key
-                    : strchr(s->text, '\n') ? NULL
-                                            : "words.sh",
-                    ++y->l->groups, y->how);
+    y->l->read_inner(y->l, &v,
+                     key && strchr(key, '.') ? key
+                     : strchr(s->text, '\n') ? NULL
+                                             : "words.sh",
+                     ++y->l->groups, y->how);
 }
 
 static void on_scalar(struct yaml *y, const yaml_event_t *ev)

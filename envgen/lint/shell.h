@@ -1,10 +1,11 @@
 /* A shell script while it is read: read_shell.c cuts it into commands, shell_commands.c reads them, shell_options.c the
- * options by which programs take variables, shell_launch.c what starts ranks. */
+ * options by which programs take variables, shell_launch.c what starts ranks, shell_texts.c the texts that a script
+ * holds; shell.c is what all of them need. */
 #ifndef ENVGEN_LINT_SHELL_H
 #define ENVGEN_LINT_SHELL_H
 
 #include "envgen/lint/lint_internal.h"
-#include "envgen/lint/shell_words.h"
+#include "envgen/lint/tokens/shell_words.h"
 
 #define SHELL_WORDS  512 /* of one command; what follows is not looked at */
 #define SHELL_BODIES 16  /* here-documents that one line opens */
@@ -53,7 +54,7 @@ struct lint_setting *shell_pair(struct shell *sh, size_t at, size_t end, enum li
 /* `export NAME` after `NAME=value`: the assignment is in the environment after all. */
 void shell_export_name(struct shell *sh, size_t at, size_t bytes);
 
-/* The script in word i, as a rule in quotes, in a shell or program of its own: `name` as lint_read_inner takes it. */
+/* The script in word i, as a rule in quotes, in a shell or program of its own: `name` as read_inner takes it. */
 void shell_script(struct shell *sh, int i, const char *name, int group);
 /* --runtime-env-json='{"env_vars": …}' in word i. */
 void shell_json(struct shell *sh, int i, int group);

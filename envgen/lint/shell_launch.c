@@ -157,7 +157,7 @@ static void do_ssh(struct shell *sh, int i, int group)
         shell_script(sh, k, "remote.sh", group);
     } else {
         struct lint_view inner = {sh->v->t, sh->s, from, to, sh->v->map};
-        lint_read_inner(sh->l, &inner, "remote.sh", group, sh->how);
+        sh->l->read_inner(sh->l, &inner, "remote.sh", group, sh->how);
     }
 }
 

@@ -12,7 +12,7 @@ void shell_script(struct shell *sh, int i, const char *name, int group)
     struct lint_view v = {sh->v->t, sh->s, at + 1, end - 1, sh->v->map};
     if (quote == '"' && memmem(sh->s + at, end - at, "\\\"", 2))
         v = lint_unescape(sh->l, &v, at + 1, end - 1, LINT_ESCAPES);
-    lint_read_inner(sh->l, &v, name, group, sh->how);
+    sh->l->read_inner(sh->l, &v, name, group, sh->how);
     for (size_t k = before; k < sh->l->nsettings; k++) {
         struct lint_setting *s = sh->l->settings[k];
         if (s->how == LINT_EXPORTED && s->group == group && s->commands == v.t->commands)
@@ -30,7 +30,7 @@ void shell_json(struct shell *sh, int i, int group)
     struct lint_view v = {sh->v->t, sh->s, (size_t)(brace - sh->s), sh->words[i].end - 1, sh->v->map};
     if (brace[-1] == '"')
         v = lint_unescape(sh->l, &v, v.from, v.to, LINT_ESCAPES);
-    lint_read_inner(sh->l, &v, "word.json", group, LINT_DECLARED);
+    sh->l->read_inner(sh->l, &v, "word.json", group, LINT_DECLARED);
 }
 
 void shell_written(struct shell *sh, const struct lint_view *v, const struct lint_word *target)
@@ -49,7 +49,7 @@ void shell_written(struct shell *sh, const struct lint_view *v, const struct lin
     for (const char *const *p = variables; *p; p++)
         name = strstr(body->file, *p) ? "x.env" : name;
     sh->l->body = body;
-    lint_read_inner(sh->l, v, name, ++sh->l->groups, LINT_EXPORTED);
+    sh->l->read_inner(sh->l, v, name, ++sh->l->groups, LINT_EXPORTED);
     sh->l->body = outer;
 }
 
@@ -105,5 +105,5 @@ void shell_held(struct shell *sh, int k)
     struct lint_view v = {sh->v->t, sh->s, at + 1 + (size_t)runs, end - 1, sh->v->map};
     if (sh->s[at] != '\'' && !runs)
         v = lint_unescape(sh->l, &v, v.from, v.to, LINT_FOLDED | (sh->s[at] == '"' ? LINT_ESCAPES : 0));
-    lint_read_inner(sh->l, &v, sh->s[at + 1] == '{' ? "held.json" : "held.sh", ++sh->l->groups, LINT_COMMAND);
+    sh->l->read_inner(sh->l, &v, sh->s[at + 1] == '{' ? "held.json" : "held.sh", ++sh->l->groups, LINT_COMMAND);
 }

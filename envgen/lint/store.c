@@ -10,23 +10,6 @@
 #include "core/vars/parse.h"
 #include "envgen/lint/lint_internal.h"
 
-struct lint *lint_new(const struct lint_options *o)
-{
-    struct arena *a = arena_new();
-    struct lint *l = ARENA_NEW(a, struct lint);
-    l->arena = a;
-    l->options = *o;
-    l->low = o->nccl_low ? o->nccl_low : ENV_OLDEST_IN_USE;
-    l->high = o->nccl_high ? o->nccl_high : ENV_NEWEST;
-    return l;
-}
-
-void lint_free(struct lint *l)
-{
-    if (l)
-        arena_free(l->arena);
-}
-
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
 static void set_name(struct lint_setting *s, const char *name)
@@ -58,6 +41,27 @@ static int is_templated(const struct lint_view *v, size_t at, size_t bytes)
     size_t from = lint_at(v, at), to = lint_at(v, at + bytes);
     return v->t->templated && from <= to && to <= v->t->bytes &&
            (memmem(v->t->data + from, to - from, "{{", 2) || memmem(v->t->data + from, to - from, "{%", 2));
+}
+
+void lint_understood(struct lint *l, const struct lint_view *v, size_t at)
+{
+    struct lint_text *t = v->t;
+    size_t i = lint_at(v, at);
+    if (!t->seen)
+        t->seen = arena_alloc(l->arena, t->bytes / 8 + 1);
+    if (i <= t->bytes)
+        t->seen[i / 8] |= (unsigned char)(1u << i % 8);
+}
+
+void lint_talked_of(struct lint *l, const struct lint_view *v, size_t from, size_t to)
+{
+    const char *s = v->s;
+    for (const char *p = s + from; (p = memmem(p, (size_t)(s + to - p), "CCL_", 4)); p += 4) {
+        const char *name = p;
+        while (name > s + from && lint_name_length(name - 1, 1))
+            name--;
+        lint_understood(l, v, (size_t)(name - s));
+    }
 }
 
 struct lint_setting *lint_setting_new(struct lint *l, const struct lint_view *v, size_t at, size_t bytes,
@@ -126,6 +130,15 @@ int lint_is_placeholder(const char *s, size_t length)
         return 1;
     open = memchr(s, '{', length);
     return open && memchr(open, '}', length - (size_t)(open - s));
+}
+
+int lint_names_any(const char *s, size_t length)
+{
+    static const char *const parts[] = {"NCCL_", "nccl_", "RCCL_", "HSA_", "CUDA_DEVICE_MAX_CONNECTIONS", "FI_", NULL};
+    for (const char *const *p = parts; *p; p++)
+        if (memmem(s, length, *p, strlen(*p)))
+            return 1;
+    return 0;
 }
 
 size_t lint_name_length(const char *s, size_t most)

@@ -167,7 +167,7 @@ static int walk(struct walk *w, const char *path, const char *shown, const struc
         char *full = arena_printf(w->a, "%s/%s", path, name);
         char *as = *shown ? arena_printf(w->a, "%s/%s", shown, name) : arena_strdup(w->a, name);
         struct stat st;
-        if (strcmp(name, ".") && strcmp(name, "..") && !lstat(full, &st) &&
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !lstat(full, &st) &&
             !is_ignored(w->a, g, full, S_ISDIR(st.st_mode))) {
             if (S_ISDIR(st.st_mode) && !is_passed_by(name) && depth < MOST_DEPTH)
                 walk(w, full, as, g, depth + 1);

@@ -1,4 +1,4 @@
-#include "envgen/lint/source_tokens.h"
+#include "envgen/lint/tokens/source_tokens.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Source text of languages with quoted strings and brackets, cut into tokens: what read_source.c builds on. */
-#ifndef ENVGEN_LINT_SOURCE_TOKENS_H
-#define ENVGEN_LINT_SOURCE_TOKENS_H
+#ifndef ENVGEN_LINT_TOKENS_SOURCE_TOKENS_H
+#define ENVGEN_LINT_TOKENS_SOURCE_TOKENS_H
 
 #include <stddef.h>
 

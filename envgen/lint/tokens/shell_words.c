@@ -1,6 +1,6 @@
 /* The shell's quoting and word rules, as far as they are needed to find settings; nested constructs are skipped by
  * counting, so no input makes this recurse. */
-#include "envgen/lint/shell_words.h"
+#include "envgen/lint/tokens/shell_words.h"
 
 #include <ctype.h>
 #include <string.h>

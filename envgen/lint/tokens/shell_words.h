@@ -1,6 +1,6 @@
 /* Shell text cut into words, without evaluating any: what the shell, Dockerfile and YAML readers build on. */
-#ifndef ENVGEN_LINT_SHELL_WORDS_H
-#define ENVGEN_LINT_SHELL_WORDS_H
+#ifndef ENVGEN_LINT_TOKENS_SHELL_WORDS_H
+#define ENVGEN_LINT_TOKENS_SHELL_WORDS_H
 
 #include <stddef.h>
 
