@@ -107,7 +107,8 @@ void classes_merge(struct topology *t)
     struct topo_class *all = malloc(((size_t)t->nclasses + 1) * sizeof *all);
     if (!where || !all)
         abort();
-    memcpy(all, t->classes, (size_t)t->nclasses * sizeof *all);
+    if (t->nclasses)
+        memcpy(all, t->classes, (size_t)t->nclasses * sizeof *all);
     for (int i = 0; i < t->nclasses; i++) {
         where[i] = classes_find(&index, &all[i], n);
         if (where[i] < n)

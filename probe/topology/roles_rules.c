@@ -22,7 +22,7 @@ int role_is_beside(const struct port_verdict *v)
 const struct topo_object *role_object(const struct role_view *v, int port)
 {
     int object = v->c->ports[port].object;
-    return object < 0 ? NULL : &v->c->objects[object];
+    return object < 0 || object >= v->c->nobjects ? NULL : &v->c->objects[object];
 }
 
 static struct sight fine(const char *seen)
