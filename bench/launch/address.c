@@ -43,7 +43,7 @@ int address_listen(uint16_t *port)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT, .sin6_port = htons(*port)};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY), .sin_port = htons(*port)};
-    struct sockaddr_storage got;
+    struct sockaddr_storage got = {0};
     socklen_t bytes = sizeof got;
     int fd = listen_on(AF_INET6, (struct sockaddr *)&six, sizeof six);
     if (fd < 0)
@@ -173,11 +173,10 @@ static int connect_one(const struct sockaddr *to, socklen_t bytes, int patience_
     socklen_t len = sizeof error;
     if (fd < 0)
         return -1;
-    if (connect(fd, to, bytes) && errno != EINPROGRESS)
-        error = errno;
-    else if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, patience_ms) < 1)
+    int failed = connect(fd, to, bytes) && errno != EINPROGRESS;
+    if (!failed && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, patience_ms) < 1)
         error = ETIMEDOUT;
-    else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
+    else if (failed || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
         error = errno;
     if (!error)
         return fd;

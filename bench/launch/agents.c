@@ -261,7 +261,7 @@ int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *st
         rc = look_whether_hopeless(s, deadline_s, stop, e);
     }
     free(fds);
-    while (s->nguests)
+    while (s->guests && s->nguests)
         send_away(s, 0);
     if (s->listener >= 0)
         close(s->listener);
@@ -419,7 +419,7 @@ void agents_close(struct agents *s)
     }
     for (int i = 0; i < s->count; i++)
         connection_close(&s->items[i].connection);
-    while (s->nguests)
+    while (s->guests && s->nguests)
         send_away(s, 0);
     if (s->listener >= 0)
         close(s->listener);

@@ -88,7 +88,7 @@ static void make_law(size_t n)
     law.noise = uniform(0.005, 0.03);
     struct arena *a = arena_new();
     struct bench_plan p = {0};
-    nccl_plan_calls(&p, a);
+    nccl_plan_calls(&p, a, 0);
     for (int i = 0; i < p.ncalls && n >= REPORTED; i++) {
         struct nccl_requested w = nccl_requested_of(&p.calls[i].knobs);
         if (w.algo >= 0 && w.proto >= 0 && !w.channels)
@@ -109,7 +109,7 @@ static struct nccl_requested own_choice(int coll, uint64_t bytes)
     double least = INFINITY;
     for (int a = 0; a < ALGO_COUNT; a++)
         for (int p = 0; p < PROTO_COUNT; p++) {
-            double us = law_predict_us(&law, coll, a, p, bytes);
+            double us = law_predict_us(&law, coll, a, p, bytes, 0);
             if (us >= 0 && us < least) {
                 least = us;
                 best.algo = a;
@@ -154,7 +154,7 @@ static double expect(struct bench_session *s, int coll, uint64_t bytes, const st
 {
     struct nccl_requested w = nccl_requested_of(call);
     (void)s, (void)stop;
-    return w.algo < 0 ? 0 : law_predict_us(&law, coll, w.algo, w.proto, bytes);
+    return w.algo < 0 ? 0 : law_predict_us(&law, coll, w.algo, w.proto, bytes, 0);
 }
 
 static void close_session(struct bench_session *s, int kill)
@@ -239,7 +239,7 @@ static struct score run(size_t n)
     s.results = journal.results;
     s.arena = s.results->arena;
     s.plan.library = "NCCL 2.30.7";
-    nccl_plan_calls(&s.plan, s.arena);
+    nccl_plan_calls(&s.plan, s.arena, 0);
     s.plan.launches = ARENA_NEW(s.arena, struct bench_knobs);
     s.plan.launches->label = BENCH_DEFAULT;
     s.plan.nlaunches = 1;

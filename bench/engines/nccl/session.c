@@ -134,7 +134,8 @@ static double first_use_s(struct nccl_session *s, const struct nccl_measure *q)
 {
     struct used_cell cell = {q->point.coll, q->algo, q->proto, q->algo < 0 ? q->point.bytes : 0};
     for (int i = 0; i < s->nused; i++)
-        if (!memcmp(&s->used[i], &cell, sizeof cell))
+        if (s->used[i].coll == cell.coll && s->used[i].algo == cell.algo && s->used[i].proto == cell.proto &&
+            s->used[i].bytes == cell.bytes)
             return 0;
     s->used = arena_grow(s->arena, s->used, (size_t)s->nused, sizeof *s->used);
     s->used[s->nused++] = cell;

@@ -34,7 +34,7 @@ static int measure(struct nccl_session *s, const struct nccl_point *p, double us
     if (nccl_session_prepare(&r, p, &refusals) != BENCH_ANSWERED || refusals)
         return -1;
     for (; n < SAMPLES; n++) {
-        double ignored, *to = n < 0 ? &ignored : &us[n];
+        double ignored = 0, *to = n < 0 ? &ignored : &us[n];
         if (nccl_session_ask(&r, &q, &status, to) != BENCH_ANSWERED || status != BENCH_OK)
             return -1;
         if (n < 0)
