@@ -29,13 +29,13 @@ int hook_answer_print(const struct hook_answer *a, char *text, size_t size)
 {
     const struct {
         const char *key, *value;
-    } words[] = {{"why", a->why},       {"profile", a->hash}, {"class", a->class_name},
-                 {"plugin", a->plugin}, {"dir", a->dir},      {"table", a->table}};
+    } words[] = {{"job", a->job},       {"why", a->why}, {"profile", a->hash}, {"class", a->class_name},
+                 {"plugin", a->plugin}, {"dir", a->dir}, {"table", a->table}};
     FILE *out = fmemopen(text, size, "w");
     if (!out)
         return -1;
-    fprintf(out, FORMAT "\njob %s\nnodes %d\nmixed %d\npolicy %s\nstate %s\n", a->job, a->nodes, a->mixed,
-            policies[a->policy], states[a->state]);
+    fprintf(out, FORMAT "\nnodes %d\nmixed %d\npolicy %s\nstate %s\n", a->nodes, a->mixed, policies[a->policy],
+            states[a->state]);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].value[0])
             fprintf(out, "%s %s\n", words[i].key, words[i].value);

@@ -176,7 +176,7 @@ static void draw_rails(struct picture *p)
 
 static int column_of(const struct verbs_fabric *f, int port, int width)
 {
-    return port * width + port / f->rails * NODE_GAP;
+    return port * width + (f->rails ? port / f->rails : 0) * NODE_GAP;
 }
 
 static void draw_pairs(struct picture *p)

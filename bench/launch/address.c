@@ -43,15 +43,14 @@ int address_listen(uint16_t *port)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT, .sin6_port = htons(*port)};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY), .sin_port = htons(*port)};
-    struct sockaddr_storage got = {0};
+    struct sockaddr_in6 got = {0}; /* the smaller one of IPv4 fits in, its port at the same place */
     socklen_t bytes = sizeof got;
     int fd = listen_on(AF_INET6, (struct sockaddr *)&six, sizeof six);
     if (fd < 0)
         fd = listen_on(AF_INET, (struct sockaddr *)&four, sizeof four);
     if (fd < 0 || getsockname(fd, (struct sockaddr *)&got, &bytes))
         return -1;
-    /* The port is at the same place in both. */
-    *port = ntohs(((struct sockaddr_in *)(void *)&got)->sin_port);
+    *port = ntohs(got.sin6_port);
     return fd;
 }
 

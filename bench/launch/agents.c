@@ -244,7 +244,7 @@ static void wait_and_hear(struct agents *s, struct pollfd *fds)
     int port = n + g, open = s->listener >= 0 && may_accept(s, now);
     fds[port] = (struct pollfd){.fd = open ? s->listener : -1, .events = POLLIN};
     int launchers = start_pollfds(s->start, fds + port + 1, start_room(s->start));
-    poll(fds, (nfds_t)(port + 1 + launchers), STOP_PERIOD_MS);
+    poll(fds, (nfds_t)port + 1 + (nfds_t)launchers, STOP_PERIOD_MS);
     start_listen(s->start);
     hear_newcomers(s, fds, n);
     hear_guests(s, fds + n, progress_now_s());
@@ -301,7 +301,7 @@ static void poll_all(struct agents *s, struct pollfd *fds, int timeout_ms)
         fds[n++] = (struct pollfd){.fd = c->queued ? c->to : -1, .events = POLLOUT};
     }
     int launchers = start_pollfds(s->start, fds + n, start_room(s->start));
-    poll(fds, (nfds_t)(n + launchers), timeout_ms);
+    poll(fds, (nfds_t)n + (nfds_t)launchers, timeout_ms);
     start_listen(s->start);
 }
 
