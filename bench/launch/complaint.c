@@ -9,7 +9,8 @@
 #define RULE 40 /* dashes of OpenMPI's frames: 74 */
 
 /* What says nothing about a failure, by how it begins. */
-static const char *const chatter[] = {"Warning: Permanently added", "srun: warning: can't run", "Connection to "};
+static const char *const chatter[] = {"Warning: Permanently added", "srun: warning: can't run", "Connection to ",
+                                      "Primary job  terminated normally"};
 
 static int is_chatter(const char *line)
 {
@@ -25,11 +26,14 @@ static void take_line(struct complaint *c)
     while (c->used && strchr(" \t\r", c->line[c->used - 1]))
         c->line[--c->used] = 0;
     const char *line = c->line + strspn(c->line, " \t");
-    if (strspn(line, "-") >= RULE)
+    if (strspn(line, "-") >= RULE) {
         c->in_frame = !c->in_frame;
-    else if (c->in_frame && !*c->framed && !is_chatter(line))
-        memcpy(c->framed, line, strlen(line) + 1);
-    else if (!c->in_frame && !is_chatter(line))
+        c->begun = 0;
+    } else if (c->in_frame) { /* what its first line says counts, unless that is chatter */
+        if (!c->begun && !*c->framed && !is_chatter(line))
+            memcpy(c->framed, line, strlen(line) + 1);
+        c->begun |= *line;
+    } else if (!is_chatter(line))
         memcpy(*c->first ? c->last : c->first, line, strlen(line) + 1);
     c->used = 0;
 }

@@ -15,6 +15,7 @@ struct complaint {
     char line[COMPLAINT_LINE]; /* what has come of the next one */
     size_t used;
     int in_frame;
+    int begun; /* its first line has been */
 };
 
 void complaint_add(struct complaint *c, const char *text, size_t bytes);

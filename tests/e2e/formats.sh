@@ -151,7 +151,7 @@ check "nothing of it ran" test ! -e ran
 between='^allreduce,1048576,-1,ring,ll128,16,3-5,24-40,'
 check "tuner.csv speaks of the nodes between" grep -q "$between" "$profile/tuner.csv"
 check "and of none beyond" silent EXTRAPOLATED cat "$profile/tuner.csv"
-check "NVIDIA's table has every node count" says ,16,7,56,-1,-1 cat "$profile/tuner.nvidia.csv"
+check "NVIDIA's table has every node count" says ,16,7,56,-1,0 cat "$profile/tuner.nvidia.csv"
 check "and no header outside comments" silent collective grep -v '^#' "$profile/tuner.nvidia.csv"
 check "--extrapolate reaches further" generate --extrapolate=32 -o further
 check "and says so" says "EXTRAPOLATED to 9 to 17 nodes" cat further/tuner.csv

@@ -31,6 +31,10 @@ static void two_lines_of_many(void **state)
         /* It says nothing but this. */
         {RULE "There are not enough slots available in the system to satisfy the 3\nslots\n" RULE,
          "There are not enough slots available in the system to satisfy the 3"},
+        /* The frame that names the signal is the second one. */
+        {RULE "Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n" RULE RULE
+              "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed).\n" RULE,
+         "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed)."},
         {RULE "advice\n" RULE "cause\n" RULE "more advice\n" RULE "[n1:1] 1 more process\n",
          "cause / [n1:1] 1 more process"},
     };
