@@ -54,7 +54,9 @@ int agents_begin(struct agents *s, int wanted, struct err *e)
     s->guests = calloc(AGENTS_GUESTS, sizeof *s->guests);
     if (s->items && s->guests)
         return 0;
-    agents_close(s);
+    free(s->items);
+    free(s->guests);
+    *s = (struct agents){.listener = -1};
     return err_set(e, ERR_FAILED, "out of memory");
 }
 
@@ -255,7 +257,9 @@ static void wait_and_hear(struct agents *s, struct pollfd *fds)
 int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e)
 {
     struct pollfd *fds = calloc((size_t)s->wanted + AGENTS_GUESTS + 1 + (size_t)start_room(s->start), sizeof *fds);
-    int rc = fds ? 0 : err_set(e, ERR_FAILED, "out of memory");
+    int rc = 0;
+    if (!fds)
+        return err_set(e, ERR_FAILED, "out of memory");
     while (!rc && known(s) < s->wanted) {
         wait_and_hear(s, fds);
         rc = look_whether_hopeless(s, deadline_s, stop, e);
