@@ -1,5 +1,6 @@
-/* The pattern: element i of rank r is i % period + r % 5, so that a sum over ranks needs no loop over ranks. Blocks are
- * a multiple of the period, so that one on the host stands for all. */
+/* The pattern: element i of rank r is 1 + i % period + r % 5. Where the sum over so many ranks would no longer be exact
+ * in the type, a reduction gets that from every n-th rank alone, in each element from others, and zeros from the rest.
+ * Blocks are a multiple of what repeats, so that one on the host stands for all. */
 #include "bench/nccltune-worker/data.h"
 
 #include <stdio.h>
@@ -10,16 +11,17 @@
 
 #define BLOCK ((size_t)1 << 20) /* bytes that go through the host at a time */
 
-/* Periods keep sums exact: float32 has 24 bits, bfloat16 eight (up to 42 ranks). int8 wraps, which is exact too. */
+/* Up to `exact` all whole numbers can be held: float32 has 24 bits, bfloat16 eight. Integers wrap, which is exact. */
 static const struct {
     int type;
     size_t bytes;
-    uint64_t period;
+    uint64_t period, exact;
     const char *name;
-} types[] = {{NCCL_INT8, 1, 3, "int8"},
-             {NCCL_INT32, 4, 251, "int32"},
-             {NCCL_FLOAT32, 4, 251, "float32"},
-             {NCCL_BFLOAT16, 2, 3, "bfloat16"}};
+} types[] = {{NCCL_INT8, 1, 3, UINT64_MAX, "int8"},
+             {NCCL_INT32, 4, 251, UINT64_MAX, "int32"},
+             {NCCL_FLOAT32, 4, 251, 1 << 24, "float32"},
+             {NCCL_BFLOAT16, 2, 3, 1 << 8, "bfloat16"}};
+#define RANK_PERIOD 5
 
 static char block[BLOCK], expected[BLOCK];
 
@@ -43,13 +45,6 @@ const char *data_type_name(int type)
     return i < 0 ? "unknown" : types[i].name;
 }
 
-/* Elements of a whole block; 0 for an unknown type. */
-static uint64_t per_block(int type)
-{
-    int i = type_index(type);
-    return i < 0 ? 0 : BLOCK / types[i].bytes / types[i].period * types[i].period;
-}
-
 int data_shape_of(const struct nccl_point *p, int rank, int nranks, struct data_shape *s)
 {
     int spread = p->coll == COLL_ALLGATHER || p->coll == COLL_REDUCESCATTER || p->coll == COLL_ALLTOALL;
@@ -65,31 +60,49 @@ int data_shape_of(const struct nccl_point *p, int rank, int nranks, struct data_
     return s->count ? 0 : -1;
 }
 
-static uint64_t of_rank(int rank)
+struct pattern {
+    uint64_t period, stride; /* every stride-th rank gives something */
+    uint64_t repeat, whole;  /* elements: after which it repeats, of a whole block */
+};
+
+static int reduces(int coll)
 {
-    return (uint64_t)rank % 5;
+    return coll == COLL_ALLREDUCE || coll == COLL_REDUCE || coll == COLL_REDUCESCATTER;
 }
 
-static uint64_t given(uint64_t period, int rank, uint64_t i)
+/* -1: the type is unknown. */
+static int pattern_of(const struct data_shape *s, struct pattern *p)
 {
-    return i % period + of_rank(rank);
+    int i = type_index(s->type);
+    if (i < 0)
+        return -1;
+    uint64_t period = types[i].period, most = types[i].exact / (period + RANK_PERIOD - 1);
+    uint64_t stride = reduces(s->coll) ? ((uint64_t)s->nranks + most - 1) / most : 1, repeat = period * stride;
+    *p = (struct pattern){period, stride, repeat, BLOCK / types[i].bytes / repeat * repeat};
+    return 0;
 }
 
-/* What element i of the receive buffer must hold; `sum` is that of of_rank() over all ranks. */
-static uint64_t wanted(const struct data_shape *s, uint64_t period, uint64_t sum, uint64_t i)
+static uint64_t given(const struct pattern *p, int rank, uint64_t i)
 {
-    uint64_t mine = (uint64_t)s->rank * s->count;
+    uint64_t r = (uint64_t)rank;
+    return i % p->stride == r % p->stride ? 1 + i % p->period + r % RANK_PERIOD : 0;
+}
+
+/* What element i of the receive buffer must hold. */
+static uint64_t wanted(const struct data_shape *s, const struct pattern *p, uint64_t i)
+{
+    uint64_t mine = (uint64_t)s->rank * s->count, sum = 0;
     switch (s->coll) {
     case COLL_BROADCAST:
-        return given(period, 0, i);
+        return given(p, 0, i);
     case COLL_ALLGATHER:
-        return given(period, (int)(i / s->count), i % s->count);
+        return given(p, (int)(i / s->count), i % s->count);
     case COLL_ALLTOALL:
-        return given(period, (int)(i / s->count), mine + i % s->count);
-    case COLL_REDUCESCATTER:
-        return (uint64_t)s->nranks * ((mine + i) % period) + sum;
+        return given(p, (int)(i / s->count), mine + i % s->count);
     default:
-        return (uint64_t)s->nranks * (i % period) + sum;
+        for (int r = 0; r < s->nranks; r++)
+            sum += given(p, r, s->coll == COLL_REDUCESCATTER ? mine + i : i);
+        return sum;
     }
 }
 
@@ -122,16 +135,15 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 int data_fill(const struct gpu *g, void *stream, const struct data_shape *s, void *send)
 {
-    uint64_t whole = per_block(s->type);
-    if (!whole)
+    struct pattern p;
+    if (pattern_of(s, &p))
         return -1;
     size_t size = data_type_bytes(s->type);
-    uint64_t period = types[type_index(s->type)].period;
-    for (uint64_t k = 0; k < least(whole, s->send); k++)
-        store(block + k * size, s->type, given(period, s->rank, k));
+    for (uint64_t k = 0; k < least(p.whole, s->send); k++)
+        store(block + k * size, s->type, given(&p, s->rank, k));
     int rc = 0;
-    for (uint64_t i = 0; i < s->send && !rc; i += whole)
-        rc = g->put_in((char *)send + i * size, block, least(whole, s->send - i) * size, stream);
+    for (uint64_t i = 0; i < s->send && !rc; i += p.whole)
+        rc = g->put_in((char *)send + i * size, block, least(p.whole, s->send - i) * size, stream);
     return rc ? rc : g->finish(stream);
 }
 
@@ -166,25 +178,33 @@ static int check_block(const struct gpu *g, void *stream, const struct data_shap
     return 1;
 }
 
+/* The first `n` elements from `at` on, at most a whole block. */
+static void expect(const struct data_shape *s, const struct pattern *p, uint64_t at, uint64_t n)
+{
+    size_t size = data_type_bytes(s->type);
+    for (uint64_t k = 0; k < n; k++)
+        if (k < p->repeat)
+            store(expected + k * size, s->type, wanted(s, p, at + k));
+        else
+            memcpy(expected + k * size, expected + (k - p->repeat) * size, size);
+}
+
 int data_check(const struct gpu *g, void *stream, const struct data_shape *s, const void *recv, char *why, size_t bytes)
 {
-    uint64_t whole = per_block(s->type), sum = 0;
-    if (!whole)
+    struct pattern p;
+    if (pattern_of(s, &p)) {
+        snprintf(why, bytes, "rank %d: data type %d is unknown", s->rank, s->type);
         return -1;
+    }
     if (s->coll == COLL_REDUCE && s->rank != 0)
         return 0;
-    size_t size = data_type_bytes(s->type);
-    uint64_t period = types[type_index(s->type)].period;
     /* A part from every rank, or one for all. */
     uint64_t part = s->coll == COLL_ALLGATHER || s->coll == COLL_ALLTOALL ? s->count : s->recv;
-    for (int r = 0; r < s->nranks; r++)
-        sum += of_rank(r);
     int rc = 0;
     for (uint64_t at = 0; at < s->recv && !rc; at += part) {
-        for (uint64_t k = 0; k < least(whole, part); k++)
-            store(expected + k * size, s->type, wanted(s, period, sum, at + k));
-        for (uint64_t i = 0; i < part && !rc; i += whole)
-            rc = check_block(g, stream, s, recv, at + i, least(whole, part - i), why, bytes);
+        expect(s, &p, at, least(p.whole, part));
+        for (uint64_t i = 0; i < part && !rc; i += p.whole)
+            rc = check_block(g, stream, s, recv, at + i, least(p.whole, part - i), why, bytes);
     }
     return rc;
 }

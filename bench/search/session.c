@@ -90,6 +90,9 @@ static int write_result(struct session *v, const struct history_place *at, const
                         enum bench_status status, const double *us, int n, const char *detail, struct err *e)
 {
     struct bench_study *s = v->study;
+    int troubled = status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG;
+    if (troubled && (!detail || !*detail))
+        detail = "no reason known";
     struct bench_result r = {.engine = s->engine->name,
                              .library = s->plan.library,
                              .coll = at->coll,
@@ -106,11 +109,11 @@ static int write_result(struct session *v, const struct history_place *at, const
                              .ntimes = n,
                              .detail = detail};
     s->summary->measured++;
-    s->summary->troubled += status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG;
-    if (status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG) {
+    s->summary->troubled += troubled;
+    if (troubled) {
         char size[UNIT_TEXT];
         log_warn(s->log, "%s, %s, launch %s, call %s: %s: %s", coll_name(at->coll), unit_bytes(size, at->bytes),
-                 v->want->launch->label, call->label, bench_status_name(status), detail ? detail : "");
+                 v->want->launch->label, call->label, bench_status_name(status), detail);
     }
     return bench_journal_append(s->journal, &r, e);
 }

@@ -85,10 +85,12 @@ static struct env_table_rule *add_rule(struct builder *b, struct segment *s, str
 static int reg_buff_of(const struct env_shape *s)
 {
     static const char name[] = "NCCL ";
-    unsigned major = 0, minor = 0;
-    if (strncmp(s->library, name, sizeof name - 1) != 0 ||
-        sscanf(s->library + sizeof name - 1, "%u.%u", &major, &minor) < 2)
+    if (strncmp(s->library, name, sizeof name - 1) != 0)
         return -1;
+    char *point;
+    unsigned long major = strtoul(s->library + sizeof name - 1, &point, 10), minor = 0;
+    if (*point == '.')
+        minor = strtoul(point + 1, NULL, 10);
     return major * 100 + minor < 224 ? -1 : s->buffers != NULL;
 }
 
@@ -101,8 +103,8 @@ static int shape_segment(struct builder *b, const struct env_shape *s, enum env_
         for (int i = 0; i < s->colls[c].nranges; i++) {
             const struct env_range *r = &s->colls[c].ranges[i];
             struct env_table_rule rule = {
-                s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,    s->nodes,
-                s->nodes,         s->ranks,     s->ranks,     reg_buff, basis, s->nodes, r->why};
+                s->colls[c].coll, r->min_bytes, r->max_bytes, -1,       -1,    -1,       -1,     s->nodes,
+                s->nodes,         s->ranks,     s->ranks,     reg_buff, basis, s->nodes, r->why, s->buffers};
             int rc = r->call.nsettings ? read_call(&r->call, &rule, b->err) : 0;
             if (rc)
                 return rc;
@@ -253,7 +255,8 @@ static int add_extrapolations(struct builder *b, const struct series *s)
                                       .reg_buff = s->reg_buff,
                                       .basis = below + 1 < s->count ? ENV_FITTED : ENV_EXTRAPOLATED,
                                       .base = s->shapes[below]->nodes,
-                                      .why = r->why};
+                                      .why = r->why,
+                                      .buffers = s->buffers};
         int rc = read_call(&r->call, &rule, b->err);
         if (rc)
             return rc;
@@ -354,10 +357,18 @@ static int add_predicted(struct builder *b)
     return 0;
 }
 
+/* Plain buffers, captured calls, registered buffers. */
+static int turn_of(const struct env_table_rule *r)
+{
+    return !r->buffers || !*r->buffers ? 0 : !strcmp(r->buffers, BENCH_GRAPH) ? 1 : 2;
+}
+
 static int by_basis(const void *a, const void *b)
 {
     const struct env_table_rule *x = *(struct env_table_rule *const *)a, *y = *(struct env_table_rule *const *)b;
     int c = (x->basis > y->basis) - (x->basis < y->basis);
+    if (!c)
+        c = turn_of(x) - turn_of(y);
     if (!c)
         c = (x->nodes_low > y->nodes_low) - (x->nodes_low < y->nodes_low);
     if (!c)
@@ -374,21 +385,26 @@ static int same_calls(const struct env_table_rule *x, const struct env_table_rul
            x->ranks_high == y->ranks_high && x->basis == y->basis;
 }
 
-/* A rule for plain buffers and the same for registered ones are one for both. */
+/* A rule for plain buffers and the same for registered ones are one for both, in the place of the latter: what comes
+ * before that goes on coming first. */
 static void join_buffers(struct env_table_rules *rules)
 {
-    int kept = 0;
-    for (int i = 0; i < rules->count; i++) {
-        struct env_table_rule *r = rules->items[i];
-        int joined = 0;
-        for (int k = 0; k < kept && r->reg_buff >= 0 && !joined; k++)
-            if (rules->items[k]->reg_buff == !r->reg_buff && same_calls(rules->items[k], r)) {
-                rules->items[k]->reg_buff = -1;
-                joined = 1;
+    struct env_table_rule **all = rules->items;
+    for (int i = 0; i < rules->count; i++)
+        for (int k = 0; k < i && all[i] && all[i]->reg_buff >= 0; k++) {
+            if (!all[k] || !same_calls(all[k], all[i]))
+                continue;
+            if (all[k]->reg_buff == !all[i]->reg_buff) {
+                all[i]->reg_buff = -1;
+                all[k] = NULL;
+            } else { /* a rule for both, or captured and registered calls alike */
+                all[i] = NULL;
             }
-        if (!joined)
-            rules->items[kept++] = r;
-    }
+        }
+    int kept = 0;
+    for (int i = 0; i < rules->count; i++)
+        if (all[i])
+            all[kept++] = all[i];
     rules->count = kept;
 }
 

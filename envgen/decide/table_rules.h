@@ -7,10 +7,10 @@
  * unmeasured node counts stands behind them (envgen/decide/extrapolate.h); where it could not, rules beyond the largest
  * measured count stand as the two largest agree (or as the largest says when there is no other).
  *
- * A rule holds for the kind of buffers that was measured. NCCL counts captured calls as registered, so that of runs
- * with
- * --graphs and with --registered the former's rules come first. Where plain and registered ones agree a rule holds for
- * both; so it does for releases that do not tell a tuner (before 2.24), and for what was predicted.
+ * A rule holds for the kind of buffers that was measured. NCCL counts captured calls as registered, so that of what was
+ * measured with --graphs and with --registered the former's rules come first, all of them. Where plain and registered
+ * ones agree a rule holds for both; so it does for releases that do not tell a tuner (before 2.24), and for what was
+ * predicted.
  *
  * A rule for several node counts is a box in the table: low to high nodes, and as many ranks. It never spans a factor
  * of two, so that communicators with half the ranks a node or fewer stay outside, and never holds a measured shape of
@@ -31,8 +31,9 @@ struct env_table_rule {
     int ranks_low, ranks_high; /* of nodes_low, of nodes_high */
     int reg_buff;              /* 0 plain buffers, 1 registered ones, -1 both: as was measured */
     enum env_basis basis;
-    int base;        /* the measured number of nodes that `why` speaks of */
-    const char *why; /* of that range's decision */
+    int base;            /* the measured number of nodes that `why` speaks of */
+    const char *why;     /* of that range's decision */
+    const char *buffers; /* of the run: struct bench_result's */
 };
 
 struct env_table_rules {

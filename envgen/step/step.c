@@ -162,13 +162,14 @@ static int from_decisions(struct estimator *m, struct step_call *c)
 /* ---- predicted now --------------------------------------------------------------------------------------------------
  */
 
+/* A step's calls come from plain buffers. */
 static const struct env_table_rule *find_rule(const struct estimator *m, const struct step_call *c)
 {
     for (int i = 0; i < m->rules.count; i++) {
         const struct env_table_rule *r = m->rules.items[i];
         if (r->coll == c->call->kind && c->call->bytes >= r->min_bytes && c->call->bytes <= r->max_bytes &&
             c->nodes >= r->nodes_low && c->nodes <= r->nodes_high && c->call->group_size >= r->ranks_low &&
-            c->call->group_size <= r->ranks_high)
+            c->call->group_size <= r->ranks_high && r->reg_buff != 1)
             return r;
     }
     return NULL;

@@ -309,7 +309,7 @@ static int perform(const struct chosen *x, void *stream)
     int rc;
     struct done_call d = {*h, m->send, m->recv};
     struct agreement all = {VERDICT_SKIP, 0, 0};
-    struct fault_call f = {c->rank, h->coll, h->algo, h->proto, bytes, c->calls++};
+    struct fault_call f = {c->rank, h->coll, h->algo, h->proto, h->type, bytes, c->calls++};
     enum fault_kind kind = fault_of(&f, &factor);
     if (misbehave(c, kind, stream, &rc))
         return rc;
@@ -352,10 +352,11 @@ static void perform_from_graph(void *stream, const void *work)
 static void offer(const struct ncclComm *c, int coll, uint64_t bytes, int registered,
                   float cost[ALGO_COUNT][PROTO_COUNT])
 {
-    double unused;
+    double unused = 1;
     for (int a = 0; a < ALGO_COUNT; a++)
         for (int p = 0; p < PROTO_COUNT; p++) {
-            struct fault_call f = {c->rank, coll, a, p, bytes, c->calls};
+            struct fault_call f = {
+                .rank = c->rank, .coll = coll, .algo = a, .proto = p, .bytes = bytes, .number = c->calls};
             int withheld = fault_of(&f, &unused) == FAULT_WITHHOLD;
             cost[a][p] = withheld ? -1 : (float)law_predict_us(&c->law, coll, a, p, bytes, registered);
         }

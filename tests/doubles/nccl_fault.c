@@ -45,6 +45,8 @@ static int holds(const char *key, const char *value, const struct fault_call *c,
         return algo_parse(value, strlen(value)) == c->algo;
     if (!strcmp(key, "proto"))
         return proto_parse(value, strlen(value)) == c->proto;
+    if (!strcmp(key, "type"))
+        return strtol(value, NULL, 10) == c->type;
     if (!strcmp(key, "min"))
         return c->bytes >= strtoull(value, NULL, 10);
     if (!strcmp(key, "after"))
@@ -61,6 +63,7 @@ static enum fault_kind entry_holds(char *entry, const struct fault_call *c, doub
 {
     char *save = NULL, *word = strtok_r(entry, " ", &save);
     int kind = FAULT_NONE;
+    double slower = *factor;
     for (int k = 1; word && k < FAULT_COUNT; k++)
         if (!strcmp(word, kinds[k]))
             kind = k;
@@ -72,9 +75,12 @@ static enum fault_kind entry_holds(char *entry, const struct fault_call *c, doub
         if (!value)
             broken(word);
         *value = 0;
-        all &= holds(word, value + 1, c, factor);
+        all &= holds(word, value + 1, c, &slower);
     }
-    return all ? (enum fault_kind)kind : FAULT_NONE;
+    if (!all)
+        return FAULT_NONE;
+    *factor = slower;
+    return (enum fault_kind)kind;
 }
 
 enum fault_kind fault_of(const struct fault_call *c, double *factor)

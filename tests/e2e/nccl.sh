@@ -134,11 +134,12 @@ check "their time is without the launch" \
     grep -q '"call":{"label":"default"},"buffers":"graph".*"times_us":\[[12]\?[0-9]\.' "$work/g.jsonl"
 
 # ---- faults ----
-# fault NAME STATUS FAULT WORDS: the sweep goes on, ends with status 1, and the journal has STATUS with WORDS.
+# fault NAME STATUS FAULT WORDS: the sweep goes on, ends with status 1, and the journal has STATUS with WORDS. One launch
+# alone: in each the fault costs seconds anew.
 fault() {
     local name=$1 status=$2 rc=0
     rm -f "$work/f.jsonl"
-    NCCL_DOUBLE_FAULT=$3 bench --budget 8s --watchdog 1s --first-use-patience 1s --collectives allreduce --max-bytes 64K --step-factor 64 \
+    NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_FAULT=$3 bench --budget 8s --watchdog 1s --first-use-patience 1s --collectives allreduce --max-bytes 64K --step-factor 64 \
         -o "$work/f.jsonl" >"$work/f.log" 2>&1 || rc=$?
     check "$name: ends with status 1" test "$rc" = 1
     check "$name: is journalled as $status with the reason" grep -q "tree/ll.*\"status\":\"$status\".*$4" "$work/f.jsonl"

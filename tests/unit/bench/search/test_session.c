@@ -124,7 +124,7 @@ static void wrong_data_and_refusals(void **state)
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
     fake.trouble[0] = (struct fake_trouble){
-        .call = "early", .bytes = 128, .outcome = BENCH_ANSWERED, .status = BENCH_WRONG, .times = 1000};
+        .call = "early", .bytes = 128, .outcome = BENCH_ANSWERED, .status = BENCH_WRONG, .times = 1000, .mute = 1};
     fake.trouble[1] = (struct fake_trouble){
         .call = "late", .bytes = 8, .outcome = BENCH_ANSWERED, .status = BENCH_FAILED, .times = 1000};
     fake_begin(&f, 0, NULL, 0);
@@ -134,6 +134,9 @@ static void wrong_data_and_refusals(void **state)
     /* What the library refuses once it refuses everywhere; that is no trouble. */
     assert_int_equal(fake_count(&f, NULL, "late", 0, -1), 1);
     assert_int_equal(f.summary.troubled, 1);
+    for (int i = 0; i < f.study.results->count; i++) /* no trouble without a reason, or a word that there is none */
+        if (f.study.results->items[i].status == BENCH_WRONG)
+            assert_string_equal(f.study.results->items[i].detail, "no reason known");
     assert_int_equal(fake.killed, 0);
     fake_end(&f);
 }

@@ -255,6 +255,38 @@ static void the_last_element_counts(void **state)
     assert_int_equal(with_fault("wrong-last rank=1 coll=allgather", COLL_ALLGATHER, SMALL).status, BENCH_WRONG);
 }
 
+/* What a first sample alone says at a size where bfloat16 and the other place are measured as well. */
+static struct answer with_more_types(const char *fault)
+{
+    static volatile sig_atomic_t stop;
+    setenv("NCCL_DOUBLE_FAULT", fault, 1);
+    under("");
+    unsetenv("NCCL_DOUBLE_FAULT");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    struct bench_shot shot = {.knobs = call_named(COLL_ALLREDUCE, "tree/ll"), .patience_s = 10};
+    struct bench_batch b = {COLL_ALLREDUCE, (uint64_t)96 << 10, 1, 1, &shot, 1};
+    struct answer a = {0};
+    char detail[BENCH_DETAIL] = "";
+    assert_int_equal(bench_engine_nccl.measure(s, &b, &stop, take, &a, detail), BENCH_ANSWERED);
+    bench_engine_nccl.close(s, 1);
+    return a;
+}
+
+static void what_other_types_do_is_said(void **state)
+{
+    (void)state;
+    struct answer a = with_more_types("wrong rank=1 type=9");
+    assert_int_equal(a.status, BENCH_WRONG);
+    if (strncmp(a.detail, "bfloat16: rank 1: element ", 26) != 0)
+        fail_msg("'%s'", a.detail);
+    a = with_more_types("slow type=9 factor=2");
+    assert_int_equal(a.status, BENCH_OK);
+    assert_string_equal(a.detail, "bfloat16 takes 2.00 times this");
+    a = with_more_types("");
+    assert_int_equal(a.status, BENCH_OK);
+    assert_string_equal(a.detail, "");
+}
+
 /* ---- what NCCL makes of it ---- */
 
 static void captured_and_registered_calls_have_times_of_their_own(void **state)
@@ -444,6 +476,7 @@ int main(void)
         WITH_PLAN(amds_driver_is_told_by_its_own_names),
         WITH_PLAN(a_call_that_does_nothing_is_noticed),
         WITH_PLAN(the_last_element_counts),
+        WITH_PLAN(what_other_types_do_is_said),
         WITH_PLAN(captured_and_registered_calls_have_times_of_their_own),
         WITH_PLAN(no_more_channels_than_nccl_has_connected),
         WITH_PLAN(longer_chunks_than_nccl_takes_gain_nothing),

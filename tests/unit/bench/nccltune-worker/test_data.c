@@ -1,0 +1,143 @@
+/* Data that reductions are checked with: whatever the type and however many ranks, their sum is exact, so that only a
+ * wrong result is called wrong; and every rank's part in it is seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/nccltune-worker/data.c" /* the worker's own files are in no library */
+
+#define COUNT 1000
+
+/* ---- a GPU that is host memory ---- */
+
+static int put(void *to, const void *from, size_t bytes, void *stream)
+{
+    (void)stream;
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+static int finish(void *stream)
+{
+    (void)stream;
+    return 0;
+}
+
+static const struct gpu host = {.put_in = put, .put_out = put, .finish = finish};
+
+/* ---- reducing as NCCL does: every sum is rounded to the type ---- */
+
+static float of_bfloat(const char *at)
+{
+    uint16_t half;
+    memcpy(&half, at, sizeof half);
+    uint32_t bits = (uint32_t)half << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static void put_bfloat(char *at, float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    uint16_t half = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16); /* to nearest, ties to even */
+    memcpy(at, &half, sizeof half);
+}
+
+static void add(char *into, const char *from, int type)
+{
+    float a, b;
+    uint32_t i, k;
+    switch (type) {
+    case NCCL_INT8:
+        *into = (char)(*into + *from);
+        break;
+    case NCCL_INT32:
+        memcpy(&i, into, sizeof i);
+        memcpy(&k, from, sizeof k);
+        i += k;
+        memcpy(into, &i, sizeof i);
+        break;
+    case NCCL_BFLOAT16:
+        put_bfloat(into, of_bfloat(into) + of_bfloat(from));
+        break;
+    default:
+        memcpy(&a, into, sizeof a);
+        memcpy(&b, from, sizeof b);
+        a += b;
+        memcpy(into, &a, sizeof a);
+    }
+}
+
+static struct data_shape shape_of(int coll, int type, int rank, int nranks)
+{
+    struct data_shape s = {.coll = coll, .type = type, .rank = rank, .nranks = nranks, .count = COUNT};
+    s.recv = COUNT;
+    s.send = coll == COLL_REDUCESCATTER ? COUNT * (uint64_t)nranks : COUNT;
+    return s;
+}
+
+/* Rank `out` receives the sum of all, with rank `silent` left out (-1: none). What data_check says to that. */
+static int check_sum(int coll, int type, int nranks, int out, int silent, char why[512])
+{
+    struct data_shape mine = shape_of(coll, type, out, nranks);
+    size_t size = data_type_bytes(type), from = coll == COLL_REDUCESCATTER ? (size_t)out * COUNT * size : 0;
+    char *sent = malloc(mine.send * size), *sum = calloc(COUNT, size);
+    for (int r = 0; r < nranks; r++) {
+        struct data_shape s = shape_of(coll, type, r, nranks);
+        assert_int_equal(data_fill(&host, NULL, &s, sent), 0);
+        for (size_t i = 0; i < COUNT && r != silent; i++)
+            add(sum + i * size, sent + from + i * size, type);
+    }
+    *why = 0;
+    int wrong = data_check(&host, NULL, &mine, sum, why, 512);
+    free(sent);
+    free(sum);
+    return wrong;
+}
+
+static const int reductions[] = {COLL_ALLREDUCE, COLL_REDUCE, COLL_REDUCESCATTER};
+static const int all_types[] = {NCCL_INT8, NCCL_INT32, NCCL_FLOAT32, NCCL_BFLOAT16};
+
+static void a_right_sum_is_right_with_any_number_of_ranks(void **state)
+{
+    (void)state;
+    static const int sizes[] = {2, 3, 37, 68, 108, 256, 1000};
+    char why[512];
+    for (int c = 0; c < 3; c++)
+        for (int t = 0; t < 4; t++)
+            for (int n = 0; n < (c == 2 ? 5 : 7); n++)
+                for (int last = 0; last < 2; last++)
+                    if (check_sum(reductions[c], all_types[t], sizes[n], last ? sizes[n] - 1 : 0, -1, why))
+                        fail_msg("%s, %s, %d ranks: %s", coll_name(reductions[c]), data_type_name(all_types[t]),
+                                 sizes[n], why);
+}
+
+static void nobody_is_left_out_unseen(void **state)
+{
+    (void)state;
+    static const int sizes[] = {3, 37, 108, 256};
+    char why[512];
+    for (int t = 0; t < 4; t++)
+        for (int n = 0; n < 4; n++)
+            for (int silent = 0; silent < sizes[n]; silent += n < 2 ? 1 : 5) {
+                if (check_sum(COLL_ALLREDUCE, all_types[t], sizes[n], 1, silent, why) != 1)
+                    fail_msg("%s: rank %d of %d is not missed", data_type_name(all_types[t]), silent, sizes[n]);
+                assert_non_null(strstr(why, "rank 1: element "));
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_right_sum_is_right_with_any_number_of_ranks),
+        cmocka_unit_test(nobody_is_left_out_unseen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
