@@ -51,7 +51,7 @@ none_left() {
 }
 
 check "probe" on_node0 build/nccltune probe -o "$topo"
-NCCL_DOUBLE_FAULT="hang rank=5 algo=tree proto=simple" bench --budget 60s --watchdog 5s -o "$work/r.jsonl" >"$work/log" 2>&1
+NCCL_DOUBLE_FAULT="hang rank=5 algo=tree proto=simple" bench --budget 60s --watchdog 2s --first-use-patience 2s -o "$work/r.jsonl" >"$work/log" 2>&1
 check "a sweep over four nodes with a hang in it ends with status 1" test $? = 1
 note "$work/log"
 check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$work/r.jsonl"
