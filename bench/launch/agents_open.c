@@ -56,8 +56,12 @@ static int borrow(struct agents *s, const struct bench_setup *setup, struct aren
     s->here = (struct proc){.in = -1, .out = -1, .err = -1};
     s->items = calloc((size_t)where.nodes + 1, sizeof *s->items);
     s->from = calloc((size_t)where.nodes + 1, sizeof *s->from);
-    if (!s->items || !s->from)
-        rc = err_set(e, ERR_FAILED, "out of memory");
+    if (!s->items || !s->from) {
+        free(s->items);
+        free(s->from);
+        *s = (struct agents){.listener = -1};
+        return err_set(e, ERR_FAILED, "out of memory");
+    }
     for (int i = 0; i < where.nodes && !rc; i++) {
         int at = find(lender, where.hosts[i]);
         if (at < 0 || lender->items[at].lost) {
