@@ -414,6 +414,7 @@ static int run_served(struct request *r, struct arena *a, struct err *e)
     if (!rc && env_profile_complete(made))
         rc = r->hosts ? run_on_hosts(r, a, e) : run_here(r, e);
     install_remove_directory(made);
+    r->profile = s.profile;
     return rc ? rc : s.left ? ERR_FAILED : 0;
 }
 

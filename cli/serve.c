@@ -10,7 +10,7 @@ int cli_serve(struct cli_serve *s, const char *command, struct arena *a, struct 
     const struct bench_setup reach = {.ssh = s->ssh};
     struct log log = cli_log(command, 0);
     struct cli_nodes nodes;
-    struct cluster_served served;
+    struct cluster_served served = {0};
     int rc = cli_nodes_served(s->list, a, &nodes, e);
     struct topology *probed = rc ? NULL : cli_nodes_probe(&reach, &nodes, NULL, cli_catch_interrupt(), e);
     rc = probed ? install_extend(s->store, s->profile, probed, s->made, &served, a, e) : e->code;

@@ -99,7 +99,9 @@ static int adopt(struct tune_part *p, struct err *e)
 {
     char now[SHA256_HEX], then[SHA256_HEX];
     struct topology *begun = topo_load(p->file, e);
-    int n = 0, rc = begun ? 0 : e->code;
+    int n = 0, rc = 0;
+    if (!begun)
+        return e->code;
     for (int i = 0; !rc && i < begun->nhosts; i++) {
         int at = topo_find_host(p->topology, begun->hosts[i].name);
         if (begun->hosts[i].served)
@@ -234,7 +236,7 @@ static int serve(struct tune *t, struct err *e)
 static const char *reason(const struct tune *t, const struct tune_part *p)
 {
     int gpus = 0;
-    for (int i = 0; i < p->topology->nhosts; i++)
+    for (int i = 0; p->topology && i < p->topology->nhosts; i++)
         gpus += p->topology->hosts[i].served ? 0 : p->topology->classes[p->topology->hosts[i].class_index].ngpus;
     if (!t->choose)
         return "as --engine says";

@@ -193,15 +193,19 @@ struct agents_answer *agents_run(struct agents *s, const struct agents_order *o,
     r.most = r.most ? r.most : MOST_OUTPUT;
     r.left = n;
     r.all = calloc((size_t)n + 1, sizeof *r.all);
-    for (int i = 0; r.all && i < n && !rc; i++) {
+    if (!r.all) {
+        err_set(e, ERR_FAILED, "out of memory");
+        return NULL;
+    }
+    for (int i = 0; i < n && !rc; i++) {
         r.all[i].answer = (struct agents_answer){.agent = i / r.copies, .copy = i % r.copies, .status = -1};
         r.all[i].answer.errors = calloc(1, MOST_ERRORS);
         rc = r.all[i].answer.errors ? 0 : -1;
     }
-    rc = rc || !r.all ? err_set(e, ERR_FAILED, "out of memory") : send_order(&r, o, e);
+    rc = rc ? err_set(e, ERR_FAILED, "out of memory") : send_order(&r, o, e);
     rc = rc ? rc : collect(&r, deadline_s, stop, e);
     struct agents_answer *out = rc ? NULL : hand_over(&r, a);
-    for (int i = 0; r.all && i < n; i++) {
+    for (int i = 0; i < n; i++) {
         free(r.all[i].answer.output);
         free(r.all[i].answer.errors);
     }

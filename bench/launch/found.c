@@ -32,10 +32,13 @@
 static int find_others(struct launcher_rank *r)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    struct err unused;
+    long n = 0;
     if (!launcher_find(NULL, NULL, r) || r->ranks < 2)
         return 0;
     /* A batch script has the variables of its job's tasks, and is none of them. */
-    return strcmp(r->launcher, "srun") != 0 || (tasks && atoi(tasks) == r->ranks);
+    return strcmp(r->launcher, "srun") != 0 ||
+           (tasks && !unit_parse_int(tasks, 1, r->ranks, &n, "", &unused) && n == r->ranks);
 }
 
 int found_several(void)

@@ -27,12 +27,14 @@ int install_extend(const char *store, const char *profile, const struct topology
         return err_set(e, ERR_FAILED, "%s: no profile is installed for all jobs; name one", store);
     struct env_profile *p = env_profile_open(from, e);
     struct topology *t = p ? topo_load(arena_printf(a, "%s/topology.json", p->dir), e) : NULL;
-    int rc = t ? 0 : e->code;
-    if (!rc) {
+    int rc = 0;
+    if (t) {
         const int before = t->nhosts;
         *served = cluster_serve(t, probed, a);
         if (served->joined || t->nhosts < before)
             rc = write_copy(p, t, dir, e);
+    } else {
+        rc = e->code;
     }
     topo_free(t);
     env_profile_free(p);

@@ -104,7 +104,7 @@ void classes_merge(struct topology *t)
 {
     struct class_index index = {0};
     int *where = calloc((size_t)t->nclasses + 1, sizeof *where), n = 0;
-    struct topo_class *all = malloc(((size_t)t->nclasses + 1) * sizeof *all);
+    struct topo_class *all = calloc((size_t)t->nclasses + 1, sizeof *all);
     if (!where || !all)
         abort();
     if (t->nclasses)
