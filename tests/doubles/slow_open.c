@@ -15,7 +15,7 @@ static int slowly(int dir, const char *path, int flags, unsigned mode)
         *(void **)&real = dlsym(RTLD_NEXT, "openat");
     for (clock_t begin = clock(); getenv("SLOW_OPEN_SPIN") && clock() - begin < CLOCKS_PER_SEC;)
         ;
-    usleep(ms ? (useconds_t)atoi(ms) * 1000 : 0);
+    usleep(ms ? (useconds_t)strtoul(ms, NULL, 10) * 1000 : 0);
     return real(dir, path, flags, mode);
 }
 

@@ -138,7 +138,7 @@ static void add_published(char *f[MOST_FIELDS], struct arena *a)
 {
     size_t i = 0;
     while (i < sizeof machines / sizeof *machines &&
-           strncmp(f[1], machines[i].published, strlen(machines[i].published)))
+           strncmp(f[1], machines[i].published, strlen(machines[i].published)) != 0)
         i++;
     if (i == sizeof machines / sizeof *machines)
         end("no bundled machine is like it", f[1]);

@@ -184,7 +184,7 @@ static void what_does_not_end_is_killed_at_the_deadline(void **state)
     struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 0.5, NULL, arena, &e);
     assert_true(progress_now_s() - began < 3);
     assert_true(a[0].lost);
-    assert_int_equal(kill(atoi(a[0].output), 0), -1);
+    assert_int_equal(kill((pid_t)strtol(a[0].output, NULL, 10), 0), -1);
     assert_int_equal(set.lost, 0); /* the agent itself is fine */
     const char *again[] = {"/bin/echo", "again", NULL};
     o.argv = again;
