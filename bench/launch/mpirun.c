@@ -59,16 +59,26 @@ static int has_brackets(const char *path, struct arena *a)
     return !file_read_text(path, FILE_LIMIT, a, &text, &bytes, NULL) && strpbrk(text, "[,");
 }
 
+/* Where ranks go, and how many. */
+static int find_places(const struct bench_setup *setup, struct arena *a, struct places *where, struct mpirun *m,
+                       struct err *e)
+{
+    int rc = places_find(setup, a, where, e);
+    if (rc)
+        return rc;
+    m->nodes = where->nodes;
+    m->ranks_per_node = ranks_of(setup, where->nodes);
+    return 0;
+}
+
 /* The part of the command line that says where. */
 static int add_places(struct words *argv, const struct bench_setup *setup, struct arena *a, struct mpirun *m,
                       struct err *e)
 {
     struct places where;
-    int rc = places_find(setup, a, &where, e);
+    int rc = find_places(setup, a, &where, m, e);
     if (rc)
         return rc;
-    m->nodes = where.nodes;
-    m->ranks_per_node = ranks_of(setup, where.nodes);
     if (setup->hosts || (setup->hostfile && has_brackets(setup->hostfile, a)))
         return add_hosts(argv, where.hosts, a, m, e);
     if (setup->hostfile) {
@@ -117,11 +127,9 @@ static int by_srun(const struct bench_setup *setup, struct words *argv, struct w
                    struct mpirun *m, struct err *e)
 {
     struct places where;
-    int rc = places_find(setup, a, &where, e);
+    int rc = find_places(setup, a, &where, m, e);
     if (rc)
         return rc;
-    m->nodes = where.nodes;
-    m->ranks_per_node = ranks_of(setup, where.nodes);
     srun_begin(&where, m->ranks_per_node, "pmix", a, argv, env);
     return 0;
 }

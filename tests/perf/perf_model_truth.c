@@ -27,6 +27,7 @@ static const char *const fabric_names[] = {"NVLink, XGMI", "PCIe", "InfiniBand, 
 struct judged {
     struct model_time t, after; /* before, and after three calls */
     double nccl_us, line_us;
+    double band;            /* log: of the doubts as all other machines scale them */
     int size, fabric, used; /* used: one of the three */
     int known;              /* `after` holds */
 };
@@ -146,7 +147,7 @@ static const char *machine_of(int i)
     return published_runs[published_rows[i].run].machine;
 }
 
-/* Standard deviations that hold nine of ten rows of all other machines, each machine counting alike within its rows. */
+/* Standard deviations that hold nine of ten rows of all other machines. */
 static double nine_of_ten_without(const char *machine)
 {
     static double off[PUBLISHED_MOST];
@@ -155,6 +156,17 @@ static double nine_of_ten_without(const char *machine)
         if (rows[i].t.us > 0 && strcmp(machine_of(i), machine) != 0)
             off[n++] = fabs(error_of(&rows[i].t, i)) / bench_doubt_of_time(&rows[i].t.doubt);
     return stats_quantile(off, n, 0.9);
+}
+
+/* Rows of a machine mostly follow one another: each is counted out once a run of them. */
+static void put_bands(void)
+{
+    double scale = 0;
+    for (int i = 0; i < published_nrows; i++) {
+        if (!i || strcmp(machine_of(i - 1), machine_of(i)) != 0)
+            scale = nine_of_ten_without(machine_of(i));
+        rows[i].band = scale * bench_doubt_of_time(&rows[i].t.doubt);
+    }
 }
 
 struct cell {
@@ -189,11 +201,11 @@ static struct cell cell_of(int size, int fabric)
         if (!chosen(i, size, fabric))
             continue;
         const struct judged *j = &rows[i];
-        double us = published_rows[i].us, band = nine_of_ten_without(machine_of(i)) * bench_doubt_of_time(&j->t.doubt);
+        double us = published_rows[i].us;
         c.machines += is_first_of_machine(i, size, fabric);
-        c.inside += fabs(error_of(&j->t, i)) <= band;
+        c.inside += fabs(error_of(&j->t, i)) <= j->band;
         e[0][c.n] = fabs(error_of(&j->t, i));
-        e[1][c.n] = band;
+        e[1][c.n] = j->band;
         e[2][c.n++] = j->line_us > 0 ? fabs(log(us / j->line_us)) : 9;
         if (j->nccl_us > 0)
             e[3][nccl++] = fabs(log(us / j->nccl_us));
@@ -265,6 +277,7 @@ int main(int argc, char **argv)
         calibrate(i);
     for (int i = 0; i < published_nrows; i++)
         put_line(i);
+    put_bands();
     if (argc > 1 && !strcmp(argv[1], "-v"))
         print_rows();
     else
