@@ -34,6 +34,7 @@ endif
 HARDENED    := -Wl,-z,now,-z,relro
 V           ?= 0
 Q           := $(if $(filter 1,$(V)),,@)
+comma       := ,
 say          = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)';)
 
 # Asked only when something is built, so that `make help` and `make deps` work on a bare machine.
@@ -90,6 +91,7 @@ UNITS       := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 SUPPORT_OBJ := $(call obj,obj,$(wildcard tests/lib/*.c))
 DOUBLE_SRC  := $(filter-out $(wildcard tests/doubles/nccl_*.c),$(wildcard tests/doubles/*.c))
 DOUBLES     := $(patsubst tests/doubles/%.c,$(B)/tests/doubles/%.so,$(DOUBLE_SRC))
+VENDOR_TUNERS := $(patsubst %,$(B)/tests/doubles/vendor_tuner_v%.so,1 2 3 4 5 6)
 GPU_DOUBLE_SRC := tests/doubles/nccl_gpu.c tests/doubles/nccl_law.c core/coll.c
 NCCL_DOUBLE_SRC := $(filter-out %/nccl_driver.c %/nccl_hip.c %/nccl_gpu.c,$(wildcard tests/doubles/nccl_*.c)) core/coll.c
 NCCL_DOUBLES := $(addprefix $(B)/tests/doubles/lib/,libnccl.so.2 librccl.so.1 libcuda.so.1 libamdhip64.so)
@@ -179,6 +181,10 @@ $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
 $(DOUBLES): $(B)/tests/doubles/%.so: $(B)/double/tests/doubles/%.o
 	$(call link,-shared)
+# The vendor-like tuner with one version of the interface alone.
+$(VENDOR_TUNERS): $(B)/tests/doubles/vendor_tuner_v%.so: $(B)/double/tests/doubles/vendor_tuner.o
+	@echo '{global: ncclTunerPlugin_v$*; ncclNetPlugin_v8; vendor_tuner_seen; local: *;};' >$(@:.so=.map)
+	$(call link,-shared -Wl$(comma)--version-script=$(@:.so=.map))
 SONAME       = -Wl,-soname,$(@F)
 $(NCCL_DOUBLES): Makefile $(B)/flags/double
 	$(call link,-shared $(SONAME),-ldl -lm)
@@ -192,7 +198,7 @@ $(B)/perf/%: $(B)/obj/tests/perf/%.o $(SUPPORT_OBJ) $(LIB)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(LIB)
 	$(call link,$(CFLAGS) -fsanitize=fuzzer,$(DEP_LIBS))
 
-units: $(UNITS) $(DOUBLES) $(NCCL_DOUBLES) $(TIMER)
+units: $(UNITS) $(DOUBLES) $(VENDOR_TUNERS) $(NCCL_DOUBLES) $(TIMER)
 
 check:
 	$(Q)tools/deps check
