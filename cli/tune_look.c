@@ -235,9 +235,7 @@ static int serve(struct tune *t, struct err *e)
 
 static const char *reason(const struct tune *t, const struct tune_part *p)
 {
-    int gpus = 0;
-    for (int i = 0; p->topology && i < p->topology->nhosts; i++)
-        gpus += p->topology->hosts[i].served ? 0 : p->topology->classes[p->topology->hosts[i].class_index].ngpus;
+    int gpus = p->topology ? topo_measured_gpus(p->topology) : 0;
     if (!t->choose)
         return "as --engine says";
     return bench_evidence_of(p->bench.engine) == BENCH_ON_GPUS

@@ -124,3 +124,11 @@ int topo_find_host(const struct topology *t, const char *name)
             return i;
     return -1;
 }
+
+int topo_measured_gpus(const struct topology *t)
+{
+    int gpus = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        gpus += t->hosts[i].served ? 0 : t->classes[t->hosts[i].class_index].ngpus;
+    return gpus;
+}

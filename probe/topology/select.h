@@ -19,4 +19,7 @@ const char *topo_host_release(const struct topology *t, int host, struct arena *
 /* The number of the host of that name, or of the part before its first dot; -1: none. */
 int topo_find_host(const struct topology *t, const char *name);
 
+/* How many GPUs the hosts have that are measured, all together; not those of hosts that are only served. */
+int topo_measured_gpus(const struct topology *t);
+
 #endif

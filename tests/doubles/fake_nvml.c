@@ -4,7 +4,7 @@
  *   h100      eight H100 behind four NVSwitches, 18 NVLinks each (the default)
  *   guest     the same as a virtual machine sees it: NVSwitches without an address
  *   v100      eight V100 in the cube mesh of a DGX-1V: six NVLinks each
- *   pair      the first two of the h100
+ *   pair      the first two of the h100, and single: the first alone
  *   none      a driver without a GPU
  *   broken    a library that does not start
  *   sick      two GPUs of which the second has fallen off the bus
@@ -86,7 +86,7 @@ const char *nvmlErrorString(int result)
 
 int nvmlDeviceGetCount_v2(unsigned *n)
 {
-    *n = is("none") ? 0 : is("sick") || is("pair") ? 2 : GPUS;
+    *n = is("none") ? 0 : is("single") ? 1 : is("sick") || is("pair") ? 2 : GPUS;
     return NVML_SUCCESS;
 }
 

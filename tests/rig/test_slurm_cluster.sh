@@ -125,5 +125,48 @@ more() {
 }
 check "the repaired nodes join what is installed" more
 check "the table is the same, a job on all six gets it" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N6
+
+# ---- two classes that may not share a job ----------------------------------------------------------------------------
+# The other class's ports run at half the rate now, and one of its nodes has died: a profile for each class, both measured.
+for k in 2 3; do echo "200 Gb/sec (4X HDR)" | tee "$dir/hca/${n}$k/infiniband/"*/ports/1/rate >/dev/null; done
+check "what was installed goes: the site is untouched again" build/nccltune install-profile --uninstall --store "$store"
+few=(--collectives allreduce --sizes 64K --budget 12s)
+apart() {
+    nodes 100 salloc -Q -w "${n}[0-3]" -N4 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" build/nccltune tune \
+        "${few[@]}" -o "$dir/apart"
+}
+apart >"$dir/apart.log" 2>&1
+check "classes that may not share a job are measured one after the other" test $? = 0
+measured_on() { grep -q '"engine":"nccl".*"nodes":2,"ranks":4' "$1/results.jsonl" && grep -qE "\"name\":[[:space:]]*\"$2\"" "$1/topology.json"; }
+check "the first class has the profile that was asked for" measured_on "$dir/apart" ${n}0
+check "the other one has its own beside it" measured_on "$dir/apart-class1" ${n}3
+check "with the HCA that is better there, by its own class's name" grep -q '^NCCL_IB_HCA==mlx5_2:1' "$dir/apart-class1/nccl.d/class1.conf"
+check "and nothing of the other's" bash -c "! grep -rq mlx5_[01] '$dir/apart-class1/nccl.d' '$dir/apart-class1/nccl.conf'"
+[ "$tap_failed" = 0 ] || note "$dir/apart.log"
+# How to install each is what it says.
+install_as_said() {
+    sed -n 's/.*: \(nccltune install-profile .* --jobs-on .*\)/\1/p' "$dir/apart.log" >"$dir/install" && [ "$(wc -l <"$dir/install")" = 2 ] || return 1
+    while read -r _ command; do
+        eval "build/nccltune $command --store '$store' --no-nccl-conf --plugin '$plugin'" || return 1
+    done <"$dir/install"
+}
+check "both are installed by the commands that it says" install_as_said
+for k in 0 2; do
+    table=$(sha256sum <"$dir/apart$([ $k = 0 ] || echo -class1)/tuner.csv" | cut -d' ' -f1)
+    check "a job on n$k and n$((k + 1)) gets its class's" gets "$table =mlx5_$k:1" -N2 -w "${n}[$k-$((k + 1))]"
+done
+check "a job on nodes of both gets neither" gets " " -N2 -w "${n}[1-2]"
+
+# ---- nodes that a file describes -----------------------------------------------------------------------------------------
+# What it calls its classes shows that nobody was asked again.
+jq '(.. | strings | select(. == "class0")) |= "ours"' "$dir/apart/topology.json" >"$dir/file.json"
+file() {
+    nodes 60 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" salloc -Q -w "${n}[0-1]" -N2 build/nccltune tune --topology "$dir/file.json" \
+        "${few[@]}" --budget 5s -o "$dir/file"
+}
+file >"$dir/file.log" 2>&1
+check "tune --topology measures the nodes of a file" measured_on "$dir/file" ${n}1
+check "as the file has them" test -e "$dir/file/nccl.d/ours.conf"
+[ "$tap_failed" = 0 ] || note "$dir/file.log"
 [ "$tap_failed" = 0 ] || note "$dir/tune.log"
 finish

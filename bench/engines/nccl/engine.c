@@ -15,6 +15,7 @@
 #include "core/locate.h"
 #include "core/log.h"
 #include "core/progress.h"
+#include "probe/topology/select.h"
 
 /* Patience for a launch: processes on thousands of nodes take a while. One after the first gets this much longer than
  * the first one took before it counts as hung, and where the one before was killed, until its GPUs are free. */
@@ -240,13 +241,10 @@ static int vary(struct bench_session *base, uint64_t bytes, const struct bench_k
     return ((struct nccl_session *)base)->api < CHUNK_API ? 0 : nccl_plan_vary(call, bytes, a, out);
 }
 
-/* Two GPUs on a node are measured as jobs use them; host memory stands in for them nowhere. */
+/* Two GPUs, on one node or on two, are measured as jobs use them; host memory stands in for them nowhere. */
 static int suits(const struct topology *topology, int described)
 {
-    for (int i = 0; !described && i < topology->nclasses; i++)
-        if (topology->classes[i].ngpus >= 2)
-            return 1;
-    return 0;
+    return !described && topo_measured_gpus(topology) >= 2;
 }
 
 const struct bench_engine bench_engine_nccl = {

@@ -42,8 +42,14 @@ static void the_machine_chooses(void **state)
 {
     (void)state;
     struct topo_class c = {.ngpus = 1};
-    struct topology t = {.classes = &c, .nclasses = 1};
+    struct topo_host hosts[] = {{.name = "n0"}, {.name = "n1"}};
+    struct topology t = {.classes = &c, .nclasses = 1, .hosts = hosts, .nhosts = 1};
     assert_int_equal(bench_engine_for(&t, 0)->evidence, BENCH_ON_HOST);
+    t.nhosts = 2; /* one GPU on each of two nodes have somebody to talk to */
+    assert_int_equal(bench_engine_for(&t, 0)->evidence, BENCH_ON_GPUS);
+    hosts[1].served = 1; /* but not where the other node is only to be served */
+    assert_int_equal(bench_engine_for(&t, 0)->evidence, BENCH_ON_HOST);
+    t.nhosts = 1;
     c.ngpus = 2;
     assert_int_equal(bench_engine_for(&t, 0)->evidence, BENCH_ON_GPUS);
     assert_int_equal(bench_engine_for(NULL, 1)->evidence, BENCH_PREDICTED);
