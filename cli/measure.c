@@ -35,6 +35,24 @@ static int take_sizes(const struct option_value *v, void *out, struct err *e)
     return option_each(v, add_size, out, e);
 }
 
+static int add_shape(const struct option_value *v, void *out, struct err *e)
+{
+    struct bench_shape_list *shapes = out;
+    if (!strcmp(v->text, "usual")) {
+        shapes->usual = 1;
+        return 0;
+    }
+    if (shapes->count == BENCH_SHAPES)
+        return err_set(e, ERR_USAGE, "%s: at most %d shapes", v->what, BENCH_SHAPES);
+    return bench_shape_parse(v->text, &shapes->items[shapes->count++], v->what, e);
+}
+
+static int take_shapes(const struct option_value *v, void *out, struct err *e)
+{
+    *(struct bench_shape_list *)out = (struct bench_shape_list){0};
+    return option_each(v, add_shape, out, e);
+}
+
 static const struct option_spec what_options[] = {
     {0, "engine", "E", "what measures, or predicts (model); see the options of each below:", option_word,
      offsetof(struct bench_options, engine), .word = bench_engine_name},
@@ -48,6 +66,10 @@ static const struct option_spec what_options[] = {
      .low = 1.1, .high = 1e6},
     {0, "sizes", "LIST", "these sizes instead, ascending, such as 8,64K,1M", take_sizes,
      offsetof(struct bench_options, sizes), .low = 1, .high = BENCH_MOST_BYTES},
+    {0, "shapes", "LIST",
+     "groups of ranks to measure: nodes, x, ranks of a node, and behind a * how many such groups at once, such as "
+     "2x8,1x4*all,4x1*8; usual: those that jobs make; all ranks together",
+     take_shapes, offsetof(struct bench_options, shapes)},
     {0, "workload", "FILE",
      "measure what a job calls (see nccltune-workload(1)): its collectives and sizes, most time for what takes most of "
      "its step; launches are compared by it",

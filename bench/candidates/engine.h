@@ -10,6 +10,7 @@
 
 #include "bench/candidates/plan.h"
 #include "bench/launch/batch.h"
+#include "bench/results/history.h"
 #include "core/option.h"
 #include "core/progress.h"
 
@@ -73,6 +74,7 @@ struct bench_engine {
     const char *report;  /* a sentence that goes with everything that is said of its results; NULL: none */
     uint64_t most_bytes; /* the largest size that it takes; 0: 1 GiB */
     struct bench_sampling sampling;
+    int groups;  /* it measures groups of ranks inside one session: bench_batch.shape */
     int as_jobs; /* it can run launches just as jobs do, for setup->jobs */
 
     /* What a user may say about this engine alone: a table, its title, and the bytes of the struct that it fills and
@@ -115,7 +117,7 @@ struct bench_engine {
 
     /* What the library itself predicts for a call at a point, microseconds: the promising ones are tried first. 0: it
      * does not say; below 0: it does not offer this here. The function may be NULL. */
-    double (*expect_us)(struct bench_session *s, int coll, uint64_t bytes, const struct bench_knobs *call,
+    double (*expect_us)(struct bench_session *s, const struct history_place *at, const struct bench_knobs *call,
                         volatile sig_atomic_t *stop);
 
     /* Variations of a call that has come out best at a point, to be tried against it there: their knobs in `a` into

@@ -3,6 +3,7 @@
 #define BENCH_LAUNCH_BATCH_H
 
 #include "bench/results/results.h"
+#include "bench/results/shape.h"
 
 /* Candidates to be measured in turn, `samples` times around. */
 struct bench_shot {
@@ -17,6 +18,7 @@ struct bench_batch {
     int check; /* check the data of one call of each first; it also serves as warm-up */
     const struct bench_shot *shots;
     int nshots;
+    struct bench_shape shape; /* of the groups that do this; nodes 0: everybody together */
 };
 
 /* What a sample is: calls that fill least_us together, and at least `calls` of them unless these take more than

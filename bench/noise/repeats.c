@@ -20,7 +20,7 @@ static int is_default(const struct bench_result *x)
 static int is_at(const struct bench_result *x, const struct history_place *at)
 {
     return x->coll == at->coll && x->bytes == at->bytes && x->nodes == at->nodes && x->ranks == at->ranks &&
-           (!at->engine || !strcmp(x->engine, at->engine));
+           x->others == at->others && (!at->engine || !strcmp(x->engine, at->engine));
 }
 
 double repeats_spread(const struct bench_results *r, const struct history_place *at, int *apart)
@@ -51,8 +51,12 @@ int repeats_is_suspicious(const struct bench_results *r, const struct history_pl
 
 static struct history_place place_of(const struct bench_result *x)
 {
-    return (struct history_place){
-        .coll = x->coll, .bytes = x->bytes, .nodes = x->nodes, .ranks = x->ranks, .engine = x->engine};
+    return (struct history_place){.coll = x->coll,
+                                  .bytes = x->bytes,
+                                  .nodes = x->nodes,
+                                  .ranks = x->ranks,
+                                  .engine = x->engine,
+                                  .others = x->others};
 }
 
 /* Whether line `i` is the second of its point: each point that was measured more than once has exactly one. */

@@ -84,6 +84,8 @@ static int compare_points(const struct bench_result *a, const struct bench_resul
     if (!c)
         c = (a->ranks > b->ranks) - (a->ranks < b->ranks);
     if (!c)
+        c = (a->others > b->others) - (a->others < b->others);
+    if (!c)
         c = strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
     if (!c)
         c = (a->coll > b->coll) - (a->coll < b->coll);
@@ -184,6 +186,7 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
                             .bytes = r[0]->bytes,
                             .nodes = r[0]->nodes,
                             .ranks = r[0]->ranks,
+                            .others = r[0]->others,
                             .untouched = -1,
                             .best = -1};
     for (int i = 0, j; i < n; i = j) {

@@ -39,7 +39,7 @@ struct bench_point {
     const char *buffers; /* of struct bench_result */
     int coll;
     uint64_t bytes;
-    int nodes, ranks;
+    int nodes, ranks, others; /* of struct bench_result */
     struct bench_candidate *candidates;
     int ncandidates;
     int untouched; /* index of launch "default", call "default"; -1 when it was not measured */
@@ -47,7 +47,7 @@ struct bench_point {
 };
 
 struct bench_points {
-    struct bench_point *items; /* by engine, nodes, ranks, buffers, collective, bytes */
+    struct bench_point *items; /* by engine, nodes, ranks, groups, buffers, collective, bytes */
     int count;
 };
 

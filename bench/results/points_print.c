@@ -12,8 +12,9 @@
 
 static int same_group(const struct bench_point *a, const struct bench_point *b)
 {
-    return a->coll == b->coll && a->nodes == b->nodes && a->ranks == b->ranks && !strcmp(a->engine, b->engine) &&
-           !strcmp(a->library, b->library) && !strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
+    return a->coll == b->coll && a->nodes == b->nodes && a->ranks == b->ranks && a->others == b->others &&
+           !strcmp(a->engine, b->engine) && !strcmp(a->library, b->library) &&
+           !strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
 }
 
 static void print_time(const struct bench_point *p, int candidate, FILE *out)
@@ -58,14 +59,22 @@ static void print_point(const struct bench_point *p, FILE *out)
     fputc('\n', out);
 }
 
+static void print_heading(const struct bench_point *p, FILE *out)
+{
+    fprintf(out, "# %s (%s): %s, %d rank%s on %d node%s", p->engine, p->library, coll_name(p->coll), p->ranks,
+            p->ranks == 1 ? "" : "s", p->nodes, p->nodes == 1 ? "" : "s");
+    if (p->others)
+        fprintf(out, ", %d such groups at once", p->others + 1);
+    fprintf(out, "%s%s\n", p->buffers ? ", buffers: " : "", p->buffers ? p->buffers : "");
+}
+
 void bench_points_print(const struct bench_points *points, FILE *out)
 {
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
         if (!i || !same_group(p, p - 1)) {
-            fprintf(out, "%s# %s (%s): %s, %d rank%s on %d node%s%s%s\n", i ? "\n" : "", p->engine, p->library,
-                    coll_name(p->coll), p->ranks, p->ranks == 1 ? "" : "s", p->nodes, p->nodes == 1 ? "" : "s",
-                    p->buffers ? ", buffers: " : "", p->buffers ? p->buffers : "");
+            fputs(i ? "\n" : "", out);
+            print_heading(p, out);
             fputs(HEADING_ROWS, out);
         }
         print_point(p, out);
@@ -118,6 +127,8 @@ cJSON *bench_points_json(const struct bench_points *points)
         cJSON_AddNumberToObject(o, "bytes", (double)p->bytes);
         cJSON_AddNumberToObject(o, "nodes", p->nodes);
         cJSON_AddNumberToObject(o, "ranks", p->ranks);
+        if (p->others)
+            cJSON_AddNumberToObject(o, "groups", p->others + 1);
         cJSON *candidates = cJSON_AddArrayToObject(o, "candidates");
         for (int k = 0; k < p->ncandidates; k++)
             add_candidate(candidates, p, &p->candidates[k]);

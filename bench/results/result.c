@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/results/shape.h"
 #include "core/coll.h"
 #include "core/json.h"
 
@@ -141,16 +142,19 @@ int bench_result_read(const cJSON *o, const char *path, long line, struct arena 
     if (r->coll < 0)
         return bad(at, "\"collective\": one of " COLL_NAMES);
     int64_t bytes = json_int(o, "bytes", -1), nodes = json_int(o, "nodes", -1), ranks = json_int(o, "ranks", -1);
-    int64_t round = json_int(o, "round", 0);
+    int64_t round = json_int(o, "round", 0), groups = json_int(o, "groups", 1);
     if (bytes < 1)
         return bad(at, "\"bytes\" of 1 or more");
     if (nodes < 1 || ranks < nodes || ranks > INT32_MAX)
         return bad(at, "\"nodes\" of 1 or more and at least as many \"ranks\"");
+    if (groups < 1 || groups > BENCH_SHAPE_MOST)
+        return bad(at, "\"groups\" of 1 or more, and fewer than a million");
     if (round < 0 || round > INT32_MAX)
         return bad(at, "\"round\" of 0 or more");
     r->bytes = (uint64_t)bytes;
     r->nodes = (int)nodes;
     r->ranks = (int)ranks;
+    r->others = (int)groups - 1;
     r->round = (int)round;
     if (read_status(json_str(o, "status", NULL), &r->status))
         return bad(at, "\"status\": ok, dropped, wrong, failed, crashed or hung");
@@ -204,6 +208,8 @@ cJSON *bench_result_json(const struct bench_result *r)
     cJSON_AddNumberToObject(doc, "bytes", (double)r->bytes);
     cJSON_AddNumberToObject(doc, "nodes", r->nodes);
     cJSON_AddNumberToObject(doc, "ranks", r->ranks);
+    if (r->others)
+        cJSON_AddNumberToObject(doc, "groups", r->others + 1);
     json_add_str(doc, "library", r->library);
     add_knobs(doc, "launch", &r->launch);
     add_knobs(doc, "call", &r->call);

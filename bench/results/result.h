@@ -41,7 +41,8 @@ struct bench_result {
     const char *library; /* "Open MPI 4.1.4" */
     int coll;            /* enum coll */
     uint64_t bytes;      /* NCCL's nBytes: the larger of the per-rank send and receive buffers */
-    int nodes, ranks;
+    int nodes, ranks;    /* of the group */
+    int others;          /* groups of the same shape that did the same meanwhile (bench/results/shape.h) */
     struct bench_knobs launch, call;
     const char *buffers; /* BENCH_GRAPH, BENCH_REGISTERED; NULL: plain */
     const char *data;    /* what was sent: "float32, in place"; NULL unknown */

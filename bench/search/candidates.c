@@ -26,8 +26,7 @@ static double expect_call_us(const struct candidate_source *e, const struct hist
                              const struct bench_call *c)
 {
     const struct bench_study *s = e->study;
-    double predicted =
-        s->engine->expect_us ? s->engine->expect_us(e->session, at->coll, at->bytes, &c->knobs, s->stop) : 0;
+    double predicted = s->engine->expect_us ? s->engine->expect_us(e->session, at, &c->knobs, s->stop) : 0;
     double known = history_expect_us(s->results, at, c->knobs.label);
     return predicted < 0 ? predicted : known > 0 ? known : predicted > 0 ? predicted : INFINITY;
 }
@@ -95,9 +94,9 @@ static void list_variations(const struct candidate_source *e, const struct histo
     for (int i = 0; i < s->results->count && *n < room; i++) {
         const struct bench_result *x = &s->results->items[i];
         if (x->coll != at->coll || x->bytes != at->bytes || x->nodes != at->nodes || x->ranks != at->ranks ||
-            strcmp(x->launch.label, at->launch) != 0 || strcmp(x->engine, s->engine->name) != 0 ||
-            is_planned(&s->plan, at->coll, x->call.label) || history_hopeless(s->results, at, x->call.label) ||
-            history_done(s->results, at, x->call.label, e->round))
+            x->others != at->others || strcmp(x->launch.label, at->launch) != 0 ||
+            strcmp(x->engine, s->engine->name) != 0 || is_planned(&s->plan, at->coll, x->call.label) ||
+            history_hopeless(s->results, at, x->call.label) || history_done(s->results, at, x->call.label, e->round))
             continue;
         int listed = 0;
         for (int k = 0; k < *n; k++)
@@ -145,7 +144,8 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
 {
     const struct candidate_source *e = user;
     const struct bench_study *s = e->study;
-    struct history_place at = {r->coll, r->bytes, s->nodes, s->ranks, e->launch, s->engine->name, s->plan.buffers};
+    struct history_place at = {r->coll,   r->bytes,        r->shape.nodes,  r->shape.ranks,
+                               e->launch, s->engine->name, s->plan.buffers, r->shape.others};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
     int n = s->engine->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {

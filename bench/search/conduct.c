@@ -71,7 +71,13 @@ static int check_default(const struct bench_study *s, struct err *e)
 {
     for (int i = 0; i < s->results->count; i++) {
         const struct bench_result *x = &s->results->items[i];
-        struct history_place at = {x->coll, x->bytes, x->nodes, x->ranks, BENCH_DEFAULT, s->engine->name};
+        struct history_place at = {.coll = x->coll,
+                                   .bytes = x->bytes,
+                                   .nodes = x->nodes,
+                                   .ranks = x->ranks,
+                                   .launch = BENCH_DEFAULT,
+                                   .engine = s->engine->name,
+                                   .others = x->others};
         char size[UNIT_TEXT];
         int failed = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
         if (failed && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&

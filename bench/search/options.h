@@ -16,6 +16,13 @@ struct bench_size_list {
     uint64_t bytes[BENCH_SIZES];
 };
 
+/* Shapes of groups that are to be measured; none: everybody together, or the workload's. */
+struct bench_shape_list {
+    int usual; /* those that jobs usually make, before */
+    int count;
+    struct bench_shape items[BENCH_SHAPES];
+};
+
 struct bench_options {
     const char *engine;   /* a name of bench_engines */
     const char *results;  /* the journal */
@@ -24,6 +31,7 @@ struct bench_options {
     uint64_t max_bytes;   /* by `step_factor`, to here, which is the last one */
     double step_factor;
     struct bench_size_list sizes; /* these instead */
+    struct bench_shape_list shapes;
     const char *workload; /* nccltune-workload.json: its sizes within those bounds instead, its collectives among those,
                              time and launches by what a step calls; NULL: all points are alike */
     double budget_s;      /* an upper bound; ends earlier when there is nothing left to learn */

@@ -37,7 +37,8 @@ static void list_places(struct work *w)
     w->places = arena_alloc(w->arena, (size_t)s->nsizes * COLL_MEASURED * sizeof *w->places);
     for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
         for (int i = 0; i < s->nsizes; i++) {
-            struct place at = {coll, bench_fitting_bytes(coll, s->sizes[i], w->ranks), bench_calls(s, coll, i)};
+            struct place at = {coll, bench_fitting_bytes(coll, s->sizes[i], w->ranks),
+                               bench_calls(s, (struct bench_place){coll, i, 0})};
             struct place *last = w->nplaces ? &w->places[w->nplaces - 1] : NULL;
             if (!at.bytes || !(at.calls > 0))
                 continue;

@@ -88,8 +88,13 @@ static enum bench_outcome run_lanes(struct rounds *r, const int *lanes, int n, i
     struct bench_shot *shots = arena_alloc(a, (size_t)n * sizeof *shots);
     for (int i = 0; i < n; i++)
         shots[i] = shot_of(r, lanes[i]);
-    struct bench_batch b = {
-        .coll = r->coll, .bytes = r->bytes, .samples = samples, .check = check, .shots = shots, .nshots = n};
+    struct bench_batch b = {.coll = r->coll,
+                            .bytes = r->bytes,
+                            .samples = samples,
+                            .check = check,
+                            .shots = shots,
+                            .nshots = n,
+                            .shape = r->shape};
     struct listener l = {.rounds = r, .lanes = lanes, .nlanes = n};
     enum bench_outcome outcome = r->engine->measure(r->session, &b, r->stop, on_sample, &l, detail);
     r->failed = lanes[l.next];

@@ -49,6 +49,7 @@ struct rounds {
     struct arena *arena;
     int coll;
     uint64_t bytes;
+    struct bench_shape shape;
     struct candidate *candidates; /* the default first, then the promising ones first */
     int ncandidates;
     double expect_us;            /* of the default; 0 unknown */

@@ -44,7 +44,7 @@ static int screening_times(const struct bench_study *s, const struct bench_knobs
     struct bench_place places[BENCH_SCREENING_POINTS];
     int n = bench_screening_points(s, places);
     for (int i = 0; i < n; i++) {
-        struct history_place at = bench_place_of(s, places[i].coll, places[i].size, launch->label);
+        struct history_place at = bench_place_of(s, places[i], launch->label);
         times[i] = history_time_us(s->results, &at, BENCH_DEFAULT);
     }
     return n;
@@ -59,9 +59,8 @@ static void screening_weights(const struct bench_study *s, double weights[BENCH_
     int n = bench_screening_points(s, places);
     screening_times(s, &s->plan.launches[0], us);
     for (int i = 0; i < n; i++)
-        weights[i] = !s->calls ? 1
-                               : bench_calls(s, places[i].coll, places[i].size) *
-                                     (us[i] > 0 ? us[i] : bench_guess_us(s->sizes[places[i].size]));
+        weights[i] =
+            !s->calls ? 1 : bench_calls(s, places[i]) * (us[i] > 0 ? us[i] : bench_guess_us(s->sizes[places[i].size]));
 }
 
 static void score_all(const struct bench_study *s, struct screening *f)

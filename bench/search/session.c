@@ -31,6 +31,7 @@
 
 struct point {
     struct history_place at;
+    int shape;            /* index in the study */
     double calls;         /* per step */
     double cost_s, claim; /* see price_points */
 };
@@ -45,24 +46,27 @@ struct session {
 
 /* ---- points ---- */
 
-static void add_point(struct session *v, int coll, int size)
+static void add_point(struct session *v, struct bench_place place)
 {
     const struct bench_study *s = v->study;
-    struct history_place at = bench_place_of(s, coll, size, v->want->launch->label);
-    struct history_place default_at = bench_place_of(s, coll, size, BENCH_DEFAULT);
+    struct history_place at = bench_place_of(s, place, v->want->launch->label);
+    struct history_place default_at = bench_place_of(s, place, BENCH_DEFAULT);
     int known = (v->want->suspicious && !repeats_is_suspicious(s->results, &default_at)) || !at.bytes ||
                 history_done(s->results, &at, BENCH_DEFAULT, v->want->round);
     for (int i = 0; i < v->npoints; i++)
-        known |= v->points[i].at.coll == coll && v->points[i].at.bytes == at.bytes;
+        known |=
+            v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes && v->points[i].shape == place.shape;
     if (!known)
-        v->points[v->npoints++] = (struct point){at, bench_calls(s, coll, size)};
+        v->points[v->npoints++] = (struct point){.at = at, .shape = place.shape, .calls = bench_calls(s, place)};
 }
 
-static void add_size(struct session *v, int size)
+static void add_size(struct session *v, int shape, int size)
 {
-    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
-        if (bench_calls(v->study, coll, size) > 0)
-            add_point(v, coll, size);
+    for (int coll = COLL_MEASURED - 1; coll >= 0; coll--) {
+        struct bench_place place = {coll, size, shape};
+        if (bench_calls(v->study, place) > 0)
+            add_point(v, place);
+    }
 }
 
 /* Every second size first, then those between: the latter have a neighbour on either side to learn from. The small half
@@ -74,14 +78,15 @@ static void list_points(struct session *v)
     if (v->want->screening) {
         int n = bench_screening_points(v->study, places);
         for (int i = 0; i < n; i++)
-            add_point(v, places[i].coll, places[i].size);
+            add_point(v, places[i]);
         return;
     }
     int half = v->study->nsizes / 2 & ~1, bounds[] = {0, half, v->study->nsizes};
-    for (int part = 0; part < 2; part++)
-        for (int first = 0; first < 2; first++)
-            for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
-                add_size(v, i);
+    for (int shape = 0; shape < bench_count_shapes(v->study); shape++)
+        for (int part = 0; part < 2; part++)
+            for (int first = 0; first < 2; first++)
+                for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
+                    add_size(v, shape, i);
 }
 
 /* ---- the journal ---- */
@@ -99,6 +104,7 @@ static int write_result(struct session *v, const struct history_place *at, const
                              .bytes = at->bytes,
                              .nodes = at->nodes,
                              .ranks = at->ranks,
+                             .others = at->others,
                              .launch = *v->want->launch,
                              .call = *call,
                              .buffers = s->plan.buffers,
@@ -227,6 +233,11 @@ static int open_session(struct session *v, struct err *e)
     if (!s->nodes) {
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
+        int rc = bench_take_shapes(s, e);
+        if (rc) {
+            close_session(v, 0);
+            return rc;
+        }
         bench_weigh(s);
     }
     if (s->nodes == v->session->nodes && s->ranks == v->session->ranks)
@@ -293,6 +304,7 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
                            .arena = arena_new(),
                            .coll = at->coll,
                            .bytes = at->bytes,
+                           .shape = {at->nodes, at->ranks, at->others},
                            .expect_us = expect_us(v, at),
                            .rival = history_rival(s->results, at),
                            .samples = enough(v),
@@ -339,7 +351,7 @@ static int lost_before(const struct session *v)
     struct bench_place places[BENCH_SCREENING_POINTS];
     int n = s->nodes ? bench_screening_points(s, places) : 0, lost = 0;
     for (int i = 0; i < n; i++) {
-        struct history_place at = bench_place_of(s, places[i].coll, places[i].size, v->want->launch->label);
+        struct history_place at = bench_place_of(s, places[i], v->want->launch->label);
         struct bench_interval rival = history_rival(s->results, &at);
         lost |= rival.n && history_time_us(s->results, &at, BENCH_DEFAULT) > ROUNDS_HOPELESS * rival.median;
     }
@@ -353,7 +365,7 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     struct err why = {0};
     int rc = 0, hopeless = 0, i = 0;
     s->results->session = s->results->count;
-    v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * sizeof *v.points);
+    v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * BENCH_SHAPES * sizeof *v.points);
     if (s->nodes)
         list_points(&v);
     if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))

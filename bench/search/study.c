@@ -26,44 +26,103 @@ uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks)
     return blocks ? bytes - bytes % (uint64_t)ranks : bytes;
 }
 
-struct history_place bench_place_of(const struct bench_study *s, int coll, int size, const char *launch)
+int bench_count_shapes(const struct bench_study *s)
 {
-    return (struct history_place){.coll = coll,
-                                  .bytes = bench_fitting_bytes(coll, s->sizes[size], s->ranks),
-                                  .nodes = s->nodes,
-                                  .ranks = s->ranks,
+    return s->nshapes ? s->nshapes : 1;
+}
+
+static struct bench_shape shape_of(const struct bench_study *s, int shape)
+{
+    return s->nshapes ? s->shapes[shape] : (struct bench_shape){s->nodes, s->ranks, 0};
+}
+
+struct history_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch)
+{
+    struct bench_shape shape = shape_of(s, p.shape);
+    return (struct history_place){.coll = p.coll,
+                                  .bytes = bench_fitting_bytes(p.coll, s->sizes[p.size], shape.ranks),
+                                  .nodes = shape.nodes,
+                                  .ranks = shape.ranks,
+                                  .others = shape.others,
                                   .launch = launch,
                                   .engine = s->engine->name,
                                   .buffers = s->plan.buffers};
 }
 
+/* ---- shapes ---- */
+
+static void add_shape(struct bench_study *s, struct bench_shape shape)
+{
+    for (int i = 0; i < s->nshapes; i++)
+        if (bench_shape_same(&s->shapes[i], &shape))
+            return;
+    s->shapes[s->nshapes++] = shape;
+}
+
+/* Those that a user has listed. */
+static int take_listed(struct bench_study *s, const struct bench_shape *whole, struct err *e)
+{
+    for (int i = 0; i < s->options->shapes.count; i++) {
+        struct bench_shape shape = s->options->shapes.items[i];
+        int room = bench_shape_room(&shape, whole);
+        if (shape.others >= room)
+            return err_set(e, ERR_USAGE, "--shapes: %s does not fit: there are %d nodes with %d ranks each",
+                           bench_shape_text(&shape, s->arena), whole->nodes, whole->ranks / whole->nodes);
+        if (shape.others == BENCH_SHAPE_ALL)
+            shape.others = room - 1;
+        if (room)
+            add_shape(s, shape);
+    }
+    return 0;
+}
+
+int bench_take_shapes(struct bench_study *s, struct err *e)
+{
+    const struct bench_shape whole = {s->nodes, s->ranks, 0};
+    const struct bench_shape_list *listed = &s->options->shapes;
+    if (!s->engine->groups || (!listed->count && !listed->usual))
+        return 0;
+    s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
+    if (listed->usual)
+        s->nshapes = bench_shapes_usual(&whole, s->shapes);
+    return take_listed(s, &whole, e);
+}
+
+/* ---- what a workload calls ---- */
+
 void bench_weigh(struct bench_study *s)
 {
     if (!s->workload)
         return;
-    if (!workload_profile_has_group(s->workload, s->nodes, s->ranks))
-        log_warn(s->log,
-                 "the workload calls nothing over groups of %d ranks on %d node%s: its sizes and counts are taken "
-                 "from all its groups",
-                 s->ranks, s->nodes, s->nodes == 1 ? "" : "s");
-    s->calls = arena_alloc(s->arena, (size_t)s->nsizes * COLL_MEASURED * sizeof *s->calls);
-    for (int coll = 0; coll < COLL_MEASURED; coll++)
-        workload_profile_calls(s->workload, coll, s->nodes, s->ranks, s->sizes, s->nsizes, s->calls + coll * s->nsizes);
+    int n = bench_count_shapes(s), of_one = s->nsizes * COLL_MEASURED;
+    s->calls = arena_alloc(s->arena, (size_t)n * (size_t)of_one * sizeof *s->calls);
+    for (int i = 0; i < n; i++) {
+        struct bench_shape shape = shape_of(s, i);
+        if (!workload_profile_has_group(s->workload, shape.nodes, shape.ranks))
+            log_warn(s->log,
+                     "the workload calls nothing over groups of %d ranks on %d node%s: its sizes and counts are taken "
+                     "from all its groups",
+                     shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s");
+        for (int coll = 0; coll < COLL_MEASURED; coll++)
+            workload_profile_calls(s->workload, coll, shape.nodes, shape.ranks, s->sizes, s->nsizes,
+                                   s->calls + i * of_one + coll * s->nsizes);
+    }
 }
 
-double bench_calls(const struct bench_study *s, int coll, int size)
+double bench_calls(const struct bench_study *s, struct bench_place p)
 {
-    if (!(s->options->collectives & 1u << coll))
+    if (!(s->options->collectives & 1u << p.coll))
         return 0;
-    return s->calls ? s->calls[coll * s->nsizes + size] : 1;
+    return s->calls ? s->calls[(p.shape * COLL_MEASURED + p.coll) * s->nsizes + p.size] : 1;
 }
 
 int bench_count_points(const struct bench_study *s)
 {
     int n = 0;
-    for (int coll = 0; coll < COLL_MEASURED; coll++)
-        for (int i = 0; i < s->nsizes; i++)
-            n += bench_calls(s, coll, i) > 0;
+    for (int shape = 0; shape < bench_count_shapes(s); shape++)
+        for (int coll = 0; coll < COLL_MEASURED; coll++)
+            for (int i = 0; i < s->nsizes; i++)
+                n += bench_calls(s, (struct bench_place){coll, i, shape}) > 0;
     return n;
 }
 
@@ -85,12 +144,31 @@ static int spread_out(const struct bench_study *s, struct bench_place places[BEN
     for (int k = 0, before = -1; k < 4; k++) {
         int i = (last * k + 1) / 3;
         if (i > before)
-            places[n++] = (struct bench_place){coll, before = i};
+            places[n++] = (struct bench_place){coll, before = i, 0};
     }
     for (int k = n > 2 ? n - 2 : 0, own = n; k < own && coll != COLL_ALLTOALL; k++)
         if (s->options->collectives & 1u << COLL_ALLTOALL)
-            places[n++] = (struct bench_place){COLL_ALLTOALL, places[k].size};
+            places[n++] = (struct bench_place){COLL_ALLTOALL, places[k].size, 0};
     return n;
+}
+
+/* Takes `place` in where it is worth more than one of those that are there. */
+static int insert(struct bench_place *places, double *worth, int n, struct bench_place place, double own)
+{
+    int least = 0;
+    for (int k = 1; k < n; k++)
+        if (worth[k] < worth[least])
+            least = k;
+    if (n == BENCH_SCREENING_POINTS) {
+        if (own <= worth[least])
+            return n;
+        memmove(places + least, places + least + 1, (size_t)(n - least - 1) * sizeof *places);
+        memmove(worth + least, worth + least + 1, (size_t)(n - least - 1) * sizeof *worth);
+        n--;
+    }
+    worth[n] = own;
+    places[n] = place;
+    return n + 1;
 }
 
 /* Those that take most of a step, the smaller ones first. */
@@ -99,24 +177,13 @@ static int heaviest(const struct bench_study *s, struct bench_place places[BENCH
     double worth[BENCH_SCREENING_POINTS] = {0};
     int n = 0;
     for (int i = 0; i < s->nsizes; i++)
-        for (int coll = 0; coll < COLL_MEASURED; coll++) {
-            double own = bench_calls(s, coll, i) * bench_guess_us(s->sizes[i]);
-            if (!(own > 0))
-                continue;
-            int least = 0;
-            for (int k = 1; k < n; k++)
-                if (worth[k] < worth[least])
-                    least = k;
-            if (n == BENCH_SCREENING_POINTS) {
-                if (own <= worth[least])
-                    continue;
-                memmove(places + least, places + least + 1, (size_t)(n - least - 1) * sizeof *places);
-                memmove(worth + least, worth + least + 1, (size_t)(n - least - 1) * sizeof *worth);
-                n--;
+        for (int shape = 0; shape < bench_count_shapes(s); shape++)
+            for (int coll = 0; coll < COLL_MEASURED; coll++) {
+                struct bench_place place = {coll, i, shape};
+                double own = bench_calls(s, place) * bench_guess_us(s->sizes[i]);
+                if (own > 0)
+                    n = insert(places, worth, n, place, own);
             }
-            worth[n] = own;
-            places[n++] = (struct bench_place){coll, i};
-        }
     return n;
 }
 

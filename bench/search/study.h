@@ -26,33 +26,38 @@ struct bench_study {
     const struct workload *workload; /* says what points are worth; NULL: all the same */
     uint64_t *sizes;                 /* bytes, ascending */
     int nsizes;
-    double *calls;    /* per step, by collective and size; NULL: no workload, or ranks not yet known */
-    int nodes, ranks; /* 0 until the first session has said so */
-    int losses;       /* times that agents were started anew after nodes were lost */
-    double started_s; /* progress_now_s() */
+    double *calls;              /* per step, by shape, collective and size; NULL: no workload, or ranks not yet known */
+    int nodes, ranks;           /* of everybody; 0 until the first session has said so */
+    struct bench_shape *shapes; /* of the groups that are measured, the first is what launches are told apart by */
+    int nshapes;                /* 0: everybody together alone */
+    int losses;                 /* times that agents were started anew after nodes were lost */
+    double started_s;           /* progress_now_s() */
     double deadline_s;
     double units, done; /* of work, for the progress bar */
 };
 
 int bench_stopped(const struct bench_study *s);
 
-/* A collective at an index into sizes. */
+/* A collective, at an index into sizes, of groups of a shape by its index. */
 struct bench_place {
-    int coll, size;
+    int coll, size, shape;
 };
 
 /* `bytes` less what does not divide into equal blocks for `ranks`, where the collective has such. */
 uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks);
-struct history_place bench_place_of(const struct bench_study *s, int coll, int size, const char *launch);
+struct history_place bench_place_of(const struct bench_study *s, struct bench_place p, const char *launch);
 
 /* Microseconds that a call might take while nobody knows. */
 double bench_guess_us(uint64_t bytes);
 
-/* To be called once nodes and ranks are known: what the workload calls in groups like this one. */
+/* To be called once nodes and ranks are known: which shapes of groups there are to be, and then what the workload calls
+ * in such groups. Error: a shape that was asked for does not fit. */
+int bench_take_shapes(struct bench_study *s, struct err *e);
 void bench_weigh(struct bench_study *s);
 
 /* How often a step calls this: 1 for all that is asked for when there is no workload; 0: not to be measured. */
-double bench_calls(const struct bench_study *s, int coll, int size);
+double bench_calls(const struct bench_study *s, struct bench_place p);
+int bench_count_shapes(const struct bench_study *s);
 int bench_count_points(const struct bench_study *s);
 
 /* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else

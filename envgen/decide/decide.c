@@ -13,7 +13,7 @@
 
 static int same_shape(const struct bench_point *x, const struct bench_point *y)
 {
-    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks &&
+    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
            !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
 }
 
@@ -117,6 +117,7 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
             .buffers = arena_strdup(d->arena, p->buffers),
             .nodes = p->nodes,
             .ranks = p->ranks,
+            .others = p->others,
         };
     }
     for (int i = 0; i < d->nshapes; i++)

@@ -68,7 +68,7 @@ struct env_launch {
 struct env_shape {
     const char *engine, *library;
     const char *buffers; /* of struct bench_result: what holds for captured calls or registered buffers alone */
-    int nodes, ranks;
+    int nodes, ranks, others;
     struct env_launch *launches; /* "default" first when it was measured */
     int nlaunches;
     int chosen; /* index; -1: the untouched launch was not measured, so nothing is decided */

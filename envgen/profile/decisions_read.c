@@ -187,6 +187,10 @@ static int read_shape(const struct reader *in, const cJSON *o, struct env_shape 
     int rc = whole(in, o, "nodes", 1, INT32_MAX, &out->nodes), i = 0, k = 0;
     if (!rc)
         rc = whole(in, o, "ranks", 1, INT32_MAX - 1, &out->ranks);
+    if (!rc && cJSON_HasObjectItem(o, "groups")) {
+        rc = whole(in, o, "groups", 1, BENCH_SHAPE_MOST, &out->others);
+        out->others--;
+    }
     if (!rc)
         rc = list(in, o, "launches", sizeof *out->launches, &out->launches, &out->nlaunches);
     const cJSON *item;

@@ -86,6 +86,8 @@ static void add_shape(cJSON *array, const struct env_shape *s)
     json_add_str(o, "buffers", s->buffers);
     cJSON_AddNumberToObject(o, "nodes", s->nodes);
     cJSON_AddNumberToObject(o, "ranks", s->ranks);
+    if (s->others)
+        cJSON_AddNumberToObject(o, "groups", s->others + 1);
     cJSON_AddNumberToObject(o, "chosen", s->chosen);
     json_add_str(o, "why", s->why);
     add_interval(o, "total_gain", s->total_gain);

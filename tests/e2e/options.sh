@@ -29,6 +29,7 @@ for c in tune bench; do
     check "$c: sizes that fall" refuses 2 "--sizes: '8'" $c --sizes 1M,8
     check "$c: an unknown engine" refuses 2 "--engine: 'cuda'" $c --engine cuda
     check "$c: an unknown collective" refuses 2 "--collectives: 'gather'" $c --collectives gather
+    check "$c: no shape" refuses 2 "--shapes: '2*8'" $c --shapes 1x4*2,2*8
     check "$c: sizes too large" refuses 2 "--max-bytes: '1T'" $c --max-bytes 1T
     check "$c: sizes the wrong way round" refuses 2 "--min-bytes" $c --min-bytes 1M --max-bytes 8
     check "$c: a workload that is not there" refuses 1 "--workload: $scratch/none" $c --workload "$scratch/none"

@@ -220,10 +220,10 @@ static const struct algorithm_table *find_table(struct nccl_session *s, int coll
 }
 
 /* NCCL's own prediction for a call at a point: the engine's word on what is worth trying first. */
-static double expect(struct bench_session *base, int coll, uint64_t bytes, const struct bench_knobs *call,
+static double expect(struct bench_session *base, const struct history_place *at, const struct bench_knobs *call,
                      volatile sig_atomic_t *stop)
 {
-    const struct algorithm_table *o = find_table((struct nccl_session *)base, coll, bytes, stop);
+    const struct algorithm_table *o = find_table((struct nccl_session *)base, at->coll, at->bytes, stop);
     struct nccl_requested w = nccl_requested_of(call);
     if (!o || !o->choice.known || w.algo < 0 || w.proto < 0)
         return 0;

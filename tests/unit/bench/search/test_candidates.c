@@ -78,7 +78,7 @@ static const char *candidates(uint64_t bytes, int round, int full, struct rounds
 {
     struct history_place at = {COLL_ALLREDUCE, bytes, 1, 4, BENCH_DEFAULT};
     const char *text = "";
-    *r = (struct rounds){.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes};
+    *r = (struct rounds){.arena = arena, .coll = COLL_ALLREDUCE, .bytes = bytes, .shape = {1, 4, 0}};
     source.round = round;
     source.full = full;
     candidates_list(&source, &at, r);

@@ -80,8 +80,8 @@ static void a_workload_decides_by_its_time(void **state)
     s.arena = arena_new();
     bench_weigh(&s);
     assert_int_equal(bench_count_points(&s), 10);
-    assert_true(bench_calls(&s, COLL_ALLREDUCE, 1) == 1000);
-    assert_true(bench_calls(&s, COLL_ALLTOALL, 1) == 0);
+    assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 1, 0}) == 1000);
+    assert_true(bench_calls(&s, (struct bench_place){COLL_ALLTOALL, 1, 0}) == 0);
     assert_int_equal(bench_screening_points(&s, places), BENCH_SCREENING_POINTS);
     assert_true(places[0].coll == COLL_ALLREDUCE && places[0].size == 1);
     for (int i = 1; i < BENCH_SCREENING_POINTS; i++)

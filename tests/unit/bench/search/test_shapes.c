@@ -1,0 +1,105 @@
+/* Shapes of groups in a run: each has its own points and its own winners, old journals are of the whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/bench/fake_study.h"
+
+static void begin(struct fake_run *f, int resume, const char *const *shapes, int n)
+{
+    fake_begin(f, resume, NULL, 0);
+    f->options.min_bytes = 512; /* where "middle" is nobody's choice by itself */
+    f->options.max_bytes = 2048;
+    f->options.step_factor = 2;
+    f->study.sizes = bench_sizes(&f->options, f->study.arena, &f->study.nsizes);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(bench_shape_parse(shapes[i], &f->options.shapes.items[f->options.shapes.count++], "", NULL),
+                         0);
+}
+
+static int count(const struct fake_run *f, int nodes, int ranks, int others)
+{
+    int n = 0;
+    for (int i = 0; i < f->study.results->count; i++) {
+        const struct bench_result *r = &f->study.results->items[i];
+        n += r->nodes == nodes && r->ranks == ranks && r->others == others;
+    }
+    return n;
+}
+
+/* 2 nodes with 2 ranks each: in pairs "middle" is best, which nobody else asks for. */
+static void each_has_its_own_winner(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"2x2", "1x2*all", "2x1*2"};
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.ranks = 4;
+    fake.middle_in_groups = 1;
+    begin(&f, 0, shapes, 3);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+    assert_int_equal(p->count, 3 * f.study.nsizes);
+    for (int i = 0; i < p->count; i++) {
+        const struct bench_point *at = &p->items[i];
+        int whole = at->ranks == 4;
+        assert_int_equal(at->others, whole ? 0 : 1);
+        assert_string_equal(at->candidates[at->best].call.label, whole ? "early" : "middle");
+        assert_true(at->untouched >= 0);
+    }
+    fake_end(&f);
+}
+
+/* What was measured before shapes were known is of everybody: it is not measured again, the groups are. */
+static void old_journals_are_of_everybody(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"2x2", "1x2*2", "1x2"};
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.ranks = 4;
+    begin(&f, 0, NULL, 0);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    int before = count(&f, 2, 4, 0);
+    assert_true(before > 0);
+    assert_int_equal(before, f.study.results->count);
+    fake_end(&f);
+    begin(&f, 1, shapes, 3);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_true(count(&f, 1, 2, 1) > 0 && count(&f, 1, 2, 0) > 0);
+    assert_int_equal(fake_repeated(&f), 0);
+    fake_end(&f);
+    begin(&f, 1, shapes, 3); /* read back from the file */
+    assert_true(count(&f, 1, 2, 1) > 0 && count(&f, 1, 2, 0) > 0);
+    fake_end(&f);
+}
+
+static void what_does_not_fit_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"3x2", "2x3", "1x2*3"};
+    for (int i = 0; i < 3; i++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake.ranks = 4;
+        begin(&f, 0, &shapes[i], 1);
+        assert_int_equal(bench_conduct(&f.study, &f.err), ERR_USAGE);
+        assert_non_null(strstr(f.err.text, shapes[i]));
+        assert_non_null(strstr(f.err.text, "2 nodes with 2 ranks"));
+        assert_int_equal(fake.opened, fake.closed);
+        fake_end(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_has_its_own_winner),
+        cmocka_unit_test(old_journals_are_of_everybody),
+        cmocka_unit_test(what_does_not_fit_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
+}
