@@ -8,6 +8,7 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/job.h"
 #include "core/arena.h"
 #include "core/file.h"
 #include "envgen/lint/lint.h"
@@ -149,18 +150,6 @@ static int read_own_environment(struct lint *l, struct err *e)
     return code;
 }
 
-static int read_process(struct lint *l, int pid, struct err *e)
-{
-    struct arena *a = arena_new();
-    char *path = arena_printf(a, "/proc/%d/environ", pid), *block;
-    size_t bytes;
-    int code = file_read(path, FILE_LIMIT, a, &block, &bytes, e);
-    if (!code)
-        code = lint_read_environ(l, arena_printf(a, "process %d", pid), block, bytes, e);
-    arena_free(a);
-    return code;
-}
-
 static int is_directory(const char *path)
 {
     struct stat st;
@@ -179,7 +168,7 @@ static int read_all(struct lint *l, const struct request *a, struct err *e)
             return e->code ? e->code : err_set(e, code, "%s", noted.text);
     }
     int code = a->env ? read_own_environment(l, e) : 0;
-    return !code && a->pid ? read_process(l, a->pid, e) : code;
+    return !code && a->pid ? lint_read_process(l, a->pid, e) : code;
 }
 
 static int write_one(const struct request *a, const char *path, const char *text, size_t bytes, int fixed, int left,
@@ -216,19 +205,6 @@ static int write_fixed(const struct lint *l, const struct request *a, struct err
     return code;
 }
 
-/* The table that the profile `dir` brings; one without rules where it has none. */
-static int read_table(const char *dir, struct tuner_table *t, struct arena *arena, struct err *e)
-{
-    const char *path = arena_printf(arena, "%s/tuner.csv", dir);
-    char *text;
-    size_t bytes;
-    if (access(path, F_OK))
-        return 0;
-    if (file_read(path, TUNER_BYTES_LIMIT, arena, &text, &bytes, e))
-        return e->code;
-    return tuner_table_parse(t, text, bytes, NULL, NULL) ? err_set(e, ERR_FAILED, "%s: is no tuner table", path) : 0;
-}
-
 /* What is known about the machine: a topology alone, or a profile with its topology, its releases and its table. */
 static int read_machine(struct request *a, struct topology **t, struct tuner_table *table, struct err *e)
 {
@@ -242,7 +218,7 @@ static int read_machine(struct request *a, struct topology **t, struct tuner_tab
             a->lint.nccl_low = p->decisions->nccl_low;
             a->lint.nccl_high = p->decisions->nccl_high;
         }
-        read_table(p->dir, table, arena, e);
+        cli_read_table(p->dir, table, arena, e);
         a->lint.table = table;
     }
     env_profile_free(p);

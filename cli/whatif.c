@@ -6,6 +6,7 @@
 #include "bench/predict/whatif.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/job.h"
 #include "cli/machine.h"
 #include "core/coll.h"
 #include "core/file.h"
@@ -24,6 +25,7 @@ static const struct cli_page page = {
     "  nccltune whatif --machine azure-ndv5 --nodes 32\n"
     "  nccltune whatif --machine dgx-a100 --nodes 16 --dead-rail mlx5_3 --sockets --svg dead.svg\n"
     "  nccltune whatif --machine azure-ndv4 --nodes 2 --set NCCL_IB_HCA=mlx5_ib0,mlx5_ib1 --set NCCL_NET=Socket\n"
+    "  nccltune whatif --topology topology.json --nodes 8 --script job.sbatch --profile profile\n"
     "  nccltune whatif --topology topology.json --nodes 4 --more-nodes 64,512 --collectives allgather\n"
     "\n"
     "Exit status: 0 done, 1 bad input or nothing can be predicted, 2 wrong usage, 3 --svg and no gnuplot.\n",
@@ -31,8 +33,11 @@ static const struct cli_page page = {
 
 /* A variation as the command line has it, until the machine is known. */
 struct variation {
-    int (*add)(struct whatif *w, const struct variation *v, struct err *e);
+    int (*add)(struct whatif *w, struct variation *v, struct err *e);
     const char *text;
+    struct log *log;
+    struct cli_job job;
+    int pid;
     double factor;
     struct cli_node_counts nodes;
 };
@@ -64,44 +69,69 @@ static const struct option_spec setup_options[] = {
 /* ---- variations -----------------------------------------------------------------------------------------------------
  */
 
-static int add_hcas(struct whatif *w, const struct variation *v, struct err *e)
+static int add_hcas(struct whatif *w, struct variation *v, struct err *e)
 {
     return whatif_add_hcas(w, v->text, e);
 }
 
-static int add_dead_rail(struct whatif *w, const struct variation *v, struct err *e)
+static int add_dead_rail(struct whatif *w, struct variation *v, struct err *e)
 {
     return whatif_add_dead(w, v->text, e);
 }
 
-static int add_half_width(struct whatif *w, const struct variation *v, struct err *e)
+static int add_half_width(struct whatif *w, struct variation *v, struct err *e)
 {
     return whatif_add_half_width(w, v->text, e);
 }
 
-static int add_sockets(struct whatif *w, const struct variation *v, struct err *e)
+static int add_sockets(struct whatif *w, struct variation *v, struct err *e)
 {
     (void)v;
     return whatif_add_sockets(w, e);
 }
 
-static int add_mixed_rails(struct whatif *w, const struct variation *v, struct err *e)
+static int add_mixed_rails(struct whatif *w, struct variation *v, struct err *e)
 {
     (void)v;
     return whatif_add_mixed_rails(w, e);
 }
 
-static int add_oversubscription(struct whatif *w, const struct variation *v, struct err *e)
+static int add_oversubscription(struct whatif *w, struct variation *v, struct err *e)
 {
     return whatif_add_oversubscription(w, v->factor, e);
 }
 
-static int add_nodes(struct whatif *w, const struct variation *v, struct err *e)
+static int add_nodes(struct whatif *w, struct variation *v, struct err *e)
 {
     int rc = 0;
     for (int i = 0; i < v->nodes.count && !rc; i++)
         rc = whatif_add_nodes(w, v->nodes.items[i], e);
     return rc;
+}
+
+static int add_job(struct whatif *w, struct variation *v)
+{
+    return whatif_add_job(w, v->job.label, v->job.settings, v->job.nsettings,
+                          v->job.table.count ? &v->job.table : NULL);
+}
+
+static int add_file(struct whatif *w, struct variation *v, struct err *e)
+{
+    int rc = cli_job_of_file(&v->job, v->text, w->arena, v->log, e);
+    return rc ? rc : add_job(w, v);
+}
+
+static int add_process(struct whatif *w, struct variation *v, struct err *e)
+{
+    int rc = cli_job_of_process(&v->job, v->pid, w->arena, v->log, e);
+    return rc ? rc : add_job(w, v);
+}
+
+static int add_profile(struct whatif *w, struct variation *v, struct err *e)
+{
+    const struct nccl_setup *s = &w->cases[0].setup.nccl;
+    int rc = cli_job_of_profile(&v->job, v->text, s->topology->classes[s->class_index].name, w->arena, e);
+    return rc ? rc : add_job(w, v);
 }
 
 static struct variation *one_more(const struct option_value *v, struct variations *all)
@@ -140,9 +170,30 @@ static int take_sockets(const struct option_value *v, void *out, struct err *e)
     return 0;
 }
 
-static int add_settings(struct whatif *w, const struct variation *v, struct err *e)
+static int add_settings(struct whatif *w, struct variation *v, struct err *e)
 {
     return whatif_add_settings(w, v->text, e);
+}
+
+static int take_file(const struct option_value *v, void *out, struct err *e)
+{
+    struct variation *x = one_more(v, out);
+    x->add = add_file;
+    return option_text(v, &x->text, e);
+}
+
+static int take_process(const struct option_value *v, void *out, struct err *e)
+{
+    struct variation *x = one_more(v, out);
+    x->add = add_process;
+    return option_int(v, &x->pid, e);
+}
+
+static int take_profile(const struct option_value *v, void *out, struct err *e)
+{
+    struct variation *x = one_more(v, out);
+    x->add = add_profile;
+    return option_text(v, &x->text, e);
 }
 
 static int take_settings(const struct option_value *v, void *out, struct err *e)
@@ -177,6 +228,10 @@ static int take_more_nodes(const struct option_value *v, void *out, struct err *
 static const struct option_spec variation_options[] = {
     {0, "set", "NAME=VALUE...", "jobs have these variables: 'NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_ALGO=Ring'", take_settings,
      VARIATIONS},
+    {0, "script", "FILE", "jobs have what this script, manifest or configuration file sets", take_file, VARIATIONS},
+    {0, "env", "FILE", "the same of a file of variables, such as nccl.conf", take_file, VARIATIONS},
+    {0, "pid", "N", "the same of the environment of process N", take_process, VARIATIONS, .low = 1, .high = INT32_MAX},
+    {0, "profile", "DIR", "jobs have what a profile sets, and its tuner table", take_profile, VARIATIONS},
     {0, "hcas", "LIST", "NCCL uses these alone: mlx5_0,mlx5_1", take_hcas, VARIATIONS},
     {0, "dead-rail", "HCA", "that one is missing on every node", take_dead_rail, VARIATIONS},
     {0, "half-width", "HCA", "its PCIe link has half its lanes", take_half_width, VARIATIONS},
@@ -242,12 +297,16 @@ static int run(struct request *a, const struct topology *t, struct log *log, str
         log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
                  t->classes[w->cases[0].setup.nccl.class_index].name);
     int rc = a->variations.count ? 0 : whatif_add_usual(w, e);
-    for (int i = 0; i < a->variations.count && !rc; i++)
+    for (int i = 0; i < a->variations.count && !rc; i++) {
+        a->variations.items[i].log = log;
         rc = a->variations.items[i].add(w, &a->variations.items[i], e);
+    }
     if (!rc)
         rc = whatif_predict(w, e);
     if (!rc)
         rc = show(a, w, e);
+    for (int i = 0; i < a->variations.count; i++)
+        tuner_table_free(&a->variations.items[i].job.table);
     whatif_free(w);
     return rc;
 }

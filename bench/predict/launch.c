@@ -34,6 +34,14 @@ static int number(const char *value, int64_t high, int *out)
     return 0;
 }
 
+/* Whose reading of values counts where no release is named. */
+#define NEWEST 23000
+
+static int release_of(const struct nccl_setup *s)
+{
+    return s->version ? s->version : NEWEST;
+}
+
 static int take_min(const char *value, struct nccl_setup *s, struct arena *a)
 {
     (void)a;
@@ -83,14 +91,82 @@ static int take_cross(const char *value, struct nccl_setup *s, struct arena *a)
     return rc;
 }
 
+/* The farthest way, "LOC" to "SYS", and 1. */
+static int level(const char *value, const struct nccl_setup *s, int *within)
+{
+    const char *name = env_parse_level(value, release_of(s));
+    for (int i = PATH_LOC; name && i < PATH_UNKNOWN; i++)
+        if (!strcmp(path_class_name((enum path_class)i), name))
+            *within = i + 1;
+    return name ? 0 : -1;
+}
+
+static int take_p2p_level(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    (void)a;
+    return level(value, s, &s->p2p_within);
+}
+
+static int take_p2p(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    int off = 0;
+    (void)a;
+    int rc = number(value, 1, &off);
+    s->p2p_within = off ? PATH_LOC + 1 : s->p2p_within;
+    return rc;
+}
+
+static int take_gdr_level(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    (void)a;
+    return level(value, s, &s->gdr_within);
+}
+
+static void take_choice(const struct env_choice *c, unsigned left[COLL_COUNT])
+{
+    for (int i = 0; i < COLL_COUNT; i++)
+        left[i] = c->touched[i] ? c->allowed[i] : 0;
+}
+
+static int take_algo(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    struct env_choice choice;
+    (void)a;
+    env_parse_algo(value, release_of(s), &choice);
+    take_choice(&choice, s->algos);
+    return 0;
+}
+
+static int take_proto(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    struct env_choice choice;
+    (void)a;
+    env_parse_proto(value, release_of(s), &choice);
+    take_choice(&choice, s->protos);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*take)(const char *value, struct nccl_setup *s, struct arena *a);
 } variables[] = {
-    {"NCCL_IB_HCA", take_hcas},       {"NCCL_MIN_CTAS", take_min},      {"NCCL_MAX_CTAS", take_max},
-    {"NCCL_MIN_NCHANNELS", take_min}, {"NCCL_MAX_NCHANNELS", take_max}, {"NCCL_NVLS_ENABLE", take_nvls},
-    {"NCCL_PXN_DISABLE", take_pxn},   {"NCCL_IB_DISABLE", take_ib},     {"NCCL_CROSS_NIC", take_cross},
+    {"NCCL_IB_HCA", take_hcas},
+    {"NCCL_MIN_CTAS", take_min},
+    {"NCCL_MAX_CTAS", take_max},
+    {"NCCL_MIN_NCHANNELS", take_min},
+    {"NCCL_MAX_NCHANNELS", take_max},
+    {"NCCL_NVLS_ENABLE", take_nvls},
+    {"NCCL_PXN_DISABLE", take_pxn},
+    {"NCCL_IB_DISABLE", take_ib},
+    {"NCCL_CROSS_NIC", take_cross},
     {"NCCL_NET", take_net},
+    {"NCCL_MIN_NRINGS", take_min},
+    {"NCCL_MAX_NRINGS", take_max},
+    {"NCCL_P2P_LEVEL", take_p2p_level},
+    {"NCCL_P2P_DISABLE", take_p2p},
+    {"NCCL_NET_GDR_LEVEL", take_gdr_level},
+    {"NCCL_ALGO", take_algo},
+    {"NCCL_PROTO", take_proto},
 };
 #define VARIABLES (sizeof variables / sizeof *variables)
 

@@ -57,28 +57,40 @@ static int between(const struct model_links *l, int from, int to)
     return -1;
 }
 
-enum model_way model_way_gpus(const struct model_links *l, int from, int to, double load, double *loads)
+/* Whether GPUs may copy over a way of that class. NCCL's default is PXB (ncclTopoCheckP2p in src/graph/paths.cc). */
+static int peers_over(const struct model_links *l, enum path_class class_)
+{
+    int within = l->nccl->setup.p2p_within;
+    return class_ <= (within ? (enum path_class)(within - 1) : PATH_PXB);
+}
+
+/* Over NVLink or XGMI; 0: not joined by it. */
+static int pass_links(const struct model_links *l, int from, int to, double load, double *loads)
 {
     int n = l->c->ngpus;
-    const struct path *p = path_between(l->paths, from, to);
     if (l->direct[from * n + to] >= 0) {
         pass(loads, l->direct[from * n + to], load);
-        return MODEL_WAY_LINKS;
+        return 1;
     }
     if (l->nvlink_out[from] >= 0 && l->nvlink_in[to] >= 0) {
         pass(loads, l->nvlink_out[from], load);
         pass(loads, l->nvlink_in[to], load);
-        return MODEL_WAY_LINKS;
+        return 1;
     }
-    int third = p->class_ == PATH_NVB ? between(l, from, to) : -1;
+    int third = path_between(l->paths, from, to)->class_ == PATH_NVB ? between(l, from, to) : -1;
     if (third >= 0) {
         pass(loads, l->direct[from * n + third], load);
         pass(loads, l->direct[third * n + to], load);
-        return MODEL_WAY_LINKS;
     }
-    /* NCCL's default for peer-to-peer over PCIe is PXB (ncclTopoCheckP2p in src/graph/paths.cc). */
+    return third >= 0;
+}
+
+enum model_way model_way_gpus(const struct model_links *l, int from, int to, double load, double *loads)
+{
+    if (peers_over(l, PATH_NVL) && pass_links(l, from, to, load, loads))
+        return MODEL_WAY_LINKS;
     const struct hw_gpu *hw = hw_gpu_of(l->c, &l->c->gpus[from]);
-    int by_memory = p->class_ > PATH_PXB || (hw && hw->no_p2p);
+    int by_memory = !peers_over(l, path_between(l->paths, from, to)->class_) || (hw && hw->no_p2p);
     pass_pcie(l, l->c->gpus[from].object, l->c->gpus[to].object, by_memory, load, loads);
     return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
 }
@@ -86,10 +98,11 @@ enum model_way model_way_gpus(const struct model_links *l, int from, int to, dou
 enum model_way model_way_mesh(const struct model_links *l, int from, double load, double *loads)
 {
     int n = l->c->ngpus;
+    enum model_way way = MODEL_WAY_LINKS;
     for (int i = 0; i < n; i++)
         if (i != from)
-            pass(loads, l->direct[from * n + i], load / (n - 1));
-    return MODEL_WAY_LINKS;
+            way = model_way_gpus(l, from, i, load / (n - 1), loads);
+    return way;
 }
 
 /* GPUDirect as NCCL uses it by default: up to PXB, and over C2C (ncclTopoCheckGdr in src/graph/paths.cc). */
@@ -99,17 +112,18 @@ static int direct_to_gpu(const struct model_links *l, int gpu, int net)
     const struct hw_gpu *hw = hw_gpu_of(l->c, g);
     if (l->kinds[net] == MODEL_NET_SOCKETS || !l->nccl->nets[net].gdr || g->gdr == 0 || (hw && hw->no_p2p))
         return 0;
-    for (int i = 0; i < l->ngates; i++)
+    for (int i = 0; i < l->ngates && !l->nccl->setup.gdr_within; i++)
         if (l->gates[i].gpu == gpu && l->gates[i].net == net)
             return 1;
     enum path_class class_ = model_class_to_net(l, gpu, net);
-    return class_ <= PATH_PXB || class_ == PATH_P2C;
+    int within = l->nccl->setup.gdr_within;
+    return within ? class_ < (enum path_class)within : class_ <= PATH_PXB || class_ == PATH_P2C;
 }
 
 /* The NVLink peer that is near the NIC, when NCCL would go by it (PXN); -1: straight. */
 static int proxy_of(const struct model_links *l, int gpu, int net)
 {
-    if (l->nccl->setup.no_pxn || direct_to_gpu(l, gpu, net))
+    if (l->nccl->setup.no_pxn || !peers_over(l, PATH_NVL) || direct_to_gpu(l, gpu, net))
         return -1;
     for (int i = 0; i < l->nccl->ranks_per_node && i < l->c->ngpus; i++) {
         const struct path *p = path_between(l->paths, gpu, i);

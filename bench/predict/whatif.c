@@ -6,17 +6,14 @@
 
 #include "bench/predict/best.h"
 #include "bench/predict/launch.h"
-#include "bench/predict/nccl/cost.h"
 #include "core/coll.h"
 #include "core/units.h"
-#include "core/vars/parse.h"
 
 #define SMALLEST ((uint64_t)1 << 10)
 #define LARGEST  ((uint64_t)16 << 30)
 #define STEP     2
 
-/* Whose reading of NCCL_ALGO and NCCL_PROTO counts where no release is named: any from 2.24.3 on. */
-#define NEWEST 23000
+#define BLANKS " \t\n"
 
 /* As struct nccl_setup has it. */
 #define MOST_NODES 1000000
@@ -324,59 +321,62 @@ int whatif_add_usual(struct whatif *w, struct err *e)
 
 /* ---- settings ---- */
 
-/* 0: the model knows what it does. */
-static int apply(struct whatif *w, struct whatif_case *c, const char *name, const char *value)
+int whatif_add_job(struct whatif *w, const char *label, const struct bench_setting *settings, int n,
+                   const struct tuner_table *table)
 {
-    struct env_choice choice;
-    int version = c->setup.nccl.version ? c->setup.nccl.version : NEWEST, algo = !strcmp(name, "NCCL_ALGO");
-    if (!algo && strcmp(name, "NCCL_PROTO") != 0)
-        return model_setting_apply(name, value, &c->setup.nccl, w->arena);
-    if (w->coll >= COLL_COUNT)
-        return -1;
-    (algo ? env_parse_algo : env_parse_proto)(value, version, &choice);
-    *(algo ? &c->algos : &c->protos) = choice.touched[w->coll] ? choice.allowed[w->coll] : 0;
+    struct whatif_case *c = add(w, label, "");
+    const char *silent = "", *heard = "";
+    struct bench_setting *kept = arena_alloc(w->arena, ((size_t)n + 1) * sizeof *kept);
+    c->table = table;
+    for (int i = 0; i < n; i++)
+        if (model_setting_apply(settings[i].name, settings[i].value, &c->setup.nccl, w->arena)) {
+            silent = arena_printf(w->arena, "%s%s%s", silent, *silent ? ", " : "", settings[i].name);
+        } else {
+            heard = arena_printf(w->arena, "%s %s=%s", heard, settings[i].name, settings[i].value);
+            kept[c->nsettings++] = settings[i];
+        }
+    c->settings = kept;
+    c->what = arena_printf(w->arena, "jobs have%s%s%s%s%s", table ? " its tuner table" : "",
+                           table && *heard   ? " and"
+                           : *heard || table ? ""
+                                             : " nothing that the model knows of",
+                           heard, *silent ? "; the model is silent on " : "", silent);
     return 0;
 }
 
 int whatif_add_settings(struct whatif *w, const char *text, struct err *e)
 {
-    int n = 1;
+    struct bench_setting *settings = NULL;
+    int n = 0, before = 1;
     for (int i = 0; i < w->ncases; i++)
-        n += !strncmp(w->cases[i].label, "variables", strlen("variables"));
-    struct whatif_case *c = add(w, arena_printf(w->arena, "variables %d", n), "");
-    const char *silent = "";
-    for (const char *p = text + strspn(text, " \t\n"); *p; p += strspn(p, " \t\n")) {
-        size_t length = strcspn(p, " \t\n"), name = strcspn(p, "= \t\n");
+        before += !strncmp(w->cases[i].label, "variables", strlen("variables"));
+    for (const char *p = text + strspn(text, BLANKS); *p; p += strspn(p, BLANKS)) {
+        size_t length = strcspn(p, BLANKS), name = strcspn(p, "=" BLANKS);
         if (!name || p[name] != '=')
             return err_set(e, ERR_USAGE, "'%.*s' is no NAME=VALUE", (int)(length < 64 ? length : 64), p);
-        const char *variable = arena_strndup(w->arena, p, name);
-        const char *value = arena_strndup(w->arena, p + name + 1, length - name - 1);
-        if (apply(w, c, variable, value))
-            silent = arena_printf(w->arena, "%s%s%s", silent, *silent ? ", " : "", variable);
+        settings = arena_grow(w->arena, settings, (size_t)n, sizeof *settings);
+        settings[n++] = (struct bench_setting){arena_strndup(w->arena, p, name),
+                                               arena_strndup(w->arena, p + name + 1, length - name - 1)};
         p += length;
     }
-    c->what = arena_printf(w->arena, "jobs have %s%s%s", text, *silent ? "; the model is silent on " : "", silent);
-    return 0;
+    return whatif_add_job(w, arena_printf(w->arena, "variables %d", before), settings, n, NULL);
 }
 
 /* ---- predictions ---- */
 
-/* NCCL's choice, within what the variables of the case leave of algorithms and protocols. */
+/* NCCL's choice, unless a rule of the case's table names another that NCCL offers. */
 static int predict_default(const struct whatif *w, const struct whatif_case *c, uint64_t bytes, struct model_time *t)
 {
-    struct model_call call = {w->coll, bytes, -1, -1, 0};
-    double best_us = INFINITY;
-    for (int algo = 0; algo < ALGO_COUNT && (c->algos || c->protos); algo++)
-        for (int proto = 0; proto < PROTO_COUNT; proto++) {
-            int allowed = (!c->algos || c->algos >> algo & 1) && (!c->protos || c->protos >> proto & 1);
-            double us = nccl_cost_us(model_nccl(c->model), w->coll, algo, proto, bytes);
-            if (!allowed || us < 0 || us >= best_us)
-                continue;
-            call.algo = algo;
-            call.proto = proto;
-            best_us = us;
-        }
-    return model_predict(c->model, &call, t);
+    const struct nccl_model *n = model_nccl(c->model);
+    const struct tuner_shape shape = {n->nodes, n->ranks, TUNER_UNKNOWN};
+    const struct tuner_rule *r = NULL;
+    while (c->table && (r = tuner_table_match(c->table, r, &shape, w->coll, bytes, 1, 0))) {
+        const struct model_call asked = {w->coll, bytes, r->algo, r->proto, r->channels};
+        if (!model_predict(c->model, &asked, t))
+            return 0;
+        r++;
+    }
+    return model_predict(c->model, &(struct model_call){w->coll, bytes, -1, -1, 0}, t);
 }
 
 static void predict_case(const struct whatif *w, struct whatif_case *c)

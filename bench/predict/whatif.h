@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 #include "bench/predict/model.h"
-#include "core/log.h"
+#include "bench/results/result.h"
+#include "tuner/table/table.h"
 
 /* One default and one tuned prediction. */
 struct whatif_cell {
@@ -19,8 +20,10 @@ struct whatif_case {
     const char *label; /* "without mlx5_3" */
     const char *what;  /* a sentence */
     struct model_setup setup;
-    unsigned algos, protos; /* NCCL_ALGO and NCCL_PROTO leave these (bits); 0: all */
-    const char *problem;    /* why it cannot be predicted; NULL it can */
+    const struct bench_setting *settings; /* that the model knows of */
+    int nsettings;
+    const struct tuner_table *table; /* a tuner plugin applies it; NULL none */
+    const char *problem;             /* why it cannot be predicted; NULL it can */
     const struct model *model;
     struct whatif_cell *cells; /* one a size of struct whatif */
 };
@@ -52,6 +55,11 @@ int whatif_add_nodes(struct whatif *w, int nodes, struct err *e);
 /* Jobs that have these variables, beside others. Blanks or line ends stand between them: "NCCL_IB_HCA=mlx5_0
  * NCCL_NVLS_ENABLE=0". What the model does not know of is named in the case's sentence. Error: no NAME=VALUE. */
 int whatif_add_settings(struct whatif *w, const char *text, struct err *e);
+
+/* The same of settings from elsewhere, such as a script's, which `label` names, and of a tuner table (NULL: none).
+ * Settings, table and label must live as long as `w`. */
+int whatif_add_job(struct whatif *w, const char *label, const struct bench_setting *settings, int n,
+                   const struct tuner_table *table);
 
 /* All that make sense for this machine. */
 int whatif_add_usual(struct whatif *w, struct err *e);

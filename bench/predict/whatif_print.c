@@ -3,6 +3,7 @@
 
 #include "bench/predict/constants.h"
 #include "bench/predict/launch.h"
+#include "bench/predict/setting_cost.h"
 #include "bench/predict/whatif.h"
 #include "core/coll.h"
 #include "core/json.h"
@@ -102,6 +103,18 @@ static int is_unvalidated(const struct whatif *w)
     return 0;
 }
 
+/* What each setting of a job does by itself. */
+static void print_costs(const struct whatif *w, FILE *out)
+{
+    char text[SETTING_COST_TEXT];
+    struct setting_cost cost;
+    for (int i = 1; i < w->ncases; i++)
+        for (int k = 0; k < w->cases[i].nsettings; k++)
+            if (!setting_cost_of(&w->cases[0].setup.nccl, &w->cases[i].settings[k], 1, w->coll, &cost))
+                fprintf(out, "  %-22s  %s=%s %s\n", w->cases[i].label, w->cases[i].settings[k].name,
+                        w->cases[i].settings[k].value, setting_cost_text(&cost, text));
+}
+
 void whatif_print(const struct whatif *w, FILE *out)
 {
     print_headings(w, out);
@@ -110,6 +123,7 @@ void whatif_print(const struct whatif *w, FILE *out)
     fputc('\n', out);
     for (int i = 1; i < w->ncases; i++)
         fprintf(out, "  %-22s  %s\n", w->cases[i].label, w->cases[i].what);
+    print_costs(w, out);
     if (any_chooses_otherwise(w))
         fputs("\n  * NCCL chooses another algorithm or protocol there than on the machine as it is.\n", out);
     int n;
@@ -140,6 +154,23 @@ static void add_time(cJSON *point, const char *key, const struct whatif *w, cons
     cJSON_AddBoolToObject(o, "unvalidated", t->unvalidated);
 }
 
+static void add_costs(cJSON *o, const struct whatif *w, const struct whatif_case *c)
+{
+    struct setting_cost cost;
+    cJSON *list = c->nsettings ? cJSON_AddArrayToObject(o, "settings") : NULL;
+    for (int i = 0; i < c->nsettings; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, row);
+        json_add_str(row, "name", c->settings[i].name);
+        json_add_str(row, "value", c->settings[i].value);
+        if (setting_cost_of(&w->cases[0].setup.nccl, &c->settings[i], 1, w->coll, &cost))
+            continue;
+        cJSON_AddNumberToObject(row, "times_as_long", cost.factor);
+        cJSON_AddNumberToObject(row, "from_bytes", (double)cost.from_bytes);
+        cJSON_AddNumberToObject(row, "to_bytes", (double)cost.to_bytes);
+    }
+}
+
 static void add_case(cJSON *list, const struct whatif *w, const struct whatif_case *c)
 {
     cJSON *o = cJSON_CreateObject();
@@ -150,6 +181,7 @@ static void add_case(cJSON *list, const struct whatif *w, const struct whatif_ca
     cJSON_AddNumberToObject(o, "nodes", c->setup.nccl.nodes);
     if (!c->model)
         return;
+    add_costs(o, w, c);
     cJSON_AddNumberToObject(o, "ranks", model_nccl(c->model)->ranks);
     cJSON *points = cJSON_AddArrayToObject(o, "points");
     for (int i = 0; i < w->nsizes; i++) {

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "core/arena.h"
 #include "core/err.h"
 #include "core/finding.h"
 
@@ -44,6 +45,9 @@ int lint_read_text(struct lint *l, const char *name, const char *text, size_t by
  * findings show as their file. */
 int lint_read_environ(struct lint *l, const char *name, const char *block, size_t bytes, struct err *e);
 
+/* The same of a process that runs: "process 4711". */
+int lint_read_process(struct lint *l, int pid, struct err *e);
+
 /* One setting without a document, as the environment has it. */
 void lint_add(struct lint *l, const char *name, const char *value);
 
@@ -56,6 +60,13 @@ int lint_read_tree(struct lint *l, const char *directory, size_t *looked, struct
 void lint_check(struct lint *l);
 
 size_t lint_settings(const struct lint *l);
+
+/* What a job would have in the end, into `a`: every variable that reaches NCCL and is not set again or taken away
+ * behind it; later documents come after earlier ones, and every branch counts. */
+struct lint_value {
+    const char *name, *value; /* value NULL: unknown; both live as long as `l` */
+};
+struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *n);
 
 /* The n-th document: what was made of it. 0 past the last. */
 struct lint_document {

@@ -172,6 +172,15 @@ int lint_read_environ(struct lint *l, const char *name, const char *block, size_
     return 0;
 }
 
+int lint_read_process(struct lint *l, int pid, struct err *e)
+{
+    char *block;
+    size_t bytes;
+    const char *path = arena_printf(l->arena, "/proc/%d/environ", pid);
+    int rc = file_read(path, LINT_LIMIT, l->arena, &block, &bytes, e);
+    return rc ? rc : lint_read_environ(l, arena_printf(l->arena, "process %d", pid), block, bytes, e);
+}
+
 /* ---- names that no reader understood ----------------------------------------------------------------------------- */
 
 static int begins_comment(const char *line)

@@ -245,6 +245,33 @@ size_t lint_settings(const struct lint *l)
     return l->nsettings;
 }
 
+/* Whether the environment of ranks has it, or loses it. */
+static int counts(const struct lint_setting *s)
+{
+    return s->how != LINT_ASSIGNED && s->how != LINT_LAYER && s->how != LINT_SUBSHELL;
+}
+
+static int is_last(const struct lint *l, size_t i)
+{
+    for (size_t k = i + 1; k < l->nsettings; k++)
+        if (l->settings[k]->hash == l->settings[i]->hash && counts(l->settings[k]) &&
+            !strcmp(l->settings[k]->name, l->settings[i]->name))
+            return 0;
+    return 1;
+}
+
+struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *n)
+{
+    struct lint_value *values = arena_alloc(a, (l->nsettings + 1) * sizeof *values);
+    *n = 0;
+    for (size_t i = 0; i < l->nsettings; i++) {
+        const struct lint_setting *s = l->settings[i];
+        if (counts(s) && s->how != LINT_UNSET && is_last(l, i))
+            values[(*n)++] = (struct lint_value){s->name, s->value};
+    }
+    return values;
+}
+
 int lint_document(const struct lint *l, size_t n, struct lint_document *d)
 {
     if (n >= l->ntexts)

@@ -280,6 +280,11 @@ void nccl_cost_fill(struct nccl_model *m)
     }
 }
 
+static int may(unsigned bits, int n)
+{
+    return !bits || bits >> n & 1;
+}
+
 double nccl_cost_us(const struct nccl_model *m, int coll, int algo, int proto, uint64_t bytes)
 {
     if (coll < 0 || coll >= COLL_COUNT || algo < 0 || algo >= ALGO_COUNT || proto < 0 || proto >= PROTO_COUNT)
@@ -287,7 +292,7 @@ double nccl_cost_us(const struct nccl_model *m, int coll, int algo, int proto, u
     if (m->ranks <= 1)
         return algo == ALGO_RING && proto == PROTO_SIMPLE ? 0 : -1;
     float bw = m->bw[coll][algo][proto], us = m->latency[coll][algo][proto];
-    if (bw <= 0)
+    if (bw <= 0 || !(may(m->setup.algos[coll], algo) && may(m->setup.protos[coll], proto)))
         return -1;
     int size = log2_floor(bytes >> 6);
     if (coll == COLL_ALLREDUCE && size >= 0) {

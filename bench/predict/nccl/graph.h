@@ -69,7 +69,8 @@ struct graph_system {
     int amd; /* GPUs */
     enum nccl_cpu cpu;
     unsigned char *no_p2p; /* GPUs × GPUs: the driver refuses */
-    int *scratch;          /* of graph_nearest's callers */
+    enum path_class p2p_within, gdr_within;
+    int *scratch; /* of graph_nearest's callers */
     struct graph_nets {
         int *nets; /* NULL: not asked for yet */
         int n;

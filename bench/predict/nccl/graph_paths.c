@@ -224,11 +224,10 @@ static void divert(struct graph_system *s, struct graph_node *a, struct graph_no
 static void divert_gpus(struct graph_system *s)
 {
     int n = s->n[GRAPH_GPU];
-    enum path_class far = s->cpu == NCCL_CPU_AMD && n <= 2 ? PATH_SYS : PATH_PXB;
     for (int g = 0; g < n; g++)
         for (int p = 0; p < n; p++) {
             enum path_class type = s->nodes[GRAPH_GPU][p]->paths[GRAPH_GPU][g].type;
-            if (p != g && (type > far || (type > PATH_NVB && s->no_p2p[p * n + g])))
+            if (p != g && (type > s->p2p_within || (type > PATH_NVB && s->no_p2p[p * n + g])))
                 divert(s, s->nodes[GRAPH_GPU][p], s->nodes[GRAPH_CPU][local_cpu(s, g)], s->nodes[GRAPH_GPU][g]);
         }
 }
@@ -247,7 +246,7 @@ static int has_gdr(const struct graph_system *s, const struct graph_node *g, con
 {
     if (!net->net.gdr || !g->gpu.gdr || (sends && g->gpu.sm < 80 && g->gpu.sm && !has_nvlink_peer(s, g)))
         return 0;
-    return distance <= PATH_PXB || (distance == PATH_P2C && s->version >= 22700);
+    return distance <= s->gdr_within || (distance == PATH_P2C && s->gdr_within == PATH_PXB && s->version >= 22700);
 }
 
 /* NICs behind the CPU that the GPU reaches over C2C; since 2.29 only those that are the nearest. */

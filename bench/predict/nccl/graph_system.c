@@ -411,7 +411,10 @@ struct graph_system *graph_system_new(const struct nccl_setup *setup, const stru
         .cross_nic = setup->cross_nic == 1   ? 1
                      : setup->cross_nic == 3 ? 0
                                              : 2,
+        .gdr_within = setup->gdr_within ? (enum path_class)(setup->gdr_within - 1) : PATH_PXB,
     };
+    enum path_class reach = s->cpu == NCCL_CPU_AMD && ranks <= 2 ? PATH_SYS : PATH_PXB;
+    s->p2p_within = setup->p2p_within ? (enum path_class)(setup->p2p_within - 1) : reach;
     size_t objects = (size_t)c->nobjects;
     struct build b = {
         .s = s,

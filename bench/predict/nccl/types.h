@@ -22,6 +22,9 @@ struct nccl_setup {
     int no_nvls;                    /* NCCL_NVLS_ENABLE=0 */
     int no_pxn;                     /* NCCL_PXN_DISABLE=1 */
     int cross_nic;                  /* NCCL_CROSS_NIC; 2 is NCCL's default, 0 counts as 2: say 1 or 3 (=0, never) */
+    int p2p_within, gdr_within;     /* the farthest enum path_class for NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL, and 1;
+                                     * 0: NCCL's default */
+    unsigned algos[COLL_COUNT], protos[COLL_COUNT]; /* what NCCL_ALGO and NCCL_PROTO leave (bits); 0: all */
 };
 
 /* A NIC as the transport shows it to NCCL. */

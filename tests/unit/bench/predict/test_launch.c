@@ -46,6 +46,20 @@ static void variables(void **state)
     assert_int_equal(s.cross_nic, 3);
     assert_int_equal(apply("NCCL_CROSS_NIC", "1", &s, a), 0);
     assert_int_equal(s.cross_nic, 1);
+    assert_int_equal(apply("NCCL_MIN_NRINGS", "8", &s, a), 0);
+    assert_int_equal(s.min_channels, 8);
+    assert_int_equal(apply("NCCL_P2P_DISABLE", "1", &s, a), 0);
+    assert_int_equal(s.p2p_within, PATH_LOC + 1);
+    assert_int_equal(apply("NCCL_P2P_DISABLE", "0", &s, a), 0);
+    assert_int_equal(s.p2p_within, 0);
+    assert_int_equal(apply("NCCL_P2P_LEVEL", "SYS", &s, a), 0);
+    assert_int_equal(s.p2p_within, PATH_SYS + 1);
+    assert_int_equal(apply("NCCL_NET_GDR_LEVEL", "PIX", &s, a), 0);
+    assert_int_equal(s.gdr_within, PATH_PIX + 1);
+    assert_int_equal(apply("NCCL_ALGO", "Tree,Ring", &s, a), 0);
+    assert_int_equal(s.algos[COLL_ALLREDUCE], 1u << ALGO_TREE | 1u << ALGO_RING);
+    assert_int_equal(apply("NCCL_PROTO", "^LL128", &s, a), 0);
+    assert_int_equal(s.protos[COLL_ALLREDUCE], 1u << PROTO_LL | 1u << PROTO_SIMPLE);
     arena_free(a);
 }
 
@@ -79,6 +93,7 @@ static void what_the_model_is_silent_on(void **state)
     static const char *const silent[][2] = {
         {"NCCL_IB_QPS_PER_CONNECTION", "4"}, {"NCCL_BUFFSIZE", "8388608"}, {"NCCL_NET", "AWS Libfabric"},
         {"NCCL_MIN_CTAS", "many"},           {"NCCL_MAX_CTAS", "1000"},    {"NCCL_CROSS_NIC", "-1"},
+        {"NCCL_P2P_DISABLE", "yes"},         {"NCCL_P2P_LEVEL", "far"},
     };
     struct arena *a = arena_new();
     struct nccl_setup s;

@@ -101,6 +101,75 @@ static void variables_of_jobs(void **state)
     end(&f);
 }
 
+/* GPUDirect and peer-to-peer switched off, on one node as well: NVLink is not used then. */
+static void copies_through_host_memory(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("dgx-a100", 1, COLL_ALLGATHER), g = begin("dgx-h100", 2, COLL_ALLREDUCE);
+    assert_int_equal(whatif_add_settings(f.whatif, "NCCL_P2P_DISABLE=1", &e), 0);
+    assert_int_equal(whatif_predict(f.whatif, &e), 0);
+    assert_true(busbw(f.whatif, 1) < busbw(f.whatif, 0) / 5);
+    assert_int_equal(whatif_add_settings(g.whatif, "NCCL_NET_GDR_LEVEL=LOC", &e), 0);
+    assert_int_equal(whatif_add_settings(g.whatif, "NCCL_NET_GDR_LEVEL=SYS NCCL_P2P_LEVEL=NVL", &e), 0);
+    assert_int_equal(whatif_predict(g.whatif, &e), 0);
+    assert_true(busbw(g.whatif, 1) < busbw(g.whatif, 0) / 1.5);
+    assert_true(busbw(g.whatif, 2) > busbw(g.whatif, 0) * 0.99);
+    end(&f);
+    end(&g);
+}
+
+/* A published measurement: an HCA list of a blog on 2 x 8 A100, AllReduce of 8 GiB with 8, 4, 2 and 1 of the HCAs. */
+static void the_hca_list_of_a_blog(void **state)
+{
+    (void)state;
+    static const double measured_ms[] = {85, 170, 339, 678};
+    static const char *const lists[] = {"mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3", "mlx5_ib0,mlx5_ib1", "mlx5_ib0"};
+    struct err e = {0};
+    struct fixture f = begin("azure-ndv4", 2, COLL_ALLREDUCE);
+    for (int i = 0; i < 3; i++) {
+        struct bench_setting *s = ARENA_NEW(f.whatif->arena, struct bench_setting);
+        *s = (struct bench_setting){"NCCL_IB_HCA", lists[i]};
+        assert_int_equal(whatif_add_job(f.whatif, "job", s, 1, NULL), 0);
+    }
+    assert_int_equal(whatif_predict(f.whatif, &e), 0);
+    int at = 0;
+    while (f.whatif->sizes[at] != (uint64_t)8 << 30)
+        at++;
+    for (int i = 0; i < 4; i++) {
+        const struct model_time *t = &f.whatif->cases[i].cells[at].untouched;
+        double ms = t->us / 1e3;
+        assert_true(ms > measured_ms[i] / 1.1 && ms < measured_ms[i] * 1.1);
+        assert_true(t->low_us / 1e3 < measured_ms[i] && t->high_us / 1e3 > measured_ms[i]);
+    }
+    end(&f);
+}
+
+/* A tuner table decides where a rule fits that NCCL can follow; where it names what is not offered, NCCL does. */
+static void the_table_of_a_profile(void **state)
+{
+    (void)state;
+    static const char csv[] = "allreduce,0,1048576,nvls,simple,-1,2,16\nallreduce,0,1048576,ring,ll,2,2,16\n"
+                              "allreduce,2097152,4194304,tree,simple,-1,3,24\n";
+    struct err e = {0};
+    struct tuner_table table;
+    struct fixture f = begin("azure-ndv4", 2, COLL_ALLREDUCE);
+    assert_int_equal(tuner_table_parse(&table, csv, sizeof csv - 1, NULL, NULL), 0);
+    assert_int_equal(whatif_add_job(f.whatif, "profile", NULL, 0, &table), 0);
+    assert_int_equal(whatif_predict(f.whatif, &e), 0);
+    for (int i = 0; i < f.whatif->nsizes; i++) {
+        const struct model_time *now = &f.whatif->cases[1].cells[i].untouched;
+        const struct model_time *base = &f.whatif->cases[0].cells[i].untouched;
+        if (f.whatif->sizes[i] > 1048576)
+            assert_true(now->us == base->us);
+        else
+            assert_true(now->algo == ALGO_RING && now->proto == PROTO_LL && now->channels == 2);
+    }
+    assert_non_null(strstr(f.whatif->cases[1].what, "tuner table"));
+    tuner_table_free(&table);
+    end(&f);
+}
+
 static void oversubscription_is_felt_by_alltoall(void **state)
 {
     (void)state;
@@ -247,6 +316,9 @@ int main(void)
         cmocka_unit_test(variations_go_the_way_they_must),
         cmocka_unit_test(oversubscription_is_felt_by_alltoall),
         cmocka_unit_test(variables_of_jobs),
+        cmocka_unit_test(copies_through_host_memory),
+        cmocka_unit_test(the_hca_list_of_a_blog),
+        cmocka_unit_test(the_table_of_a_profile),
         cmocka_unit_test(the_usual_ones),
         cmocka_unit_test(the_usual_ones_are_sensible),
         cmocka_unit_test(the_last_hca),

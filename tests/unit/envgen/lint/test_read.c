@@ -158,13 +158,38 @@ static void hostile_documents_end(void **state)
         }
 }
 
+/* What a job has in the end: what is set again, taken away or never reaches the ranks does not count. */
+static void what_is_in_force(void **state)
+{
+    (void)state;
+    static const char text[] = "export NCCL_IB_HCA=mlx5_0\nexport NCCL_ALGO=Ring\nNCCL_PROTO=LL\n"
+                               "export NCCL_IB_HCA=mlx5_0,mlx5_1\nunset NCCL_ALGO\n"
+                               "export NCCL_SOCKET_IFNAME=$IFACE\nbash -c \"export NCCL_BUFFSIZE=1\"\nsrun ./train\n";
+    static const char block[] = "NCCL_MIN_CTAS=8\0PATH=/bin\0NCCL_IB_HCA=mlx5_3";
+    struct arena *a = arena_new();
+    struct err e = {0};
+    size_t n;
+    struct lint *l = lint_new(&(struct lint_options){.rccl = -1});
+    assert_int_equal(lint_read_text(l, "job.sh", text, sizeof text - 1, "shell", &e), 0);
+    const struct lint_value *v = lint_in_force(l, a, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(v[0].name, "NCCL_IB_HCA");
+    assert_string_equal(v[0].value, "mlx5_0,mlx5_1");
+    assert_string_equal(v[1].name, "NCCL_SOCKET_IFNAME");
+    assert_null(v[1].value);
+    assert_int_equal(lint_read_environ(l, "process", block, sizeof block, &e), 0);
+    v = lint_in_force(l, a, &n);
+    assert_int_equal(n, 3);
+    assert_string_equal(v[2].value, "mlx5_3");
+    lint_free(l);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_are_found),
-        cmocka_unit_test(fixtures),
-        cmocka_unit_test(binary_is_refused),
-        cmocka_unit_test(hostile_documents_end),
+        cmocka_unit_test(what_is_in_force),  cmocka_unit_test(settings_are_found),    cmocka_unit_test(fixtures),
+        cmocka_unit_test(binary_is_refused), cmocka_unit_test(hostile_documents_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,25 @@
+/* The settings that a job has: of a script or file, of a process that runs, of a profile. */
+#ifndef CLI_JOB_H
+#define CLI_JOB_H
+
+#include "bench/results/result.h"
+#include "core/log.h"
+#include "tuner/table/table.h"
+
+struct cli_job {
+    const char *label; /* "job.sbatch", "process 4711", the profile's directory */
+    struct bench_setting *settings;
+    int nsettings;
+    struct tuner_table table; /* of a profile; without rules where it has none. tuner_table_free frees */
+};
+
+/* In the formats of nccltune lint; what a shell would have to work out first is left out, with a warning. */
+int cli_job_of_file(struct cli_job *j, const char *path, struct arena *a, struct log *log, struct err *e);
+int cli_job_of_process(struct cli_job *j, int pid, struct arena *a, struct log *log, struct err *e);
+/* Its settings for nodes of that class, and its table. */
+int cli_job_of_profile(struct cli_job *j, const char *dir, const char *node_class, struct arena *a, struct err *e);
+
+/* The table that the profile `dir` brings; one without rules where it has none. */
+int cli_read_table(const char *dir, struct tuner_table *t, struct arena *a, struct err *e);
+
+#endif

@@ -1,0 +1,63 @@
+/* What single settings cost, and how that is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bench/predict/setting_cost.h"
+#include "core/coll.h"
+#include "probe/machines/machines.h"
+
+static int cost_of(const char *machine, int nodes, const char *name, const char *value, struct setting_cost *c)
+{
+    struct err e = {0};
+    struct topology *t = machine_topology(machine, nodes, &e);
+    struct nccl_setup base = {.topology = t, .nodes = nodes};
+    struct bench_setting s = {name, value};
+    int rc = setting_cost_of(&base, &s, 1, COLL_ALLREDUCE, c);
+    topo_free(t);
+    return rc;
+}
+
+static void what_is_sure(void **state)
+{
+    (void)state;
+    struct setting_cost c;
+    assert_int_equal(cost_of("azure-ndv4", 2, "NCCL_IB_HCA", "mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3", &c), 0);
+    assert_true(c.factor > 1.8 && c.factor < 2.2);
+    assert_true(c.from_bytes >= (uint64_t)1 << 20 && c.from_bytes <= (uint64_t)64 << 20 && c.to_bytes == 0);
+    assert_int_equal(cost_of("dgx-a100", 1, "NCCL_P2P_DISABLE", "1", &c), 0);
+    assert_true(c.factor > 4);
+    /* On one node no HCA is used, and what NCCL does anyway changes nothing. */
+    assert_int_equal(cost_of("azure-ndv4", 1, "NCCL_IB_HCA", "mlx5_ib0", &c), 0);
+    assert_true(c.factor == 1);
+    assert_int_equal(cost_of("azure-ndv4", 2, "NCCL_P2P_LEVEL", "PXB", &c), 0);
+    assert_true(c.factor == 1);
+    assert_int_equal(cost_of("azure-ndv4", 2, "NCCL_IB_TIMEOUT", "22", &c), -1);
+}
+
+static void sentences(void **state)
+{
+    (void)state;
+    static const struct {
+        struct setting_cost cost;
+        const char *text;
+    } cases[] = {
+        {{2, 4 << 20, 0}, "costs up to 2.0x from 4 MiB up"},
+        {{0.5, 0, 65536}, "is up to 2.0x faster up to 64 KiB"},
+        {{8.04, 0, 0}, "costs up to 8.0x at all sizes"},
+        {{1.5, 1024, 65536}, "costs up to 1.5x from 1 KiB to 64 KiB"},
+        {{1, 0, 0}, "changes nothing beyond doubt"},
+    };
+    char text[SETTING_COST_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(setting_cost_text(&cases[i].cost, text), cases[i].text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_sure), cmocka_unit_test(sentences)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
