@@ -1,0 +1,90 @@
+/* A cluster in no time, for judging a search: what every combination of launch, algorithm, protocol and channels truly
+ * takes is known, starts and calls take their time on a simulated clock (link with -Wl,--wrap=progress_now_s), and what
+ * is told of them is as noisy as clusters are. */
+#ifndef TESTS_SEARCH_WORLD_H
+#define TESTS_SEARCH_WORLD_H
+
+#include "bench/search/study.h"
+#include "tests/doubles/nccl_law.h"
+
+/* Every sample has a Gaussian deviation of 0.5 to 3 %, by law; beside it: */
+enum world_regime {
+    WORLD_GAUSSIAN, /* nothing */
+    WORLD_PARETO,   /* a Pareto tail, index 1.5 */
+    WORLD_SPEEDS,   /* two speeds 15 % apart, a fifth of a second at a time, whichever */
+    WORLD_DRIFT,    /* 10 % slower at the end of the budget than at its start */
+    WORLD_LAUNCHES, /* every start has a factor of its own, 5 % */
+    WORLD_BURSTS,   /* half a second in three, whichever, takes half as long again */
+    WORLD_REGIMES
+};
+extern const char *const world_regimes[WORLD_REGIMES];
+
+struct world_options {
+    size_t law; /* which machine: any number */
+    enum world_regime regime;
+    uint64_t seed; /* of the noise */
+    double start_s, budget_s;
+    int launches; /* tried beside the default; 0: calls alone */
+    int alike;    /* everything takes what the default takes: each choice is a false one */
+};
+
+#define WORLD_LAWS     120
+#define WORLD_LAUNCH_N 12
+#define WORLD_SCORES   64 /* more than there are places */
+
+/* What was decided: at every place a regret, in the order of places, and sums over them. */
+struct world_score {
+    double regret[WORLD_SCORES]; /* true time over that of the best call in the best launch, less 1 */
+    const char *chosen[WORLD_SCORES];
+    double us[WORLD_SCORES]; /* true, of what was decided */
+    int places;
+    double gained, possible;           /* sums of logarithms of true gains over the untouched library */
+    int replaced, false_gains, missed; /* places: not NCCL's own call; slower than that; 5 % and more left */
+    int launch, launch_false;          /* a launch was chosen; it is slower than the default in truth */
+    int beyond, beyond_false;          /* replaced at sizes that were not measured, slower there */
+    double beyond_worst;               /* time over NCCL's own, the largest */
+    long stated, held;                 /* intervals of gains of calls; and the truth was inside */
+    long launch_stated, launch_held;   /* the same of launches */
+    long calls;
+    double spent_s;
+    char launch_label[64];
+};
+
+/* The search and the decision of this program. */
+struct world_score world_run(const struct world_options *o);
+
+/* How simple methods do at the same: calls alone. */
+enum world_rival { WORLD_EXHAUSTIVE, WORLD_RANDOM, WORLD_DESCENT, WORLD_HALVING, WORLD_THOMPSON, WORLD_RIVALS };
+extern const char *const world_rivals[WORLD_RIVALS];
+struct world_score world_run_rival(const struct world_options *o, enum world_rival rival);
+
+/* ---- for rivals ---- */
+
+struct world_place {
+    int coll, size;
+    uint64_t bytes;
+    int *calls; /* of the plan, those that are offered; the default first */
+    int ncalls;
+};
+
+struct world {
+    struct world_options options;
+    struct law law;
+    double latency_factor[WORLD_LAUNCH_N + 1], bandwidth_factor[WORLD_LAUNCH_N + 1], pair[WORLD_LAUNCH_N + 1];
+    struct bench_study study;
+    struct world_place places[WORLD_SCORES];
+    int nplaces;
+    uint64_t drawn;
+};
+extern struct world world;
+
+double world_uniform(double low, double high);
+double world_now_s(void);
+
+/* A sample of a place's call in the only session; its time passes. */
+double world_sample_us(const struct world_place *p, int call);
+
+/* The call that a rival chooses at a place before the clock says until_s; tests/lib/search_rivals.c. */
+int world_rival_choice(enum world_rival rival, const struct world_place *p, double until_s);
+
+#endif
