@@ -9,19 +9,25 @@
 #include "core/vars/parse.h"
 
 /* As NCCL reads it: names, prefixes, exclusions. A list that leaves no port of the class is one that NCCL ignores RDMA
- * for: sockets. */
+ * for: sockets. Nothing can be said where ports are not known, or may be those of a plugin, which reads no such list.
+ */
 static int take_hcas(const char *value, struct nccl_setup *s, struct arena *a)
 {
     const struct topo_class *c = &s->topology->classes[s->class_index];
     struct env_devices list;
     const char **hcas = arena_alloc(a, ((size_t)c->nports + 1) * sizeof *hcas);
+    int foreign = !c->nports;
     env_parse_devices(value, &list);
     s->nhcas = 0;
-    for (int i = 0; i < c->nports; i++)
+    for (int i = 0; i < c->nports; i++) {
+        foreign |= c->ports[i].layer == TOPO_LINK_UNKNOWN;
         if (env_devices_select(&list, c->ports[i].hca, c->ports[i].port))
             hcas[s->nhcas++] = arena_printf(a, "%s:%d", c->ports[i].hca, c->ports[i].port);
+    }
+    if (!s->nhcas && foreign)
+        return -1;
     s->hcas = hcas;
-    s->sockets |= c->nports && !s->nhcas;
+    s->sockets |= !s->nhcas;
     return 0;
 }
 
@@ -170,12 +176,23 @@ static const struct {
 };
 #define VARIABLES (sizeof variables / sizeof *variables)
 
+static size_t variable(const char *name)
+{
+    size_t i = 0;
+    while (i < VARIABLES && strcmp(variables[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+int model_knows_setting(const char *name)
+{
+    return variable(name) < VARIABLES;
+}
+
 int model_setting_apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
 {
-    for (size_t i = 0; i < VARIABLES; i++)
-        if (!strcmp(variables[i].name, name))
-            return variables[i].take(value, s, a);
-    return -1;
+    size_t i = variable(name);
+    return i < VARIABLES ? variables[i].take(value, s, a) : -1;
 }
 
 int model_launch_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a)

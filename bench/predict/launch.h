@@ -9,6 +9,9 @@
  * that value. What has to be allocated is in `a`. */
 int model_setting_apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a);
 
+/* Whether the model knows what the variable does. */
+int model_knows_setting(const char *name);
+
 /* The same for all settings of `launch`. -1 when the model is silent on one of them. */
 int model_launch_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a);
 

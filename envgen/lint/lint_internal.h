@@ -134,6 +134,8 @@ struct lint {
     const struct lint_branch *branch; /* what is read belongs to this arm … */
     const struct lint_body *body;     /* … and is written into this file */
     size_t known;                     /* findings that the baseline has taken out */
+    const struct lint_cost *costs;    /* what was predicted of settings, see rules_costs.c */
+    int ncosts;
 };
 
 /* ---- for the readers --------------------------------------------------------------------------------------------- */
@@ -233,6 +235,9 @@ const struct lint_setting *lint_anywhere(const struct lint *l, const struct lint
 /* Whether a word stands anywhere in the document; after LINT_SEARCHES of them no further one is looked for. */
 #define LINT_SEARCHES 200
 int lint_speaks_of(struct lint_text *t, const char *word);
+
+/* Whether the environment of ranks has it, or loses it by it. */
+int lint_reaches(const struct lint_setting *s);
 
 /* 1 when the value is known and NCCL reads this number from it. */
 int lint_number(const struct lint_setting *s, int64_t *value);

@@ -1,11 +1,14 @@
-/* Leftovers: settings that NCCL reads and obeys, and that were meant for one evening of looking for a fault. */
+/* What NCCL reads and obeys, and what it costs: leftovers that were meant for one evening of looking for a fault, and
+ * on a known machine what the model predicts. */
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/predict/launch.h"
+#include "bench/predict/setting_cost.h"
 #include "core/vars/parse.h"
 #include "envgen/lint/lint_internal.h"
 
-enum { P2P_OFF, SHM_OFF, GDR_OFF, DEBUG_FILE, CONNECTIONS, SPLIT_ALONE, PLUGIN_VALUE, MISSING_FILE };
+enum { P2P_OFF, SHM_OFF, GDR_OFF, DEBUG_FILE, CONNECTIONS, SPLIT_ALONE, PLUGIN_VALUE, PREDICTED, MISSING_FILE };
 static const struct finding_kind kinds[] = {
     [P2P_OFF] = {"NT316", "p2p-off", FINDING_WARNING, "GPUs of a node no longer reach each other directly"},
     [SHM_OFF] = {"NT317", "shm-off", FINDING_WARNING, "shared memory is switched off"},
@@ -15,6 +18,7 @@ static const struct finding_kind kinds[] = {
                      "CUDA_DEVICE_MAX_CONNECTIONS against what the job runs"},
     [SPLIT_ALONE] = {"NT321", "split-without-qps", FINDING_NOTE, "data is split over one queue pair"},
     [PLUGIN_VALUE] = {"NT322", "plugin-value", FINDING_WARNING, "a value that its reader does not take"},
+    [PREDICTED] = {"NT323", "predicted-cost", FINDING_WARNING, "it makes collectives slower on this machine"},
     [MISSING_FILE] = {"NT509", "missing-file", FINDING_ERROR, "the file is not there"},
 };
 
@@ -149,6 +153,63 @@ static void missing_file(struct lint *l, const struct lint_setting *s)
         lint_find(l, &kinds[MISSING_FILE], s, "There is no such file here.", "Write the path of a file on every node.");
 }
 
+/* ---- predicted --------------------------------------------------------------------------------------------------- */
+
+/* Settings of one lint that the model is asked about. */
+#define MOST_ASKED 64
+
+/* × the time without it that is worth a warning. */
+#define WORTH 1.2
+
+/* Documents repeat settings: each is predicted once. */
+struct lint_cost {
+    const struct lint_cost *next;
+    uint64_t hash;
+    const char *name, *value;
+    struct setting_cost cost;
+};
+
+static const struct lint_cost *predict(struct lint *l, const struct lint_setting *s, const struct nccl_setup *base)
+{
+    const struct bench_setting setting = {s->name, s->value};
+    struct lint_cost *c = ARENA_NEW(l->arena, struct lint_cost);
+    *c = (struct lint_cost){l->costs, s->hash, s->name, s->value, {.factor = 1}};
+    setting_cost_of(base, &setting, 1, COLL_ALLREDUCE, &c->cost);
+    l->ncosts++;
+    return l->costs = c;
+}
+
+static const struct lint_cost *cost_of(struct lint *l, const struct lint_setting *s, const struct nccl_setup *base)
+{
+    for (const struct lint_cost *c = l->costs; c; c = c->next)
+        if (c->hash == s->hash && !strcmp(c->name, s->name) && !strcmp(c->value, s->value))
+            return c;
+    return l->ncosts < MOST_ASKED && model_knows_setting(s->name) ? predict(l, s, base) : NULL;
+}
+
+/* Into the finding that there is about the setting, else as one of its own. */
+static void predicted(struct lint *l, const struct lint_setting *s)
+{
+    const struct topology *t = l->options.topology;
+    int class_index = t && s->value && lint_reaches(s) ? model_class_of(t) : -1;
+    if (class_index < 0)
+        return;
+    int hosts = model_hosts_of(t, class_index), nodes = hosts > 1 ? hosts : 2;
+    const struct nccl_setup base = {
+        .topology = t, .class_index = class_index, .nodes = nodes, .version = l->options.nccl_high};
+    const struct lint_cost *c = cost_of(l, s, &base);
+    char text[SETTING_COST_TEXT];
+    if (!c || c->cost.factor < WORTH)
+        return;
+    const char *says = arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted).", nodes,
+                                    setting_cost_text(&c->cost, text));
+    struct lint_finding *last = l->nfindings ? l->findings[l->nfindings - 1] : NULL;
+    if (last && last->at == s)
+        last->says = arena_printf(l->arena, "%s %s", last->says, says);
+    else
+        lint_find(l, &kinds[PREDICTED], s, says, "Remove it, unless a test without it fails on these nodes.");
+}
+
 static void check(struct lint *l, const struct lint_setting *s)
 {
     for (size_t i = 0; i < sizeof leftovers / sizeof *leftovers; i++)
@@ -156,6 +217,7 @@ static void check(struct lint *l, const struct lint_setting *s)
             leftovers[i].check(l, s);
     plugin_value(l, s);
     missing_file(l, s);
+    predicted(l, s);
 }
 
 const struct lint_rules lint_costs = {kinds, sizeof kinds / sizeof *kinds, check};

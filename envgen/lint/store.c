@@ -245,8 +245,7 @@ size_t lint_settings(const struct lint *l)
     return l->nsettings;
 }
 
-/* Whether the environment of ranks has it, or loses it. */
-static int counts(const struct lint_setting *s)
+int lint_reaches(const struct lint_setting *s)
 {
     return s->how != LINT_ASSIGNED && s->how != LINT_LAYER && s->how != LINT_SUBSHELL;
 }
@@ -254,7 +253,7 @@ static int counts(const struct lint_setting *s)
 static int is_last(const struct lint *l, size_t i)
 {
     for (size_t k = i + 1; k < l->nsettings; k++)
-        if (l->settings[k]->hash == l->settings[i]->hash && counts(l->settings[k]) &&
+        if (l->settings[k]->hash == l->settings[i]->hash && lint_reaches(l->settings[k]) &&
             !strcmp(l->settings[k]->name, l->settings[i]->name))
             return 0;
     return 1;
@@ -266,7 +265,7 @@ struct lint_value *lint_in_force(const struct lint *l, struct arena *a, size_t *
     *n = 0;
     for (size_t i = 0; i < l->nsettings; i++) {
         const struct lint_setting *s = l->settings[i];
-        if (counts(s) && s->how != LINT_UNSET && is_last(l, i))
+        if (lint_reaches(s) && s->how != LINT_UNSET && is_last(l, i))
             values[(*n)++] = (struct lint_value){s->name, s->value};
     }
     return values;

@@ -10,10 +10,10 @@
 #include "bench/predict/launch.h"
 
 /* Four ports of three HCAs. */
-static struct topo_port ports[] = {{.hca = "mlx5_0", .port = 1},
-                                   {.hca = "mlx5_1", .port = 1},
-                                   {.hca = "mlx5_1", .port = 2},
-                                   {.hca = "mlx5_10", .port = 1}};
+static struct topo_port ports[] = {{.hca = "mlx5_0", .port = 1, .layer = TOPO_LINK_INFINIBAND},
+                                   {.hca = "mlx5_1", .port = 1, .layer = TOPO_LINK_INFINIBAND},
+                                   {.hca = "mlx5_1", .port = 2, .layer = TOPO_LINK_INFINIBAND},
+                                   {.hca = "mlx5_10", .port = 1, .layer = TOPO_LINK_INFINIBAND}};
 static struct topo_class class_ = {.ports = ports, .nports = 4};
 static const struct topology topology = {.classes = &class_, .nclasses = 1};
 
@@ -99,6 +99,10 @@ static void what_the_model_is_silent_on(void **state)
     struct nccl_setup s;
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
         assert_int_equal(apply(silent[i][0], silent[i][1], &s, a), -1);
+    ports[3].layer = TOPO_LINK_UNKNOWN; /* a plugin's, perhaps, which reads no such list */
+    assert_int_equal(apply("NCCL_IB_HCA", "^mlx5", &s, a), -1);
+    assert_int_equal(apply("NCCL_IB_HCA", "mlx5_1", &s, a), 0);
+    ports[3].layer = TOPO_LINK_INFINIBAND;
     arena_free(a);
 }
 

@@ -14,10 +14,11 @@
 #include "core/file.h"
 #include "core/vars/catalogue.h"
 #include "envgen/lint/lint.h"
+#include "probe/machines/machines.h"
 #include "probe/topology/topology.h"
 #include "tuner/table/table.h"
 
-enum place { NOWHERE, IB, RAILS, ROCE_AMD, TCP, NAMELESS, PLUGIN, TABLED, ROOT };
+enum place { NOWHERE, IB, RAILS, ROCE_AMD, TCP, NAMELESS, PLUGIN, NDV4, TABLED, ROOT };
 
 struct kase {
     const char *kind, *nccl;
@@ -161,6 +162,9 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "export NCCL_NSOCKS_PERTHREAD=4\n", "NT306 NT315", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_SOCKET_NTHREADS=2\nexport NCCL_NSOCKS_PERTHREAD=4\n", "NT315 NT315", "NT306"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_GID_INDEX=3\n", "NT307", NULL},
+    {"shell", NULL, NDV4, "export NCCL_MAX_CTAS=1\n", "NT323", NULL},
+    {"shell", NULL, NDV4, "export NCCL_MAX_CTAS=32\n", "", "NT323"},
+    {"shell", NULL, NDV4, "NCCL_MAX_CTAS=1\nsrun ./train\n", "NT609", "NT323"},
     {"shell", NULL, IB, "export NCCL_IB_GID_INDEX=3\n", "NT307", NULL},
     {"shell", NULL, ROCE_AMD, "export NCCL_IB_GID_INDEX=3\n", "NT307", NULL},
     {"shell", "2.19", NOWHERE, "export NCCL_IB_GID_INDEX=3\n", "", "NT307"},
@@ -390,6 +394,8 @@ static struct topology *place_new(enum place p)
 {
     static const char *const mlx5[] = {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_10", "mlx5_11"};
     static const char *const rails[] = {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5"};
+    if (p == NDV4)
+        return machine_topology("azure-ndv4", 4, NULL);
     struct topology *t = topo_new();
     t->nclasses = 1;
     t->classes = ARENA_NEW(t->arena, struct topo_class);
@@ -590,9 +596,37 @@ static void process_environment_is_read(void **state)
     lint_free(l);
 }
 
+/* What a setting costs on a known machine: said with the finding that there is, else as one of its own, and not of
+ * what never reaches the ranks. */
+static void what_settings_cost(void **state)
+{
+    (void)state;
+    static const char text[] = "export NCCL_P2P_DISABLE=1\nexport NCCL_MAX_CTAS=1\nNCCL_IB_HCA=mlx5_ib0\n"
+                               "export NCCL_P2P_LEVEL=NVL\nsrun ./train\n";
+    struct err e = {0};
+    struct topology *t = machine_topology("azure-ndv4", 4, &e);
+    struct lint *l = lint_new(&(struct lint_options){.rccl = -1, .topology = t});
+    struct finding f;
+    int p2p = 0, channels = 0;
+    assert_non_null(t);
+    assert_int_equal(lint_read_text(l, "job.sh", text, sizeof text - 1, "shell", &e), 0);
+    lint_check(l);
+    for (size_t i = 0; lint_finding(l, i, &f); i++) {
+        int priced = strstr(f.text, "On 4 of these nodes an AllReduce costs up to ") != NULL;
+        p2p += !strcmp(f.id, "NT316") && priced;
+        channels += !strcmp(f.subject, "NCCL_MAX_CTAS") && priced;
+        assert_false(priced && (!strcmp(f.subject, "NCCL_IB_HCA") || !strcmp(f.subject, "NCCL_P2P_LEVEL")));
+    }
+    assert_int_equal(p2p, 1);
+    assert_int_equal(channels, 1);
+    lint_free(l);
+    topo_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_settings_cost),
         cmocka_unit_test(every_case),
         cmocka_unit_test(every_rule_fires_and_has_a_near_miss),
         cmocka_unit_test(long_line_is_cut),
