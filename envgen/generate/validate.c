@@ -136,6 +136,7 @@ static struct lint *lint_of(const struct env_decisions *d, const struct topology
     struct lint_options o = {.nccl_low = d->nccl_low,
                              .nccl_high = d->nccl_high,
                              .rccl = d->rccl,
+                             .measured = 1,
                              .topology = t->nclasses && !rdma_is_dead(d) ? t : NULL};
     return lint_new(&o);
 }

@@ -25,6 +25,7 @@ struct lint_options {
     int nccl_low, nccl_high;         /* releases to judge by; 0: every one in use */
     int rccl;                        /* 1 AMD's RCCL, 0 NVIDIA's NCCL, -1: by the topology's GPUs or what is set */
     const struct topology *topology; /* NULL unknown; must outlive the lint */
+    int measured;                    /* the settings were measured on it: predictions of them are worth less */
     const struct tuner_table *table; /* what a tuner plugin will apply; NULL none; the same */
     const char *root; /* paths in settings are looked for below it: "" this machine, "/proc/7/root"; NULL: not at all */
 };

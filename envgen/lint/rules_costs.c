@@ -191,7 +191,8 @@ static const struct lint_cost *cost_of(struct lint *l, const struct lint_setting
 static void predicted(struct lint *l, const struct lint_setting *s)
 {
     const struct topology *t = l->options.topology;
-    int class_index = t && s->value && lint_reaches(s) ? model_class_of(t) : -1;
+    int asked = t && !l->options.measured && s->value && lint_reaches(s);
+    int class_index = asked ? model_class_of(t) : -1;
     if (class_index < 0)
         return;
     int hosts = model_hosts_of(t, class_index), nodes = hosts > 1 ? hosts : 2;
