@@ -1,7 +1,7 @@
 /* A vendor's tuner: answers by size as region tuners do, forces cells, penalises and forbids others, wants channels and
  * chunks, keeps a context per communicator, and notices what a real one would crash on. Exports every version of the
- * interface; vendor_tuner_vN.so, linked from the same object, version N alone. It counts as the network plugin's
- * library, too.
+ * interface; vendor_tuner_vN.so, linked from the same object, exports version N alone. It passes for the network
+ * plugin's library, too.
  *
  *   AllReduce below 64 KiB      Tree/LL, 2 channels
  *   AllReduce below 4 MiB       Ring/LL128 where that is available, else Ring/Simple; 8 channels
@@ -11,7 +11,7 @@
  *   chunks (version 6)          128 KiB for Ring/Simple slices of 64 KiB or more
  *
  * VENDOR_TUNER_FAULT: init (fails), crash, abort (in init), second (the second init fails), call (each call fails),
- * empty (success, and NULL for a context), wild (writes behind nChannels of 64 and a cell that is not available). */
+ * empty (success, and NULL for a context), wild (a cell that is not available made the cheapest). */
 #include "tests/doubles/vendor_tuner.h"
 
 #include <signal.h>
@@ -43,7 +43,7 @@ static int fault(const char *kind)
 
 static void crash(void)
 {
-    int *volatile nowhere = NULL;
+    volatile int *volatile nowhere = NULL;
     *nowhere = 1;
 }
 

@@ -1,6 +1,8 @@
 /* getCollInfo of the built plugin, next to an empty function called through the same kind of pointer and to a linear
- * first-match scan over the same rules; and how long init takes. Run from the repository root. */
+ * first-match scan over the same rules; how long init takes; and the plugin over another tuner next to that tuner
+ * alone. Run from the repository root. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,8 +154,9 @@ static void write_table(const char *path, size_t rules)
 }
 
 /* In a child of its own, because the plugin reads its table once per process. */
-static void measure(const char *plugin, size_t rules)
+static void measure(const char *plugin, int count)
 {
+    size_t rules = (size_t)count;
     char path[] = "/tmp/nccltune-perf-XXXXXX";
     int fd = mkstemp(path);
     if (fd < 0) {
@@ -205,9 +208,66 @@ static void measure(const char *plugin, size_t rules)
     free(scanned);
 }
 
+static void *opened(const struct nccl_tuner_v5 *tuner)
+{
+    static struct nccl_nvl_domains domains = {4, 8, 8};
+    static double constants[256];
+    void *context = NULL;
+    if (tuner->init(&context, 1, 32, 4, NULL, &domains, (struct nccl_constants *)constants)) {
+        fprintf(stderr, "init failed\n");
+        exit(1);
+    }
+    return context;
+}
+
+/* The vendor-like double alone, and asked through the plugin: where a rule decides and where none does. */
+static void measure_chain(const char *plugin, int rule_decides)
+{
+    char vendor[PATH_MAX], path[] = "/tmp/nccltune-perf-XXXXXX";
+    int fd = mkstemp(path);
+    const char *rule = rule_decides ? "allreduce,0,-1,ring,simple,4,-1,-1\n" : "reduce,0,-1,ring,simple,4,-1,-1\n";
+    if (fd < 0 || write(fd, rule, strlen(rule)) < 0 || !realpath("build/tests/doubles/vendor_tuner.so", vendor)) {
+        perror("build/tests/doubles/vendor_tuner.so");
+        exit(1);
+    }
+    close(fd);
+    setenv("NCCL_TUNER_CONFIG_FILE", path, 1);
+    setenv("NCCLTUNE_NEXT_TUNER", vendor, 1);
+    setenv("VENDOR_TUNER_QUIET", "1", 1);
+    for (int i = 0; i < SIZES; i++)
+        sizes[i] = rnd() % ((uint64_t)8 << 20);
+    for (int i = 0; i < ALGO_COUNT * PROTO_COUNT; i++)
+        cost[i / PROTO_COUNT][i % PROTO_COUNT] = 1;
+    void *ours = dlopen(plugin, RTLD_NOW | RTLD_LOCAL), *theirs = dlopen(vendor, RTLD_NOW | RTLD_LOCAL);
+    const struct nccl_tuner_v5 *over = ours ? dlsym(ours, "ncclTunerPlugin_v5") : NULL;
+    const struct nccl_tuner_v5 *alone = theirs ? dlsym(theirs, "ncclTunerPlugin_v5") : NULL;
+    if (!over || !alone) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    struct timed t[] = {{.call = alone->get_coll_info, .context = opened(alone)},
+                        {.call = over->get_coll_info, .context = opened(over)}};
+    time_calls(t, 2, BATCHES, BATCH);
+    printf("%-15s | %6.1f %6.1f | %6.1f %6.1f %+7.1f\n", rule_decides ? "a rule decides" : "no rule matches",
+           t[0].ns.p50, t[0].ns.p99, t[1].ns.p50, t[1].ns.p99, t[1].ns.p50 - t[0].ns.p50);
+    fflush(stdout);
+    unlink(path);
+}
+
+static int in_child(void (*measured)(const char *, int), const char *plugin, int argument)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        measured(plugin, argument);
+        exit(0);
+    }
+    int status = 0;
+    return child < 0 || waitpid(child, &status, 0) < 0 || status;
+}
+
 int main(void)
 {
-    static const size_t counts[] = {1, 100, 1000, 10000, 100000};
+    static const int counts[] = {1, 100, 1000, 10000, 100000};
     const char *plugin = getenv("NCCLTUNE_PLUGIN_SO");
     plugin = plugin ? plugin : "build/libnccl-tuner-nccltune.so";
     printf(
@@ -222,15 +282,13 @@ int main(void)
     printf("        |    p50    p99 |    p50    p99   +p50  |       p50       p99 |       p50 |  1st ms   2nd us other "
            "ms\n");
     fflush(stdout);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        pid_t child = fork();
-        if (child == 0) {
-            measure(plugin, counts[i]);
-            exit(0);
-        }
-        int status = 0;
-        if (child < 0 || waitpid(child, &status, 0) < 0 || status)
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (in_child(measure, plugin, counts[i]))
             return 1;
-    }
-    return 0;
+    printf(
+        "\nThe same over another tuner (NCCLTUNE_NEXT_TUNER: the vendor-like double), next to that tuner alone.\n\n");
+    printf("                |    vendor     |        plugin\n");
+    printf("                |    p50    p99 |    p50    p99   +p50\n");
+    fflush(stdout);
+    return in_child(measure_chain, plugin, 0) || in_child(measure_chain, plugin, 1);
 }

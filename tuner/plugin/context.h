@@ -5,9 +5,14 @@
 #include "tuner/table/index.h"
 #include "tuner/table/lookup.h"
 
-/* A communicator to the plugin: all that look alike share one, which lives as long as the process. */
+struct plugin_chain;
+
+/* A communicator to the plugin: all that look alike share one, which lives as long as the process, unless another tuner
+ * is asked first and has a context of its own for each. */
 struct plugin_context {
-    struct tuner_index *index; /* NULL: inert */
+    struct tuner_index *index;  /* NULL: inert */
+    struct tuner_index *alone;  /* the same, NULL where another tuner is asked first */
+    struct plugin_chain *chain; /* that tuner's side; NULL: there is none */
     struct tuner_shape shape;
     int api; /* version of the interface that opened it */
     struct plugin_context *next;

@@ -4,11 +4,13 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/coll.h"
 #include "tuner/plugin/abi.h"
 #include "tuner/plugin/control_internal.h"
+#include "tuner/plugin/load.h"
 
 _Atomic int plugin_armed;
 
@@ -24,7 +26,7 @@ static const struct nccltune_force *forced_for(int coll)
     return coll >= 0 && coll < COLL_COUNT && control.forced[coll] ? &control.force[coll] : NULL;
 }
 
-static void record_call(const struct plugin_context *c, const struct tuner_call *call)
+static void record_call(const struct plugin_context *c, const struct tuner_call *call, const float *given)
 {
     struct nccltune_record *r = &control.record;
     r->sequence++;
@@ -40,18 +42,19 @@ static void record_call(const struct plugin_context *c, const struct tuner_call 
     r->protos = call->protos;
     size_t cells = call->cost && call->algos > 0 && call->protos > 0 ? (size_t)call->algos * (size_t)call->protos : 0;
     for (size_t i = 0; i < NCCLTUNE_CONTROL_CELLS; i++) {
-        r->cost[i] = i < cells ? call->cost[i] : -1;
-        r->allowed |= (uint64_t)tuner_is_available(r->cost[i]) << i;
+        r->cost[i] = i < cells ? given[i] : -1;
+        r->allowed |= (uint64_t)(i < cells && tuner_is_available(call->cost[i])) << i;
     }
 }
 
-struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call)
+struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call,
+                                          const float *given)
 {
     struct tuner_choice choice;
     pthread_mutex_lock(&control.mutex);
     struct nccltune_record *r = &control.record;
     const struct nccltune_force *f = forced_for(call->coll);
-    record_call(c, call);
+    record_call(c, call, given);
     if (f) {
         choice = tuner_choose_cell(f->algo, f->proto, call);
         choice.channels = choice.found ? f->channels : 0;
@@ -146,6 +149,17 @@ PLUGIN_EXPORT int nccltune_control_release(int coll)
             control.forced[i] = 0;
     pthread_mutex_unlock(&control.mutex);
     return 0;
+}
+
+PLUGIN_EXPORT void nccltune_control_next(struct nccltune_next *n)
+{
+    const struct plugin_next *next = plugin_next_active();
+    memset(n, 0, sizeof *n);
+    if (!next)
+        return;
+    n->version = next->version;
+    snprintf(n->name, sizeof n->name, "%.63s", next->name);
+    snprintf(n->path, sizeof n->path, "%.255s", next->path);
 }
 
 PLUGIN_EXPORT int nccltune_control_last(struct nccltune_record *r)

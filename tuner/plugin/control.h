@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define NCCLTUNE_CONTROL_VERSION 1
+#define NCCLTUNE_CONTROL_VERSION 2
 #define NCCLTUNE_CONTROL_CELLS   64 /* cells of a cost table that are recorded; NCCL has 21 */
 #define NCCLTUNE_CONTROL_ALL     (-1)
 
@@ -32,7 +32,7 @@ enum nccltune_source {
 struct nccltune_record {
     uint64_t sequence; /* calls since the plugin was armed */
     uint64_t bytes;
-    uint64_t allowed; /* bit per recorded cell that NCCL offered */
+    uint64_t allowed; /* bit per recorded cell that NCCL offered and the next tuner has not taken away */
     int api;          /* 1 to 6: version of the interface that NCCL called */
     int coll, nodes, ranks;
     int pipe_ops, reg_buff;             /* reg_buff -2: not passed by this version */
@@ -43,6 +43,12 @@ struct nccltune_record {
     /* The last getChunkSize, 0 before one: what NCCL passed and what it got back. */
     uint64_t chunk_sequence, chunk_call_bytes, chunk_given, chunk_returned;
     int chunk_coll, chunk_algo, chunk_proto, chunk_channels;
+};
+
+/* The tuner that is asked before the table (NCCLTUNE_NEXT_TUNER). */
+struct nccltune_next {
+    int version; /* of its interface; 0: there is none, or it failed */
+    char name[64], path[256];
 };
 
 /* NCCLTUNE_CONTROL_VERSION of the plugin; everything else here may change with it. */
@@ -56,6 +62,9 @@ void nccltune_control_disarm(void);
 int nccltune_control_force(const struct nccltune_force *f);
 /* Back to the table for `coll` or NCCLTUNE_CONTROL_ALL. */
 int nccltune_control_release(int coll);
+
+/* Holds from the first communicator's init on. */
+void nccltune_control_next(struct nccltune_next *n);
 
 /* Copies the record. 0, or -1 when no call was made since the plugin was armed. */
 int nccltune_control_last(struct nccltune_record *r);

@@ -6,8 +6,10 @@
 
 extern _Atomic int plugin_armed;
 
-/* What plugin_choose and plugin_chunk answer while the plugin is armed. `c` may be NULL. */
-struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call);
+/* What plugin_choose and plugin_chunk answer while the plugin is armed. `c` may be NULL. `given`: the costs as NCCL
+ * gave them, as many as the call's, which may be what another tuner made of them. */
+struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call,
+                                          const float *given);
 uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugin_slice *slice);
 
 #endif

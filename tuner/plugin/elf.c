@@ -183,14 +183,43 @@ const void *plugin_elf_function(const char *name)
     return w.at;
 }
 
-int plugin_elf_stay(const void *address)
+void *plugin_elf_open(const char *name, int flags)
 {
     const void *at = plugin_elf_function("dlopen");
+    void *(*open_library)(const char *, int) = NULL;
+    memcpy(&open_library, &at, sizeof open_library);
+    return open_library ? open_library(name, flags) : NULL;
+}
+
+const void *plugin_elf_symbol(void *library, const char *name)
+{
+    const void *at = plugin_elf_function("dlsym");
+    void *(*find_symbol)(void *, const char *) = NULL;
+    memcpy(&find_symbol, &at, sizeof find_symbol);
+    return find_symbol ? find_symbol(library, name) : NULL;
+}
+
+void plugin_elf_close(void *library)
+{
+    const void *at = plugin_elf_function("dlclose");
+    int (*close_library)(void *) = NULL;
+    memcpy(&close_library, &at, sizeof close_library);
+    if (close_library)
+        close_library(library);
+}
+
+const char *plugin_elf_error(void)
+{
+    const void *at = plugin_elf_function("dlerror");
+    const char *(*last_error)(void) = NULL;
+    memcpy(&last_error, &at, sizeof last_error);
+    const char *error = last_error ? last_error() : NULL;
+    return error ? error : "it cannot be loaded";
+}
+
+int plugin_elf_stay(const void *address)
+{
     char path[PATH_MAX];
-    void *(*open_again)(const char *, int);
     plugin_elf_path(address, path, sizeof path);
-    if (!at || !path[0])
-        return 0;
-    memcpy(&open_again, &at, sizeof open_again);
-    return open_again(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
+    return path[0] && plugin_elf_open(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) != NULL;
 }

@@ -14,6 +14,12 @@ int plugin_elf_nccl_version(const void *caller);
 /* The first loaded object's function of that name: for those that moved between glibc's libraries. NULL: none. */
 const void *plugin_elf_function(const char *name);
 
+/* dlopen, dlsym, dlclose and dlerror, wherever glibc has them. NULL, or a text for the last one, where it has none. */
+void *plugin_elf_open(const char *name, int flags);
+const void *plugin_elf_symbol(void *library, const char *name);
+void plugin_elf_close(void *library);
+const char *plugin_elf_error(void);
+
 /* Keeps the loaded object that holds `address` until the end of the process, whoever unloads it. 0: it could not. */
 int plugin_elf_stay(const void *address);
 

@@ -31,6 +31,9 @@ static struct {
     int nccl; /* as ncclGetVersion has it; 0: unknown */
     struct tuner_table table;
     struct plugin_context *contexts; /* one per shape */
+    struct plugin_next next;         /* the tuner that is asked first */
+    int next_failed;                 /* it is left out from then on; communicators that have it keep it */
+    struct plugin_context *chained;  /* a communicator each, with a context of that tuner's */
     long open;                       /* contexts given out */
 } process = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -181,6 +184,11 @@ static void judge(nccl_logger log, const void *caller)
 
 /* ---- contexts -------------------------------------------------------------------------------------------------- */
 
+static int count_of(size_t n)
+{
+    return n < INT_MAX ? (int)n : INT_MAX;
+}
+
 static int same_shape(const struct tuner_shape *a, const struct tuner_shape *b)
 {
     return a->nodes == b->nodes && a->ranks == b->ranks && a->domains == b->domains;
@@ -216,7 +224,7 @@ static struct plugin_context *context_of(const struct tuner_shape *shape, int ap
         say(log, NCCLTUNE_LOG_INFO, "NCCL_ALGO or NCCL_PROTO is set; with this NCCL they stand alone");
         return c;
     }
-    c->index = tuner_index_new(&process.table, shape);
+    c->index = c->alone = tuner_index_new(&process.table, shape);
     if (!c->index)
         say(log, NCCLTUNE_LOG_WARN, "no memory for the rules; NCCL's own choices stay");
     else if (tuner_index_is_scanned(c->index))
@@ -247,33 +255,122 @@ static void say_applied(const struct plugin_context *c, nccl_logger log)
         plural((size_t)shape->ranks), domains);
 }
 
+/* ---- the tuner that is asked first ------------------------------------------------------------------------------- */
+
+static void load_next(const struct plugin_opening *o)
+{
+    char why[512];
+    if (plugin_next_load(&process.next, o->api, why, sizeof why))
+        say(o->log, NCCLTUNE_LOG_WARN, "NCCLTUNE_NEXT_TUNER=%.300s %s; no other tuner is asked",
+            getenv("NCCLTUNE_NEXT_TUNER"), why);
+    else if (process.next.tuner)
+        say(o->log, NCCLTUNE_LOG_INFO, "asks tuner %.100s (%s, interface version %d) before its table",
+            process.next.name, process.next.path, process.next.version);
+}
+
+/* Version 1 has no contexts: the first communicator's stands for all of them, and what a next tuner of version 1 counts
+ * it is told. */
+static struct plugin_context *chained_for_version_1(void)
+{
+    struct plugin_context *c = process.chained;
+    while (c && c->api != 1)
+        c = c->next;
+    return c;
+}
+
+struct chained {
+    struct plugin_context context;
+    struct plugin_chain chain;
+};
+
+/* A context of this communicator's own over `shared`, which it is on when the next tuner cannot be asked. */
+static struct plugin_context *chained_over(struct plugin_context *shared, const struct plugin_opening *o)
+{
+    char why[64];
+    struct plugin_context *first = o->api == 1 ? chained_for_version_1() : NULL;
+    if (first && process.next.version > 1)
+        return first;
+    struct chained *c = calloc(1, sizeof *c);
+    if (!c)
+        return shared;
+    c->chain.next = &process.next;
+    if (plugin_chain_init(&c->chain, o, why, sizeof why)) {
+        say(o->log, NCCLTUNE_LOG_WARN, "tuner %.100s (%s) is left out from here on: %s", process.next.name,
+            process.next.path, why);
+        process.next_failed = 1;
+        free(c);
+        return shared;
+    }
+    if (first) {
+        free(c);
+        return first;
+    }
+    c->context = *shared;
+    c->context.alone = NULL;
+    c->context.chain = &c->chain;
+    c->context.next = process.chained;
+    process.chained = &c->context;
+    return &c->context;
+}
+
+static void close_chained(void *context)
+{
+    struct plugin_context **link = &process.chained;
+    if (!context) {
+        const struct plugin_context *first = chained_for_version_1();
+        if (first && first->chain->next->version == 1)
+            plugin_chain_destroy(first->chain);
+        return;
+    }
+    while (*link && *link != context)
+        link = &(*link)->next;
+    struct plugin_context *c = *link;
+    if (!c)
+        return;
+    *link = c->next;
+    plugin_chain_destroy(c->chain);
+    free(c); /* the first member of its struct chained */
+}
+
+const struct plugin_next *plugin_next_active(void)
+{
+    return process.next.tuner && !process.next_failed ? &process.next : NULL;
+}
+
 /* ---- public ---------------------------------------------------------------------------------------------------- */
 
-int plugin_open(const struct tuner_shape *shape, int api, nccl_logger log, const void *caller,
-                struct plugin_context **context)
+int plugin_open(const struct plugin_opening *o, struct plugin_context **context)
 {
+    int domains = o->domains && o->domains->domains >= 0 ? o->domains->domains : TUNER_UNKNOWN;
+    struct tuner_shape shape = {count_of(o->nodes), count_of(o->ranks), domains};
     int rc = NCCLTUNE_SUCCESS;
     *context = NULL;
     pthread_mutex_lock(&process.mutex);
-    if (!process.judged)
-        judge(log, caller);
+    if (!process.judged) {
+        judge(o->log, o->caller);
+        if (!process.refused)
+            load_next(o);
+    }
     process.judged = 1;
     if (process.refused) {
-        say(log, NCCLTUNE_LOG_WARN, "%s", process.refusal);
+        say(o->log, NCCLTUNE_LOG_WARN, "%s", process.refusal);
         rc = NCCLTUNE_INVALID_USAGE;
     } else {
-        *context = context_of(shape, api, log);
+        *context = context_of(&shape, o->api, o->log);
         process.open++;
-        say_applied(*context, log);
+        say_applied(*context, o->log);
+        if (plugin_next_active())
+            *context = chained_over(*context, o);
     }
     pthread_mutex_unlock(&process.mutex);
     return rc;
 }
 
-void plugin_close(void)
+void plugin_close(void *context)
 {
     pthread_mutex_lock(&process.mutex);
     process.open -= process.open > 0;
+    close_chained(context);
     pthread_mutex_unlock(&process.mutex);
 }
 
@@ -283,10 +380,13 @@ __attribute__((destructor)) static void unload(void)
 {
     if (process.open)
         return;
-    while (process.contexts) {
-        struct plugin_context *c = process.contexts;
-        process.contexts = c->next;
+    for (struct plugin_context *c = process.contexts, *next; c; c = next) {
+        next = c->next;
         tuner_index_free(c->index);
+        free(c);
+    }
+    for (struct plugin_context *c = process.chained, *next; c; c = next) {
+        next = c->next;
         free(c);
     }
     tuner_table_free(&process.table);

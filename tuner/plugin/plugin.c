@@ -1,12 +1,14 @@
 /* The entry points of libnccl-tuner-nccltune.so, one structure per version of NCCL's tuner interface.
  *
- * Every call answers success, whatever it is given: NCCL fails the collective otherwise. The one exception is init with
- * a table that NCCLTUNE_HASH does not allow. Only the chosen cell of the cost table is written, and nChannels only by a
- * rule that has channels. */
-#include <limits.h>
+ * Every call answers success, whatever it is given: NCCL fails the collective otherwise. Exceptions are init with a
+ * table that NCCLTUNE_HASH does not allow, and what another tuner answers that is asked first (NCCLTUNE_NEXT_TUNER).
+ * Only the chosen cell of the cost table is written, and nChannels only by a rule that has channels. */
+#include <float.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "tuner/plugin/abi.h"
+#include "tuner/plugin/control.h"
 #include "tuner/plugin/control_internal.h"
 #include "tuner/plugin/legacy.h"
 #include "tuner/plugin/load.h"
@@ -15,17 +17,10 @@
 
 /* ---- what all versions share ----------------------------------------------------------------------------------- */
 
-static int count_of(size_t n)
+static int open_context(const struct plugin_opening *o, void **context)
 {
-    return n < INT_MAX ? (int)n : INT_MAX;
-}
-
-static int open_context(size_t ranks, size_t nodes, int domains, int api, nccl_logger log, const void *caller,
-                        void **context)
-{
-    struct tuner_shape shape = {count_of(nodes), count_of(ranks), domains};
     struct plugin_context *c;
-    int rc = plugin_open(&shape, api, log, caller, &c);
+    int rc = plugin_open(o, &c);
     if (context)
         *context = c;
     return rc;
@@ -34,7 +29,7 @@ static int open_context(size_t ranks, size_t nodes, int domains, int api, nccl_l
 static int close_context(void *context)
 {
     if (context)
-        plugin_close();
+        plugin_close(context);
     return NCCLTUNE_SUCCESS;
 }
 
@@ -43,17 +38,53 @@ static inline int armed(void)
     return __builtin_expect(atomic_load_explicit(&plugin_armed, memory_order_relaxed), 0);
 }
 
-static struct tuner_choice choose(const struct plugin_context *c, const struct tuner_call *call)
+static struct tuner_choice choose(const struct plugin_context *c, const struct tuner_call *call, const float *given)
 {
-    return armed() ? plugin_control_choose(c, call) : plugin_table_choose(c, call);
+    return armed() ? plugin_control_choose(c, call, given) : plugin_table_choose(c, call);
 }
 
 /* ---- versions 3 to 6: the plugin edits a cost table ------------------------------------------------------------ */
 
+/* The next tuner has answered into `cost`, and `i` is the table's choice: nothing else may be as cheap. Releases differ
+ * on which of equals wins and on what a negative cost means, so what was available and is not dearer becomes the
+ * dearest, and what was not available is that again. */
+static void make_cheapest(size_t chosen, float *cost, const float *given, size_t cells)
+{
+    for (size_t i = 0; i < cells; i++)
+        if (!tuner_is_available(given[i]))
+            cost[i] = given[i];
+        else if (!(cost[i] > 0))
+            cost[i] = FLT_MAX;
+    cost[chosen] = 0.0F;
+}
+
+/* The next tuner first, then the table over what that has left available. What it returns is the outcome: without this
+ * plugin it would be, too. */
+static int edit_answer(const struct plugin_context *c, struct tuner_call call, float *cost, int *channels)
+{
+    float given[NCCLTUNE_CONTROL_CELLS], offered[NCCLTUNE_CONTROL_CELLS];
+    int known = cost && call.algos > 0 && call.protos > 0 && call.algos <= NCCLTUNE_CONTROL_CELLS / call.protos;
+    size_t cells = known ? (size_t)call.algos * (size_t)call.protos : 0;
+    if (cells)
+        memcpy(given, cost, cells * sizeof *cost);
+    int rc = plugin_chain_costs(c->chain, &call, cost, channels);
+    for (size_t i = 0; i < cells; i++)
+        offered[i] = tuner_is_available(given[i]) ? cost[i] : given[i];
+    call.cost = cells ? offered : NULL;
+    struct tuner_choice choice = choose(c, &call, given);
+    if (cells && choice.algo >= 0)
+        make_cheapest((size_t)choice.algo * (size_t)call.protos + (size_t)choice.proto, cost, given, cells);
+    if (choice.channels > 0 && channels)
+        *channels = choice.channels;
+    return rc;
+}
+
 static __attribute__((noinline)) int edit_costs(const struct plugin_context *c, const struct tuner_call *call,
                                                 float *cost, int *channels)
 {
-    struct tuner_choice choice = choose(c, call);
+    if (c && c->chain)
+        return edit_answer(c, *call, cost, channels);
+    struct tuner_choice choice = choose(c, call, call->cost);
     if (choice.algo >= 0)
         cost[(size_t)choice.algo * (size_t)call->protos + (size_t)choice.proto] = 0.0F;
     if (choice.channels > 0 && channels)
@@ -75,7 +106,7 @@ static int get_coll_info_v4(void *context, int coll, size_t bytes, int pipe_ops,
     const struct plugin_context *c = context;
     float *cells = (float *)cost;
     const struct tuner_node *answer =
-        !armed() && c && c->index ? tuner_plain_answer(c->index, coll, bytes, cells, algos, protos) : NULL;
+        !armed() && c && c->alone ? tuner_plain_answer(c->alone, coll, bytes, cells, algos, protos) : NULL;
     if (answer && channels) {
         cells[answer->cell] = 0.0F;
         if (answer->channels)
@@ -88,45 +119,42 @@ static int get_coll_info_v4(void *context, int coll, size_t bytes, int pipe_ops,
 
 static int init_v3(size_t ranks, size_t nodes, nccl_logger log, void **context)
 {
-    return open_context(ranks, nodes, TUNER_UNKNOWN, 3, log, __builtin_return_address(0), context);
+    struct plugin_opening o = {ranks, nodes, .api = 3, .log = log, .caller = __builtin_return_address(0)};
+    return open_context(&o, context);
 }
 
 static int init_v4(size_t ranks, size_t nodes, nccl_logger log, void **context)
 {
-    return open_context(ranks, nodes, TUNER_UNKNOWN, 4, log, __builtin_return_address(0), context);
-}
-
-static int domains_of(const struct nccl_nvl_domains *d)
-{
-    return d && d->domains >= 0 ? d->domains : TUNER_UNKNOWN;
+    struct plugin_opening o = {ranks, nodes, .api = 4, .log = log, .caller = __builtin_return_address(0)};
+    return open_context(&o, context);
 }
 
 static int init_v5(void **context, uint64_t comm_id, size_t ranks, size_t nodes, nccl_logger log,
                    struct nccl_nvl_domains *domains, struct nccl_constants *constants)
 {
-    (void)comm_id;
-    (void)constants;
-    return open_context(ranks, nodes, domains_of(domains), 5, log, __builtin_return_address(0), context);
+    struct plugin_opening o = {ranks, nodes, comm_id, domains, constants, 5, log, __builtin_return_address(0)};
+    return open_context(&o, context);
 }
 
 static int init_v6(void **context, uint64_t comm_id, size_t ranks, size_t nodes, nccl_logger log,
                    struct nccl_nvl_domains *domains, struct nccl_constants *constants)
 {
-    (void)comm_id;
-    (void)constants;
-    return open_context(ranks, nodes, domains_of(domains), 6, log, __builtin_return_address(0), context);
+    struct plugin_opening o = {ranks, nodes, comm_id, domains, constants, 6, log, __builtin_return_address(0)};
+    return open_context(&o, context);
 }
 
 static int get_chunk_size_v6(void *context, int coll, size_t bytes, int algo, int proto, int channels,
                              size_t *chunk_bytes)
 {
+    const struct plugin_context *c = context;
     if (!chunk_bytes)
         return NCCLTUNE_SUCCESS;
     struct plugin_slice slice = {coll, bytes, algo, proto, channels, *chunk_bytes};
+    int rc = c && c->chain ? plugin_chain_chunk(c->chain, &slice, chunk_bytes) : NCCLTUNE_SUCCESS;
     uint32_t chunk = armed() ? plugin_control_chunk(context, &slice) : plugin_table_chunk(context, &slice);
     if (chunk)
         *chunk_bytes = chunk;
-    return NCCLTUNE_SUCCESS;
+    return rc;
 }
 
 /* ---- versions 1 and 2: the plugin names algorithm and protocol ------------------------------------------------- */
@@ -139,19 +167,23 @@ static int name_choice(const struct plugin_context *c, struct tuner_call call, i
     call.cost = cost;
     call.algos = PLUGIN_LEGACY_ALGOS;
     call.protos = PLUGIN_LEGACY_PROTOS;
-    struct tuner_choice choice = choose(c, &call);
+    int rc = c && c->chain && algo && proto && channels
+                 ? plugin_chain_names(c->chain, &call, collnet, nvls, cost, algo, proto, channels)
+                 : NCCLTUNE_SUCCESS;
+    struct tuner_choice choice = choose(c, &call, cost);
     if (choice.algo >= 0 && algo && proto) {
         *algo = choice.algo;
         *proto = choice.proto;
     }
     if (choice.channels > 0 && channels)
         *channels = choice.channels;
-    return NCCLTUNE_SUCCESS;
+    return rc;
 }
 
 static int init_v2(size_t ranks, size_t nodes, nccl_logger log, void **context)
 {
-    return open_context(ranks, nodes, TUNER_UNKNOWN, 2, log, __builtin_return_address(0), context);
+    struct plugin_opening o = {ranks, nodes, .api = 2, .log = log, .caller = __builtin_return_address(0)};
+    return open_context(&o, context);
 }
 
 static int get_coll_info_v2(void *context, int coll, size_t bytes, int collnet, int nvls, int pipe_ops, int *algo,
@@ -169,9 +201,10 @@ static struct plugin_context *_Atomic first_context;
 
 static int init_v1(size_t ranks, size_t nodes, nccl_logger log)
 {
+    struct plugin_opening o = {ranks, nodes, .api = 1, .log = log, .caller = __builtin_return_address(0)};
     struct plugin_context *none = NULL;
     void *context = NULL;
-    int rc = open_context(ranks, nodes, TUNER_UNKNOWN, 1, log, __builtin_return_address(0), &context);
+    int rc = open_context(&o, &context);
     atomic_compare_exchange_strong(&first_context, &none, context);
     return rc;
 }
@@ -185,7 +218,7 @@ static int get_coll_info_v1(int coll, size_t bytes, int collnet, int nvls, int p
 
 static int destroy_v1(void)
 {
-    plugin_close();
+    plugin_close(NULL);
     return NCCLTUNE_SUCCESS;
 }
 

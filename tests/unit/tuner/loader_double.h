@@ -100,8 +100,9 @@ static inline void remove_table(void)
 static inline void clear_environment(void)
 {
     static const char *const variables[] = {
-        "NCCLTUNE",        "NCCL_TUNER_CONFIG_FILE", "NCCLTUNE_PROFILE", "NCCLTUNE_HASH",
-        "NCCLTUNE_REFUSE", "NCCLTUNE_ANY_VERSION",   "NCCL_ALGO",        "NCCL_PROTO"};
+        "NCCLTUNE",        "NCCL_TUNER_CONFIG_FILE", "NCCLTUNE_PROFILE",    "NCCLTUNE_HASH",
+        "NCCLTUNE_REFUSE", "NCCLTUNE_ANY_VERSION",   "NCCLTUNE_NEXT_TUNER", "NCCL_ALGO",
+        "NCCL_PROTO"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         unsetenv(variables[i]);
 }

@@ -1,0 +1,40 @@
+/* Asking the next tuner, in its own version of the interface. */
+#ifndef TUNER_PLUGIN_CHAIN_H
+#define TUNER_PLUGIN_CHAIN_H
+
+#include "tuner/plugin/abi.h"
+#include "tuner/plugin/context.h"
+#include "tuner/plugin/next.h"
+
+/* What NCCL says of a communicator; what its version of the interface does not pass is 0. */
+struct plugin_opening {
+    size_t ranks, nodes;
+    uint64_t comm_id;
+    struct nccl_nvl_domains *domains;
+    struct nccl_constants *constants;
+    int api;
+    nccl_logger log;    /* may be NULL */
+    const void *caller; /* an address in the library that calls */
+};
+
+/* The next tuner's side of a communicator. */
+struct plugin_chain {
+    const struct plugin_next *next;
+    void *context; /* NULL is a context like any other */
+};
+
+/* Its init. 0; -1 with `why`: it failed or crashed, and is not to be asked again. One caller at a time. */
+int plugin_chain_init(struct plugin_chain *c, const struct plugin_opening *o, char *why, size_t size);
+void plugin_chain_destroy(const struct plugin_chain *c);
+
+/* Its answer where NCCL passes a cost table: `cost` and `*channels` are as it left them. What it returned. */
+int plugin_chain_costs(const struct plugin_chain *c, const struct tuner_call *call, float *cost, int *channels);
+
+/* Its answer where NCCL wants names. `cost`: what can be run, as a table (legacy.h), which a tuner of version 3 or
+ * newer edits; a cell that it made the cheapest is its choice. */
+int plugin_chain_names(const struct plugin_chain *c, const struct tuner_call *call, int collnet, int nvls, float *cost,
+                       int *algo, int *proto, int *channels);
+
+int plugin_chain_chunk(const struct plugin_chain *c, const struct plugin_slice *s, size_t *chunk_bytes);
+
+#endif

@@ -1,0 +1,21 @@
+/* The tuner that NCCL would have without this one: which library, and which version of its interface. */
+#ifndef TUNER_PLUGIN_NEXT_H
+#define TUNER_PLUGIN_NEXT_H
+
+#include <limits.h>
+#include <stddef.h>
+
+struct plugin_next {
+    const void *tuner; /* struct nccl_tuner_vN; NULL: there is none */
+    int version;       /* N */
+    const char *name;  /* as the tuner says it */
+    char path[PATH_MAX];
+};
+
+/* Loads what NCCLTUNE_NEXT_TUNER names, for an NCCL that calls version `api` of the interface. "auto" is what that NCCL
+ * would load with NCCL_TUNER_PLUGIN unset, by its own rules; unset, empty and "none" are none. Never this library,
+ * under whatever name, nor a copy of it. What is loaded stays. 0; -1 with `why` when a tuner that was named cannot be
+ * had. */
+int plugin_next_load(struct plugin_next *n, int api, char *why, size_t size);
+
+#endif
