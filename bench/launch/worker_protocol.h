@@ -8,6 +8,7 @@
 #define BENCH_LAUNCH_WORKER_PROTOCOL_H
 
 #include "bench/launch/agent_protocol.h"
+#include "bench/results/shape.h"
 
 #define NCCL_TEXT  512
 #define NCCL_CELLS 64 /* cells of a cost table; NCCL has 21 */
@@ -54,17 +55,27 @@ struct nccl_joined {
     int32_t api;   /* version of the tuner interface that NCCL uses; 0 unknown */
 };
 
+/* Who calls: everybody together, or groups of a shape at the same time. Whoever is in none meets the others and answers
+ * without a time. */
+struct nccl_groups {
+    struct bench_shape shape; /* all zero: everybody */
+    int32_t whole_nodes;      /* that all ranks are on, numbered node by node */
+};
+
 struct nccl_point {
     int32_t coll, in_place;
     int32_t type;       /* ncclDataType_t; NCCL_TYPE_FITTING chooses */
     int32_t registered; /* buffers from NCCL's own allocator, registered with the communicator */
     uint64_t bytes;     /* the larger of a rank's two buffers */
+    struct nccl_groups groups;
 };
 #define NCCL_TYPE_FITTING (-1) /* float32 where the size allows it, else int8 */
 
 struct nccl_prepared {
     uint64_t working_set, cache; /* bytes: what calls in turn go through, and the GPU's cache that it is to exceed; 0:
                                     is not */
+    int32_t group;               /* the rank's, from 0; below 0: it is in none, and the rest says nothing */
+    int32_t nodes;               /* of that group as NCCL counts them; 0 unknown */
     char type[16];               /* "float32" */
 };
 

@@ -55,7 +55,7 @@ void buffers_turn(struct buffers *b)
     b->cursor = (b->cursor + 1) % b->slots;
 }
 
-static void drop(struct buffers *b, const struct buffers_owner *o)
+void buffers_drop(struct buffers *b, const struct buffers_owner *o)
 {
     if (b->handle)
         o->nccl->comm_deregister(o->comm, b->handle);
@@ -112,7 +112,7 @@ static int make_room(struct buffers *b, const struct buffers_owner *o, struct bu
         b->handle = before->handle;
         return 0;
     }
-    drop(before, o);
+    buffers_drop(before, o);
     int rc = take(b, o, (size_t)b->slots * pair);
     while (rc && b->slots > 1) {
         b->slots = (b->slots + 1) / 2;
@@ -155,10 +155,11 @@ int buffers_prepare(struct buffers *b, const struct buffers_owner *o, const stru
     int rc = make_room(&now, o, &before, why, bytes);
     *b = now;
     if (rc) {
-        drop(b, o);
+        buffers_drop(b, o);
         return -1;
     }
-    *done = (struct nccl_prepared){(uint64_t)b->slots * pair_bytes(b), p->bytes > HOT_BYTES ? most : 0, ""};
+    done->working_set = (uint64_t)b->slots * pair_bytes(b);
+    done->cache = p->bytes > HOT_BYTES ? most : 0;
     snprintf(done->type, sizeof done->type, "%s", data_type_name(b->shape.type));
     return fill(b, o, why, bytes);
 }

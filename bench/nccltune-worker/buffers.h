@@ -31,6 +31,9 @@ struct buffers_owner {
 int buffers_prepare(struct buffers *b, const struct buffers_owner *o, const struct nccl_point *p,
                     struct nccl_prepared *done, char *why, size_t bytes);
 
+/* Gives all back. */
+void buffers_drop(struct buffers *b, const struct buffers_owner *o);
+
 /* The pair at the cursor; in place is where nccl-tests has it: the smaller buffer is this rank's part of the larger. */
 struct pair buffers_pair(const struct buffers *b);
 

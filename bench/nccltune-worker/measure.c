@@ -1,4 +1,4 @@
-/* Measuring inside one communicator. */
+/* Measuring inside one group of ranks. */
 #include "bench/nccltune-worker/measure.h"
 
 #include <sched.h>
@@ -24,16 +24,16 @@
 static int gpu_says(struct measurer *m, int code, const char *what, char *why, size_t bytes)
 {
     if (code)
-        snprintf(why, bytes, "rank %d: %s: %s", m->rank, what, gpu_error(&m->gpu, code));
+        snprintf(why, bytes, "rank %d: %s: %s", m->all.rank, what, gpu_error(&m->gpu, code));
     return code ? -1 : 0;
 }
 
 static int nccl_says(struct measurer *m, int code, char *why, size_t bytes)
 {
     char text[NCCL_TEXT];
-    code = nccl_settled(&m->nccl, m->comm, code);
+    code = nccl_settled(&m->nccl, m->group.comm, code);
     if (code)
-        snprintf(why, bytes, "rank %d: %s", m->rank, nccl_error(&m->nccl, m->comm, code, text, sizeof text));
+        snprintf(why, bytes, "rank %d: %s", m->all.rank, nccl_error(&m->nccl, m->group.comm, code, text, sizeof text));
     return code ? -1 : 0;
 }
 
@@ -48,16 +48,25 @@ int measure_open(struct measurer *m, char *why, size_t bytes)
     return gpu_says(m, rc, "cannot set up the GPU", why, bytes);
 }
 
+/* What NCCL itself says of its communicators meanwhile. */
+static int look(struct measurer *m, const struct group *g, char *why, size_t bytes)
+{
+    int async = 0;
+    return g->comm && !m->nccl.comm_async_error(g->comm, &async) && async != NCCL_IN_PROGRESS
+               ? nccl_says(m, async, why, bytes)
+               : 0;
+}
+
 /* Waits for an event without blocking in the driver, because only NCCL can say that a peer is gone. */
 static int wait_for(struct measurer *m, void *event, char *why, size_t bytes)
 {
     for (unsigned polls = 1;; polls++) {
-        int rc = m->gpu.query(event), async = 0;
+        int rc = m->gpu.query(event);
         if (rc != GPU_NOT_READY)
             return gpu_says(m, rc, "the GPU failed", why, bytes);
         if (polls % POLLS_PER_LOOK)
             continue;
-        if (!m->nccl.comm_async_error(m->comm, &async) && async != NCCL_IN_PROGRESS && nccl_says(m, async, why, bytes))
+        if (look(m, &m->group, why, bytes) || look(m, &m->all, why, bytes))
             return -1;
         sched_yield();
     }
@@ -79,8 +88,8 @@ static void request(struct measurer *m, int coll, int algo, int proto, int chann
 static int start_barrier(struct measurer *m, char *why, size_t bytes)
 {
     request(m, COLL_ALLREDUCE, -1, -1, 0, 0);
-    return nccl_says(m, m->nccl.all_reduce(m->scratch, m->scratch, 1, NCCL_INT32, NCCL_SUM, m->comm, m->stream), why,
-                     bytes);
+    int rc = m->nccl.all_reduce(m->scratch, m->scratch, 1, NCCL_INT32, NCCL_SUM, m->all.comm, m->stream);
+    return nccl_says(m, nccl_settled(&m->nccl, m->all.comm, rc), why, bytes);
 }
 
 int measure_barrier(struct measurer *m, char *why, size_t bytes)
@@ -88,9 +97,33 @@ int measure_barrier(struct measurer *m, char *why, size_t bytes)
     return start_barrier(m, why, bytes) ? -1 : finish(m, why, bytes);
 }
 
+/* The group's first call: it connects, and the plugin hears how many nodes NCCL counts. */
+static int greet(struct measurer *m, struct nccl_prepared *done, char *why, size_t bytes)
+{
+    struct nccltune_record r;
+    int rc = m->group.comm
+                 ? m->nccl.all_reduce(m->scratch, m->scratch, 1, NCCL_INT32, NCCL_SUM, m->group.comm, m->stream)
+                 : 0;
+    if (nccl_says(m, rc, why, bytes) || finish(m, why, bytes))
+        return -1;
+    if (m->group.comm && m->steer.last && !m->steer.last(&r))
+        done->nodes = r.nodes;
+    return 0;
+}
+
 int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_prepared *done, char *why, size_t bytes)
 {
-    struct buffers_owner o = {&m->gpu, &m->nccl, m->comm, m->stream, m->device, m->rank, m->nranks};
+    const struct group *g = &m->group;
+    int same = bench_shape_same(&g->of.shape, &p->groups.shape);
+    *done = (struct nccl_prepared){.group = -1};
+    if (!same)
+        buffers_drop(&m->buffers, &(struct buffers_owner){&m->gpu, &m->nccl, g->comm, m->stream, m->device, 0, 0});
+    if (group_enter(&m->group, &m->nccl, &m->all, &p->groups, why, bytes) || (!same && greet(m, done, why, bytes)))
+        return -1;
+    done->group = g->number;
+    if (!g->comm)
+        return 0;
+    struct buffers_owner o = {&m->gpu, &m->nccl, g->comm, m->stream, m->device, g->rank, g->nranks};
     return buffers_prepare(&m->buffers, &o, p, done, why, bytes);
 }
 
@@ -102,9 +135,9 @@ static int all_to_all(struct measurer *m, struct pair b)
     const struct data_shape *s = &m->buffers.shape;
     size_t part = s->count * data_type_bytes(s->type);
     int rc = n->group_start();
-    for (int r = 0; r < m->nranks && !rc; r++) {
-        rc = n->send(b.send + (size_t)r * part, s->count, s->type, r, m->comm, m->stream);
-        rc = rc ? rc : n->recv(b.recv + (size_t)r * part, s->count, s->type, r, m->comm, m->stream);
+    for (int r = 0; r < m->group.nranks && !rc; r++) {
+        rc = n->send(b.send + (size_t)r * part, s->count, s->type, r, m->group.comm, m->stream);
+        rc = rc ? rc : n->recv(b.recv + (size_t)r * part, s->count, s->type, r, m->group.comm, m->stream);
     }
     int end = n->group_end();
     return rc ? rc : end;
@@ -118,17 +151,17 @@ static int call(struct measurer *m)
     struct pair b = buffers_pair(&m->buffers);
     switch (s->coll) {
     case COLL_BROADCAST:
-        return n->broadcast(b.send, b.recv, s->count, s->type, 0, m->comm, m->stream);
+        return n->broadcast(b.send, b.recv, s->count, s->type, 0, m->group.comm, m->stream);
     case COLL_REDUCE:
-        return n->reduce(b.send, b.recv, s->count, s->type, NCCL_SUM, 0, m->comm, m->stream);
+        return n->reduce(b.send, b.recv, s->count, s->type, NCCL_SUM, 0, m->group.comm, m->stream);
     case COLL_ALLGATHER:
-        return n->all_gather(b.send, b.recv, s->count, s->type, m->comm, m->stream);
+        return n->all_gather(b.send, b.recv, s->count, s->type, m->group.comm, m->stream);
     case COLL_REDUCESCATTER:
-        return n->reduce_scatter(b.send, b.recv, s->count, s->type, NCCL_SUM, m->comm, m->stream);
+        return n->reduce_scatter(b.send, b.recv, s->count, s->type, NCCL_SUM, m->group.comm, m->stream);
     case COLL_ALLTOALL:
         return all_to_all(m, b);
     default:
-        return n->all_reduce(b.send, b.recv, s->count, s->type, NCCL_SUM, m->comm, m->stream);
+        return n->all_reduce(b.send, b.recv, s->count, s->type, NCCL_SUM, m->group.comm, m->stream);
     }
 }
 
@@ -149,7 +182,8 @@ static void read_choice(struct measurer *m, struct nccl_choice *c)
 {
     struct nccltune_record r;
     memset(c, 0, sizeof *c);
-    if (!m->steer.last || m->buffers.shape.coll >= COLL_COUNT || m->nranks == 1 || m->steer.last(&r) || r.protos < 1)
+    if (!m->steer.last || m->buffers.shape.coll >= COLL_COUNT || m->group.nranks == 1 || m->steer.last(&r) ||
+        r.protos < 1)
         return;
     *c = (struct nccl_choice){.known = 1,
                               .algos = r.algos,
@@ -293,15 +327,18 @@ static int sample(struct measurer *m, const struct nccl_measure *q, struct nccl_
 int measure_run(struct measurer *m, const struct nccl_measure *q, struct nccl_times *t, char *why, size_t bytes)
 {
     memset(t, 0, sizeof *t);
+    if (!m->group.comm) /* it meets those that are in groups, and that is all */
+        return measure_barrier(m, why, bytes);
     if (q->iterations < 1 || !m->buffers.slots) {
-        snprintf(why, bytes, "rank %d: a request without iterations or without a prepared point", m->rank);
+        snprintf(why, bytes, "rank %d: a request without iterations or without a prepared point", m->all.rank);
         return -1;
     }
     request(m, q->point.coll, q->algo, q->proto, q->channels, q->chunk_bytes);
     if (q->check && check(m, t, why, bytes))
         return -1;
-    /* Also after wrong data: the other ranks, where it may have been right, are on their way into the sample. */
-    if (!t->choice.refused && sample(m, q, t, why, bytes))
+    /* Also after wrong data: the other ranks, where it may have been right, are on their way into the sample. And where
+     * this group is refused, another may not be. */
+    if (t->choice.refused ? measure_barrier(m, why, bytes) : sample(m, q, t, why, bytes))
         return -1;
     if (t->choice.refused) {
         t->status = NCCL_REFUSED;

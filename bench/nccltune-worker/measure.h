@@ -1,9 +1,10 @@
-/* One communicator, one point at a time: buffers, one call, a timed batch of calls, the check of the data. Everything
+/* One group of ranks, one point at a time: buffers, one call, a timed batch of calls, the check of the data. Everything
  * that the GPU does for it is on one stream. */
 #ifndef BENCH_NCCLTUNE_WORKER_MEASURE_H
 #define BENCH_NCCLTUNE_WORKER_MEASURE_H
 
 #include "bench/nccltune-worker/buffers.h"
+#include "bench/nccltune-worker/groups.h"
 #include "bench/nccltune-worker/nccl.h"
 #include "tuner/plugin/control.h"
 
@@ -19,10 +20,11 @@ struct measurer {
     struct gpu gpu;
     struct nccl nccl;
     struct steering steer;
-    void *comm, *stream, *start, *stop;
+    void *stream, *start, *stop;
     void *scratch; /* one element for the barrier */
-    int rank, nranks, device;
-    struct buffers buffers; /* of the prepared point */
+    int device;
+    struct group all, group; /* everybody, who meet at barriers, and those that call together */
+    struct buffers buffers;  /* of the prepared point */
 };
 
 /* Stream, events and scratch memory, once the communicator is there. Functions return 0, or -1 with a sentence. */

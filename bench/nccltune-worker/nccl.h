@@ -20,6 +20,8 @@ struct nccl {
     int (*get_unique_id)(struct nccl_id *id);
     int (*comm_init_rank)(void **comm, int nranks, struct nccl_id id, int rank);
     int (*comm_destroy)(void *comm);
+    int (*comm_count)(const void *comm, int *ranks);
+    int (*comm_user_rank)(const void *comm, int *rank);
     int (*comm_async_error)(void *comm, int *error);
     const char *(*error_string)(int code);
     const char *(*last_error)(void *comm);
@@ -33,6 +35,7 @@ struct nccl {
     int (*group_start)(void);
     int (*group_end)(void);
     /* NULL where they are not offered. */
+    int (*comm_split)(void *comm, int color, int key, void **comm_of_color, const void *config);
     int (*mem_alloc)(void **memory, size_t bytes);
     int (*mem_free)(void *memory);
     int (*comm_register)(void *comm, void *memory, size_t bytes, void **handle);

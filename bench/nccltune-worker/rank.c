@@ -120,13 +120,12 @@ static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *w
     struct nccl_id id;
     char text[NCCL_TEXT - 32];
     memcpy(id.bytes, j->id, sizeof id.bytes);
-    m->rank = w->options->rank;
-    m->nranks = j->nranks;
-    int rc = m->nccl.comm_init_rank(&m->comm, j->nranks, id, m->rank);
-    rc = nccl_settled(&m->nccl, m->comm, rc);
+    void *comm = NULL;
+    int rank = w->options->rank, rc = m->nccl.comm_init_rank(&comm, j->nranks, id, rank);
+    rc = nccl_settled(&m->nccl, comm, rc);
+    m->all = m->group = group_whole(comm, rank, j->nranks);
     if (rc) {
-        snprintf(why->text, sizeof why->text, "rank %d: %s", m->rank,
-                 nccl_error(&m->nccl, NULL, rc, text, sizeof text));
+        snprintf(why->text, sizeof why->text, "rank %d: %s", rank, nccl_error(&m->nccl, NULL, rc, text, sizeof text));
         return -1;
     }
     if (j->control && j->nranks > 1) {
@@ -169,16 +168,18 @@ static int answer(struct worker *w, const struct frame *f, struct nccl_text *why
     case NCCL_JOIN:
         return frame_body(f, &j, sizeof j) || take_device(w, why) ? -1 : join(w, &j, why);
     case NCCL_PREPARE:
-        if (frame_body(f, &p, sizeof p) || !w->m.comm || measure_prepare(&w->m, &p, &done, why->text, sizeof why->text))
+        if (frame_body(f, &p, sizeof p) || !w->m.all.comm ||
+            measure_prepare(&w->m, &p, &done, why->text, sizeof why->text))
             return -1;
         return say(w, NCCL_PREPARED, &done, sizeof done);
     case NCCL_MEASURE:
-        if (frame_body(f, &q, sizeof q) || !w->m.comm || measure_run(&w->m, &q, &t, why->text, sizeof why->text))
+        if (frame_body(f, &q, sizeof q) || !w->m.all.comm || measure_run(&w->m, &q, &t, why->text, sizeof why->text))
             return -1;
         return say(w, NCCL_TIMES, &t, sizeof t);
     case NCCL_QUIT:
-        if (w->m.comm)
-            w->m.nccl.comm_destroy(w->m.comm);
+        group_leave(&w->m.group, &w->m.nccl, &w->m.all);
+        if (w->m.all.comm)
+            w->m.nccl.comm_destroy(w->m.all.comm);
         return 1;
     default:
         snprintf(why->text, sizeof why->text, "rank %d: unknown request %d", w->options->rank, f->head.message);

@@ -1,4 +1,4 @@
-/* Shapes of groups: reading and writing them, where their ranks are. */
+/* Shapes of groups: reading and writing them, and those that jobs make. */
 #include "bench/results/shape.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ int bench_shape_parse(const char *text, struct bench_shape *s, const char *what,
     long nodes, per_node, groups = 1;
     size_t n = strcspn(text, "x"), first = strcspn(text, "*");
     int bad = n >= first || read_count(text, n, &nodes) || read_count(text + n + 1, first - n - 1, &per_node) ||
-              nodes * per_node > BENCH_SHAPE_MOST;
+              nodes * per_node > BENCH_SHAPE_MOST || nodes * per_node < 2;
     int all = text[first] && !strcmp(text + first + 1, "all");
     if (!bad && text[first] && !all)
         bad = read_count(text + first + 1, strlen(text + first + 1), &groups);
@@ -39,31 +39,6 @@ const char *bench_shape_text(const struct bench_shape *s, struct arena *a)
     if (s->others == BENCH_SHAPE_ALL)
         return arena_printf(a, "%s*all", group);
     return s->others ? arena_printf(a, "%s*%d", group, s->others + 1) : group;
-}
-
-int bench_shape_same(const struct bench_shape *x, const struct bench_shape *y)
-{
-    return x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others;
-}
-
-/* ---- where ranks are ---- */
-
-int bench_shape_room(const struct bench_shape *s, const struct bench_shape *whole)
-{
-    if (s->nodes < 1 || whole->nodes < 1 || whole->ranks % whole->nodes || s->ranks % s->nodes || s->ranks < s->nodes)
-        return 0;
-    return whole->nodes / s->nodes * (whole->ranks / whole->nodes / (s->ranks / s->nodes));
-}
-
-int bench_shape_group(const struct bench_shape *s, const struct bench_shape *whole, int rank)
-{
-    int room = bench_shape_room(s, whole);
-    if (!room)
-        return -1;
-    int on_node = whole->ranks / whole->nodes, per_node = s->ranks / s->nodes, places = on_node / per_node;
-    int block = rank / on_node / s->nodes, place = rank % on_node / per_node;
-    int group = block * places + place;
-    return place < places && group < room && group <= s->others ? group : -1;
 }
 
 /* ---- what jobs make ---- */

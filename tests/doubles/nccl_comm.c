@@ -270,6 +270,7 @@ static double time_us(struct ncclComm *c, const struct chosen *x, double factor)
     const struct move *m = &x->move;
     double us = law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, x->chunk, x->bytes);
     us *= factor * c->factor * law_noise(&c->law, c->calls);
+    us *= 1 + c->law.beside[h->algo] * c->others;
     us *= x->registered ? law_registered(&c->law, h->coll, h->algo, h->proto) : 1;
     if (c->law.cache_bytes > 0) {
         int hot = touch(c, m->send, move_send_bytes(m, c->nranks));
@@ -309,7 +310,7 @@ static int perform(const struct chosen *x, void *stream)
     int rc;
     struct done_call d = {*h, m->send, m->recv};
     struct agreement all = {VERDICT_SKIP, 0, 0};
-    struct fault_call f = {c->rank, h->coll, h->algo, h->proto, h->type, bytes, c->calls++};
+    struct fault_call f = {c->world_rank, h->coll, h->algo, h->proto, h->type, bytes, c->calls++};
     enum fault_kind kind = fault_of(&f, &factor);
     if (misbehave(c, kind, stream, &rc))
         return rc;
@@ -356,7 +357,7 @@ static void offer(const struct ncclComm *c, int coll, uint64_t bytes, int regist
     for (int a = 0; a < ALGO_COUNT; a++)
         for (int p = 0; p < PROTO_COUNT; p++) {
             struct fault_call f = {
-                .rank = c->rank, .coll = coll, .algo = a, .proto = p, .bytes = bytes, .number = c->calls};
+                .rank = c->world_rank, .coll = coll, .algo = a, .proto = p, .bytes = bytes, .number = c->calls};
             int withheld = fault_of(&f, &unused) == FAULT_WITHHOLD;
             cost[a][p] = withheld ? -1 : (float)law_predict_us(&c->law, coll, a, p, bytes, registered);
         }

@@ -38,6 +38,8 @@ struct ncclComm {
     struct tuner_double tuner;
     struct profiler_double *profiler;
     int rank, nranks, nnodes, stuck, async;
+    int world_rank; /* of the process: what faults are told by */
+    int others;     /* groups that were split off together with this one */
     uint64_t calls, writes, waits;
     struct header last; /* what the ranks have agreed on last */
     struct done_call done[REMEMBERED];
@@ -80,6 +82,15 @@ struct comm_driver {
 };
 extern struct comm_driver comm_driver;
 int comm_find_driver(void); /* 0 or -1 after a WARN */
+
+/* A communicator to be: of the ranks that meet at `id`. */
+struct comm_place {
+    struct join_id id;
+    int rank, nranks, world_rank, others, split;
+};
+int comm_create(struct ncclComm **comm, const struct comm_place *at);
+int comm_split(struct ncclComm *parent, int color, int key, struct ncclComm **comm);
+int comm_version(void); /* what ncclGetVersion says */
 
 /* What the clocks of all ranks say at their latest; every rank's host is set to that. 0 or -1: a peer is gone. */
 int comm_meet(struct ncclComm *c);

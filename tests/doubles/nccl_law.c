@@ -14,17 +14,25 @@ static int coll_word(const char *s)
     return strcmp(s, "alltoall") ? coll_parse(s, strlen(s)) : LAW_ALLTOALL;
 }
 
-static int read_cell_field(struct law_cell *c, const char *key, double value)
+static int read_cell_field(struct law_shaped *x, const char *key, double value)
 {
+    struct law_cell *c = &x->cell;
     const struct {
         const char *key;
         double *field;
-    } fields[] = {{"latency", &c->latency_us},        {"GBps", &c->GBps},
-                  {"channel_GBps", &c->channel_GBps}, {"channel_us", &c->channel_us},
-                  {"predict", &c->predict},           {"chunk_best", &c->chunk_best},
-                  {"chunk_loss", &c->chunk_loss},     {"bend", &c->bend},
-                  {"bend_at", &c->bend_at},           {"chunk_limit", &c->chunk_limit},
-                  {"registered", &c->registered}};
+    } fields[] = {{"latency", &c->latency_us},
+                  {"GBps", &c->GBps},
+                  {"channel_GBps", &c->channel_GBps},
+                  {"channel_us", &c->channel_us},
+                  {"predict", &c->predict},
+                  {"chunk_best", &c->chunk_best},
+                  {"chunk_loss", &c->chunk_loss},
+                  {"bend", &c->bend},
+                  {"bend_at", &c->bend_at},
+                  {"chunk_limit", &c->chunk_limit},
+                  {"registered", &c->registered},
+                  {"nodes", &x->nodes},
+                  {"ranks", &x->ranks}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!strcmp(fields[i].key, key)) {
             *fields[i].field = value;
@@ -43,19 +51,24 @@ static int read_cell(struct law *l, char *rest)
         proto = proto_parse(words[2], strlen(words[2]));
     if (coll < 0 || algo < 0 || proto < 0)
         return -1;
-    struct law_cell *c = &l->cells[coll][algo][proto];
-    *c = (struct law_cell){.predict = 1};
+    struct law_shaped x = {.coll = coll, .algo = algo, .proto = proto, .cell = {.predict = 1}};
     for (char *word; (word = strtok_r(NULL, " \t", &save));) {
         char *value = strchr(word, '='), *end = NULL;
         if (!value)
             return -1;
         *value++ = 0;
         double number = strtod(value, &end);
-        if (*end || read_cell_field(c, word, number))
+        if (*end || read_cell_field(&x, word, number))
             return -1;
     }
-    c->offered = c->GBps > 0;
-    return c->offered ? 0 : -1;
+    x.cell.offered = x.cell.GBps > 0;
+    if (!x.nodes && !x.ranks)
+        l->cells[coll][algo][proto] = x.cell;
+    else if (l->nshaped < LAW_SHAPED)
+        l->shaped[l->nshaped++] = x;
+    else
+        return -1;
+    return x.cell.offered ? 0 : -1;
 }
 
 static int read_condition(struct law *l, char *rest)
@@ -130,6 +143,13 @@ static int read_connected(struct law *l, char *rest)
     return (l->connected[algo] = (int)strtol(rest + n, NULL, 10)) > 0 ? 0 : -1;
 }
 
+static int read_beside(struct law *l, char *rest)
+{
+    size_t n = strcspn(rest, " \t");
+    int algo = algo_parse(rest, n);
+    return algo < 0 ? -1 : read_numbers(rest + n, (double *[]){&l->beside[algo]}, 1);
+}
+
 static int read_line(struct law *l, char *line)
 {
     char *rest = line + strcspn(line, " \t");
@@ -146,6 +166,8 @@ static int read_line(struct law *l, char *line)
         return read_gpu(l, rest);
     if (!strcmp(line, "connected"))
         return read_connected(l, rest);
+    if (!strcmp(line, "beside"))
+        return read_beside(l, rest);
     if (!strcmp(line, "seed"))
         return (void)(l->seed = strtoull(rest, NULL, 10)), 0;
     if (!strcmp(line, "hcas"))
@@ -232,6 +254,15 @@ void law_settle(struct law *l)
         const char *value = strcmp(l->conditions[i].name, "hcas") ? getenv(l->conditions[i].name) : l->in_use;
         if (value && !strcmp(value, l->conditions[i].value))
             l->everywhere *= l->conditions[i].factor;
+    }
+}
+
+void law_shape(struct law *l, int nodes, int ranks)
+{
+    for (int i = 0; i < l->nshaped; i++) {
+        const struct law_shaped *x = &l->shaped[i];
+        if (x->nodes == nodes && x->ranks == ranks)
+            l->cells[x->coll][x->algo][x->proto] = x->cell;
     }
 }
 

@@ -28,6 +28,7 @@
  *   memory BYTES USED                of each device, and what somebody else has of it
  *   exclusive SECONDS                one process a device, which stays taken so long after one was killed
  *   init SECONDS                     of real time that a communicator takes, for every rank
+ *   beside ALGORITHM F               F more for every other group of the same split, which the cost table ignores
  *   connected ALGORITHM N            more channels are not checked where NCCL does not check: the process aborts
  *   untuned F                        times F where no tuner is loaded
  *   timer F                          events tell F times what has passed
@@ -38,7 +39,8 @@
  *   time = latency + channels * channel_us + bytes / min(GBps, channels * channel_GBps)
  *
  * then times (1 + chunk_loss * |log2(chunk / chunk_best)|), times (1 + bend * 2^-(log2(bytes / bend_at)^2)), for what
- * is no straight line, and the factors. Words are those of tuner tables; "alltoall"
+ * is no straight line, and the factors. A cell with nodes=N ranks=R stands in for the one without in communicators of
+ * R ranks on N nodes. Words are those of tuner tables; "alltoall"
  * is a collective here. A combination without a cell is not offered. predict (default 1) is prediction / truth. */
 #ifndef TESTS_DOUBLES_NCCL_LAW_H
 #define TESTS_DOUBLES_NCCL_LAW_H
@@ -53,6 +55,7 @@
 #define LAW_CONDITIONS 64
 #define LAW_WORD       96
 #define LAW_GPUS       16
+#define LAW_SHAPED     64
 
 struct law_cell {
     int offered;
@@ -63,6 +66,13 @@ struct law_cell {
 struct law_condition {
     char name[LAW_WORD], value[LAW_WORD];
     double factor;
+};
+
+/* A cell of one shape of communicator. */
+struct law_shaped {
+    double nodes, ranks;
+    int coll, algo, proto;
+    struct law_cell cell;
 };
 
 struct law {
@@ -77,6 +87,9 @@ struct law {
         double factor, wake_us;
     } gpus[LAW_GPUS];
     int connected[ALGO_COUNT]; /* 0: no limit */
+    double beside[ALGO_COUNT];
+    struct law_shaped shaped[LAW_SHAPED];
+    int nshaped;
     uint64_t seed;
     char hcas[256];    /* of the machine */
     char in_use[256];  /* those that NCCL_IB_HCA leaves, joined by '+' */
@@ -91,6 +104,9 @@ int law_parse(struct law *l, const char *text, const char *name, char why[256]);
 
 /* Applies the conditions that hold in the environment now. */
 void law_settle(struct law *l);
+
+/* The cells of a communicator of this shape take their places. */
+void law_shape(struct law *l, int nodes, int ranks);
 
 /* How many channels NCCL would take for this size. */
 int law_channels(const struct law *l, uint64_t bytes);

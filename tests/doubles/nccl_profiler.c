@@ -26,12 +26,12 @@ static void *open_library(void)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-struct profiler_double *profiler_attach(int rank, int nranks, int nnodes, tuner_log *log)
+struct profiler_double *profiler_attach(uint64_t id, int rank, int nranks, int nnodes, tuner_log *log)
 {
     struct profiler_double *p = calloc(1, sizeof *p);
     p->nccl = (struct profiler_loader){.api = API, .library = open_library()};
     p->nccl.plugin = p->nccl.library ? dlsym(p->nccl.library, "ncclProfiler_v6") : NULL;
-    p->comm = (struct profiled_comm){.id = 0x1234, .nodes = nnodes, .ranks = nranks, .rank = rank};
+    p->comm = (struct profiled_comm){.id = id, .nodes = nnodes, .ranks = nranks, .rank = rank};
     if (p->nccl.plugin && !profiled_open(&p->nccl, &p->comm, log) && p->comm.context) {
         log(INFO, SUBSYS_INIT, __func__, __LINE__, "PROFILER/Plugin: using interface version %d", API);
         return p;

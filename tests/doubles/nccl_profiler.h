@@ -9,7 +9,7 @@
 struct profiler_double; /* of a communicator */
 
 /* NULL: there is no plugin, or it wants nothing of this communicator. */
-struct profiler_double *profiler_attach(int rank, int nranks, int nnodes, tuner_log *log);
+struct profiler_double *profiler_attach(uint64_t id, int rank, int nranks, int nnodes, tuner_log *log);
 void profiler_detach(struct profiler_double *p); /* NULL is fine */
 
 /* A call as the caller gave it, and what became of it. `coll` is ncclFunc_t, or LAW_ALLTOALL for sends to all ranks. */

@@ -6,7 +6,7 @@ static struct nccl_measure question(const struct nccl_session *s, const struct b
                                     const struct bench_knobs *call)
 {
     struct nccl_requested w = nccl_requested_of(call);
-    return (struct nccl_measure){.point = nccl_session_point(s, b->coll, b->bytes),
+    return (struct nccl_measure){.point = nccl_session_point(s, b->coll, b->bytes, b->shape),
                                  .algo = w.algo,
                                  .proto = w.proto,
                                  .channels = w.channels,
@@ -89,7 +89,7 @@ enum bench_outcome nccl_session_measure(struct bench_session *base, const struct
 {
     struct nccl_session *s = (struct nccl_session *)base;
     struct run x = {{s, stop, b->shots[0].patience_s, detail}, b, NULL, report, user};
-    struct nccl_point p = nccl_session_point(s, b->coll, b->bytes);
+    struct nccl_point p = nccl_session_point(s, b->coll, b->bytes, b->shape);
     int refusals = 0;
     enum bench_outcome outcome = nccl_session_prepare(&x.request, &p, &refusals);
     if (outcome == BENCH_ANSWERED && refusals)

@@ -195,19 +195,17 @@ static void close_session(struct bench_session *base, int kill)
 
 /* ---- what NCCL tables ---- */
 
-static const struct algorithm_table *find_table(struct nccl_session *s, int coll, uint64_t bytes,
+static const struct algorithm_table *find_table(struct nccl_session *s, const struct history_place *at,
                                                 volatile sig_atomic_t *stop)
 {
+    const struct nccl_point point =
+        nccl_session_point(s, at->coll, at->bytes, (struct bench_shape){at->nodes, at->ranks, at->others});
     for (int i = 0; i < s->ntables; i++)
-        if (s->tables[i].coll == coll && s->tables[i].bytes == bytes)
+        if (nccl_same_point(&s->tables[i].point, &point))
             return &s->tables[i];
     char detail[BENCH_DETAIL];
     struct nccl_request r = {s, stop, START_LEAST_S, detail};
-    struct nccl_measure q = {.point = nccl_session_point(s, coll, bytes),
-                             .algo = -1,
-                             .proto = -1,
-                             .iterations = 1,
-                             .graph = s->context->own.graphs};
+    struct nccl_measure q = {.point = point, .algo = -1, .proto = -1, .iterations = 1, .graph = s->context->own.graphs};
     enum bench_status status;
     double us;
     int refusals;
@@ -215,7 +213,7 @@ static const struct algorithm_table *find_table(struct nccl_session *s, int coll
         nccl_session_ask(&r, &q, &status, &us) != BENCH_ANSWERED || status != BENCH_OK)
         return NULL;
     s->tables = arena_grow(s->arena, s->tables, (size_t)s->ntables, sizeof *s->tables);
-    s->tables[s->ntables] = (struct algorithm_table){coll, bytes, s->times[0].choice};
+    s->tables[s->ntables] = (struct algorithm_table){point, s->times[0].choice};
     return &s->tables[s->ntables++];
 }
 
@@ -223,7 +221,7 @@ static const struct algorithm_table *find_table(struct nccl_session *s, int coll
 static double expect(struct bench_session *base, const struct history_place *at, const struct bench_knobs *call,
                      volatile sig_atomic_t *stop)
 {
-    const struct algorithm_table *o = find_table((struct nccl_session *)base, at->coll, at->bytes, stop);
+    const struct algorithm_table *o = find_table((struct nccl_session *)base, at, stop);
     struct nccl_requested w = nccl_requested_of(call);
     if (!o || !o->choice.known || w.algo < 0 || w.proto < 0)
         return 0;
@@ -253,6 +251,7 @@ const struct bench_engine bench_engine_nccl = {
     .evidence = BENCH_ON_GPUS,
     .family = BENCH_FAMILY_NCCL,
     .sampling = {2000, 5000, 5}, /* nccl_sampling */
+    .groups = 1,
     .as_jobs = 1,
     .options_title = "NCCL or RCCL (--engine nccl)",
     .options = nccl_options,

@@ -26,35 +26,58 @@ const struct bench_sampling nccl_sampling = {.least_us = 2000, .most_us = 5000, 
 
 /* ---- points ---- */
 
-struct nccl_point nccl_session_point(const struct nccl_session *s, int coll, uint64_t bytes)
+struct nccl_point nccl_session_point(const struct nccl_session *s, int coll, uint64_t bytes, struct bench_shape shape)
 {
+    const struct bench_shape whole = {s->base.nodes, s->base.ranks, 0}, everybody = {0};
     return (struct nccl_point){.coll = coll,
                                .in_place = coll == COLL_ALLREDUCE,
                                .type = NCCL_TYPE_FITTING,
                                .registered = s->context->own.registered,
-                               .bytes = bytes};
+                               .bytes = bytes,
+                               .groups = {bench_shape_same(&shape, &whole) ? everybody : shape, whole.nodes}};
 }
 
 int nccl_same_point(const struct nccl_point *a, const struct nccl_point *b)
 {
     return a->coll == b->coll && a->in_place == b->in_place && a->type == b->type && a->registered == b->registered &&
-           a->bytes == b->bytes;
+           a->bytes == b->bytes && bench_shape_same(&a->groups.shape, &b->groups.shape);
 }
 
 /* What is to be known of the prepared point. */
 static void describe(struct nccl_session *s)
 {
-    const struct nccl_prepared *p = &s->prepared[0];
+    const struct nccl_prepared *p = NULL;
     char set[UNIT_TEXT], cache[UNIT_TEXT];
-    for (int r = 1; r < s->base.ranks; r++)
-        p = s->prepared[r].working_set < p->working_set ? &s->prepared[r] : p;
+    for (int r = 0; r < s->base.ranks; r++)
+        if (s->prepared[r].group >= 0 && (!p || s->prepared[r].working_set < p->working_set))
+            p = &s->prepared[r];
+    *s->remark = *s->data = 0;
+    if (!p)
+        return;
     snprintf(s->data, sizeof s->data, "%.15s%s", p->type, s->point.in_place ? ", in place" : "");
     s->base.data = s->data;
-    *s->remark = 0;
     if (p->working_set < p->cache)
         snprintf(s->remark, sizeof s->remark,
                  "GPU memory is full: calls in turn go through %s, which the GPU's cache of %s may hold",
                  unit_bytes(set, p->working_set), unit_bytes(cache, p->cache));
+}
+
+/* Whether NCCL counts the nodes of all groups as the shape does: a table's rows are found by that. */
+static int counts_alike(const struct nccl_session *s, const struct nccl_point *p, char *detail)
+{
+    for (int r = 0; r < s->base.ranks; r++) {
+        int counted = s->prepared[r].nodes, nodes = p->groups.shape.nodes;
+        if (nodes && counted && counted != nodes) {
+            snprintf(detail, BENCH_DETAIL, "NCCL counts %d nodes where rank %d's group is on %d", counted, r, nodes);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static double first_s(const struct nccl_session *s)
+{
+    return s->context->own.first_s > 0 ? s->context->own.first_s : FIRST_S + FIRST_S_PER_RANK * s->base.ranks;
 }
 
 enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const struct nccl_point *p, int *refusals)
@@ -63,10 +86,17 @@ enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const stru
     *refusals = 0;
     if (nccl_same_point(&s->point, p))
         return BENCH_ANSWERED;
-    memset(&s->point, 0, sizeof s->point);
     double until_s = progress_now_s() + r->patience_s + FILL_S_PER_BYTE * (double)p->bytes;
+    if (!bench_shape_same(&s->groups, &p->groups.shape)) { /* made anew, and nothing is connected */
+        until_s += first_s(s);
+        s->groups = p->groups.shape;
+        s->nused = 0;
+    }
+    memset(&s->point, 0, sizeof s->point);
     enum bench_outcome outcome = nccl_pool_ask(s->context->pool, NCCL_PREPARE, p, sizeof *p, NCCL_PREPARED, s->prepared,
                                                sizeof *s->prepared, refusals, until_s, r->stop, r->detail);
+    if (outcome == BENCH_ANSWERED && !*refusals && !counts_alike(s, p, r->detail))
+        *refusals = s->base.ranks;
     if (outcome == BENCH_ANSWERED && !*refusals) {
         s->point = *p;
         describe(s);
@@ -101,7 +131,29 @@ static void compare_clocks(struct nccl_session *s, const struct nccl_times *t)
         s->launch->label, t->us, t->host_least_us, t->host_most_us);
 }
 
-/* The slowest rank's answer stands for all; ranks that see different choices would hang sooner or later. */
+/* What rank `r` says, which is a rank of its group. */
+static void say_trouble(const struct nccl_session *s, int r, char *detail)
+{
+    const char *text = s->times[r].detail;
+    int spoke = 0, own = 0;
+    if (s->groups.nodes && sscanf(text, "rank %d%n", &own, &spoke) == 1)
+        snprintf(detail, BENCH_DETAIL, "rank %d of group %d (rank %d of all)%.300s", own, s->prepared[r].group, r,
+                 text + spoke);
+    else
+        snprintf(detail, BENCH_DETAIL, "%.*s", BENCH_DETAIL - 1, text);
+}
+
+/* The rank that came before all others of rank r's group. */
+static int first_of(const struct nccl_session *s, int r)
+{
+    int first = 0;
+    while (s->prepared[first].group != s->prepared[r].group)
+        first++;
+    return first;
+}
+
+/* The slowest rank's answer stands for all groups; ranks of one that see different choices would hang sooner or later.
+ */
 static enum bench_status judge(struct nccl_session *s, double *us, char *detail)
 {
     enum bench_status status = BENCH_OK;
@@ -112,14 +164,16 @@ static enum bench_status judge(struct nccl_session *s, double *us, char *detail)
         if (t->status == NCCL_DONE || (status == BENCH_WRONG && t->status != NCCL_WRONG))
             continue;
         status = t->status == NCCL_WRONG ? BENCH_WRONG : BENCH_FAILED;
-        snprintf(detail, BENCH_DETAIL, "%.*s", BENCH_DETAIL - 1, t->detail);
+        say_trouble(s, r, detail);
     }
     *us = slowest->us;
-    for (int r = 1; r < s->base.ranks && status == BENCH_OK; r++)
-        if (!same_choice(&s->times[0].choice, &s->times[r].choice)) {
+    for (int r = 1; r < s->base.ranks && status == BENCH_OK; r++) {
+        int first = first_of(s, r);
+        if (!same_choice(&s->times[first].choice, &s->times[r].choice)) {
             status = BENCH_FAILED;
-            snprintf(detail, BENCH_DETAIL, "ranks 0 and %d are offered different choices by NCCL", r);
+            snprintf(detail, BENCH_DETAIL, "ranks %d and %d are offered different choices by NCCL", first, r);
         }
+    }
     if (status == BENCH_OK && !(*us > 0 && isfinite(*us))) {
         status = BENCH_FAILED;
         snprintf(detail, BENCH_DETAIL, "the GPU's clock says %g us", *us);
@@ -139,7 +193,7 @@ static double first_use_s(struct nccl_session *s, const struct nccl_measure *q)
             return 0;
     s->used = arena_grow(s->arena, s->used, (size_t)s->nused, sizeof *s->used);
     s->used[s->nused++] = cell;
-    return s->context->own.first_s > 0 ? s->context->own.first_s : FIRST_S + FIRST_S_PER_RANK * s->base.ranks;
+    return first_s(s);
 }
 
 enum bench_outcome nccl_session_ask(const struct nccl_request *r, const struct nccl_measure *q,

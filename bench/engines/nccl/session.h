@@ -9,8 +9,7 @@
 
 /* What NCCL tables at one point, once it has been asked. */
 struct algorithm_table {
-    int coll;
-    uint64_t bytes;
+    struct nccl_point point;
     struct nccl_choice choice;
 };
 
@@ -38,7 +37,7 @@ struct default_point {
     int n;
 };
 
-/* What a call has used first, so that later ones find it connected. */
+/* What a call has used first among the ranks that call together now, so that later ones find it connected. */
 struct used_cell {
     int coll, algo, proto;
     uint64_t bytes; /* of calls that leave the choice to NCCL; else 0 */
@@ -56,6 +55,7 @@ struct nccl_session {
     struct default_point *defaults;
     int ntables, nused, ndefaults;
     struct nccl_point point;     /* the prepared one */
+    struct bench_shape groups;   /* of the ranks that call together; all zero: everybody */
     char data[48], remark[200];  /* of that */
     int samples, odd, odd_said;  /* samples of which two clocks were read, and in which they disagreed */
     volatile sig_atomic_t *stop; /* of the caller that opened it */
@@ -70,7 +70,7 @@ struct nccl_request {
 };
 
 /* The point as jobs have it: gradients are reduced in place, other collectives go from one buffer to another. */
-struct nccl_point nccl_session_point(const struct nccl_session *s, int coll, uint64_t bytes);
+struct nccl_point nccl_session_point(const struct nccl_session *s, int coll, uint64_t bytes, struct bench_shape shape);
 
 int nccl_same_point(const struct nccl_point *a, const struct nccl_point *b);
 

@@ -40,6 +40,7 @@ static struct arena *arena;
 static struct bench_setup setup;
 static struct nccl_options own;
 static struct bench_plan plan;
+static struct bench_shape shape; /* of who calls; all zero: everybody */
 
 static inline int set_environment(void **state)
 {
@@ -125,7 +126,8 @@ static inline struct answer shoot(struct bench_session *s, int coll, uint64_t by
 {
     static volatile sig_atomic_t stop;
     struct bench_shot shot = {.knobs = call_named(coll, label), .patience_s = patience_s};
-    struct bench_batch b = {.coll = coll, .bytes = bytes, .samples = 2, .check = 1, .shots = &shot, .nshots = 1};
+    struct bench_batch b = {
+        .coll = coll, .bytes = bytes, .samples = 2, .check = 1, .shots = &shot, .nshots = 1, .shape = shape};
     struct answer a = {.status = BENCH_STATUS_COUNT};
     char detail[BENCH_DETAIL] = "";
     a.outcome = bench_engine_nccl.measure(s, &b, &stop, take, &a, detail);
@@ -141,6 +143,15 @@ static inline struct bench_session *must_open(const char *label)
     if (!s)
         fail_msg("%s", e.text);
     return s;
+}
+
+/* Agents are started anew, so that the fault is in their environment. */
+static inline struct bench_session *open_with_fault(const char *fault)
+{
+    setenv("NCCL_DOUBLE_FAULT", fault, 1);
+    bench_engine_nccl.finish(&plan);
+    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
+    return must_open(BENCH_DEFAULT);
 }
 
 static inline void assert_about(double value, double expected)

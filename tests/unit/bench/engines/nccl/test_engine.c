@@ -126,15 +126,6 @@ static void rccl_is_the_same(void **state)
 
 /* ---- what goes wrong ---- */
 
-/* Agents are started anew, so that the fault is in their environment. */
-static struct bench_session *open_with_fault(const char *fault)
-{
-    setenv("NCCL_DOUBLE_FAULT", fault, 1);
-    bench_engine_nccl.finish(&plan);
-    assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
-    return must_open(BENCH_DEFAULT);
-}
-
 /* After a death the next launch works. */
 static void assert_alive_again(void)
 {
