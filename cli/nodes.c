@@ -136,11 +136,14 @@ static struct topology *probe_by_agents(const struct bench_setup *setup, struct 
         arena_free(a);
         return NULL;
     }
+    double asked_s = cluster_clock_s();
     struct agents_answer *said =
         agents_run(&agents, &order, progress_now_s() + DEADLINE_S, (volatile sig_atomic_t *)stop, a, e);
     struct cluster_answer *answers = arena_alloc(a, ((size_t)agents.count + 1) * sizeof *answers);
+    double answered_s = cluster_clock_s();
     for (int i = 0; said && i < agents.count; i++) {
-        answers[i] = (struct cluster_answer){agents.items[i].host, said[i].output, said[i].bytes, NULL};
+        answers[i] =
+            (struct cluster_answer){agents.items[i].host, said[i].output, said[i].bytes, NULL, asked_s, answered_s};
         if (said[i].lost)
             answers[i].why = "no answer in time";
         else if (said[i].status)

@@ -30,7 +30,8 @@ struct request {
     const char *agent, *command;
     double deadline_s;
     const char *format, *output, *why;
-    int json, timings, strict;
+    int json, timings;
+    struct option_list strict; /* severities from which on, and kinds of findings; empty: never */
 };
 
 static const struct cli_page page = {
@@ -45,7 +46,7 @@ static const struct cli_page page = {
     "  nccltune probe --machine dgx-h100 --nodes 32 -o cluster.json\n"
     "\n"
     "What could not be read is listed under \"Notes\", and shown as \"?\" in the matrix.\n"
-    "Exit status: 0 done, 1 a file cannot be read or written or, with --strict, an error was found, 2 wrong\n"
+    "Exit status: 0 done, 1 a file cannot be read or written or, with --strict, something was found, 2 wrong\n"
     "usage, 3 the machine lacks what was asked for.\n",
     0};
 
@@ -97,6 +98,50 @@ static const char *format_word(int i)
     return probe_formats[i] ? probe_formats[i]->name : NULL;
 }
 
+static int is_kind(const char *id)
+{
+    const struct finding_kind *k;
+    for (int i = 0; (k = findings_kind(i)); i++)
+        if (!strcmp(k->id, id))
+            return 1;
+    return 0;
+}
+
+/* A severity (FINDING_NOTE and above) by its name; FINDING_SEVERITIES: none. */
+static enum finding_severity severity_named(const char *name)
+{
+    int s = FINDING_NOTE;
+    while (s < FINDING_SEVERITIES && strcmp(finding_severity_name((enum finding_severity)s), name) != 0)
+        s++;
+    return (enum finding_severity)s;
+}
+
+static int take_one_strict(const struct option_value *v, void *out, struct err *e)
+{
+    if (severity_named(v->text) == FINDING_SEVERITIES && !is_kind(v->text))
+        return err_set(e, ERR_USAGE, "%s: %s is no severity (error, warning, note) and no kind of --list-findings",
+                       v->what, v->text);
+    return option_append(v, out, e);
+}
+
+static int take_strict(const struct option_value *v, void *out, struct err *e)
+{
+    struct option_value whole = *v;
+    whole.text = v->text ? v->text : finding_severity_name(FINDING_ERROR);
+    return option_each(&whole, take_one_strict, out, e);
+}
+
+/* Whether a finding is one of those that --strict names. */
+static int is_struck(const struct topology *t, const struct option_list *strict)
+{
+    for (int i = 0; i < t->nfindings; i++)
+        for (int k = 0; k < strict->count; k++)
+            if (t->findings[i].severity >= severity_named(strict->items[k]) ||
+                !strcmp(t->findings[i].id, strict->items[k]))
+                return 1;
+    return 0;
+}
+
 static const struct option_spec output_options[] = {
     {'o', "output", "FILE", "write there instead of standard output, atomically", option_text,
      offsetof(struct request, output)},
@@ -109,8 +154,10 @@ static const struct option_spec output_options[] = {
      offsetof(struct request, list_machines)},
     {0, "list-gpus", NULL, "the same for --gpu", option_flag, offsetof(struct request, list_gpus)},
     {0, "list-findings", NULL, "every kind of finding", option_flag, offsetof(struct request, list_findings)},
-    {0, "strict", NULL, "exit with 1 when a finding is an error (see nccltune-findings(7))", option_flag,
-     offsetof(struct request, strict)},
+    {0, "strict", "[=WHAT,...]",
+     "exit with 1 when a finding is an error, or one of WHAT: from that severity on (warning, note), or of that kind "
+     "(port-flaps; see nccltune-findings(7))",
+     take_strict, offsetof(struct request, strict)},
     {0, "timings", NULL, "also print how long each source took, on standard error", option_flag,
      offsetof(struct request, timings)},
     {0},
@@ -262,7 +309,7 @@ static int run(const struct request *r, struct err *e)
         findings_attach(t);
     if (!rc && (t->nhosts || !r->gather))
         rc = write_topology(t, r, e);
-    int found = !rc && r->strict && finding_count(t->findings, t->nfindings, FINDING_ERROR);
+    int found = !rc && is_struck(t, &r->strict);
     topo_free(t);
     return rc ? rc : found ? ERR_FAILED : 0;
 }

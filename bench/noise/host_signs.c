@@ -1,15 +1,14 @@
 /* Signs of this node's condition, from /proc and /sys. */
 #include "bench/noise/host_signs.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "probe/source/port_counters.h"
 #include "probe/topology/sysfs.h"
 
 #define CPUS "/sys/devices/system/cpu"
-#define IB   "/sys/class/infiniband"
 
 static void read_load(struct arena *a, double cpus, host_sign_fn *tell, void *user)
 {
@@ -55,28 +54,18 @@ static void read_clocks(struct arena *a, host_sign_fn *tell, void *user)
         tell(user, "cpu-limited", NULL, limited);
 }
 
-static void read_port(const char *device, const char *port, host_sign_fn *tell, void *user)
-{
-    static const char *const counters[] = {"symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors",
-                                           "local_link_integrity_errors"};
-    char subject[192];
-    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
-        long count = sysfs_int(-1, IB "/%s/ports/%s/counters/%s", device, port, counters[i]);
-        snprintf(subject, sizeof subject, "%.64s port %.16s, %s", device, port, counters[i]);
-        if (count >= 0)
-            tell(user, "port-errors", subject, (double)count);
-    }
-}
+struct listener {
+    struct arena *a;
+    host_sign_fn *tell;
+    void *user;
+};
 
-static void read_ports(struct arena *a, host_sign_fn *tell, void *user)
+/* Of what ports count only what is never well. */
+static void tell_errors(void *user, const char *kind, const char *port, const char *counter, double value)
 {
-    const char **devices, **ports;
-    int ndevices = sysfs_list(a, &devices, IB);
-    for (int i = 0; i < ndevices; i++) {
-        int nports = sysfs_list(a, &ports, IB "/%s/ports", devices[i]);
-        for (int k = 0; k < nports; k++)
-            read_port(devices[i], ports[k], tell, user);
-    }
+    const struct listener *l = user;
+    if (!strcmp(kind, "port-errors") || !strcmp(kind, "port-flaps"))
+        l->tell(l->user, "port-errors", arena_printf(l->a, "%s, %s", port, counter), value);
 }
 
 void host_signs_read(struct arena *a, host_sign_fn *tell, void *user)
@@ -86,5 +75,5 @@ void host_signs_read(struct arena *a, host_sign_fn *tell, void *user)
     read_load(a, cpus, tell, user);
     read_stolen(a, cpus, tell, user);
     read_clocks(a, tell, user);
-    read_ports(a, tell, user);
+    port_counters_read(a, tell_errors, &(struct listener){a, tell, user});
 }

@@ -11,7 +11,7 @@
  *   cpu-stolen      seconds a processor that the hypervisor kept; it grows
  *   cpu-throttled   times that the processors were slowed down for heat; it grows
  *   cpu-limited     percent of its clock that a processor may not use
- *   port-errors     of an RDMA port, one counter each: "mlx5_0 port 1, symbol_error"; they grow
+ *   port-errors     of an RDMA port, one counter each: "mlx5_0:1, symbol_error"; they grow
  *
  * What the kernel does not tell is left out. Scratch in `a`. */
 typedef void host_sign_fn(void *user, const char *kind, const char *subject, double value);

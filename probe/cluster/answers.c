@@ -1,6 +1,7 @@
 /* What nodes say of themselves becomes one topology. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/json.h"
 #include "probe/cluster/cluster.h"
@@ -50,6 +51,28 @@ void cluster_add(struct topology *t, struct class_index *index, const char *host
     const char *reason = why ? why : *e.text ? e.text : "no answer";
     build_missing(t, host, reason);
     log_warn(log, "%s: %s", host, reason);
+}
+
+double cluster_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void cluster_judge_clock(struct topology *t, struct topo_host *h, double asked_s, double answered_s)
+{
+    const char *subject;
+    double at_s;
+    for (int i = 0; i < h->nsigns; i++) {
+        if (!topo_sign(h->signs[i], TOPO_CLOCK, &at_s, &subject))
+            continue;
+        double early_s = asked_s - at_s, late_s = at_s - answered_s;
+        double wrong_s = early_s > late_s ? early_s : late_s;
+        int known = asked_s > 0 && wrong_s > 0;
+        h->signs[i] = known ? arena_printf(t->arena, "clock-skew %.3f", wrong_s) : h->signs[--h->nsigns];
+        return;
+    }
 }
 
 static int by_host(const void *x, const void *y)

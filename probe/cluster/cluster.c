@@ -24,14 +24,15 @@ struct answer {
     int done;
     char *text; /* NULL: it is missing */
     size_t used;
-    char *why; /* NULL: nothing to complain about so far */
+    char *why;                  /* NULL: nothing to complain about so far */
+    double asked_s, answered_s; /* as cluster_judge_clock takes them */
 };
 
 /* A node being asked. */
 struct slot {
     int host; /* index into the list; -1: free */
     struct proc p;
-    double until_s;
+    double until_s, asked_s;
     char *text;
     size_t used, room;
     char complaint[MOST_WORDS];
@@ -95,6 +96,7 @@ static void start(struct gathering *g, struct slot *s)
         s->p.in = -1;
         s->host = host;
         s->until_s = progress_now_s() + g->ask->deadline_s;
+        s->asked_s = cluster_clock_s();
         fcntl(s->p.out, F_SETFL, O_NONBLOCK);
         fcntl(s->p.err, F_SETFL, O_NONBLOCK);
     }
@@ -143,7 +145,10 @@ static void take_all(struct gathering *g)
 {
     for (; g->taken < g->ask->nhosts && g->answers[g->taken].done; g->taken++) {
         struct answer *answer = &g->answers[g->taken];
+        int hosts = g->t->nhosts;
         cluster_add(g->t, &g->index, g->ask->hosts[g->taken], answer->text, answer->used, answer->why, g->log);
+        if (g->t->nhosts > hosts)
+            cluster_judge_clock(g->t, &g->t->hosts[hosts], answer->asked_s, answer->answered_s);
         free(answer->text);
         free(answer->why);
         *answer = (struct answer){.done = 1};
@@ -163,6 +168,8 @@ static void finish(struct gathering *g, struct slot *s)
         answer->why = must_copy(why);
     }
     answer->done = 1;
+    answer->asked_s = s->asked_s;
+    answer->answered_s = cluster_clock_s();
     answer->text = s->text;
     answer->used = s->used;
     s->text = NULL;
@@ -252,7 +259,9 @@ struct topology *cluster_merge(const struct cluster_answer *answers, int n, stru
         g.answers[i] = (struct answer){.done = 1,
                                        .text = answers[i].text ? must_copy(answers[i].text) : NULL,
                                        .used = answers[i].text ? answers[i].bytes : 0,
-                                       .why = answers[i].why ? must_copy(answers[i].why) : NULL};
+                                       .why = answers[i].why ? must_copy(answers[i].why) : NULL,
+                                       .asked_s = answers[i].asked_s,
+                                       .answered_s = answers[i].answered_s};
     }
     ask.hosts = hosts;
     take_all(&g);

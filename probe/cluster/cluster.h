@@ -30,12 +30,19 @@ void cluster_add(struct topology *t, struct class_index *index, const char *host
                  const char *why, struct log *log);
 void cluster_order(struct topology *t);
 
+/* Sets the node's own clock, which its probe read between these two moments of ours (seconds since 1970), against ours:
+ * the sign "clock" of `h` becomes "clock-skew", the seconds by which it must be wrong at least. 0, 0: not known when.
+ */
+void cluster_judge_clock(struct topology *t, struct topo_host *h, double asked_s, double answered_s);
+double cluster_clock_s(void); /* our clock, so */
+
 /* What a node printed, however it was asked. */
 struct cluster_answer {
     const char *host;
     const char *text; /* a topology.json; NULL: it is missing, */
     size_t bytes;
-    const char *why; /* for this reason; else what it complained about, or NULL */
+    const char *why;            /* for this reason; else what it complained about, or NULL */
+    double asked_s, answered_s; /* as cluster_judge_clock takes them */
 };
 
 /* The same of answers that are there already. */

@@ -4,7 +4,7 @@
 #include "probe/findings/findings_internal.h"
 
 static const struct finding_rule *const tables[] = {findings_of_cluster, findings_of_ports, findings_of_nodes,
-                                                    findings_of_nvlink};
+                                                    findings_of_nvlink,  findings_of_peers, findings_of_signs};
 #define TABLES (sizeof tables / sizeof *tables)
 
 const struct finding_kind *findings_kind(int i)
@@ -19,20 +19,28 @@ const struct finding_kind *findings_kind(int i)
 void findings_list(FILE *out)
 {
     const struct finding_kind *k;
-    for (int i = 0; (k = findings_kind(i)); i++)
-        fprintf(out, "%-22s %-7s  %s\n", k->id, finding_severity_name(k->severity), k->title);
+    struct arena *a = arena_new();
+    for (int i = 0; (k = findings_kind(i)); i++) {
+        const char *threshold = threshold_text(k->id, a);
+        fprintf(out, "%-22s %-7s  %s%s%s\n", k->id, finding_severity_name(k->severity), k->title, threshold ? " " : "",
+                threshold ? threshold : "");
+    }
+    arena_free(a);
 }
 
 int findings_list_json(FILE *out, struct err *e)
 {
     const struct finding_kind *k;
+    struct arena *a = arena_new();
     cJSON *array = cJSON_CreateArray();
     for (int i = 0; (k = findings_kind(i)); i++) {
-        const struct finding f = {.id = k->id, .severity = k->severity, .text = k->title};
+        const struct finding f = {
+            .id = k->id, .severity = k->severity, .text = k->title, .evidence = threshold_text(k->id, a)};
         cJSON_AddItemToArray(array, finding_json(&f));
     }
     int rc = json_print(array, out, e);
     cJSON_Delete(array);
+    arena_free(a);
     return rc;
 }
 

@@ -21,13 +21,33 @@ void found(struct search *s, const char *subject, const char *evidence, const ch
 /* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become `list`. */
 const char *found_names(struct arena *a, const char *const *names, int n);
 
+/* "GPU3", "mlx5_0:1"; in `a`. */
+const char *found_gpu(struct arena *a, const struct topo_class *c, int gpu);
+const char *found_port(struct arena *a, const struct topo_port *p);
+
 struct finding_rule {
-    struct finding_kind kind; /* its title is what the manual says of it */
-    const char *advice;
+    struct finding_kind kind;                            /* its title is what the manual says of it */
+    const char *advice;                                  /* how to confirm it, and what to do */
     void (*in_class)(struct search *s, int class_index); /* looks at one class; NULL */
     void (*in_cluster)(struct search *s);                /* looks at the whole cluster; NULL */
+    int (*applies)(const struct topo_class *c);          /* of signs: where they matter; NULL: everywhere */
 };
-extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[],
-    findings_of_nvlink[]; /* ended by no id */
+extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[], findings_of_nvlink[],
+    findings_of_peers[], findings_of_signs[]; /* ended by no id */
+
+/* From when on something is found. */
+struct threshold {
+    const char *id; /* of the finding */
+    double least;   /* or, of those that are too low, the least that is enough */
+    const char *unit;
+    const char *source;
+};
+extern const struct threshold finding_thresholds[]; /* ended by no id */
+
+/* That of the kind that is looked for; it has one. */
+double threshold_of(const struct search *s);
+
+/* "From 10 errors on (…)."; NULL: there is none. In `a`. */
+const char *threshold_text(const char *id, struct arena *a);
 
 #endif

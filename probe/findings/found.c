@@ -22,3 +22,13 @@ const char *found_names(struct arena *a, const char *const *names, int n)
         list = arena_printf(a, "%s%s%s", list, i == n - 1 ? " and " : ", ", names[i]);
     return n > shown ? arena_printf(a, "%s and %d more", list, n - shown) : list;
 }
+
+const char *found_gpu(struct arena *a, const struct topo_class *c, int gpu)
+{
+    return arena_printf(a, "GPU%d", c->gpus[gpu].index);
+}
+
+const char *found_port(struct arena *a, const struct topo_port *p)
+{
+    return arena_printf(a, "%s:%d", p->hca, p->port);
+}

@@ -1,4 +1,5 @@
 /* What can be wrong with a class of nodes beside its RDMA ports. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,22 +82,125 @@ static void acs(struct search *s, int class_index)
 
 static void memlock(struct search *s, int class_index)
 {
-    const uint64_t enough = 1ull << 30;
     const struct topo_class *c = &s->t->classes[class_index];
     char size[UNIT_TEXT];
-    if (c->nports && c->memlock_bytes && c->memlock_bytes < enough)
+    if (c->nports && c->memlock_bytes && (double)c->memlock_bytes < threshold_of(s))
         found(s, c->name, arena_printf(s->a, "RLIMIT_MEMLOCK is %s", unit_bytes(size, c->memlock_bytes)),
               "the limit of locked memory is too low for RDMA");
 }
 
 static void shm(struct search *s, int class_index)
 {
-    const uint64_t per_gpu = 64ull << 20;
     const struct topo_class *c = &s->t->classes[class_index];
     char size[UNIT_TEXT];
-    if (c->ngpus > 1 && c->shm_bytes && c->shm_bytes < per_gpu * (uint64_t)c->ngpus)
+    if (c->ngpus > 1 && c->shm_bytes && (double)c->shm_bytes < threshold_of(s) * c->ngpus)
         found(s, c->name, arena_printf(s->a, "%s for %d GPUs", unit_bytes(size, c->shm_bytes), c->ngpus),
               "/dev/shm is small for NCCL's shared memory");
+}
+
+static void nofile(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    if (c->ngpus && c->nofile && (double)c->nofile < threshold_of(s))
+        found(s, c->name, arena_printf(s->a, "RLIMIT_NOFILE is %llu", (unsigned long long)c->nofile),
+              "the limit of open files is low for NCCL's sockets and shared memory");
+}
+
+static void p2p(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->ngpus * (size_t)c->ngpus * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->ngpus; i++)
+        for (int k = 0; k < c->gpus[i].np2p_problems && k < c->ngpus; k++)
+            names[n++] = arena_printf(s->a, "GPU%d with %s", c->gpus[i].index, c->gpus[i].p2p_problems[k]);
+    if (n)
+        found(s, c->name, found_names(s->a, names, n),
+              "the driver refuses peer-to-peer access between %d pair%s of GPUs", n, n == 1 ? "" : "s");
+}
+
+/* On Grace the SMMU translates by design. */
+static void iommu(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    int peers = c->ngpus > 1 || (c->ngpus && c->nports), arm = c->arch && !strcmp(c->arch, "aarch64");
+    if (peers && !arm && !is_virtual(c) && c->iommu && !strcmp(c->iommu, "translated"))
+        found(s, c->name, "/sys/kernel/iommu_groups/*/type is not identity",
+              "the IOMMU translates what GPUs and NICs send to one another");
+}
+
+static void gdr_on_some(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
+    int n = 0, with = 0;
+    for (int i = 0; i < c->ngpus; i++) {
+        with += c->gpus[i].gdr == 1;
+        if (c->gpus[i].gdr == 0)
+            names[n++] = found_gpu(s->a, c, i);
+    }
+    if (n && with)
+        found(s, c->name, found_names(s->a, names, n), "GPUDirect RDMA is missing on %d of %d GPUs", n, c->ngpus);
+}
+
+/* NICs of compute ports of which a switch in configuration space was read to be off. */
+static void switched_off(struct search *s, int class_index, size_t at, const char *what)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->nports && c->ngpus; i++) {
+        const struct topo_object *o = c->ports[i].object < 0 ? NULL : &c->objects[c->ports[i].object];
+        if (o && s->verdicts[class_index][i].role == ROLE_COMPUTE &&
+            *(const enum topo_known *)((const char *)o + at) == TOPO_NO)
+            names[n++] = found_port(s->a, &c->ports[i]);
+    }
+    if (n)
+        found(s, c->name, found_names(s->a, names, n), "%s is off on %d compute port%s", what, n, n == 1 ? "" : "s");
+}
+
+static void relaxed_ordering(struct search *s, int class_index)
+{
+    switched_off(s, class_index, offsetof(struct topo_object, relaxed_ordering), "PCIe relaxed ordering");
+}
+
+/* Only a guest's NICs need it: their host's switches let translated requests pass directly. */
+static void ats(struct search *s, int class_index)
+{
+    if (is_virtual(&s->t->classes[class_index]))
+        switched_off(s, class_index, offsetof(struct topo_object, ats), "address translation by the NIC (ATS)");
+}
+
+/* What a link can do at most: GB/s less the encoding; 0 unknown. A switch counts the lanes that it has now: they do not
+ * come and go with load, as the speed does. */
+static double capability(const struct topo_object *o)
+{
+    int width = o->link_width > 0 && o->link_width < o->link_max_width ? o->link_width : o->link_max_width;
+    return is_made_up(o) ? 0 : o->link_max_GTps * width;
+}
+
+/* Several devices share an uplink as a rule; that one device alone could take more is none. */
+static void uplinks(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->nobjects && !is_virtual(c); i++) {
+        const struct topo_object *up = &c->objects[i], *widest = NULL;
+        for (int k = i + 1; k < c->nobjects && up->kind == TOPO_SWITCH; k++) {
+            const struct topo_object *o = &c->objects[k];
+            if (o->parent == i && (o->kind == TOPO_GPU || o->kind == TOPO_NIC) &&
+                (!widest || capability(o) > capability(widest)))
+                widest = o;
+        }
+        if (widest && capability(up) > 0 && capability(up) < capability(widest) * threshold_of(s))
+            names[n++] = arena_printf(s->a, "%s: %g GT/s x%d above %s with %g GT/s x%d", object_name(s->a, up),
+                                      up->link_max_GTps, up->link_width, object_name(s->a, widest),
+                                      widest->link_max_GTps, widest->link_max_width);
+    }
+    if (n)
+        found(s, c->name, found_names(s->a, names, n), "%d PCIe switch%s a narrower uplink than a device below needs",
+              n, n == 1 ? " has" : "es have");
 }
 
 static void mig(struct search *s, int class_index)
@@ -152,7 +256,7 @@ const struct finding_rule findings_of_nodes[] = {
      "load nvidia_peermem, or use NVIDIA's open kernel module, which brings dma-buf",
      no_gdr},
     {{"memlock-low", NULL, FINDING_ERROR,
-      "The limit of locked memory is below 1 GiB on a node with RDMA ports. It is that of the shell or daemon in which "
+      "The limit of locked memory is low on a node with RDMA ports. It is that of the shell or daemon in which "
       "the probe ran. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit of a container."},
      "raise it to unlimited: /etc/security/limits.d, LimitMEMLOCK of slurmd, --ulimit memlock=-1 of a container",
      memlock},
@@ -174,9 +278,57 @@ const struct finding_rule findings_of_nodes[] = {
      "switch MIG off for multi-GPU jobs: no P2P and no NVLink between instances",
      mig},
     {{"shm-small", NULL, FINDING_WARNING,
-      "/dev/shm holds less than 64 MiB for each GPU. Give the container more with --shm-size, or use --ipc=host."},
+      "/dev/shm is small for the number of GPUs. Confirm with df /dev/shm. Give the container more with --shm-size, or "
+      "use --ipc=host."},
      "give the container more: --shm-size=1g for each GPU, or --ipc=host",
      shm},
+    {{"p2p-refused", NULL, FINDING_WARNING,
+      "NVIDIA's driver refuses peer-to-peer access between GPUs, with the reason. Confirm with nvidia-smi topo -p2p "
+      "rw. "
+      "Where a setting disables it, look for NVreg_ and ForceP2P options of the module and for vGPU or MIG; where the "
+      "chipset does not support it, keep such pairs apart."},
+     "nvidia-smi topo -p2p rw confirms it; look for options of the nvidia module, vGPU and MIG",
+     p2p},
+    {{"iommu-translated", NULL, FINDING_WARNING,
+      "On bare metal x86, the IOMMU translates the addresses of devices: traffic between GPUs and NICs goes up to the "
+      "CPU, or fails. Confirm with cat /sys/kernel/iommu_groups/*/type (DMA rather than identity). Boot with iommu=pt, "
+      "or switch the IOMMU off."},
+     "cat /sys/kernel/iommu_groups/*/type confirms it; boot with iommu=pt, or switch the IOMMU off in the BIOS",
+     iommu},
+    {{"gdr-on-some", NULL, FINDING_WARNING,
+      "NCCL could use GPUDirect RDMA with some GPUs and not with others, which then go through host memory. Confirm "
+      "with "
+      "NCCL_DEBUG=INFO (GDRDMA behind the channels). Compare driver, IOMMU group and PCI place of those GPUs."},
+     "NCCL_DEBUG=INFO shows GDRDMA behind channels that have it; compare IOMMU groups and PCI places of those GPUs",
+     gdr_on_some},
+    {{"relaxed-ordering-off", NULL, FINDING_WARNING,
+      "PCIe relaxed ordering is switched off for a NIC, which costs bandwidth into memory, above all on AMD CPUs and "
+      "in "
+      "virtual machines. Only root can read it. Confirm with lspci -vvv (DevCtl: RlxdOrd-). Switch it on with "
+      "mlxconfig "
+      "(PCI_WR_ORDERING=1) or setpci."},
+     "lspci -vvv shows DevCtl: RlxdOrd-; mlxconfig set PCI_WR_ORDERING=1 switches it on",
+     relaxed_ordering},
+    {{"ats-off", NULL, FINDING_NOTE,
+      "In a virtual machine, a NIC does not translate addresses itself (ATS): traffic to a GPU then goes up to the CPU "
+      "even where the host's switches would pass it. Only root can read it. Confirm with lspci -vvv (ATSCtl: Enable-). "
+      "Switch it on with mlxconfig (ATS_ENABLED=1) on the host."},
+     "lspci -vvv shows ATSCtl: Enable-; on the host, mlxconfig set ATS_ENABLED=1 switches it on",
+     ats},
+    {{"switch-uplink-narrow", NULL, FINDING_WARNING,
+      "On bare metal, a PCIe switch has less towards the CPU than one device below it could take: lanes are missing, "
+      "or "
+      "the slot is of an older generation. Lanes are counted as they are now, speeds by what both ends can do. Confirm "
+      "with lspci -vvv (LnkSta and LnkCap of the upstream port). Reseat the board; check BIOS bifurcation."},
+     "lspci -vvv shows LnkSta and LnkCap of the upstream port; reseat the board, check bifurcation in the BIOS",
+     uplinks},
+    {{"nofile-low", NULL, FINDING_WARNING,
+      "Few files may be open at once on a node with GPUs; NCCL needs several for each connection. It is the limit of "
+      "the "
+      "shell or daemon in which the probe ran. Confirm with ulimit -n. Raise it: limits.d, LimitNOFILE of slurmd, "
+      "--ulimit of a container."},
+     "ulimit -n confirms it; raise it in /etc/security/limits.d, LimitNOFILE of slurmd, --ulimit of a container",
+     nofile},
     {{"tree-hidden", NULL, FINDING_NOTE,
       "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Use the "
       "provider's NCCL_TOPO_FILE."},

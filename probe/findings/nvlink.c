@@ -3,11 +3,6 @@
 
 #include "probe/findings/findings_internal.h"
 
-static const char *gpu_name(struct arena *a, const struct topo_class *c, int gpu)
-{
-    return arena_printf(a, "GPU%d", c->gpus[gpu].index);
-}
-
 /* Links of a kind that leave the GPU, over all peers; C2C leads to its own CPU and does not count. */
 static int links_of(const struct topo_class *c, int gpu)
 {
@@ -44,8 +39,8 @@ static void missing(struct search *s, int class_index)
     for (int i = 0; i < c->ngpus; i++) {
         int own = links_of(c, i), down = c->gpus[i].links_down;
         if (counts(c, i) && own < usual)
-            names[n++] = down ? arena_printf(s->a, "%s: %d active, %d inactive", gpu_name(s->a, c, i), own, down)
-                              : arena_printf(s->a, "%s: %d", gpu_name(s->a, c, i), own);
+            names[n++] = down ? arena_printf(s->a, "%s: %d active, %d inactive", found_gpu(s->a, c, i), own, down)
+                              : arena_printf(s->a, "%s: %d", found_gpu(s->a, c, i), own);
     }
     if (n)
         found(s, c->name, found_names(s->a, names, n), "%d of %d GPUs %s fewer links than the others' %d", n, c->ngpus,
@@ -69,7 +64,7 @@ static void inactive(struct search *s, int class_index)
     int n = 0;
     for (int i = 0; i < c->ngpus; i++)
         if (c->gpus[i].links_down && to_nvswitches(c, i))
-            names[n++] = arena_printf(s->a, "%s: %d of %d", gpu_name(s->a, c, i), c->gpus[i].links_down,
+            names[n++] = arena_printf(s->a, "%s: %d of %d", found_gpu(s->a, c, i), c->gpus[i].links_down,
                                       c->gpus[i].links_down + links_of(c, i));
     if (n)
         found(s, c->name, found_names(s->a, names, n), "%d GPU%s NVLinks that are not active", n,
@@ -93,8 +88,8 @@ static void one_way(struct search *s, int class_index)
         int gpu = c->links[i].gpu, peer = c->links[i].peer_gpu, there, back;
         if (peer < 0 || (there = links_between(c, gpu, peer)) <= (back = links_between(c, peer, gpu)))
             continue;
-        names[n++] =
-            arena_printf(s->a, "%s to %s: %d, back: %d", gpu_name(s->a, c, gpu), gpu_name(s->a, c, peer), there, back);
+        names[n++] = arena_printf(s->a, "%s to %s: %d, back: %d", found_gpu(s->a, c, gpu), found_gpu(s->a, c, peer),
+                                  there, back);
     }
     if (n)
         found(s, c->name, found_names(s->a, names, n), "%d pair%s of GPUs %s links in one direction only", n,
@@ -108,7 +103,7 @@ static void fabric(struct search *s, int class_index)
     int n = 0;
     for (int i = 0; i < c->ngpus; i++)
         if (c->gpus[i].fabric && strcmp(c->gpus[i].fabric, "completed") != 0)
-            names[n++] = arena_printf(s->a, "%s: %s", gpu_name(s->a, c, i), c->gpus[i].fabric);
+            names[n++] = arena_printf(s->a, "%s: %s", found_gpu(s->a, c, i), c->gpus[i].fabric);
     if (n)
         found(s, c->name, found_names(s->a, names, n), "%d GPU%s not registered with the fabric manager", n,
               n == 1 ? " is" : "s are");

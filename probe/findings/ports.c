@@ -5,11 +5,6 @@
 #include "probe/findings/findings_internal.h"
 #include "probe/topology/paths.h"
 
-static const char *port_name(struct arena *a, const struct topo_port *p)
-{
-    return arena_printf(a, "%s:%d", p->hca, p->port);
-}
-
 /* Names of the ports that have the role. */
 static const char *ports_with(struct search *s, int class_index, enum port_role role, int *n)
 {
@@ -18,7 +13,7 @@ static const char *ports_with(struct search *s, int class_index, enum port_role 
     *n = 0;
     for (int i = 0; i < c->nports; i++)
         if (s->verdicts[class_index][i].role == role)
-            names[(*n)++] = port_name(s->a, &c->ports[i]);
+            names[(*n)++] = found_port(s->a, &c->ports[i]);
     return found_names(s->a, names, *n);
 }
 
@@ -59,14 +54,14 @@ static void no_compute(struct search *s, int class_index)
         return;
     for (int i = 0; i < c->nports; i++)
         names[i] =
-            arena_printf(s->a, "%s: %s", port_name(s->a, &c->ports[i]), role_name(s->verdicts[class_index][i].role));
+            arena_printf(s->a, "%s: %s", found_port(s->a, &c->ports[i]), role_name(s->verdicts[class_index][i].role));
     /* Left to itself, NCCL takes every active port that it can open. */
     const char *taken = NULL;
     for (int i = 0; i < c->nports; i++)
         if (c->ports[i].state == TOPO_STATE_ACTIVE && c->ports[i].opens != TOPO_NO &&
             !s->verdicts[class_index][i].plugin)
-            taken = taken ? arena_printf(s->a, "%s, %s", taken, port_name(s->a, &c->ports[i]))
-                          : port_name(s->a, &c->ports[i]);
+            taken = taken ? arena_printf(s->a, "%s, %s", taken, found_port(s->a, &c->ports[i]))
+                          : found_port(s->a, &c->ports[i]);
     found(s, c->name, found_names(s->a, names, c->nports), "none of %d RDMA ports is one that NCCL should use; %s%s",
           c->nports, taken ? "left to itself it takes " : "it uses sockets", taken ? taken : "");
 }
@@ -86,7 +81,7 @@ static void find_different(struct search *s, int class_index, double (*value)(co
         double own = s->verdicts[class_index][i].role == ROLE_COMPUTE ? value(&c->ports[i]) : 0;
         all += own > 0;
         if (own > 0 && own < high)
-            names[n++] = arena_printf(s->a, "%s has %g%s", port_name(s->a, &c->ports[i]), own, unit);
+            names[n++] = arena_printf(s->a, "%s has %g%s", found_port(s->a, &c->ports[i]), own, unit);
     }
     if (n)
         found(s, c->name, found_names(s->a, names, n), "%d of %d compute ports %s below the others' %g%s", n, all,
@@ -108,35 +103,87 @@ static void rates(struct search *s, int class_index)
     find_different(s, class_index, rate_of, " Gb/s");
 }
 
-static double best_rate(const struct search *s, int class_index)
+static double best_of(const struct search *s, int class_index, double (*value)(const struct topo_port *p))
 {
     double best = 0;
     for (int i = 0; i < s->t->classes[class_index].nports; i++)
-        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && s->t->classes[class_index].ports[i].rate_Gbps > best)
-            best = s->t->classes[class_index].ports[i].rate_Gbps;
+        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && value(&s->t->classes[class_index].ports[i]) > best)
+            best = value(&s->t->classes[class_index].ports[i]);
     return best;
 }
 
-static void class_rates(struct search *s)
+/* The same for the best ports of the classes. */
+static void find_different_classes(struct search *s, double (*value)(const struct topo_port *p), const char *unit,
+                                   const char *what)
 {
     const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names);
     double first = 0;
     int n = 0, differ = 0;
     for (int i = 0; i < s->t->nclasses; i++) {
-        double own = best_rate(s, i);
+        double own = best_of(s, i, value);
         if (!(own > 0))
             continue;
         differ |= first > 0 && (own > first || own < first);
         first = first > 0 ? first : own;
-        names[n++] = arena_printf(s->a, "%s: %g Gb/s", s->t->classes[i].name, own);
+        names[n++] = arena_printf(s->a, "%s: %g%s", s->t->classes[i].name, own, unit);
     }
     if (differ)
-        found(s, "cluster", found_names(s->a, names, n), "the compute ports of the classes have different rates");
+        found(s, "cluster", found_names(s->a, names, n), "the compute ports of the classes have different %s", what);
+}
+
+static void class_rates(struct search *s)
+{
+    find_different_classes(s, rate_of, " Gb/s", "rates");
+}
+
+static void class_mtus(struct search *s)
+{
+    find_different_classes(s, mtu_of, " bytes", "MTUs");
 }
 
 static void mtus(struct search *s, int class_index)
 {
     find_different(s, class_index, mtu_of, " bytes");
+}
+
+/* An MTU of Ethernet's usual 1500 bytes leaves 1024 for RDMA. */
+static void small_mtus(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->nports; i++)
+        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && c->ports[i].mtu_bytes > 0 &&
+            c->ports[i].mtu_bytes < threshold_of(s))
+            names[n++] = arena_printf(s->a, "%s: %d bytes", found_port(s->a, &c->ports[i]), c->ports[i].mtu_bytes);
+    if (n)
+        found(s, c->name, found_names(s->a, names, n), "%d compute port%s a small MTU", n, n == 1 ? " has" : "s have");
+}
+
+/* The index of the first RoCE v2 entry with an IPv4 address; -1 none. */
+static int index_of_ipv4(const struct topo_class *c, int port)
+{
+    for (int k = 0; k < c->ngids; k++)
+        if (c->gids[k].port == port && c->gids[k].type == TOPO_GID_ROCE_V2 && !strncmp(c->gids[k].gid, "::ffff:", 7))
+            return c->gids[k].index;
+    return -1;
+}
+
+static void gid_indices(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
+    int n = 0, first = -1, differ = 0;
+    for (int i = 0; i < c->nports; i++) {
+        int own = s->verdicts[class_index][i].role == ROLE_COMPUTE ? index_of_ipv4(c, i) : -1;
+        if (own < 0)
+            continue;
+        differ |= first >= 0 && own != first;
+        first = first < 0 ? own : first;
+        names[n++] = arena_printf(s->a, "%s: %d", found_port(s->a, &c->ports[i]), own);
+    }
+    if (differ)
+        found(s, c->name, found_names(s->a, names, n), "no GID index is RoCE v2 with an IPv4 address on every port");
 }
 
 /* GPUs that must pass a CPU to every compute port, while others do not. */
@@ -175,7 +222,7 @@ static void wrong_numa(struct search *s, int class_index)
         for (int g = 0; g < c->ngpus; g++)
             shared |= c->objects[c->gpus[g].object].numa == numa;
         if (numa >= 0 && !shared && s->verdicts[class_index][i].role == ROLE_COMPUTE)
-            names[n++] = arena_printf(s->a, "%s on NUMA node %d", port_name(s->a, &c->ports[i]), numa);
+            names[n++] = arena_printf(s->a, "%s on NUMA node %d", found_port(s->a, &c->ports[i]), numa);
     }
     if (n)
         found(s, c->name, found_names(s->a, names, n), "%d compute port%s on a NUMA node that has no GPU", n,
@@ -197,7 +244,7 @@ static void gids(struct search *s, int class_index)
             }
         if (entries && !fits && c->ports[i].layer == TOPO_LINK_ETHERNET &&
             s->verdicts[class_index][i].role == ROLE_COMPUTE)
-            names[n++] = port_name(s->a, &c->ports[i]);
+            names[n++] = found_port(s->a, &c->ports[i]);
     }
     if (n)
         found(s, c->name, found_names(s->a, names, n), "%d compute port%s no RoCE v2 GID with an IPv4 address", n,
@@ -229,10 +276,23 @@ const struct finding_rule findings_of_ports[] = {
      rates,
      class_rates},
     {{"mtu-differs", NULL, FINDING_WARNING,
-      "Compute ports of a class have different active MTUs. Configure one MTU on all ports and switches of the "
-      "fabric."},
-     "give all ports of the fabric the same MTU, also on the switches",
-     mtus},
+      "Compute ports of a class, or of the classes, have different active MTUs. Confirm with ibv_devinfo (active_mtu). "
+      "Configure one MTU on all ports and switches of the fabric."},
+     "ibv_devinfo shows active_mtu; give all ports of the fabric the same, also on the switches",
+     mtus,
+     class_mtus},
+    {{"mtu-small", NULL, FINDING_NOTE,
+      "The active MTU of a compute port is small: more packets for the same data. Confirm with ibv_devinfo "
+      "(active_mtu). On Ethernet give interface and switches an MTU of 4200 or more (jumbo frames), on InfiniBand set "
+      "4096 in the subnet manager."},
+     "ibv_devinfo shows active_mtu; raise the MTU of the interface and of all switches (jumbo frames)",
+     small_mtus},
+    {{"gid-index-differs", NULL, FINDING_WARNING,
+      "The RoCE v2 GIDs with an IPv4 address stand at different indices of the ports' tables, so that no "
+      "NCCL_IB_GID_INDEX is right for all. Confirm with show_gids. Leave the variable unset (NCCL from 2.21 on finds "
+      "the entry by itself), or give all interfaces the same kinds of addresses."},
+     "show_gids shows them; leave NCCL_IB_GID_INDEX unset, or give all interfaces the same kinds of addresses",
+     gid_indices},
     {{"gpu-without-nic", NULL, FINDING_WARNING,
       "Some GPUs have no compute port beside them (PXB or nearer), while others do. Check that the GPU's own NIC is "
       "there and up."},

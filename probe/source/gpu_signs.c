@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/source/nvml.h"
+#include "probe/source/gpu_errors.h"
 
 struct violation {
     unsigned long long reference_us, violation_ns;
@@ -24,9 +24,7 @@ struct event {
 };
 
 enum { TEMPERATURE_NOW = 0, TEMPERATURE_SLOWDOWN = 1, VIOLATION_POWER = 0, VIOLATION_THERMAL = 1 };
-enum { ECC_CORRECTED = 0, ECC_UNCORRECTED = 1, ECC_SINCE_LOADED = 0, LINK_COUNTERS = 4 };
-#define THROTTLE_CLOCKS 0x2ull  /* applications' clocks */
-#define THROTTLE_HW     0xc8ull /* slowdown, thermal slowdown, power brake */
+#define THROTTLE_CLOCKS 0x2ull /* applications' clocks */
 #define THROTTLE_HEAT   0x20ull
 #define EVENT_XID       8ull
 #define TOO_SMALL       7 /* NVML_ERROR_INSUFFICIENT_SIZE */
@@ -46,15 +44,13 @@ struct gpu_watch {
     int (*violation)(nvml_device d, int policy, struct violation *v);
     int (*processes)(nvml_device d, unsigned *count, void *infos);
     int (*utilization)(nvml_device d, struct utilization *u);
-    int (*ecc)(nvml_device d, int kind, int since, unsigned long long *count);
-    int (*replays)(nvml_device d, unsigned *count);
-    int (*link_errors)(nvml_device d, unsigned link, int counter, unsigned long long *count);
     int (*event_set)(void **set);
     int (*event_ask)(nvml_device d, unsigned long long types, void *set);
     int (*event_wait)(void *set, struct event *e, unsigned timeout_ms);
     int (*event_free)(void *set);
     nvml_device devices[MOST_GPUS];
     unsigned gpus;
+    struct gpu_errors errors;
     void *events;
     struct {
         unsigned gpu, count;
@@ -77,9 +73,6 @@ static const struct {
     {offsetof(struct gpu_watch, violation), "nvmlDeviceGetViolationStatus"},
     {offsetof(struct gpu_watch, processes), "nvmlDeviceGetComputeRunningProcesses_v3"},
     {offsetof(struct gpu_watch, utilization), "nvmlDeviceGetUtilizationRates"},
-    {offsetof(struct gpu_watch, ecc), "nvmlDeviceGetTotalEccErrors"},
-    {offsetof(struct gpu_watch, replays), "nvmlDeviceGetPcieReplayCounter"},
-    {offsetof(struct gpu_watch, link_errors), "nvmlDeviceGetNvLinkErrorCounter"},
     {offsetof(struct gpu_watch, event_set), "nvmlEventSetCreate"},
     {offsetof(struct gpu_watch, event_ask), "nvmlDeviceRegisterEvents"},
     {offsetof(struct gpu_watch, event_wait), "nvmlEventSetWait_v2"},
@@ -109,6 +102,7 @@ struct gpu_watch *gpu_watch_open(void)
         return NULL;
     }
     w->library = library;
+    w->errors = gpu_errors_of(library);
     if (w->count(&w->gpus) != NVML_SUCCESS)
         w->gpus = 0;
     w->gpus = w->gpus < MOST_GPUS ? w->gpus : MOST_GPUS;
@@ -168,7 +162,7 @@ static void read_clocks(const struct gpu_watch *w, nvml_device d, const char *gp
     unsigned now, limit;
     struct violation v;
     if (w->throttle && w->throttle(d, &reasons) == NVML_SUCCESS) {
-        tell(user, "gpu-slowed", gpu, (reasons & THROTTLE_HW) != 0);
+        tell(user, "gpu-slowed", gpu, (reasons & NVML_THROTTLE_HW) != 0);
         tell(user, "gpu-heat", gpu, (reasons & THROTTLE_HEAT) != 0);
         tell(user, "gpu-clocks", gpu, (reasons & THROTTLE_CLOCKS) != 0);
     }
@@ -191,27 +185,6 @@ static void read_work(const struct gpu_watch *w, nvml_device d, const char *gpu,
         tell(user, "gpu-busy", gpu, u.gpu);
 }
 
-static void read_errors(const struct gpu_watch *w, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
-{
-    unsigned long long n, sum = 0;
-    unsigned replays;
-    int told = 0;
-    if (w->ecc && w->ecc(d, ECC_UNCORRECTED, ECC_SINCE_LOADED, &n) == NVML_SUCCESS)
-        tell(user, "ecc-uncorrected", gpu, (double)n);
-    if (w->ecc && w->ecc(d, ECC_CORRECTED, ECC_SINCE_LOADED, &n) == NVML_SUCCESS)
-        tell(user, "ecc-corrected", gpu, (double)n);
-    if (w->replays && w->replays(d, &replays) == NVML_SUCCESS)
-        tell(user, "pcie-replays", gpu, replays);
-    for (unsigned link = 0; w->link_errors && link < NVML_MOST_LINKS; link++)
-        for (int counter = 0; counter < LINK_COUNTERS; counter++)
-            if (w->link_errors(d, link, counter, &n) == NVML_SUCCESS) {
-                sum += n;
-                told = 1;
-            }
-    if (told)
-        tell(user, "nvlink-errors", gpu, (double)sum);
-}
-
 void gpu_watch_read(struct gpu_watch *w, gpu_sign_fn *tell, void *user)
 {
     char gpu[32];
@@ -221,7 +194,7 @@ void gpu_watch_read(struct gpu_watch *w, gpu_sign_fn *tell, void *user)
         snprintf(gpu, sizeof gpu, "GPU %u", i);
         read_clocks(w, w->devices[i], gpu, tell, user);
         read_work(w, w->devices[i], gpu, tell, user);
-        read_errors(w, w->devices[i], gpu, tell, user);
+        gpu_errors_count(&w->errors, w->devices[i], gpu, tell, user);
     }
     read_xids(w, tell, user);
 }

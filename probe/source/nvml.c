@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/source/nvml.h"
+#include "probe/source/gpu_errors.h"
 #include "probe/source/source.h"
 #include "probe/topology/paths.h"
 #include "probe/topology/pci.h"
@@ -29,6 +29,9 @@ struct nvml {
     int (*mig)(nvml_device d, unsigned *now, unsigned *pending);
     int (*fabric)(nvml_device d, struct nvml_fabric *f);
     int (*p2p)(nvml_device d, nvml_device peer, int capability, int *status);
+    int (*vbios)(nvml_device d, char *version, unsigned room);
+    int (*utilization)(nvml_device d, unsigned percent[2]); /* of the GPU, of its memory */
+    struct gpu_errors errors;
 };
 
 static const struct {
@@ -55,6 +58,8 @@ static const struct {
     {offsetof(struct nvml, mig), "nvmlDeviceGetMigMode", 1},
     {offsetof(struct nvml, fabric), "nvmlDeviceGetGpuFabricInfo", 1},
     {offsetof(struct nvml, p2p), "nvmlDeviceGetP2PStatus", 1},
+    {offsetof(struct nvml, vbios), "nvmlDeviceGetVbiosVersion", 1},
+    {offsetof(struct nvml, utilization), "nvmlDeviceGetUtilizationRates", 1},
 };
 
 /* NULL, or the first symbol that is not there. */
@@ -66,6 +71,7 @@ static const char *resolve(void *library, struct nvml *n)
             return symbols[i].symbol;
         memcpy((char *)n + symbols[i].at, &function, sizeof function);
     }
+    n->errors = gpu_errors_of(library);
     return NULL;
 }
 
@@ -139,6 +145,8 @@ static int add_gpu(const struct nvml *n, struct topology *t, struct topo_class *
         c->objects[g->object].model = arena_strndup(t->arena, text, sizeof text);
     if (n->uuid(d, text, sizeof text) == NVML_SUCCESS)
         g->uuid = arena_strndup(t->arena, text, sizeof text);
+    if (n->vbios && n->vbios(d, text, sizeof text) == NVML_SUCCESS)
+        g->vbios = arena_strndup(t->arena, text, sizeof text);
     if (n->capability(d, &major, &minor) == NVML_SUCCESS)
         g->sm = major * 10 + minor;
     if (n->memory(d, &m) == NVML_SUCCESS)
@@ -270,6 +278,43 @@ static void add_p2p(const struct nvml *n, struct topology *t, struct topo_class 
         }
 }
 
+/* ---- condition --------------------------------------------------------------------------------------------------- */
+
+static void tell(void *user, const char *kind, const char *gpu, double value)
+{
+    build_sign(user, kind, gpu, value);
+}
+
+/* An idle GPU lowers the speed of its link; one that works does not: percent that its speed is below what it can be. */
+static void tell_link(const struct nvml *n, struct topology *t, const struct topo_object *o, nvml_device d,
+                      const char *gpu)
+{
+    const unsigned works = 50; /* percent of the last second */
+    unsigned percent[2] = {0};
+    if (n->utilization && n->utilization(d, percent) == NVML_SUCCESS && percent[0] >= works && o->link_GTps > 0 &&
+        o->link_GTps < o->link_max_GTps)
+        build_sign(t, "pcie-slow-busy", gpu, 100 * (1 - o->link_GTps / o->link_max_GTps));
+}
+
+/* GPUs that the driver has taken but does not show: fallen off the bus. A container shows those that it was given. */
+static void tell_lost(struct topology *t, const struct topo_class *c)
+{
+    for (int i = 0; i < c->ngpus; i++) {
+        const struct topo_object *o = &c->objects[c->gpus[i].object];
+        if (c->gpus[i].index < 0 && o->pci && o->driver && !strcmp(o->driver, "nvidia"))
+            build_sign(t, "gpu-lost", o->pci, 1);
+    }
+}
+
+static void tell_condition(const struct nvml *n, struct topology *t, const struct topo_class *c, nvml_device d, int at)
+{
+    char gpu[32];
+    snprintf(gpu, sizeof gpu, "GPU%d", c->gpus[at].index);
+    gpu_errors_count(&n->errors, d, gpu, tell, t);
+    gpu_errors_state(&n->errors, d, gpu, tell, t);
+    tell_link(n, t, &c->objects[c->gpus[at].object], d, gpu);
+}
+
 static void read_all(const struct nvml *n, struct topology *t, struct topo_class *c)
 {
     unsigned count = 0;
@@ -289,8 +334,11 @@ static void read_all(const struct nvml *n, struct topology *t, struct topo_class
             gpus[i] = add_gpu(n, t, c, devices[i], (int)i);
     }
     for (unsigned i = 0; i < count; i++)
-        if (gpus[i] >= 0)
+        if (gpus[i] >= 0) {
             add_links(n, t, c, devices[i], gpus[i]);
+            tell_condition(n, t, c, devices[i], gpus[i]);
+        }
+    tell_lost(t, c);
     add_p2p(n, t, c, devices, gpus, count);
 }
 

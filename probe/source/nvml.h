@@ -4,9 +4,10 @@
 #define PROBE_SOURCE_NVML_H
 
 #define NVML_SUCCESS           0
-#define NVML_MOST_LINKS        18 /* NVML_NVLINK_MAX_LINKS */
-#define NVML_FIELD_NVLINK_MBps 90 /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON */
-#define NVML_TEXT              96 /* names and UUIDs, as NVML's v2 buffers */
+#define NVML_MOST_LINKS        18      /* NVML_NVLINK_MAX_LINKS */
+#define NVML_FIELD_NVLINK_MBps 90      /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON */
+#define NVML_THROTTLE_HW       0xc8ull /* nvmlClocksThrottleReasons: slowdown, thermal slowdown, power brake */
+#define NVML_TEXT              96      /* names and UUIDs, as NVML's v2 buffers */
 
 enum nvml_remote { NVML_REMOTE_GPU = 0, NVML_REMOTE_CPU = 1, NVML_REMOTE_SWITCH = 2, NVML_REMOTE_UNKNOWN = 255 };
 

@@ -1,4 +1,5 @@
-/* What sysfs tells about the PCI functions that are in the tree: link speeds, driver, virtual functions, ACS, IOMMU. */
+/* What sysfs tells about the PCI functions that are in the tree: link speeds, driver, virtual functions, ACS, relaxed
+ * ordering, ATS, IOMMU. */
 #include <string.h>
 
 #include "probe/source/source.h"
@@ -23,24 +24,51 @@ static void add_maximum(struct topology *t, struct topo_object *o)
     o->link_max_width = port > 0 && port < own ? port : own;
 }
 
+/* Where the extended capability stands in configuration space; 0: it has none. */
+static unsigned extended(const unsigned char config[4096], unsigned capability)
+{
+    enum { FIRST = 0x100, LAST = 4096 - 8 };
+    unsigned at = FIRST;
+    for (int caps = 0; at >= FIRST && at <= LAST && caps < 64; caps++) {
+        unsigned header = config[at] | config[at + 1] << 8 | config[at + 2] << 16 | (unsigned)config[at + 3] << 24;
+        if ((header & 0xffff) == capability)
+            return at;
+        at = header >> 20;
+    }
+    return 0;
+}
+
 /* Whether the port above the function sends requests between peers up to the root: bit 2 (P2P Request Redirect) of the
  * control register of extended capability 0x000d (PCI Express Base Specification, 7.7.11). Without privileges only the
  * first 64 bytes can be read. */
 static enum topo_known acs_of(const char *pci)
 {
-    enum { EXTENDED = 0x100, ACS = 0x000d, CONTROL = 6, REDIRECT = 4 };
+    enum { ACS = 0x000d, CONTROL = 6, REDIRECT = 4 };
     unsigned char config[4096];
-    size_t n = sysfs_bytes(config, sizeof config, PCI "/../config", pci);
-    unsigned at = EXTENDED;
-    if (n < sizeof config)
+    if (sysfs_bytes(config, sizeof config, PCI "/../config", pci) < sizeof config)
         return TOPO_NOT_KNOWN;
-    for (int caps = 0; at >= EXTENDED && at + 8 <= sizeof config && caps < 64; caps++) {
-        unsigned header = config[at] | config[at + 1] << 8 | config[at + 2] << 16 | (unsigned)config[at + 3] << 24;
-        if ((header & 0xffff) == ACS)
-            return config[at + CONTROL] & REDIRECT ? TOPO_YES : TOPO_NO;
-        at = header >> 20;
-    }
-    return TOPO_NO;
+    unsigned at = extended(config, ACS);
+    return at && config[at + CONTROL] & REDIRECT ? TOPO_YES : TOPO_NO;
+}
+
+/* Whether the function's own writes may pass one another (bit 4, Enable Relaxed Ordering, of the Device Control
+ * register in capability 0x10), and whether it translates addresses itself (bit 15 of the control register of extended
+ * capability 0x000f): PCI Express Base Specification 7.5.3.4 and 10.5.1.3. Root only. */
+static void add_abilities(struct topo_object *o)
+{
+    enum { CAPABILITIES = 0x34, PCIE = 0x10, DEVICE_CONTROL = 8, RELAXED = 0x10, ATS = 0x000f, ATS_CONTROL = 7 };
+    unsigned char config[4096];
+    size_t n = sysfs_bytes(config, sizeof config, PCI "/config", o->pci);
+    if (n < sizeof config)
+        return;
+    unsigned at = config[CAPABILITIES];
+    for (int caps = 0; at >= 0x40 && at < 0xf4 && caps < 48 && config[at] != PCIE; caps++)
+        at = config[at + 1];
+    if (at >= 0x40 && at < 0xf4 && config[at] == PCIE)
+        o->relaxed_ordering = config[at + DEVICE_CONTROL] & RELAXED ? TOPO_YES : TOPO_NO;
+    at = extended(config, ATS);
+    if (at)
+        o->ats = config[at + ATS_CONTROL] & 0x80 ? TOPO_YES : TOPO_NO;
 }
 
 /* HCAs through which a subnet manager runs NVLink switches carry "SW_MNG" in their vital product data (NVIDIA Fabric
@@ -86,6 +114,8 @@ static void fill(struct topology *t, struct topo_class *c)
         o->vfs = vfs > 0 && vfs < 65536 ? (int)vfs : 0;
         if (o->kind == TOPO_GPU || o->kind == TOPO_NIC)
             o->acs = acs_of(o->pci);
+        if (o->kind == TOPO_NIC)
+            add_abilities(o);
         o->nvlink_management = manages_nvlink(o);
     }
     c->iommu = iommu_of(t, c);

@@ -23,6 +23,10 @@ void build_text(struct topology *t, const char ***texts, int *n, const char *tex
 /* What the GPUs of its class say of their clique, for a host that has none yet. */
 void build_clique(struct topology *t, struct topo_host *h);
 
+/* A sign of the last host's condition: a kind (findings are named by it), what it is about ("GPU3"; "": the node) and a
+ * number. 0 is nothing to tell, and where there is no host nobody is told of. */
+void build_sign(struct topology *t, const char *kind, const char *subject, double value);
+
 void build_missing(struct topology *t, const char *name, const char *why);
 
 /* A sentence for the class: what could not be read, and why. The same sentence twice is one note. */

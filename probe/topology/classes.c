@@ -96,6 +96,7 @@ void classes_add_host(struct topology *t, int class_index, const struct topo_cla
     struct topo_host *h = &t->hosts[t->nhosts - 1];
     copy_texts(t, &h->addresses, &h->naddresses, from->addresses, from->naddresses);
     copy_texts(t, &h->errors, &h->nerrors, from->errors, from->nerrors);
+    copy_texts(t, &h->signs, &h->nsigns, from->signs, from->nsigns);
     h->clique = arena_strdup(t->arena, from->clique);
     note_differences(t, &t->classes[class_index], own, h);
 }

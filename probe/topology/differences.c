@@ -252,6 +252,9 @@ int differences_within(const struct topo_class *first, const struct topo_class *
                        const char ***sentences)
 {
     struct list l = {.a = a};
+    for (int i = 0; i < first->ngpus && i < other->ngpus; i++)
+        compare_text(&l, arena_printf(a, "GPU%d: VBIOS", other->gpus[i].index), first->gpus[i].vbios,
+                     other->gpus[i].vbios);
     for (int i = 0; i < first->nports && i < other->nports; i++) {
         const char *name = arena_printf(a, "%s:%d", other->ports[i].hca, other->ports[i].port);
         compare_text(&l, arena_printf(a, "%s: firmware", name), first->ports[i].firmware, other->ports[i].firmware);

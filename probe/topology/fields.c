@@ -34,6 +34,8 @@ static const struct field object_fields[] = {
     {"vfs", FIELD_INT, AT(vfs)},
     {"acs", FIELD_WORD, AT(acs), .words = known_words, .moves = 1},
     {"nvlink_management", FIELD_WORD, AT(nvlink_management), .words = known_words},
+    {"relaxed_ordering", FIELD_WORD, AT(relaxed_ordering), .words = known_words, .moves = 1},
+    {"ats", FIELD_WORD, AT(ats), .words = known_words, .moves = 1},
     {NULL},
 };
 #undef AT
@@ -45,6 +47,7 @@ const struct field topo_gpu_fields[] = {
     {"sm", FIELD_INT, AT(sm)},
     {"arch", FIELD_TEXT, AT(arch)},
     {"uuid", FIELD_TEXT, AT(uuid), .moves = 1},
+    {"vbios", FIELD_TEXT, AT(vbios), .moves = 1},
     {"mem_bytes", FIELD_BYTES, AT(mem_bytes)},
     {"gdr", FIELD_INT, AT(gdr), .unknown = -1},
     {"mig", FIELD_WORD, AT(mig), .words = known_words},
@@ -115,10 +118,15 @@ static const struct field gid_fields[] = {
 
 #define AT(member) offsetof(struct topo_host, member)
 const struct field topo_host_fields[] = {
-    {"addresses", FIELD_TEXTS, AT(addresses)}, {"differs", FIELD_TEXTS, AT(differs)},
-    {"leaves", FIELD_TEXTS, AT(leaves)},       {"libraries", FIELD_TEXTS, AT(libraries)},
-    {"errors", FIELD_TEXTS, AT(errors)},       {"served", FIELD_INT, AT(served)},
-    {"clique", FIELD_TEXT, AT(clique)},        {NULL},
+    {"addresses", FIELD_TEXTS, AT(addresses)},
+    {"differs", FIELD_TEXTS, AT(differs)},
+    {"leaves", FIELD_TEXTS, AT(leaves)},
+    {"libraries", FIELD_TEXTS, AT(libraries)},
+    {"errors", FIELD_TEXTS, AT(errors)},
+    {"signs", FIELD_TEXTS, AT(signs)},
+    {"served", FIELD_INT, AT(served)},
+    {"clique", FIELD_TEXT, AT(clique)},
+    {NULL},
 };
 #undef AT
 

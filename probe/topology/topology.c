@@ -105,6 +105,25 @@ void build_clique(struct topology *t, struct topo_host *h)
         h->clique = c->gpus[i].clique;
 }
 
+void build_sign(struct topology *t, const char *kind, const char *subject, double value)
+{
+    struct topo_host *h = t->nhosts ? &t->hosts[t->nhosts - 1] : NULL;
+    if (h && (value > 0 || value < 0))
+        build_text(t, &h->signs, &h->nsigns,
+                   arena_printf(t->arena, "%s %.15g%s%s", kind, value, *subject ? " " : "", subject));
+}
+
+int topo_sign(const char *sign, const char *kind, double *value, const char **subject)
+{
+    size_t n = strlen(kind);
+    char *end;
+    if (strncmp(sign, kind, n) != 0 || sign[n] != ' ')
+        return 0;
+    *value = strtod(sign + n, &end);
+    *subject = end + strspn(end, " ");
+    return end != sign + n;
+}
+
 void build_missing(struct topology *t, const char *name, const char *why)
 {
     struct topo_missing m = {arena_strdup(t->arena, name), arena_strdup(t->arena, why)};

@@ -50,6 +50,8 @@ struct topo_object {
     int vfs;                           /* virtual functions enabled on a physical one */
     enum topo_known acs;               /* the port above sends peer-to-peer requests up to the root (ACS redirect) */
     enum topo_known nvlink_management; /* its product data say that it manages NVLink switches */
+    enum topo_known relaxed_ordering;  /* its writes to memory may pass one another; only root can read it */
+    enum topo_known ats;               /* it asks the IOMMU itself (Address Translation Services); the same */
 };
 
 struct topo_gpu {
@@ -58,6 +60,7 @@ struct topo_gpu {
     int sm;                    /* compute capability × 10 (90: H100), AMD: 0 */
     const char *arch;          /* "gfx942" for AMD, else NULL */
     const char *uuid;          /* NULL unknown; host-specific */
+    const char *vbios;         /* version, "96.00.74.00.01"; NULL unknown */
     uint64_t mem_bytes;        /* 0 unknown */
     int gdr;                   /* GPUDirect RDMA: 1 yes, 0 no, -1 unknown */
     enum topo_known mig;       /* cut into several instances */
@@ -179,6 +182,8 @@ struct topo_host {
     int nlibraries;
     const char **errors; /* what its own probe found to be an error: "memlock-low: the limit of …" */
     int nerrors;
+    const char **signs; /* of its condition, "KIND VALUE SUBJECT" each, as topo_sign reads them */
+    int nsigns;
     int served;         /* nothing was measured on it: it equals a class on which something was */
     const char *clique; /* of its GPUs, where one is told: hosts of one clique are one NVLink domain */
 };
@@ -206,6 +211,13 @@ struct topology {
 
 /* The index into ports of that port; -1. */
 int topo_find_port(const struct topo_class *c, const char *hca, int port);
+
+/* The kind of sign with the seconds since 1970 by the node's own clock. */
+#define TOPO_CLOCK "clock"
+
+/* Whether a sign of a host ("ecc-uncorrected 2 GPU3") is of that kind; then its value, and its subject ("": the node).
+ */
+int topo_sign(const char *sign, const char *kind, double *value, const char **subject);
 
 struct cJSON;
 

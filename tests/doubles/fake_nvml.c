@@ -15,8 +15,8 @@
  *   nop2p     the v100 with P2P writes switched off, and GPUs 0 and 1 that refuse everything
  *
  * FAKE_NVML_SIGNS names what is wrong with GPU 3 while something is measured, joined by commas: slowed, heat, clocks,
- * hot, throttles, capped, neighbour, busy, uncorrected, corrected, replays, nvlink, xid. What is counted grows from one
- * question to the next. */
+ * hot, throttles, capped, neighbour, busy, uncorrected, corrected, replays, nvlink, xid, rows, unmended, pages, noecc,
+ * nopersistence, oldbios. What is counted grows from one question to the next. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,11 +255,12 @@ static int shows(nvml_device d, const char *sign)
     return at != NULL;
 }
 
-/* 100, and 7 more each time it is asked of a GPU that shows the sign. */
-static unsigned counted(nvml_device d, const char *sign)
+/* A little, as on any GPU that has worked for a while: what nobody worries about. A GPU that shows the sign has 100,
+ * and 7 more each time that it is asked. */
+static unsigned counted(nvml_device d, const char *sign, unsigned little)
 {
     static unsigned asked;
-    return shows(d, sign) ? 100 + 7 * ++asked : 100;
+    return shows(d, sign) ? 100 + 7 * ++asked : little;
 }
 
 int nvmlDeviceGetCurrentClocksThrottleReasons(nvml_device d, unsigned long long *reasons)
@@ -290,7 +291,7 @@ int nvmlDeviceGetTemperatureThreshold(nvml_device d, int which, unsigned *celsiu
 int nvmlDeviceGetViolationStatus(nvml_device d, int policy, unsigned long long *times)
 {
     times[0] = 0;
-    times[1] = counted(d, policy == 1 ? "throttles" : "capped") * 1000000000ull;
+    times[1] = counted(d, policy == 1 ? "throttles" : "capped", 100) * 1000000000ull;
     return NVML_SUCCESS;
 }
 
@@ -310,13 +311,13 @@ int nvmlDeviceGetUtilizationRates(nvml_device d, unsigned *rates)
 
 int nvmlDeviceGetTotalEccErrors(nvml_device d, int kind, int since, unsigned long long *count)
 {
-    *count = counted(d, kind ? "uncorrected" : "corrected");
+    *count = kind ? counted(d, "uncorrected", 0) : counted(d, "corrected", 100);
     return since ? INVALID : NVML_SUCCESS;
 }
 
 int nvmlDeviceGetPcieReplayCounter(nvml_device d, unsigned *count)
 {
-    *count = counted(d, "replays");
+    *count = counted(d, "replays", 100);
     return NVML_SUCCESS;
 }
 
@@ -324,7 +325,45 @@ int nvmlDeviceGetNvLinkErrorCounter(nvml_device d, unsigned link, int counter, u
 {
     if (link >= 4 || counter > 3)
         return NOT_SUPPORTED;
-    *count = counted(d, "nvlink");
+    *count = counted(d, "nvlink", 3);
+    return NVML_SUCCESS;
+}
+
+/* Rows that could not be replaced, and that wait for a reset; older GPUs retire pages instead. */
+int nvmlDeviceGetRemappedRows(nvml_device d, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
+                              unsigned *failed)
+{
+    if (is_mesh())
+        return NOT_SUPPORTED;
+    *corrected = 1;
+    *uncorrected = shows(d, "rows") || shows(d, "unmended");
+    *pending = shows(d, "rows");
+    *failed = shows(d, "unmended");
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetRetiredPagesPendingStatus(nvml_device d, int *pending)
+{
+    *pending = shows(d, "pages");
+    return is_mesh() ? NVML_SUCCESS : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetEccMode(nvml_device d, int *now, int *pending)
+{
+    *now = !shows(d, "noecc");
+    *pending = 1;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetPersistenceMode(nvml_device d, int *on)
+{
+    *on = !shows(d, "nopersistence");
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetVbiosVersion(nvml_device d, char *version, unsigned room)
+{
+    snprintf(version, room, "%s", shows(d, "oldbios") ? "96.00.61.00.01" : "96.00.74.00.01");
     return NVML_SUCCESS;
 }
 

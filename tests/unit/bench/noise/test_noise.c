@@ -120,7 +120,7 @@ static void tells_the_signs_of_a_node(void **state)
         {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "2800000\n", "2800000\n", "cpu-limited", NULL,
          "not use 20 %"},
         {"/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "12\n", "21\n", "port-errors",
-         "mlx5_0 port 1, symbol_error", "meanwhile: 9"},
+         "mlx5_0:1, symbol_error", "meanwhile: 9"},
     };
     (void)state;
     unsetenv("FAKE_NVML_SIGNS");

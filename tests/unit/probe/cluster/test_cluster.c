@@ -34,6 +34,8 @@ static int make_agent(void **state)
         "other) node second ;;\n"
         "sick) node first ',{\"id\":\"memlock-low\",\"severity\":\"error\",\"text\":\"low\",\"evidence\":\"64 KiB\"}' "
         ";;\n"
+        "early) node first | sed 's/\"class\":0/&,\"signs\":[\"clock 1000000000.5\",\"thp-never 1\"]/' ;;\n"
+        "right) node first | sed \"s/\\\"class\\\":0/&,\\\"signs\\\":[\\\"clock $(date +%s.%N)\\\"]/\" ;;\n"
         "*) node first ;;\n"
         "esac\n";
     int fd = mkstemp(agent);
@@ -128,9 +130,27 @@ static void sick(void **state)
     topo_free(t);
 }
 
+/* A clock that stands at a moment before it was asked is wrong by that much at least; one that is right is not told of.
+ */
+static void clocks(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct topology *t = gather("early,right", 30, &e);
+    const char *subject;
+    double skew_s = 0;
+    assert_non_null(t);
+    assert_string_equal(t->hosts[0].name, "early");
+    assert_int_equal(t->hosts[0].nsigns, 2);
+    assert_true(topo_sign(t->hosts[0].signs[0], "clock-skew", &skew_s, &subject));
+    assert_true(skew_s > 5e8 && skew_s < cluster_clock_s() - 1e9);
+    assert_int_equal(t->hosts[1].nsigns, 0);
+    topo_free(t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(mixed), cmocka_unit_test(sick), cmocka_unit_test(nobody),
-                                       cmocka_unit_test(no_agent)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(mixed), cmocka_unit_test(sick), cmocka_unit_test(clocks),
+                                       cmocka_unit_test(nobody), cmocka_unit_test(no_agent)};
     return cmocka_run_group_tests(tests, make_agent, remove_agent);
 }

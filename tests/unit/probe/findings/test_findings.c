@@ -100,8 +100,14 @@ static void ports(void **state)
     t->classes[0].ports[1].rate_Gbps = 200;
     expect(t, "rate-differs", "mlx5_1:1 has 200 Gb/s");
     t = well();
-    t->classes[0].ports[0].mtu_bytes = 1024;
-    expect(t, "mtu-differs", "mlx5_0:1 has 1024 bytes");
+    t->classes[0].ports[0].mtu_bytes = 2048;
+    expect(t, "mtu-differs", "mlx5_0:1 has 2048 bytes");
+    t = well();
+    t->classes[0].ports[0].mtu_bytes = t->classes[0].ports[1].mtu_bytes = 1024;
+    expect(t, "mtu-small", "mlx5_0:1: 1024 bytes and mlx5_1:1: 1024 bytes");
+    t = well();
+    t->classes[0].gids[1].index = 5;
+    expect(t, "gid-index-differs", "mlx5_0:1: 3 and mlx5_1:1: 5");
     t = well();
     t->classes[0].gids[1].type = TOPO_GID_ROCE_V1;
     expect(t, "no-roce-v2-ipv4", "mlx5_1:1");
@@ -139,6 +145,86 @@ static void links(void **state)
     t = well();
     nic(t, 0)->acs = TOPO_YES;
     expect(t, "acs-on", "0000:11:00.0");
+}
+
+static struct topo_object *switch_above(struct topology *t, int port)
+{
+    return &t->classes[0].objects[nic(t, port)->parent];
+}
+
+/* A switch whose uplink lost half of its lanes, or that never had more; one of an idle machine is well. */
+static void narrow_uplinks(void **state)
+{
+    (void)state;
+    static const struct {
+        double max_GTps;
+        int width, max_width, narrow;
+    } cases[] = {{32, 8, 16, 1}, {16, 16, 16, 1}, {32, 16, 16, 0}, {32, 0, 16, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct topology *t = well();
+        struct topo_object *up = switch_above(t, 1);
+        int n;
+        up->pci = "0000:1f:00.0";
+        up->link_GTps = 2.5; /* idle */
+        up->link_width = cases[i].width;
+        up->link_max_GTps = cases[i].max_GTps;
+        up->link_max_width = cases[i].max_width;
+        const struct finding *f = find(t, "switch-uplink-narrow", &n);
+        assert_int_equal(n, cases[i].narrow);
+        if (f)
+            assert_non_null(strstr(f->evidence, "0000:1f:00.0: "));
+        t->classes[0].hypervisor = "KVM"; /* which makes links up */
+        assert_null(find(t, "switch-uplink-narrow", &n));
+        topo_free(t);
+    }
+}
+
+/* What only root can read: unknown is no finding. */
+static void abilities(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    nic(t, 0)->relaxed_ordering = TOPO_NO;
+    nic(t, 1)->relaxed_ordering = TOPO_YES;
+    nic(t, 1)->ats = TOPO_NO; /* of no account on bare metal */
+    expect(t, "relaxed-ordering-off", "mlx5_0:1");
+    t = well();
+    t->classes[0].hypervisor = "KVM";
+    nic(t, 1)->ats = TOPO_NO;
+    expect(t, "ats-off", "mlx5_1:1");
+    t = well();
+    t->classes[0].iommu = "translated";
+    expect(t, "iommu-translated", "/sys/kernel/iommu_groups/*/type is not identity");
+    t = well();
+    t->classes[0].gpus[0].gdr = 1;
+    t->classes[0].gpus[1].gdr = 0;
+    expect(t, "gdr-on-some", "GPU1");
+    t = well();
+    build_text(t, &t->classes[0].gpus[0].p2p_problems, &t->classes[0].gpus[0].np2p_problems,
+               "GPU1: read: disabled by a setting of the driver");
+    expect(t, "p2p-refused", "GPU0 with GPU1: read: disabled by a setting of the driver");
+    t = well();
+    t->classes[0].nofile = 1024;
+    expect(t, "nofile-low", "RLIMIT_NOFILE is 1024");
+}
+
+/* Where the IOMMU translates by design, or nobody can tell. */
+static void iommu_of_others(void **state)
+{
+    (void)state;
+    struct topology *t = well();
+    int n;
+    t->classes[0].iommu = "translated";
+    t->classes[0].arch = "aarch64";
+    find(t, "", &n);
+    assert_int_equal(n, 0);
+    t->classes[0].arch = "x86_64";
+    t->classes[0].hypervisor = "KVM";
+    assert_null(find(t, "iommu-translated", &n));
+    t->classes[0].hypervisor = "none";
+    t->classes[0].iommu = "passthrough";
+    assert_null(find(t, "iommu-translated", &n));
+    topo_free(t);
 }
 
 /* Virtual switches show no width, or 2.5 GT/s x 1: that is nothing to complain about. */
@@ -213,6 +299,12 @@ static void cluster(void **state)
     build_text(t, &t->classes[0].libraries, &t->classes[0].nlibraries, "NCCL 2.21.5 /usr/lib/a.so");
     build_text(t, &c->libraries, &c->nlibraries, "NCCL 2.18.1 /usr/lib/a.so");
     expect(t, "library-differs", "class0: NCCL 2.21.5 and class1: NCCL 2.18.1");
+    t = well();
+    c = second_class(t);
+    c->ports = arena_alloc(t->arena, 2 * sizeof *c->ports);
+    memcpy(c->ports, t->classes[0].ports, 2 * sizeof *c->ports);
+    c->ports[0].mtu_bytes = c->ports[1].mtu_bytes = 2048;
+    expect(t, "mtu-differs", "class0: 4096 bytes and class1: 2048 bytes");
     t = well();
     build_missing(t, "node7", "no answer");
     expect(t, "node-missing", "node7 (no answer)");
@@ -300,6 +392,9 @@ int main(void)
         cmocka_unit_test(only_management),
         cmocka_unit_test(links),
         cmocka_unit_test(made_up_links),
+        cmocka_unit_test(narrow_uplinks),
+        cmocka_unit_test(abilities),
+        cmocka_unit_test(iommu_of_others),
         cmocka_unit_test(node),
         cmocka_unit_test(cluster),
         cmocka_unit_test(rails_between_classes),

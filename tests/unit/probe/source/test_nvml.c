@@ -38,6 +38,7 @@ static struct topology *machine(const char *fake)
 {
     struct topology *t = topo_new();
     struct topo_class *c = build_class(t, NULL);
+    build_host(t, "node1", 0);
     setenv("FAKE_NVML", fake, 1);
     for (int i = 0, above = -1; i < 8; i++) {
         int numa = build_numa(t, c, i / 4);
@@ -47,6 +48,10 @@ static struct topology *machine(const char *fake)
         o.kind = TOPO_GPU;
         o.parent = above;
         o.pci = arena_printf(t->arena, "0000:%02x:00.0", 0x10 * (i + 1));
+        o.driver = "nvidia";
+        o.link_width = o.link_max_width = 16;
+        o.link_GTps = 16; /* idle, mostly */
+        o.link_max_GTps = 32;
         build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = -1, .gdr = -1});
     }
     source_nvml.fill(t, c);
@@ -162,6 +167,42 @@ static void broken_links(void **state)
     }
 }
 
+/* What is broken or switched off on GPU 3, and nothing on a machine that is well. */
+static void condition(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fake, *sign, *id, *evidence;
+    } cases[] = {
+        {"h100", "uncorrected", "ecc-uncorrected", "GPU3: 1"},
+        {"h100", "rows", "rows-pending", "GPU3: 1"},
+        {"h100", "unmended", "rows-failed", "GPU3: 1"},
+        {"v100", "pages", "rows-pending", "GPU3: 1"},
+        {"h100", "noecc", "ecc-off", "GPU3: 1"},
+        {"h100", "nopersistence", "persistence-off", "GPU3: 1"},
+        {"h100", "slowed", "gpu-slowed", "GPU3: 1"},
+        {"h100", "nvlink", "nvlink-errors", "GPU3: "},
+        {"h100", "oldbios", "vbios-differs", "GPU3: 96.00.61.00.01 instead of 96.00.74.00.01"},
+        {"h100", "busy", "pcie-slow-busy", "GPU3: 50"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("FAKE_NVML_SIGNS", cases[i].sign, 1);
+        struct topology *t = machine(cases[i].fake);
+        findings_attach(t);
+        if (t->nfindings != 1 || strcmp(t->findings[0].id, cases[i].id) != 0)
+            fail_msg("%s: %d findings, the first is %s", cases[i].sign, t->nfindings,
+                     t->nfindings ? t->findings[0].id : "none");
+        assert_int_equal(strncmp(t->findings[0].evidence, cases[i].evidence, strlen(cases[i].evidence)), 0);
+        topo_free(t);
+    }
+    unsetenv("FAKE_NVML_SIGNS");
+    struct topology *t = machine("sick");
+    findings_attach(t);
+    assert_string_equal(t->findings[0].id, "gpu-lost");
+    assert_non_null(strstr(t->findings[0].evidence, "0000:20:00.0: 1"));
+    topo_free(t);
+}
+
 static void p2p(void **state)
 {
     (void)state;
@@ -250,9 +291,14 @@ static void without_a_tree(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(h100),     cmocka_unit_test(guest),
-                                       cmocka_unit_test(v100),     cmocka_unit_test(software_and_fabric),
-                                       cmocka_unit_test(p2p),      cmocka_unit_test(broken_links),
-                                       cmocka_unit_test(failures), cmocka_unit_test(without_a_tree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(condition),
+                                       cmocka_unit_test(h100),
+                                       cmocka_unit_test(guest),
+                                       cmocka_unit_test(v100),
+                                       cmocka_unit_test(software_and_fabric),
+                                       cmocka_unit_test(p2p),
+                                       cmocka_unit_test(broken_links),
+                                       cmocka_unit_test(failures),
+                                       cmocka_unit_test(without_a_tree)};
     return cmocka_run_group_tests(tests, use_double, NULL);
 }

@@ -89,6 +89,32 @@ static void acs(void **state)
     assert_int_equal(acs_with(0x11), TOPO_NO);
 }
 
+/* The card's own configuration space: PCI Express at 0x60 behind power management, ATS at 0x150 behind AER. */
+static void abilities(void **state)
+{
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        unsigned char config[4096] = {[0x34] = 0x40,  [0x40] = 0x01,  [0x41] = 0x60,  [0x60] = 0x10,
+                                      [0x100] = 0x01, [0x102] = 0x01, [0x103] = 0x15, [0x150] = 0x0f};
+        struct tree tree;
+        config[0x68] = on ? 0x1f : 0x0f;
+        config[0x157] = on ? 0x80 : 0x00;
+        tree_begin(&tree);
+        make_card(&tree);
+        tree_bytes(&tree, CARD "/config", config, sizeof config);
+        struct topology *t = read_tree();
+        const struct topo_object *o = &t->classes[0].objects[0];
+        assert_int_equal(o->relaxed_ordering, on ? TOPO_YES : TOPO_NO);
+        assert_int_equal(o->ats, on ? TOPO_YES : TOPO_NO);
+        topo_free(t);
+        tree_bytes(&tree, CARD "/config", config, 64); /* what a normal user can read */
+        t = read_tree();
+        assert_int_equal(t->classes[0].objects[0].relaxed_ordering, TOPO_NOT_KNOWN);
+        topo_free(t);
+        tree_end(&tree);
+    }
+}
+
 /* A list of capabilities that never ends, and one that points out of the space. */
 static void hostile_config(void **state)
 {
@@ -102,9 +128,12 @@ static void hostile_config(void **state)
         config[0x103] = (unsigned char)(next[i] >> 4);
         tree_begin(&tree);
         make_card(&tree);
+        config[0x34] = config[0x41] = 0x40; /* nor does this one */
         tree_bytes(&tree, PORT "/config", config, sizeof config);
+        tree_bytes(&tree, CARD "/config", config, sizeof config);
         struct topology *t = read_tree();
         assert_int_equal(t->classes[0].objects[0].acs, TOPO_NO);
+        assert_int_equal(t->classes[0].objects[0].relaxed_ordering, TOPO_NOT_KNOWN);
         topo_free(t);
         tree_end(&tree);
     }
@@ -148,7 +177,8 @@ static void iommu(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(links), cmocka_unit_test(acs), cmocka_unit_test(hostile_config),
-                                       cmocka_unit_test(product_data), cmocka_unit_test(iommu)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(links),          cmocka_unit_test(acs),
+                                       cmocka_unit_test(hostile_config), cmocka_unit_test(abilities),
+                                       cmocka_unit_test(product_data),   cmocka_unit_test(iommu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

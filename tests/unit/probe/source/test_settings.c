@@ -1,0 +1,148 @@
+/* probe/source/settings.c and port_counters.c on a hand-made tree. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "probe/source/source.h"
+#include "tests/unit/probe/matrix.h"
+#include "tests/unit/probe/tree.h"
+
+extern const struct probe_source source_settings;
+
+#define PORT "/sys/class/infiniband/mlx5_0/ports/1"
+
+static struct topology *read_tree(void)
+{
+    struct topology *t = topo_new();
+    struct topo_class *c = build_class(t, NULL);
+    build_host(t, "node1", 0);
+    struct topo_object o = {.kind = TOPO_GPU, .parent = -1, .numa = -1};
+    build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = 0, .gdr = -1, .clique = "ab.1"});
+    source_settings.fill(t, c);
+    return t;
+}
+
+static int has(const struct topology *t, const char *sign)
+{
+    for (int i = 0; i < t->hosts[0].nsigns; i++)
+        if (!strcmp(t->hosts[0].signs[i], sign))
+            return 1;
+    return 0;
+}
+
+static void expect(const struct topology *t, const char *const *signs)
+{
+    int n = 0;
+    for (; signs[n]; n++)
+        if (!has(t, signs[n]))
+            fail_msg("no sign \"%s\"", signs[n]);
+    for (int i = n; i < t->hosts[0].nsigns; i++)
+        print_message("%s\n", t->hosts[0].signs[i]);
+    assert_int_equal(t->hosts[0].nsigns, n);
+}
+
+/* Nothing to read: nothing is told but what is known not to be there. */
+static void nothing(void **state)
+{
+    (void)state;
+    struct tree tree;
+    tree_begin(&tree);
+    struct topology *t = read_tree();
+    expect(t, (const char *const[]){"imex-no-channel 1", NULL});
+    topo_free(t);
+    tree_end(&tree);
+}
+
+static void well_set(void **state)
+{
+    (void)state;
+    struct tree tree;
+    tree_begin(&tree);
+    tree_file(&tree, "/proc/sys/kernel/numa_balancing", "0\n");
+    tree_file(&tree, "/proc/meminfo", "MemTotal: 1000000 kB\nHugePages_Total:      12\nHugepagesize:   0 kB\n");
+    tree_file(&tree, "/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+    tree_file(&tree, "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "performance\n");
+    tree_file(&tree, "/dev/nvidia-caps-imex-channels/channel0", "");
+    tree_file(&tree, PORT "/counters/symbol_error", "0\n");
+    tree_file(&tree, "/var/log/dmesg", "[1.0] NVRM: loading\n");
+    struct topology *t = read_tree();
+    expect(t, (const char *const[]){NULL});
+    topo_free(t);
+    tree_end(&tree);
+}
+
+static void badly_set(void **state)
+{
+    (void)state;
+    struct tree tree;
+    tree_begin(&tree);
+    tree_file(&tree, "/proc/sys/kernel/numa_balancing", "1\n");
+    tree_file(&tree, "/proc/meminfo", "MemTotal: 1048576 kB\nHugePages_Total:   256\nHugepagesize:   2048 kB\n");
+    tree_file(&tree, "/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+    tree_file(&tree, "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave\n");
+    tree_file(&tree, "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "powersave\n");
+    tree_file(&tree, "/sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "performance\n");
+    struct topology *t = read_tree();
+    expect(t, (const char *const[]){"hugepages-large 50", "thp-never 1", "numa-balancing 1", "cpu-governor 2 powersave",
+                                    "imex-no-channel 1", NULL});
+    topo_free(t);
+    tree_file(&tree, "/proc/meminfo", "MemTotal: 1048576 kB\nHugePages_Total:   0\nHugepagesize:   2048 kB\n");
+    t = read_tree();
+    assert_true(has(t, "hugepages-none 1"));
+    topo_free(t);
+    tree_end(&tree);
+}
+
+static void counters(void **state)
+{
+    (void)state;
+    struct tree tree;
+    tree_begin(&tree);
+    tree_file(&tree, "/dev/nvidia-caps-imex-channels/channel0", "");
+    tree_file(&tree, PORT "/counters/symbol_error", "12\n");
+    tree_file(&tree, PORT "/counters/link_downed", "3\n");
+    tree_file(&tree, PORT "/counters/port_rcv_errors", "no number\n");
+    tree_file(&tree, PORT "/counters/port_rcv_packets", "4000000\n");
+    tree_file(&tree, PORT "/counters/port_xmit_packets", "0\n");
+    tree_file(&tree, PORT "/hw_counters/packet_seq_err", "100\n");
+    tree_file(&tree, PORT "/hw_counters/rp_cnp_handled", "9\n"); /* of no packets: nothing can be told */
+    tree_file(&tree, PORT "/hw_counters/local_ack_timeout_err", "7\n");
+    struct topology *t = read_tree();
+    expect(t, (const char *const[]){"port-errors 12 mlx5_0:1, symbol_error", "port-flaps 3 mlx5_0:1, link_downed",
+                                    "port-resent 25 mlx5_0:1, packet_seq_err",
+                                    "port-timeouts 7 mlx5_0:1, local_ack_timeout_err", NULL});
+    topo_free(t);
+    tree_end(&tree);
+}
+
+static void xids(void **state)
+{
+    (void)state;
+    struct tree tree;
+    tree_begin(&tree);
+    tree_file(&tree, "/dev/nvidia-caps-imex-channels/channel0", "");
+    tree_file(&tree, "/var/log/dmesg",
+              "[    9.1] NVRM: Xid (PCI:0000:17:00): 79, pid=1, GPU has fallen off the bus.\n"
+              "[    9.2] NVRM: Xid (PCI:0000:17:00): 79, again\n"
+              "[    9.3] NVRM: Xid (PCI:0000:3d:00): 31, pid=4711, name=python, MMU fault\n"
+              "[    9.4] NVRM: Xid (PCI:0000:3d:00)\n"
+              "[    9.5] NVRM: Xid (PCI:): none\n"
+              "[    9.6] NVRM: Xid (somewhere): 79, not of a PCI device\n"
+              "[    9.7] NVRM: Xid (PCI:0000:17:00 and a name that is much longer than any address is): 79\n"
+              "[    9.8] NVRM: Xid (PCI:0000:5d:00): 74");
+    struct topology *t = read_tree();
+    expect(t, (const char *const[]){"xid-hardware 2 0000:17:00, Xid 79", "xid-program 1 0000:3d:00, Xid 31",
+                                    "xid-hardware 1 0000:5d:00, Xid 74", NULL});
+    topo_free(t);
+    tree_end(&tree);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing), cmocka_unit_test(well_set),
+                                       cmocka_unit_test(badly_set), cmocka_unit_test(counters), cmocka_unit_test(xids)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
