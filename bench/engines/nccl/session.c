@@ -135,10 +135,10 @@ static void compare_clocks(struct nccl_session *s, const struct nccl_times *t)
 static void say_trouble(const struct nccl_session *s, int r, char *detail)
 {
     const char *text = s->times[r].detail;
-    int spoke = 0, own = 0;
-    if (s->groups.nodes && sscanf(text, "rank %d%n", &own, &spoke) == 1)
-        snprintf(detail, BENCH_DETAIL, "rank %d of group %d (rank %d of all)%.300s", own, s->prepared[r].group, r,
-                 text + spoke);
+    int named = (int)strcspn(text, ":");
+    if (s->groups.nodes && text[named])
+        snprintf(detail, BENCH_DETAIL, "%.*s of group %d (rank %d of all)%.300s", named < 64 ? named : 64, text,
+                 s->prepared[r].group, r, text + named);
     else
         snprintf(detail, BENCH_DETAIL, "%.*s", BENCH_DETAIL - 1, text);
 }
