@@ -84,9 +84,9 @@ static int compare_points(const struct bench_result *a, const struct bench_resul
     if (!c)
         c = (a->ranks > b->ranks) - (a->ranks < b->ranks);
     if (!c)
-        c = (a->others > b->others) - (a->others < b->others);
-    if (!c)
         c = strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
+    if (!c)
+        c = (a->others > b->others) - (a->others < b->others);
     if (!c)
         c = (a->coll > b->coll) - (a->coll < b->coll);
     if (!c)

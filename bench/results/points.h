@@ -47,7 +47,7 @@ struct bench_point {
 };
 
 struct bench_points {
-    struct bench_point *items; /* by engine, nodes, ranks, groups, buffers, collective, bytes */
+    struct bench_point *items; /* by engine, nodes, ranks, buffers, groups, collective, bytes */
     int count;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/coll.h"
 #include "core/units.h"
+#include "envgen/decide/agree.h"
 #include "envgen/decide/gain.h"
 
 /* The smallest size that bench measures. A range that begins there holds for anything smaller too. */
@@ -185,6 +186,11 @@ static void finish_range(struct env_decisions *d, struct env_range *r)
     }
     r->gain = env_mean_gain(gains, n);
     r->why = strcmp(r->call.label, BENCH_DEFAULT) != 0 ? why_chosen(d, r) : why_default(d, r);
+    for (int i = 0; i < r->npoints; i++)
+        if (r->points[i].shared) {
+            r->why = arena_printf(d->arena, "%s; %s", r->why, r->points[i].shared);
+            break;
+        }
 }
 
 static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points, int n)
@@ -218,31 +224,59 @@ static struct bench_interval total_gain(const struct env_point *p, const char *l
     return bench_gain(p->untouched_us, o->time_us);
 }
 
-static void decide_coll(struct env_decisions *d, const struct env_shape *shape, struct env_coll *out,
-                        struct decide_slice s, const struct decide_index *index)
+static const char *launch_of(const struct env_shape *shape)
 {
-    const char *launch = shape->chosen < 0 ? BENCH_DEFAULT : shape->launches[shape->chosen].knobs.label;
+    return shape->chosen < 0 ? BENCH_DEFAULT : shape->launches[shape->chosen].knobs.label;
+}
+
+static struct env_point *choose_points(struct env_decisions *d, const struct env_shape *shape, struct decide_slice s,
+                                       const struct decide_index *index)
+{
     struct env_point *points = arena_alloc(d->arena, (size_t)s.count * sizeof *points);
     for (int i = 0; i < s.count; i++) {
-        points[i] = read_point(d, &s.points[i], launch, index);
+        points[i] = read_point(d, &s.points[i], launch_of(shape), index);
         choose(&points[i], s, d->margin);
     }
     for (int i = 1; i + 1 < s.count; i++)
         smooth(&points[i], &points[i - 1], &points[i + 1], s, d->margin);
-    for (int i = 0; i < s.count; i++)
-        points[i].total_gain = total_gain(&points[i], launch);
-    make_ranges(d, out, points, s.count);
+    return points;
 }
 
-void decide_calls(struct env_decisions *d, struct env_shape *shape, struct decide_slice s,
+static void add_coll(struct env_decisions *d, struct env_shape *shape, int coll, struct env_point *points, int n)
+{
+    for (int i = 0; i < n; i++)
+        points[i].total_gain = total_gain(&points[i], launch_of(shape));
+    shape->colls = arena_grow(d->arena, shape->colls, (size_t)shape->ncolls, sizeof *shape->colls);
+    struct env_coll *c = &shape->colls[shape->ncolls++];
+    *c = (struct env_coll){.coll = coll};
+    make_ranges(d, c, points, n);
+}
+
+static struct decide_slice of_coll(struct decide_slice s, int coll)
+{
+    while (s.count && s.points->coll != coll) {
+        s.points++;
+        s.count--;
+    }
+    for (int i = 0; i < s.count; i++)
+        if (s.points[i].coll != coll)
+            s.count = i;
+    return s;
+}
+
+void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struct decide_slice *slices, int n,
                   const struct decide_index *index)
 {
-    for (int i = 0, k; i < s.count; i = k) {
-        for (k = i + 1; k < s.count && s.points[k].coll == s.points[i].coll;)
-            k++;
-        shape->colls = arena_grow(d->arena, shape->colls, (size_t)shape->ncolls, sizeof *shape->colls);
-        struct env_coll *c = &shape->colls[shape->ncolls++];
-        *c = (struct env_coll){.coll = s.points[i].coll};
-        decide_coll(d, shape, c, (struct decide_slice){s.points + i, k - i}, index);
+    struct decide_side *sides = arena_alloc(d->arena, (size_t)n * sizeof *sides);
+    for (int coll = 0; coll < COLL_MEASURED; coll++) {
+        for (int i = 0; i < n; i++) {
+            struct decide_slice s = of_coll(slices[i], coll);
+            sides[i] = (struct decide_side){&shapes[i], choose_points(d, &shapes[i], s, index), s.count};
+        }
+        if (n > 1)
+            decide_agree_on_calls(d, sides, n);
+        for (int i = 0; i < n; i++)
+            if (sides[i].count)
+                add_coll(d, &shapes[i], coll, sides[i].points, sides[i].count);
     }
 }

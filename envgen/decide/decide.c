@@ -1,9 +1,9 @@
-/* Decisions: grouping of the points by shape, agreement between shapes. The two steps themselves are in
- * launch.c and calls.c. */
+/* Decisions: grouping of the points by shape. The steps themselves are in launch.c, calls.c and agree.c. */
 #include "envgen/decide/decide.h"
 
 #include <string.h>
 
+#include "envgen/decide/agree.h"
 #include "envgen/decide/calls.h"
 #include "envgen/decide/gain.h"
 #include "envgen/decide/launch.h"
@@ -43,37 +43,27 @@ static int check_defaults(const struct bench_points *points, struct err *e)
     return 0;
 }
 
-/* A shape with a choice of launches; on one node the network is not used, and there is only the untouched launch. */
-static int had_choice(const struct env_shape *s)
+/* Whether a tuner cannot tell them apart: it is told nodes and ranks of a group, not what others do. */
+static int is_alike(const struct env_shape *x, const struct env_shape *y)
 {
-    return s->chosen >= 0 && s->nlaunches > 1;
+    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks &&
+           !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
 }
 
-/* Launch settings are common to all jobs: when shapes of one engine disagree, all stay with the untouched launch. */
-static void agree(struct env_decisions *d, struct env_shape *first, struct env_shape *end)
+/* What each shape counts where all have to agree: the time of a workload's step that it takes, else its points. */
+static double *worth_of(const struct env_decisions *d, const struct decide_slice *slices)
 {
-    const struct env_shape *other = NULL, *voter = NULL;
-    for (struct env_shape *s = first; s < end; s++) {
-        if (!had_choice(s))
-            continue;
-        if (!voter)
-            voter = s;
-        else if (strcmp(voter->launches[voter->chosen].knobs.label, s->launches[s->chosen].knobs.label) != 0)
-            other = s;
+    double *worth = arena_alloc(d->arena, (size_t)(d->nshapes + 1) * sizeof *worth);
+    int weighed = 0;
+    for (int i = 0; i < d->nshapes; i++) {
+        const double *weights = decide_weights(d, slices[i]);
+        for (int k = 0; weights && k < slices[i].count; k++)
+            worth[i] += weights[k];
+        weighed |= worth[i] > 0;
     }
-    if (!other)
-        return;
-    const char *why = arena_printf(
-        d->arena,
-        "jobs of %d nodes and %d ranks would choose launch '%s', jobs of %d nodes and %d ranks '%s'; a launch "
-        "setting is common to all jobs, so it stays with the library",
-        voter->nodes, voter->ranks, voter->launches[voter->chosen].knobs.label, other->nodes, other->ranks,
-        other->launches[other->chosen].knobs.label);
-    for (struct env_shape *s = first; s < end; s++)
-        if (had_choice(s)) {
-            s->chosen = 0;
-            s->why = why;
-        }
+    for (int i = 0; i < d->nshapes && !weighed; i++)
+        worth[i] = slices[i].count;
+    return worth;
 }
 
 /* What the user gets: the geometric mean of all points' gains over the library as it comes. */
@@ -120,16 +110,20 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
             .others = p->others,
         };
     }
+    const double *worth = worth_of(d, slices);
     for (int i = 0; i < d->nshapes; i++)
         decide_launch(d, &d->shapes[i], slices[i]);
     for (int i = 0, k; i < d->nshapes; i = k) {
         for (k = i + 1; k < d->nshapes && !strcmp(d->shapes[k].engine, d->shapes[i].engine);)
             k++;
-        agree(d, &d->shapes[i], &d->shapes[k]);
+        decide_agree_on_launch(d, &d->shapes[i], &d->shapes[k], worth + i);
     }
-    for (int i = 0; i < d->nshapes; i++) {
-        decide_calls(d, &d->shapes[i], slices[i], index);
+    for (int i = 0, k; i < d->nshapes; i = k) {
+        for (k = i + 1; k < d->nshapes && is_alike(&d->shapes[k], &d->shapes[i]);)
+            k++;
+        decide_calls(d, &d->shapes[i], &slices[i], k - i, index);
+    }
+    for (int i = 0; i < d->nshapes; i++)
         sum_up(d, &d->shapes[i]);
-    }
     return 0;
 }

@@ -19,9 +19,9 @@
  *
  * A launch must have been measured at half of the points or more; a point where it was not counts as no gain. A launch
  * is out when its default call failed, hung, crashed or gave wrong data anywhere, or when another call hung, crashed or
- * gave wrong data that never failed in the untouched launch. Since a launch setting is common to all jobs, shapes of
- * one engine that would choose differently all stay with the untouched launch. A call that failed at one size of a
- * collective is not chosen at another.
+ * gave wrong data that never failed in the untouched launch. Since a launch setting is common to all jobs, and a tuner
+ * cannot tell one group from several at once, shapes have to agree (envgen/decide/agree.h). A call that failed at one
+ * size of a collective is not chosen at another.
  *
  * Islands: a point between two neighbours that agree on another choice takes that choice unless its own is faster than
  * it by the margin; it must have been measured there, and it must not be slower than the default by its median.

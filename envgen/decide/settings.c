@@ -28,7 +28,7 @@ static struct env_setting *find(struct env_decisions *d, const char *name, const
 
 static const char *for_jobs(struct env_decisions *d, const struct env_shape *s)
 {
-    return arena_printf(d->arena, "%s, %d nodes, %d ranks: %s", s->library, s->nodes, s->ranks, s->why);
+    return arena_printf(d->arena, "%s, %s: %s", s->library, env_shape_text(d->arena, s), s->why);
 }
 
 /* What was only predicted is no setting unless the user asked for it. */

@@ -310,13 +310,38 @@ static struct series *series_of(struct builder *b, struct series **all, int *cou
     return &(*all)[(*count)++];
 }
 
+static int count_points(const struct env_shape *s)
+{
+    int n = 0;
+    for (int c = 0; c < s->ncolls; c++)
+        for (int r = 0; r < s->colls[c].nranges; r++)
+            n += s->colls[c].ranges[r].npoints;
+    return n;
+}
+
+/* Of shapes that differ only in how many groups work at once, which have agreed on their calls, the one with most sizes
+ * speaks for all. */
+static int speaks(const struct env_decisions *d, const struct env_shape *s)
+{
+    const char *buffers = s->buffers ? s->buffers : "";
+    int own = count_points(s);
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *o = &d->shapes[i];
+        int points = count_points(o);
+        if (o != s && !strcmp(o->engine, s->engine) && o->nodes == s->nodes && o->ranks == s->ranks &&
+            !strcmp(o->buffers ? o->buffers : "", buffers) && (points > own || (points == own && o < s)))
+            return 0;
+    }
+    return 1;
+}
+
 static int add_measured(struct builder *b)
 {
     struct series *all = NULL;
     int count = 0;
     for (int i = 0; i < b->d->nshapes; i++) {
         const struct env_shape *s = &b->d->shapes[i];
-        if (bench_evidence_of(s->engine) != BENCH_ON_GPUS)
+        if (bench_evidence_of(s->engine) != BENCH_ON_GPUS || !speaks(b->d, s))
             continue;
         struct series *mine = series_of(b, &all, &count, s);
         mine->shapes = arena_grow(b->arena, mine->shapes, (size_t)mine->count, sizeof(struct env_shape *));

@@ -79,8 +79,7 @@ static const char *call_text(struct env_diff *out, const struct env_range *r)
 
 static const char *shape_text(struct env_diff *out, const struct env_shape *s)
 {
-    return arena_printf(out->arena, "%s on %d node%s, %d ranks", s->engine, s->nodes, s->nodes == 1 ? "" : "s",
-                        s->ranks);
+    return arena_printf(out->arena, "%s on %s", s->engine, env_shape_text(out->arena, s));
 }
 
 static const char *call_name(struct env_diff *out, const struct env_shape *s, int coll, uint64_t low, uint64_t high)
@@ -124,7 +123,8 @@ static void compare_shape(struct env_diff *out, const struct env_shape *x, const
 static const struct env_shape *find_shape(const struct env_decisions *d, const struct env_shape *s)
 {
     for (int i = 0; i < d->nshapes; i++)
-        if (!strcmp(d->shapes[i].engine, s->engine) && d->shapes[i].nodes == s->nodes && d->shapes[i].ranks == s->ranks)
+        if (!strcmp(d->shapes[i].engine, s->engine) && d->shapes[i].nodes == s->nodes &&
+            d->shapes[i].ranks == s->ranks && d->shapes[i].others == s->others)
             return &d->shapes[i];
     return NULL;
 }

@@ -143,8 +143,8 @@ static void explain_call_in(const struct env_profile *p, const struct env_shape 
     for (int i = 0; i < s->ncolls && !r; i++)
         if (s->colls[i].coll == q->coll)
             r = find_range(&s->colls[i], q->bytes);
-    fprintf(out, "%s of %s on %d node%s, %d ranks, %s\n", coll_name(q->coll), unit_bytes(size, q->bytes), s->nodes,
-            s->nodes == 1 ? "" : "s", s->ranks, safe(p->arena, s->library));
+    fprintf(out, "%s of %s on %s, %s\n", coll_name(q->coll), unit_bytes(size, q->bytes), env_shape_text(p->arena, s),
+            safe(p->arena, s->library));
     if (!r) {
         fprintf(out, "  not measured: the library's own choice is used\n");
         return;
@@ -206,8 +206,7 @@ static void explain_call(const struct env_profile *p, const struct env_question 
             fprintf(out, "No rule in openmpi.rules reaches a number of ranks that was not measured.\n");
         fprintf(out, "Measured were:%s\n", p->decisions->nshapes ? "" : " none");
         for (int i = 0; i < p->decisions->nshapes; i++)
-            fprintf(out, "  %d node%s, %d ranks (%s)\n", p->decisions->shapes[i].nodes,
-                    p->decisions->shapes[i].nodes == 1 ? "" : "s", p->decisions->shapes[i].ranks,
+            fprintf(out, "  %s (%s)\n", env_shape_text(p->arena, &p->decisions->shapes[i]),
                     safe(p->arena, p->decisions->shapes[i].library));
     }
     if (!explain_rules(p, q, out))
@@ -267,8 +266,7 @@ static void print_decisions(const struct env_decisions *d, struct explain_model 
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
-        fprintf(out, "\n%s on %d node%s, %d ranks\n", safe(d->arena, s->library), s->nodes, s->nodes == 1 ? "" : "s",
-                s->ranks);
+        fprintf(out, "\n%s on %s\n", safe(d->arena, s->library), env_shape_text(d->arena, s));
         print_launches(d->arena, s, summary, out);
         for (int c = 0; c < s->ncolls; c++)
             print_ranges(d->arena, m, s, &s->colls[c], out);

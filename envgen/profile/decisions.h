@@ -32,9 +32,10 @@ struct env_point {
     uint64_t bytes;
     struct env_option *options;
     int noptions;
-    int fallback; /* index of the launch's default call; -1: not measured */
-    int chosen;   /* index of what is used at this size; -1: nothing was measured */
-    int smoothed; /* the choice was taken over from both neighbours, see env_decide */
+    int fallback;       /* index of the launch's default call; -1: not measured */
+    int chosen;         /* index of what is used at this size; -1: nothing was measured */
+    const char *shared; /* why the choice is one for several groups at once and one alone; NULL: it is not */
+    int smoothed;       /* the choice was taken over from both neighbours, see env_decide */
     /* The library as it comes, launch and call, and the gain of the choice over it: what the user gets in the end. */
     struct bench_interval untouched_us, total_gain;
 };
@@ -68,7 +69,8 @@ struct env_launch {
 struct env_shape {
     const char *engine, *library;
     const char *buffers; /* of struct bench_result: what holds for captured calls or registered buffers alone */
-    int nodes, ranks, others;
+    int nodes, ranks;
+    int others;                  /* groups of the same shape that did the same meanwhile (bench/results/shape.h) */
     struct env_launch *launches; /* "default" first when it was measured */
     int nlaunches;
     int chosen; /* index; -1: the untouched launch was not measured, so nothing is decided */
@@ -123,6 +125,9 @@ void env_decisions_free(struct env_decisions *d); /* NULL is fine */
 
 /* The first shape with such evidence; NULL: there is none. */
 const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench_evidence evidence);
+
+/* "2 nodes, 16 ranks, 4 such groups at once" */
+const char *env_shape_text(struct arena *a, const struct env_shape *s);
 
 /* The whole as a document; cJSON_Delete frees. */
 cJSON *env_decisions_json(const struct env_decisions *d);

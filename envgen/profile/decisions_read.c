@@ -114,6 +114,7 @@ static int read_point(const struct reader *in, const cJSON *o, struct env_point 
         return bad(in, "\"bytes\" of a point, 0 or more");
     out->bytes = (uint64_t)bytes;
     out->smoothed = json_bool(o, "smoothed", 0);
+    out->shared = arena_strdup(in->arena, json_str(o, "shared", NULL));
     out->untouched_us = interval(o, "untouched_us");
     out->total_gain = interval(o, "total_gain");
     int rc = list(in, o, "candidates", sizeof *out->options, &out->options, &out->noptions), i = 0;
@@ -351,4 +352,10 @@ struct env_decisions *env_decisions_load(const char *path, struct err *e)
     }
     cJSON_Delete(doc);
     return d;
+}
+
+const char *env_shape_text(struct arena *a, const struct env_shape *s)
+{
+    const char *text = arena_printf(a, "%d node%s, %d ranks", s->nodes, s->nodes == 1 ? "" : "s", s->ranks);
+    return s->others ? arena_printf(a, "%s, %d such groups at once", text, s->others + 1) : text;
 }

@@ -48,6 +48,7 @@ static void add_point(cJSON *array, const struct env_point *p)
     cJSON_AddNumberToObject(o, "default", p->fallback);
     cJSON_AddNumberToObject(o, "chosen", p->chosen);
     cJSON_AddBoolToObject(o, "smoothed", p->smoothed);
+    json_add_str(o, "shared", p->shared);
     add_interval(o, "untouched_us", p->untouched_us);
     add_interval(o, "total_gain", p->total_gain);
     cJSON *options = cJSON_AddArrayToObject(o, "candidates");

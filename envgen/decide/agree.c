@@ -1,0 +1,207 @@
+/* One launch for all jobs, one rule for all groups of so many nodes and ranks. */
+#include "envgen/decide/agree.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "envgen/decide/gain.h"
+
+/* ---- launches ---- */
+
+/* A shape with a choice of launches; on one node the network is not used, and there is only the untouched launch. */
+static int had_choice(const struct env_shape *s)
+{
+    return s->chosen >= 0 && s->nlaunches > 1;
+}
+
+static int find_launch(const struct env_shape *s, const char *label)
+{
+    for (int i = 0; i < s->nlaunches; i++)
+        if (!strcmp(s->launches[i].knobs.label, label))
+            return i;
+    return -1;
+}
+
+/* Whether it was measured here, works, and does not lose beyond doubt. */
+static int is_bearable(const struct env_decisions *d, const struct env_shape *s, int launch)
+{
+    const struct env_launch *l = launch < 0 ? NULL : &s->launches[launch];
+    return l && l->status <= BENCH_DROPPED && l->gain.n && l->gain.high >= 1 / (1 + d->margin);
+}
+
+/* Its gain over all shapes that had a choice; n is 0 where one cannot bear it. */
+static struct bench_interval gain_of_all(struct env_decisions *d, const struct env_shape *first,
+                                         const struct env_shape *end, const double *worth, const char *label)
+{
+    size_t most = (size_t)(end - first);
+    struct bench_interval *gains = arena_alloc(d->arena, most * sizeof *gains);
+    double *weights = arena_alloc(d->arena, most * sizeof *weights);
+    int n = 0;
+    for (const struct env_shape *s = first; s < end; s++) {
+        int launch = find_launch(s, label);
+        if (!had_choice(s))
+            continue;
+        if (!is_bearable(d, s, launch))
+            return (struct bench_interval){0};
+        weights[n] = worth[s - first];
+        gains[n++] = s->launches[launch].gain;
+    }
+    return env_weighted_gain(gains, weights, n);
+}
+
+/* The shapes' own choices, "a for 2x8, b for 1x4*4". */
+static const char *choices_text(struct env_decisions *d, const struct env_shape *first, const struct env_shape *end)
+{
+    const char *text = "";
+    for (const struct env_shape *s = first; s < end; s++)
+        if (had_choice(s))
+            text = arena_printf(d->arena, "%s%s'%s' for jobs of %s", text, *text ? ", " : "",
+                                s->launches[s->chosen].knobs.label, env_shape_text(d->arena, s));
+    return text;
+}
+
+static int differ(const struct env_shape *first, const struct env_shape *end)
+{
+    const char *label = NULL;
+    int others = 0;
+    for (const struct env_shape *s = first; s < end; s++)
+        if (had_choice(s)) {
+            others |= label && strcmp(label, s->launches[s->chosen].knobs.label) != 0;
+            label = s->launches[s->chosen].knobs.label;
+        }
+    return others;
+}
+
+void decide_agree_on_launch(struct env_decisions *d, struct env_shape *first, struct env_shape *end,
+                            const double *worth)
+{
+    struct bench_interval best = {0};
+    const char *label = BENCH_DEFAULT;
+    if (!differ(first, end))
+        return;
+    for (const struct env_shape *s = first; s < end; s++) {
+        if (!had_choice(s) || !s->chosen)
+            continue;
+        struct bench_interval gain = gain_of_all(d, first, end, worth, s->launches[s->chosen].knobs.label);
+        if (gain.n && env_gain_clears(gain, d->margin) && gain.median > best.median) {
+            best = gain;
+            label = s->launches[s->chosen].knobs.label;
+        }
+    }
+    const char *own = choices_text(d, first, end);
+    const char *why =
+        best.n ? arena_printf(d->arena,
+                              "a launch setting is common to all jobs; by themselves they would choose %s; '%s' is %s "
+                              "over the library as it comes for all together, and loses for none",
+                              own, label, env_gain_text(d->arena, best))
+               : arena_printf(d->arena,
+                              "a launch setting is common to all jobs, and they would choose differently: %s; none is "
+                              "worth it for all together without a loss for some, so it stays with the library",
+                              own);
+    for (struct env_shape *s = first; s < end; s++)
+        if (had_choice(s)) {
+            s->chosen = find_launch(s, label);
+            s->why = why;
+        }
+}
+
+/* ---- calls ---- */
+
+static struct env_point *point_at(const struct decide_side *side, uint64_t bytes)
+{
+    for (int i = 0; i < side->count; i++)
+        if (side->points[i].bytes == bytes)
+            return side->points[i].chosen < 0 ? NULL : &side->points[i];
+    return NULL;
+}
+
+static const char *label_of(const struct env_point *p, int option)
+{
+    return p->options[option].call.label;
+}
+
+static int find_option(const struct env_point *p, const char *label)
+{
+    for (int i = 0; i < p->noptions; i++)
+        if (!strcmp(label_of(p, i), label))
+            return i;
+    return -1;
+}
+
+/* How much longer a call takes here than what would be chosen here; INFINITY where that is not known. */
+static double loss_at(const struct env_point *p, const char *label)
+{
+    int i = find_option(p, label);
+    const struct env_option *o = i < 0 ? NULL : &p->options[i];
+    if (!o || o->status > BENCH_DROPPED || !o->time_us.n)
+        return INFINITY;
+    return o->time_us.median / p->options[p->chosen].time_us.median;
+}
+
+static double greatest_loss(struct env_point *const *at, int n, const char *label)
+{
+    double loss = 0;
+    for (int i = 0; i < n; i++)
+        loss = fmax(loss, loss_at(at[i], label));
+    return loss;
+}
+
+/* What each would choose, and what comes of it: both figures of both. */
+static const char *shared_text(struct env_decisions *d, const struct decide_side *sides, struct env_point *const *at,
+                               int n, const char *label)
+{
+    const char *text = "a tuner cannot tell these groups apart: ";
+    for (int i = 0; i < n; i++)
+        text = arena_printf(d->arena, "%s%s would take %s (%.4g us) and gets %s (%.4g us)%s", text,
+                            sides[i].shape->others ? arena_printf(d->arena, "%d at once", sides[i].shape->others + 1)
+                                                   : "one alone",
+                            label_of(at[i], at[i]->chosen), at[i]->options[at[i]->chosen].time_us.median, label,
+                            at[i]->options[find_option(at[i], label)].time_us.median, i + 1 < n ? ", " : "");
+    return text;
+}
+
+/* Whether a side would choose it, or might have: better than its default beyond doubt. */
+static int is_wanted(const struct env_decisions *d, const struct env_point *p, int option)
+{
+    const struct env_option *o = &p->options[option];
+    return option == p->chosen || (o->status == BENCH_OK && (o->gain.n >= ENV_FEWEST || o->gain.predicted) &&
+                                   env_gain_clears(o->gain, d->margin));
+}
+
+/* One size. The default wins a tie: it is looked at first. */
+static void agree_at(struct env_decisions *d, const struct decide_side *sides, struct env_point *const *at, int n)
+{
+    const struct env_point *p = at[0];
+    const char *best = label_of(p, p->fallback);
+    double least = greatest_loss(at, n, best);
+    int same = 1;
+    for (int i = 1; i < n; i++)
+        same &= !strcmp(label_of(at[i], at[i]->chosen), label_of(p, p->chosen));
+    for (int k = 0; k < n && !same; k++)
+        for (int i = 0; i < at[k]->noptions; i++) {
+            double loss = is_wanted(d, at[k], i) ? greatest_loss(at, n, label_of(at[k], i)) : INFINITY;
+            if (loss < least) {
+                least = loss;
+                best = label_of(at[k], i);
+            }
+        }
+    if (same || !isfinite(least))
+        return;
+    const char *text = shared_text(d, sides, at, n, best);
+    for (int i = 0; i < n; i++) {
+        at[i]->chosen = find_option(at[i], best);
+        at[i]->shared = text;
+    }
+}
+
+void decide_agree_on_calls(struct env_decisions *d, struct decide_side *sides, int n)
+{
+    struct env_point **at = arena_alloc(d->arena, (size_t)n * sizeof(struct env_point *));
+    for (int k = 0; k < sides[0].count; k++) {
+        int found = 0;
+        while (found < n && (at[found] = point_at(&sides[found], sides[0].points[k].bytes)))
+            found++;
+        if (found == n)
+            agree_at(d, sides, at, n);
+    }
+}

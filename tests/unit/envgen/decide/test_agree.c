@@ -1,0 +1,130 @@
+/* What several shapes of job share: one launch, and one call where a tuner cannot tell them apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "envgen/decide/table_rules.h"
+#include "tests/unit/envgen/synthetic.h"
+
+#define DEFAULT BENCH_DEFAULT
+
+static void finish(struct synthetic *s, struct env_decisions *d)
+{
+    env_decisions_free(d);
+    arena_free(s->arena);
+}
+
+static void add_launches(struct synthetic *s, int nodes, int ranks, double untouched, double ib2, double ib3)
+{
+    s->nodes = nodes;
+    s->ranks = ranks;
+    synthetic_add(s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, untouched, BENCH_OK);
+    synthetic_add(s, COLL_ALLREDUCE, 8, "ib2", DEFAULT, ib2, BENCH_OK);
+    synthetic_add(s, COLL_ALLREDUCE, 8, "ib3", DEFAULT, ib3, BENCH_OK);
+}
+
+static const char *launch_of(const struct env_decisions *d, int shape)
+{
+    return d->shapes[shape].launches[d->shapes[shape].chosen].knobs.label;
+}
+
+/* Groups within a node do not care which network is used, and do not stand in the way of those that do. */
+static void who_does_not_care_goes_along(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_launches(&s, 1, 8, 100, 100, 101);
+    add_launches(&s, 2, 16, 100, 60, 98);
+    struct env_decisions *d = synthetic_decide(&s);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(launch_of(d, i), "ib2");
+        assert_non_null(strstr(d->shapes[i].why, "'default' for jobs of 1 node, 8 ranks"));
+        assert_non_null(strstr(d->shapes[i].why, "loses for none"));
+    }
+    finish(&s, d);
+}
+
+static void who_loses_has_a_veto(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_launches(&s, 1, 8, 100, 120, 100);
+    add_launches(&s, 2, 16, 100, 50, 80);
+    struct env_decisions *d = synthetic_decide(&s);
+    for (int i = 0; i < 2; i++) /* ib3 would hurt nobody, but is nobody's choice */
+        assert_string_equal(launch_of(d, i), DEFAULT);
+    assert_non_null(strstr(d->shapes[0].why, "stays with the library"));
+    finish(&s, d);
+}
+
+/* "3" is best alone and worst with others beside it, "4" the other way round but never bad. */
+static void add_calls(struct synthetic *s, int others, const double us[3])
+{
+    s->others = others;
+    synthetic_add(s, COLL_ALLREDUCE, 64, DEFAULT, DEFAULT, us[0], BENCH_OK);
+    synthetic_add(s, COLL_ALLREDUCE, 64, DEFAULT, "3", us[1], BENCH_OK);
+    synthetic_add(s, COLL_ALLREDUCE, 64, DEFAULT, "4", us[2], BENCH_OK);
+}
+
+static const struct env_range *range_of(const struct env_decisions *d, int shape)
+{
+    return &d->shapes[shape].colls[0].ranges[0];
+}
+
+static void one_alone_and_several_at_once(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_calls(&s, 0, (double[]){100, 60, 70});
+    add_calls(&s, 7, (double[]){100, 150, 90});
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(d->nshapes, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct env_range *r = range_of(d, i);
+        assert_string_equal(r->call.label, "4");
+        assert_non_null(r->points[0].shared);
+        assert_non_null(strstr(r->why, "one alone would take 3 (60 us) and gets 4 (70 us)"));
+        assert_non_null(strstr(r->why, "8 at once would take 4 (90 us) and gets 4 (90 us)"));
+        assert_true(r->points[0].total_gain.median > (i ? 1.1 : 1.4));
+    }
+    finish(&s, d);
+}
+
+static void what_is_worse_for_one_is_nobodys(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_calls(&s, 0, (double[]){100, 80, 200});
+    add_calls(&s, 7, (double[]){100, 200, 85});
+    struct env_decisions *d = synthetic_decide(&s);
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(range_of(d, i)->call.label, DEFAULT);
+    finish(&s, d);
+}
+
+/* No choice is made for groups at once from what was measured alone only. */
+static void what_was_not_measured_in_both_is_left(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_calls(&s, 0, (double[]){100, 60, 70});
+    s.others = 3;
+    synthetic_add(&s, COLL_ALLREDUCE, 64, DEFAULT, DEFAULT, 100, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(range_of(d, 0)->call.label, DEFAULT);
+    assert_string_equal(range_of(d, 1)->call.label, DEFAULT);
+    finish(&s, d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_does_not_care_goes_along),          cmocka_unit_test(who_loses_has_a_veto),
+        cmocka_unit_test(one_alone_and_several_at_once),         cmocka_unit_test(what_is_worse_for_one_is_nobodys),
+        cmocka_unit_test(what_was_not_measured_in_both_is_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
