@@ -6,8 +6,10 @@
 
 #include "bench/engines/engines.h"
 #include "bench/noise/noise.h"
+#include "bench/predict/sanity.h"
 #include "bench/results/points.h"
 #include "bench/search/bench.h"
+#include "cli/calibrate.h"
 #include "cli/cli.h"
 #include "cli/found.h"
 #include "cli/machine.h"
@@ -31,6 +33,7 @@ static const struct cli_page page = {
     "  mpirun -np 16 nccltune bench -o r.jsonl                      under a launcher of your own: its settings only\n"
     "  nccltune bench --engine nccl --budget 10m -o r.jsonl         the GPUs of this machine\n"
     "  nccltune bench --engine verbs --hosts n1,n2 -o fabric.json   which RDMA ports reach which, how fast\n"
+    "  nccltune bench --calibrate                                   ten seconds that make predictions this site's\n"
     "  nccltune bench --check profile                               whether this node's ports are as they were\n"
     "  nccltune bench --resume -o r.jsonl                           after ^C or a crash\n"
     "  nccltune bench --engine model --topology t.json --nodes 64 -o r.jsonl\n"
@@ -46,7 +49,7 @@ struct request {
     const struct bench_engine *engine;
     struct cli_machine machine;
     struct cli_releases releases;
-    int plan, json, quiet;
+    int plan, json, quiet, calibrate;
     struct cli_found found;
     struct arena *arena;
 };
@@ -62,6 +65,10 @@ static const struct option_spec output_options[] = {
      offsetof(struct request, bench.results)},
     {'r', "resume", NULL, "go on with a journal; what it holds is not measured again", option_flag,
      offsetof(struct request, bench.resume)},
+    {0, "calibrate", NULL,
+     "measure the default at a few sizes, about ten seconds, for all that is predicted of such nodes from now on; to "
+     "RESULTS, else where predictions look for it",
+     option_flag, offsetof(struct request, calibrate)},
     {0, "plan", NULL, "say what would be run, and run nothing", option_flag, offsetof(struct request, plan)},
     {'j', "json", NULL, "print the points, or the plan, as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
@@ -77,7 +84,10 @@ static int choose_engine(struct request *w, struct err *e)
     if (w->bench.engine)
         w->engine = bench_engine_find(w->bench.engine);
     else
-        w->engine = described ? bench_engine_for(NULL, 1) : given ? given : bench_engines[0];
+        w->engine = described      ? bench_engine_for(NULL, 1)
+                    : w->calibrate ? bench_engine_as_jobs()
+                    : given        ? given
+                                   : bench_engines[0];
     w->bench.engine = w->engine->name;
     given = bench_engine_given(w->bench.own, w->engine, &option);
     return given ? err_set(e, ERR_USAGE, "%s is for --engine %s, not %s", option, given->name, w->engine->name) : 0;
@@ -102,7 +112,12 @@ static int check(const struct request *w, struct err *e)
     const struct bench_engine *engine = w->engine;
     if (w->plan && engine->document)
         return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine %s", engine->name);
-    if (!engine->document && !w->bench.results && !w->plan)
+    if (w->calibrate && !engine->as_jobs)
+        return err_set(e, ERR_USAGE, "--calibrate: the model is calibrated with --engine %s alone",
+                       bench_engine_as_jobs()->name);
+    if (w->calibrate && (w->plan || w->bench.resume || w->bench.workload))
+        return err_set(e, ERR_USAGE, "--calibrate measures a few points anew: not with --plan, --resume or --workload");
+    if (!engine->document && !w->bench.results && !w->plan && !w->calibrate)
         return err_set(e, ERR_USAGE, "say where the measurements go: -o RESULTS");
     int rc = engine->check ? engine->check(bench_engine_own(w->bench.own, engine), w->bench.results, e) : 0;
     return rc ? rc : cli_measure_check(&w->bench, e);
@@ -127,18 +142,22 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
     return rc;
 }
 
-static int print_points(const struct request *w, const struct bench_results *r, struct err *e)
+static int print_points(const struct request *w, const struct bench_results *r, const struct topology *t, struct err *e)
 {
     struct bench_points *p = bench_points_of(r, r->arena);
+    struct findings sanity = {.arena = r->arena};
     int rc = 0;
+    sanity_check(p, t, &sanity);
     if (w->json) {
         cJSON *doc = bench_points_json(p);
         cJSON_AddItemToObject(doc, "noise", findings_json(r->noise.list, r->noise.n));
+        cJSON_AddItemToObject(doc, "sanity", findings_json(sanity.list, sanity.n));
         rc = json_save(doc, NULL, e);
         cJSON_Delete(doc);
     } else {
         bench_points_print(p, stdout);
         noise_print(&r->noise, stdout);
+        sanity_print(&sanity, stdout);
         if (fflush(stdout))
             rc = err_errno(e, "standard output cannot be written");
     }
@@ -200,7 +219,7 @@ static int run_journal(const struct request *w, const struct topology *t, struct
     int rc = bench_run(&w->bench, t, log, log->progress, cli_catch_interrupt(), &summary, &measured, e);
     progress_finish(log->progress, NULL);
     if (!rc && (summary.measured || summary.resumed))
-        rc = print_points(w, measured, e);
+        rc = print_points(w, measured, t, e);
     bench_results_free(measured);
     if (rc == ERR_FAILED && (summary.measured || summary.resumed))
         log_warn(log, "%s holds what was measured, the same command with --resume goes on", w->bench.results);
@@ -230,6 +249,7 @@ static int run(const struct request *w, struct err *e)
     progress_start(&progress, w->quiet || w->plan ? NULL : stderr);
     log.progress = &progress;
     int rc = w->plan               ? print_plan(w, t, &log, e)
+             : w->calibrate        ? cli_calibrate(&w->bench, t, w->json, &log, e)
              : w->engine->document ? run_document(w, t, &log, e)
                                    : run_journal(w, t, &log, e);
     progress_finish(&progress, NULL);

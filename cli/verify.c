@@ -7,6 +7,7 @@
 #include "bench/engines/engines.h"
 #include "bench/engines/nccl/engine.h"
 #include "bench/noise/noise.h"
+#include "bench/predict/sanity.h"
 #include "bench/search/bench.h"
 #include "cli/cli.h"
 #include "cli/measure.h"
@@ -122,10 +123,11 @@ static void print_verdicts(const struct bench_points *points, const struct verif
 }
 
 static int print_json(const struct bench_points *points, const struct verify *v, const struct findings *noise,
-                      struct err *e)
+                      const struct findings *sanity, struct err *e)
 {
     cJSON *doc = bench_points_json(points), *rules = cJSON_AddArrayToObject(doc, "rules");
     cJSON_AddItemToObject(doc, "noise", findings_json(noise->list, noise->n));
+    cJSON_AddItemToObject(doc, "sanity", findings_json(sanity->list, sanity->n));
     for (int i = 0; i < v->nrules; i++) {
         cJSON *rule = cJSON_CreateObject();
         cJSON_AddItemToArray(rules, rule);
@@ -145,18 +147,22 @@ static int print_json(const struct bench_points *points, const struct verify *v,
 /* ---- the command ---- */
 
 /* From measurements to verdicts. */
-static int conclude(const struct request *w, const struct env_profile *p, const struct bench_results *r,
-                    struct log *log, struct err *e)
+static int conclude(const struct request *w, const struct env_profile *p, const struct topology *t,
+                    const struct bench_results *r, struct log *log, struct err *e)
 {
     struct bench_points *points = bench_points_of(r, r->arena);
+    struct findings sanity = {.arena = r->arena};
+    sanity_check(points, t, &sanity);
     struct verify *v = verify_rules(p, points, e);
     int rc = v ? 0 : ERR_FAILED;
     if (!rc && w->json)
-        rc = print_json(points, v, &r->noise, e);
+        rc = print_json(points, v, &r->noise, &sanity, e);
     else if (!rc)
         print_verdicts(points, v);
-    if (!rc && !w->json)
+    if (!rc && !w->json) {
         noise_print(&r->noise, stdout);
+        sanity_print(&sanity, stdout);
+    }
     if (!rc && w->out && !(rc = verify_write(p, v, w->out, e)))
         log_info(log, "%s: the profile with %d of %d rules", w->out, v->nrules - v->failing, v->nrules);
     if (!rc && v->failing)
@@ -199,7 +205,7 @@ static int measure(struct request *w, const struct env_profile *p, const struct 
     int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, &measured, e);
     progress_finish(&progress, NULL);
     if (!rc)
-        rc = summary.interrupted ? CLI_INTERRUPTED : conclude(w, p, measured, &log, e);
+        rc = summary.interrupted ? CLI_INTERRUPTED : conclude(w, p, t, measured, &log, e);
     bench_results_free(measured);
     return rc || !summary.troubled ? rc : ERR_FAILED;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/predict/calibration.h"
+#include "bench/predict/launch.h"
 #include "bench/predict/whatif.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -48,11 +50,13 @@ struct variations {
 };
 
 struct request {
+    struct arena *arena;
+    struct calibration fitted;
     struct cli_machine machine;
     struct model_setup base;
     struct variations variations;
     int coll;
-    const char *svg;
+    const char *svg, *calibration;
     int json;
 };
 
@@ -61,6 +65,9 @@ static const struct option_spec setup_options[] = {
      .low = 1, .high = 4096},
     {0, "nccl", "VERSION", "whose default is predicted, such as 2.28.9; the newest known", cli_take_release,
      offsetof(struct request, base.nccl.version)},
+    {0, "calibration", "FILE",
+     "go by these measurements: of nccltune bench --calibrate, or any journal; none: of those for such nodes none",
+     option_text, offsetof(struct request, calibration)},
     {0, "nodes-per-leaf", "N", "switches of the network hold so many nodes; by default as 32 ports suggest", option_int,
      offsetof(struct request, base.switches.nodes_per_leaf), .low = 1, .high = 100000},
     {0},
@@ -285,11 +292,25 @@ static int show(const struct request *a, const struct whatif *w, struct err *e)
     return rc || !a->svg ? rc : draw(w, a->svg, e);
 }
 
+/* What the site has measured, if it has. */
+static int calibrate(struct request *a, const struct topology *t, struct log *log, struct err *e)
+{
+    int class_index = model_class_of(t);
+    int rc = class_index < 0 ? 0 : calibration_load(a->calibration, t, class_index, a->arena, &a->fitted, e);
+    if (rc > 0) {
+        a->base.factors = &a->fitted.fit.factors;
+        log_info(log, "%s", calibration_text(&a->fitted, a->arena));
+    }
+    return rc < 0 ? e->code : 0;
+}
+
 static int run(struct request *a, const struct topology *t, struct log *log, struct err *e)
 {
     const char *name = a->machine.name ? a->machine.name : t->source ? t->source : "the topology";
     a->base.nccl.topology = t;
     a->base.nccl.nodes = a->machine.nodes.count ? a->machine.nodes.items[0] : 0;
+    if (calibrate(a, t, log, e))
+        return e->code;
     struct whatif *w = whatif_new(name, a->coll, &a->base, e);
     if (!w)
         return e->code;
@@ -314,7 +335,7 @@ static int run(struct request *a, const struct topology *t, struct log *log, str
 int whatif_main(int argc, char **argv)
 {
     struct arena *arena = arena_new();
-    struct request r = {.coll = COLL_ALLREDUCE};
+    struct request r = {.arena = arena, .coll = COLL_ALLREDUCE};
     struct option_group groups[] = {{"The machine (default: this one)", cli_machine_options, &r.machine},
                                     {"How it is run", setup_options, &r},
                                     {"Variations; each may be repeated", variation_options, &r},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/candidates/nccl_plan.h"
+#include "bench/predict/calibration.h"
 #include "bench/predict/launch.h"
 #include "bench/predict/model.h"
 #include "core/log.h"
@@ -17,8 +18,21 @@ struct prepared {
     struct model *model;
 };
 
+struct model_options {
+    const char *calibration; /* a file, "none"; NULL: the one for this class, if there is one */
+};
+
+static const struct option_spec model_options[] = {
+    {0, "calibration", "FILE",
+     "measurements that predictions go by: of nccltune bench --calibrate, or any journal; none: of those for such "
+     "nodes none",
+     option_text, offsetof(struct model_options, calibration)},
+    {0},
+};
+
 struct context {
     struct arena *arena;
+    struct calibration calibration;
     struct model_setup setup; /* of the untouched launch, less the nodes */
     struct prepared *prepared;
     int nprepared;
@@ -71,6 +85,21 @@ static void keep_known(struct context *c, struct bench_plan *p)
     p->nbeside = 0;
 }
 
+/* What the site has measured, if it has. */
+static int calibrate(struct context *c, const struct bench_setup *setup, struct err *e)
+{
+    const struct model_options *own = setup->own;
+    int rc = calibration_load(own ? own->calibration : NULL, setup->topology, c->setup.nccl.class_index, c->arena,
+                              &c->calibration, e);
+    if (rc < 0)
+        return e->code;
+    if (rc > 0) {
+        c->setup.factors = &c->calibration.fit.factors;
+        log_info(setup->log, "%s", calibration_text(&c->calibration, c->arena));
+    }
+    return 0;
+}
+
 static void log_assumptions(const struct context *c, const struct model *m, const char *library, struct log *log)
 {
     int n;
@@ -92,7 +121,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     c->setup.nccl.version = setup->nccl_version;
     c->setup.nccl.ranks_per_node = setup->ranks_per_node;
     int rc = find_class(setup->topology, &c->setup, setup->log, e);
-    if (rc)
+    if (rc || (rc = calibrate(c, setup, e)))
         return rc;
     *hosts = model_hosts_of(setup->topology, c->setup.nccl.class_index);
     p->nodes = setup->nnodes ? setup->nodes : hosts;
@@ -151,6 +180,9 @@ const struct bench_engine bench_engine_model = {
     .evidence = BENCH_PREDICTED,
     .family = BENCH_FAMILY_NCCL,
     .most_bytes = BENCH_MOST_BYTES,
+    .options = model_options,
+    .options_title = "Predictions (--engine model)",
+    .options_bytes = sizeof(struct model_options),
     .suits = suits,
     .plan = plan,
     .finish = finish,

@@ -300,6 +300,7 @@ int model_calibrate(const struct model_setup *setup, const struct model_observat
     fit_factors(&f, &s);
     fit->spread = factor(sorted, collect(&f, 0, sorted, 0), 0.5);
     fit->factors.rest = s.rest;
+    fit->factors.sockets = setup->nccl.sockets;
     put_root(&s, fit->factors.root);
     for (int k = 0; k < FACTORS; k++) {
         fit->factors.time[k] = exp(s.x[k]);

@@ -50,7 +50,6 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
         return NULL;
     m->notes.arena = a;
     m->switches = s->switches;
-    model_set_factors(m, s->factors ? s->factors : &(struct model_factors){0});
     const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
     note_gpu(m, c);
     if (m->nccl->assumed)
@@ -65,6 +64,7 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     basis.sockets = m->nccl->nodes > 1 && ring->kind == MODEL_NET_SOCKETS;
     basis.assumed = m->notes.parts;
     m->prior = model_prior_of(&basis);
+    model_set_factors(m, s->factors ? s->factors : &(struct model_factors){0});
     return m;
 }
 
@@ -76,9 +76,13 @@ const struct model_prior *model_prior(const struct model *m)
 void model_set_factors(struct model *m, const struct model_factors *f)
 {
     m->factors = *f;
-    for (int i = 0; i < MODEL_PARTS; i++)
-        if (!(f->time[i] > 0) || !isfinite(f->time[i]))
+    for (int i = 0; i < MODEL_PARTS; i++) {
+        int other = f->rest > 0 && !f->sockets != !m->nccl->setup.sockets && (1u << i & MODEL_NET_PARTS);
+        if (!(f->time[i] > 0) || !isfinite(f->time[i]) || other)
             m->factors.time[i] = 1;
+        for (int k = 0; k < MODEL_PARTS && other; k++)
+            m->factors.root[i][k] = i == k ? m->prior.part[i] : 0;
+    }
 }
 
 const struct nccl_model *model_nccl(const struct model *m)

@@ -15,6 +15,7 @@
 struct model_factors {
     double time[MODEL_PARTS];              /* × the built-in time; not above 0: 1 */
     double root[MODEL_PARTS][MODEL_PARTS]; /* of the covariance of their logarithms: covariance = root × root', */
+    int sockets;                           /* between nodes they are of TCP, which says nothing about RDMA */
     double rest;                           /* × the built-in spread of single calls; 0: nothing was measured, and what
                                             * is doubted is the prior */
 };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "bench/predict/model.h"
+#include "bench/predict/calibration.h"
 #include "bench/workload/workload.h"
 #include "envgen/decide/model_setup.h"
 
@@ -16,6 +16,8 @@ struct prepared {
 struct step_model {
     struct arena *arena;
     struct nccl_setup setups[2]; /* untouched, tuned */
+    struct calibration calibration;
+    const struct model_factors *factors; /* what the site has measured; NULL: nothing */
     struct prepared **shapes;
     int nshapes;
     const char **assumptions;
@@ -29,6 +31,10 @@ struct step_model *step_model_new(const struct env_decisions *d, const struct to
     if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &m->setups[0]) ||
         env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &m->setups[1]))
         return NULL;
+    if (d->fit.used)
+        m->factors = &d->fit.factors;
+    else if (calibration_load(NULL, t, m->setups[0].class_index, a, &m->calibration, NULL) > 0)
+        m->factors = &m->calibration.fit.factors;
     return m;
 }
 
@@ -58,6 +64,7 @@ static const struct prepared *prepare(struct step_model *m, int nodes, int per_n
     s->nccl = m->setups[tuned];
     s->nccl.nodes = nodes;
     s->nccl.ranks_per_node = per_node;
+    s->factors = m->factors;
     *p = (struct prepared){nodes, per_node, tuned, model_new(s, m->arena, &e), NULL};
     if (p->model)
         add_assumptions(m, p->model);

@@ -92,7 +92,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     int nodes = start_nodes(setup, e);
     if (!nodes)
         return ERR_USAGE;
-    if (setup->njobs) {
+    if (setup->jobs) {
         nccl_plan_jobs(setup, p, a);
     } else {
         nccl_plan_calls(p, a, nodes == 1 && !c->own.share_gpus);
@@ -163,7 +163,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     if (open_pool(p, patience_s, stop, e))
         return NULL;
     log_inherited(c);
-    int steered = !c->setup.njobs, site = !steered && !launch->nsettings;
+    int steered = !c->setup.jobs, site = !steered && !launch->nsettings;
     struct nccl_start start = {launch->settings, launch->nsettings, steered ? c->plugin : NULL, steered, site};
     double began = progress_now_s();
     int rc = nccl_pool_start(c->pool, &start, &joined, start_patience(c, patience_s), stop, e);
@@ -185,7 +185,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
 static void close_session(struct bench_session *base, int kill)
 {
     struct nccl_session *s = (struct nccl_session *)base;
-    if (!kill && !s->context->setup.njobs)
+    if (!kill && !s->context->setup.jobs)
         nccl_session_compare_with_site(s);
     s->context->killed |= kill;
     nccl_pool_stop(s->context->pool, kill);
