@@ -73,18 +73,39 @@ void nccl_plan_calls(struct bench_plan *p, struct arena *a, int one_node)
     add_call(p, a, COLL_ALLTOALL);
 }
 
-/* Bytes. NCCL cuts them to what its buffers hold: by default 512 KiB with Simple, less with LL and LL128. */
 static const uint32_t chunk_sizes[] = {16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
 
-int nccl_plan_vary(const struct bench_knobs *call, uint64_t bytes, struct arena *a,
+static uint64_t bytes_of(const struct bench_knobs *launch, const char *variable, uint64_t otherwise)
+{
+    const char *value = getenv(variable);
+    for (int i = 0; i < launch->nsettings; i++)
+        if (!strcmp(launch->settings[i].name, variable))
+            value = launch->settings[i].value;
+    return value ? strtoull(value, NULL, 10) : otherwise;
+}
+
+/* What NCCL cuts a chunk to: the protocol's buffer has eight steps, of which Ring with Simple takes four at a time, and
+ * in LL every second byte is data, in LL128 15 of 16 (2.30's enqueue.cc; buffers without a variable as its init.cc has
+ * them). */
+static uint64_t longest_chunk(const struct bench_knobs *launch, int algo, int proto)
+{
+    if (proto == PROTO_LL)
+        return bytes_of(launch, "NCCL_LL_BUFFSIZE", 524288) / 16;
+    if (proto == PROTO_LL128)
+        return bytes_of(launch, "NCCL_LL128_BUFFSIZE", 4915200) / 128 * 15;
+    return bytes_of(launch, "NCCL_BUFFSIZE", 4194304) / (algo == ALGO_RING ? 2 : 8);
+}
+
+int nccl_plan_vary(const struct bench_knobs *launch, const struct bench_knobs *call, uint64_t bytes, struct arena *a,
                    struct bench_knobs out[BENCH_VARIATIONS])
 {
     struct nccl_requested w = nccl_requested_of(call);
+    uint64_t longest = longest_chunk(launch, w.algo, w.proto);
     int n = 0;
     if (w.channels < 1 || w.chunk_bytes)
         return 0;
     for (size_t i = 0; i < sizeof chunk_sizes / sizeof *chunk_sizes; i++) {
-        if ((uint64_t)w.channels * 2 * chunk_sizes[i] > bytes)
+        if ((uint64_t)w.channels * 2 * chunk_sizes[i] > bytes || (i && chunk_sizes[i - 1] >= longest))
             break;
         struct bench_setting *with = arena_alloc(a, (size_t)(call->nsettings + 1) * sizeof *with);
         memcpy(with, call->settings, (size_t)call->nsettings * sizeof *with);

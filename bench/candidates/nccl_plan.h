@@ -20,8 +20,10 @@ extern const int nccl_plan_channels[];
 void nccl_plan_calls(struct bench_plan *p, struct arena *a, int one_node);
 
 /* A call with each chunk size that a message of `bytes` has use for, into `out`; returns how many. None for what leaves
- * the number of channels to NCCL, as a tuner then cannot tell the slices, and for what names a chunk size already. */
-int nccl_plan_vary(const struct bench_knobs *call, uint64_t bytes, struct arena *a,
+ * the number of channels to NCCL, as a tuner then cannot tell the slices, and for what names a chunk size already. NCCL
+ * cuts chunks to its buffers, which `launch` or the environment may have set: of sizes that come out the same the
+ * smallest is tried alone. */
+int nccl_plan_vary(const struct bench_knobs *launch, const struct bench_knobs *call, uint64_t bytes, struct arena *a,
                    struct bench_knobs out[BENCH_VARIATIONS]);
 
 /* Fills calls and launches of `p` with the library as it comes and what the set-up's jobs are: nothing else. */

@@ -401,6 +401,22 @@ static void connect_cell(struct ncclComm *c, const struct header *h)
     c->busy = c->nonblocking ? 4 : 0;
 }
 
+static uint64_t variable(const char *name, uint64_t otherwise)
+{
+    const char *value = getenv(name);
+    return value ? strtoull(value, NULL, 10) : otherwise;
+}
+
+/* As NCCL: eight steps share a buffer, Ring with Simple takes four at a time, flags are not data. */
+static uint64_t longest_chunk(const struct header *h)
+{
+    if (h->proto == PROTO_LL)
+        return variable("NCCL_LL_BUFFSIZE", 524288) / 16;
+    if (h->proto == PROTO_LL128)
+        return variable("NCCL_LL128_BUFFSIZE", 4915200) / 128 * 15;
+    return variable("NCCL_BUFFSIZE", 4194304) / (h->algo == ALGO_RING ? 2 : 8);
+}
+
 static int choose(struct ncclComm *c, const struct move *m, size_t bytes, int registered, struct chosen *x)
 {
     static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "AlltoAll"};
@@ -419,7 +435,11 @@ static int choose(struct ncclComm *c, const struct move *m, size_t bytes, int re
     h->channels = h->channels > c->law.channels ? c->law.channels : h->channels;
     INFO("%s: %zu Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}", names[m->coll], bytes, algo_name(h->algo),
          proto_name(h->proto), h->channels - 1);
-    return tuner_ask_chunk(&c->tuner, m->coll, bytes / (size_t)h->channels, h->algo, h->proto, &x->chunk);
+    uint64_t longest = longest_chunk(h);
+    x->chunk = x->chunk < longest ? x->chunk : longest;
+    int rc = tuner_ask_chunk(&c->tuner, m->coll, bytes / (size_t)h->channels, h->algo, h->proto, &x->chunk);
+    x->chunk = x->chunk < longest ? x->chunk : longest;
+    return rc;
 }
 
 int comm_run(struct ncclComm *c, const struct move *m, void *stream)

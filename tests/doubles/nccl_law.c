@@ -29,7 +29,6 @@ static int read_cell_field(struct law_shaped *x, const char *key, double value)
                   {"chunk_loss", &c->chunk_loss},
                   {"bend", &c->bend},
                   {"bend_at", &c->bend_at},
-                  {"chunk_limit", &c->chunk_limit},
                   {"registered", &c->registered},
                   {"nodes", &x->nodes},
                   {"ranks", &x->ranks}};
@@ -280,8 +279,6 @@ double law_time_us(const struct law *l, int coll, int algo, int proto, int chann
     int n = channels > 0 ? channels : law_channels(l, bytes);
     n = n > l->channels ? l->channels : n;
     double GBps = c->channel_GBps > 0 && n * c->channel_GBps < c->GBps ? n * c->channel_GBps : c->GBps;
-    if (c->chunk_limit > 0 && (double)chunk > c->chunk_limit)
-        chunk = (uint64_t)c->chunk_limit;
     double us = c->latency_us + n * c->channel_us + (double)bytes / (GBps * 1e3);
     if (c->chunk_best > 0)
         us *= 1 + c->chunk_loss * fabs(log2((double)(chunk ? chunk : DEFAULT_CHUNK) / c->chunk_best));

@@ -3,11 +3,12 @@
  *   channels 16                      of the communicator
  *   noise 0.02                       relative standard deviation of every call's time
  *   seed 7
- *   launch 4                         microseconds of the host's time that a call outside a graph costs; a graph one
- * such hcas mlx5_0,mlx5_1               what NCCL_IB_HCA is matched against cell COLLECTIVE ALGORITHM PROTOCOL
- * latency=US GBps=B [channel_GBps=B] [channel_us=US] [predict=F] [chunk_best=BYTES chunk_loss=F chunk_limit=BYTES]
- * [bend=F bend_at=BYTES] [registered=F] when NAME=VALUE factor=F         times F under that environment variable; "when
- * hcas=mlx5_0+mlx5_1 ..." asks for the HCAs in use, "none" when NCCL_IB_HCA matches none
+ *   launch 4                         microseconds of the host's time that a call outside a graph costs
+ *   hcas mlx5_0,mlx5_1               what NCCL_IB_HCA is matched against
+ *   cell COLLECTIVE ALGORITHM PROTOCOL latency=US GBps=B [channel_GBps=B] [channel_us=US] [predict=F]
+ *     [chunk_best=BYTES chunk_loss=F] [bend=F bend_at=BYTES] [registered=F]
+ *   when NAME=VALUE factor=F         times F under that environment variable; "when hcas=mlx5_0+mlx5_1 ..." asks for
+ *                                    the HCAs in use, "none" when NCCL_IB_HCA matches none
  *
  * What real machines do beside, each off without its line:
  *
@@ -33,8 +34,8 @@
  *   untuned F                        times F where no tuner is loaded
  *   timer F                          events tell F times what has passed
  *
- * chunk_limit: a longer chunk is cut to it. registered: times F, prediction too, where both buffers are registered or
- * the call is captured, which NCCL tells the tuner as regBuff 1.
+ * A chunk that is longer than the protocol's buffers allow is cut. registered: times F, prediction too, where both
+ * buffers are registered or the call is captured, which NCCL tells the tuner as regBuff 1.
  *
  *   time = latency + channels * channel_us + bytes / min(GBps, channels * channel_GBps)
  *
@@ -59,8 +60,7 @@
 
 struct law_cell {
     int offered;
-    double latency_us, GBps, channel_GBps, channel_us, predict, chunk_best, chunk_loss, chunk_limit, bend, bend_at,
-        registered;
+    double latency_us, GBps, channel_GBps, channel_us, predict, chunk_best, chunk_loss, bend, bend_at, registered;
 };
 
 struct law_condition {

@@ -236,7 +236,8 @@ static double expect(struct bench_session *base, const struct history_place *at,
 static int vary(struct bench_session *base, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
                 struct bench_knobs out[BENCH_VARIATIONS])
 {
-    return ((struct nccl_session *)base)->api < CHUNK_API ? 0 : nccl_plan_vary(call, bytes, a, out);
+    struct nccl_session *s = (struct nccl_session *)base;
+    return s->api < CHUNK_API ? 0 : nccl_plan_vary(s->launch, call, bytes, a, out);
 }
 
 /* Two GPUs, on one node or on two, are measured as jobs use them; host memory stands in for them nowhere. */

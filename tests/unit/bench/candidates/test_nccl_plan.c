@@ -220,20 +220,51 @@ static void launches_join_when_they_set_different_things(void **state)
 static void chunk_sizes_fit_the_message(void **state)
 {
     (void)state;
+    static const struct bench_knobs plain = {BENCH_DEFAULT, NULL, 0};
     struct bench_knobs out[BENCH_VARIATIONS], again[BENCH_VARIATIONS];
     nccl_plan_calls(&plan, arena, 1);
     const struct bench_knobs *k = &call(COLL_ALLREDUCE, "ring/ll128/8ch")->knobs;
-    int n = nccl_plan_vary(k, 4 << 20, arena, out);
+    int n = nccl_plan_vary(&plain, k, 4 << 20, arena, out);
     assert_int_equal(n, 5); /* 16 KiB to 256 KiB: two on each of eight channels */
     assert_string_equal(out[3].label, "ring/ll128/8ch/128K");
     struct nccl_requested w = nccl_requested_of(&out[3]);
     assert_int_equal(w.chunk_bytes, 128 << 10);
     assert_true(w.algo == ALGO_RING && w.proto == PROTO_LL128 && w.channels == 8);
-    assert_true(nccl_plan_vary(k, (uint64_t)1 << 40, arena, again) <= BENCH_VARIATIONS);
-    assert_int_equal(nccl_plan_vary(k, 8 << 10, arena, again), 0);
-    assert_int_equal(nccl_plan_vary(&out[3], 4 << 20, arena, again), 0);
-    assert_int_equal(nccl_plan_vary(&call(COLL_ALLREDUCE, "ring/ll128")->knobs, 4 << 20, arena, again), 0);
-    assert_int_equal(nccl_plan_vary(&call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs, 4 << 20, arena, again), 0);
+    assert_true(nccl_plan_vary(&plain, k, (uint64_t)1 << 40, arena, again) <= BENCH_VARIATIONS);
+    assert_int_equal(nccl_plan_vary(&plain, k, 8 << 10, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&plain, &out[3], 4 << 20, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&plain, &call(COLL_ALLREDUCE, "ring/ll128")->knobs, 4 << 20, arena, again), 0);
+    assert_int_equal(nccl_plan_vary(&plain, &call(COLL_ALLREDUCE, BENCH_DEFAULT)->knobs, 4 << 20, arena, again), 0);
+}
+
+/* The longest that is tried, in KiB. */
+static int longest(const char *label, const struct bench_knobs *launch)
+{
+    struct bench_knobs out[BENCH_VARIATIONS];
+    int n = nccl_plan_vary(launch, &call(COLL_ALLREDUCE, label)->knobs, (uint64_t)1 << 40, arena, out);
+    assert_true(n > 0);
+    return (int)(nccl_requested_of(&out[n - 1]).chunk_bytes >> 10);
+}
+
+static void chunk_sizes_end_where_nccl_cuts_them(void **state)
+{
+    (void)state;
+    static const struct bench_setting s[] = {
+        {"NCCL_BUFFSIZE", "8388608"}, {"NCCL_LL_BUFFSIZE", "2097152"}, {"NCCL_LL128_BUFFSIZE", "1048576"}};
+    static const struct bench_knobs plain = {BENCH_DEFAULT, NULL, 0}, others = {"others", s, 3};
+    nccl_plan_calls(&plan, arena, 1);
+    assert_int_equal(longest("ring/simple/2ch", &plain), 1024); /* of 2 MiB */
+    assert_int_equal(longest("tree/simple/2ch", &plain), 512);
+    assert_int_equal(longest("nvls/simple/2ch", &plain), 512);
+    assert_int_equal(longest("tree/simple/2ch", &others), 1024);
+    assert_int_equal(longest("ring/ll/2ch", &plain), 32);
+    assert_int_equal(longest("ring/ll/2ch", &others), 128);
+    assert_int_equal(longest("tree/ll128/2ch", &plain), 1024); /* cut to 562.5 */
+    assert_int_equal(longest("tree/ll128/2ch", &others), 128); /* cut to 120 */
+    setenv("NCCL_BUFFSIZE", "1048576", 1);
+    assert_int_equal(longest("tree/simple/2ch", &plain), 128);
+    assert_int_equal(longest("tree/simple/2ch", &others), 1024);
+    unsetenv("NCCL_BUFFSIZE");
 }
 
 static void verification_compares_jobs_alone(void **state)
@@ -253,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_are_what_nccl_has, begin, end),
         cmocka_unit_test_setup_teardown(queue_pairs_by_splitting, begin, end),
         cmocka_unit_test_setup_teardown(chunk_sizes_fit_the_message, begin, end),
+        cmocka_unit_test_setup_teardown(chunk_sizes_end_where_nccl_cuts_them, begin, end),
         cmocka_unit_test_setup_teardown(hca_sets_come_from_the_topology, begin, end),
         cmocka_unit_test_setup_teardown(without_rdma_sockets_are_tried, begin, end),
         cmocka_unit_test_setup_teardown(one_node_needs_no_network, begin, end),
