@@ -51,7 +51,8 @@ tree         = $(sort $(shell find $(1) -name '*.c'))
 TUNER_SRC   := $(call tree,tuner/table tuner/capture)
 PLUGIN_SRC  := $(call tree,tuner) core/coll.c core/launcher.c core/sha256.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
-WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c connection.c gpu_driver.c proof.c) $(addprefix core/,coll.c hmac.c sha256.c)
+WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c connection.c gpu_driver.c proof.c) $(addprefix bench/noise/,host_signs.c signs.c) \
+                   probe/source/gpu_signs.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c hmac.c sha256.c)
 WORKER_SRC  := $(call tree,bench/nccltune-worker) $(WORKER_PARTS)
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
@@ -163,7 +164,7 @@ $(B)/nccltune: $(CLI_OBJ) $(LIB)
 $(B)/nccltune-bench: $(BENCH_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS) -pie,$(MPI_LIBS) $(DEP_LIBS))
 $(B)/nccltune-worker: $(WORKER_OBJ)
-	$(call link,$(CFLAGS) $(LDFLAGS) -pie,-ldl -lpthread)
+	$(call link,$(CFLAGS) $(LDFLAGS) -pie,-ldl -lm -lpthread)
 $(B)/nccltune-hook: $(HOOK_OBJ)
 	$(call link,$(CFLAGS) $(LDFLAGS) -pie $(HARDENED))
 EXPORTS     := -Wl,--version-script=tuner/plugin/plugin.map

@@ -11,6 +11,7 @@
 #include "bench/candidates/plan.h"
 #include "bench/launch/batch.h"
 #include "bench/results/history.h"
+#include "core/finding.h"
 #include "core/option.h"
 #include "core/progress.h"
 
@@ -112,6 +113,10 @@ struct bench_engine {
 
     /* Ends the launch and frees the session: in good order, or at once when `kill`. */
     void (*close)(struct bench_session *s, int kill);
+
+    /* After the last session: adds what has disturbed other nodes than this one, as far as the engine sees them. The
+     * function may be NULL. */
+    void (*noise)(struct bench_plan *plan, struct findings *found);
 
     void (*finish)(struct bench_plan *plan);
 

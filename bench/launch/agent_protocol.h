@@ -6,15 +6,17 @@
 
 #include "bench/launch/connection.h"
 
-#define AGENT_ALL            (-1) /* a rank: all of a node's processes */
+#define AGENT_ALL            (-1) /* a rank: all of a node's processes, but for the one beside */
+#define AGENT_BESIDE         (-2) /* a rank: the one that stays while others are started and killed */
 #define AGENT_TEXT           512
 #define AGENT_MOST_PROCESSES 64
 #define AGENT_MOST_STRINGS   512
 
 enum agent_message {
     /* conductor to agent */
-    AGENT_START = 1, /* struct agent_start and strings; processes that run already are killed first */
-    AGENT_KILL,      /* all processes */
+    AGENT_START = 1, /* struct agent_start and strings; processes that run already are killed first, unless this is the
+                        one beside (first_rank AGENT_BESIDE, count 1, no frames), which takes the place of its like */
+    AGENT_KILL,      /* all processes but the one beside */
     AGENT_INPUT,     /* bytes for the standard input of `rank`, processes of AGENT_BYTES only */
     AGENT_INPUT_END, /* closes it */
     AGENT_EXIT,      /* int32_t: the agent ends with this status, its processes with it */

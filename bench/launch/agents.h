@@ -112,6 +112,12 @@ struct agents_answer {
 struct agents_answer *agents_run(struct agents *s, const struct agents_order *o, double deadline_s,
                                  volatile sig_atomic_t *stop, struct arena *a, struct err *e);
 
+/* One more program on every node, which stays while others are started and killed; agents_end_beside ends its input,
+ * waits for its end and brings back what it says at its end (an answer an agent). */
+int agents_begin_beside(struct agents *s, const char *const *argv, struct err *e);
+struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, volatile sig_atomic_t *stop,
+                                        struct arena *a, struct err *e);
+
 /* An AGENT_START body of `o` for processes from `first_rank` on into body[FRAME_BODY]: its length, 0 when it is too
  * long. */
 size_t agents_start_body(const struct agents_order *o, int first_rank, int frames, char *body);

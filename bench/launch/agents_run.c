@@ -20,7 +20,7 @@ struct answering {
 struct running {
     struct agents *agents;
     struct answering *all; /* by agent and copy */
-    int copies, left;
+    int copies, left, beside;
     size_t most;
 };
 
@@ -100,7 +100,7 @@ static int hear(void *user, int agent, const struct frame *f)
 {
     struct running *r = user;
     struct agent_ended ended;
-    int copy = f->head.rank - agent * r->copies;
+    int copy = r->beside ? f->head.rank - AGENT_BESIDE : f->head.rank - agent * r->copies;
     if (copy < 0 || copy >= r->copies)
         return 0;
     struct answering *x = &r->all[agent * r->copies + copy];
@@ -185,12 +185,13 @@ static struct agents_answer *hand_over(struct running *r, struct arena *a)
     return out;
 }
 
-struct agents_answer *agents_run(struct agents *s, const struct agents_order *o, double deadline_s,
+/* The answers to an order; `o` NULL: of what runs beside, as its input ends. */
+static struct agents_answer *run(struct agents *s, const struct agents_order *o, double deadline_s,
                                  volatile sig_atomic_t *stop, struct arena *a, struct err *e)
 {
-    struct running r = {.agents = s, .copies = o->copies > 0 ? o->copies : 1, .most = o->most_bytes};
+    struct running r = {.agents = s, .copies = o && o->copies > 0 ? o->copies : 1, .beside = !o};
     int n = s->count * r.copies, rc = 0;
-    r.most = r.most ? r.most : MOST_OUTPUT;
+    r.most = o && o->most_bytes ? o->most_bytes : MOST_OUTPUT;
     r.left = n;
     r.all = calloc((size_t)n + 1, sizeof *r.all);
     if (!r.all) {
@@ -202,7 +203,9 @@ struct agents_answer *agents_run(struct agents *s, const struct agents_order *o,
         r.all[i].answer.errors = calloc(1, MOST_ERRORS);
         rc = r.all[i].answer.errors ? 0 : -1;
     }
-    rc = rc ? err_set(e, ERR_FAILED, "out of memory") : send_order(&r, o, e);
+    rc = rc ? err_set(e, ERR_FAILED, "out of memory") : o ? send_order(&r, o, e) : 0;
+    if (!o)
+        agents_send(s, -1, AGENT_INPUT_END, AGENT_BESIDE, NULL, 0);
     rc = rc ? rc : collect(&r, deadline_s, stop, e);
     struct agents_answer *out = rc ? NULL : hand_over(&r, a);
     for (int i = 0; i < n; i++) {
@@ -211,4 +214,26 @@ struct agents_answer *agents_run(struct agents *s, const struct agents_order *o,
     }
     free(r.all);
     return out;
+}
+
+struct agents_answer *agents_run(struct agents *s, const struct agents_order *o, double deadline_s,
+                                 volatile sig_atomic_t *stop, struct arena *a, struct err *e)
+{
+    return run(s, o, deadline_s, stop, a, e);
+}
+
+int agents_begin_beside(struct agents *s, const char *const *argv, struct err *e)
+{
+    char *body = malloc(FRAME_BODY);
+    size_t bytes = body ? agents_start_body(&(struct agents_order){.argv = argv}, AGENT_BESIDE, 0, body) : 0;
+    if (bytes)
+        agents_send(s, -1, AGENT_START, AGENT_ALL, body, bytes);
+    free(body);
+    return bytes ? 0 : err_set(e, ERR_FAILED, "%s: out of memory, or its command line is too long", argv[0]);
+}
+
+struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, volatile sig_atomic_t *stop,
+                                        struct arena *a, struct err *e)
+{
+    return run(s, NULL, deadline_s, stop, a, e);
 }

@@ -25,9 +25,9 @@
 struct agent {
     struct connection head;
     struct process_names names;
-    struct process processes[AGENT_MOST_PROCESSES];
-    int count;
-    int frames; /* what the processes speak */
+    struct process processes[1 + AGENT_MOST_PROCESSES]; /* the first is the one beside */
+    int count;                                          /* with it */
+    int frames;                                         /* what the others speak */
     int leaving, status;
 };
 
@@ -48,20 +48,30 @@ static void say_ended(struct agent *a, int message, int rank, int status, const 
 
 /* ---- starting and killing ---- */
 
-static void kill_all(struct agent *a, char last[AGENT_TEXT])
+static void kill_some(struct agent *a, int from, int to, char last[AGENT_TEXT])
 {
     *last = 0;
-    for (int i = 0; i < a->count; i++)
+    for (int i = from; i < to; i++)
         process_kill(&a->processes[i]);
-    for (int i = 0; i < a->count; i++) {
+    for (int i = from; i < to; i++) {
         struct process *p = &a->processes[i];
         if (!p->pid)
             continue;
         process_reap(p);
         if (!*last || strstr(p->last, PROCESS_WARNING))
-            snprintf(last, AGENT_TEXT, "%s", p->last);
+            snprintf(last, AGENT_TEXT, "%.*s", AGENT_TEXT - 1, p->last);
     }
-    a->count = 0;
+}
+
+static void kill_all(struct agent *a, char last[AGENT_TEXT])
+{
+    kill_some(a, 1, a->count, last);
+    a->count = 1;
+}
+
+static int speaks_frames(const struct agent *a, const struct process *p)
+{
+    return a->frames && p != a->processes;
 }
 
 /* The strings behind the struct; how many. */
@@ -84,15 +94,19 @@ static void start(struct agent *a, const struct frame *f)
         return;
     memcpy(&s, f->body, sizeof s);
     uint32_t n = take_strings(f, strings);
-    kill_all(a, last);
-    if (!s.words || s.words > n || s.settings > n - s.words || s.count < 1 || s.count > AGENT_MOST_PROCESSES) {
+    int beside = s.first_rank == AGENT_BESIDE, most = beside ? 1 : AGENT_MOST_PROCESSES;
+    if (beside)
+        kill_some(a, 0, 1, last);
+    else
+        kill_all(a, last);
+    if (!s.words || s.words > n || s.settings > n - s.words || s.count < 1 || s.count > most) {
         snprintf(last, sizeof last, "%s: a request to start %d processes makes no sense", a->names.host, s.count);
         say_ended(a, AGENT_ENDED, s.first_rank, -1, last);
         return;
     }
-    a->frames = s.frames;
+    a->frames = beside ? a->frames : s.frames;
     for (int i = 0; i < s.count; i++) {
-        struct process *p = &a->processes[a->count];
+        struct process *p = &a->processes[beside ? 0 : a->count];
         struct process_names names = a->names;
         names.rank = s.first_rank + i;
         names.local = i;
@@ -101,7 +115,7 @@ static void start(struct agent *a, const struct frame *f)
             say_ended(a, AGENT_ENDED, names.rank, -1, last);
             return;
         }
-        a->count++;
+        a->count += !beside;
     }
 }
 
@@ -109,7 +123,10 @@ static void start(struct agent *a, const struct frame *f)
 
 static void pass_down(struct agent *a, const struct frame *f)
 {
-    for (int i = 0; i < a->count; i++) {
+    int beside = f->head.rank == AGENT_BESIDE;
+    if (beside && !a->processes[0].pid)
+        say_ended(a, AGENT_ENDED, AGENT_BESIDE, -1, a->processes[0].last);
+    for (int i = !beside; i < (beside ? 1 : a->count); i++) {
         struct process *p = &a->processes[i];
         int mine = p->pid && (f->head.rank == AGENT_ALL || f->head.rank == p->rank), rc = 0;
         if (!mine)
@@ -120,7 +137,7 @@ static void pass_down(struct agent *a, const struct frame *f)
             rc = connection_write(&p->io, f->body, f->head.bytes);
         else
             p->input_ends = 1;
-        if (rc && a->frames)
+        if (rc && speaks_frames(a, p))
             process_kill(p);
         process_end_input(p);
     }
@@ -185,7 +202,7 @@ static int pass_errors(struct agent *a, struct process *p)
     ssize_t n = read(p->err, text, sizeof text - 1);
     if (n <= 0)
         return n < 0 && (errno == EAGAIN || errno == EINTR);
-    if (!a->frames)
+    if (!speaks_frames(a, p))
         say(a, AGENT_ERRORS, p->rank, text, (size_t)n);
     text[n] = 0;
     process_keep_words(p, text);
@@ -200,7 +217,7 @@ static void hear(struct agent *a, struct process *p, const struct pollfd fds[3])
         p->io.queued = 0; /* it does not read any more: its end says why */
     if (p->pid)
         process_end_input(p);
-    if (p->pid && fds[0].revents && !(a->frames ? pass_frames(a, p) : pass_bytes(a, p))) {
+    if (p->pid && fds[0].revents && !(speaks_frames(a, p) ? pass_frames(a, p) : pass_bytes(a, p))) {
         while (p->err >= 0 && pass_errors(a, p) && poll(&(struct pollfd){.fd = p->err, .events = POLLIN}, 1, 0) > 0)
             ;
         report_end(a, p);
@@ -211,8 +228,8 @@ static void hear(struct agent *a, struct process *p, const struct pollfd fds[3])
 
 static void serve_once(struct agent *a)
 {
-    struct pollfd fds[2 + 3 * AGENT_MOST_PROCESSES] = {{.fd = a->head.from, .events = POLLIN},
-                                                       {.fd = a->head.queued ? a->head.to : -1, .events = POLLOUT}};
+    struct pollfd fds[2 + 3 * (1 + AGENT_MOST_PROCESSES)] = {
+        {.fd = a->head.from, .events = POLLIN}, {.fd = a->head.queued ? a->head.to : -1, .events = POLLOUT}};
     int n = a->count, full = a->head.queued > MOST_WAITING;
     for (int i = 0; i < n; i++) {
         const struct process *p = &a->processes[i];
@@ -271,7 +288,7 @@ static int connect_to(struct agent *a, const char *places)
 
 int agent_serve(const struct worker_options *o)
 {
-    struct agent a = {0};
+    struct agent a = {.count = 1};
     struct agent_node node = {0};
     char last[AGENT_TEXT];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -282,7 +299,7 @@ int agent_serve(const struct worker_options *o)
     say(&a, AGENT_NODE, AGENT_ALL, &node, sizeof node);
     while (!a.leaving)
         serve_once(&a);
-    kill_all(&a, last);
+    kill_some(&a, 0, a.count, last);
     connection_close(&a.head);
     return a.status;
 }

@@ -13,6 +13,7 @@
 static const char help[] =
     "Usage: nccltune-worker agent [--connect ADDRESS:PORT[,...] [--stdin]]\n"
     "       nccltune-worker rank RANK LOCAL [--nccl-lib PATH]\n"
+    "       nccltune-worker signs\n"
     "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
     "worker a GPU; there is no need to run it by hand. See nccltune-worker(1).\n";
 
@@ -58,6 +59,8 @@ int main(int argc, char **argv)
         surroundings_unpin();
         return agent_serve(&o);
     }
+    if (argc == 1 && !strcmp(argv[0], "signs"))
+        return signs_serve();
     if (argc != 3 || strcmp(argv[0], "rank") != 0)
         return usage();
     o.rank = (int)worker_number(argv[1], 1 << 20);

@@ -1,5 +1,5 @@
-/* The two roles of the nccltune-worker program. Both serve frames (bench/launch/agent_protocol.h, worker_protocol.h)
- * until their input ends; the result is the exit code. */
+/* The roles of the nccltune-worker program; the result is the exit code. Agent and rank serve frames
+ * (bench/launch/agent_protocol.h, worker_protocol.h) until their input ends. */
 #ifndef BENCH_NCCLTUNE_WORKER_WORKER_H
 #define BENCH_NCCLTUNE_WORKER_WORKER_H
 
@@ -11,5 +11,8 @@ struct worker_options {
 
 int agent_serve(const struct worker_options *o);
 int rank_serve(const struct worker_options *o);
+
+/* When its input ends: prints this node's signs (bench/noise/signs.h) of the start and of the end. */
+int signs_serve(void);
 
 #endif

@@ -4,25 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/noise/host_signs.h"
-#include "core/progress.h"
-#include "probe/source/gpu_signs.h"
-
-struct sign {
-    const char *kind, *subject;
-    double value;
-};
-
-struct signs {
-    struct arena *arena;
-    struct sign *list;
-    int n;
-};
+#include "bench/noise/signs.h"
 
 struct noise_watch {
     struct signs before;
     struct gpu_watch *gpus;
-    double began_s;
 };
 
 /* When a sign is worth telling: it was there at the start, it was there at the start or the end, it grew in between, or
@@ -41,8 +27,8 @@ static const struct {
     const char *text, *unit; /* the number between them; unit NULL: none */
     const char *advice;
 } kinds[] = {
-    {"load", BEFORE, 0.5, FINDING_WARNING, "this machine was busy before: a load of ", " for each processor", QUIET},
-    {"cpu-pressure", BEFORE, 20, FINDING_WARNING, "this machine was busy before: something waited for a processor in ",
+    {"load", BEFORE, 0.5, FINDING_WARNING, "the machine was busy before: a load of ", " for each processor", QUIET},
+    {"cpu-pressure", BEFORE, 20, FINDING_WARNING, "the machine was busy before: something waited for a processor in ",
      " % of the time", QUIET},
     {"cpu-stolen", TIME, 0.01, FINDING_WARNING, "the hypervisor kept ", " % of the processors' time",
      "times of a guest whose host is shared do not repeat"},
@@ -66,31 +52,16 @@ static const struct {
     {"pcie-replays", GREW, 1, FINDING_WARNING, "PCIe packets that were sent again meanwhile: ", "", CABLE},
     {"nvlink-errors", GREW, 1, FINDING_WARNING, "NVLink errors meanwhile: ", "", CABLE},
     {"port-errors", GREW, 1, FINDING_WARNING, "errors meanwhile: ", "", CABLE},
-    {"xid", GREW, 1, FINDING_ERROR, "came meanwhile, times: ", "", "see NVIDIA's list of Xid errors for what to do"},
+    {"xid", EVER, 1, FINDING_ERROR, "came meanwhile, times: ", "", "see NVIDIA's list of Xid errors for what to do"},
 };
 #define KINDS (int)(sizeof kinds / sizeof *kinds)
-
-static void take(void *user, const char *kind, const char *subject, double value)
-{
-    struct signs *s = user;
-    s->list = arena_grow(s->arena, s->list, (size_t)s->n, sizeof *s->list);
-    s->list[s->n++] = (struct sign){kind, subject ? arena_strdup(s->arena, subject) : NULL, value};
-}
-
-static void read_all(struct noise_watch *w, struct signs *s)
-{
-    host_signs_read(s->arena, take, s);
-    if (w->gpus)
-        gpu_watch_read(w->gpus, take, s);
-}
 
 struct noise_watch *noise_begin(struct arena *a)
 {
     struct noise_watch *w = ARENA_NEW(a, struct noise_watch);
     w->before.arena = a;
     w->gpus = gpu_watch_open();
-    w->began_s = progress_now_s();
-    read_all(w, &w->before);
+    signs_read(&w->before, w->gpus);
     return w;
 }
 
@@ -105,7 +76,7 @@ static const struct sign *same(const struct signs *in, const struct sign *x)
     return NULL;
 }
 
-/* The number that counts for a kind, of what was before (0 where it was not told) and after. */
+/* The number that counts for a kind, of what was before (NAN where it was not told) and after. */
 static double number_of(enum when when, double before, double after, double passed_s)
 {
     return when == BEFORE ? before
@@ -114,7 +85,8 @@ static double number_of(enum when when, double before, double after, double pass
                           : (after - before) / passed_s;
 }
 
-static void judge(struct findings *found, const struct sign *x, double before, double passed_s)
+/* `host`: whose sign it is; NULL this node's. */
+static void judge(struct findings *found, const char *host, const struct sign *x, double before, double passed_s)
 {
     int k = 0;
     while (k < KINDS && strcmp(kinds[k].id, x->kind) != 0)
@@ -122,29 +94,44 @@ static void judge(struct findings *found, const struct sign *x, double before, d
     if (k == KINDS)
         return;
     double number = number_of(kinds[k].when, before, x->value, passed_s);
-    if (number < kinds[k].least)
+    if (!(number >= kinds[k].least))
         return;
     if (kinds[k].when == TIME)
         number *= 100;
-    const char *unit = kinds[k].unit;
+    const char *unit = kinds[k].unit, *subject = x->subject ? x->subject : host;
     char text[32];
     snprintf(text, sizeof text, "%.3g", fabs(number));
-    finding_add(found, kinds[k].severity, kinds[k].id, x->subject, "%s%s%s", kinds[k].text, unit ? text : "",
+    if (host && x->subject)
+        subject = arena_printf(found->arena, "%s, %s", host, x->subject);
+    finding_add(found, kinds[k].severity, kinds[k].id, subject, "%s%s%s", kinds[k].text, unit ? text : "",
                 unit ? unit : "")
         ->advice = kinds[k].advice;
+}
+
+static void compare(const struct signs *before, const struct signs *after, const char *host, struct findings *found)
+{
+    double passed_s = fmax(after->at_s - before->at_s, 1e-3);
+    for (int i = 0; i < after->n; i++) {
+        const struct sign *was = same(before, &after->list[i]);
+        judge(found, host, &after->list[i], was ? was->value : NAN, passed_s);
+    }
 }
 
 void noise_end(struct noise_watch *w, struct findings *found)
 {
     struct signs after = {.arena = w->before.arena};
-    double passed_s = fmax(progress_now_s() - w->began_s, 1e-3);
-    if (found)
-        read_all(w, &after);
-    for (int i = 0; i < after.n; i++) {
-        const struct sign *before = same(&w->before, &after.list[i]);
-        judge(found, &after.list[i], before ? before->value : 0, passed_s);
+    if (found) {
+        signs_read(&after, w->gpus);
+        compare(&w->before, &after, NULL, found);
     }
     gpu_watch_close(w->gpus);
+}
+
+void noise_of_node(const char *host, const char *said, struct findings *found)
+{
+    struct signs lists[2];
+    if (signs_parse(said, found->arena, lists) == 2)
+        compare(&lists[0], &lists[1], host, found);
 }
 
 void noise_print(const struct findings *noise, FILE *out)

@@ -13,6 +13,10 @@ struct noise_watch *noise_begin(struct arena *a);
 /* Reads those of after, and adds what is worth knowing to `found`. `found` NULL: nobody asks. */
 void noise_end(struct noise_watch *w, struct findings *found);
 
+/* The same for another node, where `said` is what its "nccltune-worker signs" has printed: the subject begins with the
+ * node's name. Of less than two lists nothing is added. */
+void noise_of_node(const char *host, const char *said, struct findings *found);
+
 /* The short block for people, of what the journal holds. Nothing where nothing is known. */
 void noise_print(const struct findings *noise, FILE *out);
 

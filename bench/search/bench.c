@@ -88,6 +88,8 @@ static int conduct_watched(struct bench_study *s, struct arena *a, struct err *e
     struct findings noise = {.arena = a};
     int rc = conduct(s, e), worth = !rc && s->summary->measured;
     noise_end(watch, worth ? &noise : NULL);
+    if (worth && s->engine->noise)
+        s->engine->noise(&s->plan, &noise);
     if (worth)
         repeats_judge(s->results, &noise);
     return rc ? rc : bench_journal_append_noise(s->journal, &noise, e);

@@ -16,10 +16,12 @@
  *
  * FAKE_NVML_SIGNS names what is wrong with GPU 3 while something is measured, joined by commas: slowed, heat, clocks,
  * hot, throttles, capped, neighbour, busy, uncorrected, corrected, replays, nvlink, xid, rows, unmended, pages, noecc,
- * nopersistence, oldbios. What is counted grows from one question to the next. */
+ * nopersistence, oldbios. What is counted grows from one question to the next. FAKE_NVML_SIGNS_HOST:
+ * on the node of this name alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "probe/source/nvml.h"
 
@@ -246,9 +248,11 @@ int nvmlDeviceGetP2PStatus(nvml_device d, nvml_device peer, int capability, int 
 
 static int shows(nvml_device d, const char *sign)
 {
-    const char *signs = getenv("FAKE_NVML_SIGNS"), *at = signs;
+    const char *signs = getenv("FAKE_NVML_SIGNS"), *only = getenv("FAKE_NVML_SIGNS_HOST"), *at = signs;
     size_t length = strlen(sign);
-    if (index_of(d) != 3 || !signs)
+    char host[64] = "";
+    gethostname(host, sizeof host - 1);
+    if (index_of(d) != 3 || !signs || (only && strcmp(only, host) != 0))
         return 0;
     while ((at = strstr(at, sign)) && ((at > signs && at[-1] != ',') || (at[length] && at[length] != ',')))
         at += length;

@@ -6,7 +6,7 @@
  *   launch 4                         microseconds of the host's time that a call outside a graph costs
  *   hcas mlx5_0,mlx5_1               what NCCL_IB_HCA is matched against
  *   cell COLLECTIVE ALGORITHM PROTOCOL latency=US GBps=B [channel_GBps=B] [channel_us=US] [predict=F]
- *     [chunk_best=BYTES chunk_loss=F] [bend=F bend_at=BYTES] [registered=F]
+ *     [chunk_best=BYTES chunk_loss=F] [bend=F bend_at=BYTES] [registered=F] [nodes=N ranks=R]
  *   when NAME=VALUE factor=F         times F under that environment variable; "when hcas=mlx5_0+mlx5_1 ..." asks for
  *                                    the HCAs in use, "none" when NCCL_IB_HCA matches none
  *

@@ -51,9 +51,16 @@ none_left() {
 }
 
 check "probe" on_node0 build/nccltune probe -o "$topo"
+# Node 2 has a GPU that is too hot, an Xid and somebody else's job on it.
+export NCCLTUNE_NVML=$PWD/build/tests/doubles/fake_nvml.so FAKE_NVML_SIGNS=hot,xid,neighbour FAKE_NVML_SIGNS_HOST=$prefix-n2
 NCCL_DOUBLE_FAULT="hang rank=5 algo=tree proto=simple" bench --budget 60s --watchdog 2s --first-use-patience 2s -o "$work/r.jsonl" >"$work/log" 2>&1
 check "a sweep over four nodes with a hang in it ends with status 1" test $? = 1
 note "$work/log"
+unset NCCLTUNE_NVML FAKE_NVML_SIGNS
+for sign in '"gpu-hot"' '"xid"' '"gpu-processes"'; do
+    check "another node's GPU disturbed it: $sign is in the journal" grep -q "{\"id\":$sign,[^}]*\"$prefix-n2, GPU 3" "$work/r.jsonl"
+done
+check "and said" grep -q "error xid: $prefix-n2, GPU 3, Xid 79" "$work/log"
 check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$work/r.jsonl"
 check "the hang is journalled" grep -q '"tree/simple".*"status":"hung".*no answer in time' "$work/r.jsonl"
 check "the sweep went on: Tree with LL was measured" grep -q '"tree/ll".*"status":"ok"' "$work/r.jsonl"

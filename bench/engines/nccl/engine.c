@@ -110,6 +110,13 @@ static void finish(struct bench_plan *p)
         nccl_pool_close(c->pool);
 }
 
+static void noise(struct bench_plan *p, struct findings *found)
+{
+    struct nccl_context *c = p->context;
+    if (c->pool)
+        nccl_pool_noise(c->pool, found);
+}
+
 /* ---- sessions ---- */
 
 extern char **environ;
@@ -263,6 +270,7 @@ const struct bench_engine bench_engine_nccl = {
     .open = open_session,
     .measure = nccl_session_measure,
     .close = close_session,
+    .noise = noise,
     .finish = finish,
     .expect_us = expect,
     .vary = vary,

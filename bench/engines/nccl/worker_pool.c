@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/candidates/engine.h"
 #include "bench/launch/agents.h"
 #include "bench/launch/words.h"
+#include "bench/noise/noise.h"
 #include "bench/results/node_local.h"
 #include "core/progress.h"
 #include "probe/topology/select.h"
@@ -15,6 +17,7 @@
 #define KILL_S       3.0 /* for an agent to report that its workers are gone; then it is given up */
 #define GOODBYE_S    2.0 /* for NCCL to close its connections */
 #define STRAGGLERS_S 2.0 /* for the other ranks to refuse too, once one has */
+#define SIGNS_S      5.0 /* for a node to tell its condition: a driver that hangs tells nothing */
 
 struct nccl_pool {
     struct agents agents;
@@ -24,10 +27,38 @@ struct nccl_pool {
     const char **prefix; /* NULL-terminated */
     int ranks_per_node, ranks;
     int running; /* workers, on all nodes together; 0 none */
+    int watched; /* the signs of nodes are being kept */
     char last[NCCL_TEXT];
 };
 
 /* ---- opening ---- */
+
+static int is_here(const struct agent *agent)
+{
+    char host[AGENTS_HOST] = "";
+    gethostname(host, sizeof host - 1);
+    return !strcmp(agent->host, host);
+}
+
+/* Other nodes' condition is read there, from before the first launch on. */
+static int watch_nodes(struct nccl_pool *t, struct err *e)
+{
+    static const char *const argv[] = {"{self}", "signs", NULL};
+    for (int m = 0; m < t->agents.count && !t->watched; m++)
+        t->watched = !is_here(&t->agents.items[m]);
+    return t->watched ? agents_begin_beside(&t->agents, argv, e) : 0;
+}
+
+void nccl_pool_noise(struct nccl_pool *t, struct findings *found)
+{
+    nccl_pool_stop(t, 1);
+    struct agents_answer *said =
+        t->watched ? agents_end_beside(&t->agents, progress_now_s() + SIGNS_S, NULL, found->arena, NULL) : NULL;
+    t->watched = 0;
+    for (int m = 0; said && m < t->agents.count; m++)
+        if (!is_here(&t->agents.items[m]))
+            noise_of_node(t->agents.items[m].host, said[m].output, found);
+}
 
 struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct nccl_options *own, double patience_s,
                                  volatile sig_atomic_t *stop, struct err *e)
@@ -43,7 +74,7 @@ struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct n
     t->own = own;
     t->ranks_per_node = setup->ranks_per_node;
     t->prefix = proc_split(own->launch_prefix ? own->launch_prefix : "", t->arena, &nwords, e);
-    if (!t->prefix || agents_open(&t->agents, setup, patience_s, stop, e)) {
+    if (!t->prefix || agents_open(&t->agents, setup, patience_s, stop, e) || watch_nodes(t, e)) {
         arena_free(t->arena);
         free(t);
         return NULL;
@@ -100,7 +131,7 @@ static int hear_goodbye(void *user, int agent, const struct frame *f)
     struct nccl_pool *t = user;
     struct agent_ended ended;
     (void)agent;
-    if (f->head.message != AGENT_ENDED || frame_body(f, &ended, sizeof ended))
+    if (f->head.message != AGENT_ENDED || f->head.rank == AGENT_BESIDE || frame_body(f, &ended, sizeof ended))
         return 0;
     ended.last[sizeof ended.last - 1] = 0;
     if (*ended.last)
@@ -152,7 +183,7 @@ static int hear_answer(void *user, int m, const struct frame *f)
     struct nccl_text text;
     struct agent_ended ended;
     int rank = f->head.rank - q->first;
-    if (f->head.message == AGENT_ENDED && !frame_body(f, &ended, sizeof ended)) {
+    if (f->head.message == AGENT_ENDED && f->head.rank != AGENT_BESIDE && !frame_body(f, &ended, sizeof ended)) {
         char status[PROC_STATUS_TEXT] = "did not start";
         if (ended.status != -1)
             proc_status_text(ended.status, status);

@@ -13,6 +13,7 @@
 #include "bench/launch/batch.h"
 #include "bench/launch/setup.h"
 #include "bench/launch/worker_protocol.h"
+#include "core/finding.h"
 
 struct nccl_pool;
 
@@ -57,6 +58,9 @@ int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl
 enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message, const void *body, size_t body_bytes,
                                  enum nccl_message wanted, void *answers, size_t bytes, int *refusals,
                                  double deadline_s, volatile sig_atomic_t *stop, char detail[BENCH_DETAIL]);
+
+/* After the last launch: what has disturbed nodes other than this one since the pool was opened. Once. */
+void nccl_pool_noise(struct nccl_pool *t, struct findings *found);
 
 /* Ends the launch: lets NCCL close its connections unless `kill`. */
 void nccl_pool_stop(struct nccl_pool *t, int kill);

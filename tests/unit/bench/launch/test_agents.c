@@ -137,6 +137,39 @@ static void a_program_runs_on_every_node(void **state)
     }
 }
 
+/* What runs beside stays while others are started and killed, and ends with its input. */
+static void one_program_stays_beside_the_others(void **state)
+{
+    (void)state;
+    const char *const beside[] = {"/bin/sh", "-c", "read x; echo beside on {host}; echo worried >&2; exit 5", NULL};
+    const char *const broken[] = {"/nosuchdirectory/nosuchprogram", NULL};
+    const char *const other[] = {"/bin/sh", "-c", "echo other", NULL};
+    const char *const endless[] = {"/bin/sh", "-c", "sleep 100", NULL};
+    want(2);
+    start_honest(2);
+    assert_int_equal(gather(20), 0);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(agents_begin_beside(&set, beside, &e), 0);
+        struct agents_answer *a = agents_run(&set, &(struct agents_order){.argv = other, .copies = 2},
+                                             progress_now_s() + 20, NULL, arena, &e);
+        for (int i = 0; i < 4; i++)
+            assert_string_equal(a[i].output, "other\n");
+        a = agents_run(&set, &(struct agents_order){.argv = endless}, progress_now_s() + 0.1, NULL, arena, &e);
+        assert_true(a[0].lost && a[1].lost);
+        agents_kill(&set, 20, NULL, NULL);
+        a = agents_end_beside(&set, progress_now_s() + 20, NULL, arena, &e);
+        for (int i = 0; i < 2; i++) {
+            assert_false(a[i].lost);
+            assert_string_equal(a[i].output, arena_printf(arena, "beside on %s\n", set.items[i].host));
+            assert_string_equal(a[i].errors, "worried\n");
+            assert_int_equal(WEXITSTATUS(a[i].status), 5);
+        }
+    }
+    assert_int_equal(agents_begin_beside(&set, broken, &e), 0);
+    struct agents_answer *a = agents_end_beside(&set, progress_now_s() + 20, NULL, arena, &e);
+    assert_true(!a[0].lost && a[0].status == -1 && !*a[0].output);
+}
+
 static void output_is_bounded_and_long_output_whole(void **state)
 {
     (void)state;
@@ -464,7 +497,7 @@ int main(void)
         TEST(strangers_are_not_counted),          TEST(the_wrong_secret_gets_nobody_in),
         TEST(a_flood_keeps_nobody_out),           TEST(the_silent_are_sent_away),
         TEST(an_agent_obeys_no_stranger),         TEST(beyond_1024_agents),
-        TEST(too_low_a_hard_limit_is_said),
+        TEST(too_low_a_hard_limit_is_said),       TEST(one_program_stays_beside_the_others),
     };
     doubles_begin("channels 1\n", "1");
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,13 +159,61 @@ static void tells_only_what_grew(void **state)
     arena_free(a);
 }
 
+/* ---- other nodes ------------------------------------------------------------------------------------------------- */
+
+static const struct finding *about(const struct findings *all, const char *subject)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->list[i].subject && !strcmp(all->list[i].subject, subject))
+            return &all->list[i];
+    return NULL;
+}
+
+/* Each by what it was before, as this node's own are. */
+static void tells_what_another_node_has_said(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    noise_of_node("node7",
+                  "at 100\nload 3.5 \ngpu-heat 0 GPU 3\ngpu-heat-time 10 GPU 1\n"
+                  "at 110\nload 0.1 \ngpu-heat 1 GPU 3\nxid 3 GPU 3, Xid 79\ngpu-heat-time 15 GPU 1\nnonsense\n"
+                  "unheard-of 4 GPU 9\ngpu-heat x GPU 2\n\ngpu-heat nan GPU 2\n"
+                  "gpu-hot -20 GPU 1\ngpu-busy 90 GPU 1\nnvlink-errors 12 GPU 1\ngpu-power-time 900 GPU 1\n" /* new */,
+                  &all);
+    const struct {
+        const char *subject, *id, *words;
+    } wanted[] = {{"node7", "load", "busy before: a load of 3.5 for"},
+                  {"node7, GPU 3", "gpu-heat", "slowed down for heat"},
+                  {"node7, GPU 3, Xid 79", "xid", "times: 3"},
+                  {"node7, GPU 1", "gpu-heat-time", "in 50 % of the time"}};
+    assert_int_equal(all.n, 4);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const struct finding *f = about(&all, wanted[i].subject);
+        if (!f || strcmp(f->id, wanted[i].id) != 0 || !strstr(f->text, wanted[i].words))
+            fail_msg("%s: %s", wanted[i].subject, f ? f->text : "nothing");
+    }
+    arena_free(a);
+}
+
+static void a_node_that_says_too_little_is_left_out(void **state)
+{
+    static const char *const cases[] = {"", "at 1\nload 99 \n", "load 99 \n", "at 1\nat 2\n", "\n\n"};
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        noise_of_node("node7", cases[i], &all);
+    assert_int_equal(all.n, 0);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_every_sign_of_a_gpu),
-        cmocka_unit_test(says_nothing_of_quiet_ones),
-        cmocka_unit_test(tells_the_signs_of_a_node),
-        cmocka_unit_test(tells_only_what_grew),
+        cmocka_unit_test(tells_every_sign_of_a_gpu),        cmocka_unit_test(says_nothing_of_quiet_ones),
+        cmocka_unit_test(tells_the_signs_of_a_node),        cmocka_unit_test(tells_only_what_grew),
+        cmocka_unit_test(tells_what_another_node_has_said), cmocka_unit_test(a_node_that_says_too_little_is_left_out),
     };
     return cmocka_run_group_tests(tests, use_double, NULL);
 }
