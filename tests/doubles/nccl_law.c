@@ -20,18 +20,10 @@ static int read_cell_field(struct law_shaped *x, const char *key, double value)
     const struct {
         const char *key;
         double *field;
-    } fields[] = {{"latency", &c->latency_us},
-                  {"GBps", &c->GBps},
-                  {"channel_GBps", &c->channel_GBps},
-                  {"channel_us", &c->channel_us},
-                  {"predict", &c->predict},
-                  {"chunk_best", &c->chunk_best},
-                  {"chunk_loss", &c->chunk_loss},
-                  {"bend", &c->bend},
-                  {"bend_at", &c->bend_at},
-                  {"registered", &c->registered},
-                  {"nodes", &x->nodes},
-                  {"ranks", &x->ranks}};
+    } fields[] = {{"latency", &c->latency_us},    {"GBps", &c->GBps},       {"channel_GBps", &c->channel_GBps},
+                  {"channel_us", &c->channel_us}, {"predict", &c->predict}, {"chunk_best", &c->chunk_best},
+                  {"chunk_loss", &c->chunk_loss}, {"bend", &c->bend},       {"bend_at", &c->bend_at},
+                  {"registered", &c->registered}, {"nodes", &x->nodes},     {"ranks", &x->ranks}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!strcmp(fields[i].key, key)) {
             *fields[i].field = value;
