@@ -260,26 +260,33 @@ else
     skip "mpirun -x" "no mpirun"
 fi
 
-# One that is requeued gets what the schedule says when it begins anew; it waits for its nodes for a while.
-if [ "${SLURM_RUNS:-2}" -ge 10 ]; then
-    cat >"$work/batch.sh" <<END
+# One that is requeued: Slurm lets two minutes pass, in which slurmd forgets that it has run the job's prolog. Who shortens
+# that by StartTime=now has a job whose prolog does not run again: no rank of it has anything.
+cat >"$work/batch.sh" <<END
 #!/bin/sh
-srun -Q -N2 sh -c '$hash_of' | sort -u >>$dir/requeued
-[ "\${SLURM_RESTART_COUNT:-0}" != 0 ] || sleep 60
+srun -Q -N2 sh -c '$hash_of' | sort -u | sed 's/ .*//; s/^$/nothing/' >>$dir/requeued
+[ "\${SLURM_RESTART_COUNT:-0}" != 0 ] || sleep 300
 END
-    requeued() {
-        local job i
-        job=$(slurm sbatch --parsable -D / -w ${n}1,${n}2 -o /dev/null "$work/batch.sh")
-        wait_for "$(basename "$p")" cat "$dir/requeued" || return 1
-        slurm scontrol requeue "$job" && echo "$(date +%s) $old all" >>"$store/schedule"
-        for i in $(seq 400); do
-            [ "$(wc -l <"$dir/requeued")" = 1 ] || break
-            slurm scontrol update JobId="$job" StartTime=now >/dev/null 2>&1
-            sleep 0.3
-        done
-        cut -d' ' -f1 "$dir/requeued"
-    }
-    check "a job that is requeued" same "$profile|$old" requeued
+lines_of() { cat "$1" 2>/dev/null | wc -l; }
+requeued() { # requeued NOW: what the first start had and the second, which begins at once where NOW is not empty
+    local job i
+    rm -f "$dir/requeued"
+    job=$(slurm sbatch --parsable -D / -w ${n}1,${n}2 -o /dev/null "$work/batch.sh")
+    wait_for 1 lines_of "$dir/requeued" || return 1
+    slurm scontrol requeue "$job" && echo "$(date +%s) $old all" >>"$store/schedule"
+    for i in $(seq 600); do
+        [ "$(lines_of "$dir/requeued")" = 1 ] || break
+        [ -z "$1" ] || slurm scontrol update JobId="$job" StartTime=now >/dev/null 2>&1
+        sleep 0.3
+    done
+    cat "$dir/requeued"
+}
+profile "allreduce,0,-1,ring,simple,4,-1,-1"
+check "a job that is requeued and begins at once has nothing on any rank" same "$profile|nothing" requeued now
+if [ "${SLURM_RUNS:-2}" -ge 10 ]; then
+    profile "allreduce,0,-1,tree,ll,4,-1,-1"
+    only all
+    check "a job that is requeued has what the schedule says when it begins anew" same "$profile|$old" requeued ""
 fi
 
 # A job of the canary partition submits one to another.
