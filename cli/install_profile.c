@@ -197,6 +197,8 @@ static void print_delivery(const struct request *w, const struct install_done *d
         printf("no job gets it yet: %s; see nccltune-hook(8), or --no-hooks for NCCL's own file\n", h->missing);
     if (!w->no_hooks && h->serve && !strcmp(h->epilog, "(null)"))
         printf("Epilog is not set: answers of jobs that have ended stay in /run/nccltune\n");
+    if (!w->no_hooks && h->open)
+        printf("warning: %s\n", h->open);
     printf("it is for %s; a job with any other host gets nothing\n", *d->hosts ? d->hosts : "no host");
     if (d->node_class)
         printf("this host is of class %s\n", d->node_class);

@@ -11,8 +11,8 @@
 
 struct node {
     const char *sysfs;
-    char text[sizeof((struct hook_report *)0)->reason]; /* findings, "; " between */
-    unsigned found;                                     /* bit per kind */
+    char text[sizeof((struct hook_report *)0)->log]; /* findings, "; " between */
+    unsigned found;                                  /* bit per kind */
 };
 
 __attribute__((format(printf, 3, 4))) static void find(struct node *n, enum hook_finding kind, const char *fmt, ...)

@@ -165,8 +165,8 @@ static void set_nothing(struct task *t, const char *why)
  * by our plugin, which says why, or, where that is missing, by a network that is not there. */
 static void refuse(struct task *t, const char *why)
 {
-    char sentence[512];
-    snprintf(sentence, sizeof sentence, "node %s cannot tell what job %s gets: %.360s",
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "node %s cannot tell what job %s gets: %s",
              getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : "?", t->job, why);
     for (char *p = sentence; *p; p++)
         *p = *p == '|' ? '/' : *p;
@@ -207,13 +207,13 @@ static void decide(struct task *t)
 {
     const struct hook_answer *a = &t->answer;
     const char *first = pinned(t);
-    char why[600];
+    char why[768];
     if (first && !strcmp(first, NO_HASH))
         set_nothing(t, a->state == HOOK_TUNED ? "the job's first node had none" : a->why);
     else if (a->state == HOOK_TUNED && (!first || !strcmp(first, a->hash)))
         set_profile(t);
     else if (first) {
-        snprintf(why, sizeof why, "its first node has profile %.12s, this one %.12s%s%.400s", first,
+        snprintf(why, sizeof why, "its first node has profile %.12s, this one %.12s%s%s", first,
                  a->state == HOOK_TUNED ? a->hash : "none", a->why[0] ? ": " : "", a->why);
         refuse(t, why);
     } else if (a->state == HOOK_NOTHING || a->nodes < 2 || is_script() || a->policy == HOOK_NONE)

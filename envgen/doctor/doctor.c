@@ -159,6 +159,8 @@ static void check_delivery(struct doctor *d, const struct doctor_options *o)
     if (h.serve && !strcmp(h.epilog, "(null)"))
         finding_add(&d->found, FINDING_NOTE, NULL, "slurm", "Epilog is not set: answers of ended jobs stay in %s",
                     HOOK_RUN);
+    if (h.open)
+        finding_add(&d->found, FINDING_WARNING, NULL, "slurm", "%s", h.open);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */

@@ -95,6 +95,7 @@ struct install_hooks {
     const char *task_prolog, *prolog, *epilog, *flags; /* as configured; "(null)" not */
     int serve;                                         /* both prologs are nccltune's, or call them */
     const char *missing;                               /* why not, a sentence; NULL when they serve */
+    const char *open;                                  /* what lets a node without the store differ; NULL: nothing */
 };
 void install_find_hooks(struct arena *a, struct install_hooks *hooks);
 

@@ -106,6 +106,19 @@ static const char *what_is_missing(const struct install_hooks *h, struct arena *
     return NULL;
 }
 
+/* Every node has a configuration of its own; this host's stands for them. */
+static const char *what_is_open(struct arena *a)
+{
+    struct hook_conf c;
+    struct hook_why why = {""};
+    if (hook_conf_read(HOOK_CONF_PATH, &c, &why))
+        return arena_strdup(a, why.text);
+    return c.policy == HOOK_DEFAULT ? HOOK_CONF_PATH
+               " has no policy=: on a node that has no store ranks start untuned beside tuned ones "
+               "and hang; write policy=fail on all nodes, see nccltune-hook(8)"
+                                    : NULL;
+}
+
 void install_find_hooks(struct arena *a, struct install_hooks *h)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
@@ -123,6 +136,7 @@ void install_find_hooks(struct arena *a, struct install_hooks *h)
     h->flags = configured(text, "PrologFlags", a);
     h->missing = what_is_missing(h, a);
     h->serve = !h->missing;
+    h->open = h->serve ? what_is_open(a) : NULL;
 }
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */

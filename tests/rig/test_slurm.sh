@@ -430,7 +430,7 @@ cat >"$dir/reach" <<END
 cd '$PWD' || exit 1
 host=\$1
 shift
-[ "\$host" != "\${DEAD-}" ] || exit 255
+[ "\$host" != "\${DEAD-}" ] || [[ "\$*" != *"\${DEAD_FROM-}"* ]] || exit 255
 exec tests/rig/nodes exec "\$host" /bin/sh -c "mount --bind '$dir/own.'\$host '$dir/own' && \$*"
 END
 chmod 755 "$dir/reach"
@@ -445,6 +445,7 @@ check "a profile is made" made_profile made
 check "install-profile finds the hooks" grep -q "that start at .* or later get it through the Slurm hooks" <(inst "$work/made")
 check "and leaves NCCL's file to them" test ! -s "$dir/own/nccl.conf"
 check "it counts the hosts that get it" grep -q "^it is for 1 host of class" <(inst "$work/made")
+check "it warns of nodes without a store, which differ by default" grep -q "^warning: .* has no policy=" <(inst "$work/made")
 conf "store=$dir/own/store"
 slurm sbatch -Q -w ${n}0 -o /dev/null --wrap "sleep 30" >/dev/null
 wait_for 1 sh -c "tests/rig/slurm exec $prefix squeue -h -tR | wc -l"
@@ -459,6 +460,13 @@ same_schedules() { [ "$(cat "$dir"/own.*/store/schedule 2>/dev/null | grep -v '^
 export DEAD=${n}2
 check "--hosts with one that is down: it is named, and nothing changes" grep -q "${n}2: " <(many_hosts)
 check "indeed nothing" same_schedules ""
+export DEAD_FROM=--schedule
+check "one that goes down behind the first step: it is named" grep -q "${n}2: " <(many_hosts)
+check "and no job gets anything, on any" same_schedules ""
+DEAD_FROM=--finish
+check "one that goes down behind the second: all have it, and what is left to do is said" \
+    grep -q "all hosts have it; 1 of 4 could not set links" <(many_hosts)
+check "so that jobs have it on all" same_schedules 4
 DEAD=
 check "--hosts: all have it" grep -q "^4 hosts have " <(many_hosts)
 check "from one moment on" same_schedules 4

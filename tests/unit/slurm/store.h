@@ -13,7 +13,7 @@
 #define STORE_HASH "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 struct store {
-    char root[256];
+    char root[480];
     char path[1024]; /* of the last store_path */
     struct hook_conf conf;
 };
@@ -68,7 +68,7 @@ static inline void store_fill(struct store *s)
 static inline int store_root(struct store *s, const char *base)
 {
     struct hook_why why = {""};
-    snprintf(s->root, sizeof s->root, "%s/nccltune-test-XXXXXX", base);
+    snprintf(s->root, sizeof s->root, "%s/nccltune-test-of-a-store-that-a-site-keeps-far-down-%0100d-XXXXXX", base, 0);
     if (!mkdtemp(s->root)) {
         s->root[0] = 0;
         return -1;
