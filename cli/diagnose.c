@@ -10,16 +10,19 @@
 
 static const struct cli_page page = {
     COMMAND,
-    "nccltune diagnose [OPTION]... FILE...\n"
+    "nccltune diagnose [OPTION]... FILE|DIR...\n"
     "Say where the steps of a training job go, whether communication is the problem, and what to do next.\n"
-    "FILE is a log, a trace or GPU samples; - is standard input. Formats are told by content and may be mixed:\n"
-    "verl console output, \"[Step N] rollout: 185ms | sync: 190ms\" lines, JSON lines of trackers, Megatron-LM and\n"
-    "DeepSpeed timers, PyTorch profiler traces and key_averages() tables, nvidia-smi --query-gpu CSV.\n",
+    "FILE is a log, a trace or GPU samples; - is standard input; DIR is a job's directory, whose files are joined.\n"
+    "Formats are told by content and may be mixed: verl, TRL, Swift, Megatron-LM and DeepSpeed logs, \"[Step N] "
+    "rollout:\n"
+    "185ms | sync: 190ms\" lines, progress bars, PyTorch traces, flight recorders and kernel sums, Nsight Systems'\n"
+    "sums, NCCL_DEBUG=INFO, vLLM's log and metrics, what nvidia-smi prints, stacks of py-spy.\n",
     "Examples\n"
     "  nccltune diagnose train.log gpus.csv\n"
+    "  nccltune diagnose outputs/job-1234\n"
     "  zcat rank0.pt.trace.json.gz | nccltune diagnose -\n"
     "\n"
-    "Exit status: 0 done, 1 a file cannot be read or holds nothing known, 2 wrong usage.\n",
+    "Exit status: 0 done, 1 a file cannot be read or holds nothing known (the others are told), 2 wrong usage.\n",
     -1};
 
 struct request {
@@ -49,10 +52,17 @@ static int write_text(const struct diag_result *r, const char *path, void (*prin
 static int run(const struct request *r, char **files, struct err *e)
 {
     struct diagnosis *d = diagnose_new();
-    int rc = 0;
-    for (; !rc && *files; files++)
-        rc = diagnose_file(d, *files, e);
-    const struct diag_result *result = rc ? NULL : diagnose_finish(d);
+    int unread = 0, read = 0, rc = 0;
+    /* What cannot be read is said, and does not silence the others. */
+    for (; *files; files++) {
+        struct err one = {0};
+        int failed = diagnose_file(d, *files, &one);
+        unread += failed != 0;
+        read += !failed;
+        if (failed)
+            cli_fail(COMMAND, &one);
+    }
+    const struct diag_result *result = read ? diagnose_finish(d) : NULL;
     if (result && r->json) {
         cJSON *doc = diagnose_json(result);
         rc = json_save(doc, r->output, e);
@@ -60,10 +70,10 @@ static int run(const struct request *r, char **files, struct err *e)
     } else if (result) {
         rc = write_text(result, r->output, diagnose_text, e);
     }
-    if (!rc && r->svg)
+    if (!rc && result && r->svg)
         rc = write_text(result, r->svg, diagnose_svg, e);
     diagnose_free(d);
-    return rc;
+    return rc ? cli_fail(COMMAND, e) : unread ? ERR_FAILED : 0;
 }
 
 int diagnose_main(int argc, char **argv)
@@ -78,5 +88,5 @@ int diagnose_main(int argc, char **argv)
         return rc;
     if (first == argc)
         return cli_usage(COMMAND, "expected a log to read");
-    return run(&r, argv + first, &e) ? cli_fail(COMMAND, &e) : 0;
+    return run(&r, argv + first, &e);
 }

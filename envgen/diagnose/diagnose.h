@@ -13,9 +13,12 @@
 
 #define DIAGNOSE_FORMAT "nccltune-diagnosis/1"
 
-/* Communication beyond this part of a step is the problem; beyond this part of compute it is worth a look. */
-#define DIAGNOSE_SHARE_LIMIT 0.30
-#define DIAGNOSE_RATIO_LIMIT 0.30
+/* Communication beyond this part of a step is the problem, or beyond the second where no phase is larger; beyond this
+ * part of compute it is worth a look. Phases that are this close tie. */
+#define DIAGNOSE_SHARE_LIMIT   0.30
+#define DIAGNOSE_LARGEST_LIMIT 0.20
+#define DIAGNOSE_RATIO_LIMIT   0.30
+#define DIAGNOSE_TIE           0.02
 
 enum diag_kind {
     DIAG_COMPUTE,
@@ -32,7 +35,7 @@ const char *diag_kind_name(enum diag_kind k); /* "compute", "communication", ...
 
 enum diag_side { DIAG_NEITHER, DIAG_ROLLOUT, DIAG_TRAIN };
 
-#define DIAG_PHASES 48 /* of one source; more become "other" */
+#define DIAG_PHASES 64 /* of one source; more become "other" */
 #define DIAG_NAME   48
 #define DIAG_PLACE  320
 
@@ -40,6 +43,7 @@ struct diag_phase {
     char name[DIAG_NAME];
     enum diag_kind kind;
     enum diag_side side;
+    int guessed; /* nobody knows the name: it counts to no side */
     double median_ms;
     double share;           /* of the step, 0 to 1: median over the steps */
     double growth;          /* last third of the run over the first, minus 1; 0 where there are too few steps */
@@ -57,6 +61,7 @@ struct diag_source {
     struct diag_phase phases[DIAG_PHASES];
     int nphases;
     int visible;                /* communication has a timer of its own */
+    double may_hold;            /* share of the phases that may hold communication which no timer shows */
     double communication_share; /* of the step, what compute does not hide; 0 to 1 */
     double hidden_share;        /* communication behind compute, of the step; 0 unknown */
     double ratio;               /* all communication / compute; -1 unknown */
@@ -71,24 +76,46 @@ struct diag_gpu {
     double idle;            /* part of the samples below 5 % */
     double longest_gap_s;   /* at 0 %, after it had worked; samples count as a second when they have no time */
     char gap_place[DIAG_PLACE];
+    double power_W, limit_W; /* mean of the samples that say it; 0 without */
+    /* Without change to the end of the file: at 0 or at 100 %, for how long, and the longest such run before. */
+    double tail_s, longest_run_s;
+    int tail_percent;
+    char tail_place[DIAG_PLACE];
 };
+
+enum diag_confidence { DIAG_MEASURED, DIAG_LIKELY, DIAG_POSSIBLE };
+const char *diag_confidence_name(enum diag_confidence c);
 
 struct diag_finding {
     const char *id; /* "communication", "rollout", "offload", ... */
     double weight;  /* part of the step that is at stake, 0 to 1 */
-    char text[512], advice[512];
+    enum diag_confidence confidence;
+    const char *advice, *command; /* what to do, and what to run next; command "" without */
+    char text[512];
     char place[DIAG_PLACE]; /* where it stands; "" for what comes from many lines */
 };
 
 #define DIAG_SOURCES  10
 #define DIAG_GPUS     256
-#define DIAG_FINDINGS 40
+#define DIAG_FINDINGS 64
+#define DIAG_SENTENCE 640
 
 enum diag_verdict { DIAG_UNKNOWN, DIAG_IS_COMMUNICATION, DIAG_NOT_COMMUNICATION };
 const char *diag_verdict_name(enum diag_verdict v);
 
+struct diag_file {
+    const char *name;
+    char formats[160];   /* "verl console, settings"; "" when nothing in it is known */
+    const char *problem; /* why it could not be read; NULL: it could */
+};
+
 struct diag_result {
     enum diag_verdict verdict;
+    /* The largest phase and its share; communication and what hides it; what cannot be known from these files and which
+     * file would tell. */
+    char opening[3][DIAG_SENTENCE];
+    struct diag_file *files;
+    int nfiles;
     int primary; /* the source that the verdict rests on; -1: no steps, only GPU samples */
     struct diag_source sources[DIAG_SOURCES];
     int nsources;
@@ -105,7 +132,9 @@ struct diagnosis;
 struct diagnosis *diagnose_new(void);
 void diagnose_free(struct diagnosis *d); /* NULL is fine */
 
-/* Streams one file ("-": standard input). Errors: unreadable, compressed, or not a line of any known format. */
+/* Streams one file ("-": standard input), or the regular files of a job's directory and three levels below, of which
+ * those that hold nothing known are passed over. Errors: unreadable, compressed, or not a line of any known format;
+ * what other files said stays. */
 int diagnose_file(struct diagnosis *d, const char *path, struct err *e);
 
 /* The same from an open stream; `name` is what evidence calls it, copied. */

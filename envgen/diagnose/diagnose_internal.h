@@ -34,15 +34,28 @@ const char *diag_time(const char *s, double unit_ms, double *ms);
 /* A number, also "np.float64(1.5)". NULL when there is none, else what follows. */
 const char *diag_number(const char *s, double *value);
 
+/* A date and time at `s`, in seconds that only differences have a meaning of; a bare time of day too. -1: none. */
+double diag_timestamp(const char *s);
+/* The time that a line of a log begins with, -1: none. */
+double diag_clock(const char *line);
+/* A line behind what Ray, torchrun, mpirun or srun put in front of it. */
+const char *diag_behind_prefix(const char *line);
+
+/* "4.52 s", "850 ms", three digits. Returns `text`. */
+#define DIAG_TIME 24
+char *diag_time_text(char text[DIAG_TIME], double ms);
+
 /* ---- words ---- */
 
-/* What a timer's name means. A timer with a `parent` runs within that phase's, and is taken out of it. */
+/* What a timer's name means. A timer with a `parent` ("a|b": whichever the log has, a before b) runs within that phase,
+ * and is taken out of it. */
 struct diag_word {
     const char *word;  /* lower case, joined by '_' */
     const char *phase; /* what people are shown; NULL: not a phase */
     enum diag_kind kind;
     enum diag_side side;
     const char *parent;
+    int guessed; /* from parts of the name, or not at all */
 };
 #define DIAG_TOTAL ((const char *)diag_total_mark)
 extern const char diag_total_mark[]; /* a `phase` of this is the whole step */
@@ -64,9 +77,10 @@ struct diag_step {
 };
 
 struct diag_label {
-    char name[DIAG_NAME], parent[DIAG_NAME];
+    char name[DIAG_NAME], parent[2 * DIAG_NAME];
     enum diag_kind kind;
     enum diag_side side;
+    int guessed;
 };
 
 struct diag_series {
@@ -89,6 +103,7 @@ enum diag_format {
     DIAG_MICROSTEP,
     DIAG_TRACE,
     DIAG_TABLE,
+    DIAG_BAR,
     DIAG_FORMATS,
 };
 _Static_assert(DIAG_FORMATS <= DIAG_SOURCES, "every format has a place in the result");
@@ -97,6 +112,10 @@ _Static_assert(DIAG_FORMATS <= DIAG_SOURCES, "every format has a place in the re
 void diag_step_open(struct diagnosis *d, enum diag_format f, long number);
 void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_word *w, double ms);
 void diag_step_close(struct diagnosis *d, enum diag_format f);
+const char *diag_format_name(enum diag_format f);
+
+/* Whether collectives may run within a phase unseen: training, and what nobody knows. */
+int diag_may_hold(const struct diag_phase *p);
 
 /* ---- what the readers keep ---- */
 
@@ -105,24 +124,92 @@ struct diag_setting {
     double weight;
     char value[32], place[DIAG_PLACE];
 };
-#define DIAG_SETTINGS 16
+#define DIAG_SETTINGS 32
 
 struct diag_sampled_gpu {
     struct diag_gpu out;
-    double sum, squares, gap_start_s, last_s;
-    long idle;
+    double sum, squares, power_sum, gap_start_s, run_start_s, last_s;
+    long idle, powers;
     int in_gap, has_worked, round_seen;
     char gap_began[DIAG_PLACE];
 };
 
-struct diag_smi {
-    int columns, time, index, util, uuid, bus, name; /* of the header; -1: not there */
-    struct diag_sampled_gpu *gpus;                   /* DIAG_GPUS */
+struct diag_samples {
+    struct diag_sampled_gpu *gpus; /* DIAG_GPUS */
     int ngpus;
     long rounds;
     double spread_sum, round_low, round_high, first_s, started_s;
     int in_round, has_started;
 };
+
+/* What nvidia-smi's columns mean; `at` -1: not there. */
+enum diag_smi_column { SMI_TIME, SMI_INDEX, SMI_NAME, SMI_UTIL, SMI_POWER, SMI_LIMIT, SMI_PID, SMI_TYPE, SMI_COLUMNS };
+struct diag_smi {
+    int columns, commas, unnamed;
+    int at[SMI_COLUMNS];
+    const struct diag_sampled_gpu *last;
+    int table_index; /* of the table's row that is being read, plus 1 */
+    double table_s;
+};
+
+/* The trainer's progress bar: what is done, and the bar's time when it last moved and when it was last printed. */
+struct diag_progress {
+    long done, total;
+    double at_s, last_s;
+    char place[DIAG_PLACE];
+};
+
+struct diag_watchdog {
+    int ranks, differ; /* that timed out; whether their collectives differ */
+    long low, high;    /* sequence numbers */
+    long elements, waited_ms, rank;
+    char op[32], place[DIAG_PLACE];
+};
+
+/* PyTorch's flight recorder: the first collective of each dump that did not complete. */
+struct diag_recorder {
+    int files, open, behind; /* dumps; those with such a collective; those behind the furthest */
+    long low, high;
+    char name[DIAG_NAME], place[DIAG_PLACE];
+};
+
+#define DIAG_FRAMES 16
+const char *diag_frame_name(size_t i);
+
+#define DIAG_HCAS 16
+/* What NCCL_DEBUG=INFO says, over all ranks. */
+struct diag_nccl {
+    long lines;
+    char version[24], other_version[24]; /* another one, of other ranks */
+    char hcas[DIAG_HCAS][32];
+    int nhcas;
+    char network[32], plugin[64], interface[32];
+    int ranks, nodes, channels;
+    long p2p, shm, ib, socket, gdr; /* connections */
+    int no_device, gdr_off, warnings, inits;
+    char warning[200];
+    char place[DIAG_PLACE], socket_place[DIAG_PLACE], gdr_place[DIAG_PLACE], warning_place[DIAG_PLACE];
+    char version_place[DIAG_PLACE];
+};
+
+#define DIAG_COLLECTIVES 8
+/* A table of kernels that is being read; 0 columns: none. */
+struct diag_table {
+    int columns, commas, name, self; /* columns in all; of the kernel's name, of its time */
+    double unit_ms;                  /* of the time; 0: each row says its own */
+    double nccl_ms[DIAG_COLLECTIVES], other_ms;
+};
+void diag_end_table(struct diagnosis *d);
+
+/* What an inference engine says of itself; sums over its samples. */
+enum diag_gauge { ENGINE_RUNNING, ENGINE_WAITING, ENGINE_CACHE, ENGINE_TOKENS, ENGINE_PREEMPTIONS, ENGINE_GAUGES };
+struct diag_engine {
+    long lines, full;            /* read; with waiting requests and a cache that is 90 % full */
+    long samples[ENGINE_GAUGES]; /* cache: percent; tokens: generated a second; preemptions: the largest count */
+    double sums[ENGINE_GAUGES];
+    char place[DIAG_PLACE], full_place[DIAG_PLACE];
+};
+#define DIAG_NOTES 16
 
 struct diagnosis {
     struct diag_series series[DIAG_FORMATS];
@@ -130,13 +217,30 @@ struct diagnosis {
     int nfiles;
     const struct diag_input *in; /* of the file being read */
     long taken;                  /* lines and events that a reader understood, of this file */
+    unsigned readers;            /* which ones */
+    int passes_over;             /* files of a directory that say nothing are no errors */
+    double clock_s, progress_s;  /* the file's last time, and that of its last step; -1: none */
+    double stands_s;             /* the longest such difference of a file */
+    char stands_place[DIAG_PLACE];
+    struct diag_samples samples;
     struct diag_smi smi;
+    long topo_links[6]; /* NV#, PIX, PXB, PHB, NODE, SYS between pairs of GPUs */
+    int topo_gpus;
+    char topo_place[DIAG_PLACE];
+    struct diag_progress bar;
+    struct diag_watchdog watchdog;
+    struct diag_recorder recorder;
+    int in_stack, stack_frames[DIAG_FRAMES];
+    char stack_places[DIAG_FRAMES][DIAG_PLACE];
+    struct diag_nccl nccl;
     struct diag_setting settings[DIAG_SETTINGS];
-    int nsettings;
-    int megatron_block; /* inside a block of timers */
+    int nsettings, open_setting; /* the setting whose value is a line below, plus 1 */
+    int megatron_block;          /* inside a block of timers */
     char megatron_name[DIAG_NAME];
-    int table_columns, table_name, table_self; /* of key_averages(); 0 columns: no table yet */
-    double table_nccl_ms;
+    struct diag_table table;
+    struct diag_engine engine;
+    struct diag_setting notes[DIAG_NOTES];
+    int nnotes;
     int other_devices, cut_traces;
     struct diag_result result;
 };
@@ -146,14 +250,32 @@ void diag_here(const struct diagnosis *d, char place[DIAG_PLACE]);
 
 /* The readers: 1 when the line was theirs. Settings are looked for in every line: 1 when a new one was found. */
 int diag_read_smi(struct diagnosis *d, const char *line);
+int diag_read_smi_table(struct diagnosis *d, const char *line);
+int diag_read_topo(struct diagnosis *d, const char *line);
+int diag_read_bar(struct diagnosis *d, const char *line);
+int diag_read_watchdog(struct diagnosis *d, const char *line);
+int diag_read_stack(struct diagnosis *d, const char *line);
+int diag_read_nccl(struct diagnosis *d, const char *line);
+int diag_read_engine(struct diagnosis *d, const char *line);
+int diag_read_notes(struct diagnosis *d, const char *line);
 int diag_read_megatron(struct diagnosis *d, const char *line);
 int diag_read_deepspeed(struct diagnosis *d, const char *line);
 int diag_read_verl(struct diagnosis *d, const char *line);
 int diag_read_step_line(struct diagnosis *d, const char *line);
-int diag_read_jsonl(struct diagnosis *d, const char *line, size_t bytes);
+int diag_read_record(struct diagnosis *d, const char *line);
 int diag_read_table(struct diagnosis *d, const char *line);
 int diag_read_settings(struct diagnosis *d, const char *line);
-void diag_finish_smi(struct diagnosis *d);
+
+/* A GPU by its name, NULL when there is no room; a sample of it: percent busy, seconds (-1: samples count as seconds),
+ * watts (0: unknown). */
+struct diag_sampled_gpu *diag_gpu(struct diagnosis *d, const char *name);
+void diag_gpu_sample(struct diagnosis *d, struct diag_sampled_gpu *g, double percent, double now_s, double power_W,
+                     double limit_W);
+void diag_finish_gpus(struct diagnosis *d);
+
+/* One sentence on what NCCL said, behind what stands in `to`. */
+void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE]);
+void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE]);
 
 /* A Kineto trace as a whole; `in` stands at its first byte. */
 int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "envgen/diagnose/diagnose_internal.h"
 
 int diag_input_fill(struct diag_input *in)
@@ -57,26 +58,13 @@ static char narrow(const char *s)
     return 0;
 }
 
-/* Bytes of the UTF-8 character at `s` (RFC 3629, surrogates and overlong forms excluded), 0 where there is none. */
-static size_t character(const char *s, size_t n)
-{
-    unsigned char c = (unsigned char)s[0], second = n > 1 ? (unsigned char)s[1] : 0;
-    size_t len = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-    if (!len || n < len || (c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) ||
-        (c == 0xf0 && second < 0x90) || (c == 0xf4 && second > 0x8f))
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if (((unsigned char)s[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
-
 static size_t clean(char *text, size_t n)
 {
     size_t out = 0;
+    text[n] = 0;
     for (size_t i = 0; i < n;) {
         unsigned char c = (unsigned char)text[i];
-        size_t len = c >= 0x80 ? character(text + i, n - i) : 0;
+        size_t len = c >= 0x80 ? json_utf8_length(text + i) : 0;
         char ascii = len == 3 ? narrow(text + i) : 0;
         if (c == 0x1b) {
             i += skip_escape(text + i, n - i);
@@ -167,6 +155,102 @@ const char *diag_time(const char *s, double unit_ms, double *ms)
         return NULL;
     *ms = value * unit_ms;
     return p;
+}
+
+/* ---- time of day ---- */
+
+/* Seconds of a day count by the proleptic Gregorian calendar with the year beginning in March; no time zone. */
+static double seconds_of(long year, long month, long day, const char *time_of_day)
+{
+    char *end;
+    double part[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        if (*time_of_day < '0' || *time_of_day > '9')
+            return -1;
+        part[i] = i < 2 ? (double)strtol(time_of_day, &end, 10) : strtod(time_of_day, &end);
+        if (i < 2 && *end != ':')
+            return -1;
+        time_of_day = end + (i < 2);
+    }
+    if (month < 1 || month > 12 || day < 1 || day > 31 || part[0] > 24 || part[1] > 59 || !(part[2] < 62))
+        return -1;
+    year -= month <= 2;
+    long days = 365L * year + year / 4 - year / 100 + year / 400 + (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day;
+    return (double)days * 86400 + part[0] * 3600 + part[1] * 60 + part[2];
+}
+
+/* "Nov 18 10:00:00 2025", as date(1) and nvidia-smi write it. */
+static double written_date(const char *s)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    for (long m = 0; m < 12; m++)
+        if (!strncmp(s, months + 3 * m, 3) && s[3] == ' ') {
+            char *time, *year;
+            long day = strtol(s + 3, &time, 10);
+            time += *time == ' ';
+            const char *blank = strchr(time, ' ');
+            long y = blank ? strtol(blank, &year, 10) : 0;
+            return blank && year > blank && y > 1900 && y < 10000 ? seconds_of(y, m + 1, day, time) : -1;
+        }
+    return -1;
+}
+
+double diag_timestamp(const char *s)
+{
+    char *end;
+    if (*s >= '0' && *s <= '9' && s[1] >= '0' && s[1] <= '9' && s[2] == ':')
+        return seconds_of(2000, 1, 1, s);
+    if (*s < '0' || *s > '9')
+        return written_date(s);
+    long part[3] = {strtol(s, &end, 10), 0, 0};
+    int n = 1;
+    for (char mark = *end; (mark == '-' || mark == '/') && *end == mark && n < 3; n++)
+        part[n] = end[1] >= '0' && end[1] <= '9' ? strtol(end + 1, &end, 10) : -1;
+    if (n < 2 || part[0] < 0 || part[0] > 9999 || (*end != ' ' && *end != 'T'))
+        return -1;
+    /* Without a year: a leap year, for any day. */
+    return n == 3 ? seconds_of(part[0], part[1], part[2], end + 1) : seconds_of(2000, part[0], part[1], end + 1);
+}
+
+double diag_clock(const char *line)
+{
+    for (int i = 0; i < 48 && line[i] && line[i + 1]; i++) {
+        int starts = !i || !((line[i - 1] >= '0' && line[i - 1] <= '9') || line[i - 1] == '-' || line[i - 1] == '/');
+        int may = (line[i] >= '0' && line[i] <= '9') || (line[i] >= 'A' && line[i] <= 'S');
+        /* Bare times of day stand at the start; elsewhere they are durations. */
+        double at = starts && may && (i <= 1 || line[i + 2] != ':') ? diag_timestamp(line + i) : -1;
+        if (at >= 0)
+            return at;
+    }
+    return -1;
+}
+
+/* ---- prefixes of launchers ---- */
+
+/* Behind "(NAME pid=7, ip=10.0.0.1) ", as Ray writes it. */
+static const char *behind_ray(const char *s)
+{
+    const char *close = *s == '(' ? strchr(s, ')') : NULL, *pid = close ? strstr(s, " pid=") : NULL;
+    return pid && pid < close && close - s < 120 ? close + 1 + (close[1] == ' ') : s;
+}
+
+/* Behind "[rank3]:", "[default3]:" of torchrun, "[1,3]<stdout>:" of mpirun, "3: " of srun --label. */
+static const char *behind_rank(const char *s)
+{
+    const char *p = s;
+    if (!strncmp(s, "[rank", 5) || !strncmp(s, "[default", 8) || (*s == '[' && s[1] >= '0' && s[1] <= '9')) {
+        p += strcspn(p, "]");
+        if (!strncmp(p, "]<std", 5))
+            p += strcspn(p, ">");
+        return *p && p[1] == ':' && p - s < 40 ? p + 2 + (p[2] == ' ') : s;
+    }
+    p += strspn(p, " 0123456789");
+    return p > s && p[-1] != ' ' && *p == ':' && p[1] == ' ' && p - s < 8 ? p + 2 : s;
+}
+
+const char *diag_behind_prefix(const char *line)
+{
+    return behind_rank(behind_ray(line));
 }
 
 void diag_here(const struct diagnosis *d, char place[DIAG_PLACE])

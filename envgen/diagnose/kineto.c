@@ -2,7 +2,8 @@
  *
  * The file is read token by token in constant memory, whatever its size. Of {"traceEvents": [...]} (or a bare array)
  * each complete event ("ph": "X") counts whose category is a GPU's: kernel, gpu_memcpy, gpu_memset. "ts" and "dur" are
- * microseconds. A trace holds one process; should it have several GPUs, the first one counts. */
+ * microseconds. A trace holds one process; should it have several GPUs, the first one counts. PyTorch's flight recorder
+ * ("entries": [{"collective_seq_id": 7, "state": "started", ...}]) is read by the same scanner. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,8 @@ struct event {
     char name[TEXT], category[32], pid[32];
     int complete;
     double start_us, duration_us;
+    char state[16]; /* of the flight recorder */
+    double sequence;
 };
 
 struct trace {
@@ -100,35 +103,50 @@ struct trace {
     struct diag_timeline *timeline;
     char device[32]; /* "pid" of the GPU that counts */
     long kernels, steps;
+    /* The flight recorder's entries; the first collective that is not complete. */
+    long entries;
+    double open_sequence, last_sequence;
+    char open_name[DIAG_NAME];
 };
+
+/* The value of a key, `t`. */
+static void take_field(struct event *ev, const char *key, enum token t, const char *text)
+{
+    if (t == STRING && (!strcmp(key, "name") || !strcmp(key, "profiling_name")))
+        snprintf(ev->name, TEXT, "%s", text);
+    else if (t == STRING && !strcmp(key, "cat"))
+        snprintf(ev->category, sizeof ev->category, "%.31s", text);
+    else if (t == STRING && !strcmp(key, "ph"))
+        ev->complete = !strcmp(text, "X");
+    else if (t == STRING && !strcmp(key, "state"))
+        snprintf(ev->state, sizeof ev->state, "%.15s", text);
+    else if (!strcmp(key, "pid"))
+        snprintf(ev->pid, sizeof ev->pid, "%.31s", text);
+    else if (t == ATOM && !strcmp(key, "ts"))
+        diag_number(text, &ev->start_us);
+    else if (t == ATOM && !strcmp(key, "dur"))
+        diag_number(text, &ev->duration_us);
+    else if (t == ATOM && !strcmp(key, "collective_seq_id"))
+        diag_number(text, &ev->sequence);
+}
 
 /* One object of the array, its '{' already read. */
 static enum token read_event(struct scanner *s, struct event *ev)
 {
     memset(ev, 0, sizeof *ev);
-    ev->duration_us = -1;
+    ev->duration_us = ev->sequence = -1;
     for (enum token t = next(s); t != CLOSE_OBJECT; t = next(s)) {
-        char key[16];
+        char key[24];
         if (t == COMMA)
             continue;
         if (t != STRING)
             return t == END ? END : BROKEN;
-        snprintf(key, sizeof key, "%.15s", s->text);
+        snprintf(key, sizeof key, "%.23s", s->text);
         if ((t = next(s)) != COLON)
             return t == END ? END : BROKEN;
         t = next(s);
-        if (t == STRING && !strcmp(key, "name"))
-            memcpy(ev->name, s->text, TEXT);
-        else if (t == STRING && !strcmp(key, "cat"))
-            snprintf(ev->category, sizeof ev->category, "%.31s", s->text);
-        else if (t == STRING && !strcmp(key, "ph"))
-            ev->complete = !strcmp(s->text, "X");
-        else if ((t == STRING || t == ATOM) && !strcmp(key, "pid"))
-            snprintf(ev->pid, sizeof ev->pid, "%.31s", s->text);
-        else if (t == ATOM && !strcmp(key, "ts"))
-            diag_number(s->text, &ev->start_us);
-        else if (t == ATOM && !strcmp(key, "dur"))
-            diag_number(s->text, &ev->duration_us);
+        if (t == STRING || t == ATOM)
+            take_field(ev, key, t, s->text);
         if (t != STRING && t != ATOM && (t = skip_value(s, t)) <= BROKEN)
             return t;
     }
@@ -142,8 +160,20 @@ static int is_nccl(const char *name)
            !strncmp(name, "rccl", 4) || !strncmp(name, "msccl", 5);
 }
 
+static void take_entry(struct trace *t, const struct event *ev)
+{
+    t->entries++;
+    t->last_sequence = ev->sequence > t->last_sequence ? ev->sequence : t->last_sequence;
+    if (strcmp(ev->state, "completed") != 0 && (t->open_sequence < 0 || ev->sequence < t->open_sequence)) {
+        t->open_sequence = ev->sequence;
+        snprintf(t->open_name, sizeof t->open_name, "%.47s", ev->name);
+    }
+}
+
 static void take(struct trace *t, const struct event *ev)
 {
+    if (*ev->state && ev->sequence >= 0)
+        take_entry(t, ev);
     int kernel = !strcmp(ev->category, "kernel"), copy = !strncmp(ev->category, "gpu_mem", 7);
     if (!ev->complete || ev->duration_us < 0)
         return;
@@ -193,7 +223,7 @@ static enum token read_document(struct scanner *s, struct trace *t)
             continue;
         if (k != STRING)
             return k == END ? END : BROKEN;
-        int events = !strcmp(s->text, "traceEvents");
+        int events = !strcmp(s->text, "traceEvents") || !strcmp(s->text, "entries");
         if ((k = next(s)) != COLON)
             return k == END ? END : BROKEN;
         k = next(s);
@@ -236,19 +266,40 @@ int diag_looks_like_trace(const char *chunk, size_t bytes)
         i++;
     if (i == bytes || (chunk[i] != '{' && chunk[i] != '['))
         return 0;
+    if (memmem(chunk, bytes, "\"collective_seq_id\"", 19) || memmem(chunk, bytes, "\"nccl_version\"", 14))
+        return 1;
     return memmem(chunk, bytes, "\"traceEvents\"", 13) || memmem(chunk, bytes, "\"schemaVersion\"", 15) ||
            (memmem(chunk, bytes, "\"ph\"", 4) && memmem(chunk, bytes, "\"ts\"", 4));
+}
+
+/* One dump of PyTorch's flight recorder: one rank. */
+static void add_dump(struct trace *t)
+{
+    struct diag_recorder *f = &t->d->recorder;
+    long reached = (long)(t->open_sequence >= 0 ? t->open_sequence : t->last_sequence);
+    if (f->files && reached != f->high)
+        f->behind = reached > f->high ? f->files : f->behind + 1;
+    f->high = !f->files || reached > f->high ? reached : f->high;
+    f->files++;
+    if (t->open_sequence < 0 || (f->open && reached >= f->low))
+        return;
+    f->open = 1;
+    f->low = reached;
+    memcpy(f->name, t->open_name, sizeof f->name);
+    diag_here(t->d, f->place);
 }
 
 int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e)
 {
     struct scanner s = {.in = in, .pushed = -1};
-    struct trace t = {.d = d, .timeline = diag_timeline_new()};
+    struct trace t = {.d = d, .timeline = diag_timeline_new(), .open_sequence = -1, .last_sequence = -1};
     in->line = 1;
     enum token end = read_document(&s, &t);
     int rc = 0;
     if (end == BROKEN)
         rc = err_at(e, in->path, in->line, 0, "not valid JSON; expected a PyTorch profiler trace");
+    else if (t.entries)
+        add_dump(&t);
     else if (!t.kernels)
         rc = err_at(e, in->path, end == END ? in->line : 0, 0,
                     "%s; expected GPU kernels in \"traceEvents\" (profile with ProfilerActivity.CUDA)",
@@ -256,7 +307,7 @@ int diag_read_trace(struct diagnosis *d, struct diag_input *in, struct err *e)
     else
         add_step(&t);
     d->cut_traces += end == END;
-    d->taken += t.kernels;
+    d->taken += t.kernels + t.entries;
     diag_timeline_free(t.timeline);
     return rc;
 }

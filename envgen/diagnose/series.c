@@ -23,6 +23,7 @@ void diag_step_open(struct diagnosis *d, enum diag_format f, long number)
     s->open.file = d->nfiles - 1;
     s->open.total_ms = -1;
     s->is_open = 1;
+    d->progress_s = d->clock_s;
 }
 
 /* The label's index; the last place stands for everything that has no place left. */
@@ -33,7 +34,7 @@ static int label_of(struct diag_series *s, const struct diag_word *w)
         i++;
     if (i < s->nlabels)
         return i;
-    struct diag_word other = {NULL, "other", DIAG_OTHER, DIAG_NEITHER, NULL};
+    struct diag_word other = {NULL, "other", DIAG_OTHER, DIAG_NEITHER, NULL, 1};
     if (i == DIAG_PHASES)
         return DIAG_PHASES - 1;
     if (i == DIAG_PHASES - 1)
@@ -43,6 +44,7 @@ static int label_of(struct diag_series *s, const struct diag_word *w)
     snprintf(l->parent, sizeof l->parent, "%s", w->parent ? w->parent : "");
     l->kind = w->kind;
     l->side = w->side;
+    l->guessed = w->guessed;
     return i;
 }
 
@@ -57,14 +59,31 @@ void diag_step_add(struct diagnosis *d, enum diag_format f, const struct diag_wo
         s->open.ms[label_of(s, w)] += ms;
 }
 
-/* A timer that runs within another one is taken out of it, by what both said. */
+static int find_label(const struct diag_series *s, const char *name, size_t len)
+{
+    for (int i = 0; i < s->nlabels; i++)
+        if (strlen(s->labels[i].name) == len && !strncmp(s->labels[i].name, name, len))
+            return i;
+    return -1;
+}
+
+/* A timer that runs within another one is taken out of it, by what both said. What does not fit the first parent runs
+ * within the next: TRL takes log-probabilities while it prepares a batch and within the loss, under one name. */
 static void carve_out_children(const struct diag_series *s, struct diag_step *step)
 {
     const struct diag_step said = *step;
-    for (int i = 0; i < s->nlabels; i++)
-        for (int k = 0; *s->labels[i].parent && k < s->nlabels; k++)
-            if (!strcmp(s->labels[k].name, s->labels[i].parent))
-                step->ms[k] = fmax(0, step->ms[k] - said.ms[i]);
+    for (int i = 0; i < s->nlabels; i++) {
+        double left = said.ms[i];
+        for (const char *p = s->labels[i].parent; *p && left > 0; p += strspn(p, "|")) {
+            size_t n = strcspn(p, "|");
+            int k = find_label(s, p, n);
+            double taken = k >= 0 ? fmin(left, step->ms[k]) : 0;
+            if (taken > 0)
+                step->ms[k] -= taken;
+            left -= taken;
+            p += n;
+        }
+    }
 }
 
 static double sum_of(const struct diag_series *s, const struct diag_step *step)
@@ -105,8 +124,9 @@ void diag_step_close(struct diagnosis *d, enum diag_format f)
     double sum = sum_of(s, &s->open);
     if (s->open.total_ms < 0)
         s->open.total_ms = sum;
-    if (s->open.total_ms > 0)
-        keep(s, &s->open);
+    if (s->open.total_ms <= 0)
+        return;
+    keep(s, &s->open);
 }
 
 /* ---- from steps to numbers ---- */
@@ -223,6 +243,26 @@ static void add_untimed(const struct column *c, struct diag_source *out)
     memcpy(p->place, out->place, sizeof p->place);
 }
 
+int diag_may_hold(const struct diag_phase *p)
+{
+    return p->kind == DIAG_COMPUTE ? p->side == DIAG_TRAIN
+                                   : p->kind == DIAG_OTHER && (p->guessed || !strcmp(p->name, "not timed"));
+}
+
+/* Collectives of training run within its phases unless a timer takes them out. A timer of the weights' way to the
+ * inference engine says nothing of them. */
+static double may_hold(const struct diag_source *out)
+{
+    double sum = 0;
+    for (int i = 0; i < out->nphases; i++) {
+        const struct diag_phase *p = &out->phases[i];
+        if (p->kind == DIAG_COMMUNICATION && p->side != DIAG_ROLLOUT)
+            return 0;
+        sum += diag_may_hold(p) ? p->share : 0;
+    }
+    return fmin(1, sum);
+}
+
 static void summarise(const struct diagnosis *d, const struct diag_series *s, double *buffer, struct diag_source *out)
 {
     struct column c = {s, 0, s->nsteps, buffer};
@@ -241,6 +281,7 @@ static void summarise(const struct diagnosis *d, const struct diag_series *s, do
         memcpy(p->name, s->labels[i].name, sizeof p->name);
         p->kind = s->labels[i].kind;
         p->side = s->labels[i].side;
+        p->guessed = s->labels[i].guessed;
         p->median_ms = median_of(&c, i, c.from, c.n);
         p->share = p->kind == DIAG_METRIC ? 0 : median_share(&c, i);
         p->growth = growth_of(&c, i);
@@ -249,6 +290,7 @@ static void summarise(const struct diagnosis *d, const struct diag_series *s, do
     }
     communication(&c, out);
     add_untimed(&c, out);
+    out->may_hold = may_hold(out);
 }
 
 void diag_summarise(struct diagnosis *d)

@@ -5,7 +5,12 @@
 
 #include "envgen/diagnose/diagnose_internal.h"
 
-/* A setting that costs time when its value is one of `words`, or a number below `below`. */
+#define PARAMETERS "parameters are offloaded to host memory: they cross PCIe twice a step"
+#define OPTIMIZER  "the optimizer is offloaded to host memory: its state crosses PCIe twice a step"
+#define FITS       "switch it off if they fit, or lower the rollout's memory fraction first"
+#define SLEEP      "the inference engine gives its memory back while training: its weights move every step"
+
+/* A setting that costs time when its value is one of `words` ("cpu|nvme"), or a number below `below`. */
 static const struct {
     const char *key, *words;
     double below, weight;
@@ -17,20 +22,26 @@ static const struct {
      "set use_dynamic_bsz=True with ppo_max_token_len_per_gpu for actor, reference and log-probabilities"},
     {"use_remove_padding", "false", 0, 0.15, "padding is computed on as if it were text",
      "set use_remove_padding=True"},
-    {"param_offload", "true", 0, 0.10, "parameters are offloaded to host memory: they cross PCIe twice a step",
-     "set param_offload=False if they fit, or lower the rollout's memory fraction first"},
-    {"optimizer_offload", "true", 0, 0.10,
-     "the optimizer is offloaded to host memory: its state crosses PCIe twice a "
-     "step",
-     "set optimizer_offload=False if it fits"},
-    {"offload_optimizer", "cpu", 0, 0.10, "DeepSpeed keeps the optimizer in host memory",
-     "take offload_optimizer out of the configuration if the state fits"},
-    {"offload_param", "cpu", 0, 0.10, "DeepSpeed keeps parameters in host memory",
-     "take offload_param out of the configuration if they fit"},
+    {"param_offload", "true", 0, 0.10, PARAMETERS, FITS},
+    {"offload_model", "true", 0, 0.10, PARAMETERS " and back for the rollout", FITS},
+    {"optimizer_offload", "true", 0, 0.10, OPTIMIZER, FITS},
+    {"offload_optimizer", "cpu|nvme|true", 0, 0.10, OPTIMIZER, "take offload_optimizer out if the state fits"},
+    {"optimizer_cpu_offload", "true", 0, 0.10, OPTIMIZER, FITS},
+    {"offload_param", "cpu|nvme|true", 0, 0.10, PARAMETERS, "take offload_param out of the configuration if they fit"},
+    {"enable_activation_offload", "true", 0, 0.10, "activations are offloaded to host memory", FITS},
+    {"sleep_level", "1|2", 0, 0.02, SLEEP,
+     "sleep_level 0 if both fit; 1 keeps the weights in host memory, 2 drops them"},
+    {"move_model_batches", "", 1e9, 0, "weights go to the inference engine in several batches",
+     "fewer batches if the memory allows: each gathers parameters of its own"},
+    {"num_workers", "", 1, 0.05, "data is loaded in the training process itself", "set num_workers to 2 or more"},
+    {"dataloader_num_workers", "", 1, 0.05, "data is loaded in the training process itself",
+     "set dataloader_num_workers to 2 or more"},
     {"gpu_memory_utilization", "", 0.5, 0.10,
-     "the inference engine may use less than half of the GPU's memory, so few "
-     "sequences run at once",
+     "the inference engine may use less than half of the GPU's memory, so few sequences run at once",
      "raise gpu_memory_utilization (0.6 to 0.8) until memory is used"},
+    {"vllm_gpu_memory_utilization", "", 0.5, 0.10,
+     "the inference engine may use less than half of the GPU's memory, so few sequences run at once",
+     "raise vllm_gpu_memory_utilization until memory is used; colocated training leaves less"},
     {"enforce_eager", "true", 0, 0.05, "the inference engine runs without CUDA graphs", "set enforce_eager=False"},
     {"overlap_comm", "false", 0, 0.05, "DeepSpeed does not overlap gradient reduction with backward",
      "set overlap_comm to true"},
@@ -61,21 +72,38 @@ static const char *value_of(const char *line, const char *key)
     const char *p = at + n, *device;
     p += strspn(p, "'\"");
     p += strspn(p, " ");
-    if (*p != '=' && *p != ':')
+    /* An option of a command line may have its value behind a blank. */
+    int option = at > line + 1 && at[-1] == '-' && p > at + n && *p && *p != '-' && *p != '=' && *p != ':';
+    if (!option && *p != '=' && *p != ':')
         return NULL;
-    p += 1 + strspn(p + 1, " ");
+    p += option ? 0 : 1 + strspn(p + 1, " ");
     device = *p == '{' ? strstr(p, "device") : NULL;
     p = device ? device + 6 : p;
     return p + strspn(p, device ? "'\" :" : "'\"");
 }
 
+/* Pretty-printed JSON has the device of an offload on a line of its own: the key that waits for it, NULL. */
+static const char *value_below(struct diagnosis *d, const char *line, size_t i)
+{
+    const char *p = line + strspn(line, " \"'");
+    if (d->open_setting != (int)i + 1 || strncmp(p, "device", 6) != 0)
+        return NULL;
+    d->open_setting = 0;
+    return p + 6 + strspn(p + 6, "'\" :");
+}
+
 static int is_costly(size_t i, const char *value)
 {
-    size_t n = strlen(settings[i].words);
     double number;
-    if (n)
-        return !strncasecmp(value, settings[i].words, n) && !is_name(value[n]);
-    return diag_number(value, &number) && number > 0 && number < settings[i].below;
+    size_t n;
+    for (const char *w = settings[i].words; *w; w += n + (w[n] == '|')) {
+        n = strcspn(w, "|");
+        if (!strncasecmp(value, w, n) && !is_name(value[n]))
+            return 1;
+    }
+    /* No workers at all is the one zero that means something. */
+    return !*settings[i].words && diag_number(value, &number) && number < settings[i].below &&
+           (number > 0 || (number == 0 && settings[i].below == 1));
 }
 
 static int is_known(const struct diagnosis *d, const char *id)
@@ -89,11 +117,14 @@ static int is_known(const struct diagnosis *d, const char *id)
 /* Settings may stand in any line, whoever else reads it; the first place of each is kept. */
 int diag_read_settings(struct diagnosis *d, const char *line)
 {
-    if (!strchr(line, '_') || !strpbrk(line, "=:"))
+    if (!(strchr(line, '_') || d->open_setting) || !strpbrk(line, "=: "))
         return 0;
     int before = d->nsettings;
     for (size_t i = 0; i < SETTINGS; i++) {
         const char *value = value_of(line, settings[i].key);
+        if (value && *value == '{')
+            d->open_setting = (int)i + 1;
+        value = value ? value : value_below(d, line, i);
         if (!value || !is_costly(i, value) || is_known(d, settings[i].key))
             continue;
         struct diag_setting *s = &d->settings[d->nsettings++];

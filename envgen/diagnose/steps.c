@@ -1,11 +1,11 @@
-/* Logs with one line a step: verl's console, "[Step N] rollout: 185ms | sync: 190ms", and JSON lines of trackers.
+/* Logs with one line a step: verl's console, "[Step N] rollout: 185ms | sync: 190ms", and records of trackers.
  *
  * verl's console logger joins "key:value" by " - " behind "step:N"; its timers are "timing_s/NAME" in seconds, "step"
- * being the whole; its file logger writes {"step": N, "data": {...}} with the same keys. */
+ * being the whole; its file logger writes {"step": N, "data": {...}} with the same keys. TRL and Swift print one record
+ * a step, as JSON or as Python writes it, with "profiling/Time taken: CLASS.METHOD" for what is timed. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "envgen/diagnose/diagnose_internal.h"
 
 /* verl's timers beside the common words. */
@@ -21,45 +21,132 @@ static const struct diag_word verl_words[] = {
     {NULL},
 };
 
+/* TRL's profiled methods; Swift's trainers are built on them. Batches are prepared within a step's timer of that name:
+ * generation, scoring, rewards, and log-probabilities of the policy that generated, unless they are of the loss. */
+#define PREPARE "preparing batches"
+#define SCORING "scoring completions|" PREPARE
+static const struct diag_word trl_words[] = {
+    {"prepare_inputs", PREPARE, DIAG_OTHER, DIAG_ROLLOUT},
+    {"generate_and_score_completions", "scoring completions", DIAG_OTHER, DIAG_ROLLOUT, PREPARE},
+    {"score_completions", "reward", DIAG_OTHER, DIAG_NEITHER, SCORING},
+    {"generate_completions", "generating completions", DIAG_OTHER, DIAG_ROLLOUT, SCORING},
+    {"generate", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT, "generating completions|" SCORING},
+    {"vllm.generate", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT, "generating completions|" SCORING},
+    {"transformers.generate", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT, "generating completions|" SCORING},
+    {"move_model_to_vllm", "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT, "generating completions|" SCORING},
+    {"sync_weights", "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT, "generating completions|" SCORING},
+    {"calculate_rewards", "reward", DIAG_OTHER, DIAG_NEITHER, SCORING},
+    {"get_per_token_logps", "log-probabilities", DIAG_COMPUTE, DIAG_TRAIN, SCORING "|loss"},
+    {"get_per_token_logps_and_entropies", "log-probabilities", DIAG_COMPUTE, DIAG_TRAIN, SCORING "|loss"},
+    {"get_last_hidden_state", "forward", DIAG_COMPUTE, DIAG_TRAIN, "loss"},
+    {"compute_loss", "loss", DIAG_COMPUTE, DIAG_TRAIN},
+    {NULL},
+};
+
 /* Key prefixes of timers, with the unit of their values. */
 static const struct {
     const char *prefix;
     double unit_ms;
+    const struct diag_word *words;
 } prefixes[] = {
-    {"profiling/Time taken: GRPOTrainer.", 1e3},
-    {"timing_ms/", 1},
-    {"timing_s/", 1e3},
-    {"time_ms/", 1},
-    {"time_s/", 1e3},
-    {"timing/", 1e3},
+    {"profiling/Time taken: ", 1e3, trl_words},
+    {"timing_ms/", 1, verl_words},
+    {"timing_s/", 1e3, verl_words},
+    {"time_ms/", 1, verl_words},
+    {"time_s/", 1e3, verl_words},
+    {"timing/", 1e3, verl_words},
 };
+#define PREFIXES (sizeof prefixes / sizeof *prefixes)
 
-/* Metrics that explain a rollout. */
+/* Whole keys: steps of trainers without timers, and what explains a rollout or a batch. `unit` is what the value is
+ * multiplied by. */
+#define METRIC(name)                        \
+    {                                       \
+        "", name, DIAG_METRIC, DIAG_NEITHER \
+    }
 static const struct {
     const char *key;
     struct diag_word word;
-} metrics[] = {
-    {"response_length/mean", {"", "response length, mean", DIAG_METRIC, DIAG_ROLLOUT}},
-    {"response_length/max", {"", "response length, longest", DIAG_METRIC, DIAG_ROLLOUT}},
+    double unit;
+} keys[] = {
+    {"step_time", {"", diag_total_mark}, 1e3},
+    {"train_speed(s/it)", {"", diag_total_mark}, 1e3},
+    {"time_metrics/end_to_end(s)", {"", diag_total_mark}, 1e3},
+    {"time_metrics/data_loading(s)", {"", "data", DIAG_DATA, DIAG_NEITHER}, 1e3},
+    {"response_length/mean", METRIC("response length, mean"), 1},
+    {"response_length/max", METRIC("response length, longest"), 1},
+    {"response_length/clip_ratio", METRIC("responses cut off"), 1},
+    {"completions/mean_length", METRIC("response length, mean"), 1},
+    {"completions/max_length", METRIC("response length, longest"), 1},
+    {"completions/clipped_ratio", METRIC("responses cut off"), 1},
+    {"completion_length", METRIC("response length, mean"), 1},
+    {"global_seqlen/mean", METRIC("tokens of a rank, mean"), 1},
+    {"global_seqlen/minmax_diff", METRIC("tokens of a rank, largest less smallest"), 1},
+    {"global_seqlen/balanced_min", METRIC("tokens of a rank after balancing, smallest"), 1},
+    {"global_seqlen/balanced_max", METRIC("tokens of a rank after balancing, largest"), 1},
 };
+
+static int is_key(const char *key, size_t len, const char *word)
+{
+    return strlen(word) == len && !strncmp(word, key, len);
+}
+
+/* The timer's prefix, or -1. */
+static int prefix_of(const char *key, size_t len)
+{
+    for (size_t i = 0; i < PREFIXES; i++)
+        if (len > strlen(prefixes[i].prefix) && !strncmp(key, prefixes[i].prefix, strlen(prefixes[i].prefix)))
+            return (int)i;
+    return -1;
+}
+
+static int is_timer(const char *key, size_t len)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].word.kind != DIAG_METRIC && is_key(key, len, keys[i].key))
+            return 1;
+    return prefix_of(key, len) >= 0;
+}
+
+/* "GRPOTrainer._prepare_inputs": the class does not matter. A method that nobody knows and that rewards is a reward
+ * function. */
+static struct diag_word trl_word(const char *name, size_t len, char buffer[DIAG_NAME])
+{
+    const char *dot = memchr(name, '.', len);
+    if (dot) {
+        len -= (size_t)(dot + 1 - name);
+        name = dot + 1;
+    }
+    struct diag_word w = diag_word_of(trl_words, name, len, buffer);
+    if (w.guessed && strstr(buffer, "reward")) {
+        w.parent = "reward";
+        w.guessed = 0;
+    }
+    return w;
+}
+
+static void add_timer(struct diagnosis *d, enum diag_format f, const char *key, size_t len, double value)
+{
+    char buffer[DIAG_NAME];
+    int i = prefix_of(key, len);
+    if (i < 0 || value < 0)
+        return;
+    key += strlen(prefixes[i].prefix);
+    len -= strlen(prefixes[i].prefix);
+    /* Names with further parts ("agent_loop/slowest/...") are details of one worker. */
+    if (memchr(key, '/', len))
+        return;
+    struct diag_word w =
+        prefixes[i].words == trl_words ? trl_word(key, len, buffer) : diag_word_of(prefixes[i].words, key, len, buffer);
+    diag_step_add(d, f, &w, value * prefixes[i].unit_ms);
+}
 
 static void add_pair(struct diagnosis *d, enum diag_format f, const char *key, size_t len, double value)
 {
-    char buffer[DIAG_NAME];
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        if (strlen(metrics[i].key) == len && !strncmp(metrics[i].key, key, len))
-            diag_step_add(d, f, &metrics[i].word, value);
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        size_t n = strlen(prefixes[i].prefix);
-        if (len <= n || strncmp(key, prefixes[i].prefix, n) != 0 || value < 0)
-            continue;
-        /* Names with further parts ("agent_loop/slowest/...") are details of one worker. */
-        if (memchr(key + n, '/', len - n))
-            return;
-        struct diag_word w = diag_word_of(verl_words, key + n, len - n, buffer);
-        diag_step_add(d, f, &w, value * prefixes[i].unit_ms);
-        return;
-    }
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (is_key(key, len, keys[i].key) && value >= 0)
+            diag_step_add(d, f, &keys[i].word, value * keys[i].unit);
+    add_timer(d, f, key, len, value);
 }
 
 /* ---- verl's console ---- */
@@ -133,67 +220,66 @@ int diag_read_step_line(struct diagnosis *d, const char *line)
     return opened;
 }
 
-/* ---- JSON lines ---- */
+/* ---- records: {"key": 1.5, ...}, {'key': '1.5', ...} ---- */
 
-static int is_timer(const cJSON *item)
+/* The quote that ends the string whose quote is at `p`; NULL when there is none. */
+static const char *closing(const char *p)
 {
-    for (size_t i = 0; item->string && i < sizeof prefixes / sizeof *prefixes; i++)
-        if (!strncmp(item->string, prefixes[i].prefix, strlen(prefixes[i].prefix)))
-            return 1;
-    return 0;
-}
-
-/* The object that holds the timers: the line's own, or one of its fields. */
-static const cJSON *timers_of(const cJSON *doc)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach(item, doc)
-    {
-        if (is_timer(item))
-            return doc;
-    }
-    cJSON_ArrayForEach(item, doc)
-    {
-        const cJSON *inner;
-        if (!cJSON_IsObject(item))
-            continue;
-        cJSON_ArrayForEach(inner, item)
-        {
-            if (is_timer(inner))
-                return item;
-        }
+    for (const char *q = p + 1; *q; q++) {
+        if (*q == *p)
+            return q;
+        q += *q == '\\' && q[1];
     }
     return NULL;
 }
 
-static long step_of(const cJSON *doc, const cJSON *timers)
+/* The next key with a number, anywhere in the record. NULL at its end. */
+static const char *next_pair(const char *p, const char **key, size_t *len, double *value)
 {
-    static const char *const keys[] = {"step", "_step", "global_step", "training/global_step"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        int64_t n = json_int(doc, keys[i], json_int(timers, keys[i], -1));
-        if (n >= 0)
-            return (long)n;
+    while ((p = strpbrk(p, "'\""))) {
+        const char *end = closing(p), *start = p + 1;
+        if (!end)
+            return NULL;
+        p = end + 1 + strspn(end + 1, " ");
+        if (*p != ':')
+            continue;
+        p += 1 + strspn(p + 1, " ");
+        int quoted = *p == '\'' || *p == '"';
+        const char *behind = quoted ? closing(p) : p;
+        if (!behind)
+            return NULL;
+        int found = diag_number(p + quoted, value) != NULL;
+        p = behind + quoted;
+        *key = start;
+        *len = (size_t)(end - start);
+        if (found)
+            return p;
     }
-    return -1;
+    return NULL;
 }
 
-int diag_read_jsonl(struct diagnosis *d, const char *line, size_t bytes)
+int diag_read_record(struct diagnosis *d, const char *line)
 {
-    size_t blank = strspn(line, " ");
-    struct err e = {0};
-    if (line[blank] != '{' || (!strstr(line, "tim") && !strstr(line, "Time taken")))
+    static const char *const steps[] = {"step", "_step", "global_step", "training/global_step",
+                                        "global_step/max_steps"};
+    const char *start = strchr(line, '{'), *key;
+    size_t len;
+    double value;
+    long number = -1;
+    int timers = 0;
+    if (!start || !strpbrk(start, "'\""))
         return 0;
-    cJSON *doc = json_parse(line, bytes, d->in->path, d->in->line, &e);
-    const cJSON *timers = doc ? timers_of(doc) : NULL, *item;
-    if (timers) {
-        diag_step_open(d, DIAG_JSONL, step_of(doc, timers));
-        cJSON_ArrayForEach(item, timers)
-        {
-            if (cJSON_IsNumber(item) && item->string)
-                add_pair(d, DIAG_JSONL, item->string, strlen(item->string), item->valuedouble);
-        }
-        diag_step_close(d, DIAG_JSONL);
+    for (const char *p = start; (p = next_pair(p, &key, &len, &value));) {
+        timers += is_timer(key, len);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+            if (is_key(key, len, steps[i]) && value >= 0 && value < 1e15)
+                number = (long)value;
     }
-    cJSON_Delete(doc);
-    return timers != NULL;
+    if (!timers)
+        return 0;
+    diag_step_open(d, DIAG_JSONL, number);
+    for (const char *p = start; (p = next_pair(p, &key, &len, &value));)
+        add_pair(d, DIAG_JSONL, key, len, value);
+    diag_step_close(d, DIAG_JSONL);
+    return 1;
 }

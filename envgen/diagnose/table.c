@@ -1,26 +1,31 @@
-/* The table that PyTorch's key_averages() prints: the time of NCCL's kernels against all kernels.
+/* Sums of kernels: the table that PyTorch's key_averages() prints, and Nsight Systems' cuda_gpu_kern_sum, as text or
+ * CSV: the time of NCCL's kernels, by collective, against all kernels.
  *
  * Rows are sums over the profile, so overlap cannot be seen: the share is of kernel time, not of wall time. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "envgen/diagnose/diagnose_internal.h"
 
 #define COLUMNS 32
 
-/* Cuts a row where two or more blanks stand. Returns the number of fields, at most COLUMNS. */
-static int split(const char *line, const char *fields[COLUMNS], size_t lengths[COLUMNS])
+/* Cuts a row where two or more blanks stand, or at the commas of CSV. Returns the number of fields, at most COLUMNS. */
+static int split(const char *line, int commas, const char *fields[COLUMNS], size_t lengths[COLUMNS])
 {
     int n = 0;
     const char *p = line + strspn(line, " ");
     while (*p && n < COLUMNS) {
-        const char *end = strstr(p, "  ");
+        /* Names of kernels hold commas, between quotes. */
+        int quoted = commas && *p == '"';
+        const char *end = quoted ? strchr(p + 1, '"') : commas ? strchr(p, ',') : strstr(p, "  ");
         size_t len = end ? (size_t)(end - p) : strlen(p);
-        while (len && p[len - 1] == ' ')
-            len--;
-        fields[n] = p;
-        lengths[n++] = len;
-        p += end ? len : strlen(p);
-        p += strspn(p, " ");
+        fields[n] = p + quoted;
+        lengths[n] = len - (size_t)(quoted && len);
+        p += end ? len + (size_t)quoted : len;
+        while (!commas && lengths[n] && fields[n][lengths[n] - 1] == ' ')
+            lengths[n]--;
+        n++;
+        p += commas ? *p == ',' : (int)strspn(p, " ");
     }
     return n;
 }
@@ -30,70 +35,146 @@ static int is(const char *s, size_t len, const char *word)
     return strlen(word) == len && !strncmp(s, word, len);
 }
 
-static int read_header(struct diagnosis *d, const char *line)
+/* Columns that hold the time of kernels, and their unit; 0: each row says its own. */
+static const struct {
+    const char *name;
+    double unit_ms;
+} times[] = {
+    {"Self CUDA", 0}, {"Self HIP", 0}, {"Self XPU", 0}, {"Self Device", 0}, {"Total Time (ns)", 1e-6},
+};
+
+static int read_header(struct diagnosis *d, const char *line, int commas)
 {
-    static const char *const self[] = {"Self CUDA", "Self HIP", "Self XPU", "Self Device"};
     const char *fields[COLUMNS];
     size_t lengths[COLUMNS];
-    int n = split(line, fields, lengths);
-    d->table_columns = 0;
-    d->table_name = d->table_self = -1;
+    struct diag_table *t = &d->table;
+    int n = split(line, commas, fields, lengths);
+    memset(t, 0, sizeof *t);
+    t->name = t->self = -1;
+    t->commas = commas;
     for (int i = 0; i < n; i++) {
         if (is(fields[i], lengths[i], "Name"))
-            d->table_name = i;
-        for (size_t k = 0; k < sizeof self / sizeof *self; k++)
-            if (is(fields[i], lengths[i], self[k]))
-                d->table_self = i;
+            t->name = i;
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+            if (is(fields[i], lengths[i], times[k].name)) {
+                t->self = i;
+                t->unit_ms = times[k].unit_ms;
+            }
     }
-    if (d->table_name < 0 || d->table_self < 0)
+    t->columns = t->name >= 0 && t->self >= 0 ? n : 0;
+    return t->columns > 0;
+}
+
+/* ---- rows ---- */
+
+static const char *const collectives[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast",
+                                          "Reduce",    "SendRecv",  "AllToAll",      "other collectives"};
+#define OTHERS (sizeof collectives / sizeof *collectives - 1)
+_Static_assert(OTHERS < DIAG_COLLECTIVES, "every collective has a sum");
+
+/* Kernels, not the operators that launched them: their time is the same time again. The collective, -1: no kernel of
+ * NCCL. */
+static int collective_of(const char *s, size_t len)
+{
+    static const char *const parts[] = {"ncclDevKernel", "ncclKernel", "ncclSymkDevKernel", "rcclGenericKernel"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *at = memmem(s, len, parts[i], strlen(parts[i]));
+        if (!at)
+            continue;
+        for (size_t k = 0; k < OTHERS; k++)
+            if (memmem(at, len - (size_t)(at - s), collectives[k], strlen(collectives[k])))
+                return (int)k;
+        return (int)OTHERS;
+    }
+    return -1;
+}
+
+/* "1,234,567" of Nsight Systems. */
+static int number_of(const char *s, size_t len, double *value)
+{
+    char digits[40];
+    size_t n = 0;
+    for (size_t i = 0; i < len && n < sizeof digits - 1; i++)
+        if (s[i] != ',')
+            digits[n++] = s[i];
+    digits[n] = 0;
+    return diag_number(digits, value) != NULL;
+}
+
+static int read_row(struct diag_table *t, const char *line)
+{
+    const char *fields[COLUMNS];
+    size_t lengths[COLUMNS];
+    double ms;
+    int n = split(line, t->commas, fields, lengths);
+    if (n != t->columns)
         return 0;
-    d->table_columns = n;
-    d->table_nccl_ms = 0;
+    if (t->unit_ms > 0 ? !number_of(fields[t->self], lengths[t->self], &ms) : !diag_time(fields[t->self], 0, &ms))
+        return 0;
+    ms *= t->unit_ms > 0 ? t->unit_ms : 1;
+    int k = ms >= 0 && ms < 1e15 ? collective_of(fields[t->name], lengths[t->name]) : -1;
+    if (k >= 0)
+        t->nccl_ms[k] += ms;
+    else if (t->unit_ms > 0 && ms > 0 && ms < 1e15)
+        t->other_ms += ms;
     return 1;
 }
 
-/* Kernels, not the operators that launched them: their time is the same time again. */
-static int is_nccl_kernel(const char *s, size_t len)
+/* ---- the table's end ---- */
+
+void diag_end_table(struct diagnosis *d)
 {
-    static const char *const parts[] = {"ncclDevKernel", "ncclKernel", "ncclSymkDevKernel", "rcclGenericKernel"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (memmem(s, len, parts[i], strlen(parts[i])))
-            return 1;
-    return 0;
+    struct diag_table *t = &d->table;
+    static const struct diag_word rest = {"", "other kernels", DIAG_COMPUTE, DIAG_NEITHER};
+    double nccl = 0;
+    for (size_t k = 0; k <= OTHERS; k++)
+        nccl += t->nccl_ms[k];
+    if (t->columns && t->unit_ms > 0 && nccl + t->other_ms > 0) {
+        diag_step_open(d, DIAG_TABLE, d->series[DIAG_TABLE].seen + 1);
+        for (size_t k = 0; k <= OTHERS; k++) {
+            char name[DIAG_NAME];
+            snprintf(name, sizeof name, "NCCL %s", collectives[k]);
+            struct diag_word w = {"", name, DIAG_COMMUNICATION, DIAG_NEITHER};
+            if (t->nccl_ms[k] > 0)
+                diag_step_add(d, DIAG_TABLE, &w, t->nccl_ms[k]);
+        }
+        diag_step_add(d, DIAG_TABLE, &rest, t->other_ms);
+        diag_step_close(d, DIAG_TABLE);
+    }
+    memset(t, 0, sizeof *t);
 }
 
-/* "Self CUDA time total: 27.000ms" ends the table. */
+/* "Self CUDA time total: 27.000ms" ends PyTorch's table and says what the other kernels took. */
 static int read_total(struct diagnosis *d, const char *line)
 {
-    static const struct diag_word nccl = {"", "NCCL kernels", DIAG_COMMUNICATION, DIAG_NEITHER, NULL};
-    static const struct diag_word rest = {"", "other kernels", DIAG_COMPUTE, DIAG_NEITHER, NULL};
+    struct diag_table *t = &d->table;
     const char *total = strstr(line, " time total:");
-    double ms;
+    double ms, nccl = 0;
     if (!total || strncmp(line, "Self ", 5) != 0 || !strncmp(line, "Self CPU", 8) || !diag_time(total + 12, 0, &ms))
         return 0;
-    diag_step_open(d, DIAG_TABLE, d->series[DIAG_TABLE].seen + 1);
-    diag_step_add(d, DIAG_TABLE, &nccl, d->table_nccl_ms < ms ? d->table_nccl_ms : ms);
-    diag_step_add(d, DIAG_TABLE, &rest, d->table_nccl_ms < ms ? ms - d->table_nccl_ms : 0);
-    diag_step_close(d, DIAG_TABLE);
-    d->table_columns = 0;
+    for (size_t k = 0; k <= OTHERS; k++)
+        nccl += t->nccl_ms[k];
+    for (size_t k = 0; nccl > ms && k <= OTHERS; k++)
+        t->nccl_ms[k] *= ms / nccl;
+    t->other_ms = nccl < ms ? ms - nccl : 0;
+    t->unit_ms = 1;
+    diag_end_table(d);
     return 1;
 }
 
 int diag_read_table(struct diagnosis *d, const char *line)
 {
     if (strstr(line, "# of Calls") && strstr(line, "Self CPU"))
-        return read_header(d, line);
-    if (!d->table_columns)
+        return read_header(d, line, 0);
+    if (strstr(line, "Total Time (ns)") && strstr(line, "Name")) {
+        diag_end_table(d);
+        return read_header(d, line, strchr(line, ',') != NULL);
+    }
+    if (!d->table.columns)
         return 0;
-    if (read_total(d, line))
+    if (d->table.unit_ms > 0 && !*line) {
+        diag_end_table(d);
         return 1;
-    const char *fields[COLUMNS];
-    size_t lengths[COLUMNS];
-    double ms;
-    int n = split(line, fields, lengths);
-    if (n != d->table_columns || !diag_time(fields[d->table_self], 0, &ms))
-        return 0;
-    if (is_nccl_kernel(fields[d->table_name], lengths[d->table_name]))
-        d->table_nccl_ms += ms;
-    return 1;
+    }
+    return (d->table.unit_ms <= 0 && read_total(d, line)) || read_row(&d->table, line);
 }

@@ -1,7 +1,7 @@
 /* The diagnosis for people: the verdict, the phases, the GPUs, what to do next. */
 #include <string.h>
 
-#include "envgen/diagnose/diagnose.h"
+#include "envgen/diagnose/diagnose_internal.h"
 
 /* File names and words of logs come from anywhere. */
 static void put(FILE *out, const char *s)
@@ -10,12 +10,19 @@ static void put(FILE *out, const char *s)
         fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
 }
 
-static void print_time(FILE *out, double ms)
+/* Three digits: "4.52", "85.1", "414", "12300". */
+static void three_digits(char *text, size_t size, double value)
 {
-    if (ms >= 9999.5)
-        fprintf(out, "%9.1f s ", ms / 1e3);
-    else
-        fprintf(out, "%9.1f ms", ms);
+    int after = value >= 99.95 || value <= 0 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(text, size, "%.*f", after, value);
+}
+
+char *diag_time_text(char text[DIAG_TIME], double ms)
+{
+    char number[DIAG_TIME - 4];
+    three_digits(number, sizeof number, ms >= 999.5 ? ms / 1e3 : ms);
+    snprintf(text, DIAG_TIME, "%s%s", number, ms >= 999.5 ? " s" : " ms");
+    return text;
 }
 
 /* Columns that a name takes on a terminal: characters, and Chinese ones are two wide. */
@@ -28,37 +35,49 @@ static int width_of(const char *s)
     return n;
 }
 
-static void print_phase(FILE *out, const struct diag_phase *p)
+/* One unit a table: seconds where a step takes ten. */
+static void print_phase(FILE *out, const struct diag_phase *p, double unit_ms)
 {
-    static const char bar[] = "########################################";
-    int length = (int)(p->share * 40 + 0.5);
+    static const char bar[] = "##############################";
+    char time[DIAG_TIME];
+    int length = (int)(p->share * 30 + 0.5);
+    three_digits(time, sizeof time, p->median_ms / unit_ms);
     fputs("  ", out);
     put(out, p->name);
-    fprintf(out, "%*s", width_of(p->name) < 26 ? 26 - width_of(p->name) : 1, "");
-    print_time(out, p->median_ms);
-    fprintf(out, " %5.1f %%  %-13s %-40.*s ", 100 * p->share, diag_kind_name(p->kind), length < 40 ? length : 40, bar);
+    fprintf(out, "%*s%9s %5.1f  %-13s %-30.*s ", width_of(p->name) < 28 ? 28 - width_of(p->name) : 1, "", time,
+            100 * p->share, p->guessed ? "(unknown)" : diag_kind_name(p->kind), length < 30 ? length : 30, bar);
     put(out, p->place);
     fputc('\n', out);
 }
 
+static void print_sides(FILE *out, const struct diag_source *s)
+{
+    double side[3] = {0}, guessed = 0;
+    for (int i = 0; i < s->nphases; i++) {
+        side[s->phases[i].side] += s->phases[i].share;
+        guessed += s->phases[i].guessed ? s->phases[i].share : 0;
+    }
+    if (side[DIAG_ROLLOUT] > 0 && side[DIAG_TRAIN] > 0)
+        fprintf(out, "  rollout and its weight sync %.0f %%, training %.0f %%%s", 100 * side[DIAG_ROLLOUT],
+                100 * side[DIAG_TRAIN], guessed > 0 ? "" : "\n");
+    if (side[DIAG_ROLLOUT] > 0 && side[DIAG_TRAIN] > 0 && guessed > 0)
+        fprintf(out, ", timers that are not known %.0f %%\n", 100 * guessed);
+}
+
 static void print_source(FILE *out, const struct diag_source *s, int primary)
 {
+    double unit_ms = s->step_ms >= 9999.5 ? 1e3 : 1;
+    char time[DIAG_TIME];
     fprintf(out, "\n%s: %ld step%s", s->format, s->steps, s->steps == 1 ? "" : "s");
     if (s->left_out)
         fprintf(out, ", %ld at the start left out", s->left_out);
-    fputs(", median step", out);
-    print_time(out, s->step_ms);
-    fputs(primary ? "\n" : " (for comparison)\n", out);
+    fprintf(out, ", median step %s%s\n", diag_time_text(time, s->step_ms), primary ? "" : " (for comparison)");
+    if (s->nphases)
+        fprintf(out, "  %-28s%9s %5s  %s\n", "phase", unit_ms > 1 ? "s" : "ms", "%", "kind");
     for (int i = 0; i < s->nphases; i++)
         if (s->phases[i].kind != DIAG_METRIC)
-            print_phase(out, &s->phases[i]);
-    double rollout = 0, train = 0;
-    for (int i = 0; i < s->nphases; i++) {
-        rollout += s->phases[i].side == DIAG_ROLLOUT ? s->phases[i].share : 0;
-        train += s->phases[i].side == DIAG_TRAIN ? s->phases[i].share : 0;
-    }
-    if (rollout > 0 && train > 0)
-        fprintf(out, "  rollout and its weight sync %.0f %%, training %.0f %%\n", 100 * rollout, 100 * train);
+            print_phase(out, &s->phases[i], unit_ms);
+    print_sides(out, s);
     if (s->hidden_share > 0)
         fprintf(out, "  NCCL kernels that compute hides: %.1f %% of the time\n", 100 * s->hidden_share);
     if (s->ratio >= 0)
@@ -69,37 +88,62 @@ static void print_gpus(FILE *out, const struct diag_result *r)
 {
     if (!r->ngpus)
         return;
-    fputs("\nGPU utilisation (nvidia-smi):\n", out);
+    fprintf(out, "\nGPU utilisation (nvidia-smi):\n  %-28s%7s%11s%7s%9s%9s%7s\n", "GPU", "mean %", "deviation",
+            "idle %", "samples", "gap s", "W");
     for (int i = 0; i < r->ngpus; i++) {
         const struct diag_gpu *g = &r->gpus[i];
         fputs("  ", out);
         put(out, g->name);
-        fprintf(out, ": mean %.0f %%, deviation %.0f, idle %.0f %% of %ld samples, longest gap %.0f s\n", g->mean,
+        fprintf(out, "%*s%7.0f%11.0f%7.0f%9ld%9.0f", width_of(g->name) < 28 ? 28 - width_of(g->name) : 1, "", g->mean,
                 g->deviation, 100 * g->idle, g->samples, g->longest_gap_s);
+        fprintf(out, g->power_W > 0 ? "%7.0f\n" : "      -\n", g->power_W);
     }
-    fprintf(out, "  busiest and idlest GPU differ by %.0f points on average\n", r->gpu_spread);
+    if (r->ngpus > 1)
+        fprintf(out, "  busiest and idlest GPU differ by %.0f points on average\n", r->gpu_spread);
 }
 
-static void print_verdict(FILE *out, const struct diag_result *r)
+static void print_finding(FILE *out, int number, const struct diag_finding *f)
 {
-    const struct diag_source *s = r->primary >= 0 ? &r->sources[r->primary] : NULL;
-    if (!s) {
-        fputs("No steps in these files: the share of communication is unknown.\n", out);
-        return;
+    fprintf(out, "  %d. ", number);
+    put(out, f->text);
+    fprintf(out, " (%s)\n     -> ", diag_confidence_name(f->confidence));
+    put(out, f->advice);
+    fputc('\n', out);
+    if (*f->command) {
+        fputs("     $ ", out);
+        put(out, f->command);
+        fputc('\n', out);
     }
-    if (r->verdict == DIAG_UNKNOWN)
-        fputs("This log cannot tell: it has no timer of communication, and too much of the step may hold some.\n", out);
-    else if (r->verdict == DIAG_IS_COMMUNICATION)
-        fprintf(out, "Communication is the problem: %.0f %% of the step (limit %.0f %%).\n",
-                100 * s->communication_share, 100 * DIAGNOSE_SHARE_LIMIT);
-    else
-        fprintf(out, "Communication is not the problem: %.0f %% of the step%s (limit %.0f %%).\n",
-                100 * s->communication_share, s->visible ? "" : " by this log's timers", 100 * DIAGNOSE_SHARE_LIMIT);
+    if (*f->place) {
+        fputs("     ", out);
+        put(out, f->place);
+        fputc('\n', out);
+    }
+}
+
+static void print_files(FILE *out, const struct diag_result *r)
+{
+    if (r->nfiles < 2)
+        return;
+    fputs("\nFiles:\n", out);
+    for (int i = 0; i < r->nfiles; i++) {
+        const struct diag_file *f = &r->files[i];
+        if (!*f->formats && !f->problem)
+            continue;
+        fputs("  ", out);
+        put(out, f->name);
+        fputs(": ", out);
+        put(out, f->problem ? "not read" : f->formats);
+        fputc('\n', out);
+    }
 }
 
 void diagnose_text(const struct diag_result *r, FILE *out)
 {
-    print_verdict(out, r);
+    for (int i = 0; i < 3; i++) {
+        put(out, r->opening[i]);
+        fputc('\n', out);
+    }
     if (r->primary >= 0)
         print_source(out, &r->sources[r->primary], 1);
     for (int i = 0; i < r->nsources; i++)
@@ -108,17 +152,7 @@ void diagnose_text(const struct diag_result *r, FILE *out)
     print_gpus(out, r);
     if (r->nfindings)
         fputs("\nNext, by what is at stake:\n", out);
-    for (int i = 0; i < r->nfindings; i++) {
-        const struct diag_finding *f = &r->findings[i];
-        fprintf(out, "  %d. ", i + 1);
-        put(out, f->text);
-        fputs("\n     -> ", out);
-        put(out, f->advice);
-        fputc('\n', out);
-        if (*f->place) {
-            fputs("     ", out);
-            put(out, f->place);
-            fputc('\n', out);
-        }
-    }
+    for (int i = 0; i < r->nfindings; i++)
+        print_finding(out, i + 1, &r->findings[i]);
+    print_files(out, r);
 }

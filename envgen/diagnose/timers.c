@@ -25,6 +25,8 @@ static const struct diag_word common[] = {
     {"ref_log_prob", "reference", DIAG_COMPUTE, DIAG_TRAIN},
     {"参考模型", "reference", DIAG_COMPUTE, DIAG_TRAIN},
     {"values", "critic values", DIAG_COMPUTE, DIAG_TRAIN},
+    {"loss", "loss", DIAG_COMPUTE, DIAG_TRAIN},
+    {"step_actor", "actor update", DIAG_COMPUTE, DIAG_TRAIN},
     {"critic", "critic", DIAG_COMPUTE, DIAG_TRAIN},
     {"update_critic", "critic update", DIAG_COMPUTE, DIAG_TRAIN},
     {"actor", "actor update", DIAG_COMPUTE, DIAG_TRAIN},
@@ -123,10 +125,15 @@ static const struct {
     {"offload", DIAG_OFFLOAD},
     {"dataload", DIAG_DATA},
     {"checkpoint", DIAG_SAVE},
-    {"forward", DIAG_COMPUTE},
-    {"backward", DIAG_COMPUTE},
-    {"log_prob", DIAG_COMPUTE},
 };
+
+/* Names that frameworks build of a model and what is done with it: "actor_backward", "critic_forward". */
+static const char *const models[] = {"actor_",     "critic_", "policy_",  "ref_",
+                                     "reference_", "value_",  "student_", "model_"};
+static const char *const acts[] = {"forward", "backward", "fwd",           "bwd",      "update",
+                                   "train",   "step",     "optimizer",     "optim",    "optimizer_step",
+                                   "loss",    "log_prob", "logprob",       "logprobs", "forward_backward",
+                                   "infer",   "training", "forward_micro", "compute",  "inference"};
 
 static void fold(const char *name, size_t len, char out[DIAG_NAME])
 {
@@ -155,6 +162,17 @@ static const struct diag_word *find(const struct diag_word *table, const char *w
     return NULL;
 }
 
+static int is_model_act(const char *word)
+{
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        size_t n = strlen(models[m]);
+        for (size_t i = 0; !strncmp(word, models[m], n) && i < sizeof acts / sizeof *acts; i++)
+            if (!strcmp(word + n, acts[i]))
+                return 1;
+    }
+    return 0;
+}
+
 struct diag_word diag_word_of(const struct diag_word *own, const char *name, size_t len, char buffer[DIAG_NAME])
 {
     fold(name, len, buffer);
@@ -163,7 +181,9 @@ struct diag_word diag_word_of(const struct diag_word *own, const char *name, siz
         known = find(common, buffer);
     if (known)
         return *known;
-    struct diag_word guess = {buffer, buffer, DIAG_OTHER, DIAG_NEITHER, NULL};
+    if (is_model_act(buffer))
+        return (struct diag_word){buffer, buffer, DIAG_COMPUTE, DIAG_TRAIN};
+    struct diag_word guess = {buffer, buffer, DIAG_OTHER, DIAG_NEITHER, NULL, 1};
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (strstr(buffer, hints[i].part)) {
             guess.kind = hints[i].kind;

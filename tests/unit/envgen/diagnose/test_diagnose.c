@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -128,9 +129,51 @@ static void files_that_say_nothing(void **state)
     }
     struct diagnosis *d = diagnose_new();
     struct err e = {0};
-    assert_int_equal(diagnose_file(d, "tests/fixtures/diagnose", &e), ERR_FAILED);
     assert_int_equal(diagnose_file(d, "tests/fixtures/diagnose/none", &e), ERR_FAILED);
     diagnose_free(d);
+}
+
+/* A job's directory is one diagnosis; what in it says nothing is passed over. */
+static void a_directory_is_joined(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/nccltune-diagnose-XXXXXX", path[64];
+    static const struct {
+        const char *name, *text;
+    } files[] = {
+        {"console.log", "(TaskRunner pid=7) step:1 - timing_s/gen:6.0 - timing_s/step:10.0\n"},
+        {"gpus.csv", "utilization.gpu [%], index\n50 %, 0\n"},
+        {"job.sh", "export NCCL_IB_DISABLE=1\n"},
+        {"weights.safetensors", "[Step 1] sync: 99s\n"},
+        {"broken.json", "{\"traceEvents\": [}"},
+        {"notes.txt", "nothing\n"},
+    };
+    assert_non_null(mkdtemp(dir));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, files[i].name);
+        FILE *f = fopen(path, "w");
+        fputs(files[i].text, f);
+        fclose(f);
+    }
+    struct diagnosis *d = diagnose_new();
+    struct err e = {0};
+    assert_int_equal(diagnose_file(d, dir, &e), 0);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(r->nsources, 1);
+    assert_int_equal(r->ngpus, 1);
+    assert_non_null(finding_of(r, "NCCL_IB_DISABLE"));
+    assert_int_equal(r->nfiles, 5);
+    assert_non_null(r->files[0].problem);
+    assert_string_equal(r->files[1].formats, "verl console");
+    diagnose_free(d);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, files[i].name);
+        unlink(path);
+    }
+    d = diagnose_new();
+    assert_int_equal(diagnose_file(d, dir, &e), ERR_FAILED);
+    diagnose_free(d);
+    rmdir(dir);
 }
 
 /* A file that begins with `head` and repeats `text`. */
@@ -188,7 +231,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_are_judged),      cmocka_unit_test(several_files_make_one_diagnosis),
         cmocka_unit_test(evidence_names_the_line), cmocka_unit_test(carriage_returns_do_not_count_lines),
-        cmocka_unit_test(files_that_say_nothing),  cmocka_unit_test(memory_does_not_grow),
+        cmocka_unit_test(files_that_say_nothing),  cmocka_unit_test(a_directory_is_joined),
+        cmocka_unit_test(memory_does_not_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* envgen/diagnose/judge.c: the verdict at its limits, each cause by a log that has it, and by one that has not. */
+/* envgen/diagnose/opening.c and envgen/diagnose/rules.c: the verdict at its limits, each cause by a log that has it,
+ * and by one that has not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,11 @@ static void without_a_timer(void **state)
         const char *log;
         enum diag_verdict verdict;
     } cases[] = {
-        {STEPS("[Step 1] rollout: 60ms | actor: 40ms"), DIAG_NOT_COMMUNICATION},
+        {STEPS("[Step 1] rollout: 60ms | actor: 40ms"), DIAG_UNKNOWN},
+        {STEPS("[Step 1] rollout: 75ms | actor: 25ms"), DIAG_NOT_COMMUNICATION},
+        {STEPS("[Step 1] rollout: 60ms | magic: 40ms"), DIAG_UNKNOWN},
+        /* The weights' way to the engine says nothing of training's collectives. */
+        {STEPS("[Step 1] rollout: 20ms | weight_sync: 10ms | actor: 70ms"), DIAG_UNKNOWN},
         {STEPS("[Step 1] data: 75ms | actor: 25ms"), DIAG_NOT_COMMUNICATION},
         {STEPS("[Step 1] rollout: 20ms | actor: 80ms"), DIAG_UNKNOWN},
         {STEPS("[Step 1] actor: 20ms | data: 40ms | total: 100ms"), DIAG_UNKNOWN},
@@ -74,7 +79,9 @@ static void causes(void **state)
         diagnose_free(d);
     }
     struct diagnosis *d = read_text(STEPS("[Step 1] rollout: 30ms | actor: 65ms | sync: 5ms"));
-    assert_int_equal(diagnose_finish(d)->nfindings, 0);
+    const struct diag_result *r = diagnose_finish(d);
+    assert_int_equal(r->nfindings, 1);
+    assert_non_null(finding_of(r, "actor-update"));
     diagnose_free(d);
 }
 

@@ -1,0 +1,284 @@
+/* NCCL_DEBUG=INFO: which NCCL, which network, which HCAs, how ranks are connected, and what it warns of.
+ *
+ * Lines of all ranks are counted together; what ranks must have alike and do not is kept as a difference. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "envgen/diagnose/rules.h"
+
+static void copy_word(char *to, size_t size, const char *s)
+{
+    snprintf(to, size, "%.*s", (int)strcspn(s, " ,;\n"), s);
+}
+
+static void version(struct diagnosis *d, const char *s)
+{
+    char found[sizeof d->nccl.version];
+    copy_word(found, sizeof found, s);
+    if (!*d->nccl.version)
+        memcpy(d->nccl.version, found, sizeof found);
+    else if (strcmp(d->nccl.version, found) != 0 && !*d->nccl.other_version) {
+        memcpy(d->nccl.other_version, found, sizeof found);
+        diag_here(d, d->nccl.version_place);
+    }
+}
+
+/* "[0]mlx5_0:1/RoCE [1]mlx5_1:1/IB/SHARP [RO]; OOB eth0:10.0.0.1<0>" */
+static void hcas(struct diagnosis *d, const char *s)
+{
+    struct diag_nccl *n = &d->nccl;
+    const char *oob = strstr(s, "OOB ");
+    for (const char *p = s; (p = strchr(p, '[')) && (!oob || p < oob);) {
+        char name[sizeof n->hcas[0]];
+        const char *close = strchr(p, ']');
+        if (!close)
+            break;
+        p = close + 1;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ":/ ;"), p);
+        int i = 0;
+        while (i < n->nhcas && strcmp(n->hcas[i], name) != 0)
+            i++;
+        if (*name && i == n->nhcas && i < DIAG_HCAS)
+            memcpy(n->hcas[n->nhcas++], name, sizeof name);
+    }
+    if (oob)
+        snprintf(n->interface, sizeof n->interface, "%.*s", (int)strcspn(oob + 4, ":<"), oob + 4);
+}
+
+static void network(struct diagnosis *d, const char *s)
+{
+    struct diag_nccl *n = &d->nccl;
+    copy_word(n->network, sizeof n->network, s);
+    if (!strncmp(s, "Socket", 6) && !*n->socket_place)
+        diag_here(d, n->socket_place);
+}
+
+/* "P2P/IPC", "SHM/direct/direct", "NET/IB/0/GDRDMA", "NET/Socket/1" behind "via ". */
+static void connection(struct diagnosis *d, const char *s)
+{
+    struct diag_nccl *n = &d->nccl;
+    n->p2p += !strncmp(s, "P2P/", 4);
+    n->shm += !strncmp(s, "SHM", 3);
+    if (strncmp(s, "NET/", 4) != 0)
+        return;
+    int gdr = strstr(s, "/GDRDMA") != NULL, socket = !strncmp(s + 4, "Socket", 6);
+    n->socket += socket;
+    n->ib += !socket;
+    n->gdr += gdr;
+    if (socket && !*n->socket_place)
+        diag_here(d, n->socket_place);
+    if (!socket && !gdr && !*n->gdr_place)
+        diag_here(d, n->gdr_place);
+}
+
+static void gdr_disabled(struct diagnosis *d, const char *s)
+{
+    (void)s;
+    if (!d->nccl.gdr_off++)
+        diag_here(d, d->nccl.gdr_place);
+}
+
+static void no_device(struct diagnosis *d, const char *s)
+{
+    (void)s;
+    if (!d->nccl.no_device++)
+        diag_here(d, d->nccl.socket_place);
+}
+
+static void plugin(struct diagnosis *d, const char *s)
+{
+    snprintf(d->nccl.plugin, sizeof d->nccl.plugin, "%s", s);
+}
+
+static void ranks(struct diagnosis *d, const char *s)
+{
+    long n = strtol(s, NULL, 10);
+    d->nccl.ranks = n > d->nccl.ranks && n < 1 << 20 ? (int)n : d->nccl.ranks;
+}
+
+static void nodes(struct diagnosis *d, const char *s)
+{
+    long n = strtol(s, NULL, 10);
+    d->nccl.nodes = n > d->nccl.nodes && n < 1 << 20 ? (int)n : d->nccl.nodes;
+}
+
+static void finished(struct diagnosis *d, const char *s)
+{
+    (void)s;
+    d->nccl.inits++;
+}
+
+/* What follows a mark of a line, and what it means. */
+static const struct {
+    const char *mark;
+    void (*take)(struct diagnosis *d, const char *behind);
+} marks[] = {
+    {"NCCL version ", version},
+    {"RCCL version ", version},
+    {"NET/IB : Using ", hcas},
+    {"NET/IBext : Using ", hcas},
+    {"NET/IB : No device found", no_device},
+    {"Using network ", network},
+    {" via ", connection},
+    {"GPU Direct RDMA Disabled", gdr_disabled},
+    {"GPU Direct RDMA (nvidia-peermem) disabled", gdr_disabled},
+    {"Using tuner plugin ", plugin},
+    {" nRanks ", ranks},
+    {" nranks ", ranks},
+    {" nNodes ", nodes},
+    {"Init COMPLETE", finished},
+};
+
+static void warn(struct diagnosis *d, const char *text)
+{
+    struct diag_nccl *n = &d->nccl;
+    /* Some warnings are notes; the first that speaks of a failure counts most. */
+    static const char *const failures[] = {"rror", "ailed", "imed out", "imeout", "no such", "mismatch", "unhandled"};
+    int fails = 0;
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        fails |= strstr(text, failures[i]) != NULL;
+    if (!fails || n->warnings++)
+        return;
+    snprintf(n->warning, sizeof n->warning, "%s", text);
+    diag_here(d, n->warning_place);
+}
+
+static void channels(struct diagnosis *d, const char *line)
+{
+    const char *at = strstr(line, " coll channels");
+    const char *p = at;
+    while (p && p > line && p[-1] >= '0' && p[-1] <= '9')
+        p--;
+    long n = p && p < at ? strtol(p, NULL, 10) : 0;
+    d->nccl.channels = n > d->nccl.channels && n < 1024 ? (int)n : d->nccl.channels;
+}
+
+int diag_read_nccl(struct diagnosis *d, const char *line)
+{
+    const char *info = strstr(line, "CCL INFO "), *warning = strstr(line, "CCL WARN ");
+    if (!info && !warning && strncmp(line, "NCCL version ", 13) != 0 && strncmp(line, "RCCL version ", 13) != 0)
+        return 0;
+    if (!d->nccl.lines++)
+        diag_here(d, d->nccl.place);
+    if (warning)
+        warn(d, warning + 9);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const char *at = strstr(line, marks[i].mark);
+        if (at)
+            marks[i].take(d, at + strlen(marks[i].mark));
+    }
+    channels(d, line);
+    /* Settings in it are of interest to others too. */
+    return strstr(line, "set by environment") == NULL;
+}
+
+void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE])
+{
+    size_t used = (size_t)snprintf(to, DIAG_SENTENCE, "NCCL%s%s", *n->version ? " " : "", n->version);
+    if (n->ranks && used < DIAG_SENTENCE)
+        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " joins %d ranks", n->ranks);
+    if (n->nodes && used < DIAG_SENTENCE)
+        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " on %d node%s", n->nodes, n->nodes == 1 ? "" : "s");
+    if (*n->network && used < DIAG_SENTENCE)
+        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " over network %s", n->network);
+    if (n->nhcas && used < DIAG_SENTENCE)
+        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " with %d HCA%s", n->nhcas, n->nhcas == 1 ? "" : "s");
+    if (n->channels && used < DIAG_SENTENCE)
+        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " and %d channels", n->channels);
+    if (used < DIAG_SENTENCE)
+        snprintf(to + used, DIAG_SENTENCE - used, ".");
+}
+
+/* ---- rules ---- */
+
+static int sockets(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    (void)rule;
+    if (n->socket && n->ib)
+        return diag_hit(h, 0.5, n->socket_place,
+                        "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
+    return (!strcmp(n->network, "Socket") || n->socket) && (n->nodes != 1 || n->socket) &&
+           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets between nodes%s",
+                    n->no_device ? ": it found no RDMA device" : "");
+}
+
+static int gdr_off(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    (void)rule;
+    if (n->ib && n->gdr < n->ib)
+        return diag_hit(h, 0.3, n->gdr_place, "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA",
+                        n->ib - n->gdr, n->ib);
+    return !n->ib && n->gdr_off && diag_hit(h, 0.3, n->gdr_place, "GPUDirect RDMA is off for %d HCAs", n->gdr_off);
+}
+
+static int through_memory(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    (void)rule;
+    return n->shm > n->p2p && diag_hit(h, 0.2, n->place,
+                                       "GPUs of a node reach one another through host memory (%ld "
+                                       "connections, %ld direct)",
+                                       n->shm, n->p2p);
+}
+
+static int few_channels(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    return n->channels && n->channels <= rule->limit && n->p2p > 0 &&
+           diag_hit(h, 0.1, n->place, "NCCL runs on %d channels", n->channels);
+}
+
+static int versions(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    (void)rule;
+    return *n->other_version &&
+           diag_hit(h, 0.2, n->version_place, "two NCCL versions in one log: %s and %s", n->version, n->other_version);
+}
+
+static int warned(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    (void)rule;
+    return n->warnings && diag_hit(h, 0.6, n->warning_place, "NCCL warns %d time%s of a failure, first: %.120s",
+                                   n->warnings, n->warnings == 1 ? "" : "s", n->warning);
+}
+
+static int no_nvlink(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+{
+    const struct diagnosis *d = j->d;
+    (void)rule;
+    return d->topo_gpus > 2 && !d->topo_links[0] &&
+           diag_hit(
+               h, 0, d->topo_place,
+               "no two of the %d GPUs are joined by NVLink: the inference engine's own all-reduce is off beyond two "
+               "GPUs, and its calls go through NCCL",
+               d->topo_gpus);
+}
+
+const struct diag_rule diag_nccl_rules[] = {
+    {"nccl-warning", warned, DIAG_MEASURED, "look at what the first rank that warns says before it",
+     "nccltune doctor --job"},
+    {"sockets", sockets, DIAG_MEASURED,
+     "install or load the RDMA stack in the container, name the HCAs (NCCL_IB_HCA) and the GID, and look for a plugin "
+     "that "
+     "failed to load",
+     "nccltune lint --env; nccltune probe"},
+    {"no-gdr", gdr_off, DIAG_MEASURED,
+     "load nvidia-peermem or use an open kernel driver with DMA-BUF, and see that GPU and HCA share a PCIe switch "
+     "(NCCL_NET_GDR_LEVEL)",
+     "nccltune probe"},
+    {"no-peer-access", through_memory, DIAG_MEASURED,
+     "PCIe ACS, a container without --ipc=host, or NCCL_P2P_DISABLE keep GPUs apart; on boxes without NVLink it may be "
+     "all there is",
+     "nvidia-smi topo -p2p r"},
+    {"few-channels", few_channels, DIAG_POSSIBLE,
+     "NVLink wants 16 or more: look for NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS", "nccltune lint --env", 2},
+    {"nccl-versions", versions, DIAG_MEASURED,
+     "one container image for all ranks; two frameworks in one job may be right", "nccltune doctor --job"},
+    {"no-nvlink", no_nvlink, DIAG_MEASURED, "keep the rollout's tensor parallelism at two, or tune small all-reduces",
+     "nccltune workload --no-custom-all-reduce -o workload.json ..."},
+};
+const size_t diag_nccl_rules_count = sizeof diag_nccl_rules / sizeof *diag_nccl_rules;

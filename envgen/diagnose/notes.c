@@ -1,0 +1,48 @@
+/* Lines that say a cause in so many words. */
+#include <string.h>
+
+#include "envgen/diagnose/diagnose_internal.h"
+
+static const struct {
+    const char *id, *mark;
+    double weight;
+    const char *text, *advice;
+} notes[] = {
+    {"custom-all-reduce-off", "Custom allreduce is disabled because", 0.1,
+     "vLLM's own all-reduce is off: every layer's all-reduce of the rollout goes through NCCL",
+     "without NVLink keep the rollout's tensor parallelism at two, or tune small all-reduces (nccltune workload "
+     "--no-custom-all-reduce)"},
+    {"preempted", " is preempted by ", 0.2, "the inference engine preempts requests: their tokens are computed twice",
+     "lower max_num_seqs or give the cache more memory"},
+    {"out-of-memory", "CUDA out of memory", 0.9,
+     "a rank ran out of GPU memory; the others wait for it until they time out",
+     "smaller micro-batches, recompute, less memory for the inference engine; nccltune workload counts the memory"},
+    {"cache-flushes", "pytorch allocator cache flushes since last step", 0.15,
+     "the allocator's cache is flushed within steps: memory is nearly full, and each flush waits for the GPU",
+     "smaller micro-batches, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
+    {"killed", "exitcode  : -9", 0.9,
+     "a rank was killed, by the kernel when memory of the host ran out, most of the time",
+     "look at dmesg of that node; less offload and fewer data loader workers need less host memory"},
+    {"killed", "Workers have died", 0.9, "a worker died; the others wait for it",
+     "look for the first error in its own log"},
+    {"xid", "NVRM: Xid", 0.9, "a GPU reports an error", "nccltune doctor, and take the node out if it comes again"},
+    {"flash-attention-off", "flash_attn is not installed", 0.1, "attention runs without FlashAttention",
+     "install flash-attn, or use sdpa"},
+};
+_Static_assert(sizeof notes / sizeof *notes <= DIAG_NOTES, "every note has a place");
+
+int diag_read_notes(struct diagnosis *d, const char *line)
+{
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        if (!strstr(line, notes[i].mark))
+            continue;
+        for (int k = 0; k < d->nnotes; k++)
+            if (!strcmp(d->notes[k].id, notes[i].id))
+                return 1;
+        struct diag_setting *n = &d->notes[d->nnotes++];
+        *n = (struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, "", ""};
+        diag_here(d, n->place);
+        return 1;
+    }
+    return 0;
+}

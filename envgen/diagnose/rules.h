@@ -1,0 +1,53 @@
+/* How diagnose judges: the source that the verdict rests on, and rules of {condition, finding, what to do}. Private to
+ * its directory. */
+#ifndef ENVGEN_DIAGNOSE_RULES_H
+#define ENVGEN_DIAGNOSE_RULES_H
+
+#include "envgen/diagnose/diagnose_internal.h"
+
+struct judge {
+    struct diagnosis *d;
+    struct diag_result *r;
+    const struct diag_source *s; /* the primary source; NULL: no steps */
+    int hangs;                   /* what looks idle or even may be a hang */
+};
+
+struct diag_hit {
+    double weight; /* part of the step that is at stake */
+    const char *place;
+    char text[512];
+};
+
+/* Fills `h` and returns 1. */
+int diag_hit(struct diag_hit *h, double weight, const char *place, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+struct diag_rule {
+    const char *id;
+    int (*holds)(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h); /* 1: h is filled */
+    enum diag_confidence confidence;
+    const char *advice, *command; /* command "" without */
+    double limit;                 /* what holds() compares with */
+    const char *phase;            /* the phase, or the start of the sentence */
+    enum diag_kind kind;
+};
+
+/* A phase of that name, NULL; the largest phase, NULL. */
+const struct diag_phase *diag_phase_named(const struct diag_source *s, const char *name);
+const struct diag_phase *diag_largest(const struct diag_source *s);
+
+void diag_apply_rules(struct judge *j); /* fills and sorts the findings */
+
+/* On what NCCL's log and nvidia-smi topo -m say. */
+extern const struct diag_rule diag_nccl_rules[];
+extern const size_t diag_nccl_rules_count;
+
+/* On what an inference engine says of itself. */
+extern const struct diag_rule diag_engine_rules[];
+extern const size_t diag_engine_rules_count;
+
+/* The job stands still: watchdogs, GPUs at 0 or 100 % to the end, no progress (hang.c). */
+int diag_hangs(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h);
+extern const char diag_hang_advice[];
+
+#endif
