@@ -13,11 +13,6 @@
 #define DEEPEST    4 /* directories within a job's directory */
 #define MOST_FILES 4096
 
-static const char *const format_names[DIAG_FORMATS] = {
-    "verl console",          "step lines",    "records",         "Megatron-LM timers", "DeepSpeed timers",
-    "DeepSpeed micro-steps", "PyTorch trace", "sums of kernels", "progress bar",
-};
-
 /* The readers of lines: what each knows, what a line of it looks like, what it yields. The first one that knows a line
  * has it. DeepSpeed's lines look like those of old Megatron-LM versions, with other names, so it is asked first. */
 static const struct {
@@ -49,41 +44,13 @@ static const struct {
 enum { NREADERS = sizeof readers / sizeof *readers, SETTINGS_READER = NREADERS - 1, TRACE_READER = NREADERS };
 _Static_assert(NREADERS < 32, "every reader has a bit");
 
-static const char *const kind_names[DIAG_KIND_COUNT] = {
-    "compute", "communication", "data", "offload", "save", "idle", "other", "metric",
-};
-
-static const char *const confidence_names[] = {"measured", "likely", "possible"};
-
-static const char *const verdict_names[] = {"unknown", "communication", "not communication"};
-
-const char *diag_kind_name(enum diag_kind k)
-{
-    return kind_names[k];
-}
-
-const char *diag_confidence_name(enum diag_confidence c)
-{
-    return confidence_names[c];
-}
-
-const char *diag_format_name(enum diag_format f)
-{
-    return format_names[f];
-}
-
-const char *diag_verdict_name(enum diag_verdict v)
-{
-    return verdict_names[v];
-}
-
 struct diagnosis *diagnose_new(void)
 {
     struct diagnosis *d = calloc(1, sizeof *d);
     if (!d)
         abort();
     for (int f = 0; f < DIAG_FORMATS; f++)
-        d->series[f].format = format_names[f];
+        d->series[f].format = diag_format_name((enum diag_format)f);
     return d;
 }
 

@@ -1,6 +1,5 @@
 /* What to do next: a table of rules, each of which looks for one cause and says where it saw it. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,26 +18,6 @@
 #define GPU_LOW       60.0 /* percent */
 #define START_IDLE_S  30.0
 
-__attribute__((format(printf, 4, 5))) int diag_hit(struct diag_hit *h, double weight, const char *place,
-                                                   const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(h->text, sizeof h->text, fmt, ap);
-    va_end(ap);
-    h->weight = fmin(1, fmax(0, weight));
-    h->place = place;
-    return 1;
-}
-
-const struct diag_phase *diag_phase_named(const struct diag_source *s, const char *name)
-{
-    for (int i = 0; s && i < s->nphases; i++)
-        if (!strcmp(s->phases[i].name, name))
-            return &s->phases[i];
-    return NULL;
-}
-
 /* The largest phase of a kind, and the sum of all of them. */
 static const struct diag_phase *largest_of(const struct diag_source *s, enum diag_kind kind, double *sum)
 {
@@ -50,15 +29,6 @@ static const struct diag_phase *largest_of(const struct diag_source *s, enum dia
             if (!best || s->phases[i].share > best->share)
                 best = &s->phases[i];
         }
-    return best;
-}
-
-const struct diag_phase *diag_largest(const struct diag_source *s)
-{
-    const struct diag_phase *best = NULL;
-    for (int i = 0; s && i < s->nphases; i++)
-        if (s->phases[i].kind != DIAG_METRIC && (!best || s->phases[i].share > best->share))
-            best = &s->phases[i];
     return best;
 }
 

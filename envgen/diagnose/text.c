@@ -10,21 +10,6 @@ static void put(FILE *out, const char *s)
         fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
 }
 
-/* Three digits: "4.52", "85.1", "414", "12300". */
-static void three_digits(char *text, size_t size, double value)
-{
-    int after = value >= 99.95 || value <= 0 ? 0 : value >= 9.995 ? 1 : 2;
-    snprintf(text, size, "%.*f", after, value);
-}
-
-char *diag_time_text(char text[DIAG_TIME], double ms)
-{
-    char number[DIAG_TIME - 4];
-    three_digits(number, sizeof number, ms >= 999.5 ? ms / 1e3 : ms);
-    snprintf(text, DIAG_TIME, "%s%s", number, ms >= 999.5 ? " s" : " ms");
-    return text;
-}
-
 /* Columns that a name takes on a terminal: characters, and Chinese ones are two wide. */
 static int width_of(const char *s)
 {
@@ -41,7 +26,7 @@ static void print_phase(FILE *out, const struct diag_phase *p, double unit_ms)
     static const char bar[] = "##############################";
     char time[DIAG_TIME];
     int length = (int)(p->share * 30 + 0.5);
-    three_digits(time, sizeof time, p->median_ms / unit_ms);
+    diag_three_digits(time, sizeof time, p->median_ms / unit_ms);
     fputs("  ", out);
     put(out, p->name);
     fprintf(out, "%*s%9s %5.1f  %-13s %-30.*s ", width_of(p->name) < 28 ? 28 - width_of(p->name) : 1, "", time,

@@ -1,5 +1,5 @@
-/* envgen/diagnose/opening.c and envgen/diagnose/rules.c: the verdict at its limits, each cause by a log that has it,
- * and by one that has not. */
+/* envgen/diagnose/opening.c, envgen/diagnose/rules.c and envgen/diagnose/evidence.c: the verdict at its limits, each
+ * cause by a log that has it, and by one that has not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,0 +1,36 @@
+/* What rules are made of: phases by name, and what a rule found. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "envgen/diagnose/rules.h"
+
+__attribute__((format(printf, 4, 5))) int diag_hit(struct diag_hit *h, double weight, const char *place,
+                                                   const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(h->text, sizeof h->text, fmt, ap);
+    va_end(ap);
+    h->weight = fmin(1, fmax(0, weight));
+    h->place = place;
+    return 1;
+}
+
+const struct diag_phase *diag_phase_named(const struct diag_source *s, const char *name)
+{
+    for (int i = 0; s && i < s->nphases; i++)
+        if (!strcmp(s->phases[i].name, name))
+            return &s->phases[i];
+    return NULL;
+}
+
+const struct diag_phase *diag_largest(const struct diag_source *s)
+{
+    const struct diag_phase *best = NULL;
+    for (int i = 0; s && i < s->nphases; i++)
+        if (s->phases[i].kind != DIAG_METRIC && (!best || s->phases[i].share > best->share))
+            best = &s->phases[i];
+    return best;
+}
