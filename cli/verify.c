@@ -113,8 +113,34 @@ static void print_points(const struct bench_points *points)
     }
 }
 
-static void print_verdicts(const struct bench_points *points, const struct verify *v)
+/* Under whose plugins the default was measured, then and now; NULL: not known. */
+static const char *active_now(const struct bench_points *points)
 {
+    for (int i = 0; i < points->count; i++)
+        if (points->items[i].active)
+            return points->items[i].active;
+    return NULL;
+}
+
+static const char *or_own(const char *active)
+{
+    return *active ? active : "NCCL's own tuner and network";
+}
+
+static void print_active(const struct env_profile *p, const struct bench_points *points)
+{
+    const struct env_shape *s = env_shape_with(p->decisions, BENCH_ON_GPUS);
+    const char *then = s ? s->active : NULL, *now = active_now(points);
+    if (now && then && strcmp(now, then) != 0)
+        printf("The profile's default was measured over %s, now over %s: gains are over another default.\n\n",
+               or_own(then), or_own(now));
+    else if (now)
+        printf("The default is over %s, as jobs run here without nccltune.\n\n", or_own(now));
+}
+
+static void print_verdicts(const struct env_profile *p, const struct bench_points *points, const struct verify *v)
+{
+    print_active(p, points);
     print_points(points);
     puts(v->nrules ? "\nRows of tuner.csv, each against the same environment without the table:"
                    : "\ntuner.csv has no rule.");
@@ -158,7 +184,7 @@ static int conclude(const struct request *w, const struct env_profile *p, const 
     if (!rc && w->json)
         rc = print_json(points, v, &r->noise, &sanity, e);
     else if (!rc)
-        print_verdicts(points, v);
+        print_verdicts(p, points, v);
     if (!rc && !w->json) {
         noise_print(&r->noise, stdout);
         sanity_print(&sanity, stdout);

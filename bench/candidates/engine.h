@@ -18,7 +18,8 @@
 /* One running launch. Engines put it first into their own structure. */
 struct bench_session {
     int nodes, ranks;
-    const char *data; /* of what was measured last, "float32, in place"; NULL: nothing to say */
+    const char *data;   /* of what was measured last, "float32, in place"; NULL: nothing to say */
+    const char *active; /* others' plugins at work: struct bench_result */
 };
 
 /* Called for every sample as it comes: BENCH_OK with the slowest rank's time of one call and, where there is something

@@ -10,8 +10,9 @@
 #include "bench/launch/agent_protocol.h"
 #include "bench/results/shape.h"
 
-#define NCCL_TEXT  512
-#define NCCL_CELLS 64 /* cells of a cost table; NCCL has 21 */
+#define NCCL_TEXT   512
+#define NCCL_CELLS  64 /* cells of a cost table; NCCL has 21 */
+#define NCCL_ACTIVE 160
 
 /* How long a worker waits for a GPU that another process has or has not quite let go. */
 #define NCCL_GPU_HELD_S 30
@@ -51,8 +52,9 @@ struct nccl_join {
 };
 
 struct nccl_joined {
-    int32_t nodes; /* as NCCL counts them; 0 unknown without control */
-    int32_t api;   /* version of the tuner interface that NCCL uses; 0 unknown */
+    int32_t nodes;            /* as NCCL counts them; 0 unknown without control */
+    int32_t api;              /* version of the tuner interface that NCCL uses; 0 unknown */
+    char active[NCCL_ACTIVE]; /* others' plugins: "tuner NAME, network NAME"; "" none */
 };
 
 /* Who calls: everybody together, or groups of a shape at the same time. Whoever is in none meets the others and answers

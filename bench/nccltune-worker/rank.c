@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "bench/nccltune-worker/active.h"
 #include "bench/nccltune-worker/measure.h"
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"
@@ -140,6 +141,7 @@ static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *w
     struct nccltune_record r;
     if (m->steer.last && !m->steer.last(&r))
         joined = (struct nccl_joined){.nodes = r.nodes, .api = r.api};
+    active_plugins(joined.active, sizeof joined.active);
     return say(w, NCCL_JOINED, &joined, sizeof joined);
 }
 

@@ -194,8 +194,13 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
             j++;
         p.candidates = arena_grow(a, p.candidates, (size_t)p.ncandidates, sizeof *p.candidates);
         p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, pool, scratch);
-        if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n)
+        if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n) {
             p.untouched = p.ncandidates;
+            p.active = r[j - 1]->active;
+            for (int k = i; k < j && p.active; k++)
+                if (r[k]->active && strcmp(r[k]->active, p.active) != 0)
+                    p.mixed = r[k]->active;
+        }
         p.ncandidates++;
     }
     compare_candidates(&p);

@@ -37,6 +37,8 @@ struct bench_candidate {
 struct bench_point {
     const char *engine, *library;
     const char *buffers; /* of struct bench_result */
+    const char *active;  /* the same; of the untouched default, or NULL */
+    const char *mixed;   /* the untouched default was measured over these, too; NULL: over nothing else */
     int coll;
     uint64_t bytes;
     int nodes, ranks, others; /* of struct bench_result */

@@ -122,6 +122,7 @@ cJSON *bench_points_json(const struct bench_points *points)
         cJSON_AddItemToArray(list, o);
         json_add_str(o, "engine", p->engine);
         json_add_str(o, "library", p->library);
+        json_add_str(o, "active", p->active);
         json_add_str(o, "buffers", p->buffers);
         json_add_str(o, "collective", coll_name(p->coll));
         cJSON_AddNumberToObject(o, "bytes", (double)p->bytes);

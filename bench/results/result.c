@@ -132,6 +132,7 @@ int bench_result_read(const cJSON *o, const char *path, long line, struct arena 
     r->library = arena_strdup(a, json_str(o, "library", NULL));
     r->detail = arena_strdup(a, json_str(o, "detail", NULL));
     r->data = arena_strdup(a, json_str(o, "data", NULL));
+    r->active = arena_strdup(a, json_str(o, "active", NULL));
     r->buffers = arena_strdup(a, json_str(o, "buffers", NULL));
     if (r->buffers && strcmp(r->buffers, BENCH_GRAPH) != 0 && strcmp(r->buffers, BENCH_REGISTERED) != 0)
         return bad(at, "\"buffers\": graph or registered");
@@ -215,6 +216,7 @@ cJSON *bench_result_json(const struct bench_result *r)
     add_knobs(doc, "call", &r->call);
     json_add_str(doc, "buffers", r->buffers);
     json_add_str(doc, "data", r->data);
+    json_add_str(doc, "active", r->active);
     cJSON_AddNumberToObject(doc, "round", r->round);
     json_add_str(doc, "status", bench_status_name(r->status));
     cJSON *times = cJSON_AddArrayToObject(doc, "times_us");

@@ -46,6 +46,7 @@ struct bench_result {
     struct bench_knobs launch, call;
     const char *buffers; /* BENCH_GRAPH, BENCH_REGISTERED; NULL: plain */
     const char *data;    /* what was sent: "float32, in place"; NULL unknown */
+    const char *active;  /* others' plugins at work: "tuner NAME, network NAME", "" none; NULL unknown */
     int round;
     enum bench_status status;
     const double *times_us; /* one sample each: the slowest rank's time of one call */

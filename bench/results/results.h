@@ -9,9 +9,9 @@
  *    "round": 1, "status": "ok", "times_us": [231.4, 229.9, 233.0]}
  *
  * "nodes" and "ranks" are those of a group; "groups" says how many like it did the same at once, where not one alone.
- * "buffers" says how they come to the library where that is not as plain memory, "data" what was sent, "detail" what
- * else there is to know. A prediction has one time and the band around it: "times_us": [231.4], "low_us": 180,
- * "high_us": 300.
+ * "buffers" says how they come to the library where that is not as plain memory, "data" what was sent, "active" whose
+ * plugins were at work, "detail" what else there is to know. A prediction has one time and the band around it:
+ * "times_us": [231.4], "low_us": 180, "high_us": 300.
  *
  * A line of findings says what disturbed the measurement: {"noise": [{"id": "gpu-heat", "severity": "warning",
  * "subject": "GPU 3", "text": "...", "advice": "..."}]}.

@@ -109,6 +109,7 @@ static int write_result(struct session *v, const struct history_place *at, const
                              .call = *call,
                              .buffers = s->plan.buffers,
                              .data = v->session ? v->session->data : NULL,
+                             .active = v->session ? v->session->active : NULL,
                              .round = v->want->round,
                              .status = status,
                              .times_us = us,

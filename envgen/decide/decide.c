@@ -29,6 +29,24 @@ static int check_libraries(const struct bench_points *points, struct err *e)
     return 0;
 }
 
+/* A default under one tuner and a default under another are not one default. NULL is not known, "" nobody's. */
+static int check_active(const struct bench_points *points, struct err *e)
+{
+    const struct bench_point *x = NULL;
+    for (int i = 0; i < points->count; i++) {
+        const struct bench_point *y = &points->items[i];
+        if (!y->active)
+            continue;
+        const char *other = y->mixed ? y->mixed : x && !strcmp(x->engine, y->engine) ? x->active : y->active;
+        if (strcmp(other, y->active) != 0)
+            return err_set(e, ERR_FAILED,
+                           "the default of engine %s was measured over '%s' and over '%s': one profile holds for one",
+                           y->engine, *other ? other : "NCCL alone", *y->active ? y->active : "NCCL alone");
+        x = y;
+    }
+    return 0;
+}
+
 static int check_defaults(const struct bench_points *points, struct err *e)
 {
     for (int i = 0; i < points->count; i++)
@@ -88,6 +106,8 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
 {
     int rc = check_libraries(points, e);
     if (!rc)
+        rc = check_active(points, e);
+    if (!rc)
         rc = check_defaults(points, e);
     if (rc)
         return rc;
@@ -97,6 +117,8 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
         const struct bench_point *p = &points->items[i];
         if (i && same_shape(p, p - 1)) {
             slices[d->nshapes - 1].count++;
+            if (p->active && !d->shapes[d->nshapes - 1].active)
+                d->shapes[d->nshapes - 1].active = arena_strdup(d->arena, p->active);
             continue;
         }
         d->shapes = arena_grow(d->arena, d->shapes, (size_t)d->nshapes, sizeof *d->shapes);
@@ -105,6 +127,7 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
             .engine = arena_strdup(d->arena, p->engine),
             .library = arena_strdup(d->arena, p->library),
             .buffers = arena_strdup(d->arena, p->buffers),
+            .active = arena_strdup(d->arena, p->active),
             .nodes = p->nodes,
             .ranks = p->ranks,
             .others = p->others,

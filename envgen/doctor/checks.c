@@ -72,7 +72,7 @@ int doctor_nccl_version(void)
     return version;
 }
 
-void doctor_check_table(struct doctor *d, const char *path)
+int doctor_check_table(struct doctor *d, const char *path)
 {
     struct err e = {0};
     struct tuner_table t;
@@ -81,11 +81,11 @@ void doctor_check_table(struct doctor *d, const char *path)
     struct complaints c = {.d = d, .path = path};
     if (access(path, F_OK)) {
         finding_add(&d->found, FINDING_NOTE, NULL, "table", "%s: %s", path, strerror(errno));
-        return;
+        return 0;
     }
     if (file_read(path, TUNER_BYTES_LIMIT, d->arena, &text, &bytes, &e)) {
         finding_add(&d->found, FINDING_ERROR, NULL, "table", "%s", e.text);
-        return;
+        return 0;
     }
     int rc = tuner_table_parse(&t, text, bytes, complain, &c), nccl = doctor_nccl_version();
     if (!rc)
@@ -99,7 +99,9 @@ void doctor_check_table(struct doctor *d, const char *path)
             &d->found, tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? FINDING_OK : FINDING_NOTE, NULL, "nccl",
             "%s%s", env_version_text(version, nccl),
             tuner_table_fits(&t, nccl / 10000, nccl / 100 % 100) ? "" : ", on which the table was not measured: inert");
+    int chained = !rc && t.next_auto;
     tuner_table_free(&t);
+    return chained;
 }
 
 /* ---- this machine against the profile ---------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "core/launcher.h"
 #include "envgen/doctor/doctor.h"
+#include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
 
 /* Whether the plugin at `path` can be loaded, and what it has. */
@@ -20,12 +21,21 @@ void doctor_check_profiler_link(struct doctor *d, const char *plugin);
  * NULL when not set. Says nothing when nobody asks. */
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
 
+/* The plugins of others that NCCL finds with these variables: whether they have interfaces that it knows, and whether
+ * the tuner under which jobs run is the one over which the profile's default was measured. `measured_over`:
+ * env_shape.active, NULL unknown; `chained`: the table asks for NCCL's own tuner first. */
+void doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over, int chained);
+
+/* What was measured on GPUs in the profile, as `measured_over` there. */
+const char *doctor_measured_over(const struct env_profile *p);
+
 /* What a job's prolog has left in `run` on this node against what this rank's variables say. Nothing outside of Slurm.
  */
 void doctor_check_answer(struct doctor *d, const char *run, launcher_get *get, const void *arg);
 
-/* Whether the table at `path` can be read, and was measured on the NCCL that the loader finds. */
-void doctor_check_table(struct doctor *d, const char *path);
+/* Whether the table at `path` can be read, and was measured on the NCCL that the loader finds. 1: it asks for the tuner
+ * that NCCL would have without ours (tuner_table.next_auto). */
+int doctor_check_table(struct doctor *d, const char *path);
 
 /* The NCCL that the dynamic loader finds, 22809; 0: none. A program that brings its own, as PyTorch does, may have
  * another. */

@@ -28,6 +28,7 @@ struct job {
     const struct doctor_job_options *options;
     struct doctor_pair *settings; /* as NCCL sees them */
     int nsettings;
+    int chained;                /* the table asks for another tuner first */
     const char *table;          /* path; NULL: the plugin has none */
     struct env_profile *pinned; /* NULL: none, or a broken one */
     const char *node_class;     /* of the profile; NULL unknown */
@@ -232,7 +233,7 @@ static void check_table(struct job *j)
 {
     j->table = table_path(j);
     if (j->table)
-        doctor_check_table(j->d, j->table);
+        j->chained = doctor_check_table(j->d, j->table);
     check_hash(j);
 }
 
@@ -363,6 +364,7 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
         check_plugin(&j);
         doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));
         check_table(&j);
+        doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
         check_machine(&j);
         check_overrides(&j);
     }

@@ -267,6 +267,9 @@ static void print_decisions(const struct env_decisions *d, struct explain_model 
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
         fprintf(out, "\n%s on %s\n", safe(d->arena, s->library), env_shape_text(d->arena, s));
+        if (s->active)
+            fprintf(out, "  the library as it comes: with %s\n",
+                    *s->active ? safe(d->arena, s->active) : "its own tuner and network");
         print_launches(d->arena, s, summary, out);
         for (int c = 0; c < s->ncolls; c++)
             print_ranges(d->arena, m, s, &s->colls[c], out);

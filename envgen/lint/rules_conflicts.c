@@ -21,6 +21,7 @@ enum {
     FILTER_CONFLICT,
     TABLE_CONFLICT,
     MNNVL_CONFLICT,
+    FOREIGN_TUNER,
     CONF_REPEATED
 };
 static const struct finding_kind kinds[] = {
@@ -39,6 +40,8 @@ static const struct finding_kind kinds[] = {
     [FILTER_CONFLICT] = {"NT412", "debug-filter-unused", FINDING_NOTE, "a log filter below the level that it filters"},
     [TABLE_CONFLICT] = {"NT413", "pin-beats-table", FINDING_WARNING, "a pin where the profile's table has rules"},
     [MNNVL_CONFLICT] = {"NT414", "mnnvl-without-cumem", FINDING_ERROR, "multi-node NVLink without the memory it needs"},
+    [FOREIGN_TUNER] = {"NT415", "tuner-displaces-table", FINDING_WARNING,
+                       "another tuner plugin where a profile's table is to be applied"},
     [CONF_REPEATED] = {"NT604", "conf-repeated", FINDING_WARNING, "the first of two lines counts"},
 };
 
@@ -153,6 +156,28 @@ static void cta_policy(struct lint *l, const struct pair *p)
               "Remove one of the two.");
 }
 
+/* NCCL loads one tuner: the table is not applied under another one, which ours would ask first. */
+static void displaced(struct lint *l, const struct lint_setting *plugin, const struct lint_setting *at)
+{
+    if (!plugin->value || !*plugin->value || strstr(plugin->value, "nccltune"))
+        return;
+    int none = is_word(plugin, "none");
+    lint_find(l, &kinds[FOREIGN_TUNER], at,
+              none ? "NCCL_TUNER_PLUGIN=none loads no tuner, so the profile's table is not applied."
+                   : "NCCL loads one tuner, and this is not nccltune's: the profile's table is not applied.",
+              none ? "Remove it."
+                   : arena_printf(l->arena,
+                                  "Name libnccl-tuner-nccltune.so there, and this one in NCCLTUNE_NEXT_TUNER=%s: it "
+                                  "is asked first.",
+                                  plugin->value));
+}
+
+static void profile_tuner(struct lint *l, const struct pair *p)
+{
+    if (p->a->value && *p->a->value)
+        displaced(l, p->b, p->at);
+}
+
 static void ar_threshold(struct lint *l, const struct pair *p)
 {
     if (is_on(p->b))
@@ -230,6 +255,7 @@ static const struct {
     {"NCCL_CTA_POLICY", "NCCL_ALGO", cta_policy},
     {"NCCL_CTA_POLICY", "NCCL_PROTO", cta_policy},
     {"NCCL_CTA_POLICY", "NCCL_TUNER_PLUGIN", cta_policy},
+    {"NCCLTUNE_PROFILE", "NCCL_TUNER_PLUGIN", profile_tuner},
     {"NCCL_IB_AR_THRESHOLD", "NCCL_IB_OOO_RQ", ar_threshold},
     {"NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", nvls_memory},
     {"NCCL_NVLS_ENABLE", "NCCL_MULTI_RANK_GPU_ENABLE", nvls_ranks},
@@ -305,6 +331,14 @@ static void table(struct lint *l, const struct lint_setting *s)
                   "Remove the pin: jobs with this profile get the table's choice.");
 }
 
+/* A profile was given beside the document, or is the job's. */
+static void tuner_beside_table(struct lint *l, const struct lint_setting *s)
+{
+    if (!strcmp(s->name, "NCCL_TUNER_PLUGIN") && table_applies(l) && l->options.table->count &&
+        !lint_anywhere(l, s, "NCCLTUNE_PROFILE"))
+        displaced(l, s, s);
+}
+
 /* NCCL inserts lines without overwriting: what comes first stays. */
 static void repeated(struct lint *l, const struct lint_setting *s)
 {
@@ -335,6 +369,7 @@ static void check(struct lint *l, const struct lint_setting *s)
     }
     ib_off(l, s);
     table(l, s);
+    tuner_beside_table(l, s);
     repeated(l, s);
 }
 

@@ -69,6 +69,7 @@ struct env_launch {
 struct env_shape {
     const char *engine, *library;
     const char *buffers; /* of struct bench_result: what holds for captured calls or registered buffers alone */
+    const char *active;  /* the same: under whose plugins the default was measured; NULL unknown */
     int nodes, ranks;
     int others;                  /* groups of the same shape that did the same meanwhile (bench/results/shape.h) */
     struct env_launch *launches; /* "default" first when it was measured */

@@ -183,6 +183,7 @@ static int read_shape(const struct reader *in, const cJSON *o, struct env_shape 
     out->engine = word(in, o, "engine");
     out->library = word(in, o, "library");
     out->buffers = arena_strdup(in->arena, json_str(o, "buffers", NULL));
+    out->active = arena_strdup(in->arena, json_str(o, "active", NULL));
     out->why = word(in, o, "why");
     out->total_gain = interval(o, "total_gain");
     int rc = whole(in, o, "nodes", 1, INT32_MAX, &out->nodes), i = 0, k = 0;

@@ -100,6 +100,9 @@ static int print_metadata(const struct env_writing *w, FILE *out, struct err *e)
         fprintf(out, "# topology: sha256:%s\n", d->topology);
     const struct env_shape *measured = env_shape_with(d, BENCH_ON_GPUS),
                            *predicted = env_shape_with(d, BENCH_PREDICTED);
+    if (measured && measured->active && *measured->active)
+        fprintf(out, "# measured over: %s\n", measured->active);
+    fputs("# next-tuner: auto\n", out);
     if (measured)
         return print_version(out, measured->library, e);
     fputs(d->predicted ? "# NCCL itself was not measured: any rule here is a prediction.\n"

@@ -42,6 +42,22 @@ static int newest_version(int nccl) /* 0 none */
     return nccl >= 23003 ? 6 : nccl >= 22803 ? 5 : nccl >= 22403 ? 4 : nccl >= 22203 ? 3 : 0;
 }
 
+/* The first network plugin that there is: NCCL loads it before the tuner, whose library it may be, too. */
+static void *open_network(void)
+{
+    const char *value = getenv("NCCL_NET_PLUGIN");
+    char list[512], name[600], *rest = NULL;
+    snprintf(list, sizeof list, "%s", value && *value ? value : "libnccl-net.so");
+    for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        snprintf(name, sizeof name, "libnccl-net-%s.so", item);
+        void *lib = dlopen(item, RTLD_NOW | RTLD_LOCAL);
+        lib = lib || strchr(item, '/') ? lib : dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (lib)
+            return lib;
+    }
+    return NULL;
+}
+
 /* NCCL_TUNER_PLUGIN literally, then as libnccl-tuner-VALUE.so unless it looks like a path or a library. */
 static void *open_library(void)
 {
@@ -49,8 +65,10 @@ static void *open_library(void)
     char name[512];
     if (value && !strcasecmp(value, "none"))
         return NULL;
-    if (!value || !*value)
-        return dlopen("libnccl-tuner.so", RTLD_NOW | RTLD_LOCAL);
+    if (!value || !*value) {
+        void *standard = dlopen("libnccl-tuner.so", RTLD_NOW | RTLD_LOCAL);
+        return standard ? standard : open_network();
+    }
     void *lib = dlopen(value, RTLD_NOW | RTLD_LOCAL);
     size_t n = strlen(value);
     if (lib || strchr(value, '/') || (!strncmp(value, "lib", 3) && n > 3 && !strcmp(value + n - 3, ".so")))
@@ -64,6 +82,7 @@ int tuner_load(struct tuner_double *t, int version, int rank, int nranks, int nn
     static double constants[144];
     int domains[3] = {nnodes, nranks / nnodes, (nranks + nnodes - 1) / nnodes};
     int newest = newest_version(version);
+    open_network(); /* stays */
     void *lib = newest ? open_library() : NULL;
     char symbol[64];
     *t = (struct tuner_double){0};

@@ -32,7 +32,9 @@ struct context {
 };
 
 PLUGIN_EXPORT struct vendor_tuner_seen vendor_tuner_seen;
-PLUGIN_EXPORT int ncclNetPlugin_v8;
+PLUGIN_EXPORT const struct {
+    const char *name;
+} ncclNetPlugin_v8 = {"vendor network"};
 static struct vendor_tuner_seen *const seen = &vendor_tuner_seen;
 
 static int fault(const char *kind)

@@ -90,6 +90,36 @@ check "and its table has a rule" grep -q '^allreduce,' "$work/tuned/tuner.csv"
 no_host_memory() { ! grep "host memory" "$work/tune.txt"; }
 check "it is not passed off as host memory" no_host_memory
 
+# ---- a cloud's network plugin that is its tuner, too ----
+mkdir "$work/vendor" && ln -s "$PWD/build/tests/doubles/vendor_tuner.so" "$work/vendor/libnccl-net.so"
+vendor() { LD_LIBRARY_PATH=$work/vendor:$LD_LIBRARY_PATH NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 "$@"; }
+vendor_bench() {
+    vendor timeout 120 build/nccltune bench --engine nccl --topology "$topo" --budget 8s --collectives allreduce \
+        --sizes 512,4K,32K -o "$work/v.jsonl" >"$work/v.log" 2>&1
+}
+check "bench runs on a site with a tuner of its own" vendor_bench
+check "and says that the default is that tuner's" \
+    grep -q 'measured over tuner vendor double, network vendor network' "$work/v.log"
+check "so does the journal" grep -q '"active":"tuner vendor double, network vendor network"' "$work/v.jsonl"
+check "nothing is told of jobs that take another time" test -z "$(grep 'jobs now take' "$work/v.log")"
+check "generate takes that" build/nccltune generate --topology "$topo" --results "$work/v.jsonl" -o "$work/over"
+check "what the vendor chooses already is no gain" test -z "$(grep '^allreduce,0,[0-9]*,tree,ll' "$work/over/tuner.csv")"
+check "the table asks for that tuner first" grep -qx '# next-tuner: auto' "$work/over/tuner.csv"
+check "and says which it was" grep -qx '# measured over: tuner vendor double, network vendor network' "$work/over/tuner.csv"
+explained() { build/nccltune explain "$work/over" | grep -q 'the library as it comes: with tuner vendor double'; }
+check "explain says so" explained
+mixed() { ! build/nccltune generate --topology "$topo" --results "$work/v.jsonl" --results "$work/r.jsonl" -o "$work/mixed" 2>"$work/mixed.log" && grep -q "one profile holds for one" "$work/mixed.log"; }
+check "results over two tuners do not mix" mixed
+vendor_verify() { vendor verify "$work/over" --collectives allreduce >"$work/vv.txt" 2>&1; }
+vendor_verify || true
+check "verify says over what it measures" grep -q 'over tuner vendor double, network vendor network' "$work/vv.txt"
+alone() { NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 verify "$work/over" --collectives allreduce >"$work/va.txt" 2>&1; }
+alone || true
+check "and where it is not what the profile was measured over" \
+    grep -q 'measured over tuner vendor double, network vendor network, now over' "$work/va.txt"
+doctor() { vendor env NCCL_TUNER_PLUGIN="$work/vendor/libnccl-net.so" NCCLTUNE_PROFILE="$work/over" build/nccltune doctor --job; }
+check "doctor says that no table is applied under the vendor's own" sh -c 'printf "%s" "$1" | grep -q "no table is applied"' - "$(doctor)"
+
 # ---- what a job calls, and chunk sizes ----
 cat >"$work/workload.json" <<'EOF'
 {"format": "nccltune-workload/1", "name": "two calls", "ranks": 3, "ranks_per_node": 3, "phases": [{"name": "step",

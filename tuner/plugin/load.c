@@ -257,12 +257,15 @@ static void say_applied(const struct plugin_context *c, nccl_logger log)
 
 /* ---- the tuner that is asked first ------------------------------------------------------------------------------- */
 
+/* What the variable names; else what the table was measured over; without a table all is as without the plugin. */
 static void load_next(const struct plugin_opening *o)
 {
     char why[512];
-    if (plugin_next_load(&process.next, o->api, why, sizeof why))
-        say(o->log, NCCLTUNE_LOG_WARN, "NCCLTUNE_NEXT_TUNER=%.300s %s; no other tuner is asked",
-            getenv("NCCLTUNE_NEXT_TUNER"), why);
+    const char *named = getenv("NCCLTUNE_NEXT_TUNER");
+    if (!named || !*named)
+        named = !process.active || process.table.next_auto ? "auto" : "none";
+    if (plugin_next_load(&process.next, named, o->api, why, sizeof why))
+        say(o->log, NCCLTUNE_LOG_WARN, "NCCLTUNE_NEXT_TUNER=%.300s %s; no other tuner is asked", named, why);
     else if (process.next.tuner)
         say(o->log, NCCLTUNE_LOG_INFO, "asks tuner %.100s (%s, interface version %d) before its table",
             process.next.name, process.next.path, process.next.version);

@@ -120,14 +120,13 @@ static int find_named(struct plugin_next *n, const char *value, int api, char *w
     return snprintf(why, size, ours ? "is nccltune itself" : "has no tuner of an interface from 1 to %d", NEWEST), -1;
 }
 
-int plugin_next_load(struct plugin_next *n, int api, char *why, size_t size)
+int plugin_next_load(struct plugin_next *n, const char *named, int api, char *why, size_t size)
 {
-    const char *value = getenv("NCCLTUNE_NEXT_TUNER");
     *n = (struct plugin_next){0};
-    if (!value || !*value || !strcasecmp(value, "none"))
+    if (!strcasecmp(named, "none"))
         return 0;
-    if (strcasecmp(value, "auto") != 0)
-        return find_named(n, value, api, why, size);
+    if (strcasecmp(named, "auto") != 0)
+        return find_named(n, named, api, why, size);
     find_by_rules(n, api);
     return 0;
 }

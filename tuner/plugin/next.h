@@ -12,10 +12,10 @@ struct plugin_next {
     char path[PATH_MAX];
 };
 
-/* Loads what NCCLTUNE_NEXT_TUNER names, for an NCCL that calls version `api` of the interface. "auto" is what that NCCL
- * would load with NCCL_TUNER_PLUGIN unset, by its own rules; unset, empty and "none" are none. Never this library,
- * under whatever name, nor a copy of it. What is loaded stays. 0; -1 with `why` when a tuner that was named cannot be
- * had. */
-int plugin_next_load(struct plugin_next *n, int api, char *why, size_t size);
+/* Loads a tuner by a path or name as NCCL_TUNER_PLUGIN takes them, for an NCCL that calls version `api` of the
+ * interface. "auto" is what that NCCL would load with NCCL_TUNER_PLUGIN unset, by its own rules; "none" is none. Never
+ * this library, under whatever name, nor a copy of it. What is loaded stays. 0; -1 with `why` when a tuner that was
+ * named cannot be had. */
+int plugin_next_load(struct plugin_next *n, const char *named, int api, char *why, size_t size);
 
 #endif

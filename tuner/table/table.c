@@ -69,7 +69,7 @@ static void parse_versions(struct parser *p, struct tuner_word w, long line, lon
 /* `w` is what follows the '#'. -1 when the whole file is of a kind that this program does not know. */
 static int parse_comment(struct parser *p, struct tuner_word w, const char *line_start, long line)
 {
-    static const char name[] = "nccltune-tuner/", versions[] = "nccl:";
+    static const char name[] = "nccltune-tuner/", versions[] = "nccl:", next[] = "next-tuner:";
     if (starts_with(w, name)) {
         struct tuner_word major = {w.s + sizeof name - 1, w.len - (sizeof name - 1)};
         if (major.len == 1 && major.s[0] == '1')
@@ -79,6 +79,11 @@ static int parse_comment(struct parser *p, struct tuner_word w, const char *line
     if (starts_with(w, versions)) {
         struct tuner_word list = tuner_trim(w.s + sizeof versions - 1, w.len - (sizeof versions - 1));
         parse_versions(p, list, line, list.s - line_start + 1);
+    } else if (starts_with(w, next)) {
+        struct tuner_word value = tuner_trim(w.s + sizeof next - 1, w.len - (sizeof next - 1));
+        p->table->next_auto = value.len == 4 && !memcmp(value.s, "auto", 4);
+        if (!p->table->next_auto && (value.len != 4 || memcmp(value.s, "none", 4) != 0))
+            skip_line(p, line, value.s - line_start + 1, "expected auto or none");
     }
     return 0;
 }

@@ -27,6 +27,7 @@ struct tuner_table {
     struct tuner_version nccl[TUNER_MAX_VERSIONS];
     size_t nccl_count;
     int nccl_given; /* the table names NCCL versions; 0: it holds for any */
+    int next_auto;  /* it was measured over the tuner that NCCL would have without the plugin */
 };
 
 /* Called for a line that cannot be used: 1-based line and column, and one sentence that says what was expected there.

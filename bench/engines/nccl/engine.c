@@ -134,6 +134,16 @@ static void log_inherited(struct nccl_context *c)
     c->inherited = 1;
 }
 
+/* Under whose plugins the default runs that gains are over: said once, and again when a launch changes them. */
+static void log_active(struct nccl_context *c, const struct nccl_joined *joined)
+{
+    if (c->active && !strcmp(c->active, joined->active))
+        return;
+    c->active = arena_strdup(c->arena, joined->active);
+    log_info(c->setup.log, "measured over %s, as jobs run here without nccltune",
+             *joined->active ? joined->active : "NCCL's own tuner and network");
+}
+
 /* How long this launch may take to start. */
 static double start_patience(const struct nccl_context *c, double patience_s)
 {
@@ -159,6 +169,8 @@ static struct nccl_session *new_session(struct nccl_context *c, const struct ncc
         s->base.nodes = c->own.share_gpus ? ranks : nccl_pool_nodes(c->pool);
     s->context = c;
     s->api = joined->api;
+    snprintf(s->active, sizeof s->active, "%s", joined->active);
+    s->base.active = s->active;
     return s;
 }
 
@@ -184,6 +196,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
         err_set(e, ERR_FAILED, "out of memory");
         return NULL;
     }
+    log_active(c, &joined);
     s->launch = launch;
     s->stop = stop;
     return &s->base;

@@ -22,6 +22,7 @@ struct nccl_context {
     struct arena *arena;
     double start_s;          /* how long the first launch took; 0 none yet */
     char lost[BENCH_DETAIL]; /* who is gone and has not come back; "" nobody */
+    const char *active;      /* others' plugins in the last launch; NULL: none yet */
     int inherited;           /* the environment's NCCL variables have been logged */
     int killed;              /* the launch before this one did not end by itself */
     const char **compared;   /* labels of launches whose default was held against the site's */
@@ -57,6 +58,7 @@ struct nccl_session {
     struct nccl_point point;     /* the prepared one */
     struct bench_shape groups;   /* of the ranks that call together; all zero: everybody */
     char data[48], remark[200];  /* of that */
+    char active[NCCL_ACTIVE];    /* others' plugins at work */
     int samples, odd, odd_said;  /* samples of which two clocks were read, and in which they disagreed */
     volatile sig_atomic_t *stop; /* of the caller that opened it */
     int api;                     /* version of the tuner interface that NCCL uses; 0 unknown */

@@ -315,6 +315,8 @@ static const char *const *settings_of(const struct nccl_pool *t, const struct nc
             words_add(&w, a, cleared[i]);
     if (!getenv("NCCL_DEBUG"))
         words_add(&w, a, "NCCL_DEBUG=WARN");
+    if (tuner && *tuner && !ours && !getenv("NCCLTUNE_NEXT_TUNER")) /* what jobs run under is asked first here, too */
+        words_add(&w, a, arena_printf(a, "NCCLTUNE_NEXT_TUNER=%s", tuner));
     if (start->plugin)
         words_add(&w, a, arena_printf(a, "NCCL_TUNER_PLUGIN=%s", start->plugin));
     for (int i = 0; i < start->nsettings; i++)

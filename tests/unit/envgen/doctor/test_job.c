@@ -5,11 +5,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/file.h"
 #include "core/json.h"
 #include "envgen/decide/decide.h"
-#include "envgen/doctor/doctor.h"
+#include "envgen/doctor/doctor_internal.h"
 #include "envgen/generate/generate.h"
 #include "probe/topology/topology.h"
 #include "tests/unit/envgen/scratch.h"
@@ -82,12 +85,97 @@ static const char *set(const char *name, const char *value)
     return arena_printf(s.arena, "%s=%s", name, value);
 }
 
+static const char *value_in(const void *arg, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *const *v = arg; *v; v++)
+        if (!strncmp(*v, name, n) && (*v)[n] == '=')
+            return *v + n + 1;
+    return NULL;
+}
+
 static const char *agreed(const struct doctor *d, const char *name)
 {
     for (int i = 0; i < d->nagree; i++)
         if (!strcmp(d->agree[i].name, name))
             return d->agree[i].value;
     return NULL;
+}
+
+/* ---- other people's plugins -------------------------------------------------------------------------------------- */
+
+#define VENDOR "build/tests/doubles/vendor_tuner.so"
+
+/* The vendor's variable decides which tuner NCCL loads: our table is not applied, and the doctor says how it would. */
+static void a_foreign_tuner_is_named(void **state)
+{
+    (void)state;
+    const char *profile = set("NCCLTUNE_PROFILE", scratch_path(&s, "profile"));
+    const char *const foreign[] = {"NCCL_TUNER_PLUGIN=" VENDOR, profile, NULL};
+    struct doctor *d = job(foreign);
+    expect(d, "tuner", FINDING_WARNING, "is tuner 'vendor double' and not nccltune's");
+    expect(d, "lint", FINDING_WARNING, "NT415");
+    doctor_free(d);
+    const char *const chained[] = {"NCCL_TUNER_PLUGIN=" PLUGIN, "NCCLTUNE_NEXT_TUNER=" VENDOR, profile, NULL};
+    d = job(chained);
+    expect(d, "tuner", FINDING_OK, "'vendor double' is asked before the table");
+    doctor_free(d);
+    const char *const missing[] = {"NCCL_TUNER_PLUGIN=" PLUGIN, "NCCLTUNE_NEXT_TUNER=/nowhere/tuner.so", profile, NULL};
+    d = job(missing);
+    expect(d, "tuner", FINDING_ERROR, "/nowhere/tuner.so cannot be loaded");
+    doctor_free(d);
+}
+
+/* `over` as the profile's journal had it, against what this job's NCCL would load. */
+static void compare_tuners(const char *over, const char *next, enum finding_severity severity, const char *text)
+{
+    struct doctor d = {.arena = arena_new()};
+    const char *const settings[] = {"NCCL_TUNER_PLUGIN=" PLUGIN, next, NULL};
+    d.found.arena = d.arena;
+    doctor_check_others(&d, value_in, settings, over, 0);
+    expect(&d, "tuner", severity, text);
+    arena_free(d.arena);
+}
+
+static void a_profile_over_another_tuner(void **state)
+{
+    (void)state;
+    compare_tuners("tuner vendor double, network vendor network", "NCCLTUNE_NEXT_TUNER=" VENDOR, FINDING_OK,
+                   "asked before");
+    compare_tuners("tuner vendor double", NULL, FINDING_WARNING,
+                   "measured over tuner 'vendor double', and jobs run here over NCCL's own choices");
+    compare_tuners("", "NCCLTUNE_NEXT_TUNER=" VENDOR, FINDING_WARNING,
+                   "measured over NCCL's own choices, and jobs run here over tuner 'vendor double'");
+    compare_tuners("tuner other", "NCCLTUNE_NEXT_TUNER=" VENDOR, FINDING_WARNING, "over tuner 'other', and jobs");
+    compare_tuners(NULL, "NCCLTUNE_NEXT_TUNER=" VENDOR, FINDING_OK, "asked before");
+}
+
+/* The double's network interface is version 8: NCCL 2.19 takes 5 to 7, 2.30 takes 6 to 12. */
+static void network_plugins_by_release(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *nccl;
+        enum finding_severity severity;
+        const char *text;
+    } cases[] = {{"21903", FINDING_ERROR, "has interface 8, and NCCL takes 5, 6, 7"},
+                 {"22005", FINDING_OK, "plugin vendor network"},
+                 {"23007", FINDING_OK, "plugin vendor network"}};
+    static const char *const named[] = {"NCCL_NET_PLUGIN=" VENDOR, NULL};
+    static const char *const absent[] = {"NCCL_NET_PLUGIN=nobody", NULL};
+    void *nccl = dlopen("build/tests/doubles/lib/libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(nccl);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("NCCL_DOUBLE_VERSION", cases[i].nccl, 1);
+        struct doctor *d = job(named);
+        expect(d, "network", cases[i].severity, cases[i].text);
+        doctor_free(d);
+    }
+    struct doctor *d = job(absent);
+    expect(d, "network", FINDING_WARNING, "NCCL_NET_PLUGIN=nobody cannot be loaded");
+    doctor_free(d);
+    unsetenv("NCCL_DOUBLE_VERSION");
+    dlclose(nccl);
 }
 
 static void nothing_is_pinned(void **state)
@@ -425,6 +513,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_is_pinned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_foreign_tuner_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_profile_over_another_tuner, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(network_plugins_by_release, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_decided, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_is_well, set_up, tear_down),
         cmocka_unit_test_setup_teardown(much_is_wrong, set_up, tear_down),

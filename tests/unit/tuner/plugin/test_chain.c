@@ -355,7 +355,6 @@ static void what_cannot_be_had_is_said(int unused)
         {"build/tests/doubles/vendor_tuner.so", "not an absolute path"},
         {"nobody", "nobody"},
         {"libc.so.6", "has no tuner"},
-        {"", NULL},
         {"none", NULL},
         {"NONE", NULL},
     };
@@ -410,7 +409,12 @@ static int run_auto(int release, const char *expected)
     const char *net = getenv("LOADED_NET");
     if (net)
         CHECK(dlopen(net, RTLD_NOW | RTLD_LOCAL));
-    struct loader l = chained(nothing, releases[release], "auto");
+    const char *table = getenv("AUTO_TABLE");
+    use_table(table ? table : nothing);
+    setenv("NCCLTUNE_NEXT_TUNER", table ? "" : "auto", 1);
+    setenv("NCCLTUNE", getenv("AUTO_OFF") ? "off" : "", 1);
+    struct loader l = load(releases[release]);
+    CHECK(open_communicator(&l, 16, 2) == NCCLTUNE_SUCCESS);
     char said[64];
     snprintf(said, sizeof said, "interface version %s", expected);
     int taken = strstr(logged.text, said) != NULL, any = strstr(logged.text, "interface version") != NULL;
@@ -465,6 +469,22 @@ static void takes_the_network_plugin_that_is_named(int release)
 static void leaves_a_network_plugin_that_is_not_loaded(int release)
 {
     in_directory_of("libnccl-net.so", vendor_path(3), release, "0");
+}
+
+/* Without the variable: as the table says, and without a table as without the plugin. */
+static void the_table_decides_where_nothing_is_set(int release)
+{
+    int api = load(releases[release]).api;
+    char *taken = version_text(api == 1 ? 0 : api);
+    setenv("AUTO_TABLE", "# next-tuner: auto\n", 1);
+    in_directory_of("libnccl-tuner.so", vendor_path(0), release, taken);
+    setenv("AUTO_TABLE", "# next-tuner: none\n", 1);
+    in_directory_of("libnccl-tuner.so", vendor_path(0), release, "0");
+    setenv("AUTO_TABLE", "allreduce,0,0,ring,simple,5,-1,-1\n", 1);
+    in_directory_of("libnccl-tuner.so", vendor_path(0), release, "0");
+    setenv("AUTO_TABLE", "# next-tuner: auto\n", 1);
+    setenv("AUTO_OFF", "1", 1);
+    in_directory_of("libnccl-tuner.so", vendor_path(0), release, taken);
 }
 
 /* Installed under the standard name itself, the plugin would find itself. */
@@ -546,6 +566,7 @@ EACH(leaves_newer_versions, 0, (int)RELEASES - 1)
 EACH(takes_the_network_plugin_that_is_loaded, 0, (int)RELEASES - 1)
 EACH(takes_the_network_plugin_that_is_named, 0, (int)RELEASES - 1)
 EACH(leaves_a_network_plugin_that_is_not_loaded, 0, (int)RELEASES - 1)
+EACH(the_table_decides_where_nothing_is_set, 0, (int)RELEASES - 1)
 EACH(auto_never_finds_itself, 0, (int)RELEASES - 1)
 EACH(threads_share_the_next_tuner, 2, 6)
 
@@ -577,6 +598,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_takes_the_network_plugin_that_is_loaded),
         cmocka_unit_test(test_takes_the_network_plugin_that_is_named),
         cmocka_unit_test(test_leaves_a_network_plugin_that_is_not_loaded),
+        cmocka_unit_test(test_the_table_decides_where_nothing_is_set),
         cmocka_unit_test(test_auto_never_finds_itself),
         cmocka_unit_test(test_threads_share_the_next_tuner),
     };
