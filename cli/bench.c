@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "bench/engines/engines.h"
+#include "bench/launch/mpirun.h"
 #include "bench/noise/noise.h"
 #include "bench/predict/sanity.h"
 #include "bench/results/points.h"
@@ -14,6 +15,7 @@
 #include "cli/found.h"
 #include "cli/machine.h"
 #include "cli/measure.h"
+#include "cli/nodes.h"
 #include "core/json.h"
 #include "probe/source/probe.h"
 
@@ -236,16 +238,38 @@ static int find_others(struct request *w)
     return cli_found_begin(&w->found, &w->bench.setup, dir, COMMAND, cli_catch_interrupt(), w->arena);
 }
 
-static int run(const struct request *w, struct err *e)
+/* What is described, or every node that is to be measured, as it sees itself: all of them have to be there. */
+static struct topology *look(struct request *w, struct log *log, struct err *e)
+{
+    const struct bench_engine *engine = w->engine;
+    struct cli_nodes nodes;
+    if (cli_machine_named(&w->machine))
+        return cli_machine_open(&w->machine, log, e);
+    if (engine->predict || engine->document || (engine->join && mpirun_attached_rank(NULL) >= 0))
+        return probe_machine(log, e);
+    if (cli_nodes_measured(&w->bench.setup, w->arena, &nodes, e))
+        return NULL;
+    struct topology *t = cli_nodes_probe(&w->found, &w->bench.setup, &nodes, log, cli_catch_interrupt(), w->arena, e);
+    if (!t || !t->nmissing)
+        return t;
+    err_set(e, ERR_FAILED, "%s cannot be measured: %s", t->missing[0].name, t->missing[0].why);
+    topo_free(t);
+    return NULL;
+}
+
+static int run(struct request *w, struct err *e)
 {
     struct progress progress;
     struct log log = cli_log(COMMAND, w->quiet);
     if (bench_join(&w->bench, e))
         return e->code;
-    struct topology *t =
-        cli_machine_named(&w->machine) ? cli_machine_open(&w->machine, &log, e) : probe_machine(&log, e);
+    struct topology *t = look(w, &log, e);
     if (!t)
         return e->code;
+    if (w->engine->join && !w->plan && cli_found_become_ranks(&w->found, &w->bench.setup, e)) {
+        topo_free(t);
+        return e->code;
+    }
     progress_start(&progress, w->quiet || w->plan ? NULL : stderr);
     log.progress = &progress;
     int rc = w->plan               ? print_plan(w, t, &log, e)

@@ -1,4 +1,4 @@
-/* The head takes in the others; the others serve. */
+/* The head takes in the others; the others serve. Who is alone starts agents. */
 #include "cli/found.h"
 
 #include "bench/engines/mpi.h"
@@ -46,28 +46,45 @@ int cli_found_begin(struct cli_found *c, struct bench_setup *setup, const char *
     }
 }
 
+int cli_found_start(struct cli_found *c, struct bench_setup *setup, volatile sig_atomic_t *stop,
+                    struct agents_absent **absent, int *nabsent, struct arena *a, struct err *e)
+{
+    struct bench_setup *again = ARENA_NEW(a, struct bench_setup);
+    *nabsent = 0;
+    if (setup->lent)
+        return 0;
+    *again = *setup;
+    int rc = agents_open_some(&c->agents, again, PATIENCE_S, stop, absent, nabsent, a, e);
+    if (!rc)
+        setup->lent = &c->agents;
+    return rc;
+}
+
 void cli_found_end(struct cli_found *c, struct bench_setup *setup, int code)
 {
     int32_t status = code;
-    if (!c->head)
-        return;
     if (c->agents.items) {
         agents_send(&c->agents, -1, AGENT_EXIT, AGENT_ALL, &status, sizeof status);
         agents_close(&c->agents);
     }
-    found_end(&c->found, code);
+    if (c->head)
+        found_end(&c->found, code);
     setup->lent = NULL;
     c->head = 0;
 }
 
 int cli_found_become_ranks(struct cli_found *c, struct bench_setup *setup, struct err *e)
 {
+    if (!c->head && c->agents.items)
+        agents_close(&c->agents); /* they would be in the way of mpirun's in an allocation */
+    setup->lent = NULL;
     if (c->head && mpirun_attached_rank(NULL) < 0)
         return err_set(
             e, ERR_LACKS,
             "host memory is measured by ranks of MPI, and %s started none: say srun --mpi=pmix or mpirun, or "
             "--engine nccl where there are GPUs",
             c->found.launcher);
-    cli_found_end(c, setup, FOUND_BECOME_RANK);
+    if (c->head)
+        cli_found_end(c, setup, FOUND_BECOME_RANK);
     return 0;
 }

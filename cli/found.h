@@ -1,4 +1,5 @@
-/* Commands that a launcher has started on every node or rank. */
+/* The agents of a command: those that were found started, where a launcher has put a copy of the command on every node
+ * or rank, or those that it starts, once. Whatever it runs on nodes borrows them. */
 #ifndef CLI_FOUND_H
 #define CLI_FOUND_H
 
@@ -17,11 +18,16 @@ struct cli_found {
 int cli_found_begin(struct cli_found *c, struct bench_setup *setup, const char *dir, const char *name,
                     volatile sig_atomic_t *stop, struct arena *a);
 
-/* The head's end: all others end with this exit code. Nothing for others. */
+/* Unless `setup` lends some already: starts an agent on every node that it means and lends them. Who does not come is
+ * in `absent`. Errors: as agents_open_some. */
+int cli_found_start(struct cli_found *c, struct bench_setup *setup, volatile sig_atomic_t *stop,
+                    struct agents_absent **absent, int *nabsent, struct arena *a, struct err *e);
+
+/* All agents end, those that were found with this exit code; whoever waits with them, too. */
 void cli_found_end(struct cli_found *c, struct bench_setup *setup, int code);
 
-/* All others go on as ranks of MPI, of which this is rank 0. Nothing where nobody was found. ERR_LACKS: what has
- * started them knows no MPI. */
+/* Before ranks of MPI are measured: agents that were started end, until they are wanted again; those that were found
+ * go on as ranks, of which this is rank 0. ERR_LACKS: what has started them knows no MPI. */
 int cli_found_become_ranks(struct cli_found *c, struct bench_setup *setup, struct err *e);
 
 #endif

@@ -56,7 +56,7 @@ static int output_of(const char *const *argv, struct arena *a, char **text, stru
 int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes, struct err *e)
 {
     static const char partition[] = "partition=";
-    *nodes = (struct cli_nodes){.outside = 1};
+    *nodes = (struct cli_nodes){0};
     if (strncmp(text, partition, sizeof partition - 1) != 0)
         return hostlist_parse(text, "--serve", a, &nodes->names, &nodes->n, e);
     nodes->partition = text + sizeof partition - 1;
@@ -70,16 +70,12 @@ int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes,
 
 /* ---- the way ----------------------------------------------------------------------------------------------------- */
 
-/* A step on one node beside whatever else runs in the allocation, with all of the node's GPUs. */
-#define SRUN "srun -Q -N1 -n1 --mpi=none --export=ALL"
-#define STEP                                                                                       \
-    "env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK -u SLURM_GPU_BIND -u SLURM_NTASKS_PER_GPU " \
-    "-u SLURM_CPUS_PER_TASK SLURM_OVERLAP=1 SLURM_WHOLE=1 SLURM_CPU_BIND=none " SRUN " -w"
 /* A small job of its own, wherever this runs. A node that is busy does not answer in time. */
 #define JOB                                                                                              \
     "env -u SLURM_JOB_ID -u SLURM_JOBID -u SLURM_JOB_NODELIST -u SLURM_NODELIST -u SLURM_JOB_NUM_NODES " \
     "-u SLURM_NNODES -u SLURM_NTASKS -u SLURM_NPROCS -u SLURM_NTASKS_PER_NODE -u SLURM_TASKS_PER_NODE "  \
-    "-u SLURM_STEP_ID -u SLURM_STEPID -u SLURM_GPUS -u SLURM_GPUS_PER_NODE " SRUN " --immediate=30"
+    "-u SLURM_STEP_ID -u SLURM_STEPID -u SLURM_GPUS -u SLURM_GPUS_PER_NODE "                             \
+    "srun -Q -N1 -n1 --mpi=none --export=ALL --immediate=30"
 
 /* `launcher` NULL stands for auto. */
 static int is(const char *launcher, const char *name)
@@ -100,7 +96,7 @@ static const char *agent_for(const struct bench_setup *s, const struct cli_nodes
         return arena_printf(a, "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 %s %s -np 1 -H",
                             s->mpirun ? s->mpirun : "mpirun", s->mpirun_args ? s->mpirun_args : "");
     if (srun && locate_in_path("srun", a))
-        return nodes->outside ? JOB " -w" : STEP;
+        return JOB " -w";
     *bare = 0;
     return ssh && *ssh ? ssh : NULL;
 }
@@ -123,55 +119,72 @@ static struct topology *probe_here(struct log *log, struct err *e)
     return NULL;
 }
 
-/* By agents that run already. */
-static struct topology *probe_by_agents(const struct bench_setup *setup, struct log *log,
-                                        const volatile sig_atomic_t *stop, struct err *e)
+/* What was asked for by a name is called that. */
+static const char *called(const struct cli_nodes *nodes, const struct agents *agents, int i)
 {
-    struct arena *a = arena_new();
+    for (int k = 0; nodes->names && k < nodes->n; k++)
+        if (agents_find(agents, nodes->names[k]) == i)
+            return nodes->names[k];
+    return agents->items[i].host;
+}
+
+static struct topology *probe_by_agents(const struct bench_setup *setup, const struct cli_nodes *nodes,
+                                        const struct agents_absent *absent, int nabsent, struct log *log,
+                                        volatile sig_atomic_t *stop, struct arena *a, struct err *e)
+{
     struct agents agents;
     const char *argv[] = {"{bin}/nccltune", "probe", "--json", NULL};
     const struct agents_order order = {.argv = argv};
     struct topology *t = NULL;
-    if (agents_open(&agents, setup, DEADLINE_S, (volatile sig_atomic_t *)stop, e)) {
-        arena_free(a);
+    if (agents_open(&agents, setup, DEADLINE_S, stop, e))
         return NULL;
-    }
     double asked_s = cluster_clock_s();
-    struct agents_answer *said =
-        agents_run(&agents, &order, progress_now_s() + DEADLINE_S, (volatile sig_atomic_t *)stop, a, e);
-    struct cluster_answer *answers = arena_alloc(a, ((size_t)agents.count + 1) * sizeof *answers);
+    struct agents_answer *said = agents_run(&agents, &order, progress_now_s() + DEADLINE_S, stop, a, e);
+    struct cluster_answer *answers = arena_alloc(a, ((size_t)agents.count + (size_t)nabsent + 1) * sizeof *answers);
     double answered_s = cluster_clock_s();
     for (int i = 0; said && i < agents.count; i++) {
-        answers[i] =
-            (struct cluster_answer){agents.items[i].host, said[i].output, said[i].bytes, NULL, asked_s, answered_s};
+        answers[i] = (struct cluster_answer){called(nodes, &agents, i), said[i].output, said[i].bytes, NULL, asked_s,
+                                             answered_s};
         if (said[i].lost)
             answers[i].why = "no answer in time";
         else if (said[i].status)
             answers[i].why = arena_strdup(a, said[i].errors);
     }
+    for (int i = 0; i < nabsent; i++)
+        answers[agents.count + i] = (struct cluster_answer){.host = absent[i].host, .why = absent[i].why};
     if (said)
-        t = cluster_merge(answers, agents.count, log, e);
+        t = cluster_merge(answers, agents.count + nabsent, log, e);
     agents_close(&agents);
-    arena_free(a);
     return t;
 }
 
-struct topology *cli_nodes_probe(const struct bench_setup *setup, const struct cli_nodes *nodes, struct log *log,
-                                 const volatile sig_atomic_t *stop, struct err *e)
+struct topology *cli_nodes_probe(struct cli_found *c, struct bench_setup *setup, const struct cli_nodes *nodes,
+                                 struct log *log, volatile sig_atomic_t *stop, struct arena *a, struct err *e)
 {
-    struct arena *a = arena_new();
-    struct cluster_ask ask = {.hosts = nodes->names, .nhosts = nodes->n, .deadline_s = DEADLINE_S, .parallel = 128};
-    struct topology *t;
-    if (setup->lent && !nodes->outside) {
-        t = probe_by_agents(setup, log, stop, e);
-    } else if (nodes->here) {
+    struct topology *t = NULL;
+    struct agents_absent *absent = NULL;
+    int nabsent;
+    if (nodes->here && !setup->lent) {
         t = probe_here(log, e);
         if (t && nodes->names) /* as the user or Slurm calls it */
             t->hosts[0].name = arena_strdup(t->arena, nodes->names[0]);
-    } else {
-        ask.agent = agent_for(setup, nodes, a, &ask.without_shell);
-        t = cluster_gather(&ask, log, stop, e);
+        return t;
     }
+    if (!cli_found_start(c, setup, stop, &absent, &nabsent, a, e)) {
+        struct arena *own = arena_new();
+        t = probe_by_agents(setup, nodes, absent, nabsent, log, stop, own, e);
+        arena_free(own);
+    }
+    return t;
+}
+
+struct topology *cli_nodes_ask(const struct bench_setup *setup, const struct cli_nodes *nodes,
+                               const volatile sig_atomic_t *stop, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct cluster_ask ask = {.hosts = nodes->names, .nhosts = nodes->n, .deadline_s = DEADLINE_S, .parallel = 128};
+    ask.agent = agent_for(setup, nodes, a, &ask.without_shell);
+    struct topology *t = cluster_gather(&ask, NULL, stop, e);
     arena_free(a);
     return t;
 }

@@ -12,7 +12,7 @@ int cli_serve(struct cli_serve *s, const char *command, struct arena *a, struct 
     struct cli_nodes nodes;
     struct cluster_served served = {0};
     int rc = cli_nodes_served(s->list, a, &nodes, e);
-    struct topology *probed = rc ? NULL : cli_nodes_probe(&reach, &nodes, NULL, cli_catch_interrupt(), e);
+    struct topology *probed = rc ? NULL : cli_nodes_ask(&reach, &nodes, cli_catch_interrupt(), e);
     rc = probed ? install_extend(s->store, s->profile, probed, s->made, &served, a, e) : e->code;
     for (int i = 0; !rc && i < served.out.n; i++)
         log_warn(&log, "%s is not served: %s", served.out.list[i].name, served.out.list[i].why);

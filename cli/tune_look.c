@@ -70,7 +70,7 @@ static int find_nodes(struct tune *t, struct cli_nodes *nodes, struct err *e)
         log_info(&t->log, "looking at this machine");
     else
         log_info(&t->log, "%d nodes look at themselves", nodes->n);
-    t->all = cli_nodes_probe(&t->bench.setup, nodes, &t->log, t->stop, e);
+    t->all = cli_nodes_probe(&t->found, &t->bench.setup, nodes, &t->log, t->stop, t->arena, e);
     return t->all ? 0 : e->code;
 }
 
@@ -223,7 +223,7 @@ static int serve(struct tune *t, struct err *e)
     if (rc || !n)
         return rc;
     log_info(&t->log, "%d more nodes look at themselves, to be served", n);
-    struct topology *probed = cli_nodes_probe(&t->bench.setup, &nodes, NULL, t->stop, e);
+    struct topology *probed = cli_nodes_ask(&t->bench.setup, &nodes, t->stop, e);
     if (!probed)
         return e->code;
     join(t, probed);

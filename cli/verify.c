@@ -10,6 +10,7 @@
 #include "bench/predict/sanity.h"
 #include "bench/search/bench.h"
 #include "cli/cli.h"
+#include "cli/found.h"
 #include "cli/measure.h"
 #include "core/coll.h"
 #include "core/json.h"
@@ -39,6 +40,7 @@ struct request {
     struct bench_options bench;
     const char *profile, *out;
     int json, quiet;
+    struct cli_found found;
 };
 
 /* ---- options ---- */
@@ -264,10 +266,13 @@ int verify_main(int argc, char **argv)
     struct err e = {0};
     struct arena *a = arena_new();
     int rc = parse(argc, argv, &w, a);
+    if (rc < 0) /* copies that a launcher has put on every rank meet beside what is written, or in the profile */
+        rc = cli_found_begin(&w.found, &w.bench.setup, w.out ? w.out : w.profile, COMMAND, cli_catch_interrupt(), a);
     if (rc < 0) {
         rc = run(&w, &e);
         if (rc && *e.text)
             cli_fail(COMMAND, &e);
+        cli_found_end(&w.found, &w.bench.setup, rc);
     }
     arena_free(a);
     return rc;

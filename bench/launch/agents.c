@@ -193,13 +193,17 @@ static int introduced(struct agent *m)
 }
 
 /* One that ends before it has said its name leaves its place to another. */
+static void drop_newcomer(struct agents *s, int i)
+{
+    connection_close(&s->items[i].connection);
+    s->items[i] = s->items[--s->count];
+}
+
 static void hear_newcomers(struct agents *s, const struct pollfd *fds, int n)
 {
     for (int i = n - 1; i >= 0; i--)
-        if (fds[i].revents && introduced(&s->items[i]) < 0) {
-            connection_close(&s->items[i].connection);
-            s->items[i] = s->items[--s->count];
-        }
+        if (fds[i].revents && introduced(&s->items[i]) < 0)
+            drop_newcomer(s, i);
 }
 
 static int by_host(const void *a, const void *b)
@@ -218,14 +222,39 @@ static int who_is_missing(const struct agents *s, const char *why, struct err *e
                    names, used ? (s->count > 3 && used >= sizeof names - 80 ? " and more)" : ")") : "", why);
 }
 
+int agents_find(const struct agents *s, const char *host)
+{
+    for (int i = 0; i < s->count; i++) {
+        const char *name = s->items[i].host;
+        size_t n = strcspn(host, "."), m = strcspn(name, ".");
+        if (!strcmp(name, host) || (n == m && !strncmp(name, host, n)))
+            return i;
+    }
+    return -1;
+}
+
+/* How many will not come any more: their launchers have ended. */
+static int given_up(const struct agents *s)
+{
+    char why[BENCH_DETAIL];
+    int n = 0;
+    for (int i = 0; s->some && i < s->wanted; i++)
+        n += start_node_ended(s->start, i, why) && agents_find(s, start_node(s->start, i)) < 0;
+    return n;
+}
+
+static int is_complete(const struct agents *s, double deadline_s)
+{
+    int n = known(s);
+    return n == s->wanted || (s->some && n && (n + given_up(s) >= s->wanted || progress_now_s() > deadline_s));
+}
+
 static int look_whether_hopeless(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e)
 {
     char why[BENCH_DETAIL] = "";
     if (stop && *stop)
         return err_set(e, ERR_FAILED, "interrupted");
-    if (known(s) == s->wanted)
-        return 0;
-    if (start_ended(s->start, why))
+    if ((!s->some || given_up(s) == s->wanted) && start_ended(s->start, why))
         return s->count ? who_is_missing(s, why, e) : err_set(e, ERR_FAILED, "%s", why);
     if (s->here.group && proc_ended(&s->here, 0))
         return err_set(e, ERR_FAILED, "nccltune-worker ended before it had answered");
@@ -260,11 +289,14 @@ int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *st
     int rc = 0;
     if (!fds)
         return err_set(e, ERR_FAILED, "out of memory");
-    while (!rc && known(s) < s->wanted) {
+    while (!rc && !is_complete(s, deadline_s)) {
         wait_and_hear(s, fds);
-        rc = look_whether_hopeless(s, deadline_s, stop, e);
+        rc = is_complete(s, deadline_s) ? 0 : look_whether_hopeless(s, deadline_s, stop, e);
     }
     free(fds);
+    for (int i = s->count - 1; i >= 0; i--)
+        if (!*s->items[i].host)
+            drop_newcomer(s, i);
     while (s->guests && s->nguests)
         send_away(s, 0);
     if (s->listener >= 0)
@@ -433,6 +465,8 @@ void agents_close(struct agents *s)
     proc_stop(&s->here, GRACE_S);
     free(s->items);
     free(s->guests);
+    const struct bench_setup *again = s->again;
     explicit_bzero(s, sizeof *s);
     s->listener = -1;
+    s->again = again;
 }

@@ -1,8 +1,9 @@
 /* The agents of a run, one a node, as the conductor sees them: taken in and proven, given orders, lost.
  *
  * agents_open does it all: starts them by bench/launch/start.h, takes in those that come back, and brings them into
- * order. The rest is for those who find agents started already. Strangers on the port cost nothing: there is room for
- * AGENTS_GUESTS at a time that have proven nothing, each for AGENTS_PROOF_S.
+ * order. A command does it once, with agents_open_some, and lends them to whatever it runs on nodes: probes, the
+ * fabric, NCCL. The rest is for those who find agents started already. Strangers on the port cost nothing: there is
+ * room for AGENTS_GUESTS at a time that have proven nothing, each for AGENTS_PROOF_S.
  */
 #ifndef BENCH_LAUNCH_AGENTS_H
 #define BENCH_LAUNCH_AGENTS_H
@@ -39,13 +40,27 @@ struct agents {
     struct proc here;      /* or the only one, on pipes */
     struct agents *lender; /* whose they are; NULL their own */
     int *from;             /* their numbers there */
+    int some;              /* those that come are enough */
+
+    const struct bench_setup *again; /* how a lender's are started anew when some are lost, or all; NULL: not */
 };
 
 /* Starts an agent on every node that `setup` means and waits for all; where it lends agents, borrows those of the nodes
- * that it names, or all. Errors: as start_open, agents_begin and
- * agents_gather; nothing is left running then. */
+ * that it names, or all, of a lender that has lost some after it has started all of them anew. Errors: as start_open,
+ * agents_begin and agents_gather; nothing is left running then. */
 int agents_open(struct agents *s, const struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
                 struct err *e);
+
+/* A node whose agent has not come. */
+struct agents_absent {
+    const char *host, *why;
+};
+
+/* To lend: starts an agent on every node, and goes on without those that do not come, which are in `absent`, of
+ * `nabsent`, in `a`. Where one launcher for all fails, there is one for each node. Errors as above, and nobody comes.
+ * `setup` stays in use. */
+int agents_open_some(struct agents *s, struct bench_setup *setup, double patience_s, volatile sig_atomic_t *stop,
+                     struct agents_absent **absent, int *nabsent, struct arena *a, struct err *e);
 
 struct found;
 
@@ -71,6 +86,9 @@ int agents_add(struct agents *s, int from, int to, struct err *e);
 /* Waits until all `wanted` agents have proven themselves and said their names, then closes the port. Errors name who
  * has not come as far as that is known; a host name that came twice is one. */
 int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e);
+
+/* The number of a node's agent, under its whole name or what comes before the first dot; -1 none. */
+int agents_find(const struct agents *s, const char *host);
 
 /* An order for agent `i`, or for all with i < 0. Never waits. One that cannot be reached any more counts as lost. */
 void agents_send(struct agents *s, int i, int message, int rank, const void *body, size_t bytes);
@@ -122,8 +140,8 @@ struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, vol
  * long. */
 size_t agents_start_body(const struct agents_order *o, int first_rank, int frames, char *body);
 
-/* Closes all connections, which ends the agents and what they run, and stops what has started them. What was borrowed
- * goes back instead, after what it runs has been killed. */
+/* Closes all connections, which ends the agents and what they run, and stops what has started them; of a lender that
+ * can start them anew, that alone stays. What was borrowed goes back instead, after what it runs has been killed. */
 void agents_close(struct agents *s);
 
 #endif

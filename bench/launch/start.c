@@ -83,7 +83,48 @@ static int run(struct runner *r, const struct start_command *c, struct err *e)
     return 0;
 }
 
-struct start *start_open(const struct bench_setup *setup, const struct start_agent *what, struct err *e)
+/* The command for one node, which is called there as it is here. */
+static int add_one(const struct start_launcher *l, const struct bench_setup *setup, const char *host,
+                   const struct start_agent *what, struct start_commands *out, struct err *e)
+{
+    struct bench_setup one = *setup;
+    struct places where = {.hosts = &host, .nodes = 1, .said = 1};
+    struct words argv = {0};
+    words_add_all(&argv, out->arena, what->argv);
+    words_add_all(&argv, out->arena, (const char *const[]){"--as", host, NULL});
+    words_add(&argv, out->arena, NULL);
+    one.hosts = host;
+    one.hostfile = NULL;
+    int rc = l->commands(&one, &where, &(struct start_agent){argv.items, what->env}, out, e);
+    if (!rc)
+        out->list[out->count - 1].host = host;
+    return rc;
+}
+
+static int add_commands(const struct start_launcher *l, const struct bench_setup *setup, int each,
+                        const struct start_agent *what, struct start_commands *out, struct err *e)
+{
+    struct places where;
+    int rc = places_find(setup, out->arena, &where, e);
+    if (rc || !(each || l->each))
+        return rc ? rc : l->commands(setup, &where, what, out, e);
+    if (!where.hosts)
+        return err_set(e, ERR_USAGE, "--launcher %s needs the names of the nodes: --hosts or --hostfile", l->name);
+    for (int i = 0; i < where.nodes && !rc; i++)
+        rc = add_one(l, setup, where.hosts[i], what, out, e);
+    return rc;
+}
+
+int start_is_common(const struct bench_setup *setup)
+{
+    struct arena *a = arena_new();
+    struct places where;
+    int common = !places_find(setup, a, &where, NULL) && where.hosts && !choose(setup, &where, a)->each;
+    arena_free(a);
+    return common;
+}
+
+struct start *start_open(const struct bench_setup *setup, const struct start_agent *what, int each, struct err *e)
 {
     struct arena *a = arena_new();
     struct start *s = ARENA_NEW(a, struct start);
@@ -93,7 +134,7 @@ struct start *start_open(const struct bench_setup *setup, const struct start_age
     int rc = places_find(setup, a, &where, e);
     if (!rc) {
         s->launcher = choose(setup, &where, a);
-        rc = s->launcher->commands(setup, &where, what, &commands, e);
+        rc = add_commands(s->launcher, setup, each, what, &commands, e);
     }
     s->runners = arena_alloc(a, ((size_t)commands.count + 1) * sizeof *s->runners);
     for (int i = 0; i < commands.count && !rc; i++) {
@@ -143,19 +184,33 @@ void start_listen(struct start *s)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
+int start_node_ended(struct start *s, int i, char why[BENCH_DETAIL])
+{
+    char status[PROC_STATUS_TEXT], words[BENCH_DETAIL - PROC_STATUS_TEXT];
+    struct runner *r = s && i < s->count ? &s->runners[i] : NULL;
+    if (!r || !proc_ended(&r->proc, 0))
+        return 0;
+    start_listen(s);
+    complaint_text(&r->complaint, words, sizeof words);
+    snprintf(why, BENCH_DETAIL, "%s %s%s%.200s", s->launcher->name, proc_status_text(r->proc.status, status),
+             *words ? ": " : "", words);
+    return 1;
+}
+
+const char *start_node(const struct start *s, int i)
+{
+    return s->runners[i].host;
+}
+
 int start_ended(struct start *s, char why[BENCH_DETAIL])
 {
-    for (int i = 0; s && i < s->count; i++) {
-        struct runner *r = &s->runners[i];
-        char status[PROC_STATUS_TEXT], words[BENCH_DETAIL - PROC_STATUS_TEXT];
-        if (!proc_ended(&r->proc, 0))
-            continue;
-        start_listen(s);
-        complaint_text(&r->complaint, words, sizeof words);
-        snprintf(why, BENCH_DETAIL, "%.100s%s%s %s%s%.200s", r->host ? r->host : "", r->host ? ": " : "",
-                 s->launcher->name, proc_status_text(r->proc.status, status), *words ? ": " : "", words);
-        return 1;
-    }
+    char words[BENCH_DETAIL];
+    for (int i = 0; s && i < s->count; i++)
+        if (start_node_ended(s, i, words)) {
+            const char *host = s->runners[i].host;
+            snprintf(why, BENCH_DETAIL, "%.100s%s%.290s", host ? host : "", host ? ": " : "", words);
+            return 1;
+        }
     return 0;
 }
 

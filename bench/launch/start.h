@@ -27,8 +27,13 @@ int start_here_alone(const struct bench_setup *setup);
  */
 const char *start_launcher_name(int i);
 
-/* Starts them. NULL after an error: no launcher here (ERR_LACKS), a wrong option (ERR_USAGE). */
-struct start *start_open(const struct bench_setup *setup, const struct start_agent *what, struct err *e);
+/* Whether one launcher would start all of them: where it fails for one node, it does for all. */
+int start_is_common(const struct bench_setup *setup);
+
+/* Starts them; `each` by a launcher for each node, in the order of the places that are meant, and as what they are
+ * called there ("--as NAME"), whatever suits. NULL after an error: no launcher here (ERR_LACKS), a wrong option
+ * (ERR_USAGE). */
+struct start *start_open(const struct bench_setup *setup, const struct start_agent *what, int each, struct err *e);
 
 /* "mpirun", "srun", "ssh". */
 const char *start_name(const struct start *s);
@@ -43,6 +48,10 @@ void start_listen(struct start *s);
 /* Whether a launcher has ended, which ends the agents that it started: a sentence in `why` then, with the node where
  * there is a launcher for each ("node7: ssh exited with code 255: ssh: connect to host node7 port 22: ..."). */
 int start_ended(struct start *s, char why[BENCH_DETAIL]);
+
+/* The same of the launcher for node `i` alone, the sentence without its name; and that name. */
+int start_node_ended(struct start *s, int i, char why[BENCH_DETAIL]);
+const char *start_node(const struct start *s, int i);
 
 /* What was complained about so far; "" nothing. Returns `text`. */
 char *start_complaint(const struct start *s, char text[BENCH_DETAIL]);

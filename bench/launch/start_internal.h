@@ -21,6 +21,7 @@ struct start_commands {
 
 struct start_launcher {
     const char *name;
+    int each; /* its command is for one node: there is one for each */
     /* Whether it would be taken without being asked for. */
     int (*suits)(const struct bench_setup *setup, const struct places *where, struct arena *a);
     int (*commands)(const struct bench_setup *setup, const struct places *where, const struct start_agent *what,

@@ -157,31 +157,26 @@ static int ssh_commands(const struct bench_setup *setup, const struct places *wh
                         struct start_commands *out, struct err *e)
 {
     struct arena *a = out->arena;
-    struct words agent = {0};
+    struct words agent = {0}, argv = {0};
     int n;
     const char **words = proc_split(ssh_command(setup), a, &n, e);
     if (!words || !n)
         return words ? err_set(e, ERR_USAGE, "--ssh-command is empty") : ERR_USAGE;
-    if (!where->hosts)
-        return err_set(e, ERR_USAGE, "--launcher ssh needs the names of the nodes: --hosts or --hostfile");
     words_add_all(&agent, a, what->argv);
     words_add(&agent, a, "--stdin");
     words_add(&agent, a, NULL);
-    const char *remote = quoted(agent.items, a, e), *input = input_of(what, a);
+    const char *remote = quoted(agent.items, a, e);
     if (!remote)
         return ERR_USAGE;
-    for (int i = 0; i < where->nodes; i++) {
-        struct words argv = {0};
-        words_add_all(&argv, a, words);
-        words_add(&argv, a, where->hosts[i]);
-        words_add(&argv, a, remote);
-        words_add(&argv, a, NULL);
-        *add_command(out) = (struct start_command){.argv = argv.items, .host = where->hosts[i], .input = input};
-    }
+    words_add_all(&argv, a, words);
+    words_add(&argv, a, where->hosts[0]);
+    words_add(&argv, a, remote);
+    words_add(&argv, a, NULL);
+    *add_command(out) = (struct start_command){.argv = argv.items, .input = input_of(what, a)};
     return 0;
 }
 
-const struct start_launcher start_launchers[] = {{"mpirun", mpirun_suits, mpirun_commands},
-                                                 {"srun", srun_suits, srun_commands},
-                                                 {"ssh", ssh_suits, ssh_commands},
+const struct start_launcher start_launchers[] = {{"mpirun", 0, mpirun_suits, mpirun_commands},
+                                                 {"srun", 0, srun_suits, srun_commands},
+                                                 {"ssh", 1, ssh_suits, ssh_commands},
                                                  {0}};

@@ -292,7 +292,7 @@ int agent_serve(const struct worker_options *o)
     struct agent_node node = {0};
     char last[AGENT_TEXT];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    process_names_here(&a.names);
+    process_names_here(&a.names, o->name);
     if (o->connect ? connect_to(&a, o->connect) : connection_open(&a.head, dup(STDIN_FILENO), dup(STDOUT_FILENO)))
         return ERR_FAILED;
     snprintf(node.host, sizeof node.host, "%s", a.names.host);

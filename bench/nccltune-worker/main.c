@@ -11,7 +11,7 @@
 #include "core/err.h"
 
 static const char help[] =
-    "Usage: nccltune-worker agent [--connect ADDRESS:PORT[,...] [--stdin]]\n"
+    "Usage: nccltune-worker agent [--connect ADDRESS:PORT[,...] [--as NAME] [--stdin]]\n"
     "       nccltune-worker rank RANK LOCAL [--nccl-lib PATH]\n"
     "       nccltune-worker signs\n"
     "The part of nccltune that runs NCCL. nccltune bench --engine nccl starts one agent a node, which starts one\n"
@@ -25,10 +25,13 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"nccl-lib", required_argument, NULL, 'n'}, {"connect", required_argument, NULL, 'c'},
-        {"stdin", no_argument, NULL, 's'},          {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},        {0}};
+    static const struct option options[] = {{"nccl-lib", required_argument, NULL, 'n'},
+                                            {"connect", required_argument, NULL, 'c'},
+                                            {"as", required_argument, NULL, 'a'},
+                                            {"stdin", no_argument, NULL, 's'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {0}};
     struct worker_options o = {0};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
@@ -37,6 +40,9 @@ int main(int argc, char **argv)
             break;
         case 'c':
             o.connect = optarg;
+            break;
+        case 'a':
+            o.name = optarg;
             break;
         case 's':
             if (surroundings_read()) {

@@ -18,10 +18,15 @@ extern char **environ;
 
 /* ---- names ---- */
 
-void process_names_here(struct process_names *n)
+void process_names_here(struct process_names *n, const char *host)
 {
+    const char *slurm = getenv("SLURMD_NODENAME");
     *n = (struct process_names){0};
-    gethostname(n->host, sizeof n->host - 1);
+    host = host ? host : slurm;
+    if (host && *host)
+        snprintf(n->host, sizeof n->host, "%s", host);
+    else
+        gethostname(n->host, sizeof n->host - 1);
     ssize_t length = readlink("/proc/self/exe", n->self, sizeof n->self - 1);
     n->self[length < 0 ? 0 : length] = 0;
     memcpy(n->bin, n->self, sizeof n->bin);

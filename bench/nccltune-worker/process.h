@@ -22,7 +22,7 @@ struct process_names {
     char self[4096], bin[4096], host[64];
     int rank, local;
 };
-void process_names_here(struct process_names *n);
+void process_names_here(struct process_names *n, const char *host); /* NULL: what Slurm or the node itself says */
 
 /* Starts `words` with this process's environment as `settings` change it, both with the names filled in. -1 with errno.
  */

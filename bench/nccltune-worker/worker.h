@@ -6,6 +6,7 @@
 struct worker_options {
     const char *nccl;    /* worker: library to load; NULL: search */
     const char *connect; /* agent: the engine's places (bench/launch/address.h); NULL: standard input and output */
+    const char *name;    /* agent: what its node is called; NULL: what Slurm or the node itself calls it */
     int rank, local;     /* worker: its rank, and its number on this node */
 };
 

@@ -66,7 +66,8 @@ check "nothing is measured twice in a round" test -z "$(twice "$tmp/run.jsonl")"
 
 check "points as JSON" bash -c '"$0" bench -q --ranks-per-node 2 --json "${@:2}" -o "$1" | head -n 2 |
     grep -q nccltune-points/1' "$nccltune" "$tmp/json.jsonl" "${quick[@]}"
-bench --plan --hosts "n[1-2]" --interfaces eth0,ib0 >"$tmp/plan" 2>"$tmp/plan.err"
+"$nccltune" probe -o "$tmp/here.json" >/dev/null
+bench --plan --hosts "n[1-2]" --topology "$tmp/here.json" --interfaces eth0,ib0 >"$tmp/plan" 2>"$tmp/plan.err"
 check "a plan names launches and calls" bash -c 'grep -q "launches *default eth0 ib0" "$0" &&
     grep -q "allreduce.*recursive_doubling" "$0"' "$tmp/plan"
 

@@ -75,10 +75,14 @@ check "nodes with different releases of NCCL are refused" test $? = 1
 note "$work/versions.log"
 check "in words that name both" grep -q "$prefix-n0 has NCCL 2.30.7 .*, $prefix-n3 has 2.28.9 " "$work/versions.log"
 
-# No MPI: an ssh for each node, which passes nothing on but a command line and standard input.
-by=(--ssh-command "$PWD/tests/rig/agent")
-check "agents are started by an ssh for each node" bench -q --budget 5s -o "$work/s.jsonl"
-check "eight ranks on four nodes without mpirun" grep -q '"nodes":4,"ranks":8' "$work/s.jsonl"
+# No MPI: an ssh for each node, which passes nothing on but a command line and standard input. Each is counted.
+printf '%s\n' '#!/bin/sh' "echo \$1 >>$work/starts" "exec $PWD/tests/rig/agent \"\$@\"" >"$work/ssh"
+chmod 755 "$work/ssh"
+by=(--ssh-command "$work/ssh")
+check "agents are started by an ssh for each node" nccltune tune --engine nccl -q --budget 6s -o "$work/by-ssh"
+check "one on each, once: they probe, try the fabric and run NCCL" test "$(sort "$work/starts" | paste -sd,)" = "$hosts"
+note "$work/starts"
+check "eight ranks on four nodes without mpirun" grep -q '"nodes":4,"ranks":8' "$work/by-ssh/results.jsonl"
 on_node0 build/nccltune bench --engine nccl --topology "$topo" --hosts "$prefix-n0,nosuchhost" "${by[@]}" \
     -o "$work/x.jsonl" >"$work/nosuch.log" 2>&1
 check "a node that cannot be reached is named, with ssh's own word" \
@@ -109,6 +113,11 @@ check "copies of torchrun find one another by the profile's directory" test "$co
 check "... every node was probed, and its GPUs measured" bash -c \
     "grep -q '\"nodes\":4,\"ranks\":8' '$work/torchrun/results.jsonl' && [ \$(grep -c '$prefix-n.\"' '$work/torchrun/topology.json') -ge 4 ]"
 check "... and left nothing there" test -z "$(find "$work/torchrun" -name '.head*')"
+copies 2 TORCHELASTIC_RUN_ID=r2 -- build/nccltune verify "$work/torchrun" --collectives allreduce --sizes 64K --budget 4s \
+    --journal "$work/verified.jsonl"
+check "copies of verify find one another, too, and measure all nodes" test "$codes" = 00000000 -a \
+    "$(grep -c '"nodes":4,"ranks":8' "$work/verified.jsonl")" -gt 0
+note "$work/copy.0.0"
 began=$(date +%s)
 copies 2 TORCHELASTIC_RUN_ID=r1 -- build/nccltune tune "${small[@]}" -o "$work/torchrun"
 check "when the head refuses, all end" test "$codes" = 11111111 -a $(($(date +%s) - began)) -lt 30

@@ -84,7 +84,9 @@ check "on four nodes of two classes" ask '[.profiles[0].measured[] | .class]' '[
 check "the node without a port is left out, with the reason" jq -e '.left_out[] | select(.name == "'${n}4'" and (.why | test("port|ports")))' "$dir/plan.json"
 check "the sixth is served by what it equals" ask '[.profiles[0].served[] | .name, .class]' "[\"${n}5\",\"class1\"]"
 check "nothing was written" test ! -e "$profile"
-[ "$tap_failed" = 0 ] || { note "$dir/plan.log" && note "$dir/plan.json"; }
+nodes 60 salloc -Q -w "${n}0,${n}2" -N2 build/nccltune bench --engine nccl --plan >"$dir/bench.plan" 2>&1
+check "bench knows both classes' HCAs, too" grep -q 'hca=rail0' "$dir/bench.plan"
+[ "$tap_failed" = 0 ] || { note "$dir/plan.log" && note "$dir/plan.json" && note "$dir/bench.plan"; }
 
 # ---- measured, with HCAs of every class ------------------------------------------------------------------------------
 tune >"$dir/tune.log" 2>&1

@@ -76,14 +76,14 @@ static int end(void **state)
 }
 
 /* What the launchers of `setup` were called with, by file; how they ended goes into `why`. */
-static char *called(struct bench_setup setup, const char *name, char why[BENCH_DETAIL])
+static char *started(struct bench_setup setup, int each, const char *name, char why[BENCH_DETAIL])
 {
     const char *const argv[] = {"/opt/worker", "agent", "--connect", "10.0.0.1:4711,127.0.0.1:4711", NULL};
     const char *const env[] = {"SECRET=s3cret", NULL};
     char command[128], *text;
     size_t bytes;
     struct err e = {0};
-    struct start *s = start_open(&setup, &(struct start_agent){argv, env}, &e);
+    struct start *s = start_open(&setup, &(struct start_agent){argv, env}, each, &e);
     if (!s)
         fail_msg("%s", e.text);
     assert_string_equal(start_name(s), name);
@@ -95,6 +95,11 @@ static char *called(struct bench_setup setup, const char *name, char why[BENCH_D
     assert_int_equal(system(command), 0);
     assert_int_equal(file_read_text(arena_printf(arena, "%s/all", dir), FILE_LIMIT, arena, &text, &bytes, &e), 0);
     return text;
+}
+
+static char *called(struct bench_setup setup, const char *name, char why[BENCH_DETAIL])
+{
+    return started(setup, 0, name, why);
 }
 
 static void assert_says(const char *text, const char *part)
@@ -125,8 +130,8 @@ static void by_ssh(void **state)
     char why[BENCH_DETAIL];
     (void)state;
     char *text = called((struct bench_setup){.hosts = "n1"}, "ssh", why);
-    assert_says(text,
-                "ConnectTimeout=10 n1 '/opt/worker' 'agent' '--connect' '10.0.0.1:4711,127.0.0.1:4711' '--stdin'\n");
+    assert_says(text, "ConnectTimeout=10 n1 '/opt/worker' 'agent' '--connect' '10.0.0.1:4711,127.0.0.1:4711' '--as' "
+                      "'n1' '--stdin'\n");
     assert_says(text, "NCCL_IB_HCA==mlx5_0\n");
     assert_says(text, "SECRET=s3cret\n\n");
     assert_says(text, "secret= ");
@@ -168,6 +173,26 @@ static void by_mpirun(void **state)
     forget(NULL);
 }
 
+/* Where one for all has failed. */
+static void one_for_each(void **state)
+{
+    char why[BENCH_DETAIL];
+    (void)state;
+    assert_false(start_is_common(&(struct bench_setup){.hosts = "n1,n2"}));
+    assert_true(start_is_common(&(struct bench_setup){.hosts = "n1,n2", .mpirun_args = "--mca x y"}));
+    char *text = started((struct bench_setup){.hosts = "n1", .mpirun_args = "--mca x y"}, 1, "mpirun", why);
+    assert_says(text, "mpirun -H n1:1 -np 1 --oversubscribe --mca x y");
+    assert_says(text, "--as n1\n");
+    assert_says(why, "n1: mpirun exited with code 7: first / last");
+    setenv("SLURM_JOB_ID", "77", 1);
+    setenv("SLURM_JOB_NUM_NODES", "1", 1);
+    setenv("SLURM_JOB_NODELIST", "n2", 1);
+    text = started((struct bench_setup){0}, 1, "srun", why);
+    assert_says(text, "srun -N 1 -n 1 --ntasks-per-node=1 --mpi=none --export=ALL -w n2 --no-kill /opt/worker agent");
+    assert_says(text, "--as n2\n");
+    forget(NULL);
+}
+
 static void this_machine_alone(void **state)
 {
     char name[65] = "";
@@ -194,20 +219,24 @@ static void what_makes_no_sense(void **state)
     const struct start_agent what = {argv, env};
     struct err e = {0};
     (void)state;
-    assert_null(start_open(&(struct bench_setup){.hosts = "n1,n2"}, &what, &e));
+    assert_null(start_open(&(struct bench_setup){.hosts = "n1,n2"}, &what, 0, &e));
     assert_says(e.text, "quote");
-    assert_null(start_open(&(struct bench_setup){.launcher = "ssh"}, &what, &e));
+    assert_null(start_open(&(struct bench_setup){.launcher = "ssh"}, &what, 0, &e));
     assert_says(e.text, "--hosts");
-    assert_null(start_open(&(struct bench_setup){.hosts = "a;b"}, &what, &e));
+    assert_null(start_open(&(struct bench_setup){.hosts = "a;b"}, &what, 0, &e));
     assert_int_equal(e.code, ERR_USAGE);
-    assert_null(start_open(&(struct bench_setup){.hosts = "n1", .mpirun = "no-such-mpirun"}, &what, &e));
+    assert_null(start_open(&(struct bench_setup){.hosts = "n1", .mpirun = "no-such-mpirun"}, &what, 0, &e));
     assert_int_equal(e.code, ERR_LACKS);
     assert_int_equal(start_nodes(&(struct bench_setup){.hosts = "a,,b"}, &e), 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_srun), cmocka_unit_test(by_ssh), cmocka_unit_test(by_mpirun),
-                                       cmocka_unit_test(this_machine_alone), cmocka_unit_test(what_makes_no_sense)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_srun),
+                                       cmocka_unit_test(by_ssh),
+                                       cmocka_unit_test(by_mpirun),
+                                       cmocka_unit_test(one_for_each),
+                                       cmocka_unit_test(this_machine_alone),
+                                       cmocka_unit_test(what_makes_no_sense)};
     return cmocka_run_group_tests(tests, begin, end);
 }
