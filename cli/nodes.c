@@ -143,8 +143,8 @@ static struct topology *probe_by_agents(const struct bench_setup *setup, const s
     struct cluster_answer *answers = arena_alloc(a, ((size_t)agents.count + (size_t)nabsent + 1) * sizeof *answers);
     double answered_s = cluster_clock_s();
     for (int i = 0; said && i < agents.count; i++) {
-        answers[i] = (struct cluster_answer){called(nodes, &agents, i), said[i].output, said[i].bytes, NULL, asked_s,
-                                             answered_s};
+        answers[i] = (struct cluster_answer){
+            called(nodes, &agents, i), said[i].output, said[i].bytes, NULL, asked_s, answered_s};
         if (said[i].lost)
             answers[i].why = "no answer in time";
         else if (said[i].status)

@@ -3,19 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/progress.h"
 
-#define POLL_S 0.01
+#define POLL_NS 10000000
 
 /* ---- starting ---- */
 
@@ -118,6 +121,23 @@ out:
 
 /* ---- ending ---- */
 
+int proc_watch(const struct proc *p)
+{
+    return (int)syscall(SYS_pidfd_open, p->pid, 0);
+}
+
+/* Until it ends, or so long. */
+static void wait_for(const struct proc *p, double left_s)
+{
+    int fd = proc_watch(p);
+    if (fd < 0) {
+        nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+        return;
+    }
+    poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, (int)ceil(left_s * 1e3));
+    close(fd);
+}
+
 int proc_ended(struct proc *p, double timeout_s)
 {
     double until = progress_now_s() + timeout_s;
@@ -127,9 +147,10 @@ int proc_ended(struct proc *p, double timeout_s)
             p->pid = 0;
             break;
         }
-        if (progress_now_s() >= until)
+        double left_s = until - progress_now_s();
+        if (left_s <= 0)
             return 0;
-        nanosleep(&(struct timespec){.tv_nsec = (long)(POLL_S * 1e9)}, NULL);
+        wait_for(p, left_s);
     }
     return 1;
 }

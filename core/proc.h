@@ -23,6 +23,10 @@ int proc_spawn(struct proc *p, const char *const *argv, const char *const *env, 
 /* Whether the child has ended within `timeout_s`; it is waited for then, its descriptors stay open. */
 int proc_ended(struct proc *p, double timeout_s);
 
+/* A descriptor that poll finds readable once the child has ended, to be closed; -1 where the kernel has none (before
+ * 5.3). */
+int proc_watch(const struct proc *p);
+
 /* Ends the child and its process group: SIGTERM, after `grace_s` SIGKILL. Waits for it and closes the descriptors. Does
  * the rest when the child has ended by itself, nothing on a zeroed or stopped one. */
 void proc_stop(struct proc *p, double grace_s);

@@ -18,6 +18,7 @@
 #define MOST_BYTES ((size_t)16 << 20) /* that a node may print: fifty times what a large one does */
 #define MOST_WORDS 256                /* of complaint that are kept, in characters */
 #define GRACE_S    0.5
+#define LINGER_S   3.0 /* of an agent that has said all */
 
 /* What a node said, kept until all nodes before it are done: the result does not depend on who is faster. */
 struct answer {
@@ -33,6 +34,7 @@ struct slot {
     int host; /* index into the list; -1: free */
     struct proc p;
     double until_s, asked_s;
+    int ended; /* its output has; p.out tells when it has ended itself */
     char *text;
     size_t used, room;
     char complaint[MOST_WORDS];
@@ -155,14 +157,25 @@ static void take_all(struct gathering *g)
     }
 }
 
-/* The node's output has ended; the agent itself may take a moment longer. */
+/* The node's output has ended; the agent itself may take a moment longer, for which nobody waits. */
+static int lingers(struct slot *s)
+{
+    if (s->ended || proc_ended(&s->p, 0))
+        return 0;
+    close(s->p.out);
+    s->p.out = proc_watch(&s->p);
+    s->ended = s->p.out >= 0;
+    s->until_s = progress_now_s() + LINGER_S;
+    return s->ended;
+}
+
 static void finish(struct gathering *g, struct slot *s)
 {
     char status[PROC_STATUS_TEXT], why[PROC_STATUS_TEXT + MOST_WORDS + 32];
     struct answer *answer = &g->answers[s->host];
     while (s->complained && s->complaint[s->complained - 1] == ' ')
         s->complaint[--s->complained] = 0;
-    if (proc_ended(&s->p, 1) && s->p.status != 0) {
+    if (proc_ended(&s->p, s->ended ? 0 : LINGER_S) && s->p.status != 0) {
         snprintf(why, sizeof why, "%s%s%s", proc_status_text(s->p.status, status), s->complained ? ": " : "",
                  s->complaint);
         answer->why = must_copy(why);
@@ -193,9 +206,12 @@ static void wait_for_output(struct gathering *g)
             continue;
         if (fds[2 * i + 1].revents)
             read_complaint(s);
-        int end = fds[2 * i].revents ? read_answer(s) : 0;
+        int end = s->ended             ? fds[2 * i].revents || progress_now_s() > s->until_s
+                  : fds[2 * i].revents ? read_answer(s)
+                                       : 0;
         if (end > 0) {
-            finish(g, s);
+            if (!lingers(s))
+                finish(g, s);
         } else if (end < 0 || progress_now_s() > s->until_s) {
             char why[64];
             snprintf(why, sizeof why, "no answer within %g s", g->ask->deadline_s);

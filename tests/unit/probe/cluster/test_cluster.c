@@ -36,6 +36,8 @@ static int make_agent(void **state)
         ";;\n"
         "early) node first | sed 's/\"class\":0/&,\"signs\":[\"clock 1000000000.5\",\"thp-never 1\"]/' ;;\n"
         "right) node first | sed \"s/\\\"class\\\":0/&,\\\"signs\\\":[\\\"clock $(date +%s.%N)\\\"]/\" ;;\n"
+        "linger) node first; exec >&-; until [ -e $0.after ]; do sleep 0.02; done; touch $0.overlapped ;;\n"
+        "after) touch $0.after; node first ;;\n"
         "*) node first ;;\n"
         "esac\n";
     int fd = mkstemp(agent);
@@ -148,9 +150,33 @@ static void clocks(void **state)
     topo_free(t);
 }
 
+static int take_away(const char *ending)
+{
+    char path[sizeof agent + 16];
+    snprintf(path, sizeof path, "%s.%s", agent, ending);
+    return unlink(path);
+}
+
+/* An ssh that has said all takes its time to close the connection: meanwhile the next node is asked. */
+static void nobody_waits_for_an_agent_to_leave(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    static const char *const hosts[] = {"linger", "quick", "after"};
+    struct cluster_ask ask = {
+        .hosts = hosts, .nhosts = 3, .agent = agent, .command = "x", .deadline_s = 20, .parallel = 2};
+    struct topology *t = cluster_gather(&ask, NULL, NULL, &e);
+    assert_non_null(t);
+    assert_int_equal(t->nhosts, 3);
+    assert_int_equal(take_away("after"), 0);
+    assert_int_equal(take_away("overlapped"), 0);
+    topo_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(mixed), cmocka_unit_test(sick), cmocka_unit_test(clocks),
-                                       cmocka_unit_test(nobody), cmocka_unit_test(no_agent)};
+                                       cmocka_unit_test(nobody), cmocka_unit_test(no_agent),
+                                       cmocka_unit_test(nobody_waits_for_an_agent_to_leave)};
     return cmocka_run_group_tests(tests, make_agent, remove_agent);
 }
