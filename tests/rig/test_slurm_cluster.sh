@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # One tune from a login node without GPUs, in an allocation of five nodes with doubles of GPUs, HCAs and NCCL: n0 and n1
 # are of one class, n2 and n3 have other HCAs, n4 has no port that is up, and behind a port of n1 it is dark, which only
-# trying shows. n5 is taken in without measuring. Then a job on each node, and on all of them.
+# trying shows. n5 is taken in without measuring. Then a job on each node, and on all of them. The commands are those of
+# README's section on clusters, as they stand there.
 # shellcheck disable=SC2086 # $n holds no blanks
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -13,12 +14,12 @@ done
 prefix=nc$$
 n=$prefix-n
 dir=/run/nccltune-rig-$prefix
-profile=$dir/profile store=$dir/store plugin=$dir/lib/libnccl-tuner-nccltune.so
-made_etc=
-[ -d /etc/nccltune ] || { mkdir /etc/nccltune && made_etc=1; }
-trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; [ -z "$made_etc" ] || rmdir /etc/nccltune' EXIT
+profile=$dir/shared/profile store=/shared/nccltune plugin=$dir/lib/libnccl-tuner-nccltune.so
+made=()
+for d in /etc/nccltune /shared; do [ -d $d ] || { mkdir $d && made+=("$d"); }; done
+trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; rmdir -- "${made[@]}"' EXIT
 
-mkdir -p "$dir/libexec" "$dir/lib" "$dir/site"
+mkdir -p "$dir/libexec" "$dir/lib" "$dir/site" "$dir/shared" "$dir/bin"
 install -m 755 build/nccltune-hook slurm/task_prolog slurm/prolog "$dir/libexec/"
 install -m 755 build/libnccl-tuner-nccltune.so "$plugin"
 printf '%s\n' "store=$store" "plugin=$plugin" >"$dir/site/slurm.conf"
@@ -51,32 +52,54 @@ hcas ${n}5 "4: ACTIVE" mlx5_2 mlx5_3
 mkdir -p "$dir/hca/${n}6"
 # Only compute nodes have the driver's library; the login node is the controller's.
 # shellcheck disable=SC2016 # expanded on the node
-export NODE_SETUP='mount --bind "$dir/site" /etc/nccltune &&
+export NODE_SETUP='mount --bind "$dir/site" /etc/nccltune && mount --bind "$dir/shared" /shared &&
     mount -t overlay overlay -o "lowerdir=$dir/hca/$node:/sys/class" /sys/class &&
     if [ -e "$dir/laws/$node" ]; then
         cp build/tests/doubles/fake_nvml.so "$dir/node/nvml.so" && cp "$dir/laws/$node" "$dir/node/law"
     fi'
-tests/rig/slurm up $prefix 6 "TaskProlog=$dir/libexec/task_prolog" "Prolog=$dir/libexec/prolog" >"$dir/up.log" 2>&1 ||
+tests/rig/slurm up $prefix 6 "TaskProlog=$dir/libexec/task_prolog" "Prolog=$dir/libexec/prolog" \
+    "PartitionName=gpu Nodes=ALL MaxTime=INFINITE State=UP" >"$dir/up.log" 2>&1 ||
     cannot_start slurm "$(tail -n 3 "$dir/up.log" | tr '\n' ' ')"
 
 faults=
 for k in 0 1 4; do faults+="$k/mlx5_2=absent $k/mlx5_3=absent "; done
 faults+="4/mlx5_0=down 4/mlx5_1=down 1/mlx5_1=dark "
 for k in 2 3 5; do faults+="$k/mlx5_0=absent $k/mlx5_1=absent "; done
+# nodes SECONDS COMMAND...: on the login node, where /shared and this site's nccltune are.
+# shellcheck disable=SC2016 # expanded there
 nodes() {
     NCCLTUNE_NVML=$dir/node/nvml.so FAKE_NVML=pair DRIVER_DOUBLE_GPUS=2 NCCL_DOUBLE_LAW=$dir/node/law \
         LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_SOCKET_IFNAME="=eth0" OMPI_MCA_oob_tcp_if_include=eth0 \
         NCCL_MIN_CTAS=1 NCCL_MAX_CTAS=32 NCCL_SOCKET_NTHREADS=1 NCCL_BUFFSIZE=4194304 \
         FAKE_VERBS="mlx5_0:1:ib:1:0 mlx5_1:1:ib:1:0 mlx5_2:1:ib:1:0 mlx5_3:1:ib:1:0" FAKE_VERBS_FAULTS=$faults \
-        tests/rig/slurm exec $prefix timeout -k 5 "$@"
+        NCCLTUNE_SSH="$PWD/tests/rig/slurm ssh" tests/rig/slurm exec $prefix timeout -k 5 "$1" sh -c '
+            mount --bind "$0/shared" /shared && PATH=$0/bin:$PATH && export PATH && exec "$@"' "$dir" "${@:2}"
 }
-tune() {
-    nodes 150 salloc -Q -w "${n}[0-4]" -N5 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" build/nccltune tune \
-        --collectives allreduce --max-bytes 256K --step-factor 32 --budget 40s --serve partition=main "$@" -o "$profile"
+# The nccltune of this site: it has doubles, little time and an uninstalled plugin.
+cat >"$dir/bin/nccltune" <<END
+#!/bin/sh
+export LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so
+case \$1 in
+tune) set -- "\$@" --collectives allreduce \${SIZES---max-bytes 256K --step-factor 32 --budget 40s} ;;
+install-profile) set -- "\$@" --no-nccl-conf --plugin $plugin ;;
+esac
+exec $PWD/build/nccltune "\$@"
+END
+chmod 755 "$dir/bin/nccltune"
+# as_written WORD...: the one line of README's commands that has all of them, run on the login node.
+as_written() {
+    local line word
+    line=$(sed -n '/^<!-- tests.rig.test_slurm_cluster.sh runs/,/^[^ <]/s/^    //p' README.md)
+    for word in "$@"; do line=$(grep -F -e "$word" <<<"$line"); done
+    line=${line%%  #*}
+    echo "# README: $line"
+    # shellcheck disable=SC2046 # words
+    nodes 150 ${line//node17/${n}4}
 }
 
 # ---- the plan --------------------------------------------------------------------------------------------------------
-tune --plan --json >"$dir/plan.json" 2>"$dir/plan.log"
+nodes 150 salloc -Q -w "${n}[0-4]" -N5 nccltune tune --serve partition=gpu -o /shared/profile --plan --json \
+    >"$dir/plan.json" 2>"$dir/plan.log"
 check "a plan from the login node" jq -e . "$dir/plan.json"
 ask() { [ "$(jq -c "$1" "$dir/plan.json")" = "$2" ]; }
 check "it would measure the nodes' GPUs, though here is none" ask '.profiles[0].plan.engine' '"nccl"'
@@ -84,15 +107,17 @@ check "on four nodes of two classes" ask '[.profiles[0].measured[] | .class]' '[
 check "the node without a port is left out, with the reason" jq -e '.left_out[] | select(.name == "'${n}4'" and (.why | test("port|ports")))' "$dir/plan.json"
 check "the sixth is served by what it equals" ask '[.profiles[0].served[] | .name, .class]' "[\"${n}5\",\"class1\"]"
 check "nothing was written" test ! -e "$profile"
-nodes 60 salloc -Q -w "${n}0,${n}2" -N2 build/nccltune bench --engine nccl --plan >"$dir/bench.plan" 2>&1
+as_written --plan >"$dir/plan.text" 2>&1
+check "README's plan says who, by what, for how long" grep -q "^measured     4 nodes: class0 ${n}\[0-1\], class1 ${n}\[2-3\]" "$dir/plan.text"
+nodes 60 salloc -Q -w "${n}0,${n}2" -N2 nccltune bench --engine nccl --plan >"$dir/bench.plan" 2>&1
 check "bench knows both classes' HCAs, too" grep -q 'hca=rail0' "$dir/bench.plan"
-[ "$tap_failed" = 0 ] || { note "$dir/plan.log" && note "$dir/plan.json" && note "$dir/bench.plan"; }
+[ "$tap_failed" = 0 ] || { note "$dir/plan.log" && note "$dir/plan.json" && note "$dir/plan.text" && note "$dir/bench.plan"; }
 
 # ---- measured, with HCAs of every class ------------------------------------------------------------------------------
-tune >"$dir/tune.log" 2>&1
+as_written salloc "tune --serve" >"$dir/tune.log" 2>&1
 check "it is measured" test -e "$profile/manifest.json"
 check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most 40 s with the nccl engine" "$dir/tune.log"
-check "and who is left out" grep -q "warning: ${n}4 is left out" "$dir/tune.log"
+check "and who is not served" grep -q "warning: ${n}4 is not served: " "$dir/tune.log"
 check "the dark port costs its node, in numbers" grep -q "warning: ${n}1 is left out: .*costs 1 of 4 nodes (25 %).* 1 of 2 ports (50 %)" "$dir/tune.log"
 check "six ranks on the three others" grep -q '"nodes":3,"ranks":6' "$profile/results.jsonl"
 check "every class has the HCA that is better for it" bash -c "grep -hv '^#' $profile/nccl.d/class0.conf $profile/nccl.d/class1.conf |
@@ -103,7 +128,7 @@ check "a table comes of it" grep -q '^allreduce,' "$profile/tuner.csv"
 
 # ---- jobs ------------------------------------------------------------------------------------------------------------
 slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
-check "it is installed" build/nccltune install-profile "$profile" --store "$store" --no-nccl-conf --plugin "$plugin"
+check "it is installed" as_written install-profile /shared/profile
 table=$(sha256sum <"$profile/tuner.csv" | cut -d' ' -f1)
 # gets HCA SRUN-ARGUMENT...: every task of such a job has the table, and these HCAs.
 # shellcheck disable=SC2016 # expanded by the task
@@ -121,23 +146,16 @@ for k in 1 4; do check "a job on n$k, which was left out, gets nothing" gets " "
 # ---- both are repaired and join ---------------------------------------------------------------------------------------
 faults=${faults/4\/mlx5_0=down 4\/mlx5_1=down 1\/mlx5_1=dark /}
 echo "4: ACTIVE" | tee "$dir/hca/${n}4/infiniband/"*/ports/1/state >/dev/null
-more() {
-    nodes 60 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" build/nccltune install-profile --store "$store" \
-        --no-nccl-conf --plugin "$plugin" --serve partition=main
-}
-check "the repaired nodes join what is installed" more
+check "a node that was replaced joins what is installed, asked by ssh" as_written install-profile node17
+check "a job on n4 gets it now" gets "$table =mlx5_0:1" -w ${n}4
+check "so do all others that are asked, as jobs of the partition" nodes 60 nccltune install-profile --store "$store" --serve partition=gpu
 check "the table is the same, a job on all six gets it" gets "$table =mlx5_0:1|$table =mlx5_2:1" -N6
 
 # ---- two classes that may not share a job ----------------------------------------------------------------------------
 # The other class's ports run at half the rate now, and one of its nodes has died: a profile for each class, both measured.
 for k in 2 3; do echo "200 Gb/sec (4X HDR)" | tee "$dir/hca/${n}$k/infiniband/"*/ports/1/rate >/dev/null; done
-check "what was installed goes: the site is untouched again" build/nccltune install-profile --uninstall --store "$store"
-few=(--collectives allreduce --sizes 64K --budget 12s)
-apart() {
-    nodes 100 salloc -Q -w "${n}[0-3]" -N4 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" build/nccltune tune \
-        "${few[@]}" -o "$dir/apart"
-}
-apart >"$dir/apart.log" 2>&1
+check "what was installed goes: the site is untouched again" nodes 60 nccltune install-profile --uninstall --store "$store"
+SIZES="--sizes 64K --budget 12s" nodes 100 salloc -Q -w "${n}[0-3]" -N4 nccltune tune -o "$dir/apart" >"$dir/apart.log" 2>&1
 check "classes that may not share a job are measured one after the other" test $? = 0
 measured_on() { grep -q '"engine":"nccl".*"nodes":2,"ranks":4' "$1/results.jsonl" && grep -qE "\"name\":[[:space:]]*\"$2\"" "$1/topology.json"; }
 check "the first class has the profile that was asked for" measured_on "$dir/apart" ${n}0
@@ -149,7 +167,7 @@ check "and nothing of the other's" bash -c "! grep -v '^#' '$dir/apart-class1/nc
 install_as_said() {
     sed -n 's/.*: \(nccltune install-profile .* --jobs-on .*\)/\1/p' "$dir/apart.log" >"$dir/install" && [ "$(wc -l <"$dir/install")" = 2 ] || return 1
     while read -r _ command; do
-        eval "build/nccltune $command --store '$store' --no-nccl-conf --plugin '$plugin'" || return 1
+        eval "nodes 60 nccltune $command --store '$store'" </dev/null || return 1
     done <"$dir/install"
 }
 check "both are installed by the commands that it says" install_as_said
@@ -162,11 +180,8 @@ check "a job on nodes of both gets neither" gets " " -N2 -w "${n}[1-2]"
 # ---- nodes that a file describes -----------------------------------------------------------------------------------------
 # What it calls its classes shows that nobody was asked again.
 jq '(.. | strings | select(. == "class0")) |= "ours"' "$dir/apart/topology.json" >"$dir/file.json"
-file() {
-    nodes 60 env LD_PRELOAD="$PWD/build/tests/doubles/fake_verbs.so" salloc -Q -w "${n}[0-1]" -N2 build/nccltune tune --topology "$dir/file.json" \
-        "${few[@]}" --budget 5s -o "$dir/file"
-}
-file >"$dir/file.log" 2>&1
+SIZES="--sizes 64K --budget 5s" nodes 60 salloc -Q -w "${n}[0-1]" -N2 nccltune tune --topology "$dir/file.json" \
+    -o "$dir/file" >"$dir/file.log" 2>&1
 check "tune --topology measures the nodes of a file" measured_on "$dir/file" ${n}1
 check "as the file has them" grep -q '"ours"' "$dir/file/topology.json"
 [ "$tap_failed" = 0 ] || note "$dir/file.log"
