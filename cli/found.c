@@ -14,7 +14,6 @@ static int take_in(struct cli_found *c, struct bench_setup *setup, const char *n
     if (c->found.nodes < 2)
         return -1;
     if (agents_open_found(&c->agents, &c->found, PATIENCE_S, stop, &e)) {
-        c->agents = (struct agents){.listener = -1};
         int code = cli_fail(name, &e);
         cli_found_end(c, setup, code);
         return code;
@@ -63,7 +62,7 @@ int cli_found_start(struct cli_found *c, struct bench_setup *setup, volatile sig
 void cli_found_end(struct cli_found *c, struct bench_setup *setup, int code)
 {
     int32_t status = code;
-    if (c->agents.items) {
+    if (c->agents.arena) {
         agents_send(&c->agents, -1, AGENT_EXIT, AGENT_ALL, &status, sizeof status);
         agents_close(&c->agents);
     }
@@ -75,7 +74,7 @@ void cli_found_end(struct cli_found *c, struct bench_setup *setup, int code)
 
 int cli_found_become_ranks(struct cli_found *c, struct bench_setup *setup, struct err *e)
 {
-    if (!c->head && c->agents.items)
+    if (!c->head)
         agents_close(&c->agents); /* they would be in the way of mpirun's in an allocation */
     setup->lent = NULL;
     if (c->head && mpirun_attached_rank(NULL) < 0)

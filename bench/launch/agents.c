@@ -42,22 +42,32 @@ static int allow_descriptors(int wanted, struct err *e)
     return setrlimit(RLIMIT_NOFILE, &limit) ? err_errno(e, "the limit of file descriptors cannot be raised") : 0;
 }
 
+void agents_none(struct agents *s, int wanted)
+{
+    *s = (struct agents){.arena = arena_new(), .wanted = wanted, .listener = -1};
+    s->here = (struct proc){.in = -1, .out = -1, .err = -1};
+    s->items = arena_alloc(s->arena, ((size_t)wanted + 1) * sizeof *s->items);
+}
+
+/* For agents (two each), guests, the port and launchers. */
+static struct pollfd *room_to_poll(struct agents *s)
+{
+    if (!s->fds)
+        s->fds = arena_alloc(s->arena, (2 * (size_t)s->wanted + AGENTS_GUESTS + 1 + (size_t)start_room(s->start)) *
+                                           sizeof *s->fds);
+    return s->fds;
+}
+
 int agents_begin(struct agents *s, int wanted, struct err *e)
 {
-    *s = (struct agents){.wanted = wanted, .listener = -1, .here = {.in = -1, .out = -1, .err = -1}};
+    agents_none(s, wanted);
     int rc = allow_descriptors(wanted, e);
+    if (!rc && secret_make(&s->secret))
+        rc = err_errno(e, "the kernel gives no random numbers, without which agents cannot be told from strangers");
+    s->guests = arena_alloc(s->arena, AGENTS_GUESTS * sizeof *s->guests);
     if (rc)
-        return rc;
-    if (secret_make(&s->secret))
-        return err_errno(e, "the kernel gives no random numbers, without which agents cannot be told from strangers");
-    s->items = calloc((size_t)wanted, sizeof *s->items);
-    s->guests = calloc(AGENTS_GUESTS, sizeof *s->guests);
-    if (s->items && s->guests)
-        return 0;
-    free(s->items);
-    free(s->guests);
-    *s = (struct agents){.listener = -1};
-    return err_set(e, ERR_FAILED, "out of memory");
+        agents_close(s);
+    return rc;
 }
 
 int agents_listen(struct agents *s, struct err *e)
@@ -285,19 +295,15 @@ static void wait_and_hear(struct agents *s, struct pollfd *fds)
 
 int agents_gather(struct agents *s, double deadline_s, volatile sig_atomic_t *stop, struct err *e)
 {
-    struct pollfd *fds = calloc((size_t)s->wanted + AGENTS_GUESTS + 1 + (size_t)start_room(s->start), sizeof *fds);
     int rc = 0;
-    if (!fds)
-        return err_set(e, ERR_FAILED, "out of memory");
     while (!rc && !is_complete(s, deadline_s)) {
-        wait_and_hear(s, fds);
+        wait_and_hear(s, room_to_poll(s));
         rc = is_complete(s, deadline_s) ? 0 : look_whether_hopeless(s, deadline_s, stop, e);
     }
-    free(fds);
     for (int i = s->count - 1; i >= 0; i--)
         if (!*s->items[i].host)
             drop_newcomer(s, i);
-    while (s->guests && s->nguests)
+    while (s->nguests)
         send_away(s, 0);
     if (s->listener >= 0)
         close(s->listener);
@@ -370,23 +376,20 @@ static int wait_once(struct agents *s, struct pollfd *fds, int timeout_ms, agent
 enum agents_event agents_wait(struct agents *s, double *deadline_s, volatile sig_atomic_t *stop, agents_hear *hear,
                               void *user, int *lost)
 {
-    struct pollfd *fds = calloc((size_t)s->count * 2 + (size_t)start_room(s->start) + 1, sizeof *fds);
     enum agents_event result = AGENTS_LATE;
-    while (fds) {
+    for (;;) {
         double left_ms = (*deadline_s - progress_now_s()) * 1e3;
         if (stop && *stop)
             result = AGENTS_STOPPED;
         else if ((*lost = next_lost(s)) >= 0)
             result = AGENTS_LOST;
-        else if (left_ms > 0 &&
-                 wait_once(s, fds, left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS, hear, user))
+        else if (left_ms > 0 && wait_once(s, room_to_poll(s),
+                                          left_ms < STOP_PERIOD_MS ? (int)left_ms + 1 : STOP_PERIOD_MS, hear, user))
             result = AGENTS_ENOUGH;
         else if (left_ms > 0)
             continue;
-        break;
+        return result;
     }
-    free(fds);
-    return result;
 }
 
 struct killing {
@@ -420,16 +423,17 @@ static int hear_killed(void *user, int i, const struct frame *f)
 void agents_kill(struct agents *s, double patience_s, agents_last_words *last, void *user)
 {
     double deadline_s = progress_now_s() + patience_s;
-    struct killing k = {s, calloc((size_t)s->count + 1, 1), last, user};
+    struct arena *a = arena_new();
+    struct killing k = {s, arena_alloc(a, (size_t)s->count + 1), last, user};
     enum agents_event event = AGENTS_LOST;
     int i;
     agents_send(s, -1, AGENT_KILL, AGENT_ALL, NULL, 0);
-    while (k.answered && event == AGENTS_LOST && !all_have_killed(&k))
+    while (event == AGENTS_LOST && !all_have_killed(&k))
         event = agents_wait(s, &deadline_s, NULL, hear_killed, &k, &i);
     for (i = 0; i < s->count && event == AGENTS_LATE; i++)
         if (!k.answered[i] && !s->items[i].lost)
             lose(s, i);
-    free(k.answered);
+    arena_free(a);
 }
 
 /* What runs there now was the borrower's. */
@@ -441,21 +445,21 @@ static void give_back(struct agents *s)
         s->lender->lost += s->items[i].lost && !home->lost;
         *home = s->items[i];
     }
-    free(s->from);
-    free(s->items);
-    memset(s, 0, sizeof *s);
-    s->listener = -1;
+    arena_free(s->arena);
+    *s = (struct agents){.listener = -1};
 }
 
 void agents_close(struct agents *s)
 {
+    if (!s->arena)
+        return;
     if (s->lender) {
         give_back(s);
         return;
     }
     for (int i = 0; i < s->count; i++)
         connection_close(&s->items[i].connection);
-    while (s->guests && s->nguests)
+    while (s->nguests)
         send_away(s, 0);
     if (s->listener >= 0)
         close(s->listener);
@@ -463,8 +467,7 @@ void agents_close(struct agents *s)
     if (s->here.group)
         proc_ended(&s->here, GRACE_S);
     proc_stop(&s->here, GRACE_S);
-    free(s->items);
-    free(s->guests);
+    arena_free(s->arena);
     const struct bench_setup *again = s->again;
     explicit_bzero(s, sizeof *s);
     s->listener = -1;

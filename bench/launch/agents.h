@@ -28,6 +28,8 @@ struct agent {
 struct guest;
 
 struct agents {
+    struct arena *arena; /* of all that follows; NULL: there are none */
+    struct pollfd *fds;  /* room for all that is listened to together */
     struct agent *items; /* after agents_gather in the order of their names, as people count: node2 before node10 */
     int count, wanted;
     int lost, reported; /* how many are gone, and how many of those agents_wait has told of */
@@ -67,7 +69,10 @@ struct found;
 /* The agents of a launch that was found (bench/launch/found.h), this process's node included: waits for all of them. */
 int agents_open_found(struct agents *s, struct found *f, double patience_s, volatile sig_atomic_t *stop, struct err *e);
 
-/* An empty set for `wanted` agents with a new secret. Raises the limit of descriptors where that is needed. Errors: no
+/* Room for `wanted` agents, and nothing else. agents_close frees. */
+void agents_none(struct agents *s, int wanted);
+
+/* The same with a new secret. Raises the limit of descriptors where that is needed. Errors: no
  * random numbers, too low a hard limit (with the number that is needed). */
 int agents_begin(struct agents *s, int wanted, struct err *e);
 

@@ -91,15 +91,14 @@ static int borrow(struct agents *s, const struct opening *o, struct err *e)
     struct agents *lender = o->setup->lent;
     struct arena *a = arena_new();
     struct places where;
-    int rc = lender->again && (lender->lost || !lender->items) ? start_anew(lender, o->patience_s, o->stop, e) : 0;
+    int rc = lender->again && (lender->lost || !lender->arena) ? start_anew(lender, o->patience_s, o->stop, e) : 0;
     if (!rc)
         rc = places_find(o->setup, a, &where, e);
     if (!rc) {
-        *s = (struct agents){.lender = lender, .wanted = where.nodes, .listener = -1};
-        s->here = (struct proc){.in = -1, .out = -1, .err = -1};
-        s->items = calloc((size_t)where.nodes + 1, sizeof *s->items);
-        s->from = calloc((size_t)where.nodes + 1, sizeof *s->from);
-        rc = s->items && s->from ? take(s, &where, e) : err_set(e, ERR_FAILED, "out of memory");
+        agents_none(s, where.nodes);
+        s->lender = lender;
+        s->from = arena_alloc(s->arena, (size_t)where.nodes * sizeof *s->from);
+        rc = take(s, &where, e);
         if (rc)
             agents_close(s);
     }

@@ -1,6 +1,5 @@
 /* Running a program on all nodes and bringing back what it says. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/launch/agents.h"
@@ -10,16 +9,13 @@
 #define MOST_ERRORS ((size_t)4 << 10)
 #define KILL_S      3.0
 
-/* One copy's answer while it grows. */
-struct answering {
-    struct agents_answer answer;
-    size_t space;
-    int done;
-};
-
+/* Answers while they grow, by agent and copy. */
 struct running {
     struct agents *agents;
-    struct answering *all; /* by agent and copy */
+    struct arena *arena;
+    struct agents_answer *all;
+    size_t *space; /* of each one's output */
+    char *done;
     int copies, left, beside;
     size_t most;
 };
@@ -51,37 +47,33 @@ size_t agents_start_body(const struct agents_order *o, int first_rank, int frame
 
 /* ---- the answers ---- */
 
-static void finish(struct running *r, struct answering *x)
+static void finish(struct running *r, int i)
 {
-    r->left -= !x->done;
-    x->done = 1;
+    r->left -= !r->done[i];
+    r->done[i] = 1;
 }
 
-static void keep_output(const struct running *r, struct answering *x, const char *data, size_t bytes)
+static void keep_output(struct running *r, int i, const char *data, size_t bytes)
 {
-    struct agents_answer *w = &x->answer;
+    struct agents_answer *w = &r->all[i];
     if (w->bytes + bytes > r->most) {
         w->cut = 1;
         bytes = r->most - w->bytes;
     }
-    if (w->bytes + bytes + 1 > x->space) {
-        size_t space = 2 * (w->bytes + bytes + 1);
-        char *more = realloc(w->output, space);
-        if (!more) {
-            w->cut = 1;
-            return;
-        }
+    if (w->bytes + bytes + 1 > r->space[i]) {
+        r->space[i] = 2 * (w->bytes + bytes + 1);
+        char *more = arena_alloc(r->arena, r->space[i]);
+        memcpy(more, w->output, w->bytes);
         w->output = more;
-        x->space = space;
     }
     memcpy(w->output + w->bytes, data, bytes);
     w->bytes += bytes;
+    w->output[w->bytes] = 0;
 }
 
 /* The end of what there is: older bytes make room. */
-static void keep_errors(struct answering *x, const char *data, size_t bytes)
+static void keep_errors(char errors[MOST_ERRORS], const char *data, size_t bytes)
 {
-    char *errors = x->answer.errors;
     size_t used = strlen(errors), room = MOST_ERRORS - 1;
     if (bytes > room) {
         data += bytes - room;
@@ -101,38 +93,35 @@ static int hear(void *user, int agent, const struct frame *f)
     struct running *r = user;
     struct agent_ended ended;
     int copy = r->beside ? f->head.rank - AGENT_BESIDE : f->head.rank - agent * r->copies;
-    if (copy < 0 || copy >= r->copies)
+    int i = agent * r->copies + copy;
+    if (copy < 0 || copy >= r->copies || r->done[i])
         return 0;
-    struct answering *x = &r->all[agent * r->copies + copy];
-    if (x->done) {
-        return 0;
-    } else if (f->head.message == AGENT_OUTPUT) {
-        keep_output(r, x, f->body, f->head.bytes);
+    if (f->head.message == AGENT_OUTPUT) {
+        keep_output(r, i, f->body, f->head.bytes);
     } else if (f->head.message == AGENT_ERRORS) {
-        keep_errors(x, f->body, f->head.bytes);
+        keep_errors(r->all[i].errors, f->body, f->head.bytes);
     } else if (f->head.message == AGENT_ENDED && !frame_body(f, &ended, sizeof ended)) {
-        x->answer.status = ended.status;
+        r->all[i].status = ended.status;
         if (ended.status == -1)
-            keep_errors(x, ended.last, strnlen(ended.last, sizeof ended.last));
-        finish(r, x);
+            keep_errors(r->all[i].errors, ended.last, strnlen(ended.last, sizeof ended.last));
+        finish(r, i);
     }
     return r->left == 0;
 }
 
 static void give_up(struct running *r, int agent)
 {
-    for (int k = 0; k < r->copies; k++) {
-        struct answering *x = &r->all[agent * r->copies + k];
-        x->answer.lost |= !x->done;
-        finish(r, x);
+    for (int i = agent * r->copies; i < (agent + 1) * r->copies; i++) {
+        r->all[i].lost |= !r->done[i];
+        finish(r, i);
     }
 }
 
 static int send_order(struct running *r, const struct agents_order *o, struct err *e)
 {
-    char *body = malloc(FRAME_BODY);
+    char *body = arena_alloc(r->arena, FRAME_BODY);
     size_t bytes = 1;
-    for (int i = 0; body && bytes && i < r->agents->count; i++) {
+    for (int i = 0; bytes && i < r->agents->count; i++) {
         bytes = agents_start_body(o, i * r->copies, 0, body);
         if (!bytes || r->agents->items[i].lost)
             continue;
@@ -143,9 +132,6 @@ static int send_order(struct running *r, const struct agents_order *o, struct er
                         length - at < FRAME_BODY ? length - at : FRAME_BODY);
         agents_send(r->agents, i, AGENT_INPUT_END, AGENT_ALL, NULL, 0);
     }
-    free(body);
-    if (!body)
-        return err_set(e, ERR_FAILED, "out of memory");
     return bytes ? 0 : err_set(e, ERR_FAILED, "%s: its command line and settings are too long", o->argv[0]);
 }
 
@@ -169,51 +155,24 @@ static int collect(struct running *r, double deadline_s, volatile sig_atomic_t *
     return event == AGENTS_STOPPED ? err_set(e, ERR_FAILED, "interrupted") : 0;
 }
 
-/* Into the caller's arena. */
-static struct agents_answer *hand_over(struct running *r, struct arena *a)
-{
-    int n = r->agents->count * r->copies;
-    struct agents_answer *out = arena_alloc(a, (size_t)(n + 1) * sizeof *out);
-    for (int i = 0; i < n; i++) {
-        out[i] = r->all[i].answer;
-        out[i].output = arena_alloc(a, out[i].bytes + 1);
-        if (out[i].bytes)
-            memcpy(out[i].output, r->all[i].answer.output, out[i].bytes);
-        out[i].output[out[i].bytes] = 0;
-        out[i].errors = arena_strdup(a, out[i].errors);
-    }
-    return out;
-}
-
 /* The answers to an order; `o` NULL: of what runs beside, as its input ends. */
 static struct agents_answer *run(struct agents *s, const struct agents_order *o, double deadline_s,
                                  volatile sig_atomic_t *stop, struct arena *a, struct err *e)
 {
-    struct running r = {.agents = s, .copies = o && o->copies > 0 ? o->copies : 1, .beside = !o};
-    int n = s->count * r.copies, rc = 0;
+    const int copies = o && o->copies > 0 ? o->copies : 1, n = s->count * copies;
+    struct running r = {.agents = s, .arena = a, .copies = copies, .left = n, .beside = !o};
     r.most = o && o->most_bytes ? o->most_bytes : MOST_OUTPUT;
-    r.left = n;
-    r.all = calloc((size_t)n + 1, sizeof *r.all);
-    if (!r.all) {
-        err_set(e, ERR_FAILED, "out of memory");
-        return NULL;
+    r.all = arena_alloc(a, ((size_t)n + 1) * sizeof *r.all);
+    r.space = arena_alloc(a, ((size_t)n + 1) * sizeof *r.space);
+    r.done = arena_alloc(a, (size_t)n + 1);
+    for (int i = 0; i < n; i++) {
+        r.all[i] = (struct agents_answer){.agent = i / copies, .copy = i % copies, .status = -1};
+        r.all[i].errors = arena_alloc(a, MOST_ERRORS);
+        r.all[i].output = arena_strdup(a, "");
     }
-    for (int i = 0; i < n && !rc; i++) {
-        r.all[i].answer = (struct agents_answer){.agent = i / r.copies, .copy = i % r.copies, .status = -1};
-        r.all[i].answer.errors = calloc(1, MOST_ERRORS);
-        rc = r.all[i].answer.errors ? 0 : -1;
-    }
-    rc = rc ? err_set(e, ERR_FAILED, "out of memory") : o ? send_order(&r, o, e) : 0;
     if (!o)
         agents_send(s, -1, AGENT_INPUT_END, AGENT_BESIDE, NULL, 0);
-    rc = rc ? rc : collect(&r, deadline_s, stop, e);
-    struct agents_answer *out = rc ? NULL : hand_over(&r, a);
-    for (int i = 0; i < n; i++) {
-        free(r.all[i].answer.output);
-        free(r.all[i].answer.errors);
-    }
-    free(r.all);
-    return out;
+    return (o && send_order(&r, o, e)) || collect(&r, deadline_s, stop, e) ? NULL : r.all;
 }
 
 struct agents_answer *agents_run(struct agents *s, const struct agents_order *o, double deadline_s,
@@ -224,12 +183,13 @@ struct agents_answer *agents_run(struct agents *s, const struct agents_order *o,
 
 int agents_begin_beside(struct agents *s, const char *const *argv, struct err *e)
 {
-    char *body = malloc(FRAME_BODY);
-    size_t bytes = body ? agents_start_body(&(struct agents_order){.argv = argv}, AGENT_BESIDE, 0, body) : 0;
+    struct arena *a = arena_new();
+    char *body = arena_alloc(a, FRAME_BODY);
+    size_t bytes = agents_start_body(&(struct agents_order){.argv = argv}, AGENT_BESIDE, 0, body);
     if (bytes)
         agents_send(s, -1, AGENT_START, AGENT_ALL, body, bytes);
-    free(body);
-    return bytes ? 0 : err_set(e, ERR_FAILED, "%s: out of memory, or its command line is too long", argv[0]);
+    arena_free(a);
+    return bytes ? 0 : err_set(e, ERR_FAILED, "%s: its command line is too long", argv[0]);
 }
 
 struct agents_answer *agents_end_beside(struct agents *s, double deadline_s, volatile sig_atomic_t *stop,
