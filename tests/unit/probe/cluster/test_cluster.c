@@ -175,8 +175,8 @@ static void nobody_waits_for_an_agent_to_leave(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(mixed), cmocka_unit_test(sick), cmocka_unit_test(clocks),
-                                       cmocka_unit_test(nobody), cmocka_unit_test(no_agent),
-                                       cmocka_unit_test(nobody_waits_for_an_agent_to_leave)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mixed),  cmocka_unit_test(sick),     cmocka_unit_test(clocks),
+        cmocka_unit_test(nobody), cmocka_unit_test(no_agent), cmocka_unit_test(nobody_waits_for_an_agent_to_leave)};
     return cmocka_run_group_tests(tests, make_agent, remove_agent);
 }
