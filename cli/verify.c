@@ -211,6 +211,18 @@ static unsigned collectives_of(const struct env_profile *p)
     return set ? set : 1u << COLL_ALLREDUCE;
 }
 
+/* The shapes that the profile was made for, as far as they fit. */
+static void take_shapes(struct request *w, const struct env_profile *p)
+{
+    struct bench_shape_list *shapes = &w->bench.shapes;
+    for (int i = 0; i < p->decisions->nshapes && shapes->count < BENCH_SHAPES; i++) {
+        const struct env_shape *s = &p->decisions->shapes[i];
+        if (bench_evidence_of(s->engine) == BENCH_ON_GPUS)
+            shapes->items[shapes->count++] = (struct bench_shape){s->nodes, s->ranks, s->others};
+    }
+    shapes->if_fitting = 1;
+}
+
 static int measure(struct request *w, const struct env_profile *p, const struct topology *t, struct err *e)
 {
     struct log log = cli_log(COMMAND, w->quiet);
@@ -228,6 +240,8 @@ static int measure(struct request *w, const struct env_profile *p, const struct 
     w->bench.setup.njobs = njobs;
     if (!w->bench.collectives)
         w->bench.collectives = collectives_of(p);
+    if (!w->bench.shapes.count && !w->bench.shapes.usual)
+        take_shapes(w, p);
     progress_start(&progress, w->quiet ? NULL : stderr);
     log.progress = &progress;
     int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, &measured, e);

@@ -18,7 +18,8 @@ struct bench_size_list {
 
 /* Shapes of groups that are to be measured; none: everybody together, or the workload's. */
 struct bench_shape_list {
-    int usual; /* those that jobs usually make, before */
+    int usual;      /* those that jobs usually make, before */
+    int if_fitting; /* what does not fit the nodes is left out, and no error */
     int count;
     struct bench_shape items[BENCH_SHAPES];
 };

@@ -6,6 +6,7 @@
 
 #include "bench/noise/repeats.h"
 #include "bench/search/candidates.h"
+#include "bench/search/shapes.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -69,6 +70,14 @@ static void add_size(struct session *v, int shape, int size)
     }
 }
 
+/* Where a shape is held against one like it. */
+static void add_probes(struct session *v, int shape)
+{
+    int sizes[SEARCH_PROBES], n = search_shapes_probes(v->study, sizes);
+    for (int i = 0; i < n; i++)
+        add_size(v, shape, sizes[i]);
+}
+
 /* Every second size first, then those between: the latter have a neighbour on either side to learn from. The small half
  * comes first, so that it is done when large sizes take longer than they should. */
 static void list_points(struct session *v)
@@ -82,11 +91,14 @@ static void list_points(struct session *v)
         return;
     }
     int half = v->study->nsizes / 2 & ~1, bounds[] = {0, half, v->study->nsizes};
-    for (int shape = 0; shape < bench_count_shapes(v->study); shape++)
+    for (int shape = 0; shape < bench_count_shapes(v->study); shape++) {
+        if (search_shapes_twin(v->study, shape) >= 0)
+            add_probes(v, shape);
         for (int part = 0; part < 2; part++)
             for (int first = 0; first < 2; first++)
                 for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
                     add_size(v, shape, i);
+    }
 }
 
 /* ---- the journal ---- */
@@ -234,7 +246,7 @@ static int open_session(struct session *v, struct err *e)
     if (!s->nodes) {
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
-        int rc = bench_take_shapes(s, e);
+        int rc = search_shapes_take(s, e);
         if (rc) {
             close_session(v, 0);
             return rc;
@@ -332,6 +344,21 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
     return rc;
 }
 
+/* Whether the point need not be measured, because its groups behave like others that were. */
+static int is_spared(struct session *v, int i)
+{
+    struct bench_study *s = v->study;
+    const struct point *p = &v->points[i];
+    if (v->want->screening || search_shapes_twin(s, p->shape) < 0 || !search_shapes_alike(s, p->shape))
+        return 0;
+    if (!(s->spared >> p->shape & 1))
+        log_info(s->log, "%s behaves like %s: measured once", bench_shape_text(&s->shapes[p->shape], s->arena),
+                 bench_shape_text(&s->shapes[search_shapes_twin(s, p->shape)], s->arena));
+    s->spared |= 1u << p->shape;
+    s->done++;
+    return 1;
+}
+
 /* A launch that does not start at all is written down once, so that a resumed run leaves it alone. */
 static int give_up_launch(struct session *v, const struct err *why, struct err *e)
 {
@@ -381,7 +408,7 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     for (; i < v.npoints && v.session && !rc && !bench_stopped(s); i++) {
         if (progress_now_s() >= s->deadline_s || (want->screening && hopeless))
             break;
-        rc = run_point(&v, i, &hopeless, e);
+        rc = is_spared(&v, i) ? 0 : run_point(&v, i, &hopeless, e);
     }
     if (want->round <= 1 && !want->screening)
         s->summary->left_out += v.npoints - i;

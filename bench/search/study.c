@@ -49,45 +49,6 @@ struct history_place bench_place_of(const struct bench_study *s, struct bench_pl
                                   .buffers = s->plan.buffers};
 }
 
-/* ---- shapes ---- */
-
-static void add_shape(struct bench_study *s, struct bench_shape shape)
-{
-    for (int i = 0; i < s->nshapes; i++)
-        if (bench_shape_same(&s->shapes[i], &shape))
-            return;
-    s->shapes[s->nshapes++] = shape;
-}
-
-/* Those that a user has listed. */
-static int take_listed(struct bench_study *s, const struct bench_shape *whole, struct err *e)
-{
-    for (int i = 0; i < s->options->shapes.count; i++) {
-        struct bench_shape shape = s->options->shapes.items[i];
-        int room = bench_shape_room(&shape, whole);
-        if (shape.others >= room)
-            return err_set(e, ERR_USAGE, "--shapes: %s does not fit: there are %d nodes with %d ranks each",
-                           bench_shape_text(&shape, s->arena), whole->nodes, whole->ranks / whole->nodes);
-        if (shape.others == BENCH_SHAPE_ALL)
-            shape.others = room - 1;
-        if (room)
-            add_shape(s, shape);
-    }
-    return 0;
-}
-
-int bench_take_shapes(struct bench_study *s, struct err *e)
-{
-    const struct bench_shape whole = {s->nodes, s->ranks, 0};
-    const struct bench_shape_list *listed = &s->options->shapes;
-    if (!s->engine->groups || (!listed->count && !listed->usual))
-        return 0;
-    s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
-    if (listed->usual)
-        s->nshapes = bench_shapes_usual(&whole, s->shapes);
-    return take_listed(s, &whole, e);
-}
-
 /* ---- what a workload calls ---- */
 
 void bench_weigh(struct bench_study *s)

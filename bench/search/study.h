@@ -30,6 +30,7 @@ struct bench_study {
     int nodes, ranks;           /* of everybody; 0 until the first session has said so */
     struct bench_shape *shapes; /* of the groups that are measured, the first is what launches are told apart by */
     int nshapes;                /* 0: everybody together alone */
+    unsigned spared;            /* a bit for each shape that was found to behave like another */
     int losses;                 /* times that agents were started anew after nodes were lost */
     double started_s;           /* progress_now_s() */
     double deadline_s;
@@ -50,9 +51,7 @@ struct history_place bench_place_of(const struct bench_study *s, struct bench_pl
 /* Microseconds that a call might take while nobody knows. */
 double bench_guess_us(uint64_t bytes);
 
-/* To be called once nodes and ranks are known: which shapes of groups there are to be, and then what the workload calls
- * in such groups. Error: a shape that was asked for does not fit. */
-int bench_take_shapes(struct bench_study *s, struct err *e);
+/* To be called once nodes, ranks and shapes are known: what the workload calls in such groups. */
 void bench_weigh(struct bench_study *s);
 
 /* How often a step calls this: 1 for all that is asked for when there is no workload; 0: not to be measured. */

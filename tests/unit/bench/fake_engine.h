@@ -35,6 +35,7 @@ static struct {
     int disturbed_start;      /* this start, counted from 1, is a fifth slower, */
     uint64_t disturbed_bytes; /* from this size on */
     int middle_in_groups;     /* "middle" is ten times as fast in groups of fewer ranks than there are */
+    int groups_contend;       /* groups at once take half as long again */
     double open_s;            /* what a launch takes to start */
     int opened, closed, killed, samples, requests;
     unsigned noise;
@@ -165,6 +166,7 @@ static enum bench_outcome fake_measure(struct bench_session *base, const struct 
             fake.samples++;
             int smaller = b->shape.nodes && b->shape.ranks < base->ranks;
             double factor = s->start == fake.disturbed_start && b->bytes >= fake.disturbed_bytes ? 1.2 : 1;
+            factor *= fake.groups_contend && b->shape.others ? 1.5 : 1;
             factor *= fake.middle_in_groups && smaller && !strcmp(call, "middle") ? 0.1 : 1;
             tell(user, i, BENCH_OK, factor * fake_time_us(s->launch->label, call, b->bytes) * fake_noise(), NULL);
         }

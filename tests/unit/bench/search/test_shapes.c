@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bench/search/shapes.h"
 #include "tests/unit/bench/fake_study.h"
 
 static void begin(struct fake_run *f, int resume, const char *const *shapes, int n)
@@ -94,12 +95,89 @@ static void what_does_not_fit_is_an_error(void **state)
     }
 }
 
+/* Two pairs at once take what one alone does: a few sizes tell, the others are left. */
+static void what_behaves_alike_is_measured_once(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"1x2*2", "1x2"};
+    for (int contend = 0; contend < 2; contend++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake.ranks = 4;
+        fake.groups_contend = contend;
+        begin(&f, 0, shapes, 2);
+        f.options.min_bytes = 64;
+        f.options.max_bytes = 65536;
+        f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
+        assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+        struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+        int alone = 0;
+        for (int i = 0; i < p->count; i++)
+            alone += !p->items[i].others;
+        assert_int_equal(alone, contend ? f.study.nsizes : 3);
+        assert_int_equal(p->count - alone, f.study.nsizes);
+        assert_int_equal(f.summary.left_out, 0);
+        fake_end(&f);
+    }
+}
+
+static struct workload *workload_of(const int (*groups)[2], int n)
+{
+    struct workload *w = workload_new();
+    w->ranks = 8;
+    w->ranks_per_node = 4;
+    struct workload_phase *p = workload_add_phase(w, "step");
+    for (int i = 0; i < n; i++)
+        workload_add_call(
+            w, p,
+            (struct workload_call){.kind = COLL_ALLREDUCE,
+                                   .bytes = 1024,
+                                   .count = 1,
+                                   .group_size = groups[i][0],
+                                   .place = groups[i][0] > 4 || groups[i][1] > 1 ? WORKLOAD_CLUSTER : WORKLOAD_NODE,
+                                   .stride = groups[i][1]});
+    return w;
+}
+
+static void shapes_of(int ranks, const struct workload *w, double budget_s, const char *expected)
+{
+    static struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.ranks = ranks;
+    begin(&f, 0, NULL, 0);
+    f.study.workload = w;
+    f.study.nodes = 2;
+    f.study.ranks = ranks;
+    f.options.budget_s = budget_s;
+    assert_int_equal(search_shapes_take(&f.study, &f.err), 0);
+    const char *text = "";
+    for (int i = 0; i < f.study.nshapes; i++)
+        text = arena_printf(f.study.arena, "%s%s%s", text, i ? " " : "",
+                            bench_shape_text(&f.study.shapes[i], f.study.arena));
+    assert_string_equal(text, expected);
+    fake_end(&f);
+}
+
+static void what_is_measured_unless_asked_for(void **state)
+{
+    (void)state;
+    /* Data parallel over all, tensor parallel in fours and twos, rails, and what does not fit. */
+    struct workload *w = workload_of((const int[][2]){{8, 1}, {4, 1}, {2, 1}, {2, 4}}, 4);
+    shapes_of(8, w, 60, "2x4 1x4*2 1x2*4 2x1*4");
+    shapes_of(4, w, 60, "1x2*2 2x1*2");
+    workload_free(w);
+    shapes_of(8, NULL, 60, "2x4");
+    shapes_of(8, NULL, 300, "2x4 1x4*2 2x1*4");
+    shapes_of(8, NULL, 36000, "2x4 1x4*2 2x1*4 1x2*4 2x2*2 2x1");
+    shapes_of(3, NULL, 36000, ""); /* one node has more ranks than the other */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_has_its_own_winner),
-        cmocka_unit_test(old_journals_are_of_everybody),
-        cmocka_unit_test(what_does_not_fit_is_an_error),
+        cmocka_unit_test(each_has_its_own_winner),           cmocka_unit_test(old_journals_are_of_everybody),
+        cmocka_unit_test(what_does_not_fit_is_an_error),     cmocka_unit_test(what_behaves_alike_is_measured_once),
+        cmocka_unit_test(what_is_measured_unless_asked_for),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }

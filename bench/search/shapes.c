@@ -1,0 +1,145 @@
+/* Shapes of groups: asked for, of a workload, or the usual ones; and which need not be measured at every size. */
+#include "bench/search/shapes.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bench/search/workload_profile.h"
+
+/* Without --shapes, so much of the budget for every shape. */
+#define SHAPE_S 120.0
+
+/* Two shapes behave alike where no call's times differ by more. */
+#define ALIKE 0.05
+
+/* ---- which there are ---- */
+
+static int find_shape(const struct bench_study *s, const struct bench_shape *shape)
+{
+    for (int i = 0; i < s->nshapes; i++)
+        if (bench_shape_same(&s->shapes[i], shape))
+            return i;
+    return -1;
+}
+
+/* Takes it in where it fits, as often at once as it says; returns whether it does. */
+static int take(struct bench_study *s, struct bench_shape shape)
+{
+    const struct bench_shape whole = {s->nodes, s->ranks, 0};
+    int room = bench_shape_room(&shape, &whole);
+    if (!room || shape.others >= room)
+        return 0;
+    if (shape.others == BENCH_SHAPE_ALL)
+        shape.others = room - 1;
+    if (s->nshapes < BENCH_SHAPES && find_shape(s, &shape) < 0)
+        s->shapes[s->nshapes++] = shape;
+    return 1;
+}
+
+/* Those that a user has listed. */
+static int take_listed(struct bench_study *s, struct err *e)
+{
+    const struct bench_shape_list *listed = &s->options->shapes;
+    for (int i = 0; i < listed->count; i++) {
+        if (take(s, listed->items[i]))
+            continue;
+        const char *text = bench_shape_text(&listed->items[i], s->arena);
+        if (!listed->if_fitting)
+            return err_set(e, ERR_USAGE, "--shapes: %s does not fit: there are %d nodes with %d ranks each", text,
+                           s->nodes, s->ranks / s->nodes);
+        log_info(s->log, "groups of %s are left out: they do not fit %d nodes with %d ranks each", text, s->nodes,
+                 s->ranks / s->nodes);
+    }
+    return 0;
+}
+
+/* The workload's groups, the busiest first; all that there is room for work at once, as they do in the job. */
+static void take_workload(struct bench_study *s)
+{
+    struct workload_profile_shape *shapes;
+    int n;
+    shapes = workload_profile_shapes(s->workload, s->options->collectives, s->arena, &n);
+    for (int i = 0; i < n; i++)
+        if (shapes[i].nodes * shapes[i].ranks_per_node > 1 &&
+            !take(s,
+                  (struct bench_shape){shapes[i].nodes, shapes[i].nodes * shapes[i].ranks_per_node, BENCH_SHAPE_ALL}))
+            log_info(s->log, "the workload's groups of %dx%d do not fit %d nodes with %d ranks each", shapes[i].nodes,
+                     shapes[i].ranks_per_node, s->nodes, s->ranks / s->nodes);
+}
+
+static const char *names_of(const struct bench_study *s, const struct bench_shape *shapes, int n)
+{
+    const char *text = "";
+    for (int i = 0; i < n; i++)
+        text = arena_printf(s->arena, "%s%s%s", text, i ? ", " : "", bench_shape_text(&shapes[i], s->arena));
+    return text;
+}
+
+/* The usual ones: all, or as many as the budget has time for. */
+static void take_usual(struct bench_study *s, int all)
+{
+    const struct bench_shape whole = {s->nodes, s->ranks, 0};
+    struct bench_shape usual[BENCH_SHAPES];
+    int n = bench_shapes_usual(&whole, usual), most = 1 + (int)fmin(s->options->budget_s / SHAPE_S, BENCH_SHAPES);
+    int taken = all || n < most ? n : most;
+    for (int i = 0; i < taken; i++)
+        take(s, usual[i]);
+    if (taken < n)
+        log_info(s->log, "shapes of groups: %s; not for lack of time: %s (--shapes, or more --budget)",
+                 names_of(s, usual, taken), names_of(s, usual + taken, n - taken));
+}
+
+int search_shapes_take(struct bench_study *s, struct err *e)
+{
+    const struct bench_shape_list *listed = &s->options->shapes;
+    if (!s->engine->groups)
+        return 0;
+    s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
+    if (listed->usual || (!listed->count && !s->workload && !s->plan.keep_all))
+        take_usual(s, listed->usual);
+    else if (!listed->count && s->workload)
+        take_workload(s);
+    return take_listed(s, e);
+}
+
+/* ---- twins ---- */
+
+int search_shapes_twin(const struct bench_study *s, int shape)
+{
+    for (int i = 0; i < shape && shape < s->nshapes; i++)
+        if (s->shapes[i].nodes == s->shapes[shape].nodes && s->shapes[i].ranks == s->shapes[shape].ranks)
+            return i;
+    return -1;
+}
+
+int search_shapes_probes(const struct bench_study *s, int sizes[SEARCH_PROBES])
+{
+    int n = 0, wanted[SEARCH_PROBES] = {0, s->nsizes / 2, s->nsizes - 1};
+    for (int i = 0; i < SEARCH_PROBES; i++)
+        if (!n || wanted[i] > sizes[n - 1])
+            sizes[n++] = wanted[i];
+    return n;
+}
+
+/* Whether a call that was measured in both took as long in both. */
+static int is_alike(const struct bench_study *s, struct bench_place place, struct bench_place twin, const char *call)
+{
+    struct history_place here = bench_place_of(s, place, BENCH_DEFAULT), there = bench_place_of(s, twin, BENCH_DEFAULT);
+    double us = history_time_us(s->results, &here, call), other_us = history_time_us(s->results, &there, call);
+    if (!(us > 0 && other_us > 0))
+        return strcmp(call, BENCH_DEFAULT) != 0;
+    return fabs(log(us / other_us)) <= ALIKE;
+}
+
+int search_shapes_alike(const struct bench_study *s, int shape)
+{
+    int sizes[SEARCH_PROBES], n = search_shapes_probes(s, sizes), twin = search_shapes_twin(s, shape);
+    for (int i = 0; i < n && twin >= 0; i++)
+        for (int c = 0; c < s->plan.ncalls; c++) {
+            struct bench_place place = {s->plan.calls[c].coll, sizes[i], shape}, there = place;
+            there.shape = twin;
+            if (bench_calls(s, place) > 0 && !is_alike(s, place, there, s->plan.calls[c].knobs.label))
+                return 0;
+        }
+    return twin >= 0;
+}

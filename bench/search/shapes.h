@@ -1,0 +1,25 @@
+/* Which shapes of groups a run measures. */
+#ifndef BENCH_SEARCH_SHAPES_H
+#define BENCH_SEARCH_SHAPES_H
+
+#include "bench/search/study.h"
+
+/* Fills shapes and nshapes once nodes and ranks are known: those that were asked for, else the workload's groups, else
+ * the usual ones as far as the budget goes; what is left out is said. None: everybody together. Error: one that was
+ * asked for does not fit. */
+int search_shapes_take(struct bench_study *s, struct err *e);
+
+/* The shape that a tuner cannot tell from this one (as many nodes and ranks, other groups beside it) and that comes
+ * before it; -1: none. */
+int search_shapes_twin(const struct bench_study *s, int shape);
+
+/* The sizes at which such a shape is held against its twin, as indices; those alone are measured where they behave
+ * alike. */
+#define SEARCH_PROBES 3
+int search_shapes_probes(const struct bench_study *s, int sizes[SEARCH_PROBES]);
+
+/* Whether it has been measured at all probes under the default launch, and every call there took as long as in its
+ * twin. */
+int search_shapes_alike(const struct bench_study *s, int shape);
+
+#endif
