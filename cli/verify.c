@@ -102,17 +102,20 @@ static void print_rule(const struct verify_rule *v)
 
 static void print_points(const struct bench_points *points)
 {
-    puts("#  collective          size     default (us)     profile (us)    gain   interval");
+    struct arena *a = arena_new();
+    puts("#  collective    groups          size     default (us)     profile (us)    gain   interval");
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
         const struct bench_candidate *from = verify_candidate(p, BENCH_DEFAULT),
                                      *to = verify_candidate(p, VERIFY_PROFILE);
         if (!from || !to)
             continue;
-        printf("%13s  %12llu  %15.2f  %15.2f  %5.2fx   [%.2f, %.2f]\n", coll_name(p->coll),
-               (unsigned long long)p->bytes, from->time_us.median, to->time_us.median, to->gain.median, to->gain.low,
-               to->gain.high);
+        const struct bench_shape groups = {p->nodes, p->ranks, p->others};
+        printf("%13s  %8s  %12llu  %15.2f  %15.2f  %5.2fx   [%.2f, %.2f]\n", coll_name(p->coll),
+               bench_shape_text(&groups, a), (unsigned long long)p->bytes, from->time_us.median, to->time_us.median,
+               to->gain.median, to->gain.low, to->gain.high);
     }
+    arena_free(a);
 }
 
 /* Under whose plugins the default was measured, then and now; NULL: not known. */

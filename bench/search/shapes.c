@@ -106,7 +106,7 @@ int search_shapes_take(struct bench_study *s, struct err *e)
 
 int search_shapes_twin(const struct bench_study *s, int shape)
 {
-    for (int i = 0; i < shape && shape < s->nshapes; i++)
+    for (int i = 0; i < shape && shape < s->nshapes && !s->plan.keep_all; i++)
         if (s->shapes[i].nodes == s->shapes[shape].nodes && s->shapes[i].ranks == s->shapes[shape].ranks)
             return i;
     return -1;

@@ -10,7 +10,7 @@
 int search_shapes_take(struct bench_study *s, struct err *e);
 
 /* The shape that a tuner cannot tell from this one (as many nodes and ranks, other groups beside it) and that comes
- * before it; -1: none. */
+ * before it; -1: none, as where launches are compared with one another. */
 int search_shapes_twin(const struct bench_study *s, int shape);
 
 /* The sizes at which such a shape is held against its twin, as indices; those alone are measured where they behave

@@ -1,7 +1,8 @@
 /* Stands in for nccl-tests' all_reduce_perf over the doubles of NCCL and the GPU driver: the options that
  * tests/check-gpu gives and nccl-tests' columns, with times from the double's law, by its events. A process a rank.
  *
- *   all_reduce_perf -b BYTES -e BYTES -f FACTOR -t RANKS [-g 1] [-n CALLS] [-w CALLS]
+ *   all_reduce_perf -b BYTES -e BYTES -f FACTOR -t RANKS [-g 1] [-n CALLS] [-w CALLS] [-s RANKS]
+ *   -s: groups of so many ranks, split off, all at once, as a job has them; the times are theirs
  *   ALL_REDUCE_PERF_FACTOR   what its times are multiplied with: a program that measures something else than we do */
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ int cuEventQuery(void *event);
 int cuEventElapsedTime(float *ms, void *from, void *to);
 int ncclGetUniqueId(id_t128 *id);
 int ncclCommInitRank(void **comm, int ranks, id_t128 id, int rank);
+int ncclCommSplit(void *comm, int color, int key, void **group, const void *config);
 int ncclCommDestroy(void *comm);
 int ncclAllReduce(unsigned long long send, unsigned long long recv, size_t count, int type, int op, void *comm,
                   void *stream);
@@ -40,7 +42,7 @@ static struct shared {
 } * shared;
 
 static uint64_t first = 1024, last = 1 << 20, factor = 4;
-static int ranks = 2, calls = 20, warm_up = 5;
+static int ranks = 2, calls = 20, warm_up = 5, group;
 
 #define MUST(call)                                   \
     do {                                             \
@@ -81,12 +83,19 @@ static void run(int rank)
     MUST(cuStreamCreate(&stream, 1));
     MUST(cuMemAlloc_v2(&in, last));
     MUST(cuMemAlloc_v2(&out, last));
+    void *whole = NULL;
     MUST(ncclCommInitRank(&comm, ranks, shared->id, rank));
+    if (group) {
+        whole = comm;
+        MUST(ncclCommSplit(whole, rank / group, rank, &comm, NULL));
+    }
     for (uint64_t bytes = first; bytes <= last; bytes *= factor, size++) {
         shared->us[0][size][rank] = time_us(comm, stream, in, out, bytes / 4);
         shared->us[1][size][rank] = time_us(comm, stream, out, out, bytes / 4);
     }
     MUST(ncclCommDestroy(comm));
+    if (whole)
+        MUST(ncclCommDestroy(whole));
 }
 
 static void print(void)
@@ -132,6 +141,9 @@ int main(int argc, char **argv)
             break;
         case 'n':
             calls = (int)value;
+            break;
+        case 's':
+            group = (int)value;
             break;
         case 'w':
             warm_up = (int)value;

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Groups of ranks over the doubles, from a job's capture to the table that its communicators find.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+# shellcheck source=tests/lib/tap.sh
+. tests/lib/tap.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$work/law DRIVER_DOUBLE_GPUS=4 NCCL_SOCKET_IFNAME=lo
+# Variables that are set are not tried: no launch but the default.
+export NCCL_MIN_CTAS=1 NCCL_MAX_CTAS=32 NCCL_NVLS_ENABLE=2 NCCL_BUFFSIZE=4194304
+# NCCL would take ring everywhere. Tree is better for all four, LL for a pair alone, and LL128 for two pairs at once.
+cat >"$NCCL_DOUBLE_LAW" <<'EOF'
+channels 8
+cache 1000000 1
+cell allreduce ring simple latency=30 GBps=100
+cell allreduce tree simple latency=15 GBps=100 predict=3
+cell allreduce tree ll latency=90 GBps=10
+cell allreduce nvls simple latency=90 GBps=10
+cell allreduce tree ll latency=10 GBps=100 predict=9 nodes=1 ranks=2
+cell allreduce nvls simple latency=13 GBps=100 predict=9 nodes=1 ranks=2
+beside tree 1
+EOF
+cc -std=gnu11 -D_GNU_SOURCE -o "$work/perf" tests/tools/all_reduce_perf.c -Lbuild/tests/doubles/lib -l:libnccl.so.2 \
+    -l:libcuda.so.1 || { not_ok "a job builds"; finish; }
+
+# ---- a job is captured: all four, and pairs ----
+capture() {
+    NCCLTUNE_CAPTURE=$work/capture NCCL_PROFILER_PLUGIN=$PWD/build/libnccl-tuner-nccltune.so LOCAL_WORLD_SIZE=4 \
+        "$work/perf" -b 65536 -e 65536 -t 4 -s 2 >"$work/job.out"
+}
+check "a job with groups is captured" capture
+merge() { build/nccltune workload --merge "$work"/capture/* -o "$work/workload.json"; }
+check "and its workload has the groups" merge
+check "of two ranks" grep -q -P '"group_size":\s*2' "$work/workload.json"
+
+# ---- its shapes are measured ----
+tune() {
+    timeout 100 build/nccltune tune --engine nccl -q --budget 20s "$@" -o "$work/profile" >"$work/tune.out"
+}
+check "tune measures them" tune --workload "$work/workload.json" --shapes '1x4,1x2*2,1x2'
+check "each in lines of its own" grep -q '"nodes":1,"ranks":2,"groups":2' "$work/profile/results.jsonl"
+check "all four have their rule" grep -q '^allreduce,.*,tree,simple,-1,1,4,' "$work/profile/tuner.csv"
+check "pairs have theirs, which loses least alone or at once" grep -q '^allreduce,.*,nvls,simple,-1,1,2,' "$work/profile/tuner.csv"
+check "decisions have both figures" grep -q 'one alone would take tree/ll .* 2 at once would take nvls/simple' "$work/profile/decisions.json"
+explain() { build/nccltune explain "$work/profile" --coll allreduce --bytes 64K --nodes 1 --ranks 2; }
+check "explain knows the shape" bash -c "$(declare -f explain); work=$work; explain | grep -q '2 ranks, 2 such groups at once'"
+
+# ---- the job finds them ----
+found() {
+    NCCL_DEBUG=INFO NCCL_TUNER_PLUGIN=$PWD/build/libnccl-tuner-nccltune.so NCCLTUNE_PROFILE=$work/profile \
+        "$work/perf" -b 65536 -e 65536 -t 4 "$@" >"$work/job.log" && grep 'AllReduce: 65536 Bytes' "$work/job.log" >"$work/calls"
+}
+counted() { # ALGORITHM: every call of the job has it, and all four ranks call
+    local all
+    all=$(wc -l <"$work/calls")
+    [ "$all" = 200 ] && [ "$(grep -c "Algo $1 " "$work/calls")" = "$all" ] || head -3 "$work/calls"
+}
+check "the job runs under the table" found
+check "every rank of all four finds the row" test -z "$(counted tree)"
+check "the job runs in pairs" found -s 2
+check "every rank of both pairs finds the row" test -z "$(counted nvls)"
+
+# ---- and it is verified ----
+verify() { timeout 60 build/nccltune verify "$work/profile" -q --sizes 64K --budget 10s >"$work/verify.out"; }
+check "verify measures the profile's shapes" verify
+check "all three" test "$(grep -c '65536' "$work/verify.out")" = 3
+finish
