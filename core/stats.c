@@ -1,6 +1,7 @@
-/* Quantiles by sorting. */
+/* Quantiles by sorting; the sign test as a bet; Student's t. */
 #include "core/stats.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int by_value(const void *x, const void *y)
@@ -34,4 +35,42 @@ double stats_quantile(double *values, int n, double q)
 double stats_median(double *values, int n)
 {
     return stats_quantile(values, n, 0.5);
+}
+
+/* The logarithm of what the bet has grown to. */
+static double log_wealth(int n, int below)
+{
+    return n * log(2) + lgamma(below + 0.5) + lgamma(n - below + 0.5) - lgamma(n + 1) - log(acos(-1));
+}
+
+int stats_sequence_rank(int n, double confidence)
+{
+    int k = 0;
+    while (2 * k < n && log_wealth(n, k) >= -log(1 - confidence))
+        k++;
+    return k;
+}
+
+/* The probability within [-t, t], of the angle atan(t / sqrt(df)). */
+static double within(double angle, int df)
+{
+    double c = cos(angle), term = df % 2 ? c : 1, sum = df > 1 ? term : 0;
+    for (int i = df % 2 ? 3 : 2; i < df; i += 2) {
+        term *= c * c * (i - 1) / i;
+        sum += term;
+    }
+    return df % 2 ? 2 / acos(-1) * (angle + sin(angle) * sum) : sin(angle) * sum;
+}
+
+double stats_student_t(int df, double confidence)
+{
+    double low = 0, high = acos(-1) / 2;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (within(middle, df) < confidence)
+            low = middle;
+        else
+            high = middle;
+    }
+    return tan(low) * sqrt(df);
 }

@@ -1,4 +1,4 @@
-/* Quantiles of samples. */
+/* Quantiles of samples, and how sure one may be of them: doc/STATISTICS.md. */
 #ifndef CORE_STATS_H
 #define CORE_STATS_H
 
@@ -11,5 +11,16 @@ double stats_quantile_sorted(const double *sorted, int n, double q);
 /* The same of any values, which it sorts. */
 double stats_quantile(double *values, int n, double q);
 double stats_median(double *values, int n);
+
+/* The rank k, counted from 1, for which [x(k), x(n+1-k)] of n sorted values holds their median with probability
+ * `confidence`, however often one has looked before and whatever made one stop (a confidence sequence); 0: too few. The
+ * sign test as a bet: with K of n values below the median, 2^n B(K+1/2, n-K+1/2)/B(1/2, 1/2) is a martingale that
+ * exceeds 1/alpha with probability alpha at most (Ville). Howard and Ramdas, Sequential estimation of quantiles,
+ * Bernoulli 28(3), 2022. */
+int stats_sequence_rank(int n, double confidence);
+
+/* The t for which Student's distribution with df (1 or more) degrees of freedom has `confidence` within [-t, t].
+ * Abramowitz and Stegun, 26.7.3 and 26.7.4. */
+double stats_student_t(int df, double confidence);
 
 #endif

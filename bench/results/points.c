@@ -39,6 +39,21 @@ struct bench_interval bench_interval_of(const double *samples, int n, double *sc
     return v;
 }
 
+struct bench_interval bench_gain_of(double *gains, int n, double confidence)
+{
+    int k = stats_sequence_rank(n, confidence);
+    if (n < 1)
+        return (struct bench_interval){0};
+    stats_sort(gains, n);
+    struct bench_interval v = {.median = stats_quantile_sorted(gains, n, 0.5), .low = gains[0], .high = gains[n - 1]};
+    v.n = k || n < BENCH_FEWEST ? n : BENCH_FEWEST - 1;
+    if (k) {
+        v.low = gains[k - 1];
+        v.high = gains[n - k];
+    }
+    return v;
+}
+
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to)
 {
     struct bench_interval v = {0};
@@ -130,6 +145,16 @@ static int by_order(const void *pa, const void *pb)
 
 /* ---- grouping ---- */
 
+/* The gain over the default beside it; `pool` has room for all samples. */
+static struct bench_interval pool_pairs(const struct bench_result *const *r, int n, double *pool)
+{
+    int pairs = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < r[i]->nbeside && r[i]->status <= BENCH_DROPPED; k++)
+            pool[pairs++] = r[i]->beside_us[k] / r[i]->times_us[r[i]->ntimes - r[i]->nbeside + k];
+    return bench_gain_of(pool, pairs, BENCH_CONFIDENCE);
+}
+
 /* Pools the `n` results of one candidate. `pool` and `scratch` have room for all samples of the journal. */
 static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, double *pool, double *scratch)
 {
@@ -155,6 +180,8 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1, last->doubt};
     else
         c.time_us = bench_interval_of(pool, samples, scratch);
+    c.paired = pool_pairs(r, n, pool);
+    c.unproven = !c.paired.n && last->beside_us;
     /* One death, after which all went well, was somebody else's doing. There is nothing to fall back on behind the
      * default: deaths do not rule it out. */
     int well_later = last->ntimes && (last->status == BENCH_OK || last->status == BENCH_DROPPED);
@@ -169,7 +196,7 @@ static void compare_candidates(struct bench_point *p)
     for (int i = 0; i < p->ncandidates; i++) {
         struct bench_candidate *c = &p->candidates[i];
         if (from)
-            c->gain = bench_gain(*from, c->time_us);
+            c->gain = c->paired.n && is_default(&c->launch) ? c->paired : bench_gain(*from, c->time_us);
         if (c->status == BENCH_OK && c->time_us.n &&
             (p->best < 0 || c->time_us.median < p->candidates[p->best].time_us.median))
             p->best = i;

@@ -1,9 +1,10 @@
 /* What the measurements say, point by point: every candidate's median and interval, and its gain over the default.
  *
- * Samples of one candidate from all rounds are pooled. Intervals are those of the median by order statistics
- * (distribution-free, at least 95 %; with fewer than six samples: the range). A gain is default time / candidate time;
- * its interval is the cautious one, [low/high, high/low] of the two. For two predictions it holds nine of ten
- * quotients: what the model gets wrong for both alike has cancelled (bench/results/doubt.h). */
+ * Samples of one candidate from all rounds are pooled. Intervals of times are those of the median by order statistics
+ * (distribution-free, at least 95 %; with fewer than six samples: the range). A gain is default time / candidate time.
+ * Where the two were taken side by side it is the median of their quotients with its confidence sequence, else of the
+ * two intervals the cautious one, [low/high, high/low]. For two predictions it holds nine of ten quotients: what the
+ * model gets wrong for both alike has cancelled (bench/results/doubt.h). doc/STATISTICS.md is the argument. */
 #ifndef BENCH_RESULTS_POINTS_H
 #define BENCH_RESULTS_POINTS_H
 
@@ -21,16 +22,31 @@ struct bench_interval {
 
 /* Of `n` samples in any order; `scratch` holds n doubles. */
 struct bench_interval bench_interval_of(const double *samples, int n, double *scratch);
+
+/* With fewer an interval is no more than the range of what was seen. Two times five that do not overlap are 1 in 252 by
+ * chance. */
+#define BENCH_FEWEST 5
+
+/* Of `n` gains that were measured one by one; sorts them. Where there are too few for `confidence` the range, and `n`
+ * below BENCH_FEWEST. */
+struct bench_interval bench_gain_of(double *gains, int n, double confidence);
+#define BENCH_CONFIDENCE 0.95
+
+/* A gain below this is not worth a setting. */
+#define BENCH_MARGIN 0.03
+
 /* How many times faster than `from` is `to`. */
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to);
 
 struct bench_candidate {
     struct bench_knobs launch, call;
     struct bench_interval time_us;
-    struct bench_interval gain; /* over the point's default */
-    enum bench_status status;   /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
-                                   the candidate was measured well after it, any number not for the untouched default
-                                   with samples: there is nothing to fall back on behind it. */
+    struct bench_interval gain;   /* over the point's default */
+    struct bench_interval paired; /* over the default call of the same launch, side by side; n 0: never were, */
+    int unproven;                 /* though they could have been: it was not worth it */
+    enum bench_status status;     /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
+                                     the candidate was measured well after it, any number not for the untouched default
+                                     with samples: there is nothing to fall back on behind it. */
     const char *detail;
 };
 

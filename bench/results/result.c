@@ -77,6 +77,25 @@ static int read_times(const cJSON *times, struct arena *a, struct bench_result *
     return 0;
 }
 
+static int read_beside(const cJSON *times, struct arena *a, struct bench_result *r, const struct place *at)
+{
+    int n = cJSON_GetArraySize(times);
+    if (!times)
+        return 0;
+    if (!cJSON_IsArray(times) || n > r->ntimes)
+        return bad(at, "\"beside_us\" as an array of no more numbers than \"times_us\" has");
+    double *out = arena_alloc(a, (size_t)n * sizeof *out);
+    const cJSON *item;
+    cJSON_ArrayForEach(item, times)
+    {
+        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || !isfinite(item->valuedouble))
+            return bad(at, "\"beside_us\" as an array of positive numbers");
+        out[r->nbeside++] = item->valuedouble;
+    }
+    r->beside_us = out;
+    return 0;
+}
+
 static int read_doubt(const cJSON *o, struct arena *a, struct bench_result *r, const struct place *at)
 {
     const cJSON *shared = cJSON_GetObjectItemCaseSensitive(o, "shared"), *item;
@@ -164,6 +183,8 @@ int bench_result_read(const cJSON *o, const char *path, long line, struct arena 
         rc = read_knobs(cJSON_GetObjectItemCaseSensitive(o, "call"), a, &r->call, at, "\"call\" with a label");
     if (!rc)
         rc = read_times(cJSON_GetObjectItemCaseSensitive(o, "times_us"), a, r, at);
+    if (!rc)
+        rc = read_beside(cJSON_GetObjectItemCaseSensitive(o, "beside_us"), a, r, at);
     return rc ? rc : read_band(o, a, r, at);
 }
 
@@ -184,6 +205,13 @@ static void add_knobs(cJSON *doc, const char *key, const struct bench_knobs *k)
 static double to_ns(double us)
 {
     return round(us * 1e3) / 1e3;
+}
+
+static void add_times(cJSON *doc, const char *key, const double *us, int n)
+{
+    cJSON *times = cJSON_AddArrayToObject(doc, key);
+    for (int i = 0; i < n; i++)
+        cJSON_AddItemToArray(times, cJSON_CreateNumber(to_ns(us[i])));
 }
 
 static double to_digits(double log)
@@ -219,9 +247,9 @@ cJSON *bench_result_json(const struct bench_result *r)
     json_add_str(doc, "active", r->active);
     cJSON_AddNumberToObject(doc, "round", r->round);
     json_add_str(doc, "status", bench_status_name(r->status));
-    cJSON *times = cJSON_AddArrayToObject(doc, "times_us");
-    for (int i = 0; i < r->ntimes; i++)
-        cJSON_AddItemToArray(times, cJSON_CreateNumber(to_ns(r->times_us[i])));
+    add_times(doc, "times_us", r->times_us, r->ntimes);
+    if (r->beside_us)
+        add_times(doc, "beside_us", r->beside_us, r->nbeside);
     if (r->low_us > 0) {
         cJSON_AddNumberToObject(doc, "low_us", to_ns(r->low_us));
         cJSON_AddNumberToObject(doc, "high_us", to_ns(r->high_us));

@@ -51,6 +51,9 @@ struct bench_result {
     enum bench_status status;
     const double *times_us; /* one sample each: the slowest rank's time of one call */
     int ntimes;
+    const double *beside_us; /* what the launch's default call took right before each of the last `nbeside` of those, */
+    int nbeside; /* NULL: nobody says; taken after the choice for this call had been made: only these can prove a gain
+                  */
     double low_us, high_us;          /* predicted: the band that holds nine of ten around the one time; 0: measured */
     const struct bench_doubt *doubt; /* whose band that is; NULL: measured, or not said */
     const char *detail;              /* why it failed, what bounds a prediction, what else to know; NULL */

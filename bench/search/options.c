@@ -20,6 +20,7 @@ void bench_options_default(struct bench_options *o)
                                 .max_bytes = 16 << 20,
                                 .step_factor = 4,
                                 .budget_s = 60,
+                                .margin = BENCH_MARGIN,
                                 .watchdog_s = 10};
 }
 

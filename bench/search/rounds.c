@@ -12,6 +12,12 @@
 /* Samples in one round; between rounds somebody may drop out. */
 #define ROUND_SAMPLES 3
 
+/* Candidates that have their first sample between two of the default. */
+#define BESIDE_EVERY 4
+
+/* The part of a point's time that the proof may need. */
+#define PROOF_PART 0.3
+
 /* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time. */
 #define PATIENCE 10.0
 
@@ -29,10 +35,13 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
         x->status = status;
         x->detail = arena_strdup(l->rounds->arena, detail);
     } else if (x->n < ROUNDS_SAMPLES) {
-        x->us[x->n++] = us;
+        x->us[x->n] = us;
+        x->beside_us[x->n++] = x == l->rounds->candidates ? us : l->rounds->beside_us;
         if (detail && *detail && !x->detail)
             x->detail = arena_strdup(l->rounds->arena, detail);
     }
+    if (status == BENCH_OK && x == l->rounds->candidates)
+        l->rounds->beside_us = us;
     /* Whose call has failed is passed over from then on, and cannot be who kills the session. */
     l->next = shot;
     do
@@ -40,10 +49,20 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
     while (l->next != shot && l->rounds->candidates[l->lanes[l->next]].status != BENCH_OK);
 }
 
-static struct bench_interval interval_of(const struct candidate *x)
+/* The default's median. */
+static double default_us(const struct rounds *r)
 {
     double scratch[ROUNDS_SAMPLES];
-    return bench_interval_of(x->us, x->n, scratch);
+    return bench_interval_of(r->candidates[0].us, r->candidates[0].n, scratch).median;
+}
+
+/* Of the times over the default's right before them, brought back to times. */
+static struct bench_interval interval_of(const struct rounds *r, const struct candidate *x)
+{
+    double scratch[ROUNDS_SAMPLES], us[ROUNDS_SAMPLES], scale = default_us(r);
+    for (int i = 0; i < x->n; i++)
+        us[i] = x->beside_us[i] > 0 ? x->us[i] / x->beside_us[i] * scale : x->us[i];
+    return bench_interval_of(us, x->n, scratch);
 }
 
 static int is_running(const struct candidate *x)
@@ -58,7 +77,7 @@ static struct bench_interval best_of(const struct rounds *r)
     for (int i = 0; i < r->ncandidates; i++) {
         if (!is_running(&r->candidates[i]))
             continue;
-        struct bench_interval v = interval_of(&r->candidates[i]);
+        struct bench_interval v = interval_of(r, &r->candidates[i]);
         if (!best.n || v.median < best.median)
             best = v;
     }
@@ -68,8 +87,8 @@ static struct bench_interval best_of(const struct rounds *r)
 static double expected_us(const struct rounds *r, int i)
 {
     if (r->candidates[i].n)
-        return interval_of(&r->candidates[i]).median;
-    return r->candidates[0].n ? ROUNDS_HOPELESS * interval_of(&r->candidates[0]).median : r->expect_us;
+        return interval_of(r, &r->candidates[i]).median;
+    return r->candidates[0].n ? ROUNDS_HOPELESS * interval_of(r, &r->candidates[0]).median : r->expect_us;
 }
 
 static struct bench_shot shot_of(const struct rounds *r, int i)
@@ -116,20 +135,38 @@ static int is_hopeless(const struct rounds *r, int i)
     struct bench_interval best = best_of(r);
     if (r->rival.n && (!best.n || r->rival.median < best.median))
         best = r->rival;
-    return i && is_running(x) && interval_of(x).low > (x->refines ? ROUNDS_REFINED : ROUNDS_HOPELESS) * best.median;
+    return i && is_running(x) && interval_of(r, x).low > (x->refines ? ROUNDS_REFINED : ROUNDS_HOPELESS) * best.median;
 }
 
-/* One checked sample of everybody, one after another, so that time is not spent on what is already hopeless. */
+/* The first sample of candidate `i`, its data checked. What that takes beside the call (the first use of an algorithm
+ * makes connections) is not taken from this point's time. */
+static enum bench_outcome first_sample(struct rounds *r, int i, char *detail)
+{
+    double before_s = progress_now_s();
+    enum bench_outcome outcome = run_lanes(r, &i, 1, 1, 1, detail);
+    double us = r->candidates[i].n ? r->candidates[i].us[0] : 0;
+    double beside_s = progress_now_s() - before_s - 1e-6 * (us + bench_sample_us(&r->engine->sampling, us));
+    r->until_s += fmax(0, beside_s);
+    r->explore_s += fmax(0, beside_s);
+    return outcome;
+}
+
+/* One sample of everybody, one after another, so that time is not spent on what is already hopeless. */
 static enum bench_outcome first_round(struct rounds *r, char *detail)
 {
-    for (int i = 0; i < r->ncandidates; i++) {
+    static const int lone = 0;
+    for (int i = 0, since = 0; i < r->ncandidates; i++) {
         if (!starts_now(r, i))
             continue;
-        if (i && progress_now_s() >= r->until_s)
+        if (i && progress_now_s() >= r->explore_s)
             break;
-        enum bench_outcome outcome = run_lanes(r, &i, 1, 1, 1, detail);
+        enum bench_outcome outcome = BENCH_ANSWERED;
+        if (i && ++since % BESIDE_EVERY == 0)
+            outcome = run_lanes(r, &lone, 1, 1, 0, detail);
+        if (outcome == BENCH_ANSWERED)
+            outcome = first_sample(r, i, detail);
         if (outcome == BENCH_ANSWERED && is_hopeless(r, i) && r->candidates[i].us[0] < ROUNDS_SHORT_US)
-            outcome = run_lanes(r, &i, 1, 1, 0, detail);
+            outcome = run_lanes(r, (int[]){0, i}, 2, 1, 0, detail);
         if (outcome != BENCH_ANSWERED)
             return outcome;
         if (is_hopeless(r, i))
@@ -148,7 +185,7 @@ static double refined_us(const struct rounds *r)
 {
     for (int i = 1; i < r->ncandidates; i++)
         if (is_refined(r, &r->candidates[i]))
-            return interval_of(&r->candidates[i]).median;
+            return interval_of(r, &r->candidates[i]).median;
     return INFINITY;
 }
 
@@ -160,7 +197,7 @@ static void drop_beaten(struct rounds *r)
         struct candidate *x = &r->candidates[i];
         if (!is_running(x) || is_refined(r, x))
             continue;
-        double low = interval_of(x).low; /* the lowest, of few samples */
+        double low = interval_of(r, x).low; /* the lowest, of few samples */
         int trusted = x->n >= TRUSTED_SAMPLES;
         int beaten = trusted && (low > best.high || (r->rival.n >= ROUND_SAMPLES && low > r->rival.high));
         int clearly = x->n > 1 && low > ROUNDS_CLEAR * best.high;
@@ -173,17 +210,15 @@ static void drop_beaten(struct rounds *r)
 /* Those that still need samples, into `lanes`; their count. */
 static int lanes_left(const struct rounds *r, int *lanes, double *round_s)
 {
-    int n = 0;
-    *round_s = 0;
-    for (int i = 0; i < r->ncandidates; i++)
+    int n = 1, default_lacks = is_running(&r->candidates[0]) && r->candidates[0].n < r->samples;
+    lanes[0] = 0; /* whoever has enough: the others are compared with it */
+    *round_s = 1e-6 * bench_sample_us(&r->engine->sampling, expected_us(r, 0));
+    for (int i = 1; i < r->ncandidates; i++)
         if (is_running(&r->candidates[i]) && r->candidates[i].n < r->samples) {
             lanes[n++] = i;
             *round_s += 1e-6 * bench_sample_us(&r->engine->sampling, expected_us(r, i));
         }
-    /* Later rounds too are run against the default, though that has its samples from the first. */
-    if (n && r->refined && lanes[0] && r->candidates[0].n < ROUNDS_SAMPLES)
-        lanes[n++] = 0;
-    return n;
+    return n > 1 || default_lacks ? n : 0;
 }
 
 /* Whether somebody has but one sample: a second one may be enough to leave him behind. */
@@ -191,7 +226,7 @@ static int has_newcomer(const struct rounds *r, const int *lanes, int n)
 {
     int newcomer = 0;
     for (int i = 0; i < n; i++)
-        newcomer |= r->candidates[lanes[i]].n == 1;
+        newcomer |= lanes[i] && r->candidates[lanes[i]].n == 1;
     return newcomer;
 }
 
@@ -201,7 +236,7 @@ static enum bench_outcome run_round_of(struct rounds *r, char *detail)
     int *lanes = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lanes), n;
     double round_s;
     while (outcome == BENCH_ANSWERED && (n = lanes_left(r, lanes, &round_s)) > 0) {
-        double left_s = r->until_s - progress_now_s();
+        double left_s = r->explore_s - progress_now_s();
         if (left_s < round_s)
             break;
         int few = left_s < ROUND_SAMPLES * round_s || has_newcomer(r, lanes, n);
@@ -221,7 +256,7 @@ static int next_to_refine(const struct rounds *r, double after_us)
         const struct candidate *x = &r->candidates[i];
         if (x->refines || !x->n || x->status > BENCH_DROPPED)
             continue;
-        double us = interval_of(x).median;
+        double us = interval_of(r, x).median;
         if (us > after_us && us < best) {
             best = us;
             next = i;
@@ -235,7 +270,7 @@ static const struct candidate *winner_of(const struct rounds *r)
     const struct candidate *winner = NULL;
     for (int i = 1; i < r->ncandidates; i++)
         if (is_running(&r->candidates[i]) &&
-            (!winner || interval_of(&r->candidates[i]).median < interval_of(winner).median))
+            (!winner || interval_of(r, &r->candidates[i]).median < interval_of(r, winner).median))
             winner = &r->candidates[i];
     return winner;
 }
@@ -265,7 +300,7 @@ static const struct candidate *best_refinement(const struct rounds *r, const str
     for (int i = 1; i < r->ncandidates; i++) {
         const struct candidate *y = &r->candidates[i];
         if (y->refines && !strcmp(y->refines, x->knobs->label) && y->n && y->status <= BENCH_DROPPED &&
-            (!best || interval_of(y).median < interval_of(best).median))
+            (!best || interval_of(r, y).median < interval_of(r, best).median))
             best = y;
     }
     return best;
@@ -277,9 +312,9 @@ static enum bench_outcome run_variations(struct rounds *r, char *detail)
     const struct candidate *x = r->vary ? winner_of(r) : NULL;
     int n = x ? r->vary(r->user, r, x->knobs) : 0;
     if (x && !n) {
-        double us = interval_of(x).median;
+        double us = interval_of(r, x).median;
         x = best_refinement(r, x);
-        n = x && interval_of(x).median < ROUNDS_REFINED * us ? r->vary(r->user, r, x->knobs) : 0;
+        n = x && interval_of(r, x).median < ROUNDS_REFINED * us ? r->vary(r->user, r, x->knobs) : 0;
     }
     if (!n)
         return BENCH_ANSWERED;
@@ -287,33 +322,49 @@ static enum bench_outcome run_variations(struct rounds *r, char *detail)
     return run_round_of(r, detail);
 }
 
-/* Where the winner is ahead by as much as a decision asks for, but not yet beyond doubt: more of both. */
-static enum bench_outcome resolve(struct rounds *r, char *detail)
+/* The gain over the default, from the samples that prove it. */
+static struct bench_interval proof_of(const struct rounds *r, const struct candidate *x)
 {
-    const struct candidate *winner = winner_of(r);
+    double gains[ROUNDS_SAMPLES];
+    for (int i = x->proof; i < x->n; i++)
+        gains[i - x->proof] = x->beside_us[i] / x->us[i];
+    return bench_gain_of(gains, x->n - x->proof, r->confidence);
+}
+
+/* The winner, if it is ahead by as much as a decision asks for, side by side with the default until that is beyond
+ * doubt, or wrong. */
+static enum bench_outcome prove(struct rounds *r, char *detail)
+{
+    struct candidate *x = candidate_of(r, winner_of(r) ? winner_of(r)->knobs->label : NULL);
     enum bench_outcome outcome = BENCH_ANSWERED;
-    while (winner && r->candidates[0].n >= TRUSTED_SAMPLES && winner->n < ROUNDS_SETTLED) {
-        int lanes[] = {0, (int)(winner - r->candidates)};
-        struct bench_interval gain = bench_gain(interval_of(&r->candidates[0]), interval_of(winner));
-        double round_s = 1e-6 * ROUND_SAMPLES *
-                         (bench_sample_us(&r->engine->sampling, expected_us(r, 0)) +
-                          bench_sample_us(&r->engine->sampling, expected_us(r, lanes[1])));
-        if (gain.median < ROUNDS_WORTH || gain.low >= ROUNDS_WORTH || r->until_s - progress_now_s() < round_s)
+    double worth = 1 + r->margin;
+    if (!x || !r->candidates[0].n || default_us(r) < worth * interval_of(r, x).median)
+        return outcome;
+    int lanes[] = {0, (int)(x - r->candidates)};
+    double round_s = 1e-6 * ROUND_SAMPLES *
+                     (bench_sample_us(&r->engine->sampling, expected_us(r, 0)) +
+                      bench_sample_us(&r->engine->sampling, expected_us(r, lanes[1])));
+    x->proof = x->n;
+    while (x->n - x->proof < ROUNDS_SETTLED && x->n + ROUND_SAMPLES <= ROUNDS_SAMPLES && x->status == BENCH_OK) {
+        struct bench_interval gain = proof_of(r, x);
+        if ((gain.n >= BENCH_FEWEST && (gain.low >= worth || gain.high < worth)) ||
+            r->until_s - progress_now_s() < round_s)
             break;
         outcome = run_lanes(r, lanes, 2, ROUND_SAMPLES, 0, detail);
         if (outcome != BENCH_ANSWERED)
             break;
-        winner = winner_of(r);
     }
     return outcome;
 }
 
 enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL])
 {
+    double now_s = progress_now_s();
+    r->explore_s = now_s + (r->until_s - now_s) * (1 - PROOF_PART);
     enum bench_outcome outcome = run_round_of(r, detail);
     double us = 0, limit_us = INFINITY;
     for (int i; outcome == BENCH_ANSWERED && (i = next_to_refine(r, us)) >= 0;) {
-        us = interval_of(&r->candidates[i]).median;
+        us = interval_of(r, &r->candidates[i]).median;
         if (limit_us == INFINITY)
             limit_us = ROUNDS_CLOSE * us;
         if (us > limit_us)
@@ -324,12 +375,12 @@ enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL])
     if (outcome == BENCH_ANSWERED)
         outcome = run_variations(r, detail);
     honour_refined(r);
-    return outcome == BENCH_ANSWERED ? resolve(r, detail) : outcome;
+    return outcome == BENCH_ANSWERED ? prove(r, detail) : outcome;
 }
 
 int rounds_is_lost(const struct rounds *r)
 {
     const struct candidate *x = &r->candidates[0];
     int sure = x->n > 1 || (x->n && x->us[0] >= ROUNDS_SHORT_US);
-    return sure && r->rival.n && interval_of(x).low > ROUNDS_HOPELESS * r->rival.median;
+    return sure && r->rival.n && interval_of(r, x).low > ROUNDS_HOPELESS * r->rival.median;
 }

@@ -1,9 +1,11 @@
 /* The rounds at one point: which of the calls of one launch is fastest for one collective at one size.
  *
- * Candidates run in turn (ABAB), a few samples a round. One whose first sample is more than ROUNDS_HOPELESS times the
+ * Candidates run in turn (ABAB), a few samples a round, and are compared by their times over that of the default right
+ * before them: what disturbs a turn disturbs all alike. One whose first sample is more than ROUNDS_HOPELESS times the
  * best is out at once (a short one gets a second chance first); later one whose interval excludes beating the best. The
  * default is never taken out. Calls that refine another one have rounds of their own, if that one was close to the
- * best; variations of the winner have the last ones. A narrow lead over the default is then made sure. */
+ * best; variations of the winner have the last ones. Then the winner has to prove its gain over the default with
+ * samples of their own, side by side: those that it was chosen by would flatter it. */
 #ifndef BENCH_SEARCH_ROUNDS_H
 #define BENCH_SEARCH_ROUNDS_H
 
@@ -27,19 +29,19 @@
 /* A refinement that cannot come down to this part of what it refines is not worth a setting. */
 #define ROUNDS_PROMISE 0.98
 
-/* The gain over the default that a decision asks for, and the samples after which it stays undecided. */
-#define ROUNDS_WORTH   1.03
+/* Side by side with the default so many times, and it stays undecided. */
 #define ROUNDS_SETTLED 45
 
 #define ROUNDS_SAMPLES 64 /* room for each candidate */
 
 struct candidate {
     const struct bench_knobs *knobs;
-    const char *refines; /* label of another candidate; NULL */
-    double us[ROUNDS_SAMPLES];
+    const char *refines;                                  /* label of another candidate; NULL */
+    double us[ROUNDS_SAMPLES], beside_us[ROUNDS_SAMPLES]; /* the default's, taken last before each */
     int n;
+    int proof; /* the samples from here on were taken after it had been chosen; 0: it has not */
     enum bench_status status;
-    char *detail; /* in the arena of the rounds; NULL */
+    const char *detail; /* in the arena of the rounds; NULL */
 };
 
 struct rounds {
@@ -55,7 +57,10 @@ struct rounds {
     double expect_us;            /* of the default; 0 unknown */
     struct bench_interval rival; /* the best of the other launches; n 0: none */
     int samples;                 /* enough for each candidate */
-    double until_s;              /* progress_now_s() at which the time for this point is spent */
+    double until_s;              /* progress_now_s() at which the time for this point is spent; first uses extend it */
+    double explore_s;            /* the same, less what the proof needs; filled by rounds_run */
+    double margin, confidence;   /* a proof is over when the gain is above or below the margin with this confidence */
+    double beside_us;            /* the default's last sample */
     double watchdog_s;
     /* Adds to the candidates, which have room for BENCH_VARIATIONS more, those that refine `winner`; returns how many.
      * NULL: there are none. */

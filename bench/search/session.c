@@ -27,14 +27,11 @@
 /* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
 #define CLAIM_LIMIT 4.0
 
-/* Filling a buffer with known data and comparing what came out, on the host. */
-#define CHECK_US_PER_BYTE 1e-2
-
 struct point {
     struct history_place at;
-    int shape;            /* index in the study */
-    double calls;         /* per step */
-    double cost_s, claim; /* see price_points */
+    int shape;    /* index in the study */
+    double calls; /* per step */
+    double claim; /* see weigh_points */
 };
 
 struct session {
@@ -103,10 +100,12 @@ static void list_points(struct session *v)
 
 /* ---- the journal ---- */
 
-static int write_result(struct session *v, const struct history_place *at, const struct bench_knobs *call,
-                        enum bench_status status, const double *us, int n, const char *detail, struct err *e)
+static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
 {
     struct bench_study *s = v->study;
+    enum bench_status status = x->status;
+    const char *detail = x->detail;
+    int proof = x->proof ? x->n - x->proof : 0;
     int troubled = status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG;
     if (troubled && (!detail || !*detail))
         detail = "no reason known";
@@ -118,21 +117,23 @@ static int write_result(struct session *v, const struct history_place *at, const
                              .ranks = at->ranks,
                              .others = at->others,
                              .launch = *v->want->launch,
-                             .call = *call,
+                             .call = *x->knobs,
                              .buffers = s->plan.buffers,
                              .data = v->session ? v->session->data : NULL,
                              .active = v->session ? v->session->active : NULL,
                              .round = v->want->round,
                              .status = status,
-                             .times_us = us,
-                             .ntimes = n,
+                             .times_us = x->us,
+                             .ntimes = x->n,
+                             .beside_us = x->beside_us + x->proof,
+                             .nbeside = proof,
                              .detail = detail};
     s->summary->measured++;
     s->summary->troubled += troubled;
     if (troubled) {
         char size[UNIT_TEXT];
         log_warn(s->log, "%s, %s, launch %s, call %s: %s: %s", coll_name(at->coll), unit_bytes(size, at->bytes),
-                 v->want->launch->label, call->label, bench_status_name(status), detail);
+                 v->want->launch->label, x->knobs->label, bench_status_name(status), detail);
     }
     return bench_journal_append(s->journal, &r, e);
 }
@@ -144,7 +145,7 @@ static int write_rounds(struct session *v, const struct history_place *at, const
     for (int i = r->ncandidates - 1; i >= 0 && !rc; i--) {
         const struct candidate *x = &r->candidates[i];
         if (x->n || x->status > BENCH_DROPPED)
-            rc = write_result(v, at, x->knobs, x->status, x->us, x->n, x->detail, e);
+            rc = write_result(v, at, x, e);
     }
     return rc;
 }
@@ -162,22 +163,13 @@ static int enough(const struct session *v)
     return v->want->screening ? SCREEN_ENOUGH : ROUNDS_ENOUGH;
 }
 
-/* Seconds that a point is worth: everybody's samples, and as much again for first calls and those who drop out. */
-static double cost_s(const struct session *v, const struct history_place *at)
-{
-    double sample_us = bench_sample_us(&v->study->engine->sampling, expect_us(v, at));
-    double check_us = CHECK_US_PER_BYTE * (double)at->bytes;
-    return 1e-6 * (2 * sample_us * enough(v) + check_us) * (v->want->full ? 8 : 1);
-}
-
-/* What the points from `i` on cost, and how much of the time each may claim, 1 on average: where a step of the workload
- * spends its own, within bounds. */
-static void price_points(struct session *v, int i)
+/* How much of the time each point from `i` on may claim, 1 on average: where a step of the workload spends its own,
+ * within bounds. */
+static void weigh_points(struct session *v, int i)
 {
     double sum = 0;
     for (int k = i; k < v->npoints; k++) {
         struct point *p = &v->points[k];
-        p->cost_s = cost_s(v, &p->at);
         p->claim = v->study->calls ? p->calls * expect_us(v, &p->at) : 1;
         sum += p->claim;
     }
@@ -185,24 +177,15 @@ static void price_points(struct session *v, int i)
         v->points[k].claim = fmin(fmax(v->points[k].claim * (v->npoints - i) / sum, 1 / CLAIM_LIMIT), CLAIM_LIMIT);
 }
 
-/* When point `i` has had its share of the time that is left for the session: the cheap points need what they cost, the
- * others get what they claim of the rest. Where all are cheap they share the rest too: a cost is but an estimate. */
+/* When point `i` has had its share of the time that is left for the session. What it does not need goes to those
+ * behind it. */
 static double point_until(struct session *v, int i)
 {
-    double now = progress_now_s(), left = fmax(0, v->want->until_s - now);
-    double share = left / (v->npoints - i), before = -1, cheap = 0, claims = 1;
-    price_points(v, i);
-    while (share > before && claims > 0) {
-        cheap = claims = 0;
-        for (int k = i; k < v->npoints; k++) {
-            const struct point *p = &v->points[k];
-            cheap += p->cost_s <= share * p->claim ? p->cost_s : 0;
-            claims += p->cost_s > share * p->claim ? p->claim : 0;
-        }
-        before = share;
-        share = claims > 0 ? fmax(share, (left - cheap) / claims) : share;
-    }
-    return now + (claims > 0 ? share * v->points[i].claim : left * v->points[i].cost_s / cheap);
+    double now = progress_now_s(), left = fmax(0, v->want->until_s - now), claims = 0;
+    weigh_points(v, i);
+    for (int k = i; k < v->npoints; k++)
+        claims += v->points[k].claim;
+    return now + left * v->points[i].claim / claims;
 }
 
 static void show_progress(struct session *v, const struct history_place *at)
@@ -281,7 +264,8 @@ static int record_failure(struct session *v, const struct history_place *at, con
     close_session(v, 1);
     v->deaths++;
     enum bench_status status = outcome == BENCH_SILENT ? BENCH_HUNG : BENCH_CRASHED;
-    int rc = write_result(v, at, r->candidates[r->failed].knobs, status, NULL, 0, detail, e);
+    struct candidate dead = {.knobs = r->candidates[r->failed].knobs, .status = status, .detail = detail};
+    int rc = write_result(v, at, &dead, e);
     if (!rc && v->study->plan.one_session)
         return err_set(e, ERR_FAILED, "the launch that this program runs under has died: %s", detail);
     if (rc || v->deaths >= DEATHS_LIMIT || bench_stopped(v->study))
@@ -323,6 +307,8 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
                            .samples = enough(v),
                            .until_s = point_until(v, i),
                            .watchdog_s = s->options->watchdog_s,
+                           .margin = s->options->margin,
+                           .confidence = BENCH_CONFIDENCE,
                            .vary = s->engine->vary && v->want->full ? candidates_vary : NULL,
                            .user = &source};
         candidates_list(&source, at, &r);
@@ -369,7 +355,8 @@ static int give_up_launch(struct session *v, const struct err *why, struct err *
     if (v->want->launch == &s->plan.launches[0] || !s->nodes || why->code == BENCH_NODES_LOST)
         return err_set(e, why->code == BENCH_NODES_LOST ? ERR_FAILED : why->code, "%s", why->text);
     list_points(v);
-    return v->npoints ? write_result(v, &v->points[0].at, &untouched, BENCH_CRASHED, NULL, 0, why->text, e) : 0;
+    struct candidate dead = {.knobs = &untouched, .status = BENCH_CRASHED, .detail = why->text};
+    return v->npoints ? write_result(v, &v->points[0].at, &dead, e) : 0;
 }
 
 /* Whether an earlier run has seen this launch lose at one of the screening points: rounds_is_lost, from the journal. */

@@ -45,16 +45,32 @@ static int banned(struct decide_slice s, const char *call)
     return 0;
 }
 
+/* The gains of the options over the fallback: side by side with it where that can be had; of what did not get so far no
+ * more than a few samples' worth. `sources` by option. */
+static void state_gains(struct env_point *p, const struct bench_candidate **sources)
+{
+    for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
+        struct env_option *o = &p->options[i];
+        if (!(o->time_us.n > 0) || !(o->time_us.low > 0))
+            continue;
+        o->gain = sources[i]->paired.n ? sources[i]->paired : bench_gain(p->options[p->fallback].time_us, o->time_us);
+        if (sources[i]->unproven && i != p->fallback && o->gain.n >= ENV_FEWEST)
+            o->gain.n = ENV_FEWEST - 1;
+    }
+}
+
 static struct env_point read_point(struct env_decisions *d, const struct bench_point *p, const char *launch,
                                    const struct decide_index *index)
 {
     struct env_point out = {.bytes = p->bytes, .fallback = -1, .chosen = -1};
+    const struct bench_candidate **sources = arena_alloc(d->arena, (size_t)p->ncandidates * sizeof *sources);
     for (int i = 0; i < p->ncandidates; i++) {
         const struct bench_candidate *c = &p->candidates[i];
         if (strcmp(c->launch.label, launch) != 0)
             continue;
         if (!strcmp(c->call.label, BENCH_DEFAULT) && decide_timed(c))
             out.fallback = out.noptions;
+        sources[out.noptions] = c;
         out.options = arena_grow(d->arena, out.options, (size_t)out.noptions, sizeof *out.options);
         out.options[out.noptions++] = (struct env_option){
             .call = decide_knobs(d->arena, &c->call),
@@ -65,9 +81,7 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
     }
     if (p->untouched >= 0 && decide_timed(&p->candidates[p->untouched]))
         out.untouched_us = p->candidates[p->untouched].time_us;
-    for (int i = 0; i < out.noptions && out.fallback >= 0; i++)
-        if (out.options[i].time_us.n > 0 && out.options[i].time_us.low > 0)
-            out.options[i].gain = bench_gain(out.options[out.fallback].time_us, out.options[i].time_us);
+    state_gains(&out, sources);
     return out;
 }
 

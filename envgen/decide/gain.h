@@ -5,9 +5,7 @@
 #include "bench/results/points.h"
 #include "core/arena.h"
 
-/* With fewer samples an interval is no more than the range of what was seen. Two times five that do not overlap are
- * 1 in 252 by chance. */
-#define ENV_FEWEST 5
+#define ENV_FEWEST BENCH_FEWEST
 
 /* Whether a gain is worth a setting: the lower end of its interval clears the margin. */
 int env_gain_clears(struct bench_interval gain, double margin);

@@ -14,7 +14,7 @@
 struct workload;
 
 #define ENV_FORMAT "nccltune-decisions/1"
-#define ENV_MARGIN 0.03       /* a gain below 3 % is not worth a setting */
+#define ENV_MARGIN BENCH_MARGIN
 #define ENV_OPEN   UINT64_MAX /* the upper end of an open-ended range */
 #define ENV_SOURCE_FABRIC \
     "measured on the fabric" /* the source of settings that what was found between ports justifies */

@@ -1,0 +1,57 @@
+/* A small part of what tests/perf/perf_nccl_search measures, judged: the search on simulated clusters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/search_world.h"
+
+static struct world_score sum_over(struct world_options o, size_t first, size_t step)
+{
+    struct world_score sum = {0};
+    for (size_t n = first; n < WORLD_LAWS; n += step) {
+        o.law = n;
+        o.seed = n;
+        struct world_score s = world_run(&o);
+        sum.gained += s.gained;
+        sum.possible += s.possible;
+        sum.places += s.places;
+        sum.replaced += s.replaced;
+        sum.false_gains += s.false_gains;
+        sum.launch_false += s.launch_false;
+        sum.stated += s.stated;
+        sum.held += s.held;
+        sum.spent_s += s.spent_s - o.budget_s;
+    }
+    return sum;
+}
+
+/* What disturbs turns disturbs everybody in them: calls are found all the same. */
+static void calls_under_bursts(void **state)
+{
+    (void)state;
+    struct world_score s =
+        sum_over((struct world_options){.regime = WORLD_BURSTS, .start_s = 2, .budget_s = 20}, 1, 30);
+    assert_true(s.gained > 0.95 * s.possible);
+    assert_true(s.false_gains * 100 <= s.replaced);
+    assert_true(s.held * 100 >= s.stated * 95);
+}
+
+/* Nothing is better than anything else, and nothing is chosen. */
+static void everything_alike(void **state)
+{
+    (void)state;
+    for (int r = 0; r < WORLD_REGIMES; r++) {
+        struct world_score s = sum_over(
+            (struct world_options){.regime = (enum world_regime)r, .start_s = 1, .budget_s = 15, .alike = 1}, 2, 40);
+        assert_true(s.replaced * 200 <= s.places);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_under_bursts), cmocka_unit_test(everything_alike)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
