@@ -60,15 +60,12 @@ static int count_nodes(const struct launcher_rank *r, struct err *e)
     return 0;
 }
 
-/* What tells this run from others on a node: letters, digits, '.', '_', '-'. */
+/* What tells this run from others on a node: letters, digits, '.', '_', '-'. MASTER_ADDR does not: Kubeflow's operator
+ * tells the master itself "localhost". */
 static const char *name_job(const struct launcher_rank *r, struct arena *a)
 {
-    const char *address = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT"), *step = getenv("SLURM_STEP_ID");
-    char *name = arena_printf(a, "%s-%.60s-%.60s-%.10s", r->launcher, r->job ? r->job : "",
-                              address ? address
-                              : step  ? step
-                                      : "",
-                              port ? port : "");
+    const char *port = getenv("MASTER_PORT"), *step = getenv("SLURM_STEP_ID");
+    char *name = arena_printf(a, "%s-%.60s-%.60s", r->launcher, r->job ? r->job : "", port ? port : step ? step : "");
     for (char *c = name; *c; c++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c))
             *c = '_';

@@ -90,44 +90,73 @@ check "a node that cannot be reached is named, with ssh's own word" \
 note "$work/nosuch.log"
 by=(--mpirun-args "$launch")
 
+# measured_a_while JOURNAL: waits until it has some lines.
+measured_a_while() {
+    for _ in $(seq 150); do
+        [ -e "$1" ] && [ "$(wc -l <"$1")" -gt 5 ] && break
+        sleep 0.2
+    done
+}
 # Found started: a launcher has put a copy on every rank. copies PER_NODE NAME=VALUE... -- COMMAND...: exit codes in $codes.
+# In values %k is the node's number, %l the copy's there, %r its rank, %m what the operator of PyTorchJobs calls the master.
 copies() {
-    local per=$1 k l p pids=() variables=()
+    local per=$1 k l p pids=() variables=() all
     shift
     while [ "$1" != -- ]; do variables+=("$1") && shift; done
     shift
     for ((k = 0; k < 4; k++)); do
         for ((l = 0; l < per; l++)); do
-            env RANK=$((k * per + l)) WORLD_SIZE=$((4 * per)) LOCAL_RANK=$l LOCAL_WORLD_SIZE="$per" \
-                MASTER_ADDR=$prefix-n0 MASTER_PORT=29500 "${variables[@]}" \
-                tests/rig/nodes exec "$prefix-n$k" timeout -k 5 100 "$@" >"$work/copy.$k.$l" 2>&1 &
+            all=("${variables[@]//%k/$k}")
+            all=("${all[@]//%l/$l}")
+            all=("${all[@]//%r/$((k * per + l))}")
+            [ $k = 0 ] && all=("${all[@]//%m/localhost}") || all=("${all[@]//%m/nccltune-master-0}")
+            env "${all[@]}" tests/rig/nodes exec "$prefix-n$k" timeout -k 5 100 "$@" >"$work/copy.$k.$l" 2>&1 &
             pids+=($!)
         done
     done
     codes=
     for p in "${pids[@]}"; do wait "$p" && codes+=0 || codes+=$?; done
 }
+# Names of pods, and addresses of IPv6.
+for k in 0 1 2 3; do
+    echo "10.77.0.1 nccltune-master-0" >>"/etc/netns/$prefix-n$k/hosts"
+    ip netns exec "$prefix-n$k" sysctl -qw net.ipv6.conf.eth0.disable_ipv6=0
+    ip -n "$prefix-n$k" addr add "fd77::$((k + 1))/64" dev eth0 nodad
+done
+# What torchrun 2.x sets.
+torchrun=(RANK=%r WORLD_SIZE=8 LOCAL_RANK=%l LOCAL_WORLD_SIZE=2 GROUP_RANK=%k GROUP_WORLD_SIZE=4 ROLE_RANK=%r ROLE_WORLD_SIZE=8
+    ROLE_NAME=default MASTER_ADDR="$prefix-n0" MASTER_PORT=29500 TORCHELASTIC_USE_AGENT_STORE=True TORCHELASTIC_MAX_RESTARTS=1
+    TORCHELASTIC_RESTART_COUNT=0 TORCHELASTIC_RUN_ID=r1 OMP_NUM_THREADS=1)
 small=(--engine nccl --collectives allreduce --sizes 64K --budget 4s)
-copies 2 TORCHELASTIC_RUN_ID=r1 -- build/nccltune tune "${small[@]}" -o "$work/torchrun"
-check "copies of torchrun find one another by the profile's directory" test "$codes" = 00000000
+copies 2 "${torchrun[@]}" -- build/nccltune tune --engine nccl --collectives allreduce --budget 60s -o "$work/torchrun" &
+measured_a_while "$work/torchrun/results.jsonl"
+for k in 0 1 2 3; do
+    for p in $(ip netns pids "$prefix-n$k"); do
+        if grep -qs nccltune "/proc/$p/cmdline"; then kill -KILL "$p"; fi
+    done
+done
+wait $!
+check "torchrun's ranks are killed, nobody could clean up" test -n "$(find "$work/torchrun" -name '.head*')"
+copies 2 "${torchrun[@]}" TORCHELASTIC_RESTART_COUNT=1 -- build/nccltune tune "${small[@]}" --resume -o "$work/torchrun"
+check "it starts them again: copies of torchrun find one another by the profile's directory" test "$codes" = 00000000
 check "... every node was probed, and its GPUs measured" bash -c \
     "grep -q '\"nodes\":4,\"ranks\":8' '$work/torchrun/results.jsonl' && [ \$(grep -c '$prefix-n.\"' '$work/torchrun/topology.json') -ge 4 ]"
 check "... and left nothing there" test -z "$(find "$work/torchrun" -name '.head*')"
-copies 2 TORCHELASTIC_RUN_ID=r2 -- build/nccltune verify "$work/torchrun" --collectives allreduce --sizes 64K --budget 4s \
+copies 2 "${torchrun[@]}" MASTER_ADDR=fd77::1 NCCLTUNE_KEY=0123abcd -- build/nccltune verify "$work/torchrun" --collectives allreduce --sizes 64K --budget 4s \
     --journal "$work/verified.jsonl"
-check "copies of verify find one another, too, and measure all nodes" test "$codes" = 00000000 -a \
+check "copies of verify find one another, too, by an IPv6 address and a secret, and measure all nodes" test "$codes" = 00000000 -a \
     "$(grep -c '"nodes":4,"ranks":8' "$work/verified.jsonl")" -gt 0
 note "$work/copy.0.0"
 began=$(date +%s)
-copies 2 TORCHELASTIC_RUN_ID=r1 -- build/nccltune tune "${small[@]}" -o "$work/torchrun"
+copies 2 "${torchrun[@]}" -- build/nccltune tune "${small[@]}" -o "$work/torchrun"
 check "when the head refuses, all end" test "$codes" = 11111111 -a $(($(date +%s) - began)) -lt 30
 check "... with one sentence" test "$(cat "$work"/copy.*)" = "$(cat "$work/copy.0.0")" -a "$(wc -l <"$work/copy.0.0")" = 1
-# As the operator would start the example's pods, which share a secret only.
+# As the operator would start the example's pods, which share a secret only: the master is told another address of itself.
 readarray -t pod < <(python3 -c 'import sys, yaml
 job = yaml.safe_load(open("examples/pytorchjob.yaml"))
 for word in job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]:
     print({"nccltune": "build/nccltune", "30m": "4s", "/shared/profile": sys.argv[1]}.get(word, word))' "$work/pods")
-copies 1 NCCLTUNE_KEY=0123abcd -- "${pod[@]}" --collectives allreduce --sizes 64K
+copies 1 RANK=%k WORLD_SIZE=4 MASTER_ADDR=%m MASTER_PORT=23456 PYTHONUNBUFFERED=0 NCCLTUNE_KEY=0123abcd -- "${pod[@]}" --collectives allreduce --sizes 64K
 check "a PyTorchJob's pods find one another by its master and a secret" test "$codes" = 0000
 check "... and are measured" grep -q '"nodes":4,"ranks":8' "$work/pods/results.jsonl"
 if command -v pdsh >/dev/null; then
@@ -139,13 +168,6 @@ else
 fi
 check "nothing of all that is left on any node" none_left
 
-# measured_a_while JOURNAL: waits until it has some lines.
-measured_a_while() {
-    for _ in $(seq 150); do
-        [ -e "$1" ] && [ "$(wc -l <"$1")" -gt 5 ] && break
-        sleep 0.2
-    done
-}
 bench -q --budget 15s -o "$work/l.jsonl" >"$work/lost.log" 2>&1 &
 measured_a_while "$work/l.jsonl"
 check "nobody is pinned to one core" test "$(cores)" = "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)"
