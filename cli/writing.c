@@ -42,4 +42,5 @@ void cli_writing_into(const struct cli_writing *w, struct env_generate *g)
     g->nformats = w->also.count;
     g->predicted = w->predicted;
     g->extrapolate = w->extrapolate;
+    g->site_conf = "/etc/nccl.conf";
 }

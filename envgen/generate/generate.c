@@ -11,10 +11,12 @@
 #include "bench/fabric/fabric.h"
 #include "bench/workload/workload.h"
 #include "core/file.h"
+#include "core/vars/parse.h"
 #include "envgen/decide/decide.h"
 #include "envgen/decide/extrapolate.h"
 #include "envgen/decide/openmpi_rules.h"
 #include "envgen/decide/settings.h"
+#include "envgen/decide/site_facts.h"
 #include "envgen/generate/validate.h"
 #include "envgen/profile/manifest.h"
 #include "envgen/profile/profile.h"
@@ -22,11 +24,13 @@
 #include "envgen/write/write.h"
 
 #define JOURNAL_LIMIT ((size_t)1 << 30)
+#define SITE_LIMIT    ((size_t)1 << 20)
 
 struct job {
     const struct env_generate *options;
     struct arena *arena; /* that of `made` */
     struct log *log;
+    const char *site_conf; /* NCCL's file here, as text; NULL: none */
     char topology_hash[SHA256_HEX];
     struct bench_results merged;
     struct env_rules rules;
@@ -102,9 +106,36 @@ static void merge(struct job *j)
     }
 }
 
+/* What NCCL reads here before a profile comes: the environment, then the system's file. */
+static const char *site_value(const void *arg, const char *name)
+{
+    const struct job *j = arg;
+    struct env_line line;
+    const char *own = getenv(name);
+    for (const char *at = j->site_conf; !own && at && *at;) {
+        size_t length = strcspn(at, "\n");
+        if (env_parse_conf_line(at, length, 0, &line) && line.name_length == strlen(name) &&
+            !strncmp(line.name, name, line.name_length))
+            own = arena_strndup(j->arena, line.value, line.value_length);
+        at += length + (at[length] == '\n');
+    }
+    return own;
+}
+
+static void read_site(struct job *j)
+{
+    struct err ignored;
+    char *text;
+    size_t bytes;
+    const char *path = j->options->site_conf;
+    if (path && !access(path, R_OK) && !file_read(path, SITE_LIMIT, j->arena, &text, &bytes, &ignored))
+        j->site_conf = text;
+}
+
 static int decide(struct job *j, struct err *e)
 {
     merge(j);
+    read_site(j);
     struct env_decisions *d = j->made.profile.decisions = env_decisions_new(j->options->margin);
     d->topology = arena_strdup(d->arena, j->topology_hash);
     d->workload = j->made.workload;
@@ -120,6 +151,8 @@ static int decide(struct job *j, struct err *e)
         rc = env_rules_of(d, &j->rules, e);
     if (!rc)
         rc = env_settings(d, &j->rules, j->made.topology, j->made.fabric, e);
+    if (!rc)
+        env_site_facts(d, j->made.topology, j->options->site_conf ? site_value : NULL, j);
     if (!rc)
         env_validate(d, j->made.topology);
     return rc;

@@ -38,6 +38,7 @@ struct env_generate {
     int extrapolate; /* tuner.csv reaches up to this many nodes; ENV_ALL_NODES: as many as the topology has */
     const char *const *formats; /* further files, by their names, see envgen/write/write.h */
     int nformats;
+    const char *site_conf; /* NCCL's file of the site: what it and the environment set is kept; NULL: nobody is asked */
     const char *out;
 };
 

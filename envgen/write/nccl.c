@@ -14,7 +14,8 @@ static void heading(const struct env_writing *w, FILE *out, const char *what)
     env_print_comment(out, w->scratch, "#",
                       arena_printf(w->scratch,
                                    "A setting stands here only where NCCL's automatic choice would be wrong on this "
-                                   "topology, or where NCCL itself was measured%s to be faster with it.",
+                                   "topology, where NCCL itself was measured%s to be faster with it, or where the "
+                                   "machine's maker publishes what NCCL cannot know.",
                                    w->decisions->predicted ? " or predicted" : ""));
 }
 

@@ -16,9 +16,13 @@ static const struct {
     {"OpenStack", "KVM"}, {"Red Hat", "KVM"},
 };
 
+/* Oracle's bare metal is other makers'; its own mark is the chassis's asset tag. */
 static const char *product_of(struct arena *a)
 {
     const char *vendor = sysfs_line(a, DMI "sys_vendor"), *name = sysfs_line(a, DMI "product_name");
+    const char *tag = sysfs_line(a, DMI "chassis_asset_tag");
+    if (tag && !strcmp(tag, "OracleCloud.com"))
+        return arena_printf(a, "OracleCloud %s %s", vendor ? vendor : "", name ? name : "");
     return vendor && name ? arena_printf(a, "%s %s", vendor, name) : name ? name : vendor;
 }
 

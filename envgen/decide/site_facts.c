@@ -1,0 +1,217 @@
+/* What makers of machines publish for them. A virtual machine's firmware names the cloud and not the instance type, so
+ * the GPUs and the fabric tell which machine it is. */
+#include "envgen/decide/site_facts.h"
+
+#include <string.h>
+
+#include "core/vars/catalogue.h"
+
+#define ROWS_OF_CLASS 64
+
+enum how { ADVISE, SET };
+enum fabric { ANY_FABRIC, INFINIBAND, ROCE, EFA, SLINGSHOT, NINE_NICS, IBP_NAMES, OTHER_FABRIC };
+
+struct machine {
+    const char *id, *maker, *other_maker; /* words in the product's name; NULL: any */
+    const char *gpu;                      /* a word in the GPUs' names; NULL: any */
+    int gpus;                             /* at least */
+    enum fabric fabric;
+    const char *people;
+};
+
+/* Machines and facts in one list: a row with an id begins a machine. */
+static const struct row {
+    struct machine machine;
+    struct env_site_fact fact;
+} table[] = {
+#define MACHINE(id, maker, other, gpu, gpus, fabric, people) {.machine = {id, maker, other, gpu, gpus, fabric, people}},
+#define FACT(name, value, how, from, to, purpose, source) \
+    {.fact = {NULL, NULL, name, value, how, from, to, purpose, source}},
+#include "envgen/decide/site_facts.inc"
+};
+#define ROWS ((int)(sizeof table / sizeof *table))
+
+/* ---- which machine ------------------------------------------------------------------------------------------------
+ */
+
+static int starts(const char *name, const char *prefix)
+{
+    return name && !strncmp(name, prefix, strlen(prefix));
+}
+
+static int count_ports(const struct topo_class *c, const char *prefix, enum topo_link_layer layer)
+{
+    int n = 0;
+    for (int i = 0; i < c->nports; i++)
+        n += starts(c->ports[i].hca, prefix) && (layer == TOPO_LINK_UNKNOWN || c->ports[i].layer == layer);
+    return n;
+}
+
+static int count_netdevs(const struct topo_class *c, const char *prefix)
+{
+    int n = 0;
+    for (int i = 0; i < c->nnetdevs; i++)
+        n += c->netdevs[i].kind == TOPO_NET_PHYSICAL && starts(c->netdevs[i].name, prefix);
+    return n;
+}
+
+static int has_fabric(const struct topo_class *c, enum fabric f)
+{
+    switch (f) {
+    case ANY_FABRIC:
+        return 1;
+    case INFINIBAND:
+        return count_ports(c, "", TOPO_LINK_INFINIBAND) > 0;
+    case ROCE:
+        return count_ports(c, "", TOPO_LINK_ETHERNET) > 0;
+    case EFA:
+        return count_ports(c, "efa", TOPO_LINK_UNKNOWN) + count_ports(c, "rdmap", TOPO_LINK_UNKNOWN) > 0;
+    case SLINGSHOT:
+        return count_netdevs(c, "hsn") > 0;
+    case NINE_NICS:
+        return !c->nports && count_netdevs(c, "") >= 9;
+    case IBP_NAMES:
+        return count_ports(c, "ibp0", TOPO_LINK_INFINIBAND) > 0;
+    case OTHER_FABRIC:
+        return !c->nports && count_netdevs(c, "") < 9;
+    }
+    return 0;
+}
+
+static int gpus_called(const struct topo_class *c, const char *word)
+{
+    int n = 0;
+    for (int i = 0; i < c->ngpus; i++) {
+        const char *model = c->objects[c->gpus[i].object].model;
+        int amd = c->gpus[i].arch != NULL;
+        n += !word || (!strcmp(word, "AMD") ? amd : model && strstr(model, word) != NULL);
+    }
+    return n;
+}
+
+static int is_machine(const struct topo_class *c, const struct machine *m)
+{
+    const char *product = c->product ? c->product : "";
+    int made = !m->maker || strstr(product, m->maker) || (m->other_maker && strstr(product, m->other_maker));
+    return made && gpus_called(c, m->gpu) >= m->gpus && has_fabric(c, m->fabric);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------
+ */
+
+const struct env_site_fact *env_site_facts_all(int *count)
+{
+    static struct env_site_fact facts[ROWS];
+    const struct machine *m = &table[0].machine;
+    *count = 0;
+    for (int i = 0; i < ROWS; i++) {
+        if (table[i].machine.id) {
+            m = &table[i].machine;
+            continue;
+        }
+        facts[*count] = table[i].fact;
+        facts[*count].machine = m->id;
+        facts[(*count)++].people = m->people;
+    }
+    return facts;
+}
+
+int env_site_facts_of(const struct topo_class *c, const struct env_site_fact **rows, int room)
+{
+    int count, n = 0, k = -1, holds = 0;
+    const struct env_site_fact *facts = env_site_facts_all(&count);
+    for (int i = 0; i < ROWS; i++)
+        if (table[i].machine.id)
+            holds = is_machine(c, &table[i].machine);
+        else if (k++, holds && n < room)
+            rows[n++] = &facts[k];
+    return n;
+}
+
+/* ---- settings -----------------------------------------------------------------------------------------------------
+ */
+
+static struct env_setting *known(struct env_decisions *d, const char *name, const char *node_class)
+{
+    for (int i = 0; i < d->nsettings; i++) {
+        const char *of = d->settings[i].node_class;
+        if (!strcmp(d->settings[i].name, name) && (!of || (node_class && !strcmp(of, node_class))))
+            return &d->settings[i];
+    }
+    return NULL;
+}
+
+static const char *releases_text(struct arena *a, const struct env_site_fact *f)
+{
+    char from[ENV_VERSION], to[ENV_VERSION];
+    if (!f->from && !f->to)
+        return "";
+    if (!f->to)
+        return arena_printf(a, ", NCCL %s and later", env_version_text(from, f->from));
+    return arena_printf(a, ", NCCL up to %s", env_version_text(to, f->to));
+}
+
+/* All releases that are written for must read it so: else it is said and not set. */
+static int holds_for_all(const struct env_decisions *d, const struct env_site_fact *f)
+{
+    return (!f->from || d->nccl_low >= f->from) && (!f->to || d->nccl_high <= f->to);
+}
+
+static int holds_for_some(const struct env_decisions *d, const struct env_site_fact *f)
+{
+    return (!f->to || d->nccl_low <= f->to) && (!f->from || d->nccl_high >= f->from);
+}
+
+static void add_fact(struct env_decisions *d, const struct env_site_fact *f, const char *node_class, const char *own)
+{
+    struct env_setting *there = known(d, f->name, node_class);
+    int other = own && strcmp(own, f->value) != 0, set = f->is_set && !other && holds_for_all(d, f);
+    const char *about = arena_printf(d->arena, "%s%s; %s", f->people, releases_text(d->arena, f), f->source);
+    struct env_setting s = {.family = "nccl", .name = f->name, .source = ENV_SOURCE_SITE, .node_class = node_class};
+    if (!holds_for_some(d, f))
+        return;
+    if (set) {
+        s.value = f->value;
+        s.why = arena_printf(d->arena, "%s (%s)", f->purpose, about);
+    } else if (other) {
+        s.why = arena_printf(d->arena, "this site sets %s, which stays; %s is published: %s (%s)", own, f->value,
+                             f->purpose, about);
+    } else {
+        s.why = arena_printf(d->arena, "%s is published, and left to a measurement or to you: %s (%s)", f->value,
+                             f->purpose, about);
+    }
+    if (there && (there->value || strcmp(there->source, "topology") != 0 || !set)) /* measured, or said already */
+        return;
+    if (there) {
+        *there = s;
+        return;
+    }
+    d->settings = arena_grow(d->arena, d->settings, (size_t)d->nsettings, sizeof *d->settings);
+    d->settings[d->nsettings++] = s;
+}
+
+static int holds_everywhere(const struct topology *t, const struct env_site_fact *f)
+{
+    const struct env_site_fact *rows[ROWS_OF_CLASS];
+    for (int c = 0; c < t->nclasses; c++) {
+        int n = env_site_facts_of(&t->classes[c], rows, ROWS_OF_CLASS), found = 0;
+        for (int i = 0; i < n; i++)
+            found |= rows[i] == f;
+        if (!found)
+            return 0;
+    }
+    return 1;
+}
+
+void env_site_facts(struct env_decisions *d, const struct topology *t, env_site_value *site, const void *arg)
+{
+    const struct env_site_fact *rows[ROWS_OF_CLASS];
+    for (int c = 0; c < t->nclasses; c++) {
+        int n = env_site_facts_of(&t->classes[c], rows, ROWS_OF_CLASS);
+        for (int i = 0; i < n; i++) {
+            int everywhere = holds_everywhere(t, rows[i]);
+            if (!everywhere || c == 0)
+                add_fact(d, rows[i], everywhere ? NULL : t->classes[c].name, site ? site(arg, rows[i]->name) : NULL);
+        }
+    }
+}
