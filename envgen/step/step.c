@@ -116,12 +116,14 @@ static const struct {
 } known[] = {{BENCH_ON_GPUS, STEP_MEASURED}, {BENCH_PREDICTED, STEP_PREDICTED}, {BENCH_ON_HOST, STEP_HOST}};
 #define KNOWN (sizeof known / sizeof *known)
 
+/* A step's calls come from plain buffers. */
 static const struct env_coll *find_coll(const struct env_decisions *d, enum bench_evidence evidence,
                                         const struct step_call *c, const struct env_shape **shape)
 {
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = *shape = &d->shapes[i];
-        if (bench_evidence_of(s->engine) != evidence || s->nodes != c->nodes || s->ranks != c->call->group_size)
+        if (bench_evidence_of(s->engine) != evidence || s->buffers || s->nodes != c->nodes ||
+            s->ranks != c->call->group_size)
             continue;
         for (int k = 0; k < s->ncolls; k++)
             if (s->colls[k].coll == c->call->kind)
@@ -162,7 +164,6 @@ static int from_decisions(struct estimator *m, struct step_call *c)
 /* ---- predicted now --------------------------------------------------------------------------------------------------
  */
 
-/* A step's calls come from plain buffers. */
 static const struct env_table_rule *find_rule(const struct estimator *m, const struct step_call *c)
 {
     for (int i = 0; i < m->rules.count; i++) {

@@ -57,7 +57,8 @@ struct scanned_rule {
 
 static struct scanned_rule *scanned;
 static size_t scanned_count;
-static uint64_t end_bytes; /* behind the last range */
+static uint64_t end_bytes;      /* behind the last range */
+static int reg_buff_asked = -1; /* what the rules ask for; calls are of plain buffers */
 
 static int scan_call(void *context, int coll, size_t bytes, int pipe_ops, float **table, int algos, int protos,
                      int reg_buff, int *channels)
@@ -145,10 +146,10 @@ static void write_table(const char *path, size_t rules)
                                  .nodes = 4,
                                  .ranks = 32,
                                  .pipe_ops = -1,
-                                 .reg_buff = -1};
+                                 .reg_buff = reg_buff_asked};
         scanned[i] = r;
-        fprintf(f, "allreduce,%zu,%zu,%s,%s,%d,%d,%d,-1,-1\n", r.min, r.max, algo_name(r.algo), proto_name(r.proto),
-                r.channels, r.nodes, r.ranks);
+        fprintf(f, "allreduce,%zu,%zu,%s,%s,%d,%d,%d,-1,%d\n", r.min, r.max, algo_name(r.algo), proto_name(r.proto),
+                r.channels, r.nodes, r.ranks, r.reg_buff);
     }
     fclose(f);
 }
@@ -283,6 +284,12 @@ int main(void)
            "ms\n");
     fflush(stdout);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (in_child(measure, plugin, counts[i]))
+            return 1;
+    printf("with regBuff 0, as tune writes them:\n");
+    fflush(stdout);
+    reg_buff_asked = 0;
+    for (size_t i = 0; i < 3; i++)
         if (in_child(measure, plugin, counts[i]))
             return 1;
     printf(

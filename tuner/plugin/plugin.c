@@ -106,9 +106,9 @@ static int get_coll_info_v4(void *context, int coll, size_t bytes, int pipe_ops,
     const struct plugin_context *c = context;
     float *cells = (float *)cost;
     const struct tuner_node *answer =
-        !armed() && c && c->alone ? tuner_plain_answer(c->alone, coll, bytes, cells, algos, protos) : NULL;
+        !armed() && c && c->alone ? tuner_plain_answer(c->alone, coll, bytes, cells, algos, protos, reg_buff) : NULL;
     if (answer && channels) {
-        cells[answer->cell] = 0.0F;
+        cells[tuner_node_cell(answer)] = 0.0F;
         if (answer->channels)
             *channels = answer->channels;
         return NCCLTUNE_SUCCESS;

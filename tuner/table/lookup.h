@@ -13,16 +13,16 @@ struct tuner_index {
 };
 
 /* The common case of a call, and the whole of it for most tables: a cost table of the size that NCCL has had
- * since 2.23, and a first candidate that asks for nothing but a cell, which is available. NULL says only that
- * tuner_index_choose has to look. */
+ * since 2.23, and a first candidate that asks for nothing but regBuff, and a cell that is available. NULL says only
+ * that tuner_index_choose has to look. */
 static inline const struct tuner_node *tuner_plain_answer(const struct tuner_index *ix, int coll, uint64_t bytes,
-                                                          const float *cost, int algos, int protos)
+                                                          const float *cost, int algos, int protos, int reg_buff)
 {
     if ((unsigned)coll >= COLL_COUNT || algos != ALGO_COUNT || protos != PROTO_COUNT || !cost)
         return NULL;
     const struct tuner_spans *m = &ix->calls[coll];
     const struct tuner_node *node = m->nodes ? tuner_spans_find_near(m, bytes) : NULL;
-    return node && node->cell != TUNER_NO_CELL && tuner_is_available(cost[node->cell]) ? node : NULL;
+    return node && tuner_node_answers(node, reg_buff) && tuner_is_available(cost[tuner_node_cell(node)]) ? node : NULL;
 }
 
 #endif

@@ -222,11 +222,12 @@ static int add_entries(struct sweep *s, size_t count)
     return 0;
 }
 
-/* The cell of a candidate that asks for nothing but that. */
+/* The cell of a candidate that asks for nothing but that and regBuff. */
 static unsigned char cell_of(const struct tuner_entry *e)
 {
-    int plain = e->pipe_ops == TUNER_ANY && e->reg_buff == TUNER_ANY && e->algo != TUNER_ANY && e->proto != TUNER_ANY;
-    return (unsigned char)(plain ? e->algo * PROTO_COUNT + e->proto : TUNER_NO_CELL);
+    int plain = e->pipe_ops == TUNER_ANY && e->algo != TUNER_ANY && e->proto != TUNER_ANY;
+    int asks = e->reg_buff == TUNER_ANY ? 0 : e->reg_buff + 1;
+    return (unsigned char)(plain ? asks << TUNER_CELL_BITS | (e->algo * PROTO_COUNT + e->proto) : TUNER_NO_CELL);
 }
 
 /* Appends the interval from `start` unless it continues the one before; equal lists are stored once. */

@@ -25,14 +25,28 @@ struct tuner_span {
 
 #define TUNER_NODE_PADDING 2
 #define TUNER_NO_CELL      255
+#define TUNER_CELL_BITS    5 /* 21 cells; above them what is asked of regBuff: 0 nothing, else one more than the value */
 
 struct tuner_node {
-    uint64_t start;         /* the interval goes up to the next node's start */
-    uint32_t first;         /* its candidates in `entries` ... */
-    unsigned short count;   /* ... and their number */
-    unsigned char cell;     /* algo * PROTO_COUNT + proto of the first candidate when that asks for nothing else, */
-    unsigned char channels; /* and its channels: most calls need no more than the node. TUNER_NO_CELL otherwise */
+    uint64_t start;       /* the interval goes up to the next node's start */
+    uint32_t first;       /* its candidates in `entries` ... */
+    unsigned short count; /* ... and their number */
+    unsigned char cell;   /* algo * PROTO_COUNT + proto of the first candidate when that asks for nothing but regBuff,
+                             and its channels: most calls need no more than the node. TUNER_NO_CELL otherwise */
+    unsigned char channels;
 };
+
+static inline unsigned tuner_node_cell(const struct tuner_node *n)
+{
+    return n->cell & ((1U << TUNER_CELL_BITS) - 1);
+}
+
+/* Whether the node's own cell is the answer to a call with `reg_buff` of its size, if it is offered. */
+static inline int tuner_node_answers(const struct tuner_node *n, int reg_buff)
+{
+    unsigned asks = n->cell >> TUNER_CELL_BITS;
+    return !asks || (asks == (unsigned)reg_buff + 1 && n->cell != TUNER_NO_CELL);
+}
 
 struct tuner_spans {
     struct tuner_node *nodes; /* NULL: scan `spans` */

@@ -200,6 +200,59 @@ static void what_was_not_measured_is_predicted(void **state)
     arena_free(s.arena);
 }
 
+/* Only where a rule is for this call. */
+static int rule_predictor(void *arg, const struct step_question *q, struct step_time *t, const char **why)
+{
+    (void)arg;
+    (void)why;
+    double us = q->rule ? 10 * q->rule->algorithm + 1 : 1000;
+    *t = (struct step_time){us, us, us};
+    return 0;
+}
+
+static struct env_shape on_gpus(struct arena *a, const char *buffers, const char *algorithm)
+{
+    struct bench_setting *s = arena_alloc(a, 2 * sizeof *s);
+    s[0] = (struct bench_setting){"algorithm", algorithm};
+    s[1] = (struct bench_setting){"protocol", "simple"};
+    struct env_point *p = ARENA_NEW(a, struct env_point);
+    *p = (struct env_point){.bytes = MIB, .fallback = -1, .chosen = -1, .untouched_us = {77, 77, 77, 9}};
+    struct env_range *r = ARENA_NEW(a, struct env_range);
+    *r = (struct env_range){
+        .max_bytes = ENV_OPEN, .call = {algorithm, s, 2}, .why = "why", .points = p, .npoints = buffers ? 1 : 0};
+    struct env_coll *c = ARENA_NEW(a, struct env_coll);
+    *c = (struct env_coll){COLL_ALLREDUCE, r, 1};
+    return (struct env_shape){.engine = "nccl",
+                              .library = "NCCL 2.28.9",
+                              .buffers = buffers,
+                              .nodes = 4,
+                              .ranks = 4,
+                              .colls = c,
+                              .ncolls = 1};
+}
+
+/* What was measured on captured calls and its rules say nothing of a step's plain ones. */
+static void captured_calls_are_others(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    struct step_predictor p = {rule_predictor, NULL};
+    for (int plain = 0; plain < 2; plain++) {
+        struct env_shape shapes[] = {on_gpus(s.arena, BENCH_GRAPH, "nvls"), on_gpus(s.arena, NULL, "tree")};
+        struct env_decisions d = {
+            .arena = s.arena, .tool = "0", .topology = "", .shapes = shapes, .nshapes = 1 + plain};
+        struct workload *w = workload_of(-1, call(COLL_ALLREDUCE, MIB, 1, 0));
+        struct step_estimate e = estimate(&s, &d, w, &p);
+        const struct step_call *c = &e.phases[0].calls[0];
+        assert_int_equal(c->source, STEP_PREDICTED);
+        assert_near(c->now.us, 1000, 1e-9);
+        assert_near(c->tuned.us, plain ? 1 : 1000, 1e-9);
+        assert_string_equal(c->choice, plain ? "tree/simple" : BENCH_DEFAULT);
+        workload_free(w);
+    }
+    arena_free(s.arena);
+}
+
 static char *printed(const struct step_estimate *e, struct arena *a)
 {
     char *text;
@@ -277,13 +330,10 @@ static void as_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(between_sizes_a_line_in_logarithms),
-        cmocka_unit_test(beyond_the_sizes_no_further_than_twice),
-        cmocka_unit_test(sums_hide_what_compute_covers),
-        cmocka_unit_test(other_shapes_are_unknown),
-        cmocka_unit_test(what_was_not_measured_is_predicted),
-        cmocka_unit_test(it_comes_to_one_sentence),
-        cmocka_unit_test(as_json),
+        cmocka_unit_test(between_sizes_a_line_in_logarithms), cmocka_unit_test(beyond_the_sizes_no_further_than_twice),
+        cmocka_unit_test(sums_hide_what_compute_covers),      cmocka_unit_test(other_shapes_are_unknown),
+        cmocka_unit_test(what_was_not_measured_is_predicted), cmocka_unit_test(captured_calls_are_others),
+        cmocka_unit_test(it_comes_to_one_sentence),           cmocka_unit_test(as_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,11 +156,11 @@ static void compare(const struct tuner_table *t, const struct tuner_index *ix, c
             assert_int_equal(got.proto, want.proto);
             assert_int_equal(got.channels, want.channels);
         }
-        const struct tuner_node *plain =
-            tuner_plain_answer(ix, q.call.coll, q.call.bytes, q.call.cost, q.call.algos, q.call.protos);
+        const struct tuner_node *plain = tuner_plain_answer(ix, q.call.coll, q.call.bytes, q.call.cost, q.call.algos,
+                                                            q.call.protos, q.call.reg_buff);
         if (plain) { /* the shortcut of the plugin's entry points */
             assert_true(want.found);
-            assert_int_equal(plain->cell, want.algo * PROTO_COUNT + want.proto);
+            assert_int_equal(tuner_node_cell(plain), want.algo * PROTO_COUNT + want.proto);
             assert_int_equal(plain->channels, want.channels);
             shortcuts++;
         }
@@ -264,6 +264,36 @@ static void nested_ranges_stay_indexed(void **unused)
     free(rules);
 }
 
+/* Rules for plain buffers alone, which tune writes, are answered as fast as those for all. */
+static void regbuff_does_not_leave_the_shortcut(void **unused)
+{
+    (void)unused;
+    struct tuner_rule rules[3] = {
+        {.max_bytes = 99, .channels = 4}, {.min_bytes = 100, .max_bytes = 199}, {.min_bytes = 200}};
+    for (int i = 0; i < 3; i++) {
+        rules[i].coll = COLL_ALLREDUCE;
+        rules[i].algo = i;
+        rules[i].proto = 2;
+        rules[i].pipe_ops = -1;
+        rules[i].reg_buff = i - 1; /* any, plain, registered */
+        rules[i].max_bytes = i == 2 ? UINT64_MAX : rules[i].max_bytes;
+        rules[i].nodes = rules[i].ranks = rules[i].domains = (struct tuner_range){INT32_MIN, INT32_MAX};
+    }
+    struct tuner_table t = {.rules = rules, .count = 3};
+    struct tuner_index *ix = tuner_index_new(&t, &(struct tuner_shape){2, 3, 2});
+    static const float cost[ALGO_COUNT * PROTO_COUNT];
+    for (int rule = 0; rule < 3; rule++)
+        for (int reg_buff = -2; reg_buff < 8; reg_buff++) {
+            const struct tuner_node *n = tuner_plain_answer(ix, COLL_ALLREDUCE, (uint64_t)rule * 100 + 50, cost,
+                                                            ALGO_COUNT, PROTO_COUNT, reg_buff);
+            assert_int_equal(n != NULL, rule == 0 || reg_buff == rule - 1);
+            if (n)
+                assert_int_equal(tuner_node_cell(n), rule * PROTO_COUNT + 2);
+        }
+    assert_null(tuner_plain_answer(ix, COLL_ALLREDUCE, 50, cost, ALGO_COUNT - 1, PROTO_COUNT, 0));
+    tuner_index_free(ix);
+}
+
 static void an_empty_table_says_nothing(void **unused)
 {
     (void)unused;
@@ -283,7 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_first_match),     cmocka_unit_test(agrees_on_dense_ranges),
         cmocka_unit_test(scans_what_would_explode),    cmocka_unit_test(nested_ranges_stay_indexed),
-        cmocka_unit_test(an_empty_table_says_nothing),
+        cmocka_unit_test(an_empty_table_says_nothing), cmocka_unit_test(regbuff_does_not_leave_the_shortcut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
