@@ -3,7 +3,7 @@
 
 #include "probe/format/format.h"
 
-const struct probe_format *const probe_formats[] = {&format_text, &format_json,     &format_svg, &format_dot,
+const struct probe_format *const probe_formats[] = {&format_text, &format_json,     &format_svg,
                                                     &format_html, &format_nccl_xml, NULL};
 
 const struct probe_format *probe_format_find(const char *name)

@@ -14,6 +14,6 @@ struct probe_format {
 extern const struct probe_format *const probe_formats[];        /* NULL-terminated; "text" and "json" first */
 const struct probe_format *probe_format_find(const char *name); /* NULL: unknown */
 
-extern const struct probe_format format_text, format_json, format_dot, format_svg, format_html, format_nccl_xml;
+extern const struct probe_format format_text, format_json, format_svg, format_html, format_nccl_xml;
 
 #endif

@@ -1,79 +1,76 @@
-/* The picture, drawn by Graphviz. */
-#include <errno.h>
-#include <poll.h>
+/* The picture: the cluster where there is one, then every class of nodes. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/proc.h"
-#include "core/progress.h"
+#include "probe/format/draw.h"
 #include "probe/format/format.h"
 
-#define DEADLINE_S 120.0
-#define MOST_BYTES ((size_t)64 << 20)
+#define MARGIN       16.0
+#define PAGE         1540.0 /* of a screen of 1600 pixels */
+#define MOST_OBJECTS 4096   /* of a class */
+#define MOST_CLASSES 64     /* in one picture */
 
-/* Copies what the program prints until its end. */
-static int copy_output(struct proc *p, FILE *out, struct err *e)
+static double draw_legend(struct canvas *to, double x, double y)
 {
-    char text[65536];
-    size_t all = 0;
-    double until_s = progress_now_s() + DEADLINE_S;
-    for (;;) {
-        struct pollfd fd = {p->out, POLLIN, 0};
-        double left_s = until_s - progress_now_s();
-        int ready = left_s > 0 ? poll(&fd, 1, (int)(left_s * 1e3) + 1) : 0;
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
-            return err_set(e, ERR_FAILED, "Graphviz's dot did not end within %g s", DEADLINE_S);
-        ssize_t n = read(p->out, text, sizeof text);
-        if (n == 0)
-            return 0;
-        if (n < 0 && errno != EINTR)
-            return err_errno(e, "Graphviz's dot");
-        all += n > 0 ? (size_t)n : 0;
-        if (all > MOST_BYTES || (n > 0 && fwrite(text, 1, (size_t)n, out) != (size_t)n))
-            return err_set(e, ERR_FAILED, "the picture cannot be written");
+    const struct {
+        const char *fill, *text;
+    } legend[] = {{COLOUR_GPU, "GPU"},
+                  {draw_role_colour(ROLE_COMPUTE), "port for NCCL"},
+                  {draw_role_colour(ROLE_STORAGE), "storage"},
+                  {draw_role_colour(ROLE_MANAGEMENT), "management, VF"},
+                  {draw_role_colour(ROLE_BOND), "bond"},
+                  {draw_role_colour(ROLE_DOWN), "down"},
+                  {draw_role_colour(ROLE_UNKNOWN), "not known"},
+                  {COLOUR_NVSWITCH, "NVLink, XGMI"}};
+    for (size_t i = 0; i < sizeof legend / sizeof *legend; i++) {
+        draw_box(to, x, y, 14, 12, legend[i].fill);
+        draw_words(to, x + 19, y + 10, DRAW_FROM, 10, 120, legend[i].text);
+        x += 34 + 6.2 * (double)strlen(legend[i].text);
     }
+    draw_words(
+        to, x, y + 10, DRAW_FROM, 10, 700,
+        "A line is the wider the more it carries; \"5.0 x16\" is PCIe generation and lanes, at most what both ends "
+        "can do");
+    return 12;
 }
 
-static int draw(const char *dot, size_t bytes, FILE *out, struct err *e)
+static void draw_page(struct canvas *to, const struct topology *t, struct arena *a)
 {
-    static const char *const argv[] = {"dot", "-Tsvg", "-q", NULL};
-    char status[PROC_STATUS_TEXT];
-    struct proc p;
-    int rc = proc_spawn(&p, argv, NULL, e);
-    if (rc == ERR_LACKS)
-        return err_set(e, ERR_LACKS, "Graphviz's dot is not installed; --format dot writes what it would draw");
-    if (rc)
-        return rc;
-    /* dot reads all of it before it prints anything. */
-    rc = proc_write(p.in, dot, bytes) ? err_errno(e, "Graphviz's dot") : 0;
-    close(p.in);
-    p.in = -1;
-    if (!rc)
-        rc = copy_output(&p, out, e);
-    if (!rc && (!proc_ended(&p, 5) || p.status))
-        rc = err_set(e, ERR_FAILED, "Graphviz's dot %s", proc_status_text(p.status, status));
-    proc_stop(&p, 0.5);
-    return rc;
+    double y = MARGIN;
+    y += draw_cluster(to, t, MARGIN, y, PAGE, a);
+    for (int i = 0; i < t->nclasses && i < MOST_CLASSES; i++)
+        y += (y > MARGIN ? 24 : 0) + draw_node(to, t, i, MARGIN, y + (y > MARGIN ? 24 : 0), a);
+    if (t->nclasses > MOST_CLASSES)
+        draw_words(to, MARGIN, y += 24, DRAW_FROM, 13, PAGE,
+                   arena_printf(a, "and %d more classes", t->nclasses - MOST_CLASSES));
+    draw_legend(to, MARGIN, y + 22);
 }
 
 static int write_svg(const struct topology *t, FILE *out, struct err *e)
 {
-    char *dot = NULL;
+    char *body = NULL;
     size_t bytes = 0;
-    FILE *text = open_memstream(&dot, &bytes);
-    if (!text)
+    for (int i = 0; i < t->nclasses && i < MOST_CLASSES; i++)
+        if (t->classes[i].nobjects > MOST_OBJECTS)
+            return err_set(e, ERR_FAILED, "%s has more than %d objects, which is no picture", t->classes[i].name,
+                           MOST_OBJECTS);
+    struct canvas to = {.out = open_memstream(&body, &bytes)};
+    if (!to.out)
         return err_set(e, ERR_FAILED, "out of memory");
-    int rc = format_dot.write(t, text, e);
-    if (fclose(text) && !rc)
-        rc = err_set(e, ERR_FAILED, "out of memory");
-    if (!rc)
-        rc = draw(dot, bytes, out, e);
-    free(dot);
-    return rc;
+    struct arena *a = arena_new();
+    draw_page(&to, t, a);
+    arena_free(a);
+    int full = fclose(to.out);
+    if (!full)
+        fprintf(out,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+                "font-family=\"Helvetica, Arial, sans-serif\" fill=\"" COLOUR_WORDS
+                "\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n%s</svg>\n",
+                to.width + MARGIN, to.height + MARGIN, to.width + MARGIN, to.height + MARGIN, body ? body : "");
+    free(body);
+    return full || ferror(out) ? err_set(e, ERR_FAILED, "the picture cannot be written") : 0;
 }
 
-const struct probe_format format_svg = {"svg", "a picture (needs Graphviz)", write_svg};
+const struct probe_format format_svg = {"svg", "a picture", write_svg};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "probe/format/draw.h"
 #include "probe/format/format.h"
 #include "probe/format/text.h"
 #include "probe/topology/domains.h"
@@ -61,6 +62,24 @@ static void put_cpu(FILE *out, const struct topo_class *c, struct arena *a)
             c->arch ? text_inert(a, c->arch) : "", nodes, plural(nodes));
 }
 
+/* "18 NVLinks, 450 GB/s": all that leave the GPU. */
+static void put_bundle(FILE *out, const struct topo_class *c, int gpu)
+{
+    static const char *const kinds[] = {
+        [TOPO_NVLINK] = "NVLink", [TOPO_XGMI] = "XGMI link", [TOPO_C2C] = "C2C link", [TOPO_METAXLINK] = "MetaXLink"};
+    for (int kind = TOPO_NVLINK; kind <= TOPO_METAXLINK; kind++) {
+        double GBps = 0;
+        int n = 0;
+        for (int i = 0; i < c->nlinks; i++)
+            if (c->links[i].gpu == gpu && (int)c->links[i].link_kind == kind) {
+                n += c->links[i].count;
+                GBps += c->links[i].GBps;
+            }
+        if (n)
+            fprintf(out, GBps > 0 ? "  %d %s%s, %.4g GB/s" : "  %d %s%s", n, kinds[kind], plural(n), GBps);
+    }
+}
+
 static void put_gpus(FILE *out, const struct topo_class *c, struct arena *a)
 {
     char size[UNIT_TEXT];
@@ -80,6 +99,9 @@ static void put_gpus(FILE *out, const struct topo_class *c, struct arena *a)
             fprintf(out, "  sm_%d", g->sm);
         if (g->mem_bytes)
             fprintf(out, "  %s", unit_bytes(size, g->mem_bytes));
+        if (draw_pcie(o, a))
+            fprintf(out, "  PCIe %s", draw_pcie(o, a));
+        put_bundle(out, c, i);
         fputc('\n', out);
         for (int k = 0; k < g->np2p_problems; k++)
             fprintf(out, "          no P2P with %s\n", text_inert(a, g->p2p_problems[k]));
@@ -148,23 +170,32 @@ static const char *heading(const struct path_matrix *m, int i, struct arena *a)
     return i < m->ngpus ? text_inert(a, m->ends[i].label) : arena_printf(a, "NIC%d", i - m->ngpus);
 }
 
+/* The last columns of a GPU's row, as nvidia-smi has them. */
+static void put_affinity(FILE *out, const struct topo_class *c, int gpu, struct arena *a)
+{
+    int numa = c->objects[c->gpus[gpu].object].numa;
+    const char *cpus = NULL, *memory = c->gpus[gpu].memory_numa;
+    for (int i = 0; i < c->nobjects && numa >= 0 && !cpus; i++)
+        if (c->objects[i].kind == TOPO_NUMA && c->objects[i].numa == numa)
+            cpus = c->objects[i].cpus;
+    fprintf(out, "\t%s\t%s\t%s\n", cpus ? text_inert(a, cpus) : "N/A", numa < 0 ? "N/A" : arena_printf(a, "%d", numa),
+            memory ? text_inert(a, memory) : "N/A");
+}
+
 static void put_matrix(FILE *out, const struct topo_class *c, const struct path_matrix *m, struct arena *a)
 {
     char word[PATH_WORD];
     for (int i = 0; i < m->n; i++)
         fprintf(out, "\t%s", heading(m, i, a));
-    fputs("\tNUMA Affinity\n", out);
+    fputs("\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n", out);
     for (int i = 0; i < m->n; i++) {
         fputs(heading(m, i, a), out);
         for (int k = 0; k < m->n; k++)
             fprintf(out, i == k ? "\t %s " : "\t%s", path_word(word, path_between(m, i, k)));
-        int numa = c->objects[m->ends[i].object < 0 ? 0 : m->ends[i].object].numa;
-        if (i >= m->ngpus)
-            fputs("\t\n", out);
-        else if (numa >= 0)
-            fprintf(out, "\t%d\n", numa);
+        if (i < m->ngpus)
+            put_affinity(out, c, i, a);
         else
-            fputs("\tN/A\n", out);
+            fputs("\t\n", out);
     }
 }
 
@@ -251,26 +282,13 @@ static void put_class(FILE *out, const struct topo_class *c, struct arena *a)
         fprintf(out, "  - %s\n", text_inert(a, c->notes[i]));
 }
 
-/* "node1, node2 and 4094 more". */
-static void put_hosts(FILE *out, const struct topology *t, int class_index, struct arena *a)
-{
-    const int most = 16;
-    int hosts = 0;
-    for (int k = 0; k < t->nhosts; k++)
-        if (t->hosts[k].class_index == class_index && hosts++ < most)
-            fprintf(out, "%s%s", hosts > 1 ? ", " : "", text_inert(a, t->hosts[k].name));
-    if (hosts > most)
-        fprintf(out, " and %d more", hosts - most);
-    fprintf(out, "%s\n", hosts ? "" : text_inert(a, t->classes[class_index].name));
-}
-
 static int write_text(const struct topology *t, FILE *out, struct err *e)
 {
     struct arena *a = arena_new();
     for (int i = 0; i < t->nclasses; i++) {
         if (i)
             fputc('\n', out);
-        put_hosts(out, t, i, a);
+        fprintf(out, "%s\n", text_inert(a, text_hosts(t, i, a)));
         put_class(out, &t->classes[i], a);
     }
     text_put_cluster(out, t, a);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/finding.h"
+#include "core/hostlist.h"
 #include "probe/format/text.h"
 #include "probe/topology/differences.h"
 #include "probe/topology/domains.h"
@@ -18,6 +19,16 @@ const char *text_inert(struct arena *a, const char *s)
         if (*p < ' ' || *p > '~')
             *p = '?';
     return copy;
+}
+
+const char *text_hosts(const struct topology *t, int class_index, struct arena *a)
+{
+    const char **names = arena_alloc(a, (size_t)t->nhosts * sizeof *names), *own = t->classes[class_index].name;
+    int n = 0;
+    for (int i = 0; i < t->nhosts; i++)
+        if (t->hosts[i].class_index == class_index)
+            names[n++] = t->hosts[i].name;
+    return n > 1 ? arena_printf(a, "%s, %d nodes", hostlist_fold(names, n, a), n) : n ? names[0] : own;
 }
 
 /* The GID that NCCL takes by default: RoCE v2 with an IPv4 address, else RoCE v2, else the first. */
@@ -163,16 +174,9 @@ static void put_differences(FILE *out, const struct topology *t, struct arena *a
     fputs("\nWhat sets classes apart, each from the one most like it:\n", out);
     for (int i = 0; i < t->nclasses && i <= MOST_CLASSES; i++) {
         struct differences_like like = differences_nearest(t, i, a);
-        const char *host = NULL;
-        int hosts = 0;
         if (like.class_index < 0)
             continue;
-        for (int k = 0; k < t->nhosts; k++)
-            if (t->hosts[k].class_index == i && !hosts++)
-                host = t->hosts[k].name;
-        fprintf(out, "  %s", text_inert(a, t->classes[i].name));
-        if (hosts)
-            fprintf(out, hosts > 1 ? " (%s and %d more)" : " (%s)", text_inert(a, host), hosts - 1);
+        fprintf(out, "  %s (%s)", text_inert(a, t->classes[i].name), text_inert(a, text_hosts(t, i, a)));
         fprintf(out, " from %s", text_inert(a, t->classes[like.class_index].name));
         for (int k = 0; k < like.n; k++)
             fprintf(out, "%s %s", k ? "," : ":", text_inert(a, like.sentences[k]));
@@ -214,10 +218,9 @@ static void put_racks(FILE *out, const struct topology *t, struct arena *a)
     struct nvlink_rack *racks;
     int n = t->nhosts > 1 ? nvlink_racks(t, a, &racks) : 0;
     for (int i = 0; i < n && i < most; i++)
-        fprintf(out, "%s  %d GPUs of %d node%s (%s%s%s), clique %s\n", i ? "" : "\nNVLink domains over nodes:\n",
-                racks[i].ngpus, racks[i].nhosts, racks[i].nhosts == 1 ? "" : "s", text_inert(a, racks[i].first),
-                racks[i].nhosts > 1 ? " to " : "", racks[i].nhosts > 1 ? text_inert(a, racks[i].last) : "",
-                text_inert(a, racks[i].clique));
+        fprintf(out, "%s  %d GPUs of %d node%s (%s), clique %s\n", i ? "" : "\nNVLink domains over nodes:\n",
+                racks[i].ngpus, racks[i].nhosts, racks[i].nhosts == 1 ? "" : "s",
+                text_inert(a, hostlist_fold(racks[i].hosts, racks[i].nhosts, a)), text_inert(a, racks[i].clique));
 }
 
 void text_put_cluster(FILE *out, const struct topology *t, struct arena *a)

@@ -115,6 +115,26 @@ static const char *cpu_name(struct topology *t, hwloc_topology_t h)
     return arena_strdup(t->arena, model);
 }
 
+static const char *cpus_of(struct topology *t, hwloc_obj_t node)
+{
+    char *text = NULL;
+    int n = hwloc_bitmap_list_asprintf(&text, node->cpuset);
+    const char *cpus = n > 0 ? arena_strdup(t->arena, text) : NULL;
+    free(text);
+    return cpus;
+}
+
+/* The memory of a GPU that the system takes as a NUMA node of its own. */
+static void add_memories(struct topology *t, struct topo_class *c, hwloc_topology_t h)
+{
+    for (hwloc_obj_t n = NULL; (n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, n));) {
+        const char *pci = is_gpu_memory(n) ? hwloc_obj_get_info_by_name(n, "PCIBusID") : NULL;
+        int gpu = pci ? build_find_gpu(c, build_find_pci(c, pci_address(t->arena, pci))) : -1;
+        if (gpu >= 0)
+            c->gpus[gpu].memory_numa = arena_printf(t->arena, "%u", n->os_index);
+    }
+}
+
 static void fill(struct topology *t, struct topo_class *c)
 {
     hwloc_topology_t h;
@@ -124,8 +144,10 @@ static void fill(struct topology *t, struct topo_class *c)
     }
     c->cpu = cpu_name(t, h);
     for (hwloc_obj_t n = NULL; (n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, n));)
-        if (!is_gpu_memory(n) && !hwloc_bitmap_iszero(n->cpuset))
-            build_numa(t, c, (int)n->os_index);
+        if (!is_gpu_memory(n) && !hwloc_bitmap_iszero(n->cpuset)) {
+            int numa = build_numa(t, c, (int)n->os_index);
+            c->objects[numa].cpus = cpus_of(t, n);
+        }
     for (hwloc_obj_t b = NULL; (b = hwloc_get_next_bridge(h, b));) {
         if (b->attr->bridge.upstream_type != HWLOC_OBJ_BRIDGE_HOST)
             continue;
@@ -133,11 +155,12 @@ static void fill(struct topology *t, struct topo_class *c)
                                         b->attr->bridge.downstream.pci.secondary_bus);
         walk(t, c, b, pci_tree_host_bridge(t, c, numa_of(h, hwloc_get_non_io_ancestor_obj(h, b)), name));
     }
-    hwloc_topology_destroy(h);
     pci_tree_prune(c);
     for (int i = 0; i < c->nobjects; i++)
         if (c->objects[i].pci)
             add_link(t, &c->objects[i]);
+    add_memories(t, c, h);
+    hwloc_topology_destroy(h);
 }
 
 const struct probe_source source_hwloc = {.name = "hwloc", .order = 10, .fill = fill};

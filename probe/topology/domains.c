@@ -79,13 +79,14 @@ int nvlink_racks(const struct topology *t, struct arena *a, struct nvlink_rack *
             hosts[n++] = &t->hosts[i];
     if (n)
         qsort(hosts, (size_t)n, sizeof *hosts, by_clique);
+    const char **names = arena_alloc(a, (size_t)n * sizeof *names);
     *racks = arena_alloc(a, (size_t)n * sizeof **racks);
     for (int i = 0; i < n; i++) {
         const struct topo_host *h = hosts[i];
+        names[i] = h->name;
         if (!i || strcmp(h->clique, hosts[i - 1]->clique) != 0)
-            (*racks)[nracks++] = (struct nvlink_rack){.clique = h->clique, .first = h->name};
+            (*racks)[nracks++] = (struct nvlink_rack){.clique = h->clique, .hosts = &names[i]};
         struct nvlink_rack *r = &(*racks)[nracks - 1];
-        r->last = h->name;
         r->nhosts++;
         r->ngpus += t->classes[h->class_index].ngpus;
     }

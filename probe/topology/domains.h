@@ -14,7 +14,7 @@ struct nvlink_domain {
 /* Nodes whose GPUs reach one another over NVLink. */
 struct nvlink_rack {
     const char *clique;
-    const char *first, *last; /* hosts of it, in their order */
+    const char **hosts; /* in their order */
     int nhosts, ngpus;
 };
 

@@ -46,6 +46,7 @@ struct topo_object {
     double link_max_GTps; /* the most that both ends of the link can do; 0 unknown */
     int link_max_width;
     const char *driver;                /* kernel driver bound to it, NULL none or unknown */
+    const char *cpus;                  /* of a NUMA node: "0-31,64-95"; NULL unknown */
     const char *pf;                    /* a virtual function: PCI address of its physical one; else NULL */
     int vfs;                           /* virtual functions enabled on a physical one */
     enum topo_known acs;               /* the port above sends peer-to-peer requests up to the root (ACS redirect) */
@@ -60,6 +61,7 @@ struct topo_gpu {
     int sm;                    /* compute capability × 10 (90: H100), AMD: 0 */
     const char *arch;          /* "gfx942" for AMD, else NULL */
     const char *uuid;          /* NULL unknown; host-specific */
+    const char *memory_numa;   /* index of the NUMA node that its memory is (Grace), "4"; NULL none or unknown */
     const char *vbios;         /* version, "96.00.74.00.01"; NULL unknown */
     uint64_t mem_bytes;        /* 0 unknown */
     int gdr;                   /* GPUDirect RDMA: 1 yes, 0 no, -1 unknown */

@@ -1,4 +1,4 @@
-/* Exporters beside the text: probe/format/dot.c, probe/format/svg.c, probe/format/html.c, nccl_xml.c. */
+/* Exporters beside the text: svg.c with its parts, html.c, nccl_xml.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,10 @@
 #include <cmocka.h>
 
 #include "core/json.h"
+#include "core/xml.h"
 #include "probe/findings/findings.h"
 #include "probe/format/format.h"
+#include "probe/topology/build.h"
 #include "tests/unit/probe/matrix.h"
 
 static char *written(struct topology *t, const char *format, struct err *e)
@@ -105,36 +107,118 @@ static void nccl_dialect(void **state)
     topo_free(t);
 }
 
-static void dot(void **state)
+/* Well-formed, and with what is to be seen; names from anywhere are words and nothing else. */
+static char *drawn(struct topology *t, const char *const *words)
 {
-    (void)state;
     struct err e = {0};
-    struct topology *t = load_one(FIXTURE "nccl_nvswitch.xml");
-    t->hosts[0].name = "a\"b\\c\n<d>";
-    char *text = written(t, "dot", &e);
-    assert_non_null(text);
-    assert_non_null(strstr(text, "label=\"a?b?c??d?\""));
-    assert_non_null(strstr(text, "label=\"NUMA node 0\""));
-    assert_non_null(strstr(text, "NVSwitch"));
-    free(text);
-    topo_free(t);
+    char *text = written(t, "svg", &e);
+    struct arena *a = arena_new();
+    if (!text)
+        fail_msg("%s", e.text);
+    for (int i = 0; words[i]; i++)
+        if (!strstr(text, words[i]))
+            fail_msg("the picture has no \"%s\"", words[i]);
+    char *copy = arena_strdup(a, text);
+    if (!xml_parse(copy, strlen(copy), "picture", a, &e))
+        fail_msg("%s", e.text);
+    arena_free(a);
+    return text;
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
 }
 
 static void svg(void **state)
 {
     (void)state;
-    struct err e = {0};
     struct topology *t = load_one(FIXTURE "hwloc2_dgx1v.xml");
-    char *text = written(t, "svg", &e);
-    if (!text && e.code == ERR_LACKS) {
-        print_message("%s\n", e.text);
-        topo_free(t);
-        skip();
+    char *text = drawn(t, (const char *const[]){"GPU7", "mlx5_3", "NUMA node 1", "number of NVLinks", NULL});
+    assert_int_equal(count(text, "<path"), 16); /* pairs of GPUs with NVLinks */
+    free(text);
+    topo_free(t);
+    t = load_one(FIXTURE "nccl_nvswitch.xml");
+    t->hosts[0].name = "a\"b\\c\n<d>&\033";
+    text = drawn(t, (const char *const[]){"NVSwitches: ", "&lt;d&gt;&amp;", NULL});
+    assert_null(strstr(text, "<d>"));
+    free(text);
+    topo_free(t);
+    t = load_one(FIXTURE "nccl_rccl_xgmi.xml");
+    text = drawn(t, (const char *const[]){"GPU0", NULL});
+    free(text);
+    topo_free(t);
+}
+
+/* Two dies in one PCI function are two GPUs. */
+static void dies(void **state)
+{
+    (void)state;
+    struct topology *t = load_one(FIXTURE "nccl_dies.xml");
+    const struct topo_class *c = &t->classes[0];
+    char *text = drawn(t, (const char *const[]){"GPU0", NULL});
+    for (int i = 0; i < c->ngpus; i++)
+        assert_int_equal(count(text, arena_printf(t->arena, ">GPU%d<", c->gpus[i].index)), 1);
+    assert_true(c->ngpus > 1 && c->gpus[0].object == c->gpus[1].object);
+    free(text);
+    topo_free(t);
+}
+
+/* Eight GPUs of which every pair has a link are a bar, not 28 arcs; with one link missing they are arcs. */
+static void mesh(void **state)
+{
+    (void)state;
+    struct topology *t = topo_new();
+    struct topo_class *c = build_class(t, NULL);
+    int numa = build_numa(t, c, 0);
+    for (int i = 0; i < 8; i++) {
+        struct topo_object o = {.kind = TOPO_GPU, .parent = numa, .numa = 0, .link_max_GTps = 32, .link_width = 16};
+        build_gpu(t, c, (struct topo_gpu){.object = build_object(t, c, o), .index = i, .gdr = -1});
     }
-    assert_non_null(text);
-    assert_non_null(strstr(text, "<svg"));
-    assert_non_null(strstr(text, "GPU7"));
-    assert_non_null(strstr(text, "mlx5_3"));
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 8; k++)
+            if (i != k)
+                build_link(
+                    t, c,
+                    (struct topo_link){
+                        .link_kind = TOPO_XGMI, .gpu = i, .peer_gpu = k, .peer_object = -1, .count = 1, .GBps = 64});
+    char *text =
+        drawn(t, (const char *const[]){"every pair of GPUs has 1 XGMI link: 7 XGMI links, 448 GB/s for each GPU",
+                                       "5.0 x16", NULL});
+    assert_null(strstr(text, "<path"));
+    free(text);
+    c->links[0].count = 2;
+    text = drawn(t, (const char *const[]){"number of XGMI links", NULL});
+    assert_non_null(strstr(text, "<path"));
+    free(text);
+    topo_free(t);
+}
+
+/* Two classes on two leaf switches, of one rack. */
+static void cluster(void **state)
+{
+    (void)state;
+    struct topology *t = load_one(FIXTURE "nccl_nvswitch.xml");
+    struct topo_class *c = build_class(t, NULL);
+    const char *name = c->name;
+    *c = t->classes[0];
+    c->name = name;
+    t->hosts[0].name = "node01";
+    for (int i = 2; i <= 12; i++)
+        build_host(t, arena_printf(t->arena, "node%02d", i), i > 8);
+    for (int i = 0; i < t->nhosts; i++) {
+        struct topo_host *h = &t->hosts[i];
+        h->clique = "c0ffee.1";
+        build_text(t, &h->leaves, &h->nleaves, i % 2 ? "mlx5_0:1 leaf-10 port 3" : "mlx5_0:1 leaf-9 <b> port 3");
+    }
+    char *text =
+        drawn(t, (const char *const[]){
+                     "node[01-08], 8 nodes", "node[09-12], 4 nodes", "leaf-9 &lt;b&gt;", "class0: 4, class1: 2",
+                     arena_printf(t->arena, "of %d GPUs, 12 nodes: node[01-12]", 12 * c->ngpus), NULL});
+    assert_true(strstr(text, "leaf-9") < strstr(text, "leaf-10"));
     free(text);
     topo_free(t);
 }
@@ -150,13 +234,16 @@ static void html(void **state)
     assert_null(strstr(text, "<script"));
     assert_non_null(strstr(text, "&lt;script&gt;"));
     assert_non_null(strstr(text, "tree-hidden"));
+    assert_true(strstr(text, "tree-hidden") < strstr(text, "<svg"));
+    assert_non_null(strstr(text, "<table class=\"matrix\">"));
     free(text);
     topo_free(t);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nccl_xml), cmocka_unit_test(nccl_dialect),
-                                       cmocka_unit_test(dot), cmocka_unit_test(svg), cmocka_unit_test(html)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nccl_xml), cmocka_unit_test(nccl_dialect), cmocka_unit_test(svg), cmocka_unit_test(dies),
+        cmocka_unit_test(mesh),     cmocka_unit_test(cluster),      cmocka_unit_test(html)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

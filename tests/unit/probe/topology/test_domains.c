@@ -101,8 +101,8 @@ static void racks(void **state)
     assert_int_equal(nvlink_racks(t, t->arena, &r), 2);
     assert_int_equal(r[0].nhosts, 18);
     assert_int_equal(r[0].ngpus, 72);
-    assert_string_equal(r[0].first, "tray00");
-    assert_string_equal(r[0].last, "tray17");
+    assert_string_equal(r[0].hosts[0], "tray00");
+    assert_string_equal(r[0].hosts[r[0].nhosts - 1], "tray17");
     assert_int_equal(r[1].nhosts, 2);
     topo_free(t);
 }
