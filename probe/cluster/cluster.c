@@ -90,6 +90,7 @@ static void start(struct gathering *g, struct slot *s)
         argv[n++] = "-c";
     }
     argv[n++] = g->command;
+    s->asked_s = cluster_clock_s();
     if (proc_spawn(&s->p, argv, NULL, &e)) {
         miss(g, host, e.text);
         clear(s);
@@ -98,7 +99,6 @@ static void start(struct gathering *g, struct slot *s)
         s->p.in = -1;
         s->host = host;
         s->until_s = progress_now_s() + g->ask->deadline_s;
-        s->asked_s = cluster_clock_s();
         fcntl(s->p.out, F_SETFL, O_NONBLOCK);
         fcntl(s->p.err, F_SETFL, O_NONBLOCK);
     }
