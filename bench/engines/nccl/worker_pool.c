@@ -29,6 +29,8 @@ struct nccl_pool {
     int running; /* workers, on all nodes together; 0 none */
     int watched; /* the signs of nodes are being kept */
     char last[NCCL_TEXT];
+    enum bench_outcome ended; /* BENCH_ANSWERED: they run, or were stopped in order; else how they ended, */
+    char why[BENCH_DETAIL];   /* and why, for all who ask */
 };
 
 /* ---- opening ---- */
@@ -245,9 +247,9 @@ static enum bench_outcome wait_for(struct nccl_pool *t, struct question *q, vola
         say_who_is_silent(q, q->detail);
     nccl_pool_stop(t, 1);
     add_last_words(t, q->detail);
-    if (nccl_pool_broken(t, q->detail))
-        return BENCH_LOST;
-    return silent ? BENCH_SILENT : BENCH_DIED;
+    t->ended = nccl_pool_broken(t, q->detail) ? BENCH_LOST : silent ? BENCH_SILENT : BENCH_DIED;
+    memcpy(t->why, q->detail, sizeof t->why);
+    return t->ended;
 }
 
 static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_message message, const void *body,
@@ -257,10 +259,10 @@ static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_
     q.pool = t;
     q.seen = calloc((size_t)q.count + 1, 1);
     q.began_s = progress_now_s();
-    snprintf(q.detail, BENCH_DETAIL, "out of memory");
-    if (nccl_pool_broken(t, q.detail)) {
+    snprintf(q.detail, BENCH_DETAIL, "%s", t->ended ? t->why : "out of memory");
+    if (t->ended || nccl_pool_broken(t, q.detail)) {
         free(q.seen);
-        return BENCH_LOST;
+        return t->ended ? t->ended : BENCH_LOST;
     }
     if (message && q.seen)
         agents_send(&t->agents, -1, message, rank, body, body_bytes);
@@ -355,6 +357,7 @@ static int spawn(struct nccl_pool *t, const struct nccl_start *start, int per_no
             agents_send(&t->agents, m, AGENT_START, AGENT_ALL, body, bytes);
     }
     t->running = t->agents.count * per_node;
+    t->ended = BENCH_ANSWERED;
     arena_free(a);
     return bytes ? 0 : err_set(e, ERR_FAILED, "the settings of this launch are too long for an agent");
 }

@@ -129,6 +129,25 @@ static void a_size_too_small_is_refused_by_all(void **state)
     assert_non_null(strstr(detail, "leave no element for each of 4 ranks"));
 }
 
+/* Somebody else may have asked when a rank died, and kept it to himself: whoever asks next is told the same. */
+static void a_death_is_told_to_all_who_ask(void **state)
+{
+    (void)state;
+    struct nccl_point p = {.coll = COLL_ALLREDUCE, .type = NCCL_TYPE_FITTING, .bytes = 1 << 20};
+    struct nccl_prepared prepared[RANKS];
+    char detail[2][BENCH_DETAIL] = {"", ""};
+    int refused;
+    assert_int_equal(system("for p in $(pgrep -P $(pgrep -P $PPID -f 'nccltune-worker [a]gent') | head -n 1); do "
+                            "kill -KILL $p; done"),
+                     0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(nccl_pool_ask(pool, NCCL_PREPARE, &p, sizeof p, NCCL_PREPARED, prepared, sizeof *prepared,
+                                       &refused, progress_now_s() + 10, NULL, detail[i]),
+                         BENCH_DIED);
+    assert_non_null(strstr(detail[0], "was killed by signal 9"));
+    assert_string_equal(detail[0], detail[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +155,7 @@ int main(void)
         cmocka_unit_test(in_place_and_every_type),
         cmocka_unit_test(chunk_size_reaches_nccl),
         cmocka_unit_test(a_size_too_small_is_refused_by_all),
+        cmocka_unit_test(a_death_is_told_to_all_who_ask), /* the last: nobody runs after it */
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
