@@ -141,6 +141,11 @@ static const struct option_spec job_options[] = {
     {0, "tp", "N", "tensor parallelism of the trainer", COUNT(tp)},
     {0, "pp", "N", "pipeline parallelism of the trainer", COUNT(pp)},
     {0, "dp", "N", "data parallelism of the trainer", COUNT(dp)},
+    {0, "cp", "N", "context parallelism: Megatron-LM ranks that share a sequence", COUNT(cp)},
+    {0, "sp", "N", "Ulysses sequence parallelism: FSDP or ZeRO ranks that share a sequence", COUNT(sp)},
+    {0, "vpp", "N", "pieces of the model on a pipeline stage: the interleaved schedule", COUNT(vpp)},
+    {0, "zero-bubble", NULL, "a schedule that splits backward (ZB-H1)", option_flag,
+     offsetof(struct request, job.zero_bubble)},
     {0, "ep", "N", "expert parallelism of the trainer", COUNT(ep)},
     {0, "etp", "N", "tensor parallelism within an expert", COUNT(etp)},
     {0, "ref-tp", "N", "tensor parallelism of the reference model", COUNT(ref_tp)},
@@ -150,6 +155,7 @@ static const struct option_spec job_options[] = {
     {0, "grad-accum", "N", "micro-batches per optimizer step", COUNT(grad_accum)},
     {0, "updates", "N", "optimizer steps per step of an RL job", COUNT(updates)},
     {0, "mini-batch", "N", "sequences per optimizer step over all ranks, to be checked", COUNT(mini_batch)},
+    {0, "rollout-n", "N", "responses of one prompt", COUNT(rollout_n)},
     {0, "prompt", "N", "tokens of a prompt", COUNT(prompt)},
     {0, "response", "N", "tokens of a response", COUNT(response)},
     {0, "seq", "N", "tokens of both together", take_seq, offsetof(struct request, job), 1, 1 << 30},
@@ -158,11 +164,20 @@ static const struct option_spec job_options[] = {
     {0, "reduce-dtype", "NAME", "of gradients, the same words", option_word, offsetof(struct request, job.reduce_dtype),
      .word = workload_dtype_name},
     {0, "offload", NULL, "optimizer state in host memory", option_flag, offsetof(struct request, job.offload)},
+    {0, "offload-params", NULL, "parameters in host memory while they are not needed", option_flag,
+     offsetof(struct request, job.offload_params)},
+    {0, "lora-rank", "N", "adapters of this rank are trained, not the whole model", COUNT(lora_rank)},
     {0, "recompute", NULL, "full activation recomputation", option_flag, offsetof(struct request, job.recompute)},
     {0, "no-sequence-parallel", NULL, "Megatron tensor parallelism with AllReduce", option_flag,
      offsetof(struct request, job.no_sequence_parallel)},
     {0, "no-custom-all-reduce", NULL, "vLLM leaves every AllReduce to NCCL (disable_custom_all_reduce, no NVLink)",
      option_flag, offsetof(struct request, job.no_custom_all_reduce)},
+    {0, "gpu", "NAME", "what the GPUs are, such as h20 (nccltune probe --list-gpus): memory, host link, speed",
+     option_text, offsetof(struct request, job.gpu)},
+    {0, "memory", "GIB", "memory of a GPU, to be checked", option_number, offsetof(struct request, job.memory_GiB), 1,
+     1e4},
+    {0, "host-bandwidth", "GBPS", "between a GPU and host memory, for offload; by --gpu, else 20", option_number,
+     offsetof(struct request, job.host_GBps), 1e-3, 1e4},
     {0, "tflops", "X", "what one GPU reaches; adds compute times, marked as assumed", option_number,
      offsetof(struct request, job.tflops), 1e-3, 1e6},
     {0},
@@ -340,6 +355,8 @@ static int generate(struct request *o, struct err *e)
         rc = workload_job_complete(&o->job, e);
     if (!rc && o->topology && !(t = topo_load(o->topology, e)))
         rc = e->code;
+    if (t && workload_nvlink_domain(t) == 1)
+        o->job.no_nvlink = 1;
     if (!rc) {
         struct findings f = workload_check(&o->job, t, a);
         rc = report(&f, e);

@@ -5,12 +5,17 @@
 
 double workload_tokens(const struct workload_job *j)
 {
-    return (double)j->micro_batch * ((double)j->prompt + j->response);
+    return (double)j->micro_batch * ((double)j->prompt + j->response) / ((double)j->cp * j->sp);
 }
 
 double workload_compute_us(const struct workload_job *j, double flops)
 {
     return j->tflops > 0 ? flops / (j->tflops * 1e6) : -1;
+}
+
+double workload_backward_flops(const struct workload_job *j)
+{
+    return 2 + (j->lora_rank ? 0 : 2) + (j->recompute ? 2 : 0);
 }
 
 double workload_pieces(double total, double largest)

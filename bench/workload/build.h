@@ -18,7 +18,11 @@ void workload_put(struct workload_build *b, int kind, double bytes, double count
 /* Microseconds that `flops` take on one GPU; -1 when the job does not say how fast it is. */
 double workload_compute_us(const struct workload_job *job, double flops);
 
-/* Tokens of one micro-batch of one rank. */
+/* FLOPs of a backward pass per parameter and token: 2 for the inputs' gradients, 2 for the weights' unless they are
+ * frozen below adapters, and 2 to recompute. */
+double workload_backward_flops(const struct workload_job *job);
+
+/* Tokens of one micro-batch of one rank: its share of the sequences. */
 double workload_tokens(const struct workload_job *job);
 
 /* Whole pieces that `total` is cut into so that none is larger than `largest`, 1 or more. */

@@ -31,22 +31,23 @@ __attribute__((format(printf, 3, 4))) static void say(struct report *r, enum fin
 static void check_ranks(struct report *r)
 {
     const struct workload_job *j = r->job;
-    long split = (long)j->tp * j->pp, want = split * j->dp;
-    if (r->sharded && split > 1)
+    long split = (long)j->tp * j->pp * j->cp * j->sp, want = split * j->dp;
+    if (r->sharded && (j->tp > 1 || j->pp > 1 || j->cp > 1))
         say(r, FINDING_ERROR,
-            "%s shards over all ranks and has no tensor or pipeline parallelism, but tp is %d and pp is %d|"
-            "leave --tp and --pp away; the inference engine's is --rollout-tp",
-            j->framework, j->tp, j->pp);
+            "%s shards over all ranks and has no tensor, context or pipeline parallelism, but tp is %d, cp %d and pp "
+            "%d|"
+            "leave --tp, --cp and --pp away (--sp shares sequences); the inference engine's is --rollout-tp",
+            j->framework, j->tp, j->cp, j->pp);
     else if (r->ranks % split)
         say(r, FINDING_ERROR,
-            "tp %d × pp %d = %ld does not divide %ld ranks (%d nodes of %d GPUs)|"
-            "choose tp × pp among the divisors of %ld",
-            j->tp, j->pp, split, r->ranks, j->nodes, j->gpus_per_node, r->ranks);
+            "tp %d × pp %d × cp %d × sp %d = %ld does not divide %ld ranks (%d nodes of %d GPUs)|"
+            "choose their product among the divisors of %ld",
+            j->tp, j->pp, j->cp, j->sp, split, r->ranks, j->nodes, j->gpus_per_node, r->ranks);
     else if (want != r->ranks)
         say(r, FINDING_ERROR,
             "tp %d × pp %d × dp %d = %ld, but the job has %ld ranks (%d nodes of %d GPUs)|set --dp %ld", j->tp, j->pp,
             j->dp, want, r->ranks, j->nodes, j->gpus_per_node, r->ranks / split);
-    long of_a_stage = (long)j->tp * j->dp, expert_ranks = (long)j->ep * j->etp;
+    long of_a_stage = (long)j->tp * j->cp * j->dp, expert_ranks = (long)j->ep * j->etp;
     if (j->model.experts && !r->sharded && of_a_stage % expert_ranks)
         say(r, FINDING_ERROR,
             "ep %d × etp %d = %ld does not divide the %ld ranks of a pipeline stage (tp × dp)|"
@@ -127,11 +128,40 @@ static void check_batches(struct report *r)
                 "micro-batch %d × accumulation %d × dp %d = %lld, but the mini-batch is %d|use --grad-accum %lld",
                 j->micro_batch, j->grad_accum, j->dp, step, j->mini_batch, j->mini_batch / rows);
     }
-    if (j->pp > 1 && j->grad_accum < j->pp)
+    /* Idle part of training: bubble over bubble and work (Narayanan et al. 2021). */
+    int work = j->grad_accum * j->vpp * (j->zero_bubble ? 3 : 1), idle = 100 * (j->pp - 1) / (work + j->pp - 1);
+    if (j->pp > 1 && idle > 20)
         say(r, FINDING_WARNING,
-            "%d micro-batches cannot fill a pipeline of %d stages: at least %d %% of the step is idle|"
-            "use --grad-accum %d or more",
-            j->grad_accum, j->pp, 100 * (j->pp - 1) / (j->grad_accum + j->pp - 1), 4 * j->pp);
+            "%d micro-batches in a pipeline of %d stages%s: %d %% of training is idle|"
+            "use --grad-accum %d or more, smaller micro-batches, or an interleaved schedule (--vpp)",
+            j->grad_accum, j->pp, j->grad_accum < j->pp ? " do not fill it" : "", idle, 4 * j->pp);
+    if (j->vpp > 1 && (j->pp == 1 || j->model.layers % (j->pp * j->vpp)))
+        say(r, FINDING_ERROR, "%d layers cannot be split into pp %d × vpp %d pieces|choose --vpp so that they can",
+            j->model.layers, j->pp, j->vpp);
+}
+
+/* ---- against the memory of a GPU ---- */
+
+static void check_memory(struct report *r)
+{
+    const struct workload_job *j = r->job;
+    struct workload_memory m = workload_memory_of(j);
+    double states = workload_memory_states(&m), peak = workload_memory_peak(&m), has = j->memory_GiB * 0x1p30;
+    if (has <= 0)
+        return;
+    if (states > has || m.engine > has)
+        say(r, FINDING_ERROR,
+            "weights %.1f + gradients %.1f + optimizer %.1f + reference %.1f = %.1f GiB a GPU (inference engine: "
+            "%.1f), "
+            "which has %.0f|more GPUs, --offload, --offload-params, --lora-rank, or --rollout-tp for the engine",
+            m.weights / 0x1p30, m.gradients / 0x1p30, m.optimizer / 0x1p30, m.reference / 0x1p30, states / 0x1p30,
+            m.engine / 0x1p30, j->memory_GiB);
+    else if (peak > 0.95 * has)
+        say(r, FINDING_WARNING,
+            "states %.1f + gathered layers %.1f + activations %.1f + logits %.1f = %.1f GiB a GPU, which has %.0f|"
+            "a smaller --micro-batch%s, or more ranks to share a sequence (--cp, --sp)",
+            states / 0x1p30, m.gathered / 0x1p30, m.activations / 0x1p30, m.logits / 0x1p30, peak / 0x1p30,
+            j->memory_GiB, j->recompute ? "" : ", --recompute");
 }
 
 /* ---- against the machine ---- */
@@ -255,6 +285,8 @@ struct findings workload_check(const struct workload_job *j, const struct topolo
     check_model(&r);
     r.id = "batches";
     check_batches(&r);
+    r.id = "memory";
+    check_memory(&r);
     r.id = "machine";
     check_machine(&r, t);
     return r.found;

@@ -20,6 +20,14 @@ static double pass_us(const struct workload_job *j, double per_parameter)
     return workload_compute_us(j, per_parameter * active * workload_tokens(j) / ((double)j->tp * j->pp));
 }
 
+/* Of `micro_batches` between two times that the pipeline runs empty, a stage waits for the pp - 1 others (Narayanan et
+ * al. 2021, section 2.2; with vpp pieces a stage, 1/vpp of it). ZB-H1 leaves a third (Qi et al. 2023, section 2.2). */
+static double bubble_of(const struct workload_job *j, double micro_batches, int forward_only)
+{
+    double bubble = (j->pp - 1) / (micro_batches * j->vpp);
+    return j->zero_bubble && !forward_only ? bubble / 3 : bubble;
+}
+
 static void begin(struct workload_build *b, const char *who, const char *what, double compute_us)
 {
     char name[64];
@@ -36,15 +44,19 @@ static double times(double us, double n)
 static void add_forward(struct workload_build *b, const struct workload_parts *parts, const char *name, double passes)
 {
     begin(b, "", name, times(pass_us(b->job, 2), passes));
+    b->phase->bubble = bubble_of(b->job, passes, 1);
     parts->forward(b, passes);
 }
 
 static void add_training(struct workload_build *b, const struct workload_parts *parts, const char *who, double passes)
 {
     const struct workload_job *j = b->job;
+    double bubble = bubble_of(j, j->grad_accum, 0);
     begin(b, who, "forward", times(pass_us(j, 2), passes));
+    b->phase->bubble = bubble;
     parts->forward(b, passes);
-    begin(b, who, "backward", times(pass_us(j, j->recompute ? 6 : 4), passes));
+    begin(b, who, "backward", times(pass_us(j, workload_backward_flops(j)), passes));
+    b->phase->bubble = bubble;
     parts->backward(b, passes);
     begin(b, who, "optimizer", -1);
     parts->update(b, j->updates);
@@ -54,25 +66,34 @@ static void add_notes(struct workload *w, const struct workload_job *j, const st
 {
     char text[256];
     snprintf(text, sizeof text,
-             "%d × %d GPUs, tp %d, pp %d, dp %d, ep %d, micro-batch %d × %d × %d updates, %d + %d tokens", j->nodes,
-             j->gpus_per_node, j->tp, j->pp, j->dp, j->ep, j->micro_batch, j->grad_accum, j->updates, j->prompt,
-             j->response);
+             "%d × %d GPUs, tp %d, pp %d, cp %d, sp %d, dp %d, ep %d, micro-batch %d × %d × %d updates, %d + %d tokens",
+             j->nodes, j->gpus_per_node, j->tp, j->pp, j->cp, j->sp, j->dp, j->ep, j->micro_batch, j->grad_accum,
+             j->updates, j->prompt, j->response);
     workload_add_note(w, text);
     if (j->tflops > 0) {
         snprintf(text, sizeof text, "compute times are assumed, at %g TFLOP/s a GPU; sizes and counts are not",
                  j->tflops);
         workload_add_note(w, text);
     }
-    if (!j->offload || !parts)
+    if (j->pp > 1 && parts) {
+        snprintf(text, sizeof text, "the pipeline's bubble adds %.0f %% to training: (pp - 1) / micro-batches%s%s",
+                 100 * bubble_of(j, j->grad_accum, 0), j->vpp > 1 ? " / vpp" : "",
+                 j->zero_bubble ? ", a third of it under ZB-H1" : "");
+        workload_add_note(w, text);
+    }
+}
+
+/* Copies between GPU and host as a phase of its own, of what no compute hides. */
+static void add_offload(struct workload_build *b)
+{
+    double bytes, seconds = workload_offload_s(b->job, &bytes);
+    if (bytes <= 0)
         return;
-    /* ZeRO-Offload (Ren et al. 2021): gradients out, weights in, in 16 bits, at every update. FSDP's offload as RL
-     * trainers use it moves master weights and both Adam moments, 12 bytes a parameter, in before the updates of a step
-     * and out after them. A critic does the same. */
-    double bytes = parts == &workload_zero3 ? 4.0 * j->updates : 24, shard = (double)w->parameters / w->ranks;
-    int trained = j->algorithm == WORKLOAD_PPO ? 2 : 1;
-    snprintf(text, sizeof text, "offload moves %.2f GiB a step and rank over PCIe, beside NCCL",
-             bytes * shard * trained / 0x1p30);
-    workload_add_note(w, text);
+    begin(b, "", "offload", 1e6 * seconds);
+    workload_add_note(b->out, arena_printf(b->out->arena,
+                                           "offload moves %.2f GiB a step and rank over PCIe, beside NCCL: %.2f s that "
+                                           "nothing hides, at %.3g GB/s a GPU (assumed)",
+                                           bytes / 0x1p30, seconds, workload_host_GBps(b->job)));
 }
 
 struct workload *workload_generate(const struct workload_job *j)
@@ -108,6 +129,8 @@ struct workload *workload_generate(const struct workload_job *j)
         begin(&b, "", "weight sync", -1);
         parts->hand_over(&b);
     }
+    if (parts)
+        add_offload(&b);
     add_notes(w, j, parts);
     return w;
 }

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "probe/machines/hardware.h"
+
 const struct workload_framework workload_frameworks[] = {
     {"fsdp2", "PyTorch fully_shard: all-gather per layer, reduce-scatter per layer", WORKLOAD_FSDP},
     {"fsdp", "PyTorch FullyShardedDataParallel, FULL_SHARD: the same calls as fsdp2", WORKLOAD_FSDP},
     {"zero3", "DeepSpeed ZeRO stage 3: all-gather per module, reduce-scatter per bucket", WORKLOAD_ZERO3},
-    {"zero3-offload", "ZeRO stage 3 with the optimizer in host memory", WORKLOAD_ZERO3},
+    {"zero3-offload", "ZeRO stage 3 with optimizer and parameters in host memory", WORKLOAD_ZERO3},
     {"megatron", "Megatron-LM: tensor, pipeline, data and expert parallelism, distributed optimizer",
      WORKLOAD_MEGATRON},
     {"vllm-rollout", "vLLM inference alone: tensor-parallel prefill and decode", WORKLOAD_INFERENCE},
@@ -110,7 +112,7 @@ static void set_default(int *value, int otherwise)
 /* Ranks from what was given of nodes, GPUs and parallelism; what contradicts is left for workload_check to say. */
 static void complete_ranks(struct workload_job *j)
 {
-    long split = (long)j->tp * j->pp;
+    long split = (long)j->tp * j->pp * j->cp * j->sp;
     if (!j->nodes && !j->gpus_per_node && j->dp) {
         long ranks = split * j->dp;
         j->gpus_per_node = ranks < 8 ? (int)ranks : 8;
@@ -120,6 +122,57 @@ static void complete_ranks(struct workload_job *j)
     set_default(&j->nodes, 1);
     long left = (long)j->nodes * j->gpus_per_node / split;
     set_default(&j->dp, left > 0 ? (int)left : 1);
+}
+
+/* A mini-batch tells how often micro-batches are accumulated, whatever the parallelism was changed to. */
+static void complete_batches(struct workload_job *j)
+{
+    set_default(&j->micro_batch, 1);
+    if (!j->grad_accum && j->mini_batch && j->mini_batch % j->dp == 0) {
+        int each = j->mini_batch / j->dp;
+        while (each % j->micro_batch)
+            j->micro_batch--;
+        j->grad_accum = each / j->micro_batch;
+    }
+    set_default(&j->grad_accum, j->pp);
+}
+
+/* Dense bfloat16 (V100: float16) of the data sheets that hardware.c names. */
+static const struct {
+    const char *gpu;
+    double tflops;
+} peaks[] = {
+    {"v100-sxm2", 125},    {"v100-sxm2-32", 125}, {"a100-sxm", 312},  {"a100-sxm-80", 312}, {"a100-pcie", 312},
+    {"a100-pcie-80", 312}, {"a10", 125},          {"a10g", 70},       {"l4", 121},          {"l40", 181},
+    {"l40s", 362},         {"rtx3090", 71},       {"rtx4090", 165},   {"rtx5090", 210},     {"rtx6000ada", 364},
+    {"h100-sxm", 989},     {"h800-sxm", 989},     {"h100-pcie", 756}, {"h100-nvl", 835},    {"h200-sxm", 989},
+    {"h200-nvl", 835},     {"h20", 148},          {"gh200", 989},     {"b200", 2250},       {"b300", 2250},
+    {"gb200", 2500},       {"mi300x", 1307},      {"mi250x", 383},
+};
+#define REACHED 0.40 /* of the peak, in training */
+
+double workload_gpu_tflops(const char *gpu)
+{
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
+        if (!strcmp(peaks[i].gpu, gpu))
+            return peaks[i].tflops;
+    return 0;
+}
+
+static int complete_gpu(struct workload_job *j, struct err *e)
+{
+    const struct hw_gpu *g = hw_gpu_find(j->gpu);
+    if (!g)
+        return hw_gpu_unknown(j->gpu, e);
+    if (j->memory_GiB <= 0)
+        j->memory_GiB = (double)g->mem_bytes / 0x1p30;
+    /* About 80 % of the link is left for data. */
+    if (j->host_GBps <= 0)
+        j->host_GBps = g->c2c_GBps > 0 ? g->c2c_GBps * 0.8 : g->pcie_GTps * g->pcie_width / 8 * 0.8;
+    if (j->tflops <= 0)
+        j->tflops = workload_gpu_tflops(g->name) * REACHED;
+    j->no_nvlink |= !g->links;
+    return 0;
 }
 
 int workload_job_complete(struct workload_job *j, struct err *e)
@@ -136,6 +189,11 @@ int workload_job_complete(struct workload_job *j, struct err *e)
         {"tp", j->tp, 0, 1024},
         {"pp", j->pp, 0, 1024},
         {"dp", j->dp, 0, 65536},
+        {"cp", j->cp, 0, 1024},
+        {"sp", j->sp, 0, 1024},
+        {"vpp", j->vpp, 0, 1024},
+        {"rollout-n", j->rollout_n, 0, 1 << 16},
+        {"lora-rank", j->lora_rank, 0, 1 << 14},
         {"ep", j->ep, 0, 4096},
         {"etp", j->etp, 0, 1024},
         {"ref-tp", j->ref_tp, 0, 1024},
@@ -155,14 +213,17 @@ int workload_job_complete(struct workload_job *j, struct err *e)
         return rc;
     set_default(&j->tp, 1);
     set_default(&j->pp, 1);
+    set_default(&j->cp, 1);
+    set_default(&j->sp, 1);
+    set_default(&j->vpp, 1);
+    set_default(&j->rollout_n, 1);
     complete_ranks(j);
     set_default(&j->ep, 1);
     set_default(&j->etp, j->tp);
     set_default(&j->ref_tp, j->tp);
     set_default(&j->ref_pp, j->pp);
     set_default(&j->rollout_tp, f->family == WORKLOAD_MEGATRON || f->family == WORKLOAD_INFERENCE ? j->tp : 1);
-    set_default(&j->micro_batch, 1);
-    set_default(&j->grad_accum, j->pp);
+    complete_batches(j);
     set_default(&j->updates, 1);
     if (!j->prompt && !j->response)
         j->prompt = j->response = 1024;
@@ -174,7 +235,9 @@ int workload_job_complete(struct workload_job *j, struct err *e)
         return err_set(e, ERR_USAGE, "dtype: '%s' is none of bfloat16, float16, float32, float8",
                        workload_dtype_bytes(j->dtype) ? j->reduce_dtype : j->dtype);
     if (!strcmp(j->framework, "zero3-offload"))
-        j->offload = 1;
+        j->offload = j->offload_params = 1;
+    if (j->gpu && (rc = complete_gpu(j, e)))
+        return rc;
     if ((double)j->nodes * j->gpus_per_node > 1 << 24)
         return err_set(e, ERR_USAGE, "more than %d ranks", 1 << 24);
     return 0;

@@ -153,3 +153,12 @@ uint64_t language_model_active(const struct language_model *m)
     return language_model_parameters(m) -
            idle * 3 * (uint64_t)m->hidden * (uint64_t)m->expert_intermediate * (uint64_t)m->layers;
 }
+
+uint64_t language_model_adapters(const struct language_model *m, int rank)
+{
+    uint64_t h = (uint64_t)m->hidden, d = (uint64_t)m->head_dim;
+    uint64_t q = (uint64_t)m->heads * d, kv = (uint64_t)m->kv_heads * d;
+    uint64_t mlp =
+        m->experts ? (uint64_t)m->experts * (h + (uint64_t)m->expert_intermediate) : h + (uint64_t)m->intermediate;
+    return (uint64_t)rank * (2 * (h + q) + 2 * (h + kv) + 3 * mlp);
+}

@@ -54,6 +54,10 @@ int language_model_repeats(const struct language_model *m, enum workload_part pa
 uint64_t language_model_parameters(const struct language_model *m);
 uint64_t language_model_active(const struct language_model *m);
 
+/* Parameters of the adapters of one layer: LoRA of that rank on all its projections (rank × (in + out) each; Hu et al.
+ * 2021, section 4.1). */
+uint64_t language_model_adapters(const struct language_model *m, int rank);
+
 /* Parameters of one layer, one vision block or the root. */
 uint64_t language_model_part(const struct language_model *m, enum workload_part part);
 

@@ -33,7 +33,7 @@ static struct share share_of(const struct workload_build *b)
     s.sequence = j->tp > 1 && !j->no_sequence_parallel;
     s.dense = j->model.experts ? 1 : 2;
     s.data_stride = j->tp;
-    s.stage_stride = j->tp * j->dp;
+    s.stage_stride = j->tp * j->cp * j->dp;
     return s;
 }
 
@@ -86,8 +86,9 @@ static void stages_pass(struct workload_build *b, const struct share *s, double 
 {
     double bytes = s->sequence ? s->activation / s->job->tp : s->activation;
     if (s->job->pp > 1)
-        workload_put(b, WORKLOAD_SENDRECV, bytes, passes * (s->job->pp > 2 ? 2 : 1), 2, s->stage_stride, s->job->dtype,
-                     0, s->sequence ? "between stages: s × b × h / tp × dtype" : "between stages: s × b × h × dtype");
+        workload_put(b, WORKLOAD_SENDRECV, bytes, passes * s->job->vpp * (s->job->pp > 2 || s->job->vpp > 1 ? 2 : 1), 2,
+                     s->stage_stride, s->job->dtype, 0,
+                     s->sequence ? "between stages: s × b × h / tp × dtype" : "between stages: s × b × h × dtype");
 }
 
 /* Embedding and head. In a pipeline they are on different stages, and the last one, with the head and the loss, is the
@@ -112,9 +113,22 @@ static void ends_backward(struct workload_build *b, const struct share *s, doubl
             "gradient of the head's input: s × b × h × dtype");
 }
 
+/* Context parallelism as a ring (Megatron-Core's documentation): keys and values pass by every rank that shares the
+ * sequence, one share at a time, behind the attention of the share before. */
+static void ring_pass(struct workload_build *b, const struct share *s, double passes, double tensors)
+{
+    const struct workload_job *j = b->job;
+    double kv = (double)j->model.kv_heads * j->model.head_dim / j->tp;
+    if (j->cp > 1)
+        workload_put(b, WORKLOAD_SENDRECV, tensors * workload_tokens(j) * kv * s->size,
+                     passes * s->layers * (j->cp - 1), 2, s->data_stride, j->dtype, -1,
+                     "keys and values along the ring: s × b / cp × kv / tp × dtype");
+}
+
 static void forward(struct workload_build *b, double passes)
 {
     struct share s = share_of(b);
+    ring_pass(b, &s, passes, 2);
     layers_forward(b, &s, passes);
     experts_pass(b, &s, passes);
     ends_forward(b, &s, passes);
@@ -124,6 +138,7 @@ static void forward(struct workload_build *b, double passes)
 static void backward(struct workload_build *b, double passes)
 {
     struct share s = share_of(b);
+    ring_pass(b, &s, passes, b->job->recompute ? 6 : 4);
     if (b->job->recompute) {
         layers_forward(b, &s, passes);
         experts_pass(b, &s, passes);
@@ -172,15 +187,20 @@ static void update(struct workload_build *b, double updates)
     struct share s = share_of(b);
     const struct workload_job *j = b->job;
     double whole = held(&s, WORKLOAD_WHOLE, 1), expert_ranks = (double)j->ep * j->etp;
-    reduce_gradients(b, &s, held(&s, WORKLOAD_BY_TP, j->tp) + whole, updates, j->dp, s.data_stride,
-                     "gradients in buckets × reduce dtype", "weights in buckets × dtype");
-    reduce_gradients(b, &s, held(&s, WORKLOAD_BY_ETP, expert_ranks), updates,
-                     (int)((double)j->tp * j->dp / expert_ranks), j->etp * j->ep,
+    double dense = held(&s, WORKLOAD_BY_TP, j->tp) + whole, experts = held(&s, WORKLOAD_BY_ETP, expert_ranks);
+    if (j->lora_rank) {
+        dense = (double)language_model_adapters(s.model, j->lora_rank) * s.layers /
+                (s.model->experts ? expert_ranks : j->tp);
+        whole = experts = 0;
+    }
+    reduce_gradients(b, &s, dense, updates, j->dp * j->cp, s.data_stride, "gradients in buckets × reduce dtype",
+                     "weights in buckets × dtype");
+    reduce_gradients(b, &s, experts, updates, (int)((double)j->tp * j->cp * j->dp / expert_ranks), j->etp * j->ep,
                      "gradients of experts in buckets × reduce dtype", "weights of experts in buckets × dtype");
     if (s.sequence)
         workload_put(b, COLL_ALLREDUCE, whole * 4, updates, j->tp, 1, "float32", 0,
                      "gradients of norms and router: parameters that every tensor rank holds × 4");
-    if (s.model->tied && j->pp > 1)
+    if (s.model->tied && j->pp > 1 && !j->lora_rank)
         workload_put(b, COLL_ALLREDUCE, (double)s.model->vocab * s.model->hidden / j->tp * 4, updates, 2,
                      (j->pp - 1) * s.stage_stride, "float32", 0, "gradients of the tied embedding: V × h / tp × 4");
     workload_put(b, COLL_ALLREDUCE, 4, updates, b->ranks, 1, "float32", 0, "norm of the gradients");

@@ -20,7 +20,8 @@
 static int is_custom(const struct workload_job *j, double bytes)
 {
     int inside = j->rollout_tp <= CUSTOM_RANKS && j->gpus_per_node % j->rollout_tp == 0;
-    return !j->no_custom_all_reduce && inside && j->rollout_tp % 2 == 0 && bytes < CUSTOM_BYTES;
+    int joined = !j->no_nvlink || j->rollout_tp == 2;
+    return !j->no_custom_all_reduce && joined && inside && j->rollout_tp % 2 == 0 && bytes < CUSTOM_BYTES;
 }
 
 static void reduce(struct workload_build *b, double bytes, double count, const char *what)
@@ -43,8 +44,9 @@ void workload_add_rollout(struct workload_build *b)
     double engines = fmax(1, floor((double)b->ranks / j->rollout_tp));
     double sequences = ceil((double)j->micro_batch * j->grad_accum * j->updates * j->dp / engines);
     double running = fmin(sequences, RUNNING), rounds = ceil(sequences / running);
-    double prefills = workload_pieces(sequences * j->prompt, BATCHED_TOKENS);
-    reduce(b, sequences * j->prompt / prefills * m->hidden * size, prefills * per_pass,
+    /* Responses of one prompt share its cache. */
+    double prompts = ceil(sequences / j->rollout_n), prefills = workload_pieces(prompts * j->prompt, BATCHED_TOKENS);
+    reduce(b, prompts * j->prompt / prefills * m->hidden * size, prefills * per_pass,
            "prefill: tokens of a pass × h × dtype, 2 L + 1 a pass");
     reduce(b, running * m->hidden * size, rounds * j->response * per_pass,
            "decode: running sequences × h × dtype, 2 L + 1 a token");

@@ -20,6 +20,15 @@ static double unit_elements(const struct workload_build *b, enum workload_part p
     return ceil((double)language_model_part(&b->job->model, part) / b->ranks) * b->ranks;
 }
 
+/* Elements of a unit that have gradients. */
+static double trained_elements(const struct workload_build *b, enum workload_part part)
+{
+    if (!b->job->lora_rank)
+        return unit_elements(b, part);
+    double adapters = (double)language_model_adapters(&b->job->model, b->job->lora_rank);
+    return part == WORKLOAD_LAYER ? ceil(adapters / b->ranks) * b->ranks : 0;
+}
+
 /* Compute of one unit in one micro-batch, which is what the gather of the next unit hides behind. */
 static double unit_us(const struct workload_build *b, enum workload_part part, double flops_per_parameter)
 {
@@ -41,11 +50,25 @@ static void gather(struct workload_build *b, enum workload_part part, double pas
 /* A backward pass has one gather and one reduction a unit, which share the unit's compute. */
 static double backward_half_us(const struct workload_build *b, enum workload_part part)
 {
-    return unit_us(b, part, b->job->recompute ? 3 : 2);
+    return unit_us(b, part, workload_backward_flops(b->job) / 2);
+}
+
+/* Ulysses (DeepSpeed-Ulysses, Jacobs et al. 2023, section 3.2): around attention the shards of a sequence are exchanged
+ * for shards of the heads, q, k and v before and the output after it; gradients go the same ways back. */
+static void share_sequences(struct workload_build *b, double passes)
+{
+    const struct workload_job *j = b->job;
+    double tokens = workload_tokens(j) * workload_dtype_bytes(j->dtype), n = passes * j->model.layers;
+    double q = (double)j->model.heads * j->model.head_dim, kv = (double)j->model.kv_heads * j->model.head_dim;
+    workload_put(b, WORKLOAD_ALLTOALL, tokens * q, 2 * n, j->sp, 1, j->dtype, 0,
+                 "queries and outputs, sequence for heads: s × b / sp × q × dtype");
+    workload_put(b, WORKLOAD_ALLTOALL, tokens * kv, 2 * n, j->sp, 1, j->dtype, 0,
+                 "keys and values, sequence for heads: s × b / sp × kv × dtype");
 }
 
 static void forward(struct workload_build *b, double passes)
 {
+    share_sequences(b, passes);
     for (int i = 0; i < UNITS; i++)
         gather(b, units[i], passes, INFINITY, unit_us(b, units[i], 2),
                units[i] == WORKLOAD_ROOT ? "root unit: parameters outside the layers × dtype"
@@ -54,11 +77,12 @@ static void forward(struct workload_build *b, double passes)
 
 static void backward(struct workload_build *b, double passes)
 {
+    share_sequences(b, b->job->recompute ? 2 * passes : passes);
     for (int i = 0; i < UNITS; i++) {
         if (units[i] != WORKLOAD_ROOT)
             gather(b, units[i], passes, INFINITY, backward_half_us(b, units[i]),
                    "one unit again: parameters of a layer × dtype");
-        workload_put(b, COLL_REDUCESCATTER, unit_elements(b, units[i]) * workload_dtype_bytes(b->job->reduce_dtype),
+        workload_put(b, COLL_REDUCESCATTER, trained_elements(b, units[i]) * workload_dtype_bytes(b->job->reduce_dtype),
                      passes * language_model_repeats(&b->job->model, units[i]), b->ranks, 1, b->job->reduce_dtype,
                      backward_half_us(b, units[i]), "gradients of one unit × reduce dtype, every micro-batch");
     }
@@ -90,6 +114,7 @@ const struct workload_parts workload_sharded = {forward, backward, update, hand_
 
 static void zero3_forward(struct workload_build *b, double passes)
 {
+    share_sequences(b, passes);
     for (int i = 0; i < UNITS; i++)
         gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, unit_us(b, units[i], 2),
                "parameters × dtype, at most one prefetch bucket a call");
@@ -98,15 +123,16 @@ static void zero3_forward(struct workload_build *b, double passes)
 static void zero3_backward(struct workload_build *b, double passes)
 {
     double total = 0;
+    share_sequences(b, b->job->recompute ? 2 * passes : passes);
     for (int i = 0; i < UNITS; i++) {
         gather(b, units[i], passes, ZERO3_PREFETCH_BUCKET, backward_half_us(b, units[i]),
                "parameters again × dtype, at most one prefetch bucket a call");
-        total += unit_elements(b, units[i]) * language_model_repeats(&b->job->model, units[i]);
+        total += trained_elements(b, units[i]) * language_model_repeats(&b->job->model, units[i]);
     }
     double buckets = workload_pieces(total, ZERO3_REDUCE_BUCKET);
     double active = (double)language_model_active(&b->job->model);
     double half_us =
-        workload_compute_us(b->job, (b->job->recompute ? 3 : 2) * active * workload_tokens(b->job) / buckets);
+        workload_compute_us(b->job, workload_backward_flops(b->job) / 2 * active * workload_tokens(b->job) / buckets);
     workload_put(b, COLL_REDUCESCATTER, total / buckets * workload_dtype_bytes(b->job->reduce_dtype), passes * buckets,
                  b->ranks, 1, b->job->reduce_dtype, half_us, "gradients × reduce dtype in equal buckets");
 }

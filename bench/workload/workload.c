@@ -203,8 +203,10 @@ static int read_phase(struct workload *w, const cJSON *o, struct place *at)
         return bad(at, "name", "text");
     struct workload_phase *p = workload_add_phase(w, name);
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "collectives"), *item;
-    if (read_time(o, "compute_us", &p->compute_us, at))
+    double bubble = -1;
+    if (read_time(o, "compute_us", &p->compute_us, at) || read_time(o, "bubble", &bubble, at))
         return ERR_FAILED;
+    p->bubble = bubble > 0 ? bubble : 0;
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > CALLS_LIMIT)
         return bad(at, "collectives", "an array");
     cJSON_ArrayForEach(item, list)

@@ -48,6 +48,7 @@ struct workload_call {
 struct workload_phase {
     const char *name;
     double compute_us; /* without communication; -1 unknown */
+    double bubble;     /* a pipeline's stage waits for so much of the phase's own time on top: (pp - 1) / m; 0 none */
     struct workload_call *calls;
     int ncalls;
 };

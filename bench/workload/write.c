@@ -50,6 +50,7 @@ int workload_save(const struct workload *w, const char *path, struct err *e)
         cJSON *p = cJSON_CreateObject();
         json_add_str(p, "name", w->phases[i].name);
         add_known(p, "compute_us", w->phases[i].compute_us, -1);
+        add_known(p, "bubble", w->phases[i].bubble, 0);
         cJSON *calls = cJSON_AddArrayToObject(p, "collectives");
         for (int k = 0; k < w->phases[i].ncalls; k++)
             add_call(calls, &w->phases[i].calls[k]);
@@ -135,6 +136,7 @@ static void merge_phase(struct workload *out, struct workload_phase *to, struct 
                         const struct workload_phase *from, double (*combine)(double, double))
 {
     to->compute_us = longer(to->compute_us, from->compute_us);
+    to->bubble = longer(to->bubble, from->bubble);
     for (int i = 0; i < from->ncalls; i++) {
         const struct workload_call *c = &from->calls[i];
         make_room(x, to);

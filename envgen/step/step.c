@@ -265,6 +265,14 @@ static void cap_hidden(struct step_sum *sum, double compute_us)
     sum->waits.high_us = larger(sum->waits.high_us, least.high_us);
 }
 
+/* The other stages of a pipeline communicate as this one does, and it waits for them. */
+static void stretch(struct step_sum *sum, double times)
+{
+    sum->waits.us *= times;
+    sum->waits.low_us *= times;
+    sum->waits.high_us *= times;
+}
+
 static struct step_phase phase_of(struct estimator *m, const struct workload_phase *phase)
 {
     struct step_phase p = {.phase = phase};
@@ -283,6 +291,8 @@ static struct step_phase phase_of(struct estimator *m, const struct workload_pha
     }
     cap_hidden(&p.now, phase->compute_us);
     cap_hidden(&p.tuned, phase->compute_us);
+    stretch(&p.now, 1 + phase->bubble);
+    stretch(&p.tuned, 1 + phase->bubble);
     return p;
 }
 
@@ -303,7 +313,7 @@ static void add_phase(struct step_estimate *s, const struct step_phase *p)
     if (p->phase->compute_us < 0)
         s->compute_unknown++;
     else
-        s->compute_us += p->phase->compute_us;
+        s->compute_us += p->phase->compute_us * (1 + p->phase->bubble);
 }
 
 int env_step_of(const struct step_input *in, struct arena *a, struct step_estimate *out, struct err *e)

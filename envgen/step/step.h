@@ -82,7 +82,7 @@ struct step_estimate {
     struct step_sum now, tuned;
     double from_us[STEP_SOURCES];
     int unknown, overlap_unknown;
-    double compute_us;              /* of the phases that tell theirs */
+    double compute_us;              /* of the phases that tell theirs, with a pipeline's bubble */
     int compute_unknown;            /* phases that do not */
     const char *const *assumptions; /* about the hardware, behind predictions; a sentence each */
     int nassumptions;

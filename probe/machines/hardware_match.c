@@ -48,6 +48,7 @@ static const struct {
     {"* A10", "a10"},
     {"*[[]A10]*", "a10"},
     {"*RTX 6000 Ada*", "rtx6000ada"},
+    {"*RTX 3090*", "rtx3090"},
     {"*RTX 4090*", "rtx4090"},
     {"*RTX PRO 6000*", "rtxpro6000"},
     {"*RTX 5090*", "rtx5090"},

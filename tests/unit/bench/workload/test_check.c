@@ -64,7 +64,7 @@ static void ranks(void **state)
     j.ep = 3;
     expect(check(j, "qwen3-30b-a3b", NULL), 1, "ep 3 × etp 2 = 6 does not divide the 16 ranks", "divisors of 16");
     j = (struct workload_job){.framework = "fsdp2", .tp = 2};
-    expect(check(j, "llama3-8b", NULL), 1, "has no tensor or pipeline parallelism", "--rollout-tp");
+    expect(check(j, "llama3-8b", NULL), 1, "has no tensor, context or pipeline parallelism", "--rollout-tp");
     j = (struct workload_job){.framework = "fsdp2", .rollout_tp = 3};
     expect(check(j, "llama3-8b", NULL), 1, "rollout tp 3 does not divide 8 ranks", "divisors of 8");
 }
@@ -108,7 +108,8 @@ static void batches(void **state)
     j.mini_batch = 100;
     expect(check(j, "llama3-8b", NULL), 1, "no multiple of micro-batch 4 × dp 8 = 32", "--mini-batch 128");
     j = (struct workload_job){.framework = "megatron", .pp = 4, .grad_accum = 2};
-    expect(check(j, "llama3-8b", NULL), 0, "2 micro-batches cannot fill a pipeline of 4 stages", "--grad-accum 16");
+    expect(check(j, "llama3-8b", NULL), 0, "2 micro-batches in a pipeline of 4 stages do not fill it: 60 %",
+           "--grad-accum 16");
 }
 
 /* A machine of our own making: nodes of `gpus`, of which each `domain` are joined by NVLink, with `ports` ports. */
