@@ -8,6 +8,7 @@
 
 #include "bench/workload/generate.h"
 #include "bench/workload/job.h"
+#include "bench/workload/script.h"
 #include "cli/cli.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -19,12 +20,14 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune workload --preset NAME [OPTION]...\n"
     "       nccltune workload --model NAME --framework NAME [OPTION]...\n"
+    "       nccltune workload --from-launch train.sh|config.yaml|deepspeed.json [OPTION]...\n"
     "       nccltune workload --merge FILE... [-o FILE]\n"
     "       nccltune workload --list\n"
     "Write what one step of a training job asks of its collectives: kind, bytes, count, group, placement.\n",
     "Examples\n"
     "  nccltune workload --list\n"
     "  nccltune workload --preset verl-grpo-fsdp2-7b --nodes 4 -o grpo.json\n"
+    "  nccltune workload --from-launch run_grpo.sh --gpu h20 -o workload.json\n"
     "  nccltune workload --model llama3-70b --framework megatron --tp 8 --pp 4 -o workload.json\n"
     "\n"
     "Exit status: 0 done, 1 a file cannot be read or written, 2 wrong usage, or a job that cannot run.\n",
@@ -32,7 +35,8 @@ static const struct cli_page page = {
 
 struct request {
     struct workload_job job;
-    const char *preset, *model;
+    const char *preset, *model, *launch;
+    struct workload_reading reading;
     const char *topology, *output;
     int list, merge, json, summary;
 };
@@ -104,6 +108,11 @@ static const struct option_spec own_options[] = {
      offsetof(struct request, merge)},
     {0, "preset", "NAME", "a job known by name; further options change it", option_text,
      offsetof(struct request, preset), .word = preset_word},
+    {0, "from-launch", "FILE",
+     "what a launch script or configuration of verl, Swift, TRL, Accelerate, Megatron-LM, DeepSpeed or torchtitan "
+     "says; "
+     "further options change it",
+     option_text, offsetof(struct request, launch)},
     {0, "topology", "FILE", "check against this machine's NVLink domain and rails", option_text,
      offsetof(struct request, topology)},
     {0, "name", "TEXT", "name of the workload", option_text, offsetof(struct request, job.name)},
@@ -228,6 +237,17 @@ static int list(void)
 
 /* ---- the command line ---- */
 
+/* The job of a launch script; a model that is given beside it need not be known from it. */
+static int read_launch(const char *path, int has_model, struct request *r, struct arena *a, struct err *e)
+{
+    struct workload_script script;
+    if (workload_script_read(path, a, &script, e))
+        return e->code;
+    int rc = workload_script_job(&script, &r->job, &r->reading, e);
+    r->job.name = r->job.name ? r->job.name : path;
+    return has_model && r->job.framework ? 0 : rc;
+}
+
 /* Preset and model are taken first, wherever they stand, so that every other option changes them; what is wrong on the
  * command line is told when it is taken as a whole. */
 static int apply_names(int argc, char **argv, struct request *r, struct arena *a, struct err *e)
@@ -237,6 +257,8 @@ static int apply_names(int argc, char **argv, struct request *r, struct arena *a
         {NULL, own_options, &names}, {NULL, model_options, &names}, {NULL, job_options, &names}, {0}};
     option_parse(groups, argc, argv, a, NULL, NULL);
     if (names.preset && workload_preset_job(names.preset, &r->job, e))
+        return e->code;
+    if (names.launch && read_launch(names.launch, names.model != NULL || names.job.model.layers, r, a, e))
         return e->code;
     const struct language_model *known = names.model ? language_model_find(names.model) : NULL;
     if (names.model)
@@ -363,6 +385,10 @@ static int generate(struct request *o, struct err *e)
     }
     if (!rc) {
         w = workload_generate(&o->job);
+        for (int i = 0; i < o->reading.nread; i++)
+            workload_add_note(w, o->reading.read[i]);
+        for (int i = 0; i < o->reading.nassumed; i++)
+            workload_add_note(w, o->reading.assumed[i]);
         rc = deliver(w, o, e);
     }
     workload_free(w);
@@ -391,7 +417,9 @@ int workload_main(int argc, char **argv)
     if (rc < 0 && !r.merge && first < argc)
         rc = cli_usage(COMMAND, "unexpected argument '%s' (files need --merge)", argv[first]);
     if (rc < 0 && !r.list && !r.merge && !r.job.framework)
-        rc = cli_usage(COMMAND, "give --preset NAME, --model NAME with --framework NAME, --merge FILE... or --list");
+        rc = cli_usage(
+            COMMAND,
+            "give --preset NAME, --from-launch FILE, --model NAME with --framework NAME, --merge FILE... or --list");
     if (rc < 0)
         rc = run(&r, argc - first, argv + first, &e) ? cli_fail(COMMAND, &e) : 0;
     arena_free(a);

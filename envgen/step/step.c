@@ -266,11 +266,15 @@ static void cap_hidden(struct step_sum *sum, double compute_us)
 }
 
 /* The other stages of a pipeline communicate as this one does, and it waits for them. */
-static void stretch(struct step_sum *sum, double times)
+static void stretch(struct step_phase *p)
 {
-    sum->waits.us *= times;
-    sum->waits.low_us *= times;
-    sum->waits.high_us *= times;
+    const struct step_sum now = p->now, tuned = p->tuned;
+    add_time(&p->now.all, now.all, p->phase->bubble);
+    add_time(&p->now.waits, now.waits, p->phase->bubble);
+    add_time(&p->tuned.all, tuned.all, p->phase->bubble);
+    add_time(&p->tuned.waits, tuned.waits, p->phase->bubble);
+    for (int i = 0; i < STEP_SOURCES; i++)
+        p->from_us[i] *= 1 + p->phase->bubble;
 }
 
 static struct step_phase phase_of(struct estimator *m, const struct workload_phase *phase)
@@ -291,8 +295,7 @@ static struct step_phase phase_of(struct estimator *m, const struct workload_pha
     }
     cap_hidden(&p.now, phase->compute_us);
     cap_hidden(&p.tuned, phase->compute_us);
-    stretch(&p.now, 1 + phase->bubble);
-    stretch(&p.tuned, 1 + phase->bubble);
+    stretch(&p);
     return p;
 }
 

@@ -1,0 +1,275 @@
+/* bench/workload/script.c and bench/workload/script_job.c: launch scripts of every framework, and what is no such
+ * thing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/workload/generate.h"
+#include "bench/workload/script.h"
+
+static struct workload_script parse(const char *text, const char *path, struct arena *a)
+{
+    struct workload_script s;
+    struct err e = {0};
+    if (workload_script_parse(text, strlen(text), path, a, &s, &e))
+        fail_msg("%s", e.text);
+    return s;
+}
+
+static void syntaxes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *text, *name, *value; /* NULL: not there, or not known */
+    } cases[] = {
+        {"a.sh", "x --tp 4", "tp", "4"},
+        {"a.sh", "x --tp=4 --flag\ny", "flag", "true"},
+        {"a.sh", "x --micro-batch-size 4", "micro_batch_size", "4"},
+        {"a.sh", "x ++actor.tp=2", "tp", "2"},
+        {"a.sh", "x a.b='q \"r' # --tp 5\n", "a.b", "q \"r"},
+        {"a.sh", "T=3\nx --tp $T", "tp", "3"},
+        {"a.sh", "x --tp ${T:-7}", "tp", "7"},
+        {"a.sh", "x --tp ${T:-\"7\"}", "tp", "7"},
+        {"a.sh", "x --tp $T", "tp", NULL},
+        {"a.sh", "x --model $HOME/m/qwen", "model", "$HOME/m/qwen"},
+        {"a.sh", "x --tp \\\n 4", "tp", "4"},
+        {"a.sh", "x --tp 4; y --tp 5", "tp", "5"},
+        {"a.sh", "x --tp", "tp", "true"},
+        {"a.sh", "# x --tp 4", "tp", NULL},
+        {"a.yaml", "a:\n  b:\n    tp: 4\n  c: [1, 2]\nd: 5\n", "a.b.tp", "4"},
+        {"a.yaml", "a:\n  c: [1, 2]\nd: 5\n", "d", "5"},
+        {"a.yaml", "a:\n- b: 1\n- b: 2\ntp: null\n", "tp", NULL},
+        {"a.json", "{\"zero\": {\"stage\": 3, \"x\": {\"device\": \"cpu\"}}}", "x.device", "cpu"},
+        {"a.toml", "[p]\ntp = 2 # two\n[q]\ntp=\"3\"\n", "p.tp", "2"},
+        {"a.toml", "[p]\ntp = 2 # two\n[q]\ntp=\"3\"\n", "q.tp", "3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s = parse(cases[i].text, cases[i].path, a);
+        const struct workload_setting *found = workload_script_find(&s, cases[i].name);
+        if (!found != !cases[i].value || (found && strcmp(found->value, cases[i].value) != 0))
+            fail_msg("%s: %s is %s", cases[i].text, cases[i].name, found ? found->value : "not there");
+        arena_free(a);
+    }
+}
+
+struct expected {
+    const char *file, *model, *framework;
+    int algorithm, nodes, gpus, tp, pp, cp, sp, vpp, dp, rollout_tp, n, micro, accum, updates, prompt, response;
+    int recompute, offload, offload_params, lora;
+};
+
+static const struct expected files[] = {
+    {"verl-grpo.sh",
+     "qwen2.5-7b",
+     "megatron",
+     WORKLOAD_GRPO,
+     2,
+     8,
+     2,
+     2,
+     2,
+     1,
+     1,
+     2,
+     4,
+     8,
+     2,
+     256,
+     4,
+     2048,
+     4096,
+     1,
+     0,
+     0,
+     0},
+    {"verl-fsdp.yaml",
+     "qwen2.5-3b",
+     "fsdp2",
+     WORKLOAD_PPO,
+     1,
+     8,
+     1,
+     1,
+     1,
+     2,
+     1,
+     4,
+     2,
+     1,
+     8,
+     8,
+     4,
+     512,
+     512,
+     1,
+     0,
+     1,
+     0},
+    {"swift-grpo.sh",
+     "qwen2.5-vl-3b",
+     "zero3",
+     WORKLOAD_GRPO,
+     1,
+     4,
+     1,
+     1,
+     1,
+     1,
+     1,
+     4,
+     2,
+     8,
+     4,
+     2,
+     1,
+     512,
+     1024,
+     1,
+     1,
+     1,
+     16},
+    {"megatron-pretrain.sh",
+     "custom",
+     "megatron",
+     WORKLOAD_TRAIN,
+     4,
+     8,
+     4,
+     2,
+     1,
+     1,
+     4,
+     4,
+     4,
+     1,
+     1,
+     64,
+     1,
+     8192,
+     0,
+     1,
+     0,
+     0,
+     0},
+    {"titan.toml", "llama3-8b", "megatron", WORKLOAD_TRAIN, 1, 8, 2, 1, 1, 1, 1, 4, 2, 1, 1, 1, 1, 8192, 0, 1, 0, 0, 0},
+    {"trl-sft.sh", "llama3-8b", "fsdp2", WORKLOAD_TRAIN, 2, 8, 1, 1, 1, 1, 1, 16, 1, 1, 2, 8, 1, 4096, 0, 1, 0, 0, 0},
+};
+
+static void check(const struct expected *x, const struct workload_job *j)
+{
+    const struct {
+        const char *what;
+        int is, want;
+    } list[] = {
+        {"algorithm", (int)j->algorithm, x->algorithm},
+        {"nodes", j->nodes, x->nodes},
+        {"gpus", j->gpus_per_node, x->gpus},
+        {"tp", j->tp, x->tp},
+        {"pp", j->pp, x->pp},
+        {"cp", j->cp, x->cp},
+        {"sp", j->sp, x->sp},
+        {"vpp", j->vpp, x->vpp},
+        {"dp", j->dp, x->dp},
+        {"rollout tp", j->rollout_tp, x->rollout_tp},
+        {"n", j->rollout_n, x->n},
+        {"micro-batch", j->micro_batch, x->micro},
+        {"accumulation", j->grad_accum, x->accum},
+        {"updates", j->updates, x->updates},
+        {"prompt", j->prompt, x->prompt},
+        {"response", j->response, x->response},
+        {"recompute", j->recompute, x->recompute},
+        {"offload", j->offload, x->offload},
+        {"offload of parameters", j->offload_params, x->offload_params},
+        {"lora", j->lora_rank, x->lora},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].is != list[i].want)
+            fail_msg("%s: %s is %d, not %d", x->file, list[i].what, list[i].is, list[i].want);
+    assert_string_equal(j->framework, x->framework);
+}
+
+static void frameworks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s;
+        struct workload_job j = {0};
+        struct workload_reading read = {0};
+        struct err e = {0};
+        char path[128];
+        snprintf(path, sizeof path, "tests/fixtures/workload/launch/%s", files[i].file);
+        if (workload_script_read(path, a, &s, &e) || workload_script_job(&s, &j, &read, &e))
+            fail_msg("%s", e.text);
+        assert_string_equal(j.model.name, files[i].model);
+        assert_true(read.nread > 5);
+        if (!j.model.head_dim) { /* what the command line fills in for models without a name */
+            j.model.head_dim = j.model.hidden / j.model.heads;
+        }
+        assert_int_equal(workload_job_complete(&j, &e), 0);
+        check(&files[i], &j);
+        workload_free(workload_generate(&j));
+        arena_free(a);
+    }
+}
+
+/* A DeepSpeed configuration knows no model, and says all the rest. */
+static void no_model_in_it(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct workload_script s;
+    struct workload_job j = {0};
+    struct workload_reading read = {0};
+    struct err e = {0};
+    assert_int_equal(workload_script_read("tests/fixtures/workload/launch/deepspeed-zero3.json", a, &s, &e), 0);
+    assert_int_equal(workload_script_job(&s, &j, &read, &e), ERR_USAGE);
+    assert_non_null(strstr(e.text, "--model"));
+    assert_string_equal(j.framework, "zero3");
+    assert_int_equal(j.mini_batch, 64);
+    assert_true(j.offload && !j.offload_params);
+    arena_free(a);
+}
+
+static void what_is_no_launch_script(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *text, *says;
+    } cases[] = {
+        {"a.sh", "", "no settings of verl"},
+        {"a.sh", "echo 'hello", "no settings of verl"},
+        {"a.sh", "x --tp ${T", "no settings of verl"},
+        {"a.json", "{\"a\": [", "a.json:"},
+        {"a.yaml", "a: b: c", "a.yaml:1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s;
+        struct workload_job j = {0};
+        struct workload_reading read = {0};
+        struct err e = {0};
+        int rc = workload_script_parse(cases[i].text, strlen(cases[i].text), cases[i].path, a, &s, &e);
+        if (!rc)
+            rc = workload_script_job(&s, &j, &read, &e);
+        if (!rc || !strstr(e.text, cases[i].says))
+            fail_msg("case %zu: %s", i, e.text);
+        arena_free(a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(syntaxes),
+        cmocka_unit_test(frameworks),
+        cmocka_unit_test(no_model_in_it),
+        cmocka_unit_test(what_is_no_launch_script),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
