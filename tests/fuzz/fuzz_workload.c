@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/workload/script.h"
 #include "envgen/step/step.h"
 
 static int predict(void *arg, const struct step_question *q, struct step_time *t, const char **why)
@@ -31,9 +32,27 @@ static void estimate(const struct workload *w)
     env_decisions_free(d);
 }
 
+/* The same bytes as a launch script of each syntax: a job with numbers that make sense, or an error. */
+static void read_script(const char *text, size_t size)
+{
+    static const char *const names[] = {"input.sh", "input.yaml", "input.toml"};
+    for (int i = 0; i < 3; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s;
+        struct workload_job j = {0};
+        struct workload_reading read = {0};
+        struct err e = {0};
+        if (!workload_script_parse(text, size, names[i], a, &s, &e) && !workload_script_job(&s, &j, &read, &e) &&
+            !j.framework)
+            __builtin_trap();
+        arena_free(a);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct err e = {0};
+    read_script((const char *)data, size);
     struct workload *w = workload_parse((const char *)data, size, "input", &e);
     if (!w)
         return e.code && !strncmp(e.text, "input", 5) ? 0 : (__builtin_trap(), 0);
