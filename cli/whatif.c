@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/job.h"
 #include "cli/machine.h"
+#include "cli/whatif_step.h"
 #include "core/coll.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -28,6 +29,8 @@ static const struct cli_page page = {
     "  nccltune whatif --machine dgx-a100 --nodes 16 --dead-rail mlx5_3 --sockets --svg dead.svg\n"
     "  nccltune whatif --machine azure-ndv4 --nodes 2 --set NCCL_IB_HCA=mlx5_ib0,mlx5_ib1 --set NCCL_NET=Socket\n"
     "  nccltune whatif --topology topology.json --nodes 8 --script job.sbatch --profile profile\n"
+    "  nccltune whatif --topology topology.json --workload job.json --script job.sh --against "
+    "NCCL_IB_HCA=mlx5_0,mlx5_1\n"
     "  nccltune whatif --topology topology.json --nodes 4 --more-nodes 64,512 --collectives allgather\n"
     "\n"
     "Exit status: 0 done, 1 bad input or nothing can be predicted, 2 wrong usage, 3 --svg and no gnuplot.\n",
@@ -56,8 +59,8 @@ struct request {
     struct model_setup base;
     struct variations variations;
     int coll;
-    const char *svg, *calibration;
-    int json;
+    const char *svg, *calibration, *workload;
+    int json, before; /* before: the case that others are compared with */
 };
 
 static const struct option_spec setup_options[] = {
@@ -141,6 +144,24 @@ static int add_profile(struct whatif *w, struct variation *v, struct err *e)
     return rc ? rc : add_job(w, v);
 }
 
+/* What the variation before has, and these: two cases of which the second is compared with the first. */
+static int add_against(struct whatif *w, struct variation *v, struct err *e)
+{
+    const int before = w->ncases - 1;
+    int rc = whatif_add_settings(w, v->text, e);
+    if (rc)
+        return rc;
+    const struct whatif_case *base = &w->cases[before], *these = &w->cases[w->ncases - 1];
+    struct bench_setting *all = arena_alloc(w->arena, (size_t)(base->nsettings + these->nsettings + 1) * sizeof *all);
+    int n = 0;
+    for (int i = 0; i < base->nsettings; i++)
+        all[n++] = base->settings[i];
+    for (int i = 0; i < these->nsettings; i++)
+        all[n++] = these->settings[i];
+    w->ncases--;
+    return whatif_add_job(w, arena_printf(w->arena, "with %s", v->text), all, n, base->table);
+}
+
 static struct variation *one_more(const struct option_value *v, struct variations *all)
 {
     all->items = arena_grow(v->arena, all->items, (size_t)all->count, sizeof *all->items);
@@ -210,6 +231,15 @@ static int take_settings(const struct option_value *v, void *out, struct err *e)
     return option_text(v, &x->text, e);
 }
 
+static int take_against(const struct option_value *v, void *out, struct err *e)
+{
+    struct request *r = out;
+    struct variation *x = one_more(v, &r->variations);
+    x->add = add_against;
+    r->before = r->variations.count - 1;
+    return option_text(v, &x->text, e);
+}
+
 static int take_mixed_rails(const struct option_value *v, void *out, struct err *e)
 {
     (void)e;
@@ -239,6 +269,8 @@ static const struct option_spec variation_options[] = {
     {0, "env", "FILE", "the same of a file of variables, such as nccl.conf", take_file, VARIATIONS},
     {0, "pid", "N", "the same of the environment of process N", take_process, VARIATIONS, .low = 1, .high = INT32_MAX},
     {0, "profile", "DIR", "jobs have what a profile sets, and its tuner table", take_profile, VARIATIONS},
+    {0, "against", "NAME=VALUE...", "what stands before it, with these variables beside or in place of its own",
+     take_against, 0},
     {0, "hcas", "LIST", "NCCL uses these alone: mlx5_0,mlx5_1", take_hcas, VARIATIONS},
     {0, "dead-rail", "HCA", "that one is missing on every node", take_dead_rail, VARIATIONS},
     {0, "half-width", "HCA", "its PCIe link has half its lanes", take_half_width, VARIATIONS},
@@ -255,6 +287,8 @@ static const struct option_spec variation_options[] = {
 static const struct option_spec output_options[] = {
     {'c', "collectives", "C", "allreduce by default; one of:", cli_take_collective, offsetof(struct request, coll),
      .word = cli_collective_word},
+    {'w', "workload", "FILE", "the step of this job under each variation, by phase, and what would save most",
+     option_text, offsetof(struct request, workload)},
     {0, "svg", "FILE", "draw busbw over size with gnuplot; the script is left beside it as FILE.gp", option_text,
      offsetof(struct request, svg)},
     {'j', "json", NULL, "print every size as JSON", option_flag, offsetof(struct request, json)},
@@ -317,14 +351,14 @@ static int run(struct request *a, const struct topology *t, struct log *log, str
     if (t->nclasses > 1)
         log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
                  t->classes[w->cases[0].setup.nccl.class_index].name);
-    int rc = a->variations.count ? 0 : whatif_add_usual(w, e);
+    int rc = a->variations.count || a->workload ? 0 : whatif_add_usual(w, e);
     for (int i = 0; i < a->variations.count && !rc; i++) {
         a->variations.items[i].log = log;
         rc = a->variations.items[i].add(w, &a->variations.items[i], e);
     }
-    if (!rc)
-        rc = whatif_predict(w, e);
-    if (!rc)
+    if (!rc && a->workload)
+        rc = cli_whatif_step(w, a->before, a->workload, a->json, e);
+    else if (!rc && !(rc = whatif_predict(w, e)))
         rc = show(a, w, e);
     for (int i = 0; i < a->variations.count; i++)
         tuner_table_free(&a->variations.items[i].job.table);

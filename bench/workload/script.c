@@ -97,14 +97,15 @@ static size_t expand(struct words *w, char *to, size_t room)
             value = otherwise;
     }
     behind += braces && behind < w->end;
-    if (!n || !value || strlen(value) > room) {
+    if (!n || !value || strlen(value) + 1 > room) {
         *to = '$';
         w->p = from + 1;
         return 1;
     }
     w->p = behind;
-    memcpy(to, value, strlen(value));
-    return strlen(value);
+    size_t length = strlen(value);
+    memcpy(to, value, length + 1);
+    return length;
 }
 
 /* The next word of a command; 0 at its end (newline, ';', '&', '|'), -1 at the end of the text. */
@@ -172,12 +173,9 @@ static void take_word(struct workload_script *s, char *word, char *option, long 
     if (*option)
         add(s, option, "true", line);
     *option = 0;
-    if (is_option(word) && equals) {
-        *equals = 0;
-        add(s, word, equals + 1, line);
-    } else if (is_option(word)) {
+    if (is_option(word) && !equals) {
         snprintf(option, 256, "%s", word);
-    } else if (key && equals) {
+    } else if (equals && (key || is_option(word))) {
         *equals = 0;
         add(s, word, equals + 1, line);
     } else if (!strcmp(word, "swift") || !strcmp(word, "megatron") || strstr(word, "verl.trainer") ||

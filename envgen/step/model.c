@@ -15,9 +15,8 @@ struct prepared {
 
 struct step_model {
     struct arena *arena;
-    struct nccl_setup setups[2]; /* untouched, tuned */
+    struct model_setup setups[2]; /* untouched, tuned */
     struct calibration calibration;
-    const struct model_factors *factors; /* what the site has measured; NULL: nothing */
     struct prepared **shapes;
     int nshapes;
     const char **assumptions;
@@ -28,13 +27,25 @@ struct step_model *step_model_new(const struct env_decisions *d, const struct to
 {
     struct step_model *m = ARENA_NEW(a, struct step_model);
     m->arena = a;
-    if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &m->setups[0]) ||
-        env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &m->setups[1]))
+    if (env_model_setup(d, t, nccl, ENV_UNDER_NOTHING, a, &m->setups[0].nccl) ||
+        env_model_setup(d, t, nccl, ENV_UNDER_CHOICES, a, &m->setups[1].nccl))
         return NULL;
+    const struct model_factors *factors = NULL; /* what the site has measured */
     if (d->fit.used)
-        m->factors = &d->fit.factors;
-    else if (calibration_load(NULL, t, m->setups[0].class_index, a, &m->calibration, NULL) > 0)
-        m->factors = &m->calibration.fit.factors;
+        factors = &d->fit.factors;
+    else if (calibration_load(NULL, t, m->setups[0].nccl.class_index, a, &m->calibration, NULL) > 0)
+        factors = &m->calibration.fit.factors;
+    m->setups[0].factors = m->setups[1].factors = factors;
+    return m;
+}
+
+struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
+                                      struct arena *a)
+{
+    struct step_model *m = ARENA_NEW(a, struct step_model);
+    m->arena = a;
+    m->setups[0] = *before;
+    m->setups[1] = *after;
     return m;
 }
 
@@ -61,10 +72,9 @@ static const struct prepared *prepare(struct step_model *m, int nodes, int per_n
             return m->shapes[i];
     struct prepared *p = ARENA_NEW(m->arena, struct prepared);
     struct model_setup *s = ARENA_NEW(m->arena, struct model_setup);
-    s->nccl = m->setups[tuned];
+    *s = m->setups[tuned];
     s->nccl.nodes = nodes;
     s->nccl.ranks_per_node = per_node;
-    s->factors = m->factors;
     *p = (struct prepared){nodes, per_node, tuned, model_new(s, m->arena, &e), NULL};
     if (p->model)
         add_assumptions(m, p->model);

@@ -2,6 +2,7 @@
 #ifndef ENVGEN_STEP_MODEL_H
 #define ENVGEN_STEP_MODEL_H
 
+#include "bench/predict/model.h"
 #include "envgen/step/step.h"
 #include "probe/topology/topology.h"
 
@@ -9,6 +10,11 @@ struct step_model;
 
 /* NULL: the topology has no GPU. Everything in `a`; decisions and topology must live as long. */
 struct step_model *step_model_new(const struct env_decisions *d, const struct topology *t, int nccl, struct arena *a);
+
+/* The same without a profile: `before` stands for nothing set, `after` for tuned. Only their topology, settings and
+ * factors count; both must live as long. */
+struct step_model *step_model_between(const struct model_setup *before, const struct model_setup *after,
+                                      struct arena *a);
 
 /* What predicts with it. */
 struct step_predictor step_model_predictor(struct step_model *m);

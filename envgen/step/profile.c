@@ -3,12 +3,12 @@
 
 #include "envgen/step/model.h"
 
-static int estimate(const struct env_profile *p, const struct workload *w, const struct topology *t, int nccl,
-                    struct arena *a, struct step_estimate *out, struct err *e)
+/* `m` NULL: nothing is predicted. */
+static int estimate(const struct env_decisions *d, const struct workload *w, struct step_model *m, struct arena *a,
+                    struct step_estimate *out, struct err *e)
 {
-    struct step_model *m = step_model_new(p->decisions, t, nccl, a);
     struct step_predictor predictor = m ? step_model_predictor(m) : (struct step_predictor){0};
-    const struct step_input in = {w, p->decisions, m ? &predictor : NULL};
+    const struct step_input in = {w, d, m ? &predictor : NULL};
     int rc = env_step_of(&in, a, out, e);
     if (rc || !m)
         return rc;
@@ -25,7 +25,16 @@ int env_step_of_profile(const struct env_profile *p, const struct workload *w, i
                         struct step_estimate *out, struct err *e)
 {
     struct topology *t = topo_load(arena_printf(a, "%s/topology.json", p->dir), e);
-    int rc = t ? estimate(p, w, t, nccl, a, out, e) : e->code;
+    int rc = t ? estimate(p->decisions, w, step_model_new(p->decisions, t, nccl, a), a, out, e) : e->code;
     topo_free(t);
+    return rc;
+}
+
+int env_step_between(const struct model_setup *before, const struct model_setup *after, const struct workload *w,
+                     struct arena *a, struct step_estimate *out, struct err *e)
+{
+    struct env_decisions *nothing = env_decisions_new(ENV_MARGIN);
+    int rc = estimate(nothing, w, step_model_between(before, after, a), a, out, e);
+    env_decisions_free(nothing);
     return rc;
 }

@@ -1,7 +1,8 @@
-/* A step under a finished profile. */
+/* A step under a finished profile, or under two setups of the model. */
 #ifndef ENVGEN_STEP_PROFILE_H
 #define ENVGEN_STEP_PROFILE_H
 
+#include "bench/predict/model.h"
 #include "envgen/profile/profile.h"
 #include "envgen/step/step.h"
 
@@ -10,5 +11,9 @@
  * read, decisions that a tuner cannot express. */
 int env_step_of_profile(const struct env_profile *p, const struct workload *w, int nccl, struct arena *a,
                         struct step_estimate *out, struct err *e);
+
+/* The same by predictions alone: `now` under `before`, `tuned` under `after`. All must live as long as `a`. */
+int env_step_between(const struct model_setup *before, const struct model_setup *after, const struct workload *w,
+                     struct arena *a, struct step_estimate *out, struct err *e);
 
 #endif

@@ -49,5 +49,23 @@ check "its AllGathers within nodes are one entry" total allgather 262144 50 2 no
 check "its messages are those of the busiest stage" total sendrecv 8192 25 2 cluster 20
 check "without NCCLTUNE_CAPTURE nothing is written" bash -c "cd $work/profile && LD_LIBRARY_PATH=$work/lib NCCL_PROFILER_PLUGIN=nccltune RANK=0 $work/drive 5 && [ -z \"\$(ls -A)\" ]"
 
+# ---- from a launch script to one number ----
+check "a launch script becomes a workload" $nccltune workload --from-launch tests/fixtures/workload/launch/verl-grpo.sh --gpu h20 \
+    -o "$work/grpo.json"
+echo 'export NCCL_IB_HCA=mlx5_0,mlx5_1' >"$work/job.sh"
+$nccltune whatif --machine dgx-a100 --nodes 2 --workload "$work/verl-ppo-fsdp-7b.json" --script "$work/job.sh" --against NCCL_IB_HCA=mlx5 \
+    --json >"$work/whatif.json"
+check "all HCAs save what two of them cost" python3 -c "
+import json, sys
+d = json.load(open(sys.argv[1]))
+before, after = (d['cases'][i]['communication']['time_us'] for i in (d['before'], -1))
+sys.exit(not (after < 0.9 * before and d['changes'][0]['saves']['time_us'] > 0 and
+              any('without NCCL_IB_HCA' in c['change'] for c in d['changes'])))" "$work/whatif.json"
+mkdir "$work/job"
+cp tests/fixtures/diagnose/{verl-rollout.log,gpus.csv,swift-train.sh} "$work/job"
+check "a job's directory is one diagnosis" verdict "$work/job" \
+    'len(d["files"]) == 3 and d["gpus"] and d["opening"][0].startswith("The largest phase is rollout")'
+check "one unreadable file does not silence the other" bash -c \
+    "$nccltune diagnose $work/none tests/fixtures/diagnose/trend.log 2>/dev/null | grep -q 'The largest phase is rollout'"
 check "a missing file is an error" bash -c "! $nccltune diagnose $work/none 2>$work/err && grep -q $work/none $work/err"
 finish
