@@ -20,8 +20,8 @@ struct change {
 struct comparison {
     struct whatif *w;
     const struct workload *job;
-    int before, shown; /* cases that were asked for; what is tried beyond them only counts as a change */
-    struct step_estimate *steps;
+    int before, shown;           /* cases that were asked for; what is tried beyond them only counts as a change */
+    struct step_estimate *steps; /* of every case, those that are tried too */
     struct change *changes;
     int nchanges;
 };
@@ -35,7 +35,6 @@ static double ms(double us)
 static int estimate(struct comparison *c, int i, struct err *e)
 {
     struct arena *a = c->w->arena;
-    c->steps = arena_grow(a, c->steps, (size_t)i, sizeof *c->steps);
     struct whatif_case *cases = arena_alloc(a, 2 * sizeof *cases); /* those of `w` move */
     cases[0] = c->w->cases[c->before];
     cases[1] = c->w->cases[i];
@@ -228,6 +227,8 @@ int cli_whatif_step(struct whatif *w, int before, const char *workload, int json
     if (!job)
         return e->code;
     struct comparison c = {.w = w, .job = job, .before = before, .shown = w->ncases};
+    size_t most = (size_t)w->ncases + (size_t)w->cases[before].nsettings;
+    c.steps = arena_alloc(w->arena, most * sizeof *c.steps);
     int rc = compare(&c, e);
     if (!rc && json) {
         rc = save(&c, e);
