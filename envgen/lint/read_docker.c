@@ -5,9 +5,10 @@
 #include "envgen/lint/lint_internal.h"
 #include "envgen/lint/tokens/shell_words.h"
 
-enum { RUN_LAYER };
+enum { RUN_LAYER, OLD_FORM };
 static const struct finding_kind kinds[] = {
     [RUN_LAYER] = {"NT610", "lost-export", FINDING_WARNING, "an export that ends with its RUN"},
+    [OLD_FORM] = {"NT614", "env-without-equals", FINDING_ERROR, "ENV without '=' takes the whole line as one value"},
 };
 
 struct docker {
@@ -56,15 +57,16 @@ static size_t heredoc_end(struct docker *d, size_t at, size_t end)
     return end;
 }
 
-static void add_env(const struct docker *d, size_t at, size_t name, size_t value, size_t end)
+static struct lint_setting *add_env(const struct docker *d, size_t at, size_t name, size_t value, size_t end)
 {
     struct lint_setting *s = lint_setting_new(d->l, d->v, at, name, LINT_DECLARED);
     if (!s)
-        return;
+        return NULL;
     s->group = d->group;
     struct lint_literal text = lint_word_literal(d->l->arena, d->v->s, value, end);
     if (text.text)
         lint_set_value(d->l, s, d->v, text.text, text.bytes ? text.at : value, text.bytes ? text.bytes : end - value);
+    return s;
 }
 
 /* ENV A=1 B="2", or the old ENV A 1. */
@@ -75,8 +77,11 @@ static void read_env(const struct docker *d, size_t at, size_t end)
     size_t n = w.token == LINT_WORD ? lint_name_length(s + w.at, w.end - w.at) : 0;
     if (n > 0 && w.at + n == w.end) {
         struct lint_word value = lint_next_word(s, w.end, end);
-        if (value.token == LINT_WORD)
-            add_env(d, w.at, n, value.at, value.end);
+        struct lint_setting *old = value.token == LINT_WORD ? add_env(d, w.at, n, value.at, value.end) : NULL;
+        if (old && lint_next_word(s, value.end, end).token == LINT_WORD)
+            lint_find(d->l, &kinds[OLD_FORM], old,
+                      "Without '=' its value is all the rest of the line, blanks included.",
+                      "Write NAME=value for each of them.");
         return;
     }
     while (w.token != LINT_END) {

@@ -323,6 +323,8 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "set -a\nNCCL_CROSS_NIC=0\n", "", "NT609"},
     {"docker", NULL, NOWHERE, "FROM x\nRUN export NCCL_CROSS_NIC=1 && make\n", "NT610", NULL},
     {"docker", NULL, NOWHERE, "FROM x\nENV NCCL_CROSS_NIC=1 \\\n    NCCL_IB_SL=1\n", "", "NT610"},
+    {"docker", NULL, NOWHERE, "FROM x\nENV NCCL_CROSS_NIC 1 NCCL_IB_SL 1\n", "NT614", NULL},
+    {"docker", NULL, NOWHERE, "FROM x\nENV NCCL_CROSS_NIC 1\n", "", "NT614"},
     {"shell", NULL, NOWHERE, "export NCCL_CROSS_NIC = 1\n", "NT611", NULL},
     {"shell", NULL, NOWHERE, "NCCL_CROSS_NIC = 1\n", "NT611", NULL},
     {"shell", NULL, NOWHERE, "[ NCCL_CROSS_NIC = 1 ]\n", "", "NT611"},
