@@ -112,12 +112,13 @@ static void pass_gpus(struct layout *y, int from, int to, double load)
     slower(&y->flow->node_way, model_way_gpus(y->l, from, to, load, y->loads));
 }
 
-static void pass_ring(struct layout *y, int from, int to)
+/* RCCL's rings and trees by hand, channel by channel in another order, use all links of a mesh alike. */
+static void pass_channel(struct layout *y, int from, int to, double load)
 {
     if (y->l->even_mesh)
-        slower(&y->flow->node_way, model_way_mesh(y->l, from, 1, y->loads));
+        slower(&y->flow->node_way, model_way_mesh(y->l, from, load, y->loads));
     else
-        pass_gpus(y, from, to, 1);
+        pass_gpus(y, from, to, load);
 }
 
 /* Where a channel comes into the node and where it goes out: by its first GPU, a ring by its last. */
@@ -139,9 +140,9 @@ static void lay_ring(struct layout *y, const struct nccl_graph *g, int channel)
     const int *gpus = gpus_of(y, g, channel);
     int last = y->l->nccl->ranks_per_node - 1;
     for (int i = 0; i < last; i++)
-        pass_ring(y, gpus[i], gpus[i + 1]);
+        pass_channel(y, gpus[i], gpus[i + 1], 1);
     if (!g->nets && last > 0)
-        pass_ring(y, gpus[last], gpus[0]);
+        pass_channel(y, gpus[last], gpus[0], 1);
     if (!g->nets)
         return;
     struct ends e = ends_of(y, g, channel, last);
@@ -160,8 +161,8 @@ static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
 {
     const int *gpus = gpus_of(y, g, channel);
     for (int i = 0; i + 1 < y->l->nccl->ranks_per_node; i++) {
-        pass_gpus(y, gpus[i], gpus[i + 1], 1 / model_common.tree_efficiency);
-        pass_gpus(y, gpus[i + 1], gpus[i], 1 / model_common.tree_efficiency);
+        pass_channel(y, gpus[i], gpus[i + 1], 1 / model_common.tree_efficiency);
+        pass_channel(y, gpus[i + 1], gpus[i], 1 / model_common.tree_efficiency);
     }
     if (!g->nets)
         return;

@@ -171,12 +171,14 @@ static struct wait wait_for(const struct model *m, enum model_pattern p, int col
     double node_levels = ceil_log2((n->nodes - 1) / apart + 1), ring_fill = model_common.ring_fill;
     double tree_fill = leaving * rounds * model_common.tree_fill, nets = rounds * (apart - 1);
     struct wait w;
+    double once_us = m->gpu->net_hop_us * m->factors.time[MODEL_NET_HOPS]; /* not by each chunk of a tree */
     switch (p) {
     case MODEL_RING:
         return wait_of(m, f, proto, (struct hops){rounds * (n->ranks - apart), nets, ring_fill * nets});
     case MODEL_TREE:
         w = wait_of(m, f, proto,
                     (struct hops){rounds * (n->ranks_per_node - 1 + node_levels), rounds * net_levels, tree_fill});
+        w.fill_us.net -= tree_fill * once_us;
         w.fill_us.node *= f->node_way == MODEL_WAY_LINKS ? 1 : model_common.pcie_tree_fill;
         return w;
     case MODEL_NVLS:
@@ -363,7 +365,7 @@ static void put_shares(const struct wait *w, const struct carried *x, const stru
         t->share[i] /= t->us;
 }
 
-int model_predict(const struct model *m, const struct model_call *c, struct model_time *t)
+static int predict_call(const struct model *m, const struct model_call *c, struct model_time *t)
 {
     if (resolve(m, c, t))
         return -1;
@@ -384,4 +386,35 @@ int model_predict(const struct model *m, const struct model_call *c, struct mode
     put_shares(&w, &x, &course, t);
     put_band(m, x.us, t);
     return 0;
+}
+
+/* AllReduce on one node of AMD's GPUs that all see one another is not RCCL's rings up to this size: MSCCL and MSCCL++
+ * take it over, since ROCm 7.13 the DDA kernels (RCCL_DDA_THRESHOLD, src/rccl_wrap.cc). */
+#define DIRECT_BYTES ((uint64_t)128 << 20)
+
+static int is_direct(const struct model *m, const struct model_call *c)
+{
+    return m->links->even_mesh && m->nccl->nodes == 1 && c->coll == COLL_ALLREDUCE && c->bytes <= DIRECT_BYTES &&
+           (c->algo < 0 || c->proto < 0);
+}
+
+/* They reach about what the best protocol of a ring does: fitted to eight MI300X. */
+static int predict_direct(const struct model *m, const struct model_call *c, struct model_time *t)
+{
+    struct model_time other;
+    struct model_call call = *c;
+    if (predict_call(m, c, t))
+        return -1;
+    call.algo = ALGO_RING;
+    for (call.proto = 0; call.proto < PROTO_COUNT; call.proto++)
+        if (!predict_call(m, &call, &other) && other.us < t->us)
+            *t = other;
+    return 0;
+}
+
+int model_predict(const struct model *m, const struct model_call *c, struct model_time *t)
+{
+    if (is_direct(m, c))
+        return predict_direct(m, c, t);
+    return predict_call(m, c, t);
 }

@@ -256,9 +256,10 @@ static void print_ranges(struct arena *a, struct explain_model *m, const struct 
         const struct env_range *r = &c->ranges[i];
         const char *own =
             m && r->call.nsettings && explain_model_knows(s) ? explain_model_range(m, s, c->coll, r) : NULL;
-        fprintf(out, "  %-14s %10s to %-15s  %-24s %s%s%s\n", i ? "" : coll_name(c->coll),
+        fprintf(out, "  %-14s %10s to %-15s  %-24s %s%s%s%s%s\n", i ? "" : coll_name(c->coll),
                 unit_bytes(from, r->min_bytes), range_end(r, to), safe(a, r->call.label),
-                r->call.nsettings ? env_gain_text(a, r->gain) : "", own ? "  NCCL would: " : "", own ? own : "");
+                r->call.nsettings ? env_gain_text(a, r->gain) : "", own ? "  " : "",
+                own ? explain_model_library(m) : "", own ? " would: " : "", own ? own : "");
     }
 }
 
@@ -312,7 +313,8 @@ static void explain_all(const struct env_profile *p, const struct env_question *
         print_setting(p->arena, &d->settings[i], out);
     print_decisions(d, m, 0, out);
     if (explain_model_speaks(m) && (env_shape_with(d, BENCH_ON_GPUS) || env_shape_with(d, BENCH_PREDICTED)))
-        fprintf(out, "\n\"NCCL would\" is a model: NCCL's own cost model on this topology, not a measurement.\n");
+        fprintf(out, "\n\"%s would\" is a model: its own cost model on this topology, not a measurement.\n",
+                explain_model_library(m));
     if (has_rules(d))
         fprintf(out, "\n%s\n", ENV_NON_COMMUTATIVE);
     print_reports(d, out);

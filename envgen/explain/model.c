@@ -113,6 +113,12 @@ static const char *cell(struct arena *a, const struct nccl_choice *c)
     return arena_printf(a, "%s/%s", algo_name(c->algo), proto_name(c->proto));
 }
 
+const char *explain_model_library(const struct explain_model *m)
+{
+    const struct topology *t = m->silent ? NULL : m->topology;
+    return t && t->classes[m->setup.class_index].gpus[0].arch ? "RCCL" : "NCCL";
+}
+
 static const char *release(struct explain_model *m, const struct believed *b)
 {
     char text[ENV_VERSION];
@@ -123,9 +129,10 @@ void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int n
 {
     struct believed *b = believe(m, nodes, ranks);
     struct nccl_choice c;
-    fprintf(out, "\nNCCL's own choice on %d node%s, %d ranks\n", nodes, nodes == 1 ? "" : "s", ranks);
+    const char *library = explain_model_library(m);
+    fprintf(out, "\n%s's own choice on %d node%s, %d ranks\n", library, nodes, nodes == 1 ? "" : "s", ranks);
     if (!b->model) {
-        fprintf(out, "  model: NCCL's own choice is not known: %s\n", env_comment(m->arena, b->why));
+        fprintf(out, "  model: %s's own choice is not known: %s\n", library, env_comment(m->arena, b->why));
         return;
     }
     if (nccl_model_choose(b->model, coll, bytes, &c)) {
@@ -133,9 +140,9 @@ void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int n
         return;
     }
     fprintf(out,
-            "  model: NCCL %s by itself would choose %s with %d channel%s (%d threads a block); its own estimate is "
+            "  model: %s %s by itself would choose %s with %d channel%s (%d threads a block); its own estimate is "
             "%.1f us\n",
-            release(m, b), cell(m->arena, &c), c.used, c.used == 1 ? "" : "s", c.threads, c.us);
+            library, release(m, b), cell(m->arena, &c), c.used, c.used == 1 ? "" : "s", c.threads, c.us);
     if (b->model->assumed)
         fprintf(out, "    assumed: %s\n", env_comment(m->arena, b->model->assumed));
 }

@@ -35,4 +35,7 @@ const char *explain_model_range(struct explain_model *m, const struct env_shape 
 /* The choice for a call as an object, or one with "why" it is not known. */
 cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks);
 
+/* "RCCL" where the GPUs are AMD's, else "NCCL". */
+const char *explain_model_library(const struct explain_model *m);
+
 #endif

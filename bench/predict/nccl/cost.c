@@ -5,6 +5,7 @@
 #include <float.h>
 
 #include "bench/predict/nccl/cost_constants.h"
+#include "bench/predict/nccl/rccl.h"
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -19,6 +20,7 @@ static int log2_floor(uint64_t n)
 /* What all cells share. */
 struct view {
     const struct nccl_model *m;
+    const struct rccl_tuning *rccl; /* NULL: NVIDIA's GPUs */
     struct nccl_constants c;
     int version;
     enum nccl_generation generation;
@@ -31,6 +33,19 @@ struct view {
 static enum nccl_generation generation_of(int sm)
 {
     return sm >= 100 ? NCCL_BLACKWELL : sm >= 90 ? NCCL_HOPPER : sm >= 80 ? NCCL_AMPERE : NCCL_VOLTA;
+}
+
+/* RCCL's own constants of hops and calls, the same in all its releases for a call. */
+static void take_rccl(struct view *v)
+{
+    static const nccl_latencies base = {[ALGO_TREE] = {12, 12, 17}, [ALGO_RING] = {12, 12, 17}};
+    v->rccl = v->m->rccl;
+    v->c.base = &base;
+    for (int l = 0; l < NCCL_LINK_COUNT; l++)
+        for (int p = 0; p < PROTO_COUNT; p++) {
+            v->hop[l][ALGO_TREE][p] = v->rccl->hop_us[l][0][p];
+            v->hop[l][ALGO_RING][p] = v->rccl->hop_us[l][1][p];
+        }
 }
 
 static struct view view_of(const struct nccl_model *m)
@@ -50,6 +65,8 @@ static struct view view_of(const struct nccl_model *m)
         for (int a = 0; a < ALGO_COUNT; a++)
             for (int p = 0; p < PROTO_COUNT; p++)
                 v.hop[l][a][p] = v.c.hop[l][a][p];
+    if (m->rccl)
+        take_rccl(&v);
     if (m->cpu == NCCL_CPU_POWER)
         v.hop[NCCL_LINK_PCI][ALGO_TREE][PROTO_SIMPLE] = v.hop[NCCL_LINK_PCI][ALGO_RING][PROTO_SIMPLE];
     return v;
@@ -83,6 +100,10 @@ static int pat_enabled(const struct nccl_model *m)
 
 static int exists(const struct nccl_model *m, int coll, int algo, int proto)
 {
+    if (m->rccl) {
+        int slow = m->nodes == 1 && rccl_is_cdna3(m) && proto == PROTO_SIMPLE; /* trees there */
+        return algo == ALGO_RING || (algo == ALGO_TREE && coll == COLL_ALLREDUCE && !slow);
+    }
     switch (algo) {
     case ALGO_RING:
         return 1;
@@ -105,6 +126,8 @@ static int ll128_enabled(const struct nccl_model *m, const struct nccl_graph *g)
 {
     static const int proven[] = {70, 80, 90, 100, 120};
 
+    if (m->rccl)
+        return rccl_ll128(m);
     if (g->type_intra > PATH_NVB || g->type_inter > (m->sm >= 90 ? PATH_PXN : PATH_PXB))
         return 0;
     if (m->sm != m->sm_most && !(m->version >= 23000 && m->sm >= 90))
@@ -185,11 +208,24 @@ static float algorithm_bw(const struct view *v, int coll, int algo, float bus, d
     return bus * (float)(5.0 / 6.0);
 }
 
+/* RCCL: a part of what the graph carries. Rings by hand carry all that a GPU can. */
+static float rccl_bw(const struct view *v, const struct nccl_graph *g, int coll, int algo, int proto)
+{
+    const struct nccl_model *m = v->m;
+    double bw = v->scale == NCCL_MORE_NODES ? g->bw_inter : g->bw_intra;
+    double bus = m->rccl_rings ? m->total_bw : g->nchannels * bw;
+    bus *= v->rccl->part[v->scale == NCCL_MORE_NODES][algo == ALGO_RING][proto];
+    int doubled = algo == ALGO_RING && proto == PROTO_LL && (coll == COLL_BROADCAST || coll == COLL_REDUCE);
+    return (float)(doubled && m->nodes == 1 && rccl_is_cdna3(m) ? bus * 1.65 : bus);
+}
+
 static float bandwidth_of(const struct view *v, int coll, int algo, int proto, double steps)
 {
     const struct nccl_graph *g = graph_of(v->m, algo);
     int nvls = algo == ALGO_NVLS || algo == ALGO_NVLS_TREE;
 
+    if (v->rccl)
+        return algorithm_bw(v, coll, algo, rccl_bw(v, g, coll, algo, proto), steps);
     if (nvls && v->version >= 22800 && g->nchannels < 2)
         return 0;
     float bw = (float)(v->scale == NCCL_MORE_NODES ? g->bw_inter : g->bw_intra);
@@ -280,6 +316,13 @@ void nccl_cost_fill(struct nccl_model *m)
     }
 }
 
+static float rccl_factor(const struct nccl_model *m, int algo, int proto, int size)
+{
+    const struct rccl_tuning *t = m->rccl;
+    int i = size < 0 ? 0 : size < RCCL_SIZES ? size : RCCL_SIZES - 1;
+    return algo == ALGO_TREE ? t->tree[proto][i] : m->nodes > 1 ? t->ring[proto][i] : 1;
+}
+
 static int may(unsigned bits, int n)
 {
     return !bits || bits >> n & 1;
@@ -295,6 +338,8 @@ double nccl_cost_us(const struct nccl_model *m, int coll, int algo, int proto, u
     if (bw <= 0 || !(may(m->setup.algos[coll], algo) && may(m->setup.protos[coll], proto)))
         return -1;
     int size = log2_floor(bytes >> 6);
+    if (m->rccl)
+        return us + (float)bytes / (1000 * bw * rccl_factor(m, algo, proto, size));
     if (coll == COLL_ALLREDUCE && size >= 0) {
         if (algo == ALGO_TREE && size < 23)
             bw *= nccl_tree_size[proto][size];

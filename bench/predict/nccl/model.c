@@ -7,6 +7,7 @@
 #include "bench/predict/nccl/cost_constants.h"
 #include "bench/predict/nccl/graph.h"
 #include "bench/predict/nccl/model_nets.h"
+#include "bench/predict/nccl/rccl.h"
 #include "probe/machines/hardware.h"
 
 #define MOST_NODES 1000000
@@ -43,16 +44,13 @@ static void assume(struct nccl_model *m, struct arena *a, const char *what)
 /* What the class leaves open about its GPUs, or what NCCL is not reproduced in. */
 static void assume_about_gpus(struct nccl_model *m, const struct topo_class *c, struct arena *a)
 {
-    int amd = 0, unknown = 0, domain = 0, unlinked = !c->nlinks;
+    int unknown = 0, domain = 0, unlinked = !c->nlinks;
     for (int i = 0; i < c->ngpus; i++) {
-        amd |= c->gpus[i].arch != NULL;
         unknown |= !c->gpus[i].arch && !c->gpus[i].sm;
         domain |= c->gpus[i].clique != NULL;
         const struct hw_gpu *hw = c->gpus[i].object >= 0 ? hw_gpu_of(c, &c->gpus[i]) : NULL;
         unlinked &= c->gpus[i].sm >= 60 && !(hw && !hw->links);
     }
-    if (amd)
-        assume(m, a, "RCCL: its tables of known machines are not reproduced, NCCL's search and constants stand in");
     if (unknown)
         assume(m, a, "the GPUs' compute capability: unknown, counted as older than Volta");
     if (domain && m->nodes > 1)
@@ -153,6 +151,18 @@ static float own_net_bw(const struct graph_system *s)
     return least;
 }
 
+/* What RCCL has by hand, where it has. */
+static void count_rccl_channels(struct nccl_model *m, const struct graph_system *s, struct arena *a)
+{
+    m->total_bw = s->total_bw;
+    if (!m->rccl_rings && m->ranks_per_node > 1)
+        assume(m, a, "RCCL: this machine is in none of its tables that are known here, NCCL's search stands in");
+    if (m->nodes == 1 && m->rccl_rings && m->version < 22803)
+        assume(m, a, "RCCL: what MSCCL takes over on one node, until ROCm 7.12, is not reproduced");
+    int n = rccl_channels(m, m->rccl_rings ? m->rccl_rings : m->ring.nchannels);
+    m->nchannels = clamp(n, m->setup.min_channels, m->setup.max_channels);
+}
+
 /* NVLS has a number of its own: by GPU, and since 2.30 by NIC too. */
 static void count_nvls_channels(struct nccl_model *m, const struct graph_system *s)
 {
@@ -251,6 +261,8 @@ int nccl_model_choose(const struct nccl_model *m, int coll, uint64_t bytes, stru
         }
     if (algo < 0)
         return -1;
+    if (m->rccl)
+        proto = rccl_protocol(m, coll, bytes, proto);
     nccl_model_channels(m, coll, algo, proto, bytes, c);
     return 0;
 }
@@ -287,7 +299,12 @@ struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, s
     m->cpu = system->cpu;
     m->switches = system->n[GRAPH_NVS] > 0;
     search(m, system, a);
-    count_channels(m);
+    m->rccl_rings = rccl_rings(m, system);
+    m->rccl = rccl_tuning_of(m);
+    if (m->rccl)
+        count_rccl_channels(m, system, a);
+    else
+        count_channels(m);
     count_nvls_channels(m, system);
     nccl_cost_fill(m);
     return m;

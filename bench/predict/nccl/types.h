@@ -67,6 +67,9 @@ struct nccl_model {
     struct nccl_graph ring, tree, nvls;
     int nchannels;                                      /* of the communicator, as rings and trees use it */
     int nvls_channels;                                  /* 0: no NVLS */
+    const struct rccl_tuning *rccl;                     /* its tables; NULL: NVIDIA's GPUs */
+    int rccl_rings;                                     /* laid by hand; 0: searched */
+    double total_bw;                                    /* GB/s of one GPU */
     float bw[COLL_COUNT][ALGO_COUNT][PROTO_COUNT];      /* GB/s; 0: not available */
     float latency[COLL_COUNT][ALGO_COUNT][PROTO_COUNT]; /* microseconds */
 };

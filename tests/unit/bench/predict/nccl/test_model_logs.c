@@ -20,10 +20,11 @@
 struct record {
     const char *file, *machine;
     int nodes, version;
-    int channels;  /* the log's */
-    int predicted; /* ours */
-    int rings;     /* of the log's channels, those whose order on the first node is ours too */
-    int nics;      /* used on the first node, both in the log and by us */
+    int channels;              /* the log's */
+    int predicted;             /* ours */
+    int rings;                 /* of the log's channels, those whose order on the first node is ours too */
+    int nics;                  /* used on the first node, both in the log and by us */
+    int sockets, min_channels; /* as the log's environment has it */
 };
 
 static const struct record records[] = {
@@ -32,8 +33,8 @@ static const struct record records[] = {
     {"azure_ndv4_2n_ssd.log", "azure-ndv4", 2, 21210, 24, 16, 24, 8},
     {"dell_xe9680_8h200_2n.log", "dgx-h200", 2, 21805, 16, 16, 16, 8},
     {"dell_xe9685_8b200_1n.log.gz", "hgx-b200", 1, 22501, 32, 32, 32, 0},
-    /* RCCL takes rings and their number out of tables of machines, which are not reproduced */
-    {"mango_mi300x_2n.log.gz", "mi300x", 2, 22203, 32, NOT_COMPARED, NOT_COMPARED, 8},
+    /* over TCP it is in none of RCCL's tables; our search finds other rings */
+    {"mango_mi300x_2n.log.gz", "mi300x", 2, 22203, 32, 32, NOT_COMPARED, NOT_COMPARED, 1, 32},
 };
 
 /* What a log shows of its first communicator. */
@@ -145,7 +146,11 @@ static int agrees(const char *folder, const struct record *r)
     struct arena *a = arena_new();
     struct topology *t = machine_topology(r->machine, r->nodes, &e);
     assert_non_null(t);
-    struct nccl_setup s = {.topology = t, .nodes = r->nodes, .version = r->version};
+    struct nccl_setup s = {.topology = t,
+                           .nodes = r->nodes,
+                           .version = r->version,
+                           .sockets = r->sockets,
+                           .min_channels = r->min_channels};
     const struct nccl_model *m = nccl_model_new(&s, a, &e);
     assert_non_null(m);
     struct log *l = ARENA_NEW(a, struct log);
@@ -161,8 +166,10 @@ static int agrees(const char *folder, const struct record *r)
             assert_int_equal(m->nchannels, r->predicted);
         if (r->rings != NOT_COMPARED)
             assert_int_equal(rings, r->rings);
-        assert_int_equal(__builtin_popcount(l->nics), r->nics);
-        assert_int_equal(nics_used(m), r->nics);
+        if (r->nics != NOT_COMPARED) {
+            assert_int_equal(__builtin_popcount(l->nics), r->nics);
+            assert_int_equal(nics_used(m), r->nics);
+        }
     }
     topo_free(t);
     arena_free(a);
