@@ -11,6 +11,7 @@
 int probe_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int generate_main(int argc, char **argv);
+int results_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 int whatif_main(int argc, char **argv);

@@ -35,7 +35,8 @@ static const struct option_spec options[] = {
     {'t', "topology", "FILE", "topology.json, from nccltune probe", option_text,
      offsetof(struct request, generate.topology)},
     {0, "results", "FILE",
-     "results.jsonl, from nccltune bench; several are taken together. Without any, only what the topology alone "
+     "results.jsonl, from nccltune bench, or what nccl-tests printed (see nccltune results); several are taken "
+     "together. Without any, only what the topology alone "
      "justifies is written",
      option_append, offsetof(struct request, results)},
     {0, "fabric", "FILE",

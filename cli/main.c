@@ -15,6 +15,7 @@ static const struct cli_command {
     {"probe", probe_main, "say what is in this machine, or in a recorded one, and how it is connected"},
     {"bench", bench_main, "measure collectives over algorithms and network choices"},
     {"generate", generate_main, "turn measurements into a profile: settings, tuner table, evidence"},
+    {"results", results_main, "read measurements of any origin, and write them for other programs"},
     {"whatif", whatif_main, "predict variations of a machine: dead rails, other HCAs, more nodes"},
     {"verify", verify_main, "measure a profile against the library's default once more"},
     {"explain", explain_main, "say what a profile sets, for one variable or one call, and why"},

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench/fabric/fabric.h"
+#include "bench/import/import.h"
 #include "bench/workload/workload.h"
 #include "core/file.h"
 #include "core/vars/parse.h"
@@ -57,8 +58,9 @@ static int check_topology(const struct job *j, const char *path, const char *has
 /* What the caller has just measured need not be read. */
 static struct bench_results *known_or_read(const struct env_generate *o, int i, struct log *log, struct err *e)
 {
+    static const struct import_given nothing = {.coll = -1};
     if (i || !o->measured || !*o->measured)
-        return bench_results_load(o->results[i], log, e);
+        return import_load((const char *const *)&o->results[i], 1, &nothing, log, e);
     struct bench_results *known = *o->measured;
     *o->measured = NULL;
     return known;

@@ -73,7 +73,9 @@ static int print_version(FILE *out, const char *library, struct err *e)
     unsigned long major = named ? strtoul(library + sizeof name - 1, &end, 10) : 0;
     unsigned long minor = end && *end == '.' ? strtoul(end + 1, &last, 10) : 0;
     if (!last || last == end + 1 || !major || major > 99 || minor > 999)
-        return err_set(e, ERR_FAILED, "the library of an NCCL result is '%s': expected \"NCCL\" and its version",
+        return err_set(e, ERR_FAILED,
+                       "the library of an NCCL result is '%s': expected \"NCCL\" and its version; "
+                       "of other programs' logs `nccltune results --nccl VERSION --format journal` makes such results",
                        library);
     fprintf(out, "# nccl: %lu.%lu\n", major, minor);
     return 0;

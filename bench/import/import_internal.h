@@ -1,0 +1,73 @@
+/* Between the readers of formats and what becomes of their rows. */
+#ifndef BENCH_IMPORT_IMPORT_INTERNAL_H
+#define BENCH_IMPORT_IMPORT_INTERNAL_H
+
+#include <cjson/cJSON.h>
+
+#include "bench/import/import.h"
+
+#define IMPORT_WORDS 40 /* of a line that are looked at */
+
+/* Columns of rccl-tests' CSV. */
+enum import_column {
+    IMPORT_SIZE,
+    IMPORT_TIME,
+    IMPORT_NAME,
+    IMPORT_NODES,
+    IMPORT_RANKS,
+    IMPORT_IN_PLACE,
+    IMPORT_WRONG,
+    IMPORT_TYPE,
+    IMPORT_COLUMNS
+};
+
+/* One run of a program: what its rows have in common. */
+struct import_run {
+    const char *engine, *library;
+    int coll; /* -1 not known */
+    const char **hosts;
+    int nhosts, ranks, nodes; /* `nodes` where no hosts are listed */
+    struct bench_setting *settings;
+    int nsettings;
+    int graph, rows;
+    int time[2], wrong[2]; /* columns of nccl-tests' tables, out of place and in place; 0: none */
+    int is_osu;
+    int csv_columns, csv[IMPORT_COLUMNS]; /* whether there are any; where each stands, -1 nowhere */
+};
+
+struct import_row {
+    uint64_t bytes;
+    const char *type; /* "float"; NULL unknown */
+    int in_place;     /* -1 unknown */
+    double time_us;
+    const double *times_us; /* of single calls, where those are known */
+    int ntimes;
+    int wrong;
+};
+
+struct import {
+    const struct import_given *given;
+    struct bench_results *results; /* an item's `round` is the number of its run until all are read */
+    struct arena *arena;
+    struct log *log;
+    const char *path;
+    long line, left_out;
+    struct import_run *runs;
+    int nruns;
+};
+
+struct import_run *import_run(struct import *m);         /* the one that is being read */
+struct import_run *import_next_run(struct import *m);    /* a new one, unless the present one has no rows */
+void import_program(struct import *m, const char *name); /* the collective, from "all_reduce_perf" */
+void import_host(struct import *m, const char *host);    /* one more rank, there */
+void import_version(struct import *m, long code);        /* 22807 */
+void import_set(struct import *m, const char *name, size_t length, const char *value, size_t bytes);
+void import_row(struct import *m, const struct import_row *row);
+
+/* import_lines.c: a line of any of the formats that consist of lines. */
+void import_line(struct import *m, char *line);
+
+/* import_json.c: nccl-tests' -J. */
+int import_json(struct import *m, const cJSON *doc, struct err *e);
+
+#endif

@@ -1,0 +1,305 @@
+/* Formats that consist of lines: nccl-tests' table, rccl-tests' CSV, OSU's table, PARAM's. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "bench/import/import_internal.h"
+#include "core/coll.h"
+#include "core/units.h"
+
+/* ---- words ---- */
+
+struct words {
+    char *item[IMPORT_WORDS];
+    int n;
+};
+
+static void split(char *line, const char *at, struct words *w)
+{
+    char *next;
+    w->n = 0;
+    for (char *p = strtok_r(line, at, &next); p && w->n < IMPORT_WORDS; p = strtok_r(NULL, at, &next))
+        w->item[w->n++] = p;
+}
+
+static int is_number(const char *s, double *value)
+{
+    char *end;
+    *value = strtod(s, &end);
+    return end != s && !*end && !strpbrk(s, "xXnN");
+}
+
+static uint64_t whole(const char *s)
+{
+    char *end;
+    unsigned long long n = strtoull(s, &end, 10);
+    return isdigit((unsigned char)*s) && !*end ? n : 0;
+}
+
+static const char *word(const struct words *w, int i)
+{
+    return i >= 0 && i < w->n ? w->item[i] : "";
+}
+
+/* Where `name` stands among the words from `from` on; -1 nowhere, as from nowhere. */
+static int find(const struct words *w, int from, const char *name)
+{
+    for (int i = from; i >= 0 && i < w->n; i++)
+        if (!strcasecmp(w->item[i], name))
+            return i;
+    return -1;
+}
+
+/* Behind what launchers put in front of lines: "[1,0]<stdout>: ", "12: ", "node-1: ". */
+static char *without_prefix(char *line)
+{
+    char *p = line + strspn(line, " \t");
+    if (*p == '[' && strstr(p, ">:"))
+        return strstr(p, ">:") + 2;
+    size_t n = strcspn(p, " \t");
+    return n > 1 && p[n - 1] == ':' && *p != '#' ? p + n : line;
+}
+
+/* ---- NCCL's log and command lines ---- */
+
+/* NAME=VALUE words of a line that starts a program. */
+static void read_command(struct import *m, char *line)
+{
+    import_next_run(m);
+    for (char *p = line; (p = strpbrk(p, "NR"));) {
+        size_t n = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        int ours = (!strncmp(p, "NCCL_", 5) || !strncmp(p, "RCCL_", 5)) && p[n] == '=';
+        if (ours && (p == line || strchr(" \t\"',", p[-1]))) {
+            const char *value = p + n + 1, quote = *value == '"' || *value == '\'' ? *value : 0;
+            value += quote ? 1 : 0;
+            size_t bytes = quote ? strcspn(value, (char[]){quote, 0}) : strcspn(value, " \t\"';");
+            import_set(m, p, n, value, bytes);
+        }
+        p += n ? n : 1;
+    }
+    for (char *p = strstr(line, "_perf"); p; p = strstr(p + 1, "_perf")) {
+        char *from = p;
+        while (from > line && !strchr(" \t\"',", from[-1]))
+            from--;
+        import_program(m, from);
+    }
+}
+
+/* "NCCL_ALGO set by environment to Ring." */
+static void read_nccl_log(struct import *m, char *line)
+{
+    static const char said[] = " set by environment to ", version[] = "NCCL version ";
+    char *at = strstr(line, said);
+    if (at) {
+        char *name = at;
+        while (name > line && !isspace((unsigned char)name[-1]))
+            name--;
+        size_t n = strcspn(at + sizeof said - 1, "\r");
+        const char *value = at + sizeof said - 1;
+        import_set(m, name, (size_t)(at - name), value, n && value[n - 1] == '.' ? n - 1 : n);
+    }
+    if ((at = strstr(line, version))) {
+        long code[3] = {0};
+        char *p = at + sizeof version - 1;
+        for (int i = 0; i < 3; i++, p += *p == '.')
+            code[i] = strtol(p, &p, 10);
+        import_version(m, code[0] == 2 && code[1] < 100 && code[2] < 100 ? 20000 + code[1] * 100 + code[2] : 0);
+    }
+}
+
+/* ---- nccl-tests ---- */
+
+static void read_header(struct import *m, const struct words *w)
+{
+    struct import_run *r = import_run(m);
+    r->time[0] = find(w, 0, "time") - 1; /* without the '#' in front */
+    r->time[1] = find(w, r->time[0] + 2, "time") - 1;
+    for (int i = 0; i < 2; i++) {
+        int from = r->time[i] + 1, wrong = find(w, from, "#wrong");
+        wrong = wrong < 0 ? find(w, from, "error") : wrong;
+        r->time[i] = r->time[i] > 0 ? r->time[i] : 0;
+        r->wrong[i] = r->time[i] && wrong > 0 ? wrong - 1 : 0;
+    }
+}
+
+static void read_comment(struct import *m, struct words *w)
+{
+    struct import_run *r;
+    int rank = find(w, 0, "Rank"), on = find(w, 0, "on"), graph = find(w, 0, "graph:");
+    if (rank >= 0 && on > rank && find(w, on, "device") == on + 2) {
+        import_next_run(m);
+        import_host(m, w->item[on + 1]);
+        return;
+    }
+    if (find(w, 0, "nccl-tests") == 1 || find(w, 0, "nThread") == 1 || find(w, 0, "Collective") == 1) {
+        r = import_run(m);
+        if (r->rows)
+            r = import_next_run(m);
+        if (find(w, 0, "starting:") > 0)
+            import_program(m, word(w, find(w, 0, "starting:") + 1));
+        r->graph = graph > 0 && whole(word(w, graph + 1)) > 0 ? 1 : r->graph;
+        for (int i = 0; i < w->n; i++)
+            if (!strncmp(w->item[i], "nccl-library=", 13))
+                import_version(m, (long)whole(w->item[i] + 13));
+    } else if (find(w, 0, "size") == 1 && find(w, 0, "time") > 0) {
+        read_header(m, w);
+    }
+}
+
+static void read_table_row(struct import *m, const struct words *w)
+{
+    struct import_run *r = import_run(m);
+    for (int side = 0; side < 2; side++) {
+        struct import_row row = {.bytes = whole(w->item[0]), .in_place = side};
+        double wrong = 0;
+        if (!r->time[side] || !is_number(word(w, r->time[side]), &row.time_us))
+            continue;
+        row.type = isalpha((unsigned char)*word(w, 2)) ? word(w, 2) : NULL;
+        row.wrong = r->wrong[side] && is_number(word(w, r->wrong[side]), &wrong) && wrong > 0.1; /* "error" is small */
+        import_row(m, &row);
+    }
+}
+
+/* ---- OSU ---- */
+
+/* "# OSU MPI-CUDA Allreduce Latency Test v7.3" */
+static void read_osu_title(struct import *m, const struct words *w)
+{
+    struct import_run *r = import_next_run(m);
+    int latency = find(w, 0, "Latency");
+    const char *name = word(w, latency - 1);
+    r->is_osu = 1;
+    r->coll = coll_parse(name, strlen(name));
+    r->engine = find(w, 0, "NCCL") > 0 || find(w, 0, "XCCL") > 0 ? "nccl" : "mpi";
+    r->library = *r->engine == 'n' ? "NCCL" : "MPI";
+}
+
+static void read_osu_row(struct import *m, const struct words *w)
+{
+    struct import_row row = {.bytes = whole(w->item[0]), .in_place = -1};
+    if (w->n >= 2 && is_number(w->item[1], &row.time_us))
+        import_row(m, &row);
+}
+
+/* ---- PARAM ---- */
+
+/* "COMMS-RES-all_reduce-float32 size elements p50 ...": one run has one collective. */
+static void read_param_row(struct import *m, const struct words *w)
+{
+    static const char begin[] = "COMMS-RES-";
+    const char *name = w->item[0] + sizeof begin - 1;
+    size_t n = strcspn(name, "-");
+    struct import_row row = {.bytes = whole(word(w, 1)), .in_place = -1};
+    if (!name[n] || !is_number(word(w, 3), &row.time_us))
+        return;
+    int coll = coll_parse(name, n);
+    if (import_run(m)->coll != coll)
+        import_next_run(m)->coll = coll;
+    import_row(m, &row);
+}
+
+/* ---- CSV ---- */
+
+static const char *const column_names[IMPORT_COLUMNS] = {
+    [IMPORT_SIZE] = "size",   [IMPORT_TIME] = "time",        [IMPORT_NAME] = "name",    [IMPORT_NODES] = "nodes",
+    [IMPORT_RANKS] = "ranks", [IMPORT_IN_PLACE] = "inPlace", [IMPORT_WRONG] = "#wrong", [IMPORT_TYPE] = "type",
+};
+
+static void trim(struct words *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        char *s = w->item[i] + strspn(w->item[i], " \t\""), *end = s + strlen(s);
+        while (end > s && strchr(" \t\r\"", end[-1]))
+            *--end = 0;
+        w->item[i] = s;
+    }
+}
+
+/* Splits at every comma; empty fields count. */
+static void split_csv(char *line, struct words *w)
+{
+    w->n = 0;
+    for (char *p = line; p && w->n < IMPORT_WORDS;)
+        w->item[w->n++] = strsep(&p, ",");
+    trim(w);
+}
+
+static void read_csv_row(struct import *m, const struct words *w)
+{
+    struct import_run *r = import_run(m);
+    const int *c = r->csv;
+    struct import_row row = {.bytes = whole(word(w, c[IMPORT_SIZE])),
+                             .in_place = whole(word(w, c[IMPORT_IN_PLACE])) > 0,
+                             .type = c[IMPORT_TYPE] >= 0 ? word(w, c[IMPORT_TYPE]) : NULL};
+    double wrong = 0;
+    if (!row.bytes || !is_number(word(w, c[IMPORT_TIME]), &row.time_us))
+        return;
+    const char *name = word(w, c[IMPORT_NAME]);
+    int coll = coll_parse(name, strcspn(name, "."));
+    if (coll >= 0)
+        r->coll = coll;
+    else
+        import_program(m, name);
+    r->nodes = (int)whole(word(w, c[IMPORT_NODES]));
+    r->ranks = (int)whole(word(w, c[IMPORT_RANKS]));
+    row.wrong = is_number(word(w, c[IMPORT_WRONG]), &wrong) && wrong > 0;
+    import_row(m, &row);
+}
+
+/* Whether the line belongs to a table with commas, which begins by naming its columns. */
+static int read_csv(struct import *m, const char *line)
+{
+    struct import_run *r = import_run(m);
+    struct words w;
+    char *copy = strdup(line);
+    int is_row = r->csv_columns && isdigit((unsigned char)*line), taken = is_row;
+    if (!copy)
+        return 0;
+    split_csv(copy, &w);
+    if (is_row) {
+        read_csv_row(m, &w);
+    } else if (find(&w, 0, "size") >= 0 && find(&w, 0, "time") >= 0 && find(&w, 0, "ranks") >= 0) {
+        r = import_next_run(m);
+        for (int i = 0; i < IMPORT_COLUMNS; i++)
+            r->csv[i] = find(&w, 0, column_names[i]);
+        taken = r->csv_columns = 1;
+    }
+    free(copy);
+    return taken;
+}
+
+/* ---- lines ---- */
+
+void import_line(struct import *m, char *line)
+{
+    struct words w;
+    line[strcspn(line, "\r\n")] = 0;
+    if (strstr(line, " NCCL INFO ") || strstr(line, "NCCL version ")) {
+        read_nccl_log(m, line);
+        return;
+    }
+    line = without_prefix(line);
+    if (strchr(line, ',') && read_csv(m, line))
+        return;
+    if (!strchr(line, '#') && strstr(line, "_perf") && strpbrk(line, "=/ ")) {
+        read_command(m, line);
+        return;
+    }
+    split(line, " \t", &w);
+    if (!w.n)
+        return;
+    if (*w.item[0] == '#') {
+        if (find(&w, 0, "OSU") == 1 && find(&w, 0, "Latency") > 1)
+            read_osu_title(m, &w);
+        else
+            read_comment(m, &w);
+    } else if (!strncmp(w.item[0], "COMMS-RES-", 10)) {
+        read_param_row(m, &w);
+    } else if (isdigit((unsigned char)*w.item[0]) && whole(w.item[0])) {
+        if (import_run(m)->is_osu)
+            read_osu_row(m, &w);
+        else if (import_run(m)->time[0])
+            read_table_row(m, &w);
+    }
+}

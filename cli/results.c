@@ -1,0 +1,107 @@
+/* nccltune results: measurements of this program and of others, read, put together, and written for other programs. */
+#include <string.h>
+
+#include "bench/import/import.h"
+#include "bench/results/export.h"
+#include "bench/results/points.h"
+#include "cli/arguments.h"
+#include "cli/cli.h"
+#include "core/file.h"
+
+#define COMMAND "nccltune results"
+
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune results [--format F] [--nodes N --ranks N] [-o FILE] FILE...\n"
+    "Read measurements and print them, as one table or for other programs. FILEs are nccltune's journals, and what\n"
+    "nccl-tests and rccl-tests (text, -J JSON, CSV), OSU's benchmarks and PARAM have printed, with NCCL's log and\n"
+    "launchers' prefixes among it. Settings are taken from command lines in front of runs and from NCCL's log: those\n"
+    "that all runs have in common are the site's own, the others are candidates.\n",
+    "Examples\n"
+    "  nccltune results default.log ring.log tree.log\n"
+    "  nccltune results *.log --format journal -o results.jsonl\n"
+    "  nccltune generate -t topology.json --results results.jsonl -o profile\n"
+    "  nccltune results profile/results.jsonl --format csv\n"
+    "\n"
+    "Other programs print means: a run counts as one sample, and a candidate is decided on when it was run several\n"
+    "times, like the default.\n"
+    "\n"
+    "Exit status: 0 done, 1 a file that cannot be read or holds no measurement, 2 wrong usage.\n",
+    -1};
+
+static void print_points(const struct bench_results *r, FILE *out)
+{
+    struct arena *a = arena_new();
+    bench_points_print(bench_points_of(r, a), out);
+    arena_free(a);
+}
+
+static const struct {
+    const char *word;
+    void (*print)(const struct bench_results *r, FILE *out);
+} formats[] = {
+    {"table", print_points},
+    {"journal", bench_export_journal},
+    {"csv", bench_export_csv},
+    {"json", bench_export_json},
+    {"openmetrics", bench_export_openmetrics},
+    {"nccl-tests", bench_export_nccl_tests},
+    {0},
+};
+
+static const char *format_word(int i)
+{
+    return formats[i].word;
+}
+
+struct request {
+    struct import_given given;
+    const char *format, *out;
+    int quiet;
+};
+
+static const struct option_spec options[] = {
+    {'F', "format", "F", "how to print:", option_word, offsetof(struct request, format), .word = format_word},
+    {'o', "output", "FILE", "where to; standard output by default", option_text, offsetof(struct request, out)},
+    {'n', "nodes", "N", "on how many nodes it ran, where files do not say so", option_int,
+     offsetof(struct request, given.nodes), .low = 1, .high = 1 << 20},
+    {0, "ranks", "N", "with how many ranks, where files do not say so", option_int,
+     offsetof(struct request, given.ranks), .low = 1, .high = 1 << 20},
+    {'c', "collective", "C", "which one it was, where files do not say so:", cli_take_collective,
+     offsetof(struct request, given.coll), .word = cli_collective_word},
+    {0, "nccl", "VERSION", "NCCL's release, where files do not say so, such as 2.28.9", cli_take_release,
+     offsetof(struct request, given.nccl)},
+    {'q', "quiet", NULL, "print no warnings", option_flag, offsetof(struct request, quiet)},
+    {0},
+};
+
+static int print(const struct request *r, const char *const *paths, int npaths, struct err *e)
+{
+    struct log log = cli_log(COMMAND, r->quiet);
+    struct bench_results *all = import_load(paths, npaths, &r->given, &log, e);
+    struct file_out out;
+    int rc = all ? file_out_begin(&out, e) : e->code, i = 0;
+    if (!rc) {
+        while (strcmp(formats[i].word, r->format) != 0)
+            i++;
+        formats[i].print(all, out.stream);
+        rc = file_out_end(&out, r->out, 0, e);
+    }
+    bench_results_free(all);
+    return rc;
+}
+
+int results_main(int argc, char **argv)
+{
+    struct arena *a = arena_new();
+    struct request r = {.given = {.coll = -1}, .format = "table", .out = "-"};
+    struct option_group groups[] = {{NULL, options, &r, NULL}, {0}};
+    struct err e = {0};
+    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
+    if (rc < 0 && first == argc)
+        rc = cli_usage(COMMAND, "say which files");
+    if (rc < 0)
+        rc = print(&r, (const char *const *)argv + first, argc - first, &e) ? cli_fail(COMMAND, &e) : 0;
+    arena_free(a);
+    return rc;
+}

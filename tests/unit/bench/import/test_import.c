@@ -1,0 +1,252 @@
+/* What other benchmarks print, as measurements. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/import/import.h"
+#include "bench/results/export.h"
+#include "core/coll.h"
+#include "core/file.h"
+
+#define FIXTURES "tests/fixtures/import/"
+
+static struct err e;
+
+static struct bench_results *load(const char *name, int nodes, int ranks)
+{
+    char path[256];
+    const char *paths[] = {path};
+    const struct import_given given = {.coll = -1, .nodes = nodes, .ranks = ranks};
+    snprintf(path, sizeof path, FIXTURES "%s", name);
+    return import_load(paths, 1, &given, NULL, &e);
+}
+
+static struct bench_results *parse(const char *text)
+{
+    const struct import_given given = {.coll = -1};
+    return import_parse("x.log", text, strlen(text), &given, NULL, &e);
+}
+
+/* The measurement of this kind, of which there is one. */
+static const struct bench_result *one(const struct bench_results *r, int coll, uint64_t bytes, const char *launch,
+                                      const char *call, const char *data)
+{
+    const struct bench_result *found = NULL;
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (x->coll != coll || x->bytes != bytes || strcmp(x->launch.label, launch) != 0 ||
+            strcmp(x->call.label, call) != 0 || (data && (!x->data || strcmp(x->data, data) != 0)))
+            continue;
+        assert_null(found);
+        found = x;
+    }
+    if (!found)
+        fail_msg("%s of %lu bytes, %s, %s is missing", coll_name(coll), (unsigned long)bytes, launch, call);
+    return found;
+}
+
+/* Three runs in one file, with a shell's, a launcher's and NCCL's lines around them. */
+static void runs_of_nccl_tests(void **state)
+{
+    (void)state;
+    struct bench_results *r = load("three_runs.log", 0, 0);
+    assert_non_null(r);
+    assert_int_equal(r->count, 12);
+    const struct bench_result *x = one(r, COLL_ALLREDUCE, 1 << 20, "default", "default", "float");
+    assert_int_equal(x->nodes, 2);
+    assert_int_equal(x->ranks, 4);
+    assert_int_equal(x->status, BENCH_OK);
+    assert_string_equal(x->library, "NCCL 2.28.7");
+    assert_true(x->times_us[0] == 101.25);
+    x = one(r, COLL_ALLREDUCE, 4 << 20, "default", "default", "float, in place");
+    assert_int_equal(x->status, BENCH_WRONG);
+    x = one(r, COLL_ALLREDUCE, 2 << 20, "default", "ring/ll128", "float, in place");
+    assert_true(x->times_us[0] == 139);
+    assert_int_equal(x->call.nsettings, 2);
+    /* The HCAs are the same everywhere: the site's own. No "root" and no "redop" in this release's columns. */
+    x = one(r, COLL_ALLGATHER, 1 << 20, "NCCL_IB_QPS_PER_CONNECTION=4", "default", "float");
+    assert_string_equal(x->buffers, BENCH_GRAPH);
+    assert_int_equal(x->ranks, 2);
+    assert_int_equal(x->status, BENCH_OK);
+    bench_results_free(r);
+}
+
+static void json_of_nccl_tests(void **state)
+{
+    (void)state;
+    struct bench_results *r = load("report.json", 0, 0);
+    assert_non_null(r);
+    assert_int_equal(r->count, 2);
+    const struct bench_result *x = one(r, COLL_REDUCESCATTER, 8 << 20, "default", "nvls/simple", "float");
+    assert_int_equal(x->ntimes, 4); /* without the one that nccl-tests skip */
+    assert_true(x->times_us[0] == 118);
+    assert_int_equal(x->nodes, 1);
+    assert_int_equal(x->ranks, 2);
+    assert_string_equal(x->library, "NCCL 2.29.3");
+    bench_results_free(r);
+}
+
+static void csv_of_rccl_tests(void **state)
+{
+    (void)state;
+    struct bench_results *r = load("rccl.csv", 0, 0);
+    assert_non_null(r);
+    assert_int_equal(r->count, 3);
+    assert_true(one(r, COLL_ALLREDUCE, 1 << 20, "default", "default", "float, in place")->times_us[0] == 87.1);
+    const struct bench_result *x = one(r, COLL_ALLREDUCE, 2 << 20, "default", "default", NULL);
+    assert_int_equal(x->status, BENCH_WRONG);
+    assert_int_equal(x->ranks, 16);
+    bench_results_free(r);
+}
+
+/* OSU counts what each rank gives to an AllGather; neither says where it ran. */
+static void osu_and_param(void **state)
+{
+    (void)state;
+    assert_null(load("osu.txt", 0, 0));
+    assert_non_null(strstr(e.text, "no row could be taken: 3 left out"));
+    struct bench_results *r = load("osu.txt", 2, 4);
+    assert_non_null(r);
+    assert_true(one(r, COLL_ALLGATHER, 4096, "default", "default", NULL)->times_us[0] == 9.8);
+    assert_string_equal(one(r, COLL_ALLREDUCE, 4, "default", "default", NULL)->engine, "mpi");
+    bench_results_free(r);
+    r = load("param.log", 1, 4);
+    assert_non_null(r);
+    assert_int_equal(r->count, 2);
+    assert_true(one(r, COLL_ALLTOALL, 1 << 20, "default", "default", NULL)->times_us[0] == 70.1);
+    bench_results_free(r);
+}
+
+#define RUN(settings, time)                                                                                            \
+    settings " ./all_reduce_perf -g 2\n# Rank 0 Pid 1 on a device 0 [0x1b] x\n# Rank 1 Pid 1 on a device 1 [0x1c] x\n" \
+             "# size count type redop root time algbw busbw #wrong\n 1024 256 float sum -1 " time " 1 1 0\n"
+
+/* A candidate that is run again is measured again, and is told from the one beside it. */
+static void repetitions(void **state)
+{
+    (void)state;
+    struct bench_results *r =
+        parse(RUN("NCCL_BUFFSIZE=1", "10") RUN("NCCL_BUFFSIZE=2", "20") RUN("NCCL_BUFFSIZE=1", "11"));
+    assert_non_null(r);
+    assert_int_equal(r->count, 3);
+    assert_string_equal(r->items[2].launch.label, "NCCL_BUFFSIZE=1");
+    assert_int_equal(r->items[0].round, 1);
+    assert_int_equal(r->items[1].round, 1);
+    assert_int_equal(r->items[2].round, 2);
+    bench_results_free(r);
+    /* An algorithm without a protocol is no call that a table could have. */
+    r = parse(RUN("NCCL_ALGO=Tree", "10") RUN("NCCL_ALGO='^NVLS' NCCL_PROTO=LL", "20"));
+    assert_non_null(r);
+    assert_string_equal(r->items[0].launch.label, "NCCL_ALGO=Tree");
+    assert_string_equal(r->items[0].call.label, "default");
+    assert_string_equal(r->items[1].launch.label, "NCCL_ALGO=^NVLS NCCL_PROTO=LL");
+    bench_results_free(r);
+}
+
+static void what_is_none(void **state)
+{
+    static const char *const none[] = {"",
+                                       "x\n",
+                                       "{",
+                                       "{\"results\": 1}",
+                                       "{}\n{}\n",
+                                       "# size time\n1 2 3\n",
+                                       "1024 256 float sum -1 10 1 1 0\n",
+                                       "size,time\n1,2\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        e = (struct err){0};
+        struct bench_results *r = parse(none[i]);
+        if (r || !e.text[0])
+            fail_msg("'%s' was taken for a measurement", none[i]);
+    }
+    /* Sizes and times of nothing. */
+    assert_null(parse(RUN("", "nan")));
+    assert_null(parse(RUN("", "0")));
+}
+
+/* What is written as a journal is read again as the same. */
+static void journal_and_back(void **state)
+{
+    (void)state;
+    struct bench_results *r = load("three_runs.log", 0, 0), *again;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(r);
+    assert_non_null(out);
+    bench_export_journal(r, out);
+    fclose(out);
+    again = parse(text);
+    assert_non_null(again);
+    assert_int_equal(again->count, r->count);
+    for (int i = 0; i < r->count; i++) {
+        assert_string_equal(again->items[i].launch.label, r->items[i].launch.label);
+        assert_true(again->items[i].times_us[0] == r->items[i].times_us[0]);
+        assert_int_equal(again->items[i].status, r->items[i].status);
+    }
+    free(text);
+    bench_results_free(again);
+    bench_results_free(r);
+}
+
+/* What `print` makes of the fixture. */
+static char *printed(void (*print)(const struct bench_results *r, FILE *out))
+{
+    struct bench_results *r = load("three_runs.log", 0, 0);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(r);
+    assert_non_null(out);
+    print(r, out);
+    fclose(out);
+    bench_results_free(r);
+    return text;
+}
+
+static void for_other_programs(void **state)
+{
+    (void)state;
+    char *text = printed(bench_export_csv);
+    assert_non_null(strstr(text,
+                           "\nnccl,NCCL 2.28.7,allreduce,1048576,2,4,1,default,ring/ll128,,\"float, in place\",1,ok,1,"
+                           "90,90,90,11.6508,17.4763\n"));
+    free(text);
+    text = printed(bench_export_openmetrics);
+    assert_non_null(strstr(text,
+                           "nccltune_call_seconds{collective=\"allgather\",bytes=\"1048576\",nodes=\"2\",ranks=\"2\","
+                           "groups=\"1\",engine=\"nccl\",launch=\"NCCL_IB_QPS_PER_CONNECTION=4\",call=\"default\","
+                           "buffers=\"graph\"} 5.9e-05\n"));
+    assert_string_equal(text + strlen(text) - 6, "# EOF\n");
+    free(text);
+    text = printed(bench_export_json);
+    cJSON *doc = cJSON_Parse(text);
+    assert_int_equal(cJSON_GetArraySize(doc), 12);
+    cJSON_Delete(doc);
+    free(text);
+    /* Its own columns can be read as nccl-tests' are; where it ran is to be said again. */
+    text = printed(bench_export_nccl_tests);
+    const struct import_given given = {.coll = COLL_ALLREDUCE, .nodes = 2, .ranks = 4};
+    struct bench_results *r = import_parse("y.log", text, strlen(text), &given, NULL, &e);
+    assert_non_null(r);
+    assert_true(r->items[r->count - 1].times_us[0] == 139.5);
+    bench_results_free(r);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_of_nccl_tests), cmocka_unit_test(json_of_nccl_tests), cmocka_unit_test(csv_of_rccl_tests),
+        cmocka_unit_test(osu_and_param),      cmocka_unit_test(repetitions),        cmocka_unit_test(what_is_none),
+        cmocka_unit_test(journal_and_back),   cmocka_unit_test(for_other_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
