@@ -16,6 +16,8 @@
 #define MOST_BYTES ((uint64_t)1 << 50)
 #define MOST_RANKS (1 << 20)
 
+#define UNKNOWN_RELEASE "NCCL"
+
 /* ---- runs ---- */
 
 struct import_run *import_run(struct import *m)
@@ -25,7 +27,7 @@ struct import_run *import_run(struct import *m)
 
 static struct import_run *begin_run(struct import *m)
 {
-    *import_run(m) = (struct import_run){.engine = "nccl", .library = "NCCL", .coll = -1};
+    *import_run(m) = (struct import_run){.engine = "nccl", .library = UNKNOWN_RELEASE, .coll = -1};
     import_version(m, m->given->nccl);
     return import_run(m);
 }
@@ -202,6 +204,19 @@ static void knobs_of(const struct import *m, const struct import_run *r, struct 
         launch->label = BENCH_DEFAULT;
 }
 
+/* The one release that runs name, which holds for those that name none; NULL: none, or several. */
+static const char *only_release(const struct import *m)
+{
+    const char *only = NULL;
+    for (int i = 0; i < m->nruns; i++) {
+        const char *library = m->runs[i].rows && strchr(m->runs[i].library, ' ') ? m->runs[i].library : NULL;
+        if (library && only && strcmp(library, only) != 0)
+            return NULL;
+        only = library ? library : only;
+    }
+    return only;
+}
+
 /* A run's number among those of the same candidate: how often that was measured. */
 static int repetition(const struct import *m, const struct bench_knobs *launches, const struct bench_knobs *calls,
                       int run)
@@ -217,6 +232,7 @@ static void name_candidates(struct import *m)
 {
     struct bench_knobs *launches = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *launches);
     struct bench_knobs *calls = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *calls);
+    const char *only = only_release(m);
     int *rounds = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *rounds);
     for (int i = 0; i < m->nruns; i++) {
         knobs_of(m, &m->runs[i], &launches[i], &calls[i]);
@@ -227,6 +243,8 @@ static void name_candidates(struct import *m)
         if (r->launch.label)
             continue; /* of a journal */
         int run = r->round - 1;
+        if (only && !strcmp(r->library, UNKNOWN_RELEASE))
+            r->library = only;
         r->launch = launches[run];
         r->call = calls[run];
         r->round = rounds[run];

@@ -195,4 +195,23 @@ check "the sample profile is whole" says "btl_tcp_if_include = ib3" "$bin" expla
 check "its journal is read by ten lines of Python" says "ib3        ring" examples/read_journal.py examples/profile/results.jsonl
 check "nccl.conf of the examples is what generate writes" same_conf
 check "lint has nothing to say of the examples" status 0 "$bin" lint --strict examples/nccl.conf examples/train.sbatch
+# ---- what nccl-tests have printed ------------------------------------------------------------------------------------------
+# log RUNS: so many runs of the default and of tree/ll, which is twice as fast, in turn, on two nodes.
+log() {
+    local i c rank
+    for i in $(seq "$1"); do
+        for c in "100.$i" "50.$i NCCL_ALGO=Tree NCCL_PROTO=LL"; do
+            echo "+ ${c#* } mpirun -np 4 ./all_reduce_perf -b 1M"
+            echo "# nccl-tests version 2.17.6 nccl-library=22809"
+            for rank in 0 1 2 3; do echo "#  Rank $rank Group 0 Pid 1$rank on n$((rank / 2)) device $((rank % 2)) [0x1b] GPU"; done
+            echo "# size count type redop root time algbw busbw #wrong"
+            echo " 1048576 262144 float sum -1 ${c%% *} 1 1 0"
+        done
+    done >"$scratch/runs-$1.log"
+    "$bin" generate --topology "$fixtures/topology.json" --results "$scratch/runs-$1.log" -o "$scratch/of-log-$1" 2>&1
+}
+check "generate takes nccl-tests' log: six runs in turn make a rule" grep -q "tree/ll .*1.99x" <(log 6)
+check "which is in the table" grep -q "^allreduce,.*,tree,ll,-1,2,4," "$scratch/of-log-6/tuner.csv"
+check "one run proves nothing" grep -qE "^ +allreduce .* default" <(log 1)
+
 finish
