@@ -80,8 +80,8 @@ static int print(const struct request *r, const char *const *paths, int npaths, 
     struct log log = cli_log(COMMAND, r->quiet);
     struct bench_results *all = import_load(paths, npaths, &r->given, &log, e);
     struct file_out out;
-    int rc = all ? file_out_begin(&out, e) : e->code, i = 0;
-    if (!rc) {
+    int rc = all ? 0 : e->code, i = 0;
+    if (all && !(rc = file_out_begin(&out, e))) {
         while (strcmp(formats[i].word, r->format) != 0)
             i++;
         formats[i].print(all, out.stream);

@@ -6,7 +6,8 @@
 
 #include "bench/import/import.h"
 
-#define IMPORT_WORDS 40 /* of a line that are looked at */
+#define IMPORT_WORDS    40 /* of a line that are looked at */
+#define IMPORT_WARNINGS 10 /* about single rows before the rest is counted */
 
 /* Columns of rccl-tests' CSV. */
 enum import_column {
@@ -56,13 +57,16 @@ struct import {
     int nruns;
 };
 
+/* runs.c */
 struct import_run *import_run(struct import *m);         /* the one that is being read */
 struct import_run *import_next_run(struct import *m);    /* a new one, unless the present one has no rows */
+struct import_run *import_begin_run(struct import *m);   /* the present one anew, with nothing known of it */
 void import_program(struct import *m, const char *name); /* the collective, from "all_reduce_perf" */
 void import_host(struct import *m, const char *host);    /* one more rank, there */
 void import_version(struct import *m, long code);        /* 22807 */
 void import_set(struct import *m, const char *name, size_t length, const char *value, size_t bytes);
 void import_row(struct import *m, const struct import_row *row);
+void import_name_candidates(struct import *m); /* when all runs are known */
 
 /* import_lines.c: a line of any of the formats that consist of lines. */
 void import_line(struct import *m, char *line);

@@ -129,7 +129,7 @@ static void read_comment(struct import *m, struct words *w)
     int rank = find(w, 0, "Rank"), on = find(w, 0, "on"), graph = find(w, 0, "graph:");
     if (rank >= 0 && on > rank && find(w, on, "device") == on + 2) {
         import_next_run(m);
-        import_host(m, w->item[on + 1]);
+        import_host(m, word(w, on + 1));
         return;
     }
     if (find(w, 0, "nccl-tests") == 1 || find(w, 0, "nThread") == 1 || find(w, 0, "Collective") == 1) {

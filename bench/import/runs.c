@@ -1,0 +1,245 @@
+/* Runs and rows of whatever format, as measurements. */
+#include <math.h>
+#include <string.h>
+
+#include "bench/candidates/nccl_plan.h"
+#include "bench/import/import_internal.h"
+#include "core/coll.h"
+
+#define MOST_BYTES ((uint64_t)1 << 50)
+#define MOST_RANKS (1 << 20)
+
+#define UNKNOWN_RELEASE "NCCL"
+
+/* ---- runs ---- */
+
+struct import_run *import_run(struct import *m)
+{
+    return &m->runs[m->nruns - 1];
+}
+
+struct import_run *import_begin_run(struct import *m)
+{
+    *import_run(m) = (struct import_run){.engine = "nccl", .library = UNKNOWN_RELEASE, .coll = -1};
+    import_version(m, m->given->nccl);
+    return import_run(m);
+}
+
+struct import_run *import_next_run(struct import *m)
+{
+    if (m->nruns && !import_run(m)->rows)
+        return import_run(m);
+    m->runs = arena_grow(m->arena, m->runs, (size_t)m->nruns, sizeof *m->runs);
+    m->nruns++;
+    return import_begin_run(m);
+}
+
+void import_program(struct import *m, const char *name)
+{
+    size_t n = strcspn(name, " \t\",'");
+    const char *slash = NULL, *perf = NULL;
+    for (const char *p = name; p < name + n; p++) {
+        slash = *p == '/' ? p : slash;
+        perf = !strncmp(p, "_perf", 5) ? p : perf;
+    }
+    const char *word = slash ? slash + 1 : name;
+    int coll = perf && perf > word ? coll_parse(word, (size_t)(perf - word)) : -1;
+    if (coll >= 0)
+        import_run(m)->coll = coll;
+}
+
+void import_host(struct import *m, const char *host)
+{
+    struct import_run *r = import_run(m);
+    r->ranks++;
+    for (int i = r->nhosts - 1; i >= 0; i--)
+        if (!strcmp(r->hosts[i], host))
+            return;
+    r->hosts = arena_grow(m->arena, r->hosts, (size_t)r->nhosts, sizeof *r->hosts);
+    r->hosts[r->nhosts++] = arena_strdup(m->arena, host);
+}
+
+/* NCCL's codes since 2.9. */
+void import_version(struct import *m, long code)
+{
+    if (code >= 20000 && code < 100000)
+        import_run(m)->library = arena_printf(m->arena, "NCCL %ld.%ld.%ld", code / 10000, code / 100 % 100, code % 100);
+}
+
+/* What says nothing about times. */
+static int is_aside(const char *name, size_t n)
+{
+    static const char *const begins[] = {"NCCL_DEBUG", "NCCL_TESTS_", "NCCL_COMM_ID", "NCCL_HOSTID"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (n >= strlen(begins[i]) && !strncmp(name, begins[i], strlen(begins[i])))
+            return 1;
+    return 0;
+}
+
+void import_set(struct import *m, const char *name, size_t length, const char *value, size_t bytes)
+{
+    struct import_run *r = import_run(m);
+    if (is_aside(name, length))
+        return;
+    for (int i = 0; i < r->nsettings; i++)
+        if (strlen(r->settings[i].name) == length && !strncmp(r->settings[i].name, name, length)) {
+            r->settings[i].value = arena_strndup(m->arena, value, bytes);
+            return;
+        }
+    r->settings = arena_grow(m->arena, r->settings, (size_t)r->nsettings, sizeof *r->settings);
+    r->settings[r->nsettings++] =
+        (struct bench_setting){arena_strndup(m->arena, name, length), arena_strndup(m->arena, value, bytes)};
+}
+
+/* ---- rows ---- */
+
+static void leave_out(struct import *m, const char *why)
+{
+    if (++m->left_out <= IMPORT_WARNINGS)
+        log_warn(m->log, "%s:%ld: %s; row left out", m->path, m->line, why);
+}
+
+/* NCCL's nBytes from what OSU calls the size of a message. */
+static uint64_t size_of(const struct import_run *r, const struct import_row *row, int ranks)
+{
+    int by_rank = r->is_osu && (r->coll == COLL_ALLGATHER || r->coll == COLL_ALLTOALL);
+    return by_rank ? row->bytes * (uint64_t)ranks : row->bytes;
+}
+
+void import_row(struct import *m, const struct import_row *row)
+{
+    struct import_run *r = import_run(m);
+    int nodes = m->given->nodes ? m->given->nodes : r->nhosts ? r->nhosts : r->nodes;
+    int ranks = m->given->ranks ? m->given->ranks : r->ranks;
+    r->coll = r->coll < 0 ? m->given->coll : r->coll;
+    r->rows++;
+    if (r->coll < 0)
+        return leave_out(m, "nothing says which collective this is (--collective)");
+    if (nodes < 1 || ranks < nodes || ranks > MOST_RANKS)
+        return leave_out(m, "nothing says on how many nodes and ranks this ran (--nodes, --ranks)");
+    if (!row->bytes || row->bytes > MOST_BYTES || !(row->time_us > 0) || !isfinite(row->time_us))
+        return leave_out(m, "a size and a time above 0 are expected");
+    double *times = arena_alloc(m->arena, sizeof *times);
+    *times = row->time_us;
+    struct bench_results *all = m->results;
+    all->items = arena_grow(all->arena, all->items, (size_t)all->count, sizeof *all->items);
+    all->items[all->count++] = (struct bench_result){
+        .engine = r->engine,
+        .library = r->library,
+        .coll = r->coll,
+        .bytes = size_of(r, row, ranks),
+        .nodes = nodes,
+        .ranks = ranks,
+        .buffers = r->graph ? BENCH_GRAPH : NULL,
+        .data = row->type && row->in_place >= 0
+                    ? arena_printf(m->arena, "%s%s", row->type, row->in_place ? ", in place" : "")
+                    : NULL,
+        .round = m->nruns,
+        .status = row->wrong ? BENCH_WRONG : BENCH_OK,
+        .times_us = row->ntimes ? row->times_us : times,
+        .ntimes = row->ntimes ? row->ntimes : 1,
+        .detail = row->ntimes ? "from a file" : "from a file: a mean over calls",
+        .line = m->line,
+    };
+}
+
+/* ---- candidates: when all runs are known ---- */
+
+static const char *value_of(const struct import_run *r, const char *name)
+{
+    for (int i = 0; i < r->nsettings; i++)
+        if (!strcmp(r->settings[i].name, name))
+            return r->settings[i].value;
+    return NULL;
+}
+
+/* Whether all runs that measured anything have it with this value. */
+static int is_common(const struct import *m, const struct bench_setting *s)
+{
+    for (int i = 0; i < m->nruns; i++) {
+        const char *value = value_of(&m->runs[i], s->name);
+        if (m->runs[i].rows && (!value || strcmp(value, s->value) != 0))
+            return 0;
+    }
+    return 1;
+}
+
+/* NCCL_ALGO and NCCL_PROTO with one word each: a call. Returns whether it is one. */
+static int call_of(const struct import *m, const struct import_run *r, struct bench_knobs *call)
+{
+    const char *algo = value_of(r, "NCCL_ALGO"), *proto = value_of(r, "NCCL_PROTO");
+    int a = algo ? algo_parse(algo, strlen(algo)) : -1, p = proto ? proto_parse(proto, strlen(proto)) : -1;
+    *call = (struct bench_knobs){.label = BENCH_DEFAULT};
+    if (a < 0 || p < 0)
+        return 0;
+    struct bench_setting *s = arena_alloc(m->arena, 2 * sizeof *s);
+    s[0] = (struct bench_setting){NCCL_SET_ALGO, algo_name(a)};
+    s[1] = (struct bench_setting){NCCL_SET_PROTO, proto_name(p)};
+    *call = (struct bench_knobs){arena_printf(m->arena, "%s/%s", s[0].value, s[1].value), s, 2};
+    return 1;
+}
+
+static void knobs_of(const struct import *m, const struct import_run *r, struct bench_knobs *launch,
+                     struct bench_knobs *call)
+{
+    int has_call = call_of(m, r, call);
+    struct bench_setting *own = arena_alloc(m->arena, (size_t)(r->nsettings + 1) * sizeof *own);
+    *launch = (struct bench_knobs){.label = "", .settings = own};
+    for (int i = 0; i < r->nsettings; i++) {
+        const struct bench_setting *s = &r->settings[i];
+        if (is_common(m, s) || (has_call && (!strcmp(s->name, "NCCL_ALGO") || !strcmp(s->name, "NCCL_PROTO"))))
+            continue;
+        own[launch->nsettings++] = *s;
+        launch->label =
+            arena_printf(m->arena, "%s%s%s=%s", launch->label, *launch->label ? " " : "", s->name, s->value);
+    }
+    if (!launch->nsettings)
+        launch->label = BENCH_DEFAULT;
+}
+
+/* The one release that runs name, which holds for those that name none; NULL: none, or several. */
+static const char *only_release(const struct import *m)
+{
+    const char *only = NULL;
+    for (int i = 0; i < m->nruns; i++) {
+        const char *library = m->runs[i].rows && strchr(m->runs[i].library, ' ') ? m->runs[i].library : NULL;
+        if (library && only && strcmp(library, only) != 0)
+            return NULL;
+        only = library ? library : only;
+    }
+    return only;
+}
+
+/* A run's number among those of the same candidate: how often that was measured. */
+static int repetition(const struct import *m, const struct bench_knobs *launches, const struct bench_knobs *calls,
+                      int run)
+{
+    int n = 0;
+    for (int i = 0; i <= run; i++)
+        n += m->runs[i].rows && m->runs[i].coll == m->runs[run].coll &&
+             !strcmp(launches[i].label, launches[run].label) && !strcmp(calls[i].label, calls[run].label);
+    return n;
+}
+
+void import_name_candidates(struct import *m)
+{
+    struct bench_knobs *launches = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *launches);
+    struct bench_knobs *calls = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *calls);
+    const char *only = only_release(m);
+    int *rounds = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *rounds);
+    for (int i = 0; i < m->nruns; i++) {
+        knobs_of(m, &m->runs[i], &launches[i], &calls[i]);
+        rounds[i] = repetition(m, launches, calls, i);
+    }
+    for (int i = 0; i < m->results->count; i++) {
+        struct bench_result *r = &m->results->items[i];
+        if (r->launch.label)
+            continue; /* of a journal */
+        int run = r->round - 1;
+        if (only && !strcmp(r->library, UNKNOWN_RELEASE))
+            r->library = only;
+        r->launch = launches[run];
+        r->call = calls[run];
+        r->round = rounds[run];
+    }
+}
