@@ -68,10 +68,10 @@ void import_set(struct import *m, const char *name, size_t length, const char *v
 void import_row(struct import *m, const struct import_row *row);
 void import_name_candidates(struct import *m); /* when all runs are known */
 
-/* import_lines.c: a line of any of the formats that consist of lines. */
+/* lines.c: a line of any of the formats that consist of lines. */
 void import_line(struct import *m, char *line);
 
-/* import_json.c: nccl-tests' -J. */
+/* nccl_tests_json.c: nccl-tests' -J. */
 int import_json(struct import *m, const cJSON *doc, struct err *e);
 
 #endif
