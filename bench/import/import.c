@@ -38,10 +38,22 @@ static void read_lines(struct import *m, const char *text, size_t bytes, int jou
     }
 }
 
-static int is_journal(struct import *m, const char *text, size_t bytes)
+/* Whether the first line says so. */
+static int is_journal(const char *text, size_t bytes)
+{
+    static const char key[] = "\"format\"";
+    const char *eol = memchr(text, '\n', bytes);
+    return memmem(text, eol ? (size_t)(eol - text) : bytes, key, sizeof key - 1) != NULL;
+}
+
+static int read_journal(struct import *m, const char *text, size_t bytes, struct err *e)
 {
     const char *eol = memchr(text, '\n', bytes);
-    return !bench_results_read_header(text, eol ? (size_t)(eol - text) : bytes, m->path, m->results->topology, NULL);
+    int rc = bench_results_read_header(text, eol ? (size_t)(eol - text) : bytes, m->path, m->results->topology, e);
+    if (!rc)
+        read_lines(m, text, bytes, 1);
+    m->journals++;
+    return rc;
 }
 
 static int read_text(struct import *m, const char *path, const char *text, size_t bytes, struct err *e)
@@ -53,11 +65,12 @@ static int read_text(struct import *m, const char *path, const char *text, size_
     m->line = 0;
     import_next_run(m);
     import_begin_run(m); /* whatever the file before has left */
-    int braced = blank < bytes && text[blank] == '{', journal = braced && is_journal(m, text, bytes);
-    if (!braced || journal) {
-        read_lines(m, text, bytes, journal);
+    if (blank == bytes || text[blank] != '{') {
+        read_lines(m, text, bytes, 0);
         return 0;
     }
+    if (is_journal(text, bytes))
+        return read_journal(m, text, bytes, e);
     cJSON *doc = json_parse(text, bytes, path, 1, e);
     int rc = doc ? import_json(m, doc, e) : ERR_FAILED;
     cJSON_Delete(doc);
@@ -76,7 +89,7 @@ static struct bench_results *finish(struct import *m, int rc, const char *first,
 {
     if (m->left_out > IMPORT_WARNINGS)
         log_warn(m->log, "%ld more lines left out", m->left_out - IMPORT_WARNINGS);
-    if (!rc && !m->results->count)
+    if (!rc && !m->results->count && !m->journals)
         rc = err_set(e, ERR_FAILED,
                      m->left_out ? "%s: no row could be taken: %ld left out"
                                  : "%s: neither a journal of nccltune nor a table of nccl-tests, rccl-tests, OSU's "

@@ -54,7 +54,7 @@ struct import {
     const char *path;
     long line, left_out;
     struct import_run *runs;
-    int nruns;
+    int nruns, journals; /* a journal may have no row */
 };
 
 /* runs.c */
