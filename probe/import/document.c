@@ -134,7 +134,10 @@ static void add_hosts(struct hearing *g, const char *name)
 int import_text(struct topology *t, char *text, const char *name, const char *file, struct err *e)
 {
     struct hearing g = {.t = t, .x = {.file = file, .e = e, .a = arena_new()}};
-    int rc = text_cut(&g.x, text) || listen(&g) ? ERR_FAILED : 0;
+    int rc = text_cut(&g.x, text);
+    if (!rc)
+        text_sort_hosts(&g.x);
+    rc = rc || listen(&g) ? ERR_FAILED : 0;
     if (!rc)
         add_hosts(&g, name);
     arena_free(g.x.a);

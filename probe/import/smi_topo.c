@@ -14,6 +14,7 @@
 
 #define MOST_ENDS     512
 #define MOST_NVLINKS  18 /* of a GPU: more together than that go through NVSwitches */
+#define MOST_BROKEN   8  /* lines that a heading may be broken into */
 #define UNKNOWN_LEVEL 6
 
 /* How near, nearest first; NV# is none of them. */
@@ -44,11 +45,37 @@ static int is_gpu(const char *label)
     return !strncmp(label, "GPU", 3) && isdigit((unsigned char)label[3]);
 }
 
+/* What stands behind the matrix: "0-63,128-191", "0", "N/A". */
+static int is_affinity(const char *word)
+{
+    return !word[strspn(word, "0123456789,-")] || !strcmp(word, "N/A");
+}
+
+/* Adds the words of the lines below as long as a terminal or a mail has broken this one in two: until there are `need`,
+ * or a line begins with `next`, the label of the row below. */
+static int gather(const struct matrix *m, const char **words, int n, int need, const char *next)
+{
+    struct text *x = m->x;
+    for (int taken = n; taken; n += taken) {
+        taken = text_words(x, text_line(x, 1), words + n, TEXT_MOST_WORDS - n);
+        if (!taken || (next && !strcmp(words[n], next)))
+            break;
+        int behind = n >= need;
+        for (int i = 0; i < taken && behind; i++)
+            behind = is_affinity(words[n + i]);
+        if (n >= need && !behind)
+            break;
+        x->at++;
+    }
+    return n;
+}
+
 /* "\tGPU0\tGPU1\tNIC0\tCPU Affinity\t…". Anything may stand before GPU0. */
 static int read_heading(struct matrix *m, const char *line)
 {
     const char *words[TEXT_MOST_WORDS];
     int n = text_words(m->x, strstr(line, "GPU0"), words, TEXT_MOST_WORDS);
+    n = gather(m, words, n, TEXT_MOST_WORDS, "GPU0");
     for (int i = 0; i < n; i++) {
         m->node_first = !strcmp(words[i], "Node");
         if (!strcmp(words[i], "CPU") || !strcmp(words[i], "NUMA") || m->node_first)
@@ -112,6 +139,7 @@ static int read_row(struct matrix *m, const char *line)
     int n = text_words(m->x, line, words, TEXT_MOST_WORDS), row = m->rows;
     if (!n || strcmp(words[0], m->labels[row]) != 0)
         return 0;
+    n = gather(m, words, n, m->n + 1, row + 1 < m->n ? m->labels[row + 1] : NULL);
     m->rows++;
     for (int i = 0; i < m->n; i++) {
         if (i + 1 >= n)
@@ -376,7 +404,9 @@ static int begins(const struct text *x)
     const char *words[4];
     if (!strstr(text_line(x, 0), "GPU0") || strstr(text_line(x, 0), "==>"))
         return 0;
-    int n = text_words(x, text_next_line(x, 1), words, 4);
+    int n = 0;
+    for (int ahead = 1; ahead <= MOST_BROKEN && (n < 2 || strcmp(words[0], "GPU0") != 0); ahead++)
+        n = text_words(x, ahead == 1 ? text_next_line(x, 1) : text_line(x, ahead), words, 4);
     if (n < 2 || strcmp(words[0], "GPU0") != 0 || strcmp(words[1], "X") != 0)
         return 0;
     for (int i = 0; others[i] && n > 2; i++)

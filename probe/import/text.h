@@ -32,6 +32,10 @@ extern const struct text_reader
 /* Cuts `text` into the lines of x, whose file, e and a are set; it is overwritten. */
 int text_cut(struct text *x, char *text);
 
+/* In prefixes.c. Puts lines that have a host's name before them, as pdsh prints them, in the order of hosts, each below
+ * a prompt of its host; other documents stay as they are. */
+void text_sort_hosts(struct text *x);
+
 /* The line at x->at + ahead; "" beyond the end. */
 const char *text_line(const struct text *x, int ahead);
 

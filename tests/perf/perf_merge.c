@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "core/json.h"
 #include "core/progress.h"
@@ -59,6 +60,14 @@ static struct topology *make_node(const char *name, int kind)
     return t;
 }
 
+/* Processor time, which other people's work does not lengthen. */
+static double cpu_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 static void *must(void *p)
 {
     if (!p)
@@ -70,7 +79,7 @@ int main(void)
 {
     struct class_index index = {0};
     struct topology *t = topo_new();
-    double model_ms = 0, json_ms = 0;
+    double model_ms = 0, json_ms = 0, cpu_ms = 0;
     for (int i = 0; i < NODES; i++) {
         char name[32];
         struct err e = {0};
@@ -80,7 +89,7 @@ int main(void)
         char *text = must(cJSON_PrintUnformatted(doc));
         cJSON_Delete(doc);
 
-        double before_s = progress_now_s();
+        double before_s = progress_now_s(), cpu_s = cpu_now_s();
         doc = must(json_parse(text, strlen(text), name, 1, &e));
         if (topo_add_json(one, doc, name, &e))
             return 1;
@@ -92,6 +101,7 @@ int main(void)
             return 1;
         model_ms += (progress_now_s() - between_s) * 1e3;
         json_ms += (between_s - before_s) * 1e3;
+        cpu_ms += (cpu_now_s() - cpu_s) * 1e3;
         cJSON_Delete(doc);
         free(text);
         topo_free(own);
@@ -105,8 +115,8 @@ int main(void)
     getrusage(RUSAGE_SELF, &usage);
     printf("%d nodes, %d classes\n", t->nhosts, t->nclasses);
     printf("parsing what they print   %8.1f ms\n", json_ms);
-    printf("merging                   %8.1f ms (with parsing %.1f ms; target: < 2000 ms)\n", model_ms,
-           model_ms + json_ms);
+    printf("merging                   %8.1f ms (with parsing %.1f ms, %.1f ms of processor time; target: < 2000 ms)\n",
+           model_ms, model_ms + json_ms, cpu_ms);
     printf("writing topology.json     %8.1f ms, %.1f MB (target: < 20 MB)\n", write_ms, (double)strlen(text) / 1e6);
     printf("largest memory            %8.1f MB (target: < 512 MB)\n", (double)usage.ru_maxrss * 1024 / 1e6);
     cJSON_Delete(doc);

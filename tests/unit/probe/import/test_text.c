@@ -42,6 +42,68 @@ static void issue(void **state)
     topo_free(t);
 }
 
+/* Reads a text as if it were a file. */
+static struct topology *read_text(const char *text)
+{
+    char name[] = "/tmp/nccltune-text.XXXXXX";
+    int fd = mkstemp(name);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    struct topology *t = load_one(name);
+    unlink(name);
+    return t;
+}
+
+#define TWO_GPUS "GPU0 X NV12 PIX\nGPU1 NV12 X SYS\nmlx5_0 PIX SYS X\n"
+
+/* A matrix that a terminal or a mail has broken into lines: in the heading, in a row, before the last columns. */
+static void broken_lines(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tPIX\t0-7\t0\nGPU1\tNV12\t X \tSYS\t8-15\t1\n"
+        "NIC0\tPIX\tSYS\t X \n\nNIC0: mlx5_0\n",
+        "        GPU0    GPU1\nNIC0    CPU Affinity\nNUMA Affinity\nGPU0     X      NV12\nPIX     0-7     0\n"
+        "GPU1    NV12\n X      SYS     8-15    1\nNIC0    PIX\nSYS      X\n\nNIC0: mlx5_0\n",
+        "GPU0 GPU1 NIC0 CPU\nAffinity NUMA Affinity\nGPU0 X NV12 PIX 0-7\n0 N/A\nGPU1 NV12 X SYS 8-15\n1\nNIC0 PIX "
+        "SYS\nX\n\n"
+        "Legend:\n\n  X = Self\n\nNIC0: mlx5_0\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct topology *t = read_text(texts[i]);
+        assert_string_equal(matrix_words(&t->classes[0], t->arena), TWO_GPUS);
+        assert_int_equal(t->classes[0].objects[t->classes[0].gpus[1].object].numa, 1);
+        topo_free(t);
+    }
+}
+
+/* pdsh: a name before every line, hosts in any order; what has no name is the shell's. */
+static void names_before_lines(void **state)
+{
+    (void)state;
+    struct topology *t = read_text("$ pdsh -w node[9-10] 'nvidia-smi topo -m; ibdev2netdev'\n"
+                                   "node10: \tGPU0\tGPU1\tNIC0\tCPU Affinity\nnode9: \tGPU0\tNIC0\n"
+                                   "node10: GPU0\t X \tNV12\tPIX\nnode9: GPU0\t X \tSYS\n"
+                                   "node9: NIC0\tSYS\t X \nnode10: GPU1\tNV12\t X \tSYS\n"
+                                   "node10: NIC0\tPIX\tSYS\t X \nnode9:\nnode9: NIC0: mlx5_3\n"
+                                   "node10:\nnode10: NIC0: mlx5_0\n"
+                                   "node10: mlx5_0 port 1 ==> ib0 (Up)\nnode9: mlx5_3 port 1 ==> eth0 (Down)\n");
+    assert_int_equal(t->nhosts, 2);
+    assert_string_equal(t->hosts[0].name, "node9");
+    assert_string_equal(t->hosts[1].name, "node10");
+    assert_string_equal(matrix_words(&t->classes[0], t->arena), "GPU0 X SYS\nmlx5_3 SYS X\n");
+    assert_string_equal(matrix_words(&t->classes[1], t->arena), TWO_GPUS);
+    assert_int_equal(t->classes[0].ports[0].state, TOPO_STATE_DOWN);
+    assert_int_equal(t->classes[1].ports[0].state, TOPO_STATE_ACTIVE);
+    topo_free(t);
+    t = read_text("----------------\nnode1\n----------------\nmlx5_0 port 1 ==> ib0 (Up)\n"
+                  "----------------\nnode2\n----------------\nmlx5_1 port 1 ==> ib0 (Up)\n");
+    assert_int_equal(t->nhosts, 2);
+    assert_string_equal(t->hosts[1].name, "node2");
+    assert_string_equal(t->classes[1].ports[0].hca, "mlx5_1");
+    topo_free(t);
+}
+
 static const struct topo_port *port(const struct topo_class *c, const char *hca)
 {
     int at = topo_find_port(c, hca, 1);
@@ -180,8 +242,9 @@ static void embedded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(issue),     cmocka_unit_test(verbs),
-                                       cmocka_unit_test(lspci),     cmocka_unit_test(squares),
-                                       cmocka_unit_test(smi_query), cmocka_unit_test(embedded)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(issue),     cmocka_unit_test(broken_lines), cmocka_unit_test(names_before_lines),
+        cmocka_unit_test(verbs),     cmocka_unit_test(lspci),        cmocka_unit_test(squares),
+        cmocka_unit_test(smi_query), cmocka_unit_test(embedded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
