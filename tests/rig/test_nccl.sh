@@ -151,14 +151,26 @@ began=$(date +%s)
 copies 2 "${torchrun[@]}" -- build/nccltune tune "${small[@]}" -o "$work/torchrun"
 check "when the head refuses, all end" test "$codes" = 11111111 -a $(($(date +%s) - began)) -lt 30
 check "... with one sentence" test "$(cat "$work"/copy.*)" = "$(cat "$work/copy.0.0")" -a "$(wc -l <"$work/copy.0.0")" = 1
+# command_of KIND ROLE PROFILE: what a pod of an example runs, with this build, little time and that profile.
+command_of() {
+    python3 -c 'import sys, yaml
+job = yaml.safe_load(open("examples/" + sys.argv[1].lower() + ".yaml"))
+assert job["kind"] == sys.argv[1]
+for word in job["spec"][job["kind"].lower().replace("job", "ReplicaSpecs")][sys.argv[2]]["template"]["spec"]["containers"][0]["command"]:
+    print({"nccltune": "build/nccltune", "30m": "4s", "/shared/profile": sys.argv[3]}.get(word, word))' "$@"
+}
 # As the operator would start the example's pods, which share a secret only: the master is told another address of itself.
-readarray -t pod < <(python3 -c 'import sys, yaml
-job = yaml.safe_load(open("examples/pytorchjob.yaml"))
-for word in job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]:
-    print({"nccltune": "build/nccltune", "30m": "4s", "/shared/profile": sys.argv[1]}.get(word, word))' "$work/pods")
+readarray -t pod < <(command_of PyTorchJob Worker "$work/pods")
 copies 1 RANK=%k WORLD_SIZE=4 MASTER_ADDR=%m MASTER_PORT=23456 PYTHONUNBUFFERED=0 NCCLTUNE_KEY=0123abcd -- "${pod[@]}" --collectives allreduce --sizes 64K
 check "a PyTorchJob's pods find one another by its master and a secret" test "$codes" = 0000
 check "... and are measured" grep -q '"nodes":4,"ranks":8' "$work/pods/results.jsonl"
+# The launcher of an MPIJob is no worker; the operator gives mpirun its list of them and what reaches them.
+for k in 1 2 3; do echo "$prefix-n$k slots=2"; done >"$work/hostfile"
+readarray -t pod < <(command_of MPIJob Launcher "$work/mpijob")
+check "the launcher of an MPIJob starts an agent on each of its workers" env OMPI_MCA_orte_default_hostfile="$work/hostfile" \
+    OMPI_MCA_plm_rsh_agent="$PWD/tests/rig/agent" OMPI_MCA_oob_tcp_if_include=eth0 OMPI_MCA_orte_keep_fqdn_hostnames=true \
+    tests/rig/nodes exec "$prefix-n0" timeout -k 5 100 "${pod[@]}" -q --collectives allreduce --sizes 64K
+check "... and measures them" grep -q '"nodes":3,"ranks":6' "$work/mpijob/results.jsonl"
 if command -v pdsh >/dev/null; then
     check "plain pdsh" env NCCLTUNE_PROGRAM="$PWD/build/nccltune" PDSH_RSH="$PWD/tests/rig/agent" \
         timeout 100 examples/pdsh.sh "$prefix-n[0-3]" 4 "$work/pdsh" "${small[@]}"
