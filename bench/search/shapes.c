@@ -114,10 +114,10 @@ int search_shapes_twin(const struct bench_study *s, int shape)
 
 int search_shapes_probes(const struct bench_study *s, int sizes[SEARCH_PROBES])
 {
-    int n = 0, wanted[SEARCH_PROBES] = {0, s->nsizes / 2, s->nsizes - 1};
+    int n = 0, last = -1, wanted[SEARCH_PROBES] = {0, s->nsizes / 2, s->nsizes - 1};
     for (int i = 0; i < SEARCH_PROBES; i++)
-        if (!n || wanted[i] > sizes[n - 1])
-            sizes[n++] = wanted[i];
+        if (wanted[i] > last)
+            sizes[n++] = last = wanted[i];
     return n;
 }
 

@@ -334,8 +334,8 @@ static void table(struct lint *l, const struct lint_setting *s)
 /* A profile was given beside the document, or is the job's. */
 static void tuner_beside_table(struct lint *l, const struct lint_setting *s)
 {
-    if (!strcmp(s->name, "NCCL_TUNER_PLUGIN") && !is_word(s, "none") && table_applies(l) &&
-        l->options.table->count && !lint_anywhere(l, s, "NCCLTUNE_PROFILE"))
+    if (!strcmp(s->name, "NCCL_TUNER_PLUGIN") && !is_word(s, "none") && table_applies(l) && l->options.table->count &&
+        !lint_anywhere(l, s, "NCCLTUNE_PROFILE"))
         displaced(l, s, s);
 }
 

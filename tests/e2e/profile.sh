@@ -137,7 +137,7 @@ azure() { "$bin" probe --machine azure-ndv5 -o "$scratch/azure.json" && NCCL_IGN
 check "a cloud's machine gets what its maker publishes" azure
 check "as a setting where NCCL cannot know" grep -qx NCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml "$scratch/azure/nccl.conf"
 check "and what the site sets stays" test -z "$(grep ^NCCL_IGNORE_CPU_AFFINITY "$scratch/azure/nccl.conf")"
-check "explain has the source" sh -c '"$1" explain "$2" NCCL_TOPO_FILE | grep -q azhpc-images' - "$bin" "$scratch/azure"
+check "explain has the source" grep -q azhpc-images <("$bin" explain "$scratch/azure" NCCL_TOPO_FILE)
 check "no input is a usage error" status 2 "$bin" generate -o "$moved"
 check "an unknown collective is a usage error" status 2 "$bin" explain "$moved" --collectives allreduces --bytes 8
 check "a margin that is none is a usage error" status 2 "$bin" generate -t x -m tiny -o "$moved"

@@ -268,7 +268,7 @@ if [ "${SLURM_RUNS:-2}" -ge 10 ]; then
 srun -Q -N2 sh -c '$hash_of' | sort -u | cut -d' ' -f1 >>$dir/requeued
 [ "\${SLURM_RESTART_COUNT:-0}" != 0 ] || sleep 600
 END
-    lines_of() { cat "$1" 2>/dev/null | wc -l; }
+    lines_of() { grep -c '' "$1" 2>/dev/null; }
     requeued() {
         local job i
         job=$(slurm sbatch --parsable -D / -w ${n}1,${n}2 -o /dev/null "$work/batch.sh")
