@@ -1,4 +1,5 @@
 /* Making communicators of the NCCL double: ranks say what they are, the tuner is loaded; and splitting one. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,10 +59,33 @@ static int compare_peers(const struct peer_info *all, int nranks, int rank, int 
     return 0;
 }
 
+/* How much slower this rank's GPU is than the law says. Until this process ends, another one's communicators find the
+ * GPU taken. */
+static double factor_of_gpu(const struct law *l, int device)
+{
+    static int fds[LAW_GPUS]; /* each and one, for 0 is none */
+    const char *path = getenv("NCCL_DOUBLE_LAW");
+    double factor = l->gpus[device % LAW_GPUS].factor;
+    int *fd = &fds[device % LAW_GPUS];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char name[512];
+    factor = factor > 0 ? factor : 1;
+    if (!(l->together > 0) || !path)
+        return factor;
+    snprintf(name, sizeof name, "%s.comm%d", path, device);
+    if (!*fd)
+        *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600) + 1;
+    if (*fd && !fcntl(*fd - 1, F_GETLK, &lock) && lock.l_type != F_UNLCK)
+        factor *= l->together;
+    lock = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (!*fd || fcntl(*fd - 1, F_SETLK, &lock))
+        abort();
+    return factor;
+}
+
 static int exchange_peers(struct ncclComm *c, int device, uint64_t hash)
 {
-    struct peer_info mine = {
-        .device = device, .version = comm_version(), .factor = c->law.gpus[device % LAW_GPUS].factor};
+    struct peer_info mine = {.device = device, .version = comm_version(), .factor = factor_of_gpu(&c->law, device)};
     struct peer_info *all = calloc((size_t)c->nranks, sizeof *all);
     struct join_blob *got = calloc((size_t)c->nranks, sizeof *got), *same = calloc((size_t)c->nranks, sizeof *same);
     const char *host = getenv("NCCL_HOSTID");

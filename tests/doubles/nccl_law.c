@@ -97,6 +97,7 @@ static const struct {
     {"reports", {AT(reports_bytes)}, 1},
     {"memory", {AT(memory_bytes), AT(memory_used)}, 2},
     {"exclusive", {AT(exclusive_s)}, 1},
+    {"together", {AT(together)}, 1},
     {"init", {AT(init_s)}, 1},
     {"untuned", {AT(untuned)}, 1},
     {"timer", {AT(timer)}, 1},

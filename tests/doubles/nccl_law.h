@@ -28,6 +28,7 @@
  *   reports BYTES                    what the driver says that cache is; without the line the truth
  *   memory BYTES USED                of each device, and what somebody else has of it
  *   exclusive SECONDS                one process a device, which stays taken so long after one was killed
+ *   together F                       of a communicator that is made while another process has one on one of its GPUs
  *   init SECONDS                     of real time that a communicator takes, for every rank
  *   beside ALGORITHM F               F more for every other group of the same split, which the cost table ignores
  *   connected ALGORITHM N            more channels are not checked where NCCL does not check: the process aborts
@@ -82,7 +83,7 @@ struct law {
     int channels;
     double noise, launch_us, first_us, first_s, switch_us, session, launches, drift, burst_every, burst_calls, burst,
         tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes, memory_bytes, memory_used,
-        exclusive_s, init_s, untuned, timer;
+        exclusive_s, together, init_s, untuned, timer;
     struct {
         double factor, wake_us;
     } gpus[LAW_GPUS];

@@ -37,8 +37,19 @@ static inline int doubles_begin(const char *law, const char *gpus)
     return rc;
 }
 
+/* The path of a double of this build variant. */
+static inline const char *doubles_file(const char *name, struct arena *a)
+{
+    return arena_printf(a, "%s/../%s", getenv("LD_LIBRARY_PATH"), name);
+}
+
 static inline void doubles_end(void)
 {
+    char name[sizeof doubles_law + 16];
+    for (int gpu = 0; gpu < 16; gpu++) {
+        snprintf(name, sizeof name, "%s.comm%d", doubles_law, gpu);
+        unlink(name);
+    }
     unlink(doubles_law);
 }
 

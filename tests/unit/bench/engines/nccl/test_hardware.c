@@ -459,6 +459,49 @@ static void the_others_give_the_measure_for_who_is_late(void **state)
 
 /* ---- the site's default ---- */
 
+/* Launches, and the default without our plugin after each, come one after the other. */
+static void two_launches_never_share_a_gpu(void **state)
+{
+    (void)state;
+    listen();
+    under("together 3\n");
+    for (int i = 0; i < 4; i++) {
+        struct bench_session *s = must_open(BENCH_DEFAULT);
+        for (int k = 0; k < 3; k++)
+            assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), tree_us);
+        time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
+        time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
+        bench_engine_nccl.close(s, i > 1);
+    }
+    assert_false(was_said("jobs now take"));
+}
+
+/* A vendor's tuner that our plugin does not ask: it chooses Tree with LL for small calls, where NCCL takes another, and
+ * what NCCL chooses too for large ones. */
+static void a_vendors_choice_that_is_not_the_default_is_said(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *next;
+        int said;
+    } cases[] = {{SMALL, "none", 1}, {LARGE, "none", 0}, {SMALL, NULL, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("NCCL_TUNER_PLUGIN", doubles_file("vendor_tuner.so", arena), 1);
+        if (cases[i].next)
+            setenv("NCCLTUNE_NEXT_TUNER", cases[i].next, 1);
+        listen();
+        under("noise 0.01\n");
+        struct bench_session *s = must_open(BENCH_DEFAULT);
+        for (int k = 0; k < 5; k++)
+            time_of(s, COLL_ALLREDUCE, cases[i].bytes, BENCH_DEFAULT);
+        bench_engine_nccl.close(s, 0);
+        unsetenv("NCCL_TUNER_PLUGIN");
+        unsetenv("NCCLTUNE_NEXT_TUNER");
+        assert_int_equal(was_said("jobs now take"), cases[i].said);
+    }
+}
+
 static void a_default_that_jobs_do_not_have_is_said(void **state)
 {
     (void)state;
@@ -502,6 +545,8 @@ int main(void)
         WITH_PLAN(patience_for_a_start_grows_with_ranks),
         WITH_PLAN(the_others_give_the_measure_for_who_is_late),
         WITH_PLAN(a_default_that_jobs_do_not_have_is_said),
+        WITH_PLAN(two_launches_never_share_a_gpu),
+        WITH_PLAN(a_vendors_choice_that_is_not_the_default_is_said),
     };
     return cmocka_run_group_tests(tests, set_environment, remove_law);
 }
