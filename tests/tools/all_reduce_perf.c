@@ -1,8 +1,9 @@
 /* Stands in for nccl-tests' all_reduce_perf over the doubles of NCCL and the GPU driver: the options that
  * tests/check-gpu gives and nccl-tests' columns, with times from the double's law, by its events. A process a rank.
  *
- *   all_reduce_perf -b BYTES -e BYTES -f FACTOR -t RANKS [-g 1] [-n CALLS] [-w CALLS] [-s RANKS]
+ *   all_reduce_perf -b BYTES -e BYTES -f FACTOR -t RANKS [-g 1] [-n CALLS] [-w CALLS] [-s RANKS] [-d TYPE]
  *   -s: groups of so many ranks, split off, all at once, as a job has them; the times are theirs
+ *   -d: float, half, bfloat16 or double
  *   ALL_REDUCE_PERF_FACTOR   what its times are multiplied with: a program that measures something else than we do */
 #include <stdint.h>
 #include <stdio.h>
@@ -42,6 +43,12 @@ static struct shared {
 } * shared;
 
 static uint64_t first = 1024, last = 1 << 20, factor = 4;
+static const struct type {
+    const char *name;
+    int number; /* ncclDataType_t */
+    size_t bytes;
+} types[] = {{"float", 7, 4}, {"half", 6, 2}, {"bfloat16", 9, 2}, {"double", 8, 8}};
+static const struct type *type = types;
 static int ranks = 2, calls = 20, warm_up = 5, group;
 
 #define MUST(call)                                   \
@@ -60,10 +67,10 @@ static double time_us(void *comm, void *stream, unsigned long long in, unsigned 
     MUST(cuEventCreate(&from, 0));
     MUST(cuEventCreate(&to, 0));
     for (int i = 0; i < warm_up; i++)
-        MUST(ncclAllReduce(in, out, count, 7, 0, comm, stream));
+        MUST(ncclAllReduce(in, out, count, type->number, 0, comm, stream));
     MUST(cuEventRecord(from, stream));
     for (int i = 0; i < calls; i++)
-        MUST(ncclAllReduce(in, out, count, 7, 0, comm, stream));
+        MUST(ncclAllReduce(in, out, count, type->number, 0, comm, stream));
     MUST(cuEventRecord(to, stream));
     while (cuEventQuery(to) == 600)
         usleep(50);
@@ -90,8 +97,8 @@ static void run(int rank)
         MUST(ncclCommSplit(whole, rank / group, rank, &comm, NULL));
     }
     for (uint64_t bytes = first; bytes <= last; bytes *= factor, size++) {
-        shared->us[0][size][rank] = time_us(comm, stream, in, out, bytes / 4);
-        shared->us[1][size][rank] = time_us(comm, stream, out, out, bytes / 4);
+        shared->us[0][size][rank] = time_us(comm, stream, in, out, bytes / type->bytes);
+        shared->us[1][size][rank] = time_us(comm, stream, out, out, bytes / type->bytes);
     }
     MUST(ncclCommDestroy(comm));
     if (whole)
@@ -107,7 +114,8 @@ static void print(void)
            "busbw #wrong\n",
            ranks, warm_up, calls);
     for (uint64_t bytes = first; bytes <= last; bytes *= factor, size++) {
-        printf("%12llu  %12llu     float     sum      -1", (unsigned long long)bytes, (unsigned long long)bytes / 4);
+        printf("%12llu  %12llu  %8s     sum      -1", (unsigned long long)bytes,
+               (unsigned long long)(bytes / type->bytes), type->name);
         for (int place = 0; place < 2; place++) {
             double us = 0;
             for (int r = 0; r < ranks; r++)
@@ -127,6 +135,10 @@ int main(int argc, char **argv)
     for (int i = 1; i + 1 < argc; i += 2) {
         uint64_t value = strtoull(argv[i + 1], NULL, 10);
         switch (argv[i][1]) {
+        case 'd':
+            for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+                type = strcmp(argv[i + 1], types[k].name) ? type : &types[k];
+            break;
         case 'b':
             first = value;
             break;
