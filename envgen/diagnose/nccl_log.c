@@ -14,6 +14,7 @@ static void copy_word(char *to, size_t size, const char *s)
 static void version(struct diagnosis *d, const char *s)
 {
     char found[sizeof d->nccl.version];
+    s += strspn(s, " :");
     copy_word(found, sizeof found, s);
     if (!*d->nccl.version)
         memcpy(d->nccl.version, found, sizeof found);
@@ -48,7 +49,7 @@ static void hcas(struct diagnosis *d, const char *s)
 static void network(struct diagnosis *d, const char *s)
 {
     struct diag_nccl *n = &d->nccl;
-    copy_word(n->network, sizeof n->network, s);
+    snprintf(n->network, sizeof n->network, "%s", s);
     if (!strncmp(s, "Socket", 6) && !*n->socket_place)
         diag_here(d, n->socket_place);
 }
@@ -156,7 +157,8 @@ static void channels(struct diagnosis *d, const char *line)
 int diag_read_nccl(struct diagnosis *d, const char *line)
 {
     const char *info = strstr(line, "CCL INFO "), *warning = strstr(line, "CCL WARN ");
-    if (!info && !warning && strncmp(line, "NCCL version ", 13) != 0 && strncmp(line, "RCCL version ", 13) != 0)
+    const char *start = line + strspn(line, " ");
+    if (!info && !warning && strncmp(start, "NCCL version ", 13) != 0 && strncmp(start, "RCCL version ", 13) != 0)
         return 0;
     if (!d->nccl.lines++)
         diag_here(d, d->nccl.place);
@@ -198,8 +200,10 @@ static int sockets(const struct judge *j, const struct diag_rule *rule, struct d
     if (n->socket && n->ib)
         return diag_hit(h, 0.5, n->socket_place,
                         "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
-    return (!strcmp(n->network, "Socket") || n->socket) && (n->nodes != 1 || n->socket) &&
-           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets between nodes%s",
+    /* Within one node the network does not matter; old releases do not say how many there are. */
+    int alone = n->nodes == 1 || (!n->nodes && n->p2p + n->shm > 0);
+    return (n->socket || (!strncmp(n->network, "Socket", 6) && !alone)) &&
+           diag_hit(h, 0.5, n->socket_place, "NCCL uses TCP sockets for what leaves a node%s",
                     n->no_device ? ": it found no RDMA device" : "");
 }
 

@@ -126,6 +126,23 @@ static void say_holders(const struct diag_source *s, char to[DIAG_SENTENCE])
     }
 }
 
+/* What runs within a framework's timers of compute and no setting gives a timer of its own. */
+static const char *unseen_of(const struct diag_source *s)
+{
+    static const struct {
+        enum diag_format format;
+        const char *what;
+    } unseen[] = {
+        {DIAG_DEEPSPEED, "; ZeRO-3's gathers and tensor parallelism have none and count as forward and backward"},
+        {DIAG_MICROSTEP, "; ZeRO-3's gathers and tensor parallelism have none and count as forward and backward"},
+        {DIAG_MEGATRON, "; tensor and expert parallelism have none and count as forward and backward"},
+    };
+    for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++)
+        if (!strcmp(s->format, diag_format_name(unseen[i].format)))
+            return unseen[i].what;
+    return "";
+}
+
 static void say_communication(const struct diag_result *r, const struct diag_source *s, char to[DIAG_SENTENCE])
 {
     const double share = percent(s->communication_share), limit = percent(DIAGNOSE_SHARE_LIMIT);
@@ -135,7 +152,8 @@ static void say_communication(const struct diag_result *r, const struct diag_sou
     else if (r->verdict == DIAG_IS_COMMUNICATION)
         add(to, "Communication is the problem: %.0f %% of %s, and no phase is larger", share, whole);
     else if (r->verdict == DIAG_NOT_COMMUNICATION && s->visible)
-        add(to, "Communication is not the problem: %.0f %% of %s (limit %.0f %%)", share, whole, limit);
+        add(to, "Communication%s is not the problem: %.0f %% of %s (limit %.0f %%)%s",
+            *unseen_of(s) ? " that has a timer" : "", share, whole, limit, unseen_of(s));
     else if (r->verdict == DIAG_NOT_COMMUNICATION)
         add(to,
             "Communication is not the problem: no timer shows it, but all that may hold some is %.0f %% of the step "

@@ -58,9 +58,10 @@ static void advance(struct diagnosis *d, long done, double at_s, double rate_s)
     static const struct diag_word total = {.phase = diag_total_mark};
     struct diag_progress *b = &d->bar;
     double step_s = b->done < done ? (at_s - b->at_s) / (double)(done - b->done) : 0;
-    if (done > b->done && b->total) {
+    /* A bar that is first seen midway says how long a step takes by its rate alone. */
+    if (done > b->done && (b->total || rate_s > 0)) {
         diag_step_open(d, DIAG_BAR, done);
-        diag_step_add(d, DIAG_BAR, &total, 1e3 * (step_s >= 10 || rate_s <= 0 ? step_s : rate_s));
+        diag_step_add(d, DIAG_BAR, &total, 1e3 * (rate_s <= 0 || (b->total && step_s >= 10) ? step_s : rate_s));
         diag_step_close(d, DIAG_BAR);
     }
     b->done = done;
@@ -85,7 +86,7 @@ int diag_read_bar(struct diagnosis *d, const char *line)
     b->last_s = at_s;
     if (total != b->total || done != b->done) {
         if (total != b->total)
-            b->done = done;
+            *b = (struct diag_progress){.last_s = at_s};
         advance(d, done, at_s, rate_of(behind));
         b->total = total;
     }

@@ -72,6 +72,9 @@ static const char *value_of(const char *line, const char *key)
     const char *p = at + n, *device;
     p += strspn(p, "'\"");
     p += strspn(p, " ");
+    static const char said[] = "set by environment to "; /* NCCL_DEBUG=INFO */
+    if (!strncmp(p, said, sizeof said - 1))
+        return p + sizeof said - 1;
     /* An option of a command line may have its value behind a blank. */
     int option = at > line + 1 && at[-1] == '-' && p > at + n && *p && *p != '-' && *p != '=' && *p != ':';
     if (!option && *p != '=' && *p != ':')

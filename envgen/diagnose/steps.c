@@ -59,7 +59,7 @@ static const struct {
 #define PREFIXES (sizeof prefixes / sizeof *prefixes)
 
 /* Whole keys: steps of trainers without timers, and what explains a rollout or a batch. `unit` is what the value is
- * multiplied by. */
+ * multiplied by, negative: what is divided by it. */
 #define METRIC(name)                        \
     {                                       \
         "", name, DIAG_METRIC, DIAG_NEITHER \
@@ -71,6 +71,8 @@ static const struct {
 } keys[] = {
     {"step_time", {"", diag_total_mark}, 1e3},
     {"train_speed(s/it)", {"", diag_total_mark}, 1e3},
+    {"train_speed(sec/iter)", {"", diag_total_mark}, 1e3},
+    {"train_speed(iter/s)", {"", diag_total_mark}, -1e3},
     {"time_metrics/end_to_end(s)", {"", diag_total_mark}, 1e3},
     {"time_metrics/data_loading(s)", {"", "data", DIAG_DATA, DIAG_NEITHER}, 1e3},
     {"response_length/mean", METRIC("response length, mean"), 1},
@@ -144,8 +146,8 @@ static void add_timer(struct diagnosis *d, enum diag_format f, const char *key, 
 static void add_pair(struct diagnosis *d, enum diag_format f, const char *key, size_t len, double value)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (is_key(key, len, keys[i].key) && value >= 0)
-            diag_step_add(d, f, &keys[i].word, value * keys[i].unit);
+        if (is_key(key, len, keys[i].key) && value >= 0 && (value > 1e-9 || keys[i].unit > 0))
+            diag_step_add(d, f, &keys[i].word, keys[i].unit > 0 ? value * keys[i].unit : -keys[i].unit / value);
     add_timer(d, f, key, len, value);
 }
 

@@ -76,6 +76,22 @@ static const struct item lines[] = {
      "preempted", NULL},
     {"Decode batch. #running-req: 4, #token: 900, token usage: 0.02, gen throughput (token/s): 210.5, #queue-req: 0",
      "The inference engine runs 4 requests at once", ASK, "engine-starves", NULL},
+    /* as public logs have them */
+    {"{'loss': 1.75, 'train_speed(iter/s)': 0.25, 'global_step/max_steps': '1/9060', 'remaining_time': '9h 30m 16s'}",
+     "A step takes 4.00 s", ASK, "not-timed", NULL},
+    {"Train:   4%|#9    | 344/9060 [18:55<7:58:06,  3.29s/it]", "A step takes 3.29 s", ASK, NULL, "hang"},
+    {"h:1:2 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.", "NCCL.", ASK, "NCCL_IB_DISABLE", "sockets"},
+    {"    NCCL version 2.20.5+cuda12.4\nh:1:2 [0] NCCL INFO Using network Socket\nh:1:2 [0] NCCL INFO comm 0x5 rank 1 "
+     "nRanks 2 "
+     "nNodes 1 localRanks 2",
+     "NCCL 2.20.5+cuda12.4 joins 2 ranks on 1 node over network Socket", ASK, NULL, "sockets"},
+    {"[1,0]<stdout>:w:21:21 [0] NCCL INFO Using network AWS Libfabric", "NCCL over network AWS Libfabric", ASK, NULL,
+     "sockets"},
+    {"RCCL version : 2.20.5-HEAD", "NCCL 2.20.5-HEAD", ASK, NULL, NULL},
+    {"[rank6]: RuntimeError: CUDA Error: out of memory at cumem_allocator.cpp:62", "These files hold no steps", ASK,
+     "out-of-memory", NULL},
+    {"> [Rank 0] time (ms) | fwd: 38.3 | bwd: 112.6 | bwd_inner: 105.0 | bwd_allreduce: 7.5 | step: 8.2",
+     "The largest phase is backward: 66 %", NO, "largest-phase", "communication"},
     {"  offload_optimizer=True,", "These files hold no steps", ASK, "offload_optimizer", NULL},
     {"--enable_activation_offload true", "These files hold no steps", ASK, "enable_activation_offload", NULL},
 };
