@@ -160,10 +160,11 @@ static void say_communication(const struct diag_result *r, const struct diag_sou
             "(limit %.0f %%)",
             percent(s->may_hold), limit);
     else
-        add(to,
-            "Whether communication is the problem this log cannot tell: timers show %.0f %% of the step, and more may "
-            "be within ",
-            share);
+        add(to, "Whether communication is the problem this log cannot tell: ");
+    if (r->verdict == DIAG_UNKNOWN && s->visible)
+        add(to, "timers show %.0f %% of the step, and more may be within ", share);
+    else if (r->verdict == DIAG_UNKNOWN)
+        add(to, "no timer shows it, and it may be within ");
     if (r->verdict == DIAG_UNKNOWN) {
         say_holders(s, to);
         add(to, " (%.0f %% together)", percent(s->may_hold));

@@ -75,6 +75,8 @@ static void removed(struct lint *l, const struct lint_setting *s, const struct e
     const char *says = v->flags & ENV_OLDER
                            ? arena_printf(l->arena, "NCCL read it up to %s; later releases ignore it.", to)
                            : arena_printf(l->arena, "NCCL reads it from %s to %s; other releases ignore it.", from, to);
+    if (o && o->note && !strstr(o->note, "RCCL"))
+        says = arena_printf(l->arena, "%s There %s.", says, o->note);
     struct lint_finding *f = lint_find(l, &kinds[REMOVED_NAME], s, says, advice_of(l, o));
     if (reads == LINT_SOME) {
         f->severity = FINDING_NOTE;
@@ -156,8 +158,8 @@ static void other(struct lint *l, const struct lint_setting *s, const struct env
         break;
     case ENV_OLD_SPELLING:
         f = lint_find(l, &kinds[FORMER_NAME], s,
-                      arena_printf(l->arena, "NCCL never read it: it is %s's, which documents it as %s since 2.2.",
-                                   o->owner, o->use),
+                      arena_printf(l->arena, "NCCL never read it: it is %s's, which documents it as %s since 2.2%s%s.",
+                                   o->owner, o->use, o->note ? "; " : "", o->note ? o->note : ""),
                       advice_of(l, o));
         rename_to(l, f, s, o->use, 0);
         break;
