@@ -60,7 +60,9 @@ static const struct option_spec what_options[] = {
      cli_take_collectives, offsetof(struct bench_options, collectives), .word = cli_collective_word},
     {0, "min-bytes", "N", "smallest size; 8", option_bytes, offsetof(struct bench_options, min_bytes), .low = 1,
      .high = BENCH_MOST_BYTES},
-    {0, "max-bytes", "N", "largest size, at most 16G with the model, else 1G; 16M, with the model or a workload 1G",
+    {0, "max-bytes", "N",
+     "largest size, at most 16G with nccl and the model, else 1G; with nccl 4G or a third of the free GPU memory, "
+     "with mpi 16M, else 1G",
      option_bytes, offsetof(struct bench_options, max_bytes), .low = 1, .high = BENCH_MOST_BYTES},
     {0, "step-factor", "X", "from one size to the next; 4", option_number, offsetof(struct bench_options, step_factor),
      .low = 1.1, .high = 1e6},
@@ -168,13 +170,25 @@ int cli_measure_check(const struct bench_options *o, struct err *e)
     return rc || !o->workload ? rc : check_workload(o->workload, e);
 }
 
+/* The largest size where nobody says. */
+static uint64_t usual_bytes(const struct bench_options *o, int predicts)
+{
+    const struct bench_engine *engine = bench_engine_find(o->engine);
+    struct bench_options usual;
+    bench_options_default(&usual);
+    if (engine && engine->usual_bytes)
+        return engine->usual_bytes;
+    return predicts || o->workload ? LARGEST : usual.max_bytes;
+}
+
 int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_releases *r, struct err *e)
 {
     struct bench_options usual;
     int predicts = bench_evidence_of(o->engine) == BENCH_PREDICTED;
     bench_options_default(&usual);
+    o->to_memory = !o->max_bytes;
     if (!o->max_bytes)
-        o->max_bytes = predicts || o->workload ? LARGEST : usual.max_bytes;
+        o->max_bytes = usual_bytes(o, predicts);
     if (!o->collectives)
         o->collectives = o->workload ? ~0u : usual.collectives;
     if (predicts && (o->setup.hosts || o->setup.hostfile))

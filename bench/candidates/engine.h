@@ -18,8 +18,9 @@
 /* One running launch. Engines put it first into their own structure. */
 struct bench_session {
     int nodes, ranks;
-    const char *data;   /* of what was measured last, "float32, in place"; NULL: nothing to say */
-    const char *active; /* others' plugins at work: struct bench_result */
+    const char *data;    /* of what was measured last, "float32, in place"; NULL: nothing to say */
+    const char *active;  /* others' plugins at work: struct bench_result */
+    uint64_t room_bytes; /* the largest size that there is memory for; 0: it is not known */
 };
 
 /* Called for every sample as it comes: BENCH_OK with the slowest rank's time of one call and, where there is something
@@ -72,9 +73,10 @@ struct bench_document {
 struct bench_engine {
     const char *name, *description;
     enum bench_evidence evidence;
-    const char *family;  /* of the settings that its candidates consist of */
-    const char *report;  /* a sentence that goes with everything that is said of its results; NULL: none */
-    uint64_t most_bytes; /* the largest size that it takes; 0: 1 GiB */
+    const char *family;   /* of the settings that its candidates consist of */
+    const char *report;   /* a sentence that goes with everything that is said of its results; NULL: none */
+    uint64_t most_bytes;  /* the largest size that it takes; 0: 1 GiB */
+    uint64_t usual_bytes; /* the largest one unless a user says; 0: 16 MiB */
     struct bench_sampling sampling;
     int groups;  /* it measures groups of ranks inside one session: bench_batch.shape */
     int as_jobs; /* it can run launches just as jobs do, for setup->jobs */

@@ -32,6 +32,7 @@ static const struct {
     {"cuEventRecord", "hipEventRecord", offsetof(struct gpu, record)},
     {"cuEventQuery", "hipEventQuery", offsetof(struct gpu, query)},
     {"cuEventElapsedTime", "hipEventElapsedTime", offsetof(struct gpu, elapsed_ms)},
+    {"cuMemGetInfo_v2", "hipMemGetInfo", offsetof(struct gpu, memory)},
     {"cuStreamBeginCapture_v2", "hipStreamBeginCapture", offsetof(struct gpu, capture_begin), 1},
     {"cuStreamEndCapture", "hipStreamEndCapture", offsetof(struct gpu, capture_end), 1},
     {"cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags", offsetof(struct gpu, graph_make), 1},

@@ -34,6 +34,7 @@ struct gpu {
     int (*record)(void *event, void *stream);
     int (*query)(void *event);
     int (*elapsed_ms)(float *ms, void *from, void *to);
+    int (*memory)(size_t *left, size_t *all);
     /* NULL in a driver that is too old for them. */
     int (*capture_begin)(void *stream, int mode);
     int (*capture_end)(void *stream, void **captured);

@@ -55,6 +55,7 @@ struct nccl_joined {
     int32_t nodes;            /* as NCCL counts them; 0 unknown without control */
     int32_t api;              /* version of the tuner interface that NCCL uses; 0 unknown */
     char active[NCCL_ACTIVE]; /* others' plugins: "tuner NAME, network NAME"; "" none */
+    uint64_t free;            /* bytes of the GPU's memory, behind all that NCCL has taken; 0 unknown */
 };
 
 /* Who calls: everybody together, or groups of a shape at the same time. Whoever is in none meets the others and answers

@@ -141,6 +141,9 @@ static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *w
     struct nccltune_record r;
     if (m->steer.last && !m->steer.last(&r))
         joined = (struct nccl_joined){.nodes = r.nodes, .api = r.api};
+    size_t left, all;
+    if (!m->gpu.memory(&left, &all))
+        joined.free = left;
     active_plugins(joined.active, sizeof joined.active);
     return say(w, NCCL_JOINED, &joined, sizeof joined);
 }

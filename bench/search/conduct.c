@@ -11,6 +11,7 @@
 
 #include "bench/search/screening.h"
 #include "bench/search/session.h"
+#include "bench/search/sizes.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -48,7 +49,7 @@ static int run_round(struct bench_study *s, struct screening *f, int round, stru
 
 static int run_rounds(struct bench_study *s, struct screening *f, struct err *e)
 {
-    int points = bench_count_points(s), rc = 0;
+    int points = bench_count_points(s), rc = 0, added;
     double last_s = 0;
     s->units = s->done + (double)ROUNDS * points * f->count;
     for (int round = 1; round <= MOST_ROUNDS && !rc && !bench_stopped(s); round++) {
@@ -57,6 +58,10 @@ static int run_rounds(struct bench_study *s, struct screening *f, struct err *e)
             rc = run_round(s, f, AGAIN, e);
         if (rc || (round > ROUNDS && start + last_s > s->deadline_s))
             break;
+        if (round == ROUNDS && (added = sizes_add(s)) > 0) {
+            log_info(s->log, "%d sizes more, where the best call changes", added);
+            points = bench_count_points(s);
+        }
         if (round > ROUNDS)
             s->units += (double)points * f->count;
         rc = run_round(s, f, round, e);

@@ -30,6 +30,7 @@ struct bench_options {
     unsigned collectives; /* a bit for each enum coll */
     uint64_t min_bytes;   /* sizes go from here, */
     uint64_t max_bytes;   /* by `step_factor`, to here, which is the last one */
+    int to_memory;        /* nobody has said max_bytes: no further than there is memory for */
     double step_factor;
     struct bench_size_list sizes; /* these instead */
     struct bench_shape_list shapes;

@@ -7,6 +7,7 @@
 #include "bench/noise/repeats.h"
 #include "bench/search/candidates.h"
 #include "bench/search/shapes.h"
+#include "bench/search/sizes.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -229,6 +230,7 @@ static int open_session(struct session *v, struct err *e)
     if (!s->nodes) {
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
+        sizes_fit(s, v->session->room_bytes);
         int rc = search_shapes_take(s, e);
         if (rc) {
             close_session(v, 0);

@@ -29,6 +29,9 @@
 /* The first tuner interface with getChunkSize: NCCL 2.30's. */
 #define CHUNK_API 6
 
+/* A call in place goes through two buffers of its size in turn; the rest is for NCCL and for what others have. */
+#define MEMORY_PART 3
+
 /* ---- the plan ---- */
 
 static const char *library_name(const struct nccl_hello *h, struct arena *a)
@@ -164,7 +167,7 @@ static struct nccl_session *new_session(struct nccl_context *c, const struct ncc
     s->arena = arena_new();
     s->times = arena_alloc(s->arena, (size_t)ranks * sizeof *s->times);
     s->prepared = arena_alloc(s->arena, (size_t)ranks * sizeof *s->prepared);
-    s->base = (struct bench_session){.nodes = joined->nodes, .ranks = ranks};
+    s->base = (struct bench_session){.nodes = joined->nodes, .ranks = ranks, .room_bytes = joined->free / MEMORY_PART};
     if (!joined->nodes) /* nobody was there to ask NCCL */
         s->base.nodes = c->own.share_gpus ? ranks : nccl_pool_nodes(c->pool);
     s->context = c;
@@ -272,6 +275,8 @@ const struct bench_engine bench_engine_nccl = {
     .evidence = BENCH_ON_GPUS,
     .family = BENCH_FAMILY_NCCL,
     .sampling = {2000, 5000, 5}, /* nccl_sampling */
+    .most_bytes = BENCH_MOST_BYTES,
+    .usual_bytes = (uint64_t)4 << 30,
     .groups = 1,
     .as_jobs = 1,
     .options_title = "NCCL or RCCL (--engine nccl)",

@@ -463,6 +463,8 @@ static int join(struct nccl_pool *t, const struct nccl_start *start, struct nccl
     rc = outcome_error(outcome, refused, detail, e);
     if (!rc)
         *joined = all[0];
+    for (int r = 1; !rc && r < t->ranks; r++)
+        joined->free = all[r].free < joined->free ? all[r].free : joined->free;
     free(all);
     return rc;
 }

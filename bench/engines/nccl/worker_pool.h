@@ -44,8 +44,8 @@ struct nccl_start {
     int site; /* what the site sets for its jobs stays, its tuner too; only what nccltune has installed does not */
 };
 
-/* Starts all workers and joins them into one communicator. A launch that runs already is killed. After an error nothing
- * is left running. */
+/* Starts all workers and joins them into one communicator; `free` is the least of any rank. A launch that runs already
+ * is killed. After an error nothing is left running. */
 int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl_joined *joined, double patience_s,
                     volatile sig_atomic_t *stop, struct err *e);
 

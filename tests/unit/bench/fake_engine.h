@@ -35,6 +35,7 @@ static struct {
     int disturbed_start;      /* this start, counted from 1, is a fifth slower, */
     uint64_t disturbed_bytes; /* from this size on */
     int middle_in_groups;     /* "middle" is ten times as fast in groups of fewer ranks than there are */
+    uint64_t room_bytes;      /* as the session says */
     int groups_contend;       /* groups at once take half as long again */
     double open_s;            /* what a launch takes to start */
     int opened, closed, killed, samples, requests;
@@ -112,6 +113,7 @@ static struct bench_session *fake_open(struct bench_plan *p, const struct bench_
     if (!s)
         abort();
     s->base.nodes = 2;
+    s->base.room_bytes = fake.room_bytes;
     s->base.ranks = fake.ranks ? fake.ranks : 2;
     s->launch = launch;
     s->start = ++fake.opened;

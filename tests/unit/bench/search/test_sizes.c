@@ -1,0 +1,84 @@
+/* Sizes that a run finds by itself: denser where the best call changes, none that there is no room for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bench/search/sizes.h"
+#include "tests/unit/bench/fake_study.h"
+
+static void begin(struct fake_run *f, double factor)
+{
+    memset(&fake, 0, sizeof fake);
+    fake_begin(f, 0, NULL, 0);
+    f->options.min_bytes = 16;
+    f->options.max_bytes = 1 << 20;
+    f->options.step_factor = factor;
+    f->study.sizes = bench_sizes(&f->options, f->study.arena, &f->study.nsizes);
+}
+
+static int has_size(const struct bench_study *s, uint64_t bytes)
+{
+    for (int i = 0; i < s->nsizes; i++)
+        if (s->sizes[i] == bytes)
+            return 1;
+    return 0;
+}
+
+/* "early" up to 6 KiB, "middle" up to 32 KiB, "late" behind: borders lie after 4 KiB and after 16 KiB, nowhere else. */
+static void denser_where_the_best_call_changes(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    begin(&f, 16); /* 16, 256, 4 KiB, 64 KiB, 1 MiB */
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(f.study.nsizes, 6);
+    assert_true(has_size(&f.study, 16 << 10));
+    assert_true(fake_count(&f, NULL, "middle", 16 << 10, BENCH_OK) >= 1);
+    assert_int_equal(f.summary.left_out, 0);
+    struct bench_points *p = bench_points_of(f.study.results, f.study.arena);
+    assert_int_equal(p->count, 6);
+    for (int i = 0; i < p->count; i++)
+        if (p->items[i].bytes == 16 << 10)
+            assert_string_equal(p->items[i].candidates[p->items[i].best].call.label, "middle");
+    fake_end(&f);
+}
+
+static void not_where_a_user_has_said_which(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    begin(&f, 16);
+    f.options.sizes = (struct bench_size_list){2, {4 << 10, 64 << 10}};
+    f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(f.study.nsizes, 2);
+    fake_end(&f);
+}
+
+static void no_larger_than_memory(void **state)
+{
+    (void)state;
+    for (int said = 0; said < 2; said++) {
+        struct fake_run f;
+        begin(&f, 16);
+        f.options.to_memory = !said;
+        fake.room_bytes = 100000;
+        assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+        assert_int_equal(has_size(&f.study, 1 << 20), said);
+        assert_true(has_size(&f.study, 64 << 10));
+        fake_end(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(denser_where_the_best_call_changes),
+        cmocka_unit_test(not_where_a_user_has_said_which),
+        cmocka_unit_test(no_larger_than_memory),
+    };
+    return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
+}
