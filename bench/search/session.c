@@ -337,9 +337,10 @@ static int is_spared(struct session *v, int i)
 {
     struct bench_study *s = v->study;
     const struct point *p = &v->points[i];
-    if (v->want->screening || search_shapes_twin(s, p->shape) < 0 || !search_shapes_alike(s, p->shape))
+    int told = s->spared >> p->shape & 1;
+    if (v->want->screening || search_shapes_twin(s, p->shape) < 0 || (!told && !search_shapes_alike(s, p->shape)))
         return 0;
-    if (!(s->spared >> p->shape & 1))
+    if (!told)
         log_info(s->log, "%s behaves like %s: measured once", bench_shape_text(&s->shapes[p->shape], s->arena),
                  bench_shape_text(&s->shapes[search_shapes_twin(s, p->shape)], s->arena));
     s->spared |= 1u << p->shape;
