@@ -234,6 +234,7 @@ const struct bench_engine bench_engine_mpi = {
     .evidence = BENCH_ON_HOST,
     .family = BENCH_FAMILY_OPENMPI,
     .report = BENCH_HOST_MEMORY,
+    .groups = 1,
     .options_title = "OpenMPI (--engine mpi)",
     .options = options,
     .options_bytes = sizeof(struct options),

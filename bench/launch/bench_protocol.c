@@ -34,6 +34,12 @@ char *protocol_request_print(const struct bench_batch *b)
     cJSON_AddNumberToObject(doc, "bytes", (double)b->bytes);
     cJSON_AddNumberToObject(doc, "samples", b->samples);
     cJSON_AddBoolToObject(doc, "check", b->check);
+    if (b->shape.nodes) {
+        cJSON *group = cJSON_AddObjectToObject(doc, "group");
+        cJSON_AddNumberToObject(group, "nodes", b->shape.nodes);
+        cJSON_AddNumberToObject(group, "ranks", b->shape.ranks);
+        cJSON_AddNumberToObject(group, "others", b->shape.others);
+    }
     cJSON *calls = cJSON_AddArrayToObject(doc, "calls");
     for (int i = 0; i < b->nshots; i++) {
         cJSON *call = cJSON_CreateObject();
@@ -68,6 +74,16 @@ static int parse_shot(const cJSON *call, struct arena *a, struct bench_shot *sho
     return 0;
 }
 
+static int parse_group(const cJSON *group, struct bench_shape *s)
+{
+    int64_t nodes = json_int(group, "nodes", 0), ranks = json_int(group, "ranks", 0),
+            others = json_int(group, "others", 0);
+    int sensible =
+        nodes >= 1 && ranks >= nodes && ranks <= BENCH_SHAPE_MOST && others >= 0 && others < BENCH_SHAPE_MOST;
+    *s = sensible ? (struct bench_shape){(int)nodes, (int)ranks, (int)others} : (struct bench_shape){0};
+    return group && !sensible ? -1 : 0;
+}
+
 int protocol_request_parse(const char *text, size_t bytes, struct arena *a, struct bench_batch *b, struct err *e)
 {
     memset(b, 0, sizeof *b);
@@ -85,6 +101,8 @@ int protocol_request_parse(const char *text, size_t bytes, struct arena *a, stru
     b->samples = (int)samples;
     b->check = json_bool(doc, "check", 0);
     b->shots = shots;
+    if (parse_group(cJSON_GetObjectItemCaseSensitive(doc, "group"), &b->shape))
+        rc = err_set(e, ERR_FAILED, "request: expected nodes, ranks and others in group");
     if (b->coll < 0 || size < 1 || samples < 1 || samples > INT_MAX || n < 1)
         rc = err_set(e, ERR_FAILED, "request: expected collective, bytes, samples and calls");
     cJSON_ArrayForEach(call, calls)

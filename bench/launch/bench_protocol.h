@@ -3,6 +3,7 @@
  *   worker:     {"hello": {"library": "Open MPI 4.1.4", "nodes": 2, "ranks": 4}}
  *   conductor:  {"collective": "allreduce", "bytes": 65536, "samples": 3, "check": true,
  *                "calls": [{"settings": {"coll_tuned_allreduce_algorithm": "4"}, "iterations": 10}, ...]}
+ *                "group": {"nodes": 1, "ranks": 2, "others": 1}: by groups of that shape; missing: all ranks together
  *   worker:     {"call": 0, "us": 231.4}                            one sample
  *               {"call": 1, "status": "wrong", "detail": "..."}     no more of this call
  *               {"done": true}                                      the request is answered

@@ -88,8 +88,11 @@ int coll_prepare(struct coll_job *j, int coll, uint64_t bytes, int rank, int ran
         return err_set(e, ERR_FAILED, "%llu bytes are more than MPI counts in one call", (unsigned long long)bytes);
     j->total = (int)(bytes / j->element);
     j->block = j->total / ranks;
-    if (!j->counts)
+    if (j->ncounts < ranks) {
+        free(j->counts);
         j->counts = calloc((size_t)ranks, sizeof *j->counts);
+        j->ncounts = j->counts ? ranks : 0;
+    }
     if (!j->counts || reserve(&j->send, &j->send_size, extent_of(j, kinds[coll].sends) * j->element) ||
         reserve(&j->recv, &j->recv_size, extent_of(j, kinds[coll].receives) * j->element))
         return err_set(e, ERR_FAILED, "no memory for buffers of %llu bytes", (unsigned long long)bytes);

@@ -15,7 +15,7 @@ struct coll_job {
     MPI_Datatype type;
     size_t element;   /* bytes of one */
     int total, block; /* elements; AllReduce and Broadcast have no blocks */
-    int *counts;
+    int *counts, ncounts;
     char *send, *recv;
     size_t send_size, recv_size; /* bytes that are there */
 };

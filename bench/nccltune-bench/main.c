@@ -22,7 +22,13 @@
 
 struct worker {
     MPI_Comm control; /* everything but the calls that are measured */
-    int rank, ranks;
+    int rank, ranks, nodes;
+    int place;                /* the rank's number when all are counted node by node */
+    struct bench_shape shape; /* of the groups that call, */
+    struct group {
+        MPI_Comm comm; /* the rank's own, MPI_COMM_NULL: it is in none, */
+        int rank, ranks;
+    } group;
     uint32_t seed; /* of the next data pattern */
     struct coll_job job;
 };
@@ -59,17 +65,31 @@ static void say_sample(const struct worker *w, int call, enum bench_status statu
     say(w, &answer);
 }
 
+/* How many nodes there are, and this rank's place among all, node by node in the order of their first ranks. */
+static void count_nodes(struct worker *w)
+{
+    MPI_Comm node;
+    int on_node, size, first;
+    MPI_Comm_split_type(w->control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &on_node);
+    MPI_Comm_size(node, &size);
+    first = on_node == 0 ? size : 0;
+    int before = 0, mine[2];
+    MPI_Exscan(&first, &before, 1, MPI_INT, MPI_SUM, w->control);
+    mine[0] = w->rank == 0 ? 0 : before;
+    MPI_Bcast(mine, 1, MPI_INT, 0, node);
+    w->place = mine[0] + on_node;
+    first = on_node == 0;
+    MPI_Allreduce(&first, &w->nodes, 1, MPI_INT, MPI_SUM, w->control);
+    MPI_Comm_free(&node);
+}
+
 static int say_hello(struct worker *w)
 {
     struct protocol_answer hello = {.kind = PROTOCOL_HELLO, .ranks = w->ranks};
     knobs_library(hello.text, sizeof hello.text);
-    MPI_Comm node;
-    int on_node, first;
-    MPI_Comm_split_type(w->control, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &on_node);
-    MPI_Comm_free(&node);
-    first = on_node == 0;
-    MPI_Allreduce(&first, &hello.nodes, 1, MPI_INT, MPI_SUM, w->control);
+    count_nodes(w);
+    hello.nodes = w->nodes;
     char library[sizeof hello.text];
     memcpy(library, hello.text, sizeof library);
     MPI_Bcast(library, sizeof library, MPI_CHAR, 0, w->control);
@@ -125,6 +145,39 @@ static void share(void *data, int bytes, MPI_Comm comm)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* ---- groups ---- */
+
+static void leave_group(struct worker *w)
+{
+    knobs_free();
+    if (w->group.comm != w->control && w->group.comm != MPI_COMM_NULL)
+        MPI_Comm_free(&w->group.comm);
+    w->group = (struct group){w->control, w->rank, w->ranks};
+    w->shape = (struct bench_shape){0};
+}
+
+/* Who is in no group takes part in what all do together, and in no call. */
+static void enter_group(struct worker *w, const struct bench_shape *shape)
+{
+    const struct bench_shape whole = {w->nodes, w->ranks, 0};
+    if (bench_shape_same(&w->shape, shape))
+        return;
+    leave_group(w);
+    w->shape = *shape;
+    if (!shape->nodes || bench_shape_same(shape, &whole))
+        return;
+    int number = bench_shape_group(shape, &whole, w->place);
+    w->group = (struct group){MPI_COMM_NULL, 0, shape->ranks};
+    MPI_Comm_split(w->control, number < 0 ? MPI_UNDEFINED : number, w->place, &w->group.comm);
+    if (number >= 0)
+        MPI_Comm_rank(w->group.comm, &w->group.rank);
+}
+
+static int is_idle(const struct worker *w)
+{
+    return w->group.comm == MPI_COMM_NULL;
+}
+
 /* ---- measuring ---- */
 
 /* The slowest rank's value, and whether all ranks are well. */
@@ -140,12 +193,12 @@ static double slowest(const struct worker *w, double us, int ok, int *all_ok)
 static double time_calls(struct worker *w, MPI_Comm comm, int iterations, int *ok)
 {
     int rc = MPI_SUCCESS;
-    if (iterations > 1)
+    if (iterations > 1 && !is_idle(w))
         rc = coll_call(&w->job, comm, 0);
     MPI_Barrier(w->control);
     double start = MPI_Wtime();
-    for (int i = 0; i < iterations && rc == MPI_SUCCESS; i++)
-        rc = coll_call(&w->job, comm, i % w->ranks);
+    for (int i = 0; i < iterations && rc == MPI_SUCCESS && !is_idle(w); i++)
+        rc = coll_call(&w->job, comm, i % w->group.ranks);
     double us = (MPI_Wtime() - start) * 1e6 / iterations;
     return slowest(w, us, rc == MPI_SUCCESS, ok);
 }
@@ -161,7 +214,7 @@ static enum bench_status check_call(struct worker *w, MPI_Comm comm, double *us,
         snprintf(detail, BENCH_DETAIL, "the library returned an error");
         return BENCH_FAILED;
     }
-    long wrong = coll_check(&w->job, seed, &found, &expected);
+    long wrong = is_idle(w) ? -1 : coll_check(&w->job, seed, &found, &expected);
     int mine = wrong >= 0 ? w->rank : w->ranks, first;
     MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, w->control);
     if (first == w->ranks)
@@ -192,8 +245,11 @@ static void prepare_shot(struct worker *w, const struct bench_batch *b, int i, s
     double us = 0;
     int ok = 1;
     s->iterations = b->shots[i].iterations;
-    if (knobs_comm(b->shots[i].knobs, w->control, &s->comm, &e)) {
-        snprintf(detail, sizeof detail, "%.*s", (int)sizeof detail - 1, e.text);
+    int failed = !is_idle(w) && knobs_comm(b->shots[i].knobs, w->group.comm, &s->comm, &e);
+    slowest(w, 0, !failed, &ok);
+    if (!ok) {
+        snprintf(detail, sizeof detail, "%.*s", (int)sizeof detail - 1,
+                 failed ? e.text : "another group could not set its variables");
         status = BENCH_FAILED;
     } else if (b->check) {
         status = check_call(w, s->comm, &us, detail);
@@ -216,7 +272,8 @@ static void answer(struct worker *w, const struct bench_batch *b, struct arena *
 {
     struct err e;
     struct shot *shots = arena_alloc(a, (size_t)b->nshots * sizeof *shots);
-    int ready, rc = coll_prepare(&w->job, b->coll, b->bytes, w->rank, w->ranks, &e);
+    enter_group(w, &b->shape);
+    int ready, rc = coll_prepare(&w->job, b->coll, b->bytes, w->group.rank, w->group.ranks, &e);
     slowest(w, 0, !rc, &ready);
     for (int i = 0; !ready && i < b->nshots; i++)
         say_sample(w, i, BENCH_FAILED, 0, rc ? e.text : "another rank has no memory for it");
@@ -283,9 +340,10 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &w.control);
     MPI_Comm_rank(w.control, &w.rank);
     MPI_Comm_size(w.control, &w.ranks);
+    w.group = (struct group){w.control, w.rank, w.ranks};
     rc = say_hello(&w) ? ERR_FAILED : serve(&w);
     coll_release(&w.job);
-    knobs_free();
+    leave_group(&w);
     MPI_Comm_free(&w.control);
     MPI_T_finalize();
     MPI_Finalize();

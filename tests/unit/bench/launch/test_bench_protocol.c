@@ -20,8 +20,13 @@ static void requests_there_and_back(void **state)
     static const struct bench_knobs plain = {.label = BENCH_DEFAULT},
                                     pipeline = {.label = "p", .settings = settings, .nsettings = 2};
     const struct bench_shot shots[] = {{.knobs = &plain, .iterations = 0}, {.knobs = &pipeline, .iterations = 7}};
-    const struct bench_batch b = {
-        .coll = COLL_BROADCAST, .bytes = 1ull << 33, .samples = 3, .check = 1, .shots = shots, .nshots = 2};
+    const struct bench_batch b = {.coll = COLL_BROADCAST,
+                                  .bytes = 1ull << 33,
+                                  .samples = 3,
+                                  .check = 1,
+                                  .shots = shots,
+                                  .nshots = 2,
+                                  .shape = {2, 4, 3}};
     char *line = protocol_request_print(&b);
     assert_non_null(line);
     assert_true(line[strlen(line) - 1] == '\n');
@@ -32,6 +37,7 @@ static void requests_there_and_back(void **state)
     assert_int_equal(c.coll, COLL_BROADCAST);
     assert_true(c.bytes == 1ull << 33);
     assert_int_equal(c.samples, 3);
+    assert_true(bench_shape_same(&c.shape, &b.shape));
     assert_int_equal(c.check, 1);
     assert_int_equal(c.nshots, 2);
     assert_int_equal(c.shots[0].knobs->nsettings, 0);
