@@ -8,6 +8,7 @@
 #include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"
 #include "envgen/profile/decisions.h"
+#include "envgen/step/profile.h"
 
 #define COMMAND "nccltune generate"
 
@@ -87,6 +88,8 @@ static int run(struct request *r, struct err *e)
     int rc = env_generate(g, &made, &log, e);
     if (!rc)
         rc = report(&made.profile, r->json, r->quiet, e);
+    if (!rc && g->workload && !r->json && !r->quiet)
+        rc = env_step_cover_job(&made.profile, g->workload, stdout, e);
     env_generated_free(&made);
     return rc;
 }

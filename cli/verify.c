@@ -16,6 +16,7 @@
 #include "core/json.h"
 #include "core/locate.h"
 #include "core/units.h"
+#include "envgen/step/profile.h"
 #include "envgen/verify/verify.h"
 
 #define COMMAND "nccltune verify"
@@ -194,6 +195,8 @@ static int conclude(const struct request *w, const struct env_profile *p, const 
         noise_print(&r->noise, stdout);
         sanity_print(&sanity, stdout);
     }
+    if (!rc && !w->json && w->bench.workload)
+        rc = env_step_cover_job(p, w->bench.workload, stdout, e);
     if (!rc && w->out && !(rc = verify_write(p, v, w->out, e)))
         log_info(log, "%s: the profile with %d of %d rules", w->out, v->nrules - v->failing, v->nrules);
     if (!rc && v->failing)

@@ -24,6 +24,15 @@ static void add_sources(cJSON *o, const double from_us[STEP_SOURCES])
             cJSON_AddNumberToObject(sources, step_source_name(i), from_us[i]);
 }
 
+static const char *const covers[STEP_COVERS] = {"measured", "interpolated", "none"};
+
+static void add_cover(cJSON *o, const double cover_us[STEP_COVERS])
+{
+    cJSON *cover = cJSON_AddObjectToObject(o, "cover_us");
+    for (int i = 0; i < STEP_COVERS; i++)
+        cJSON_AddNumberToObject(cover, covers[i], cover_us[i]);
+}
+
 static cJSON *call_json(const struct step_call *c)
 {
     cJSON *o = cJSON_CreateObject();
@@ -33,6 +42,7 @@ static cJSON *call_json(const struct step_call *c)
     cJSON_AddNumberToObject(o, "nodes", c->nodes);
     cJSON_AddNumberToObject(o, "ranks", c->call->group_size);
     json_add_str(o, "from", step_source_name(c->source));
+    json_add_str(o, "covered", covers[c->cover]);
     if (c->source == STEP_UNKNOWN) {
         json_add_str(o, "why", c->why);
         return o;
@@ -70,6 +80,7 @@ cJSON *env_step_json(const struct step_estimate *s)
     add_sum(doc, "now", &s->now);
     add_sum(doc, "tuned", &s->tuned);
     add_sources(doc, s->from_us);
+    add_cover(doc, s->cover_us);
     cJSON_AddNumberToObject(doc, "compute_us", s->compute_us);
     cJSON_AddNumberToObject(doc, "compute_unknown", s->compute_unknown);
     cJSON_AddNumberToObject(doc, "unknown", s->unknown);

@@ -5,8 +5,9 @@
 #include "core/vars/text.h"
 #include "envgen/step/step.h"
 
-#define NUMBER       32
-#define MOST_UNKNOWN 8
+#define NUMBER         32
+#define MOST_UNKNOWN   8
+#define MOST_UNCOVERED 3
 
 static const char *ms(char text[NUMBER], double us)
 {
@@ -133,6 +134,47 @@ static void print_remarks(const struct step_estimate *s, FILE *out)
                 s->compute_unknown, s->compute_unknown == 1 ? "" : "s");
 }
 
+/* ---- coverage ---- */
+
+static double weight_of(const struct step_call *c)
+{
+    return c->cover == STEP_UNCOVERED ? (double)c->call->bytes * c->call->count : 0;
+}
+
+/* The heaviest uncovered call that is lighter than `before` and another one than those; NULL none. */
+static const struct step_call *next_uncovered(const struct step_estimate *s, const struct step_call *before)
+{
+    const struct step_call *next = NULL;
+    for (int i = 0; i < s->workload->nphases; i++)
+        for (int k = 0; k < s->phases[i].phase->ncalls; k++) {
+            const struct step_call *c = &s->phases[i].calls[k];
+            int later = !before || (weight_of(c) < weight_of(before) && !same_call(c, before));
+            if (weight_of(c) > 0 && later && (!next || weight_of(c) > weight_of(next)))
+                next = c;
+        }
+    return next;
+}
+
+void env_step_print_cover(const struct step_estimate *s, FILE *out)
+{
+    char size[UNIT_TEXT];
+    double sum = 0;
+    for (int i = 0; i < STEP_COVERS; i++)
+        sum += s->cover_us[i];
+    if (!(sum > 0))
+        return;
+    fprintf(out,
+            "coverage: %.0f %% of the communication as it was measured, %.0f %% between measured sizes, %.0f %% not at "
+            "all\n",
+            100 * s->cover_us[STEP_COVERED] / sum, 100 * s->cover_us[STEP_INTERPOLATED] / sum,
+            100 * s->cover_us[STEP_UNCOVERED] / sum);
+    const struct step_call *c = NULL;
+    for (int n = 0; n < MOST_UNCOVERED && (c = next_uncovered(s, c)); n++)
+        fprintf(out, "  not measured: %s of %s, %d ranks on %d node%s, %g times\n", workload_kind_name(c->call->kind),
+                unit_bytes(size, c->call->bytes), c->call->group_size, c->nodes, c->nodes == 1 ? "" : "s",
+                c->call->count);
+}
+
 void env_step_print_line(const struct step_estimate *s, FILE *out)
 {
     char now[NUMBER], tuned[NUMBER], step[NUMBER];
@@ -159,5 +201,6 @@ void env_step_print(const struct step_estimate *s, FILE *out)
     fputc('\n', out);
     print_unknown(s, out);
     print_remarks(s, out);
+    env_step_print_cover(s, out);
     env_step_print_line(s, out);
 }

@@ -38,3 +38,16 @@ int env_step_between(const struct model_setup *before, const struct model_setup 
     env_decisions_free(nothing);
     return rc;
 }
+
+int env_step_cover_job(const struct env_profile *p, const char *workload, FILE *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct workload *w = workload_load(workload, e);
+    struct step_estimate s;
+    int rc = w ? env_step_of_profile(p, w, 0, a, &s, e) : e->code;
+    if (!rc)
+        env_step_print_cover(&s, out);
+    workload_free(w);
+    arena_free(a);
+    return rc;
+}

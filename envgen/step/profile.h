@@ -16,4 +16,7 @@ int env_step_of_profile(const struct env_profile *p, const struct workload *w, i
 int env_step_between(const struct model_setup *before, const struct model_setup *after, const struct workload *w,
                      struct arena *a, struct step_estimate *out, struct err *e);
 
+/* env_step_print_cover for the job in the file `workload`. */
+int env_step_cover_job(const struct env_profile *p, const char *workload, FILE *out, struct err *e);
+
 #endif

@@ -8,6 +8,13 @@
 #define REACH      2.0
 #define FLAT_BYTES 4096
 
+/* A size so near to a measured one is that one. */
+#define SAME_SIZE 1.1
+
+/* What a call counts whose time nobody knows, for its share: a latency and a bandwidth of everyday clusters. */
+#define NOMINAL_US   30.0
+#define NOMINAL_GBPS 25.0
+
 const char *step_source_name(enum step_source s)
 {
     static const char *const names[STEP_SOURCES] = {"measured", "measured on host memory", "predicted", "captured",
@@ -107,6 +114,14 @@ static int interpolate(const struct env_coll *c, uint64_t bytes, const char *lab
     return 0;
 }
 
+/* Whether the library was measured as it comes at just this size. */
+static int is_measured(const struct env_coll *c, uint64_t bytes)
+{
+    struct bracket b = bracket_of(c, bytes, NULL);
+    double at = bytes ? (double)bytes : 1;
+    return (b.below.time && b.below.bytes * SAME_SIZE >= at) || (b.above.time && b.above.bytes <= at * SAME_SIZE);
+}
+
 /* ---- what was measured or predicted before --------------------------------------------------------------------------
  */
 
@@ -116,20 +131,38 @@ static const struct {
 } known[] = {{BENCH_ON_GPUS, STEP_MEASURED}, {BENCH_PREDICTED, STEP_PREDICTED}, {BENCH_ON_HOST, STEP_HOST}};
 #define KNOWN (sizeof known / sizeof *known)
 
-/* A step's calls come from plain buffers. */
+static int count_points(const struct env_coll *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->nranges; i++)
+        n += c->ranges[i].npoints;
+    return n;
+}
+
+/* A step's calls come from plain buffers. Of groups like the call's, the shape that was measured at most sizes, and of
+ * those with most such groups at once, as jobs have them. */
 static const struct env_coll *find_coll(const struct env_decisions *d, enum bench_evidence evidence,
                                         const struct step_call *c, const struct env_shape **shape)
 {
+    const struct env_coll *best = NULL;
+    int most = -1;
+    *shape = NULL;
     for (int i = 0; i < d->nshapes; i++) {
-        const struct env_shape *s = *shape = &d->shapes[i];
+        const struct env_shape *s = &d->shapes[i];
         if (bench_evidence_of(s->engine) != evidence || s->buffers || s->nodes != c->nodes ||
             s->ranks != c->call->group_size)
             continue;
-        for (int k = 0; k < s->ncolls; k++)
-            if (s->colls[k].coll == c->call->kind)
-                return &s->colls[k];
+        for (int k = 0; k < s->ncolls; k++) {
+            int points = count_points(&s->colls[k]);
+            if (s->colls[k].coll != c->call->kind || points < most ||
+                (points == most && *shape && s->others <= (*shape)->others))
+                continue;
+            most = points;
+            *shape = s;
+            best = &s->colls[k];
+        }
     }
-    return NULL;
+    return best;
 }
 
 static const char *label_for(const struct env_coll *c, uint64_t bytes)
@@ -151,6 +184,8 @@ static int from_decisions(struct estimator *m, struct step_call *c)
         const char *label = label_for(coll, c->call->bytes);
         int untouched = shape->chosen <= 0 && !strcmp(label, BENCH_DEFAULT);
         c->source = known[i].source;
+        if (c->source != STEP_PREDICTED)
+            c->cover = is_measured(coll, c->call->bytes) ? STEP_COVERED : STEP_INTERPOLATED;
         c->tuned = c->now;
         if (!untouched && !interpolate(coll, c->call->bytes, label, &c->tuned)) {
             c->choice = label;
@@ -211,6 +246,7 @@ static struct step_call estimate(struct estimator *m, const struct workload_call
     struct step_call c = {.call = call,
                           .nodes = workload_call_nodes(m->in->workload, call),
                           .source = STEP_UNKNOWN,
+                          .cover = STEP_UNCOVERED,
                           .choice = BENCH_DEFAULT,
                           .why = "not measured on as many nodes and ranks at about this size, and nothing predicts it"};
     if (!from_decisions(m, &c) || !from_predictor(m, &c))
@@ -305,8 +341,18 @@ static void add_sum(struct step_sum *to, const struct step_sum *from)
     add_time(&to->waits, from->waits, 1);
 }
 
+static double weight_us(const struct step_call *c)
+{
+    double us = c->source != STEP_UNKNOWN ? c->now.us
+                : c->call->time_us > 0    ? c->call->time_us
+                                          : NOMINAL_US + (double)c->call->bytes / (NOMINAL_GBPS * 1e3);
+    return us * c->call->count;
+}
+
 static void add_phase(struct step_estimate *s, const struct step_phase *p)
 {
+    for (int i = 0; i < p->phase->ncalls; i++)
+        s->cover_us[p->calls[i].cover] += weight_us(&p->calls[i]);
     add_sum(&s->now, &p->now);
     add_sum(&s->tuned, &p->tuned);
     for (int i = 0; i < STEP_SOURCES; i++)

@@ -327,13 +327,50 @@ static void as_json(void **state)
     arena_free(s.arena);
 }
 
+/* Ten calls at a measured size (100 us each), one between two (200 us), one of a kind that nothing knows (captured:
+ * 800 us): half, a tenth, four tenths. */
+static void coverage_is_by_time(void **state)
+{
+    (void)state;
+    struct synthetic s;
+    struct env_decisions *d = measured(&s, "mpi");
+    struct workload *w = workload_of(-1, call(COLL_ALLREDUCE, 64 * KIB, 10, 0));
+    struct workload_call between = call(COLL_ALLREDUCE, 256 * KIB, 1, 0), other = call(WORKLOAD_SENDRECV, MIB, 1, 0);
+    other.time_us = 800;
+    workload_add_call(w, &w->phases[0], between);
+    workload_add_call(w, &w->phases[0], other);
+    struct step_estimate e = estimate(&s, d, w, NULL);
+    assert_int_equal(e.phases[0].calls[0].cover, STEP_COVERED);
+    assert_int_equal(e.phases[0].calls[1].cover, STEP_INTERPOLATED);
+    assert_int_equal(e.phases[0].calls[2].cover, STEP_UNCOVERED);
+    assert_near(e.cover_us[STEP_COVERED], 1000, 1e-6);
+    assert_near(e.cover_us[STEP_INTERPOLATED], 200, 1e-6);
+    assert_near(e.cover_us[STEP_UNCOVERED], 800, 1e-6);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    env_step_print_cover(&e, out);
+    fclose(out);
+    assert_non_null(strstr(text, "coverage: 50 % of the communication as it was measured, 10 % between measured sizes, "
+                                 "40 % not at all\n  not measured: sendrecv of 1 MiB, 4 ranks on 4 nodes, 1 times\n"));
+    free(text);
+    workload_free(w);
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(between_sizes_a_line_in_logarithms), cmocka_unit_test(beyond_the_sizes_no_further_than_twice),
-        cmocka_unit_test(sums_hide_what_compute_covers),      cmocka_unit_test(other_shapes_are_unknown),
-        cmocka_unit_test(what_was_not_measured_is_predicted), cmocka_unit_test(captured_calls_are_others),
-        cmocka_unit_test(it_comes_to_one_sentence),           cmocka_unit_test(as_json),
+        cmocka_unit_test(between_sizes_a_line_in_logarithms),
+        cmocka_unit_test(beyond_the_sizes_no_further_than_twice),
+        cmocka_unit_test(sums_hide_what_compute_covers),
+        cmocka_unit_test(other_shapes_are_unknown),
+        cmocka_unit_test(what_was_not_measured_is_predicted),
+        cmocka_unit_test(captured_calls_are_others),
+        cmocka_unit_test(it_comes_to_one_sentence),
+        cmocka_unit_test(as_json),
+        cmocka_unit_test(coverage_is_by_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
