@@ -252,28 +252,33 @@ static void large_xml(struct search *s, int class_index)
 const struct finding_rule findings_of_nodes[] = {
     {{"no-gpudirect", NULL, FINDING_ERROR,
       "NVIDIA's driver is loaded, but neither nvidia_peermem nor the open kernel module with dma-buf: every byte goes "
-      "through host memory. Load nvidia_peermem, or change to the open kernel module."},
+      "through host memory. Confirm with lsmod | grep peermem. Load nvidia_peermem, or change to the open kernel "
+      "module."},
      "load nvidia_peermem, or use NVIDIA's open kernel module, which brings dma-buf",
      no_gdr},
     {{"memlock-low", NULL, FINDING_ERROR,
       "The limit of locked memory is low on a node with RDMA ports. It is that of the shell or daemon in which "
-      "the probe ran. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit of a container."},
+      "the probe ran. Confirm with ulimit -l. Set it to unlimited for jobs: limits.d, LimitMEMLOCK of slurmd, --ulimit "
+      "of a container."},
      "raise it to unlimited: /etc/security/limits.d, LimitMEMLOCK of slurmd, --ulimit memlock=-1 of a container",
      memlock},
     {{"pcie-below-maximum", NULL, FINDING_WARNING,
       "The PCIe link of a GPU, NIC or NVSwitch is narrower, or that of a NIC slower, than both of its ends can do. The "
       "speed of a GPU's link is not judged, because an idle GPU lowers it; neither are links that say nothing: width "
-      "0, or 2.5 GT/s with one lane, as virtual machines show. Reseat the card; check riser and BIOS."},
+      "0, or 2.5 GT/s with one lane, as virtual machines show. Confirm with lspci -vvv (LnkSta, LnkCap). Reseat the "
+      "card; check riser and BIOS."},
      "reseat the card, check riser and BIOS settings of the slot",
      slow_links},
     {{"acs-on", NULL, FINDING_WARNING,
       "On bare metal, the PCI switch above a GPU or NIC redirects requests between peers to the CPU (ACS P2P Request "
-      "Redirect). Only root can read it. Switch it off with setpci or in the BIOS."},
+      "Redirect). Only root can read it. Confirm with lspci -vvv (ACSCtl: ReqRedir+). Switch it off with setpci or in "
+      "the BIOS."},
      "switch ACS redirection off on the PCI switches of bare-metal nodes (setpci, or the BIOS): it sends GPU-NIC "
      "traffic through the CPU",
      acs},
     {{"mig-on", NULL, FINDING_WARNING,
-      "A GPU is cut into instances (MIG), between which there is neither P2P nor NVLink. Switch MIG off for jobs of "
+      "A GPU is cut into instances (MIG), between which there is neither P2P nor NVLink. Confirm with nvidia-smi -L. "
+      "Switch MIG off for jobs of "
       "several GPUs."},
      "switch MIG off for multi-GPU jobs: no P2P and no NVLink between instances",
      mig},
@@ -330,12 +335,14 @@ const struct finding_rule findings_of_nodes[] = {
      "ulimit -n confirms it; raise it in /etc/security/limits.d, LimitNOFILE of slurmd, --ulimit of a container",
      nofile},
     {{"tree-hidden", NULL, FINDING_NOTE,
-      "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Use the "
+      "The way between GPUs and NICs is unknown, or a virtual machine shows all of them on one virtual root. Confirm "
+      "with nvidia-smi topo -m. Use the "
       "provider's NCCL_TOPO_FILE."},
      "take the provider's NCCL_TOPO_FILE: without it NCCL cannot tell which NIC is near which GPU",
      hidden},
     {{"nccl-xml-too-large", NULL, FINDING_NOTE,
-      "A topology file of this machine would have more elements than NCCL's reader takes (256). Leave out what no job "
+      "A topology file of this machine would have more elements than NCCL's reader takes (256). Confirm with probe "
+      "--format nccl-xml. Leave out what no job "
       "uses."},
      "NCCL's own parser refuses such a file; leave out what no job uses",
      large_xml},

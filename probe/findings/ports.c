@@ -254,23 +254,27 @@ static void gids(struct search *s, int class_index)
 const struct finding_rule findings_of_ports[] = {
     {{"only-management-ports", NULL, FINDING_ERROR,
       "All active RDMA ports belong to NVLink switches (product data \"SW_MNG\") or to management, while others are "
-      "down. A job that takes them hangs or disturbs the subnet manager of the NVLink switches. Bring up the ports "
+      "down. A job that takes them hangs or disturbs the subnet manager of the NVLink switches. Confirm with ibstat "
+      "and lspci -vvv (Vital Product Data). Bring up the ports "
       "beside the GPUs."},
      "bring up the ports beside the GPUs; a job that uses these hangs or disturbs the NVLink switches",
      only_management},
     {{"no-compute-port", NULL, FINDING_ERROR,
       "There are GPUs and RDMA ports whose state is known, but none of the ports is one that NCCL should use. The "
-      "roles say why for each; probe --why PORT tells rule by rule. Unless NCCL_IB_HCA says otherwise NCCL takes every "
+      "roles say why for each; Confirm with probe --why PORT, rule by rule. Unless NCCL_IB_HCA says otherwise NCCL "
+      "takes every "
       "active port, also those that manage NVLink switches, which is worse than sockets. Bring up a port beside the "
       "GPUs, or set NCCL_IB_DISABLE=1."},
      "probe --why PORT says what rules a port out; until one is right, NCCL_IB_DISABLE=1 keeps NCCL off the wrong ones",
      no_compute},
     {{"port-down", NULL, FINDING_WARNING,
-      "RDMA ports that are down. Check cable and switch port; ports that nobody uses can stay so."},
+      "RDMA ports that are down. Confirm with ibstat (State, Physical state). Check cable and switch port; ports that "
+      "nobody uses can stay so."},
      "check the cable and the switch port",
      down},
     {{"rate-differs", NULL, FINDING_WARNING,
-      "Compute ports of a class, or the fastest ports of the classes, have different rates. Check cable, optics and "
+      "Compute ports of a class, or the fastest ports of the classes, have different rates. Confirm with ibstat "
+      "(Rate). Check cable, optics and "
       "switch port of the slower ones."},
      "check cable, optics and switch port of the slower ones",
      rates,
@@ -294,17 +298,19 @@ const struct finding_rule findings_of_ports[] = {
      "show_gids shows them; leave NCCL_IB_GID_INDEX unset, or give all interfaces the same kinds of addresses",
      gid_indices},
     {{"gpu-without-nic", NULL, FINDING_WARNING,
-      "Some GPUs have no compute port beside them (PXB or nearer), while others do. Check that the GPU's own NIC is "
+      "Some GPUs have no compute port beside them (PXB or nearer), while others do. Confirm with nvidia-smi topo -m. "
+      "Check that the GPU's own NIC is "
       "there and up."},
      "its traffic passes the CPU or another GPU (PXN); check that its own NIC is there and up",
      far_gpus},
     {{"nic-wrong-numa", NULL, FINDING_WARNING,
-      "A compute port is on a NUMA node on which there is no GPU. Move the card to another slot."},
+      "A compute port is on a NUMA node on which there is no GPU. Confirm with nvidia-smi topo -m. Move the card to "
+      "another slot."},
      "move the card to a slot of a NUMA node that has GPUs",
      wrong_numa},
     {{"no-roce-v2-ipv4", NULL, FINDING_WARNING,
       "The GID table of a compute port on Ethernet holds no RoCE v2 entry with an IPv4 address, which NCCL looks for "
-      "first. Give the port's interface an IPv4 address."},
+      "first. Confirm with show_gids. Give the port's interface an IPv4 address."},
      "give the port's interface an IPv4 address; NCCL looks for such a GID first",
      gids},
     {{NULL}},

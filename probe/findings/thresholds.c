@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/units.h"
 #include "probe/findings/findings_internal.h"
 
 #define IBDIAG "the default of infiniband-diags"
@@ -9,10 +10,10 @@
 
 const struct threshold finding_thresholds[] = {
     /* too low */
-    {"memlock-low", 1 << 30, "bytes are enough", OURS},
+    {"memlock-low", 1 << 30, "bytes is enough", OURS},
     {"nofile-low", 4096, "files are enough", OURS},
-    {"shm-small", 64 << 20, "bytes a GPU are enough", OURS},
-    {"mtu-small", 2048, "bytes are enough", "what InfiniBand switches are delivered with"},
+    {"shm-small", 64 << 20, "bytes a GPU is enough", OURS},
+    {"mtu-small", 2048, "bytes is enough", "what InfiniBand switches are delivered with"},
     {"switch-uplink-narrow", 0.9, "of what the widest device can take is enough", OURS},
     /* too high */
     {"ecc-uncorrected", 1, "error since the driver was loaded", "DCGM"},
@@ -62,5 +63,10 @@ double threshold_of(const struct search *s)
 const char *threshold_text(const char *id, struct arena *a)
 {
     const struct threshold *t = find(id);
-    return t ? arena_printf(a, "Threshold: %g %s (%s).", t->least, t->unit, t->source) : NULL;
+    char size[UNIT_TEXT];
+    if (!t)
+        return NULL;
+    if (!strncmp(t->unit, "bytes ", 6))
+        return arena_printf(a, "Threshold: %s %s (%s).", unit_bytes(size, (uint64_t)t->least), t->unit + 6, t->source);
+    return arena_printf(a, "Threshold: %g %s (%s).", t->least, t->unit, t->source);
 }

@@ -372,6 +372,8 @@ static void manual(void **state)
     assert_int_equal(file_read_text("build/man/nccltune-findings.7", FILE_LIMIT, a, &page, &bytes, &e), 0);
     for (const struct finding_kind *k; (k = findings_kind(kinds)); kinds++) {
         const char *name = "";
+        if (!strstr(k->title, "Confirm with"))
+            fail_msg("%s does not say how to confirm it", k->id);
         for (const char *p = k->id; *p; p++)
             name = *p == '-' ? arena_printf(a, "%s\\-", name) : arena_printf(a, "%s%c", name, *p);
         const char *heading = arena_printf(a, "\n.TP\n.B %s\n", name);
