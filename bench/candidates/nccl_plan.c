@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/candidates/nccl_knobs.h"
 #include "bench/results/node_local.h"
 #include "core/coll.h"
 #include "core/units.h"
@@ -172,20 +173,6 @@ static void add_launch(struct bench_plan *p, struct arena *a, const char *label,
     add_settings(p, a, label, s, s != NULL);
 }
 
-/* Variables whose best value only a measurement tells: one launch each, the conductor joins the best two. A variable
- * that the user has set already is left as it is. */
-static const struct {
-    const char *label, *name, *value;
-    int rdma, sockets, one_node; /* where it is of any use: over RDMA, over sockets, inside a node too */
-} variables[] = {
-    {"crossnic=0", "NCCL_CROSS_NIC", "0", 1, 0, 0},       {"crossnic=1", "NCCL_CROSS_NIC", "1", 1, 0, 0},
-    {"pxn=off", "NCCL_PXN_DISABLE", "1", 1, 0, 0},        {"gdr=SYS", "NCCL_NET_GDR_LEVEL", "SYS", 1, 0, 0},
-    {"gdr=off", "NCCL_NET_GDR_LEVEL", "LOC", 1, 0, 0},    {"socket=4x1", "NCCL_SOCKET_NTHREADS", "4", 0, 1, 0},
-    {"socket=8x1", "NCCL_SOCKET_NTHREADS", "8", 0, 1, 0}, {"ctas<=8", "NCCL_MAX_CTAS", "8", 1, 1, 1},
-    {"ctas>=16", "NCCL_MIN_CTAS", "16", 1, 1, 1},         {"ctas>=32", "NCCL_MIN_CTAS", "32", 1, 1, 1},
-    {"buffer=8M", "NCCL_BUFFSIZE", "8388608", 1, 1, 1},   {"nvls=off", "NCCL_NVLS_ENABLE", "0", 1, 1, 1},
-};
-
 #define QPS   "NCCL_IB_QPS_PER_CONNECTION"
 #define SPLIT "NCCL_IB_SPLIT_DATA_ON_QPS"
 
@@ -346,11 +333,9 @@ void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_pla
         add_hca_sets(p, a, s->topology);
     if (nodes != 1 && rdma)
         add_queue_pairs(p, a);
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        int useful = nodes == 1 ? variables[i].one_node : rdma ? variables[i].rdma : variables[i].sockets;
-        if (useful && !getenv(variables[i].name))
-            add_launch(p, a, variables[i].label, variables[i].name, variables[i].value);
-    }
+    const struct nccl_knob *k;
+    for (size_t at = 0; (k = nccl_knob_next(s, nodes, rdma, &at));)
+        add_launch(p, a, k->label, k->name, k->value);
 }
 
 int nccl_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,

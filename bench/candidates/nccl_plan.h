@@ -32,8 +32,8 @@ void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct ar
 /* Fills the launches of `p`: the default; from the topology the sets of HCAs that are worth comparing (all that carry
  * data, one a GPU, those behind the GPUs' own switches, each rail alone), for each class of nodes its own where names
  * differ (bench/results/node_local.h); queue pairs by splitting, which are also
- * tried beside the best launch; then one variable at a time that NCCL reads at its start. Without RDMA, the socket
- * threads instead. On one node only what matters there. */
+ * tried beside the best launch; then one variable at a time that is read at the start (bench/candidates/nccl_knobs.h).
+ * Without RDMA, the socket threads instead. On one node only what matters there. */
 void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_plan *p, struct arena *a);
 
 /* Both launches' variables together; 0 when they set the same one. */

@@ -21,6 +21,7 @@ struct bench_setup {
     const int *nodes;        /* where all is computed: how many nodes; one prediction each */
     int nnodes;              /* 0: as many as the topology has */
     int nccl_version;        /* and whose choices are predicted, 22809 is 2.28.9; 0: the newest known */
+    unsigned collectives;    /* a bit for each (enum coll) that is to be measured; 0 unknown */
     const struct bench_knobs
         *jobs;       /* try nothing, compare these launches with the default as jobs run them; NULL: try */
     int njobs;       /* 0: the default alone */

@@ -161,6 +161,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
         goto out;
     setup.own = bench_engine_own(o->own, s.engine);
     setup.topology = topology;
+    setup.collectives = o->collectives;
     setup.log = log;
     s.workload = workload;
     if (workload && s.engine->predict && !setup.ranks_per_node)
