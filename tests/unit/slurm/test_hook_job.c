@@ -79,7 +79,9 @@ static int ask(const char *answer, struct hook_job *job, struct hook_why *w)
 {
     char script[1024];
     snprintf(script, sizeof script,
-             "#!/bin/sh\n[ \"$SLURM_TIME_FORMAT\" = %%s ] && [ -z \"$HOME\" ] && printf '%%b' '%s'\n", answer);
+             "#!/bin/sh\n[ \"$SLURM_TIME_FORMAT\" = %%s ] && [ -z \"$HOME\" ] && "
+             "[ \"$SLURM_CONF\" = '%s' ] && printf '%%b' '%s'\n",
+             getenv("SLURM_CONF") ? getenv("SLURM_CONF") : "", answer);
     store_write(&store, "squeue", script);
     chmod(store_path(&store, "squeue"), 0755);
     w->text[0] = 0;
@@ -101,12 +103,14 @@ static void asks(void **state)
     assert_int_equal(job.nlists, 1);
     assert_string_equal(job.lists[0], "n[1-2]");
     hook_job_free(&job);
+    setenv("SLURM_CONF", "/etc/slurm/other.conf", 1);
     setenv("SLURM_HET_JOB_ID", "11", 1);
     assert_int_equal(ask("11 main 100 m[1-3]\\n12 other 101 n1\\n", &job, &why), 0);
     assert_int_equal(job.start, 100);
     assert_string_equal(job.partition, "main");
     assert_int_equal(hook_job_nodes(&job, &why), 4);
     hook_job_free(&job);
+    unsetenv("SLURM_CONF");
     /* Nor does a part without nodes count for nothing. */
     static const char *const bad[] = {"", "nonsense\\n", "11 main soon m1\\n", "11 main 100 m1\\n12 main N/A \\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -118,6 +118,22 @@ static void leaves_an_answer(void **state)
     assert_int_equal(access(answer, F_OK), -1);
 }
 
+/* A task of a part of a heterogeneous job looks for the whole job's answer, an epilog for its part's. */
+static void leaves_an_answer_for_each_part(void **state)
+{
+    char whole[1024], part[1024];
+    (void)state;
+    setenv("SLURM_JOB_ID", "8", 1);
+    setenv("SLURM_HET_JOB_ID", "7", 1);
+    setenv("SLURMD_NODENAME", "n0", 1);
+    setenv("SLURM_JOB_NODELIST", "n0", 1);
+    snprintf(whole, sizeof whole, "%s/7", store.root);
+    snprintf(part, sizeof part, "%s/8", store.root);
+    assert_int_equal(hook("--conf /nowhere/conf --run '%s' prolog", store.root), 0);
+    assert_int_equal(access(whole, F_OK), 0);
+    assert_int_equal(access(part, F_OK), 0);
+}
+
 /* ---- with a store that is trusted ---------------------------------------------------------------------------------
  */
 
@@ -219,6 +235,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(survives_wrong_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(prints_what_a_task_gets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_an_answer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaves_an_answer_for_each_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(checks_this_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(drains_a_node, set_up, tear_down),
     };

@@ -35,6 +35,7 @@ static void records_every_call(int api)
     CHECK(!strcmp(ar->dtype, "bfloat16") && !strcmp(rs->dtype, "float16") && !ag->dtype && !bc->dtype);
     CHECK(ar->algo == ALGO_RING && ar->proto == PROTO_LL128 && ar->channels == 8);
     CHECK(ag->algo == ALGO_NVLS_TREE && ag->proto == PROTO_SIMPLE && ag->channels == 16 && rs->algo == ALGO_PAT);
+    CHECK(bc->algo == ALGO_RING && bc->proto == PROTO_LL && red->algo == ALGO_TREE && red->proto == PROTO_LL);
     CHECK(ar->group_size == 8 && ar->stride == 1 && workload_call_nodes(w, ar) == 2);
     CHECK(ar->place == WORKLOAD_CLUSTER);
     if (api >= 4)
@@ -59,7 +60,8 @@ static void tells_messages_from_alltoalls(int api)
         tasks[2 * i] = (struct profiled_task){"Send", 1000 + (size_t)i, 9, 0, 0, 2, i, 40000};
         tasks[2 * i + 1] = (struct profiled_task){"Recv", 1000, 9, 0, 0, 2, i, 40000};
     }
-    /* Versions 1 and 2 learn the ranks from the first AllGather, version 3 never does. */
+    /* Versions 1 and 2 learn the ranks from the first AllGather and from nothing else, version 3 never does. */
+    launch(&c, (struct profiled_task){"AllReduce", 10, 7, ALGO_RING, PROTO_LL, 1, 0, 1000}, 1);
     launch(&c, (struct profiled_task){"AllGather", 10, 0, ALGO_RING, PROTO_LL, 1, 0, 1000}, 1);
     for (int i = 0; i < 5; i++)
         profiled_launch(&c, tasks, 16);

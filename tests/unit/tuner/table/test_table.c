@@ -200,6 +200,7 @@ static void names_line_and_column(void **unused)
         {16, 45, "chunk_bytes without"},
         {17, 11, "min_bytes is \"\""},
         {19, 1, "collective is \"alltoall\""},
+        {20, 1, "collective is \"all reduce\""},
     };
     struct tuner_table t;
     size_t bytes;
