@@ -26,7 +26,7 @@ static const struct cli_page page = {
     -1};
 
 struct request {
-    const char *output, *svg;
+    const char *output, *svg, *topology;
     int json;
 };
 
@@ -34,6 +34,8 @@ static const struct option_spec options[] = {
     {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
     {'j', "json", NULL, "print the diagnosis as JSON, with communication_share from 0 to 1", option_flag,
      offsetof(struct request, json)},
+    {0, "topology", "FILE", "the machine's topology.json: which of its HCAs NCCL's log leaves out", option_text,
+     offsetof(struct request, topology)},
     {0, "svg", "FILE", "draw the phases as stacked bars", option_text, offsetof(struct request, svg)},
     {0},
 };
@@ -51,7 +53,11 @@ static int write_text(const struct diag_result *r, const char *path, void (*prin
 
 static int run(const struct request *r, char **files, struct err *e)
 {
+    struct topology *t = r->topology ? topo_load(r->topology, e) : NULL;
+    if (r->topology && !t)
+        return cli_fail(COMMAND, e);
     struct diagnosis *d = diagnose_new();
+    diagnose_topology(d, t);
     int unread = 0, read = 0, rc = 0;
     /* What cannot be read is said, and does not silence the others. */
     for (; *files; files++) {
@@ -73,6 +79,7 @@ static int run(const struct request *r, char **files, struct err *e)
     if (!rc && result && r->svg)
         rc = write_text(result, r->svg, diagnose_svg, e);
     diagnose_free(d);
+    topo_free(t);
     return rc ? cli_fail(COMMAND, e) : unread ? ERR_FAILED : 0;
 }
 

@@ -269,6 +269,11 @@ int diagnose_file(struct diagnosis *d, const char *path, struct err *e)
     return strcmp(path, "-") != 0 ? read_path(d, path, 0, e) : diagnose_stream(d, stdin, "(standard input)", e);
 }
 
+void diagnose_topology(struct diagnosis *d, const struct topology *t)
+{
+    d->topology = t;
+}
+
 const struct diag_result *diagnose_finish(struct diagnosis *d)
 {
     diag_summarise(d);

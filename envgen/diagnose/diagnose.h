@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "core/err.h"
+#include "probe/topology/topology.h"
 
 #define DIAGNOSE_FORMAT "nccltune-diagnosis/1"
 
@@ -139,6 +140,9 @@ int diagnose_file(struct diagnosis *d, const char *path, struct err *e);
 
 /* The same from an open stream; `name` is what evidence calls it, copied. */
 int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *e);
+
+/* What the machine has: what logs say is held against it. `t` must live as long as `d`. */
+void diagnose_topology(struct diagnosis *d, const struct topology *t);
 
 /* Judges what was read. The result belongs to `d`; nothing may be read afterwards. */
 const struct diag_result *diagnose_finish(struct diagnosis *d);

@@ -234,6 +234,7 @@ struct diagnosis {
     int in_stack, stack_frames[DIAG_FRAMES];
     char stack_places[DIAG_FRAMES][DIAG_PLACE];
     struct diag_nccl nccl;
+    const struct topology *topology; /* NULL: not given */
     struct diag_setting settings[DIAG_SETTINGS];
     int nsettings, open_setting; /* the setting whose value is a line below, plus 1 */
     int megatron_block;          /* inside a block of timers */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "envgen/diagnose/rules.h"
+#include "probe/topology/roles.h"
 
 static void copy_word(char *to, size_t size, const char *s)
 {
@@ -250,6 +251,43 @@ static int warned(const struct judge *j, const struct diag_rule *rule, struct di
                                    n->warnings, n->warnings == 1 ? "" : "s", n->warning);
 }
 
+static int is_used(const struct diag_nccl *n, const char *hca)
+{
+    for (int i = 0; i < n->nhcas; i++)
+        if (!strcmp(n->hcas[i], hca))
+            return 1;
+    return 0;
+}
+
+/* HCAs that the topology has for GPUs and that NCCL does not name. */
+static int unused_hcas(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+{
+    const struct diag_nccl *n = &j->d->nccl;
+    const struct topology *t = j->d->topology;
+    struct arena *a = arena_new();
+    const char *missing = "";
+    int all = 0, used = 0;
+    (void)rule;
+    for (int c = 0; t && n->nhcas && n->nhcas < DIAG_HCAS && c < t->nclasses; c++) {
+        const struct topo_class *class = &t->classes[c];
+        const struct port_verdict *roles = class->ngpus ? roles_of(class, a) : NULL;
+        for (int p = 0; roles && p < class->nports; p++) {
+            if (roles[p].role != ROLE_COMPUTE || class->ports[p].state == TOPO_STATE_DOWN)
+                continue;
+            int named = is_used(n, class->ports[p].hca);
+            all++;
+            used += named;
+            if (!named)
+                missing = arena_printf(a, "%s%s%s", missing, *missing ? ", " : "", class->ports[p].hca);
+        }
+    }
+    int holds = *missing &&
+                diag_hit(h, 0.4 * (1 - (double)used / all), n->place,
+                         "NCCL uses %d of the %d HCAs that the topology has for GPUs: not %.160s", used, all, missing);
+    arena_free(a);
+    return holds;
+}
+
 static int no_nvlink(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
 {
     const struct diagnosis *d = j->d;
@@ -278,6 +316,8 @@ const struct diag_rule diag_nccl_rules[] = {
      "PCIe ACS, a container without --ipc=host, or NCCL_P2P_DISABLE keep GPUs apart; on boxes without NVLink it may be "
      "all there is",
      "nvidia-smi topo -p2p r"},
+    {"unused-hcas", unused_hcas, DIAG_MEASURED, "look at NCCL_IB_HCA, and whether the ports are up in the container",
+     "nccltune lint --env --topology topology.json"},
     {"few-channels", few_channels, DIAG_POSSIBLE,
      "NVLink wants 16 or more: look for NCCL_MAX_CTAS or NCCL_MAX_NCHANNELS", "nccltune lint --env", 2},
     {"nccl-versions", versions, DIAG_MEASURED,

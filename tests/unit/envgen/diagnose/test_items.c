@@ -212,13 +212,30 @@ static void sides(void **state)
     diagnose_free(d);
 }
 
+/* NCCL names one of the machine's HCAs for GPUs, and a port that is down is not missed. */
+static void hcas_that_nccl_leaves_out(void **state)
+{
+    (void)state;
+    struct topo_port ports[] = {{.object = -1, .hca = "mlx5_0", .port = 1, .state = TOPO_STATE_ACTIVE},
+                                {.object = -1, .hca = "mlx5_1", .port = 1, .state = TOPO_STATE_ACTIVE},
+                                {.object = -1, .hca = "mlx5_2", .port = 1, .state = TOPO_STATE_DOWN}};
+    struct topo_gpu gpu = {.object = -1};
+    struct topo_class class = {.name = "n", .gpus = &gpu, .ngpus = 1, .ports = ports, .nports = 3};
+    struct topology t = {.classes = &class, .nclasses = 1};
+    struct diagnosis *d = read_text("h:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n");
+    diagnose_topology(d, &t);
+    const struct diag_finding *f = finding_of(diagnose_finish(d), "unused-hcas");
+    assert_non_null(f);
+    assert_non_null(strstr(f->text, "1 of the 2 HCAs that the topology has for GPUs: not mlx5_1"));
+    diagnose_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_one_line),
-        cmocka_unit_test(what_is_a_file_or_several),
-        cmocka_unit_test(a_step_of_49_seconds),
-        cmocka_unit_test(sides),
+        cmocka_unit_test(what_is_one_line),          cmocka_unit_test(what_is_a_file_or_several),
+        cmocka_unit_test(a_step_of_49_seconds),      cmocka_unit_test(sides),
+        cmocka_unit_test(hcas_that_nccl_leaves_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -359,9 +359,27 @@ static void coverage_is_by_time(void **state)
     arena_free(s.arena);
 }
 
+/* A stage of a pipeline waits for the others: what it waits for and computes takes 1 + bubble. */
+static void a_bubble_stretches_its_phase(void **state)
+{
+    (void)state;
+    struct synthetic s;
+    struct env_decisions *d = measured(&s, "mpi");
+    struct workload *w = workload_of(1000, call(COLL_ALLREDUCE, MIB, 2, 0));
+    w->phases[0].bubble = 0.75;
+    struct step_estimate e = estimate(&s, d, w, NULL);
+    assert_near(e.now.waits.us, 1.75 * 800, 1e-6);
+    assert_near(e.now.all.us, 1.75 * 800, 1e-6);
+    assert_near(e.compute_us, 1750, 1e-9);
+    workload_free(w);
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bubble_stretches_its_phase),
         cmocka_unit_test(between_sizes_a_line_in_logarithms),
         cmocka_unit_test(beyond_the_sizes_no_further_than_twice),
         cmocka_unit_test(sums_hide_what_compute_covers),
