@@ -80,7 +80,7 @@ cat >"$dir/bin/nccltune" <<END
 #!/bin/sh
 export LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so
 case \$1 in
-tune) set -- "\$@" --collectives allreduce \${SIZES---max-bytes 256K --step-factor 32 --budget 40s} ;;
+tune) set -- "\$@" --collectives allreduce \${SIZES---max-bytes 256K --step-factor 32 --budget 32s} ;;
 install-profile) set -- "\$@" --no-nccl-conf --plugin $plugin ;;
 esac
 exec $PWD/build/nccltune "\$@"
@@ -116,7 +116,7 @@ check "bench knows both classes' HCAs, too" grep -q 'hca=rail0' "$dir/bench.plan
 # ---- measured, with HCAs of every class ------------------------------------------------------------------------------
 as_written salloc "tune --serve" >"$dir/tune.log" 2>&1
 check "it is measured" test -e "$profile/manifest.json"
-check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most 40 s with the nccl engine" "$dir/tune.log"
+check "it says before what, and for how long" grep -q "measuring ${n}\[0-3\] (4 nodes) for at most 32 s with the nccl engine" "$dir/tune.log"
 check "and who is not served" grep -q "warning: ${n}4 is not served: " "$dir/tune.log"
 check "the dark port costs its node, in numbers" grep -q "warning: ${n}1 is left out: .*costs 1 of 4 nodes (25 %).* 1 of 2 ports (50 %)" "$dir/tune.log"
 check "six ranks on the three others" grep -q '"nodes":3,"ranks":6' "$profile/results.jsonl"
@@ -155,7 +155,7 @@ check "the table is the same, a job on all six gets it" gets "$table =mlx5_0:1|$
 # The other class's ports run at half the rate now, and one of its nodes has died: a profile for each class, both measured.
 for k in 2 3; do echo "200 Gb/sec (4X HDR)" | tee "$dir/hca/${n}$k/infiniband/"*/ports/1/rate >/dev/null; done
 check "what was installed goes: the site is untouched again" nodes 60 nccltune install-profile --uninstall --store "$store"
-SIZES="--sizes 64K --budget 12s" nodes 100 salloc -Q -w "${n}[0-3]" -N4 nccltune tune -o "$dir/apart" >"$dir/apart.log" 2>&1
+SIZES="--sizes 64K --budget 8s" nodes 100 salloc -Q -w "${n}[0-3]" -N4 nccltune tune -o "$dir/apart" >"$dir/apart.log" 2>&1
 check "classes that may not share a job are measured one after the other" test $? = 0
 measured_on() { grep -q '"engine":"nccl".*"nodes":2,"ranks":4' "$1/results.jsonl" && grep -qE "\"name\":[[:space:]]*\"$2\"" "$1/topology.json"; }
 check "the first class has the profile that was asked for" measured_on "$dir/apart" ${n}0
