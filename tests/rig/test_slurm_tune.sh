@@ -11,11 +11,11 @@ done
 prefix=nu$$
 dir=/run/nccltune-rig-$prefix
 log=$dir/tune.log profile=$dir/profile
-made_etc=
-[ -d /etc/nccltune ] || { mkdir /etc/nccltune && made_etc=1; }
-trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; [ -z "$made_etc" ] || rmdir /etc/nccltune' EXIT
+made=()
+for d in /etc/nccltune /shared; do [ -d $d ] || { mkdir $d && made+=("$d"); }; done
+trap 'tests/rig/slurm down $prefix >/dev/null 2>&1; rmdir -- "${made[@]}"' EXIT
 
-mkdir -p "$dir/libexec" "$dir/lib" "$dir/site"
+mkdir -p "$dir/libexec" "$dir/lib" "$dir/site" "$dir/shared" "$dir/bin"
 install -m 755 build/nccltune-hook slurm/task_prolog slurm/prolog slurm/epilog "$dir/libexec/"
 install -m 755 build/libnccl-tuner-nccltune.so "$dir/lib/"
 printf '%s\n' "store=$dir/store" "plugin=$dir/lib/libnccl-tuner-nccltune.so" >"$dir/site/slurm.conf"
@@ -23,8 +23,8 @@ printf '%s\n' "store=$dir/store" "plugin=$dir/lib/libnccl-tuner-nccltune.so" >"$
 printf '%s\n' '#!/bin/sh' "$dir/libexec/task_prolog" 'echo export SITE=ours' >"$dir/libexec/site"
 chmod 755 "$dir/libexec/site"
 # shellcheck disable=SC2016 # expanded on the node
-export NODE_SETUP='mount --bind "$dir/site" /etc/nccltune'
-tests/rig/slurm up $prefix 2 "TaskProlog=$dir/libexec/site" "Prolog=$dir/libexec/prolog" "Epilog=$dir/libexec/epilog" >"$dir/up.log" 2>&1 ||
+export NODE_SETUP='mount --bind "$dir/site" /etc/nccltune && mount --bind "$dir/shared" /shared'
+tests/rig/slurm up $prefix 4 "TaskProlog=$dir/libexec/site" "Prolog=$dir/libexec/prolog" "Epilog=$dir/libexec/epilog" >"$dir/up.log" 2>&1 ||
     cannot_start slurm "$(tail -n 3 "$dir/up.log" | tr '\n' ' ')"
 
 slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
@@ -33,7 +33,7 @@ ended() { [[ $(slurm squeue -h -j "$job" -o %T 2>/dev/null) != [PRC]* ]]; }
 
 gather() {
     slurm srun -N2 "$PWD/build/nccltune" probe --gather "$dir/gather" -o "$dir/cluster.json" &&
-        build/nccltune probe --from "$dir/cluster.json" | grep -qx "$prefix-n0, $prefix-n1"
+        build/nccltune probe --from "$dir/cluster.json" | grep -qx "$prefix-n\[0-1\], 2 nodes"
 }
 check "probe under srun makes one class of both nodes" gather
 
@@ -80,19 +80,25 @@ check "and a table comes of it" grep -q '^allreduce,' "$nccl/tuner.csv"
 mkdir -p "$dir/broken"
 printf '%s\n' '#!/bin/sh' 'exit 1' >"$dir/broken/mpirun"
 chmod 755 "$dir/broken/mpirun"
-# Without mpirun, and nothing said: agents by srun, without any MPI.
-plain=$dir/plain-profile
-job=$(LD_LIBRARY_PATH=$PWD/build/tests/doubles/lib NCCL_DOUBLE_LAW=$PWD/tests/fixtures/nccl/law.txt DRIVER_DOUBLE_GPUS=2 \
-    NCCL_SOCKET_IFNAME="=eth0" NCCLTUNE_MPIRUN_ARGS='' PATH=$dir/broken:$PATH \
-    slurm sbatch --parsable -N2 --gpus-per-node=2 -o "$dir/plain.log" slurm/nccltune.sbatch "$plain" \
-    --engine nccl --collectives allreduce --sizes 64K --budget 5s)
+# Without mpirun, and nothing said: agents by srun, without any MPI. As README has it; this site's nccltune has little time,
+# and its nodes two GPUs.
+printf '%s\n' '#!/bin/sh' "exec $PWD/build/nccltune \"\$@\" --engine nccl --collectives allreduce --sizes 64K --budget 5s" >"$dir/bin/nccltune"
+chmod 755 "$dir/bin/nccltune"
+ln -s "$PWD/slurm" "$dir/slurm"
+plain=$dir/shared/profile
+# shellcheck disable=SC2016,SC2086 # README's backquotes; words
+job=$(doubles=$PWD/build/tests/doubles/lib law=$PWD/tests/fixtures/nccl/law.txt rig=$PWD/tests/rig/slurm
+    readme=$(sed -n 's/^`\(sbatch [^`]*\)`.*/\1/p' README.md)
+    cd "$dir" && LD_LIBRARY_PATH=$doubles NCCL_DOUBLE_LAW=$law DRIVER_DOUBLE_GPUS=2 NCCL_SOCKET_IFNAME="=eth0" \
+        NCCLTUNE_MPIRUN_ARGS='' NCCLTUNE_PROGRAM='' PATH=$dir/bin:$dir/broken:$PATH SBATCH_GPUS_PER_NODE=2 \
+        "$rig" exec $prefix timeout -k 5 60 $readme | sed 's/^Submitted batch job //')
 for _ in $(seq 300); do
     if ended; then break; fi
     sleep 0.3
 done
-note "$dir/plain.log"
-check "without mpirun the agents are started by srun" grep -q 'start 0: .* --launcher srun' "$dir/plain.log"
-check "four ranks on two nodes again" grep -q '"engine":"nccl".*"nodes":2,"ranks":4' "$plain/results.jsonl"
+note "$dir/slurm-$job.out"
+check "without mpirun the agents are started by srun" grep -q 'start 0: nccltune tune .* --launcher srun' "$dir/slurm-$job.out"
+check "eight ranks on four nodes" grep -q '"engine":"nccl".*"nodes":4,"ranks":8' "$plain/results.jsonl"
 
 srun_profile=$dir/srun-profile
 job=$(NCCLTUNE_MPIRUN_ARGS='' PATH=$dir/broken:$PATH slurm sbatch --parsable -N2 --gpus-per-node=2 -o "$dir/srun.log" \
