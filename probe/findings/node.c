@@ -119,6 +119,18 @@ static void p2p(struct search *s, int class_index)
               "the driver refuses peer-to-peer access between %d pair%s of GPUs", n, n == 1 ? "" : "s");
 }
 
+static void wrong_driver(struct search *s, int class_index)
+{
+    const struct topo_class *c = &s->t->classes[class_index];
+    const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
+    int n = 0;
+    for (int i = 0; i < c->nobjects; i++)
+        if (c->objects[i].kind == TOPO_GPU && c->objects[i].driver && !strcmp(c->objects[i].driver, "nouveau"))
+            names[n++] = object_name(s->a, &c->objects[i]);
+    if (n)
+        found(s, c->name, found_names(s->a, names, n), "the driver nouveau has taken %d GPU%s", n, n == 1 ? "" : "s");
+}
+
 /* On Grace the SMMU translates by design. */
 static void iommu(struct search *s, int class_index)
 {
@@ -287,6 +299,11 @@ const struct finding_rule findings_of_nodes[] = {
       "use --ipc=host."},
      "give the container more: --shm-size=1g for each GPU, or --ipc=host",
      shm},
+    {{"wrong-driver", NULL, FINDING_ERROR,
+      "The driver nouveau has taken a GPU, which CUDA then does not see. Confirm with lspci -k. Blacklist nouveau in "
+      "/etc/modprobe.d, rebuild the initial RAM disk and reboot."},
+     "lspci -k confirms it; blacklist nouveau in /etc/modprobe.d, rebuild the initial RAM disk, reboot",
+     wrong_driver},
     {{"p2p-refused", NULL, FINDING_WARNING,
       "NVIDIA's driver refuses peer-to-peer access between GPUs, with the reason. Confirm with nvidia-smi topo -p2p "
       "rw. "

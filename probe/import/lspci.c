@@ -17,7 +17,7 @@ struct function {
     int width, max_width;
     int numa;                   /* -1 unknown */
     int secondary, subordinate; /* buses below a bridge; 0: none */
-    enum topo_known redirects;
+    enum topo_known redirects, relaxed_ordering, ats;
     const char *driver;
 };
 
@@ -135,6 +135,10 @@ static void detail(struct listing *l, struct function *f, const char *line)
         ids_of(v, &f->f.subsystem_vendor, &f->f.subsystem_device);
     else if ((v = text_value(l->x, line, "ACSCtl:")))
         f->redirects = strstr(v, "ReqRedir+") ? TOPO_YES : TOPO_NO;
+    else if ((v = text_value(l->x, line, "RlxdOrd"))) /* second line of DevCtl */
+        f->relaxed_ordering = *v == '+' ? TOPO_YES : TOPO_NO;
+    else if ((v = text_value(l->x, line, "ATSCtl:")))
+        f->ats = strstr(v, "Enable+") ? TOPO_YES : TOPO_NO;
     else if ((v = text_value(l->x, line, "Bus:"))) {
         f->secondary = bus_after(v, "secondary=");
         f->subordinate = bus_after(v, "subordinate=");
@@ -266,6 +270,8 @@ static void add(struct listing *l, int function)
         return;
     struct topo_object *o = &l->c->objects[object];
     set_link(o, f);
+    o->relaxed_ordering = f->relaxed_ordering;
+    o->ats = f->ats;
     if (n) {
         const struct function *port = &l->list[chain[n - 1]];
         o->acs = port->redirects;

@@ -295,7 +295,13 @@ static int numa_object(struct tree *tree, int end)
         numa = tree->next_numa++;
         tree->invented++;
     }
-    return *at = build_numa(tree->t, tree->c, numa);
+    *at = build_numa(tree->t, tree->c, numa);
+    for (int i = 0; i < tree->m->n; i++) {
+        const char *cpus = leader(tree->m->group[LEVEL_NODE], i) == first ? tree->m->cpus[i] : NULL;
+        if (cpus && is_affinity(cpus) && isdigit((unsigned char)*cpus))
+            tree->c->objects[*at].cpus = arena_strdup(tree->t->arena, cpus);
+    }
+    return *at;
 }
 
 /* The object of the end's group at `level`, below that of the next level. */

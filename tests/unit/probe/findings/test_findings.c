@@ -204,6 +204,9 @@ static void abilities(void **state)
                "GPU1: read: disabled by a setting of the driver");
     expect(t, "p2p-refused", "GPU0 with GPU1: read: disabled by a setting of the driver");
     t = well();
+    t->classes[0].objects[t->classes[0].gpus[1].object].driver = "nouveau";
+    expect(t, "wrong-driver", "0000:20:00.0");
+    t = well();
     t->classes[0].nofile = 1024;
     expect(t, "nofile-low", "RLIMIT_NOFILE is 1024");
 }

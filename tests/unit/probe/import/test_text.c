@@ -72,7 +72,11 @@ static void broken_lines(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct topology *t = read_text(texts[i]);
         assert_string_equal(matrix_words(&t->classes[0], t->arena), TWO_GPUS);
-        assert_int_equal(t->classes[0].objects[t->classes[0].gpus[1].object].numa, 1);
+        const struct topo_object *last = &t->classes[0].objects[t->classes[0].gpus[1].object];
+        assert_int_equal(last->numa, 1);
+        while (last->kind != TOPO_NUMA)
+            last = &t->classes[0].objects[last->parent];
+        assert_string_equal(last->cpus, "8-15");
         topo_free(t);
     }
 }
@@ -160,6 +164,9 @@ static void lspci(void **state)
     assert_int_equal(nic->link_width, 8);
     assert_int_equal(nic->link_max_width, 16);
     assert_string_equal(nic->driver, "mlx5_core");
+    assert_int_equal(nic->relaxed_ordering, TOPO_NO);
+    assert_int_equal(nic->ats, TOPO_YES);
+    assert_int_equal(gpu->relaxed_ordering, TOPO_NOT_KNOWN);
     /* IPoIB is down, the port is not. */
     assert_int_equal(c->ports[0].state, TOPO_STATE_ACTIVE);
     assert_int_equal(c->ports[0].layer, TOPO_LINK_INFINIBAND);
