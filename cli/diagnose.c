@@ -27,13 +27,14 @@ static const struct cli_page page = {
 
 struct request {
     const char *output, *svg, *topology;
-    int json;
+    int json, formats;
 };
 
 static const struct option_spec options[] = {
     {'o', "output", "FILE", "write the text or JSON there", option_text, offsetof(struct request, output)},
     {'j', "json", NULL, "print the diagnosis as JSON, with communication_share from 0 to 1", option_flag,
      offsetof(struct request, json)},
+    {0, "list-formats", NULL, "what is known, with a line of each", option_flag, offsetof(struct request, formats)},
     {0, "topology", "FILE", "the machine's topology.json: which of its HCAs NCCL's log leaves out", option_text,
      offsetof(struct request, topology)},
     {0, "svg", "FILE", "draw the phases as stacked bars", option_text, offsetof(struct request, svg)},
@@ -93,6 +94,10 @@ int diagnose_main(int argc, char **argv)
     arena_free(a);
     if (rc >= 0)
         return rc;
+    if (r.formats) {
+        diagnose_formats(stdout);
+        return 0;
+    }
     if (first == argc)
         return cli_usage(COMMAND, "expected a log to read");
     return run(&r, argv + first, &e);

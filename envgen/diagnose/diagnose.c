@@ -269,6 +269,17 @@ int diagnose_file(struct diagnosis *d, const char *path, struct err *e)
     return strcmp(path, "-") != 0 ? read_path(d, path, 0, e) : diagnose_stream(d, stdin, "(standard input)", e);
 }
 
+void diagnose_formats(FILE *out)
+{
+    for (int i = 0; i < NREADERS; i++)
+        fprintf(out, "%-26s %s\n%-26s   says: %s\n", readers[i].name, readers[i].looks_like, "", readers[i].yields);
+    fprintf(
+        out,
+        "%-26s {\"traceEvents\": [...]} of torch.profiler, {\"entries\": [...]} of the flight recorder\n%-26s   says: "
+        "kernels and what they hide; the collective that is not complete\n",
+        "PyTorch trace", "");
+}
+
 void diagnose_topology(struct diagnosis *d, const struct topology *t)
 {
     d->topology = t;

@@ -141,6 +141,9 @@ int diagnose_file(struct diagnosis *d, const char *path, struct err *e);
 /* The same from an open stream; `name` is what evidence calls it, copied. */
 int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *e);
 
+/* Every format that is known: its name, what a line of it looks like, what it says. */
+void diagnose_formats(FILE *out);
+
 /* What the machine has: what logs say is held against it. `t` must live as long as `d`. */
 void diagnose_topology(struct diagnosis *d, const struct topology *t);
 

@@ -144,7 +144,7 @@ struct diag_samples {
 };
 
 /* What nvidia-smi's columns mean; `at` -1: not there. */
-enum diag_smi_column { SMI_TIME, SMI_INDEX, SMI_NAME, SMI_UTIL, SMI_POWER, SMI_LIMIT, SMI_PID, SMI_TYPE, SMI_COLUMNS };
+enum diag_smi_column { SMI_TIME, SMI_INDEX, SMI_NAME, SMI_UTIL, SMI_POWER, SMI_LIMIT, SMI_PID, SMI_COLUMNS };
 struct diag_smi {
     int columns, commas, unnamed;
     int at[SMI_COLUMNS];
@@ -163,7 +163,7 @@ struct diag_progress {
 struct diag_watchdog {
     int ranks, differ; /* that timed out; whether their collectives differ */
     long low, high;    /* sequence numbers */
-    long elements, waited_ms, rank;
+    long elements, waited_ms;
     char op[32], place[DIAG_PLACE];
 };
 
@@ -184,10 +184,10 @@ struct diag_nccl {
     char version[24], other_version[24]; /* another one, of other ranks */
     char hcas[DIAG_HCAS][32];
     int nhcas;
-    char network[32], plugin[64], interface[32];
+    char network[32], plugin[64];
     int ranks, nodes, channels;
     long p2p, shm, ib, socket, gdr; /* connections */
-    int no_device, gdr_off, warnings, inits;
+    int no_device, gdr_off, warnings;
     char warning[200];
     char place[DIAG_PLACE], socket_place[DIAG_PLACE], gdr_place[DIAG_PLACE], warning_place[DIAG_PLACE];
     char version_place[DIAG_PLACE];

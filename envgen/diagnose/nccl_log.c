@@ -43,8 +43,6 @@ static void hcas(struct diagnosis *d, const char *s)
         if (*name && i == n->nhcas && i < DIAG_HCAS)
             memcpy(n->hcas[n->nhcas++], name, sizeof name);
     }
-    if (oob)
-        snprintf(n->interface, sizeof n->interface, "%.*s", (int)strcspn(oob + 4, ":<"), oob + 4);
 }
 
 static void network(struct diagnosis *d, const char *s)
@@ -104,12 +102,6 @@ static void nodes(struct diagnosis *d, const char *s)
     d->nccl.nodes = n > d->nccl.nodes && n < 1 << 20 ? (int)n : d->nccl.nodes;
 }
 
-static void finished(struct diagnosis *d, const char *s)
-{
-    (void)s;
-    d->nccl.inits++;
-}
-
 /* What follows a mark of a line, and what it means. */
 static const struct {
     const char *mark;
@@ -128,7 +120,6 @@ static const struct {
     {" nRanks ", ranks},
     {" nranks ", ranks},
     {" nNodes ", nodes},
-    {"Init COMPLETE", finished},
 };
 
 static void warn(struct diagnosis *d, const char *text)
@@ -188,6 +179,8 @@ void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE])
         used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " with %d HCA%s", n->nhcas, n->nhcas == 1 ? "" : "s");
     if (n->channels && used < DIAG_SENTENCE)
         used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " and %d channels", n->channels);
+    if (*n->plugin && used < DIAG_SENTENCE)
+        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, ", tuned by plugin %s", n->plugin);
     if (used < DIAG_SENTENCE)
         snprintf(to + used, DIAG_SENTENCE - used, ".");
 }

@@ -119,7 +119,6 @@ int diag_read_watchdog(struct diagnosis *d, const char *line)
         w->low = w->high = seq;
         w->elements = number_behind(at, "NumelIn=");
         w->waited_ms = number_behind(at, "ran for ");
-        w->rank = number_behind(line, "[Rank ");
         diag_here(d, w->place);
     }
     w->differ |= strcmp(w->op, name) != 0;

@@ -25,7 +25,6 @@ static const struct {
     {"pwr", SMI_POWER},
     {"Time", SMI_TIME},
     {"pid", SMI_PID},
-    {"type", SMI_TYPE},
 };
 
 /* ---- rows of fields: between commas, or between blanks where there is none ---- */
