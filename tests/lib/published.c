@@ -202,3 +202,18 @@ int published_read(struct arena *a)
     return read_table("published.csv", MOST_FIELDS, add_published, a) || read_table("more.csv", 13, add_more, a) ? -1
                                                                                                                  : 0;
 }
+
+const char *const published_fabrics[] = {"NVLink, XGMI", "PCIe", "InfiniBand, RoCE", "EFA, TCPX, Slingshot", "sockets"};
+
+int published_fabric(const struct published_run *r, const struct model_time *t)
+{
+    const struct nccl_model *n = model_nccl(r->model);
+    if (n->nodes == 1 || t->share[MODEL_NET_HOPS] + t->share[MODEL_NET_LINKS] == 0)
+        return model_prior(r->model)->part[MODEL_LINKS] > 0.25 ? 1 : 0;
+    const char *assumed;
+    if (n->setup.sockets)
+        return 4;
+    enum model_net_kind kind =
+        model_net_kind_of(&n->setup.topology->classes[n->setup.class_index], &n->nets[0], &assumed);
+    return kind == MODEL_NET_SOCKETS ? 4 : kind <= MODEL_NET_ROCE_VIRTUAL ? 2 : 3;
+}

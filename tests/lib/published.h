@@ -27,4 +27,9 @@ extern int published_nruns, published_nrows;
 /* Reads both tables, in `a`. -1: there is no corpus. Anything else that is wrong ends the program. */
 int published_read(struct arena *a);
 
+/* What joins the GPUs of a call: an index into names. */
+enum { PUBLISHED_FABRICS = 5 };
+extern const char *const published_fabrics[PUBLISHED_FABRICS];
+int published_fabric(const struct published_run *r, const struct model_time *t);
+
 #endif

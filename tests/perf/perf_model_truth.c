@@ -16,13 +16,10 @@
 #include "core/stats.h"
 #include "tests/lib/published.h"
 
-enum { SIZES = 3, FABRICS = 5 };
+enum { SIZES = 3, FABRICS = PUBLISHED_FABRICS };
 
 static const char *const size_names[] = {"below 1 MiB", "1 to 64 MiB", "from 64 MiB"};
 static const uint64_t size_from[] = {0, 1 << 20, 1 << 26, UINT64_MAX};
-static const char *const fabric_names[] = {"NVLink, XGMI", "PCIe", "InfiniBand, RoCE", "EFA, TCPX, Slingshot",
-                                           "sockets"};
-
 /* A row with what the model makes of it. */
 struct judged {
     struct model_time t, after; /* before, and after three calls */
@@ -34,19 +31,6 @@ struct judged {
 static struct judged rows[PUBLISHED_MOST];
 
 /* ---- predictions ----------------------------------------------------------------------------------------------- */
-
-static int fabric_of(const struct published_run *r, const struct model_time *t)
-{
-    const struct nccl_model *n = model_nccl(r->model);
-    if (n->nodes == 1 || t->share[MODEL_NET_HOPS] + t->share[MODEL_NET_LINKS] == 0)
-        return model_prior(r->model)->part[MODEL_LINKS] > 0.25 ? 1 : 0;
-    const char *assumed;
-    if (n->setup.sockets)
-        return 4;
-    enum model_net_kind kind =
-        model_net_kind_of(&n->setup.topology->classes[n->setup.class_index], &n->nets[0], &assumed);
-    return kind == MODEL_NET_SOCKETS ? 4 : kind <= MODEL_NET_ROCE_VIRTUAL ? 2 : 3;
-}
 
 static void judge(void)
 {
@@ -60,7 +44,7 @@ static void judge(void)
         j->nccl_us = j->t.algo < 0 ? 0 : nccl_cost_us(n, r->call.coll, j->t.algo, j->t.proto, r->call.bytes);
         while (r->call.bytes >= size_from[j->size + 1])
             j->size++;
-        j->fabric = fabric_of(run, &j->t);
+        j->fabric = published_fabric(run, &j->t);
     }
 }
 
@@ -247,7 +231,7 @@ static void print_tables(void)
     for (int size = 0; size < SIZES; size++) {
         for (int fabric = 0; fabric <= FABRICS; fabric++) {
             struct cell c = cell_of(size, fabric < FABRICS ? fabric : -1);
-            print_cell(size_names[size], fabric < FABRICS ? fabric_names[fabric] : "all", &c);
+            print_cell(size_names[size], fabric < FABRICS ? published_fabrics[fabric] : "all", &c);
         }
     }
 }
