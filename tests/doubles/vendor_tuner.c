@@ -43,9 +43,10 @@ static int fault(const char *kind)
     return wanted && !strcmp(wanted, kind);
 }
 
+static volatile int *volatile nowhere;
+
 static void crash(void)
 {
-    volatile int *volatile nowhere = NULL;
     *nowhere = 1;
 }
 
