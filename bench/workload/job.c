@@ -175,14 +175,8 @@ static int complete_gpu(struct workload_job *j, struct err *e)
     return 0;
 }
 
-int workload_job_complete(struct workload_job *j, struct err *e)
+static int check_given(const struct workload_job *j, struct err *e)
 {
-    const struct workload_framework *f = workload_framework_find(j->framework);
-    if (!f)
-        return err_set(e, ERR_USAGE,
-                       "framework: '%s' is none of fsdp2, fsdp, zero3, zero3-offload, megatron, "
-                       "vllm-rollout",
-                       j->framework ? j->framework : "");
     const struct bound given[] = {
         {"nodes", j->nodes, 0, 65536},
         {"gpus-per-node", j->gpus_per_node, 0, 1024},
@@ -206,7 +200,18 @@ int workload_job_complete(struct workload_job *j, struct err *e)
         {"prompt", j->prompt, 0, 1 << 24},
         {"response", j->response, 0, 1 << 24},
     };
-    int rc = check_bounds(given, sizeof given / sizeof *given, e);
+    return check_bounds(given, sizeof given / sizeof *given, e);
+}
+
+int workload_job_complete(struct workload_job *j, struct err *e)
+{
+    const struct workload_framework *f = workload_framework_find(j->framework);
+    if (!f)
+        return err_set(e, ERR_USAGE,
+                       "framework: '%s' is none of fsdp2, fsdp, zero3, zero3-offload, megatron, "
+                       "vllm-rollout",
+                       j->framework ? j->framework : "");
+    int rc = check_given(j, e);
     if (!rc)
         rc = check_model(&j->model, e);
     if (rc)
