@@ -1,8 +1,8 @@
 /* Name tables and the arithmetic of nccl-tests. */
 #include "core/coll.h"
 
-static const char *const colls[COLL_MEASURED] = {"broadcast",     "reduce",    "allgather",
-                                                 "reducescatter", "allreduce", "alltoall"};
+static const char *const colls[COLL_MEASURED] = {"broadcast", "reduce",   "allgather", "reducescatter",
+                                                 "allreduce", "alltoall", "sendrecv"};
 static const char *const algos[ALGO_COUNT] = {"tree",      "ring", "collnet_direct", "collnet_chain", "nvls",
                                               "nvls_tree", "pat"};
 static const char *const protos[PROTO_COUNT] = {"ll", "ll128", "simple"};

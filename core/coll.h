@@ -15,7 +15,8 @@ enum coll {
     COLL_ALLREDUCE = 4,
     COLL_COUNT = 5,    /* the ones a tuner is asked about */
     COLL_ALLTOALL = 5, /* NCCL builds it of send and receive: measured and predicted, never tuned */
-    COLL_MEASURED = 6, /* with that one */
+    COLL_SENDRECV = 6, /* every rank sends to the next one and receives from the one before: the same */
+    COLL_MEASURED = 7, /* with those */
 };
 
 enum algo {
@@ -37,7 +38,7 @@ enum proto {
 };
 
 /* All collectives, for help and messages. */
-#define COLL_NAMES "allreduce, allgather, reducescatter, broadcast, reduce, alltoall"
+#define COLL_NAMES "allreduce, allgather, reducescatter, broadcast, reduce, alltoall, sendrecv"
 
 /* Canonical lower-case names as in tuner tables ("allreduce", "nvlstree", "ll128"); NULL outside the range. */
 const char *coll_name(int coll);

@@ -40,6 +40,14 @@ static int broadcast(struct coll_job *j, MPI_Comm comm, int root)
     return MPI_Bcast(j->recv, j->total, j->type, root, comm);
 }
 
+static int shift(struct coll_job *j, MPI_Comm comm, int root)
+{
+    int next = (j->rank + 1) % j->ranks, before = (j->rank + j->ranks - 1) % j->ranks;
+    (void)root;
+    return MPI_Sendrecv(j->send, j->total, j->type, next, 0, j->recv, j->total, j->type, before, 0, comm,
+                        MPI_STATUS_IGNORE);
+}
+
 enum extent { NOTHING, BLOCK, TOTAL };
 
 static const struct {
@@ -50,7 +58,7 @@ static const struct {
 } kinds[COLL_MEASURED] = {
     [COLL_ALLREDUCE] = {allreduce, TOTAL, TOTAL, 0, 1},         [COLL_ALLGATHER] = {allgather, BLOCK, TOTAL, 1, 0},
     [COLL_REDUCESCATTER] = {reducescatter, TOTAL, BLOCK, 1, 1}, [COLL_BROADCAST] = {broadcast, NOTHING, TOTAL, 0, 0},
-    [COLL_ALLTOALL] = {alltoall, TOTAL, TOTAL, 1, 0},
+    [COLL_ALLTOALL] = {alltoall, TOTAL, TOTAL, 1, 0},           [COLL_SENDRECV] = {shift, TOTAL, TOTAL, 0, 0},
 };
 
 static size_t extent_of(const struct coll_job *j, enum extent x)
@@ -158,10 +166,12 @@ long coll_check(const struct coll_job *j, uint32_t seed, uint32_t *found, uint32
     int cut = kinds[j->coll].blocks && kinds[j->coll].sends == TOTAL; /* each rank has its own part of what is sent */
     size_t first = cut ? (size_t)j->rank * block : 0;
     size_t each = kinds[j->coll].blocks && !kinds[j->coll].sums ? block : receives; /* elements from one rank */
+    /* Who does not send blocks sends to all, or hands on to the next. */
+    size_t from = j->coll == COLL_SENDRECV ? (size_t)(j->rank + j->ranks - 1) % (size_t)j->ranks : 0;
     uint32_t mask = j->element == 1 ? 0xff : UINT32_MAX;
     for (size_t i = 0; i < receives; i++) {
         uint32_t want = kinds[j->coll].sums ? sum_of_values((uint32_t)j->ranks, (uint32_t)(first + i), seed)
-                                            : value((uint32_t)(i / each), (uint32_t)(first + i % each), seed);
+                                            : value((uint32_t)(from + i / each), (uint32_t)(first + i % each), seed);
         *expected = want & mask;
         *found = get(j->recv, j->element, i);
         if (*found != *expected)

@@ -97,6 +97,8 @@ static uint64_t wanted(const struct data_shape *s, const struct pattern *p, uint
         return given(p, 0, i);
     case COLL_ALLGATHER:
         return given(p, (int)(i / s->count), i % s->count);
+    case COLL_SENDRECV:
+        return given(p, (s->rank + s->nranks - 1) % s->nranks, i);
     case COLL_ALLTOALL:
         return given(p, (int)(i / s->count), mine + i % s->count);
     default:

@@ -143,6 +143,19 @@ static int all_to_all(struct measurer *m, struct pair b)
     return rc ? rc : end;
 }
 
+/* Around the ring, as stages of a pipeline hand on. */
+static int shift(struct measurer *m, struct pair b)
+{
+    const struct nccl *n = &m->nccl;
+    const struct data_shape *s = &m->buffers.shape;
+    const struct group *g = &m->group;
+    int rc = n->group_start();
+    rc = rc ? rc : n->send(b.send, s->count, s->type, (g->rank + 1) % g->nranks, g->comm, m->stream);
+    rc = rc ? rc : n->recv(b.recv, s->count, s->type, (g->rank + g->nranks - 1) % g->nranks, g->comm, m->stream);
+    int end = n->group_end();
+    return rc ? rc : end;
+}
+
 /* On the pair whose turn it is. */
 static int call(struct measurer *m)
 {
@@ -160,6 +173,8 @@ static int call(struct measurer *m)
         return n->reduce_scatter(b.send, b.recv, s->count, s->type, NCCL_SUM, m->group.comm, m->stream);
     case COLL_ALLTOALL:
         return all_to_all(m, b);
+    case COLL_SENDRECV:
+        return shift(m, b);
     default:
         return n->all_reduce(b.send, b.recv, s->count, s->type, NCCL_SUM, m->group.comm, m->stream);
     }

@@ -15,7 +15,8 @@
 #include "core/units.h"
 
 /* Reads the workload, if one is named, and leaves of the collectives those that it calls. */
-static int read_workload(struct bench_options *o, struct workload **w, struct log *log, struct err *e)
+static int read_workload(struct bench_options *o, const struct bench_engine *engine, struct workload **w,
+                         struct log *log, struct err *e)
 {
     *w = NULL;
     if (!o->workload)
@@ -24,10 +25,12 @@ static int read_workload(struct bench_options *o, struct workload **w, struct lo
     if (!*w)
         return ERR_FAILED;
     o->collectives &= workload_profile_collectives(*w);
+    if (engine->predict && o->collectives & 1u << COLL_SENDRECV) {
+        log_info(log, "%s: its send and receive between pairs is not predicted by itself", o->workload);
+        o->collectives &= ~(1u << COLL_SENDRECV);
+    }
     if (!o->collectives)
         return err_set(e, ERR_USAGE, "%s: calls none of the collectives that are asked for", o->workload);
-    if (workload_bytes(*w, NULL, WORKLOAD_SENDRECV) > 0)
-        log_info(log, "%s: its send and receive between pairs is not measured", o->workload);
     return 0;
 }
 
@@ -156,7 +159,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     if (!rc)
         rc = bench_join(o, e);
     if (!rc)
-        rc = read_workload(&resolved, &workload, log, e);
+        rc = read_workload(&resolved, s.engine, &workload, log, e);
     if (rc)
         goto out;
     setup.own = bench_engine_own(o->own, s.engine);
@@ -233,7 +236,7 @@ cJSON *bench_plan_json(const struct bench_options *o, const struct topology *top
     setup.own = bench_engine_own(o->own, engine);
     setup.topology = topology;
     setup.log = log;
-    rc = read_workload(&resolved, &workload, log, e);
+    rc = read_workload(&resolved, engine, &workload, log, e);
     if (!rc)
         rc = plan(&resolved, engine, &setup, a, &work, e);
     if (!rc) {

@@ -95,7 +95,9 @@ static int first_coll(const struct bench_study *s)
     int coll = COLL_ALLREDUCE;
     while (coll > 0 && !(s->options->collectives & 1u << coll))
         coll--;
-    return s->options->collectives & 1u << coll ? coll : COLL_ALLTOALL;
+    if (!(s->options->collectives & 1u << coll))
+        coll = s->options->collectives & 1u << COLL_ALLTOALL ? COLL_ALLTOALL : COLL_SENDRECV;
+    return coll;
 }
 
 /* Spread over the sizes: the smallest, the largest, two between; of AllToAll the last two of those. */

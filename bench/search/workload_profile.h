@@ -4,7 +4,7 @@
 
 #include "bench/workload/workload.h"
 
-/* The collectives that `w` calls, a bit for each below COLL_MEASURED: send and receive between pairs is left out. */
+/* The collectives that `w` calls, a bit for each. */
 unsigned workload_profile_collectives(const struct workload *w);
 
 /* The sizes that stand for those of `w`'s calls of `collectives`, ascending, within min_bytes and max_bytes; at most

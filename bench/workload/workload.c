@@ -13,17 +13,13 @@
 #define COUNT_LIMIT  1e15
 #define TIME_LIMIT   1e15
 
-static const char sendrecv[] = "sendrecv";
-
 const char *workload_kind_name(int kind)
 {
-    return kind == WORKLOAD_SENDRECV ? sendrecv : coll_name(kind);
+    return coll_name(kind);
 }
 
 int workload_kind_parse(const char *name, size_t len)
 {
-    if (len == sizeof sendrecv - 1 && !strncmp(sendrecv, name, len))
-        return WORKLOAD_SENDRECV;
     return coll_parse(name, len);
 }
 
@@ -176,7 +172,7 @@ static int read_call(struct workload *w, struct workload_phase *phase, const cJS
     const char *kind = json_str(o, "collective", "");
     c.kind = workload_kind_parse(kind, strlen(kind));
     if (c.kind < 0)
-        return bad(at, "collective", COLL_NAMES " or sendrecv");
+        return bad(at, "collective", COLL_NAMES);
     c.count = json_num(o, "count", NAN);
     if (!(c.count > 0 && c.count <= COUNT_LIMIT))
         return bad(at, "count", "a number above 0");

@@ -18,7 +18,7 @@
  */
 enum {
     WORKLOAD_ALLTOALL = COLL_ALLTOALL,
-    WORKLOAD_SENDRECV,
+    WORKLOAD_SENDRECV = COLL_SENDRECV,
     WORKLOAD_KIND_COUNT,
 };
 const char *workload_kind_name(int kind);              /* "allreduce", "alltoall", "sendrecv"; NULL outside the range */

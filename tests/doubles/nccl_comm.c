@@ -419,9 +419,10 @@ static uint64_t longest_chunk(const struct header *h)
 
 static int choose(struct ncclComm *c, const struct move *m, size_t bytes, int registered, struct chosen *x)
 {
-    static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "AlltoAll"};
+    static const char *const names[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+                                        "AllReduce", "AlltoAll", "SendRecv"};
     struct header *h = &x->header;
-    if (m->coll != LAW_ALLTOALL) {
+    if (m->coll < COLL_COUNT) {
         float cost[ALGO_COUNT][PROTO_COUNT];
         offer(c, m->coll, bytes, registered, cost);
         int rc = tuner_ask(&c->tuner, m->coll, bytes, registered, cost, &h->algo, &h->proto, &h->channels);

@@ -207,10 +207,10 @@ ncclResult_t ncclReduceScatter(const void *send, void *recv, size_t count, ncclD
               : comm_run(c, &(struct move){COLL_REDUCESCATTER, type, 0, count, send, recv}, stream);
 }
 
-/* ---- send and receive: a group of them must be an all-to-all of equal parts ---- */
+/* ---- send and receive: a group of them must be an all-to-all of equal parts, or a shift around the ring ---- */
 
 static struct {
-    int depth, sends, recvs;
+    int depth, sends, recvs, to, from;
     struct ncclComm *comm;
     struct move move;
     void *stream;
@@ -232,8 +232,9 @@ ncclResult_t ncclSend(const void *buffer, size_t count, ncclDataType_t type, int
     group.move.coll = LAW_ALLTOALL;
     group.move.type = type;
     group.move.count = count;
-    if (peer == 0)
+    if (peer == 0 || !group.sends)
         group.move.send = buffer;
+    group.to = peer;
     group.sends++;
     return ncclSuccess;
 }
@@ -244,8 +245,9 @@ ncclResult_t ncclRecv(void *buffer, size_t count, ncclDataType_t type, int peer,
     (void)stream;
     if (!group.depth || count != group.move.count || (int)type != group.move.type)
         return ncclInvalidUsage;
-    if (peer == 0)
+    if (peer == 0 || !group.recvs)
         group.move.recv = buffer;
+    group.from = peer;
     group.recvs++;
     return ncclSuccess;
 }
@@ -257,7 +259,12 @@ ncclResult_t ncclGroupEnd(void)
         return ncclInvalidUsage;
     if (--group.depth || !group.comm)
         return rc;
-    if (group.sends == group.comm->nranks && group.recvs == group.comm->nranks)
+    int n = group.comm->nranks, shift = (group.to - group.comm->rank + n) % n;
+    if (group.sends == 1 && group.recvs == 1 && (group.comm->rank - group.from + n) % n == shift) {
+        group.move.coll = COLL_SENDRECV;
+        group.move.root = shift; /* the same on all ranks */
+        rc = comm_run(group.comm, &group.move, group.stream);
+    } else if (group.sends == n && group.recvs == n)
         rc = comm_run(group.comm, &group.move, group.stream);
     else
         rc = ncclInvalidUsage;

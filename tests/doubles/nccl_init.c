@@ -16,7 +16,7 @@ static const char default_law[] =
     "latency=8 GBps=20\ncell reducescatter ring simple latency=20 GBps=100\ncell "
     "reducescatter ring ll latency=8 GBps=20\ncell broadcast ring simple latency=15 "
     "GBps=100\ncell reduce ring simple latency=15 GBps=100\ncell alltoall ring simple "
-    "latency=30 GBps=50\n";
+    "latency=30 GBps=50\ncell sendrecv ring simple latency=9 GBps=40\n";
 
 /* What each rank says of itself at init. */
 struct peer_info {

@@ -95,6 +95,10 @@ static void rearrange(const struct move *m, int nranks, const struct join_blob *
                 memcpy((char *)back[r].data + (size_t)from * part, (char *)sent[from].data + (size_t)r * part, part);
         }
         return;
+    case COLL_SENDRECV: /* `root` is how far */
+        for (int r = 0; r < nranks; r++)
+            back[r].data = sent[(r - m->root + nranks) % nranks].data;
+        return;
     default:
         memcpy(space, sent[0].data, sent[0].bytes);
         for (int r = 1; r < nranks; r++)

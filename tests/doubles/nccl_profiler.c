@@ -59,6 +59,15 @@ void profiler_tell(struct profiler_double *p, int coll, size_t count, int type, 
                                                    .ns = (uint64_t)(us * 1e3)}};
     if (!p || (size_t)type >= sizeof profiled_dtypes / sizeof *profiled_dtypes || 2 * p->comm.ranks > PROFILER_TASKS)
         return;
+    if (coll == COLL_SENDRECV) { /* the peers do not matter to who counts */
+        tasks[1] = tasks[0];
+        tasks[0].func = "Send";
+        tasks[1].func = "Recv";
+        tasks[0].peer = (p->comm.rank + 1) % p->comm.ranks;
+        tasks[1].peer = (p->comm.rank + p->comm.ranks - 1) % p->comm.ranks;
+        profiled_launch(&p->comm, tasks, 2);
+        return;
+    }
     if (coll != LAW_ALLTOALL) {
         tasks[0].func = names[coll];
         profiled_launch(&p->comm, tasks, 1);

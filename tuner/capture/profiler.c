@@ -93,7 +93,7 @@ static struct profiler_peer peer_of(int func, int dtype, uint64_t count, int pee
 
 static void *begin_collective(struct profiler_comm *c, const struct profiler_call *call)
 {
-    return call->kind >= 0 && call->kind < COLL_MEASURED ? profiler_begin_call(c, call) : NULL;
+    return call->kind >= 0 && call->kind < PROFILER_SENDRECV ? profiler_begin_call(c, call) : NULL;
 }
 
 /* ---- versions 1 to 3: what a communicator is comes with its events ----------------------------------------------- */

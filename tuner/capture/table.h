@@ -14,7 +14,7 @@
 
 /* The first are enum coll. */
 enum {
-    PROFILER_SENDRECV = COLL_MEASURED,
+    PROFILER_SENDRECV = COLL_SENDRECV,
     PROFILER_KINDS,
 };
 

@@ -49,11 +49,11 @@ static int end(void **state)
     return 0;
 }
 
-static void collectives_without_send_and_receive(void **state)
+static void collectives_with_send_and_receive(void **state)
 {
     (void)state;
     assert_int_equal(workload_profile_collectives(workload),
-                     1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL);
+                     1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL | 1u << COLL_SENDRECV);
 }
 
 static void sizes_within_bounds_and_apart(void **state)
@@ -111,13 +111,15 @@ static void shapes_of_groups(void **state)
     (void)state;
     int n;
     struct workload_profile_shape *s = workload_profile_shapes(workload, ~0u, arena, &n);
-    assert_int_equal(n, 3); /* the pairs of send and receive are none */
+    assert_int_equal(n, 4);
     assert_int_equal(s[0].nodes, 2);
     assert_int_equal(s[0].ranks_per_node, 8);
     assert_int_equal(s[1].nodes, 1);
     assert_int_equal(s[1].ranks_per_node, 8);
     assert_int_equal(s[2].nodes, 2);
     assert_int_equal(s[2].ranks_per_node, 4);
+    assert_int_equal(s[3].nodes, 2); /* stages of a pipeline */
+    assert_int_equal(s[3].ranks_per_node, 1);
     workload_profile_shapes(workload, 1u << COLL_ALLGATHER, arena, &n);
     assert_int_equal(n, 1);
     workload_profile_shapes(workload, 1u << COLL_REDUCE, arena, &n);
@@ -130,7 +132,7 @@ static void shapes_of_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(collectives_without_send_and_receive, begin, end),
+        cmocka_unit_test_setup_teardown(collectives_with_send_and_receive, begin, end),
         cmocka_unit_test_setup_teardown(sizes_within_bounds_and_apart, begin, end),
         cmocka_unit_test_setup_teardown(many_sizes_are_thinned_out, begin, end),
         cmocka_unit_test_setup_teardown(counts_of_one_kind_of_group, begin, end),

@@ -33,6 +33,7 @@ static const char law[] = "channels 8\n"
                           "cell broadcast ring simple latency=15 GBps=80\n"
                           "cell reduce ring simple latency=15 GBps=80\n"
                           "cell alltoall ring simple latency=25 GBps=60\n"
+                          "cell sendrecv ring simple latency=9 GBps=40\n"
                           "when hcas=mlx5_1 factor=2\n"
                           "when NCCL_BUFFSIZE=8388608 factor=0.5\n";
 
