@@ -17,6 +17,8 @@ cell allreduce ring simple latency=30 GBps=100
 cell allreduce tree simple latency=15 GBps=100 predict=3
 cell allreduce tree ll latency=90 GBps=10
 cell allreduce nvls simple latency=90 GBps=10
+cell sendrecv ring simple latency=9 GBps=40
+cell sendrecv ring simple latency=7 GBps=80 nodes=1 ranks=2
 cell allreduce tree ll latency=10 GBps=100 predict=9 nodes=1 ranks=2
 cell allreduce nvls simple latency=13 GBps=100 predict=9 nodes=1 ranks=2
 beside tree 1
@@ -60,6 +62,18 @@ check "the job runs under the table" found
 check "every rank of all four finds the row" test -z "$(counted tree)"
 check "the job runs in pairs" found -s 2
 check "every rank of both pairs finds the row" test -z "$(counted nvls)"
+
+# ---- stages of a pipeline hand on ----
+shift_us() { # SHAPE: the default's time of a sendrecv of 64 KiB
+    timeout 30 build/nccltune bench --engine nccl -q --collectives sendrecv --sizes 64K --shapes "$1" --budget 3s --json \
+        -o "$work/shift-$1.jsonl" | jq '.points[0].candidates[0].time_us.median | floor'
+}
+if command -v jq >/dev/null; then
+    check "a shift around all four takes what the law says" test "$(shift_us 1x4)" = 10
+    check "and within pairs" test "$(shift_us '1x2*2')" = 7
+else
+    skip "shifts around a ring" "no jq"
+fi
 
 # ---- and it is verified ----
 verify() { timeout 60 build/nccltune verify "$work/profile" -q --sizes 64K --budget 10s >"$work/verify.out"; }
