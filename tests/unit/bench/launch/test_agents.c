@@ -31,6 +31,7 @@ static struct arena *arena;
 static struct err e;
 static pid_t started[MANY];
 static int nstarted;
+static rlim_t most_files; /* of an agent; 0: as many as this process */
 
 static int begin(void **state)
 {
@@ -67,6 +68,8 @@ static pid_t start_agent(const char *places, const char *variable)
     pid_t pid = fork();
     if (!pid) {
         putenv((char *)variable);
+        if (most_files)
+            setrlimit(RLIMIT_NOFILE, &(struct rlimit){most_files, most_files});
         if (!getenv("TEST_AGENTS_LOUD"))
             fclose(stderr);
         execl(worker, worker, "agent", "--connect", places, NULL);
@@ -176,6 +179,24 @@ static void one_program_stays_beside_the_others(void **state)
     assert_int_equal(agents_begin_beside(&set, broken, &e), 0);
     struct agents_answer *a = agents_end_beside(&set, progress_now_s() + 20, NULL, arena, &e);
     assert_true(!a[0].lost && a[0].status == -1 && !*a[0].output);
+}
+
+/* An agent starts workers for days. */
+static void an_agent_closes_what_it_has_opened(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"/bin/true", NULL};
+    want(1);
+    most_files = 32;
+    start_honest(1);
+    most_files = 0;
+    assert_int_equal(gather(20), 0);
+    for (int i = 0; i < 40; i++) {
+        struct agents_order o = {.argv = argv, .copies = 2};
+        struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
+        if (!a || a[0].lost || a[0].status || a[1].status)
+            fail_msg("turn %d: %s", i, a ? a[0].errors : e.text);
+    }
 }
 
 static void output_is_bounded_and_long_output_whole(void **state)
@@ -515,6 +536,7 @@ int main(void)
         TEST(a_flood_keeps_nobody_out),           TEST(the_silent_are_sent_away),
         TEST(an_agent_obeys_no_stranger),         TEST(beyond_1024_agents),
         TEST(too_low_a_hard_limit_is_said),       TEST(one_program_stays_beside_the_others),
+        TEST(an_agent_closes_what_it_has_opened),
     };
     doubles_begin("channels 1\n", "1");
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

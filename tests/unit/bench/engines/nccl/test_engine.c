@@ -54,6 +54,7 @@ static void predictions_are_read_back(void **state)
     const struct bench_engine *n = &bench_engine_nccl;
     const struct history_place at = {.coll = COLL_ALLREDUCE, .bytes = 3 << 10, .nodes = s->nodes, .ranks = s->ranks};
     assert_about(n->expect_us(s, &at, call_named(COLL_ALLREDUCE, "tree/ll"), &stop), 3 * (8 + 3.072 / 10));
+    assert_about(n->expect_us(s, &at, call_named(COLL_ALLREDUCE, "tree/simple"), &stop), 20 + 3.072 / 50);
     assert_true(n->expect_us(s, &at, call_named(COLL_ALLREDUCE, "ring/ll128"), &stop) < 0);
     bench_engine_nccl.close(s, 0);
 }
