@@ -18,6 +18,7 @@
 struct model {
     struct nccl_model *nccl;
     struct model_switches switches;
+    enum model_launcher launcher;
     struct model_factors factors;
     const struct model_gpu *gpu;
     struct model_links *links;
@@ -50,6 +51,9 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
         return NULL;
     m->notes.arena = a;
     m->switches = s->switches;
+    m->launcher = s->launcher;
+    if (s->launcher > MODEL_LAUNCH_NODE)
+        model_note(&m->notes, 1u << MODEL_LAUNCH, "no published result tells what such a launch saves");
     const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
     note_gpu(m, c);
     if (m->nccl->assumed)
@@ -111,7 +115,9 @@ static double ceil_log2(int n)
 static double issue(const struct model *m, enum model_pattern p, int channels)
 {
     const struct model_gpu *g = m->gpu;
-    double local = m->nccl->ranks_per_node;
+    double local = m->launcher == MODEL_LAUNCH_GPU ? 1 : m->nccl->ranks_per_node;
+    if (m->launcher == MODEL_LAUNCH_GRAPH)
+        return 0;
     return p == MODEL_ALLTOALL ? g->issue_peer_us * local * local
                                : (g->issue_us + g->issue_channel_us * (channels - 1)) * local;
 }

@@ -20,8 +20,12 @@ struct model_factors {
                                             * is doubted is the prior */
 };
 
+/* Who launches a collective: what is published is of one process a node or of one a GPU, and seldom says which. */
+enum model_launcher { MODEL_LAUNCH_ANY, MODEL_LAUNCH_NODE, MODEL_LAUNCH_GPU, MODEL_LAUNCH_GRAPH };
+
 struct model_setup {
-    struct nccl_setup nccl; /* topology, nodes, HCAs: as NCCL is told */
+    struct nccl_setup nccl;       /* topology, nodes, HCAs: as NCCL is told */
+    enum model_launcher launcher; /* the slower of one process a node and one a GPU; ...; all calls in one graph */
     struct model_switches switches;
     const struct model_factors *factors; /* NULL: all built in */
 };

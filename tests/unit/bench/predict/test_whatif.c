@@ -119,6 +119,29 @@ static void copies_through_host_memory(void **state)
     end(&g);
 }
 
+/* A process for every GPU launches sooner than one for all of them, a graph at no cost of its own; bytes are as fast.
+ */
+static void who_launches(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    double small_us[4], large_us[4];
+    for (int i = MODEL_LAUNCH_ANY; i <= MODEL_LAUNCH_GRAPH; i++) {
+        struct topology *t = machine_topology("dgx-a100", 1, &e);
+        struct model_setup base = {.nccl = {.topology = t}, .launcher = (enum model_launcher)i};
+        struct whatif *w = whatif_new("dgx-a100", COLL_ALLREDUCE, &base, &e);
+        assert_int_equal(whatif_predict(w, &e), 0);
+        small_us[i] = w->cases[0].cells[0].untouched.us;
+        large_us[i] = w->cases[0].cells[w->nsizes - 1].untouched.us;
+        whatif_free(w);
+        topo_free(t);
+    }
+    assert_true(small_us[MODEL_LAUNCH_NODE] == small_us[MODEL_LAUNCH_ANY]);
+    assert_true(small_us[MODEL_LAUNCH_GPU] < small_us[MODEL_LAUNCH_NODE]);
+    assert_true(small_us[MODEL_LAUNCH_GRAPH] <= small_us[MODEL_LAUNCH_GPU]);
+    assert_true(large_us[MODEL_LAUNCH_GRAPH] > 0.99 * large_us[MODEL_LAUNCH_NODE]);
+}
+
 /* A published measurement: an HCA list of a blog on 2 x 8 A100, AllReduce of 8 GiB with 8, 4, 2 and 1 of the HCAs. */
 static void the_hca_list_of_a_blog(void **state)
 {
@@ -317,6 +340,7 @@ int main(void)
         cmocka_unit_test(oversubscription_is_felt_by_alltoall),
         cmocka_unit_test(variables_of_jobs),
         cmocka_unit_test(copies_through_host_memory),
+        cmocka_unit_test(who_launches),
         cmocka_unit_test(the_hca_list_of_a_blog),
         cmocka_unit_test(the_table_of_a_profile),
         cmocka_unit_test(the_usual_ones),
