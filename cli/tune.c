@@ -344,6 +344,7 @@ static int parse(int argc, char **argv, struct tune *t)
     const char *usual = t->bench.engine;
     t->bench.engine = NULL;
     int rc = cli_parse(&page, cli_measure_groups(own, &t->bench, 0, t->arena), argc, argv, t->arena, &first);
+    t->bench.margin = t->generate.margin;
     t->choose = !t->bench.engine;
     if (t->choose)
         t->bench.engine = usual;

@@ -155,6 +155,18 @@ static struct bench_interval pool_pairs(const struct bench_result *const *r, int
     return bench_gain_of(pool, pairs, BENCH_CONFIDENCE);
 }
 
+static void add_visits(struct bench_candidate *c, const struct bench_result *const *r, int n, double *scratch,
+                       struct arena *a)
+{
+    for (int i = 0; i < n; i++) {
+        if (r[i]->round < 1 || !r[i]->ntimes || r[i]->status > BENCH_DROPPED || r[i]->low_us > 0)
+            continue;
+        c->visits = arena_grow(a, c->visits, (size_t)c->nvisits, sizeof *c->visits);
+        c->visits[c->nvisits++] =
+            (struct bench_visit){r[i]->round, bench_interval_of(r[i]->times_us, r[i]->ntimes, scratch).median};
+    }
+}
+
 /* Pools the `n` results of one candidate. `pool` and `scratch` have room for all samples of the journal. */
 static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, double *pool, double *scratch)
 {
@@ -221,6 +233,7 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
             j++;
         p.candidates = arena_grow(a, p.candidates, (size_t)p.ncandidates, sizeof *p.candidates);
         p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, pool, scratch);
+        add_visits(&p.candidates[p.ncandidates], r + i, j - i, scratch, a);
         if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n) {
             p.untouched = p.ncandidates;
             p.active = r[j - 1]->active;
@@ -255,4 +268,14 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
     }
     arena_free(work);
     return points;
+}
+
+const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch)
+{
+    for (int i = 0; i < p->ncandidates; i++) {
+        const struct bench_candidate *c = &p->candidates[i];
+        if (c->status <= BENCH_DROPPED && c->time_us.n && is_default(&c->call) && !strcmp(c->launch.label, launch))
+            return c;
+    }
+    return NULL;
 }

@@ -38,15 +38,23 @@ struct bench_interval bench_gain_of(double *gains, int n, double confidence);
 /* How many times faster than `from` is `to`. */
 struct bench_interval bench_gain(struct bench_interval from, struct bench_interval to);
 
+/* One session. */
+struct bench_visit {
+    int round;
+    double us; /* median */
+};
+
 struct bench_candidate {
     struct bench_knobs launch, call;
     struct bench_interval time_us;
     struct bench_interval gain;   /* over the point's default */
     struct bench_interval paired; /* over the default call of the same launch, side by side; n 0: never were, */
     int unproven;                 /* though they could have been: it was not worth it */
-    enum bench_status status;     /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
-                                     the candidate was measured well after it, any number not for the untouched default
-                                     with samples: there is nothing to fall back on behind it. */
+    struct bench_visit *visits;   /* the sessions after screening, in the order of the journal */
+    int nvisits;
+    enum bench_status status; /* the worst seen; only BENCH_OK can be chosen. One crash or hang does not count when
+                                 the candidate was measured well after it, any number not for the untouched default
+                                 with samples: there is nothing to fall back on behind it. */
     const char *detail;
 };
 
@@ -71,6 +79,9 @@ struct bench_points {
 
 /* Allocated in `a`, which must live as long as `r`. */
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a);
+
+/* The launch's default call at a point, if it was timed with right data; NULL: it was not. */
+const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch);
 
 /* The table for people, in the conventions of nccl-tests: size, time (us), algbw and busbw (GB/s) for the default and
  * the best candidate, the gain with its interval. */

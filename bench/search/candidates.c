@@ -114,7 +114,7 @@ void candidates_list(const struct candidate_source *e, const struct history_plac
     const struct bench_study *s = e->study;
     int n = 0, room = s->plan.ncalls + BENCH_VARIATIONS;
     struct ranked *ranked = arena_alloc(r->arena, (size_t)room * sizeof *ranked);
-    double best_us = best_expected_us(e, at);
+    double best_us = e->full ? best_expected_us(e, at) : INFINITY;
     r->candidates = arena_alloc(r->arena, (size_t)(room + BENCH_VARIATIONS) * sizeof *r->candidates);
     for (int i = 0; i < s->plan.ncalls; i++) {
         const struct bench_call *c = &s->plan.calls[i];

@@ -1,74 +1,209 @@
 /* Which launches are run when.
  *
- * With several launches a screening comes first: each is asked for a few points with the library's own algorithm, and
- * is left at the first one at which it is hopeless. The survivors and the default then take turns, so that what drifts
- * during the run (heat, other people's traffic) meets all alike. Points at which the default differed from itself
- * beyond doubt are measured once more before the time that is left goes to all. */
+ * The untouched launch comes first, with all its calls, so that there is a table early on. What its start has taken
+ * says how many launches the time is for: some are screened, each by a short session of its own; the best of them and
+ * the default then take turns, session by session, because only sessions tell launches apart; and the launch that has
+ * won gets the rest of the time for its calls. Where the time is not enough for that, all of it goes to the calls of
+ * the untouched launch. */
 #include "bench/search/conduct.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "bench/results/sessions.h"
 #include "bench/search/screening.h"
 #include "bench/search/session.h"
 #include "bench/search/sizes.h"
 #include "core/coll.h"
 #include "core/units.h"
 
-/* Sessions of every launch after screening: time is dealt out for the first number, and what is then left of it may go
- * into as many as the second. Each is a fresh start, so that what differs from one to the next is seen too. */
-#define ROUNDS      2
-#define MOST_ROUNDS 4
+/* The part of the time for the first session where there are launches to try. */
+#define FIRST_PART 0.25
 
-/* A session with all calls is worth three with the default alone. */
-static double weight_of(const struct screening_launch *x)
+/* Pairs of sessions in which launches are compared, and the part of the time that is left for them. */
+#define MOST_PAIRS 12
+#define PAIRS_PART 0.65
+
+/* The part of the time for all of these sessions, and what one may last: seconds, and in starts. */
+#define VISITS_PART  0.6
+#define MOST_VISIT_S 6.0
+#define MOST_VISIT   3.0
+
+/* Launches that are compared at the same time with the default. */
+#define FINALISTS 2
+
+/* Sessions with all calls, each a fresh start: so many in any case, and up to so many while something is undecided. */
+#define ROUNDS      3
+#define MOST_ROUNDS 8
+
+/* Rounds are numbers in the journal: the first session, pairs of sessions, sessions with all calls in the end. */
+#define FIRST_ROUND 1
+#define PAIRS_ROUND 2
+#define CALLS_ROUND (PAIRS_ROUND + MOST_PAIRS)
+
+static double session_s(const struct bench_study *s)
 {
-    return x->full ? 3 : 1;
+    return s->start_s + s->visit_s;
 }
 
-/* After the rounds, what is suspicious once more. */
-#define AGAIN (MOST_ROUNDS + 1)
-
-static int run_round(struct bench_study *s, struct screening *f, int round, struct err *e)
+static double left_s(const struct bench_study *s)
 {
-    double rounds_left = round < ROUNDS ? ROUNDS - round + 1 : 1, weights = 0;
-    for (int i = 0; i < f->count; i++)
-        weights += rounds_left * weight_of(&f->items[i]);
+    return fmax(0, s->deadline_s - progress_now_s());
+}
+
+static int run_session(struct bench_study *s, const struct search_session *v, struct err *e)
+{
+    int is_default = v->launch == &s->plan.launches[0];
+    return is_default || !history_dead(s->results, v->launch->label) ? search_session_run(s, v, e) : 0;
+}
+
+/* ---- launches against the default ---- */
+
+/* The gain of a launch over another, default call by default call. */
+static struct bench_interval gain_over(const struct bench_study *s, const struct bench_knobs *other,
+                                       const struct bench_knobs *launch, int rivals)
+{
+    struct arena *a = arena_new();
+    struct bench_points *p = bench_points_of(s->results, a);
+    const struct bench_candidate **from = arena_alloc(a, (size_t)p->count * sizeof(struct bench_candidate *));
+    const struct bench_candidate **to = arena_alloc(a, (size_t)p->count * sizeof(struct bench_candidate *));
+    for (int i = 0; i < p->count; i++) {
+        from[i] = bench_point_default(&p->items[i], other->label);
+        to[i] = bench_point_default(&p->items[i], launch->label);
+    }
+    struct bench_interval gain = bench_sessions_gain(from, to, NULL, p->count, bench_confidence_among(rivals));
+    arena_free(a);
+    return gain;
+}
+
+/* One session of each, forth in one round and back in the next, so that what drifts meets all alike. */
+static int run_round(struct bench_study *s, const struct screening *f, int round, int full, struct err *e)
+{
     int rc = 0;
     for (int i = 0; i < f->count && !rc && !bench_stopped(s); i++) {
-        double now = progress_now_s(), weight = weight_of(&f->items[i]);
-        struct search_session v = {
-            .launch = f->items[i].launch, .round = round, .full = f->items[i].full, .suspicious = round == AGAIN};
-        v.until_s = now + fmax(0, s->deadline_s - now) * weight / weights;
-        weights -= weight;
-        if (i == 0 || !history_dead(s->results, v.launch->label))
-            rc = search_session_run(s, &v, e);
+        int k = round % 2 ? f->count - 1 - i : i;
+        struct search_session v = {.launch = f->items[k].launch,
+                                   .round = round,
+                                   .full = full,
+                                   .least_s = s->want_visit_s,
+                                   .part = full ? 1.0 / (f->count * ROUNDS) : 0.3};
+        rc = run_session(s, &v, e);
     }
     return rc;
 }
 
-static int run_rounds(struct bench_study *s, struct screening *f, struct err *e)
+/* Leaves out those of which nothing can come any more. */
+static void drop_futile(const struct bench_study *s, struct screening *f)
 {
-    int points = bench_count_points(s), rc = 0, added;
-    double last_s = 0;
-    s->units = s->done + (double)ROUNDS * points * f->count;
-    for (int round = 1; round <= MOST_ROUNDS && !rc && !bench_stopped(s); round++) {
-        double start = progress_now_s();
-        if (round == ROUNDS + 1)
-            rc = run_round(s, f, AGAIN, e);
-        if (rc || (round > ROUNDS && start + last_s > s->deadline_s))
-            break;
-        if (round == ROUNDS && (added = sizes_add(s)) > 0) {
-            log_info(s->log, "%d sizes more, where the best call changes", added);
-            points = bench_count_points(s);
+    int kept = 1;
+    for (int i = 1; i < f->count; i++) {
+        struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, 1);
+        int known = gain.n >= BENCH_FEWEST_SESSIONS;
+        if (!known || (gain.median > 1 && gain.high >= 1 + s->options->margin))
+            f->items[kept++] = f->items[i];
+    }
+    f->count = kept;
+}
+
+/* Whether `x` is to be preferred, as decisions do: what asks for more has to be worth the margin. */
+static int is_better(const struct bench_study *s, const struct bench_knobs *x, const struct bench_knobs *other)
+{
+    double worth = 1 + s->options->margin;
+    if (x->nsettings > other->nsettings)
+        return gain_over(s, other, x, 1).low >= worth;
+    if (x->nsettings < other->nsettings)
+        return gain_over(s, x, other, 1).low < worth;
+    return gain_over(s, other, x, 1).median > 1;
+}
+
+/* The best of those that have beaten the default; the default when there is none. */
+static const struct bench_knobs *winner_of(const struct bench_study *s, const struct screening *f, int rivals)
+{
+    const struct bench_knobs *winner = f->items[0].launch;
+    for (int i = 1; i < f->count; i++) {
+        struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, rivals);
+        log_info(s->log, "launch %s: %.2f times as fast as the default (%.2f to %.2f, %d pairs of sessions)",
+                 f->items[i].launch->label, gain.median, gain.low, gain.high, gain.n);
+        if (gain.n >= BENCH_FEWEST_SESSIONS && gain.low >= 1 + s->options->margin &&
+            (winner == f->items[0].launch || is_better(s, f->items[i].launch, winner)))
+            winner = f->items[i].launch;
+    }
+    return winner;
+}
+
+/* How many pairs of sessions the time is for, and with how many launches; none where there are too few. */
+static int plan_pairs(const struct bench_study *s, struct screening *f)
+{
+    double sessions = left_s(s) * PAIRS_PART / session_s(s);
+    f->count = f->count < 1 + FINALISTS ? f->count : 1 + FINALISTS;
+    while (f->count > 2 && sessions / f->count < 2 * BENCH_FEWEST_SESSIONS)
+        f->count--;
+    int pairs = f->count > 1 ? (int)fmin(sessions / f->count, MOST_PAIRS) : 0;
+    if (f->count > 1 && pairs < BENCH_FEWEST_SESSIONS)
+        log_info(s->log, "no time to tell launches from the default: a start takes %.1f s; --budget gives more",
+                 s->start_s);
+    return pairs < BENCH_FEWEST_SESSIONS ? 0 : pairs;
+}
+
+static int compare_launches(struct bench_study *s, struct screening *f, const struct bench_knobs **winner,
+                            struct err *e)
+{
+    int pairs = plan_pairs(s, f), rivals = f->count - 1, rc = 0;
+    for (int k = 0; k < pairs && f->count > 1 && !rc && !bench_stopped(s); k++) {
+        rc = run_round(s, f, PAIRS_ROUND + k, 0, e);
+        drop_futile(s, f);
+    }
+    *winner = pairs ? winner_of(s, f, rivals) : f->items[0].launch;
+    return rc;
+}
+
+/* ---- calls ---- */
+
+/* Whether some call of the launch may be worth a setting, and has not proven it. */
+static int is_undecided(const struct bench_study *s, const struct bench_knobs *launch)
+{
+    struct arena *a = arena_new();
+    struct bench_points *p = bench_points_of(s->results, a);
+    double worth = 1 + s->options->margin;
+    int undecided = 0;
+    for (int i = 0; i < p->count; i++)
+        for (int k = 0; k < p->items[i].ncandidates; k++) {
+            const struct bench_candidate *c = &p->items[i].candidates[k];
+            undecided |= !strcmp(c->launch.label, launch->label) && c->status == BENCH_OK && c->paired.n &&
+                         c->paired.median >= worth && c->paired.low < worth;
         }
-        if (round > ROUNDS)
-            s->units += (double)points * f->count;
-        rc = run_round(s, f, round, e);
-        last_s = progress_now_s() - start;
+    arena_free(a);
+    return undecided;
+}
+
+/* Sizes between others where the best call changes; the untouched launch is measured there, too. */
+static int add_sizes(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
+{
+    struct search_session untouched = {.launch = &s->plan.launches[0], .round = round, .part = 0.3};
+    int added = sizes_add(s);
+    if (added > 0)
+        log_info(s->log, "%d sizes more, where the best call changes", added);
+    return added > 0 && launch != untouched.launch ? run_session(s, &untouched, e) : 0;
+}
+
+static int examine_calls(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
+{
+    int rc = 0;
+    for (int k = 0; k < MOST_ROUNDS && !rc && !bench_stopped(s); k++) {
+        struct search_session v = {
+            .launch = launch, .round = round + k, .full = 1, .part = k < ROUNDS ? 1.0 / (ROUNDS - k) : 1, .spare = 1};
+        int first = !k && round == FIRST_ROUND;
+        if ((!first && left_s(s) < session_s(s)) || (k >= ROUNDS && !is_undecided(s, launch)))
+            break;
+        if (k == 1)
+            rc = add_sizes(s, launch, round + k, e);
+        if (!rc)
+            rc = run_session(s, &v, e);
     }
     return rc;
 }
+
+/* ---- all of it ---- */
 
 /* What the library does untouched is what everything is compared with. Where that fails, the site has something to
  * repair first: nothing is decided. */
@@ -95,18 +230,47 @@ static int check_default(const struct bench_study *s, struct err *e)
     return 0;
 }
 
+/* Launches that are all to be compared. */
+static int compare_all(struct bench_study *s, const struct screening *f, struct err *e)
+{
+    int rc = 0;
+    for (int k = 0; k < ROUNDS && !rc && !bench_stopped(s); k++)
+        rc = run_round(s, f, FIRST_ROUND + k, 1, e);
+    return rc;
+}
+
+/* How long sessions are to last in which launches are told apart: as long as half a start, which is lost anyway, and
+ * longer where there is time for as many as a search makes at most. */
+static double visit_of(const struct bench_study *s)
+{
+    int sessions = s->plan.nlaunches + s->plan.nbeside + (1 + FINALISTS) * MOST_PAIRS;
+    double most_s = fmin(MOST_VISIT_S, MOST_VISIT * s->start_s);
+    return fmin(fmax(left_s(s) * VISITS_PART / sessions - s->start_s, s->start_s / 2), most_s);
+}
+
+static int search(struct bench_study *s, struct screening *f, struct err *e)
+{
+    const struct bench_knobs *winner;
+    struct search_session first = {.launch = f->items[0].launch,
+                                   .round = FIRST_ROUND,
+                                   .full = 1,
+                                   .part = FIRST_PART,
+                                   .spare = 2 + 2 * BENCH_FEWEST_SESSIONS};
+    int rc = search_session_run(s, &first, e);
+    s->want_visit_s = visit_of(s);
+    if (rc || bench_stopped(s) || (rc = screening_run(s, f, e)) || bench_stopped(s))
+        return rc;
+    rc = compare_launches(s, f, &winner, e);
+    return rc || bench_stopped(s) ? rc : examine_calls(s, winner, CALLS_ROUND, e);
+}
+
 int bench_conduct(struct bench_study *s, struct err *e)
 {
     struct screening f = {0};
-    int rc = 0;
     screening_begin(s, &f);
-    s->units = bench_count_points(s) * ROUNDS * 2 + (double)BENCH_SCREENING_POINTS * f.count;
-    if (f.count > 1 && !s->plan.keep_all)
-        rc = screening_run(s, &f, e);
-    for (int i = 0; i < f.count && (f.count == 1 || s->plan.keep_all); i++)
-        f.items[i].full = 1;
-    if (!rc)
-        rc = run_rounds(s, &f, e);
+    int rc = s->plan.keep_all ? compare_all(s, &f, e)
+             : f.count > 1    ? search(s, &f, e)
+                              : examine_calls(s, f.items[0].launch, FIRST_ROUND, e);
     s->summary->interrupted = bench_stopped(s);
     return rc || s->summary->interrupted ? rc : check_default(s, e);
 }

@@ -133,8 +133,6 @@ static int is_hopeless(const struct rounds *r, int i)
 {
     const struct candidate *x = &r->candidates[i];
     struct bench_interval best = best_of(r);
-    if (r->rival.n && (!best.n || r->rival.median < best.median))
-        best = r->rival;
     return i && is_running(x) && interval_of(r, x).low > (x->refines ? ROUNDS_REFINED : ROUNDS_HOPELESS) * best.median;
 }
 
@@ -199,7 +197,7 @@ static void drop_beaten(struct rounds *r)
             continue;
         double low = interval_of(r, x).low; /* the lowest, of few samples */
         int trusted = x->n >= TRUSTED_SAMPLES;
-        int beaten = trusted && (low > best.high || (r->rival.n >= ROUND_SAMPLES && low > r->rival.high));
+        int beaten = trusted && low > best.high;
         int clearly = x->n > 1 && low > ROUNDS_CLEAR * best.high;
         int pointless = trusted && x->refines && r->refined && low > ROUNDS_PROMISE * refined_us(r);
         if (beaten || clearly || pointless)

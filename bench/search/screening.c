@@ -2,16 +2,20 @@
 #include "bench/search/screening.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "bench/search/session.h"
 
-/* The part of the budget that screening may take. */
-#define SCREEN_SHARE 0.35
+/* The part of the time left that screening may take. */
+#define SCREEN_PART 0.4
 
-/* A launch within this factor of the best one, on average over the screening points, is examined with all calls; and as
- * many of them at most, the default aside. */
-#define CLOSE_TO_BEST 1.3
-#define FULL_LIMIT    2
+/* A launch that takes so many times the default's time at the screening points is no finalist. */
+#define NO_SLOWER 1.02
+
+/* Together with others a launch may cost so much alone; and what they gain together over the best one alone has to be
+ * as much to be looked into. */
+#define HARMLESS 1.03
+#define TOGETHER 0.96
 
 /* Two launches are worth trying together when the second is not much slower: of two interfaces each carries a part of a
  * message in proportion to announced speeds, and the slower part is waited for. */
@@ -29,12 +33,18 @@ void screening_begin(const struct bench_study *s, struct screening *f)
         add_launch(f, s->arena, &s->plan.launches[i]);
 }
 
-static int screen(struct bench_study *s, const struct bench_knobs *launch, double until_s, struct err *e)
+static int screen(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
 {
     if (history_dead(s->results, launch->label))
         return 0;
-    struct search_session v = {.launch = launch, .screening = 1, .until_s = until_s};
+    struct search_session v = {.launch = launch, .screening = 1, .part = 0.2, .least_s = s->want_visit_s};
     return search_session_run(s, &v, e);
+}
+
+/* Whether one more session starts before. */
+static int has_time(const struct bench_study *s, double until_s)
+{
+    return progress_now_s() + s->start_s <= until_s;
 }
 
 /* Times of the default call of `launch` at the screening points, 0 unknown. */
@@ -48,6 +58,16 @@ static int screening_times(const struct bench_study *s, const struct bench_knobs
         times[i] = history_time_us(s->results, &at, BENCH_DEFAULT);
     }
     return n;
+}
+
+/* Whether nothing is missing for a score. */
+static int is_screened(const struct bench_study *s, const struct bench_knobs *launch)
+{
+    double times[BENCH_SCREENING_POINTS];
+    int n = screening_times(s, launch, times), all = n > 0;
+    for (int i = 0; i < n; i++)
+        all &= times[i] > 0;
+    return all;
 }
 
 /* What each screening point counts: the time that a step spends there, as far as the default tells; all the same
@@ -102,14 +122,14 @@ static struct screening_launch *next_single(struct screening *f, const struct sc
 
 /* Screens both launches together, if that can be had; `*screened` says so. */
 static int screen_together(struct bench_study *s, struct screening *f, const struct bench_knobs *x,
-                           const struct bench_knobs *y, double until_s, int *screened, struct err *e)
+                           const struct bench_knobs *y, int *screened, struct err *e)
 {
     struct bench_knobs *both = ARENA_NEW(s->arena, struct bench_knobs);
     *screened = s->engine->combine && s->engine->combine(x, y, s->arena, both);
     if (!*screened)
         return 0;
     add_launch(f, s->arena, both);
-    return screen(s, both, until_s, e);
+    return screen(s, both, e);
 }
 
 /* The best launch with each of what is tried beside any, while there is time. */
@@ -118,12 +138,8 @@ static int screen_beside(struct bench_study *s, struct screening *f, double unti
     const struct screening_launch *best = next_single(f, NULL);
     const struct bench_knobs *launch = best ? best->launch : NULL;
     int rc = 0, screened, n = s->plan.nbeside;
-    for (int i = 0; i < n && launch && !rc && !bench_stopped(s); i++) {
-        double now = progress_now_s();
-        if (now < until_s)
-            rc = screen_together(s, f, launch, &s->plan.beside[i], now + (until_s - now) / (n + 1 - i), &screened, e);
-    }
-    score_all(s, f);
+    for (int i = 0; i < n && launch && !rc && has_time(s, until_s) && !bench_stopped(s); i++)
+        rc = screen_together(s, f, launch, &s->plan.beside[i], &screened, e);
     return rc;
 }
 
@@ -134,9 +150,8 @@ static int screen_pair(struct bench_study *s, struct screening *f, double until_
     const struct bench_knobs *launch = first ? first->launch : NULL;
     double limit = first ? WORTH_COMBINING * first->score : 0;
     int rc = 0, screened = 0;
-    while (!rc && !screened && (second = next_single(f, second)) && second->score <= limit)
-        rc = screen_together(s, f, launch, second->launch, until_s, &screened, e);
-    score_all(s, f);
+    while (!rc && !screened && has_time(s, until_s) && (second = next_single(f, second)) && second->score <= limit)
+        rc = screen_together(s, f, launch, second->launch, &screened, e);
     return rc;
 }
 
@@ -145,63 +160,118 @@ static int screen_dead_again(struct bench_study *s, const struct screening *f, i
 {
     int rc = 0;
     for (int i = 1; i < n && !rc && !bench_stopped(s); i++)
-        if (history_deaths(s->results, f->items[i].launch->label) == 1 && progress_now_s() < until_s)
-            rc = screen(s, f->items[i].launch, until_s, e);
+        if (history_deaths(s->results, f->items[i].launch->label) == 1 && has_time(s, until_s))
+            rc = screen(s, f->items[i].launch, e);
     return rc;
+}
+
+/* The launches of `list` but number `without` (-1: all of them) in one; NULL: they cannot be had together. */
+static const struct bench_knobs *join(const struct bench_study *s, const struct bench_knobs *const *list, int n,
+                                      int without)
+{
+    const struct bench_knobs *all = NULL;
+    for (int i = 0; i < n; i++) {
+        struct bench_knobs *both = ARENA_NEW(s->arena, struct bench_knobs);
+        if (i == without)
+            continue;
+        if (all && !s->engine->combine(all, list[i], s->arena, both))
+            return NULL;
+        all = all ? both : list[i];
+    }
+    return all;
+}
+
+/* Screens it; its score over the default's. */
+static int screen_joined(struct bench_study *s, struct screening *f, const struct bench_knobs *launch, double *score,
+                         struct err *e)
+{
+    add_launch(f, s->arena, launch);
+    int rc = screen(s, launch, e);
+    score_all(s, f);
+    *score = f->items[f->count - 1].score / f->items[0].score;
+    return rc;
+}
+
+/* The planned launches that are harmless alone and can be had together, into `list`. */
+static int list_harmless(const struct bench_study *s, const struct screening *f, const struct bench_knobs **list)
+{
+    int n = 0;
+    for (int i = 1; i < s->plan.nlaunches && s->engine->combine; i++)
+        if (f->items[i].score <= HARMLESS * f->items[0].score) {
+            list[n++] = f->items[i].launch;
+            n -= !join(s, list, n, -1);
+        }
+    return n;
+}
+
+/* Settings may gain only together, whatever each costs or does alone: all that are harmless alone are tried at once,
+ * and where that pays they are taken out again one by one, as long as nothing is lost. */
+static int screen_groups(struct bench_study *s, struct screening *f, double until_s, struct err *e)
+{
+    const struct bench_knobs **list = arena_alloc(s->arena, (size_t)f->count * sizeof(struct bench_knobs *));
+    const struct screening_launch *best = next_single(f, NULL);
+    double alone = best ? best->score / f->items[0].score : 1, together, score;
+    int n = list_harmless(s, f, list), rc;
+    if (n < 3 || !has_time(s, until_s))
+        return 0;
+    rc = screen_joined(s, f, join(s, list, n, -1), &together, e);
+    if (rc || !(together < TOGETHER * fmin(alone, 1)))
+        return rc;
+    for (int i = n - 1; i >= 0 && n > 1 && !rc && has_time(s, until_s) && !bench_stopped(s); i--) {
+        rc = screen_joined(s, f, join(s, list, n, i), &score, e);
+        if (!(score <= HARMLESS * together))
+            continue;
+        memmove(list + i, list + i + 1, (size_t)(n - i - 1) * sizeof(struct bench_knobs *));
+        n--;
+        together = fmin(score, together);
+    }
+    return rc;
+}
+
+static int screen_singles(struct bench_study *s, struct screening *f, double until_s, struct err *e)
+{
+    int rc = 0, n = f->count;
+    for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
+        if (i && !has_time(s, until_s)) {
+            log_info(s->log, "%d of %d launches were not tried for lack of time; --budget gives more", n - i, n);
+            break;
+        }
+        if (i || !is_screened(s, f->items[i].launch))
+            rc = screen(s, f->items[i].launch, e);
+    }
+    return rc ? rc : screen_dead_again(s, f, n, until_s, e);
 }
 
 static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 {
-    double until_s = s->started_s + SCREEN_SHARE * (s->deadline_s - s->started_s);
-    int rc = 0, n = f->count, more = 1 + s->plan.nbeside;
-    for (int i = 0; i < n && !rc && !bench_stopped(s); i++) {
-        double now = progress_now_s();
-        if (i && now >= until_s) {
-            log_info(s->log, "%d of %d launches were not tried for lack of time; --budget gives more", n - i, n);
-            break;
-        }
-        rc = screen(s, f->items[i].launch, now + fmax(0, until_s - now) / (n + more - i), e);
+    static int (*const steps[])(struct bench_study *, struct screening *, double,
+                                struct err *) = {screen_singles, screen_beside, screen_pair, screen_groups};
+    double now_s = progress_now_s(), until_s = now_s + SCREEN_PART * fmax(0, s->deadline_s - now_s);
+    int rc = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc && !bench_stopped(s); i++) {
+        rc = steps[i](s, f, until_s, e);
+        score_all(s, f);
     }
-    rc = rc ? rc : screen_dead_again(s, f, n, until_s, e);
-    if (rc || bench_stopped(s))
-        return rc;
-    score_all(s, f);
-    if (progress_now_s() >= until_s)
-        return 0;
-    rc = screen_beside(s, f, until_s, e);
-    return rc || bench_stopped(s) ? rc : screen_pair(s, f, until_s, e);
+    return rc;
 }
 
-static void examine(const struct bench_study *s, struct screening_launch *x)
+/* Who goes on: the default, and behind it those that are no slower, the best first. */
+static void select_finalists(const struct bench_study *s, struct screening *f)
 {
-    x->full = 1;
-    log_info(s->log, "launch %s: %.2f times the best launch's time on average; examined with all calls",
-             x->launch->label, x->score);
-}
-
-/* Who goes on: the default always, the others when they are close to the best. The default's calls are worth knowing
- * when it is close itself: the others may not win beyond doubt. */
-static void select_survivors(struct bench_study *s, struct screening *f)
-{
-    double best = INFINITY;
-    for (int i = 0; i < f->count; i++)
-        best = fmin(best, f->items[i].score);
-    int full = 0, kept = 1;
-    if (f->items[0].score <= CLOSE_TO_BEST * best)
-        examine(s, &f->items[0]);
-    for (struct screening_launch *x = NULL;
-         full < FULL_LIMIT && (x = next_single(f, x)) && x->score <= CLOSE_TO_BEST * best; full++)
-        examine(s, x);
-    for (int i = 1; i < f->count; i++)
-        if (f->items[i].full)
-            f->items[kept++] = f->items[i];
-    f->count = kept;
+    struct screening_launch *order = arena_alloc(s->arena, (size_t)f->count * sizeof *order), *x = NULL;
+    double limit = NO_SLOWER * f->items[0].score;
+    int n = 0;
+    order[n++] = f->items[0];
+    while ((x = next_single(f, x)) && x->score <= limit)
+        order[n++] = *x;
+    f->items = order;
+    f->count = n;
 }
 
 int screening_run(struct bench_study *s, struct screening *f, struct err *e)
 {
     int rc = screen_all(s, f, e);
     if (!rc && !bench_stopped(s))
-        select_survivors(s, f);
+        select_finalists(s, f);
     return rc;
 }

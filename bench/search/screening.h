@@ -7,7 +7,6 @@
 struct screening_launch {
     const struct bench_knobs *launch;
     double score; /* weighted geometric mean over the screening points of its time over the best; INFINITY: out */
-    int full;
 };
 
 struct screening {
@@ -18,7 +17,8 @@ struct screening {
 /* Adds every launch of the plan to `f`, which is empty. */
 void screening_begin(const struct bench_study *s, struct screening *f);
 
-/* Screens them, each alone and the best ones together, and leaves in `f` those that go on, the default always. */
+/* Screens them, each alone and the best ones together, while there is time, and leaves in `f` the default and behind it
+ * those that may be faster, the best first. */
 int screening_run(struct bench_study *s, struct screening *f, struct err *e);
 
 #endif

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/noise/repeats.h"
 #include "bench/search/candidates.h"
 #include "bench/search/shapes.h"
 #include "bench/search/sizes.h"
@@ -25,6 +24,9 @@
 #define ROUNDS_ENOUGH 9
 #define SCREEN_ENOUGH 3
 
+/* A session that tells launches apart goes over its points again until it has lasted as long as was wanted. */
+#define VISIT_PASSES 16
+
 /* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
 #define CLAIM_LIMIT 4.0
 
@@ -41,6 +43,7 @@ struct session {
     struct bench_session *session;
     struct point *points;
     int npoints, deaths;
+    double until_s;
 };
 
 /* ---- points ---- */
@@ -49,9 +52,7 @@ static void add_point(struct session *v, struct bench_place place)
 {
     const struct bench_study *s = v->study;
     struct history_place at = bench_place_of(s, place, v->want->launch->label);
-    struct history_place default_at = bench_place_of(s, place, BENCH_DEFAULT);
-    int known = (v->want->suspicious && !repeats_is_suspicious(s->results, &default_at)) || !at.bytes ||
-                history_done(s->results, &at, BENCH_DEFAULT, v->want->round);
+    int known = !at.bytes || history_done(s->results, &at, BENCH_DEFAULT, v->want->round);
     for (int i = 0; i < v->npoints; i++)
         known |=
             v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes && v->points[i].shape == place.shape;
@@ -161,7 +162,7 @@ static double expect_us(const struct session *v, const struct history_place *at)
 
 static int enough(const struct session *v)
 {
-    return v->want->screening ? SCREEN_ENOUGH : ROUNDS_ENOUGH;
+    return v->want->full ? ROUNDS_ENOUGH : SCREEN_ENOUGH;
 }
 
 /* How much of the time each point from `i` on may claim, 1 on average: where a step of the workload spends its own,
@@ -182,7 +183,7 @@ static void weigh_points(struct session *v, int i)
  * behind it. */
 static double point_until(struct session *v, int i)
 {
-    double now = progress_now_s(), left = fmax(0, v->want->until_s - now), claims = 0;
+    double now = progress_now_s(), left = fmax(0, v->until_s - now), claims = 0;
     weigh_points(v, i);
     for (int k = i; k < v->npoints; k++)
         claims += v->points[k].claim;
@@ -192,13 +193,11 @@ static double point_until(struct session *v, int i)
 static void show_progress(struct session *v, const struct history_place *at)
 {
     struct bench_study *s = v->study;
-    double now = progress_now_s(), fraction = s->units > 0 ? s->done / s->units : 0;
-    double left = fraction > 0.02 ? (now - s->started_s) * (1 - fraction) / fraction : -1, most = s->deadline_s - now;
-    if (left < 0 || left > most)
-        left = most;
+    double now = progress_now_s(), whole = s->deadline_s - s->started_s;
+    double fraction = whole > 0 ? fmin(1, (now - s->started_s) / whole) : 1;
     char what[128], size[UNIT_TEXT];
     snprintf(what, sizeof what, "%s, %s, launch %s", coll_name(at->coll), unit_bytes(size, at->bytes), at->launch);
-    progress_update(s->progress, fraction, left, what);
+    progress_update(s->progress, fraction, fmax(0, s->deadline_s - now), what);
 }
 
 /* ---- sessions ---- */
@@ -224,9 +223,11 @@ static struct bench_session *open_here(struct session *v, struct err *e)
 static int open_session(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
+    double before_s = progress_now_s();
     v->session = open_here(v, e);
     if (!v->session)
         return e->code;
+    s->start_s = fmax(s->start_s, progress_now_s() - before_s);
     if (!s->nodes) {
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
@@ -328,7 +329,6 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
             *hopeless = rounds_is_lost(&r);
         arena_free(r.arena);
     }
-    s->done++;
     return rc;
 }
 
@@ -344,7 +344,6 @@ static int is_spared(struct session *v, int i)
         log_info(s->log, "%s behaves like %s: measured once", bench_shape_text(&s->shapes[p->shape], s->arena),
                  bench_shape_text(&s->shapes[search_shapes_twin(s, p->shape)], s->arena));
     s->spared |= 1u << p->shape;
-    s->done++;
     return 1;
 }
 
@@ -376,12 +375,53 @@ static int lost_before(const struct session *v)
     return lost;
 }
 
+/* When a session that has started now is to end. */
+static double end_of(const struct session *v, double now_s)
+{
+    const struct bench_study *s = v->study;
+    double left = fmax(0, s->deadline_s - now_s), rest = left * (1 - v->want->part);
+    return rest < v->want->spare * (s->start_s + s->visit_s) ? s->deadline_s : s->deadline_s - rest;
+}
+
+/* All points in turn; `*done` counts those that were. */
+static int run_points(struct session *v, int *done, struct err *e)
+{
+    int rc = 0, hopeless = 0, i = 0;
+    for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
+        if (progress_now_s() >= v->study->deadline_s || (v->want->screening && hopeless))
+            break;
+        rc = is_spared(v, i) ? 0 : run_point(v, i, &hopeless, e);
+    }
+    *done = i;
+    return rc;
+}
+
+/* The points, and where launches are told apart these again, as long as it takes to be sure of this session. */
+static int run_visit(struct session *v, struct err *e)
+{
+    struct bench_study *s = v->study;
+    double began_s = progress_now_s(), end_s = began_s + v->want->least_s;
+    int done, again;
+    v->until_s = end_of(v, began_s);
+    int rc = run_points(v, &done, e);
+    if (v->want->round <= 1 && !v->want->screening)
+        s->summary->left_out += v->npoints - done;
+    for (int pass = 1; !v->want->full && !rc && done == v->npoints && pass < VISIT_PASSES; pass++) {
+        if (progress_now_s() >= end_s || !v->session || v->deaths || bench_stopped(s))
+            break;
+        rc = run_points(v, &again, e);
+    }
+    if (!v->want->full)
+        s->visit_s = fmax(s->visit_s, progress_now_s() - began_s);
+    return rc;
+}
+
 int search_session_run(struct bench_study *s, const struct search_session *want, struct err *e)
 {
     struct arena *a = arena_new();
     struct session v = {.study = s, .want = want};
     struct err why = {0};
-    int rc = 0, hopeless = 0, i = 0;
+    int rc = 0;
     s->results->session = s->results->count;
     v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * BENCH_SHAPES * sizeof *v.points);
     if (s->nodes)
@@ -395,13 +435,7 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     }
     if (!too_late)
         list_points(&v);
-    for (; i < v.npoints && v.session && !rc && !bench_stopped(s); i++) {
-        if (progress_now_s() >= s->deadline_s || (want->screening && hopeless))
-            break;
-        rc = is_spared(&v, i) ? 0 : run_point(&v, i, &hopeless, e);
-    }
-    if (want->round <= 1 && !want->screening)
-        s->summary->left_out += v.npoints - i;
+    rc = run_visit(&v, e);
     close_session(&v, rc != 0 || bench_stopped(s));
 out:
     arena_free(a);

@@ -8,10 +8,11 @@
 struct search_session {
     const struct bench_knobs *launch;
     int round;
-    int full;       /* all calls; else the default call alone */
-    int suspicious; /* only points whose default does not repeat itself */
+    int full;       /* all calls; else the default call alone, a few samples */
     int screening;  /* only the few points that tell launches apart */
-    double until_s; /* time is dealt out so that it ends about then */
+    double least_s; /* without `full`: it lasts so long, as what passes over the machine meanwhile is averaged out */
+    double part;    /* of the time that is left once it has started; all of it where the rest would not do for */
+    int spare;      /* as many further sessions */
 };
 
 /* Runs it. What crashes or hangs is journalled, killed and replaced. Errors: the journal cannot be written; the

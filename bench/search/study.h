@@ -34,7 +34,9 @@ struct bench_study {
     int losses;                 /* times that agents were started anew after nodes were lost */
     double started_s;           /* progress_now_s() */
     double deadline_s;
-    double units, done; /* of work, for the progress bar */
+    double start_s;      /* the longest start so far */
+    double visit_s;      /* what a session that tells launches apart takes behind its start: the longest so far, */
+    double want_visit_s; /* and what it is to take */
 };
 
 int bench_stopped(const struct bench_study *s);

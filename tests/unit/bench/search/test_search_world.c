@@ -39,6 +39,16 @@ static void calls_under_bursts(void **state)
     assert_true(s.held * 100 >= s.stated * 95);
 }
 
+/* Starts that take most of the time: there is a table all the same, and launches where there is time for them. */
+static void slow_starts(void **state)
+{
+    (void)state;
+    struct world_options o = {.start_s = 5, .budget_s = 300, .launches = WORLD_LAUNCH_N};
+    struct world_score s = sum_over(o, 9, 60);
+    assert_true(s.gained > 0.8 * s.possible);
+    assert_int_equal(s.launch_false, 0);
+}
+
 /* Nothing is better than anything else, and nothing is chosen. */
 static void everything_alike(void **state)
 {
@@ -52,6 +62,7 @@ static void everything_alike(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_under_bursts), cmocka_unit_test(everything_alike)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_under_bursts), cmocka_unit_test(everything_alike),
+                                       cmocka_unit_test(slow_starts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,7 @@
 
 static int run_session(struct fake_run *f)
 {
-    struct search_session v = {
-        .launch = &f->study.plan.launches[0], .round = 1, .full = 1, .until_s = progress_now_s() + 30};
+    struct search_session v = {.launch = &f->study.plan.launches[0], .round = 1, .full = 1, .part = 1};
     return search_session_run(&f->study, &v, &f->err);
 }
 

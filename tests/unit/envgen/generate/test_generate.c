@@ -310,17 +310,18 @@ static void bad_input_changes_nothing(void **state)
     struct env_generate good = options(out, 1);
     assert_int_equal(run(&good, &e), 0);
     char *before = sums(&s, out);
-    static const char hostile[] =
-        "{\"format\": \"nccltune-results/1\", \"topology\": \"\"}\n"
-        "{\"engine\": \"mpi\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 2, \"ranks\": 2, \"library\": "
-        "\"Open MPI 4.1.4\", \"launch\": {\"label\": \"default\", \"settings\": {}}, \"call\": {\"label\": "
-        "\"default\", "
-        "\"settings\": {}}, \"round\": 1, \"status\": \"ok\", \"times_us\": [100, 100]}\n"
-        "{\"engine\": \"mpi\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 2, \"ranks\": 2, \"library\": "
-        "\"Open MPI 4.1.4\", \"launch\": {\"label\": \"x\", \"settings\": {\"btl_tcp_if_include\": "
-        "\"eth0\\nreboot\"}}, "
-        "\"call\": {\"label\": \"default\", \"settings\": {}}, \"round\": 1, \"status\": \"ok\", \"times_us\": [10, "
-        "10]}\n";
+    const char *hostile = "{\"format\": \"nccltune-results/1\", \"topology\": \"\"}\n";
+    for (int round = 1; round <= 3; round++)
+        hostile = arena_printf(
+            s.arena,
+            "%s{\"engine\": \"mpi\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 2, \"ranks\": 2, "
+            "\"library\": \"Open MPI 4.1.4\", \"launch\": {\"label\": \"default\", \"settings\": {}}, \"call\": "
+            "{\"label\": \"default\", \"settings\": {}}, \"round\": %d, \"status\": \"ok\", \"times_us\": [100]}\n"
+            "{\"engine\": \"mpi\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 2, \"ranks\": 2, "
+            "\"library\": \"Open MPI 4.1.4\", \"launch\": {\"label\": \"x\", \"settings\": {\"btl_tcp_if_include\": "
+            "\"eth0\\nreboot\"}}, \"call\": {\"label\": \"default\", \"settings\": {}}, \"round\": %d, \"status\": "
+            "\"ok\", \"times_us\": [10]}\n",
+            hostile, round, round);
     const char *journals[] = {
         scratch_path(&s, "missing"),
         scratch_write(&s, "empty", "", 0),

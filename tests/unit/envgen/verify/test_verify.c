@@ -14,14 +14,20 @@
 #define TOPOLOGY "tests/fixtures/envgen/topology.json"
 #define HEAD     "{\"format\": \"nccltune-results/1\", \"topology\": \"\"}\n"
 
-/* A journal line: eight samples around `us`. */
-static const char *line(struct arena *a, int bytes, const char *launch, const char *call, double us)
+static const char *line_of(struct arena *a, int bytes, const char *launch, const char *call, int round, double us)
 {
     return arena_printf(a,
                         "{\"engine\": \"nccl\", \"collective\": \"allreduce\", \"bytes\": %d, \"nodes\": 2, \"ranks\": "
-                        "16, \"library\": \"NCCL 2.28.9\", \"launch\": %s, \"call\": %s, \"round\": 1, \"status\": "
+                        "16, \"library\": \"NCCL 2.28.9\", \"launch\": %s, \"call\": %s, \"round\": %d, \"status\": "
                         "\"ok\", \"times_us\": [%g, %g, %g, %g, %g, %g, %g, %g]}\n",
-                        bytes, launch, call, us, us * 1.001, us * 0.999, us, us * 1.002, us, us * 0.998, us);
+                        bytes, launch, call, round, us, us * 1.001, us * 0.999, us, us * 1.002, us, us * 0.998, us);
+}
+
+/* Journal lines: eight samples around `us` in each of three sessions. */
+static const char *line(struct arena *a, int bytes, const char *launch, const char *call, double us)
+{
+    return arena_printf(a, "%s%s%s", line_of(a, bytes, launch, call, 1, us),
+                        line_of(a, bytes, launch, call, 2, us * 1.001), line_of(a, bytes, launch, call, 3, us * 0.999));
 }
 
 #define PLAIN   "{\"label\": \"default\", \"settings\": {}}"

@@ -1,0 +1,89 @@
+/* Launches against one another. */
+#include "bench/results/sessions.h"
+
+#include <math.h>
+
+#include "core/stats.h"
+
+/* More pairs than a search makes. */
+#define MOST_PAIRS 256
+
+/* The geometric mean of what was measured in a round; 0: nothing. */
+static double visit_us(const struct bench_candidate *c, int round)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; c && i < c->nvisits; i++)
+        if (c->visits[i].round == round) {
+            sum += log(c->visits[i].us);
+            n++;
+        }
+    return n ? exp(sum / n) : 0;
+}
+
+/* The mean logarithm of gains in a pair of sessions; `*points` counts them. */
+static double gain_of_pair(const struct bench_candidate *const *from, const struct bench_candidate *const *to,
+                           const double *weights, int n, int round, int *points)
+{
+    double sum = 0, weight = 0;
+    *points = 0;
+    for (int i = 0; i < n; i++) {
+        double x = visit_us(from[i], round), y = visit_us(to[i], round), w = weights ? weights[i] : 1;
+        if (!(x > 0) || !(y > 0) || !(w > 0))
+            continue;
+        sum += w * log(x / y);
+        weight += w;
+        ++*points;
+    }
+    return weight > 0 ? sum / weight : 0;
+}
+
+static int last_round(const struct bench_candidate *const *to, int n)
+{
+    int last = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; to[i] && k < to[i]->nvisits; k++)
+            last = to[i]->visits[k].round > last ? to[i]->visits[k].round : last;
+    return last;
+}
+
+static struct bench_interval interval_of(const double *gains, int n, double confidence)
+{
+    double mean = 0, squares = 0, low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < n; i++) {
+        mean += gains[i] / n;
+        low = fmin(low, gains[i]);
+        high = fmax(high, gains[i]);
+    }
+    for (int i = 0; i < n; i++)
+        squares += (gains[i] - mean) * (gains[i] - mean);
+    if (n >= BENCH_FEWEST_SESSIONS) {
+        double half = stats_student_t(n - 1, confidence) * sqrt(squares / (n - 1) / n);
+        low = mean - half;
+        high = mean + half;
+    }
+    return n ? (struct bench_interval){.median = exp(mean), .low = exp(low), .high = exp(high), .n = n}
+             : (struct bench_interval){0};
+}
+
+struct bench_interval bench_sessions_gain(const struct bench_candidate *const *from,
+                                          const struct bench_candidate *const *to, const double *weights, int n,
+                                          double confidence)
+{
+    double gains[MOST_PAIRS];
+    int counts[MOST_PAIRS], pairs = 0, most = 0, kept = 0, last = last_round(to, n);
+    for (int round = 1; round <= last && pairs < MOST_PAIRS; round++) {
+        gains[pairs] = gain_of_pair(from, to, weights, n, round, &counts[pairs]);
+        most = counts[pairs] > most ? counts[pairs] : most;
+        pairs += counts[pairs] > 0;
+    }
+    for (int i = 0; i < pairs; i++) /* sessions that were cut short compare other points */
+        if (2 * counts[i] >= most)
+            gains[kept++] = gains[i];
+    return interval_of(gains, kept, confidence);
+}
+
+double bench_confidence_among(int n)
+{
+    return 1 - (1 - BENCH_CONFIDENCE) / (n > 1 ? n : 1);
+}

@@ -1,0 +1,22 @@
+/* Launches against one another: the unit of evidence is the session, because what differs from one start to the next is
+ * common to all that is measured in between. doc/STATISTICS.md is the argument. */
+#ifndef BENCH_RESULTS_SESSIONS_H
+#define BENCH_RESULTS_SESSIONS_H
+
+#include "bench/results/points.h"
+
+/* With fewer pairs of sessions nothing can be said. */
+#define BENCH_FEWEST_SESSIONS 3
+
+/* How many times faster the candidates `to` are than `from`, over `n` points with their weights (NULL: all alike):
+ * sessions of the same round are a pair, each pair has one geometric mean over the points that both have, and those
+ * have Student's interval. `n` of the result is the number of pairs; below BENCH_FEWEST_SESSIONS the interval is the
+ * range. from[i] and to[i] may be NULL. */
+struct bench_interval bench_sessions_gain(const struct bench_candidate *const *from,
+                                          const struct bench_candidate *const *to, const double *weights, int n,
+                                          double confidence);
+
+/* The confidence that each of `n` has to meet so that the best of them meets BENCH_CONFIDENCE (Bonferroni). */
+double bench_confidence_among(int n);
+
+#endif
