@@ -9,6 +9,7 @@
 #include "bench/predict/calibration.h"
 #include "bench/predict/launch.h"
 #include "bench/predict/model.h"
+#include "core/coll.h"
 #include "core/log.h"
 
 /* A launch on a number of nodes, prepared when it is first asked for. */
@@ -127,6 +128,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     p->nodes = setup->nnodes ? setup->nodes : hosts;
     p->nnodes = setup->nnodes ? setup->nnodes : 1;
     nccl_plan_calls(p, a, 0);
+    p->ncalls -= p->calls[p->ncalls - 1].coll == COLL_SENDRECV; /* the model knows no pairs of ranks */
     nccl_plan_launches(setup, p->nodes[p->nnodes - 1], p, a);
     const struct model *m;
     int i = 0;
