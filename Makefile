@@ -184,7 +184,7 @@ $(DOUBLES): $(B)/tests/doubles/%.so: $(B)/double/tests/doubles/%.o
 	$(call link,-shared)
 # The vendor-like tuner with one version of the interface alone.
 $(VENDOR_TUNERS): $(B)/tests/doubles/vendor_tuner_v%.so: $(B)/double/tests/doubles/vendor_tuner.o
-	@echo '{global: ncclTunerPlugin_v$*; ncclNetPlugin_v8; vendor_tuner_seen; local: *;};' >$(@:.so=.map)
+	@mkdir -p $(@D) && echo '{global: ncclTunerPlugin_v$*; ncclNetPlugin_v8; vendor_tuner_seen; local: *;};' >$(@:.so=.map)
 	$(call link,-shared -Wl$(comma)--version-script=$(@:.so=.map))
 SONAME       = -Wl,-soname,$(@F)
 $(NCCL_DOUBLES): Makefile $(B)/flags/double
