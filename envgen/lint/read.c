@@ -131,12 +131,11 @@ static int read_data(struct lint *l, struct lint_text *t, const char *kind, stru
 
 int lint_read_text(struct lint *l, const char *name, const char *text, size_t bytes, const char *kind, struct err *e)
 {
-    struct lint_text *t = add_text(l, name, arena_strndup(l->arena, text, bytes), bytes);
     struct err why = {0};
     if (!memchr(text, '\0', bytes))
-        return read_data(l, t, kind, e);
+        return read_data(l, add_text(l, name, arena_strndup(l->arena, text, bytes), bytes), kind, e);
     err_set(&why, ERR_FAILED, "%s: holds a NUL byte, expected text", name);
-    return has_failed(l, t, &why, e);
+    return has_failed(l, add_text(l, name, "", 0), &why, e);
 }
 
 int lint_read_file(struct lint *l, const char *path, const char *kind, struct err *e)

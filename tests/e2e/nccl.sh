@@ -141,7 +141,7 @@ job() {
 check "tune takes a workload" job
 sizes() { grep -o '"collective":"[a-z]*","bytes":[0-9]*' "$work/job/results.jsonl" | sort -u | tr -dc 'a-z0-9\n' | tr '\n' ' '; }
 check "its calls are measured and nothing else" \
-    test "$(sizes)" = "collectiveallreducebytes4194304 collectivealltoallbytes65535 "
+    test "$(sizes)" = "collectiveallreducebytes4194304 collectivealltoallbytes65535 collectivesendrecvbytes4096 "
 check "the table names the chunk size that the law likes" grep -q '^allreduce,.*,ring,ll128,8,.*,131072,' "$work/job/tuner.csv"
 check "and has no rule for AllToAll" test -z "$(grep '^alltoall' "$work/job/tuner.csv")"
 check "the profile keeps the workload" test -s "$work/job/workload.json"

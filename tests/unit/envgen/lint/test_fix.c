@@ -113,6 +113,26 @@ static void no_key_comes_twice(void **state)
     free(out);
 }
 
+/* A document with a NUL byte is none: nothing of it is kept, and nothing is corrected. */
+static void binary_stays(void **state)
+{
+    (void)state;
+    struct lint_options o = {.rccl = -1};
+    struct lint *l = lint_new(&o);
+    char text[8192];
+    const char *path;
+    size_t bytes;
+    int fixed, left;
+    memset(text, 'x', sizeof text);
+    text[10] = 0;
+    assert_int_not_equal(lint_read_text(l, "x", text, sizeof text, NULL, NULL), 0);
+    char *out = lint_fix(l, 0, 1, &path, &bytes, &fixed, &left, NULL);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(fixed, 0);
+    free(out);
+    lint_free(l);
+}
+
 /* Every document of every format: the result reads as before, and a second correction finds nothing to do. */
 static void formats_take_the_result(void **state)
 {
@@ -183,6 +203,7 @@ int main(void)
         cmocka_unit_test(corrections),
         cmocka_unit_test(unasked_nothing_changes),
         cmocka_unit_test(no_key_comes_twice),
+        cmocka_unit_test(binary_stays),
         cmocka_unit_test(formats_take_the_result),
         cmocka_unit_test(shells_take_the_result),
     };

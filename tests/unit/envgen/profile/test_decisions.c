@@ -37,7 +37,7 @@ static struct env_decisions *example(struct synthetic *s)
                                                          .why = "carried on"}};
     d->settings = settings;
     d->nsettings = 3;
-    d->fit = (struct model_fit){{{1.1, 0.9, 1, 1, 1.4}, {{0}}, 0.7}, 1.05, 1.3, 1.1, 77, 2};
+    d->fit = (struct model_fit){{.time = {1.1, 0.9, 1, 1, 1.4}, .rest = 0.7}, 1.05, 1.3, 1.1, 77, 2};
     d->extrapolations = extrapolations;
     d->nextrapolations = 1;
     d->topology = "abc";
