@@ -71,6 +71,19 @@ double history_time_us(const struct bench_results *r, const struct history_place
     return n ? sum / n : 0;
 }
 
+double history_undisturbed_us(const struct bench_results *r, const struct history_place *at, const char *call)
+{
+    double least = 0;
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (!is_call(x, at, call) || x->bytes != at->bytes || !has_time(x))
+            continue;
+        double us = interval_of(x).median;
+        least = least > 0 && least < us ? least : us;
+    }
+    return least;
+}
+
 /* The nearest measured size of `call` not at this place itself: below it (`side` < 0) or above (> 0). */
 static const struct bench_result *neighbour(const struct bench_results *r, const struct history_place *at,
                                             const char *call, int side)

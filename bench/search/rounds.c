@@ -376,6 +376,11 @@ enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL])
     return outcome == BENCH_ANSWERED ? prove(r, detail) : outcome;
 }
 
+int rounds_is_short(const struct rounds *r)
+{
+    return r->candidates[0].n && r->candidates[0].us[0] < ROUNDS_SHORT_US;
+}
+
 int rounds_is_lost(const struct rounds *r)
 {
     const struct candidate *x = &r->candidates[0];

@@ -78,4 +78,7 @@ enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL]);
  * more than ROUNDS_HOPELESS times the rival's. */
 int rounds_is_lost(const struct rounds *r);
 
+/* Whether its first call was so short that what disturbs the machine may have been all of its time. */
+int rounds_is_short(const struct rounds *r);
+
 #endif

@@ -55,7 +55,7 @@ static int screening_times(const struct bench_study *s, const struct bench_knobs
     int n = bench_screening_points(s, places);
     for (int i = 0; i < n; i++) {
         struct history_place at = bench_place_of(s, places[i], launch->label);
-        times[i] = history_time_us(s->results, &at, BENCH_DEFAULT);
+        times[i] = history_undisturbed_us(s->results, &at, BENCH_DEFAULT);
     }
     return n;
 }

@@ -13,6 +13,10 @@
 /* The first word of a launch: processes on thousands of nodes take a while. */
 #define START_S 60.0
 
+/* Points in a row at which a launch is hopeless before it is left; one where calls are long, for what disturbs the
+ * machine passes for slowness at the smallest ones. */
+#define LOST_FOR_GOOD 2
+
 /* Deaths in one session before the launch is left for later. */
 #define DEATHS_LIMIT 3
 
@@ -288,7 +292,7 @@ static int replace_lost(struct session *v, const char *launch, const char *detai
     return reopen_session(v, launch, e);
 }
 
-/* One point, again after a death. `*hopeless` when the launch need not go on to larger sizes. */
+/* One point, again after a death. `*hopeless` counts the points in a row at which the launch was. */
 static int run_point(struct session *v, int i, int *hopeless, struct err *e)
 {
     struct bench_study *s = v->study;
@@ -326,7 +330,7 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
         else if (outcome == BENCH_ANSWERED)
             rc = write_rounds(v, at, &r, e);
         if (outcome == BENCH_ANSWERED)
-            *hopeless = rounds_is_lost(&r);
+            *hopeless = rounds_is_lost(&r) ? *hopeless + (rounds_is_short(&r) ? 1 : LOST_FOR_GOOD) : 0;
         arena_free(r.arena);
     }
     return rc;
@@ -388,7 +392,7 @@ static int run_points(struct session *v, int *done, struct err *e)
 {
     int rc = 0, hopeless = 0, i = 0;
     for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
-        if (progress_now_s() >= v->study->deadline_s || (v->want->screening && hopeless))
+        if (progress_now_s() >= v->study->deadline_s || (v->want->screening && hopeless >= LOST_FOR_GOOD))
             break;
         rc = is_spared(v, i) ? 0 : run_point(v, i, &hopeless, e);
     }
