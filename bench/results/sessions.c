@@ -8,6 +8,11 @@
 /* More pairs than a search makes. */
 #define MOST_PAIRS 256
 
+/* Of several points none counts for more than this factor, either way: on a busy machine the smallest sizes take a
+ * hundred times as long for a whole visit, which would outweigh all others. A larger gain is understated. */
+#define MOST_FACTOR 4.0
+#define SEVERAL     4
+
 /* The geometric mean of what was measured in a round; 0: nothing. */
 static double visit_us(const struct bench_candidate *c, int round)
 {
@@ -31,7 +36,7 @@ static double gain_of_pair(const struct bench_candidate *const *from, const stru
         double x = visit_us(from[i], round), y = visit_us(to[i], round), w = weights ? weights[i] : 1;
         if (!(x > 0) || !(y > 0) || !(w > 0))
             continue;
-        sum += w * log(x / y);
+        sum += w * (n < SEVERAL ? log(x / y) : fmax(-log(MOST_FACTOR), fmin(log(MOST_FACTOR), log(x / y))));
         weight += w;
         ++*points;
     }

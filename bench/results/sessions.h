@@ -10,8 +10,8 @@
 
 /* How many times faster the candidates `to` are than `from`, over `n` points with their weights (NULL: all alike):
  * sessions of the same round are a pair, each pair has one geometric mean over the points that both have, and those
- * have Student's interval. `n` of the result is the number of pairs; below BENCH_FEWEST_SESSIONS the interval is the
- * range. from[i] and to[i] may be NULL. */
+ * have Student's interval. Of four points or more each counts for a factor of four at most. `n` of the result is the
+ * number of pairs; below BENCH_FEWEST_SESSIONS the interval is the range. from[i] and to[i] may be NULL. */
 struct bench_interval bench_sessions_gain(const struct bench_candidate *const *from,
                                           const struct bench_candidate *const *to, const double *weights, int n,
                                           double confidence);
