@@ -401,6 +401,22 @@ static void a_flood_keeps_nobody_out(void **state)
         fail_msg("%s", e.text);
 }
 
+/* More silent ones than there is room for, in front of an honest one: he need not wait until their time is over. */
+static void a_full_house_makes_room(void **state)
+{
+    (void)state;
+    int held[AGENTS_GUESTS + 20];
+    want(1);
+    for (int i = 0; i < AGENTS_GUESTS + 20; i++)
+        held[i] = knock(SOCK_NONBLOCK);
+    start_honest(1);
+    int rc = gather(AGENTS_PROOF_S - 1);
+    for (int i = 0; i < AGENTS_GUESTS + 20; i++)
+        close(held[i]);
+    if (rc)
+        fail_msg("%s", e.text);
+}
+
 /* A guest is given AGENTS_PROOF_S, and no more, while honest ones are still waited for. */
 static void the_silent_are_sent_away(void **state)
 {
@@ -528,14 +544,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
-        TEST(a_program_runs_on_every_node),       TEST(output_is_bounded_and_long_output_whole),
-        TEST(what_cannot_be_started_says_so),     TEST(what_does_not_end_is_killed_at_the_deadline),
-        TEST(an_agent_ends_with_what_it_is_told), TEST(a_killed_agent_is_noticed_and_the_others_go_on),
-        TEST(a_stopped_agent_holds_up_nobody),    TEST(agents_and_what_they_run_end_with_the_conductor),
-        TEST(strangers_are_not_counted),          TEST(the_wrong_secret_gets_nobody_in),
-        TEST(a_flood_keeps_nobody_out),           TEST(the_silent_are_sent_away),
-        TEST(an_agent_obeys_no_stranger),         TEST(beyond_1024_agents),
-        TEST(too_low_a_hard_limit_is_said),       TEST(one_program_stays_beside_the_others),
+        TEST(a_program_runs_on_every_node),
+        TEST(output_is_bounded_and_long_output_whole),
+        TEST(what_cannot_be_started_says_so),
+        TEST(what_does_not_end_is_killed_at_the_deadline),
+        TEST(an_agent_ends_with_what_it_is_told),
+        TEST(a_killed_agent_is_noticed_and_the_others_go_on),
+        TEST(a_stopped_agent_holds_up_nobody),
+        TEST(agents_and_what_they_run_end_with_the_conductor),
+        TEST(strangers_are_not_counted),
+        TEST(the_wrong_secret_gets_nobody_in),
+        TEST(a_flood_keeps_nobody_out),
+        TEST(a_full_house_makes_room),
+        TEST(the_silent_are_sent_away),
+        TEST(an_agent_obeys_no_stranger),
+        TEST(beyond_1024_agents),
+        TEST(too_low_a_hard_limit_is_said),
+        TEST(one_program_stays_beside_the_others),
         TEST(an_agent_closes_what_it_has_opened),
     };
     doubles_begin("channels 1\n", "1");
