@@ -10,30 +10,15 @@
 
 #define TEXT_LIMIT ((size_t)256 << 20)
 
-/* One line of nccltune's own journal. */
-static void take_journal_line(struct import *m, const char *line, size_t bytes)
-{
-    struct err why = {0};
-    cJSON *doc = bytes ? json_parse(line, bytes, m->path, m->line, &why) : NULL;
-    if (bytes && (!doc || bench_results_add(m->results, doc, m->path, m->line, &why)) &&
-        ++m->left_out <= IMPORT_WARNINGS)
-        log_warn(m->log, "%s; line skipped", why.text);
-    cJSON_Delete(doc);
-}
-
-static void read_lines(struct import *m, const char *text, size_t bytes, int journal)
+static void read_lines(struct import *m, const char *text, size_t bytes)
 {
     for (const char *p = text, *end = text + bytes; p < end;) {
         const char *eol = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((eol ? eol : end) - p);
+        struct arena *scratch = arena_new();
         m->line++;
-        if (journal && m->line > 1) {
-            take_journal_line(m, p, n);
-        } else if (!journal) {
-            struct arena *scratch = arena_new();
-            import_line(m, arena_strndup(scratch, p, n));
-            arena_free(scratch);
-        }
+        import_line(m, arena_strndup(scratch, p, n));
+        arena_free(scratch);
         p += n + 1;
     }
 }
@@ -46,16 +31,6 @@ static int is_journal(const char *text, size_t bytes)
     return memmem(text, eol ? (size_t)(eol - text) : bytes, key, sizeof key - 1) != NULL;
 }
 
-static int read_journal(struct import *m, const char *text, size_t bytes, struct err *e)
-{
-    const char *eol = memchr(text, '\n', bytes);
-    int rc = bench_results_read_header(text, eol ? (size_t)(eol - text) : bytes, m->path, m->results->topology, e);
-    if (!rc)
-        read_lines(m, text, bytes, 1);
-    m->journals++;
-    return rc;
-}
-
 static int read_text(struct import *m, const char *path, const char *text, size_t bytes, struct err *e)
 {
     size_t blank = 0;
@@ -66,11 +41,13 @@ static int read_text(struct import *m, const char *path, const char *text, size_
     import_next_run(m);
     import_begin_run(m); /* whatever the file before has left */
     if (blank == bytes || text[blank] != '{') {
-        read_lines(m, text, bytes, 0);
+        read_lines(m, text, bytes);
         return 0;
     }
-    if (is_journal(text, bytes))
-        return read_journal(m, text, bytes, e);
+    if (is_journal(text, bytes)) {
+        m->journals++;
+        return bench_results_take(m->results, path, text, bytes, m->log, e);
+    }
     cJSON *doc = json_parse(text, bytes, path, 1, e);
     int rc = doc ? import_json(m, doc, e) : ERR_FAILED;
     cJSON_Delete(doc);

@@ -6,7 +6,6 @@
 
 #include "bench/import/import_internal.h"
 #include "core/coll.h"
-#include "core/units.h"
 
 /* ---- words ---- */
 

@@ -57,28 +57,35 @@ static int is_blank(const char *s, size_t n)
     return 1;
 }
 
-struct bench_results *bench_results_parse(const char *path, const char *text, size_t bytes, struct log *log,
-                                          struct err *e)
+int bench_results_take(struct bench_results *r, const char *path, const char *text, size_t bytes, struct log *log,
+                       struct err *e)
 {
-    struct arena *a = arena_new();
-    struct bench_results *r = ARENA_NEW(a, struct bench_results);
-    r->arena = a;
     long skipped = 0, line = 1;
     struct err broken;
     for (const char *p = text, *end = text + bytes; p < end; line++) {
         const char *eol = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((eol ? eol : end) - p);
-        if (line == 1 && bench_results_read_header(p, n, path, r->topology, e)) {
-            bench_results_free(r);
-            return NULL;
-        }
+        if (line == 1 && bench_results_read_header(p, n, path, r->topology, e))
+            return ERR_FAILED;
         if (line > 1 && !is_blank(p, n) && read_line(r, p, n, path, line, &broken) && ++skipped <= LINE_WARNINGS)
             log_warn(log, "%s; line skipped", broken.text);
         p += n + 1;
     }
     if (skipped > LINE_WARNINGS)
         log_warn(log, "%s: %ld more broken lines skipped", path, skipped - LINE_WARNINGS);
-    return r;
+    return 0;
+}
+
+struct bench_results *bench_results_parse(const char *path, const char *text, size_t bytes, struct log *log,
+                                          struct err *e)
+{
+    struct arena *a = arena_new();
+    struct bench_results *r = ARENA_NEW(a, struct bench_results);
+    r->arena = a;
+    if (!bench_results_take(r, path, text, bytes, log, e))
+        return r;
+    bench_results_free(r);
+    return NULL;
 }
 
 struct bench_results *bench_results_load(const char *path, struct log *log, struct err *e)

@@ -45,6 +45,9 @@ struct bench_results *bench_results_load(const char *path, struct log *log, stru
 /* The same from text in memory; `path` is only named in errors. */
 struct bench_results *bench_results_parse(const char *path, const char *text, size_t bytes, struct log *log,
                                           struct err *e);
+/* Adds all of a journal to `r`, in the same way. */
+int bench_results_take(struct bench_results *r, const char *path, const char *text, size_t bytes, struct log *log,
+                       struct err *e);
 /* Adds the measurement that stands in line `line` of the journal `path`. */
 int bench_results_add(struct bench_results *r, const cJSON *doc, const char *path, long line, struct err *e);
 /* Reads a journal's first line: its format, and the topology's hash into `topology`. */
