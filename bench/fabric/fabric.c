@@ -12,6 +12,7 @@
 #define MAX_RAILS    64
 #define MAX_GIDS     4096
 #define MAX_ALL_GIDS (4 << 20)
+#define MOST_FIGURE  1e12 /* of any unit; what measures more is a damaged file */
 
 struct verbs_fabric *verbs_fabric_new(int nodes, int rails)
 {
@@ -167,6 +168,15 @@ int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err
 /* ---- reading --------------------------------------------------------------------------------------------------------
  */
 
+/* A measured figure of o: 0 where it is missing; -1 with e where it is below 0 or beyond all measuring. */
+static int get_figure(const cJSON *o, const char *key, double *into, struct err *e)
+{
+    *into = json_num(o, key, 0);
+    if (*into >= 0 && *into <= MOST_FIGURE)
+        return 0;
+    return err_set(e, ERR_FAILED, "\"%s\" must be between 0 and %g", key, MOST_FIGURE);
+}
+
 static int read_gid(struct verbs_gid *g, const cJSON *o, struct err *e)
 {
     const char *text = json_str(o, "gid", "");
@@ -187,7 +197,8 @@ int verbs_fabric_add_port(struct verbs_fabric *f, const cJSON *o, struct err *e)
     const cJSON *gids = cJSON_GetObjectItemCaseSensitive(o, "gids"), *entry;
     p->node = arena_strdup(f->arena, json_str(o, "node", "?"));
     p->name = arena_strdup(f->arena, json_str(o, "port", "?"));
-    p->rate_Gbps = json_num(o, "rate_Gbps", 0);
+    if (get_figure(o, "rate_Gbps", &p->rate_Gbps, e))
+        return ERR_FAILED;
     p->mtu_bytes = (int)json_int(o, "mtu_bytes", 0);
     p->max_mtu_bytes = (int)json_int(o, "max_mtu_bytes", 0);
     p->gids = (struct verbs_gid_table){
@@ -232,11 +243,10 @@ int verbs_fabric_add_try(struct verbs_fabric *f, const cJSON *o, struct err *e)
     if (strcmp(status, "ok") != 0 && strcmp(status, "failed") != 0)
         return err_set(e, ERR_FAILED, "a try's \"status\" is neither \"ok\" nor \"failed\"");
     t.outcome.verdict = !strcmp(status, "ok") ? VERBS_GOOD : VERBS_FAILED;
-    t.outcome.GBps = json_num(o, "write_GBps", 0);
+    if (get_figure(o, "write_GBps", &t.outcome.GBps, e) || get_figure(o, "both_GBps", &t.both_GBps, e) ||
+        get_figure(o, "latency_us", &t.latency_us, e) || get_figure(o, "messages_per_s", &t.messages_per_s, e))
+        return ERR_FAILED;
     t.outcome.why = arena_strdup(f->arena, json_str(o, "why", NULL));
-    t.both_GBps = json_num(o, "both_GBps", 0);
-    t.latency_us = json_num(o, "latency_us", 0);
-    t.messages_per_s = json_num(o, "messages_per_s", 0);
     t.gid = arena_strdup(f->arena, json_str(o, "gid", NULL));
     const cJSON *index = cJSON_GetObjectItemCaseSensitive(o, "gid_index");
     for (int side = 0; side < 2; side++) {
@@ -282,11 +292,10 @@ int verbs_fabric_add_interface(struct verbs_fabric *f, const cJSON *o, struct er
 int verbs_fabric_add_point(struct verbs_fabric *f, const cJSON *o, struct err *e)
 {
     int64_t qps = json_int(o, "qps", 0), bytes = json_int(o, "bytes", 0);
-    struct verbs_fabric_point p = {.qps = (int)qps,
-                                   .bytes = (uint64_t)bytes,
-                                   .GBps = json_num(o, "write_GBps", 0),
-                                   .both_GBps = json_num(o, "both_GBps", 0),
-                                   .latency_us = json_num(o, "latency_us", 0)};
+    struct verbs_fabric_point p = {.qps = (int)qps, .bytes = (uint64_t)bytes};
+    if (get_figure(o, "write_GBps", &p.GBps, e) || get_figure(o, "both_GBps", &p.both_GBps, e) ||
+        get_figure(o, "latency_us", &p.latency_us, e))
+        return ERR_FAILED;
     if (get_end(f, o, "from", &p.pair.from) || get_end(f, o, "to", &p.pair.to) || qps < 1 || qps > 1024 || bytes < 1)
         return err_set(e, ERR_FAILED, "a point's \"from\", \"to\", \"qps\" or \"bytes\" is missing or out of range");
     f->points = arena_grow(f->arena, f->points, (size_t)f->npoints, sizeof *f->points);
@@ -299,6 +308,9 @@ int verbs_fabric_add_gpu(struct verbs_fabric *f, const cJSON *o, struct err *e)
     int64_t node = json_int(o, "node_index", -1), rail = json_int(o, "rail", -1), gpu = json_int(o, "gpu", -1);
     if (node < 0 || node >= f->nodes || rail < 0 || rail >= f->rails || gpu < 0 || gpu > 1024)
         return err_set(e, ERR_FAILED, "a GPU's \"node_index\", \"rail\" or \"gpu\" is missing or out of range");
+    double send, receive;
+    if (get_figure(o, "send_GBps", &send, e) || get_figure(o, "receive_GBps", &receive, e))
+        return ERR_FAILED;
     f->gpus = arena_grow(f->arena, f->gpus, (size_t)f->ngpus, sizeof *f->gpus);
     f->gpus[f->ngpus++] = (struct verbs_fabric_gpu){.node = (int)node,
                                                     .rail = (int)rail,
@@ -306,8 +318,8 @@ int verbs_fabric_add_gpu(struct verbs_fabric *f, const cJSON *o, struct err *e)
                                                     .pci = arena_strdup(f->arena, json_str(o, "pci", "")),
                                                     .via = arena_strdup(f->arena, json_str(o, "via", NULL)),
                                                     .why = arena_strdup(f->arena, json_str(o, "why", NULL)),
-                                                    .send_GBps = json_num(o, "send_GBps", 0),
-                                                    .receive_GBps = json_num(o, "receive_GBps", 0)};
+                                                    .send_GBps = send,
+                                                    .receive_GBps = receive};
     return 0;
 }
 

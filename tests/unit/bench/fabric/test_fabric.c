@@ -109,6 +109,15 @@ static void hostile(void **state)
         {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 1, \"rails\": 2, \"tries\": [{\"from\": [0, 0], \"to\": [0, "
          "1]}]}",
          "neither \"ok\" nor \"failed\""},
+        {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 2, \"rails\": 1, \"tries\": [{\"from\": [0, 0], \"to\": [1, "
+         "0], \"status\": \"ok\", \"write_GBps\": -6.2}]}",
+         "\"write_GBps\" must be between 0 and"},
+        {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 2, \"rails\": 1, \"sweep\": [{\"from\": [0, 0], \"to\": [1, "
+         "0], \"qps\": 1, \"bytes\": 8, \"latency_us\": 1e300}]}",
+         "\"latency_us\" must be between 0 and"},
+        {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 1, \"rails\": 1, \"gpu_memory\": [{\"node_index\": 0, "
+         "\"rail\": 0, \"gpu\": 0, \"send_GBps\": -1}]}",
+         "\"send_GBps\" must be between 0 and"},
         {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 2, \"rails\": 0, \"names\": [\"n0\"]}",
          "\"names\" must have 2"},
         {"{\"format\": \"nccltune-fabric/1\", \"nodes\": 2, \"rails\": 0, \"interfaces\": [{\"node_index\": 0, "
