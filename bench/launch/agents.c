@@ -321,12 +321,12 @@ void agents_send(struct agents *s, int i, int message, int rank, const void *bod
             lose(s, m);
 }
 
-/* Everything that agent `i` has to say now. 1: `hear` has had enough. */
-static int hear_agent(struct agents *s, int i, agents_hear *hear, void *user)
+/* Everything that has come from agent `i`. 1: `hear` has had enough, and the rest is for who waits next. */
+static int hear_agent(struct agents *s, int i, int alive, agents_hear *hear, void *user)
 {
     struct connection *c = &s->items[i].connection;
     struct frame f;
-    int got, alive = connection_fill(c), enough = 0;
+    int got, enough = 0;
     while (!enough && (got = connection_next(c, &f)) > 0)
         enough = hear(user, i, &f);
     if (!enough && (!alive || got < 0))
@@ -362,13 +362,18 @@ static int next_lost(struct agents *s)
 /* One turn: 1 enough was heard. */
 static int wait_once(struct agents *s, struct pollfd *fds, int timeout_ms, agents_hear *hear, void *user)
 {
+    struct agent *m = s->items;
     int enough = 0;
+    for (int i = 0; i < s->count && !enough; i++)
+        enough = hear_agent(s, i, 1, hear, user);
+    if (enough)
+        return 1;
     poll_all(s, fds, timeout_ms);
     for (int i = 0; i < s->count && !enough; i++) {
-        if (fds[2 * i + 1].revents && connection_flush(&s->items[i].connection))
+        if (fds[2 * i + 1].revents && connection_flush(&m[i].connection))
             lose(s, i);
-        if (fds[2 * i].revents && !s->items[i].lost)
-            enough = hear_agent(s, i, hear, user);
+        if (fds[2 * i].revents && !m[i].lost)
+            enough = hear_agent(s, i, connection_fill(&m[i].connection), hear, user);
     }
     return enough;
 }

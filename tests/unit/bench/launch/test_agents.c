@@ -477,6 +477,36 @@ static void an_agent_obeys_no_stranger(void **state)
     close(theirs);
 }
 
+/* ---- what came at once ---- */
+
+static int count_and_stop(void *user, int agent, const struct frame *f)
+{
+    (void)agent;
+    (void)f;
+    ++*(int *)user;
+    return 1;
+}
+
+/* An answer, and behind it the end of a process: whoever waits next hears of it, though nothing more comes. */
+static void what_nobody_had_asked_for_yet_is_kept(void **state)
+{
+    (void)state;
+    int to[2], from[2], heard = 0, lost;
+    assert_int_equal(pipe(to) | pipe(from), 0);
+    agents_none(&set, 1);
+    assert_int_equal(agents_add(&set, from[0], to[1], &e), 0);
+    struct connection theirs = {0};
+    assert_int_equal(connection_open(&theirs, to[0], from[1]), 0);
+    connection_send(&theirs, AGENT_KILLED, AGENT_ALL, NULL, 0);
+    connection_send(&theirs, AGENT_ENDED, 0, NULL, 0);
+    for (int i = 1; i <= 2; i++) {
+        double deadline_s = progress_now_s() + 1;
+        assert_int_equal(agents_wait(&set, &deadline_s, NULL, count_and_stop, &heard, &lost), AGENTS_ENOUGH);
+        assert_int_equal(heard, i);
+    }
+    connection_close(&theirs);
+}
+
 /* ---- beyond 1,024 ---- */
 
 /* Plays `n` agents in one process: each proves itself and says its name. */
@@ -558,6 +588,7 @@ int main(void)
         TEST(a_full_house_makes_room),
         TEST(the_silent_are_sent_away),
         TEST(an_agent_obeys_no_stranger),
+        TEST(what_nobody_had_asked_for_yet_is_kept),
         TEST(beyond_1024_agents),
         TEST(too_low_a_hard_limit_is_said),
         TEST(one_program_stays_beside_the_others),
