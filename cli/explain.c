@@ -84,13 +84,14 @@ static int answer(const struct request *r, const struct env_profile *p, struct e
     return file_out_end(&out, "-", env_explain(p, &r->question, out.stream, e), e);
 }
 
-static int print_step(const struct step_estimate *s, struct err *e)
+static int print_step(const struct step_estimate *s, const struct step_changes *c, struct err *e)
 {
     struct file_out out;
     int rc = file_out_begin(&out, e);
     if (rc)
         return rc;
     env_step_print(s, out.stream);
+    step_changes_print(c, out.stream);
     return file_out_commit(&out, "-", e);
 }
 
@@ -100,8 +101,16 @@ static int answer_step(const struct request *r, const struct env_profile *p, str
     struct workload *w = workload_load(r->workload, e);
     struct step_estimate s;
     int rc = w ? env_step_of_profile(p, w, r->question.nccl, a, &s, e) : e->code;
+    struct step_changes changes;
     if (!rc)
-        rc = r->json ? save(env_step_json(&s), e) : print_step(&s, e);
+        rc = env_step_changes(p, r->question.nccl, &s, &changes, e);
+    if (!rc && r->json) {
+        cJSON *doc = env_step_json(&s);
+        step_changes_json(&changes, doc);
+        rc = save(doc, e);
+    } else if (!rc) {
+        rc = print_step(&s, &changes, e);
+    }
     workload_free(w);
     arena_free(a);
     return rc;

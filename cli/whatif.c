@@ -59,7 +59,8 @@ struct request {
     struct model_setup base;
     struct variations variations;
     int coll;
-    const char *svg, *calibration, *workload;
+    const char *svg, *calibration;
+    struct cli_whatif_job job;
     int json, before; /* before: the case that others are compared with */
 };
 
@@ -305,8 +306,11 @@ static const struct option_spec variation_options[] = {
 static const struct option_spec output_options[] = {
     {'c', "collectives", "C", "allreduce by default; one of:", cli_take_collective, offsetof(struct request, coll),
      .word = cli_collective_word},
-    {'w', "workload", "FILE", "the step of this job under each variation, by phase, and what would save most",
-     option_text, offsetof(struct request, workload)},
+    {'w', "workload", "FILE",
+     "the step of this job under each variation, by phase; what would save most, what may be wrong", option_text,
+     offsetof(struct request, job.workload)},
+    {0, "measured", "TIME", "a step's communication takes this long (210ms): which faults would explain it",
+     option_seconds, offsetof(struct request, job.measured_s)},
     {0, "svg", "FILE", "draw busbw over size with gnuplot; the script is left beside it as FILE.gp", option_text,
      offsetof(struct request, svg)},
     {'j', "json", NULL, "print every size as JSON", option_flag, offsetof(struct request, json)},
@@ -369,13 +373,13 @@ static int run(struct request *a, const struct topology *t, struct log *log, str
     if (t->nclasses > 1)
         log_warn(log, "the nodes are not all alike: predicted for nodes of %s only",
                  t->classes[w->cases[0].setup.nccl.class_index].name);
-    int rc = a->variations.count || a->workload ? 0 : whatif_add_usual(w, e);
+    int rc = a->variations.count || a->job.workload ? 0 : whatif_add_usual(w, e);
     for (int i = 0; i < a->variations.count && !rc; i++) {
         a->variations.items[i].log = log;
         rc = a->variations.items[i].add(w, &a->variations.items[i], e);
     }
-    if (!rc && a->workload)
-        rc = cli_whatif_step(w, a->before, a->workload, a->json, e);
+    if (!rc && a->job.workload)
+        rc = cli_whatif_step(w, a->before, &a->job, a->json, e);
     else if (!rc && !(rc = whatif_predict(w, e)))
         rc = show(a, w, e);
     for (int i = 0; i < a->variations.count; i++)

@@ -1,29 +1,24 @@
 /* nccltune whatif --workload: the step of a job before and after, by phase, and the changes that save most. */
 #include "cli/whatif_step.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/workload/workload.h"
 #include "core/json.h"
 #include "core/vars/text.h"
+#include "envgen/step/causes.h"
 #include "envgen/step/profile.h"
 
-#define FORMAT       "nccltune-whatif-step/1"
-#define MOST_CHANGES 3
-
-struct change {
-    const char *what;
-    struct step_time saves; /* microseconds of a step */
-};
+#define FORMAT "nccltune-whatif-step/1"
 
 struct comparison {
     struct whatif *w;
     const struct workload *job;
     int before, shown;           /* cases that were asked for; what is tried beyond them only counts as a change */
     struct step_estimate *steps; /* of every case, those that are tried too */
-    struct change *changes;
-    int nchanges;
+    struct step_changes changes;
+    struct step_causes causes; /* why it may take longer */
+    double measured_us;        /* what its communication takes; 0: not said */
 };
 
 static double ms(double us)
@@ -39,14 +34,6 @@ static int estimate(struct comparison *c, int i, struct err *e)
     cases[0] = c->w->cases[c->before];
     cases[1] = c->w->cases[i];
     return env_step_between(&cases[0].setup, &cases[1].setup, c->job, a, &c->steps[i], e);
-}
-
-static void add_change(struct comparison *c, const char *what, struct step_time saves)
-{
-    if (!(saves.us > 0))
-        return;
-    c->changes = arena_grow(c->w->arena, c->changes, (size_t)c->nchanges, sizeof *c->changes);
-    c->changes[c->nchanges++] = (struct change){what, saves};
 }
 
 static struct step_time less(const struct step_time *x, const struct step_time *y)
@@ -74,29 +61,20 @@ static int try_without(struct comparison *c, struct err *e)
     return rc;
 }
 
-/* What the job itself could do otherwise: its bubble halved by two pieces a stage, its copies to the host left away. */
-static void try_job(struct comparison *c)
+static int under_before(void *arg, const struct workload *w, struct step_estimate *out, struct err *e)
 {
-    const struct step_estimate *s = &c->steps[c->before];
-    struct step_time bubble = {0};
-    for (int i = 0; i < c->job->nphases; i++) {
-        const struct workload_phase *p = &c->job->phases[i];
-        const struct step_time *waits = &s->phases[i].now.waits;
-        double part = p->bubble / (1 + p->bubble), compute = p->compute_us > 0 ? p->compute_us * p->bubble : 0;
-        bubble.us += (compute + waits->us * part) / 2;
-        bubble.low_us += (compute + waits->low_us * part) / 2;
-        bubble.high_us += (compute + waits->high_us * part) / 2;
-        if (!strcmp(p->name, "offload") && p->compute_us > 0)
-            add_change(c, "no offload, if the memory suffices (not the network)",
-                       (struct step_time){p->compute_us, p->compute_us, p->compute_us});
-    }
-    add_change(c, "two pieces of the model a pipeline stage: half the bubble (not the network)", bubble);
+    const struct comparison *c = arg;
+    const struct model_setup *s = &c->w->cases[c->before].setup;
+    return env_step_between(s, s, w, c->w->arena, out, e);
 }
 
-static int by_saving(const void *x, const void *y)
+/* The case that a measured time is of: the one before, without --against the last one that has settings. */
+static int measured_case(const struct comparison *c)
 {
-    double a = ((const struct change *)x)->saves.us, b = ((const struct change *)y)->saves.us;
-    return (a < b) - (a > b);
+    int i = c->before ? c->before : c->shown - 1;
+    while (i && !c->before && !c->w->cases[i].nsettings)
+        i--;
+    return i;
 }
 
 static int compare(struct comparison *c, struct err *e)
@@ -110,11 +88,11 @@ static int compare(struct comparison *c, struct err *e)
         return rc;
     for (int i = 0; i < c->w->ncases; i++)
         if (i != c->before && i) /* the bare machine is no change that a job can make */
-            add_change(c, c->w->cases[i].label, less(&c->steps[i].now.waits, &c->steps[i].tuned.waits));
-    try_job(c);
-    if (c->nchanges)
-        qsort(c->changes, (size_t)c->nchanges, sizeof *c->changes, by_saving);
-    return 0;
+            step_changes_add(&c->changes, c->w->cases[i].label, less(&c->steps[i].now.waits, &c->steps[i].tuned.waits));
+    rc = step_changes_of_job(&c->changes, &c->steps[c->before], under_before, c, e);
+    return rc ? rc
+              : step_causes_of(&c->w->cases[measured_case(c)].setup, c->job, c->measured_us, c->w->arena, &c->causes,
+                               e);
 }
 
 /* ---- for people ---- */
@@ -162,12 +140,10 @@ static void print_phases(const struct comparison *c)
     }
 }
 
-static void print_changes(const struct comparison *c)
+static void print_rest(const struct comparison *c)
 {
-    puts(c->nchanges ? "\nWhat would save most:" : "\nNothing that was tried saves time.");
-    for (int i = 0; i < c->nchanges && i < MOST_CHANGES; i++)
-        printf("  %d. %s: %.1f ms (%.1f to %.1f)\n", i + 1, env_comment(c->w->arena, c->changes[i].what),
-               ms(c->changes[i].saves.us), ms(c->changes[i].saves.low_us), ms(c->changes[i].saves.high_us));
+    step_changes_print(&c->changes, stdout);
+    step_causes_print(&c->causes, c->measured_us, stdout);
     const struct step_estimate *s = &c->steps[c->before];
     if (s->unknown)
         printf("%d call%s of the job cannot be predicted and are in no sum.\n", s->unknown, s->unknown == 1 ? "" : "s");
@@ -180,14 +156,6 @@ static void print_changes(const struct comparison *c)
 
 /* ---- for programs ---- */
 
-static void add_time(cJSON *o, const char *key, const struct step_time *t)
-{
-    cJSON *time = cJSON_AddObjectToObject(o, key);
-    cJSON_AddNumberToObject(time, "time_us", t->us);
-    cJSON_AddNumberToObject(time, "low_us", t->low_us);
-    cJSON_AddNumberToObject(time, "high_us", t->high_us);
-}
-
 static int save(const struct comparison *c, struct err *e)
 {
     cJSON *doc = cJSON_CreateObject();
@@ -196,37 +164,38 @@ static int save(const struct comparison *c, struct err *e)
     json_add_str(doc, "workload", c->job->name);
     cJSON_AddNumberToObject(doc, "compute_us", c->steps[c->before].compute_us);
     cJSON_AddNumberToObject(doc, "before", c->before);
-    cJSON *cases = cJSON_AddArrayToObject(doc, "cases"), *changes = cJSON_AddArrayToObject(doc, "changes");
+    cJSON *cases = cJSON_AddArrayToObject(doc, "cases");
     for (int i = 0; i < c->shown; i++) {
         cJSON *o = cJSON_CreateObject(), *phases = NULL;
         json_add_str(o, "label", c->w->cases[i].label);
-        add_time(o, "communication", &c->steps[i].tuned.waits);
+        step_time_json(o, "communication", &c->steps[i].tuned.waits);
         phases = cJSON_AddArrayToObject(o, "phases");
         for (int k = 0; k < c->job->nphases; k++) {
             cJSON *p = cJSON_CreateObject();
             json_add_str(p, "name", c->job->phases[k].name);
-            add_time(p, "communication", &c->steps[i].phases[k].tuned.waits);
+            step_time_json(p, "communication", &c->steps[i].phases[k].tuned.waits);
             cJSON_AddItemToArray(phases, p);
         }
         cJSON_AddItemToArray(cases, o);
     }
-    for (int i = 0; i < c->nchanges; i++) {
-        cJSON *o = cJSON_CreateObject();
-        json_add_str(o, "change", c->changes[i].what);
-        add_time(o, "saves", &c->changes[i].saves);
-        cJSON_AddItemToArray(changes, o);
-    }
+    step_changes_json(&c->changes, doc);
+    step_causes_json(&c->causes, c->measured_us, doc);
     int rc = json_save(doc, NULL, e);
     cJSON_Delete(doc);
     return rc;
 }
 
-int cli_whatif_step(struct whatif *w, int before, const char *workload, int json, struct err *e)
+int cli_whatif_step(struct whatif *w, int before, const struct cli_whatif_job *asked, int json, struct err *e)
 {
-    struct workload *job = workload_load(workload, e);
+    struct workload *job = workload_load(asked->workload, e);
     if (!job)
         return e->code;
-    struct comparison c = {.w = w, .job = job, .before = before, .shown = w->ncases};
+    struct comparison c = {.w = w,
+                           .job = job,
+                           .before = before,
+                           .shown = w->ncases,
+                           .changes = {.arena = w->arena},
+                           .measured_us = 1e6 * asked->measured_s};
     size_t most = (size_t)w->ncases + (size_t)w->cases[before].nsettings;
     c.steps = arena_alloc(w->arena, most * sizeof *c.steps);
     int rc = compare(&c, e);
@@ -235,7 +204,7 @@ int cli_whatif_step(struct whatif *w, int before, const char *workload, int json
     } else if (!rc) {
         print_cases(&c);
         print_phases(&c);
-        print_changes(&c);
+        print_rest(&c);
     }
     workload_free(job);
     return rc;

@@ -1,19 +1,19 @@
 /* A step's communication, for programs. */
 #include "envgen/step/step.h"
 
-static void add_time(cJSON *o, const char *key, struct step_time t)
+void step_time_json(cJSON *o, const char *key, const struct step_time *t)
 {
     cJSON *time = cJSON_AddObjectToObject(o, key);
-    cJSON_AddNumberToObject(time, "time_us", t.us);
-    cJSON_AddNumberToObject(time, "low_us", t.low_us);
-    cJSON_AddNumberToObject(time, "high_us", t.high_us);
+    cJSON_AddNumberToObject(time, "time_us", t->us);
+    cJSON_AddNumberToObject(time, "low_us", t->low_us);
+    cJSON_AddNumberToObject(time, "high_us", t->high_us);
 }
 
 static void add_sum(cJSON *o, const char *key, const struct step_sum *s)
 {
     cJSON *sum = cJSON_AddObjectToObject(o, key);
-    add_time(sum, "all", s->all);
-    add_time(sum, "waited_for", s->waits);
+    step_time_json(sum, "all", &s->all);
+    step_time_json(sum, "waited_for", &s->waits);
 }
 
 static void add_sources(cJSON *o, const double from_us[STEP_SOURCES])
@@ -47,8 +47,8 @@ static cJSON *call_json(const struct step_call *c)
         json_add_str(o, "why", c->why);
         return o;
     }
-    add_time(o, "now", c->now);
-    add_time(o, "tuned", c->tuned);
+    step_time_json(o, "now", &c->now);
+    step_time_json(o, "tuned", &c->tuned);
     json_add_str(o, "choice", c->choice);
     return o;
 }

@@ -30,6 +30,30 @@ int env_step_of_profile(const struct env_profile *p, const struct workload *w, i
     return rc;
 }
 
+struct under_profile {
+    const struct env_profile *profile;
+    int nccl;
+    struct arena *arena;
+};
+
+static int under_profile(void *arg, const struct workload *w, struct step_estimate *out, struct err *e)
+{
+    const struct under_profile *u = arg;
+    return env_step_of_profile(u->profile, w, u->nccl, u->arena, out, e);
+}
+
+int env_step_changes(const struct env_profile *p, int nccl, const struct step_estimate *s, struct step_changes *out,
+                     struct err *e)
+{
+    struct under_profile u = {p, nccl, s->arena};
+    const struct step_time *now = &s->now.waits, *tuned = &s->tuned.waits;
+    *out = (struct step_changes){.arena = s->arena};
+    step_changes_add(
+        out, "this profile",
+        (struct step_time){now->us - tuned->us, now->low_us - tuned->low_us, now->high_us - tuned->high_us});
+    return step_changes_of_job(out, s, under_profile, &u, e);
+}
+
 int env_step_between(const struct model_setup *before, const struct model_setup *after, const struct workload *w,
                      struct arena *a, struct step_estimate *out, struct err *e)
 {

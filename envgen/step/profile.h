@@ -4,13 +4,17 @@
 
 #include "bench/predict/model.h"
 #include "envgen/profile/profile.h"
-#include "envgen/step/step.h"
+#include "envgen/step/changes.h"
 
 /* env_step_of with the profile's decisions, and with a predictor for NCCL `nccl` (0: the newest that the profile is
  * for) where its topology has GPUs. Everything in `a`; `p` and `w` must live as long. Error: a topology that cannot be
  * read, decisions that a tuner cannot express. */
 int env_step_of_profile(const struct env_profile *p, const struct workload *w, int nccl, struct arena *a,
                         struct step_estimate *out, struct err *e);
+
+/* What would save most of the step that env_step_of_profile found: the profile itself, and the job's own changes. */
+int env_step_changes(const struct env_profile *p, int nccl, const struct step_estimate *s, struct step_changes *out,
+                     struct err *e);
 
 /* The same by predictions alone: `now` under `before`, `tuned` under `after`. All must live as long as `a`. */
 int env_step_between(const struct model_setup *before, const struct model_setup *after, const struct workload *w,

@@ -117,4 +117,7 @@ void env_step_print_line(const struct step_estimate *s, FILE *out);
 /* {"format": "nccltune-step/1", ...}; cJSON_Delete frees. */
 cJSON *env_step_json(const struct step_estimate *s);
 
+/* A time with its band as the member `key`. */
+void step_time_json(cJSON *o, const char *key, const struct step_time *t);
+
 #endif

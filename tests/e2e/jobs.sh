@@ -60,7 +60,21 @@ import json, sys
 d = json.load(open(sys.argv[1]))
 before, after = (d['cases'][i]['communication']['time_us'] for i in (d['before'], -1))
 sys.exit(not (after < 0.9 * before and d['changes'][0]['saves']['time_us'] > 0 and
-              any('without NCCL_IB_HCA' in c['change'] for c in d['changes'])))" "$work/whatif.json"
+              any('NCCL_IB_HCA' in c['change'] for c in d['changes']) and d['causes']))" "$work/whatif.json"
+# 2 × 8 A100, settings for 4 of the 8 HCAs: 210 ms where 85 are due.
+cat >"$work/allreduce.json" <<'END'
+{"format": "nccltune-workload/1", "name": "gradients", "ranks": 16, "ranks_per_node": 8, "phases": [{"name": "gradient sync",
+ "collectives": [{"collective": "allreduce", "bytes": 268435456, "count": 15, "group_size": 16, "placement": "cluster"}]}]}
+END
+printf 'export NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3 NCCL_IB_GID_INDEX=3\nexport NCCL_SOCKET_NTHREADS=4 NCCL_MIN_NRINGS=8\n' >"$work/four.sh"
+$nccltune whatif --machine dgx-a100 --nodes 2 --workload "$work/allreduce.json" --script "$work/four.sh" --against NCCL_IB_HCA=mlx5 \
+    --measured 210ms >"$work/headline"
+said() { grep -qF "$1" "$work/headline"; }
+check "210 ms is more than four HCAs account for" said "Measured 210.0 ms is more than the "
+check "all HCAs would save some of it" said "1. with NCCL_IB_HCA=mlx5:"
+for fault in "GPUDirect RDMA is off: " "one slow NIC" "the wrong NIC: all GPUs share one: " "sockets, for all or a part of the ranks"; do
+    check "a candidate: $fault" said "$fault"
+done
 mkdir "$work/job"
 cp tests/fixtures/diagnose/{verl-rollout.log,gpus.csv,swift-train.sh} "$work/job"
 check "a job's directory is one diagnosis" verdict "$work/job" \
