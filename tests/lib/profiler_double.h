@@ -27,6 +27,7 @@ struct profiled_comm {
     uint64_t id;
     int nodes, ranks, rank;
     uint64_t gpu_ns; /* the GPU's clock */
+    unsigned timed;  /* tasks whose channels were told of */
 };
 
 struct profiled_task {
@@ -35,6 +36,7 @@ struct profiled_task {
     int dtype;        /* ncclDataType_t */
     int algo, proto, channels, peer;
     uint64_t ns; /* what it takes on the GPU; the channels start and stop in steps of 10 ns within */
+    int symmetric, in_graph;
 };
 
 static inline struct profiler_loader profiler_load(int api)
@@ -156,9 +158,9 @@ static inline uint8_t profiled_func(const char *word)
     return (uint8_t)(coll >= 0 ? coll : !strcmp(word, "Send") ? 6 : 7);
 }
 
-static inline void *profiled_start_coll(const struct profiled_comm *c, struct profiled_task t, void *group)
+static inline void *profiled_start_coll(const struct profiled_comm *c, struct profiled_task t, void *group, void *call)
 {
-    union profiled_event e = profiled_event(c, NCCL_PROFILE_COLL, c->nccl->api <= 4 ? group : NULL);
+    union profiled_event e = profiled_event(c, NCCL_PROFILE_COLL, c->nccl->api <= 4 ? group : call);
     int coll = coll_parse(t.func, strlen(t.func));
     if (coll == COLL_ALLGATHER || coll == COLL_BROADCAST) {
         t.count *= profiled_size(t.dtype);
@@ -231,12 +233,13 @@ static inline void *profiled_start_peer(const struct profiled_comm *c, struct pr
 }
 
 /* What the proxy thread does for a task: all channels start, one after another, then all stop. */
-static inline void profiled_channels(struct profiled_comm *c, const struct profiled_task *t, void *task)
+static inline void profiled_channels(struct profiled_comm *c, const struct profiled_task *t, void *task, int mask)
 {
     const struct nccl_profiler_v5 *p = c->nccl->plugin;
     void *handles[64];
-    if (!(profiled_mask(c) & NCCL_PROFILE_KERNEL_CHANNEL) || t->channels > 64)
+    if (!task || !(mask & NCCL_PROFILE_KERNEL_CHANNEL) || t->channels > 64)
         return;
+    c->timed++;
     for (int i = 0; i < t->channels; i++) {
         union profiled_event e = profiled_event(c, NCCL_PROFILE_KERNEL_CHANNEL, task);
         e.v5.kernel_channel = (struct nccl_profile_kernel_channel_v4){(uint8_t)i, c->gpu_ns + 10 * (uint64_t)i};
@@ -250,33 +253,59 @@ static inline void profiled_channels(struct profiled_comm *c, const struct profi
     }
 }
 
-/* One launch. Up to 2.27 tasks are reported only under a group that the plugin wants. */
+/* The caller's call, from version 5 on unasked: in a group of its own, and of rank 0 whatever the rank is. */
+static inline void *profiled_call(const struct profiled_comm *c, const struct profiled_task *t)
+{
+    void *group = profiled_start_simple(c, 1 << 8);
+    union profiled_event e = profiled_event(c, profiled_is_peer(t) ? 1 << 10 : NCCL_PROFILE_COLL_API, group);
+    e.v5.rank = 0;
+    e.v5.coll_api = (struct nccl_profile_coll_api_v5){
+        .func = t->func, .count = t->count, .datatype = profiled_dtypes[t->dtype], .graph_captured = t->in_graph};
+    void *call = profiled_start(c, &e);
+    profiled_stop(c, call);
+    profiled_stop(c, group);
+    return call;
+}
+
+/* NCCL runs it and tells of no task: on symmetric memory, and a broadcast from 2.29 on, unless that is switched off. */
+static inline int profiled_hides(const struct profiled_comm *c, const struct profiled_task *t)
+{
+    const char *gathers = getenv("NCCL_ALLGATHERV_ENABLE");
+    return t->symmetric || (c->nccl->api >= 6 && !strcmp(t->func, "Broadcast") && !(gathers && !strcmp(gathers, "0")));
+}
+
+static inline void *profiled_start_task(const struct profiled_comm *c, const struct profiled_task *t, void *group,
+                                        void *call)
+{
+    if (profiled_hides(c, t))
+        return NULL;
+    return profiled_is_peer(t) ? profiled_start_peer(c, *t, group) : profiled_start_coll(c, *t, group, call);
+}
+
+/* One launch. Up to 2.27 tasks are reported only under a group that the plugin wants. NCCL looks at the mask when a
+ * call is made. */
 static inline void profiled_launch(struct profiled_comm *c, const struct profiled_task *tasks, size_t count)
 {
-    void *handles[PROFILER_TASKS], *api[2] = {NULL, NULL};
+    void *handles[PROFILER_TASKS], *calls[PROFILER_TASKS] = {NULL};
     int wanted = NCCL_PROFILE_GROUP | NCCL_PROFILE_COLL | NCCL_PROFILE_P2P | NCCL_PROFILE_KERNEL_CHANNEL;
+    int mask = profiled_mask(c);
     uint64_t longest = 0;
-    if (!(profiled_mask(c) & wanted) || count > PROFILER_TASKS)
+    if (!(mask & wanted) || count > PROFILER_TASKS)
         return;
-    if (c->nccl->api >= 5) { /* calls of the API come unasked */
-        api[0] = profiled_start_simple(c, 1 << 8);
-        api[1] = profiled_start_simple(c, profiled_is_peer(&tasks[0]) ? 1 << 10 : 1 << 9);
-        profiled_stop(c, api[1]);
-        profiled_stop(c, api[0]);
-    }
+    for (size_t i = 0; i < count && c->nccl->api >= 5; i++)
+        calls[i] = profiled_call(c, &tasks[i]);
     void *group = profiled_start_simple(c, NCCL_PROFILE_GROUP);
-    for (size_t i = 0; i < count && (group || c->nccl->api >= 5); i++)
-        handles[i] = profiled_is_peer(&tasks[i]) ? profiled_start_peer(c, tasks[i], group)
-                                                 : profiled_start_coll(c, tasks[i], group);
     if (!group && c->nccl->api < 5)
         return;
+    for (size_t i = 0; i < count; i++)
+        handles[i] = profiled_start_task(c, &tasks[i], group, calls[i]);
     for (size_t i = 0; i < count / 2; i++) /* the GPU may be done before the host is */
-        profiled_channels(c, &tasks[i], handles[i]);
+        profiled_channels(c, &tasks[i], handles[i], mask);
     for (size_t i = 0; i < count; i++)
         profiled_stop(c, handles[i]);
     profiled_stop(c, group);
     for (size_t i = count / 2; i < count; i++)
-        profiled_channels(c, &tasks[i], handles[i]);
+        profiled_channels(c, &tasks[i], handles[i], mask);
     for (size_t i = 0; i < count; i++)
         longest = tasks[i].ns > longest ? tasks[i].ns : longest;
     c->gpu_ns += longest + 1000;

@@ -46,10 +46,10 @@ static int empty_state(void *handle, int state, union nccl_profile_state_v4 *arg
 
 /* ---- timing ------------------------------------------------------------------------------------------------------ */
 
-enum kind { GROUP, COLL_START, COLL_STOP, CHANNEL_START, CHANNEL_STATE, CHANNEL_STOP, KINDS };
+enum kind { GROUP, CALL, COLL_START, COLL_STOP, CHANNEL_START, CHANNEL_STATE, CHANNEL_STOP, KINDS };
 static const char *const names[KINDS] = {
-    "group, start and stop",        "collective, start",   "collective, stop", "kernel channel, start",
-    "kernel channel, end and time", "kernel channel, stop"};
+    "group, start and stop", "caller's call, both",          "collective, start",   "collective, stop",
+    "kernel channel, start", "kernel channel, end and time", "kernel channel, stop"};
 
 struct timed {
     const struct nccl_profiler_v5 *volatile profiler;
@@ -68,6 +68,14 @@ static void run_batch(struct timed *t, double ns[KINDS])
         t->profiler->stop_event(group);
     }
     ns[GROUP] = (end = now_ns()) - begin;
+    event.type = NCCL_PROFILE_COLL_API;
+    event.coll_api = (struct nccl_profile_coll_api_v5){.func = "AllReduce", .count = 1000, .datatype = "ncclBfloat16"};
+    begin = now_ns();
+    for (int i = 0; i < BATCH; i++) {
+        t->profiler->start_event(t->context, &group, &event);
+        t->profiler->stop_event(group);
+    }
+    ns[CALL] = (end = now_ns()) - begin;
     event.type = NCCL_PROFILE_COLL;
     event.coll = (struct nccl_profile_coll_v4){
         .func = "AllReduce", .datatype = "ncclBfloat16", .algo = "RING", .proto = "SIMPLE", .channels = 1};

@@ -26,6 +26,7 @@ enum {
     NCCL_PROFILE_COLL = 1 << 1,           /* its stop: enqueued, not finished */
     NCCL_PROFILE_P2P = 1 << 2,            /* one send or one receive; the same */
     NCCL_PROFILE_KERNEL_CHANNEL = 1 << 6, /* version 3 on: one channel of a task, when the GPU runs it */
+    NCCL_PROFILE_COLL_API = 1 << 9,       /* version 5 on: the caller's call; comes with NCCL_PROFILE_COLL, unasked */
     NCCL_PROFILE_CE_COLL = 1 << 12,       /* version 6 on: a collective by copy engines */
 };
 
@@ -98,6 +99,16 @@ struct nccl_profile_coll_v4 {
     uint8_t warps;
     const char *algo, *proto;
     void *group; /* version 5 on */
+};
+
+/* As the caller gives it; its event's rank is 0 on every rank, up to 2.30. */
+struct nccl_profile_coll_api_v5 {
+    const char *func;
+    size_t count;
+    const char *datatype;
+    int root;
+    void *stream;
+    bool graph_captured;
 };
 
 struct nccl_profile_ce_coll_v6 {
@@ -203,6 +214,7 @@ struct nccl_profile_event_v5 {
         struct nccl_profile_coll_v4 coll;
         struct nccl_profile_p2p_v4 p2p;
         struct nccl_profile_kernel_channel_v4 kernel_channel;
+        struct nccl_profile_coll_api_v5 coll_api;
         struct nccl_profile_ce_coll_v6 ce_coll;
     };
 };
@@ -306,6 +318,7 @@ AT(v4, kernel_channel.start_ns, 32);
 AT(v5, parent, 8);
 AT(v5, coll.group, 104);
 AT(v5, p2p.group, 64);
+AT(v5, coll_api.graph_captured, 64);
 AT(v5, ce_coll.datatype, 72);
 AT(v5, ce_coll.stream, 104);
 #undef AT

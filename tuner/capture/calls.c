@@ -7,12 +7,13 @@
 
 #include <stdatomic.h>
 
+#include "tuner/capture/abi.h"
 #include "tuner/capture/process.h"
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
 
 /* From the low end: what it is (never 0), the communicator, the ticket. */
-enum { TASK_CALL = 1, TASK_PEER, CHANNEL, GROUP };
+enum { TASK_CALL = 1, TASK_PEER, CHANNEL, GROUP }; /* and PROFILER_IN_GRAPH */
 enum { TYPE_BITS = 3, COMM_BITS = 10 };
 _Static_assert(PROFILER_COMMS == 1 << COMM_BITS, "every communicator has a number");
 
@@ -127,10 +128,23 @@ static struct profiler_group *group_of(struct profiler_comm *c, const void *hand
     return ticket && atomic_load_explicit(&g->ticket, memory_order_acquire) == ticket ? g : NULL;
 }
 
+/* Whether the next launch is timed. Steps repeat, so that one in so many has to be whichever; every rank of a
+ * communicator numbers its launches alike and times the same ones. NCCL reads the mask once for each call. */
+static void choose_timed(const struct profiler_comm *c, uint64_t launch)
+{
+    if (!c->timed || c->every <= 1)
+        return;
+    int timed = launch < PROFILER_ALL_TIMED || (launch * UINT64_C(0x9e3779b97f4a7c15) >> 32) % c->every == 0;
+    int mask = __atomic_load_n(c->mask, __ATOMIC_RELAXED);
+    if (timed != !!(mask & NCCL_PROFILE_KERNEL_CHANNEL))
+        __atomic_store_n(c->mask, mask ^ NCCL_PROFILE_KERNEL_CHANNEL, __ATOMIC_RELAXED);
+}
+
 /* Where all places are taken the launch gets a handle of none: its sends are then counted one by one. */
 void *profiler_begin_group(struct profiler_comm *c)
 {
     uint64_t begun = atomic_fetch_add_explicit(&c->groups_begun, 1, memory_order_relaxed) + 1;
+    choose_timed(c, begun);
     for (unsigned i = 0; i < PROFILER_GROUPS; i++) {
         struct profiler_group *g = &c->groups[i];
         uint64_t ticket = begun * PROFILER_GROUPS + i, none = 0;
@@ -171,7 +185,8 @@ void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct pro
 }
 
 /* An all-to-all is a launch that sends to every rank, with or without the own one, and receives as often. Of two ranks
- * it cannot be told from an exchange between neighbours. */
+ * it cannot be told from an exchange between neighbours. Where NCCL does not tell the ranks they are those that were
+ * ever named, and the own one has to be among those that are sent to: neighbours are not sent to that way. */
 static int is_alltoall(const struct profiler_comm *c, const struct profiler_group *g, int ranks)
 {
     uint64_t n = (uint64_t)(unsigned)ranks, all = n * (n - 1) / 2;
@@ -184,6 +199,8 @@ static int is_alltoall(const struct profiler_comm *c, const struct profiler_grou
 static void end_group(struct profiler_comm *c, struct profiler_group *g)
 {
     int ranks = atomic_load_explicit(&c->ranks, memory_order_relaxed), slot = -1;
+    if (!ranks)
+        ranks = atomic_load_explicit(&c->least_ranks, memory_order_relaxed);
     if (g->sends && is_alltoall(c, g, ranks)) {
         struct profiler_call whole = g->send[0];
         whole.kind = COLL_ALLTOALL;

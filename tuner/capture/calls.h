@@ -10,6 +10,9 @@ struct profiler_peer {
     int peer; /* its rank */
 };
 
+/* The handle of a call that was captured into a graph: NCCL names it with every replay. */
+#define PROFILER_IN_GRAPH 7
+
 /* Handles for NCCL: numbers, never followed as pointers. NULL: nothing more is wanted of this event. */
 void *profiler_begin_group(struct profiler_comm *c);
 void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call);

@@ -45,7 +45,8 @@ struct whole {
     int ranks, per_node;
     int oldest, newest; /* interfaces */
     int assumed_ranks;  /* some communicator's size is not known */
-    uint64_t rounded, lost;
+    uint64_t rounded, lost, captured;
+    uint64_t made[COLL_COUNT], ran[COLL_COUNT]; /* by their callers; outside CUDA graphs, as NCCL tells it */
 };
 
 /* The numbers of one communicator: told, else gathered, else the job's. */
@@ -65,6 +66,8 @@ static int per_node_of(const struct profiler_comm *c, int ranks)
 static struct whole survey(const struct profiler_job *job, struct profiler_comm *const *comms, size_t count)
 {
     struct whole w = {.ranks = job->ranks > 1 ? job->ranks : 1, .oldest = 0};
+    struct profiler_call call;
+    uint64_t n;
     int largest = 0;
     for (size_t i = 0; i < count; i++) {
         int ranks = ranks_of(comms[i], job);
@@ -78,6 +81,15 @@ static struct whole survey(const struct profiler_job *job, struct profiler_comm 
         w.assumed_ranks |= !atomic_load(&comms[i]->ranks);
         w.rounded += atomic_load(&comms[i]->table.rounded);
         w.lost += atomic_load(&comms[i]->table.lost);
+        w.captured += atomic_load(&comms[i]->table.captured);
+        for (int coll = 0; coll < COLL_COUNT; coll++) {
+            w.made[coll] += atomic_load(&comms[i]->table.made[coll]);
+            w.ran[coll] -= atomic_load(&comms[i]->table.replayed[coll]);
+        }
+        for (int slot = 0; slot < PROFILER_SLOTS; slot++)
+            if (profiler_table_call(&comms[i]->table, slot, &call, &n) && call.kind < COLL_COUNT &&
+                !(call.kind == COLL_BROADCAST && call.algo < 0))
+                w.ran[call.kind] += n;
     }
     if (job->per_node)
         w.per_node = job->per_node;
@@ -131,6 +143,25 @@ static void put_call(struct profiler_document *d, const struct profiler_comm *c,
     *first = 0;
 }
 
+/* What NCCL said was called, and never said to have run. A few calls are always on their way. */
+static void put_unseen(struct profiler_document *d, const struct whole *w)
+{
+    for (int coll = 0; coll < COLL_COUNT; coll++) {
+        uint64_t unseen = w->made[coll] > w->ran[coll] ? w->made[coll] - w->ran[coll] : 0;
+        if (unseen <= w->made[coll] / 100 + w->lost)
+            continue;
+        put(d, ",\n    \"NCCL tells neither algorithm nor time of %llu %s calls%s\"", (unsigned long long)unseen,
+            coll_name(coll),
+            coll == COLL_BROADCAST ? "; they are counted as they were made"
+                                   : ", as of those on symmetric memory; they are missing");
+    }
+    if (w->captured)
+        put(d,
+            ",\n    \"%llu calls were captured into CUDA graphs; where a graph has no callback of the host NCCL does "
+            "not tell when it is replayed, and they count once\"",
+            (unsigned long long)w->captured);
+}
+
 static void put_notes(struct profiler_document *d, const struct profiler_job *job, const struct whole *w)
 {
     put(d, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
@@ -138,11 +169,15 @@ static void put_notes(struct profiler_document *d, const struct profiler_job *jo
     if (w->oldest && w->oldest < 4)
         put(d, ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
             w->oldest);
-    else if (!job->with_times)
+    else if (!job->times_every)
         put(d, ",\n    \"no times were asked for\"");
     else
         put(d, ",\n    \"times are the GPU's, from the first channel's start to the last one's end; they hold the wait "
                "for other ranks\"");
+    if (w->newest >= 4 && job->times_every > 1)
+        put(d, ",\n    \"behind the first %d launches of a communicator one in %u is timed\"", PROFILER_ALL_TIMED,
+            job->times_every);
+    put_unseen(d, w);
     if (w->assumed_ranks)
         put(d,
             ",\n    \"interface %d does not tell the size of groups; where nothing else did, all %d ranks are "

@@ -12,12 +12,12 @@ struct profiler_job {
     char name[72];           /* of the job, fit for a file's name */
     char rank[144];          /* its number, or HOST-PID where no launcher tells it */
     int ranks, per_node;     /* 0 not known */
-    int with_times;
-    uint64_t interval_ns; /* between two files; 0: only at the end */
-    uint64_t seconds;     /* since the first communicator */
-    unsigned missed;      /* communicators beyond PROFILER_COMMS */
-    unsigned twins;       /* ranks beyond the first in this process */
-    unsigned late;        /* files that were left out while an earlier one was being written */
+    unsigned times_every;    /* one launch in so many is timed; 0: none */
+    uint64_t interval_ns;    /* between two files; 0: only at the end */
+    uint64_t seconds;        /* since the first communicator */
+    unsigned missed;         /* communicators beyond PROFILER_COMMS */
+    unsigned twins;          /* ranks beyond the first in this process */
+    unsigned late;           /* files that were left out while an earlier one was being written */
     int pid;
 };
 

@@ -158,7 +158,7 @@ static struct profiler_comm *take_comm(void)
     return NULL;
 }
 
-static struct profiler_comm *open_comm(const struct profiler_shape *shape)
+static struct profiler_comm *open_comm(const struct profiler_shape *shape, int *mask)
 {
     if (shape->ranks == 1)
         return NULL; /* it has nobody to talk to */
@@ -175,7 +175,9 @@ static struct profiler_comm *open_comm(const struct profiler_shape *shape)
     c->api = shape->api;
     c->nodes = shape->nodes;
     c->rank = shape->rank;
-    c->timed = shape->api >= 4 && process.job.with_times;
+    c->timed = shape->api >= 4 && process.job.times_every;
+    c->every = process.job.times_every;
+    c->mask = mask;
     atomic_store(&c->ranks, shape->ranks);
     atomic_store(&c->least_ranks, 0);
     atomic_store(&c->id, shape->id);
@@ -192,7 +194,7 @@ static struct profiler_comm *open_comm(const struct profiler_shape *shape)
 static int wanted_events(int api)
 {
     int mask = NCCL_PROFILE_GROUP | NCCL_PROFILE_COLL | NCCL_PROFILE_P2P;
-    if (api >= 4 && process.job.with_times)
+    if (api >= 4 && process.job.times_every)
         mask |= NCCL_PROFILE_KERNEL_CHANNEL;
     return api >= 6 ? mask | NCCL_PROFILE_CE_COLL : mask;
 }
@@ -236,7 +238,7 @@ struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_log
     set_mask(mask, process.wanted ? wanted_events(shape->api) : 0);
     if (process.wanted) {
         profiler_job_doubt(&process.job, shape->ranks);
-        c = open_comm(shape);
+        c = open_comm(shape, mask);
         process.changed |= c != NULL;
     }
     unlock();

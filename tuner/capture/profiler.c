@@ -188,14 +188,39 @@ static int start_v3(void *context, void **handle, struct nccl_profile_event_v3 *
 
 /* ---- versions 4 to 6: the communicator is described at its start, and channels have the GPU's times -------------- */
 
+/* What its caller made, outside of NCCL's tasks. From 2.29 on nothing else tells of a broadcast: it is counted here,
+ * and taken back where a task of it comes after all, with its algorithm and time. */
+static void *learn_call(struct profiler_comm *c, const struct nccl_profile_coll_api_v5 *e)
+{
+    struct profiler_call call =
+        collective(meaning(c, e->func, WORD_FUNC), meaning(c, e->datatype, WORD_DTYPE), e->count, -1, -1, 0);
+    if (call.kind < 0 || call.kind >= COLL_COUNT || !call.bytes)
+        return NULL;
+    atomic_fetch_add_explicit(e->graph_captured ? &c->table.captured : &c->table.made[call.kind], 1,
+                              memory_order_relaxed);
+    if (call.kind == COLL_BROADCAST && c->api >= 6)
+        profiler_table_count(&c->table, &(struct profiler_call){call.bytes, call.kind, PROFILER_NO_DTYPE, -1, -1, 0});
+    return e->graph_captured ? (void *)PROFILER_IN_GRAPH : NULL; // NOLINT(performance-no-int-to-ptr)
+}
+
+static void *begin_task(struct profiler_comm *c, const struct profiler_call *call, const void *made)
+{
+    if ((uintptr_t)made == PROFILER_IN_GRAPH && call->kind >= 0 && call->kind < COLL_COUNT)
+        atomic_fetch_add_explicit(&c->table.replayed[call->kind], 1, memory_order_relaxed);
+    if (call->kind == COLL_BROADCAST && c->api >= 6)
+        profiler_table_uncount(&c->table,
+                               &(struct profiler_call){call->bytes, call->kind, PROFILER_NO_DTYPE, -1, -1, 0});
+    return begin_collective(c, call);
+}
+
 /* Copy engines: no algorithm, no channels, and an all-to-all that counts one block of many. */
-static void *begin_copy(struct profiler_comm *c, const struct nccl_profile_ce_coll_v6 *e)
+static void *begin_copy(struct profiler_comm *c, const struct nccl_profile_ce_coll_v6 *e, const void *made)
 {
     struct profiler_call call =
         collective(meaning(c, e->func, WORD_FUNC), meaning(c, e->datatype, WORD_DTYPE), e->count, -1, -1, 0);
     if (call.kind == COLL_ALLTOALL)
         call.bytes *= (uint64_t)(unsigned)atomic_load_explicit(&c->ranks, memory_order_relaxed);
-    return begin_collective(c, &call);
+    return begin_task(c, &call, made);
 }
 
 /* Events of version 4 have their members where those of version 5 have them, but for type and group. */
@@ -203,7 +228,7 @@ static void *begin_v4(struct profiler_comm *c, uint64_t type, const struct nccl_
 {
     if (type == NCCL_PROFILE_COLL) {
         struct profiler_call call = WORDED_CALL(c, &e->coll, e->coll.channels);
-        return begin_collective(c, &call);
+        return begin_task(c, &call, e->parent);
     }
     if (type == NCCL_PROFILE_P2P) {
         struct profiler_peer p = WORDED_PEER(c, &e->p2p, e->p2p.channels);
@@ -223,7 +248,9 @@ static int start_v4(void *context, void **handle, struct nccl_profile_event_v4 *
 static int start_v5(void *context, void **handle, struct nccl_profile_event_v5 *e)
 {
     if (context && e->type == NCCL_PROFILE_CE_COLL)
-        *handle = begin_copy(context, &e->ce_coll);
+        *handle = begin_copy(context, &e->ce_coll, e->parent);
+    else if (context && e->type == NCCL_PROFILE_COLL_API)
+        *handle = learn_call(context, &e->coll_api);
     else /* the group is read where it is one */
         *handle = context ? begin_v4(context, e->type, e, e->type == NCCL_PROFILE_P2P ? e->p2p.group : NULL) : NULL;
     return NCCLTUNE_SUCCESS;

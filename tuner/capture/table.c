@@ -108,6 +108,26 @@ int profiler_table_count(struct profiler_table *t, const struct profiler_call *c
     return add(t, key_of(call), 1);
 }
 
+static int lower(_Atomic uint64_t *n)
+{
+    uint64_t have = atomic_load_explicit(n, memory_order_relaxed);
+    while (have && !atomic_compare_exchange_weak(n, &have, have - 1))
+        ;
+    return have > 0;
+}
+
+void profiler_table_uncount(struct profiler_table *t, const struct profiler_call *call)
+{
+    uint64_t key = key_of(call);
+    int slot = find(t, key, 0), near = slot < 0 ? find(t, rounded(key), 0) : -1;
+    if (slot >= 0)
+        lower(&t->counts[slot]);
+    else if (near < 0)
+        lower(&t->lost);
+    else if (lower(&t->counts[near]))
+        lower(&t->rounded);
+}
+
 int profiler_table_call(const struct profiler_table *t, int slot, struct profiler_call *call, uint64_t *count)
 {
     uint64_t key = atomic_load_explicit(&t->keys[slot], memory_order_relaxed);
@@ -156,6 +176,13 @@ double profiler_table_median_us(const struct profiler_table *t, int slot)
 
 /* ---- one into another -------------------------------------------------------------------------------------------- */
 
+static void add_up(_Atomic uint64_t *into, _Atomic uint64_t *from)
+{
+    uint64_t n = atomic_exchange(from, 0);
+    if (n && into)
+        atomic_fetch_add(into, n);
+}
+
 void profiler_table_drain(struct profiler_table *into, struct profiler_table *from)
 {
     for (int i = 0; i < PROFILER_SLOTS; i++) {
@@ -167,12 +194,14 @@ void profiler_table_drain(struct profiler_table *into, struct profiler_table *fr
                 atomic_fetch_add(&into->times[slot][k], n);
         }
     }
-    uint64_t rounded_calls = atomic_exchange(&from->rounded, 0), lost_calls = atomic_exchange(&from->lost, 0);
-    atomic_store(&from->used, 0);
-    if (into) {
-        atomic_fetch_add(&into->rounded, rounded_calls);
-        atomic_fetch_add(&into->lost, lost_calls);
+    add_up(into ? &into->rounded : NULL, &from->rounded);
+    add_up(into ? &into->lost : NULL, &from->lost);
+    add_up(into ? &into->captured : NULL, &from->captured);
+    for (int i = 0; i < COLL_COUNT; i++) {
+        add_up(into ? &into->made[i] : NULL, &from->made[i]);
+        add_up(into ? &into->replayed[i] : NULL, &from->replayed[i]);
     }
+    atomic_store(&from->used, 0);
 }
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */

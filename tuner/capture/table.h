@@ -38,11 +38,18 @@ struct profiler_table {
     _Atomic uint32_t used;
     _Atomic uint64_t rounded; /* calls counted at a size near theirs, because the table is nearly full */
     _Atomic uint64_t lost;    /* calls that found no place at all */
+    /* Where NCCL tells of calls as their callers made them: those outside CUDA graphs, those that were captured into
+     * one, and what of the calls that are counted came of graphs. */
+    _Atomic uint64_t made[COLL_COUNT], captured, replayed[COLL_COUNT];
     _Atomic uint32_t times[PROFILER_SLOTS][PROFILER_TIMES];
 };
 
 /* Counts a call, and gives the slot for its time; -1: it found no place. A zeroed table is an empty one. */
 int profiler_table_count(struct profiler_table *t, const struct profiler_call *call);
+
+/* Takes one back, if there is one. */
+void profiler_table_uncount(struct profiler_table *t, const struct profiler_call *call);
+
 void profiler_table_time(struct profiler_table *t, int slot, uint64_t ns);
 
 /* The call of a slot. 0 when the slot is free. */

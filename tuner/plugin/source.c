@@ -55,7 +55,9 @@ static int read_table(struct plugin_source *s)
         return cannot_read(s, strerror(errno));
     off_t size = lseek(fd, 0, SEEK_END);
     int rc = -1;
-    if (size < 0 || lseek(fd, 0, SEEK_SET) < 0)
+    if (read(fd, &rc, 0) < 0 && errno == EISDIR) /* whose end lies anywhere */
+        cannot_read(s, "it is a directory; name the tuner.csv in it, or the directory in NCCLTUNE_PROFILE");
+    else if (size < 0 || lseek(fd, 0, SEEK_SET) < 0)
         cannot_read(s, "not a regular file");
     else if ((uint64_t)size > TUNER_BYTES_LIMIT)
         cannot_read(s, "larger than 64 MiB");

@@ -35,7 +35,11 @@ static void records_every_call(int api)
     CHECK(!strcmp(ar->dtype, "bfloat16") && !strcmp(rs->dtype, "float16") && !ag->dtype && !bc->dtype);
     CHECK(ar->algo == ALGO_RING && ar->proto == PROTO_LL128 && ar->channels == 8);
     CHECK(ag->algo == ALGO_NVLS_TREE && ag->proto == PROTO_SIMPLE && ag->channels == 16 && rs->algo == ALGO_PAT);
-    CHECK(bc->algo == ALGO_RING && bc->proto == PROTO_LL && red->algo == ALGO_TREE && red->proto == PROTO_LL);
+    if (api < 6) /* later ones tell of no task of a broadcast */
+        CHECK(bc->algo == ALGO_RING && bc->proto == PROTO_LL && bc->channels == 2);
+    else
+        CHECK(bc->algo < 0 && bc->proto < 0 && bc->time_us < 0 && says(w, "algorithm nor time of 3 broadcast calls"));
+    CHECK(red->algo == ALGO_TREE && red->proto == PROTO_LL);
     CHECK(ar->group_size == 8 && ar->stride == 1 && workload_call_nodes(w, ar) == 2);
     CHECK(ar->place == WORKLOAD_CLUSTER);
     if (api >= 4)
@@ -60,7 +64,7 @@ static void tells_messages_from_alltoalls(int api)
         tasks[2 * i] = (struct profiled_task){"Send", 1000 + (size_t)i, 9, 0, 0, 2, i, 40000};
         tasks[2 * i + 1] = (struct profiled_task){"Recv", 1000, 9, 0, 0, 2, i, 40000};
     }
-    /* Versions 1 and 2 learn the ranks from the first AllGather and from nothing else, version 3 never does. */
+    /* Versions 1 and 2 learn the ranks from the first AllGather and from nothing else, version 3 from who is named. */
     launch(&c, (struct profiled_task){"AllReduce", 10, 7, ALGO_RING, PROTO_LL, 1, 0, 1000}, 1);
     launch(&c, (struct profiled_task){"AllGather", 10, 0, ALGO_RING, PROTO_LL, 1, 0, 1000}, 1);
     for (int i = 0; i < 5; i++)
@@ -69,9 +73,8 @@ static void tells_messages_from_alltoalls(int api)
 
     struct workload *w = captured();
     const struct workload_call *message = find(w, WORKLOAD_SENDRECV, 2000), *all = find(w, WORKLOAD_ALLTOALL, 0);
-    CHECK(message && message->count == (api == 3 ? 12 : 7) && message->group_size == 2);
-    if (api != 3)
-        CHECK(all && all->count == 5 && all->bytes == 2 * 8028);
+    CHECK(message && message->count == 7 && message->group_size == 2);
+    CHECK(all && all->count == 5 && all->bytes == 2 * 8028 && all->group_size == 8);
     if (api >= 4)
         CHECK(is_about(message->time_us, 30) && is_about(all->time_us, 40) && all->channels == 2);
     workload_free(w);
@@ -141,6 +144,73 @@ static void records_copy_engines(int api)
     struct workload *w = captured();
     const struct workload_call *all = find(w, WORKLOAD_ALLTOALL, 3200);
     CHECK(all && all->count == 1 && all->time_us < 0 && w->phases[0].ncalls == 1);
+    workload_free(w);
+}
+
+/* Where NCCL is told to run broadcasts as before, they come with a task and count once. */
+static void counts_broadcasts_once(int api)
+{
+    struct profiled_task hidden = {"Broadcast", 500, 8, ALGO_RING, PROTO_LL, 2, 0, 20000};
+    use_capture();
+    struct profiler_loader l = profiler_load(api);
+    struct profiled_comm c = world(79);
+    CHECK(!profiled_open(&l, &c, NULL));
+    launch(&c, hidden, 3);
+    setenv("NCCL_ALLGATHERV_ENABLE", "0", 1);
+    launch(&c, hidden, 4);
+    for (size_t i = 1; i <= 110; i++) /* each takes two places for a while, which are not that many */
+        launch(&c, (struct profiled_task){"Broadcast", 1000 * i, 0, ALGO_RING, PROTO_LL, 4, 0, 5000}, 1);
+    CHECK(!profiled_close(&c));
+    struct workload *w = captured();
+    double untold = 0;
+    CHECK(calls_in(w) == 117 && !says(w, "missing"));
+    for (int i = 0; i < w->phases[0].ncalls; i++)
+        untold += w->phases[0].calls[i].algo < 0 ? w->phases[0].calls[i].count : 0;
+    CHECK(untold == 3 || api < 6);
+    workload_free(w);
+}
+
+static void says_what_it_cannot_see(int api)
+{
+    struct profiled_task hidden = one_mib, graph = one_mib;
+    hidden.symmetric = graph.in_graph = 1;
+    use_capture();
+    struct profiler_loader l = profiler_load(api);
+    struct profiled_comm c = world(81);
+    CHECK(!profiled_open(&l, &c, NULL));
+    launch(&c, one_mib, 20);
+    launch(&c, hidden, 10);
+    launch(&c, graph, 5);
+    CHECK(!profiled_close(&c));
+    struct workload *w = captured();
+    CHECK(find(w, COLL_ALLREDUCE, MIB)->count == 25);
+    CHECK(says(w, "of 10 allreduce calls, as of those on symmetric memory; they are missing"));
+    CHECK(says(w, "5 calls were captured into CUDA graphs"));
+    workload_free(w);
+}
+
+/* A launch's own channels, whatever the mask says when they come. */
+static void times_some(int api)
+{
+    use_capture();
+    setenv("NCCLTUNE_CAPTURE_TIMES", "16", 1);
+    struct profiler_loader l = profiler_load(api);
+    struct profiled_comm c = world(82);
+    CHECK(!profiled_open(&l, &c, NULL));
+    launch(&c, one_mib, 500);
+    CHECK(c.timed == 500);
+    for (int i = 0; i < 8000; i++) { /* a step whose calls take turns, as often as one is timed */
+        struct profiled_task t = one_mib;
+        t.count <<= i % 16 ? 0 : 1;
+        t.ns <<= i % 16 ? 0 : 1;
+        launch(&c, t, 1);
+    }
+    CHECK(c.timed > 500 + 350 && c.timed < 500 + 700);
+    CHECK(!profiled_close(&c));
+    struct workload *w = captured();
+    CHECK(find(w, COLL_ALLREDUCE, MIB)->count == 8000 && find(w, COLL_ALLREDUCE, 2 * MIB)->count == 500);
+    CHECK(is_about(find(w, COLL_ALLREDUCE, MIB)->time_us, 500));
+    CHECK(is_about(find(w, COLL_ALLREDUCE, 2 * MIB)->time_us, 1000) && says(w, "one in 16 is timed"));
     workload_free(w);
 }
 
@@ -278,6 +348,9 @@ TEST(tells_messages_from_alltoalls, 1, 6)
 TEST(tells_scatters_from_alltoalls, 4, 6)
 TEST(records_copy_engines, 6, 6)
 TEST(without_times, 4, 6)
+TEST(counts_broadcasts_once, 5, 6)
+TEST(says_what_it_cannot_see, 5, 6)
+TEST(times_some, 4, 6)
 TEST(says_what_it_rounded, 1, 6)
 TEST(adds_up_what_it_rounded, 4, 6)
 TEST(counts_a_launch_of_many_sends, 4, 6)
@@ -292,6 +365,9 @@ int main(void)
         CAPTURE_TEST(tells_scatters_from_alltoalls),
         CAPTURE_TEST(records_copy_engines),
         CAPTURE_TEST(without_times),
+        CAPTURE_TEST(counts_broadcasts_once),
+        CAPTURE_TEST(says_what_it_cannot_see),
+        CAPTURE_TEST(times_some),
         CAPTURE_TEST(says_what_it_rounded),
         CAPTURE_TEST(adds_up_what_it_rounded),
         CAPTURE_TEST(counts_a_launch_of_many_sends),

@@ -74,6 +74,16 @@ static void a_path_can_be_too_long(int unused)
     CHECK(logged.warnings == 1 && says("NCCLTUNE_PROFILE is longer than a path can be"));
 }
 
+/* The end of a directory is wherever its file system likes. */
+static void a_directory_is_no_table(int unused)
+{
+    (void)unused;
+    struct loader l;
+    setenv("NCCL_TUNER_CONFIG_FILE", "/tmp", 1);
+    CHECK(opens(&l) == 0 && !table_is_used(&l));
+    CHECK(logged.warnings == 1 && says("cannot read /tmp: it is a directory; name the tuner.csv in it"));
+}
+
 static void relative_paths_are_refused(int unused)
 {
     (void)unused;
@@ -392,6 +402,7 @@ static void unloading_starts_afresh(int unused)
 
 TEST(profile_comes_first, 1)
 TEST(a_named_table_is_the_only_one, 1)
+TEST(a_directory_is_no_table, 1)
 TEST(relative_paths_are_refused, 1)
 TEST(a_path_can_be_too_long, 1)
 TEST(looks_beside_itself, 1)
@@ -420,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_profile_comes_first),
         cmocka_unit_test(test_a_named_table_is_the_only_one),
+        cmocka_unit_test(test_a_directory_is_no_table),
         cmocka_unit_test(test_relative_paths_are_refused),
         cmocka_unit_test(test_a_path_can_be_too_long),
         cmocka_unit_test(test_looks_beside_itself),
