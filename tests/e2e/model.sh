@@ -77,9 +77,9 @@ head='"engine":"model","bytes":1048576,"nodes":4,"ranks":32,"library":"NCCL 2.28
     echo "{$head,\"launch\":{\"label\":\"default\"},\"call\":{\"label\":\"default\"},\"times_us\":[100],\"low_us\":70,\"high_us\":140}"
 } >"$scratch/clear.jsonl"
 check "a clear prediction" status 0 "$bin" generate -t "$topo" --results "$scratch/clear.jsonl" -o "$scratch/clear"
-check "is a comment in tuner.csv" grep -q '^# allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/clear/tuner.csv"
+check "is a comment in tuner.csv" grep -q '^# allreduce,1048576,1048576,tree,ll,-1,4,32,' "$scratch/clear/tuner.csv"
 check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" --results "$scratch/clear.jsonl" -o "$scratch/asked"
-check "it is a rule" grep -q '^allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
+check "it is a rule" grep -q '^allreduce,1048576,1048576,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
 check "for the release that was predicted" grep -qx '# nccl: 2.28' "$scratch/asked/tuner.csv"
 
 # ---- measured on few nodes, carried on to many -----------------------------------------------------------------------
