@@ -139,7 +139,7 @@ job=$scratch/job
 check "tune for a job" bash -c "'$bin' tune --machine dgx-h100 --nodes 2 --workload '$job.json' -o '$job' >'$job.out'"
 check "predicts for each of its groups" test "$(grep -o '"nodes":[0-9]*,"ranks":[0-9]*' "$job/results.jsonl" | sort -u | tr '\n' ' ')" = \
     '"nodes":1,"ranks":4 "nodes":2,"ranks":16 "nodes":2,"ranks":4 '
-check "and ends with what its step takes" bash -c "tail -n 1 '$job.out' | grep -qE '^communication [0-9.]+ ms of a [0-9.]+ ms step → [0-9.]+ ms \(predicted\)$'"
+check "and ends with what its step takes" bash -c "tail -n 1 '$job.out' | grep -qE '^communication [0-9.]+ ms of a [0-9.]+ ms step (->|→) [0-9.]+ ms \(predicted\)$'"
 check "as JSON too" bash -c "'$bin' tune --machine dgx-h100 --nodes 2 --workload '$job.json' --json --force -o '$job' | jq -e '.step.now.waited_for.time_us > 0'"
 check "the table says no more than it needs" test "$(grep -c 'hca=' "$job.out")" -le 8
 

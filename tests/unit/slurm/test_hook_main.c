@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 static struct store store;
@@ -180,7 +181,7 @@ static void checks_this_node(void **state)
 {
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     make_node();
     assert_int_equal(hook_here("check"), 0);
     assert_string_equal(printed, "profile aaaaaaaaaaaa, this node is of class a\n");
@@ -210,7 +211,7 @@ static void drains_a_node(void **state)
 {
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     make_node();
     assert_int_equal(hook_here("prolog"), 0);
     assert_string_equal(drained(), "");

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 static struct store store;
@@ -80,7 +81,7 @@ static void expect(const char *log)
 {
     char sysfs[1024];
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     snprintf(sysfs, sizeof sysfs, "%s", store_path(&store, "sys"));
     char path[1024];
     snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 #define HCA   "export NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n"
@@ -131,7 +132,7 @@ static void expect(const char *fmt, ...)
 static void need_trust(void)
 {
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
 }
 
 static void all_of_it(void **state)

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 #define LIMIT 4096
@@ -130,7 +131,7 @@ static void owners(void **state)
     (void)state;
     need_trust();
     if (getuid() != 0)
-        skip();
+        skip_because("needs root");
     store_write(&store, "f", "x");
     assert_int_equal(chown(store_path(&store, "f"), 12345, 0), 0);
     expect("f", "belongs to user 12345");

@@ -390,5 +390,6 @@ int main(void)
         cmocka_unit_test(as_json),
         cmocka_unit_test(coverage_is_by_time),
     };
+    setenv("LC_ALL", "C.UTF-8", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
