@@ -48,7 +48,7 @@ static int tear_down(void **state)
 static void be_node(int k, enum fate fate)
 {
     static struct hook_answer a;
-    struct hook_job job = {.id = "7", .lists = {"n[0-7]"}, .nlists = 1};
+    struct hook_job job = {.id = "7", .lists = {"n[0-3]", "n[4-7]"}, .nlists = 2};
     char name[16];
     snprintf(name, sizeof name, "n%d", k);
     job.node = name;
