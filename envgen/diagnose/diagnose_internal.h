@@ -48,10 +48,13 @@ void diag_three_digits(char *text, size_t size, double value); /* "4.52", "85.1"
 
 /* ---- words ---- */
 
+/* Whether a word of `len` bytes is one of "a|b|c". */
+int diag_is_one_of(const char *list, const char *word, size_t len);
+
 /* What a timer's name means. A timer with a `parent` ("a|b": whichever the log has, a before b) runs within that phase,
  * and is taken out of it. */
 struct diag_word {
-    const char *word;  /* lower case, joined by '_' */
+    const char *word;  /* lower case, joined by '_'; several names "a|b" */
     const char *phase; /* what people are shown; NULL: not a phase */
     enum diag_kind kind;
     enum diag_side side;
