@@ -48,7 +48,7 @@ MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 # Sources by directory. Programs of their own stay out of the library: bench/nccltune-bench/ needs MPI,
 # bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the plugin.
 tree         = $(sort $(shell find $(1) -name '*.c'))
-TUNER_SRC   := $(call tree,tuner/table tuner/capture)
+TUNER_SRC   := $(call tree,tuner/table tuner/capture tuner/observe)
 PLUGIN_SRC  := $(call tree,tuner) core/coll.c core/launcher.c core/sha256.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
 WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c connection.c gpu_driver.c proof.c) $(addprefix bench/noise/,host_signs.c signs.c) \
@@ -180,10 +180,8 @@ $(B)/man/%: man/% tools/manual $(B)/nccltune
 
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
-# Some distributions' libraries have the older table of symbols alone.
-$(B)/tests/doubles/fake_nccl.so: TABLE = -Wl,--hash-style=sysv
 $(DOUBLES): $(B)/tests/doubles/%.so: $(B)/double/tests/doubles/%.o
-	$(call link,-shared $(TABLE))
+	$(call link,-shared)
 # The vendor-like tuner with one version of the interface alone.
 $(VENDOR_TUNERS): $(B)/tests/doubles/vendor_tuner_v%.so: $(B)/double/tests/doubles/vendor_tuner.o
 	@mkdir -p $(@D) && echo '{global: ncclTunerPlugin_v$*; ncclNetPlugin_v8; vendor_tuner_seen; local: *;};' >$(@:.so=.map)

@@ -22,6 +22,7 @@ static const struct cli_command {
     {"lint", lint_main, "find wrong NCCL settings in scripts, container files and environments"},
     {"workload", workload_main, "write which collectives a training job makes, from what is known of the job"},
     {"diagnose", diagnose_main, "say where a training step goes, from the logs that jobs write"},
+    {"drift", drift_main, "say who is waited for and what has become slower, from the captures of many jobs"},
     {"install-profile", install_profile_main, "make a profile what jobs get, through Slurm or NCCL's own file"},
     {"doctor", doctor_main, "check what is installed on this node"},
     {0},

@@ -47,6 +47,26 @@ END
 check "its AllReduces are those of one rank, at the fastest rank's time" total allreduce 4194304 25 4 cluster 700
 check "its AllGathers within nodes are one entry" total allgather 262144 50 2 node 60
 check "its messages are those of the busiest stage" total sendrecv 8192 25 2 cluster 20
+# job NUMBER US LATE: a job that is observed; its first rank is the last to end, and what it says is kept.
+job() {
+    for rank in 3 2 1 0; do
+        LD_LIBRARY_PATH="$work/lib" NCCL_PROFILER_PLUGIN=nccltune NCCLTUNE_CAPTURE="$work/fleet" NCCLTUNE_ONLINE=observe SLURM_JOB_ID=$1 \
+            RANK=$rank WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 DRIVE_US=$2 DRIVE_LATE=${3:--1} "$work/drive" 25 2>"$work/said" || return 1
+    done
+}
+check "a job is observed, and nothing is said" bash -c "$(declare -f job); work=$work; job 8 4000 && job 9 4100 && ! grep . $work/said"
+check "drift finds nothing" bash -c "$nccltune drift $work/fleet >$work/drift.txt && grep -q 'Nobody is waited for' $work/drift.txt"
+check "a job that is 2.1 times slower says so" bash -c "$(declare -f job); work=$work; job 10 8400 && grep -q 'job 10: allreduce of 4 MiB among 4 ranks takes 2.1 times as long as in job 8' $work/said"
+check "a job that waits for rank 2 says so" bash -c "$(declare -f job); work=$work; job 11 1000 2 && grep -q 'job 11: rank 2 on .* comes last: the others waited 12.5 ms' $work/said"
+check "drift names the slower job's call until a later job has it as before" bash -c "! $nccltune drift $work/fleet >$work/drift.txt && ! grep -q 'has become slower' $work/drift.txt"
+check "drift names the node and the place on it" bash -c "grep -q \"node $(hostname) comes last in 1 of 4 jobs\" $work/drift.txt && grep -q 'rank 0 of a node .* 1 times on 1 nodes' $work/drift.txt"
+rm "$work"/fleet/11.*
+check "drift --json says how much slower" bash -c "! $nccltune drift --json $work/fleet >$work/drift.json; python3 -c \"
+import json
+d = json.load(open('$work/drift.json'))
+(c,) = d['slower']
+assert len(d['jobs']) == 3 and not d['waited_for'] and c['job'] == '10' and abs(c['times'] - 2.1) < 0.01, d\""
+check "a directory without captures is an error" bash -c "! $nccltune drift $work/lib 2>$work/err && grep -q 'holds no capture' $work/err"
 check "without NCCLTUNE_CAPTURE nothing is written" bash -c "cd $work/profile && LD_LIBRARY_PATH=$work/lib NCCL_PROFILER_PLUGIN=nccltune RANK=0 $work/drive 5 && [ -z \"\$(ls -A)\" ]"
 
 # ---- from a launch script to one number ----
@@ -72,8 +92,7 @@ $nccltune whatif --machine dgx-a100 --nodes 2 --workload "$work/allreduce.json" 
 said() { grep -qF "$1" "$work/headline"; }
 check "210 ms is more than four HCAs account for" said "Measured 210.0 ms is more than the "
 check "all HCAs would save some of it" said "1. with NCCL_IB_HCA=mlx5:"
-for fault in "no GPUDirect RDMA: " "one slow NIC, at half its lanes or rate: " "the wrong NIC, one for all GPUs: " \
-    "sockets for all or some of the ranks: "; do
+for fault in "GPUDirect RDMA is off: " "one slow NIC" "the wrong NIC: all GPUs share one: " "sockets, for all or a part of the ranks"; do
     check "a candidate: $fault" said "$fault"
 done
 mkdir "$work/job"

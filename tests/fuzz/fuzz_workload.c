@@ -1,10 +1,12 @@
 /* The workload reader: whatever comes in, it is a workload that merges with itself and whose step can be estimated, or
  * an error that names the place. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/workload/script.h"
 #include "envgen/step/step.h"
+#include "tuner/observe/judge.h"
 
 static int predict(void *arg, const struct step_question *q, struct step_time *t, const char **why)
 {
@@ -32,6 +34,29 @@ static void estimate(const struct workload *w)
     env_decisions_free(d);
 }
 
+/* The same bytes as two ranks' captures, the second rank under another number, and as an earlier job's record. */
+static void observe(const char *text, size_t size)
+{
+    struct observe_job j = {0};
+    struct observe_late late[2];
+    struct observe_drift drifts[2];
+    char sentence[OBSERVE_SENTENCE];
+    size_t n = 0;
+    if (!observe_add(&j, text, size) && j.nranks)
+        j.ranks[0].rank = j.ranks[0].rank == 1000 ? 1001 : 1000;
+    observe_add(&j, text, size);
+    struct observe_point *points = observe_points(&j, &n);
+    struct observe_earlier before = {points, n};
+    for (size_t i = 0, found = observe_late(&j, late, 2); i < found; i++)
+        observe_say_late(&late[i], sentence);
+    for (size_t i = 0; i < n; i++)
+        points[i].call.median_us *= 1 + (double)(i % 2);
+    for (size_t i = 0, found = observe_drifts(points, n, &before, 1, drifts, 2); i < found; i++)
+        observe_say_drift(&drifts[i], sentence);
+    free(points);
+    observe_free(&j);
+}
+
 /* The same bytes as a launch script of each syntax: a job with numbers that make sense, or an error. */
 static void read_script(const char *text, size_t size)
 {
@@ -53,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct err e = {0};
     read_script((const char *)data, size);
+    observe((const char *)data, size);
     struct workload *w = workload_parse((const char *)data, size, "input", &e);
     if (!w)
         return e.code && !strncmp(e.text, "input", 5) ? 0 : (__builtin_trap(), 0);

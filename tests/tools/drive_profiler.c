@@ -1,6 +1,7 @@
 /* One rank of a made-up job of 4 ranks on 2 nodes, as its NCCL would drive the profiler plugin: looks
  * NCCL_PROFILER_PLUGIN up as NCCL does, opens the communicator of all and one of the node, and makes the calls of STEPS
- * steps. The rank is RANK. Exit code 1: no plugin. */
+ * steps. The rank is RANK; the one in DRIVE_LATE comes 500 us late to the AllReduces, which take DRIVE_US. Exit code 1:
+ * no plugin. */
 #include "tests/lib/profiler_double.h"
 
 #define API 5
@@ -17,8 +18,10 @@ int main(int argc, char **argv)
                          node = {.id = 2 + (uint64_t)(me / 2), .nodes = 1, .ranks = 2, .rank = me % 2};
     if (profiled_open(&l, &world, NULL) || profiled_open(&l, &node, NULL))
         return 1;
-    struct profiled_task gradients = {"AllReduce",  1 << 20, 7, ALGO_TREE,
-                                      PROTO_SIMPLE, 4,       0, 700000 + 1000 * (unsigned)me},
+    const char *late = getenv("DRIVE_LATE"), *us = getenv("DRIVE_US");
+    uint64_t ns = us ? strtoull(us, NULL, 10) * 1000 : 700000 + 1000 * (uint64_t)me;
+    ns += late && strtol(late, NULL, 10) >= 0 && strtol(late, NULL, 10) != me ? 500000 : 0;
+    struct profiled_task gradients = {"AllReduce", 1 << 20, 7, ALGO_TREE, PROTO_SIMPLE, 4, 0, ns},
                          weights = {"AllGather", 1 << 16, 9, ALGO_RING, PROTO_LL128, 8, 0, 60000};
     struct profiled_task forward[] = {{"Send", 4096, 9, 0, 0, 2, (me + 2) % 4, 20000},
                                       {"Recv", 4096, 9, 0, 0, 2, (me + 2) % 4, 20000}};

@@ -4,39 +4,10 @@
  * the job. No number goes through a locale. */
 #include "tuner/capture/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#define LIMIT ((size_t)64 << 20) /* more than any job's calls take, and what the reader of workloads reads */
-
-__attribute__((format(printf, 2, 3))) static void put(struct profiler_document *d, const char *fmt, ...)
-{
-    char line[1024];
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(line, sizeof line, fmt, args);
-    va_end(args);
-    size_t length = n < 0 ? 0 : n < (int)sizeof line ? (size_t)n : sizeof line - 1;
-    if (d->used + length > d->size) {
-        size_t size = d->size ? 2 * d->size : 65536;
-        char *text = size <= LIMIT ? realloc(d->text, size) : NULL;
-        if (!text) {
-            d->error = ENOMEM;
-            return;
-        }
-        d->text = text;
-        d->size = size;
-    }
-    memcpy(d->text + d->used, line, length);
-    d->used += length;
-}
 
 /* ---- what was captured ------------------------------------------------------------------------------------------- */
 
@@ -115,8 +86,15 @@ static int stride_of(const struct profiler_comm *c, int ranks, const struct whol
     return stride < 1 ? 1 : (int)stride;
 }
 
-static void put_call(struct profiler_document *d, const struct profiler_comm *c, int slot,
-                     const struct profiler_job *job, const struct whole *w, int *first)
+static void put_times(struct observe_text *d, double us, uint64_t timed, uint64_t sum_ns)
+{
+    observe_put_us(d, "time_us", us);
+    observe_put(d, ", \"timed\": %llu", (unsigned long long)timed);
+    observe_put_us(d, "total_us", (double)sum_ns / 1e3);
+}
+
+static void put_call(struct observe_text *d, const struct profiler_comm *c, int slot, const struct profiler_job *job,
+                     const struct whole *w, int *first)
 {
     struct profiler_call call;
     uint64_t count;
@@ -124,99 +102,111 @@ static void put_call(struct profiler_document *d, const struct profiler_comm *c,
         return;
     int ranks = ranks_of(c, job), clustered = c->nodes ? c->nodes > 1 : ranks > w->per_node;
     double us = profiler_table_median_us(&c->table, slot);
-    put(d, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
-        *first ? "" : ",", call.kind == PROFILER_SENDRECV ? "sendrecv" : coll_name(call.kind),
-        (unsigned long long)whole_bytes(&call, ranks), (unsigned long long)count,
-        call.kind == PROFILER_SENDRECV ? 2 : ranks);
-    put(d, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
+    uint64_t sum_ns, timed = profiler_table_timed(&c->table, slot, &sum_ns), id = atomic_load(&c->id);
+    observe_put(d, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
+                *first ? "" : ",", call.kind == PROFILER_SENDRECV ? "sendrecv" : coll_name(call.kind),
+                (unsigned long long)whole_bytes(&call, ranks), (unsigned long long)count,
+                call.kind == PROFILER_SENDRECV ? 2 : ranks);
+    observe_put(d, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
     if (profiler_dtype_name(call.dtype))
-        put(d, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));
+        observe_put(d, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));
     if (us >= 0)
-        put(d, ", \"time_us\": %llu.%03u", (unsigned long long)us, (unsigned)((us - (double)(uint64_t)us) * 1000));
+        put_times(d, us, timed, sum_ns);
     if (call.algo >= 0)
-        put(d, ", \"algorithm\": \"%s\"", algo_name(call.algo));
+        observe_put(d, ", \"algorithm\": \"%s\"", algo_name(call.algo));
     if (call.proto >= 0)
-        put(d, ", \"protocol\": \"%s\"", proto_name(call.proto));
+        observe_put(d, ", \"protocol\": \"%s\"", proto_name(call.proto));
     if (call.channels > 0)
-        put(d, ", \"channels\": %d", call.channels);
-    put(d, "}");
+        observe_put(d, ", \"channels\": %d", call.channels);
+    if (id && id != UINT64_MAX)
+        observe_put(d, ", \"group\": \"%016llx\"", (unsigned long long)id);
+    observe_put(d, "}");
     *first = 0;
 }
 
 /* What NCCL said was called, and never said to have run. A few calls are always on their way. */
-static void put_unseen(struct profiler_document *d, const struct whole *w)
+static void put_unseen(struct observe_text *d, const struct whole *w)
 {
     for (int coll = 0; coll < COLL_COUNT; coll++) {
         uint64_t unseen = w->made[coll] > w->ran[coll] ? w->made[coll] - w->ran[coll] : 0;
         if (unseen <= w->made[coll] / 100 + w->lost)
             continue;
-        put(d, ",\n    \"NCCL tells neither algorithm nor time of %llu %s calls%s\"", (unsigned long long)unseen,
-            coll_name(coll),
-            coll == COLL_BROADCAST ? "; they are counted as they were made"
-                                   : ", as of those on symmetric memory; they are missing");
+        observe_put(d, ",\n    \"NCCL tells neither algorithm nor time of %llu %s calls%s\"",
+                    (unsigned long long)unseen, coll_name(coll),
+                    coll == COLL_BROADCAST ? "; they are counted as they were made"
+                                           : ", as of those on symmetric memory; they are missing");
     }
     if (w->captured)
-        put(d,
+        observe_put(
+            d,
             ",\n    \"%llu calls were captured into CUDA graphs; where a graph has no callback of the host NCCL does "
             "not tell when it is replayed, and they count once\"",
             (unsigned long long)w->captured);
 }
 
-static void put_notes(struct profiler_document *d, const struct profiler_job *job, const struct whole *w)
+static void put_notes(struct observe_text *d, const struct profiler_job *job, const struct whole *w)
 {
-    put(d, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
-        (unsigned long long)job->seconds, job->rank, w->newest);
+    observe_put(d, "  \"notes\": [\n    \"captured in %llu s by rank %s through NCCL's profiler interface %d\"",
+                (unsigned long long)job->seconds, job->rank, w->newest);
     if (w->oldest && w->oldest < 4)
-        put(d, ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
-            w->oldest);
+        observe_put(d,
+                    ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
+                    w->oldest);
     else if (!job->times_every)
-        put(d, ",\n    \"no times were asked for\"");
+        observe_put(d, ",\n    \"no times were asked for\"");
     else
-        put(d, ",\n    \"times are the GPU's, from the first channel's start to the last one's end; they hold the wait "
+        observe_put(
+            d, ",\n    \"times are the GPU's, from the first channel's start to the last one's end; they hold the wait "
                "for other ranks\"");
     if (w->newest >= 4 && job->times_every > 1)
-        put(d, ",\n    \"behind the first %d launches of a communicator one in %u is timed\"", PROFILER_ALL_TIMED,
-            job->times_every);
+        observe_put(d, ",\n    \"behind the first %d launches of a communicator one in %u is timed\"",
+                    PROFILER_ALL_TIMED, job->times_every);
     put_unseen(d, w);
     if (w->assumed_ranks)
-        put(d,
-            ",\n    \"interface %d does not tell the size of groups; where nothing else did, all %d ranks are "
-            "assumed\"",
-            w->oldest, w->ranks);
+        observe_put(d,
+                    ",\n    \"interface %d does not tell the size of groups; where nothing else did, all %d ranks are "
+                    "assumed\"",
+                    w->oldest, w->ranks);
     if (w->oldest && w->oldest < 4)
-        put(d, ",\n    \"interface %d does not tell nodes; groups of more than %d ranks are taken to cross them\"",
-            w->oldest, w->per_node);
+        observe_put(d,
+                    ",\n    \"interface %d does not tell nodes; groups of more than %d ranks are taken to cross them\"",
+                    w->oldest, w->per_node);
     if (w->rounded)
-        put(d, ",\n    \"%llu calls of more sizes than a table holds are counted at a size near theirs\"",
-            (unsigned long long)w->rounded);
+        observe_put(d, ",\n    \"%llu calls of more sizes than a table holds are counted at a size near theirs\"",
+                    (unsigned long long)w->rounded);
     if (w->lost)
-        put(d, ",\n    \"%llu calls found no place in the tables and are missing\"", (unsigned long long)w->lost);
+        observe_put(d, ",\n    \"%llu calls found no place in the tables and are missing\"",
+                    (unsigned long long)w->lost);
     if (job->missed)
-        put(d, ",\n    \"%u communicators beyond %d at one time are missing\"", job->missed, PROFILER_COMMS);
+        observe_put(d, ",\n    \"%u communicators beyond %d at one time are missing\"", job->missed, PROFILER_COMMS);
     if (job->late)
-        put(d, ",\n    \"%u files between were left out, because the directory was slow; counts are whole\"",
-            job->late);
+        observe_put(d, ",\n    \"%u files between were left out, because the directory was slow; counts are whole\"",
+                    job->late);
     if (job->twins)
-        put(d, ",\n    \"this process runs several ranks; a communicator with more than one of them counts once\"");
-    put(d, "\n  ]\n");
+        observe_put(
+            d, ",\n    \"this process runs several ranks; a communicator with more than one of them counts once\"");
+    observe_put(d, "\n  ]\n");
 }
 
-static void put_document(struct profiler_document *d, const struct profiler_job *job,
-                         struct profiler_comm *const *comms, size_t count)
+static void put_document(struct observe_text *d, const struct profiler_job *job, struct profiler_comm *const *comms,
+                         size_t count)
 {
     struct whole w = survey(job, comms, count);
     int first = 1;
-    put(d, "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"%s\",\n  \"source\": \"captured\",\n", job->name);
-    put(d, "  \"tool\": \"%s\",\n  \"rank\": \"%s\",\n  \"seconds\": %llu,\n", NCCLTUNE_VERSION, job->rank,
-        (unsigned long long)job->seconds);
-    put(d, "  \"ranks\": %d,\n  \"ranks_per_node\": %d,\n  \"counts_per\": \"run\",\n", w.ranks, w.per_node);
-    put(d, "  \"phases\": [\n    {\n      \"name\": \"run\",\n      \"collectives\": [");
+    observe_put(d, "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"%s\",\n  \"source\": \"captured\",\n",
+                job->name);
+    observe_put(d, "  \"tool\": \"%s\",\n  \"rank\": \"%s\",\n  \"seconds\": %llu,\n", NCCLTUNE_VERSION, job->rank,
+                (unsigned long long)job->seconds);
+    observe_put(d, "  \"host\": \"%s\",\n  \"began\": %llu,\n  \"ended\": %s,\n", job->host,
+                (unsigned long long)job->began, job->ended ? "true" : "false");
+    observe_put(d, "  \"ranks\": %d,\n  \"ranks_per_node\": %d,\n  \"counts_per\": \"run\",\n", w.ranks, w.per_node);
+    observe_put(d, "  \"phases\": [\n    {\n      \"name\": \"run\",\n      \"collectives\": [");
     for (size_t i = 0; i < count; i++)
         for (int slot = 0; slot < PROFILER_SLOTS; slot++)
             put_call(d, comms[i], slot, job, &w, &first);
-    put(d, "%s]\n    }\n  ],\n", first ? "" : "\n      ");
+    observe_put(d, "%s]\n    }\n  ],\n", first ? "" : "\n      ");
     put_notes(d, job, &w);
-    put(d, "}\n");
+    observe_put(d, "}\n");
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
@@ -224,53 +214,19 @@ static void put_document(struct profiler_document *d, const struct profiler_job 
 void profiler_file_make(struct profiler_document *d, const struct profiler_job *job, struct profiler_comm *const *comms,
                         size_t count)
 {
-    d->used = 0;
-    d->error = 0;
+    d->text.used = 0;
+    d->text.error = 0;
     snprintf(d->dir, sizeof d->dir, "%s", job->dir);
     snprintf(d->path, sizeof d->path, "%s/%s.rank.%s.json", job->dir, job->name, job->rank);
     snprintf(d->beside, sizeof d->beside, "%s/.%s.rank.%s.%d", job->dir, job->name, job->rank, job->pid);
-    put_document(d, job, comms, count);
-}
-
-static int write_all(int fd, const char *text, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(fd, text + done, length - done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (!n || errno != EINTR)
-            return n < 0 ? errno : ENOSPC;
-    }
-    return 0;
-}
-
-/* What lies there under that name is of a dead process that had our number, or nobody's business: it goes, and nothing
- * that is put in its place meanwhile is followed or written to. */
-static int write_beside(const struct profiler_document *d)
-{
-    unlink(d->beside);
-    int fd = open(d->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0)
-        return errno;
-    int error = write_all(fd, d->text, d->used);
-    if (!error && fsync(fd))
-        error = errno;
-    if (close(fd) && !error)
-        error = errno;
-    return error;
+    put_document(&d->text, job, comms, count);
 }
 
 int profiler_file_write(struct profiler_document *d, char *why, size_t size)
 {
-    if (!d->error) {
-        mkdir(d->dir, 0777); /* when it is there, or cannot be, opening a file in it will tell */
-        d->error = write_beside(d);
-        if (!d->error && rename(d->beside, d->path))
-            d->error = errno;
-        if (!d->error)
-            return 0;
-        unlink(d->beside);
-    }
-    snprintf(why, size, "cannot write %s: %s; the capture goes on", d->path, strerror(d->error));
-    return -1;
+    mkdir(d->dir, 0777); /* when it is there, or cannot be, opening a file in it will tell */
+    int error = observe_write(&d->text, d->beside, d->path);
+    if (error)
+        snprintf(why, size, "cannot write %s: %s; the capture goes on", d->path, strerror(error));
+    return error ? -1 : 0;
 }

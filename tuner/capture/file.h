@@ -4,13 +4,12 @@
 
 #include "tuner/capture/comm.h"
 #include "tuner/capture/job.h"
+#include "tuner/observe/text.h"
 
 struct profiler_document {
     char path[PROFILER_PATH + 256], beside[PROFILER_PATH + 256]; /* beside: what is renamed to path */
     char dir[PROFILER_PATH];
-    char *text; /* kept for the next time, never freed */
-    size_t used, size;
-    int error; /* errno of what went wrong; 0: nothing */
+    struct observe_text text;
 };
 
 /* Makes the document of what was counted so far; allocates, opens nothing. */

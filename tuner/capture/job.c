@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/launcher.h"
@@ -68,6 +69,14 @@ static void read_name(struct profiler_job *job)
         job->name[0] = '_';
 }
 
+static void read_host(struct profiler_job *job)
+{
+    char host[64] = "";
+    if (gethostname(host, sizeof host - 1))
+        host[0] = 0;
+    fit(job->host, sizeof job->host, host);
+}
+
 static void read_rank(struct profiler_job *job)
 {
     struct launcher_rank r;
@@ -82,33 +91,52 @@ static void read_rank(struct profiler_job *job)
 
 void profiler_job_doubt(struct profiler_job *job, int comm_ranks)
 {
-    char host[64] = "";
     if (comm_ranks <= job->ranks)
         return;
-    if (gethostname(host, sizeof host - 1))
-        host[0] = 0;
-    fit(job->rank, sizeof job->rank, host);
-    size_t n = strlen(job->rank);
-    snprintf(job->rank + n, sizeof job->rank - n, "-%d", job->pid);
+    snprintf(job->rank, sizeof job->rank, "%s-%d", job->host, job->pid);
     job->ranks = job->per_node = 0;
+}
+
+/* Whether the job is observed; anything but "observe" is not done, and said. */
+static int read_online(const char *dir, char *why, size_t size)
+{
+    const char *online = variable("NCCLTUNE_ONLINE");
+    if (!online || !strcmp(online, "off"))
+        return 0;
+    if (strcmp(online, "observe") != 0)
+        snprintf(why, size,
+                 "NCCLTUNE_ONLINE=%.40s is nothing that this release can do (observe, off); nothing is observed",
+                 online);
+    else if (!dir)
+        snprintf(why, size,
+                 "NCCLTUNE_ONLINE=observe needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed");
+    return !why[0];
 }
 
 int profiler_job_read(struct profiler_job *job, char *why, size_t size)
 {
     const char *dir = variable("NCCLTUNE_CAPTURE"), *times = variable("NCCLTUNE_CAPTURE_TIMES"),
                *mode = variable("NCCLTUNE");
+    struct timespec now;
     why[0] = 0;
-    if (!dir || (mode && !strcmp(mode, "off")))
+    if (mode && !strcmp(mode, "off"))
+        return 0;
+    int observed = read_online(dir, why, size);
+    if (!dir)
         return 0;
     if (*dir != '/' || strlen(dir) > sizeof job->dir - 512) {
         snprintf(why, size, "NCCLTUNE_CAPTURE=%.200s is not an absolute path that files fit in; nothing is captured",
                  dir);
         return 0;
     }
+    clock_gettime(CLOCK_REALTIME, &now);
     *job = (struct profiler_job){.pid = getpid(),
                                  .times_every = times ? every(times) : DEFAULT_EVERY,
-                                 .interval_ns = minutes(variable("NCCLTUNE_CAPTURE_MINUTES"))};
+                                 .interval_ns = minutes(variable("NCCLTUNE_CAPTURE_MINUTES")),
+                                 .began = (uint64_t)now.tv_sec,
+                                 .observed = observed};
     snprintf(job->dir, sizeof job->dir, "%s", dir);
+    read_host(job);
     read_name(job);
     read_rank(job);
     return 1;

@@ -18,12 +18,15 @@
 #include "tuner/capture/abi.h"
 #include "tuner/capture/file.h"
 #include "tuner/capture/writer.h"
+#include "tuner/observe/conclude.h"
 #include "tuner/plugin/elf.h"
 
 #define CLOSING_NS (UINT64_C(5) * 1000000000) /* between two files while communicators are closed one by one */
-#define PATIENCE_NS                                                                                  \
-    (UINT64_C(2) * 1000000000) /* for the file of the last close, and that of the end of the program \
-                                */
+#define PATIENCE_NS                                                                                                    \
+    (UINT64_C(2) * 1000000000)                   /* for the file of the last close, and that of the end of the program \
+                                                  */
+#define CONCLUSION_NS (UINT64_C(1) * 1000000000) /* of that, for the last of the other ranks */
+#define PASTS         32                         /* closed communicators that are kept apart where a job is observed */
 
 _Atomic(struct profiler_comm *) profiler_comms[PROFILER_COMMS];
 
@@ -35,6 +38,7 @@ static struct {
     nccl_logger log;
     unsigned live;
     uint64_t began_ns, wrote_ns;
+    _Atomic int ending;  /* of the program */
     _Atomic int changed; /* since the last file that could be written: communicators were opened or closed */
 } process = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -90,6 +94,15 @@ static void make_document(struct profiler_document *d)
     profiler_file_make(d, &process.job, comms, count);
 }
 
+/* The job's first rank, where there are others. */
+static void conclude(void)
+{
+    const struct profiler_job *job = &process.job;
+    struct observe_end end = {job->dir, job->name, job->ranks, job->pid, job->began, CONCLUSION_NS};
+    if (job->observed && job->ranks > 1 && !strcmp(job->rank, "0"))
+        observe_conclude(&end);
+}
+
 /* By the writer's thread alone. A failure is said once, until a file could be written again. */
 static void write_file(void)
 {
@@ -97,12 +110,15 @@ static void write_file(void)
     static int failing;
     char why[sizeof unsaid];
     lock();
-    int idle = !process.live && !process.changed;
+    process.job.ended = atomic_load(&process.ending);
+    int idle = !process.live && !process.changed && !process.job.ended;
     make_document(&document);
     unlock();
     if (idle)
         return;
     int failed = profiler_file_write(&document, why, sizeof why) != 0;
+    if (process.job.ended)
+        conclude();
     if (failed && !failing && atomic_load(&profiler_unsaid) == NOTHING_UNSAID) {
         memcpy(unsaid, why, sizeof unsaid);
         atomic_store(&profiler_unsaid, UNSAID);
@@ -267,15 +283,20 @@ static int same_shape(const struct profiler_comm *x, const struct profiler_comm 
            (ranks || atomic_load(&x->least_ranks) == atomic_load(&y->least_ranks));
 }
 
-/* A closed communicator of the same shape that can take the counts over. */
+/* A closed communicator of the same shape that can take the counts over. Where a job is observed ranks are compared
+ * within a communicator, so that those are kept apart while they are few. */
 static struct profiler_comm *past_of(const struct profiler_comm *than)
 {
+    struct profiler_comm *past = NULL;
+    unsigned pasts = 0;
     for (size_t i = 0; i < PROFILER_COMMS; i++) {
         struct profiler_comm *c = atomic_load(&profiler_comms[i]);
-        if (c && c->state == PROFILER_PAST && same_shape(c, than))
-            return c;
+        if (!c || c->state != PROFILER_PAST)
+            continue;
+        pasts++;
+        past = !past && same_shape(c, than) ? c : past;
     }
-    return NULL;
+    return process.job.observed && pasts < PASTS ? NULL : past;
 }
 
 static void close_comm(struct profiler_comm *c)
@@ -290,9 +311,10 @@ static void close_comm(struct profiler_comm *c)
     c->state = PROFILER_FREE;
     if (atomic_load(&c->twin))
         profiler_table_drain(NULL, &c->table);
-    else if (past)
+    else if (past) {
         profiler_table_drain(&past->table, &c->table);
-    else
+        atomic_store(&past->id, 0); /* of several now */
+    } else
         c->state = PROFILER_PAST;
     process.live--;
     process.changed = 1;
@@ -324,7 +346,8 @@ __attribute__((destructor)) static void unload(void)
 {
     if (!is_ours())
         return;
-    if (process.live || process.changed)
+    process.ending = 1;
+    if (process.live || process.changed || process.job.observed)
         profiler_writer_ask();
     profiler_writer_wait(PATIENCE_NS);
 }

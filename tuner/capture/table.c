@@ -158,13 +158,21 @@ static double edge(int at)
 void profiler_table_time(struct profiler_table *t, int slot, uint64_t ns)
 {
     atomic_fetch_add_explicit(&t->times[slot][class_of(ns)], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&t->sums_ns[slot], ns, memory_order_relaxed);
+}
+
+uint64_t profiler_table_timed(const struct profiler_table *t, int slot, uint64_t *sum_ns)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < PROFILER_TIMES; i++)
+        n += atomic_load_explicit(&t->times[slot][i], memory_order_relaxed);
+    *sum_ns = atomic_load_explicit(&t->sums_ns[slot], memory_order_relaxed);
+    return n;
 }
 
 double profiler_table_median_us(const struct profiler_table *t, int slot)
 {
-    uint64_t n = 0, seen = 0;
-    for (int i = 0; i < PROFILER_TIMES; i++)
-        n += atomic_load_explicit(&t->times[slot][i], memory_order_relaxed);
+    uint64_t sum_ns, n = profiler_table_timed(t, slot, &sum_ns), seen = 0;
     for (int i = 0; i < PROFILER_TIMES && n; i++) {
         uint64_t here = atomic_load_explicit(&t->times[slot][i], memory_order_relaxed);
         if (here && 2 * (seen + here) >= n) /* within the class, as if its times were spread evenly */
@@ -188,6 +196,7 @@ void profiler_table_drain(struct profiler_table *into, struct profiler_table *fr
     for (int i = 0; i < PROFILER_SLOTS; i++) {
         uint64_t key = atomic_exchange(&from->keys[i], 0), count = atomic_exchange(&from->counts[i], 0);
         int slot = key && into ? add(into, key, count) : -1;
+        add_up(slot >= 0 ? &into->sums_ns[slot] : NULL, &from->sums_ns[i]);
         for (int k = 0; key && k < PROFILER_TIMES; k++) {
             uint32_t n = atomic_exchange(&from->times[i][k], 0);
             if (n && slot >= 0)

@@ -41,6 +41,7 @@ struct profiler_table {
     /* Where NCCL tells of calls as their callers made them: those outside CUDA graphs, those that were captured into
      * one, and what of the calls that are counted came of graphs. */
     _Atomic uint64_t made[COLL_COUNT], captured, replayed[COLL_COUNT];
+    _Atomic uint64_t sums_ns[PROFILER_SLOTS]; /* of the times */
     _Atomic uint32_t times[PROFILER_SLOTS][PROFILER_TIMES];
 };
 
@@ -57,6 +58,9 @@ int profiler_table_call(const struct profiler_table *t, int slot, struct profile
 
 /* The median of a slot's times in microseconds, within 5 %; -1 without any. */
 double profiler_table_median_us(const struct profiler_table *t, int slot);
+
+/* How many times a slot has, and their sum. */
+uint64_t profiler_table_timed(const struct profiler_table *t, int slot, uint64_t *sum_ns);
 
 /* Adds everything of `from`, which nobody counts into any more, and empties it. `into` NULL: it is forgotten. */
 void profiler_table_drain(struct profiler_table *into, struct profiler_table *from);

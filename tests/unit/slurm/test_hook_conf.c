@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 static struct store store;
@@ -49,7 +48,7 @@ static void keys(void **state)
     struct hook_conf c;
     (void)state;
     if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
+        skip();
     assert_int_equal(
         conf_of("# site\n\nstore=/shared/nccltune\nowner=1000\npolicy=drain\ndrain=hca,driver\n", &c, &why), 0);
     assert_string_equal(c.store, "/shared/nccltune");
@@ -64,7 +63,7 @@ static void policies(void **state)
     struct hook_conf c;
     (void)state;
     if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
+        skip();
     assert_int_equal(conf_of("policy=log\n", &c, &why), 0);
     assert_int_equal(c.policy, HOOK_DEFAULT);
     assert_int_equal(conf_of("policy=drain,fail\n", &c, &why), 0);
@@ -101,7 +100,7 @@ static void refuses(void **state)
     };
     (void)state;
     if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
+        skip();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hook_why why = {""};
         struct hook_conf c;

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 #define MAP  "profiles/" STORE_HASH "/hook.map"
@@ -39,7 +38,7 @@ static void reads(void **state)
     struct hook_file f;
     (void)state;
     if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
+        skip();
     struct hook_map *m = hook_map_read(&store.conf, STORE_HASH, &why);
     assert_non_null(m);
     assert_int_equal(m->nclasses, 3);
@@ -100,7 +99,7 @@ static void refuses(void **state)
     };
     (void)state;
     if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
+        skip();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hook_why why = {""};
         store_write(&store, MAP, bad[i]);
@@ -116,7 +115,7 @@ static void too_many(void **state)
                                         "file f%d 1 " SHA "\n"};
     (void)state;
     if (untrusted)
-        skip_because(NEEDS_OWN_STORE);
+        skip();
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct hook_why why = {""};
         FILE *f = fopen(store_path(&store, MAP), "w");

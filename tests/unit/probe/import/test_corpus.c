@@ -13,7 +13,6 @@
 #include "core/file.h"
 #include "core/finding.h"
 #include "probe/findings/findings.h"
-#include "tests/lib/skip.h"
 #include "tests/unit/probe/matrix.h"
 
 static void assert_corpus_words(const char *name, const char *expected)
@@ -24,7 +23,7 @@ static void assert_corpus_words(const char *name, const char *expected)
         assert_words(path, expected);
     arena_free(a);
     if (!path)
-        skip_because(NEEDS_CORPUS);
+        skip();
 }
 
 /* clang-format off */
@@ -172,7 +171,7 @@ static struct topology *corpus(const char *name)
     struct topology *t = path ? load_one(path) : NULL;
     arena_free(a);
     if (!t)
-        skip_because(NEEDS_CORPUS);
+        skip();
     return t;
 }
 
@@ -326,7 +325,7 @@ static void every_text(void **state)
         arena_free(a);
     }
     if (!files)
-        skip_because(NEEDS_CORPUS);
+        skip();
 }
 
 /* Every file is read without a false error, written, and read back to the same bytes. */
@@ -365,7 +364,7 @@ static void every_file(void **state)
         arena_free(a);
     }
     if (!files)
-        skip_because(NEEDS_CORPUS);
+        skip();
 }
 
 int main(void)

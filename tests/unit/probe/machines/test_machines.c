@@ -18,7 +18,6 @@
 #include "probe/machines/machines_table.h"
 #include "probe/topology/build.h"
 #include "probe/topology/roles.h"
-#include "tests/lib/skip.h"
 #include "tests/unit/probe/matrix.h"
 
 static struct topology *machine(const char *name)
@@ -345,7 +344,7 @@ static void assert_alike(const char *name, const char *file, enum detail detail)
     const char *path = corpus_file(a, file);
     if (!path) {
         arena_free(a);
-        skip_because(NEEDS_CORPUS);
+        skip();
     }
     struct topology *ours = machine(name), *recorded = load_one(path);
     const struct machine *m = machines;
@@ -430,7 +429,7 @@ static void recorded_mi250x(void **state)
     topo_free(recorded);
     arena_free(a);
     if (!path)
-        skip_because(NEEDS_CORPUS);
+        skip();
 }
 
 int main(void)

@@ -1,0 +1,231 @@
+/* What a job leaves: a line for each finding, and its record. */
+#include "tuner/observe/conclude.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/coll.h"
+#include "tuner/observe/judge.h"
+#include "tuner/observe/text.h"
+
+#define EARLIER   16  /* jobs that are read */
+#define SAID      3   /* lines */
+#define FOUND     64  /* findings of a kind in the record */
+#define TOGETHER  120 /* seconds within which the ranks of a job begin; what is older is of another with its name */
+#define PATH_SIZE 4608
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- what ranks and earlier jobs have left ----------------------------------------------------------------------- */
+
+/* 1: the rank's file is in the job. */
+static int gather_rank(const struct observe_end *e, int rank, int even_if_it_goes_on, struct observe_job *j)
+{
+    char path[PATH_SIZE];
+    struct observe_head h;
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/%s.rank.%d.json", e->dir, e->name, rank);
+    char *text = observe_read(path, &bytes);
+    int is_wanted = text && !observe_head(text, bytes, &h) && h.began + TOGETHER >= e->began &&
+                    (h.ended || even_if_it_goes_on) && !observe_add(j, text, bytes);
+    free(text);
+    return is_wanted;
+}
+
+static void gather(const struct observe_end *e, struct observe_job *j)
+{
+    int ranks = e->ranks < OBSERVE_RANKS ? e->ranks : OBSERVE_RANKS, missing = ranks;
+    char *have = calloc((size_t)ranks, 1);
+    uint64_t until = now_ns() + e->patience_ns;
+    for (int last = 0; have && missing;) {
+        for (int rank = 0; rank < ranks; rank++) {
+            if (have[rank] || !gather_rank(e, rank, last, j))
+                continue;
+            have[rank] = 1;
+            missing--;
+        }
+        if (last)
+            break;
+        last = now_ns() >= until;
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    j->cut |= ranks < e->ranks;
+    free(have);
+}
+
+struct earlier {
+    char names[EARLIER][256]; /* of files, the latest job's first */
+    struct observe_job jobs[EARLIER];
+    struct observe_earlier points[EARLIER];
+    size_t count;
+};
+
+static int is_record(const char *name, const char *own)
+{
+    size_t n = strlen(name), ending = sizeof OBSERVE_ENDING - 1;
+    return n > ending && n < 256 && name[0] != '.' && !strcmp(name + n - ending, OBSERVE_ENDING) &&
+           !(strlen(own) == n - ending && !memcmp(name, own, n - ending));
+}
+
+/* Jobs have numbers that grow: those of the highest. */
+static void list_earlier(const struct observe_end *e, struct earlier *b)
+{
+    DIR *d = opendir(e->dir);
+    for (const struct dirent *entry = d ? readdir(d) : NULL; entry; entry = readdir(d)) {
+        size_t at = b->count;
+        if (!is_record(entry->d_name, e->name))
+            continue;
+        while (at && strverscmp(b->names[at - 1], entry->d_name) < 0)
+            at--;
+        if (at >= EARLIER)
+            continue;
+        b->count += b->count < EARLIER;
+        memmove(b->names[at + 1], b->names[at], (b->count - at - 1) * sizeof *b->names);
+        snprintf(b->names[at], sizeof *b->names, "%s", entry->d_name);
+    }
+    if (d)
+        closedir(d);
+}
+
+static void read_earlier(const struct observe_end *e, struct earlier *b)
+{
+    char path[PATH_SIZE];
+    list_earlier(e, b);
+    for (size_t i = 0; i < b->count; i++) {
+        size_t bytes;
+        snprintf(path, sizeof path, "%s/%s", e->dir, b->names[i]);
+        char *text = observe_read(path, &bytes);
+        if (text && !observe_add(&b->jobs[i], text, bytes))
+            b->points[i].points = observe_points(&b->jobs[i], &b->points[i].count);
+        free(text);
+    }
+}
+
+static void free_earlier(struct earlier *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        free((void *)(uintptr_t)b->points[i].points);
+        observe_free(&b->jobs[i]);
+    }
+}
+
+/* ---- what is said and kept --------------------------------------------------------------------------------------- */
+
+struct findings {
+    struct observe_late late[FOUND];
+    struct observe_drift drifts[FOUND];
+    size_t nlate, ndrifts;
+    const struct observe_point *points;
+    size_t npoints;
+};
+
+static void say(const char *job, const char *sentence)
+{
+    char line[OBSERVE_SENTENCE + 128];
+    int n = snprintf(line, sizeof line, "nccltune: job %s: %s\n", job, sentence);
+    ssize_t written = n > 0 ? write(STDERR_FILENO, line, (size_t)n) : 0;
+    (void)written; /* there is nobody to tell */
+}
+
+static void say_all(const struct observe_end *e, const struct findings *f)
+{
+    char sentence[OBSERVE_SENTENCE];
+    size_t said = 0, all = f->nlate + f->ndrifts;
+    for (size_t i = 0; i < f->nlate && said < SAID - (f->ndrifts > 0); i++, said++) {
+        observe_say_late(&f->late[i], sentence);
+        say(e->name, sentence);
+    }
+    for (size_t i = 0; i < f->ndrifts && said < SAID; i++, said++) {
+        observe_say_drift(&f->drifts[i], sentence);
+        say(e->name, sentence);
+    }
+    if (said == all)
+        return;
+    snprintf(sentence, sizeof sentence, "%zu more in %.300s/%s%s", all - said, e->dir, e->name, OBSERVE_ENDING);
+    say(e->name, sentence);
+}
+
+static void put_point(struct observe_text *t, const struct observe_call *c, int first)
+{
+    observe_put(t, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
+                first ? "" : ",", coll_name(c->kind), (unsigned long long)c->bytes, (unsigned long long)c->count,
+                c->group_size);
+    observe_put(t, ", \"placement\": \"%s\", \"stride\": %d", c->crosses_nodes ? "cluster" : "node", c->stride);
+    if (c->dtype[0])
+        observe_put(t, ", \"dtype\": \"%s\"", c->dtype);
+    observe_put_us(t, "time_us", c->median_us);
+    observe_put(t, ", \"timed\": %llu", (unsigned long long)c->timed);
+    if (c->algo >= 0)
+        observe_put(t, ", \"algorithm\": \"%s\"", algo_name(c->algo));
+    if (c->proto >= 0)
+        observe_put(t, ", \"protocol\": \"%s\"", proto_name(c->proto));
+    if (c->channels > 0)
+        observe_put(t, ", \"channels\": %d", c->channels);
+    observe_put(t, "}");
+}
+
+/* A workload of the whole job, and what was found: sentences of printable ASCII without quotes. */
+static void put_record(struct observe_text *t, const struct observe_end *e, const struct observe_job *j,
+                       const struct findings *f)
+{
+    char sentence[OBSERVE_SENTENCE];
+    observe_put(t, "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"%s\",\n  \"source\": \"observed\",\n",
+                e->name);
+    observe_put(t, "  \"began\": %llu,\n  \"ranks\": %d,\n  \"ranks_per_node\": %d,\n  \"counts_per\": \"run\",\n",
+                (unsigned long long)j->began, e->ranks, j->per_node > 0 ? j->per_node : 1);
+    observe_put(t, "  \"ranks_read\": %zu,\n  \"findings\": [", j->nranks);
+    for (size_t i = 0; i < f->nlate + f->ndrifts; i++) {
+        if (i < f->nlate)
+            observe_say_late(&f->late[i], sentence);
+        else
+            observe_say_drift(&f->drifts[i - f->nlate], sentence);
+        observe_put(t, "%s\n    \"%s\"", i ? "," : "", sentence);
+    }
+    observe_put(t, "],\n  \"phases\": [\n    {\n      \"name\": \"run\",\n      \"collectives\": [");
+    for (size_t i = 0; i < f->npoints; i++)
+        put_point(t, &f->points[i].call, i == 0);
+    observe_put(t, "]\n    }\n  ]\n}\n");
+}
+
+static void keep(const struct observe_end *e, const struct observe_job *j, const struct findings *f)
+{
+    struct observe_text t = {0};
+    char path[PATH_SIZE], beside[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/%s" OBSERVE_ENDING, e->dir, e->name);
+    snprintf(beside, sizeof beside, "%s/.%s.observed.%d", e->dir, e->name, e->pid);
+    put_record(&t, e, j, f);
+    observe_write(&t, beside, path);
+    free(t.text);
+}
+
+void observe_conclude(const struct observe_end *e)
+{
+    struct observe_job j = {0};
+    struct findings *f = calloc(1, sizeof *f);
+    struct earlier *before = calloc(1, sizeof *before);
+    struct observe_point *points = NULL;
+    if (f && before) {
+        gather(e, &j);
+        f->points = points = observe_points(&j, &f->npoints);
+        read_earlier(e, before);
+        f->nlate = observe_late(&j, f->late, FOUND);
+        f->ndrifts = observe_drifts(points, f->npoints, before->points, before->count, f->drifts, FOUND);
+        say_all(e, f);
+        if (j.nranks)
+            keep(e, &j, f);
+        free_earlier(before);
+    }
+    free(points);
+    free(before);
+    free(f);
+    observe_free(&j);
+}

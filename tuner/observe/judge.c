@@ -1,0 +1,330 @@
+/* Late ranks, and calls that have become slower. */
+#include "tuner/observe/judge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/coll.h"
+
+/* ---- the order of calls ------------------------------------------------------------------------------------------ */
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* What a call is, whoever makes it and however it runs. */
+static int by_call(const struct observe_call *a, const struct observe_call *b)
+{
+    int order = by_number((unsigned)a->kind, (unsigned)b->kind);
+    order = order ? order : by_number(a->bytes, b->bytes);
+    order = order ? order : by_number((unsigned)a->group_size, (unsigned)b->group_size);
+    order = order ? order : by_number((unsigned)a->crosses_nodes, (unsigned)b->crosses_nodes);
+    order = order ? order : by_number((unsigned)a->stride, (unsigned)b->stride);
+    return order ? order : strcmp(a->dtype, b->dtype);
+}
+
+static int by_way(const struct observe_call *a, const struct observe_call *b)
+{
+    int order = by_number((unsigned)a->algo, (unsigned)b->algo);
+    order = order ? order : by_number((unsigned)a->proto, (unsigned)b->proto);
+    return order ? order : by_number((unsigned)a->channels, (unsigned)b->channels);
+}
+
+static int by_communicator(const void *x, const void *y)
+{
+    const struct observe_call *a = x, *b = y;
+    int order = by_number(a->group, b->group);
+    order = order ? order : by_call(a, b);
+    order = order ? order : by_way(a, b);
+    return order ? order : by_number(a->rank, b->rank);
+}
+
+static int by_call_then_time(const void *x, const void *y)
+{
+    const struct observe_point *a = x, *b = y;
+    int order = by_call(&a->call, &b->call);
+    order = order ? order : (a->call.median_us > b->call.median_us) - (a->call.median_us < b->call.median_us);
+    return order ? order : by_way(&a->call, &b->call);
+}
+
+/* ---- ranks that come last ---------------------------------------------------------------------------------------- */
+
+/* Of one rank: how long others waited for it, and how long they and it were in calls. */
+struct wait {
+    double waited_us, spent_us;
+};
+
+static double mean_us(const struct observe_call *c)
+{
+    return c->total_us / (double)c->timed;
+}
+
+static int is_compared(const struct observe_call *c)
+{
+    return c->group && c->timed >= OBSERVE_LEAST && c->median_us > 0 && c->total_us > 0 &&
+           (c->kind == COLL_ALLREDUCE || c->kind == COLL_ALLGATHER || c->kind == COLL_REDUCESCATTER);
+}
+
+static int by_median(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Half-way between the shortest and the middle one, where these are too far apart for chance; 0: nobody comes last. */
+static double lateness_us(const struct observe_call *calls, size_t n)
+{
+    double medians[256];
+    size_t step = (n + 255) / 256, used = 0;
+    double least = calls[0].median_us;
+    for (size_t i = 0; i < n; i++) {
+        least = calls[i].median_us < least ? calls[i].median_us : least;
+        if (i % step == 0)
+            medians[used++] = calls[i].median_us;
+    }
+    qsort(medians, used, sizeof *medians, by_median);
+    double middle = medians[used / 2];
+    return middle - least > 0.2 * middle ? (least + middle) / 2 : 0;
+}
+
+/* One call of one communicator, on all of its ranks that were read. */
+static void add_waits(const struct observe_call *calls, size_t n, struct wait *waits)
+{
+    double cut_us = n > 1 ? lateness_us(calls, n) : 0, late_us = 0, others_us = 0, count = 0;
+    size_t late = 0;
+    for (size_t i = 0; i < n; i++) {
+        int is_late = calls[i].median_us < cut_us;
+        late += (size_t)is_late;
+        *(is_late ? &late_us : &others_us) += mean_us(&calls[i]);
+        count = (double)calls[i].count > count ? (double)calls[i].count : count;
+    }
+    if (late)
+        late_us /= (double)late;
+    others_us /= (double)(n - late ? n - late : 1);
+    for (size_t i = 0; i < n; i++) {
+        struct wait *w = &waits[calls[i].rank];
+        w->spent_us += others_us * count;
+        if (2 * late <= n && calls[i].median_us < cut_us && others_us > late_us)
+            w->waited_us += (others_us - late_us) * count;
+    }
+}
+
+static struct wait *waits_of(const struct observe_job *j)
+{
+    struct wait *waits = calloc(j->nranks ? j->nranks : 1, sizeof *waits);
+    struct observe_call *calls = malloc((j->ncalls ? j->ncalls : 1) * sizeof *calls);
+    size_t n = 0;
+    for (size_t i = 0; calls && i < j->ncalls; i++)
+        if (is_compared(&j->calls[i]))
+            calls[n++] = j->calls[i];
+    if (calls)
+        qsort(calls, n, sizeof *calls, by_communicator);
+    for (size_t i = 0, end; waits && calls && i < n; i = end) {
+        for (end = i + 1; end < n && calls[end].group == calls[i].group && !by_call(&calls[end], &calls[i]) &&
+                          !by_way(&calls[end], &calls[i]);)
+            end++;
+        add_waits(&calls[i], end - i, waits);
+    }
+    free(calls);
+    return waits;
+}
+
+static int is_late(const struct wait *w)
+{
+    return w->waited_us > OBSERVE_SHARE * w->spent_us && w->spent_us > 0;
+}
+
+/* Whether all ranks of a rank's host are late, and there is another host. */
+static int whole_host(const struct observe_job *j, const struct wait *waits, size_t rank)
+{
+    size_t beside = 0, elsewhere = 0;
+    for (size_t i = 0; i < j->nranks; i++) {
+        int same = !strcmp(j->ranks[i].host, j->ranks[rank].host);
+        if (same && !is_late(&waits[i]))
+            return 0;
+        beside += (size_t)same;
+        elsewhere += (size_t)!same;
+    }
+    return j->ranks[rank].host[0] && beside > 1 && elsewhere > 0;
+}
+
+/* Into its place among those that are there, the most waited-for first. */
+static size_t put_late(struct observe_late *late, size_t n, size_t most, const struct observe_late *one)
+{
+    for (size_t i = 0; i < n; i++)
+        if (one->rank < 0 && late[i].rank < 0 && !strcmp(late[i].host, one->host)) {
+            if (one->waited_us > late[i].waited_us)
+                late[i] = *one;
+            return n;
+        }
+    size_t at = n;
+    while (at && late[at - 1].waited_us < one->waited_us)
+        at--;
+    if (at >= most)
+        return n;
+    n = n < most ? n + 1 : n;
+    memmove(&late[at + 1], &late[at], (n - at - 1) * sizeof *late);
+    late[at] = *one;
+    return n;
+}
+
+size_t observe_late(const struct observe_job *j, struct observe_late *late, size_t most)
+{
+    struct wait *waits = waits_of(j);
+    size_t n = 0;
+    for (size_t i = 0; waits && i < j->nranks; i++) {
+        if (!is_late(&waits[i]))
+            continue;
+        struct observe_late one = {whole_host(j, waits, i) ? -1 : j->ranks[i].rank, j->ranks[i].host,
+                                   waits[i].waited_us, waits[i].waited_us / waits[i].spent_us};
+        n = put_late(late, n, most, &one);
+    }
+    free(waits);
+    return n;
+}
+
+/* ---- a job's calls ----------------------------------------------------------------------------------------------- */
+
+struct observe_point *observe_points(const struct observe_job *j, size_t *count)
+{
+    struct observe_point *points = j->ncalls ? malloc(j->ncalls * sizeof *points) : NULL;
+    size_t n = 0, merged = 0;
+    for (size_t i = 0; points && i < j->ncalls; i++)
+        if (j->calls[i].median_us > 0 && j->calls[i].timed >= OBSERVE_LEAST)
+            points[n++] = (struct observe_point){j->calls[i], j};
+    if (n)
+        qsort(points, n, sizeof *points, by_call_then_time);
+    for (size_t i = 0; i < n; i++) {
+        struct observe_call *last = merged ? &points[merged - 1].call : NULL;
+        if (!last || by_call(last, &points[i].call) != 0)
+            points[merged++] = points[i];
+        else if (points[i].call.count > last->count)
+            last->count = points[i].call.count;
+    }
+    *count = merged;
+    return points;
+}
+
+/* ---- drift ------------------------------------------------------------------------------------------------------- */
+
+static const struct observe_point *find_point(const struct observe_earlier *e, const struct observe_call *call)
+{
+    size_t low = 0, high = e->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = by_call(&e->points[middle].call, call);
+        if (!order)
+            return &e->points[middle];
+        *(order < 0 ? &low : &high) = order < 0 ? middle + 1 : middle;
+    }
+    return NULL;
+}
+
+static double lost_us(const struct observe_drift *d)
+{
+    return (d->now.call.median_us - d->before.call.median_us) * (double)d->now.call.count;
+}
+
+static int by_point_time(const void *x, const void *y)
+{
+    const struct observe_point *const *a = x, *const *b = y;
+    return ((*a)->call.median_us > (*b)->call.median_us) - ((*a)->call.median_us < (*b)->call.median_us);
+}
+
+/* Whether the call has drifted: then *d says how far. */
+static int has_drifted(const struct observe_point *now, const struct observe_earlier *before, size_t jobs,
+                       struct observe_drift *d)
+{
+    const struct observe_point *earlier[64];
+    size_t n = 0;
+    for (size_t i = 0; i < jobs && n < sizeof earlier / sizeof *earlier; i++)
+        if ((earlier[n] = find_point(&before[i], &now->call)))
+            n++;
+    if (!n)
+        return 0;
+    qsort(earlier, n, sizeof *earlier, by_point_time);
+    *d = (struct observe_drift){.now = *now, .before = *earlier[(n - 1) / 2], .jobs = n};
+    d->times = now->call.median_us / d->before.call.median_us;
+    return d->times >= OBSERVE_SLOWER && now->call.median_us > 1.1 * earlier[n - 1]->call.median_us;
+}
+
+size_t observe_drifts(const struct observe_point *now, size_t count, const struct observe_earlier *before, size_t jobs,
+                      struct observe_drift *drifts, size_t most)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct observe_drift d;
+        if (!has_drifted(&now[i], before, jobs, &d))
+            continue;
+        size_t at = n;
+        while (at && lost_us(&drifts[at - 1]) < lost_us(&d))
+            at--;
+        if (at >= most)
+            continue;
+        n = n < most ? n + 1 : n;
+        memmove(&drifts[at + 1], &drifts[at], (n - at - 1) * sizeof *drifts);
+        drifts[at] = d;
+    }
+    return n;
+}
+
+/* ---- sentences --------------------------------------------------------------------------------------------------- */
+
+static void print_bytes(uint64_t bytes, char to[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+    size_t unit = 0;
+    while (unit < 3 && bytes >= 1024 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(to, 32, "%llu %s", (unsigned long long)bytes, units[unit]);
+}
+
+static void print_us(double us, char to[32])
+{
+    if (us < 1e4)
+        snprintf(to, 32, "%.0f us", us);
+    else if (us < 1e7)
+        snprintf(to, 32, "%.1f ms", us / 1e3);
+    else
+        snprintf(to, 32, "%.0f s", us / 1e6);
+}
+
+static void print_way(const struct observe_call *c, char to[48])
+{
+    snprintf(to, 48, "%s/%s", c->algo >= 0 ? algo_name(c->algo) : "?", c->proto >= 0 ? proto_name(c->proto) : "?");
+}
+
+void observe_say_late(const struct observe_late *late, char to[OBSERVE_SENTENCE])
+{
+    char who[OBSERVE_WORD + 64], waited[32];
+    if (late->rank < 0)
+        snprintf(who, sizeof who, "all ranks on %s come", late->host);
+    else
+        snprintf(who, sizeof who, "rank %d%s%s comes", late->rank, late->host[0] ? " on " : "", late->host);
+    print_us(late->waited_us, waited);
+    snprintf(to, OBSERVE_SENTENCE, "%s last: the others waited %s, %.0f %% of their time in calls", who, waited,
+             100 * late->share);
+}
+
+void observe_say_drift(const struct observe_drift *d, char to[OBSERVE_SENTENCE])
+{
+    const struct observe_call *now = &d->now.call, *before = &d->before.call;
+    char bytes[32], ways[2][48], us[2][32], how[128];
+    print_bytes(now->bytes, bytes);
+    print_us(now->median_us, us[0]);
+    print_us(before->median_us, us[1]);
+    print_way(now, ways[0]);
+    print_way(before, ways[1]);
+    if (strcmp(ways[0], ways[1]) != 0)
+        snprintf(how, sizeof how, "by %s now, by %s then", ways[0], ways[1]);
+    else
+        snprintf(how, sizeof how, "by %s both times", ways[0]);
+    snprintf(to, OBSERVE_SENTENCE,
+             "%s of %s among %d ranks takes %.1f times as long as in job %s: %s instead of %s, %s",
+             coll_name(now->kind) ? coll_name(now->kind) : "a call", bytes, now->group_size, d->times,
+             d->before.job->name, us[0], us[1], how);
+}

@@ -1,0 +1,62 @@
+/* What the ranks of a job saw of their calls, read back from the files that a capture writes (tuner/capture/file.h).
+ *
+ * libc only, because a job reads at its end what its ranks and earlier jobs have left. Files may be anybody's: a line
+ * that is not as a capture writes it is not taken, and what is read is bounded. */
+#ifndef TUNER_OBSERVE_RECORD_H
+#define TUNER_OBSERVE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define OBSERVE_WORD  72         /* longest name of a job or host, with its end */
+#define OBSERVE_RANKS 8192       /* of a job that are read */
+#define OBSERVE_CALLS 400000     /* kinds of calls of all ranks of a job that are read: 40 MB */
+#define OBSERVE_BYTES (4U << 20) /* of one file */
+
+/* One kind of call as one rank saw it. */
+struct observe_call {
+    uint64_t bytes, count, timed; /* timed: calls whose time is known */
+    uint64_t group;               /* the communicator, the same on all its ranks; 0 unknown */
+    double median_us, total_us;   /* of those that were timed; median -1 unknown */
+    int kind;                     /* enum coll */
+    int group_size, stride, crosses_nodes;
+    int algo, proto, channels; /* -1, -1, 0 unknown */
+    char dtype[12];            /* "" unknown */
+    unsigned rank;             /* place in observe_job.ranks */
+};
+
+struct observe_rank {
+    int rank;
+    char host[OBSERVE_WORD];
+};
+
+struct observe_job {
+    char name[OBSERVE_WORD];
+    uint64_t began;     /* seconds since 1970, of the first rank; 0 unknown */
+    int size, per_node; /* ranks as the launcher told them; 0 unknown */
+    struct observe_rank *ranks;
+    struct observe_call *calls;
+    size_t nranks, ncalls;
+    int cut; /* there was more than is read */
+};
+
+/* What stands at the top of a rank's file. */
+struct observe_head {
+    char name[OBSERVE_WORD], host[OBSERVE_WORD];
+    uint64_t began;
+    int rank, size, per_node, ended; /* rank -1: not told by a launcher */
+};
+
+/* 0, or -1: no such file. */
+int observe_head(const char *text, size_t bytes, struct observe_head *h);
+
+/* Adds one rank's file; a rank that is there already is left as it is. 0; -1: no such file, of another job, or no
+ * memory. A zeroed job is an empty one. */
+int observe_add(struct observe_job *j, const char *text, size_t bytes);
+void observe_free(struct observe_job *j);
+
+/* Reads a regular file of at most OBSERVE_BYTES: its text, ended by 0 and freed by the caller; NULL: it cannot be read.
+ */
+char *observe_read(const char *path, size_t *bytes);
+
+#endif

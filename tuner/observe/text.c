@@ -1,0 +1,80 @@
+/* Texts in memory, and their files. */
+#include "tuner/observe/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIMIT ((size_t)64 << 20) /* more than any job's calls take, and what the reader of workloads reads */
+
+void observe_put(struct observe_text *t, const char *fmt, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    size_t length = n < 0 ? 0 : n < (int)sizeof line ? (size_t)n : sizeof line - 1;
+    if (t->used + length > t->size) {
+        size_t size = t->size ? 2 * t->size : 65536;
+        char *text = size <= LIMIT ? realloc(t->text, size) : NULL;
+        if (!text) {
+            t->error = ENOMEM;
+            return;
+        }
+        t->text = text;
+        t->size = size;
+    }
+    memcpy(t->text + t->used, line, length);
+    t->used += length;
+}
+
+void observe_put_us(struct observe_text *t, const char *key, double us)
+{
+    uint64_t whole = (uint64_t)us;
+    observe_put(t, ", \"%s\": %llu.%03u", key, (unsigned long long)whole, (unsigned)((us - (double)whole) * 1000));
+}
+
+static int write_all(int fd, const char *text, size_t length)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t n = write(fd, text + done, length - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (!n || errno != EINTR)
+            return n < 0 ? errno : ENOSPC;
+    }
+    return 0;
+}
+
+/* What lies there under that name is of a dead process that had our number, or nobody's business: it goes, and nothing
+ * that is put in its place meanwhile is followed or written to. */
+static int write_beside(const struct observe_text *t, const char *beside)
+{
+    unlink(beside);
+    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+    if (fd < 0)
+        return errno;
+    int error = write_all(fd, t->text, t->used);
+    if (!error && fsync(fd))
+        error = errno;
+    if (close(fd) && !error)
+        error = errno;
+    return error;
+}
+
+int observe_write(struct observe_text *t, const char *beside, const char *path)
+{
+    if (t->error)
+        return t->error;
+    t->error = write_beside(t, beside);
+    if (!t->error && rename(beside, path))
+        t->error = errno;
+    if (t->error)
+        unlink(beside);
+    return t->error;
+}
