@@ -135,7 +135,7 @@ struct bench_engine {
 
     /* Engines that compute instead of measuring: the time of a call at a point. -1: not offered there. NULL: this one
      * measures. What has to do with sessions may be NULL in one that computes. */
-    int (*predict)(struct bench_plan *plan, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
+    int (*predict)(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g);
 
     /* Engines that make a document of their own: measures, writes and prints it. What has to do with plans, sessions

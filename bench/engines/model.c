@@ -12,9 +12,9 @@
 #include "core/coll.h"
 #include "core/log.h"
 
-/* A launch on a number of nodes, prepared when it is first asked for. */
+/* A launch of groups of a shape, prepared when it is first asked for. */
 struct prepared {
-    int nodes;
+    int nodes, per_node, others;
     const char *launch; /* label */
     struct model *model;
 };
@@ -39,17 +39,22 @@ struct context {
     int nprepared;
 };
 
-static struct model *prepare(struct context *c, int nodes, const struct bench_knobs *launch, struct err *e)
+static struct model *prepare(struct context *c, int nodes, int per_node, int others, const struct bench_knobs *launch,
+                             struct err *e)
 {
-    for (int i = 0; i < c->nprepared; i++)
-        if (c->prepared[i].nodes == nodes && !strcmp(c->prepared[i].launch, launch->label))
-            return c->prepared[i].model;
+    for (int i = 0; i < c->nprepared; i++) {
+        const struct prepared *p = &c->prepared[i];
+        if (p->nodes == nodes && p->per_node == per_node && p->others == others && !strcmp(p->launch, launch->label))
+            return p->model;
+    }
     struct model_setup *s = ARENA_NEW(c->arena, struct model_setup);
     *s = c->setup;
     s->nccl.nodes = nodes;
+    s->nccl.ranks_per_node = per_node;
+    s->others = others;
     struct model *m = model_launch_apply(launch, &s->nccl, c->arena) ? NULL : model_new(s, c->arena, e);
     c->prepared = arena_grow(c->arena, c->prepared, (size_t)c->nprepared, sizeof *c->prepared);
-    c->prepared[c->nprepared++] = (struct prepared){nodes, launch->label, m};
+    c->prepared[c->nprepared++] = (struct prepared){nodes, per_node, others, launch->label, m};
     return m;
 }
 
@@ -78,7 +83,7 @@ static void keep_known(struct context *c, struct bench_plan *p)
     for (int i = 1; i < p->nlaunches; i++) {
         int known = 1;
         for (int n = 0; n < p->nnodes && known; n++)
-            known = prepare(c, p->nodes[n], &p->launches[i], NULL) != NULL;
+            known = prepare(c, p->nodes[n], p->ranks_per_node, 0, &p->launches[i], NULL) != NULL;
         if (known)
             p->launches[kept++] = p->launches[i];
     }
@@ -128,17 +133,17 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     p->nodes = setup->nnodes ? setup->nodes : hosts;
     p->nnodes = setup->nnodes ? setup->nnodes : 1;
     nccl_plan_calls(p, a, 0);
-    p->ncalls -= p->calls[p->ncalls - 1].coll == COLL_SENDRECV; /* the model knows no pairs of ranks */
     nccl_plan_launches(setup, p->nodes[p->nnodes - 1], p, a);
+    p->ranks_per_node = setup->ranks_per_node ? setup->ranks_per_node
+                                              : c->setup.nccl.topology->classes[c->setup.nccl.class_index].ngpus;
     const struct model *m;
     int i = 0;
     do {
-        m = prepare(c, p->nodes[i], &p->launches[0], e);
+        m = prepare(c, p->nodes[i], p->ranks_per_node, 0, &p->launches[0], e);
         if (!m)
             return e && e->code ? e->code : ERR_FAILED;
     } while (++i < p->nnodes);
     char library[MODEL_LIBRARY];
-    p->ranks_per_node = model_nccl(m)->ranks_per_node;
     p->library = arena_printf(a, "%s, predicted", model_library(model_nccl(m), library));
     keep_known(c, p);
     log_assumptions(c, m, p->library, setup->log);
@@ -152,12 +157,12 @@ static void finish(struct bench_plan *p)
 
 /* ---- a prediction ---- */
 
-static int predict(struct bench_plan *p, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
+static int predict(struct bench_plan *p, const struct history_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
-    const struct model *m = prepare(p->context, nodes, launch, NULL);
+    const struct model *m = prepare(p->context, at->nodes, at->ranks / at->nodes, at->others, launch, NULL);
     struct nccl_requested requested = nccl_requested_of(call);
-    struct model_call asked = {coll, bytes, requested.algo, requested.proto, requested.channels};
+    struct model_call asked = {at->coll, at->bytes, requested.algo, requested.proto, requested.channels};
     struct model_time t;
     if (!m || requested.chunk_bytes || model_predict(m, &asked, &t))
         return -1;
@@ -166,7 +171,7 @@ static int predict(struct bench_plan *p, int nodes, const struct bench_knobs *la
     g->high_us = t.high_us;
     g->doubt = t.doubt;
     snprintf(g->detail, sizeof g->detail, "%s%s%s", *t.limit ? "bound by " : "", t.limit,
-             t.unvalidated ? ", unvalidated at this number of nodes" : "");
+             t.unvalidated ? ", unvalidated: nothing like it is published" : "");
     return 0;
 }
 
@@ -182,6 +187,7 @@ const struct bench_engine bench_engine_model = {
     .evidence = BENCH_PREDICTED,
     .family = BENCH_FAMILY_NCCL,
     .most_bytes = BENCH_MOST_BYTES,
+    .groups = 1,
     .options = model_options,
     .options_title = "Predictions (--engine model)",
     .options_bytes = sizeof(struct model_options),

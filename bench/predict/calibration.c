@@ -23,7 +23,7 @@ const char *calibration_path(const struct topo_class *c, struct arena *a)
 /* A candidate that the model can be held against: as jobs run it, alone on its nodes. */
 static int tells(const struct bench_point *p, const struct bench_candidate *c)
 {
-    return !p->others && !p->buffers && c->status == BENCH_OK && c->time_us.n && !c->time_us.predicted &&
+    return !p->buffers && c->status == BENCH_OK && c->time_us.n && !c->time_us.predicted &&
            !strcmp(c->launch.label, BENCH_DEFAULT) && !nccl_requested_of(&c->call).chunk_bytes;
 }
 
@@ -42,8 +42,9 @@ struct model_observation *calibration_observe(const struct bench_points *p, stru
             if (!tells(point, c))
                 continue;
             list = arena_grow(a, list, (size_t)*n, sizeof *list);
-            list[(*n)++] = (struct model_observation){point->coll, point->nodes, point->ranks,  point->bytes,
-                                                      call.algo,   call.proto,   call.channels, c->time_us.median};
+            list[(*n)++] =
+                (struct model_observation){point->coll, point->nodes,  point->ranks,      point->bytes, call.algo,
+                                           call.proto,  call.channels, c->time_us.median, point->others};
             *version = high;
         }
     }

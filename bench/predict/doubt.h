@@ -29,4 +29,7 @@ double model_rest(const struct model_prior *p, const double share[MODEL_PARTS]);
 /* Of every doubling of nodes beyond those of any published result over the whole range of sizes. */
 #define MODEL_NODES_DOUBT 0.06
 
+/* Of several groups at once and of pairs of ranks, of which no result is published: judgement. */
+#define MODEL_UNPUBLISHED_DOUBT 0.15
+
 #endif

@@ -25,7 +25,7 @@ enum { FACTORS = MODEL_PARTS, MOST_SHAPES = 64, STEPS = 60 };
 
 /* Observations of one number of nodes and ranks. */
 struct shape {
-    int nodes, ranks;
+    int nodes, ranks, others;
     struct model *model; /* NULL: cannot be predicted */
 };
 
@@ -60,15 +60,16 @@ static int shape_for(struct fit *f, const struct model_setup *s, const struct mo
     if (o->nodes < 1 || o->ranks < o->nodes || o->ranks % o->nodes || !(o->us > 0))
         return -1;
     for (int i = 0; i < f->nshapes; i++)
-        if (f->shapes[i].nodes == o->nodes && f->shapes[i].ranks == o->ranks)
+        if (f->shapes[i].nodes == o->nodes && f->shapes[i].ranks == o->ranks && f->shapes[i].others == o->others)
             return f->shapes[i].model ? i : -1;
     if (f->nshapes == MOST_SHAPES)
         return -1;
     struct model_setup own = *s;
     own.nccl.nodes = o->nodes;
     own.nccl.ranks_per_node = o->ranks / o->nodes;
+    own.others = o->others;
     own.factors = NULL;
-    f->shapes[f->nshapes] = (struct shape){o->nodes, o->ranks, model_new(&own, a, NULL)};
+    f->shapes[f->nshapes] = (struct shape){o->nodes, o->ranks, o->others, model_new(&own, a, NULL)};
     f->nshapes++;
     return f->shapes[f->nshapes - 1].model ? f->nshapes - 1 : -1;
 }

@@ -10,6 +10,7 @@ struct model_observation {
     uint64_t bytes;
     int algo, proto, channels; /* as in model_call */
     double us;
+    int others; /* groups that did the same meanwhile */
 };
 
 struct model_fit {

@@ -1,7 +1,8 @@
-/* A pattern is laid out once, channel by channel: after each, the busiest links tell what k channels reach. All nodes
- * do the same, so that one stands for all and the cost is that of the class. */
+/* A pattern is laid out once, channel by channel and group by group: after each channel, the busiest links tell what k
+ * channels reach. All nodes do the same, so that one stands for all and the cost is that of the class. */
 #include "bench/predict/flows.h"
 
+#include <stddef.h>
 #include <string.h>
 
 struct layout {
@@ -88,19 +89,45 @@ static struct model_load busiest(const struct layout *y, double share)
     return r;
 }
 
+static const struct nccl_graph *graph_of(const struct model_links *l, size_t graph)
+{
+    return (const struct nccl_graph *)((const char *)l->nccl + graph);
+}
+
 /* Lays out one channel. */
 typedef void lay_channel(struct layout *y, const struct nccl_graph *g, int channel);
 
-static void lay_out(const struct model_links *l, const struct model_switches *switches, const struct nccl_graph *g,
-                    lay_channel *lay, struct model_flow *flow, struct arena *a)
+/* The groups that work at once, the one that is asked about first: the node's links as each sees them. */
+struct groups {
+    const struct model_links *links;
+    int n;
+    const struct model_switches *switches;
+    struct arena *arena;
+};
+
+static struct layout layout_of(const struct groups *g, struct model_flow *flow)
 {
-    if (g->nchannels < 1)
+    int n = g->links->n ? g->links->n : 1;
+    return (struct layout){
+        .switches = g->switches, .flow = flow, .loads = arena_alloc(g->arena, (size_t)n * sizeof(double))};
+}
+
+/* `graph` is where struct nccl_model has the pattern's channels. */
+static void lay_out(const struct groups *g, size_t graph, lay_channel *lay, struct model_flow *flow)
+{
+    const struct nccl_graph *own = graph_of(g->links, graph);
+    if (own->nchannels < 1)
         return;
-    struct layout y = {.l = l, .switches = switches, .flow = flow};
-    y.loads = arena_alloc(a, (size_t)(l->n ? l->n : 1) * sizeof *y.loads);
-    flow->loads = arena_alloc(a, MODEL_MOST_CHANNELS * sizeof *flow->loads);
+    struct layout y = layout_of(g, flow);
+    flow->loads = arena_alloc(g->arena, MODEL_MOST_CHANNELS * sizeof *flow->loads);
     for (int k = 0; k < MODEL_MOST_CHANNELS; k++) {
-        lay(&y, g, k);
+        for (int i = 0; i < g->n; i++) {
+            const struct nccl_graph *other = graph_of(&g->links[i], graph);
+            y.l = &g->links[i];
+            if (other->nchannels > 0)
+                lay(&y, other, k);
+        }
+        y.l = g->links;
         flow->loads[k] = busiest(&y, 1.0 / (k + 1));
     }
 }
@@ -176,9 +203,8 @@ static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
 static void lay_nvls(struct layout *y, const struct nccl_graph *g, int channel)
 {
     const struct model_links *l = y->l;
-    int ranks = l->nccl->ranks_per_node;
-    double load = (1 + 1.0 / ranks) * l->gpu->link_efficiency / l->gpu->nvls_efficiency;
-    for (int i = 0; i < ranks; i++) {
+    double load = (1 + 1.0 / l->nccl->ranks_per_node) * l->gpu->link_efficiency / l->gpu->nvls_efficiency;
+    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++) {
         y->loads[l->nvlink_out[i]] += load;
         y->loads[l->nvlink_in[i]] += load;
     }
@@ -224,17 +250,16 @@ static int nearest_net(const struct model_links *l, int gpu, int *taken)
 }
 
 /* Of nBytes, each rank keeps one part and sends one to every other. */
-static void lay_alltoall(struct layout *y, struct arena *a)
+static void lay_alltoall(struct layout *y, int *taken)
 {
     const struct model_links *l = y->l;
-    int local = l->nccl->ranks_per_node, ranks = l->nccl->ranks;
+    int local = l->nccl->ranks_per_node, ranks = l->nccl->ranks, first = model_first_gpu(l), end = model_end_gpu(l);
     double part = 1.0 / ranks;
-    for (int i = 0; i < local; i++)
-        for (int k = 0; k < local; k++)
+    for (int i = first; i < end; i++)
+        for (int k = first; k < end; k++)
             if (i != k)
                 pass_gpus(y, i, k, part);
-    int *taken = arena_alloc(a, (size_t)(l->nccl->nnets + 1) * sizeof *taken);
-    for (int i = 0; i < local && ranks > local; i++) {
+    for (int i = first; i < end && ranks > local; i++) {
         int net = nearest_net(l, i, taken);
         if (net < 0)
             continue;
@@ -243,25 +268,61 @@ static void lay_alltoall(struct layout *y, struct arena *a)
     }
 }
 
-void model_flows(const struct model_links *l, const struct model_switches *switches, struct model_flow *flows,
-                 struct arena *a)
+/* Each rank sends to the next: a node's last one to the first of the next node. */
+static void lay_shift(struct layout *y, int *taken)
+{
+    const struct model_links *l = y->l;
+    int first = model_first_gpu(l), last = model_end_gpu(l) - 1;
+    for (int i = first; i < last; i++)
+        pass_gpus(y, i, i + 1, 1);
+    if (l->nccl->nodes == 1 && last > first)
+        pass_gpus(y, last, first, 1);
+    int out = l->nccl->nodes > 1 ? nearest_net(l, last, taken) : -1;
+    int in = out < 0 || first == last ? out : nearest_net(l, first, taken);
+    if (out < 0)
+        return;
+    leave(y, last, out, 1, neighbours_crossing(y, in != out));
+    arrive(y, in, first, 1);
+}
+
+/* What has no channels of its own: all of it at once. */
+static void lay_pairs(const struct groups *g, void (*lay)(struct layout *y, int *taken), struct model_flow *flow)
+{
+    struct layout y = layout_of(g, flow);
+    int *taken = arena_alloc(g->arena, (size_t)(g->links->nccl->nnets + 1) * sizeof *taken);
+    for (int i = 0; i < g->n; i++) {
+        y.l = &g->links[i];
+        lay(&y, taken);
+    }
+    y.l = g->links;
+    flow->loads = ARENA_NEW(g->arena, struct model_load);
+    *flow->loads = busiest(&y, 1);
+}
+
+#define GRAPH(name) offsetof(struct nccl_model, name)
+
+void model_flows(const struct model_links *l, const struct nccl_model *const *beside, int nbeside,
+                 const struct model_switches *switches, struct model_flow *flows, struct arena *a)
 {
     const struct nccl_model *m = l->nccl;
+    struct model_links *links = arena_alloc(a, ((size_t)nbeside + 1) * sizeof *links);
+    const struct groups g = {links, nbeside + 1, switches, a};
     int switched = l->gpu->nvls_efficiency > 0;
-    for (int i = 0; i < m->ranks_per_node && i < l->c->ngpus; i++)
+    for (int i = 0; i <= nbeside; i++) {
+        links[i] = *l;
+        links[i].nccl = i ? beside[i - 1] : m;
+    }
+    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++)
         switched &= l->nvlink_out[i] >= 0;
     memset(flows, 0, MODEL_PATTERNS * sizeof *flows);
-    lay_out(l, switches, &m->ring, lay_ring, &flows[MODEL_RING], a);
-    lay_out(l, switches, &m->tree, lay_tree, &flows[MODEL_TREE], a);
+    lay_out(&g, GRAPH(ring), lay_ring, &flows[MODEL_RING]);
+    lay_out(&g, GRAPH(tree), lay_tree, &flows[MODEL_TREE]);
     if (m->ranks_per_node == 1)
-        lay_out(l, switches, &m->tree, lay_pat, &flows[MODEL_PAT], a);
+        lay_out(&g, GRAPH(tree), lay_pat, &flows[MODEL_PAT]);
     if (switched && m->ranks_per_node <= l->c->ngpus) {
-        lay_out(l, switches, &m->nvls, lay_nvls, &flows[MODEL_NVLS], a);
-        lay_out(l, switches, &m->nvls, lay_nvls_tree, &flows[MODEL_NVLS_TREE], a);
+        lay_out(&g, GRAPH(nvls), lay_nvls, &flows[MODEL_NVLS]);
+        lay_out(&g, GRAPH(nvls), lay_nvls_tree, &flows[MODEL_NVLS_TREE]);
     }
-    struct layout y = {.l = l, .switches = switches, .flow = &flows[MODEL_ALLTOALL]};
-    y.loads = arena_alloc(a, (size_t)(l->n ? l->n : 1) * sizeof *y.loads);
-    lay_alltoall(&y, a);
-    y.flow->loads = ARENA_NEW(a, struct model_load);
-    *y.flow->loads = busiest(&y, 1);
+    lay_pairs(&g, lay_alltoall, &flows[MODEL_ALLTOALL]);
+    lay_pairs(&g, lay_shift, &flows[MODEL_SHIFT]);
 }

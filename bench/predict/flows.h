@@ -14,6 +14,7 @@ enum model_pattern {
     MODEL_NVLS_TREE,
     MODEL_PAT,
     MODEL_ALLTOALL,
+    MODEL_SHIFT, /* each rank sends to the next */
     MODEL_PATTERNS,
 };
 
@@ -26,15 +27,16 @@ struct model_load {
 enum { MODEL_UPLINKS = -2 };
 
 struct model_flow {
-    struct model_load *loads; /* loads[k - 1] with k channels, MODEL_MOST_CHANNELS of them; all-to-all: one; NULL: there
-                               * is no such pattern here */
+    struct model_load *loads; /* loads[k - 1] with k channels, MODEL_MOST_CHANNELS of them; all-to-all and shift: one;
+                               * NULL: there is no such pattern here */
     enum model_way node_way;  /* the slowest between its GPUs */
     enum model_way net_way;   /* the same between GPU and NIC */
     enum model_net_kind kind; /* the slowest of those in use */
 };
 
-/* Fills flows[MODEL_PATTERNS]; `rings` and the like come from l->nccl. */
-void model_flows(const struct model_links *l, const struct model_switches *switches, struct model_flow *flows,
-                 struct arena *a);
+/* Fills flows[MODEL_PATTERNS] with what l->nccl's groups does while the `nbeside` others, on other GPUs of the same
+ * nodes, do the same: `rings` and the like are each group's own. */
+void model_flows(const struct model_links *l, const struct nccl_model *const *beside, int nbeside,
+                 const struct model_switches *switches, struct model_flow *flows, struct arena *a);
 
 #endif

@@ -237,11 +237,22 @@ static void add_gates(struct model_links *l, struct arena *a)
     l->ngates = l->ngates > 1 ? l->ngates : 0;
 }
 
+int model_first_gpu(const struct model_links *l)
+{
+    return l->nccl->setup.first_gpu;
+}
+
+int model_end_gpu(const struct model_links *l)
+{
+    int end = model_first_gpu(l) + l->nccl->ranks_per_node;
+    return end < l->c->ngpus ? end : l->c->ngpus;
+}
+
 /* GPUs that nothing is known to join are taken to meet in host memory. */
 static void note_unjoined(const struct model_links *l, struct model_notes *notes)
 {
-    for (int i = 0; i < l->nccl->ranks_per_node && i < l->c->ngpus; i++)
-        for (int k = 0; k < i; k++)
+    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++)
+        for (int k = model_first_gpu(l); k < i; k++)
             if (path_between(l->paths, i, k)->class_ == PATH_UNKNOWN) {
                 model_note(notes, 1u << MODEL_HOPS | 1u << MODEL_LINKS,
                            "no way between %s and %s is known: host memory was assumed", l->paths->ends[k].label,

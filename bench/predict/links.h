@@ -53,6 +53,10 @@ struct model_links {
 struct model_links *model_links_new(const struct nccl_model *nccl, const struct model_gpu *gpu, struct arena *a,
                                     struct model_notes *notes);
 
+/* The GPUs of a node that are in the communicator: from the first until before `end`. */
+int model_first_gpu(const struct model_links *l);
+int model_end_gpu(const struct model_links *l);
+
 /* How far a net's NIC is from a GPU. */
 enum path_class model_class_to_net(const struct model_links *l, int gpu, int net);
 

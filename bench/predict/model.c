@@ -19,6 +19,7 @@ struct model {
     struct nccl_model *nccl;
     struct model_switches switches;
     enum model_launcher launcher;
+    int groups; /* on each node, this one included */
     struct model_factors factors;
     const struct model_gpu *gpu;
     struct model_links *links;
@@ -43,6 +44,27 @@ static void note_gpu(struct model *m, const struct topo_class *c)
         m->mem_GBps = hw->mem_GBps;
 }
 
+static int others_on_node(const struct model *m, const struct model_setup *s)
+{
+    int ngpus = s->nccl.topology->classes[s->nccl.class_index].ngpus;
+    int room = (ngpus - s->nccl.first_gpu) / m->nccl->ranks_per_node - 1;
+    return s->others < 0 || s->others > room ? room : s->others;
+}
+
+/* The groups beside it: NCCL has searched out channels for each, over its own GPUs. */
+static const struct nccl_model **beside(struct model *m, const struct model_setup *s, struct arena *a, struct err *e)
+{
+    const struct nccl_model **others = arena_alloc(a, (size_t)m->groups * sizeof *others);
+    for (int i = 1; i < m->groups; i++) {
+        struct nccl_setup one = s->nccl;
+        one.first_gpu += i * m->nccl->ranks_per_node;
+        others[i - 1] = nccl_model_new(&one, a, e);
+        if (!others[i - 1])
+            return NULL;
+    }
+    return others;
+}
+
 struct model *model_new(const struct model_setup *s, struct arena *a, struct err *e)
 {
     struct model *m = ARENA_NEW(a, struct model);
@@ -52,6 +74,10 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     m->notes.arena = a;
     m->switches = s->switches;
     m->launcher = s->launcher;
+    m->groups = 1 + others_on_node(m, s);
+    const struct nccl_model **others = beside(m, s, a, e);
+    if (!others)
+        return NULL;
     if (s->launcher > MODEL_LAUNCH_NODE)
         model_note(&m->notes, 1u << MODEL_LAUNCH, "no published result tells what such a launch saves");
     const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
@@ -61,7 +87,7 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     int per_leaf = m->switches.nodes_per_leaf;
     m->leaves = per_leaf > 0 ? (m->nccl->nodes - 1) / per_leaf + 1 : 1;
     m->links = model_links_new(m->nccl, m->gpu, a, &m->notes);
-    model_flows(m->links, &m->switches, m->flows, a);
+    model_flows(m->links, others, m->groups - 1, &m->switches, m->flows, a);
     const struct model_flow *ring = &m->flows[MODEL_RING];
     struct model_basis basis = {.gpu = m->gpu->evidence, .net = model_nets[ring->kind].evidence};
     basis.pcie = m->nccl->ranks_per_node > 1 && ring->node_way != MODEL_WAY_LINKS;
@@ -115,10 +141,10 @@ static double ceil_log2(int n)
 static double issue(const struct model *m, enum model_pattern p, int channels)
 {
     const struct model_gpu *g = m->gpu;
-    double local = m->launcher == MODEL_LAUNCH_GPU ? 1 : m->nccl->ranks_per_node;
+    double local = m->launcher == MODEL_LAUNCH_GPU ? 1 : m->nccl->ranks_per_node * m->groups;
     if (m->launcher == MODEL_LAUNCH_GRAPH)
         return 0;
-    return p == MODEL_ALLTOALL ? g->issue_peer_us * local * local
+    return p == MODEL_ALLTOALL ? g->issue_peer_us * local * m->nccl->ranks_per_node
                                : (g->issue_us + g->issue_channel_us * (channels - 1)) * local;
 }
 
@@ -195,6 +221,8 @@ static struct wait wait_for(const struct model *m, enum model_pattern p, int col
         return w;
     case MODEL_PAT:
         return wait_of(m, f, proto, (struct hops){node_levels, net_levels, ring_fill * net_levels});
+    case MODEL_SHIFT:
+        return wait_of(m, f, proto, (struct hops){1, leaving, ring_fill * leaving});
     default:
         w = wait_of(m, f, proto, (struct hops){1, leaving, ring_fill * leaving});
         w.hops_us.node += model_common.peer_us * (n->ranks - 1) * m->factors.time[MODEL_HOPS];
@@ -221,12 +249,18 @@ static double passes(const struct model *m, enum model_pattern p, int coll)
     }
 }
 
+/* Sends and receives, which no algorithm is chosen for. */
+static int is_pairs(enum model_pattern p)
+{
+    return p == MODEL_ALLTOALL || p == MODEL_SHIFT;
+}
+
 /* Times that a byte goes through a channel's thread block, in the sense of its busbw. */
 static double block_passes(const struct model *m, enum model_pattern p, int coll)
 {
     if (p == MODEL_TREE)
         return 2 / model_common.tree_efficiency;
-    return p == MODEL_ALLTOALL ? 0 : passes(m, p, coll);
+    return is_pairs(p) ? 0 : passes(m, p, coll);
 }
 
 struct carried {
@@ -244,7 +278,7 @@ static struct carried carry(const struct model *m, enum model_pattern p, int col
                             double bytes)
 {
     const struct model_flow *f = &m->flows[p];
-    int k = p == MODEL_ALLTOALL              ? 0
+    int k = is_pairs(p)                      ? 0
             : channels < 1                   ? 0
             : channels > MODEL_MOST_CHANNELS ? MODEL_MOST_CHANNELS - 1
                                              : channels - 1;
@@ -280,7 +314,7 @@ static const enum model_pattern pattern_of[ALGO_COUNT] = {
 static int resolve(const struct model *m, const struct model_call *c, struct model_time *t)
 {
     struct nccl_choice choice = {0};
-    if (c->coll == COLL_ALLTOALL) {
+    if (c->coll == COLL_ALLTOALL || c->coll == COLL_SENDRECV) {
         *t = (struct model_time){.algo = -1, .proto = -1};
         return 0;
     }
@@ -315,18 +349,19 @@ static void predict_alone(const struct model *m, const struct model_call *c, str
 }
 
 /* `carried_us` is what bytes take of the time, which more nodes make no shorter. */
-static void put_band(const struct model *m, double carried_us, struct model_time *t)
+static void put_band(const struct model *m, enum model_pattern pattern, double carried_us, struct model_time *t)
 {
     struct bench_doubt *d = &t->doubt;
     const struct model_factors *f = &m->factors;
-    double links = 0, nodes = log2((double)m->nccl->nodes / MODEL_VALIDATED_NODES);
+    double links = 0, nodes = fmax(log2((double)m->nccl->nodes / MODEL_VALIDATED_NODES), 0);
+    double unpublished = m->groups > 1 || pattern == MODEL_SHIFT ? MODEL_UNPUBLISHED_DOUBT : 0;
     for (int i = 0; i < MODEL_PARTS; i++) {
         d->shared[i] = f->rest > 0 ? 0 : m->prior.part[i] * t->share[i];
         for (int k = 0; k < MODEL_PARTS && f->rest > 0; k++)
             d->shared[i] += f->root[k][i] * t->share[k];
     }
-    t->unvalidated = nodes > 0;
-    d->shared[MODEL_PARTS] = nodes > 0 ? MODEL_NODES_DOUBT * nodes : 0;
+    t->unvalidated = nodes > 0 || unpublished > 0;
+    d->shared[MODEL_PARTS] = hypot(MODEL_NODES_DOUBT * nodes, unpublished);
     d->rest = model_rest(&m->prior, t->share) * (f->rest > 0 ? f->rest : 1);
     d->way = (t->algo + 1) * PROTO_COUNT + t->proto;
     d->detail = t->channels * 1000 + m->nccl->nnets;
@@ -375,11 +410,11 @@ static int predict_call(const struct model *m, const struct model_call *c, struc
 {
     if (resolve(m, c, t))
         return -1;
-    enum model_pattern p = c->coll == COLL_ALLTOALL ? MODEL_ALLTOALL : pattern_of[t->algo];
+    enum model_pattern p = t->algo >= 0 ? pattern_of[t->algo] : c->coll == COLL_ALLTOALL ? MODEL_ALLTOALL : MODEL_SHIFT;
     int proto = t->proto < 0 ? PROTO_SIMPLE : t->proto;
     if (m->nccl->ranks == 1) {
         predict_alone(m, c, t);
-        put_band(m, 0, t);
+        put_band(m, p, 0, t);
         return 0;
     }
     if (p == MODEL_PATTERNS || !m->flows[p].loads)
@@ -390,7 +425,7 @@ static int predict_call(const struct model *m, const struct model_call *c, struc
     t->us = course.wait_us + course.carried_us + course.fill_us;
     snprintf(t->limit, sizeof t->limit, "%s", x.us > course.wait_us ? x.limit : "latency");
     put_shares(&w, &x, &course, t);
-    put_band(m, x.us, t);
+    put_band(m, p, x.us, t);
     return 0;
 }
 

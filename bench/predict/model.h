@@ -24,7 +24,9 @@ struct model_factors {
 enum model_launcher { MODEL_LAUNCH_ANY, MODEL_LAUNCH_NODE, MODEL_LAUNCH_GPU, MODEL_LAUNCH_GRAPH };
 
 struct model_setup {
-    struct nccl_setup nccl;       /* topology, nodes, HCAs: as NCCL is told */
+    struct nccl_setup nccl; /* topology, nodes, HCAs: as NCCL is told */
+    int others;             /* groups that do the same at once: on each node as many as its further GPUs are enough
+                             * for; below 0: all of those */
     enum model_launcher launcher; /* the slower of one process a node and one a GPU; ...; all calls in one graph */
     struct model_switches switches;
     const struct model_factors *factors; /* NULL: all built in */
@@ -43,8 +45,8 @@ const struct nccl_model *model_nccl(const struct model *m);
 /* What is doubted where nothing was measured. */
 const struct model_prior *model_prior(const struct model *m);
 
-/* A call as NCCL is told to make it. `coll` is enum coll or COLL_ALLTOALL, which has no algorithm (send and receive).
- */
+/* A call as NCCL is told to make it. `coll` is enum coll or COLL_ALLTOALL or COLL_SENDRECV (to the next rank), which
+ * have no algorithm. */
 struct model_call {
     int coll;
     uint64_t bytes;  /* NCCL's nBytes: the larger of the per-rank send and receive buffers */
@@ -54,11 +56,12 @@ struct model_call {
 
 struct model_time {
     double us, low_us, high_us; /* nine of ten calls lie between low and high */
-    int algo, proto, channels;  /* what was predicted; algo and proto -1 for COLL_ALLTOALL */
+    int algo, proto, channels;  /* what was predicted; algo and proto -1 where there is none */
     double share[MODEL_PARTS];  /* of the parts; together 1, and each the sensitivity of log time to the part's */
     struct bench_doubt doubt;   /* whose low and high those are */
     char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */
-    int unvalidated; /* more nodes than any published result that the model was held against */
+    int unvalidated; /* more nodes than any published result that the model was held against, or several groups at once,
+                      * or pairs of ranks, of which none is published */
 };
 
 /* Thread-safe, allocates nothing. -1 when NCCL does not offer that combination here (NVLS without switches, PAT for

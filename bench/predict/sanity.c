@@ -23,12 +23,13 @@
 /* Observations of one number of nodes and ranks. */
 struct group {
     const struct model_observation *o;
-    int n, nodes, ranks, version;
+    int n, nodes, ranks, others, version;
 };
 
 static int belongs(const struct group *g, const struct model_observation *o)
 {
-    return o->nodes == g->nodes && o->ranks == g->ranks && o->algo < 0 && o->proto < 0 && o->bytes >= SMALLEST;
+    return o->nodes == g->nodes && o->ranks == g->ranks && o->others == g->others && o->algo < 0 && o->proto < 0 &&
+           o->bytes >= SMALLEST;
 }
 
 /* Sum of squared log errors of a variation; below 0: it cannot be predicted. */
@@ -73,7 +74,8 @@ static struct whatif *variations_of(const struct topology *t, const struct group
     static const char *const settings[] = {"NCCL_P2P_DISABLE=1", "NCCL_NET_GDR_LEVEL=LOC", "NCCL_NVLS_ENABLE=0"};
     struct err e = {0};
     const struct model_setup base = {
-        .nccl = {.topology = t, .nodes = g->nodes, .ranks_per_node = g->ranks / g->nodes, .version = g->version}};
+        .nccl = {.topology = t, .nodes = g->nodes, .ranks_per_node = g->ranks / g->nodes, .version = g->version},
+        .others = g->others};
     struct whatif *w = whatif_new("this machine", COLL_ALLREDUCE, &base, &e);
     if (!w)
         return NULL;
@@ -152,11 +154,12 @@ void sanity_check(const struct bench_points *p, const struct topology *t, struct
     for (int i = 0; i < g.n && class_index >= 0; i++) {
         int seen = 0;
         for (int k = 0; k < i; k++)
-            seen |= g.o[k].nodes == g.o[i].nodes && g.o[k].ranks == g.o[i].ranks;
+            seen |= g.o[k].nodes == g.o[i].nodes && g.o[k].ranks == g.o[i].ranks && g.o[k].others == g.o[i].others;
         if (seen || g.o[i].ranks % g.o[i].nodes)
             continue;
         g.nodes = g.o[i].nodes;
         g.ranks = g.o[i].ranks;
+        g.others = g.o[i].others;
         judge(t, &g, found);
     }
     arena_free(a);

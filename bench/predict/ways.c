@@ -125,7 +125,7 @@ static int proxy_of(const struct model_links *l, int gpu, int net)
 {
     if (l->nccl->setup.no_pxn || !peers_over(l, PATH_NVL) || direct_to_gpu(l, gpu, net))
         return -1;
-    for (int i = 0; i < l->nccl->ranks_per_node && i < l->c->ngpus; i++) {
+    for (int i = model_first_gpu(l); i < model_end_gpu(l); i++) {
         const struct path *p = path_between(l->paths, gpu, i);
         if (p->class_ == PATH_NVL && p->link_kind == TOPO_NVLINK && direct_to_gpu(l, i, net))
             return i;

@@ -15,8 +15,7 @@
 #include "core/units.h"
 
 /* Reads the workload, if one is named, and leaves of the collectives those that it calls. */
-static int read_workload(struct bench_options *o, const struct bench_engine *engine, struct workload **w,
-                         struct log *log, struct err *e)
+static int read_workload(struct bench_options *o, struct workload **w, struct err *e)
 {
     *w = NULL;
     if (!o->workload)
@@ -25,10 +24,6 @@ static int read_workload(struct bench_options *o, const struct bench_engine *eng
     if (!*w)
         return ERR_FAILED;
     o->collectives &= workload_profile_collectives(*w);
-    if (engine->predict && o->collectives & 1u << COLL_SENDRECV) {
-        log_info(log, "%s: its send and receive between pairs is not predicted by itself", o->workload);
-        o->collectives &= ~(1u << COLL_SENDRECV);
-    }
     if (!o->collectives)
         return err_set(e, ERR_USAGE, "%s: calls none of the collectives that are asked for", o->workload);
     return 0;
@@ -125,26 +120,6 @@ out:
     return rc;
 }
 
-/* A prediction is not bound to the nodes that are there: it is made for every shape of group that the workload has. */
-static int run_shapes(struct bench_study s, struct bench_options o, struct bench_setup setup,
-                      struct bench_results **measured, struct err *e)
-{
-    struct arena *a = arena_new();
-    int n, rc = 0;
-    struct workload_profile_shape *shapes = workload_profile_shapes(s.workload, o.collectives, a, &n);
-    if (!n)
-        rc = err_set(e, ERR_USAGE, "%s: none of its groups is spread evenly over nodes", o.workload);
-    for (int i = 0; i < n && !rc && !s.summary->interrupted; i++) {
-        setup.nodes = &shapes[i].nodes;
-        setup.nnodes = 1;
-        setup.ranks_per_node = shapes[i].ranks_per_node;
-        rc = run(s, o, &setup, measured, e);
-        o.resume = 1;
-    }
-    arena_free(a);
-    return rc;
-}
-
 int bench_run(const struct bench_options *o, const struct topology *topology, struct log *log,
               struct progress *progress, volatile sig_atomic_t *stop, struct bench_summary *summary,
               struct bench_results **measured, struct err *e)
@@ -159,7 +134,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     if (!rc)
         rc = bench_join(o, e);
     if (!rc)
-        rc = read_workload(&resolved, s.engine, &workload, log, e);
+        rc = read_workload(&resolved, &workload, e);
     if (rc)
         goto out;
     setup.own = bench_engine_own(o->own, s.engine);
@@ -167,10 +142,7 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
     setup.collectives = o->collectives;
     setup.log = log;
     s.workload = workload;
-    if (workload && s.engine->predict && !setup.ranks_per_node)
-        rc = run_shapes(s, resolved, setup, measured, e);
-    else
-        rc = run(s, resolved, &setup, measured, e);
+    rc = run(s, resolved, &setup, measured, e);
 out:
     workload_free(workload);
     return rc;
@@ -236,7 +208,7 @@ cJSON *bench_plan_json(const struct bench_options *o, const struct topology *top
     setup.own = bench_engine_own(o->own, engine);
     setup.topology = topology;
     setup.log = log;
-    rc = read_workload(&resolved, engine, &workload, log, e);
+    rc = read_workload(&resolved, &workload, e);
     if (!rc)
         rc = plan(&resolved, engine, &setup, a, &work, e);
     if (!rc) {

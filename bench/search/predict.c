@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/results/history.h"
+#include "bench/search/shapes.h"
+#include "bench/search/workload_profile.h"
 #include "core/coll.h"
 
 /* Refinements of a call are written where the call itself comes this close to the best. */
@@ -14,16 +15,14 @@
 #define ROUNDING 1e-9
 
 struct place {
-    int coll;
-    uint64_t bytes;
+    struct history_place at;
     double calls; /* a step's, where a workload is named; else 1 */
 };
 
-/* One number of nodes. */
+/* One number of nodes, and the groups that their ranks make. */
 struct work {
     struct bench_study *study;
     struct arena *arena;
-    int nodes, ranks;
     struct place *places;
     int nplaces;
     struct bench_prediction *guesses; /* by call, for the place that is looked at */
@@ -31,38 +30,38 @@ struct work {
     int nlines;
 };
 
-static void list_places(struct work *w)
+static void list_shape(struct work *w, int shape)
 {
     const struct bench_study *s = w->study;
-    w->places = arena_alloc(w->arena, (size_t)s->nsizes * COLL_MEASURED * sizeof *w->places);
+    int first = w->nplaces;
     for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
         for (int i = 0; i < s->nsizes; i++) {
-            struct place at = {coll, bench_fitting_bytes(coll, s->sizes[i], w->ranks),
-                               bench_calls(s, (struct bench_place){coll, i, 0})};
-            struct place *last = w->nplaces ? &w->places[w->nplaces - 1] : NULL;
-            if (!at.bytes || !(at.calls > 0))
+            const struct bench_place p = {coll, i, shape};
+            struct place at = {bench_place_of(s, p, NULL), bench_calls(s, p)};
+            struct place *last = w->nplaces > first ? &w->places[w->nplaces - 1] : NULL;
+            if (!at.at.bytes || !(at.calls > 0))
                 continue;
-            if (last && last->coll == coll && last->bytes == at.bytes)
+            if (last && last->at.coll == coll && last->at.bytes == at.at.bytes)
                 last->calls += s->workload ? at.calls : 0;
             else
                 w->places[w->nplaces++] = at;
         }
 }
 
-static int predict(const struct work *w, const struct bench_knobs *launch, const struct place *at,
+static int predict(const struct work *w, const struct bench_knobs *launch, const struct place *p,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
-    struct bench_study *s = w->study;
-    return s->engine->predict(&s->plan, w->nodes, launch, at->coll, at->bytes, call, g);
+    return w->study->engine->predict(&w->study->plan, &p->at, launch, call, g);
 }
 
 /* ---- one launch ---- */
 
-static void add_line(struct work *w, const struct bench_knobs *launch, const struct place *at,
+static void add_line(struct work *w, const struct bench_knobs *launch, const struct place *p,
                      const struct bench_knobs *call, const struct bench_prediction *g)
 {
     const struct bench_study *s = w->study;
-    struct history_place where = {at->coll, at->bytes, w->nodes, w->ranks, launch->label};
+    struct history_place where = p->at;
+    where.launch = launch->label;
     if (history_status(s->results, &where, call->label) != BENCH_STATUS_COUNT)
         return;
     double *us = ARENA_NEW(w->arena, double);
@@ -72,10 +71,11 @@ static void add_line(struct work *w, const struct bench_knobs *launch, const str
     w->lines = arena_grow(w->arena, w->lines, (size_t)w->nlines, sizeof *w->lines);
     w->lines[w->nlines++] = (struct bench_result){.engine = s->engine->name,
                                                   .library = s->plan.library,
-                                                  .coll = at->coll,
-                                                  .bytes = at->bytes,
-                                                  .nodes = w->nodes,
-                                                  .ranks = w->ranks,
+                                                  .coll = where.coll,
+                                                  .bytes = where.bytes,
+                                                  .nodes = where.nodes,
+                                                  .ranks = where.ranks,
+                                                  .others = where.others,
                                                   .launch = *launch,
                                                   .call = *call,
                                                   .round = 1,
@@ -98,17 +98,17 @@ static int guess_calls(const struct work *w, const struct bench_knobs *launch, c
     double best_us = INFINITY, base_us = INFINITY;
     for (int i = 0; i < p->ncalls; i++) {
         const struct bench_call *c = &p->calls[i];
-        if (c->coll != at->coll || c->refines || predict(w, launch, at, &c->knobs, &guesses[i]))
+        if (c->coll != at->at.coll || c->refines || predict(w, launch, at, &c->knobs, &guesses[i]))
             continue;
         best_us = fmin(best_us, guesses[i].us);
     }
     for (int i = 0; i < p->ncalls; i++) { /* refinements stand behind what they refine */
         const struct bench_call *c = &p->calls[i];
-        if (c->coll != at->coll)
+        if (c->coll != at->at.coll)
             continue;
         if (!c->refines)
             base_us = guesses[i].us > 0 ? guesses[i].us : INFINITY;
-        else if (at->bytes >= c->min_bytes && base_us <= CLOSE_TO_BEST * best_us)
+        else if (at->at.bytes >= c->min_bytes && base_us <= CLOSE_TO_BEST * best_us)
             predict(w, launch, at, &c->knobs, &guesses[i]);
     }
     for (int i = 0; i < p->ncalls; i++) /* the default stands before the other calls */
@@ -159,18 +159,24 @@ static double score(const struct work *w, const struct bench_knobs *launch)
 
 static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
 {
-    struct work w = {.study = s, .arena = arena_new(), .nodes = nodes, .ranks = nodes * s->plan.ranks_per_node};
+    struct work w = {.study = s, .arena = arena_new()};
     const struct bench_knobs *launches = s->plan.launches;
-    int best = 0, rc = 0;
+    int best = 0;
     s->nodes = nodes;
-    s->ranks = w.ranks;
-    bench_weigh(s);
+    s->ranks = nodes * s->plan.ranks_per_node;
+    s->nshapes = 0;
+    int rc = search_shapes_take(s, e);
+    if (!rc)
+        bench_weigh(s);
     w.guesses = arena_alloc(w.arena, (size_t)s->plan.ncalls * sizeof *w.guesses);
-    list_places(&w);
-    double least = score(&w, &launches[0]);
+    w.places =
+        arena_alloc(w.arena, (size_t)s->nsizes * COLL_MEASURED * (size_t)bench_count_shapes(s) * sizeof *w.places);
+    for (int i = 0; i < bench_count_shapes(s) && !rc; i++)
+        list_shape(&w, i);
+    double least = rc ? 0 : score(&w, &launches[0]);
     if (!isfinite(least))
         rc = err_set(e, ERR_FAILED, "the %s engine has no prediction for %d ranks on %d nodes", s->engine->name,
-                     w.ranks, nodes);
+                     s->ranks, nodes);
     for (int i = 1; i < s->plan.nlaunches && !rc; i++) {
         double mine = score(&w, &launches[i]);
         if (mine < least - ROUNDING) {
@@ -184,10 +190,21 @@ static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
     return rc;
 }
 
+/* A prediction is not bound to the nodes that are there: a workload's groups have as many as they want. */
+static int most_nodes(const struct bench_study *s)
+{
+    int n, most = s->plan.nodes[s->plan.nnodes - 1];
+    const struct workload_profile_shape *shapes =
+        workload_profile_shapes(s->workload, s->options->collectives, s->arena, &n);
+    for (int i = 0; i < n; i++)
+        most = shapes[i].nodes > most ? shapes[i].nodes : most;
+    return most;
+}
+
 int bench_predict(struct bench_study *s, struct err *e)
 {
-    int rc = 0;
-    for (int i = 0; i < s->plan.nnodes && !rc && !bench_stopped(s); i++)
+    int rc = s->workload ? predict_nodes(s, most_nodes(s), e) : 0;
+    for (int i = 0; i < s->plan.nnodes && !s->workload && !rc && !bench_stopped(s); i++)
         rc = predict_nodes(s, s->plan.nodes[i], e);
     s->summary->interrupted = bench_stopped(s);
     return rc;

@@ -95,7 +95,8 @@ int search_shapes_take(struct bench_study *s, struct err *e)
     if (!s->engine->groups)
         return 0;
     s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
-    if (listed->usual || (!listed->count && !s->workload && !s->plan.keep_all))
+    int unasked = !listed->count && !s->workload && !s->plan.keep_all && !s->engine->predict;
+    if (listed->usual || unasked)
         take_usual(s, listed->usual);
     else if (!listed->count && s->workload)
         take_workload(s);

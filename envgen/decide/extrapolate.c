@@ -16,13 +16,14 @@ struct carrier {
     struct model_setup setup;
     const struct env_shape *from[2]; /* the measured neighbours below and above; NULL: there is none above */
     struct model *at_from[2];
+    int gpus; /* of a node */
     int per_node, low, high;
     struct model *at[2]; /* low, high */
 };
 
 static int is_series(const struct env_shape *s)
 {
-    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && s->ranks % s->nodes == 0 && !s->others;
+    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && s->ranks % s->nodes == 0;
 }
 
 /* ---- fitting --------------------------------------------------------------------------------------------------------
@@ -42,8 +43,8 @@ static void observe(struct gathered *g, const struct env_shape *s, int coll, con
     if (o->status != BENCH_OK || !(o->time_us.median > 0) || call.chunk_bytes)
         return;
     g->items = arena_grow(g->arena, g->items, (size_t)g->count, sizeof *g->items);
-    g->items[g->count++] = (struct model_observation){coll,      s->nodes,   s->ranks,      p->bytes,
-                                                      call.algo, call.proto, call.channels, o->time_us.median};
+    g->items[g->count++] = (struct model_observation){coll,       s->nodes,      s->ranks,          p->bytes, call.algo,
+                                                      call.proto, call.channels, o->time_us.median, s->others};
 }
 
 static void gather(struct gathered *g, const struct env_shape *s)
@@ -244,6 +245,7 @@ static struct model *fitted(const struct carrier *r, int nodes, struct arena *a)
     *s = r->setup;
     s->nccl.nodes = nodes;
     s->nccl.ranks_per_node = r->per_node;
+    s->others = r->from[0]->others;
     return model_new(s, a, NULL);
 }
 
@@ -269,14 +271,35 @@ static void carry_to(struct carrier *r, int64_t end)
     arena_free(own);
 }
 
-/* The measured shape with as many ranks a node and the next larger number of nodes; NULL: there is none. */
-static const struct env_shape *next_larger(const struct env_decisions *d, const struct env_shape *s)
+/* A tuner cannot tell it from another that was measured with more groups at once, as jobs have them: that one is
+ * carried. */
+static int has_twin(const struct env_decisions *d, const struct env_shape *s)
 {
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *o = &d->shapes[i];
+        if (is_series(o) && o->nodes == s->nodes && o->ranks == s->ranks && o->others > s->others)
+            return 1;
+    }
+    return 0;
+}
+
+/* How many groups at once share a node: the others are on other nodes. */
+static int groups_on_node(const struct carrier *r, const struct env_shape *s)
+{
+    int most = r->gpus * s->nodes / s->ranks;
+    return s->others < most ? s->others + 1 : most;
+}
+
+/* The measured shape with as many ranks a node, as many groups on one and the next larger number of nodes; NULL: there
+ * is none. */
+static const struct env_shape *next_larger(const struct carrier *r, const struct env_shape *s)
+{
+    const struct env_decisions *d = r->d;
     const struct env_shape *next = NULL;
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *o = &d->shapes[i];
-        if (is_series(o) && o->ranks / o->nodes == s->ranks / s->nodes && o->nodes > s->nodes &&
-            (!next || o->nodes < next->nodes))
+        if (is_series(o) && o->ranks / o->nodes == s->ranks / s->nodes &&
+            groups_on_node(r, o) == groups_on_node(r, s) && o->nodes > s->nodes && (!next || o->nodes < next->nodes))
             next = o;
     }
     return next;
@@ -289,7 +312,7 @@ static const char *launch(const struct env_shape *s)
 
 static void carry_from(struct carrier *r, const struct topology *t, const struct env_shape *s)
 {
-    const struct env_shape *next = next_larger(r->d, s);
+    const struct env_shape *next = next_larger(r, s);
     int64_t end = next ? next->nodes - 1 : r->d->extrapolate_nodes;
     r->per_node = s->ranks / s->nodes;
     r->from[0] = s;
@@ -307,7 +330,8 @@ void env_extrapolate(struct env_decisions *d, const struct topology *t, struct l
     struct carrier r = {.d = d, .arena = d->arena};
     if (d->extrapolate_nodes < 1 || fit(&r, t, log))
         return;
+    r.gpus = t->classes[model_class_of(t)].ngpus;
     for (int i = 0; i < d->nshapes; i++)
-        if (is_series(&d->shapes[i]))
+        if (is_series(&d->shapes[i]) && !has_twin(d, &d->shapes[i]))
             carry_from(&r, t, &d->shapes[i]);
 }

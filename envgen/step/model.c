@@ -75,6 +75,7 @@ static const struct prepared *prepare(struct step_model *m, int nodes, int per_n
     *s = m->setups[tuned];
     s->nccl.nodes = nodes;
     s->nccl.ranks_per_node = per_node;
+    s->others = -1; /* a job's groups of a kind all call at the same time */
     *p = (struct prepared){nodes, per_node, tuned, model_new(s, m->arena, &e), NULL};
     if (p->model)
         add_assumptions(m, p->model);

@@ -29,6 +29,15 @@ refuses() { # refuses STATUS TEXT COMMAND...: and leaves nothing behind
     [ ! -e "$scratch/none" ] || { echo "it has left something behind"; rm -rf "$scratch/none"; return 1; }
 }
 
+# ---- groups of ranks, alone and at once ----
+groups_us() { # groups_us GROUPS: of the default at 128 MiB, so many groups of one rank a node at once
+    awk -F, -v groups="$1" '$0 !~ /^engine/ && /,allreduce,134217728,2,2,/ { n = split($0, f, ","); if (f[8] == groups && /,default,default,/) print f[n - 4] }' "$scratch/groups.csv"
+}
+check "tune --machine speaks of groups" status 0 "$bin" tune --machine aws-p4d --nodes 2 --shapes '2x1,2x1*all' -o "$scratch/groups"
+"$bin" results --format csv "$scratch/groups/results.jsonl" >"$scratch/groups.csv"
+check "eight groups that share four NICs take twice as long as one" awk -v one="$(groups_us 1)" -v all="$(groups_us 8)" \
+    'BEGIN { exit !(all > 1.8 * one && all < 2.2 * one) }'
+
 # ---- a profile of a machine that is not here -------------------------------------------------------------------------
 profile=$scratch/profile
 check "tune --machine makes a profile" status 0 "$bin" tune --machine azure-ndv5 --nodes 32 -o "$profile"
@@ -138,7 +147,7 @@ job=$scratch/job
 "$bin" workload --preset verl-grpo-megatron-7b-tp4pp4 -o "$job.json" >/dev/null
 check "tune for a job" bash -c "'$bin' tune --machine dgx-h100 --nodes 2 --workload '$job.json' -o '$job' >'$job.out'"
 check "predicts for each of its groups" test "$(grep -o '"nodes":[0-9]*,"ranks":[0-9]*' "$job/results.jsonl" | sort -u | tr '\n' ' ')" = \
-    '"nodes":1,"ranks":4 "nodes":2,"ranks":16 "nodes":2,"ranks":4 '
+    '"nodes":1,"ranks":2 "nodes":1,"ranks":4 "nodes":2,"ranks":16 "nodes":2,"ranks":4 '
 check "and ends with what its step takes" bash -c "tail -n 1 '$job.out' | grep -qE '^communication [0-9.]+ ms of a [0-9.]+ ms step → [0-9.]+ ms \(predicted\)$'"
 check "as JSON too" bash -c "'$bin' tune --machine dgx-h100 --nodes 2 --workload '$job.json' --json --force -o '$job' | jq -e '.step.now.waited_for.time_us > 0'"
 check "the table says no more than it needs" test "$(grep -c 'hca=' "$job.out")" -le 8

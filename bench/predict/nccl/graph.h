@@ -32,8 +32,8 @@ struct graph_path {
 };
 
 struct graph_gpu {
-    int gpu;  /* in the class */
-    int rank; /* on the node, also NCCL's device number */
+    int gpu;    /* in the class */
+    int number; /* its number on the node, which NCCL's choice of a NIC goes by */
     int sm, gdr;
 };
 
@@ -78,8 +78,8 @@ struct graph_system {
     float max_bw, total_bw; /* GB/s: of one channel, of one GPU */
 };
 
-/* The node of a class with `ranks` GPUs (those with the lowest numbers), and `nets` where there are other nodes.
- * `unsure` is set to what had to be assumed, else left alone. */
+/* The node of a class with `ranks` GPUs (by their numbers, from setup->first_gpu on), and `nets` where there are other
+ * nodes. `unsure` is set to what had to be assumed, else left alone. */
 struct graph_system *graph_system_new(const struct nccl_setup *s, const struct nccl_net *nets, int nnets, int ranks,
                                       int version, struct arena *a, const char **unsure);
 

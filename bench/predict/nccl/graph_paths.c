@@ -183,7 +183,7 @@ int graph_net_of(const struct graph_system *s, int gpu, int channel, int *severa
     if (!ngpus)
         return nets[0];
     *several = (nnets + ngpus - 1) / ngpus;
-    int net = s->version >= 23000 ? g->gpu.rank % ngpus : g->gpu.rank;
+    int net = s->version >= 23000 ? g->gpu.number % ngpus : g->gpu.number;
     if (!(nnets & (nnets - 1)))
         net = mirror_bits(net, nnets);
     return nets[(net + channel % *several) % nnets];

@@ -383,15 +383,14 @@ static void find_refusals(struct graph_system *s, const struct topo_class *c)
 
 /* ---- public ---- */
 
-/* Ranks go to the GPUs in the order of their numbers. */
-static int *rank_gpus(const struct topo_class *c, int ranks, struct arena *a)
+/* The numbers of the GPUs that have ranks, which NCCL knows them by, whatever the first. */
+static int *rank_gpus(const struct topo_class *c, int first, int ranks, struct arena *a)
 {
     int *rank = arena_alloc(a, (size_t)c->ngpus * sizeof *rank);
     for (int i = 0; i < c->ngpus; i++) {
         for (int j = 0; j < c->ngpus; j++)
             rank[i] += c->gpus[j].index < c->gpus[i].index || (j < i && c->gpus[j].index == c->gpus[i].index);
-        if (rank[i] >= ranks)
-            rank[i] = -1;
+        rank[i] = rank[i] < first || rank[i] >= first + ranks ? -1 : rank[i];
     }
     return rank;
 }
@@ -423,7 +422,7 @@ struct graph_system *graph_system_new(const struct nccl_setup *setup, const stru
         .nnets = s->inter ? nnets : 0,
         .of = arena_alloc(a, objects * sizeof *b.of),
         .gpu_of = arena_alloc(a, objects * sizeof *b.gpu_of),
-        .ranks = rank_gpus(c, ranks, a),
+        .ranks = rank_gpus(c, setup->first_gpu, ranks, a),
         .wanted = arena_alloc(a, objects),
         .child = arena_alloc(a, objects * sizeof *b.child),
         .next = arena_alloc(a, objects * sizeof *b.next),

@@ -26,7 +26,7 @@ static int check(const struct nccl_setup *s, struct err *e)
         return err_set(e, ERR_USAGE, "%d nodes: from 1 to %d can be modelled", s->nodes, MOST_NODES);
     int most = c->ngpus < GRAPH_MOST_GPUS ? c->ngpus : GRAPH_MOST_GPUS;
     int ranks = s->ranks_per_node ? s->ranks_per_node : c->ngpus;
-    if (ranks < 1 || ranks > most)
+    if (ranks < 1 || s->first_gpu < 0 || ranks > most - s->first_gpu)
         return err_set(e, ERR_USAGE, "%d ranks a node: from 1 to %d can be modelled on %s", ranks, most,
                        c->name ? c->name : "this class");
     if (s->min_channels < 0 || s->max_channels < 0 || s->version < 0)

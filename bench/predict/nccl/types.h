@@ -13,6 +13,7 @@ struct nccl_setup {
     int class_index;
     int nodes;          /* 1 … 1,000,000, all of that class */
     int ranks_per_node; /* 0: one a GPU */
+    int first_gpu;      /* of a node that the communicator has: the others follow by their numbers */
     int version;        /* 22809: NCCL 2.28.9; 0: the newest known */
     const char *const
         *hcas; /* "mlx5_0" or "mlx5_0:1": what NCCL_IB_HCA leaves; NULL: those that NCCL takes by itself */

@@ -44,7 +44,7 @@ static void lay(struct bed *b)
     if (!m)
         fail_msg("%s", e.text);
     b->l = model_links_new(m, model_gpu_of(&b->t->classes[0], &assumed), b->a, &b->notes);
-    model_flows(b->l, &b->switches, b->flows, b->a);
+    model_flows(b->l, NULL, 0, &b->switches, b->flows, b->a);
 }
 
 static void clear(struct bed *b)

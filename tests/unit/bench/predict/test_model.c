@@ -85,6 +85,57 @@ static void sockets_against_infiniband(void **state)
     assert_true(GBps[1] > 2.2 && GBps[1] < 4.5);
 }
 
+/* Groups alone and on all GPUs of their nodes at once. A DGX A100 has a NIC for every GPU, two at a switch: until
+ * NCCL 2.29 GPUs of a switch begin with different ones, from 2.30 on with the same where they are in different
+ * communicators (ncclTopoGetLocalNet in src/graph/topo.cc counts the GPUs of its own). A p4d has one NIC for two GPUs.
+ */
+static void groups_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine;
+        int version, nodes, per_node;
+        double low, high; /* time beside the others over time alone, at 256 MiB */
+    } cases[] = {{"dgx-h100", 23000, 2, 1, 0.99, 1.01}, {"dgx-a100", 22809, 2, 1, 0.99, 1.01},
+                 {"dgx-a100", 23000, 2, 1, 1.9, 2.1},   {"aws-p4d", 22809, 2, 1, 1.9, 2.1},
+                 {"dgx-h100", 22809, 1, 4, 0.99, 1.01}, {"dgx-h100", 22809, 2, 4, 0.99, 1.01}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double us[2];
+        for (int all = 0; all < 2; all++) {
+            struct bed b;
+            make_up(&b, cases[i].machine, cases[i].nodes);
+            b.s.nccl.version = cases[i].version;
+            b.s.nccl.ranks_per_node = cases[i].per_node;
+            b.s.others = -all;
+            prepare(&b);
+            struct model_time t = predict(&b, COLL_ALLREDUCE, 256 * MiB);
+            us[all] = t.us;
+            assert_int_equal(t.unvalidated, all);
+            clear(&b);
+        }
+        assert_true(us[1] / us[0] >= cases[i].low && us[1] / us[0] <= cases[i].high);
+    }
+}
+
+/* What each rank sends to the next takes one way within a node, and between nodes what the slowest of them takes. */
+static void shift(void **state)
+{
+    (void)state;
+    double us[2];
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        struct bed b;
+        make_up(&b, "dgx-h100", nodes);
+        prepare(&b);
+        struct model_time t = predict(&b, COLL_SENDRECV, 256 * MiB);
+        us[nodes - 1] = t.us;
+        assert_true(t.algo < 0 && t.unvalidated);
+        assert_non_null(strstr(t.limit, nodes == 1 ? "NVLink" : "NIC"));
+        clear(&b);
+    }
+    assert_true(us[0] > 256 * MiB / 450e3 && us[0] < 256 * MiB / 250e3); /* 450 GB/s a GPU, */
+    assert_true(us[1] > 256 * MiB / 50e3 && us[1] < 256 * MiB / 40e3);   /* 50 a NIC */
+}
+
 static void one_of_eight_hcas(void **state)
 {
     (void)state;
@@ -261,7 +312,7 @@ static void what_is_not_offered(void **state)
         {COLL_ALLREDUCE, MiB, ALGO_COUNT, PROTO_LL, 0},
         {COLL_ALLREDUCE, MiB, ALGO_RING, PROTO_COUNT, 0},
         {-1, MiB, -1, -1, 0},
-        {COLL_ALLTOALL + 1, MiB, -1, -1, 0},
+        {COLL_MEASURED, MiB, -1, -1, 0},
     };
     struct model_time t;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
@@ -492,6 +543,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sockets_against_infiniband),
+        cmocka_unit_test(groups_at_once),
+        cmocka_unit_test(shift),
         cmocka_unit_test(one_of_eight_hcas),
         cmocka_unit_test(nic_on_the_other_socket),
         cmocka_unit_test(half_a_pcie_link),

@@ -10,14 +10,13 @@
 #include "tests/unit/bench/fake_study.h"
 
 /* "late" wins above 64 KiB, "awful" is offered nowhere; launch "fast" is ten times as fast. */
-static int predict(struct bench_plan *plan, int nodes, const struct bench_knobs *launch, int coll, uint64_t bytes,
+static int predict(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
-    (void)coll;
     if (!strcmp(call->label, "awful") || !strcmp(launch->label, "impossible"))
         return -1;
-    g->us = fake_time_us(launch->label, call->label, bytes) * nodes;
+    g->us = fake_time_us(launch->label, call->label, at->bytes) * at->nodes * (1 + at->others);
     g->low_us = g->us / 2;
     g->high_us = g->us * 2;
     snprintf(g->detail, sizeof g->detail, "bound by a formula");
@@ -90,14 +89,12 @@ static void what_is_written(void **state)
 }
 
 /* "near" is almost the best, "far" is not. */
-static int by_label(struct bench_plan *plan, int n, const struct bench_knobs *launch, int coll, uint64_t bytes,
+static int by_label(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
                     const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
-    (void)n;
+    (void)at;
     (void)launch;
-    (void)coll;
-    (void)bytes;
     g->us = !strncmp(call->label, "far", 3) ? 1000 : 100;
     g->low_us = g->high_us = g->us;
     return 0;
@@ -157,14 +154,45 @@ static void stopping(void **state)
     fake_end(&f);
 }
 
-static int nothing(struct bench_plan *plan, int n, const struct bench_knobs *launch, int coll, uint64_t bytes,
+/* Groups that are asked for are predicted beside one another, where they fit, and the journal keeps them apart. */
+static void groups(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    struct err e;
+    static const struct bench_engine grouped = {.name = "formula", .predict = predict, .groups = 1};
+    begin(&f, 0);
+    f.study.engine = &grouped;
+    f.options.shapes = (struct bench_shape_list){
+        .count = 3, .if_fitting = 1, .items = {{2, 16, 0}, {2, 2, BENCH_SHAPE_ALL}, {4, 32, 0}}};
+    assert_int_equal(bench_predict(&f.study, &e), 0);
+    struct bench_results *r = written();
+    int whole = 0, rails = 0;
+    double us = 0;
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        if (strcmp(x->launch.label, BENCH_DEFAULT) != 0 || strcmp(x->call.label, BENCH_DEFAULT) != 0 || x->bytes != 8)
+            continue;
+        whole += x->nodes == 2 && x->ranks == 16 && !x->others;
+        us = x->ranks == 16 ? x->times_us[0] : us;
+        if (x->nodes == 2 && x->ranks == 2 && x->others == 7) {
+            rails++;
+            assert_true(x->times_us[0] == 8 * us);
+        }
+    }
+    assert_int_equal(whole, 1); /* of two nodes alone, and among four: the same */
+    assert_int_equal(rails, 1);
+    assert_int_equal(count(r, 4, BENCH_DEFAULT, BENCH_DEFAULT, 8), 1);
+    bench_results_free(r);
+    fake_end(&f);
+}
+
+static int nothing(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
     (void)plan;
-    (void)n;
+    (void)at;
     (void)launch;
-    (void)coll;
-    (void)bytes;
     (void)call;
     (void)g;
     return -1;
@@ -186,11 +214,8 @@ static void an_engine_without_a_word(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written),
-        cmocka_unit_test(refinements),
-        cmocka_unit_test(resuming_adds_nothing_twice),
-        cmocka_unit_test(stopping),
-        cmocka_unit_test(an_engine_without_a_word),
+        cmocka_unit_test(what_is_written), cmocka_unit_test(refinements), cmocka_unit_test(resuming_adds_nothing_twice),
+        cmocka_unit_test(stopping),        cmocka_unit_test(groups),      cmocka_unit_test(an_engine_without_a_word),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }
