@@ -58,8 +58,3 @@ int cli_take_collectives(const struct option_value *v, void *out, struct err *e)
     *(unsigned *)out = 0;
     return option_each(v, add_collective, out, e);
 }
-
-int cli_take_margin(const struct option_value *v, void *out, struct err *e)
-{
-    return env_parse_margin(v->text, out, e);
-}

@@ -15,7 +15,6 @@ option_take cli_take_releases_or_library; /* the same, or a path with a warning 
 option_take cli_take_release;             /* int: of a minor release the newest */
 option_take cli_take_collective;          /* int */
 option_take cli_take_collectives;         /* unsigned: a bit for each of a list */
-option_take cli_take_margin;              /* double: a fraction, from a percentage */
 
 /* The names of collectives, for a table of options. */
 const char *cli_collective_word(int i);

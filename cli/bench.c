@@ -206,6 +206,7 @@ static int run_document(const struct request *w, const struct topology *t, struc
     const struct bench_document d = {.setup = &setup,
                                      .path = w->bench.results,
                                      .budget_s = w->bench.budget_s,
+                                     .margin = w->bench.margin,
                                      .resume = w->bench.resume,
                                      .json = w->json,
                                      .out = stdout,

@@ -108,14 +108,27 @@ static const struct option_spec how_long_options[] = {
     {0},
 };
 
+static const struct option_spec how_sure_options[] = {
+    {'m', "margin", "PERCENT",
+     "a setting is worth it where its gain is this much beyond doubt; 3%, for rows that are verified 0%; of a fabric "
+     "that "
+     "is checked, how much slower is worse; 30%",
+     option_percent, offsetof(struct bench_options, margin), .high = 1000},
+    {0, "confidence", "PERCENT", "what is beyond doubt: an interval holds the truth with so much confidence; 95%",
+     option_percent, offsetof(struct bench_options, confidence), .low = 50, .high = 99.999},
+    {0},
+};
+
 /* ---- together ------------------------------------------------------------------------------------------------------
  */
 
 struct option_group *cli_measure_groups(const struct option_group *command, struct bench_options *o, int documents,
                                         struct arena *a)
 {
-    const struct option_group shared[] = {
-        {"What to measure", what_options, o}, {"Where", where_options, o}, {"How long", how_long_options, o}};
+    const struct option_group shared[] = {{"What to measure", what_options, o},
+                                          {"Where", where_options, o},
+                                          {"How long", how_long_options, o},
+                                          {"How sure", how_sure_options, o}};
     const size_t nshared = sizeof shared / sizeof *shared;
     const struct option_group *engines = bench_engine_groups(documents, a);
     size_t n = 0, nengines = 0;
@@ -136,6 +149,7 @@ void cli_measure_begin(struct bench_options *o)
     bench_options_default(o);
     o->max_bytes = 0;
     o->collectives = 0;
+    o->margin = -1;
 }
 
 static int check_hosts(const struct bench_setup *s, struct err *e)
@@ -194,6 +208,8 @@ int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_relea
         o->collectives = o->workload ? ~0u : usual.collectives;
     if (predicts && (o->setup.hosts || o->setup.hostfile))
         return err_set(e, ERR_USAGE, "--hosts and --hostfile name nodes that are measured; --nodes is for predictions");
+    if (o->margin < 0 && !bench_engine_find(o->engine)->document)
+        o->margin = usual.margin;
     o->setup.nccl_version = r->high;
     struct nccl_options *nccl = bench_engine_own(o->own, &bench_engine_nccl);
     if (nccl && !nccl->library)

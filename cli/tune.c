@@ -38,8 +38,6 @@ static const struct cli_page page = {
 
 static const struct option_spec profile_options[] = {
     {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct tune, generate.out)},
-    {'m', "margin", "PERCENT", "write a setting only where its gain is this much beyond doubt; 3%", cli_take_margin,
-     offsetof(struct tune, generate.margin)},
     {0, "nccl", "RANGE", "write for these releases (2.28.9, 2.28, 2.19-2.28), and predict for the last",
      cli_take_releases_or_library, offsetof(struct tune, releases)},
     {'r', "resume", NULL, "go on with a profile that was interrupted", option_flag, offsetof(struct tune, resume)},
@@ -344,7 +342,8 @@ static int parse(int argc, char **argv, struct tune *t)
     const char *usual = t->bench.engine;
     t->bench.engine = NULL;
     int rc = cli_parse(&page, cli_measure_groups(own, &t->bench, 0, t->arena), argc, argv, t->arena, &first);
-    t->bench.margin = t->generate.margin;
+    t->generate.margin = t->bench.margin = t->bench.margin < 0 ? ENV_MARGIN : t->bench.margin;
+    t->generate.confidence = t->bench.confidence;
     t->choose = !t->bench.engine;
     if (t->choose)
         t->bench.engine = usual;
@@ -369,7 +368,7 @@ static int find_others(struct tune *t)
 
 int tune_main(int argc, char **argv)
 {
-    struct tune t = {.generate = {.margin = ENV_MARGIN}, .arena = arena_new()};
+    struct tune t = {.arena = arena_new()};
     struct err e = {0};
     int rc = parse(argc, argv, &t);
     t.stop = cli_catch_interrupt();

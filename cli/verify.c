@@ -77,6 +77,7 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
     bench_options_default(&w->bench);
     w->bench.engine = bench_engine_as_jobs()->name;
     w->bench.collectives = 0;
+    w->bench.margin = 0;
     int rc = cli_parse(&page, cli_measure_groups(own, &w->bench, 0, a), argc, argv, a, &first);
     w->profile = rc < 0 ? argv[first] : NULL;
     if (rc < 0 && check(w, &e))
@@ -185,7 +186,7 @@ static int conclude(const struct request *w, const struct env_profile *p, const 
     struct bench_points *points = bench_points_of(r, r->arena);
     struct findings sanity = {.arena = r->arena};
     sanity_check(points, t, &sanity);
-    struct verify *v = verify_rules(p, points, e);
+    struct verify *v = verify_rules(p, points, w->bench.margin, e);
     int rc = v ? 0 : ERR_FAILED;
     if (!rc && w->json)
         rc = print_json(points, v, &r->noise, &sanity, e);

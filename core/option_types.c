@@ -68,6 +68,19 @@ int option_number(const struct option_value *v, void *out, struct err *e)
     return 0;
 }
 
+int option_percent(const struct option_value *v, void *out, struct err *e)
+{
+    char *end;
+    double percent = strtod(v->text, &end);
+    const char *rest = end + strspn(end, " ");
+    if (end == v->text || !(percent >= v->option->low && percent <= v->option->high) ||
+        (*rest && strcmp(rest, "%") != 0))
+        return err_set(e, ERR_USAGE, "%s: '%s' is no percentage from %g to %g, such as 3%%", v->what, v->text,
+                       v->option->low, v->option->high);
+    *(double *)out = percent / 100;
+    return 0;
+}
+
 int option_bytes(const struct option_value *v, void *out, struct err *e)
 {
     uint64_t *bytes = out;

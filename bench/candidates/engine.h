@@ -61,6 +61,7 @@ struct bench_document {
     const char *path; /* where it goes; NULL: nowhere */
     double budget_s;  /* ended when it takes longer; what was measured by then counts */
     int resume;       /* go on with what an interrupted run has left beside it */
+    double margin;    /* what counts as worse where it is compared; below 0: the engine's own */
     int json;         /* print the document on standard output, */
     FILE *out;        /* else what it says, for people, here */
     struct progress *progress;

@@ -146,13 +146,13 @@ static int by_order(const void *pa, const void *pb)
 /* ---- grouping ---- */
 
 /* The gain over the default beside it; `pool` has room for all samples. */
-static struct bench_interval pool_pairs(const struct bench_result *const *r, int n, double *pool)
+static struct bench_interval pool_pairs(const struct bench_result *const *r, int n, double confidence, double *pool)
 {
     int pairs = 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < r[i]->nbeside && r[i]->status <= BENCH_DROPPED; k++)
             pool[pairs++] = r[i]->beside_us[k] / r[i]->times_us[r[i]->ntimes - r[i]->nbeside + k];
-    return bench_gain_of(pool, pairs, BENCH_CONFIDENCE);
+    return bench_gain_of(pool, pairs, confidence);
 }
 
 static void add_visits(struct bench_candidate *c, const struct bench_result *const *r, int n, double *scratch,
@@ -168,7 +168,8 @@ static void add_visits(struct bench_candidate *c, const struct bench_result *con
 }
 
 /* Pools the `n` results of one candidate. `pool` and `scratch` have room for all samples of the journal. */
-static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, double *pool, double *scratch)
+static struct bench_candidate pool_candidate(const struct bench_result *const *r, int n, double confidence,
+                                             double *pool, double *scratch)
 {
     struct bench_candidate c = {.launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK};
     int samples = 0, deaths = 0;
@@ -192,7 +193,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1, last->doubt};
     else
         c.time_us = bench_interval_of(pool, samples, scratch);
-    c.paired = pool_pairs(r, n, pool);
+    c.paired = pool_pairs(r, n, confidence, pool);
     c.unproven = !c.paired.n && last->beside_us;
     /* One death, after which all went well, was somebody else's doing. There is nothing to fall back on behind the
      * default: deaths do not rule it out. */
@@ -215,8 +216,8 @@ static void compare_candidates(struct bench_point *p)
     }
 }
 
-static struct bench_point make_point(const struct bench_result *const *r, int n, struct arena *a, double *pool,
-                                     double *scratch)
+static struct bench_point make_point(const struct bench_result *const *r, int n, double confidence, struct arena *a,
+                                     double *pool, double *scratch)
 {
     struct bench_point p = {.engine = r[0]->engine,
                             .library = r[0]->library,
@@ -232,7 +233,7 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
         for (j = i + 1; j < n && same_candidate(r[i], r[j]);)
             j++;
         p.candidates = arena_grow(a, p.candidates, (size_t)p.ncandidates, sizeof *p.candidates);
-        p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, pool, scratch);
+        p.candidates[p.ncandidates] = pool_candidate(r + i, j - i, confidence, pool, scratch);
         add_visits(&p.candidates[p.ncandidates], r + i, j - i, scratch, a);
         if (is_untouched(r[i]) && p.candidates[p.ncandidates].time_us.n) {
             p.untouched = p.ncandidates;
@@ -252,6 +253,7 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
     struct bench_points *points = ARENA_NEW(a, struct bench_points);
     struct arena *work = arena_new();
     size_t samples = 0;
+    points->confidence = r->confidence > 0 ? r->confidence : BENCH_CONFIDENCE;
     const struct bench_result **order = arena_alloc(work, (size_t)r->count * sizeof(struct bench_result *));
     for (int i = 0; i < r->count; i++) {
         order[i] = &r->items[i];
@@ -264,7 +266,7 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
         for (j = i + 1; j < r->count && !compare_points(order[i], order[j]);)
             j++;
         points->items = arena_grow(a, points->items, (size_t)points->count, sizeof *points->items);
-        points->items[points->count++] = make_point(order + i, j - i, a, pool, scratch);
+        points->items[points->count++] = make_point(order + i, j - i, points->confidence, a, pool, scratch);
     }
     arena_free(work);
     return points;

@@ -75,6 +75,7 @@ struct bench_point {
 struct bench_points {
     struct bench_point *items; /* by engine, nodes, ranks, buffers, groups, collective, bytes */
     int count;
+    double confidence; /* of the intervals of gains */
 };
 
 /* Allocated in `a`, which must live as long as `r`. */

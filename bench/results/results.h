@@ -36,6 +36,7 @@ struct bench_results {
     struct bench_result *items;
     int count;
     struct findings noise; /* what disturbed the measurement (bench/noise); of an earlier run's lines, too */
+    double confidence;     /* of the intervals that come of it; 0: BENCH_CONFIDENCE */
     int session;           /* items from here on are of the session that runs now; 0 none has been told from another */
 };
 

@@ -88,7 +88,7 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
     return interval_of(gains, kept, confidence);
 }
 
-double bench_confidence_among(int n)
+double bench_confidence_among(double confidence, int n)
 {
-    return 1 - (1 - BENCH_CONFIDENCE) / (n > 1 ? n : 1);
+    return 1 - (1 - confidence) / (n > 1 ? n : 1);
 }

@@ -16,7 +16,7 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
                                           const struct bench_candidate *const *to, const double *weights, int n,
                                           double confidence);
 
-/* The confidence that each of `n` has to meet so that the best of them meets BENCH_CONFIDENCE (Bonferroni). */
-double bench_confidence_among(int n);
+/* The confidence that each of `n` has to meet so that the best of them meets `confidence` (Bonferroni). */
+double bench_confidence_among(double confidence, int n);
 
 #endif

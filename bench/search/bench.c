@@ -71,6 +71,7 @@ static int conduct(struct bench_study *s, struct err *e)
     if (!s->stop)
         s->stop = &never;
     s->results = s->journal->results;
+    s->results->confidence = s->options->confidence;
     s->arena = s->results->arena;
     s->summary->resumed = s->results->count - s->summary->measured;
     s->sizes = sizes_of(s->options, s->workload, s->arena, &s->nsizes);

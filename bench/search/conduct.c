@@ -71,7 +71,8 @@ static struct bench_interval gain_over(const struct bench_study *s, const struct
         from[i] = bench_point_default(&p->items[i], other->label);
         to[i] = bench_point_default(&p->items[i], launch->label);
     }
-    struct bench_interval gain = bench_sessions_gain(from, to, NULL, p->count, bench_confidence_among(rivals));
+    struct bench_interval gain =
+        bench_sessions_gain(from, to, NULL, p->count, bench_confidence_among(s->options->confidence, rivals));
     arena_free(a);
     return gain;
 }

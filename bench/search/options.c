@@ -21,6 +21,7 @@ void bench_options_default(struct bench_options *o)
                                 .step_factor = 4,
                                 .budget_s = 60,
                                 .margin = BENCH_MARGIN,
+                                .confidence = BENCH_CONFIDENCE,
                                 .watchdog_s = 10};
 }
 

@@ -38,6 +38,7 @@ struct bench_options {
                              time and launches by what a step calls; NULL: all points are alike */
     double budget_s;      /* an upper bound; ends earlier when there is nothing left to learn */
     double margin;        /* the gain that is worth a setting */
+    double confidence;    /* of the intervals that have to clear it */
     double watchdog_s;    /* the least time after which a measurement without answer is killed */
     int resume;           /* go on with an existing journal */
     const struct option_group *own; /* from bench_engine_groups; NULL: no engine's own options were said */

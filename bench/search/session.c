@@ -315,7 +315,7 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
                            .until_s = point_until(v, i),
                            .watchdog_s = s->options->watchdog_s,
                            .margin = s->options->margin,
-                           .confidence = BENCH_CONFIDENCE,
+                           .confidence = s->options->confidence,
                            .vary = s->engine->vary && v->want->full ? candidates_vary : NULL,
                            .user = &source};
         candidates_list(&source, at, &r);

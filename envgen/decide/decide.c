@@ -105,6 +105,8 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
                int nsources, struct err *e)
 {
     int rc = check_libraries(points, e);
+    if (points->confidence > 0)
+        d->confidence = points->confidence;
     if (!rc)
         rc = check_active(points, e);
     if (!rc)

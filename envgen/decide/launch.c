@@ -130,7 +130,7 @@ static struct bench_interval gain_over(struct env_decisions *d, struct decide_sl
         if (x[i] && x[i]->time_us.predicted)
             return predicted_gain(d, s, from, to);
     }
-    return bench_sessions_gain(x, y, s.weights, s.count, bench_confidence_among(rivals));
+    return bench_sessions_gain(x, y, s.weights, s.count, bench_confidence_among(d->confidence, rivals));
 }
 
 /* Whether the launch may be chosen; says why in either case. */

@@ -308,7 +308,8 @@ static void explain_all(const struct env_profile *p, const struct env_question *
     fprintf(out, "%s\n  written %s by nccltune %s, hash %.16s, topology %.16s\n", safe(p->arena, p->dir),
             safe(p->arena, p->manifest.created), safe(p->arena, p->manifest.tool), p->manifest.hash,
             safe(p->arena, d->topology));
-    fprintf(out, "  a setting is written where its gain clears a margin of %g %%\n\nVariables\n", d->margin * 100);
+    fprintf(out, "  a setting is written where its gain clears a margin of %g %% with %g %% confidence\n\nVariables\n",
+            d->margin * 100, d->confidence * 100);
     for (int i = 0; i < d->nsettings; i++)
         print_setting(p->arena, &d->settings[i], out);
     print_decisions(d, m, 0, out);

@@ -141,6 +141,7 @@ static int decide(struct job *j, struct err *e)
     struct env_decisions *d = j->made.profile.decisions = env_decisions_new(j->options->margin);
     d->topology = arena_strdup(d->arena, j->topology_hash);
     d->workload = j->made.workload;
+    j->merged.confidence = j->options->confidence;
     j->made.points = bench_points_of(&j->merged, j->arena);
     int rc = env_decide(d, j->made.points, j->made.sources, j->options->nresults, e);
     env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);
@@ -374,15 +375,4 @@ int env_generate(const struct env_generate *g, struct env_generated *made, struc
     if (made)
         *made = j.made;
     return rc;
-}
-
-int env_parse_margin(const char *s, double *margin, struct err *e)
-{
-    char *end;
-    double percent = strtod(s, &end);
-    const char *rest = end + strspn(end, " ");
-    if (end == s || !(percent >= 0 && percent <= 1000) || (*rest && strcmp(rest, "%") != 0))
-        return err_set(e, ERR_USAGE, "--margin: '%s' is no percentage, expected one such as 3%%", s);
-    *margin = percent / 100;
-    return 0;
 }

@@ -31,6 +31,7 @@ struct env_generate {
     const char *workload;            /* nccltune-workload.json: weighs launches; NULL: all points alike */
     const char *fabric;              /* fabric.json of the verbs engine; NULL none */
     double margin;                   /* ENV_MARGIN unless the user says otherwise */
+    double confidence;               /* of the intervals that have to clear it; 0: BENCH_CONFIDENCE */
     int force;                       /* replace a complete profile, take results of another topology */
     int nccl_low,
         nccl_high;   /* releases to write for; 0: those that were measured or found, see envgen/generate/validate.h */
@@ -48,8 +49,5 @@ struct env_generate {
  *
  * `made` is for env_generated_free, and empty after an error; NULL: not wanted. */
 int env_generate(const struct env_generate *g, struct env_generated *made, struct log *log, struct err *e);
-
-/* "3", "3%", "2.5 %": a margin as a fraction. ERR_USAGE for anything else. */
-int env_parse_margin(const char *s, double *margin, struct err *e);
 
 #endif

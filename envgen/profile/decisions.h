@@ -106,7 +106,7 @@ struct env_decisions {
     struct arena *arena;
     const struct workload *workload; /* env_decide weighs the points of launches by it; NULL: all alike */
     const char *tool, *topology;     /* versions; hash, "" unknown */
-    double margin;
+    double margin, confidence;
     int nccl_low,
         nccl_high; /* the releases that the settings are for, see envgen/generate/validate.h; 0: not yet known */
     const char *nccl_source; /* how they are known */

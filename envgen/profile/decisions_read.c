@@ -291,6 +291,7 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
     d->tool = word(in, doc, "tool");
     d->topology = word(in, doc, "topology");
     d->margin = json_num(doc, "margin", ENV_MARGIN);
+    d->confidence = json_num(doc, "confidence", BENCH_CONFIDENCE);
     d->predicted = json_bool(doc, "predicted", 0);
     int64_t most = json_int(doc, "extrapolate_nodes", 0);
     d->extrapolate_nodes = most > 0 && most < INT32_MAX ? (int)most : 0;
@@ -321,6 +322,7 @@ struct env_decisions *env_decisions_new(double margin)
     struct env_decisions *d = ARENA_NEW(a, struct env_decisions);
     d->arena = a;
     d->margin = margin;
+    d->confidence = BENCH_CONFIDENCE;
     d->tool = NCCLTUNE_VERSION;
     d->topology = "";
     return d;

@@ -165,6 +165,7 @@ cJSON *env_decisions_json(const struct env_decisions *d)
     json_add_str(doc, "tool", d->tool);
     json_add_str(doc, "topology", d->topology);
     cJSON_AddNumberToObject(doc, "margin", d->margin);
+    cJSON_AddNumberToObject(doc, "confidence", d->confidence);
     if (d->nccl_low)
         add_releases(doc, d);
     cJSON_AddBoolToObject(doc, "predicted", d->predicted);

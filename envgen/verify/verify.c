@@ -105,12 +105,16 @@ static void judge(struct verify *v, struct verify_rule *rule, const struct bench
             after[n++] = with;
         }
     }
-    rule->gain = bench_sessions_gain(before, after, NULL, n, BENCH_CONFIDENCE);
-    rule->verdict = bad ? VERIFY_FAILS : !n ? VERIFY_UNKNOWN : rule->gain.low > 1 ? VERIFY_HOLDS : VERIFY_FAILS;
+    rule->gain = bench_sessions_gain(before, after, NULL, n, points->confidence);
+    rule->verdict = bad                              ? VERIFY_FAILS
+                    : !n                             ? VERIFY_UNKNOWN
+                    : rule->gain.low > 1 + v->margin ? VERIFY_HOLDS
+                                                     : VERIFY_FAILS;
     v->failing += rule->verdict == VERIFY_FAILS;
 }
 
-struct verify *verify_rules(const struct env_profile *p, const struct bench_points *points, struct err *e)
+struct verify *verify_rules(const struct env_profile *p, const struct bench_points *points, double margin,
+                            struct err *e)
 {
     struct arena *a = arena_new();
     struct verify *v = ARENA_NEW(a, struct verify);
@@ -118,6 +122,7 @@ struct verify *verify_rules(const struct env_profile *p, const struct bench_poin
     char *text;
     size_t bytes;
     v->arena = a;
+    v->margin = margin;
     if (file_read_text(path, TUNER_BYTES_LIMIT, a, &text, &bytes, e)) {
         verify_free(v);
         return NULL;

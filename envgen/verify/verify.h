@@ -30,6 +30,7 @@ struct verify {
     const char *text; /* of tuner.csv */
     struct verify_rule *rules;
     int nrules, failing;
+    double margin; /* by which a rule has to be faster */
 };
 
 /* The launches for bench_setup's jobs, in `a`: one or two. Reads nccl.conf of the profile; `plugin` is the path of the
@@ -37,8 +38,10 @@ struct verify {
 int verify_jobs(const struct env_profile *p, const char *plugin, struct arena *a, struct bench_knobs jobs[2],
                 struct err *e);
 
-/* Judges every rule of the table by `points`. NULL after an error. */
-struct verify *verify_rules(const struct env_profile *p, const struct bench_points *points, struct err *e);
+/* Judges every rule of the table by `points`: it holds where it is faster by more than `margin` beyond doubt. NULL
+ * after an error. */
+struct verify *verify_rules(const struct env_profile *p, const struct bench_points *points, double margin,
+                            struct err *e);
 void verify_free(struct verify *v); /* NULL is fine */
 
 /* The candidate of a point that ran under that launch; NULL. */

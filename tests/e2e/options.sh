@@ -42,7 +42,10 @@ for c in tune bench; do
 done
 check "tune: an unknown format" refuses 2 "--also: 'toml'" tune --also toml
 check "tune: an unknown release" refuses 2 "--nccl: 'newest'" tune --nccl newest
-check "tune: a margin that is none" refuses 2 "--margin: 'some'" tune --margin some
+for c in tune bench generate verify; do
+    check "$c: a margin that is none" refuses 2 "--margin: 'some'" $c --margin some
+    check "$c: no confidence" refuses 2 "--confidence: '20'" $c --confidence 20
+done
 check "generate: an unknown format" refuses 2 "--also: 'toml'" generate -t "$topo" --also toml
 check "generate: a workload that is not there" refuses 1 "$scratch/none" generate -t "$topo" --workload "$scratch/none"
 check "generate: a fabric that is not there" refuses 1 "$scratch/none" generate -t "$topo" --fabric "$scratch/none"

@@ -48,7 +48,7 @@ static int compare(const struct verbs_task *t, const struct bench_document *d, c
         return err_set(e, ERR_FAILED, "not everything was measured within the budget of %.0f s", t->budget_s);
     if (earlier)
         verbs_check_better(*now, earlier);
-    return verbs_check(*now, then, VERBS_CHECK_RATIO, c, e);
+    return verbs_check(*now, then, d->margin < 0 ? VERBS_CHECK_RATIO : 1 - d->margin, c, e);
 }
 
 int verbs_document_check(const struct bench_document *d, struct err *e)

@@ -105,6 +105,28 @@ static void done(struct parsed *p)
     free(p->warnings);
 }
 
+static void percentages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } good[] = {{"3", 0.03}, {"3%", 0.03}, {"2.5 %", 0.025}, {"0", 0}, {"1000%", 10}};
+    static const char *const bad[] = {"", "%", "x", "3x", "-1", "nan", "1001", "3%%", "3 4"};
+    static const struct option_spec margin = {.name = "margin", .low = 0, .high = 1000};
+    double fraction;
+    struct err e = {0};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        const struct option_value v = {&margin, good[i].text, "--margin", NULL, NULL};
+        assert_int_equal(option_percent(&v, &fraction, &e), 0);
+        assert_near(fraction, good[i].value, 1e-9);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const struct option_value v = {&margin, bad[i], "--margin", NULL, NULL};
+        assert_int_equal(option_percent(&v, &fraction, &e), ERR_USAGE);
+    }
+}
+
 static void every_type(void **state)
 {
     (void)state;
@@ -256,6 +278,7 @@ static void words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(percentages),
         cmocka_unit_test(every_type),
         cmocka_unit_test(optional_arguments_and_lists),
         cmocka_unit_test(old_spellings_work_with_a_warning),

@@ -197,6 +197,28 @@ static void predictions(void **state)
     arena_free(a);
 }
 
+/* Eight pairs, each twice as fast: enough to be sure by 95 %, not by 99.9 %. */
+static void confidence_is_what_was_asked_for(void **state)
+{
+    (void)state;
+    static const double fast[] = {50, 50, 50, 50, 50, 50, 50, 50}, slow[] = {100, 100, 100, 100, 100, 100, 100, 100};
+    struct bench_result items[] = {
+        {.times_us = slow, .ntimes = 8, .call = {.label = BENCH_DEFAULT}},
+        {.times_us = fast, .ntimes = 8, .call = {.label = "x"}, .beside_us = slow, .nbeside = 8}};
+    struct arena *a = arena_new();
+    for (int i = 0; i < 2; i++) {
+        items[i].engine = items[i].library = "nccl";
+        items[i].launch.label = BENCH_DEFAULT;
+    }
+    struct bench_results r = {.items = items, .count = 2};
+    assert_int_equal(bench_points_of(&r, a)->items[0].candidates[1].gain.n, 8);
+    r.confidence = 0.999;
+    struct bench_points *p = bench_points_of(&r, a);
+    assert_near(p->confidence, 0.999, 0);
+    assert_true(p->items[0].candidates[1].gain.n < BENCH_FEWEST);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +230,7 @@ int main(void)
         cmocka_unit_test(settings_tell_candidates_apart),
         cmocka_unit_test(predictions),
         cmocka_unit_test(shared_doubt_cancels),
+        cmocka_unit_test(confidence_is_what_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

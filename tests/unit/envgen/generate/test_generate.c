@@ -396,24 +396,6 @@ static void a_read_only_directory(void **state)
     scratch_free(&s);
 }
 
-static void margins(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        double value;
-    } good[] = {{"3", 0.03}, {"3%", 0.03}, {"2.5 %", 0.025}, {"0", 0}, {"1000%", 10}};
-    static const char *const bad[] = {"", "%", "x", "3x", "-1", "nan", "1001", "3%%", "3 4"};
-    double margin;
-    struct err e = {0};
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_int_equal(env_parse_margin(good[i].text, &margin, &e), 0);
-        assert_true(margin > good[i].value - 1e-9 && margin < good[i].value + 1e-9);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(env_parse_margin(bad[i], &margin, &e), ERR_USAGE);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -432,7 +414,6 @@ int main(void)
         cmocka_unit_test(bad_input_changes_nothing),
         cmocka_unit_test(a_full_disk_changes_nothing),
         cmocka_unit_test(a_read_only_directory),
-        cmocka_unit_test(margins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

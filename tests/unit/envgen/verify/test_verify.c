@@ -113,7 +113,7 @@ static void rows_are_judged_against_the_environment(void **state)
     const char *text = join(a, lines, 6), *journal = scratch_write(&s, "v.jsonl", text, strlen(text));
     struct bench_results *r = bench_results_load(journal, NULL, &e);
     assert_non_null(r);
-    struct verify *v = verify_rules(p, bench_points_of(r, r->arena), &e);
+    struct verify *v = verify_rules(p, bench_points_of(r, r->arena), 0, &e);
     assert_non_null(v);
     assert_int_equal(v->nrules, 2);
     assert_int_equal(v->failing, 1);
@@ -125,11 +125,14 @@ static void rows_are_judged_against_the_environment(void **state)
     assert_int_equal(verify_write(p, v, out, &e), 0);
     struct env_profile *q = env_profile_open(out, &e);
     assert_non_null(q);
-    struct verify *again = verify_rules(q, bench_points_of(r, r->arena), &e);
+    struct verify *again = verify_rules(q, bench_points_of(r, r->arena), 0, &e);
     assert_int_equal(again->nrules, 1);
     assert_int_equal(again->failing, 0);
     assert_non_null(strstr(again->text, "# dropped by nccltune verify"));
     assert_int_equal(verify_write(p, v, out, &e), ERR_FAILED); /* finished profiles are not overwritten */
+    verify_free(again);
+    again = verify_rules(p, bench_points_of(r, r->arena), 1.5, &e); /* more than there is to gain */
+    assert_int_equal(again->failing, 2);
     verify_free(again);
     verify_free(v);
     env_profile_free(q);
@@ -145,7 +148,7 @@ static void what_was_not_measured_is_left_alone(void **state)
     struct err e = {0};
     struct env_profile *p = make_profile(&s);
     struct bench_points none = {0};
-    struct verify *v = verify_rules(p, &none, &e);
+    struct verify *v = verify_rules(p, &none, 0, &e);
     assert_int_equal(v->failing, 0);
     assert_int_equal(v->rules[0].verdict, VERIFY_UNKNOWN);
     verify_free(v);
