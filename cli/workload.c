@@ -43,6 +43,15 @@ struct request {
 
 /* ---- types of their own ---- */
 
+/* None is told from not said. */
+static int take_prefetch(const struct option_value *v, void *out, struct err *e)
+{
+    int rc = option_int(v, out, e);
+    if (!rc && !*(int *)out)
+        *(int *)out = -1;
+    return rc;
+}
+
 /* "7615616512", "7B", "350M": a number of parameters. */
 static int take_params(const struct option_value *v, void *out, struct err *e)
 {
@@ -113,7 +122,7 @@ static const struct option_spec own_options[] = {
      "says; "
      "further options change it",
      option_text, offsetof(struct request, launch)},
-    {0, "topology", "FILE", "check against this machine's NVLink domain and rails", option_text,
+    {0, "topology", "FILE", "check against this machine's NVLink domain, rails, GPU memory and host links", option_text,
      offsetof(struct request, topology)},
     {0, "name", "TEXT", "name of the workload", option_text, offsetof(struct request, job.name)},
     {0},
@@ -175,6 +184,8 @@ static const struct option_spec job_options[] = {
     {0, "offload", NULL, "optimizer state in host memory", option_flag, offsetof(struct request, job.offload)},
     {0, "offload-params", NULL, "parameters in host memory while they are not needed", option_flag,
      offsetof(struct request, job.offload_params)},
+    {0, "prefetch", "N", "layers whose weights FSDP and ZeRO-3 gather ahead; 1; 0: each is waited for", take_prefetch,
+     offsetof(struct request, job.prefetch), .high = 1024},
     {0, "lora-rank", "N", "adapters of this rank are trained, not the whole model", COUNT(lora_rank)},
     {0, "recompute", NULL, "full activation recomputation", option_flag, offsetof(struct request, job.recompute)},
     {0, "no-sequence-parallel", NULL, "Megatron tensor parallelism with AllReduce", option_flag,
@@ -185,8 +196,8 @@ static const struct option_spec job_options[] = {
      option_text, offsetof(struct request, job.gpu)},
     {0, "memory", "GIB", "memory of a GPU, to be checked", option_number, offsetof(struct request, job.memory_GiB), 1,
      1e4},
-    {0, "host-bandwidth", "GBPS", "between a GPU and host memory, for offload; by --gpu, else 20", option_number,
-     offsetof(struct request, job.host_GBps), 1e-3, 1e4},
+    {0, "host-bandwidth", "GBPS", "between a GPU and host memory, for offload; by --topology or --gpu, else 20",
+     option_number, offsetof(struct request, job.host_GBps), 1e-3, 1e4},
     {0, "tflops", "X", "what one GPU reaches; adds compute times, marked as assumed", option_number,
      offsetof(struct request, job.tflops), 1e-3, 1e6},
     {0},
@@ -373,14 +384,16 @@ static int generate(struct request *o, struct err *e)
     struct topology *t = NULL;
     struct workload *w = NULL;
     int rc = complete_model(&o->job.model, e);
-    if (!rc)
-        rc = workload_job_complete(&o->job, e);
     if (!rc && o->topology && !(t = topo_load(o->topology, e)))
         rc = e->code;
-    if (t && workload_nvlink_domain(t) == 1)
-        o->job.no_nvlink = 1;
+    if (t)
+        workload_take_machine(&o->job, t);
+    if (!rc)
+        rc = workload_job_complete(&o->job, e);
     if (!rc) {
         struct findings f = workload_check(&o->job, t, a);
+        for (int i = 0; i < o->reading.nodd; i++)
+            finding_add(&f, FINDING_WARNING, "launch", NULL, "%s", o->reading.odd[i]);
         rc = report(&f, e);
     }
     if (!rc) {

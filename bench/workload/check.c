@@ -166,76 +166,10 @@ static void check_memory(struct report *r)
 
 /* ---- against the machine ---- */
 
-/* The root of `i` in a forest of parent indexes. */
-static int root_of(const int *up, int i)
-{
-    while (up[i] != i)
-        i = up[i];
-    return i;
-}
-
-/* Size of the largest set of GPUs of a class that links join, over an NVSwitch too. */
-static int class_domain(const struct topo_class *c, struct arena *a)
-{
-    int n = c->ngpus + c->nobjects, largest = 1;
-    int *up = arena_alloc(a, (size_t)n * sizeof *up), *size = arena_alloc(a, (size_t)n * sizeof *size);
-    for (int i = 0; i < n; i++)
-        up[i] = i;
-    for (int i = 0; i < c->nlinks; i++) {
-        const struct topo_link *l = &c->links[i];
-        if (l->peer_gpu >= 0)
-            up[root_of(up, l->gpu)] = root_of(up, l->peer_gpu);
-        else if (l->peer_object >= 0 && c->objects[l->peer_object].kind == TOPO_NVSWITCH)
-            up[root_of(up, l->gpu)] = root_of(up, c->ngpus + l->peer_object);
-    }
-    for (int i = 0; i < c->ngpus; i++) {
-        int *s = &size[root_of(up, i)];
-        if (++*s > largest)
-            largest = *s;
-    }
-    return largest;
-}
-
-int workload_nvlink_domain(const struct topology *t)
-{
-    int smallest = 0;
-    struct arena *a = arena_new();
-    for (int i = 0; i < t->nclasses; i++) {
-        int domain = t->classes[i].ngpus ? class_domain(&t->classes[i], a) : 0;
-        if (domain && (!smallest || domain < smallest))
-            smallest = domain;
-    }
-    arena_free(a);
-    return smallest;
-}
-
-int workload_rails(const struct topology *t)
-{
-    int fewest = 0;
-    for (int i = 0; i < t->nclasses; i++) {
-        const struct topo_class *c = &t->classes[i];
-        int up = 0;
-        for (int k = 0; c->ngpus && k < c->nports; k++)
-            up += c->ports[k].state != TOPO_STATE_DOWN;
-        if (up && (!fewest || up < fewest))
-            fewest = up;
-    }
-    return fewest;
-}
-
-static int smallest_node(const struct topology *t)
-{
-    int fewest = 0;
-    for (int i = 0; i < t->nclasses; i++)
-        if (t->classes[i].ngpus && (!fewest || t->classes[i].ngpus < fewest))
-            fewest = t->classes[i].ngpus;
-    return fewest;
-}
-
 static void check_machine(struct report *r, const struct topology *t)
 {
     const struct workload_job *j = r->job;
-    int gpus = t ? smallest_node(t) : 0, domain = gpus ? workload_nvlink_domain(t) : 0,
+    int gpus = t ? workload_node_gpus(t) : 0, domain = gpus ? workload_nvlink_domain(t) : 0,
         rails = t ? workload_rails(t) : 0;
     int widest = j->tp > j->rollout_tp ? j->tp : j->rollout_tp;
     if (gpus && j->gpus_per_node > gpus)

@@ -187,6 +187,7 @@ static int check_given(const struct workload_job *j, struct err *e)
         {"sp", j->sp, 0, 1024},
         {"vpp", j->vpp, 0, 1024},
         {"rollout-n", j->rollout_n, 0, 1 << 16},
+        {"prefetch", j->prefetch, -1, 1024},
         {"lora-rank", j->lora_rank, 0, 1 << 14},
         {"ep", j->ep, 0, 4096},
         {"etp", j->etp, 0, 1024},
@@ -223,6 +224,7 @@ int workload_job_complete(struct workload_job *j, struct err *e)
     set_default(&j->vpp, 1);
     set_default(&j->rollout_n, 1);
     complete_ranks(j);
+    set_default(&j->prefetch, 1);
     set_default(&j->ep, 1);
     set_default(&j->etp, j->tp);
     set_default(&j->ref_tp, j->tp);

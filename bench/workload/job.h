@@ -45,10 +45,11 @@ struct workload_job {
     const char *reduce_dtype; /* of gradients; default float32, under ZeRO-3 as dtype */
     int offload;              /* optimizer state in host memory */
     int offload_params;       /* parameters in host memory while they are not needed */
+    int prefetch;             /* layers whose shards are gathered ahead; default 1; -1: none, each is waited for */
     int lora_rank;            /* adapters of this rank on all projections are trained; 0: the whole model */
     const char *gpu;   /* as nccltune probe --gpu has it: memory, host link and default of tflops; NULL unknown */
-    double memory_GiB; /* of a GPU; 0: by gpu, else unknown */
-    double host_GBps;  /* between a GPU and host memory, one direction; 0: by gpu, else 20 */
+    double memory_GiB; /* of a GPU; 0: by gpu, by the machine, else unknown */
+    double host_GBps;  /* between a GPU and host memory, one direction; 0: by the machine, by gpu, else 20 */
     int no_nvlink;     /* GPUs of a node are joined by PCIe alone */
     int recompute;     /* full activation recomputation */
     int no_sequence_parallel; /* Megatron tensor parallelism with AllReduce */
@@ -116,5 +117,10 @@ struct findings workload_check(const struct workload_job *job, const struct topo
  * topology says nothing of GPUs or of ports. */
 int workload_nvlink_domain(const struct topology *t);
 int workload_rails(const struct topology *t);
+int workload_node_gpus(const struct topology *t); /* of the smallest node that has any */
+
+/* Fills in what was not given and the machine tells: memory of a GPU, its link to the host as it is now and as far as
+ * GPUs share it, whether NVLink joins them. Before workload_job_complete. */
+void workload_take_machine(struct workload_job *job, const struct topology *t);
 
 #endif

@@ -58,9 +58,10 @@ struct workload_memory workload_memory_of(const struct workload_job *j)
         out.optimizer = j->offload ? 0 : models * trained(j) * MASTER / split / over;
         out.activations = activations_of(j);
         out.logits = workload_tokens(j) * m->vocab * 6 / j->tp;
-        out.gathered = is_sharded(j) ? size * (2 * (double)language_model_part(m, WORKLOAD_LAYER) +
-                                               (double)language_model_part(m, WORKLOAD_ROOT))
-                                     : 0;
+        out.gathered = is_sharded(j)
+                           ? size * ((1 + fmax(0, j->prefetch)) * (double)language_model_part(m, WORKLOAD_LAYER) +
+                                     (double)language_model_part(m, WORKLOAD_ROOT))
+                           : 0;
         if (j->algorithm != WORKLOAD_TRAIN && !j->offload_params && !j->lora_rank)
             out.reference = parameters * size / split;
     }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -80,9 +81,91 @@ static void take_default(const char *from, const char *close, char out[256])
     snprintf(out, 256, "%.*s", (int)(close - from < 255 ? close - from : 255), from);
 }
 
+/* ---- $((1024 * 2)): whole numbers, variables that the script sets, + - * / % and brackets ---- */
+
+struct sum {
+    struct words *w;
+    const char *p;
+    int depth, bad;
+};
+
+static long sum_of(struct sum *s);
+
+static void skip_blanks(struct sum *s)
+{
+    while (s->p < s->w->end && strchr(" \t${}", *s->p))
+        s->p++;
+}
+
+static long operand(struct sum *s)
+{
+    skip_blanks(s);
+    size_t n = name_length(s->p, s->w->end);
+    char text[32];
+    if (s->p < s->w->end && *s->p == '(' && s->depth < DEEPEST) {
+        s->p++;
+        s->depth++;
+        long value = sum_of(s);
+        s->bad |= s->p == s->w->end || *s->p != ')';
+        s->p += s->p < s->w->end;
+        skip_blanks(s);
+        return value;
+    }
+    const char *value = n ? variable(s->w->out, s->p, n) : NULL;
+    snprintf(text, sizeof text, "%.*s", (int)(value || n > 31 ? 31 : n), value ? value : s->p);
+    s->p += n;
+    skip_blanks(s);
+    char *end;
+    long number = strtol(text, &end, 10);
+    s->bad |= !n || end == text || *end || labs(number) > 1 << 30;
+    return s->bad ? 0 : number;
+}
+
+static long product_of(struct sum *s)
+{
+    long value = operand(s);
+    while (!s->bad && s->p < s->w->end && strchr("*/%", *s->p)) {
+        char sign = *s->p++;
+        long by = operand(s);
+        s->bad |= (sign != '*' && !by) || labs(value) > 1L << 31 || labs(by) > 1L << 31;
+        if (!s->bad)
+            value = sign == '*' ? value * by : sign == '/' ? value / by : value % by;
+    }
+    return value;
+}
+
+static long sum_of(struct sum *s)
+{
+    long value = product_of(s);
+    while (!s->bad && s->p < s->w->end && (*s->p == '+' || *s->p == '-')) {
+        char sign = *s->p++;
+        long by = product_of(s);
+        s->bad |= labs(value) > 1L << 61 || labs(by) > 1L << 61;
+        value += s->bad ? 0 : sign == '+' ? by : -by;
+    }
+    return value;
+}
+
+/* At "$((": writes the value and goes on behind "))". 0: it is something else. */
+static size_t arithmetic(struct words *w, char *to, size_t room)
+{
+    struct sum s = {.w = w, .p = w->p + 3};
+    if (w->end - w->p < 6 || strncmp(w->p, "$((", 3) != 0)
+        return 0;
+    long value = sum_of(&s);
+    if (s.bad || w->end - s.p < 2 || strncmp(s.p, "))", 2) != 0)
+        return 0;
+    int n = snprintf(to, room, "%ld", value);
+    w->p = s.p + 2;
+    return n > 0 && (size_t)n < room ? (size_t)n : 0;
+}
+
 /* "$NAME", "${NAME}", "${NAME:-otherwise}" at w->p; what is not known stays as it is. Returns bytes written. */
 static size_t expand(struct words *w, char *to, size_t room)
 {
+    size_t written = arithmetic(w, to, room);
+    if (written)
+        return written;
     const char *from = w->p, *name = w->p + 1;
     int braces = name < w->end && *name == '{';
     name += braces;

@@ -141,6 +141,16 @@ static void assume(struct reader *r, const char *what)
         o->assumed[o->nassumed++] = arena_printf(r->s->arena, "assumed: %s", what);
 }
 
+/* Two settings that cannot both be meant; `x` counts. */
+static void contradict(struct reader *r, const struct workload_setting *x, const struct workload_setting *y,
+                       const char *why)
+{
+    struct workload_reading *o = r->out;
+    if (o->nodd < (int)(sizeof o->odd / sizeof *o->odd))
+        o->odd[o->nodd++] = arena_printf(r->s->arena, "%s:%ld: %s=%.40s beside %s=%.40s in line %ld: %s", r->s->path,
+                                         x->line, x->name, x->value, y->name, y->value, y->line, why);
+}
+
 /* The value of a setting that is told as read; NULL without. */
 static const char *take(struct reader *r, const char *name)
 {
@@ -271,11 +281,45 @@ static void read_fields(struct reader *r)
     }
 }
 
+/* The first setting of the actor's megatron group that is more than a default. */
+static const struct workload_setting *megatron_setting(const struct workload_script *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strstr(s->list[i].name, "actor.megatron.") && number(s->list[i].value) > 1)
+            return &s->list[i];
+    return NULL;
+}
+
+static void verl_contradictions(struct reader *r)
+{
+    static const char *const offloads[][2] = {
+        {"actor.fsdp_config.param_offload", "critic.model.fsdp_config.param_offload"},
+        {"actor.fsdp_config.optimizer_offload", "critic.model.fsdp_config.optimizer_offload"},
+        {"actor.megatron.param_offload", "critic.megatron.param_offload"},
+        {"actor.megatron.optimizer_offload", "critic.megatron.optimizer_offload"},
+    };
+    struct workload_job *j = r->job;
+    const struct workload_setting *strategy = workload_script_find(r->s, "actor.strategy"),
+                                  *megatron = megatron_setting(r->s);
+    if (strategy && !is(strategy->value, "megatron")) {
+        if (megatron)
+            contradict(r, strategy, megatron, "that is read under strategy megatron alone, and left out here");
+        j->tp = j->pp = j->vpp = j->cp = j->ep = j->etp = j->ref_tp = j->ref_pp = 0;
+    }
+    for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++) {
+        const struct workload_setting *actor = workload_script_find(r->s, offloads[i][0]),
+                                      *critic = workload_script_find(r->s, offloads[i][1]);
+        if (actor && critic && is_on(actor->value) != is_on(critic->value))
+            contradict(r, actor, critic, "memory and copies of both are counted as the actor's");
+    }
+}
+
 static void verl(struct reader *r)
 {
     struct workload_job *j = r->job;
     const char *config = text_of(r->s, "config_name"), *strategy = take(r, "actor.strategy");
-    int megatron = is(strategy, "megatron") || (config && strstr(config, "megatron")) || j->tp || j->pp;
+    verl_contradictions(r);
+    int megatron = strategy ? is(strategy, "megatron") : (config && strstr(config, "megatron")) || j->tp || j->pp;
     j->framework = megatron ? "megatron" : is(strategy, "fsdp2") ? "fsdp2" : "fsdp";
     if (!strategy && !megatron)
         assume(r, "strategy fsdp, which is verl's default");
@@ -283,11 +327,11 @@ static void verl(struct reader *r)
     j->algorithm = !estimator || is(estimator, "gae") ? WORKLOAD_PPO : WORKLOAD_GRPO;
     int n = j->rollout_n ? j->rollout_n : 1;
     long train = number(take(r, "data.train_batch_size")), mini = number(take(r, "actor.ppo_mini_batch_size"));
+    long tokens = number(take(r, "actor.ppo_max_token_len_per_gpu"));
     j->mini_batch = (int)(mini * n);
     if (mini && train >= mini)
         j->updates = (int)(train / mini);
-    if (!j->micro_batch && is_on(text_of(r->s, "actor.use_dynamic_bsz"))) {
-        long tokens = number(take(r, "actor.ppo_max_token_len_per_gpu"));
+    if (is_on(text_of(r->s, "actor.use_dynamic_bsz")) && (tokens || !j->micro_batch)) {
         int both = j->prompt + j->response;
         j->micro_batch = tokens > both && both > 0 ? (int)(tokens / both) : 1;
         assume(r,

@@ -42,6 +42,8 @@ static void gather(struct workload_build *b, enum workload_part part, double pas
 {
     int size = workload_dtype_bytes(b->job->dtype);
     double elements = unit_elements(b, part), pieces = workload_pieces(elements, largest);
+    if (b->job->prefetch < 0) /* each is waited for */
+        hides_us = 0;
     workload_put(b, COLL_ALLGATHER, elements / pieces * size,
                  passes * pieces * language_model_repeats(&b->job->model, part), b->ranks, 1, b->job->dtype,
                  hides_us < 0 ? hides_us : hides_us / pieces, what);

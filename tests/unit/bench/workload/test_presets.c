@@ -57,6 +57,35 @@ static void files_read_back(void **state)
     unlink(path);
 }
 
+/* As the scripts have it that bench/workload/presets.c names. */
+static void as_published(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int prompt, response, micro_batch, updates, mini_batch, n;
+    } published[] = {
+        {"verl-grpo-fsdp2-7b", 512, 1024, 16, 4, 1280, 5},
+        {"verl-grpo-megatron-7b-tp2pp2", 1024, 1024, 4, 4, 1280, 5},
+        {"verl-grpo-megatron-30b-ep4etp2", 1024, 2048, 4, 1, 320, 5},
+        {"verl-ppo-fsdp-7b", 1024, 512, 16, 4, 256, 0},
+        {"swift-grpo-vl3b-zero3", 768, 1024, 8, 1, 32, 8},
+        {"small-sft-zero3-3b-4pcie", 1024, 0, 2, 1, 64, 0},
+    };
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        struct workload_job j;
+        struct err e = {0};
+        assert_int_equal(workload_preset_job(published[i].name, &j, &e), 0);
+        assert_int_equal(j.prompt, published[i].prompt);
+        assert_int_equal(j.response, published[i].response);
+        assert_int_equal(j.micro_batch, published[i].micro_batch);
+        assert_int_equal(j.updates, published[i].updates);
+        assert_int_equal(j.mini_batch, published[i].mini_batch);
+        assert_int_equal(j.rollout_n, published[i].n);
+        assert_int_equal(j.recompute, 1);
+    }
+}
+
 /* verl leaves decoding to NCCL, so its presets count those calls. */
 static void verl_decodes_with_nccl(void **state)
 {
@@ -83,9 +112,8 @@ static void unknown_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets_pass_the_check),
-        cmocka_unit_test(files_read_back),
-        cmocka_unit_test(verl_decodes_with_nccl),
+        cmocka_unit_test(as_published),    cmocka_unit_test(presets_pass_the_check),
+        cmocka_unit_test(files_read_back), cmocka_unit_test(verl_decodes_with_nccl),
         cmocka_unit_test(unknown_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,14 @@ static void syntaxes(void **state)
         {"a.sh", "x --tp $T", "tp", NULL},
         {"a.sh", "x --model $HOME/m/qwen", "model", "$HOME/m/qwen"},
         {"a.sh", "x --tp \\\n 4", "tp", "4"},
+        {"a.sh", "len=$((1024 * 2))\nx --tp $len", "tp", "2048"},
+        {"a.sh", "a=3\nx --tp=$(( ($a + ${a}) * (a - 1) / 4 % 5 ))", "tp", "3"},
+        {"a.sh", "a=3\nx \"tp=$((a+2*5-1))\"", "tp", "12"},
+        {"a.sh", "x --tp $((1 / 0))", "tp", NULL},
+        {"a.sh", "x --tp $((unknown * 2))", "tp", NULL},
+        {"a.sh", "x --tp $((((((((((((((((((((((((((((((((((((((((((((1", "tp", NULL},
+        {"a.sh", "x --tp $((9999999999 * 9999999999))", "tp", NULL},
+        {"a.sh", "x --tp $((2 *))", "tp", NULL},
         {"a.sh", "x --tp 4; y --tp 5", "tp", "5"},
         {"a.sh", "x --tp", "tp", "true"},
         {"a.sh", "# x --tp 4", "tp", NULL},
@@ -263,13 +271,71 @@ static void what_is_no_launch_script(void **state)
     }
 }
 
+#define VERL "python -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B "
+#define A    "actor_rollout_ref.actor."
+
+/* Settings that cannot both be meant are said, with both lines. */
+static void contradictions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *said; /* NULL: nothing is odd */
+        int tp;
+    } cases[] = {
+        {VERL A "strategy=fsdp2 \\\n " A "megatron.tensor_model_parallel_size=4",
+         "a.sh:1: actor_rollout_ref.actor.strategy=fsdp2 beside "
+         "actor_rollout_ref.actor.megatron.tensor_model_parallel_size=4 in line 2: that is read under strategy "
+         "megatron "
+         "alone, and left out here",
+         0},
+        {VERL A "strategy=megatron " A "megatron.tensor_model_parallel_size=4", NULL, 4},
+        {VERL A "strategy=fsdp2 " A "megatron.tensor_model_parallel_size=1", NULL, 0},
+        {VERL A "fsdp_config.param_offload=True critic.model.fsdp_config.param_offload=False",
+         "a.sh:1: actor_rollout_ref.actor.fsdp_config.param_offload=True beside "
+         "critic.model.fsdp_config.param_offload=False in line 1: memory and copies of both are counted as the actor's",
+         0},
+        {VERL A "fsdp_config.param_offload=True critic.model.fsdp_config.param_offload=True", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s = parse(cases[i].text, "a.sh", a);
+        struct workload_job j = {0};
+        struct workload_reading read = {0};
+        struct err e = {0};
+        if (workload_script_job(&s, &j, &read, &e))
+            fail_msg("%s", e.text);
+        if (read.nodd != !!cases[i].said || (read.nodd && strcmp(read.odd[0], cases[i].said) != 0))
+            fail_msg("case %zu: %s", i, read.nodd ? read.odd[0] : "nothing is odd");
+        if (j.tp != cases[i].tp)
+            fail_msg("case %zu: tp is %d", i, j.tp);
+        arena_free(a);
+    }
+}
+
+/* With a dynamic batch size verl goes by the token limit, whatever number of sequences stands beside it. */
+static void a_dynamic_batch_counts_tokens(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct workload_script s =
+        parse("max=$((1024 * 2))\n" VERL "data.max_prompt_length=$max data.max_response_length=$max " A
+              "use_dynamic_bsz=True " A "ppo_micro_batch_size_per_gpu=2 " A "ppo_max_token_len_per_gpu=$((4 * 4096))",
+              "a.sh", a);
+    struct workload_job j = {0};
+    struct workload_reading read = {0};
+    struct err e = {0};
+    assert_int_equal(workload_script_job(&s, &j, &read, &e), 0);
+    assert_int_equal(j.prompt, 2048);
+    assert_int_equal(j.micro_batch, 4);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(syntaxes),
-        cmocka_unit_test(frameworks),
-        cmocka_unit_test(no_model_in_it),
-        cmocka_unit_test(what_is_no_launch_script),
+        cmocka_unit_test(contradictions), cmocka_unit_test(a_dynamic_batch_counts_tokens),
+        cmocka_unit_test(syntaxes),       cmocka_unit_test(frameworks),
+        cmocka_unit_test(no_model_in_it), cmocka_unit_test(what_is_no_launch_script),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

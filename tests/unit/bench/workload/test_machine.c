@@ -1,0 +1,148 @@
+/* What a job takes from the machine's topology, and how far ahead FSDP gathers. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/workload/generate.h"
+#include "bench/workload/job.h"
+#include "probe/machines/machines.h"
+#include "tests/lib/near.h"
+
+static struct topology *machine(const char *name)
+{
+    struct err e = {0};
+    struct topology *t = machine_topology(name, 1, &e);
+    if (!t)
+        fail_msg("%s", e.text);
+    return t;
+}
+
+/* Two A100 share a switch's link to the processor; a link that came up with half its lanes counts as it is now. */
+static void links_are_those_of_the_machine(void **state)
+{
+    (void)state;
+    struct topology *t = machine("dgx-a100");
+    struct topo_class *c = &t->classes[0];
+    const double own = c->objects[c->gpus[0].object].link_GBps;
+    struct workload_job j = {0};
+    workload_take_machine(&j, t);
+    assert_true(own > 20);
+    assert_near(j.host_GBps, 0.8 * own / 2, 0.01);
+    assert_near(j.memory_GiB, 80, 1);
+    assert_int_equal(j.no_nvlink, 0);
+    c->objects[c->gpus[3].object].link_GBps = own / 4;
+    j = (struct workload_job){0};
+    workload_take_machine(&j, t);
+    assert_near(j.host_GBps, 0.8 * own / 4, 0.01);
+    topo_free(t);
+}
+
+static void what_was_given_counts(void **state)
+{
+    (void)state;
+    struct topology *t = machine("dgx-a100");
+    struct workload_job j = {.host_GBps = 7, .memory_GiB = 40};
+    workload_take_machine(&j, t);
+    assert_near(j.host_GBps, 7, 0);
+    assert_near(j.memory_GiB, 40, 0);
+    topo_free(t);
+}
+
+static void what_the_machine_does_not_tell_stays_open(void **state)
+{
+    (void)state;
+    struct topology *t = machine("4xl40s-pcie");
+    struct topo_class *c = &t->classes[0];
+    for (int i = 0; i < c->nobjects; i++)
+        c->objects[i].link_GBps = 0;
+    struct workload_job j = {0};
+    workload_take_machine(&j, t);
+    assert_near(j.host_GBps, 0, 0);
+    assert_int_equal(j.no_nvlink, 1);
+    topo_free(t);
+}
+
+static struct workload_job job_of(int prefetch)
+{
+    struct workload_job j;
+    struct err e = {0};
+    assert_int_equal(workload_preset_job("verl-ppo-fsdp-7b", &j, &e), 0);
+    j.prefetch = prefetch;
+    if (workload_job_complete(&j, &e))
+        fail_msg("%s", e.text);
+    return j;
+}
+
+/* The gathers' overlap, and whether reductions keep theirs. */
+static double hidden_us(const struct workload_job *j, int kind)
+{
+    struct workload *w = workload_generate(j);
+    double us = 0;
+    for (int i = 0; i < w->nphases; i++)
+        for (int k = 0; k < w->phases[i].ncalls; k++)
+            if (w->phases[i].calls[k].kind == kind)
+                us += fmax(0, w->phases[i].calls[k].overlap_us);
+    workload_free(w);
+    return us;
+}
+
+static void without_prefetch_gathers_are_waited_for(void **state)
+{
+    (void)state;
+    struct workload_job usual = job_of(0), none = job_of(-1), three = job_of(3);
+    assert_int_equal(usual.prefetch, 1);
+    assert_true(hidden_us(&usual, COLL_ALLGATHER) > 0);
+    assert_near(hidden_us(&none, COLL_ALLGATHER), 0, 0);
+    assert_true(hidden_us(&none, COLL_REDUCESCATTER) > 0);
+    /* What is gathered ahead needs memory: a layer each. */
+    double layer = 2 * (double)language_model_part(&usual.model, WORKLOAD_LAYER);
+    assert_near(workload_memory_of(&three).gathered - workload_memory_of(&usual).gathered, 2 * layer, 1);
+    assert_near(workload_memory_of(&usual).gathered - workload_memory_of(&none).gathered, layer, 1);
+}
+
+/* Another layout of a preset: micro-batches are accumulated as its mini-batch asks, and the memory is that layout's. */
+static void a_preset_in_another_layout(void **state)
+{
+    (void)state;
+    struct workload_job j;
+    struct err e = {0};
+    struct arena *a = arena_new();
+    assert_int_equal(workload_preset_job("verl-grpo-megatron-7b-tp2pp2", &j, &e), 0);
+    struct workload_job other = j;
+    other.tp = 4;
+    other.pp = 1;
+    other.gpu = j.gpu = "a10";
+    assert_int_equal(workload_job_complete(&j, &e) | workload_job_complete(&other, &e), 0);
+    assert_int_equal(j.dp, 2);
+    assert_int_equal(j.grad_accum, 1280 / 2 / 4);
+    assert_int_equal(other.dp, 2);
+    assert_int_equal(other.grad_accum, 1280 / 2 / 4);
+    assert_int_equal(workload_preset_job("verl-grpo-megatron-7b-tp2pp2", &other, &e), 0);
+    other.tp = other.pp = 1;
+    other.gpu = "a10";
+    assert_int_equal(workload_job_complete(&other, &e), 0);
+    assert_int_equal(other.dp, 8);
+    assert_int_equal(other.grad_accum, 1280 / 8 / 4);
+    assert_true(workload_memory_of(&other).weights > 2 * workload_memory_of(&j).weights);
+    struct findings f = workload_check(&other, NULL, a);
+    assert_int_equal(finding_count(f.list, f.n, FINDING_ERROR), 1);
+    assert_string_equal(f.list[0].id, "memory");
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(links_are_those_of_the_machine),
+        cmocka_unit_test(what_was_given_counts),
+        cmocka_unit_test(what_the_machine_does_not_tell_stays_open),
+        cmocka_unit_test(without_prefetch_gathers_are_waited_for),
+        cmocka_unit_test(a_preset_in_another_layout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
