@@ -180,8 +180,10 @@ $(B)/man/%: man/% tools/manual $(B)/nccltune
 
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
+# Some distributions' libraries have the older table of symbols alone.
+$(B)/tests/doubles/fake_nccl.so: TABLE = -Wl,--hash-style=sysv
 $(DOUBLES): $(B)/tests/doubles/%.so: $(B)/double/tests/doubles/%.o
-	$(call link,-shared)
+	$(call link,-shared $(TABLE))
 # The vendor-like tuner with one version of the interface alone.
 $(VENDOR_TUNERS): $(B)/tests/doubles/vendor_tuner_v%.so: $(B)/double/tests/doubles/vendor_tuner.o
 	@mkdir -p $(@D) && echo '{global: ncclTunerPlugin_v$*; ncclNetPlugin_v8; vendor_tuner_seen; local: *;};' >$(@:.so=.map)

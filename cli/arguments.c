@@ -10,9 +10,17 @@
 int cli_take_releases(const struct option_value *v, void *out, struct err *e)
 {
     struct cli_releases *r = out;
-    return env_version_parse(v->text, &r->low, &r->high)
-               ? err_set(e, ERR_USAGE, "%s: '%s' is no release such as 2.28.9, 2.28 or 2.19-2.28", v->what, v->text)
-               : 0;
+    if (env_version_parse(v->text, &r->low, &r->high))
+        return err_set(e, ERR_USAGE, "%s: '%s' is no release such as 2.28.9, 2.28 or 2.19-2.28", v->what, v->text);
+    if (r->high / 100 <= ENV_NEWEST / 100)
+        return 0;
+    char newest[ENV_VERSION];
+    log_warn(v->log, "%s: '%s' is later than %s, the newest release that is known: what follows is of that one",
+             v->what, v->text, env_version_text(newest, ENV_CATALOGUED));
+    r->high = ENV_CATALOGUED;
+    if (r->low > r->high)
+        r->low = r->high;
+    return 0;
 }
 
 int cli_take_releases_or_library(const struct option_value *v, void *out, struct err *e)

@@ -26,7 +26,7 @@ static const struct cli_page page = {
     -1};
 
 struct request {
-    const char *output, *svg, *topology;
+    const char *output, *svg, *topology, *profile, *workload;
     int json, formats;
 };
 
@@ -35,8 +35,12 @@ static const struct option_spec options[] = {
     {'j', "json", NULL, "print the diagnosis as JSON, with communication_share from 0 to 1", option_flag,
      offsetof(struct request, json)},
     {0, "list-formats", NULL, "what is known, with a line of each", option_flag, offsetof(struct request, formats)},
-    {0, "topology", "FILE", "the machine's topology.json: which of its HCAs NCCL's log leaves out", option_text,
-     offsetof(struct request, topology)},
+    {0, "topology", "FILE", "the machine's topology.json: which of its HCAs NCCL's log leaves out, what faults cost",
+     option_text, offsetof(struct request, topology)},
+    {0, "profile", "DIR", "what jobs should have, and its topology: what NCCL's log and the job's script contradict",
+     option_text, offsetof(struct request, profile)},
+    {'w', "workload", "FILE", "what a step communicates: what that should take on the topology", option_text,
+     offsetof(struct request, workload)},
     {0, "svg", "FILE", "draw the phases as stacked bars", option_text, offsetof(struct request, svg)},
     {0},
 };
@@ -52,13 +56,36 @@ static int write_text(const struct diag_result *r, const char *path, void (*prin
     return file_out_commit(&out, path, e);
 }
 
-static int run(const struct request *r, char **files, struct err *e)
+/* What logs are held against, and its owner. */
+struct held_against {
+    struct topology *topology;
+    struct workload *workload;
+    struct env_profile *profile;
+};
+
+static int load(const struct request *r, struct held_against *x, struct arena *a, struct err *e)
 {
-    struct topology *t = r->topology ? topo_load(r->topology, e) : NULL;
-    if (r->topology && !t)
-        return cli_fail(COMMAND, e);
+    const char *topology = r->topology;
+    if (r->profile && !(x->profile = env_profile_open(r->profile, e)))
+        return e->code;
+    if (!topology && r->profile)
+        topology = arena_printf(a, "%s/topology.json", x->profile->dir);
+    if (topology && !(x->topology = topo_load(topology, e)))
+        return e->code;
+    return r->workload && !(x->workload = workload_load(r->workload, e)) ? e->code : 0;
+}
+
+static void unload(struct held_against *x)
+{
+    env_profile_free(x->profile);
+    workload_free(x->workload);
+    topo_free(x->topology);
+}
+
+static int diagnose(const struct request *r, const struct held_against *x, char **files, struct err *e)
+{
     struct diagnosis *d = diagnose_new();
-    diagnose_topology(d, t);
+    diagnose_expect(d, &(struct diag_expected){x->topology, x->workload, x->profile});
     int unread = 0, read = 0, rc = 0;
     /* What cannot be read is said, and does not silence the others. */
     for (; *files; files++) {
@@ -80,8 +107,15 @@ static int run(const struct request *r, char **files, struct err *e)
     if (!rc && result && r->svg)
         rc = write_text(result, r->svg, diagnose_svg, e);
     diagnose_free(d);
-    topo_free(t);
     return rc ? cli_fail(COMMAND, e) : unread ? ERR_FAILED : 0;
+}
+
+static int run(const struct request *r, char **files, struct arena *a, struct err *e)
+{
+    struct held_against x = {0};
+    int rc = load(r, &x, a, e) ? cli_fail(COMMAND, e) : diagnose(r, &x, files, e);
+    unload(&x);
+    return rc;
 }
 
 int diagnose_main(int argc, char **argv)
@@ -91,14 +125,16 @@ int diagnose_main(int argc, char **argv)
     struct arena *a = arena_new();
     struct err e = {0};
     int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
-    arena_free(a);
-    if (rc >= 0)
-        return rc;
-    if (r.formats) {
+    if (rc < 0 && r.formats) {
         diagnose_formats(stdout);
-        return 0;
+        rc = 0;
     }
-    if (first == argc)
-        return cli_usage(COMMAND, "expected a log to read");
-    return run(&r, argv + first, &e);
+    if (rc < 0 && first == argc)
+        rc = cli_usage(COMMAND, "expected a log to read");
+    if (rc < 0 && r.workload && !r.topology && !r.profile)
+        rc = cli_usage(COMMAND, "--workload needs --topology or --profile");
+    if (rc < 0)
+        rc = run(&r, argv + first, a, &e);
+    arena_free(a);
+    return rc;
 }

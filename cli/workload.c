@@ -303,10 +303,11 @@ static void print_call(const struct workload_call *c)
 {
     char size[UNIT_TEXT], total[UNIT_TEXT];
     double sum = (double)c->bytes * c->count;
-    printf("    %-14s %10s × %-10.10g = %10s  %4d ranks, %s%s  %s\n", workload_kind_name(c->kind),
-           unit_bytes(size, c->bytes), c->count, unit_bytes(total, sum < 0x1p63 ? (uint64_t)sum : UINT64_MAX),
-           c->group_size, c->place == WORKLOAD_NODE ? "in a node" : "across nodes",
-           c->overlap_us > 0 ? ", behind compute" : "", c->what ? c->what : "");
+    printf("    %-14s %10s %s %-10.10g = %10s  %4d ranks, %s%s  %s\n", workload_kind_name(c->kind),
+           unit_bytes(size, c->bytes), unit_symbol("×", "x"), c->count,
+           unit_bytes(total, sum < 0x1p63 ? (uint64_t)sum : UINT64_MAX), c->group_size,
+           c->place == WORKLOAD_NODE ? "in a node" : "across nodes", c->overlap_us > 0 ? ", behind compute" : "",
+           c->what ? c->what : "");
 }
 
 static void print_summary(const struct workload *w)

@@ -77,7 +77,8 @@ option_take option_seconds; /* double above 0, as unit_parse_seconds */
 /* Calls `one` for every part of v->text between commas, with the part as text, until an error. */
 int option_each(const struct option_value *v, option_take *one, void *out, struct err *e);
 
-/* The error for a word that is none of `word`'s: lists them, or says which was most likely meant. */
+/* The error for a word that is none of `word`'s: lists them unless they are many, and says which was most likely
+ * meant. */
 int option_not_a_word(const struct option_value *v, struct err *e);
 
 #endif

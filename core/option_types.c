@@ -7,6 +7,8 @@
 #include "core/option.h"
 #include "core/units.h"
 
+#define FEW_WORDS 8 /* as many are listed even where one of them was likely meant */
+
 int option_flag(const struct option_value *v, void *out, struct err *e)
 {
     (void)v;
@@ -24,11 +26,13 @@ int option_text(const struct option_value *v, void *out, struct err *e)
 int option_not_a_word(const struct option_value *v, struct err *e)
 {
     const char *near = edit_distance_nearest(v->text, v->option->word), *list = "", *word;
-    if (near)
+    int n = 0;
+    for (; (word = v->option->word(n)); n++)
+        list = arena_printf(v->arena, "%s%s%s", list, n ? ", " : "", word);
+    if (near && n > FEW_WORDS)
         return err_set(e, ERR_USAGE, "%s: '%s' is not known; did you mean %s?", v->what, v->text, near);
-    for (int i = 0; (word = v->option->word(i)); i++)
-        list = arena_printf(v->arena, "%s%s%s", list, i ? ", " : "", word);
-    return err_set(e, ERR_USAGE, "%s: '%s' is none of %s", v->what, v->text, list);
+    return err_set(e, ERR_USAGE, "%s: '%s' is none of %s%s%s%s", v->what, v->text, list, near ? "; did you mean " : "",
+                   near ? near : "", near ? "?" : "");
 }
 
 int option_word(const struct option_value *v, void *out, struct err *e)

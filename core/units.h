@@ -24,4 +24,7 @@ char *unit_bytes(char text[UNIT_TEXT], uint64_t bytes);
 /* "850 ms", "42 s", "3 min 20 s", "2 h 5 min". Returns `text`. */
 char *unit_seconds(char text[UNIT_TEXT], double seconds);
 
+/* `utf8` where the environment's locale (the first of LC_ALL, LC_CTYPE and LANG that is set) has it, else `ascii`. */
+const char *unit_symbol(const char *utf8, const char *ascii);
+
 #endif

@@ -41,7 +41,7 @@ static int closed_in_time(int fd, long limit_ms, char *out, size_t size)
         struct pollfd p = {.fd = fd, .events = POLLIN};
         long left = until - now_ms();
         int ready = poll(&p, 1, left > 0 ? (int)left : 0), room = out && used + 1 < size;
-        if (ready == 0 || (ready < 0 && errno != EINTR && errno != EAGAIN))
+        if (ready == 0 || (ready < 0 && errno != EINTR))
             return 0;
         ssize_t n = ready > 0 ? read(fd, room ? out + used : dropped, room ? size - 1 - used : sizeof dropped) : -1;
         if (n == 0)

@@ -52,7 +52,7 @@ static int choose(const struct hook_conf *c, struct hook_job *job, char hash[SHA
         return -1;
     if (hook_choose(c, job, hash, &near, w))
         return -1;
-    return near ? hook_job_ask(c, job, w) || hook_choose(c, job, hash, &near, w) ? -1 : 0 : 0;
+    return near && (hook_job_ask(c, job, w) || hook_choose(c, job, hash, &near, w)) ? -1 : 0;
 }
 
 /* HOOK_UNKNOWN with a sentence, or what is the same on all nodes. */

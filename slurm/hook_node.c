@@ -17,16 +17,14 @@ struct node {
 
 __attribute__((format(printf, 3, 4))) static void find(struct node *n, enum hook_finding kind, const char *fmt, ...)
 {
+    char text[sizeof n->text];
     size_t used = strlen(n->text);
     va_list args;
     n->found |= 1u << kind;
-    if (used && used + 3 < sizeof n->text) {
-        memcpy(n->text + used, "; ", 3);
-        used += 2;
-    }
     va_start(args, fmt);
-    vsnprintf(n->text + used, sizeof n->text - used, fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    snprintf(n->text + used, sizeof n->text - used, "%s%s", used ? "; " : "", text);
 }
 
 /* The first line of a file in sysfs; "" when it cannot be read. */

@@ -19,16 +19,7 @@ static int deliverable(const char *name)
 
 static int plain_value(const char *value)
 {
-    size_t n = strlen(value);
-    return n > 0 && n < HOOK_VALUE && strspn(value, VALUE_CHARACTERS) == n;
-}
-
-static struct hook_setting *find(struct hook_settings *s, const char *name)
-{
-    for (int i = 0; i < s->count; i++)
-        if (!strcmp(s->items[i].name, name))
-            return &s->items[i];
-    return NULL;
+    return *value && !value[strspn(value, VALUE_CHARACTERS)];
 }
 
 const struct hook_setting *hook_settings_find(const struct hook_settings *s, const char *name)
@@ -41,9 +32,8 @@ const struct hook_setting *hook_settings_find(const struct hook_settings *s, con
 
 int hook_settings_put(struct hook_settings *s, const char *name, const char *value)
 {
-    struct hook_setting *item = find(s, name);
-    if (strlen(name) >= sizeof item->name || strlen(value) >= sizeof item->value ||
-        (!item && s->count == HOOK_SETTINGS))
+    struct hook_setting *item = (struct hook_setting *)hook_settings_find(s, name);
+    if (strlen(value) >= sizeof item->value || (!item && s->count == HOOK_SETTINGS))
         return -1;
     if (!item)
         item = &s->items[s->count++];
@@ -74,7 +64,7 @@ void hook_settings_add(struct hook_settings *s, const char *file, char *text)
         else if (!plain_value(value))
             drop(s, file, number, "a value with characters that no setting needs");
         else if (hook_settings_put(s, line, value))
-            drop(s, file, number, "too many settings");
+            drop(s, file, number, "too many settings, or too long a value");
     }
 }
 

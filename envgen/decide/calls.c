@@ -8,6 +8,7 @@
 #include "core/units.h"
 #include "envgen/decide/agree.h"
 #include "envgen/decide/gain.h"
+#include "envgen/decide/open_end.h"
 
 /* The smallest size that bench measures. A range that begins there holds for anything smaller too. */
 #define SMALLEST_BYTES 8
@@ -207,6 +208,12 @@ static void finish_range(struct env_decisions *d, struct env_range *r)
         }
 }
 
+static void add_range(struct env_decisions *d, struct env_coll *c, const struct env_range *r)
+{
+    c->ranges = arena_grow(d->arena, c->ranges, (size_t)c->nranges, sizeof *c->ranges);
+    c->ranges[c->nranges++] = *r;
+}
+
 static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points, int n)
 {
     for (int i = 0, k; i < n; i = k) {
@@ -214,7 +221,9 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
             k++;
         struct env_range r = {
             .min_bytes = i ? boundary(points[i - 1].bytes, points[i].bytes) : points[0].bytes,
-            .max_bytes = k < n ? boundary(points[k - 1].bytes, points[k].bytes) - 1 : ENV_OPEN,
+            .max_bytes = k < n                                  ? boundary(points[k - 1].bytes, points[k].bytes) - 1
+                         : decide_goes_on(points, n, d->margin) ? ENV_OPEN
+                                                                : points[n - 1].bytes,
             .call = *choice(&points[i]),
             .points = &points[i],
             .npoints = k - i,
@@ -222,9 +231,16 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
         if (!i && points[0].bytes <= SMALLEST_BYTES)
             r.min_bytes = 0;
         finish_range(d, &r);
-        c->ranges = arena_grow(d->arena, c->ranges, (size_t)c->nranges, sizeof *c->ranges);
-        c->ranges[c->nranges++] = r;
+        add_range(d, c, &r);
     }
+    const struct env_range *last = c->nranges ? &c->ranges[c->nranges - 1] : NULL;
+    if (last && last->max_bytes != ENV_OPEN)
+        add_range(d, c,
+                  &(struct env_range){.min_bytes = last->max_bytes + 1,
+                                      .max_bytes = ENV_OPEN,
+                                      .call = untouched,
+                                      .gain = {1, 1, 1, 0},
+                                      .why = "larger than what was measured, which does not say how it goes on"});
 }
 
 /* What the choice gains over the library as it comes; exactly nothing when it is the library as it comes. */

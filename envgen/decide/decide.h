@@ -6,7 +6,8 @@
  *      fastest, but one that asks for more (settings, interfaces in a list) only where its gain over the one that asks
  *      for less clears the margin too;
  *   2. the calls: per collective and size within that launch, the candidate whose gain over the launch's own default
- *      clears the margin. Neighbouring sizes with the same choice become one range.
+ *      clears the margin. Neighbouring sizes with the same choice become one range,
+ *      which is without end where the largest sizes say so (envgen/decide/open_end.h).
  * A gain clears the margin when the lower end of its interval does and, for a call, at least five samples of either
  * side stand behind it. Everything else stays at the library's default. */
 #ifndef ENVGEN_DECIDE_DECIDE_H

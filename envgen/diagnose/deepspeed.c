@@ -6,23 +6,15 @@
 #include "envgen/diagnose/diagnose_internal.h"
 
 static const struct diag_word words[] = {
-    {"fwd", "forward", DIAG_COMPUTE, DIAG_TRAIN},
-    {"bwd", "backward", DIAG_COMPUTE, DIAG_TRAIN},
-    {"forward", "forward", DIAG_COMPUTE, DIAG_TRAIN},
-    {"backward", "backward", DIAG_COMPUTE, DIAG_TRAIN},
-    {"bwd_inner", NULL},
-    {"backward_inner", NULL},
-    {"bwd_allreduce", "gradient sync", DIAG_COMMUNICATION, DIAG_TRAIN, "backward"},
-    {"backward_allreduce", "gradient sync", DIAG_COMMUNICATION, DIAG_TRAIN, "backward"},
+    /* the first ends a step */
+    {"fwd|forward", "forward", DIAG_COMPUTE, DIAG_TRAIN},
+    {"bwd|backward", "backward", DIAG_COMPUTE, DIAG_TRAIN},
+    {"bwd_inner|backward_inner|optimizer_gradients|optimizer_step", NULL},
+    {"bwd_allreduce|backward_allreduce", "gradient sync", DIAG_COMMUNICATION, DIAG_TRAIN, "backward"},
     {"step", "optimizer", DIAG_COMPUTE, DIAG_TRAIN},
     {"optimizer_allgather", "weight gather", DIAG_COMMUNICATION, DIAG_TRAIN, "optimizer"},
-    {"optimizer_gradients", NULL},
-    {"optimizer_step", NULL},
     {"batch_input", "data", DIAG_DATA, DIAG_TRAIN},
-    {"pipe_send_output", "pipeline", DIAG_COMMUNICATION, DIAG_TRAIN},
-    {"pipe_send_grad", "pipeline", DIAG_COMMUNICATION, DIAG_TRAIN},
-    {"pipe_recv_input", "pipeline", DIAG_COMMUNICATION, DIAG_TRAIN},
-    {"pipe_recv_grad", "pipeline", DIAG_COMMUNICATION, DIAG_TRAIN},
+    {"pipe_send_output|pipe_send_grad|pipe_recv_input|pipe_recv_grad", "pipeline", DIAG_COMMUNICATION, DIAG_TRAIN},
     {NULL},
 };
 
@@ -36,7 +28,7 @@ static const struct diag_word *find(const char *name, size_t len, int *is_micro)
     if (*is_micro)
         len -= tail;
     for (const struct diag_word *w = words; w->word; w++)
-        if (strlen(w->word) == len && !strncmp(w->word, name, len))
+        if (diag_is_one_of(w->word, name, len))
             return w;
     return NULL;
 }
@@ -62,7 +54,7 @@ int diag_read_deepspeed(struct diagnosis *d, const char *line)
             continue;
         taken = 1;
         add(d, is_micro ? DIAG_MICROSTEP : DIAG_DEEPSPEED, w, ms);
-        ends_step |= !is_micro && (!strcmp(w->word, "fwd") || !strcmp(w->word, "forward"));
+        ends_step |= !is_micro && w == words;
         ends_micro |= is_micro;
     }
     if (ends_step)

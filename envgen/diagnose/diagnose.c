@@ -39,9 +39,12 @@ static const struct {
     {"progress bar", "12%|##  | 12/105 [08:00<1:02:00, 40.0s/it]", "steps", diag_read_bar},
     {"stacks", "Thread 7 (active): \"MainThread\", of py-spy dump", "where processes stand", diag_read_stack},
     {"messages", "CUDA out of memory, Custom allreduce is disabled", "causes", diag_read_notes},
+    /* These two may stand in any line, whoever else reads it. */
     {"settings", "use_dynamic_bsz=False, NCCL_IB_DISABLE=1", "what costs time", diag_read_settings},
+    {"NCCL's variables", "export NCCL_IB_HCA=mlx5_0, NCCL_IB_HCA set by environment to mlx5_0", "what the job sets",
+     diag_read_variables},
 };
-enum { NREADERS = sizeof readers / sizeof *readers, SETTINGS_READER = NREADERS - 1, TRACE_READER = NREADERS };
+enum { NREADERS = sizeof readers / sizeof *readers, FOR_ALL = NREADERS - 2, TRACE_READER = NREADERS };
 _Static_assert(NREADERS < 32, "every reader has a bit");
 
 struct diagnosis *diagnose_new(void)
@@ -51,6 +54,7 @@ struct diagnosis *diagnose_new(void)
         abort();
     for (int f = 0; f < DIAG_FORMATS; f++)
         d->series[f].format = diag_format_name((enum diag_format)f);
+    d->arena = arena_new();
     return d;
 }
 
@@ -66,22 +70,22 @@ void diagnose_free(struct diagnosis *d)
     for (int i = 0; i < d->result.nfiles; i++)
         free((char *)d->result.files[i].problem);
     free(d->result.files);
+    arena_free(d->arena);
     free(d->samples.gpus);
     free(d->result.gpus);
     free(d);
 }
 
-/* Settings may stand in any line, whoever else reads it. */
 static void read_line(struct diagnosis *d, const char *line)
 {
     double now_s = diag_clock(line);
     d->clock_s = now_s >= 0 ? now_s : d->clock_s;
     line = diag_behind_prefix(line);
-    for (int i = 0; i <= SETTINGS_READER; i++)
+    for (int i = 0; i < NREADERS; i++)
         if (readers[i].read(d, line)) {
             d->taken++;
             d->readers |= 1u << i;
-            i = i < SETTINGS_READER ? SETTINGS_READER - 1 : i;
+            i = i < FOR_ALL ? FOR_ALL - 1 : i;
         }
 }
 
@@ -280,9 +284,9 @@ void diagnose_formats(FILE *out)
         "PyTorch trace", "");
 }
 
-void diagnose_topology(struct diagnosis *d, const struct topology *t)
+void diagnose_expect(struct diagnosis *d, const struct diag_expected *x)
 {
-    d->topology = t;
+    d->expected = *x;
 }
 
 const struct diag_result *diagnose_finish(struct diagnosis *d)

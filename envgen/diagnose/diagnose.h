@@ -9,7 +9,9 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
+#include "bench/workload/workload.h"
 #include "core/err.h"
+#include "envgen/profile/profile.h"
 #include "probe/topology/topology.h"
 
 #define DIAGNOSE_FORMAT "nccltune-diagnosis/1"
@@ -144,8 +146,13 @@ int diagnose_stream(struct diagnosis *d, FILE *f, const char *name, struct err *
 /* Every format that is known: its name, what a line of it looks like, what it says. */
 void diagnose_formats(FILE *out);
 
-/* What the machine has: what logs say is held against it. `t` must live as long as `d`. */
-void diagnose_topology(struct diagnosis *d, const struct topology *t);
+/* What logs are held against; NULL where it is not known. All must live as long as `d`. */
+struct diag_expected {
+    const struct topology *topology;   /* what the machine has; the model says on it what faults cost */
+    const struct workload *workload;   /* what a step communicates; without it faults cost a factor */
+    const struct env_profile *profile; /* what jobs should have */
+};
+void diagnose_expect(struct diagnosis *d, const struct diag_expected *x);
 
 /* Judges what was read. The result belongs to `d`; nothing may be read afterwards. */
 const struct diag_result *diagnose_finish(struct diagnosis *d);

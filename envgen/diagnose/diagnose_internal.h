@@ -48,10 +48,13 @@ void diag_three_digits(char *text, size_t size, double value); /* "4.52", "85.1"
 
 /* ---- words ---- */
 
+/* Whether a word of `len` bytes is one of "a|b|c". */
+int diag_is_one_of(const char *list, const char *word, size_t len);
+
 /* What a timer's name means. A timer with a `parent` ("a|b": whichever the log has, a before b) runs within that phase,
  * and is taken out of it. */
 struct diag_word {
-    const char *word;  /* lower case, joined by '_' */
+    const char *word;  /* lower case, joined by '_'; several names "a|b" */
     const char *phase; /* what people are shown; NULL: not a phase */
     enum diag_kind kind;
     enum diag_side side;
@@ -184,13 +187,20 @@ struct diag_nccl {
     char version[24], other_version[24]; /* another one, of other ranks */
     char hcas[DIAG_HCAS][32];
     int nhcas;
-    char network[32], plugin[64];
+    char network[32], plugin[64]; /* plugin: "" where NCCL's own tuner is used, or none is spoken of */
     int ranks, nodes, channels;
     long p2p, shm, ib, socket, gdr; /* connections */
-    int no_device, gdr_off, warnings;
+    int no_device, gdr_off, own_tuner, warnings;
+    char no_table[128]; /* what our plugin says of its table when it leaves NCCL's choices */
     char warning[200];
     char place[DIAG_PLACE], socket_place[DIAG_PLACE], gdr_place[DIAG_PLACE], warning_place[DIAG_PLACE];
-    char version_place[DIAG_PLACE];
+    char version_place[DIAG_PLACE], tuner_place[DIAG_PLACE];
+};
+
+/* What a job sets of NCCL's variables, by a script or by NCCL's log; the last value. */
+#define DIAG_VARIABLES 32
+struct diag_variable {
+    char name[DIAG_NAME], value[128], place[DIAG_PLACE];
 };
 
 #define DIAG_COLLECTIVES 8
@@ -234,7 +244,10 @@ struct diagnosis {
     int in_stack, stack_frames[DIAG_FRAMES];
     char stack_places[DIAG_FRAMES][DIAG_PLACE];
     struct diag_nccl nccl;
-    const struct topology *topology; /* NULL: not given */
+    struct arena *arena;
+    struct diag_expected expected;
+    struct diag_variable variables[DIAG_VARIABLES];
+    int nvariables;
     struct diag_setting settings[DIAG_SETTINGS];
     int nsettings, open_setting; /* the setting whose value is a line below, plus 1 */
     int megatron_block;          /* inside a block of timers */
@@ -250,7 +263,8 @@ struct diagnosis {
 /* "train.log:812" for the line being read. */
 void diag_here(const struct diagnosis *d, char place[DIAG_PLACE]);
 
-/* The readers: 1 when the line was theirs. Settings are looked for in every line: 1 when a new one was found. */
+/* The readers: 1 when the line was theirs. Settings and NCCL's variables are looked for in every line: 1 when a new one
+ * was found. */
 int diag_read_smi(struct diagnosis *d, const char *line);
 int diag_read_smi_table(struct diagnosis *d, const char *line);
 int diag_read_topo(struct diagnosis *d, const char *line);
@@ -267,6 +281,7 @@ int diag_read_step_line(struct diagnosis *d, const char *line);
 int diag_read_record(struct diagnosis *d, const char *line);
 int diag_read_table(struct diagnosis *d, const char *line);
 int diag_read_settings(struct diagnosis *d, const char *line);
+int diag_read_variables(struct diagnosis *d, const char *line);
 
 /* A GPU by its name, NULL when there is no room; a sample of it: percent busy, seconds (-1: samples count as seconds),
  * watts (0: unknown). */

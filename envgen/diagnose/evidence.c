@@ -1,4 +1,4 @@
-/* What rules are made of: phases by name, and what a rule found. */
+/* What rules are made of: phases by name, what a rule found, the finding that it becomes. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,4 +33,18 @@ const struct diag_phase *diag_largest(const struct diag_source *s)
         if (s->phases[i].kind != DIAG_METRIC && (!best || s->phases[i].share > best->share))
             best = &s->phases[i];
     return best;
+}
+
+void diag_add_finding(struct diag_result *r, const struct diag_rule *rule, const struct diag_hit *h)
+{
+    if (r->nfindings == DIAG_FINDINGS)
+        return;
+    struct diag_finding *f = &r->findings[r->nfindings++];
+    *f = (struct diag_finding){.id = rule->id,
+                               .weight = h->weight,
+                               .confidence = rule->confidence,
+                               .advice = rule->advice,
+                               .command = rule->command ? rule->command : ""};
+    snprintf(f->text, sizeof f->text, "%s", h->text);
+    snprintf(f->place, sizeof f->place, "%s", h->place);
 }

@@ -58,7 +58,7 @@ static cJSON *gpu_json(const struct diag_gpu *g)
     return o;
 }
 
-static cJSON *finding_json(const struct diag_finding *f)
+static cJSON *next_json(const struct diag_finding *f)
 {
     cJSON *o = cJSON_CreateObject();
     json_add_str(o, "id", f->id);
@@ -121,6 +121,6 @@ cJSON *diagnose_json(const struct diag_result *r)
         cJSON_AddItemToArray(files, file_json(&r->files[i]));
     cJSON *findings = cJSON_AddArrayToObject(doc, "findings");
     for (int i = 0; i < r->nfindings; i++)
-        cJSON_AddItemToArray(findings, finding_json(&r->findings[i]));
+        cJSON_AddItemToArray(findings, next_json(&r->findings[i]));
     return doc;
 }

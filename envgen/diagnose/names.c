@@ -1,4 +1,6 @@
 /* The words for kinds, formats, verdicts, confidence. */
+#include <string.h>
+
 #include "envgen/diagnose/diagnose_internal.h"
 
 static const char *const format_names[DIAG_FORMATS] = {
@@ -32,4 +34,14 @@ const char *diag_format_name(enum diag_format f)
 const char *diag_verdict_name(enum diag_verdict v)
 {
     return verdict_names[v];
+}
+
+int diag_is_one_of(const char *list, const char *word, size_t len)
+{
+    for (size_t n; *list; list += n + (list[n] == '|')) {
+        n = strcspn(list, "|");
+        if (n == len && !strncmp(list, word, n))
+            return 1;
+    }
+    return 0;
 }

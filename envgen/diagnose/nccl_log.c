@@ -87,7 +87,24 @@ static void no_device(struct diagnosis *d, const char *s)
 
 static void plugin(struct diagnosis *d, const char *s)
 {
-    snprintf(d->nccl.plugin, sizeof d->nccl.plugin, "%s", s);
+    copy_word(d->nccl.plugin, sizeof d->nccl.plugin, s);
+    diag_here(d, d->nccl.tuner_place);
+}
+
+static void own_tuner(struct diagnosis *d, const char *s)
+{
+    (void)s;
+    if (!d->nccl.own_tuner++ && !*d->nccl.plugin)
+        diag_here(d, d->nccl.tuner_place);
+}
+
+/* Our plugin's own lines. */
+static void own_plugin(struct diagnosis *d, const char *s)
+{
+    if (*d->nccl.no_table || (!strstr(s, "NCCL's own choices stay") && strncmp(s, "off (", 5) != 0))
+        return;
+    snprintf(d->nccl.no_table, sizeof d->nccl.no_table, "%s", s);
+    diag_here(d, d->nccl.tuner_place);
 }
 
 static void ranks(struct diagnosis *d, const char *s)
@@ -117,6 +134,8 @@ static const struct {
     {"GPU Direct RDMA Disabled", gdr_disabled},
     {"GPU Direct RDMA (nvidia-peermem) disabled", gdr_disabled},
     {"Using tuner plugin ", plugin},
+    {"sing internal tuner", own_tuner},
+    {" nccltune: ", own_plugin},
     {" nRanks ", ranks},
     {" nranks ", ranks},
     {" nNodes ", nodes},
@@ -201,14 +220,26 @@ static int sockets(const struct judge *j, const struct diag_rule *rule, struct d
                     n->no_device ? ": it found no RDMA device" : "");
 }
 
+/* How NICs reach the GPUs' memory by the topology; "" where that is unknown or not at all. */
+static const char *gdr_route(const struct topology *t)
+{
+    for (int i = 0; t && i < t->nclasses; i++)
+        if (t->classes[i].ngpus && t->classes[i].gdr_route && strcmp(t->classes[i].gdr_route, "none") != 0)
+            return t->classes[i].gdr_route;
+    return "";
+}
+
 static int gdr_off(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
+    const char *route = gdr_route(j->d->expected.topology), *but = *route ? ", though the topology has it by " : "";
     (void)rule;
     if (n->ib && n->gdr < n->ib)
-        return diag_hit(h, 0.3, n->gdr_place, "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA",
-                        n->ib - n->gdr, n->ib);
-    return !n->ib && n->gdr_off && diag_hit(h, 0.3, n->gdr_place, "GPUDirect RDMA is off for %d HCAs", n->gdr_off);
+        return diag_hit(h, 0.3, n->gdr_place,
+                        "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA%s%s", n->ib - n->gdr,
+                        n->ib, but, route);
+    return !n->ib && n->gdr_off &&
+           diag_hit(h, 0.3, n->gdr_place, "GPUDirect RDMA is off for %d HCAs%s%s", n->gdr_off, but, route);
 }
 
 static int through_memory(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
@@ -244,10 +275,10 @@ static int warned(const struct judge *j, const struct diag_rule *rule, struct di
                                    n->warnings, n->warnings == 1 ? "" : "s", n->warning);
 }
 
-static int is_used(const struct diag_nccl *n, const char *hca)
+int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len)
 {
     for (int i = 0; i < n->nhcas; i++)
-        if (!strcmp(n->hcas[i], hca))
+        if (strlen(n->hcas[i]) == len && !strncmp(n->hcas[i], hca, len))
             return 1;
     return 0;
 }
@@ -256,18 +287,20 @@ static int is_used(const struct diag_nccl *n, const char *hca)
 static int unused_hcas(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    const struct topology *t = j->d->topology;
+    const struct topology *t = j->d->expected.topology;
     struct arena *a = arena_new();
     const char *missing = "";
     int all = 0, used = 0;
     (void)rule;
+    if (j->d->expected.profile)
+        t = NULL; /* which says it itself */
     for (int c = 0; t && n->nhcas && n->nhcas < DIAG_HCAS && c < t->nclasses; c++) {
         const struct topo_class *class = &t->classes[c];
         const struct port_verdict *roles = class->ngpus ? roles_of(class, a) : NULL;
         for (int p = 0; roles && p < class->nports; p++) {
             if (roles[p].role != ROLE_COMPUTE || class->ports[p].state == TOPO_STATE_DOWN)
                 continue;
-            int named = is_used(n, class->ports[p].hca);
+            int named = diag_is_used(n, class->ports[p].hca, strlen(class->ports[p].hca));
             all++;
             used += named;
             if (!named)

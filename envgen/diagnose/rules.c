@@ -345,21 +345,6 @@ static const struct diag_rule rules[] = {
 
 /* ---- applying them ---- */
 
-static void add(struct diag_result *r, const char *id, enum diag_confidence c, const char *advice, const char *command,
-                const struct diag_hit *h)
-{
-    if (r->nfindings == DIAG_FINDINGS)
-        return;
-    struct diag_finding *f = &r->findings[r->nfindings++];
-    f->id = id;
-    f->confidence = c;
-    f->advice = advice;
-    f->command = command;
-    f->weight = h->weight;
-    snprintf(f->text, sizeof f->text, "%s", h->text);
-    snprintf(f->place, sizeof f->place, "%s", h->place);
-}
-
 static int by_weight(const void *a, const void *b)
 {
     const struct diag_finding *x = a, *y = b;
@@ -371,7 +356,7 @@ static void apply(struct judge *j, const struct diag_rule *table, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct diag_hit h = {.place = ""};
         if (table[i].holds(j, &table[i], &h))
-            add(j->r, table[i].id, table[i].confidence, table[i].advice, table[i].command, &h);
+            diag_add_finding(j->r, &table[i], &h);
     }
 }
 
@@ -383,7 +368,8 @@ static void add_settings(struct judge *j, const struct diag_setting *s, int n)
             diag_hit(&h, s->weight, s->place, "%s (%s: %s)", s->text, s->id, s->value);
         else
             diag_hit(&h, s->weight, s->place, "%s", s->text);
-        add(j->r, s->id, *s->value ? DIAG_POSSIBLE : DIAG_LIKELY, s->advice, "", &h);
+        const struct diag_rule rule = {s->id, NULL, *s->value ? DIAG_POSSIBLE : DIAG_LIKELY, s->advice, ""};
+        diag_add_finding(j->r, &rule, &h);
     }
 }
 
@@ -391,6 +377,8 @@ void diag_apply_rules(struct judge *j)
 {
     apply(j, rules, sizeof rules / sizeof *rules);
     apply(j, diag_nccl_rules, diag_nccl_rules_count);
+    apply(j, diag_profile_rules, diag_profile_rules_count);
+    diag_add_causes(j);
     apply(j, diag_engine_rules, diag_engine_rules_count);
     add_settings(j, j->d->settings, j->d->nsettings);
     add_settings(j, j->d->notes, j->d->nnotes);

@@ -42,6 +42,20 @@ void diag_apply_rules(struct judge *j); /* fills and sorts the findings */
 extern const struct diag_rule diag_nccl_rules[];
 extern const size_t diag_nccl_rules_count;
 
+/* Where NCCL's log and the job's variables contradict the profile or the topology. */
+extern const struct diag_rule diag_profile_rules[];
+extern const size_t diag_profile_rules_count;
+
+/* Why communication may take so long, with what the model says each cause costs on the topology: on findings that are
+ * there, and as findings that are possible. Needs a topology with GPUs. */
+void diag_add_causes(struct judge *j);
+
+/* Whether NCCL's log names that HCA. */
+int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len);
+
+/* Adds a finding where there is room. */
+void diag_add_finding(struct diag_result *r, const struct diag_rule *rule, const struct diag_hit *h);
+
 /* On what an inference engine says of itself. */
 extern const struct diag_rule diag_engine_rules[];
 extern const size_t diag_engine_rules_count;

@@ -10,13 +10,9 @@
 
 /* verl's timers beside the common words. */
 static const struct diag_word verl_words[] = {
-    {"generate_sequences", NULL}, /* the rollout without its weight sync */
-    {"gen_max", NULL},
-    {"generation_timing", NULL},
-    {"start_profile", NULL},
-    {"stop_profile", NULL},
-    {"generate_async", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT},
-    {"wait_prev_gen", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT},
+    {"generate_sequences|gen_max|generation_timing|start_profile|stop_profile",
+     NULL}, /* the rollout without its weight sync */
+    {"generate_async|wait_prev_gen", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT},
     {"refpolicy", "reference", DIAG_COMPUTE, DIAG_TRAIN},
     {NULL},
 };
@@ -28,16 +24,14 @@ static const struct diag_word verl_words[] = {
 static const struct diag_word trl_words[] = {
     {"prepare_inputs", PREPARE, DIAG_OTHER, DIAG_ROLLOUT},
     {"generate_and_score_completions", "scoring completions", DIAG_OTHER, DIAG_ROLLOUT, PREPARE},
-    {"score_completions", "reward", DIAG_OTHER, DIAG_NEITHER, SCORING},
+    {"score_completions|calculate_rewards", "reward", DIAG_OTHER, DIAG_NEITHER, SCORING},
     {"generate_completions", "generating completions", DIAG_OTHER, DIAG_ROLLOUT, SCORING},
-    {"generate", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT, "generating completions|" SCORING},
-    {"vllm.generate", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT, "generating completions|" SCORING},
-    {"transformers.generate", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT, "generating completions|" SCORING},
-    {"move_model_to_vllm", "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT, "generating completions|" SCORING},
-    {"sync_weights", "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT, "generating completions|" SCORING},
-    {"calculate_rewards", "reward", DIAG_OTHER, DIAG_NEITHER, SCORING},
-    {"get_per_token_logps", "log-probabilities", DIAG_COMPUTE, DIAG_TRAIN, SCORING "|loss"},
-    {"get_per_token_logps_and_entropies", "log-probabilities", DIAG_COMPUTE, DIAG_TRAIN, SCORING "|loss"},
+    {"generate|vllm.generate|transformers.generate", "rollout", DIAG_COMPUTE, DIAG_ROLLOUT,
+     "generating completions|" SCORING},
+    {"move_model_to_vllm|sync_weights", "weight sync", DIAG_COMMUNICATION, DIAG_ROLLOUT,
+     "generating completions|" SCORING},
+    {"get_per_token_logps|get_per_token_logps_and_entropies", "log-probabilities", DIAG_COMPUTE, DIAG_TRAIN,
+     SCORING "|loss"},
     {"get_last_hidden_state", "forward", DIAG_COMPUTE, DIAG_TRAIN, "loss"},
     {"compute_loss", "loss", DIAG_COMPUTE, DIAG_TRAIN},
     {NULL},

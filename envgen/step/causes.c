@@ -51,15 +51,14 @@ static const struct {
     const char *id, *what, *check;
     int (*add)(struct whatif *w, struct err *e);
 } faults[] = {
-    {"no-gdr", "GPUDirect RDMA is off", "NCCL's log: connections without /GDRDMA; lsmod for nvidia_peermem", no_gdr},
-    {"slow-hca", "one slow NIC: half its lanes or half its rate, on one node",
+    {"no-gdr", "no GPUDirect RDMA", "NCCL's log: connections without /GDRDMA; lsmod for nvidia_peermem", no_gdr},
+    {"slow-hca", "one slow NIC, at half its lanes or rate",
      "nccltune probe; nccltune bench "
      "--engine verbs",
      slow_hca},
-    {"dead-hca", "one NIC is missing: down, or not in the container", "NCCL's log: NET/IB : Using; nccltune doctor",
-     dead_hca},
-    {"unused-hcas", "the wrong NIC: all GPUs share one", "NCCL_IB_HCA; NCCL's log: NET/IB : Using", one_hca},
-    {"sockets", "sockets, for all or a part of the ranks: a collective waits for its slowest hop",
+    {"dead-hca", "one NIC down or not in the container", "NCCL's log: NET/IB : Using; nccltune doctor", dead_hca},
+    {"unused-hcas", "the wrong NIC, one for all GPUs", "NCCL_IB_HCA; NCCL's log: NET/IB : Using", one_hca},
+    {"sockets", "sockets for all or some of the ranks",
      "NCCL's log of every rank: via NET/Socket; the GID (NCCL_IB_GID_INDEX)", whatif_add_sockets},
 };
 #define FAULTS (sizeof faults / sizeof *faults)
@@ -122,7 +121,9 @@ static int try_faults(struct whatif *f, const struct workload *w, double measure
 int step_causes_of(const struct model_setup *job, const struct workload *w, double measured_us, struct arena *a,
                    struct step_causes *out, struct err *e)
 {
-    struct whatif *f = whatif_new("the machine", COLL_ALLREDUCE, job, e);
+    struct model_setup s = *job;
+    s.nccl.nodes = w && w->ranks > w->ranks_per_node ? (w->ranks + w->ranks_per_node - 1) / w->ranks_per_node : 2;
+    struct whatif *f = whatif_new("the machine", COLL_ALLREDUCE, &s, e);
     struct workload *own = w ? NULL : workload_new();
     *out = (struct step_causes){0};
     int rc = f ? try_faults(f, w ? w : stand_in(&f->cases[0].setup, own), measured_us, a, out, e) : e->code;

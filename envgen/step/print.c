@@ -188,7 +188,8 @@ void env_step_print_line(const struct step_estimate *s, FILE *out)
         fprintf(out, "%s ms %s", ms(step, s->now.waits.us + s->compute_us), what);
     else
         fprintf(out, "%s of unknown length", what);
-    fprintf(out, " → %s ms%s%s%s\n", ms(tuned, s->tuned.waits.us), *from ? " (" : "", from, *from ? ")" : "");
+    fprintf(out, " %s %s ms%s%s%s\n", unit_symbol("→", "->"), ms(tuned, s->tuned.waits.us), *from ? " (" : "", from,
+            *from ? ")" : "");
 }
 
 void env_step_print(const struct step_estimate *s, FILE *out)

@@ -11,9 +11,11 @@
  *   chunks (version 6)          128 KiB for Ring/Simple slices of 64 KiB or more
  *
  * VENDOR_TUNER_FAULT: init (fails), crash, abort (in init), second (the second init fails), call (each call fails),
- * empty (success, and NULL for a context), wild (a cell that is not available made the cheapest). */
+ * thread, thread-crash (a thread of its own raises SIGBUS, or crashes, in init), empty (success, and NULL for a
+ * context), wild (a cell that is not available made the cheapest). */
 #include "tests/doubles/vendor_tuner.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -50,6 +52,14 @@ static void crash(void)
     *nowhere = 1;
 }
 
+static void *raise_elsewhere(void *unused)
+{
+    if (fault("thread-crash"))
+        crash();
+    raise(SIGBUS);
+    return unused;
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------------------
  */
 
@@ -63,6 +73,9 @@ static int open_context(int api, size_t ranks, size_t nodes, nccl_logger log, vo
         crash();
     if (fault("abort"))
         abort();
+    pthread_t thread;
+    if ((fault("thread") || fault("thread-crash")) && !pthread_create(&thread, NULL, raise_elsewhere, NULL))
+        pthread_join(thread, NULL);
     if (fault("init") || (fault("second") && nth > 0))
         return 3;
     if (log)

@@ -59,7 +59,9 @@ cat >"$work/workload.json" <<'EOF'
   {"collective": "allreduce", "bytes": 4194304, "count": 10, "group_size": 16, "placement": "cluster", "overlap_us": 0}]}]}
 EOF
 step() { "$bin" explain "$profile" --workload "$work/$1" "${@:2}"; }
-check "a measured step" says "communication 5.92 ms of a 105.9 ms step → 2.96 ms" step workload.json
+check "a measured step" says "communication 5.92 ms of a 105.9 ms step -> 2.96 ms" env LC_ALL=C "$bin" explain "$profile" --workload "$work/workload.json"
+check "with an arrow where the locale has one" says "step → 2.96 ms" \
+    env LC_ALL=C.UTF-8 "$bin" explain "$profile" --workload "$work/workload.json"
 check "is said to be measured" bash -c "'$bin' explain '$profile' --workload '$work/workload.json' --json | jq -e '.from_us | keys == [\"measured\"]'"
 sed 's/"ranks": 16/"ranks": 32/; s/"group_size": 16/"group_size": 32/' "$work/workload.json" >"$work/larger.json"
 check "on more nodes it is predicted" says "predicted" step larger.json

@@ -149,7 +149,7 @@ check "lint has nothing against the files" "$bin" lint --strict --profile "$prof
 check "nothing of it ran" test ! -e ran
 
 # ---- releases, scale, differences ------------------------------------------------------------------------------------
-between='^allreduce,1048576,-1,ring,ll128,16,3-5,24-40,'
+between='^allreduce,1048576,1048576,ring,ll128,16,3-5,24-40,'
 check "tuner.csv speaks of the nodes between" grep -q "$between" "$profile/tuner.csv"
 check "and of none beyond" silent EXTRAPOLATED cat "$profile/tuner.csv"
 check "NVIDIA's table has every node count" says ,16,7,56,-1,0 cat "$profile/tuner.nvidia.csv"
@@ -161,17 +161,17 @@ check "and says why" says "NCCL_IB_QPS_PER_CONNECTION is not set: 4 would be a c
 check "explain --diff shows it" says "NCCL_IB_QPS_PER_CONNECTION" "$bin" explain "$profile" --diff old
 check "explain --diff --json is JSON" bash -c "'$bin' explain '$profile' --diff old --json | python3 -m json.tool"
 check "explain names the rule between two measured ones" says "what was measured below and above agrees" \
-    "$bin" explain "$profile" --collectives allreduce --bytes 8M --nodes 3 --ranks 24
-check "so does its JSON" says '"agreed"' "$bin" explain "$profile" --collectives allreduce --bytes 8M --nodes 3 --ranks 24 --json
+    "$bin" explain "$profile" --collectives allreduce --bytes 1M --nodes 3 --ranks 24
+check "so does its JSON" says '"agreed"' "$bin" explain "$profile" --collectives allreduce --bytes 1M --nodes 3 --ranks 24 --json
 sed 's/"engine": "nccl"/"engine": "model"/' results.jsonl >model.jsonl
 predict() { "$bin" generate -q --topology topology.json --results model.jsonl "$@"; }
 check "predictions are taken" predict -o predicted
 check "and stand in comments" says "# NCCL_IB_QPS_PER_CONNECTION is not set: NCCL_IB_QPS_PER_CONNECTION=4 is a prediction" \
     cat predicted/nccl.conf
-check "as rules do" says "# allreduce,1048576,-1,ring,ll128,16,2,16" cat predicted/tuner.csv
+check "as rules do" says "# allreduce,1048576,1048576,ring,ll128,16,2,16" cat predicted/tuner.csv
 check "--predicted sets them" predict --predicted -o predicted-set
 check "as settings" grep -q '^NCCL_IB_QPS_PER_CONNECTION=4$' predicted-set/nccl.conf
-check "and as rules" grep -q '^allreduce,1048576,-1,ring,ll128,16,2,16' predicted-set/tuner.csv
+check "and as rules" grep -q '^allreduce,1048576,1048576,ring,ll128,16,2,16' predicted-set/tuner.csv
 check "an unknown format is a usage error" status 2 generate --also toml -o bad
 check "so is a version that is none" status 2 generate --nccl newest -o bad
 check "and a profile against a version" status 2 "$bin" explain "$profile" --diff 2.28.9

@@ -92,7 +92,8 @@ $nccltune whatif --machine dgx-a100 --nodes 2 --workload "$work/allreduce.json" 
 said() { grep -qF "$1" "$work/headline"; }
 check "210 ms is more than four HCAs account for" said "Measured 210.0 ms is more than the "
 check "all HCAs would save some of it" said "1. with NCCL_IB_HCA=mlx5:"
-for fault in "GPUDirect RDMA is off: " "one slow NIC" "the wrong NIC: all GPUs share one: " "sockets, for all or a part of the ranks"; do
+for fault in "no GPUDirect RDMA: " "one slow NIC, at half its lanes or rate: " "the wrong NIC, one for all GPUs: " \
+    "sockets for all or some of the ranks: "; do
     check "a candidate: $fault" said "$fault"
 done
 mkdir "$work/job"

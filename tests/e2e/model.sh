@@ -86,9 +86,9 @@ head='"engine":"model","bytes":1048576,"nodes":4,"ranks":32,"library":"NCCL 2.28
     echo "{$head,\"launch\":{\"label\":\"default\"},\"call\":{\"label\":\"default\"},\"times_us\":[100],\"low_us\":70,\"high_us\":140}"
 } >"$scratch/clear.jsonl"
 check "a clear prediction" status 0 "$bin" generate -t "$topo" --results "$scratch/clear.jsonl" -o "$scratch/clear"
-check "is a comment in tuner.csv" grep -q '^# allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/clear/tuner.csv"
+check "is a comment in tuner.csv" grep -q '^# allreduce,1048576,1048576,tree,ll,-1,4,32,' "$scratch/clear/tuner.csv"
 check "with --predicted" status 0 "$bin" generate --predicted -t "$topo" --results "$scratch/clear.jsonl" -o "$scratch/asked"
-check "it is a rule" grep -q '^allreduce,1048576,-1,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
+check "it is a rule" grep -q '^allreduce,1048576,1048576,tree,ll,-1,4,32,' "$scratch/asked/tuner.csv"
 check "for the release that was predicted" grep -qx '# nccl: 2.28' "$scratch/asked/tuner.csv"
 
 # ---- measured on few nodes, carried on to many -----------------------------------------------------------------------
@@ -148,7 +148,7 @@ job=$scratch/job
 check "tune for a job" bash -c "'$bin' tune --machine dgx-h100 --nodes 2 --workload '$job.json' -o '$job' >'$job.out'"
 check "predicts for each of its groups" test "$(grep -o '"nodes":[0-9]*,"ranks":[0-9]*' "$job/results.jsonl" | sort -u | tr '\n' ' ')" = \
     '"nodes":1,"ranks":2 "nodes":1,"ranks":4 "nodes":2,"ranks":16 "nodes":2,"ranks":4 '
-check "and ends with what its step takes" bash -c "tail -n 1 '$job.out' | grep -qE '^communication [0-9.]+ ms of a [0-9.]+ ms step → [0-9.]+ ms \(predicted\)$'"
+check "and ends with what its step takes" bash -c "tail -n 1 '$job.out' | grep -qE '^communication [0-9.]+ ms of a [0-9.]+ ms step (->|→) [0-9.]+ ms \(predicted\)$'"
 check "as JSON too" bash -c "'$bin' tune --machine dgx-h100 --nodes 2 --workload '$job.json' --json --force -o '$job' | jq -e '.step.now.waited_for.time_us > 0'"
 check "the table says no more than it needs" test "$(grep -c 'hca=' "$job.out")" -le 8
 

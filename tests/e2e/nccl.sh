@@ -202,12 +202,13 @@ fault "a crash" crashed "crash rank=2 algo=tree proto=ll" "rank 2 on .* signal 6
 fault "wrong data" wrong "wrong rank=1 algo=tree proto=ll" "rank 1: element"
 fault "a system error" crashed "error rank=0 algo=tree proto=ll" "completion with error 12"
 
-# Of three launches one dies at its start: it is tried once more, the others know nothing of it.
+# ill FAULT COLLECTIVE: launches and their calls, with a fault in one of them.
 ill() {
-    NCCL_DOUBLE_FAULT="error-init rank=1 env=NCCL_BUFFSIZE=8388608" \
-        bench --budget 12s --shapes 1x3 --collectives allreduce --sizes 64K -o "$work/h.jsonl"
+    rm -f "$work/h.jsonl"
+    NCCL_DOUBLE_FAULT=$1 bench --budget 12s --shapes 1x3 --collectives "$2" --sizes 64K -o "$work/h.jsonl" >"$work/h.log" 2>&1
 }
-ill >"$work/h.log" 2>&1
+# Of three launches one dies at its start: it is tried once more, the others know nothing of it.
+ill "error-init rank=1 env=NCCL_BUFFSIZE=8388608" allreduce
 check "launches that die: status 1" test $? = 1
 # lines LAUNCH CALL STATUS: how many there are in the journal.
 lines() { grep -c "\"launch\":{\"label\":\"$1\".*\"call\":{\"label\":\"$2\".*\"status\":\"$3\"" "$work/h.jsonl"; }
@@ -215,6 +216,12 @@ check "the one that dies at its start is tried twice and no more" test "$(lines 
 check "with NCCL's word on it" test "$(grep -c '"buffer=8M".*"status":"crashed".*no device found for the HCAs' "$work/h.jsonl")" = 2
 check "the default's calls are measured, and nothing dies there" test "$(lines default tree/ll ok)" -gt 0 -a "$(lines default '.*' crashed)" = 0
 check "both times are said" test "$(grep -c 'warning: allreduce, 64 KiB, launch buffer=8M, call .*: crashed: rank' "$work/h.log")" = 2
+# A call dies where it comes first in the best launch, after others went well there: the launch is no worse for it.
+ill "crash rank=1 algo=pat env=NCCL_BUFFSIZE=8388608" allgather
+check "calls that die in a later launch: status 1" test $? = 1
+check "one of them is tried twice and no more" test "$(lines 'buffer=8M' pat '.*')" = 2 -a "$(lines 'buffer=8M' pat/simple crashed)" = 2
+check "it did not die in the default's launch" test "$(lines default pat/simple crashed)" = 0 -a "$(lines default pat '.*')" -gt 0
+check "calls of the same launch are measured after it" grep -q '"buffer=8M".*"status":"ok"' <(sed '1,/"status":"crashed"/d' "$work/h.jsonl")
 check "and nobody is left" none_left
 
 # ---- interruption ----

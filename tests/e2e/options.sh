@@ -41,6 +41,12 @@ for c in tune bench; do
     check "$c: what was meant" refuses 2 "did you mean --budget?" $c --budgt 3
 done
 check "tune: an unknown format" refuses 2 "--also: 'toml'" tune --also toml
+check "few words are listed" refuses 2 "'png' is none of text, json, svg, html, nccl-xml" probe --format png
+check "a release that is not yet known" says "later than 2.30.7, the newest release that is known" \
+    "$bin" whatif --machine dgx-h100 --nodes 2 --nccl 9.9
+check "is not printed as one that is" bash -c "! '$bin' whatif --machine dgx-h100 --nodes 2 --nccl 9.9 2>/dev/null | grep -F \"NCCL 9.9\""
+check "a cluster's nodes are a range" says "node[0001-0512], 512 nodes" "$bin" probe --machine azure-ndv5 --nodes 512
+check "a check without a fabric says so" refuses 1 "holds no fabric.json" bench --check "$scratch"
 check "tune: an unknown release" refuses 2 "--nccl: 'newest'" tune --nccl newest
 for c in tune bench generate verify; do
     check "$c: a margin that is none" refuses 2 "--margin: 'some'" $c --margin some

@@ -369,17 +369,20 @@ static const struct env_range *range_of(const struct env_coll *c, uint64_t bytes
     return NULL;
 }
 
-/* Between the measured sizes and up to 16 GiB. */
-static void score_beyond(struct world_score *s, const struct env_coll *c, const struct bench_knobs *launch)
+/* Between the measured sizes and beyond them, up to 16 GiB. */
+static void score_reach(struct world_score *s, const struct env_coll *c, const struct bench_knobs *launch)
 {
+    uint64_t last = world.study.sizes[world.study.nsizes - 1];
     for (uint64_t bytes = 16; bytes <= (uint64_t)16 << 30; bytes *= 2) {
+        struct world_reach *reach = bytes > last ? &s->beyond : &s->between;
         const struct env_range *r = range_of(c, bytes);
-        if (!r || !r->call.nsettings)
-            continue;
-        double slower = true_us(c->coll, bytes, launch, &r->call) / true_us(c->coll, bytes, launch, &untouched);
-        s->beyond++;
-        s->beyond_false += slower > 1.0001;
-        s->beyond_worst = fmax(s->beyond_worst, slower);
+        double own = true_us(c->coll, bytes, launch, &untouched);
+        double us = r && r->call.nsettings ? true_us(c->coll, bytes, launch, &r->call) : own;
+        reach->replaced += r && r->call.nsettings;
+        reach->slower += us > own * 1.0001;
+        reach->worst = fmax(reach->worst, us / own);
+        reach->gained += log(own / us);
+        reach->possible += log(own / best_us(c->coll, bytes, launch));
     }
 }
 
@@ -442,7 +445,7 @@ static void score_run(struct world_score *s)
         sum += log(launch_factor(&launch, world.places[i].bytes));
     s->launch_false = s->launch && (sum > 0 || world.options.alike);
     for (int c = 0; shape && c < shape->ncolls; c++) {
-        score_beyond(s, &shape->colls[c], &launch);
+        score_reach(s, &shape->colls[c], &launch);
         for (int r = 0; r < shape->colls[c].nranges; r++)
             for (int i = 0; i < shape->colls[c].ranges[r].npoints; i++)
                 check_intervals(s, &shape->colls[c].ranges[r].points[i], shape->colls[c].coll, &launch);

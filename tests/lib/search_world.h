@@ -32,6 +32,13 @@ struct world_options {
 #define WORLD_LAUNCH_N 12
 #define WORLD_SCORES   64 /* more than there are places */
 
+/* Rows at sizes that were not measured. */
+struct world_reach {
+    int replaced, slower;    /* than NCCL's own */
+    double worst;            /* time over NCCL's own, the largest */
+    double gained, possible; /* sums of logarithms of true gains over NCCL's own, in the launch that was decided */
+};
+
 /* What was decided: at every place a regret, in the order of places, and sums over them. */
 struct world_score {
     double regret[WORLD_SCORES]; /* true time over that of the best call in the best launch, less 1 */
@@ -41,10 +48,9 @@ struct world_score {
     double gained, possible;           /* sums of logarithms of true gains over the untouched library */
     int replaced, false_gains, missed; /* places: not NCCL's own call; slower than that; 5 % and more left */
     int launch, launch_false;          /* a launch was chosen; it is slower than the default in truth */
-    int beyond, beyond_false;          /* replaced at sizes that were not measured, slower there */
-    double beyond_worst;               /* time over NCCL's own, the largest */
-    long stated, held;                 /* intervals of gains of calls; and the truth was inside */
-    long launch_stated, launch_held;   /* the same of launches */
+    struct world_reach between, beyond;
+    long stated, held;               /* intervals of gains of calls; and the truth was inside */
+    long launch_stated, launch_held; /* the same of launches */
     long calls;
     double spent_s;
     char launch_label[64];

@@ -26,6 +26,15 @@ struct sums {
 static struct sums all;
 static size_t laws = WORLD_LAWS, every = 6;
 
+static void add_reach(struct world_reach *sum, const struct world_reach *x)
+{
+    sum->replaced += x->replaced;
+    sum->slower += x->slower;
+    sum->worst = fmax(sum->worst, x->worst);
+    sum->gained += x->gained;
+    sum->possible += x->possible;
+}
+
 static void add(const struct world_score *x)
 {
     for (int i = 0; i < x->places; i++)
@@ -37,9 +46,8 @@ static void add(const struct world_score *x)
     all.s.missed += x->missed;
     all.s.launch += x->launch;
     all.s.launch_false += x->launch_false;
-    all.s.beyond += x->beyond;
-    all.s.beyond_false += x->beyond_false;
-    all.s.beyond_worst = fmax(all.s.beyond_worst, x->beyond_worst);
+    add_reach(&all.s.between, &x->between);
+    add_reach(&all.s.beyond, &x->beyond);
     all.s.stated += x->stated;
     all.s.held += x->held;
     all.s.launch_stated += x->launch_stated;
@@ -64,8 +72,9 @@ static double percent(double part, double whole)
 
 static void print_head(const char *first)
 {
-    printf("%-28s | gain | regret mean   p95  worst | false  missed | launches false | between, beyond: slower worst | "
-           "held calls launches | agree\n",
+    printf("%-28s | gain | regret mean   p95  worst | false  missed | launches false | between: gain slower worst | "
+           "beyond: gain "
+           "slower worst | held calls launches | agree\n",
            first);
 }
 
@@ -75,15 +84,17 @@ static void print_sums(const char *name)
     for (int i = 0; i < all.n; i++)
         sum += all.regrets[i];
     stats_sort(all.regrets, all.n);
-    printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %4.1f %% %5.1f %% |  %4.0f %%   %4.1f %% |            %5.1f %% "
-           "%6.2f x "
-           "     |   %5.1f   %5.1f    | %5.1f\n",
-           name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
-           100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1],
-           percent(all.s.false_gains, all.s.replaced), percent(all.s.missed, all.n), percent(all.s.launch, all.runs),
-           percent(all.s.launch_false, all.runs), percent(all.s.beyond_false, all.s.beyond), all.s.beyond_worst,
-           percent((double)all.s.held, (double)all.s.stated),
-           percent((double)all.s.launch_held, (double)all.s.launch_stated), percent(all.agree, all.compared));
+    printf(
+        "%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %4.1f %% %5.1f %% |  %4.0f %%   %4.1f %% | %5.0f %% %5.1f %% %6.2f "
+        "      | %5.0f %% %5.1f %% %6.2f      |   %5.1f   %5.1f    | %5.1f\n",
+        name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
+        100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1],
+        percent(all.s.false_gains, all.s.replaced), percent(all.s.missed, all.n), percent(all.s.launch, all.runs),
+        percent(all.s.launch_false, all.runs), percent(all.s.between.gained, all.s.between.possible),
+        percent(all.s.between.slower, all.s.between.replaced), all.s.between.worst,
+        percent(all.s.beyond.gained, all.s.beyond.possible), percent(all.s.beyond.slower, all.s.beyond.replaced),
+        all.s.beyond.worst, percent((double)all.s.held, (double)all.s.stated),
+        percent((double)all.s.launch_held, (double)all.s.launch_stated), percent(all.agree, all.compared));
     fflush(stdout);
     memset(&all, 0, sizeof all);
 }

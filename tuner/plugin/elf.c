@@ -89,7 +89,7 @@ static const void *find_gnu(const struct dynamic *d, const char *name)
 /* DT_HASH: its second word is the number of symbols. All are walked: it is for old objects and happens once. */
 static const void *find_sysv(const struct dynamic *d, const char *name)
 {
-    for (uint32_t i = 1; i < d->sysv_hash[1]; i++) {
+    for (uint32_t i = 0; i < d->sysv_hash[1]; i++) {
         const void *at = defined(d, i, name);
         if (at)
             return at;

@@ -1,6 +1,7 @@
 /* bench --check: a brief measurement, held against a profile's. */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/engines/verbs/options.h"
 #include "bench/engines/verbs/run.h"
@@ -12,7 +13,15 @@ static struct verbs_fabric *load_baseline(const char *profile, struct arena *a, 
 {
     struct stat st;
     int directory = !stat(profile, &st) && S_ISDIR(st.st_mode);
-    return verbs_fabric_load(directory ? arena_printf(a, "%s/fabric.json", profile) : profile, e);
+    const char *path = directory ? arena_printf(a, "%s/fabric.json", profile) : profile;
+    if (directory && access(path, F_OK)) {
+        err_set(e, ERR_FAILED,
+                "%s holds no fabric.json, so there is nothing to compare with: no port was measured for it, as on one "
+                "node without RDMA; 'nccltune bench --engine verbs -o FILE' makes one for --check FILE",
+                profile);
+        return NULL;
+    }
+    return verbs_fabric_load(path, e);
 }
 
 static int print_check(const struct verbs_check *c, const char *profile, const struct bench_document *d, struct err *e)

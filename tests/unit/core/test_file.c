@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "core/file.h"
+#include "tests/lib/skip.h"
 
 static char dir[64];
 
@@ -102,7 +103,7 @@ static void full_disk_loses_nothing(void **state)
 {
     (void)state;
     if (geteuid() != 0)
-        skip();
+        skip_because("needs root");
     pid_t child = fork();
     if (child == 0) {
         struct err e = {0};
@@ -126,7 +127,7 @@ static void full_disk_loses_nothing(void **state)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WEXITSTATUS(status) == 77)
-        skip();
+        skip_because("needs a namespace of its own");
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 

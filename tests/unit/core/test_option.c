@@ -199,7 +199,7 @@ static void errors_name_the_option(void **state)
         {"x --json=3", "--json takes no argument"},
         {"x --output=", "--output: FILE is empty"},
         {"x --engine cuda", "--engine: 'cuda' is none of mpi, nccl, model"},
-        {"x --engine modle", "--engine: 'modle' is not known; did you mean model?"},
+        {"x --engine modle", "--engine: 'modle' is none of mpi, nccl, model; did you mean model?"},
         {"x --bytes 2M", "--bytes: '2M' is not within 1 B and 1 MiB"},
         {"x --bytes 0", "--bytes: '0' is not within 1 B and 1 MiB"},
         {"x --budget 0", "--budget: '0' is no time above 0"},

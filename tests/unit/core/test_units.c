@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -71,9 +72,29 @@ static void printed(void **state)
     assert_string_equal(unit_seconds(t, 1e300), "years");
 }
 
+static void symbols(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *all, *ctype, *lang, *expected;
+    } cases[] = {
+        {"C.UTF-8", "C", "C", "→"},   {"POSIX", "C.UTF-8", "C.UTF-8", "->"},
+        {"", "de_DE.utf8", "C", "→"}, {NULL, NULL, "en_US.UTF-8", "→"},
+        {NULL, NULL, NULL, "->"},     {NULL, "", "en_US.ISO-8859-1", "->"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+        const char *const values[] = {cases[i].all, cases[i].ctype, cases[i].lang};
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(values[k] ? setenv(names[k], values[k], 1) : unsetenv(names[k]), 0);
+        assert_string_equal(unit_symbol("→", "->"), cases[i].expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(times),
-                                       cmocka_unit_test(whole_numbers), cmocka_unit_test(printed)};
+                                       cmocka_unit_test(whole_numbers), cmocka_unit_test(printed),
+                                       cmocka_unit_test(symbols)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* The time-box: whatever the child does, the parent is back. */
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -7,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +26,13 @@ static const struct hook_options options = {.conf = "/x", .sysfs = "/sys", .limi
 static void good(const struct hook_options *o, struct hook_report *r)
 {
     snprintf(r->out, sizeof r->out, "%s", o->conf);
+    r->done = 1;
+}
+
+static void takes_time(const struct hook_options *o, struct hook_report *r)
+{
+    (void)o;
+    poll(NULL, 0, LIMIT_MS / 4);
     r->done = 1;
 }
 
@@ -64,6 +75,24 @@ static void reports(void **state)
     assert_string_equal(why.text, "");
 }
 
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
+static void waits_on_after_a_signal(void **state)
+{
+    struct hook_why why;
+    struct sigaction now = {.sa_handler = ignore}, before;
+    struct itimerval t = {.it_value = {.tv_usec = LIMIT_MS * 1000 / 20}};
+    (void)state;
+    sigaction(SIGALRM, &now, &before);
+    setitimer(ITIMER_REAL, &t, NULL);
+    assert_true(box(takes_time, &why)->done);
+    assert_string_equal(why.text, "");
+    sigaction(SIGALRM, &before, NULL);
+}
+
 static void is_back(void **state)
 {
     struct hook_why why;
@@ -74,8 +103,26 @@ static void is_back(void **state)
     clock_gettime(CLOCK_MONOTONIC, &b);
     assert_true((b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 < LONG_MS);
     assert_non_null(strstr(why.text, "not done after 200 ms"));
+    for (pid_t child = 0; child >= 0; clock_gettime(CLOCK_MONOTONIC, &b)) { /* and it does not stay */
+        child = waitpid(-1, NULL, WNOHANG);
+        assert_true(b.tv_sec - a.tv_sec < LONG_MS / 1000);
+    }
     assert_non_null(box(crashes, &why));
     assert_string_equal(why.text, "ended by signal 6");
+}
+
+static void says_what_it_cannot_have(void **state)
+{
+    struct hook_why why;
+    struct rlimit before, none;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){0, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    struct hook_report *r = box(good, &why);
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_string_equal(why.text, "no pipe");
+    assert_false(r->done);
 }
 
 static void has_no_output(void **state)
@@ -115,7 +162,11 @@ static void programs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reports), cmocka_unit_test(is_back),
-                                       cmocka_unit_test(has_no_output), cmocka_unit_test(programs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reports),
+                                       cmocka_unit_test(is_back),
+                                       cmocka_unit_test(waits_on_after_a_signal),
+                                       cmocka_unit_test(says_what_it_cannot_have),
+                                       cmocka_unit_test(has_no_output),
+                                       cmocka_unit_test(programs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

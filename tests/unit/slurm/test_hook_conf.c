@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 static struct store store;
@@ -48,7 +49,7 @@ static void keys(void **state)
     struct hook_conf c;
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     assert_int_equal(
         conf_of("# site\n\nstore=/shared/nccltune\nowner=1000\npolicy=drain\ndrain=hca,driver\n", &c, &why), 0);
     assert_string_equal(c.store, "/shared/nccltune");
@@ -63,7 +64,7 @@ static void policies(void **state)
     struct hook_conf c;
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     assert_int_equal(conf_of("policy=log\n", &c, &why), 0);
     assert_int_equal(c.policy, HOOK_DEFAULT);
     assert_int_equal(conf_of("policy=drain,fail\n", &c, &why), 0);
@@ -100,7 +101,7 @@ static void refuses(void **state)
     };
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hook_why why = {""};
         struct hook_conf c;

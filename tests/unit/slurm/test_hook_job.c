@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <time.h>
+
 #include <cmocka.h>
 
 #include "tests/unit/slurm/store.h"
@@ -125,9 +127,42 @@ static void asks(void **state)
     hook_job_free(&job);
 }
 
+/* Near a change of profiles squeue's word on the job's start decides; a part of a job may be its only node. */
+static void decides_by_what_it_is_told(void **state)
+{
+    static struct hook_answer a;
+    struct hook_why why;
+    struct hook_job job;
+    struct hook_map *m;
+    char schedule[256];
+    (void)state;
+    if (untrusted)
+        skip();
+    unsetenv("SLURM_JOB_START_TIME");
+    snprintf(schedule, sizeof schedule, "1000 none all\n%lld " STORE_HASH " all\n", (long long)time(NULL) - 60);
+    store_write(&store, "schedule", schedule);
+    assert_int_equal(ask("12 main 5678 n[1-2]\\n", &job, &why), 0);
+    job.start_known = 0;
+    job.start = time(NULL);
+    hook_decide(&store.conf, &job, &a, &m);
+    assert_int_equal(a.state, HOOK_NOTHING);
+    assert_string_equal(a.why, "no profile is scheduled for this job");
+    assert_int_equal(a.nodes, 2);
+    hook_job_free(&job);
+    snprintf(schedule, sizeof schedule, "12 main %lld n1\\n", (long long)time(NULL));
+    setenv("SLURM_HET_JOB_ID", "12", 1);
+    assert_int_equal(ask(schedule, &job, &why), 0);
+    hook_decide(&store.conf, &job, &a, &m);
+    assert_int_equal(a.state, HOOK_TUNED);
+    assert_string_equal(a.hash, STORE_HASH);
+    assert_int_equal(a.nodes, 1);
+    hook_map_free(m);
+    hook_job_free(&job);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(variables), TEST(refuses), TEST(asks)};
+    const struct CMUnitTest tests[] = {TEST(variables), TEST(refuses), TEST(asks), TEST(decides_by_what_it_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,13 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
+
+#define NCCLTUNE_VERSION "0"
+#define main             hook_main
+#include "slurm/hook_main.c" /* for its signal handler */
+#undef main
 
 static struct store store;
 static int untrusted;
@@ -134,6 +140,45 @@ static void leaves_an_answer_for_each_part(void **state)
     assert_int_equal(access(part, F_OK), 0);
 }
 
+/* Ends a child as `signal` would; what it prints. */
+static const char *ended_by(int signal)
+{
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        dup2(ends[1], 1);
+        end_open(signal);
+        _exit(3);
+    }
+    close(ends[1]);
+    ssize_t n = read(ends[0], printed, sizeof printed - 1);
+    printed[n > 0 ? n : 0] = 0;
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    return printed;
+}
+
+/* A task prolog that takes too long must not let a rank go on alone with nothing. */
+static void refuses_when_out_of_time(void **state)
+{
+    static const char refusal[] = "export NCCL_NET=" HOOK_NO_NET "\nprint nccltune: the task prolog did not end";
+    (void)state;
+    hook_name = "task-prolog";
+    assert_memory_equal(ended_by(SIGPROF), refusal, sizeof refusal - 1);
+    setenv("SLURM_JOB_NUM_NODES", "2", 1);
+    setenv("NCCLTUNE", "explain", 1);
+    assert_memory_equal(ended_by(SIGPROF), refusal, sizeof refusal - 1);
+    assert_string_equal(ended_by(SIGALRM), "");
+    setenv("NCCLTUNE", "off", 1);
+    assert_string_equal(ended_by(SIGPROF), "");
+    unsetenv("NCCLTUNE");
+    setenv("SLURM_JOB_NUM_NODES", "1", 1);
+    assert_string_equal(ended_by(SIGPROF), "");
+}
+
 /* ---- with a store that is trusted ---------------------------------------------------------------------------------
  */
 
@@ -180,7 +225,7 @@ static void checks_this_node(void **state)
 {
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     make_node();
     assert_int_equal(hook_here("check"), 0);
     assert_string_equal(printed, "profile aaaaaaaaaaaa, this node is of class a\n");
@@ -210,7 +255,7 @@ static void drains_a_node(void **state)
 {
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     make_node();
     assert_int_equal(hook_here("prolog"), 0);
     assert_string_equal(drained(), "");
@@ -236,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(prints_what_a_task_gets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_an_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_an_answer_for_each_part, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_when_out_of_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(checks_this_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(drains_a_node, set_up, tear_down),
     };

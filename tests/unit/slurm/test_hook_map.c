@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 #define MAP  "profiles/" STORE_HASH "/hook.map"
@@ -38,7 +39,7 @@ static void reads(void **state)
     struct hook_file f;
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     struct hook_map *m = hook_map_read(&store.conf, STORE_HASH, &why);
     assert_non_null(m);
     assert_int_equal(m->nclasses, 3);
@@ -99,7 +100,7 @@ static void refuses(void **state)
     };
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hook_why why = {""};
         store_write(&store, MAP, bad[i]);
@@ -115,7 +116,7 @@ static void too_many(void **state)
                                         "file f%d 1 " SHA "\n"};
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct hook_why why = {""};
         FILE *f = fopen(store_path(&store, MAP), "w");

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 #define NODES    8
@@ -47,7 +48,7 @@ static int tear_down(void **state)
 static void be_node(int k, enum fate fate)
 {
     static struct hook_answer a;
-    struct hook_job job = {.id = "7", .lists = {"n[0-7]"}, .nlists = 1};
+    struct hook_job job = {.id = "7", .lists = {"n[0-3]", "n[4-7]"}, .nlists = 2};
     char name[16];
     snprintf(name, sizeof name, "n%d", k);
     job.node = name;
@@ -102,7 +103,7 @@ static void all_or_none(void **state)
     static const enum fate fates[] = {UNTUNED, CANNOT_TELL, ANOTHER, ABSENT, NO_DIRECTORY, LATE};
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     meet(0, FINE);
     expect_all(HOOK_TUNED);
     leave();
@@ -120,7 +121,7 @@ static void requeued(void **state)
 {
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     meet(0, FINE);
     setenv("SLURM_JOB_RESTART_COUNT", "1", 1);
     meet(3, NO_DIRECTORY);
@@ -132,7 +133,7 @@ static void too_late_to_be_told(void **state)
 {
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     meet(0, FINE);
     be_node(2, CANNOT_TELL);
     assert_int_equal(ends[2], HOOK_UNKNOWN);
@@ -144,7 +145,7 @@ static void strangers(void **state)
 {
     (void)state;
     if (untrusted || getuid() != 0)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     chmod(store_path(&store, "meet"), 0777);
     meet(0, FINE);
     expect_all(HOOK_NOTHING);

@@ -4,8 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <time.h>
+
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 static struct store store;
@@ -80,7 +83,7 @@ static void expect(const char *log)
 {
     char sysfs[1024];
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     snprintf(sysfs, sizeof sysfs, "%s", store_path(&store, "sys"));
     char path[1024];
     snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
@@ -165,9 +168,49 @@ static void the_profile_itself(void **state)
     expect("");
 }
 
+/* An epilog looks for what the job's profile had, and says it, whatever has been scheduled since. */
+static void epilog(void **state)
+{
+    struct hook_why why = {""};
+    char path[1024], sysfs[1024], run[1024];
+    (void)state;
+    expect("");
+    snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
+    snprintf(sysfs, sizeof sysfs, "%s", store_path(&store, "sys"));
+    snprintf(run, sizeof run, "%s", store_path(&store, "run"));
+    struct hook_options o = {.conf = path, .sysfs = sysfs, .run = run};
+    assert_int_equal(hook_answer_write(run, "7", report.out, &why), 0);
+    store_write(&store, "schedule", "1 none all\n");
+    remove_file("module/nvidia");
+    memset(&report, 0, sizeof report);
+    hook_epilog(&o, &report);
+    assert_true(report.done);
+    assert_string_equal(report.log, "driver nvidia is not loaded");
+    assert_string_equal(report.reason, "");
+}
+
+/* policy=nothing: the other nodes are waited for, for a part of the limit. */
+static void a_node_that_does_not_come(void **state)
+{
+    char text[1100];
+    struct timespec began, now;
+    (void)state;
+    make("../meet");
+    snprintf(text, sizeof text, "policy=nothing\nmeet=%s\n", store_path(&store, "meet"));
+    conf(text);
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    expect("");
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    assert_non_null(strstr(report.out, "state nothing\n"));
+    assert_non_null(strstr(report.out, "why 2 of its nodes did not answer in time\n"));
+    assert_true(now.tv_sec - began.tv_sec < 5); /* 0.4 of a second, on a machine that has time */
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(sound), TEST(findings), TEST(policy), TEST(the_profile_itself)};
+    const struct CMUnitTest tests[] = {TEST(sound),  TEST(findings),
+                                       TEST(policy), TEST(the_profile_itself),
+                                       TEST(epilog), TEST(a_node_that_does_not_come)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 #define A STORE_HASH
@@ -51,7 +52,7 @@ static void chooses(void **state)
 {
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     expect("", job_of("n1", "main", 500), "");
     expect("# a comment\n\n100 " A " all\n", job_of("n1", "main", 500), A);
     expect("100 " A " all\n500 " B " all\n", job_of("n1", "main", 499), A);
@@ -83,7 +84,7 @@ static void refuses(void **state)
     };
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect(bad[i], job_of("n1", "main", 500), NULL);
 }
@@ -116,7 +117,7 @@ static void near_a_change(void **state)
     char found[SHA256_HEX];
     (void)state;
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct hook_why why = {""};
         struct hook_job job = job_of("n1", "main", 10000);

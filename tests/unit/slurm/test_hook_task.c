@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 #define HCA   "export NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\n"
@@ -96,6 +97,36 @@ static const char *task(void)
     return report.out;
 }
 
+/* What is too much for Slurm is nothing, to the last byte. */
+static void fits_or_is_nothing(void **state)
+{
+    const struct hook_options o = options();
+    struct hook_why why = {""};
+    char *answer = malloc(2 * HOOK_OUTPUT);
+    (void)state;
+    if (untrusted) {
+        free(answer);
+        skip();
+    }
+    for (int last = 0, fits = 1; fits; last++) {
+        int n = sprintf(answer,
+                        "nccltune-job/1\nnodes 1\nmixed 0\npolicy default\nstate profile\nprofile " STORE_HASH "\n");
+        assert_true(last < 1000);
+        for (int i = 0; i < 18; i++)
+            n += sprintf(answer + n, "common NCCL_TEST_%d=%0*d\n", i, i ? 900 : 300 + last, 1);
+        strcpy(answer + n, "end\n");
+        assert_int_equal(hook_answer_write(o.run, "7", answer, &why), 0);
+        fits = task()[0] != 0;
+        size_t bytes = strlen(report.out);
+        assert_true(last || fits);
+        if (fits)
+            assert_int_equal(report.out[bytes - 1], '\n');
+        else
+            assert_string_equal(report.log, "nothing is set: more output than Slurm would read");
+    }
+    free(answer);
+}
+
 static const char *output(void)
 {
     prolog();
@@ -131,7 +162,7 @@ static void expect(const char *fmt, ...)
 static void need_trust(void)
 {
     if (untrusted)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
 }
 
 static void all_of_it(void **state)
@@ -359,12 +390,12 @@ static void explains(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(all_of_it),       TEST(the_user_wins),
-                                       TEST(a_users_table),   TEST(what_a_hook_set),
-                                       TEST(decided_once),    TEST(what_the_first_node_decided),
-                                       TEST(jobs_from_jobs),  TEST(local_settings_stay),
-                                       TEST(nothing_for_all), TEST(where_the_node_cannot_tell),
-                                       TEST(no_store),        TEST(no_prolog),
-                                       TEST(explains)};
+    const struct CMUnitTest tests[] = {TEST(all_of_it),          TEST(the_user_wins),
+                                       TEST(a_users_table),      TEST(what_a_hook_set),
+                                       TEST(decided_once),       TEST(what_the_first_node_decided),
+                                       TEST(jobs_from_jobs),     TEST(local_settings_stay),
+                                       TEST(nothing_for_all),    TEST(where_the_node_cannot_tell),
+                                       TEST(no_store),           TEST(no_prolog),
+                                       TEST(fits_or_is_nothing), TEST(explains)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
 #define LIMIT 4096
@@ -130,7 +131,7 @@ static void owners(void **state)
     (void)state;
     need_trust();
     if (getuid() != 0)
-        skip();
+        skip_because("needs root");
     store_write(&store, "f", "x");
     assert_int_equal(chown(store_path(&store, "f"), 12345, 0), 0);
     expect("f", "belongs to user 12345");
@@ -145,6 +146,15 @@ static void relative(void **state)
     (void)state;
     assert_int_equal(hook_read("Makefile", 0, LIMIT, &f, &why), -1);
     assert_non_null(strstr(why.text, "not an absolute path"));
+    char path[HOOK_PATH + 1] = "";
+    for (size_t i = 0; i < HOOK_PATH; i++)
+        path[i] = i % 2 ? 'x' : '/';
+    why.text[0] = 0;
+    assert_int_equal(hook_read(path, 0, LIMIT, &f, &why), -1);
+    assert_non_null(strstr(why.text, "not an absolute path"));
+    path[HOOK_PATH - 1] = why.text[0] = 0;
+    assert_int_equal(hook_read(path, 0, LIMIT, &f, &why), -1);
+    assert_string_equal(why.text, "/x: No such file or directory");
 }
 
 int main(void)

@@ -23,6 +23,7 @@
 #include "core/locate.h"
 #include "core/progress.h"
 #include "tests/doubles/nccl_setup.h"
+#include "tests/lib/skip.h"
 
 #define MANY 1100
 
@@ -538,7 +539,7 @@ static void beyond_1024_agents(void **state)
     struct rlimit before, low;
     getrlimit(RLIMIT_NOFILE, &before);
     if (before.rlim_max < 2 * MANY + 400)
-        skip();
+        skip_because("needs more open files: ulimit -Hn");
     low = before;
     low.rlim_cur = 1024;
     setrlimit(RLIMIT_NOFILE, &low);

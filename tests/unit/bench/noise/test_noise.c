@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "bench/noise/noise.h"
+#include "bench/noise/signs.h"
 #include "tests/unit/probe/tree.h"
 
 static int use_double(void **state)
@@ -208,12 +209,67 @@ static void a_node_that_says_too_little_is_left_out(void **state)
     arena_free(a);
 }
 
+/* As nccltune-worker prints them on another node, before and after; a third list is none of ours. */
+static void prints_what_it_reads(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct sign list[] = {{"load", NULL, 3.5}, {"gpu-heat", "GPU 3, hot", 0.1}};
+    struct signs s = {.arena = a, .list = list, .n = 2, .at_s = 12.5}, read[3] = {0};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    signs_print(&s, out);
+    s.at_s = 13;
+    s.n = 1;
+    signs_print(&s, out);
+    signs_print(&s, out);
+    fclose(out);
+    assert_int_equal(signs_parse(text, a, read), 2);
+    assert_true(read[0].at_s == 12.5 && read[1].at_s == 13 && read[0].n == 2 && read[1].n == 1);
+    assert_string_equal(read[0].list[0].kind, "load");
+    assert_null(read[0].list[0].subject);
+    assert_string_equal(read[0].list[1].subject, "GPU 3, hot");
+    assert_true(read[0].list[1].value == 0.1);
+    assert_null(read[2].arena);
+    free(text);
+    struct signs now = {.arena = a};
+    signs_read(&now, NULL);
+    assert_true(now.at_s > 0);
+    arena_free(a);
+}
+
+static void prints_a_block_for_people(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    noise_print(&all, out);
+    fflush(out);
+    assert_int_equal(bytes, 0);
+    finding_add(&all, FINDING_WARNING, "gpu-heat", "GPU 3", "it is hot")->advice = "fans";
+    finding_add(&all, FINDING_NOTE, "load", NULL, "busy");
+    noise_print(&all, out);
+    fclose(out);
+    assert_string_equal(text, "\nNoise:\n  warning gpu-heat: GPU 3: it is hot\n    fans\n  note load: busy\n");
+    free(text);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_every_sign_of_a_gpu),        cmocka_unit_test(says_nothing_of_quiet_ones),
-        cmocka_unit_test(tells_the_signs_of_a_node),        cmocka_unit_test(tells_only_what_grew),
-        cmocka_unit_test(tells_what_another_node_has_said), cmocka_unit_test(a_node_that_says_too_little_is_left_out),
+        cmocka_unit_test(tells_every_sign_of_a_gpu),
+        cmocka_unit_test(says_nothing_of_quiet_ones),
+        cmocka_unit_test(tells_the_signs_of_a_node),
+        cmocka_unit_test(tells_only_what_grew),
+        cmocka_unit_test(tells_what_another_node_has_said),
+        cmocka_unit_test(a_node_that_says_too_little_is_left_out),
+        cmocka_unit_test(prints_what_it_reads),
+        cmocka_unit_test(prints_a_block_for_people),
     };
     return cmocka_run_group_tests(tests, use_double, NULL);
 }

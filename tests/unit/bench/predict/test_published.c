@@ -16,6 +16,7 @@
 
 #include "core/stats.h"
 #include "tests/lib/published.h"
+#include "tests/lib/skip.h"
 
 #define FOUND "build/model-errors.tsv"
 #define TABLE "tests/fixtures/bench/model-errors.tsv"
@@ -137,7 +138,7 @@ static void band_holds_nine_of_ten(void **state)
     (void)state;
     static const uint64_t bounds[] = {0, 1 << 20, 1 << 26, UINT64_MAX};
     if (!published_nrows)
-        skip();
+        skip_because(NEEDS_CORPUS);
     for (int k = 0; k < 3; k++) {
         int in = 0, n = 0;
         for (int i = 0; i < published_nrows; i++)
@@ -157,7 +158,7 @@ static void band_holds_by_fabric(void **state)
     (void)state;
     int n[PUBLISHED_FABRICS] = {0}, in[PUBLISHED_FABRICS] = {0};
     if (!published_nrows)
-        skip();
+        skip_because(NEEDS_CORPUS);
     for (int i = 0; i < published_nrows; i++) {
         struct model_time t;
         const struct published_run *run = &published_runs[published_rows[i].run];

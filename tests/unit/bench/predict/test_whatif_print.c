@@ -16,6 +16,7 @@
 #include "core/json.h"
 #include "core/locate.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/skip.h"
 
 struct fixture {
     struct topology *topology;
@@ -162,7 +163,7 @@ static void the_picture(void **state)
     struct arena *a = arena_new();
     if (!locate_in_path("gnuplot", a)) {
         arena_free(a);
-        skip();
+        skip_because("needs gnuplot");
     }
     struct fixture f = begin("a 'quoted' name");
     struct err e = {0};

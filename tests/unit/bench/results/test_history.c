@@ -36,6 +36,9 @@ static struct bench_result items[] = {
     RESULT(64, "default", "short", BENCH_OK, twenty, 3, 1),
     RESULT(64, "default", "line", BENCH_OK, twenty, 3, 1),
     RESULT(1024, "default", "line", BENCH_DROPPED, forty, 3, 1),
+    RESULT(64, "default", "fell", BENCH_CRASHED, NULL, 0, 1),
+    RESULT(8, "default", "fell", BENCH_OK, ten, 3, 1),
+    RESULT(1024, "default", "fell", BENCH_OK, forty, 3, 1),
 };
 static const struct bench_results results = {.items = items, .count = sizeof items / sizeof *items};
 
@@ -77,6 +80,8 @@ static void times_and_expectations(void **state)
     assert_near(history_expect_us(&results, &below, "no such call"), 0, 0);
     /* Between two sizes the straight line: 192 of the 960 bytes on the way from 20 to 40 us. */
     assert_near(history_expect_us(&results, &above, "line"), 24, 1e-9);
+    /* What has no time here is no neighbour of this place: 56 of 1016 bytes from 10 to 40 us. */
+    assert_near(history_expect_us(&results, &here, "fell"), 10 + 30 * 56 / 1016.0, 1e-9);
 }
 
 static void who_is_hopeless(void **state)

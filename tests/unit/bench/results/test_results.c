@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -267,6 +269,32 @@ static void odd_targets(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+/* A disk that fills up in the middle of a line. */
+static void keeps_whole_lines_on_a_full_disk(void **state)
+{
+    struct arena *a = arena_new();
+    struct bench_journal j;
+    struct err e;
+    struct bench_result x = sample();
+    struct rlimit before, room;
+    (void)state;
+    unlink(path);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    char *whole = get(a);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    room = (struct rlimit){strlen(whole) + 20, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &room), 0);
+    int rc = bench_journal_append(&j, &x, &e);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(rc, ERR_FAILED);
+    assert_non_null(strstr(e.text, "cannot be written"));
+    assert_string_equal(get(a), whole);
+    bench_journal_close(&j);
+    arena_free(a);
+}
+
 static void statuses_have_names(void **state)
 {
     (void)state;
@@ -299,6 +327,40 @@ static void predictions(void **state)
     bench_results_free(r);
 }
 
+/* The line of a prediction with these times and what follows them. */
+static struct bench_results *predicted(const char *rest)
+{
+    struct err e;
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"format\": \"nccltune-results/1\"}\n"
+             "{\"engine\": \"model\", \"library\": \"NCCL\", \"collective\": \"allreduce\", \"bytes\": 8, "
+             "\"nodes\": 1, \"ranks\": 2, \"launch\": {\"label\": \"default\"}, \"call\": {\"label\": "
+             "\"default\"}, \"status\": \"ok\", \"times_us\": %s}\n",
+             rest);
+    put(text);
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    assert_non_null(r);
+    return r;
+}
+
+static void reads_doubt(void **state)
+{
+    (void)state;
+    struct bench_results *r =
+        predicted("[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": "
+                  "{\"shared\": [0.5, -1, 0, 0, 0, 9.9], \"rest\": 0.25, \"way\": 3, \"detail\": 8}");
+    assert_int_equal(r->count, 1);
+    const struct bench_doubt *d = r->items[0].doubt;
+    assert_true(d && d->shared[0] == 0.5 && d->shared[1] == -1 && d->shared[5] == 9.9 && d->rest == 0.25);
+    assert_true(d->way == 3 && d->detail == 8);
+    bench_results_free(r);
+    r = predicted("[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {}");
+    d = r->items[0].doubt;
+    assert_true(d && d->rest == 0 && d->way == -1 && d->detail == -1);
+    bench_results_free(r);
+}
+
 /* A band has two ends and one time between them. */
 static void broken_bands(void **state)
 {
@@ -311,19 +373,14 @@ static void broken_bands(void **state)
         "[100], \"low_us\": \"80\", \"high_us\": 120",
         "[100], \"low_us\": 80, \"high_us\": 1e999",
         "[100, 101], \"low_us\": 80, \"high_us\": 120",
+        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"shared\": [0, 0, 0, 0, 0, 0, 0]}",
+        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"shared\": [\"0\"]}",
+        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"shared\": [-10]}",
+        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"rest\": 10}",
+        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"rest\": -0.1}",
     };
     for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) {
-        struct err e;
-        char text[1024];
-        snprintf(text, sizeof text,
-                 "{\"format\": \"nccltune-results/1\"}\n"
-                 "{\"engine\": \"model\", \"library\": \"NCCL\", \"collective\": \"allreduce\", \"bytes\": 8, "
-                 "\"nodes\": 1, \"ranks\": 2, \"launch\": {\"label\": \"default\"}, \"call\": {\"label\": "
-                 "\"default\"}, \"status\": \"ok\", \"times_us\": %s}\n",
-                 bands[i]);
-        put(text);
-        struct bench_results *r = bench_results_load(path, NULL, &e);
-        assert_non_null(r);
+        struct bench_results *r = predicted(bands[i]);
         assert_int_equal(r->count, 0);
         bench_results_free(r);
     }
@@ -367,12 +424,20 @@ static void keeps_noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_field),     cmocka_unit_test(skips_broken_lines),
-        cmocka_unit_test(skips_a_cut_off_line),  cmocka_unit_test(refuses_what_is_no_journal),
-        cmocka_unit_test(appends_what_it_reads), cmocka_unit_test(resume_cuts_the_broken_line),
-        cmocka_unit_test(guards_what_is_there),  cmocka_unit_test(odd_targets),
-        cmocka_unit_test(statuses_have_names),   cmocka_unit_test(predictions),
-        cmocka_unit_test(broken_bands),          cmocka_unit_test(keeps_noise),
+        cmocka_unit_test(reads_every_field),
+        cmocka_unit_test(skips_broken_lines),
+        cmocka_unit_test(skips_a_cut_off_line),
+        cmocka_unit_test(refuses_what_is_no_journal),
+        cmocka_unit_test(appends_what_it_reads),
+        cmocka_unit_test(resume_cuts_the_broken_line),
+        cmocka_unit_test(guards_what_is_there),
+        cmocka_unit_test(odd_targets),
+        cmocka_unit_test(keeps_whole_lines_on_a_full_disk),
+        cmocka_unit_test(statuses_have_names),
+        cmocka_unit_test(predictions),
+        cmocka_unit_test(broken_bands),
+        cmocka_unit_test(reads_doubt),
+        cmocka_unit_test(keeps_noise),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -123,7 +123,8 @@ static void only_measured_communicator_sizes_are_reached(void **state)
         assert_int_equal(algorithm(&w, 2, ranks, 0), ranks == 4 ? 3 : 0);
         assert_int_equal(algorithm(&w, 2, ranks, 31), ranks == 4 ? 3 : 0);
         assert_int_equal(algorithm(&w, 2, ranks, 32), ranks == 4 ? 4 : 0);
-        assert_int_equal(algorithm(&w, 2, ranks, 1L << 40), ranks == 4 ? 4 : 0);
+        assert_int_equal(algorithm(&w, 2, ranks, 128), ranks == 4 ? 4 : 0);
+        assert_int_equal(algorithm(&w, 2, ranks, 129), 0); /* larger ones were not measured */
         assert_int_equal(algorithm(&w, 7, ranks, 8), 0);
     }
     finish(&s, &w);

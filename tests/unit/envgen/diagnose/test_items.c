@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "probe/machines/machines.h"
 #include "tests/lib/near.h"
 #include "tests/unit/envgen/diagnose/feed.h"
 
@@ -216,17 +217,17 @@ static void sides(void **state)
 static void hcas_that_nccl_leaves_out(void **state)
 {
     (void)state;
-    struct topo_port ports[] = {{.object = -1, .hca = "mlx5_0", .port = 1, .state = TOPO_STATE_ACTIVE},
-                                {.object = -1, .hca = "mlx5_1", .port = 1, .state = TOPO_STATE_ACTIVE},
-                                {.object = -1, .hca = "mlx5_2", .port = 1, .state = TOPO_STATE_DOWN}};
-    struct topo_gpu gpu = {.object = -1};
-    struct topo_class class = {.name = "n", .gpus = &gpu, .ngpus = 1, .ports = ports, .nports = 3};
-    struct topology t = {.classes = &class, .nclasses = 1};
-    struct diagnosis *d = read_text("h:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n");
-    diagnose_topology(d, &t);
+    struct err e = {0};
+    struct topology *t = machine_topology("hgx-a100-4", 1, &e);
+    assert_non_null(t);
+    t->classes[0].ports[3].state = TOPO_STATE_DOWN;
+    struct diagnosis *d =
+        read_text("h:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0\n");
+    diagnose_expect(d, &(struct diag_expected){.topology = t});
     const struct diag_finding *f = finding_of(diagnose_finish(d), "unused-hcas");
     assert_non_null(f);
-    assert_non_null(strstr(f->text, "1 of the 2 HCAs that the topology has for GPUs: not mlx5_1"));
+    assert_non_null(strstr(f->text, "2 of the 3 HCAs that the topology has for GPUs: not mlx5_2"));
+    topo_free(t);
     diagnose_free(d);
 }
 

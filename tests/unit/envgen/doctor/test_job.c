@@ -15,6 +15,7 @@
 #include "envgen/doctor/doctor_internal.h"
 #include "envgen/generate/generate.h"
 #include "probe/topology/topology.h"
+#include "tests/lib/skip.h"
 #include "tests/unit/envgen/scratch.h"
 #include "tests/unit/slurm/store.h"
 
@@ -211,7 +212,7 @@ static void what_was_decided(void **state)
         {"state profile\ntable TABLE\nend\n", {mine}, FINDING_OK, "the job has profile"},
     };
     if (store_new(&place) || getuid() != 0)
-        skip();
+        skip_because(NEEDS_OWN_STORE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *settings[] = {"SLURM_JOB_ID=7", cases[i].settings[0], cases[i].settings[1], NULL};
         if (cases[i].answer) {
@@ -239,7 +240,7 @@ static void all_is_well(void **state)
     const char *dir = scratch_path(&s, "profile"), *plugin = scratch_path(&s, "plugin.so");
     char *real = realpath(PLUGIN, NULL);
     if (!real)
-        skip();
+        skip_because("no plugin was built: " PLUGIN);
     assert_int_equal(symlink(real, plugin), 0);
     free(real);
     const char *const settings[] = {

@@ -99,7 +99,9 @@ static void one_call(void **state)
                                        NULL};
     static const char *const kept[] = {"used: default", "rule: none", "nothing is faster than the default", NULL};
     static const char *const never[] = {"not measured: the library's own choice", NULL};
-    expect(ask((struct env_question){.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = 4, .ranks = 4}), ring);
+    static const char *const beyond[] = {"used: default", "larger than what was measured", "rule: none", NULL};
+    expect(ask((struct env_question){.coll = COLL_ALLREDUCE, .bytes = 8 << 20, .nodes = 4, .ranks = 4}), ring);
+    expect(ask((struct env_question){.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = 4, .ranks = 4}), beyond);
     expect(ask((struct env_question){.coll = COLL_BROADCAST, .bytes = 64}), kept);
     expect(ask((struct env_question){.coll = COLL_REDUCE, .bytes = 64}), never);
 }
@@ -117,7 +119,7 @@ static void as_json(void **state)
 {
     (void)state;
     struct err e = {0};
-    struct env_question call = {.coll = COLL_ALLREDUCE, .bytes = 64 << 20, .nodes = 4, .ranks = 4};
+    struct env_question call = {.coll = COLL_ALLREDUCE, .bytes = 8 << 20, .nodes = 4, .ranks = 4};
     cJSON *doc = env_explain_json(profile, &call, &e);
     const cJSON *shapes = cJSON_GetObjectItem(doc, "shapes"), *rules = cJSON_GetObjectItem(doc, "rules");
     assert_int_equal(cJSON_GetArraySize(shapes), 1);

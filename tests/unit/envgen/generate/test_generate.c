@@ -10,6 +10,7 @@
 
 #include "envgen/generate/generate.h"
 #include "envgen/profile/profile.h"
+#include "tests/lib/skip.h"
 #include "tests/unit/envgen/scratch.h"
 
 #define FIXTURES "tests/fixtures/envgen"
@@ -355,7 +356,7 @@ static void a_full_disk_changes_nothing(void **state)
     struct err e;
     if (geteuid() || mount("none", s.dir, "tmpfs", 0, "size=96k")) {
         scratch_free(&s);
-        skip();
+        skip_because("needs root, to mount a small file system");
     }
     const char *out = scratch_path(&s, "profile");
     struct env_generate g = options(out, 0);
@@ -383,7 +384,7 @@ static void a_read_only_directory(void **state)
     struct err e;
     if (geteuid() || mount("none", s.dir, "tmpfs", MS_RDONLY, "")) {
         scratch_free(&s);
-        skip();
+        skip_because("needs root, to mount a small file system");
     }
     struct env_generate g = options(scratch_path(&s, "profile"), 1);
     int inside = run(&g, &e);

@@ -17,6 +17,7 @@
 #include "core/file.h"
 #include "core/vars/catalogue.h"
 #include "envgen/lint/lint.h"
+#include "tests/lib/skip.h"
 
 #define WRONG  "tests/fixtures/lint/wrong_settings.tsv"
 #define FIELDS 5
@@ -187,7 +188,7 @@ static void parsers_take_what_they_took(void **state)
     struct arena *a = arena_new();
     struct pairs p = {"/tmp/nccltune-test-XXXXXX"};
     if (system("python3 -c 'import ast' 2>/dev/null") != 0)
-        skip();
+        skip_because("needs python3");
     assert_non_null(mkdtemp(p.dir));
     for (int i = 0; i < 2; i++)
         assert_int_equal(mkdir(arena_printf(a, "%s/%s", p.dir, i ? "after" : "before"), 0700), 0);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "envgen/profile/staged_write.h"
+#include "tests/lib/skip.h"
 #include "tests/unit/envgen/scratch.h"
 
 static void files_in_a_directory(void **state)
@@ -98,7 +99,7 @@ static void a_full_disk(void **state)
     struct err e = {0};
     if (geteuid() || mount("none", dir.dir, "tmpfs", 0, "size=64k")) {
         scratch_free(&dir);
-        skip();
+        skip_because("needs root, to mount a small file system");
     }
     char *large = arena_alloc(dir.arena, 200000);
     scratch_write(&dir, "a", "old", 3);

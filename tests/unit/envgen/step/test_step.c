@@ -99,7 +99,7 @@ static void between_sizes_a_line_in_logarithms(void **state)
 static void beyond_the_sizes_no_further_than_twice(void **state)
 {
     (void)state;
-    expect_us(32 * MIB, 1600 * 1.4142135624, 800 * 1.4142135624);
+    expect_us(32 * MIB, 1600 * 1.4142135624, 1600 * 1.4142135624); /* where no row reaches */
     expect_us(32 * KIB, 100 / 1.4142135624, 100 / 1.4142135624);
     expect_us(64 * MIB, 0, 0);
     expect_us(8, 0, 0);
@@ -390,5 +390,6 @@ int main(void)
         cmocka_unit_test(as_json),
         cmocka_unit_test(coverage_is_by_time),
     };
+    setenv("LC_ALL", "C.UTF-8", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

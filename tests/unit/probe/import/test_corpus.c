@@ -13,6 +13,7 @@
 #include "core/file.h"
 #include "core/finding.h"
 #include "probe/findings/findings.h"
+#include "tests/lib/skip.h"
 #include "tests/unit/probe/matrix.h"
 
 static void assert_corpus_words(const char *name, const char *expected)
@@ -23,7 +24,7 @@ static void assert_corpus_words(const char *name, const char *expected)
         assert_words(path, expected);
     arena_free(a);
     if (!path)
-        skip();
+        skip_because(NEEDS_CORPUS);
 }
 
 /* clang-format off */
@@ -171,7 +172,7 @@ static struct topology *corpus(const char *name)
     struct topology *t = path ? load_one(path) : NULL;
     arena_free(a);
     if (!t)
-        skip();
+        skip_because(NEEDS_CORPUS);
     return t;
 }
 
@@ -325,7 +326,7 @@ static void every_text(void **state)
         arena_free(a);
     }
     if (!files)
-        skip();
+        skip_because(NEEDS_CORPUS);
 }
 
 /* Every file is read without a false error, written, and read back to the same bytes. */
@@ -364,7 +365,7 @@ static void every_file(void **state)
         arena_free(a);
     }
     if (!files)
-        skip();
+        skip_because(NEEDS_CORPUS);
 }
 
 int main(void)

@@ -13,6 +13,7 @@
 #include "probe/machines/hardware.h"
 #include "probe/machines/machines.h"
 #include "probe/topology/build.h"
+#include "tests/lib/skip.h"
 #include "tests/unit/probe/matrix.h"
 
 enum { AMD = 0x1002, NVIDIA = 0x10de };
@@ -262,7 +263,7 @@ static void corpus_gpus(void **state)
     }
     arena_free(a);
     if (!files)
-        skip();
+        skip_because(NEEDS_CORPUS);
 }
 
 int main(void)

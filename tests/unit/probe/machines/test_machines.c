@@ -18,6 +18,7 @@
 #include "probe/machines/machines_table.h"
 #include "probe/topology/build.h"
 #include "probe/topology/roles.h"
+#include "tests/lib/skip.h"
 #include "tests/unit/probe/matrix.h"
 
 static struct topology *machine(const char *name)
@@ -344,7 +345,7 @@ static void assert_alike(const char *name, const char *file, enum detail detail)
     const char *path = corpus_file(a, file);
     if (!path) {
         arena_free(a);
-        skip();
+        skip_because(NEEDS_CORPUS);
     }
     struct topology *ours = machine(name), *recorded = load_one(path);
     const struct machine *m = machines;
@@ -429,7 +430,7 @@ static void recorded_mi250x(void **state)
     topo_free(recorded);
     arena_free(a);
     if (!path)
-        skip();
+        skip_because(NEEDS_CORPUS);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 
 #include "core/proc.h"
 #include "probe/source/probe.h"
+#include "tests/lib/skip.h"
 #include "tests/unit/probe/matrix.h"
 #include "tests/unit/probe/tree.h"
 
@@ -34,7 +35,7 @@ static struct topology *unpacked(const char *archive, const char *folder)
     tree_end(&tree);
     arena_free(a);
     if (!t)
-        skip();
+        skip_because(NEEDS_CORPUS);
     return t;
 }
 

@@ -126,6 +126,11 @@ static void answers_as_the_vendor(int pair)
                     CHECK(seen->collnet == (support & 1) && seen->nvls == support >> 1);
             }
     CHECK(seen->calls > 0 && seen->wrong == 0);
+    for (int one = ALGO_NVLS; one <= ALGO_NVLS_TREE && chain.api > 2 && version <= 2; one++) {
+        struct question q = offered(COLL_ALLREDUCE, 4096, 0, 1);
+        q.cost[one][PROTO_SIMPLE] = -1;
+        CHECK(ask(&chain, &q) == 0 && seen->nvls == 1);
+    }
     destroy(&chain);
     destroy(&alone);
     CHECK(seen->destroys == (chain.api == 1 && version > 1 ? 1 : 2) && seen->wrong == 0);
@@ -150,6 +155,11 @@ static void passes_on_what_init_is_told(int pair)
     CHECK(ask(&l, &q) == 0);
     if (version >= 4)
         CHECK(seen->reg_buff == (l.api >= 4));
+    struct loader uneven = l;
+    CHECK(open_communicator(&uneven, 17, 2) == 0);
+    if (version >= 5 && l.api > 1 && l.api < 5)
+        CHECK(seen->domains == 2 && seen->min_ranks == 8 && seen->max_ranks == 9);
+    destroy(&uneven);
     destroy(&l);
 }
 
@@ -307,6 +317,33 @@ static void handlers_come_back(int unused)
     raise(SIGSEGV);
     CHECK(handled == SIGSEGV);
     destroy(&l);
+}
+
+static void handle_with_place(int number, siginfo_t *info, void *machine)
+{
+    handled = info && machine ? number : -1;
+}
+
+enum { PLAIN, WITH_PLACE, IGNORED, DEADLY };
+
+/* A crash of another thread, while the vendor's init is guarded, goes where it would have gone. */
+static void other_threads_crash_as_ever(int kind)
+{
+    struct sigaction own = {.sa_handler = kind == PLAIN ? handle : kind == IGNORED ? SIG_IGN : SIG_DFL};
+    if (kind == WITH_PLACE)
+        own = (struct sigaction){.sa_sigaction = handle_with_place, .sa_flags = SA_SIGINFO};
+    setenv("VENDOR_TUNER_FAULT", kind == DEADLY ? "thread-crash" : "thread", 1);
+    sigaction(kind == DEADLY ? SIGSEGV : SIGBUS, &own, NULL);
+    use_table(nothing); /* removed by who lives on */
+    pid_t child = kind == DEADLY ? fork() : 0;
+    if (!child) {
+        struct loader l = chained(nothing, NCCL_2_28, vendor_path(4));
+        CHECK(handled == (kind == PLAIN || kind == WITH_PLACE ? SIGBUS : 0) && logged.warnings == 0);
+        destroy(&l);
+    }
+    int status = 0;
+    if (kind == DEADLY && child)
+        CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
 /* A communicator that has the vendor's tuner keeps it when a later one cannot have it. */
@@ -556,6 +593,7 @@ EACH(a_failing_init_is_left_out, 0, PAIRS - 1)
 EACH(a_crashing_init_is_left_out, 0, PAIRS - 1)
 EACH(an_aborting_init_is_left_out, 1, 6)
 EACH(handlers_come_back, 0, 0)
+EACH(other_threads_crash_as_ever, PLAIN, DEADLY)
 EACH(a_second_init_that_fails, 2, 6)
 EACH(a_failing_call_is_passed_on, 0, PAIRS - 1)
 EACH(what_cannot_be_had_is_said, 0, 0)
@@ -588,6 +626,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_crashing_init_is_left_out),
         cmocka_unit_test(test_an_aborting_init_is_left_out),
         cmocka_unit_test(test_handlers_come_back),
+        cmocka_unit_test(test_other_threads_crash_as_ever),
         cmocka_unit_test(test_a_second_init_that_fails),
         cmocka_unit_test(test_a_failing_call_is_passed_on),
         cmocka_unit_test(test_what_cannot_be_had_is_said),

@@ -102,6 +102,27 @@ static void the_first_communicator_counts(int unused)
     CHECK(ask(&node, &q) == NCCLTUNE_SUCCESS && q.algo == ALGO_TREE);
 }
 
+/* From version 2 on each has the rows for its own shape. */
+static void every_communicator_has_its_rows(int minor)
+{
+    use_table("allreduce,0,-1,tree,simple,8,2,16\n"
+              "allreduce,0,-1,ring,simple,2,1,8\n");
+    struct loader world = load(minor), node = world, more = world;
+    CHECK(init(&world, 16, 2, NULL, NULL) == NCCLTUNE_SUCCESS && init(&node, 8, 1, NULL, NULL) == NCCLTUNE_SUCCESS &&
+          init(&more, 16, 4, NULL, NULL) == NCCLTUNE_SUCCESS);
+    struct question q = question(COLL_ALLREDUCE, 1024), same = q, untouched = q;
+    CHECK(ask(&world, &q) == NCCLTUNE_SUCCESS && q.algo == ALGO_TREE && q.channels == 8);
+    CHECK(ask(&node, &same) == NCCLTUNE_SUCCESS && same.algo == ALGO_RING && same.channels == 2);
+    CHECK(ask(&more, &untouched) == NCCLTUNE_SUCCESS && untouched.channels == 0);
+}
+
+static void test_every_communicator_has_its_rows(void **unused)
+{
+    (void)unused;
+    for (size_t i = 1; i < RELEASES; i++)
+        in_child(every_communicator_has_its_rows, releases[i]);
+}
+
 static void test_names_what_runs(void **unused)
 {
     (void)unused;
@@ -128,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_names_what_runs),
         cmocka_unit_test(test_the_users_variables_stand),
         cmocka_unit_test(test_the_first_communicator_counts),
+        cmocka_unit_test(test_every_communicator_has_its_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,6 +141,19 @@ static void never_reads_the_current_directory(int unused)
     CHECK(!says(table_path) && !says("./tuner.csv"));
 }
 
+/* Most places are looked at in vain, which is nobody's fault; with a hash it is. */
+static void no_table_is_no_fault(int with_hash)
+{
+    struct loader l;
+    clear_environment();
+    if (access("/etc/nccltune/tuner.csv", F_OK) == 0)
+        return;
+    if (with_hash)
+        setenv("NCCLTUNE_HASH", "0123456789abcdef", 1);
+    CHECK(opens(&l) == (with_hash ? NCCLTUNE_INVALID_USAGE : NCCLTUNE_SUCCESS));
+    CHECK(logged.warnings == with_hash && says(with_hash ? "but there is no table" : "no table found"));
+}
+
 static void off_is_off(int unused)
 {
     (void)unused;
@@ -172,8 +185,10 @@ static void unreadable_tables_are_left_alone(int kind)
         write_table("nonsense\nmore of it\n", 20);
     else if (kind == 6)
         write_table("# nccltune-tuner/2\nallreduce,0,-1,tree,simple,8,-1,-1\n", 54);
+    else if (kind == 7)
+        write_table("allreduce,0,-1,tree,simple,8,-1,-1\n# nccltune-tuner/2\n", 54);
     else
-        setenv("NCCL_TUNER_CONFIG_FILE", kind == 7 ? "/dev/null" : "/dev/zero", 1);
+        setenv("NCCL_TUNER_CONFIG_FILE", kind == 8 ? "/dev/null" : "/dev/zero", 1);
     CHECK(opens(&l) == 0 && !table_is_used(&l));
     CHECK(logged.warnings == (kind == 5 ? 3 : 1) && says("NCCL's own choices stay"));
     CHECK(init(&l, 8, 1, NULL, NULL) == 0 && logged.warnings == (kind == 5 ? 3 : 1)); /* once a process */
@@ -242,6 +257,8 @@ static void hash_decides(int kind)
     }
     CHECK(rc == NCCLTUNE_INVALID_USAGE && !l.context && logged.warnings == 1 && says("NCCLTUNE_HASH"));
     CHECK(init(&l, 8, 1, NULL, NULL) == NCCLTUNE_INVALID_USAGE); /* every communicator, not only the first */
+    struct loader oldest = load(NCCL_2_19);
+    CHECK(init(&oldest, 8, 1, NULL, NULL) == NCCLTUNE_INVALID_USAGE);
     CHECK(destroy(&l) == NCCLTUNE_SUCCESS);
 }
 
@@ -407,8 +424,9 @@ TEST(relative_paths_are_refused, 1)
 TEST(a_path_can_be_too_long, 1)
 TEST(looks_beside_itself, 1)
 TEST(never_reads_the_current_directory, 1)
+TEST(no_table_is_no_fault, 2)
 TEST(off_is_off, 1)
-TEST(unreadable_tables_are_left_alone, 9)
+TEST(unreadable_tables_are_left_alone, 10)
 TEST(broken_lines_are_named_and_capped, 1)
 TEST(the_log_is_short, 1)
 TEST(hash_decides, HASH_NO_TABLE + 1)
@@ -436,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_a_path_can_be_too_long),
         cmocka_unit_test(test_looks_beside_itself),
         cmocka_unit_test(test_never_reads_the_current_directory),
+        cmocka_unit_test(test_no_table_is_no_fault),
         cmocka_unit_test(test_off_is_off),
         cmocka_unit_test(test_unreadable_tables_are_left_alone),
         cmocka_unit_test(test_broken_lines_are_named_and_capped),

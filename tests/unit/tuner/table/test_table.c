@@ -118,7 +118,7 @@ static void reads_the_full_fixture(void **unused)
     assert_int_equal(t.rules[2].chunk_bytes, 524288);
     assert_int_equal(t.nccl_count, 2);
     assert_true(tuner_table_fits(&t, 2, 27) && tuner_table_fits(&t, 2, 28));
-    assert_false(tuner_table_fits(&t, 2, 29) || tuner_table_fits(&t, 3, 28));
+    assert_false(tuner_table_fits(&t, 2, 29) || tuner_table_fits(&t, 3, 28) || tuner_table_fits(&t, 0, 0));
     tuner_table_free(&t);
     free(text);
 }
@@ -201,6 +201,7 @@ static void names_line_and_column(void **unused)
         {17, 11, "min_bytes is \"\""},
         {19, 1, "collective is \"alltoall\""},
         {20, 1, "collective is \"all reduce\""},
+        {21, 1, "collective is \"kind\""},
     };
     struct tuner_table t;
     size_t bytes;

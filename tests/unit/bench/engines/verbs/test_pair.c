@@ -18,6 +18,7 @@
 
 #include "bench/engines/verbs/measure.h"
 #include "core/progress.h"
+#include "tests/lib/skip.h"
 #include "tests/lib/socket_swap.h"
 
 enum { HCAS = 4 };
@@ -40,7 +41,7 @@ struct outcome {
 static void need_guest(void)
 {
     if (!getenv("NCCLTUNE_VM_NODE"))
-        skip();
+        skip_because("runs in a virtual machine with RDMA devices: tests/vm");
 }
 
 static void shell(const char *command)

@@ -1,0 +1,82 @@
+/* What sessions of two candidates say of them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bench/results/sessions.h"
+#include "core/stats.h"
+#include "tests/lib/near.h"
+
+#define CANDIDATE(list)                                            \
+    {                                                              \
+        .visits = (list), .nvisits = sizeof(list) / sizeof *(list) \
+    }
+
+static void one_point(void **state)
+{
+    (void)state;
+    /* Round 2 has two visits, 4 has only one side. */
+    struct bench_visit slow[] = {{1, 100}, {2, 100}, {2, 400}, {3, 100}, {4, 1}},
+                       fast[] = {{3, 25}, {2, 100}, {1, 50}, {5, 1}};
+    struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(fast);
+    const struct bench_candidate *from[] = {&a}, *to[] = {&b}, *nobody[] = {NULL};
+    struct bench_interval g = bench_sessions_gain(from, to, NULL, 1, 0.95);
+    assert_int_equal(g.n, 3);
+    assert_near(g.median, cbrt(2 * 2 * 4), 1e-9);
+    double logs[] = {log(2), log(2), log(4)}, mean = (logs[0] + logs[1] + logs[2]) / 3, squares = 0;
+    for (int i = 0; i < 3; i++)
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    double half = stats_student_t(2, 0.95) * sqrt(squares / 2 / 3);
+    assert_near(g.low, exp(mean - half), 1e-9);
+    assert_near(g.high, exp(mean + half), 1e-9);
+    b.nvisits = 2; /* too few for an interval */
+    g = bench_sessions_gain(from, to, NULL, 1, 0.95);
+    assert_int_equal(g.n, 2);
+    assert_near(g.low, 2, 1e-9);
+    assert_near(g.high, 4, 1e-9);
+    assert_int_equal(bench_sessions_gain(from, nobody, NULL, 1, 0.95).n, 0);
+    assert_int_equal(bench_sessions_gain(nobody, to, NULL, 1, 0.95).n, 0);
+}
+
+static void several_points(void **state)
+{
+    (void)state;
+    struct bench_visit slow[] = {{1, 100}, {2, 100}, {3, 100}}, fast[] = {{1, 50}, {2, 50}, {3, 50}},
+                       same[] = {{1, 100}, {3, 100}}, wild[] = {{1, 1}, {2, 1}, {3, 1}};
+    struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(fast), c = CANDIDATE(same), w = CANDIDATE(wild);
+    const struct bench_candidate *from[] = {&a, &a, &a, &a}, *two[] = {&b, &c}, *four[] = {&b, &b, &b, &w},
+                                 *back[] = {&w, &b, &b, &b}, *three[] = {&b, &c, &c};
+    /* Once for 50 and three times for 100, and where one is missing what is there. */
+    const double weights[] = {1, 3}, one[] = {1, 0};
+    struct bench_interval g = bench_sessions_gain(from, two, weights, 2, 0.95);
+    assert_int_equal(g.n, 3);
+    assert_near(g.median, exp((2 * log(2) / 4 + log(2)) / 3), 1e-9);
+    assert_near(bench_sessions_gain(from, two, one, 2, 0.95).median, 2, 1e-9);
+    /* Of three points less than half says nothing. */
+    assert_int_equal(bench_sessions_gain(from, three, NULL, 3, 0.95).n, 2);
+    /* Of four each counts for a factor of four at most, either way; of fewer each as it is. */
+    assert_near(bench_sessions_gain(from, four, NULL, 4, 0.95).median, pow(2 * 2 * 2 * 4, 0.25), 1e-9);
+    const struct bench_candidate *from_wild[] = {&w, &a, &a, &a};
+    const struct bench_candidate *to_slow[] = {&a, &b, &b, &b};
+    assert_near(bench_sessions_gain(from_wild, to_slow, NULL, 4, 0.95).median, pow(2 * 2 * 2 / 4.0, 0.25), 1e-9);
+    assert_near(bench_sessions_gain(from, back, NULL, 3, 0.95).median, cbrt(100 * 2 * 2), 1e-9);
+}
+
+static void confidence_of_the_best(void **state)
+{
+    (void)state;
+    assert_near(bench_confidence_among(0), BENCH_CONFIDENCE, 1e-12);
+    assert_near(bench_confidence_among(1), BENCH_CONFIDENCE, 1e-12);
+    assert_near(bench_confidence_among(5), 0.99, 1e-12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_point), cmocka_unit_test(several_points),
+                                       cmocka_unit_test(confidence_of_the_best)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
