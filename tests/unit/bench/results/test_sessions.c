@@ -69,9 +69,9 @@ static void several_points(void **state)
 static void confidence_of_the_best(void **state)
 {
     (void)state;
-    assert_near(bench_confidence_among(0), BENCH_CONFIDENCE, 1e-12);
-    assert_near(bench_confidence_among(1), BENCH_CONFIDENCE, 1e-12);
-    assert_near(bench_confidence_among(5), 0.99, 1e-12);
+    assert_near(bench_confidence_among(BENCH_CONFIDENCE, 0), BENCH_CONFIDENCE, 1e-12);
+    assert_near(bench_confidence_among(BENCH_CONFIDENCE, 1), BENCH_CONFIDENCE, 1e-12);
+    assert_near(bench_confidence_among(BENCH_CONFIDENCE, 5), 0.99, 1e-12);
 }
 
 int main(void)
