@@ -145,7 +145,8 @@ static void warn(struct diagnosis *d, const char *text)
 {
     struct diag_nccl *n = &d->nccl;
     /* Some warnings are notes; the first that speaks of a failure counts most. */
-    static const char *const failures[] = {"rror", "ailed", "imed out", "imeout", "no such", "mismatch", "unhandled"};
+    static const char *const failures[] = {"rror",    "ailed",    "imed out",  "imeout",
+                                           "no such", "mismatch", "unhandled", "Duplicate GPU"};
     int fails = 0;
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
         fails |= strstr(text, failures[i]) != NULL;

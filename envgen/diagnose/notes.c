@@ -3,6 +3,9 @@
 
 #include "envgen/diagnose/diagnose_internal.h"
 
+#define MIG_TEXT   "GPUs are cut into MIG instances: neither peer access nor NVLink between them"
+#define MIG_ADVICE "switch MIG off for jobs of several GPUs: NCCL goes through host memory between instances"
+
 static const struct {
     const char *id, *mark;
     double weight;
@@ -29,6 +32,11 @@ static const struct {
     {"killed", "Workers have died", 0.9, "a worker died; the others wait for it",
      "look for the first error in its own log"},
     {"xid", "NVRM: Xid", 0.9, "a GPU reports an error", "nccltune doctor, and take the node out if it comes again"},
+    {"mig", "| MIG devices:", 0.3, MIG_TEXT, MIG_ADVICE},
+    {"mig", "(UUID: MIG-", 0.3, MIG_TEXT, MIG_ADVICE},
+    {"duplicate-gpu", "Duplicate GPU detected", 0.9,
+     "two ranks of a node have the same GPU, or two MIG instances of one: NCCL refuses them before 2.30.3",
+     "one rank a GPU (LOCAL_RANK, CUDA_VISIBLE_DEVICES), and MIG off for jobs of several GPUs"},
     {"flash-attention-off", "flash_attn is not installed", 0.1, "attention runs without FlashAttention",
      "install flash-attn, or use sdpa"},
 };

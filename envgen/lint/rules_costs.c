@@ -8,7 +8,19 @@
 #include "core/vars/parse.h"
 #include "envgen/lint/lint_internal.h"
 
-enum { P2P_OFF, SHM_OFF, GDR_OFF, DEBUG_FILE, CONNECTIONS, SPLIT_ALONE, PLUGIN_VALUE, PREDICTED, MISSING_FILE };
+enum {
+    P2P_OFF,
+    SHM_OFF,
+    GDR_OFF,
+    DEBUG_FILE,
+    CONNECTIONS,
+    SPLIT_ALONE,
+    PLUGIN_VALUE,
+    PREDICTED,
+    ALREADY,
+    MIG,
+    MISSING_FILE
+};
 static const struct finding_kind kinds[] = {
     [P2P_OFF] = {"NT316", "p2p-off", FINDING_WARNING, "GPUs of a node no longer reach each other directly"},
     [SHM_OFF] = {"NT317", "shm-off", FINDING_WARNING, "shared memory is switched off"},
@@ -19,6 +31,8 @@ static const struct finding_kind kinds[] = {
     [SPLIT_ALONE] = {"NT321", "split-without-qps", FINDING_NOTE, "data is split over one queue pair"},
     [PLUGIN_VALUE] = {"NT322", "plugin-value", FINDING_WARNING, "a value that its reader does not take"},
     [PREDICTED] = {"NT323", "predicted-cost", FINDING_WARNING, "it makes collectives slower on this machine"},
+    [ALREADY] = {"NT324", "already-there", FINDING_NOTE, "this machine has as much without it"},
+    [MIG] = {"NT325", "mig-instances", FINDING_WARNING, "peer access where GPUs are cut into instances"},
     [MISSING_FILE] = {"NT509", "missing-file", FINDING_ERROR, "the file is not there"},
 };
 
@@ -188,6 +202,34 @@ static const struct lint_cost *cost_of(struct lint *l, const struct lint_setting
 }
 
 /* Into the finding that there is about the setting, else as one of its own. */
+static void say(struct lint *l, const struct lint_setting *s, int kind, const char *says, const char *advice)
+{
+    struct lint_finding *last = l->nfindings ? l->findings[l->nfindings - 1] : NULL;
+    if (last && last->at == s)
+        last->says = arena_printf(l->arena, "%s %s", last->says, says);
+    else
+        lint_find(l, &kinds[kind], s, says, advice);
+}
+
+/* A least number of channels that NCCL has here anyway. */
+static void already_there(struct lint *l, const struct lint_setting *s, const struct nccl_setup *base)
+{
+    static const char *const least[] = {"NCCL_MIN_NRINGS", "NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS"};
+    struct err ignored = {0};
+    int64_t value;
+    int asks = 0;
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+        asks |= !strcmp(least[i], s->name);
+    if (!asks || !lint_number(s, &value) || value < 1)
+        return;
+    const struct nccl_model *m = nccl_model_new(base, l->arena, &ignored);
+    if (m && m->nchannels >= value)
+        say(l, s, ALREADY,
+            arena_printf(l->arena, "NCCL makes %d channels on %d of these nodes without it (predicted).", m->nchannels,
+                         base->nodes),
+            "Remove it.");
+}
+
 static void predicted(struct lint *l, const struct lint_setting *s)
 {
     const struct topology *t = l->options.topology;
@@ -200,15 +242,36 @@ static void predicted(struct lint *l, const struct lint_setting *s)
         .topology = t, .class_index = class_index, .nodes = nodes, .version = l->options.nccl_high};
     const struct lint_cost *c = cost_of(l, s, &base);
     char text[SETTING_COST_TEXT];
-    if (!c || c->cost.factor < WORTH)
+    already_there(l, s, &base);
+    if (c && c->cost.factor >= WORTH)
+        say(l, s, PREDICTED,
+            arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted).", nodes,
+                         setting_cost_text(&c->cost, text)),
+            "Remove it, unless a test without it fails on these nodes.");
+}
+
+/* ---- instances of GPUs ------------------------------------------------------------------------------------------- */
+
+static int is_cut(const struct topology *t)
+{
+    for (int k = 0; t && k < t->nclasses; k++)
+        for (int i = 0; i < t->classes[k].ngpus; i++)
+            if (t->classes[k].gpus[i].mig == TOPO_YES)
+                return 1;
+    return 0;
+}
+
+static void instances(struct lint *l, const struct lint_setting *s)
+{
+    static const char *const devices[] = {"CUDA_VISIBLE_DEVICES=MIG-", "NVIDIA_VISIBLE_DEVICES=MIG-", NULL};
+    int peers = !strncmp(s->name, "NCCL_P2P_", 9) || !strcmp(s->name, "NCCL_NVLS_ENABLE");
+    if (!peers || (!is_cut(l->options.topology) && !speaks_of(s, devices)))
         return;
-    const char *says = arena_printf(l->arena, "On %d of these nodes an AllReduce %s (predicted).", nodes,
-                                    setting_cost_text(&c->cost, text));
-    struct lint_finding *last = l->nfindings ? l->findings[l->nfindings - 1] : NULL;
-    if (last && last->at == s)
-        last->says = arena_printf(l->arena, "%s %s", last->says, says);
-    else
-        lint_find(l, &kinds[PREDICTED], s, says, "Remove it, unless a test without it fails on these nodes.");
+    lint_find(l, &kinds[MIG], s,
+              "GPUs are cut into instances (MIG) here: between them there is neither peer access nor NVLink, whatever "
+              "this says; before 2.30.3 NCCL refuses two instances of one GPU in a communicator (\"Duplicate GPU "
+              "detected\").",
+              "Switch MIG off for jobs of several GPUs, and remove it.");
 }
 
 static void check(struct lint *l, const struct lint_setting *s)
@@ -218,6 +281,7 @@ static void check(struct lint *l, const struct lint_setting *s)
             leftovers[i].check(l, s);
     plugin_value(l, s);
     missing_file(l, s);
+    instances(l, s);
     predicted(l, s);
 }
 

@@ -164,6 +164,12 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "export NCCL_IB_GID_INDEX=3\n", "NT307", NULL},
     {"shell", NULL, NDV4, "export NCCL_MAX_CTAS=1\n", "NT323", NULL},
     {"shell", NULL, NDV4, "export NCCL_MAX_CTAS=32\n", "", "NT323"},
+    {"shell", NULL, NDV4, "export NCCL_MIN_CTAS=4\n", "NT324", NULL},
+    {"shell", NULL, NDV4, "export NCCL_MIN_CTAS=30\n", "", "NT324"},
+    {"shell", NULL, NDV4, "export NCCL_MIN_NRINGS=4\n", "NT108", NULL}, /* said there */
+    {"shell", NULL, NOWHERE, "export NCCL_MIN_CTAS=4\n", "", "NT324"},
+    {"shell", NULL, NOWHERE, "export CUDA_VISIBLE_DEVICES=MIG-1,MIG-2\nexport NCCL_NVLS_ENABLE=1\n", "NT325", NULL},
+    {"shell", NULL, NOWHERE, "export CUDA_VISIBLE_DEVICES=0,1\nexport NCCL_NVLS_ENABLE=1\n", "", "NT325"},
     {"shell", NULL, NDV4, "NCCL_MAX_CTAS=1\nsrun ./train\n", "NT609", "NT323"},
     {"shell", NULL, IB, "export NCCL_IB_GID_INDEX=3\n", "NT307", NULL},
     {"shell", NULL, ROCE_AMD, "export NCCL_IB_GID_INDEX=3\n", "NT307", NULL},
