@@ -132,7 +132,9 @@ int diag_read_settings(struct diagnosis *d, const char *line)
             continue;
         struct diag_setting *s = &d->settings[d->nsettings++];
         *s = (struct diag_setting){settings[i].key, settings[i].text, settings[i].advice, settings[i].weight, "", ""};
-        snprintf(s->value, sizeof s->value, "%.*s", (int)strcspn(value, " ,'\"}"), value);
+        size_t n = strcspn(value, " ,'\"}");
+        n -= n && value[n - 1] == '.'; /* of a sentence */
+        snprintf(s->value, sizeof s->value, "%.*s", (int)(n < sizeof s->value ? n : sizeof s->value - 1), value);
         diag_here(d, s->place);
     }
     return d->nsettings > before;
