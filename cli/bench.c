@@ -87,7 +87,7 @@ static int choose_engine(struct request *w, struct err *e)
         w->engine = bench_engine_find(w->bench.engine);
     else
         w->engine = described      ? bench_engine_for(NULL, 1)
-                    : w->calibrate ? bench_engine_as_jobs()
+                    : w->calibrate ? bench_engine_with(BENCH_ON_GPUS)
                     : given        ? given
                                    : bench_engines[0];
     w->bench.engine = w->engine->name;
@@ -114,9 +114,9 @@ static int check(const struct request *w, struct err *e)
     const struct bench_engine *engine = w->engine;
     if (w->plan && engine->document)
         return err_set(e, ERR_USAGE, "--plan is for collectives, not for --engine %s", engine->name);
-    if (w->calibrate && !engine->as_jobs)
+    if (w->calibrate && engine->evidence != BENCH_ON_GPUS)
         return err_set(e, ERR_USAGE, "--calibrate: the model is calibrated with --engine %s alone",
-                       bench_engine_as_jobs()->name);
+                       bench_engine_with(BENCH_ON_GPUS)->name);
     if (w->calibrate && (w->plan || w->bench.resume || w->bench.workload))
         return err_set(e, ERR_USAGE, "--calibrate measures a few points anew: not with --plan, --resume or --workload");
     if (!engine->document && !w->bench.results && !w->plan && !w->calibrate)

@@ -24,9 +24,9 @@
 static const struct cli_page page = {
     COMMAND,
     "nccltune verify PROFILE [OPTION]...\n"
-    "Measure NCCL's default against NCCL with the profile, in turns, with environment and plugin as a job has them,\n"
-    "and judge every rule of the profile's tuner table: it holds when it is faster than without it beyond doubt.\n",
-    "The engine is nccl, and the collectives are by default those that the profile was made for.\n"
+    "Measure the library's default against the library with the profile, in turns, with the environment, plugin and\n"
+    "rules that a job has, and judge every rule: it holds when it is faster than without it beyond doubt.\n",
+    "Engine, collectives, sizes and groups of ranks are those that the profile was made with, as far as they fit.\n"
     "\n"
     "Examples\n"
     "  nccltune verify profile\n"
@@ -59,8 +59,8 @@ static const struct option_spec answer_options[] = {
 
 static int check(const struct request *w, struct err *e)
 {
-    if (!bench_engine_find(w->bench.engine)->as_jobs)
-        return err_set(e, ERR_USAGE, "--engine: profiles are verified with %s alone", bench_engine_as_jobs()->name);
+    if (w->bench.engine && !bench_engine_find(w->bench.engine)->as_jobs)
+        return err_set(e, ERR_USAGE, "--engine: profiles are verified with nccl or mpi, by which jobs run");
     if (!w->profile)
         return err_set(e, ERR_USAGE, "PROFILE is missing");
     if (w->out && env_profile_complete(w->out))
@@ -75,7 +75,7 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
     const struct option_group own[] = {{"The answer", answer_options, w}, {0}};
     int first;
     bench_options_default(&w->bench);
-    w->bench.engine = bench_engine_as_jobs()->name;
+    w->bench.engine = NULL;
     w->bench.collectives = 0;
     w->bench.margin = 0;
     int rc = cli_parse(&page, cli_measure_groups(own, &w->bench, 0, a), argc, argv, a, &first);
@@ -89,14 +89,7 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
 
 static void print_rule(const struct verify_rule *v)
 {
-    const struct tuner_rule *r = v->rule;
-    char low[UNIT_TEXT], high[UNIT_TEXT];
-    printf("  line %-4ld %-13s %10s to %-10s %s/%s", r->line, coll_name(r->coll), unit_bytes(low, r->min_bytes),
-           r->max_bytes == UINT64_MAX ? "any" : unit_bytes(high, r->max_bytes),
-           r->algo < 0 ? "any" : algo_name(r->algo), r->proto < 0 ? "any" : proto_name(r->proto));
-    if (r->channels > 0)
-        printf("/%dch", r->channels);
-    printf("  %s", verify_verdict_name(v->verdict));
+    printf("  %s  %s", v->what, verify_verdict_name(v->verdict));
     if (v->gain.n)
         printf(", gain %.2fx [%.2f, %.2f]", v->gain.median, v->gain.low, v->gain.high);
     putchar('\n');
@@ -110,6 +103,8 @@ static void print_points(const struct bench_points *points)
         const struct bench_point *p = &points->items[i];
         const struct bench_candidate *from = verify_candidate(p, BENCH_DEFAULT),
                                      *to = verify_candidate(p, VERIFY_PROFILE);
+        if (!to)
+            to = verify_candidate(p, VERIFY_ENVIRONMENT);
         if (!from || !to)
             continue;
         const struct bench_shape groups = {p->nodes, p->ranks, p->others};
@@ -147,12 +142,33 @@ static void print_active(const struct env_profile *p, const struct bench_points 
 
 static void print_verdicts(const struct env_profile *p, const struct bench_points *points, const struct verify *v)
 {
-    print_active(p, points);
+    if (v->text)
+        print_active(p, points);
     print_points(points);
-    puts(v->nrules ? "\nRows of tuner.csv, each against the same environment without the table:"
-                   : "\ntuner.csv has no rule.");
+    if (v->environment.what) {
+        puts("\nThe profile's environment, against the default:");
+        print_rule(&v->environment);
+    }
+    const char *file = v->text ? "tuner.csv" : "openmpi.rules";
+    printf(v->nrules ? "\nRules of %s, each against the same environment without them:\n" : "\n%s has no rule.\n",
+           file);
     for (int i = 0; i < v->nrules; i++)
         print_rule(&v->rules[i]);
+}
+
+static cJSON *rule_json(const struct verify_rule *v)
+{
+    cJSON *rule = cJSON_CreateObject();
+    if (v->line)
+        cJSON_AddNumberToObject(rule, "line", (double)v->line);
+    json_add_str(rule, "what", v->what);
+    json_add_str(rule, "verdict", verify_verdict_name(v->verdict));
+    if (v->gain.n) {
+        cJSON_AddNumberToObject(rule, "gain", v->gain.median);
+        cJSON_AddNumberToObject(rule, "gain_low", v->gain.low);
+        cJSON_AddNumberToObject(rule, "gain_high", v->gain.high);
+    }
+    return rule;
 }
 
 static int print_json(const struct bench_points *points, const struct verify *v, const struct findings *noise,
@@ -161,17 +177,10 @@ static int print_json(const struct bench_points *points, const struct verify *v,
     cJSON *doc = bench_points_json(points), *rules = cJSON_AddArrayToObject(doc, "rules");
     cJSON_AddItemToObject(doc, "noise", findings_json(noise->list, noise->n));
     cJSON_AddItemToObject(doc, "sanity", findings_json(sanity->list, sanity->n));
-    for (int i = 0; i < v->nrules; i++) {
-        cJSON *rule = cJSON_CreateObject();
-        cJSON_AddItemToArray(rules, rule);
-        cJSON_AddNumberToObject(rule, "line", (double)v->rules[i].rule->line);
-        json_add_str(rule, "verdict", verify_verdict_name(v->rules[i].verdict));
-        if (!v->rules[i].gain.n)
-            continue;
-        cJSON_AddNumberToObject(rule, "gain", v->rules[i].gain.median);
-        cJSON_AddNumberToObject(rule, "gain_low", v->rules[i].gain.low);
-        cJSON_AddNumberToObject(rule, "gain_high", v->rules[i].gain.high);
-    }
+    if (v->environment.what)
+        cJSON_AddItemToObject(doc, "environment", rule_json(&v->environment));
+    for (int i = 0; i < v->nrules; i++)
+        cJSON_AddItemToArray(rules, rule_json(&v->rules[i]));
     int rc = json_save(doc, NULL, e);
     cJSON_Delete(doc);
     return rc;
@@ -180,13 +189,13 @@ static int print_json(const struct bench_points *points, const struct verify *v,
 /* ---- the command ---- */
 
 /* From measurements to verdicts. */
-static int conclude(const struct request *w, const struct env_profile *p, const struct topology *t,
+static int conclude(const struct request *w, struct env_profile *p, const struct topology *t,
                     const struct bench_results *r, struct log *log, struct err *e)
 {
     struct bench_points *points = bench_points_of(r, r->arena);
     struct findings sanity = {.arena = r->arena};
     sanity_check(points, t, &sanity);
-    struct verify *v = verify_rules(p, points, w->bench.margin, e);
+    struct verify *v = verify_rules(p, bench_evidence_of(w->bench.engine), points, w->bench.margin, e);
     int rc = v ? 0 : ERR_FAILED;
     if (!rc && w->json)
         rc = print_json(points, v, &r->noise, &sanity, e);
@@ -206,49 +215,106 @@ static int conclude(const struct request *w, const struct env_profile *p, const 
     return rc;
 }
 
-/* A bit for each collective that the profile was made for; AllReduce when it was made for none. */
-static unsigned collectives_of(const struct env_profile *p)
+/* ---- what the profile was made for ---- */
+
+static int was_measured_so(const struct request *w, const struct env_shape *s)
 {
-    unsigned set = 0;
-    for (int i = 0; i < p->decisions->nshapes; i++)
-        for (int c = 0;
-             c < p->decisions->shapes[i].ncolls && bench_evidence_of(p->decisions->shapes[i].engine) == BENCH_ON_GPUS;
-             c++)
-            set |= 1u << p->decisions->shapes[i].colls[c].coll;
-    return set ? set : 1u << COLL_ALLREDUCE;
+    return bench_evidence_of(s->engine) == bench_evidence_of(w->bench.engine);
 }
 
-/* The shapes that the profile was made for, as far as they fit. */
-static void take_shapes(struct request *w, const struct env_profile *p)
+static void take_collectives(struct request *w, const struct env_shape *s)
+{
+    for (int c = 0; c < s->ncolls; c++)
+        w->bench.collectives |= 1u << s->colls[c].coll;
+}
+
+static int ascending(const void *x, const void *y)
+{
+    const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+static void add_size(struct bench_size_list *list, uint64_t bytes)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->bytes[i] == bytes)
+            return;
+    if (list->count < BENCH_SIZES)
+        list->bytes[list->count++] = bytes;
+}
+
+static void take_sizes(struct request *w, const struct env_shape *s)
+{
+    struct bench_size_list *list = &w->bench.sizes;
+    for (int c = 0; c < s->ncolls; c++)
+        for (int r = 0; r < s->colls[c].nranges; r++)
+            for (int i = 0; i < s->colls[c].ranges[r].npoints; i++)
+                add_size(list, s->colls[c].ranges[r].points[i].bytes);
+    if (list->count)
+        qsort(list->bytes, (size_t)list->count, sizeof *list->bytes, ascending);
+}
+
+/* OpenMPI is started with as many ranks as there were; NCCL has one for each GPU. */
+static void take_ranks(struct request *w, const struct env_shape *s)
+{
+    if (bench_evidence_of(s->engine) == BENCH_ON_HOST && s->ranks / s->nodes > w->bench.setup.ranks_per_node)
+        w->bench.setup.ranks_per_node = s->ranks / s->nodes;
+}
+
+static void take_shape(struct request *w, const struct env_shape *s)
 {
     struct bench_shape_list *shapes = &w->bench.shapes;
-    for (int i = 0; i < p->decisions->nshapes && shapes->count < BENCH_SHAPES; i++) {
-        const struct env_shape *s = &p->decisions->shapes[i];
-        if (bench_evidence_of(s->engine) == BENCH_ON_GPUS)
-            shapes->items[shapes->count++] = (struct bench_shape){s->nodes, s->ranks, s->others};
-    }
+    if (shapes->count < BENCH_SHAPES)
+        shapes->items[shapes->count++] = (struct bench_shape){s->nodes, s->ranks, s->others};
     shapes->if_fitting = 1;
 }
 
-static int measure(struct request *w, const struct env_profile *p, const struct topology *t, struct err *e)
+/* What was not said on the command line is that of the profile, as far as it fits. */
+static void take_over(struct request *w, const struct env_profile *p)
+{
+    struct bench_options usual;
+    const struct bench_options *o = &w->bench;
+    bench_options_default(&usual);
+    const struct {
+        int wanted;
+        void (*take)(struct request *w, const struct env_shape *s);
+    } parts[] = {
+        {!o->collectives, take_collectives},
+        {!o->sizes.count && !o->workload && o->min_bytes == usual.min_bytes && o->max_bytes == usual.max_bytes &&
+             o->step_factor == usual.step_factor,
+         take_sizes},
+        {!o->setup.ranks_per_node, take_ranks},
+        {!o->shapes.count && !o->shapes.usual, take_shape},
+    };
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        for (int i = 0; i < p->decisions->nshapes && parts[k].wanted; i++)
+            if (was_measured_so(w, &p->decisions->shapes[i]))
+                parts[k].take(w, &p->decisions->shapes[i]);
+    if (!w->bench.collectives)
+        w->bench.collectives = 1u << COLL_ALLREDUCE;
+}
+
+static int measure(struct request *w, struct env_profile *p, const struct topology *t, struct err *e)
 {
     struct log log = cli_log(COMMAND, w->quiet);
     struct bench_knobs *jobs = arena_alloc(p->arena, 2 * sizeof *jobs);
     struct bench_summary summary;
     struct progress progress;
     struct bench_results *measured = NULL;
-    const char *plugin = locate_plugin(p->arena, e);
+    const enum bench_evidence on = bench_evidence_of(w->bench.engine);
+    const char *plugin = on == BENCH_ON_HOST ? "" : locate_plugin(p->arena, e);
     if (!plugin)
         return ERR_LACKS;
-    int njobs = verify_jobs(p, plugin, p->arena, jobs, e);
+    int njobs = verify_jobs(p, on, plugin, p->arena, jobs, e);
     if (njobs < 0)
         return ERR_FAILED;
+    if (!njobs) {
+        log_info(&log, "%s changes nothing: there is nothing to verify", p->dir);
+        return 0;
+    }
     w->bench.setup.jobs = jobs;
     w->bench.setup.njobs = njobs;
-    if (!w->bench.collectives)
-        w->bench.collectives = collectives_of(p);
-    if (!w->bench.shapes.count && !w->bench.shapes.usual)
-        take_shapes(w, p);
+    take_over(w, p);
     progress_start(&progress, w->quiet ? NULL : stderr);
     log.progress = &progress;
     int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, &measured, e);
@@ -264,7 +330,12 @@ static int run(struct request *w, struct err *e)
     char scratch[] = "/tmp/nccltune-verify-XXXXXX";
     int fd = -1;
     struct env_profile *p = env_profile_open(w->profile, e);
-    struct topology *t = p ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
+    if (p && !w->bench.engine)
+        w->bench.engine = verify_engine(p)->name;
+    if (p && w->out && bench_evidence_of(w->bench.engine) == BENCH_ON_HOST)
+        err_set(e, ERR_USAGE,
+                "--output leaves rules out of tuner.csv; %s holds rules of OpenMPI, which tune makes anew", p->dir);
+    struct topology *t = p && !*e->text ? topo_load(arena_printf(p->arena, "%s/topology.json", p->dir), e) : NULL;
     if (t && !w->bench.results) {
         fd = mkstemp(scratch);
         if (fd < 0)

@@ -104,8 +104,8 @@ char *unit_seconds(char text[UNIT_TEXT], double seconds)
 const char *unit_symbol(const char *utf8, const char *ascii)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    const char *locale = "";
-    for (size_t i = 0; i < sizeof names / sizeof *names && !*locale; i++)
-        locale = getenv(names[i]) ? getenv(names[i]) : "";
-    return strcasestr(locale, "utf-8") || strcasestr(locale, "utf8") ? utf8 : ascii;
+    const char *locale = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && (!locale || !*locale); i++)
+        locale = getenv(names[i]);
+    return locale && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8")) ? utf8 : ascii;
 }

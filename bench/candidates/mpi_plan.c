@@ -215,6 +215,21 @@ int mpi_plan_launches(const struct bench_setup *s, const char *interfaces, int n
     return 0;
 }
 
+void mpi_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a)
+{
+    int kept = 0;
+    for (int i = 0; i < p->ncalls; i++)
+        if (!p->calls[i].knobs.nsettings)
+            p->calls[kept++] = p->calls[i];
+    p->ncalls = kept;
+    add_launch(p, a, BENCH_DEFAULT, NULL);
+    for (int i = 0; i < s->njobs; i++) {
+        p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
+        p->launches[p->nlaunches++] = s->jobs[i];
+    }
+    p->keep_all = 1;
+}
+
 int mpi_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
                      struct bench_knobs *both)
 {

@@ -15,6 +15,9 @@ int mpi_plan_calls(const char *worker, struct bench_plan *p, struct arena *a, st
 int mpi_plan_launches(const struct bench_setup *s, const char *interfaces, int nodes, struct bench_plan *p,
                       struct arena *a, struct err *e);
 
+/* For setup->jobs: these launches and the default, and of the calls OpenMPI's own choice alone. */
+void mpi_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a);
+
 /* Both launches' interfaces together; 0 when they do not name one each. */
 int mpi_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
                      struct bench_knobs *both);

@@ -71,10 +71,10 @@ const struct bench_engine *bench_engine_for(const struct topology *topology, int
     return best;
 }
 
-const struct bench_engine *bench_engine_as_jobs(void)
+const struct bench_engine *bench_engine_with(enum bench_evidence evidence)
 {
     const struct bench_engine *const *e = bench_engines;
-    while (!(*e)->as_jobs)
+    while ((*e)->evidence != evidence)
         e++;
     return *e;
 }

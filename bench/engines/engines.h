@@ -25,8 +25,8 @@ const struct bench_engine *bench_engine_given(const struct option_group *groups,
 /* The last of them that suits these nodes; see `suits`. */
 const struct bench_engine *bench_engine_for(const struct topology *topology, int described);
 
-/* The one that runs launches as jobs do. */
-const struct bench_engine *bench_engine_as_jobs(void);
+/* The first with such evidence, which there is. */
+const struct bench_engine *bench_engine_with(enum bench_evidence evidence);
 
 /* What stands in results under the name of an engine: BENCH_NO_EVIDENCE and "" of one that this build does not know. */
 enum bench_evidence bench_evidence_of(const char *engine);

@@ -59,10 +59,14 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     c->worker = locate_program("nccltune-bench", a, e);
     if (!c->worker)
         return ERR_LACKS;
+    if (c->attached && setup->jobs)
+        return err_set(e, ERR_USAGE, "this needs a launch for each environment: say it without mpirun or srun");
     int rc = c->attached ? 0 : mpirun_command(setup, c->worker, a, &c->mpirun, e);
     if (!rc)
         rc = mpi_plan_calls(c->worker, p, a, e);
-    if (!rc)
+    if (!rc && setup->jobs)
+        mpi_plan_jobs(setup, p, a);
+    else if (!rc)
         rc = mpi_plan_launches(setup, own ? own->interfaces : NULL, c->attached ? 1 : c->mpirun.nodes, p, a, e);
     return rc;
 }
@@ -235,6 +239,7 @@ const struct bench_engine bench_engine_mpi = {
     .family = BENCH_FAMILY_OPENMPI,
     .report = BENCH_HOST_MEMORY,
     .groups = 1,
+    .as_jobs = 1,
     .options_title = "OpenMPI (--engine mpi)",
     .options = options,
     .options_bytes = sizeof(struct options),

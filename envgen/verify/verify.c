@@ -1,76 +1,22 @@
 /* Judging rules, and a profile without those that do not hold. */
 #include "envgen/verify/verify.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/results/sessions.h"
+#include "core/coll.h"
 #include "core/file.h"
+#include "core/units.h"
 
-static const char *const verdicts[] = {"holds", "does not hold", "not measured"};
+static const char *const verdicts[] = {"holds", "does not hold", "not measured", "no difference beyond doubt"};
 
 const char *verify_verdict_name(enum verify_verdict v)
 {
     return verdicts[v];
 }
 
-/* ---- launches ---- */
-
-static void add_setting(struct bench_knobs *k, struct arena *a, const char *name, const char *value)
-{
-    struct bench_setting *list = arena_alloc(a, (size_t)(k->nsettings + 1) * sizeof *list);
-    if (k->nsettings)
-        memcpy(list, k->settings, (size_t)k->nsettings * sizeof *list);
-    list[k->nsettings++] = (struct bench_setting){name, value};
-    k->settings = list;
-}
-
-static int add_file(struct bench_knobs *k, const char *path, struct arena *a, struct err *e)
-{
-    char *text, *rest = NULL;
-    size_t bytes;
-    int rc = file_read_text(path, FILE_LIMIT, a, &text, &bytes, e);
-    for (char *line = rc ? NULL : strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char *equals = *line == '#' ? NULL : strchr(line, '=');
-        if (!equals)
-            continue;
-        *equals = 0;
-        add_setting(k, a, line, equals + 1);
-    }
-    return rc;
-}
-
-static const char *table_hash(const struct env_profile *p)
-{
-    for (int i = 0; i < p->manifest.nfiles; i++)
-        if (!strcmp(p->manifest.files[i].name, "tuner.csv"))
-            return p->manifest.files[i].sha256;
-    return NULL;
-}
-
-int verify_jobs(const struct env_profile *p, const char *plugin, struct arena *a, struct bench_knobs jobs[2],
-                struct err *e)
-{
-    struct bench_knobs environment = {.label = VERIFY_ENVIRONMENT};
-    const char *hash = table_hash(p);
-    int n = 0;
-    if (!hash) {
-        err_set(e, ERR_FAILED, "%s: has no tuner.csv", p->dir);
-        return -1;
-    }
-    if (add_file(&environment, arena_printf(a, "%s/nccl.conf", p->dir), a, e))
-        return -1;
-    if (environment.nsettings)
-        jobs[n++] = environment;
-    jobs[n] = environment;
-    jobs[n].label = VERIFY_PROFILE;
-    add_setting(&jobs[n], a, "NCCL_TUNER_PLUGIN", plugin);
-    add_setting(&jobs[n], a, "NCCLTUNE_PROFILE", p->dir);
-    /* A table that does not load is to be an error here, not a comparison of the default with itself. */
-    add_setting(&jobs[n], a, "NCCLTUNE_HASH", hash);
-    return n + 1;
-}
-
-/* ---- rules ---- */
+/* ---- judging ---- */
 
 const struct bench_candidate *verify_candidate(const struct bench_point *p, const char *launch)
 {
@@ -80,12 +26,18 @@ const struct bench_candidate *verify_candidate(const struct bench_point *p, cons
     return NULL;
 }
 
-static const struct tuner_rule *rule_at(const struct tuner_table *t, const struct bench_point *p)
+/* The rule that the profile has for a point's call; NULL: none. */
+static const void *rule_at(const struct verify *v, const struct bench_point *p)
 {
     struct tuner_shape shape = {p->nodes, p->ranks, TUNER_UNKNOWN};
-    return tuner_table_match(t, t->rules, &shape, p->coll, p->bytes, TUNER_UNKNOWN, p->buffers != NULL);
+    const char *name;
+    if (v->text)
+        return tuner_table_match(&v->table, v->table.rules, &shape, p->coll, p->bytes, TUNER_UNKNOWN,
+                                 p->buffers != NULL);
+    return env_rules_find(&v->openmpi, p->coll, p->ranks, p->bytes, &name);
 }
 
+/* The environment is compared with the default, a rule with the environment, where there is one. */
 static void judge(struct verify *v, struct verify_rule *rule, const struct bench_points *points)
 {
     size_t bytes = (size_t)(points->count + 1) * sizeof(struct bench_candidate *);
@@ -93,12 +45,12 @@ static void judge(struct verify *v, struct verify_rule *rule, const struct bench
     int n = 0, bad = 0;
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
-        if (rule_at(&v->table, p) != rule->rule)
+        if (rule->rule && rule_at(v, p) != rule->rule)
             continue;
-        const struct bench_candidate *with = verify_candidate(p, VERIFY_PROFILE),
-                                     *without = verify_candidate(p, VERIFY_ENVIRONMENT);
-        if (!without)
-            without = verify_candidate(p, BENCH_DEFAULT);
+        const struct bench_candidate *environment = verify_candidate(p, VERIFY_ENVIRONMENT),
+                                     *untouched = verify_candidate(p, BENCH_DEFAULT),
+                                     *with = rule->rule ? verify_candidate(p, VERIFY_PROFILE) : environment,
+                                     *without = rule->rule && environment ? environment : untouched;
         bad |= with && with->status > BENCH_DROPPED;
         if (with && without) {
             before[n] = without;
@@ -110,36 +62,122 @@ static void judge(struct verify *v, struct verify_rule *rule, const struct bench
                     : !n                             ? VERIFY_UNKNOWN
                     : rule->gain.low > 1 + v->margin ? VERIFY_HOLDS
                                                      : VERIFY_FAILS;
-    v->failing += rule->verdict == VERIFY_FAILS;
 }
 
-struct verify *verify_rules(const struct env_profile *p, const struct bench_points *points, double margin,
-                            struct err *e)
+/* ---- what there is to judge ---- */
+
+static struct verify_rule *add_rule(struct verify *v, const void *rule, long line, const char *what)
+{
+    v->rules = arena_grow(v->arena, v->rules, (size_t)v->nrules, sizeof *v->rules);
+    v->rules[v->nrules] = (struct verify_rule){.rule = rule, .line = line, .what = what};
+    return &v->rules[v->nrules++];
+}
+
+static const char *sizes_text(struct arena *a, uint64_t min_bytes, uint64_t max_bytes)
+{
+    char low[UNIT_TEXT], high[UNIT_TEXT];
+    return arena_printf(a, "%s to %s", unit_bytes(low, min_bytes),
+                        max_bytes == UINT64_MAX ? "any" : unit_bytes(high, max_bytes));
+}
+
+static void add_tuner_rule(struct verify *v, const struct tuner_rule *r)
+{
+    struct arena *a = v->arena;
+    add_rule(v, r, r->line,
+             arena_printf(a, "line %-4ld %-13s %-22s %s/%s%s", r->line, coll_name(r->coll),
+                          sizes_text(a, r->min_bytes, r->max_bytes), r->algo < 0 ? "any" : algo_name(r->algo),
+                          r->proto < 0 ? "any" : proto_name(r->proto),
+                          r->channels > 0 ? arena_printf(a, "/%dch", r->channels) : ""));
+}
+
+static int read_table(struct verify *v, const struct env_profile *p, struct err *e)
+{
+    const char *path = arena_printf(v->arena, "%s/tuner.csv", p->dir);
+    char *text;
+    size_t bytes;
+    int rc = file_read_text(path, TUNER_BYTES_LIMIT, v->arena, &text, &bytes, e);
+    if (rc)
+        return rc;
+    v->text = text;
+    if (tuner_table_parse(&v->table, text, bytes, NULL, NULL))
+        return err_set(e, ERR_FAILED, "%s: no line of it can be used", path);
+    for (size_t i = 0; i < v->table.count; i++)
+        add_tuner_rule(v, &v->table.rules[i]);
+    return 0;
+}
+
+static void add_openmpi_rules(struct verify *v, const char *coll, const struct env_rule_set *set)
+{
+    for (int i = 0; i < set->nrules; i++) {
+        const struct env_rule *r = &set->rules[i];
+        uint64_t end = i + 1 < set->nrules ? set->rules[i + 1].min_bytes - 1 : UINT64_MAX;
+        if (r->algorithm)
+            add_rule(v, r, 0,
+                     arena_printf(v->arena, "%-13s %3d ranks  %-22s algorithm %ld%s", coll, set->ranks,
+                                  sizes_text(v->arena, r->min_bytes, end), r->algorithm,
+                                  r->segment_bytes ? arena_printf(v->arena, ", segments of %ld bytes", r->segment_bytes)
+                                                   : ""));
+    }
+}
+
+static int read_openmpi_rules(struct verify *v, struct env_profile *p, struct err *e)
+{
+    int rc = env_rules_of(p->decisions, &v->openmpi, e);
+    for (int c = 0; c < v->openmpi.ncolls && !rc; c++)
+        for (int s = 0; s < v->openmpi.colls[c].nsets; s++)
+            add_openmpi_rules(v, v->openmpi.colls[c].name, &v->openmpi.colls[c].sets[s]);
+    return rc;
+}
+
+/* Whether it was chosen for being faster, and not for what the topology alone says. */
+static int launch_was_measured(const struct env_profile *p, enum bench_evidence on)
+{
+    for (int i = 0; i < p->decisions->nshapes; i++)
+        if (bench_evidence_of(p->decisions->shapes[i].engine) == on && p->decisions->shapes[i].chosen > 0)
+            return 1;
+    return 0;
+}
+
+static int judge_environment(struct verify *v, const struct env_profile *p, enum bench_evidence on,
+                             const struct bench_points *points, struct err *e)
+{
+    struct bench_knobs jobs[2];
+    struct verify_rule *r = &v->environment;
+    const char *what = "";
+    int n = verify_jobs(p, on, "", v->arena, jobs, e);
+    if (n < 0)
+        return ERR_FAILED;
+    if (!n || strcmp(jobs[0].label, VERIFY_ENVIRONMENT) != 0)
+        return 0;
+    for (int i = 0; i < jobs[0].nsettings; i++)
+        what = arena_printf(v->arena, "%s%s%s=%s", what, i ? " " : "", jobs[0].settings[i].name,
+                            jobs[0].settings[i].value);
+    r->what = what;
+    judge(v, r, points);
+    if (r->verdict == VERIFY_FAILS && r->gain.n && r->gain.high >= 1 && !launch_was_measured(p, on))
+        r->verdict = VERIFY_EVEN;
+    v->failing += r->verdict == VERIFY_FAILS;
+    return 0;
+}
+
+struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const struct bench_points *points,
+                            double margin, struct err *e)
 {
     struct arena *a = arena_new();
     struct verify *v = ARENA_NEW(a, struct verify);
-    const char *path = arena_printf(a, "%s/tuner.csv", p->dir);
-    char *text;
-    size_t bytes;
     v->arena = a;
     v->margin = margin;
-    if (file_read_text(path, TUNER_BYTES_LIMIT, a, &text, &bytes, e)) {
-        verify_free(v);
-        return NULL;
+    int rc = on == BENCH_ON_HOST ? read_openmpi_rules(v, p, e) : read_table(v, p, e);
+    if (!rc)
+        rc = judge_environment(v, p, on, points, e);
+    for (int i = 0; i < v->nrules && !rc; i++) {
+        judge(v, &v->rules[i], points);
+        v->failing += v->rules[i].verdict == VERIFY_FAILS;
     }
-    v->text = text;
-    if (tuner_table_parse(&v->table, text, bytes, NULL, NULL)) {
-        err_set(e, ERR_FAILED, "%s: no line of it can be used", path);
-        verify_free(v);
-        return NULL;
-    }
-    v->rules = arena_alloc(a, (v->table.count + 1) * sizeof *v->rules);
-    for (size_t i = 0; i < v->table.count; i++) {
-        struct verify_rule *rule = &v->rules[v->nrules++];
-        rule->rule = &v->table.rules[i];
-        judge(v, rule, points);
-    }
-    return v;
+    if (!rc)
+        return v;
+    verify_free(v);
+    return NULL;
 }
 
 void verify_free(struct verify *v)
@@ -155,7 +193,7 @@ void verify_free(struct verify *v)
 static const struct verify_rule *rule_of_line(const struct verify *v, long line)
 {
     for (int i = 0; i < v->nrules; i++)
-        if (v->rules[i].rule->line == line)
+        if (v->rules[i].line == line)
             return &v->rules[i];
     return NULL;
 }

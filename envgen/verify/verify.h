@@ -1,53 +1,63 @@
-/* Which rules of a profile's tuner table hold when they are measured again, and the profile without the others. */
+/* Which rules of a profile hold when they are measured again, and the profile without the others. */
 #ifndef ENVGEN_VERIFY_VERIFY_H
 #define ENVGEN_VERIFY_VERIFY_H
 
 #include "bench/results/points.h"
+#include "envgen/decide/openmpi_rules.h"
 #include "envgen/profile/profile.h"
 #include "tuner/table/table.h"
 
-/* The launches that a verification measures besides the untouched default: the environment of the profile, and the
- * same with the plugin and its table, as a job would have them. */
+/* The launches that a verification measures besides the untouched default: the environment of the profile alone, and
+ * the same with its rules: NCCL's plugin with the table, or OpenMPI's rules file. */
 #define VERIFY_ENVIRONMENT "environment"
 #define VERIFY_PROFILE     "profile"
 
 enum verify_verdict {
-    VERIFY_HOLDS,   /* faster with the rule than without, beyond doubt */
+    VERIFY_HOLDS,   /* faster with it than without, beyond doubt */
     VERIFY_FAILS,   /* not so */
     VERIFY_UNKNOWN, /* no size within it was measured */
+    VERIFY_EVEN,    /* nobody has said that it is faster, and it is not slower beyond doubt */
 };
 const char *verify_verdict_name(enum verify_verdict v);
 
+/* A rule, or the environment. */
 struct verify_rule {
-    const struct tuner_rule *rule;
-    struct bench_interval gain; /* geometric mean over its sizes of environment alone / profile; n: sizes */
+    const char *what;           /* "allreduce, 64 KiB to 1 MiB: ring/ll" */
+    long line;                  /* in tuner.csv; 0: it is not from there */
+    const void *rule;           /* struct tuner_rule or env_rule, which says which points are its own; NULL: all are */
+    struct bench_interval gain; /* geometric mean over its sizes of without / with; n: sessions */
     enum verify_verdict verdict;
 };
 
 struct verify {
     struct arena *arena;
-    struct tuner_table table;
-    const char *text; /* of tuner.csv */
+    struct tuner_table table; /* what was measured on GPUs is judged by it, */
+    double margin;            /* by which a rule has to be faster */
+    const char *text;         /* of tuner.csv; NULL: by these */
+    struct env_rules openmpi;
     struct verify_rule *rules;
-    int nrules, failing;
-    double margin; /* by which a rule has to be faster */
+    struct verify_rule environment; /* `what` NULL: the profile sets nothing but its rules */
+    int nrules, failing;            /* failing: with the environment */
 };
 
-/* The launches for bench_setup's jobs, in `a`: one or two. Reads nccl.conf of the profile; `plugin` is the path of the
- * tuner plugin. Returns their number, -1 after an error. */
-int verify_jobs(const struct env_profile *p, const char *plugin, struct arena *a, struct bench_knobs jobs[2],
-                struct err *e);
+/* The engine that the profile was made with: NCCL's where it was measured on GPUs or on nothing, else OpenMPI's. */
+const struct bench_engine *verify_engine(const struct env_profile *p);
 
-/* Judges every rule of the table by `points`: it holds where it is faster by more than `margin` beyond doubt. NULL
- * after an error. */
-struct verify *verify_rules(const struct env_profile *p, const struct bench_points *points, double margin,
-                            struct err *e);
+/* The launches for bench_setup's jobs, in `a`; `plugin` is the path of the tuner plugin, which only GPUs need. Returns
+ * their number, 0 where the profile changes nothing, -1 after an error. */
+int verify_jobs(const struct env_profile *p, enum bench_evidence on, const char *plugin, struct arena *a,
+                struct bench_knobs jobs[2], struct err *e);
+
+/* Judges the environment and every rule by `points`, which were measured `on` GPUs or host memory: it holds where it is
+ * faster by more than `margin` beyond doubt. NULL after an error. */
+struct verify *verify_rules(struct env_profile *p, enum bench_evidence on, const struct bench_points *points,
+                            double margin, struct err *e);
 void verify_free(struct verify *v); /* NULL is fine */
 
 /* The candidate of a point that ran under that launch; NULL. */
 const struct bench_candidate *verify_candidate(const struct bench_point *p, const char *launch);
 
-/* Writes the profile to the new directory `dir` with the failing rules turned into comments. */
+/* Writes the profile to the new directory `dir` with the failing rules of tuner.csv turned into comments. */
 int verify_write(const struct env_profile *p, const struct verify *v, const char *dir, struct err *e);
 
 #endif

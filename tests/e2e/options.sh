@@ -59,7 +59,7 @@ check "generate: results that are not there" refuses 1 "$scratch/none" generate 
 check "generate: no topology" refuses 2 "--topology FILE is missing" generate
 check "verify: no time" refuses 2 "--budget: '0'" verify "$scratch" --budget 0
 check "verify: a workload that is not there" refuses 1 "--workload" verify "$scratch" --workload "$scratch/none"
-check "verify: another engine" refuses 2 "--engine" verify "$scratch" --engine mpi
+check "verify: another engine" refuses 2 "--engine" verify "$scratch" --engine model
 check "verify: no profile" refuses 2 "PROFILE is missing" verify
 check "probe: an unknown format" refuses 2 "--format: 'yaml'" probe --format yaml
 check "probe: no such file" refuses 1 "$scratch/none" probe --from "$scratch/none"

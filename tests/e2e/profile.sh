@@ -158,6 +158,25 @@ check "which still has what was measured" says "allreduce" "$bin" explain "$tune
 check "generate reports a full standard output" status 1 bash -c '"$@" >/dev/full' - \
     "$bin" generate -t "$fixtures/topology.json" -o "$scratch/unseen"
 
+# A journal that praises a rule which is bad for certain, so that it shows whether OpenMPI had it: verify must see through it.
+praise() {
+    local us head
+    echo "{\"format\": \"nccltune-results/1\", \"topology\": \"$("$bin" explain "$tuned" --json | jq -r .topology)\"}"
+    head='"engine": "mpi", "library": "Open MPI 4.1.4", "collective": "broadcast", "bytes": 1048576, "nodes": 1, "ranks": 2, "status": "ok", "launch": {"label": "default", "settings": {}}'
+    for us in 100 101 99; do
+        echo "{$head, \"round\": $us, \"call\": {\"label\": \"default\", \"settings\": {}}, \"times_us\": [$us, $us, $us, $us, $us, $us]}"
+        echo "{$head, \"round\": $us, \"call\": {\"label\": \"pipeline\", \"settings\": {\"coll_tuned_bcast_algorithm\": \"3\", \"coll_tuned_bcast_algorithm_segmentsize\": \"16\"}}, \"times_us\": [20, 20, 20, 20, 20, 20]}"
+    done
+}
+praise >"$scratch/praise.jsonl"
+check "a rule of OpenMPI from a journal" "$bin" generate -q --topology "$tuned/topology.json" --results "$scratch/praise.jsonl" -o "$scratch/praised"
+verify() { timeout 60 "$bin" verify "$scratch/praised" -q --budget 6s --json >"$scratch/verify.json"; }
+check "verify measures it with OpenMPI (status 1: it does not hold)" status 1 verify
+check "and says by how much" jq -e '.rules[0] | (.what | test("bcast.*2 ranks")) and .verdict == "does not hold" and .gain < 0.8 and .gain_high < 1' "$scratch/verify.json"
+check "at the size that it was made for" jq -e '[.points[].bytes] == [1048576]' "$scratch/verify.json"
+check "not with an engine that no job uses" status 2 "$bin" verify "$scratch/praised" --engine model
+check "nothing is left out of OpenMPI's rules" status 2 "$bin" verify "$scratch/praised" -o "$scratch/less"
+
 begun=$scratch/begun
 # A shell makes background jobs ignore SIGINT; python gives it back.
 python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \

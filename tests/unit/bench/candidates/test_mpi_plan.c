@@ -208,6 +208,30 @@ static void pairs(void **state)
     arena_free(a);
 }
 
+static void launches_of_jobs(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct bench_plan p = {0};
+    struct err e = {0};
+    struct bench_setting x = {"btl_tcp_if_include", "ib0"};
+    struct bench_knobs jobs[] = {{"environment", &x, 1}, {"profile", &x, 1}};
+    struct bench_setup s = {.jobs = jobs, .njobs = 2};
+    write_worker("echo '{\"library\":\"Open MPI 9\",\"variables\":{\"coll_tuned_allreduce_algorithm\":{\"ring\":4}}}'");
+    assert_int_equal(mpi_plan_calls(worker, &p, a, &e), 0);
+    assert_non_null(find(&p, COLL_ALLREDUCE, "ring"));
+    mpi_plan_jobs(&s, &p, a);
+    assert_int_equal(p.nlaunches, 3);
+    assert_string_equal(p.launches[0].label, BENCH_DEFAULT);
+    assert_int_equal(p.launches[0].nsettings, 0);
+    assert_string_equal(p.launches[2].label, "profile");
+    assert_true(p.keep_all);
+    assert_true(p.ncalls > 0);
+    for (int i = 0; i < p.ncalls; i++)
+        assert_string_equal(p.calls[i].knobs.label, BENCH_DEFAULT);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +240,7 @@ int main(void)
         cmocka_unit_test(interfaces_that_can_be_used),
         cmocka_unit_test(interface_lists_that_are_none),
         cmocka_unit_test(pairs),
+        cmocka_unit_test(launches_of_jobs),
     };
     return cmocka_run_group_tests(tests, make_worker, remove_worker);
 }

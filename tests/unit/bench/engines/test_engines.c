@@ -53,7 +53,8 @@ static void the_machine_chooses(void **state)
     c.ngpus = 2;
     assert_int_equal(bench_engine_for(&t, 0)->evidence, BENCH_ON_GPUS);
     assert_int_equal(bench_engine_for(NULL, 1)->evidence, BENCH_PREDICTED);
-    assert_int_equal(bench_engine_as_jobs()->evidence, BENCH_ON_GPUS);
+    assert_string_equal(bench_engine_with(BENCH_ON_GPUS)->name, "nccl");
+    assert_string_equal(bench_engine_with(BENCH_ON_HOST)->name, "mpi");
 }
 
 /* Every group has a target of its own, all zero, and says whose it is once an option was given. */

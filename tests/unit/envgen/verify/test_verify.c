@@ -14,13 +14,17 @@
 #define TOPOLOGY "tests/fixtures/envgen/topology.json"
 #define HEAD     "{\"format\": \"nccltune-results/1\", \"topology\": \"\"}\n"
 
+/* What the lines are of. */
+static const char *engine = "nccl", *library = "NCCL 2.28.9";
+
 static const char *line_of(struct arena *a, int bytes, const char *launch, const char *call, int round, double us)
 {
     return arena_printf(a,
-                        "{\"engine\": \"nccl\", \"collective\": \"allreduce\", \"bytes\": %d, \"nodes\": 2, \"ranks\": "
-                        "16, \"library\": \"NCCL 2.28.9\", \"launch\": %s, \"call\": %s, \"round\": %d, \"status\": "
+                        "{\"engine\": \"%s\", \"collective\": \"allreduce\", \"bytes\": %d, \"nodes\": 2, \"ranks\": "
+                        "16, \"library\": \"%s\", \"launch\": %s, \"call\": %s, \"round\": %d, \"status\": "
                         "\"ok\", \"times_us\": [%g, %g, %g, %g, %g, %g, %g, %g]}\n",
-                        bytes, launch, call, round, us, us * 1.001, us * 0.999, us, us * 1.002, us, us * 0.998, us);
+                        engine, bytes, library, launch, call, round, us, us * 1.001, us * 0.999, us, us * 1.002, us,
+                        us * 0.998, us);
 }
 
 /* Journal lines: eight samples around `us` in each of three sessions. */
@@ -43,14 +47,9 @@ static const char *join(struct arena *a, const char *const *lines, int n)
     return text;
 }
 
-/* Tree with LL at 8 B, Ring at 1 MiB, all of it faster with the buffer size. */
-static struct env_profile *make_profile(struct scratch *s)
+static struct env_profile *profile_of(struct scratch *s, const char *const *lines, int n)
 {
-    struct arena *a = s->arena;
-    const char *const lines[] = {line(a, 8, PLAIN, PLAIN, 20),         line(a, 8, BUFFER, PLAIN, 16),
-                                 line(a, 8, BUFFER, TREE_LL, 8),       line(a, 1 << 20, PLAIN, PLAIN, 200),
-                                 line(a, 1 << 20, BUFFER, PLAIN, 160), line(a, 1 << 20, BUFFER, RING, 100)};
-    const char *text = join(a, lines, 6), *journal = scratch_write(s, "r.jsonl", text, strlen(text));
+    const char *text = join(s->arena, lines, n), *journal = scratch_write(s, "r.jsonl", text, strlen(text));
     struct env_generate g = {.topology = TOPOLOGY,
                              .results = &journal,
                              .nresults = 1,
@@ -63,6 +62,16 @@ static struct env_profile *make_profile(struct scratch *s)
     if (!p)
         fail_msg("%s", e.text);
     return p;
+}
+
+/* Tree with LL at 8 B, Ring at 1 MiB, all of it faster with the buffer size. */
+static struct env_profile *make_profile(struct scratch *s)
+{
+    struct arena *a = s->arena;
+    const char *const lines[] = {line(a, 8, PLAIN, PLAIN, 20),         line(a, 8, BUFFER, PLAIN, 16),
+                                 line(a, 8, BUFFER, TREE_LL, 8),       line(a, 1 << 20, PLAIN, PLAIN, 200),
+                                 line(a, 1 << 20, BUFFER, PLAIN, 160), line(a, 1 << 20, BUFFER, RING, 100)};
+    return profile_of(s, lines, 6);
 }
 
 static const char *value_of(const struct bench_knobs *k, const char *name)
@@ -80,7 +89,7 @@ static void launches_are_those_of_a_job(void **state)
     struct err e = {0};
     struct bench_knobs jobs[2];
     struct env_profile *p = make_profile(&s);
-    assert_int_equal(verify_jobs(p, "/opt/plugin.so", p->arena, jobs, &e), 2);
+    assert_int_equal(verify_jobs(p, BENCH_ON_GPUS, "/opt/plugin.so", p->arena, jobs, &e), 2);
     assert_string_equal(jobs[0].label, VERIFY_ENVIRONMENT);
     assert_string_equal(value_of(&jobs[0], "NCCL_BUFFSIZE"), "8388608");
     assert_null(value_of(&jobs[0], "NCCL_TUNER_PLUGIN"));
@@ -113,10 +122,13 @@ static void rows_are_judged_against_the_environment(void **state)
     const char *text = join(a, lines, 6), *journal = scratch_write(&s, "v.jsonl", text, strlen(text));
     struct bench_results *r = bench_results_load(journal, NULL, &e);
     assert_non_null(r);
-    struct verify *v = verify_rules(p, bench_points_of(r, r->arena), 0, &e);
+    struct verify *v = verify_rules(p, BENCH_ON_GPUS, bench_points_of(r, r->arena), 0, &e);
     assert_non_null(v);
     assert_int_equal(v->nrules, 2);
     assert_int_equal(v->failing, 1);
+    assert_string_equal(v->environment.what, "NCCL_BUFFSIZE=8388608 NCCL_SOCKET_IFNAME==eth0"); /* the class's */
+    assert_int_equal(v->environment.verdict, VERIFY_HOLDS);
+    assert_true(v->environment.gain.median > 1.24 && v->environment.gain.median < 1.26);
     assert_int_equal(v->rules[0].verdict, VERIFY_HOLDS);
     assert_true(v->rules[0].gain.median > 1.99 && v->rules[0].gain.median < 2.01);
     assert_int_equal(v->rules[1].verdict, VERIFY_FAILS);
@@ -125,14 +137,14 @@ static void rows_are_judged_against_the_environment(void **state)
     assert_int_equal(verify_write(p, v, out, &e), 0);
     struct env_profile *q = env_profile_open(out, &e);
     assert_non_null(q);
-    struct verify *again = verify_rules(q, bench_points_of(r, r->arena), 0, &e);
+    struct verify *again = verify_rules(q, BENCH_ON_GPUS, bench_points_of(r, r->arena), 0, &e);
     assert_int_equal(again->nrules, 1);
     assert_int_equal(again->failing, 0);
     assert_non_null(strstr(again->text, "# dropped by nccltune verify"));
     assert_int_equal(verify_write(p, v, out, &e), ERR_FAILED); /* finished profiles are not overwritten */
     verify_free(again);
-    again = verify_rules(p, bench_points_of(r, r->arena), 1.5, &e); /* more than there is to gain */
-    assert_int_equal(again->failing, 2);
+    again = verify_rules(p, BENCH_ON_GPUS, bench_points_of(r, r->arena), 1.5, &e); /* more than there is to gain */
+    assert_int_equal(again->failing, 3);
     verify_free(again);
     verify_free(v);
     env_profile_free(q);
@@ -148,10 +160,65 @@ static void what_was_not_measured_is_left_alone(void **state)
     struct err e = {0};
     struct env_profile *p = make_profile(&s);
     struct bench_points none = {0};
-    struct verify *v = verify_rules(p, &none, 0, &e);
+    struct verify *v = verify_rules(p, BENCH_ON_GPUS, &none, 0, &e);
     assert_int_equal(v->failing, 0);
     assert_int_equal(v->rules[0].verdict, VERIFY_UNKNOWN);
     verify_free(v);
+    env_profile_free(p);
+    scratch_free(&s);
+}
+
+/* ---- OpenMPI ---- */
+
+#define IB3    "{\"label\": \"ib3\", \"settings\": {\"btl_tcp_if_include\": \"ib3\"}}"
+#define LINEAR "{\"label\": \"linear\", \"settings\": {\"coll_tuned_allreduce_algorithm\": \"1\"}}"
+
+static void openmpi_is_verified_with_openmpi(void **state)
+{
+    (void)state;
+    engine = "mpi";
+    library = "Open MPI 4.1.4";
+    struct scratch s = scratch_new();
+    struct arena *a = s.arena;
+    struct err e = {0};
+    struct bench_knobs jobs[2];
+    const char *const tuned[] = {line(a, 8, PLAIN, PLAIN, 20),      line(a, 8, IB3, PLAIN, 16),
+                                 line(a, 8, IB3, LINEAR, 8),        line(a, 1 << 20, PLAIN, PLAIN, 200),
+                                 line(a, 1 << 20, IB3, PLAIN, 160), line(a, 1 << 20, IB3, LINEAR, 300)};
+    struct env_profile *p = profile_of(&s, tuned, 6);
+    assert_string_equal(verify_engine(p)->name, "mpi");
+    assert_int_equal(verify_jobs(p, BENCH_ON_HOST, "", a, jobs, &e), 2);
+    assert_string_equal(jobs[0].label, VERIFY_ENVIRONMENT);
+    assert_int_equal(jobs[0].nsettings, 1);
+    assert_string_equal(value_of(&jobs[0], "btl_tcp_if_include"), "ib3");
+    assert_string_equal(jobs[1].label, VERIFY_PROFILE);
+    assert_string_equal(value_of(&jobs[1], "btl_tcp_if_include"), "ib3");
+    assert_string_equal(value_of(&jobs[1], "coll_tuned_dynamic_rules_filename"),
+                        arena_printf(a, "%s/openmpi.rules", p->dir));
+
+    /* The rule holds, the interface has become a little slower than the default. */
+    const char *const now[] = {line(a, 8, PLAIN, PLAIN, 15),
+                               line(a, 8, ENVIRONMENT, PLAIN, 16),
+                               line(a, 8, PROFILE, PLAIN, 8),
+                               line(a, 1 << 20, PLAIN, PLAIN, 150),
+                               line(a, 1 << 20, ENVIRONMENT, PLAIN, 160),
+                               line(a, 1 << 20, PROFILE, PLAIN, 160)};
+    const char *text = join(a, now, 6), *journal = scratch_write(&s, "v.jsonl", text, strlen(text));
+    struct bench_results *r = bench_results_load(journal, NULL, &e);
+    assert_non_null(r);
+    struct verify *v = verify_rules(p, BENCH_ON_HOST, bench_points_of(r, r->arena), 0, &e);
+    assert_non_null(v);
+    assert_null(v->text);
+    assert_int_equal(v->nrules, 1);
+    assert_non_null(strstr(v->rules[0].what, "16 ranks"));
+    assert_non_null(strstr(v->rules[0].what, "algorithm 1"));
+    assert_int_equal(v->rules[0].verdict, VERIFY_HOLDS);
+    assert_true(v->rules[0].gain.median > 1.99 && v->rules[0].gain.median < 2.01);
+    assert_string_equal(v->environment.what, "btl_tcp_if_include=ib3");
+    assert_int_equal(v->environment.verdict, VERIFY_FAILS);
+    assert_int_equal(v->failing, 1);
+    verify_free(v);
+    bench_results_free(r);
     env_profile_free(p);
     scratch_free(&s);
 }
@@ -162,6 +229,7 @@ int main(void)
         cmocka_unit_test(launches_are_those_of_a_job),
         cmocka_unit_test(rows_are_judged_against_the_environment),
         cmocka_unit_test(what_was_not_measured_is_left_alone),
+        cmocka_unit_test(openmpi_is_verified_with_openmpi),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,110 @@
+/* A profile as jobs run it: the launches that a verification compares. */
+#include <string.h>
+
+#include "core/file.h"
+#include "envgen/verify/verify.h"
+
+static void add_setting(struct bench_knobs *k, struct arena *a, const char *name, const char *value)
+{
+    struct bench_setting *list = arena_alloc(a, (size_t)(k->nsettings + 1) * sizeof *list);
+    if (k->nsettings)
+        memcpy(list, k->settings, (size_t)k->nsettings * sizeof *list);
+    list[k->nsettings++] = (struct bench_setting){name, value};
+    k->settings = list;
+}
+
+/* ---- NCCL ---- */
+
+static int add_file(struct bench_knobs *k, const char *path, struct arena *a, struct err *e)
+{
+    char *text, *rest = NULL;
+    size_t bytes;
+    int rc = file_read_text(path, FILE_LIMIT, a, &text, &bytes, e);
+    for (char *line = rc ? NULL : strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *equals = *line == '#' ? NULL : strchr(line, '=');
+        if (!equals)
+            continue;
+        *equals = 0;
+        add_setting(k, a, line, equals + 1);
+    }
+    return rc;
+}
+
+static const struct env_manifest_file *file_of(const struct env_profile *p, const char *name, int *alike)
+{
+    const struct env_manifest_file *found = NULL;
+    *alike = 0;
+    for (int i = 0; i < p->manifest.nfiles; i++)
+        if (!strncmp(p->manifest.files[i].name, name, strlen(name))) {
+            found = &p->manifest.files[i];
+            ++*alike;
+        }
+    return found;
+}
+
+static int nccl_jobs(const struct env_profile *p, const char *plugin, struct arena *a, struct bench_knobs jobs[2],
+                     struct err *e)
+{
+    struct bench_knobs environment = {.label = VERIFY_ENVIRONMENT};
+    int n = 0, nclasses;
+    const struct env_manifest_file *table = file_of(p, "tuner.csv", &n), *class = file_of(p, ENV_CLASSES, &nclasses);
+    n = 0;
+    if (!table) {
+        err_set(e, ERR_FAILED, "%s: has no tuner.csv", p->dir);
+        return -1;
+    }
+    if (add_file(&environment, arena_printf(a, "%s/nccl.conf", p->dir), a, e))
+        return -1;
+    /* Of several classes every node would need its own. */
+    if (nclasses == 1 && add_file(&environment, arena_printf(a, "%s/%s", p->dir, class->name), a, e))
+        return -1;
+    if (environment.nsettings)
+        jobs[n++] = environment;
+    jobs[n] = environment;
+    jobs[n].label = VERIFY_PROFILE;
+    add_setting(&jobs[n], a, "NCCL_TUNER_PLUGIN", plugin);
+    add_setting(&jobs[n], a, "NCCLTUNE_PROFILE", p->dir);
+    /* A table that does not load is to be an error here, not a comparison of the default with itself. */
+    add_setting(&jobs[n], a, "NCCLTUNE_HASH", table->sha256);
+    return n + 1;
+}
+
+/* ---- OpenMPI ---- */
+
+#define RULES "coll_tuned_" /* the settings that have it take its rules file, and nothing else that is tuned */
+
+static int openmpi_jobs(const struct env_profile *p, struct arena *a, struct bench_knobs jobs[2])
+{
+    struct bench_knobs environment = {.label = VERIFY_ENVIRONMENT}, all = {.label = VERIFY_PROFILE};
+    int n = 0;
+    for (int i = 0; i < p->decisions->nsettings; i++) {
+        const struct env_setting *s = &p->decisions->settings[i];
+        if (strcmp(s->family, BENCH_FAMILY_OPENMPI) != 0 || !s->value)
+            continue;
+        const char *value = s->in_profile ? arena_printf(a, "%s/%s", p->dir, s->value) : s->value;
+        add_setting(&all, a, s->name, value);
+        if (strncmp(s->name, RULES, strlen(RULES)) != 0)
+            add_setting(&environment, a, s->name, value);
+    }
+    if (environment.nsettings)
+        jobs[n++] = environment;
+    if (all.nsettings > environment.nsettings)
+        jobs[n++] = all;
+    return n;
+}
+
+/* ---- either ---- */
+
+const struct bench_engine *verify_engine(const struct env_profile *p)
+{
+    const struct env_shape *s = env_shape_with(p->decisions, BENCH_ON_GPUS);
+    if (!s)
+        s = env_shape_with(p->decisions, BENCH_ON_HOST);
+    return s ? bench_engine_find(s->engine) : bench_engine_with(BENCH_ON_GPUS);
+}
+
+int verify_jobs(const struct env_profile *p, enum bench_evidence on, const char *plugin, struct arena *a,
+                struct bench_knobs jobs[2], struct err *e)
+{
+    return on == BENCH_ON_HOST ? openmpi_jobs(p, a, jobs) : nccl_jobs(p, plugin, a, jobs, e);
+}
