@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/launch/agents.h"
 #include "bench/launch/places.h"
@@ -16,6 +15,7 @@
 #include "probe/source/probe.h"
 
 #define DEADLINE_S  60.0 /* of one node; srun may have to wait for it */
+#define SINFO_S     10.0
 #define MOST_OUTPUT ((size_t)4 << 20)
 
 int cli_nodes_measured(const struct bench_setup *setup, struct arena *a, struct cli_nodes *nodes, struct err *e)
@@ -33,26 +33,6 @@ int cli_nodes_measured(const struct bench_setup *setup, struct arena *a, struct 
 
 /* ---- a Slurm partition ------------------------------------------------------------------------------------------- */
 
-/* What a command prints, in `a`. */
-static int output_of(const char *const *argv, struct arena *a, char **text, struct err *e)
-{
-    struct proc p;
-    char status[PROC_STATUS_TEXT];
-    size_t used = 0;
-    ssize_t n = 1;
-    *text = arena_alloc(a, MOST_OUTPUT + 1);
-    int rc = proc_spawn(&p, argv, NULL, e);
-    if (rc)
-        return rc;
-    while (used < MOST_OUTPUT && (n = read(p.out, *text + used, MOST_OUTPUT - used)) > 0)
-        used += (size_t)n;
-    (*text)[used] = 0;
-    if (!proc_ended(&p, 5) || p.status)
-        rc = err_set(e, ERR_FAILED, "%s %s", argv[0], proc_status_text(p.status, status));
-    proc_stop(&p, 0.5);
-    return rc;
-}
-
 int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes, struct err *e)
 {
     static const char partition[] = "partition=";
@@ -61,11 +41,16 @@ int cli_nodes_served(const char *text, struct arena *a, struct cli_nodes *nodes,
         return hostlist_parse(text, "--serve", a, &nodes->names, &nodes->n, e);
     nodes->partition = text + sizeof partition - 1;
     const char *argv[] = {"sinfo", "-h", "-N", "-o", "%N", "-p", nodes->partition, NULL};
-    char *list;
-    int rc = output_of(argv, a, &list, e);
-    if (!rc && !list[strspn(list, " \t\r\n")])
-        rc = err_set(e, ERR_USAGE, "--serve: Slurm knows no partition '%s', or it has no nodes", nodes->partition);
-    return rc ? rc : hostlist_parse(list, "sinfo", a, &nodes->names, &nodes->n, e);
+    char why[PROC_STATUS_TEXT];
+    int status;
+    const char *list = proc_output(argv, NULL, MOST_OUTPUT, SINFO_S, a, &status, e);
+    if (!list)
+        return e->code;
+    if (status)
+        return err_set(e, ERR_FAILED, "%s %s", argv[0], proc_status_text(status, why));
+    if (!list[strspn(list, " \t\r\n")])
+        return err_set(e, ERR_USAGE, "--serve: Slurm knows no partition '%s', or it has no nodes", nodes->partition);
+    return hostlist_parse(list, "sinfo", a, &nodes->names, &nodes->n, e);
 }
 
 /* ---- the way ----------------------------------------------------------------------------------------------------- */
@@ -119,13 +104,18 @@ static struct topology *probe_here(struct log *log, struct err *e)
     return NULL;
 }
 
-/* What was asked for by a name is called that. */
-static const char *called(const struct cli_nodes *nodes, const struct agents *agents, int i)
+/* The agents' hosts. What was asked for by a name is called that. */
+static const char **names_of(const struct cli_nodes *nodes, const struct agents *agents, struct arena *a)
 {
-    for (int k = 0; nodes->names && k < nodes->n; k++)
-        if (agents_find(agents, nodes->names[k]) == i)
-            return nodes->names[k];
-    return agents->items[i].host;
+    const char **names = arena_alloc(a, ((size_t)agents->count + 1) * sizeof *names);
+    for (int i = 0; i < agents->count; i++)
+        names[i] = agents->items[i].host;
+    for (int k = 0; nodes->names && k < nodes->n; k++) {
+        int i = agents_find(agents, nodes->names[k]);
+        if (i >= 0)
+            names[i] = nodes->names[k];
+    }
+    return names;
 }
 
 static struct topology *probe_by_agents(const struct bench_setup *setup, const struct cli_nodes *nodes,
@@ -141,10 +131,10 @@ static struct topology *probe_by_agents(const struct bench_setup *setup, const s
     double asked_s = cluster_clock_s();
     struct agents_answer *said = agents_run(&agents, &order, progress_now_s() + DEADLINE_S, stop, a, e);
     struct cluster_answer *answers = arena_alloc(a, ((size_t)agents.count + (size_t)nabsent + 1) * sizeof *answers);
+    const char **names = names_of(nodes, &agents, a);
     double answered_s = cluster_clock_s();
     for (int i = 0; said && i < agents.count; i++) {
-        answers[i] = (struct cluster_answer){
-            called(nodes, &agents, i), said[i].output, said[i].bytes, NULL, asked_s, answered_s};
+        answers[i] = (struct cluster_answer){names[i], said[i].output, said[i].bytes, NULL, asked_s, answered_s};
         if (said[i].lost)
             answers[i].why = "no answer in time";
         else if (said[i].status)

@@ -273,6 +273,22 @@ static int make_plan(const struct tune *t, struct tune_part *p, struct err *e)
     return 0;
 }
 
+/* Ranks of MPI that a launcher has put on all nodes measure on all of them, or not at all. */
+static int check_ranks(const struct tune *t, const struct tune_part *p, struct err *e)
+{
+    int n;
+    const char *hosts = tune_hosts(p->topology, 0, t->arena, &n);
+    if (!t->found.head || !bench_engine_find(p->bench.engine)->join || n == t->found.found.nodes)
+        return 0;
+    const char *why = t->nparts > 1 ? arena_printf(t->arena, "these are %d kinds that do not go together", t->nparts)
+                                    : arena_printf(t->arena, "%s is left out: %s", t->groups.left.list[0].name,
+                                                   t->groups.left.list[0].why);
+    return err_set(e, ERR_USAGE,
+                   "host memory is measured by ranks of MPI, which %s has started on %d nodes, and %s. Start it on %s "
+                   "alone, or one copy with --hosts %s",
+                   t->found.found.launcher, t->found.found.nodes, why, hosts, hosts);
+}
+
 int tune_look(struct tune *t, struct err *e)
 {
     struct cli_nodes nodes = {0};
@@ -288,6 +304,8 @@ int tune_look(struct tune *t, struct err *e)
     for (int i = 0; i < t->nparts && !rc; i++) {
         findings_attach(t->parts[i].topology);
         rc = resolve_defaults(t, &t->parts[i], e);
+        if (!rc)
+            rc = check_ranks(t, &t->parts[i], e);
         if (!rc)
             rc = make_plan(t, &t->parts[i], e);
     }

@@ -183,6 +183,31 @@ char *proc_status_text(int status, char text[PROC_STATUS_TEXT])
     return text;
 }
 
+/* ---- what it prints ---- */
+
+char *proc_output(const char *const *argv, const char *const *env, size_t most, double timeout_s, struct arena *a,
+                  int *status, struct err *e)
+{
+    struct proc p;
+    size_t used = 0;
+    ssize_t n = 1;
+    if (proc_spawn(&p, argv, env, e))
+        return NULL;
+    char *text = arena_alloc(a, most + 2);
+    struct pollfd ready = {.fd = p.out, .events = POLLIN};
+    while (n > 0 && used <= most) {
+        n = poll(&ready, 1, (int)(1e3 * timeout_s)) > 0 ? read(p.out, text + used, most + 1 - used) : -1;
+        used += n > 0 ? (size_t)n : 0;
+    }
+    int ended = n == 0 && proc_ended(&p, timeout_s);
+    *status = p.status;
+    proc_stop(&p, 0.1);
+    if (ended)
+        return text;
+    err_set(e, ERR_FAILED, used > most ? "%s prints more than is expected of it" : "%s does not end", argv[0]);
+    return NULL;
+}
+
 /* ---- writing ---- */
 
 int proc_write(int fd, const char *data, size_t bytes)

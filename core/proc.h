@@ -34,6 +34,11 @@ void proc_stop(struct proc *p, double grace_s);
 /* Writes all of it to a pipe whose reader may be gone: -1 with errno EPIPE then, and no SIGPIPE. */
 int proc_write(int fd, const char *data, size_t bytes);
 
+/* What a program prints on its standard output, in `a`, and how it ended. NULL after an error: it cannot be started,
+ * prints more than `most` bytes, says nothing for `timeout_s`, or has not ended so long after its last word. */
+char *proc_output(const char *const *argv, const char *const *env, size_t most, double timeout_s, struct arena *a,
+                  int *status, struct err *e);
+
 #define PROC_STATUS_TEXT 64
 /* "exited with code 1", "was killed by signal 9 (Killed)". Returns `text`. */
 char *proc_status_text(int status, char text[PROC_STATUS_TEXT]);

@@ -8,6 +8,10 @@
 #include "core/locate.h"
 #include "core/proc.h"
 
+#define ENV_LIST  "mca_base_env_list"
+#define INFO_S    10.0
+#define MOST_INFO ((size_t)1 << 20)
+
 extern char **environ;
 
 static struct start_command *add_command(struct start_commands *out)
@@ -39,14 +43,54 @@ static int mpirun_suits(const struct bench_setup *setup, const struct places *wh
     return setup->mpirun || setup->mpirun_args || (!setup->hosts && !setup->hostfile && places_mpirun_file());
 }
 
-/* "NAME=value" as mpirun's -x NAME: it exports next to nothing by itself, and its command line can be read by anybody.
- */
-static const char *exports(const char *words, const char *const *variables, int all, struct arena *a)
+/* The names of what mpirun is to take along, by their values' owner: it exports next to nothing by itself, and its
+ * command line can be read by anybody. Each has `before` in front. */
+static const char *names_of(const struct start_agent *what, const char *before, struct arena *a)
 {
-    for (; *variables; variables++)
-        if (all || is_passed_on(*variables))
-            words = arena_printf(a, "%s -x %.*s", words, (int)strcspn(*variables, "="), *variables);
-    return words;
+    const char *text = "";
+    for (const char *const *v = what->env; *v; v++)
+        text = arena_printf(a, "%s%s%.*s", text, before, (int)strcspn(*v, "="), *v);
+    for (char **v = environ; *v; v++)
+        if (is_passed_on(*v))
+            text = arena_printf(a, "%s%s%.*s", text, before, (int)strcspn(*v, "="), *v);
+    return text;
+}
+
+/* The list of variables that the site has mpirun take along, from the environment or a file of parameters; NULL none.
+ * Beside one OpenMPI refuses -x, and one on the command line is all that counts then. */
+static const char *list_of_site(const char *mpirun, struct arena *a)
+{
+    const char *slash = mpirun ? strrchr(mpirun, '/') : NULL;
+    const char *info = slash ? arena_printf(a, "%.*s/ompi_info", (int)(slash - mpirun), mpirun) : "ompi_info";
+    const char *const argv[] = {info, "--parsable", "--level", "9", "--param", "mca", "base", NULL};
+    int status;
+    const char *text = proc_output(argv, NULL, MOST_INFO, INFO_S, a, &status, NULL);
+    const char *at = text ? strstr(text, ":" ENV_LIST ":value:") : NULL;
+    at += at ? strlen(":" ENV_LIST ":value:") : 0;
+    return at && strcspn(at, "\n") ? arena_strndup(a, at, strcspn(at, "\n")) : NULL;
+}
+
+/* mpirun's arguments with what takes our variables along; NULL after an error. A parameter may stand there but once. */
+static const char *with_exports(const struct bench_setup *setup, const struct start_agent *what, struct arena *a,
+                                struct err *e)
+{
+    const char *args = setup->mpirun_args ? setup->mpirun_args : "", *own = strstr(args, ENV_LIST " ");
+    const char *site = own ? NULL : list_of_site(setup->mpirun, a);
+    if (site && strstr(args, "-x ")) {
+        err_set(e, ERR_USAGE,
+                "--mpirun-args: mpirun refuses -x where " ENV_LIST " is set, here to '%s': say --mca " ENV_LIST
+                " 'NAME;...' instead of -x",
+                site);
+        return NULL;
+    }
+    if (own) {
+        own += strlen(ENV_LIST " ");
+        own += strspn(own, " \t");
+        return arena_printf(a, "%.*s%s;%s", (int)(own - args), args, names_of(what, ";", a) + 1, own);
+    }
+    if (site && !strchr(site, '\''))
+        return arena_printf(a, "%s --mca " ENV_LIST " '%s;%s'", args, names_of(what, ";", a) + 1, site);
+    return arena_printf(a, "%s%s", args, names_of(what, " -x ", a));
 }
 
 /* mpirun's own daemons wait 5 minutes before they notice that the network to it is gone (OpenMPI 4). */
@@ -64,8 +108,9 @@ static int mpirun_commands(const struct bench_setup *setup, const struct places 
     struct mpirun m;
     (void)where;
     one.ranks_per_node = 1;
-    one.mpirun_args = exports(setup->mpirun_args ? setup->mpirun_args : "", what->env, 1, a);
-    one.mpirun_args = exports(one.mpirun_args, (const char *const *)environ, 0, a);
+    one.mpirun_args = with_exports(setup, what, a, e);
+    if (!one.mpirun_args)
+        return ERR_USAGE;
     int rc = mpirun_command(&one, what->argv[0], a, &m, e);
     if (rc)
         return rc;

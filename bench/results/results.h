@@ -30,6 +30,9 @@
 
 #define BENCH_FORMAT "nccltune-results/1"
 
+/* The finding that says how what jobs take today compares with the untouched default. */
+#define BENCH_TODAY "jobs-today"
+
 struct bench_results {
     struct arena *arena;
     char topology[SHA256_HEX]; /* "" unknown */

@@ -1,7 +1,6 @@
 /* The checks of nccltune doctor, one function each, in the order of a table. */
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,30 +85,6 @@ static void check_nccl_conf(struct doctor *d, const struct doctor_options *o)
 
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */
 
-/* Standard output of a program, at most OUTPUT_LIMIT bytes of it; NULL when it cannot be started or did not end. */
-static char *output_of(struct doctor *d, const char *const *argv, const char *const *env, int *status)
-{
-    struct proc p;
-    struct err e = {0};
-    char *text = arena_alloc(d->arena, OUTPUT_LIMIT + 1);
-    size_t used = 0;
-    if (proc_spawn(&p, argv, env, &e))
-        return NULL;
-    for (;;) {
-        struct pollfd ready = {.fd = p.out, .events = POLLIN};
-        if (used == OUTPUT_LIMIT || poll(&ready, 1, PROGRAM_SECONDS * 1000) <= 0)
-            break;
-        ssize_t n = read(p.out, text + used, OUTPUT_LIMIT - used);
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    int ended = proc_ended(&p, PROGRAM_SECONDS);
-    *status = p.status;
-    proc_stop(&p, 0.1);
-    return ended ? text : NULL;
-}
-
 /* The first line says what a job of this node alone would get, those behind it what is wrong with the node. */
 static void check_hook(struct doctor *d, const struct doctor_options *o)
 {
@@ -123,7 +98,7 @@ static void check_hook(struct doctor *d, const struct doctor_options *o)
         finding_add(&d->found, FINDING_NOTE, NULL, "hook", "%s: %s", o->hook, strerror(errno));
         return;
     }
-    const char *text = output_of(d, check, env, &status);
+    const char *text = proc_output(check, env, OUTPUT_LIMIT, PROGRAM_SECONDS, d->arena, &status, NULL);
     if (!text) {
         finding_add(&d->found, FINDING_ERROR, NULL, "hook", "%s did not end", o->hook);
         return;

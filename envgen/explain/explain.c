@@ -265,6 +265,8 @@ static void print_ranges(struct arena *a, struct explain_model *m, const struct 
 
 static void print_decisions(const struct env_decisions *d, struct explain_model *m, int summary, FILE *out)
 {
+    if (d->today)
+        fprintf(out, "\n%s\n", safe(d->arena, d->today));
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
         fprintf(out, "\n%s on %s\n", safe(d->arena, s->library), env_shape_text(d->arena, s));

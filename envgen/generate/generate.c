@@ -134,6 +134,17 @@ static void read_site(struct job *j)
         j->site_conf = text;
 }
 
+/* What the last measurement says of jobs as they run without this profile. */
+static void take_today(struct job *j, struct env_decisions *d)
+{
+    for (int i = 0; i < j->options->nresults; i++) {
+        const struct findings *noise = &j->made.sources[i].results->noise;
+        for (int k = 0; k < noise->n; k++)
+            if (noise->list[k].id && !strcmp(noise->list[k].id, BENCH_TODAY))
+                d->today = finding_sentence(&noise->list[k], d->arena);
+    }
+}
+
 static int decide(struct job *j, struct err *e)
 {
     merge(j);
@@ -142,6 +153,7 @@ static int decide(struct job *j, struct err *e)
     d->topology = arena_strdup(d->arena, j->topology_hash);
     d->workload = j->made.workload;
     j->merged.confidence = j->options->confidence;
+    take_today(j, d);
     j->made.points = bench_points_of(&j->merged, j->arena);
     int rc = env_decide(d, j->made.points, j->made.sources, j->options->nresults, e);
     env_releases(d, j->made.topology, j->options->nccl_low, j->options->nccl_high);

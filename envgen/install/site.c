@@ -1,7 +1,6 @@
 /* What is there already: a plugin that can be loaded, hooks that Slurm runs, jobs that have a profile. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,22 +51,9 @@ const char *install_plugin_before(const char *nccl_conf, struct arena *a)
 /* Standard output of a program that ends with 0 in time; NULL otherwise. */
 static const char *output_of(const char *const *argv, const char *const *env, struct arena *a)
 {
-    struct proc p;
-    struct err ignored = {0};
-    char *text = arena_alloc(a, OUTPUT_LIMIT + 1);
-    size_t used = 0;
-    ssize_t n = 0;
-    if (proc_spawn(&p, argv, env, &ignored))
-        return NULL;
-    do {
-        struct pollfd ready = {.fd = p.out, .events = POLLIN};
-        n = poll(&ready, 1, SLURM_SECONDS * 1000) > 0 ? read(p.out, text + used, OUTPUT_LIMIT - used) : -1;
-        used += n > 0 ? (size_t)n : 0;
-    } while (n > 0 && used < OUTPUT_LIMIT);
-    text[used] = 0;
-    int good = n == 0 && proc_ended(&p, SLURM_SECONDS) && p.status == 0;
-    proc_stop(&p, 0.1);
-    return good ? text : NULL;
+    int status;
+    const char *text = proc_output(argv, env, OUTPUT_LIMIT, SLURM_SECONDS, a, &status, NULL);
+    return text && !status ? text : NULL;
 }
 
 /* The value behind "NAME = " in what scontrol prints. */

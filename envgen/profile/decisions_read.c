@@ -292,6 +292,7 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
     d->topology = word(in, doc, "topology");
     d->margin = json_num(doc, "margin", ENV_MARGIN);
     d->confidence = json_num(doc, "confidence", BENCH_CONFIDENCE);
+    d->today = arena_strdup(in->arena, json_str(doc, "today", NULL));
     d->predicted = json_bool(doc, "predicted", 0);
     int64_t most = json_int(doc, "extrapolate_nodes", 0);
     d->extrapolate_nodes = most > 0 && most < INT32_MAX ? (int)most : 0;

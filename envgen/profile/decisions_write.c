@@ -166,6 +166,7 @@ cJSON *env_decisions_json(const struct env_decisions *d)
     json_add_str(doc, "topology", d->topology);
     cJSON_AddNumberToObject(doc, "margin", d->margin);
     cJSON_AddNumberToObject(doc, "confidence", d->confidence);
+    json_add_str(doc, "today", d->today);
     if (d->nccl_low)
         add_releases(doc, d);
     cJSON_AddBoolToObject(doc, "predicted", d->predicted);

@@ -147,12 +147,22 @@ static int get(const struct loading *in, const struct field *f, const cJSON *ite
     return 0;
 }
 
+/* Files that we wrote have keys in the order of the fields: the one behind the last is looked at before all are. */
+static const cJSON *find_item(const cJSON *o, const char *key, const cJSON **next)
+{
+    const cJSON *item = *next && !strcmp((*next)->string, key) ? *next : cJSON_GetObjectItemCaseSensitive(o, key);
+    if (item)
+        *next = item->next;
+    return item;
+}
+
 static int get_all(const struct loading *in, const struct field *fields, const cJSON *o, void *record, int self)
 {
     if (!cJSON_IsObject(o))
         return err_at(in->e, in->file, 0, 0, "%s: expected an object", in->place);
+    const cJSON *next = o->child;
     for (const struct field *f = fields; f->key; f++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, f->key);
+        const cJSON *item = find_item(o, f->key, &next);
         if (!item && f->required)
             return wrong(in, f->key, "a value");
         if (!item && f->unknown)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "tests/doubles/nccl_fault.h"
@@ -353,12 +354,14 @@ static void perform_from_graph(void *stream, const void *work)
 static void offer(const struct ncclComm *c, int coll, uint64_t bytes, int registered,
                   float cost[ALGO_COUNT][PROTO_COUNT])
 {
+    const char *pinned = getenv("NCCL_ALGO"); /* one name */
     double unused = 1;
     for (int a = 0; a < ALGO_COUNT; a++)
         for (int p = 0; p < PROTO_COUNT; p++) {
             struct fault_call f = {
                 .rank = c->world_rank, .coll = coll, .algo = a, .proto = p, .bytes = bytes, .number = c->calls};
-            int withheld = fault_of(&f, &unused) == FAULT_WITHHOLD;
+            int withheld =
+                fault_of(&f, &unused) == FAULT_WITHHOLD || (pinned && *pinned && strcasecmp(pinned, algo_name(a)) != 0);
             cost[a][p] = withheld ? -1 : (float)law_predict_us(&c->law, coll, a, p, bytes, registered);
         }
 }

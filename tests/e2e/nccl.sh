@@ -108,6 +108,8 @@ check "the table asks for that tuner first" grep -qx '# next-tuner: auto' "$work
 check "and says which it was" grep -qx '# measured over: tuner vendor double, network vendor network' "$work/over/tuner.csv"
 explained() { build/nccltune explain "$work/over" | grep -q 'the library as it comes: with tuner vendor double'; }
 check "explain says so" explained
+today() { grep -q '"id":"jobs-today"' "$work/v.jsonl" && build/nccltune explain "$work/over" | grep -q '^jobs as they run here today, without nccltune, take '; }
+check "what jobs take today goes from the journal to explain" today
 mixed() { ! build/nccltune generate --topology "$topo" --results "$work/v.jsonl" --results "$work/r.jsonl" -o "$work/mixed" 2>"$work/mixed.log" && grep -q "one profile holds for one" "$work/mixed.log"; }
 check "results over two tuners do not mix" mixed
 vendor_verify() { vendor verify "$work/over" --collectives allreduce >"$work/vv.txt" 2>&1; }

@@ -167,7 +167,9 @@ check "... and are measured" grep -q '"nodes":4,"ranks":8' "$work/pods/results.j
 # The launcher of an MPIJob is no worker; the operator gives mpirun its list of them and what reaches them.
 for k in 1 2 3; do echo "$prefix-n$k slots=2"; done >"$work/hostfile"
 readarray -t pod < <(command_of MPIJob Launcher "$work/mpijob")
+# A list of variables of the site's, beside which mpirun refuses -x.
 check "the launcher of an MPIJob starts an agent on each of its workers" env OMPI_MCA_orte_default_hostfile="$work/hostfile" \
+    OMPI_MCA_mca_base_env_list="DRIVER_DOUBLE_GPUS;SITE=1" \
     OMPI_MCA_plm_rsh_agent="$PWD/tests/rig/agent" OMPI_MCA_oob_tcp_if_include=eth0 OMPI_MCA_orte_keep_fqdn_hostnames=true \
     tests/rig/nodes exec "$prefix-n0" timeout -k 5 100 "${pod[@]}" -q --collectives allreduce --sizes 64K
 check "... and measures them" grep -q '"nodes":3,"ranks":6' "$work/mpijob/results.jsonl"

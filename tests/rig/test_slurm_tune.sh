@@ -110,6 +110,25 @@ done
 note "$dir/srun.log"
 check "for host memory srun --mpi=pmix starts the ranks" grep -q '"nodes":2,"ranks":2' "$srun_profile/results.jsonl"
 
+# Two of the nodes have an HCA, and too little memory that may be locked: they are left out, or no job's nodes with the others.
+# Ranks of MPI measure on all or on none.
+port=$dir/hca/infiniband/mlx5_0/ports/1
+mkdir -p "$port"
+echo "4: ACTIVE" >"$port/state"
+echo "400 Gb/sec (4X NDR)" >"$port/rate"
+echo InfiniBand >"$port/link_layer"
+# shellcheck disable=SC2016 # expanded by the task
+apart() {
+    slurm srun -N4 -n4 --mpi=pmix unshare -m sh -c 'case $SLURMD_NODENAME in
+        *[23]) mount -t overlay overlay -o "lowerdir=$0/hca:/sys/class" /sys/class || exit
+            export LD_PRELOAD=$PWD/build/tests/doubles/fake_verbs.so FAKE_VERBS=mlx5_0:1:ib:1:0 ;; esac
+        exec build/nccltune tune --collectives allreduce --sizes 4K --budget 4s -o "$0/apart"' "$dir" >"$dir/apart.log" 2>&1
+    [ $? = 2 ] && [ ! -e "$dir/apart/results.jsonl" ]
+}
+check "ranks that srun has put on nodes that do not go together are refused" apart
+note "$dir/apart.log"
+check "... in words that name the way out" grep -qE "on 4 nodes, and ($prefix-n2 is left out: |these are 2 kinds ).* --hosts $prefix-n\[[02]-[13]\]" "$dir/apart.log"
+
 # A job on each of the nodes has it, and one on both.
 check "it is installed" build/nccltune install-profile "$profile" --store "$dir/store" --no-nccl-conf --plugin "$dir/lib/libnccl-tuner-nccltune.so"
 hash=$(sed -n 's/.*"hash":[[:space:]]*"\([0-9a-f]*\)".*/\1/p' "$profile/manifest.json" | head -n 1)

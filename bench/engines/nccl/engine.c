@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/candidates/nccl_plan.h"
+#include "bench/engines/nccl/inherit.h"
 #include "bench/engines/nccl/session.h"
 #include "bench/engines/nccl/worker_pool.h"
 #include "bench/launch/mpirun.h"
@@ -118,24 +119,10 @@ static void noise(struct bench_plan *p, struct findings *found)
     struct nccl_context *c = p->context;
     if (c->pool)
         nccl_pool_noise(c->pool, found);
+    nccl_session_judge_site(c, found);
 }
 
 /* ---- sessions ---- */
-
-extern char **environ;
-
-/* Variables that are set already hold for every candidate: a user should know. */
-static void log_inherited(struct nccl_context *c)
-{
-    char names[512] = "";
-    size_t used = 0;
-    for (char **v = environ; *v && used < sizeof names - 64; v++)
-        if (!strncmp(*v, "NCCL_", 5))
-            used += (size_t)snprintf(names + used, 64, "%s%.*s", used ? ", " : "", (int)strcspn(*v, "="), *v);
-    if (used && !c->inherited)
-        log_info(c->setup.log, "set in this environment and so the same for every candidate: %s", names);
-    c->inherited = 1;
-}
 
 /* Under whose plugins the default runs that gains are over: said once, and again when a launch changes them. */
 static void log_active(struct nccl_context *c, const struct nccl_joined *joined)
@@ -184,7 +171,8 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     struct nccl_joined joined;
     if (open_pool(p, patience_s, stop, e))
         return NULL;
-    log_inherited(c);
+    if (!c->inherited++)
+        inherit_log(c->setup.log);
     int steered = !c->setup.jobs, site = !steered && !launch->nsettings;
     struct nccl_start start = {launch->settings, launch->nsettings, steered ? c->plugin : NULL, steered, site};
     double began = progress_now_s();

@@ -13,6 +13,9 @@ struct algorithm_table {
     struct nccl_choice choice;
 };
 
+/* At how many points the default is held against what jobs take today. */
+#define NCCL_SITE_POINTS 3
+
 /* What lives as long as the plan. */
 struct nccl_context {
     struct bench_setup setup;
@@ -27,6 +30,8 @@ struct nccl_context {
     int killed;              /* the launch before this one did not end by itself */
     const char **compared;   /* labels of launches whose default was held against the site's */
     int ncompared;
+    struct bench_interval today[NCCL_SITE_POINTS]; /* what a job takes now over what the untouched default takes */
+    int ntoday;
     uint64_t beside[COLL_COUNT]; /* cells that were measured with other types and places too */
 };
 
@@ -97,6 +102,9 @@ enum bench_outcome nccl_session_beside(const struct nccl_request *r, const struc
 /* Starts the launch anew without our plugin, as jobs run it, once for each launch, and says where NCCL takes another
  * time then. After this the session is of no further use. */
 void nccl_session_compare_with_site(struct nccl_session *s);
+
+/* Adds what came of it for the untouched launch: one finding, BENCH_TODAY. */
+void nccl_session_judge_site(const struct nccl_context *c, struct findings *found);
 
 extern const struct bench_sampling nccl_sampling;
 

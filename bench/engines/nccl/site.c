@@ -1,16 +1,17 @@
 /* The default that candidates are compared with runs under our plugin at rest. Jobs run without: under a tuner that the
  * site or its network's vendor has set, or none, which some of NCCL's own choices ask for. Where that is not the same,
  * gains over our default are not what jobs would gain. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/engines/nccl/inherit.h"
 #include "bench/engines/nccl/session.h"
 #include "bench/results/points.h"
 #include "core/coll.h"
 #include "core/progress.h"
 #include "core/units.h"
 
-#define POINTS     3
 #define SAMPLES    7
 #define WORTH      0.05
 #define PATIENCE_S 20.0
@@ -52,6 +53,8 @@ static void compare(struct nccl_session *s, const struct default_point *d)
     struct bench_interval ours = bench_interval_of(d->us, d->n, scratch),
                           site = bench_interval_of(us, SAMPLES, scratch);
     double ratio = site.median / ours.median;
+    if (!strcmp(s->launch->label, BENCH_DEFAULT))
+        s->context->today[s->context->ntoday++] = bench_gain(site, ours);
     if ((ratio < 1 + WORTH && ratio > 1 - WORTH) || (site.low <= ours.high && ours.low <= site.high))
         return;
     log_warn(s->context->setup.log,
@@ -76,8 +79,30 @@ void nccl_session_compare_with_site(struct nccl_session *s)
         return;
     }
     memset(&s->point, 0, sizeof s->point);
-    int places[POINTS] = {0, s->ndefaults / 2, s->ndefaults - 1};
-    for (int i = 0; i < POINTS; i++)
+    int places[NCCL_SITE_POINTS] = {0, s->ndefaults / 2, s->ndefaults - 1};
+    for (int i = 0; i < NCCL_SITE_POINTS; i++)
         if (!i || places[i] != places[i - 1])
             compare(s, &s->defaults[places[i]]);
+}
+
+void nccl_session_judge_site(const struct nccl_context *c, struct findings *found)
+{
+    double ratio = 1, low = INFINITY, high = 0;
+    int apart = 0;
+    const char *pins = inherit_pins(found->arena);
+    for (int i = 0; i < c->ntoday; i++) {
+        ratio *= pow(c->today[i].median, 1.0 / c->ntoday);
+        low = fmin(low, c->today[i].low);
+        high = fmax(high, c->today[i].high);
+        apart |= c->today[i].low > 1 + WORTH || c->today[i].high < 1 - WORTH;
+    }
+    if (!c->ntoday)
+        return;
+    struct finding *f = finding_add(
+        found, apart ? FINDING_WARNING : FINDING_OK, BENCH_TODAY, NULL,
+        "jobs as they run here today, %s%s, take %.2f times what the default takes that gains are over (%.2f to %.2f, "
+        "%d size%s)",
+        pins ? "with " : "without nccltune", pins ? pins : "", ratio, low, high, c->ntoday, c->ntoday == 1 ? "" : "s");
+    if (pins)
+        f->advice = "take that out of the environment of jobs: where it stands the table can choose nothing else";
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench/candidates/engine.h"
+#include "bench/engines/nccl/inherit.h"
 #include "bench/launch/agents.h"
 #include "bench/launch/words.h"
 #include "bench/noise/noise.h"
@@ -291,13 +292,6 @@ enum bench_outcome nccl_pool_ask(struct nccl_pool *t, enum nccl_message message,
 
 /* ---- starting ---- */
 
-/* What may not be inherited: it would hide candidates, or put another table into effect than ours. */
-static const char *const cleared[] = {
-    "NCCL_TUNER_PLUGIN",   "NCCL_ALGO", "NCCL_PROTO",         "NCCL_TUNER_CONFIG_FILE", "NCCLTUNE_PROFILE",
-    "NCCLTUNE_HASH",       "NCCLTUNE",  "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",     "NCCL_NTHREADS",
-    "NCCL_TOPO_DUMP_FILE",
-};
-
 /* NULL: not known. */
 static const char *class_of(const struct nccl_pool *t, int member)
 {
@@ -312,9 +306,7 @@ static const char *const *settings_of(const struct nccl_pool *t, const struct nc
     struct words w = {0};
     const char *tuner = getenv("NCCL_TUNER_PLUGIN");
     int ours = tuner && strstr(tuner, "nccltune");
-    for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
-        if (!start->site || !strncmp(cleared[i], "NCCLTUNE", 8) || (ours && !strcmp(cleared[i], "NCCL_TUNER_PLUGIN")))
-            words_add(&w, a, cleared[i]);
+    inherit_clear(&w, a, start->site);
     if (!getenv("NCCL_DEBUG"))
         words_add(&w, a, "NCCL_DEBUG=WARN");
     if (tuner && *tuner && !ours && !getenv("NCCLTUNE_NEXT_TUNER")) /* what jobs run under is asked first here, too */

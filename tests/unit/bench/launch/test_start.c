@@ -18,11 +18,17 @@
 static char dir[] = "/tmp/test_start_XXXXXX";
 static struct arena *arena;
 
-static const char *const surroundings[] = {"SLURM_JOB_ID",    "SLURM_JOB_NUM_NODES",
-                                           "SLURM_NNODES",    "SLURM_JOB_NODELIST",
-                                           "SLURM_NODELIST",  "NCCLTUNE_SSH",
-                                           "SLURMD_NODENAME", "OMPI_MCA_orte_default_hostfile",
-                                           "PBS_NODEFILE",    "PRTE_MCA_prte_default_hostfile"};
+static const char *const surroundings[] = {"SLURM_JOB_ID",
+                                           "SLURM_JOB_NUM_NODES",
+                                           "SLURM_NNODES",
+                                           "SLURM_JOB_NODELIST",
+                                           "SLURM_NODELIST",
+                                           "NCCLTUNE_SSH",
+                                           "SLURMD_NODENAME",
+                                           "OMPI_MCA_orte_default_hostfile",
+                                           "PBS_NODEFILE",
+                                           "PRTE_MCA_prte_default_hostfile",
+                                           "OMPI_MCA_mca_base_env_list"};
 
 static int forget(void **state)
 {
@@ -155,6 +161,24 @@ static void by_mpirun(void **state)
     assert_says(text, "secret=s3cret");
     assert_says(text, "bind=none\n");
     assert_null(strstr(text, "SECRET=s3cret"));
+    /* Beside a list of the site's, or one on its command line, mpirun refuses -x. */
+    setenv("OMPI_MCA_mca_base_env_list", "A;B=1", 1);
+    text = called((struct bench_setup){.hosts = "n1", .mpirun = "mpirun"}, "mpirun", why);
+    assert_says(text, " --mca mca_base_env_list SECRET;");
+    assert_says(text, ";NCCL_IB_HCA");
+    assert_says(text, ";A;B=1 /opt/worker");
+    assert_null(strstr(text, " -x "));
+    struct err e = {0};
+    const char *const argv[] = {"/opt/worker", NULL}, *const env[] = {NULL};
+    assert_null(start_open(&(struct bench_setup){.hosts = "n1", .mpirun_args = "-x C"},
+                           &(struct start_agent){argv, env}, 0, &e));
+    assert_non_null(strstr(e.text, "mca_base_env_list is set, here to 'A;B=1'"));
+    forget(NULL);
+    text = called((struct bench_setup){.hosts = "n1", .mpirun_args = "--mca mca_base_env_list  'C;D' --mca x y"},
+                  "mpirun", why);
+    assert_says(text, " --mca mca_base_env_list SECRET;");
+    assert_says(text, ";C;D --mca x y /opt/worker");
+    assert_null(strstr(text, " -x "));
     /* The launcher of an MPIJob: mpirun knows the file. */
     snprintf(path, sizeof path, "%s/hostfile", dir);
     FILE *f = fopen(path, "w");

@@ -52,6 +52,7 @@ static void there_and_back(void **state)
     struct env_decisions *d = example(&s);
     struct err e = {0};
     const char *path = scratch_path(&dir, "decisions.json");
+    d->today = "jobs take 1.3 times that";
     cJSON *doc = env_decisions_json(d);
     char *first = cJSON_Print(doc);
     assert_int_equal(json_save(doc, path, &e), 0);
@@ -66,6 +67,7 @@ static void there_and_back(void **state)
     cJSON_free(first);
     cJSON_free(second);
 
+    assert_string_equal(back->today, "jobs take 1.3 times that");
     const struct env_shape *shape = &back->shapes[0];
     assert_int_equal(shape->chosen, 1);
     assert_string_equal(shape->launches[1].knobs.settings[0].name, "btl_tcp_if_include");

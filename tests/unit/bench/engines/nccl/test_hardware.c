@@ -521,6 +521,47 @@ static void a_default_that_jobs_do_not_have_is_said(void **state)
     assert_false(was_said("jobs now take"));
 }
 
+/* The finding that the journal gets; NULL none. */
+static const char *today(struct findings *found)
+{
+    found->arena = arena;
+    bench_engine_nccl.noise(&plan, found);
+    for (int i = 0; i < found->n; i++)
+        if (found->list[i].id && !strcmp(found->list[i].id, BENCH_TODAY))
+            return found->list[i].text;
+    return NULL;
+}
+
+/* A leftover in the environment of jobs: candidates do without it, and what it costs is written down. */
+static void what_jobs_have_pinned_is_measured_beside(void **state)
+{
+    struct findings with = {0}, without = {0};
+    (void)state;
+    setenv("NCCL_ALGO", "tree", 1);
+    listen();
+    under("noise 0.01\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 5; i++)
+        time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
+    assert_about(time_of(s, COLL_ALLREDUCE, LARGE, "tree/simple"), tree_us);
+    bench_engine_nccl.close(s, 0);
+    const char *text = today(&with);
+    unsetenv("NCCL_ALGO");
+    assert_non_null(text);
+    if (!strstr(text, "with NCCL_ALGO=tree, take 1.3"))
+        fail_msg("%s", text);
+    assert_true(with.list[with.n - 1].severity == FINDING_WARNING);
+    assert_true(was_said("measured beside candidates, which do without: NCCL_ALGO=tree"));
+    under("noise 0.01\n");
+    s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 5; i++)
+        time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
+    bench_engine_nccl.close(s, 0);
+    text = today(&without);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "without nccltune, take "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -545,6 +586,7 @@ int main(void)
         WITH_PLAN(patience_for_a_start_grows_with_ranks),
         WITH_PLAN(the_others_give_the_measure_for_who_is_late),
         WITH_PLAN(a_default_that_jobs_do_not_have_is_said),
+        WITH_PLAN(what_jobs_have_pinned_is_measured_beside),
         WITH_PLAN(two_launches_never_share_a_gpu),
         WITH_PLAN(a_vendors_choice_that_is_not_the_default_is_said),
     };

@@ -1,0 +1,17 @@
+/* What workers have of the environment that the command was started in. */
+#ifndef BENCH_ENGINES_NCCL_INHERIT_H
+#define BENCH_ENGINES_NCCL_INHERIT_H
+
+#include "bench/launch/words.h"
+#include "core/log.h"
+
+/* Adds the names that a launch does not get. `site`: it runs as jobs do here, but for what nccltune has installed. */
+void inherit_clear(struct words *w, struct arena *a, int site);
+
+/* What jobs have decided for NCCL here, and candidates must not: "NCCL_ALGO=Ring, NCCL_PROTO=LL"; NULL nothing. */
+const char *inherit_pins(struct arena *a);
+
+/* Says what holds for every candidate, and what for none. */
+void inherit_log(struct log *log);
+
+#endif
