@@ -107,7 +107,7 @@ static void print_points(const struct bench_points *points)
             to = verify_candidate(p, VERIFY_ENVIRONMENT);
         if (!from || !to)
             continue;
-        const struct bench_shape groups = {p->nodes, p->ranks, p->others};
+        const struct bench_shape groups = {p->nodes, p->ranks, p->others, p->load};
         printf("%13s  %8s  %12llu  %15.2f  %15.2f  %5.2fx   [%.2f, %.2f]\n", coll_name(p->coll),
                bench_shape_text(&groups, a), (unsigned long long)p->bytes, from->time_us.median, to->time_us.median,
                to->gain.median, to->gain.low, to->gain.high);
@@ -265,7 +265,7 @@ static void take_shape(struct request *w, const struct env_shape *s)
 {
     struct bench_shape_list *shapes = &w->bench.shapes;
     if (shapes->count < BENCH_SHAPES)
-        shapes->items[shapes->count++] = (struct bench_shape){s->nodes, s->ranks, s->others};
+        shapes->items[shapes->count++] = (struct bench_shape){s->nodes, s->ranks, s->others, s->load};
     shapes->if_fitting = 1;
 }
 

@@ -21,6 +21,8 @@ struct bench_session {
     const char *data;    /* of what was measured last, "float32, in place"; NULL: nothing to say */
     const char *active;  /* others' plugins at work: struct bench_result */
     uint64_t room_bytes; /* the largest size that there is memory for; 0: it is not known */
+    const char *no_load; /* why nothing can run beside calls; NULL: it can, and */
+    double slowdown;     /* of what ran beside the sample that is being told: bench_batch.shape.load; 0: nothing did */
 };
 
 /* Called for every sample as it comes: BENCH_OK with the slowest rank's time of one call and, where there is something

@@ -185,6 +185,7 @@ static enum bench_outcome measure(struct bench_session *base, const struct bench
                      w.kind == PROTOCOL_ERROR ? w.text : "an answer that was not asked for");
             return BENCH_DIED;
         }
+        s->base.slowdown = w.slowdown;
         report(user, w.call, w.status, w.us, w.text);
     }
     child_last_words(&s->child, detail);

@@ -18,7 +18,7 @@ void group_leave(struct group *g, const struct nccl *n, const struct group *whol
 }
 
 /* A communicator that does not block says first that the parent is done with it, then that it is there itself. */
-static int split(struct group *g, const struct nccl *n, const struct group *whole)
+int group_split(struct group *g, const struct nccl *n, const struct group *whole)
 {
     int rc = nccl_settled(
         n, whole->comm, n->comm_split(whole->comm, g->number < 0 ? NO_COLOR : g->number, whole->rank, &g->comm, NULL));
@@ -46,7 +46,7 @@ int group_enter(struct group *g, const struct nccl *n, const struct group *whole
         return -1;
     }
     *g = (struct group){.of = *wanted, .number = bench_shape_group(&wanted->shape, &everybody, whole->rank)};
-    int rc = split(g, n, whole);
+    int rc = group_split(g, n, whole);
     if (rc)
         snprintf(why, bytes, "rank %d: cannot split groups off: %s", whole->rank,
                  nccl_error(n, whole->comm, rc, text, sizeof text));

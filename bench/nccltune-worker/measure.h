@@ -5,6 +5,7 @@
 
 #include "bench/nccltune-worker/buffers.h"
 #include "bench/nccltune-worker/groups.h"
+#include "bench/nccltune-worker/load.h"
 #include "bench/nccltune-worker/nccl.h"
 #include "tuner/plugin/control.h"
 
@@ -25,6 +26,7 @@ struct measurer {
     int device;
     struct group all, group; /* everybody, who meet at barriers, and those that call together */
     struct buffers buffers;  /* of the prepared point */
+    struct load load;        /* of its shape */
 };
 
 /* Stream, events and scratch memory, once the communicator is there. Functions return 0, or -1 with a sentence. */

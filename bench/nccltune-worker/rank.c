@@ -145,6 +145,7 @@ static int join(struct worker *w, const struct nccl_join *j, struct nccl_text *w
     if (!m->gpu.memory(&left, &all))
         joined.free = left;
     active_plugins(joined.active, sizeof joined.active);
+    snprintf(joined.no_load, sizeof joined.no_load, "%s", m->load.why);
     return say(w, NCCL_JOINED, &joined, sizeof joined);
 }
 
@@ -182,6 +183,7 @@ static int answer(struct worker *w, const struct frame *f, struct nccl_text *why
             return -1;
         return say(w, NCCL_TIMES, &t, sizeof t);
     case NCCL_QUIT:
+        load_leave(&w->m.load, &w->m.nccl);
         group_leave(&w->m.group, &w->m.nccl, &w->m.all);
         if (w->m.all.comm)
             w->m.nccl.comm_destroy(w->m.all.comm);

@@ -20,7 +20,7 @@ static int is_default(const struct bench_result *x)
 static int is_at(const struct bench_result *x, const struct history_place *at)
 {
     return x->coll == at->coll && x->bytes == at->bytes && x->nodes == at->nodes && x->ranks == at->ranks &&
-           x->others == at->others && (!at->engine || !strcmp(x->engine, at->engine));
+           x->others == at->others && x->load == at->load && (!at->engine || !strcmp(x->engine, at->engine));
 }
 
 double repeats_spread(const struct bench_results *r, const struct history_place *at, int *apart)
@@ -56,7 +56,8 @@ static struct history_place place_of(const struct bench_result *x)
                                   .nodes = x->nodes,
                                   .ranks = x->ranks,
                                   .engine = x->engine,
-                                  .others = x->others};
+                                  .others = x->others,
+                                  .load = x->load};
 }
 
 /* Whether line `i` is the second of its point: each point that was measured more than once has exactly one. */

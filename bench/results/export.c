@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/results/points.h"
+#include "bench/results/shape.h"
 #include "core/coll.h"
 #include "core/json.h"
 #include "core/stats.h"
@@ -24,7 +25,7 @@ static struct figures figures_of(const struct bench_result *r)
         f.median_us = stats_median(sorted, r->ntimes);
         f.least_us = sorted[0];
         f.most_us = sorted[r->ntimes - 1];
-        f.algbw = coll_algbw_GBps((double)r->bytes, f.median_us);
+        f.algbw = coll_algbw_GBps((double)r->bytes, r->slowdown > 0 ? r->call_us : f.median_us);
         f.busbw = f.algbw * coll_busbw_factor(r->coll, r->ranks);
     }
     arena_free(a);
@@ -53,8 +54,9 @@ static void print_field(const char *s, FILE *out)
 
 void bench_export_csv(const struct bench_results *all, FILE *out)
 {
-    fputs("engine,library,collective,bytes,nodes,ranks,groups,launch,call,buffers,data,round,status,samples,median_us,"
-          "min_us,max_us,algbw_GBps,busbw_GBps\n",
+    fputs("engine,library,collective,bytes,nodes,ranks,groups,launch,call,buffers,data,round,status,samples,"
+          "median_us,"
+          "min_us,max_us,algbw_GBps,busbw_GBps,load,slowdown\n",
           out);
     for (int i = 0; i < all->count; i++) {
         const struct bench_result *r = &all->items[i];
@@ -67,8 +69,9 @@ void bench_export_csv(const struct bench_results *all, FILE *out)
         print_field(r->call.label, out);
         print_field(or_empty(r->buffers), out);
         print_field(or_empty(r->data), out);
-        fprintf(out, "%d,%s,%d,%.10g,%.10g,%.10g,%.6g,%.6g\n", r->round, bench_status_name(r->status), r->ntimes,
-                f.median_us, f.least_us, f.most_us, f.algbw, f.busbw);
+        fprintf(out, "%d,%s,%d,%.10g,%.10g,%.10g,%.6g,%.6g,%s,%.6g\n", r->round, bench_status_name(r->status),
+                r->ntimes, f.median_us, f.least_us, f.most_us, f.algbw, f.busbw, or_empty(bench_load_name(r->load)),
+                r->slowdown);
     }
 }
 
@@ -130,6 +133,8 @@ static void print_labels(const struct bench_point *p, const struct bench_candida
 {
     fprintf(out, "{collective=\"%s\",bytes=\"%llu\",nodes=\"%d\",ranks=\"%d\",groups=\"%d\"", coll_name(p->coll),
             (unsigned long long)p->bytes, p->nodes, p->ranks, p->others + 1);
+    if (p->load)
+        print_label("load", bench_load_name(p->load), out);
     print_label("engine", p->engine, out);
     print_label("launch", c->launch.label, out);
     print_label("call", c->call.label, out);
@@ -139,7 +144,7 @@ static void print_labels(const struct bench_point *p, const struct bench_candida
 
 static double busbw_of(const struct bench_point *p, const struct bench_candidate *c)
 {
-    return coll_algbw_GBps((double)p->bytes, c->time_us.median) * coll_busbw_factor(p->coll, p->ranks);
+    return coll_algbw_GBps((double)p->bytes, bench_candidate_call_us(c)) * coll_busbw_factor(p->coll, p->ranks);
 }
 
 /* One family: seconds, or GB/s of the bus. */
@@ -158,7 +163,7 @@ static void print_family(const struct bench_points *all, int is_time, FILE *out)
                 continue;
             fputs(name, out);
             print_labels(p, c, out);
-            fprintf(out, "%.10g\n", is_time ? c->time_us.median * 1e-6 : busbw_of(p, c) * 1e9);
+            fprintf(out, "%.10g\n", is_time ? bench_candidate_call_us(c) * 1e-6 : busbw_of(p, c) * 1e9);
         }
 }
 
@@ -175,7 +180,7 @@ void bench_export_openmetrics(const struct bench_results *all, FILE *out)
 static int same_table(const struct bench_point *x, const struct bench_point *y)
 {
     return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
-           x->coll == y->coll && !strcmp(or_empty(x->buffers), or_empty(y->buffers));
+           x->load == y->load && x->coll == y->coll && !strcmp(or_empty(x->buffers), or_empty(y->buffers));
 }
 
 static const struct bench_candidate *candidate_like(const struct bench_point *p, const struct bench_candidate *c)

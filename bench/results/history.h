@@ -13,7 +13,7 @@ struct history_place {
     const char *launch;  /* label */
     const char *engine;  /* whose results count; NULL: anybody's */
     const char *buffers; /* of struct bench_result; NULL: plain */
-    int others;          /* the same */
+    int others, load;    /* the same */
 };
 
 /* Whether `call` has times from this place in `round`. The default is written last of all calls: with it the place is

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/results/shape.h"
 #include "core/stats.h"
 
 /* The rank k, counted from 1, for which [x(k), x(n+1-k)] covers the median with at least 95 %: the largest k with
@@ -103,6 +104,8 @@ static int compare_points(const struct bench_result *a, const struct bench_resul
     if (!c)
         c = (a->others > b->others) - (a->others < b->others);
     if (!c)
+        c = a->load - b->load;
+    if (!c)
         c = (a->coll > b->coll) - (a->coll < b->coll);
     if (!c)
         c = (a->bytes > b->bytes) - (a->bytes < b->bytes);
@@ -173,6 +176,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
 {
     struct bench_candidate c = {.launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK};
     int samples = 0, deaths = 0;
+    double slowdowns = 0;
     enum bench_status alive = BENCH_OK; /* the worst that is no death */
     for (int i = 0; i < n; i++) {
         int died = r[i]->status == BENCH_CRASHED || r[i]->status == BENCH_HUNG;
@@ -186,6 +190,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         if (r[i]->ntimes && (r[i]->status == BENCH_OK || r[i]->status == BENCH_DROPPED)) {
             memcpy(pool + samples, r[i]->times_us, (size_t)r[i]->ntimes * sizeof *pool);
             samples += r[i]->ntimes;
+            slowdowns += r[i]->ntimes * r[i]->slowdown;
         }
     }
     const struct bench_result *last = r[n - 1];
@@ -193,6 +198,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         c.time_us = (struct bench_interval){last->times_us[0], last->low_us, last->high_us, 1, 1, last->doubt};
     else
         c.time_us = bench_interval_of(pool, samples, scratch);
+    c.time_us.slowdown = samples ? slowdowns / samples : 0;
     c.paired = pool_pairs(r, n, confidence, pool);
     c.unproven = !c.paired.n && last->beside_us;
     /* One death, after which all went well, was somebody else's doing. There is nothing to fall back on behind the
@@ -227,6 +233,7 @@ static struct bench_point make_point(const struct bench_result *const *r, int n,
                             .nodes = r[0]->nodes,
                             .ranks = r[0]->ranks,
                             .others = r[0]->others,
+                            .load = r[0]->load,
                             .untouched = -1,
                             .best = -1};
     for (int i = 0, j; i < n; i = j) {
@@ -270,6 +277,12 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
     }
     arena_free(work);
     return points;
+}
+
+double bench_candidate_call_us(const struct bench_candidate *c)
+{
+    const struct bench_interval *t = &c->time_us;
+    return t->slowdown > 0 ? bench_call_us(t->median, t->slowdown) : t->median;
 }
 
 const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch)

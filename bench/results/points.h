@@ -18,6 +18,7 @@ struct bench_interval {
     int n;                           /* samples; 0: not measured, the rest is 0 */
     int predicted;                   /* low and high are a model's band, which holds nine of ten */
     const struct bench_doubt *doubt; /* of a predicted time; NULL: a measurement, or the journal does not say */
+    double slowdown; /* of what ran beside: the time is what a step loses (bench/results/shape.h); 0: nothing did */
 };
 
 /* Of `n` samples in any order; `scratch` holds n doubles. */
@@ -65,7 +66,7 @@ struct bench_point {
     const char *mixed;   /* the untouched default was measured over these, too; NULL: over nothing else */
     int coll;
     uint64_t bytes;
-    int nodes, ranks, others; /* of struct bench_result */
+    int nodes, ranks, others, load; /* of struct bench_result */
     struct bench_candidate *candidates;
     int ncandidates;
     int untouched; /* index of launch "default", call "default"; -1 when it was not measured */
@@ -83,6 +84,9 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
 
 /* The launch's default call at a point, if it was timed with right data; NULL: it was not. */
 const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch);
+
+/* The call's own time where the candidate's is what a step loses by it, else that; microseconds. */
+double bench_candidate_call_us(const struct bench_candidate *c);
 
 /* The table for people, in the conventions of nccl-tests: size, time (us), algbw and busbw (GB/s) for the default and
  * the best candidate, the gain with its interval. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bench/results/points.h"
+#include "bench/results/shape.h"
 #include "core/coll.h"
 #include "core/json.h"
 
@@ -13,7 +14,7 @@
 static int same_group(const struct bench_point *a, const struct bench_point *b)
 {
     return a->coll == b->coll && a->nodes == b->nodes && a->ranks == b->ranks && a->others == b->others &&
-           !strcmp(a->engine, b->engine) && !strcmp(a->library, b->library) &&
+           a->load == b->load && !strcmp(a->engine, b->engine) && !strcmp(a->library, b->library) &&
            !strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
 }
 
@@ -23,7 +24,8 @@ static void print_time(const struct bench_point *p, int candidate, FILE *out)
         fprintf(out, " %11s %8s %8s", "-", "-", "-");
         return;
     }
-    double us = p->candidates[candidate].time_us.median, algbw = coll_algbw_GBps((double)p->bytes, us);
+    const struct bench_candidate *c = &p->candidates[candidate];
+    double us = c->time_us.median, algbw = coll_algbw_GBps((double)p->bytes, bench_candidate_call_us(c));
     fprintf(out, us < 1e4 ? " %11.2f" : " %11.0f", us);
     fprintf(out, " %8.3f %8.3f", algbw, algbw * coll_busbw_factor(p->coll, p->ranks));
 }
@@ -65,6 +67,8 @@ static void print_heading(const struct bench_point *p, FILE *out)
             p->ranks == 1 ? "" : "s", p->nodes, p->nodes == 1 ? "" : "s");
     if (p->others)
         fprintf(out, ", %d such groups at once", p->others + 1);
+    if (p->load)
+        fprintf(out, ", beside %s: what a step loses", bench_load_name(p->load));
     fprintf(out, "%s%s\n", p->buffers ? ", buffers: " : "", p->buffers ? p->buffers : "");
 }
 
@@ -103,8 +107,12 @@ static void add_candidate(cJSON *list, const struct bench_point *p, const struct
     json_add_str(o, "status", bench_status_name(c->status));
     json_add_str(o, "detail", c->detail);
     add_interval(o, "time_us", &c->time_us);
+    if (c->time_us.slowdown > 0) {
+        cJSON_AddNumberToObject(o, "call_us", bench_candidate_call_us(c));
+        cJSON_AddNumberToObject(o, "slowdown", c->time_us.slowdown);
+    }
     if (c->time_us.n) {
-        double algbw = coll_algbw_GBps((double)p->bytes, c->time_us.median);
+        double algbw = coll_algbw_GBps((double)p->bytes, bench_candidate_call_us(c));
         cJSON_AddNumberToObject(o, "algbw_GBps", algbw);
         cJSON_AddNumberToObject(o, "busbw_GBps", algbw * coll_busbw_factor(p->coll, p->ranks));
     }
@@ -130,6 +138,7 @@ cJSON *bench_points_json(const struct bench_points *points)
         cJSON_AddNumberToObject(o, "ranks", p->ranks);
         if (p->others)
             cJSON_AddNumberToObject(o, "groups", p->others + 1);
+        json_add_str(o, "load", bench_load_name(p->load));
         cJSON *candidates = cJSON_AddArrayToObject(o, "candidates");
         for (int k = 0; k < p->ncandidates; k++)
             add_candidate(candidates, p, &p->candidates[k]);

@@ -131,6 +131,20 @@ static int read_band(const cJSON *o, struct arena *a, struct bench_result *r, co
     return bad(at, "\"low_us\" and \"high_us\" around the one time of a prediction");
 }
 
+/* What ran beside, and how the two of them fared. */
+static int read_load(const cJSON *o, struct bench_result *r, const struct place *at)
+{
+    const char *load = json_str(o, "load", NULL);
+    if (!load)
+        return 0;
+    r->load = bench_load_parse(load);
+    r->call_us = json_num(o, "call_us", 0);
+    r->slowdown = json_num(o, "slowdown", r->ntimes ? 0 : 1);
+    if (r->load > 0 && r->call_us >= 0 && r->slowdown >= 1 && isfinite(r->slowdown) && isfinite(r->call_us))
+        return 0;
+    return bad(at, "\"load\": compute or calls, with a \"call_us\" of 0 or more and a \"slowdown\" of 1 or more");
+}
+
 static int read_status(const char *word, enum bench_status *status)
 {
     for (int i = 0; word && i < BENCH_STATUS_COUNT; i++)
@@ -185,6 +199,8 @@ int bench_result_read(const cJSON *o, const char *path, long line, struct arena 
         rc = read_times(cJSON_GetObjectItemCaseSensitive(o, "times_us"), a, r, at);
     if (!rc)
         rc = read_beside(cJSON_GetObjectItemCaseSensitive(o, "beside_us"), a, r, at);
+    if (!rc)
+        rc = read_load(o, r, at);
     return rc ? rc : read_band(o, a, r, at);
 }
 
@@ -239,6 +255,7 @@ cJSON *bench_result_json(const struct bench_result *r)
     cJSON_AddNumberToObject(doc, "ranks", r->ranks);
     if (r->others)
         cJSON_AddNumberToObject(doc, "groups", r->others + 1);
+    json_add_str(doc, "load", bench_load_name(r->load));
     json_add_str(doc, "library", r->library);
     add_knobs(doc, "launch", &r->launch);
     add_knobs(doc, "call", &r->call);
@@ -250,6 +267,10 @@ cJSON *bench_result_json(const struct bench_result *r)
     add_times(doc, "times_us", r->times_us, r->ntimes);
     if (r->beside_us)
         add_times(doc, "beside_us", r->beside_us, r->nbeside);
+    if (r->slowdown > 0) {
+        cJSON_AddNumberToObject(doc, "call_us", to_ns(r->call_us));
+        cJSON_AddNumberToObject(doc, "slowdown", to_digits(r->slowdown));
+    }
     if (r->low_us > 0) {
         cJSON_AddNumberToObject(doc, "low_us", to_ns(r->low_us));
         cJSON_AddNumberToObject(doc, "high_us", to_ns(r->high_us));

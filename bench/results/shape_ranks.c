@@ -3,7 +3,7 @@
 
 int bench_shape_same(const struct bench_shape *x, const struct bench_shape *y)
 {
-    return x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others;
+    return x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others && x->load == y->load;
 }
 
 int bench_shape_room(const struct bench_shape *s, const struct bench_shape *whole)

@@ -218,7 +218,8 @@ static int check_default(const struct bench_study *s, struct err *e)
                                    .ranks = x->ranks,
                                    .launch = BENCH_DEFAULT,
                                    .engine = s->engine->name,
-                                   .others = x->others};
+                                   .others = x->others,
+                                   .load = x->load};
         char size[UNIT_TEXT];
         int failed = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
         if (failed && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&

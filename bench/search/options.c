@@ -11,6 +11,12 @@
 /* The largest size of engines that name no other: what one MPI call counts in an int of bytes. */
 #define USUAL_MOST ((uint64_t)1 << 30)
 
+const char *bench_objective_name(int i)
+{
+    static const char *const names[] = {"time", "overlap", "balanced", NULL};
+    return names[i];
+}
+
 void bench_options_default(struct bench_options *o)
 {
     *o = (struct bench_options){.engine = bench_engines[0]->name,
@@ -41,6 +47,9 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
         return err_set(e, ERR_USAGE, "no collective is asked for");
     if ((o->shapes.count || o->shapes.usual) && !(*engine)->groups)
         return err_set(e, ERR_USAGE, "the %s engine measures everybody together: it takes no shapes", (*engine)->name);
+    if (o->objective > BENCH_FOR_TIME && ((*engine)->predict || !(*engine)->groups))
+        return err_set(e, ERR_USAGE, "the %s engine runs nothing beside its calls: it takes no objective but time",
+                       (*engine)->name);
     char text[UNIT_TEXT];
     uint64_t most = (*engine)->most_bytes ? (*engine)->most_bytes : USUAL_MOST;
     if (o->min_bytes < 1 || o->min_bytes > o->max_bytes || o->max_bytes > most)

@@ -31,10 +31,14 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
 {
     struct listener *l = user;
     struct candidate *x = &l->rounds->candidates[l->lanes[shot]];
+    double slowdown = l->rounds->shape.load ? fmax(1, l->rounds->session->slowdown) : 0;
+    if (slowdown > 0)
+        us = bench_lost_us(us, slowdown);
     if (status != BENCH_OK) {
         x->status = status;
         x->detail = arena_strdup(l->rounds->arena, detail);
     } else if (x->n < ROUNDS_SAMPLES) {
+        x->slowdown += (slowdown - x->slowdown) / (x->n + 1);
         x->us[x->n] = us;
         x->beside_us[x->n++] = x == l->rounds->candidates ? us : l->rounds->beside_us;
         if (detail && *detail && !x->detail)
@@ -91,9 +95,22 @@ static double expected_us(const struct rounds *r, int i)
     return r->candidates[0].n ? ROUNDS_HOPELESS * interval_of(r, &r->candidates[0]).median : r->expect_us;
 }
 
+/* The call's own time, where what it costs is a part of that. */
+static double call_us(const struct rounds *r, int i)
+{
+    double us = expected_us(r, i), slowdown = r->candidates[i].slowdown;
+    return r->shape.load ? bench_call_us(us, slowdown) : us;
+}
+
+/* What a sample takes; under load as much again beforehand, to know how much there is to run beside. */
+static double sample_s(const struct rounds *r, int i)
+{
+    return (r->shape.load ? 2e-6 : 1e-6) * bench_sample_us(&r->engine->sampling, call_us(r, i));
+}
+
 static struct bench_shot shot_of(const struct rounds *r, int i)
 {
-    double us = expected_us(r, i), sample_us = bench_sample_us(&r->engine->sampling, us);
+    double us = call_us(r, i), sample_us = bench_sample_us(&r->engine->sampling, us);
     struct bench_shot s = {.knobs = r->candidates[i].knobs, .patience_s = r->watchdog_s + PATIENCE * sample_us * 1e-6};
     if (r->candidates[i].n)
         s.iterations = bench_sample_calls(&r->engine->sampling, us);
@@ -210,11 +227,11 @@ static int lanes_left(const struct rounds *r, int *lanes, double *round_s)
 {
     int n = 1, default_lacks = is_running(&r->candidates[0]) && r->candidates[0].n < r->samples;
     lanes[0] = 0; /* whoever has enough: the others are compared with it */
-    *round_s = 1e-6 * bench_sample_us(&r->engine->sampling, expected_us(r, 0));
+    *round_s = sample_s(r, 0);
     for (int i = 1; i < r->ncandidates; i++)
         if (is_running(&r->candidates[i]) && r->candidates[i].n < r->samples) {
             lanes[n++] = i;
-            *round_s += 1e-6 * bench_sample_us(&r->engine->sampling, expected_us(r, i));
+            *round_s += sample_s(r, i);
         }
     return n > 1 || default_lacks ? n : 0;
 }
@@ -339,9 +356,7 @@ static enum bench_outcome prove(struct rounds *r, char *detail)
     if (!x || !r->candidates[0].n || default_us(r) < worth * interval_of(r, x).median)
         return outcome;
     int lanes[] = {0, (int)(x - r->candidates)};
-    double round_s = 1e-6 * ROUND_SAMPLES *
-                     (bench_sample_us(&r->engine->sampling, expected_us(r, 0)) +
-                      bench_sample_us(&r->engine->sampling, expected_us(r, lanes[1])));
+    double round_s = ROUND_SAMPLES * (sample_s(r, 0) + sample_s(r, lanes[1]));
     x->proof = x->n;
     while (x->n - x->proof < ROUNDS_SETTLED && x->n + ROUND_SAMPLES <= ROUNDS_SAMPLES && x->status == BENCH_OK) {
         struct bench_interval gain = proof_of(r, x);

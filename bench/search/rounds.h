@@ -38,6 +38,7 @@ struct candidate {
     const struct bench_knobs *knobs;
     const char *refines;                                  /* label of another candidate; NULL */
     double us[ROUNDS_SAMPLES], beside_us[ROUNDS_SAMPLES]; /* the default's, taken last before each */
+    double slowdown; /* of what ran beside, the mean; 0: nothing did, and us is the call's own time */
     int n;
     int proof; /* the samples from here on were taken after it had been chosen; 0: it has not */
     enum bench_status status;

@@ -106,6 +106,12 @@ static void list_points(struct session *v)
 
 /* ---- the journal ---- */
 
+static double median_us(const struct candidate *x)
+{
+    double scratch[ROUNDS_SAMPLES];
+    return bench_interval_of(x->us, x->n, scratch).median;
+}
+
 static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
 {
     struct bench_study *s = v->study;
@@ -122,6 +128,9 @@ static int write_result(struct session *v, const struct history_place *at, const
                              .nodes = at->nodes,
                              .ranks = at->ranks,
                              .others = at->others,
+                             .load = at->load,
+                             .call_us = x->slowdown > 0 ? bench_call_us(median_us(x), x->slowdown) : 0,
+                             .slowdown = x->slowdown,
                              .launch = *v->want->launch,
                              .call = *x->knobs,
                              .buffers = s->plan.buffers,
@@ -235,6 +244,7 @@ static int open_session(struct session *v, struct err *e)
     if (!s->nodes) {
         s->nodes = v->session->nodes;
         s->ranks = v->session->ranks;
+        s->no_load = v->session->no_load;
         sizes_fit(s, v->session->room_bytes);
         int rc = search_shapes_take(s, e);
         if (rc) {
@@ -308,7 +318,7 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
                            .arena = arena_new(),
                            .coll = at->coll,
                            .bytes = at->bytes,
-                           .shape = {at->nodes, at->ranks, at->others},
+                           .shape = {at->nodes, at->ranks, at->others, at->load},
                            .expect_us = expect_us(v, at),
                            .rival = history_rival(s->results, at),
                            .samples = enough(v),

@@ -22,6 +22,30 @@ static int find_shape(const struct bench_study *s, const struct bench_shape *sha
     return -1;
 }
 
+static void add(struct bench_study *s, struct bench_shape shape, int load)
+{
+    shape.load = load;
+    if (s->nshapes < BENCH_SHAPES && find_shape(s, &shape) < 0)
+        s->shapes[s->nshapes++] = shape;
+}
+
+static int has(const struct bench_study *s, const struct bench_shape *shape, enum workload_part part)
+{
+    return s->workload && workload_profile_has_part(s->workload, part, shape->nodes, shape->ranks);
+}
+
+/* Alone, beside compute, or both: what the objective asks for. */
+static void add_by_objective(struct bench_study *s, struct bench_shape shape)
+{
+    int objective = s->options->objective;
+    int hidden = objective ? objective != BENCH_FOR_TIME : has(s, &shape, WORKLOAD_HIDDEN) && !s->no_load;
+    int exposed = objective ? objective != BENCH_FOR_OVERLAP : !hidden || has(s, &shape, WORKLOAD_EXPOSED);
+    if (exposed)
+        add(s, shape, BENCH_ALONE);
+    if (hidden)
+        add(s, shape, BENCH_COMPUTE);
+}
+
 /* Takes it in where it fits, as often at once as it says; returns whether it does. */
 static int take(struct bench_study *s, struct bench_shape shape)
 {
@@ -31,8 +55,10 @@ static int take(struct bench_study *s, struct bench_shape shape)
         return 0;
     if (shape.others == BENCH_SHAPE_ALL)
         shape.others = room - 1;
-    if (s->nshapes < BENCH_SHAPES && find_shape(s, &shape) < 0)
-        s->shapes[s->nshapes++] = shape;
+    if (shape.load)
+        add(s, shape, shape.load);
+    else
+        add_by_objective(s, shape);
     return 1;
 }
 
@@ -94,13 +120,18 @@ int search_shapes_take(struct bench_study *s, struct err *e)
     const struct bench_shape_list *listed = &s->options->shapes;
     if (!s->engine->groups)
         return 0;
+    if (s->engine->predict)
+        s->no_load = "what calls do beside a load is not predicted";
     s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
     int unasked = !listed->count && !s->workload && !s->plan.keep_all && !s->engine->predict;
     if (listed->usual || unasked)
         take_usual(s, listed->usual);
     else if (!listed->count && s->workload)
         take_workload(s);
-    return take_listed(s, e);
+    int rc = take_listed(s, e), loaded = 0;
+    for (int i = 0; i < s->nshapes; i++)
+        loaded |= s->shapes[i].load;
+    return !rc && loaded && s->no_load ? err_set(e, ERR_LACKS, "nothing can run beside calls: %s", s->no_load) : rc;
 }
 
 /* ---- twins ---- */
@@ -122,13 +153,16 @@ int search_shapes_probes(const struct bench_study *s, int sizes[SEARCH_PROBES])
     return n;
 }
 
-/* Whether a call that was measured in both took as long in both. */
+/* Whether a call that was measured in both took as long in both; where one of them is beside a load and the other is
+ * not, as many times as long as the default. */
 static int is_alike(const struct bench_study *s, struct bench_place place, struct bench_place twin, const char *call)
 {
     struct history_place here = bench_place_of(s, place, BENCH_DEFAULT), there = bench_place_of(s, twin, BENCH_DEFAULT);
     double us = history_time_us(s->results, &here, call), other_us = history_time_us(s->results, &there, call);
     if (!(us > 0 && other_us > 0))
         return strcmp(call, BENCH_DEFAULT) != 0;
+    if (here.load != there.load)
+        us *= history_time_us(s->results, &there, BENCH_DEFAULT) / history_time_us(s->results, &here, BENCH_DEFAULT);
     return fabs(log(us / other_us)) <= ALIKE;
 }
 

@@ -9,7 +9,7 @@
  * asked for does not fit. */
 int search_shapes_take(struct bench_study *s, struct err *e);
 
-/* The shape that a tuner cannot tell from this one (as many nodes and ranks, other groups beside it) and that comes
+/* The shape that a tuner cannot tell from this one (as many nodes and ranks, something else beside it) and that comes
  * before it; -1: none, as where launches are compared with one another. */
 int search_shapes_twin(const struct bench_study *s, int shape);
 

@@ -44,12 +44,21 @@ struct history_place bench_place_of(const struct bench_study *s, struct bench_pl
                                   .nodes = shape.nodes,
                                   .ranks = shape.ranks,
                                   .others = shape.others,
+                                  .load = shape.load,
                                   .launch = launch,
                                   .engine = s->engine->name,
                                   .buffers = s->plan.buffers};
 }
 
 /* ---- what a workload calls ---- */
+
+/* The part of such a group's calls that this shape stands for, where the workload decides what is measured how. */
+static enum workload_part part_of(const struct bench_study *s, struct bench_shape shape)
+{
+    enum workload_part part = shape.load ? WORKLOAD_HIDDEN : WORKLOAD_EXPOSED;
+    int apart = s->nshapes && s->options->objective == BENCH_BY_WORKLOAD && !s->no_load;
+    return apart && workload_profile_has_part(s->workload, part, shape.nodes, shape.ranks) ? part : WORKLOAD_ALL;
+}
 
 void bench_weigh(struct bench_study *s)
 {
@@ -65,7 +74,7 @@ void bench_weigh(struct bench_study *s)
                      "from all its groups",
                      shape.ranks, shape.nodes, shape.nodes == 1 ? "" : "s");
         for (int coll = 0; coll < COLL_MEASURED; coll++)
-            workload_profile_calls(s->workload, coll, shape.nodes, shape.ranks, s->sizes, s->nsizes,
+            workload_profile_calls(s->workload, part_of(s, shape), coll, shape.nodes, shape.ranks, s->sizes, s->nsizes,
                                    s->calls + i * of_one + coll * s->nsizes);
     }
 }

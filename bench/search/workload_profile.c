@@ -115,11 +115,16 @@ static int is_of_group(const struct workload *w, const struct workload_call *c, 
     return is_measured(c) && c->group_size == ranks && workload_call_nodes(w, c) == nodes;
 }
 
-int workload_profile_has_group(const struct workload *w, int nodes, int ranks)
+static int is_in(const struct workload_call *c, enum workload_part part)
+{
+    return part == WORKLOAD_ALL || (c->overlap_us > 0) == (part == WORKLOAD_HIDDEN);
+}
+
+int workload_profile_has_part(const struct workload *w, enum workload_part part, int nodes, int ranks)
 {
     struct position at = {0};
     for (const struct workload_call *c; (c = next_call(w, &at));)
-        if (is_of_group(w, c, nodes, ranks))
+        if (is_of_group(w, c, nodes, ranks) && is_in(c, part))
             return 1;
     return 0;
 }
@@ -133,15 +138,20 @@ static int nearest(const uint64_t *sizes, int n, uint64_t bytes)
     return best;
 }
 
-void workload_profile_calls(const struct workload *w, int coll, int nodes, int ranks, const uint64_t *sizes, int n,
-                            double *calls)
+int workload_profile_has_group(const struct workload *w, int nodes, int ranks)
+{
+    return workload_profile_has_part(w, WORKLOAD_ALL, nodes, ranks);
+}
+
+void workload_profile_calls(const struct workload *w, enum workload_part part, int coll, int nodes, int ranks,
+                            const uint64_t *sizes, int n, double *calls)
 {
     int any = !workload_profile_has_group(w, nodes, ranks);
     struct position at = {0};
     for (int i = 0; i < n; i++)
         calls[i] = 0;
     for (const struct workload_call *c; n && (c = next_call(w, &at));) {
-        if (c->kind != coll || !c->bytes || (!any && !is_of_group(w, c, nodes, ranks)))
+        if (c->kind != coll || !c->bytes || !is_in(c, part) || (!any && !is_of_group(w, c, nodes, ranks)))
             continue;
         int i = nearest(sizes, n, c->bytes);
         calls[i] += c->count * (double)c->bytes / (double)sizes[i];

@@ -146,6 +146,12 @@ static double greatest_loss(struct env_point *const *at, int n, const char *labe
     return loss;
 }
 
+static const char *side_text(struct env_decisions *d, const struct env_shape *s)
+{
+    const char *text = s->others ? arena_printf(d->arena, "%d at once", s->others + 1) : s->load ? "one" : "one alone";
+    return s->load ? arena_printf(d->arena, "%s beside %s", text, bench_load_name(s->load)) : text;
+}
+
 /* What each would choose, and what comes of it: both figures of both. */
 static const char *shared_text(struct env_decisions *d, const struct decide_side *sides, struct env_point *const *at,
                                int n, const char *label)
@@ -153,9 +159,8 @@ static const char *shared_text(struct env_decisions *d, const struct decide_side
     const char *text = "a tuner cannot tell these groups apart: ";
     for (int i = 0; i < n; i++)
         text = arena_printf(d->arena, "%s%s would take %s (%.4g us) and gets %s (%.4g us)%s", text,
-                            sides[i].shape->others ? arena_printf(d->arena, "%d at once", sides[i].shape->others + 1)
-                                                   : "one alone",
-                            label_of(at[i], at[i]->chosen), at[i]->options[at[i]->chosen].time_us.median, label,
+                            side_text(d, sides[i].shape), label_of(at[i], at[i]->chosen),
+                            at[i]->options[at[i]->chosen].time_us.median, label,
                             at[i]->options[find_option(at[i], label)].time_us.median, i + 1 < n ? ", " : "");
     return text;
 }

@@ -14,7 +14,7 @@
 static int same_shape(const struct bench_point *x, const struct bench_point *y)
 {
     return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
-           !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
+           x->load == y->load && !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
 }
 
 static int check_libraries(const struct bench_points *points, struct err *e)
@@ -133,6 +133,7 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
             .nodes = p->nodes,
             .ranks = p->ranks,
             .others = p->others,
+            .load = p->load,
         };
     }
     const double *worth = worth_of(d, slices);

@@ -24,6 +24,8 @@ static int compare_keys(const struct bench_result *x, const struct bench_result 
     if (!c)
         c = (x->others > y->others) - (x->others < y->others);
     if (!c)
+        c = x->load - y->load;
+    if (!c)
         c = (x->coll > y->coll) - (x->coll < y->coll);
     if (!c)
         c = (x->bytes > y->bytes) - (x->bytes < y->bytes);
@@ -76,6 +78,7 @@ const char *decide_lines(struct arena *a, const struct decide_index *index, cons
         .nodes = p->nodes,
         .ranks = p->ranks,
         .others = p->others,
+        .load = p->load,
         .coll = p->coll,
         .bytes = p->bytes,
         .launch = c->launch,

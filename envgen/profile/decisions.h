@@ -72,6 +72,7 @@ struct env_shape {
     const char *active;  /* the same: under whose plugins the default was measured; NULL unknown */
     int nodes, ranks;
     int others;                  /* groups of the same shape that did the same meanwhile (bench/results/shape.h) */
+    int load;                    /* what ran beside: times are what a step loses then (the same) */
     struct env_launch *launches; /* "default" first when it was measured */
     int nlaunches;
     int chosen; /* index; -1: the untouched launch was not measured, so nothing is decided */

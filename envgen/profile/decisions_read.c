@@ -53,6 +53,8 @@ static struct bench_interval interval(const cJSON *o, const char *key)
     if (n > 0 && n <= INT32_MAX && isfinite(v.median) && isfinite(v.low) && isfinite(v.high))
         v.n = (int)n;
     v.predicted = json_bool(i, "predicted", 0);
+    v.slowdown = json_num(i, "slowdown", 0);
+    v.slowdown = v.slowdown >= 1 && isfinite(v.slowdown) ? v.slowdown : 0;
     return v;
 }
 
@@ -193,6 +195,8 @@ static int read_shape(const struct reader *in, const cJSON *o, struct env_shape 
         rc = whole(in, o, "groups", 1, BENCH_SHAPE_MOST, &out->others);
         out->others--;
     }
+    if (!rc && cJSON_HasObjectItem(o, "load") && (out->load = bench_load_parse(json_str(o, "load", ""))) < 0)
+        rc = bad(in, "\"load\": compute or calls");
     if (!rc)
         rc = list(in, o, "launches", sizeof *out->launches, &out->launches, &out->nlaunches);
     const cJSON *item;
@@ -361,5 +365,7 @@ struct env_decisions *env_decisions_load(const char *path, struct err *e)
 const char *env_shape_text(struct arena *a, const struct env_shape *s)
 {
     const char *text = arena_printf(a, "%d node%s, %d ranks", s->nodes, s->nodes == 1 ? "" : "s", s->ranks);
-    return s->others ? arena_printf(a, "%s, %d such groups at once", text, s->others + 1) : text;
+    if (s->others)
+        text = arena_printf(a, "%s, %d such groups at once", text, s->others + 1);
+    return s->load ? arena_printf(a, "%s, beside %s", text, bench_load_name(s->load)) : text;
 }

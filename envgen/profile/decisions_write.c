@@ -14,6 +14,8 @@ static void add_interval(cJSON *o, const char *key, struct bench_interval v)
     cJSON_AddNumberToObject(i, "n", v.n);
     if (v.predicted)
         cJSON_AddBoolToObject(i, "predicted", 1);
+    if (v.slowdown > 0)
+        cJSON_AddNumberToObject(i, "slowdown", v.slowdown);
 }
 
 static void add_knobs(cJSON *o, const struct bench_knobs *k)
@@ -90,6 +92,7 @@ static void add_shape(cJSON *array, const struct env_shape *s)
     cJSON_AddNumberToObject(o, "ranks", s->ranks);
     if (s->others)
         cJSON_AddNumberToObject(o, "groups", s->others + 1);
+    json_add_str(o, "load", bench_load_name(s->load));
     cJSON_AddNumberToObject(o, "chosen", s->chosen);
     json_add_str(o, "why", s->why);
     add_interval(o, "total_gain", s->total_gain);

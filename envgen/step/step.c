@@ -91,9 +91,14 @@ static double line(struct sample x, struct sample y, double bytes, double tx, do
 
 static struct step_time through(struct sample x, struct sample y, double bytes)
 {
-    return (struct step_time){line(x, y, bytes, x.time->median, y.time->median),
-                              line(x, y, bytes, x.time->low, y.time->low),
-                              line(x, y, bytes, x.time->high, y.time->high)};
+    struct step_time t = {line(x, y, bytes, x.time->median, y.time->median),
+                          line(x, y, bytes, x.time->low, y.time->low), line(x, y, bytes, x.time->high, y.time->high),
+                          0};
+    if (!(x.time->slowdown >= 1 && y.time->slowdown >= 1))
+        return t;
+    double slowdown = fmax(1, line(x, y, bytes, x.time->slowdown, y.time->slowdown));
+    return (struct step_time){bench_call_us(t.us, slowdown), bench_call_us(t.low_us, slowdown),
+                              bench_call_us(t.high_us, slowdown), slowdown};
 }
 
 /* 0, or -1 where the measured sizes do not reach. */
@@ -139,13 +144,20 @@ static int count_points(const struct env_coll *c)
     return n;
 }
 
-/* A step's calls come from plain buffers. Of groups like the call's, the shape that was measured at most sizes, and of
- * those with most such groups at once, as jobs have them. */
+/* How well a shape of the call's group stands for it: beside compute where it hides behind that, and else alone; then
+ * by the sizes that were measured, then by groups at once, as jobs have them. */
+static double rank_of(const struct env_shape *s, const struct env_coll *k, const struct workload_call *call)
+{
+    int as_called = s->load == (call->overlap_us > 0 ? BENCH_COMPUTE : BENCH_ALONE);
+    return as_called * 1e12 + count_points(k) * 1e7 + s->others;
+}
+
+/* A step's calls come from plain buffers. */
 static const struct env_coll *find_coll(const struct env_decisions *d, enum bench_evidence evidence,
                                         const struct step_call *c, const struct env_shape **shape)
 {
     const struct env_coll *best = NULL;
-    int most = -1;
+    double most = -1;
     *shape = NULL;
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
@@ -153,11 +165,10 @@ static const struct env_coll *find_coll(const struct env_decisions *d, enum benc
             s->ranks != c->call->group_size)
             continue;
         for (int k = 0; k < s->ncolls; k++) {
-            int points = count_points(&s->colls[k]);
-            if (s->colls[k].coll != c->call->kind || points < most ||
-                (points == most && *shape && s->others <= (*shape)->others))
+            double rank = s->colls[k].coll == c->call->kind ? rank_of(s, &s->colls[k], c->call) : -1;
+            if (rank <= most)
                 continue;
-            most = points;
+            most = rank;
             *shape = s;
             best = &s->colls[k];
         }
@@ -253,7 +264,7 @@ static struct step_call estimate(struct estimator *m, const struct workload_call
         return c;
     if (call->time_us > 0) {
         c.source = STEP_CAPTURED;
-        c.now = c.tuned = (struct step_time){call->time_us, call->time_us, call->time_us};
+        c.now = c.tuned = (struct step_time){call->time_us, call->time_us, call->time_us, 0};
     }
     return c;
 }
@@ -276,7 +287,18 @@ static double longer_than(double us, double hidden_us)
 static struct step_time less(struct step_time t, double hidden_us)
 {
     return (struct step_time){longer_than(t.us, hidden_us), longer_than(t.low_us, hidden_us),
-                              longer_than(t.high_us, hidden_us)};
+                              longer_than(t.high_us, hidden_us), 0};
+}
+
+/* What the step is longer for: what is not hidden, and the compute that is not done beside what is. */
+static struct step_time lost(struct step_time t, double hidden_us)
+{
+    struct step_time waits = less(t, hidden_us);
+    double part = t.slowdown > 1 ? 1 - 1 / t.slowdown : 0;
+    waits.us += fmin(t.us, hidden_us) * part;
+    waits.low_us += fmin(t.low_us, hidden_us) * part;
+    waits.high_us += fmin(t.high_us, hidden_us) * part;
+    return waits;
 }
 
 static double larger(double a, double b)
@@ -287,7 +309,7 @@ static double larger(double a, double b)
 static void add_call(struct step_sum *sum, struct step_time t, const struct workload_call *call)
 {
     add_time(&sum->all, t, call->count);
-    add_time(&sum->waits, less(t, call->overlap_us > 0 ? call->overlap_us : 0), call->count);
+    add_time(&sum->waits, lost(t, call->overlap_us > 0 ? call->overlap_us : 0), call->count);
 }
 
 /* Calls may each hide behind the same compute; together they cannot hide more than the phase has. */
@@ -325,6 +347,7 @@ static struct step_phase phase_of(struct estimator *m, const struct workload_pha
             continue;
         }
         p.overlap_unknown += c->call->overlap_us < 0;
+        p.overlap_assumed += c->call->overlap_us > 0 && !(c->now.slowdown > 0);
         p.from_us[c->source] += c->now.us * c->call->count;
         add_call(&p.now, c->now, c->call);
         add_call(&p.tuned, c->tuned, c->call);
@@ -359,6 +382,7 @@ static void add_phase(struct step_estimate *s, const struct step_phase *p)
         s->from_us[i] += p->from_us[i];
     s->unknown += p->unknown;
     s->overlap_unknown += p->overlap_unknown;
+    s->overlap_assumed += p->overlap_assumed;
     if (p->phase->compute_us < 0)
         s->compute_unknown++;
     else

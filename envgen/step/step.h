@@ -1,9 +1,10 @@
 /* What the collectives of one training step take: with the library as it comes, and with what a profile decides.
  *
  * A time is measured where the profile measured that collective on as many nodes and ranks: between two measured sizes
- * it follows a straight line in the logarithms of size and time. Where it did not, a predictor may answer; where none
- * does, the time that the job's own capture saw stands for both; else it is unknown and left out of the sums. The
- * sources are never mixed within a call, and told apart everywhere. */
+ * it follows a straight line in the logarithms of size and time. A call that hides behind compute takes what it was
+ * measured to take beside compute, where it was, and costs the step what it slows that by. Where it did not, a
+ * predictor may answer; where none does, the time that the job's own capture saw stands for both; else it is unknown
+ * and left out of the sums. The sources are never mixed within a call, and told apart everywhere. */
 #ifndef ENVGEN_STEP_STEP_H
 #define ENVGEN_STEP_STEP_H
 
@@ -36,6 +37,7 @@ enum step_cover {
 
 struct step_time {
     double us, low_us, high_us;
+    double slowdown; /* of what runs beside it, measured; 0: not known, and taken for none */
 };
 
 /* One call, as a predictor is asked for it. */
@@ -62,7 +64,7 @@ struct step_input {
 /* Of some calls together. The interval of a sum is the sum of the intervals: errors of one kind point the same way. */
 struct step_sum {
     struct step_time all;
-    struct step_time waits; /* less what compute hides: what the step is longer for */
+    struct step_time waits; /* less the compute that is done meanwhile: what the step is longer for */
 };
 
 struct step_call {
@@ -81,7 +83,8 @@ struct step_phase {
     struct step_sum now, tuned;   /* of all calls of the phase */
     double from_us[STEP_SOURCES]; /* now.all by source */
     int unknown, overlap_unknown; /* calls (entries of the file) that the sums lack; that hide nothing for want of
-                                   * knowledge */
+                                   * knowledge, */
+    int overlap_assumed;          /* and that slow the compute they hide behind, but nobody has measured by how much */
 };
 
 struct step_estimate {
@@ -91,7 +94,7 @@ struct step_estimate {
     struct step_sum now, tuned;
     double from_us[STEP_SOURCES];
     double cover_us[STEP_COVERS]; /* the time of all calls; what nobody knows counts as by NOMINAL_US */
-    int unknown, overlap_unknown;
+    int unknown, overlap_unknown, overlap_assumed;
     double compute_us;              /* of the phases that tell theirs, with a pipeline's bubble */
     int compute_unknown;            /* phases that do not */
     const char *const *assumptions; /* about the hardware, behind predictions; a sentence each */

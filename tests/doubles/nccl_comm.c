@@ -81,6 +81,8 @@ int comm_find_driver(void)
         {"double_captured", (void **)&d->captured},
         {"double_stick", (void **)&d->stick},
         {"double_record", (void **)&d->record},
+        {"double_beside", (void **)&d->beside},
+        {"double_slow", (void **)&d->slow},
         {"double_count_writes", (void **)&d->count_writes},
         {"double_count_waits", (void **)&d->count_waits},
         {"double_current_device", (void **)&d->current_device},
@@ -300,6 +302,23 @@ static int move(struct ncclComm *c, const struct chosen *x, const struct done_ca
     return 0;
 }
 
+/* How many times longer a call takes for what this GPU does beside it, and what it does to that. */
+static double contend(const struct ncclComm *c, const struct header *h, void *stream, double begin, double *slowdown)
+{
+    double sms = c->law.sms, channels = h->channels < sms / 2 ? h->channels : sms / 2;
+    switch (comm_driver.beside(stream, begin)) {
+    case DOUBLE_COMPUTES:
+        *slowdown = sms / (sms - channels);
+        return 1 + c->law.loaded[h->algo];
+    case DOUBLE_CALLS:
+        *slowdown = 1 + c->law.shared;
+        return *slowdown;
+    default:
+        *slowdown = 1;
+        return 1;
+    }
+}
+
 /* Everything behind the choice: agreement, data, time. */
 static int perform(const struct chosen *x, void *stream)
 {
@@ -307,7 +326,7 @@ static int perform(const struct chosen *x, void *stream)
     const struct move *m = &x->move;
     const struct header *h = &x->header;
     uint64_t bytes = x->bytes;
-    double factor = 1;
+    double factor = 1, slowdown;
     int rc;
     struct done_call d = {*h, m->send, m->recv};
     struct agreement all = {VERDICT_SKIP, 0, 0};
@@ -337,7 +356,8 @@ static int perform(const struct chosen *x, void *stream)
         ((unsigned char *)m->recv)[kind == FAULT_WRONG ? n / 2 : n - 1] ^= 0x5a;
     }
     double begin = begin_us(c, h, arrival, alone ? NULL : &all), extra = overhead_us(c, h);
-    double us = time_us(c, x, factor) + extra;
+    double us = (time_us(c, x, factor) + extra) * contend(c, h, stream, begin, &slowdown);
+    comm_driver.slow(stream, begin, begin + us, slowdown);
     c->over_us += us;
     comm_driver.finish(stream, begin + us);
     profiler_tell(c->profiler, h->coll, m->count, m->type, h->algo, h->proto, h->channels, us);

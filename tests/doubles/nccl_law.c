@@ -101,6 +101,8 @@ static const struct {
     {"init", {AT(init_s)}, 1},
     {"untuned", {AT(untuned)}, 1},
     {"timer", {AT(timer)}, 1},
+    {"compute", {AT(compute_us), AT(sms)}, 2},
+    {"shared", {AT(shared)}, 1},
 #undef AT
 };
 
@@ -135,11 +137,12 @@ static int read_connected(struct law *l, char *rest)
     return (l->connected[algo] = (int)strtol(rest + n, NULL, 10)) > 0 ? 0 : -1;
 }
 
-static int read_beside(struct law *l, char *rest)
+/* One number for an algorithm. */
+static int read_more(double *by_algo, char *rest)
 {
     size_t n = strcspn(rest, " \t");
     int algo = algo_parse(rest, n);
-    return algo < 0 ? -1 : read_numbers(rest + n, (double *[]){&l->beside[algo]}, 1);
+    return algo < 0 ? -1 : read_numbers(rest + n, (double *[]){&by_algo[algo]}, 1);
 }
 
 static int read_line(struct law *l, char *line)
@@ -159,7 +162,9 @@ static int read_line(struct law *l, char *line)
     if (!strcmp(line, "connected"))
         return read_connected(l, rest);
     if (!strcmp(line, "beside"))
-        return read_beside(l, rest);
+        return read_more(l->beside, rest);
+    if (!strcmp(line, "loaded"))
+        return read_more(l->loaded, rest);
     if (!strcmp(line, "seed"))
         return (void)(l->seed = strtoull(rest, NULL, 10)), 0;
     if (!strcmp(line, "hcas"))
@@ -178,6 +183,8 @@ int law_parse(struct law *l, const char *text, const char *name, char why[256])
 {
     memset(l, 0, sizeof *l);
     l->channels = 16;
+    l->compute_us = 100;
+    l->sms = 132;
     char *copy = strdup(text), *save = NULL;
     int rc = copy ? 0 : -1, number = 0;
     for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line && !rc; line = strtok_r(NULL, "\n", &save)) {

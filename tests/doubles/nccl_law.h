@@ -31,9 +31,11 @@
  *   together F                       of a communicator that is made while another process has one on one of its GPUs
  *   init SECONDS                     of real time that a communicator takes, for every rank
  *   beside ALGORITHM F               F more for every other group of the same split, which the cost table ignores
- *   connected ALGORITHM N            more channels are not checked where NCCL does not check: the process aborts
- *   untuned F                        times F where no tuner is loaded
- *   timer F                          events tell F times what has passed
+ *   compute US SMS                   a kernel takes US alone on SMS multiprocessors (100 and 132); each channel of a
+ * call meanwhile takes it one loaded ALGORITHM F               F more beside kernels shared F                         F
+ * more for calls of two communicators on one GPU at the same time connected ALGORITHM N            more channels are
+ * not checked where NCCL does not check: the process aborts untuned F                        times F where no tuner is
+ * loaded timer F                          events tell F times what has passed
  *
  * A chunk that is longer than the protocol's buffers allow is cut. registered: times F, prediction too, where both
  * buffers are registered or the call is captured, which NCCL tells the tuner as regBuff 1.
@@ -88,7 +90,7 @@ struct law {
         double factor, wake_us;
     } gpus[LAW_GPUS];
     int connected[ALGO_COUNT]; /* 0: no limit */
-    double beside[ALGO_COUNT];
+    double beside[ALGO_COUNT], loaded[ALGO_COUNT], compute_us, sms, shared;
     struct law_shaped shaped[LAW_SHAPED];
     int nshaped;
     uint64_t seed;

@@ -2,6 +2,10 @@
 #include "bench/candidates/nccl_plan.h"
 #include "bench/engines/nccl/session.h"
 
+/* The load lasts so much longer than a sample takes alone; more pieces than this are not put beside one. */
+#define BESIDE     2.0
+#define MOST_UNITS 20000
+
 static struct nccl_measure question(const struct nccl_session *s, const struct bench_batch *b,
                                     const struct bench_knobs *call)
 {
@@ -38,7 +42,15 @@ struct run {
     void *user;
 };
 
-/* One sample of one shot; the first of a shot without iterations finds out how many it needs. */
+/* As many pieces of the load as outlast a sample of calls that took `us` alone, even where each slows the other. */
+static int units_beside(const struct nccl_session *s, double us)
+{
+    double units = s->unit_us > 0 ? BESIDE * us / s->unit_us + 1 : 0;
+    return units < MOST_UNITS ? (int)units : MOST_UNITS;
+}
+
+/* One sample of one shot; the first of a shot without iterations finds out how many it needs. Beside a load each is
+ * taken alone first, which says how much of the load it takes to last as long. */
 static enum bench_outcome take_sample(struct run *x, int shot, int first, enum bench_status *status, double *us)
 {
     const struct bench_batch *b = x->batch;
@@ -47,18 +59,21 @@ static enum bench_outcome take_sample(struct run *x, int shot, int first, enum b
     int *iterations = &x->iterations[shot];
     *status = BENCH_OK;
     x->request.patience_s = b->shots[shot].patience_s;
-    if (first && (b->check || !*iterations)) {
-        q.check = b->check;
+    int loaded = b->shape.load != BENCH_ALONE;
+    if (loaded || (first && (b->check || !*iterations))) {
+        q.check = b->check && first;
+        q.iterations = loaded && *iterations ? *iterations : 1;
         outcome = nccl_session_ask(&x->request, &q, status, us);
         if (outcome != BENCH_ANSWERED || *status != BENCH_OK)
             return outcome;
         if (!*iterations)
             *iterations = bench_sample_calls(&nccl_sampling, *us);
-        if (*iterations == 1)
+        if (*iterations == 1 && !loaded)
             return outcome;
     }
     q.check = 0;
     q.iterations = *iterations;
+    q.units = loaded ? units_beside(x->request.session, *us * *iterations) : 0;
     return nccl_session_ask(&x->request, &q, status, us);
 }
 
@@ -72,13 +87,13 @@ static enum bench_outcome run_shot(struct run *x, int shot, int first, char *out
     double us = 0;
     *x->request.detail = 0;
     enum bench_outcome outcome = take_sample(x, shot, first, &status, &us);
-    if (outcome == BENCH_ANSWERED && status == BENCH_OK && first && b->check && b->nshots == 1)
+    if (outcome == BENCH_ANSWERED && status == BENCH_OK && first && b->check && b->nshots == 1 && !b->shape.load)
         outcome = nccl_session_beside(&x->request, &q, us, &status);
     if (outcome != BENCH_ANSWERED)
         return outcome;
     *out = status != BENCH_OK;
     x->report(x->user, shot, status, us, *s->remark && status == BENCH_OK ? s->remark : x->request.detail);
-    if (status == BENCH_OK && q.algo < 0)
+    if (status == BENCH_OK && q.algo < 0 && !b->shape.load)
         remember_default(s, &q.point, us);
     return BENCH_ANSWERED;
 }

@@ -161,6 +161,8 @@ static struct nccl_session *new_session(struct nccl_context *c, const struct ncc
     s->api = joined->api;
     snprintf(s->active, sizeof s->active, "%s", joined->active);
     s->base.active = s->active;
+    snprintf(s->no_load, sizeof s->no_load, "%s", joined->no_load);
+    s->base.no_load = *s->no_load ? s->no_load : NULL;
     return s;
 }
 
@@ -210,7 +212,7 @@ static const struct algorithm_table *find_table(struct nccl_session *s, const st
                                                 volatile sig_atomic_t *stop)
 {
     const struct nccl_point point =
-        nccl_session_point(s, at->coll, at->bytes, (struct bench_shape){at->nodes, at->ranks, at->others});
+        nccl_session_point(s, at->coll, at->bytes, (struct bench_shape){at->nodes, at->ranks, at->others, at->load});
     for (int i = 0; i < s->ntables; i++)
         if (nccl_same_point(&s->tables[i].point, &point))
             return &s->tables[i];

@@ -99,6 +99,9 @@ enum bench_outcome nccl_session_prepare(const struct nccl_request *r, const stru
         *refusals = s->base.ranks;
     if (outcome == BENCH_ANSWERED && !*refusals) {
         s->point = *p;
+        s->unit_us = 0;
+        for (int i = 0; i < s->base.ranks; i++)
+            s->unit_us = fmax(s->unit_us, s->prepared[i].unit_us);
         describe(s);
     }
     return outcome;
@@ -152,6 +155,17 @@ static int first_of(const struct nccl_session *s, int r)
     return first;
 }
 
+/* Of what ran beside, over all ranks that had it. */
+static double mean_slowdown(const struct nccl_session *s)
+{
+    double sum = 0, n = 0;
+    for (int r = 0; r < s->base.ranks; r++) {
+        sum += s->times[r].slowdown;
+        n += s->times[r].slowdown > 0;
+    }
+    return n > 0 ? sum / n : 0;
+}
+
 /* The slowest rank's answer stands for all groups; ranks of one that see different choices would hang sooner or later.
  */
 static enum bench_status judge(struct nccl_session *s, double *us, char *detail)
@@ -167,6 +181,7 @@ static enum bench_status judge(struct nccl_session *s, double *us, char *detail)
         say_trouble(s, r, detail);
     }
     *us = slowest->us;
+    s->base.slowdown = mean_slowdown(s);
     for (int r = 1; r < s->base.ranks && status == BENCH_OK; r++) {
         int first = first_of(s, r);
         if (!same_choice(&s->times[first].choice, &s->times[r].choice)) {

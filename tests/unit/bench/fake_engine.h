@@ -36,6 +36,7 @@ static struct {
     uint64_t disturbed_bytes; /* from this size on */
     int middle_in_groups;     /* "middle" is ten times as fast in groups of fewer ranks than there are */
     uint64_t room_bytes;      /* as the session says */
+    int early_takes_all;      /* what runs beside "early" takes eight times as long, beside others a tenth longer */
     int groups_contend;       /* groups at once take half as long again */
     double open_s;            /* what a launch takes to start */
     int opened, closed, killed, samples, requests;
@@ -170,6 +171,7 @@ static enum bench_outcome fake_measure(struct bench_session *base, const struct 
             double factor = s->start == fake.disturbed_start && b->bytes >= fake.disturbed_bytes ? 1.2 : 1;
             factor *= fake.groups_contend && b->shape.others ? 1.5 : 1;
             factor *= fake.middle_in_groups && smaller && !strcmp(call, "middle") ? 0.1 : 1;
+            base->slowdown = !b->shape.load ? 0 : fake.early_takes_all && !strcmp(call, "early") ? 8 : 1.1;
             tell(user, i, BENCH_OK, factor * fake_time_us(s->launch->label, call, b->bytes) * fake_noise(), NULL);
         }
     return BENCH_ANSWERED;

@@ -15,7 +15,12 @@ static void are_read_and_written(void **state)
     static const struct {
         const char *text;
         struct bench_shape shape;
-    } good[] = {{"2x8", {2, 16, 0}}, {"1x4*2", {1, 4, 1}}, {"8x1*8", {8, 8, 7}}, {"4x2*all", {4, 8, BENCH_SHAPE_ALL}}};
+    } good[] = {{"2x8", {2, 16, 0}},
+                {"1x4*2", {1, 4, 1}},
+                {"8x1*8", {8, 8, 7}},
+                {"4x2*all", {4, 8, BENCH_SHAPE_ALL}},
+                {"2x8@compute", {2, 16, 0, BENCH_COMPUTE}},
+                {"1x4*all@calls", {1, 4, BENCH_SHAPE_ALL, BENCH_CALLS}}};
     struct arena *a = arena_new();
     struct bench_shape s;
     struct err e;
@@ -24,9 +29,10 @@ static void are_read_and_written(void **state)
         assert_true(bench_shape_same(&s, &good[i].shape));
         assert_string_equal(bench_shape_text(&s, a), good[i].text);
     }
-    static const char *const bad[] = {"",       "x",        "2x",      "x8",    "2*8",       "2x8*",
-                                      "2x8*0",  "0x8",      "1x1",     "2x8x1", "2x-8",      "2 x8",
-                                      "2x8*al", "2x8*all2", "1x4*2*2", "2,5x8", "9999999x1", "99999x99999"};
+    static const char *const bad[] = {
+        "",          "x",           "2x",   "x8",       "2*8",           "2x8*",     "2x8*0",      "0x8",
+        "1x1",       "2x8x1",       "2x-8", "2 x8",     "2x8*al",        "2x8*all2", "1x4*2*2",    "2,5x8",
+        "9999999x1", "99999x99999", "2x8@", "2x8@idle", "2x8@compute*2", "@calls",   "2x8*@calls", "2x8@compute@calls"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(bench_shape_parse(bad[i], &s, "--shapes", &e), ERR_USAGE);
         assert_non_null(strstr(e.text, "2x8, 1x4*2"));

@@ -91,18 +91,18 @@ static void counts_of_one_kind_of_group(void **state)
     double calls[4];
     assert_true(workload_profile_has_group(workload, 2, 16));
     assert_false(workload_profile_has_group(workload, 1, 16));
-    workload_profile_calls(workload, COLL_ALLREDUCE, 2, 16, sizes, 4, calls);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLREDUCE, 2, 16, sizes, 4, calls);
     assert_near(calls[0], 0, 0);
     assert_near(calls[1], 1 + 3 * 1000.0 / 1050, 1e-9);
     assert_near(calls[2], 2, 0);
-    workload_profile_calls(workload, COLL_ALLGATHER, 2, 16, sizes, 4, calls);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, 2, 16, sizes, 4, calls);
     assert_near(calls[0], 0, 0); /* groups of eight */
-    workload_profile_calls(workload, COLL_ALLGATHER, 1, 8, sizes, 4, calls);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, 1, 8, sizes, 4, calls);
     assert_near(calls[0], 5 * 0.64, 1e-9);
-    workload_profile_calls(workload, COLL_ALLTOALL, 2, 8, sizes, 4,
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLTOALL, 2, 8, sizes, 4,
                            calls); /* what is not measured that large counts more often */
     assert_near(calls[3], 1 << 20, 1e-6);
-    workload_profile_calls(workload, COLL_ALLGATHER, 4, 32, sizes, 4, calls); /* no such group: any */
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLGATHER, 4, 32, sizes, 4, calls); /* no such group: any */
     assert_near(calls[0], 5 * 0.64, 1e-9);
 }
 

@@ -1,0 +1,42 @@
+/* What runs beside the calls that are measured, in equal pieces on a stream of its own: matrix multiplications by
+ * cuBLAS or hipBLAS, where there is neither a small kernel that keeps all of the GPU busy, or AllReduces of a second
+ * communicator. */
+#ifndef BENCH_NCCLTUNE_WORKER_LOAD_H
+#define BENCH_NCCLTUNE_WORKER_LOAD_H
+
+#include "bench/nccltune-worker/groups.h"
+#include "bench/nccltune-worker/kernel.h"
+
+struct load {
+    const struct gpu *gpu;
+    const struct nccl *nccl;
+    struct kernel kernel;
+    int kind; /* enum bench_load */
+    void *stream, *start, *stop, *memory;
+    struct group second;   /* its ranks; comm NULL: it computes */
+    int units;             /* that were started last */
+    double unit_us;        /* one alone; 0: nothing runs beside */
+    char why[NCCL_ACTIVE]; /* nothing can; "": it can */
+};
+
+/* Looks what there is to compute with. Costs nothing on the GPU. */
+void load_open(struct load *l, const struct gpu *g);
+
+/* Gets ready for a shape's load; all ranks of `whole` have to. These return 0, or -1 with a sentence. */
+int load_enter(struct load *l, const struct nccl *n, const struct group *whole, const struct nccl_groups *groups,
+               char *why, size_t bytes);
+void load_leave(struct load *l, const struct nccl *n);
+
+/* Puts so many pieces on the stream; the end is marked by load_stop, to be called when all is launched that is to run
+ * beside them. Whoever waits for `stop` may ask for times then. */
+int load_start(struct load *l, int units, char *why, size_t bytes);
+int load_stop(struct load *l, char *why, size_t bytes);
+
+/* After LOAD_TRIAL pieces with nothing beside them: what one takes. */
+#define LOAD_TRIAL 20
+int load_calibrate(struct load *l, char *why, size_t bytes);
+
+/* How many times longer the pieces took while calls of `us` ran beside them; 1: not at all. */
+int load_slowdown(const struct load *l, double us, double *slowdown, char *why, size_t bytes);
+
+#endif
