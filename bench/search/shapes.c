@@ -29,7 +29,7 @@ static void add(struct bench_study *s, struct bench_shape shape, int load)
         s->shapes[s->nshapes++] = shape;
 }
 
-static int has(const struct bench_study *s, const struct bench_shape *shape, enum workload_part part)
+static int has(const struct bench_study *s, const struct bench_shape *shape, enum workload_hiding part)
 {
     return s->workload && workload_profile_has_part(s->workload, part, shape->nodes, shape->ranks);
 }

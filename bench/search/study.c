@@ -53,9 +53,9 @@ struct history_place bench_place_of(const struct bench_study *s, struct bench_pl
 /* ---- what a workload calls ---- */
 
 /* The part of such a group's calls that this shape stands for, where the workload decides what is measured how. */
-static enum workload_part part_of(const struct bench_study *s, struct bench_shape shape)
+static enum workload_hiding part_of(const struct bench_study *s, struct bench_shape shape)
 {
-    enum workload_part part = shape.load ? WORKLOAD_HIDDEN : WORKLOAD_EXPOSED;
+    enum workload_hiding part = shape.load ? WORKLOAD_HIDDEN : WORKLOAD_EXPOSED;
     int apart = s->nshapes && s->options->objective == BENCH_BY_WORKLOAD && !s->no_load;
     return apart && workload_profile_has_part(s->workload, part, shape.nodes, shape.ranks) ? part : WORKLOAD_ALL;
 }

@@ -115,12 +115,12 @@ static int is_of_group(const struct workload *w, const struct workload_call *c, 
     return is_measured(c) && c->group_size == ranks && workload_call_nodes(w, c) == nodes;
 }
 
-static int is_in(const struct workload_call *c, enum workload_part part)
+static int is_in(const struct workload_call *c, enum workload_hiding part)
 {
     return part == WORKLOAD_ALL || (c->overlap_us > 0) == (part == WORKLOAD_HIDDEN);
 }
 
-int workload_profile_has_part(const struct workload *w, enum workload_part part, int nodes, int ranks)
+int workload_profile_has_part(const struct workload *w, enum workload_hiding part, int nodes, int ranks)
 {
     struct position at = {0};
     for (const struct workload_call *c; (c = next_call(w, &at));)
@@ -143,7 +143,7 @@ int workload_profile_has_group(const struct workload *w, int nodes, int ranks)
     return workload_profile_has_part(w, WORKLOAD_ALL, nodes, ranks);
 }
 
-void workload_profile_calls(const struct workload *w, enum workload_part part, int coll, int nodes, int ranks,
+void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll, int nodes, int ranks,
                             const uint64_t *sizes, int n, double *calls)
 {
     int any = !workload_profile_has_group(w, nodes, ranks);

@@ -25,13 +25,13 @@ struct workload_profile_shape *workload_profile_shapes(const struct workload *w,
 int workload_profile_has_group(const struct workload *w, int nodes, int ranks);
 
 /* Whether such groups have calls that hide behind compute, or others. */
-enum workload_part { WORKLOAD_ALL, WORKLOAD_EXPOSED, WORKLOAD_HIDDEN };
-int workload_profile_has_part(const struct workload *w, enum workload_part part, int nodes, int ranks);
+enum workload_hiding { WORKLOAD_ALL, WORKLOAD_EXPOSED, WORKLOAD_HIDDEN };
+int workload_profile_has_part(const struct workload *w, enum workload_hiding part, int nodes, int ranks);
 
 /* Calls of `coll` per step that count for each of the `n` ascending sizes, into `calls`: every call in that part of
  * such a group (of any group when none is of that shape) for the size nearest to its own, in proportion when that is
  * another one. */
-void workload_profile_calls(const struct workload *w, enum workload_part part, int coll, int nodes, int ranks,
+void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll, int nodes, int ranks,
                             const uint64_t *sizes, int n, double *calls);
 
 #endif

@@ -27,7 +27,7 @@ static double untouched_us(const struct bench_point *p)
 }
 
 /* The points of one collective stand together, by size. */
-static void weigh_coll(const struct workload *w, enum workload_part part, const struct bench_point *p, int n,
+static void weigh_coll(const struct workload *w, enum workload_hiding part, const struct bench_point *p, int n,
                        double *weights, struct arena *a)
 {
     uint64_t *sizes = arena_alloc(a, (size_t)n * sizeof *sizes);
@@ -40,9 +40,9 @@ static void weigh_coll(const struct workload *w, enum workload_part part, const 
 
 /* Where something was measured beside a load, this stands for the calls that are hidden, and the rest for the others.
  */
-static enum workload_part part_of(const struct env_decisions *d, const struct bench_point *p)
+static enum workload_hiding part_of(const struct env_decisions *d, const struct bench_point *p)
 {
-    enum workload_part part = p->load ? WORKLOAD_HIDDEN : WORKLOAD_EXPOSED;
+    enum workload_hiding part = p->load ? WORKLOAD_HIDDEN : WORKLOAD_EXPOSED;
     int loaded = 0;
     for (int i = 0; i < d->nshapes; i++)
         loaded |= d->shapes[i].load && d->shapes[i].nodes == p->nodes && d->shapes[i].ranks == p->ranks;
