@@ -11,10 +11,9 @@ static int has_table(const struct diagnosis *d)
     return p && !access(arena_printf(d->arena, "%s/tuner.csv", p->dir), F_OK);
 }
 
-static int no_plugin(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int no_plugin(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    (void)rule;
     if (!has_table(j->d) || strstr(n->plugin, "nccltune"))
         return 0;
     if (*n->plugin)
@@ -24,20 +23,18 @@ static int no_plugin(const struct judge *j, const struct diag_rule *rule, struct
                                     "tuner");
 }
 
-static int no_table(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int no_table(const struct judge *j, struct diag_hit *h)
 {
-    (void)rule;
     return *j->d->nccl.no_table &&
            diag_hit(h, 0.3, j->d->nccl.tuner_place, "the tuner plugin leaves its table out: %s", j->d->nccl.no_table);
 }
 
-static int other_release(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int other_release(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
     const struct env_profile *p = j->d->expected.profile;
     char version[24], low_text[ENV_VERSION], high_text[ENV_VERSION];
     int low, high;
-    (void)rule;
     snprintf(version, sizeof version, "%.*s", (int)strcspn(n->version, "+-"), n->version);
     if (!p || !*version || !p->decisions->nccl_high || env_version_parse(version, &low, &high) ||
         (low / 100 >= p->decisions->nccl_low / 100 && low / 100 <= p->decisions->nccl_high / 100))
@@ -66,10 +63,9 @@ static int is_local(const struct diagnosis *d, const char *name)
     return n > 1; /* classes have values of their own */
 }
 
-static int other_values(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int other_values(const struct judge *j, struct diag_hit *h)
 {
     const char *list = "", *place = "";
-    (void)rule;
     for (int i = 0; i < j->d->nvariables; i++) {
         const struct diag_variable *v = &j->d->variables[i];
         const char *value = expected_value(j->d, v->name);
@@ -82,12 +78,11 @@ static int other_values(const struct judge *j, const struct diag_rule *rule, str
 }
 
 /* "=mlx5_0:1,mlx5_1:1": names that NCCL's log has not. */
-static int other_hcas(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int other_hcas(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
     const char *list = expected_value(j->d, "NCCL_IB_HCA"), *missing = "";
     int all = 0, used = 0;
-    (void)rule;
     if (!list || *list == '^' || is_local(j->d, "NCCL_IB_HCA") || n->nhcas == DIAG_HCAS)
         return 0;
     if (!n->nhcas)

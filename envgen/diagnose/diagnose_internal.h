@@ -128,7 +128,7 @@ struct diag_setting {
     double weight;
     char value[32], place[DIAG_PLACE];
 };
-#define DIAG_SETTINGS 32
+#define DIAG_SETTINGS 48 /* messages too */
 
 struct diag_sampled_gpu {
     struct diag_gpu out;
@@ -220,7 +220,6 @@ struct diag_engine {
     double sums[ENGINE_GAUGES];
     char place[DIAG_PLACE], full_place[DIAG_PLACE];
 };
-#define DIAG_NOTES 16
 
 struct diagnosis {
     struct diag_series series[DIAG_FORMATS];
@@ -254,14 +253,16 @@ struct diagnosis {
     char megatron_name[DIAG_NAME];
     struct diag_table table;
     struct diag_engine engine;
-    struct diag_setting notes[DIAG_NOTES];
-    int nnotes;
     int other_devices, cut_traces;
     struct diag_result result;
 };
 
-/* "train.log:812" for the line being read. */
+/* "train.log:812", "train.log" for line 0; and for the line being read. */
+void diag_place(char place[DIAG_PLACE], const char *file, long line);
 void diag_here(const struct diagnosis *d, char place[DIAG_PLACE]);
+
+/* Keeps a setting or message that costs time, the first of its id, with the place of the line being read. */
+void diag_keep(struct diagnosis *d, const struct diag_setting *s);
 
 /* The readers: 1 when the line was theirs. Settings and NCCL's variables are looked for in every line: 1 when a new one
  * was found. */

@@ -76,8 +76,8 @@ static double mean(const struct diag_engine *g, enum diag_gauge k)
 
 void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE])
 {
-    snprintf(
-        to, DIAG_SENTENCE,
+    diag_say(
+        to,
         "The inference engine runs %.0f requests at once while %.0f wait, its cache is %.0f %% full, and it generates "
         "%.0f tokens a second.",
         mean(g, ENGINE_RUNNING), mean(g, ENGINE_WAITING), mean(g, ENGINE_CACHE), mean(g, ENGINE_TOKENS));
@@ -85,27 +85,27 @@ void diag_say_engine(const struct diag_engine *g, char to[DIAG_SENTENCE])
 
 /* ---- rules ---- */
 
-static int cache_full(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int cache_full(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_engine *g = &j->d->engine;
-    return mean(g, ENGINE_CACHE) > rule->limit && mean(g, ENGINE_WAITING) >= 1 &&
+    return mean(g, ENGINE_CACHE) > j->rule->limit && mean(g, ENGINE_WAITING) >= 1 &&
            diag_hit(h, 0.3, g->full ? g->full_place : g->place,
                     "the inference engine's cache is %.0f %% full, and %.0f requests wait for it",
                     mean(g, ENGINE_CACHE), mean(g, ENGINE_WAITING));
 }
 
-static int preempted(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int preempted(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_engine *g = &j->d->engine;
-    return g->sums[ENGINE_PREEMPTIONS] > rule->limit &&
+    return g->sums[ENGINE_PREEMPTIONS] > j->rule->limit &&
            diag_hit(h, 0.2, g->place, "the inference engine preempted %.0f requests: their tokens are computed twice",
                     g->sums[ENGINE_PREEMPTIONS]);
 }
 
-static int cache_empty(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int cache_empty(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_engine *g = &j->d->engine;
-    return g->samples[ENGINE_CACHE] && mean(g, ENGINE_CACHE) < rule->limit && mean(g, ENGINE_WAITING) < 1 &&
+    return g->samples[ENGINE_CACHE] && mean(g, ENGINE_CACHE) < j->rule->limit && mean(g, ENGINE_WAITING) < 1 &&
            mean(g, ENGINE_RUNNING) > 0 &&
            diag_hit(h, 0.2, g->place, "the inference engine runs %.0f requests and uses %.0f %% of its cache",
                     mean(g, ENGINE_RUNNING), mean(g, ENGINE_CACHE));

@@ -18,6 +18,15 @@ __attribute__((format(printf, 4, 5))) int diag_hit(struct diag_hit *h, double we
     return 1;
 }
 
+__attribute__((format(printf, 2, 3))) void diag_say(char to[DIAG_SENTENCE], const char *fmt, ...)
+{
+    size_t n = strlen(to);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(to + n, DIAG_SENTENCE - n, fmt, ap);
+    va_end(ap);
+}
+
 const struct diag_phase *diag_phase_named(const struct diag_source *s, const char *name)
 {
     for (int i = 0; s && i < s->nphases; i++)

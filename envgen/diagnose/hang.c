@@ -6,6 +6,7 @@
 #include "core/units.h"
 #include "envgen/diagnose/rules.h"
 
+#define STANDS_S    60.0 /* no change for so long */
 #define RUN_TIMES   3.0  /* an end without change is this much longer than any before */
 #define STEP_TIMES  10.0 /* no progress for so many steps */
 #define POWER_SPINS 0.5  /* of the limit: a GPU at 100 % below this waits within a kernel */
@@ -106,15 +107,15 @@ static int by_stack(const struct judge *j, struct diag_hit *h)
                     n[most], diag_frame_name((size_t)most), n[odd], diag_frame_name((size_t)odd));
 }
 
-static int by_gpus(const struct judge *j, double limit_s, struct diag_hit *h)
+static int by_gpus(const struct judge *j, struct diag_hit *h)
 {
     int at = 0;
     const char *place = "";
     double stand_s = gpus_stand(j->r, &at, &place);
     const struct diag_progress *b = &j->d->bar;
-    int stuck = b->total > 0 && b->done < b->total && (!b->done || bar_stands(j) > limit_s);
+    int stuck = b->total > 0 && b->done < b->total && (!b->done || bar_stands(j) > STANDS_S);
     char since[UNIT_TEXT];
-    if (stand_s <= limit_s || (at && !spin(j->r) && !stuck))
+    if (stand_s <= STANDS_S || (at && !spin(j->r) && !stuck))
         return 0;
     return diag_hit(h, at || stuck ? 1 : 0.8, place,
                     "%s: all GPUs have stood at %d %% for %s, to the end of the file%s%s",
@@ -123,25 +124,24 @@ static int by_gpus(const struct judge *j, double limit_s, struct diag_hit *h)
                     stuck ? "; the console shows no step since" : "");
 }
 
-static int by_console(const struct judge *j, double limit_s, struct diag_hit *h)
+static int by_console(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_progress *b = &j->d->bar;
     double bar_s = bar_stands(j), log_s = too_long(j, j->d->stands_s);
     char since[UNIT_TEXT];
-    if (bar_s > 5 * limit_s)
+    if (bar_s > 5 * STANDS_S)
         return diag_hit(h, 0.9, b->place, "a hang: the bar stands at %ld of %ld for %s, to the end of the file",
                         b->done, b->total, unit_seconds(since, bar_s));
     if (b->total && !b->done && !j->s)
         return diag_hit(h, 0.5, b->place, "a hang, or the first step still runs: none of %ld was finished", b->total);
-    if (log_s > 5 * limit_s)
+    if (log_s > 5 * STANDS_S)
         return diag_hit(h, 0.3, j->d->stands_place,
                         "a hang, or the work after the last step: none was finished in the last %s of the file",
                         unit_seconds(since, log_s));
     return 0;
 }
 
-int diag_hangs(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+int diag_hangs(const struct judge *j, struct diag_hit *h)
 {
-    return by_watchdog(j, h) || by_recorder(j, h) || by_stack(j, h) || by_gpus(j, rule->limit, h) ||
-           by_console(j, rule->limit, h);
+    return by_watchdog(j, h) || by_recorder(j, h) || by_stack(j, h) || by_gpus(j, h) || by_console(j, h);
 }

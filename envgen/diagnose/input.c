@@ -267,8 +267,15 @@ const char *diag_behind_prefix(const char *line)
     return behind_rank(behind_ray(line));
 }
 
+void diag_place(char place[DIAG_PLACE], const char *file, long line)
+{
+    size_t n = strlen(file);
+    n = (size_t)snprintf(place, DIAG_PLACE, "%s", n > 280 ? file + n - 280 : file);
+    if (line > 0)
+        snprintf(place + n, DIAG_PLACE - n, ":%ld", line);
+}
+
 void diag_here(const struct diagnosis *d, char place[DIAG_PLACE])
 {
-    size_t n = strlen(d->in->path);
-    snprintf(place, DIAG_PLACE, "%s:%ld", n > 280 ? d->in->path + n - 280 : d->in->path, d->in->line);
+    diag_place(place, d->in->path, d->in->line);
 }

@@ -1,6 +1,7 @@
 /* NCCL_DEBUG=INFO: which NCCL, which network, which HCAs, how ranks are connected, and what it warns of.
  *
  * Lines of all ranks are counted together; what ranks must have alike and do not is kept as a difference. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,31 +72,10 @@ static void connection(struct diagnosis *d, const char *s)
         diag_here(d, n->gdr_place);
 }
 
-static void gdr_disabled(struct diagnosis *d, const char *s)
-{
-    (void)s;
-    if (!d->nccl.gdr_off++)
-        diag_here(d, d->nccl.gdr_place);
-}
-
-static void no_device(struct diagnosis *d, const char *s)
-{
-    (void)s;
-    if (!d->nccl.no_device++)
-        diag_here(d, d->nccl.socket_place);
-}
-
 static void plugin(struct diagnosis *d, const char *s)
 {
     copy_word(d->nccl.plugin, sizeof d->nccl.plugin, s);
     diag_here(d, d->nccl.tuner_place);
-}
-
-static void own_tuner(struct diagnosis *d, const char *s)
-{
-    (void)s;
-    if (!d->nccl.own_tuner++ && !*d->nccl.plugin)
-        diag_here(d, d->nccl.tuner_place);
 }
 
 /* Our plugin's own lines. */
@@ -107,39 +87,51 @@ static void own_plugin(struct diagnosis *d, const char *s)
     diag_here(d, d->nccl.tuner_place);
 }
 
-static void ranks(struct diagnosis *d, const char *s)
-{
-    long n = strtol(s, NULL, 10);
-    d->nccl.ranks = n > d->nccl.ranks && n < 1 << 20 ? (int)n : d->nccl.ranks;
-}
-
-static void nodes(struct diagnosis *d, const char *s)
-{
-    long n = strtol(s, NULL, 10);
-    d->nccl.nodes = n > d->nccl.nodes && n < 1 << 20 ? (int)n : d->nccl.nodes;
-}
-
 /* What follows a mark of a line, and what it means. */
 static const struct {
     const char *mark;
     void (*take)(struct diagnosis *d, const char *behind);
 } marks[] = {
-    {"NCCL version ", version},
-    {"RCCL version ", version},
-    {"NET/IB : Using ", hcas},
-    {"NET/IBext : Using ", hcas},
-    {"NET/IB : No device found", no_device},
-    {"Using network ", network},
-    {" via ", connection},
-    {"GPU Direct RDMA Disabled", gdr_disabled},
-    {"GPU Direct RDMA (nvidia-peermem) disabled", gdr_disabled},
-    {"Using tuner plugin ", plugin},
-    {"sing internal tuner", own_tuner},
-    {" nccltune: ", own_plugin},
-    {" nRanks ", ranks},
-    {" nranks ", ranks},
-    {" nNodes ", nodes},
+    {"NCCL version ", version},      {"RCCL version ", version},  {"NET/IB : Using ", hcas},
+    {"NET/IBext : Using ", hcas},    {"Using network ", network}, {" via ", connection},
+    {"Using tuner plugin ", plugin}, {" nccltune: ", own_plugin},
 };
+
+#define COUNT(member, place) offsetof(struct diag_nccl, member), offsetof(struct diag_nccl, place)
+/* Lines that are counted; the first one's place is kept. */
+static const struct {
+    const char *mark;
+    size_t count, place;
+} counted[] = {
+    {"NET/IB : No device found", COUNT(no_device, socket_place)},
+    {"GPU Direct RDMA Disabled", COUNT(gdr_off, gdr_place)},
+    {"GPU Direct RDMA (nvidia-peermem) disabled", COUNT(gdr_off, gdr_place)},
+    {"sing internal tuner", COUNT(own_tuner, tuner_place)},
+};
+
+/* Numbers behind a mark, of which the largest counts. */
+static const struct {
+    const char *mark;
+    size_t number;
+} numbers[] = {
+    {" nRanks ", offsetof(struct diag_nccl, ranks)},
+    {" nranks ", offsetof(struct diag_nccl, ranks)},
+    {" nNodes ", offsetof(struct diag_nccl, nodes)},
+};
+
+static void take_counts(struct diagnosis *d, const char *line)
+{
+    char *n = (char *)&d->nccl;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        if (strstr(line, counted[i].mark) && !(*(int *)(void *)(n + counted[i].count))++)
+            diag_here(d, n + counted[i].place);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *at = strstr(line, numbers[i].mark);
+        long value = at ? strtol(at + strlen(numbers[i].mark), NULL, 10) : 0;
+        int *most = (int *)(void *)(n + numbers[i].number);
+        *most = value > *most && value < 1 << 20 ? (int)value : *most;
+    }
+}
 
 static void warn(struct diagnosis *d, const char *text)
 {
@@ -181,6 +173,7 @@ int diag_read_nccl(struct diagnosis *d, const char *line)
         if (at)
             marks[i].take(d, at + strlen(marks[i].mark));
     }
+    take_counts(d, line);
     channels(d, line);
     /* Settings in it are of interest to others too. */
     return strstr(line, "set by environment") == NULL;
@@ -188,29 +181,27 @@ int diag_read_nccl(struct diagnosis *d, const char *line)
 
 void diag_say_nccl(const struct diag_nccl *n, char to[DIAG_SENTENCE])
 {
-    size_t used = (size_t)snprintf(to, DIAG_SENTENCE, "NCCL%s%s", *n->version ? " " : "", n->version);
-    if (n->ranks && used < DIAG_SENTENCE)
-        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " joins %d ranks", n->ranks);
-    if (n->nodes && used < DIAG_SENTENCE)
-        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " on %d node%s", n->nodes, n->nodes == 1 ? "" : "s");
-    if (*n->network && used < DIAG_SENTENCE)
-        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " over network %s", n->network);
-    if (n->nhcas && used < DIAG_SENTENCE)
-        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " with %d HCA%s", n->nhcas, n->nhcas == 1 ? "" : "s");
-    if (n->channels && used < DIAG_SENTENCE)
-        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, " and %d channels", n->channels);
-    if (*n->plugin && used < DIAG_SENTENCE)
-        used += (size_t)snprintf(to + used, DIAG_SENTENCE - used, ", tuned by plugin %s", n->plugin);
-    if (used < DIAG_SENTENCE)
-        snprintf(to + used, DIAG_SENTENCE - used, ".");
+    diag_say(to, "NCCL%s%s", *n->version ? " " : "", n->version);
+    if (n->ranks)
+        diag_say(to, " joins %d ranks", n->ranks);
+    if (n->nodes)
+        diag_say(to, " on %d node%s", n->nodes, n->nodes == 1 ? "" : "s");
+    if (*n->network)
+        diag_say(to, " over network %s", n->network);
+    if (n->nhcas)
+        diag_say(to, " with %d HCA%s", n->nhcas, n->nhcas == 1 ? "" : "s");
+    if (n->channels)
+        diag_say(to, " and %d channels", n->channels);
+    if (*n->plugin)
+        diag_say(to, ", tuned by plugin %s", n->plugin);
+    diag_say(to, ".");
 }
 
 /* ---- rules ---- */
 
-static int sockets(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int sockets(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    (void)rule;
     if (n->socket && n->ib)
         return diag_hit(h, 0.5, n->socket_place,
                         "some connections between nodes use TCP sockets (%ld), others RDMA (%ld)", n->socket, n->ib);
@@ -230,11 +221,10 @@ static const char *gdr_route(const struct topology *t)
     return "";
 }
 
-static int gdr_off(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int gdr_off(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
     const char *route = gdr_route(j->d->expected.topology), *but = *route ? ", though the topology has it by " : "";
-    (void)rule;
     if (n->ib && n->gdr < n->ib)
         return diag_hit(h, 0.3, n->gdr_place,
                         "%ld of %ld RDMA connections go through host memory: no GPUDirect RDMA%s%s", n->ib - n->gdr,
@@ -243,35 +233,32 @@ static int gdr_off(const struct judge *j, const struct diag_rule *rule, struct d
            diag_hit(h, 0.3, n->gdr_place, "GPUDirect RDMA is off for %d HCAs%s%s", n->gdr_off, but, route);
 }
 
-static int through_memory(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int through_memory(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    (void)rule;
     return n->shm > n->p2p && diag_hit(h, 0.2, n->place,
                                        "GPUs of a node reach one another through host memory (%ld "
                                        "connections, %ld direct)",
                                        n->shm, n->p2p);
 }
 
-static int few_channels(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int few_channels(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    return n->channels && n->channels <= rule->limit && n->p2p > 0 &&
+    return n->channels && n->channels <= j->rule->limit && n->p2p > 0 &&
            diag_hit(h, 0.1, n->place, "NCCL runs on %d channels", n->channels);
 }
 
-static int versions(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int versions(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    (void)rule;
     return *n->other_version &&
            diag_hit(h, 0.2, n->version_place, "two NCCL versions in one log: %s and %s", n->version, n->other_version);
 }
 
-static int warned(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int warned(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
-    (void)rule;
     return n->warnings && diag_hit(h, 0.6, n->warning_place, "NCCL warns %d time%s of a failure, first: %.120s",
                                    n->warnings, n->warnings == 1 ? "" : "s", n->warning);
 }
@@ -285,14 +272,13 @@ int diag_is_used(const struct diag_nccl *n, const char *hca, size_t len)
 }
 
 /* HCAs that the topology has for GPUs and that NCCL does not name. */
-static int unused_hcas(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int unused_hcas(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_nccl *n = &j->d->nccl;
     const struct topology *t = j->d->expected.topology;
     struct arena *a = arena_new();
     const char *missing = "";
     int all = 0, used = 0;
-    (void)rule;
     if (j->d->expected.profile)
         t = NULL; /* which says it itself */
     for (int c = 0; t && n->nhcas && n->nhcas < DIAG_HCAS && c < t->nclasses; c++) {
@@ -315,10 +301,9 @@ static int unused_hcas(const struct judge *j, const struct diag_rule *rule, stru
     return holds;
 }
 
-static int no_nvlink(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int no_nvlink(const struct judge *j, struct diag_hit *h)
 {
     const struct diagnosis *d = j->d;
-    (void)rule;
     return d->topo_gpus > 2 && !d->topo_links[0] &&
            diag_hit(
                h, 0, d->topo_place,

@@ -40,20 +40,13 @@ static const struct {
     {"flash-attention-off", "flash_attn is not installed", 0.1, "attention runs without FlashAttention",
      "install flash-attn, or use sdpa"},
 };
-_Static_assert(sizeof notes / sizeof *notes <= DIAG_NOTES, "every note has a place");
 
 int diag_read_notes(struct diagnosis *d, const char *line)
 {
-    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
-        if (!strstr(line, notes[i].mark))
-            continue;
-        for (int k = 0; k < d->nnotes; k++)
-            if (!strcmp(d->notes[k].id, notes[i].id))
-                return 1;
-        struct diag_setting *n = &d->notes[d->nnotes++];
-        *n = (struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, "", ""};
-        diag_here(d, n->place);
-        return 1;
-    }
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (strstr(line, notes[i].mark)) {
+            diag_keep(d, &(struct diag_setting){notes[i].id, notes[i].text, notes[i].advice, notes[i].weight, "", ""});
+            return 1;
+        }
     return 0;
 }

@@ -1,7 +1,6 @@
 /* The verdict and the first three sentences: the largest phase, communication, what these files cannot tell. */
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "envgen/diagnose/rules.h"
@@ -58,15 +57,6 @@ static enum diag_verdict judge_source(const struct diag_source *s)
 
 /* ---- sentences ---- */
 
-__attribute__((format(printf, 2, 3))) static void add(char to[DIAG_SENTENCE], const char *fmt, ...)
-{
-    size_t n = strlen(to);
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(to + n, DIAG_SENTENCE - n, fmt, ap);
-    va_end(ap);
-}
-
 static double percent(double share)
 {
     return 100 * share;
@@ -79,8 +69,8 @@ static void say_gpus(const struct diag_result *r, char to[DIAG_SENTENCE])
         mean += r->gpus[i].mean / r->ngpus;
         idle += r->gpus[i].idle / r->ngpus;
     }
-    add(to, "%d GPU%s busy %.0f %% of the time on average and idle in %.0f %% of the samples.", r->ngpus,
-        r->ngpus == 1 ? " is" : "s are", mean, percent(idle));
+    diag_say(to, "%d GPU%s busy %.0f %% of the time on average and idle in %.0f %% of the samples.", r->ngpus,
+             r->ngpus == 1 ? " is" : "s are", mean, percent(idle));
 }
 
 static const char *whole_of(const struct diag_source *s)
@@ -94,19 +84,19 @@ static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
     const struct diag_phase *p = diag_largest(s);
     char time[2][DIAG_TIME];
     if (!p || !strcmp(p->name, "not timed")) {
-        add(to, "A step takes %s; %s.", diag_time_text(time[0], s->step_ms),
-            p ? "this log has no phases of it, or too few" : "this log says no more of it");
+        diag_say(to, "A step takes %s; %s.", diag_time_text(time[0], s->step_ms),
+                 p ? "this log has no phases of it, or too few" : "this log says no more of it");
         return;
     }
     int ties = 0;
     for (int i = 0; i < s->nphases; i++)
         ties += &s->phases[i] != p && s->phases[i].kind != DIAG_METRIC && s->phases[i].share >= p->share - DIAGNOSE_TIE;
-    add(to, ties ? "The largest phases are %s" : "The largest phase is %s", p->name);
+    diag_say(to, ties ? "The largest phases are %s" : "The largest phase is %s", p->name);
     for (int i = 0; ties && i < s->nphases; i++)
         if (&s->phases[i] != p && s->phases[i].kind != DIAG_METRIC && s->phases[i].share >= p->share - DIAGNOSE_TIE)
-            add(to, " and %s", s->phases[i].name);
-    add(to, ": %.0f %% of %s%s (%s of %s).", percent(p->share), whole_of(s), ties ? " each" : "",
-        diag_time_text(time[0], p->median_ms), diag_time_text(time[1], s->step_ms));
+            diag_say(to, " and %s", s->phases[i].name);
+    diag_say(to, ": %.0f %% of %s%s (%s of %s).", percent(p->share), whole_of(s), ties ? " each" : "",
+             diag_time_text(time[0], p->median_ms), diag_time_text(time[1], s->step_ms));
 }
 
 /* The names of the phases that may hold communication, the largest three first. */
@@ -121,7 +111,7 @@ static void say_holders(const struct diag_source *s, char to[DIAG_SENTENCE])
                 next = &s->phases[i];
         if (!next)
             return;
-        add(to, "%s%s", n ? ", " : "", next->name);
+        diag_say(to, "%s%s", n ? ", " : "", next->name);
         below = next->share;
     }
 }
@@ -148,30 +138,31 @@ static void say_communication(const struct diag_result *r, const struct diag_sou
     const double share = percent(s->communication_share), limit = percent(DIAGNOSE_SHARE_LIMIT);
     const char *whole = whole_of(s);
     if (r->verdict == DIAG_IS_COMMUNICATION && s->communication_share > DIAGNOSE_SHARE_LIMIT)
-        add(to, "Communication is the problem: %.0f %% of %s (limit %.0f %%)", share, whole, limit);
+        diag_say(to, "Communication is the problem: %.0f %% of %s (limit %.0f %%)", share, whole, limit);
     else if (r->verdict == DIAG_IS_COMMUNICATION)
-        add(to, "Communication is the problem: %.0f %% of %s, and no phase is larger", share, whole);
+        diag_say(to, "Communication is the problem: %.0f %% of %s, and no phase is larger", share, whole);
     else if (r->verdict == DIAG_NOT_COMMUNICATION && s->visible)
-        add(to, "Communication%s is not the problem: %.0f %% of %s (limit %.0f %%)%s",
-            *unseen_of(s) ? " that has a timer" : "", share, whole, limit, unseen_of(s));
+        diag_say(to, "Communication%s is not the problem: %.0f %% of %s (limit %.0f %%)%s",
+                 *unseen_of(s) ? " that has a timer" : "", share, whole, limit, unseen_of(s));
     else if (r->verdict == DIAG_NOT_COMMUNICATION)
-        add(to,
+        diag_say(
+            to,
             "Communication is not the problem: no timer shows it, but all that may hold some is %.0f %% of the step "
             "(limit %.0f %%)",
             percent(s->may_hold), limit);
     else
-        add(to, "Whether communication is the problem this log cannot tell: ");
+        diag_say(to, "Whether communication is the problem this log cannot tell: ");
     if (r->verdict == DIAG_UNKNOWN && s->visible)
-        add(to, "timers show %.0f %% of the step, and more may be within ", share);
+        diag_say(to, "timers show %.0f %% of the step, and more may be within ", share);
     else if (r->verdict == DIAG_UNKNOWN)
-        add(to, "no timer shows it, and it may be within ");
+        diag_say(to, "no timer shows it, and it may be within ");
     if (r->verdict == DIAG_UNKNOWN) {
         say_holders(s, to);
-        add(to, " (%.0f %% together)", percent(s->may_hold));
+        diag_say(to, " (%.0f %% together)", percent(s->may_hold));
     }
     if (s->hidden_share > 0.005)
-        add(to, "; another %.0f %% is hidden behind compute", percent(s->hidden_share));
-    add(to, ".");
+        diag_say(to, "; another %.0f %% is hidden behind compute", percent(s->hidden_share));
+    diag_say(to, ".");
 }
 
 /* What a kind of file leaves open, and what would tell; the first that holds. */
@@ -215,30 +206,29 @@ static void say_facts(const struct judge *j, char to[DIAG_SENTENCE])
     else if (j->d->nccl.lines)
         diag_say_nccl(&j->d->nccl, to);
     else
-        add(to, "These files hold no steps of a job.");
+        diag_say(to, "These files hold no steps of a job.");
 }
 
 void diag_judge(struct diagnosis *d)
 {
     struct diag_result *r = &d->result;
     r->primary = choose_primary(r);
-    struct judge j = {d, r, r->primary >= 0 ? &r->sources[r->primary] : NULL, 0};
+    struct judge j = {.d = d, .r = r, .s = r->primary >= 0 ? &r->sources[r->primary] : NULL};
     struct diag_hit hang;
-    static const struct diag_rule any_hang = {.limit = 60};
-    j.hangs = diag_hangs(&j, &any_hang, &hang) && hang.weight >= 0.5;
+    j.hangs = diag_hangs(&j, &hang) && hang.weight >= 0.5;
     if (j.s) {
         r->verdict = judge_source(j.s);
         say_largest(j.s, r->opening[0]);
         say_communication(r, j.s, r->opening[1]);
     } else {
         say_facts(&j, r->opening[0]);
-        add(r->opening[1], "The share of communication is unknown: there are no steps in these files.");
+        diag_say(r->opening[1], "The share of communication is unknown: there are no steps in these files.");
     }
     if (j.hangs) {
         /* What stands still has no steps to speak of. */
         r->opening[0][0] = 0;
-        add(r->opening[0], "%c%s.", toupper((unsigned char)hang.text[0]), hang.text + 1);
+        diag_say(r->opening[0], "%c%s.", toupper((unsigned char)hang.text[0]), hang.text + 1);
     }
-    add(r->opening[2], "%s", left_open(&j));
+    diag_say(r->opening[2], "%s", left_open(&j));
     diag_apply_rules(&j);
 }

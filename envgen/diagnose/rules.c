@@ -45,26 +45,27 @@ static double percent(double share)
 
 /* ---- conditions on a step ---- */
 
-/* The phases called `rule->phase`, or all of `rule->kind`, take more than `rule->limit`. */
-static int phase_is_large(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+/* The phases called `j->rule->phase`, or all of `j->rule->kind`, take more than `j->rule->limit`. */
+static int phase_is_large(const struct judge *j, struct diag_hit *h)
 {
-    const struct diag_phase *p = diag_phase_named(j->s, rule->phase);
-    return p && p->share >= rule->limit &&
+    const struct diag_phase *p = diag_phase_named(j->s, j->rule->phase);
+    return p && p->share >= j->rule->limit &&
            diag_hit(h, p->share, p->place, "%s: %.0f %% of the step", p->name, percent(p->share));
 }
 
-static int kind_is_large(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int kind_is_large(const struct judge *j, struct diag_hit *h)
 {
     double sum;
-    const struct diag_phase *p = largest_of(j->s, rule->kind, &sum);
-    return p && sum > rule->limit && diag_hit(h, sum, p->place, "%s %.0f %% of the step", rule->phase, percent(sum));
+    const struct diag_phase *p = largest_of(j->s, j->rule->kind, &sum);
+    return p && sum > j->rule->limit &&
+           diag_hit(h, sum, p->place, "%s %.0f %% of the step", j->rule->phase, percent(sum));
 }
 
 /* The largest phase where no other rule has a word on it. */
-static int largest_phase(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int largest_phase(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *p = diag_largest(j->s);
-    if (!p || p->share < rule->limit || p->kind == DIAG_COMMUNICATION)
+    if (!p || p->share < j->rule->limit || p->kind == DIAG_COMMUNICATION)
         return 0;
     for (int i = 0; i < j->r->nfindings; i++)
         if (j->r->findings[i].weight >= p->share - 1e-9)
@@ -73,53 +74,52 @@ static int largest_phase(const struct judge *j, const struct diag_rule *rule, st
                     percent(p->share));
 }
 
-static int communication(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int communication(const struct judge *j, struct diag_hit *h)
 {
     double sum;
     const struct diag_phase *p = largest_of(j->s, DIAG_COMMUNICATION, &sum);
     int to_engine = p && p->side == DIAG_ROLLOUT;
-    return p && j->r->verdict == DIAG_IS_COMMUNICATION && to_engine == (rule->phase != NULL) &&
+    return p && j->r->verdict == DIAG_IS_COMMUNICATION && to_engine == (j->rule->phase != NULL) &&
            diag_hit(h, j->s->communication_share, p->place, "communication takes %.0f %% of the step; most of it is %s",
                     percent(j->s->communication_share), p->name);
 }
 
-static int communication_ratio(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int communication_ratio(const struct judge *j, struct diag_hit *h)
 {
     double sum;
     const struct diag_phase *p = largest_of(j->s, DIAG_COMMUNICATION, &sum);
-    return p && j->r->verdict != DIAG_IS_COMMUNICATION && j->s->ratio > rule->limit &&
+    return p && j->r->verdict != DIAG_IS_COMMUNICATION && j->s->ratio > j->rule->limit &&
            diag_hit(h, j->s->communication_share, p->place, "communication is %.2f of compute%s", j->s->ratio,
                     j->s->hidden_share > j->s->communication_share ? ", most of it hidden behind compute" : "");
 }
 
-static int no_timer(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int no_timer(const struct judge *j, struct diag_hit *h)
 {
-    (void)rule;
     return j->s && j->s->may_hold > 0 &&
            diag_hit(h, 0, j->s->place,
                     "no timer shows %scommunication: what runs within a phase is counted as that phase",
                     j->s->visible ? "training's " : "");
 }
 
-static int long_tail(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int long_tail(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *p = diag_phase_named(j->s, "rollout"),
                             *longest = diag_phase_named(j->s, "response length, longest");
     double mean = metric(j->s, "response length, mean");
-    return p && longest && mean > 0 && p->share >= rule->limit && longest->median_ms > LONG_TAIL * mean &&
+    return p && longest && mean > 0 && p->share >= j->rule->limit && longest->median_ms > LONG_TAIL * mean &&
            diag_hit(h, 0.9 * p->share, longest->place, "the longest response has %.0f tokens, the mean %.0f",
                     longest->median_ms, mean);
 }
 
-static int cut_off(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int cut_off(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *p = diag_phase_named(j->s, "responses cut off");
-    return p && p->median_ms > rule->limit && p->median_ms <= 1 &&
+    return p && p->median_ms > j->rule->limit && p->median_ms <= 1 &&
            diag_hit(h, 0, p->place, "%.0f %% of the responses reach the limit of their length", percent(p->median_ms));
 }
 
 /* By verl's own balancing where the log has it. */
-static int sequences(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int sequences(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *most = diag_phase_named(j->s, "tokens of a rank after balancing, largest"),
                             *gap = diag_phase_named(j->s, "tokens of a rank, largest less smallest");
@@ -131,30 +131,30 @@ static int sequences(const struct judge *j, const struct diag_rule *rule, struct
     double train = 0;
     for (int i = 0; j->s && i < j->s->nphases; i++)
         train += j->s->phases[i].side == DIAG_TRAIN ? j->s->phases[i].share : 0;
-    return mean > 0 && difference > rule->limit * mean &&
+    return mean > 0 && difference > j->rule->limit * mean &&
            diag_hit(h, fmin(1, difference / mean / 2) * train, (most ? most : gap)->place,
                     "ranks get different amounts of text: %.0f tokens between the largest and the smallest, %.0f %% of "
                     "the mean%s",
                     difference, percent(difference / mean), most ? ", after balancing" : "");
 }
 
-static int stragglers(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int stragglers(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_phase *slow = diag_phase_named(j->s, "forward, slowest rank");
     double fast = metric(j->s, "forward, fastest rank");
-    return slow && fast > 0 && slow->median_ms > (1 + rule->limit) * fast &&
+    return slow && fast > 0 && slow->median_ms > (1 + j->rule->limit) * fast &&
            diag_hit(h, 1 - fast / slow->median_ms, slow->place,
                     "the slowest rank computes forward in %.0f ms, the fastest in %.0f ms", slow->median_ms, fast);
 }
 
-static int first_step(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int first_step(const struct judge *j, struct diag_hit *h)
 {
-    return j->s && j->s->first_ms > rule->limit * j->s->step_ms &&
+    return j->s && j->s->first_ms > j->rule->limit * j->s->step_ms &&
            diag_hit(h, 0, j->s->first_place, "a step at the start took %.1f s instead of %.1f s and was left out",
                     j->s->first_ms / 1e3, j->s->step_ms / 1e3);
 }
 
-static int trend(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int trend(const struct judge *j, struct diag_hit *h)
 {
     const struct diag_source *s = j->s;
     const struct diag_phase *worst = NULL;
@@ -162,7 +162,7 @@ static int trend(const struct judge *j, const struct diag_rule *rule, struct dia
         if (s->phases[i].kind != DIAG_METRIC &&
             (!worst || s->phases[i].growth * s->phases[i].share > worst->growth * worst->share))
             worst = &s->phases[i];
-    return worst && s->growth >= rule->limit && (!strcmp(worst->name, "rollout")) == (rule->phase != NULL) &&
+    return worst && s->growth >= j->rule->limit && (!strcmp(worst->name, "rollout")) == (j->rule->phase != NULL) &&
            diag_hit(h, s->growth / (1 + s->growth), worst->place,
                     "the step grew by %.0f %% from the first third of the run to the last; %s grew most, by %.0f %%",
                     percent(s->growth), worst->name, percent(worst->growth));
@@ -189,36 +189,36 @@ static struct gpus look_at_gpus(const struct diag_result *r)
     return all;
 }
 
-static int start_stall(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int start_stall(const struct judge *j, struct diag_hit *h)
 {
-    return j->r->gpu_start_idle_s > rule->limit &&
+    return j->r->gpu_start_idle_s > j->rule->limit &&
            diag_hit(h, 0, j->r->gpu_start_place, "all GPUs stayed at 0 %% for %.0f s before the first work",
                     j->r->gpu_start_idle_s);
 }
 
-static int gpu_imbalance(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int gpu_imbalance(const struct judge *j, struct diag_hit *h)
 {
     struct gpus g = look_at_gpus(j->r);
-    return j->r->ngpus > 1 && (g.high->mean - g.low->mean > GPU_DEVIATION || j->r->gpu_spread > rule->limit) &&
+    return j->r->ngpus > 1 && (g.high->mean - g.low->mean > GPU_DEVIATION || j->r->gpu_spread > j->rule->limit) &&
            diag_hit(h, j->r->gpu_spread / 100, g.low->gap_place,
                     "%s is busy %.0f %% of the time, %s %.0f %%; at one moment they differ by %.0f points",
                     g.high->name, g.high->mean, g.low->name, g.low->mean, j->r->gpu_spread);
 }
 
-static int gpu_idle(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int gpu_idle(const struct judge *j, struct diag_hit *h)
 {
     struct gpus g = look_at_gpus(j->r);
     /* One picture of a moment has no gaps. */
-    return g.gap && g.gap->samples > 1 && g.idle > rule->limit && !j->hangs &&
+    return g.gap && g.gap->samples > 1 && g.idle > j->rule->limit && !j->hangs &&
            diag_hit(h, g.idle, g.gap->gap_place,
                     "GPUs are idle in %.0f %% of the samples; the longest gap is %.0f s, on %s", percent(g.idle),
                     g.gap->longest_gap_s, g.gap->name);
 }
 
-static int gpu_low(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int gpu_low(const struct judge *j, struct diag_hit *h)
 {
     struct gpus g = look_at_gpus(j->r);
-    return g.low && g.mean < rule->limit && g.mean > 0 && g.high->mean - g.low->mean <= GPU_DEVIATION && !j->hangs &&
+    return g.low && g.mean < j->rule->limit && g.mean > 0 && g.high->mean - g.low->mean <= GPU_DEVIATION && !j->hangs &&
            g.idle <= GPU_IDLE &&
            diag_hit(h, 1 - g.mean / 100, g.low->tail_place, "all %d GPU%s are busy %.0f %% of the time, evenly",
                     j->r->ngpus, j->r->ngpus == 1 ? "" : "s", g.mean);
@@ -226,15 +226,13 @@ static int gpu_low(const struct judge *j, const struct diag_rule *rule, struct d
 
 /* ---- conditions on files ---- */
 
-static int trace_devices(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int trace_devices(const struct judge *j, struct diag_hit *h)
 {
-    (void)rule;
     return j->d->other_devices && diag_hit(h, 0, "", "a trace holds several GPUs; only the first of each was read");
 }
 
-static int trace_cut(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h)
+static int trace_cut(const struct judge *j, struct diag_hit *h)
 {
-    (void)rule;
     return j->d->cut_traces && diag_hit(h, 0, "", "%d trace%s cut off; what came before that was read",
                                         j->d->cut_traces, j->d->cut_traces == 1 ? " is" : "s are");
 }
@@ -313,7 +311,7 @@ static const struct diag_rule rules[] = {
      "the first place to look at, whether it computes or waits: profile a few steps with torch.profiler",
      "nccltune diagnose rank0.pt.trace.json"},
     {"hang", diag_hangs, DIAG_LIKELY, diag_hang_advice,
-     "nccltune doctor --job; nccltune lint --pid PID; py-spy dump --pid PID | nccltune diagnose -", 60},
+     "nccltune doctor --job; nccltune lint --pid PID; py-spy dump --pid PID | nccltune diagnose -"},
     {"gpu-imbalance", gpu_imbalance, DIAG_MEASURED,
      "balance work between ranks: sequence lengths, pipeline stages, experts; a GPU that waits shows as one that is "
      "idle",
@@ -355,14 +353,16 @@ static void apply(struct judge *j, const struct diag_rule *table, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct diag_hit h = {.place = ""};
-        if (table[i].holds(j, &table[i], &h))
+        j->rule = &table[i];
+        if (table[i].holds(j, &h))
             diag_add_finding(j->r, &table[i], &h);
     }
 }
 
-static void add_settings(struct judge *j, const struct diag_setting *s, int n)
+static void add_settings(struct judge *j)
 {
-    for (; n-- > 0; s++) {
+    for (int i = 0; i < j->d->nsettings; i++) {
+        const struct diag_setting *s = &j->d->settings[i];
         struct diag_hit h;
         if (*s->value)
             diag_hit(&h, s->weight, s->place, "%s (%s: %s)", s->text, s->id, s->value);
@@ -380,7 +380,6 @@ void diag_apply_rules(struct judge *j)
     apply(j, diag_profile_rules, diag_profile_rules_count);
     diag_add_causes(j);
     apply(j, diag_engine_rules, diag_engine_rules_count);
-    add_settings(j, j->d->settings, j->d->nsettings);
-    add_settings(j, j->d->notes, j->d->nnotes);
+    add_settings(j);
     qsort(j->r->findings, (size_t)j->r->nfindings, sizeof *j->r->findings, by_weight);
 }

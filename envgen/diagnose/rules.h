@@ -5,11 +5,13 @@
 
 #include "envgen/diagnose/diagnose_internal.h"
 
+struct diag_rule;
 struct judge {
     struct diagnosis *d;
     struct diag_result *r;
-    const struct diag_source *s; /* the primary source; NULL: no steps */
-    int hangs;                   /* what looks idle or even may be a hang */
+    const struct diag_rule *rule; /* that is asked */
+    const struct diag_source *s;  /* the primary source; NULL: no steps */
+    int hangs;                    /* what looks idle or even may be a hang */
 };
 
 struct diag_hit {
@@ -22,12 +24,15 @@ struct diag_hit {
 int diag_hit(struct diag_hit *h, double weight, const char *place, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Adds to a sentence, which is cut where it is full. */
+void diag_say(char to[DIAG_SENTENCE], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 struct diag_rule {
     const char *id;
-    int (*holds)(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h); /* 1: h is filled */
+    int (*holds)(const struct judge *j, struct diag_hit *h); /* 1: h is filled */
     enum diag_confidence confidence;
     const char *advice, *command; /* command "" without */
-    double limit;                 /* what holds() compares with */
+    double limit;                 /* what holds() compares with, as j->rule->limit */
     const char *phase;            /* the phase, or the start of the sentence */
     enum diag_kind kind;
 };
@@ -61,7 +66,7 @@ extern const struct diag_rule diag_engine_rules[];
 extern const size_t diag_engine_rules_count;
 
 /* The job stands still: watchdogs, GPUs at 0 or 100 % to the end, no progress (hang.c). */
-int diag_hangs(const struct judge *j, const struct diag_rule *rule, struct diag_hit *h);
+int diag_hangs(const struct judge *j, struct diag_hit *h);
 extern const char diag_hang_advice[];
 
 #endif

@@ -183,12 +183,7 @@ static int warm_up_steps(const struct column *c, double *slowest, int *where)
 
 static void place_of(const struct diagnosis *d, const struct diag_step *s, char place[DIAG_PLACE])
 {
-    const char *name = d->files[s->file];
-    size_t n = strlen(name);
-    if (s->line > 0)
-        snprintf(place, DIAG_PLACE, "%s:%ld", n > 280 ? name + n - 280 : name, s->line);
-    else
-        snprintf(place, DIAG_PLACE, "%s", n > 280 ? name + n - 280 : name);
+    diag_place(place, d->files[s->file], s->line);
 }
 
 static const struct diag_step *closest(const struct column *c, int phase, double value)

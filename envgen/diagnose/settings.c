@@ -53,7 +53,6 @@ static const struct {
      "unset it, and run nccltune lint on the environment"},
 };
 #define SETTINGS (sizeof settings / sizeof *settings)
-_Static_assert(SETTINGS <= DIAG_SETTINGS, "every setting has a place");
 
 static int is_name(char c)
 {
@@ -109,12 +108,15 @@ static int is_costly(size_t i, const char *value)
            (number > 0 || (number == 0 && settings[i].below == 1));
 }
 
-static int is_known(const struct diagnosis *d, const char *id)
+void diag_keep(struct diagnosis *d, const struct diag_setting *s)
 {
     for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].id, id))
-            return 1;
-    return 0;
+        if (!strcmp(d->settings[i].id, s->id))
+            return;
+    if (d->nsettings == DIAG_SETTINGS)
+        return;
+    d->settings[d->nsettings] = *s;
+    diag_here(d, d->settings[d->nsettings++].place);
 }
 
 /* Settings may stand in any line, whoever else reads it; the first place of each is kept. */
@@ -128,14 +130,13 @@ int diag_read_settings(struct diagnosis *d, const char *line)
         if (value && *value == '{')
             d->open_setting = (int)i + 1;
         value = value ? value : value_below(d, line, i);
-        if (!value || !is_costly(i, value) || is_known(d, settings[i].key))
+        if (!value || !is_costly(i, value))
             continue;
-        struct diag_setting *s = &d->settings[d->nsettings++];
-        *s = (struct diag_setting){settings[i].key, settings[i].text, settings[i].advice, settings[i].weight, "", ""};
+        struct diag_setting s = {settings[i].key, settings[i].text, settings[i].advice, settings[i].weight, "", ""};
         size_t n = strcspn(value, " ,'\"}");
         n -= n && value[n - 1] == '.'; /* of a sentence */
-        snprintf(s->value, sizeof s->value, "%.*s", (int)(n < sizeof s->value ? n : sizeof s->value - 1), value);
-        diag_here(d, s->place);
+        snprintf(s.value, sizeof s.value, "%.*s", (int)(n < sizeof s.value ? n : sizeof s.value - 1), value);
+        diag_keep(d, &s);
     }
     return d->nsettings > before;
 }
