@@ -41,6 +41,16 @@ double diag_clock(const char *line);
 /* A line behind what Ray, torchrun, mpirun or srun put in front of it. */
 const char *diag_behind_prefix(const char *line);
 
+/* A row of fields, between commas (of which names between quotes may hold some), blanks, or at least two blanks. */
+#define DIAG_FIELDS 128
+enum diag_between { DIAG_COMMAS, DIAG_BLANKS, DIAG_GAPS };
+struct diag_fields {
+    int n;
+    const char *at[DIAG_FIELDS];
+    size_t len[DIAG_FIELDS];
+};
+int diag_split(struct diag_fields *f, const char *line, enum diag_between by); /* f->n */
+
 /* "4.52 s", "850 ms", three digits. Returns `text`. */
 #define DIAG_TIME 24
 char *diag_time_text(char text[DIAG_TIME], double ms);

@@ -239,6 +239,27 @@ double diag_clock(const char *line)
     return -1;
 }
 
+/* ---- rows ---- */
+
+int diag_split(struct diag_fields *f, const char *line, enum diag_between by)
+{
+    static const char *const marks[] = {",", " ", "  "};
+    f->n = 0;
+    for (const char *p = line + strspn(line, " "); *p && f->n < DIAG_FIELDS; p += strspn(p, " ")) {
+        int quoted = by == DIAG_COMMAS && *p == '"';
+        const char *end = quoted ? strchr(p + 1, '"') : strstr(p, marks[by]);
+        size_t len = end ? (size_t)(end - p) : strlen(p), n = len - (size_t)quoted;
+        while (n && p[quoted + n - 1] == ' ')
+            n--;
+        f->at[f->n] = p + quoted;
+        f->len[f->n++] = n;
+        p += len + (size_t)(quoted && end);
+        p += by == DIAG_COMMAS ? strcspn(p, ",") : 0;
+        p += by == DIAG_COMMAS && *p;
+    }
+    return f->n;
+}
+
 /* ---- prefixes of launchers ---- */
 
 /* Behind "(NAME pid=7, ip=10.0.0.1) ", as Ray writes it. */

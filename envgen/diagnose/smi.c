@@ -27,53 +27,20 @@ static const struct {
     {"pid", SMI_PID},
 };
 
-/* ---- rows of fields: between commas, or between blanks where there is none ---- */
-
-/* The next field and its length; NULL behind the last one. */
-static const char *field(const char **p, int commas, size_t *len)
-{
-    const char *s = *p + strspn(*p, " ");
-    if (!*s)
-        return NULL;
-    *len = strcspn(s, commas ? "," : " ");
-    *p = s + *len + (commas && s[*len] == ',');
-    while (*len && s[*len - 1] == ' ')
-        --*len;
-    return s;
-}
-
-/* The i-th field, -1: none. */
-static const char *field_at(const char *line, int commas, int i, size_t *len)
-{
-    const char *s = NULL;
-    for (; i >= 0; i--)
-        if (!(s = field(&line, commas, len)))
-            return NULL;
-    return s;
-}
-
-static int count_fields(const char *line, int commas)
-{
-    size_t len;
-    int n = 0;
-    while (field(&line, commas, &len))
-        n++;
-    return n;
-}
+/* ---- rows ---- */
 
 static int read_header(struct diag_smi *s, const char *line, int commas)
 {
-    size_t len;
-    const char *name;
+    struct diag_fields f;
     memset(s->at, -1, sizeof s->at);
     s->commas = commas;
-    s->columns = 0;
-    for (; (name = field(&line, commas, &len)) && s->columns < 256; s->columns++)
+    s->columns = diag_split(&f, line, commas ? DIAG_COMMAS : DIAG_BLANKS);
+    for (int i = 0; i < f.n; i++)
         for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
             size_t n = strlen(columns[k].name);
-            if (len >= n && !strncmp(name, columns[k].name, n) && (len == n || name[n] == ' ') &&
+            if (f.len[i] >= n && !strncmp(f.at[i], columns[k].name, n) && (f.len[i] == n || f.at[i][n] == ' ') &&
                 s->at[columns[k].column] < 0)
-                s->at[columns[k].column] = s->columns;
+                s->at[columns[k].column] = i;
         }
     s->unnamed = s->at[SMI_INDEX] < 0;
     if (s->unnamed)
@@ -84,48 +51,46 @@ static int read_header(struct diag_smi *s, const char *line, int commas)
 }
 
 /* A value such as "85 %" or "63.2 W", -1 without: "[N/A]", "-". */
-static double value_at(const struct diag_smi *s, const char *line, enum diag_smi_column column)
+static double value_at(const struct diag_smi *s, const struct diag_fields *f, enum diag_smi_column column)
 {
-    size_t len;
     double value;
-    const char *text = field_at(line, s->commas, s->at[column], &len);
-    return text && diag_number(text, &value) && value >= 0 ? value : -1;
+    return s->at[column] >= 0 && diag_number(f->at[s->at[column]], &value) && value >= 0 ? value : -1;
 }
 
 /* The GPU of a row: by index, else UUID, else address; rows of a single unnamed GPU are its. */
-static struct diag_sampled_gpu *gpu_of(struct diagnosis *d, const char *line)
+static struct diag_sampled_gpu *gpu_of(struct diagnosis *d, const struct diag_fields *f)
 {
     const struct diag_smi *s = &d->smi;
     char name[DIAG_NAME] = "GPU";
-    size_t len = 0;
-    const char *text = field_at(line, s->commas, s->at[SMI_INDEX], &len);
-    if (text)
-        snprintf(name, sizeof name, "%s%.*s", s->unnamed ? "" : "GPU ", (int)(len < 40 ? len : 40), text);
+    int i = s->at[SMI_INDEX];
+    if (i >= 0)
+        snprintf(name, sizeof name, "%s%.*s", s->unnamed ? "" : "GPU ", (int)(f->len[i] < 40 ? f->len[i] : 40),
+                 f->at[i]);
     return diag_gpu(d, name);
 }
 
 static int read_row(struct diagnosis *d, const char *line)
 {
     struct diag_smi *s = &d->smi;
-    size_t len;
-    int n = count_fields(line, s->commas);
+    struct diag_fields f;
+    int n = diag_split(&f, line, s->commas ? DIAG_COMMAS : DIAG_BLANKS);
     /* Names of processes may hold blanks. */
     if (n < s->columns || (n > s->columns && s->at[SMI_PID] < 0))
         return 0;
-    double percent = value_at(s, line, SMI_UTIL);
-    const char *text = field_at(line, s->commas, s->at[SMI_UTIL], &len);
-    if (text && (!strncmp(text, "[N/A]", 5) || (!s->commas && *text == '-')))
+    double percent = value_at(s, &f, SMI_UTIL);
+    const char *text = f.at[s->at[SMI_UTIL]];
+    if (!strncmp(text, "[N/A]", 5) || (!s->commas && *text == '-'))
         return 1;
     if (percent < 0 || percent > 100)
         return 0;
-    struct diag_sampled_gpu *g = gpu_of(d, line);
+    struct diag_sampled_gpu *g = gpu_of(d, &f);
     /* Of the processes of one GPU the first counts. */
     if (!g || (s->at[SMI_PID] >= 0 && g == s->last))
         return 1;
     s->last = g;
-    const char *time = field_at(line, s->commas, s->at[SMI_TIME], &len);
-    double power = value_at(s, line, SMI_POWER), limit = value_at(s, line, SMI_LIMIT);
-    diag_gpu_sample(d, g, percent, time ? diag_timestamp(time) : -1, power > 0 ? power : 0, limit > 0 ? limit : 0);
+    double power = value_at(s, &f, SMI_POWER), limit = value_at(s, &f, SMI_LIMIT);
+    diag_gpu_sample(d, g, percent, s->at[SMI_TIME] >= 0 ? diag_timestamp(f.at[s->at[SMI_TIME]]) : -1,
+                    power > 0 ? power : 0, limit > 0 ? limit : 0);
     return 1;
 }
 
@@ -189,22 +154,20 @@ int diag_read_smi_table(struct diagnosis *d, const char *line)
 int diag_read_topo(struct diagnosis *d, const char *line)
 {
     static const char *const links[] = {"NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
-    size_t len;
-    const char *name = field(&line, 0, &len), *link;
+    struct diag_fields f;
     int self = 0, counts[6] = {0};
-    if (!name || strncmp(name, "GPU", 3) != 0 || len < 4 || name[3] < '0' || name[3] > '9')
+    if (strncmp(line + strspn(line, " "), "GPU", 3) != 0 || diag_split(&f, line, DIAG_BLANKS) < 2 || f.len[0] < 4 ||
+        f.at[0][3] < '0' || f.at[0][3] > '9')
         return 0;
-    while ((link = field(&line, 0, &len))) {
-        if (len == 1 && *link == 'X') {
-            self = 1;
-            break; /* what follows mirrors the rows below */
-        }
+    /* What follows the X mirrors the rows below. */
+    for (int k = 1; k < f.n && !self; k++) {
         size_t i = 0;
-        while (i < 6 && strncmp(link, links[i], strlen(links[i])) != 0)
+        self = f.len[k] == 1 && *f.at[k] == 'X';
+        while (!self && i < 6 && strncmp(f.at[k], links[i], strlen(links[i])) != 0)
             i++;
         if (i == 6)
             return 0;
-        counts[i]++;
+        counts[i] += !self;
     }
     for (size_t i = 0; self && i < 6; i++)
         d->topo_links[i] += counts[i];

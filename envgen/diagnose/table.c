@@ -7,29 +7,6 @@
 
 #include "envgen/diagnose/diagnose_internal.h"
 
-#define COLUMNS 32
-
-/* Cuts a row where two or more blanks stand, or at the commas of CSV. Returns the number of fields, at most COLUMNS. */
-static int split(const char *line, int commas, const char *fields[COLUMNS], size_t lengths[COLUMNS])
-{
-    int n = 0;
-    const char *p = line + strspn(line, " ");
-    while (*p && n < COLUMNS) {
-        /* Names of kernels hold commas, between quotes. */
-        int quoted = commas && *p == '"';
-        const char *end = quoted ? strchr(p + 1, '"') : commas ? strchr(p, ',') : strstr(p, "  ");
-        size_t len = end ? (size_t)(end - p) : strlen(p);
-        fields[n] = p + quoted;
-        lengths[n] = len - (size_t)(quoted && len);
-        p += end ? len + (size_t)quoted : len;
-        while (!commas && lengths[n] && fields[n][lengths[n] - 1] == ' ')
-            lengths[n]--;
-        n++;
-        p += commas ? *p == ',' : (int)strspn(p, " ");
-    }
-    return n;
-}
-
 static int is(const char *s, size_t len, const char *word)
 {
     return strlen(word) == len && !strncmp(s, word, len);
@@ -45,18 +22,17 @@ static const struct {
 
 static int read_header(struct diagnosis *d, const char *line, int commas)
 {
-    const char *fields[COLUMNS];
-    size_t lengths[COLUMNS];
+    struct diag_fields f;
     struct diag_table *t = &d->table;
-    int n = split(line, commas, fields, lengths);
+    int n = diag_split(&f, line, commas ? DIAG_COMMAS : DIAG_GAPS);
     memset(t, 0, sizeof *t);
     t->name = t->self = -1;
     t->commas = commas;
     for (int i = 0; i < n; i++) {
-        if (is(fields[i], lengths[i], "Name"))
+        if (is(f.at[i], f.len[i], "Name"))
             t->name = i;
         for (size_t k = 0; k < sizeof times / sizeof *times; k++)
-            if (is(fields[i], lengths[i], times[k].name)) {
+            if (is(f.at[i], f.len[i], times[k].name)) {
                 t->self = i;
                 t->unit_ms = times[k].unit_ms;
             }
@@ -103,16 +79,14 @@ static int number_of(const char *s, size_t len, double *value)
 
 static int read_row(struct diag_table *t, const char *line)
 {
-    const char *fields[COLUMNS];
-    size_t lengths[COLUMNS];
+    struct diag_fields f;
     double ms;
-    int n = split(line, t->commas, fields, lengths);
-    if (n != t->columns)
+    if (diag_split(&f, line, t->commas ? DIAG_COMMAS : DIAG_GAPS) != t->columns)
         return 0;
-    if (t->unit_ms > 0 ? !number_of(fields[t->self], lengths[t->self], &ms) : !diag_time(fields[t->self], 0, &ms))
+    if (t->unit_ms > 0 ? !number_of(f.at[t->self], f.len[t->self], &ms) : !diag_time(f.at[t->self], 0, &ms))
         return 0;
     ms *= t->unit_ms > 0 ? t->unit_ms : 1;
-    int k = ms >= 0 && ms < 1e15 ? collective_of(fields[t->name], lengths[t->name]) : -1;
+    int k = ms >= 0 && ms < 1e15 ? collective_of(f.at[t->name], f.len[t->name]) : -1;
     if (k >= 0)
         t->nccl_ms[k] += ms;
     else if (t->unit_ms > 0 && ms > 0 && ms < 1e15)
