@@ -266,7 +266,7 @@ clean:
 
 help:
 	@echo 'all         build the programs into build/ (needs the packages that `make deps` installs); CFLAGS etc. as usual'
-	@echo 'run         install what is missing, build, tune this machine into build/profile; without GPUs, predict, too'
+	@echo 'run         install what is missing, build, tune this machine into build/profile; ends with what to do next'
 	@echo 'check       install what is missing, run every test; last line: N passed, N failed'
 	@echo 'check-long  proofs that take too long for every change'
 	@echo 'check-gpu   acceptance run on GPUs: half an hour, one report to send back; says plainly when there is none'

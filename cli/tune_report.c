@@ -1,18 +1,23 @@
 /* What came of tuning, for people and as JSON. */
 #include "cli/tune_report.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/engines/nccl/engine.h"
 #include "bench/noise/noise.h"
 #include "bench/results/points.h"
 #include "core/file.h"
+#include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/profile/profile.h"
 #include "envgen/step/profile.h"
+#include "tuner/table/table.h"
 
 static const char *word(struct arena *a, const char *path)
 {
@@ -20,12 +25,24 @@ static const char *word(struct arena *a, const char *path)
     return quoted ? quoted : path;
 }
 
-static int sets_nccl(const struct env_decisions *d)
+static int sets(const struct env_decisions *d, const char *family)
 {
     for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].family, BENCH_FAMILY_NCCL) && d->settings[i].value)
+        if (!strcmp(d->settings[i].family, family) && d->settings[i].value)
             return 1;
     return 0;
+}
+
+/* Whether tuner.csv says anything, so that a job needs the plugin. */
+static int has_rules(struct arena *a, const struct env_profile *p)
+{
+    struct tuner_table table = {0};
+    char *text;
+    size_t bytes;
+    int found = !file_read_text(arena_printf(a, "%s/tuner.csv", p->dir), TUNER_BYTES_LIMIT, a, &text, &bytes, NULL) &&
+                !tuner_table_parse(&table, text, bytes, NULL, NULL) && table.count;
+    tuner_table_free(&table);
+    return found;
 }
 
 /* The lines for a job script; ends with NULL. */
@@ -33,14 +50,33 @@ static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
 {
     const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = locate_plugin(a, NULL);
     int n = 0;
-    if (sets_nccl(p->decisions))
+    if (sets(p->decisions, BENCH_FAMILY_NCCL))
         lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/nccl.sh", p->dir)));
-    if (env_shape_with(p->decisions, BENCH_ON_HOST))
+    if (sets(p->decisions, BENCH_FAMILY_OPENMPI))
         lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/openmpi.sh", p->dir)));
-    lines[n++] = arena_printf(a, "export NCCLTUNE_PROFILE=%s", word(a, p->dir));
-    if (plugin)
+    if (plugin && has_rules(a, p)) {
+        lines[n++] = arena_printf(a, "export NCCLTUNE_PROFILE=%s", word(a, p->dir));
         lines[n++] = arena_printf(a, "export NCCL_TUNER_PLUGIN=%s", word(a, plugin));
+    }
     return lines;
+}
+
+/* A path as one would type it here. */
+static const char *typed(struct arena *a, const char *path)
+{
+    char here[PATH_MAX];
+    size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
+    return env_path_ok(path) && n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : word(a, path);
+}
+
+/* This program, by its name where the shell finds it by that. */
+static const char *typed_self(struct arena *a)
+{
+    const char *self = locate_program("nccltune", a, NULL), *found = locate_in_path("nccltune", a);
+    struct stat x, y;
+    if (!self || (found && !stat(self, &x) && !stat(found, &y) && x.st_ino == y.st_ino && x.st_dev == y.st_dev))
+        return "nccltune";
+    return typed(a, self);
 }
 
 /* The default against the best at every point. */
@@ -90,15 +126,59 @@ static void print_standing(const struct env_decisions *d)
             puts((*e)->report);
 }
 
-static void print_lines(const struct env_profile *p, struct arena *a)
+/* ---- what to do with it ---- */
+
+/* What this was about: how many nodes, and what is in one of them. */
+static void print_machine(const struct env_profile *p, struct arena *a)
+{
+    struct topology *t = topo_load(arena_printf(a, "%s/topology.json", p->dir), NULL);
+    const char **names = t ? arena_alloc(a, ((size_t)t->nhosts + 1) * sizeof *names) : NULL;
+    for (int i = 0; t && i < t->nhosts; i++)
+        names[i] = t->hosts[i].name;
+    if (t && t->nclasses)
+        printf("\nMachine: %s (%d node%s): %d GPUs, %d RDMA ports and %d network interfaces%s\n",
+               hostlist_fold(names, t->nhosts, a), t->nhosts, t->nhosts == 1 ? "" : "s", t->classes[0].ngpus,
+               t->classes[0].nports, t->classes[0].nnetdevs,
+               t->nclasses > 1 ? " in the first, not all are alike"
+               : t->nhosts > 1 ? " in each"
+                               : "");
+    topo_free(t);
+}
+
+static void print_lines(const char *const *lines, const struct env_decisions *d)
+{
+    if (!*lines && !env_shape_with(d, BENCH_PREDICTED))
+        puts("Nothing is better than the library's defaults beyond doubt: a job needs no setting.");
+    if (*lines)
+        puts("\nFor a job script:");
+    for (; *lines; lines++)
+        printf("  %s\n", *lines);
+}
+
+struct next {
+    const char *command, *why;
+};
+
+static void print_next(const struct env_profile *p, int changes_jobs, struct arena *a)
 {
     const struct env_decisions *d = p->decisions;
-    if (env_shape_with(d, BENCH_PREDICTED) && !sets_nccl(d) && !(d->predicted && changes(d)))
-        return; /* comments do nothing in a job */
-    puts("\nFor a job script:\n");
-    for (const char **line = lines_to_paste(a, p); *line; line++)
-        printf("  %s\n", *line);
-    putchar('\n');
+    const char *self = typed_self(a), *dir = typed(a, p->dir);
+    struct next rows[4];
+    int n = 0, width = 0;
+    rows[n++] = (struct next){arena_printf(a, "%s explain %s", self, dir), "why, and what lost"};
+    if (changes_jobs && d->nshapes && !env_shape_with(d, BENCH_PREDICTED))
+        rows[n++] = (struct next){arena_printf(a, "%s verify %s", self, dir), "measure it against the default again"};
+    if (changes_jobs)
+        rows[n++] = (struct next){arena_printf(a, "%s install-profile %s", self, dir),
+                                  "every job gets it; --uninstall takes it back"};
+    if (!env_shape_with(d, BENCH_ON_GPUS))
+        rows[n++] = (struct next){arena_printf(a, "%s tune --hosts 'node[1-4]' -o /shared/profile", self),
+                                  "measure nodes with GPUs, from here or in a job"};
+    for (int i = 0; i < n; i++)
+        width = (int)strlen(rows[i].command) > width ? (int)strlen(rows[i].command) : width;
+    puts("\nNext:");
+    for (int i = 0; i < n; i++)
+        printf("  %-*s  %s\n", width, rows[i].command, rows[i].why);
 }
 
 static int print_json(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
@@ -123,14 +203,16 @@ static int print_json(const struct tune_result *t, const struct step_estimate *s
 static int print_text(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
 {
     const struct env_profile *p = t->profile;
+    const char **lines = lines_to_paste(a, p);
     print_points(t);
     if (t->noise)
         noise_print(t->noise, stdout);
     env_print_decisions(p->decisions, stdout);
-    printf("\nProfile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
+    print_machine(p, a);
+    printf("Profile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
     print_standing(p->decisions);
-    printf("Why: nccltune explain %s\n", word(a, p->dir));
-    print_lines(p, a);
+    print_lines(lines, p->decisions);
+    print_next(p, *lines != NULL, a);
     if (step) {
         putchar('\n');
         env_step_print_line(step, stdout);

@@ -86,6 +86,7 @@ tune() {
         -o "$work/tuned" >"$work/tune.txt"
 }
 check "tune makes a profile with NCCL in one command" tune
+check "and says what a job needs for it" grep -q "^  export NCCL_TUNER_PLUGIN=.*libnccl-tuner-nccltune.so" "$work/tune.txt"
 check "and its table has a rule" grep -q '^allreduce,' "$work/tuned/tuner.csv"
 no_host_memory() { ! grep "host memory" "$work/tune.txt"; }
 check "it is not passed off as host memory" no_host_memory

@@ -148,7 +148,9 @@ tuned=$scratch/tuned
 check "tune makes a profile of this machine" status 0 timeout 120 "$bin" tune --budget 5s --max-bytes 4K -o "$tuned"
 check "which explain accepts" status 0 "$bin" explain "$tuned"
 check "which is not tuned over" status 1 "$bin" tune --budget 5s -o "$tuned"
-check "tune --resume of a complete profile shows it" says "export NCCLTUNE_PROFILE=$tuned" "$bin" tune --resume -o "$tuned"
+check "tune --resume of a complete profile shows it" says "Profile: $tuned" "$bin" tune --resume -o "$tuned"
+no_plugin() { ! "$bin" tune --resume -o "$1" 2>&1 | grep -E "NCCL_TUNER_PLUGIN|NCCLTUNE_PROFILE"; }
+check "a job needs no plugin for a profile without rules of NCCL" no_plugin "$tuned"
 before=$(sha256sum <"$tuned/manifest.json")
 check "tune --force with a wrong option" status 2 "$bin" tune --force --min-bytes 64 --max-bytes 8 -o "$tuned"
 after=$(sha256sum <"$tuned/manifest.json")
@@ -170,6 +172,23 @@ praise() {
 }
 praise >"$scratch/praise.jsonl"
 check "a rule of OpenMPI from a journal" "$bin" generate -q --topology "$tuned/topology.json" --results "$scratch/praise.jsonl" -o "$scratch/praised"
+check "a job is told of its rules" says "source $scratch/praised/openmpi.sh" "$bin" tune --resume -o "$scratch/praised"
+check "but of no plugin" no_plugin "$scratch/praised"
+
+# What make run shows, with a small budget: it ends with commands that run as they stand there.
+# shellcheck disable=SC2016 # the wrapper's own
+printf '#!/bin/sh\n[ "$1" != tune ] || set -- "$@" --budget 3s --max-bytes 4K\nexec "%s" "$@"\n' "$bin" >"$scratch/nccltune"
+chmod +x "$scratch/nccltune"
+run() { tools/run "$scratch/nccltune" "$scratch/run" >"$scratch/run.txt" 2>&1; }
+check "make run" run
+check "finds something true: two of eight HCAs" grep -q 'costs up to 3.9x' "$scratch/run.txt"
+check "says what the machine is" grep -q "^Machine: .* (1 node): 0 GPUs" "$scratch/run.txt"
+check "its answer fits a screen" test "$(sed -n '/^Open MPI/,$p' "$scratch/run.txt" | wc -l)" -le 45
+next=$(sed -nE 's/^ +([^ ]*nccltune explain [^ ]*)  +.*/\1/p' "$scratch/run.txt")
+check "the first command explains it" says "  written" bash -c "$next"
+check "the last one is for a cluster" grep -q "nccltune tune --hosts 'node\[1-4\]' -o /shared/profile  " "$scratch/run.txt"
+check "the manual page is there" test -s "$(sed -n 's/.*man -l //p' "$scratch/run.txt" | sed "s|$scratch|build|")"
+
 verify() { timeout 60 "$bin" verify "$scratch/praised" -q --budget 6s --json >"$scratch/verify.json"; }
 check "verify measures it with OpenMPI (status 1: it does not hold)" status 1 verify
 check "and says by how much" jq -e '.rules[0] | (.what | test("bcast.*2 ranks")) and .verdict == "does not hold" and .gain < 0.8 and .gain_high < 1' "$scratch/verify.json"
