@@ -113,6 +113,20 @@ static void hca_sets_come_from_the_topology(void **state)
     assert_null(launch("socket=4x1"));
 }
 
+/* Both GPUs behind the first switch: the HCA behind the other one is not near them, but the first of its NUMA node. */
+static void hca_sets_differ_where_the_machine_is_lopsided(void **state)
+{
+    (void)state;
+    struct bench_setup s = {.topology = machine()};
+    struct topo_object *second = &s.topology->classes[0].objects[s.topology->classes[0].gpus[1].object];
+    int before = second->parent;
+    second->parent = 2;
+    nccl_plan_launches(&s, 4, &plan, arena);
+    second->parent = before;
+    assert_string_equal(launch("hca=near-gpus"), "=mlx5_0:1");
+    assert_string_equal(launch("hca=one-a-numa"), "=mlx5_0:1,mlx5_1:1");
+}
+
 static void queue_pairs_by_splitting(void **state)
 {
     (void)state;
@@ -286,6 +300,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(chunk_sizes_fit_the_message, begin, end),
         cmocka_unit_test_setup_teardown(chunk_sizes_end_where_nccl_cuts_them, begin, end),
         cmocka_unit_test_setup_teardown(hca_sets_come_from_the_topology, begin, end),
+        cmocka_unit_test_setup_teardown(hca_sets_differ_where_the_machine_is_lopsided, begin, end),
         cmocka_unit_test_setup_teardown(without_rdma_sockets_are_tried, begin, end),
         cmocka_unit_test_setup_teardown(one_node_needs_no_network, begin, end),
         cmocka_unit_test_setup_teardown(what_the_user_has_set_is_settled, begin, end),

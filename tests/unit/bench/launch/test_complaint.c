@@ -1,9 +1,12 @@
 /* Out of what launchers really print. */
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -60,8 +63,27 @@ static void a_line_without_end(void **state)
     assert_string_equal(complaint_text(&c, text, sizeof text), "xyxyxyx");
 }
 
+static void reads_what_is_there(void **state)
+{
+    (void)state;
+    struct complaint c = {.used = 0};
+    char text[64];
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    assert_int_equal(complaint_read(&c, ends[0]), 1); /* nothing yet */
+    assert_int_equal(write(ends[1], "a cause\n", 8), 8);
+    assert_int_equal(complaint_read(&c, ends[0]), 1);
+    close(ends[1]);
+    errno = EAGAIN; /* of an earlier call */
+    assert_int_equal(complaint_read(&c, ends[0]), 0);
+    close(ends[0]);
+    assert_int_equal(complaint_read(&c, ends[0]), 0); /* an error is an end */
+    assert_string_equal(complaint_text(&c, text, sizeof text), "a cause");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_lines_of_many), cmocka_unit_test(a_line_without_end)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_lines_of_many), cmocka_unit_test(a_line_without_end),
+                                       cmocka_unit_test(reads_what_is_there)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,35 @@ static void hostfile_and_slurm(void **state)
     arena_free(a);
 }
 
+/* A job of Slurm on a machine without mpirun. */
+static void srun_where_there_is_nothing_else(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct bench_setup s = {0}, asked = {.launcher = "mpirun"};
+    struct mpirun m;
+    struct err e;
+    char dir[] = "/tmp/test_mpirun_XXXXXX", *path = arena_strdup(a, getenv("PATH"));
+    assert_non_null(mkdtemp(dir));
+    const char *srun = arena_printf(a, "%s/srun", dir);
+    assert_int_equal(symlink("/bin/true", srun), 0);
+    setenv("PATH", dir, 1);
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_JOB_NUM_NODES", "2", 1);
+    int found = mpirun_command(&s, "/opt/worker", a, &m, &e),
+        lacking = mpirun_command(&asked, "/opt/worker", a, &m, &e);
+    unsetenv("SLURM_JOB_ID");
+    int outside = mpirun_command(&s, "/opt/worker", a, &m, &e);
+    setenv("PATH", path, 1);
+    unlink(srun);
+    rmdir(dir);
+    forget_launchers(NULL);
+    assert_int_equal(found, 0);
+    assert_int_equal(lacking, ERR_LACKS);
+    assert_int_equal(outside, ERR_LACKS);
+    arena_free(a);
+}
+
 static void what_makes_no_sense(void **state)
 {
     (void)state;
@@ -185,6 +214,7 @@ int main(void)
         cmocka_unit_test(places),
         cmocka_unit_test(ranks_follow_the_gpus),
         cmocka_unit_test(hostfile_and_slurm),
+        cmocka_unit_test(srun_where_there_is_nothing_else),
         cmocka_unit_test(what_makes_no_sense),
         cmocka_unit_test(environment),
         cmocka_unit_test(whose_launch_this_is),

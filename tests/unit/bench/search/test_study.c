@@ -48,6 +48,13 @@ static void alltoall_is_asked_besides(void **state)
     assert_int_equal(places[0].coll, COLL_ALLGATHER);
     assert_true(places[4].coll == COLL_ALLTOALL && places[4].size == places[2].size);
     assert_true(places[5].coll == COLL_ALLTOALL && places[5].size == 9);
+    assert_true(places[4].shape == 0 && places[5].shape == 0);
+    s = study_of(BIT(COLL_ALLREDUCE), 5);
+    assert_int_equal(bench_screening_points(&s, places), 4);
+    assert_true(places[1].size == 1 && places[2].size == 3);
+    s = study_of(BIT(COLL_SENDRECV), 10);
+    bench_screening_points(&s, places);
+    assert_int_equal(places[0].coll, COLL_SENDRECV);
     s = study_of(BIT(COLL_ALLTOALL), 10);
     assert_int_equal(bench_screening_points(&s, places), 4);
     for (int i = 0; i < 4; i++)
