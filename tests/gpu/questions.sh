@@ -47,9 +47,10 @@ medians() {
 }
 # compare A B: "bytes a b a/b" for sizes that both have.
 compare() { awk 'NR == FNR { a[$1] = $2; next } $1 in a { printf "%12d %12.2f %12.2f %8.3f\n", $1, a[$1], $2, a[$1] / $2 }' "$1" "$2"; }
-# apart TABLE: the largest difference of a ratio from 1, in percent; lowest TABLE, mean TABLE: of the ratios.
+# apart TABLE: the largest difference of a ratio from 1, in percent; lowest, highest, mean TABLE: of the ratios.
 apart() { awk '{ d = 100 * ($4 > 1 ? $4 - 1 : 1 / $4 - 1); if (d > most) most = d } END { printf "%.1f", most }' "$1"; }
-lowest() { awk 'NR == 1 || $4 < least { least = $4; at = $1 } END { printf "%.2f at %d B", least, at }' "$1"; }
+lowest() { sort -k4,4g "$1" | awk 'NR == 1 { printf "%.2f at %d B", $4, $1 }'; }
+highest() { sort -k4,4gr "$1" | awk 'NR == 1 { printf "%.2f at %d B", $4, $1 }'; }
 mean() { awk '{ sum += log($4) } END { printf "%.2f", NR ? exp(sum / NR) : 0 }' "$1"; }
 within() { awk -v x="$1" -v limit="$2" 'BEGIN { exit !(x <= limit) }'; }
 
@@ -143,7 +144,8 @@ ask_tune() {
     if [ "${n:-0}" = 0 ]; then
         answer NO "$question" "nothing was measured: $(grep -E 'nccltune tune: ' "$work/tune" | head -n 1 | cut -c1-120)"
     elif [ "$bad" != 0 ]; then
-        answer NO "$question" "$bad of $((n + bad)) measurements gave wrong data"
+        answer NO "$question" "$bad of $((n + bad)) measurements gave wrong data, with $(
+            sed -n 's/.*, call \(.*\): wrong: .*/\1/p' "$work/tune" | sort -u | paste -sd,): see the warnings of tune below"
     else
         answer yes "$question" "$n measurements, none wrong; $failed failed, crashed or hung"
     fi
@@ -210,7 +212,7 @@ ask_times() {
     elif within "$off" "$limit"; then
         answer yes "$question" "$(wc -l <"$work/ratio") sizes, at most $off % apart ($limit % allowed)"
     else
-        answer NO "$question" "up to $off % apart ($limit % allowed)"
+        answer NO "$question" "up to $off % apart ($limit % allowed): ours / nccl-tests' is $(lowest "$work/ratio") at least, $(highest "$work/ratio") at most"
     fi
 }
 
