@@ -103,6 +103,26 @@ static void nodes_that_stay_lost_end_it(void **state)
     }
 }
 
+/* ^C while a launch starts: it is not the launch's fault, and nothing is wrong. */
+static void an_interruption_is_no_word_against_a_launch(void **state)
+{
+    static const char *const launches[] = {"ill"};
+    (void)state;
+    for (int stopped = 0; stopped < 2; stopped++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake.dead_launch = "ill";
+        fake.stop = stopped;
+        fake_begin(&f, 0, launches, 1);
+        f.study.nodes = 1;
+        f.study.ranks = 4;
+        struct search_session v = {.launch = &f.study.plan.launches[1], .round = 1, .full = 1, .part = 1};
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        assert_int_equal(fake_count(&f, "ill", NULL, 0, -1), stopped ? 0 : 1);
+        fake_end(&f);
+    }
+}
+
 static void too_many_deaths_end_the_visit(void **state)
 {
     (void)state;
@@ -225,6 +245,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_is_nobodys_fault),
         cmocka_unit_test(a_call_that_kills_is_not_tried_again),
         cmocka_unit_test(the_default_is_tried_again),
+        cmocka_unit_test(an_interruption_is_no_word_against_a_launch),
         cmocka_unit_test(too_many_deaths_end_the_visit),
         cmocka_unit_test(wrong_data_and_refusals),
         cmocka_unit_test(the_only_session),
