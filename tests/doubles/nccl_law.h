@@ -32,10 +32,12 @@
  *   init SECONDS                     of real time that a communicator takes, for every rank
  *   beside ALGORITHM F               F more for every other group of the same split, which the cost table ignores
  *   compute US SMS                   a kernel takes US alone on SMS multiprocessors (100 and 132); each channel of a
- * call meanwhile takes it one loaded ALGORITHM F               F more beside kernels shared F                         F
- * more for calls of two communicators on one GPU at the same time connected ALGORITHM N            more channels are
- * not checked where NCCL does not check: the process aborts untuned F                        times F where no tuner is
- * loaded timer F                          events tell F times what has passed
+ *                                     call takes one of them meanwhile
+ *   loaded ALGORITHM F               F more beside kernels
+ *   shared F                         F more for calls of two communicators on one GPU at the same time
+ *   connected ALGORITHM N            more channels are not checked where NCCL does not: the process aborts
+ *   untuned F                        times F where no tuner is loaded
+ *   timer F                          events tell F times what has passed
  *
  * A chunk that is longer than the protocol's buffers allow is cut. registered: times F, prediction too, where both
  * buffers are registered or the call is captured, which NCCL tells the tuner as regBuff 1.
