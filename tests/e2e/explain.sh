@@ -62,6 +62,7 @@ step() { "$bin" explain "$profile" --workload "$work/$1" "${@:2}"; }
 check "a measured step" says "communication 5.92 ms of a 105.9 ms step -> 2.96 ms" env LC_ALL=C "$bin" explain "$profile" --workload "$work/workload.json"
 check "with an arrow where the locale has one" says "step → 2.96 ms" \
     env LC_ALL=C.UTF-8 "$bin" explain "$profile" --workload "$work/workload.json"
+check "and what saves most of it" says "1. this profile: 3.0 ms" step workload.json
 check "is said to be measured" bash -c "'$bin' explain '$profile' --workload '$work/workload.json' --json | jq -e '.from_us | keys == [\"measured\"]'"
 sed 's/"ranks": 16/"ranks": 32/; s/"group_size": 16/"group_size": 32/' "$work/workload.json" >"$work/larger.json"
 check "on more nodes it is predicted" says "predicted" step larger.json
