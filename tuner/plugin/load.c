@@ -298,8 +298,10 @@ static struct plugin_context *chained_over(struct plugin_context *shared, const 
         return shared;
     c->chain.next = &process.next;
     if (plugin_chain_init(&c->chain, o, why, sizeof why)) {
-        say(o->log, NCCLTUNE_LOG_WARN, "tuner %.100s (%s) is left out from here on: %s", process.next.name,
-            process.next.path, why);
+        say(o->log, NCCLTUNE_LOG_WARN,
+            "tuner %.100s (%s) is left out from here on: %s; if that is so on some ranks only, the others still choose "
+            "by it and calls hang: NCCLTUNE_NEXT_TUNER=none leaves it out everywhere",
+            process.next.name, process.next.path, why);
         process.next_failed = 1;
         free(c);
         return shared;

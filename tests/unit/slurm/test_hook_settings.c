@@ -23,8 +23,13 @@ static void add(const char *line)
 static void takes(void **state)
 {
     static const char *const good[] = {
-        "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1",        "NCCL_SOCKET_IFNAME==eth0", "NCCL_IB_QPS_PER_CONNECTION=4",
-        "NCCL_TOPO_FILE=/etc/nccltune/topo.xml", "NCCL_CROSS_NIC=1",
+        "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1",
+        "NCCL_SOCKET_IFNAME==eth0",
+        "NCCL_IB_QPS_PER_CONNECTION=4",
+        "NCCL_TOPO_FILE=/etc/nccltune/topo.xml",
+        "NCCL_CROSS_NIC=1",
+        "FI_CXI_RDZV_PROTO=alt_read",
+        "OFI_NCCL_EAGER_MAX_SIZE=-1",
     };
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -63,6 +68,10 @@ static void drops(void **state)
         "NCCL_IB_HCA =a",
         "export NCCL_IB_HCA=a",
         "unset NCCL_IB_HCA",
+        "FI_PROVIDER_PATH=/tmp/x",
+        "FI_PROVIDER=/tmp/x.so",
+        "OFI_NCCL_NO_SUCH_NAME=1",
+        "HSA_FORCE_FINE_GRAIN_PCIE=1",
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -99,13 +108,15 @@ static void own(void **state)
 {
     (void)state;
     memset(&settings, 0, sizeof settings);
-    hook_settings_ours(&settings, "NCCL_IB_HCA==a:1,b:1|NCCLTUNE_HASH=abc||nonsense|LD_PRELOAD=x|NCCL_X=");
+    hook_settings_ours(&settings, "NCCL_IB_HCA==a:1,b:1|NCCLTUNE_HASH=abc||nonsense|LD_PRELOAD=x|FI_X=1|NCCL_X=");
     assert_int_equal(settings.count, 3);
     assert_string_equal(hook_settings_find(&settings, "NCCL_IB_HCA")->value, "=a:1,b:1");
     assert_string_equal(hook_settings_find(&settings, "NCCLTUNE_HASH")->value, "abc");
     assert_string_equal(hook_settings_find(&settings, "NCCL_X")->value, "");
     hook_settings_ours(&settings, NULL);
     assert_int_equal(settings.count, 3);
+    hook_settings_ours(&settings, "FI_PROVIDER=efa");
+    assert_string_equal(hook_settings_find(&settings, "FI_PROVIDER")->value, "efa");
 }
 
 int main(void)

@@ -117,6 +117,9 @@ static void made_up_machines(void **state)
         {"OracleCloud (Supermicro X)", "NVIDIA B200", "mlx5_0", "eth0", {"oci-b200"}, 8, 8, TOPO_LINK_ETHERNET},
         {"Google Google Compute Engine", "NVIDIA B200", "mlx5_0", "eth0", {"gcp-a4"}, 8, 8, TOPO_LINK_ETHERNET},
         {"HPE Cray EX254n", "NVIDIA GH200 120GB", NULL, "hsn0", {"slingshot", "slingshot-gh200"}, 4, 0, 0},
+        {"Nebius AI VM", "NVIDIA H100 80GB HBM3", "mlx5_0", "eth0", {"nebius-h100"}, 8, 8, TOPO_LINK_INFINIBAND},
+        /* a cluster of Lambda's has Supermicro's or Dell's names, and nothing is published */
+        {"Supermicro SYS-821GE", "NVIDIA H100 80GB HBM3", "mlx5_0", "eno1", {NULL}, 8, 8, TOPO_LINK_INFINIBAND},
         {"Supermicro SYS", "NVIDIA H100 80GB HBM3", "ibp0", "eth0", {"coreweave"}, 8, 8, TOPO_LINK_INFINIBAND},
         {"Supermicro SYS", "NVIDIA H100 80GB HBM3", "ibp14s0", "eth0", {NULL}, 8, 8, TOPO_LINK_INFINIBAND},
         {"Microsoft Corporation Virtual Machine",

@@ -521,6 +521,30 @@ static void a_default_that_jobs_do_not_have_is_said(void **state)
     assert_false(was_said("jobs now take"));
 }
 
+/* It fails on one rank alone, which then chooses without it while the others choose by it. No plugin can know that; who
+ * measures is told by the sentence of the rank that knows half of it, and no time comes of it. */
+static void a_next_tuner_that_fails_on_one_rank_is_noticed(void **state)
+{
+    char path[] = "/tmp/nccltune-next-XXXXXX";
+    static const char script[] = "#!/bin/sh\n[ \"$3\" != 2 ] || export VENDOR_TUNER_FAULT=init\nexec \"$@\"\n";
+    struct err e = {0};
+    (void)state;
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, script, sizeof script - 1), sizeof script - 1);
+    fchmod(fd, 0700);
+    close(fd);
+    setenv("NCCL_TUNER_PLUGIN", doubles_file("vendor_tuner.so", arena), 1);
+    own.launch_prefix = path;
+    own.start_s = 3;
+    under("");
+    struct bench_session *s = open_within(60, &e);
+    unlink(path);
+    unsetenv("NCCL_TUNER_PLUGIN");
+    assert_null(s);
+    assert_non_null(strstr(e.text, "is left out from here on: its init failed"));
+    assert_non_null(strstr(e.text, "NCCLTUNE_NEXT_TUNER=none"));
+}
+
 /* The finding that the journal gets; NULL none. */
 static const char *today(struct findings *found)
 {
@@ -587,6 +611,7 @@ int main(void)
         WITH_PLAN(the_others_give_the_measure_for_who_is_late),
         WITH_PLAN(a_default_that_jobs_do_not_have_is_said),
         WITH_PLAN(what_jobs_have_pinned_is_measured_beside),
+        WITH_PLAN(a_next_tuner_that_fails_on_one_rank_is_noticed),
         WITH_PLAN(two_launches_never_share_a_gpu),
         WITH_PLAN(a_vendors_choice_that_is_not_the_default_is_said),
     };
