@@ -401,6 +401,8 @@ int whatif_main(int argc, char **argv)
     int first, rc = cli_parse(&page, groups, argc, argv, arena, &first);
     if (rc < 0 && r.machine.nodes.count > 1)
         rc = cli_usage(COMMAND, "--nodes: one number here; --more-nodes are variations");
+    if (rc < 0 && r.job.measured_s > 0 && !r.job.workload)
+        rc = cli_usage(COMMAND, "--measured is the time of a job's step: it needs --workload");
     if (rc < 0) {
         struct log log = cli_log(COMMAND, 0);
         struct topology *t =

@@ -65,11 +65,12 @@ check "probe: an unknown format" refuses 2 "--format: 'yaml'" probe --format yam
 check "probe: no such file" refuses 1 "$scratch/none" probe --from "$scratch/none"
 check "probe: no nodes" refuses 2 "--nodes" probe --machine dgx-h100 --nodes 0
 check "probe: two machines" refuses 2 "mutually exclusive" probe --machine dgx-h100 --from "$topo"
+check "diagnose: a job on no machine" refuses 2 "--workload needs --topology" diagnose --workload "$topo" "$topo"
 check "workload: no such framework" refuses 2 "--framework: 'fsdb'" workload --model llama3-8b --framework fsdb
 
 check "an unknown command" says "did you mean generate?" "$bin" genrate
 mapfile -t commands < <("$bin" --print-options)
-check "completion knows every command" test "${#commands[@]}" = 13
+check "completion knows every command" test "${#commands[@]}" = 14
 for c in "${commands[@]}"; do
     check "help $c" says "Usage: nccltune $c" "$bin" help "$c"
     check "$c --version" says "nccltune " "$bin" "$c" --version
