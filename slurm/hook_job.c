@@ -37,8 +37,7 @@ int hook_job_from_environment(struct hook_job *job, struct hook_why *w)
     const char *start = set_or_null("SLURM_JOB_START_TIME");
     *job = (struct hook_job){.partition = set_or_null("SLURM_JOB_PARTITION"),
                              .node = set_or_null("SLURMD_NODENAME"),
-                             .start = (long long)time(NULL),
-                             .nlists = 1};
+                             .start = (long long)time(NULL)};
     if (hook_job_id(job->id) || take_id(set_or_null("SLURM_JOB_ID"), job->part))
         return hook_refuse(w, "SLURM_JOB_ID is not set");
     if (!job->node || !hook_is_name(job->node))
@@ -49,7 +48,8 @@ int hook_job_from_environment(struct hook_job *job, struct hook_why *w)
     job->lists[0] = set_or_null("SLURM_JOB_NODELIST");
     if (!job->lists[0])
         job->lists[0] = set_or_null("SLURM_NODELIST"); /* its name in the prolog of Slurm 22.05 */
-    return job->lists[0] ? 0 : hook_refuse(w, "SLURM_JOB_NODELIST is not set");
+    job->nlists = job->lists[0] != NULL;
+    return job->nlists ? 0 : hook_refuse(w, "SLURM_JOB_NODELIST is not set");
 }
 
 /* "ID PARTITION START NODES": of an array's jobs this one alone, of a heterogeneous job all parts, whose first one's

@@ -51,6 +51,10 @@ static void reads(void **state)
     assert_int_equal(hook_map_class(m, "n2"), 1);
     assert_int_equal(hook_map_class(m, "n2.cluster.example"), 1);
     assert_int_equal(hook_map_class(m, "n"), -1);
+    char longer[2 * HOOK_WORD] = "";
+    memset(longer, 'n', HOOK_WORD + 10);
+    strcat(longer, ".cluster");
+    assert_int_equal(hook_map_class(m, longer), -1);
     assert_int_equal(hook_map_fits(m, &same, &mixed_settings, &why), 0);
     assert_int_equal(hook_map_fits(m, &mixed, &mixed_settings, &why), -1);
     assert_non_null(strstr(why.text, "classes a and c"));

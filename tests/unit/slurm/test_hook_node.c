@@ -168,6 +168,24 @@ static void the_profile_itself(void **state)
     expect("");
 }
 
+/* Whatever Slurm leaves out is said. The job may have other nodes, which have a profile. */
+static void a_job_that_cannot_be_told(void **state)
+{
+    static const char *const names[] = {"SLURM_JOB_NODELIST", "SLURMD_NODENAME", "SLURM_JOB_ID"};
+    (void)state;
+    unsetenv("SLURM_NODELIST");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char log[64], *before = strdup(getenv(names[i]));
+        snprintf(log, sizeof log, "%s is not set", names[i]);
+        unsetenv(names[i]);
+        expect(log);
+        assert_non_null(strstr(report.out, "nodes 2\n"));
+        assert_non_null(strstr(report.out, "state unknown\n"));
+        setenv(names[i], before, 1);
+        free(before);
+    }
+}
+
 /* An epilog looks for what the job's profile had, and says it, whatever has been scheduled since. */
 static void epilog(void **state)
 {
@@ -209,8 +227,12 @@ static void a_node_that_does_not_come(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(sound),  TEST(findings),
-                                       TEST(policy), TEST(the_profile_itself),
-                                       TEST(epilog), TEST(a_node_that_does_not_come)};
+    const struct CMUnitTest tests[] = {TEST(sound),
+                                       TEST(findings),
+                                       TEST(policy),
+                                       TEST(the_profile_itself),
+                                       TEST(a_job_that_cannot_be_told),
+                                       TEST(epilog),
+                                       TEST(a_node_that_does_not_come)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,7 @@ static void tells_messages_from_alltoalls(int api)
     }
     /* Versions 1 and 2 learn the ranks from the first AllGather and from nothing else, version 3 from who is named. */
     launch(&c, (struct profiled_task){"AllReduce", 10, 7, ALGO_RING, PROTO_LL, 1, 0, 1000}, 1);
+    launch(&c, (struct profiled_task){"AllGather", 0, 0, ALGO_RING, PROTO_LL, 1, 0, 1000}, 1);
     launch(&c, (struct profiled_task){"AllGather", 10, 0, ALGO_RING, PROTO_LL, 1, 0, 1000}, 1);
     for (int i = 0; i < 5; i++)
         profiled_launch(&c, tasks, 16);
