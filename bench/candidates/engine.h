@@ -33,6 +33,7 @@ typedef void bench_sample_fn(void *user, int shot, enum bench_status status, dou
 /* A prediction: nine of ten calls lie between low and high. */
 struct bench_prediction {
     double us, low_us, high_us;
+    double call_us, slowdown; /* beside a load, as in struct bench_result; 0 alone */
     struct bench_doubt doubt;
     char detail[120]; /* what bounds it */
 };

@@ -459,3 +459,9 @@ int model_predict(const struct model *m, const struct model_call *c, struct mode
         return predict_direct(m, c, t);
     return predict_call(m, c, t);
 }
+
+double model_slowdown(const struct model *m, const struct model_time *t)
+{
+    double channels = t->channels > 0 ? t->channels : m->nccl->nchannels;
+    return 1 / (1 - fmin(channels / m->gpu->multiprocessors, 0.9));
+}

@@ -68,6 +68,10 @@ struct model_time {
  * AllReduce, ...), else 0. */
 int model_predict(const struct model *m, const struct model_call *c, struct model_time *t);
 
+/* How many times longer compute takes beside such a call: each channel's thread block has a multiprocessor to itself.
+ * What both take from memory is not counted. */
+double model_slowdown(const struct model *m, const struct model_time *t);
+
 /* What was assumed about the hardware that the topology does not tell, a sentence each; n is their number. */
 const char *const *model_assumptions(const struct model *m, int *n);
 

@@ -47,7 +47,7 @@ int bench_options_check(const struct bench_options *o, const struct bench_engine
         return err_set(e, ERR_USAGE, "no collective is asked for");
     if ((o->shapes.count || o->shapes.usual) && !(*engine)->groups)
         return err_set(e, ERR_USAGE, "the %s engine measures everybody together: it takes no shapes", (*engine)->name);
-    if (o->objective > BENCH_FOR_TIME && ((*engine)->predict || !(*engine)->groups))
+    if (o->objective > BENCH_FOR_TIME && !(*engine)->groups)
         return err_set(e, ERR_USAGE, "the %s engine runs nothing beside its calls: it takes no objective but time",
                        (*engine)->name);
     char text[UNIT_TEXT];

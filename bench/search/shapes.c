@@ -121,7 +121,7 @@ int search_shapes_take(struct bench_study *s, struct err *e)
     if (!s->engine->groups)
         return 0;
     if (s->engine->predict)
-        s->no_load = "what calls do beside a load is not predicted";
+        s->no_load = "what calls do beside those of another communicator is not predicted";
     s->shapes = arena_alloc(s->arena, BENCH_SHAPES * sizeof *s->shapes);
     int unasked = !listed->count && !s->workload && !s->plan.keep_all && !s->engine->predict;
     if (listed->usual || unasked)
@@ -130,7 +130,7 @@ int search_shapes_take(struct bench_study *s, struct err *e)
         take_workload(s);
     int rc = take_listed(s, e), loaded = 0;
     for (int i = 0; i < s->nshapes; i++)
-        loaded |= s->shapes[i].load;
+        loaded |= s->engine->predict ? s->shapes[i].load == BENCH_CALLS : s->shapes[i].load != BENCH_ALONE;
     return !rc && loaded && s->no_load ? err_set(e, ERR_LACKS, "nothing can run beside calls: %s", s->no_load) : rc;
 }
 

@@ -87,6 +87,33 @@ static void a_journal_of_predictions(void **state)
     topo_free(t);
 }
 
+/* Beside compute fewer channels lose less, and nothing is decided by that. */
+static void beside_compute(void **state)
+{
+    (void)state;
+    struct bench_options o = options();
+    struct err e = {0};
+    struct topology *t = machine_topology("dgx-h100", 2, &e);
+    unlink(path);
+    o.collectives = 1u << COLL_ALLREDUCE;
+    o.shapes = (struct bench_shape_list){.count = 2, .items = {{2, 16, 0, BENCH_ALONE}, {2, 16, 0, BENCH_COMPUTE}}};
+    assert_int_equal(bench_run(&o, t, NULL, NULL, NULL, NULL, NULL, &e), 0);
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    int beside = 0;
+    for (int i = 0; i < r->count; i++) {
+        const struct bench_result *x = &r->items[i];
+        assert_int_equal(x->slowdown > 1, x->load == BENCH_COMPUTE);
+        beside += x->load == BENCH_COMPUTE;
+        assert_true(!x->load || (x->times_us[0] < x->call_us && x->high_us / x->low_us > 5));
+    }
+    assert_true(beside > 0 && beside < r->count);
+    bench_results_free(r);
+    o.shapes = (struct bench_shape_list){.count = 1, .items = {{2, 16, 0, BENCH_CALLS}}};
+    o.resume = 1;
+    assert_int_equal(bench_run(&o, t, NULL, NULL, NULL, NULL, NULL, &e), ERR_LACKS);
+    topo_free(t);
+}
+
 /* Without numbers of nodes, as many as the topology has. */
 static void nodes_of_the_topology(void **state)
 {
@@ -161,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_journal_of_predictions),
+        cmocka_unit_test(beside_compute),
         cmocka_unit_test(nodes_of_the_topology),
         cmocka_unit_test(what_cannot_be_predicted),
         cmocka_unit_test(the_plan),
