@@ -21,12 +21,11 @@
 #include "tuner/observe/conclude.h"
 #include "tuner/plugin/elf.h"
 
-#define CLOSING_NS (UINT64_C(5) * 1000000000) /* between two files while communicators are closed one by one */
-#define PATIENCE_NS                                                                                                    \
-    (UINT64_C(2) * 1000000000)                   /* for the file of the last close, and that of the end of the program \
-                                                  */
-#define CONCLUSION_NS (UINT64_C(1) * 1000000000) /* of that, for the last of the other ranks */
-#define PASTS         32                         /* closed communicators that are kept apart where a job is observed */
+#define SECONDS       UINT64_C(1000000000)
+#define CLOSING_NS    (5 * SECONDS) /* between two files while communicators are closed one by one */
+#define PATIENCE_NS   (2 * SECONDS) /* for the file of the last close, and that of the end of the program */
+#define CONCLUSION_NS (1 * SECONDS) /* of that, for the last of the other ranks */
+#define PASTS         32            /* closed communicators that are kept apart where a job is observed */
 
 _Atomic(struct profiler_comm *) profiler_comms[PROFILER_COMMS];
 

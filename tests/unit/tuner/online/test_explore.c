@@ -56,6 +56,7 @@ static void more_ranks(void **state)
         {3, 3, 3, 0, EXPLORE_BOTH, EXPLORE_SOUND, MOST},
         {4, 2, 2, 1, EXPLORE_BOTH, EXPLORE_SOUND, MOST},
         {4, 3, 3, 0, EXPLORE_BOTH, EXPLORE_SOUND, MOST},
+        {4, 3, 2, 1, EXPLORE_BOTH, EXPLORE_SOUND, MOST},
     };
     const char *wanted = getenv("NCCLTUNE_EXPLORE");
     if (!wanted || strcmp(wanted, "long") != 0)
