@@ -339,12 +339,22 @@ void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_pla
         add_launch(p, a, k->label, k->name, k->value);
 }
 
+/* The same variable, or another limit of the same number: the least above the most is nothing that NCCL can do. */
+static int exclude(const char *x, const char *y)
+{
+    static const char limits[] = " NCCL_MIN_CTAS NCCL_MAX_CTAS NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS ";
+    char first[64], second[64];
+    snprintf(first, sizeof first, " %s ", x);
+    snprintf(second, sizeof second, " %s ", y);
+    return !strcmp(x, y) || (strstr(limits, first) && strstr(limits, second));
+}
+
 int nccl_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
                       struct bench_knobs *both)
 {
     for (int i = 0; i < x->nsettings; i++)
         for (int k = 0; k < y->nsettings; k++)
-            if (!strcmp(x->settings[i].name, y->settings[k].name))
+            if (exclude(x->settings[i].name, y->settings[k].name))
                 return 0;
     struct bench_setting *s = arena_alloc(a, (size_t)(x->nsettings + y->nsettings + 1) * sizeof *s);
     memcpy(s, x->settings, (size_t)x->nsettings * sizeof *s);

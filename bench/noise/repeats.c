@@ -65,9 +65,9 @@ static int is_second(const struct bench_results *r, int i)
 {
     struct history_place at = place_of(&r->items[i]);
     int before = 0;
-    for (int k = 0; k < i && before < 2; k++)
+    for (int k = 0; k < i && before < 2 && is_default(&r->items[i]); k++)
         before += is_at(&r->items[k], &at) && is_default(&r->items[k]);
-    return is_default(&r->items[i]) && before == 1;
+    return before == 1;
 }
 
 void repeats_judge(const struct bench_results *r, struct findings *found)

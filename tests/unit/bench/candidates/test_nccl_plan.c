@@ -229,6 +229,10 @@ static void launches_join_when_they_set_different_things(void **state)
     assert_string_equal(both.label, "buffer=8M,ctas>=16");
     assert_int_equal(both.nsettings, 2);
     assert_false(nccl_plan_combine(&x, &x, arena, &both));
+    static const struct bench_setting least = {"NCCL_MIN_CTAS", "16"}, most = {"NCCL_MAX_CTAS", "8"};
+    x = (struct bench_knobs){"ctas>=16", &least, 1};
+    y = (struct bench_knobs){"ctas<=8", &most, 1};
+    assert_false(nccl_plan_combine(&x, &y, arena, &both));
 }
 
 static void chunk_sizes_fit_the_message(void **state)
