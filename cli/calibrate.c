@@ -144,7 +144,8 @@ int cli_calibrate(const struct bench_options *asked, const struct topology *t, i
     else if (slash)
         rc = file_mkdirs(arena_strndup(a, c.path, (size_t)(slash - c.path) + 1), e);
     bench_options_default(&usual);
-    o.budget_s = o.budget_s == usual.budget_s ? SECONDS : o.budget_s;
+    o.budget_s = o.budget_open ? SECONDS : o.budget_s;
+    o.budget_open = 0;
     o.collectives = 1u << COLL_ALLREDUCE;
     o.sizes = o.sizes.count ? o.sizes : sizes;
     o.setup.jobs = &none;

@@ -114,8 +114,10 @@ static const struct option_spec where_options[] = {
 };
 
 static const struct option_spec how_long_options[] = {
-    {0, "budget", "TIME", "at most this long, such as 10m; 60s", option_seconds,
-     offsetof(struct bench_options, budget_s)},
+    {0, "budget", "TIME",
+     "at most this long, such as 10m; 60s, or as much as points, launches and the first start ask for, up to 1h (see "
+     "--plan)",
+     option_seconds, offsetof(struct bench_options, budget_s)},
     {0, "watchdog", "TIME", "kill what has not answered for this long, plus ten times what it should take; 10s",
      option_seconds, offsetof(struct bench_options, watchdog_s)},
     {0},
@@ -163,6 +165,7 @@ void cli_measure_begin(struct bench_options *o)
     o->max_bytes = 0;
     o->collectives = 0;
     o->margin = -1;
+    o->budget_s = 0;
 }
 
 static int check_hosts(const struct bench_setup *s, struct err *e)
@@ -221,6 +224,9 @@ int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_relea
         o->collectives = o->workload ? ~0u : usual.collectives;
     if (predicts && (o->setup.hosts || o->setup.hostfile))
         return err_set(e, ERR_USAGE, "--hosts and --hostfile name nodes that are measured; --nodes is for predictions");
+    o->budget_open = !(o->budget_s > 0);
+    if (o->budget_open)
+        o->budget_s = usual.budget_s;
     if (o->margin < 0 && !bench_engine_find(o->engine)->document)
         o->margin = usual.margin;
     o->setup.nccl_version = r->high;

@@ -135,8 +135,8 @@ static void log_part(struct tune *t, const struct tune_part *p)
     int n;
     const char *hosts = tune_hosts(p->topology, 0, t->arena, &n);
     if (p->plan)
-        log_info(&t->log, "measuring %s (%d node%s) for at most %s with the %s engine%s%s; %s", hosts, n,
-                 n == 1 ? "" : "s", unit_seconds(text, p->bench.budget_s), p->bench.engine,
+        log_info(&t->log, "measuring %s (%d node%s) for %s %s with the %s engine%s%s; %s", hosts, n, n == 1 ? "" : "s",
+                 p->bench.budget_open ? "at least" : "at most", unit_seconds(text, p->bench.budget_s), p->bench.engine,
                  t->nparts > 1 ? ", into " : "", t->nparts > 1 ? p->generate.out : "", p->because);
     hosts = tune_hosts(p->topology, 1, t->arena, &n);
     if (n)

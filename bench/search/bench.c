@@ -6,6 +6,7 @@
 #include "bench/engines/engines.h"
 #include "bench/noise/noise.h"
 #include "bench/noise/repeats.h"
+#include "bench/search/budget.h"
 #include "bench/search/conduct.h"
 #include "bench/search/predict.h"
 #include "bench/search/prior.h"
@@ -189,8 +190,11 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_engine
     cJSON *list = cJSON_AddArrayToObject(doc, "sizes");
     for (int i = 0; i < nsizes; i++)
         cJSON_AddItemToArray(list, cJSON_CreateNumber((double)sizes[i]));
-    if (!engine->predict)
-        cJSON_AddNumberToObject(doc, "time_s", o->budget_s);
+    if (!engine->predict) {
+        int shapes = o->shapes.count ? o->shapes.count : 1, colls = __builtin_popcount(o->collectives);
+        struct budget_task task = {colls * nsizes * shapes, p->nlaunches - 1 + p->nbeside, p->keep_all};
+        cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
+    }
     return doc;
 }
 
@@ -232,7 +236,7 @@ static void print_words(const char *title, const cJSON *words, FILE *out)
 void bench_plan_print(const cJSON *plan, FILE *out)
 {
     const cJSON *beside = cJSON_GetObjectItemCaseSensitive(plan, "beside"), *item;
-    const cJSON *time_s = cJSON_GetObjectItemCaseSensitive(plan, "time_s");
+    const cJSON *time = cJSON_GetObjectItemCaseSensitive(plan, "time");
     char text[UNIT_TEXT];
     fprintf(out, "engine       %s (%s): %s\n", json_str(plan, "engine", ""), json_str(plan, "library", ""),
             json_str(plan, "description", ""));
@@ -256,6 +260,8 @@ void bench_plan_print(const cJSON *plan, FILE *out)
         comma = ",";
     }
     fputc('\n', out);
-    if (time_s)
-        fprintf(out, "time         at most %s\n", unit_seconds(text, time_s->valuedouble));
+    if (time) {
+        fputs("time         by what a start takes, which the first one tells\n", out);
+        budget_print(time, out);
+    }
 }

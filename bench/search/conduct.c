@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench/results/sessions.h"
+#include "bench/search/budget.h"
 #include "bench/search/screening.h"
 #include "bench/search/session.h"
 #include "bench/search/sizes.h"
@@ -20,8 +21,8 @@
 /* The part of the time for the first session where there are launches to try. */
 #define FIRST_PART 0.25
 
-/* Pairs of sessions in which launches are compared, and the part of the time that is left for them. */
-#define MOST_PAIRS 12
+/* The part of the time that is left for pairs of sessions, in which launches are compared. */
+#define MOST_PAIRS (2 * BUDGET_PAIRS)
 #define PAIRS_PART 0.65
 
 /* The part of the time for all of these sessions, and what one may last: seconds, and in starts. */
@@ -51,10 +52,32 @@ static double left_s(const struct bench_study *s)
     return fmax(0, s->deadline_s - progress_now_s());
 }
 
+/* The gains of calls that are proven within the default launch, over all points. */
+static double found_so_far(const struct bench_study *s)
+{
+    struct arena *a = arena_new();
+    const struct bench_points *p = bench_points_of(s->results, a);
+    double sum = 0;
+    for (int i = 0; i < p->count; i++) {
+        double gain = 1;
+        for (int k = 0; k < p->items[i].ncandidates; k++) {
+            const struct bench_candidate *c = &p->items[i].candidates[k];
+            if (!strcmp(c->launch.label, BENCH_DEFAULT) && c->paired.low >= 1 + s->options->margin)
+                gain = fmax(gain, c->paired.median);
+        }
+        sum += log(gain) / p->count;
+    }
+    arena_free(a);
+    return exp(sum);
+}
+
 static int run_session(struct bench_study *s, const struct search_session *v, struct err *e)
 {
     int is_default = v->launch == &s->plan.launches[0];
-    return is_default || !history_dead(s->results, v->launch->label) ? search_session_run(s, v, e) : 0;
+    int rc = is_default || !history_dead(s->results, v->launch->label) ? search_session_run(s, v, e) : 0;
+    if (v->full)
+        s->found = found_so_far(s);
+    return rc;
 }
 
 /* ---- launches against the default ---- */
@@ -100,7 +123,8 @@ static void drop_futile(const struct bench_study *s, struct screening *f)
     for (int i = 1; i < f->count; i++) {
         struct bench_interval gain = gain_over(s, f->items[0].launch, f->items[i].launch, 1);
         int known = gain.n >= BENCH_FEWEST_SESSIONS;
-        if (!known || (gain.median > 1 && gain.high >= 1 + s->options->margin))
+        int behind = gain.n >= 2 * BENCH_FEWEST_SESSIONS && gain.median <= 1;
+        if (!known || (!behind && gain.high >= 1 + s->options->margin))
             f->items[kept++] = f->items[i];
     }
     f->count = kept;
@@ -245,7 +269,7 @@ static int compare_all(struct bench_study *s, const struct screening *f, struct 
  * longer where there is time for as many as a search makes at most. */
 static double visit_of(const struct bench_study *s)
 {
-    int sessions = s->plan.nlaunches + s->plan.nbeside + (1 + FINALISTS) * MOST_PAIRS;
+    int sessions = s->plan.nlaunches + s->plan.nbeside + (1 + FINALISTS) * BUDGET_PAIRS;
     double most_s = fmin(MOST_VISIT_S, MOST_VISIT * s->start_s);
     return fmin(fmax(left_s(s) * VISITS_PART / sessions - s->start_s, s->start_s / 2), most_s);
 }
@@ -258,7 +282,7 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
                                    .full = 1,
                                    .part = FIRST_PART,
                                    .spare = 2 + 2 * BENCH_FEWEST_SESSIONS};
-    int rc = search_session_run(s, &first, e);
+    int rc = run_session(s, &first, e);
     s->want_visit_s = visit_of(s);
     if (rc || bench_stopped(s) || (rc = screening_run(s, f, e)) || bench_stopped(s))
         return rc;

@@ -49,6 +49,7 @@ struct bench_options {
     const char *workload; /* nccltune-workload.json: its sizes within those bounds instead, its collectives among those,
                              time and launches by what a step calls; NULL: all points are alike */
     double budget_s;      /* an upper bound; ends earlier when there is nothing left to learn */
+    int budget_open;      /* nobody has said budget_s: more, if starts and points ask for it (bench/search/budget.h) */
     double margin;        /* the gain that is worth a setting */
     double confidence;    /* of the intervals that have to clear it */
     double watchdog_s;    /* the least time after which a measurement without answer is killed */

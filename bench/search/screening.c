@@ -60,16 +60,6 @@ static int screening_times(const struct bench_study *s, const struct bench_knobs
     return n;
 }
 
-/* Whether nothing is missing for a score. */
-static int is_screened(const struct bench_study *s, const struct bench_knobs *launch)
-{
-    double times[BENCH_SCREENING_POINTS];
-    int n = screening_times(s, launch, times), all = n > 0;
-    for (int i = 0; i < n; i++)
-        all &= times[i] > 0;
-    return all;
-}
-
 /* What each screening point counts: the time that a step spends there, as far as the default tells; all the same
  * without a workload. */
 static void screening_weights(const struct bench_study *s, double weights[BENCH_SCREENING_POINTS])
@@ -236,8 +226,7 @@ static int screen_singles(struct bench_study *s, struct screening *f, double unt
             log_info(s->log, "%d of %d launches were not tried for lack of time; --budget gives more", n - i, n);
             break;
         }
-        if (i || !is_screened(s, f->items[i].launch))
-            rc = screen(s, f->items[i].launch, e);
+        rc = screen(s, f->items[i].launch, e);
     }
     return rc ? rc : screen_dead_again(s, f, n, until_s, e);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/search/budget.h"
 #include "bench/search/candidates.h"
 #include "bench/search/shapes.h"
 #include "bench/search/sizes.h"
@@ -28,8 +29,10 @@
 #define ROUNDS_ENOUGH 9
 #define SCREEN_ENOUGH 3
 
-/* A session that tells launches apart goes over its points again until it has lasted as long as was wanted. */
+/* A session that tells launches apart goes over its points again, with more samples, until it has lasted as long as was
+ * wanted: what comes and goes within seconds has to meet all launches alike. */
 #define VISIT_PASSES 16
+#define PASS_ENOUGH  12
 
 /* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
 #define CLAIM_LIMIT 4.0
@@ -46,7 +49,7 @@ struct session {
     const struct search_session *want;
     struct bench_session *session;
     struct point *points;
-    int npoints, deaths;
+    int npoints, deaths, pass;
     double until_s;
 };
 
@@ -175,7 +178,7 @@ static double expect_us(const struct session *v, const struct history_place *at)
 
 static int enough(const struct session *v)
 {
-    return v->want->full ? ROUNDS_ENOUGH : SCREEN_ENOUGH;
+    return v->want->full ? ROUNDS_ENOUGH : v->pass ? PASS_ENOUGH : SCREEN_ENOUGH;
 }
 
 /* How much of the time each point from `i` on may claim, 1 on average: where a step of the workload spends its own,
@@ -208,8 +211,11 @@ static void show_progress(struct session *v, const struct history_place *at)
     struct bench_study *s = v->study;
     double now = progress_now_s(), whole = s->deadline_s - s->started_s;
     double fraction = whole > 0 ? fmin(1, (now - s->started_s) / whole) : 1;
-    char what[128], size[UNIT_TEXT];
-    snprintf(what, sizeof what, "%s, %s, launch %s", coll_name(at->coll), unit_bytes(size, at->bytes), at->launch);
+    char what[128], size[UNIT_TEXT], found[48] = "";
+    if (s->found > 1)
+        snprintf(found, sizeof found, "%.2fx so far; ", s->found);
+    snprintf(what, sizeof what, "%s%s, %s, launch %s", found, coll_name(at->coll), unit_bytes(size, at->bytes),
+             at->launch);
     progress_update(s->progress, fraction, fmax(0, s->deadline_s - now), what);
 }
 
@@ -233,6 +239,19 @@ static struct bench_session *open_here(struct session *v, struct err *e)
     return s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
 }
 
+/* How long the whole run is to take, now that it is known what a start takes. */
+static void take_time(struct bench_study *s)
+{
+    const struct budget_task task = {bench_count_points(s), s->plan.nlaunches - 1 + s->plan.nbeside, s->plan.keep_all};
+    double usual_s = budget_usual_s(&task, s->start_s);
+    char start[UNIT_TEXT], usual[UNIT_TEXT];
+    if (!s->options->budget_open || s->started_s + usual_s <= s->deadline_s)
+        return;
+    s->deadline_s = s->started_s + usual_s;
+    log_info(s->log, "a start takes %s: %s for %d points and %d launches beside the default, unless --budget says less",
+             unit_seconds(start, s->start_s), unit_seconds(usual, usual_s), task.points, task.launches);
+}
+
 static int open_session(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
@@ -252,6 +271,7 @@ static int open_session(struct session *v, struct err *e)
             return rc;
         }
         bench_weigh(s);
+        take_time(s);
     }
     if (s->nodes == v->session->nodes && s->ranks == v->session->ranks)
         return 0;
@@ -420,7 +440,7 @@ static int run_visit(struct session *v, struct err *e)
     int rc = run_points(v, &done, e);
     if (v->want->round <= 1 && !v->want->screening)
         s->summary->left_out += v->npoints - done;
-    for (int pass = 1; !v->want->full && !rc && done == v->npoints && pass < VISIT_PASSES; pass++) {
+    for (v->pass = 1; !v->want->full && !rc && done == v->npoints && v->pass < VISIT_PASSES; v->pass++) {
         if (progress_now_s() >= end_s || !v->session || v->deaths || bench_stopped(s))
             break;
         rc = run_points(v, &again, e);

@@ -36,6 +36,7 @@ struct bench_study {
     double started_s;           /* progress_now_s() */
     double deadline_s;
     double start_s;      /* the longest start so far */
+    double found;        /* how many times as fast the points are by what was proven so far, as a geometric mean */
     double visit_s;      /* what a session that tells launches apart takes behind its start: the longest so far, */
     double want_visit_s; /* and what it is to take */
 };

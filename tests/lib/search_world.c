@@ -14,8 +14,8 @@
 #include "envgen/decide/gain.h"
 #include "tests/doubles/nccl_law.c" /* NOLINT(bugprone-suspicious-include) */
 
-#define RANKS       16
-#define NODES       2
+#define RANKS       8                    /* of a node */
+#define NODES       2                    /* unless an option says so */
 #define STRAIGHT    (2 * WORLD_LAWS / 3) /* the laws before this one are latency and bandwidth, the others bend */
 #define OVERHEAD_S  250e-6               /* a sample's barrier and message */
 #define FIRST_S     30e-3                /* the first use of an algorithm in a session: connections */
@@ -47,6 +47,11 @@ double world_uniform(double low, double high)
 static double spread(double low, double high) /* logarithmic */
 {
     return exp(world_uniform(log(low), log(high)));
+}
+
+static int nodes(void)
+{
+    return world.options.nodes ? world.options.nodes : NODES;
 }
 
 /* ---- laws ---- */
@@ -205,7 +210,7 @@ static double noise(double session)
     case WORLD_SPEEDS:
         return factor * (of_stretch(0.2, 1) < 0.5 ? 1 : 1.15);
     case WORLD_DRIFT:
-        return factor * (1 + 0.1 * now_s / world.options.budget_s);
+        return factor * (1 + 0.1 * now_s / (world.study.deadline_s > 0 ? world.study.deadline_s : 60));
     case WORLD_BURSTS: {
         double in = fmod(now_s, BURST_EVERY), at = of_stretch(BURST_EVERY, 2) * (BURST_EVERY - 0.5);
         return factor * (in >= at && in < at + 0.5 ? 1.5 : 1);
@@ -230,7 +235,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
 {
     (void)p, (void)patience_s, (void)stop, (void)e;
     now_s += world.options.start_s * world_uniform(0.9, 1.2);
-    running = (struct session){.base = {NODES, RANKS}, .launch = launch, .factor = 1};
+    running = (struct session){.base = {nodes(), nodes() * RANKS}, .launch = launch, .factor = 1};
     if (world.options.regime == WORLD_LAUNCHES)
         running.factor = exp(0.05 * normal(world.drawn++));
     return &running.base;
@@ -477,7 +482,7 @@ static void make_places(struct bench_study *s)
     for (int coll = 0; coll < COLL_MEASURED; coll++)
         for (int i = 0; i < s->nsizes && s->options->collectives & 1u << coll; i++) {
             struct world_place *p = &world.places[world.nplaces++];
-            *p = (struct world_place){coll, i, bench_fitting_bytes(coll, s->sizes[i], RANKS), NULL, 0};
+            *p = (struct world_place){coll, i, bench_fitting_bytes(coll, s->sizes[i], nodes() * RANKS), NULL, 0};
             if (!p->bytes) {
                 world.nplaces--;
                 continue;
@@ -514,7 +519,9 @@ static void begin(struct world_run *r, const struct world_options *o)
     r->options.collectives = 1u << COLL_ALLREDUCE;
     if (o->law >= REPORTED)
         r->options.collectives |= 1u << COLL_ALLGATHER;
-    r->options.budget_s = o->budget_s;
+    r->options.budget_open = !(o->budget_s > 0);
+    if (o->budget_s > 0)
+        r->options.budget_s = o->budget_s;
     *s = (struct bench_study){
         .options = &r->options, .engine = &engine, .journal = &r->journal, .stop = &stop, .summary = &r->summary};
     s->results = r->journal.results;
@@ -525,7 +532,7 @@ static void begin(struct world_run *r, const struct world_options *o)
     make_places(s);
     now_s = 0;
     s->started_s = now_s;
-    s->deadline_s = now_s + o->budget_s;
+    s->deadline_s = now_s + r->options.budget_s;
 }
 
 static void end(struct world_run *r, struct world_score *s)

@@ -22,10 +22,11 @@ extern const char *const world_regimes[WORLD_REGIMES];
 struct world_options {
     size_t law; /* which machine: any number */
     enum world_regime regime;
-    uint64_t seed; /* of the noise */
-    double start_s, budget_s;
-    int launches; /* tried beside the default; 0: calls alone */
-    int alike;    /* everything takes what the default takes: each choice is a false one */
+    uint64_t seed;            /* of the noise */
+    double start_s, budget_s; /* budget 0: as a user has it who names none */
+    int nodes;                /* 0: 2; of 8 ranks */
+    int launches;             /* tried beside the default; 0: calls alone */
+    int alike;                /* everything takes what the default takes: each choice is a false one */
 };
 
 #define WORLD_LAWS     120
@@ -45,6 +46,7 @@ struct world_score {
     const char *chosen[WORLD_SCORES];
     double us[WORLD_SCORES]; /* true, of what was decided */
     int places;
+    double regrets;                    /* their sum, for who adds up runs */
     double gained, possible;           /* sums of logarithms of true gains over the untouched library */
     int replaced, false_gains, missed; /* places: not NCCL's own call; slower than that; 5 % and more left */
     int launch, launch_false;          /* a launch was chosen; it is slower than the default in truth */

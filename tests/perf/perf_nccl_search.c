@@ -141,6 +141,24 @@ static void by_budget(void)
         }
 }
 
+/* As a user has it who names no budget. */
+static void by_default(void)
+{
+    static const double starts[] = {1, 5, 30};
+    static const int nodes[] = {2, 32};
+    print_head("default budget");
+    for (int n = 0; n < 2; n++)
+        for (int k = 0; k < 3; k++)
+            for (int r = 0; r < WORLD_REGIMES; r++) {
+                char name[64];
+                snprintf(name, sizeof name, "%d x 8, starts of %g s, %s", nodes[n], starts[k], world_regimes[r]);
+                run_laws(name,
+                         (struct world_options){
+                             .regime = r, .start_s = starts[k], .nodes = nodes[n], .launches = WORLD_LAUNCH_N},
+                         0);
+            }
+}
+
 static void alike(void)
 {
     print_head("everything alike, 120 s");
@@ -176,7 +194,11 @@ static void beside_rivals(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} tables[] = {{"regimes", by_regime}, {"budgets", by_budget}, {"alike", alike}, {"rivals", beside_rivals}};
+} tables[] = {{"regimes", by_regime},
+              {"budgets", by_budget},
+              {"default", by_default},
+              {"alike", alike},
+              {"rivals", beside_rivals}};
 
 int main(int argc, char **argv)
 {
