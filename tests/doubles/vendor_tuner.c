@@ -11,7 +11,7 @@
  *   chunks (version 6)          128 KiB for Ring/Simple slices of 64 KiB or more
  *
  * VENDOR_TUNER_FAULT: init (fails), crash, abort (in init), second (the second init fails), call (each call fails),
- * thread, thread-crash (a thread of its own raises SIGBUS, or crashes, in init), empty (success, and NULL for a
+ * thread, thread-crash (a thread of its own raises SIGSEGV, or crashes, in init), empty (success, and NULL for a
  * context), wild (a cell that is not available made the cheapest). */
 #include "tests/doubles/vendor_tuner.h"
 
@@ -56,7 +56,7 @@ static void *raise_elsewhere(void *unused)
 {
     if (fault("thread-crash"))
         crash();
-    raise(SIGBUS);
+    raise(SIGSEGV);
     return unused;
 }
 

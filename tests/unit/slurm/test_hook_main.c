@@ -161,6 +161,30 @@ static const char *ended_by(int signal)
     return printed;
 }
 
+/* Where the process that was to decide left no word, that is the answer. */
+static void answers_for_a_process_that_could_not(void **state)
+{
+    static struct hook_report r;
+    struct hook_options o = {.run = store.root};
+    (void)state;
+    setenv("SLURM_JOB_ID", "7", 1);
+    static const struct {
+        const char *out, *why, *wanted;
+    } cases[] = {{NULL, "no memory", "nodes 2\nmixed 0\npolicy fail\nstate unknown\njob 7\nwhy no memory\nend\n"},
+                 {"", "", "why more settings than a job can have\n"},
+                 {"as it is", "no memory", "as it is"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(r.out, sizeof r.out, "%s", cases[i].out ? cases[i].out : "");
+        leave_answer(&o, cases[i].out ? &r : NULL, cases[i].why);
+        FILE *f = fopen(store_path(&store, "7"), "r");
+        assert_non_null(f);
+        printed[fread(printed, 1, sizeof printed - 1, f)] = 0;
+        fclose(f);
+        if (!strstr(printed, cases[i].wanted))
+            fail_msg("case %zu: %s", i, printed);
+    }
+}
+
 /* A task prolog that takes too long must not let a rank go on alone with nothing. */
 static void refuses_when_out_of_time(void **state)
 {
@@ -168,6 +192,7 @@ static void refuses_when_out_of_time(void **state)
     (void)state;
     hook_name = "task-prolog";
     assert_memory_equal(ended_by(SIGPROF), refusal, sizeof refusal - 1);
+    assert_int_equal(printed[strlen(printed) - 1], '\n');
     setenv("SLURM_JOB_NUM_NODES", "2", 1);
     setenv("NCCLTUNE", "explain", 1);
     assert_memory_equal(ended_by(SIGPROF), refusal, sizeof refusal - 1);
@@ -282,6 +307,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(leaves_an_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_an_answer_for_each_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_when_out_of_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(answers_for_a_process_that_could_not, set_up, tear_down),
         cmocka_unit_test_setup_teardown(checks_this_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(drains_a_node, set_up, tear_down),
     };
