@@ -95,3 +95,16 @@ void doctor_check_capture(struct doctor *d, const char *profiler, const char *di
                     "NCCLTUNE_CAPTURE needs NCCL_PROFILER_PLUGIN=nccltune: nothing is captured");
     check_directory(d, dir);
 }
+
+void doctor_check_online(struct doctor *d, const char *online, const char *dir)
+{
+    if (!online || !strcmp(online, "off"))
+        return;
+    if (strcmp(online, "observe") != 0)
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
+                    "NCCLTUNE_ONLINE=%s is nothing that this release can do (observe, off): nothing is observed",
+                    online);
+    else if (!dir)
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
+                    "NCCLTUNE_ONLINE=observe needs NCCLTUNE_CAPTURE=DIR: nothing is observed");
+}

@@ -65,6 +65,19 @@ static void link_on_a_node(void **state)
     expect(installed ? FINDING_OK : FINDING_NOTE, "profiler", "can capture");
 }
 
+static void observing_needs_a_capture(void **state)
+{
+    (void)state;
+    doctor_check_online(&d, NULL, NULL);
+    doctor_check_online(&d, "off", NULL);
+    doctor_check_online(&d, "observe", "/tmp");
+    assert_int_equal(d.found.n, 0);
+    doctor_check_online(&d, "observe", NULL);
+    expect(FINDING_ERROR, "capture", "needs NCCLTUNE_CAPTURE");
+    doctor_check_online(&d, "tune", "/tmp");
+    expect(FINDING_ERROR, "capture", "NCCLTUNE_ONLINE=tune");
+}
+
 static void capture_in_a_job(void **state)
 {
     (void)state;
@@ -99,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(link_on_a_node, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(observing_needs_a_capture, set_up, tear_down),
         cmocka_unit_test_setup_teardown(capture_in_a_job, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,32 @@ static void agrees_whatever_the_delays(void **state)
     run_jobs(wanted && !strcmp(wanted, "long") ? 1000000 : 5000);
 }
 
+/* Every rank of a large job, one after another and without a network: how many words a change costs. */
+static void ten_thousand_ranks_take_four_words_each(void **state)
+{
+    (void)state;
+    enum { MANY = 10000 };
+    static struct online_agent agents[MANY];
+    static uint8_t bits[MANY];
+    struct online_coordinator c = {.ranks = bits, .size = MANY};
+    size_t words = 0;
+    online_propose(&c, 100, 3);
+    for (int pass = 0; pass < 2; pass++) {
+        struct online_message said = c.said;
+        for (uint32_t i = 0; i < MANY; i++) {
+            struct online_message answer = online_agent_hear(&agents[i], &said);
+            words += 1 + (answer.word != ONLINE_NOTHING);
+            online_hear(&c, i, &answer);
+        }
+    }
+    assert_true(c.said.word == ONLINE_COMMIT && online_may_propose(&c));
+    assert_int_equal(words, 4 * MANY);
+    for (int i = 0; i < MANY; i++) {
+        agents[i].next = 100;
+        assert_int_equal(make_call(&agents[i]), 3);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +362,7 @@ int main(void)
         cmocka_unit_test(margins_follow_the_job),
         cmocka_unit_test(candidates_take_turns_by_call),
         cmocka_unit_test(agrees_whatever_the_delays),
+        cmocka_unit_test(ten_thousand_ranks_take_four_words_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
