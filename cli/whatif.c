@@ -38,7 +38,7 @@ static const struct cli_page page = {
 
 /* A variation as the command line has it, until the machine is known. */
 struct variation {
-    int (*add)(struct whatif *w, struct variation *v, struct err *e);
+    const struct variation_kind *kind;
     const char *text;
     struct log *log;
     struct cli_job job;
@@ -98,33 +98,6 @@ static const struct option_spec setup_options[] = {
 /* ---- variations -----------------------------------------------------------------------------------------------------
  */
 
-static int add_hcas(struct whatif *w, struct variation *v, struct err *e)
-{
-    return whatif_add_hcas(w, v->text, e);
-}
-
-static int add_dead_rail(struct whatif *w, struct variation *v, struct err *e)
-{
-    return whatif_add_dead(w, v->text, e);
-}
-
-static int add_half_width(struct whatif *w, struct variation *v, struct err *e)
-{
-    return whatif_add_half_width(w, v->text, e);
-}
-
-static int add_sockets(struct whatif *w, struct variation *v, struct err *e)
-{
-    (void)v;
-    return whatif_add_sockets(w, e);
-}
-
-static int add_mixed_rails(struct whatif *w, struct variation *v, struct err *e)
-{
-    (void)v;
-    return whatif_add_mixed_rails(w, e);
-}
-
 static int add_oversubscription(struct whatif *w, struct variation *v, struct err *e)
 {
     return whatif_add_oversubscription(w, v->factor, e);
@@ -181,125 +154,72 @@ static int add_against(struct whatif *w, struct variation *v, struct err *e)
     return whatif_add_job(w, arena_printf(w->arena, "with %s", v->text), all, n, base->table);
 }
 
-static struct variation *one_more(const struct option_value *v, struct variations *all)
+/* An option's variation: added by its text, by nothing, or by what else was taken. */
+struct variation_kind {
+    const char *option;
+    option_take *take; /* NULL: a flag */
+    size_t member;     /* of struct variation */
+    int (*by_text)(struct whatif *w, const char *text, struct err *e);
+    int (*plain)(struct whatif *w, struct err *e);
+    int (*add)(struct whatif *w, struct variation *v, struct err *e);
+};
+
+#define MEMBER(m) offsetof(struct variation, m)
+static const struct variation_kind variation_kinds[] = {
+    {"--set", option_text, MEMBER(text), .by_text = whatif_add_settings},
+    {"--script", option_text, MEMBER(text), .add = add_file},
+    {"--env", option_text, MEMBER(text), .add = add_file},
+    {"--pid", option_int, MEMBER(pid), .add = add_process},
+    {"--profile", option_text, MEMBER(text), .add = add_profile},
+    {"--against", option_text, MEMBER(text), .add = add_against},
+    {"--hcas", option_text, MEMBER(text), .by_text = whatif_add_hcas},
+    {"--dead-rail", option_text, MEMBER(text), .by_text = whatif_add_dead},
+    {"--half-width", option_text, MEMBER(text), .by_text = whatif_add_half_width},
+    {"--sockets", .plain = whatif_add_sockets},
+    {"--mixed-rails", .plain = whatif_add_mixed_rails},
+    {"--oversubscription", option_number, MEMBER(factor), .add = add_oversubscription},
+    {"--more-nodes", cli_take_node_counts, MEMBER(nodes), .add = add_nodes},
+};
+
+static int add_variation(struct whatif *w, struct variation *v, struct err *e)
 {
-    all->items = arena_grow(v->arena, all->items, (size_t)all->count, sizeof *all->items);
-    struct variation *last = &all->items[all->count++];
-    last->text = v->text;
-    return last;
+    const struct variation_kind *k = v->kind;
+    return k->by_text ? k->by_text(w, v->text, e) : k->plain ? k->plain(w, e) : k->add(w, v, e);
 }
 
-static int take_hcas(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_hcas;
-    return option_text(v, &x->text, e);
-}
-
-static int take_dead_rail(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_dead_rail;
-    return option_text(v, &x->text, e);
-}
-
-static int take_half_width(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_half_width;
-    return option_text(v, &x->text, e);
-}
-
-static int take_sockets(const struct option_value *v, void *out, struct err *e)
-{
-    (void)e;
-    one_more(v, out)->add = add_sockets;
-    return 0;
-}
-
-static int add_settings(struct whatif *w, struct variation *v, struct err *e)
-{
-    return whatif_add_settings(w, v->text, e);
-}
-
-static int take_file(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_file;
-    return option_text(v, &x->text, e);
-}
-
-static int take_process(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_process;
-    return option_int(v, &x->pid, e);
-}
-
-static int take_profile(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_profile;
-    return option_text(v, &x->text, e);
-}
-
-static int take_settings(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_settings;
-    return option_text(v, &x->text, e);
-}
-
-static int take_against(const struct option_value *v, void *out, struct err *e)
+static int take_variation(const struct option_value *v, void *out, struct err *e)
 {
     struct request *r = out;
-    struct variation *x = one_more(v, &r->variations);
-    x->add = add_against;
-    r->before = r->variations.count - 1;
-    return option_text(v, &x->text, e);
+    struct variations *all = &r->variations;
+    const struct variation_kind *k = variation_kinds;
+    while (strcmp(k->option, v->what) != 0)
+        k++; /* every row of the options below has one */
+    all->items = arena_grow(v->arena, all->items, (size_t)all->count, sizeof *all->items);
+    struct variation *last = &all->items[all->count++];
+    last->kind = k;
+    if (k->add == add_against)
+        r->before = all->count - 1;
+    return k->take ? k->take(v, (char *)last + k->member, e) : 0;
 }
 
-static int take_mixed_rails(const struct option_value *v, void *out, struct err *e)
-{
-    (void)e;
-    one_more(v, out)->add = add_mixed_rails;
-    return 0;
-}
-
-static int take_oversubscription(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_oversubscription;
-    return option_number(v, &x->factor, e);
-}
-
-static int take_more_nodes(const struct option_value *v, void *out, struct err *e)
-{
-    struct variation *x = one_more(v, out);
-    x->add = add_nodes;
-    return cli_take_node_counts(v, &x->nodes, e);
-}
-
-#define VARIATIONS offsetof(struct request, variations)
 static const struct option_spec variation_options[] = {
-    {0, "set", "NAME=VALUE...", "jobs have these variables: 'NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_ALGO=Ring'", take_settings,
-     VARIATIONS},
-    {0, "script", "FILE", "jobs have what this script, manifest or configuration file sets", take_file, VARIATIONS},
-    {0, "env", "FILE", "the same of a file of variables, such as nccl.conf", take_file, VARIATIONS},
-    {0, "pid", "N", "the same of the environment of process N", take_process, VARIATIONS, .low = 1, .high = INT32_MAX},
-    {0, "profile", "DIR", "jobs have what a profile sets, and its tuner table", take_profile, VARIATIONS},
+    {0, "set", "NAME=VALUE...", "jobs have these variables: 'NCCL_IB_HCA=mlx5_0,mlx5_1 NCCL_ALGO=Ring'", take_variation,
+     0},
+    {0, "script", "FILE", "jobs have what this script, manifest or configuration file sets", take_variation, 0},
+    {0, "env", "FILE", "the same of a file of variables, such as nccl.conf", take_variation, 0},
+    {0, "pid", "N", "the same of the environment of process N", take_variation, 0, .low = 1, .high = INT32_MAX},
+    {0, "profile", "DIR", "jobs have what a profile sets, and its tuner table", take_variation, 0},
     {0, "against", "NAME=VALUE...", "what stands before it, with these variables beside or in place of its own",
-     take_against, 0},
-    {0, "hcas", "LIST", "NCCL uses these alone: mlx5_0,mlx5_1", take_hcas, VARIATIONS},
-    {0, "dead-rail", "HCA", "that one is missing on every node", take_dead_rail, VARIATIONS},
-    {0, "half-width", "HCA", "its PCIe link has half its lanes", take_half_width, VARIATIONS},
-    {0, "sockets", NULL, "no RDMA, such as after a wrong GID: NCCL falls back to TCP", take_sockets, VARIATIONS},
-    {0, "mixed-rails", NULL, "leaf switches serve all HCAs of a few nodes instead of one rail of many",
-     take_mixed_rails, VARIATIONS},
-    {0, "oversubscription", "X", "leaves' uplinks carry 1/X of what their ports can", take_oversubscription, VARIATIONS,
-     .low = 1, .high = 1000},
-    {0, "more-nodes", "LIST", "so many nodes instead: 64,512", take_more_nodes, VARIATIONS, .low = 1,
-     .high = MACHINE_MOST},
+     take_variation, 0},
+    {0, "hcas", "LIST", "NCCL uses these alone: mlx5_0,mlx5_1", take_variation, 0},
+    {0, "dead-rail", "HCA", "that one is missing on every node", take_variation, 0},
+    {0, "half-width", "HCA", "its PCIe link has half its lanes", take_variation, 0},
+    {0, "sockets", NULL, "no RDMA, such as after a wrong GID: NCCL falls back to TCP", take_variation, 0},
+    {0, "mixed-rails", NULL, "leaf switches serve all HCAs of a few nodes instead of one rail of many", take_variation,
+     0},
+    {0, "oversubscription", "X", "leaves' uplinks carry 1/X of what their ports can", take_variation, 0, .low = 1,
+     .high = 1000},
+    {0, "more-nodes", "LIST", "so many nodes instead: 64,512", take_variation, 0, .low = 1, .high = MACHINE_MOST},
     {0},
 };
 
@@ -376,7 +296,7 @@ static int run(struct request *a, const struct topology *t, struct log *log, str
     int rc = a->variations.count || a->job.workload ? 0 : whatif_add_usual(w, e);
     for (int i = 0; i < a->variations.count && !rc; i++) {
         a->variations.items[i].log = log;
-        rc = a->variations.items[i].add(w, &a->variations.items[i], e);
+        rc = add_variation(w, &a->variations.items[i], e);
     }
     if (!rc && a->job.workload)
         rc = cli_whatif_step(w, a->before, &a->job, a->json, e);
