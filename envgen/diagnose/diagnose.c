@@ -64,11 +64,10 @@ void diagnose_free(struct diagnosis *d)
         return;
     for (int f = 0; f < DIAG_FORMATS; f++)
         free(d->series[f].steps);
-    for (int i = 0; i < d->nfiles; i++)
-        free((char *)d->files[i]);
-    free(d->files);
-    for (int i = 0; i < d->result.nfiles; i++)
+    for (int i = 0; i < d->result.nfiles; i++) {
+        free((char *)d->result.files[i].name);
         free((char *)d->result.files[i].problem);
+    }
     free(d->result.files);
     arena_free(d->arena);
     free(d->samples.gpus);
@@ -121,26 +120,16 @@ static int is_weights(const char *name)
     return 0;
 }
 
-static void add_file(struct diagnosis *d, const char *name)
-{
-    const char **files = realloc(d->files, ((size_t)d->nfiles + 1) * sizeof *files);
-    char *copy = strdup(name);
-    if (!files || !copy)
-        abort();
-    d->files = files;
-    d->files[d->nfiles++] = copy;
-}
-
 /* Starts the file's entry in the result. */
 static struct diag_file *begin_file(struct diagnosis *d, const char *name)
 {
     struct diag_result *r = &d->result;
-    add_file(d, name);
-    struct diag_file *files = realloc(r->files, (size_t)d->nfiles * sizeof *files);
-    if (!files)
+    struct diag_file *files = realloc(r->files, ((size_t)r->nfiles + 1) * sizeof *files);
+    char *copy = strdup(name);
+    if (!files || !copy)
         abort();
     r->files = files;
-    r->files[r->nfiles] = (struct diag_file){.name = d->files[d->nfiles - 1]};
+    r->files[r->nfiles] = (struct diag_file){.name = copy};
     return &r->files[r->nfiles++];
 }
 
@@ -254,7 +243,7 @@ static int read_directory(struct diagnosis *d, const char *path, int depth, stru
             abort();
         int was = d->passes_over;
         d->passes_over = 1;
-        if (!is_weights(name) && d->nfiles < MOST_FILES)
+        if (!is_weights(name) && d->result.nfiles < MOST_FILES)
             read_path(d, name, depth + 1, &ignored);
         d->passes_over = was;
         taken += d->taken;

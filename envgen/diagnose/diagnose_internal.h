@@ -85,7 +85,7 @@ struct diag_word diag_word_of(const struct diag_word *own, const char *name, siz
 
 struct diag_step {
     long number, line;
-    int file;                   /* index into diagnosis.files */
+    int file;                   /* index into the result's */
     double total_ms, hidden_ms; /* total -1: the sum of the phases */
     double ms[DIAG_PHASES];
 };
@@ -233,8 +233,6 @@ struct diag_engine {
 
 struct diagnosis {
     struct diag_series series[DIAG_FORMATS];
-    const char **files;
-    int nfiles;
     const struct diag_input *in; /* of the file being read */
     long taken;                  /* lines and events that a reader understood, of this file */
     unsigned readers;            /* which ones */

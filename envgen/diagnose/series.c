@@ -20,7 +20,7 @@ void diag_step_open(struct diagnosis *d, enum diag_format f, long number)
     memset(&s->open, 0, sizeof s->open);
     s->open.number = number;
     s->open.line = d->in->line;
-    s->open.file = d->nfiles - 1;
+    s->open.file = d->result.nfiles - 1;
     s->open.total_ms = -1;
     s->is_open = 1;
     d->progress_s = d->clock_s;
@@ -183,7 +183,7 @@ static int warm_up_steps(const struct column *c, double *slowest, int *where)
 
 static void place_of(const struct diagnosis *d, const struct diag_step *s, char place[DIAG_PLACE])
 {
-    diag_place(place, d->files[s->file], s->line);
+    diag_place(place, d->result.files[s->file].name, s->line);
 }
 
 static const struct diag_step *closest(const struct column *c, int phase, double value)

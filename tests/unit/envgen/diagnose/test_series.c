@@ -15,8 +15,8 @@ static struct diag_input here = {.path = "log"};
 static struct diagnosis *begin(void)
 {
     struct diagnosis *d = diagnose_new();
-    d->files = malloc(sizeof *d->files);
-    d->files[d->nfiles++] = strdup("log");
+    d->result.files = calloc(1, sizeof *d->result.files);
+    d->result.files[d->result.nfiles++].name = strdup("log");
     d->in = &here;
     here.line = 0;
     return d;
