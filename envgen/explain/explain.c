@@ -265,7 +265,7 @@ static void print_ranges(struct arena *a, struct explain_model *m, const struct 
 
 static void print_decisions(const struct env_decisions *d, struct explain_model *m, int summary, FILE *out)
 {
-    if (d->today)
+    if (d->today && !summary) /* the report has it among what disturbed the measurement */
         fprintf(out, "\n%s\n", safe(d->arena, d->today));
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
