@@ -39,6 +39,11 @@ double world_now_s(void)
     return now_s;
 }
 
+void world_pass(double seconds)
+{
+    now_s += seconds;
+}
+
 double world_uniform(double low, double high)
 {
     return low + (high - low) * (double)(mix(world.drawn++) >> 11) * 0x1p-53;

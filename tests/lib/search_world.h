@@ -88,6 +88,7 @@ extern struct world world;
 
 double world_uniform(double low, double high);
 double world_now_s(void);
+void world_pass(double seconds); /* for engines of other tests on the same clock */
 
 /* A sample of a place's call in the only session; its time passes. */
 double world_sample_us(const struct world_place *p, int call);
