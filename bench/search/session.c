@@ -39,9 +39,9 @@
 
 struct point {
     struct history_place at;
-    int shape;    /* index in the study */
-    double calls; /* per step */
-    double claim; /* see weigh_points */
+    int shape, size; /* indices in the study */
+    double calls;    /* per step */
+    double claim;    /* see weigh_points */
 };
 
 struct session {
@@ -64,7 +64,8 @@ static void add_point(struct session *v, struct bench_place place)
         known |=
             v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes && v->points[i].shape == place.shape;
     if (!known)
-        v->points[v->npoints++] = (struct point){.at = at, .shape = place.shape, .calls = bench_calls(s, place)};
+        v->points[v->npoints++] =
+            (struct point){.at = at, .shape = place.shape, .size = place.size, .calls = bench_calls(s, place)};
 }
 
 static void add_size(struct session *v, int shape, int size)
@@ -381,6 +382,19 @@ static int is_spared(struct session *v, int i)
     return 1;
 }
 
+/* Whether it lies where all is in proportion to the size. */
+static int is_between(struct session *v, int i)
+{
+    const struct point *p = &v->points[i];
+    char size[UNIT_TEXT];
+    if (v->want->screening || !sizes_tell_nothing(v->study, (struct bench_place){p->at.coll, p->size, p->shape}))
+        return 0;
+    if (v->want->round <= 1)
+        log_info(v->study->log, "%s of %s is left out: between its neighbours times are in proportion to the size",
+                 coll_name(p->at.coll), unit_bytes(size, p->at.bytes));
+    return 1;
+}
+
 /* A launch that does not start at all is written down once, so that a resumed run leaves it alone. */
 static int give_up_launch(struct session *v, const struct err *why, struct err *e)
 {
@@ -424,7 +438,7 @@ static int run_points(struct session *v, int *done, struct err *e)
     for (; i < v->npoints && v->session && !rc && !bench_stopped(v->study); i++) {
         if (progress_now_s() >= v->study->deadline_s || (v->want->screening && hopeless >= LOST_FOR_GOOD))
             break;
-        rc = is_spared(v, i) ? 0 : run_point(v, i, &hopeless, e);
+        rc = is_spared(v, i) || is_between(v, i) ? 0 : run_point(v, i, &hopeless, e);
     }
     *done = i;
     return rc;

@@ -12,6 +12,9 @@
 /* What the wrong one of two neighbours' calls loses, to be worth a size. */
 #define WORTH 1.05
 
+/* Times are in proportion to sizes where they are not further from it; latency is what keeps them from it. */
+#define PROPORTION 0.03
+
 void sizes_fit(struct bench_study *s, uint64_t room_bytes)
 {
     char most[UNIT_TEXT], text[UNIT_TEXT];
@@ -50,6 +53,27 @@ static int loses_at(const struct bench_study *s, struct bench_place at, const ch
 {
     double us = time_of(s, at, call);
     return !(us > 0) || us > WORTH * time_of(s, at, winner);
+}
+
+/* Whether `call` takes in proportion to the size from `low` to `high`. */
+static int in_proportion(const struct bench_study *s, struct bench_place low, struct bench_place high, const char *call)
+{
+    double bytes =
+        (double)bench_place_of(s, high, BENCH_DEFAULT).bytes / (double)bench_place_of(s, low, BENCH_DEFAULT).bytes;
+    double times = time_of(s, high, call) / time_of(s, low, call);
+    return fabs(log(times / bytes)) < PROPORTION;
+}
+
+int sizes_tell_nothing(const struct bench_study *s, struct bench_place at)
+{
+    struct bench_place low = at, high = at;
+    low.size--;
+    high.size++;
+    if (at.size % 2 == 0 || high.size >= s->nsizes || s->calls || s->options->sizes.count || s->plan.keep_all)
+        return 0;
+    const char *call = winner_at(s, low), *other = call ? winner_at(s, high) : NULL;
+    return other && !strcmp(call, other) && in_proportion(s, low, high, call) &&
+           in_proportion(s, low, high, BENCH_DEFAULT);
 }
 
 static int changes_after(const struct bench_study *s, struct bench_place at)

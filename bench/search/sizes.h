@@ -14,4 +14,8 @@ void sizes_fit(struct bench_study *s, uint64_t room_bytes);
 #define SIZES_ADDED 6
 int sizes_add(struct bench_study *s);
 
+/* Whether a size, one of every second that are measured behind the others, lies between two with the same fastest call
+ * whose time, and the default's, is in proportion to the size: nothing changes in between. */
+int sizes_tell_nothing(const struct bench_study *s, struct bench_place at);
+
 #endif

@@ -46,6 +46,24 @@ static void denser_where_the_best_call_changes(void **state)
     fake_end(&f);
 }
 
+/* From 1 MiB on "late" is best and all is bandwidth: every second size tells nothing. */
+static void sparse_where_times_are_in_proportion(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    begin(&f, 4);
+    f.options.min_bytes = 1 << 10;
+    f.options.max_bytes = 1 << 30;
+    f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes); /* 1, 4, 16 KiB ... 1 GiB: eleven */
+    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
+    assert_int_equal(fake_count(&f, NULL, NULL, 256 << 20, -1), 0);
+    assert_true(fake_count(&f, NULL, "late", 64 << 20, BENCH_OK) >= 1);
+    assert_true(fake_count(&f, NULL, "late", 1 << 30, BENCH_OK) >= 1);
+    assert_true(fake_count(&f, NULL, NULL, 4 << 10, BENCH_OK) >= 1); /* where choices change, all are there */
+    assert_int_equal(f.summary.left_out, 0);
+    fake_end(&f);
+}
+
 static void not_where_a_user_has_said_which(void **state)
 {
     (void)state;
@@ -77,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(denser_where_the_best_call_changes),
+        cmocka_unit_test(sparse_where_times_are_in_proportion),
         cmocka_unit_test(not_where_a_user_has_said_which),
         cmocka_unit_test(no_larger_than_memory),
     };
