@@ -81,6 +81,12 @@ LIB_OBJ += $(B)/obj/gen/$(1).o
 endef
 $(eval $(call table,probe_sources,probe_source,probe/source/source.h,$(wildcard probe/source/*.c)))
 
+# What every page of HTML carries, as strings.
+$(B)/gen/page.c: core/page.css core/page.js
+	$(call say,GEN,$@)mkdir -p $(@D) && for f in $^; do printf 'extern const char page_%s[];\nconst char page_%s[] =\n' $${f##*.} $${f##*.}; \
+	    sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $$f; echo ';'; done > $@
+LIB_OBJ     += $(B)/obj/gen/page.o
+
 LIB         := $(B)/libnccltune.a
 PLUGIN      := $(B)/libnccl-tuner-nccltune.so
 PLUGIN_LINKS := libnccl-env-nccltune.so libnccl-profiler-nccltune.so

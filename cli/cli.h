@@ -13,6 +13,7 @@ int bench_main(int argc, char **argv);
 int generate_main(int argc, char **argv);
 int results_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
+int report_main(int argc, char **argv);
 int verify_main(int argc, char **argv);
 int whatif_main(int argc, char **argv);
 int tune_main(int argc, char **argv);

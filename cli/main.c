@@ -19,6 +19,7 @@ static const struct cli_command {
     {"whatif", whatif_main, "predict variations of a machine: dead rails, other HCAs, more nodes"},
     {"verify", verify_main, "measure a profile against the library's default once more"},
     {"explain", explain_main, "say what a profile sets, for one variable or one call, and why"},
+    {"report", report_main, "write a profile as one page to mail: plots, decisions, evidence, data"},
     {"lint", lint_main, "find wrong NCCL settings in scripts, container files and environments"},
     {"workload", workload_main, "write which collectives a training job makes, from what is known of the job"},
     {"diagnose", diagnose_main, "say where a training step goes, from the logs that jobs write"},

@@ -15,6 +15,7 @@
 #include "core/file.h"
 #include "envgen/decide/decide.h"
 #include "envgen/profile/profile.h"
+#include "envgen/report/report.h"
 #include "probe/findings/findings.h"
 
 static const struct cli_page page = {
@@ -209,6 +210,9 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
                                   .machine = t->machine.name,
                                   .workload = t->bench.workload,
                                   .json = t->json};
+    struct err unwritten = {0};
+    if (env_report_save(profile, NULL, &unwritten))
+        log_warn(&t->log, "%s", unwritten.text);
     return tune_report(&r, t->arena, e);
 }
 

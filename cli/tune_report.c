@@ -16,6 +16,7 @@
 #include "core/vars/text.h"
 #include "envgen/explain/explain.h"
 #include "envgen/profile/profile.h"
+#include "envgen/report/report.h"
 #include "envgen/step/profile.h"
 #include "tuner/table/table.h"
 
@@ -211,6 +212,7 @@ static int print_text(const struct tune_result *t, const struct step_estimate *s
     print_machine(p, a);
     printf("Profile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
     print_standing(p->decisions);
+    printf("Report: %s/" ENV_REPORT "\n", word(a, p->dir));
     print_lines(lines, p->decisions);
     print_next(p, *lines != NULL, a);
     if (step) {

@@ -109,3 +109,19 @@ const char *unit_symbol(const char *utf8, const char *ascii)
         locale = getenv(names[i]);
     return locale && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8")) ? utf8 : ascii;
 }
+
+char *unit_three_digits(char text[UNIT_TEXT], double value)
+{
+    int after = value >= 99.95 || !(value > 0) ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
+    double step = value >= 999.5 && value < 1e18 ? pow(10, floor(log10(value)) - 2) : 1;
+    snprintf(text, UNIT_TEXT, "%.*f", after, step > 1 ? round(value / step) * step : value);
+    return text;
+}
+
+char *unit_time_us(char text[UNIT_TEXT], double us)
+{
+    static const char *const names[] = {"us", "ms", "s"};
+    int i = us >= 999.5e3 ? 2 : us >= 999.5;
+    snprintf(text, UNIT_TEXT, "%.3g %s", us / pow(1000, i), names[i]);
+    return text;
+}

@@ -27,4 +27,10 @@ char *unit_seconds(char text[UNIT_TEXT], double seconds);
 /* `utf8` where the environment's locale (the first of LC_ALL, LC_CTYPE and LANG that is set) has it, else `ascii`. */
 const char *unit_symbol(const char *utf8, const char *ascii);
 
+/* Three digits: "0.370", "4.52", "85.1", "414", "12300". Returns `text`. */
+char *unit_three_digits(char text[UNIT_TEXT], double value);
+
+/* "12.3 us", "4.50 ms", "1 s": three digits at most, in the unit that needs fewest. Returns `text`. */
+char *unit_time_us(char text[UNIT_TEXT], double us);
+
 #endif

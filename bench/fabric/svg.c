@@ -1,5 +1,6 @@
 /* A measured fabric as a picture: faults first, then rails × nodes, then every pair where there are few enough ports.
  * The more bandwidth, the darker; what is slow or failed has a red frame, whatever its colour. */
+#include "core/svg.h"
 #include "bench/fabric/decide.h"
 #include "core/xml.h"
 
@@ -39,9 +40,7 @@ struct shown {
 
 static void text(struct picture *p, int x, int y, const char *more, const char *s, int most)
 {
-    fprintf(p->out, "<text x=\"%d\" y=\"%d\"%s>", x, y, more);
-    xml_put(p->out, s, most);
-    fputs("</text>\n", p->out);
+    svg_words(p->out, x, y, more, s, most);
 }
 
 static void print_colour(const struct picture *p, double GBps, int *dark)
@@ -228,10 +227,7 @@ void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FIL
         height += NAMES + 2 * LINE + f->rails * cell_height(cell_width(f->nodes));
     if (f->rails && paired)
         height += NAMES + LINE + column_of(f, ports, cell_height(cell_width(ports)));
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-            "font-size=\"13\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-            width, height);
+    svg_begin(out, width, height);
     struct picture p = {.f = f, .d = d, .out = out, .most = fastest(f), .y = MARGIN + 10};
     draw_faults(&p);
     draw_legend(&p);
@@ -239,5 +235,5 @@ void verbs_svg(const struct verbs_fabric *f, const struct verbs_decision *d, FIL
         draw_rails(&p);
     if (f->rails && paired)
         draw_pairs(&p);
-    fputs("</svg>\n", out);
+    svg_end(out);
 }

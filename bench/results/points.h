@@ -33,6 +33,15 @@ struct bench_interval bench_interval_of(const double *samples, int n, double *sc
 struct bench_interval bench_gain_of(double *gains, int n, double confidence);
 #define BENCH_CONFIDENCE 0.95
 
+/* Whether that is so; predictions have no samples. */
+int bench_few(const struct bench_interval *v);
+
+/* "1 sample", "3 samples"; "too few samples" where more were taken, and still too few. */
+const char *bench_few_text(struct arena *a, int n);
+
+/* Of one point: "1.31x (1.22 to 1.40)", or "1.31x (1 sample)". */
+const char *bench_gain_text(struct arena *a, struct bench_interval gain);
+
 /* A gain below this is not worth a setting. */
 #define BENCH_MARGIN 0.03
 

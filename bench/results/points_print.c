@@ -6,6 +6,22 @@
 #include "core/coll.h"
 #include "core/json.h"
 
+int bench_few(const struct bench_interval *v)
+{
+    return v->n < BENCH_FEWEST && !v->predicted;
+}
+
+const char *bench_few_text(struct arena *a, int n)
+{
+    return n == BENCH_FEWEST - 1 ? "too few samples" : arena_printf(a, "%d sample%s", n, n == 1 ? "" : "s");
+}
+
+const char *bench_gain_text(struct arena *a, struct bench_interval gain)
+{
+    return bench_few(&gain) ? arena_printf(a, "%.2fx (%s)", gain.median, bench_few_text(a, gain.n))
+                            : arena_printf(a, "%.2fx (%.2f to %.2f)", gain.median, gain.low, gain.high);
+}
+
 #define HEADING_ROWS                                                                                               \
     "#              ------------ default -----------   ------------- best ------------\n"                          \
     "#        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best\n" \

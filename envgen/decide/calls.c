@@ -165,6 +165,9 @@ static const char *why_default(struct env_decisions *d, const struct env_range *
     const struct env_option *near = runner_up(r, &where);
     if (!near)
         return "no other candidate was tried to the end; the default stays";
+    if (bench_few(&near->gain))
+        return arena_printf(d->arena, "too little was measured to say; nearest was %s at %s with %s", near->call.label,
+                            unit_bytes(size, where->bytes), bench_gain_text(d->arena, near->gain));
     return arena_printf(
         d->arena, "nothing is faster than the default by %g %% or more beyond doubt; nearest was %s at %s with %s, %s",
         d->margin * 100, near->call.label, unit_bytes(size, where->bytes), env_gain_text(d->arena, near->gain),

@@ -54,7 +54,6 @@ int diag_split(struct diag_fields *f, const char *line, enum diag_between by); /
 /* "4.52 s", "850 ms", three digits. Returns `text`. */
 #define DIAG_TIME 24
 char *diag_time_text(char text[DIAG_TIME], double ms);
-void diag_three_digits(char *text, size_t size, double value); /* "4.52", "85.1", "414", "12300" */
 
 /* ---- words ---- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/units.h"
 #include "envgen/diagnose/diagnose_internal.h"
 
 int diag_input_fill(struct diag_input *in)
@@ -157,17 +158,11 @@ const char *diag_time(const char *s, double unit_ms, double *ms)
     return p;
 }
 
-void diag_three_digits(char *text, size_t size, double value)
-{
-    int after = value >= 99.95 || value <= 0 ? 0 : value >= 9.995 ? 1 : 2;
-    snprintf(text, size, "%.*f", after, value);
-}
-
 char *diag_time_text(char text[DIAG_TIME], double ms)
 {
-    char number[DIAG_TIME - 4];
-    diag_three_digits(number, sizeof number, ms >= 999.5 ? ms / 1e3 : ms);
-    snprintf(text, DIAG_TIME, "%s%s", number, ms >= 999.5 ? " s" : " ms");
+    char number[UNIT_TEXT];
+    unit_three_digits(number, ms >= 999.5 ? ms / 1e3 : ms);
+    snprintf(text, DIAG_TIME, "%.*s%s", DIAG_TIME - 4, number, ms >= 999.5 ? " s" : " ms");
     return text;
 }
 

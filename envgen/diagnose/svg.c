@@ -1,4 +1,5 @@
 /* The diagnosis as a picture: one stacked bar a source, its phases drawn to scale, with a legend. */
+#include "core/svg.h"
 #include "core/xml.h"
 #include "envgen/diagnose/diagnose.h"
 
@@ -78,11 +79,8 @@ void diagnose_svg(const struct diag_result *r, FILE *out)
     int height = 20, y = 10;
     for (int i = 0; i < r->nsources; i++)
         height += 26 + HEIGHT + ROW + ROW * rows_of(&r->sources[i]) + ROW / 2;
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-            "font-size=\"13\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-            WIDTH, height);
+    svg_begin(out, WIDTH, height);
     for (int i = 0; i < r->nsources; i++)
         y = draw_source(out, &r->sources[i], y);
-    fputs("</svg>\n", out);
+    svg_end(out);
 }

@@ -1,6 +1,7 @@
 /* The diagnosis for people: the verdict, the phases, the GPUs, what to do next. */
 #include <string.h>
 
+#include "core/units.h"
 #include "envgen/diagnose/diagnose_internal.h"
 
 /* File names and words of logs come from anywhere. */
@@ -24,9 +25,9 @@ static int width_of(const char *s)
 static void print_phase(FILE *out, const struct diag_phase *p, double unit_ms)
 {
     static const char bar[] = "##############################";
-    char time[DIAG_TIME];
+    char time[UNIT_TEXT];
     int length = (int)(p->share * 30 + 0.5);
-    diag_three_digits(time, sizeof time, p->median_ms / unit_ms);
+    unit_three_digits(time, p->median_ms / unit_ms);
     fputs("  ", out);
     put(out, p->name);
     fprintf(out, "%*s%9s %5.1f  %-13s %-30.*s ", width_of(p->name) < 28 ? 28 - width_of(p->name) : 1, "", time,

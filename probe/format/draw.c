@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/xml.h"
+#include "core/svg.h"
 
 #define WORD_WIDTH 0.56 /* of an average letter, in its height */
 
@@ -53,10 +53,10 @@ void draw_arc(struct canvas *to, double x, double to_x, double y, double depth, 
 static void put_words(struct canvas *to, double x, double y, enum draw_at at, double size, double room, int bold,
                       const char *words)
 {
-    fprintf(to->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\"%s%s>", x, y, size,
-            at == DRAW_CENTRED ? " text-anchor=\"middle\"" : "", bold ? " font-weight=\"bold\"" : "");
-    xml_put(to->out, words, (int)fmax(room / (size * WORD_WIDTH), 1));
-    fputs("</text>\n", to->out);
+    char attributes[96];
+    snprintf(attributes, sizeof attributes, " font-size=\"%.1f\"%s%s", size,
+             at == DRAW_CENTRED ? " text-anchor=\"middle\"" : "", bold ? " font-weight=\"bold\"" : "");
+    svg_words(to->out, x, y, attributes, words, (int)fmax(room / (size * WORD_WIDTH), 1));
 }
 
 void draw_words(struct canvas *to, double x, double y, enum draw_at at, double size, double room, const char *words)

@@ -19,7 +19,6 @@ struct canvas {
 #define COLOUR_NODE     "#fafafa"
 #define COLOUR_NVLINK   "#6a9f3f"
 #define COLOUR_LINE     "#555555"
-#define COLOUR_WORDS    "#222222"
 const char *draw_role_colour(enum port_role role);
 
 /* A box with its top left corner there. */

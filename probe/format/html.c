@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/finding.h"
+#include "core/page.h"
 #include "core/xml.h"
 #include "probe/format/format.h"
+#include "probe/format/html.h"
 #include "probe/format/text.h"
 #include "probe/topology/paths.h"
 
@@ -28,28 +29,6 @@ static char *written(const struct probe_format *format, const struct topology *t
     return text;
 }
 
-static void put_findings(FILE *out, const struct topology *t)
-{
-    fprintf(out, "<h2>%d finding%s</h2>\n", t->nfindings, t->nfindings == 1 ? "" : "s");
-    if (t->nfindings)
-        fputs("<table><tr><th></th><th>kind</th><th>subject</th><th>what</th><th>what to do</th></tr>\n", out);
-    for (int i = 0; i < t->nfindings; i++) {
-        const struct finding *f = &t->findings[i];
-        const char *severity = finding_severity_name(f->severity);
-        fprintf(out, "<tr class=\"%s\"><td>%s</td><td>%s</td><td>", severity, severity, f->id);
-        xml_put(out, f->subject, XML_WHOLE);
-        fputs("</td><td>", out);
-        xml_put(out, f->text, XML_WHOLE);
-        fputs(f->evidence ? ": " : "", out);
-        xml_put(out, f->evidence, XML_WHOLE);
-        fputs("</td><td>", out);
-        xml_put(out, f->advice, XML_WHOLE);
-        fputs("</td></tr>\n", out);
-    }
-    if (t->nfindings)
-        fputs("</table>\n", out);
-}
-
 /* The nearer, the greener. */
 static const char *colour_of(const struct path *p)
 {
@@ -65,16 +44,14 @@ static void put_matrix(FILE *out, const struct topology *t, int class_index, str
     char word[PATH_WORD];
     if (m->n < 2)
         return;
-    fputs("<h2>", out);
-    xml_put(out, text_hosts(t, class_index, a), XML_WHOLE);
-    fputs("</h2>\n<table class=\"matrix\"><tr><th></th>", out);
+    page_put(out, "h3", text_hosts(t, class_index, a));
+    const char **heads = arena_alloc(a, ((size_t)m->n + 2) * sizeof *heads);
+    heads[0] = "";
+    for (int i = 0; i < m->n; i++)
+        heads[i + 1] = m->ends[i].label;
+    page_table(out, "matrix", heads);
     for (int i = 0; i < m->n; i++) {
-        fputs("<th>", out);
-        xml_put(out, m->ends[i].label, XML_WHOLE);
-        fputs("</th>", out);
-    }
-    for (int i = 0; i < m->n; i++) {
-        fputs("</tr>\n<tr><th>", out);
+        fputs("<tr><th>", out);
         xml_put(out, m->ends[i].label, XML_WHOLE);
         fputs("</th>", out);
         for (int k = 0; k < m->n; k++) {
@@ -84,11 +61,12 @@ static void put_matrix(FILE *out, const struct topology *t, int class_index, str
                 fprintf(out, " title=\"%.4g GB/s\"", p->GBps);
             fprintf(out, ">%s</td>", path_word(word, p));
         }
+        fputs("</tr>\n", out);
     }
-    fputs("</tr></table>\n", out);
+    page_table_end(out);
 }
 
-static void put_matrices(FILE *out, const struct topology *t)
+void probe_page_matrices(const struct topology *t, FILE *out)
 {
     const int most = 16; /* classes */
     struct arena *a = arena_new();
@@ -97,34 +75,37 @@ static void put_matrices(FILE *out, const struct topology *t)
     arena_free(a);
 }
 
+void probe_page_picture(const struct topology *t, FILE *out)
+{
+    struct err why_not = {0};
+    char *svg = written(&format_svg, t, &why_not);
+    page_paper(out);
+    if (svg)
+        fputs(svg, out);
+    else
+        page_put(out, "p", why_not.text);
+    page_paper_end(out);
+    free(svg);
+}
+
 static int write_html(const struct topology *t, FILE *out, struct err *e)
 {
-    struct err no_picture = {0};
-    char *svg = written(&format_svg, t, &no_picture), *text = written(&format_text, t, e);
-    if (text) {
-        fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>nccltune probe</title>\n<style>"
-              "body{font-family:sans-serif;margin:2em}svg{max-width:100%;height:auto}table{border-collapse:collapse}"
-              "td,th{border:1px solid #ccc;padding:.3em .6em;text-align:left}.error td:first-child{background:#f4c6c6}"
-              ".warning td:first-child{background:#f5e6a8}.matrix td,.matrix th{padding:.1em .35em;font-size:80%;"
-              "text-align:center}</style></head><body>\n<h1>",
-              out);
-        xml_put(out, t->source ? t->source : "topology", XML_WHOLE);
-        fputs("</h1>\n", out);
-        put_findings(out, t);
-        fputs("<h2>Picture</h2>\n", out);
-        if (svg)
-            fputs(svg, out);
-        else
-            xml_put(out, no_picture.text, XML_WHOLE);
-        put_matrices(out, t);
-        fputs("<h2>Text</h2>\n<pre>", out);
-        xml_put(out, text, XML_WHOLE);
-        fputs("</pre></body></html>\n", out);
-    }
-    int rc = !text ? ERR_FAILED : ferror(out) ? err_set(e, ERR_FAILED, "the page cannot be written") : 0;
-    free(svg);
+    char *text = written(&format_text, t, e), count[32];
+    if (!text)
+        return ERR_FAILED;
+    snprintf(count, sizeof count, "%d finding%s", t->nfindings, t->nfindings == 1 ? "" : "s");
+    page_begin(out, t->source ? t->source : "topology");
+    page_part(out, "findings", count);
+    page_findings(out, t->findings, t->nfindings);
+    page_part(out, "picture", "Picture");
+    probe_page_picture(t, out);
+    page_part(out, "paths", "Paths");
+    probe_page_matrices(t, out);
+    page_part(out, "text", "Text");
+    page_put(out, "pre", text);
+    page_end(out);
     free(text);
-    return rc;
+    return ferror(out) ? err_set(e, ERR_FAILED, "the page cannot be written") : 0;
 }
 
 const struct probe_format format_html = {"html", "a page with findings, picture, matrix and text", write_html};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/svg.h"
 #include "probe/format/draw.h"
 #include "probe/format/format.h"
 
@@ -63,12 +64,11 @@ static int write_svg(const struct topology *t, FILE *out, struct err *e)
     draw_page(&to, t, a);
     arena_free(a);
     int full = fclose(to.out);
-    if (!full)
-        fprintf(out,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-                "font-family=\"Helvetica, Arial, sans-serif\" fill=\"" COLOUR_WORDS
-                "\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n%s</svg>\n",
-                to.width + MARGIN, to.height + MARGIN, to.width + MARGIN, to.height + MARGIN, body ? body : "");
+    if (!full) {
+        svg_begin(out, to.width + MARGIN, to.height + MARGIN);
+        fputs(body ? body : "", out);
+        svg_end(out);
+    }
     free(body);
     return full || ferror(out) ? err_set(e, ERR_FAILED, "the picture cannot be written") : 0;
 }

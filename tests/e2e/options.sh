@@ -61,6 +61,8 @@ check "verify: no time" refuses 2 "--budget: '0'" verify "$scratch" --budget 0
 check "verify: a workload that is not there" refuses 1 "--workload" verify "$scratch" --workload "$scratch/none"
 check "verify: another engine" refuses 2 "--engine" verify "$scratch" --engine model
 check "verify: no profile" refuses 2 "PROFILE is missing" verify
+check "report: no profile" refuses 2 "PROFILE is missing" report
+check "report: none" refuses 1 "is no finished profile" report "$scratch"
 check "probe: an unknown format" refuses 2 "--format: 'yaml'" probe --format yaml
 check "probe: no such file" refuses 1 "$scratch/none" probe --from "$scratch/none"
 check "probe: no nodes" refuses 2 "--nodes" probe --machine dgx-h100 --nodes 0

@@ -1,0 +1,51 @@
+/* nccltune report: a profile as one page. */
+#include "envgen/report/report.h"
+
+#include "cli/cli.h"
+
+#define COMMAND "nccltune report"
+
+static const struct cli_page page = {
+    COMMAND,
+    "nccltune report PROFILE [-o FILE]\n"
+    "Write what was found, measured and decided, and why, as one page of HTML: it needs nothing else, no network\n"
+    "either, and holds its figures as JSON.\n",
+    "Examples\n"
+    "  nccltune report profile                         profile/report.html, which tune has written, once more\n"
+    "  nccltune report profile -o /tmp/cluster.html\n"
+    "\n"
+    "Exit status: 0 done, 1 the profile is incomplete, was changed or cannot be read, 2 wrong usage.\n",
+    1};
+
+struct request {
+    const char *out;
+};
+
+static const struct option_spec options[] = {
+    {'o', "output", "FILE", "where to; - is standard output; " ENV_REPORT " in PROFILE", option_text,
+     offsetof(struct request, out)},
+    {0},
+};
+
+static int write_report(const char *profile, const char *out, struct err *e)
+{
+    struct env_profile *p = env_profile_open(profile, e);
+    int rc = p ? env_report_save(p, out, e) : e->code;
+    env_profile_free(p);
+    return rc;
+}
+
+int report_main(int argc, char **argv)
+{
+    struct request r = {0};
+    struct option_group groups[] = {{NULL, options, &r}, {0}};
+    struct arena *a = arena_new();
+    struct err e = {0};
+    int first, rc = cli_parse(&page, groups, argc, argv, a, &first);
+    if (rc < 0 && first == argc)
+        rc = cli_usage(COMMAND, "PROFILE is missing");
+    if (rc < 0)
+        rc = write_report(argv[first], r.out, &e) ? cli_fail(COMMAND, &e) : 0;
+    arena_free(a);
+    return rc;
+}

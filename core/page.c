@@ -1,0 +1,119 @@
+#include "core/page.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/xml.h"
+
+#define FIGURE 10 /* longer cells that begin with a digit are words */
+
+extern const char page_css[], page_js[]; /* the files of these names, by the Makefile */
+
+void page_begin(FILE *out, const char *title)
+{
+    fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+          "script-src 'unsafe-inline'\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n",
+          out);
+    page_put(out, "title", title);
+    fprintf(out, "<style>/*<![CDATA[*/\n%s/*]]>*/</style></head><body>\n<header>", page_css);
+    page_put(out, "h1", title);
+    fputs("</header>\n<main>\n<section hidden=\"hidden\">", out);
+}
+
+void page_end(FILE *out)
+{
+    fprintf(out, "</section></main>\n<script>/*<![CDATA[*/\n%s/*]]>*/</script></body></html>\n", page_js);
+}
+
+void page_part(FILE *out, const char *id, const char *name)
+{
+    fprintf(out, "</section>\n<section id=\"%s\">", id);
+    page_put(out, "h2", name);
+}
+
+void page_put(FILE *out, const char *element, const char *words)
+{
+    fprintf(out, "<%s>", element);
+    xml_put(out, words, XML_WHOLE);
+    fprintf(out, "</%.*s>\n", (int)strcspn(element, " "), element);
+}
+
+void page_table(FILE *out, const char *class, const char *const *heads)
+{
+    fprintf(out, "<div class=\"wide\"><table class=\"%s\"><thead><tr>", class ? class : "");
+    for (; *heads; heads++)
+        page_put(out, "th", *heads);
+    fputs("</tr></thead><tbody>\n", out);
+}
+
+void page_row(FILE *out, const char *class, const char *const *cells, int n)
+{
+    fprintf(out, class ? "<tr class=\"%s\">" : "<tr>", class);
+    for (int i = 0; i < n; i++) {
+        const char *cell = cells[i] ? cells[i] : "";
+        fputs(isdigit((unsigned char)*cell) && strlen(cell) < FIGURE ? "<td class=\"n\">" : "<td>", out);
+        xml_put(out, cell, XML_WHOLE);
+        fputs("</td>", out);
+    }
+    fputs("</tr>\n", out);
+}
+
+void page_table_end(FILE *out)
+{
+    fputs("</tbody></table></div>\n", out);
+}
+
+static void put_finding(FILE *out, const struct finding *f)
+{
+    const char *severity = finding_severity_name(f->severity);
+    fprintf(out, "<tr class=\"%s\"><td>%s</td><td>", severity, severity);
+    xml_put(out, f->id, XML_WHOLE);
+    fputs("</td><td>", out);
+    xml_put(out, f->subject, XML_WHOLE);
+    fputs("</td><td>", out);
+    xml_put(out, f->text, XML_WHOLE);
+    fputs(f->evidence ? ": " : "", out);
+    xml_put(out, f->evidence, XML_WHOLE);
+    fputs("</td><td>", out);
+    xml_put(out, f->advice, XML_WHOLE);
+    fputs("</td></tr>\n", out);
+}
+
+void page_findings(FILE *out, const struct finding *list, int n)
+{
+    static const char *const heads[] = {"", "kind", "subject", "what", "what to do", NULL};
+    if (!n)
+        return;
+    page_table(out, "findings", heads);
+    for (int severity = FINDING_SEVERITIES - 1; severity >= 0; severity--)
+        for (int i = 0; i < n; i++)
+            if ((int)list[i].severity == severity)
+                put_finding(out, &list[i]);
+    page_table_end(out);
+}
+
+void page_paper(FILE *out)
+{
+    fputs("<div class=\"wide\"><div class=\"paper\">", out);
+}
+
+void page_paper_end(FILE *out)
+{
+    fputs("</div></div>\n", out);
+}
+
+void page_island(FILE *out, const char *id, const cJSON *doc)
+{
+    char *text = cJSON_PrintUnformatted(doc);
+    fprintf(out, "<script type=\"application/json\" id=\"%s\">", id);
+    for (const char *p = text ? text : "null"; *p; p++)
+        if (*p == '<' || *p == '>' || *p == '&')
+            fprintf(out, "\\u%04x", (unsigned)*p);
+        else
+            fputc(*p, out);
+    fputs("</script>\n", out);
+    cJSON_free(text);
+}

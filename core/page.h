@@ -1,0 +1,36 @@
+/* One page of HTML to be mailed: nothing in it is loaded from elsewhere, it is as well-formed as XML, light or dark as
+ * its reader likes, and all of it is there without scripts and in print. With scripts its parts are tabs. */
+#ifndef CORE_PAGE_H
+#define CORE_PAGE_H
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+#include "core/finding.h"
+
+void page_begin(FILE *out, const char *title);
+void page_end(FILE *out);
+
+/* Ends the part before, if `id` is not the first; `id` is a word for links. */
+void page_part(FILE *out, const char *id, const char *name);
+
+/* `words` from anywhere in an element: page_put(out, "p", "...") */
+void page_put(FILE *out, const char *element, const char *words);
+
+/* A table with these heads, up to a NULL; a row of as many cells, NULL "". `class` NULL: none. Short
+ * cells that begin with a digit stand to the right. */
+void page_table(FILE *out, const char *class, const char *const *heads);
+void page_row(FILE *out, const char *class, const char *const *cells, int n);
+void page_table_end(FILE *out);
+
+/* What was found, worst first; nothing where there is nothing. */
+void page_findings(FILE *out, const struct finding *list, int n);
+
+/* A picture that is made for white paper stands between these. */
+void page_paper(FILE *out);
+void page_paper_end(FILE *out);
+
+/* Data for programs, and for the page's own script: <script type="application/json" id="ID">. */
+void page_island(FILE *out, const char *id, const cJSON *doc);
+
+#endif

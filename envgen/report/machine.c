@@ -1,0 +1,134 @@
+/* What is there and in what condition: findings, topology, fabric, noise, versions. */
+#include <string.h>
+
+#include "core/page.h"
+#include "envgen/report/report_internal.h"
+#include "probe/format/html.h"
+#include "probe/format/text.h"
+
+/* ---- findings ---------------------------------------------------------------------------------------------------- */
+
+static void draw_found(struct report *r, FILE *out)
+{
+    struct findings all = {.arena = r->a};
+    for (int i = 0; r->t && i < r->t->nfindings; i++)
+        *finding_add(&all, FINDING_NOTE, NULL, NULL, "%s", "") = r->t->findings[i];
+    for (int i = 0; r->fabric && i < r->verdict.nfaults; i++)
+        finding_add(&all, FINDING_ERROR, "fabric-fault", verbs_fault_name(r->fabric, &r->verdict.faults[i]), "%s",
+                    verbs_fault_text(r->fabric, &r->verdict.faults[i]));
+    for (int i = 0; r->fabric && i < r->verdict.found.n; i++)
+        *finding_add(&all, FINDING_NOTE, NULL, NULL, "%s", "") = r->verdict.found.list[i];
+    page_findings(out, all.list, all.n);
+    if (!all.n)
+        page_put(out, "p",
+                 r->t ? "Nothing is wrong with the machine or its fabric, as far as was looked."
+                      : "The profile has no topology to look at.");
+}
+
+const struct report_part report_found = {"findings", "Findings", NULL, draw_found};
+
+/* ---- topology and fabric ----------------------------------------------------------------------------------------- */
+
+static int has_topology(const struct report *r)
+{
+    return r->t != NULL;
+}
+
+static void draw_machine(struct report *r, FILE *out)
+{
+    probe_page_picture(r->t, out);
+    probe_page_matrices(r->t, out);
+}
+
+const struct report_part report_machine = {"machine", "Machine", has_topology, draw_machine};
+
+static int has_fabric(const struct report *r)
+{
+    return r->fabric != NULL;
+}
+
+static void draw_fabric(struct report *r, FILE *out)
+{
+    page_paper(out);
+    verbs_svg(r->fabric, &r->verdict, out);
+    page_paper_end(out);
+}
+
+const struct report_part report_fabric = {"fabric", "Fabric", has_fabric, draw_fabric};
+
+/* ---- noise ------------------------------------------------------------------------------------------------------- */
+
+static int has_noise(const struct report *r)
+{
+    return r->measured != NULL;
+}
+
+static void draw_noise(struct report *r, FILE *out)
+{
+    page_findings(out, r->measured->noise.list, r->measured->noise.n);
+    if (!r->measured->noise.n)
+        page_put(out, "p", "Nothing disturbed the measurement, as far as was looked.");
+}
+
+const struct report_part report_noise = {"noise", "Noise", has_noise, draw_noise};
+
+/* ---- versions ---------------------------------------------------------------------------------------------------- */
+
+static void put_fact(FILE *out, const char *what, const char *value)
+{
+    const char *cells[] = {what, value};
+    if (value && *value)
+        page_row(out, NULL, cells, 2);
+}
+
+/* The firmware of its ports, each once. */
+static const char *firmware_of(const struct topo_class *c, struct arena *a)
+{
+    const char *text = "";
+    for (int i = 0; i < c->nports; i++) {
+        const char *one = c->ports[i].firmware ? arena_printf(a, "%s %s", c->ports[i].hca, c->ports[i].firmware) : NULL;
+        if (one && !strstr(text, one))
+            text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", one);
+    }
+    return text;
+}
+
+static void put_class(struct report *r, int class_index, FILE *out)
+{
+    static const char *const heads[] = {"", "", NULL};
+    const struct topo_class *c = &r->t->classes[class_index];
+    page_put(out, "h3", text_hosts(r->t, class_index, r->a));
+    page_table(out, NULL, heads);
+    put_fact(out, "machine", c->product);
+    put_fact(out, "processors", c->cpu);
+    put_fact(out, "GPU driver", c->driver);
+    put_fact(out, "CUDA, at most", c->cuda);
+    put_fact(out, "GPU memory and NICs", c->gdr_route);
+    put_fact(out, "IOMMU", c->iommu);
+    put_fact(out, "hypervisor", c->hypervisor);
+    put_fact(out, "container", c->container);
+    put_fact(out, "firmware", firmware_of(c, r->a));
+    for (int i = 0; i < c->nlibraries; i++)
+        put_fact(out, "library", c->libraries[i]);
+    for (int i = 0; i < c->nnotes; i++)
+        put_fact(out, "not read", c->notes[i]);
+    page_table_end(out);
+}
+
+static void draw_environment(struct report *r, FILE *out)
+{
+    static const char *const heads[] = {"", "", NULL};
+    const int most = 64; /* classes */
+    page_table(out, NULL, heads);
+    put_fact(out, "nccltune", r->p->manifest.tool);
+    put_fact(out, "written", r->p->manifest.created);
+    for (int i = 0; i < r->p->manifest.nlibraries; i++)
+        put_fact(out, "measured with", r->p->manifest.libraries[i]);
+    put_fact(out, "settings are for", r->d->nccl_source);
+    put_fact(out, "topology", r->d->topology);
+    page_table_end(out);
+    for (int i = 0; r->t && i < r->t->nclasses && i < most; i++)
+        put_class(r, i, out);
+}
+
+const struct report_part report_environment = {"environment", "Environment", NULL, draw_environment};

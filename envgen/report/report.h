@@ -1,0 +1,18 @@
+/* A profile as one page of HTML that can be mailed: what was found, measured, decided and why, and the data of it. */
+#ifndef ENVGEN_REPORT_REPORT_H
+#define ENVGEN_REPORT_REPORT_H
+
+#include <stdio.h>
+
+#include "envgen/profile/profile.h"
+
+#define ENV_REPORT "report.html" /* what tune calls it, beside the files that the profile consists of */
+
+/* Topology, fabric and journal are read from the profile's directory; what is missing there is not told. Errors:
+ * `out` cannot be written, or one of these files makes no sense. The same profile gives the same bytes. */
+int env_report_write(const struct env_profile *p, FILE *out, struct err *e);
+
+/* The same into a file; NULL: ENV_REPORT in the profile's directory, which is no part of what its hash is of. */
+int env_report_save(const struct env_profile *p, const char *path, struct err *e);
+
+#endif

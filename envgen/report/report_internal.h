@@ -1,0 +1,49 @@
+/* The parts of a profile's page, private to envgen/report/. */
+#ifndef ENVGEN_REPORT_REPORT_INTERNAL_H
+#define ENVGEN_REPORT_REPORT_INTERNAL_H
+
+#include "bench/fabric/decide.h"
+#include "envgen/explain/model.h"
+#include "envgen/profile/profile.h"
+#include "probe/topology/topology.h"
+
+struct report {
+    const struct env_profile *p;
+    const struct env_decisions *d;
+    struct arena *a;
+    struct topology *t;             /* NULL: the profile has none */
+    struct bench_results *measured; /* the same */
+    struct verbs_fabric *fabric;    /* the same */
+    struct verbs_decision verdict;  /* on the fabric */
+    struct explain_model *model;
+};
+
+/* A tab of the page. */
+struct report_part {
+    const char *id, *name;
+    int (*has)(const struct report *r); /* whether there is something to draw; NULL: always */
+    void (*draw)(struct report *r, FILE *out);
+};
+
+extern const struct report_part report_summary, report_found, report_machine, report_fabric, report_calls,
+    report_decisions, report_tried, report_settings, report_predicted, report_noise, report_environment, report_install;
+
+/* What can be said of one size of a collective: what the library takes as it comes, and what is used now. An interval
+ * with n 0: not measured. */
+struct report_size {
+    const struct env_range *range;
+    const struct env_point *point;
+    const struct env_option *used; /* NULL: nothing was measured */
+    struct bench_interval untouched, gain;
+};
+
+/* All sizes of a collective, ascending; in r->a. */
+struct report_size *report_sizes(struct report *r, const struct env_coll *c, int *n);
+
+/* "812 us (790 to 840, 30 samples)"; "-" not measured. */
+const char *report_time(struct arena *a, const struct bench_interval *us);
+
+/* All of it for programs and for the page's script, {"format": "nccltune-report/1", ...}; cJSON_Delete frees. */
+cJSON *report_data(struct report *r);
+
+#endif

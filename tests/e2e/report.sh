@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# nccltune report: the page of small and large profiles, read by a parser of XML, and by Chromium where it is installed.
+#   NCCLTUNE_PICTURES  a directory for pictures of every tab, to be looked at
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/lib/tap.sh
+bin=$PWD/build/nccltune
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# journal TOPOLOGY: twelve shapes of job on up to 64 nodes, four collectives, 15 sizes, 15 candidates beside the default.
+journal() {
+    python3 - "$1" <<'EOF'
+import json, random, sys
+random.seed(1)
+print(json.dumps({"format": "nccltune-results/1", "topology": sys.argv[1]}))
+shapes = [(64, 512), (32, 256), (16, 128), (8, 64), (4, 32), (2, 16), (1, 8), (64, 64), (32, 32), (16, 16), (8, 8), (4, 4)]
+calls = [(a, p) for a in ("ring", "tree", "nvls", "nvlstree", "pat") for p in ("ll", "ll128", "simple")]
+for nodes, ranks in shapes:
+    for coll in "allreduce", "allgather", "reducescatter", "broadcast":
+        for size in (8 * 4 ** k for k in range(15)):
+            us = 20 + 3 * nodes ** 0.5 + size / 4e4
+            for call in [None] + calls:
+                middle = us * (random.lognormvariate(0, 0.25) if call else 1)
+                print(json.dumps({
+                    "engine": "nccl", "library": "NCCL 2.28.9", "round": 1, "status": "ok", "collective": coll, "bytes": size,
+                    "nodes": nodes, "ranks": ranks, "launch": {"label": "default", "settings": {}},
+                    "call": {"label": "/".join(call), "settings": {"algorithm": call[0], "protocol": call[1]}} if call
+                    else {"label": "default", "settings": {}},
+                    "times_us": [round(middle * random.lognormvariate(0, 0.03), 2) for _ in range(8)]}))
+EOF
+}
+"$bin" probe --machine dgx-h100 --nodes 64 --json -o "$work/topology.json"
+"$bin" generate -q --topology "$work/topology.json" -o "$work/bare"
+journal "$(jq -r .topology "$work/bare/decisions.json")" >"$work/large.jsonl"
+check "a large profile" "$bin" generate -q --topology "$work/topology.json" --results "$work/large.jsonl" -o "$work/large"
+cp -r examples/profile "$work/measured"
+"$bin" tune -q --machine azure-ndv5 --nodes 4 -o "$work/predicted" >"$work/out" 2>&1
+
+# What a parser sees: well-formed, nothing from elsewhere, the data those of the decisions.
+reads() {
+    python3 - "$1" <<'EOF'
+import json, re, sys
+import xml.etree.ElementTree as tree
+text = open(sys.argv[1] + "/report.html").read()
+page = tree.fromstring(text)
+strange = [u for u in re.findall(r"https?://[^\"' <]*", text) if not u.startswith("http://www.w3.org/")]
+assert not strange, strange
+assert not any(x.get("src") or x.get("href") for x in page.iter()), "something is loaded"
+data = json.loads(next(x for x in page.iter() if x.get("id") == "nccltune-data").text)
+decided = json.load(open(sys.argv[1] + "/decisions.json"))
+assert [s["name"] for s in data["settings"]] == [s["name"] for s in decided["settings"]]
+for got, want in zip(data["shapes"], decided["shapes"], strict=True):
+    for c, d in zip(got["collectives"], want["collectives"], strict=True):
+        tried = [(p["bytes"], o["label"], o.get("time_us", {}).get("median"), n == p["chosen"]) for r in d["ranges"]
+                 for p in r["points"] for n, o in enumerate(p["candidates"])]
+        for row, (size, label, us, used) in zip(c["candidates"], tried, strict=True):
+            assert (row[0], row[1], row[11]) == (size, label, used), row
+            assert us is None and row[3] is None or abs(row[3] - us) <= 1e-4 * us, (row, us)
+EOF
+}
+for profile in large measured predicted bare; do
+    check "$profile: the report is written" "$bin" report "$work/$profile"
+    check "$profile: a parser reads it, and its data are the decisions'" reads "$work/$profile"
+    check "$profile: the same once more" bash -c "'$bin' report '$work/$profile' -o - | cmp - '$work/$profile/report.html'"
+    check "$profile: it is still the profile" "$bin" explain "$work/$profile"
+done
+check "64 nodes and 12 shapes are less than 3 MB" test "$(stat -c %s "$work/large/report.html")" -lt 3000000
+check "tune has left one" grep -q 'PREDICTED' "$work/predicted/report.html"
+check "tune says where" grep -q 'report.html' "$work/out"
+check "a fabric is drawn" grep -q 'id="fabric"' "$work/measured/report.html"
+check "what was only predicted says so" grep -q 'allreduce, PREDICTED' "$work/predicted/report.html"
+check "a full disk is an error" bash -c "! '$bin' report '$work/measured' -o /dev/full"
+echo >>"$work/bare/nccl.conf"
+check "a profile that was changed is an error" bash -c "! '$bin' report '$work/bare' -o '$work/none.html' && [ ! -e '$work/none.html' ]"
+
+for profile in large measured predicted; do
+    if command -v chromium >/dev/null; then
+        pictures=${NCCLTUNE_PICTURES:+$NCCLTUNE_PICTURES/$profile}
+        [ -z "$pictures" ] || mkdir -p "$pictures"
+        # shellcheck disable=SC2086 # no directory, no word
+        check "$profile in Chromium" timeout 300 tests/tools/browse_report "$work/$profile/report.html" $pictures
+    else
+        skip "$profile in Chromium" "no chromium"
+    fi
+done
+finish
