@@ -157,7 +157,7 @@ static int print_points(const struct request *w, const struct bench_results *r, 
         rc = json_save(doc, NULL, e);
         cJSON_Delete(doc);
     } else {
-        bench_points_print(p, stdout);
+        bench_points_print(p, NULL, NULL, stdout);
         noise_print(&r->noise, stdout);
         sanity_print(&sanity, stdout);
         if (fflush(stdout))

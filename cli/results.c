@@ -32,7 +32,7 @@ static const struct cli_page page = {
 static void print_points(const struct bench_results *r, FILE *out)
 {
     struct arena *a = arena_new();
-    bench_points_print(bench_points_of(r, a), out);
+    bench_points_print(bench_points_of(r, a), NULL, NULL, out);
     arena_free(a);
 }
 

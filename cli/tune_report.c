@@ -80,7 +80,39 @@ static const char *typed_self(struct arena *a)
     return typed(a, self);
 }
 
-/* The default against the best at every point. */
+static const struct env_shape *shape_of(const struct env_decisions *d, const struct bench_point *p)
+{
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *s = &d->shapes[i];
+        if (!strcmp(s->engine, p->engine) && !strcmp(s->library, p->library) && s->nodes == p->nodes &&
+            s->ranks == p->ranks && s->others == p->others &&
+            !strcmp(s->buffers ? s->buffers : "", p->buffers ? p->buffers : ""))
+            return s;
+    }
+    return NULL;
+}
+
+static const struct env_range *range_of(const struct env_shape *s, const struct bench_point *p)
+{
+    for (int c = 0; c < s->ncolls; c++)
+        for (int r = 0; r < s->colls[c].nranges && s->colls[c].coll == p->coll; r++)
+            if (p->bytes >= s->colls[c].ranges[r].min_bytes && p->bytes <= s->colls[c].ranges[r].max_bytes)
+                return &s->colls[c].ranges[r];
+    return NULL;
+}
+
+static int used_at(const struct bench_point *p, const void *decisions)
+{
+    const struct env_shape *s = shape_of(decisions, p);
+    const struct env_range *r = s && s->chosen >= 0 ? range_of(s, p) : NULL;
+    for (int i = 0; i < p->ncandidates && r; i++)
+        if (!strcmp(p->candidates[i].launch.label, s->launches[s->chosen].knobs.label) &&
+            !strcmp(p->candidates[i].call.label, r->call.label))
+            return i;
+    return p->untouched;
+}
+
+/* The default against what is used at every point. */
 static void print_points(const struct tune_result *t)
 {
     if (!t->points)
@@ -89,7 +121,7 @@ static void print_points(const struct tune_result *t)
         printf("PREDICTED%s%s, nothing was measured; intervals are bands that hold nine of ten\n\n",
                t->machine ? " for " : "", t->machine ? t->machine : "");
     if (t->points->count)
-        bench_points_print(t->points, stdout);
+        bench_points_print(t->points, used_at, t->profile->decisions, stdout);
 }
 
 /* Whether a launch or a call was chosen that is not the library's own. */

@@ -97,9 +97,13 @@ const struct bench_candidate *bench_point_default(const struct bench_point *p, c
 /* The call's own time where the candidate's is what a step loses by it, else that; microseconds. */
 double bench_candidate_call_us(const struct bench_candidate *c);
 
+/* The index of the candidate that jobs get at a point, by what was decided; -1: none is known. */
+typedef int bench_used_fn(const struct bench_point *p, const void *decisions);
+
 /* The table for people, in the conventions of nccl-tests: size, time (us), algbw and busbw (GB/s) for the default and
- * the best candidate, the gain with its interval. */
-void bench_points_print(const struct bench_points *p, FILE *out);
+ * the best candidate, or with `used` the one that is used, the gain with its interval. Behind the gain "*" where that
+ * is beyond doubt by BENCH_MARGIN, or is used, and "?" where there are too few samples to say. */
+void bench_points_print(const struct bench_points *p, bench_used_fn *used, const void *decisions, FILE *out);
 
 /* The same with every candidate, {"format": "nccltune-points/1", "points": [...]}; cJSON_Delete frees. */
 cJSON *bench_points_json(const struct bench_points *p);

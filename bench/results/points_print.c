@@ -5,6 +5,7 @@
 #include "bench/results/shape.h"
 #include "core/coll.h"
 #include "core/json.h"
+#include "core/units.h"
 
 int bench_few(const struct bench_interval *v)
 {
@@ -22,9 +23,9 @@ const char *bench_gain_text(struct arena *a, struct bench_interval gain)
                             : arena_printf(a, "%.2fx (%.2f to %.2f)", gain.median, gain.low, gain.high);
 }
 
-#define HEADING_ROWS                                                                                               \
-    "#              ------------ default -----------   ------------- best ------------\n"                          \
-    "#        size        time    algbw    busbw          time    algbw    busbw    gain   interval        best\n" \
+#define HEADING_ROWS                                                                                             \
+    "#              ------------ default -----------   ------------- %s ------------\n"                          \
+    "#        size        time    algbw    busbw          time    algbw    busbw    gain   interval        %s\n" \
     "#         (B)        (us)   (GB/s)   (GB/s)          (us)   (GB/s)   (GB/s)\n"
 
 static int same_group(const struct bench_point *a, const struct bench_point *b)
@@ -34,16 +35,25 @@ static int same_group(const struct bench_point *a, const struct bench_point *b)
            !strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
 }
 
+/* What a table is printed with, and which marks it has used. */
+struct table {
+    FILE *out;
+    bench_used_fn *used;
+    const void *decisions;
+    int sure, few;
+};
+
 static void print_time(const struct bench_point *p, int candidate, FILE *out)
 {
-    if (candidate < 0) {
-        fprintf(out, " %11s %8s %8s", "-", "-", "-");
-        return;
+    char us[UNIT_TEXT] = "-", algbw[UNIT_TEXT] = "-", busbw[UNIT_TEXT] = "-";
+    if (candidate >= 0) {
+        const struct bench_candidate *c = &p->candidates[candidate];
+        double GBps = coll_algbw_GBps((double)p->bytes, bench_candidate_call_us(c));
+        unit_three_digits(us, c->time_us.median);
+        unit_three_digits(algbw, GBps);
+        unit_three_digits(busbw, GBps * coll_busbw_factor(p->coll, p->ranks));
     }
-    const struct bench_candidate *c = &p->candidates[candidate];
-    double us = c->time_us.median, algbw = coll_algbw_GBps((double)p->bytes, bench_candidate_call_us(c));
-    fprintf(out, us < 1e4 ? " %11.2f" : " %11.0f", us);
-    fprintf(out, " %8.3f %8.3f", algbw, algbw * coll_busbw_factor(p->coll, p->ranks));
+    fprintf(out, " %11s %8s %8s", us, algbw, busbw);
 }
 
 static void print_choice(const struct bench_candidate *c, FILE *out)
@@ -55,25 +65,39 @@ static void print_choice(const struct bench_candidate *c, FILE *out)
         fprintf(out, "%s%s%s", launch ? c->launch.label : "", launch && call ? " + " : "", call ? c->call.label : "");
 }
 
-static void print_point(const struct bench_point *p, FILE *out)
+static void print_gain(struct table *t, const struct bench_interval *g)
 {
+    char interval[32], mark = ' ';
+    snprintf(interval, sizeof interval, "[%.2f, %.2f]", g->low, g->high);
+    if (bench_few(g)) {
+        mark = '?';
+        snprintf(interval, sizeof interval, g->n == BENCH_FEWEST - 1 ? "too few samples" : "%d sample%s", g->n,
+                 g->n == 1 ? "" : "s");
+    } else if (t->used || g->low >= 1 + BENCH_MARGIN)
+        mark = '*';
+    t->sure |= mark == '*';
+    t->few |= mark == '?';
+    fprintf(t->out, "  %5.2fx%c %-15s ", g->median, mark, interval);
+}
+
+static void print_point(struct table *t, const struct bench_point *p)
+{
+    FILE *out = t->out;
+    int shown = t->used ? t->used(p, t->decisions) : p->best;
     fprintf(out, "  %11llu", (unsigned long long)p->bytes);
     print_time(p, p->untouched, out);
     fputs("  ", out);
-    print_time(p, p->best, out);
-    if (p->best >= 0 && p->best == p->untouched)
+    print_time(p, shown, out);
+    if (shown >= 0 && shown == p->untouched)
         fprintf(out, "  %6s  %-15s ", "1.00x", "");
-    else if (p->best >= 0 && p->untouched >= 0) {
-        char interval[32];
-        const struct bench_interval *g = &p->candidates[p->best].gain;
-        snprintf(interval, sizeof interval, "[%.2f, %.2f]", g->low, g->high);
-        fprintf(out, "  %5.2fx  %-15s ", g->median, interval);
-    } else
-        fprintf(out, "  %6s  %-15s ", "-", "");
-    if (p->best >= 0)
-        print_choice(&p->candidates[p->best], out);
+    else if (shown >= 0 && p->untouched >= 0)
+        print_gain(t, &p->candidates[shown].gain);
     else
-        fputs("nothing worked", out);
+        fprintf(out, "  %6s  %-15s ", "-", "");
+    if (shown >= 0)
+        print_choice(&p->candidates[shown], out);
+    else
+        fputs(t->used ? "default" : "nothing worked", out);
     fputc('\n', out);
 }
 
@@ -88,17 +112,25 @@ static void print_heading(const struct bench_point *p, FILE *out)
     fprintf(out, "%s%s\n", p->buffers ? ", buffers: " : "", p->buffers ? p->buffers : "");
 }
 
-void bench_points_print(const struct bench_points *points, FILE *out)
+void bench_points_print(const struct bench_points *points, bench_used_fn *used, const void *decisions, FILE *out)
 {
+    struct table t = {out, used, decisions, 0, 0};
+    const char *shown = used ? "used" : "best";
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
         if (!i || !same_group(p, p - 1)) {
             fputs(i ? "\n" : "", out);
             print_heading(p, out);
-            fputs(HEADING_ROWS, out);
+            fprintf(out, HEADING_ROWS, shown, shown);
         }
-        print_point(p, out);
+        print_point(&t, p);
     }
+    if (t.sure || t.few)
+        fprintf(out, "# %s%s%s\n",
+                !t.sure ? ""
+                : used  ? "* is not the default"
+                        : "* is faster beyond doubt",
+                t.sure && t.few ? ", " : "", t.few ? "? has too few samples to say" : "");
 }
 
 /* ---- JSON ---- */
@@ -112,6 +144,9 @@ static void add_interval(cJSON *o, const char *key, const struct bench_interval 
     cJSON_AddNumberToObject(i, "low", v->low);
     cJSON_AddNumberToObject(i, "high", v->high);
     cJSON_AddNumberToObject(i, "samples", v->n);
+    cJSON_AddBoolToObject(i, "too_few", bench_few(v));
+    if (v->predicted)
+        cJSON_AddBoolToObject(i, "predicted", 1);
 }
 
 static void add_candidate(cJSON *list, const struct bench_point *p, const struct bench_candidate *c)

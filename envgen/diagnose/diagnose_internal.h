@@ -54,6 +54,7 @@ int diag_split(struct diag_fields *f, const char *line, enum diag_between by); /
 /* "4.52 s", "850 ms", three digits. Returns `text`. */
 #define DIAG_TIME 24
 char *diag_time_text(char text[DIAG_TIME], double ms);
+char *diag_time_beside(char text[DIAG_TIME], double ms, double other_ms); /* in the unit of the other */
 
 /* ---- words ---- */
 

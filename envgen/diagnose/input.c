@@ -160,9 +160,15 @@ const char *diag_time(const char *s, double unit_ms, double *ms)
 
 char *diag_time_text(char text[DIAG_TIME], double ms)
 {
+    return diag_time_beside(text, ms, ms);
+}
+
+char *diag_time_beside(char text[DIAG_TIME], double ms, double other_ms)
+{
+    int seconds = other_ms >= 999.5;
     char number[UNIT_TEXT];
-    unit_three_digits(number, ms >= 999.5 ? ms / 1e3 : ms);
-    snprintf(text, DIAG_TIME, "%.*s%s", DIAG_TIME - 4, number, ms >= 999.5 ? " s" : " ms");
+    unit_three_digits(number, seconds ? ms / 1e3 : ms);
+    snprintf(text, DIAG_TIME, "%.*s%s", DIAG_TIME - 4, number, seconds ? " s" : " ms");
     return text;
 }
 

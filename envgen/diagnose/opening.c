@@ -96,7 +96,7 @@ static void say_largest(const struct diag_source *s, char to[DIAG_SENTENCE])
         if (&s->phases[i] != p && s->phases[i].kind != DIAG_METRIC && s->phases[i].share >= p->share - DIAGNOSE_TIE)
             diag_say(to, " and %s", s->phases[i].name);
     diag_say(to, ": %.0f %% of %s%s (%s of %s).", percent(p->share), whole_of(s), ties ? " each" : "",
-             diag_time_text(time[0], p->median_ms), diag_time_text(time[1], s->step_ms));
+             diag_time_beside(time[0], p->median_ms, s->step_ms), diag_time_text(time[1], s->step_ms));
 }
 
 /* The names of the phases that may hold communication, the largest three first. */

@@ -96,7 +96,7 @@ static void print_finding(FILE *out, int number, const struct diag_finding *f)
     put(out, f->advice);
     fputc('\n', out);
     if (*f->command) {
-        fputs("     $ ", out);
+        fputs("     ", out);
         put(out, f->command);
         fputc('\n', out);
     }

@@ -18,7 +18,8 @@ struct env_question {
 /* Prints the answer for people. Error: nothing, so far; an unknown variable or shape is an answer, too. */
 int env_explain(const struct env_profile *p, const struct env_question *q, FILE *out, struct err *e);
 
-/* The same as a document: decisions.json less what was not asked for, with the profile's "hash" and "dir", for a call
+/* The same as a document: decisions.json less what was not asked for (of a call the nearest size that was measured, and
+ * its fastest candidates), with the profile's "hash" and "dir", for a call
  * the "rules" and the rules of "tuner" that apply, for a variable its "catalogue" entry, and as "model" what NCCL would
  * choose by itself. cJSON_Delete frees. NULL after an error. */
 cJSON *env_explain_json(const struct env_profile *p, const struct env_question *q, struct err *e);

@@ -2,7 +2,28 @@
 #ifndef ENVGEN_EXPLAIN_EXPLAIN_INTERNAL_H
 #define ENVGEN_EXPLAIN_EXPLAIN_INTERNAL_H
 
+#include "core/units.h"
 #include "envgen/explain/explain.h"
+
+/* The answer for one call. */
+void explain_call(const struct env_profile *p, const struct env_question *q, FILE *out);
+
+/* Whether the question allows a shape; the range of it that the call is in (NULL: not measured); and there the measured
+ * size that is nearest, as sizes are spaced geometrically (NULL: none). */
+int explain_matches(const struct env_shape *s, const struct env_question *q);
+const struct env_range *explain_find_range(const struct env_shape *s, const struct env_question *q);
+const struct env_point *explain_nearest(const struct env_range *r, uint64_t bytes);
+
+/* The options of a point, the fastest first, in `sorted`; returns how many of them at its beginning are worth telling
+ * one by one, with those that are used and the default. */
+int explain_told(const struct env_point *p, const struct env_option **sorted);
+
+/* "64 KiB", "any larger size". */
+const char *explain_range_end(const struct env_range *r, char text[UNIT_TEXT]);
+
+/* Whether a name looks like one of NCCL's and is none, and the one that was most likely meant (NULL). */
+int explain_is_unknown(const char *name);
+const char *explain_nearest_variable(const char *name);
 
 /* What the catalogue knows about a variable: what it does, its default in the release that was asked for, else in those
  * of the profile. Nothing for names that are not there. */

@@ -19,18 +19,43 @@ static void keep_setting(struct env_decisions *d, const struct env_decisions *al
         }
 }
 
-/* Of a shape: the one collective and of that the one range. */
+/* A point with the candidates that are worth telling. */
+static struct env_point *tell(struct arena *a, const struct env_point *p)
+{
+    const struct env_option **sorted = arena_alloc(a, ((size_t)p->noptions + 1) * sizeof(struct env_option *));
+    struct env_point *out = ARENA_NEW(a, struct env_point);
+    *out = *p;
+    out->noptions = explain_told(p, sorted);
+    out->options = arena_alloc(a, ((size_t)out->noptions + 1) * sizeof *out->options);
+    out->chosen = out->fallback = -1;
+    for (int i = 0; i < out->noptions; i++) {
+        out->options[i] = *sorted[i];
+        if (sorted[i] - p->options == p->chosen)
+            out->chosen = i;
+        if (sorted[i] - p->options == p->fallback)
+            out->fallback = i;
+    }
+    return out;
+}
+
+/* Of a shape: the one collective, of that the one range, of that the nearest size; and the launch that is used. */
 static struct env_shape narrow(struct arena *a, const struct env_shape *s, const struct env_question *q)
 {
     struct env_shape out = *s;
-    out.ncolls = 0;
-    for (int c = 0; c < s->ncolls; c++)
-        for (int r = 0; r < s->colls[c].nranges && s->colls[c].coll == q->coll && !out.ncolls; r++)
-            if (q->bytes >= s->colls[c].ranges[r].min_bytes && q->bytes <= s->colls[c].ranges[r].max_bytes) {
-                out.colls = ARENA_NEW(a, struct env_coll);
-                *out.colls = (struct env_coll){s->colls[c].coll, &s->colls[c].ranges[r], 1};
-                out.ncolls = 1;
-            }
+    const struct env_range *r = explain_find_range(s, q);
+    const struct env_point *nearest = r ? explain_nearest(r, q->bytes) : NULL;
+    out.ncolls = r != NULL;
+    out.colls = ARENA_NEW(a, struct env_coll);
+    if (r) {
+        struct env_range *one = ARENA_NEW(a, struct env_range);
+        *one = *r;
+        one->points = nearest ? tell(a, nearest) : NULL;
+        one->npoints = nearest != NULL;
+        *out.colls = (struct env_coll){q->coll, one, 1};
+    }
+    out.launches += s->chosen > 0 ? s->chosen : 0;
+    out.nlaunches = s->chosen >= 0;
+    out.chosen = s->chosen >= 0 ? 0 : -1;
     return out;
 }
 
@@ -39,7 +64,7 @@ static void keep_call(struct env_decisions *d, const struct env_decisions *all, 
     d->nsettings = d->nshapes = 0;
     d->shapes = arena_alloc(d->arena, ((size_t)all->nshapes + 1) * sizeof *d->shapes);
     for (int i = 0; i < all->nshapes; i++)
-        if ((!q->nodes || all->shapes[i].nodes == q->nodes) && (!q->ranks || all->shapes[i].ranks == q->ranks))
+        if (explain_matches(&all->shapes[i], q))
             d->shapes[d->nshapes++] = narrow(d->arena, &all->shapes[i], q);
 }
 

@@ -147,18 +147,21 @@ void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int n
         fprintf(out, "    assumed: %s\n", env_comment(m->arena, b->model->assumed));
 }
 
+const char *explain_model_cell(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks)
+{
+    struct believed *b = believe(m, nodes, ranks);
+    struct nccl_choice c;
+    return b->model && !nccl_model_choose(b->model, coll, bytes, &c) ? cell(m->arena, &c) : NULL;
+}
+
 const char *explain_model_range(struct explain_model *m, const struct env_shape *s, int coll, const struct env_range *r)
 {
-    struct believed *b = believe(m, s->nodes, s->ranks);
     const char *text = NULL, *last = "";
-    for (int i = 0; i < r->npoints && b->model; i++) {
-        struct nccl_choice c;
-        if (nccl_model_choose(b->model, coll, r->points[i].bytes, &c))
-            continue;
-        const char *now = cell(m->arena, &c);
-        if (strcmp(now, last) != 0)
+    for (int i = 0; i < r->npoints; i++) {
+        const char *now = explain_model_cell(m, coll, r->points[i].bytes, s->nodes, s->ranks);
+        if (now && strcmp(now, last) != 0)
             text = text ? arena_printf(m->arena, "%s, %s", text, now) : now;
-        last = now;
+        last = now ? now : last;
     }
     return text;
 }

@@ -27,6 +27,9 @@ int explain_model_shape(const struct explain_model *m, const struct env_question
 /* NCCL's own choice for a call, with a heading. */
 void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks, FILE *out);
 
+/* The same in a word, "ring/simple"; NULL: it has nothing to say. In the model's own memory. */
+const char *explain_model_cell(struct explain_model *m, int coll, uint64_t bytes, int nodes, int ranks);
+
 /* NCCL's choices over the measured sizes of a range, each once, in order: "tree/ll128, ring/simple"; NULL: it has
  * nothing to say. In the model's own memory. */
 const char *explain_model_range(struct explain_model *m, const struct env_shape *s, int coll,

@@ -1,4 +1,7 @@
 /* What the catalogue knows about a variable: what it is, and its default release by release. */
+#include <string.h>
+
+#include "core/edit_distance.h"
 #include "core/vars/catalogue.h"
 #include "envgen/explain/explain_internal.h"
 
@@ -14,6 +17,22 @@ static struct releases releases_of(const struct env_decisions *d, const struct e
     if (d->nccl_low)
         return (struct releases){d->nccl_low, d->nccl_high};
     return (struct releases){ENV_OLDEST_IN_USE, ENV_NEWEST};
+}
+
+static const char *variable_name(int i)
+{
+    const struct env_var *v = env_var_at((size_t)i);
+    return v ? v->name : NULL;
+}
+
+int explain_is_unknown(const char *name)
+{
+    return (!strncmp(name, "NCCL_", 5) || !strncmp(name, "RCCL_", 5)) && !env_var_find(name) && !env_other_find(name);
+}
+
+const char *explain_nearest_variable(const char *name)
+{
+    return edit_distance_nearest(name, variable_name);
 }
 
 static void print_default(const struct env_var *v, int release, FILE *out)
@@ -120,10 +139,13 @@ cJSON *explain_catalogued_json(const struct env_decisions *d, const struct env_q
     const struct env_var *v = env_var_find(name);
     const struct env_other *other = env_other_find(name);
     const struct releases r = releases_of(d, q);
-    if (!v && !other)
+    if (!v && !other && !explain_is_unknown(name))
         return NULL;
     cJSON *o = cJSON_CreateObject();
     json_add_str(o, "name", name);
+    cJSON_AddBoolToObject(o, "known", v || other);
+    if (!v && !other)
+        json_add_str(o, "did_you_mean", explain_nearest_variable(name));
     if (v)
         add_catalogued(o, v, &r);
     if (other) {

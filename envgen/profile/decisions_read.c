@@ -297,7 +297,7 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
     d->margin = json_num(doc, "margin", ENV_MARGIN);
     d->confidence = json_num(doc, "confidence", BENCH_CONFIDENCE);
     d->today = arena_strdup(in->arena, json_str(doc, "today", NULL));
-    d->predicted = json_bool(doc, "predicted", 0);
+    d->predicted = json_bool(doc, "predictions_are_set", json_bool(doc, "predicted", 0)); /* its name of old */
     int64_t most = json_int(doc, "extrapolate_nodes", 0);
     d->extrapolate_nodes = most > 0 && most < INT32_MAX ? (int)most : 0;
     if (read_releases(in, cJSON_GetObjectItemCaseSensitive(doc, "nccl"), d))

@@ -86,6 +86,7 @@ static void add_shape(cJSON *array, const struct env_shape *s)
     cJSON *o = append(array);
     json_add_str(o, "engine", s->engine);
     json_add_str(o, "library", s->library);
+    json_add_str(o, "evidence", bench_evidence_text(bench_evidence_of(s->engine)));
     json_add_str(o, "buffers", s->buffers);
     json_add_str(o, "active", s->active);
     cJSON_AddNumberToObject(o, "nodes", s->nodes);
@@ -172,7 +173,7 @@ cJSON *env_decisions_json(const struct env_decisions *d)
     json_add_str(doc, "today", d->today);
     if (d->nccl_low)
         add_releases(doc, d);
-    cJSON_AddBoolToObject(doc, "predicted", d->predicted);
+    cJSON_AddBoolToObject(doc, "predictions_are_set", d->predicted);
     cJSON_AddNumberToObject(doc, "extrapolate_nodes", d->extrapolate_nodes);
     json_add_str(doc, "host_memory", BENCH_HOST_MEMORY);
     cJSON *settings = cJSON_AddArrayToObject(doc, "settings");

@@ -72,7 +72,7 @@ check "workload: no such framework" refuses 2 "--framework: 'fsdb'" workload --m
 
 check "an unknown command" says "did you mean generate?" "$bin" genrate
 mapfile -t commands < <("$bin" --print-options)
-check "completion knows every command" test "${#commands[@]}" = 14
+check "completion knows every command" test "${#commands[@]}" = 15
 for c in "${commands[@]}"; do
     check "help $c" says "Usage: nccltune $c" "$bin" help "$c"
     check "$c --version" says "nccltune " "$bin" "$c" --version

@@ -74,6 +74,19 @@ check "a full disk is an error" bash -c "! '$bin' report '$work/measured' -o /de
 echo >>"$work/bare/nccl.conf"
 check "a profile that was changed is an error" bash -c "! '$bin' report '$work/bare' -o '$work/none.html' && [ ! -e '$work/none.html' ]"
 
+# ---- explain of many shapes ------------------------------------------------------------------------------------------
+call() { "$bin" explain "$work/large" --collectives allreduce --bytes 64M "$@"; }
+lines() { [ "$(call "${@:2}" | wc -l)" -le "$1" ]; }
+check "a call on twelve shapes is told on one screen" lines 24
+check "on one shape, too" lines 24 --nodes 64 --ranks 512
+check "the largest gain first" bash -c "'$bin' explain '$work/large' -c allreduce -b 64M | grep -oE '[0-9.]+x +[0-9]+ MiB' | sort -c -rn"
+check "candidates by gain" bash -c "'$bin' explain '$work/large' -c allreduce -b 64M -n 64 --ranks 512 | grep -oE '[0-9.]+x \([0-9.]+ to [0-9.]+\)  results' | sort -c -rn"
+check "the size of the evidence is told" grep -q 'evidence at 128 MiB, the nearest size' <(call --nodes 64 --ranks 512)
+call --nodes 64 --ranks 512 --json >"$work/call.json"
+check "its JSON is no book" test "$(stat -c %s "$work/call.json")" -lt 8000
+check "of the nearest size alone" jq -e '[.shapes[].collectives[].ranges[].points[].bytes] == [134217728]' "$work/call.json"
+check "and says what it is" jq -e '.shapes[0].evidence == "measured on GPUs" and .predictions_are_set == false' "$work/call.json"
+
 for profile in large measured predicted; do
     if command -v chromium >/dev/null; then
         pictures=${NCCLTUNE_PICTURES:+$NCCLTUNE_PICTURES/$profile}

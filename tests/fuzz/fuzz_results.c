@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct bench_points *p = bench_points_of(r, r->arena);
         if (!nowhere || (r->count && !p->count))
             __builtin_trap();
-        bench_points_print(p, nowhere);
+        bench_points_print(p, NULL, NULL, nowhere);
         cJSON_Delete(bench_points_json(p));
         fclose(nowhere);
     }

@@ -91,10 +91,27 @@ static void symbols(void **state)
     }
 }
 
+static void three_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *digits, *time;
+    } cases[] = {{0.37, "0.370", "0.37 us"},   {0.99996, "1.00", "1 us"},   {9.996, "10.0", "10 us"},
+                 {85.14, "85.1", "85.1 us"},   {999.4, "999", "999 us"},    {12345, "12300", "12.3 ms"},
+                 {159800, "160000", "160 ms"}, {2.5e6, "2500000", "2.5 s"}, {0, "0", "0 us"}};
+    char text[UNIT_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(unit_three_digits(text, cases[i].value), cases[i].digits);
+        assert_string_equal(unit_time_us(text, cases[i].value), cases[i].time);
+    }
+    unit_three_digits(text, 1e300); /* bounded */
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(times),
-                                       cmocka_unit_test(whole_numbers), cmocka_unit_test(printed),
-                                       cmocka_unit_test(symbols)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(three_digits), cmocka_unit_test(sizes),
+                                       cmocka_unit_test(times),        cmocka_unit_test(whole_numbers),
+                                       cmocka_unit_test(printed),      cmocka_unit_test(symbols)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

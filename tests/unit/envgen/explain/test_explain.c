@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/coll.h"
-#include "envgen/explain/explain.h"
+#include "envgen/explain/explain_internal.h"
 #include "envgen/generate/generate.h"
 #include "tests/unit/envgen/scratch.h"
 
@@ -82,6 +82,35 @@ static void one_variable(void **state)
     expect(ask((struct env_question){.coll = -1, .variable = "NCCL_ALGO"}), unset);
     expect(ask((struct env_question){.coll = -1, .variable = "NCCL_SOCKET_IFNAME"}), topology);
     assert_null(strstr(ask((struct env_question){.coll = -1, .variable = "NCCL_SOCKET_IFNAME"}), BENCH_HOST_MEMORY));
+}
+
+static void a_variable_that_is_none(void **state)
+{
+    (void)state;
+    static const char *const typed[] = {"NCCL_IB_HCAA is no variable", "did you mean NCCL_IB_HCA?", NULL};
+    struct env_question q = {.coll = -1, .variable = "NCCL_IB_HCAA"};
+    struct err e = {0};
+    expect(ask(q), typed);
+    cJSON *doc = env_explain_json(profile, &q, &e), *catalogue = cJSON_GetObjectItem(doc, "catalogue");
+    assert_int_equal(json_bool(catalogue, "known", 1), 0);
+    assert_string_equal(json_str(catalogue, "did_you_mean", ""), "NCCL_IB_HCA");
+    cJSON_Delete(doc);
+}
+
+/* The fastest six, what is used and the default; failed ones last. */
+static void candidates_by_gain(void **state)
+{
+    (void)state;
+    struct env_option options[12] = {0};
+    for (int i = 0; i < 12; i++)
+        options[i] = (struct env_option){.call.label = "c", .gain = {0.5 + 0.1 * i, 0, 0, 9, 0, NULL}};
+    options[11].status = BENCH_CRASHED;
+    const struct env_point p = {.options = options, .noptions = 12, .fallback = 0, .chosen = 2};
+    const struct env_option *sorted[13];
+    assert_int_equal(explain_told(&p, sorted), 8);
+    const int order[] = {10, 9, 8, 7, 6, 5, 2, 0, 4, 3, 1, 11};
+    for (int i = 0; i < 12; i++)
+        assert_int_equal(sorted[i] - options, order[i]);
 }
 
 static void one_call(void **state)
@@ -199,9 +228,14 @@ static void a_variable_has_its_catalogue_entry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_whole), cmocka_unit_test(one_variable),
-        cmocka_unit_test(one_call),  cmocka_unit_test(a_shape_that_was_not_measured),
-        cmocka_unit_test(as_json),   cmocka_unit_test(a_variable_has_its_catalogue_entry),
+        cmocka_unit_test(the_whole),
+        cmocka_unit_test(one_variable),
+        cmocka_unit_test(a_variable_that_is_none),
+        cmocka_unit_test(candidates_by_gain),
+        cmocka_unit_test(one_call),
+        cmocka_unit_test(a_shape_that_was_not_measured),
+        cmocka_unit_test(as_json),
+        cmocka_unit_test(a_variable_has_its_catalogue_entry),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }
