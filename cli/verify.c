@@ -92,18 +92,16 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
 
 /* ---- output ---- */
 
-static void print_rule(const struct verify_rule *v)
+static void print_rule(const struct verify_rule *v, struct arena *a)
 {
-    printf("  %s  %s", v->what, verify_verdict_name(v->verdict));
-    if (v->gain.n)
-        printf(", gain %.2fx [%.2f, %.2f]", v->gain.median, v->gain.low, v->gain.high);
-    putchar('\n');
+    printf("  %s  %s%s%s\n", v->what, verify_verdict_name(v->verdict), v->gain.n ? ", gain " : "",
+           v->gain.n ? bench_gain_text(a, v->gain) : "");
 }
 
 static void print_points(const struct bench_points *points)
 {
     struct arena *a = arena_new();
-    puts("#  collective    groups          size     default (us)     profile (us)    gain   interval");
+    puts("#  collective    groups          size     default (us)     profile (us)   gain");
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
         const struct bench_candidate *from = verify_candidate(p, BENCH_DEFAULT),
@@ -113,9 +111,10 @@ static void print_points(const struct bench_points *points)
         if (!from || !to)
             continue;
         const struct bench_shape groups = {p->nodes, p->ranks, p->others, p->load};
-        printf("%13s  %8s  %12llu  %15.2f  %15.2f  %5.2fx   [%.2f, %.2f]\n", coll_name(p->coll),
-               bench_shape_text(&groups, a), (unsigned long long)p->bytes, from->time_us.median, to->time_us.median,
-               to->gain.median, to->gain.low, to->gain.high);
+        char before[UNIT_TEXT], after[UNIT_TEXT];
+        printf("%13s  %8s  %12llu  %15s  %15s   %s\n", coll_name(p->coll), bench_shape_text(&groups, a),
+               (unsigned long long)p->bytes, unit_three_digits(before, from->time_us.median),
+               unit_three_digits(after, to->time_us.median), bench_gain_text(a, to->gain));
     }
     arena_free(a);
 }
@@ -152,13 +151,13 @@ static void print_verdicts(const struct env_profile *p, const struct bench_point
     print_points(points);
     if (v->environment.what) {
         puts("\nThe profile's environment, against the default:");
-        print_rule(&v->environment);
+        print_rule(&v->environment, p->arena);
     }
     const char *file = v->text ? "tuner.csv" : "openmpi.rules";
     printf(v->nrules ? "\nRules of %s, each against the same environment without them:\n" : "\n%s has no rule.\n",
            file);
     for (int i = 0; i < v->nrules; i++)
-        print_rule(&v->rules[i]);
+        print_rule(&v->rules[i], p->arena);
 }
 
 static cJSON *rule_json(const struct verify_rule *v)

@@ -111,7 +111,7 @@ const struct diag_rule diag_profile_rules[] = {
      "nccltune doctor --job"},
     {"table-not-used", no_table, DIAG_MEASURED, HOOKS, "nccltune doctor --job"},
     {"other-release", other_release, DIAG_MEASURED, "measure again with this NCCL, or start jobs with the profile's",
-     "nccltune tune -o PROFILE"},
+     "nccltune tune -o profile"},
     {"other-values", other_values, DIAG_MEASURED,
      "take them out of the script, so that the profile's count; nccltune explain PROFILE NAME says why", ""},
     {"unused-hcas", other_hcas, DIAG_MEASURED,

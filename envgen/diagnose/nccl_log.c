@@ -335,6 +335,6 @@ const struct diag_rule diag_nccl_rules[] = {
     {"nccl-versions", versions, DIAG_MEASURED,
      "one container image for all ranks; two frameworks in one job may be right", "nccltune doctor --job"},
     {"no-nvlink", no_nvlink, DIAG_MEASURED, "keep the rollout's tensor parallelism at two, or tune small all-reduces",
-     "nccltune workload --no-custom-all-reduce -o workload.json ..."},
+     "nccltune workload --from-launch train.sh --no-custom-all-reduce -o workload.json"},
 };
 const size_t diag_nccl_rules_count = sizeof diag_nccl_rules / sizeof *diag_nccl_rules;

@@ -237,8 +237,11 @@ static int trace_cut(const struct judge *j, struct diag_hit *h)
                                         j->d->cut_traces, j->d->cut_traces == 1 ? " is" : "s are");
 }
 
-#define NOT  "not the network: "
-#define TUNE "nccltune workload -o workload.json ...; nccltune tune --workload workload.json -o PROFILE"
+#define NOT "not the network: "
+#define TUNE                                                        \
+    "nccltune workload --from-launch train.sh -o workload.json && " \
+    "nccltune tune --workload workload.json -o profile"
+#define TRAINER "\"$(pgrep -n python)\""
 
 static const struct diag_rule rules[] = {
     {"communication", communication, DIAG_MEASURED,
@@ -253,7 +256,7 @@ static const struct diag_rule rules[] = {
     {"rollout", phase_is_large, DIAG_MEASURED,
      NOT "raise the inference engine's memory fraction (gpu_memory_utilization) and batch, use the smallest tensor "
          "parallelism that holds the model, CUDA graphs, or asynchronous rollout",
-     "curl -s http://ENGINE:8000/metrics | nccltune diagnose -", 0.35, "rollout"},
+     "curl -s http://localhost:8000/metrics | nccltune diagnose -", 0.35, "rollout"},
     {"long-tail", long_tail, DIAG_LIKELY,
      NOT "GPUs wait for the longest responses: over-sample and cut off, roll out asynchronously, or balance by length",
      "", ROLLOUT_TAIL},
@@ -264,7 +267,7 @@ static const struct diag_rule rules[] = {
     {"reward", phase_is_large, DIAG_MEASURED,
      NOT "rewards run on the CPU or on a server: more workers (reward_model.launch_reward_fn_async, num_workers), "
          "overlap them with the rollout, time-limit each",
-     "py-spy dump --pid PID | nccltune diagnose -", 0.15, "reward"},
+     "py-spy dump --pid " TRAINER " | nccltune diagnose -", 0.15, "reward"},
     {"log-probabilities", phase_is_large, DIAG_MEASURED,
      "a forward pass of the trainer: raise log_prob_micro_batch_size or use_dynamic_bsz, remove padding, skip it where "
      "one "
@@ -311,18 +314,18 @@ static const struct diag_rule rules[] = {
      "the first place to look at, whether it computes or waits: profile a few steps with torch.profiler",
      "nccltune diagnose rank0.pt.trace.json"},
     {"hang", diag_hangs, DIAG_LIKELY, diag_hang_advice,
-     "nccltune doctor --job; nccltune lint --pid PID; py-spy dump --pid PID | nccltune diagnose -"},
+     "nccltune doctor --job; nccltune lint --pid " TRAINER "; py-spy dump --pid " TRAINER " | nccltune diagnose -"},
     {"gpu-imbalance", gpu_imbalance, DIAG_MEASURED,
      "balance work between ranks: sequence lengths, pipeline stages, experts; a GPU that waits shows as one that is "
      "idle",
      "", GPU_SPREAD},
     {"gpu-idle", gpu_idle, DIAG_MEASURED,
      "see which phase runs then: checkpoints, rewards on the CPU, data, or waiting for the slowest rollout",
-     "nccltune diagnose console.log GPUS.csv", GPU_IDLE},
+     "nccltune diagnose console.log gpus.csv", GPU_IDLE},
     {"gpu-low", gpu_low, DIAG_LIKELY,
      "all wait alike: small batches, a host that launches too slowly, data, rewards, or collectives of all ranks; the "
      "console log with timers says which",
-     "nccltune diagnose console.log GPUS.csv", GPU_LOW},
+     "nccltune diagnose console.log gpus.csv", GPU_LOW},
     {"trend", trend, DIAG_MEASURED, "responses grow during training: cap their length, or plan for it", "", GROWTH,
      "rollout"},
     {"trend", trend, DIAG_MEASURED, "look for growing sequences, fragmented memory, or throttled clocks", "", GROWTH},

@@ -57,7 +57,8 @@ static void print_source(FILE *out, const struct diag_source *s, int primary)
     fprintf(out, "\n%s: %ld step%s", s->format, s->steps, s->steps == 1 ? "" : "s");
     if (s->left_out)
         fprintf(out, ", %ld at the start left out", s->left_out);
-    fprintf(out, ", median step %s%s\n", diag_time_text(time, s->step_ms), primary ? "" : " (for comparison)");
+    fprintf(out, ", median step %s%s\n", diag_time_beside(time, s->step_ms, unit_ms > 1 ? s->step_ms : 0),
+            primary ? "" : " (for comparison)");
     if (s->nphases)
         fprintf(out, "  %-28s%9s %5s  %s\n", "phase", unit_ms > 1 ? "s" : "ms", "%", "kind");
     for (int i = 0; i < s->nphases; i++)

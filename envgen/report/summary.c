@@ -1,8 +1,11 @@
 /* What the reader wants first, what is set, and what to do with it. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/coll.h"
 #include "core/locate.h"
 #include "core/page.h"
+#include "core/units.h"
 #include "core/vars/text.h"
 #include "core/xml.h"
 #include "envgen/decide/gain.h"
@@ -67,6 +70,49 @@ static void put_counts(struct report *r, FILE *out)
         put_card(out, arena_printf(r->a, "%d", r->verdict.nfaults), "faults of the fabric");
 }
 
+/* A range of sizes whose call is not the library's own. */
+struct gained {
+    const struct env_shape *shape;
+    int coll;
+    const struct env_range *range;
+};
+
+static int by_gain(const void *x, const void *y)
+{
+    const struct gained *a = x, *b = y;
+    return (b->range->gain.median > a->range->gain.median) - (b->range->gain.median < a->range->gain.median);
+}
+
+static void put_largest(struct report *r, FILE *out)
+{
+    static const char *const heads[] = {"gain of the call", "used", "collective", "from", "on", NULL};
+    const int most = 8;
+    struct gained *all = NULL;
+    int n = 0;
+    for (int i = 0; i < r->d->nshapes; i++)
+        for (int c = 0; c < r->d->shapes[i].ncolls; c++)
+            for (int k = 0; k < r->d->shapes[i].colls[c].nranges; k++) {
+                const struct env_coll *coll = &r->d->shapes[i].colls[c];
+                if (!coll->ranges[k].call.nsettings || !coll->ranges[k].gain.n)
+                    continue;
+                all = arena_grow(r->a, all, (size_t)n, sizeof *all);
+                all[n++] = (struct gained){&r->d->shapes[i], coll->coll, &coll->ranges[k]};
+            }
+    if (!n)
+        return;
+    qsort(all, (size_t)n, sizeof *all, by_gain);
+    page_put(out, "h3", "The largest gains");
+    page_table(out, NULL, heads);
+    for (int i = 0; i < n && i < most; i++) {
+        char size[UNIT_TEXT];
+        const char *cells[] = {env_gain_text(r->a, all[i].range->gain), all[i].range->call.label,
+                               coll_name(all[i].coll), unit_bytes(size, all[i].range->min_bytes),
+                               env_shape_text(r->a, all[i].shape)};
+        page_row(out, NULL, cells, 5);
+    }
+    page_table_end(out);
+}
+
 /* What goes with the results of the engines. */
 static void put_standing(struct report *r, FILE *out)
 {
@@ -87,6 +133,7 @@ static void draw_summary(struct report *r, FILE *out)
     put_counts(r, out);
     fputs("</ul>\n", out);
     put_standing(r, out);
+    put_largest(r, out);
     for (int i = 0; r->t && i < r->t->nclasses && i < most; i++) {
         const struct topo_class *c = &r->t->classes[i];
         const char *gpu = c->ngpus ? c->objects[c->gpus[0].object].model : NULL;

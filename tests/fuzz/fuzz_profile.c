@@ -1,5 +1,5 @@
 /* Fuzzes the readers of a profile: the input is manifest.json when it names that format, else decisions.json. What
- * decisions.json gives is explained for people and for programs, and a step is estimated by it. */
+ * decisions.json gives is explained for people and for programs, and reported, and a step is estimated by it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "core/coll.h"
 #include "envgen/explain/explain.h"
 #include "envgen/profile/decisions.h"
+#include "envgen/report/report.h"
 #include "envgen/step/step.h"
 
 static char dir[] = "/dev/shm/nccltune-fuzz-XXXXXX";
@@ -76,6 +77,8 @@ static void explain_all(const char *path)
         {.coll = COLL_BROADCAST, .bytes = 0, .nodes = 4, .ranks = 4},
     };
     FILE *out = fopen("/dev/null", "w");
+    if (p.decisions && out)
+        env_report_write(&p, out, &e);
     for (size_t i = 0; p.decisions && out && i < sizeof questions / sizeof *questions; i++) {
         env_explain(&p, &questions[i], out, &e);
         cJSON_Delete(env_explain_json(&p, &questions[i], &e));

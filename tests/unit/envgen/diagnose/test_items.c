@@ -157,6 +157,12 @@ static void check(const struct item *item, struct diagnosis *d)
         fail_msg("%s: %s", item->what, diag_verdict_name(r->verdict));
     if (item->finding && !finding_of(r, item->finding))
         fail_msg("%s: %s is not found", item->what, item->finding);
+    /* What is advised can be pasted: no prompt, no blank to fill in. */
+    for (int i = 0; i < r->nfindings; i++)
+        for (const char *const *word = (const char *const[]){"...", "PID", "PROFILE", "ENGINE", "$ ", NULL}; *word;
+             word++)
+            if (strstr(r->findings[i].command, *word))
+                fail_msg("%s: '%s' cannot be pasted", item->what, r->findings[i].command);
     if (item->not_finding && finding_of(r, item->not_finding))
         fail_msg("%s: %s is found", item->what, item->not_finding);
     for (int i = 1; i < 3; i++)
