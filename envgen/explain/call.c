@@ -23,6 +23,11 @@ static const char *settings_text(struct arena *a, const struct bench_knobs *k)
     return text;
 }
 
+const char *explain_range_end(const struct env_range *r, char text[UNIT_TEXT])
+{
+    return r->max_bytes == ENV_OPEN ? "any larger size" : unit_bytes(text, r->max_bytes);
+}
+
 int explain_matches(const struct env_shape *s, const struct env_question *q)
 {
     return (!q->nodes || s->nodes == q->nodes) && (!q->ranks || s->ranks == q->ranks);

@@ -12,13 +12,6 @@
 #include "envgen/explain/explain_internal.h"
 #include "envgen/explain/model.h"
 
-#define ANY_LARGER "any larger size"
-
-const char *explain_range_end(const struct env_range *r, char text[UNIT_TEXT])
-{
-    return r->max_bytes == ENV_OPEN ? ANY_LARGER : unit_bytes(text, r->max_bytes);
-}
-
 /* What stands in the file was validated when it was written, but a profile may come from anywhere: nothing in it is
  * printed with its control characters. */
 static const char *safe(struct arena *a, const char *s)
