@@ -112,6 +112,12 @@ static int used_at(const struct bench_point *p, const void *decisions)
     return p->untouched;
 }
 
+/* Predictions that stand in comments are used by nobody. */
+static int applies(const struct env_decisions *d)
+{
+    return d->predicted || !env_shape_with(d, BENCH_PREDICTED);
+}
+
 /* The default against what is used at every point. */
 static void print_points(const struct tune_result *t)
 {
@@ -121,7 +127,7 @@ static void print_points(const struct tune_result *t)
         printf("PREDICTED%s%s, nothing was measured; intervals are bands that hold nine of ten\n\n",
                t->machine ? " for " : "", t->machine ? t->machine : "");
     if (t->points->count)
-        bench_points_print(t->points, used_at, t->profile->decisions, stdout);
+        bench_points_print(t->points, applies(t->profile->decisions) ? used_at : NULL, t->profile->decisions, stdout);
 }
 
 /* Whether a launch or a call was chosen that is not the library's own. */

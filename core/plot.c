@@ -34,6 +34,11 @@ static int drawn(const struct plot_point *p)
     return p->x > 0 && p->y > 0 && isfinite(p->y) && isfinite(p->high);
 }
 
+static int has_interval(const struct plot_point *p)
+{
+    return drawn(p) && p->low > 0 && p->high >= p->low;
+}
+
 /* -1: there is nothing. */
 static int frame_of(const struct plot *p, struct frame *f)
 {
@@ -45,7 +50,7 @@ static int frame_of(const struct plot *p, struct frame *f)
                 continue;
             f->x_low = fmin(f->x_low, log2(at->x));
             f->x_high = fmax(f->x_high, log2(at->x));
-            f->y_low = fmin(f->y_low, log10(at->low > 0 ? at->low : at->y));
+            f->y_low = fmin(f->y_low, log10(has_interval(at) ? fmin(at->low, at->y) : at->y));
             f->y_high = fmax(f->y_high, log10(fmax(at->high, at->y)));
         }
     f->x_low -= 0.5;
@@ -97,7 +102,7 @@ static void draw_axes(const struct frame *f, FILE *out)
 static void draw_intervals(const struct plot_series *s, const struct frame *f, FILE *out)
 {
     for (int i = 0; i < s->n; i++)
-        if (drawn(&s->points[i]) && s->points[i].low > 0)
+        if (has_interval(&s->points[i]))
             fprintf(out, "M%.1f %.1fV%.1f", across(f, s->points[i].x), down(f, s->points[i].low),
                     down(f, s->points[i].high));
 }
@@ -105,12 +110,13 @@ static void draw_intervals(const struct plot_series *s, const struct frame *f, F
 static void draw_area(const struct plot_series *s, const struct frame *f, FILE *out)
 {
     char pen = 'M';
-    for (int i = 0; i < s->n; i++, pen = 'L')
-        if (drawn(&s->points[i]))
-            fprintf(out, "%c%.1f %.1f", pen, across(f, s->points[i].x), down(f, s->points[i].low));
-    for (int i = s->n - 1; i >= 0; i--)
-        if (drawn(&s->points[i]))
-            fprintf(out, "L%.1f %.1f", across(f, s->points[i].x), down(f, s->points[i].high));
+    for (int i = 0; i < 2 * s->n; i++) {
+        const struct plot_point *at = &s->points[i < s->n ? i : 2 * s->n - 1 - i];
+        if (!has_interval(at))
+            continue;
+        fprintf(out, "%c%.1f %.1f", pen, across(f, at->x), down(f, i < s->n ? at->low : at->high));
+        pen = 'L';
+    }
 }
 
 static void draw_series(const struct plot *p, int number, const struct frame *f, FILE *out)
@@ -142,7 +148,7 @@ static void draw_marks(const struct plot *p, const struct frame *f, FILE *out)
     for (int i = 0; i < p->nmarks; i++) {
         double low = p->marks[i].x > 0 ? fmax(across(f, p->marks[i].x), LEFT) : LEFT;
         double high = i + 2 < p->nmarks ? across(f, p->marks[i + 2].x) : WIDTH - RIGHT;
-        if (low > LEFT)
+        if (low > LEFT && low < WIDTH - RIGHT)
             fprintf(out, "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/>", low, TOP - 4 - (i % 2) * 14, HEIGHT - BOTTOM);
         if (high - low > 4 * LETTER)
             svg_words(out, low + 3, TOP - 8 - (i % 2) * 14, " class=\"held\"", p->marks[i].name,

@@ -107,7 +107,9 @@ cJSON *report_data(struct report *r)
     json_add_str(doc, "tool", r->p->manifest.tool);
     json_add_str(doc, "created", r->p->manifest.created);
     json_add_str(doc, "topology", r->d->topology);
+    json_add_str(doc, "today", r->d->today);
     cJSON_AddNumberToObject(doc, "margin", r->d->margin);
+    cJSON_AddNumberToObject(doc, "confidence", r->d->confidence);
     cJSON *settings = cJSON_AddArrayToObject(doc, "settings"), *shapes = cJSON_AddArrayToObject(doc, "shapes");
     for (int i = 0; i < r->d->nsettings; i++) {
         const struct env_setting *s = &r->d->settings[i];

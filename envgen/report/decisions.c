@@ -16,6 +16,10 @@ static int has_shapes(const struct report *r)
 static void put_shape(struct report *r, const struct env_shape *s, FILE *out)
 {
     page_put(out, "h3", arena_printf(r->a, "%s on %s", s->library, env_shape_text(r->a, s)));
+    if (s->active)
+        page_put(out, "p",
+                 arena_printf(r->a, "The library as it comes: with %s.",
+                              *s->active ? s->active : "its own tuner and network"));
     if (bench_evidence_of(s->engine) == BENCH_PREDICTED)
         page_put(out, "p", "PREDICTED, not measured: intervals are bands that hold nine of ten.");
 }
@@ -86,9 +90,10 @@ static void draw_decisions(struct report *r, FILE *out)
 {
     page_put(out, "p",
              arena_printf(r->a,
-                          "A setting is written where the lower end of its gain's interval clears %g %%; green rows "
-                          "are what differs from the library's own choice. Pale rows have too few samples to say.",
-                          100 * r->d->margin));
+                          "A setting is written where the lower end of its gain's interval clears %g %% with %g %% "
+                          "confidence; green rows are what differs from the library's own choice. Pale rows have too "
+                          "few samples to say.",
+                          100 * r->d->margin, 100 * r->d->confidence));
     for (int i = 0; i < r->d->nshapes; i++) {
         const struct env_shape *s = &r->d->shapes[i];
         put_shape(r, s, out);

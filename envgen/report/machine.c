@@ -44,7 +44,7 @@ const struct report_part report_machine = {"machine", "Machine", has_topology, d
 
 static int has_fabric(const struct report *r)
 {
-    return r->fabric != NULL;
+    return r->fabric && r->fabric->rails;
 }
 
 static void draw_fabric(struct report *r, FILE *out)

@@ -133,6 +133,8 @@ static void draw_summary(struct report *r, FILE *out)
     put_counts(r, out);
     fputs("</ul>\n", out);
     put_standing(r, out);
+    if (r->d->today)
+        page_put(out, "p", r->d->today);
     put_largest(r, out);
     for (int i = 0; r->t && i < r->t->nclasses && i < most; i++) {
         const struct topo_class *c = &r->t->classes[i];

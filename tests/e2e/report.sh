@@ -68,7 +68,10 @@ done
 check "64 nodes and 12 shapes are less than 3 MB" test "$(stat -c %s "$work/large/report.html")" -lt 3000000
 check "tune has left one" grep -q 'PREDICTED' "$work/predicted/report.html"
 check "tune says where" grep -q 'report.html' "$work/out"
-check "a fabric is drawn" grep -q 'id="fabric"' "$work/measured/report.html"
+"$bin" generate -q --topology "$work/topology.json" --fabric tests/fixtures/bench/fabric.json -o "$work/wired"
+check "a fabric is reported" "$bin" report "$work/wired"
+check "and drawn" grep -q 'Rails × nodes' "$work/wired/report.html"
+check "not where it has no ports" bash -c "! grep -q 'id=\"fabric\"' '$work/measured/report.html'"
 check "what was only predicted says so" grep -q 'allreduce, PREDICTED' "$work/predicted/report.html"
 check "a full disk is an error" bash -c "! '$bin' report '$work/measured' -o /dev/full"
 echo >>"$work/bare/nccl.conf"
@@ -87,7 +90,7 @@ check "its JSON is no book" test "$(stat -c %s "$work/call.json")" -lt 8000
 check "of the nearest size alone" jq -e '[.shapes[].collectives[].ranges[].points[].bytes] == [134217728]' "$work/call.json"
 check "and says what it is" jq -e '.shapes[0].evidence == "measured on GPUs" and .predictions_are_set == false' "$work/call.json"
 
-for profile in large measured predicted; do
+for profile in large measured predicted wired; do
     if command -v chromium >/dev/null; then
         pictures=${NCCLTUNE_PICTURES:+$NCCLTUNE_PICTURES/$profile}
         [ -z "$pictures" ] || mkdir -p "$pictures"
