@@ -1,5 +1,5 @@
 /* One call: what is used, on what evidence, and what NCCL would choose by itself. Of several shapes of job a line for
- * each way that is used; of one all that was tried. */
+ * each way that is used; of one what was tried there. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
