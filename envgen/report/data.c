@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "bench/results/shape.h"
 #include "core/coll.h"
 #include "envgen/report/report_internal.h"
 
@@ -81,6 +82,7 @@ static void add_shape(cJSON *array, const struct env_shape *s)
     cJSON_AddNumberToObject(o, "nodes", s->nodes);
     cJSON_AddNumberToObject(o, "ranks", s->ranks);
     cJSON_AddNumberToObject(o, "groups", s->others + 1);
+    json_add_str(o, "load", bench_load_name(s->load));
     json_add_str(o, "launch", s->chosen < 0 ? NULL : s->launches[s->chosen].knobs.label);
     json_add_str(o, "why", s->why);
     add_gain(o, &s->total_gain);
