@@ -42,6 +42,23 @@ static void lines_in_order(void **state)
     child_end(&t, 1);
 }
 
+/* The longest that there is, with one behind it, several times over. */
+static void long_lines(void **state)
+{
+    (void)state;
+    struct child t =
+        start("x=$(head -c 65533 /dev/zero | tr '\\0' x); for i in 1 2 3; do printf '{%s}\\n{\"b\"}\\n' \"$x\"; done");
+    char *line;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_LINE);
+        assert_int_equal(strlen(line), PROTOCOL_LINE - 1);
+        assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_LINE);
+        assert_string_equal(line, "{\"b\"}");
+    }
+    assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_ENDED);
+    child_end(&t, 1);
+}
+
 static void deadline_and_stop(void **state)
 {
     (void)state;
@@ -109,8 +126,8 @@ static void nobody_listens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_in_order), cmocka_unit_test(deadline_and_stop), cmocka_unit_test(last_words),
-        cmocka_unit_test(floods),         cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(lines_in_order), cmocka_unit_test(long_lines), cmocka_unit_test(deadline_and_stop),
+        cmocka_unit_test(last_words),     cmocka_unit_test(floods),     cmocka_unit_test(nobody_listens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

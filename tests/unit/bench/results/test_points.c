@@ -219,9 +219,27 @@ static void confidence_is_what_was_asked_for(void **state)
     arena_free(a);
 }
 
+static void the_default_call_of_a_launch(void **state)
+{
+    (void)state;
+    struct bench_candidate c[3] = {{.launch = {.label = BENCH_DEFAULT}, .call = {.label = BENCH_DEFAULT}},
+                                   {.launch = {.label = "x"}, .call = {.label = "ring"}},
+                                   {.launch = {.label = "x"}, .call = {.label = BENCH_DEFAULT}}};
+    struct bench_point p = {.candidates = c, .ncandidates = 2};
+    for (int i = 0; i < 3; i++)
+        c[i].time_us.n = 1;
+    assert_ptr_equal(bench_point_default(&p, BENCH_DEFAULT), &c[0]);
+    assert_null(bench_point_default(&p, "x"));
+    p.ncandidates = 3;
+    assert_ptr_equal(bench_point_default(&p, "x"), &c[2]);
+    c[2].status = BENCH_CRASHED;
+    assert_null(bench_point_default(&p, "x"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_default_call_of_a_launch),
         cmocka_unit_test(intervals_as_tabulated),
         cmocka_unit_test(many_samples),
         cmocka_unit_test(samples_stay_as_they_were),
