@@ -180,6 +180,7 @@ static void one_program_stays_beside_the_others(void **state)
     assert_int_equal(agents_begin_beside(&set, broken, &e), 0);
     struct agents_answer *a = agents_end_beside(&set, progress_now_s() + 20, NULL, arena, &e);
     assert_true(!a[0].lost && a[0].status == -1 && !*a[0].output);
+    assert_non_null(strstr(a[0].errors, "/nosuchdirectory/nosuchprogram cannot be started: No such file"));
 }
 
 /* An agent starts workers for days. */
