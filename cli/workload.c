@@ -172,6 +172,7 @@ static const struct option_spec job_options[] = {
     {0, "micro-batch", "N", "sequences of one forward pass of one rank", COUNT(micro_batch)},
     {0, "grad-accum", "N", "micro-batches per optimizer step", COUNT(grad_accum)},
     {0, "updates", "N", "optimizer steps per step of an RL job", COUNT(updates)},
+    {0, "epochs", "N", "times that a step trains on the same responses", COUNT(epochs)},
     {0, "mini-batch", "N", "sequences per optimizer step over all ranks, to be checked", COUNT(mini_batch)},
     {0, "rollout-n", "N", "responses of one prompt", COUNT(rollout_n)},
     {0, "prompt", "N", "tokens of a prompt", COUNT(prompt)},

@@ -52,6 +52,7 @@ static void add_training(struct workload_build *b, const struct workload_parts *
 {
     const struct workload_job *j = b->job;
     double bubble = bubble_of(j, j->grad_accum, 0);
+    passes *= j->epochs;
     begin(b, who, "forward", times(pass_us(j, 2), passes));
     b->phase->bubble = bubble;
     parts->forward(b, passes);
@@ -59,7 +60,7 @@ static void add_training(struct workload_build *b, const struct workload_parts *
     b->phase->bubble = bubble;
     parts->backward(b, passes);
     begin(b, who, "optimizer", -1);
-    parts->update(b, j->updates);
+    parts->update(b, (double)j->updates * j->epochs);
 }
 
 static void add_notes(struct workload *w, const struct workload_job *j, const struct workload_parts *parts)

@@ -197,6 +197,7 @@ static int check_given(const struct workload_job *j, struct err *e)
         {"micro-batch", j->micro_batch, 0, 1 << 20},
         {"grad-accum", j->grad_accum, 0, 1 << 20},
         {"updates", j->updates, 0, 1 << 20},
+        {"epochs", j->epochs, 0, 1 << 10},
         {"mini-batch", j->mini_batch, 0, 1 << 30},
         {"prompt", j->prompt, 0, 1 << 24},
         {"response", j->response, 0, 1 << 24},
@@ -232,6 +233,7 @@ int workload_job_complete(struct workload_job *j, struct err *e)
     set_default(&j->rollout_tp, f->family == WORKLOAD_MEGATRON || f->family == WORKLOAD_INFERENCE ? j->tp : 1);
     complete_batches(j);
     set_default(&j->updates, 1);
+    set_default(&j->epochs, 1);
     if (!j->prompt && !j->response)
         j->prompt = j->response = 1024;
     if (!j->dtype)

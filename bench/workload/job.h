@@ -37,7 +37,8 @@ struct workload_job {
     int rollout_tp;           /* of the inference engine; default tp under megatron and vllm-rollout, else 1 */
     int micro_batch;          /* sequences of one forward pass of one rank; default 1 */
     int grad_accum;           /* micro-batches per optimizer step; default by mini_batch, else as many as stages */
-    int updates;              /* optimizer steps per step; default 1 */
+    int updates;              /* optimizer steps per step over its sequences; default 1 */
+    int epochs;               /* times that a step trains on them; default 1 */
     int mini_batch;           /* sequences per optimizer step over all ranks; default unknown */
     int rollout_n;            /* responses of a prompt, which the inference engine reads once; default 1 */
     int prompt, response;     /* tokens of a sequence; default 1024 and 1024 */

@@ -93,10 +93,11 @@ double workload_host_GBps(const struct workload_job *j)
 double workload_offload_s(const struct workload_job *j, double *bytes)
 {
     int zero = workload_framework_find(j->framework)->family == WORKLOAD_ZERO3, rl = j->algorithm != WORKLOAD_TRAIN;
-    double models = j->algorithm == WORKLOAD_PPO ? 2 : 1, passes = (double)j->grad_accum * j->updates;
+    double models = j->algorithm == WORKLOAD_PPO ? 2 : 1, updates = (double)j->updates * j->epochs,
+           passes = updates * j->grad_accum;
     double shard = (double)language_model_parameters(&j->model) / pieces(j, &j->model) * models;
     double adapted = trained(j) / pieces(j, &j->model) * models;
-    double optimizer = !j->offload ? 0 : zero ? 4.0 * adapted * j->updates : 2 * MASTER * adapted;
+    double optimizer = !j->offload ? 0 : zero ? 4.0 * adapted * updates : 2 * MASTER * adapted;
     double fetched = j->offload_params && zero ? 2.0 * shard * passes * (rl ? 4 : 2) : 0;
     double moved = j->offload_params && !zero ? 8.0 * shard * (rl ? 2 : 1) : 0;
     double rate = workload_host_GBps(j) * 1e9;

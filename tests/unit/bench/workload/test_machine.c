@@ -105,6 +105,31 @@ static void without_prefetch_gathers_are_waited_for(void **state)
     assert_near(workload_memory_of(&usual).gathered - workload_memory_of(&none).gathered, layer, 1);
 }
 
+static double count_of(const struct workload *w, const char *phase, int kind)
+{
+    double n = 0;
+    for (int i = 0; i < w->nphases; i++)
+        for (int k = 0; k < w->phases[i].ncalls && !strcmp(w->phases[i].name, phase); k++)
+            n += w->phases[i].calls[k].kind == kind ? w->phases[i].calls[k].count : 0;
+    return n;
+}
+
+/* What is trained on twice is generated once. */
+static void epochs_train_again(void **state)
+{
+    (void)state;
+    struct workload_job once = job_of(0), twice = once;
+    twice.epochs = 2;
+    struct workload *a = workload_generate(&once), *b = workload_generate(&twice);
+    assert_near(count_of(b, "actor backward", COLL_REDUCESCATTER),
+                2 * count_of(a, "actor backward", COLL_REDUCESCATTER), 0);
+    assert_near(count_of(b, "actor optimizer", COLL_ALLREDUCE), 2 * count_of(a, "actor optimizer", COLL_ALLREDUCE), 0);
+    assert_near(count_of(b, "logprob", COLL_ALLGATHER), count_of(a, "logprob", COLL_ALLGATHER), 0);
+    assert_near(count_of(b, "rollout", COLL_ALLREDUCE), count_of(a, "rollout", COLL_ALLREDUCE), 0);
+    workload_free(a);
+    workload_free(b);
+}
+
 /* Another layout of a preset: micro-batches are accumulated as its mini-batch asks, and the memory is that layout's. */
 static void a_preset_in_another_layout(void **state)
 {
@@ -143,6 +168,7 @@ int main(void)
         cmocka_unit_test(what_the_machine_does_not_tell_stays_open),
         cmocka_unit_test(without_prefetch_gathers_are_waited_for),
         cmocka_unit_test(a_preset_in_another_layout),
+        cmocka_unit_test(epochs_train_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
