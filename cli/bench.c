@@ -62,7 +62,18 @@ static const struct option_spec release_options[] = {
     {0},
 };
 
+/* Where one looks for it. */
+static int point_to_results(const struct option_value *v, void *out, struct err *e)
+{
+    (void)out;
+    return err_set(e, ERR_USAGE,
+                   "%s: 'nccltune results %s --format journal -o RESULTS' reads what others have measured", v->what,
+                   v->text);
+}
+
 static const struct option_spec output_options[] = {
+    {0, "import", "FILE", "what nccl-tests, OSU's benchmarks or PARAM have printed is read by nccltune-results(1)",
+     point_to_results, 0},
     {'o', "output", "RESULTS", "the journal (see nccltune-results.jsonl(5))", option_text,
      offsetof(struct request, bench.results)},
     {'r', "resume", NULL, "go on with a journal; what it holds is not measured again", option_flag,

@@ -17,7 +17,7 @@
 #include "core/locate.h"
 #include "core/units.h"
 #include "envgen/step/profile.h"
-#include "envgen/verify/verify.h"
+#include "envgen/verify/health.h"
 
 #define COMMAND "nccltune verify"
 
@@ -39,7 +39,7 @@ static const struct cli_page page = {
 
 struct request {
     struct bench_options bench;
-    const char *profile, *out;
+    const char *profile, *out, *textfile;
     int json, quiet;
     struct cli_found found;
 };
@@ -51,6 +51,8 @@ static const struct option_spec answer_options[] = {
      offsetof(struct request, out)},
     {0, "journal", "FILE", "keep the measurements (see nccltune-results.jsonl(5))", option_text,
      offsetof(struct request, bench.results)},
+    {0, "textfile", "FILE", "write the verdicts as metrics, for node_exporter's textfile collector (NAME.prom)",
+     option_text, offsetof(struct request, textfile)},
     {'j', "json", NULL, "print the verdicts as JSON", option_flag, offsetof(struct request, json)},
     {'q', "quiet", NULL, "no progress, only warnings", option_flag, offsetof(struct request, quiet)},
     {0, "nccl", .instead = "nccl-lib"},
@@ -201,6 +203,8 @@ static int conclude(const struct request *w, struct env_profile *p, const struct
     sanity_check(points, t, &sanity);
     struct verify *v = verify_rules(p, bench_evidence_of(w->bench.engine), points, w->bench.margin, e);
     int rc = v ? 0 : ERR_FAILED;
+    if (!rc && w->textfile)
+        rc = verify_health_write(p->dir, v, w->textfile, e);
     if (!rc && w->json)
         rc = print_json(points, v, &r->noise, &sanity, e);
     else if (!rc)
@@ -366,8 +370,11 @@ int verify_main(int argc, char **argv)
         rc = cli_found_begin(&w.found, &w.bench.setup, w.out ? w.out : w.profile, COMMAND, cli_catch_interrupt(), a);
     if (rc < 0) {
         rc = run(&w, &e);
-        if (rc && *e.text)
+        if (rc && *e.text) { /* a monitor is to see that nothing was measured */
             cli_fail(COMMAND, &e);
+            if (w.textfile && rc != ERR_USAGE && verify_health_write(w.profile, NULL, w.textfile, &e))
+                cli_fail(COMMAND, &e);
+        }
         cli_found_end(&w.found, &w.bench.setup, rc);
     }
     arena_free(a);

@@ -10,6 +10,7 @@
 #include "core/arena.h"
 #include "core/err.h"
 #include "core/json.h"
+#include "core/records.h"
 
 struct workload;
 
@@ -134,6 +135,9 @@ const char *env_shape_text(struct arena *a, const struct env_shape *s);
 
 /* The whole as a document; cJSON_Delete frees. */
 cJSON *env_decisions_json(const struct env_decisions *d);
+
+/* A row each range of sizes; texts are the decisions'. */
+void env_decisions_records(const struct env_decisions *d, struct records *r);
 
 /* Reads a file back. NULL after an error, which names the file and what was expected where. */
 struct env_decisions *env_decisions_load(const char *path, struct err *e);

@@ -191,6 +191,16 @@ check "the manual page is there" test -s "$(sed -n 's/.*man -l //p' "$scratch/ru
 
 verify() { timeout 60 "$bin" verify "$scratch/praised" -q --budget 6s --json >"$scratch/verify.json"; }
 check "verify measures it with OpenMPI (status 1: it does not hold)" status 1 verify
+metrics() { timeout 60 "$bin" verify "$scratch/praised" -q --budget 5s --textfile "$scratch/m.prom" >/dev/null; }
+check "and leaves metrics for a monitor" status 1 metrics
+check "in the format that Prometheus reads" python3 tests/tools/openmetrics.py "$scratch/m.prom"
+check "with the rule that does not hold" grep -qE '^nccltune_verify_rule_holds\{profile="[^"]*praised",rule="bcast[^"]*"\} 0$' "$scratch/m.prom"
+check "and that it was measured" grep -qE '^nccltune_verify_success\{.*\} 1$' "$scratch/m.prom"
+check "where nothing can be measured" status 3 "$bin" verify "$scratch/praised" -q --mpirun /nowhere --textfile "$scratch/m.prom"
+check "a monitor sees that, too" grep -qE '^nccltune_verify_success\{.*\} 0$' "$scratch/m.prom"
+check "and nothing of what was true before" bash -c "! grep verify_gain '$scratch/m.prom'"
+check "the example of a health check" env PATH="$(dirname "$bin"):$PATH" NCCLTUNE_HEALTH_PROFILE="$scratch/praised" \
+    NCCLTUNE_HEALTH_METRICS="$scratch" examples/health-check.sh
 check "and says by how much" jq -e '.rules[0] | (.what | test("bcast.*2 ranks")) and .verdict == "does not hold" and .gain < 0.8 and .gain_high < 1' "$scratch/verify.json"
 check "at the size that it was made for" jq -e '[.points[].bytes] == [1048576]' "$scratch/verify.json"
 check "not with an engine that no job uses" status 2 "$bin" verify "$scratch/praised" --engine model
@@ -227,6 +237,20 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=16k none "$scratch/disk" 2>/dev/
 else
     skip "a full disk" "no tmpfs"
 fi
+
+# ---- for other programs ----------------------------------------------------------------------------------------------
+export_of() { "$bin" results "examples/profile/$1" --format "$2" -o "$scratch/export"; }
+check "decisions as CSV" export_of decisions.json csv
+check "have a row a range of sizes" python3 -c 'import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert rows and all(r["launch"] == "ib3" and int(r["min_bytes"]) >= 0 and r["call"] for r in rows), rows' "$scratch/export"
+check "the fabric as JSON" export_of fabric.json json
+check "has a row an interface that was tried" jq -e 'length > 0 and all(.[]; .from and .from_port and .interface_tried >= .interface_reached)' "$scratch/export"
+for document in decisions fabric; do
+    check "$document in OpenMetrics" export_of $document.json openmetrics
+    check "which can be read" python3 tests/tools/openmetrics.py "$scratch/export"
+done
+check "not as a table" status 2 "$bin" results examples/profile/decisions.json
 
 # ---- what examples/ shows --------------------------------------------------------------------------------------------
 check "the sample profile is whole" says "btl_tcp_if_include = ib3" "$bin" explain examples/profile

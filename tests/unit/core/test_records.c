@@ -1,0 +1,69 @@
+/* Rows for other programs: quoting, what is not known, families. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "core/records.h"
+
+static void expect(void (*print)(const struct records *r, FILE *out), const struct records *r, const char *expected)
+{
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    print(r, out);
+    fclose(out);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void three_ways(void **state)
+{
+    (void)state;
+    struct records r = {.arena = arena_new()};
+    const struct record_cell first[] = {{"name", "a \"b\",\\\n", 0, NULL},
+                                        {"nodes", NULL, 2, NULL},
+                                        {"gain_ratio", NULL, 1.25, "How much."},
+                                        {"size", NULL, NAN, "How large."}};
+    const struct record_cell second[] = {{"name", "c", 0, NULL},
+                                         {"nodes", NULL, NAN, NULL},
+                                         {"gain_ratio", NULL, 0, "How much."},
+                                         {"size", NULL, 4503599627, "How large."}};
+    records_add(&r, first, 4);
+    records_add(&r, second, 4);
+    expect(records_csv, &r, "name,nodes,gain_ratio,size\n\"a \"\"b\"\",\\\n\",2,1.25,\nc,,0,4503599627\n");
+    expect(records_json, &r,
+           "[\n{\"name\":\"a \\\"b\\\",\\\\\\n\",\"nodes\":2,\"gain_ratio\":1.25},\n"
+           "{\"name\":\"c\",\"gain_ratio\":0,\"size\":4503599627}\n]\n");
+    expect(
+        records_openmetrics, &r,
+        "# TYPE nccltune_gain_ratio gauge\n# HELP nccltune_gain_ratio How much.\n"
+        "nccltune_gain_ratio{name=\"a \\\"b\\\",\\\\\\n\",nodes=\"2\"} 1.25\nnccltune_gain_ratio{name=\"c\"} 0\n"
+        "# TYPE nccltune_size gauge\n# HELP nccltune_size How large.\nnccltune_size{name=\"c\"} 4503599627\n# EOF\n");
+    arena_free(r.arena);
+}
+
+static void none(void **state)
+{
+    (void)state;
+    struct records r = {.arena = arena_new()};
+    expect(records_csv, &r, "\n");
+    expect(records_json, &r, "[\n]\n");
+    expect(records_openmetrics, &r, "# EOF\n");
+    const struct record_cell bare[] = {{"up", NULL, 1, "Whether."}};
+    records_add(&r, bare, 1);
+    expect(records_openmetrics, &r, "# TYPE nccltune_up gauge\n# HELP nccltune_up Whether.\nnccltune_up 1\n# EOF\n");
+    arena_free(r.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(three_ways), cmocka_unit_test(none)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
