@@ -3,7 +3,6 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/writing.h"
 #include "core/file.h"
 #include "envgen/explain/explain.h"
 #include "envgen/generate/generate.h"

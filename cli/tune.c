@@ -30,6 +30,7 @@ static const struct cli_page page = {
     "  nccltune tune --hosts 'node[1-4]' --budget 10m -o /shared/profile\n"
     "  salloc -N4 nccltune tune --serve partition=gpu -o /shared/profile    measure four, serve all\n"
     "  nccltune tune --resume -o profile                          after ^C\n"
+    "  nccltune tune --renew profile -o profile-2.31               after an upgrade of NCCL or the GPU driver\n"
     "  nccltune tune --machine azure-ndv5 --nodes 32 -o profile   on a laptop: all predicted\n"
     "\n"
     "Predictions carry a band that holds nine of ten, and stand in comments unless --predicted is given.\n"
@@ -41,6 +42,10 @@ static const struct option_spec profile_options[] = {
     {'o', "output", "PROFILE", "the directory to write", option_text, offsetof(struct tune, generate.out)},
     {0, "nccl", "RANGE", "write for these releases (2.28.9, 2.28, 2.19-2.28), and predict for the last",
      cli_take_releases_or_library, offsetof(struct tune, releases)},
+    {0, "renew", "PROFILE",
+     "after an upgrade: measure again what PROFILE was made for, less what was far behind; says what has changed and "
+     "what that changes; ends at once where nothing has",
+     option_text, offsetof(struct tune, renew)},
     {'r', "resume", NULL, "go on with a profile that was interrupted", option_flag, offsetof(struct tune, resume)},
     {'f', "force", NULL, "start again and replace what is in PROFILE", option_flag,
      offsetof(struct tune, generate.force)},
@@ -213,7 +218,10 @@ static int report(struct tune *t, const struct env_profile *profile, const struc
     struct err unwritten = {0};
     if (env_report_save(profile, NULL, &unwritten))
         log_warn(&t->log, "%s", unwritten.text);
-    return tune_report(&r, t->arena, e);
+    int rc = tune_report(&r, t->arena, e);
+    if (!rc && t->before && !t->json)
+        tune_renew_print(t, profile);
+    return rc;
 }
 
 static int generate(struct tune *t, struct tune_part *p, struct bench_results **measured, struct err *e)
@@ -261,7 +269,7 @@ static int run_part(struct tune *t, struct tune_part *p, struct err *e)
 {
     struct bench_results *measured = NULL; /* what the journal holds, between measuring and deciding */
     int rc = begin(t, p, e);
-    if (!rc)
+    if (!rc && !p->generate.fabric)
         rc = survey(t, p, e);
     if (!rc)
         rc = drop_bad_nodes(t, p, e);
@@ -294,10 +302,20 @@ static int run(struct tune *t, struct err *e)
         return report_finished(t, e);
     }
     int rc = check_directory(t, t->generate.out, e);
+    if (!rc && t->renew)
+        rc = tune_renew_begin(t, e);
     if (!rc)
         rc = tune_look(t, e);
     if (*t->stop)
         return interrupted(t);
+    int changes = !rc && t->renew ? tune_renew_changes(t, e) : 1;
+    if (changes < 0)
+        return e->code;
+    if (!changes) {
+        log_info(&t->log, "nothing has changed since %s was made; 'nccltune verify %s' measures whether it holds",
+                 t->renew, t->renew);
+        return 0;
+    }
     if (!rc && t->plan && t->json)
         return tune_plan_json(t, e);
     if (!rc && t->plan)
@@ -321,6 +339,10 @@ static int check(const struct tune *t, struct err *e)
 {
     if (!t->generate.out)
         return err_set(e, ERR_USAGE, "-o PROFILE is missing");
+    if (t->renew && (tune_predicts(t) || t->serve || t->bench.workload))
+        return err_set(e, ERR_USAGE,
+                       "--renew measures what the old profile was made for: not with a described machine, "
+                       "--serve or --workload");
     if (t->resume && t->generate.force)
         return err_set(e, ERR_USAGE, "--resume and --force are mutually exclusive");
     if (t->serve && tune_predicts(t))
@@ -386,6 +408,7 @@ int tune_main(int argc, char **argv)
             cli_fail(TUNE_COMMAND, &e);
         cli_found_end(&t.found, &t.bench.setup, rc);
     }
+    env_profile_free(t.before);
     tune_forget(&t);
     arena_free(t.arena);
     return rc;

@@ -18,6 +18,7 @@
 #include "core/units.h"
 #include "envgen/step/profile.h"
 #include "envgen/verify/health.h"
+#include "envgen/verify/like.h"
 
 #define COMMAND "nccltune verify"
 
@@ -223,84 +224,7 @@ static int conclude(const struct request *w, struct env_profile *p, const struct
     return rc;
 }
 
-/* ---- what the profile was made for ---- */
-
-static int was_measured_so(const struct request *w, const struct env_shape *s)
-{
-    return bench_evidence_of(s->engine) == bench_evidence_of(w->bench.engine);
-}
-
-static void take_collectives(struct request *w, const struct env_shape *s)
-{
-    for (int c = 0; c < s->ncolls; c++)
-        w->bench.collectives |= 1u << s->colls[c].coll;
-}
-
-static int ascending(const void *x, const void *y)
-{
-    const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-    return (a > b) - (a < b);
-}
-
-static void add_size(struct bench_size_list *list, uint64_t bytes)
-{
-    for (int i = 0; i < list->count; i++)
-        if (list->bytes[i] == bytes)
-            return;
-    if (list->count < BENCH_SIZES)
-        list->bytes[list->count++] = bytes;
-}
-
-static void take_sizes(struct request *w, const struct env_shape *s)
-{
-    struct bench_size_list *list = &w->bench.sizes;
-    for (int c = 0; c < s->ncolls; c++)
-        for (int r = 0; r < s->colls[c].nranges; r++)
-            for (int i = 0; i < s->colls[c].ranges[r].npoints; i++)
-                add_size(list, s->colls[c].ranges[r].points[i].bytes);
-    if (list->count)
-        qsort(list->bytes, (size_t)list->count, sizeof *list->bytes, ascending);
-}
-
-/* OpenMPI is started with as many ranks as there were; NCCL has one for each GPU. */
-static void take_ranks(struct request *w, const struct env_shape *s)
-{
-    if (bench_evidence_of(s->engine) == BENCH_ON_HOST && s->ranks / s->nodes > w->bench.setup.ranks_per_node)
-        w->bench.setup.ranks_per_node = s->ranks / s->nodes;
-}
-
-static void take_shape(struct request *w, const struct env_shape *s)
-{
-    struct bench_shape_list *shapes = &w->bench.shapes;
-    if (shapes->count < BENCH_SHAPES)
-        shapes->items[shapes->count++] = (struct bench_shape){s->nodes, s->ranks, s->others, s->load};
-    shapes->if_fitting = 1;
-}
-
-/* What was not said on the command line is that of the profile, as far as it fits. */
-static void take_over(struct request *w, const struct env_profile *p)
-{
-    struct bench_options usual;
-    const struct bench_options *o = &w->bench;
-    bench_options_default(&usual);
-    const struct {
-        int wanted;
-        void (*take)(struct request *w, const struct env_shape *s);
-    } parts[] = {
-        {!o->collectives, take_collectives},
-        {!o->sizes.count && !o->workload && o->min_bytes == usual.min_bytes && o->max_bytes == usual.max_bytes &&
-             o->step_factor == usual.step_factor,
-         take_sizes},
-        {!o->setup.ranks_per_node, take_ranks},
-        {!o->shapes.count && !o->shapes.usual, take_shape},
-    };
-    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
-        for (int i = 0; i < p->decisions->nshapes && parts[k].wanted; i++)
-            if (was_measured_so(w, &p->decisions->shapes[i]))
-                parts[k].take(w, &p->decisions->shapes[i]);
-    if (!w->bench.collectives)
-        w->bench.collectives = 1u << COLL_ALLREDUCE;
-}
+/* ---- the command ---- */
 
 static int measure(struct request *w, struct env_profile *p, const struct topology *t, struct err *e)
 {
@@ -322,7 +246,7 @@ static int measure(struct request *w, struct env_profile *p, const struct topolo
     }
     w->bench.setup.jobs = jobs;
     w->bench.setup.njobs = njobs;
-    take_over(w, p);
+    verify_measure_like(&w->bench, p);
     progress_start(&progress, w->quiet ? NULL : stderr);
     log.progress = &progress;
     int rc = bench_run(&w->bench, t, &log, &progress, cli_catch_interrupt(), &summary, &measured, e);

@@ -8,6 +8,7 @@
 #include "bench/noise/repeats.h"
 #include "bench/search/budget.h"
 #include "bench/search/conduct.h"
+#include "bench/search/earlier.h"
 #include "bench/search/predict.h"
 #include "bench/search/prior.h"
 #include "bench/search/workload_profile.h"
@@ -36,6 +37,8 @@ static int plan(struct bench_options *o, const struct bench_engine *engine, cons
                 struct arena *a, struct bench_plan *p, struct err *e)
 {
     int rc = engine->plan(setup, a, p, e);
+    if (!rc && o->earlier)
+        rc = search_leave_out_losers(p, engine->name, o->earlier, setup->log, e);
     if (!rc && p->prior_nodes && search_prior_launches(setup->topology, p->prior_nodes, setup->ranks_per_node, p))
         log_info(setup->log, "launches are tried in the order of what the model predicts for them");
     for (int coll = 0; coll < COLL_MEASURED && !rc; coll++) {
