@@ -42,7 +42,9 @@
 /* ms-swift, BestPractices/GRPO-Multi-Modal-Training (geometric questions): 8 sequences a GPU, accumulated twice, of
  * responses to 8 a prompt, 1,024 tokens; MAX_PIXELS=401408 is 512 tokens of an image, beside 256 of a question. Swift
  * recomputes unless told otherwise. It trains twice on the same responses (num_iterations). */
-#define SWIFT_GRPO .micro_batch = 8, .updates = 1, .epochs = 2, .rollout_n = 8, .prompt = 768, .response = 1024, .recompute = 1
+#define SWIFT_GRPO                                                                             \
+    .micro_batch = 8, .updates = 1, .epochs = 2, .rollout_n = 8,                               \
+    .prompt = 768, .response = 1024, .recompute = 1
 
 /* TRL's GRPOConfig as it comes: 8 sequences a GPU, 8 responses a prompt, prompts of 512 tokens; responses of 512 in
  * place of its 256. */
