@@ -28,7 +28,7 @@ static const struct cli_page page = {
     "Every measurement is a line of RESULTS, on disk before the next one begins. With --engine model, which --machine\n"
     "and --from imply, nothing is measured: every line is a prediction with its band.\n",
     "Examples\n"
-    "  nccltune bench -o results.jsonl                              this machine, one minute\n"
+    "  nccltune bench -o results.jsonl                              this machine, some minutes\n"
     "  nccltune bench --hosts n1,n2,n3,n4 --budget 10m -o r.jsonl   four nodes, ten minutes\n"
     "  nccltune bench --hosts n1,n2 --interfaces eth0,ib0 -o r.jsonl\n"
     "  sbatch -N8 --wrap 'nccltune bench --budget 15m -o r.jsonl'   the nodes of an allocation\n"
