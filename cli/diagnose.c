@@ -26,7 +26,7 @@ static const struct cli_page page = {
     -1};
 
 struct request {
-    const char *output, *svg, *topology, *profile, *workload;
+    const char *output, *svg, *html, *topology, *profile, *workload;
     int json, formats;
 };
 
@@ -41,6 +41,7 @@ static const struct option_spec options[] = {
      option_text, offsetof(struct request, profile)},
     {'w', "workload", "FILE", "what a step communicates: what that should take on the topology", option_text,
      offsetof(struct request, workload)},
+    {0, "html", "FILE", "write all of it as one page to mail", option_text, offsetof(struct request, html)},
     {0, "svg", "FILE", "draw the phases as stacked bars", option_text, offsetof(struct request, svg)},
     {0},
 };
@@ -104,6 +105,8 @@ static int diagnose(const struct request *r, const struct held_against *x, char 
     } else if (result) {
         rc = write_text(result, r->output, diagnose_text, e);
     }
+    if (!rc && result && r->html)
+        rc = write_text(result, r->html, diagnose_html, e);
     if (!rc && result && r->svg)
         rc = write_text(result, r->svg, diagnose_svg, e);
     diagnose_free(d);
