@@ -10,7 +10,6 @@
 #include "bench/engines/nccl/engine.h"
 #include "bench/noise/noise.h"
 #include "bench/results/points.h"
-#include "core/file.h"
 #include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/vars/text.h"
@@ -18,56 +17,14 @@
 #include "envgen/profile/profile.h"
 #include "envgen/report/report.h"
 #include "envgen/step/profile.h"
-#include "tuner/table/table.h"
-
-static const char *word(struct arena *a, const char *path)
-{
-    const char *quoted = env_path_ok(path) ? path : env_shell_quote(a, path);
-    return quoted ? quoted : path;
-}
-
-static int sets(const struct env_decisions *d, const char *family)
-{
-    for (int i = 0; i < d->nsettings; i++)
-        if (!strcmp(d->settings[i].family, family) && d->settings[i].value)
-            return 1;
-    return 0;
-}
-
-/* Whether tuner.csv says anything, so that a job needs the plugin. */
-static int has_rules(struct arena *a, const struct env_profile *p)
-{
-    struct tuner_table table = {0};
-    char *text;
-    size_t bytes;
-    int found = !file_read_text(arena_printf(a, "%s/tuner.csv", p->dir), TUNER_BYTES_LIMIT, a, &text, &bytes, NULL) &&
-                !tuner_table_parse(&table, text, bytes, NULL, NULL) && table.count;
-    tuner_table_free(&table);
-    return found;
-}
-
-/* The lines for a job script; ends with NULL. */
-static const char **lines_to_paste(struct arena *a, const struct env_profile *p)
-{
-    const char **lines = arena_alloc(a, 5 * sizeof *lines), *plugin = locate_plugin(a, NULL);
-    int n = 0;
-    if (sets(p->decisions, BENCH_FAMILY_NCCL))
-        lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/nccl.sh", p->dir)));
-    if (sets(p->decisions, BENCH_FAMILY_OPENMPI))
-        lines[n++] = arena_printf(a, "source %s", word(a, arena_printf(a, "%s/openmpi.sh", p->dir)));
-    if (plugin && has_rules(a, p)) {
-        lines[n++] = arena_printf(a, "export NCCLTUNE_PROFILE=%s", word(a, p->dir));
-        lines[n++] = arena_printf(a, "export NCCL_TUNER_PLUGIN=%s", word(a, plugin));
-    }
-    return lines;
-}
 
 /* A path as one would type it here. */
 static const char *typed(struct arena *a, const char *path)
 {
     char here[PATH_MAX];
     size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
-    return env_path_ok(path) && n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : word(a, path);
+    return env_path_ok(path) && n > 1 && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1
+                                                                                   : env_report_word(a, path);
 }
 
 /* This program, by its name where the shell finds it by that. */
@@ -228,7 +185,7 @@ static int print_json(const struct tune_result *t, const struct step_estimate *s
     if (!doc)
         return e->code;
     cJSON *array = cJSON_AddArrayToObject(doc, "lines_to_paste");
-    for (const char **line = lines_to_paste(a, p); *line; line++)
+    for (const char **line = env_report_lines(p, a); *line; line++)
         cJSON_AddItemToArray(array, cJSON_CreateString(*line));
     if (t->noise)
         cJSON_AddItemToObject(doc, "noise", findings_json(t->noise->list, t->noise->n));
@@ -242,7 +199,7 @@ static int print_json(const struct tune_result *t, const struct step_estimate *s
 static int print_text(const struct tune_result *t, const struct step_estimate *step, struct arena *a, struct err *e)
 {
     const struct env_profile *p = t->profile;
-    const char **lines = lines_to_paste(a, p);
+    const char **lines = env_report_lines(p, a);
     print_points(t);
     if (t->noise)
         noise_print(t->noise, stdout);
@@ -250,7 +207,7 @@ static int print_text(const struct tune_result *t, const struct step_estimate *s
     print_machine(p, a);
     printf("Profile: %s (hash %.16s)\n", p->dir, p->manifest.hash);
     print_standing(p->decisions);
-    printf("Report: %s/" ENV_REPORT "\n", word(a, p->dir));
+    printf("Report: %s/" ENV_REPORT "\n", env_report_word(a, p->dir));
     print_lines(lines, p->decisions);
     print_next(p, *lines != NULL, a);
     if (step) {

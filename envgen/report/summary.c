@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "core/coll.h"
-#include "core/locate.h"
 #include "core/page.h"
 #include "core/units.h"
-#include "core/vars/text.h"
 #include "core/xml.h"
 #include "envgen/decide/gain.h"
+#include "envgen/report/report.h"
 #include "envgen/report/report_internal.h"
 #include "probe/format/text.h"
 
@@ -179,12 +178,6 @@ const struct report_part report_settings = {"settings", "Settings", NULL, draw_s
 
 /* ---- install and undo -------------------------------------------------------------------------------------------- */
 
-static const char *word(struct arena *a, const char *path)
-{
-    const char *quoted = env_path_ok(path) ? path : env_shell_quote(a, path);
-    return quoted ? quoted : path;
-}
-
 static void draw_install(struct report *r, FILE *out)
 {
     static const struct {
@@ -196,15 +189,18 @@ static void draw_install(struct report *r, FILE *out)
         {"For all jobs of nodes without them, through NCCL's own file", "install-profile", " --hosts LIST --no-hooks"},
         {"What it says and why, in a terminal", "explain", ""},
     };
-    const char *profile = word(r->a, r->p->dir);
+    const char *profile = env_report_word(r->a, r->p->dir);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         page_put(out, "p", steps[i].what);
         page_put(out, "pre", arena_printf(r->a, "nccltune %s %s%s", steps[i].command, profile, steps[i].of_profile));
     }
-    page_put(out, "p", "For one job only, in its script");
-    page_put(out, "pre",
-             arena_printf(r->a, "source %s/nccl.sh\nexport NCCLTUNE_PROFILE=%s\nexport NCCL_TUNER_PLUGIN=%s", profile,
-                          profile, word(r->a, locate_expected(LOCATE_PLUGIN, r->a))));
+    const char *text = NULL;
+    for (const char **line = env_report_lines(r->p, r->a); *line; line++)
+        text = text ? arena_printf(r->a, "%s\n%s", text, *line) : *line;
+    if (text) {
+        page_put(out, "p", "For one job only, in its script");
+        page_put(out, "pre", text);
+    }
     page_put(out, "p", "Undo: back to the profile before; or no job that starts from now on gets anything");
     page_put(out, "pre", "nccltune install-profile --previous\nnccltune install-profile --uninstall");
 }
