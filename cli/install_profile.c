@@ -274,7 +274,11 @@ static int remove_all(const struct request *r, struct arena *a, struct err *e)
                        "does not ask",
                        jobs);
     install_find_hooks(a, &hooks);
-    return install_remove(&r->site, r->purge, hooks.serve, e);
+    rc = install_remove(&r->site, r->purge, hooks.serve, e);
+    if (!rc)
+        printf("jobs that start from now on get nothing of %s%s\n", r->site.store,
+               r->purge ? ", whose profiles are removed" : "; its profiles stay until --purge");
+    return rc;
 }
 
 /* ---- on many nodes ----------------------------------------------------------------------------------------------- */

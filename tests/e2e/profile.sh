@@ -217,6 +217,11 @@ check "at the size that it was made for" jq -e '[.points[].bytes] == [1048576]' 
 check "not with an engine that no job uses" status 2 "$bin" verify "$scratch/praised" --engine model
 check "nothing is left out of OpenMPI's rules" status 2 "$bin" verify "$scratch/praised" -o "$scratch/less"
 
+site=(--no-hooks --store "$scratch/store" --nccl-conf "$scratch/site.conf")
+check "it is installed" "$bin" install-profile "$scratch/praised" "${site[@]}"
+check "and taken back, with a word" says "get nothing of $scratch/store; its profiles stay" \
+    "$bin" install-profile --uninstall --store "$scratch/store" --nccl-conf "$scratch/site.conf"
+
 begun=$scratch/begun
 # A shell makes background jobs ignore SIGINT; python gives it back.
 python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
