@@ -88,9 +88,9 @@ static void list_earlier(const struct observe_end *e, struct earlier *b)
             continue;
         while (at && strverscmp(b->names[at - 1], entry->d_name) < 0)
             at--;
-        if (at >= EARLIER)
+        if (at == EARLIER)
             continue;
-        b->count += b->count < EARLIER;
+        b->count = b->count < EARLIER ? b->count + 1 : EARLIER;
         memmove(b->names[at + 1], b->names[at], (b->count - at - 1) * sizeof *b->names);
         snprintf(b->names[at], sizeof *b->names, "%s", entry->d_name);
     }

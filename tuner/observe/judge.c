@@ -76,7 +76,7 @@ static int by_median(const void *x, const void *y)
 /* Half-way between the shortest and the middle one, where these are too far apart for chance; 0: nobody comes last. */
 static double lateness_us(const struct observe_call *calls, size_t n)
 {
-    double medians[256];
+    double medians[256] = {0};
     size_t step = (n + 255) / 256, used = 0;
     double least = calls[0].median_us;
     for (size_t i = 0; i < n; i++) {

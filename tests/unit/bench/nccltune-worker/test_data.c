@@ -129,12 +129,12 @@ static void nobody_is_left_out_unseen(void **state)
             for (int silent = 0; silent < sizes[n]; silent += n < 2 ? 1 : 5) {
                 if (check_sum(COLL_ALLREDUCE, all_types[t], sizes[n], 1, silent, why) != 1)
                     fail_msg("%s: rank %d of %d is not missed", data_type_name(all_types[t]), silent, sizes[n]);
-                unsigned long long at, all;
-                char got[32], want[32];
-                assert_int_equal(sscanf(why,
-                                        "rank 1: element %llu of %llu holds bytes %31[0-9a-f], expected %31[0-9a-f]",
-                                        &at, &all, got, want),
-                                 4);
+                char *rest, got[32], want[32];
+                assert_memory_equal(why, "rank 1: element ", 16);
+                unsigned long long at = strtoull(why + 16, &rest, 10);
+                assert_memory_equal(rest, " of ", 4);
+                unsigned long long all = strtoull(rest + 4, &rest, 10);
+                assert_int_equal(sscanf(rest, " holds bytes %31[0-9a-f], expected %31[0-9a-f]", got, want), 2);
                 assert_true(at < all && all == COUNT);
                 size_t digits = 2 * data_type_bytes(all_types[t]);
                 assert_true(strlen(got) == digits && strlen(want) == digits && strcmp(got, want) != 0);
