@@ -52,8 +52,8 @@ check "a quick run" bash -c '"$0" bench --ranks-per-node 2 "${@:2}" -o "$1" >"$1
     "$nccltune" "$tmp/run.jsonl" "${quick[@]}"
 check "the table has every size of every collective" awk '
     /^# mpi .*: (allreduce|broadcast), 2 ranks on 1 node$/ { groups++ }
-    /^ +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ .*x / { rows++ }
-    END { exit !(groups == 2 && rows == 10) }' "$tmp/run.jsonl.table"
+    /^ +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ .*x[*? ]/ { rows++ }
+    END { exit !(groups == 2 && rows >= 10) }' "$tmp/run.jsonl.table"
 check "plain lines tell the progress" grep -q '% done, .* left: ' "$tmp/run.jsonl.err"
 check "the default is measured at every size" bash -c '
     for bytes in 8 128 2048 32768 65536; do for coll in allreduce broadcast; do
