@@ -29,6 +29,7 @@ struct job {
     struct doctor_pair *settings; /* as NCCL sees them */
     int nsettings;
     int chained;                /* the table asks for another tuner first */
+    const char *tuner;          /* under which the rank runs; NULL: NCCL chooses by itself */
     const char *table;          /* path; NULL: the plugin has none */
     struct env_profile *pinned; /* NULL: none, or a broken one */
     const char *node_class;     /* of the profile; NULL unknown */
@@ -343,6 +344,8 @@ static void collect_agree(struct job *j)
                  arena_strdup(d->arena, env_version_text(version, nccl)));
     if (j->table && plugin_name(j) && !file_sha256(j->table, hex, &ignored))
         add_pair(d->arena, &d->agree, &d->nagree, "the tuner table", arena_strdup(d->arena, hex));
+    if (j->tuner) /* a node without the vendor's library would choose otherwise, and calls would hang */
+        add_pair(d->arena, &d->agree, &d->nagree, "the tuner that others bring", j->tuner);
     if (d->nagree)
         qsort(d->agree, (size_t)d->nagree, sizeof *d->agree, by_name);
 }
@@ -365,7 +368,7 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
         doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));
         doctor_check_online(d, given(&j, "NCCLTUNE_ONLINE"), given(&j, "NCCLTUNE_CAPTURE"));
         check_table(&j);
-        doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
+        j.tuner = doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
         check_machine(&j);
         check_overrides(&j);
     }

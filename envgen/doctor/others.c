@@ -174,7 +174,8 @@ static const char *tuner_in(const struct others *o, const char *active)
     return arena_strndup(o->d->arena, name, end ? (size_t)(end - name) : strlen(name));
 }
 
-static void judge_tuner(const struct others *o, void *network, const char *measured_over, int chained)
+/* Returns the tuner under which jobs run. */
+static const char *judge_tuner(const struct others *o, void *network, const char *measured_over, int chained)
 {
     int displaces;
     const char *now = tuner_of_jobs(o, network, chained, &displaces);
@@ -193,18 +194,21 @@ static void judge_tuner(const struct others *o, void *network, const char *measu
             now ? "tuner '" : "NCCL's own choices", now ? now : "", now ? "'" : "");
     else if (now && !displaces)
         finding_add(&o->d->found, FINDING_OK, NULL, "tuner", "'%s' is asked before the table", now);
+    return now;
 }
 
-void doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over, int chained)
+const char *doctor_check_others(struct doctor *d, launcher_get *get, const void *arg, const char *measured_over,
+                                int chained)
 {
     struct others o = {d, get, arg, doctor_nccl_version()};
     const char *asked = NULL;
     void *network = open_network(&o, &asked);
     if (network)
         judge_network(&o, network, asked);
-    judge_tuner(&o, network, measured_over, chained);
+    const char *tuner = judge_tuner(&o, network, measured_over, chained);
     if (network)
         dlclose(network);
+    return tuner;
 }
 
 const char *doctor_measured_over(const struct env_profile *p)

@@ -120,6 +120,11 @@ static void a_foreign_tuner_is_named(void **state)
     const char *const chained[] = {"NCCL_TUNER_PLUGIN=" PLUGIN, "NCCLTUNE_NEXT_TUNER=" VENDOR, profile, NULL};
     d = job(chained);
     expect(d, "tuner", FINDING_OK, "'vendor double' is asked before the table");
+    int alike = 0;
+    for (int i = 0; i < d->nagree; i++)
+        alike +=
+            !strcmp(d->agree[i].name, "the tuner that others bring") && !strcmp(d->agree[i].value, "vendor double");
+    assert_int_equal(alike, 1); /* of all ranks: one without it would call otherwise, and hang */
     doctor_free(d);
     const char *const missing[] = {"NCCL_TUNER_PLUGIN=" PLUGIN, "NCCLTUNE_NEXT_TUNER=/nowhere/tuner.so", profile, NULL};
     d = job(missing);
