@@ -9,6 +9,7 @@
 #include "bench/results/shape.h"
 #include "core/coll.h"
 #include "core/json.h"
+#include "core/records.h"
 #include "core/stats.h"
 
 struct figures {
@@ -39,40 +40,39 @@ static const char *or_empty(const char *s)
 
 /* ---- CSV ---- */
 
-static void print_field(const char *s, FILE *out)
-{
-    int quoted = strpbrk(s, ",\"\r\n") != NULL;
-    if (quoted)
-        putc('"', out);
-    for (; *s; s++) {
-        if (*s == '"')
-            putc('"', out);
-        putc(*s, out);
-    }
-    fputs(quoted ? "\"," : ",", out);
-}
-
 void bench_export_csv(const struct bench_results *all, FILE *out)
 {
-    fputs("engine,library,collective,bytes,nodes,ranks,groups,launch,call,buffers,data,round,status,samples,"
-          "median_us,"
-          "min_us,max_us,algbw_GBps,busbw_GBps,load,slowdown\n",
-          out);
+    struct records rows = {.arena = arena_new()};
     for (int i = 0; i < all->count; i++) {
         const struct bench_result *r = &all->items[i];
         struct figures f = figures_of(r);
-        print_field(r->engine, out);
-        print_field(r->library, out);
-        fprintf(out, "%s,%llu,%d,%d,%d,", coll_name(r->coll), (unsigned long long)r->bytes, r->nodes, r->ranks,
-                r->others + 1);
-        print_field(r->launch.label, out);
-        print_field(r->call.label, out);
-        print_field(or_empty(r->buffers), out);
-        print_field(or_empty(r->data), out);
-        fprintf(out, "%d,%s,%d,%.10g,%.10g,%.10g,%.6g,%.6g,%s,%.6g\n", r->round, bench_status_name(r->status),
-                r->ntimes, f.median_us, f.least_us, f.most_us, f.algbw, f.busbw, or_empty(bench_load_name(r->load)),
-                r->slowdown);
+        const struct record_cell cells[] = {
+            {"engine", r->engine, 0, NULL},
+            {"library", r->library, 0, NULL},
+            {"collective", coll_name(r->coll), 0, NULL},
+            {"bytes", NULL, (double)r->bytes, NULL},
+            {"nodes", NULL, r->nodes, NULL},
+            {"ranks", NULL, r->ranks, NULL},
+            {"groups", NULL, r->others + 1, NULL},
+            {"launch", r->launch.label, 0, NULL},
+            {"call", r->call.label, 0, NULL},
+            {"buffers", or_empty(r->buffers), 0, NULL},
+            {"data", or_empty(r->data), 0, NULL},
+            {"round", NULL, r->round, NULL},
+            {"status", bench_status_name(r->status), 0, NULL},
+            {"samples", NULL, r->ntimes, NULL},
+            {"median_us", NULL, f.median_us, NULL},
+            {"min_us", NULL, f.least_us, NULL},
+            {"max_us", NULL, f.most_us, NULL},
+            {"algbw_GBps", NULL, f.algbw, NULL},
+            {"busbw_GBps", NULL, f.busbw, NULL},
+            {"load", bench_load_name(r->load), NAN, NULL},
+            {"slowdown", NULL, r->slowdown, NULL},
+        };
+        records_add(&rows, cells, sizeof cells / sizeof *cells);
     }
+    records_csv(&rows, out);
+    arena_free(rows.arena);
 }
 
 /* ---- JSON ---- */
@@ -117,64 +117,40 @@ void bench_export_journal(const struct bench_results *all, FILE *out)
 
 /* ---- by candidate: OpenMetrics, nccl-tests ---- */
 
-static void print_label(const char *name, const char *value, FILE *out)
-{
-    fprintf(out, ",%s=\"", name);
-    for (const char *p = value; *p; p++) {
-        if (*p == '\n')
-            fputs("\\n", out);
-        else
-            fprintf(out, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
-    }
-    putc('"', out);
-}
-
-static void print_labels(const struct bench_point *p, const struct bench_candidate *c, FILE *out)
-{
-    fprintf(out, "{collective=\"%s\",bytes=\"%llu\",nodes=\"%d\",ranks=\"%d\",groups=\"%d\"", coll_name(p->coll),
-            (unsigned long long)p->bytes, p->nodes, p->ranks, p->others + 1);
-    if (p->load)
-        print_label("load", bench_load_name(p->load), out);
-    print_label("engine", p->engine, out);
-    print_label("launch", c->launch.label, out);
-    print_label("call", c->call.label, out);
-    print_label("buffers", or_empty(p->buffers), out);
-    fputs("} ", out);
-}
-
 static double busbw_of(const struct bench_point *p, const struct bench_candidate *c)
 {
     return coll_algbw_GBps((double)p->bytes, bench_candidate_call_us(c)) * coll_busbw_factor(p->coll, p->ranks);
 }
 
-/* One family: seconds, or GB/s of the bus. */
-static void print_family(const struct bench_points *all, int is_time, FILE *out)
-{
-    const char *name = is_time ? "nccltune_call_seconds" : "nccltune_bus_bandwidth_bytes_per_second";
-    fprintf(out, "# TYPE %s gauge\n# UNIT %s %s\n# HELP %s %s\n", name, name, is_time ? "seconds" : "bytes_per_second",
-            name,
-            is_time ? "Median time of one call on the slowest rank."
-                    : "Bandwidth of the busiest link, as nccl-tests count it.");
-    for (int i = 0; i < all->count; i++)
-        for (int k = 0; k < all->items[i].ncandidates; k++) {
-            const struct bench_point *p = &all->items[i];
-            const struct bench_candidate *c = &p->candidates[k];
-            if (c->status != BENCH_OK || !c->time_us.n)
-                continue;
-            fputs(name, out);
-            print_labels(p, c, out);
-            fprintf(out, "%.10g\n", is_time ? bench_candidate_call_us(c) * 1e-6 : busbw_of(p, c) * 1e9);
-        }
-}
-
 void bench_export_openmetrics(const struct bench_results *all, FILE *out)
 {
-    struct arena *a = arena_new();
-    const struct bench_points *p = bench_points_of(all, a);
-    print_family(p, 1, out);
-    print_family(p, 0, out);
-    fputs("# EOF\n", out);
-    arena_free(a);
+    struct records rows = {.arena = arena_new()};
+    const struct bench_points *points = bench_points_of(all, rows.arena);
+    for (int i = 0; i < points->count; i++)
+        for (int k = 0; k < points->items[i].ncandidates; k++) {
+            const struct bench_point *p = &points->items[i];
+            const struct bench_candidate *c = &p->candidates[k];
+            const struct record_cell cells[] = {
+                {"collective", coll_name(p->coll), 0, NULL},
+                {"bytes", NULL, (double)p->bytes, NULL},
+                {"nodes", NULL, p->nodes, NULL},
+                {"ranks", NULL, p->ranks, NULL},
+                {"groups", NULL, p->others + 1, NULL},
+                {"load", bench_load_name(p->load), NAN, NULL},
+                {"engine", p->engine, 0, NULL},
+                {"launch", c->launch.label, 0, NULL},
+                {"call", c->call.label, 0, NULL},
+                {"buffers", or_empty(p->buffers), 0, NULL},
+                {"call_seconds", NULL, bench_candidate_call_us(c) * 1e-6,
+                 "Median time of one call on the slowest rank."},
+                {"bus_bandwidth_bytes_per_second", NULL, busbw_of(p, c) * 1e9,
+                 "Bandwidth of the busiest link, as nccl-tests count it."},
+            };
+            if (c->status == BENCH_OK && c->time_us.n)
+                records_add(&rows, cells, sizeof cells / sizeof *cells);
+        }
+    records_openmetrics(&rows, out);
+    arena_free(rows.arena);
 }
 
 static int same_table(const struct bench_point *x, const struct bench_point *y)

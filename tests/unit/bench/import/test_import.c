@@ -218,7 +218,7 @@ static void for_other_programs(void **state)
     char *text = printed(bench_export_csv);
     assert_non_null(strstr(text,
                            "\nnccl,NCCL 2.28.7,allreduce,1048576,2,4,1,default,ring/ll128,,\"float, in place\",1,ok,1,"
-                           "90,90,90,11.6508,17.4763,,0\n"));
+                           "90,90,90,11.6508444444,17.4762666667,,0\n"));
     free(text);
     text = printed(bench_export_openmetrics);
     assert_non_null(strstr(text,
