@@ -66,8 +66,11 @@ static const char *list_of_site(const char *mpirun, struct arena *a)
     int status;
     const char *text = proc_output(argv, NULL, MOST_INFO, INFO_S, a, &status, NULL);
     const char *at = text ? strstr(text, ":" ENV_LIST ":value:") : NULL;
-    at += at ? strlen(":" ENV_LIST ":value:") : 0;
-    return at && strcspn(at, "\n") ? arena_strndup(a, at, strcspn(at, "\n")) : NULL;
+    if (!at)
+        return NULL;
+    at += strlen(":" ENV_LIST ":value:");
+    size_t n = strcspn(at, "\n");
+    return n ? arena_strndup(a, at, n) : NULL;
 }
 
 /* mpirun's arguments with what takes our variables along; NULL after an error. A parameter may stand there but once. */
