@@ -12,6 +12,9 @@
 static const char *const chatter[] = {"Warning: Permanently added", "srun: warning: can't run", "Connection to ",
                                       "Primary job  terminated normally"};
 
+/* What counts in a frame, too, whatever stands outside: who died, and of what. */
+static const char verdict[] = "mpirun noticed that process";
+
 static int is_chatter(const char *line)
 {
     for (size_t i = 0; i < sizeof chatter / sizeof *chatter; i++)
@@ -29,7 +32,8 @@ static void take_line(struct complaint *c)
     if (strspn(line, "-") >= RULE) {
         c->in_frame = !c->in_frame;
         c->begun = 0;
-    } else if (c->in_frame) { /* what its first line says counts, unless that is chatter */
+    } else if (c->in_frame && strncmp(line, verdict, sizeof verdict - 1) !=
+                                  0) { /* what its first line says counts, unless that is chatter */
         if (!c->begun && !*c->framed && !is_chatter(line))
             memcpy(c->framed, line, strlen(line) + 1);
         c->begun |= *line;

@@ -38,6 +38,12 @@ static void two_lines_of_many(void **state)
         {RULE "Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n" RULE RULE
               "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed).\n" RULE,
          "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed)."},
+        /* What the other rank says of it comes first. */
+        {"[n1:7] Read -1, expected 4194304, errno = 3\n" RULE
+         "Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n" RULE RULE
+         "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed).\n" RULE,
+         "[n1:7] Read -1, expected 4194304, errno = 3 / mpirun noticed that process rank 1 with PID 0 on node n1 "
+         "exited on signal 9 (Killed)."},
         {RULE "advice\n" RULE "cause\n" RULE "more advice\n" RULE "[n1:1] 1 more process\n",
          "cause / [n1:1] 1 more process"},
     };
