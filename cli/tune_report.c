@@ -49,19 +49,10 @@ static const struct env_shape *shape_of(const struct env_decisions *d, const str
     return NULL;
 }
 
-static const struct env_range *range_of(const struct env_shape *s, const struct bench_point *p)
-{
-    for (int c = 0; c < s->ncolls; c++)
-        for (int r = 0; r < s->colls[c].nranges && s->colls[c].coll == p->coll; r++)
-            if (p->bytes >= s->colls[c].ranges[r].min_bytes && p->bytes <= s->colls[c].ranges[r].max_bytes)
-                return &s->colls[c].ranges[r];
-    return NULL;
-}
-
 static int used_at(const struct bench_point *p, const void *decisions)
 {
     const struct env_shape *s = shape_of(decisions, p);
-    const struct env_range *r = s && s->chosen >= 0 ? range_of(s, p) : NULL;
+    const struct env_range *r = s && s->chosen >= 0 ? env_range_at(s, p->coll, p->bytes) : NULL;
     for (int i = 0; i < p->ncandidates && r; i++)
         if (!strcmp(p->candidates[i].launch.label, s->launches[s->chosen].knobs.label) &&
             !strcmp(p->candidates[i].call.label, r->call.label))

@@ -168,7 +168,7 @@ int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err
 /* ---- reading --------------------------------------------------------------------------------------------------------
  */
 
-/* A measured figure of o: 0 where it is missing; -1 with e where it is below 0 or beyond all measuring. */
+/* A measured figure of o: 0 where it is missing; an error where it is below 0 or beyond all measuring. */
 static int get_figure(const cJSON *o, const char *key, double *into, struct err *e)
 {
     *into = json_num(o, key, 0);

@@ -155,8 +155,7 @@ void bench_export_openmetrics(const struct bench_results *all, FILE *out)
 
 static int same_table(const struct bench_point *x, const struct bench_point *y)
 {
-    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
-           x->load == y->load && x->coll == y->coll && !strcmp(or_empty(x->buffers), or_empty(y->buffers));
+    return x->coll == y->coll && bench_points_alike(x, y);
 }
 
 static const struct bench_candidate *candidate_like(const struct bench_point *p, const struct bench_candidate *c)

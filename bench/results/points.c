@@ -285,6 +285,12 @@ double bench_candidate_call_us(const struct bench_candidate *c)
     return t->slowdown > 0 ? bench_call_us(t->median, t->slowdown) : t->median;
 }
 
+int bench_points_alike(const struct bench_point *x, const struct bench_point *y)
+{
+    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
+           x->load == y->load && !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
+}
+
 const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch)
 {
     for (int i = 0; i < p->ncandidates; i++) {

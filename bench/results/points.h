@@ -91,6 +91,9 @@ struct bench_points {
 /* Allocated in `a`, which must live as long as `r`. */
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a);
 
+/* Whether both are of the same engine, nodes, ranks, groups, load and buffers: of one table, for any collective. */
+int bench_points_alike(const struct bench_point *x, const struct bench_point *y);
+
 /* The launch's default call at a point, if it was timed with right data; NULL: it was not. */
 const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch);
 

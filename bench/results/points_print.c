@@ -30,9 +30,7 @@ const char *bench_gain_text(struct arena *a, struct bench_interval gain)
 
 static int same_group(const struct bench_point *a, const struct bench_point *b)
 {
-    return a->coll == b->coll && a->nodes == b->nodes && a->ranks == b->ranks && a->others == b->others &&
-           a->load == b->load && !strcmp(a->engine, b->engine) && !strcmp(a->library, b->library) &&
-           !strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
+    return a->coll == b->coll && !strcmp(a->library, b->library) && bench_points_alike(a, b);
 }
 
 /* What a table is printed with, and which marks it has used. */

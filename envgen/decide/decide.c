@@ -11,12 +11,6 @@
 /* ---- shapes ---------------------------------------------------------------------------------------------------------
  */
 
-static int same_shape(const struct bench_point *x, const struct bench_point *y)
-{
-    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
-           x->load == y->load && !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
-}
-
 static int check_libraries(const struct bench_points *points, struct err *e)
 {
     for (int i = 1; i < points->count; i++) {
@@ -117,7 +111,7 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
     struct decide_slice *slices = arena_alloc(d->arena, ((size_t)points->count + 1) * sizeof *slices);
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
-        if (i && same_shape(p, p - 1)) {
+        if (i && bench_points_alike(p, p - 1)) {
             slices[d->nshapes - 1].count++;
             if (p->active && !d->shapes[d->nshapes - 1].active)
                 d->shapes[d->nshapes - 1].active = arena_strdup(d->arena, p->active);

@@ -47,15 +47,6 @@ const struct env_point *explain_nearest(const struct env_range *r, uint64_t byte
     return best;
 }
 
-const struct env_range *explain_find_range(const struct env_shape *s, const struct env_question *q)
-{
-    for (int i = 0; i < s->ncolls; i++)
-        for (int k = 0; k < s->colls[i].nranges && s->colls[i].coll == q->coll; k++)
-            if (q->bytes >= s->colls[i].ranges[k].min_bytes && q->bytes <= s->colls[i].ranges[k].max_bytes)
-                return &s->colls[i].ranges[k];
-    return NULL;
-}
-
 /* ---- the evidence ------------------------------------------------------------------------------------------------ */
 
 static int by_gain(const void *x, const void *y)
@@ -149,7 +140,7 @@ static void print_rule(struct env_profile const *p, const struct env_shape *s, c
 static void print_shape(const struct env_profile *p, const struct env_shape *s, const struct env_question *q, FILE *out)
 {
     char size[UNIT_TEXT], from[UNIT_TEXT];
-    const struct env_range *r = explain_find_range(s, q);
+    const struct env_range *r = env_range_at(s, q->coll, q->bytes);
     fprintf(out, "%s of %s on %s, %s\n", coll_name(q->coll), unit_bytes(size, q->bytes), env_shape_text(p->arena, s),
             env_comment(p->arena, s->library));
     if (!r) {
@@ -237,7 +228,7 @@ static void print_shapes(const struct env_profile *p, const struct env_question 
     int n = 0;
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
-        const struct env_range *r = explain_matches(s, q) ? explain_find_range(s, q) : NULL;
+        const struct env_range *r = explain_matches(s, q) ? env_range_at(s, q->coll, q->bytes) : NULL;
         if (!explain_matches(s, q))
             continue;
         struct alike *to = alike_of(p->arena, &all, &n, r ? r->call.label : "not measured");

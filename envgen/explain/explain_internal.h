@@ -8,10 +8,9 @@
 /* The answer for one call. */
 void explain_call(const struct env_profile *p, const struct env_question *q, FILE *out);
 
-/* Whether the question allows a shape; the range of it that the call is in (NULL: not measured); and there the measured
- * size that is nearest, as sizes are spaced geometrically (NULL: none). */
+/* Whether the question allows a shape; and in a range of it the measured size that is nearest, as sizes are spaced
+ * geometrically (NULL: none). */
 int explain_matches(const struct env_shape *s, const struct env_question *q);
-const struct env_range *explain_find_range(const struct env_shape *s, const struct env_question *q);
 const struct env_point *explain_nearest(const struct env_range *r, uint64_t bytes);
 
 /* The options of a point, the fastest first, in `sorted`; returns how many of them at its beginning are worth telling

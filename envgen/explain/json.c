@@ -42,7 +42,7 @@ static struct env_point *tell(struct arena *a, const struct env_point *p)
 static struct env_shape narrow(struct arena *a, const struct env_shape *s, const struct env_question *q)
 {
     struct env_shape out = *s;
-    const struct env_range *r = explain_find_range(s, q);
+    const struct env_range *r = env_range_at(s, q->coll, q->bytes);
     const struct env_point *nearest = r ? explain_nearest(r, q->bytes) : NULL;
     out.ncolls = r != NULL;
     out.colls = ARENA_NEW(a, struct env_coll);

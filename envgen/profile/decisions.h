@@ -130,6 +130,9 @@ void env_decisions_free(struct env_decisions *d); /* NULL is fine */
 /* The first shape with such evidence; NULL: there is none. */
 const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench_evidence evidence);
 
+/* What was decided for a call of that size; NULL: nothing was measured there. */
+const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64_t bytes);
+
 /* "2 nodes, 16 ranks, 4 such groups at once" */
 const char *env_shape_text(struct arena *a, const struct env_shape *s);
 

@@ -339,6 +339,15 @@ void env_decisions_free(struct env_decisions *d)
         arena_free(d->arena);
 }
 
+const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64_t bytes)
+{
+    for (int i = 0; i < s->ncolls; i++)
+        for (int k = 0; k < s->colls[i].nranges && s->colls[i].coll == coll; k++)
+            if (bytes >= s->colls[i].ranges[k].min_bytes && bytes <= s->colls[i].ranges[k].max_bytes)
+                return &s->colls[i].ranges[k];
+    return NULL;
+}
+
 const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench_evidence evidence)
 {
     for (int i = 0; i < d->nshapes; i++)
