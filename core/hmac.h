@@ -15,6 +15,9 @@ void hmac_init(struct hmac *h, const void *key, size_t bytes); /* a key of any l
 void hmac_update(struct hmac *h, const void *data, size_t bytes);
 void hmac_end(struct hmac *h, unsigned char out[HMAC_BYTES]);
 
+/* Overwrites what nobody is to find in memory later. */
+void hmac_wipe(void *secret, size_t bytes);
+
 /* Compares in a time that does not depend on where they differ. */
 int hmac_equal(const unsigned char a[HMAC_BYTES], const unsigned char b[HMAC_BYTES]);
 

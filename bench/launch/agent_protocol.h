@@ -4,7 +4,7 @@
 #ifndef BENCH_LAUNCH_AGENT_PROTOCOL_H
 #define BENCH_LAUNCH_AGENT_PROTOCOL_H
 
-#include "bench/launch/connection.h"
+#include "core/wire/connection.h"
 
 #define AGENT_ALL            (-1) /* a rank: all of a node's processes, but for the one beside */
 #define AGENT_BESIDE         (-2) /* a rank: the one that stays while others are started and killed */

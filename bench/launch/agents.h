@@ -11,9 +11,9 @@
 #include <signal.h>
 
 #include "bench/launch/agent_protocol.h"
-#include "bench/launch/proof.h"
 #include "bench/launch/start.h"
 #include "core/proc.h"
+#include "core/wire/proof.h"
 
 #define AGENTS_GUESTS  256
 #define AGENTS_PROOF_S 5.0

@@ -1,4 +1,4 @@
-/* What the nccl engine and the workers on the GPUs say to one another, in frames (bench/launch/connection.h) that
+/* What the nccl engine and the workers on the GPUs say to one another, in frames (core/wire/connection.h) that
  * agents pass on. All come from one build, which the head of every frame proves. libc only.
  *
  *   engine ── pipe or TCP ── agent, one a node ── pipes ── worker, one a GPU

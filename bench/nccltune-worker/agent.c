@@ -11,10 +11,10 @@
 
 #include "bench/launch/address.h"
 #include "bench/launch/agent_protocol.h"
-#include "bench/launch/proof.h"
 #include "bench/nccltune-worker/process.h"
 #include "bench/nccltune-worker/worker.h"
 #include "core/err.h"
+#include "core/wire/proof.h"
 
 #define REACH_S      30   /* for the conductor to be reached */
 #define CONNECT_MS   3000 /* one address of it */

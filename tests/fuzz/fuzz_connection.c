@@ -1,4 +1,4 @@
-/* bench/launch/connection.c and proof.c: any bytes from the other end. The first byte chooses: frames without seal,
+/* core/wire/connection.c and proof.c: any bytes from the other end. The first byte chooses: frames without seal,
  * frames with one, a proof to a conductor, a proof to an agent. Nothing is read beyond what came, no proof is taken,
  * and what comes out of an unsealed connection is framed as it was. */
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bench/launch/proof.h"
+#include "core/wire/proof.h"
 
 static void read_frames(const uint8_t *data, size_t size, int sealed)
 {

@@ -19,7 +19,6 @@
 #include "tuner/capture/file.h"
 #include "tuner/capture/writer.h"
 #include "tuner/observe/conclude.h"
-#include "tuner/plugin/elf.h"
 
 #define SECONDS       UINT64_C(1000000000)
 #define CLOSING_NS    (5 * SECONDS) /* between two files while communicators are closed one by one */
@@ -231,8 +230,8 @@ static void judge(nccl_logger log)
     process.began_ns = process.wrote_ns = now_ns();
     if (!process.wanted)
         return;
-    /* NCCL unloads us with the last communicator, but the counts are of the process, and the writer runs our code. */
-    int error = plugin_elf_stay(&process) ? profiler_writer_start(write_file, process.job.interval_ns) : ENOSYS;
+    /* NCCL unloads us with the last communicator, but the counts are of the process: the thread keeps us. */
+    int error = profiler_writer_start(write_file, process.job.interval_ns);
     if (!error)
         return;
     process.wanted = 0;

@@ -2,19 +2,15 @@
  * functions of pthread that would wait with a limit bind newer glibc than containers have. */
 #include "tuner/capture/writer.h"
 
-#include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tuner/plugin/elf.h"
+#include "tuner/libc/thread.h"
 
 static struct {
     void (*write)(void);
@@ -76,22 +72,9 @@ static void *run(void *unused)
 
 int profiler_writer_start(void (*write)(void), uint64_t interval_ns)
 {
-    const void *at = plugin_elf_function("pthread_create"); /* it has moved from one library of glibc's to another */
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t all, before;
-    if (!at || pthread_attr_init(&attributes))
-        return ENOSYS;
-    memcpy(&create, &at, sizeof create); /* ISO C has no cast from object to function pointer */
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     writer.write = write;
     writer.interval_ns = interval_ns;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before); /* of this thread, on Linux; the new one inherits it */
-    int error = create(&thread, &attributes, run, NULL);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return error;
+    return plugin_thread_start(run, NULL);
 }
 
 void profiler_writer_ask(void)

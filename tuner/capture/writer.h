@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Starts the thread: it calls `write` when it is asked to, and every `interval_ns` (0: only then). It blocks all
- * signals. Returns 0 or an errno: there is no thread. The object that holds `write` must stay loaded. */
+/* Starts the thread: it calls `write` when it is asked to, and every `interval_ns` (0: only then). 0, or an
+ * errno: there is no thread. */
 int profiler_writer_start(void (*write)(void), uint64_t interval_ns);
 
 /* Asks for one more file; never waits. What is asked for while a file is being written is one file, not many. */

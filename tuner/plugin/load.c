@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/sha256.h"
-#include "tuner/plugin/elf.h"
+#include "tuner/libc/elf.h"
 #include "tuner/plugin/source.h"
 
 #define WHY_MAX         (PATH_MAX + 320)

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tuner/libc/elf.h"
 #include "tuner/plugin/abi.h"
-#include "tuner/plugin/elf.h"
 
 #define OWN_SYMBOL "nccltune_control_version"
 #define NAME_MAX_  254 /* NCCL's limit */

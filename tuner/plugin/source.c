@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tuner/plugin/elf.h"
+#include "tuner/libc/elf.h"
 #include "tuner/table/table.h"
 
 #define TABLE_NAME   "tuner.csv"

@@ -1,5 +1,5 @@
 /* What the conductor of a fabric's measurement and the processes that own a port, one for each, say to one another:
- * frames (bench/launch/connection.h) that agents pass on. Ranks are node * rails + rail. */
+ * frames (core/wire/connection.h) that agents pass on. Ranks are node * rails + rail. */
 #ifndef BENCH_ENGINES_VERBS_ORDER_H
 #define BENCH_ENGINES_VERBS_ORDER_H
 

@@ -2,7 +2,7 @@
  * out, over pipes or a socket. Nothing here blocks: what does not go out at once is kept and sent when there is room,
  * so that a peer which has stopped reading stops nobody else. libc only.
  *
- * A connection that is sealed (bench/launch/proof.h) puts an HMAC over number, head and body behind every frame and
+ * A connection that is sealed (core/wire/proof.h) puts an HMAC over number, head and body behind every frame and
  * takes none without: nothing can be added, changed, left out or played again by somebody in between. */
 #ifndef BENCH_LAUNCH_CONNECTION_H
 #define BENCH_LAUNCH_CONNECTION_H

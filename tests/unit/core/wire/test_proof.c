@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "bench/launch/proof.h"
+#include "core/wire/proof.h"
 
 static int ends[2]; /* the conductor's, the agent's */
 static struct proof conductor, agent;

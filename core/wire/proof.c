@@ -1,13 +1,14 @@
 /* The secret, and the proof that the other side has it. */
-#include "bench/launch/proof.h"
+#include "core/wire/proof.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { EXPECT_OPENING, EXPECT_ANSWER, EXPECT_LAST, PROVEN };
 
@@ -17,7 +18,7 @@ static int fill_randomly(void *to, size_t bytes)
 {
     ssize_t n;
     do
-        n = getrandom(to, bytes, 0);
+        n = syscall(SYS_getrandom, to, bytes, 0); /* the function is newer than the plugin's containers */
     while (n < 0 && errno == EINTR);
     return n == (ssize_t)bytes ? 0 : -1;
 }
@@ -53,7 +54,7 @@ int secret_take_from_environment(struct secret *s)
     char *text = getenv(SECRET_VARIABLE);
     int rc = text ? secret_parse(s, text) : -1;
     if (text) {
-        explicit_bzero(text, strlen(text));
+        hmac_wipe(text, strlen(text));
         unsetenv(SECRET_VARIABLE);
     }
     return rc;
@@ -171,5 +172,5 @@ void proof_seal(struct proof *p, struct connection *c)
     mac_of(p, "frames of the conductor", p->agent ? c->in_seal.key : c->out_seal.key);
     c->in_seal.number = c->out_seal.number = 0;
     c->sealed = 1;
-    explicit_bzero(p, sizeof *p);
+    hmac_wipe(p, sizeof *p);
 }

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "bench/launch/connection.h"
 #include "core/progress.h"
+#include "core/wire/connection.h"
 
 static struct connection near, far;
 static struct frame f;

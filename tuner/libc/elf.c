@@ -1,6 +1,6 @@
 /* Which loaded object an address belongs to, and functions of loaded objects by name: read from the objects' own
  * dynamic symbols, because dladdr, dlopen and dlsym would bind the plugin to a glibc newer than containers have. */
-#include "tuner/plugin/elf.h"
+#include "tuner/libc/elf.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -8,8 +8,6 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "tuner/plugin/abi.h"
 
 /* What is needed of an object's dynamic section. */
 struct dynamic {
@@ -160,7 +158,7 @@ int plugin_elf_nccl_version(const void *caller)
     int (*get_version)(int *);
     memcpy(&get_version, &w.function, sizeof get_version); /* ISO C has no cast from object to function pointer */
     int version = 0;
-    return get_version(&version) == NCCLTUNE_SUCCESS && version > 0 ? version : 0;
+    return !get_version(&version) && version > 0 ? version : 0;
 }
 
 struct function_walk {

@@ -1,5 +1,5 @@
 /* Frames, in and out. */
-#include "bench/launch/connection.h"
+#include "core/wire/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ void connection_close(struct connection *c)
         close(c->from);
     free(c->in);
     free(c->out);
-    explicit_bzero(c, sizeof *c);
+    hmac_wipe(c, sizeof *c);
     c->from = c->to = -1;
 }
 

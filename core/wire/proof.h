@@ -7,12 +7,12 @@
  *
  * The secret itself is never sent. Both nonces are in every HMAC, so an old conversation cannot be played again; each
  * side has a word of its own in it, so an answer cannot be sent back to where it came from. The keys that seal all
- * later frames (bench/launch/connection.h) come from the same nonces, so passing the proofs on between two honest sides
+ * later frames (core/wire/connection.h) come from the same nonces, so passing the proofs on between two honest sides
  * gives whoever does it nothing but what he could see anyway. */
 #ifndef BENCH_LAUNCH_PROOF_H
 #define BENCH_LAUNCH_PROOF_H
 
-#include "bench/launch/connection.h"
+#include "core/wire/connection.h"
 
 #define SECRET_BYTES 32
 #define SECRET_HEX   (2 * SECRET_BYTES + 1)
