@@ -186,6 +186,8 @@ $(B)/man/%: man/% tools/manual $(B)/nccltune
 
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
+# In the place of libibverbs.
+$(B)/tests/unit/bench/engines/verbs/test_conduct: $(B)/double/tests/doubles/fake_verbs.o
 # Some distributions' libraries have the older table of symbols alone.
 $(B)/tests/doubles/fake_nccl.so: TABLE = -Wl,--hash-style=sysv
 $(DOUBLES): $(B)/tests/doubles/%.so: $(B)/double/tests/doubles/%.o

@@ -5,7 +5,7 @@
  *   FAKE_VERBS         HCAs of every node: "NAME:PORTS:LAYER:GBPS:SUBNET ...", LAYER ib or roce; GBPS in GB/s; ports of
  *                      different subnets do not reach one another. "mlx5_0:1:ib:1:0 mlx5_1:1:ib:1:1"
  *   FAKE_VERBS_FAULTS  "NODE/HCA=FAULT ...": absent, down, dark (nothing goes in or out), slow (sends a tenth),
- *                      mtu (of 1,024 bytes)
+ *                      mtu (of 1,024 bytes), flips (a bit of every message of more than 8 bytes)
  *   FAKE_VERBS_PEER_MEMORY  set: GPU memory of the driver double can be registered without dma-buf, too
  *
  * A node is the number at the end of its host name. What is known of real devices and kept here: an RC queue pair that
@@ -340,6 +340,15 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     return 0;
 }
 
+/* Faulty memory or PCIe on the way. */
+static void flip(const struct ibv_send_wr *wr)
+{
+    uint64_t at = wr->sg_list->length / 2;
+    unsigned char byte = *(const unsigned char *)(uintptr_t)(wr->sg_list->addr + at) ^ 1;
+    struct iovec from = {&byte, 1}, to = {(void *)(uintptr_t)(wr->wr.rdma.remote_addr + at), 1};
+    process_vm_writev((pid_t)wr->wr.rdma.rkey, &from, 1, &to, 1, 0);
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct qp *q = (struct qp *)qp;
@@ -355,6 +364,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     }
     if (!status && process_vm_writev((pid_t)wr->wr.rdma.rkey, &from, 1, &to, 1, 0) != (ssize_t)from.iov_len)
         status = IBV_WC_REM_ACCESS_ERR;
+    if (!status && from.iov_len > 8 && is(node, h->device.name, "flips"))
+        flip(wr);
     double *idle = &idle_s[h->index];
     *idle = (*idle > now ? *idle : now) + (double)from.iov_len / GBps * 1e-9;
     if (wr->send_flags & IBV_SEND_SIGNALED || status)
