@@ -67,7 +67,7 @@ static const struct option_spec what_options[] = {
     {0, "engine", "E", "what measures, or predicts (model); see the options of each below:", option_word,
      offsetof(struct bench_options, engine), .word = bench_engine_name},
     {0, "collectives", "LIST",
-     "allreduce,allgather,reducescatter,broadcast (by default), alltoall, sendrecv, reduce (nccl)",
+     "allreduce,allgather,reducescatter,broadcast (by default), alltoall, alltoallv, sendrecv, reduce (nccl)",
      cli_take_collectives, offsetof(struct bench_options, collectives), .word = cli_collective_word},
     {0, "min-bytes", "N", "smallest size; 8", option_bytes, offsetof(struct bench_options, min_bytes), .low = 1,
      .high = BENCH_MOST_BYTES},

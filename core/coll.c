@@ -2,7 +2,7 @@
 #include "core/coll.h"
 
 static const char *const colls[COLL_MEASURED] = {"broadcast", "reduce",   "allgather", "reducescatter",
-                                                 "allreduce", "alltoall", "sendrecv"};
+                                                 "allreduce", "alltoall", "sendrecv",  "alltoallv"};
 static const char *const algos[ALGO_COUNT] = {"tree",      "ring", "collnet_direct", "collnet_chain", "nvls",
                                               "nvls_tree", "pat"};
 static const char *const protos[PROTO_COUNT] = {"ll", "ll128", "simple"};
@@ -76,6 +76,20 @@ int proto_parse(const char *s, size_t len)
     return parse(protos, PROTO_COUNT, s, len);
 }
 
+int coll_blocks(int coll, int nranks)
+{
+    switch (coll) {
+    case COLL_ALLTOALLV:
+        return nranks ? nranks + COLL_HOT - 1 : 0;
+    case COLL_ALLGATHER:
+    case COLL_REDUCESCATTER:
+    case COLL_ALLTOALL:
+        return nranks;
+    default:
+        return 1;
+    }
+}
+
 double coll_algbw_GBps(double bytes, double time_us)
 {
     return time_us > 0 ? bytes / time_us / 1e3 : 0;
@@ -90,6 +104,7 @@ double coll_busbw_factor(int coll, int nranks)
     case COLL_ALLGATHER:
     case COLL_REDUCESCATTER:
     case COLL_ALLTOALL:
+    case COLL_ALLTOALLV:
         return (n - 1) / n;
     default:
         return 1;

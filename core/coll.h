@@ -16,8 +16,11 @@ enum coll {
     COLL_COUNT = 5,    /* the ones a tuner is asked about */
     COLL_ALLTOALL = 5, /* NCCL builds it of send and receive: measured and predicted, never tuned */
     COLL_SENDRECV = 6, /* every rank sends to the next one and receives from the one before: the same */
-    COLL_MEASURED = 7, /* with those */
+    COLL_ALLTOALLV =
+        7,             /* AllToAll of which rank 0 gets COLL_HOT times as much as every other: experts with a hot one */
+    COLL_MEASURED = 8, /* with those */
 };
+#define COLL_HOT 3
 
 enum algo {
     ALGO_TREE = 0,
@@ -38,7 +41,7 @@ enum proto {
 };
 
 /* All collectives, for help and messages. */
-#define COLL_NAMES "allreduce, allgather, reducescatter, broadcast, reduce, alltoall, sendrecv"
+#define COLL_NAMES "allreduce, allgather, reducescatter, broadcast, reduce, alltoall, sendrecv, alltoallv"
 
 /* Canonical lower-case names as in tuner tables ("allreduce", "nvlstree", "ll128"); NULL outside the range. */
 const char *coll_name(int coll);
@@ -51,9 +54,14 @@ int coll_parse(const char *s, size_t len);
 int algo_parse(const char *s, size_t len);
 int proto_parse(const char *s, size_t len);
 
-/* NCCL's nBytes is the larger of the per-rank send and receive buffers (AllGather: the whole receive buffer).
+/* The equal blocks that `coll` cuts nBytes into for the first `nranks` ranks; 1 for those that cut nothing. Of AllToAll
+ * and AllToAllV every rank sends rank r the blocks from coll_blocks(coll, r) up to coll_blocks(coll, r + 1). */
+int coll_blocks(int coll, int nranks);
+
+/* NCCL's nBytes is the larger of the per-rank send and receive buffers (AllGather: the whole receive buffer);
+ * AllToAllV's here is what each rank sends, so that it compares with an even AllToAll of the same size.
  * algbw [GB/s] = nBytes / time; busbw = algbw × factor, with nccl-tests' factors (doc/PERFORMANCE.md there):
- * AllReduce 2(n-1)/n, AllGather, ReduceScatter and AllToAll (n-1)/n, Broadcast and Reduce 1. */
+ * AllReduce 2(n-1)/n, AllGather, ReduceScatter and both AllToAll (n-1)/n, Broadcast and Reduce 1. */
 double coll_algbw_GBps(double bytes, double time_us);
 double coll_busbw_factor(int coll, int nranks);
 

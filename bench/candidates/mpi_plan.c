@@ -75,6 +75,7 @@ static void add_algorithm(struct bench_plan *p, struct arena *a, const struct tu
 static void plan_calls(struct bench_plan *p, struct arena *a, const cJSON *variables)
 {
     add_call(p, a, COLL_SENDRECV, BENCH_DEFAULT, 0);
+    add_call(p, a, COLL_ALLTOALLV, BENCH_DEFAULT, 0); /* its algorithms are not chosen by size */
     for (size_t i = 0; i < TUNABLES; i++) {
         add_call(p, a, tunables[i].coll, BENCH_DEFAULT, 0);
         const cJSON *value, *values = cJSON_GetObjectItemCaseSensitive(variables, tunables[i].variable);

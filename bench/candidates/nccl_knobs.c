@@ -23,7 +23,7 @@ enum {
     NVIDIA,
     AMD,
     AMD_MI300,
-    ALLTOALL,
+    PAIRS,
 };
 
 static const struct nccl_knob knobs[] = {
@@ -112,8 +112,8 @@ static int holds(const struct bench_setup *s, const struct topo_class *c, int co
 static int suits(const struct bench_setup *s, const struct nccl_knob *k)
 {
     const struct topo_class *c = s->topology && s->topology->nclasses ? &s->topology->classes[0] : NULL;
-    if (k->condition == ALLTOALL)
-        return (s->collectives & (1u << COLL_ALLTOALL | 1u << COLL_SENDRECV)) != 0;
+    if (k->condition == PAIRS)
+        return s->collectives >> COLL_COUNT != 0;
     if (k->condition == ANY || !c)
         return k->condition == ANY || k->condition == NVIDIA;
     return k->condition == NVIDIA ? !*arch_of(c) : holds(s, c, k->condition);

@@ -71,8 +71,8 @@ void nccl_plan_calls(struct bench_plan *p, struct arena *a, int one_node)
                 if (algos_of[coll] & BIT(algo) && (proto == PROTO_SIMPLE || algo == ALGO_TREE || algo == ALGO_RING))
                     add_cell(p, a, coll, algo, proto, one_node);
     }
-    add_call(p, a, COLL_ALLTOALL);
-    add_call(p, a, COLL_SENDRECV);
+    for (int coll = COLL_COUNT; coll < COLL_MEASURED; coll++)
+        add_call(p, a, coll);
 }
 
 static const uint32_t chunk_sizes[] = {16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};

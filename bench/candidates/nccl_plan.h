@@ -14,9 +14,10 @@
 extern const int nccl_plan_channels[];
 
 /* Fills the calls of `p`: for every collective the default, each combination of algorithm and protocol that some NCCL
- * since 2.19 has for it, and each of those again with fixed numbers of channels; AllToAll has but the default. What
- * this communicator offers is asked later. No numbers of channels for CollNet and, unless on `one_node`, NVLS: NCCL
- * takes what a tuner asks for there as it is, connected or not (2.28.9 enqueue.cc:569), and does not say what is. */
+ * since 2.19 has for it, and each of those again with fixed numbers of channels; what NCCL builds of send and receive
+ * has but the default. What this communicator offers is asked later. No numbers of channels for CollNet and, unless on
+ * `one_node`, NVLS: NCCL takes what a tuner asks for there as it is, connected or not (2.28.9 enqueue.cc:569), and does
+ * not say what is. */
 void nccl_plan_calls(struct bench_plan *p, struct arena *a, int one_node);
 
 /* A call with each chunk size that a message of `bytes` has use for, into `out`; returns how many. None for what leaves

@@ -115,6 +115,8 @@ void import_row(struct import *m, const struct import_row *row)
     r->rows++;
     if (r->coll < 0)
         return leave_out(m, "nothing says which collective this is (--collective)");
+    if (r->coll == COLL_ALLTOALLV)
+        return leave_out(m, "every benchmark has an uneven AllToAll of its own");
     if (nodes < 1 || ranks < nodes || ranks > MOST_RANKS)
         return leave_out(m, "nothing says on how many nodes and ranks this ran (--nodes, --ranks)");
     if (!row->bytes || row->bytes > MOST_BYTES || !(row->time_us > 0) || !isfinite(row->time_us))

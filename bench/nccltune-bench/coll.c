@@ -35,6 +35,13 @@ static int alltoall(struct coll_job *j, MPI_Comm comm, int root)
     return MPI_Alltoall(j->send, j->block, j->type, j->recv, j->block, j->type, comm);
 }
 
+static int alltoallv(struct coll_job *j, MPI_Comm comm, int root)
+{
+    const int n = j->ranks, *sent = j->counts, *come = sent + 2 * n;
+    (void)root;
+    return MPI_Alltoallv(j->send, sent, sent + n, j->type, j->recv, come, come + n, j->type, comm);
+}
+
 static int broadcast(struct coll_job *j, MPI_Comm comm, int root)
 {
     return MPI_Bcast(j->recv, j->total, j->type, root, comm);
@@ -48,22 +55,23 @@ static int shift(struct coll_job *j, MPI_Comm comm, int root)
                         MPI_STATUS_IGNORE);
 }
 
-enum extent { NOTHING, BLOCK, TOTAL };
+enum extent { NOTHING, BLOCK, TOTAL, PARTS };
 
 static const struct {
     int (*call)(struct coll_job *j, MPI_Comm comm, int root);
     enum extent sends, receives;
-    int blocks; /* the data are one block for each rank */
-    int sums;   /* the result is a sum over the ranks, else one rank's data */
+    int sums; /* the result is a sum over the ranks, else one rank's data */
 } kinds[COLL_MEASURED] = {
-    [COLL_ALLREDUCE] = {allreduce, TOTAL, TOTAL, 0, 1},         [COLL_ALLGATHER] = {allgather, BLOCK, TOTAL, 1, 0},
-    [COLL_REDUCESCATTER] = {reducescatter, TOTAL, BLOCK, 1, 1}, [COLL_BROADCAST] = {broadcast, NOTHING, TOTAL, 0, 0},
-    [COLL_ALLTOALL] = {alltoall, TOTAL, TOTAL, 1, 0},           [COLL_SENDRECV] = {shift, TOTAL, TOTAL, 0, 0},
+    [COLL_ALLREDUCE] = {allreduce, TOTAL, TOTAL, 1},         [COLL_ALLGATHER] = {allgather, BLOCK, TOTAL, 0},
+    [COLL_REDUCESCATTER] = {reducescatter, TOTAL, BLOCK, 1}, [COLL_BROADCAST] = {broadcast, NOTHING, TOTAL, 0},
+    [COLL_ALLTOALL] = {alltoall, TOTAL, TOTAL, 0},           [COLL_SENDRECV] = {shift, TOTAL, TOTAL, 0},
+    [COLL_ALLTOALLV] = {alltoallv, TOTAL, PARTS, 0},
 };
 
 static size_t extent_of(const struct coll_job *j, enum extent x)
 {
-    return x == TOTAL ? (size_t)j->total : x == BLOCK ? (size_t)j->block : 0;
+    size_t parts = (size_t)j->part * (size_t)j->ranks;
+    return x == TOTAL ? (size_t)j->total : x == BLOCK ? (size_t)j->block : x == PARTS ? parts : 0;
 }
 
 static int reserve(char **buffer, size_t *size, size_t bytes)
@@ -79,33 +87,49 @@ static int reserve(char **buffer, size_t *size, size_t bytes)
     return 0;
 }
 
+/* Counts and offsets by rank. */
+static void put_counts(struct coll_job *j)
+{
+    int n = j->ranks, *c = j->counts;
+    for (int i = 0; i < n && j->coll != COLL_ALLTOALLV; i++)
+        c[i] = j->block;
+    for (int i = 0; i < n && j->coll == COLL_ALLTOALLV; i++) {
+        c[n + i] = coll_blocks(j->coll, i) * j->block;
+        c[i] = coll_blocks(j->coll, i + 1) * j->block - c[n + i];
+        c[2 * n + i] = j->part;
+        c[3 * n + i] = i * j->part;
+    }
+}
+
 int coll_prepare(struct coll_job *j, int coll, uint64_t bytes, int rank, int ranks, struct err *e)
 {
     if (coll < 0 || coll >= COLL_MEASURED || !kinds[coll].call)
         return err_set(e, ERR_FAILED, "the mpi engine does not measure %s", coll_name(coll) ? coll_name(coll) : "this");
-    int blocks = kinds[coll].blocks ? ranks : 1;
+    int blocks = coll_blocks(coll, ranks), cut = kinds[coll].sends == TOTAL && blocks > 1;
     if (bytes < (uint64_t)blocks || bytes % (uint64_t)blocks)
-        return err_set(e, ERR_FAILED, "%llu bytes cannot be divided among %d ranks", (unsigned long long)bytes, ranks);
+        return err_set(e, ERR_FAILED, "%llu bytes of %s cannot be divided among %d ranks", (unsigned long long)bytes,
+                       coll_name(coll), ranks);
     int wide = bytes / (uint64_t)blocks % sizeof(uint32_t) == 0;
     j->coll = coll;
     j->rank = rank;
     j->ranks = ranks;
     j->type = wide ? MPI_UINT32_T : MPI_UINT8_T;
     j->element = wide ? sizeof(uint32_t) : 1;
-    if (bytes / j->element > INT_MAX)
+    if (bytes / j->element > INT_MAX / (coll == COLL_ALLTOALLV ? COLL_HOT : 1))
         return err_set(e, ERR_FAILED, "%llu bytes are more than MPI counts in one call", (unsigned long long)bytes);
     j->total = (int)(bytes / j->element);
-    j->block = j->total / ranks;
-    if (j->ncounts < ranks) {
+    j->block = j->total / blocks;
+    j->first = cut ? coll_blocks(coll, rank) * j->block : 0;
+    j->part = cut ? coll_blocks(coll, rank + 1) * j->block - j->first : j->block;
+    if (j->ncounts < 4 * ranks) {
         free(j->counts);
-        j->counts = calloc((size_t)ranks, sizeof *j->counts);
-        j->ncounts = j->counts ? ranks : 0;
+        j->counts = calloc((size_t)ranks, 4 * sizeof *j->counts);
+        j->ncounts = j->counts ? 4 * ranks : 0;
     }
     if (!j->counts || reserve(&j->send, &j->send_size, extent_of(j, kinds[coll].sends) * j->element) ||
         reserve(&j->recv, &j->recv_size, extent_of(j, kinds[coll].receives) * j->element))
         return err_set(e, ERR_FAILED, "no memory for buffers of %llu bytes", (unsigned long long)bytes);
-    for (int i = 0; i < ranks; i++)
-        j->counts[i] = j->block;
+    put_counts(j);
     return 0;
 }
 
@@ -162,10 +186,8 @@ void coll_fill(struct coll_job *j, uint32_t seed)
 
 long coll_check(const struct coll_job *j, uint32_t seed, uint32_t *found, uint32_t *expected)
 {
-    size_t receives = extent_of(j, kinds[j->coll].receives), block = (size_t)j->block;
-    int cut = kinds[j->coll].blocks && kinds[j->coll].sends == TOTAL; /* each rank has its own part of what is sent */
-    size_t first = cut ? (size_t)j->rank * block : 0;
-    size_t each = kinds[j->coll].blocks && !kinds[j->coll].sums ? block : receives; /* elements from one rank */
+    size_t receives = extent_of(j, kinds[j->coll].receives), first = (size_t)j->first;
+    size_t each = kinds[j->coll].sums ? receives : (size_t)j->part; /* elements from one rank */
     /* Who does not send blocks sends to all, or hands on to the next. */
     size_t from = j->coll == COLL_SENDRECV ? (size_t)(j->rank + j->ranks - 1) % (size_t)j->ranks : 0;
     uint32_t mask = j->element == 1 ? 0xff : UINT32_MAX;

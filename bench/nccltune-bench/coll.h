@@ -8,14 +8,16 @@
 #include "core/err.h"
 
 /* One collective at one size, the same on all ranks. `bytes` is NCCL's nBytes: what AllReduce and Broadcast carry, and
- * over all ranks together what AllGather receives, ReduceScatter sends and AllToAll does both. ReduceScatter is
- * MPI_Reduce_scatter with equal blocks: of the two that OpenMPI can tune it is the one with a ring. */
+ * over all ranks together what AllGather receives, ReduceScatter sends and AllToAll does both (AllToAllV: sends).
+ * ReduceScatter is MPI_Reduce_scatter with equal blocks: of the two that OpenMPI can tune it is the one with a ring. */
 struct coll_job {
     int coll, rank, ranks;
     MPI_Datatype type;
     size_t element;   /* bytes of one */
     int total, block; /* elements; AllReduce and Broadcast have no blocks */
-    int *counts, ncounts;
+    int part, first;  /* elements that this rank gets from each, and where they begin there */
+    int *counts;      /* by rank: a block each; of AllToAllV counts and offsets of what is sent, then of what comes */
+    int ncounts;
     char *send, *recv;
     size_t send_size, recv_size; /* bytes that are there */
 };

@@ -47,16 +47,20 @@ const char *data_type_name(int type)
 
 int data_shape_of(const struct nccl_point *p, int rank, int nranks, struct data_shape *s)
 {
-    int spread = p->coll == COLL_ALLGATHER || p->coll == COLL_REDUCESCATTER || p->coll == COLL_ALLTOALL;
-    uint64_t parts = spread ? (uint64_t)nranks : 1;
-    int type = p->type;
+    uint64_t parts = (uint64_t)coll_blocks(p->coll, nranks);
+    int type = p->type, scatters = p->coll != COLL_ALLGATHER && parts > 1;
     if (type == NCCL_TYPE_FITTING)
         type = p->bytes % (4 * parts) && p->bytes < (parts << 16) ? NCCL_INT8 : NCCL_FLOAT32;
     *s = (struct data_shape){.coll = p->coll, .type = type, .rank = rank, .nranks = nranks};
     size_t size = data_type_bytes(type);
     s->count = size ? p->bytes / size / parts : 0;
     s->send = s->count * (p->coll == COLL_ALLGATHER ? 1 : parts);
-    s->recv = s->count * (p->coll == COLL_REDUCESCATTER ? 1 : parts);
+    s->part = s->count;
+    if (scatters) {
+        s->first = s->count * (uint64_t)coll_blocks(p->coll, rank);
+        s->part = s->count * (uint64_t)coll_blocks(p->coll, rank + 1) - s->first;
+    }
+    s->recv = s->part * (parts > 1 && p->coll != COLL_REDUCESCATTER ? (uint64_t)nranks : 1);
     return s->count ? 0 : -1;
 }
 
@@ -91,21 +95,14 @@ static uint64_t given(const struct pattern *p, int rank, uint64_t i)
 /* What element i of the receive buffer must hold. */
 static uint64_t wanted(const struct data_shape *s, const struct pattern *p, uint64_t i)
 {
-    uint64_t mine = (uint64_t)s->rank * s->count, sum = 0;
-    switch (s->coll) {
-    case COLL_BROADCAST:
-        return given(p, 0, i);
-    case COLL_ALLGATHER:
-        return given(p, (int)(i / s->count), i % s->count);
-    case COLL_SENDRECV:
+    uint64_t sum = 0;
+    if (s->coll == COLL_SENDRECV)
         return given(p, (s->rank + s->nranks - 1) % s->nranks, i);
-    case COLL_ALLTOALL:
-        return given(p, (int)(i / s->count), mine + i % s->count);
-    default:
-        for (int r = 0; r < s->nranks; r++)
-            sum += given(p, r, s->coll == COLL_REDUCESCATTER ? mine + i : i);
-        return sum;
-    }
+    if (!reduces(s->coll)) /* from one after the other, Broadcast from the first alone */
+        return given(p, (int)(i / s->part), s->first + i % s->part);
+    for (int r = 0; r < s->nranks; r++)
+        sum += given(p, r, s->first + i);
+    return sum;
 }
 
 static void store(char *to, int type, uint64_t value)
@@ -200,13 +197,11 @@ int data_check(const struct gpu *g, void *stream, const struct data_shape *s, co
     }
     if (s->coll == COLL_REDUCE && s->rank != 0)
         return 0;
-    /* A part from every rank, or one for all. */
-    uint64_t part = s->coll == COLL_ALLGATHER || s->coll == COLL_ALLTOALL ? s->count : s->recv;
     int rc = 0;
-    for (uint64_t at = 0; at < s->recv && !rc; at += part) {
-        expect(s, &p, at, least(p.whole, part));
-        for (uint64_t i = 0; i < part && !rc; i += p.whole)
-            rc = check_block(g, stream, s, recv, at + i, least(p.whole, part - i), why, bytes);
+    for (uint64_t at = 0; at < s->recv && !rc; at += s->part) {
+        expect(s, &p, at, least(p.whole, s->part));
+        for (uint64_t i = 0; i < s->part && !rc; i += p.whole)
+            rc = check_block(g, stream, s, recv, at + i, least(p.whole, s->part - i), why, bytes);
     }
     return rc;
 }

@@ -12,6 +12,8 @@ struct data_shape {
     int coll, type, rank, nranks;
     uint64_t count;      /* as NCCL's function takes it */
     uint64_t send, recv; /* elements of this rank's buffers */
+    uint64_t part;       /* elements of `recv` that come from one rank, or from all together */
+    uint64_t first;      /* where they begin in what that rank sends */
 };
 
 /* Chooses the type where that is asked for. -1: the size does not give every rank an element. */

@@ -152,11 +152,12 @@ static int all_to_all(struct measurer *m, struct pair b)
 {
     const struct nccl *n = &m->nccl;
     const struct data_shape *s = &m->buffers.shape;
-    size_t part = s->count * data_type_bytes(s->type);
+    size_t size = data_type_bytes(s->type), block = s->count * size, part = s->part * size;
     int rc = n->group_start();
     for (int r = 0; r < m->group.nranks && !rc; r++) {
-        rc = n->send(b.send + (size_t)r * part, s->count, s->type, r, m->group.comm, m->stream);
-        rc = rc ? rc : n->recv(b.recv + (size_t)r * part, s->count, s->type, r, m->group.comm, m->stream);
+        size_t first = (size_t)coll_blocks(s->coll, r), blocks = (size_t)coll_blocks(s->coll, r + 1) - first;
+        rc = n->send(b.send + first * block, blocks * s->count, s->type, r, m->group.comm, m->stream);
+        rc = rc ? rc : n->recv(b.recv + (size_t)r * part, s->part, s->type, r, m->group.comm, m->stream);
     }
     int end = n->group_end();
     return rc ? rc : end;
@@ -191,6 +192,7 @@ static int call(struct measurer *m)
     case COLL_REDUCESCATTER:
         return n->reduce_scatter(b.send, b.recv, s->count, s->type, NCCL_SUM, m->group.comm, m->stream);
     case COLL_ALLTOALL:
+    case COLL_ALLTOALLV:
         return all_to_all(m, b);
     case COLL_SENDRECV:
         return shift(m, b);

@@ -249,23 +249,34 @@ static int nearest_net(const struct model_links *l, int gpu, int *taken)
     return best;
 }
 
-/* Of nBytes, each rank keeps one part and sends one to every other. */
-static void lay_alltoall(struct layout *y, int *taken)
+/* Of nBytes, each rank keeps its own part and sends one to every other, to the group's first GPU `hot` of them. That
+ * GPU's node receives most, and each other node sends most: what is laid out has both. */
+static void lay_exchange(struct layout *y, int *taken, int hot)
 {
     const struct model_links *l = y->l;
     int local = l->nccl->ranks_per_node, ranks = l->nccl->ranks, first = model_first_gpu(l), end = model_end_gpu(l);
-    double part = 1.0 / ranks;
+    double part = 1.0 / (ranks + hot - 1);
     for (int i = first; i < end; i++)
         for (int k = first; k < end; k++)
             if (i != k)
-                pass_gpus(y, i, k, part);
+                pass_gpus(y, i, k, part * (k == first ? hot : 1));
     for (int i = first; i < end && ranks > local; i++) {
         int net = nearest_net(l, i, taken);
         if (net < 0)
             continue;
-        leave(y, i, net, part * (ranks - local), all_crossing(y));
-        arrive(y, net, i, part * (ranks - local));
+        leave(y, i, net, part * (ranks - local + hot - 1), all_crossing(y));
+        arrive(y, net, i, part * (ranks - local) * (i == first ? hot : 1));
     }
+}
+
+static void lay_alltoall(struct layout *y, int *taken)
+{
+    lay_exchange(y, taken, 1);
+}
+
+static void lay_alltoallv(struct layout *y, int *taken)
+{
+    lay_exchange(y, taken, COLL_HOT);
 }
 
 /* Each rank sends to the next: a node's last one to the first of the next node. */
@@ -324,5 +335,6 @@ void model_flows(const struct model_links *l, const struct nccl_model *const *be
         lay_out(&g, GRAPH(nvls), lay_nvls_tree, &flows[MODEL_NVLS_TREE]);
     }
     lay_pairs(&g, lay_alltoall, &flows[MODEL_ALLTOALL]);
+    lay_pairs(&g, lay_alltoallv, &flows[MODEL_ALLTOALLV]);
     lay_pairs(&g, lay_shift, &flows[MODEL_SHIFT]);
 }

@@ -14,7 +14,8 @@ enum model_pattern {
     MODEL_NVLS_TREE,
     MODEL_PAT,
     MODEL_ALLTOALL,
-    MODEL_SHIFT, /* each rank sends to the next */
+    MODEL_ALLTOALLV, /* with a hot rank */
+    MODEL_SHIFT,     /* each rank sends to the next */
     MODEL_PATTERNS,
 };
 
@@ -27,7 +28,7 @@ struct model_load {
 enum { MODEL_UPLINKS = -2 };
 
 struct model_flow {
-    struct model_load *loads; /* loads[k - 1] with k channels, MODEL_MOST_CHANNELS of them; all-to-all and shift: one;
+    struct model_load *loads; /* loads[k - 1] with k channels, MODEL_MOST_CHANNELS of them; of pairs of ranks: one;
                                * NULL: there is no such pattern here */
     enum model_way node_way;  /* the slowest between its GPUs */
     enum model_way net_way;   /* the same between GPU and NIC */

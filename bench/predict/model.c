@@ -136,6 +136,12 @@ static double ceil_log2(int n)
     return l;
 }
 
+/* Sends and receives, which no algorithm is chosen for. */
+static int is_pairs(enum model_pattern p)
+{
+    return p == MODEL_ALLTOALL || p == MODEL_ALLTOALLV || p == MODEL_SHIFT;
+}
+
 /* One process launches for all GPUs of its node, one after the other: the slower of the two ways in use, the other
  * being a process for every GPU. */
 static double issue(const struct model *m, enum model_pattern p, int channels)
@@ -144,8 +150,8 @@ static double issue(const struct model *m, enum model_pattern p, int channels)
     double local = m->launcher == MODEL_LAUNCH_GPU ? 1 : m->nccl->ranks_per_node * m->groups;
     if (m->launcher == MODEL_LAUNCH_GRAPH)
         return 0;
-    return p == MODEL_ALLTOALL ? g->issue_peer_us * local * m->nccl->ranks_per_node
-                               : (g->issue_us + g->issue_channel_us * (channels - 1)) * local;
+    return is_pairs(p) && p != MODEL_SHIFT ? g->issue_peer_us * local * m->nccl->ranks_per_node
+                                           : (g->issue_us + g->issue_channel_us * (channels - 1)) * local;
 }
 
 /* Times by what they come from: within a node, and between nodes. */
@@ -249,12 +255,6 @@ static double passes(const struct model *m, enum model_pattern p, int coll)
     }
 }
 
-/* Sends and receives, which no algorithm is chosen for. */
-static int is_pairs(enum model_pattern p)
-{
-    return p == MODEL_ALLTOALL || p == MODEL_SHIFT;
-}
-
 /* Times that a byte goes through a channel's thread block, in the sense of its busbw. */
 static double block_passes(const struct model *m, enum model_pattern p, int coll)
 {
@@ -310,11 +310,17 @@ static const enum model_pattern pattern_of[ALGO_COUNT] = {
     [ALGO_PAT] = MODEL_PAT,
 };
 
+static const enum model_pattern pairs_of[COLL_MEASURED] = {
+    [COLL_ALLTOALL] = MODEL_ALLTOALL,
+    [COLL_ALLTOALLV] = MODEL_ALLTOALLV,
+    [COLL_SENDRECV] = MODEL_SHIFT,
+};
+
 /* The algorithm of a call, its protocol and channels; no call gets more channels than the communicator has. */
 static int resolve(const struct model *m, const struct model_call *c, struct model_time *t)
 {
     struct nccl_choice choice = {0};
-    if (c->coll == COLL_ALLTOALL || c->coll == COLL_SENDRECV) {
+    if (c->coll >= COLL_COUNT && c->coll < COLL_MEASURED) {
         *t = (struct model_time){.algo = -1, .proto = -1};
         return 0;
     }
@@ -410,7 +416,7 @@ static int predict_call(const struct model *m, const struct model_call *c, struc
 {
     if (resolve(m, c, t))
         return -1;
-    enum model_pattern p = t->algo >= 0 ? pattern_of[t->algo] : c->coll == COLL_ALLTOALL ? MODEL_ALLTOALL : MODEL_SHIFT;
+    enum model_pattern p = t->algo >= 0 ? pattern_of[t->algo] : pairs_of[c->coll];
     int proto = t->proto < 0 ? PROTO_SIMPLE : t->proto;
     if (m->nccl->ranks == 1) {
         predict_alone(m, c, t);

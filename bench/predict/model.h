@@ -45,8 +45,7 @@ const struct nccl_model *model_nccl(const struct model *m);
 /* What is doubted where nothing was measured. */
 const struct model_prior *model_prior(const struct model *m);
 
-/* A call as NCCL is told to make it. `coll` is enum coll or COLL_ALLTOALL or COLL_SENDRECV (to the next rank), which
- * have no algorithm. */
+/* A call as NCCL is told to make it. `coll` is enum coll; those behind COLL_COUNT have no algorithm. */
 struct model_call {
     int coll;
     uint64_t bytes;  /* NCCL's nBytes: the larger of the per-rank send and receive buffers */

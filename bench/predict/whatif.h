@@ -31,7 +31,7 @@ struct whatif_case {
 struct whatif {
     struct arena *arena;
     const char *machine; /* for headings */
-    int coll;            /* enum coll or COLL_ALLTOALL */
+    int coll;            /* enum coll */
     struct whatif_case *cases;
     int ncases;
     uint64_t *sizes; /* ascending; NULL until whatif_predict */

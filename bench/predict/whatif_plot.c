@@ -53,7 +53,7 @@ static void write_panel(const struct whatif *w, int index, FILE *out)
             index ? "off" : "bottom right Left reverse samplen 2", index);
     if (index)
         fputs("     $case0 using 1:2 with lines lw 1.5 lc rgb '#909090' dt 2 title '', \\\n", out);
-    if (w->coll != COLL_ALLTOALL) /* of which nothing can be tuned */
+    if (w->coll < COLL_COUNT) /* of which nothing can be tuned */
         fprintf(out, "     $case%d using 1:5 with lines lw 2 lc rgb '#d9822b' title 'tuned', \\\n", index);
     fprintf(out, "     $case%d using 1:2 with lines lw 2 lc rgb '#2f6da8' title 'default'%s\n", index,
             index ? "" : ", \\\n     NaN with lines lw 1.5 lc rgb '#909090' dt 2 title 'as it is'");

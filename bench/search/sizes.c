@@ -22,7 +22,7 @@ void sizes_fit(struct bench_study *s, uint64_t room_bytes)
     while (s->options->to_memory && room_bytes && n > 1 && s->sizes[n - 1] > room_bytes)
         n--;
     if (n < s->nsizes)
-        log_info(s->log, "sizes go up to %s: a third of the free GPU memory is %s", unit_bytes(most, s->sizes[n - 1]),
+        log_info(s->log, "sizes go up to %s: the free GPU memory has room for %s", unit_bytes(most, s->sizes[n - 1]),
                  unit_bytes(text, room_bytes));
     s->nsizes = n;
 }

@@ -22,8 +22,7 @@ double bench_guess_us(uint64_t bytes)
 
 uint64_t bench_fitting_bytes(int coll, uint64_t bytes, int ranks)
 {
-    int blocks = coll == COLL_ALLGATHER || coll == COLL_REDUCESCATTER || coll == COLL_ALLTOALL;
-    return blocks ? bytes - bytes % (uint64_t)ranks : bytes;
+    return bytes - bytes % (uint64_t)coll_blocks(coll, ranks);
 }
 
 int bench_count_shapes(const struct bench_study *s)
@@ -98,6 +97,14 @@ int bench_count_points(const struct bench_study *s)
 
 /* ---- screening ---- */
 
+/* AllToAll, even or not, whichever is asked for; 0: neither. */
+static int exchange_of(const struct bench_study *s)
+{
+    return s->options->collectives & 1u << COLL_ALLTOALL    ? COLL_ALLTOALL
+           : s->options->collectives & 1u << COLL_ALLTOALLV ? COLL_ALLTOALLV
+                                                            : 0;
+}
+
 /* AllReduce where it is asked for. AllToAll goes other ways through the network, and is asked besides. */
 static int first_coll(const struct bench_study *s)
 {
@@ -105,22 +112,21 @@ static int first_coll(const struct bench_study *s)
     while (coll > 0 && !(s->options->collectives & 1u << coll))
         coll--;
     if (!(s->options->collectives & 1u << coll))
-        coll = s->options->collectives & 1u << COLL_ALLTOALL ? COLL_ALLTOALL : COLL_SENDRECV;
+        coll = exchange_of(s) ? exchange_of(s) : COLL_SENDRECV;
     return coll;
 }
 
 /* Spread over the sizes: the smallest, the largest, two between; of AllToAll the last two of those. */
 static int spread_out(const struct bench_study *s, struct bench_place places[BENCH_SCREENING_POINTS])
 {
-    int n = 0, coll = first_coll(s), last = s->nsizes - 1;
+    int n = 0, coll = first_coll(s), exchange = exchange_of(s), last = s->nsizes - 1;
     for (int k = 0, before = -1; k < 4; k++) {
         int i = (last * k + 1) / 3;
         if (i > before)
             places[n++] = (struct bench_place){coll, before = i, 0};
     }
-    for (int k = n > 2 ? n - 2 : 0, own = n; k < own && coll != COLL_ALLTOALL; k++)
-        if (s->options->collectives & 1u << COLL_ALLTOALL)
-            places[n++] = (struct bench_place){COLL_ALLTOALL, places[k].size, 0};
+    for (int k = n > 2 ? n - 2 : 0, own = n; k < own && exchange && coll != exchange; k++)
+        places[n++] = (struct bench_place){exchange, places[k].size, 0};
     return n;
 }
 

@@ -360,7 +360,7 @@ static int perform(const struct chosen *x, void *stream)
     comm_driver.slow(stream, begin, begin + us, slowdown);
     c->over_us += us;
     comm_driver.finish(stream, begin + us);
-    profiler_tell(c->profiler, h->coll, m->count, m->type, h->algo, h->proto, h->channels, us);
+    profiler_tell(c->profiler, m, h->algo, h->proto, h->channels, us);
     return SUCCESS;
 }
 
@@ -470,6 +470,8 @@ int comm_run(struct ncclComm *c, const struct move *m, void *stream)
 {
     size_t send = move_send_bytes(m, c->nranks), recv = move_recv_bytes(m, c->nranks);
     size_t bytes = send > recv ? send : recv;
+    if (m->coll == LAW_ALLTOALL) /* of the rank that waits longest */
+        bytes = m->count * move_type_bytes(m->type) * (size_t)c->nranks;
     if (!move_type_bytes(m->type) || m->root < 0 || m->root >= c->nranks)
         return INVALID_ARGUMENT;
     if (c->busy) {

@@ -207,13 +207,16 @@ ncclResult_t ncclReduceScatter(const void *send, void *recv, size_t count, ncclD
               : comm_run(c, &(struct move){COLL_REDUCESCATTER, type, 0, count, send, recv}, stream);
 }
 
-/* ---- send and receive: a group of them must be an all-to-all of equal parts, or a shift around the ring ---- */
+/* ---- send and receive: a group of them must be an all-to-all in which every rank sends any one the same, from and to
+ * buffers in the ranks' order, or a shift around the ring ---- */
 
 static struct {
     int depth, sends, recvs, to, from;
     struct ncclComm *comm;
     struct move move;
     void *stream;
+    const char *out[MOVE_RANKS];
+    char *in[MOVE_RANKS];
 } group;
 
 ncclResult_t ncclGroupStart(void)
@@ -225,15 +228,13 @@ ncclResult_t ncclGroupStart(void)
 ncclResult_t ncclSend(const void *buffer, size_t count, ncclDataType_t type, int peer, ncclComm_t c,
                       cudaStream_t stream)
 {
-    if (!group.depth)
+    if (!group.depth || peer < 0 || peer >= MOVE_RANKS)
         return ncclInvalidUsage;
     group.comm = c;
     group.stream = stream;
-    group.move.coll = LAW_ALLTOALL;
     group.move.type = type;
-    group.move.count = count;
-    if (peer == 0 || !group.sends)
-        group.move.send = buffer;
+    group.move.shares[peer] = count;
+    group.out[peer] = buffer;
     group.to = peer;
     group.sends++;
     return ncclSuccess;
@@ -243,13 +244,43 @@ ncclResult_t ncclRecv(void *buffer, size_t count, ncclDataType_t type, int peer,
 {
     (void)c;
     (void)stream;
-    if (!group.depth || count != group.move.count || (int)type != group.move.type)
+    if (!group.depth || peer < 0 || peer >= MOVE_RANKS || (group.recvs && count != group.move.own) ||
+        (int)type != group.move.type)
         return ncclInvalidUsage;
-    if (peer == 0 || !group.recvs)
-        group.move.recv = buffer;
+    group.move.own = count;
+    group.in[peer] = buffer;
     group.from = peer;
     group.recvs++;
     return ncclSuccess;
+}
+
+static int run_shift(int distance)
+{
+    group.move.coll = COLL_SENDRECV;
+    group.move.root = distance; /* the same on all ranks */
+    group.move.count = group.move.own;
+    group.move.send = group.out[group.to];
+    group.move.recv = group.in[group.from];
+    return group.move.shares[group.to] == group.move.own ? comm_run(group.comm, &group.move, group.stream)
+                                                         : ncclInvalidUsage;
+}
+
+static int run_exchange(int n)
+{
+    struct move *m = &group.move;
+    size_t size = move_type_bytes(m->type), at = 0;
+    for (int r = 0; r < n; at += m->shares[r++] * size) {
+        if (group.out[r] != group.out[0] + at || group.in[r] != group.in[0] + (size_t)r * m->own * size)
+            return ncclInvalidUsage;
+        if (m->shares[r] > m->count) {
+            m->count = m->shares[r];
+            m->root = r;
+        }
+    }
+    m->coll = LAW_ALLTOALL;
+    m->send = group.out[0];
+    m->recv = group.in[0];
+    return m->shares[group.comm->rank] == m->own ? comm_run(group.comm, m, group.stream) : ncclInvalidUsage;
 }
 
 ncclResult_t ncclGroupEnd(void)
@@ -260,14 +291,10 @@ ncclResult_t ncclGroupEnd(void)
     if (--group.depth || !group.comm)
         return rc;
     int n = group.comm->nranks, shift = (group.to - group.comm->rank + n) % n;
-    if (group.sends == 1 && group.recvs == 1 && (group.comm->rank - group.from + n) % n == shift) {
-        group.move.coll = COLL_SENDRECV;
-        group.move.root = shift; /* the same on all ranks */
-        rc = comm_run(group.comm, &group.move, group.stream);
-    } else if (group.sends == n && group.recvs == n)
-        rc = comm_run(group.comm, &group.move, group.stream);
+    if (group.sends == 1 && group.recvs == 1 && (group.comm->rank - group.from + n) % n == shift)
+        rc = run_shift(shift);
     else
-        rc = ncclInvalidUsage;
+        rc = group.sends == n && group.recvs == n && n <= MOVE_RANKS ? run_exchange(n) : ncclInvalidUsage;
     memset(&group, 0, sizeof group);
     return rc;
 }

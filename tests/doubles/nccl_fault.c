@@ -32,7 +32,7 @@ static int env_holds(const char *setting)
 
 static int coll_is(const char *word, int coll)
 {
-    return coll == (strcmp(word, "alltoall") ? coll_parse(word, strlen(word)) : LAW_ALLTOALL);
+    return coll == coll_parse(word, strlen(word));
 }
 
 static int holds(const char *key, const char *value, const struct fault_call *c, double *factor)

@@ -9,11 +9,6 @@
 #define DEFAULT_CHUNK     ((uint64_t)512 << 10)
 #define BYTES_PER_CHANNEL ((uint64_t)32 << 10) /* NCCL uses fewer channels below that */
 
-static int coll_word(const char *s)
-{
-    return strcmp(s, "alltoall") ? coll_parse(s, strlen(s)) : LAW_ALLTOALL;
-}
-
 static int read_cell_field(struct law_shaped *x, const char *key, double value)
 {
     struct law_cell *c = &x->cell;
@@ -38,7 +33,7 @@ static int read_cell(struct law *l, char *rest)
     for (int i = 0; i < 3; i++)
         if (!(words[i] = strtok_r(i ? NULL : rest, " \t", &save)))
             return -1;
-    int coll = coll_word(words[0]), algo = algo_parse(words[1], strlen(words[1])),
+    int coll = coll_parse(words[0], strlen(words[0])), algo = algo_parse(words[1], strlen(words[1])),
         proto = proto_parse(words[2], strlen(words[2]));
     if (coll < 0 || algo < 0 || proto < 0)
         return -1;

@@ -46,8 +46,9 @@
  *
  * then times (1 + chunk_loss * |log2(chunk / chunk_best)|), times (1 + bend * 2^-(log2(bytes / bend_at)^2)), for what
  * is no straight line, and the factors. A cell with nodes=N ranks=R stands in for the one without in communicators of
- * R ranks on N nodes. Words are those of tuner tables; "alltoall"
- * is a collective here. A combination without a cell is not offered. predict (default 1) is prediction / truth. */
+ * R ranks on N nodes. Words are those of tuner tables; an
+ * uneven all-to-all is an "alltoall" of what its hottest rank receives. A combination without a cell is not offered.
+ * predict (default 1) is prediction / truth. */
 #ifndef TESTS_DOUBLES_NCCL_LAW_H
 #define TESTS_DOUBLES_NCCL_LAW_H
 

@@ -16,14 +16,17 @@ size_t move_type_bytes(int type)
 
 size_t move_send_bytes(const struct move *m, int nranks)
 {
-    int many = m->coll == COLL_REDUCESCATTER || m->coll == LAW_ALLTOALL;
-    return m->count * move_type_bytes(m->type) * (size_t)(many ? nranks : 1);
+    uint64_t sum = m->coll == COLL_REDUCESCATTER ? m->count * (uint64_t)nranks : m->coll == LAW_ALLTOALL ? 0 : m->count;
+    for (int r = 0; m->coll == LAW_ALLTOALL && r < nranks; r++)
+        sum += m->shares[r];
+    return sum * move_type_bytes(m->type);
 }
 
 size_t move_recv_bytes(const struct move *m, int nranks)
 {
     int many = m->coll == COLL_ALLGATHER || m->coll == LAW_ALLTOALL;
-    return m->count * move_type_bytes(m->type) * (size_t)(many ? nranks : 1);
+    uint64_t each = m->coll == LAW_ALLTOALL ? m->own : m->count;
+    return each * move_type_bytes(m->type) * (size_t)(many ? nranks : 1);
 }
 
 static float from_bfloat(uint16_t x)
@@ -89,10 +92,11 @@ static void rearrange(const struct move *m, int nranks, const struct join_blob *
             memcpy(space + (size_t)r * part, sent[r].data, part);
         return;
     case LAW_ALLTOALL:
-        for (int r = 0; r < nranks; r++) {
-            back[r].data = space + (size_t)r * (size_t)nranks * part;
+        for (size_t r = 0, at = 0; r < (size_t)nranks; r++, at += part) {
+            part = m->shares[r] * move_type_bytes(m->type);
+            back[r] = (struct join_blob){space + at * (size_t)nranks, part * (size_t)nranks};
             for (int from = 0; from < nranks; from++)
-                memcpy((char *)back[r].data + (size_t)from * part, (char *)sent[from].data + (size_t)r * part, part);
+                memcpy((char *)back[r].data + (size_t)from * part, (char *)sent[from].data + at, part);
         }
         return;
     case COLL_SENDRECV: /* `root` is how far */

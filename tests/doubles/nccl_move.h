@@ -4,6 +4,8 @@
 
 #include "tests/doubles/nccl_join.h"
 
+#define MOVE_RANKS 64
+
 struct move {
     int coll; /* enum coll or LAW_ALLTOALL */
     int type; /* ncclDataType_t */
@@ -11,6 +13,8 @@ struct move {
     uint64_t count; /* elements, as given to the NCCL function */
     const void *send;
     void *recv;
+    uint64_t shares[MOVE_RANKS]; /* of an all-to-all: what every rank sends each; `count` the largest, `root` whose */
+    uint64_t own;                /* of those this rank's */
 };
 
 /* Bytes of an element; 0 for a type that the double does not know. */

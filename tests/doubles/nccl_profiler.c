@@ -47,19 +47,18 @@ void profiler_detach(struct profiler_double *p)
     free(p);
 }
 
-void profiler_tell(struct profiler_double *p, int coll, size_t count, int type, int algo, int proto, int channels,
-                   double us)
+void profiler_tell(struct profiler_double *p, const struct move *m, int algo, int proto, int channels, double us)
 {
     static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
-    struct profiled_task tasks[PROFILER_TASKS] = {{.count = count,
-                                                   .dtype = type,
+    struct profiled_task tasks[PROFILER_TASKS] = {{.count = m->count,
+                                                   .dtype = m->type,
                                                    .algo = algo,
                                                    .proto = proto,
                                                    .channels = channels,
                                                    .ns = (uint64_t)(us * 1e3)}};
-    if (!p || (size_t)type >= sizeof profiled_dtypes / sizeof *profiled_dtypes || 2 * p->comm.ranks > PROFILER_TASKS)
+    if (!p || (size_t)m->type >= sizeof profiled_dtypes / sizeof *profiled_dtypes || 2 * p->comm.ranks > PROFILER_TASKS)
         return;
-    if (coll == COLL_SENDRECV) { /* the peers do not matter to who counts */
+    if (m->coll == COLL_SENDRECV) { /* the peers do not matter to who counts */
         tasks[1] = tasks[0];
         tasks[0].func = "Send";
         tasks[1].func = "Recv";
@@ -68,8 +67,8 @@ void profiler_tell(struct profiler_double *p, int coll, size_t count, int type, 
         profiled_launch(&p->comm, tasks, 2);
         return;
     }
-    if (coll != LAW_ALLTOALL) {
-        tasks[0].func = names[coll];
+    if (m->coll != LAW_ALLTOALL) {
+        tasks[0].func = names[m->coll];
         profiled_launch(&p->comm, tasks, 1);
         return;
     }
@@ -77,6 +76,7 @@ void profiler_tell(struct profiler_double *p, int coll, size_t count, int type, 
         tasks[i] = tasks[0];
         tasks[i].func = i % 2 ? "Recv" : "Send";
         tasks[i].peer = i / 2;
+        tasks[i].count = i % 2 ? m->own : m->shares[i / 2];
     }
     profiled_launch(&p->comm, tasks, 2 * (size_t)p->comm.ranks);
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "tests/doubles/nccl_move.h"
 #include "tests/doubles/nccl_tuner.h"
 
 struct profiler_double; /* of a communicator */
@@ -12,8 +13,7 @@ struct profiler_double; /* of a communicator */
 struct profiler_double *profiler_attach(uint64_t id, int rank, int nranks, int nnodes, tuner_log *log);
 void profiler_detach(struct profiler_double *p); /* NULL is fine */
 
-/* A call as the caller gave it, and what became of it. `coll` is ncclFunc_t, or LAW_ALLTOALL for sends to all ranks. */
-void profiler_tell(struct profiler_double *p, int coll, size_t count, int type, int algo, int proto, int channels,
-                   double us);
+/* A call as the caller gave it, and what became of it. */
+void profiler_tell(struct profiler_double *p, const struct move *m, int algo, int proto, int channels, double us);
 
 #endif

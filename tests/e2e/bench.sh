@@ -64,8 +64,11 @@ check "more than one algorithm is tried" grep -q '"call":{"label":"recursive_dou
 check "no data was wrong" bash -c '! grep -E "\"status\":\"(wrong|crashed|hung)\"" "$0"' "$tmp/run.jsonl"
 check "nothing is measured twice in a round" test -z "$(twice "$tmp/run.jsonl")"
 
-check "points as JSON" bash -c '"$0" bench -q --ranks-per-node 2 --json "${@:2}" -o "$1" | head -n 2 |
-    grep -q nccltune-points/1' "$nccltune" "$tmp/json.jsonl" "${quick[@]}"
+exchange() { timeout -k 10 120 "$nccltune" bench -q --ranks-per-node 3 --collectives alltoall,alltoallv --sizes 1001,60K --budget 4s --json -o "$tmp/json.jsonl"; }
+check "points as JSON" bash -c "$(declare -f exchange); nccltune=$nccltune; tmp=$tmp; exchange | head -n 2 | grep -q nccltune-points/1"
+check "an all-to-all with a hot rank comes out right at every size" test \
+    "$(grep '"alltoallv"' "$tmp/json.jsonl" | grep '"status":"ok"' | grep -o '"bytes":[0-9]*' | sort -u | tr '\n' ' ')" = '"bytes":1000 "bytes":61440 '
+check "and the data of an even one, too" bash -c '! grep -E "\"status\":\"(wrong|crashed|hung)\"" "$0"' "$tmp/json.jsonl"
 "$nccltune" probe -o "$tmp/here.json" >/dev/null
 bench --plan --hosts "n[1-2]" --topology "$tmp/here.json" --interfaces eth0,ib0 >"$tmp/plan" 2>"$tmp/plan.err"
 check "a plan names launches and calls" bash -c 'grep -q "launches *default eth0 ib0" "$0" &&

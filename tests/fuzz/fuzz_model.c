@@ -23,7 +23,7 @@ static void predict(const struct topology *t, int class_index, int nodes)
     const struct model *m = model_new(&s, a, &e);
     if (!m && !e.code)
         __builtin_trap();
-    for (int coll = 0; m && coll <= COLL_ALLTOALL; coll++)
+    for (int coll = 0; m && coll < COLL_MEASURED; coll++)
         for (uint64_t bytes = 1; bytes <= 1ull << 40; bytes <<= 20) {
             check(m, coll, bytes, -1, -1);
             for (int algo = 0; algo < ALGO_COUNT; algo++)

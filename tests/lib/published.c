@@ -64,7 +64,7 @@ static int cut(char *line, char *fields[MOST_FIELDS])
 
 static int coll_of(const char *name)
 {
-    return strcmp(name, "alltoall") ? coll_parse(name, strlen(name)) : COLL_ALLTOALL;
+    return coll_parse(name, strlen(name));
 }
 
 static int version_of(const char *text)

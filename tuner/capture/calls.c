@@ -196,6 +196,15 @@ static int is_alltoall(const struct profiler_comm *c, const struct profiler_grou
            (g->sends == n - 1 && c->rank >= 0 && g->peers + (unsigned)c->rank == all);
 }
 
+/* Tokens for experts, of which one is hot: above a share that lies between an even one and what a hot rank gets. */
+static int is_uneven(const struct profiler_group *g)
+{
+    uint64_t most = 0;
+    for (unsigned i = 0; i < g->sends; i++)
+        most = g->send[i].bytes > most ? g->send[i].bytes : most;
+    return 2 * most * g->sends > 3 * g->bytes;
+}
+
 static void end_group(struct profiler_comm *c, struct profiler_group *g)
 {
     int ranks = atomic_load_explicit(&c->ranks, memory_order_relaxed), slot = -1;
@@ -203,7 +212,7 @@ static void end_group(struct profiler_comm *c, struct profiler_group *g)
         ranks = atomic_load_explicit(&c->least_ranks, memory_order_relaxed);
     if (g->sends && is_alltoall(c, g, ranks)) {
         struct profiler_call whole = g->send[0];
-        whole.kind = COLL_ALLTOALL;
+        whole.kind = is_uneven(g) ? COLL_ALLTOALLV : COLL_ALLTOALL;
         whole.bytes = g->sends == (unsigned)ranks ? g->bytes : g->bytes + g->bytes / g->sends; /* with its own share */
         slot = count(c, &whole);
     } else {

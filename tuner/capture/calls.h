@@ -5,7 +5,7 @@
 #include "tuner/capture/comm.h"
 
 struct profiler_peer {
-    struct profiler_call call; /* PROFILER_SENDRECV */
+    struct profiler_call call; /* COLL_SENDRECV */
     int is_send;
     int peer; /* its rank */
 };

@@ -98,15 +98,14 @@ static void put_call(struct observe_text *d, const struct profiler_comm *c, int 
 {
     struct profiler_call call;
     uint64_t count;
-    if (!profiler_table_call(&c->table, slot, &call, &count) || !count || call.kind >= PROFILER_KINDS)
+    if (!profiler_table_call(&c->table, slot, &call, &count) || !count)
         return;
     int ranks = ranks_of(c, job), clustered = c->nodes ? c->nodes > 1 : ranks > w->per_node;
     double us = profiler_table_median_us(&c->table, slot);
     uint64_t sum_ns, timed = profiler_table_timed(&c->table, slot, &sum_ns), id = atomic_load(&c->id);
     observe_put(d, "%s\n        {\"collective\": \"%s\", \"bytes\": %llu, \"count\": %llu, \"group_size\": %d",
-                *first ? "" : ",", call.kind == PROFILER_SENDRECV ? "sendrecv" : coll_name(call.kind),
-                (unsigned long long)whole_bytes(&call, ranks), (unsigned long long)count,
-                call.kind == PROFILER_SENDRECV ? 2 : ranks);
+                *first ? "" : ",", coll_name(call.kind), (unsigned long long)whole_bytes(&call, ranks),
+                (unsigned long long)count, call.kind == COLL_SENDRECV ? 2 : ranks);
     observe_put(d, ", \"placement\": \"%s\", \"stride\": %d", clustered ? "cluster" : "node", stride_of(c, ranks, w));
     if (profiler_dtype_name(call.dtype))
         observe_put(d, ", \"dtype\": \"%s\"", profiler_dtype_name(call.dtype));

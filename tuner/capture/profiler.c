@@ -85,15 +85,14 @@ static struct profiler_call collective(int kind, int dtype, uint64_t count, int 
 
 static struct profiler_peer peer_of(int func, int dtype, uint64_t count, int peer, int channels)
 {
-    struct profiler_peer p = {.call = collective(PROFILER_SENDRECV, dtype, count, -1, -1, channels),
-                              .is_send = func == FUNC_SEND,
-                              .peer = peer};
+    struct profiler_peer p = {
+        .call = collective(COLL_SENDRECV, dtype, count, -1, -1, channels), .is_send = func == FUNC_SEND, .peer = peer};
     return p;
 }
 
 static void *begin_collective(struct profiler_comm *c, const struct profiler_call *call)
 {
-    return call->kind >= 0 && call->kind < PROFILER_SENDRECV ? profiler_begin_call(c, call) : NULL;
+    return call->kind >= 0 && call->kind < COLL_SENDRECV ? profiler_begin_call(c, call) : NULL;
 }
 
 /* ---- versions 1 to 3: what a communicator is comes with its events ----------------------------------------------- */

@@ -15,7 +15,7 @@
  * 0, and 16 TiB are far beyond any. */
 enum { BYTES_BITS = 44, KIND_BITS = 3, DTYPE_BITS = 4, ALGO_BITS = 4, PROTO_BITS = 2, CHANNEL_BITS = 7 };
 _Static_assert(BYTES_BITS + KIND_BITS + DTYPE_BITS + ALGO_BITS + PROTO_BITS + CHANNEL_BITS == 64, "one word");
-_Static_assert(PROFILER_KINDS <= 1 << KIND_BITS && ALGO_COUNT < 1 << ALGO_BITS && PROTO_COUNT < 1 << PROTO_BITS,
+_Static_assert(COLL_MEASURED <= 1 << KIND_BITS && ALGO_COUNT < 1 << ALGO_BITS && PROTO_COUNT < 1 << PROTO_BITS,
                "room for one more, which is unknown");
 
 #define ALL_ONES(bits) ((UINT64_C(1) << (bits)) - 1)

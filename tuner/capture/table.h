@@ -12,12 +12,6 @@
 #define PROFILER_SLOTS 256
 #define PROFILER_TIMES 192
 
-/* The first are enum coll. */
-enum {
-    PROFILER_SENDRECV = COLL_SENDRECV,
-    PROFILER_KINDS,
-};
-
 /* ncclDataType_t, and one for what has no name. */
 enum {
     PROFILER_DTYPES = 12,
@@ -25,8 +19,8 @@ enum {
 };
 
 struct profiler_call {
-    uint64_t bytes; /* 1 or more; of AllGather and ReduceScatter the share of one rank */
-    int kind;
+    uint64_t bytes;  /* 1 or more; of AllGather and ReduceScatter the share of one rank */
+    int kind;        /* enum coll */
     int dtype;       /* PROFILER_NO_DTYPE: not known */
     int algo, proto; /* -1 not known */
     int channels;    /* 0 not known, up to 127 */

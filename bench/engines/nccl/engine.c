@@ -145,6 +145,12 @@ static double start_patience(const struct nccl_context *c, double patience_s)
     return (c->start_s > 0 && known_s < patience_s ? known_s : patience_s) + held_s;
 }
 
+/* A hot rank receives more than it sends. */
+static unsigned memory_part(unsigned collectives)
+{
+    return collectives & 1u << COLL_ALLTOALLV ? MEMORY_PART + COLL_HOT - 1 : MEMORY_PART;
+}
+
 static struct nccl_session *new_session(struct nccl_context *c, const struct nccl_joined *joined)
 {
     struct nccl_session *s = calloc(1, sizeof *s);
@@ -154,7 +160,8 @@ static struct nccl_session *new_session(struct nccl_context *c, const struct ncc
     s->arena = arena_new();
     s->times = arena_alloc(s->arena, (size_t)ranks * sizeof *s->times);
     s->prepared = arena_alloc(s->arena, (size_t)ranks * sizeof *s->prepared);
-    s->base = (struct bench_session){.nodes = joined->nodes, .ranks = ranks, .room_bytes = joined->free / MEMORY_PART};
+    s->base = (struct bench_session){
+        .nodes = joined->nodes, .ranks = ranks, .room_bytes = joined->free / memory_part(c->setup.collectives)};
     if (!joined->nodes) /* nobody was there to ask NCCL */
         s->base.nodes = c->own.share_gpus ? ranks : nccl_pool_nodes(c->pool);
     s->context = c;

@@ -55,7 +55,8 @@ static void other_words(void **state)
         assert_int_equal(algo(wrong[i]), -1);
     assert_int_equal(proto_parse("LL12", 4), -1);
     assert_int_equal(proto_parse("LL128", 2), PROTO_LL);
-    assert_int_equal(coll_parse("alltoallv", 9), -1);
+    assert_int_equal(coll_parse("AlltoAllv", 9), COLL_ALLTOALLV);
+    assert_int_equal(coll_parse("alltoallw", 9), -1);
 }
 
 static void bandwidth(void **state)

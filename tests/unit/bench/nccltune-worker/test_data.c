@@ -77,9 +77,10 @@ static void add(char *into, const char *from, int type)
 
 static struct data_shape shape_of(int coll, int type, int rank, int nranks)
 {
-    struct data_shape s = {.coll = coll, .type = type, .rank = rank, .nranks = nranks, .count = COUNT};
-    s.recv = COUNT;
-    s.send = coll == COLL_REDUCESCATTER ? COUNT * (uint64_t)nranks : COUNT;
+    struct data_shape s;
+    uint64_t bytes = COUNT * (uint64_t)coll_blocks(coll, nranks) * data_type_bytes(type);
+    struct nccl_point p = {.coll = coll, .type = type, .bytes = bytes};
+    assert_int_equal(data_shape_of(&p, rank, nranks, &s), 0);
     return s;
 }
 
@@ -100,6 +101,38 @@ static int check_sum(int coll, int type, int nranks, int out, int silent, char w
     free(sent);
     free(sum);
     return wrong;
+}
+
+/* Each rank's share of what all send: a block, of AllToAllV three for the first. One byte elsewhere is wrong. */
+static void shares_are_looked_at(void **state)
+{
+    (void)state;
+    static const int colls[] = {COLL_ALLGATHER, COLL_ALLTOALL, COLL_ALLTOALLV};
+    char why[512];
+    for (int c = 0; c < 3; c++)
+        for (int rank = 0; rank < 5; rank++) {
+            struct data_shape s = shape_of(colls[c], NCCL_INT32, rank, 5);
+            uint64_t hot = colls[c] == COLL_ALLTOALLV && !rank ? 3 : 1;
+            uint64_t from = colls[c] == COLL_ALLGATHER  ? 0
+                            : colls[c] == COLL_ALLTOALL ? (uint64_t)rank * COUNT
+                                                        : (rank ? (uint64_t)rank + 2 : 0) * COUNT;
+            assert_int_equal(s.recv, 5 * hot * COUNT);
+            char *got = malloc(s.recv * 4);
+            for (int r = 0; r < 5; r++) {
+                struct data_shape other = shape_of(colls[c], NCCL_INT32, r, 5);
+                char *sent = malloc(other.send * 4);
+                assert_int_equal(data_fill(&host, NULL, &other, sent), 0);
+                memcpy(got + (uint64_t)r * hot * COUNT * 4, sent + from * 4, hot * COUNT * 4);
+                free(sent);
+            }
+            assert_int_equal(data_check(&host, NULL, &s, got, why, sizeof why), 0);
+            for (uint64_t at = 0; at < s.recv * 4; at += 997) {
+                got[at]++;
+                assert_int_equal(data_check(&host, NULL, &s, got, why, sizeof why), 1);
+                got[at]--;
+            }
+            free(got);
+        }
 }
 
 static const int reductions[] = {COLL_ALLREDUCE, COLL_REDUCE, COLL_REDUCESCATTER};
@@ -146,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_sum_is_right_with_any_number_of_ranks),
         cmocka_unit_test(nobody_is_left_out_unseen),
+        cmocka_unit_test(shares_are_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

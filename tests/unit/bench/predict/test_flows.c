@@ -85,8 +85,9 @@ static void ring_in_a_node(void **state)
     /* Up and down a chain is twice a ring's, less what two streams cost. */
     assert_true(about(load(&b, MODEL_TREE, 24)->node_us, 2 * all->node_us / model_common.tree_efficiency));
     assert_null(b.flows[MODEL_NVLS].loads);
-    /* Seven of eight parts leave every GPU. */
+    /* Seven of eight parts leave every GPU, three of ten of all seven others' come to a hot one. */
     assert_true(about(load(&b, MODEL_ALLTOALL, 1)->node_us, 7.0 / 8 * us_at(240)));
+    assert_true(about(load(&b, MODEL_ALLTOALLV, 1)->node_us, 21.0 / 10 * us_at(240)));
     clear(&b);
 }
 
@@ -132,6 +133,7 @@ static void nics(void **state)
     assert_true(about(load(&b, MODEL_RING, 8)->net_us, nic / 8));
     assert_true(about(load(&b, MODEL_RING, 1)->net_us, nic));
     assert_true(about(load(&b, MODEL_ALLTOALL, 1)->net_us, 8.0 / 16 * nic));
+    assert_true(about(load(&b, MODEL_ALLTOALLV, 1)->net_us, 24.0 / 18 * nic));
     assert_true(b.flows[MODEL_RING].kind == MODEL_NET_INFINIBAND && b.flows[MODEL_RING].net_way == MODEL_WAY_PCIE);
     clear(&b);
     for (int i = 0; i < 4; i++) {

@@ -200,6 +200,20 @@ static void half_a_pcie_link(void **state)
     clear(&half);
 }
 
+/* What the hot rank receives decides: over a NIC for each GPU three blocks of 18 from each, where an even one has 16.
+ */
+static void a_hot_rank_costs_what_it_receives(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "dgx-h100", 2);
+    prepare(&b);
+    double even = predict(&b, COLL_ALLTOALL, GiB).us, uneven = predict(&b, COLL_ALLTOALLV, GiB).us;
+    assert_true(uneven > 2.4 * even && uneven < 2.7 * even);
+    assert_non_null(strstr(predict(&b, COLL_ALLTOALLV, GiB).limit, "NIC"));
+    clear(&b);
+}
+
 /* Oversubscription costs all-to-all, which crosses leaves, and hardly rings, which cross once a leaf. */
 static void thin_uplinks(void **state)
 {
@@ -548,6 +562,7 @@ int main(void)
         cmocka_unit_test(one_of_eight_hcas),
         cmocka_unit_test(nic_on_the_other_socket),
         cmocka_unit_test(half_a_pcie_link),
+        cmocka_unit_test(a_hot_rank_costs_what_it_receives),
         cmocka_unit_test(thin_uplinks),
         cmocka_unit_test(waiting),
         cmocka_unit_test(channels),

@@ -234,6 +234,7 @@ static void sizes_divide_by_the_ranks(void **state)
     assert_int_equal(bench_fitting_bytes(COLL_BROADCAST, 8, 3), 8);
     assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 3), 6);
     assert_int_equal(bench_fitting_bytes(COLL_ALLTOALL, 8, 3), 6);
+    assert_int_equal(bench_fitting_bytes(COLL_ALLTOALLV, 9, 3), 5);
     assert_int_equal(bench_fitting_bytes(COLL_REDUCESCATTER, 1 << 20, 3), 1048575);
     assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 16), 0);
 }

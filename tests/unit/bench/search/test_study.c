@@ -59,6 +59,9 @@ static void alltoall_is_asked_besides(void **state)
     assert_int_equal(bench_screening_points(&s, places), 4);
     for (int i = 0; i < 4; i++)
         assert_int_equal(places[i].coll, COLL_ALLTOALL);
+    s = study_of(BIT(COLL_ALLREDUCE) | BIT(COLL_ALLTOALLV), 10);
+    assert_int_equal(bench_screening_points(&s, places), 6);
+    assert_int_equal(places[5].coll, COLL_ALLTOALLV);
 }
 
 static struct workload *workload_with(int group)

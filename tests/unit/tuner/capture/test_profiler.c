@@ -49,7 +49,7 @@ static void records_every_call(int api)
     workload_free(w);
 }
 
-/* A pipeline's messages one by one; what is sent to all ranks at once is an all-to-all, of whatever shares. */
+/* A pipeline's messages one by one; what is sent to all ranks at once is an all-to-all, uneven if one gets more. */
 static void tells_messages_from_alltoalls(int api)
 {
     use_capture();
@@ -70,10 +70,14 @@ static void tells_messages_from_alltoalls(int api)
     launch(&c, (struct profiled_task){"AllGather", 10, 0, ALGO_RING, PROTO_LL, 1, 0, 1000}, 1);
     for (int i = 0; i < 5; i++)
         profiled_launch(&c, tasks, 16);
+    tasks[6].count = 3000; /* to rank 3 */
+    profiled_launch(&c, tasks, 16);
     CHECK(!profiled_close(&c));
 
     struct workload *w = captured();
     const struct workload_call *message = find(w, WORKLOAD_SENDRECV, 2000), *all = find(w, WORKLOAD_ALLTOALL, 0);
+    const struct workload_call *uneven = find(w, COLL_ALLTOALLV, 0);
+    CHECK(uneven && uneven->count == 1 && uneven->bytes == 2 * (8028 - 1003 + 3000) && uneven->group_size == 8);
     CHECK(message && message->count == 7 && message->group_size == 2);
     CHECK(all && all->count == 5 && all->bytes == 2 * 8028 && all->group_size == 8);
     if (api >= 4)

@@ -45,13 +45,13 @@ static void every_field_comes_back(void **state)
     struct profiler_table *t = new_table();
     static const uint64_t sizes[] = {1, 255, 1 << 20, (UINT64_C(1) << 44) - 2};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-        for (int kind = 0; kind < PROFILER_KINDS; kind++) {
+        for (int kind = 0; kind < COLL_MEASURED; kind++) {
             struct profiler_call in = {sizes[s],
                                        kind,
                                        kind == 2 ? PROFILER_NO_DTYPE : kind,
                                        kind - 1,
                                        kind % 4 == 3 ? -1 : kind % 4,
-                                       kind * 20},
+                                       kind * 18},
                                  out;
             uint64_t count;
             int slot = profiler_table_count(t, &in);

@@ -96,6 +96,16 @@ static void all_to_all(void **state)
     assert_about(measure(p, 0), 40 + (1 << 20) / 50e3);
 }
 
+/* Three of six blocks go to rank 0, which receives twice as much as the others of an even one: the slowest. */
+static void a_hot_rank_is_waited_for(void **state)
+{
+    (void)state;
+    struct nccl_point p = {.coll = COLL_ALLTOALLV, .type = NCCL_TYPE_FITTING, .bytes = 6 << 18};
+    assert_about(measure(p, 0), 40 + 2 * (6 << 18) / 50e3);
+    p.bytes = 6; /* of single bytes */
+    assert_about(measure(p, 0), 40 + 2 * 6 / 50e3);
+}
+
 static void in_place_and_every_type(void **state)
 {
     (void)state;
@@ -152,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_to_all),
+        cmocka_unit_test(a_hot_rank_is_waited_for),
         cmocka_unit_test(in_place_and_every_type),
         cmocka_unit_test(chunk_size_reaches_nccl),
         cmocka_unit_test(a_size_too_small_is_refused_by_all),
