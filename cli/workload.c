@@ -191,6 +191,8 @@ static const struct option_spec job_options[] = {
     {0, "recompute", NULL, "full activation recomputation", option_flag, offsetof(struct request, job.recompute)},
     {0, "no-sequence-parallel", NULL, "Megatron tensor parallelism with AllReduce", option_flag,
      offsetof(struct request, job.no_sequence_parallel)},
+    {0, "even-experts", NULL, "experts' tokens are filled up to their capacity, else one expert is hot", option_flag,
+     offsetof(struct request, job.even_experts)},
     {0, "no-custom-all-reduce", NULL, "vLLM leaves every AllReduce to NCCL (disable_custom_all_reduce, no NVLink)",
      option_flag, offsetof(struct request, job.no_custom_all_reduce)},
     {0, "gpu", "NAME", "what the GPUs are, such as h20 (nccltune probe --list-gpus): memory, host link, speed",
@@ -304,9 +306,8 @@ static void print_call(const struct workload_call *c)
 {
     char size[UNIT_TEXT], total[UNIT_TEXT];
     double sum = (double)c->bytes * c->count;
-    printf("    %-14s %10s %s %-10.10g = %10s  %4d ranks, %s%s  %s\n", workload_kind_name(c->kind),
-           unit_bytes(size, c->bytes), unit_symbol("×", "x"), c->count,
-           unit_bytes(total, sum < 0x1p63 ? (uint64_t)sum : UINT64_MAX), c->group_size,
+    printf("    %-14s %10s %s %-10.10g = %10s  %4d ranks, %s%s  %s\n", coll_name(c->kind), unit_bytes(size, c->bytes),
+           unit_symbol("×", "x"), c->count, unit_bytes(total, sum < 0x1p63 ? (uint64_t)sum : UINT64_MAX), c->group_size,
            c->place == WORKLOAD_NODE ? "in a node" : "across nodes", c->overlap_us > 0 ? ", behind compute" : "",
            c->what ? c->what : "");
 }

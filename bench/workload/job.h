@@ -32,6 +32,7 @@ struct workload_job {
     int cp, sp;               /* ranks that share a sequence: Megatron-LM's ring, Ulysses' all-to-all; default 1 */
     int vpp;                  /* pieces of the model on a pipeline stage (interleaved schedule); default 1 */
     int zero_bubble;          /* a schedule that splits backward (ZB-H1) */
+    int even_experts;         /* every expert's tokens are filled up to as many; else one is hot */
     int ep, etp;              /* expert parallelism, tensor parallelism within an expert; default 1, tp */
     int ref_tp, ref_pp;       /* of the reference model; default as the actor's */
     int rollout_tp;           /* of the inference engine; default tp under megatron and vllm-rollout, else 1 */

@@ -73,7 +73,7 @@ static void experts_pass(struct workload_build *b, const struct share *s, double
     if (!s->model->experts)
         return;
     double bytes = s->activation / j->tp * s->model->experts_per_token, n = passes * s->layers;
-    workload_put(b, WORKLOAD_ALLTOALL, bytes, 2 * n, j->ep, j->etp, j->dtype, 0,
+    workload_put(b, j->even_experts ? COLL_ALLTOALL : COLL_ALLTOALLV, bytes, 2 * n, j->ep, j->etp, j->dtype, 0,
                  "tokens to experts and back: s × b / tp × k × h × dtype");
     workload_put(b, COLL_ALLGATHER, bytes * j->etp, n, j->etp, 1, j->dtype, 0,
                  "tokens within an expert: s × b / tp × k × h × etp × dtype");
@@ -86,7 +86,7 @@ static void stages_pass(struct workload_build *b, const struct share *s, double 
 {
     double bytes = s->sequence ? s->activation / s->job->tp : s->activation;
     if (s->job->pp > 1)
-        workload_put(b, WORKLOAD_SENDRECV, bytes, passes * s->job->vpp * (s->job->pp > 2 || s->job->vpp > 1 ? 2 : 1), 2,
+        workload_put(b, COLL_SENDRECV, bytes, passes * s->job->vpp * (s->job->pp > 2 || s->job->vpp > 1 ? 2 : 1), 2,
                      s->stage_stride, s->job->dtype, 0,
                      s->sequence ? "between stages: s × b × h / tp × dtype" : "between stages: s × b × h × dtype");
 }
@@ -120,9 +120,8 @@ static void ring_pass(struct workload_build *b, const struct share *s, double pa
     const struct workload_job *j = b->job;
     double kv = (double)j->model.kv_heads * j->model.head_dim / j->tp;
     if (j->cp > 1)
-        workload_put(b, WORKLOAD_SENDRECV, tensors * workload_tokens(j) * kv * s->size,
-                     passes * s->layers * (j->cp - 1), 2, s->data_stride, j->dtype, -1,
-                     "keys and values along the ring: s × b / cp × kv / tp × dtype");
+        workload_put(b, COLL_SENDRECV, tensors * workload_tokens(j) * kv * s->size, passes * s->layers * (j->cp - 1), 2,
+                     s->data_stride, j->dtype, -1, "keys and values along the ring: s × b / cp × kv / tp × dtype");
 }
 
 static void forward(struct workload_build *b, double passes)

@@ -83,6 +83,7 @@ static const struct meaning meanings[] = {
     {IN(MEGATRON), "ffn_hidden_size", F(model.intermediate), 0},
     {IN(MEGATRON), "vocab_size", F(model.vocab), 0},
     {IN(MEGATRON), "num_experts", F(model.experts), 0},
+    {IN(HF) | IN(MEGATRON), "moe_pad_expert_input_to_capacity", F(even_experts), 1},
     {IN(MEGATRON), "moe_router_topk", F(model.experts_per_token), 0},
     {IN(MEGATRON), "moe_ffn_hidden_size", F(model.expert_intermediate), 0},
     {IN(DEEPSPEED), "train_micro_batch_size_per_gpu", F(micro_batch), 0},

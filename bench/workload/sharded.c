@@ -62,9 +62,9 @@ static void share_sequences(struct workload_build *b, double passes)
     const struct workload_job *j = b->job;
     double tokens = workload_tokens(j) * workload_dtype_bytes(j->dtype), n = passes * j->model.layers;
     double q = (double)j->model.heads * j->model.head_dim, kv = (double)j->model.kv_heads * j->model.head_dim;
-    workload_put(b, WORKLOAD_ALLTOALL, tokens * q, 2 * n, j->sp, 1, j->dtype, 0,
+    workload_put(b, COLL_ALLTOALL, tokens * q, 2 * n, j->sp, 1, j->dtype, 0,
                  "queries and outputs, sequence for heads: s × b / sp × q × dtype");
-    workload_put(b, WORKLOAD_ALLTOALL, tokens * kv, 2 * n, j->sp, 1, j->dtype, 0,
+    workload_put(b, COLL_ALLTOALL, tokens * kv, 2 * n, j->sp, 1, j->dtype, 0,
                  "keys and values, sequence for heads: s × b / sp × kv × dtype");
 }
 

@@ -13,16 +13,6 @@
 #define COUNT_LIMIT  1e15
 #define TIME_LIMIT   1e15
 
-const char *workload_kind_name(int kind)
-{
-    return coll_name(kind);
-}
-
-int workload_kind_parse(const char *name, size_t len)
-{
-    return coll_parse(name, len);
-}
-
 struct workload *workload_new(void)
 {
     struct arena *a = arena_new();
@@ -170,7 +160,7 @@ static int read_call(struct workload *w, struct workload_phase *phase, const cJS
     struct workload_call c = {0};
     int64_t bytes = 0, group = 0, stride = 0, channels = 0;
     const char *kind = json_str(o, "collective", "");
-    c.kind = workload_kind_parse(kind, strlen(kind));
+    c.kind = coll_parse(kind, strlen(kind));
     if (c.kind < 0)
         return bad(at, "collective", COLL_NAMES);
     c.count = json_num(o, "count", NAN);

@@ -14,23 +14,13 @@
 
 #define WORKLOAD_FORMAT "nccltune-workload/1"
 
-/* The first COLL_COUNT are enum coll, the ones that a tuner is asked about; NCCL builds the others of send and receive.
- */
-enum {
-    WORKLOAD_ALLTOALL = COLL_ALLTOALL,
-    WORKLOAD_SENDRECV = COLL_SENDRECV,
-    WORKLOAD_KIND_COUNT,
-};
-const char *workload_kind_name(int kind);              /* "allreduce", "alltoall", "sendrecv"; NULL outside the range */
-int workload_kind_parse(const char *name, size_t len); /* -1 for any other word */
-
 enum workload_place {
     WORKLOAD_NODE,    /* every group lies within one node */
     WORKLOAD_CLUSTER, /* groups cross nodes */
 };
 
 struct workload_call {
-    int kind;
+    int kind;       /* enum coll */
     uint64_t bytes; /* NCCL's nBytes: the larger of the per-rank send and receive buffers; sendrecv: one message */
     double count;   /* calls of one rank per step; of a run that was captured without steps: per run */
     int group_size; /* ranks of the communicator, 2 or more */

@@ -16,7 +16,7 @@ static void add_known(cJSON *o, const char *key, double value, double unknown)
 static void add_call(cJSON *list, const struct workload_call *c)
 {
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "collective", workload_kind_name(c->kind));
+    cJSON_AddStringToObject(o, "collective", coll_name(c->kind));
     cJSON_AddNumberToObject(o, "bytes", (double)c->bytes);
     cJSON_AddNumberToObject(o, "count", c->count);
     cJSON_AddNumberToObject(o, "group_size", c->group_size);

@@ -14,6 +14,7 @@
 #include "envgen/explain/model.h"
 
 #define CANDIDATES 6 /* of one call, that are told one by one */
+#define SAME_SIZE  0.1
 
 static const char *settings_text(struct arena *a, const struct bench_knobs *k)
 {
@@ -45,6 +46,22 @@ const struct env_point *explain_nearest(const struct env_range *r, uint64_t byte
         }
     }
     return best;
+}
+
+/* The measured size at `bytes` or so near to it that the time is the same. */
+static const struct env_point *point_about(const struct env_shape *s, int coll, uint64_t bytes)
+{
+    const struct env_range *r = env_range_at(s, coll, bytes);
+    const struct env_point *p = r ? explain_nearest(r, bytes) : NULL;
+    return p && fabs(log((double)p->bytes / ((double)bytes + 1))) < SAME_SIZE && p->untouched_us.n ? p : NULL;
+}
+
+double explain_skew(const struct env_shape *s, uint64_t bytes, double *even_us)
+{
+    const struct env_point *even = point_about(s, COLL_ALLTOALL, bytes),
+                           *uneven = even ? point_about(s, COLL_ALLTOALLV, even->bytes) : NULL;
+    *even_us = even ? even->untouched_us.median : 0;
+    return uneven && *even_us > 0 ? uneven->untouched_us.median / *even_us : 0;
 }
 
 /* ---- the evidence ------------------------------------------------------------------------------------------------ */
@@ -162,6 +179,10 @@ static void print_shape(const struct env_profile *p, const struct env_shape *s, 
             fprintf(out, "  together with the launch: %s over the library as it comes\n",
                     bench_gain_text(p->arena, point->total_gain));
     }
+    double even_us, skew = q->coll == COLL_ALLTOALLV ? explain_skew(s, q->bytes, &even_us) : 0;
+    if (skew > 0)
+        fprintf(out, "  an even alltoall takes %.3g us here: the hot rank makes it %.2f times as long\n", even_us,
+                skew);
     const struct bench_engine *engine = bench_engine_find(s->engine);
     if (engine && engine->report)
         fprintf(out, "  %s\n", engine->report);

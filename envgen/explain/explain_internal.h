@@ -13,6 +13,10 @@ void explain_call(const struct env_profile *p, const struct env_question *q, FIL
 int explain_matches(const struct env_shape *s, const struct env_question *q);
 const struct env_point *explain_nearest(const struct env_range *r, uint64_t bytes);
 
+/* How many times longer an uneven AllToAll of about `bytes` takes there, untouched, than an even one, whose time is put
+ * in *even_us; 0: not both were measured. */
+double explain_skew(const struct env_shape *s, uint64_t bytes, double *even_us);
+
 /* The options of a point, the fastest first, in `sorted`; returns how many of them at its beginning are worth telling
  * one by one, with those that are used and the default. */
 int explain_told(const struct env_point *p, const struct env_option **sorted);

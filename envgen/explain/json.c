@@ -142,6 +142,24 @@ static int add_rules(cJSON *doc, const struct env_profile *p, const struct env_d
     return rc;
 }
 
+/* What a hot rank costs, by shape. */
+static void add_skew(cJSON *doc, const struct env_profile *p, const struct env_question *q)
+{
+    cJSON *array = cJSON_AddArrayToObject(doc, "skew");
+    for (int i = 0; i < p->decisions->nshapes; i++) {
+        const struct env_shape *s = &p->decisions->shapes[i];
+        double even_us, times = explain_matches(s, q) ? explain_skew(s, q->bytes, &even_us) : 0;
+        if (!(times > 0))
+            continue;
+        cJSON *o = cJSON_CreateObject();
+        json_add_str(o, "shape",
+                     bench_shape_text(&(struct bench_shape){s->nodes, s->ranks, s->others, s->load}, p->arena));
+        cJSON_AddNumberToObject(o, "even_us", even_us);
+        cJSON_AddNumberToObject(o, "times_as_long", times);
+        cJSON_AddItemToArray(array, o);
+    }
+}
+
 cJSON *env_explain_json(const struct env_profile *p, const struct env_question *q, struct err *e)
 {
     struct env_decisions kept = *p->decisions;
@@ -158,6 +176,8 @@ cJSON *env_explain_json(const struct env_profile *p, const struct env_question *
         cJSON_AddItemToObject(doc, "catalogue", explain_catalogued_json(p->decisions, q));
     if (!q->variable && q->coll >= 0)
         cJSON_AddItemToObject(doc, "tuner", explain_rules_json(p, q));
+    if (!q->variable && q->coll == COLL_ALLTOALLV)
+        add_skew(doc, p, q);
     if (!q->variable && q->coll >= 0 && add_rules(doc, p, &kept, q, e)) {
         cJSON_Delete(doc);
         return NULL;

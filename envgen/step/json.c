@@ -38,7 +38,7 @@ static void add_cover(cJSON *o, const double cover_us[STEP_COVERS])
 static cJSON *call_json(const struct step_call *c)
 {
     cJSON *o = cJSON_CreateObject();
-    json_add_str(o, "collective", workload_kind_name(c->call->kind));
+    json_add_str(o, "collective", coll_name(c->call->kind));
     cJSON_AddNumberToObject(o, "bytes", (double)c->call->bytes);
     cJSON_AddNumberToObject(o, "count", c->call->count);
     cJSON_AddNumberToObject(o, "nodes", c->nodes);

@@ -90,9 +90,9 @@ static const struct prepared *prepare(struct step_model *m, int nodes, int per_n
 static struct step_question as_collective(const struct step_question *q)
 {
     struct step_question pair = *q;
-    if (q->kind != WORKLOAD_SENDRECV)
+    if (q->kind != COLL_SENDRECV)
         return pair;
-    pair.kind = WORKLOAD_ALLTOALL;
+    pair.kind = COLL_ALLTOALL;
     pair.bytes = 2 * q->bytes;
     pair.nodes = q->nodes > 1 ? 2 : 1;
     pair.ranks = 2;

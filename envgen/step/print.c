@@ -100,7 +100,7 @@ static void print_unknown(const struct step_estimate *s, FILE *out)
             if (known)
                 continue;
             told[n++] = c;
-            fprintf(out, "unknown: %s of %s, %d ranks on %d node%s: %s\n", workload_kind_name(c->call->kind),
+            fprintf(out, "unknown: %s of %s, %d ranks on %d node%s: %s\n", coll_name(c->call->kind),
                     unit_bytes(size, c->call->bytes), c->call->group_size, c->nodes, c->nodes == 1 ? "" : "s", c->why);
         }
     if (n == MOST_UNKNOWN)
@@ -174,7 +174,7 @@ void env_step_print_cover(const struct step_estimate *s, FILE *out)
             100 * s->cover_us[STEP_UNCOVERED] / sum);
     const struct step_call *c = NULL;
     for (int n = 0; n < MOST_UNCOVERED && (c = next_uncovered(s, c)); n++)
-        fprintf(out, "  not measured: %s of %s, %d ranks on %d node%s, %g times\n", workload_kind_name(c->call->kind),
+        fprintf(out, "  not measured: %s of %s, %d ranks on %d node%s, %g times\n", coll_name(c->call->kind),
                 unit_bytes(size, c->call->bytes), c->call->group_size, c->nodes, c->nodes == 1 ? "" : "s",
                 c->call->count);
 }

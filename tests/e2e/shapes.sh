@@ -21,6 +21,7 @@ cell sendrecv ring simple latency=9 GBps=40
 cell sendrecv ring simple latency=7 GBps=80 nodes=1 ranks=2
 cell allreduce tree ll latency=10 GBps=100 predict=9 nodes=1 ranks=2
 cell allreduce nvls simple latency=13 GBps=100 predict=9 nodes=1 ranks=2
+cell alltoall ring simple latency=20 GBps=10
 beside tree 1
 EOF
 cc -std=gnu11 -D_GNU_SOURCE -o "$work/perf" tests/tools/all_reduce_perf.c -Lbuild/tests/doubles/lib -l:libnccl.so.2 \
@@ -89,6 +90,15 @@ if command -v jq >/dev/null; then
 else
     skip "shifts around a ring" "no jq"
 fi
+
+# ---- and experts have a hot one among them ----
+experts() { # six blocks of which rank 0 gets three from each: twice the even bytes, 26.6 us and 33.1 us
+    timeout 40 build/nccltune tune --engine nccl -q --collectives alltoall,alltoallv --sizes 64K --shapes 1x4 --budget 4s -o "$work/experts" >"$work/experts.out" &&
+        build/nccltune explain "$work/experts" --coll alltoallv --bytes 64K >"$work/skew"
+}
+check "an even and an uneven all-to-all are measured" experts
+check "explain says what the skew costs" grep -q 'an even alltoall takes 26.6 us here: the hot rank makes it 1.25 times as long' "$work/skew"
+check "no rule comes of it" test -z "$(grep '^alltoall' "$work/experts/tuner.csv")"
 
 # ---- and it is verified ----
 verify() { timeout 60 build/nccltune verify "$work/profile" -q --sizes 64K --budget 10s >"$work/verify.out"; }

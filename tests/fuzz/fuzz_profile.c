@@ -45,7 +45,7 @@ static void estimate_step(const struct env_profile *p, FILE *out)
     struct step_estimate s;
     struct err e = {0};
     w->ranks = 4;
-    for (int kind = 0; kind < WORKLOAD_KIND_COUNT; kind++)
+    for (int kind = 0; kind < COLL_MEASURED; kind++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             workload_add_call(w, phase,
                               (struct workload_call){.kind = kind,

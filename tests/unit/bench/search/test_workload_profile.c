@@ -37,7 +37,7 @@ static int begin(void **state)
     add(2, COLL_ALLREDUCE, 4000, 2, 16, 1);
     add(2, COLL_ALLREDUCE, 1050, 1, 16, 1);
     add(2, COLL_ALLTOALL, UINT64_C(1) << 40, 1, 8, 2);
-    add(2, WORKLOAD_SENDRECV, 77, 1, 2, 8);
+    add(2, COLL_SENDRECV, 77, 1, 2, 8);
     return 0;
 }
 

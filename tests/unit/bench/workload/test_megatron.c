@@ -95,15 +95,15 @@ static void pipeline(void **state)
         (struct workload_job){.tp = 2, .pp = 4, .nodes = 2, .gpus_per_node = 8, .prompt = 4096, .grad_accum = 16},
         "llama3-8b");
     /* dp 2: stages are 4 ranks apart. */
-    struct sum s = sum_of(w, "forward", WORKLOAD_SENDRECV, 2, 4);
+    struct sum s = sum_of(w, "forward", COLL_SENDRECV, 2, 4);
     assert_near(s.count, 2 * 16, 0);
     assert_near(s.bytes, 32 * 33554432.0 / 2, 0);
-    assert_near(sum_of(w, "backward", WORKLOAD_SENDRECV, 2, 4).count, 32, 0);
+    assert_near(sum_of(w, "backward", COLL_SENDRECV, 2, 4).count, 32, 0);
     /* 8 layers a stage, two gathers each, and the head's. */
     assert_near(sum_of(w, "forward", COLL_ALLGATHER, 2, 1).count, 16 * (16 + 1), 0);
     workload_free(w);
     w = generate((struct workload_job){.tp = 2, .pp = 2, .nodes = 1, .gpus_per_node = 8, .prompt = 4096}, "llama3-8b");
-    assert_near(sum_of(w, "forward", WORKLOAD_SENDRECV, 2, 4).count, 2, 0);
+    assert_near(sum_of(w, "forward", COLL_SENDRECV, 2, 4).count, 2, 0);
     workload_free(w);
 }
 
@@ -129,7 +129,7 @@ static void experts(void **state)
         generate((struct workload_job){.tp = 2, .ep = 4, .etp = 2, .nodes = 2, .gpus_per_node = 8, .prompt = 4096},
                  "qwen3-30b-a3b");
     const double tokens = 4096.0 / 2 * 8 * 2048 * 2;
-    struct sum a2a = sum_of(w, "forward", WORKLOAD_ALLTOALL, 4, 2);
+    struct sum a2a = sum_of(w, "forward", COLL_ALLTOALLV, 4, 2);
     assert_near(a2a.count, 2 * 48, 0);
     assert_near(a2a.bytes, 96 * tokens, 0);
     assert_int_equal(a2a.place, WORKLOAD_NODE);

@@ -150,9 +150,9 @@ static void sequences_are_shared(void **state)
     (void)state;
     struct workload_job j = {.framework = "fsdp2", .sp = 2, .prompt = 1000, .response = 1000};
     /* 28 layers, q and output 3584 wide, keys and values 512, half of 2000 tokens, two bytes, each twice. */
-    assert_near(bytes_of(j, "qwen2.5-7b", "forward", WORKLOAD_ALLTOALL), 28 * 2 * (3584 + 512) * 1000.0 * 2, 0);
+    assert_near(bytes_of(j, "qwen2.5-7b", "forward", COLL_ALLTOALL), 28 * 2 * (3584 + 512) * 1000.0 * 2, 0);
     j = (struct workload_job){.framework = "megatron", .cp = 4, .prompt = 1000, .response = 1000};
-    assert_near(bytes_of(j, "qwen2.5-7b", "forward", WORKLOAD_SENDRECV), 28 * 3 * 2 * 512 * 500.0 * 2, 0);
+    assert_near(bytes_of(j, "qwen2.5-7b", "forward", COLL_SENDRECV), 28 * 3 * 2 * 512 * 500.0 * 2, 0);
     j = complete(j, "qwen2.5-7b");
     assert_int_equal(j.dp, 2);
 }

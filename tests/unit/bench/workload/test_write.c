@@ -96,8 +96,8 @@ static void ranks_become_one(void **state)
     assert_near(ring->time_us, 50, 0);
     assert_near(find(w, COLL_ALLREDUCE, ALGO_TREE, 0)->count, 10, 0);
     assert_near(find(w, COLL_ALLREDUCE, ALGO_TREE, 0)->time_us, -1, 0);
-    assert_near(find(w, WORKLOAD_SENDRECV, -1, 4096)->count, 7, 0);
-    assert_near(find(w, WORKLOAD_SENDRECV, -1, 8192)->count, 7, 0);
+    assert_near(find(w, COLL_SENDRECV, -1, 4096)->count, 7, 0);
+    assert_near(find(w, COLL_SENDRECV, -1, 8192)->count, 7, 0);
     for (int i = 0; i < 2; i++)
         workload_free(parts[i]);
     workload_free(w);

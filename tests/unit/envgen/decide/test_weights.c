@@ -95,7 +95,7 @@ static void a_workload_that_calls_nothing_measured_says_nothing(void **state)
 {
     (void)state;
     double gain;
-    calls(WORKLOAD_SENDRECV, SMALL, 1000);
+    calls(COLL_SENDRECV, SMALL, 1000);
     assert_string_equal(choose(workload, &gain), BENCH_DEFAULT);
     assert_true(gain > 0.999 && gain < 1.001);
 }

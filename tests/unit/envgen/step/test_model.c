@@ -32,8 +32,8 @@ static int ask(struct step_model *m, struct step_question q, struct step_time *t
 static void calls_are_predicted_with_a_band(void **state)
 {
     (void)state;
-    static const int kinds[] = {COLL_BROADCAST, COLL_REDUCE,       COLL_ALLGATHER,   COLL_REDUCESCATTER,
-                                COLL_ALLREDUCE, WORKLOAD_ALLTOALL, WORKLOAD_SENDRECV};
+    static const int kinds[] = {COLL_BROADCAST, COLL_REDUCE,   COLL_ALLGATHER, COLL_REDUCESCATTER,
+                                COLL_ALLREDUCE, COLL_ALLTOALL, COLL_SENDRECV};
     struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
     struct step_time small, large;
     const char *why = NULL;
@@ -42,7 +42,7 @@ static void calls_are_predicted_with_a_band(void **state)
         for (int nodes = 1; nodes <= 2; nodes++) {
             struct step_question q = {.kind = kinds[i], .bytes = MIB, .nodes = nodes, .ranks = 8 * nodes};
             if (ask(m, q, &small, &why))
-                fail_msg("%s on %d nodes: %s", workload_kind_name(kinds[i]), nodes, why);
+                fail_msg("%s on %d nodes: %s", coll_name(kinds[i]), nodes, why);
             q.bytes = 256 * MIB;
             assert_int_equal(ask(m, q, &large, &why), 0);
             assert_true(small.low_us > 0 && small.low_us <= small.us && small.us <= small.high_us);
@@ -78,8 +78,8 @@ static void messages_go_where_their_group_is(void **state)
 {
     (void)state;
     struct step_model *m = step_model_new(decisions, machine, 0, decisions->arena);
-    struct step_question message = {.kind = WORKLOAD_SENDRECV, .bytes = 64 * MIB, .nodes = 1, .ranks = 8};
-    struct step_question exchange = {.kind = WORKLOAD_ALLTOALL, .bytes = 128 * MIB, .nodes = 2, .ranks = 2};
+    struct step_question message = {.kind = COLL_SENDRECV, .bytes = 64 * MIB, .nodes = 1, .ranks = 8};
+    struct step_question exchange = {.kind = COLL_ALLTOALL, .bytes = 128 * MIB, .nodes = 2, .ranks = 2};
     struct step_time inside, across, both;
     const char *why = NULL;
     assert_int_equal(ask(m, message, &inside, &why), 0);

@@ -168,7 +168,7 @@ static int double_predictor(void *arg, const struct step_question *q, struct ste
 {
     int *asked = arg;
     ++*asked;
-    if (q->kind == WORKLOAD_SENDRECV) {
+    if (q->kind == COLL_SENDRECV) {
         *why = "no model of it";
         return -1;
     }
@@ -185,7 +185,7 @@ static void what_was_not_measured_is_predicted(void **state)
     struct step_predictor p = {double_predictor, &asked};
     struct env_decisions *d = measured(&s, "mpi");
     struct workload *w = workload_of(-1, call(COLL_ALLREDUCE, MIB, 2, 0));
-    workload_add_call(w, &w->phases[0], call(WORKLOAD_SENDRECV, MIB, 1, 0));
+    workload_add_call(w, &w->phases[0], call(COLL_SENDRECV, MIB, 1, 0));
     struct step_estimate e = estimate(&s, d, w, &p);
     /* Where something predicts for GPUs, host memory does not count. */
     assert_int_equal(e.phases[0].calls[0].source, STEP_PREDICTED);
@@ -335,7 +335,7 @@ static void coverage_is_by_time(void **state)
     struct synthetic s;
     struct env_decisions *d = measured(&s, "mpi");
     struct workload *w = workload_of(-1, call(COLL_ALLREDUCE, 64 * KIB, 10, 0));
-    struct workload_call between = call(COLL_ALLREDUCE, 256 * KIB, 1, 0), other = call(WORKLOAD_SENDRECV, MIB, 1, 0);
+    struct workload_call between = call(COLL_ALLREDUCE, 256 * KIB, 1, 0), other = call(COLL_SENDRECV, MIB, 1, 0);
     other.time_us = 800;
     workload_add_call(w, &w->phases[0], between);
     workload_add_call(w, &w->phases[0], other);

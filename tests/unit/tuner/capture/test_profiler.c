@@ -75,7 +75,7 @@ static void tells_messages_from_alltoalls(int api)
     CHECK(!profiled_close(&c));
 
     struct workload *w = captured();
-    const struct workload_call *message = find(w, WORKLOAD_SENDRECV, 2000), *all = find(w, WORKLOAD_ALLTOALL, 0);
+    const struct workload_call *message = find(w, COLL_SENDRECV, 2000), *all = find(w, COLL_ALLTOALL, 0);
     const struct workload_call *uneven = find(w, COLL_ALLTOALLV, 0);
     CHECK(uneven && uneven->count == 1 && uneven->bytes == 2 * (8028 - 1003 + 3000) && uneven->group_size == 8);
     CHECK(message && message->count == 7 && message->group_size == 2);
@@ -106,7 +106,7 @@ static void tells_scatters_from_alltoalls(int api)
         profiled_launch(&c, tasks, 8);
     CHECK(!profiled_close(&c));
     struct workload *w = captured();
-    const struct workload_call *message = find(w, WORKLOAD_SENDRECV, 0), *all = find(w, WORKLOAD_ALLTOALL, 0);
+    const struct workload_call *message = find(w, COLL_SENDRECV, 0), *all = find(w, COLL_ALLTOALL, 0);
     CHECK(all && all->count == 3 && all->bytes == 8 * 2000 && is_about(all->time_us, 40));
     CHECK(message && message->count == 40 && message->bytes == 1000 && message->time_us < 0);
     workload_free(w);
@@ -129,7 +129,7 @@ static void counts_a_launch_of_many_sends(int api)
     CHECK(!gethostname(host, sizeof host - 1)); /* 320 ranks are more than the launcher said */
     snprintf(file, sizeof file, "%s/42.rank.%.40s-%d.json", dir, host, getpid());
     struct workload *w = captured();
-    CHECK(find(w, WORKLOAD_SENDRECV, 1000)->count == 300);
+    CHECK(find(w, COLL_SENDRECV, 1000)->count == 300);
     workload_free(w);
 }
 
@@ -147,7 +147,7 @@ static void records_copy_engines(int api)
     profiled_stop(&c, profiled_start(&c, &e)); /* no kind that a workload has */
     CHECK(!profiled_close(&c));
     struct workload *w = captured();
-    const struct workload_call *all = find(w, WORKLOAD_ALLTOALL, 3200);
+    const struct workload_call *all = find(w, COLL_ALLTOALL, 3200);
     CHECK(all && all->count == 1 && all->time_us < 0 && w->phases[0].ncalls == 1);
     workload_free(w);
 }
@@ -313,7 +313,7 @@ static void eight_threads(int api)
     for (size_t i = 0; i < 9; i++)
         CHECK(!profiled_close(&comms[i]));
     struct workload *w = captured();
-    CHECK(find(w, WORKLOAD_SENDRECV, 20) && calls_in(w) == 2 * 16 * 20000);
+    CHECK(find(w, COLL_SENDRECV, 20) && calls_in(w) == 2 * 16 * 20000);
     workload_free(w);
 }
 
