@@ -179,7 +179,7 @@ static void print_shape(const struct env_profile *p, const struct env_shape *s, 
             fprintf(out, "  together with the launch: %s over the library as it comes\n",
                     bench_gain_text(p->arena, point->total_gain));
     }
-    double even_us, skew = q->coll == COLL_ALLTOALLV ? explain_skew(s, q->bytes, &even_us) : 0;
+    double even_us = 0, skew = q->coll == COLL_ALLTOALLV ? explain_skew(s, q->bytes, &even_us) : 0;
     if (skew > 0)
         fprintf(out, "  an even alltoall takes %.3g us here: the hot rank makes it %.2f times as long\n", even_us,
                 skew);

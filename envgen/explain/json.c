@@ -148,7 +148,7 @@ static void add_skew(cJSON *doc, const struct env_profile *p, const struct env_q
     cJSON *array = cJSON_AddArrayToObject(doc, "skew");
     for (int i = 0; i < p->decisions->nshapes; i++) {
         const struct env_shape *s = &p->decisions->shapes[i];
-        double even_us, times = explain_matches(s, q) ? explain_skew(s, q->bytes, &even_us) : 0;
+        double even_us = 0, times = explain_matches(s, q) ? explain_skew(s, q->bytes, &even_us) : 0;
         if (!(times > 0))
             continue;
         cJSON *o = cJSON_CreateObject();
