@@ -20,11 +20,11 @@ static const struct model_gpu gpus[] = {
     {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   3.0, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 80, MODEL_FITTED},
     {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   4.8, 1.3, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 108, MODEL_FITTED},
     {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   2.5, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 142, MODEL_FITTED},
-    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   1.5, 0.5, 0,      7.0,  {0.6, 1.6, 3.4},  0,  0.03, 12, 10, 132, MODEL_FITTED},
-    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   1.5, 0.5, 0,      7.0,  {0.6, 1.4, 3.4},  0,  0.03, 12, 10, 148, MODEL_FITTED},
-    {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.13, 0,  0, 104, MODEL_FOLLOWS},
-    {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.13, 0,  0, 304, MODEL_FITTED},
-    {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.13, 0,  0, 256, MODEL_FOLLOWS},
+    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   1.5, 0.5, 0,      7.0,  {0.6, 1.6, 3.4},  0,  0.06, 12, 10, 132, MODEL_FITTED},
+    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   1.5, 0.5, 0,      7.0,  {0.6, 1.4, 3.4},  0,  0.06, 12, 10, 148, MODEL_FITTED},
+    {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 104, MODEL_FOLLOWS},
+    {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 304, MODEL_FITTED},
+    {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 256, MODEL_FOLLOWS},
 };
 
 /* All fitted to published results but Slingshot, which follows InfiniBand. LL128 and Simple wait for one more flag and
@@ -57,6 +57,7 @@ const struct model_common model_common = {
     .leaf_us = 1.5,                     /* two more switches and cables */
     .tree_fill = 0.85,                  /* fitted */
     .pcie_tree_fill = 2,                /* fitted: four L40S */
+    .parts_fill = 0.6,                  /* fitted: A100, V100; over PCIe none: four L40S */
     .ring_fill = 0.12,                  /* fitted */
     .fill_most = 5.8,                   /* fitted */
     .peer_us = 0.3,                     /* assumed */

@@ -84,6 +84,7 @@ struct model_common {
     double leaf_us;                       /* further time of a hop over spine switches */
     double tree_fill, ring_fill;          /* as model_gpu's fill, for hops between nodes */
     double pcie_tree_fill;                /* × model_gpu's, of trees over PCIe */
+    double parts_fill;                    /* the same of rings over NVLink on which parts go round at once */
     double peer_us;                       /* of every peer of an all-to-all */
     double fill_most;                     /* chunks stop growing: the filling costs no more than this × itself */
 };

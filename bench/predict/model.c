@@ -198,6 +198,14 @@ static struct wait wait_of(const struct model *m, const struct model_flow *f, in
                          h.net > 0 ? model_nets[f->kind].idle_us * m->factors.time[MODEL_NET_HOPS] : 0};
 }
 
+/* Over a ring, parts of these go round at once: each rank has work from the first step to the last, and only what its
+ * links wait between two steps is paid again (runRing in src/device/all_reduce.h). A broadcast is one pipeline. */
+static double ring_fill_of(const struct model_flow *f, int coll)
+{
+    int parts = coll == COLL_ALLREDUCE || coll == COLL_ALLGATHER || coll == COLL_REDUCESCATTER;
+    return !parts ? 1 : f->node_way == MODEL_WAY_LINKS ? model_common.parts_fill : 0;
+}
+
 /* A ring hands on what has arrived while more arrives: little of its hops is paid again. Deeper trees have smaller
  * chunks, so that one level is what fills them. */
 static struct wait wait_for(const struct model *m, enum model_pattern p, int coll, int proto)
@@ -212,7 +220,9 @@ static struct wait wait_for(const struct model *m, enum model_pattern p, int col
     double once_us = m->gpu->net_hop_us * m->factors.time[MODEL_NET_HOPS]; /* not by each chunk of a tree */
     switch (p) {
     case MODEL_RING:
-        return wait_of(m, f, proto, (struct hops){rounds * (n->ranks - apart), nets, ring_fill * nets});
+        w = wait_of(m, f, proto, (struct hops){rounds * (n->ranks - apart), nets, ring_fill * nets});
+        w.fill_us.node *= ring_fill_of(f, coll);
+        return w;
     case MODEL_TREE:
         w = wait_of(m, f, proto,
                     (struct hops){rounds * (n->ranks_per_node - 1 + node_levels), rounds * net_levels, tree_fill});

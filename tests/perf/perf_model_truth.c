@@ -1,10 +1,12 @@
 /* How true predictions are, against results that operators published (tests/lib/published.h): by size and by what joins
  * the GPUs, the median factor between predicted and published time and the part of times within the band, before
- * anything is measured and after three calls of each site. Beside it two baselines on the same rows: alpha + beta ×
- * bytes fitted to them, and NCCL's own estimate. Every machine is judged by doubts that were estimated without it.
+ * anything is measured and after three calls of each site; how often a decision between two ways would have been right.
+ * Beside it two baselines on the same rows: alpha + beta × bytes fitted to them, and NCCL's own estimate.
  *
- *   perf_model_truth       the tables
- *   perf_model_truth -v    every row: run, bytes, published and predicted time, band, what was predicted */
+ *   perf_model_truth           the tables, each machine predicted from constants that were fitted without it
+ *   perf_model_truth -c        the same, with the committed constants
+ *   ... -v                     every row: run, bytes, published and predicted time, band, what was predicted
+ *   perf_model_truth -f [M]    every fitted constant, committed and fitted anew (without machine M) */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include "bench/predict/nccl/cost.h"
 #include "core/stats.h"
 #include "tests/lib/published.h"
+#include "tests/lib/refit.h"
 
 enum { SIZES = 3, FABRICS = PUBLISHED_FABRICS };
 
@@ -24,7 +27,6 @@ static const uint64_t size_from[] = {0, 1 << 20, 1 << 26, UINT64_MAX};
 struct judged {
     struct model_time t, after; /* before, and after three calls */
     double nccl_us, line_us;
-    double band;            /* log: of the doubts as all other machines scale them */
     int size, fabric, used; /* used: one of the three */
     int known;              /* `after` holds */
 };
@@ -32,19 +34,19 @@ static struct judged rows[PUBLISHED_MOST];
 
 /* ---- predictions ----------------------------------------------------------------------------------------------- */
 
-static void judge(void)
+static void judge(int run)
 {
     for (int i = 0; i < published_nrows; i++) {
         const struct published_row *r = &published_rows[i];
-        const struct published_run *run = &published_runs[r->run];
+        const struct published_run *of = &published_runs[r->run];
         struct judged *j = &rows[i];
-        if (model_predict(run->model, &r->call, &j->t))
+        if (r->run != run || model_predict(of->model, &r->call, &j->t))
             continue;
-        const struct nccl_model *n = model_nccl(run->model);
+        const struct nccl_model *n = model_nccl(of->model);
         j->nccl_us = j->t.algo < 0 ? 0 : nccl_cost_us(n, r->call.coll, j->t.algo, j->t.proto, r->call.bytes);
         while (r->call.bytes >= size_from[j->size + 1])
             j->size++;
-        j->fabric = published_fabric(run, &j->t);
+        j->fabric = published_fabric(of, &j->t);
     }
 }
 
@@ -95,6 +97,28 @@ static void calibrate(int run)
     model_set_factors(r->model, &(struct model_factors){0});
 }
 
+static int is_first_of(int run)
+{
+    for (int i = 0; i < run; i++)
+        if (!strcmp(published_runs[i].machine, published_runs[run].machine))
+            return 0;
+    return 1;
+}
+
+/* All runs of a machine, from constants that none of them was used for where it is left out. */
+static void judge_machine(const char *machine, int left_out, struct arena *a)
+{
+    if (left_out)
+        refit_without(machine, a);
+    for (int i = 0; i < published_nruns; i++)
+        if (!strcmp(published_runs[i].machine, machine)) {
+            judge(i);
+            calibrate(i);
+        }
+    if (left_out)
+        refit_committed();
+}
+
 /* ---- the line ------------------------------------------------------------------------------------------------------
  */
 
@@ -131,28 +155,6 @@ static const char *machine_of(int i)
     return published_runs[published_rows[i].run].machine;
 }
 
-/* Standard deviations that hold nine of ten rows of all other machines. */
-static double nine_of_ten_without(const char *machine)
-{
-    static double off[PUBLISHED_MOST];
-    int n = 0;
-    for (int i = 0; i < published_nrows; i++)
-        if (rows[i].t.us > 0 && strcmp(machine_of(i), machine) != 0)
-            off[n++] = fabs(error_of(&rows[i].t, i)) / bench_doubt_of_time(&rows[i].t.doubt);
-    return stats_quantile(off, n, 0.9);
-}
-
-/* Rows of a machine mostly follow one another: each is counted out once a run of them. */
-static void put_bands(void)
-{
-    double scale = 0;
-    for (int i = 0; i < published_nrows; i++) {
-        if (!i || strcmp(machine_of(i - 1), machine_of(i)) != 0)
-            scale = nine_of_ten_without(machine_of(i));
-        rows[i].band = scale * bench_doubt_of_time(&rows[i].t.doubt);
-    }
-}
-
 struct cell {
     int n, machines, inside, after_n, after_inside;
     double factor, after_factor, band, after_band, line_factor, nccl_factor;
@@ -187,9 +189,9 @@ static struct cell cell_of(int size, int fabric)
         const struct judged *j = &rows[i];
         double us = published_rows[i].us;
         c.machines += is_first_of_machine(i, size, fabric);
-        c.inside += fabs(error_of(&j->t, i)) <= j->band;
+        c.inside += us >= j->t.low_us && us <= j->t.high_us;
         e[0][c.n] = fabs(error_of(&j->t, i));
-        e[1][c.n] = j->band;
+        e[1][c.n] = log(j->t.high_us / j->t.us);
         e[2][c.n++] = j->line_us > 0 ? fabs(log(us / j->line_us)) : 9;
         if (j->nccl_us > 0)
             e[3][nccl++] = fabs(log(us / j->nccl_us));
@@ -222,18 +224,84 @@ static void print_cell(const char *size, const char *fabric, const struct cell *
     printf("   %6.2f %8.2f\n", c->line_factor, c->nccl_factor);
 }
 
-static void print_tables(void)
+static void print_tables(int left_out)
 {
-    printf("Published times against predictions; band and its part by doubts scaled without the machine itself\n\n"
+    printf("Published times against predictions%s\n\n"
            "%-12s  %-20s %5s %9s   %6s %7s %8s   %26s   %6s %8s\n",
-           "size", "what joins GPUs", "rows", "machines", "factor", "band", "inside",
-           "after 3: rows factor band inside", "line", "NCCL's");
+           left_out ? ", of each machine from constants fitted without it" : "", "size", "what joins GPUs", "rows",
+           "machines", "factor", "band", "inside", "after 3: rows factor band inside", "line", "NCCL's");
     for (int size = 0; size < SIZES; size++) {
         for (int fabric = 0; fabric <= FABRICS; fabric++) {
             struct cell c = cell_of(size, fabric < FABRICS ? fabric : -1);
             print_cell(size_names[size], fabric < FABRICS ? published_fabrics[fabric] : "all", &c);
         }
     }
+}
+
+/* ---- decisions ------------------------------------------------------------------------------------------------- */
+
+struct decisions {
+    int pairs, held;  /* quotients, and those that their interval holds */
+    int made, right;  /* where the interval of the second clears the margin */
+    int gains, found; /* of more than a tenth; those that were decided for */
+};
+
+#define MARGIN log(1.03)
+#define GAIN   log(1.10)
+
+static void decide(int i, int k, struct decisions *d)
+{
+    double predicted = log(rows[i].t.us / rows[k].t.us), measured = log(published_rows[i].us / published_rows[k].us);
+    double band = BENCH_NINE_OF_TEN * bench_doubt_of_quotient(&rows[i].t.doubt, &rows[k].t.doubt);
+    int made = predicted - band > MARGIN;
+    d->pairs++;
+    d->held += fabs(measured - predicted) <= band;
+    d->made += made;
+    d->right += made && measured > 0;
+    d->gains += measured > GAIN;
+    d->found += made && measured > GAIN;
+}
+
+/* Runs that differ by what was forced alone: "L40S-4-ring" and "L40S-4-LL". */
+static int is_same_site(const char *a, const char *b)
+{
+    static const char *const forced[] = {"-def", "-ring", "-tree", "-LL", "-noNVLS"};
+    size_t n[2] = {strlen(a), strlen(b)};
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < sizeof forced / sizeof *forced; i++) {
+            size_t length = strlen(forced[i]);
+            if (n[k] > length && !strcmp((k ? b : a) + n[k] - length, forced[i])) {
+                n[k] -= length;
+                break;
+            }
+        }
+    return n[0] == n[1] && !strncmp(a, b, n[0]);
+}
+
+static int differ(int i, int k)
+{
+    return rows[i].t.us > 0 && rows[k].t.us > 0 && rows[i].t.doubt.way != rows[k].t.doubt.way;
+}
+
+static void print_decisions(void)
+{
+    struct decisions sites = {0}, sizes = {0};
+    for (int i = 0; i < published_nrows; i++)
+        for (int k = 0; k < published_nrows; k++) {
+            const struct published_row *a = &published_rows[i], *b = &published_rows[k];
+            if (a->run != b->run && a->call.bytes == b->call.bytes && differ(i, k) &&
+                is_same_site(published_runs[a->run].name, published_runs[b->run].name))
+                decide(i, k, &sites);
+            if (a->run == b->run && k == i + 1 && differ(i, k) && b->call.bytes <= 4 * a->call.bytes)
+                decide(i, k, &sizes);
+        }
+    printf(
+        "\nMeasured both ways on one machine: %d pairs, the interval of the quotient holds %d; decided %d, %d rightly; "
+        "of %d gains > 10 %%, %d found (%.0f %%)\n"
+        "Where NCCL's way changes from one size to the next: %d pairs, the interval holds %d (%.0f %%)\n",
+        sites.pairs, sites.held, sites.made, sites.right, sites.gains, sites.found,
+        100.0 * sites.found / (sites.gains ? sites.gains : 1), sizes.pairs, sizes.held,
+        100.0 * sizes.held / (sizes.pairs ? sizes.pairs : 1));
 }
 
 static void print_rows(void)
@@ -256,16 +324,24 @@ int main(int argc, char **argv)
         puts("no published results: set NCCLTUNE_CORPUS to the folder that has nccl-tests/");
         return 0;
     }
-    judge();
+    int left_out = argc < 2 || strcmp(argv[1], "-c") != 0;
+    if (argc > 1 && !strcmp(argv[1], "-f")) {
+        refit_without(argv[2], a);
+        refit_print();
+        arena_free(a);
+        return 0;
+    }
     for (int i = 0; i < published_nruns; i++)
-        calibrate(i);
+        if (is_first_of(i))
+            judge_machine(published_runs[i].machine, left_out, a);
     for (int i = 0; i < published_nrows; i++)
         put_line(i);
-    put_bands();
-    if (argc > 1 && !strcmp(argv[1], "-v"))
+    if (argc > 1 && !strcmp(argv[argc - 1], "-v"))
         print_rows();
-    else
-        print_tables();
+    else {
+        print_tables(left_out);
+        print_decisions();
+    }
     arena_free(a);
     return 0;
 }

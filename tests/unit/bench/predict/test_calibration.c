@@ -109,7 +109,7 @@ static void what_was_measured_counts(void **state)
         double us = predict(&f, &truth, bytes).us;
         struct model_time before = predict(&f, NULL, bytes), now = predict(&f, &c.fit.factors, bytes);
         assert_true(fabs(now.us / us - 1) < fabs(before.us / us - 1));
-        assert_true(now.high_us / now.low_us < before.high_us / before.low_us * 0.9);
+        assert_true(now.high_us / now.low_us < before.high_us / before.low_us * 0.95);
         assert_true(now.low_us < us && us < now.high_us);
     }
     assert_int_equal(calibration_load("none", f.topology, 0, f.arena, &c, &e), 0);

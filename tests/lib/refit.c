@@ -1,0 +1,339 @@
+/* Coordinate descent over the constants of bench/predict/constants.c that were fitted, from where nothing published has
+ * a say. The tables are read-only, so their pages are made writable: the library's own code predicts with them. */
+#include "tests/lib/refit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/published.h"
+
+enum { MOST = 80, SWEEPS = 6, SIZES = 3 };
+
+/* What a constant is: a number of the tables, or one that is in the links already and therefore scales the time that
+ * they take. */
+enum what { NUMBER, GPU_LINKS, HOST_MEMORY, NET_LINKS };
+
+static struct constant {
+    char name[40];
+    enum what what;
+    double *at; /* further numbers that move by as much follow */
+    int others;
+    int kind; /* of network, whose links these are */
+    const struct model_gpu *gpu;
+    double start, committed, now;
+} constants[MOST];
+static int nconstants;
+
+/* Which generations and networks the committed constants were fitted to. */
+static const struct model_gpu *fitted_gpus[8];
+static int fitted_nets;
+
+static struct constant *add(const char *name, const char *of, enum what what, const double *at, double start)
+{
+    struct constant *c = &constants[nconstants++];
+    snprintf(c->name, sizeof c->name, "%s%s%s", of, *of ? " " : "", name);
+    c->what = what;
+    c->at = (double *)(uintptr_t)at;
+    c->start = start;
+    c->committed = c->now = *at;
+    return c;
+}
+
+/* The class that a run is of. */
+static const struct topo_class *class_of(const struct published_run *r)
+{
+    const struct nccl_setup *s = &model_nccl(r->model)->setup;
+    return &s->topology->classes[s->class_index];
+}
+
+static const struct model_gpu *gpu_of(const struct published_run *r)
+{
+    const char *assumed;
+    return model_gpu_of(class_of(r), &assumed);
+}
+
+/* -1: one node. */
+static int kind_of(const struct published_run *r)
+{
+    const char *assumed;
+    const struct nccl_model *n = model_nccl(r->model);
+    return n->nodes < 2       ? -1
+           : n->setup.sockets ? (int)MODEL_NET_SOCKETS
+                              : (int)model_net_kind_of(class_of(r), &n->nets[0], &assumed);
+}
+
+/* Where the search starts: NCCL's number, else what one would have said of any such machine. */
+static void add_gpu(const struct model_gpu *g)
+{
+    for (int i = 0; i < nconstants; i++)
+        if (constants[i].gpu == g)
+            return;
+    for (int i = 0; g->evidence == MODEL_FITTED; i++)
+        if (!fitted_gpus[i]) {
+            fitted_gpus[i] = g;
+            break;
+        }
+    add("issue", g->name, NUMBER, &g->issue_us, 2.5)->gpu = g;
+    add("fill", g->name, NUMBER, &g->fill, 0.3)->gpu = g;
+    if (!strcmp(g->name, "Volta") || !strcmp(g->name, "CDNA 3")) /* the others' are NCCL's */
+        add("links", g->name, GPU_LINKS, &g->link_efficiency, 0.8)->gpu = g;
+    if (g->net_hop_us > 0)
+        add("net hop", g->name, NUMBER, &g->net_hop_us, 30)->gpu = g;
+}
+
+static void add_net(int kind)
+{
+    const struct model_net *n = &model_nets[kind];
+    char name[40];
+    snprintf(name, sizeof name, "%s %d", n->name, kind);
+    struct constant *c = add("hop", name, NUMBER, n->hop_us, 25);
+    c->others = PROTO_COUNT - 1;
+    add("efficiency", name, NET_LINKS, &n->efficiency, 0.9)->kind = kind;
+    if (n->idle_us > 0)
+        add("idle", name, NUMBER, &n->idle_us, 100);
+}
+
+static void make_writable(const void *p, size_t size)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & ~(page - 1);
+    if (mprotect((void *)from, (uintptr_t)p + size - from,
+                 PROT_READ | PROT_WRITE)) { /* NOLINT(performance-no-int-to-ptr) */
+        perror("mprotect");
+        exit(1);
+    }
+}
+
+static void find_constants(void)
+{
+    const struct model_common *k = &model_common;
+    add("LL fill", "", NUMBER, &k->proto_fill[PROTO_LL], 0.1);
+    add("LL128 fill", "", NUMBER, &k->proto_fill[PROTO_LL128], 0.8);
+    add("LL hop over PCIe", "", NUMBER, &k->pcie_hop_us[PROTO_LL], 1);
+    add("LL128 hop over PCIe", "", NUMBER, &k->pcie_hop_us[PROTO_LL128], 2.5);
+    add("Simple hop over PCIe", "", NUMBER, &k->pcie_hop_us[PROTO_SIMPLE], 5.7);
+    add("SHM", "", NUMBER, &k->shm_us, 1.5);
+    add("tree fill", "", NUMBER, &k->tree_fill, 0.75);
+    add("tree fill over PCIe", "", NUMBER, &k->pcie_tree_fill, 1);
+    add("ring fill", "", NUMBER, &k->ring_fill, 0.05);
+    add("fill of parts", "", NUMBER, &k->parts_fill, 0.5);
+    add("most fill", "", NUMBER, &k->fill_most, 5);
+    add("host memory", "", HOST_MEMORY, &k->host_GBps, 80);
+    for (int i = 0; i < MODEL_NET_KINDS; i++)
+        if (model_nets[i].evidence == MODEL_FITTED) {
+            fitted_nets |= 1 << i;
+            add_net(i);
+        }
+    for (int i = 0; i < published_nruns; i++)
+        add_gpu(gpu_of(&published_runs[i]));
+    make_writable(&model_common, sizeof model_common);
+    make_writable(model_nets, sizeof(struct model_net[MODEL_NET_KINDS]));
+    for (int i = 0; i < published_nruns; i++)
+        make_writable(gpu_of(&published_runs[i]), sizeof(struct model_gpu));
+}
+
+static void set(struct constant *c, double to)
+{
+    double by = to - c->now;
+    c->now = to;
+    for (int i = 0; i <= c->others; i++)
+        c->at[i] += by;
+}
+
+static int meets_in_memory(const struct published_run *r)
+{
+    struct model_time t;
+    const struct model_call large = {COLL_ALLREDUCE, (uint64_t)1 << 30, -1, -1, 0};
+    return !model_predict(r->model, &large, &t) && !strcmp(t.limit, "host memory");
+}
+
+/* What is in the links of a run's machine. */
+static void scale_links(const struct published_run *r)
+{
+    struct model_factors f = {.rest = 0};
+    int kind = kind_of(r);
+    for (int i = 0; i < MODEL_PARTS; i++)
+        f.time[i] = 1;
+    for (int i = 0; i < nconstants; i++) {
+        const struct constant *c = &constants[i];
+        if ((c->what == GPU_LINKS && c->gpu == gpu_of(r)) || (c->what == HOST_MEMORY && meets_in_memory(r)))
+            f.time[MODEL_LINKS] *= c->committed / c->now;
+        if (c->what == NET_LINKS && c->kind == kind)
+            f.time[MODEL_NET_LINKS] *= c->committed / c->now;
+    }
+    model_set_factors(r->model, &f);
+}
+
+/* ---- fitting --------------------------------------------------------------------------------------------------- */
+
+static int size_of(uint64_t bytes)
+{
+    return bytes < 1 << 20 ? 0 : bytes < 1 << 26 ? 1 : 2;
+}
+
+static int counts(const struct published_run *r, const char *without)
+{
+    return !without || strcmp(r->machine, without) != 0;
+}
+
+/* Two cards whose topology tells no link say what a call waits for, and nothing of links. */
+static int tells(const struct published_row *r)
+{
+    return r->call.bytes < 65536 || strcmp(published_runs[r->run].machine, "machines/2080x2.json") != 0;
+}
+
+/* Squares near, linear far off. */
+static double cost(double error)
+{
+    static const double near = 0.15;
+    return fabs(error) < near ? error * error / near : 2 * fabs(error) - near;
+}
+
+/* Machines count alike, and runs of a machine; large sizes more, where errors are smaller. */
+static double loss(const char *without)
+{
+    static const double weights[SIZES] = {1, 1.3, 2};
+    static double sum[PUBLISHED_RUNS][SIZES];
+    static int n[PUBLISHED_RUNS][SIZES];
+    double total = 0;
+    memset(sum, 0, sizeof sum);
+    memset(n, 0, sizeof n);
+    for (int i = 0; i < published_nruns; i++)
+        scale_links(&published_runs[i]);
+    for (int i = 0; i < published_nrows; i++) {
+        const struct published_row *r = &published_rows[i];
+        const struct published_run *run = &published_runs[r->run];
+        struct model_time t;
+        if (!counts(run, without) || !tells(r) || model_predict(run->model, &r->call, &t))
+            continue;
+        sum[r->run][size_of(r->call.bytes)] += cost(log(t.us / r->us));
+        n[r->run][size_of(r->call.bytes)]++;
+    }
+    for (int i = 0; i < published_nruns; i++)
+        for (int s = 0; s < SIZES; s++) {
+            int runs = 0;
+            for (int k = 0; k < published_nruns; k++)
+                runs += n[k][s] && !strcmp(published_runs[k].machine, published_runs[i].machine);
+            total += n[i][s] ? weights[s] * sum[i][s] / n[i][s] / runs : 0;
+        }
+    return total;
+}
+
+/* A weak pull to the start, for what little tells of. */
+static double pull(const struct constant *c)
+{
+    double away = log(c->now / c->start);
+    return 0.03 * away * away;
+}
+
+static int is_efficiency(const struct constant *c)
+{
+    return c->what == GPU_LINKS || c->what == NET_LINKS;
+}
+
+/* Tries a constant up and down by a factor; whether that helped. */
+static int try_step(struct constant *c, double factor, const char *without, double *best)
+{
+    double before = c->now, pulled = pull(c);
+    for (int up = 0; up < 2; up++) {
+        double to = up ? before * factor : before / factor;
+        if (is_efficiency(c) && to > 0.97)
+            continue;
+        set(c, to);
+        double now = loss(without);
+        if (now + pull(c) < *best + pulled - 1e-4) {
+            *best = now;
+            return 1;
+        }
+    }
+    set(c, before);
+    return 0;
+}
+
+/* ---- what is known without a machine ------------------------------------------------------------------------------
+ */
+
+static struct model *models[PUBLISHED_RUNS]; /* of runs, with committed constants; NULL: in use */
+
+static int is_fitted(const struct model_gpu *gpu)
+{
+    for (size_t i = 0; i < sizeof fitted_gpus / sizeof *fitted_gpus; i++)
+        if (fitted_gpus[i] == gpu)
+            return 1;
+    return 0;
+}
+
+static int others_have(const char *machine, const struct model_gpu *gpu, int kind)
+{
+    for (int i = 0; i < published_nruns; i++)
+        if (counts(&published_runs[i], machine) &&
+            (gpu ? gpu_of(&published_runs[i]) == gpu : kind_of(&published_runs[i]) == kind))
+            return 1;
+    return 0;
+}
+
+/* A generation or a network that no other machine has follows its relatives. */
+static void put_evidence(const struct published_run *r, const char *machine, enum model_evidence evidence)
+{
+    struct model_gpu *gpu = (struct model_gpu *)(uintptr_t)gpu_of(r);
+    int kind = kind_of(r);
+    if (!others_have(machine, gpu, 0) && is_fitted(gpu))
+        gpu->evidence = evidence;
+    if (kind >= 0 && !others_have(machine, NULL, kind) && fitted_nets >> kind & 1)
+        ((struct model_net *)(uintptr_t)&model_nets[kind])->evidence = evidence;
+}
+
+static void descend(const char *machine)
+{
+    static double factors[MOST];
+    for (int i = 0; i < nconstants; i++) {
+        set(&constants[i], constants[i].start);
+        factors[i] = 1.4;
+    }
+    double best = loss(machine);
+    for (int k = 0; k < SWEEPS; k++)
+        for (int i = 0; i < nconstants; i++)
+            factors[i] = try_step(&constants[i], factors[i], machine, &best) ? fmin(pow(factors[i], 1.3), 1.6)
+                                                                             : fmax(sqrt(factors[i]), 1.01);
+}
+
+void refit_without(const char *machine, struct arena *a)
+{
+    if (!nconstants)
+        find_constants();
+    descend(machine);
+    for (int i = 0; i < published_nruns && machine; i++) {
+        struct published_run *r = &published_runs[i];
+        if (strcmp(r->machine, machine) != 0)
+            continue;
+        put_evidence(r, machine, MODEL_FOLLOWS);
+        models[i] = r->model;
+        struct model_setup *s = ARENA_NEW(a, struct model_setup);
+        s->nccl = model_nccl(r->model)->setup;
+        r->model = model_new(s, a, NULL);
+    }
+}
+
+void refit_committed(void)
+{
+    for (int i = 0; i < nconstants; i++)
+        set(&constants[i], constants[i].committed);
+    for (int i = 0; i < published_nruns; i++) {
+        struct published_run *r = &published_runs[i];
+        if (models[i]) {
+            put_evidence(r, r->machine, MODEL_FITTED);
+            r->model = models[i];
+        }
+        models[i] = NULL;
+        scale_links(r);
+    }
+}
+
+void refit_print(void)
+{
+    for (int i = 0; i < nconstants; i++)
+        printf("%-32s %8.3g %8.3g\n", constants[i].name, constants[i].committed, constants[i].now);
+}

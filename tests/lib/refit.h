@@ -1,0 +1,16 @@
+/* The model's constants fitted anew without a machine: what a machine that is in no table should expect. */
+#ifndef TESTS_LIB_REFIT_H
+#define TESTS_LIB_REFIT_H
+
+#include "bench/predict/model.h"
+
+/* After published_read: fits the constants to all results but those of `machine` (NULL: to all), and makes the models
+ * of its runs anew, in `a`, with them; what no other machine has is doubted as what follows relatives. refit_committed
+ * brings committed constants and models back. Half a second. */
+void refit_without(const char *machine, struct arena *a);
+void refit_committed(void);
+
+/* "name committed fitted" of every constant, a line each. */
+void refit_print(void);
+
+#endif
