@@ -71,4 +71,42 @@ static inline int port_1_0_bad(struct verbs_try t)
     return (t.from.node == 1 && t.from.rail == 0) || (t.to.node == 1 && t.to.rail == 0);
 }
 
+/* With everything that a fabric can have: faults, findings, GPUs, sizes, interfaces, a node with a port less. */
+static inline struct verbs_fabric *full(void)
+{
+    struct verbs_fabric *f = make(&(struct world){.nodes = 3, .rails = 2, .bad = port_1_0_bad, .slow_GBps = 3});
+    f->tries[3].outcome.GBps = 13.5;
+    f->tries[7].outcome.GBps = 19.15;
+    f->tries[4].outcome.GBps = 10;
+    f->ports[4].rate_Gbps = 100;
+    f->ports[5].gids.infiniband = 1;
+    f->tries[3].both_GBps = 40;
+    f->tries[3].messages_per_s = 9e6;
+    f->tries[3].gid_index[0] = 4;
+    f->tries[3].gid_index[1] = 1;
+    add_interface(f, "eth0", 2);
+    add_interface(f, "docker0", 0);
+    for (int i = 0; i < 5; i++) {
+        f->gpus = arena_grow(f->arena, f->gpus, (size_t)f->ngpus, sizeof *f->gpus);
+        f->gpus[f->ngpus++] = (struct verbs_fabric_gpu){.node = i < 4 ? 1 : 2,
+                                                        .rail = i % 2,
+                                                        .gpu = i < 4 ? i / 2 : 3,
+                                                        .pci = i ? "" : "0000:17:00.0",
+                                                        .via = i == 1 || i == 4 ? "dma-buf" : NULL,
+                                                        .why = i == 2 ? "no memory" : "by nobody",
+                                                        .send_GBps = 20.5 + i,
+                                                        .receive_GBps = 1.25 * i};
+    }
+    for (int i = 0; i < 12; i++) {
+        f->points = arena_grow(f->arena, f->points, (size_t)f->npoints, sizeof *f->points);
+        f->points[f->npoints++] = (struct verbs_fabric_point){.pair = {{2, i >= 6}, {0, 1}},
+                                                              .qps = 1 << i % 6 / 2,
+                                                              .bytes = i % 2 ? 4096 : 8,
+                                                              .GBps = (i % 2 ? 20 : 0.08) * (5 - i % 6 / 2),
+                                                              .both_GBps = 30 + i,
+                                                              .latency_us = i % 6 < 2 ? 1.5 + i : 0};
+    }
+    return f;
+}
+
 #endif

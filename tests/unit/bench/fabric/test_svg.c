@@ -14,6 +14,7 @@
 #include "bench/engines/verbs/run.h"
 #include "bench/fabric/decide.h"
 #include "tests/lib/near.h"
+#include "tests/lib/whole.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
 static void cells(void **state)
@@ -36,7 +37,8 @@ static void cells(void **state)
     verbs_fabric_free(f);
 }
 
-/* Four nodes, each pair once: port 0 only ever sent to port 1, which is slow, and must not look slow itself. */
+/* Four nodes, each pair once: port 0 only ever sent to port 1, which is slow, and must not look slow itself. Whichever
+ * of the nodes is called the first, on slow links as on fast ones. */
 static void good_end_of_bad_pairs(void **state)
 {
     (void)state;
@@ -44,19 +46,24 @@ static void good_end_of_bad_pairs(void **state)
         int from, to;
         double GBps;
     } tries[] = {{0, 1, 3}, {1, 2, 3}, {1, 3, 3}, {2, 0, 24}, {3, 0, 24}, {2, 3, 24}};
-    struct verbs_fabric *f = verbs_fabric_new(4, 1);
-    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
-        f->tries = arena_grow(f->arena, f->tries, (size_t)f->ntries, sizeof *f->tries);
-        f->tries[f->ntries++] = (struct verbs_fabric_try){
-            .outcome = {.pair = {{tries[i].from, 0}, {tries[i].to, 0}}, .GBps = tries[i].GBps}};
+    for (int k = 0; k < 8; k++) {
+        struct verbs_fabric *f = verbs_fabric_new(4, 1);
+        double scale = k < 4 ? 1 : 0.01;
+        for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+            f->tries = arena_grow(f->arena, f->tries, (size_t)f->ntries, sizeof *f->tries);
+            f->tries[f->ntries++] = (struct verbs_fabric_try){
+                .outcome = {.pair = {{(tries[i].from + k) % 4, 0}, {(tries[i].to + k) % 4, 0}},
+                            .GBps = tries[i].GBps * scale}};
+        }
+        struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+        const struct verbs_cell *c = verbs_cells(f, &d);
+        for (int i = 0; i < 4; i++) {
+            int slow = i == (1 + k) % 4;
+            assert_int_equal(c[i].outlier, slow);
+            assert_near(c[i].GBps, (slow ? 3 : 24) * scale, 1e-9);
+        }
+        verbs_fabric_free(f);
     }
-    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
-    const struct verbs_cell *c = verbs_cells(f, &d);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(c[i].outlier, i == 1);
-        assert_near(c[i].GBps, i == 1 ? 3 : 24, 1e-9);
-    }
-    verbs_fabric_free(f);
 }
 
 static int count(const char *text, const char *what)
@@ -95,17 +102,59 @@ static void pictures(void **state)
     assert_int_equal(count(text, "stroke=\"#d7191c\""), 17);
     free(text);
     verbs_fabric_free(f);
-    f = make(&(struct world){.nodes = 40, .rails = 2});
-    text = draw(f);
-    assert_non_null(strstr(text, ">Nothing is at fault<"));
-    assert_int_equal(count(text, "<title>"), 80);
-    free(text);
-    verbs_fabric_free(f);
+}
+
+/* Where there are many nodes the names above their columns have no room, and pairs are not drawn. */
+static void many_nodes(void **state)
+{
+    (void)state;
+    static const struct {
+        int nodes, rails, titles, names;
+        const char *size;
+    } rows[] = {{33, 2, 66, 33, "width=\"1654\" height=\"362\""},
+                {100, 1, 100, 100, "width=\"1668\" height=\"328\""},
+                {120, 1, 120, 15, "width=\"1588\" height=\"325\""},
+                {8, 8, 64 + 64 * 63, 8 + 64, "width=\"1644\" height=\"2032\""},
+                {5, 0, 0, 0, "width=\"1000\" height=\"144\""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct verbs_fabric *f = make(&(struct world){.nodes = rows[i].nodes, .rails = rows[i].rails});
+        char *text = draw(f);
+        if (!strstr(text, rows[i].size))
+            fail_msg("%.200s", text);
+        assert_non_null(strstr(text, ">Nothing is at fault<"));
+        assert_int_equal(count(text, "<title>"), rows[i].titles);
+        assert_int_equal(count(text, "rotate(-50)"), rows[i].names);
+        free(text);
+        verbs_fabric_free(f);
+    }
+}
+
+static void as_a_whole(void **state)
+{
+    (void)state;
+    for (int color = 0; color < 2; color++) {
+        struct verbs_fabric *f = full();
+        struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+        char *text = NULL;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+        verbs_print(f, &d, color, out);
+        fclose(out);
+        assert_whole(text, color ? "tests/fixtures/bench/fabric-colours.txt" : "tests/fixtures/bench/fabric.txt");
+        free(text);
+        if (color) {
+            text = draw(f);
+            assert_whole(text, "tests/fixtures/bench/fabric.svg");
+            free(text);
+        }
+        verbs_fabric_free(f);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(cells), cmocka_unit_test(good_end_of_bad_pairs),
-                                       cmocka_unit_test(pictures)};
+                                       cmocka_unit_test(pictures), cmocka_unit_test(many_nodes),
+                                       cmocka_unit_test(as_a_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 
 #include "bench/engines/verbs/engine.h"
 #include "bench/engines/verbs/options.h"
+#include "bench/engines/verbs/port.h"
 #include "bench/engines/verbs/run.h"
 #include "bench/engines/verbs/serve.h"
 #include "core/file.h"
@@ -176,6 +177,7 @@ static void everything_is_measured(void **state)
     for (int i = 0; i < 12; i++) {
         const struct verbs_fabric_point *p = &f->points[i];
         assert_true(p->qps == 1 << i / 4 && p->bytes == 2u << i % 4);
+        assert_true(p->pair.from.rail == 1 && p->pair.to.rail == 0);
         assert_true(p->GBps > 0 && p->GBps < LINK_GBPS && p->both_GBps > 0 && p->both_GBps < 2 * LINK_GBPS);
         assert_true((p->latency_us > 0) == (p->qps == 1));
     }
@@ -192,6 +194,32 @@ static void everything_is_measured(void **state)
     assert_says(got("said"), "Nothing is at fault: all 2 tries went well.");
     assert_says(got("map.svg"), "<svg ");
     assert_int_not_equal(access(at("fabric.json.journal"), F_OK), 0);
+}
+
+/* Where the kernel has no file on it: lanes times the rate of one, as /sys/class/infiniband/.../rate has them. */
+static void rates_by_codes(void **state)
+{
+    static const struct {
+        int width, speed;
+        double Gbps;
+    } rows[] = {{1, 1, 2.5},   {2, 2, 20},    {2, 4, 40},   {2, 8, 40},    {2, 16, 56}, {2, 32, 100}, {2, 64, 200},
+                {2, 128, 400}, {4, 128, 800}, {8, 64, 600}, {16, 64, 100}, {3, 64, 0},  {2, 3, 0}};
+    static const int mtus[] = {0, 256, 512, 1024, 2048, 4096, 0};
+    struct ibv_device device = {.name = "no such device"};
+    struct ibv_context context = {.device = &device};
+    struct verbs_port port = {.context = &context, .port = 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        port.attr.active_width = (uint8_t)rows[i].width;
+        port.attr.active_speed = (uint8_t)rows[i].speed;
+        assert_true(verbs_port_rate_Gbps(&port) == rows[i].Gbps);
+    }
+    for (int i = 0; i < 7; i++) {
+        port.attr.active_mtu = (enum ibv_mtu)i;
+        port.attr.max_mtu = (enum ibv_mtu)(6 - i);
+        assert_int_equal(verbs_port_mtu_bytes(&port), mtus[i]);
+        assert_int_equal(verbs_port_max_mtu_bytes(&port), mtus[6 - i]);
+    }
 }
 
 static void a_gpu_that_no_port_can_reach(void **state)
@@ -516,17 +544,13 @@ static void a_survey(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_is_measured),
-                                       cmocka_unit_test(a_gpu_that_no_port_can_reach),
-                                       cmocka_unit_test(faults_are_named),
-                                       cmocka_unit_test(wrong_data_are_noticed),
-                                       cmocka_unit_test(an_earlier_run_is_gone_on_with),
-                                       cmocka_unit_test(an_interrupted_run),
-                                       cmocka_unit_test(gids_that_work_are_proven),
-                                       cmocka_unit_test(nodes_of_two_kinds),
-                                       cmocka_unit_test(what_cannot_be_measured),
-                                       cmocka_unit_test(a_check_against_what_was),
-                                       cmocka_unit_test(a_survey)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_is_measured),       cmocka_unit_test(rates_by_codes),
+        cmocka_unit_test(a_gpu_that_no_port_can_reach), cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(wrong_data_are_noticed),       cmocka_unit_test(an_earlier_run_is_gone_on_with),
+        cmocka_unit_test(an_interrupted_run),           cmocka_unit_test(gids_that_work_are_proven),
+        cmocka_unit_test(nodes_of_two_kinds),           cmocka_unit_test(what_cannot_be_measured),
+        cmocka_unit_test(a_check_against_what_was),     cmocka_unit_test(a_survey)};
     if (argc > 1 && !strcmp(argv[1], "verbs-port"))
         return verbs_serve_main(argc - 1, argv + 1);
     return cmocka_run_group_tests(tests, begin, end);
