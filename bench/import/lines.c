@@ -162,15 +162,15 @@ static void read_table_row(struct import *m, const struct words *w)
 
 /* ---- OSU ---- */
 
-/* "# OSU MPI-CUDA Allreduce Latency Test v7.3" */
+/* "# OSU MPI-CUDA Allreduce Latency Test v7.3", "# OSU NCCL-CUDA All-to-All Personalized Exchange Latency Test v7.5" */
 static void read_osu_title(struct import *m, const struct words *w)
 {
     struct import_run *r = import_next_run(m);
-    int latency = find(w, 0, "Latency");
-    const char *name = word(w, latency - 1);
+    int end = find(w, 0, "Personalized");
+    const char *name = word(w, (end > 0 ? end : find(w, 0, "Latency")) - 1);
     r->is_osu = 1;
     r->coll = coll_parse(name, strlen(name));
-    r->engine = find(w, 0, "NCCL") > 0 || find(w, 0, "XCCL") > 0 ? "nccl" : "mpi";
+    r->engine = strstr(word(w, 2), "CCL") ? "nccl" : "mpi";
     r->library = *r->engine == 'n' ? "NCCL" : "MPI";
 }
 

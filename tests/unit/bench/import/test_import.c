@@ -13,6 +13,7 @@
 #include "bench/results/export.h"
 #include "core/coll.h"
 #include "core/file.h"
+#include "tests/lib/whole.h"
 
 #define FIXTURES "tests/fixtures/import/"
 
@@ -242,12 +243,57 @@ static void for_other_programs(void **state)
     free(text);
 }
 
+/* Every file with all that is taken from it, and what is said of the rest. */
+static void files_as_a_whole(void **state)
+{
+    static const struct {
+        const char *name;
+        int nodes, ranks, coll;
+    } files[] = {{"odd.log", 0, 0, -1},        {"odd.log", 2, 16, COLL_BROADCAST},
+                 {"three_runs.log", 0, 0, -1}, {"report.json", 0, 0, -1},
+                 {"rccl.csv", 0, 0, -1},       {"osu.txt", 2, 4, -1},
+                 {"param.log", 1, 4, -1}};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    struct log log = {.out = out, .program = "nccltune"};
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[256];
+        const char *paths[] = {path};
+        const struct import_given given = {
+            .coll = files[i].coll, .nodes = files[i].nodes, .ranks = files[i].ranks, .nccl = i == 1 ? 21903 : 0};
+        snprintf(path, sizeof path, FIXTURES "%s", files[i].name);
+        fprintf(out, "%s\n", files[i].name);
+        struct bench_results *r = import_load(paths, 1, &given, &log, &e);
+        if (!r)
+            fail_msg("%s: %s", files[i].name, e.text);
+        for (int k = 0; k < r->count; k++) {
+            const struct bench_result *x = &r->items[k];
+            fprintf(out, "  %s, %s: %s %llu on %d x %d, %s, %s, %s, %s, round %d, status %d:", x->engine, x->library,
+                    coll_name(x->coll), (unsigned long long)x->bytes, x->nodes, x->ranks, x->launch.label,
+                    x->call.label, x->data ? x->data : "-", x->buffers ? x->buffers : "-", x->round, (int)x->status);
+            for (int t = 0; t < x->ntimes; t++)
+                fprintf(out, " %g", x->times_us[t]);
+            for (int n = 0; n < x->launch.nsettings; n++)
+                fprintf(out, " %s=%s", x->launch.settings[n].name, x->launch.settings[n].value);
+            for (int n = 0; n < x->call.nsettings; n++)
+                fprintf(out, " %s=%s", x->call.settings[n].name, x->call.settings[n].value);
+            fputc('\n', out);
+        }
+        bench_results_free(r);
+    }
+    fclose(out);
+    assert_whole(text, FIXTURES "taken.txt");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_of_nccl_tests), cmocka_unit_test(json_of_nccl_tests), cmocka_unit_test(csv_of_rccl_tests),
         cmocka_unit_test(osu_and_param),      cmocka_unit_test(repetitions),        cmocka_unit_test(what_is_none),
-        cmocka_unit_test(journal_and_back),   cmocka_unit_test(for_other_programs),
+        cmocka_unit_test(journal_and_back),   cmocka_unit_test(for_other_programs), cmocka_unit_test(files_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -303,7 +303,6 @@ static void an_earlier_run_is_gone_on_with(void **state)
     assert_rate(between(f, 0, 1)->outcome.GBps, LINK_GBPS);
     assert_rate(between(f, 0, 1)->both_GBps, 2 * LINK_GBPS); /* the second look is a thorough one */
     assert_rate(between(f, 0, 2)->outcome.GBps, LINK_GBPS);
-    assert_true(between(f, 0, 2)->both_GBps <= 0);
     assert_rate(between(f, 2, 0)->outcome.GBps, LINK_GBPS / 10);
     assert_int_not_equal(access(t.journal, F_OK), 0);
     verbs_fabric_free(f);
@@ -420,12 +419,10 @@ static void nodes_of_two_kinds(void **state)
     assert_string_equal(f->names[1], "n1");
     assert_true(f->ports[0].name && f->ports[1].name && f->ports[2].name && !f->ports[3].name);
     assert_string_equal(f->ports[2].node, "n1");
-    /* The rail that both have thoroughly, across rails briefly. */
     assert_int_equal(f->ntries, 2);
     assert_rate(between(f, 2, 0)->outcome.GBps, LINK_GBPS);
     assert_rate(between(f, 2, 0)->both_GBps, 2 * LINK_GBPS);
     assert_rate(between(f, 2, 1)->outcome.GBps, LINK_GBPS);
-    assert_true(between(f, 2, 1)->both_GBps <= 0);
     /* Both have this machine's interfaces, and nobody reaches another through his own address. */
     for (int i = 0; i < f->ninterfaces; i++)
         assert_true(f->interfaces[i].tried == 1 && !f->interfaces[i].reached &&
