@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Says the first line that differs. With NCCLTUNE_WRITE_FIXTURES set the file is written anew instead: read it then. */
+/* Says the first line that differs. With NCCLTUNE_WRITE_FIXTURES set the file is written anew instead: read then what
+ * has become of it. */
 static inline void assert_whole(const char *text, const char *path)
 {
-    char want[65536] = "";
+    static char want[1 << 20];
     FILE *f = fopen(path, getenv("NCCLTUNE_WRITE_FIXTURES") ? "w+" : "r");
     if (!f)
         fail_msg("%s: cannot be opened", path);
@@ -28,8 +29,8 @@ static inline void assert_whole(const char *text, const char *path)
             start = same + 1;
         }
     if (text[same] != want[same])
-        fail_msg("%s:%zu: here is\n%.*s\ninstead of\n%.*s", path, line, (int)strcspn(text + start, "\n"), text + start,
-                 (int)strcspn(want + start, "\n"), want + start);
+        fail_msg("%s:%zu: here is\n%.*s\ninstead of\n%.*s\n(NCCLTUNE_WRITE_FIXTURES=1 writes the file anew)", path,
+                 line, (int)strcspn(text + start, "\n"), text + start, (int)strcspn(want + start, "\n"), want + start);
 }
 
 #endif
