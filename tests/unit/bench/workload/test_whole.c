@@ -8,6 +8,7 @@
 #include "bench/workload/generate.h"
 #include "bench/workload/job.h"
 #include "bench/workload/script.h"
+#include "core/coll.h"
 
 static const struct {
     const char *title, *model;
@@ -165,7 +166,7 @@ static void print_step(FILE *out, const struct workload *w)
         for (int k = 0; k < p->ncalls; k++) {
             const struct workload_call *c = &p->calls[k];
             fprintf(out, "    %s %llu x %.6g, %d ranks %s %d, %d nodes, %s, beside %.6g us: %s\n",
-                    workload_kind_name(c->kind), (unsigned long long)c->bytes, c->count, c->group_size,
+                    coll_name(c->kind), (unsigned long long)c->bytes, c->count, c->group_size,
                     c->place == WORKLOAD_NODE ? "in a node" : "across", c->stride, workload_call_nodes(w, c), c->dtype,
                     c->overlap_us, c->what);
         }
