@@ -165,8 +165,8 @@ static void print_step(FILE *out, const struct workload *w)
                 workload_bytes(w, p, -1));
         for (int k = 0; k < p->ncalls; k++) {
             const struct workload_call *c = &p->calls[k];
-            fprintf(out, "    %s %llu x %.6g, %d ranks %s %d, %d nodes, %s, beside %.6g us: %s\n",
-                    coll_name(c->kind), (unsigned long long)c->bytes, c->count, c->group_size,
+            fprintf(out, "    %s %llu x %.6g, %d ranks %s %d, %d nodes, %s, beside %.6g us: %s\n", coll_name(c->kind),
+                    (unsigned long long)c->bytes, c->count, c->group_size,
                     c->place == WORKLOAD_NODE ? "in a node" : "across", c->stride, workload_call_nodes(w, c), c->dtype,
                     c->overlap_us, c->what);
         }
