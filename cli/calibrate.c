@@ -77,8 +77,7 @@ static int print_json(const struct calibration *c, const struct row *rows, int n
         cJSON_AddNumberToObject(list, model_part_name(i), c->fit.factors.time[i]);
     list = cJSON_AddArrayToObject(doc, "points");
     for (int i = 0; i < n; i++) {
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, o);
+        cJSON *o = json_append(list);
         json_add_str(o, "collective", coll_name(rows[i].point->coll));
         cJSON_AddNumberToObject(o, "bytes", (double)rows[i].point->bytes);
         cJSON_AddNumberToObject(o, "measured_us", rows[i].measured_us);

@@ -73,10 +73,9 @@ static cJSON *hosts_json(const struct topology *t, int served)
     for (int i = 0; i < t->nhosts; i++) {
         if (!t->hosts[i].served != !served)
             continue;
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "name", t->hosts[i].name);
         json_add_str(o, "class", t->classes[t->hosts[i].class_index].name);
-        cJSON_AddItemToArray(array, o);
     }
     return array;
 }
@@ -85,10 +84,9 @@ static cJSON *left_json(const struct cluster_left_out *left)
 {
     cJSON *array = cJSON_CreateArray();
     for (int i = 0; i < left->n; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "name", left->list[i].name);
         json_add_str(o, "why", left->list[i].why);
-        cJSON_AddItemToArray(array, o);
     }
     return array;
 }
@@ -98,7 +96,7 @@ int tune_plan_json(const struct tune *t, struct err *e)
     cJSON *doc = cJSON_CreateObject(), *parts = cJSON_AddArrayToObject(doc, "profiles");
     for (int i = 0; i < t->nparts; i++) {
         const struct tune_part *p = &t->parts[i];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(parts);
         json_add_str(o, "profile", p->generate.out);
         if (p->because) {
             cJSON_AddItemToObject(o, "measured", hosts_json(p->topology, 0));
@@ -107,7 +105,6 @@ int tune_plan_json(const struct tune *t, struct err *e)
         }
         if (p->plan)
             cJSON_AddItemToObject(o, "plan", cJSON_Duplicate(p->plan, 1));
-        cJSON_AddItemToArray(parts, o);
     }
     cJSON_AddItemToObject(doc, "left_out", left_json(&t->groups.left));
     cJSON_AddItemToObject(doc, "not_served", left_json(&t->unserved));

@@ -177,7 +177,7 @@ static int print_json(const struct tune_result *t, const struct step_estimate *s
         return e->code;
     cJSON *array = cJSON_AddArrayToObject(doc, "lines_to_paste");
     for (const char **line = env_report_lines(p, a); *line; line++)
-        cJSON_AddItemToArray(array, cJSON_CreateString(*line));
+        json_append_str(array, *line);
     if (t->noise)
         cJSON_AddItemToObject(doc, "noise", findings_json(t->noise->list, t->noise->n));
     if (step)

@@ -166,17 +166,15 @@ static int save(const struct comparison *c, struct err *e)
     cJSON_AddNumberToObject(doc, "before", c->before);
     cJSON *cases = cJSON_AddArrayToObject(doc, "cases");
     for (int i = 0; i < c->shown; i++) {
-        cJSON *o = cJSON_CreateObject(), *phases = NULL;
+        cJSON *o = json_append(cases), *phases = NULL;
         json_add_str(o, "label", c->w->cases[i].label);
         step_time_json(o, "communication", &c->steps[i].tuned.waits);
         phases = cJSON_AddArrayToObject(o, "phases");
         for (int k = 0; k < c->job->nphases; k++) {
-            cJSON *p = cJSON_CreateObject();
+            cJSON *p = json_append(phases);
             json_add_str(p, "name", c->job->phases[k].name);
             step_time_json(p, "communication", &c->steps[i].phases[k].tuned.waits);
-            cJSON_AddItemToArray(phases, p);
         }
-        cJSON_AddItemToArray(cases, o);
     }
     step_changes_json(&c->changes, doc);
     step_causes_json(&c->causes, c->measured_us, doc);

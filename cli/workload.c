@@ -213,23 +213,21 @@ static int list_json(struct err *e)
     cJSON *doc = cJSON_CreateObject();
     cJSON *presets = cJSON_AddArrayToObject(doc, "presets");
     for (const struct workload_preset *p = workload_presets; p->name; p++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(presets);
         json_add_str(o, "name", p->name);
         json_add_str(o, "description", p->description);
         json_add_str(o, "model", p->model);
         json_add_str(o, "framework", p->job.framework);
-        cJSON_AddItemToArray(presets, o);
     }
     cJSON *models = cJSON_AddArrayToObject(doc, "models");
     for (const struct language_model *m = language_models; m->name; m++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(models);
         json_add_str(o, "name", m->name);
         cJSON_AddNumberToObject(o, "parameters", (double)language_model_parameters(m));
-        cJSON_AddItemToArray(models, o);
     }
     cJSON *frameworks = cJSON_AddArrayToObject(doc, "frameworks");
     for (const struct workload_framework *f = workload_frameworks; f->name; f++)
-        cJSON_AddItemToArray(frameworks, cJSON_CreateString(f->name));
+        json_append_str(frameworks, f->name);
     int rc = json_save(doc, NULL, e);
     cJSON_Delete(doc);
     return rc;

@@ -173,7 +173,7 @@ static void add_driver(cJSON *run, const char *tool, const struct finding_kind *
     cJSON_AddStringToObject(driver, "version", NCCLTUNE_VERSION);
     cJSON *rules = cJSON_AddArrayToObject(driver, "rules");
     for (int i = 0; i < nkinds; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(rules);
         cJSON_AddStringToObject(o, "id", kinds[i].id);
         json_add_str(o, "name", kinds[i].name);
         add_text(o, "shortDescription", kinds[i].title);
@@ -181,7 +181,6 @@ static void add_driver(cJSON *run, const char *tool, const struct finding_kind *
         add_text(o, "help", kinds[i].title);
         cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "defaultConfiguration"), "level",
                                 level_of(kinds[i].severity));
-        cJSON_AddItemToArray(rules, o);
     }
 }
 
@@ -210,8 +209,7 @@ static char *uri_of(struct arena *a, const char *path)
 
 static void add_place(cJSON *result, const struct finding *f, struct arena *a)
 {
-    cJSON *place = cJSON_CreateObject();
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(result, "locations"), place);
+    cJSON *place = json_append(cJSON_AddArrayToObject(result, "locations"));
     cJSON *physical = cJSON_AddObjectToObject(place, "physicalLocation");
     json_add_str(cJSON_AddObjectToObject(physical, "artifactLocation"), "uri", uri_of(a, from_here(f->file)));
     if (!f->line)
@@ -246,17 +244,15 @@ static cJSON *result_of(const struct finding *f, const struct finding_kind *kind
 
 static void add_invocation(cJSON *run, const struct finding *problems, int n, struct arena *a)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(run, "invocations"), o);
+    cJSON *o = json_append(cJSON_AddArrayToObject(run, "invocations"));
     cJSON_AddBoolToObject(o, "executionSuccessful", finding_count(problems, n, FINDING_ERROR) == 0);
     cJSON *notes = cJSON_AddArrayToObject(o, "toolExecutionNotifications");
     for (int i = 0; i < n; i++) {
-        cJSON *note = cJSON_CreateObject();
+        cJSON *note = json_append(notes);
         cJSON_AddStringToObject(note, "level", level_of(problems[i].severity));
         add_text(note, "message", problems[i].text);
         if (problems[i].file)
             add_place(note, &problems[i], a);
-        cJSON_AddItemToArray(notes, note);
     }
 }
 
@@ -267,8 +263,7 @@ int findings_print_sarif(const char *tool, const struct finding_kind *kinds, int
     cJSON *doc = cJSON_CreateObject();
     cJSON_AddStringToObject(doc, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
     cJSON_AddStringToObject(doc, "version", "2.1.0");
-    cJSON *run = cJSON_CreateObject();
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(doc, "runs"), run);
+    cJSON *run = json_append(cJSON_AddArrayToObject(doc, "runs"));
     add_driver(run, tool, kinds, nkinds);
     cJSON_AddStringToObject(run, "columnKind", "unicodeCodePoints");
     add_invocation(run, problems, nproblems, a);

@@ -169,17 +169,41 @@ size_t json_utf8_length(const char *text)
     return 0;
 }
 
-void json_add_str(cJSON *o, const char *key, const char *s)
+/* A string of valid UTF-8; NULL for NULL. */
+static cJSON *text_of(const char *s)
 {
-    char *copy = s ? strdup(s) : NULL;
-    if (!copy)
-        return;
-    for (char *p = copy; *p;) {
+    cJSON *item = s ? cJSON_CreateString(s) : NULL;
+    for (char *p = item ? item->valuestring : NULL; p && *p;) {
         size_t n = json_utf8_length(p);
         if (!n)
             *p = '?';
         p += n ? n : 1;
     }
-    cJSON_AddStringToObject(o, key, copy);
-    free(copy);
+    return item;
+}
+
+void json_add_str(cJSON *o, const char *key, const char *s)
+{
+    cJSON *item = text_of(s);
+    if (item)
+        cJSON_AddItemToObject(o, key, item);
+}
+
+cJSON *json_append(cJSON *array)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToArray(array, o);
+    return o;
+}
+
+void json_append_str(cJSON *array, const char *s)
+{
+    cJSON_AddItemToArray(array, text_of(s));
+}
+
+void json_add_strs(cJSON *o, const char *key, const char *const *texts, int n)
+{
+    cJSON *array = cJSON_AddArrayToObject(o, key);
+    for (int i = 0; i < n; i++)
+        json_append_str(array, texts[i]);
 }

@@ -41,6 +41,13 @@ int json_bool(const cJSON *o, const char *key, int otherwise);
 /* Adds a copy of `s`; NULL adds nothing. Invalid UTF-8 becomes '?': names of devices come from anywhere. */
 void json_add_str(cJSON *o, const char *key, const char *s);
 
+/* A new object, or a copy of `s` as above, at the end of `array`. */
+cJSON *json_append(cJSON *array);
+void json_append_str(cJSON *array, const char *s);
+
+/* Adds an array of copies. */
+void json_add_strs(cJSON *o, const char *key, const char *const *texts, int n);
+
 /* Bytes of the UTF-8 character at s (RFC 3629); 0 where there is none. */
 size_t json_utf8_length(const char *s);
 

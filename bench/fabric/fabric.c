@@ -60,13 +60,12 @@ cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port)
         const struct verbs_gid *g = &p->gids.gids[i];
         if (!memcmp(g->raw, empty.raw, sizeof g->raw))
             continue;
-        cJSON *entry = cJSON_CreateObject();
+        cJSON *entry = json_append(gids);
         cJSON_AddNumberToObject(entry, "index", i);
         cJSON_AddStringToObject(entry, "gid", verbs_gid_print(text, g));
         if (g->roce)
             cJSON_AddNumberToObject(entry, "roce", g->roce);
         cJSON_AddBoolToObject(entry, "proven", g->proven);
-        cJSON_AddItemToArray(gids, entry);
     }
     cJSON_AddItemToObject(o, "gids", gids);
     return o;

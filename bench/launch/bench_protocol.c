@@ -43,8 +43,7 @@ char *protocol_request_print(const struct bench_batch *b)
     }
     cJSON *calls = cJSON_AddArrayToObject(doc, "calls");
     for (int i = 0; i < b->nshots; i++) {
-        cJSON *call = cJSON_CreateObject();
-        cJSON_AddItemToArray(calls, call);
+        cJSON *call = json_append(calls);
         cJSON *settings = cJSON_AddObjectToObject(call, "settings");
         for (int k = 0; k < b->shots[i].knobs->nsettings; k++)
             json_add_str(settings, b->shots[i].knobs->settings[k].name, b->shots[i].knobs->settings[k].value);

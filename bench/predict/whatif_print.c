@@ -159,8 +159,7 @@ static void add_costs(cJSON *o, const struct whatif *w, const struct whatif_case
     struct setting_cost cost;
     cJSON *list = c->nsettings ? cJSON_AddArrayToObject(o, "settings") : NULL;
     for (int i = 0; i < c->nsettings; i++) {
-        cJSON *row = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, row);
+        cJSON *row = json_append(list);
         json_add_str(row, "name", c->settings[i].name);
         json_add_str(row, "value", c->settings[i].value);
         if (setting_cost_of(&w->cases[0].setup.nccl, &c->settings[i], 1, w->coll, &cost))
@@ -173,8 +172,7 @@ static void add_costs(cJSON *o, const struct whatif *w, const struct whatif_case
 
 static void add_case(cJSON *list, const struct whatif *w, const struct whatif_case *c)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddItemToArray(list, o);
+    cJSON *o = json_append(list);
     json_add_str(o, "label", c->label);
     json_add_str(o, "what", c->what);
     json_add_str(o, "problem", c->problem);
@@ -188,8 +186,7 @@ static void add_case(cJSON *list, const struct whatif *w, const struct whatif_ca
         const struct whatif_cell *cell = &c->cells[i];
         if (!(cell->untouched.us > 0))
             continue;
-        cJSON *point = cJSON_CreateObject();
-        cJSON_AddItemToArray(points, point);
+        cJSON *point = json_append(points);
         cJSON_AddNumberToObject(point, "bytes", (double)cell->bytes);
         add_time(point, "default", w, c, cell->bytes, &cell->untouched);
         add_time(point, "tuned", w, c, cell->bytes, &cell->tuned);
@@ -208,9 +205,7 @@ cJSON *whatif_json(const struct whatif *w)
         json_add_str(doc, "library", model_library(model_nccl(w->cases[0].model), library));
         int n;
         const char *const *assumed = model_assumptions(w->cases[0].model, &n);
-        cJSON *list = cJSON_AddArrayToObject(doc, "assumed");
-        for (int i = 0; i < n; i++)
-            cJSON_AddItemToArray(list, cJSON_CreateString(assumed[i]));
+        json_add_strs(doc, "assumed", assumed, n);
     }
     cJSON *list = cJSON_AddArrayToObject(doc, "variations");
     for (int i = 0; i < w->ncases; i++)

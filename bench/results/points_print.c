@@ -149,8 +149,7 @@ static void add_interval(cJSON *o, const char *key, const struct bench_interval 
 
 static void add_candidate(cJSON *list, const struct bench_point *p, const struct bench_candidate *c)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddItemToArray(list, o);
+    cJSON *o = json_append(list);
     json_add_str(o, "launch", c->launch.label);
     json_add_str(o, "call", c->call.label);
     json_add_str(o, "status", bench_status_name(c->status));
@@ -175,8 +174,7 @@ cJSON *bench_points_json(const struct bench_points *points)
     cJSON *list = cJSON_AddArrayToObject(doc, "points");
     for (int i = 0; i < points->count; i++) {
         const struct bench_point *p = &points->items[i];
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, o);
+        cJSON *o = json_append(list);
         json_add_str(o, "engine", p->engine);
         json_add_str(o, "library", p->library);
         json_add_str(o, "active", p->active);

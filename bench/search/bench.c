@@ -155,12 +155,11 @@ out:
 
 /* ---- what would be done ------------------------------------------------------------------------------------------ */
 
-static cJSON *labels(const struct bench_knobs *knobs, int n)
+static void add_labels(cJSON *doc, const char *key, const struct bench_knobs *knobs, int n)
 {
-    cJSON *array = cJSON_CreateArray();
+    cJSON *array = cJSON_AddArrayToObject(doc, key);
     for (int i = 0; i < n; i++)
-        cJSON_AddItemToArray(array, cJSON_CreateString(knobs[i].label));
-    return array;
+        json_append_str(array, knobs[i].label);
 }
 
 static cJSON *calls_json(const struct bench_plan *p, int coll)
@@ -169,7 +168,7 @@ static cJSON *calls_json(const struct bench_plan *p, int coll)
     int refinements = 0;
     for (int i = 0; i < p->ncalls; i++) {
         if (p->calls[i].coll == coll && !p->calls[i].refines)
-            cJSON_AddItemToArray(calls, cJSON_CreateString(p->calls[i].knobs.label));
+            json_append_str(calls, p->calls[i].knobs.label);
         refinements += p->calls[i].coll == coll && p->calls[i].refines;
     }
     cJSON_AddNumberToObject(o, "refinements", refinements);
@@ -183,9 +182,9 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_engine
     json_add_str(doc, "engine", engine->name);
     json_add_str(doc, "library", p->library);
     json_add_str(doc, "description", engine->description);
-    cJSON_AddItemToObject(doc, "launches", labels(p->launches, p->nlaunches));
+    add_labels(doc, "launches", p->launches, p->nlaunches);
     if (p->nbeside)
-        cJSON_AddItemToObject(doc, "beside", labels(p->beside, p->nbeside));
+        add_labels(doc, "beside", p->beside, p->nbeside);
     cJSON *collectives = cJSON_AddObjectToObject(doc, "collectives");
     for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
         if (o->collectives & 1u << coll)

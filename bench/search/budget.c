@@ -60,7 +60,7 @@ cJSON *budget_json(const struct budget_task *t, double budget_s)
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         double usual_s = budget_usual_s(t, starts[i]), given_s = budget_s > 0 ? budget_s : usual_s;
         struct budget_buys b = budget_buys(t, given_s, starts[i]);
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         cJSON_AddNumberToObject(o, "start_s", starts[i]);
         cJSON_AddNumberToObject(o, "time_s", given_s);
         cJSON_AddNumberToObject(o, "enough_s", usual_s);
@@ -69,7 +69,6 @@ cJSON *budget_json(const struct budget_task *t, double budget_s)
         cJSON_AddNumberToObject(o, "launches", floor(b.launches * t->launches));
         cJSON_AddNumberToObject(o, "of_launches", t->launches);
         cJSON_AddNumberToObject(o, "pairs", b.pairs);
-        cJSON_AddItemToArray(array, o);
     }
     return array;
 }

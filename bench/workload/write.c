@@ -15,7 +15,7 @@ static void add_known(cJSON *o, const char *key, double value, double unknown)
 
 static void add_call(cJSON *list, const struct workload_call *c)
 {
-    cJSON *o = cJSON_CreateObject();
+    cJSON *o = json_append(list);
     cJSON_AddStringToObject(o, "collective", coll_name(c->kind));
     cJSON_AddNumberToObject(o, "bytes", (double)c->bytes);
     cJSON_AddNumberToObject(o, "count", c->count);
@@ -29,7 +29,6 @@ static void add_call(cJSON *list, const struct workload_call *c)
     json_add_str(o, "protocol", proto_name(c->proto));
     add_known(o, "channels", c->channels, 0);
     json_add_str(o, "what", c->what);
-    cJSON_AddItemToArray(list, o);
 }
 
 int workload_save(const struct workload *w, const char *path, struct err *e)
@@ -47,18 +46,16 @@ int workload_save(const struct workload *w, const char *path, struct err *e)
     cJSON_AddStringToObject(doc, "counts_per", w->per_run ? "run" : "step");
     cJSON *phases = cJSON_AddArrayToObject(doc, "phases");
     for (int i = 0; i < w->nphases; i++) {
-        cJSON *p = cJSON_CreateObject();
+        cJSON *p = json_append(phases);
         json_add_str(p, "name", w->phases[i].name);
         add_known(p, "compute_us", w->phases[i].compute_us, -1);
         add_known(p, "bubble", w->phases[i].bubble, 0);
         cJSON *calls = cJSON_AddArrayToObject(p, "collectives");
         for (int k = 0; k < w->phases[i].ncalls; k++)
             add_call(calls, &w->phases[i].calls[k]);
-        cJSON_AddItemToArray(phases, p);
     }
-    cJSON *notes = w->nnotes ? cJSON_AddArrayToObject(doc, "notes") : NULL;
-    for (int i = 0; i < w->nnotes; i++)
-        cJSON_AddItemToArray(notes, cJSON_CreateString(w->notes[i]));
+    if (w->nnotes)
+        json_add_strs(doc, "notes", w->notes, w->nnotes);
     int rc = json_save(doc, path, e);
     cJSON_Delete(doc);
     return rc;

@@ -98,7 +98,7 @@ cJSON *diagnose_json(const struct diag_result *r)
     cJSON_AddStringToObject(doc, "verdict", diag_verdict_name(r->verdict));
     cJSON *opening = cJSON_AddArrayToObject(doc, "opening");
     for (int i = 0; i < 3; i++)
-        cJSON_AddItemToArray(opening, cJSON_CreateString(r->opening[i]));
+        json_append_str(opening, r->opening[i]);
     add_or_null(doc, "communication_share", s ? s->communication_share : 0, s != NULL);
     add_or_null(doc, "communication_compute_ratio", s ? s->ratio : 0, s && s->ratio >= 0);
     cJSON_AddBoolToObject(doc, "communication_visible", s && s->visible);

@@ -121,8 +121,7 @@ cJSON *drift_expect_json(const struct drift_expectation *x)
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < x->count; i++) {
         const struct drift_unexpected *u = &x->unexpected[i];
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddItemToArray(array, o);
+        cJSON *o = json_append(array);
         json_add_str(o, "collective", coll_name(u->now.call.kind));
         cJSON_AddNumberToObject(o, "bytes", (double)u->now.call.bytes);
         cJSON_AddNumberToObject(o, "group_size", u->now.call.group_size);

@@ -65,21 +65,9 @@ void drift_print(const struct drift_fleet *f, FILE *out)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static cJSON *list(cJSON *doc, const char *name)
-{
-    return cJSON_AddArrayToObject(doc, name);
-}
-
-static cJSON *item(cJSON *array)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddItemToArray(array, o);
-    return o;
-}
-
 static void add_drift(cJSON *array, const struct observe_drift *d)
 {
-    cJSON *o = item(array);
+    cJSON *o = json_append(array);
     json_add_str(o, "collective", coll_name(d->now.call.kind));
     cJSON_AddNumberToObject(o, "bytes", (double)d->now.call.bytes);
     cJSON_AddNumberToObject(o, "group_size", d->now.call.group_size);
@@ -95,15 +83,15 @@ static void add_drift(cJSON *array, const struct observe_drift *d)
 
 static void add_job(cJSON *array, const struct drift_job *j)
 {
-    cJSON *o = item(array), *late = NULL;
+    cJSON *o = json_append(array), *late = NULL;
     json_add_str(o, "name", j->seen.name);
     json_add_str(o, "directory", j->dir);
     cJSON_AddNumberToObject(o, "began", (double)j->seen.began);
     cJSON_AddNumberToObject(o, "ranks", j->seen.size);
     cJSON_AddNumberToObject(o, "ranks_read", (double)j->seen.nranks);
-    late = list(o, "late");
+    late = cJSON_AddArrayToObject(o, "late");
     for (size_t i = 0; i < j->nlate; i++) {
-        cJSON *l = item(late);
+        cJSON *l = json_append(late);
         if (j->late[i].rank >= 0)
             cJSON_AddNumberToObject(l, "rank", j->late[i].rank);
         json_add_str(l, "host", j->late[i].host);
@@ -116,12 +104,13 @@ cJSON *drift_json(const struct drift_fleet *f)
 {
     cJSON *doc = cJSON_CreateObject();
     json_add_str(doc, "format", DRIFT_FORMAT);
-    cJSON *jobs = list(doc, "jobs"), *causes = list(doc, "waited_for"), *calls = list(doc, "slower");
+    cJSON *jobs = cJSON_AddArrayToObject(doc, "jobs"), *causes = cJSON_AddArrayToObject(doc, "waited_for"),
+          *calls = cJSON_AddArrayToObject(doc, "slower");
     for (size_t i = 0; i < f->njobs; i++)
         add_job(jobs, f->jobs[i]);
     for (size_t i = 0; i < f->ncauses; i++) {
         const struct drift_cause *c = &f->causes[i];
-        cJSON *o = item(causes);
+        cJSON *o = json_append(causes);
         json_add_str(o, "host", c->host);
         if (!c->host)
             cJSON_AddNumberToObject(o, "rank_of_node", c->place);

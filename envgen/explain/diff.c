@@ -198,12 +198,11 @@ cJSON *env_diff_json(const struct env_diff *d)
     json_add_str(doc, "after", d->after);
     cJSON *array = cJSON_AddArrayToObject(doc, "changes");
     for (int i = 0; i < d->count; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "kind", d->changes[i].kind);
         json_add_str(o, "what", d->changes[i].what);
         json_add_str(o, "before", d->changes[i].before);
         json_add_str(o, "after", d->changes[i].after);
-        cJSON_AddItemToArray(array, o);
     }
     return doc;
 }

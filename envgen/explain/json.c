@@ -88,7 +88,7 @@ static void add_range_model(cJSON *array, struct explain_model *m, const struct 
     const char *own = r->call.nsettings && explain_model_knows(s) ? explain_model_range(m, s, coll, r) : NULL;
     if (!own)
         return;
-    cJSON *o = cJSON_CreateObject();
+    cJSON *o = json_append(array);
     cJSON_AddNumberToObject(o, "nodes", s->nodes);
     cJSON_AddNumberToObject(o, "ranks", s->ranks);
     json_add_str(o, "collective", coll_name(coll));
@@ -97,7 +97,6 @@ static void add_range_model(cJSON *array, struct explain_model *m, const struct 
         cJSON_AddNumberToObject(o, "max_bytes", (double)r->max_bytes);
     json_add_str(o, "profile", r->call.label);
     json_add_str(o, "nccl_would", own);
-    cJSON_AddItemToArray(array, o);
 }
 
 /* For a call what NCCL would choose, for the whole where that is not what the profile makes it do. */
@@ -129,7 +128,7 @@ static int add_rules(cJSON *doc, const struct env_profile *p, const struct env_d
         const struct env_rule *rule = env_rules_find(&rules, q->coll, kept->shapes[i].ranks, q->bytes, &name);
         if (!rule || !rule->algorithm || strcmp(bench_family_of(kept->shapes[i].engine), BENCH_FAMILY_OPENMPI) != 0)
             continue;
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "file", "openmpi.rules");
         json_add_str(o, "collective", name);
         cJSON_AddNumberToObject(o, "ranks", kept->shapes[i].ranks);
@@ -137,7 +136,6 @@ static int add_rules(cJSON *doc, const struct env_profile *p, const struct env_d
         cJSON_AddNumberToObject(o, "algorithm", (double)rule->algorithm);
         cJSON_AddNumberToObject(o, "fanout", (double)rule->fanout);
         cJSON_AddNumberToObject(o, "segment_bytes", (double)rule->segment_bytes);
-        cJSON_AddItemToArray(array, o);
     }
     return rc;
 }

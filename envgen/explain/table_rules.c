@@ -63,7 +63,7 @@ cJSON *explain_rules_json(const struct env_profile *p, const struct env_question
         const struct env_table_rule *r = rules.items[i];
         if (!matches(r, q))
             continue;
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "basis", bases[r->basis]);
         cJSON_AddBoolToObject(o, "written", r->basis != ENV_PREDICTED || p->decisions->predicted);
         add_count(o, "nodes_low", "nodes_high", r->nodes_low, r->nodes_high);
@@ -73,7 +73,6 @@ cJSON *explain_rules_json(const struct env_profile *p, const struct env_question
         cJSON_AddNumberToObject(o, "channels", (double)r->channels);
         cJSON_AddNumberToObject(o, "chunk_bytes", (double)r->chunk_bytes);
         json_add_str(o, "why", r->why);
-        cJSON_AddItemToArray(array, o);
     }
     return array;
 }

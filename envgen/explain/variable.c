@@ -91,22 +91,20 @@ static void add_defaults(cJSON *o, const struct env_var *v)
     char text[ENV_VALUE];
     int since;
     for (size_t n = 0; env_default_change(v, n, &since, text); n++) {
-        cJSON *change = cJSON_CreateObject();
+        cJSON *change = json_append(array);
         add_release(change, "since", since);
         json_add_str(change, "value", text);
-        cJSON_AddItemToArray(array, change);
     }
 }
 
 static void add_default_in(cJSON *array, const struct env_var *v, int release)
 {
     char text[ENV_VALUE];
-    cJSON *o = cJSON_CreateObject();
+    cJSON *o = json_append(array);
     int read = env_default_at(v, release, text);
     add_release(o, "nccl", release);
     cJSON_AddBoolToObject(o, "read", read);
     json_add_str(o, "default", read ? text : NULL);
-    cJSON_AddItemToArray(array, o);
 }
 
 static void add_catalogued(cJSON *o, const struct env_var *v, const struct releases *r)

@@ -53,13 +53,12 @@ int lint_write_baseline(const struct lint *l, const char *path, struct err *e)
     cJSON_AddStringToObject(doc, "format", FORMAT);
     array = cJSON_AddArrayToObject(doc, "findings");
     for (size_t i = 0; i < n; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "file", list[i].file);
         json_add_str(o, "id", list[i].id);
         json_add_str(o, "subject", list[i].subject);
         json_add_str(o, "value", list[i].value);
         cJSON_AddNumberToObject(o, "count", (double)list[i].count);
-        cJSON_AddItemToArray(array, o);
     }
     int rc = json_save(doc, path, e);
     cJSON_Delete(doc);

@@ -70,7 +70,7 @@ static void add_documents(cJSON *doc, const struct lint *l)
     cJSON *array = cJSON_AddArrayToObject(doc, "documents");
     struct lint_document d;
     for (size_t n = 0; lint_document(l, n, &d); n++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "file", d.name);
         json_add_str(o, "kind", d.kind);
         cJSON_AddNumberToObject(o, "settings", (double)d.settings);
@@ -81,7 +81,6 @@ static void add_documents(cJSON *doc, const struct lint *l)
         json_add_str(o, "error", d.error);
         if (d.error && d.error_line)
             cJSON_AddNumberToObject(o, "error_line", (double)d.error_line);
-        cJSON_AddItemToArray(array, o);
     }
 }
 

@@ -22,22 +22,28 @@ static int bad(const struct reader *in, const char *what)
     return err_at(in->err, in->file, 0, 0, "expected %s", what);
 }
 
-/* A list in the document and the array that it becomes. */
-static int list(const struct reader *in, const cJSON *o, const char *key, size_t size, void *array, int *count)
+/* A list in the document and the array that it becomes: `size` of an element, which `read_one` fills. */
+typedef int reader_fn(const struct reader *in, const cJSON *o, void *out);
+
+static int list(const struct reader *in, const cJSON *o, const char *key, size_t size, reader_fn *read_one, void *array,
+                int *count)
 {
     const cJSON *items = cJSON_GetObjectItemCaseSensitive(o, key);
     const cJSON *item;
-    *count = 0;
     if (!cJSON_IsArray(items))
         return bad(in, arena_printf(in->arena, "\"%s\" as an array", key));
+    char *out = arena_alloc(in->arena, ((size_t)cJSON_GetArraySize(items) + 1) * size);
+    int rc = 0;
+    *(void **)array = out;
+    *count = 0;
     cJSON_ArrayForEach(item, items)
     {
-        if (!cJSON_IsObject(item))
-            return bad(in, arena_printf(in->arena, "objects in \"%s\"", key));
-        (*count)++;
+        if (!rc && !cJSON_IsObject(item))
+            rc = bad(in, arena_printf(in->arena, "objects in \"%s\"", key));
+        if (!rc)
+            rc = read_one(in, item, out + (size_t)(*count)++ * size);
     }
-    *(void **)array = arena_alloc(in->arena, ((size_t)*count + 1) * size);
-    return 0;
+    return rc;
 }
 
 static const char *word(const struct reader *in, const cJSON *o, const char *key)
@@ -100,8 +106,9 @@ static int status(const struct reader *in, const cJSON *o, enum bench_status *ou
     return bad(in, "\"status\": ok, dropped, wrong, failed, crashed or hung");
 }
 
-static int read_option(const struct reader *in, const cJSON *o, struct env_option *out)
+static int read_option(const struct reader *in, const cJSON *o, void *to)
 {
+    struct env_option *out = to;
     out->time_us = interval(o, "time_us");
     out->gain = interval(o, "gain");
     out->lines = word(in, o, "lines");
@@ -109,8 +116,9 @@ static int read_option(const struct reader *in, const cJSON *o, struct env_optio
     return rc ? rc : status(in, o, &out->status);
 }
 
-static int read_point(const struct reader *in, const cJSON *o, struct env_point *out)
+static int read_point(const struct reader *in, const cJSON *o, void *to)
 {
+    struct env_point *out = to;
     int64_t bytes = json_int(o, "bytes", -1);
     if (bytes < 0)
         return bad(in, "\"bytes\" of a point, 0 or more");
@@ -119,20 +127,15 @@ static int read_point(const struct reader *in, const cJSON *o, struct env_point 
     out->shared = arena_strdup(in->arena, json_str(o, "shared", NULL));
     out->untouched_us = interval(o, "untouched_us");
     out->total_gain = interval(o, "total_gain");
-    int rc = list(in, o, "candidates", sizeof *out->options, &out->options, &out->noptions), i = 0;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "candidates"))
-    {
-        if (!rc)
-            rc = read_option(in, item, &out->options[i++]);
-    }
+    int rc = list(in, o, "candidates", sizeof *out->options, read_option, &out->options, &out->noptions);
     if (!rc)
         rc = whole(in, o, "default", -1, out->noptions - 1, &out->fallback);
     return rc ? rc : whole(in, o, "chosen", -1, out->noptions - 1, &out->chosen);
 }
 
-static int read_range(const struct reader *in, const cJSON *o, struct env_range *out)
+static int read_range(const struct reader *in, const cJSON *o, void *to)
 {
+    struct env_range *out = to;
     int64_t low = json_int(o, "min_bytes", -1), high = json_int(o, "max_bytes", -2);
     if (low < 0 || high < -1 || (high >= 0 && high < low))
         return bad(in, "\"min_bytes\" of 0 or more, and \"max_bytes\" not below it or -1");
@@ -140,38 +143,27 @@ static int read_range(const struct reader *in, const cJSON *o, struct env_range 
     out->max_bytes = high < 0 ? ENV_OPEN : (uint64_t)high;
     out->why = word(in, o, "why");
     out->gain = interval(o, "gain");
-    int rc = knobs(in, cJSON_GetObjectItemCaseSensitive(o, "call"), &out->call), i = 0;
-    if (!rc)
-        rc = list(in, o, "points", sizeof *out->points, &out->points, &out->npoints);
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "points"))
-    {
-        if (!rc)
-            rc = read_point(in, item, &out->points[i++]);
-    }
-    return rc;
+    int rc = knobs(in, cJSON_GetObjectItemCaseSensitive(o, "call"), &out->call);
+    return rc ? rc : list(in, o, "points", sizeof *out->points, read_point, &out->points, &out->npoints);
 }
 
-static int read_coll(const struct reader *in, const cJSON *o, struct env_coll *out)
+static int read_coll(const struct reader *in, const cJSON *o, void *to)
 {
+    struct env_coll *out = to;
     const char *name = json_str(o, "collective", "");
     out->coll = coll_parse(name, strlen(name));
     if (out->coll < 0)
         return bad(in, "\"collective\": one of " COLL_NAMES);
-    int rc = list(in, o, "ranges", sizeof *out->ranges, &out->ranges, &out->nranges), i = 0;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "ranges"))
-    {
-        if (!rc)
-            rc = read_range(in, item, &out->ranges[i++]);
-        if (!rc && i > 1 && out->ranges[i - 1].min_bytes <= out->ranges[i - 2].min_bytes)
+    int rc = list(in, o, "ranges", sizeof *out->ranges, read_range, &out->ranges, &out->nranges);
+    for (int i = 1; i < out->nranges && !rc; i++)
+        if (out->ranges[i].min_bytes <= out->ranges[i - 1].min_bytes)
             rc = bad(in, "\"ranges\" in ascending order");
-    }
     return rc;
 }
 
-static int read_launch(const struct reader *in, const cJSON *o, struct env_launch *out)
+static int read_launch(const struct reader *in, const cJSON *o, void *to)
 {
+    struct env_launch *out = to;
     out->gain = interval(o, "gain");
     out->why = word(in, o, "why");
     int rc = knobs(in, o, &out->knobs);
@@ -180,15 +172,16 @@ static int read_launch(const struct reader *in, const cJSON *o, struct env_launc
     return rc ? rc : whole(in, o, "points", 0, INT32_MAX, &out->points);
 }
 
-static int read_shape(const struct reader *in, const cJSON *o, struct env_shape *out)
+static int read_shape(const struct reader *in, const cJSON *o, void *to)
 {
+    struct env_shape *out = to;
     out->engine = word(in, o, "engine");
     out->library = word(in, o, "library");
     out->buffers = arena_strdup(in->arena, json_str(o, "buffers", NULL));
     out->active = arena_strdup(in->arena, json_str(o, "active", NULL));
     out->why = word(in, o, "why");
     out->total_gain = interval(o, "total_gain");
-    int rc = whole(in, o, "nodes", 1, INT32_MAX, &out->nodes), i = 0, k = 0;
+    int rc = whole(in, o, "nodes", 1, INT32_MAX, &out->nodes);
     if (!rc)
         rc = whole(in, o, "ranks", 1, INT32_MAX - 1, &out->ranks);
     if (!rc && cJSON_HasObjectItem(o, "groups")) {
@@ -198,27 +191,15 @@ static int read_shape(const struct reader *in, const cJSON *o, struct env_shape 
     if (!rc && cJSON_HasObjectItem(o, "load") && (out->load = bench_load_parse(json_str(o, "load", ""))) < 0)
         rc = bad(in, "\"load\": compute or calls");
     if (!rc)
-        rc = list(in, o, "launches", sizeof *out->launches, &out->launches, &out->nlaunches);
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "launches"))
-    {
-        if (!rc)
-            rc = read_launch(in, item, &out->launches[i++]);
-    }
+        rc = list(in, o, "launches", sizeof *out->launches, read_launch, &out->launches, &out->nlaunches);
     if (!rc)
         rc = whole(in, o, "chosen", -1, out->nlaunches - 1, &out->chosen);
-    if (!rc)
-        rc = list(in, o, "collectives", sizeof *out->colls, &out->colls, &out->ncolls);
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "collectives"))
-    {
-        if (!rc)
-            rc = read_coll(in, item, &out->colls[k++]);
-    }
-    return rc;
+    return rc ? rc : list(in, o, "collectives", sizeof *out->colls, read_coll, &out->colls, &out->ncolls);
 }
 
-static int read_setting(const struct reader *in, const cJSON *o, struct env_setting *out)
+static int read_setting(const struct reader *in, const cJSON *o, void *to)
 {
+    struct env_setting *out = to;
     out->family = word(in, o, "family");
     out->name = word(in, o, "name");
     out->value = arena_strdup(in->arena, json_str(o, "value", NULL));
@@ -243,8 +224,9 @@ static int read_releases(const struct reader *in, const cJSON *o, struct env_dec
 }
 
 /* What the model carries on; the fit itself is for people. */
-static int read_extrapolation(const struct reader *in, const cJSON *o, struct env_extrapolation *out)
+static int read_extrapolation(const struct reader *in, const cJSON *o, void *to)
 {
+    struct env_extrapolation *out = to;
     const char *name = json_str(o, "collective", "");
     int64_t low = json_int(o, "min_bytes", -1), high = json_int(o, "max_bytes", -1);
     out->coll = coll_parse(name, strlen(name));
@@ -264,8 +246,7 @@ static int read_extrapolation(const struct reader *in, const cJSON *o, struct en
 
 static int read_fit(const struct reader *in, const cJSON *doc, struct env_decisions *d)
 {
-    const cJSON *o = cJSON_GetObjectItemCaseSensitive(doc, "model_fit"), *factors, *item;
-    int i = 0;
+    const cJSON *o = cJSON_GetObjectItemCaseSensitive(doc, "model_fit"), *factors;
     if (!o)
         return 0;
     factors = cJSON_GetObjectItemCaseSensitive(o, "factors");
@@ -279,14 +260,10 @@ static int read_fit(const struct reader *in, const cJSON *doc, struct env_decisi
         d->fit.factors.time[k] = json_num(factors, model_part_name(k), 1);
     int rc = whole(in, o, "results", 1, INT32_MAX, &d->fit.used);
     if (!rc)
-        rc = list(in, doc, "beyond", sizeof *d->extrapolations, &d->extrapolations, &d->nextrapolations);
+        rc = list(in, doc, "beyond", sizeof *d->extrapolations, read_extrapolation, &d->extrapolations,
+                  &d->nextrapolations);
     if (!rc && d->nextrapolations > MOST_EXTRAPOLATIONS)
         rc = bad(in, "at most 100000 entries in \"beyond\"");
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "beyond"))
-    {
-        if (!rc)
-            rc = read_extrapolation(in, item, &d->extrapolations[i++]);
-    }
     return rc;
 }
 
@@ -302,22 +279,11 @@ static int read_all(const struct reader *in, const cJSON *doc, struct env_decisi
     d->extrapolate_nodes = most > 0 && most < INT32_MAX ? (int)most : 0;
     if (read_releases(in, cJSON_GetObjectItemCaseSensitive(doc, "nccl"), d))
         return ERR_FAILED;
-    int rc = list(in, doc, "settings", sizeof *d->settings, &d->settings, &d->nsettings), i = 0, k = 0;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "settings"))
-    {
-        if (!rc)
-            rc = read_setting(in, item, &d->settings[i++]);
-    }
+    int rc = list(in, doc, "settings", sizeof *d->settings, read_setting, &d->settings, &d->nsettings);
     if (!rc)
-        rc = list(in, doc, "shapes", sizeof *d->shapes, &d->shapes, &d->nshapes);
+        rc = list(in, doc, "shapes", sizeof *d->shapes, read_shape, &d->shapes, &d->nshapes);
     if (!rc && d->nshapes > MOST_SHAPES)
         rc = bad(in, "at most 10000 \"shapes\"");
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(doc, "shapes"))
-    {
-        if (!rc)
-            rc = read_shape(in, item, &d->shapes[k++]);
-    }
     return rc ? rc : read_fit(in, doc, d);
 }
 

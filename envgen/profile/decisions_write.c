@@ -26,16 +26,9 @@ static void add_knobs(cJSON *o, const struct bench_knobs *k)
         json_add_str(settings, k->settings[i].name, k->settings[i].value);
 }
 
-static cJSON *append(cJSON *array)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddItemToArray(array, o);
-    return o;
-}
-
 static void add_option(cJSON *array, const struct env_option *option)
 {
-    cJSON *o = append(array);
+    cJSON *o = json_append(array);
     add_knobs(o, &option->call);
     json_add_str(o, "status", bench_status_name(option->status));
     add_interval(o, "time_us", option->time_us);
@@ -45,7 +38,7 @@ static void add_option(cJSON *array, const struct env_option *option)
 
 static void add_point(cJSON *array, const struct env_point *p)
 {
-    cJSON *o = append(array);
+    cJSON *o = json_append(array);
     cJSON_AddNumberToObject(o, "bytes", (double)p->bytes);
     cJSON_AddNumberToObject(o, "default", p->fallback);
     cJSON_AddNumberToObject(o, "chosen", p->chosen);
@@ -60,7 +53,7 @@ static void add_point(cJSON *array, const struct env_point *p)
 
 static void add_range(cJSON *array, const struct env_range *r)
 {
-    cJSON *o = append(array);
+    cJSON *o = json_append(array);
     cJSON_AddNumberToObject(o, "min_bytes", (double)r->min_bytes);
     cJSON_AddNumberToObject(o, "max_bytes", r->max_bytes == ENV_OPEN ? -1 : (double)r->max_bytes);
     add_knobs(cJSON_AddObjectToObject(o, "call"), &r->call);
@@ -73,7 +66,7 @@ static void add_range(cJSON *array, const struct env_range *r)
 
 static void add_launch(cJSON *array, const struct env_launch *l)
 {
-    cJSON *o = append(array);
+    cJSON *o = json_append(array);
     add_knobs(o, &l->knobs);
     json_add_str(o, "status", bench_status_name(l->status));
     cJSON_AddNumberToObject(o, "points", l->points);
@@ -83,7 +76,7 @@ static void add_launch(cJSON *array, const struct env_launch *l)
 
 static void add_shape(cJSON *array, const struct env_shape *s)
 {
-    cJSON *o = append(array);
+    cJSON *o = json_append(array);
     json_add_str(o, "engine", s->engine);
     json_add_str(o, "library", s->library);
     json_add_str(o, "evidence", bench_evidence_text(bench_evidence_of(s->engine)));
@@ -102,7 +95,7 @@ static void add_shape(cJSON *array, const struct env_shape *s)
         add_launch(launches, &s->launches[i]);
     cJSON *colls = cJSON_AddArrayToObject(o, "collectives");
     for (int i = 0; i < s->ncolls; i++) {
-        cJSON *c = append(colls);
+        cJSON *c = json_append(colls);
         json_add_str(c, "collective", coll_name(s->colls[i].coll));
         cJSON *ranges = cJSON_AddArrayToObject(c, "ranges");
         for (int r = 0; r < s->colls[i].nranges; r++)
@@ -112,7 +105,7 @@ static void add_shape(cJSON *array, const struct env_shape *s)
 
 static void add_setting(cJSON *array, const struct env_setting *s)
 {
-    cJSON *o = append(array);
+    cJSON *o = json_append(array);
     json_add_str(o, "family", s->family);
     json_add_str(o, "name", s->name);
     json_add_str(o, "value", s->value);
@@ -150,7 +143,7 @@ static void add_fit(cJSON *doc, const struct model_fit *f)
 
 static void add_extrapolation(cJSON *array, const struct env_extrapolation *r)
 {
-    cJSON *o = append(array);
+    cJSON *o = json_append(array);
     json_add_str(o, "collective", coll_name(r->coll));
     cJSON_AddNumberToObject(o, "min_bytes", (double)r->min_bytes);
     cJSON_AddNumberToObject(o, "max_bytes", r->max_bytes == ENV_OPEN ? -1 : (double)r->max_bytes);

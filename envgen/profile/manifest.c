@@ -52,17 +52,15 @@ cJSON *env_manifest_json(const struct env_manifest *m)
     cJSON_AddBoolToObject(doc, "complete", 1);
     cJSON *libraries = cJSON_AddArrayToObject(doc, "libraries");
     for (int i = 0; i < m->nlibraries; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(libraries);
         json_add_str(o, "name", m->libraries[i]);
-        cJSON_AddItemToArray(libraries, o);
     }
     cJSON *files = cJSON_AddArrayToObject(doc, "files");
     for (int i = 0; i < m->nfiles; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(files);
         json_add_str(o, "name", m->files[i].name);
         json_add_str(o, "sha256", m->files[i].sha256);
         cJSON_AddNumberToObject(o, "bytes", (double)m->files[i].bytes);
-        cJSON_AddItemToArray(files, o);
     }
     return doc;
 }

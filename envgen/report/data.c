@@ -6,13 +6,6 @@
 #include "core/coll.h"
 #include "envgen/report/report_internal.h"
 
-static cJSON *append(cJSON *array)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddItemToArray(array, o);
-    return o;
-}
-
 /* Five digits: more than any measurement is good for. */
 static void add_figure(cJSON *row, double v, int known)
 {
@@ -50,8 +43,8 @@ static void add_candidates(cJSON *o, const struct env_coll *c)
                 cJSON *row = cJSON_CreateArray();
                 cJSON_AddItemToArray(rows, row);
                 cJSON_AddItemToArray(row, cJSON_CreateNumber((double)p->bytes));
-                cJSON_AddItemToArray(row, cJSON_CreateString(option->call.label));
-                cJSON_AddItemToArray(row, cJSON_CreateString(bench_status_name(option->status)));
+                json_append_str(row, option->call.label);
+                json_append_str(row, bench_status_name(option->status));
                 add_interval(row, &option->time_us);
                 add_interval(row, &option->gain);
                 cJSON_AddItemToArray(row, cJSON_CreateBool(n == p->chosen));
@@ -62,7 +55,7 @@ static void add_ranges(cJSON *o, const struct env_coll *c)
 {
     cJSON *ranges = cJSON_AddArrayToObject(o, "ranges");
     for (int i = 0; i < c->nranges; i++) {
-        cJSON *range = append(ranges);
+        cJSON *range = json_append(ranges);
         cJSON_AddNumberToObject(range, "min_bytes", (double)c->ranges[i].min_bytes);
         if (c->ranges[i].max_bytes != ENV_OPEN)
             cJSON_AddNumberToObject(range, "max_bytes", (double)c->ranges[i].max_bytes);
@@ -74,7 +67,7 @@ static void add_ranges(cJSON *o, const struct env_coll *c)
 
 static void add_shape(cJSON *array, const struct env_shape *s)
 {
-    cJSON *o = append(array);
+    cJSON *o = json_append(array);
     json_add_str(o, "engine", s->engine);
     json_add_str(o, "library", s->library);
     json_add_str(o, "evidence", bench_evidence_text(bench_evidence_of(s->engine)));
@@ -88,13 +81,13 @@ static void add_shape(cJSON *array, const struct env_shape *s)
     add_gain(o, &s->total_gain);
     cJSON *launches = cJSON_AddArrayToObject(o, "launches"), *colls = cJSON_AddArrayToObject(o, "collectives");
     for (int i = 0; i < s->nlaunches; i++) {
-        cJSON *l = append(launches);
+        cJSON *l = json_append(launches);
         json_add_str(l, "label", s->launches[i].knobs.label);
         json_add_str(l, "why", s->launches[i].why);
         add_gain(l, &s->launches[i].gain);
     }
     for (int i = 0; i < s->ncolls; i++) {
-        cJSON *c = append(colls);
+        cJSON *c = json_append(colls);
         json_add_str(c, "collective", coll_name(s->colls[i].coll));
         add_ranges(c, &s->colls[i]);
         add_candidates(c, &s->colls[i]);
@@ -115,7 +108,7 @@ cJSON *report_data(struct report *r)
     cJSON *settings = cJSON_AddArrayToObject(doc, "settings"), *shapes = cJSON_AddArrayToObject(doc, "shapes");
     for (int i = 0; i < r->d->nsettings; i++) {
         const struct env_setting *s = &r->d->settings[i];
-        cJSON *o = append(settings);
+        cJSON *o = json_append(settings);
         json_add_str(o, "name", s->name);
         json_add_str(o, "value", s->value);
         json_add_str(o, "class", s->node_class);

@@ -170,7 +170,7 @@ void step_causes_json(const struct step_causes *c, double measured_us, cJSON *do
 {
     cJSON *causes = cJSON_AddArrayToObject(doc, "causes");
     for (int i = 0; i < c->n; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(causes);
         json_add_str(o, "id", c->list[i].id);
         json_add_str(o, "cause", c->list[i].what);
         json_add_str(o, "check", c->list[i].check);
@@ -178,6 +178,5 @@ void step_causes_json(const struct step_causes *c, double measured_us, cJSON *do
         cJSON_AddNumberToObject(o, "times", c->list[i].waits.us / c->sound.us);
         if (measured_us > 0)
             cJSON_AddBoolToObject(o, "explains_measured", step_time_holds(&c->list[i].waits, measured_us));
-        cJSON_AddItemToArray(causes, o);
     }
 }

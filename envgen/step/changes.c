@@ -161,9 +161,8 @@ void step_changes_json(const struct step_changes *c, cJSON *doc)
 {
     cJSON *changes = cJSON_AddArrayToObject(doc, "changes");
     for (int i = 0; i < c->n; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(changes);
         json_add_str(o, "change", c->list[i].what);
         step_time_json(o, "saves", &c->list[i].saves);
-        cJSON_AddItemToArray(changes, o);
     }
 }

@@ -90,9 +90,7 @@ cJSON *env_step_json(const struct step_estimate *s)
     cJSON_AddNumberToObject(doc, "overlap_assumed", s->overlap_assumed);
     cJSON_AddBoolToObject(doc, "predicted_unused", s->predicted_unused);
     cJSON_AddBoolToObject(doc, "unvalidated", s->unvalidated);
-    cJSON *assumed = cJSON_AddArrayToObject(doc, "assumed");
-    for (int i = 0; i < s->nassumptions; i++)
-        cJSON_AddItemToArray(assumed, cJSON_CreateString(s->assumptions[i]));
+    json_add_strs(doc, "assumed", s->assumptions, s->nassumptions);
     cJSON *phases = cJSON_AddArrayToObject(doc, "phases");
     for (int i = 0; i < s->workload->nphases; i++)
         cJSON_AddItemToArray(phases, phase_json(&s->phases[i]));

@@ -46,13 +46,12 @@ static cJSON *to_json(const struct topo_class *c, int port, const struct port_ve
     cJSON_AddBoolToObject(o, "on_list", on_list(v));
     cJSON_AddStringToObject(o, "reason", v->reason);
     for (int i = 0; i < n; i++) {
-        cJSON *row = cJSON_CreateObject();
+        cJSON *row = json_append(list);
         cJSON_AddStringToObject(row, "rule", rows[i].rule);
         if (rows[i].seen)
             cJSON_AddStringToObject(row, "seen", rows[i].seen);
         if (rows[i].role != ROLE_COMPUTE)
             cJSON_AddStringToObject(row, "against", role_name(rows[i].role));
-        cJSON_AddItemToArray(list, row);
     }
     cJSON_AddItemToObject(o, "evidence", list);
     return o;

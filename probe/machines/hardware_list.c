@@ -38,7 +38,7 @@ int hw_gpu_list_json(FILE *out, struct err *e)
 {
     cJSON *array = cJSON_CreateArray();
     for (const struct hw_gpu *g = hw_gpus; g->name; g++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "name", g->name);
         json_add_str(o, "model", g->model);
         if (g->sm)
@@ -56,7 +56,6 @@ int hw_gpu_list_json(FILE *out, struct err *e)
         cJSON_AddNumberToObject(o, "pcie_GTps", g->pcie_GTps);
         cJSON_AddNumberToObject(o, "pcie_width", g->pcie_width);
         json_add_str(o, "source", g->source);
-        cJSON_AddItemToArray(array, o);
     }
     int rc = json_print(array, out, e);
     cJSON_Delete(array);

@@ -41,7 +41,7 @@ int machine_list_json(FILE *out, struct err *e)
     cJSON *array = cJSON_CreateArray();
     for (const struct machine *m = machines; m->name; m++) {
         struct row r = row_of(m);
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = json_append(array);
         json_add_str(o, "name", m->name);
         json_add_str(o, "product", m->product);
         json_add_str(o, "gpu", m->gpu);
@@ -53,7 +53,6 @@ int machine_list_json(FILE *out, struct err *e)
             cJSON_AddNumberToObject(o, "port_Gbps", m->compute.Gbps);
         }
         json_add_str(o, "source", m->source);
-        cJSON_AddItemToArray(array, o);
     }
     int rc = json_print(array, out, e);
     cJSON_Delete(array);

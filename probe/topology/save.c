@@ -23,20 +23,10 @@ static void put_hex(cJSON *o, const char *key, uint32_t value, int digits)
         cJSON_AddStringToObject(o, key, text);
 }
 
-/* json_add_str makes bytes that are no UTF-8 harmless; there is no such thing for arrays. */
-static void add_text(cJSON *array, const char *text)
-{
-    cJSON *box = cJSON_CreateObject();
-    json_add_str(box, "text", text);
-    cJSON_AddItemToArray(array, cJSON_DetachItemFromObject(box, "text"));
-    cJSON_Delete(box);
-}
-
 static void put_texts(cJSON *o, const char *key, const char *const *texts, int n)
 {
-    cJSON *array = n ? cJSON_AddArrayToObject(o, key) : NULL;
-    for (int i = 0; i < n; i++)
-        add_text(array, texts[i]);
+    if (n)
+        json_add_strs(o, key, texts, n);
 }
 
 static void put(cJSON *o, const struct field *f, const void *record)
@@ -95,19 +85,18 @@ static void put_paths(cJSON *o, const struct topo_class *c)
     for (int i = 0; i < m->n; i++) {
         cJSON *row = cJSON_CreateArray();
         for (int k = 0; k < m->n; k++)
-            cJSON_AddItemToArray(row, cJSON_CreateString(path_class_name(path_class_nccl(m, i, k))));
+            json_append_str(row, path_class_name(path_class_nccl(m, i, k)));
         cJSON_AddItemToArray(rows, row);
-        add_text(between, m->ends[i].label);
+        json_append_str(between, m->ends[i].label);
     }
     struct nvlink_domain *domains;
     int n = nvlink_domains(c, m, a, &domains);
     cJSON *array = n ? cJSON_AddArrayToObject(o, "nvlink_domains") : NULL;
     for (int i = 0; i < n; i++) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = json_append(array);
         cJSON_AddStringToObject(item, "fabric", domains[i].link_kind == TOPO_XGMI ? "xgmi" : "nvlink");
         json_add_str(item, "clique", domains[i].clique);
         cJSON_AddItemToObject(item, "gpus", cJSON_CreateIntArray(domains[i].gpus, domains[i].ngpus));
-        cJSON_AddItemToArray(array, item);
     }
     arena_free(a);
 }
@@ -119,22 +108,20 @@ static void put_roles(cJSON *o, const struct topo_class *c)
     const struct port_verdict *v = roles_of(c, a);
     cJSON *array = c->nports ? cJSON_AddArrayToObject(o, "roles") : NULL;
     for (int i = 0; i < c->nports; i++) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = json_append(array);
         json_add_str(item, "hca", c->ports[i].hca);
         cJSON_AddNumberToObject(item, "port", c->ports[i].port);
         json_add_str(item, "role", role_name(v[i].role));
         json_add_str(item, "reason", v[i].reason);
-        cJSON_AddItemToArray(array, item);
     }
     json_add_str(o, "nccl_ib_hca", roles_hca_list(c, v, a));
     struct rail *rails;
     int n = rails_of(c, v, a, &rails);
     array = n ? cJSON_AddArrayToObject(o, "rails") : NULL;
     for (int i = 0; i < n; i++) {
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = json_append(array);
         json_add_str(item, "network", rails[i].network);
         cJSON_AddItemToObject(item, "ports", cJSON_CreateIntArray(rails[i].ports, rails[i].nports));
-        cJSON_AddItemToArray(array, item);
     }
     arena_free(a);
 }
@@ -150,11 +137,10 @@ static void put_differences(cJSON *doc, const struct topology *t)
         struct differences_like like = differences_nearest(t, i, a);
         if (like.class_index < 0)
             continue;
-        cJSON *item = cJSON_CreateObject();
+        cJSON *item = json_append(array);
         json_add_str(item, "class", t->classes[i].name);
         json_add_str(item, "like", t->classes[like.class_index].name);
         put_texts(item, "differs", like.sentences, like.n);
-        cJSON_AddItemToArray(array, item);
     }
     arena_free(a);
 }
@@ -169,9 +155,8 @@ static cJSON *class_json(const struct topo_class *c)
         int n = *(const int *)((const char *)c + l->count);
         cJSON *array = cJSON_AddArrayToObject(o, l->key);
         for (int k = 0; k < n; k++, record += l->record) {
-            cJSON *item = cJSON_CreateObject();
+            cJSON *item = json_append(array);
             put_all(item, l->fields, record);
-            cJSON_AddItemToArray(array, item);
         }
     }
     put_all(o, topo_note_fields, c);
@@ -196,18 +181,16 @@ cJSON *topo_to_json(const struct topology *t)
         cJSON_AddItemToArray(classes, class_json(&t->classes[i]));
     cJSON *hosts = cJSON_AddArrayToObject(doc, "hosts");
     for (int i = 0; i < t->nhosts; i++) {
-        cJSON *host = cJSON_CreateObject();
+        cJSON *host = json_append(hosts);
         json_add_str(host, "name", t->hosts[i].name);
         cJSON_AddNumberToObject(host, "class", t->hosts[i].class_index);
         put_all(host, topo_host_fields, &t->hosts[i]);
-        cJSON_AddItemToArray(hosts, host);
     }
     cJSON *missing = t->nmissing ? cJSON_AddArrayToObject(doc, "missing") : NULL;
     for (int i = 0; i < t->nmissing; i++) {
-        cJSON *node = cJSON_CreateObject();
+        cJSON *node = json_append(missing);
         json_add_str(node, "name", t->missing[i].name);
         json_add_str(node, "why", t->missing[i].why);
-        cJSON_AddItemToArray(missing, node);
     }
     put_differences(doc, t);
     cJSON_AddItemToObject(doc, "findings", findings_json(t->findings, t->nfindings));

@@ -27,11 +27,9 @@ static struct verbs_fabric *load_baseline(const char *profile, struct arena *a, 
 static int print_check(const struct verbs_check *c, const char *profile, const struct bench_document *d, struct err *e)
 {
     if (d->json) {
-        cJSON *doc = cJSON_CreateObject(), *worse = cJSON_CreateArray();
+        cJSON *doc = cJSON_CreateObject();
         cJSON_AddNumberToObject(doc, "compared", c->compared);
-        for (int i = 0; i < c->nworse; i++)
-            cJSON_AddItemToArray(worse, cJSON_CreateString(c->worse[i]));
-        cJSON_AddItemToObject(doc, "worse", worse);
+        json_add_strs(doc, "worse", c->worse, c->nworse);
         int code = json_save(doc, NULL, e);
         cJSON_Delete(doc);
         return code;

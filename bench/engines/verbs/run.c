@@ -201,12 +201,12 @@ static void say(void *user, cJSON *o)
 /* Who takes part. An earlier run can be gone on with where it is the same. */
 static void say_nodes(struct collection *c, const struct verbs_conductor *w)
 {
-    cJSON *o = cJSON_CreateObject(), *names = cJSON_CreateArray();
+    cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "nodes", w->nodes);
     cJSON_AddNumberToObject(o, "rails", w->rails);
+    cJSON *names = cJSON_AddArrayToObject(o, "names");
     for (int node = 0; node < w->nodes; node++)
-        cJSON_AddItemToArray(names, cJSON_CreateString(w->who[w->rails ? node * w->rails : node].node));
-    cJSON_AddItemToObject(o, "names", names);
+        json_append_str(names, w->who[w->rails ? node * w->rails : node].node);
     say(c, o);
 }
 
