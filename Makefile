@@ -106,7 +106,7 @@ FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 PERF_SRC    := $(wildcard tests/perf/perf_*.c)
 PERFS       := $(patsubst tests/perf/%.c,$(B)/perf/%,$(PERF_SRC))
-TIMER       := $(B)/tests/allreduce-time
+TIMER       := $(B)/tests/coll-times
 
 .PHONY: all run check check-long check-gpu units bench-perf fuzz fuzzers mutants lint format deps install uninstall dist deb clean help \
         FORCE
@@ -203,7 +203,7 @@ $(filter %/libnccl.so.2 %/librccl.so.1,$(NCCL_DOUBLES)): $(call obj,double,$(NCC
 $(filter %/libcuda.so.1,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl_driver.c $(GPU_DOUBLE_SRC))
 $(filter %/libamdhip64.so,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl_hip.c $(GPU_DOUBLE_SRC))
 $(filter %/libcublas.so.13,$(NCCL_DOUBLES)): $(call obj,double,tests/doubles/nccl_blas.c)
-$(TIMER): $(B)/mpi/tests/tools/allreduce_time.o
+$(TIMER): $(B)/mpi/tests/tools/coll_times.o
 	$(call link,$(CFLAGS) $(LDFLAGS),$(MPI_LIBS))
 $(B)/perf/%: $(B)/obj/tests/perf/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS))

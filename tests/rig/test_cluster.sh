@@ -29,7 +29,7 @@ check "the fast rail alone is chosen, not all five" test "$chosen" = ib3
 plain_mpirun() {
     # shellcheck disable=SC2086 # $launch is a list of words
     on_node0 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 60 \
-        mpirun $launch "$@" -np 4 -H "$hosts" build/tests/allreduce-time 4194304 2>>"$work/mpirun.log" | tail -n 1
+        mpirun $launch "$@" -np 4 -H "$hosts" build/tests/coll-times allreduce 20 4194304 2>>"$work/mpirun.log" | sed -n "s/^allreduce 4194304 //p"
 }
 # Interleaved, so that a busy machine is busy for both.
 for round in 1 2 3; do
