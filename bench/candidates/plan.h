@@ -15,7 +15,7 @@ struct bench_call {
 /* The untouched default comes first in `launches`, and in `calls` for each collective. */
 struct bench_plan {
     const char *library;
-    const char *buffers; /* BENCH_GRAPH, BENCH_REGISTERED; NULL: plain memory */
+    int buffers; /* enum bench_buffers */
     struct bench_call *calls;
     struct bench_knobs *launches;
     int ncalls, nlaunches;

@@ -132,7 +132,7 @@ void import_row(struct import *m, const struct import_row *row)
         .bytes = size_of(r, row, ranks),
         .nodes = nodes,
         .ranks = ranks,
-        .buffers = r->graph ? BENCH_GRAPH : NULL,
+        .buffers = r->graph ? BENCH_GRAPH : BENCH_USUAL,
         .data = row->type && row->in_place >= 0
                     ? arena_printf(m->arena, "%s%s", row->type, row->in_place ? ", in place" : "")
                     : NULL,

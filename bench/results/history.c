@@ -7,8 +7,7 @@
 static int same_shape(const struct bench_result *r, const struct history_place *at)
 {
     return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks && r->others == at->others &&
-           r->load == at->load && !strcmp(r->buffers ? r->buffers : "", at->buffers ? at->buffers : "") &&
-           (!at->engine || !strcmp(r->engine, at->engine));
+           r->load == at->load && r->buffers == at->buffers && (!at->engine || !strcmp(r->engine, at->engine));
 }
 
 static int same_launch(const struct bench_result *r, const struct history_place *at)

@@ -10,10 +10,9 @@ struct history_place {
     int coll;
     uint64_t bytes;
     int nodes, ranks;
-    const char *launch;  /* label */
-    const char *engine;  /* whose results count; NULL: anybody's */
-    const char *buffers; /* of struct bench_result; NULL: plain */
-    int others, load;    /* the same */
+    const char *launch;        /* label */
+    const char *engine;        /* whose results count; NULL: anybody's */
+    int others, load, buffers; /* of struct bench_result */
 };
 
 /* Whether `call` has times from this place in `round`. The default is written last of all calls: with it the place is

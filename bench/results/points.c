@@ -92,7 +92,7 @@ static int compare_knobs(const struct bench_knobs *a, const struct bench_knobs *
     return c;
 }
 
-static int compare_points(const struct bench_result *a, const struct bench_result *b)
+int bench_results_compare(const struct bench_result *a, const struct bench_result *b)
 {
     int c = strcmp(a->engine, b->engine);
     if (!c)
@@ -100,7 +100,7 @@ static int compare_points(const struct bench_result *a, const struct bench_resul
     if (!c)
         c = (a->ranks > b->ranks) - (a->ranks < b->ranks);
     if (!c)
-        c = strcmp(a->buffers ? a->buffers : "", b->buffers ? b->buffers : "");
+        c = a->buffers - b->buffers;
     if (!c)
         c = (a->others > b->others) - (a->others < b->others);
     if (!c)
@@ -134,7 +134,7 @@ static int by_order(const void *pa, const void *pb)
 {
     const struct bench_result *a = *(const struct bench_result *const *)pa;
     const struct bench_result *b = *(const struct bench_result *const *)pb;
-    int c = compare_points(a, b);
+    int c = bench_results_compare(a, b);
     if (!c)
         c = is_untouched(b) - is_untouched(a);
     if (!c)
@@ -270,7 +270,7 @@ struct bench_points *bench_points_of(const struct bench_results *r, struct arena
     if (r->count)
         qsort(order, (size_t)r->count, sizeof(struct bench_result *), by_order);
     for (int i = 0, j; i < r->count; i = j) {
-        for (j = i + 1; j < r->count && !compare_points(order[i], order[j]);)
+        for (j = i + 1; j < r->count && !bench_results_compare(order[i], order[j]);)
             j++;
         points->items = arena_grow(a, points->items, (size_t)points->count, sizeof *points->items);
         points->items[points->count++] = make_point(order + i, j - i, points->confidence, a, pool, scratch);
@@ -288,7 +288,7 @@ double bench_candidate_call_us(const struct bench_candidate *c)
 int bench_points_alike(const struct bench_point *x, const struct bench_point *y)
 {
     return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks && x->others == y->others &&
-           x->load == y->load && !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
+           x->load == y->load && x->buffers == y->buffers;
 }
 
 const struct bench_candidate *bench_point_default(const struct bench_point *p, const char *launch)

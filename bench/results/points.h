@@ -70,12 +70,11 @@ struct bench_candidate {
 
 struct bench_point {
     const char *engine, *library;
-    const char *buffers; /* of struct bench_result */
-    const char *active;  /* the same; of the untouched default, or NULL */
-    const char *mixed;   /* the untouched default was measured over these, too; NULL: over nothing else */
+    const char *active; /* the same; of the untouched default, or NULL */
+    const char *mixed;  /* the untouched default was measured over these, too; NULL: over nothing else */
     int coll;
     uint64_t bytes;
-    int nodes, ranks, others, load; /* of struct bench_result */
+    int nodes, ranks, others, load, buffers; /* of struct bench_result */
     struct bench_candidate *candidates;
     int ncandidates;
     int untouched; /* index of launch "default", call "default"; -1 when it was not measured */
@@ -90,6 +89,9 @@ struct bench_points {
 
 /* Allocated in `a`, which must live as long as `r`. */
 struct bench_points *bench_points_of(const struct bench_results *r, struct arena *a);
+
+/* The order of points: 0 where both were measured at the same one. */
+int bench_results_compare(const struct bench_result *a, const struct bench_result *b);
 
 /* Whether both are of the same engine, nodes, ranks, groups, load and buffers: of one table, for any collective. */
 int bench_points_alike(const struct bench_point *x, const struct bench_point *y);

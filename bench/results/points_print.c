@@ -107,7 +107,7 @@ static void print_heading(const struct bench_point *p, FILE *out)
         fprintf(out, ", %d such groups at once", p->others + 1);
     if (p->load)
         fprintf(out, ", beside %s: what a step loses", bench_load_name(p->load));
-    fprintf(out, "%s%s\n", p->buffers ? ", buffers: " : "", p->buffers ? p->buffers : "");
+    fprintf(out, "%s%s\n", p->buffers ? ", buffers: " : "", p->buffers ? bench_buffers_name(p->buffers) : "");
 }
 
 void bench_points_print(const struct bench_points *points, bench_used_fn *used, const void *decisions, FILE *out)
@@ -178,7 +178,7 @@ cJSON *bench_points_json(const struct bench_points *points)
         json_add_str(o, "engine", p->engine);
         json_add_str(o, "library", p->library);
         json_add_str(o, "active", p->active);
-        json_add_str(o, "buffers", p->buffers);
+        json_add_str(o, "buffers", bench_buffers_name(p->buffers));
         json_add_str(o, "collective", coll_name(p->coll));
         cJSON_AddNumberToObject(o, "bytes", (double)p->bytes);
         cJSON_AddNumberToObject(o, "nodes", p->nodes);

@@ -19,6 +19,27 @@ const char *bench_status_name(enum bench_status s)
     return (unsigned)s < BENCH_STATUS_COUNT ? statuses[s] : NULL;
 }
 
+static const char *const buffers_names[BENCH_BUFFERS] = {NULL,           "bfloat16", "in place",
+                                                         "out of place", "graph",    "registered"};
+
+const char *bench_buffers_name(int buffers)
+{
+    return (unsigned)buffers < BENCH_BUFFERS ? buffers_names[buffers] : NULL;
+}
+
+int bench_buffers_parse(const char *name)
+{
+    for (int i = 1; name && i < BENCH_BUFFERS; i++)
+        if (!strcmp(name, buffers_names[i]))
+            return i;
+    return name ? -1 : BENCH_USUAL;
+}
+
+int bench_buffers_are_told(int buffers)
+{
+    return buffers >= BENCH_GRAPH;
+}
+
 /* ---- reading ---- */
 
 /* Where a line stands, for errors about its content. */
@@ -166,9 +187,9 @@ int bench_result_read(const cJSON *o, const char *path, long line, struct arena 
     r->detail = arena_strdup(a, json_str(o, "detail", NULL));
     r->data = arena_strdup(a, json_str(o, "data", NULL));
     r->active = arena_strdup(a, json_str(o, "active", NULL));
-    r->buffers = arena_strdup(a, json_str(o, "buffers", NULL));
-    if (r->buffers && strcmp(r->buffers, BENCH_GRAPH) != 0 && strcmp(r->buffers, BENCH_REGISTERED) != 0)
-        return bad(at, "\"buffers\": graph or registered");
+    r->buffers = bench_buffers_parse(json_str(o, "buffers", NULL));
+    if (r->buffers < 0)
+        return bad(at, "\"buffers\": bfloat16, in place, out of place, graph or registered");
     if (!r->engine || !*r->engine || !r->library)
         return bad(at, "\"engine\" and \"library\"");
     const char *coll = json_str(o, "collective", "");
@@ -259,7 +280,7 @@ cJSON *bench_result_json(const struct bench_result *r)
     json_add_str(doc, "library", r->library);
     add_knobs(doc, "launch", &r->launch);
     add_knobs(doc, "call", &r->call);
-    json_add_str(doc, "buffers", r->buffers);
+    json_add_str(doc, "buffers", bench_buffers_name(r->buffers));
     json_add_str(doc, "data", r->data);
     json_add_str(doc, "active", r->active);
     cJSON_AddNumberToObject(doc, "round", r->round);

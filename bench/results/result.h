@@ -11,9 +11,20 @@
 
 #define BENCH_DEFAULT "default"
 
-/* How the buffers of calls come to NCCL, where not as plain memory. */
-#define BENCH_GRAPH      "graph"      /* captured calls: NCCL registers what they use */
-#define BENCH_REGISTERED "registered" /* ncclMemAlloc and ncclCommRegister */
+/* How a call's buffers differ from the usual, which is float32 in plain memory, in place for AllReduce and from one
+ * buffer to another for all others. */
+enum bench_buffers {
+    BENCH_USUAL,
+    BENCH_BFLOAT16,
+    BENCH_IN_PLACE,
+    BENCH_OUT_OF_PLACE,
+    BENCH_GRAPH,      /* captured calls: NCCL registers what they use */
+    BENCH_REGISTERED, /* ncclMemAlloc and ncclCommRegister */
+    BENCH_BUFFERS
+};
+const char *bench_buffers_name(int buffers); /* "bfloat16", "in place"; NULL: the usual, or no such buffers */
+int bench_buffers_parse(const char *name);   /* NULL: the usual; -1: no such */
+int bench_buffers_are_told(int buffers);     /* whether NCCL tells a tuner, as regBuff, that they are not the usual */
 
 enum bench_status {
     BENCH_OK,
@@ -46,9 +57,9 @@ struct bench_result {
     int load; /* enum bench_load: what ran beside; then all times here are what a step loses by a call, and */
     double call_us, slowdown; /* medians of what the call took and of how many times longer that which ran beside */
     struct bench_knobs launch, call;
-    const char *buffers; /* BENCH_GRAPH, BENCH_REGISTERED; NULL: plain */
-    const char *data;    /* what was sent: "float32, in place"; NULL unknown */
-    const char *active;  /* others' plugins at work: "tuner NAME, network NAME", "" none; NULL unknown */
+    int buffers;        /* enum bench_buffers */
+    const char *data;   /* what was sent: "float32, in place"; NULL unknown */
+    const char *active; /* others' plugins at work: "tuner NAME, network NAME", "" none; NULL unknown */
     int round;
     enum bench_status status;
     const double *times_us; /* one sample each: the slowest rank's time of one call */

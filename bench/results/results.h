@@ -10,7 +10,7 @@
  *
  * "beside_us" are the launch's default call's times, each taken right before one of the last of "times_us".
  * "nodes" and "ranks" are those of a group; "groups" says how many like it did the same at once, where not one alone.
- * "buffers" says how they come to the library where that is not as plain memory, "data" what was sent, "active" whose
+ * "buffers" says what is otherwise about them than usual (enum bench_buffers), "data" what was sent, "active" whose
  * plugins were at work, "detail" what else there is to know. A prediction has one time and the band around it:
  * "times_us": [231.4], "low_us": 180, "high_us": 300.
  *

@@ -144,8 +144,8 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
 {
     const struct candidate_source *e = user;
     const struct bench_study *s = e->study;
-    struct history_place at = {r->coll,         r->bytes,        r->shape.nodes,  r->shape.ranks, e->launch,
-                               s->engine->name, s->plan.buffers, r->shape.others, r->shape.load};
+    struct history_place at = {r->coll,         r->bytes,        r->shape.nodes, r->shape.ranks, e->launch,
+                               s->engine->name, r->shape.others, r->shape.load,  s->plan.buffers};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
     int n = s->engine->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {

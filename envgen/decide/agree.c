@@ -11,7 +11,7 @@
 /* A shape with a choice of launches; on one node the network is not used, and there is only the untouched launch. */
 static int had_choice(const struct env_shape *s)
 {
-    return s->chosen >= 0 && s->nlaunches > 1;
+    return s->chosen >= 0 && s->nlaunches > 1 && !env_shape_follows(s);
 }
 
 static int find_launch(const struct env_shape *s, const char *label)
@@ -133,7 +133,7 @@ static double loss_at(const struct env_point *p, const char *label)
 {
     int i = find_option(p, label);
     const struct env_option *o = i < 0 ? NULL : &p->options[i];
-    if (!o || o->status > BENCH_DROPPED || !o->time_us.n)
+    if (!o || o->banned || o->status > BENCH_DROPPED || !o->time_us.n)
         return INFINITY;
     return o->time_us.median / p->options[p->chosen].time_us.median;
 }
@@ -149,18 +149,19 @@ static double greatest_loss(struct env_point *const *at, int n, const char *labe
 static const char *side_text(struct env_decisions *d, const struct env_shape *s)
 {
     const char *text = s->others ? arena_printf(d->arena, "%d at once", s->others + 1) : s->load ? "one" : "one alone";
-    return s->load ? arena_printf(d->arena, "%s beside %s", text, bench_load_name(s->load)) : text;
+    if (s->load)
+        text = arena_printf(d->arena, "%s beside %s", text, bench_load_name(s->load));
+    return s->buffers ? arena_printf(d->arena, "%s, %s,", text, bench_buffers_name(s->buffers)) : text;
 }
 
 /* What each would choose, and what comes of it: both figures of both. */
-static const char *shared_text(struct env_decisions *d, const struct decide_side *sides, struct env_point *const *at,
+static const char *shared_text(struct env_decisions *d, const struct env_shape *const *of, struct env_point *const *at,
                                int n, const char *label)
 {
-    const char *text = "a tuner cannot tell these groups apart: ";
+    const char *text = "a tuner cannot tell these calls apart: ";
     for (int i = 0; i < n; i++)
-        text = arena_printf(d->arena, "%s%s would take %s (%.4g us) and gets %s (%.4g us)%s", text,
-                            side_text(d, sides[i].shape), label_of(at[i], at[i]->chosen),
-                            at[i]->options[at[i]->chosen].time_us.median, label,
+        text = arena_printf(d->arena, "%s%s would take %s (%.4g us) and gets %s (%.4g us)%s", text, side_text(d, of[i]),
+                            label_of(at[i], at[i]->chosen), at[i]->options[at[i]->chosen].time_us.median, label,
                             at[i]->options[find_option(at[i], label)].time_us.median, i + 1 < n ? ", " : "");
     return text;
 }
@@ -173,8 +174,8 @@ static int is_wanted(const struct env_decisions *d, const struct env_point *p, i
                                    env_gain_clears(o->gain, d->margin));
 }
 
-/* One size. The default wins a tie: it is looked at first. */
-static void agree_at(struct env_decisions *d, const struct decide_side *sides, struct env_point *const *at, int n)
+/* One size, in the `n` shapes where it was measured. The default wins a tie: it is looked at first. */
+static void agree_at(struct env_decisions *d, const struct env_shape *const *of, struct env_point *const *at, int n)
 {
     const struct env_point *p = at[0];
     const char *best = label_of(p, p->fallback);
@@ -192,7 +193,7 @@ static void agree_at(struct env_decisions *d, const struct decide_side *sides, s
         }
     if (same || !isfinite(least))
         return;
-    const char *text = shared_text(d, sides, at, n, best);
+    const char *text = shared_text(d, of, at, n, best);
     for (int i = 0; i < n; i++) {
         at[i]->chosen = find_option(at[i], best);
         at[i]->shared = text;
@@ -202,11 +203,16 @@ static void agree_at(struct env_decisions *d, const struct decide_side *sides, s
 void decide_agree_on_calls(struct env_decisions *d, struct decide_side *sides, int n)
 {
     struct env_point **at = arena_alloc(d->arena, (size_t)n * sizeof(struct env_point *));
-    for (int k = 0; k < sides[0].count; k++) {
+    const struct env_shape **of = arena_alloc(d->arena, (size_t)n * sizeof(struct env_shape *));
+    const struct decide_side *most = &sides[0];
+    for (int i = 1; i < n; i++)
+        most = sides[i].count > most->count ? &sides[i] : most;
+    for (int k = 0; k < most->count; k++) {
         int found = 0;
-        while (found < n && (at[found] = point_at(&sides[found], sides[0].points[k].bytes)))
-            found++;
-        if (found == n)
-            agree_at(d, sides, at, n);
+        for (int i = 0; i < n; i++)
+            if ((at[found] = point_at(&sides[i], most->points[k].bytes)))
+                of[found++] = sides[i].shape;
+        if (found > 1)
+            agree_at(d, of, at, found);
     }
 }

@@ -11,8 +11,8 @@
 void decide_agree_on_launch(struct env_decisions *d, struct env_shape *first, struct env_shape *end,
                             const double *worth);
 
-/* The points of one collective in one of the shapes that a tuner cannot tell apart: same nodes, same ranks, but one
- * group alone or several at once. */
+/* The points of one collective in one of the shapes that a tuner cannot tell apart (env_shapes_alike): one group alone
+ * or several at once, one type of data or another. */
 struct decide_side {
     const struct env_shape *shape;
     struct env_point *points; /* by size */
@@ -20,7 +20,7 @@ struct decide_side {
 };
 
 /* Where the sides would choose differently at a size, all take the call that loses least in any of them, of those that
- * were measured in all: the greatest of its losses is the smallest. The points' `shared` says so. */
+ * were measured in all that have the size: the greatest of its losses is the smallest. The points' `shared` says so. */
 void decide_agree_on_calls(struct env_decisions *d, struct decide_side *sides, int n);
 
 #endif

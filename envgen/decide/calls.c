@@ -36,13 +36,24 @@ static int find_option(const struct env_point *p, const char *label)
 /* ---- one size -------------------------------------------------------------------------------------------------------
  */
 
-/* A call that failed, hung or gave wrong data at one size of the collective is not trusted at another. */
-static int banned(struct decide_slice s, const char *call)
+/* The points of one collective in all shapes that a tuner cannot tell apart. */
+struct of_one_coll {
+    struct decide_slice *slices; /* a shape each */
+    int n;
+    const struct decide_index *index;
+};
+
+/* A call that failed, hung or gave wrong data at one size of the collective is not trusted at another, nor in a shape
+ * that a tuner cannot tell from that one. */
+static int is_banned(const struct of_one_coll *all, const char *call)
 {
-    for (int i = 0; i < s.count; i++)
-        for (int c = 0; c < s.points[i].ncandidates; c++)
-            if (s.points[i].candidates[c].status >= BENCH_WRONG && !strcmp(s.points[i].candidates[c].call.label, call))
-                return 1;
+    for (int k = 0; k < all->n; k++)
+        for (int i = 0; i < all->slices[k].count; i++)
+            for (int c = 0; c < all->slices[k].points[i].ncandidates; c++) {
+                const struct bench_candidate *x = &all->slices[k].points[i].candidates[c];
+                if (x->status >= BENCH_WRONG && !strcmp(x->call.label, call))
+                    return 1;
+            }
     return 0;
 }
 
@@ -61,7 +72,7 @@ static void state_gains(struct env_point *p, const struct bench_candidate **sour
 }
 
 static struct env_point read_point(struct env_decisions *d, const struct bench_point *p, const char *launch,
-                                   const struct decide_index *index)
+                                   const struct of_one_coll *all)
 {
     struct env_point out = {.bytes = p->bytes, .fallback = -1, .chosen = -1};
     const struct bench_candidate **sources = arena_alloc(d->arena, (size_t)p->ncandidates * sizeof *sources);
@@ -77,7 +88,8 @@ static struct env_point read_point(struct env_decisions *d, const struct bench_p
             .call = decide_knobs(d->arena, &c->call),
             .time_us = c->time_us,
             .status = c->status,
-            .lines = decide_lines(d->arena, index, p, c),
+            .banned = strcmp(c->call.label, BENCH_DEFAULT) != 0 && is_banned(all, c->call.label),
+            .lines = decide_lines(d->arena, all->index, p, c),
         };
     }
     if (p->untouched >= 0 && decide_timed(&p->candidates[p->untouched]))
@@ -92,13 +104,13 @@ static int clears(struct bench_interval gain, double margin)
 }
 
 /* The fastest call whose gain over the launch's default clears the margin, else that default. */
-static void choose(struct env_point *p, struct decide_slice s, double margin)
+static void choose(struct env_point *p, double margin)
 {
     p->chosen = p->fallback;
     for (int i = 0; i < p->noptions && p->fallback >= 0; i++) {
         const struct env_option *o = &p->options[i];
         if (i == p->fallback || o->status != BENCH_OK || !clears(o->gain, margin) ||
-            o->time_us.median >= p->options[p->chosen].time_us.median || banned(s, o->call.label))
+            o->time_us.median >= p->options[p->chosen].time_us.median || o->banned)
             continue;
         p->chosen = i;
     }
@@ -108,13 +120,12 @@ static void choose(struct env_point *p, struct decide_slice s, double margin)
  */
 
 /* Takes a point's choice over from its neighbours where they agree and nothing measured speaks against it. */
-static void smooth(struct env_point *p, const struct env_point *left, const struct env_point *right,
-                   struct decide_slice s, double margin)
+static void smooth(struct env_point *p, const struct env_point *left, const struct env_point *right, double margin)
 {
     if (!same_choice(left, right) || same_choice(p, left) || p->chosen < 0)
         return;
     int theirs = find_option(p, choice(left)->label);
-    if (theirs < 0 || p->options[theirs].status != BENCH_OK || banned(s, choice(left)->label))
+    if (theirs < 0 || p->options[theirs].status != BENCH_OK || p->options[theirs].banned)
         return;
     const struct env_option *own = &p->options[p->chosen], *other = &p->options[theirs];
     if (clears(bench_gain(other->time_us, own->time_us), margin) ||
@@ -262,16 +273,17 @@ static const char *launch_of(const struct env_shape *shape)
     return shape->chosen < 0 ? BENCH_DEFAULT : shape->launches[shape->chosen].knobs.label;
 }
 
-static struct env_point *choose_points(struct env_decisions *d, const struct env_shape *shape, struct decide_slice s,
-                                       const struct decide_index *index)
+static struct env_point *choose_points(struct env_decisions *d, const struct env_shape *shape,
+                                       const struct of_one_coll *all, int own)
 {
+    struct decide_slice s = all->slices[own];
     struct env_point *points = arena_alloc(d->arena, (size_t)s.count * sizeof *points);
     for (int i = 0; i < s.count; i++) {
-        points[i] = read_point(d, &s.points[i], launch_of(shape), index);
-        choose(&points[i], s, d->margin);
+        points[i] = read_point(d, &s.points[i], launch_of(shape), all);
+        choose(&points[i], d->margin);
     }
     for (int i = 1; i + 1 < s.count; i++)
-        smooth(&points[i], &points[i - 1], &points[i + 1], s, d->margin);
+        smooth(&points[i], &points[i - 1], &points[i + 1], d->margin);
     return points;
 }
 
@@ -301,13 +313,13 @@ void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struc
                   const struct decide_index *index)
 {
     struct decide_side *sides = arena_alloc(d->arena, (size_t)n * sizeof *sides);
+    struct of_one_coll all = {arena_alloc(d->arena, (size_t)n * sizeof *all.slices), n, index};
     for (int coll = 0; coll < COLL_MEASURED; coll++) {
-        for (int i = 0; i < n; i++) {
-            struct decide_slice s = of_coll(slices[i], coll);
-            sides[i] = (struct decide_side){&shapes[i], choose_points(d, &shapes[i], s, index), s.count};
-        }
-        if (n > 1)
-            decide_agree_on_calls(d, sides, n);
+        for (int i = 0; i < n; i++)
+            all.slices[i] = of_coll(slices[i], coll);
+        for (int i = 0; i < n; i++)
+            sides[i] = (struct decide_side){&shapes[i], choose_points(d, &shapes[i], &all, i), all.slices[i].count};
+        decide_agree_on_calls(d, sides, n);
         for (int i = 0; i < n; i++)
             if (sides[i].count)
                 add_coll(d, &shapes[i], coll, sides[i].points, sides[i].count);

@@ -55,13 +55,6 @@ static int check_defaults(const struct bench_points *points, struct err *e)
     return 0;
 }
 
-/* Whether a tuner cannot tell them apart: it is told nodes and ranks of a group, not what others do. */
-static int is_alike(const struct env_shape *x, const struct env_shape *y)
-{
-    return !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks &&
-           !strcmp(x->buffers ? x->buffers : "", y->buffers ? y->buffers : "");
-}
-
 /* What each shape counts where all have to agree: the time of a workload's step that it takes, else its points. */
 static double *worth_of(const struct env_decisions *d, const struct decide_slice *slices)
 {
@@ -122,12 +115,12 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
         d->shapes[d->nshapes++] = (struct env_shape){
             .engine = arena_strdup(d->arena, p->engine),
             .library = arena_strdup(d->arena, p->library),
-            .buffers = arena_strdup(d->arena, p->buffers),
             .active = arena_strdup(d->arena, p->active),
             .nodes = p->nodes,
             .ranks = p->ranks,
             .others = p->others,
             .load = p->load,
+            .buffers = p->buffers,
         };
     }
     const double *worth = worth_of(d, slices);
@@ -138,8 +131,11 @@ int env_decide(struct env_decisions *d, const struct bench_points *points, const
             k++;
         decide_agree_on_launch(d, &d->shapes[i], &d->shapes[k], worth + i);
     }
+    for (int i = 0; i < d->nshapes; i++)
+        if (env_shape_follows(&d->shapes[i]))
+            decide_follow(d, &d->shapes[i]);
     for (int i = 0, k; i < d->nshapes; i = k) {
-        for (k = i + 1; k < d->nshapes && is_alike(&d->shapes[k], &d->shapes[i]);)
+        for (k = i + 1; k < d->nshapes && env_shapes_alike(&d->shapes[k], &d->shapes[i]);)
             k++;
         decide_calls(d, &d->shapes[i], &slices[i], k - i, index);
     }

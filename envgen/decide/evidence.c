@@ -16,19 +16,7 @@ struct decide_index {
 
 static int compare_keys(const struct bench_result *x, const struct bench_result *y)
 {
-    int c = strcmp(x->engine, y->engine);
-    if (!c)
-        c = (x->nodes > y->nodes) - (x->nodes < y->nodes);
-    if (!c)
-        c = (x->ranks > y->ranks) - (x->ranks < y->ranks);
-    if (!c)
-        c = (x->others > y->others) - (x->others < y->others);
-    if (!c)
-        c = x->load - y->load;
-    if (!c)
-        c = (x->coll > y->coll) - (x->coll < y->coll);
-    if (!c)
-        c = (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    int c = bench_results_compare(x, y);
     if (!c)
         c = strcmp(x->launch.label, y->launch.label);
     return c ? c : strcmp(x->call.label, y->call.label);
@@ -75,10 +63,12 @@ const char *decide_lines(struct arena *a, const struct decide_index *index, cons
 {
     struct bench_result key = {
         .engine = p->engine,
+        .library = p->library,
         .nodes = p->nodes,
         .ranks = p->ranks,
         .others = p->others,
         .load = p->load,
+        .buffers = p->buffers,
         .coll = p->coll,
         .bytes = p->bytes,
         .launch = c->launch,

@@ -23,7 +23,8 @@ struct carrier {
 
 static int is_series(const struct env_shape *s)
 {
-    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && s->ranks % s->nodes == 0 && !s->load;
+    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && s->ranks % s->nodes == 0 && !s->load &&
+           !env_shape_follows(s);
 }
 
 /* ---- fitting --------------------------------------------------------------------------------------------------------

@@ -35,6 +35,19 @@ static void collect_launches(struct env_decisions *d, struct env_shape *shape, s
             }
 }
 
+void decide_follow(struct env_decisions *d, struct env_shape *shape)
+{
+    for (int i = 0; i < d->nshapes; i++) {
+        const struct env_shape *u = &d->shapes[i];
+        if (u->chosen < 0 || u->buffers || u->others != shape->others || u->load != shape->load ||
+            !env_shapes_alike(u, shape))
+            continue;
+        add_launch(d, shape, &u->launches[u->chosen].knobs);
+        shape->chosen = find_launch(shape, u->launches[u->chosen].knobs.label);
+        shape->why = u->why;
+    }
+}
+
 /* The fastest candidate of a launch at a point. One that was dropped tells how slow the launch is when there is no
  * other. NULL: nothing was timed. */
 static const struct bench_candidate *best_of(const struct bench_point *p, const char *launch)

@@ -20,8 +20,7 @@ struct segment {
 
 /* Shapes of one engine with the same number of ranks a node, by nodes. */
 struct series {
-    int per_node, reg_buff;
-    const char *buffers;
+    int per_node, reg_buff, buffers;
     const struct env_shape **shapes;
     struct segment *own; /* one a shape */
     int count;
@@ -91,7 +90,7 @@ static int reg_buff_of(const struct env_shape *s)
     unsigned long major = strtoul(s->library + sizeof name - 1, &point, 10), minor = 0;
     if (*point == '.')
         minor = strtoul(point + 1, NULL, 10);
-    return major * 100 + minor < 224 ? -1 : s->buffers != NULL;
+    return major * 100 + minor < 224 ? -1 : bench_buffers_are_told(s->buffers);
 }
 
 /* Of one shape: a rule for every range that does not stay with the default. */
@@ -299,14 +298,13 @@ static int write_series(struct builder *b, const struct series *s)
 /* The series that a shape belongs to; a shape with nodes of unequal size has one of its own. */
 static struct series *series_of(struct builder *b, struct series **all, int *count, const struct env_shape *s)
 {
-    const char *buffers = s->buffers ? s->buffers : "";
     int even = s->ranks % s->nodes == 0;
     for (int i = 0; i < *count && even; i++)
-        if ((*all)[i].per_node == s->ranks / s->nodes && !strcmp((*all)[i].buffers, buffers))
+        if ((*all)[i].per_node == s->ranks / s->nodes && (*all)[i].buffers == s->buffers)
             return &(*all)[i];
     *all = arena_grow(b->arena, *all, (size_t)*count, sizeof **all);
     (*all)[*count] =
-        (struct series){.per_node = even ? s->ranks / s->nodes : 0, .reg_buff = reg_buff_of(s), .buffers = buffers};
+        (struct series){.per_node = even ? s->ranks / s->nodes : 0, .reg_buff = reg_buff_of(s), .buffers = s->buffers};
     return &(*all)[(*count)++];
 }
 
@@ -319,17 +317,15 @@ static int count_points(const struct env_shape *s)
     return n;
 }
 
-/* Of shapes that differ only in how many groups work at once, which have agreed on their calls, the one with most sizes
- * speaks for all. */
+/* Of shapes that a tuner cannot tell apart, which have agreed on their calls, the one with most sizes speaks for all.
+ */
 static int speaks(const struct env_decisions *d, const struct env_shape *s)
 {
-    const char *buffers = s->buffers ? s->buffers : "";
     int own = count_points(s);
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *o = &d->shapes[i];
         int points = count_points(o);
-        if (o != s && !strcmp(o->engine, s->engine) && o->nodes == s->nodes && o->ranks == s->ranks &&
-            !strcmp(o->buffers ? o->buffers : "", buffers) && (points > own || (points == own && o < s)))
+        if (o != s && env_shapes_alike(o, s) && (points > own || (points == own && o < s)))
             return 0;
     }
     return 1;
@@ -382,18 +378,12 @@ static int add_predicted(struct builder *b)
     return 0;
 }
 
-/* Plain buffers, captured calls, registered buffers. */
-static int turn_of(const struct env_table_rule *r)
-{
-    return !r->buffers || !*r->buffers ? 0 : !strcmp(r->buffers, BENCH_GRAPH) ? 1 : 2;
-}
-
 static int by_basis(const void *a, const void *b)
 {
     const struct env_table_rule *x = *(struct env_table_rule *const *)a, *y = *(struct env_table_rule *const *)b;
     int c = (x->basis > y->basis) - (x->basis < y->basis);
     if (!c)
-        c = turn_of(x) - turn_of(y);
+        c = x->buffers - y->buffers;
     if (!c)
         c = (x->nodes_low > y->nodes_low) - (x->nodes_low < y->nodes_low);
     if (!c)

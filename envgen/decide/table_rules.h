@@ -31,9 +31,9 @@ struct env_table_rule {
     int ranks_low, ranks_high; /* of nodes_low, of nodes_high */
     int reg_buff;              /* 0 plain buffers, 1 registered ones, -1 both: as was measured */
     enum env_basis basis;
-    int base;            /* the measured number of nodes that `why` speaks of */
-    const char *why;     /* of that range's decision */
-    const char *buffers; /* of the run: struct bench_result's */
+    int base;        /* the measured number of nodes that `why` speaks of */
+    const char *why; /* of that range's decision */
+    int buffers;     /* that were measured: struct bench_result's */
 };
 
 struct env_table_rules {

@@ -124,7 +124,8 @@ static const struct env_shape *find_shape(const struct env_decisions *d, const s
 {
     for (int i = 0; i < d->nshapes; i++)
         if (!strcmp(d->shapes[i].engine, s->engine) && d->shapes[i].nodes == s->nodes &&
-            d->shapes[i].ranks == s->ranks && d->shapes[i].others == s->others && d->shapes[i].load == s->load)
+            d->shapes[i].ranks == s->ranks && d->shapes[i].others == s->others && d->shapes[i].load == s->load &&
+            d->shapes[i].buffers == s->buffers)
             return &d->shapes[i];
     return NULL;
 }

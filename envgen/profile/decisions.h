@@ -26,6 +26,7 @@ struct env_option {
     struct bench_interval time_us;
     struct bench_interval gain; /* over the launch's default call */
     enum bench_status status;
+    int banned;        /* it failed at another size, or where a tuner sees no difference: it is not chosen */
     const char *lines; /* where it stands in the journals: "results.jsonl:7,31" */
 };
 
@@ -69,11 +70,11 @@ struct env_launch {
 /* What was decided for one engine on one shape of job. */
 struct env_shape {
     const char *engine, *library;
-    const char *buffers; /* of struct bench_result: what holds for captured calls or registered buffers alone */
-    const char *active;  /* the same: under whose plugins the default was measured; NULL unknown */
+    const char *active; /* the same: under whose plugins the default was measured; NULL unknown */
     int nodes, ranks;
     int others;                  /* groups of the same shape that did the same meanwhile (bench/results/shape.h) */
     int load;                    /* what ran beside: times are what a step loses then (the same) */
+    int buffers;                 /* of struct bench_result */
     struct env_launch *launches; /* "default" first when it was measured */
     int nlaunches;
     int chosen; /* index; -1: the untouched launch was not measured, so nothing is decided */
@@ -132,6 +133,13 @@ const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench
 
 /* What was decided for a call of that size; NULL: nothing was measured there. */
 const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64_t bytes);
+
+/* Whether a tuner cannot tell them apart: it is told nodes and ranks of a group, not what others do, nor types. */
+int env_shapes_alike(const struct env_shape *x, const struct env_shape *y);
+
+/* Whether it only stands for other types or places of the data than usual: its launch is decided with the usual ones.
+ */
+int env_shape_follows(const struct env_shape *s);
 
 /* "2 nodes, 16 ranks, 4 such groups at once" */
 const char *env_shape_text(struct arena *a, const struct env_shape *s);

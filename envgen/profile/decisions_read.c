@@ -177,7 +177,6 @@ static int read_shape(const struct reader *in, const cJSON *o, void *to)
     struct env_shape *out = to;
     out->engine = word(in, o, "engine");
     out->library = word(in, o, "library");
-    out->buffers = arena_strdup(in->arena, json_str(o, "buffers", NULL));
     out->active = arena_strdup(in->arena, json_str(o, "active", NULL));
     out->why = word(in, o, "why");
     out->total_gain = interval(o, "total_gain");
@@ -190,6 +189,9 @@ static int read_shape(const struct reader *in, const cJSON *o, void *to)
     }
     if (!rc && cJSON_HasObjectItem(o, "load") && (out->load = bench_load_parse(json_str(o, "load", ""))) < 0)
         rc = bad(in, "\"load\": compute or calls");
+    out->buffers = bench_buffers_parse(json_str(o, "buffers", NULL));
+    if (!rc && out->buffers < 0)
+        rc = bad(in, "\"buffers\": bfloat16, in place, out of place, graph or registered");
     if (!rc)
         rc = list(in, o, "launches", sizeof *out->launches, read_launch, &out->launches, &out->nlaunches);
     if (!rc)
@@ -314,6 +316,17 @@ const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64
     return NULL;
 }
 
+int env_shape_follows(const struct env_shape *s)
+{
+    return s->buffers && !bench_buffers_are_told(s->buffers);
+}
+
+int env_shapes_alike(const struct env_shape *x, const struct env_shape *y)
+{
+    int same = x->buffers == y->buffers || (!bench_buffers_are_told(x->buffers) && !bench_buffers_are_told(y->buffers));
+    return same && !strcmp(x->engine, y->engine) && x->nodes == y->nodes && x->ranks == y->ranks;
+}
+
 const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench_evidence evidence)
 {
     for (int i = 0; i < d->nshapes; i++)
@@ -342,5 +355,7 @@ const char *env_shape_text(struct arena *a, const struct env_shape *s)
     const char *text = arena_printf(a, "%d node%s, %d ranks", s->nodes, s->nodes == 1 ? "" : "s", s->ranks);
     if (s->others)
         text = arena_printf(a, "%s, %d such groups at once", text, s->others + 1);
-    return s->load ? arena_printf(a, "%s, beside %s", text, bench_load_name(s->load)) : text;
+    if (s->load)
+        text = arena_printf(a, "%s, beside %s", text, bench_load_name(s->load));
+    return s->buffers ? arena_printf(a, "%s, buffers: %s", text, bench_buffers_name(s->buffers)) : text;
 }

@@ -71,7 +71,7 @@ static void add_shape(cJSON *array, const struct env_shape *s)
     json_add_str(o, "engine", s->engine);
     json_add_str(o, "library", s->library);
     json_add_str(o, "evidence", bench_evidence_text(bench_evidence_of(s->engine)));
-    json_add_str(o, "buffers", s->buffers);
+    json_add_str(o, "buffers", bench_buffers_name(s->buffers));
     cJSON_AddNumberToObject(o, "nodes", s->nodes);
     cJSON_AddNumberToObject(o, "ranks", s->ranks);
     cJSON_AddNumberToObject(o, "groups", s->others + 1);

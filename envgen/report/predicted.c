@@ -10,7 +10,8 @@
 
 static int is_measured(const struct env_shape *s)
 {
-    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && !s->others && !s->load && s->ranks % s->nodes == 0;
+    return bench_evidence_of(s->engine) == BENCH_ON_GPUS && !s->others && !s->load && !s->buffers &&
+           s->ranks % s->nodes == 0;
 }
 
 static int has_measured(const struct report *r)

@@ -33,7 +33,7 @@ static const void *rule_at(const struct verify *v, const struct bench_point *p)
     const char *name;
     if (v->text)
         return tuner_table_match(&v->table, v->table.rules, &shape, p->coll, p->bytes, TUNER_UNKNOWN,
-                                 p->buffers != NULL);
+                                 bench_buffers_are_told(p->buffers));
     return env_rules_find(&v->openmpi, p->coll, p->ranks, p->bytes, &name);
 }
 

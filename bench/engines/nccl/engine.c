@@ -82,7 +82,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     c->setup = *setup;
     if (setup->own)
         c->own = *(const struct nccl_options *)setup->own;
-    p->buffers = c->own.graphs ? BENCH_GRAPH : c->own.registered ? BENCH_REGISTERED : NULL;
+    p->buffers = c->own.graphs ? BENCH_GRAPH : c->own.registered ? BENCH_REGISTERED : BENCH_USUAL;
     if (c->own.graphs && c->own.registered)
         return err_set(e, ERR_USAGE, "--graphs and --registered are two runs: their rules are not the same");
     c->arena = a;

@@ -11,7 +11,7 @@
 struct synthetic {
     struct arena *arena;
     struct bench_points points;
-    int nodes, ranks, others;
+    int nodes, ranks, others, buffers;
     const char *engine, *library;
     double spread; /* half an interval, as a fraction of the median */
 };
@@ -55,7 +55,7 @@ static inline void synthetic_add(struct synthetic *s, int coll, uint64_t bytes, 
     struct bench_points *p = &s->points;
     struct bench_point *last = p->count ? &p->items[p->count - 1] : NULL;
     if (!last || last->coll != coll || last->bytes != bytes || last->nodes != s->nodes || last->ranks != s->ranks ||
-        last->others != s->others || strcmp(last->engine, s->engine) != 0) {
+        last->others != s->others || last->buffers != s->buffers || strcmp(last->engine, s->engine) != 0) {
         p->items = arena_grow(s->arena, p->items, (size_t)p->count, sizeof *p->items);
         last = &p->items[p->count++];
         *last = (struct bench_point){.engine = s->engine,
@@ -65,6 +65,7 @@ static inline void synthetic_add(struct synthetic *s, int coll, uint64_t bytes, 
                                      .nodes = s->nodes,
                                      .ranks = s->ranks,
                                      .others = s->others,
+                                     .buffers = s->buffers,
                                      .untouched = -1,
                                      .best = -1};
     }

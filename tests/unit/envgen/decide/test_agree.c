@@ -119,12 +119,73 @@ static void what_was_not_measured_in_both_is_left(void **state)
     finish(&s, d);
 }
 
+/* bfloat16 and the result's place are shapes of their own that share the usual one's row and launch; captured calls are
+ * another row. What was not measured in one of them is agreed on by the others. */
+static void types_that_a_tuner_is_not_told_share_a_row(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_calls(&s, 0, (double[]){100, 60, 70});
+    synthetic_add(&s, COLL_ALLREDUCE, 128, DEFAULT, DEFAULT, 200, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 128, DEFAULT, "3", 120, BENCH_OK);
+    s.buffers = BENCH_BFLOAT16;
+    add_calls(&s, 0, (double[]){100, 150, 90});
+    s.buffers = BENCH_OUT_OF_PLACE;
+    synthetic_add(&s, COLL_ALLREDUCE, 128, DEFAULT, DEFAULT, 200, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 128, DEFAULT, "3", 400, BENCH_OK);
+    s.buffers = BENCH_GRAPH;
+    add_calls(&s, 0, (double[]){100, 60, 90});
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(d->nshapes, 4);
+    assert_string_equal(range_of(d, 0)->call.label, "4");
+    assert_non_null(strstr(range_of(d, 0)->why, "one alone, bfloat16, would take 4 (90 us) and gets 4 (90 us)"));
+    assert_string_equal(d->shapes[0].colls[0].ranges[1].call.label, DEFAULT);
+    assert_string_equal(range_of(d, 1)->call.label, "4");
+    assert_string_equal(range_of(d, 2)->call.label, DEFAULT);
+    assert_string_equal(range_of(d, 3)->call.label, "3");
+    finish(&s, d);
+}
+
+/* A call that gives wrong data in bfloat16 is chosen for nothing that shares its row. */
+static void what_fails_in_one_is_nobodys(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_calls(&s, 0, (double[]){100, 60, 70});
+    s.buffers = BENCH_BFLOAT16;
+    synthetic_add(&s, COLL_ALLREDUCE, 32, DEFAULT, DEFAULT, 100, BENCH_OK);
+    synthetic_add(&s, COLL_ALLREDUCE, 32, DEFAULT, "3", 0, BENCH_WRONG);
+    add_calls(&s, 0, (double[]){100, 60, 70});
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(range_of(d, 0)->call.label, "4");
+    finish(&s, d);
+}
+
+/* Their launch is that of the usual data, which alone is held against others in many sessions. */
+static void types_follow_the_usual_launch(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    add_launches(&s, 2, 16, 100, 60, 98);
+    s.buffers = BENCH_BFLOAT16;
+    synthetic_add(&s, COLL_ALLREDUCE, 8, DEFAULT, DEFAULT, 100, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_string_equal(launch_of(d, 0), "ib2");
+    assert_string_equal(launch_of(d, 1), "ib2");
+    finish(&s, d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_does_not_care_goes_along),          cmocka_unit_test(who_loses_has_a_veto),
-        cmocka_unit_test(one_alone_and_several_at_once),         cmocka_unit_test(what_is_worse_for_one_is_nobodys),
+        cmocka_unit_test(who_does_not_care_goes_along),
+        cmocka_unit_test(who_loses_has_a_veto),
+        cmocka_unit_test(one_alone_and_several_at_once),
+        cmocka_unit_test(what_is_worse_for_one_is_nobodys),
         cmocka_unit_test(what_was_not_measured_in_both_is_left),
+        cmocka_unit_test(types_that_a_tuner_is_not_told_share_a_row),
+        cmocka_unit_test(what_fails_in_one_is_nobodys),
+        cmocka_unit_test(types_follow_the_usual_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

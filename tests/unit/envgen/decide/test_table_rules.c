@@ -25,7 +25,7 @@ static const struct bench_setting tree[] = {{"algorithm", "tree"}, {"protocol", 
 struct shape {
     int nodes, ranks;
     uint64_t from; /* ring16 from this size on; 0: everywhere; ENV_OPEN: tree everywhere */
-    const char *buffers;
+    int buffers;
 };
 
 static struct env_range range(uint64_t low, uint64_t high, const struct bench_setting *s, int n)
@@ -239,7 +239,7 @@ static void captured_calls_come_before_registered_ones(void **state)
     (void)state;
     for (int turn = 0; turn < 2; turn++)
         for (int plain = 0; plain < 2; plain++) { /* which is alone, or says what the registered ones say */
-            struct shape shapes[3] = {{4, 32, plain ? ENV_OPEN : 0, NULL}};
+            struct shape shapes[3] = {{4, 32, plain ? ENV_OPEN : 0, 0}};
             shapes[1 + turn] = (struct shape){4, 32, 64 * KIB, BENCH_GRAPH};
             shapes[2 - turn] = (struct shape){4, 32, ENV_OPEN, BENCH_REGISTERED};
             struct table t = table_of(shapes, 3, 0);
@@ -255,7 +255,7 @@ static void buffers_that_agree_are_one_rule(void **state)
 {
     (void)state;
     static const struct shape shapes[] = {
-        {4, 32, ENV_OPEN, NULL}, {4, 32, ENV_OPEN, BENCH_REGISTERED}, {4, 32, ENV_OPEN, BENCH_GRAPH}};
+        {4, 32, ENV_OPEN, 0}, {4, 32, ENV_OPEN, BENCH_REGISTERED}, {4, 32, ENV_OPEN, BENCH_GRAPH}};
     for (int n = 1; n <= 3; n++) {
         struct table t = table_of(shapes, n, 0);
         assert_int_equal(t.rules.count, 1);

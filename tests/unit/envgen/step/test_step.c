@@ -210,7 +210,7 @@ static int rule_predictor(void *arg, const struct step_question *q, struct step_
     return 0;
 }
 
-static struct env_shape on_gpus(struct arena *a, const char *buffers, const char *algorithm)
+static struct env_shape on_gpus(struct arena *a, int buffers, const char *algorithm)
 {
     struct bench_setting *s = arena_alloc(a, 2 * sizeof *s);
     s[0] = (struct bench_setting){"algorithm", algorithm};
@@ -238,7 +238,7 @@ static void captured_calls_are_others(void **state)
     struct synthetic s = synthetic_new();
     struct step_predictor p = {rule_predictor, NULL};
     for (int plain = 0; plain < 2; plain++) {
-        struct env_shape shapes[] = {on_gpus(s.arena, BENCH_GRAPH, "nvls"), on_gpus(s.arena, NULL, "tree")};
+        struct env_shape shapes[] = {on_gpus(s.arena, BENCH_GRAPH, "nvls"), on_gpus(s.arena, BENCH_USUAL, "tree")};
         struct env_decisions d = {
             .arena = s.arena, .tool = "0", .topology = "", .shapes = shapes, .nshapes = 1 + plain};
         struct workload *w = workload_of(-1, call(COLL_ALLREDUCE, MIB, 1, 0));

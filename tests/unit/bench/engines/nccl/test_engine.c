@@ -100,7 +100,7 @@ static void calls_go_into_graphs(void **state)
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, NULL), 0);
     own.graphs = 0;
     assert_string_equal(plan.library, "NCCL 2.30.7");
-    assert_string_equal(plan.buffers, BENCH_GRAPH);
+    assert_int_equal(plan.buffers, BENCH_GRAPH);
     struct bench_session *s = must_open(BENCH_DEFAULT);
     for (int coll = 0; coll < COLL_MEASURED; coll++)
         assert_int_equal(shoot(s, coll, 3 << 10, BENCH_DEFAULT, 10).status, BENCH_OK);
