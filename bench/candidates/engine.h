@@ -82,6 +82,8 @@ struct bench_engine {
     uint64_t most_bytes;  /* the largest size that it takes; 0: 1 GiB */
     uint64_t usual_bytes; /* the largest one unless a user says; 0: 16 MiB */
     struct bench_sampling sampling;
+    unsigned
+        buffers; /* a bit for each of enum bench_buffers that it can measure beside the plan's: bench_batch.buffers */
     int groups;  /* it measures groups of ranks inside one session: bench_batch.shape */
     int as_jobs; /* it can run launches just as jobs do, for setup->jobs */
 

@@ -19,6 +19,7 @@ struct bench_batch {
     const struct bench_shot *shots;
     int nshots;
     struct bench_shape shape; /* of the groups that do this; nodes 0: everybody together */
+    int buffers;              /* enum bench_buffers; BENCH_USUAL: those of the plan */
 };
 
 /* What a sample is: calls that fill least_us together, and at least `calls` of them unless these take more than

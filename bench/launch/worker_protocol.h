@@ -73,7 +73,8 @@ struct nccl_point {
     uint64_t bytes;     /* the larger of a rank's two buffers */
     struct nccl_groups groups;
 };
-#define NCCL_TYPE_FITTING (-1) /* float32 where the size allows it, else int8 */
+#define NCCL_TYPE_FITTING  (-1) /* float32 where the size allows it, else int8 */
+#define NCCL_TYPE_BFLOAT16 9    /* ncclDataType_t's */
 
 struct nccl_prepared {
     uint64_t working_set, cache; /* bytes: what calls in turn go through, and the GPU's cache that it is to exceed; 0:

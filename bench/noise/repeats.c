@@ -19,8 +19,7 @@ static int is_default(const struct bench_result *x)
 
 static int is_at(const struct bench_result *x, const struct history_place *at)
 {
-    return x->coll == at->coll && x->bytes == at->bytes && x->nodes == at->nodes && x->ranks == at->ranks &&
-           x->others == at->others && x->load == at->load && (!at->engine || !strcmp(x->engine, at->engine));
+    return x->bytes == at->bytes && history_is_of(x, at);
 }
 
 double repeats_spread(const struct bench_results *r, const struct history_place *at, int *apart)
@@ -49,21 +48,10 @@ int repeats_is_suspicious(const struct bench_results *r, const struct history_pl
     return repeats_spread(r, at, &apart) > REPEATS_WORTH && apart;
 }
 
-static struct history_place place_of(const struct bench_result *x)
-{
-    return (struct history_place){.coll = x->coll,
-                                  .bytes = x->bytes,
-                                  .nodes = x->nodes,
-                                  .ranks = x->ranks,
-                                  .engine = x->engine,
-                                  .others = x->others,
-                                  .load = x->load};
-}
-
 /* Whether line `i` is the second of its point: each point that was measured more than once has exactly one. */
 static int is_second(const struct bench_results *r, int i)
 {
-    struct history_place at = place_of(&r->items[i]);
+    struct history_place at = history_place_of(&r->items[i]);
     int before = 0;
     for (int k = 0; k < i && before < 2 && is_default(&r->items[i]); k++)
         before += is_at(&r->items[k], &at) && is_default(&r->items[k]);
@@ -78,7 +66,7 @@ void repeats_judge(const struct bench_results *r, struct findings *found)
     for (int i = 0; i < r->count; i++) {
         if (!is_second(r, i))
             continue;
-        struct history_place at = place_of(&r->items[i]);
+        struct history_place at = history_place_of(&r->items[i]);
         double spread = repeats_spread(r, &at, NULL);
         suspicious += repeats_is_suspicious(r, &at);
         spreads[n++] = spread;

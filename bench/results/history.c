@@ -4,7 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int same_shape(const struct bench_result *r, const struct history_place *at)
+struct history_place history_place_of(const struct bench_result *x)
+{
+    return (struct history_place){.coll = x->coll,
+                                  .bytes = x->bytes,
+                                  .nodes = x->nodes,
+                                  .ranks = x->ranks,
+                                  .launch = x->launch.label,
+                                  .engine = x->engine,
+                                  .others = x->others,
+                                  .load = x->load,
+                                  .buffers = x->buffers};
+}
+
+int history_is_of(const struct bench_result *r, const struct history_place *at)
 {
     return r->coll == at->coll && r->nodes == at->nodes && r->ranks == at->ranks && r->others == at->others &&
            r->load == at->load && r->buffers == at->buffers && (!at->engine || !strcmp(r->engine, at->engine));
@@ -12,7 +25,7 @@ static int same_shape(const struct bench_result *r, const struct history_place *
 
 static int same_launch(const struct bench_result *r, const struct history_place *at)
 {
-    return same_shape(r, at) && !strcmp(r->launch.label, at->launch);
+    return history_is_of(r, at) && !strcmp(r->launch.label, at->launch);
 }
 
 static int is_call(const struct bench_result *r, const struct history_place *at, const char *call)
@@ -162,7 +175,7 @@ struct bench_interval history_rival(const struct bench_results *r, const struct 
     struct bench_interval best = {0};
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        if (!same_shape(x, at) || x->bytes != at->bytes || x->status != BENCH_OK ||
+        if (!history_is_of(x, at) || x->bytes != at->bytes || x->status != BENCH_OK ||
             !strcmp(x->launch.label, at->launch))
             continue;
         struct bench_interval v = interval_of(x);

@@ -15,6 +15,10 @@ struct history_place {
     int others, load, buffers; /* of struct bench_result */
 };
 
+/* Where a result was measured; and whether it was there, at any size and under any launch. */
+struct history_place history_place_of(const struct bench_result *x);
+int history_is_of(const struct bench_result *x, const struct history_place *at);
+
 /* Whether `call` has times from this place in `round`. The default is written last of all calls: with it the place is
  * finished. */
 int history_done(const struct bench_results *r, const struct history_place *at, const char *call, int round);

@@ -93,10 +93,9 @@ static void list_variations(const struct candidate_source *e, const struct histo
     const struct bench_study *s = e->study;
     for (int i = 0; i < s->results->count && *n < room; i++) {
         const struct bench_result *x = &s->results->items[i];
-        if (x->coll != at->coll || x->bytes != at->bytes || x->nodes != at->nodes || x->ranks != at->ranks ||
-            x->others != at->others || x->load != at->load || strcmp(x->launch.label, at->launch) != 0 ||
-            strcmp(x->engine, s->engine->name) != 0 || is_planned(&s->plan, at->coll, x->call.label) ||
-            history_hopeless(s->results, at, x->call.label) || history_done(s->results, at, x->call.label, e->round))
+        if (!history_is_of(x, at) || x->bytes != at->bytes || strcmp(x->launch.label, at->launch) != 0 ||
+            is_planned(&s->plan, at->coll, x->call.label) || history_hopeless(s->results, at, x->call.label) ||
+            history_done(s->results, at, x->call.label, e->round))
             continue;
         int listed = 0;
         for (int k = 0; k < *n; k++)
@@ -145,7 +144,7 @@ int candidates_vary(void *user, struct rounds *r, const struct bench_knobs *winn
     const struct candidate_source *e = user;
     const struct bench_study *s = e->study;
     struct history_place at = {r->coll,         r->bytes,        r->shape.nodes, r->shape.ranks, e->launch,
-                               s->engine->name, r->shape.others, r->shape.load,  s->plan.buffers};
+                               s->engine->name, r->shape.others, r->shape.load,  r->buffers};
     struct bench_knobs *out = arena_alloc(s->arena, BENCH_VARIATIONS * sizeof *out);
     int n = s->engine->vary(e->session, r->bytes, winner, s->arena, out), added = 0;
     for (int i = 0; i < n; i++) {

@@ -15,6 +15,7 @@
 #include "bench/search/screening.h"
 #include "bench/search/session.h"
 #include "bench/search/sizes.h"
+#include "bench/search/variants.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -236,14 +237,7 @@ static int check_default(const struct bench_study *s, struct err *e)
 {
     for (int i = 0; i < s->results->count; i++) {
         const struct bench_result *x = &s->results->items[i];
-        struct history_place at = {.coll = x->coll,
-                                   .bytes = x->bytes,
-                                   .nodes = x->nodes,
-                                   .ranks = x->ranks,
-                                   .launch = BENCH_DEFAULT,
-                                   .engine = s->engine->name,
-                                   .others = x->others,
-                                   .load = x->load};
+        const struct history_place at = history_place_of(x);
         char size[UNIT_TEXT];
         int failed = x->status == BENCH_WRONG || x->status == BENCH_CRASHED || x->status == BENCH_HUNG;
         if (failed && !strcmp(x->launch.label, BENCH_DEFAULT) && !strcmp(x->call.label, BENCH_DEFAULT) &&
@@ -293,6 +287,7 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
 int bench_conduct(struct bench_study *s, struct err *e)
 {
     struct screening f = {0};
+    variants_resume(s);
     screening_begin(s, &f);
     int rc = s->plan.keep_all ? compare_all(s, &f, e)
              : f.count > 1    ? search(s, &f, e)

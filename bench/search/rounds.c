@@ -130,7 +130,8 @@ static enum bench_outcome run_lanes(struct rounds *r, const int *lanes, int n, i
                             .check = check,
                             .shots = shots,
                             .nshots = n,
-                            .shape = r->shape};
+                            .shape = r->shape,
+                            .buffers = r->buffers};
     struct listener l = {.rounds = r, .lanes = lanes, .nlanes = n};
     enum bench_outcome outcome = r->engine->measure(r->session, &b, r->stop, on_sample, &l, detail);
     r->failed = lanes[l.next];

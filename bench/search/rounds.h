@@ -53,6 +53,7 @@ struct rounds {
     int coll;
     uint64_t bytes;
     struct bench_shape shape;
+    int buffers;                  /* enum bench_buffers */
     struct candidate *candidates; /* the default first, then the promising ones first */
     int ncandidates;
     double expect_us;            /* of the default; 0 unknown */

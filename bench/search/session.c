@@ -8,6 +8,7 @@
 #include "bench/search/candidates.h"
 #include "bench/search/shapes.h"
 #include "bench/search/sizes.h"
+#include "bench/search/variants.h"
 #include "core/coll.h"
 #include "core/units.h"
 
@@ -61,8 +62,8 @@ static void add_point(struct session *v, struct bench_place place)
     struct history_place at = bench_place_of(s, place, v->want->launch->label);
     int known = !at.bytes || history_done(s->results, &at, BENCH_DEFAULT, v->want->round);
     for (int i = 0; i < v->npoints; i++)
-        known |=
-            v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes && v->points[i].shape == place.shape;
+        known |= v->points[i].at.coll == at.coll && v->points[i].at.bytes == at.bytes &&
+                 v->points[i].shape == place.shape && v->points[i].at.buffers == at.buffers;
     if (!known)
         v->points[v->npoints++] =
             (struct point){.at = at, .shape = place.shape, .size = place.size, .calls = bench_calls(s, place)};
@@ -75,6 +76,19 @@ static void add_size(struct session *v, int shape, int size)
         if (bench_calls(v->study, place) > 0)
             add_point(v, place);
     }
+}
+
+/* Data that changes choices, where there is an element for each rank. */
+static void add_variants(struct session *v, int shape)
+{
+    const struct bench_study *s = v->study;
+    for (int size = 0; size < s->nsizes; size++)
+        for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
+            for (int buffers = 1; buffers < BENCH_BUFFERS; buffers++) {
+                struct bench_place place = {coll, size, shape, buffers};
+                if (s->matters[coll] >> buffers & 1 && bench_calls(s, place) > 0 && variants_fit(s, place))
+                    add_point(v, place);
+            }
 }
 
 /* Where a shape is held against one like it. */
@@ -106,6 +120,9 @@ static void list_points(struct session *v)
                 for (int i = bounds[part] + first; i < bounds[part + 1]; i += 2)
                     add_size(v, shape, i);
     }
+    for (int shape = 0; shape < bench_count_shapes(v->study) && v->want->full; shape++)
+        if (search_shapes_twin(v->study, shape) < 0)
+            add_variants(v, shape);
 }
 
 /* ---- the journal ---- */
@@ -137,7 +154,7 @@ static int write_result(struct session *v, const struct history_place *at, const
                              .slowdown = x->slowdown,
                              .launch = *v->want->launch,
                              .call = *x->knobs,
-                             .buffers = s->plan.buffers,
+                             .buffers = at->buffers,
                              .data = v->session ? v->session->data : NULL,
                              .active = v->session ? v->session->active : NULL,
                              .round = v->want->round,
@@ -340,6 +357,7 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
                            .coll = at->coll,
                            .bytes = at->bytes,
                            .shape = {at->nodes, at->ranks, at->others, at->load},
+                           .buffers = at->buffers,
                            .expect_us = expect_us(v, at),
                            .rival = history_rival(s->results, at),
                            .samples = enough(v),
@@ -387,7 +405,8 @@ static int is_between(struct session *v, int i)
 {
     const struct point *p = &v->points[i];
     char size[UNIT_TEXT];
-    if (v->want->screening || !sizes_tell_nothing(v->study, (struct bench_place){p->at.coll, p->size, p->shape}))
+    if (v->want->screening ||
+        !sizes_tell_nothing(v->study, (struct bench_place){p->at.coll, p->size, p->shape, p->at.buffers}))
         return 0;
     if (v->want->round <= 1)
         log_info(v->study->log, "%s of %s is left out: between its neighbours times are in proportion to the size",
@@ -444,6 +463,19 @@ static int run_points(struct session *v, int *done, struct err *e)
     return rc;
 }
 
+/* Types and places of the data, once there is a first choice everywhere. */
+static int compare_variants(struct session *v, struct err *e)
+{
+    struct bench_study *s = v->study;
+    int rc = 0, untouched = v->want->launch == &s->plan.launches[0], points = bench_count_points(s);
+    enum bench_outcome outcome = untouched ? variants_compare(s, v->session, &rc, e) : BENCH_ANSWERED;
+    if (outcome != BENCH_ANSWERED)
+        close_session(v, 1);
+    if (bench_count_points(s) > points)
+        take_time(s);
+    return rc;
+}
+
 /* The points, and where launches are told apart these again, as long as it takes to be sure of this session. */
 static int run_visit(struct session *v, struct err *e)
 {
@@ -454,6 +486,8 @@ static int run_visit(struct session *v, struct err *e)
     int rc = run_points(v, &done, e);
     if (v->want->round <= 1 && !v->want->screening)
         s->summary->left_out += v->npoints - done;
+    if (!rc && done == v->npoints && v->session && v->want->full)
+        rc = compare_variants(v, e);
     for (v->pass = 1; !v->want->full && !rc && done == v->npoints && v->pass < VISIT_PASSES; v->pass++) {
         if (progress_now_s() >= end_s || !v->session || v->deaths || bench_stopped(s))
             break;
@@ -471,7 +505,7 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     struct err why = {0};
     int rc = 0;
     s->results->session = s->results->count;
-    v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * BENCH_SHAPES * sizeof *v.points);
+    v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * BENCH_SHAPES * BENCH_BUFFERS * sizeof *v.points);
     if (s->nodes)
         list_points(&v);
     if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))

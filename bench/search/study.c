@@ -46,7 +46,7 @@ struct history_place bench_place_of(const struct bench_study *s, struct bench_pl
                                   .load = shape.load,
                                   .launch = launch,
                                   .engine = s->engine->name,
-                                  .buffers = s->plan.buffers};
+                                  .buffers = p.buffers ? p.buffers : s->plan.buffers};
 }
 
 /* ---- what a workload calls ---- */
@@ -91,7 +91,8 @@ int bench_count_points(const struct bench_study *s)
     for (int shape = 0; shape < bench_count_shapes(s); shape++)
         for (int coll = 0; coll < COLL_MEASURED; coll++)
             for (int i = 0; i < s->nsizes; i++)
-                n += bench_calls(s, (struct bench_place){coll, i, shape}) > 0;
+                n += bench_calls(s, (struct bench_place){coll, i, shape}) > 0 ? 1 + __builtin_popcount(s->matters[coll])
+                                                                              : 0;
     return n;
 }
 

@@ -8,6 +8,7 @@
 #include "bench/results/journal.h"
 #include "bench/search/options.h"
 #include "bench/workload/workload.h"
+#include "core/coll.h"
 #include "core/progress.h"
 
 /* Everything about one run. */
@@ -32,8 +33,10 @@ struct bench_study {
     struct bench_shape *shapes; /* of the groups that are measured, the first is what launches are told apart by */
     int nshapes;                /* 0: everybody together alone */
     unsigned spared;            /* a bit for each shape that was found to behave like another */
-    int losses;                 /* times that agents were started anew after nodes were lost */
-    double started_s;           /* progress_now_s() */
+    unsigned matters[COLL_MEASURED]; /* a bit for each enum bench_buffers that is measured everywhere, too */
+    int compared;                    /* that has been looked into (bench/search/variants.h) */
+    int losses;                      /* times that agents were started anew after nodes were lost */
+    double started_s;                /* progress_now_s() */
     double deadline_s;
     double start_s;      /* the longest start so far */
     double found;        /* how many times as fast the points are by what was proven so far, as a geometric mean */
@@ -43,9 +46,10 @@ struct bench_study {
 
 int bench_stopped(const struct bench_study *s);
 
-/* A collective, at an index into sizes, of groups of a shape by its index. */
+/* A collective, at an index into sizes, of groups of a shape by its index, with data that is not that of the plan. */
 struct bench_place {
     int coll, size, shape;
+    int buffers; /* enum bench_buffers; BENCH_USUAL: those of the plan */
 };
 
 /* `bytes` less what does not divide into equal blocks for `ranks`, where the collective has such. */

@@ -13,6 +13,7 @@
 #include "tests/doubles/nccl_fault.h"
 
 #define MAX_PEERS 1024
+#define BFLOAT16  9 /* ncclDataType_t */
 
 struct proposal {
     struct header header;
@@ -274,6 +275,7 @@ static double time_us(struct ncclComm *c, const struct chosen *x, double factor)
     double us = law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, x->chunk, x->bytes);
     us *= factor * c->factor * law_noise(&c->law, c->calls);
     us *= 1 + c->law.beside[h->algo] * c->others;
+    us *= law_data(&c->law, h->coll, h->algo, h->proto, h->type == BFLOAT16, in_place(m, c->nranks));
     us *= x->registered ? law_registered(&c->law, h->coll, h->algo, h->proto) : 1;
     if (c->law.cache_bytes > 0) {
         int hot = touch(c, m->send, move_send_bytes(m, c->nranks));

@@ -15,10 +15,11 @@ static int read_cell_field(struct law_shaped *x, const char *key, double value)
     const struct {
         const char *key;
         double *field;
-    } fields[] = {{"latency", &c->latency_us},    {"GBps", &c->GBps},       {"channel_GBps", &c->channel_GBps},
-                  {"channel_us", &c->channel_us}, {"predict", &c->predict}, {"chunk_best", &c->chunk_best},
-                  {"chunk_loss", &c->chunk_loss}, {"bend", &c->bend},       {"bend_at", &c->bend_at},
-                  {"registered", &c->registered}, {"nodes", &x->nodes},     {"ranks", &x->ranks}};
+    } fields[] = {{"latency", &c->latency_us},    {"GBps", &c->GBps},         {"channel_GBps", &c->channel_GBps},
+                  {"channel_us", &c->channel_us}, {"predict", &c->predict},   {"chunk_best", &c->chunk_best},
+                  {"chunk_loss", &c->chunk_loss}, {"bend", &c->bend},         {"bend_at", &c->bend_at},
+                  {"registered", &c->registered}, {"bfloat16", &c->bfloat16}, {"in_place", &c->in_place},
+                  {"nodes", &x->nodes},           {"ranks", &x->ranks}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!strcmp(fields[i].key, key)) {
             *fields[i].field = value;
@@ -288,6 +289,12 @@ double law_registered(const struct law *l, int coll, int algo, int proto)
 {
     double factor = l->cells[coll][algo][proto].registered;
     return factor > 0 ? factor : 1;
+}
+
+double law_data(const struct law *l, int coll, int algo, int proto, int bfloat16, int in_place)
+{
+    const struct law_cell *c = &l->cells[coll][algo][proto];
+    return (bfloat16 && c->bfloat16 > 0 ? c->bfloat16 : 1) * (in_place && c->in_place > 0 ? c->in_place : 1);
 }
 
 double law_predict_us(const struct law *l, int coll, int algo, int proto, uint64_t bytes, int registered)

@@ -6,7 +6,8 @@
  *   launch 4                         microseconds of the host's time that a call outside a graph costs
  *   hcas mlx5_0,mlx5_1               what NCCL_IB_HCA is matched against
  *   cell COLLECTIVE ALGORITHM PROTOCOL latency=US GBps=B [channel_GBps=B] [channel_us=US] [predict=F]
- *     [chunk_best=BYTES chunk_loss=F] [bend=F bend_at=BYTES] [registered=F] [nodes=N ranks=R]
+ *     [chunk_best=BYTES chunk_loss=F] [bend=F bend_at=BYTES] [registered=F] [bfloat16=F] [in_place=F]
+ *     [nodes=N ranks=R]
  *   when NAME=VALUE factor=F         times F under that environment variable; "when hcas=mlx5_0+mlx5_1 ..." asks for
  *                                    the HCAs in use, "none" when NCCL_IB_HCA matches none
  *
@@ -40,7 +41,8 @@
  *   timer F                          events tell F times what has passed
  *
  * A chunk that is longer than the protocol's buffers allow is cut. registered: times F, prediction too, where both
- * buffers are registered or the call is captured, which NCCL tells the tuner as regBuff 1.
+ * buffers are registered or the call is captured, which NCCL tells the tuner as regBuff 1. bfloat16, in_place: times F
+ * for such data, which neither predictions nor the tuner know.
  *
  *   time = latency + channels * channel_us + bytes / min(GBps, channels * channel_GBps)
  *
@@ -66,7 +68,8 @@
 
 struct law_cell {
     int offered;
-    double latency_us, GBps, channel_GBps, channel_us, predict, chunk_best, chunk_loss, bend, bend_at, registered;
+    double latency_us, GBps, channel_GBps, channel_us, predict, chunk_best, chunk_loss, bend, bend_at, registered,
+        bfloat16, in_place;
 };
 
 struct law_condition {
@@ -125,6 +128,9 @@ double law_predict_us(const struct law *l, int coll, int algo, int proto, uint64
 
 /* How much slower a cell is with registered buffers. */
 double law_registered(const struct law *l, int coll, int algo, int proto);
+
+/* How much slower a cell is with such data. */
+double law_data(const struct law *l, int coll, int algo, int proto, int bfloat16, int in_place);
 
 /* A factor around 1 for the n-th call, the same in every process: noise, drift, bursts, tail and speeds. */
 double law_noise(const struct law *l, uint64_t n);

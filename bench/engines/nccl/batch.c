@@ -10,13 +10,12 @@ static struct nccl_measure question(const struct nccl_session *s, const struct b
                                     const struct bench_knobs *call)
 {
     struct nccl_requested w = nccl_requested_of(call);
-    return (struct nccl_measure){.point = nccl_session_point(s, b->coll, b->bytes, b->shape),
-                                 .algo = w.algo,
-                                 .proto = w.proto,
-                                 .channels = w.channels,
-                                 .chunk_bytes = w.chunk_bytes,
-                                 .graph = s->context->own.graphs,
-                                 .iterations = 1};
+    struct nccl_measure q = nccl_session_question(s, b->coll, b->bytes, b->shape, b->buffers);
+    q.algo = w.algo;
+    q.proto = w.proto;
+    q.channels = w.channels;
+    q.chunk_bytes = w.chunk_bytes;
+    return q;
 }
 
 static void remember_default(struct nccl_session *s, const struct nccl_point *p, double us)
@@ -93,7 +92,7 @@ static enum bench_outcome run_shot(struct run *x, int shot, int first, char *out
         return outcome;
     *out = status != BENCH_OK;
     x->report(x->user, shot, status, us, *s->remark && status == BENCH_OK ? s->remark : x->request.detail);
-    if (status == BENCH_OK && q.algo < 0 && !b->shape.load)
+    if (status == BENCH_OK && q.algo < 0 && !b->shape.load && (!b->buffers || b->buffers == s->context->buffers))
         remember_default(s, &q.point, us);
     return BENCH_ANSWERED;
 }
@@ -104,7 +103,7 @@ enum bench_outcome nccl_session_measure(struct bench_session *base, const struct
 {
     struct nccl_session *s = (struct nccl_session *)base;
     struct run x = {{s, stop, b->shots[0].patience_s, detail}, b, NULL, report, user};
-    struct nccl_point p = nccl_session_point(s, b->coll, b->bytes, b->shape);
+    const struct nccl_point p = nccl_session_question(s, b->coll, b->bytes, b->shape, b->buffers).point;
     int refusals = 0;
     enum bench_outcome outcome = nccl_session_prepare(&x.request, &p, &refusals);
     if (outcome == BENCH_ANSWERED && refusals)

@@ -7,7 +7,6 @@
 
 #define LEAST_BYTES ((uint64_t)64 << 10) /* below, all types take what the latency takes */
 #define SAMPLES     3
-#define BFLOAT16    9 /* ncclDataType_t */
 #define WORTH       0.05
 
 struct variant {
@@ -69,7 +68,7 @@ enum bench_outcome nccl_session_beside(const struct nccl_request *r, const struc
     enum bench_status one = BENCH_OK;
     const char *wrong = NULL;
     int n = (int)(sizeof variants / sizeof *variants), refusals;
-    variants[0].point.type = BFLOAT16;
+    variants[0].point.type = NCCL_TYPE_BFLOAT16;
     variants[1].point.in_place = !q->point.in_place;
     more.iterations = bench_sample_calls(&nccl_sampling, us);
     for (int i = 0; i < n && outcome == BENCH_ANSWERED && one != BENCH_WRONG; i++) {

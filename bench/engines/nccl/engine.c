@@ -82,7 +82,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     c->setup = *setup;
     if (setup->own)
         c->own = *(const struct nccl_options *)setup->own;
-    p->buffers = c->own.graphs ? BENCH_GRAPH : c->own.registered ? BENCH_REGISTERED : BENCH_USUAL;
+    c->buffers = p->buffers = c->own.graphs ? BENCH_GRAPH : c->own.registered ? BENCH_REGISTERED : BENCH_USUAL;
     if (c->own.graphs && c->own.registered)
         return err_set(e, ERR_USAGE, "--graphs and --registered are two runs: their rules are not the same");
     c->arena = a;
@@ -218,14 +218,13 @@ static void close_session(struct bench_session *base, int kill)
 static const struct algorithm_table *find_table(struct nccl_session *s, const struct history_place *at,
                                                 volatile sig_atomic_t *stop)
 {
-    const struct nccl_point point =
-        nccl_session_point(s, at->coll, at->bytes, (struct bench_shape){at->nodes, at->ranks, at->others, at->load});
+    const struct bench_shape shape = {at->nodes, at->ranks, at->others, at->load};
+    const struct nccl_measure q = nccl_session_question(s, at->coll, at->bytes, shape, at->buffers);
     for (int i = 0; i < s->ntables; i++)
-        if (nccl_same_point(&s->tables[i].point, &point))
+        if (nccl_same_point(&s->tables[i].point, &q.point))
             return &s->tables[i];
     char detail[BENCH_DETAIL];
     struct nccl_request r = {s, stop, START_LEAST_S, detail};
-    struct nccl_measure q = {.point = point, .algo = -1, .proto = -1, .iterations = 1, .graph = s->context->own.graphs};
     enum bench_status status;
     double us;
     int refusals;
@@ -233,7 +232,7 @@ static const struct algorithm_table *find_table(struct nccl_session *s, const st
         nccl_session_ask(&r, &q, &status, &us) != BENCH_ANSWERED || status != BENCH_OK)
         return NULL;
     s->tables = arena_grow(s->arena, s->tables, (size_t)s->ntables, sizeof *s->tables);
-    s->tables[s->ntables] = (struct algorithm_table){point, s->times[0].choice};
+    s->tables[s->ntables] = (struct algorithm_table){q.point, s->times[0].choice};
     return &s->tables[s->ntables++];
 }
 
@@ -274,6 +273,8 @@ const struct bench_engine bench_engine_nccl = {
     .sampling = {2000, 5000, 5}, /* nccl_sampling */
     .most_bytes = BENCH_MOST_BYTES,
     .usual_bytes = (uint64_t)4 << 30,
+    .buffers = 1u << BENCH_BFLOAT16 | 1u << BENCH_IN_PLACE | 1u << BENCH_OUT_OF_PLACE | 1u << BENCH_GRAPH |
+               1u << BENCH_REGISTERED,
     .groups = 1,
     .as_jobs = 1,
     .options_title = "NCCL or RCCL (--engine nccl)",

@@ -26,15 +26,23 @@ const struct bench_sampling nccl_sampling = {.least_us = 2000, .most_us = 5000, 
 
 /* ---- points ---- */
 
-struct nccl_point nccl_session_point(const struct nccl_session *s, int coll, uint64_t bytes, struct bench_shape shape)
+struct nccl_measure nccl_session_question(const struct nccl_session *s, int coll, uint64_t bytes,
+                                          struct bench_shape shape, int buffers)
 {
     const struct bench_shape whole = {s->base.nodes, s->base.ranks, 0}, everybody = {0};
-    return (struct nccl_point){.coll = coll,
-                               .in_place = coll == COLL_ALLREDUCE,
-                               .type = NCCL_TYPE_FITTING,
-                               .registered = s->context->own.registered,
-                               .bytes = bytes,
-                               .groups = {bench_shape_same(&shape, &whole) ? everybody : shape, whole.nodes}};
+    int usual = coll == COLL_ALLREDUCE;
+    buffers = buffers ? buffers : s->context->buffers;
+    return (struct nccl_measure){
+        .point = {.coll = coll,
+                  .in_place = buffers == BENCH_IN_PLACE || (usual && buffers != BENCH_OUT_OF_PLACE),
+                  .type = buffers == BENCH_BFLOAT16 ? NCCL_TYPE_BFLOAT16 : NCCL_TYPE_FITTING,
+                  .registered = buffers == BENCH_REGISTERED,
+                  .bytes = bytes,
+                  .groups = {bench_shape_same(&shape, &whole) ? everybody : shape, whole.nodes}},
+        .algo = -1,
+        .proto = -1,
+        .iterations = 1,
+        .graph = buffers == BENCH_GRAPH};
 }
 
 int nccl_same_point(const struct nccl_point *a, const struct nccl_point *b)

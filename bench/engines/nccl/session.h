@@ -20,6 +20,7 @@ struct algorithm_table {
 struct nccl_context {
     struct bench_setup setup;
     struct nccl_options own;
+    int buffers; /* of the plan */
     const char *plugin;
     struct nccl_pool *pool;
     struct arena *arena;
@@ -78,8 +79,10 @@ struct nccl_request {
     char *detail; /* BENCH_DETAIL */
 };
 
-/* The point as jobs have it: gradients are reduced in place, other collectives go from one buffer to another. */
-struct nccl_point nccl_session_point(const struct nccl_session *s, int coll, uint64_t bytes, struct bench_shape shape);
+/* What a request asks for, without the call: BENCH_USUAL buffers are the plan's, and as jobs have it gradients are
+ * reduced in place, other collectives go from one buffer to another. */
+struct nccl_measure nccl_session_question(const struct nccl_session *s, int coll, uint64_t bytes,
+                                          struct bench_shape shape, int buffers);
 
 int nccl_same_point(const struct nccl_point *a, const struct nccl_point *b);
 

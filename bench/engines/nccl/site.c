@@ -29,7 +29,8 @@ static int measure(struct nccl_session *s, const struct nccl_point *p, double us
 {
     char detail[BENCH_DETAIL];
     struct nccl_request r = {s, s->stop, PATIENCE_S, detail};
-    struct nccl_measure q = {.point = *p, .algo = -1, .proto = -1, .iterations = 1, .graph = s->context->own.graphs};
+    struct nccl_measure q = {
+        .point = *p, .algo = -1, .proto = -1, .iterations = 1, .graph = s->context->buffers == BENCH_GRAPH};
     enum bench_status status = BENCH_OK;
     int refusals, n = -1;
     if (nccl_session_prepare(&r, p, &refusals) != BENCH_ANSWERED || refusals)

@@ -15,9 +15,10 @@ struct fake_trouble {
     uint64_t bytes;
     enum bench_outcome outcome; /* BENCH_ANSWERED: the call gives `status` instead */
     enum bench_status status;
-    int times; /* how often; 0 never */
-    int after; /* as many calls go well before */
-    int mute;  /* no reason is given */
+    int times;   /* how often; 0 never */
+    int after;   /* as many calls go well before */
+    int mute;    /* no reason is given */
+    int buffers; /* with these alone */
 };
 
 static struct {
@@ -39,6 +40,13 @@ static struct {
     int early_takes_all;      /* what runs beside "early" takes eight times as long, beside others a tenth longer */
     int groups_contend;       /* groups at once take half as long again */
     double open_s;            /* what a launch takes to start */
+    struct {
+        int buffers;
+        const char *call; /* NULL: all */
+        double factor;
+    } data[4];               /* what calls take with data that is not the usual */
+    int refused;             /* such buffers cannot be had */
+    int with[BENCH_BUFFERS]; /* samples with such */
     int opened, closed, killed, samples, requests;
     unsigned noise;
 } fake;
@@ -128,11 +136,21 @@ static double fake_noise(void)
     return 1 + 0.02 * (fake.noise >> 16 & 0xff) / 255;
 }
 
-static struct fake_trouble *fake_trouble_at(const struct fake_session *s, const char *call, uint64_t bytes)
+static double fake_data(int buffers, const char *call)
+{
+    double factor = 1;
+    for (size_t i = 0; i < sizeof fake.data / sizeof *fake.data; i++)
+        if (fake.data[i].buffers && fake.data[i].buffers == buffers &&
+            (!fake.data[i].call || !strcmp(fake.data[i].call, call)))
+            factor *= fake.data[i].factor;
+    return factor;
+}
+
+static struct fake_trouble *fake_trouble_at(const struct fake_session *s, const char *call, uint64_t bytes, int buffers)
 {
     for (size_t i = 0; i < sizeof fake.trouble / sizeof *fake.trouble; i++) {
         struct fake_trouble *t = &fake.trouble[i];
-        if (t->times > 0 && !strcmp(t->call, call) && t->bytes == bytes &&
+        if (t->times > 0 && !strcmp(t->call, call) && t->bytes == bytes && t->buffers == buffers &&
             (!t->launch || !strcmp(t->launch, s->launch->label)))
             return t->after-- > 0 ? NULL : t;
     }
@@ -155,7 +173,7 @@ static enum bench_outcome fake_measure(struct bench_session *base, const struct 
             }
             if (out[i])
                 continue;
-            struct fake_trouble *t = fake_trouble_at(s, call, b->bytes);
+            struct fake_trouble *t = fake_trouble_at(s, call, b->bytes, b->buffers);
             if (t) {
                 t->times--;
                 if (t->outcome != BENCH_ANSWERED) {
@@ -166,11 +184,17 @@ static enum bench_outcome fake_measure(struct bench_session *base, const struct 
                 tell(user, i, t->status, 0, t->mute ? "" : "rank 1: element 5 is 6, expected 7");
                 continue;
             }
+            if (b->buffers && b->buffers == fake.refused) {
+                tell(user, i, BENCH_FAILED, 0, "no such buffers");
+                continue;
+            }
             fake.samples++;
+            fake.with[b->buffers]++;
             int smaller = b->shape.nodes && b->shape.ranks < base->ranks;
             double factor = s->start == fake.disturbed_start && b->bytes >= fake.disturbed_bytes ? 1.2 : 1;
             factor *= fake.groups_contend && b->shape.others ? 1.5 : 1;
             factor *= fake.middle_in_groups && smaller && !strcmp(call, "middle") ? 0.1 : 1;
+            factor *= fake_data(b->buffers, call);
             base->slowdown = !b->shape.load ? 0 : fake.early_takes_all && !strcmp(call, "early") ? 8 : 1.1;
             tell(user, i, BENCH_OK, factor * fake_time_us(s->launch->label, call, b->bytes) * fake_noise(), NULL);
         }

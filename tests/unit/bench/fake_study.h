@@ -90,8 +90,8 @@ static inline int fake_repeated(const struct fake_run *f)
     for (int i = 0; i < f->study.results->count; i++)
         for (int k = 0; k < i; k++)
             n += strcmp(r[i].call.label, BENCH_DEFAULT) && r[i].ntimes && r[k].ntimes && r[i].bytes == r[k].bytes &&
-                 r[i].round == r[k].round && r[i].coll == r[k].coll && r[i].nodes == r[k].nodes &&
-                 r[i].ranks == r[k].ranks && r[i].others == r[k].others &&
+                 r[i].buffers == r[k].buffers && r[i].round == r[k].round && r[i].coll == r[k].coll &&
+                 r[i].nodes == r[k].nodes && r[i].ranks == r[k].ranks && r[i].others == r[k].others &&
                  !strcmp(r[i].launch.label, r[k].launch.label) && !strcmp(r[i].call.label, r[k].call.label);
     return n;
 }

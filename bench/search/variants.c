@@ -1,0 +1,273 @@
+/* Which types and places of the data are compared with the usual ones at which sizes, and what is said of it. */
+#include "bench/search/variants.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bench/search/turns.h"
+#include "core/coll.h"
+#include "core/units.h"
+
+#define SIZES     3
+#define ID        "types-and-places"
+#define ID_TOLD   "captured-and-registered"
+#define UNTOLD    (1u << BENCH_BFLOAT16 | 1u << BENCH_IN_PLACE | 1u << BENCH_OUT_OF_PLACE)
+#define TOLD      (1u << BENCH_GRAPH | 1u << BENCH_REGISTERED)
+#define FEW_BYTES 4 /* a rank: below, there are not as many elements as ranks */
+
+/* Beyond this, buffers take longer to fill than calls take, and times are in proportion to the size. */
+#define MOST_BYTES ((uint64_t)256 << 20)
+
+/* What filling buffers takes, before it has been seen. */
+#define FILL_BASE_S   2e-3
+#define FILL_PER_BYTE 2e-10
+
+/* All comparisons of a run. */
+struct tally {
+    struct bench_study *study;
+    struct findings found;
+    double until_s, turn_s; /* the longest turn so far beyond its samples */
+    int compared, skipped, changed;
+    unsigned unavailable; /* a bit for each enum bench_buffers */
+    double worst;
+    const char *where;
+    struct bench_points *points;
+};
+
+/* Those that a job may have instead. A call that both sends to and receives from others needs two buffers. */
+static unsigned others_of(int coll)
+{
+    switch (coll) {
+    case COLL_ALLREDUCE:
+        return TOLD | 1u << BENCH_BFLOAT16 | 1u << BENCH_OUT_OF_PLACE;
+    case COLL_REDUCESCATTER:
+    case COLL_REDUCE:
+        return TOLD | 1u << BENCH_BFLOAT16 | 1u << BENCH_IN_PLACE;
+    case COLL_ALLGATHER:
+    case COLL_BROADCAST:
+        return TOLD | 1u << BENCH_IN_PLACE;
+    default:
+        return 0;
+    }
+}
+
+/* ---- what comes of it ---- */
+
+static const char *place_text(const struct tally *t, const struct comparison *c)
+{
+    char size[UNIT_TEXT];
+    return arena_printf(t->study->arena, "%s of %s", coll_name(c->at.coll), unit_bytes(size, c->at.bytes));
+}
+
+static void take_worst(struct tally *t, const struct comparison *c)
+{
+    for (int i = 0; i < c->nlanes; i++) {
+        double apart = turns_factor(c, i).median - 1;
+        if (t->where && fabs(apart) <= fabs(t->worst))
+            continue;
+        t->worst = apart;
+        t->where = arena_printf(t->study->arena, "%s, %s, by %s", bench_buffers_name(c->other), place_text(t, c),
+                                c->lanes[i].knobs->label);
+    }
+}
+
+static void say_change(struct tally *t, const struct comparison *c, int to)
+{
+    struct arena *a = t->study->arena;
+    int told = bench_buffers_are_told(c->other);
+    const char *what =
+        to < c->nlanes ? arena_printf(a, "%s is %.2fx as fast", c->lanes[to].knobs->label, turns_gain(c, to, 1).median)
+                       : arena_printf(a, "it takes %.2fx, and others may not", turns_factor(c, c->chosen).median);
+    struct finding *f = finding_add(&t->found, FINDING_NOTE, told ? ID_TOLD : ID, bench_buffers_name(c->other),
+                                    "%s: another choice than for the usual data, which is %s: %s%s", place_text(t, c),
+                                    c->lanes[c->chosen].knobs->label, what,
+                                    told ? "" : "; measured at all sizes, and one rule serves both");
+    if (told)
+        f->advice = c->other == BENCH_GRAPH ? "a second run with --graphs finds rules for captured calls alone"
+                                            : "a second run with --registered finds rules for such buffers alone";
+    log_info(t->study->log, "%s", finding_sentence(f, t->study->arena));
+    t->changed += !told;
+    if (!told)
+        t->study->matters[c->at.coll] |= 1u << c->other;
+}
+
+/* Wrong data, or a death: what shares its rule with the usual data is a result like any other. */
+static int say_trouble(struct tally *t, const struct comparison *c, struct err *e)
+{
+    struct bench_study *s = t->study;
+    const char *call = c->lanes[c->failed].knobs->label, *what = c->half ? bench_buffers_name(c->other) : "usual data";
+    const char *text = arena_printf(s->arena, "%s, call %s: %s: %s", place_text(t, c), call,
+                                    bench_status_name(c->status), *c->why ? c->why : "no reason known");
+    log_warn(s->log, "%s: %s", what, text);
+    if (c->half && bench_buffers_are_told(c->other)) {
+        finding_add(&t->found, FINDING_WARNING, ID_TOLD, what, "%s", text);
+        return 0;
+    }
+    if (c->half)
+        s->matters[c->at.coll] |= 1u << c->other;
+    s->summary->measured++;
+    s->summary->troubled++;
+    const struct bench_result r = {.engine = s->engine->name,
+                                   .library = s->plan.library,
+                                   .coll = c->at.coll,
+                                   .bytes = c->at.bytes,
+                                   .nodes = c->at.nodes,
+                                   .ranks = c->at.ranks,
+                                   .others = c->at.others,
+                                   .launch = s->plan.launches[0],
+                                   .call = *c->lanes[c->failed].knobs,
+                                   .buffers = c->half ? c->other : BENCH_USUAL,
+                                   .status = c->status,
+                                   .detail = *c->why ? c->why : "no reason known"};
+    return bench_journal_append(s->journal, &r, e);
+}
+
+static int judge(struct tally *t, const struct comparison *c, struct err *e)
+{
+    t->unavailable |= c->status == BENCH_FAILED ? 1u << c->other : 0;
+    if (c->status == BENCH_FAILED)
+        return 0;
+    if (c->status != BENCH_OK)
+        return say_trouble(t, c, e);
+    t->compared++;
+    take_worst(t, c);
+    int to = turns_change(c);
+    if (to >= 0)
+        say_change(t, c, to);
+    return 0;
+}
+
+/* ---- all of them ---- */
+
+static const struct bench_point *point_at(const struct tally *t, const struct history_place *at)
+{
+    for (int i = 0; i < t->points->count; i++) {
+        const struct bench_point *p = &t->points->items[i];
+        if (p->coll == at->coll && p->bytes == at->bytes && p->nodes == at->nodes && p->ranks == at->ranks &&
+            p->others == at->others && p->load == at->load && p->buffers == at->buffers &&
+            !strcmp(p->engine, at->engine))
+            return p;
+    }
+    return NULL;
+}
+
+static enum bench_outcome compare(struct tally *t, struct bench_session *session, struct bench_place place, int *rc,
+                                  struct err *e)
+{
+    struct bench_study *s = t->study;
+    struct comparison c = {.study = s, .session = session, .other = place.buffers};
+    place.buffers = BENCH_USUAL;
+    c.at = bench_place_of(s, place, BENCH_DEFAULT);
+    const struct bench_point *p = point_at(t, &c.at);
+    if (p)
+        turns_pick(&c, p);
+    if (c.nlanes < 2 || !variants_fit(s, place))
+        return BENCH_ANSWERED;
+    double fill_s = fmax(t->turn_s, FILL_BASE_S + FILL_PER_BYTE * (double)c.at.bytes), began_s = progress_now_s();
+    if (began_s + TURNS_LEAST * 2 * (1e-6 * turns_sample_us(&c) + fill_s) > t->until_s) {
+        t->skipped++;
+        return BENCH_ANSWERED;
+    }
+    enum bench_outcome outcome = turns_run(&c);
+    if (outcome != BENCH_STOPPED && outcome != BENCH_LOST)
+        *rc = judge(t, &c, e);
+    if (c.turns)
+        t->turn_s = fmax(0, (progress_now_s() - began_s) / c.turns / 2 - 1e-6 * turns_sample_us(&c));
+    return outcome;
+}
+
+/* The sizes by their turn: one in the middle, the largest, the smallest. */
+static int sizes_of(const struct bench_study *s, int sizes[SIZES])
+{
+    int last = s->nsizes - 1, n = 0;
+    while (last > 0 && s->sizes[last] > MOST_BYTES)
+        last--;
+    const int wanted[SIZES] = {(last + 1) / 2, last, 0};
+    for (int i = 0; i < SIZES; i++) {
+        int known = 0;
+        for (int k = 0; k < n; k++)
+            known |= sizes[k] == wanted[i];
+        if (!known)
+            sizes[n++] = wanted[i];
+    }
+    return n;
+}
+
+/* Those of `kinds`; a collective that changes its choice anyhow is not asked again. */
+static enum bench_outcome compare_all(struct tally *t, struct bench_session *session, unsigned kinds, int *rc,
+                                      struct err *e)
+{
+    struct bench_study *s = t->study;
+    int sizes[SIZES], n = sizes_of(s, sizes);
+    unsigned said[COLL_MEASURED] = {0};
+    enum bench_outcome outcome = BENCH_ANSWERED;
+    for (int i = 0; i < n; i++)
+        for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
+            for (int other = 1; other < BENCH_BUFFERS && outcome == BENCH_ANSWERED && !*rc; other++) {
+                struct bench_place place = {coll, sizes[i], 0, other};
+                unsigned bit = 1u << other, open = kinds & s->engine->buffers & others_of(coll) & ~t->unavailable;
+                if (!(open & ~said[coll] & ~s->matters[coll] & bit) || !(bench_calls(s, place) > 0))
+                    continue;
+                int findings = t->found.n;
+                outcome = compare(t, session, place, rc, e);
+                said[coll] |= t->found.n > findings ? bit : 0;
+            }
+    return outcome;
+}
+
+static void sum_up(struct tally *t)
+{
+    static const char more[] = "a larger --budget compares more of them";
+    const char *skipped =
+        t->skipped ? arena_printf(t->study->arena, "; %d comparisons were left out for lack of time", t->skipped) : "";
+    if (!t->compared && !t->skipped)
+        return;
+    struct finding *f;
+    if (!t->compared)
+        f = finding_add(&t->found, FINDING_NOTE, ID, NULL,
+                        "not compared for lack of time: rules rest on float32, AllReduce in place, others not");
+    else
+        f = finding_add(
+            &t->found, FINDING_OK, ID, NULL, "types and places of the data %s: times differ by %.1f %% at worst (%s)%s",
+            t->changed ? "do not matter elsewhere" : "do not matter here", 100 * t->worst, t->where, skipped);
+    f->advice = t->skipped ? more : NULL;
+    log_info(t->study->log, "%s", finding_sentence(f, t->study->arena));
+}
+
+enum bench_outcome variants_compare(struct bench_study *s, struct bench_session *session, int *rc, struct err *e)
+{
+    *rc = 0;
+    if (s->compared || !(s->engine->buffers & UNTOLD) || s->plan.buffers || s->plan.keep_all ||
+        (s->nshapes && s->shapes[0].load))
+        return BENCH_ANSWERED;
+    s->compared = 1;
+    double now_s = progress_now_s(), part_s = VARIANTS_PART * (s->deadline_s - s->started_s);
+    struct tally t = {.study = s, .found = {.arena = s->arena}, .until_s = fmin(now_s + part_s, s->deadline_s)};
+    struct arena *a = arena_new();
+    t.points = bench_points_of(s->results, a);
+    enum bench_outcome outcome = compare_all(&t, session, UNTOLD, rc, e);
+    sum_up(&t);
+    if (outcome == BENCH_ANSWERED && !*rc)
+        outcome = compare_all(&t, session, TOLD, rc, e);
+    if (!*rc)
+        *rc = bench_journal_append_noise(s->journal, &t.found, e);
+    arena_free(a);
+    return outcome;
+}
+
+int variants_fit(const struct bench_study *s, struct bench_place place)
+{
+    struct history_place at = bench_place_of(s, place, BENCH_DEFAULT);
+    return at.bytes >= FEW_BYTES * (uint64_t)at.ranks;
+}
+
+void variants_resume(struct bench_study *s)
+{
+    for (int i = 0; i < s->results->noise.n; i++)
+        s->compared |= s->results->noise.list[i].id && !strcmp(s->results->noise.list[i].id, ID);
+    for (int i = 0; i < s->results->count; i++) {
+        const struct bench_result *x = &s->results->items[i];
+        if (!strcmp(x->engine, s->engine->name) && x->coll < COLL_MEASURED && (UNTOLD >> x->buffers & 1))
+            s->matters[x->coll] |= 1u << x->buffers;
+    }
+}
