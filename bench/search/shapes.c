@@ -34,7 +34,7 @@ static int has(const struct bench_study *s, const struct bench_shape *shape, enu
     return s->workload && workload_profile_has_part(s->workload, part, shape->nodes, shape->ranks);
 }
 
-/* Alone, beside compute, or both: what the objective asks for. */
+/* Alone, beside compute, or both: what the objective asks for; beside other calls where the workload has it so. */
 static void add_by_objective(struct bench_study *s, struct bench_shape shape)
 {
     int objective = s->options->objective;
@@ -44,6 +44,8 @@ static void add_by_objective(struct bench_study *s, struct bench_shape shape)
         add(s, shape, BENCH_ALONE);
     if (hidden)
         add(s, shape, BENCH_COMPUTE);
+    if (hidden && !objective && s->engine->seconds && workload_profile_meets(s->workload, shape.nodes, shape.ranks))
+        add(s, shape, BENCH_CALLS);
 }
 
 /* Takes it in where it fits, as often at once as it says; returns whether it does. */

@@ -129,6 +129,22 @@ int workload_profile_has_part(const struct workload *w, enum workload_hiding par
     return 0;
 }
 
+int workload_profile_meets(const struct workload *w, int nodes, int ranks)
+{
+    for (int i = 0; i < w->nphases; i++) {
+        const struct workload_phase *p = &w->phases[i];
+        int hidden = 0, waited_for = 0;
+        for (int k = 0; k < p->ncalls; k++) {
+            const struct workload_call *c = &p->calls[k];
+            hidden |= is_of_group(w, c, nodes, ranks) && is_in(c, WORKLOAD_HIDDEN);
+            waited_for |= (workload_call_nodes(w, c) > 1) != (nodes > 1) && is_in(c, WORKLOAD_EXPOSED);
+        }
+        if (hidden && waited_for)
+            return 1;
+    }
+    return 0;
+}
+
 static int nearest(const uint64_t *sizes, int n, uint64_t bytes)
 {
     int best = 0;

@@ -28,6 +28,10 @@ int workload_profile_has_group(const struct workload *w, int nodes, int ranks);
 enum workload_hiding { WORKLOAD_ALL, WORKLOAD_EXPOSED, WORKLOAD_HIDDEN };
 int workload_profile_has_part(const struct workload *w, enum workload_hiding part, int nodes, int ranks);
 
+/* Whether such groups have hidden calls in a phase in which others are waited for, within a node where these cross
+ * nodes or across where these do not: the two are then on the way at the same time. */
+int workload_profile_meets(const struct workload *w, int nodes, int ranks);
+
 /* Calls of `coll` per step that count for each of the `n` ascending sizes, into `calls`: every call in that part of
  * such a group (of any group when none is of that shape) for the size nearest to its own, in proportion when that is
  * another one. */

@@ -101,6 +101,14 @@ static struct step_time through(struct sample x, struct sample y, double bytes)
                               bench_call_us(t.high_us, slowdown), slowdown};
 }
 
+/* By one size alone: a larger call takes at least as long, and at most in proportion; a smaller one the other way. */
+static struct step_time around(struct sample x, double bytes)
+{
+    double r = bytes / x.bytes;
+    struct step_time t = through(x, x, bytes);
+    return (struct step_time){t.us * sqrt(r), t.low_us * fmin(r, 1), t.high_us * fmax(r, 1), t.slowdown};
+}
+
 /* 0, or -1 where the measured sizes do not reach. */
 static int interpolate(const struct env_coll *c, uint64_t bytes, const char *label, struct step_time *t)
 {
@@ -108,12 +116,12 @@ static int interpolate(const struct env_coll *c, uint64_t bytes, const char *lab
     double at = bytes ? (double)bytes : 1;
     if (b.below.time && (b.above.time || b.below.bytes >= at))
         *t = through(b.below, b.above.time ? b.above : b.below, at);
-    else if (b.below.time && at <= b.below.bytes * REACH && b.below2.time)
-        *t = through(b.below2, b.below, at);
+    else if (b.below.time && at <= b.below.bytes * REACH)
+        *t = b.below2.time ? through(b.below2, b.below, at) : around(b.below, at);
     else if (b.above.time && b.above.bytes <= FLAT_BYTES)
         *t = through(b.above, b.above, at);
-    else if (b.above.time && at * REACH >= b.above.bytes && b.above2.time)
-        *t = through(b.above, b.above2, at);
+    else if (b.above.time && at * REACH >= b.above.bytes)
+        *t = b.above2.time ? through(b.above, b.above2, at) : around(b.above, at);
     else
         return -1;
     return 0;
@@ -144,11 +152,12 @@ static int count_points(const struct env_coll *c)
     return n;
 }
 
-/* How well a shape of the call's group stands for it: beside compute where it hides behind that, and else alone; then
- * by the sizes that were measured, then by groups at once, as jobs have them. */
+/* How well a shape of the call's group stands for it: beside compute where it hides behind that, if not then beside
+ * calls, and else alone; then by the sizes that were measured, then by groups at once, as jobs have them. */
 static double rank_of(const struct env_shape *s, const struct env_coll *k, const struct workload_call *call)
 {
-    int as_called = s->load == (call->overlap_us > 0 ? BENCH_COMPUTE : BENCH_ALONE);
+    static const int hidden[BENCH_LOADS] = {[BENCH_COMPUTE] = 2, [BENCH_CALLS] = 1};
+    int as_called = call->overlap_us > 0 ? hidden[s->load] : s->load == BENCH_ALONE;
     return as_called * 1e12 + count_points(k) * 1e7 + s->others;
 }
 

@@ -30,7 +30,7 @@ const char *step_source_name(enum step_source s); /* "measured", "measured on ho
 /* What the profile's measurements say of a call. */
 enum step_cover {
     STEP_COVERED,      /* measured at this size, or at one within a tenth of it */
-    STEP_INTERPOLATED, /* between measured sizes, or hardly beyond them */
+    STEP_INTERPOLATED, /* between measured sizes, or within a factor of two of them */
     STEP_UNCOVERED,    /* nothing: at most a prediction */
     STEP_COVERS,
 };

@@ -56,13 +56,14 @@ fi
 
 # ---- a capture, by the plugin that is the tuner at the same time ----
 check "bench runs under a capture" env NCCLTUNE_CAPTURE="$work/capture" NCCL_PROFILER_PLUGIN="$PWD/build/libnccl-tuner-nccltune.so" \
-    timeout 120 build/nccltune bench --engine nccl -q --topology "$topo" --budget 3s --collectives allreduce,alltoall \
+    timeout 120 build/nccltune bench --engine nccl -q --topology "$topo" --budget 3s --collectives allreduce,alltoall,alltoallv \
     --max-bytes 64K --step-factor 64 -o "$work/c.jsonl"
 check "its workers' files are merged" build/nccltune workload --merge "$work"/capture/*.json -o "$work/captured.json"
 # seen WORDS: in a line of some file, which is a call.
 seen() { cat "$work"/capture/*.json | grep -q "$1"; }
 check "they have what the tuner was made to choose, and times" seen '"allreduce".*"time_us".*"tree", "protocol": "ll"'
 check "and all-to-alls, which NCCL knows as sends" seen '"alltoall".*"group_size": 3'
+check "told apart from those with a hot rank" seen '"alltoallv".*"group_size": 3'
 
 # ---- the profile ----
 check "generate takes NCCL results" \

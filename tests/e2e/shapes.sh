@@ -49,6 +49,26 @@ check "decisions have both figures" grep -q 'one alone would take tree/ll .* 2 a
 explain() { build/nccltune explain "$work/profile" --coll allreduce --bytes 64K --nodes 1 --ranks 2; }
 check "explain knows the shape" bash -c "$(declare -f explain); work=$work; explain | grep -q '2 ranks, 2 such groups at once'"
 
+# ---- which cover the job ----
+generate() { build/nccltune generate --topology "$work/profile/topology.json" --results "$work/profile/results.jsonl" --workload "$1" -o "$work/again"; }
+covered() { grep -o '^coverage: .*' "$work/covered"; }
+check "generate holds the capture against them" bash -c "$(declare -f generate); work=$work; generate $work/workload.json >$work/covered"
+check "and says that all of it was measured" test "$(covered)" = "coverage: 100 % of the communication as it was measured, 0 % between measured sizes, 0 % not at all"
+# A gradient of twice the only size that was measured, and a group that was not; what their calls took is in the file.
+python3 - "$work/workload.json" "$work/more.json" <<'EOF'
+import json, sys
+w = json.load(open(sys.argv[1]))
+calls = w["phases"][0]["collectives"]
+(pair,) = calls
+calls += [dict(pair, bytes=2 * pair["bytes"]), dict(pair, group_size=3)]
+json.dump(w, open(sys.argv[2], "w"))
+EOF
+rm -rf "$work/again"
+check "generate holds more than that against them" bash -c "$(declare -f generate); work=$work; generate $work/more.json >$work/covered"
+check "one size beyond is no measurement, another group is nothing" bash -c \
+    "grep -q 'coverage: [1-9][0-9]* % .*, [1-9][0-9]* % between measured sizes, [1-9][0-9]* % not at all' $work/covered"
+check "which is named" grep -q 'not measured: allreduce of 64 KiB, 3 ranks' "$work/covered"
+
 # ---- the job finds them ----
 found() {
     NCCL_DEBUG=INFO NCCL_TUNER_PLUGIN=$PWD/build/libnccl-tuner-nccltune.so NCCLTUNE_PROFILE=$work/profile \
@@ -101,7 +121,8 @@ check "explain says what the skew costs" grep -q 'an even alltoall takes 26.6 us
 check "no rule comes of it" test -z "$(grep '^alltoall' "$work/experts/tuner.csv")"
 
 # ---- and it is verified ----
-verify() { timeout 60 build/nccltune verify "$work/profile" -q --sizes 64K --budget 10s >"$work/verify.out"; }
+verify() { timeout 60 build/nccltune verify "$work/profile" -q --budget 10s --workload "$work/workload.json" >"$work/verify.out"; }
 check "verify measures the profile's shapes" verify
+check "and says what of the capture they cover" grep -q '^coverage: 100 % of the communication as it was measured' "$work/verify.out"
 check "all three" test "$(grep -c '65536' "$work/verify.out")" = 3
 finish

@@ -217,6 +217,7 @@ static const struct bench_engine fake_engine = {
     .name = "fake",
     .description = "a formula",
     .groups = 1,
+    .seconds = 1,
     .plan = fake_plan,
     .combine = fake_combine,
     .open = fake_open,

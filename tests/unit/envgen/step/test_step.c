@@ -359,6 +359,35 @@ static void coverage_is_by_time(void **state)
     arena_free(s.arena);
 }
 
+/* One size alone was measured, in 100 us: up to twice and half of it is between as long and in proportion. */
+static void one_size_reaches_a_little(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        double us, low, high;
+    } sizes[] = {{64 * KIB, 100, 100, 100},
+                 {128 * KIB, 141.42, 100, 200},
+                 {32 * KIB, 70.71, 50, 100},
+                 {132 * KIB, 0, 0, 0},
+                 {31 * KIB, 0, 0, 0}};
+    struct synthetic s = synthetic_new();
+    synthetic_add(&s, COLL_ALLREDUCE, 64 * KIB, "default", "default", 100, BENCH_OK);
+    struct env_decisions *d = synthetic_decide(&s);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct workload *w = workload_of(-1, call(COLL_ALLREDUCE, sizes[i].bytes, 1, 0));
+        struct step_estimate e = estimate(&s, d, w, NULL);
+        const struct step_call *c = &e.phases[0].calls[0];
+        assert_int_equal(c->cover, !i ? STEP_COVERED : sizes[i].us > 0 ? STEP_INTERPOLATED : STEP_UNCOVERED);
+        assert_near(c->now.us, sizes[i].us, 2);
+        assert_true(sizes[i].us <= 0 ||
+                    (fabs(c->now.low_us / sizes[i].low - 1) < 0.1 && fabs(c->now.high_us / sizes[i].high - 1) < 0.1));
+        workload_free(w);
+    }
+    env_decisions_free(d);
+    arena_free(s.arena);
+}
+
 /* A stage of a pipeline waits for the others: what it waits for and computes takes 1 + bubble. */
 static void a_bubble_stretches_its_phase(void **state)
 {
@@ -389,6 +418,7 @@ int main(void)
         cmocka_unit_test(it_comes_to_one_sentence),
         cmocka_unit_test(as_json),
         cmocka_unit_test(coverage_is_by_time),
+        cmocka_unit_test(one_size_reaches_a_little),
     };
     setenv("LC_ALL", "C.UTF-8", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
