@@ -49,9 +49,9 @@ MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 # bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the plugin.
 tree         = $(sort $(shell find $(1) -name '*.c'))
 TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe tuner/online)
-PLUGIN_SRC  := $(filter-out tuner/online/%,$(call tree,tuner)) core/coll.c core/launcher.c core/sha256.c
+PLUGIN_SRC  := $(call tree,tuner core/wire) core/coll.c core/hmac.c core/launcher.c core/sha256.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
-WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c gpu_driver.c) $(addprefix core/wire/,connection.c proof.c) $(addprefix bench/noise/,host_signs.c signs.c) \
+WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c gpu_driver.c) $(addprefix core/wire/,connection.c proof.c tcp.c) $(addprefix bench/noise/,host_signs.c signs.c) \
                    probe/source/gpu_errors.c probe/source/gpu_signs.c probe/source/port_counters.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c hmac.c sha256.c)
 WORKER_SRC  := $(call tree,bench/nccltune-worker) $(WORKER_PARTS)
 CLI_SRC     := $(call tree,cli)

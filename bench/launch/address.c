@@ -3,75 +3,21 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/sha256.h"
+#include "core/wire/tcp.h"
 
-#define BACKLOG  4096
 #define MOST_OWN 256
 
 /* ---- the conductor's side ---- */
-
-static int listen_on(int family, const struct sockaddr *any, socklen_t bytes)
-{
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    if (family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    if (!bind(fd, any, bytes) && !listen(fd, BACKLOG))
-        return fd;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
-}
-
-int address_listen(uint16_t *port)
-{
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT, .sin6_port = htons(*port)};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY), .sin_port = htons(*port)};
-    struct sockaddr_in6 got = {0}; /* the smaller one of IPv4 fits in, its port at the same place */
-    socklen_t bytes = sizeof got;
-    int fd = listen_on(AF_INET6, (struct sockaddr *)&six, sizeof six);
-    if (fd < 0)
-        fd = listen_on(AF_INET, (struct sockaddr *)&four, sizeof four);
-    if (fd < 0 || getsockname(fd, (struct sockaddr *)&got, &bytes))
-        return -1;
-    *port = ntohs(got.sin6_port);
-    return fd;
-}
-
-void address_stack(char stack[ADDRESS_STACK])
-{
-    char boot[64] = "", hex[SHA256_HEX];
-    struct stat net;
-    struct sha256 h;
-    *stack = 0;
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, boot, sizeof boot);
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0 || stat("/proc/self/ns/net", &net))
-        return;
-    sha256_init(&h);
-    sha256_update(&h, boot, (size_t)n);
-    sha256_update(&h, &net.st_ino, sizeof net.st_ino);
-    sha256_hex(&h, hex);
-    snprintf(stack, ADDRESS_STACK, "%.16s", hex);
-}
 
 static socklen_t size_of(const struct sockaddr *a)
 {
@@ -94,8 +40,8 @@ static int can_be_told(const struct ifaddrs *i)
 void address_places(uint16_t port, char places[ADDRESS_PLACES])
 {
     struct ifaddrs *list = NULL;
-    char text[INET6_ADDRSTRLEN], stack[ADDRESS_STACK];
-    address_stack(stack);
+    char text[INET6_ADDRSTRLEN], stack[WIRE_STACK];
+    wire_stack(stack);
     size_t used = (size_t)snprintf(places, ADDRESS_PLACES, "%s/127.0.0.1:%u", *stack ? stack : "0", port);
     if (getifaddrs(&list))
         list = NULL;
@@ -155,28 +101,14 @@ static int leads_away_from_here(const struct sockaddr *to)
     return leads;
 }
 
-void address_tune(int fd)
-{
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &(int){1}, sizeof(int));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &(int){1}, sizeof(int));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &(int){ADDRESS_SILENCE_S - 1}, sizeof(int));
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &(unsigned){ADDRESS_SILENCE_S * 1000}, sizeof(unsigned));
-}
-
 /* A connected, non-blocking descriptor, or -1 with errno. */
 static int connect_one(const struct sockaddr *to, socklen_t bytes, int patience_ms)
 {
-    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
-    socklen_t len = sizeof error;
+    int fd = wire_connect(to, bytes);
     if (fd < 0)
         return -1;
-    int failed = connect(fd, to, bytes) && errno != EINPROGRESS;
-    if (!failed && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, patience_ms) < 1)
-        error = ETIMEDOUT;
-    else if (failed || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
-        error = errno;
+    int error =
+        poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, patience_ms) < 1 ? ETIMEDOUT : wire_connected(fd);
     if (!error)
         return fd;
     close(fd);
@@ -227,7 +159,7 @@ static int try_place(const struct attempt *t, char *place)
         if (fd < 0) {
             snprintf(t->why, t->bytes, "%s: %s", host, strerror(errno));
         } else if (t->try(t->user, fd)) {
-            address_tune(fd);
+            wire_tune(fd);
             taken = fd;
         } else {
             snprintf(t->why, t->bytes, "%s: whoever listens there has not proven to be the conductor", host);
@@ -240,11 +172,11 @@ static int try_place(const struct attempt *t, char *place)
 
 int address_connect(const char *places, int patience_ms, address_try *try, void *user, char *why, size_t bytes)
 {
-    char copy[ADDRESS_PLACES], stack[ADDRESS_STACK], *save = NULL;
+    char copy[ADDRESS_PLACES], stack[WIRE_STACK], *save = NULL;
     struct attempt t = {0, patience_ms, try, user, why, bytes};
     int fd = -1;
     const char *slash = strchr(places, '/');
-    address_stack(stack);
+    wire_stack(stack);
     t.here = slash && *stack && (size_t)(slash - places) == strlen(stack) && !strncmp(places, stack, strlen(stack));
     snprintf(why, bytes, "none of its addresses leads away from this node");
     snprintf(copy, sizeof copy, "%s", slash ? slash + 1 : places);

@@ -10,19 +10,12 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define ADDRESS_PLACES 2048 /* the longest text */
-#define ADDRESS_STACK  17
+#include "core/wire/tcp.h"
 
-/* Opens `*port`, or any where that is 0, on all interfaces, IPv6 and IPv4 or IPv4 alone; -1 with errno. Non-blocking.
- */
-int address_listen(uint16_t *port);
+#define ADDRESS_PLACES 2048 /* the longest text */
 
 /* All of this machine's places; those that do not fit are left out. */
 void address_places(uint16_t port, char places[ADDRESS_PLACES]);
-
-/* Which network stack this process is on: 16 hex digits of boot and network namespace, or "" where /proc does not
- * tell. */
-void address_stack(char stack[ADDRESS_STACK]);
 
 /* Whether an agent that has the addresses `own` should try `to`. */
 int address_leads_away(const struct sockaddr *to, const struct sockaddr *const *own, int nown);
@@ -31,10 +24,5 @@ int address_leads_away(const struct sockaddr *to, const struct sockaddr *const *
  * returns nonzero to take it; the others are closed. Returns the descriptor, or -1 with a sentence in `why`. */
 typedef int address_try(void *user, int fd);
 int address_connect(const char *places, int patience_ms, address_try *try, void *user, char *why, size_t bytes);
-
-/* What every connection between nodes gets: no delay, and an end when the other side's machine or the network between
- * has not answered for ADDRESS_SILENCE_S. */
-#define ADDRESS_SILENCE_S 5
-void address_tune(int fd);
 
 #endif

@@ -72,7 +72,7 @@ int agents_begin(struct agents *s, int wanted, struct err *e)
 
 int agents_listen(struct agents *s, struct err *e)
 {
-    s->listener = address_listen(&s->port);
+    s->listener = wire_listen(&s->port);
     return s->listener < 0 ? err_errno(e, "no port can be opened for the agents of the other nodes") : 0;
 }
 
@@ -150,7 +150,7 @@ static void take_in(struct agents *s, int i)
 {
     struct guest *g = &s->guests[i];
     int fd = dup(g->fd);
-    address_tune(g->fd);
+    wire_tune(g->fd);
     if (fd >= 0 && !agents_add(s, fd, fd, NULL))
         proof_seal(&g->proof, &s->items[s->count - 1].connection);
     else if (fd >= 0)

@@ -156,7 +156,7 @@ static int open_door(struct found *f, const char *dir, struct arena *a, struct e
 {
     int keyed = by_key(f);
     f->port = keyed ? (uint16_t)master_port() : 0;
-    f->listener = address_listen(&f->port);
+    f->listener = wire_listen(&f->port);
     if (f->listener < 0)
         return err_errno(e, "port %u cannot be opened for the agents of the other nodes", f->port);
     if (keyed)

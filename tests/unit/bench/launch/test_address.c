@@ -17,13 +17,13 @@
 
 static uint16_t port;
 static int listener = -1;
-static char stack[ADDRESS_STACK], why[256], places[ADDRESS_PLACES];
+static char stack[WIRE_STACK], why[256], places[ADDRESS_PLACES];
 
 static int begin(void **state)
 {
     (void)state;
-    listener = address_listen(&port);
-    address_stack(stack);
+    listener = wire_listen(&port);
+    wire_stack(stack);
     return listener < 0;
 }
 
@@ -97,7 +97,7 @@ static void on_the_same_machine(void **state)
     struct tries t;
     char text[ADDRESS_PLACES];
     address_places(port, text);
-    assert_int_equal(strlen(stack), ADDRESS_STACK - 1);
+    assert_int_equal(strlen(stack), WIRE_STACK - 1);
     assert_memory_equal(text, stack, strlen(stack));
     assert_true(go(&t, 1, "%s", text));
     assert_int_equal(t.count, 1);

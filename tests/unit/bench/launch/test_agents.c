@@ -444,16 +444,16 @@ static void an_agent_obeys_no_stranger(void **state)
 {
     (void)state;
     uint16_t port;
-    char stack[ADDRESS_STACK], seen[4096], marker[] = "/tmp/test_agents_XXXXXX";
+    char stack[WIRE_STACK], seen[4096], marker[] = "/tmp/test_agents_XXXXXX";
     struct secret ours;
     char hex[SECRET_HEX];
-    int theirs = address_listen(&port), fd = -1;
+    int theirs = wire_listen(&port), fd = -1;
     close(mkstemp(marker));
     const char *argv[] = {"/bin/rm", marker, NULL};
     struct agents_order o = {.argv = argv};
     char *body = arena_alloc(arena, FRAME_BODY);
     size_t bytes = agents_start_body(&o, 0, 0, body);
-    address_stack(stack);
+    wire_stack(stack);
     assert_int_equal(secret_make(&ours), 0);
     secret_hex(&ours, hex);
     start_agent(arena_printf(arena, "%s/127.0.0.1:%u", stack, port), arena_printf(arena, SECRET_VARIABLE "=%s", hex));

@@ -162,7 +162,7 @@ static void a_key_is_enough(void **state)
     char secret[SHA256_HEX], port[16];
     uint16_t free_port = 0;
     (void)state;
-    close(address_listen(&free_port));
+    close(wire_listen(&free_port));
     snprintf(port, sizeof port, "%d", free_port);
     be("0", "2", "0", "1");
     setenv("NCCLTUNE_KEY", "a key", 1);
@@ -228,10 +228,10 @@ static void serves(void **state)
         enum found_role role;
     } cases[] = {{"0", 0, FOUND_SERVED}, {"7", 7, FOUND_SERVED}, {"99", FOUND_BECOME_RANK, FOUND_RANK}};
     uint16_t port = 0;
-    int listener = address_listen(&port), status;
-    char stack[ADDRESS_STACK], worker[128];
+    int listener = wire_listen(&port), status;
+    char stack[WIRE_STACK], worker[128];
     (void)state;
-    address_stack(stack);
+    wire_stack(stack);
     FILE *f = fopen(meeting, "w");
     fprintf(f, "nccltune-head/1\n" SECRET "\n%s/127.0.0.1:%d\n", stack, port);
     fclose(f);

@@ -1,0 +1,199 @@
+/* Where a job's coordinator is and what its key is, by the environment alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/online/place.h"
+#include "tuner/online/settings.h"
+
+static struct online_settings s;
+static struct secret secret;
+static char why[640];
+
+static void set(const char *name, const char *value)
+{
+    assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+static int torchrun(void **state)
+{
+    (void)state;
+    clearenv();
+    set("NCCLTUNE_ONLINE", "tune");
+    set("NCCLTUNE_KEY", "sixteen bytes at least");
+    set("RANK", "3");
+    set("WORLD_SIZE", "8");
+    set("MASTER_ADDR", "pod-0.job");
+    set("MASTER_PORT", "29500");
+    return 0;
+}
+
+static int read_settings(void)
+{
+    return online_settings_read(&s, why, sizeof why);
+}
+
+static void off_unless_asked_for(void **state)
+{
+    (void)state;
+    assert_int_equal(read_settings(), 0);
+    set("NCCLTUNE", "off");
+    assert_int_equal(read_settings(), -1);
+    assert_string_equal(why, "");
+    set("NCCLTUNE", "on");
+    set("NCCLTUNE_ONLINE", "observe");
+    assert_int_equal(read_settings(), -1);
+    assert_string_equal(why, "");
+}
+
+static void by_launchers(void **state)
+{
+    (void)state;
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.host, "pod-0.job");
+    assert_true(s.port >= 15000 && s.port < 25000);
+    assert_true(s.rank == 3 && s.ranks == 8);
+    uint16_t port = s.port;
+    set("MASTER_PORT", "29501"); /* another job on the same nodes */
+    read_settings();
+    assert_int_not_equal(s.port, port);
+    clearenv();
+    set("NCCLTUNE_ONLINE", "tune");
+    set("NCCLTUNE_KEY", "sixteen bytes at least");
+    set("SLURM_PROCID", "9"), set("SLURM_NTASKS", "16"), set("SLURM_JOB_ID", "77");
+    set("SLURM_JOB_NODELIST", "gpu[007-009,12],x");
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.host, "gpu007");
+    set("SLURM_STEP_NODELIST", "login-a,gpu3");
+    read_settings();
+    assert_string_equal(s.host, "login-a");
+    set("NCCLTUNE_ONLINE_ADDRESS", "[fd00::1]:99");
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.host, "fd00::1");
+    assert_int_equal(s.port, 99);
+    set("NCCLTUNE_ONLINE_ADDRESS", "fd00::1");
+    read_settings();
+    assert_string_equal(s.host, "fd00::1");
+    assert_int_not_equal(s.port, 1);
+    set("NCCLTUNE_ONLINE_ADDRESS", "h:70000");
+    assert_int_equal(read_settings(), -1);
+    assert_non_null(strstr(why, "HOST:PORT"));
+}
+
+static void alone(void **state)
+{
+    (void)state;
+    set("WORLD_SIZE", "1"), set("RANK", "0"), set("NCCLTUNE_KEY", NULL);
+    assert_int_equal(read_settings(), 0);
+    assert_int_equal(s.ranks, 1);
+}
+
+static void what_is_missing_is_said(void **state)
+{
+    (void)state;
+    set("NCCLTUNE_KEY", NULL);
+    assert_int_equal(read_settings(), -1);
+    assert_non_null(strstr(why, "NCCLTUNE_ONLINE_KEY_FILE"));
+    set("NCCLTUNE_ONLINE_KEY_FILE", "key");
+    assert_int_equal(read_settings(), -1);
+    assert_non_null(strstr(why, "not an absolute path"));
+    set("MASTER_ADDR", NULL);
+    assert_int_equal(read_settings(), -1);
+    assert_non_null(strstr(why, "NCCLTUNE_ONLINE_ADDRESS"));
+}
+
+static void write_key(const char *path, const char *key, mode_t mode)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(key, f);
+    fclose(f);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static void a_key_from_a_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_settings_XXXXXX";
+    struct secret other;
+    close(mkstemp(path));
+    set("NCCLTUNE_ONLINE_KEY_FILE", path);
+    write_key(path, "a key of many bytes\n", 0600);
+    assert_int_equal(read_settings(), 0);
+    assert_int_equal(online_settings_secret(&s, &secret, why, sizeof why), 0);
+    write_key(path, "a key of many bytes", 0640); /* the line's end is nothing; a group of the site's may read it */
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), 0);
+    assert_memory_equal(&secret, &other, sizeof secret);
+    set("MASTER_PORT", "1"); /* another job, another secret */
+    assert_int_equal(read_settings(), 0);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), 0);
+    assert_memory_not_equal(&secret, &other, sizeof secret);
+    write_key(path, "a key of many bytes", 0604);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
+    assert_non_null(strstr(why, "chmod 600"));
+    write_key(path, "short", 0600);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
+    assert_non_null(strstr(why, "16 to 4096 bytes"));
+    unlink(path);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
+    assert_non_null(strstr(why, "No such file"));
+    set("NCCLTUNE_ONLINE_KEY_FILE", "/tmp");
+    assert_int_equal(read_settings(), 0);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
+}
+
+/* ---- interfaces -------------------------------------------------------------------------------------------------- */
+
+static char net[] = "/tmp/test_settings_net_XXXXXX";
+
+static void make(const char *path)
+{
+    char whole[256];
+    snprintf(whole, sizeof whole, "%s/%s", net, path);
+    assert_int_equal(mkdir(whole, 0777), 0);
+}
+
+static void not_the_network_of_the_data(void **state)
+{
+    (void)state;
+    char clean[64];
+    assert_non_null(mkdtemp(net));
+    make("eth0"), make("eth0/device");
+    make("ib0"), make("ib0/device"), make("ib0/device/infiniband");
+    make("bond0"), make("bond0/lower_eth1"), make("bond0/lower_eth1/device"),
+        make("bond0/lower_eth1/device/infiniband");
+    make("bond1"), make("bond1/lower_eth2"), make("bond1/lower_eth2/device");
+    assert_true(online_interface_fits("eth0", NULL, net));
+    assert_false(online_interface_fits("ib0", NULL, net));
+    assert_false(online_interface_fits("bond0", NULL, net));
+    assert_true(online_interface_fits("bond1", "", net));
+    assert_false(online_interface_fits("docker0", NULL, net));
+    assert_true(online_interface_fits("ib0", "ib", net)); /* who names it gets it */
+    assert_true(online_interface_fits("ib0", "eth,ib0:1", net));
+    assert_false(online_interface_fits("ib01", "=ib0", net));
+    assert_false(online_interface_fits("eth0", "^eth", net));
+    assert_true(online_interface_fits("ib0", "^=eth,eth0", net));
+    snprintf(clean, sizeof clean, "rm -r %s", net);
+    assert_int_equal(system(clean), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(off_unless_asked_for, torchrun),
+        cmocka_unit_test_setup(by_launchers, torchrun),
+        cmocka_unit_test_setup(alone, torchrun),
+        cmocka_unit_test_setup(what_is_missing_is_said, torchrun),
+        cmocka_unit_test_setup(a_key_from_a_file, torchrun),
+        cmocka_unit_test(not_the_network_of_the_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
