@@ -127,6 +127,12 @@ char *locate_in_path(const char *name, struct arena *a)
     return NULL;
 }
 
+char *locate_python(struct arena *a)
+{
+    char *python = locate_in_path("python3", a), *bin = python ? strstr(python, "/bin/python3") : NULL;
+    return bin && *python == '/' ? arena_strndup(a, python, (size_t)(bin - python)) : NULL;
+}
+
 char *locate_self_dir(struct arena *a)
 {
     char path[PATH_MAX];

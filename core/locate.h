@@ -27,6 +27,10 @@ const char *locate_installed(const char *name, struct arena *a);
 /* The path of `name` in PATH, or `name` itself when it holds a '/' and can be executed; NULL when there is none. */
 char *locate_in_path(const char *name, struct arena *a);
 
+/* The directory above the `python3` that PATH names, "/opt/venv": what images put into PATH without activating it. NULL
+ * when there is none. */
+char *locate_python(struct arena *a);
+
 /* The directory of the running program; NULL unknown. */
 char *locate_self_dir(struct arena *a);
 

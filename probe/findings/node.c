@@ -242,8 +242,9 @@ static void hidden(struct search *s, int class_index)
     /* A guest without switches: everything hangs on the virtual root. */
     if (all && (unknown || (is_virtual(c) && far == all)))
         found(s, c->name,
-              arena_printf(s->a, "%d of %d ways between GPUs and NICs are unknown%s%s", unknown, all,
-                           is_virtual(c) ? "; hypervisor: " : "", is_virtual(c) ? c->hypervisor : ""),
+              unknown ? arena_printf(s->a, "%d of %d ways between GPUs and NICs are unknown%s%s", unknown, all,
+                                     is_virtual(c) ? "; hypervisor: " : "", is_virtual(c) ? c->hypervisor : "")
+                      : arena_printf(s->a, "all GPUs and NICs hang on one virtual root; hypervisor: %s", c->hypervisor),
               "which NIC is near which GPU is hidden here");
 }
 

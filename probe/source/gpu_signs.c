@@ -29,8 +29,16 @@ enum { TEMPERATURE_NOW = 0, TEMPERATURE_SLOWDOWN = 1, VIOLATION_POWER = 0, VIOLA
 #define EVENT_XID       8ull
 #define TOO_SMALL       7 /* NVML_ERROR_INSUFFICIENT_SIZE */
 
-#define MOST_GPUS 64
-#define MOST_XIDS 32
+/* What is filled by nvmlDeviceGetComputeRunningProcesses_v3. */
+struct process {
+    unsigned pid;
+    unsigned long long bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+#define MOST_GPUS      64
+#define MOST_XIDS      32
+#define MOST_PROCESSES 64 /* that are looked at */
 
 struct gpu_watch {
     void *library;
@@ -42,7 +50,7 @@ struct gpu_watch {
     int (*temperature)(nvml_device d, int sensor, unsigned *celsius);
     int (*threshold)(nvml_device d, int which, unsigned *celsius);
     int (*violation)(nvml_device d, int policy, struct violation *v);
-    int (*processes)(nvml_device d, unsigned *count, void *infos);
+    int (*processes)(nvml_device d, unsigned *count, struct process *list);
     int (*utilization)(nvml_device d, struct utilization *u);
     int (*event_set)(void **set);
     int (*event_ask)(nvml_device d, unsigned long long types, void *set);
@@ -174,12 +182,40 @@ static void read_clocks(const struct gpu_watch *w, nvml_device d, const char *gp
             tell(user, slowed[policy], gpu, (double)v.violation_ns * 1e-9);
 }
 
+/* NVIDIA's MPS server holds a GPU on behalf of others, and computes nothing itself. */
+static int is_mps_server(unsigned pid)
+{
+    static const char server[] = "nvidia-cuda-mps";
+    char path[48], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%u/comm", pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    size_t n = fread(name, 1, sizeof name - 1, f);
+    name[n] = 0;
+    fclose(f);
+    return !strncmp(name, server, strlen(server));
+}
+
+/* How many processes compute on it; -1 unknown. */
+static int count_processes(const struct gpu_watch *w, nvml_device d)
+{
+    struct process list[MOST_PROCESSES];
+    unsigned n = MOST_PROCESSES;
+    int result = w->processes ? w->processes(d, &n, list) : -1;
+    if (result != NVML_SUCCESS)
+        return result == TOO_SMALL ? (int)n : -1;
+    int others = 0;
+    for (unsigned i = 0; i < n; i++)
+        others += !is_mps_server(list[i].pid);
+    return others;
+}
+
 static void read_work(const struct gpu_watch *w, nvml_device d, const char *gpu, gpu_sign_fn *tell, void *user)
 {
     struct utilization u;
-    unsigned n = 0;
-    int result = w->processes ? w->processes(d, &n, NULL) : -1;
-    if (result == NVML_SUCCESS || result == TOO_SMALL)
+    int n = count_processes(w, d);
+    if (n >= 0)
         tell(user, "gpu-processes", gpu, n);
     if (w->utilization && w->utilization(d, &u) == NVML_SUCCESS)
         tell(user, "gpu-busy", gpu, u.gpu);

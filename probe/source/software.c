@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/locate.h"
 #include "probe/source/source.h"
 
 /* Where packages, toolkits and Python wheels put the libraries. */
@@ -113,6 +114,9 @@ static void fill(struct topology *t, struct topo_class *c)
     char *own = arena_strdup(t->arena, path ? path : ""), *rest = NULL;
     for (char *dir = strtok_r(own, ":", &rest); dir; dir = strtok_r(NULL, ":", &rest))
         find_libraries(t, c, dir);
+    const char *python = locate_python(t->arena);
+    if (python)
+        find_libraries(t, c, arena_printf(t->arena, "%s/lib/python3*/*-packages/nvidia/nccl/lib", python));
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         find_libraries(t, c, places[i]);
     c->memlock_bytes = limit_of(RLIMIT_MEMLOCK);

@@ -299,10 +299,21 @@ int nvmlDeviceGetViolationStatus(nvml_device d, int policy, unsigned long long *
     return NVML_SUCCESS;
 }
 
+/* A neighbour: two processes that are not there, as those of another container are. FAKE_NVML_PROCESS is one more. */
 int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned *count, void *infos)
 {
-    unsigned n = shows(d, "neighbour") ? 2 : 0, room = infos ? *count : 0;
+    struct {
+        unsigned pid;
+        unsigned long long bytes;
+        unsigned instances[2];
+    } *list = infos;
+    const char *one = getenv("FAKE_NVML_PROCESS");
+    unsigned neighbours = shows(d, "neighbour") ? 2 : 0, n = neighbours + (one != NULL), room = infos ? *count : 0;
     *count = n;
+    for (unsigned i = 0; i < n && n <= room; i++) {
+        memset(&list[i], 0, sizeof list[i]);
+        list[i].pid = i < neighbours ? 0 : (unsigned)strtoul(one, NULL, 10);
+    }
     return n > room ? 7 : NVML_SUCCESS;
 }
 

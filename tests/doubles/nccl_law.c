@@ -86,6 +86,7 @@ static const struct {
     {"session", {AT(session)}, 1},
     {"launches", {AT(launches)}, 1},
     {"drift", {AT(drift)}, 1},
+    {"ramp", {AT(ramp_calls), AT(ramp)}, 2},
     {"burst", {AT(burst_every), AT(burst_calls), AT(burst)}, 3},
     {"tail", {AT(tail_every), AT(tail)}, 2},
     {"speeds", {AT(speeds_calls), AT(speeds)}, 2},
@@ -330,6 +331,8 @@ double law_noise(const struct law *l, uint64_t n)
     double factor = 1 + l->noise * normal(of);
     factor = factor > 0.2 ? factor : 0.2;
     factor *= 1 + l->drift * (double)n / 1e3;
+    if ((double)n < l->ramp_calls)
+        factor *= l->ramp;
     if (l->burst_every > 0 && n % (uint64_t)l->burst_every < (uint64_t)l->burst_calls)
         factor *= l->burst;
     if (l->tail_every > 0 && mix(~of) % (uint64_t)l->tail_every == 0)

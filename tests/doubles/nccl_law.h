@@ -22,6 +22,7 @@
  *   session SIGMA                    every communicator has a factor of its own, lognormal
  *   launches SIGMA                   and so has every set of NCCL_ variables
  *   drift F                          a thousand calls later everything takes F more
+ *   ramp CALLS F                     the first CALLS calls after a start take F times as long
  *   burst EVERY CALLS F              of EVERY calls CALLS in a row take F times as long
  *   tail N F                         one call in N, whichever, does
  *   speeds CALLS F                   for CALLS at a time, whichever, all do
@@ -89,9 +90,9 @@ struct law {
     struct law_condition conditions[LAW_CONDITIONS];
     int nconditions;
     int channels;
-    double noise, launch_us, first_us, first_s, switch_us, session, launches, drift, burst_every, burst_calls, burst,
-        tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes, memory_bytes, memory_used,
-        exclusive_s, together, init_s, untuned, timer;
+    double noise, launch_us, first_us, first_s, switch_us, session, launches, drift, ramp_calls, ramp, burst_every,
+        burst_calls, burst, tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes, memory_bytes,
+        memory_used, exclusive_s, together, init_s, untuned, timer;
     struct {
         double factor, wake_us;
     } gpus[LAW_GPUS];

@@ -28,7 +28,7 @@ for ranks in 2 4; do
 done
 check "AllToAll, of send and receive" bench 2 "$work/alltoall.jsonl" --collectives alltoall --budget 30s
 check "small calls captured in graphs" bench 2 "$work/graphs.jsonl" --graphs --max-bytes 64K --budget 30s
-check "and journalled as such" grep -q ' in graphs".*"status":"ok"' "$work/graphs.jsonl"
+check "and journalled as such" grep -q '"buffers":"graph".*"status":"ok"' "$work/graphs.jsonl"
 check "generate" build/nccltune generate --topology "$work/topology.json" --results "$work/2.jsonl" -o "$work/profile"
 timeout 200 build/nccltune verify "$work/profile" --share-gpus --ranks-per-node 2 "${library[@]}" --max-bytes 4M \
     --step-factor 16 --budget 60s >"$work/verify.txt" 2>&1

@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 rank, ranks, first, last, factor = (int(sys.argv[i]) for i in (1, 2, 4, 5, 6))
-torch.cuda.set_device(rank)
+torch.cuda.set_device(rank % torch.cuda.device_count())
 dist.init_process_group("nccl", init_method=f"file://{sys.argv[3]}", rank=rank, world_size=ranks)
 size = first
 while size <= last:

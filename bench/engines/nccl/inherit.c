@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/vars/catalogue.h"
+
 static const char *const pins[] = {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
                                    "NCCL_NTHREADS"};
 static const char *const tables[] = {"NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE", "NCCL_TOPO_DUMP_FILE",
@@ -42,12 +44,20 @@ const char *inherit_pins(struct arena *a)
     return text;
 }
 
+/* NCCL_VERSION and the like, which images set and NCCL does not look at. */
+static int is_of_a_build(struct arena *a, const char *variable)
+{
+    const struct env_other *o = env_other_find(arena_strndup(a, variable, strcspn(variable, "=")));
+    return o && o->status == ENV_BUILD;
+}
+
 void inherit_log(struct log *log)
 {
     struct arena *a = arena_new();
     const char *names = "", *pinned = inherit_pins(a);
     for (char **v = environ; *v; v++)
-        if (!strncmp(*v, "NCCL_", 5) && !is_among(*v, pins, COUNT(pins)) && !is_among(*v, tables, COUNT(tables)))
+        if (!strncmp(*v, "NCCL_", 5) && !is_among(*v, pins, COUNT(pins)) && !is_among(*v, tables, COUNT(tables)) &&
+            !is_of_a_build(a, *v))
             names = arena_printf(a, "%s%s%.*s", names, *names ? ", " : "", (int)strcspn(*v, "="), *v);
     if (*names)
         log_info(log, "set in this environment and so the same for every candidate: %s", names);

@@ -179,6 +179,27 @@ static void programs_in_path(void **state)
     assert_non_null(strstr(locate_self_dir(a), "tests/unit/core"));
 }
 
+/* An image that has put a virtual environment into PATH without activating it: its python3 is a link to the system's.
+ */
+static void python_in_path(void **state)
+{
+    char dir[] = "/tmp/nccltune-python-XXXXXX";
+    const char *was = getenv("PATH");
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(mkdir(arena_printf(a, "%s/bin", dir), 0700), 0);
+    assert_int_equal(symlink("/bin/sh", arena_printf(a, "%s/bin/python3", dir)), 0);
+    was = arena_strdup(a, was ? was : "");
+    setenv("PATH", arena_printf(a, "%s/bin:%s", dir, was), 1);
+    assert_string_equal(locate_python(a), dir);
+    setenv("PATH", "/nonexistent/bin", 1);
+    assert_null(locate_python(a));
+    setenv("PATH", was, 1);
+    unlink(arena_printf(a, "%s/bin/python3", dir));
+    rmdir(arena_printf(a, "%s/bin", dir));
+    rmdir(dir);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +209,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(the_environment_decides_alone, begin, end),
         cmocka_unit_test_setup_teardown(what_is_nowhere, begin, end),
         cmocka_unit_test_setup_teardown(programs_in_path, begin, end),
+        cmocka_unit_test_setup_teardown(python_in_path, begin, end),
     };
     if (argc == 2) {
         struct arena *answer = arena_new();

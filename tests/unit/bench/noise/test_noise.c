@@ -1,10 +1,13 @@
 /* What disturbs a measurement: signs of the double of NVML and of a copied /proc and /sys. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -68,6 +71,40 @@ static void tells_every_sign_of_a_gpu(void **state)
         if (!f || all.n != 1 || strcmp(f->subject, cases[i].subject) != 0 || !strstr(f->text, cases[i].words) ||
             f->severity != cases[i].severity || !f->advice)
             fail_msg("%s: %d findings: %s", cases[i].sign, all.n, all.n ? all.list[0].text : "");
+        arena_free(a);
+    }
+    tree_end(&nowhere);
+}
+
+/* A process by the name of NVIDIA's MPS server, which holds the GPU for others, beside one by another name. */
+static void the_mps_server_is_nobodys_job(void **state)
+{
+    static const char *const names[] = {"nvidia-cuda-mps-server", "python3"};
+    struct tree nowhere;
+    (void)state;
+    tree_begin(&nowhere);
+    for (int i = 0; i < 2; i++) {
+        int up[2];
+        struct arena *a = arena_new();
+        struct findings all = {.arena = a};
+        assert_int_equal(pipe(up), 0);
+        pid_t child = fork();
+        if (!child) {
+            prctl(PR_SET_NAME, names[i]);
+            _exit(write(up[1], "", 1) != 1 || pause());
+        }
+        char byte;
+        assert_int_equal(read(up[0], &byte, 1), 1);
+        setenv("FAKE_NVML_SIGNS", "none", 1);
+        setenv("FAKE_NVML_PROCESS", arena_printf(a, "%d", (int)child), 1);
+        noise_end(noise_begin(a), &all);
+        assert_int_equal(found(&all, "gpu-processes") != NULL, i);
+        unsetenv("FAKE_NVML_PROCESS");
+        unsetenv("FAKE_NVML_SIGNS");
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        close(up[0]);
+        close(up[1]);
         arena_free(a);
     }
     tree_end(&nowhere);
@@ -263,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_every_sign_of_a_gpu),
+        cmocka_unit_test(the_mps_server_is_nobodys_job),
         cmocka_unit_test(says_nothing_of_quiet_ones),
         cmocka_unit_test(tells_the_signs_of_a_node),
         cmocka_unit_test(tells_only_what_grew),

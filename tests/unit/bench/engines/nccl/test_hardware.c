@@ -521,6 +521,19 @@ static void a_default_that_jobs_do_not_have_is_said(void **state)
     assert_false(was_said("jobs now take"));
 }
 
+/* Both starts are slow at first; the default of ours has been measured on when that was over. */
+static void a_slow_beginning_is_no_other_default(void **state)
+{
+    (void)state;
+    listen();
+    under("noise 0.01\nramp 220 2\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (int i = 0; i < 60; i++)
+        time_of(s, COLL_ALLREDUCE, LARGE, BENCH_DEFAULT);
+    bench_engine_nccl.close(s, 0);
+    assert_false(was_said("jobs now take"));
+}
+
 /* It fails on one rank alone, which then chooses without it while the others choose by it. No plugin can know that; who
  * measures is told by the sentence of the rank that knows half of it, and no time comes of it. */
 static void a_next_tuner_that_fails_on_one_rank_is_noticed(void **state)
@@ -610,6 +623,7 @@ int main(void)
         WITH_PLAN(patience_for_a_start_grows_with_ranks),
         WITH_PLAN(the_others_give_the_measure_for_who_is_late),
         WITH_PLAN(a_default_that_jobs_do_not_have_is_said),
+        WITH_PLAN(a_slow_beginning_is_no_other_default),
         WITH_PLAN(what_jobs_have_pinned_is_measured_beside),
         WITH_PLAN(a_next_tuner_that_fails_on_one_rank_is_noticed),
         WITH_PLAN(two_launches_never_share_a_gpu),
