@@ -21,8 +21,22 @@ struct profiler_loader {
     int mask; /* NCCL has one for all communicators */
 };
 
+/* What kernels and the proxy thread share of a channel (NCCL 2.28.9, src/device/common.h and
+ * src/transport/profiler.cc). A kernel numbers its works and leaves number and times of those that were asked for in
+ * one of so many places; the proxy numbers them, too, and waits until a place has its number or a later one. Messages
+ * to oneself have no proxy and are missing in its numbers. */
+#define PROFILED_PLACES   64
+#define PROFILED_CHANNELS 64
+struct profiled_channel {
+    uint64_t kernels, proxies;
+    struct {
+        uint64_t number, start_ns, stop_ns, awaited;
+    } places[PROFILED_PLACES];
+};
+
 struct profiled_comm {
     struct profiler_loader *nccl;
+    struct profiled_channel *channels; /* from version 4 on */
     void *context;
     uint64_t id;
     int nodes, ranks, rank;
@@ -62,6 +76,7 @@ static inline int profiled_open(struct profiler_loader *l, struct profiled_comm 
     c->nccl = l;
     c->context = NULL;
     c->gpu_ns = 1000000;
+    c->channels = l->api >= 4 ? calloc(PROFILED_CHANNELS, sizeof *c->channels) : NULL;
     if (l->api <= 3)
         return v1->init(&c->context, &l->mask);
     if (l->api == 4)
@@ -69,10 +84,26 @@ static inline int profiled_open(struct profiler_loader *l, struct profiled_comm 
     return v5->init(&c->context, c->id, &l->mask, "double", c->nodes, c->ranks, c->rank, log);
 }
 
+/* Destroying a communicator waits for its proxies. */
+static inline void profiled_wait(struct profiled_comm *c)
+{
+    for (int i = 0; i < PROFILED_CHANNELS * PROFILED_PLACES && c->channels; i++) {
+        const struct profiled_channel *channel = &c->channels[i / PROFILED_PLACES];
+        if (channel->places[i % PROFILED_PLACES].number < channel->places[i % PROFILED_PLACES].awaited) {
+            fprintf(stderr, "ncclCommDestroy hangs: no kernel tells of work %llu on channel %d\n",
+                    (unsigned long long)channel->places[i % PROFILED_PLACES].awaited, i / PROFILED_PLACES);
+            exit(1);
+        }
+    }
+    free(c->channels);
+    c->channels = NULL;
+}
+
 /* Up to 2.27 NCCL asks even when init gave no context. */
 static inline int profiled_close(struct profiled_comm *c)
 {
     const struct nccl_profiler_v1 *p = c->nccl->plugin;
+    profiled_wait(c);
     return c->context || c->nccl->api <= 4 ? p->finalize(c->context) : 0;
 }
 
@@ -232,21 +263,54 @@ static inline void *profiled_start_peer(const struct profiled_comm *c, struct pr
     return profiled_start(c, &e);
 }
 
+static inline int profiled_is_own(const struct profiled_comm *c, const struct profiled_task *t)
+{
+    return profiled_is_peer(t) && t->peer == c->rank;
+}
+
+/* The kernel of a task; sending to oneself and receiving that is one work. */
+static inline void profiled_run(struct profiled_comm *c, const struct profiled_task *t, int mask)
+{
+    if (!c->channels || t->symmetric || (profiled_is_own(c, t) && !strcmp(t->func, "Recv")))
+        return;
+    for (int i = 0; i < t->channels && i < PROFILED_CHANNELS; i++) {
+        struct profiled_channel *channel = &c->channels[i];
+        uint64_t number = ++channel->kernels, place = number % PROFILED_PLACES;
+        if (!(mask & NCCL_PROFILE_KERNEL_CHANNEL))
+            continue;
+        channel->places[place].number = number;
+        channel->places[place].start_ns = c->gpu_ns + 10 * (uint64_t)i;
+        channel->places[place].stop_ns = c->gpu_ns + t->ns - 10 * (uint64_t)i;
+    }
+}
+
 /* What the proxy thread does for a task: all channels start, one after another, then all stop. */
 static inline void profiled_channels(struct profiled_comm *c, const struct profiled_task *t, void *task, int mask)
 {
     const struct nccl_profiler_v5 *p = c->nccl->plugin;
-    void *handles[64];
-    if (!task || !(mask & NCCL_PROFILE_KERNEL_CHANNEL) || t->channels > 64)
+    void *handles[PROFILED_CHANNELS];
+    uint64_t places[PROFILED_CHANNELS];
+    int asked = (mask & NCCL_PROFILE_KERNEL_CHANNEL) != 0 && task;
+    if (!c->channels || t->symmetric || profiled_is_own(c, t) || t->channels > PROFILED_CHANNELS)
         return;
-    c->timed++;
+    c->timed += (unsigned)asked;
     for (int i = 0; i < t->channels; i++) {
+        struct profiled_channel *channel = &c->channels[i];
+        uint64_t number = ++channel->proxies;
+        places[i] = number % PROFILED_PLACES;
+        handles[i] = NULL;
+        if (!asked)
+            continue;
+        if (channel->places[places[i]].number < number) {
+            channel->places[places[i]].awaited = number;
+            continue;
+        }
         union profiled_event e = profiled_event(c, NCCL_PROFILE_KERNEL_CHANNEL, task);
-        e.v5.kernel_channel = (struct nccl_profile_kernel_channel_v4){(uint8_t)i, c->gpu_ns + 10 * (uint64_t)i};
+        e.v5.kernel_channel = (struct nccl_profile_kernel_channel_v4){(uint8_t)i, channel->places[places[i]].start_ns};
         handles[i] = profiled_start(c, &e);
     }
     for (int i = t->channels - 1; i >= 0; i--) {
-        union nccl_profile_state_v4 state = {.kernel_channel_stop_ns = c->gpu_ns + t->ns - 10 * (uint64_t)i};
+        union nccl_profile_state_v4 state = {.kernel_channel_stop_ns = c->channels[i].places[places[i]].stop_ns};
         if (handles[i])
             p->record_state(handles[i], NCCL_PROFILE_KERNEL_CHANNEL_STOP, &state);
         profiled_stop(c, handles[i]);
@@ -294,6 +358,8 @@ static inline void profiled_launch(struct profiled_comm *c, const struct profile
         return;
     for (size_t i = 0; i < count && c->nccl->api >= 5; i++)
         calls[i] = profiled_call(c, &tasks[i]);
+    for (size_t i = 0; i < count; i++)
+        profiled_run(c, &tasks[i], mask);
     void *group = profiled_start_simple(c, NCCL_PROFILE_GROUP);
     if (!group && c->nccl->api < 5)
         return;

@@ -106,9 +106,22 @@ static int count(struct profiler_comm *c, const struct profiler_call *call)
 
 /* ---- collectives ------------------------------------------------------------------------------------------------- */
 
+static int is_timed(const struct profiler_comm *c)
+{
+    return atomic_load_explicit(&c->timed, memory_order_relaxed);
+}
+
 static int awaited_channels(const struct profiler_comm *c, const struct profiler_call *call)
 {
-    return c->timed && call->bytes ? call->channels : 0;
+    return is_timed(c) && call->bytes ? call->channels : 0;
+}
+
+/* NCCL's proxy numbers the kernels of a communicator, so do the kernels, and a message of a rank to itself has no proxy
+ * (2.27 to 2.31, addP2pToPlan: nProxyOps): from the first one on the times are those of other calls. */
+static void doubt_times(struct profiler_comm *c)
+{
+    if (atomic_exchange_explicit(&c->timed, 0, memory_order_relaxed))
+        atomic_fetch_add_explicit(&c->table.doubted, 1, memory_order_relaxed);
 }
 
 void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call)
@@ -128,23 +141,10 @@ static struct profiler_group *group_of(struct profiler_comm *c, const void *hand
     return ticket && atomic_load_explicit(&g->ticket, memory_order_acquire) == ticket ? g : NULL;
 }
 
-/* Whether the next launch is timed. Steps repeat, so that one in so many has to be whichever; every rank of a
- * communicator numbers its launches alike and times the same ones. NCCL reads the mask once for each call. */
-static void choose_timed(const struct profiler_comm *c, uint64_t launch)
-{
-    if (!c->timed || c->every <= 1)
-        return;
-    int timed = launch < PROFILER_ALL_TIMED || (launch * UINT64_C(0x9e3779b97f4a7c15) >> 32) % c->every == 0;
-    int mask = __atomic_load_n(c->mask, __ATOMIC_RELAXED);
-    if (timed != !!(mask & NCCL_PROFILE_KERNEL_CHANNEL))
-        __atomic_store_n(c->mask, mask ^ NCCL_PROFILE_KERNEL_CHANNEL, __ATOMIC_RELAXED);
-}
-
 /* Where all places are taken the launch gets a handle of none: its sends are then counted one by one. */
 void *profiler_begin_group(struct profiler_comm *c)
 {
     uint64_t begun = atomic_fetch_add_explicit(&c->groups_begun, 1, memory_order_relaxed) + 1;
-    choose_timed(c, begun);
     for (unsigned i = 0; i < PROFILER_GROUPS; i++) {
         struct profiler_group *g = &c->groups[i];
         uint64_t ticket = begun * PROFILER_GROUPS + i, none = 0;
@@ -173,6 +173,8 @@ void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct pro
     } else {
         g->receives++;
     }
+    if (p->peer == c->rank)
+        doubt_times(c);
     int channels = awaited_channels(c, &p->call);
     if (!channels)
         return NULL;
@@ -223,7 +225,7 @@ static void end_group(struct profiler_comm *c, struct profiler_group *g)
     }
     struct profiler_flight *f = flight(c, g->flight);
     if (f)
-        atomic_store_explicit(&f->slot, slot, memory_order_relaxed);
+        atomic_store_explicit(&f->slot, is_timed(c) ? slot : -1, memory_order_relaxed);
     land(c, f);
     atomic_store_explicit(&g->ticket, 0, memory_order_release);
 }

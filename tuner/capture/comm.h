@@ -4,12 +4,11 @@
 
 #include "tuner/capture/table.h"
 
-#define PROFILER_COMMS     1024 /* communicators of a process at one time */
-#define PROFILER_FLIGHTS   512  /* calls of a communicator that wait for the GPU, and are followed */
-#define PROFILER_GROUPS    8    /* launches of a communicator that are open at one time */
-#define PROFILER_PEERS     256  /* sends of one launch that are told apart */
-#define PROFILER_WORDS     64
-#define PROFILER_ALL_TIMED 512 /* launches of a communicator */
+#define PROFILER_COMMS   1024 /* communicators of a process at one time */
+#define PROFILER_FLIGHTS 512  /* calls of a communicator that wait for the GPU, and are followed */
+#define PROFILER_GROUPS  8    /* launches of a communicator that are open at one time */
+#define PROFILER_PEERS   256  /* sends of one launch that are told apart */
+#define PROFILER_WORDS   64
 
 /* A call between its enqueueing and its end on the GPU. A slot is used again after PROFILER_FLIGHTS calls; a handle
  * that names another ticket than the slot's is stale and does nothing. */
@@ -43,9 +42,7 @@ struct profiler_comm {
     int api;   /* version of the interface */
     int nodes; /* 0 not known, as in versions 1 to 3 */
     int rank;
-    int timed;               /* kernel channels are reported, with the GPU's time ... */
-    unsigned every;          /* ... of one launch in so many, behind the first PROFILER_ALL_TIMED */
-    int *mask;               /* NCCL's, of all communicators: what it tells of the calls that come */
+    _Atomic int timed;       /* kernel channels are reported, with the GPU's time */
     _Atomic int ranks;       /* 0 not known */
     _Atomic int least_ranks; /* the highest rank that was named, and 1 */
     _Atomic uint64_t id;     /* 0 not known yet */

@@ -16,7 +16,7 @@ struct whole {
     int ranks, per_node;
     int oldest, newest; /* interfaces */
     int assumed_ranks;  /* some communicator's size is not known */
-    uint64_t rounded, lost, captured;
+    uint64_t rounded, lost, captured, doubted;
     uint64_t made[COLL_COUNT], ran[COLL_COUNT]; /* by their callers; outside CUDA graphs, as NCCL tells it */
 };
 
@@ -53,6 +53,7 @@ static struct whole survey(const struct profiler_job *job, struct profiler_comm 
         w.rounded += atomic_load(&comms[i]->table.rounded);
         w.lost += atomic_load(&comms[i]->table.lost);
         w.captured += atomic_load(&comms[i]->table.captured);
+        w.doubted += atomic_load(&comms[i]->table.doubted);
         for (int coll = 0; coll < COLL_COUNT; coll++) {
             w.made[coll] += atomic_load(&comms[i]->table.made[coll]);
             w.ran[coll] -= atomic_load(&comms[i]->table.replayed[coll]);
@@ -151,15 +152,17 @@ static void put_notes(struct observe_text *d, const struct profiler_job *job, co
         observe_put(d,
                     ",\n    \"interface %d tells no times, and the most channels of a call instead of those it took\"",
                     w->oldest);
-    else if (!job->times_every)
+    else if (!job->times)
         observe_put(d, ",\n    \"no times were asked for\"");
     else
         observe_put(
             d, ",\n    \"times are the GPU's, from the first channel's start to the last one's end; they hold the wait "
                "for other ranks\"");
-    if (w->newest >= 4 && job->times_every > 1)
-        observe_put(d, ",\n    \"behind the first %d launches of a communicator one in %u is timed\"",
-                    PROFILER_ALL_TIMED, job->times_every);
+    if (w->doubted)
+        observe_put(d,
+                    ",\n    \"in %llu communicators ranks sent to themselves; behind that NCCL tells times of other "
+                    "calls, which are left out\"",
+                    (unsigned long long)w->doubted);
     put_unseen(d, w);
     if (w->assumed_ranks)
         observe_put(d,

@@ -11,7 +11,6 @@
 #include "core/launcher.h"
 
 #define DEFAULT_MINUTES 10
-#define DEFAULT_EVERY   8
 #define FIT             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 static const char *variable(const char *name)
@@ -34,18 +33,6 @@ static uint64_t minutes(const char *text)
             value = behind ? value + (*c - '0') * (digit /= 10) : value * 10 + (*c - '0');
     }
     return (uint64_t)((text ? value : DEFAULT_MINUTES) * 6e10);
-}
-
-/* "0", "8": a number of up to 4 digits; anything else is no wish that could be met. */
-static unsigned every(const char *text)
-{
-    unsigned n = 0;
-    for (const char *c = text; *c; c++) {
-        if (*c < '0' || *c > '9' || c - text > 3)
-            return DEFAULT_EVERY;
-        n = 10 * n + (unsigned)(*c - '0');
-    }
-    return n;
 }
 
 /* Copies what a file's name can hold; everything else becomes '_'. */
@@ -131,7 +118,7 @@ int profiler_job_read(struct profiler_job *job, char *why, size_t size)
     }
     clock_gettime(CLOCK_REALTIME, &now);
     *job = (struct profiler_job){.pid = getpid(),
-                                 .times_every = times ? every(times) : DEFAULT_EVERY,
+                                 .times = !times || strcmp(times, "0") != 0,
                                  .interval_ns = minutes(variable("NCCLTUNE_CAPTURE_MINUTES")),
                                  .began = (uint64_t)now.tv_sec,
                                  .observed = observed};

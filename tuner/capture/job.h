@@ -16,7 +16,7 @@ struct profiler_job {
     uint64_t began;       /* seconds since 1970 */
     int observed;         /* at its end its ranks and calls are judged (tuner/observe) */
     int ended;            /* nothing comes any more */
-    unsigned times_every; /* one launch in so many is timed; 0: none */
+    int times;            /* wanted */
     uint64_t interval_ns; /* between two files; 0: only at the end */
     uint64_t seconds;     /* since the first communicator */
     unsigned missed;      /* communicators beyond PROFILER_COMMS */

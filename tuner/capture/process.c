@@ -172,7 +172,7 @@ static struct profiler_comm *take_comm(void)
     return NULL;
 }
 
-static struct profiler_comm *open_comm(const struct profiler_shape *shape, int *mask)
+static struct profiler_comm *open_comm(const struct profiler_shape *shape)
 {
     if (shape->ranks == 1)
         return NULL; /* it has nobody to talk to */
@@ -189,9 +189,7 @@ static struct profiler_comm *open_comm(const struct profiler_shape *shape, int *
     c->api = shape->api;
     c->nodes = shape->nodes;
     c->rank = shape->rank;
-    c->timed = shape->api >= 4 && process.job.times_every;
-    c->every = process.job.times_every;
-    c->mask = mask;
+    atomic_store(&c->timed, shape->api >= 4 && process.job.times);
     atomic_store(&c->ranks, shape->ranks);
     atomic_store(&c->least_ranks, 0);
     atomic_store(&c->id, shape->id);
@@ -205,10 +203,12 @@ static struct profiler_comm *open_comm(const struct profiler_shape *shape, int *
     return c;
 }
 
+/* The same for as long as the process lives: NCCL makes its count of kernels and proxies up from what was asked for
+ * when each of them came, and where that changes a proxy waits for a kernel that tells nothing: the job hangs. */
 static int wanted_events(int api)
 {
     int mask = NCCL_PROFILE_GROUP | NCCL_PROFILE_COLL | NCCL_PROFILE_P2P;
-    if (api >= 4 && process.job.times_every)
+    if (api >= 4 && process.job.times)
         mask |= NCCL_PROFILE_KERNEL_CHANNEL;
     return api >= 6 ? mask | NCCL_PROFILE_CE_COLL : mask;
 }
@@ -252,7 +252,7 @@ struct profiler_comm *profiler_open(const struct profiler_shape *shape, nccl_log
     set_mask(mask, process.wanted ? wanted_events(shape->api) : 0);
     if (process.wanted) {
         profiler_job_doubt(&process.job, shape->ranks);
-        c = open_comm(shape, mask);
+        c = open_comm(shape);
         process.changed |= c != NULL;
     }
     unlock();

@@ -206,6 +206,7 @@ void profiler_table_drain(struct profiler_table *into, struct profiler_table *fr
     add_up(into ? &into->rounded : NULL, &from->rounded);
     add_up(into ? &into->lost : NULL, &from->lost);
     add_up(into ? &into->captured : NULL, &from->captured);
+    add_up(into ? &into->doubted : NULL, &from->doubted);
     for (int i = 0; i < COLL_COUNT; i++) {
         add_up(into ? &into->made[i] : NULL, &from->made[i]);
         add_up(into ? &into->replayed[i] : NULL, &from->replayed[i]);

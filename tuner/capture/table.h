@@ -35,6 +35,7 @@ struct profiler_table {
     /* Where NCCL tells of calls as their callers made them: those outside CUDA graphs, those that were captured into
      * one, and what of the calls that are counted came of graphs. */
     _Atomic uint64_t made[COLL_COUNT], captured, replayed[COLL_COUNT];
+    _Atomic uint64_t doubted;                 /* communicators whose times are not believed from some call on */
     _Atomic uint64_t sums_ns[PROFILER_SLOTS]; /* of the times */
     _Atomic uint32_t times[PROFILER_SLOTS][PROFILER_TIMES];
 };

@@ -81,7 +81,7 @@ static void tells_messages_from_alltoalls(int api)
     CHECK(message && message->count == 7 && message->group_size == 2);
     CHECK(all && all->count == 5 && all->bytes == 2 * 8028 && all->group_size == 8);
     if (api >= 4)
-        CHECK(is_about(message->time_us, 30) && is_about(all->time_us, 40) && all->channels == 2);
+        CHECK(is_about(message->time_us, 30) && all->time_us < 0 && all->channels == 2);
     workload_free(w);
 }
 
@@ -194,28 +194,26 @@ static void says_what_it_cannot_see(int api)
     workload_free(w);
 }
 
-/* A launch's own channels, whatever the mask says when they come. */
-static void times_some(int api)
+/* NCCL numbers a communicator's kernels twice, on the GPU and in its proxy, and leaves messages to oneself out of one.
+ * All that is asked for then has times of other calls, and what is asked for now and then waits for ever. */
+static void believes_no_times_behind_messages_to_oneself(int api)
 {
     use_capture();
-    setenv("NCCLTUNE_CAPTURE_TIMES", "16", 1);
     struct profiler_loader l = profiler_load(api);
     struct profiled_comm c = world(82);
+    struct profiled_task tasks[16], slow = one_mib;
+    slow.ns *= 10;
     CHECK(!profiled_open(&l, &c, NULL));
-    launch(&c, one_mib, 500);
-    CHECK(c.timed == 500);
-    for (int i = 0; i < 8000; i++) { /* a step whose calls take turns, as often as one is timed */
-        struct profiled_task t = one_mib;
-        t.count <<= i % 16 ? 0 : 1;
-        t.ns <<= i % 16 ? 0 : 1;
-        launch(&c, t, 1);
-    }
-    CHECK(c.timed > 500 + 350 && c.timed < 500 + 700);
+    launch(&c, one_mib, 600);
+    for (int i = 0; i < 16; i++)
+        tasks[i] = (struct profiled_task){i % 2 ? "Recv" : "Send", 1000, 9, 0, 0, 2, i / 2, 40000};
+    profiled_launch(&c, tasks, 16);
+    launch(&c, slow, 70);
     CHECK(!profiled_close(&c));
     struct workload *w = captured();
-    CHECK(find(w, COLL_ALLREDUCE, MIB)->count == 8000 && find(w, COLL_ALLREDUCE, 2 * MIB)->count == 500);
-    CHECK(is_about(find(w, COLL_ALLREDUCE, MIB)->time_us, 500));
-    CHECK(is_about(find(w, COLL_ALLREDUCE, 2 * MIB)->time_us, 1000) && says(w, "one in 16 is timed"));
+    const struct workload_call *all = find(w, COLL_ALLTOALL, 0), *reduced = find(w, COLL_ALLREDUCE, MIB);
+    CHECK(all->count == 1 && all->time_us < 0 && reduced->count == 670 && is_about(reduced->time_us, 500));
+    CHECK(says(w, "in 1 communicators ranks sent to themselves"));
     workload_free(w);
 }
 
@@ -302,9 +300,10 @@ static void eight_threads(int api)
     }
     for (size_t i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
-    struct profiled_comm shared[8]; /* the double's own clock is not for many threads, its context is */
+    struct profiled_comm shared[8]; /* the double's clock and channels are not for many threads, its context is */
     for (size_t i = 0; i < 8; i++) {
         shared[i] = comms[8];
+        shared[i].channels = NULL;
         jobs[8 + i].comm = &shared[i];
         CHECK(!pthread_create(&threads[8 + i], NULL, work, &jobs[8 + i]));
     }
@@ -355,7 +354,7 @@ TEST(records_copy_engines, 6, 6)
 TEST(without_times, 4, 6)
 TEST(counts_broadcasts_once, 5, 6)
 TEST(says_what_it_cannot_see, 5, 6)
-TEST(times_some, 4, 6)
+TEST(believes_no_times_behind_messages_to_oneself, 4, 6)
 TEST(says_what_it_rounded, 1, 6)
 TEST(adds_up_what_it_rounded, 4, 6)
 TEST(counts_a_launch_of_many_sends, 4, 6)
@@ -372,7 +371,7 @@ int main(void)
         CAPTURE_TEST(without_times),
         CAPTURE_TEST(counts_broadcasts_once),
         CAPTURE_TEST(says_what_it_cannot_see),
-        CAPTURE_TEST(times_some),
+        CAPTURE_TEST(believes_no_times_behind_messages_to_oneself),
         CAPTURE_TEST(says_what_it_rounded),
         CAPTURE_TEST(adds_up_what_it_rounded),
         CAPTURE_TEST(counts_a_launch_of_many_sends),
