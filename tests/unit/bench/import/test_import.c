@@ -272,7 +272,8 @@ static void files_as_a_whole(void **state)
             const struct bench_result *x = &r->items[k];
             fprintf(out, "  %s, %s: %s %llu on %d x %d, %s, %s, %s, %s, round %d, status %d:", x->engine, x->library,
                     coll_name(x->coll), (unsigned long long)x->bytes, x->nodes, x->ranks, x->launch.label,
-                    x->call.label, x->data ? x->data : "-", x->buffers ? x->buffers : "-", x->round, (int)x->status);
+                    x->call.label, x->data ? x->data : "-", x->buffers ? bench_buffers_name(x->buffers) : "-", x->round,
+                    (int)x->status);
             for (int t = 0; t < x->ntimes; t++)
                 fprintf(out, " %g", x->times_us[t]);
             for (int n = 0; n < x->launch.nsettings; n++)
