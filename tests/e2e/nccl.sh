@@ -137,6 +137,7 @@ cache 1000000 1
 cell allreduce ring simple latency=30 GBps=40
 cell allreduce ring ll128 latency=14 GBps=60 channel_GBps=8 channel_us=0.5 chunk_best=131072 chunk_loss=0.1
 cell alltoall ring simple latency=25 GBps=60
+cell sendrecv ring simple latency=9 GBps=40
 EOF
 job() {
     NCCL_BUFFSIZE=4194304 NCCL_MAX_CTAS=32 NCCL_DOUBLE_LAW=$work/chunk-law timeout 100 build/nccltune tune --engine nccl \

@@ -26,7 +26,8 @@ for ranks in 2 4; do
     check "$ranks ranks: more than the default was measured" grep -q '"algorithm":"ring"' "$work/$ranks.jsonl"
     check "$ranks ranks: NCCL sees that many nodes" grep -q "\"nodes\":$ranks,\"ranks\":$ranks" "$work/$ranks.jsonl"
 done
-check "AllToAll, of send and receive" bench 2 "$work/alltoall.jsonl" --collectives alltoall --budget 30s
+check "AllToAll, even and with a hot rank, of send and receive" bench 4 "$work/alltoall.jsonl" --collectives alltoall,alltoallv --budget 40s
+check "no data of either was wrong" test -z "$(grep -E '"status":"(wrong|crashed|hung|failed)"' "$work/alltoall.jsonl")"
 check "small calls captured in graphs" bench 2 "$work/graphs.jsonl" --graphs --max-bytes 64K --budget 30s
 check "and journalled as such" grep -q '"buffers":"graph".*"status":"ok"' "$work/graphs.jsonl"
 check "generate" build/nccltune generate --topology "$work/topology.json" --results "$work/2.jsonl" -o "$work/profile"

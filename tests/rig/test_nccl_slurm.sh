@@ -28,8 +28,8 @@ code=\$?
 unset NCCL_DOUBLE_FAULT
 build/nccltune bench --engine nccl --topology '$dir/topology.json' --collectives allreduce --sizes 64K --budget 4s -q \\
     -o '$dir/mpirun.jsonl' --mpirun-args '--mca oob_tcp_if_include eth0 -x DRIVER_DOUBLE_GPUS'
-srun -N4 -n8 --overcommit --mpi=none build/nccltune tune --engine nccl --collectives allreduce --sizes 64K --budget 4s \\
-    -q -o '$dir/found'
+srun -N4 -n8 --overcommit --mpi=none build/nccltune tune --engine nccl --collectives allreduce,alltoallv --sizes 64K --budget 6s \\
+    --shapes '4x2,1x2*4' -q -o '$dir/found'
 echo "found with \$?"
 echo "bench ended with \$code"
 JOB
@@ -44,6 +44,10 @@ check "eight ranks on four nodes" grep -q '"nodes":4,"ranks":8' "$dir/results.js
 check "the same with agents over mpirun" grep -q '"nodes":4,"ranks":8' "$dir/mpirun.jsonl"
 check "srun without PMIx has put a copy on every rank: they find one another" grep -q 'found with 0' "$dir/job.log"
 check "... and measure all nodes" grep -q '"nodes":4,"ranks":8' "$dir/found/results.jsonl"
+check "... and all four pairs at once, each on its node" grep -q '"allreduce".*"nodes":1,"ranks":2,"groups":4.*"status":"ok"' "$dir/found/results.jsonl"
+check "... and uneven all-to-alls over both, without one that came out wrong" test "$(grep '"alltoallv"' "$dir/found/results.jsonl" |
+    grep -o '"ranks":[0-9]*\|"status":"[a-z]*"' | sort -u | tr '\n' ' ')" = '"ranks":2 "ranks":8 "status":"ok" '
+check "... and the profile has both shapes" test "$(grep -oP '"ranks":\s*[28]' "$dir/found/decisions.json" | tr -d '\t ' | sort -u | tr '\n' ' ')" = '"ranks":2 "ranks":8 '
 check "the hang is journalled" grep -q '"tree/simple".*"status":"hung".*no answer in time' "$dir/results.jsonl"
 check "the sweep went on: Tree with LL was measured" grep -q '"tree/ll".*"status":"ok"' "$dir/results.jsonl"
 ended() { [ -z "$(slurm squeue -h -j "$job" 2>/dev/null)" ]; }
