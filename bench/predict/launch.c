@@ -75,6 +75,12 @@ static int take_pxn(const char *value, struct nccl_setup *s, struct arena *a)
     return number(value, 1, &s->no_pxn);
 }
 
+static int take_net_intra(const char *value, struct nccl_setup *s, struct arena *a)
+{
+    (void)a;
+    return number(value, 1, &s->no_net_intra);
+}
+
 static int take_ib(const char *value, struct nccl_setup *s, struct arena *a)
 {
     (void)a;
@@ -166,6 +172,7 @@ static const struct {
     {"NCCL_IB_DISABLE", take_ib},
     {"NCCL_CROSS_NIC", take_cross},
     {"NCCL_NET", take_net},
+    {"NCCL_NET_DISABLE_INTRA", take_net_intra},
     {"NCCL_MIN_NRINGS", take_min},
     {"NCCL_MAX_NRINGS", take_max},
     {"NCCL_P2P_LEVEL", take_p2p_level},

@@ -47,7 +47,7 @@ static void note_gpu(struct model *m, const struct topo_class *c)
 static int others_on_node(const struct model *m, const struct model_setup *s)
 {
     int ngpus = s->nccl.topology->classes[s->nccl.class_index].ngpus;
-    int room = (ngpus - s->nccl.first_gpu) / m->nccl->ranks_per_node - 1;
+    int room = (ngpus - s->nccl.first_gpu) / (m->nccl->ranks_per_node * m->nccl->parts) - 1;
     return s->others < 0 || s->others > room ? room : s->others;
 }
 
@@ -57,7 +57,7 @@ static const struct nccl_model **beside(struct model *m, const struct model_setu
     const struct nccl_model **others = arena_alloc(a, (size_t)m->groups * sizeof *others);
     for (int i = 1; i < m->groups; i++) {
         struct nccl_setup one = s->nccl;
-        one.first_gpu += i * m->nccl->ranks_per_node;
+        one.first_gpu += i * m->nccl->ranks_per_node * m->nccl->parts;
         others[i - 1] = nccl_model_new(&one, a, e);
         if (!others[i - 1])
             return NULL;
@@ -147,7 +147,7 @@ static int is_pairs(enum model_pattern p)
 static double issue(const struct model *m, enum model_pattern p, int channels)
 {
     const struct model_gpu *g = m->gpu;
-    double local = m->launcher == MODEL_LAUNCH_GPU ? 1 : m->nccl->ranks_per_node * m->groups;
+    double local = m->launcher == MODEL_LAUNCH_GPU ? 1 : m->nccl->ranks_per_node * m->nccl->parts * m->groups;
     if (m->launcher == MODEL_LAUNCH_GRAPH)
         return 0;
     return is_pairs(p) && p != MODEL_SHIFT ? g->issue_peer_us * local * m->nccl->ranks_per_node

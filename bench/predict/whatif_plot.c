@@ -79,7 +79,7 @@ static void write_range(const struct whatif *w, FILE *out)
 void whatif_write_plot(const struct whatif *w, const char *svg, FILE *out)
 {
     const struct nccl_model *m = model_nccl(w->cases[0].model);
-    int drawn = 0, rows;
+    int drawn = 0, rows, nodes = w->cases[0].setup.nccl.nodes;
     for (int i = 0; i < w->ncases; i++)
         drawn += w->cases[i].model != NULL;
     int columns = drawn > 9 ? 4 : drawn > 4 ? 3 : drawn > 1 ? 2 : 1;
@@ -93,7 +93,7 @@ void whatif_write_plot(const struct whatif *w, const char *svg, FILE *out)
     fprintf(out, "\nset multiplot layout %d,%d title ", rows, columns);
     char title[300];
     snprintf(title, sizeof title, "PREDICTED busbw (GB/s) of %s, %d rank%s on %d node%s of %s", coll_name(w->coll),
-             m->ranks, m->ranks == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s", w->machine);
+             m->ranks, m->ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", w->machine);
     put_quoted(out, title);
     fputs(" font ',14'\n"
           "set logscale x 2\nset logscale y\nset format y '%g'\n"

@@ -27,11 +27,12 @@ static const struct whatif_cell *cell_at(const struct whatif *w, const struct wh
 static void print_headings(const struct whatif *w, FILE *out)
 {
     const struct nccl_model *m = model_nccl(w->cases[0].model);
+    int nodes = w->cases[0].setup.nccl.nodes;
     char text[UNIT_TEXT], library[MODEL_LIBRARY];
     fprintf(out,
             "# PREDICTED, nothing was measured: busbw in GB/s of %s, %d rank%s on %d node%s of %s, %s\n"
             "# x: default over that of the machine as it is; interval: nine of ten defaults at %s\n#\n",
-            coll_name(w->coll), m->ranks, m->ranks == 1 ? "" : "s", m->nodes, m->nodes == 1 ? "" : "s", w->machine,
+            coll_name(w->coll), m->ranks, m->ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", w->machine,
             model_library(m, library), unit_bytes(text, shown[SHOWN - 1]));
     fprintf(out, "# %-22s", "");
     for (size_t i = 0; i < SHOWN; i++)

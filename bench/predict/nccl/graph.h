@@ -68,6 +68,7 @@ struct graph_system {
     int sm, sm_most, cross_nic, no_pxn;
     int amd; /* GPUs */
     enum nccl_cpu cpu;
+    int *part;             /* by GPU: the first of those that it reaches without a NIC */
     unsigned char *no_p2p; /* GPUs × GPUs: the driver refuses */
     enum path_class p2p_within, gdr_within;
     int *scratch; /* of graph_nearest's callers */
@@ -85,6 +86,11 @@ struct graph_system *graph_system_new(const struct nccl_setup *s, const struct n
 
 /* Lays all paths and finds max_bw and total_bw. */
 void graph_paths(struct graph_system *s);
+
+/* How many nodes NCCL makes of this one: its GPUs fall into parts that meet over NICs alone, because those are faster
+ * (ncclTopoCheckNet and ncclTopoTrimSystem in src/graph/paths.cc, since 2.14.3). 1 also where the parts are not alike.
+ */
+int graph_parts(const struct graph_system *s);
 
 /* Indices of `kind` that are nearest to `from` (widest, then closest), into `found` (room for all); returns their
  * number, 0 when there is no way. */

@@ -232,6 +232,36 @@ static void divert_gpus(struct graph_system *s)
         }
 }
 
+/* The widest way to a NIC that is as near as PXB, GB/s. */
+static float near_net_bw(const struct graph_system *s, const struct graph_node *g)
+{
+    float most = 0;
+    for (int n = 0; n < s->n[GRAPH_NET]; n++) {
+        const struct graph_path *p = &g->paths[GRAPH_NET][n];
+        most = p->type <= PATH_PXB && p->bw > most ? p->bw : most;
+    }
+    return most;
+}
+
+/* GPUs that both reach a NIC faster than one another have neither P2P nor SHM between them. Where that leaves parts of
+ * a node apart, each is a node to NCCL. */
+static void find_parts(struct graph_system *s)
+{
+    int n = s->n[GRAPH_GPU];
+    s->part = arena_alloc(s->arena, (size_t)(n ? n : 1) * sizeof *s->part);
+    for (int g = 0; g < n; g++) {
+        const struct graph_node *gpu = s->nodes[GRAPH_GPU][g];
+        s->part[g] = g;
+        for (int p = 0; p < g; p++) {
+            const struct graph_path *way = &gpu->paths[GRAPH_GPU][p];
+            int by_net = way->type != PATH_NVB && near_net_bw(s, gpu) > way->bw &&
+                         near_net_bw(s, s->nodes[GRAPH_GPU][p]) > way->bw;
+            if (!by_net && s->part[p] < s->part[g])
+                s->part[g] = s->part[p];
+        }
+    }
+}
+
 static int has_nvlink_peer(const struct graph_system *s, const struct graph_node *g)
 {
     for (int i = 0; i < s->n[GRAPH_GPU]; i++)
@@ -311,6 +341,20 @@ static void divert_nets(struct graph_system *s)
 
 /* ---- public ---- */
 
+int graph_parts(const struct graph_system *s)
+{
+    int n = s->n[GRAPH_GPU], parts = 0, first = n ? s->nodes[GRAPH_GPU][0]->gpu.number : 0;
+    for (int g = 0; g < n; g++) {
+        int number = s->nodes[GRAPH_GPU][g]->gpu.number;
+        parts += s->part[g] == g;
+        first = number < first ? number : first;
+    }
+    int size = parts ? n / parts : 1, alike = size * parts == n;
+    for (int g = 0; g < n && alike; g++)
+        alike = s->part[g] == g / size * size && (s->nodes[GRAPH_GPU][g]->gpu.number - first) / size == g / size;
+    return alike && n ? parts : 1;
+}
+
 /* The most that one channel, and one GPU, can do. */
 static void measure(struct graph_system *s)
 {
@@ -341,6 +385,7 @@ void graph_paths(struct graph_system *s)
     s->scratch = arena_alloc(s->arena, room * sizeof *s->scratch);
     lay_all(s);
     divert_gpus(s);
+    find_parts(s);
     if (s->version >= 22700)
         divert_c2c(s, s->scratch + s->n[GRAPH_CPU] + s->n[GRAPH_NET] + 2 * s->n[GRAPH_GPU]);
     divert_nets(s);

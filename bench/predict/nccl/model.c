@@ -269,21 +269,14 @@ int nccl_model_choose(const struct nccl_model *m, int coll, uint64_t bytes, stru
 
 /* ---- the model ---- */
 
-struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, struct err *e)
+/* A node as NCCL sees it, with its NICs where there are other nodes. NULL after an error. */
+static struct graph_system *see(struct nccl_model *m, const struct nccl_setup *s, struct arena *a, struct err *e)
 {
     const char *about_nets = NULL, *about_nodes = NULL;
-    if (check(s, e))
-        return NULL;
-    const struct topo_class *c = &s->topology->classes[s->class_index];
-    struct nccl_model *m = ARENA_NEW(a, struct nccl_model);
-    m->setup = *s;
-    m->version = s->version ? s->version : NCCL_NEWEST;
     m->nodes = s->nodes;
-    m->ranks_per_node = s->ranks_per_node ? s->ranks_per_node : c->ngpus;
+    m->ranks_per_node = s->ranks_per_node;
     m->ranks = m->nodes * m->ranks_per_node;
-    assume_about_gpus(m, c, a);
-    if (m->version / 100 > NCCL_NEWEST / 100)
-        assume(m, a, "a release newer than those known: counted as the newest of them");
+    m->assumed = NULL;
     if (m->nodes > 1) {
         m->nets = nccl_model_nets(s, m->version, a, &m->nnets, &about_nets, e);
         if (!m->nets)
@@ -291,9 +284,63 @@ struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, s
     }
     struct graph_system *system =
         graph_system_new(s, m->nets, m->nnets, m->ranks_per_node, m->version, a, &about_nodes);
+    assume_about_gpus(m, &s->topology->classes[s->class_index], a);
+    if (m->version / 100 > NCCL_NEWEST / 100)
+        assume(m, a, "a release newer than those known: counted as the newest of them");
     assume(m, a, about_nets);
     assume(m, a, about_nodes);
     graph_paths(system);
+    return system;
+}
+
+/* Since this release NICs that are faster than what joins GPUs keep them apart. */
+#define PARTS_SINCE 21403
+
+/* How many nodes NCCL makes of each: where there are no others, its NICs count all the same. */
+static int parts_of(const struct nccl_model *m, const struct nccl_setup *s, const struct graph_system *system,
+                    struct arena *a)
+{
+    if (m->version < PARTS_SINCE || s->no_net_intra || system->amd || s->ranks_per_node < 2)
+        return 1;
+    if (s->nodes > 1)
+        return graph_parts(system);
+    struct nccl_model other = {.version = m->version};
+    struct nccl_setup several = *s;
+    several.nodes = 2;
+    const struct graph_system *with_nets = see(&other, &several, a, NULL);
+    return with_nets ? graph_parts(with_nets) : 1;
+}
+
+/* The same where NCCL takes parts of a node for nodes. */
+static struct graph_system *see_parts(struct nccl_model *m, const struct nccl_setup *s, struct arena *a, struct err *e)
+{
+    struct nccl_setup seen = *s;
+    seen.ranks_per_node = s->ranks_per_node ? s->ranks_per_node : s->topology->classes[s->class_index].ngpus;
+    struct graph_system *system = see(m, &seen, a, e);
+    m->parts = system ? parts_of(m, &seen, system, a) : 1;
+    if (m->parts < 2)
+        return system;
+    seen.nodes *= m->parts;
+    seen.ranks_per_node /= m->parts;
+    system = see(m, &seen, a, e);
+    assume(m, a,
+           arena_printf(a,
+                        "NICs are faster than what joins its GPUs, so that NCCL takes each node for %d, which talk "
+                        "over NICs (NCCL_NET_DISABLE_INTRA=1 ends that)",
+                        m->parts));
+    return system;
+}
+
+struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, struct err *e)
+{
+    if (check(s, e))
+        return NULL;
+    struct nccl_model *m = ARENA_NEW(a, struct nccl_model);
+    m->setup = *s;
+    m->version = s->version ? s->version : NCCL_NEWEST;
+    struct graph_system *system = see_parts(m, s, a, e);
+    if (!system)
+        return NULL;
     m->sm = system->sm;
     m->sm_most = system->sm_most;
     m->cpu = system->cpu;

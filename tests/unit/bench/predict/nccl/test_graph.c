@@ -148,6 +148,41 @@ static void nvlink_without_switches(void **state)
     assert_int_equal(m->nchannels, 2);
 }
 
+static void parts(struct nccl_setup s, int expected)
+{
+    s.topology = topology;
+    const struct nccl_model *m = nccl_model_new(&s, arena, &error);
+    assert_non_null(m);
+    assert_int_equal(m->parts, expected);
+    assert_int_equal(m->nodes, s.nodes * expected);
+    assert_int_equal(m->ranks, s.nodes * (s.ranks_per_node ? s.ranks_per_node : 8));
+    assert_true((m->ring.nets != NULL) == (m->nodes > 1));
+    assert_true((m->assumed && strstr(m->assumed, "takes each node for 2")) == (expected > 1));
+}
+
+/* Two sockets that pass 16 GB/s between them, a NIC of 25 GB/s beside the four GPUs of each: NCCL (2.14.3 and later)
+ * refuses P2P and SHM from one to the other, by ncclTopoCheckNet, and takes the node for two. */
+static void a_fast_nic_cuts_a_node(void **state)
+{
+    (void)state;
+    static const char *const slow[] = {"no such HCA"};
+    const struct nccl_model *m = model("8xa100-pcie", 1, 22809);
+    assert_int_equal(m->ranks_per_node, 4);
+    for (int i = 0; i < m->ring.nchannels * 2; i++)
+        assert_true(m->ring.nets[i] == 0);
+    parts((struct nccl_setup){.nodes = 1}, 2);
+    parts((struct nccl_setup){.nodes = 3}, 2);
+    parts((struct nccl_setup){.nodes = 1, .version = 21212}, 1);
+    parts((struct nccl_setup){.nodes = 1, .no_net_intra = 1}, 1);
+    parts((struct nccl_setup){.nodes = 1, .sockets = 1}, 2); /* IPoIB says that it is as fast */
+    parts((struct nccl_setup){.nodes = 1, .ranks_per_node = 4}, 1);
+    parts((struct nccl_setup){.nodes = 1, .ranks_per_node = 6}, 1); /* parts that are not alike: as one node */
+    parts((struct nccl_setup){.nodes = 1, .ranks_per_node = 4, .first_gpu = 2}, 2);
+    parts((struct nccl_setup){.nodes = 1, .hcas = slow, .nhcas = 1}, 1);
+    model("dgx-a100", 1, 22809);
+    parts((struct nccl_setup){.nodes = 1}, 1);
+}
+
 static void as_many_nodes_as_one_likes(void **state)
 {
     (void)state;
@@ -170,6 +205,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(heads_of_nvls, begin, end),
         cmocka_unit_test_setup_teardown(blackwell_by_release, begin, end),
         cmocka_unit_test_setup_teardown(nvlink_without_switches, begin, end),
+        cmocka_unit_test_setup_teardown(a_fast_nic_cuts_a_node, begin, end),
         cmocka_unit_test_setup_teardown(as_many_nodes_as_one_likes, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,7 +252,8 @@ static void no_nvlink(void **state)
 {
     (void)state;
     by_hand();
-    const struct nccl_model *m = model(1);
+    const struct nccl_model *m =
+        new_model((struct nccl_setup){.topology = &made.topology, .nodes = 1, .no_net_intra = 1});
     assert_int_equal(m->ring.type_intra, PATH_SYS);
     assert_non_null(strstr(m->assumed, "no NVLink"));
     assert_int_equal(model(2)->ring.nchannels >= 1, 1);
