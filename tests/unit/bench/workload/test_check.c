@@ -46,6 +46,10 @@ static void nothing_wrong(void **state)
                            "llama3-8b", NULL);
     assert_int_equal(c.found.n, 0);
     arena_free(c.arena);
+    /* Who only generates has no reference model. */
+    c = check((struct workload_job){.framework = "vllm-rollout", .tp = 4, .ref_tp = 2}, "llama3-8b", NULL);
+    assert_int_equal(c.found.n, 0);
+    arena_free(c.arena);
 }
 
 static void ranks(void **state)

@@ -65,6 +65,15 @@ static void syntaxes(void **state)
     }
 }
 
+/* A second value belongs to nothing, and nothing is left of an option at the end of a command. */
+static void one_value_each(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    assert_int_equal(parse("x --tp 4 5 --pp 2 3\ny 6\nz --flag\n7", "a.sh", a).n, 3);
+    arena_free(a);
+}
+
 struct expected {
     const char *file, *model, *framework;
     int algorithm, nodes, gpus, tp, pp, cp, sp, vpp, dp, rollout_tp, n, micro, accum, updates, prompt, response;
@@ -333,9 +342,13 @@ static void a_dynamic_batch_counts_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contradictions), cmocka_unit_test(a_dynamic_batch_counts_tokens),
-        cmocka_unit_test(syntaxes),       cmocka_unit_test(frameworks),
-        cmocka_unit_test(no_model_in_it), cmocka_unit_test(what_is_no_launch_script),
+        cmocka_unit_test(contradictions),
+        cmocka_unit_test(a_dynamic_batch_counts_tokens),
+        cmocka_unit_test(syntaxes),
+        cmocka_unit_test(one_value_each),
+        cmocka_unit_test(frameworks),
+        cmocka_unit_test(no_model_in_it),
+        cmocka_unit_test(what_is_no_launch_script),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
