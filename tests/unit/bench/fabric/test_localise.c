@@ -117,6 +117,24 @@ static void everything(void **state)
     arena_free(t.arena);
 }
 
+/* Why is that of the first who says it; of a single failure nobody knows whose it is. */
+static void all_have_failed(void **state)
+{
+    (void)state;
+    const struct verbs_outcome tries[] = {{{{0, 0}, {1, 0}}, VERBS_FAILED, 0, NULL},
+                                          {{{1, 0}, {0, 0}}, VERBS_FAILED, 0, "b"},
+                                          {{{0, 0}, {2, 0}}, VERBS_FAILED, 0, "c"}};
+    struct arena *a = arena_new();
+    struct verbs_fault *faults;
+    assert_int_equal(verbs_localise(tries, 3, a, &faults), 1);
+    assert_int_equal(faults[0].kind, VERBS_FAULT_ALL);
+    assert_string_equal(faults[0].why, "b");
+    assert_int_equal(verbs_localise(tries, 1, a, &faults), 1);
+    assert_int_equal(faults[0].kind, VERBS_FAULT_PAIR);
+    assert_int_equal(verbs_localise(tries, 0, a, &faults), 0);
+    arena_free(a);
+}
+
 static void one_direction(void **state)
 {
     (void)state;
@@ -251,10 +269,10 @@ static void slow_by_the_median(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_wrong),     cmocka_unit_test(one_port),
-                                       cmocka_unit_test(one_node),          cmocka_unit_test(everything),
-                                       cmocka_unit_test(one_direction),     cmocka_unit_test(rail_and_crossing),
-                                       cmocka_unit_test(two_causes),        cmocka_unit_test(doubt_is_resolved),
-                                       cmocka_unit_test(slow_end_is_found), cmocka_unit_test(slow_by_the_median)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_wrong),     cmocka_unit_test(one_port),          cmocka_unit_test(one_node),
+        cmocka_unit_test(everything),        cmocka_unit_test(all_have_failed),   cmocka_unit_test(one_direction),
+        cmocka_unit_test(rail_and_crossing), cmocka_unit_test(two_causes),        cmocka_unit_test(doubt_is_resolved),
+        cmocka_unit_test(slow_end_is_found), cmocka_unit_test(slow_by_the_median)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,95 +3,12 @@
  * are killed, stopped and lose their conductor. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "bench/launch/address.h"
-#include "bench/launch/agents.h"
-#include "core/locate.h"
-#include "core/progress.h"
-#include "tests/doubles/nccl_setup.h"
 #include "tests/lib/skip.h"
+#include "tests/unit/bench/launch/real_agents.h"
 
-#define MANY 1100
-
-static struct agents set;
-static struct arena *arena;
-static struct err e;
-static pid_t started[MANY];
-static int nstarted;
-static rlim_t most_files; /* of an agent; 0: as many as this process */
-
-static int begin(void **state)
-{
-    (void)state;
-    arena = arena_new();
-    memset(&e, 0, sizeof e);
-    nstarted = 0;
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    agents_close(&set);
-    for (int i = 0; i < nstarted; i++) {
-        kill(started[i], SIGKILL);
-        waitpid(started[i], NULL, 0);
-    }
-    arena_free(arena);
-    return 0;
-}
-
-static void want(int agents)
-{
-    assert_int_equal(agents_begin(&set, agents, &e), 0);
-    assert_int_equal(agents_listen(&set, &e), 0);
-}
-
-/* A real agent that goes to `places` with the secret `variable`. */
-static pid_t start_agent(const char *places, const char *variable)
-{
-    const char *worker = locate_program("nccltune-worker", arena, &e);
-    assert_non_null(worker);
-    pid_t pid = fork();
-    if (!pid) {
-        putenv((char *)variable);
-        if (most_files)
-            setrlimit(RLIMIT_NOFILE, &(struct rlimit){most_files, most_files});
-        if (!getenv("TEST_AGENTS_LOUD"))
-            fclose(stderr);
-        execl(worker, worker, "agent", "--connect", places, NULL);
-        _exit(127);
-    }
-    started[nstarted++] = pid;
-    return pid;
-}
-
-static void start_honest(int n)
-{
-    for (int i = 0; i < n; i++)
-        start_agent(agents_places(&set, arena), agents_secret_variable(&set, arena));
-}
-
-static int gather(double patience_s)
-{
-    return agents_gather(&set, progress_now_s() + patience_s, NULL, &e);
-}
-
-/* Somebody who connects to the port. */
 /* A stranger's connection; with SOCK_NONBLOCK it need not be one yet. */
 static int knock(int flags)
 {
@@ -122,138 +39,6 @@ static int ends_within(pid_t pid, double s)
         usleep(10000);
     }
     return 0;
-}
-
-/* ---- honest agents ---- */
-
-static void a_program_runs_on_every_node(void **state)
-{
-    (void)state;
-    want(2);
-    start_honest(2);
-    if (gather(20))
-        fail_msg("%s", e.text);
-    const char *argv[] = {"/bin/sh", "-c", "cat; echo $WORD {rank} {local} {host}; echo oops >&2; exit $(({rank} + 3))",
-                          NULL};
-    const char *settings[] = {"WORD=rank", NULL};
-    struct agents_order o = {.argv = argv, .settings = settings, .copies = 2, .input = "in\n"};
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
-    assert_non_null(a);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(a[i].agent, i / 2);
-        assert_int_equal(a[i].copy, i % 2);
-        assert_false(a[i].lost);
-        assert_string_equal(a[i].output, arena_printf(arena, "in\nrank %d %d %s\n", i, i % 2, set.items[i / 2].host));
-        assert_string_equal(a[i].errors, "oops\n");
-        assert_int_equal(WEXITSTATUS(a[i].status), i + 3);
-    }
-}
-
-/* What runs beside stays while others are started and killed, and ends with its input. */
-static void one_program_stays_beside_the_others(void **state)
-{
-    (void)state;
-    const char *const beside[] = {"/bin/sh", "-c", "read x; echo beside on {host}; echo worried >&2; exit 5", NULL};
-    const char *const broken[] = {"/nosuchdirectory/nosuchprogram", NULL};
-    const char *const other[] = {"/bin/sh", "-c", "echo other", NULL};
-    const char *const endless[] = {"/bin/sh", "-c", "sleep 100", NULL};
-    want(2);
-    start_honest(2);
-    assert_int_equal(gather(20), 0);
-    for (int turn = 0; turn < 2; turn++) {
-        assert_int_equal(agents_begin_beside(&set, beside, &e), 0);
-        struct agents_answer *a = agents_run(&set, &(struct agents_order){.argv = other, .copies = 2},
-                                             progress_now_s() + 20, NULL, arena, &e);
-        for (int i = 0; i < 4; i++)
-            assert_string_equal(a[i].output, "other\n");
-        a = agents_run(&set, &(struct agents_order){.argv = endless}, progress_now_s() + 0.1, NULL, arena, &e);
-        assert_true(a[0].lost && a[1].lost);
-        agents_kill(&set, 20, NULL, NULL);
-        a = agents_end_beside(&set, progress_now_s() + 20, NULL, arena, &e);
-        for (int i = 0; i < 2; i++) {
-            assert_false(a[i].lost);
-            assert_string_equal(a[i].output, arena_printf(arena, "beside on %s\n", set.items[i].host));
-            assert_string_equal(a[i].errors, "worried\n");
-            assert_int_equal(WEXITSTATUS(a[i].status), 5);
-        }
-    }
-    assert_int_equal(agents_begin_beside(&set, broken, &e), 0);
-    struct agents_answer *a = agents_end_beside(&set, progress_now_s() + 20, NULL, arena, &e);
-    assert_true(!a[0].lost && a[0].status == -1 && !*a[0].output);
-    assert_non_null(strstr(a[0].errors, "/nosuchdirectory/nosuchprogram cannot be started: No such file"));
-}
-
-/* An agent starts workers for days. */
-static void an_agent_closes_what_it_has_opened(void **state)
-{
-    (void)state;
-    static const char *const argv[] = {"/bin/true", NULL};
-    want(1);
-    most_files = 32;
-    start_honest(1);
-    most_files = 0;
-    assert_int_equal(gather(20), 0);
-    for (int i = 0; i < 40; i++) {
-        struct agents_order o = {.argv = argv, .copies = 2};
-        struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
-        if (!a || a[0].lost || a[0].status || a[1].status)
-            fail_msg("turn %d: %s", i, a ? a[0].errors : e.text);
-    }
-}
-
-static void output_is_bounded_and_long_output_whole(void **state)
-{
-    (void)state;
-    want(1);
-    start_honest(1);
-    assert_int_equal(gather(20), 0);
-    const char *argv[] = {"/bin/sh", "-c",
-                          "head -c 3000000 /dev/zero | tr '\\0' x; head -c 9000 /dev/zero | tr '\\0' y >&2", NULL};
-    struct agents_order o = {.argv = argv};
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
-    assert_non_null(a);
-    assert_int_equal(a[0].bytes, 3000000);
-    assert_int_equal(strspn(a[0].output, "x"), 3000000);
-    assert_int_equal(strlen(a[0].errors), 4095);
-    assert_false(a[0].cut);
-    o.most_bytes = 1000;
-    a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
-    assert_int_equal(a[0].bytes, 1000);
-    assert_true(a[0].cut);
-}
-
-static void what_cannot_be_started_says_so(void **state)
-{
-    (void)state;
-    want(1);
-    start_honest(1);
-    assert_int_equal(gather(20), 0);
-    const char *argv[] = {"{bin}/no-such-program", NULL};
-    struct agents_order o = {.argv = argv};
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
-    assert_int_equal(a[0].status, -1);
-    assert_false(a[0].lost);
-    assert_non_null(strstr(a[0].errors, "cannot be started: No such file"));
-}
-
-static void what_does_not_end_is_killed_at_the_deadline(void **state)
-{
-    (void)state;
-    want(1);
-    start_honest(1);
-    assert_int_equal(gather(20), 0);
-    const char *argv[] = {"/bin/sh", "-c", "echo $$; sleep 60", NULL};
-    struct agents_order o = {.argv = argv};
-    double began = progress_now_s();
-    struct agents_answer *a = agents_run(&set, &o, progress_now_s() + 0.5, NULL, arena, &e);
-    assert_true(progress_now_s() - began < 3);
-    assert_true(a[0].lost);
-    assert_int_equal(kill((pid_t)strtol(a[0].output, NULL, 10), 0), -1);
-    assert_int_equal(set.lost, 0); /* the agent itself is fine */
-    const char *again[] = {"/bin/echo", "again", NULL};
-    o.argv = again;
-    a = agents_run(&set, &o, progress_now_s() + 20, NULL, arena, &e);
-    assert_string_equal(a[0].output, "again\n");
 }
 
 static void an_agent_ends_with_what_it_is_told(void **state)
@@ -574,30 +359,18 @@ static void too_low_a_hard_limit_is_said(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-#define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
-        TEST(a_program_runs_on_every_node),
-        TEST(output_is_bounded_and_long_output_whole),
-        TEST(what_cannot_be_started_says_so),
-        TEST(what_does_not_end_is_killed_at_the_deadline),
-        TEST(an_agent_ends_with_what_it_is_told),
-        TEST(a_killed_agent_is_noticed_and_the_others_go_on),
-        TEST(a_stopped_agent_holds_up_nobody),
-        TEST(agents_and_what_they_run_end_with_the_conductor),
-        TEST(strangers_are_not_counted),
-        TEST(the_wrong_secret_gets_nobody_in),
-        TEST(a_flood_keeps_nobody_out),
-        TEST(a_full_house_makes_room),
-        TEST(the_silent_are_sent_away),
-        TEST(an_agent_obeys_no_stranger),
-        TEST(what_nobody_had_asked_for_yet_is_kept),
-        TEST(beyond_1024_agents),
-        TEST(too_low_a_hard_limit_is_said),
-        TEST(one_program_stays_beside_the_others),
-        TEST(an_agent_closes_what_it_has_opened),
-    };
-    doubles_begin("channels 1\n", "1");
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    doubles_end();
-    return rc;
+    const struct CMUnitTest tests[] = {TEST(an_agent_ends_with_what_it_is_told),
+                                       TEST(a_killed_agent_is_noticed_and_the_others_go_on),
+                                       TEST(a_stopped_agent_holds_up_nobody),
+                                       TEST(agents_and_what_they_run_end_with_the_conductor),
+                                       TEST(strangers_are_not_counted),
+                                       TEST(the_wrong_secret_gets_nobody_in),
+                                       TEST(a_flood_keeps_nobody_out),
+                                       TEST(a_full_house_makes_room),
+                                       TEST(the_silent_are_sent_away),
+                                       TEST(an_agent_obeys_no_stranger),
+                                       TEST(what_nobody_had_asked_for_yet_is_kept),
+                                       TEST(beyond_1024_agents),
+                                       TEST(too_low_a_hard_limit_is_said)};
+    return run_with_doubles(tests, sizeof tests / sizeof *tests);
 }

@@ -217,6 +217,20 @@ static void one_for_each(void **state)
     forget(NULL);
 }
 
+/* One that there is not is mpirun, which says what is missing. */
+static void launchers_by_name(void **state)
+{
+    static const char *const names[] = {"auto", "mpirun", "srun", "ssh", NULL};
+    char why[BENCH_DETAIL];
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        if (names[i])
+            assert_string_equal(start_launcher_name(i), names[i]);
+        else
+            assert_null(start_launcher_name(i));
+    called((struct bench_setup){.hosts = "n1", .launcher = "carrier-pigeon"}, "mpirun", why);
+}
+
 static void this_machine_alone(void **state)
 {
     char name[65] = "";
@@ -260,6 +274,7 @@ int main(void)
                                        cmocka_unit_test(by_ssh),
                                        cmocka_unit_test(by_mpirun),
                                        cmocka_unit_test(one_for_each),
+                                       cmocka_unit_test(launchers_by_name),
                                        cmocka_unit_test(this_machine_alone),
                                        cmocka_unit_test(what_makes_no_sense)};
     return cmocka_run_group_tests(tests, begin, end);
