@@ -38,8 +38,7 @@ static void add_lane(struct comparison *c, const struct bench_candidate *x)
     c->lanes[c->nlanes++] = (struct lane){.knobs = &x->call, .before_us = x->time_us.median};
 }
 
-/* What is chosen with the usual data: the fastest that has proven its gain, else the default. */
-static const struct bench_candidate *usual_choice(const struct bench_study *s, const struct bench_point *p)
+const struct bench_candidate *turns_choice(const struct bench_study *s, const struct bench_point *p)
 {
     const struct bench_candidate *best = bench_point_default(p, BENCH_DEFAULT);
     for (int i = 0; i < p->ncandidates && best; i++) {
@@ -67,7 +66,7 @@ static const struct bench_candidate *next_kind(const struct comparison *c, const
 
 void turns_pick(struct comparison *c, const struct bench_point *p)
 {
-    const struct bench_candidate *choice = usual_choice(c->study, p), *x;
+    const struct bench_candidate *choice = turns_choice(c->study, p), *x;
     if (!choice)
         return;
     add_lane(c, bench_point_default(p, BENCH_DEFAULT));

@@ -33,8 +33,11 @@ struct comparison {
     char why[BENCH_DETAIL];         /* with this sentence, or "" */
 };
 
-/* Who takes part: the default; what is chosen, which is the fastest that has proven its gain; and the fastest of other
- * kinds. None where the default was not measured. */
+/* What is chosen with the usual data: the fastest under the default launch that has proven its gain, else the default;
+ * NULL: that was not measured. */
+const struct bench_candidate *turns_choice(const struct bench_study *s, const struct bench_point *p);
+
+/* Who takes part: the default, the choice, and the fastest of other kinds. None where the default was not measured. */
 void turns_pick(struct comparison *c, const struct bench_point *p);
 
 /* Runs it until it is clear. After BENCH_DIED and BENCH_SILENT status, failed and why are filled, too. */

@@ -59,9 +59,10 @@ static const char *place_text(const struct tally *t, const struct comparison *c)
     return arena_printf(t->study->arena, "%s of %s", coll_name(c->at.coll), unit_bytes(size, c->at.bytes));
 }
 
+/* Of what a job may get: the default and the choice. */
 static void take_worst(struct tally *t, const struct comparison *c)
 {
-    for (int i = 0; i < c->nlanes; i++) {
+    for (int i = 0; i <= c->chosen; i++) { /* the choice stands behind the default */
         double apart = turns_factor(c, i).median - 1;
         if (t->where && fabs(apart) <= fabs(t->worst))
             continue;
@@ -78,10 +79,11 @@ static void say_change(struct tally *t, const struct comparison *c, int to)
     const char *what =
         to < c->nlanes ? arena_printf(a, "%s is %.2fx as fast", c->lanes[to].knobs->label, turns_gain(c, to, 1).median)
                        : arena_printf(a, "it takes %.2fx, and others may not", turns_factor(c, c->chosen).median);
-    struct finding *f = finding_add(&t->found, FINDING_NOTE, told ? ID_TOLD : ID, bench_buffers_name(c->other),
-                                    "%s: another choice than for the usual data, which is %s: %s%s", place_text(t, c),
-                                    c->lanes[c->chosen].knobs->label, what,
-                                    told ? "" : "; measured at all sizes, and one rule serves both");
+    struct finding *f =
+        finding_add(&t->found, FINDING_NOTE, told ? ID_TOLD : ID, bench_buffers_name(c->other),
+                    "%s: another choice than for the usual data, which is %s: %s%s", place_text(t, c),
+                    c->lanes[c->chosen].knobs->label, what,
+                    told ? "" : "; one rule serves both, and what time there is measures that at all sizes");
     if (told)
         f->advice = c->other == BENCH_GRAPH ? "a second run with --graphs finds rules for captured calls alone"
                                             : "a second run with --registered finds rules for such buffers alone";
@@ -89,6 +91,39 @@ static void say_change(struct tally *t, const struct comparison *c, int to)
     t->changed += !told;
     if (!told)
         t->study->matters[c->at.coll] |= 1u << c->other;
+}
+
+static struct bench_result result_of(const struct comparison *c, int lane)
+{
+    const struct bench_study *s = c->study;
+    return (struct bench_result){.engine = s->engine->name,
+                                 .library = s->plan.library,
+                                 .coll = c->at.coll,
+                                 .bytes = c->at.bytes,
+                                 .nodes = c->at.nodes,
+                                 .ranks = c->at.ranks,
+                                 .others = c->at.others,
+                                 .launch = s->plan.launches[0],
+                                 .call = *c->lanes[lane].knobs,
+                                 .buffers = c->other,
+                                 .active = c->session->active,
+                                 .data = c->session->data};
+}
+
+/* What has changed a choice is a measurement like others, made without regard to its outcome. The default last. */
+static int journal_lanes(const struct tally *t, const struct comparison *c, struct err *e)
+{
+    int rc = 0;
+    for (int i = c->nlanes - 1; i >= 0 && !rc; i--) {
+        struct bench_result r = result_of(c, i);
+        r.times_us = c->lanes[i].us[1];
+        r.beside_us = c->lanes[0].us[1];
+        r.ntimes = c->turns;
+        r.nbeside = i ? c->turns : 0;
+        rc = bench_journal_append(t->study->journal, &r, e);
+        t->study->summary->measured++;
+    }
+    return rc;
 }
 
 /* Wrong data, or a death: what shares its rule with the usual data is a result like any other. */
@@ -107,18 +142,10 @@ static int say_trouble(struct tally *t, const struct comparison *c, struct err *
         s->matters[c->at.coll] |= 1u << c->other;
     s->summary->measured++;
     s->summary->troubled++;
-    const struct bench_result r = {.engine = s->engine->name,
-                                   .library = s->plan.library,
-                                   .coll = c->at.coll,
-                                   .bytes = c->at.bytes,
-                                   .nodes = c->at.nodes,
-                                   .ranks = c->at.ranks,
-                                   .others = c->at.others,
-                                   .launch = s->plan.launches[0],
-                                   .call = *c->lanes[c->failed].knobs,
-                                   .buffers = c->half ? c->other : BENCH_USUAL,
-                                   .status = c->status,
-                                   .detail = *c->why ? c->why : "no reason known"};
+    struct bench_result r = result_of(c, c->failed);
+    r.buffers = c->half ? c->other : BENCH_USUAL;
+    r.status = c->status;
+    r.detail = *c->why ? c->why : "no reason known";
     return bench_journal_append(s->journal, &r, e);
 }
 
@@ -130,11 +157,13 @@ static int judge(struct tally *t, const struct comparison *c, struct err *e)
     if (c->status != BENCH_OK)
         return say_trouble(t, c, e);
     t->compared++;
-    take_worst(t, c);
     int to = turns_change(c);
-    if (to >= 0)
-        say_change(t, c, to);
-    return 0;
+    if (to < 0) {
+        take_worst(t, c);
+        return 0;
+    }
+    say_change(t, c, to);
+    return bench_buffers_are_told(c->other) ? 0 : journal_lanes(t, c, e);
 }
 
 /* ---- all of them ---- */
@@ -176,19 +205,40 @@ static enum bench_outcome compare(struct tally *t, struct bench_session *session
     return outcome;
 }
 
-/* The sizes by their turn: one in the middle, the largest, the smallest. */
-static int sizes_of(const struct bench_study *s, int sizes[SIZES])
+/* Whether something else than the default is chosen there. */
+static int is_decided(const struct tally *t, int coll, int size)
 {
-    int last = s->nsizes - 1, n = 0;
-    while (last > 0 && s->sizes[last] > MOST_BYTES)
-        last--;
-    const int wanted[SIZES] = {(last + 1) / 2, last, 0};
-    for (int i = 0; i < SIZES; i++) {
-        int known = 0;
+    const struct history_place at = bench_place_of(t->study, (struct bench_place){coll, size, 0}, BENCH_DEFAULT);
+    const struct bench_point *p = point_at(t, &at);
+    const struct bench_candidate *choice = p ? turns_choice(t->study, p) : NULL;
+    return choice && strcmp(choice->call.label, BENCH_DEFAULT) != 0;
+}
+
+/* Adds one in the middle of the list, its last and its first, unless they are there. */
+static int add_sizes(int sizes[SIZES], int n, const int *list, int count)
+{
+    const int wanted[SIZES] = {count / 2, count - 1, 0};
+    for (int i = 0; i < SIZES && count; i++) {
+        int known = n == SIZES;
         for (int k = 0; k < n; k++)
-            known |= sizes[k] == wanted[i];
+            known |= sizes[k] == list[wanted[i]];
         if (!known)
-            sizes[n++] = wanted[i];
+            sizes[n++] = list[wanted[i]];
+    }
+    return n;
+}
+
+/* The sizes of a collective by their turn: those where a choice is to lose come first. */
+static int sizes_of(const struct tally *t, int coll, int sizes[SIZES])
+{
+    const struct bench_study *s = t->study;
+    int *list = arena_alloc(s->arena, (size_t)s->nsizes * sizeof *list), n = 0;
+    for (int decided = 1; decided >= 0; decided--) {
+        int count = 0;
+        for (int i = 0; i < s->nsizes; i++)
+            if (s->sizes[i] <= MOST_BYTES && (!decided || is_decided(t, coll, i)))
+                list[count++] = i;
+        n = add_sizes(sizes, n, list, count);
     }
     return n;
 }
@@ -198,15 +248,17 @@ static enum bench_outcome compare_all(struct tally *t, struct bench_session *ses
                                       struct err *e)
 {
     struct bench_study *s = t->study;
-    int sizes[SIZES], n = sizes_of(s, sizes);
+    int sizes[COLL_MEASURED][SIZES], n[COLL_MEASURED];
     unsigned said[COLL_MEASURED] = {0};
     enum bench_outcome outcome = BENCH_ANSWERED;
-    for (int i = 0; i < n; i++)
+    for (int coll = 0; coll < COLL_MEASURED; coll++)
+        n[coll] = others_of(coll) ? sizes_of(t, coll, sizes[coll]) : 0;
+    for (int i = 0; i < SIZES; i++)
         for (int coll = COLL_MEASURED - 1; coll >= 0; coll--)
             for (int other = 1; other < BENCH_BUFFERS && outcome == BENCH_ANSWERED && !*rc; other++) {
-                struct bench_place place = {coll, sizes[i], 0, other};
+                struct bench_place place = {coll, i < n[coll] ? sizes[coll][i] : 0, 0, other};
                 unsigned bit = 1u << other, open = kinds & s->engine->buffers & others_of(coll) & ~t->unavailable;
-                if (!(open & ~said[coll] & ~s->matters[coll] & bit) || !(bench_calls(s, place) > 0))
+                if (i >= n[coll] || !(open & ~said[coll] & ~s->matters[coll] & bit) || !(bench_calls(s, place) > 0))
                     continue;
                 int findings = t->found.n;
                 outcome = compare(t, session, place, rc, e);
@@ -217,20 +269,22 @@ static enum bench_outcome compare_all(struct tally *t, struct bench_session *ses
 
 static void sum_up(struct tally *t)
 {
-    static const char more[] = "a larger --budget compares more of them";
-    const char *skipped =
-        t->skipped ? arena_printf(t->study->arena, "; %d comparisons were left out for lack of time", t->skipped) : "";
-    if (!t->compared && !t->skipped)
-        return;
-    struct finding *f;
-    if (!t->compared)
+    struct finding *f = NULL;
+    if (!t->compared && t->skipped)
         f = finding_add(&t->found, FINDING_NOTE, ID, NULL,
                         "not compared for lack of time: rules rest on float32, AllReduce in place, others not");
-    else
-        f = finding_add(
-            &t->found, FINDING_OK, ID, NULL, "types and places of the data %s: times differ by %.1f %% at worst (%s)%s",
-            t->changed ? "do not matter elsewhere" : "do not matter here", 100 * t->worst, t->where, skipped);
-    f->advice = t->skipped ? more : NULL;
+    else if (t->compared)
+        f = finding_add(&t->found, FINDING_OK, ID, NULL, "types and places of the data %s: %s%d comparisons%s",
+                        t->changed   ? "change no other choice"
+                        : t->skipped ? "change no choice where there was time to compare"
+                                     : "do not matter here",
+                        t->where ? arena_printf(t->study->arena, "times differ by %.1f %% at worst (%s); ",
+                                                100 * t->worst, t->where)
+                                 : "",
+                        t->compared, t->skipped ? arena_printf(t->study->arena, ", %d left out", t->skipped) : "");
+    if (!f)
+        return;
+    f->advice = t->skipped ? "a larger --budget compares more" : NULL;
     log_info(t->study->log, "%s", finding_sentence(f, t->study->arena));
 }
 

@@ -125,4 +125,31 @@ verify() { timeout 60 build/nccltune verify "$work/profile" -q --budget 10s --wo
 check "verify measures the profile's shapes" verify
 check "and says what of the capture they cover" grep -q '^coverage: 100 % of the communication as it was measured' "$work/verify.out"
 check "all three" test "$(grep -c '65536' "$work/verify.out")" = 3
+# ---- types and places that change what is best, which a tuner is not told ----
+cat >"$NCCL_DOUBLE_LAW" <<'EOT'
+channels 8
+cache 1000000 1
+cell allreduce ring simple latency=60 GBps=100
+cell allreduce tree simple latency=15 GBps=100 predict=9
+cell allreduce nvls simple latency=10 GBps=100 predict=9 bfloat16=4
+cell allgather ring simple latency=60 GBps=100
+cell allgather ring ll latency=15 GBps=100 predict=9
+cell allgather nvls simple latency=10 GBps=100 predict=9 in_place=4
+EOT
+kinds() {
+    timeout 100 build/nccltune tune --engine nccl -q --budget 20s --sizes 64K --shapes 1x4 \
+        --collectives allreduce,allgather -o "$work/kinds" >"$work/kinds.out"
+}
+check "tune compares types and places" kinds
+check "bfloat16 is measured for itself where it changes the choice" \
+    grep -q '"collective":"allreduce".*"buffers":"bfloat16"' "$work/kinds/results.jsonl"
+check "so is a place" grep -q '"collective":"allgather".*"buffers":"in place"' "$work/kinds/results.jsonl"
+check "and nothing else" test "$(grep -c '"buffers":"out of place"' "$work/kinds/results.jsonl")" = 0
+check "the rule loses least in either type" grep -q '^allreduce,.*,tree,simple,' "$work/kinds/tuner.csv"
+check "and in either place" grep -q '^allgather,.*,ring,ll,' "$work/kinds/tuner.csv"
+check "both figures are in the decisions" grep -q \
+    'one alone would take nvls/simple .* one alone, bfloat16, would take tree/simple' "$work/kinds/decisions.json"
+check "it is said" grep -q 'note types-and-places: bfloat16: allreduce of 64 KiB: another choice' "$work/kinds.out"
+check "explain knows the type" bash -c \
+    "build/nccltune explain '$work/kinds' --coll allreduce --bytes 64K --nodes 1 --ranks 4 | grep -q 'buffers: bfloat16'"
 finish
