@@ -175,8 +175,10 @@ static int is_reduction(int coll)
 /* The points p[0..n) of one table, those that have this candidate. */
 static void print_table(const struct bench_point *p, int n, const struct bench_candidate *c, FILE *out)
 {
-    fprintf(out, "# nccltune: %s on %d nodes, %d ranks; launch %s, call %s\n", coll_name(p->coll), p->nodes, p->ranks,
-            c->launch.label, c->call.label);
+    int bf16 = p->buffers == BENCH_BFLOAT16;
+    fprintf(out, "# nccltune: %s on %d nodes, %d ranks; launch %s, call %s%s%s\n", coll_name(p->coll), p->nodes,
+            p->ranks, c->launch.label, c->call.label, p->buffers ? "; buffers " : "",
+            p->buffers ? bench_buffers_name(p->buffers) : "");
     fprintf(out, "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s\n", "size", "count", "type", "redop", "root", "time",
             "algbw", "busbw", "#wrong");
     for (int i = 0; i < n; i++) {
@@ -184,9 +186,9 @@ static void print_table(const struct bench_point *p, int n, const struct bench_c
         if (!here || !here->time_us.n || here->status != BENCH_OK)
             continue;
         fprintf(out, "%12llu  %12llu  %8s  %6s  %6d  %7.2f  %6.2f  %6.2f  %6s\n", (unsigned long long)p[i].bytes,
-                (unsigned long long)(p[i].bytes / 4), "float", is_reduction(p->coll) ? "sum" : "none", -1,
-                here->time_us.median, coll_algbw_GBps((double)p[i].bytes, here->time_us.median), busbw_of(&p[i], here),
-                "N/A");
+                (unsigned long long)(p[i].bytes / (bf16 ? 2 : 4)), bf16 ? "bfloat16" : "float",
+                is_reduction(p->coll) ? "sum" : "none", -1, here->time_us.median,
+                coll_algbw_GBps((double)p[i].bytes, here->time_us.median), busbw_of(&p[i], here), "N/A");
     }
 }
 

@@ -17,6 +17,8 @@ static void add_range(const struct env_shape *s, int coll, const struct env_rang
         {"nodes", NULL, s->nodes, NULL},
         {"ranks", NULL, s->ranks, NULL},
         {"groups", NULL, s->others + 1, NULL},
+        {"load", bench_load_name(s->load), NAN, NULL},
+        {"buffers", bench_buffers_name(s->buffers), NAN, NULL},
         {"launch", s->chosen >= 0 ? s->launches[s->chosen].knobs.label : "", 0, NULL},
         {"collective", coll_name(coll), 0, NULL},
         {"min_bytes", NULL, (double)r->min_bytes, NULL},

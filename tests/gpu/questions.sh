@@ -19,7 +19,7 @@ find_all_reduce_perf() {
 # What tune has measured AllReduce on, as its journal says: "float32, in place".
 measured_data() {
     local data
-    data=$(sed -n '/"collective":"allreduce"/s/.*"data":"\([^"]*\)".*/\1/p' "$work/profile/results.jsonl" 2>/dev/null | tail -n 1)
+    data=$(sed -n '/"buffers":/d; /"collective":"allreduce"/s/.*"data":"\([^"]*\)".*/\1/p' "$work/profile/results.jsonl" 2>/dev/null | tail -n 1)
     echo "${data:-float32, in place}"
 }
 # nccl-tests' word for a type.

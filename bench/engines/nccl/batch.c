@@ -87,7 +87,7 @@ static enum bench_outcome run_shot(struct run *x, int shot, int first, char *out
     *x->request.detail = 0;
     enum bench_outcome outcome = take_sample(x, shot, first, &status, &us);
     if (outcome == BENCH_ANSWERED && status == BENCH_OK && first && b->check && b->nshots == 1 && !b->shape.load)
-        outcome = nccl_session_beside(&x->request, &q, us, &status);
+        outcome = nccl_session_beside(&x->request, &q, &status);
     if (outcome != BENCH_ANSWERED)
         return outcome;
     *out = status != BENCH_OK;

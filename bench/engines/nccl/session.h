@@ -33,7 +33,7 @@ struct nccl_context {
     int ncompared;
     struct bench_interval today[NCCL_SITE_POINTS]; /* what a job takes now over what the untouched default takes */
     int ntoday;
-    uint64_t beside[COLL_COUNT]; /* cells that were measured with other types and places too */
+    uint64_t beside[COLL_COUNT]; /* cells whose data was checked with other types and places */
 };
 
 /* Times of NCCL's own choice at one point, to be held against the library without our plugin. */
@@ -99,9 +99,9 @@ enum bench_outcome nccl_session_measure(struct bench_session *base, const struct
                                         volatile sig_atomic_t *stop, bench_sample_fn *report, void *user,
                                         char detail[BENCH_DETAIL]);
 
-/* For reductions, once for each algorithm with a protocol: what was just measured, with bfloat16 and with the other
- * place of the result. *status becomes BENCH_WRONG with a sentence in r->detail, or stays with a remark or "" there. */
-enum bench_outcome nccl_session_beside(const struct nccl_request *r, const struct nccl_measure *q, double us,
+/* For reductions, once for each algorithm with a protocol: whether what was just measured is right with bfloat16 and
+ * with the other place of the result, too. *status becomes BENCH_WRONG with a sentence in r->detail, or stays. */
+enum bench_outcome nccl_session_beside(const struct nccl_request *r, const struct nccl_measure *q,
                                        enum bench_status *status);
 
 /* Starts the launch anew without our plugin, as jobs run it, once for each launch, and says where NCCL takes another

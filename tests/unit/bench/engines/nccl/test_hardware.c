@@ -255,7 +255,7 @@ static void the_last_element_counts(void **state)
     assert_int_equal(with_fault("wrong-last rank=1 coll=allgather", COLL_ALLGATHER, SMALL).status, BENCH_WRONG);
 }
 
-/* What a first sample alone says at a size where bfloat16 and the other place are measured as well. */
+/* What a first sample alone says at a size where bfloat16 and the other place are checked as well. */
 static struct answer with_more_types(const char *fault)
 {
     static volatile sig_atomic_t stop;
@@ -279,12 +279,38 @@ static void what_other_types_do_is_said(void **state)
     assert_int_equal(a.status, BENCH_WRONG);
     if (strncmp(a.detail, "bfloat16: rank 1: element ", 26) != 0)
         fail_msg("'%s'", a.detail);
-    a = with_more_types("slow type=9 factor=2");
-    assert_int_equal(a.status, BENCH_OK);
-    assert_string_equal(a.detail, "bfloat16 takes 2.00 times this");
     a = with_more_types("");
     assert_int_equal(a.status, BENCH_OK);
     assert_string_equal(a.detail, "");
+}
+
+/* What a batch asks for, beside the plan's own. */
+static void types_and_places_have_times_of_their_own(void **state)
+{
+    (void)state;
+    static volatile sig_atomic_t stop;
+    static const struct {
+        int buffers;
+        double factor;
+    } rows[] = {{BENCH_USUAL, 0.5},   {BENCH_BFLOAT16, 2},       {BENCH_OUT_OF_PLACE, 1},
+                {BENCH_GRAPH, 0.125}, {BENCH_REGISTERED, 0.125}, {BENCH_USUAL, 0.5}};
+    under("cell allreduce nvls simple latency=400 GBps=50 bfloat16=4 in_place=0.5 registered=0.25\n");
+    struct bench_session *s = must_open(BENCH_DEFAULT);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench_shot shot = {.knobs = call_named(COLL_ALLREDUCE, "nvls/simple"), .patience_s = 10};
+        struct bench_batch b = {.coll = COLL_ALLREDUCE,
+                                .bytes = SMALL,
+                                .samples = 1,
+                                .shots = &shot,
+                                .nshots = 1,
+                                .buffers = rows[i].buffers};
+        struct answer a = {0};
+        char detail[BENCH_DETAIL] = "";
+        assert_int_equal(bench_engine_nccl.measure(s, &b, &stop, take, &a, detail), BENCH_ANSWERED);
+        assert_int_equal(a.status, BENCH_OK);
+        assert_about(a.us, rows[i].factor * (400 + 3.072 / 50));
+    }
+    bench_engine_nccl.close(s, 0);
 }
 
 /* ---- what NCCL makes of it ---- */
@@ -614,6 +640,7 @@ int main(void)
         WITH_PLAN(a_call_that_does_nothing_is_noticed),
         WITH_PLAN(the_last_element_counts),
         WITH_PLAN(what_other_types_do_is_said),
+        WITH_PLAN(types_and_places_have_times_of_their_own),
         WITH_PLAN(captured_and_registered_calls_have_times_of_their_own),
         WITH_PLAN(no_more_channels_than_nccl_has_connected),
         WITH_PLAN(chunks_that_nccl_cuts_to_the_same_are_tried_once),
