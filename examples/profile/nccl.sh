@@ -2,7 +2,8 @@
 # NCCLTUNE=force; NCCLTUNE=off leaves everything alone.
 # Written by nccltune 0.1.0. Evidence: decisions.json, or 'nccltune explain' on this directory.
 # For NCCL 2.28.9 (measured or found on the nodes).
-# A setting stands here only where NCCL's automatic choice would be wrong on this topology, or where
-# NCCL itself was measured to be faster with it.
+# A setting stands here only where NCCL's automatic choice would be wrong on this topology, where
+# NCCL itself was measured to be faster with it, or where the machine's maker publishes what NCCL
+# cannot know.
 
 # NCCL_SOCKET_IFNAME is not set: NCCL's own choice, ib0,ib1,ib2,ib3, reaches every node.

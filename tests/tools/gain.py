@@ -95,7 +95,8 @@ def tables(near_path, rounds_path, *profiles):
               for x in (statistics.median(row), row[0], row[-1])) + "    " + "".join(f" {x:6.2f}" for x in beside)
               + f"  {best}; " + ", ".join(f"{n} x {label}" for label, n in chosen.most_common()))
     gain = mean(columns["gain"])
-    print(f"altogether: {gain:.2f} times as fast as the default, where {mean(columns['best']):.2f} is the most;",
+    each = sorted(mean([ratio(at, "default", p) for at in rounds.values()]) for p in profiles)
+    print(f"altogether: {gain:.2f} times as fast as the default ({each[0]:.2f} to {each[-1]:.2f} by profile), where {mean(columns['best']):.2f} is the most;",
           ", ".join(f"{o} {mean(columns[o]):.2f}" for o in others))
     print(f"regret: mean {mean(columns['regret']) - 1:.1%}, worst {max(columns['regret']) - 1:.1%};",
           f"{sum(x <= MARGIN for x in columns['regret'])} of {len(columns['regret'])} places within the margin of",
