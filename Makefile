@@ -48,7 +48,8 @@ MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 # Sources by directory. Programs of their own stay out of the library: bench/nccltune-bench/ needs MPI,
 # bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the plugin.
 tree         = $(sort $(shell find $(1) -name '*.c'))
-TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe tuner/online)
+TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe tuner/explore tuner/online)
+TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe tuner/explore tuner/online)
 PLUGIN_SRC  := $(call tree,tuner core/wire) core/coll.c core/hmac.c core/launcher.c core/sha256.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
 WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c gpu_driver.c) $(addprefix core/wire/,connection.c proof.c tcp.c) $(addprefix bench/noise/,host_signs.c signs.c) \

@@ -491,6 +491,7 @@ int comm_run(struct ncclComm *c, const struct move *m, void *stream)
     }
     int registered = is_registered(c, m, stream);
     struct chosen x = {c, *m, {m->count, m->coll, m->type, m->root, 1, 2, 0}, (size_t)512 << 10, bytes, registered};
+    profiler_say(c->profiler, m, comm_driver.captured(stream));
     int rc = choose(c, m, bytes, registered, &x);
     if (rc || comm_driver.record(stream, perform_from_graph, &x, sizeof x))
         return rc;

@@ -172,7 +172,8 @@ int comm_create(struct ncclComm **comm, const struct comm_place *at)
         return INVALID_USAGE;
     }
     law_shape(&c->law, c->nnodes, nranks);
-    int rc = nranks > 1 ? tuner_load(&c->tuner, comm_version(), rank, nranks, c->nnodes, comm_say) : 0;
+    const struct tuner_comm is = {at->id.address.sin_port, rank, nranks, c->nnodes};
+    int rc = nranks > 1 ? tuner_load(&c->tuner, comm_version(), &is, comm_say) : 0;
     if (!c->tuner.version && c->law.untuned > 0)
         c->factor *= c->law.untuned;
     const char *blocking = getenv("NCCL_COMM_BLOCKING");

@@ -47,9 +47,20 @@ void profiler_detach(struct profiler_double *p)
     free(p);
 }
 
+static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+
+void profiler_say(struct profiler_double *p, const struct move *m, int is_captured)
+{
+    struct profiled_task task = {.count = m->count, .dtype = m->type, .in_graph = is_captured};
+    if (!p || m->coll >= COLL_COUNT || (size_t)m->type >= sizeof profiled_dtypes / sizeof *profiled_dtypes)
+        return;
+    task.func = names[m->coll];
+    profiled_say(&p->comm, &task);
+    p->comm.is_said &= !is_captured; /* it is launched by the graph */
+}
+
 void profiler_tell(struct profiler_double *p, const struct move *m, int algo, int proto, int channels, double us)
 {
-    static const char *const names[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
     struct profiled_task tasks[PROFILER_TASKS] = {{.count = m->count,
                                                    .dtype = m->type,
                                                    .algo = algo,

@@ -13,7 +13,10 @@ struct profiler_double; /* of a communicator */
 struct profiler_double *profiler_attach(uint64_t id, int rank, int nranks, int nnodes, tuner_log *log);
 void profiler_detach(struct profiler_double *p); /* NULL is fine */
 
-/* A call as the caller gave it, and what became of it. */
+/* A collective as the caller gave it; then the tuner is asked. */
+void profiler_say(struct profiler_double *p, const struct move *m, int is_captured);
+
+/* What became of a call. */
 void profiler_tell(struct profiler_double *p, const struct move *m, int algo, int proto, int channels, double us);
 
 #endif

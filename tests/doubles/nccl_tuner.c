@@ -77,10 +77,10 @@ static void *open_library(void)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-int tuner_load(struct tuner_double *t, int version, int rank, int nranks, int nnodes, tuner_log *log)
+int tuner_load(struct tuner_double *t, int version, const struct tuner_comm *c, tuner_log *log)
 {
     static double constants[144];
-    int domains[3] = {nnodes, nranks / nnodes, (nranks + nnodes - 1) / nnodes};
+    int domains[3] = {c->nnodes, c->nranks / c->nnodes, (c->nranks + c->nnodes - 1) / c->nnodes};
     int newest = newest_version(version);
     open_network(); /* stays */
     void *lib = newest ? open_library() : NULL;
@@ -94,14 +94,14 @@ int tuner_load(struct tuner_double *t, int version, int rank, int nranks, int nn
     if (!t->symbol) {
         if (lib)
             dlclose(lib);
-        log(INFO, SUBSYS_TUNING, __func__, __LINE__, "rank %d: no external tuner", rank);
+        log(INFO, SUBSYS_TUNING, __func__, __LINE__, "rank %d: no external tuner", c->rank);
         return SUCCESS;
     }
     log(INFO, SUBSYS_TUNING, __func__, __LINE__, "TUNER/Plugin: using interface version %d", t->version);
     if (t->version >= 5)
         return ((const struct v6 *)t->symbol)
-            ->init(&t->context, 0x1234, (size_t)nranks, (size_t)nnodes, log, domains, constants);
-    return ((const struct v4 *)t->symbol)->init((size_t)nranks, (size_t)nnodes, log, &t->context);
+            ->init(&t->context, c->id, (size_t)c->nranks, (size_t)c->nnodes, log, domains, constants);
+    return ((const struct v4 *)t->symbol)->init((size_t)c->nranks, (size_t)c->nnodes, log, &t->context);
 }
 
 int tuner_unload(struct tuner_double *t)

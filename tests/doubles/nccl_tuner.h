@@ -17,9 +17,14 @@ struct tuner_double {
     void *context;
 };
 
+struct tuner_comm {
+    uint64_t id; /* commHash, the same to the profiler */
+    int rank, nranks, nnodes;
+};
+
 /* What NCCL of `version` (22809 for 2.28.9) loads for NCCL_TUNER_PLUGIN, newest symbol first, and its init. An
  * ncclResult_t. */
-int tuner_load(struct tuner_double *t, int version, int rank, int nranks, int nnodes, tuner_log *log);
+int tuner_load(struct tuner_double *t, int version, const struct tuner_comm *c, tuner_log *log);
 int tuner_unload(struct tuner_double *t);
 
 /* The choice for one call: `cost` is NCCL's table and is changed by the plugin; the cell with the lowest cost that is

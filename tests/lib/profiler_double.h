@@ -42,6 +42,8 @@ struct profiled_comm {
     int nodes, ranks, rank;
     uint64_t gpu_ns; /* the GPU's clock */
     unsigned timed;  /* tasks whose channels were told of */
+    void *said;      /* the call of the next launch where that was told before (profiled_say), ... */
+    int is_said, said_mask;
 };
 
 struct profiled_task {
@@ -346,18 +348,27 @@ static inline void *profiled_start_task(const struct profiled_comm *c, const str
     return profiled_is_peer(t) ? profiled_start_peer(c, *t, group) : profiled_start_coll(c, *t, group, call);
 }
 
+/* A call before NCCL asks its tuner what to do with it; else profiled_launch tells of it. */
+static inline void profiled_say(struct profiled_comm *c, const struct profiled_task *t)
+{
+    c->said_mask = profiled_mask(c);
+    c->is_said = c->nccl->api >= 5 && c->said_mask & NCCL_PROFILE_COLL;
+    c->said = c->is_said ? profiled_call(c, t) : NULL;
+}
+
 /* One launch. Up to 2.27 tasks are reported only under a group that the plugin wants. NCCL looks at the mask when a
  * call is made. */
 static inline void profiled_launch(struct profiled_comm *c, const struct profiled_task *tasks, size_t count)
 {
     void *handles[PROFILER_TASKS], *calls[PROFILER_TASKS] = {NULL};
     int wanted = NCCL_PROFILE_GROUP | NCCL_PROFILE_COLL | NCCL_PROFILE_P2P | NCCL_PROFILE_KERNEL_CHANNEL;
-    int mask = profiled_mask(c);
+    int mask = c->is_said ? c->said_mask : profiled_mask(c);
     uint64_t longest = 0;
     if (!(mask & wanted) || count > PROFILER_TASKS)
         return;
     for (size_t i = 0; i < count && c->nccl->api >= 5; i++)
-        calls[i] = profiled_call(c, &tasks[i]);
+        calls[i] = c->is_said ? c->said : profiled_call(c, &tasks[i]);
+    c->is_said = 0;
     for (size_t i = 0; i < count; i++)
         profiled_run(c, &tasks[i], mask);
     void *group = profiled_start_simple(c, NCCL_PROFILE_GROUP);

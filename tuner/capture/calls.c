@@ -47,17 +47,27 @@ static struct profiler_flight *flight(struct profiler_comm *c, uint64_t ticket)
     return ticket && atomic_load_explicit(&f->ticket, memory_order_acquire) == ticket ? f : NULL;
 }
 
-static uint64_t take_off(struct profiler_comm *c, int slot, int pending)
+static uint64_t take_off(struct profiler_comm *c, int slot, int pending, uint32_t explored)
 {
     uint64_t ticket = atomic_fetch_add_explicit(&c->flights_begun, 1, memory_order_relaxed) + 1;
     struct profiler_flight *f = &c->flights[ticket % PROFILER_FLIGHTS];
     atomic_store_explicit(&f->ticket, 0, memory_order_relaxed);
     atomic_store_explicit(&f->pending, pending, memory_order_relaxed);
     atomic_store_explicit(&f->slot, slot, memory_order_relaxed);
+    atomic_store_explicit(&f->explored, explored, memory_order_relaxed);
     atomic_store_explicit(&f->first_ns, UINT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&f->last_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&f->ticket, ticket, memory_order_release);
     return ticket;
+}
+
+static void tell_explorer(struct profiler_comm *c, uint32_t tag, int slot, uint64_t ns)
+{
+    struct explore_member *m = atomic_load(&c->explored);
+    struct profiler_call call;
+    uint64_t count;
+    if (m && profiler_table_call(&c->table, slot, &call, &count))
+        explore_timed(m, tag, call.algo, call.proto, call.channels, ns);
 }
 
 /* One of the things it waited for has come; the last one closes it. */
@@ -68,9 +78,13 @@ static void land(struct profiler_comm *c, struct profiler_flight *f)
     uint64_t first = atomic_load_explicit(&f->first_ns, memory_order_relaxed);
     uint64_t last = atomic_load_explicit(&f->last_ns, memory_order_relaxed);
     int slot = atomic_load_explicit(&f->slot, memory_order_relaxed);
+    uint32_t explored = atomic_load_explicit(&f->explored, memory_order_relaxed);
     atomic_store_explicit(&f->ticket, 0, memory_order_relaxed);
-    if (slot >= 0 && first < last)
-        profiler_table_time(&c->table, slot, last - first);
+    if (slot < 0 || first >= last)
+        return;
+    profiler_table_time(&c->table, slot, last - first);
+    if (explored)
+        tell_explorer(c, explored, slot, last - first);
 }
 
 void *profiler_begin_channel(void *task, uint64_t start_ns)
@@ -124,10 +138,10 @@ static void doubt_times(struct profiler_comm *c)
         atomic_fetch_add_explicit(&c->table.doubted, 1, memory_order_relaxed);
 }
 
-void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call)
+void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call, uint32_t explored)
 {
     int slot = count(c, call), channels = awaited_channels(c, call);
-    return handle_of(TASK_CALL, c, slot >= 0 && channels ? take_off(c, slot, 1 + channels) : 0);
+    return handle_of(TASK_CALL, c, slot >= 0 && channels ? take_off(c, slot, 1 + channels, explored) : 0);
 }
 
 /* ---- sends and receives ------------------------------------------------------------------------------------------ */
@@ -179,7 +193,7 @@ void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct pro
     if (!channels)
         return NULL;
     if (!g->flight)
-        g->flight = take_off(c, -1, 1);
+        g->flight = take_off(c, -1, 1, 0);
     struct profiler_flight *f = flight(c, g->flight);
     if (f)
         atomic_fetch_add(&f->pending, channels);

@@ -15,7 +15,8 @@ struct profiler_peer {
 
 /* Handles for NCCL: numbers, never followed as pointers. NULL: nothing more is wanted of this event. */
 void *profiler_begin_group(struct profiler_comm *c);
-void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call);
+/* `explored`: what explore_launched gave, 0 nothing. */
+void *profiler_begin_call(struct profiler_comm *c, const struct profiler_call *call, uint32_t explored);
 void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct profiler_peer *p);
 void *profiler_begin_channel(void *task, uint64_t start_ns);
 void profiler_end_channel(void *channel, uint64_t stop_ns);

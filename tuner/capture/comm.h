@@ -3,6 +3,7 @@
 #define TUNER_CAPTURE_COMM_H
 
 #include "tuner/capture/table.h"
+#include "tuner/explore/explore.h"
 
 #define PROFILER_COMMS   1024 /* communicators of a process at one time */
 #define PROFILER_FLIGHTS 512  /* calls of a communicator that wait for the GPU, and are followed */
@@ -14,8 +15,9 @@
  * that names another ticket than the slot's is stale and does nothing. */
 struct profiler_flight {
     _Atomic uint64_t ticket;
-    _Atomic int pending; /* kernel channels to come, and one while the host is not done */
-    _Atomic int slot;    /* of the table; -1: its time is not wanted */
+    _Atomic int pending;       /* kernel channels to come, and one while the host is not done */
+    _Atomic int slot;          /* of the table; -1: its time is not wanted */
+    _Atomic uint32_t explored; /* for explore_timed */
     _Atomic uint64_t first_ns, last_ns;
 };
 
@@ -47,6 +49,7 @@ struct profiler_comm {
     _Atomic int least_ranks; /* the highest rank that was named, and 1 */
     _Atomic uint64_t id;     /* 0 not known yet */
     _Atomic int twin;        /* another rank of this process is in the communicator: it stands for both */
+    _Atomic(struct explore_member *) explored; /* NULL: it is not */
     _Atomic uint64_t words[PROFILER_WORDS];
     _Atomic uint64_t flights_begun, groups_begun;
     struct profiler_flight flights[PROFILER_FLIGHTS];

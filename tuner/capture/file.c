@@ -232,3 +232,13 @@ int profiler_file_write(struct profiler_document *d, char *why, size_t size)
         snprintf(why, size, "cannot write %s: %s; the capture goes on", d->path, strerror(error));
     return error ? -1 : 0;
 }
+
+int profiler_file_learned(struct profiler_document *d, const struct profiler_job *job, char *why, size_t size)
+{
+    if (!explore_is_wanted())
+        return 0;
+    d->text.used = 0;
+    d->text.error = 0;
+    snprintf(d->path, sizeof d->path, "%s/%s.learned.%s.jsonl", job->dir, job->name, job->rank);
+    return explore_put_learned(&d->text, job->name) ? profiler_file_write(d, why, size) : 0;
+}

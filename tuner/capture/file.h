@@ -21,4 +21,7 @@ void profiler_file_make(struct profiler_document *d, const struct profiler_job *
  * with. */
 int profiler_file_write(struct profiler_document *d, char *why, size_t size);
 
+/* The journal of what was learned (tuner/explore), if anything was, in the same way. */
+int profiler_file_learned(struct profiler_document *d, const struct profiler_job *job, char *why, size_t size);
+
 #endif

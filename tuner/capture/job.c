@@ -84,19 +84,20 @@ void profiler_job_doubt(struct profiler_job *job, int comm_ranks)
     job->ranks = job->per_node = 0;
 }
 
-/* Whether the job is observed; anything but "observe" is not done, and said. */
+/* Whether the job is observed, as one that explores is, too; anything else is not done, and said. */
 static int read_online(const char *dir, char *why, size_t size)
 {
     const char *online = variable("NCCLTUNE_ONLINE");
     if (!online || !strcmp(online, "off"))
         return 0;
-    if (strcmp(online, "observe") != 0)
+    if (strcmp(online, "observe") != 0 && strcmp(online, "tune") != 0)
         snprintf(why, size,
-                 "NCCLTUNE_ONLINE=%.40s is nothing that this release can do (observe, off); nothing is observed",
+                 "NCCLTUNE_ONLINE=%.40s is nothing that this release can do (observe, tune, off); nothing is observed",
                  online);
     else if (!dir)
         snprintf(why, size,
-                 "NCCLTUNE_ONLINE=observe needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed");
+                 "NCCLTUNE_ONLINE=%.40s needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed",
+                 online);
     return !why[0];
 }
 

@@ -114,7 +114,8 @@ static void write_file(void)
     unlock();
     if (idle)
         return;
-    int failed = profiler_file_write(&document, why, sizeof why) != 0;
+    int failed = profiler_file_write(&document, why, sizeof why) ||
+                 profiler_file_learned(&document, &process.job, why, sizeof why);
     if (process.job.ended)
         conclude();
     if (failed && !failing && atomic_load(&profiler_unsaid) == NOTHING_UNSAID) {
@@ -172,6 +173,18 @@ static struct profiler_comm *take_comm(void)
     return NULL;
 }
 
+/* From 2.28 on the tuner knows the communicator by the same number. */
+static struct explore_member *explore(const struct profiler_shape *shape)
+{
+    char why[512] = "";
+    int is_known = shape->api >= 5 && process.job.times;
+    struct explore_member *m =
+        is_known ? explore_introduce(shape->id, shape->rank, shape->ranks, why, sizeof why) : NULL;
+    if (why[0])
+        say(NCCLTUNE_LOG_WARN, why);
+    return m;
+}
+
 static struct profiler_comm *open_comm(const struct profiler_shape *shape)
 {
     if (shape->ranks == 1)
@@ -190,6 +203,7 @@ static struct profiler_comm *open_comm(const struct profiler_shape *shape)
     c->nodes = shape->nodes;
     c->rank = shape->rank;
     atomic_store(&c->timed, shape->api >= 4 && process.job.times);
+    atomic_store(&c->explored, explore(shape));
     atomic_store(&c->ranks, shape->ranks);
     atomic_store(&c->least_ranks, 0);
     atomic_store(&c->id, shape->id);
@@ -306,6 +320,7 @@ static void close_comm(struct profiler_comm *c)
         if (id && other != c && same_id(other, id))
             atomic_store(&other->twin, 1);
     }
+    explore_close(atomic_exchange(&c->explored, NULL));
     c->state = PROFILER_FREE;
     if (atomic_load(&c->twin))
         profiler_table_drain(NULL, &c->table);

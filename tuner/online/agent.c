@@ -70,11 +70,3 @@ void online_agent_lose(struct online_agent *a)
 {
     a->lost = 1;
 }
-
-uint32_t online_candidate(const struct online_turns *t, uint64_t from, uint64_t call)
-{
-    uint32_t count = t->count < ONLINE_CANDIDATES ? t->count : ONLINE_CANDIDATES;
-    if (!count || call < from)
-        return 0;
-    return t->candidates[(call - from) / (t->block ? t->block : 1) % count];
-}

@@ -97,17 +97,4 @@ int online_lose(struct online_coordinator *c, uint32_t rank);
  * decided, and at least twice the last one where it was aborted; from 8 to a million. */
 uint64_t online_margin(uint64_t margin, int aborted, uint64_t went_on);
 
-/* ---- plans ------------------------------------------------------------------------------------------------------- */
-
-#define ONLINE_CANDIDATES 8
-
-/* A plan of an exploration: candidates in turn, `block` calls each, from the plan's first call on. */
-struct online_turns {
-    uint32_t count, block;
-    uint32_t candidates[ONLINE_CANDIDATES];
-};
-
-/* Which candidate call number `call` of a plan that began with call `from` runs with; the same on every rank. */
-uint32_t online_candidate(const struct online_turns *t, uint64_t from, uint64_t call);
-
 #endif

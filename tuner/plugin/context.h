@@ -2,6 +2,8 @@
 #ifndef TUNER_PLUGIN_CONTEXT_H
 #define TUNER_PLUGIN_CONTEXT_H
 
+#include "tuner/explore/explore.h"
+#include "tuner/plugin/abi.h"
 #include "tuner/table/index.h"
 #include "tuner/table/lookup.h"
 
@@ -10,9 +12,11 @@ struct plugin_chain;
 /* A communicator to the plugin: all that look alike share one, which lives as long as the process, unless another tuner
  * is asked first and has a context of its own for each. */
 struct plugin_context {
-    struct tuner_index *index;  /* NULL: inert */
-    struct tuner_index *alone;  /* the same, NULL where another tuner is asked first */
-    struct plugin_chain *chain; /* that tuner's side; NULL: there is none */
+    struct tuner_index *index;       /* NULL: inert */
+    struct tuner_index *alone;       /* the same, NULL where something else is asked, too */
+    struct plugin_chain *chain;      /* that tuner's side; NULL: there is none */
+    struct explore_member *explored; /* NULL: nothing is tried */
+    nccl_logger log;                 /* of those that are explored */
     struct tuner_shape shape;
     int api; /* version of the interface that opened it */
     struct plugin_context *next;

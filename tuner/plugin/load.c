@@ -13,6 +13,7 @@
 
 #include "core/sha256.h"
 #include "tuner/libc/elf.h"
+#include "tuner/online/carrier.h"
 #include "tuner/plugin/source.h"
 
 #define WHY_MAX         (PATH_MAX + 320)
@@ -286,6 +287,16 @@ struct chained {
     struct plugin_chain chain;
 };
 
+static struct plugin_context *own(struct chained *c, const struct plugin_context *shared, struct plugin_chain *chain)
+{
+    c->context = *shared;
+    c->context.alone = NULL;
+    c->context.chain = chain;
+    c->context.next = process.chained;
+    process.chained = &c->context;
+    return &c->context;
+}
+
 /* A context of this communicator's own over `shared`, which it is on when the next tuner cannot be asked. */
 static struct plugin_context *chained_over(struct plugin_context *shared, const struct plugin_opening *o)
 {
@@ -310,12 +321,7 @@ static struct plugin_context *chained_over(struct plugin_context *shared, const 
         free(c);
         return first;
     }
-    c->context = *shared;
-    c->context.alone = NULL;
-    c->context.chain = &c->chain;
-    c->context.next = process.chained;
-    process.chained = &c->context;
-    return &c->context;
+    return own(c, shared, &c->chain);
 }
 
 static void close_chained(void *context)
@@ -333,8 +339,34 @@ static void close_chained(void *context)
     if (!c)
         return;
     *link = c->next;
-    plugin_chain_destroy(c->chain);
+    if (c->chain)
+        plugin_chain_destroy(c->chain);
+    explore_close(c->explored);
     free(c); /* the first member of its struct chained */
+}
+
+/* The same where NCCLTUNE_ONLINE=tune asks for more than the table. */
+static struct plugin_context *explored_over(struct plugin_context *c, const struct plugin_opening *o)
+{
+    char why[512] = "";
+    const struct explore_shape shape = {o->comm_id, count_of(o->ranks), count_of(o->nodes),
+                                        plugin_elf_nccl_version(o->caller)};
+    if (o->api < 5) {
+        say(o->log, NCCLTUNE_LOG_WARN, "NCCLTUNE_ONLINE=tune needs NCCL 2.28 or newer; this job runs untouched");
+        return c;
+    }
+    struct chained *new = c->chain ? NULL : calloc(1, sizeof *new);
+    struct explore_member *m = c->chain || new ? explore_open(&shape, why, sizeof why) : NULL;
+    if (why[0])
+        say(o->log, NCCLTUNE_LOG_WARN, "%s", why);
+    if (!m) {
+        free(new);
+        return c;
+    }
+    c = new ? own(new, c, NULL) : c;
+    c->explored = m;
+    c->log = o->log;
+    return c;
 }
 
 const struct plugin_next *plugin_next_active(void)
@@ -356,6 +388,8 @@ int plugin_open(const struct plugin_opening *o, struct plugin_context **context)
         if (!process.refused)
             load_next(o);
     }
+    if (!process.judged && explore_is_wanted())
+        online_table(process.refused ? process.refusal : process.active ? process.hash : "none");
     process.judged = 1;
     if (process.refused) {
         say(o->log, NCCLTUNE_LOG_WARN, "%s", process.refusal);
@@ -366,6 +400,8 @@ int plugin_open(const struct plugin_opening *o, struct plugin_context **context)
         say_applied(*context, o->log);
         if (plugin_next_active())
             *context = chained_over(*context, o);
+        if (explore_is_wanted())
+            *context = explored_over(*context, o);
     }
     pthread_mutex_unlock(&process.mutex);
     return rc;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "tuner/online/carrier.h"
 #include "tuner/plugin/abi.h"
 #include "tuner/plugin/control.h"
 #include "tuner/plugin/control_internal.h"
@@ -58,20 +59,40 @@ static void make_cheapest(size_t chosen, float *cost, const float *given, size_t
     cost[chosen] = 0.0F;
 }
 
+/* What ranks have agreed to run, over what the job would. -1: the call cannot be made. */
+static int explore(const struct plugin_context *c, const struct tuner_call *call, struct tuner_choice *choice)
+{
+    struct explore_cell cell;
+    const char *refusal = online_refusal();
+    if (refusal || explore_ask(c->explored, call, &cell)) {
+        if (c->log)
+            c->log(NCCLTUNE_LOG_WARN, NCCLTUNE_SUBSYS_ALL, __FILE__, __LINE__, "nccltune: %s",
+                   refusal ? refusal
+                           : "NCCLTUNE_ONLINE=tune: other ranks may run this call with a choice that this one was not "
+                             "told of in time or cannot run; it fails, because any other choice could hang the job");
+        return -1;
+    }
+    if (cell.cell >= 0)
+        *choice = (struct tuner_choice){1, cell.cell / PROTO_COUNT, cell.cell % PROTO_COUNT, cell.channels};
+    return 0;
+}
+
 /* The next tuner first, then the table over what that has left available. What it returns is the outcome: without this
  * plugin it would be, too. */
 static int edit_answer(const struct plugin_context *c, struct tuner_call call, float *cost, int *channels)
 {
-    float given[NCCLTUNE_CONTROL_CELLS], offered[NCCLTUNE_CONTROL_CELLS];
+    float given[NCCLTUNE_CONTROL_CELLS] = {0}, offered[NCCLTUNE_CONTROL_CELLS];
     int known = cost && call.algos > 0 && call.protos > 0 && call.algos <= NCCLTUNE_CONTROL_CELLS / call.protos;
     size_t cells = known ? (size_t)call.algos * (size_t)call.protos : 0;
     if (cells)
         memcpy(given, cost, cells * sizeof *cost);
-    int rc = plugin_chain_costs(c->chain, &call, cost, channels);
+    int rc = c->chain ? plugin_chain_costs(c->chain, &call, cost, channels) : NCCLTUNE_SUCCESS;
     for (size_t i = 0; i < cells; i++)
         offered[i] = tuner_is_available(given[i]) ? cost[i] : given[i];
     call.cost = cells ? offered : NULL;
     struct tuner_choice choice = choose(c, &call, given);
+    if (c->explored && cells && explore(c, &call, &choice))
+        return NCCLTUNE_INVALID_USAGE;
     if (cells && choice.algo >= 0)
         make_cheapest((size_t)choice.algo * (size_t)call.protos + (size_t)choice.proto, cost, given, cells);
     if (choice.channels > 0 && channels)
@@ -82,7 +103,7 @@ static int edit_answer(const struct plugin_context *c, struct tuner_call call, f
 static __attribute__((noinline)) int edit_costs(const struct plugin_context *c, const struct tuner_call *call,
                                                 float *cost, int *channels)
 {
-    if (c && c->chain)
+    if (c && (c->chain || c->explored))
         return edit_answer(c, *call, cost, channels);
     struct tuner_choice choice = choose(c, call, call->cost);
     if (choice.algo >= 0)

@@ -179,7 +179,7 @@ static void says_what_it_cannot_do(int which)
         const char *online, *capture, *words;
         int is_captured;
     } cases[] = {
-        {"tune", NULL, "NCCLTUNE_ONLINE=tune is nothing that this release can do", 1},
+        {"guess", NULL, "NCCLTUNE_ONLINE=guess is nothing that this release can do", 1},
         {"observe", "", "NCCLTUNE_ONLINE=observe needs NCCLTUNE_CAPTURE=DIR", 0},
         {"observe", "here", "not an absolute path", 0},
     };

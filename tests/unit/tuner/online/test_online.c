@@ -134,19 +134,6 @@ static void margins_follow_the_job(void **state)
     assert_int_equal(online_margin(900000, 1, 40), 1000000);
 }
 
-static void candidates_take_turns_by_call(void **state)
-{
-    (void)state;
-    struct online_turns t = {.count = 3, .block = 4, .candidates = {0, 5, 6}};
-    static const uint32_t expected[] = {0, 0, 0, 0, 5, 5, 5, 5, 6, 6, 6, 6, 0};
-    for (uint64_t i = 0; i < sizeof expected / sizeof *expected; i++)
-        assert_int_equal(online_candidate(&t, 100, 100 + i), expected[i]);
-    assert_int_equal(online_candidate(&t, 100, 99), 0);
-    assert_int_equal(online_candidate(&(struct online_turns){0}, 0, 7), 0);
-    t.block = 0, t.count = 1000; /* hostile: still within what there is */
-    assert_int_equal(online_candidate(&t, 0, 8), 0);
-}
-
 /* ---- together ---------------------------------------------------------------------------------------------------- */
 
 #define RANKS     6
@@ -360,7 +347,6 @@ int main(void)
         cmocka_unit_test(fails_only_where_it_has_promised),
         cmocka_unit_test(decides_once),
         cmocka_unit_test(margins_follow_the_job),
-        cmocka_unit_test(candidates_take_turns_by_call),
         cmocka_unit_test(agrees_whatever_the_delays),
         cmocka_unit_test(ten_thousand_ranks_take_four_words_each),
     };

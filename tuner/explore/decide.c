@@ -1,0 +1,439 @@
+/* Candidates of a kind of calls: the order, the tests, and what they may cost. */
+#include "tuner/explore/decide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HOLDS      64  /* the latest times of calls as they are */
+#define FIRST_FEW  8   /* of these before anything is tried */
+#define RISK       2.0 /* times what NCCL predicts, before a candidate was seen */
+#define DEAREST    8.0 /* times: what NCCL predicts to be slower is not tried */
+#define STRAGGLERS 32  /* calls behind a trial's end within which the times of its own come */
+#define AGAIN      512 /* calls behind a change until it is held against the default; then twice as many, ... */
+
+/* Of a trial: the first tells what would be a disaster, the others have 8, 24 and 48 pairs. */
+static const struct explore_plan stages[] = {{.is_trial = 1, .windows = 0, .gap = 1, .block = 1},
+                                             {.is_trial = 1, .windows = 3, .gap = 2, .block = 1},
+                                             {.is_trial = 1, .windows = 3, .gap = 2, .block = 2},
+                                             {.is_trial = 1, .windows = 4, .gap = 2, .block = 2}};
+enum { STAGES = sizeof stages / sizeof *stages, RECHECK = 2 };
+
+struct topic {
+    int kind;
+    uint64_t bytes;
+    struct explore_cell hold;
+    float holds[HOLDS], defaults[HOLDS]; /* times as calls are; and as they were before anything changed */
+    unsigned nholds, ndefaults;
+    double default_us;
+    int widest;   /* channels that were seen */
+    int own_cell; /* what the job would run with, when that is a cell; -1 */
+    int own_channels;
+    struct explore_candidate candidates[EXPLORE_MOST];
+    int ncandidates, is_listed;
+    int running; /* candidate of the trial under way; -1: none */
+    struct explore_plan trial;
+    uint32_t trials; /* that had ended when it began */
+    double tried_us, behind_us;
+    unsigned tried, behind;
+    double spent_us;
+    uint64_t calls;        /* so far */
+    uint64_t again, pause; /* calls; when what was won is held against the default */
+    double last_hold_us;   /* since the trial began; 0: none */
+};
+
+struct explore_decider {
+    double regret;
+    struct topic *topics[EXPLORE_KNOWN];
+    int count, turn;
+    struct topic *asked; /* whose plan is proposed */
+    int asked_candidate;
+};
+
+struct explore_decider *explore_decider_new(double regret)
+{
+    struct explore_decider *d = calloc(1, sizeof *d);
+    if (d)
+        d->regret = regret;
+    return d;
+}
+
+void explore_decider_free(struct explore_decider *d)
+{
+    for (int i = 0; d && i < d->count; i++)
+        free(d->topics[i]);
+    free(d);
+}
+
+static struct topic *topic_of(struct explore_decider *d, int kind)
+{
+    for (int i = 0; i < d->count; i++)
+        if (d->topics[i]->kind == kind)
+            return d->topics[i];
+    struct topic *t = d->count < EXPLORE_KNOWN ? calloc(1, sizeof *t) : NULL;
+    if (!t)
+        return NULL;
+    t->kind = kind;
+    t->hold.cell = -1;
+    t->running = t->own_cell = -1;
+    d->topics[d->count++] = t;
+    return t;
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *x, const void *y)
+{
+    float a = *(const float *)x, b = *(const float *)y;
+    return (a > b) - (a < b);
+}
+
+static double median_of(const float *values, unsigned n)
+{
+    float sorted[HOLDS];
+    n = n < HOLDS ? n : HOLDS;
+    if (!n)
+        return 0;
+    memcpy(sorted, values, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_value);
+    return (double)sorted[n / 2];
+}
+
+static void keep(float *values, unsigned *n, double us)
+{
+    values[(*n)++ % HOLDS] = (float)us;
+}
+
+static int cell_of(int algo, int proto)
+{
+    return algo >= 0 && algo < 2 && proto >= 0 && proto < PROTO_COUNT ? algo * PROTO_COUNT + proto : -1;
+}
+
+static void hold_sample(struct topic *t, const struct explore_sample *s)
+{
+    t->last_hold_us = s->us;
+    keep(t->holds, &t->nholds, s->us);
+    if (t->hold.cell >= 0)
+        return;
+    keep(t->defaults, &t->ndefaults, s->us);
+    t->own_cell = cell_of(s->algo, s->proto);
+    t->own_channels = s->channels;
+}
+
+/* NCCL may round the number of channels down. */
+static int is_as_asked(const struct explore_cell *c, const struct explore_sample *s)
+{
+    return c->cell < 0 || (cell_of(s->algo, s->proto) == c->cell &&
+                           (!c->channels || s->channels == c->channels || s->channels == c->channels - 1));
+}
+
+static void tried_sample(struct topic *t, const struct explore_sample *s)
+{
+    if (t->running < 0)
+        return;
+    struct explore_candidate *c = &t->candidates[t->running];
+    t->tried++;
+    t->tried_us += s->us;
+    if (!is_as_asked(&c->cell, s)) {
+        c->unlike++;
+        return;
+    }
+    if (s->arm != EXPLORE_TRIED || !(t->last_hold_us > 0))
+        return;
+    c->us[c->pairs % EXPLORE_PAIRS] = (float)s->us;
+    c->beside_us[c->pairs++ % EXPLORE_PAIRS] = (float)t->last_hold_us;
+}
+
+void explore_sampled(struct explore_decider *d, const struct explore_sample *s)
+{
+    struct topic *t = s->us > 0 ? topic_of(d, s->kind) : NULL;
+    if (!t)
+        return;
+    t->widest = s->channels > t->widest ? s->channels : t->widest;
+    if (s->arm == EXPLORE_HOLD) {
+        hold_sample(t, s);
+    } else if (s->arm == EXPLORE_HOLD_FIRST) {
+        t->behind++;
+        t->behind_us += s->us;
+    } else {
+        tried_sample(t, s);
+    }
+}
+
+/* ---- quotients --------------------------------------------------------------------------------------------------- */
+
+struct interval {
+    double low, high;
+};
+
+/* Of the median of a candidate's quotients, by order: about 99 of 100 times, of few never narrower than their range. */
+static struct interval quotients(const struct explore_candidate *c)
+{
+    float q[EXPLORE_PAIRS];
+    unsigned n = c->pairs < EXPLORE_PAIRS ? c->pairs : EXPLORE_PAIRS, cut = 0;
+    if (!n)
+        return (struct interval){0, 1e9};
+    for (unsigned i = 0; i < n; i++)
+        q[i] = c->us[i] / c->beside_us[i];
+    qsort(q, n, sizeof *q, by_value);
+    while (2 * (cut + 1) < n && (double)((n - 2 * (cut + 1)) * (n - 2 * (cut + 1))) >= 6.7 * n)
+        cut++;
+    return (struct interval){(double)q[cut], (double)q[n - 1 - cut]};
+}
+
+/* ---- candidates -------------------------------------------------------------------------------------------------- */
+
+static int has_candidate(const struct topic *t, struct explore_cell cell)
+{
+    for (int i = 0; i < t->ncandidates; i++)
+        if (t->candidates[i].cell.cell == cell.cell && t->candidates[i].cell.channels == cell.channels)
+            return 1;
+    return 0;
+}
+
+static void add(struct topic *t, struct explore_cell cell, double risk)
+{
+    if (t->ncandidates < EXPLORE_MOST && !has_candidate(t, cell))
+        t->candidates[t->ncandidates++] = (struct explore_candidate){.cell = cell, .risk = risk};
+}
+
+/* The first is what the job would run with: it comes back when something else has won. */
+static void list(struct topic *t, const struct explore_seen *seen)
+{
+    double least = 1e30;
+    int order[EXPLORE_CELLS], n = 0;
+    for (int i = 0; i < EXPLORE_CELLS; i++) {
+        if (!(seen->offered >> i & 1))
+            continue;
+        int at = n++;
+        for (; at && seen->predicted_us[order[at - 1]] > seen->predicted_us[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+        least =
+            (double)seen->predicted_us[i] < least && seen->predicted_us[i] > 0 ? (double)seen->predicted_us[i] : least;
+    }
+    t->is_listed = 1;
+    add(t, (struct explore_cell){-1, 0}, 1);
+    for (int i = 0; i < n; i++) {
+        double over = (double)seen->predicted_us[order[i]] / least;
+        if (order[i] != t->own_cell && over < DEAREST)
+            add(t, (struct explore_cell){(int8_t)order[i], 0}, RISK * (over > 1 ? over : 1));
+    }
+}
+
+/* Once cells are through: half and a quarter of the channels of the best, and all that were ever seen. */
+static void list_channels(struct topic *t)
+{
+    int cell = t->hold.cell >= 0 ? t->hold.cell : t->own_cell,
+        now = t->hold.channels ? t->hold.channels : t->own_channels;
+    const int counts[] = {now / 2, t->widest > now ? t->widest : 0, now / 4};
+    for (int i = 0; cell >= 0 && i < 3; i++)
+        if (counts[i] > 0 && counts[i] <= 64)
+            add(t, (struct explore_cell){(int8_t)cell, (uint8_t)counts[i]}, RISK);
+}
+
+static int first_open(const struct topic *t)
+{
+    for (int i = 1; i < t->ncandidates; i++)
+        if (t->candidates[i].fate <= EXPLORE_RUNNING)
+            return i;
+    return -1;
+}
+
+static int next_candidate(struct topic *t, const struct explore_seen *seen)
+{
+    if (!t->is_listed)
+        list(t, seen);
+    if (t->hold.cell >= 0 && seen->calls >= t->again)
+        return 0;
+    int i = first_open(t);
+    if (i < 0) {
+        list_channels(t);
+        i = first_open(t);
+    }
+    return i;
+}
+
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
+
+static double hold_us(const struct topic *t)
+{
+    return median_of(t->holds, t->nholds);
+}
+
+static double risk_of(const struct topic *t, const struct explore_plan *trial, const struct explore_candidate *c)
+{
+    double over = c->risk > 1 ? c->risk - 1 : 0;
+    return over * explore_tried(trial) * hold_us(t);
+}
+
+static int is_affordable(const struct explore_decider *d, const struct topic *t, double us,
+                         const struct explore_seen *seen)
+{
+    return t->spent_us + us <= d->regret * (double)seen->calls * hold_us(t);
+}
+
+/* A time that never came was as dear as those that did, or as was feared. */
+static double excess(double sum_us, unsigned n, unsigned expected, double hold, double feared)
+{
+    double each = n ? sum_us / n - hold : feared;
+    unsigned missing = n < expected ? expected - n : 0;
+    double all = sum_us - n * hold + missing * (each > 0 ? each : 0);
+    return all > 0 ? all : 0;
+}
+
+static void lose(struct explore_candidate *c)
+{
+    c->fate = EXPLORE_LOST;
+}
+
+static void judge(struct explore_candidate *c)
+{
+    struct interval q = quotients(c);
+    if (c->unlike || (!c->pairs && c->stage > 1) || c->stage >= STAGES)
+        lose(c);
+    if (c->pairs >= 8 && q.high < 1 - EXPLORE_MARGIN)
+        c->fate = EXPLORE_WON;
+    else if (q.low > (c->pairs >= 8 ? 1 - EXPLORE_MARGIN : 3)) /* one call may have bad luck, but not that much */
+        lose(c);
+    if (c->pairs)
+        c->risk = c->pairs < 8 ? q.high * 1.2 : (q.low + q.high) / 2;
+}
+
+/* The default is the faster one again, by however little. */
+static void judge_default(struct topic *t, struct explore_candidate *c)
+{
+    struct interval q = quotients(c);
+    c->fate = c->pairs >= 8 && q.high < 1 ? EXPLORE_WON : EXPLORE_UNTRIED;
+    t->pause *= 2;
+    t->again = t->calls + t->pause;
+    c->stage = 0;
+}
+
+static void settle(struct topic *t)
+{
+    struct explore_candidate *c = &t->candidates[t->running];
+    double hold = hold_us(t), feared = hold * (c->risk > 1 ? c->risk - 1 : 0);
+    t->spent_us += excess(t->tried_us, t->tried, explore_tried(&t->trial), hold, feared);
+    t->spent_us += excess(t->behind_us, t->behind, 0, hold, 0);
+    c->stage++;
+    if (t->running)
+        judge(c);
+    else
+        judge_default(t, c);
+    t->running = -1;
+}
+
+static struct explore_plan trial_of(const struct topic *t, int i)
+{
+    const struct explore_candidate *c = &t->candidates[i];
+    struct explore_plan p = stages[i ? c->stage : RECHECK];
+    p.kind = t->kind;
+    p.cell = c->cell;
+    return p;
+}
+
+static int winner(const struct topic *t)
+{
+    for (int i = 0; i < t->ncandidates; i++)
+        if (t->candidates[i].fate == EXPLORE_WON)
+            return i;
+    return -1;
+}
+
+/* What is to be said of this kind, if anything: a change before a trial. */
+static uint32_t propose(struct explore_decider *d, struct topic *t, const struct explore_seen *seen)
+{
+    t->bytes = seen->bytes;
+    t->calls = seen->calls;
+    if (t->running >= 0 && (seen->trials == t->trials || seen->calls < seen->ended + STRAGGLERS))
+        return 0;
+    if (t->running >= 0)
+        settle(t);
+    t->trials = seen->trials;
+    int i = winner(t);
+    d->asked = t;
+    d->asked_candidate = i;
+    if (i >= 0)
+        return explore_pack(&(struct explore_plan){.kind = t->kind, .cell = t->candidates[i].cell});
+    i = t->nholds >= FIRST_FEW ? next_candidate(t, seen) : -1;
+    if (i < 0)
+        return 0;
+    struct explore_plan p = trial_of(t, i);
+    d->asked_candidate = i;
+    return is_affordable(d, t, risk_of(t, &p, &t->candidates[i]), seen) ? explore_pack(&p) : 0;
+}
+
+uint32_t explore_next(struct explore_decider *d, explore_look *look, void *arg)
+{
+    for (int i = 0; i < d->count; i++) {
+        struct topic *t = d->topics[d->turn++ % d->count];
+        struct explore_seen seen;
+        look(arg, t->kind, &seen);
+        uint32_t plan = propose(d, t, &seen);
+        if (plan)
+            return plan;
+    }
+    return 0;
+}
+
+static void begin_trial(struct topic *t, int i, const struct explore_plan *p)
+{
+    t->running = i;
+    t->trial = *p;
+    t->tried_us = t->behind_us = t->last_hold_us = 0;
+    t->tried = t->behind = 0;
+    if (i)
+        t->candidates[i].fate = EXPLORE_RUNNING;
+    else
+        t->candidates[i].pairs = 0;
+    t->candidates[i].beside_default = t->hold.cell < 0;
+}
+
+/* All that had been tried beside what was is open again only for channels: those are listed anew. */
+static void hold(struct topic *t, int i)
+{
+    struct explore_candidate *c = &t->candidates[i];
+    if (t->hold.cell < 0)
+        t->default_us = median_of(t->defaults, t->ndefaults);
+    if (!i)
+        for (int k = 1; k < t->ncandidates; k++)
+            lose(&t->candidates[k]); /* nothing is what it was */
+    t->hold = c->cell;
+    c->fate = i ? EXPLORE_LOST : EXPLORE_UNTRIED; /* it runs */
+    t->nholds = 0;
+    t->pause = AGAIN;
+    t->again = t->calls + AGAIN;
+}
+
+void explore_decided(struct explore_decider *d, uint32_t plan, int committed)
+{
+    struct explore_plan p;
+    struct topic *t = d->asked;
+    d->asked = NULL;
+    if (!committed || !t || explore_unpack(plan, &p))
+        return;
+    if (p.is_trial)
+        begin_trial(t, d->asked_candidate, &p);
+    else
+        hold(t, d->asked_candidate);
+}
+
+/* ---- what was learned -------------------------------------------------------------------------------------------- */
+
+int explore_topic(const struct explore_decider *d, int i, struct explore_topic *to)
+{
+    if (i >= d->count)
+        return 0;
+    const struct topic *t = d->topics[i];
+    *to = (struct explore_topic){.kind = t->kind,
+                                 .bytes = t->bytes,
+                                 .hold = t->hold,
+                                 .default_us = t->hold.cell < 0 ? median_of(t->defaults, t->ndefaults) : t->default_us,
+                                 .hold_us = hold_us(t),
+                                 .spent_us = t->spent_us,
+                                 .candidates = t->candidates,
+                                 .ncandidates = t->ncandidates,
+                                 .defaults = t->defaults,
+                                 .ndefaults = t->ndefaults < HOLDS ? t->ndefaults : HOLDS};
+    return 1;
+}
