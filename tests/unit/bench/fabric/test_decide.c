@@ -124,12 +124,24 @@ static void untried(void **state)
     char *text = printed(f, &d);
     assert_non_null(strstr(text, "Not tried, so nothing is known of them: n0 mlx5_1:1, n1 mlx5_1:1\n"));
     free(text);
+    /* Who only received was tried, too. */
+    f->tries[0].outcome.pair = (struct verbs_try){{0, 0}, {1, 1}};
+    assert_string_equal(verbs_untried(f, &n), "n0 mlx5_1:1");
     f->ntries = 0;
     d = verbs_decide(f, VERBS_NCCL_NEWEST);
     text = printed(f, &d);
     assert_null(strstr(text, "Nothing is at fault"));
     free(text);
     verbs_fabric_free(f);
+    for (int nodes = 16; nodes < 18; nodes++) { /* the first sixteen by name */
+        f = make(&(struct world){.nodes = nodes, .rails = 1});
+        f->ntries = 0;
+        assert_int_equal(!strstr(verbs_untried(f, &n), "n15 mlx5_0:1"), 0);
+        assert_int_equal(!strstr(verbs_untried(f, &n), "n16"), 1);
+        assert_int_equal(!strstr(verbs_untried(f, &n), " and 1 more"), nodes == 16);
+        assert_int_equal(n, nodes);
+        verbs_fabric_free(f);
+    }
 }
 
 static void slow_port(void **state)

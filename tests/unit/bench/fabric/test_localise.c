@@ -129,6 +129,8 @@ static void all_have_failed(void **state)
     assert_int_equal(verbs_localise(tries, 3, a, &faults), 1);
     assert_int_equal(faults[0].kind, VERBS_FAULT_ALL);
     assert_string_equal(faults[0].why, "b");
+    assert_int_equal(verbs_localise(tries, 2, a, &faults), 1);
+    assert_int_equal(faults[0].kind, VERBS_FAULT_ALL);
     assert_int_equal(verbs_localise(tries, 1, a, &faults), 1);
     assert_int_equal(faults[0].kind, VERBS_FAULT_PAIR);
     assert_int_equal(verbs_localise(tries, 0, a, &faults), 0);

@@ -104,6 +104,22 @@ static void pictures(void **state)
     verbs_fabric_free(f);
 }
 
+/* Shades are parts of the most, on slow links as on fast ones. */
+static void shades(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        struct verbs_fabric *f = make(&(struct world){.nodes = 2, .rails = 1});
+        f->tries[0].outcome.GBps = slow ? 0.6 : 60;
+        f->tries[1].outcome.GBps = slow ? 0.4 : 40;
+        char *text = draw(f);
+        assert_int_equal(count(text, "fill=\"rgb(8,104,172)\""), 2);  /* in the legend, too */
+        assert_int_equal(count(text, "fill=\"rgb(85,176,200)\""), 3); /* of two thirds: the pair and both ports */
+        free(text);
+        verbs_fabric_free(f);
+    }
+}
+
 /* Where there are many nodes the names above their columns have no room, and pairs are not drawn. */
 static void many_nodes(void **state)
 {
@@ -153,8 +169,8 @@ static void as_a_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cells), cmocka_unit_test(good_end_of_bad_pairs),
-                                       cmocka_unit_test(pictures), cmocka_unit_test(many_nodes),
-                                       cmocka_unit_test(as_a_whole)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cells),      cmocka_unit_test(good_end_of_bad_pairs),
+                                       cmocka_unit_test(pictures),   cmocka_unit_test(shades),
+                                       cmocka_unit_test(many_nodes), cmocka_unit_test(as_a_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* What NCCL makes of every described machine, as a whole: its channels and what it chooses, by release. A difference
- * is right only when NCCL's own search or tables say so. */
+/* What NCCL makes of every described machine, as a whole: its channels and what
+ * it chooses, by release. A difference is right only when NCCL's own search or
+ * tables say so. */
 #include "tests/lib/whole.h"
 
 #include "bench/predict/nccl/cost.h"
@@ -12,9 +13,11 @@ static void print_graph(FILE *out, const struct nccl_model *m, const char *name,
     uint64_t h = HASH_START;
     if (!g->nchannels)
         return;
-    fprintf(out, "    %s: %d channels of %.3g and %.3g GB/s, %s and %s, same %d, plain %d, cross %d:", name,
-            g->nchannels, g->bw_intra, g->bw_inter, path_class_name(g->type_intra), path_class_name(g->type_inter),
-            g->same_channels, g->plain, g->cross_nic);
+    fprintf(out,
+            "    %s: %d channels of %.3g and %.3g GB/s, %s and %s, same %d, "
+            "plain %d, cross %d:",
+            name, g->nchannels, g->bw_intra, g->bw_inter, path_class_name(g->type_intra),
+            path_class_name(g->type_inter), g->same_channels, g->plain, g->cross_nic);
     for (int i = 0; i < m->ranks_per_node; i++)
         fprintf(out, " %d", g->gpus[i]);
     for (int i = 0; g->nets && i < 2; i++)
@@ -64,8 +67,10 @@ static void print_model(FILE *out, const char *machine, const struct nccl_setup 
     if (!m) {
         fprintf(out, " %s\n", e.text);
     } else {
-        fprintf(out, " %d ranks, %d + %d channels, %.3g GB/s, sm %d to %d, cpu %d, by hand %d, %s\n", m->ranks,
-                m->nchannels, m->nvls_channels, m->total_bw, m->sm, m->sm_most, (int)m->cpu, m->rccl_rings,
+        fprintf(out,
+                " %d ranks, %d + %d channels, %.3g GB/s, sm %d to %d, cpu %d, by "
+                "hand %d, %s\n",
+                m->ranks, m->nchannels, m->nvls_channels, m->total_bw, m->sm, m->sm_most, (int)m->cpu, m->rccl_rings,
                 m->assumed ? m->assumed : "all known");
         print_graph(out, m, "rings", &m->ring);
         print_graph(out, m, "trees", &m->tree);
@@ -97,8 +102,70 @@ static void described_machines(void **state)
     free(text);
 }
 
+/* All that a model holds, as one number. */
+static unsigned fingerprint(const struct nccl_setup *s)
+{
+    struct arena *a = arena_new();
+    const struct nccl_model *m = nccl_model_new(s, a, NULL);
+    char *text = NULL;
+    size_t bytes;
+    uint64_t h = HASH_START;
+    FILE *out = open_memstream(&text, &bytes);
+    if (m) {
+        print_graph(out, m, "rings", &m->ring);
+        print_graph(out, m, "trees", &m->tree);
+        print_graph(out, m, "nvls", &m->nvls);
+        print_choices(out, m);
+        print_tables(out, m);
+    }
+    fclose(out);
+    for (size_t i = 0; i < bytes; i++)
+        h = hash_add(h, (unsigned char)text[i]);
+    free(text);
+    arena_free(a);
+    return (unsigned)(h ^ h >> 32);
+}
+
+/* What every release makes of every machine, with one setting or another: a
+ * column that changes names the release. */
+static void releases(void **state)
+{
+    static const int versions[] = {21805, 21903, 22105, 22203, 22605, 22809, 22903, 23007};
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    (void)state;
+    fputs("machine x nodes", out);
+    for (size_t k = 0; k < sizeof versions / sizeof *versions; k++)
+        fprintf(out, " %d", versions[k]);
+    fputc('\n', out);
+    for (int i = 0; machine_name(i); i += 1 + i % 2) {
+        struct nccl_setup s = {.nodes = 1 + i % 4,
+                               .cross_nic = i % 5 == 1   ? 1
+                                            : i % 5 == 2 ? 3
+                                                         : 0,
+                               .no_pxn = i % 7 == 3};
+        struct topology *t = machine_topology(machine_name(i), s.nodes, NULL);
+        s.ranks_per_node = i % 6 == 4 ? 2 : 0;
+        s.sockets = i % 8 == 5;
+        s.min_channels = i % 9 == 6 ? 20 : 0;
+        s.max_channels = i % 9 == 7 ? 3 : 0;
+        s.topology = t;
+        fprintf(out, "%s x %d", machine_name(i), s.nodes);
+        for (size_t k = 0; k < sizeof versions / sizeof *versions; k++) {
+            s.version = versions[k];
+            fprintf(out, " %08x", fingerprint(&s));
+        }
+        fputc('\n', out);
+        topo_free(t);
+    }
+    fclose(out);
+    assert_whole(text, "tests/fixtures/nccl/releases.txt");
+    free(text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(described_machines)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(described_machines), cmocka_unit_test(releases)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
