@@ -33,8 +33,8 @@ int online_join(struct online_member *m, char *why, size_t size);
  * lost: no more rounds on this communicator. */
 void online_leave(struct online_member *m);
 
-/* What this process chooses by: a hash, "none", "refused: ...". The coordinator compares it with that of the others and
- * tells the job where it differs. Never waits. */
+/* What this process chooses by: a hash, "none", or the sentence that its communicators fail with. The coordinator
+ * compares it with that of the others and tells the job where it differs. Never waits. */
 void online_table(const char *table);
 
 /* Why this job cannot go on (its nodes choose by different tables, so that ranks would hang), or NULL. */

@@ -113,8 +113,8 @@ void online_tree_turn(struct online_tree *t, const struct pollfd *fds, uint64_t 
 
 int online_tree_is_busy(const struct online_tree *t)
 {
-    int is_owed =
-        !strncmp(t->self.table, "refused", 7) && t->parent.stage != ONLINE_LINKED; /* the others are to know */
+    /* The others are to know why they cannot go on: those that are on their way, too. */
+    int is_owed = t->parent.stage != ONLINE_LINKED && (strchr(t->self.table, ' ') || t->refusal[0]);
     if (is_owed || t->node.rounds || (t->ups && t->parent.stage == ONLINE_LINKED) || t->parent.c.queued)
         return 1;
     for (int i = 0; i < ONLINE_LINKS; i++)
