@@ -370,7 +370,8 @@ static void put_band(const struct model *m, enum model_pattern pattern, double c
     struct bench_doubt *d = &t->doubt;
     const struct model_factors *f = &m->factors;
     double links = 0, nodes = fmax(log2((double)m->nccl->nodes / MODEL_VALIDATED_NODES), 0);
-    double unpublished = m->groups > 1 || pattern == MODEL_SHIFT ? MODEL_UNPUBLISHED_DOUBT : 0;
+    int seldom = pattern == MODEL_SHIFT || pattern == MODEL_ALLTOALLV;
+    double unpublished = m->groups > 1 || seldom ? MODEL_UNPUBLISHED_DOUBT : 0;
     for (int i = 0; i < MODEL_PARTS; i++) {
         d->shared[i] = f->rest > 0 ? 0 : m->prior.part[i] * t->share[i];
         for (int k = 0; k < MODEL_PARTS && f->rest > 0; k++)

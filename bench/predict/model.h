@@ -60,7 +60,7 @@ struct model_time {
     struct bench_doubt doubt;   /* whose low and high those are */
     char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */
     int unvalidated; /* more nodes than any published result that the model was held against, or several groups at once,
-                      * or pairs of ranks, of which none is published */
+                      * or pairs of ranks or a hot one, of which none is published */
 };
 
 /* Thread-safe, allocates nothing. -1 when NCCL does not offer that combination here (NVLS without switches, PAT for

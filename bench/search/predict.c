@@ -197,8 +197,7 @@ static int predict_nodes(struct bench_study *s, int nodes, struct err *e)
 static int most_nodes(const struct bench_study *s)
 {
     int n, most = s->plan.nodes[s->plan.nnodes - 1];
-    const struct workload_profile_shape *shapes =
-        workload_profile_shapes(s->workload, s->options->collectives, s->arena, &n);
+    const struct bench_shape *shapes = workload_profile_shapes(s->workload, s->options->collectives, s->arena, &n);
     for (int i = 0; i < n; i++)
         most = shapes[i].nodes > most ? shapes[i].nodes : most;
     return most;

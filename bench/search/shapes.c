@@ -81,18 +81,14 @@ static int take_listed(struct bench_study *s, struct err *e)
     return 0;
 }
 
-/* The workload's groups, the busiest first; all that there is room for work at once, as they do in the job. */
 static void take_workload(struct bench_study *s)
 {
-    struct workload_profile_shape *shapes;
     int n;
-    shapes = workload_profile_shapes(s->workload, s->options->collectives, s->arena, &n);
+    struct bench_shape *shapes = workload_profile_shapes(s->workload, s->options->collectives, s->arena, &n);
     for (int i = 0; i < n; i++)
-        if (shapes[i].nodes * shapes[i].ranks_per_node > 1 &&
-            !take(s,
-                  (struct bench_shape){shapes[i].nodes, shapes[i].nodes * shapes[i].ranks_per_node, BENCH_SHAPE_ALL}))
+        if (!take(s, shapes[i]))
             log_info(s->log, "the workload's groups of %dx%d do not fit %d nodes with %d ranks each", shapes[i].nodes,
-                     shapes[i].ranks_per_node, s->nodes, s->ranks / s->nodes);
+                     shapes[i].ranks / shapes[i].nodes, s->nodes, s->ranks / s->nodes);
 }
 
 static const char *names_of(const struct bench_study *s, const struct bench_shape *shapes, int n)

@@ -67,7 +67,7 @@ void bench_weigh(struct bench_study *s)
     s->calls = arena_alloc(s->arena, (size_t)n * (size_t)of_one * sizeof *s->calls);
     for (int i = 0; i < n; i++) {
         struct bench_shape shape = shape_of(s, i);
-        if (!workload_profile_has_group(s->workload, shape.nodes, shape.ranks))
+        if (!workload_profile_has_part(s->workload, WORKLOAD_ALL, shape.nodes, shape.ranks))
             log_warn(s->log,
                      "the workload calls nothing over groups of %d ranks on %d node%s: its sizes and counts are taken "
                      "from all its groups",

@@ -82,25 +82,23 @@ uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives,
 
 /* ---- shapes ---- */
 
-static int has_shape(const struct workload_profile_shape *shapes, int n, struct workload_profile_shape wanted)
+static int has_shape(const struct bench_shape *shapes, int n, const struct bench_shape *wanted)
 {
     for (int i = 0; i < n; i++)
-        if (shapes[i].nodes == wanted.nodes && shapes[i].ranks_per_node == wanted.ranks_per_node)
+        if (bench_shape_same(&shapes[i], wanted))
             return 1;
     return 0;
 }
 
-struct workload_profile_shape *workload_profile_shapes(const struct workload *w, unsigned collectives, struct arena *a,
-                                                       int *count)
+struct bench_shape *workload_profile_shapes(const struct workload *w, unsigned collectives, struct arena *a, int *count)
 {
     struct position at = {0};
-    struct workload_profile_shape *shapes = NULL;
+    struct bench_shape *shapes = NULL;
     *count = 0;
     for (const struct workload_call *c; (c = next_call(w, &at));) {
-        int nodes = workload_call_nodes(w, c);
-        struct workload_profile_shape shape = {nodes, c->group_size / nodes};
-        if (!is_measured(c) || !(collectives & 1u << c->kind) || c->group_size % nodes != 0 ||
-            has_shape(shapes, *count, shape))
+        struct bench_shape shape = {workload_call_nodes(w, c), c->group_size, BENCH_SHAPE_ALL};
+        if (!is_measured(c) || !(collectives & 1u << c->kind) || shape.ranks % shape.nodes != 0 ||
+            has_shape(shapes, *count, &shape))
             continue;
         shapes = arena_grow(a, shapes, (size_t)*count, sizeof *shapes);
         shapes[(*count)++] = shape;
@@ -154,15 +152,10 @@ static int nearest(const uint64_t *sizes, int n, uint64_t bytes)
     return best;
 }
 
-int workload_profile_has_group(const struct workload *w, int nodes, int ranks)
-{
-    return workload_profile_has_part(w, WORKLOAD_ALL, nodes, ranks);
-}
-
 void workload_profile_calls(const struct workload *w, enum workload_hiding part, int coll, int nodes, int ranks,
                             const uint64_t *sizes, int n, double *calls)
 {
-    int any = !workload_profile_has_group(w, nodes, ranks);
+    int any = !workload_profile_has_part(w, WORKLOAD_ALL, nodes, ranks);
     struct position at = {0};
     for (int i = 0; i < n; i++)
         calls[i] = 0;

@@ -2,6 +2,7 @@
 #ifndef BENCH_SEARCH_WORKLOAD_PROFILE_H
 #define BENCH_SEARCH_WORKLOAD_PROFILE_H
 
+#include "bench/results/shape.h"
 #include "bench/workload/workload.h"
 
 /* The collectives that `w` calls, a bit for each. */
@@ -13,18 +14,12 @@ unsigned workload_profile_collectives(const struct workload *w);
 uint64_t *workload_profile_sizes(const struct workload *w, unsigned collectives, uint64_t min_bytes, uint64_t max_bytes,
                                  struct arena *a, int *count);
 
-/* The shapes of group that such calls have, in the order of the file; groups that are not spread evenly over their
- * nodes have none. Allocated in `a`. */
-struct workload_profile_shape {
-    int nodes, ranks_per_node;
-};
-struct workload_profile_shape *workload_profile_shapes(const struct workload *w, unsigned collectives, struct arena *a,
-                                                       int *count);
+/* The shapes of group that such calls have, all of each at once as they work in the job, in the order of the file;
+ * groups that are not spread evenly over their nodes have none. Allocated in `a`. */
+struct bench_shape *workload_profile_shapes(const struct workload *w, unsigned collectives, struct arena *a,
+                                            int *count);
 
-/* Whether groups of `ranks` ranks over `nodes` nodes call anything in `w`. */
-int workload_profile_has_group(const struct workload *w, int nodes, int ranks);
-
-/* Whether such groups have calls that hide behind compute, or others. */
+/* Whether groups of `ranks` ranks over `nodes` nodes have calls that hide behind compute, or others. */
 enum workload_hiding { WORKLOAD_ALL, WORKLOAD_EXPOSED, WORKLOAD_HIDDEN };
 int workload_profile_has_part(const struct workload *w, enum workload_hiding part, int nodes, int ranks);
 

@@ -89,8 +89,8 @@ static void counts_of_one_kind_of_group(void **state)
     (void)state;
     static const uint64_t sizes[] = {100, 1050, 4000, 1 << 20};
     double calls[4];
-    assert_true(workload_profile_has_group(workload, 2, 16));
-    assert_false(workload_profile_has_group(workload, 1, 16));
+    assert_true(workload_profile_has_part(workload, WORKLOAD_ALL, 2, 16));
+    assert_false(workload_profile_has_part(workload, WORKLOAD_ALL, 1, 16));
     workload_profile_calls(workload, WORKLOAD_ALL, COLL_ALLREDUCE, 2, 16, sizes, 4, calls);
     assert_near(calls[0], 0, 0);
     assert_near(calls[1], 1 + 3 * 1000.0 / 1050, 1e-9);
@@ -110,16 +110,11 @@ static void shapes_of_groups(void **state)
 {
     (void)state;
     int n;
-    struct workload_profile_shape *s = workload_profile_shapes(workload, ~0u, arena, &n);
+    struct bench_shape *s = workload_profile_shapes(workload, ~0u, arena, &n);
+    static const struct bench_shape expected[] = {{2, 16, -1}, {1, 8, -1}, {2, 8, -1}, {2, 2, -1}}; /* stages last */
     assert_int_equal(n, 4);
-    assert_int_equal(s[0].nodes, 2);
-    assert_int_equal(s[0].ranks_per_node, 8);
-    assert_int_equal(s[1].nodes, 1);
-    assert_int_equal(s[1].ranks_per_node, 8);
-    assert_int_equal(s[2].nodes, 2);
-    assert_int_equal(s[2].ranks_per_node, 4);
-    assert_int_equal(s[3].nodes, 2); /* stages of a pipeline */
-    assert_int_equal(s[3].ranks_per_node, 1);
+    for (int i = 0; i < 4; i++)
+        assert_true(bench_shape_same(&s[i], &expected[i]));
     workload_profile_shapes(workload, 1u << COLL_ALLGATHER, arena, &n);
     assert_int_equal(n, 1);
     workload_profile_shapes(workload, 1u << COLL_REDUCE, arena, &n);
