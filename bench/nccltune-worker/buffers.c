@@ -140,18 +140,18 @@ static int fill(const struct buffers *b, const struct buffers_owner *o, char *wh
 int buffers_prepare(struct buffers *b, const struct buffers_owner *o, const struct nccl_point *p,
                     struct nccl_prepared *done, char *why, size_t bytes)
 {
-    struct buffers before = *b, now = {.in_place = p->in_place, .registered = p->registered};
+    struct buffers before = *b, now = {.in_place = p->in_place, .registered = p->registered}, least = now;
     size_t cache = gpu_cache_bytes(o->gpu, o->device), most = o->gpu->hip && cache < CACHE_HIP ? CACHE_HIP : cache;
     if (p->registered && (!o->nccl->mem_alloc || !o->nccl->comm_register)) {
         snprintf(why, bytes, "rank %d: this NCCL has no ncclMemAlloc and ncclCommRegister", o->rank);
         return -1;
     }
-    if (data_shape_of(p, o->rank, o->nranks, &now.shape)) {
+    if (data_shape_of(p, o->nranks - 1, o->nranks, &least.shape) || data_shape_of(p, o->rank, o->nranks, &now.shape)) {
         snprintf(why, bytes, "rank %d: %llu bytes leave no element for each of %d ranks", o->rank,
                  (unsigned long long)p->bytes, o->nranks);
         return -1;
     }
-    now.slots = slots_for(pair_bytes(&now), p->bytes, CACHE_TIMES * most);
+    now.slots = slots_for(pair_bytes(&least), p->bytes, CACHE_TIMES * most); /* as many on every rank */
     int rc = make_room(&now, o, &before, why, bytes);
     *b = now;
     if (rc) {

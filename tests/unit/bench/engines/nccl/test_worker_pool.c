@@ -57,11 +57,14 @@ static int end(void **state)
 }
 
 /* Prepares and measures; the slowest rank's time. Fails the test unless all ranks got the right data. */
+static int iterations = 3;
+
 static double measure(struct nccl_point p, uint32_t chunk)
 {
     struct nccl_times times[RANKS];
     struct nccl_prepared prepared[RANKS];
-    struct nccl_measure q = {.point = p, .algo = ALGO_RING, .proto = PROTO_SIMPLE, .iterations = 3, .check = 1};
+    struct nccl_measure q = {
+        .point = p, .algo = ALGO_RING, .proto = PROTO_SIMPLE, .iterations = iterations, .check = 1};
     char detail[BENCH_DETAIL];
     int refused;
     double us = 0, deadline = progress_now_s() + 20;
@@ -104,6 +107,10 @@ static void a_hot_rank_is_waited_for(void **state)
     assert_about(measure(p, 0), 40 + 2 * (6 << 18) / 50e3);
     p.bytes = 6; /* of single bytes */
     assert_about(measure(p, 0), 40 + 2 * 6 / 50e3);
+    p.bytes = 6 << 19; /* so often that all buffers have had their turn, on every rank as many */
+    iterations = 200;
+    assert_about(measure(p, 0), 40 + 2 * (6 << 19) / 50e3);
+    iterations = 3;
 }
 
 static void in_place_and_every_type(void **state)
