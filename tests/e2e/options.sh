@@ -94,7 +94,7 @@ offers() { [ "$(complete_word "$bin" "${@:2}")" = "$1" ]; }
 check "completion of a command" offers install-profile inst
 check "of an option that no page had" offers --sizes tune --siz
 check "of an engine" offers "model" bench --engine mod
-check "of a collective" offers "alltoall" explain profile --collectives allt
+check "of a collective" offers "alltoall alltoallv" explain profile --collectives allt
 check "of a machine" offers dgx-1v whatif --machine dgx-1
 
 old() { # NEW COMMAND...: works, with a warning that names NEW.
