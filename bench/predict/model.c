@@ -350,7 +350,10 @@ static int resolve(const struct model *m, const struct model_call *c, struct mod
     int most = nvls ? m->nccl->nvls_channels : m->nccl->nchannels,
         requested = c->channels > 0 ? c->channels : choice.used;
     requested = requested > most ? most : requested;
-    *t = (struct model_time){.algo = choice.algo, .proto = choice.proto, .channels = requested > 0 ? requested : 1};
+    *t = (struct model_time){.algo = choice.algo,
+                             .proto = choice.proto,
+                             .channels = requested > 0 ? requested : 1,
+                             .taken_by = choice.taken_by};
     return 0;
 }
 
@@ -446,35 +449,26 @@ static int predict_call(const struct model *m, const struct model_call *c, struc
     return 0;
 }
 
-/* AllReduce on one node of AMD's GPUs that all see one another is not RCCL's rings up to this size: MSCCL and MSCCL++
- * take it over, since ROCm 7.13 the DDA kernels (RCCL_DDA_THRESHOLD, src/rccl_wrap.cc). */
-#define DIRECT_BYTES ((uint64_t)128 << 20)
-
-static int is_direct(const struct model *m, const struct model_call *c)
-{
-    return m->links->even_mesh && m->nccl->nodes == 1 && c->coll == COLL_ALLREDUCE && c->bytes <= DIRECT_BYTES &&
-           (c->algo < 0 || c->proto < 0);
-}
-
-/* They reach about what the best protocol of a ring does: fitted to eight MI300X. */
-static int predict_direct(const struct model *m, const struct model_call *c, struct model_time *t)
+/* AllReduce that other kernels than RCCL's make reaches about what the best protocol of a ring does: fitted to eight
+ * MI300X. */
+static void predict_direct(const struct model *m, const struct model_call *c, struct model_time *t)
 {
     struct model_time other;
     struct model_call call = *c;
-    if (predict_call(m, c, t))
-        return -1;
+    const char *taken_by = t->taken_by;
     call.algo = ALGO_RING;
     for (call.proto = 0; call.proto < PROTO_COUNT; call.proto++)
         if (!predict_call(m, &call, &other) && other.us < t->us)
             *t = other;
-    return 0;
+    t->taken_by = taken_by;
 }
 
 int model_predict(const struct model *m, const struct model_call *c, struct model_time *t)
 {
-    if (is_direct(m, c))
-        return predict_direct(m, c, t);
-    return predict_call(m, c, t);
+    int rc = predict_call(m, c, t);
+    if (!rc && t->taken_by && c->coll == COLL_ALLREDUCE)
+        predict_direct(m, c, t);
+    return rc;
 }
 
 double model_slowdown(const struct model *m, const struct model_time *t)

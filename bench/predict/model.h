@@ -56,6 +56,7 @@ struct model_call {
 struct model_time {
     double us, low_us, high_us; /* nine of ten calls lie between low and high */
     int algo, proto, channels;  /* what was predicted; algo and proto -1 where there is none */
+    const char *taken_by;       /* see nccl_choice: the best ring stands in, for AllReduce */
     double share[MODEL_PARTS];  /* of the parts; together 1, and each the sensitivity of log time to the part's */
     struct bench_doubt doubt;   /* whose low and high those are */
     char limit[48];  /* what bounds it: "latency", "NVLink", "PCIe of mlx5_3", "NIC mlx5_3", "leaf uplinks" */

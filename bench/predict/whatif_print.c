@@ -94,6 +94,19 @@ static void print_case(const struct whatif *w, const struct whatif_case *c, FILE
     fputc('\n', out);
 }
 
+/* Sizes that other kernels than RCCL's make on the machine as it is. */
+static void print_takers(const struct whatif *w, FILE *out)
+{
+    char text[UNIT_TEXT];
+    for (size_t i = 0; i < SHOWN; i++) {
+        const struct whatif_cell *c = cell_at(w, &w->cases[0], shown[i]);
+        if (c && c->untouched.taken_by)
+            fprintf(out, "\n  At %s %s's kernels make the call, not RCCL's own: %s.\n", unit_bytes(text, shown[i]),
+                    c->untouched.taken_by,
+                    w->coll == COLL_ALLREDUCE ? "the best ring stands in" : "the model does not know their time");
+    }
+}
+
 static int is_unvalidated(const struct whatif *w)
 {
     for (int i = 0; i < w->ncases; i++) {
@@ -127,6 +140,7 @@ void whatif_print(const struct whatif *w, FILE *out)
     print_costs(w, out);
     if (any_chooses_otherwise(w))
         fputs("\n  * NCCL chooses another algorithm or protocol there than on the machine as it is.\n", out);
+    print_takers(w, out);
     int n;
     const char *const *assumed = model_assumptions(w->cases[0].model, &n);
     if (n)
@@ -152,6 +166,7 @@ static void add_time(cJSON *point, const char *key, const struct whatif *w, cons
     json_add_str(o, "protocol", proto_name(t->proto));
     cJSON_AddNumberToObject(o, "channels", t->channels);
     json_add_str(o, "limit", t->limit);
+    json_add_str(o, "taken_by", t->taken_by);
     cJSON_AddBoolToObject(o, "unvalidated", t->unvalidated);
 }
 

@@ -143,6 +143,9 @@ void explain_model_call(struct explain_model *m, int coll, uint64_t bytes, int n
             "  model: %s %s by itself would choose %s with %d channel%s (%d threads a block); its own estimate is "
             "%.1f us\n",
             library, release(m, b), cell(m->arena, &c), c.used, c.used == 1 ? "" : "s", c.threads, c.us);
+    if (c.taken_by)
+        fprintf(out, "    %s's kernels make calls of this size, not %s's own: the model does not know their time\n",
+                c.taken_by, library);
     if (b->model->assumed)
         fprintf(out, "    assumed: %s\n", env_comment(m->arena, b->model->assumed));
 }
@@ -184,6 +187,7 @@ cJSON *explain_model_json(struct explain_model *m, int coll, uint64_t bytes, int
     cJSON_AddNumberToObject(o, "channels_at_most", c.channels);
     cJSON_AddNumberToObject(o, "threads", c.threads);
     cJSON_AddNumberToObject(o, "estimate_us", c.us);
+    json_add_str(o, "taken_by", c.taken_by);
     json_add_str(o, "assumed", b->model->assumed);
     return o;
 }

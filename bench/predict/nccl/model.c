@@ -157,8 +157,6 @@ static void count_rccl_channels(struct nccl_model *m, const struct graph_system 
     m->total_bw = s->total_bw;
     if (!m->rccl_rings && m->ranks_per_node > 1)
         assume(m, a, "RCCL: this machine is in none of its tables that are known here, NCCL's search stands in");
-    if (m->nodes == 1 && m->rccl_rings && m->version < 22803)
-        assume(m, a, "RCCL: what MSCCL takes over on one node, until ROCm 7.12, is not reproduced");
     int n = rccl_channels(m, m->rccl_rings ? m->rccl_rings : m->ring.nchannels);
     m->nchannels = clamp(n, m->setup.min_channels, m->setup.max_channels);
 }
@@ -264,6 +262,7 @@ int nccl_model_choose(const struct nccl_model *m, int coll, uint64_t bytes, stru
     if (m->rccl)
         proto = rccl_protocol(m, coll, bytes, proto);
     nccl_model_channels(m, coll, algo, proto, bytes, c);
+    c->taken_by = m->rccl ? rccl_taken_by(m, coll, bytes) : NULL;
     return 0;
 }
 

@@ -13,10 +13,11 @@ struct nccl_model *nccl_model_new(const struct nccl_setup *s, struct arena *a, s
 /* What NCCL chooses for a call of its own accord. */
 struct nccl_choice {
     int algo, proto;
-    int channels; /* the most it may use, as a tuner is told */
-    int used;     /* those that a call of this size really gets */
-    int threads;  /* of a block */
-    double us;    /* NCCL's estimate */
+    int channels;         /* the most it may use, as a tuner is told */
+    int used;             /* those that a call of this size really gets */
+    int threads;          /* of a block */
+    double us;            /* NCCL's estimate */
+    const char *taken_by; /* other kernels make the call instead, whatever is chosen: "MSCCL", "DDA"; NULL: none */
 };
 /* Returns 0, or -1 when nothing is available. */
 int nccl_model_choose(const struct nccl_model *m, int coll, uint64_t bytes, struct nccl_choice *c);

@@ -80,6 +80,21 @@ static const struct {
 } layouts[] = {
     {0, 21700, 14}, {0, 21806, 28}, {8, 21803, 16}, {8, 22005, 64}, {16, 21806, 16}, {4, 22105, 64},
 };
+
+/* What other kernels than RCCL's own make up to which size, on one node with rings by hand: MSCCL's algorithm files
+ * (tools/msccl-algorithms of rocm-6.0.0, 6.1.2, 6.2.2 and 2.21.5, taken by src/misc/msccl/msccl_lifecycle.cc; in place
+ * alone before 2.20.5), the DDA kernels since ROCm 7.13 (RCCL_DDA_THRESHOLD, src/rccl_wrap.cc). Files of releases in
+ * between may differ. */
+static const struct {
+    int coll, since;
+    uint64_t most;
+    const char *who;
+} takers[] = {
+    {COLL_ALLREDUCE, 21803, 20971519, "MSCCL"}, {COLL_ALLREDUCE, 21806, 11534336, "MSCCL"},
+    {COLL_ALLREDUCE, 22005, 16777216, "MSCCL"}, {COLL_ALLREDUCE, 22803, (uint64_t)128 << 20, "DDA"},
+    {COLL_ALLGATHER, 21803, 16777216, "MSCCL"}, {COLL_ALLGATHER, 22005, 41943040, "MSCCL"},
+    {COLL_ALLGATHER, 22105, 0, NULL},
+};
 /* clang-format on */
 
 #define FULL_MESH 8 /* GPUs */
@@ -199,4 +214,13 @@ int rccl_protocol(const struct nccl_model *m, int coll, uint64_t bytes, int prot
     uint64_t most = coll == COLL_ALLREDUCE && m->nodes > 2 ? (uint64_t)((double)ranges[1][1] * 3.8) : ranges[1][1];
     proto = part > ranges[0][0] && part <= ranges[0][1] ? PROTO_LL : PROTO_SIMPLE;
     return rccl_ll128(m) && part > ranges[1][0] && part <= most ? PROTO_LL128 : proto;
+}
+
+const char *rccl_taken_by(const struct nccl_model *m, int coll, uint64_t bytes)
+{
+    const char *who = NULL;
+    for (size_t i = 0; i < sizeof takers / sizeof *takers && m->nodes == 1 && m->rccl_rings; i++)
+        if (takers[i].coll == coll && takers[i].since <= m->version)
+            who = bytes <= takers[i].most ? takers[i].who : NULL;
+    return who;
 }

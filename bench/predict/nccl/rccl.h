@@ -31,6 +31,9 @@ const struct rccl_tuning *rccl_tuning_of(const struct nccl_model *m);
 /* LL128 is offered. */
 int rccl_ll128(const struct nccl_model *m);
 
+/* Whose kernels make a call of that size instead of RCCL's own: "MSCCL", "DDA"; NULL: nobody's. */
+const char *rccl_taken_by(const struct nccl_model *m, int coll, uint64_t bytes);
+
 /* What NCCL's cost model has chosen, or what RCCL makes of it by the size of a call. */
 int rccl_protocol(const struct nccl_model *m, int coll, uint64_t bytes, int proto);
 

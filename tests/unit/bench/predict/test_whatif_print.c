@@ -61,6 +61,36 @@ static void the_table(void **state)
     end(&f);
 }
 
+/* The table names the sizes that RCCL does not make, and the document says so of each. */
+static void what_others_make(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct topology *t = machine_topology("mi300x", 1, &e);
+    for (int coll = COLL_ALLREDUCE; coll >= COLL_ALLGATHER; coll = coll == COLL_ALLREDUCE ? COLL_ALLGATHER : -1) {
+        struct model_setup base = {.nccl = {.topology = t, .version = 22005}};
+        struct whatif *w = whatif_new("mi300x", coll, &base, &e);
+        char *text;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+        assert_int_equal(whatif_predict(w, &e), 0);
+        whatif_print(w, out);
+        fclose(out);
+        assert_non_null(strstr(text, "\n  At 64 KiB MSCCL's kernels make the call, not RCCL's own: "));
+        assert_true(!strstr(text, "the best ring stands in") == (coll != COLL_ALLREDUCE));
+        assert_null(strstr(text, "At 1 GiB"));
+        cJSON *doc = whatif_json(w);
+        const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "variations"), 0),
+                    *points = cJSON_GetObjectItem(first, "points");
+        assert_string_equal(json_str(cJSON_GetObjectItem(cJSON_GetArrayItem(points, 0), "default"), "taken_by", ""),
+                            "MSCCL");
+        cJSON_Delete(doc);
+        free(text);
+        whatif_free(w);
+    }
+    topo_free(t);
+}
+
 /* A rank alone has no busbw, nor has anything a ratio to it. */
 static void a_rank_alone(void **state)
 {
@@ -193,11 +223,8 @@ static void the_picture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table),
-        cmocka_unit_test(a_rank_alone),
-        cmocka_unit_test(the_document),
-        cmocka_unit_test(names_are_quoted),
-        cmocka_unit_test(the_data_of_the_picture),
+        cmocka_unit_test(the_table),    cmocka_unit_test(what_others_make), cmocka_unit_test(a_rank_alone),
+        cmocka_unit_test(the_document), cmocka_unit_test(names_are_quoted), cmocka_unit_test(the_data_of_the_picture),
         cmocka_unit_test(the_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,30 @@ static struct env_profile *profile_of(const char *topology)
     return env_profile_open(g.out, &e);
 }
 
+/* What MSCCL makes is said, because no choice of RCCL's counts there. */
+static void what_is_not_the_librarys_own(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct topology *t = machine_topology("mi300x", 1, &e);
+    assert_int_equal(topo_save(t, scratch_path(&s, "amd.json"), &e), 0);
+    topo_free(t);
+    struct env_profile *p = profile_of(scratch_path(&s, "amd.json"));
+    struct explain_model *m = explain_model_new(p, 22105);
+    for (int large = 0; large < 2; large++) {
+        char *text;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+        explain_model_call(m, COLL_ALLREDUCE, large ? 64 << 20 : 1 << 20, 1, 8, out);
+        fclose(out);
+        const char *said = strstr(text, "MSCCL's kernels make calls of this size, not RCCL's own");
+        assert_int_equal(said == NULL, large);
+        free(text);
+    }
+    explain_model_free(m);
+    env_profile_free(p);
+}
+
 static void own_choices_of_a_machine(void **state)
 {
     (void)state;
@@ -151,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(own_choices_of_a_machine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_the_librarys_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shapes_that_make_no_sense, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_shape_of_a_question, set_up, tear_down),
         cmocka_unit_test(shapes_are_told_once),

@@ -105,9 +105,41 @@ static void what_is_not_offered(void **state)
     end(&one);
 }
 
+/* MSCCL's files by release, the DDA kernels after them; never between nodes, nor where RCCL searches. */
+static void other_kernels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine;
+        int nodes, version, coll;
+        uint64_t most; /* 0: not even a byte */
+        const char *who;
+    } cases[] = {{"mi300x", 1, 21803, COLL_ALLREDUCE, 20971519, "MSCCL"},
+                 {"mi300x", 1, 21806, COLL_ALLREDUCE, 11534336, "MSCCL"},
+                 {"mi300x", 1, 22105, COLL_ALLREDUCE, 16777216, "MSCCL"},
+                 {"mi300x", 1, 22803, COLL_ALLREDUCE, 134217728, "DDA"},
+                 {"mi300x", 1, 22005, COLL_ALLGATHER, 41943040, "MSCCL"},
+                 {"mi300x", 1, 22105, COLL_ALLGATHER, 0, NULL},
+                 {"mi300x", 1, 22803, COLL_BROADCAST, 0, NULL},
+                 {"mi300x", 2, 22803, COLL_ALLREDUCE, 0, NULL},
+                 {"dgx-h100", 1, 22803, COLL_ALLREDUCE, 0, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture f = begin(cases[i].machine, cases[i].nodes, 8, cases[i].version);
+        struct nccl_choice at, above;
+        assert_int_equal(nccl_model_choose(f.model, cases[i].coll, cases[i].most + !cases[i].most, &at), 0);
+        assert_int_equal(nccl_model_choose(f.model, cases[i].coll, cases[i].most + 1, &above), 0);
+        assert_null(above.taken_by);
+        if (cases[i].who)
+            assert_string_equal(at.taken_by, cases[i].who);
+        else
+            assert_null(at.taken_by);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(channels), cmocka_unit_test(choices),
-                                       cmocka_unit_test(what_is_not_offered)};
+                                       cmocka_unit_test(what_is_not_offered), cmocka_unit_test(other_kernels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
