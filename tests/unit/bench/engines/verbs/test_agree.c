@@ -51,6 +51,9 @@ static void agreement_names_the_side(void **state)
     assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);
     assert_int_equal(strlen(e.text), strlen("node1 rxe0:1: ") + VERBS_FAILURE_TEXT - 1);
     c.swap = failing_swap;
+    assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);
+    assert_string_equal(e.text, "node0 rxe0:1: exchanging data with the other side failed: Broken pipe (errno 32): the "
+                                "other side ended");
     assert_int_equal(verbs_pair_agree(&c, &bad, &theirs, 0, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "the other side ended; before that broken"));
 }

@@ -144,10 +144,16 @@ static struct verbs_fabric *one_port_to_another(void)
 {
     const struct verbs_options own = {.ports = "mlx5_0:1,mlx5_1:1", .sweep_bytes = 16, .svg = at("map.svg")};
     const struct bench_setup setup = {.own = &own};
-    const struct bench_document d = {
-        .setup = &setup, .path = at("fabric.json"), .budget_s = 300, .out = fopen(at("said"), "w")};
+    struct progress progress;
+    const struct bench_document d = {.setup = &setup,
+                                     .path = at("fabric.json"),
+                                     .budget_s = 300,
+                                     .out = fopen(at("said"), "w"),
+                                     .progress = &progress};
+    progress_start(&progress, d.out);
     assert_int_equal(bench_engine_verbs.document(&d, &e), 0);
     fclose(d.out);
+    assert_says(got("said"), "round 1 of 2");
     struct verbs_fabric *f = verbs_fabric_load(at("fabric.json"), &e);
     assert_non_null(f);
     return f;
