@@ -10,6 +10,7 @@
 #include "core/hostlist.h"
 #include "core/locate.h"
 #include "core/units.h"
+#include "envgen/explain/learned.h"
 #include "envgen/install/install.h"
 #include "envgen/profile/profile.h"
 
@@ -19,6 +20,7 @@ static const struct cli_page page = {
     COMMAND,
     "nccltune install-profile PROFILE [OPTION]...\n"
     "       nccltune install-profile [PROFILE] --serve LIST [OPTION]...\n"
+    "       nccltune install-profile [PROFILE] --learned DIR [--yes] [OPTION]...\n"
     "       nccltune install-profile --previous | --uninstall [--purge] [OPTION]...\n"
     "Make a profile what jobs get: copied into a store and scheduled for the Slurm hooks, or, where there are none,\n"
     "written into NCCL's own file.\n",
@@ -28,6 +30,7 @@ static const struct cli_page page = {
     "  nccltune install-profile profile --hosts n[1-64]\n"
     "  nccltune install-profile profile --no-hooks\n"
     "  nccltune install-profile --serve n[65-128]    more nodes for the installed one, without measuring\n"
+    "  nccltune install-profile --learned /shared/capture    what would jobs' own findings change?\n"
     "  nccltune install-profile --previous\n"
     "\n"
     "Exit status: 0 done; 1 not a whole profile, something cannot be written or is in use, or a node is not served;\n"
@@ -37,9 +40,9 @@ static const struct cli_page page = {
 struct request {
     struct install_site site;
     struct install_scope scope;
-    const char *profile, *serve, *hosts, *agent, *program, *set, *finish, *unset;
+    const char *profile, *serve, *learned, *hosts, *agent, *program, *set, *finish, *unset;
     long delay_s;
-    int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage;
+    int no_nccl_conf, no_hooks, previous, uninstall, purge, force, stage, yes;
     long long since;
 };
 
@@ -71,6 +74,11 @@ static const struct option_spec options[] = {
      "these nodes get it, too: each looks at itself and joins the class that it equals, nothing is measured; without "
      "PROFILE the installed one; partition=NAME: all nodes of that Slurm partition",
      option_text, offsetof(struct request, serve)},
+    {0, "learned", "DIR",
+     "add what jobs with NCCLTUNE_ONLINE=tune have left in this directory, where at least two agree, to PROFILE or the "
+     "installed one, and say what that changes",
+     option_text, offsetof(struct request, learned)},
+    {0, "yes", NULL, "with --learned: install it", option_flag, offsetof(struct request, yes)},
     {0, "partition", "NAME", "only for jobs of this Slurm partition (a canary)", option_text,
      offsetof(struct request, scope.partition)},
     {0, "jobs-on", "LIST", "only for jobs whose nodes are all in this list", option_text,
@@ -117,10 +125,15 @@ static int is_absolute(const char *path)
 static int check(struct request *r, char **words)
 {
     int parts = (r->set != NULL) + (r->unset != NULL) + (r->finish != NULL);
-    int given = *words || r->serve;
+    int given = *words || r->serve || r->learned;
     if (r->previous + r->uninstall + parts + given != 1)
-        return cli_usage(COMMAND, given ? "PROFILE or --serve, --previous and --uninstall are mutually exclusive"
-                                        : "expected a PROFILE, --serve, --previous or --uninstall");
+        return cli_usage(COMMAND,
+                         given ? "PROFILE, --serve or --learned, --previous and --uninstall are mutually exclusive"
+                               : "expected a PROFILE, --serve, --learned, --previous or --uninstall");
+    if (r->serve && r->learned)
+        return cli_usage(COMMAND, "--serve and --learned are mutually exclusive");
+    if (r->yes && !r->learned)
+        return cli_usage(COMMAND, "--yes belongs to --learned");
     if (r->purge && !r->uninstall)
         return cli_usage(COMMAND, "--purge belongs to --uninstall");
     if (r->force && !r->purge)
@@ -424,8 +437,29 @@ static int run_served(struct request *r, struct arena *a, struct err *e)
     return rc ? rc : s.left ? ERR_FAILED : 0;
 }
 
+static int run_learned(struct request *r, struct arena *a, struct err *e)
+{
+    char made[] = "/tmp/nccltune-learned-XXXXXX";
+    struct env_relearned l = {.dir = r->learned, .profile = r->profile, .made = made};
+    if (!l.profile)
+        l.profile = arena_printf(a, "%s/current", r->site.store);
+    if (!mkdtemp(made))
+        return err_errno(e, "%s: cannot be made", made);
+    struct log log = cli_log(COMMAND, 0);
+    int rc = env_relearn(&l, stdout, &log, a, e);
+    r->profile = arena_printf(a, "%s/profile", made);
+    if (!rc && l.changes && r->yes)
+        rc = r->hosts ? run_on_hosts(r, a, e) : run_here(r, e);
+    else if (!rc && l.changes)
+        puts("nothing is installed: --yes does");
+    install_remove_directory(made);
+    return rc;
+}
+
 static int run(struct request *r, struct arena *a, struct err *e)
 {
+    if (r->learned)
+        return run_learned(r, a, e);
     if (r->serve)
         return run_served(r, a, e);
     if (r->stage || r->set || r->unset || r->finish)

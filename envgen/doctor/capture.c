@@ -100,11 +100,12 @@ void doctor_check_online(struct doctor *d, const char *online, const char *dir)
 {
     if (!online || !strcmp(online, "off"))
         return;
-    if (strcmp(online, "observe") != 0)
+    if (strcmp(online, "observe") != 0 && strcmp(online, "tune") != 0)
         finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_ONLINE=%s is nothing that this release can do (observe, off): nothing is observed",
+                    "NCCLTUNE_ONLINE=%s is nothing that this release can do (observe, tune, off): nothing is observed",
                     online);
     else if (!dir)
         finding_add(&d->found, FINDING_ERROR, NULL, "capture",
-                    "NCCLTUNE_ONLINE=observe needs NCCLTUNE_CAPTURE=DIR: nothing is observed");
+                    "NCCLTUNE_ONLINE=%s needs NCCLTUNE_CAPTURE=DIR: nothing is %s", online,
+                    *online == 't' ? "tuned" : "observed");
 }

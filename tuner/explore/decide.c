@@ -428,6 +428,7 @@ int explore_topic(const struct explore_decider *d, int i, struct explore_topic *
     *to = (struct explore_topic){.kind = t->kind,
                                  .bytes = t->bytes,
                                  .hold = t->hold,
+                                 .own = {(int8_t)t->own_cell, 0},
                                  .default_us = t->hold.cell < 0 ? median_of(t->defaults, t->ndefaults) : t->default_us,
                                  .hold_us = hold_us(t),
                                  .spent_us = t->spent_us,

@@ -72,9 +72,10 @@ struct explore_topic {
     int kind;
     uint64_t bytes;
     struct explore_cell hold;
-    double default_us; /* median as calls are without all this; 0 unknown */
-    double hold_us;    /* as they are now */
-    double spent_us;   /* regret */
+    struct explore_cell own; /* what calls run with without all this; -1: no such cell, or unknown */
+    double default_us;       /* median as calls are without all this; 0 unknown */
+    double hold_us;          /* as they are now */
+    double spent_us;         /* regret */
     const struct explore_candidate *candidates;
     int ncandidates;
     const float *defaults; /* the latest times of calls as they are without all this */

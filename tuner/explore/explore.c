@@ -262,6 +262,7 @@ static void put_end(struct observe_text *t, const struct explored *x, const char
                 x->shape.nodes, x->shape.nodes == 1 ? "" : "s");
 }
 
+/* Under a table the default is what that chose: it stands there by its name, and is beside nothing. */
 static size_t put_topic(struct observe_text *t, const struct explored *x, const struct explore_topic *topic,
                         const char *job)
 {
@@ -274,15 +275,15 @@ static size_t put_topic(struct observe_text *t, const struct explored *x, const 
         put_point(t, x, topic);
         put_call(t, c->cell);
         put_times(t, "times_us", c->us, n);
-        if (c->beside_default)
+        if (c->beside_default && !x->shape.has_table)
             put_times(t, "beside_us", c->beside_us, n);
         put_end(t, x, job);
         lines++;
     }
-    if (!lines)
-        return 0;
+    if (!lines || (x->shape.has_table && topic->own.cell < 0))
+        return lines;
     put_point(t, x, topic);
-    put_call(t, (struct explore_cell){-1, 0});
+    put_call(t, x->shape.has_table ? topic->own : (struct explore_cell){-1, 0});
     put_times(t, "times_us", topic->defaults, topic->ndefaults);
     put_end(t, x, job);
     return lines + 1;

@@ -11,6 +11,11 @@ static void *self(void)
     return __builtin_thread_pointer();
 }
 
+/* Of a number that one thread alone changes: no bus is locked for it. */
+#define ADD(number, n) \
+    atomic_store_explicit(&(number), atomic_load_explicit(&(number), memory_order_relaxed) + (n), memory_order_release)
+#define SET(number, to) atomic_store_explicit(&(number), to, memory_order_release)
+
 static void end(struct explore_member *m, enum explore_end why)
 {
     int none = EXPLORE_GOES_ON;
@@ -121,7 +126,7 @@ static void note(struct explore_key *k, const struct tuner_call *call, unsigned 
     }
     if (atomic_load_explicit(&k->offered, memory_order_relaxed) & ~cells)
         atomic_fetch_and(&k->offered, cells);
-    atomic_fetch_add_explicit(&k->calls, 1, memory_order_release);
+    ADD(k->calls, 1);
 }
 
 static struct explore_cell take_turn(struct explore_member *m, struct explore_key *k)
@@ -147,14 +152,16 @@ int explore_ask(struct explore_member *m, const struct tuner_call *call, struct 
         return -1;
     if (kind < 0)
         return 0;
-    if (m->launched)
-        m->nasked = m->launched = 0;
+    if (m->launched) {
+        SET(m->nasked, 0);
+        SET(m->launched, 0);
+    }
     if (m->caller != self())
         end(m, EXPLORE_OTHER_THREAD);
     struct explore_key *k = &m->keys[kind];
     if (m->nasked < EXPLORE_ASKED)
         m->asked[m->nasked] = (struct explore_asked){kind, k->left, 0};
-    m->nasked++;
+    ADD(m->nasked, 1);
     m->kind = kind;
     uint64_t n = atomic_fetch_add(&m->next, 1);
     if (n >= atomic_load(&m->gate) && pass(m, n)) {
@@ -164,8 +171,10 @@ int explore_ask(struct explore_member *m, const struct tuner_call *call, struct 
     unsigned cells = available(call);
     note(k, call, cells);
     *cell = take_turn(m, k);
-    m->failed = cell->cell >= 0 && !(cells >> cell->cell & 1);
-    return m->failed ? -1 : 0;
+    if (cell->cell < 0 || cells >> cell->cell & 1)
+        return 0;
+    m->failed = 1;
+    return -1;
 }
 
 /* ---- what was asked and not called ------------------------------------------------------------------------------- */
@@ -230,7 +239,7 @@ uint32_t explore_launched(struct explore_member *m, int coll, uint64_t bytes)
     int kind = explore_kind(coll, bytes);
     if (kind < 0)
         return 0;
-    m->launched++;
+    ADD(m->launched, 1);
     int is_alone = m->nasked == 1 && m->launched == 1 && kind == m->kind && !m->is_captured;
     return is_alone ? 1 + (uint32_t)kind * 4 + m->arm : 0;
 }

@@ -71,11 +71,14 @@ static void observing_needs_a_capture(void **state)
     doctor_check_online(&d, NULL, NULL);
     doctor_check_online(&d, "off", NULL);
     doctor_check_online(&d, "observe", "/tmp");
+    doctor_check_online(&d, "tune", "/tmp");
     assert_int_equal(d.found.n, 0);
     doctor_check_online(&d, "observe", NULL);
     expect(FINDING_ERROR, "capture", "needs NCCLTUNE_CAPTURE");
-    doctor_check_online(&d, "tune", "/tmp");
-    expect(FINDING_ERROR, "capture", "NCCLTUNE_ONLINE=tune");
+    doctor_check_online(&d, "tune", NULL);
+    expect(FINDING_ERROR, "capture", "nothing is tuned");
+    doctor_check_online(&d, "guess", "/tmp");
+    expect(FINDING_ERROR, "capture", "NCCLTUNE_ONLINE=guess");
 }
 
 static void capture_in_a_job(void **state)
