@@ -53,7 +53,7 @@ TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe tu
 PLUGIN_SRC  := $(call tree,tuner core/wire) core/coll.c core/hmac.c core/launcher.c core/sha256.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
 WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c gpu_driver.c) $(addprefix core/wire/,connection.c proof.c tcp.c) $(addprefix bench/noise/,host_signs.c signs.c) \
-                   probe/source/gpu_errors.c probe/source/gpu_signs.c probe/source/port_counters.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c err.c hmac.c locate.c sha256.c)
+                   probe/source/gpu_errors.c probe/source/gpu_signs.c probe/source/port_counters.c probe/topology/pci.c probe/topology/sysfs.c $(addprefix core/,arena.c coll.c err.c hmac.c locate.c nccl_library.c sha256.c)
 WORKER_SRC  := $(call tree,bench/nccltune-worker) $(WORKER_PARTS)
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))

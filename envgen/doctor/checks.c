@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/nccl_library.h"
 #include "core/file.h"
 #include "core/vars/catalogue.h"
 #include "envgen/doctor/doctor_internal.h"
@@ -59,16 +60,13 @@ static void complain(void *arg, long line, long column, const char *text)
 
 int doctor_nccl_version(void)
 {
-    static const char *const names[] = {"libnccl.so.2", "librccl.so.1"};
     int version = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !version; i++) {
-        void *nccl = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
-        int (*get)(int *) = nccl ? (int (*)(int *))dlsym(nccl, "ncclGetVersion") : NULL;
-        if (get && get(&version))
-            version = 0;
-        if (nccl)
-            dlclose(nccl);
-    }
+    void *nccl = nccl_library_open();
+    int (*get)(int *) = nccl ? (int (*)(int *))dlsym(nccl, "ncclGetVersion") : NULL;
+    if (get && get(&version))
+        version = 0;
+    if (nccl)
+        dlclose(nccl);
     return version;
 }
 

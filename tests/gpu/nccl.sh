@@ -22,17 +22,17 @@ bench() { # bench RANKS RESULTS OPTION...
         --topology "$work/topology.json" --collectives allreduce,allgather --max-bytes 4M --step-factor 16 "$@" -o "$results"
 }
 for ranks in 2 4; do
-    check "$ranks ranks: every candidate is measured and its data is right" bench "$ranks" "$work/$ranks.jsonl" --budget 90s
+    check "$ranks ranks: every candidate is measured and its data is right" bench "$ranks" "$work/$ranks.jsonl" --budget 30s
     check "$ranks ranks: more than the default was measured" grep -q '"algorithm":"ring"' "$work/$ranks.jsonl"
     check "$ranks ranks: NCCL sees that many nodes" grep -q "\"nodes\":$ranks,\"ranks\":$ranks" "$work/$ranks.jsonl"
 done
-check "AllToAll, even and with a hot rank, of send and receive" bench 4 "$work/alltoall.jsonl" --collectives alltoall,alltoallv --budget 40s
+check "AllToAll, even and with a hot rank, of send and receive" bench 4 "$work/alltoall.jsonl" --collectives alltoall,alltoallv --budget 30s
 check "no data of either was wrong" test -z "$(grep -E '"status":"(wrong|crashed|hung|failed)"' "$work/alltoall.jsonl")"
-check "small calls captured in graphs" bench 2 "$work/graphs.jsonl" --graphs --max-bytes 64K --budget 30s
+check "small calls captured in graphs" bench 2 "$work/graphs.jsonl" --graphs --max-bytes 64K --budget 20s
 check "and journalled as such" grep -q '"buffers":"graph".*"status":"ok"' "$work/graphs.jsonl"
 check "generate" build/nccltune generate --topology "$work/topology.json" --results "$work/2.jsonl" -o "$work/profile"
 timeout 200 build/nccltune verify "$work/profile" --share-gpus --ranks-per-node 2 "${library[@]}" --max-bytes 4M \
-    --step-factor 16 --budget 60s >"$work/verify.txt" 2>&1
+    --step-factor 16 --budget 20s >"$work/verify.txt" 2>&1
 rc=$?
 note "$work/verify.txt"
 check "verify measures default and profile (status 0 or 1: shared GPUs are noisy)" test "$rc" -le 1

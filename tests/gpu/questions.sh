@@ -14,6 +14,21 @@ find_all_reduce_perf() {
     done
 }
 
+# One GPU: ranks take turns on it, at milliseconds a turn, unless MPS lets them run side by side.
+share_gpu() {
+    local talk=/tmp/nccltune-mps-$$
+    command -v nvidia-cuda-mps-control >/dev/null && mkdir "$talk" || return
+    export CUDA_MPS_PIPE_DIRECTORY=$talk CUDA_MPS_LOG_DIRECTORY=$talk NCCL_SOCKET_IFNAME="=lo"
+    if ! nvidia-cuda-mps-control -d >/dev/null 2>&1; then
+        unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+        return
+    fi
+    trap 'echo quit | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1; rm -rf "$CUDA_MPS_PIPE_DIRECTORY"' EXIT
+    ranks=4
+    [ "$last" -le 33554432 ] || last=33554432 # sockets on loopback: 3 GB/s
+    share=(--share-gpus --ranks-per-node "$ranks")
+}
+
 # ---- times: files of lines "BYTES MICROSECONDS" ----
 
 # What tune has measured AllReduce on, as its journal says: "float32, in place".
@@ -45,6 +60,9 @@ medians() {
         function put() { if (n) print at, n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2; n = 0 }
         $1 != at { put(); at = $1 } { v[++n] = $2 } END { put() }'
 }
+# slowest FILE..., fastest FILE...: of the same size.
+slowest() { sort -n -k1,1 -k2,2 "$@" | awk '{ v[$1] = $2 } END { for (at in v) print at, v[at] }'; }
+fastest() { sort -n -k1,1 -k2,2r "$@" | awk '{ v[$1] = $2 } END { for (at in v) print at, v[at] }'; }
 # compare A B: "bytes a b a/b" for sizes that both have.
 compare() { awk 'NR == FNR { a[$1] = $2; next } $1 in a { printf "%12d %12.2f %12.2f %8.3f\n", $1, a[$1], $2, a[$1] / $2 }' "$1" "$2"; }
 # apart TABLE: the largest difference of a ratio from 1, in percent; lowest, highest, mean TABLE: of the ratios.
@@ -114,12 +132,16 @@ ask_works() {
 
 # Whether a comparison of times makes sense here; says so where not.
 needs_two() { # needs_two QUESTION
-    [ "$gpus" -lt 2 ] || return 0
-    answer skipped "$1" "one GPU: ranks that share it take turns, their times say nothing"
+    [ "$ranks" -lt 2 ] || return 0
+    answer skipped "$1" "one GPU and no MPS: ranks that share it take turns, their times say nothing"
     return 1
 }
 needs_perf() { # needs_perf QUESTION
     needs_two "$1" || return 1
+    if [ "$gpus" = 1 ]; then
+        answer skipped "$1" "one GPU, which ranks of nccl-tests cannot share; PyTorch tells"
+        return 1
+    fi
     [ -z "$perf" ] || return 0
     answer skipped "$1" "no all_reduce_perf found; build github.com/NVIDIA/nccl-tests, or set ALL_REDUCE_PERF"
     return 1
@@ -134,7 +156,7 @@ ask_tune() {
     local question="is the data right, of every candidate?" n bad failed
     needs_two "$question" || return
     step "tune, $budget"
-    timeout 1200 build/nccltune tune -q --engine nccl "${library[@]}" --budget "$budget" --collectives allreduce,allgather \
+    timeout 1200 build/nccltune tune -q --engine nccl "${library[@]}" "${share[@]}" --budget "$budget" --collectives allreduce,allgather \
         --min-bytes "$first" --max-bytes "$last" --step-factor "$factor" -o "$work/profile" >"$work/tune" 2>&1
     echo "exit status $?" >>"$work/tune"
     detail 3 <"$work/tune"
@@ -200,7 +222,7 @@ ask_times() {
         return
     fi
     step "our own times of the default"
-    timeout 600 build/nccltune bench -q --engine nccl "${library[@]}" --budget "${budget/10m/2m}" --collectives allreduce --min-bytes "$first" \
+    timeout 600 build/nccltune bench -q --engine nccl "${library[@]}" "${share[@]}" --budget "${budget/10m/2m}" --collectives allreduce --min-bytes "$first" \
         --max-bytes "$last" --step-factor "$factor" --topology "$work/topology.json" -o "$work/bench.jsonl" >"$work/bench" 2>&1
     awk '$1 ~ /^[0-9]+$/ && NF > 4 { print $1, $2 }' "$work/bench" >"$work/ours"
     compare "$work/ours" "$work/default" >"$work/ratio"
@@ -237,9 +259,10 @@ ask_repeats() {
     fi
 }
 
-# verdict QUESTION TABLE: default us, tuned us and their ratio for each size.
+# verdict QUESTION TABLE [WORST]: default us, tuned us and their ratio for each size. WORST: the same of the slowest run of
+# the default and the fastest of the profile, which tells a slower profile from unrest.
 verdict() {
-    if awk -v limit="$limit" '$4 < 1 - limit / 100 { slower = 1 } END { exit slower }' "$2"; then
+    if awk -v limit="$limit" '$4 < 1 - limit / 100 { slower = 1 } END { exit slower }' "${3:-$2}"; then
         answer yes "$1" "$(mean "$2") times as fast in the mean, $(lowest "$2") at worst"
     else
         answer NO "$1" "slower at some size: $(lowest "$2") times as fast, $(mean "$2") in the mean"
@@ -252,18 +275,21 @@ ask_tuned_in_nccl_tests() {
     [ -s "$work/tuned" ] || { answer NO "$question" "all_reduce_perf failed with the profile" && return; }
     compare "$work/default" "$work/tuned" >"$work/gain"
     { echo "       bytes   default us    tuned us    ratio" && cat "$work/gain"; } | detail 7
-    verdict "$question" "$work/gain"
+    compare <(slowest "$work"/default-*) <(fastest "$work"/tuned-*) >"$work/worst"
+    verdict "$question" "$work/gain" "$work/worst"
 }
 
 # torch_times FILE: bf16 in place, as a gradient's AllReduce, a process for each GPU.
 torch_times() {
     local r rc=0 pids=()
     rm -f "$work/meet"
-    for ((r = 0; r < gpus; r++)); do
-        timeout 300 python3 tests/gpu/torch_loop.py "$r" "$gpus" "$work/meet" "$first" "$last" "$factor" >"$work/torch.$r" 2>&1 &
+    for ((r = 0; r < ranks; r++)); do
+        [ "$gpus" != 1 ] || export NCCL_HOSTID="rank-$r"
+        timeout 300 python3 tests/gpu/torch_loop.py "$r" "$ranks" "$work/meet" "$first" "$last" "$factor" >"$work/torch.$r" 2>&1 &
         pids+=($!)
     done
     for r in "${pids[@]}"; do wait "$r" || rc=1; done
+    unset NCCL_HOSTID
     grep -E '^[0-9]+ [0-9.]+$' "$work/torch.0" >"$1"
     [ "$rc" = 0 ] && [ -s "$1" ]
 }
@@ -290,7 +316,24 @@ ask_tuned_in_pytorch() {
     done
     compare <(medians "$work"/torch-default-*) <(medians "$work"/torch-tuned-*) >"$work/torch-gain"
     { echo "       bytes   default us    tuned us    ratio" && cat "$work/torch-gain"; } | detail 8
-    verdict "$question" "$work/torch-gain"
+    compare <(slowest "$work"/torch-default-*) <(fastest "$work"/torch-tuned-*) >"$work/torch-worst"
+    verdict "$question" "$work/torch-gain" "$work/torch-worst"
+}
+
+# Where nccl-tests cannot tell. Calls that end before PyTorch's host has launched the next one are left out.
+ask_times_of_pytorch() {
+    local question="are our times those of PyTorch's all_reduce?" limit=10 off
+    [ "$gpus" = 1 ] && [ -s "$work/torch-default-1" ] || return
+    awk '/^# nccl .*: allreduce/ { on = 1 } /^$/ { on = 0 } on && $1 ~ /^[0-9]+$/ && $2 >= 100 { print $1, $2 }' \
+        "$work/tune" >"$work/ours"
+    compare "$work/ours" <(medians "$work"/torch-default-*) >"$work/torch-ratio"
+    { echo "       bytes      ours us  PyTorch us    ratio" && cat "$work/torch-ratio"; } | detail 8
+    off=$(apart "$work/torch-ratio")
+    if [ -s "$work/torch-ratio" ] && within "$off" "$limit"; then
+        answer yes "$question" "$(wc -l <"$work/torch-ratio") sizes, at most $off % apart ($limit % allowed)"
+    else
+        answer NO "$question" "up to ${off:-?} % apart ($limit % allowed), see there"
+    fi
 }
 
 # ---- the report ----
