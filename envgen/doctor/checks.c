@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/nccl_library.h"
 #include "core/file.h"
+#include "core/nccl_library.h"
 #include "core/vars/catalogue.h"
 #include "envgen/doctor/doctor_internal.h"
 #include "tuner/table/table.h"

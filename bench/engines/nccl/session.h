@@ -24,13 +24,12 @@ struct nccl_context {
     const char *plugin;
     struct nccl_pool *pool;
     struct arena *arena;
-    double start_s;          /* how long the first launch took; 0 none yet */
-    char lost[BENCH_DETAIL]; /* who is gone and has not come back; "" nobody */
-    const char *active;      /* others' plugins in the last launch; NULL: none yet */
-    int inherited;           /* the environment's NCCL variables have been logged */
-    int killed;              /* the launch before this one did not end by itself */
-    const char **compared;   /* labels of launches whose default was held against the site's */
-    int ncompared;
+    double start_s;                                /* how long the first launch took; 0 none yet */
+    char lost[BENCH_DETAIL];                       /* who is gone and has not come back; "" nobody */
+    const char *active;                            /* others' plugins in the last launch; NULL: none yet */
+    int inherited;                                 /* the environment's NCCL variables have been logged */
+    int killed;                                    /* the launch before this one did not end by itself */
+    int compared;                                  /* the default was held against the site's, which costs a start */
     struct bench_interval today[NCCL_SITE_POINTS]; /* what a job takes now over what the untouched default takes */
     int ntoday;
     uint64_t beside[COLL_COUNT]; /* cells whose data was checked with other types and places */
@@ -104,8 +103,8 @@ enum bench_outcome nccl_session_measure(struct bench_session *base, const struct
 enum bench_outcome nccl_session_beside(const struct nccl_request *r, const struct nccl_measure *q,
                                        enum bench_status *status);
 
-/* Starts the launch anew without our plugin, as jobs run it, once for each launch, and says where NCCL takes another
- * time then. After this the session is of no further use. */
+/* Starts the launch anew without our plugin, as jobs run it, once for the default one, and says where NCCL takes
+ * another time then. After this the session is of no further use. */
 void nccl_session_compare_with_site(struct nccl_session *s);
 
 /* Adds what came of it for the untouched launch: one finding, BENCH_TODAY. */
