@@ -34,6 +34,12 @@ static int is_call(const struct bench_result *r, const struct history_place *at,
     return r->coll == at->coll && !strcmp(r->call.label, call) && same_launch(r, at);
 }
 
+/* The same at this very size, which tells most others apart at once. */
+static int is_call_here(const struct bench_result *r, const struct history_place *at, const char *call)
+{
+    return r->bytes == at->bytes && is_call(r, at, call);
+}
+
 static int has_time(const struct bench_result *r)
 {
     return (r->status == BENCH_OK || r->status == BENCH_DROPPED) && r->ntimes;
@@ -52,8 +58,7 @@ static struct bench_interval interval_of(const struct bench_result *r)
 int history_done(const struct bench_results *r, const struct history_place *at, const char *call, int round)
 {
     for (int i = 0; i < r->count; i++)
-        if (is_call(&r->items[i], at, call) && r->items[i].bytes == at->bytes && has_time(&r->items[i]) &&
-            r->items[i].round == round)
+        if (r->items[i].round == round && is_call_here(&r->items[i], at, call) && has_time(&r->items[i]))
             return 1;
     return 0;
 }
@@ -63,7 +68,7 @@ enum bench_status history_status(const struct bench_results *r, const struct his
     enum bench_status worst = BENCH_STATUS_COUNT;
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        if (is_call(x, at, call) && x->bytes == at->bytes && (worst == BENCH_STATUS_COUNT || x->status > worst))
+        if (is_call_here(x, at, call) && (worst == BENCH_STATUS_COUNT || x->status > worst))
             worst = x->status;
     }
     return worst;
@@ -75,7 +80,7 @@ double history_time_us(const struct bench_results *r, const struct history_place
     int n = 0;
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        if (!is_call(x, at, call) || x->bytes != at->bytes || !has_time(x))
+        if (!is_call_here(x, at, call) || !has_time(x))
             continue;
         sum += interval_of(x).median * x->ntimes;
         n += x->ntimes;
@@ -83,12 +88,13 @@ double history_time_us(const struct bench_results *r, const struct history_place
     return n ? sum / n : 0;
 }
 
-double history_undisturbed_us(const struct bench_results *r, const struct history_place *at, const char *call)
+double history_undisturbed_us(const struct bench_results *r, const struct history_place *at, const char *call,
+                              int round)
 {
     double least = 0;
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        if (!is_call(x, at, call) || x->bytes != at->bytes || !has_time(x))
+        if (x->round != round || !is_call_here(x, at, call) || !has_time(x))
             continue;
         double us = interval_of(x).median;
         least = least > 0 && least < us ? least : us;
@@ -103,9 +109,9 @@ static const struct bench_result *neighbour(const struct bench_results *r, const
     const struct bench_result *nearest = NULL;
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        if (!is_call(x, at, call) || (side < 0 ? x->bytes >= at->bytes : x->bytes <= at->bytes))
-            continue;
-        if (!nearest || (side < 0 ? x->bytes >= nearest->bytes : x->bytes <= nearest->bytes))
+        int beyond = side < 0 ? x->bytes < at->bytes : x->bytes > at->bytes;
+        int farther = nearest && (side < 0 ? x->bytes < nearest->bytes : x->bytes > nearest->bytes);
+        if (beyond && !farther && is_call(x, at, call))
             nearest = x;
     }
     return nearest;
@@ -175,7 +181,7 @@ struct bench_interval history_rival(const struct bench_results *r, const struct 
     struct bench_interval best = {0};
     for (int i = 0; i < r->count; i++) {
         const struct bench_result *x = &r->items[i];
-        if (!history_is_of(x, at) || x->bytes != at->bytes || x->status != BENCH_OK ||
+        if (x->bytes != at->bytes || !history_is_of(x, at) || x->status != BENCH_OK ||
             !strcmp(x->launch.label, at->launch))
             continue;
         struct bench_interval v = interval_of(x);

@@ -29,8 +29,9 @@ enum bench_status history_status(const struct bench_results *r, const struct his
 /* Median time of `call` at this place over all rounds, microseconds; 0 unknown. */
 double history_time_us(const struct bench_results *r, const struct history_place *at, const char *call);
 
-/* The same from the best of its visits: what a busy machine has not disturbed. */
-double history_undisturbed_us(const struct bench_results *r, const struct history_place *at, const char *call);
+/* The best of what one round's session has seen: what a busy machine has not disturbed. */
+double history_undisturbed_us(const struct bench_results *r, const struct history_place *at, const char *call,
+                              int round);
 
 /* What `call` will take under the same launch: between two measured sizes the straight line that latency and bandwidth
  * make; beyond the last one its time there, in proportion to the size when that was smaller; 0 when there is none. */

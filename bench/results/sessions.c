@@ -6,24 +6,25 @@
 #include "core/stats.h"
 
 /* More pairs than a search makes. */
-#define MOST_PAIRS 256
+#define MOST_PAIRS  256
+#define MOST_PASSES 64
 
 /* Of several points none counts for more than this factor, either way: on a busy machine the smallest sizes take a
  * hundred times as long for a whole visit, which would outweigh all others. A larger gain is understated. */
 #define MOST_FACTOR 4.0
 #define SEVERAL     4
 
-/* The geometric mean of what was measured in a round; 0: nothing. */
+/* The lower quartile of what was measured in a round, for a session that went over its points several times may have
+ * met what passes on some of these ways; 0: nothing. */
 static double visit_us(const struct bench_candidate *c, int round)
 {
-    double sum = 0;
+    double us[MOST_PASSES];
     int n = 0;
-    for (int i = 0; c && i < c->nvisits; i++)
-        if (c->visits[i].round == round) {
-            sum += log(c->visits[i].us);
-            n++;
-        }
-    return n ? exp(sum / n) : 0;
+    for (int i = 0; c && i < c->nvisits && n < MOST_PASSES; i++)
+        if (c->visits[i].round == round)
+            us[n++] = c->visits[i].us;
+    stats_sort(us, n);
+    return n ? us[(n - 1) / 4] : 0;
 }
 
 /* The mean logarithm of gains in a pair of sessions; `*points` counts them. */

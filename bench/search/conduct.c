@@ -22,9 +22,12 @@
 /* The part of the time for the first session where there are launches to try. */
 #define FIRST_PART 0.25
 
-/* The part of the time that is left for pairs of sessions, in which launches are compared. */
+/* Pairs of sessions for two launches at a time, and in all. */
 #define MOST_PAIRS (2 * BUDGET_PAIRS)
-#define PAIRS_PART 0.65
+#define ALL_PAIRS  (8 * BUDGET_PAIRS)
+
+/* What is kept of the time that is left for the calls of the launch that wins, at most. */
+#define CALLS_PART 0.35
 
 /* The part of the time for all of these sessions, and what one may last: seconds, and in starts. */
 #define VISITS_PART  0.6
@@ -38,10 +41,7 @@
 #define ROUNDS      3
 #define MOST_ROUNDS 8
 
-/* Rounds are numbers in the journal: the first session, pairs of sessions, sessions with all calls in the end. */
-#define FIRST_ROUND 1
-#define PAIRS_ROUND 2
-#define CALLS_ROUND (PAIRS_ROUND + MOST_PAIRS)
+#define CALLS_ROUND (BENCH_PAIRS_ROUND + ALL_PAIRS)
 
 static double session_s(const struct bench_study *s)
 {
@@ -157,29 +157,55 @@ static const struct bench_knobs *winner_of(const struct bench_study *s, const st
     return winner;
 }
 
-/* How many pairs of sessions the time is for, and with how many launches; none where there are too few. */
-static int plan_pairs(const struct bench_study *s, struct screening *f)
+/* For how many more rounds of sessions with these launches there is time. */
+static int count_rounds(const struct bench_study *s, const struct screening *f)
 {
-    double sessions = left_s(s) * PAIRS_PART / session_s(s);
-    f->count = f->count < 1 + FINALISTS ? f->count : 1 + FINALISTS;
-    while (f->count > 2 && sessions / f->count < 2 * BENCH_FEWEST_SESSIONS)
-        f->count--;
-    int pairs = f->count > 1 ? (int)fmin(sessions / f->count, MOST_PAIRS) : 0;
-    if (f->count > 1 && pairs < BENCH_FEWEST_SESSIONS)
-        log_info(s->log, "no time to tell launches from the default: a start takes %.1f s; --budget gives more",
-                 s->start_s);
-    return pairs < BENCH_FEWEST_SESSIONS ? 0 : pairs;
+    double left = left_s(s), rounds = (left - fmin(s->calls_s, CALLS_PART * left)) / session_s(s) / f->count;
+    return (int)fmin(rounds, MOST_PAIRS);
 }
 
-static int compare_launches(struct bench_study *s, struct screening *f, const struct bench_knobs **winner,
+/* Compares those in `f` with the default, which is the first, in rounds from `*round` on. */
+static int compare(struct bench_study *s, struct screening *f, int *round, struct err *e)
+{
+    int first = *round, count = 0, end = first, rc = 0;
+    for (; f->count > 1 && !rc && !bench_stopped(s); drop_futile(s, f)) {
+        if (f->count != count) { /* who leaves, leaves his time to the others */
+            count = f->count;
+            end = *round + count_rounds(s, f);
+            end = end - first > MOST_PAIRS ? first + MOST_PAIRS : end;
+        }
+        if (*round >= end)
+            break;
+        rc = run_round(s, f, (*round)++, 0, e);
+    }
+    return rc;
+}
+
+/* Two at a time, the best first, until one is found or the time is over. */
+static int compare_launches(struct bench_study *s, const struct screening *f, const struct bench_knobs **winner,
                             struct err *e)
 {
-    int pairs = plan_pairs(s, f), rivals = f->count - 1, rc = 0;
-    for (int k = 0; k < pairs && f->count > 1 && !rc && !bench_stopped(s); k++) {
-        rc = run_round(s, f, PAIRS_ROUND + k, 0, e);
-        drop_futile(s, f);
+    int rc = 0, round = BENCH_PAIRS_ROUND;
+    *winner = f->items[0].launch;
+    for (int next = 1, taken; next < f->count && *winner == f->items[0].launch && !rc && !bench_stopped(s);
+         next += taken) {
+        struct screening_launch items[1 + FINALISTS] = {f->items[0]};
+        struct screening few = {items, 1};
+        while (few.count <= FINALISTS && next + few.count <= f->count) {
+            items[few.count] = f->items[next + few.count - 1];
+            few.count++;
+        }
+        while (few.count > 2 && count_rounds(s, &few) < 2 * BENCH_FEWEST_SESSIONS)
+            few.count--;
+        if (count_rounds(s, &few) < BENCH_FEWEST_SESSIONS || round + MOST_PAIRS > CALLS_ROUND) {
+            log_info(s->log, "%d launches could not be told from the default in time: a start takes %.1f s",
+                     f->count - next, s->start_s);
+            break;
+        }
+        taken = few.count - 1;
+        rc = compare(s, &few, &round, e);
+        *winner = winner_of(s, &few, next + taken - 1);
     }
-    *winner = pairs ? winner_of(s, f, rivals) : f->items[0].launch;
     return rc;
 }
 
@@ -216,9 +242,10 @@ static int examine_calls(struct bench_study *s, const struct bench_knobs *launch
 {
     int rc = 0;
     for (int k = 0; k < MOST_ROUNDS && !rc && !bench_stopped(s); k++) {
-        struct search_session v = {
-            .launch = launch, .round = round + k, .full = 1, .part = k < ROUNDS ? 1.0 / (ROUNDS - k) : 1, .spare = 1};
-        int first = !k && round == FIRST_ROUND;
+        /* what the first session could do this one can, though nothing be left for others */
+        double part = fmax(k < ROUNDS ? 1.0 / (ROUNDS - k) : 1, fmin(1, s->calls_s / fmax(left_s(s), 1e-3)));
+        struct search_session v = {.launch = launch, .round = round + k, .full = 1, .part = part, .spare = 1};
+        int first = !k && round == BENCH_FIRST_ROUND;
         if ((!first && left_s(s) < session_s(s)) || (k >= ROUNDS && !is_undecided(s, launch)))
             break;
         if (k == 1)
@@ -255,7 +282,7 @@ static int compare_all(struct bench_study *s, const struct screening *f, struct 
 {
     int rc = 0;
     for (int k = 0; k < ROUNDS && !rc && !bench_stopped(s); k++)
-        rc = run_round(s, f, FIRST_ROUND + k, 1, e);
+        rc = run_round(s, f, BENCH_FIRST_ROUND + k, 1, e);
     return rc;
 }
 
@@ -272,11 +299,12 @@ static int search(struct bench_study *s, struct screening *f, struct err *e)
 {
     const struct bench_knobs *winner;
     struct search_session first = {.launch = f->items[0].launch,
-                                   .round = FIRST_ROUND,
+                                   .round = BENCH_FIRST_ROUND,
                                    .full = 1,
                                    .part = FIRST_PART,
                                    .spare = 2 + 2 * BENCH_FEWEST_SESSIONS};
     int rc = run_session(s, &first, e);
+    s->calls_s = progress_now_s() - s->started_s;
     s->want_visit_s = visit_of(s);
     if (rc || bench_stopped(s) || (rc = screening_run(s, f, e)) || bench_stopped(s))
         return rc;
@@ -291,7 +319,7 @@ int bench_conduct(struct bench_study *s, struct err *e)
     screening_begin(s, &f);
     int rc = s->plan.keep_all ? compare_all(s, &f, e)
              : f.count > 1    ? search(s, &f, e)
-                              : examine_calls(s, f.items[0].launch, FIRST_ROUND, e);
+                              : examine_calls(s, f.items[0].launch, BENCH_FIRST_ROUND, e);
     s->summary->interrupted = bench_stopped(s);
     return rc || s->summary->interrupted ? rc : check_default(s, e);
 }

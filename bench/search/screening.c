@@ -4,13 +4,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/results/sessions.h"
 #include "bench/search/session.h"
 
-/* The part of the time left that screening may take. */
+/* The part of the time left in which launches are tried alone. What they gain together is tried as long as there is
+ * time for so many pairs of sessions behind it, and which of them it takes while there is time for more. */
 #define SCREEN_PART 0.4
+#define LEAST_PAIRS BENCH_FEWEST_SESSIONS
+#define GOOD_PAIRS  (2 * BENCH_FEWEST_SESSIONS)
 
-/* A launch that takes so many times the default's time at the screening points is no finalist. */
-#define NO_SLOWER 1.02
+/* What the default's two sessions differ by says what one session is good for, up to this. */
+#define MOST_SPREAD 0.1
 
 /* Together with others a launch may cost so much alone; and what they gain together over the best one alone has to be
  * as much to be looked into. */
@@ -33,12 +37,18 @@ void screening_begin(const struct bench_study *s, struct screening *f)
         add_launch(f, s->arena, &s->plan.launches[i]);
 }
 
-static int screen(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
+static int screen_in(struct bench_study *s, const struct bench_knobs *launch, int round, struct err *e)
 {
     if (history_dead(s->results, launch->label))
         return 0;
-    struct search_session v = {.launch = launch, .screening = 1, .part = 0.2, .least_s = s->want_visit_s};
+    struct search_session v = {
+        .launch = launch, .round = round, .screening = 1, .part = 0.2, .least_s = s->want_visit_s};
     return search_session_run(s, &v, e);
+}
+
+static int screen(struct bench_study *s, const struct bench_knobs *launch, struct err *e)
+{
+    return screen_in(s, launch, BENCH_SCREENING_ROUND, e);
 }
 
 /* Whether one more session starts before. */
@@ -47,7 +57,8 @@ static int has_time(const struct bench_study *s, double until_s)
     return progress_now_s() + s->start_s <= until_s;
 }
 
-/* Times of the default call of `launch` at the screening points, 0 unknown. */
+/* Times of the default call of `launch` at the screening points, 0 unknown: of the default launch the mean of both its
+ * sessions. */
 static int screening_times(const struct bench_study *s, const struct bench_knobs *launch,
                            double times[BENCH_SCREENING_POINTS])
 {
@@ -55,9 +66,29 @@ static int screening_times(const struct bench_study *s, const struct bench_knobs
     int n = bench_screening_points(s, places);
     for (int i = 0; i < n; i++) {
         struct history_place at = bench_place_of(s, places[i], launch->label);
-        times[i] = history_undisturbed_us(s->results, &at, BENCH_DEFAULT);
+        double us = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND);
+        double again = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND);
+        times[i] = us > 0 && again > 0 ? sqrt(us * again) : us;
     }
     return n;
+}
+
+/* By how much two sessions of the same launch differ here: the default's. */
+static double spread_of(const struct bench_study *s)
+{
+    struct bench_place places[BENCH_SCREENING_POINTS];
+    int n = bench_screening_points(s, places), both = 0;
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        struct history_place at = bench_place_of(s, places[i], BENCH_DEFAULT);
+        double us = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_SCREENING_ROUND);
+        double again = history_undisturbed_us(s->results, &at, BENCH_DEFAULT, BENCH_AGAIN_ROUND);
+        if (!(us > 0) || !(again > 0))
+            continue;
+        sum += log(us / again);
+        both++;
+    }
+    return both ? fmin(fabs(sum / both), MOST_SPREAD) : 0;
 }
 
 /* What each screening point counts: the time that a step spends there, as far as the default tells; all the same
@@ -187,7 +218,7 @@ static int list_harmless(const struct bench_study *s, const struct screening *f,
 {
     int n = 0;
     for (int i = 1; i < s->plan.nlaunches && s->engine->combine; i++)
-        if (f->items[i].score <= HARMLESS * f->items[0].score) {
+        if (f->items[i].score <= (HARMLESS + spread_of(s)) * f->items[0].score) {
             list[n++] = f->items[i].launch;
             n -= !join(s, list, n, -1);
         }
@@ -207,6 +238,7 @@ static int screen_groups(struct bench_study *s, struct screening *f, double unti
     rc = screen_joined(s, f, join(s, list, n, -1), &together, e);
     if (rc || !(together < TOGETHER * fmin(alone, 1)))
         return rc;
+    until_s -= (GOOD_PAIRS - LEAST_PAIRS) * 2 * (s->start_s + s->visit_s);
     for (int i = n - 1; i >= 0 && n > 1 && !rc && has_time(s, until_s) && !bench_stopped(s); i--) {
         rc = screen_joined(s, f, join(s, list, n, i), &score, e);
         if (!(score <= HARMLESS * together))
@@ -228,7 +260,15 @@ static int screen_singles(struct bench_study *s, struct screening *f, double unt
         }
         rc = screen(s, f->items[i].launch, e);
     }
+    if (!rc && !bench_stopped(s))
+        rc = screen_in(s, f->items[0].launch, BENCH_AGAIN_ROUND, e);
     return rc ? rc : screen_dead_again(s, f, n, until_s, e);
+}
+
+/* How long launches may be tried together, when launches alone may be until `until_s`. */
+static double together_until_s(const struct bench_study *s, double until_s)
+{
+    return fmax(until_s, s->deadline_s - s->calls_s - LEAST_PAIRS * 2 * (s->start_s + s->visit_s));
 }
 
 static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
@@ -238,7 +278,7 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
     double now_s = progress_now_s(), until_s = now_s + SCREEN_PART * fmax(0, s->deadline_s - now_s);
     int rc = 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc && !bench_stopped(s); i++) {
-        rc = steps[i](s, f, until_s, e);
+        rc = steps[i](s, f, i ? together_until_s(s, until_s) : until_s, e);
         score_all(s, f);
     }
     return rc;
@@ -248,7 +288,7 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 static void select_finalists(const struct bench_study *s, struct screening *f)
 {
     struct screening_launch *order = arena_alloc(s->arena, (size_t)f->count * sizeof *order), *x = NULL;
-    double limit = NO_SLOWER * f->items[0].score;
+    double limit = (1 + spread_of(s)) * f->items[0].score;
     int n = 0;
     order[n++] = f->items[0];
     while ((x = next_single(f, x)) && x->score <= limit)

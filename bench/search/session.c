@@ -30,10 +30,9 @@
 #define ROUNDS_ENOUGH 9
 #define SCREEN_ENOUGH 3
 
-/* A session that tells launches apart goes over its points again, with more samples, until it has lasted as long as was
- * wanted: what comes and goes within seconds has to meet all launches alike. */
-#define VISIT_PASSES 16
-#define PASS_ENOUGH  12
+/* A session that tells launches apart goes over its points so many times, with as many samples as makes it last as long
+ * as was wanted: what comes and goes within seconds has to meet all launches alike. */
+#define VISIT_PASSES 8
 
 /* A point of a workload gets this many times the time of an average one at most, and this part of it at least. */
 #define CLAIM_LIMIT 4.0
@@ -50,7 +49,8 @@ struct session {
     const struct search_session *want;
     struct bench_session *session;
     struct point *points;
-    int npoints, deaths, pass;
+    int npoints, deaths;
+    int enough; /* samples of each candidate */
     double until_s;
 };
 
@@ -192,11 +192,6 @@ static double expect_us(const struct session *v, const struct history_place *at)
 {
     double us = history_expect_us(v->study->results, at, BENCH_DEFAULT);
     return us > 0 ? us : bench_guess_us(at->bytes);
-}
-
-static int enough(const struct session *v)
-{
-    return v->want->full ? ROUNDS_ENOUGH : v->pass ? PASS_ENOUGH : SCREEN_ENOUGH;
 }
 
 /* How much of the time each point from `i` on may claim, 1 on average: where a step of the workload spends its own,
@@ -360,7 +355,7 @@ static int run_point(struct session *v, int i, int *hopeless, struct err *e)
                            .buffers = at->buffers,
                            .expect_us = expect_us(v, at),
                            .rival = history_rival(s->results, at),
-                           .samples = enough(v),
+                           .samples = v->enough,
                            .until_s = point_until(v, i),
                            .watchdog_s = s->options->watchdog_s,
                            .margin = s->options->margin,
@@ -483,12 +478,16 @@ static int run_visit(struct session *v, struct err *e)
     double began_s = progress_now_s(), end_s = began_s + v->want->least_s;
     int done, again;
     v->until_s = end_of(v, began_s);
+    v->enough = v->want->full ? ROUNDS_ENOUGH : SCREEN_ENOUGH;
     int rc = run_points(v, &done, e);
+    double passes = v->want->least_s / fmax(progress_now_s() - began_s, 1e-3);
     if (v->want->round <= 1 && !v->want->screening)
         s->summary->left_out += v->npoints - done;
     if (!rc && done == v->npoints && v->session && v->want->full)
         rc = compare_variants(v, e);
-    for (v->pass = 1; !v->want->full && !rc && done == v->npoints && v->pass < VISIT_PASSES; v->pass++) {
+    if (!v->want->full)
+        v->enough = (int)fmin(fmax(SCREEN_ENOUGH * passes / VISIT_PASSES, SCREEN_ENOUGH), ROUNDS_SAMPLES);
+    while (!v->want->full && !rc && done == v->npoints) {
         if (progress_now_s() >= end_s || !v->session || v->deaths || bench_stopped(s))
             break;
         rc = run_points(v, &again, e);

@@ -315,12 +315,21 @@ static double best_us(int coll, uint64_t bytes, const struct bench_knobs *launch
     return best;
 }
 
+/* How many times as fast it makes calls, as a geometric mean over the places. */
+static double gain_of(const struct bench_knobs *launch)
+{
+    double sum = 0;
+    for (int i = 0; i < world.nplaces; i++)
+        sum -= log(launch_factor(launch, world.places[i].bytes));
+    return exp(sum / world.nplaces);
+}
+
 /* The launch, alone or in a pair, under which all places together could be fastest. */
 static struct bench_knobs best_launch(void)
 {
     const struct bench_plan *p = &world.study.plan;
     struct bench_knobs best = untouched, both;
-    double least = INFINITY;
+    double most = 0;
     for (int i = 0; i < p->nlaunches; i++)
         for (int k = 0; k <= i; k++) {
             struct bench_knobs l = p->launches[i];
@@ -328,11 +337,8 @@ static struct bench_knobs best_launch(void)
                 l = both;
             else if (k)
                 continue;
-            double sum = 0;
-            for (int n = 0; n < world.nplaces; n++)
-                sum += log(launch_factor(&l, world.places[n].bytes));
-            if (sum < least - 1e-9) {
-                least = sum;
+            if (gain_of(&l) > most * (1 + 1e-9)) {
+                most = gain_of(&l);
                 best = l;
             }
         }
@@ -413,12 +419,9 @@ static void check_launches(struct world_score *s, const struct env_shape *shape)
 {
     for (int i = 1; i < shape->nlaunches; i++) {
         const struct env_launch *l = &shape->launches[i];
-        double sum = 0;
+        double gain = gain_of(&l->knobs);
         if (l->gain.n < 1 || l->points * 2 < world.nplaces)
             continue;
-        for (int n = 0; n < world.nplaces; n++)
-            sum -= log(launch_factor(&l->knobs, world.places[n].bytes));
-        double gain = exp(sum / world.nplaces);
         s->launch_stated++;
         s->launch_held += l->gain.low <= gain && gain <= l->gain.high;
     }
@@ -449,11 +452,10 @@ static void score_run(struct world_score *s)
     for (int i = 0; i < world.nplaces; i++)
         score_place(s, &world.places[i], &best, &launch, decided(shape, world.places[i].coll, world.places[i].bytes));
     snprintf(s->launch_label, sizeof s->launch_label, "%s", launch.label);
-    s->launch = launch.nsettings > 0;
-    double sum = 0;
-    for (int i = 0; i < world.nplaces; i++)
-        sum += log(launch_factor(&launch, world.places[i].bytes));
-    s->launch_false = s->launch && (sum > 0 || world.options.alike);
+    s->worth = gain_of(&best);
+    s->pays = s->worth > 1 + ENV_MARGIN ? best.nsettings : 0;
+    s->launch = s->pays && gain_of(&launch) * (1 + ENV_MARGIN) >= s->worth;
+    s->launch_false = launch.nsettings > 0 && (gain_of(&launch) < 1 || world.options.alike);
     for (int c = 0; shape && c < shape->ncolls; c++) {
         score_reach(s, &shape->colls[c], &launch);
         for (int r = 0; r < shape->colls[c].nranges; r++)

@@ -49,7 +49,9 @@ struct world_score {
     double regrets;                    /* their sum, for who adds up runs */
     double gained, possible;           /* sums of logarithms of true gains over the untouched library */
     int replaced, false_gains, missed; /* places: not NCCL's own call; slower than that; 5 % and more left */
-    int launch, launch_false;          /* a launch was chosen; it is slower than the default in truth */
+    int pays;                          /* launches that one should have: 0 the default, 1 one, 2 two together */
+    double worth;                      /* and how many times as fast that is, as a mean over the places */
+    int launch, launch_false;          /* one was chosen that is within the margin of that; slower than the default */
     struct world_reach between, beyond;
     long stated, held;               /* intervals of gains of calls; and the truth was inside */
     long launch_stated, launch_held; /* the same of launches */

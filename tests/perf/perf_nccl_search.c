@@ -1,8 +1,10 @@
 /* How good the search is: conductor, rounds and decisions over machines whose optimum is known, with starts that take
  * their time and noise as clusters have it (tests/lib/search_world.h), beside simple methods on the same machines.
  *
- *   perf_nccl_search [laws [every]]            all tables; every EVERYth law
- *   perf_nccl_search budget|rivals|alike|law N ...  one of them
+ *   perf_nccl_search [TABLE] [LAWS [EVERY [BUDGET [START]]]]
+ *
+ * TABLE is one of those at the end of this file, else all; every EVERYth of the first LAWS machines. BUDGET and START,
+ * seconds, are for "regimes" and "each", which has a line for every run.
  *
  * Regret is the true time of what was decided over that of the best call in the best launch. Nothing is judged here;
  * tests/unit/bench/search/test_search_world.c does that with a part. */
@@ -22,9 +24,11 @@ struct sums {
     int n;
     struct world_score s;
     int runs, agree, compared;
+    int pays[3], found[3]; /* runs by how many launches are to be had, and those that had them */
 };
 static struct sums all;
 static size_t laws = WORLD_LAWS, every = 6;
+static double budget_s = 120, start_s = 2;
 
 static void add_reach(struct world_reach *sum, const struct world_reach *x)
 {
@@ -44,7 +48,8 @@ static void add(const struct world_score *x)
     all.s.replaced += x->replaced;
     all.s.false_gains += x->false_gains;
     all.s.missed += x->missed;
-    all.s.launch += x->launch;
+    all.pays[x->pays]++;
+    all.found[x->pays] += x->launch;
     all.s.launch_false += x->launch_false;
     add_reach(&all.s.between, &x->between);
     add_reach(&all.s.beyond, &x->beyond);
@@ -72,10 +77,11 @@ static double percent(double part, double whole)
 
 static void print_head(const char *first)
 {
-    printf("%-28s | gain | regret mean   p95  worst | false  missed | launches false | between: gain slower worst | "
-           "beyond: gain "
-           "slower worst | held calls launches | agree\n",
-           first);
+    printf(
+        "%-28s | gain | regret mean   p95  worst | false  missed | launch  pair false | between: gain slower worst | "
+        "beyond: gain "
+        "slower worst | held calls launches | agree\n",
+        first);
 }
 
 static void print_sums(const char *name)
@@ -84,17 +90,18 @@ static void print_sums(const char *name)
     for (int i = 0; i < all.n; i++)
         sum += all.regrets[i];
     stats_sort(all.regrets, all.n);
-    printf(
-        "%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %4.1f %% %5.1f %% |  %4.0f %%   %4.1f %% | %5.0f %% %5.1f %% %6.2f "
-        "      | %5.0f %% %5.1f %% %6.2f      |   %5.1f   %5.1f    | %5.1f\n",
-        name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
-        100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1],
-        percent(all.s.false_gains, all.s.replaced), percent(all.s.missed, all.n), percent(all.s.launch, all.runs),
-        percent(all.s.launch_false, all.runs), percent(all.s.between.gained, all.s.between.possible),
-        percent(all.s.between.slower, all.s.between.replaced), all.s.between.worst,
-        percent(all.s.beyond.gained, all.s.beyond.possible), percent(all.s.beyond.slower, all.s.beyond.replaced),
-        all.s.beyond.worst, percent((double)all.s.held, (double)all.s.stated),
-        percent((double)all.s.launch_held, (double)all.s.launch_stated), percent(all.agree, all.compared));
+    printf("%-28s |%4.0f %% |    %6.2f %5.1f %6.1f | %4.1f %% %5.1f %% | %4.0f %% %4.0f %% %4.1f %% | %5.0f %% %5.1f "
+           "%% %6.2f "
+           "      | %5.0f %% %5.1f %% %6.2f      |   %5.1f   %5.1f    | %5.1f\n",
+           name, percent(all.s.gained, all.s.possible), 100 * sum / all.n,
+           100 * stats_quantile_sorted(all.regrets, all.n, 0.95), 100 * all.regrets[all.n - 1],
+           percent(all.s.false_gains, all.s.replaced), percent(all.s.missed, all.n), percent(all.found[1], all.pays[1]),
+           percent(all.found[2], all.pays[2]), percent(all.s.launch_false, all.runs),
+           percent(all.s.between.gained, all.s.between.possible), percent(all.s.between.slower, all.s.between.replaced),
+           all.s.between.worst, percent(all.s.beyond.gained, all.s.beyond.possible),
+           percent(all.s.beyond.slower, all.s.beyond.replaced), all.s.beyond.worst,
+           percent((double)all.s.held, (double)all.s.stated),
+           percent((double)all.s.launch_held, (double)all.s.launch_stated), percent(all.agree, all.compared));
     fflush(stdout);
     memset(&all, 0, sizeof all);
 }
@@ -117,10 +124,32 @@ static void run_laws(const char *name, struct world_options o, int twice)
 
 static void by_regime(void)
 {
-    print_head("120 s, starts of 2 s");
+    char name[64];
+    snprintf(name, sizeof name, "%g s, starts of %g s", budget_s, start_s);
+    print_head(name);
     for (int r = 0; r < WORLD_REGIMES; r++)
-        run_laws(world_regimes[r],
-                 (struct world_options){.regime = r, .start_s = 2, .budget_s = 120, .launches = WORLD_LAUNCH_N}, 1);
+        run_laws(
+            world_regimes[r],
+            (struct world_options){.regime = r, .start_s = start_s, .budget_s = budget_s, .launches = WORLD_LAUNCH_N},
+            1);
+}
+
+static void each(void)
+{
+    for (int r = 0; r < WORLD_REGIMES; r++)
+        for (size_t n = 0; n < laws; n += every) {
+            struct world_score s = world_run(&(struct world_options){.law = n,
+                                                                     .seed = n,
+                                                                     .regime = r,
+                                                                     .start_s = start_s,
+                                                                     .budget_s = budget_s,
+                                                                     .launches = WORLD_LAUNCH_N});
+            printf("%-9s machine %3zu: gain %3.0f %%; %d settings make it %.2f times as fast, %s chosen%s; between "
+                   "%.2f; %.0f s\n",
+                   world_regimes[r], n, percent(s.gained, s.possible), s.pays, s.worth, s.launch_label,
+                   s.pays && !s.launch ? ", MISSED" : "", s.between.worst, s.spent_s);
+            fflush(stdout);
+        }
 }
 
 static void by_budget(void)
@@ -194,11 +223,8 @@ static void beside_rivals(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} tables[] = {{"regimes", by_regime},
-              {"budgets", by_budget},
-              {"default", by_default},
-              {"alike", alike},
-              {"rivals", beside_rivals}};
+} tables[] = {{"regimes", by_regime},  {"each", each},   {"budgets", by_budget},
+              {"default", by_default}, {"alike", alike}, {"rivals", beside_rivals}};
 
 int main(int argc, char **argv)
 {
@@ -210,11 +236,15 @@ int main(int argc, char **argv)
         laws = strtoul(argv[1 + named], NULL, 10);
     if (argc > 2 + named)
         every = strtoul(argv[2 + named], NULL, 10);
+    if (argc > 3 + named)
+        budget_s = strtod(argv[3 + named], NULL);
+    if (argc > 4 + named)
+        start_s = strtod(argv[4 + named], NULL);
     laws = laws > WORLD_LAWS ? WORLD_LAWS : laws;
     every = every < 1 ? 1 : every;
     time_t began = t.tv_sec;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (!*only || !strcmp(only, tables[i].name))
+        if (*only ? !strcmp(only, tables[i].name) : tables[i].run != each)
             tables[i].run();
     clock_gettime(CLOCK_MONOTONIC, &t);
     printf("%zu machines, in %ld s\n", (laws + every - 1) / every, (long)(t.tv_sec - began));

@@ -19,8 +19,8 @@
 static void one_point(void **state)
 {
     (void)state;
-    /* Round 2 has two visits, 4 has only one side. */
-    struct bench_visit slow[] = {{1, 100}, {2, 100}, {2, 400}, {3, 100}, {4, 1}},
+    /* Round 2 went over the point five times, and was disturbed in most; 4 has only one side. */
+    struct bench_visit slow[] = {{1, 100}, {2, 190}, {2, 400}, {2, 200}, {2, 400}, {2, 400}, {3, 100}, {4, 1}},
                        fast[] = {{3, 25}, {2, 100}, {1, 50}, {5, 1}};
     struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(fast);
     const struct bench_candidate *from[] = {&a}, *to[] = {&b}, *nobody[] = {NULL};
