@@ -120,10 +120,12 @@ static void score_all(const struct bench_study *s, struct screening *f)
         double sum = 0, weight = 0;
         int n = screening_times(s, f->items[i].launch, times);
         for (int k = 0; k < n; k++) {
+            if (!isfinite(best[k])) /* nobody: too few bytes for so many ranks */
+                continue;
             sum += weights[k] * (times[k] > 0 ? log(times[k] / best[k]) : INFINITY);
             weight += weights[k];
         }
-        f->items[i].score = n ? exp(sum / weight) : INFINITY;
+        f->items[i].score = weight > 0 ? exp(sum / weight) : INFINITY;
     }
 }
 

@@ -144,6 +144,27 @@ static uint64_t boundary(uint64_t smaller, uint64_t larger)
     return middle >= (long double)larger ? larger : (uint64_t)middle;
 }
 
+/* Whether the choice at a point is no slower than the default at another one, too. */
+static int holds_at(const struct env_point *p, const struct env_point *other)
+{
+    int same = find_option(other, choice(p)->label);
+    if (p->chosen < 0 || p->chosen == p->fallback)
+        return 1;
+    return same >= 0 && other->fallback >= 0 && other->options[same].status <= BENCH_DROPPED &&
+           other->options[same].time_us.n &&
+           other->options[same].time_us.median <= other->options[other->fallback].time_us.median;
+}
+
+/* Where the choice of the smaller of two neighbours ends, and that of the larger begins: a choice holds between them as
+ * long as it does at the other one, too. Where both do they meet in the middle; what neither has is NCCL's. */
+static void share_gap(const struct env_point *smaller, const struct env_point *larger, uint64_t *end, uint64_t *begin)
+{
+    int up = holds_at(smaller, larger), down = holds_at(larger, smaller);
+    uint64_t middle = boundary(smaller->bytes, larger->bytes);
+    *end = !up ? smaller->bytes : down ? middle - 1 : larger->bytes - 1;
+    *begin = !down ? larger->bytes : up ? middle : smaller->bytes + 1;
+}
+
 /* ---- ranges ---------------------------------------------------------------------------------------------------------
  */
 
@@ -228,33 +249,38 @@ static void add_range(struct env_decisions *d, struct env_coll *c, const struct 
     c->ranges[c->nranges++] = *r;
 }
 
+/* What is left to NCCL between measured sizes, or beyond them. */
+static void add_open(struct env_decisions *d, struct env_coll *c, uint64_t min_bytes, uint64_t max_bytes,
+                     const char *why)
+{
+    add_range(d, c,
+              &(struct env_range){
+                  .min_bytes = min_bytes, .max_bytes = max_bytes, .call = untouched, .gain = {1, 1, 1, 0}, .why = why});
+}
+
 static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points, int n)
 {
+    uint64_t begin = n && points[0].bytes > SMALLEST_BYTES ? points[0].bytes : 0;
     for (int i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && same_choice(&points[k], &points[i]);)
             k++;
-        struct env_range r = {
-            .min_bytes = i ? boundary(points[i - 1].bytes, points[i].bytes) : points[0].bytes,
-            .max_bytes = k < n                                  ? boundary(points[k - 1].bytes, points[k].bytes) - 1
-                         : decide_goes_on(points, n, d->margin) ? ENV_OPEN
-                                                                : points[n - 1].bytes,
-            .call = *choice(&points[i]),
-            .points = &points[i],
-            .npoints = k - i,
-        };
-        if (!i && points[0].bytes <= SMALLEST_BYTES)
-            r.min_bytes = 0;
+        struct env_range r = {.min_bytes = begin,
+                              .max_bytes = ENV_OPEN,
+                              .call = *choice(&points[i]),
+                              .points = &points[i],
+                              .npoints = k - i};
+        if (k < n)
+            share_gap(&points[k - 1], &points[k], &r.max_bytes, &begin);
+        else if (!decide_goes_on(points, n, d->margin))
+            r.max_bytes = points[n - 1].bytes;
         finish_range(d, &r);
         add_range(d, c, &r);
+        if (k < n && begin > r.max_bytes + 1)
+            add_open(d, c, r.max_bytes + 1, begin - 1, "each neighbour's choice loses at the other");
+        if (k == n && r.max_bytes != ENV_OPEN)
+            add_open(d, c, r.max_bytes + 1, ENV_OPEN,
+                     "larger than what was measured, which does not say how it goes on");
     }
-    const struct env_range *last = c->nranges ? &c->ranges[c->nranges - 1] : NULL;
-    if (last && last->max_bytes != ENV_OPEN)
-        add_range(d, c,
-                  &(struct env_range){.min_bytes = last->max_bytes + 1,
-                                      .max_bytes = ENV_OPEN,
-                                      .call = untouched,
-                                      .gain = {1, 1, 1, 0},
-                                      .why = "larger than what was measured, which does not say how it goes on"});
 }
 
 /* What the choice gains over the library as it comes; exactly nothing when it is the library as it comes. */

@@ -44,9 +44,30 @@ void world_pass(double seconds)
     now_s += seconds;
 }
 
+size_t world_laws(void)
+{
+    return WORLD_LAWS + (size_t)search_machines_count();
+}
+
 double world_uniform(double low, double high)
 {
     return low + (high - low) * (double)(mix(world.drawn++) >> 11) * 0x1p-53;
+}
+
+/* ---- times ---- */
+
+static double law_us(int coll, struct nccl_requested w, uint64_t bytes)
+{
+    if (world.machine)
+        return search_machine_us(world.machine, coll, w.algo, w.proto, w.channels, bytes);
+    return law_time_us(&world.law, coll, w.algo, w.proto, w.channels, w.chunk_bytes, bytes);
+}
+
+static double predicted_us(int coll, int algo, int proto, uint64_t bytes)
+{
+    if (world.machine)
+        return search_machine_predict_us(world.machine, coll, algo, proto, bytes);
+    return law_predict_us(&world.law, coll, algo, proto, bytes, 0);
 }
 
 static double spread(double low, double high) /* logarithmic */
@@ -142,13 +163,30 @@ static void make_launches(size_t n)
     }
 }
 
+/* What the machine has at every size that is asked about, up to the most channels that make a difference. */
+static void make_cells_of(const struct search_machine *m)
+{
+    for (int coll = 0; coll < COLL_COUNT; coll++)
+        for (int a = 0; a < ALGO_COUNT; a++)
+            for (int p = 0; p < PROTO_COUNT; p++) {
+                int offered = 1;
+                for (uint64_t bytes = 8; bytes <= (uint64_t)16 << 30 && offered; bytes *= 4)
+                    offered = search_machine_us(m, coll, a, p, 0, bytes) > 0 &&
+                              search_machine_predict_us(m, coll, a, p, bytes) >= 0;
+                world.law.cells[coll][a][p].offered = offered;
+            }
+}
+
 static void make_law(size_t n, const struct bench_plan *p)
 {
     char why[256];
     world.drawn = (n + 1) * 100000;
     if (law_parse(&world.law, n < REPORTED ? reported[n] : "channels 32\n", "law", why))
         abort();
-    make_cells(n, p);
+    if (world.machine)
+        make_cells_of(world.machine);
+    else
+        make_cells(n, p);
     make_launches(n);
     world.law.noise = world_uniform(0.005, 0.03);
     world.drawn = (world.options.seed + 1) * 1000000007 + n;
@@ -161,7 +199,7 @@ static struct nccl_requested own_choice(int coll, uint64_t bytes)
     double least = INFINITY;
     for (int a = 0; a < ALGO_COUNT; a++)
         for (int p = 0; p < PROTO_COUNT; p++) {
-            double us = law_predict_us(&world.law, coll, a, p, bytes, 0);
+            double us = predicted_us(coll, a, p, bytes);
             if (us >= 0 && us < least) {
                 least = us;
                 best.algo = a;
@@ -176,7 +214,7 @@ static double call_us(int coll, uint64_t bytes, const struct bench_knobs *call)
     struct nccl_requested w = nccl_requested_of(call);
     if (w.algo < 0 || world.options.alike)
         w = own_choice(coll, bytes);
-    return law_time_us(&world.law, coll, w.algo, w.proto, w.channels, w.chunk_bytes, bytes);
+    return law_us(coll, w, bytes);
 }
 
 /* Its settings are numbers of launches. */
@@ -278,7 +316,7 @@ static double expect(struct bench_session *s, const struct history_place *at, co
 {
     struct nccl_requested w = nccl_requested_of(call);
     (void)s, (void)stop;
-    return w.algo < 0 ? 0 : law_predict_us(&world.law, at->coll, w.algo, w.proto, at->bytes, 0);
+    return w.algo < 0 ? 0 : predicted_us(at->coll, w.algo, w.proto, at->bytes);
 }
 
 static void close_session(struct bench_session *s, int kill)
@@ -523,9 +561,10 @@ static void begin(struct world_run *r, const struct world_options *o)
     world.options = *o;
     bench_options_default(&r->options);
     r->options.engine = "nccl";
-    r->options.collectives = 1u << COLL_ALLREDUCE;
-    if (o->law >= REPORTED)
-        r->options.collectives |= 1u << COLL_ALLGATHER;
+    world.machine = o->law < WORLD_LAWS ? NULL : search_machine((int)(o->law - WORLD_LAWS));
+    r->options.collectives = 1u << COLL_ALLREDUCE | (o->law < REPORTED ? 0 : 1u << COLL_ALLGATHER);
+    if (world.machine)
+        r->options.collectives = search_machine_collectives(world.machine);
     r->options.budget_open = !(o->budget_s > 0);
     if (o->budget_s > 0)
         r->options.budget_s = o->budget_s;

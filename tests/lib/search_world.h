@@ -6,6 +6,7 @@
 
 #include "bench/search/study.h"
 #include "tests/doubles/nccl_law.h"
+#include "tests/lib/search_machines.h"
 
 /* Every sample has a Gaussian deviation of 0.5 to 3 %, by law; beside it: */
 enum world_regime {
@@ -29,7 +30,7 @@ struct world_options {
     int alike;                /* everything takes what the default takes: each choice is a false one */
 };
 
-#define WORLD_LAWS     120
+#define WORLD_LAWS     120 /* made up; behind them those of search_machines.h */
 #define WORLD_LAUNCH_N 12
 #define WORLD_SCORES   64 /* more than there are places */
 
@@ -60,6 +61,9 @@ struct world_score {
     char launch_label[64];
 };
 
+/* How many machines there are. */
+size_t world_laws(void);
+
 /* The search and the decision of this program. */
 struct world_score world_run(const struct world_options *o);
 
@@ -80,6 +84,7 @@ struct world_place {
 struct world {
     struct world_options options;
     struct law law;
+    const struct search_machine *machine; /* in place of the law; NULL: it holds */
     double latency_factor[WORLD_LAUNCH_N + 1], bandwidth_factor[WORLD_LAUNCH_N + 1], pair[WORLD_LAUNCH_N + 1];
     struct bench_study study;
     struct world_place places[WORLD_SCORES];

@@ -3,8 +3,9 @@
  *
  *   perf_nccl_search [TABLE] [LAWS [EVERY [BUDGET [START]]]]
  *
- * TABLE is one of those at the end of this file, else all; every EVERYth of the first LAWS machines. BUDGET and START,
- * seconds, are for "regimes" and "each", which has a line for every run.
+ * TABLE is one of those at the end of this file, a line of "regimes" by its name, else all; every EVERYth of the first
+ * LAWS machines, or of FIRST-LAWS, which are those made up and behind them what tests/lib/search_machines.h has
+ * (NCCLTUNE_CORPUS). BUDGET and START, seconds, are for "regimes" and "each", which has a line for every run.
  *
  * Regret is the true time of what was decided over that of the best call in the best launch. Nothing is judged here;
  * tests/unit/bench/search/test_search_world.c does that with a part. */
@@ -17,7 +18,7 @@
 #include "core/stats.h"
 #include "tests/lib/search_world.h"
 
-#define MOST (WORLD_LAWS * WORLD_SCORES)
+#define MOST (2 * 256 * WORLD_SCORES)
 
 struct sums {
     double regrets[MOST];
@@ -27,8 +28,9 @@ struct sums {
     int pays[3], found[3]; /* runs by how many launches are to be had, and those that had them */
 };
 static struct sums all;
-static size_t laws = WORLD_LAWS, every = 6;
+static size_t first, laws, every = 7;
 static double budget_s = 120, start_s = 2;
+static const char *only_regime;
 
 static void add_reach(struct world_reach *sum, const struct world_reach *x)
 {
@@ -61,7 +63,7 @@ static void add(const struct world_score *x)
     all.runs++;
 }
 
-/* Two runs decide alike, or for what is as fast. */
+/* Two runs decide alike, or for what is as fast: at every fourth machine. */
 static void compare(const struct world_score *x, const struct world_score *y)
 {
     for (int i = 0; i < x->places; i++) {
@@ -75,13 +77,13 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : NAN;
 }
 
-static void print_head(const char *first)
+static void print_head(const char *what)
 {
     printf(
         "%-28s | gain | regret mean   p95  worst | false  missed | launch  pair false | between: gain slower worst | "
         "beyond: gain "
         "slower worst | held calls launches | agree\n",
-        first);
+        what);
 }
 
 static void print_sums(const char *name)
@@ -108,12 +110,12 @@ static void print_sums(const char *name)
 
 static void run_laws(const char *name, struct world_options o, int twice)
 {
-    for (size_t n = 0; n < laws; n += every) {
+    for (size_t n = first; n < laws; n += every) {
         o.law = n;
         o.seed = n;
         struct world_score x = world_run(&o), y;
         add(&x);
-        if (!twice)
+        if (!twice || (n - first) / every % 4)
             continue;
         o.seed = n + 1000;
         y = world_run(&o);
@@ -128,26 +130,28 @@ static void by_regime(void)
     snprintf(name, sizeof name, "%g s, starts of %g s", budget_s, start_s);
     print_head(name);
     for (int r = 0; r < WORLD_REGIMES; r++)
-        run_laws(
-            world_regimes[r],
-            (struct world_options){.regime = r, .start_s = start_s, .budget_s = budget_s, .launches = WORLD_LAUNCH_N},
-            1);
+        if (!only_regime || only_regime == world_regimes[r])
+            run_laws(world_regimes[r],
+                     (struct world_options){
+                         .regime = r, .start_s = start_s, .budget_s = budget_s, .launches = WORLD_LAUNCH_N},
+                     1);
 }
 
 static void each(void)
 {
     for (int r = 0; r < WORLD_REGIMES; r++)
-        for (size_t n = 0; n < laws; n += every) {
+        for (size_t n = first; n < laws; n += every) {
             struct world_score s = world_run(&(struct world_options){.law = n,
                                                                      .seed = n,
                                                                      .regime = r,
                                                                      .start_s = start_s,
                                                                      .budget_s = budget_s,
                                                                      .launches = WORLD_LAUNCH_N});
-            printf("%-9s machine %3zu: gain %3.0f %%; %d settings make it %.2f times as fast, %s chosen%s; between "
+            const struct search_machine *m = n < WORLD_LAWS ? NULL : search_machine((int)(n - WORLD_LAWS));
+            printf("%-9s machine %3zu %s: gain %3.0f %%; %d settings make it %.2f times as fast, %s chosen%s; between "
                    "%.2f; %.0f s\n",
-                   world_regimes[r], n, percent(s.gained, s.possible), s.pays, s.worth, s.launch_label,
-                   s.pays && !s.launch ? ", MISSED" : "", s.between.worst, s.spent_s);
+                   world_regimes[r], n, m ? search_machine_name(m) : "", percent(s.gained, s.possible), s.pays, s.worth,
+                   s.launch_label, s.pays && !s.launch ? ", MISSED" : "", s.between.worst, s.spent_s);
             fflush(stdout);
         }
 }
@@ -192,10 +196,11 @@ static void alike(void)
 {
     print_head("everything alike, 120 s");
     for (int r = 0; r < WORLD_REGIMES; r++)
-        run_laws(
-            world_regimes[r],
-            (struct world_options){.regime = r, .start_s = 2, .budget_s = 120, .launches = WORLD_LAUNCH_N, .alike = 1},
-            0);
+        if (!only_regime || only_regime == world_regimes[r])
+            run_laws(world_regimes[r],
+                     (struct world_options){
+                         .regime = r, .start_s = 2, .budget_s = 120, .launches = WORLD_LAUNCH_N, .alike = 1},
+                     0);
 }
 
 static void beside_rivals(void)
@@ -209,7 +214,7 @@ static void beside_rivals(void)
             print_head(name);
             run_laws("this search", o, 0);
             for (int rival = 0; rival < WORLD_RIVALS; rival++) {
-                for (size_t n = 0; n < laws; n += every) {
+                for (size_t n = first; n < laws; n += every) {
                     o.law = n;
                     o.seed = n;
                     struct world_score x = world_run_rival(&o, rival);
@@ -232,21 +237,28 @@ int main(int argc, char **argv)
     const char *only = named ? argv[1] : "";
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
+    if (argc > 1 + named && strchr(argv[1 + named], '-'))
+        first = strtoul(argv[1 + named], NULL, 10);
     if (argc > 1 + named)
-        laws = strtoul(argv[1 + named], NULL, 10);
+        laws = strtoul(argv[1 + named] + strcspn(argv[1 + named], "-") * (first > 0) + (first > 0), NULL, 10);
     if (argc > 2 + named)
         every = strtoul(argv[2 + named], NULL, 10);
     if (argc > 3 + named)
         budget_s = strtod(argv[3 + named], NULL);
     if (argc > 4 + named)
         start_s = strtod(argv[4 + named], NULL);
-    laws = laws > WORLD_LAWS ? WORLD_LAWS : laws;
+    laws = !laws || laws > world_laws() ? world_laws() : laws;
     every = every < 1 ? 1 : every;
     time_t began = t.tv_sec;
+    for (int r = 0; r < WORLD_REGIMES; r++)
+        if (!strcmp(only, world_regimes[r])) {
+            only_regime = world_regimes[r];
+            only = "regimes";
+        }
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (*only ? !strcmp(only, tables[i].name) : tables[i].run != each)
             tables[i].run();
     clock_gettime(CLOCK_MONOTONIC, &t);
-    printf("%zu machines, in %ld s\n", (laws + every - 1) / every, (long)(t.tv_sec - began));
+    printf("%zu machines, in %ld s\n", (laws - first + every - 1) / every, (long)(t.tv_sec - began));
     return 0;
 }

@@ -184,8 +184,31 @@ static void a_slower_choice_is_not_taken_over(void **state)
     struct synthetic s = synthetic_new();
     struct env_decisions *d = decide_sizes(&s, (double[][3]){{100, 50, 80}, {100, 101, 150}, {100, 50, 80}}, 3);
     assert_int_equal(d->shapes[0].colls[0].nranges, 4);
-    expect_range(d, 1, 16, 63, DEFAULT);
+    expect_range(d, 1, 9, 127, DEFAULT); /* all the way to where the choice was measured */
     finish(&s, d);
+}
+
+/* Between two sizes a choice holds as far as it does at the other one, too. */
+static void between_two_choices(void **state)
+{
+    (void)state;
+    static const struct {
+        double us[2][3]; /* default, "3", "4" at 8 and 32 bytes */
+        uint64_t end, begin;
+    } cases[] = {{{{100, 50, 80}, {100, 80, 50}}, 15, 16},  /* both: in the middle */
+                 {{{100, 50, 120}, {100, 80, 50}}, 31, 32}, /* the smaller one's */
+                 {{{100, 50, 80}, {100, 120, 50}}, 8, 9},   /* the larger one's */
+                 {{{100, 50, 120}, {100, 120, 50}}, 8, 32}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct synthetic s = synthetic_new();
+        struct env_decisions *d = decide_sizes(&s, cases[i].us, 2);
+        int open = cases[i].begin > cases[i].end + 1;
+        expect_range(d, 0, 0, cases[i].end, "3");
+        if (open)
+            expect_range(d, 1, cases[i].end + 1, cases[i].begin - 1, DEFAULT);
+        expect_range(d, 1 + open, cases[i].begin, 32, "4");
+        finish(&s, d);
+    }
 }
 
 static void a_call_that_failed_once_is_out(void **state)
@@ -564,6 +587,7 @@ int main(void)
         cmocka_unit_test(an_island_without_evidence_is_smoothed),
         cmocka_unit_test(an_island_with_evidence_stands),
         cmocka_unit_test(a_slower_choice_is_not_taken_over),
+        cmocka_unit_test(between_two_choices),
         cmocka_unit_test(a_call_that_failed_once_is_out),
         cmocka_unit_test(without_a_default_nothing_is_decided),
         cmocka_unit_test(mean_of_gains),

@@ -121,8 +121,9 @@ static void only_measured_communicator_sizes_are_reached(void **state)
     struct written w = write_rules(&s);
     for (long ranks = 1; ranks < 20; ranks++) {
         assert_int_equal(algorithm(&w, 2, ranks, 0), ranks == 4 ? 3 : 0);
-        assert_int_equal(algorithm(&w, 2, ranks, 31), ranks == 4 ? 3 : 0);
-        assert_int_equal(algorithm(&w, 2, ranks, 32), ranks == 4 ? 4 : 0);
+        assert_int_equal(algorithm(&w, 2, ranks, 8), ranks == 4 ? 3 : 0);
+        assert_int_equal(algorithm(&w, 2, ranks, 9), 0); /* nobody knows how either does there */
+        assert_int_equal(algorithm(&w, 2, ranks, 127), 0);
         assert_int_equal(algorithm(&w, 2, ranks, 128), ranks == 4 ? 4 : 0);
         assert_int_equal(algorithm(&w, 2, ranks, 129), 0); /* larger ones were not measured */
         assert_int_equal(algorithm(&w, 7, ranks, 8), 0);
