@@ -471,27 +471,31 @@ static int compare_variants(struct session *v, struct err *e)
     return rc;
 }
 
-/* The points, and where launches are told apart these again, as long as it takes to be sure of this session. */
+/* The points again, with as many samples as makes it last as long as it takes to be sure of this session. */
+static int go_over_again(struct session *v, double began_s, struct err *e)
+{
+    double pass_s = fmax(progress_now_s() - began_s, 1e-3), samples = SCREEN_ENOUGH * v->want->least_s / pass_s;
+    int rc = 0, done = v->npoints;
+    v->enough = (int)fmin(fmax(samples / VISIT_PASSES, SCREEN_ENOUGH), ROUNDS_SAMPLES);
+    while (!rc && done == v->npoints && progress_now_s() < began_s + v->want->least_s && v->session && !v->deaths &&
+           !bench_stopped(v->study))
+        rc = run_points(v, &done, e);
+    return rc;
+}
+
+/* The points, and what comes behind: where launches are told apart these again. */
 static int run_visit(struct session *v, struct err *e)
 {
     struct bench_study *s = v->study;
-    double began_s = progress_now_s(), end_s = began_s + v->want->least_s;
-    int done, again;
+    double began_s = progress_now_s();
+    int done;
     v->until_s = end_of(v, began_s);
     v->enough = v->want->full ? ROUNDS_ENOUGH : SCREEN_ENOUGH;
     int rc = run_points(v, &done, e);
-    double passes = v->want->least_s / fmax(progress_now_s() - began_s, 1e-3);
     if (v->want->round <= 1 && !v->want->screening)
         s->summary->left_out += v->npoints - done;
-    if (!rc && done == v->npoints && v->session && v->want->full)
-        rc = compare_variants(v, e);
-    if (!v->want->full)
-        v->enough = (int)fmin(fmax(SCREEN_ENOUGH * passes / VISIT_PASSES, SCREEN_ENOUGH), ROUNDS_SAMPLES);
-    while (!v->want->full && !rc && done == v->npoints) {
-        if (progress_now_s() >= end_s || !v->session || v->deaths || bench_stopped(s))
-            break;
-        rc = run_points(v, &again, e);
-    }
+    if (!rc && done == v->npoints && v->session)
+        rc = v->want->full ? compare_variants(v, e) : go_over_again(v, began_s, e);
     if (!v->want->full)
         s->visit_s = fmax(s->visit_s, progress_now_s() - began_s);
     return rc;

@@ -565,6 +565,8 @@ static void begin(struct world_run *r, const struct world_options *o)
     r->options.collectives = 1u << COLL_ALLREDUCE | (o->law < REPORTED ? 0 : 1u << COLL_ALLGATHER);
     if (world.machine)
         r->options.collectives = search_machine_collectives(world.machine);
+    if (o->collectives)
+        r->options.collectives = o->collectives;
     r->options.budget_open = !(o->budget_s > 0);
     if (o->budget_s > 0)
         r->options.budget_s = o->budget_s;

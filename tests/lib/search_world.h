@@ -27,6 +27,7 @@ struct world_options {
     double start_s, budget_s; /* budget 0: as a user has it who names none */
     int nodes;                /* 0: 2; of 8 ranks */
     int launches;             /* tried beside the default; 0: calls alone */
+    unsigned collectives;     /* a bit for each; 0: those that the machine has */
     int alike;                /* everything takes what the default takes: each choice is a false one */
 };
 

@@ -60,6 +60,29 @@ static void more_time_is_never_worse(void **state)
     }
 }
 
+/* Two settings that each do nothing alone; and one, where the smallest size has too few bytes for so many ranks. */
+static void launches_are_found(void **state)
+{
+    (void)state;
+    static const enum world_regime regimes[] = {WORLD_GAUSSIAN, WORLD_BURSTS};
+    int found = 0, pays = 0;
+    for (size_t n = 1; n < WORLD_LAWS; n += 30)
+        for (size_t r = 0; r < 2; r++) {
+            struct world_score s = world_run(&(struct world_options){
+                .law = n, .regime = regimes[r], .start_s = 2, .budget_s = 120, .launches = WORLD_LAUNCH_N});
+            assert_int_equal(s.pays, 2);
+            found += s.launch;
+            pays++;
+        }
+    assert_true(found * 4 >= pays * 3);
+    assert_true(world_run(&(struct world_options){.law = 9,
+                                                  .start_s = 2,
+                                                  .budget_s = 120,
+                                                  .launches = WORLD_LAUNCH_N,
+                                                  .collectives = 1u << COLL_ALLGATHER})
+                    .launch);
+}
+
 /* A user who names no budget gets what the cluster asks for. */
 static void the_usual_time_is_enough(void **state)
 {
@@ -85,7 +108,7 @@ static void everything_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(calls_under_bursts), cmocka_unit_test(everything_alike),
-                                       cmocka_unit_test(more_time_is_never_worse),
+                                       cmocka_unit_test(launches_are_found), cmocka_unit_test(more_time_is_never_worse),
                                        cmocka_unit_test(the_usual_time_is_enough)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
