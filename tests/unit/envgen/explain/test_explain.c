@@ -117,7 +117,7 @@ static void one_call(void **state)
 {
     (void)state;
     static const char *const ring[] = {"used: ring: coll_tuned_allreduce_algorithm=4",
-                                       "communicators of 4 ranks, from 8192 bytes: algorithm 4",
+                                       "communicators of 4 ranks, from 32768 bytes: algorithm 4",
                                        "within launch: ib3",
                                        "evidence at 8 MiB",
                                        "* ring",
@@ -156,7 +156,7 @@ static void as_json(void **state)
     assert_int_equal(cJSON_GetArraySize(colls), 1);
     const cJSON *ranges = cJSON_GetObjectItem(cJSON_GetArrayItem(colls, 0), "ranges");
     assert_int_equal(cJSON_GetArraySize(ranges), 1);
-    assert_int_equal(json_int(cJSON_GetArrayItem(ranges, 0), "min_bytes", -1), 8192);
+    assert_int_equal(json_int(cJSON_GetArrayItem(ranges, 0), "min_bytes", -1), 32768);
     assert_int_equal(cJSON_GetArraySize(rules), 1);
     assert_int_equal(json_int(cJSON_GetArrayItem(rules, 0), "algorithm", -1), 4);
     assert_string_equal(json_str(doc, "hash", ""), profile->manifest.hash);

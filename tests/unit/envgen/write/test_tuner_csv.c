@@ -81,7 +81,7 @@ static void nccl_results_give_rules(void **state)
     if (!r) /* cmocka's assertions do not end a function in the eyes of static analysis */
         return;
     assert_int_equal(r->coll, COLL_ALLREDUCE);
-    assert_int_equal(r->min_bytes, 2048);
+    assert_int_equal(r->min_bytes, 4096);
     assert_int_equal(r->max_bytes, 4096);
     assert_int_equal(r->algo, ALGO_NVLS_TREE);
     assert_int_equal(r->proto, PROTO_SIMPLE);
