@@ -1,6 +1,7 @@
 /* From NCCL's variables to the model's setup. */
 #include "bench/predict/launch.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -48,18 +49,6 @@ static int release_of(const struct nccl_setup *s)
     return s->version ? s->version : NEWEST;
 }
 
-static int take_min(const char *value, struct nccl_setup *s, struct arena *a)
-{
-    (void)a;
-    return number(value, 64, &s->min_channels);
-}
-
-static int take_max(const char *value, struct nccl_setup *s, struct arena *a)
-{
-    (void)a;
-    return number(value, 64, &s->max_channels);
-}
-
 static int take_nvls(const char *value, struct nccl_setup *s, struct arena *a)
 {
     int on = 0;
@@ -67,24 +56,6 @@ static int take_nvls(const char *value, struct nccl_setup *s, struct arena *a)
     int rc = number(value, 2, &on);
     s->no_nvls = !on;
     return rc;
-}
-
-static int take_pxn(const char *value, struct nccl_setup *s, struct arena *a)
-{
-    (void)a;
-    return number(value, 1, &s->no_pxn);
-}
-
-static int take_net_intra(const char *value, struct nccl_setup *s, struct arena *a)
-{
-    (void)a;
-    return number(value, 1, &s->no_net_intra);
-}
-
-static int take_ib(const char *value, struct nccl_setup *s, struct arena *a)
-{
-    (void)a;
-    return number(value, 1, &s->sockets);
 }
 
 static int take_net(const char *value, struct nccl_setup *s, struct arena *a)
@@ -158,28 +129,31 @@ static int take_proto(const char *value, struct nccl_setup *s, struct arena *a)
     return 0;
 }
 
+/* Some are numbers of the setup, up to `most`. */
 static const struct {
     const char *name;
     int (*take)(const char *value, struct nccl_setup *s, struct arena *a);
+    size_t at;
+    int64_t most;
 } variables[] = {
-    {"NCCL_IB_HCA", take_hcas},
-    {"NCCL_MIN_CTAS", take_min},
-    {"NCCL_MAX_CTAS", take_max},
-    {"NCCL_MIN_NCHANNELS", take_min},
-    {"NCCL_MAX_NCHANNELS", take_max},
-    {"NCCL_NVLS_ENABLE", take_nvls},
-    {"NCCL_PXN_DISABLE", take_pxn},
-    {"NCCL_IB_DISABLE", take_ib},
-    {"NCCL_CROSS_NIC", take_cross},
-    {"NCCL_NET", take_net},
-    {"NCCL_NET_DISABLE_INTRA", take_net_intra},
-    {"NCCL_MIN_NRINGS", take_min},
-    {"NCCL_MAX_NRINGS", take_max},
-    {"NCCL_P2P_LEVEL", take_p2p_level},
-    {"NCCL_P2P_DISABLE", take_p2p},
-    {"NCCL_NET_GDR_LEVEL", take_gdr_level},
-    {"NCCL_ALGO", take_algo},
-    {"NCCL_PROTO", take_proto},
+    {"NCCL_IB_HCA", .take = take_hcas},
+    {"NCCL_MIN_CTAS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
+    {"NCCL_MAX_CTAS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
+    {"NCCL_MIN_NCHANNELS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
+    {"NCCL_MAX_NCHANNELS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
+    {"NCCL_NVLS_ENABLE", .take = take_nvls},
+    {"NCCL_PXN_DISABLE", .at = offsetof(struct nccl_setup, no_pxn), .most = 1},
+    {"NCCL_IB_DISABLE", .at = offsetof(struct nccl_setup, sockets), .most = 1},
+    {"NCCL_CROSS_NIC", .take = take_cross},
+    {"NCCL_NET", .take = take_net},
+    {"NCCL_NET_DISABLE_INTRA", .at = offsetof(struct nccl_setup, no_net_intra), .most = 1},
+    {"NCCL_MIN_NRINGS", .at = offsetof(struct nccl_setup, min_channels), .most = 64},
+    {"NCCL_MAX_NRINGS", .at = offsetof(struct nccl_setup, max_channels), .most = 64},
+    {"NCCL_P2P_LEVEL", .take = take_p2p_level},
+    {"NCCL_P2P_DISABLE", .take = take_p2p},
+    {"NCCL_NET_GDR_LEVEL", .take = take_gdr_level},
+    {"NCCL_ALGO", .take = take_algo},
+    {"NCCL_PROTO", .take = take_proto},
 };
 #define VARIABLES (sizeof variables / sizeof *variables)
 
@@ -199,7 +173,10 @@ int model_knows_setting(const char *name)
 int model_setting_apply(const char *name, const char *value, struct nccl_setup *s, struct arena *a)
 {
     size_t i = variable(name);
-    return i < VARIABLES ? variables[i].take(value, s, a) : -1;
+    if (i == VARIABLES)
+        return -1;
+    return variables[i].take ? variables[i].take(value, s, a)
+                             : number(value, variables[i].most, (int *)((char *)s + variables[i].at));
 }
 
 int model_launch_apply(const struct bench_knobs *launch, struct nccl_setup *s, struct arena *a)

@@ -40,7 +40,7 @@ static int longest(const double *log_ratios, const double *sds, int sign, int *f
     return best;
 }
 
-struct setting_cost setting_cost_between(const struct model *without, const struct model *with, int coll)
+static struct setting_cost between(const struct model *without, const struct model *with, int coll)
 {
     double log_ratios[SIZES] = {0}, sds[SIZES];
     int slower_from = 0, faster_from = 0;
@@ -69,7 +69,7 @@ int setting_cost_of(const struct nccl_setup *base, const struct bench_setting *s
         rc = model_setting_apply(settings[i].name, settings[i].value, &with.nccl, a);
     const struct model *x = rc ? NULL : model_new(&without, a, NULL), *y = x ? model_new(&with, a, NULL) : NULL;
     if (y)
-        *cost = setting_cost_between(x, y, coll);
+        *cost = between(x, y, coll);
     arena_free(a);
     return y ? 0 : -1;
 }

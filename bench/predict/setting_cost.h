@@ -10,11 +10,8 @@ struct setting_cost {
     uint64_t from_bytes, to_bytes; /* 0: from the smallest, to the largest */
 };
 
-/* Of AllReduce or another collective, from 1 KiB to 1 GiB. */
-struct setting_cost setting_cost_between(const struct model *without, const struct model *with, int coll);
-
-/* Of settings on the machine that `base` describes, whatever else is set there. -1: the model is silent on one of them,
- * or cannot predict the machine; else 0. */
+/* Of settings, for a collective from 1 KiB to 1 GiB, on the machine that `base` describes, whatever else is set there.
+ * -1: the model is silent on one of them, or cannot predict the machine; else 0. */
 int setting_cost_of(const struct nccl_setup *base, const struct bench_setting *settings, int n, int coll,
                     struct setting_cost *cost);
 

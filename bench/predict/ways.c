@@ -133,23 +133,17 @@ static int proxy_of(const struct model_links *l, int gpu, int net)
     return -1;
 }
 
-/* From or to a net's NIC, which can be several cards that carry equal parts. */
-static void pass_to_nic(const struct model_links *l, int gpu, int net, int by_memory, double load, double *loads)
+/* To a net's NIC, or from it, which can be several cards that carry equal parts. */
+static void pass_nic(const struct model_links *l, int gpu, int net, int out, int by_memory, double load, double *loads)
 {
     const struct nccl_net *n = &l->nccl->nets[net];
-    int cards = l->kinds[net] == MODEL_NET_EFA_2 && n->object >= 0 ? n->devices : 1;
-    pass_pcie(l, l->c->gpus[gpu].object, n->object, by_memory, load, loads);
+    int own = l->c->gpus[gpu].object, cards = l->kinds[net] == MODEL_NET_EFA_2 && n->object >= 0 ? n->devices : 1;
+    pass_pcie(l, out ? own : n->object, out ? n->object : own, by_memory, load, loads);
     if (cards > 1)
-        pass(loads, l->pcie_down[n->object], load / cards - load);
-}
-
-static void pass_from_nic(const struct model_links *l, int net, int gpu, int by_memory, double load, double *loads)
-{
-    const struct nccl_net *n = &l->nccl->nets[net];
-    int cards = l->kinds[net] == MODEL_NET_EFA_2 && n->object >= 0 ? n->devices : 1;
-    pass_pcie(l, n->object, l->c->gpus[gpu].object, by_memory, load, loads);
-    if (cards > 1)
-        pass(loads, l->pcie_up[n->object], load / cards - load);
+        pass(loads, (out ? l->pcie_down : l->pcie_up)[n->object], load / cards - load);
+    pass(loads, (out ? l->nic_out : l->nic_in)[net], load);
+    if (l->kinds[net] == MODEL_NET_SOCKETS)
+        pass(loads, out ? l->tcp_out : l->tcp_in, load);
 }
 
 enum model_way model_way_out(const struct model_links *l, int gpu, int net, double load, double *loads)
@@ -166,9 +160,7 @@ enum model_way model_way_out(const struct model_links *l, int gpu, int net, doub
         gpu = proxy;
     }
     int by_memory = !direct_to_gpu(l, gpu, net);
-    pass_to_nic(l, gpu, net, by_memory, load, loads);
-    pass(loads, l->nic_out[net], load);
-    pass(loads, l->kinds[net] == MODEL_NET_SOCKETS ? l->tcp_out : -1, load);
+    pass_nic(l, gpu, net, 1, by_memory, load, loads);
     return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
 }
 
@@ -181,8 +173,6 @@ enum model_way model_way_in(const struct model_links *l, int net, int gpu, doubl
         load /= l->domain;
     }
     int by_memory = !direct_to_gpu(l, gpu, net);
-    pass(loads, l->nic_in[net], load);
-    pass(loads, l->kinds[net] == MODEL_NET_SOCKETS ? l->tcp_in : -1, load);
-    pass_from_nic(l, net, gpu, by_memory, load, loads);
+    pass_nic(l, gpu, net, 0, by_memory, load, loads);
     return by_memory ? MODEL_WAY_MEMORY : MODEL_WAY_PCIE;
 }

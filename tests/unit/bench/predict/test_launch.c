@@ -40,6 +40,9 @@ static void variables(void **state)
     assert_int_equal(s.no_nvls, 0);
     assert_int_equal(apply("NCCL_PXN_DISABLE", "1", &s, a), 0);
     assert_int_equal(s.no_pxn, 1);
+    assert_int_equal(apply("NCCL_NET_DISABLE_INTRA", "1", &s, a), 0);
+    assert_int_equal(s.no_net_intra, 1);
+    assert_int_equal(apply("NCCL_NET_DISABLE_INTRA", "2", &s, a), -1);
     assert_int_equal(apply("NCCL_IB_DISABLE", "1", &s, a), 0);
     assert_int_equal(s.sockets, 1);
     assert_int_equal(apply("NCCL_CROSS_NIC", "0", &s, a), 0);
