@@ -78,18 +78,25 @@ char *arena_strdup(struct arena *a, const char *s)
     return s ? arena_strndup(a, s, strlen(s)) : NULL;
 }
 
-char *arena_printf(struct arena *a, const char *fmt, ...)
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 {
-    va_list ap, again;
-    va_start(ap, fmt);
+    va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
     if (n < 0)
         abort();
     char *s = arena_alloc(a, (size_t)n + 1);
     vsnprintf(s, (size_t)n + 1, fmt, again);
     va_end(again);
+    return s;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char *s = arena_vprintf(a, fmt, ap);
+    va_end(ap);
     return s;
 }
 

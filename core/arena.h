@@ -17,6 +17,7 @@ void *arena_alloc(struct arena *a, size_t bytes);   /* zeroed, aligned for any t
 char *arena_strdup(struct arena *a, const char *s); /* NULL gives NULL */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 /* Room for one more element behind `count` elements of `size` bytes: returns the array, moved and doubled when `count`
  * has reached a power of two (the old copy stays in the arena until it is freed). Start with array NULL, count 0. */

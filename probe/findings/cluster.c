@@ -12,7 +12,7 @@ static void no_common(struct search *s)
     for (int i = 0; i < s->t->nclasses; i++)
         with_list += roles_hca_list(&s->t->classes[i], s->verdicts[i], s->a) != NULL;
     if (with_list > 1 && !roles_hca_common(s->t, s->a, &why))
-        found(s, "cluster", why, "no NCCL_IB_HCA works on all %d classes of nodes", s->t->nclasses);
+        found(s, why, "no NCCL_IB_HCA works on all %d classes of nodes", s->t->nclasses);
 }
 
 static int compute_ports(const struct search *s, int class_index)
@@ -27,19 +27,17 @@ static int compute_ports(const struct search *s, int class_index)
 static void partial_common(struct search *s)
 {
     const char *why, *common = s->t->nclasses > 1 ? roles_hca_common(s->t, s->a, &why) : NULL;
-    const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names);
-    int shared = common != NULL, n = 0, most = 0;
+    int shared = common != NULL, most = 0;
     for (const char *p = common; p && (p = strchr(p, ',')); p++)
         shared++;
     for (int i = 0; i < s->t->nclasses; i++) {
         int own = compute_ports(s, i);
         most = own > most ? own : most;
         if (own > shared)
-            names[n++] = arena_printf(s->a, "%s: %d", s->t->classes[i].name, own);
+            named(s, "%s: %d", s->t->classes[i].name, own);
     }
-    if (common && n)
-        found(s, "cluster", found_names(s->a, names, n), "one NCCL_IB_HCA for all classes has %d of %d compute ports",
-              shared, most);
+    if (common)
+        found_named(s, "one NCCL_IB_HCA for all classes has %d of %d compute ports", shared, most);
 }
 
 /* Ports of one name that are beside other GPUs than in the class before. */
@@ -64,25 +62,25 @@ static void crossed_rails(struct search *s)
                                      t->classes[i].gpus[w->nearest_gpu].index, t->classes[i].name);
         }
     if (n)
-        found(s, "cluster", first, "%d port%s the rail of another GPU in another class", n, n == 1 ? " is" : "s are");
+        found(s, first, "%d port%s the rail of another GPU in another class", n, n == 1 ? " is" : "s are");
 }
 
 /* Reports when the classes differ in what `text` says of them; NULL is unknown. */
 static void find_different(struct search *s, const char *(*text)(const struct topo_class *c, struct arena *a),
                            const char *sentence)
 {
-    const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names), *first = NULL;
-    int n = 0, differ = 0;
+    const char *first = NULL;
+    int differ = 0;
     for (int i = 0; i < s->t->nclasses; i++) {
         const char *own = text(&s->t->classes[i], s->a);
         if (!own)
             continue;
         differ |= first && strcmp(first, own) != 0;
         first = first ? first : own;
-        names[n++] = arena_printf(s->a, "%s: %s", s->t->classes[i].name, own);
+        named(s, "%s: %s", s->t->classes[i].name, own);
     }
     if (differ)
-        found(s, "cluster", found_names(s->a, names, n), "%s", sentence);
+        found_named(s, "%s", sentence);
 }
 
 /* "GenuineIntel" of "GenuineIntel 6/143, Intel(R) Xeon(R)". */
@@ -128,13 +126,9 @@ static void libraries(struct search *s)
 
 static void missing(struct search *s)
 {
-    const char **names = arena_alloc(s->a, (size_t)s->t->nmissing * sizeof *names);
-    int n = s->t->nmissing;
-    for (int i = 0; i < n; i++)
-        names[i] = arena_printf(s->a, "%s (%s)", s->t->missing[i].name, s->t->missing[i].why);
-    if (n)
-        found(s, "cluster", found_names(s->a, names, n), "%d node%s did not answer, or %s left out", n,
-              n == 1 ? "" : "s", n == 1 ? "was" : "were");
+    for (int i = 0; i < s->t->nmissing; i++)
+        named(s, "%s (%s)", s->t->missing[i].name, s->t->missing[i].why);
+    found_named(s, "%d node%s did not answer, or %s left out", s->n, s->n == 1 ? "" : "s", s->n == 1 ? "was" : "were");
 }
 
 static void differing(struct search *s)
@@ -143,13 +137,13 @@ static void differing(struct search *s)
     int n = 0;
     for (int i = 0; i < s->t->nhosts; i++) {
         const struct topo_host *h = &s->t->hosts[i];
+        s->subject = h->name;
         if (h->ndiffers && n++ < most)
-            found(s, h->name, found_names(s->a, h->differs, h->ndiffers),
-                  "it is not quite like the other nodes of its class");
+            found(s, found_names(s->a, h->differs, h->ndiffers), "it is not quite like the other nodes of its class");
     }
+    s->subject = "cluster";
     if (n > most)
-        found(s, "cluster", arena_printf(s->a, "%d in all", n), "%d more nodes are not quite like their class",
-              n - most);
+        found(s, arena_printf(s->a, "%d in all", n), "%d more nodes are not quite like their class", n - most);
 }
 
 const struct finding_rule findings_of_cluster[] = {

@@ -44,11 +44,24 @@ int findings_list_json(FILE *out, struct err *e)
     return rc;
 }
 
+/* Nothing has been named in this class; -1: in the cluster. */
+static void begin(struct search *s, int class_index)
+{
+    s->c = class_index < 0 ? NULL : &s->t->classes[class_index];
+    s->roles = class_index < 0 ? NULL : s->verdicts[class_index];
+    s->subject = s->c ? s->c->name : "cluster";
+    s->names = NULL;
+    s->n = 0;
+}
+
 static void look_for(struct search *s, const struct finding_rule *r)
 {
     s->rule = r;
-    for (int i = 0; i < s->t->nclasses && r->in_class; i++)
-        r->in_class(s, i);
+    for (int i = 0; i < s->t->nclasses && r->in_class; i++) {
+        begin(s, i);
+        r->in_class(s);
+    }
+    begin(s, -1);
     if (r->in_cluster && !s->t->alternatives)
         r->in_cluster(s);
 }

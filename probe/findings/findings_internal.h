@@ -11,14 +11,24 @@ struct search {
     struct arena *a;
     const struct port_verdict **verdicts; /* of every class */
     const struct finding_rule *rule;      /* looked for now */
+    const struct topo_class *c;           /* where; NULL: in the whole cluster */
+    const struct port_verdict *roles;     /* of its ports */
+    const char *subject;                  /* its name, or "cluster" */
+    const char **names;                   /* what has been named there */
+    int n;
     struct findings found;
 };
 
-/* Adds a finding of the kind that is looked for. */
-void found(struct search *s, const char *subject, const char *evidence, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Adds a finding of the kind that is looked for, about the class or the cluster. */
+void found(struct search *s, const char *evidence, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become `list`. */
+/* Names one more device or the like that is not as it should be. */
+void named(struct search *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds a finding with what has been named as evidence; nothing where nothing has. */
+void found_named(struct search *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* "mlx5_0:1 and mlx5_3:1", or "mlx5_0:1, mlx5_1:1 and 6 more": `n` names become a list. */
 const char *found_names(struct arena *a, const char *const *names, int n);
 
 /* "GPU3", "mlx5_0:1"; in `a`. */
@@ -26,11 +36,11 @@ const char *found_gpu(struct arena *a, const struct topo_class *c, int gpu);
 const char *found_port(struct arena *a, const struct topo_port *p);
 
 struct finding_rule {
-    struct finding_kind kind;                            /* its title is what the manual says of it */
-    const char *advice;                                  /* how to confirm it, and what to do */
-    void (*in_class)(struct search *s, int class_index); /* looks at one class; NULL */
-    void (*in_cluster)(struct search *s);                /* looks at the whole cluster; NULL */
-    int (*applies)(const struct topo_class *c);          /* of signs: where they matter; NULL: everywhere */
+    struct finding_kind kind;                   /* its title is what the manual says of it */
+    const char *advice;                         /* how to confirm it, and what to do */
+    void (*in_class)(struct search *s);         /* looks at one class; NULL */
+    void (*in_cluster)(struct search *s);       /* looks at the whole cluster; NULL */
+    int (*applies)(const struct topo_class *c); /* of signs: where they matter; NULL: everywhere */
 };
 extern const struct finding_rule findings_of_cluster[], findings_of_ports[], findings_of_nodes[], findings_of_nvlink[],
     findings_of_peers[], findings_of_signs[]; /* ended by no id */

@@ -3,14 +3,37 @@
 
 #include "probe/findings/findings_internal.h"
 
-void found(struct search *s, const char *subject, const char *evidence, const char *fmt, ...)
+static void add(struct search *s, const char *evidence, const char *fmt, va_list ap)
+{
+    struct finding *f = finding_vadd(&s->found, s->rule->kind.severity, s->rule->kind.id, s->subject, fmt, ap);
+    f->evidence = evidence;
+    f->advice = s->rule->advice;
+}
+
+void found(struct search *s, const char *evidence, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    struct finding *f = finding_vadd(&s->found, s->rule->kind.severity, s->rule->kind.id, subject, fmt, ap);
+    add(s, evidence, fmt, ap);
     va_end(ap);
-    f->evidence = evidence;
-    f->advice = s->rule->advice;
+}
+
+void named(struct search *s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    s->names = arena_grow(s->a, s->names, (size_t)s->n, sizeof *s->names);
+    s->names[s->n++] = arena_vprintf(s->a, fmt, ap);
+    va_end(ap);
+}
+
+void found_named(struct search *s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (s->n)
+        add(s, found_names(s->a, s->names, s->n), fmt, ap);
+    va_end(ap);
 }
 
 const char *found_names(struct arena *a, const char *const *names, int n)

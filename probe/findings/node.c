@@ -26,11 +26,9 @@ static int is_made_up(const struct topo_object *o)
 }
 
 /* An idle GPU lowers its link's speed, so only its width tells. */
-static void slow_links(struct search *s, int class_index)
+static void slow_links(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects; i++) {
         const struct topo_object *o = &c->objects[i];
         if ((o->kind != TOPO_GPU && o->kind != TOPO_NIC && o->kind != TOPO_NVSWITCH) || o->pf || is_made_up(o))
@@ -38,149 +36,130 @@ static void slow_links(struct search *s, int class_index)
         int narrow = o->link_width < o->link_max_width;
         int slow = o->kind == TOPO_NIC && o->link_GTps > 0 && o->link_GTps < o->link_max_GTps;
         if (narrow || slow)
-            names[n++] = arena_printf(s->a, "%s: %g GT/s x%d instead of %g GT/s x%d", object_name(s->a, o),
-                                      o->link_GTps, o->link_width, o->link_max_GTps, o->link_max_width);
+            named(s, "%s: %g GT/s x%d instead of %g GT/s x%d", object_name(s->a, o), o->link_GTps, o->link_width,
+                  o->link_max_GTps, o->link_max_width);
     }
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d PCIe link%s below what both ends can do", n,
-              n == 1 ? " is" : "s are");
+    found_named(s, "%d PCIe link%s below what both ends can do", s->n, s->n == 1 ? " is" : "s are");
 }
 
-static int has_compute(const struct search *s, int class_index)
+static int has_compute(const struct search *s)
 {
-    for (int i = 0; i < s->t->classes[class_index].nports; i++)
-        if (s->verdicts[class_index][i].role == ROLE_COMPUTE)
+    for (int i = 0; i < s->c->nports; i++)
+        if (s->roles[i].role == ROLE_COMPUTE)
             return 1;
     return 0;
 }
 
-static void no_gdr(struct search *s, int class_index)
+static void no_gdr(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    if (c->ngpus && has_compute(s, class_index) && c->gdr_route && !strcmp(c->gdr_route, "none"))
-        found(s, c->name, arena_printf(s->a, "driver %s, no nvidia_peermem", c->driver ? c->driver : "unknown"),
+    const struct topo_class *c = s->c;
+    if (c->ngpus && has_compute(s) && c->gdr_route && !strcmp(c->gdr_route, "none"))
+        found(s, arena_printf(s->a, "driver %s, no nvidia_peermem", c->driver ? c->driver : "unknown"),
               "NICs cannot reach GPU memory: every byte goes through host memory");
 }
 
-static void acs(struct search *s, int class_index)
+static void acs(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
-    int n = 0;
-    for (int i = 0; i < c->nobjects; i++) {
+    const struct topo_class *c = s->c;
+    for (int i = 0; i < c->nobjects && !is_virtual(c); i++) {
         const struct topo_object *o = &c->objects[i];
         /* Right below a root port every request goes up anyway. */
         if (o->acs == TOPO_YES && o->parent >= 0 && c->objects[o->parent].kind == TOPO_SWITCH)
-            names[n++] = object_name(s->a, o);
+            named(s, "%s", object_name(s->a, o));
     }
-    if (n && !is_virtual(c))
-        found(s, c->name, found_names(s->a, names, n),
-              "the PCI switch above %d device%s redirects peer-to-peer "
-              "traffic to the CPU",
-              n, n == 1 ? "" : "s");
+    found_named(s, "the PCI switch above %d device%s redirects peer-to-peer traffic to the CPU", s->n,
+                s->n == 1 ? "" : "s");
 }
 
-static void memlock(struct search *s, int class_index)
+static void memlock(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     char size[UNIT_TEXT];
     if (c->nports && c->memlock_bytes && (double)c->memlock_bytes < threshold_of(s))
-        found(s, c->name, arena_printf(s->a, "RLIMIT_MEMLOCK is %s", unit_bytes(size, c->memlock_bytes)),
+        found(s, arena_printf(s->a, "RLIMIT_MEMLOCK is %s", unit_bytes(size, c->memlock_bytes)),
               "the limit of locked memory is too low for RDMA");
 }
 
-static void shm(struct search *s, int class_index)
+static void shm(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     char size[UNIT_TEXT];
     if (c->ngpus > 1 && c->shm_bytes && (double)c->shm_bytes < threshold_of(s) * c->ngpus)
-        found(s, c->name, arena_printf(s->a, "%s for %d GPUs", unit_bytes(size, c->shm_bytes), c->ngpus),
+        found(s, arena_printf(s->a, "%s for %d GPUs", unit_bytes(size, c->shm_bytes), c->ngpus),
               "/dev/shm is small for NCCL's shared memory");
 }
 
-static void nofile(struct search *s, int class_index)
+static void nofile(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     if (c->ngpus && c->nofile && (double)c->nofile < threshold_of(s))
-        found(s, c->name, arena_printf(s->a, "RLIMIT_NOFILE is %llu", (unsigned long long)c->nofile),
+        found(s, arena_printf(s->a, "RLIMIT_NOFILE is %llu", (unsigned long long)c->nofile),
               "the limit of open files is low for NCCL's sockets and shared memory");
 }
 
-static void p2p(struct search *s, int class_index)
+static void p2p(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->ngpus * (size_t)c->ngpus * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
         for (int k = 0; k < c->gpus[i].np2p_problems && k < c->ngpus; k++)
-            names[n++] = arena_printf(s->a, "GPU%d with %s", c->gpus[i].index, c->gpus[i].p2p_problems[k]);
-    if (n)
-        found(s, c->name, found_names(s->a, names, n),
-              "the driver refuses peer-to-peer access between %d pair%s of GPUs", n, n == 1 ? "" : "s");
+            named(s, "GPU%d with %s", c->gpus[i].index, c->gpus[i].p2p_problems[k]);
+    found_named(s, "the driver refuses peer-to-peer access between %d pair%s of GPUs", s->n, s->n == 1 ? "" : "s");
 }
 
-static void wrong_driver(struct search *s, int class_index)
+static void wrong_driver(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects; i++)
         if (c->objects[i].kind == TOPO_GPU && c->objects[i].driver && !strcmp(c->objects[i].driver, "nouveau"))
-            names[n++] = object_name(s->a, &c->objects[i]);
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "the driver nouveau has taken %d GPU%s", n, n == 1 ? "" : "s");
+            named(s, "%s", object_name(s->a, &c->objects[i]));
+    found_named(s, "the driver nouveau has taken %d GPU%s", s->n, s->n == 1 ? "" : "s");
 }
 
 /* On Grace the SMMU translates by design. */
-static void iommu(struct search *s, int class_index)
+static void iommu(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     int peers = c->ngpus > 1 || (c->ngpus && c->nports), arm = c->arch && !strcmp(c->arch, "aarch64");
     if (peers && !arm && !is_virtual(c) && c->iommu && !strcmp(c->iommu, "translated"))
-        found(s, c->name, "/sys/kernel/iommu_groups/*/type is not identity",
+        found(s, "/sys/kernel/iommu_groups/*/type is not identity",
               "the IOMMU translates what GPUs and NICs send to one another");
 }
 
-static void gdr_on_some(struct search *s, int class_index)
+static void gdr_on_some(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
-    int n = 0, with = 0;
+    const struct topo_class *c = s->c;
+    int with = 0;
     for (int i = 0; i < c->ngpus; i++) {
         with += c->gpus[i].gdr == 1;
         if (c->gpus[i].gdr == 0)
-            names[n++] = found_gpu(s->a, c, i);
+            named(s, "%s", found_gpu(s->a, c, i));
     }
-    if (n && with)
-        found(s, c->name, found_names(s->a, names, n), "GPUDirect RDMA is missing on %d of %d GPUs", n, c->ngpus);
+    if (with)
+        found_named(s, "GPUDirect RDMA is missing on %d of %d GPUs", s->n, c->ngpus);
 }
 
 /* NICs of compute ports of which a switch in configuration space was read to be off. */
-static void switched_off(struct search *s, int class_index, size_t at, const char *what)
+static void switched_off(struct search *s, size_t at, const char *what)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports && c->ngpus; i++) {
         const struct topo_object *o = c->ports[i].object < 0 ? NULL : &c->objects[c->ports[i].object];
-        if (o && s->verdicts[class_index][i].role == ROLE_COMPUTE &&
-            *(const enum topo_known *)((const char *)o + at) == TOPO_NO)
-            names[n++] = found_port(s->a, &c->ports[i]);
+        if (o && s->roles[i].role == ROLE_COMPUTE && *(const enum topo_known *)((const char *)o + at) == TOPO_NO)
+            named(s, "%s", found_port(s->a, &c->ports[i]));
     }
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%s is off on %d compute port%s", what, n, n == 1 ? "" : "s");
+    found_named(s, "%s is off on %d compute port%s", what, s->n, s->n == 1 ? "" : "s");
 }
 
-static void relaxed_ordering(struct search *s, int class_index)
+static void relaxed_ordering(struct search *s)
 {
-    switched_off(s, class_index, offsetof(struct topo_object, relaxed_ordering), "PCIe relaxed ordering");
+    switched_off(s, offsetof(struct topo_object, relaxed_ordering), "PCIe relaxed ordering");
 }
 
 /* Only a guest's NICs need it: their host's switches let translated requests pass directly. */
-static void ats(struct search *s, int class_index)
+static void ats(struct search *s)
 {
-    if (is_virtual(&s->t->classes[class_index]))
-        switched_off(s, class_index, offsetof(struct topo_object, ats), "address translation by the NIC (ATS)");
+    if (is_virtual(s->c))
+        switched_off(s, offsetof(struct topo_object, ats), "address translation by the NIC (ATS)");
 }
 
 /* What a link can do at most: GB/s less the encoding; 0 unknown. A switch counts the lanes that it has now: they do not
@@ -192,11 +171,9 @@ static double capability(const struct topo_object *o)
 }
 
 /* Several devices share an uplink as a rule; that one device alone could take more is none. */
-static void uplinks(struct search *s, int class_index)
+static void uplinks(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nobjects * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nobjects && !is_virtual(c); i++) {
         const struct topo_object *up = &c->objects[i], *widest = NULL;
         for (int k = i + 1; k < c->nobjects && up->kind == TOPO_SWITCH; k++) {
@@ -206,30 +183,25 @@ static void uplinks(struct search *s, int class_index)
                 widest = o;
         }
         if (widest && capability(up) > 0 && capability(up) < capability(widest) * threshold_of(s))
-            names[n++] = arena_printf(s->a, "%s: %g GT/s x%d above %s with %g GT/s x%d", object_name(s->a, up),
-                                      up->link_max_GTps, up->link_width, object_name(s->a, widest),
-                                      widest->link_max_GTps, widest->link_max_width);
+            named(s, "%s: %g GT/s x%d above %s with %g GT/s x%d", object_name(s->a, up), up->link_max_GTps,
+                  up->link_width, object_name(s->a, widest), widest->link_max_GTps, widest->link_max_width);
     }
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d PCIe switch%s a narrower uplink than a device below needs",
-              n, n == 1 ? " has" : "es have");
+    found_named(s, "%d PCIe switch%s a narrower uplink than a device below needs", s->n,
+                s->n == 1 ? " has" : "es have");
 }
 
-static void mig(struct search *s, int class_index)
+static void mig(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
         if (c->gpus[i].mig == TOPO_YES)
-            names[n++] = arena_printf(s->a, "GPU%d", c->gpus[i].index);
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d GPU%s in MIG mode", n, n == 1 ? " is" : "s are");
+            named(s, "GPU%d", c->gpus[i].index);
+    found_named(s, "%d GPU%s in MIG mode", s->n, s->n == 1 ? " is" : "s are");
 }
 
-static void hidden(struct search *s, int class_index)
+static void hidden(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     const struct path_matrix *m = path_matrix(c, s->a);
     int unknown = 0, far = 0, all = 0;
     for (int g = 0; g < m->ngpus; g++)
@@ -241,7 +213,7 @@ static void hidden(struct search *s, int class_index)
         }
     /* A guest without switches: everything hangs on the virtual root. */
     if (all && (unknown || (is_virtual(c) && far == all)))
-        found(s, c->name,
+        found(s,
               unknown ? arena_printf(s->a, "%d of %d ways between GPUs and NICs are unknown%s%s", unknown, all,
                                      is_virtual(c) ? "; hypervisor: " : "", is_virtual(c) ? c->hypervisor : "")
                       : arena_printf(s->a, "all GPUs and NICs hang on one virtual root; hypervisor: %s", c->hypervisor),
@@ -250,15 +222,15 @@ static void hidden(struct search *s, int class_index)
 
 /* The file of that class would have an element for every object and two for a port (nic, net), and NCCL takes 256 (its
  * topo/xml.h, MAX_NODES). */
-static void large_xml(struct search *s, int class_index)
+static void large_xml(struct search *s)
 {
     const int most = 256;
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     int elements = 1 + c->nobjects + c->ngpus + 2 * c->nports + c->nlinks;
     for (int i = 0; i < c->nobjects; i++)
         elements -= c->objects[i].kind == TOPO_HOST_BRIDGE || c->objects[i].kind == TOPO_NVSWITCH;
     if (elements > most)
-        found(s, c->name, arena_printf(s->a, "%d elements, at most %d", elements, most),
+        found(s, arena_printf(s->a, "%d elements, at most %d", elements, most),
               "an NCCL topology file of this machine is above NCCL's limits");
 }
 

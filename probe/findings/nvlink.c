@@ -31,20 +31,19 @@ static int usual_links(const struct topo_class *c)
     return with * 2 > all ? most : 0;
 }
 
-static void missing(struct search *s, int class_index)
+static void missing(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
-    int usual = usual_links(c), n = 0;
+    const struct topo_class *c = s->c;
+    int usual = usual_links(c);
     for (int i = 0; i < c->ngpus; i++) {
         int own = links_of(c, i), down = c->gpus[i].links_down;
         if (counts(c, i) && own < usual)
-            names[n++] = down ? arena_printf(s->a, "%s: %d active, %d inactive", found_gpu(s->a, c, i), own, down)
-                              : arena_printf(s->a, "%s: %d", found_gpu(s->a, c, i), own);
+            named(s, "%s",
+                  down ? arena_printf(s->a, "%s: %d active, %d inactive", found_gpu(s->a, c, i), own, down)
+                       : arena_printf(s->a, "%s: %d", found_gpu(s->a, c, i), own));
     }
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d of %d GPUs %s fewer links than the others' %d", n, c->ngpus,
-              n == 1 ? "has" : "have", usual);
+    found_named(s, "%d of %d GPUs %s fewer links than the others' %d", s->n, c->ngpus, s->n == 1 ? "has" : "have",
+                usual);
 }
 
 static int to_nvswitches(const struct topo_class *c, int gpu)
@@ -57,18 +56,14 @@ static int to_nvswitches(const struct topo_class *c, int gpu)
 }
 
 /* Boards that bridges join leave some links free; behind NVSwitches all are in use. */
-static void inactive(struct search *s, int class_index)
+static void inactive(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
         if (c->gpus[i].links_down && to_nvswitches(c, i))
-            names[n++] = arena_printf(s->a, "%s: %d of %d", found_gpu(s->a, c, i), c->gpus[i].links_down,
-                                      c->gpus[i].links_down + links_of(c, i));
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d GPU%s NVLinks that are not active", n,
-              n == 1 ? " has" : "s have");
+            named(s, "%s: %d of %d", found_gpu(s->a, c, i), c->gpus[i].links_down,
+                  c->gpus[i].links_down + links_of(c, i));
+    found_named(s, "%d GPU%s NVLinks that are not active", s->n, s->n == 1 ? " has" : "s have");
 }
 
 static int links_between(const struct topo_class *c, int gpu, int peer)
@@ -79,34 +74,26 @@ static int links_between(const struct topo_class *c, int gpu, int peer)
     return n;
 }
 
-static void one_way(struct search *s, int class_index)
+static void one_way(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nlinks * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nlinks; i++) {
         int gpu = c->links[i].gpu, peer = c->links[i].peer_gpu, there, back;
         if (peer < 0 || (there = links_between(c, gpu, peer)) <= (back = links_between(c, peer, gpu)))
             continue;
-        names[n++] = arena_printf(s->a, "%s to %s: %d, back: %d", found_gpu(s->a, c, gpu), found_gpu(s->a, c, peer),
-                                  there, back);
+        named(s, "%s to %s: %d, back: %d", found_gpu(s->a, c, gpu), found_gpu(s->a, c, peer), there, back);
     }
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d pair%s of GPUs %s links in one direction only", n,
-              n == 1 ? "" : "s", n == 1 ? "has" : "have");
+    found_named(s, "%d pair%s of GPUs %s links in one direction only", s->n, s->n == 1 ? "" : "s",
+                s->n == 1 ? "has" : "have");
 }
 
-static void fabric(struct search *s, int class_index)
+static void fabric(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->ngpus; i++)
         if (c->gpus[i].fabric && strcmp(c->gpus[i].fabric, "completed") != 0)
-            names[n++] = arena_printf(s->a, "%s: %s", found_gpu(s->a, c, i), c->gpus[i].fabric);
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d GPU%s not registered with the fabric manager", n,
-              n == 1 ? " is" : "s are");
+            named(s, "%s: %s", found_gpu(s->a, c, i), c->gpus[i].fabric);
+    found_named(s, "%d GPU%s not registered with the fabric manager", s->n, s->n == 1 ? " is" : "s are");
 }
 
 const struct finding_rule findings_of_nvlink[] = {

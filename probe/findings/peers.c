@@ -26,27 +26,25 @@ static const char *usual_value(const struct item *items, int n, const char *grou
     return NULL;
 }
 
-/* "GPU3: 96.00.61 instead of 96.00.74" of those that are not as most; NULL where all are. */
-static const char *odd_ones(struct search *s, const struct item *items, int nitems, int *n)
+/* "GPU3: 96.00.61 instead of 96.00.74" of those that are not as most. */
+static void name_odd_ones(struct search *s, const struct item *items, int nitems)
 {
-    const char **names = arena_alloc(s->a, (size_t)nitems * sizeof *names);
-    *n = 0;
     for (int i = 0; i < nitems; i++) {
         const char *usual = items[i].value ? usual_value(items, nitems, items[i].group) : NULL;
         if (usual && strcmp(usual, items[i].value) != 0)
-            names[(*n)++] = arena_printf(s->a, "%s: %s instead of %s", items[i].name, items[i].value, usual);
+            named(s, "%s: %s instead of %s", items[i].name, items[i].value, usual);
     }
-    return *n ? found_names(s->a, names, *n) : NULL;
 }
 
-/* GPUs with what `value` says of them, grouped by model unless that is the value. */
-static struct item *gpu_items(struct search *s, const struct topo_class *c,
-                              const char *(*value)(const struct topo_class *c, int gpu, struct arena *a), int by_model)
+/* GPUs with what `value` says of them, grouped by model. */
+static struct item *gpu_items(struct search *s,
+                              const char *(*value)(const struct topo_class *c, int gpu, struct arena *a))
 {
+    const struct topo_class *c = s->c;
     struct item *items = arena_alloc(s->a, (size_t)c->ngpus * sizeof *items);
     for (int i = 0; i < c->ngpus; i++) {
         const char *model = c->objects[c->gpus[i].object].model;
-        items[i] = (struct item){by_model && model ? model : "", found_gpu(s->a, c, i), value(c, i, s->a)};
+        items[i] = (struct item){model ? model : "", found_gpu(s->a, c, i), value(c, i, s->a)};
     }
     return items;
 }
@@ -70,50 +68,41 @@ static const char *slot_of(const struct topo_class *c, int gpu, struct arena *a)
     return said ? arena_printf(a, "%g GT/s x%d", o->link_max_GTps, o->link_max_width) : NULL;
 }
 
-static void models(struct search *s, int class_index)
+static void models(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     const char *first = NULL;
     for (int i = 0; i < c->ngpus; i++) {
         const char *own = model_of(c, i, s->a);
         if (own && first && strcmp(own, first) != 0) {
-            found(s, c->name, arena_printf(s->a, "%s and %s", first, own),
-                  "the GPUs of a node are of different models");
+            found(s, arena_printf(s->a, "%s and %s", first, own), "the GPUs of a node are of different models");
             return;
         }
         first = first ? first : own;
     }
 }
 
-static void vbioses(struct search *s, int class_index)
+static void vbioses(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    int n;
-    const char *odd = odd_ones(s, gpu_items(s, c, vbios_of, 1), c->ngpus, &n);
-    if (odd)
-        found(s, c->name, odd, "%d GPU%s another VBIOS than most of that model", n, n == 1 ? " has" : "s have");
+    name_odd_ones(s, gpu_items(s, vbios_of), s->c->ngpus);
+    found_named(s, "%d GPU%s another VBIOS than most of that model", s->n, s->n == 1 ? " has" : "s have");
 }
 
-static void slots(struct search *s, int class_index)
+static void slots(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    int n;
-    const char *odd = odd_ones(s, gpu_items(s, c, slot_of, 1), c->ngpus, &n);
-    if (odd)
-        found(s, c->name, odd, "%d GPU%s another PCIe maximum than most of that model", n, n == 1 ? " has" : "s have");
+    name_odd_ones(s, gpu_items(s, slot_of), s->c->ngpus);
+    found_named(s, "%d GPU%s another PCIe maximum than most of that model", s->n, s->n == 1 ? " has" : "s have");
 }
 
-static void firmwares(struct search *s, int class_index)
+static void firmwares(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     struct item *items = arena_alloc(s->a, (size_t)c->nports * sizeof *items);
-    int n;
     for (int i = 0; i < c->nports; i++)
         items[i] = (struct item){c->ports[i].board_id ? c->ports[i].board_id : "", found_port(s->a, &c->ports[i]),
                                  c->ports[i].board_id ? c->ports[i].firmware : NULL};
-    const char *odd = odd_ones(s, items, c->nports, &n);
-    if (odd)
-        found(s, c->name, odd, "%d port%s another firmware than most of that board", n, n == 1 ? " has" : "s have");
+    name_odd_ones(s, items, c->nports);
+    found_named(s, "%d port%s another firmware than most of that board", s->n, s->n == 1 ? " has" : "s have");
 }
 
 /* ---- GPUs that are missing --------------------------------------------------------------------------------------- */
@@ -132,20 +121,18 @@ static int is_power_of_two(int n)
 }
 
 /* Baseboards with NVSwitches carry 4, 8 or 16 GPUs, and machines give away 1, 2, 4 or 8 of them. */
-static void some_missing(struct search *s, int class_index)
+static void some_missing(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     int contained = c->container && strcmp(c->container, "none") != 0;
     if (!contained && behind_nvswitches(c) && !is_power_of_two(c->ngpus))
-        found(s, c->name, arena_printf(s->a, "%d GPUs behind NVSwitches", c->ngpus), "a GPU seems to be missing");
+        found(s, arena_printf(s->a, "%d GPUs behind NVSwitches", c->ngpus), "a GPU seems to be missing");
 }
 
 /* Machines of one product and one model of GPU, of which some have fewer. */
 static void fewer_than_others(struct search *s)
 {
     const struct topology *t = s->t;
-    const char **names = arena_alloc(s->a, (size_t)t->nclasses * sizeof *names);
-    int n = 0;
     for (int i = 0; i < t->nclasses; i++) {
         const struct topo_class *c = &t->classes[i];
         int most = 0;
@@ -156,10 +143,9 @@ static void fewer_than_others(struct search *s)
             most = alike && d->ngpus > most ? d->ngpus : most;
         }
         if (c->ngpus < most)
-            names[n++] = arena_printf(s->a, "%s: %d of %d", c->name, c->ngpus, most);
+            named(s, "%s: %d of %d", c->name, c->ngpus, most);
     }
-    if (n)
-        found(s, "cluster", found_names(s->a, names, n), "nodes have fewer GPUs than others of the same product");
+    found_named(s, "nodes have fewer GPUs than others of the same product");
 }
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */
@@ -209,8 +195,7 @@ static void twice(struct search *s)
     const struct topology *t = s->t;
     const int most = 64;
     struct address *all = NULL;
-    const char **names = arena_alloc(s->a, (size_t)most * sizeof *names);
-    int n = 0, nall = 0;
+    int nall = 0;
     for (int i = 0; i < t->nhosts; i++)
         for (int k = 0; k < t->hosts[i].naddresses; k++) {
             const char *text;
@@ -223,12 +208,9 @@ static void twice(struct search *s)
         qsort(all, (size_t)nall, sizeof *all, by_text);
     for (int i = 1; i < nall; i++)
         if (!strcmp(all[i].text, all[i - 1].text) && all[i].host != all[i - 1].host &&
-            !is_same_machine(&t->hosts[all[i].host], &t->hosts[all[i - 1].host]) && n < most)
-            names[n++] = arena_printf(s->a, "%s on %s and %s", all[i].text, t->hosts[all[i - 1].host].name,
-                                      t->hosts[all[i].host].name);
-    if (n)
-        found(s, "cluster", found_names(s->a, names, n), "%d address%s used by two nodes", n,
-              n == 1 ? " is" : "es are");
+            !is_same_machine(&t->hosts[all[i].host], &t->hosts[all[i - 1].host]) && s->n < most)
+            named(s, "%s on %s and %s", all[i].text, t->hosts[all[i - 1].host].name, t->hosts[all[i].host].name);
+    found_named(s, "%d address%s used by two nodes", s->n, s->n == 1 ? " is" : "es are");
 }
 
 const struct finding_rule findings_of_peers[] = {

@@ -5,87 +5,70 @@
 #include "probe/findings/findings_internal.h"
 #include "probe/topology/paths.h"
 
-/* Names of the ports that have the role. */
-static const char *ports_with(struct search *s, int class_index, enum port_role role, int *n)
+static void name_ports_with(struct search *s, enum port_role role)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
-    *n = 0;
-    for (int i = 0; i < c->nports; i++)
-        if (s->verdicts[class_index][i].role == role)
-            names[(*n)++] = found_port(s->a, &c->ports[i]);
-    return found_names(s->a, names, *n);
+    for (int i = 0; i < s->c->nports; i++)
+        if (s->roles[i].role == role)
+            named(s, "%s", found_port(s->a, &s->c->ports[i]));
 }
 
-static void down(struct search *s, int class_index)
+static void down(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    int n;
-    const char *names = ports_with(s, class_index, ROLE_DOWN, &n);
-    if (n)
-        found(s, c->name, names, "%d of %d RDMA ports %s down", n, c->nports, n == 1 ? "is" : "are");
+    name_ports_with(s, ROLE_DOWN);
+    found_named(s, "%d of %d RDMA ports %s down", s->n, s->c->nports, s->n == 1 ? "is" : "are");
 }
 
-static void only_management(struct search *s, int class_index)
+static void only_management(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    int n = 0, others = 0;
-    const char *names = ports_with(s, class_index, ROLE_NVLINK_MANAGEMENT, &n);
-    for (int i = 0; i < c->nports; i++) {
-        enum port_role role = s->verdicts[class_index][i].role;
-        others += role != ROLE_NVLINK_MANAGEMENT && role != ROLE_MANAGEMENT && role != ROLE_DOWN;
+    for (int i = 0; i < s->c->nports; i++) {
+        enum port_role role = s->roles[i].role;
+        if (role != ROLE_NVLINK_MANAGEMENT && role != ROLE_MANAGEMENT && role != ROLE_DOWN)
+            return;
     }
-    if (n && !others)
-        found(s, c->name, names, "the only active ports are for management of NVLink switches");
+    name_ports_with(s, ROLE_NVLINK_MANAGEMENT);
+    found_named(s, "the only active ports are for management of NVLink switches");
 }
 
-static void no_compute(struct search *s, int class_index)
+static void no_compute(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    if (!c->nports || !c->ngpus || roles_hca_list(c, s->verdicts[class_index], s->a))
+    const struct topo_class *c = s->c;
+    if (!c->nports || !c->ngpus || roles_hca_list(c, s->roles, s->a))
         return;
-    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
     int known = 0, by_plugin = 0;
     for (int i = 0; i < c->nports; i++) {
         known += c->ports[i].state != TOPO_STATE_UNKNOWN;
-        by_plugin += s->verdicts[class_index][i].plugin && s->verdicts[class_index][i].role == ROLE_COMPUTE;
+        by_plugin += s->roles[i].plugin && s->roles[i].role == ROLE_COMPUTE;
     }
     if (!known || by_plugin)
         return;
     for (int i = 0; i < c->nports; i++)
-        names[i] =
-            arena_printf(s->a, "%s: %s", found_port(s->a, &c->ports[i]), role_name(s->verdicts[class_index][i].role));
+        named(s, "%s: %s", found_port(s->a, &c->ports[i]), role_name(s->roles[i].role));
     /* Left to itself, NCCL takes every active port that it can open. */
     const char *taken = NULL;
     for (int i = 0; i < c->nports; i++)
-        if (c->ports[i].state == TOPO_STATE_ACTIVE && c->ports[i].opens != TOPO_NO &&
-            !s->verdicts[class_index][i].plugin)
+        if (c->ports[i].state == TOPO_STATE_ACTIVE && c->ports[i].opens != TOPO_NO && !s->roles[i].plugin)
             taken = taken ? arena_printf(s->a, "%s, %s", taken, found_port(s->a, &c->ports[i]))
                           : found_port(s->a, &c->ports[i]);
-    found(s, c->name, found_names(s->a, names, c->nports), "none of %d RDMA ports is one that NCCL should use; %s%s",
-          c->nports, taken ? "left to itself it takes " : "it uses sockets", taken ? taken : "");
+    found_named(s, "none of %d RDMA ports is one that NCCL should use; %s%s", c->nports,
+                taken ? "left to itself it takes " : "it uses sockets", taken ? taken : "");
 }
 
 /* Reports when the compute ports of a class differ in what `value` says of them; 0 is unknown. */
-static void find_different(struct search *s, int class_index, double (*value)(const struct topo_port *p),
-                           const char *unit)
+static void find_different(struct search *s, double (*value)(const struct topo_port *p), const char *unit)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
+    const struct topo_class *c = s->c;
     double high = 0;
-    int n = 0, all = 0;
+    int all = 0;
     for (int i = 0; i < c->nports; i++)
-        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && value(&c->ports[i]) > high)
+        if (s->roles[i].role == ROLE_COMPUTE && value(&c->ports[i]) > high)
             high = value(&c->ports[i]);
     for (int i = 0; i < c->nports; i++) {
-        double own = s->verdicts[class_index][i].role == ROLE_COMPUTE ? value(&c->ports[i]) : 0;
+        double own = s->roles[i].role == ROLE_COMPUTE ? value(&c->ports[i]) : 0;
         all += own > 0;
         if (own > 0 && own < high)
-            names[n++] = arena_printf(s->a, "%s has %g%s", found_port(s->a, &c->ports[i]), own, unit);
+            named(s, "%s has %g%s", found_port(s->a, &c->ports[i]), own, unit);
     }
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d of %d compute ports %s below the others' %g%s", n, all,
-              n == 1 ? "is" : "are", high, unit);
+    found_named(s, "%d of %d compute ports %s below the others' %g%s", s->n, all, s->n == 1 ? "is" : "are", high, unit);
 }
 
 static double rate_of(const struct topo_port *p)
@@ -98,17 +81,18 @@ static double mtu_of(const struct topo_port *p)
     return p->mtu_bytes;
 }
 
-static void rates(struct search *s, int class_index)
+static void rates(struct search *s)
 {
-    find_different(s, class_index, rate_of, " Gb/s");
+    find_different(s, rate_of, " Gb/s");
 }
 
 static double best_of(const struct search *s, int class_index, double (*value)(const struct topo_port *p))
 {
     double best = 0;
-    for (int i = 0; i < s->t->classes[class_index].nports; i++)
-        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && value(&s->t->classes[class_index].ports[i]) > best)
-            best = value(&s->t->classes[class_index].ports[i]);
+    const struct topo_class *c = &s->t->classes[class_index];
+    for (int i = 0; i < c->nports; i++)
+        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && value(&c->ports[i]) > best)
+            best = value(&c->ports[i]);
     return best;
 }
 
@@ -116,19 +100,18 @@ static double best_of(const struct search *s, int class_index, double (*value)(c
 static void find_different_classes(struct search *s, double (*value)(const struct topo_port *p), const char *unit,
                                    const char *what)
 {
-    const char **names = arena_alloc(s->a, (size_t)s->t->nclasses * sizeof *names);
     double first = 0;
-    int n = 0, differ = 0;
+    int differ = 0;
     for (int i = 0; i < s->t->nclasses; i++) {
         double own = best_of(s, i, value);
         if (!(own > 0))
             continue;
         differ |= first > 0 && (own > first || own < first);
         first = first > 0 ? first : own;
-        names[n++] = arena_printf(s->a, "%s: %g%s", s->t->classes[i].name, own, unit);
+        named(s, "%s: %g%s", s->t->classes[i].name, own, unit);
     }
     if (differ)
-        found(s, "cluster", found_names(s->a, names, n), "the compute ports of the classes have different %s", what);
+        found_named(s, "the compute ports of the classes have different %s", what);
 }
 
 static void class_rates(struct search *s)
@@ -141,23 +124,19 @@ static void class_mtus(struct search *s)
     find_different_classes(s, mtu_of, " bytes", "MTUs");
 }
 
-static void mtus(struct search *s, int class_index)
+static void mtus(struct search *s)
 {
-    find_different(s, class_index, mtu_of, " bytes");
+    find_different(s, mtu_of, " bytes");
 }
 
 /* An MTU of Ethernet's usual 1500 bytes leaves 1024 for RDMA. */
-static void small_mtus(struct search *s, int class_index)
+static void small_mtus(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++)
-        if (s->verdicts[class_index][i].role == ROLE_COMPUTE && c->ports[i].mtu_bytes > 0 &&
-            c->ports[i].mtu_bytes < threshold_of(s))
-            names[n++] = arena_printf(s->a, "%s: %d bytes", found_port(s->a, &c->ports[i]), c->ports[i].mtu_bytes);
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d compute port%s a small MTU", n, n == 1 ? " has" : "s have");
+        if (s->roles[i].role == ROLE_COMPUTE && c->ports[i].mtu_bytes > 0 && c->ports[i].mtu_bytes < threshold_of(s))
+            named(s, "%s: %d bytes", found_port(s->a, &c->ports[i]), c->ports[i].mtu_bytes);
+    found_named(s, "%d compute port%s a small MTU", s->n, s->n == 1 ? " has" : "s have");
 }
 
 /* The index of the first RoCE v2 entry with an IPv4 address; -1 none. */
@@ -169,72 +148,65 @@ static int index_of_ipv4(const struct topo_class *c, int port)
     return -1;
 }
 
-static void gid_indices(struct search *s, int class_index)
+static void gid_indices(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
-    int n = 0, first = -1, differ = 0;
+    const struct topo_class *c = s->c;
+    int first = -1, differ = 0;
     for (int i = 0; i < c->nports; i++) {
-        int own = s->verdicts[class_index][i].role == ROLE_COMPUTE ? index_of_ipv4(c, i) : -1;
+        int own = s->roles[i].role == ROLE_COMPUTE ? index_of_ipv4(c, i) : -1;
         if (own < 0)
             continue;
         differ |= first >= 0 && own != first;
         first = first < 0 ? own : first;
-        names[n++] = arena_printf(s->a, "%s: %d", found_port(s->a, &c->ports[i]), own);
+        named(s, "%s: %d", found_port(s->a, &c->ports[i]), own);
     }
     if (differ)
-        found(s, c->name, found_names(s->a, names, n), "no GID index is RoCE v2 with an IPv4 address on every port");
+        found_named(s, "no GID index is RoCE v2 with an IPv4 address on every port");
 }
 
 /* GPUs that must pass a CPU to every compute port, while others do not. */
-static void far_gpus(struct search *s, int class_index)
+static void far_gpus(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
+    const struct topo_class *c = s->c;
     const struct path_matrix *m = path_matrix(c, s->a);
-    const char **names = arena_alloc(s->a, (size_t)c->ngpus * sizeof *names);
-    int n = 0, served = 0;
+    int served = 0;
     for (int g = 0; g < m->ngpus; g++) {
         enum path_class nearest = PATH_UNKNOWN;
         for (int i = 0; i < c->nports; i++) {
             int end = path_end_of(m, c->ports[i].hca);
             enum path_class own = end < 0 ? PATH_UNKNOWN : path_between(m, g, end)->class_;
-            if (s->verdicts[class_index][i].role == ROLE_COMPUTE && own < nearest)
+            if (s->roles[i].role == ROLE_COMPUTE && own < nearest)
                 nearest = own;
         }
         served += nearest <= PATH_P2C;
         if (nearest > PATH_P2C && nearest != PATH_UNKNOWN)
-            names[n++] = arena_printf(s->a, "GPU%d: %s", c->gpus[g].index, path_class_name(nearest));
+            named(s, "GPU%d: %s", c->gpus[g].index, path_class_name(nearest));
     }
-    if (n && served)
-        found(s, c->name, found_names(s->a, names, n), "%d of %d GPUs %s no compute port beside %s", n, c->ngpus,
-              n == 1 ? "has" : "have", n == 1 ? "it" : "them");
+    if (served)
+        found_named(s, "%d of %d GPUs %s no compute port beside %s", s->n, c->ngpus, s->n == 1 ? "has" : "have",
+                    s->n == 1 ? "it" : "them");
 }
 
-static void wrong_numa(struct search *s, int class_index)
+static void wrong_numa(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
-    int n = 0, all_known = c->ngpus > 0;
+    const struct topo_class *c = s->c;
+    int all_known = c->ngpus > 0;
     for (int g = 0; g < c->ngpus; g++)
         all_known &= c->objects[c->gpus[g].object].numa >= 0;
     for (int i = 0; i < c->nports && all_known; i++) {
         int numa = c->ports[i].object < 0 ? -1 : c->objects[c->ports[i].object].numa, shared = 0;
         for (int g = 0; g < c->ngpus; g++)
             shared |= c->objects[c->gpus[g].object].numa == numa;
-        if (numa >= 0 && !shared && s->verdicts[class_index][i].role == ROLE_COMPUTE)
-            names[n++] = arena_printf(s->a, "%s on NUMA node %d", found_port(s->a, &c->ports[i]), numa);
+        if (numa >= 0 && !shared && s->roles[i].role == ROLE_COMPUTE)
+            named(s, "%s on NUMA node %d", found_port(s->a, &c->ports[i]), numa);
     }
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d compute port%s on a NUMA node that has no GPU", n,
-              n == 1 ? " is" : "s are");
+    found_named(s, "%d compute port%s on a NUMA node that has no GPU", s->n, s->n == 1 ? " is" : "s are");
 }
 
 /* Ethernet ports whose GID table was read and holds no RoCE v2 entry of an IPv4 address. */
-static void gids(struct search *s, int class_index)
+static void gids(struct search *s)
 {
-    const struct topo_class *c = &s->t->classes[class_index];
-    const char **names = arena_alloc(s->a, (size_t)c->nports * sizeof *names);
-    int n = 0;
+    const struct topo_class *c = s->c;
     for (int i = 0; i < c->nports; i++) {
         int entries = 0, fits = 0;
         for (int k = 0; k < c->ngids; k++)
@@ -242,13 +214,10 @@ static void gids(struct search *s, int class_index)
                 entries++;
                 fits += c->gids[k].type == TOPO_GID_ROCE_V2 && !strncmp(c->gids[k].gid, "::ffff:", 7);
             }
-        if (entries && !fits && c->ports[i].layer == TOPO_LINK_ETHERNET &&
-            s->verdicts[class_index][i].role == ROLE_COMPUTE)
-            names[n++] = found_port(s->a, &c->ports[i]);
+        if (entries && !fits && c->ports[i].layer == TOPO_LINK_ETHERNET && s->roles[i].role == ROLE_COMPUTE)
+            named(s, "%s", found_port(s->a, &c->ports[i]));
     }
-    if (n)
-        found(s, c->name, found_names(s->a, names, n), "%d compute port%s no RoCE v2 GID with an IPv4 address", n,
-              n == 1 ? " has" : "s have");
+    found_named(s, "%d compute port%s no RoCE v2 GID with an IPv4 address", s->n, s->n == 1 ? " has" : "s have");
 }
 
 const struct finding_rule findings_of_ports[] = {

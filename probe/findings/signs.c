@@ -56,16 +56,16 @@ static void by_sign(struct search *s)
 {
     int n, hosts;
     struct entry *all = entries_of(s, &n, &hosts);
-    const char **names = arena_alloc(s->a, (size_t)n * sizeof *names), *title = s->rule->kind.title;
+    const char *title = s->rule->kind.title;
     const char *end = strstr(title, ". ");
     int length = end ? (int)(end - title) : (int)strlen(title);
     for (int i = 0; i < n; i++)
-        names[i] = s->t->nhosts == 1
-                       ? all[i].text
-                       : arena_printf(s->a, "%s (%s)", hostlist_fold(all[i].hosts, all[i].nhosts, s->a), all[i].text);
-    if (n)
-        found(s, hosts == 1 ? all[0].hosts[0] : "cluster", found_names(s->a, names, n), "%.*s%s", length, title,
-              hosts > 1 ? arena_printf(s->a, " (%d nodes)", hosts) : "");
+        if (s->t->nhosts == 1)
+            named(s, "%s", all[i].text);
+        else
+            named(s, "%s (%s)", hostlist_fold(all[i].hosts, all[i].nhosts, s->a), all[i].text);
+    s->subject = hosts == 1 ? all[0].hosts[0] : "cluster";
+    found_named(s, "%.*s%s", length, title, hosts > 1 ? arena_printf(s->a, " (%d nodes)", hosts) : "");
 }
 
 static int has_gpus(const struct topo_class *c)
