@@ -33,7 +33,7 @@ static const struct cli_page page = {
     "NCCL_IB_HCA=mlx5_0,mlx5_1\n"
     "  nccltune whatif --topology topology.json --nodes 4 --more-nodes 64,512 --collectives allgather\n"
     "\n"
-    "Exit status: 0 done, 1 bad input or nothing can be predicted, 2 wrong usage, 3 --svg and no gnuplot.\n",
+    "Exit status: 0 done, 1 bad input or nothing can be predicted, 2 wrong usage.\n",
     0};
 
 /* A variation as the command line has it, until the machine is known. */
@@ -231,8 +231,7 @@ static const struct option_spec output_options[] = {
      offsetof(struct request, job.workload)},
     {0, "measured", "TIME", "a step's communication takes this long (210ms): which faults would explain it",
      option_seconds, offsetof(struct request, job.measured_s)},
-    {0, "svg", "FILE", "draw busbw over size with gnuplot; the script is left beside it as FILE.gp", option_text,
-     offsetof(struct request, svg)},
+    {0, "svg", "FILE", "draw busbw over size", option_text, offsetof(struct request, svg)},
     {'j', "json", NULL, "print every size as JSON", option_flag, offsetof(struct request, json)},
     {0, "collective", .instead = "collectives"},
     {0},
@@ -244,13 +243,10 @@ static const struct option_spec output_options[] = {
 static int draw(const struct whatif *w, const char *svg, struct err *e)
 {
     struct file_out out;
-    const char *script = arena_printf(w->arena, "%s.gp", svg);
-    int rc = file_out_begin(&out, e);
-    if (rc)
-        return rc;
-    whatif_write_plot(w, svg, out.stream);
-    rc = file_out_commit(&out, script, e);
-    return rc ? rc : whatif_plot(script, e);
+    if (file_out_begin(&out, e))
+        return e->code;
+    whatif_draw(w, out.stream);
+    return file_out_commit(&out, svg, e);
 }
 
 static int show(const struct request *a, const struct whatif *w, struct err *e)

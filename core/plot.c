@@ -6,13 +6,16 @@
 #include "core/units.h"
 #include "core/xml.h"
 
-#define WIDTH  560.0
-#define HEIGHT 320.0
-#define LEFT   62.0
-#define RIGHT  12.0
-#define TOP    44.0 /* two rows of names of what holds */
-#define BOTTOM 62.0 /* sizes and the legend */
-#define LETTER 6.0  /* the width of one */
+#define WIDTH   560.0
+#define HEIGHT  320.0
+#define LEFT    62.0
+#define RIGHT   12.0
+#define TOP     44.0 /* two rows of names of what holds */
+#define BOTTOM  62.0 /* sizes and the legend */
+#define LETTER  6.0  /* the width of one */
+#define HEADING 28   /* of a sheet, and of each plot on it */
+
+extern const char page_css[]; /* core/page.css, by the Makefile */
 
 /* Logarithms of what is drawn, and where that lies on the paper. */
 struct frame {
@@ -53,6 +56,10 @@ static int frame_of(const struct plot *p, struct frame *f)
             f->y_low = fmin(f->y_low, log10(has_interval(at) ? fmin(at->low, at->y) : at->y));
             f->y_high = fmax(f->y_high, log10(fmax(at->high, at->y)));
         }
+    if (p->low > 0 && p->high > 0) {
+        f->y_low = fmin(f->y_low, log10(p->low));
+        f->y_high = fmax(f->y_high, log10(p->high));
+    }
     f->x_low -= 0.5;
     f->x_high += 0.5;
     double room = fmax(0.06 * (f->y_high - f->y_low), (0.3 - (f->y_high - f->y_low)) / 2);
@@ -71,27 +78,28 @@ static void draw_size(const struct frame *f, int power, FILE *out)
     svg_words(out, x, HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"", unit_bytes(text, (uint64_t)1 << power), 16);
 }
 
-static void draw_time(const struct frame *f, double us, FILE *out)
+static void draw_level(const struct frame *f, double v, int rate, FILE *out)
 {
     char text[UNIT_TEXT];
-    double y = down(f, us);
+    double y = down(f, v);
     if (y < TOP || y > HEIGHT - BOTTOM)
         return;
     fprintf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", LEFT, y, WIDTH - RIGHT);
-    svg_words(out, LEFT - 6, y + 4, " text-anchor=\"end\"", unit_time_us(text, us), 16);
+    snprintf(text, sizeof text, "%g", v);
+    svg_words(out, LEFT - 6, y + 4, " text-anchor=\"end\"", rate ? text : unit_time_us(text, v), 16);
 }
 
-static void draw_axes(const struct frame *f, FILE *out)
+static void draw_axes(const struct frame *f, int rate, FILE *out)
 {
     double span = f->y_high - f->y_low;
     int step = (int)ceil((f->x_high - f->x_low) / 7);
     for (int power = (int)ceil(fmax(f->x_low, 0) / step) * step; power < f->x_high && power < 64; power += step)
         draw_size(f, power, out);
     for (int decade = (int)floor(f->y_low); decade <= f->y_high; decade++) {
-        draw_time(f, pow(10, decade), out);
+        draw_level(f, pow(10, decade), rate, out);
         if (span < 2.5) {
-            draw_time(f, 2 * pow(10, decade), out);
-            draw_time(f, 5 * pow(10, decade), out);
+            draw_level(f, 2 * pow(10, decade), rate, out);
+            draw_level(f, 5 * pow(10, decade), rate, out);
         }
     }
     fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
@@ -168,6 +176,17 @@ static void draw_column(const struct plot *p, int i, const struct frame *f, FILE
             HEIGHT - TOP - BOTTOM);
 }
 
+static void draw_all(const struct plot *p, const struct frame *f, FILE *out)
+{
+    draw_axes(f, p->rate, out);
+    draw_marks(p, f, out);
+    for (int i = 0; i < p->nseries; i++)
+        draw_series(p, i, f, out);
+    for (int i = 0; i < p->ncolumns; i++)
+        if (p->columns[i].x > 0)
+            draw_column(p, i, f, out);
+}
+
 void plot_draw(const struct plot *p, FILE *out)
 {
     struct frame f;
@@ -181,12 +200,32 @@ void plot_draw(const struct plot *p, FILE *out)
             WIDTH, HEIGHT);
     xml_put(out, p->title, XML_WHOLE);
     fputs("\">\n", out);
-    draw_axes(&f, out);
-    draw_marks(p, &f, out);
-    for (int i = 0; i < p->nseries; i++)
-        draw_series(p, i, &f, out);
-    for (int i = 0; i < p->ncolumns; i++)
-        if (p->columns[i].x > 0)
-            draw_column(p, i, &f, out);
+    draw_all(p, &f, out);
     fputs("</svg><output></output></figure>\n", out);
+}
+
+/* What the page's sheet of styles says, in plain colours: not all who draw SVG know variables. */
+static const char sheet_style[] =
+    "<style>.grid{stroke:#d5dae1}.axis{stroke:#667080;fill:none}.line{fill:none;stroke-width:1.8}.bar{fill:none}"
+    ".area{opacity:.18}.s0 .line{stroke-width:4;opacity:.55}"
+    ".s0 path{stroke:#2f6da8}.s0 circle,.s0 .area{fill:#2f6da8}.s1 path{stroke:#c45a00}.s1 circle,.s1 "
+    ".area{fill:#c45a00}"
+    ".s2 path{stroke:#4d8b31}.s2 circle,.s2 .area{fill:#4d8b31}</style>\n";
+
+void plot_sheet(const struct plot *plots, int n, const char *title, FILE *out)
+{
+    int columns = n > 9 ? 4 : n > 4 ? 3 : n > 1 ? 2 : 1, rows = (n + columns - 1) / columns;
+    svg_begin(out, columns * WIDTH, rows * (HEIGHT + HEADING) + HEADING);
+    fputs(sheet_style, out);
+    svg_words(out, LEFT, HEADING - 8, " font-size=\"16\"", title, XML_WHOLE);
+    for (int i = 0; i < n; i++) {
+        struct frame f;
+        int row = i / columns;
+        fprintf(out, "<g transform=\"translate(%.0f %.0f)\">", i % columns * WIDTH, HEADING + row * (HEIGHT + HEADING));
+        svg_words(out, LEFT, HEADING - 6, " font-weight=\"bold\"", plots[i].title, XML_WHOLE);
+        if (!frame_of(&plots[i], &f))
+            draw_all(&plots[i], &f, out);
+        fputs("</g>\n", out);
+    }
+    svg_end(out);
 }

@@ -1,12 +1,12 @@
-/* A plot of times over sizes, both logarithmic, as SVG for a page (core/page.h): its colours are the page's, so that it
- * is light or dark as the page is, and its figures show under the pointer and by the arrow keys. */
+/* A plot of times or rates over sizes, both logarithmic, as SVG for a page (core/page.h): its colours are the page's,
+ * so that it is light or dark as the page is, and its figures show under the pointer and by the arrow keys. */
 #ifndef CORE_PLOT_H
 #define CORE_PLOT_H
 
 #include <stdio.h>
 
 struct plot_point {
-    double x, y, low, high; /* bytes; microseconds with their interval, low 0: none */
+    double x, y, low, high; /* bytes; microseconds or GB/s with their interval, low 0: none */
 };
 
 struct plot_series {
@@ -35,10 +35,15 @@ struct plot {
     struct plot_mark *marks; /* ascending; NULL none */
     struct plot_column *columns;
     int nseries, nmarks, ncolumns;
-    int band; /* the intervals are bands of a prediction: drawn as areas */
+    int band;         /* the intervals are bands of a prediction: drawn as areas */
+    int rate;         /* y is GB/s */
+    double low, high; /* y is shown from here to there at least; 0: as far as there are points */
 };
 
 /* Nothing where no point is above 0. */
 void plot_draw(const struct plot *p, FILE *out);
+
+/* A picture of its own: so many plots side by side and below one another. */
+void plot_sheet(const struct plot *plots, int n, const char *title, FILE *out);
 
 #endif

@@ -78,36 +78,56 @@ static void described_machines(void **state)
     free(text);
 }
 
+static struct whatif *variations_of(struct topology *t)
+{
+    struct err e = {0};
+    struct model_setup base = {.nccl = {.topology = t, .version = 22809}};
+    return whatif_new("dgx-a100", COLL_ALLREDUCE, &base, &e);
+}
+
+/* What is printed or drawn of the variations. */
+static void assert_printed(const struct whatif *w, void (*print)(const struct whatif *w, FILE *out), const char *file)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    print(w, out);
+    fclose(out);
+    assert_whole(text, file);
+    free(text);
+}
+
 static void usual_variations(void **state)
 {
-    static const char *const files[] = {"tests/fixtures/bench/whatif.txt", "tests/fixtures/bench/whatif.gp"};
     struct err e = {0};
     struct topology *t = machine_topology("dgx-a100", 4, &e);
-    struct model_setup base = {.nccl = {.topology = t, .version = 22809}};
-    struct whatif *w = whatif_new("dgx-a100", COLL_ALLREDUCE, &base, &e);
+    struct whatif *w = variations_of(t);
     (void)state;
     assert_int_equal(whatif_add_usual(w, &e), 0);
     assert_int_equal(whatif_add_settings(w, "NCCL_IB_HCA=mlx5_0,mlx5_1\nNCCL_ALGO=Ring NCCL_NONSENSE=1", &e), 0);
     assert_int_equal(whatif_add_oversubscription(w, 4, &e), 0);
     assert_int_equal(whatif_predict(w, &e), 0);
-    for (int i = 0; i < 2; i++) {
-        char *text = NULL;
-        size_t bytes;
-        FILE *out = open_memstream(&text, &bytes);
-        if (i)
-            whatif_write_plot(w, "out.svg", out);
-        else
-            whatif_print(w, out);
-        fclose(out);
-        assert_whole(text, files[i]);
-        free(text);
-    }
+    assert_printed(w, whatif_print, "tests/fixtures/bench/whatif.txt");
+    whatif_free(w);
+    topo_free(t);
+}
+
+static void a_picture(void **state)
+{
+    struct err e = {0};
+    struct topology *t = machine_topology("dgx-a100", 4, &e);
+    struct whatif *w = variations_of(t);
+    (void)state;
+    assert_int_equal(whatif_add_sockets(w, &e), 0);
+    assert_int_equal(whatif_predict(w, &e), 0);
+    assert_printed(w, whatif_draw, "tests/fixtures/bench/whatif.svg");
     whatif_free(w);
     topo_free(t);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(described_machines), cmocka_unit_test(usual_variations)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(described_machines), cmocka_unit_test(usual_variations),
+                                       cmocka_unit_test(a_picture)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
