@@ -161,8 +161,8 @@ static double rank_of(const struct env_shape *s, const struct env_coll *k, const
     return as_called * 1e12 + count_points(k) * 1e7 + s->others;
 }
 
-/* A step's calls come from plain buffers. */
-static const struct env_coll *find_coll(const struct env_decisions *d, enum bench_evidence evidence,
+/* A step's calls come from plain buffers, or from those of `buffers`, a type. */
+static const struct env_coll *find_coll(const struct env_decisions *d, enum bench_evidence evidence, int buffers,
                                         const struct step_call *c, const struct env_shape **shape)
 {
     const struct env_coll *best = NULL;
@@ -170,7 +170,7 @@ static const struct env_coll *find_coll(const struct env_decisions *d, enum benc
     *shape = NULL;
     for (int i = 0; i < d->nshapes; i++) {
         const struct env_shape *s = &d->shapes[i];
-        if (bench_evidence_of(s->engine) != evidence || s->buffers || s->nodes != c->nodes ||
+        if (bench_evidence_of(s->engine) != evidence || s->buffers != buffers || s->nodes != c->nodes ||
             s->ranks != c->call->group_size)
             continue;
         for (int k = 0; k < s->ncolls; k++) {
@@ -193,15 +193,29 @@ static const char *label_for(const struct env_coll *c, uint64_t bytes)
     return BENCH_DEFAULT;
 }
 
+/* The measured sizes that stand for a call: those of its own type, where both the library as it comes and what is used
+ * were measured so, for `usual`. */
+static const struct env_coll *of_type(const struct env_decisions *d, enum bench_evidence evidence,
+                                      const struct step_call *c, const struct env_coll *usual, const char *label)
+{
+    struct step_time t;
+    const struct env_shape *shape;
+    int type = bench_buffers_parse(c->call->dtype);
+    const struct env_coll *own = type == BENCH_BFLOAT16 ? find_coll(d, evidence, type, c, &shape) : NULL;
+    return own && !interpolate(own, c->call->bytes, NULL, &t) && !interpolate(own, c->call->bytes, label, &t) ? own
+                                                                                                              : usual;
+}
+
 static int from_decisions(struct estimator *m, struct step_call *c)
 {
     const struct env_decisions *d = m->in->decisions;
     const struct env_shape *shape;
     for (size_t i = 0; i < KNOWN; i++) {
-        const struct env_coll *coll = find_coll(d, known[i].evidence, c, &shape);
+        const struct env_coll *coll = find_coll(d, known[i].evidence, BENCH_USUAL, c, &shape);
+        const char *label = coll ? label_for(coll, c->call->bytes) : NULL;
+        coll = coll ? of_type(d, known[i].evidence, c, coll, label) : NULL;
         if (!coll || (m->gpus && known[i].source == STEP_HOST) || interpolate(coll, c->call->bytes, NULL, &c->now))
             continue;
-        const char *label = label_for(coll, c->call->bytes);
         int untouched = shape->chosen <= 0 && !strcmp(label, BENCH_DEFAULT);
         c->source = known[i].source;
         if (c->source != STEP_PREDICTED)

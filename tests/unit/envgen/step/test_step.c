@@ -253,6 +253,40 @@ static void captured_calls_are_others(void **state)
     arena_free(s.arena);
 }
 
+/* A measured size: the library as it comes, and tree. */
+static struct env_shape timed(struct arena *a, int buffers, double untouched_us, double tree_us)
+{
+    struct env_shape s = on_gpus(a, buffers, "tree");
+    struct env_range *r = &s.colls[0].ranges[0];
+    struct env_option *o = ARENA_NEW(a, struct env_option);
+    *o = (struct env_option){.call = r->call, .time_us = {tree_us, tree_us, tree_us, 9}};
+    r->points[0].untouched_us = (struct bench_interval){untouched_us, untouched_us, untouched_us, 9};
+    r->points[0].options = o;
+    r->points[0].noptions = r->npoints = 1;
+    return s;
+}
+
+/* What takes another time in bfloat16 is counted by that where a job's calls have it, under the one rule for both. */
+static void calls_take_the_time_of_their_type(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        struct env_shape shapes[] = {timed(s.arena, BENCH_USUAL, 100, 50), timed(s.arena, BENCH_BFLOAT16, 90, 80)};
+        struct env_decisions d = {.arena = s.arena, .tool = "0", .topology = "", .shapes = shapes, .nshapes = 2};
+        struct workload_call its = call(COLL_ALLREDUCE, MIB, 1, 0);
+        its.dtype = bf16 ? "bfloat16" : "float32";
+        struct workload *w = workload_of(-1, its);
+        struct step_estimate e = estimate(&s, &d, w, NULL);
+        const struct step_call *c = &e.phases[0].calls[0];
+        assert_int_equal(c->source, STEP_MEASURED);
+        assert_near(c->now.us, bf16 ? 90 : 100, 1e-9);
+        assert_near(c->tuned.us, bf16 ? 80 : 50, 1e-9);
+        workload_free(w);
+    }
+    arena_free(s.arena);
+}
+
 static char *printed(const struct step_estimate *e, struct arena *a)
 {
     char *text;
@@ -415,6 +449,7 @@ int main(void)
         cmocka_unit_test(other_shapes_are_unknown),
         cmocka_unit_test(what_was_not_measured_is_predicted),
         cmocka_unit_test(captured_calls_are_others),
+        cmocka_unit_test(calls_take_the_time_of_their_type),
         cmocka_unit_test(it_comes_to_one_sentence),
         cmocka_unit_test(as_json),
         cmocka_unit_test(coverage_is_by_time),
