@@ -135,43 +135,21 @@ static double median_us(const struct candidate *x)
 
 static int write_result(struct session *v, const struct history_place *at, const struct candidate *x, struct err *e)
 {
-    struct bench_study *s = v->study;
-    enum bench_status status = x->status;
-    const char *detail = x->detail;
     int proof = x->proof ? x->n - x->proof : 0;
-    int troubled = status == BENCH_WRONG || status == BENCH_CRASHED || status == BENCH_HUNG;
-    if (troubled && (!detail || !*detail))
-        detail = "no reason known";
-    struct bench_result r = {.engine = s->engine->name,
-                             .library = s->plan.library,
-                             .coll = at->coll,
-                             .bytes = at->bytes,
-                             .nodes = at->nodes,
-                             .ranks = at->ranks,
-                             .others = at->others,
-                             .load = at->load,
-                             .call_us = x->slowdown > 0 ? bench_call_us(median_us(x), x->slowdown) : 0,
-                             .slowdown = x->slowdown,
-                             .launch = *v->want->launch,
-                             .call = *x->knobs,
-                             .buffers = at->buffers,
-                             .data = v->session ? v->session->data : NULL,
-                             .active = v->session ? v->session->active : NULL,
-                             .round = v->want->round,
-                             .status = status,
-                             .times_us = x->us,
-                             .ntimes = x->n,
-                             .beside_us = x->beside_us + x->proof,
-                             .nbeside = proof,
-                             .detail = detail};
-    s->summary->measured++;
-    s->summary->troubled += troubled;
-    if (troubled) {
-        char size[UNIT_TEXT];
-        log_warn(s->log, "%s, %s, launch %s, call %s: %s: %s", coll_name(at->coll), unit_bytes(size, at->bytes),
-                 v->want->launch->label, x->knobs->label, bench_status_name(status), detail);
-    }
-    return bench_journal_append(s->journal, &r, e);
+    const struct bench_result r = {.call_us = x->slowdown > 0 ? bench_call_us(median_us(x), x->slowdown) : 0,
+                                   .slowdown = x->slowdown,
+                                   .launch = *v->want->launch,
+                                   .call = *x->knobs,
+                                   .data = v->session ? v->session->data : NULL,
+                                   .active = v->session ? v->session->active : NULL,
+                                   .round = v->want->round,
+                                   .status = x->status,
+                                   .times_us = x->us,
+                                   .ntimes = x->n,
+                                   .beside_us = x->beside_us + x->proof,
+                                   .nbeside = proof,
+                                   .detail = x->detail};
+    return bench_write(v->study, at, r, e);
 }
 
 /* The default last: its line says that the point is done. */

@@ -5,6 +5,7 @@
 
 #include "bench/search/workload_profile.h"
 #include "core/coll.h"
+#include "core/units.h"
 
 /* Cost of a point whose time nobody knows yet: a latency and a bandwidth of everyday hardware. */
 #define GUESS_LATENCY_US 30.0
@@ -47,6 +48,30 @@ struct history_place bench_place_of(const struct bench_study *s, struct bench_pl
                                   .launch = launch,
                                   .engine = s->engine->name,
                                   .buffers = p.buffers ? p.buffers : s->plan.buffers};
+}
+
+int bench_write(struct bench_study *s, const struct history_place *at, struct bench_result r, struct err *e)
+{
+    int troubled = r.status == BENCH_WRONG || r.status == BENCH_CRASHED || r.status == BENCH_HUNG;
+    char size[UNIT_TEXT];
+    r.engine = s->engine->name;
+    r.library = s->plan.library;
+    r.coll = at->coll;
+    r.bytes = at->bytes;
+    r.nodes = at->nodes;
+    r.ranks = at->ranks;
+    r.others = at->others;
+    r.load = at->load;
+    r.buffers = at->buffers;
+    if (troubled && (!r.detail || !*r.detail))
+        r.detail = "no reason known";
+    s->summary->measured++;
+    s->summary->troubled += troubled;
+    if (troubled)
+        log_warn(s->log, "%s, %s%s%s, launch %s, call %s: %s: %s", coll_name(r.coll), unit_bytes(size, r.bytes),
+                 r.buffers ? ", " : "", r.buffers ? bench_buffers_name(r.buffers) : "", r.launch.label, r.call.label,
+                 bench_status_name(r.status), r.detail);
+    return bench_journal_append(s->journal, &r, e);
 }
 
 /* ---- what a workload calls ---- */

@@ -93,35 +93,22 @@ static void say_change(struct tally *t, const struct comparison *c, int to)
         t->study->matters[c->at.coll] |= 1u << c->other;
 }
 
-static struct bench_result result_of(const struct comparison *c, int lane)
-{
-    const struct bench_study *s = c->study;
-    return (struct bench_result){.engine = s->engine->name,
-                                 .library = s->plan.library,
-                                 .coll = c->at.coll,
-                                 .bytes = c->at.bytes,
-                                 .nodes = c->at.nodes,
-                                 .ranks = c->at.ranks,
-                                 .others = c->at.others,
-                                 .launch = s->plan.launches[0],
-                                 .call = *c->lanes[lane].knobs,
-                                 .buffers = c->other,
-                                 .active = c->session->active,
-                                 .data = c->session->data};
-}
-
 /* What has changed a choice is a measurement like others, made without regard to its outcome. The default last. */
-static int journal_lanes(const struct tally *t, const struct comparison *c, struct err *e)
+static int write_lanes(const struct tally *t, const struct comparison *c, struct err *e)
 {
+    struct history_place at = c->at;
     int rc = 0;
+    at.buffers = c->other;
     for (int i = c->nlanes - 1; i >= 0 && !rc; i--) {
-        struct bench_result r = result_of(c, i);
-        r.times_us = c->lanes[i].us[1];
-        r.beside_us = c->lanes[0].us[1];
-        r.ntimes = c->turns;
-        r.nbeside = i ? c->turns : 0;
-        rc = bench_journal_append(t->study->journal, &r, e);
-        t->study->summary->measured++;
+        const struct bench_result r = {.launch = t->study->plan.launches[0],
+                                       .call = *c->lanes[i].knobs,
+                                       .active = c->session->active,
+                                       .data = c->session->data,
+                                       .times_us = c->lanes[i].us[1],
+                                       .ntimes = c->turns,
+                                       .beside_us = c->lanes[0].us[1],
+                                       .nbeside = i ? c->turns : 0};
+        rc = bench_write(t->study, &at, r, e);
     }
     return rc;
 }
@@ -130,23 +117,17 @@ static int journal_lanes(const struct tally *t, const struct comparison *c, stru
 static int say_trouble(struct tally *t, const struct comparison *c, struct err *e)
 {
     struct bench_study *s = t->study;
-    const char *call = c->lanes[c->failed].knobs->label, *what = c->half ? bench_buffers_name(c->other) : "usual data";
-    const char *text = arena_printf(s->arena, "%s, call %s: %s: %s", place_text(t, c), call,
-                                    bench_status_name(c->status), *c->why ? c->why : "no reason known");
-    log_warn(s->log, "%s: %s", what, text);
+    struct history_place at = c->at;
+    const struct bench_result r = {
+        .launch = s->plan.launches[0], .call = *c->lanes[c->failed].knobs, .status = c->status, .detail = c->why};
     if (c->half && bench_buffers_are_told(c->other)) {
-        finding_add(&t->found, FINDING_WARNING, ID_TOLD, what, "%s", text);
+        finding_add(&t->found, FINDING_WARNING, ID_TOLD, bench_buffers_name(c->other), "%s, call %s: %s: %s",
+                    place_text(t, c), r.call.label, bench_status_name(c->status), c->why);
         return 0;
     }
-    if (c->half)
-        s->matters[c->at.coll] |= 1u << c->other;
-    s->summary->measured++;
-    s->summary->troubled++;
-    struct bench_result r = result_of(c, c->failed);
-    r.buffers = c->half ? c->other : BENCH_USUAL;
-    r.status = c->status;
-    r.detail = *c->why ? c->why : "no reason known";
-    return bench_journal_append(s->journal, &r, e);
+    at.buffers = c->half ? c->other : BENCH_USUAL;
+    s->matters[at.coll] |= c->half ? 1u << c->other : 0;
+    return bench_write(s, &at, r, e);
 }
 
 static int judge(struct tally *t, const struct comparison *c, struct err *e)
@@ -163,7 +144,7 @@ static int judge(struct tally *t, const struct comparison *c, struct err *e)
         return 0;
     }
     say_change(t, c, to);
-    return bench_buffers_are_told(c->other) ? 0 : journal_lanes(t, c, e);
+    return bench_buffers_are_told(c->other) ? 0 : write_lanes(t, c, e);
 }
 
 /* ---- all of them ---- */

@@ -14,14 +14,6 @@ static int had_choice(const struct env_shape *s)
     return s->chosen >= 0 && s->nlaunches > 1 && !env_shape_follows(s);
 }
 
-static int find_launch(const struct env_shape *s, const char *label)
-{
-    for (int i = 0; i < s->nlaunches; i++)
-        if (!strcmp(s->launches[i].knobs.label, label))
-            return i;
-    return -1;
-}
-
 /* Whether it was measured here, works, and does not lose beyond doubt. */
 static int is_bearable(const struct env_decisions *d, const struct env_shape *s, int launch)
 {
@@ -38,7 +30,7 @@ static struct bench_interval gain_of_all(struct env_decisions *d, const struct e
     double *weights = arena_alloc(d->arena, most * sizeof *weights);
     int n = 0;
     for (const struct env_shape *s = first; s < end; s++) {
-        int launch = find_launch(s, label);
+        int launch = env_find_launch(s, label);
         if (!had_choice(s))
             continue;
         if (!is_bearable(d, s, launch))
@@ -100,7 +92,7 @@ void decide_agree_on_launch(struct env_decisions *d, struct env_shape *first, st
                               own);
     for (struct env_shape *s = first; s < end; s++)
         if (had_choice(s)) {
-            s->chosen = find_launch(s, label);
+            s->chosen = env_find_launch(s, label);
             s->why = why;
         }
 }
@@ -120,18 +112,10 @@ static const char *label_of(const struct env_point *p, int option)
     return p->options[option].call.label;
 }
 
-static int find_option(const struct env_point *p, const char *label)
-{
-    for (int i = 0; i < p->noptions; i++)
-        if (!strcmp(label_of(p, i), label))
-            return i;
-    return -1;
-}
-
 /* How much longer a call takes here than what would be chosen here; INFINITY where that is not known. */
 static double loss_at(const struct env_point *p, const char *label)
 {
-    int i = find_option(p, label);
+    int i = env_find_option(p, label);
     const struct env_option *o = i < 0 ? NULL : &p->options[i];
     if (!o || o->banned || o->status > BENCH_DROPPED || !o->time_us.n)
         return INFINITY;
@@ -162,7 +146,7 @@ static const char *shared_text(struct env_decisions *d, const struct env_shape *
     for (int i = 0; i < n; i++)
         text = arena_printf(d->arena, "%s%s would take %s (%.4g us) and gets %s (%.4g us)%s", text, side_text(d, of[i]),
                             label_of(at[i], at[i]->chosen), at[i]->options[at[i]->chosen].time_us.median, label,
-                            at[i]->options[find_option(at[i], label)].time_us.median, i + 1 < n ? ", " : "");
+                            at[i]->options[env_find_option(at[i], label)].time_us.median, i + 1 < n ? ", " : "");
     return text;
 }
 
@@ -195,7 +179,7 @@ static void agree_at(struct env_decisions *d, const struct env_shape *const *of,
         return;
     const char *text = shared_text(d, of, at, n, best);
     for (int i = 0; i < n; i++) {
-        at[i]->chosen = find_option(at[i], best);
+        at[i]->chosen = env_find_option(at[i], best);
         at[i]->shared = text;
     }
 }

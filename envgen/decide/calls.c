@@ -25,14 +25,6 @@ static int same_choice(const struct env_point *x, const struct env_point *y)
     return !strcmp(choice(x)->label, choice(y)->label);
 }
 
-static int find_option(const struct env_point *p, const char *label)
-{
-    for (int i = 0; i < p->noptions; i++)
-        if (!strcmp(p->options[i].call.label, label))
-            return i;
-    return -1;
-}
-
 /* ---- one size -------------------------------------------------------------------------------------------------------
  */
 
@@ -124,7 +116,7 @@ static void smooth(struct env_point *p, const struct env_point *left, const stru
 {
     if (!same_choice(left, right) || same_choice(p, left) || p->chosen < 0)
         return;
-    int theirs = find_option(p, choice(left)->label);
+    int theirs = env_find_option(p, choice(left)->label);
     if (theirs < 0 || p->options[theirs].status != BENCH_OK || p->options[theirs].banned)
         return;
     const struct env_option *own = &p->options[p->chosen], *other = &p->options[theirs];

@@ -8,17 +8,9 @@
 #include "envgen/decide/gain.h"
 #include "envgen/decide/weights.h"
 
-static int find_launch(const struct env_shape *shape, const char *label)
-{
-    for (int i = 0; i < shape->nlaunches; i++)
-        if (!strcmp(shape->launches[i].knobs.label, label))
-            return i;
-    return -1;
-}
-
 static void add_launch(struct env_decisions *d, struct env_shape *shape, const struct bench_knobs *knobs)
 {
-    if (find_launch(shape, knobs->label) >= 0)
+    if (env_find_launch(shape, knobs->label) >= 0)
         return;
     shape->launches = arena_grow(d->arena, shape->launches, (size_t)shape->nlaunches, sizeof *shape->launches);
     shape->launches[shape->nlaunches++] = (struct env_launch){.knobs = decide_knobs(d->arena, knobs), .why = ""};
@@ -43,7 +35,7 @@ void decide_follow(struct env_decisions *d, struct env_shape *shape)
             !env_shapes_alike(u, shape))
             continue;
         add_launch(d, shape, &u->launches[u->chosen].knobs);
-        shape->chosen = find_launch(shape, u->launches[u->chosen].knobs.label);
+        shape->chosen = env_find_launch(shape, u->launches[u->chosen].knobs.label);
         shape->why = u->why;
     }
 }
@@ -219,7 +211,7 @@ void decide_launch(struct env_decisions *d, struct env_shape *shape, struct deci
 {
     s.weights = decide_weights(d, s);
     collect_launches(d, shape, s);
-    if (find_launch(shape, BENCH_DEFAULT) != 0) {
+    if (env_find_launch(shape, BENCH_DEFAULT) != 0) {
         shape->chosen = -1;
         shape->why = "the library as it comes was not measured, so nothing can be said to be better";
         return;

@@ -141,6 +141,10 @@ int env_shapes_alike(const struct env_shape *x, const struct env_shape *y);
  */
 int env_shape_follows(const struct env_shape *s);
 
+/* The index of a call at a point, of a launch of a shape, by its label; -1: there is no such. */
+int env_find_option(const struct env_point *p, const char *label);
+int env_find_launch(const struct env_shape *s, const char *label);
+
 /* "2 nodes, 16 ranks, 4 such groups at once" */
 const char *env_shape_text(struct arena *a, const struct env_shape *s);
 

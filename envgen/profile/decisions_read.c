@@ -316,6 +316,22 @@ const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64
     return NULL;
 }
 
+int env_find_option(const struct env_point *p, const char *label)
+{
+    int i = p->noptions - 1;
+    while (i >= 0 && strcmp(p->options[i].call.label, label) != 0)
+        i--;
+    return i;
+}
+
+int env_find_launch(const struct env_shape *s, const char *label)
+{
+    int i = s->nlaunches - 1;
+    while (i >= 0 && strcmp(s->launches[i].knobs.label, label) != 0)
+        i--;
+    return i;
+}
+
 int env_shape_follows(const struct env_shape *s)
 {
     return s->buffers && !bench_buffers_are_told(s->buffers);
