@@ -179,7 +179,9 @@ static int better_lane(const struct comparison *c, int *open)
 
 enum bench_outcome turns_run(struct comparison *c)
 {
-    for (int open = 1; c->turns < TURNS_MOST && open;) {
+    double began_s = progress_now_s(), turn_s = 0;
+    int open = 1, wanted = TURNS_LEAST;
+    while (c->turns < TURNS_MOST && open && progress_now_s() + (wanted - c->turns) * turn_s <= c->until_s) {
         enum bench_outcome outcome = BENCH_ANSWERED;
         for (int half = 0; half < 2 && outcome == BENCH_ANSWERED && c->status == BENCH_OK; half++)
             outcome = run_half(c, half);
@@ -187,6 +189,8 @@ enum bench_outcome turns_run(struct comparison *c)
             return outcome;
         c->turns++;
         better_lane(c, &open);
+        turn_s = (progress_now_s() - began_s) / c->turns;
+        wanted = c->turns < TURNS_LEAST ? TURNS_LEAST : c->turns + 1;
     }
     return BENCH_ANSWERED;
 }

@@ -21,6 +21,7 @@ struct lane {
 struct comparison {
     const struct bench_study *study;
     struct bench_session *session;
+    double until_s;                 /* progress_now_s() at which its time is over */
     struct history_place at;        /* with the usual data, under the default launch */
     int other;                      /* enum bench_buffers */
     struct lane lanes[TURNS_LANES]; /* the default first */
@@ -40,7 +41,8 @@ const struct bench_candidate *turns_choice(const struct bench_study *s, const st
 /* Who takes part: the default, the choice, and the fastest of other kinds. None where the default was not measured. */
 void turns_pick(struct comparison *c, const struct bench_point *p);
 
-/* Runs it until it is clear. After BENCH_DIED and BENCH_SILENT status, failed and why are filled, too. */
+/* Runs it until it is clear, or its time is over; with fewer turns than TURNS_LEAST it says nothing, and has ended as
+ * soon as that could be foreseen. After BENCH_DIED and BENCH_SILENT status, failed and why are filled, too. */
 enum bench_outcome turns_run(struct comparison *c);
 
 /* The lane that the choice would change to, `nlanes` for a call that took no part: the choice loses what others do not,

@@ -137,6 +137,10 @@ static int judge(struct tally *t, const struct comparison *c, struct err *e)
         return 0;
     if (c->status != BENCH_OK)
         return say_trouble(t, c, e);
+    if (c->turns < TURNS_LEAST) {
+        t->skipped++;
+        return 0;
+    }
     t->compared++;
     int to = turns_change(c);
     if (to < 0) {
@@ -165,7 +169,7 @@ static enum bench_outcome compare(struct tally *t, struct bench_session *session
                                   struct err *e)
 {
     struct bench_study *s = t->study;
-    struct comparison c = {.study = s, .session = session, .other = place.buffers};
+    struct comparison c = {.study = s, .session = session, .other = place.buffers, .until_s = t->until_s};
     place.buffers = BENCH_USUAL;
     c.at = bench_place_of(s, place, BENCH_DEFAULT);
     const struct bench_point *p = point_at(t, &c.at);

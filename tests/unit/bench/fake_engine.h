@@ -45,6 +45,7 @@ static struct {
         const char *call; /* NULL: all */
         double factor;
     } data[4];               /* what calls take with data that is not the usual */
+    double data_s;           /* what getting ready for other data takes */
     int refused;             /* such buffers cannot be had */
     int with[BENCH_BUFFERS]; /* samples with such */
     int opened, closed, killed, samples, requests;
@@ -164,6 +165,7 @@ static enum bench_outcome fake_measure(struct bench_session *base, const struct 
     struct fake_session *s = (struct fake_session *)base;
     int out[FAKE_CALLS] = {0};
     fake.requests++;
+    usleep((useconds_t)(b->buffers ? fake.data_s * 1e6 : 0));
     for (int k = 0; k < b->samples; k++)
         for (int i = 0; i < b->nshots; i++) {
             const char *call = b->shots[i].knobs->label;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "bench/search/turns.h"
 #include "bench/search/variants.h"
 #include "tests/unit/bench/fake_study.h"
 
@@ -137,18 +138,42 @@ static void captured_calls_are_for_another_run(void **state)
     fake_end(&f);
 }
 
+/* What is said where all else has been measured, and there is so much time for the whole. */
+static void compare_within(struct fake_run *f, double whole_s)
+{
+    int rc;
+    begin(f, 0);
+    engine.buffers = 0;
+    assert_int_equal(bench_conduct(&f->study, &f->err), 0);
+    engine.buffers = ~0u;
+    f->study.deadline_s = progress_now_s() + 1000;
+    f->study.started_s = f->study.deadline_s - whole_s;
+    struct bench_session *s = engine.open(&f->study.plan, &f->study.plan.launches[0], 1, f->study.stop, &f->err);
+    assert_int_equal(variants_compare(&f->study, s, &rc, &f->err), BENCH_ANSWERED);
+    assert_int_equal(rc, 0);
+    engine.close(s, 0);
+    says(f, "", FINDING_NOTE, "not compared for lack of time");
+    fake_end(f);
+}
+
 static void no_time_is_said(void **state)
 {
     (void)state;
     struct fake_run f;
     memset(&fake, 0, sizeof fake);
-    begin(&f, 0);
-    f.options.budget_s = 0.3;
-    f.study.deadline_s = f.study.started_s + f.options.budget_s;
-    assert_int_equal(bench_conduct(&f.study, &f.err), 0);
-    says(&f, "", FINDING_NOTE, "not compared for lack of time");
+    compare_within(&f, 0.01);
     assert_int_equal(fake.with[BENCH_BFLOAT16], 0);
-    fake_end(&f);
+}
+
+/* A machine on which getting ready for other data takes long: it ends as soon as that is seen. */
+static void no_more_than_its_part_is_taken(void **state)
+{
+    (void)state;
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake.data_s = 0.2;
+    compare_within(&f, 20);
+    assert_true(fake.with[BENCH_BFLOAT16] > 0 && fake.with[BENCH_BFLOAT16] <= TURNS_LANES);
 }
 
 /* Wrong data in bfloat16 alone, and a death: results of the call that nothing which shares its rule goes without. */
@@ -211,6 +236,7 @@ int main(void)
         cmocka_unit_test(so_is_a_place),
         cmocka_unit_test(captured_calls_are_for_another_run),
         cmocka_unit_test(no_time_is_said),
+        cmocka_unit_test(no_more_than_its_part_is_taken),
         cmocka_unit_test(what_fails_is_in_the_journal),
         cmocka_unit_test(a_resumed_run_knows),
     };
