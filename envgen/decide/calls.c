@@ -139,7 +139,7 @@ static uint64_t boundary(uint64_t smaller, uint64_t larger)
 /* Whether the choice at a point is no slower than the default at another one, too. */
 static int holds_at(const struct env_point *p, const struct env_point *other)
 {
-    int same = find_option(other, choice(p)->label);
+    int same = env_find_option(other, choice(p)->label);
     if (p->chosen < 0 || p->chosen == p->fallback)
         return 1;
     return same >= 0 && other->fallback >= 0 && other->options[same].status <= BENCH_DROPPED &&
