@@ -438,18 +438,18 @@ int env_table_rules_of(const struct env_decisions *d, struct arena *a, struct en
 
 const char *env_table_rule_basis(const struct env_table_rule *r, struct arena *a)
 {
+    const char *nodes = r->nodes_low == r->nodes_high
+                            ? arena_printf(a, "%d node%s", r->nodes_low, r->nodes_low == 1 ? "" : "s")
+                            : arena_printf(a, "%d to %d nodes", r->nodes_low, r->nodes_high);
     switch (r->basis) {
     case ENV_MEASURED:
-        return r->nodes_low == r->nodes_high
-                   ? arena_printf(a, "measured on %d node%s", r->base, r->base == 1 ? "" : "s")
-                   : arena_printf(a, "measured on each of %d to %d nodes", r->nodes_low, r->nodes_high);
+        return arena_printf(a, "measured on %s%s", r->nodes_low == r->nodes_high ? "" : "each of ", nodes);
     case ENV_AGREED:
-        return arena_printf(a, "for %d to %d nodes, what was measured below and above agrees; on %d", r->nodes_low,
-                            r->nodes_high, r->base);
+        return arena_printf(a, "for %s, what was measured below and above agrees; on %d", nodes, r->base);
     case ENV_FITTED:
-        return arena_printf(a, "fitted for %d to %d nodes", r->nodes_low, r->nodes_high);
+        return arena_printf(a, "fitted for %s", nodes);
     case ENV_EXTRAPOLATED:
-        return arena_printf(a, "EXTRAPOLATED to %d to %d nodes from %d", r->nodes_low, r->nodes_high, r->base);
+        return arena_printf(a, "EXTRAPOLATED to %s from %d", nodes, r->base);
     default:
         return arena_printf(a, "PREDICTED for %d node%s", r->base, r->base == 1 ? "" : "s");
     }
