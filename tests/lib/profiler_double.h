@@ -34,6 +34,12 @@ struct profiled_channel {
     } places[PROFILED_PLACES];
 };
 
+struct profiled_channels {
+    struct profiled_channels *next;
+    int taken;
+    struct profiled_channel all[PROFILED_CHANNELS];
+};
+
 struct profiled_comm {
     struct profiler_loader *nccl;
     struct profiled_channel *channels; /* from version 4 on */
@@ -70,6 +76,31 @@ static inline struct profiler_loader profiler_load(int api)
     return l;
 }
 
+/* They stay when a test ends without closing, and are used again. */
+static struct profiled_channels *profiled_every;
+
+static inline struct profiled_channel *profiled_take(void)
+{
+    struct profiled_channels *p = profiled_every;
+    while (p && p->taken)
+        p = p->next;
+    if (!p) {
+        p = calloc(1, sizeof *p);
+        p->next = profiled_every;
+        profiled_every = p;
+    }
+    memset(p->all, 0, sizeof p->all);
+    p->taken = 1;
+    return p->all;
+}
+
+static inline void profiled_give_back(const struct profiled_channel *channels)
+{
+    for (struct profiled_channels *p = profiled_every; p; p = p->next)
+        if (p->all == channels)
+            p->taken = 0;
+}
+
 static inline int profiled_open(struct profiler_loader *l, struct profiled_comm *c, nccl_logger log)
 {
     const struct nccl_profiler_v1 *v1 = l->plugin; /* versions 1 to 3 start alike, and 5 and 6 */
@@ -78,7 +109,7 @@ static inline int profiled_open(struct profiler_loader *l, struct profiled_comm 
     c->nccl = l;
     c->context = NULL;
     c->gpu_ns = 1000000;
-    c->channels = l->api >= 4 ? calloc(PROFILED_CHANNELS, sizeof *c->channels) : NULL;
+    c->channels = l->api >= 4 ? profiled_take() : NULL;
     if (l->api <= 3)
         return v1->init(&c->context, &l->mask);
     if (l->api == 4)
@@ -97,7 +128,7 @@ static inline void profiled_wait(struct profiled_comm *c)
             exit(1);
         }
     }
-    free(c->channels);
+    profiled_give_back(c->channels);
     c->channels = NULL;
 }
 

@@ -168,7 +168,7 @@ struct interval {
 /* Of the median of a candidate's quotients, by order: about 99 of 100 times, of few never narrower than their range. */
 static struct interval quotients(const struct explore_candidate *c)
 {
-    float q[EXPLORE_PAIRS];
+    float q[EXPLORE_PAIRS] = {0};
     unsigned n = c->pairs < EXPLORE_PAIRS ? c->pairs : EXPLORE_PAIRS, cut = 0;
     if (!n)
         return (struct interval){0, 1e9};
@@ -200,7 +200,7 @@ static void add(struct topic *t, struct explore_cell cell, double risk)
 static void list(struct topic *t, const struct explore_seen *seen)
 {
     double least = 1e30;
-    int order[EXPLORE_CELLS], n = 0;
+    int order[EXPLORE_CELLS] = {0}, n = 0;
     for (int i = 0; i < EXPLORE_CELLS; i++) {
         if (!(seen->offered >> i & 1))
             continue;

@@ -80,7 +80,9 @@ static struct online_place better(const struct online_tree *t, const struct onli
 {
     struct online_place seen = online_place_seen(p->c.from, t->self.at.port),
                         best = online_place_of(p->c.from, t->self.at.port);
-    return h->failures || online_place_equal(&seen, &best) ? (struct online_place){.port = 0} : best;
+    if (h->failures || online_place_equal(&seen, &best))
+        best.port = 0;
+    return best;
 }
 
 /* ---- a child ----------------------------------------------------------------------------------------------------- */

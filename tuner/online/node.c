@@ -63,7 +63,8 @@ static struct online_topic *topic_of(struct online_node *n, uint64_t comm, uint3
     t->c.size = ranks;
     n->count++;
     n->ranks += ranks;
-    return *at = t;
+    *at = t;
+    return t;
 }
 
 static void free_topic(struct online_topic *t)

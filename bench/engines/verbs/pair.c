@@ -69,8 +69,10 @@ static int make_memory(struct verbs_pair *p, struct verbs_report *w)
     size_t half = (size_t)p->nqps * p->max_bytes;
     if (p->memory) {
         p->mr = p->memory->make(p->memory->user, p->pd, 2 * half, &p->source, w->failure);
+        if (!p->mr)
+            return -1;
         p->target = p->source + half;
-        return p->mr ? 0 : -1;
+        return 0;
     }
     void *memory = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
