@@ -175,6 +175,8 @@ void *profiler_begin_group(struct profiler_comm *c)
 void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct profiler_peer *p)
 {
     struct profiler_group *g = group_of(c, group);
+    if (p->peer == c->rank)
+        doubt_times(c);
     if (!g || (p->is_send && g->sends >= PROFILER_PEERS)) {
         if (p->is_send)
             count(c, &p->call);
@@ -187,8 +189,6 @@ void *profiler_begin_peer(struct profiler_comm *c, void *group, const struct pro
     } else {
         g->receives++;
     }
-    if (p->peer == c->rank)
-        doubt_times(c);
     int channels = awaited_channels(c, &p->call);
     if (!channels)
         return NULL;
