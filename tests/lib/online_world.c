@@ -42,6 +42,8 @@ static struct {
     struct explore_member *member;
     struct explore_decider *decider;
     uint32_t round;
+    double host_us;                /* the host's clock, which stands but for connections */
+    unsigned connected, by_itself; /* bits of algorithms */
 } world;
 
 static double uniform(void)
@@ -141,6 +143,24 @@ static double call(int i, int arm)
     return disturbed(us);
 }
 
+/* The first call of an algorithm takes the host's time, in a job by default, too. */
+static void connect(const struct size *s, int arm)
+{
+    unsigned algo = 1U << arm % EXPLORE_CELLS / PROTO_COUNT, own = 1U << s->own / PROTO_COUNT;
+    int is_new = !(world.connected & algo), is_due = !(world.by_itself & own);
+    world.connected |= algo;
+    world.by_itself |= own;
+    world.host_us += is_new * world.o.connect_us;
+    world.total_us += is_new * world.o.connect_us;
+    world.default_us += is_due * world.o.connect_us;
+    world.spent_us += is_new && algo != own ? world.o.connect_us : 0;
+}
+
+static uint64_t host_ns(void)
+{
+    return 1 + (uint64_t)(world.host_us * 1e3);
+}
+
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
 static void look(void *arg, int kind, struct explore_seen *seen)
@@ -181,8 +201,10 @@ static void step_ours(int i)
     explore_called(world.member, 0);
     if (explore_ask(world.member, &q, &cell))
         abort();
+    int arm = arm_of(s, cell);
+    connect(s, arm);
     uint32_t tag = explore_launched(world.member, q.coll, q.bytes);
-    int arm = arm_of(s, cell), run = arm % EXPLORE_CELLS, is_tried = (tag - 1) % 4 >= EXPLORE_TRIED_FIRST;
+    int run = arm % EXPLORE_CELLS, is_tried = (tag - 1) % 4 >= EXPLORE_TRIED_FIRST;
     double us = call(i, arm);
     if (is_tried)
         world.spent_us += s->us[arm] - s->us[s->hold];
@@ -273,6 +295,7 @@ static void step_other(int i)
     s->hold = world.o.method == ONLINE_DESCENT ? s->at : fastest(s);
     if (s->us[arm] > s->us[s->hold])
         world.spent_us += s->us[arm] - s->us[s->hold];
+    connect(s, arm);
     double us = call(i, arm);
     s->arms[arm].sum += us;
     s->arms[arm].n++;
@@ -312,6 +335,7 @@ void online_run(const struct online_options *o, struct online_score score[ONLINE
     if (!world.member || !world.decider)
         abort();
     explore_member_init(world.member);
+    world.member->clock = host_ns;
     for (unsigned n = 1, place = 0; place < ONLINE_PLACES; n++) {
         for (int i = 0; i < ONLINE_SIZES; i++)
             o->method == ONLINE_OURS ? step_ours(i) : step_other(i);

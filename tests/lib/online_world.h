@@ -34,15 +34,17 @@ struct online_options {
     enum online_regime regime;
     size_t law;
     uint64_t seed;
-    double regret;    /* the bound; 0.01 */
-    unsigned dropped; /* one time in so many does not come; 0: none */
-    int alike;        /* everything takes what the default takes */
-    unsigned turns;   /* after so many steps what was best takes three times as long; 0: never */
+    double regret;     /* the bound; 0.01 */
+    unsigned dropped;  /* one time in so many does not come; 0: none */
+    int alike;         /* everything takes what the default takes */
+    unsigned turns;    /* after so many steps what was best takes three times as long; 0: never */
+    double connect_us; /* of the host, for the first call of an algorithm */
 };
 
 struct online_score {
     double gained, possible; /* sums of logarithms of true gains of what calls run with then, and could */
-    double regret;           /* time that calls of trials took beyond what calls ran with else, of the time of all */
+    double regret;           /* time that calls of trials took beyond what calls ran with else, and that connecting
+                                what the job would not run took, of the time of all */
     double slower;           /* time of the job so far over that by default, less 1 */
     unsigned worse;          /* kinds that run with something slower than the default */
 };

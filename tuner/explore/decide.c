@@ -10,6 +10,7 @@
 #define DEAREST    8.0 /* times: what NCCL predicts to be slower is not tried */
 #define STRAGGLERS 32  /* calls behind a trial's end within which the times of its own come */
 #define AGAIN      512 /* calls behind a change until it is held against the default; then twice as many, ... */
+#define CONNECT_US 5e4 /* for connecting an algorithm, where nobody has seen what that takes */
 
 /* Of a trial: the first tells what would be a disaster, the others have 8, 24 and 48 pairs. */
 static const struct explore_plan stages[] = {{.is_trial = 1, .windows = 0, .gap = 1, .block = 1},
@@ -36,13 +37,16 @@ struct topic {
     double tried_us, behind_us;
     unsigned tried, behind;
     double spent_us;
-    uint64_t calls;        /* so far */
+    uint64_t calls;        /* so far ... */
+    double calls_us;       /* ... and their time */
     uint64_t again, pause; /* calls; when what was won is held against the default */
     double last_hold_us;   /* since the trial began; 0: none */
 };
 
 struct explore_decider {
     double regret;
+    double connect_us, stalled_us; /* feared, and paid; of the host */
+    unsigned connected;            /* bit per algorithm that calls have run with */
     struct topic *topics[EXPLORE_KNOWN];
     int count, turn;
     struct topic *asked; /* whose plan is proposed */
@@ -54,6 +58,8 @@ struct explore_decider *explore_decider_new(double regret)
     struct explore_decider *d = calloc(1, sizeof *d);
     if (d)
         d->regret = regret;
+    if (d)
+        d->connect_us = CONNECT_US;
     return d;
 }
 
@@ -148,6 +154,7 @@ void explore_sampled(struct explore_decider *d, const struct explore_sample *s)
     struct topic *t = s->us > 0 ? topic_of(d, s->kind) : NULL;
     if (!t)
         return;
+    d->connected |= 1U << s->algo;
     t->widest = s->channels > t->widest ? s->channels : t->widest;
     if (s->arm == EXPLORE_HOLD) {
         hold_sample(t, s);
@@ -157,6 +164,14 @@ void explore_sampled(struct explore_decider *d, const struct explore_sample *s)
     } else {
         tried_sample(t, s);
     }
+}
+
+void explore_stalled(struct explore_decider *d, enum explore_stall why, double us)
+{
+    if (why == EXPLORE_BEGINNING || (why == EXPLORE_CONNECTED && us > d->connect_us))
+        d->connect_us = us;
+    if (why != EXPLORE_BEGINNING)
+        d->stalled_us += us;
 }
 
 /* ---- quotients --------------------------------------------------------------------------------------------------- */
@@ -231,46 +246,69 @@ static void list_channels(struct topic *t)
             add(t, (struct explore_cell){(int8_t)cell, (uint8_t)counts[i]}, RISK);
 }
 
-static int first_open(const struct topic *t)
-{
-    for (int i = 1; i < t->ncandidates; i++)
-        if (t->candidates[i].fate <= EXPLORE_RUNNING)
-            return i;
-    return -1;
-}
-
-static int next_candidate(struct topic *t, const struct explore_seen *seen)
-{
-    if (!t->is_listed)
-        list(t, seen);
-    if (t->hold.cell >= 0 && seen->calls >= t->again)
-        return 0;
-    int i = first_open(t);
-    if (i < 0) {
-        list_channels(t);
-        i = first_open(t);
-    }
-    return i;
-}
-
-/* ---- trials ------------------------------------------------------------------------------------------------------ */
+/* ---- what may be tried ------------------------------------------------------------------------------------------- */
 
 static double hold_us(const struct topic *t)
 {
     return median_of(t->holds, t->nholds);
 }
 
-static double risk_of(const struct topic *t, const struct explore_plan *trial, const struct explore_candidate *c)
+/* The next of a candidate. */
+static struct explore_plan trial_of(const struct topic *t, int i)
 {
-    double over = c->risk > 1 ? c->risk - 1 : 0;
-    return over * explore_tried(trial) * hold_us(t);
+    const struct explore_candidate *c = &t->candidates[i];
+    struct explore_plan p = stages[i ? c->stage : RECHECK];
+    p.kind = t->kind;
+    p.cell = c->cell;
+    return p;
 }
 
-static int is_affordable(const struct explore_decider *d, const struct topic *t, double us,
-                         const struct explore_seen *seen)
+static int needs_connection(const struct explore_decider *d, const struct explore_candidate *c)
 {
-    return t->spent_us + us <= d->regret * (double)seen->calls * hold_us(t);
+    return c->cell.cell >= 0 && !(d->connected >> c->cell.cell / PROTO_COUNT & 1);
 }
+
+/* Within the share of the time of calls of its kind, and of all calls. */
+static int is_affordable(const struct explore_decider *d, const struct topic *t, int i)
+{
+    const struct explore_candidate *c = &t->candidates[i];
+    struct explore_plan trial = trial_of(t, i);
+    double us = c->risk > 1 ? (c->risk - 1) * explore_tried(&trial) * hold_us(t) : 0, calls_us = 0;
+    double spent_us = us + d->stalled_us + (needs_connection(d, c) ? d->connect_us : 0);
+    for (int k = 0; k < d->count; k++) {
+        calls_us += d->topics[k]->calls_us;
+        spent_us += d->topics[k]->spent_us;
+    }
+    return t->spent_us + us <= d->regret * t->calls_us && spent_us <= d->regret * calls_us;
+}
+
+/* The first that is open; -1: none. Those that wait for a connection hold nobody else up. */
+static int first_open(const struct explore_decider *d, const struct topic *t, int connected)
+{
+    for (int i = 1; i < t->ncandidates; i++)
+        if (t->candidates[i].fate <= EXPLORE_RUNNING && needs_connection(d, &t->candidates[i]) != connected)
+            return i;
+    return -1;
+}
+
+/* What is to be tried next, if it may be; -1: nothing. */
+static int next_candidate(const struct explore_decider *d, struct topic *t, const struct explore_seen *seen)
+{
+    if (!t->is_listed)
+        list(t, seen);
+    if (t->hold.cell >= 0 && seen->calls >= t->again)
+        return is_affordable(d, t, 0) ? 0 : -1;
+    int connected = first_open(d, t, 1), other = first_open(d, t, 0);
+    if (connected < 0) {
+        list_channels(t);
+        connected = first_open(d, t, 1);
+    }
+    if (other >= 0 && (connected < 0 || other < connected) && is_affordable(d, t, other))
+        return other;
+    return connected >= 0 && is_affordable(d, t, connected) ? connected : -1;
+}
+
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
 
 /* A time that never came was as dear as those that did, or as was feared. */
 static double excess(double sum_us, unsigned n, unsigned expected, double hold, double feared)
@@ -323,15 +361,6 @@ static void settle(struct topic *t)
     t->running = -1;
 }
 
-static struct explore_plan trial_of(const struct topic *t, int i)
-{
-    const struct explore_candidate *c = &t->candidates[i];
-    struct explore_plan p = stages[i ? c->stage : RECHECK];
-    p.kind = t->kind;
-    p.cell = c->cell;
-    return p;
-}
-
 static int winner(const struct topic *t)
 {
     for (int i = 0; i < t->ncandidates; i++)
@@ -345,6 +374,7 @@ static uint32_t propose(struct explore_decider *d, struct topic *t, const struct
 {
     t->bytes = seen->bytes;
     t->calls = seen->calls;
+    t->calls_us = (double)seen->calls * hold_us(t);
     if (t->running >= 0 && (seen->trials == t->trials || seen->calls < seen->ended + STRAGGLERS))
         return 0;
     if (t->running >= 0)
@@ -355,12 +385,12 @@ static uint32_t propose(struct explore_decider *d, struct topic *t, const struct
     d->asked_candidate = i;
     if (i >= 0)
         return explore_pack(&(struct explore_plan){.kind = t->kind, .cell = t->candidates[i].cell});
-    i = t->nholds >= FIRST_FEW ? next_candidate(t, seen) : -1;
+    i = t->nholds >= FIRST_FEW ? next_candidate(d, t, seen) : -1;
     if (i < 0)
         return 0;
     struct explore_plan p = trial_of(t, i);
     d->asked_candidate = i;
-    return is_affordable(d, t, risk_of(t, &p, &t->candidates[i]), seen) ? explore_pack(&p) : 0;
+    return explore_pack(&p);
 }
 
 uint32_t explore_next(struct explore_decider *d, explore_look *look, void *arg)

@@ -7,9 +7,10 @@
  * below 1 - EXPLORE_MARGIN, and has lost when it is above. What has won is held against what the job would run with
  * again and again, and goes when that is faster.
  *
- * Regret is the time that calls of trials took beyond the others, first calls behind a change included. A trial begins
- * only when what it may cost and all that was paid before for calls of this kind is within the bound's share of the
- * time of all calls of this kind so far. */
+ * Regret is the time that calls of trials took beyond the others, first calls behind a change included, and the host's
+ * time for connecting an algorithm and waiting for an outcome. A trial begins only when what it may cost and all that
+ * was paid before for calls of this kind is within the bound's share of the time of all calls of this kind so far, and
+ * what was paid for all kinds, connections included, is within that share of the time of all calls. */
 #ifndef TUNER_EXPLORE_DECIDE_H
 #define TUNER_EXPLORE_DECIDE_H
 
@@ -38,6 +39,14 @@ struct explore_sample {
     double us;
 };
 
+/* What has held up the host of this rank. */
+enum explore_stall {
+    EXPLORE_BEGINNING, /* the communicator's first call, which connects what the job runs with by itself */
+    EXPLORE_CONNECTED, /* the first call of an algorithm that a plan has asked for */
+    EXPLORE_WAITED,    /* for an outcome */
+    EXPLORE_STALLS
+};
+
 struct explore_decider;
 
 /* NULL: no memory. */
@@ -45,6 +54,7 @@ struct explore_decider *explore_decider_new(double regret);
 void explore_decider_free(struct explore_decider *d); /* NULL is fine */
 
 void explore_sampled(struct explore_decider *d, const struct explore_sample *s);
+void explore_stalled(struct explore_decider *d, enum explore_stall why, double us);
 
 /* What is to be proposed next; 0: nothing for now. `seen` of the kinds, asked one at a time. */
 typedef void explore_look(void *arg, int kind, struct explore_seen *seen);

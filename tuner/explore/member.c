@@ -4,7 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE_S 60 /* for an outcome: then the coordinator is lost, and whoever promised with it */
+#define PATIENCE_NS \
+    UINT64_C(60000000000) /* for an outcome: then the coordinator is lost, and whoever promised with it */
 
 static void *self(void)
 {
@@ -22,8 +23,16 @@ static void end(struct explore_member *m, enum explore_end why)
     atomic_compare_exchange_strong(&m->ended, &none, (int)why);
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 void explore_member_init(struct explore_member *m)
 {
+    m->clock = now_ns;
     atomic_store(&m->gate, UINT64_MAX);
     pthread_mutex_init(&m->mutex, NULL);
     pthread_cond_init(&m->news, NULL);
@@ -67,13 +76,6 @@ static void apply(struct explore_member *m)
         k->hold = p.cell;
 }
 
-static uint64_t now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec;
-}
-
 /* A second of the clock that a wait goes by, whatever is done to that meanwhile. */
 static void wait_for_news(struct explore_member *m)
 {
@@ -88,7 +90,7 @@ static int pass(struct explore_member *m, uint64_t n)
 {
     uint32_t plan;
     enum online_turn turn;
-    uint64_t began = now_s();
+    uint64_t began = now_ns();
     pthread_mutex_lock(&m->mutex);
     for (;;) {
         m->agent.next = n;
@@ -96,7 +98,7 @@ static int pass(struct explore_member *m, uint64_t n)
         if (turn != ONLINE_WAIT)
             break;
         wait_for_news(m);
-        if (now_s() - began > PATIENCE_S)
+        if (now_ns() - began > PATIENCE_NS)
             online_agent_lose(&m->agent);
     }
     if (turn == ONLINE_GO && m->is_pending && n >= m->agent.from)
@@ -144,12 +146,30 @@ static struct explore_cell take_turn(struct explore_member *m, struct explore_ke
     return is_tried && !m->is_captured ? k->trial.cell : k->hold; /* a graph would have it for ever */
 }
 
+/* The host's time from here to the launch counts: NCCL connects between its question and that. */
+static void hold_up(struct explore_member *m, enum explore_stall why)
+{
+    m->held_ns = m->held_ns ? m->held_ns : m->clock();
+    m->why = why;
+}
+
+static void watch_connection(struct explore_member *m, struct explore_cell cell)
+{
+    unsigned algo = 1U << cell.cell / PROTO_COUNT;
+    if (!(m->connected & algo))
+        hold_up(m, EXPLORE_CONNECTED);
+    m->connected |= algo;
+}
+
 int explore_ask(struct explore_member *m, const struct tuner_call *call, struct explore_cell *cell)
 {
     int kind = explore_kind(call->coll, call->bytes);
     *cell = (struct explore_cell){-1, 0};
     if (m->failed)
         return -1;
+    if (!m->is_asked && m->called == 1) /* or something else has connected before */
+        hold_up(m, EXPLORE_BEGINNING);
+    m->is_asked = 1;
     if (kind < 0)
         return 0;
     if (m->launched) {
@@ -164,14 +184,19 @@ int explore_ask(struct explore_member *m, const struct tuner_call *call, struct 
     ADD(m->nasked, 1);
     m->kind = kind;
     uint64_t n = atomic_fetch_add(&m->next, 1);
-    if (n >= atomic_load(&m->gate) && pass(m, n)) {
-        m->failed = 1;
-        return -1;
+    if (n >= atomic_load(&m->gate)) {
+        hold_up(m, EXPLORE_WAITED);
+        m->failed = pass(m, n) != 0;
     }
+    if (m->failed)
+        return -1;
     unsigned cells = available(call);
     note(k, call, cells);
     *cell = take_turn(m, k);
-    if (cell->cell < 0 || cells >> cell->cell & 1)
+    if (cell->cell < 0)
+        return 0;
+    watch_connection(m, *cell);
+    if (cells >> cell->cell & 1)
         return 0;
     m->failed = 1;
     return -1;
@@ -220,6 +245,8 @@ void explore_called(struct explore_member *m, int is_captured)
         take_all_back(m);
     }
     m->caller = self();
+    m->called += m->called < 2;
+    m->held_ns = 0;
     m->is_captured = is_captured;
     if (is_captured)
         end(m, EXPLORE_CAPTURED);
@@ -233,10 +260,18 @@ enum { NS_BITS = 40, CHANNEL_BITS = 7, PROTO_BITS = 2, ALGO_BITS = 3, TAG_BITS =
 _Static_assert(NS_BITS + CHANNEL_BITS + PROTO_BITS + ALGO_BITS + TAG_BITS == 64, "one word");
 _Static_assert(EXPLORE_KINDS * 4 < 1 << TAG_BITS, "kind and arm, and 0 for none");
 
+static void release(struct explore_member *m)
+{
+    atomic_fetch_add(&m->stalled_ns[m->why], m->clock() - m->held_ns);
+    m->held_ns = 0;
+}
+
 /* One call of one question: of more than one that were merged, the time is not the question's. */
 uint32_t explore_launched(struct explore_member *m, int coll, uint64_t bytes)
 {
     int kind = explore_kind(coll, bytes);
+    if (m->held_ns)
+        release(m);
     if (kind < 0)
         return 0;
     ADD(m->launched, 1);
@@ -280,6 +315,11 @@ void explore_drain(struct explore_member *m, struct explore_decider *d)
             explore_sampled(d, &s);
     }
     m->drained = end_at;
+    for (int i = 0; i < EXPLORE_STALLS; i++) {
+        uint64_t ns = atomic_exchange(&m->stalled_ns[i], 0);
+        if (ns)
+            explore_stalled(d, (enum explore_stall)i, (double)ns / 1e3);
+    }
 }
 
 void explore_see(const struct explore_member *m, int kind, struct explore_seen *seen)

@@ -23,6 +23,8 @@
 #define EXPLORE_SAMPLES 1024
 #define EXPLORE_ASKED   16 /* questions of a group whose answers can be taken back */
 
+typedef uint64_t explore_clock(void); /* of the host, in nanoseconds */
+
 struct explore_key {
     _Atomic uint64_t calls, bytes, ended;
     _Atomic uint32_t trials;
@@ -69,6 +71,13 @@ struct explore_member {
     const void *caller; /* a thread */
     int kind;           /* of the last question, ... */
     enum explore_arm arm;
+    explore_clock *clock; /* monotonic; another one in tests */
+    unsigned called;      /* calls before the first question: none, one, more */
+    int is_asked;
+    unsigned connected; /* bit per algorithm that plans have asked for */
+    uint64_t held_ns;   /* since when the call under way may hold up its host ... */
+    enum explore_stall why;
+    _Atomic uint64_t stalled_ns[EXPLORE_STALLS]; /* on their way, too */
     /* times on their way to who decides */
     _Atomic uint64_t samples[EXPLORE_SAMPLES];
     _Atomic unsigned nsamples;

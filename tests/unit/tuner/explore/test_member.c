@@ -423,6 +423,44 @@ static void times_are_of_calls_that_were_alone(void **state)
     assert_int_equal(alone->nsamples, 1);
 }
 
+static uint64_t told_ns = 1;
+
+static uint64_t told_clock(void)
+{
+    return told_ns;
+}
+
+/* NCCL connects between its question and the launch. */
+static void what_holds_up_the_host_is_counted(void **state)
+{
+    (void)state;
+    alone->clock = told_clock;
+    struct job j = {.members = {alone}};
+    struct rank r = {.job = &j};
+    ask(&r, &sizes[2], 0); /* a broadcast may be the first */
+    told_ns += 100;
+    explore_launched(alone, sizes[2].coll, sizes[2].bytes);
+    assert_int_equal(alone->stalled_ns[EXPLORE_BEGINNING], 100);
+    alone_asks(1);
+    told_ns += 50; /* between calls */
+    commit(1, 2, 5);
+    alone_asks(1);
+    for (int call = 0; call < 3; call++) { /* a ring, which no plan has asked for before */
+        alone_asks(0);
+        told_ns += 1000;
+        explore_launched(alone, sizes[0].coll, sizes[0].bytes);
+    }
+    assert_int_equal(alone->stalled_ns[EXPLORE_CONNECTED], 1000);
+    commit(2, alone->next + 1, 4);
+    alone_asks(1);
+    alone_asks(0);
+    told_ns += 7;
+    explore_launched(alone, sizes[0].coll, sizes[0].bytes);
+    assert_int_equal(alone->stalled_ns[EXPLORE_CONNECTED], 1000);
+    assert_int_equal(alone->stalled_ns[EXPLORE_WAITED], 7);
+    assert_int_equal(alone->stalled_ns[EXPLORE_BEGINNING], 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +474,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(refuses_what_it_cannot, make_alone, free_alone),
         cmocka_unit_test_setup_teardown(fails_where_its_cell_has_gone, make_alone, free_alone),
         cmocka_unit_test_setup_teardown(times_are_of_calls_that_were_alone, make_alone, free_alone),
+        cmocka_unit_test_setup_teardown(what_holds_up_the_host_is_counted, make_alone, free_alone),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
