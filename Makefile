@@ -49,7 +49,6 @@ MPI_LIBS     = $(eval MPI_LIBS := $(call pkg,--libs ompi-c))$(MPI_LIBS)
 # bench/nccltune-worker/ is the worker that runs NCCL (libc only), tuner/plugin/ is the plugin.
 tree         = $(sort $(shell find $(1) -name '*.c'))
 TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe tuner/explore tuner/online)
-TUNER_SRC   := $(call tree,tuner/table tuner/libc tuner/capture tuner/observe tuner/explore tuner/online)
 PLUGIN_SRC  := $(call tree,tuner core/wire) core/coll.c core/hmac.c core/launcher.c core/sha256.c
 BENCH_SRC   := $(call tree,bench/nccltune-bench)
 WORKER_PARTS    := bench/results/shape_ranks.c $(addprefix bench/launch/,address.c gpu_driver.c) $(addprefix core/wire/,connection.c proof.c tcp.c) $(addprefix bench/noise/,host_signs.c signs.c) \
@@ -133,9 +132,11 @@ lib_flags    = $(LIB_OBJ)
 ld_flags     = $(CC) $(CFLAGS) $(LDFLAGS) $(MPI_LIBS) $(DEP_LIBS) \
                $(CLI_OBJ) $(BENCH_OBJ) $(WORKER_OBJ) $(HOOK_OBJ) $(PLUGIN_OBJ)
 
-# What each of these was the last time: the file changes when the flags do, and what depends on it is built anew.
+# What each of these was the last time: the file changes when the flags do, and what depends on it is built anew. Other
+# makes may look at the same moment.
+NEW         := new$(shell echo $$PPID)
 $(B)/flags/%: FORCE
-	+@$(shell mkdir -p $(@D))$(file >$@.new,$($*_flags))cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	+@$(shell mkdir -p $(@D))$(file >$@.$(NEW),$($*_flags))cmp -s $@.$(NEW) $@ && rm $@.$(NEW) || mv $@.$(NEW) $@
 
 # Version and prefix reach only the objects whose source names them.
 grep         = $(shell grep -rl --include='*.c' $(1) core probe bench tuner envgen cli slurm)

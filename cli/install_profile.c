@@ -239,7 +239,7 @@ static void print_done(const struct request *w, const struct install_done *d)
 
 /* Jobs begin at whole seconds, and a change must be on disk before the second that it names. */
 #define LEAD_S      2
-#define HOSTS_S     30 /* the same for many hosts */
+#define HOSTS_S     30 /* the usual for many hosts */
 #define PATIENCE_S  60
 #define MOST_WAIT_S 5 /* for hooks nobody has to wait */
 
@@ -345,8 +345,9 @@ static int spread_all(struct spread *s, const char *bundle, struct err *e)
     int failed = step(s, "--stage", "-", bundle, 0), n = s->hosts.nhosts;
     if (failed)
         return err_set(e, ERR_FAILED, "%d of %d hosts could not take the profile; nothing has changed", failed, n);
-    long long since = (long long)time(NULL) + (s->r->delay_s > HOSTS_S ? s->r->delay_s : HOSTS_S);
-    s->hosts.patience_s = (double)(since - (long long)time(NULL)) / 2;
+    long delay_s = !s->r->delay_s ? HOSTS_S : s->r->delay_s > LEAD_S ? s->r->delay_s : LEAD_S;
+    long long since = (long long)time(NULL) + delay_s;
+    s->hosts.patience_s = (double)delay_s / 2;
     failed = step(s, "--schedule", s->hash, NULL, since);
     if (failed || (long long)time(NULL) >= since) {
         int kept = step(s, "--unschedule", s->hash, NULL, since);

@@ -23,7 +23,7 @@ export DRIVER_DOUBLE_GPUS=2 NCCL_SOCKET_IFNAME==eth0 NCCL_MIN_CTAS=1 NCCL_MAX_CT
 export NCCL_DOUBLE_FAULT='hang rank=5 algo=tree proto=simple'
 build/nccltune probe -o '$dir/topology.json'
 build/nccltune bench --engine nccl --topology '$dir/topology.json' --collectives allreduce --max-bytes 256K \\
-    --step-factor 32 --budget 60s --watchdog 2s --first-use-patience 2s -o '$dir/results.jsonl'
+    --step-factor 32 --budget 40s --watchdog 2s --first-use-patience 2s -o '$dir/results.jsonl'
 code=\$?
 unset NCCL_DOUBLE_FAULT
 build/nccltune bench --engine nccl --topology '$dir/topology.json' --collectives allreduce --sizes 64K --budget 4s -q \\

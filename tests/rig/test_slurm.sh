@@ -78,6 +78,8 @@ schedule() { echo "$(($(date +%s) - 1)) $profile $1" >>"$store/schedule"; }
 only() { : >"$store/schedule" && schedule "$1"; }
 
 slurm() { tests/rig/slurm exec $prefix timeout -k 5 60 "$@"; }
+# submit COMMAND...: until there are no jobs left. sbatch -W looks after its own every 2 and then 8 seconds only.
+submit() { slurm sh -c '"$@" >/dev/null && while squeue -h | grep -q .; do sleep 0.1; done' submit "$@"; }
 drained() { slurm sinfo -h -N -n "$1" -o '%T %E' | head -n 1; }
 wait_for() { # wait_for WORD COMMAND...: until the output begins with it
     local word=$1 out i
@@ -150,7 +152,7 @@ batch() { # batch AS-USER SBATCH-OPTION...: the script's output
     shift
     out=$(mktemp -u "$dir/node/out.XXXXXX")
     # The output file is on the first node's own directory.
-    slurm setpriv --reuid "$user" --regid "$user" --clear-groups sbatch -Q -W -D / -w "${n}1,${n}2" -o "$out" "$@" "$work/batch.sh" >/dev/null
+    submit setpriv --reuid "$user" --regid "$user" --clear-groups sbatch -Q -D / -w "${n}1,${n}2" -o "$out" "$@" "$work/batch.sh"
     cat "$dir/${n}1/$(basename "$out")"
 }
 # Nodes of two classes: the script itself has no node's own settings, for they would travel; NCCL asks the plugin.
@@ -238,7 +240,7 @@ END
 het_batch() {
     local out
     out=$(mktemp -u "$dir/node/out.XXXXXX")
-    slurm sbatch -Q -W -D / -o "$out" "$work/batch.sh" >/dev/null
+    submit sbatch -Q -D / -o "$out" "$work/batch.sh"
     cat "$dir/${n}1/$(basename "$out")"
 }
 check "sbatch: so has a heterogeneous batch job, and a step on its second part" same "${n}1 $a|${n}2 $b|${n}2 $b" het_batch
@@ -295,7 +297,7 @@ END
 cat >"$work/batch.sh" <<END
 #!/bin/sh
 srun -Q sh -c '$hash_of' | sort -u
-srun -Q -N1 -n1 sbatch -Q -W -D / -p main -w ${n}0 -o $dir/child.out $work/child.sh
+srun -Q -N1 -n1 sbatch -Q -D / -p main -w ${n}0 -o $dir/child.out $work/child.sh
 END
 chmod 755 "$work"/*.sh
 canary_and_child() { batch 0 -p canary -O && cat "$dir/child.out"; }
@@ -349,7 +351,7 @@ batch_lost() { # batch_lost FIRST: a batch job whose script runs there
 srun -Q /bin/sh -c 'echo \$SLURMD_NODENAME \${NCCLTUNE_HASH:+tuned}\${NCCLTUNE_REFUSE:+refused}' | grep -v '^nccltune: ' | sort
 END
     printf '%s\n' "$@" >"$work/hosts"
-    slurm sbatch -Q -W -D / -w "$1,$2" -o "$dir/lost.out" "$work/batch.sh" >/dev/null
+    submit sbatch -Q -D / -w "$1,$2" -o "$dir/lost.out" "$work/batch.sh"
     cat "$dir/lost.out"
 }
 check "sbatch from a node that has it" same "${n}0 tuned|${n}3 refused" batch_lost ${n}0 ${n}3
@@ -451,7 +453,7 @@ check "--force does not ask" inst --uninstall --purge --force
 check "hooks find that nothing is installed" grep -q " none all" "$dir/own/store/schedule"
 slurm scancel -u root
 conf
-many_hosts() { inst "$work/made" --hosts "${n}[0-3]" --ssh "$dir/reach" --program "$PWD/build/nccltune" >"$work/many_hosts"; }
+many_hosts() { inst "$work/made" --hosts "${n}[0-3]" --delay 10s --ssh "$dir/reach" --program "$PWD/build/nccltune" >"$work/many_hosts"; }
 many_say() { many_hosts; grep -q "$1" "$work/many_hosts"; }
 same_schedules() { [ "$(cat "$dir"/own.*/store/schedule 2>/dev/null | grep -v '^#' | sort | uniq -c | awk '{ print $1 }' | paste -sd,)" = "$1" ]; }
 export DEAD=${n}2 DEAD_FROM=
