@@ -14,9 +14,9 @@
 
 static const char *const statuses[BENCH_STATUS_COUNT] = {"ok", "dropped", "wrong", "failed", "crashed", "hung"};
 
-const char *bench_status_name(enum bench_status s)
+const char *bench_status_name(int status)
 {
-    return (unsigned)s < BENCH_STATUS_COUNT ? statuses[s] : NULL;
+    return (unsigned)status < BENCH_STATUS_COUNT ? statuses[status] : NULL;
 }
 
 static const char *const buffers_names[BENCH_BUFFERS] = {NULL,           "bfloat16", "in place",
@@ -39,6 +39,52 @@ int bench_buffers_are_told(int buffers)
 {
     return buffers >= BENCH_GRAPH;
 }
+
+/* ---- members ---- */
+
+static void put_settings(cJSON *o, const struct json_field *f, const void *at)
+{
+    const struct bench_setting *settings = *(const struct bench_setting *const *)at;
+    const int n = *json_count((void *)at);
+    cJSON *object = n || f->always ? cJSON_AddObjectToObject(o, f->key) : NULL;
+    for (int i = 0; i < n; i++)
+        json_add_str(object, settings[i].name, settings[i].value);
+}
+
+static int get_settings(struct json_reader *in, const struct json_field *f, const cJSON *object, void *at)
+{
+    const cJSON *item;
+    struct bench_setting *list = arena_alloc(in->arena, (size_t)cJSON_GetArraySize(object) * sizeof *list);
+    int n = 0;
+    if (object && !cJSON_IsObject(object))
+        return json_wrong(in, f->key, "an object of names and strings");
+    cJSON_ArrayForEach(item, object)
+    {
+        if (!cJSON_IsString(item) || !item->string || !*item->string)
+            return json_wrong(in, f->key, "an object of names and strings");
+        list[n++] =
+            (struct bench_setting){arena_strdup(in->arena, item->string), arena_strdup(in->arena, item->valuestring)};
+    }
+    *(const struct bench_setting **)at = list;
+    *json_count(at) = n;
+    return 0;
+}
+
+static void put_groups(cJSON *o, const struct json_field *f, const void *others)
+{
+    if (*(const int *)others)
+        cJSON_AddNumberToObject(o, f->key, *(const int *)others + 1);
+}
+
+static int get_groups(struct json_reader *in, const struct json_field *f, const cJSON *item, void *others)
+{
+    const struct json_field whole = {f->key, .low = 1, .high = BENCH_SHAPE_MOST, .unknown = 1};
+    int rc = json_as_int.get(in, &whole, item, others);
+    *(int *)others -= 1;
+    return rc;
+}
+
+const struct json_kind bench_json_settings = {put_settings, get_settings}, bench_json_groups = {put_groups, get_groups};
 
 /* ---- reading ---- */
 

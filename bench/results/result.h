@@ -2,12 +2,10 @@
 #ifndef BENCH_RESULTS_RESULT_H
 #define BENCH_RESULTS_RESULT_H
 
-#include <cjson/cJSON.h>
 #include <stdint.h>
 
 #include "bench/results/doubt.h"
-#include "core/arena.h"
-#include "core/err.h"
+#include "core/json_fields.h"
 
 #define BENCH_DEFAULT "default"
 
@@ -35,7 +33,7 @@ enum bench_status {
     BENCH_HUNG,    /* passed its deadline and was killed */
     BENCH_STATUS_COUNT,
 };
-const char *bench_status_name(enum bench_status s); /* "ok", "dropped", ... */
+const char *bench_status_name(int status); /* "ok", "dropped", ... */
 
 struct bench_setting {
     const char *name, *value;
@@ -78,5 +76,8 @@ int bench_result_read(const cJSON *doc, const char *path, long line, struct aren
                       struct err *e);
 /* To be deleted by the caller. */
 cJSON *bench_result_json(const struct bench_result *r);
+
+/* Kinds of members: the settings of struct bench_knobs; `others`, which is written as one more. */
+extern const struct json_kind bench_json_settings, bench_json_groups;
 
 #endif

@@ -118,8 +118,9 @@ struct env_decisions {
     int predicted;           /* what was only predicted is written, too */
     int extrapolate_nodes;   /* tuner.csv reaches up to this many nodes; 0: no further than was measured */
     struct env_shape *shapes;
+    int nshapes;
     struct env_setting *settings;
-    int nshapes, nsettings;
+    int nsettings;
     struct model_fit fit; /* of the model to what was measured, for extrapolation; used 0: not fitted */
     struct env_extrapolation *extrapolations;
     int nextrapolations;

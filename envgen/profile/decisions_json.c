@@ -1,185 +1,358 @@
-/* decisions.json: from the structures to the document. Times are in microseconds. */
+/* decisions.json: what of the structures is where in the document. Times are in microseconds. What does not fit
+ * together is an error, so that nobody behind this file needs to check an index. */
+#include <math.h>
+#include <string.h>
+
+#include "bench/results/shape.h"
 #include "core/coll.h"
+#include "core/json_fields.h"
 #include "core/vars/catalogue.h"
 #include "envgen/profile/decisions.h"
 
-static void add_interval(cJSON *o, const char *key, struct bench_interval v)
+#define MOST_SHAPES         10000 /* answers compare each with each */
+#define MOST_EXTRAPOLATIONS 100000
+#define MOST_NODES          1000000
+
+/* ---- kinds of members ---- */
+
+/* The upper end of a range; -1: it is open. */
+static void put_end(cJSON *o, const struct json_field *f, const void *at)
 {
-    if (v.n <= 0)
-        return;
-    cJSON *i = cJSON_AddObjectToObject(o, key);
-    cJSON_AddNumberToObject(i, "median", v.median);
-    cJSON_AddNumberToObject(i, "low", v.low);
-    cJSON_AddNumberToObject(i, "high", v.high);
-    cJSON_AddNumberToObject(i, "n", v.n);
-    if (v.predicted)
-        cJSON_AddBoolToObject(i, "predicted", 1);
-    if (v.slowdown > 0)
-        cJSON_AddNumberToObject(i, "slowdown", v.slowdown);
+    uint64_t bytes = *(const uint64_t *)at;
+    cJSON_AddNumberToObject(o, f->key, bytes == ENV_OPEN ? -1 : (double)bytes);
 }
 
-static void add_knobs(cJSON *o, const struct bench_knobs *k)
+static int get_end(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
-    json_add_str(o, "label", k->label);
-    cJSON *settings = cJSON_AddObjectToObject(o, "settings");
-    for (int i = 0; i < k->nsettings; i++)
-        json_add_str(settings, k->settings[i].name, k->settings[i].value);
+    const int open = cJSON_IsNumber(item) && item->valuedouble == -1;
+    *(uint64_t *)at = ENV_OPEN;
+    return open ? 0 : json_as_bytes.get(in, f, item, at);
 }
 
-static void add_option(cJSON *array, const struct env_option *option)
+static void put_evidence(cJSON *o, const struct json_field *f, const void *engine)
 {
-    cJSON *o = json_append(array);
-    add_knobs(o, &option->call);
-    json_add_str(o, "status", bench_status_name(option->status));
-    add_interval(o, "time_us", option->time_us);
-    add_interval(o, "gain", option->gain);
-    json_add_str(o, "lines", option->lines);
+    json_add_str(o, f->key, bench_evidence_text(bench_evidence_of(*(const char *const *)engine)));
 }
 
-static void add_point(cJSON *array, const struct env_point *p)
+static int get_nothing(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
-    cJSON *o = json_append(array);
-    cJSON_AddNumberToObject(o, "bytes", (double)p->bytes);
-    cJSON_AddNumberToObject(o, "default", p->fallback);
-    cJSON_AddNumberToObject(o, "chosen", p->chosen);
-    cJSON_AddBoolToObject(o, "smoothed", p->smoothed);
-    json_add_str(o, "shared", p->shared);
-    add_interval(o, "untouched_us", p->untouched_us);
-    add_interval(o, "total_gain", p->total_gain);
-    cJSON *options = cJSON_AddArrayToObject(o, "candidates");
-    for (int i = 0; i < p->noptions; i++)
-        add_option(options, &p->options[i]);
+    (void)in, (void)f, (void)item, (void)at;
+    return 0;
 }
 
-static void add_range(cJSON *array, const struct env_range *r)
+static void put_version(cJSON *o, const struct json_field *f, const void *at)
 {
-    cJSON *o = json_append(array);
-    cJSON_AddNumberToObject(o, "min_bytes", (double)r->min_bytes);
-    cJSON_AddNumberToObject(o, "max_bytes", r->max_bytes == ENV_OPEN ? -1 : (double)r->max_bytes);
-    add_knobs(cJSON_AddObjectToObject(o, "call"), &r->call);
-    json_add_str(o, "why", r->why);
-    add_interval(o, "gain", r->gain);
-    cJSON *points = cJSON_AddArrayToObject(o, "points");
-    for (int i = 0; i < r->npoints; i++)
-        add_point(points, &r->points[i]);
+    char text[ENV_VERSION];
+    json_add_str(o, f->key, env_version_text(text, *(const int *)at));
 }
 
-static void add_launch(cJSON *array, const struct env_launch *l)
+static int get_version(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
-    cJSON *o = json_append(array);
-    add_knobs(o, &l->knobs);
-    json_add_str(o, "status", bench_status_name(l->status));
-    cJSON_AddNumberToObject(o, "points", l->points);
-    add_interval(o, "gain", l->gain);
-    json_add_str(o, "why", l->why);
+    int unused;
+    return env_version_parse(cJSON_IsString(item) ? item->valuestring : "", at, &unused)
+               ? json_wrong(in, f->key, "a release of NCCL")
+               : 0;
 }
 
-static void add_shape(cJSON *array, const struct env_shape *s)
+static void put_factors(cJSON *o, const struct json_field *f, const void *at)
 {
-    cJSON *o = json_append(array);
-    json_add_str(o, "engine", s->engine);
-    json_add_str(o, "library", s->library);
-    json_add_str(o, "evidence", bench_evidence_text(bench_evidence_of(s->engine)));
-    json_add_str(o, "buffers", bench_buffers_name(s->buffers));
-    json_add_str(o, "active", s->active);
-    cJSON_AddNumberToObject(o, "nodes", s->nodes);
-    cJSON_AddNumberToObject(o, "ranks", s->ranks);
-    if (s->others)
-        cJSON_AddNumberToObject(o, "groups", s->others + 1);
-    json_add_str(o, "load", bench_load_name(s->load));
-    cJSON_AddNumberToObject(o, "chosen", s->chosen);
-    json_add_str(o, "why", s->why);
-    add_interval(o, "total_gain", s->total_gain);
-    cJSON *launches = cJSON_AddArrayToObject(o, "launches");
-    for (int i = 0; i < s->nlaunches; i++)
-        add_launch(launches, &s->launches[i]);
-    cJSON *colls = cJSON_AddArrayToObject(o, "collectives");
-    for (int i = 0; i < s->ncolls; i++) {
-        cJSON *c = json_append(colls);
-        json_add_str(c, "collective", coll_name(s->colls[i].coll));
-        cJSON *ranges = cJSON_AddArrayToObject(c, "ranges");
-        for (int r = 0; r < s->colls[i].nranges; r++)
-            add_range(ranges, &s->colls[i].ranges[r]);
-    }
-}
-
-static void add_setting(cJSON *array, const struct env_setting *s)
-{
-    cJSON *o = json_append(array);
-    json_add_str(o, "family", s->family);
-    json_add_str(o, "name", s->name);
-    json_add_str(o, "value", s->value);
-    json_add_str(o, "source", s->source);
-    json_add_str(o, "why", s->why);
-    cJSON_AddBoolToObject(o, "in_profile", s->in_profile);
-    if (s->node_class)
-        json_add_str(o, "class", s->node_class);
-}
-
-static void add_releases(cJSON *doc, const struct env_decisions *d)
-{
-    char low[ENV_VERSION], high[ENV_VERSION];
-    cJSON *o = cJSON_AddObjectToObject(doc, "nccl");
-    json_add_str(o, "low", env_version_text(low, d->nccl_low));
-    json_add_str(o, "high", env_version_text(high, d->nccl_high));
-    json_add_str(o, "source", d->nccl_source);
-    cJSON_AddBoolToObject(o, "rccl", d->rccl);
-}
-
-static void add_fit(cJSON *doc, const struct model_fit *f)
-{
-    cJSON *o = cJSON_AddObjectToObject(doc, "model_fit");
-    cJSON_AddNumberToObject(o, "results", f->used);
-    cJSON_AddNumberToObject(o, "before", f->before);
-    cJSON_AddNumberToObject(o, "spread", f->spread);
-    if (f->left_out > 0)
-        cJSON_AddNumberToObject(o, "left_out", f->left_out);
-    cJSON_AddNumberToObject(o, "bounded", f->bounded);
-    cJSON *factors = cJSON_AddObjectToObject(o, "factors");
+    cJSON *factors = cJSON_AddObjectToObject(o, f->key);
     for (int i = 0; i < MODEL_PARTS; i++)
-        cJSON_AddNumberToObject(factors, model_part_name(i), f->factors.time[i]);
-    cJSON_AddNumberToObject(o, "rest", f->factors.rest);
+        cJSON_AddNumberToObject(factors, model_part_name(i), ((const double *)at)[i]);
 }
 
-static void add_extrapolation(cJSON *array, const struct env_extrapolation *r)
+static int get_factors(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
-    cJSON *o = json_append(array);
-    json_add_str(o, "collective", coll_name(r->coll));
-    cJSON_AddNumberToObject(o, "min_bytes", (double)r->min_bytes);
-    cJSON_AddNumberToObject(o, "max_bytes", r->max_bytes == ENV_OPEN ? -1 : (double)r->max_bytes);
-    cJSON_AddNumberToObject(o, "nodes_low", r->nodes_low);
-    cJSON_AddNumberToObject(o, "nodes_high", r->nodes_high);
-    cJSON_AddNumberToObject(o, "ranks_per_node", r->ranks_per_node);
-    add_knobs(cJSON_AddObjectToObject(o, "call"), &r->call);
-    add_interval(o, "gain", r->gain);
-    json_add_str(o, "why", r->why);
+    (void)in, (void)f;
+    for (int i = 0; i < MODEL_PARTS; i++)
+        ((double *)at)[i] = json_num(item, model_part_name(i), 1);
+    return 0;
 }
+
+static const struct json_kind end = {put_end, get_end}, evidence = {put_evidence, get_nothing},
+                              version = {put_version, get_version}, factors = {put_factors, get_factors};
+
+/* ---- records, inner ones first ---- */
+
+/* Texts that the structures always have. */
+#define WORD(key, at)                      \
+    {                                      \
+        key, &json_as_text, at, .text = "" \
+    }
+#define STATUS(at)                                                            \
+    {                                                                         \
+        "status", &json_as_word, at, .name = bench_status_name, .required = 1 \
+    }
+#define COLL(at)                                                                               \
+    {                                                                                          \
+        "collective", &json_as_word, at, .name = coll_name, .parse = coll_parse, .required = 1 \
+    }
+#define KNOBS(at)                                                                                    \
+    {"label", &json_as_text, (at) + offsetof(struct bench_knobs, label), .required = 1},             \
+    {                                                                                                \
+        "settings", &bench_json_settings, (at) + offsetof(struct bench_knobs, settings), .always = 1 \
+    }
+
+#define AT(member) offsetof(struct bench_interval, member)
+static const struct json_field interval_fields[] = {
+    {"median", &json_as_number, AT(median), .required = 1},
+    {"low", &json_as_number, AT(low), .required = 1},
+    {"high", &json_as_number, AT(high), .required = 1},
+    {"n", &json_as_int, AT(n), .required = 1},
+    {"predicted", &json_as_flag, AT(predicted)},
+    {"slowdown", &json_as_number, AT(slowdown)},
+    {NULL},
+};
+#undef AT
+
+static int is_measured(const void *interval)
+{
+    return ((const struct bench_interval *)interval)->n > 0;
+}
+
+static const struct json_record interval = {interval_fields, .known = is_measured};
+#define INTERVAL(key, at)                             \
+    {                                                 \
+        key, &json_as_object, at, .record = &interval \
+    }
+
+static const struct json_field knobs_fields[] = {KNOBS(0), {NULL}};
+static const struct json_record knobs = {knobs_fields};
+
+#define AT(member) offsetof(struct env_option, member)
+static const struct json_field option_fields[] = {
+    KNOBS(AT(call)),
+    STATUS(AT(status)),
+    INTERVAL("time_us", AT(time_us)),
+    INTERVAL("gain", AT(gain)),
+    WORD("lines", AT(lines)),
+    {NULL},
+};
+static const struct json_record option = {option_fields, sizeof(struct env_option)};
+#undef AT
+
+#define AT(member) offsetof(struct env_point, member)
+static const struct json_field point_fields[] = {
+    {"bytes", &json_as_bytes, AT(bytes), .required = 1},
+    {"default", &json_as_int, AT(fallback), .low = -1, .required = 1},
+    {"chosen", &json_as_int, AT(chosen), .low = -1, .required = 1},
+    {"smoothed", &json_as_flag, AT(smoothed), .always = 1},
+    {"shared", &json_as_text, AT(shared)},
+    INTERVAL("untouched_us", AT(untouched_us)),
+    INTERVAL("total_gain", AT(total_gain)),
+    {"candidates", &json_as_array, AT(options), .required = 1, .record = &option},
+    {NULL},
+};
+#undef AT
+
+static int check_point(struct json_reader *in, void *record)
+{
+    const struct env_point *p = record;
+    if (p->fallback < p->noptions && p->chosen < p->noptions)
+        return 0;
+    return json_wrong(in, "candidates", "those that \"default\" and \"chosen\" name");
+}
+
+static const struct json_record point = {point_fields, sizeof(struct env_point), .check = check_point};
+
+#define AT(member) offsetof(struct env_range, member)
+static const struct json_field range_fields[] = {
+    {"min_bytes", &json_as_bytes, AT(min_bytes), .required = 1},
+    {"max_bytes", &end, AT(max_bytes), .required = 1},
+    {"call", &json_as_object, AT(call), .required = 1, .record = &knobs},
+    WORD("why", AT(why)),
+    INTERVAL("gain", AT(gain)),
+    {"points", &json_as_array, AT(points), .required = 1, .record = &point},
+    {NULL},
+};
+#undef AT
+
+static int check_range(struct json_reader *in, void *record)
+{
+    const struct env_range *r = record;
+    return r->max_bytes < r->min_bytes ? json_wrong(in, "max_bytes", "-1, or no less than \"min_bytes\"") : 0;
+}
+
+static const struct json_record range = {range_fields, sizeof(struct env_range), .check = check_range};
+
+static const struct json_field coll_fields[] = {
+    COLL(offsetof(struct env_coll, coll)),
+    {"ranges", &json_as_array, offsetof(struct env_coll, ranges), .required = 1, .record = &range},
+    {NULL},
+};
+
+static int check_coll(struct json_reader *in, void *record)
+{
+    const struct env_coll *c = record;
+    for (int i = 1; i < c->nranges; i++)
+        if (c->ranges[i].min_bytes <= c->ranges[i - 1].min_bytes)
+            return json_wrong(in, "ranges", "them in ascending order");
+    return 0;
+}
+
+static const struct json_record coll = {coll_fields, sizeof(struct env_coll), .check = check_coll};
+
+#define AT(member) offsetof(struct env_launch, member)
+static const struct json_field launch_fields[] = {
+    KNOBS(AT(knobs)),           STATUS(AT(status)),   {"points", &json_as_int, AT(points), .required = 1},
+    INTERVAL("gain", AT(gain)), WORD("why", AT(why)), {NULL},
+};
+static const struct json_record launch = {launch_fields, sizeof(struct env_launch)};
+#undef AT
+
+#define AT(member) offsetof(struct env_shape, member)
+static const struct json_field shape_fields[] = {
+    WORD("engine", AT(engine)),
+    WORD("library", AT(library)),
+    {"evidence", &evidence, AT(engine)},
+    {"buffers", &json_as_word, AT(buffers), .low = 1, .name = bench_buffers_name},
+    {"active", &json_as_text, AT(active)},
+    {"nodes", &json_as_int, AT(nodes), .low = 1, .required = 1},
+    {"ranks", &json_as_int, AT(ranks), .low = 1, .high = INT32_MAX - 1, .required = 1},
+    {"groups", &bench_json_groups, AT(others)},
+    {"load", &json_as_word, AT(load), .low = 1, .name = bench_load_name},
+    {"chosen", &json_as_int, AT(chosen), .low = -1, .required = 1},
+    WORD("why", AT(why)),
+    INTERVAL("total_gain", AT(total_gain)),
+    {"launches", &json_as_array, AT(launches), .required = 1, .record = &launch},
+    {"collectives", &json_as_array, AT(colls), .required = 1, .record = &coll},
+    {NULL},
+};
+#undef AT
+
+static int check_shape(struct json_reader *in, void *record)
+{
+    const struct env_shape *s = record;
+    return s->chosen < s->nlaunches ? 0 : json_wrong(in, "launches", "the one that \"chosen\" names");
+}
+
+static const struct json_record shape = {shape_fields, sizeof(struct env_shape), MOST_SHAPES, check_shape};
+
+#define AT(member) offsetof(struct env_setting, member)
+static const struct json_field setting_fields[] = {
+    WORD("family", AT(family)),
+    {"name", &json_as_text, AT(name), .required = 1},
+    {"value", &json_as_text, AT(value)},
+    WORD("source", AT(source)),
+    WORD("why", AT(why)),
+    {"in_profile", &json_as_flag, AT(in_profile), .always = 1},
+    {"class", &json_as_text, AT(node_class)},
+    {NULL},
+};
+static const struct json_record setting = {setting_fields, sizeof(struct env_setting)};
+#undef AT
+
+/* What the model carries on; the fit itself is for people. */
+#define AT(member) offsetof(struct env_extrapolation, member)
+static const struct json_field extrapolation_fields[] = {
+    COLL(AT(coll)),
+    {"min_bytes", &json_as_bytes, AT(min_bytes), .required = 1},
+    {"max_bytes", &end, AT(max_bytes), .required = 1},
+    {"nodes_low", &json_as_int, AT(nodes_low), .low = 2, .high = MOST_NODES, .required = 1},
+    {"nodes_high", &json_as_int, AT(nodes_high), .low = 2, .high = MOST_NODES, .required = 1},
+    {"ranks_per_node", &json_as_int, AT(ranks_per_node), .low = 1, .high = INT32_MAX / MOST_NODES, .required = 1},
+    {"call", &json_as_object, AT(call), .required = 1, .record = &knobs},
+    INTERVAL("gain", AT(gain)),
+    WORD("why", AT(why)),
+    {NULL},
+};
+#undef AT
+
+static int check_extrapolation(struct json_reader *in, void *record)
+{
+    const struct env_extrapolation *x = record;
+    if (x->coll < COLL_COUNT && x->max_bytes >= x->min_bytes && x->nodes_high >= x->nodes_low)
+        return 0;
+    return json_wrong(in, "", "a collective of NCCL's, and upper ends that are not below the lower ones");
+}
+
+/* Whether there is a model to carry on. */
+static int has_model(const void *extrapolations)
+{
+    const size_t at = offsetof(struct env_decisions, extrapolations);
+    return ((const struct env_decisions *)(const void *)((const char *)extrapolations - at))->fit.used;
+}
+
+static const struct json_record extrapolation = {extrapolation_fields, sizeof(struct env_extrapolation),
+                                                 MOST_EXTRAPOLATIONS, check_extrapolation, has_model};
+
+#define AT(member) offsetof(struct model_fit, member)
+static const struct json_field fit_fields[] = {
+    {"results", &json_as_int, AT(used), .low = 1, .required = 1},
+    {"before", &json_as_number, AT(before), .always = 1},
+    {"spread", &json_as_number, AT(spread), .always = 1},
+    {"left_out", &json_as_number, AT(left_out)},
+    {"bounded", &json_as_int, AT(bounded), .high = MODEL_PARTS, .always = 1},
+    {"factors", &factors, AT(factors.time)},
+    {"rest", &json_as_number, AT(factors.rest), .always = 1},
+    {NULL},
+};
+#undef AT
+
+static int is_fitted(const void *at)
+{
+    return ((const struct model_fit *)at)->used;
+}
+
+static const struct json_record fit = {fit_fields, .known = is_fitted};
+
+/* ---- the document ---- */
+
+#define AT(member) offsetof(struct env_decisions, member)
+static const struct json_field releases_fields[] = {
+    {"low", &version, AT(nccl_low)},
+    {"high", &version, AT(nccl_high)},
+    WORD("source", AT(nccl_source)),
+    {"rccl", &json_as_flag, AT(rccl), .always = 1},
+    {NULL},
+};
+
+static int has_releases(const void *decisions)
+{
+    return ((const struct env_decisions *)decisions)->nccl_low;
+}
+
+static const struct json_record releases = {releases_fields, .known = has_releases};
+
+static const struct json_field fields[] = {
+    {"format", &json_as_constant, .text = ENV_FORMAT},
+    WORD("tool", AT(tool)),
+    WORD("topology", AT(topology)),
+    {"margin", &json_as_number, AT(margin), .unknown = ENV_MARGIN, .always = 1},
+    {"confidence", &json_as_number, AT(confidence), .unknown = BENCH_CONFIDENCE, .always = 1},
+    {"today", &json_as_text, AT(today)},
+    {"nccl", &json_as_object, .record = &releases},
+    {"predictions_are_set", &json_as_flag, AT(predicted), .always = 1},
+    {"extrapolate_nodes", &json_as_int, AT(extrapolate_nodes), .always = 1},
+    {"host_memory", &json_as_constant, .text = BENCH_HOST_MEMORY},
+    {"settings", &json_as_array, AT(settings), .required = 1, .record = &setting},
+    {"shapes", &json_as_array, AT(shapes), .required = 1, .record = &shape},
+    {"model_fit", &json_as_object, AT(fit), .record = &fit},
+    {"beyond", &json_as_array, AT(extrapolations), .required = 1, .record = &extrapolation},
+    {NULL},
+};
+#undef AT
 
 cJSON *env_decisions_json(const struct env_decisions *d)
 {
     cJSON *doc = cJSON_CreateObject();
-    json_add_str(doc, "format", ENV_FORMAT);
-    json_add_str(doc, "tool", d->tool);
-    json_add_str(doc, "topology", d->topology);
-    cJSON_AddNumberToObject(doc, "margin", d->margin);
-    cJSON_AddNumberToObject(doc, "confidence", d->confidence);
-    json_add_str(doc, "today", d->today);
-    if (d->nccl_low)
-        add_releases(doc, d);
-    cJSON_AddBoolToObject(doc, "predictions_are_set", d->predicted);
-    cJSON_AddNumberToObject(doc, "extrapolate_nodes", d->extrapolate_nodes);
-    json_add_str(doc, "host_memory", BENCH_HOST_MEMORY);
-    cJSON *settings = cJSON_AddArrayToObject(doc, "settings");
-    for (int i = 0; i < d->nsettings; i++)
-        add_setting(settings, &d->settings[i]);
-    cJSON *shapes = cJSON_AddArrayToObject(doc, "shapes");
-    for (int i = 0; i < d->nshapes; i++)
-        add_shape(shapes, &d->shapes[i]);
-    if (!d->fit.used)
-        return doc;
-    add_fit(doc, &d->fit);
-    cJSON *extrapolations = cJSON_AddArrayToObject(doc, "beyond");
-    for (int i = 0; i < d->nextrapolations; i++)
-        add_extrapolation(extrapolations, &d->extrapolations[i]);
+    json_put_fields(doc, fields, d);
     return doc;
+}
+
+struct env_decisions *env_decisions_load(const char *path, struct err *e)
+{
+    cJSON *doc = json_load(path, ENV_FORMAT, e);
+    if (!doc)
+        return NULL;
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    struct json_reader in = {.arena = d->arena, .file = path, .err = e};
+    if (json_get_fields(&in, &(const struct json_record){fields}, doc, d)) {
+        env_decisions_free(d);
+        d = NULL;
+    } else if (!d->predicted) {
+        d->predicted = json_bool(doc, "predicted", 0); /* its name of old */
+    }
+    cJSON_Delete(doc);
+    return d;
 }

@@ -1,0 +1,259 @@
+/* Records of a document by tables. */
+#include "core/json_fields.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+int json_wrong(const struct json_reader *in, const char *key, const char *expected)
+{
+    const char *dot = *in->place && *key ? "." : "", *colon = *in->place || *key ? ": " : "";
+    return err_at(in->err, in->file, in->line, 0, "%s%s%s%sexpected %s", in->place, dot, key, colon, expected);
+}
+
+int *json_count(void *at)
+{
+    return (int *)((char *)at + sizeof(void *));
+}
+
+/* ---- texts ---- */
+
+static void put_text(cJSON *o, const struct json_field *f, const void *at)
+{
+    json_add_str(o, f->key, *(const char *const *)at);
+}
+
+static int get_text(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    int given = item && !cJSON_IsNull(item);
+    if (given ? !cJSON_IsString(item) || (f->required && !*item->valuestring) : f->required)
+        return json_wrong(in, f->key, "text");
+    *(const char **)at = arena_strdup(in->arena, given ? item->valuestring : f->text);
+    return 0;
+}
+
+static void put_texts(cJSON *o, const struct json_field *f, const void *at)
+{
+    int n = *json_count((void *)at);
+    if (n || f->always)
+        json_add_strs(o, f->key, *(const char *const *const *)at, n);
+}
+
+static int get_texts(struct json_reader *in, const struct json_field *f, const cJSON *array, void *at)
+{
+    const cJSON *item;
+    if (array && !cJSON_IsArray(array))
+        return json_wrong(in, f->key, "an array of texts");
+    const char **texts = arena_alloc(in->arena, (size_t)cJSON_GetArraySize(array) * sizeof *texts);
+    int n = 0;
+    cJSON_ArrayForEach(item, array)
+    {
+        if (!cJSON_IsString(item))
+            return json_wrong(in, f->key, "an array of texts");
+        texts[n++] = arena_strdup(in->arena, item->valuestring);
+    }
+    *(const char ***)at = texts;
+    *json_count(at) = n;
+    return 0;
+}
+
+static void put_constant(cJSON *o, const struct json_field *f, const void *at)
+{
+    (void)at;
+    json_add_str(o, f->key, f->text);
+}
+
+static int get_nothing(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    (void)in, (void)f, (void)item, (void)at;
+    return 0;
+}
+
+/* ---- numbers ---- */
+
+static void put_value(cJSON *o, const struct json_field *f, double value)
+{
+    if (value != f->unknown || f->always || f->required)
+        cJSON_AddNumberToObject(o, f->key, value);
+}
+
+static int get_value(struct json_reader *in, const struct json_field *f, const cJSON *item, double high, int whole,
+                     double *value)
+{
+    char range[96];
+    high = f->high != 0 ? f->high : high;
+    *value = item ? item->valuedouble : f->unknown;
+    if (item ? cJSON_IsNumber(item) && *value >= f->low && *value <= high && (!whole || *value == floor(*value))
+             : !f->required)
+        return 0;
+    snprintf(range, sizeof range, "a %snumber from %.17g to %.17g", whole ? "whole " : "", f->low, high);
+    return json_wrong(in, f->key, range);
+}
+
+static void put_int(cJSON *o, const struct json_field *f, const void *at)
+{
+    put_value(o, f, *(const int *)at);
+}
+
+static int get_int(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    double value;
+    int rc = get_value(in, f, item, INT_MAX, 1, &value);
+    *(int *)at = rc ? 0 : (int)value;
+    return rc;
+}
+
+static void put_number(cJSON *o, const struct json_field *f, const void *at)
+{
+    put_value(o, f, *(const double *)at);
+}
+
+static int get_number(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    return get_value(in, f, item, 1e300, 0, at);
+}
+
+static void put_bytes(cJSON *o, const struct json_field *f, const void *at)
+{
+    put_value(o, f, (double)*(const uint64_t *)at);
+}
+
+static int get_bytes(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    double value;
+    int rc = get_value(in, f, item, 0x1p53, 1, &value);
+    *(uint64_t *)at = rc ? 0 : (uint64_t)value;
+    return rc;
+}
+
+static void put_flag(cJSON *o, const struct json_field *f, const void *at)
+{
+    if (*(const int *)at || f->always)
+        cJSON_AddBoolToObject(o, f->key, *(const int *)at);
+}
+
+static int get_flag(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    if (item && !cJSON_IsBool(item))
+        return json_wrong(in, f->key, "true or false");
+    *(int *)at = cJSON_IsTrue(item);
+    return 0;
+}
+
+/* ---- words ---- */
+
+static void put_word(cJSON *o, const struct json_field *f, const void *at)
+{
+    json_add_str(o, f->key, f->name(*(const int *)at));
+}
+
+static int find_word(const struct json_field *f, const char *word)
+{
+    int i = (int)f->low;
+    if (f->parse)
+        return f->parse(word, strlen(word));
+    while (f->name(i) && strcmp(f->name(i), word) != 0)
+        i++;
+    return f->name(i) ? i : -1;
+}
+
+static int get_word(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    char expected[160];
+    size_t n = 0;
+    int value = item ? cJSON_IsString(item) ? find_word(f, item->valuestring) : -1 : (int)f->unknown;
+    *(int *)at = value;
+    if (item ? value >= 0 : !f->required)
+        return 0;
+    for (int i = (int)f->low; f->name(i) && n < sizeof expected; i++)
+        n += (size_t)snprintf(expected + n, sizeof expected - n, "%s\"%s\"", n ? ", " : "", f->name(i));
+    return json_wrong(in, f->key, expected);
+}
+
+/* ---- records ---- */
+
+void json_put_fields(cJSON *o, const struct json_field *fields, const void *record)
+{
+    for (const struct json_field *f = fields; f->key; f++)
+        f->kind->put(o, f, (const char *)record + f->at);
+}
+
+/* Files that we wrote have keys in the order of the fields: the one behind the last is looked at before all are. */
+static const cJSON *find_item(const cJSON *o, const char *key, const cJSON **next)
+{
+    const cJSON *item = *next && !strcmp((*next)->string, key) ? *next : cJSON_GetObjectItemCaseSensitive(o, key);
+    if (item)
+        *next = item->next;
+    return item;
+}
+
+int json_get_fields(struct json_reader *in, const struct json_record *r, const cJSON *o, void *record)
+{
+    if (!o || !cJSON_IsObject(o))
+        return json_wrong(in, "", "an object");
+    const cJSON *next = o->child;
+    for (const struct json_field *f = r->fields; f->key; f++)
+        if (f->kind->get(in, f, find_item(o, f->key, &next), (char *)record + f->at))
+            return ERR_FAILED;
+    return r->check ? r->check(in, record) : 0;
+}
+
+/* `o` as what stands at KEY or KEY[i] of where the reader is. */
+static int get_within(struct json_reader *in, const struct json_field *f, int i, const cJSON *o, void *record)
+{
+    size_t n = strlen(in->place);
+    char *end = in->place + n;
+    snprintf(end, sizeof in->place - n, i < 0 ? "%s%s" : "%s%s[%d]", n ? "." : "", f->key, i);
+    int rc = json_get_fields(in, f->record, o, record);
+    *end = 0;
+    return rc;
+}
+
+static int is_known(const struct json_field *f, const void *at)
+{
+    return !f->record->known || f->record->known(at);
+}
+
+static void put_object(cJSON *o, const struct json_field *f, const void *at)
+{
+    if (is_known(f, at))
+        json_put_fields(cJSON_AddObjectToObject(o, f->key), f->record->fields, at);
+}
+
+static int get_object(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    return item || f->required ? get_within(in, f, -1, item, at) : 0;
+}
+
+static void put_array(cJSON *o, const struct json_field *f, const void *at)
+{
+    const char *record = *(const char *const *)at;
+    cJSON *array = is_known(f, at) ? cJSON_AddArrayToObject(o, f->key) : NULL;
+    for (int i = 0; array && i < *json_count((void *)at); i++, record += f->record->size)
+        json_put_fields(json_append(array), f->record->fields, record);
+}
+
+static int get_array(struct json_reader *in, const struct json_field *f, const cJSON *array, void *at)
+{
+    char expected[64];
+    int most = f->record->most ? f->record->most : INT_MAX, n = cJSON_GetArraySize(array), i = 0, rc = 0;
+    snprintf(expected, sizeof expected, most < INT_MAX ? "an array of at most %d" : "an array", most);
+    if (array ? !cJSON_IsArray(array) || n > most : f->required && is_known(f, at))
+        return json_wrong(in, f->key, expected);
+    char *records = arena_alloc(in->arena, ((size_t)n + 1) * f->record->size);
+    *(char **)at = records;
+    *json_count(at) = n;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, array)
+    {
+        rc = rc ? rc : get_within(in, f, i, item, records + (size_t)i * f->record->size);
+        i++;
+    }
+    return rc;
+}
+
+const struct json_kind json_as_text = {put_text, get_text}, json_as_texts = {put_texts, get_texts},
+                       json_as_constant = {put_constant, get_nothing}, json_as_int = {put_int, get_int},
+                       json_as_number = {put_number, get_number}, json_as_bytes = {put_bytes, get_bytes},
+                       json_as_flag = {put_flag, get_flag}, json_as_word = {put_word, get_word},
+                       json_as_object = {put_object, get_object}, json_as_array = {put_array, get_array};
