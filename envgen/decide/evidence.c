@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define INSIDE "measured inside job " /* as tuner/explore begins its details */
+
 struct entry {
     const struct bench_result *result;
     const char *source;
@@ -83,6 +85,8 @@ const char *decide_lines(struct arena *a, const struct decide_index *index, cons
             text = arena_printf(a, "%s,%ld", text, en->result->line);
         else
             text = arena_printf(a, "%s%s%s:%ld", text, source ? " " : "", en->source, en->result->line);
+        if (en->result->detail && !strncmp(en->result->detail, INSIDE, strlen(INSIDE)))
+            text = arena_printf(a, "%s (%s)", text, en->result->detail);
         source = en->source;
     }
     return text;

@@ -15,7 +15,8 @@ struct env_source {
 struct decide_index;
 struct decide_index *decide_index_new(struct arena *a, const struct env_source *sources, int nsources);
 
-/* Journal lines of a candidate at a point: "results.jsonl:7,31", "" when there are none. */
+/* Journal lines of a candidate at a point: "results.jsonl:7,31", with a word on those that a job has measured; "" when
+ * there are none. */
 const char *decide_lines(struct arena *a, const struct decide_index *index, const struct bench_point *p,
                          const struct bench_candidate *c);
 

@@ -19,8 +19,8 @@
 
 struct line {
     int job, first; /* first: the first line of the same call */
-    double gain;    /* of the median: as the job ran over this; 0: it is how the job ran, or nobody knows */
-    int agreed;
+    double gain;    /* of the median: NCCL's own choice over this; 0: it is that, or nobody knows */
+    enum verdict { OF_NOTHING, OF_ONE, AGREED } verdict; /* of all lines of the call */
 };
 
 struct lines {
@@ -57,6 +57,15 @@ static double gain_of(const struct bench_result *r)
     return n > 0 ? stats_median(q, n) : 0;
 }
 
+static double median_of(const struct bench_result *r)
+{
+    double us[SAMPLES];
+    int n = r->ntimes < SAMPLES ? r->ntimes : SAMPLES;
+    for (int i = 0; i < n; i++)
+        us[i] = r->times_us[i];
+    return n > 0 ? stats_median(us, n) : 0;
+}
+
 static int same_place(const struct bench_result *x, const struct bench_result *y)
 {
     return x->coll == y->coll && x->bytes == y->bytes && x->nodes == y->nodes && x->ranks == y->ranks &&
@@ -72,10 +81,20 @@ static int first_like(const struct lines *l, int line)
     return line;
 }
 
+/* Of what nothing was measured beside: by NCCL's own choice in the same file, which is that from `first` on. */
+static void compare_medians(struct lines *l, int first)
+{
+    const struct bench_result *all = l->all->items;
+    for (int i = first; i < l->known; i++)
+        for (int k = first; !(l->of[i].gain > 0) && strcmp(all[i].call.label, BENCH_DEFAULT) != 0 && k < l->known; k++)
+            if (!strcmp(all[k].call.label, BENCH_DEFAULT) && same_place(&all[k], &all[i]) && all[i].ntimes)
+                l->of[i].gain = median_of(&all[k]) / median_of(&all[i]);
+}
+
 /* What cannot be read is named and left out. */
 static void read_file(struct lines *l, const char *dir, const char *file, struct log *log)
 {
-    int job = job_of(l, file);
+    int job = job_of(l, file), first = l->known;
     const char *path = arena_printf(l->all->arena, "%s/%s", dir, file);
     struct err broken = {0};
     char *text;
@@ -87,31 +106,32 @@ static void read_file(struct lines *l, const char *dir, const char *file, struct
         log_warn(log, "%s; left out", broken.text);
     for (; l->known < l->all->count; l->known++) {
         l->of = arena_grow(l->all->arena, l->of, (size_t)l->known, sizeof *l->of);
-        l->of[l->known] = (struct line){job, first_like(l, l->known), gain_of(&l->all->items[l->known]), 0};
+        l->of[l->known] = (struct line){job, first_like(l, l->known), gain_of(&l->all->items[l->known]), OF_NOTHING};
     }
+    compare_medians(l, first);
 }
 
-/* Two jobs at least have found it faster, and none has not. */
-static int is_agreed(const struct lines *l, int first, struct log *log)
+/* AGREED: two jobs at least have found it faster, and none has not. */
+static enum verdict judge(const struct lines *l, int first, struct log *log)
 {
     const struct bench_result *r = &l->all->items[first];
     char *found = arena_alloc(l->all->arena, (size_t)l->njobs), size[UNIT_TEXT];
     double least = 0;
-    int jobs = 0;
+    int jobs = 0, slower = 0;
     for (int i = first; i < l->known; i++) {
         const struct line *x = &l->of[i];
-        if (x->first != first || !(x->gain > 0))
+        slower |= x->first == first && x->gain > 0 && x->gain <= 1;
+        if (x->first != first || !(x->gain > 1))
             continue;
-        if (x->gain <= 1)
-            return 0;
         jobs += !found[x->job];
         found[x->job] = 1;
         least = least > 0 && least < x->gain ? least : x->gain;
     }
-    if (jobs >= LEAST)
-        log_info(log, "%s of %s on %d nodes, %d ranks: %s was at least %.2fx faster in %d jobs", coll_name(r->coll),
-                 unit_bytes(size, r->bytes), r->nodes, r->ranks, r->call.label, least, jobs);
-    return jobs >= LEAST;
+    if (jobs < LEAST || slower)
+        return jobs ? OF_ONE : OF_NOTHING;
+    log_info(log, "%s of %s on %d nodes, %d ranks: %s was at least %.2fx faster in %d jobs", coll_name(r->coll),
+             unit_bytes(size, r->bytes), r->nodes, r->ranks, r->call.label, least, jobs);
+    return AGREED;
 }
 
 /* How a job ran, where there is something that it agrees on. */
@@ -119,7 +139,8 @@ static int is_beside_agreed(const struct lines *l, int line)
 {
     const struct bench_result *all = l->all->items;
     for (int i = 0; i < l->known; i++)
-        if (l->of[i].agreed && l->of[i].job == l->of[line].job && same_place(&all[i], &all[line]))
+        if (l->of[i].verdict == AGREED && l->of[i].gain > 0 && l->of[i].job == l->of[line].job &&
+            same_place(&all[i], &all[line]))
             return 1;
     return 0;
 }
@@ -130,13 +151,12 @@ static int write_agreed(const struct lines *l, struct bench_journal *j, struct e
     int rc = 0;
     for (int i = 0; i < l->known; i++) {
         struct line *x = &l->of[i];
-        x->agreed = x->first < i ? l->of[x->first].agreed : is_agreed(l, i, log);
-        x->agreed &= x->gain > 0;
-        done->agreed += x->agreed && x->first == i;
-        done->alone += x->gain > 1 && !x->agreed && x->first == i;
+        x->verdict = x->first < i ? l->of[x->first].verdict : judge(l, i, log);
+        done->agreed += x->verdict == AGREED && x->first == i;
+        done->alone += x->verdict == OF_ONE && x->first == i;
     }
     for (int i = 0; i < l->known && !rc; i++)
-        if (l->of[i].agreed || (!(l->of[i].gain > 0) && is_beside_agreed(l, i)))
+        if (l->of[i].gain > 0 ? l->of[i].verdict == AGREED : is_beside_agreed(l, i))
             rc = bench_journal_append(j, &l->all->items[i], e);
     return rc;
 }

@@ -194,7 +194,7 @@ static void step_ours(int i)
 {
     struct size *s = &world.sizes[i];
     float cost[ALGO_COUNT * PROTO_COUNT];
-    struct explore_cell cell;
+    struct explore_cell cell = {-1, 0};
     for (int a = 0; a < ALGO_COUNT * PROTO_COUNT; a++)
         cost[a] = (float)law_predict_us(&world.law, sizes[i].coll, a / PROTO_COUNT, a % PROTO_COUNT, sizes[i].bytes, 0);
     struct tuner_call q = {sizes[i].coll, sizes[i].bytes, 1, 0, cost, ALGO_COUNT, PROTO_COUNT};

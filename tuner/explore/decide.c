@@ -22,7 +22,7 @@ enum { STAGES = sizeof stages / sizeof *stages, RECHECK = 2 };
 struct topic {
     int kind;
     uint64_t bytes;
-    struct explore_cell hold;
+    struct explore_cell hold, rule;
     float holds[HOLDS], defaults[HOLDS]; /* times as calls are; and as they were before anything changed */
     unsigned nholds, ndefaults;
     double default_us;
@@ -79,7 +79,7 @@ static struct topic *topic_of(struct explore_decider *d, int kind)
     if (!t)
         return NULL;
     t->kind = kind;
-    t->hold.cell = -1;
+    t->hold.cell = t->rule.cell = -1;
     t->running = t->own_cell = -1;
     d->topics[d->count++] = t;
     return t;
@@ -128,8 +128,8 @@ static void hold_sample(struct topic *t, const struct explore_sample *s)
 /* NCCL may round the number of channels down. */
 static int is_as_asked(const struct explore_cell *c, const struct explore_sample *s)
 {
-    return c->cell < 0 || (cell_of(s->algo, s->proto) == c->cell &&
-                           (!c->channels || s->channels == c->channels || s->channels == c->channels - 1));
+    return !explore_is_cell(*c) || (cell_of(s->algo, s->proto) == c->cell &&
+                                    (!c->channels || s->channels == c->channels || s->channels == c->channels - 1));
 }
 
 static void tried_sample(struct topic *t, const struct explore_sample *s)
@@ -228,6 +228,8 @@ static void list(struct topic *t, const struct explore_seen *seen)
     }
     t->is_listed = 1;
     add(t, (struct explore_cell){-1, 0}, 1);
+    if (explore_is_ruled(t->rule)) /* beside it others see what the table and all that was tried are worth */
+        add(t, (struct explore_cell){EXPLORE_LIBRARY, 0}, RISK);
     for (int i = 0; i < n; i++) {
         double over = (double)seen->predicted_us[order[i]] / least;
         if (order[i] != t->own_cell && over < DEAREST)
@@ -238,7 +240,9 @@ static void list(struct topic *t, const struct explore_seen *seen)
 /* Once cells are through: half and a quarter of the channels of the best, and all that were ever seen. */
 static void list_channels(struct topic *t)
 {
-    int cell = t->hold.cell >= 0 ? t->hold.cell : t->own_cell,
+    int cell = t->hold.cell < 0           ? t->own_cell
+               : explore_is_cell(t->hold) ? t->hold.cell
+                                          : -1,
         now = t->hold.channels ? t->hold.channels : t->own_channels;
     const int counts[] = {now / 2, t->widest > now ? t->widest : 0, now / 4};
     for (int i = 0; cell >= 0 && i < 3; i++)
@@ -265,7 +269,9 @@ static struct explore_plan trial_of(const struct topic *t, int i)
 
 static int needs_connection(const struct explore_decider *d, const struct explore_candidate *c)
 {
-    return c->cell.cell >= 0 && !(d->connected >> c->cell.cell / PROTO_COUNT & 1);
+    if (!explore_is_cell(c->cell))
+        return c->cell.cell == EXPLORE_LIBRARY && !c->pairs; /* whatever it is */
+    return !(d->connected >> c->cell.cell / PROTO_COUNT & 1);
 }
 
 /* Within the share of the time of calls of its kind, and of all calls. */
@@ -375,6 +381,7 @@ static uint32_t propose(struct explore_decider *d, struct topic *t, const struct
     t->bytes = seen->bytes;
     t->calls = seen->calls;
     t->calls_us = (double)seen->calls * hold_us(t);
+    t->rule = seen->rule;
     if (t->running >= 0 && (seen->trials == t->trials || seen->calls < seen->ended + STRAGGLERS))
         return 0;
     if (t->running >= 0)
@@ -458,7 +465,7 @@ int explore_topic(const struct explore_decider *d, int i, struct explore_topic *
     *to = (struct explore_topic){.kind = t->kind,
                                  .bytes = t->bytes,
                                  .hold = t->hold,
-                                 .own = {(int8_t)t->own_cell, 0},
+                                 .rule = t->rule,
                                  .default_us = t->hold.cell < 0 ? median_of(t->defaults, t->ndefaults) : t->default_us,
                                  .hold_us = hold_us(t),
                                  .spent_us = t->spent_us,

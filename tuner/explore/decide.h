@@ -28,7 +28,8 @@ struct explore_seen {
     uint32_t trials;                   /* that have ended ... */
     uint64_t ended;                    /* ... the last one with this call */
     unsigned offered;                  /* bit per cell that was available to every one */
-    float predicted_us[EXPLORE_CELLS]; /* of the first call; as the job's table and other tuners left them */
+    float predicted_us[EXPLORE_CELLS]; /* of the first call; as other tuners left them */
+    struct explore_cell rule;          /* what the job's table has for it */
 };
 
 /* A call that has ended: what it was, what it ran with, on the GPU of this rank. */
@@ -82,10 +83,10 @@ struct explore_topic {
     int kind;
     uint64_t bytes;
     struct explore_cell hold;
-    struct explore_cell own; /* what calls run with without all this; -1: no such cell, or unknown */
-    double default_us;       /* median as calls are without all this; 0 unknown */
-    double hold_us;          /* as they are now */
-    double spent_us;         /* regret */
+    struct explore_cell rule; /* what calls run with without all this */
+    double default_us;        /* median as calls are without all this; 0 unknown */
+    double hold_us;           /* as they are now */
+    double spent_us;          /* regret */
     const struct explore_candidate *candidates;
     int ncandidates;
     const float *defaults; /* the latest times of calls as they are without all this */

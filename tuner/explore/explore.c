@@ -234,7 +234,7 @@ static void put_times(struct observe_text *t, const char *key, const float *us, 
 static void put_call(struct observe_text *t, struct explore_cell c)
 {
     const char *algo = algo_name(c.cell / PROTO_COUNT), *proto = proto_name(c.cell % PROTO_COUNT);
-    if (c.cell < 0) {
+    if (c.cell < 0 || c.cell == EXPLORE_LIBRARY) {
         observe_put(t, "\"call\": {\"label\": \"default\", \"settings\": {}}");
         return;
     }
@@ -262,7 +262,8 @@ static void put_end(struct observe_text *t, const struct explored *x, const char
                 x->shape.nodes, x->shape.nodes == 1 ? "" : "s");
 }
 
-/* Under a table the default is what that chose: it stands there by its name, and is beside nothing. */
+/* What has a rule ran by that, which stands there by its name; the default is one of what was tried, and nothing is
+ * beside it. A rule of channels alone has no name. */
 static size_t put_topic(struct observe_text *t, const struct explored *x, const struct explore_topic *topic,
                         const char *job)
 {
@@ -275,15 +276,15 @@ static size_t put_topic(struct observe_text *t, const struct explored *x, const 
         put_point(t, x, topic);
         put_call(t, c->cell);
         put_times(t, "times_us", c->us, n);
-        if (c->beside_default && !x->shape.has_table)
+        if (c->beside_default && !explore_is_ruled(topic->rule))
             put_times(t, "beside_us", c->beside_us, n);
         put_end(t, x, job);
         lines++;
     }
-    if (!lines || (x->shape.has_table && topic->own.cell < 0))
+    if (!lines || (topic->rule.cell < 0 && topic->rule.channels))
         return lines;
     put_point(t, x, topic);
-    put_call(t, x->shape.has_table ? topic->own : (struct explore_cell){-1, 0});
+    put_call(t, topic->rule);
     put_times(t, "times_us", topic->defaults, topic->ndefaults);
     put_end(t, x, job);
     return lines + 1;

@@ -12,8 +12,7 @@
 struct explore_shape {
     uint64_t comm; /* NCCL's commHash */
     int ranks, nodes;
-    int nccl;      /* 22809; 0 unknown */
-    int has_table; /* its calls run with what a table chooses */
+    int nccl; /* 22809; 0 unknown */
 };
 
 int explore_is_wanted(void);

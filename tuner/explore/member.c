@@ -38,6 +38,7 @@ void explore_member_init(struct explore_member *m)
     pthread_cond_init(&m->news, NULL);
     for (int i = 0; i < EXPLORE_KINDS; i++) {
         m->keys[i].hold.cell = -1;
+        atomic_init(&m->keys[i].rule, ((struct explore_cell){-1, 0}));
         atomic_store(&m->keys[i].offered, ~0U);
     }
 }
@@ -112,19 +113,20 @@ static int pass(struct explore_member *m, uint64_t n)
 
 static unsigned available(const struct tuner_call *call)
 {
-    unsigned cells = 0;
+    unsigned cells = 1U << EXPLORE_LIBRARY;
     for (int i = 0; i < EXPLORE_CELLS; i++)
         cells |= (unsigned)tuner_has_cell(call, i / PROTO_COUNT, i % PROTO_COUNT) << i;
     return cells;
 }
 
-static void note(struct explore_key *k, const struct tuner_call *call, unsigned cells)
+static void note(struct explore_key *k, const struct tuner_call *call, struct explore_cell rule, unsigned cells)
 {
     if (!atomic_load_explicit(&k->calls, memory_order_relaxed)) {
         for (int i = 0; i < EXPLORE_CELLS; i++)
             if (cells >> i & 1)
                 k->predicted_us[i] = call->cost[i / PROTO_COUNT * call->protos + i % PROTO_COUNT];
         atomic_store_explicit(&k->bytes, call->bytes, memory_order_relaxed);
+        atomic_store_explicit(&k->rule, rule, memory_order_relaxed);
     }
     if (atomic_load_explicit(&k->offered, memory_order_relaxed) & ~cells)
         atomic_fetch_and(&k->offered, cells);
@@ -164,6 +166,7 @@ static void watch_connection(struct explore_member *m, struct explore_cell cell)
 int explore_ask(struct explore_member *m, const struct tuner_call *call, struct explore_cell *cell)
 {
     int kind = explore_kind(call->coll, call->bytes);
+    struct explore_cell rule = *cell;
     *cell = (struct explore_cell){-1, 0};
     if (m->failed)
         return -1;
@@ -191,7 +194,7 @@ int explore_ask(struct explore_member *m, const struct tuner_call *call, struct 
     if (m->failed)
         return -1;
     unsigned cells = available(call);
-    note(k, call, cells);
+    note(k, call, rule, cells);
     *cell = take_turn(m, k);
     if (cell->cell < 0)
         return 0;
@@ -326,6 +329,7 @@ void explore_see(const struct explore_member *m, int kind, struct explore_seen *
 {
     const struct explore_key *k = &m->keys[kind];
     *seen = (struct explore_seen){.calls = k->calls, .bytes = k->bytes, .offered = k->offered};
+    seen->rule = k->rule;
     seen->trials = k->trials;
     seen->ended = k->ended;
     for (int i = 0; i < EXPLORE_CELLS; i++)

@@ -30,6 +30,7 @@ struct explore_key {
     _Atomic uint32_t trials;
     _Atomic unsigned offered; /* bits of cells; all ones before the first call */
     _Atomic float predicted_us[EXPLORE_CELLS];
+    _Atomic struct explore_cell rule; /* the table's, for the first call */
     struct explore_cell hold;
     struct explore_plan trial;
     uint32_t left; /* of its calls */
@@ -92,7 +93,8 @@ void explore_member_init(struct explore_member *m);
 /* ---- the launching thread ---------------------------------------------------------------------------------------- */
 
 /* NCCL's question: 0 and the cell that the call has to have (cell -1: nothing), or -1: it must fail, because other
- * ranks may have been told what this one will never know. `call.cost` as the table of the job is about to leave it. */
+ * ranks may have been told what this one will never know. Before, *cell is what the job's table has for it (-1:
+ * nothing), of which `call.cost` knows nothing yet. */
 int explore_ask(struct explore_member *m, const struct tuner_call *call, struct explore_cell *cell);
 
 /* A caller's call; it comes before the question. */

@@ -55,8 +55,8 @@ int explore_unpack(uint32_t plan, struct explore_plan *p)
     p->windows = take(&plan, WINDOW_BITS);
     p->gap = take(&plan, GAP_BITS);
     p->block = take(&plan, BLOCK_BITS);
-    int known = p->kind >= 0 && p->kind < EXPLORE_KINDS && p->cell.cell < EXPLORE_CELLS && p->cell.channels <= 64;
-    return known && !plan && (p->gap || !p->is_trial) && (p->cell.cell >= 0 || !p->cell.channels) ? 0 : -1;
+    int known = p->kind >= 0 && p->kind < EXPLORE_KINDS && p->cell.channels <= 64;
+    return known && !plan && (p->gap || !p->is_trial) && (explore_is_cell(p->cell) || !p->cell.channels) ? 0 : -1;
 }
 
 uint32_t explore_span(const struct explore_plan *trial)

@@ -24,10 +24,25 @@ int explore_coll(int kind);
  * buffers are registered, and every further algorithm takes memory on every rank. */
 enum { EXPLORE_CELLS = 6 }; /* Tree then Ring, each LL, LL128, Simple: as in NCCL's table */
 
+/* Under a table one more: NCCL's own choice, whatever that is; without channels. */
+enum { EXPLORE_LIBRARY = EXPLORE_CELLS };
+
 struct explore_cell {
-    int8_t cell;      /* -1: what the job would run with; then channels are 0 */
+    int8_t cell;      /* -1: what the job would run with; of a table's rule: NCCL's own */
     uint8_t channels; /* 0: NCCL's */
 };
+
+/* Whether it says algorithm and protocol. */
+static inline int explore_is_cell(struct explore_cell c)
+{
+    return c.cell >= 0 && c.cell < EXPLORE_CELLS;
+}
+
+/* Whether a table has something for calls. */
+static inline int explore_is_ruled(struct explore_cell rule)
+{
+    return rule.cell >= 0 || rule.channels;
+}
 
 struct explore_plan {
     int kind;

@@ -350,7 +350,7 @@ static struct plugin_context *explored_over(struct plugin_context *c, const stru
 {
     char why[512] = "";
     const struct explore_shape shape = {o->comm_id, count_of(o->ranks), count_of(o->nodes),
-                                        plugin_elf_nccl_version(o->caller), process.active};
+                                        plugin_elf_nccl_version(o->caller)};
     if (o->api < 5) {
         say(o->log, NCCLTUNE_LOG_WARN, "NCCLTUNE_ONLINE=tune needs NCCL 2.28 or newer; this job runs untouched");
         return c;

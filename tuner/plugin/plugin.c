@@ -62,8 +62,9 @@ static void make_cheapest(size_t chosen, float *cost, const float *given, size_t
 /* What ranks have agreed to run, over what the job would. -1: the call cannot be made. */
 static int explore(const struct plugin_context *c, const struct tuner_call *call, struct tuner_choice *choice)
 {
-    struct explore_cell cell;
     const char *refusal = online_refusal();
+    struct explore_cell cell = {choice->algo < 0 ? -1 : (int8_t)(choice->algo * PROTO_COUNT + choice->proto),
+                                (uint8_t)choice->channels};
     if (refusal || explore_ask(c->explored, call, &cell)) {
         if (c->log)
             c->log(NCCLTUNE_LOG_WARN, NCCLTUNE_SUBSYS_ALL, __FILE__, __LINE__, "nccltune: %s",
@@ -72,7 +73,9 @@ static int explore(const struct plugin_context *c, const struct tuner_call *call
                              "told of in time or cannot run; it fails, because any other choice could hang the job");
         return -1;
     }
-    if (cell.cell >= 0)
+    if (cell.cell == EXPLORE_LIBRARY)
+        *choice = tuner_no_choice;
+    else if (cell.cell >= 0)
         *choice = (struct tuner_choice){1, cell.cell / PROTO_COUNT, cell.cell % PROTO_COUNT, cell.channels};
     return 0;
 }

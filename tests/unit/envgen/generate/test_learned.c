@@ -67,6 +67,35 @@ static void jobs_have_to_agree(void **state)
     scratch_free(&s);
 }
 
+/* A job that had a table has tried the default, too, and nothing is beside that. */
+static const char *ruled(struct scratch *s, const char *call, int us)
+{
+    const char *plain = line(s, call, 4096, us), *beside = strstr(plain, ", \"beside_us\"");
+    return beside ? arena_printf(s->arena, "%.*s%s", (int)(beside - plain), plain, strchr(beside, ']') + 1) : plain;
+}
+
+static void jobs_under_a_table_agree_too(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_new();
+    struct err e = {0};
+    struct env_learned done;
+    const char *out = scratch_path(&s, "learned.jsonl");
+    put(&s, "41.learned.0.jsonl", ruled(&s, "ring/simple", 70), ruled(&s, "tree/ll", 80), ruled(&s, "default", 100));
+    put(&s, "42.learned.0.jsonl", ruled(&s, "ring/simple", 75), ruled(&s, "tree/ll", 120), ruled(&s, "default", 100));
+    put(&s, "43.learned.0.jsonl", ruled(&s, "ring/simple", 75), "", "");
+    assert_int_equal(env_learned_merge(s.dir, out, &done, NULL, &e), 0);
+    assert_int_equal(done.agreed, 1);
+    assert_int_equal(done.alone, 1);
+    struct bench_results *r = bench_results_load(out, NULL, &e);
+    assert_non_null(r);
+    assert_int_equal(count(r, "ring/simple"), 2);
+    assert_int_equal(count(r, "default"), 2);
+    assert_int_equal(r->count, 4);
+    bench_results_free(r);
+    scratch_free(&s);
+}
+
 static void nothing_is_a_journal_of_nothing(void **state)
 {
     (void)state;
@@ -82,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_have_to_agree),
+        cmocka_unit_test(jobs_under_a_table_agree_too),
         cmocka_unit_test(nothing_is_a_journal_of_nothing),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -15,11 +15,12 @@
 #define THE_BEST ((ALGO_RING * PROTO_COUNT + PROTO_SIMPLE + 1) << 8)
 
 struct job {
-    const char *mode; /* of NCCLTUNE_ONLINE */
-    int off;          /* rank where NCCLTUNE=off; -1: none */
-    int release;      /* of NCCL: 2.x */
-    int simulates;    /* rank that asks what calls would take; -1 */
-    unsigned most;    /* calls */
+    const char *mode;  /* of NCCLTUNE_ONLINE */
+    int off;           /* rank where NCCLTUNE=off; -1: none */
+    int release;       /* of NCCL: 2.x */
+    int simulates;     /* rank that asks what calls would take; -1 */
+    unsigned most;     /* calls */
+    const char *table; /* NULL: none */
 };
 
 struct shared {
@@ -53,6 +54,10 @@ static void use_job(const struct job *j, int rank)
     setenv("RANK", number, 1);
     if (rank == j->off)
         setenv("NCCLTUNE", "off", 1);
+    if (j->table) {
+        snprintf(key, sizeof key, "%s/table", dir);
+        setenv("NCCL_TUNER_CONFIG_FILE", key, 1);
+    }
 }
 
 /* As far as launches run ahead of kernels. */
@@ -126,12 +131,24 @@ static void be_rank(const struct job *j, int rank)
     exit(0);
 }
 
+static int put_file(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    int rc = fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text);
+    close(fd);
+    return rc;
+}
+
 static void run_job(const struct job *j)
 {
     pid_t ranks[RANKS];
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(shared != MAP_FAILED);
     shared->stop = UINT32_MAX;
+    if (j->table)
+        put_file("table", j->table);
     fflush(NULL);
     for (int i = 0; i < RANKS; i++) {
         ranks[i] = fork();
@@ -155,16 +172,9 @@ static int end_job(void **state)
 
 static int make_key(void **state)
 {
-    char path[128];
     (void)state;
     snprintf(dir, sizeof dir, "/tmp/nccltune-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof path, "%s/key", dir);
-    int fd = open(path, O_WRONLY | O_CREAT, 0600);
-    int rc = fd < 0 || write(fd, "0123456789abcdef0123456789abcdef", 32) != 32;
-    close(fd);
-    return rc;
+    return mkdtemp(dir) ? put_file("key", "0123456789abcdef0123456789abcdef") : -1;
 }
 
 /* ---- what is asked ----------------------------------------------------------------------------------------------- */
@@ -177,26 +187,48 @@ static const struct bench_result *learned(const struct bench_results *r, const c
     return NULL;
 }
 
-static void finds_the_best_and_leaves_a_journal(void **state)
+static struct bench_results *journal(const struct job *j)
 {
-    (void)state;
     char path[128];
     struct err e = {0};
-    run_job(&(struct job){"tune", -1, 30, -1, MOST});
+    run_job(j);
     assert_true(shared->stop < UINT32_MAX);
     snprintf(path, sizeof path, "%s/42.learned.0.jsonl", dir);
     struct bench_results *r = bench_results_load(path, NULL, &e);
     if (!r)
         fprintf(stderr, "%s\n", e.text);
     assert_non_null(r);
-    const struct bench_result *best = learned(r, "ring/simple"), *usual = learned(r, "default");
     for (int i = 0; i < r->count; i++)
         printf("# %s: %d times, %d beside\n", r->items[i].call.label, r->items[i].ntimes, r->items[i].nbeside);
+    return r;
+}
+
+static void finds_the_best_and_leaves_a_journal(void **state)
+{
+    (void)state;
+    struct bench_results *r = journal(&(struct job){"tune", -1, 30, -1, MOST});
+    const struct bench_result *best = learned(r, "ring/simple"), *usual = learned(r, "default");
     assert_true(best && usual && best->ntimes >= 8 && best->nbeside == best->ntimes && usual->ntimes >= 8);
     assert_true(best->times_us[0] < 700 && usual->times_us[0] > 900 && best->beside_us[0] > 900);
     assert_string_equal(best->engine, "nccl");
     assert_string_equal(best->detail, "measured inside job 42 on 1 node");
     assert_true(best->bytes == 1 << 20 && best->coll == COLL_ALLREDUCE && best->ranks == RANKS);
+    bench_results_free(r);
+}
+
+/* What the table has stands beside what NCCL would have done: the next job's may be told that something else is best.
+ */
+static void under_a_table_too(void **state)
+{
+    (void)state;
+    struct bench_results *r =
+        journal(&(struct job){"tune", -1, 30, -1, MOST, "# nccltune-tuner/1\nallreduce,0,-1,ring,ll128,-1,-1,-1\n"});
+    const struct bench_result *best = learned(r, "ring/simple"), *row = learned(r, "ring/ll128"),
+                              *usual = learned(r, "default");
+    assert_true(best && row && usual);
+    assert_true(best->ntimes >= 8 && row->ntimes >= 8 && usual->ntimes >= 5);
+    assert_true(best->times_us[0] < 700 && row->times_us[0] > 1050 && usual->times_us[0] < 1050);
+    assert_true(!best->nbeside && !row->nbeside && !usual->nbeside);
     bench_results_free(r);
 }
 
@@ -234,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(finds_the_best_and_leaves_a_journal, make_key, end_job),
+        cmocka_unit_test_setup_teardown(under_a_table_too, make_key, end_job),
         cmocka_unit_test_setup_teardown(all_or_none, make_key, end_job),
         cmocka_unit_test_setup_teardown(off_unless_asked_for, make_key, end_job),
         cmocka_unit_test_setup_teardown(older_releases_say_so, make_key, end_job),

@@ -64,7 +64,7 @@ static uint32_t ask(struct rank *r, const struct tuner_call *call, int is_captur
 {
     float cost[ALGO_COUNT * PROTO_COUNT];
     struct tuner_call with = *call;
-    struct explore_cell cell;
+    struct explore_cell cell = {-1, 0};
     for (int i = 0; i < ALGO_COUNT * PROTO_COUNT; i++)
         cost[i] = i < EXPLORE_CELLS ? (float)(10 + i) : -1;
     if (r->job->fault == OTHER_TABLE && r->number == 2)
@@ -386,7 +386,7 @@ static void refuses_what_it_cannot(void **state)
     assert_int_equal(explore_hear(alone, &m).word, ONLINE_REFUSE);
     alone->caller = alone;
     struct tuner_call call = sizes[0];
-    struct explore_cell cell;
+    struct explore_cell cell = {-1, 0};
     assert_int_equal(explore_ask(alone, &call, &cell), 0);
     assert_int_equal(alone->ended, EXPLORE_OTHER_THREAD);
     m.round = 3;
@@ -402,7 +402,7 @@ static void fails_where_its_cell_has_gone(void **state)
     commit(1, 2, 4);
     assert_int_equal(alone_asks(1), -1);
     struct tuner_call call = sizes[0]; /* without any costs */
-    struct explore_cell cell;
+    struct explore_cell cell = {-1, 0};
     explore_called(alone, 0);
     assert_int_equal(explore_ask(alone, &call, &cell), -1);
     assert_int_equal(explore_ask(alone, &call, &cell), -1);
