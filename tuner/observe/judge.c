@@ -154,7 +154,7 @@ static int whole_host(const struct observe_job *j, const struct wait *waits, siz
 static size_t put_late(struct observe_late *late, size_t n, size_t most, const struct observe_late *one)
 {
     for (size_t i = 0; i < n; i++)
-        if (one->rank < 0 && late[i].rank < 0 && !strcmp(late[i].host, one->host)) {
+        if (one->rank < 0 && !strcmp(late[i].host, one->host)) {
             if (one->waited_us > late[i].waited_us)
                 late[i] = *one;
             return n;

@@ -91,7 +91,6 @@ static size_t word(const struct line *l, const char *key, char *to, size_t size)
 {
     const char *c = value_of(l, key);
     size_t n = 0;
-    to[0] = 0;
     if (!c || *c++ != '"')
         return 0;
     while (c + n < l->end && c[n] != '"' && c[n] >= ' ' && c[n] < 127 && c[n] != '\\')

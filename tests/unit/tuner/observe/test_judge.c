@@ -121,6 +121,31 @@ static void tells_communicators_apart(void **state)
     assert_int_equal(l[0].rank, 6);
 }
 
+/* The most waited-for first, and no more than are wanted; a host with one rank that is not late has single ones. */
+static void puts_them_in_order(void **state)
+{
+    (void)state;
+    struct observe_late l[5];
+    all_ranks((double[RANKS]){500, 200, 100, 500, 500, 500, 299, 500});
+    calls[6].timed = OBSERVE_LEAST, calls[6].total_us = 299.0 * OBSERVE_LEAST;
+    job.nranks = RANKS;
+    assert_int_equal(observe_late(&job, l, 5), 3);
+    assert_true(l[0].rank == 1 || l[0].rank == 2); /* they wait for them all alike */
+    for (unsigned i = 0; i < RANKS; i++)           /* each in a call of its own */
+        for (unsigned k = 0; k < RANKS; k++) {
+            calls[i * RANKS + k] = a_call(k, i < 6 && i == (k * 5 + 1) % RANKS ? 100.0 + 10 * i : 500);
+            calls[i * RANKS + k].bytes = 1024 << i;
+        }
+    job.ncalls = RANKS * RANKS;
+    for (size_t most = 1; most <= 5; most++) {
+        assert_int_equal(observe_late(&job, l, most), most);
+        for (size_t i = 0; i < most; i++) {
+            assert_int_equal((l[i].rank * 5 + 1) % RANKS, i);
+            assert_true(fabs(l[i].waited_us - (400e3 - 10e3 * (double)i)) < 1);
+        }
+    }
+}
+
 /* ---- drift ------------------------------------------------------------------------------------------------------- */
 
 static struct observe_point *one_job(struct observe_job *j, const char *name, double us, int algo, size_t *count)
@@ -165,6 +190,105 @@ static void finds_what_is_slower(void **state)
         free((void *)(uintptr_t)e[i].points);
 }
 
+/* Several calls in a job, whatever their order; of as many jobs as are looked at; those that cost most first. */
+static void finds_each_call(void **state)
+{
+    (void)state;
+    struct observe_job before = {.nranks = 1, .ranks = ranks}, now = before;
+    struct observe_call was[7], is[14];
+    struct observe_earlier e[70];
+    struct observe_drift d[3];
+    size_t n = 0, m = 0;
+    for (unsigned i = 0; i < 7; i++) {
+        was[i] = is[i] = is[i + 7] = a_call(0, 100);
+        was[i].bytes = is[i].bytes = is[i + 7].bytes = 1024 << (i * 3 % 7);
+        is[i].count = 10, is[i + 7].count = 20;
+        is[i].median_us = 100 + 50.0 * (i * 3 % 7);
+        is[i + 7].median_us = is[i].median_us + 1;
+    }
+    before.calls = was, before.ncalls = 7, now.calls = is, now.ncalls = 14;
+    struct observe_point *then = observe_points(&before, &m), *points = observe_points(&now, &n);
+    assert_true(n == 7 && m == 7);
+    for (size_t i = 0; i < 7; i++) {
+        assert_int_equal(points[i].call.bytes, 1024 << i);
+        assert_true(points[i].call.median_us == 100 + 50.0 * (double)i && points[i].call.count == 20);
+    }
+    for (size_t i = 0; i < 70; i++)
+        e[i] = (struct observe_earlier){then, m};
+    for (size_t most = 1; most <= 3; most++) {
+        assert_int_equal(observe_drifts(points, n, e, 70, d, most), most);
+        for (size_t i = 0; i < most; i++)
+            assert_true(d[i].now.call.bytes == 1024U << (6 - i) && d[i].jobs == 64);
+    }
+    points[1].call.median_us = 125;
+    assert_int_equal(observe_drifts(&points[1], 1, e, 1, d, 3), 1); /* as much as counts */
+    points[1].call.median_us = 124.9;
+    assert_int_equal(observe_drifts(&points[1], 1, e, 1, d, 3), 0);
+    free(then);
+    free(points);
+}
+
+/* What differs in anything is another call, but for the way that it ran. */
+static void tells_calls_apart(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    for (int i = 0; i < 9; i++) {
+        struct observe_call *c = &calls[job.ncalls++];
+        *c = a_call(0, 100 + i);
+        c->bytes += i == 1, c->group_size += i == 2, c->crosses_nodes = i == 3, c->stride += i == 4;
+        c->kind = i == 5 ? COLL_BROADCAST : c->kind, c->dtype[0] = i == 6 ? 'x' : 0;
+        c->algo = i == 7 ? ALGO_TREE : c->algo, c->channels += i == 8;
+    }
+    calls[job.ncalls] = a_call(0, 0), calls[job.ncalls++].bytes = 1; /* times that are not known, or of few */
+    calls[job.ncalls] = a_call(0, 5), calls[job.ncalls].timed = OBSERVE_LEAST - 1, calls[job.ncalls++].bytes = 2;
+    calls[job.ncalls] = a_call(0, 5), calls[job.ncalls].timed = OBSERVE_LEAST, calls[job.ncalls++].bytes = 3;
+    struct observe_point *points = observe_points(&job, &n);
+    assert_int_equal(n, 8);
+    assert_true(points[0].call.kind == COLL_BROADCAST && points[1].call.bytes == 3);
+    free(points);
+}
+
+static void says_it_in_its_units(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        double now_us, then_us;
+        int kind, algo, proto;
+        const char *sentence;
+    } cases[] = {
+        {1023, 10.4, 5, COLL_BROADCAST, -1, PROTO_LL,
+         "broadcast of 1023 B among 8 ranks takes 2.0 times as long as in "
+         "job 6: 10 us instead of 5 us, by ?/ll both times"},
+        {1024, 9999, 9999, COLL_REDUCE, ALGO_TREE, -1,
+         "reduce of 1 KiB among 8 ranks takes 2.0 times as long as in "
+         "job 6: 9999 us instead of 9999 us, by tree/? both times"},
+        {1536, 1e4, 1e6, -1, 0, 0,
+         "a call of 1536 B among 8 ranks takes 2.0 times as long as in job 6: 10.0 ms "
+         "instead of 1000.0 ms, by tree/ll both times"},
+        {UINT64_C(5) << 40, 1e7, 9.99e6, 0, 0, 0,
+         "broadcast of 5120 GiB among 8 ranks takes 2.0 times as long as in "
+         "job 6: 10 s instead of 9990.0 ms, by tree/ll both times"},
+    };
+    char text[OBSERVE_SENTENCE];
+    struct observe_job then = {.name = "6"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct observe_drift d = {.now = {a_call(0, cases[i].now_us), &job}, .before = {a_call(0, 0), &then}};
+        d.times = 2;
+        d.now.call.bytes = cases[i].bytes, d.now.call.kind = cases[i].kind;
+        d.now.call.algo = cases[i].algo, d.now.call.proto = cases[i].proto;
+        d.before = (struct observe_point){d.now.call, &then};
+        d.before.call.median_us = cases[i].then_us;
+        observe_say_drift(&d, text);
+        assert_string_equal(text, cases[i].sentence);
+    }
+    observe_say_late(&(struct observe_late){4, "", 2e4, 0.06}, text);
+    assert_string_equal(text, "rank 4 comes last: the others waited 20.0 ms, 6 % of their time in calls");
+    observe_say_late(&(struct observe_late){-1, "n7", 12, 0.5}, text);
+    assert_string_equal(text, "all ranks on n7 come last: the others waited 12 us, 50 % of their time in calls");
+}
+
 /* Once as slow is no news. */
 static void knows_times_that_vary(void **state)
 {
@@ -188,6 +312,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(finds_one_rank, set_up),       cmocka_unit_test_setup(finds_a_whole_node, set_up),
         cmocka_unit_test_setup(finds_nobody, set_up),         cmocka_unit_test_setup(tells_communicators_apart, set_up),
+        cmocka_unit_test_setup(puts_them_in_order, set_up),   cmocka_unit_test_setup(finds_each_call, set_up),
+        cmocka_unit_test_setup(tells_calls_apart, set_up),    cmocka_unit_test_setup(says_it_in_its_units, set_up),
         cmocka_unit_test_setup(finds_what_is_slower, set_up), cmocka_unit_test_setup(knows_times_that_vary, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,95 @@ static void leaves_out_broken_lines(void **state)
     }
 }
 
+static void add_rank(const char *rank, const char *calls)
+{
+    char text[4096];
+    snprintf(text, sizeof text,
+             "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"7\",\n  \"rank\": \"%s\",\n  \"phases\": [\n%s",
+             rank, calls);
+    assert_int_equal(add(text), 0);
+}
+
+/* Room for as many as there are, up to a limit; ranks by their numbers, but for those that have none. */
+static void has_room(void **state)
+{
+    (void)state;
+    static const char *const unknown[] = {"-1", "-", "", "1234567890", "1x"};
+    char number[16];
+    for (int i = 0; i < 70; i++) {
+        snprintf(number, sizeof number, "%d", i);
+        add_rank(number, CALL "\n");
+        add_rank(number, CALL "\n" CALL);
+        assert_true(job.nranks == (size_t)i + 1 && job.ncalls == (size_t)i + 1);
+        assert_true(job.ranks[i].rank == i && job.calls[i].rank == (unsigned)i);
+    }
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        add_rank(unknown[i], "");
+        assert_int_equal(job.nranks, 71 + i);
+        assert_int_equal(job.ranks[70 + i].rank, -1);
+    }
+    assert_int_equal(job.cut, 0);
+    size_t calls = job.ncalls, ranks = job.nranks;
+    job.ncalls = OBSERVE_CALLS;
+    add_rank("99999999", CALL "\n");
+    assert_true(job.ncalls == OBSERVE_CALLS && job.cut && job.nranks == ranks + 1);
+    job.ncalls = calls;
+    job.nranks = OBSERVE_RANKS;
+    job.cut = 0;
+    add_rank("-", CALL "\n");
+    assert_true(job.nranks == OBSERVE_RANKS && job.ncalls == calls && job.cut);
+    job.nranks = ranks;
+}
+
+/* Values at the very end of a line or of the file; times that are not there. */
+static void takes_what_is_at_the_edge(void **state)
+{
+    (void)state;
+    struct observe_head h;
+    static const char text[] = "\"format\": \"nccltune-workload/1\"\n\"name\": \"x\"\n\"ended\": true,\n\"began\": 7";
+    assert_int_equal(observe_head(text, strlen(text), &h), 0);
+    assert_true(h.began == 7 && h.ended && h.rank == -1 && !strcmp(h.name, "x"));
+    assert_int_equal(observe_head(text, strlen(text) - 1, &h), 0);
+    assert_int_equal(h.began, 0);
+    add_rank("1", "{\"collective\": \"allreduce\", \"bytes\": 1, \"count\": 1, \"group_size\": 2}\n");
+    const struct observe_call *c = &job.calls[0];
+    assert_true(job.ncalls == 1 && c->median_us == -1 && c->total_us == -1 && c->algo == -1 && c->proto == -1);
+    assert_true(!c->crosses_nodes && !c->channels && !c->stride && !c->timed && !c->group && !c->dtype[0]);
+    add_rank("2",
+             "{\"collective\": \"allreduce\", \"bytes\": 1844674407370955160, \"count\": 18446744073709551610, "
+             "\"group_size\": 16777216, \"channels\": 1025, \"time_us\": 10.25, \"timed\": 10, \"total_us\": 90.5, "
+             "\"group\": \"123456789abcdef0\", \"placement\": \"node\"}\n"
+             "{\"collective\": \"allreduce\", \"bytes\": 1, \"count\": 18446744073709551609, \"group_size\": 2, "
+             "\"channels\": 1024, \"time_us\": 999999999999999.5, \"group\": \"123456789abcdef01\"}\n"
+             "{\"collective\": \"allreduce\", \"bytes\": 1, \"count\": 9, \"group_size\": 2, \"time_us\": "
+             "1000000000000000, \"group\": \"g\"}\n");
+    assert_int_equal(job.ncalls, 3); /* the first has a count that could be too large */
+    c = &job.calls[1];
+    assert_true(c->count == UINT64_C(18446744073709551609) && c->channels == 1024 && c->group == 0);
+    assert_true(c->median_us > 999999999999999.0);
+    assert_true(job.calls[2].median_us == -1 && job.calls[2].group == 0);
+}
+
+/* A mean within its median's class is the better word, others are not. */
+static void prefers_the_mean_of_its_class(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *total;
+        double us;
+    } cases[] = {{"931.0", 93.1}, {"929.0", 100}, {"1069.0", 106.9}, {"1071.0", 100}, {"0", 100}};
+    char text[256];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text,
+                 "{\"collective\": \"allreduce\", \"bytes\": 1, \"count\": 9, \"group_size\": 2, \"time_us\": 100.0, "
+                 "\"timed\": 10, \"total_us\": %s, \"placement\": \"cluster\"}\n",
+                 cases[i].total);
+        add_rank("-", text);
+        assert_true(job.calls[i].median_us > cases[i].us - 0.01 && job.calls[i].median_us < cases[i].us + 0.01);
+        assert_int_equal(job.calls[i].crosses_nodes, 1);
+    }
+}
+
 static void reads_no_more_than_it_may(void **state)
 {
     (void)state;
@@ -118,6 +207,9 @@ int main(void)
         cmocka_unit_test_teardown(takes_a_call, tear_down),
         cmocka_unit_test_teardown(refuses_what_is_no_such_file, tear_down),
         cmocka_unit_test_teardown(leaves_out_broken_lines, tear_down),
+        cmocka_unit_test_teardown(has_room, tear_down),
+        cmocka_unit_test_teardown(takes_what_is_at_the_edge, tear_down),
+        cmocka_unit_test_teardown(prefers_the_mean_of_its_class, tear_down),
         cmocka_unit_test_teardown(reads_no_more_than_it_may, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
