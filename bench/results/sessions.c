@@ -2,6 +2,7 @@
 #include "bench/results/sessions.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/stats.h"
 
@@ -92,4 +93,19 @@ struct bench_interval bench_sessions_gain(const struct bench_candidate *const *f
 double bench_confidence_among(double confidence, int n)
 {
     return 1 - (1 - confidence) / (n > 1 ? n : 1);
+}
+
+int bench_asks_for(const struct bench_knobs *k)
+{
+    int n = 0;
+    for (int i = 0; i < k->nsettings; i++) {
+        const char *name = k->settings[i].name;
+        size_t plain = strcspn(name, "@");
+        if (i && name[plain] && !strncmp(k->settings[i - 1].name, name, plain + 1))
+            continue;
+        n++;
+        for (const char *p = strchr(k->settings[i].value, ','); p; p = strchr(p + 1, ','))
+            n++;
+    }
+    return n;
 }

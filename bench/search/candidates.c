@@ -7,6 +7,9 @@
 /* A call that lost at both neighbouring sizes is tried when it is expected within this factor of the best. */
 #define NEAR_BEST 1.1
 
+/* And this much behind the best in the untouched launch is so in others. */
+#define FAR_BEHIND ROUNDS_CLOSE
+
 /* As many of those who came through the first round meet again in the later ones, the fastest. */
 #define FINALISTS 2
 
@@ -21,13 +24,29 @@ static void add_candidate(struct rounds *r, const struct bench_knobs *knobs, con
     r->candidates[r->ncandidates++] = (struct candidate){.knobs = knobs, .refines = refines, .status = BENCH_OK};
 }
 
-/* From what was measured nearby, else what the library itself predicts; INFINITY unknown, below 0 not offered. */
+/* What it took in the untouched launch, as much faster here as the default is; 0 unknown. */
+static double elsewhere_us(const struct bench_results *r, const struct history_place *at, const char *call)
+{
+    struct history_place there = *at;
+    there.launch = BENCH_DEFAULT;
+    double here_us = history_time_us(r, at, BENCH_DEFAULT), there_us = history_time_us(r, &there, BENCH_DEFAULT);
+    return here_us > 0 && there_us > 0 ? history_expect_us(r, &there, call) * here_us / there_us : 0;
+}
+
+/* From what was measured nearby, else in another launch; 0 unknown. */
+static double known_us(const struct bench_results *r, const struct history_place *at, const char *call)
+{
+    double us = history_expect_us(r, at, call);
+    return us > 0 ? us : elsewhere_us(r, at, call);
+}
+
+/* Else what the library itself predicts; INFINITY unknown, below 0 not offered. */
 static double expect_call_us(const struct candidate_source *e, const struct history_place *at,
                              const struct bench_call *c)
 {
     const struct bench_study *s = e->study;
     double predicted = s->engine->expect_us ? s->engine->expect_us(e->session, at, &c->knobs, s->stop) : 0;
-    double known = history_expect_us(s->results, at, c->knobs.label);
+    double known = known_us(s->results, at, c->knobs.label);
     return predicted < 0 ? predicted : known > 0 ? known : predicted > 0 ? predicted : INFINITY;
 }
 
@@ -49,11 +68,25 @@ static double best_expected_us(const struct candidate_source *e, const struct hi
         const struct bench_call *c = &p->calls[i];
         if (c->coll != at->coll || !strcmp(c->knobs.label, BENCH_DEFAULT))
             continue;
-        double us = history_expect_us(e->study->results, at, c->knobs.label);
+        double us = known_us(e->study->results, at, c->knobs.label);
         if (us > 0 && us < best)
             best = us;
     }
     return best;
+}
+
+/* Whether it and what refines it took so much longer in the untouched launch that another one does not change that. */
+static int was_far_behind(const struct candidate_source *e, const struct history_place *at, const char *label,
+                          double best_us)
+{
+    const struct bench_plan *p = &e->study->plan;
+    double least = elsewhere_us(e->study->results, at, label);
+    for (int i = 0; i < p->ncalls && least > 0; i++)
+        if (p->calls[i].coll == at->coll && p->calls[i].refines && !strcmp(p->calls[i].refines, label)) {
+            double us = elsewhere_us(e->study->results, at, p->calls[i].knobs.label);
+            least = us > 0 && us < least ? us : least;
+        }
+    return strcmp(at->launch, BENCH_DEFAULT) != 0 && least > FAR_BEHIND * best_us;
 }
 
 /* Left behind at both neighbouring sizes is not hopeless by itself: one may have won below and one above, and a third
@@ -63,7 +96,7 @@ static int is_hopeless(const struct candidate_source *e, const struct history_pl
 {
     const struct bench_study *s = e->study;
     const char *label = c->knobs.label;
-    if (history_hopeless(s->results, at, label))
+    if (history_hopeless(s->results, at, label) || was_far_behind(e, at, label, best_us))
         return 1;
     if (!history_losing(s->results, at, label) || history_expect_us(s->results, at, label) <= NEAR_BEST * best_us)
         return 0;

@@ -135,10 +135,9 @@ static void drop_futile(const struct bench_study *s, struct screening *f)
 static int is_better(const struct bench_study *s, const struct bench_knobs *x, const struct bench_knobs *other)
 {
     double worth = 1 + s->options->margin;
-    if (x->nsettings > other->nsettings)
-        return gain_over(s, other, x, 1).low >= worth;
-    if (x->nsettings < other->nsettings)
-        return gain_over(s, x, other, 1).low < worth;
+    int more = bench_asks_for(x) - bench_asks_for(other);
+    if (more)
+        return more > 0 ? gain_over(s, other, x, 1).low >= worth : gain_over(s, x, other, 1).low < worth;
     return gain_over(s, other, x, 1).median > 1;
 }
 
@@ -157,26 +156,20 @@ static const struct bench_knobs *winner_of(const struct bench_study *s, const st
     return winner;
 }
 
-/* For how many more rounds of sessions with these launches there is time. */
-static int count_rounds(const struct bench_study *s, const struct screening *f)
+/* For how many more rounds of sessions with these launches there is time before `until_s`. */
+static int count_rounds(const struct bench_study *s, const struct screening *f, double until_s)
 {
-    double left = left_s(s), rounds = (left - fmin(s->calls_s, CALLS_PART * left)) / session_s(s) / f->count;
-    return (int)fmin(rounds, MOST_PAIRS);
+    return (int)fmin((until_s - progress_now_s()) / session_s(s) / f->count, MOST_PAIRS);
 }
 
-/* Compares those in `f` with the default, which is the first, in rounds from `*round` on. */
-static int compare(struct bench_study *s, struct screening *f, int *round, struct err *e)
+/* Compares those in `f` with the default, which is the first, in rounds from `*round` on. What a round takes is known
+ * better after the first one; who leaves, leaves his time to the others. */
+static int compare(struct bench_study *s, struct screening *f, double until_s, int *round, struct err *e)
 {
-    int first = *round, count = 0, end = first, rc = 0;
-    for (; f->count > 1 && !rc && !bench_stopped(s); drop_futile(s, f)) {
-        if (f->count != count) { /* who leaves, leaves his time to the others */
-            count = f->count;
-            end = *round + count_rounds(s, f);
-            end = end - first > MOST_PAIRS ? first + MOST_PAIRS : end;
-        }
-        if (*round >= end)
-            break;
+    int first = *round, rc = 0;
+    while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < MOST_PAIRS && count_rounds(s, f, until_s) > 0) {
         rc = run_round(s, f, (*round)++, 0, e);
+        drop_futile(s, f);
     }
     return rc;
 }
@@ -185,6 +178,7 @@ static int compare(struct bench_study *s, struct screening *f, int *round, struc
 static int compare_launches(struct bench_study *s, const struct screening *f, const struct bench_knobs **winner,
                             struct err *e)
 {
+    double left = left_s(s), until_s = s->deadline_s - fmin(s->calls_s, CALLS_PART * left);
     int rc = 0, round = BENCH_PAIRS_ROUND;
     *winner = f->items[0].launch;
     for (int next = 1, taken; next < f->count && *winner == f->items[0].launch && !rc && !bench_stopped(s);
@@ -195,15 +189,15 @@ static int compare_launches(struct bench_study *s, const struct screening *f, co
             items[few.count] = f->items[next + few.count - 1];
             few.count++;
         }
-        while (few.count > 2 && count_rounds(s, &few) < 2 * BENCH_FEWEST_SESSIONS)
+        while (few.count > 2 && count_rounds(s, &few, until_s) < 2 * BENCH_FEWEST_SESSIONS)
             few.count--;
-        if (count_rounds(s, &few) < BENCH_FEWEST_SESSIONS || round + MOST_PAIRS > CALLS_ROUND) {
+        if (count_rounds(s, &few, until_s) < BENCH_FEWEST_SESSIONS || round + MOST_PAIRS > CALLS_ROUND) {
             log_info(s->log, "%d launches could not be told from the default in time: a start takes %.1f s",
                      f->count - next, s->start_s);
             break;
         }
         taken = few.count - 1;
-        rc = compare(s, &few, &round, e);
+        rc = compare(s, &few, until_s, &round, e);
         *winner = winner_of(s, &few, next + taken - 1);
     }
     return rc;

@@ -15,8 +15,11 @@
 /* Candidates that have their first sample between two of the default. */
 #define BESIDE_EVERY 4
 
-/* The part of a point's time that the proof may need. */
-#define PROOF_PART 0.3
+/* The part of a point's time that is kept for the proof, and the most of it that the fewest pairs may have that prove
+ * anything at 95 %. */
+#define PROOF_PART  0.3
+#define MOST_PROOF  0.7
+#define PROOF_PAIRS 7
 
 /* How many times slower than expected a sample may be before it counts as hung, on top of the watchdog's time. */
 #define PATIENCE 10.0
@@ -154,6 +157,13 @@ static int is_hopeless(const struct rounds *r, int i)
     return i && is_running(x) && interval_of(r, x).low > (x->refines ? ROUNDS_REFINED : ROUNDS_HOPELESS) * best.median;
 }
 
+/* When the proof has to begin. */
+static double explore_until(const struct rounds *r)
+{
+    double whole_s = r->until_s - r->began_s, need_s = PROOF_PAIRS * (sample_s(r, 0) + 1e-6 * best_of(r).median);
+    return r->until_s - fmin(fmax(PROOF_PART * whole_s, need_s), MOST_PROOF * whole_s);
+}
+
 /* The first sample of candidate `i`, its data checked. What that takes beside the call (the first use of an algorithm
  * makes connections) is not taken from this point's time. */
 static enum bench_outcome first_sample(struct rounds *r, int i, char *detail)
@@ -162,8 +172,8 @@ static enum bench_outcome first_sample(struct rounds *r, int i, char *detail)
     enum bench_outcome outcome = run_lanes(r, &i, 1, 1, 1, detail);
     double us = r->candidates[i].n ? r->candidates[i].us[0] : 0;
     double beside_s = progress_now_s() - before_s - 1e-6 * (us + bench_sample_us(&r->engine->sampling, us));
+    r->began_s += fmax(0, beside_s);
     r->until_s += fmax(0, beside_s);
-    r->explore_s += fmax(0, beside_s);
     return outcome;
 }
 
@@ -174,7 +184,7 @@ static enum bench_outcome first_round(struct rounds *r, char *detail)
     for (int i = 0, since = 0; i < r->ncandidates; i++) {
         if (!starts_now(r, i))
             continue;
-        if (i && progress_now_s() >= r->explore_s)
+        if (i && progress_now_s() >= explore_until(r))
             break;
         enum bench_outcome outcome = BENCH_ANSWERED;
         if (i && ++since % BESIDE_EVERY == 0)
@@ -252,7 +262,7 @@ static enum bench_outcome run_round_of(struct rounds *r, char *detail)
     int *lanes = arena_alloc(r->arena, (size_t)r->ncandidates * sizeof *lanes), n;
     double round_s;
     while (outcome == BENCH_ANSWERED && (n = lanes_left(r, lanes, &round_s)) > 0) {
-        double left_s = r->explore_s - progress_now_s();
+        double left_s = explore_until(r) - progress_now_s();
         if (left_s < round_s)
             break;
         int few = left_s < ROUND_SAMPLES * round_s || has_newcomer(r, lanes, n);
@@ -357,14 +367,16 @@ static enum bench_outcome prove(struct rounds *r, char *detail)
     if (!x || !r->candidates[0].n || default_us(r) < worth * interval_of(r, x).median)
         return outcome;
     int lanes[] = {0, (int)(x - r->candidates)};
-    double round_s = ROUND_SAMPLES * (sample_s(r, 0) + sample_s(r, lanes[1]));
+    double pair_s = sample_s(r, 0) + sample_s(r, lanes[1]);
     x->proof = x->n;
-    while (x->n - x->proof < ROUNDS_SETTLED && x->n + ROUND_SAMPLES <= ROUNDS_SAMPLES && x->status == BENCH_OK) {
+    while (x->n - x->proof + ROUND_SAMPLES <= ROUNDS_SETTLED && x->n + ROUND_SAMPLES <= ROUNDS_SAMPLES &&
+           x->status == BENCH_OK) {
         struct bench_interval gain = proof_of(r, x);
+        int pairs = gain.n < PROOF_PAIRS ? PROOF_PAIRS - gain.n : ROUND_SAMPLES;
         if ((gain.n >= BENCH_FEWEST && (gain.low >= worth || gain.high < worth)) ||
-            r->until_s - progress_now_s() < round_s)
+            r->until_s - progress_now_s() < pairs * pair_s)
             break;
-        outcome = run_lanes(r, lanes, 2, ROUND_SAMPLES, 0, detail);
+        outcome = run_lanes(r, lanes, 2, pairs, 0, detail);
         if (outcome != BENCH_ANSWERED)
             break;
     }
@@ -373,8 +385,7 @@ static enum bench_outcome prove(struct rounds *r, char *detail)
 
 enum bench_outcome rounds_run(struct rounds *r, char detail[BENCH_DETAIL])
 {
-    double now_s = progress_now_s();
-    r->explore_s = now_s + (r->until_s - now_s) * (1 - PROOF_PART);
+    r->began_s = progress_now_s();
     enum bench_outcome outcome = run_round_of(r, detail);
     double us = 0, limit_us = INFINITY;
     for (int i; outcome == BENCH_ANSWERED && (i = next_to_refine(r, us)) >= 0;) {

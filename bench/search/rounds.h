@@ -60,7 +60,7 @@ struct rounds {
     struct bench_interval rival; /* the best of the other launches; n 0: none */
     int samples;                 /* enough for each candidate */
     double until_s;              /* progress_now_s() at which the time for this point is spent; first uses extend it */
-    double explore_s;            /* the same, less what the proof needs; filled by rounds_run */
+    double began_s;              /* filled by rounds_run */
     double margin, confidence;   /* a proof is over when the gain is above or below the margin with this confidence */
     double beside_us;            /* the default's last sample */
     double watchdog_s;

@@ -166,20 +166,25 @@ static int write_rounds(struct session *v, const struct history_place *at, const
 
 /* ---- a point ---- */
 
+/* What the default takes, in the untouched launch where this one has not been there. */
 static double expect_us(const struct session *v, const struct history_place *at)
 {
+    struct history_place untouched = *at;
     double us = history_expect_us(v->study->results, at, BENCH_DEFAULT);
+    untouched.launch = BENCH_DEFAULT;
+    us = us > 0 ? us : history_expect_us(v->study->results, &untouched, BENCH_DEFAULT);
     return us > 0 ? us : bench_guess_us(at->bytes);
 }
 
 /* How much of the time each point from `i` on may claim, 1 on average: where a step of the workload spends its own,
- * within bounds. */
+ * else what its samples take, within bounds. */
 static void weigh_points(struct session *v, int i)
 {
     double sum = 0;
     for (int k = i; k < v->npoints; k++) {
         struct point *p = &v->points[k];
-        p->claim = v->study->calls ? p->calls * expect_us(v, &p->at) : 1;
+        double us = expect_us(v, &p->at);
+        p->claim = v->study->calls ? p->calls * us : bench_sample_us(&v->study->engine->sampling, us);
         sum += p->claim;
     }
     for (int k = i; k < v->npoints; k++)
@@ -452,13 +457,25 @@ static int compare_variants(struct session *v, struct err *e)
 /* The points again, with as many samples as makes it last as long as it takes to be sure of this session. */
 static int go_over_again(struct session *v, double began_s, struct err *e)
 {
-    double pass_s = fmax(progress_now_s() - began_s, 1e-3), samples = SCREEN_ENOUGH * v->want->least_s / pass_s;
+    double pass_s = fmax(progress_now_s() - began_s, 1e-3), samples = v->enough * v->want->least_s / pass_s;
+    double until_s = began_s + v->want->least_s - pass_s / 2;
     int rc = 0, done = v->npoints;
-    v->enough = (int)fmin(fmax(samples / VISIT_PASSES, SCREEN_ENOUGH), ROUNDS_SAMPLES);
-    while (!rc && done == v->npoints && progress_now_s() < began_s + v->want->least_s && v->session && !v->deaths &&
+    v->enough = (int)fmin(fmax(samples / VISIT_PASSES, v->enough), ROUNDS_SAMPLES);
+    while (!rc && done == v->npoints && progress_now_s() < until_s && v->session && !v->deaths &&
            !bench_stopped(v->study))
         rc = run_points(v, &done, e);
     return rc;
+}
+
+/* Samples of each candidate. Of pairs of sessions a sample of every point tells more than several of some. */
+static int samples_of(const struct session *v)
+{
+    double pass_s = 0;
+    for (int i = 0; i < v->npoints; i++)
+        pass_s += 1e-6 * expect_us(v, &v->points[i].at);
+    return v->want->full        ? ROUNDS_ENOUGH
+           : v->want->screening ? SCREEN_ENOUGH
+                                : (int)fmin(fmax(v->want->least_s / pass_s, 1), SCREEN_ENOUGH);
 }
 
 /* The points, and what comes behind: where launches are told apart these again. */
@@ -468,7 +485,7 @@ static int run_visit(struct session *v, struct err *e)
     double began_s = progress_now_s();
     int done;
     v->until_s = end_of(v, began_s);
-    v->enough = v->want->full ? ROUNDS_ENOUGH : SCREEN_ENOUGH;
+    v->enough = samples_of(v);
     int rc = run_points(v, &done, e);
     if (v->want->round <= 1 && !v->want->screening)
         s->summary->left_out += v->npoints - done;

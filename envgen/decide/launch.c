@@ -167,30 +167,13 @@ static int eligible(struct env_decisions *d, struct env_launch *l, struct decide
     return clears;
 }
 
-/* How much a launch asks for: its settings, and the items of lists such as "ib2,ib3"; of a setting that every class of
- * nodes has for itself the first stands for all. */
-static int asks_for(const struct bench_knobs *k)
-{
-    int n = 0;
-    for (int i = 0; i < k->nsettings; i++) {
-        const char *name = k->settings[i].name;
-        size_t plain = strcspn(name, "@");
-        if (i && name[plain] && !strncmp(k->settings[i - 1].name, name, plain + 1))
-            continue;
-        n++;
-        for (const char *p = strchr(k->settings[i].value, ','); p; p = strchr(p + 1, ','))
-            n++;
-    }
-    return n;
-}
-
 /* Whether `l` is to be preferred to `other`: the faster one, but what asks for more has to be worth the margin, beyond
  * doubt and measured against the one that asks for less. */
 static int is_better(struct env_decisions *d, struct decide_slice s, const struct env_launch *l,
                      const struct env_launch *other)
 {
     const char *ours = l->knobs.label, *theirs = other->knobs.label;
-    int more = asks_for(&l->knobs) - asks_for(&other->knobs);
+    int more = bench_asks_for(&l->knobs) - bench_asks_for(&other->knobs);
     if (more > 0)
         return env_gain_clears(gain_over(d, s, theirs, ours, 1), d->margin);
     if (more < 0)

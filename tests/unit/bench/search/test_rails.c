@@ -1,0 +1,354 @@
+/* The search where launches are cheap to start and calls are slow: OpenMPI over TCP on four nodes with three unequal
+ * rails, where broadcasts gain threefold. Times are formulas of OpenMPI's algorithms on links of 50, 100 and 200
+ * Mbit/s, on a simulated clock; candidates are the engine's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/candidates/mpi_plan.h"
+#include "bench/search/conduct.h"
+#include "core/coll.h"
+#include "envgen/decide/decide.h"
+#include "envgen/decide/gain.h"
+#include "tests/lib/search_world.h"
+
+#define NODES    4
+#define PLACES   12
+#define RUNS     5
+#define START_S  1.7
+#define END_S    0.3
+#define SHOT_S   2e-3  /* words between the processes and barriers */
+#define FIRST_S  10e-3 /* the first use of a call in a session: a communicator of its own */
+#define LONG_US  50000 /* a checked call is a sample already: bench/nccltune-bench */
+#define STEP_US  250.0
+#define PIECE_US 150.0
+#define NOISE    0.06 /* of a sample */
+#define STARTS   0.02 /* of a session */
+#define CALLS    0.08 /* of a call under a launch: what the formulas do not know */
+
+static const uint64_t sizes[] = {64 << 10, 256 << 10, 1 << 20};
+
+/* A message goes `volume` times over a link, in so many steps; cut into segments it flows through `hops` links. */
+static const struct algorithm {
+    int coll;
+    const char *name;
+    double volume, steps, hops;
+} algorithms[] = {
+    {COLL_ALLREDUCE, "basic_linear", 6, 2, 0},
+    {COLL_ALLREDUCE, "nonoverlapping", 4, 4, 0},
+    {COLL_ALLREDUCE, "recursive_doubling", 2, 2, 0},
+    {COLL_ALLREDUCE, "ring", 1.5, 6, 0},
+    {COLL_ALLREDUCE, "segmented_ring", 1.3, 3, 1},
+    {COLL_ALLREDUCE, "rabenseifner", 1.7, 4, 0},
+    {COLL_ALLREDUCE, BENCH_DEFAULT, 1.75, 5, 0},
+    {COLL_ALLGATHER, "linear", 3, 2, 0},
+    {COLL_ALLGATHER, "bruck", 0.78, 2, 0},
+    {COLL_ALLGATHER, "recursive_doubling", 0.8, 2, 0},
+    {COLL_ALLGATHER, "ring", 0.75, 3, 0},
+    {COLL_ALLGATHER, "neighbor", 0.75, 2.5, 0},
+    {COLL_ALLGATHER, BENCH_DEFAULT, 0.85, 3, 0},
+    {COLL_REDUCESCATTER, "non-overlapping", 3, 3, 0},
+    {COLL_REDUCESCATTER, "recursive_halving", 0.9, 2, 0},
+    {COLL_REDUCESCATTER, "ring", 0.75, 3, 0},
+    {COLL_REDUCESCATTER, "butterfly", 1, 2, 0},
+    {COLL_REDUCESCATTER, BENCH_DEFAULT, 0.9, 2, 0},
+    {COLL_BROADCAST, "basic_linear", 3, 1, 0},
+    {COLL_BROADCAST, "chain", 3, 1, 1},
+    {COLL_BROADCAST, "pipeline", 3, 3, 3},
+    {COLL_BROADCAST, "split_binary_tree", 1.8, 2, 2},
+    {COLL_BROADCAST, "binary_tree", 3, 2, 2},
+    {COLL_BROADCAST, "binomial", 2.2, 2, 0},
+    {COLL_BROADCAST, "knomial", 3.1, 1, 0},
+    {COLL_BROADCAST, "scatter_allgather", 1.75, 4, 0},
+    {COLL_BROADCAST, "scatter_allgather_ring", 1.75, 5, 0},
+    {COLL_BROADCAST, BENCH_DEFAULT, 3, 2, 0},
+};
+#define ALGORITHMS (sizeof algorithms / sizeof *algorithms)
+
+/* Bytes a microsecond; a message is cut into equal parts, so that the slowest rail counts. */
+static const struct {
+    const char *label;
+    double bytes_us;
+} launches[] = {{BENCH_DEFAULT, 15}, {"eth0", 6}, {"ib0", 12}, {"ib1", 24}, {"ib1,ib0", 25}};
+#define LAUNCHES (sizeof launches / sizeof *launches)
+
+static struct bench_study study;
+static uint64_t drawn, law; /* numbers that make noise, and the machine */
+static const struct bench_knobs *running;
+static double session_factor;
+static char used[512];
+
+static uint64_t mixed(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+static double normal_of(uint64_t x)
+{
+    double u = (double)(mixed(x) >> 11) * 0x1p-53, v = (double)(mixed(~x) >> 11) * 0x1p-53;
+    return sqrt(-2 * log(u + 1e-12)) * cos(6.283185307179586 * v);
+}
+
+static uint64_t hash_of(const char *text, uint64_t h)
+{
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3;
+    return h;
+}
+
+/* ---- times ---- */
+
+static double segment_of(const struct bench_knobs *call)
+{
+    return call->nsettings > 1 ? strtod(call->settings[1].value, NULL) : 0;
+}
+
+static const struct algorithm *algorithm_of(int coll, const char *label)
+{
+    size_t n = strcspn(label, "/");
+    for (size_t i = 0; i < ALGORITHMS; i++)
+        if (algorithms[i].coll == coll && strlen(algorithms[i].name) == n && !strncmp(algorithms[i].name, label, n))
+            return &algorithms[i];
+    fail_msg("no times of %s, %s", coll_name(coll), label);
+    return NULL;
+}
+
+static double bandwidth_of(const char *launch)
+{
+    for (size_t i = 0; i < LAUNCHES; i++)
+        if (!strcmp(launches[i].label, launch))
+            return launches[i].bytes_us;
+    return strstr(launch, "eth0") ? 12 : 25;
+}
+
+static double true_us(int coll, uint64_t bytes, const char *launch, const struct bench_knobs *call)
+{
+    const struct algorithm *x = algorithm_of(coll, call->label);
+    double rate = bandwidth_of(launch), segment = segment_of(call), us = x->steps * STEP_US;
+    uint64_t id = hash_of(call->label, hash_of(launch, hash_of(coll_name(coll), law + bytes)));
+    if (x->hops > 0 && segment > 0 && segment * NODES <= (double)bytes) {
+        double pieces = (double)bytes / segment, each = x->volume / x->hops * segment / rate + PIECE_US;
+        us += (pieces + x->hops - 1) * each;
+    } else
+        us += x->volume * (double)bytes / rate;
+    return us * exp(CALLS * normal_of(id));
+}
+
+/* ---- the engine ---- */
+
+static struct bench_session *open_session(struct bench_plan *p, const struct bench_knobs *launch, double patience_s,
+                                          volatile sig_atomic_t *stop, struct err *e)
+{
+    static struct bench_session s;
+    (void)p, (void)patience_s, (void)stop, (void)e;
+    world_pass(START_S * exp(0.1 * normal_of(drawn++)));
+    memset(used, 0, sizeof used);
+    running = launch;
+    session_factor = exp(STARTS * normal_of(drawn++));
+    s = (struct bench_session){.nodes = NODES, .ranks = NODES};
+    return &s;
+}
+
+static double sample(const struct bench_batch *b, const struct bench_shot *shot, int first)
+{
+    double us = true_us(b->coll, b->bytes, running->label, shot->knobs) * session_factor, taken = 1;
+    char *known = &used[hash_of(shot->knobs->label, (uint64_t)b->coll) % sizeof used];
+    us *= exp(NOISE * normal_of(drawn++));
+    taken += b->check && first && us < LONG_US;
+    world_pass(SHOT_S + (*known ? 0 : FIRST_S) + 1e-6 * us * taken);
+    *known = 1;
+    return us;
+}
+
+static enum bench_outcome measure(struct bench_session *s, const struct bench_batch *b, volatile sig_atomic_t *stop,
+                                  bench_sample_fn *tell, void *user, char detail[BENCH_DETAIL])
+{
+    (void)s, (void)stop, (void)detail;
+    for (int k = 0; k < b->samples; k++)
+        for (int i = 0; i < b->nshots; i++)
+            tell(user, i, BENCH_OK, sample(b, &b->shots[i], !k), "");
+    return BENCH_ANSWERED;
+}
+
+static void close_session(struct bench_session *s, int kill)
+{
+    (void)s, (void)kill;
+    world_pass(END_S);
+}
+
+static const struct bench_engine engine = {
+    .name = "mpi", .combine = mpi_plan_combine, .open = open_session, .measure = measure, .close = close_session};
+
+/* ---- a run ---- */
+
+/* What OpenMPI 4.1 lists of these. */
+static const char worker_text[] =
+    "#!/bin/sh\necho '{\"library\":\"Open MPI 4.1.4\",\"variables\":{"
+    "\"coll_tuned_allreduce_algorithm\":{\"basic_linear\":1,\"nonoverlapping\":2,\"recursive_doubling\":3,\"ring\":4,"
+    "\"segmented_ring\":5,\"rabenseifner\":6},"
+    "\"coll_tuned_allgather_algorithm\":{\"linear\":1,\"bruck\":2,\"recursive_doubling\":3,\"ring\":4,\"neighbor\":5},"
+    "\"coll_tuned_reduce_scatter_algorithm\":{\"non-overlapping\":1,\"recursive_halving\":2,\"ring\":3,\"butterfly\":4}"
+    ","
+    "\"coll_tuned_bcast_algorithm\":{\"basic_linear\":1,\"chain\":2,\"pipeline\":3,\"split_binary_tree\":4,"
+    "\"binary_tree\":5,\"binomial\":6,\"knomial\":7,\"scatter_allgather\":8,\"scatter_allgather_ring\":9}}}'\n";
+
+static void make_plan(struct bench_plan *p, struct arena *a)
+{
+    char worker[] = "/tmp/test_rails_XXXXXX";
+    struct bench_setup setup = {0};
+    struct err e;
+    int fd = mkstemp(worker);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, worker_text, sizeof worker_text - 1), sizeof worker_text - 1);
+    assert_int_equal(fchmod(fd, 0755), 0);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(mpi_plan_calls(worker, p, a, &e), 0);
+    assert_int_equal(mpi_plan_launches(&setup, "eth0,ib0,ib1", NODES, p, a, &e), 0);
+    unlink(worker);
+}
+
+struct score {
+    double regret[PLACES]; /* over the best call in the best launch for the place */
+    char chosen[PLACES][64];
+    double us[PLACES];
+    double gain; /* a geometric mean over the places */
+    int n, slower;
+};
+
+static double best_us(int coll, uint64_t bytes)
+{
+    double best = INFINITY;
+    for (size_t l = 0; l < LAUNCHES; l++)
+        for (int i = 0; i < study.plan.ncalls; i++) {
+            const struct bench_call *c = &study.plan.calls[i];
+            if (c->coll == coll && bytes >= c->min_bytes)
+                best = fmin(best, true_us(coll, bytes, launches[l].label, &c->knobs));
+        }
+    return best;
+}
+
+static const struct bench_knobs *decided(const struct env_shape *shape, int coll, uint64_t bytes)
+{
+    static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
+    for (int c = 0; c < shape->ncolls; c++)
+        for (int i = 0; i < shape->colls[c].nranges && shape->colls[c].coll == coll; i++) {
+            const struct env_range *r = &shape->colls[c].ranges[i];
+            if (r->min_bytes <= bytes && bytes <= r->max_bytes)
+                return &r->call;
+        }
+    return &untouched;
+}
+
+static struct score score_of(void)
+{
+    static const int colls[] = {COLL_ALLREDUCE, COLL_ALLGATHER, COLL_REDUCESCATTER, COLL_BROADCAST};
+    static const struct bench_knobs untouched = {.label = BENCH_DEFAULT};
+    struct env_decisions *d = env_decisions_new(ENV_MARGIN);
+    struct env_source source = {"results.jsonl", study.results};
+    struct score s = {.gain = 1};
+    struct err e;
+    assert_int_equal(env_decide(d, bench_points_of(study.results, study.arena), &source, 1, &e), 0);
+    assert_int_equal(d->nshapes, 1);
+    const char *launch = d->shapes[0].launches[d->shapes[0].chosen].knobs.label;
+    for (size_t c = 0; c < 4; c++)
+        for (size_t i = 0; i < 3; i++) {
+            const struct bench_knobs *call = decided(&d->shapes[0], colls[c], sizes[i]);
+            double us = true_us(colls[c], sizes[i], launch, call);
+            double own = true_us(colls[c], sizes[i], BENCH_DEFAULT, &untouched);
+            snprintf(s.chosen[s.n], sizeof s.chosen[0], "%s/%s", launch, call->label);
+            s.us[s.n] = us;
+            s.regret[s.n++] = us / best_us(colls[c], sizes[i]) - 1;
+            s.gain *= pow(own / us, 1.0 / PLACES);
+            s.slower += us > 1.1 * own;
+        }
+    env_decisions_free(d);
+    return s;
+}
+
+static struct score run(double budget_s, uint64_t machine, uint64_t seed)
+{
+    static volatile sig_atomic_t stop;
+    struct bench_options options;
+    struct bench_journal journal;
+    struct bench_summary summary = {0};
+    struct err e;
+    char path[] = "/dev/shm/test_rails_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && !close(fd));
+    assert_int_equal(bench_journal_open(&journal, path, "", 0, NULL, &e), 0);
+    bench_options_default(&options);
+    options.sizes.count = 3;
+    memcpy(options.sizes.bytes, sizes, sizeof sizes);
+    options.budget_s = budget_s;
+    study = (struct bench_study){.options = &options,
+                                 .engine = &engine,
+                                 .journal = &journal,
+                                 .results = journal.results,
+                                 .arena = journal.results->arena,
+                                 .stop = &stop,
+                                 .summary = &summary};
+    make_plan(&study.plan, study.arena);
+    study.sizes = bench_sizes(&options, study.arena, &study.nsizes);
+    study.started_s = world_now_s();
+    study.deadline_s = study.started_s + budget_s;
+    law = machine * 1000;
+    drawn = (machine * 100 + seed + 1) * 1000000;
+    assert_int_equal(bench_conduct(&study, &e), 0);
+    struct score s = score_of();
+    bench_journal_close(&journal);
+    unlink(path);
+    return s;
+}
+
+static void regret_within(double budget_s, double most)
+{
+    double sum = 0, gain = 0;
+    int agree = 0, pairs = 0, slower = 0, n = 0;
+    for (uint64_t machine = 0; machine < 4; machine++) {
+        struct score s[RUNS];
+        for (uint64_t i = 0; i < RUNS; i++) {
+            s[i] = run(budget_s, machine, i);
+            gain += log(s[i].gain) / RUNS / 4;
+            slower += s[i].slower;
+            for (int k = 0; k < s[i].n; k++, n++)
+                sum += s[i].regret[k];
+            for (uint64_t j = 0; j < i; j++)
+                for (int k = 0; k < s[i].n; k++, pairs++)
+                    agree += !strcmp(s[i].chosen[k], s[j].chosen[k]) || fabs(log(s[i].us[k] / s[j].us[k])) < ENV_MARGIN;
+        }
+    }
+    print_message("%g s: gain %.2f, mean regret %.1f %%, %d of %d decisions alike, %d slower\n", budget_s, exp(gain),
+                  100 * sum / n, agree, pairs, slower);
+    assert_int_equal(slower, 0);
+    assert_true(sum / n <= most);
+}
+
+static void in_75_s(void **state)
+{
+    (void)state;
+    regret_within(75, 0.1);
+}
+
+static void in_150_s(void **state)
+{
+    (void)state;
+    regret_within(150, 0.08);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_75_s), cmocka_unit_test(in_150_s)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
