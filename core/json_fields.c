@@ -77,17 +77,24 @@ static void put_value(cJSON *o, const struct json_field *f, double value)
         cJSON_AddNumberToObject(o, f->key, value);
 }
 
-static int get_value(struct json_reader *in, const struct json_field *f, const cJSON *item, double high, int whole,
-                     double *value)
+static int get_value(struct json_reader *in, const struct json_field *f, const cJSON *item, const double *ends,
+                     int whole, double *value)
 {
     char range[96];
-    high = f->high != 0 ? f->high : high;
     *value = item ? item->valuedouble : f->unknown;
-    if (item ? cJSON_IsNumber(item) && *value >= f->low && *value <= high && (!whole || *value == floor(*value))
+    if (item ? cJSON_IsNumber(item) && *value >= ends[0] && *value <= ends[1] && (!whole || *value == floor(*value))
              : !f->required)
         return 0;
-    snprintf(range, sizeof range, "a %snumber from %.17g to %.17g", whole ? "whole " : "", f->low, high);
-    return json_wrong(in, f->key, range);
+    snprintf(range, sizeof range, "a %snumber from %.17g to %.17g", whole ? "whole " : "", ends[0], ends[1]);
+    return json_wrong(in, f->key, ends[1] < ends[0] ? "no value here" : range);
+}
+
+int json_get_int(struct json_reader *in, const struct json_field *f, const cJSON *item, int low, int high, int *value)
+{
+    double found;
+    int rc = get_value(in, f, item, (const double[]){low, high}, 1, &found);
+    *value = rc ? 0 : (int)found;
+    return rc;
 }
 
 static void put_int(cJSON *o, const struct json_field *f, const void *at)
@@ -97,10 +104,7 @@ static void put_int(cJSON *o, const struct json_field *f, const void *at)
 
 static int get_int(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
-    double value;
-    int rc = get_value(in, f, item, INT_MAX, 1, &value);
-    *(int *)at = rc ? 0 : (int)value;
-    return rc;
+    return json_get_int(in, f, item, (int)f->low, f->high != 0 ? (int)f->high : INT_MAX, at);
 }
 
 static void put_number(cJSON *o, const struct json_field *f, const void *at)
@@ -110,7 +114,7 @@ static void put_number(cJSON *o, const struct json_field *f, const void *at)
 
 static int get_number(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
-    return get_value(in, f, item, 1e300, 0, at);
+    return get_value(in, f, item, (const double[]){f->low, f->high != 0 ? f->high : 1e300}, 0, at);
 }
 
 static void put_bytes(cJSON *o, const struct json_field *f, const void *at)
@@ -121,7 +125,7 @@ static void put_bytes(cJSON *o, const struct json_field *f, const void *at)
 static int get_bytes(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
     double value;
-    int rc = get_value(in, f, item, 0x1p53, 1, &value);
+    int rc = get_value(in, f, item, (const double[]){f->low, f->high != 0 ? f->high : 0x1p53}, 1, &value);
     *(uint64_t *)at = rc ? 0 : (uint64_t)value;
     return rc;
 }

@@ -13,8 +13,8 @@
 struct json_reader {
     struct arena *arena;
     const char *file;
-    long line;        /* of the file that the document stands in; 0: it is the file */
-    const void *more; /* what the document's own kinds need */
+    long line;  /* of the file that the document stands in; 0: it is the file */
+    void *more; /* what the document's own kinds need */
     struct err *err;
     char place[160]; /* where the reader is: "", "shapes[0].launches[2]" */
 };
@@ -67,6 +67,9 @@ void json_put_fields(cJSON *o, const struct json_field *fields, const void *reco
 
 /* And back: members that the document lacks have what the fields say. */
 int json_get_fields(struct json_reader *in, const struct json_record *r, const cJSON *o, void *record);
+
+/* A whole number from `low` to `high` whatever the field says of that. */
+int json_get_int(struct json_reader *in, const struct json_field *f, const cJSON *item, int low, int high, int *value);
 
 /* "FILE: PLACE.KEY: expected WHAT", the return code. */
 int json_wrong(const struct json_reader *in, const char *key, const char *expected);

@@ -8,11 +8,13 @@
 
 #include "bench/fabric/gid.h"
 #include "bench/fabric/localise.h"
+#include "core/arena.h"
 #include "core/err.h"
 
 #define VERBS_FABRIC_FORMAT "nccltune-fabric/1"
 
 struct verbs_fabric_port {
+    struct verbs_end end;
     const char *node, *name;      /* "node0", "mlx5_0:1" */
     double rate_Gbps;             /* 0 unknown */
     int mtu_bytes, max_mtu_bytes; /* of RDMA: what is used, and what the device can do; 0 unknown */
@@ -71,23 +73,24 @@ struct verbs_fabric {
 struct verbs_fabric *verbs_fabric_new(int nodes, int rails); /* at least one node; no rail where there is no RDMA */
 void verbs_fabric_free(struct verbs_fabric *f);              /* NULL is fine */
 
-/* A port, a try, an interface or a point as an object; cJSON_Delete frees. */
-cJSON *verbs_fabric_port_json(const struct verbs_fabric *f, int port);
-cJSON *verbs_fabric_try_json(const struct verbs_fabric_try *t);
-cJSON *verbs_fabric_interface_json(const struct verbs_fabric_interface *i);
-cJSON *verbs_fabric_point_json(const struct verbs_fabric_point *p);
-cJSON *verbs_fabric_gpu_json(const struct verbs_fabric_gpu *g);
+/* The parts that a fabric is told in. */
+enum verbs_part {
+    VERBS_PART_PORT,
+    VERBS_PART_TRY,
+    VERBS_PART_INTERFACE,
+    VERBS_PART_GPU,
+    VERBS_PART_POINT,
+    VERBS_PARTS
+};
 
-/* The other way: adds it to `f`. Errors name the member that is missing or out of range. */
-int verbs_fabric_add_port(struct verbs_fabric *f, const cJSON *o, struct err *e);
-int verbs_fabric_add_try(struct verbs_fabric *f, const cJSON *o, struct err *e);
-int verbs_fabric_add_names(struct verbs_fabric *f, const cJSON *o, struct err *e); /* an array */
-int verbs_fabric_add_interface(struct verbs_fabric *f, const cJSON *o, struct err *e);
-int verbs_fabric_add_point(struct verbs_fabric *f, const cJSON *o, struct err *e);
-int verbs_fabric_add_gpu(struct verbs_fabric *f, const cJSON *o, struct err *e);
+/* A struct verbs_fabric_port, _try, _interface, _gpu or _point as an object; cJSON_Delete frees. */
+cJSON *verbs_fabric_json(enum verbs_part part, const void *record);
 
-/* The last try takes the place of an earlier one of the same two ports in the same direction, if there is one. */
-void verbs_fabric_repeated(struct verbs_fabric *f);
+/* What a line tells, {"try": {...}}: "port", "try", "interface", "gpu_memory", "point", or "again", a try that takes
+ * the place of the earlier one of the same two ports in the same direction, if there is one. Errors name the member
+ * that is missing or out of range. */
+int verbs_fabric_add(struct verbs_fabric *f, const cJSON *line, struct err *e);
+int verbs_fabric_add_names(struct verbs_fabric *f, const cJSON *array, const char *file, struct err *e);
 
 /* The document (NULL or "-": standard output), written atomically. */
 int verbs_fabric_save(const struct verbs_fabric *f, const char *path, struct err *e);

@@ -5,7 +5,7 @@
 
 #include "bench/fabric/schedule.h"
 
-enum verbs_verdict { VERBS_GOOD, VERBS_SLOW, VERBS_FAILED };
+enum verbs_verdict { VERBS_GOOD, VERBS_FAILED, VERBS_SLOW };
 
 /* How a try went. */
 struct verbs_outcome {

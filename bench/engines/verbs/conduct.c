@@ -50,7 +50,7 @@ static void keep(struct verbs_conductor *c, const struct verbs_try *pair, struct
         append(c, one.outcome);
     else
         c->outcomes[at] = one.outcome;
-    verbs_conduct_say(c, key, verbs_fabric_try_json(&one));
+    verbs_conduct_say(c, key, verbs_fabric_json(VERBS_PART_TRY, &one));
 }
 
 static int by_pair(const void *x, const void *y)

@@ -33,7 +33,7 @@ static void say_gpu(const struct verbs_conductor *c, struct verbs_end owner, int
                                  .why = t->why[0] ? t->why : NULL,
                                  .send_GBps = t->GBps,
                                  .receive_GBps = t->both_GBps};
-    verbs_conduct_say(c, "gpu_memory", verbs_fabric_gpu_json(&g));
+    verbs_conduct_say(c, "gpu_memory", verbs_fabric_json(VERBS_PART_GPU, &g));
 }
 
 /* One GPU of the owners, who are the tries' leads or the others. A port that has had its turn only helps its partner.
@@ -125,7 +125,7 @@ static void say_node(const struct verbs_conductor *c, int node, const struct ver
                                              .address = verbs_net_address(address, &nets->nets[i]),
                                              .reached = a->reached[i],
                                              .tried = a->count};
-        verbs_conduct_say(c, "interface", verbs_fabric_interface_json(&one));
+        verbs_conduct_say(c, "interface", verbs_fabric_json(VERBS_PART_INTERFACE, &one));
     }
 }
 

@@ -118,28 +118,12 @@ static int take_nodes(struct collection *c, const char *line, const cJSON *o, st
     if (!c->fabric) {
         c->fabric = verbs_fabric_new((int)nodes, (int)rails);
         c->nodes = arena_strdup(c->fabric->arena, line);
-        return verbs_fabric_add_names(c->fabric, cJSON_GetObjectItemCaseSensitive(o, "names"), e);
+        return verbs_fabric_add_names(c->fabric, cJSON_GetObjectItemCaseSensitive(o, "names"), "the fabric", e);
     }
     return c->nodes && strcmp(c->nodes, line) != 0
                ? err_set(e, ERR_FAILED, "what was begun was measured on other nodes: %.300s", c->nodes)
                : 0;
 }
-
-static int add_again(struct verbs_fabric *f, const cJSON *o, struct err *e)
-{
-    int code = verbs_fabric_add_try(f, o, e);
-    if (!code)
-        verbs_fabric_repeated(f);
-    return code;
-}
-
-/* What a line may report of the fabric, by its one member. */
-static const struct {
-    const char *key;
-    int (*add)(struct verbs_fabric *f, const cJSON *o, struct err *e);
-} reported[] = {{"try", verbs_fabric_add_try},        {"again", add_again},
-                {"port", verbs_fabric_add_port},      {"interface", verbs_fabric_add_interface},
-                {"gpu_memory", verbs_fabric_add_gpu}, {"point", verbs_fabric_add_point}};
 
 /* What was learnt, as a line. */
 static int take(struct collection *c, const char *line, struct err *e)
@@ -148,10 +132,8 @@ static int take(struct collection *c, const char *line, struct err *e)
     int code = o ? 0 : ERR_FAILED;
     if (!code && cJSON_HasObjectItem(o, "nodes"))
         code = take_nodes(c, line, o, e);
-    for (size_t i = 0; !code && c->fabric && i < sizeof reported / sizeof *reported; i++) {
-        const cJSON *member = cJSON_GetObjectItemCaseSensitive(o, reported[i].key);
-        code = member ? reported[i].add(c->fabric, member, e) : 0;
-    }
+    if (!code && c->fabric)
+        code = verbs_fabric_add(c->fabric, o, e);
     cJSON_Delete(o);
     return code;
 }

@@ -25,17 +25,14 @@
 /* As its line of the fabric, in which it is port `rail` of node `node`. */
 static void tell_port(struct verbs_server *s, const struct verbs_order *o)
 {
-    struct verbs_fabric *f = verbs_fabric_new(o->mine.node + 1, o->mine.rail + 1);
-    int slot = o->mine.node * f->rails + o->mine.rail;
-    f->ports[slot] =
-        (struct verbs_fabric_port){.node = s->who.node, .name = s->who.port, .rate_Gbps = s->who.rate_Gbps};
+    struct verbs_fabric_port port = {
+        .end = o->mine, .node = s->who.node, .name = s->who.port, .rate_Gbps = s->who.rate_Gbps};
     if (s->port) {
-        f->ports[slot].mtu_bytes = verbs_port_mtu_bytes(s->port);
-        f->ports[slot].max_mtu_bytes = verbs_port_max_mtu_bytes(s->port);
-        f->ports[slot].gids = s->port->gids;
+        port.mtu_bytes = verbs_port_mtu_bytes(s->port);
+        port.max_mtu_bytes = verbs_port_max_mtu_bytes(s->port);
+        port.gids = s->port->gids;
     }
-    verbs_serve_line(s, "port", verbs_fabric_port_json(f, slot));
-    verbs_fabric_free(f);
+    verbs_serve_line(s, "port", verbs_fabric_json(VERBS_PART_PORT, &port));
 }
 
 static void listen_to_nets(struct verbs_server *s)

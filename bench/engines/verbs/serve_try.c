@@ -93,7 +93,7 @@ void verbs_serve_sweep(struct verbs_server *s, const struct verbs_order *o, stru
         struct verbs_fabric_point p = {.pair = {o->mine, o->peer}, .qps = o->qps, .bytes = bytes};
         well = !run_point(&link.pair, o->lead, &p);
         if (well && o->lead)
-            verbs_serve_line(s, "point", verbs_fabric_point_json(&p));
+            verbs_serve_line(s, "point", verbs_fabric_json(VERBS_PART_POINT, &p));
     }
     verbs_pair_close(&link.pair);
     if (!well)
