@@ -16,6 +16,27 @@ int *json_count(void *at)
     return (int *)((char *)at + sizeof(void *));
 }
 
+int json_is_known(const struct json_field *f, const void *at)
+{
+    if (f->kind->value)
+        return f->kind->value(at) != f->unknown;
+    return f->kind->size > sizeof(void *) ? *json_count((void *)at) : *(void *const *)at != NULL;
+}
+
+static int is_written(const struct json_field *f, const void *at)
+{
+    return f->always || f->required || json_is_known(f, at);
+}
+
+/* Room as arena_grow counts on it, so that more can be appended: the next power of two. */
+static void *alloc_array(struct arena *a, int n, size_t size)
+{
+    size_t room = 1;
+    while (room < (size_t)n)
+        room *= 2;
+    return arena_alloc(a, room * size);
+}
+
 /* ---- texts ---- */
 
 static void put_text(cJSON *o, const struct json_field *f, const void *at)
@@ -34,9 +55,8 @@ static int get_text(struct json_reader *in, const struct json_field *f, const cJ
 
 static void put_texts(cJSON *o, const struct json_field *f, const void *at)
 {
-    int n = *json_count((void *)at);
-    if (n || f->always)
-        json_add_strs(o, f->key, *(const char *const *const *)at, n);
+    if (is_written(f, at))
+        json_add_strs(o, f->key, *(const char *const *const *)at, *json_count((void *)at));
 }
 
 static int get_texts(struct json_reader *in, const struct json_field *f, const cJSON *array, void *at)
@@ -44,7 +64,7 @@ static int get_texts(struct json_reader *in, const struct json_field *f, const c
     const cJSON *item;
     if (array && !cJSON_IsArray(array))
         return json_wrong(in, f->key, "an array of texts");
-    const char **texts = arena_alloc(in->arena, (size_t)cJSON_GetArraySize(array) * sizeof *texts);
+    const char **texts = alloc_array(in->arena, cJSON_GetArraySize(array), sizeof *texts);
     int n = 0;
     cJSON_ArrayForEach(item, array)
     {
@@ -71,10 +91,10 @@ static int get_nothing(struct json_reader *in, const struct json_field *f, const
 
 /* ---- numbers ---- */
 
-static void put_value(cJSON *o, const struct json_field *f, double value)
+static void put_number(cJSON *o, const struct json_field *f, const void *at)
 {
-    if (value != f->unknown || f->always || f->required)
-        cJSON_AddNumberToObject(o, f->key, value);
+    if (is_written(f, at))
+        cJSON_AddNumberToObject(o, f->key, f->kind->value(at));
 }
 
 static int get_value(struct json_reader *in, const struct json_field *f, const cJSON *item, const double *ends,
@@ -97,9 +117,9 @@ int json_get_int(struct json_reader *in, const struct json_field *f, const cJSON
     return rc;
 }
 
-static void put_int(cJSON *o, const struct json_field *f, const void *at)
+static double int_value(const void *at)
 {
-    put_value(o, f, *(const int *)at);
+    return *(const int *)at;
 }
 
 static int get_int(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
@@ -107,9 +127,9 @@ static int get_int(struct json_reader *in, const struct json_field *f, const cJS
     return json_get_int(in, f, item, (int)f->low, f->high != 0 ? (int)f->high : INT_MAX, at);
 }
 
-static void put_number(cJSON *o, const struct json_field *f, const void *at)
+static double number_value(const void *at)
 {
-    put_value(o, f, *(const double *)at);
+    return *(const double *)at;
 }
 
 static int get_number(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
@@ -117,9 +137,9 @@ static int get_number(struct json_reader *in, const struct json_field *f, const 
     return get_value(in, f, item, (const double[]){f->low, f->high != 0 ? f->high : 1e300}, 0, at);
 }
 
-static void put_bytes(cJSON *o, const struct json_field *f, const void *at)
+static double bytes_value(const void *at)
 {
-    put_value(o, f, (double)*(const uint64_t *)at);
+    return (double)*(const uint64_t *)at;
 }
 
 static int get_bytes(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
@@ -132,7 +152,7 @@ static int get_bytes(struct json_reader *in, const struct json_field *f, const c
 
 static void put_flag(cJSON *o, const struct json_field *f, const void *at)
 {
-    if (*(const int *)at || f->always)
+    if (is_written(f, at))
         cJSON_AddBoolToObject(o, f->key, *(const int *)at);
 }
 
@@ -146,9 +166,15 @@ static int get_flag(struct json_reader *in, const struct json_field *f, const cJ
 
 /* ---- words ---- */
 
+static const char *name_of(const struct json_field *f, int value)
+{
+    return f->name ? f->name(value) : value >= 0 ? f->words[value] : NULL;
+}
+
 static void put_word(cJSON *o, const struct json_field *f, const void *at)
 {
-    json_add_str(o, f->key, f->name(*(const int *)at));
+    if (is_written(f, at))
+        json_add_str(o, f->key, name_of(f, *(const int *)at));
 }
 
 static int find_word(const struct json_field *f, const char *word)
@@ -156,21 +182,21 @@ static int find_word(const struct json_field *f, const char *word)
     int i = (int)f->low;
     if (f->parse)
         return f->parse(word, strlen(word));
-    while (f->name(i) && strcmp(f->name(i), word) != 0)
+    while (name_of(f, i) && strcmp(name_of(f, i), word) != 0)
         i++;
-    return f->name(i) ? i : -1;
+    return name_of(f, i) ? i : -1;
 }
 
 static int get_word(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
 {
-    char expected[160];
-    size_t n = 0;
+    char expected[160] = "one of ";
+    size_t n = strlen(expected);
     int value = item ? cJSON_IsString(item) ? find_word(f, item->valuestring) : -1 : (int)f->unknown;
     *(int *)at = value;
     if (item ? value >= 0 : !f->required)
         return 0;
-    for (int i = (int)f->low; f->name(i) && n < sizeof expected; i++)
-        n += (size_t)snprintf(expected + n, sizeof expected - n, "%s\"%s\"", n ? ", " : "", f->name(i));
+    for (int i = (int)f->low; name_of(f, i) && n < sizeof expected; i++)
+        n += (size_t)snprintf(expected + n, sizeof expected - n, "%s\"%s\"", i > f->low ? ", " : "", name_of(f, i));
     return json_wrong(in, f->key, expected);
 }
 
@@ -244,7 +270,7 @@ static int get_array(struct json_reader *in, const struct json_field *f, const c
     snprintf(expected, sizeof expected, most < INT_MAX ? "an array of at most %d" : "an array", most);
     if (array ? !cJSON_IsArray(array) || n > most : f->required && is_known(f, at))
         return json_wrong(in, f->key, expected);
-    char *records = arena_alloc(in->arena, ((size_t)n + 1) * f->record->size);
+    char *records = alloc_array(in->arena, n, f->record->size);
     *(char **)at = records;
     *json_count(at) = n;
     const cJSON *item;
@@ -256,8 +282,12 @@ static int get_array(struct json_reader *in, const struct json_field *f, const c
     return rc;
 }
 
-const struct json_kind json_as_text = {put_text, get_text}, json_as_texts = {put_texts, get_texts},
-                       json_as_constant = {put_constant, get_nothing}, json_as_int = {put_int, get_int},
-                       json_as_number = {put_number, get_number}, json_as_bytes = {put_bytes, get_bytes},
-                       json_as_flag = {put_flag, get_flag}, json_as_word = {put_word, get_word},
+#define LIST (sizeof(void *) + sizeof(int))
+const struct json_kind json_as_text = {put_text, get_text, sizeof(char *)},
+                       json_as_texts = {put_texts, get_texts, LIST}, json_as_constant = {put_constant, get_nothing},
+                       json_as_int = {put_number, get_int, sizeof(int), int_value},
+                       json_as_number = {put_number, get_number, sizeof(double), number_value},
+                       json_as_bytes = {put_number, get_bytes, sizeof(uint64_t), bytes_value},
+                       json_as_flag = {put_flag, get_flag, sizeof(int), int_value},
+                       json_as_word = {put_word, get_word, sizeof(int), int_value},
                        json_as_object = {put_object, get_object}, json_as_array = {put_array, get_array};

@@ -24,8 +24,10 @@ struct json_field;
 struct json_kind {
     /* Adds what is at `at` to `o`; nothing where it is not known. */
     void (*put)(cJSON *o, const struct json_field *f, const void *at);
-    /* `item` NULL: the document has none, and the field is not required. */
+    /* `item` NULL: the document has none. */
     int (*get)(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at);
+    size_t size;                     /* of what is at `at`; 0: nobody copies it */
+    double (*value)(const void *at); /* of numbers and words; NULL: it is neither */
 };
 
 /* Records in an array, or one within another record. */
@@ -44,12 +46,14 @@ struct json_field {
     const struct json_kind *kind;
     size_t at;
     double low, high;                              /* of numbers; high 0: the type's */
-    double unknown;                                /* what a missing number is; not written, unless: */
+    double unknown;                                /* what a missing number or word is; not written, unless: */
     int always;                                    /* is written whatever it is */
     int required;                                  /* the same, and an error where it is missing; a text is not empty */
+    unsigned mark;                                 /* the document's own */
     const char *text;                              /* of a constant; what a missing text is */
-    const char *(*name)(int value);                /* of words: NULL from the first that has none, `low` up */
-    int (*parse)(const char *word, size_t length); /* how words are read, -1: none such; NULL: by their names */
+    const char *const *words;                      /* up to a NULL; or */
+    const char *(*name)(int value);                /* words from `low` up to the first that has none */
+    int (*parse)(const char *word, size_t length); /* how they are read, -1: none such; NULL: by their names */
     const struct json_record *record;
 };
 
@@ -73,6 +77,9 @@ int json_get_int(struct json_reader *in, const struct json_field *f, const cJSON
 
 /* "FILE: PLACE.KEY: expected WHAT", the return code. */
 int json_wrong(const struct json_reader *in, const char *key, const char *expected);
+
+/* Whether what is at `at` is anything but unknown. */
+int json_is_known(const struct json_field *f, const void *at);
 
 /* The count of the array whose pointer is at `at`. */
 int *json_count(void *at);

@@ -137,28 +137,19 @@ static int get_gids(struct json_reader *in, const struct json_field *f, const cJ
     return code;
 }
 
-static void put_place(cJSON *o, const struct json_field *f, const void *at)
+static void put_index(cJSON *o, const struct json_field *f, const void *at)
 {
-    json_as_int.put(o, f, at);
+    cJSON_AddNumberToObject(o, f->key, *(const int *)at);
 }
 
-static const struct json_kind node = {put_place, get_node}, rail = {put_place, get_rail}, end = {put_end, get_end},
+static const struct json_kind node = {put_index, get_node}, rail = {put_index, get_rail}, end = {put_end, get_end},
                               indices = {put_indices, get_indices}, gid_table = {put_gids, get_gids};
 
 /* ---- records
  * --------------------------------------------------------------------------------------------------------- */
 
-/* Who is slow is judged later. */
-static const char *verdict_name(int verdict)
-{
-    return verdict == VERBS_GOOD ? "ok" : verdict == VERBS_FAILED ? "failed" : NULL;
-}
-
-static const char *layer_name(int infiniband)
-{
-    return infiniband == 0 ? "ethernet" : infiniband == 1 ? "infiniband" : NULL;
-}
-
+static const char *const verdicts[] = {"ok", "failed", NULL}; /* who is slow is judged later */
+static const char *const layers[] = {"ethernet", "infiniband", NULL};
 #define FIGURE(key, at)                               \
     {                                                 \
         key, &json_as_number, at, .high = MOST_FIGURE \
@@ -175,7 +166,7 @@ static const struct json_field port_fields[] = {
     {"rail", &rail, AT(end.rail), .required = 1},
     {"node", &json_as_text, AT(node), .text = "?"},
     {"port", &json_as_text, AT(name), .text = "?"},
-    {"layer", &json_as_word, AT(gids.infiniband), .name = layer_name},
+    {"layer", &json_as_word, AT(gids.infiniband), .always = 1, .words = layers},
     FIGURE("rate_Gbps", AT(rate_Gbps)),
     {"mtu_bytes", &json_as_int, AT(mtu_bytes)},
     {"max_mtu_bytes", &json_as_int, AT(max_mtu_bytes)},
@@ -187,7 +178,7 @@ static const struct json_field port_fields[] = {
 #define AT(member) offsetof(struct verbs_fabric_try, member)
 static const struct json_field try_fields[] = {
     PAIR(AT(outcome.pair)),
-    {"status", &json_as_word, AT(outcome.verdict), .name = verdict_name, .required = 1},
+    {"status", &json_as_word, AT(outcome.verdict), .required = 1, .words = verdicts},
     FIGURE("write_GBps", AT(outcome.GBps)),
     FIGURE("both_GBps", AT(both_GBps)),
     FIGURE("latency_us", AT(latency_us)),

@@ -21,58 +21,13 @@ struct merging {
 };
 
 /* Takes over what is known there and unknown here, except indices, which mean something else there. */
-static void fill_unknown(const struct field *fields, void *to, const void *from)
+static void fill_unknown(const struct json_field *fields, void *to, const void *from)
 {
-    for (const struct field *f = fields; f->key; f++) {
+    for (const struct json_field *f = fields; f->key; f++) {
         void *at = (char *)to + f->at;
-        const void *other = (const char *)from + f->at;
-        switch (f->type) {
-        case FIELD_TEXT:
-            if (!*(const char **)at)
-                *(const char **)at = *(const char *const *)other;
-            break;
-        case FIELD_TEXTS:
-            if (!*topo_texts_count(at)) {
-                *(const char ***)at = *(const char **const *)other;
-                *topo_texts_count(at) = *(const int *)((const char *)other + sizeof(const char **));
-            }
-            break;
-        case FIELD_INT:
-        case FIELD_WORD:
-            if (*(int *)at == f->unknown)
-                *(int *)at = *(const int *)other;
-            break;
-        case FIELD_NUMBER:
-            if (!(*(double *)at > 0))
-                *(double *)at = *(const double *)other;
-            break;
-        case FIELD_BYTES:
-            if (!*(uint64_t *)at)
-                *(uint64_t *)at = *(const uint64_t *)other;
-            break;
-        case FIELD_HEX16:
-            if (!*(uint16_t *)at)
-                *(uint16_t *)at = *(const uint16_t *)other;
-            break;
-        case FIELD_HEX24:
-            if (!*(uint32_t *)at)
-                *(uint32_t *)at = *(const uint32_t *)other;
-            break;
-        case FIELD_PARENT:
-        case FIELD_OBJECT:
-        case FIELD_GPU:
-        case FIELD_PORT:
-            break;
-        }
+        if (f->kind->size && !json_is_known(f, at))
+            memcpy(at, (const char *)from + f->at, f->kind->size);
     }
-}
-
-static const struct field *fields_of(const char *list)
-{
-    for (size_t i = 0; i < TOPO_LISTS; i++)
-        if (!strcmp(topo_lists[i].key, list))
-            return topo_lists[i].fields;
-    abort();
 }
 
 /* ---- which is which ---------------------------------------------------------------------------------------------- */
@@ -210,7 +165,7 @@ static void merge_objects(struct merging *m)
         if (at >= 0 && m->to->objects[at].kind == TOPO_FUNCTION)
             m->to->objects[at].kind = o->kind;
         if (at >= 0)
-            fill_unknown(fields_of("objects"), &m->to->objects[at], o);
+            fill_unknown(topo_object_fields, &m->to->objects[at], o);
         else if (is_device(o))
             at = ensure(m, i);
         /* A device whose place was not known gets one, unless that would hang it below itself. */
@@ -239,7 +194,7 @@ static void merge_devices(struct merging *m)
         p.object = ensure(m, p.object);
         if (at < 0)
             at = build_port(m->t, m->to, p);
-        fill_unknown(fields_of("ports"), &m->to->ports[at], &p);
+        fill_unknown(topo_port_fields, &m->to->ports[at], &p);
         if (m->to->ports[at].object < 0)
             m->to->ports[at].object = p.object;
         for (int k = 0; k < m->to->ngids; k++)

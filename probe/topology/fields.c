@@ -1,6 +1,91 @@
 /* The fields of topology.json's records. */
 #include "probe/topology/fields.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- kinds of members: numbers in hex, and indices into the lists of the class that is read ---- */
+
+static double hex16_value(const void *at)
+{
+    return *(const uint16_t *)at;
+}
+
+static double hex24_value(const void *at)
+{
+    return *(const uint32_t *)at;
+}
+
+static void put_hex(cJSON *o, const struct json_field *f, const void *at)
+{
+    char text[16];
+    unsigned value = (unsigned)f->kind->value(at);
+    snprintf(text, sizeof text, "0x%0*x", f->kind->size == sizeof(uint16_t) ? 4 : 6, value);
+    if (value)
+        cJSON_AddStringToObject(o, f->key, text);
+}
+
+static int get_hex(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    const int narrow = f->kind->size == sizeof(uint16_t);
+    char *end = NULL;
+    const char *s = !item ? "0x0" : cJSON_IsString(item) ? item->valuestring : "";
+    unsigned long v = strncmp(s, "0x", 2) != 0 ? 0 : strtoul(s + 2, &end, 16);
+    if (!end || end == s + 2 || *end || v > (narrow ? 0xffff : 0xffffff))
+        return json_wrong(in, f->key, narrow ? "\"0x\" and up to 4 hex digits" : "\"0x\" and up to 6 hex digits");
+    if (narrow)
+        *(uint16_t *)at = (uint16_t)v;
+    else
+        *(uint32_t *)at = (uint32_t)v;
+    return 0;
+}
+
+static double index_value(const void *at)
+{
+    return *(const int *)at;
+}
+
+static void put_index(cJSON *o, const struct json_field *f, const void *at)
+{
+    json_as_int.put(o, f, at);
+}
+
+static int get_object(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    const struct topo_class *c = in->more;
+    int *object = at, rc = json_get_int(in, f, item, 0, c->nobjects - 1, object);
+    if (!rc && *object >= 0 && !(f->mark & 1u << c->objects[*object].kind))
+        return json_wrong(in, f->key, "the index of an object of the right kind");
+    return rc;
+}
+
+/* An earlier object. */
+static int get_parent(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    const struct topo_class *c = in->more;
+    size_t self = (size_t)((const char *)at - (const char *)c->objects) / sizeof *c->objects;
+    return json_get_int(in, f, item, 0, (int)self - 1, at);
+}
+
+static int get_gpu(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    return json_get_int(in, f, item, 0, ((const struct topo_class *)in->more)->ngpus - 1, at);
+}
+
+static int get_port(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    return json_get_int(in, f, item, 0, ((const struct topo_class *)in->more)->nports - 1, at);
+}
+
+static const struct json_kind hex16 = {put_hex, get_hex, sizeof(uint16_t), hex16_value},
+                              hex24 = {put_hex, get_hex, sizeof(uint32_t), hex24_value},
+                              an_object = {put_index, get_object, 0, index_value},
+                              a_parent = {put_index, get_parent, 0, index_value},
+                              a_gpu = {put_index, get_gpu, 0, index_value},
+                              a_port = {put_index, get_port, 0, index_value};
+
+/* ---- records ---- */
+
 #define KIND(k) (1u << TOPO_##k)
 
 static const char *const kind_words[] = {"numa", "host_bridge", "switch", "gpu", "nic", "nvswitch", "function", NULL};
@@ -12,157 +97,161 @@ static const char *const gid_words[] = {"unknown", "ib", "roce_v1", "roce_v2", N
 static const char *const link_words[] = {"nvlink", "xgmi", "c2c", "metaxlink", NULL};
 
 #define AT(member) offsetof(struct topo_object, member)
-static const struct field object_fields[] = {
-    {"kind", FIELD_WORD, AT(kind), .unknown = -1, .required = 1, .words = kind_words},
-    {"parent", FIELD_PARENT, AT(parent), .unknown = -1},
-    {"numa", FIELD_INT, AT(numa), .unknown = -1},
-    {"pci", FIELD_TEXT, AT(pci)},
-    {"name", FIELD_TEXT, AT(name)},
-    {"model", FIELD_TEXT, AT(model)},
-    {"pci_class", FIELD_HEX24, AT(pci_class)},
-    {"vendor", FIELD_HEX16, AT(vendor)},
-    {"device", FIELD_HEX16, AT(device)},
-    {"subsystem_vendor", FIELD_HEX16, AT(subsystem_vendor)},
-    {"subsystem_device", FIELD_HEX16, AT(subsystem_device)},
-    {"link_GBps", FIELD_NUMBER, AT(link_GBps), .moves = 1},
-    {"link_width", FIELD_INT, AT(link_width)},
-    {"link_GTps", FIELD_NUMBER, AT(link_GTps), .moves = 1},
-    {"link_max_GTps", FIELD_NUMBER, AT(link_max_GTps)},
-    {"link_max_width", FIELD_INT, AT(link_max_width)},
-    {"driver", FIELD_TEXT, AT(driver)},
-    {"cpus", FIELD_TEXT, AT(cpus), .moves = 1},
-    {"pf", FIELD_TEXT, AT(pf)},
-    {"vfs", FIELD_INT, AT(vfs)},
-    {"acs", FIELD_WORD, AT(acs), .words = known_words, .moves = 1},
-    {"nvlink_management", FIELD_WORD, AT(nvlink_management), .words = known_words},
-    {"relaxed_ordering", FIELD_WORD, AT(relaxed_ordering), .words = known_words, .moves = 1},
-    {"ats", FIELD_WORD, AT(ats), .words = known_words, .moves = 1},
+const struct json_field topo_object_fields[] = {
+    {"kind", &json_as_word, AT(kind), .unknown = -1, .required = 1, .words = kind_words},
+    {"parent", &a_parent, AT(parent), .unknown = -1},
+    {"numa", &json_as_int, AT(numa), .low = -1, .unknown = -1},
+    {"pci", &json_as_text, AT(pci)},
+    {"name", &json_as_text, AT(name)},
+    {"model", &json_as_text, AT(model)},
+    {"pci_class", &hex24, AT(pci_class)},
+    {"vendor", &hex16, AT(vendor)},
+    {"device", &hex16, AT(device)},
+    {"subsystem_vendor", &hex16, AT(subsystem_vendor)},
+    {"subsystem_device", &hex16, AT(subsystem_device)},
+    {"link_GBps", &json_as_number, AT(link_GBps), .high = 1e12, .mark = TOPO_MOVES},
+    {"link_width", &json_as_int, AT(link_width), .low = -1},
+    {"link_GTps", &json_as_number, AT(link_GTps), .high = 1e12, .mark = TOPO_MOVES},
+    {"link_max_GTps", &json_as_number, AT(link_max_GTps), .high = 1e12},
+    {"link_max_width", &json_as_int, AT(link_max_width), .low = -1},
+    {"driver", &json_as_text, AT(driver)},
+    {"cpus", &json_as_text, AT(cpus), .mark = TOPO_MOVES},
+    {"pf", &json_as_text, AT(pf)},
+    {"vfs", &json_as_int, AT(vfs), .low = -1},
+    {"acs", &json_as_word, AT(acs), .words = known_words, .mark = TOPO_MOVES},
+    {"nvlink_management", &json_as_word, AT(nvlink_management), .words = known_words},
+    {"relaxed_ordering", &json_as_word, AT(relaxed_ordering), .words = known_words, .mark = TOPO_MOVES},
+    {"ats", &json_as_word, AT(ats), .words = known_words, .mark = TOPO_MOVES},
     {NULL},
 };
 #undef AT
 
 #define AT(member) offsetof(struct topo_gpu, member)
-const struct field topo_gpu_fields[] = {
-    {"object", FIELD_OBJECT, AT(object), .unknown = -1, .required = 1, .kinds = KIND(GPU)},
-    {"index", FIELD_INT, AT(index), .unknown = -1},
-    {"sm", FIELD_INT, AT(sm)},
-    {"arch", FIELD_TEXT, AT(arch)},
-    {"uuid", FIELD_TEXT, AT(uuid), .moves = 1},
-    {"memory_numa", FIELD_TEXT, AT(memory_numa), .moves = 1},
-    {"vbios", FIELD_TEXT, AT(vbios), .moves = 1},
-    {"mem_bytes", FIELD_BYTES, AT(mem_bytes)},
-    {"gdr", FIELD_INT, AT(gdr), .unknown = -1},
-    {"mig", FIELD_WORD, AT(mig), .words = known_words},
-    {"clique", FIELD_TEXT, AT(clique), .moves = 1},
-    {"links_down", FIELD_INT, AT(links_down), .moves = 1},
-    {"fabric", FIELD_TEXT, AT(fabric), .moves = 1},
-    {"p2p_problems", FIELD_TEXTS, AT(p2p_problems)},
+const struct json_field topo_gpu_fields[] = {
+    {"object", &an_object, AT(object), .unknown = -1, .required = 1, .mark = KIND(GPU)},
+    {"index", &json_as_int, AT(index), .low = -1, .unknown = -1},
+    {"sm", &json_as_int, AT(sm), .low = -1},
+    {"arch", &json_as_text, AT(arch)},
+    {"uuid", &json_as_text, AT(uuid), .mark = TOPO_MOVES},
+    {"memory_numa", &json_as_text, AT(memory_numa), .mark = TOPO_MOVES},
+    {"vbios", &json_as_text, AT(vbios), .mark = TOPO_MOVES},
+    {"mem_bytes", &json_as_bytes, AT(mem_bytes)},
+    {"gdr", &json_as_int, AT(gdr), .low = -1, .unknown = -1},
+    {"mig", &json_as_word, AT(mig), .words = known_words},
+    {"clique", &json_as_text, AT(clique), .mark = TOPO_MOVES},
+    {"links_down", &json_as_int, AT(links_down), .low = -1, .mark = TOPO_MOVES},
+    {"fabric", &json_as_text, AT(fabric), .mark = TOPO_MOVES},
+    {"p2p_problems", &json_as_texts, AT(p2p_problems)},
     {NULL},
 };
 #undef AT
 
 #define AT(member) offsetof(struct topo_port, member)
-static const struct field port_fields[] = {
-    {"object", FIELD_OBJECT, AT(object), .unknown = -1, .kinds = KIND(NIC)},
-    {"hca", FIELD_TEXT, AT(hca), .required = 1},
-    {"port", FIELD_INT, AT(port)},
-    {"state", FIELD_WORD, AT(state), .words = state_words},
-    {"layer", FIELD_WORD, AT(layer), .words = layer_words},
-    {"rate_Gbps", FIELD_NUMBER, AT(rate_Gbps)},
-    {"mtu_bytes", FIELD_INT, AT(mtu_bytes)},
-    {"guid", FIELD_TEXT, AT(guid), .moves = 1},
-    {"lid", FIELD_INT, AT(lid), .moves = 1},
-    {"subnet_prefix", FIELD_TEXT, AT(subnet_prefix)},
-    {"netdev", FIELD_TEXT, AT(netdev)},
-    {"firmware", FIELD_TEXT, AT(firmware), .moves = 1},
-    {"board_id", FIELD_TEXT, AT(board_id)},
-    {"opens", FIELD_WORD, AT(opens), .words = known_words},
+const struct json_field topo_port_fields[] = {
+    {"object", &an_object, AT(object), .unknown = -1, .mark = KIND(NIC)},
+    {"hca", &json_as_text, AT(hca), .required = 1},
+    {"port", &json_as_int, AT(port), .low = -1},
+    {"state", &json_as_word, AT(state), .words = state_words},
+    {"layer", &json_as_word, AT(layer), .words = layer_words},
+    {"rate_Gbps", &json_as_number, AT(rate_Gbps), .high = 1e12},
+    {"mtu_bytes", &json_as_int, AT(mtu_bytes), .low = -1},
+    {"guid", &json_as_text, AT(guid), .mark = TOPO_MOVES},
+    {"lid", &json_as_int, AT(lid), .low = -1, .mark = TOPO_MOVES},
+    {"subnet_prefix", &json_as_text, AT(subnet_prefix)},
+    {"netdev", &json_as_text, AT(netdev)},
+    {"firmware", &json_as_text, AT(firmware), .mark = TOPO_MOVES},
+    {"board_id", &json_as_text, AT(board_id)},
+    {"opens", &json_as_word, AT(opens), .words = known_words},
     {NULL},
 };
 #undef AT
 
 #define AT(member) offsetof(struct topo_netdev, member)
-const struct field topo_netdev_fields[] = {
-    {"object", FIELD_OBJECT, AT(object), .unknown = -1, .kinds = KIND(NIC)},
-    {"name", FIELD_TEXT, AT(name), .required = 1},
-    {"kind", FIELD_WORD, AT(kind), .words = net_words},
-    {"state", FIELD_WORD, AT(state), .words = state_words},
-    {"speed_Gbps", FIELD_NUMBER, AT(speed_Gbps)},
-    {"mtu_bytes", FIELD_INT, AT(mtu_bytes)},
-    {"master", FIELD_TEXT, AT(master)},
-    {"addresses", FIELD_TEXTS, AT(addresses), .moves = 1},
+const struct json_field topo_netdev_fields[] = {
+    {"object", &an_object, AT(object), .unknown = -1, .mark = KIND(NIC)},
+    {"name", &json_as_text, AT(name), .required = 1},
+    {"kind", &json_as_word, AT(kind), .words = net_words},
+    {"state", &json_as_word, AT(state), .words = state_words},
+    {"speed_Gbps", &json_as_number, AT(speed_Gbps), .high = 1e12},
+    {"mtu_bytes", &json_as_int, AT(mtu_bytes), .low = -1},
+    {"master", &json_as_text, AT(master)},
+    {"addresses", &json_as_texts, AT(addresses), .mark = TOPO_MOVES},
     {NULL},
 };
 #undef AT
 
 #define AT(member) offsetof(struct topo_link, member)
-static const struct field link_fields[] = {
-    {"fabric", FIELD_WORD, AT(link_kind), .unknown = -1, .required = 1, .words = link_words},
-    {"gpu", FIELD_GPU, AT(gpu), .unknown = -1, .required = 1},
-    {"peer_gpu", FIELD_GPU, AT(peer_gpu), .unknown = -1},
-    {"peer_object", FIELD_OBJECT, AT(peer_object), .unknown = -1, .kinds = KIND(NVSWITCH) | KIND(NUMA)},
-    {"count", FIELD_INT, AT(count)},
-    {"GBps", FIELD_NUMBER, AT(GBps)},
+static const struct json_field link_fields[] = {
+    {"fabric", &json_as_word, AT(link_kind), .unknown = -1, .required = 1, .words = link_words},
+    {"gpu", &a_gpu, AT(gpu), .unknown = -1, .required = 1},
+    {"peer_gpu", &a_gpu, AT(peer_gpu), .unknown = -1},
+    {"peer_object", &an_object, AT(peer_object), .unknown = -1, .mark = KIND(NVSWITCH) | KIND(NUMA)},
+    {"count", &json_as_int, AT(count), .low = -1},
+    {"GBps", &json_as_number, AT(GBps), .high = 1e12},
     {NULL},
 };
 #undef AT
 
 #define AT(member) offsetof(struct topo_gid, member)
-static const struct field gid_fields[] = {
-    {"port", FIELD_PORT, AT(port), .unknown = -1, .required = 1},
-    {"index", FIELD_INT, AT(index), .unknown = -1},
-    {"type", FIELD_WORD, AT(type), .words = gid_words},
-    {"gid", FIELD_TEXT, AT(gid), .required = 1},
-    {"netdev", FIELD_TEXT, AT(netdev)},
+static const struct json_field gid_fields[] = {
+    {"port", &a_port, AT(port), .unknown = -1, .required = 1},
+    {"index", &json_as_int, AT(index), .low = -1, .unknown = -1},
+    {"type", &json_as_word, AT(type), .words = gid_words},
+    {"gid", &json_as_text, AT(gid), .required = 1},
+    {"netdev", &json_as_text, AT(netdev)},
     {NULL},
 };
 #undef AT
 
 #define AT(member) offsetof(struct topo_host, member)
-const struct field topo_host_fields[] = {
-    {"addresses", FIELD_TEXTS, AT(addresses)},
-    {"differs", FIELD_TEXTS, AT(differs)},
-    {"leaves", FIELD_TEXTS, AT(leaves)},
-    {"libraries", FIELD_TEXTS, AT(libraries)},
-    {"errors", FIELD_TEXTS, AT(errors)},
-    {"signs", FIELD_TEXTS, AT(signs)},
-    {"served", FIELD_INT, AT(served)},
-    {"clique", FIELD_TEXT, AT(clique)},
+const struct json_field topo_host_fields[] = {
+    {"addresses", &json_as_texts, AT(addresses)},
+    {"differs", &json_as_texts, AT(differs)},
+    {"leaves", &json_as_texts, AT(leaves)},
+    {"libraries", &json_as_texts, AT(libraries)},
+    {"errors", &json_as_texts, AT(errors)},
+    {"signs", &json_as_texts, AT(signs)},
+    {"served", &json_as_int, AT(served), .low = -1},
+    {"clique", &json_as_text, AT(clique)},
     {NULL},
 };
 #undef AT
 
 #define AT(member) offsetof(struct topo_class, member)
-const struct field topo_class_fields[] = {
-    {"name", FIELD_TEXT, AT(name), .moves = 1},
-    {"cpu", FIELD_TEXT, AT(cpu)},
-    {"arch", FIELD_TEXT, AT(arch)},
-    {"product", FIELD_TEXT, AT(product)},
-    {"hypervisor", FIELD_TEXT, AT(hypervisor)},
-    {"container", FIELD_TEXT, AT(container), .moves = 1},
-    {"iommu", FIELD_TEXT, AT(iommu)},
-    {"driver", FIELD_TEXT, AT(driver)},
-    {"cuda", FIELD_TEXT, AT(cuda)},
-    {"gdr_route", FIELD_TEXT, AT(gdr_route), .moves = 1},
-    {"libraries", FIELD_TEXTS, AT(libraries), .moves = 1},
-    {"memlock_bytes", FIELD_BYTES, AT(memlock_bytes), .moves = 1},
-    {"nofile", FIELD_BYTES, AT(nofile), .moves = 1},
-    {"shm_bytes", FIELD_BYTES, AT(shm_bytes), .moves = 1},
+const struct json_field topo_class_fields[] = {
+    {"name", &json_as_text, AT(name), .mark = TOPO_MOVES},
+    {"cpu", &json_as_text, AT(cpu)},
+    {"arch", &json_as_text, AT(arch)},
+    {"product", &json_as_text, AT(product)},
+    {"hypervisor", &json_as_text, AT(hypervisor)},
+    {"container", &json_as_text, AT(container), .mark = TOPO_MOVES},
+    {"iommu", &json_as_text, AT(iommu)},
+    {"driver", &json_as_text, AT(driver)},
+    {"cuda", &json_as_text, AT(cuda)},
+    {"gdr_route", &json_as_text, AT(gdr_route), .mark = TOPO_MOVES},
+    {"libraries", &json_as_texts, AT(libraries), .mark = TOPO_MOVES},
+    {"memlock_bytes", &json_as_bytes, AT(memlock_bytes), .mark = TOPO_MOVES},
+    {"nofile", &json_as_bytes, AT(nofile), .mark = TOPO_MOVES},
+    {"shm_bytes", &json_as_bytes, AT(shm_bytes), .mark = TOPO_MOVES},
     {NULL},
 };
-const struct field topo_note_fields[] = {{"notes", FIELD_TEXTS, AT(notes), .moves = 1}, {NULL}};
+const struct json_field topo_note_fields[] = {{"notes", &json_as_texts, AT(notes), .mark = TOPO_MOVES}, {NULL}};
 
-const struct field_list topo_lists[TOPO_LISTS] = {
-    {"objects", object_fields, AT(objects), AT(nobjects), sizeof(struct topo_object), 65536},
-    {"gpus", topo_gpu_fields, AT(gpus), AT(ngpus), sizeof(struct topo_gpu), TOPO_MOST_GPUS},
-    {"ports", port_fields, AT(ports), AT(nports), sizeof(struct topo_port), 4096},
-    {"netdevs", topo_netdev_fields, AT(netdevs), AT(nnetdevs), sizeof(struct topo_netdev), 4096},
-    {"links", link_fields, AT(links), AT(nlinks), sizeof(struct topo_link), 65536},
-    {"gids", gid_fields, AT(gids), AT(ngids), sizeof(struct topo_gid), 65536, .moves = 1},
+#define LIST(name, fields_of, type, most)                                        \
+    {                                                                            \
+        name, &json_as_array, AT(type##s), .record = &(const struct json_record) \
+        {                                                                        \
+            fields_of, sizeof(struct topo_##type), most                          \
+        }                                                                        \
+    }
+const struct json_field topo_list_fields[] = {
+    LIST("objects", topo_object_fields, object, 65536),
+    LIST("gpus", topo_gpu_fields, gpu, TOPO_MOST_GPUS),
+    LIST("ports", topo_port_fields, port, 4096),
+    LIST("netdevs", topo_netdev_fields, netdev, 4096),
+    LIST("links", link_fields, link, 65536),
+    {"gids", &json_as_array, AT(gids), .mark = TOPO_MOVES,
+     .record = &(const struct json_record){gid_fields, sizeof(struct topo_gid), 65536}},
+    {NULL},
 };
 #undef AT
-
-int *topo_texts_count(void *member)
-{
-    return (int *)((char *)member + sizeof(const char **));
-}

@@ -60,63 +60,31 @@ static void put_texts(struct stream *s, const char *const *texts, int n)
 }
 
 /* What is unknown is left out, so that a field that a later version adds changes no hash of a machine without it. */
-static void put_field(struct stream *s, const struct field *f, const void *record)
+static void put_field(struct stream *s, const struct json_field *f, const void *at)
 {
-    const void *at = (const char *)record + f->at;
-    double number = 0, unknown = 0;
-    switch (f->type) {
-    case FIELD_TEXT:
-        if (*(const char *const *)at) {
-            put_text(s, f->key);
-            put_text(s, *(const char *const *)at);
-        }
+    if (!json_is_known(f, at))
         return;
-    case FIELD_TEXTS:
-        if (*topo_texts_count((char *)record + f->at)) {
-            put_text(s, f->key);
-            put_texts(s, *(const char *const *const *)at, *topo_texts_count((char *)record + f->at));
-        }
-        return;
-    case FIELD_INT:
-    case FIELD_PARENT:
-    case FIELD_OBJECT:
-    case FIELD_GPU:
-    case FIELD_PORT:
-    case FIELD_WORD:
-        number = *(const int *)at;
-        unknown = f->unknown;
-        break;
-    case FIELD_NUMBER:
-        number = *(const double *)at;
-        break;
-    case FIELD_BYTES:
-        number = (double)*(const uint64_t *)at;
-        break;
-    case FIELD_HEX16:
-        number = *(const uint16_t *)at;
-        break;
-    case FIELD_HEX24:
-        number = *(const uint32_t *)at;
-        break;
-    }
-    if (number < unknown || number > unknown) {
-        put_text(s, f->key);
-        put_number(s, number);
-    }
+    put_text(s, f->key);
+    if (f->kind == &json_as_text)
+        put_text(s, *(const char *const *)at);
+    else if (f->kind == &json_as_texts)
+        put_texts(s, *(const char *const *const *)at, *json_count((void *)at));
+    else
+        put_number(s, f->kind->value(at));
 }
 
-static void put_record(struct stream *s, const struct field *fields, const void *record)
+static void put_record(struct stream *s, const struct json_field *fields, const void *record)
 {
-    for (const struct field *f = fields; f->key; f++)
-        if (!f->moves)
-            put_field(s, f, record);
+    for (const struct json_field *f = fields; f->key; f++)
+        if (!(f->mark & TOPO_MOVES))
+            put_field(s, f, (const char *)record + f->at);
 }
 
 /* Bridges and what is attached to them without being a device: there today, gone tomorrow with a container. */
-static int comes_and_goes(const struct field_list *l, const void *record)
+static int comes_and_goes(const struct json_field *fields, const void *record)
 {
     const struct topo_netdev *d = record;
-    return l->fields == topo_netdev_fields && d->object < 0 &&
+    return fields == topo_netdev_fields && d->object < 0 &&
            (d->kind == TOPO_NET_BRIDGE || (d->kind == TOPO_NET_VIRTUAL && d->master));
 }
 
@@ -126,16 +94,16 @@ void topo_class_hash(const struct topo_class *c, char hex[SHA256_HEX])
     s.used = 0;
     sha256_init(&s.sha);
     put_record(&s, topo_class_fields, c);
-    for (size_t i = 0; i < TOPO_LISTS; i++) {
-        const struct field_list *l = &topo_lists[i];
-        const char *record = *(const char *const *)((const char *)c + l->array);
-        int n = *(const int *)((const char *)c + l->count);
+    for (const struct json_field *l = topo_list_fields; l->key; l++) {
+        const void *array = (const char *)c + l->at;
+        const char *record = *(const char *const *)array;
+        int n = l->mark & TOPO_MOVES ? 0 : *json_count((void *)array);
         put_text(&s, l->key);
-        for (int k = 0; k < n && !l->moves; k++, record += l->record) {
-            if (comes_and_goes(l, record))
+        for (int k = 0; k < n; k++, record += l->record->size) {
+            if (comes_and_goes(l->record->fields, record))
                 continue;
             put_text(&s, "");
-            put_record(&s, l->fields, record);
+            put_record(&s, l->record->fields, record);
         }
     }
     flush(&s);

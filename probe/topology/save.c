@@ -1,8 +1,4 @@
 /* topology.json, written. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/finding.h"
 #include "core/json.h"
 #include "probe/topology/differences.h"
@@ -14,65 +10,6 @@
 
 /* Classes that are compared with the first one; a cluster of more kinds than that has no kinds. */
 #define MOST_DIFFERENCES 64
-
-static void put_hex(cJSON *o, const char *key, uint32_t value, int digits)
-{
-    char text[16];
-    snprintf(text, sizeof text, "0x%0*x", digits, value);
-    if (value)
-        cJSON_AddStringToObject(o, key, text);
-}
-
-static void put_texts(cJSON *o, const char *key, const char *const *texts, int n)
-{
-    if (n)
-        json_add_strs(o, key, texts, n);
-}
-
-static void put(cJSON *o, const struct field *f, const void *record)
-{
-    const void *at = (const char *)record + f->at;
-    switch (f->type) {
-    case FIELD_TEXT:
-        json_add_str(o, f->key, *(const char *const *)at);
-        break;
-    case FIELD_TEXTS:
-        put_texts(o, f->key, *(const char *const *const *)at, *topo_texts_count((char *)record + f->at));
-        break;
-    case FIELD_INT:
-    case FIELD_PARENT:
-    case FIELD_OBJECT:
-    case FIELD_GPU:
-    case FIELD_PORT:
-        if (*(const int *)at != f->unknown)
-            cJSON_AddNumberToObject(o, f->key, *(const int *)at);
-        break;
-    case FIELD_NUMBER:
-        if (*(const double *)at != 0)
-            cJSON_AddNumberToObject(o, f->key, *(const double *)at);
-        break;
-    case FIELD_BYTES:
-        if (*(const uint64_t *)at)
-            cJSON_AddNumberToObject(o, f->key, (double)*(const uint64_t *)at);
-        break;
-    case FIELD_HEX16:
-        put_hex(o, f->key, *(const uint16_t *)at, 4);
-        break;
-    case FIELD_HEX24:
-        put_hex(o, f->key, *(const uint32_t *)at, 6);
-        break;
-    case FIELD_WORD:
-        if (*(const int *)at != f->unknown)
-            cJSON_AddStringToObject(o, f->key, f->words[*(const int *)at]);
-        break;
-    }
-}
-
-static void put_all(cJSON *o, const struct field *fields, const void *record)
-{
-    for (const struct field *f = fields; f->key; f++)
-        put(o, f, record);
-}
 
 /* Follows from the rest; written for readers that have no code for it, and not read back. */
 static void put_paths(cJSON *o, const struct topo_class *c)
@@ -140,7 +77,8 @@ static void put_differences(cJSON *doc, const struct topology *t)
         cJSON *item = json_append(array);
         json_add_str(item, "class", t->classes[i].name);
         json_add_str(item, "like", t->classes[like.class_index].name);
-        put_texts(item, "differs", like.sentences, like.n);
+        if (like.n)
+            json_add_strs(item, "differs", like.sentences, like.n);
     }
     arena_free(a);
 }
@@ -148,18 +86,9 @@ static void put_differences(cJSON *doc, const struct topology *t)
 static cJSON *class_json(const struct topo_class *c)
 {
     cJSON *o = cJSON_CreateObject();
-    put_all(o, topo_class_fields, c);
-    for (size_t i = 0; i < TOPO_LISTS; i++) {
-        const struct field_list *l = &topo_lists[i];
-        const char *record = *(const char *const *)((const char *)c + l->array);
-        int n = *(const int *)((const char *)c + l->count);
-        cJSON *array = cJSON_AddArrayToObject(o, l->key);
-        for (int k = 0; k < n; k++, record += l->record) {
-            cJSON *item = json_append(array);
-            put_all(item, l->fields, record);
-        }
-    }
-    put_all(o, topo_note_fields, c);
+    json_put_fields(o, topo_class_fields, c);
+    json_put_fields(o, topo_list_fields, c);
+    json_put_fields(o, topo_note_fields, c);
     put_paths(o, c);
     put_roles(o, c);
     return o;
@@ -184,7 +113,7 @@ cJSON *topo_to_json(const struct topology *t)
         cJSON *host = json_append(hosts);
         json_add_str(host, "name", t->hosts[i].name);
         cJSON_AddNumberToObject(host, "class", t->hosts[i].class_index);
-        put_all(host, topo_host_fields, &t->hosts[i]);
+        json_put_fields(host, topo_host_fields, &t->hosts[i]);
     }
     cJSON *missing = t->nmissing ? cJSON_AddArrayToObject(doc, "missing") : NULL;
     for (int i = 0; i < t->nmissing; i++) {

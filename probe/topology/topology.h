@@ -146,11 +146,15 @@ struct topo_class {
     const char *cpu;  /* "GenuineIntel 6/143", model name, NULL unknown */
     const char *arch; /* "x86_64" */
     struct topo_object *objects;
+    int nobjects;
     struct topo_gpu *gpus;
+    int ngpus;
     struct topo_port *ports;
+    int nports;
     struct topo_netdev *netdevs;
+    int nnetdevs;
     struct topo_link *links;
-    int nobjects, ngpus, nports, nnetdevs, nlinks;
+    int nlinks;
     const char **notes; /* what could not be read and why: "NVML: libnvidia-ml.so.1 not found" */
     int nnotes;
     struct topo_gid *gids;
