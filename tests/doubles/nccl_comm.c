@@ -259,16 +259,7 @@ static int misbehave(struct ncclComm *c, enum fault_kind kind, void *stream, int
     return 1;
 }
 
-/* A call whose algorithm and protocol are chosen. */
-struct chosen {
-    struct ncclComm *comm;
-    struct move move;
-    struct header header;
-    uint64_t chunk, bytes;
-    int registered;
-};
-
-static double time_us(struct ncclComm *c, const struct chosen *x, double factor)
+static double time_us(struct ncclComm *c, const struct comm_call *x, double factor)
 {
     const struct header *h = &x->header;
     const struct move *m = &x->move;
@@ -287,7 +278,7 @@ static double time_us(struct ncclComm *c, const struct chosen *x, double factor)
 
 /* The data: moved, unless this very call has been made before and nobody has written since. What was reduced in place
  * is another sum each time: who looks at it without having filled it anew finds something else. */
-static int move(struct ncclComm *c, const struct chosen *x, const struct done_call *d, int verdict,
+static int move(struct ncclComm *c, const struct comm_call *x, const struct done_call *d, int verdict,
                 enum fault_kind kind)
 {
     const struct move *m = &x->move;
@@ -322,7 +313,7 @@ static double contend(const struct ncclComm *c, const struct header *h, void *st
 }
 
 /* Everything behind the choice: agreement, data, time. */
-static int perform(const struct chosen *x, void *stream)
+static int perform(const struct comm_call *x, void *stream)
 {
     struct ncclComm *c = x->comm;
     const struct move *m = &x->move;
@@ -368,24 +359,9 @@ static int perform(const struct chosen *x, void *stream)
 
 static void perform_from_graph(void *stream, const void *work)
 {
-    struct ncclComm *c = ((const struct chosen *)work)->comm;
+    struct ncclComm *c = ((const struct comm_call *)work)->comm;
     c->pace_us -= c->law.launch_us; /* no host has to launch it */
     perform(work, stream);          /* what goes wrong the communicator remembers */
-}
-
-static void offer(const struct ncclComm *c, int coll, uint64_t bytes, int registered,
-                  float cost[ALGO_COUNT][PROTO_COUNT])
-{
-    const char *pinned = getenv("NCCL_ALGO"); /* one name */
-    double unused = 1;
-    for (int a = 0; a < ALGO_COUNT; a++)
-        for (int p = 0; p < PROTO_COUNT; p++) {
-            struct fault_call f = {
-                .rank = c->world_rank, .coll = coll, .algo = a, .proto = p, .bytes = bytes, .number = c->calls};
-            int withheld =
-                fault_of(&f, &unused) == FAULT_WITHHOLD || (pinned && *pinned && strcasecmp(pinned, algo_name(a)) != 0);
-            cost[a][p] = withheld ? -1 : (float)law_predict_us(&c->law, coll, a, p, bytes, registered);
-        }
 }
 
 static int within(const struct ncclComm *c, const void *start, size_t bytes)
@@ -404,20 +380,25 @@ static int is_registered(const struct ncclComm *c, const struct move *m, void *s
            (within(c, m->send, move_send_bytes(m, c->nranks)) && within(c, m->recv, move_recv_bytes(m, c->nranks)));
 }
 
-/* For CollNet and, over nodes, NVLS NCCL takes what the tuner says as it is. */
-static void check_channels(const struct ncclComm *c, const struct header *h)
+/* The first use of an algorithm: ranks that come to it with different ones wait for one another until they are killed
+ * (NCCL 2.28.9, src/group.cc, ncclCollPreconnect). */
+static int connect_algorithm(struct ncclComm *c, const struct header *h)
 {
-    int unchecked = h->algo == ALGO_COLLNET_DIRECT || h->algo == ALGO_COLLNET_CHAIN || h->algo == ALGO_NVLS_TREE ||
-                    (h->algo == ALGO_NVLS && c->nnodes > 1);
-    if (unchecked && c->law.connected[h->algo] && h->channels > c->law.connected[h->algo]) {
-        WARN("%d channels of %s are asked for and %d connected", h->channels, algo_name(h->algo),
-             c->law.connected[h->algo]);
-        abort();
-    }
+    const struct header meet = {.coll = -1, .algo = h->algo};
+    struct agreement all;
+    if (c->connected >> h->algo & 1)
+        return SUCCESS;
+    c->connected |= 1U << h->algo;
+    usleep((useconds_t)(1e6 * c->law.connect_s));
+    if (agree(c, &meet, 0, 0, &all))
+        return REMOTE_ERROR;
+    while (all.verdict == VERDICT_HANG)
+        pause();
+    return SUCCESS;
 }
 
-/* The first use of a cell connects, which takes real time on every rank. */
-static void connect_cell(struct ncclComm *c, const struct header *h)
+/* The first use of a cell takes real time on every rank. */
+static void begin_cell(struct ncclComm *c, const struct header *h)
 {
     if (c->used_cells[h->coll] & (uint64_t)1 << (h->algo * PROTO_COUNT + h->proto))
         return;
@@ -426,77 +407,51 @@ static void connect_cell(struct ncclComm *c, const struct header *h)
     c->busy = c->nonblocking ? 4 : 0;
 }
 
-static uint64_t variable(const char *name, uint64_t otherwise)
+static void copy_alone(struct ncclComm *c, const struct move *m, void *stream)
 {
-    const char *value = getenv(name);
-    return value ? strtoull(value, NULL, 10) : otherwise;
+    double begin = comm_driver.arrive(stream);
+    if (m->recv != m->send)
+        memcpy(m->recv, m->send, move_recv_bytes(m, c->nranks));
+    comm_driver.finish(stream, begin + 5);
 }
 
-/* As NCCL: eight steps share a buffer, Ring with Simple takes four at a time, flags are not data. */
-static uint64_t longest_chunk(const struct header *h)
-{
-    if (h->proto == PROTO_LL)
-        return variable("NCCL_LL_BUFFSIZE", 524288) / 16;
-    if (h->proto == PROTO_LL128)
-        return variable("NCCL_LL128_BUFFSIZE", 4915200) / 128 * 15;
-    return variable("NCCL_BUFFSIZE", 4194304) / (h->algo == ALGO_RING ? 2 : 8);
-}
-
-static int choose(struct ncclComm *c, const struct move *m, size_t bytes, int registered, struct chosen *x)
-{
-    static const char *const names[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
-                                        "AllReduce", "AlltoAll", "SendRecv"};
-    struct header *h = &x->header;
-    if (m->coll < COLL_COUNT) {
-        float cost[ALGO_COUNT][PROTO_COUNT];
-        offer(c, m->coll, bytes, registered, cost);
-        int rc = tuner_ask(&c->tuner, m->coll, bytes, registered, cost, &h->algo, &h->proto, &h->channels);
-        if (rc) {
-            WARN("No algorithm/protocol available for function %s", names[m->coll]);
-            return rc;
-        }
-    }
-    check_channels(c, h);
-    h->channels = h->channels <= 0 ? law_channels(&c->law, bytes) : h->channels;
-    h->channels = h->channels > c->law.channels ? c->law.channels : h->channels;
-    INFO("%s: %zu Bytes -> Algo %s proto %s channel{Lo..Hi}={0..%d}", names[m->coll], bytes, algo_name(h->algo),
-         proto_name(h->proto), h->channels - 1);
-    uint64_t longest = longest_chunk(h);
-    x->chunk = x->chunk < longest ? x->chunk : longest;
-    int rc = tuner_ask_chunk(&c->tuner, m->coll, bytes / (size_t)h->channels, h->algo, h->proto, &x->chunk);
-    x->chunk = x->chunk < longest ? x->chunk : longest;
-    return rc;
-}
-
-int comm_run(struct ncclComm *c, const struct move *m, void *stream)
+int comm_begin(struct ncclComm *c, const struct move *m, void *stream, struct comm_call *x, int *rc)
 {
     size_t send = move_send_bytes(m, c->nranks), recv = move_recv_bytes(m, c->nranks);
     size_t bytes = send > recv ? send : recv;
+    *rc = SUCCESS;
     if (m->coll == LAW_ALLTOALL) /* of the rank that waits longest */
         bytes = m->count * move_type_bytes(m->type) * (size_t)c->nranks;
-    if (!move_type_bytes(m->type) || m->root < 0 || m->root >= c->nranks)
-        return INVALID_ARGUMENT;
-    if (c->busy) {
+    if (!move_type_bytes(m->type) || m->root < 0 || m->root >= c->nranks) {
+        *rc = INVALID_ARGUMENT;
+    } else if (c->busy) {
         WARN("Attempt to use communicator before the previous operation returned ncclSuccess");
-        return INVALID_USAGE;
+        *rc = INVALID_USAGE;
+    } else if (!c->stuck && c->nranks == 1) {
+        copy_alone(c, m, stream);
     }
-    if (c->stuck)
-        return SUCCESS;
-    if (c->nranks == 1) {
-        double begin = comm_driver.arrive(stream);
-        if (m->recv != m->send)
-            memcpy(m->recv, m->send, recv);
-        comm_driver.finish(stream, begin + 5);
-        return SUCCESS;
-    }
-    int registered = is_registered(c, m, stream);
-    struct chosen x = {c, *m, {m->count, m->coll, m->type, m->root, 1, 2, 0}, (size_t)512 << 10, bytes, registered};
+    if (*rc || c->stuck || c->nranks == 1)
+        return 0;
+    *x = (struct comm_call){c,
+                            *m,
+                            stream,
+                            {m->count, m->coll, m->type, m->root, 1, 2, 0},
+                            (size_t)512 << 10,
+                            bytes,
+                            is_registered(c, m, stream)};
     profiler_say(c->profiler, m, comm_driver.captured(stream));
-    int rc = choose(c, m, bytes, registered, &x);
-    if (rc || comm_driver.record(stream, perform_from_graph, &x, sizeof x))
+    return 1;
+}
+
+int comm_launch(struct comm_call *x)
+{
+    struct ncclComm *c = x->comm;
+    int rc = connect_algorithm(c, &x->header);
+    rc = rc ? rc : comm_choose_chunk(x);
+    if (rc || comm_driver.record(x->stream, perform_from_graph, x, sizeof *x))
         return rc;
-    connect_cell(c, &x.header);
+    begin_cell(c, &x->header);
     comm_driver.spend(c->law.launch_us);
-    rc = perform(&x, stream);
+    rc = perform(x, x->stream);
     return rc == SUCCESS && c->busy ? IN_PROGRESS : rc;
 }

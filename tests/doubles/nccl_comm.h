@@ -50,6 +50,7 @@ struct ncclComm {
     /* Cost beside the law: calls since the last switch, cells that have been used, what is in the GPU's cache. */
     int since_switch;
     uint64_t used_cells[LAW_COLLS];
+    unsigned connected; /* bit per algorithm */
     struct touched touched[TOUCHED];
     uint64_t touched_bytes;
     struct {
@@ -97,7 +98,32 @@ int comm_version(void); /* what ncclGetVersion says */
 /* What the clocks of all ranks say at their latest; every rank's host is set to that. 0 or -1: a peer is gone. */
 int comm_meet(struct ncclComm *c);
 
-/* One call of a collective: choice, agreement, data, time. */
-int comm_run(struct ncclComm *c, const struct move *m, void *stream);
+/* A call on its way, and what is chosen for it. */
+struct comm_call {
+    struct ncclComm *comm;
+    struct move move;
+    void *stream;
+    struct header header;
+    uint64_t chunk, bytes; /* NCCL's */
+    int registered;
+};
+
+/* A call: 1, or 0 with its result: it needs no launch. It is chosen for as one of `bytes`, and launched: agreement,
+ * data, time. */
+int comm_begin(struct ncclComm *c, const struct move *m, void *stream, struct comm_call *x, int *rc);
+int comm_choose(struct comm_call *x, uint64_t bytes);
+int comm_choose_chunk(struct comm_call *x);
+int comm_launch(struct comm_call *x);
+
+/* ---- groups (nccl_group.c) ---- */
+
+enum { COMM_GROUPED = 64 }; /* collectives of a group */
+
+/* A collective: at once, or when the group ends whose depth is above 0. */
+int comm_run(struct ncclComm *c, const struct move *m, void *stream, int depth);
+
+/* The end of a group: by communicator, those that are alike and within a factor of 4 are chosen for as one of all their
+ * bytes (NCCL 2.28.9, src/enqueue.cc, ncclPrepareTasks). `simulated`: nothing is launched. */
+int comm_end_group(int simulated);
 
 #endif

@@ -28,6 +28,7 @@ typedef struct {
 typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
 typedef void *cudaStream_t;
 typedef struct ncclConfig ncclConfig_t;
+typedef struct ncclSimInfo ncclSimInfo_t;
 enum {
     ncclSuccess,
     ncclUnhandledCudaError,
@@ -176,37 +177,6 @@ const char *ncclGetLastError(ncclComm_t c)
     return comm_last_error;
 }
 
-ncclResult_t ncclAllReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                           ncclComm_t c, cudaStream_t stream)
-{
-    return op ? ncclInvalidArgument : comm_run(c, &(struct move){COLL_ALLREDUCE, type, 0, count, send, recv}, stream);
-}
-
-ncclResult_t ncclReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
-                        ncclComm_t c, cudaStream_t stream)
-{
-    return op ? ncclInvalidArgument : comm_run(c, &(struct move){COLL_REDUCE, type, root, count, send, recv}, stream);
-}
-
-ncclResult_t ncclBroadcast(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t c,
-                           cudaStream_t stream)
-{
-    return comm_run(c, &(struct move){COLL_BROADCAST, type, root, count, send, recv}, stream);
-}
-
-ncclResult_t ncclAllGather(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t c,
-                           cudaStream_t stream)
-{
-    return comm_run(c, &(struct move){COLL_ALLGATHER, type, 0, count, send, recv}, stream);
-}
-
-ncclResult_t ncclReduceScatter(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                               ncclComm_t c, cudaStream_t stream)
-{
-    return op ? ncclInvalidArgument
-              : comm_run(c, &(struct move){COLL_REDUCESCATTER, type, 0, count, send, recv}, stream);
-}
-
 /* ---- send and receive: a group of them must be an all-to-all in which every rank sends any one the same, from and to
  * buffers in the ranks' order, or a shift around the ring ---- */
 
@@ -218,6 +188,39 @@ static struct {
     const char *out[MOVE_RANKS];
     char *in[MOVE_RANKS];
 } group;
+
+ncclResult_t ncclAllReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t c, cudaStream_t stream)
+{
+    return op ? ncclInvalidArgument
+              : comm_run(c, &(struct move){COLL_ALLREDUCE, type, 0, count, send, recv}, stream, group.depth);
+}
+
+ncclResult_t ncclReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                        ncclComm_t c, cudaStream_t stream)
+{
+    return op ? ncclInvalidArgument
+              : comm_run(c, &(struct move){COLL_REDUCE, type, root, count, send, recv}, stream, group.depth);
+}
+
+ncclResult_t ncclBroadcast(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t c,
+                           cudaStream_t stream)
+{
+    return comm_run(c, &(struct move){COLL_BROADCAST, type, root, count, send, recv}, stream, group.depth);
+}
+
+ncclResult_t ncclAllGather(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t c,
+                           cudaStream_t stream)
+{
+    return comm_run(c, &(struct move){COLL_ALLGATHER, type, 0, count, send, recv}, stream, group.depth);
+}
+
+ncclResult_t ncclReduceScatter(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t c, cudaStream_t stream)
+{
+    return op ? ncclInvalidArgument
+              : comm_run(c, &(struct move){COLL_REDUCESCATTER, type, 0, count, send, recv}, stream, group.depth);
+}
 
 ncclResult_t ncclGroupStart(void)
 {
@@ -261,7 +264,7 @@ static int run_shift(int distance)
     group.move.count = group.move.own;
     group.move.send = group.out[group.to];
     group.move.recv = group.in[group.from];
-    return group.move.shares[group.to] == group.move.own ? comm_run(group.comm, &group.move, group.stream)
+    return group.move.shares[group.to] == group.move.own ? comm_run(group.comm, &group.move, group.stream, 0)
                                                          : ncclInvalidUsage;
 }
 
@@ -280,21 +283,38 @@ static int run_exchange(int n)
     m->coll = LAW_ALLTOALL;
     m->send = group.out[0];
     m->recv = group.in[0];
-    return m->shares[group.comm->rank] == m->own ? comm_run(group.comm, m, group.stream) : ncclInvalidUsage;
+    return m->shares[group.comm->rank] == m->own ? comm_run(group.comm, m, group.stream, 0) : ncclInvalidUsage;
 }
 
-ncclResult_t ncclGroupEnd(void)
+static ncclResult_t run_messages(void)
 {
-    ncclResult_t rc = ncclSuccess;
-    if (!group.depth)
-        return ncclInvalidUsage;
-    if (--group.depth || !group.comm)
-        return rc;
-    int n = group.comm->nranks, shift = (group.to - group.comm->rank + n) % n;
+    int n = group.comm->nranks, shift = (group.to - group.comm->rank + n) % n, rc;
     if (group.sends == 1 && group.recvs == 1 && (group.comm->rank - group.from + n) % n == shift)
         rc = run_shift(shift);
     else
         rc = group.sends == n && group.recvs == n && n <= MOVE_RANKS ? run_exchange(n) : ncclInvalidUsage;
     memset(&group, 0, sizeof group);
     return rc;
+}
+
+static ncclResult_t end_group(int simulated)
+{
+    if (!group.depth)
+        return ncclInvalidUsage;
+    if (--group.depth)
+        return ncclSuccess;
+    ncclResult_t rc = comm_end_group(simulated);
+    return rc || !group.comm ? rc : run_messages();
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    return end_group(0);
+}
+
+/* NCCL asks its tuner, and launches nothing (2.28.9, src/group.cc, groupLaunch). */
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
+{
+    (void)info;
+    return end_group(1);
 }

@@ -82,6 +82,7 @@ static const struct {
     {"noise", {AT(noise)}, 1},
     {"launch", {AT(launch_us)}, 1},
     {"first", {AT(first_us), AT(first_s)}, 2},
+    {"connect", {AT(connect_s)}, 1},
     {"switch", {AT(switch_us)}, 1},
     {"session", {AT(session)}, 1},
     {"launches", {AT(launches)}, 1},

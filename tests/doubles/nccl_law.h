@@ -17,6 +17,8 @@
  *                                     WAKE microseconds late whenever it has waited for an event
  *   first US SECONDS                 the first use of an algorithm with a protocol on a communicator takes US more, and
  *                                     SECONDS of real time for every rank
+ *   connect SECONDS                  the first use of an algorithm on a communicator, in which its ranks meet, takes so
+ *                                     much real time
  *   switch US                        the first call after another algorithm, protocol or number of channels takes US
  *                                     more, the second half of that
  *   session SIGMA                    every communicator has a factor of its own, lognormal
@@ -90,9 +92,9 @@ struct law {
     struct law_condition conditions[LAW_CONDITIONS];
     int nconditions;
     int channels;
-    double noise, launch_us, first_us, first_s, switch_us, session, launches, drift, ramp_calls, ramp, burst_every,
-        burst_calls, burst, tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes, memory_bytes,
-        memory_used, exclusive_s, together, init_s, untuned, timer;
+    double noise, launch_us, first_us, first_s, connect_s, switch_us, session, launches, drift, ramp_calls, ramp,
+        burst_every, burst_calls, burst, tail_every, tail, speeds_calls, speeds, cache_bytes, cache, reports_bytes,
+        memory_bytes, memory_used, exclusive_s, together, init_s, untuned, timer;
     struct {
         double factor, wake_us;
     } gpus[LAW_GPUS];

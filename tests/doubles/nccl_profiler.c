@@ -10,6 +10,8 @@ enum { API = 6, INFO = 3, SUBSYS_INIT = 1 };
 struct profiler_double {
     struct profiler_loader nccl;
     struct profiled_comm comm;
+    int is_gathering, gathered;
+    struct profiled_task tasks[PROFILER_TASKS];
 };
 
 /* NCCL_PROFILER_PLUGIN literally, then as libnccl-profiler-VALUE.so unless it is a path. */
@@ -59,6 +61,30 @@ void profiler_say(struct profiler_double *p, const struct move *m, int is_captur
     p->comm.is_said &= !is_captured; /* it is launched by the graph */
 }
 
+void profiler_gather(struct profiler_double *p)
+{
+    if (p)
+        p->is_gathering = 1;
+}
+
+void profiler_launch(struct profiler_double *p)
+{
+    if (p && p->gathered)
+        profiled_launch(&p->comm, p->tasks, (size_t)p->gathered);
+    if (p)
+        p->is_gathering = p->gathered = 0;
+}
+
+static void launch(struct profiler_double *p, const struct profiled_task *tasks, size_t count)
+{
+    if (!p->is_gathering || p->gathered + count > PROFILER_TASKS) {
+        profiled_launch(&p->comm, tasks, count);
+        return;
+    }
+    memcpy(p->tasks + p->gathered, tasks, count * sizeof *tasks);
+    p->gathered += (int)count;
+}
+
 void profiler_tell(struct profiler_double *p, const struct move *m, int algo, int proto, int channels, double us)
 {
     struct profiled_task tasks[PROFILER_TASKS] = {{.count = m->count,
@@ -75,12 +101,12 @@ void profiler_tell(struct profiler_double *p, const struct move *m, int algo, in
         tasks[1].func = "Recv";
         tasks[0].peer = (p->comm.rank + 1) % p->comm.ranks;
         tasks[1].peer = (p->comm.rank + p->comm.ranks - 1) % p->comm.ranks;
-        profiled_launch(&p->comm, tasks, 2);
+        launch(p, tasks, 2);
         return;
     }
     if (m->coll != LAW_ALLTOALL) {
         tasks[0].func = names[m->coll];
-        profiled_launch(&p->comm, tasks, 1);
+        launch(p, tasks, 1);
         return;
     }
     for (int i = 2 * p->comm.ranks - 1; i >= 0; i--) {
@@ -89,5 +115,5 @@ void profiler_tell(struct profiler_double *p, const struct move *m, int algo, in
         tasks[i].peer = i / 2;
         tasks[i].count = i % 2 ? m->own : m->shares[i / 2];
     }
-    profiled_launch(&p->comm, tasks, 2 * (size_t)p->comm.ranks);
+    launch(p, tasks, 2 * (size_t)p->comm.ranks);
 }

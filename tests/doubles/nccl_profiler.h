@@ -16,6 +16,10 @@ void profiler_detach(struct profiler_double *p); /* NULL is fine */
 /* A collective as the caller gave it; then the tuner is asked. */
 void profiler_say(struct profiler_double *p, const struct move *m, int is_captured);
 
+/* Calls that are told of up to profiler_launch are of one launch. */
+void profiler_gather(struct profiler_double *p);
+void profiler_launch(struct profiler_double *p);
+
 /* What became of a call. */
 void profiler_tell(struct profiler_double *p, const struct move *m, int algo, int proto, int channels, double us);
 
