@@ -5,8 +5,10 @@
 #include "bench/predict/model.h"
 #include "bench/predict/whatif.h"
 #include "core/coll.h"
+#include "core/hash.h"
 #include "core/json.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/made_up_machine.h"
 
 static const struct {
     const char *machine;
@@ -46,6 +48,19 @@ static void print_predictions(FILE *out, const struct model *m)
         }
 }
 
+/* Every algorithm and protocol, as few and as many channels as a tuner may ask for. */
+static void print_forced(FILE *out, const struct model *m)
+{
+    for (int cell = 0; cell < COLL_COUNT * ALGO_COUNT * PROTO_COUNT; cell++)
+        for (int channels = 0; channels < 100; channels = channels * 6 + 1) {
+            const struct model_call c = {cell / (ALGO_COUNT * PROTO_COUNT), 1 << (6 + cell % 24),
+                                         cell / PROTO_COUNT % ALGO_COUNT, cell % PROTO_COUNT, channels};
+            struct model_time t;
+            if (!model_predict(m, &c, &t))
+                fprintf(out, "%d %d %.4g %.4g %.4g %s\n", cell, t.channels, t.us, t.low_us, t.high_us, t.limit);
+        }
+}
+
 static void described_machines(void **state)
 {
     char *text = NULL;
@@ -75,6 +90,58 @@ static void described_machines(void **state)
     }
     fclose(out);
     assert_whole(text, "tests/fixtures/bench/predictions.txt");
+    free(text);
+}
+
+/* All that is predicted, assumed and varied, as one number: 0 where there is no model. */
+static unsigned all_predicted(const struct model_setup *s, const char *name, int coll)
+{
+    struct arena *a = arena_new();
+    struct err e = {0};
+    const struct model *m = model_new(s, a, &e);
+    char *text = NULL;
+    size_t bytes;
+    int n;
+    FILE *out = open_memstream(&text, &bytes);
+    if (m) {
+        const char *const *assumed = model_assumptions(m, &n);
+        for (int i = 0; i < n; i++)
+            fputs(assumed[i], out);
+        print_predictions(out, m);
+        print_forced(out, m);
+    }
+    struct whatif *w = whatif_new(name, coll, s, &e);
+    if (m && w && !whatif_add_usual(w, &e) && !whatif_predict(w, &e)) {
+        whatif_print(w, out);
+        whatif_draw(w, out);
+    }
+    whatif_free(w);
+    fclose(out);
+    uint64_t h = m ? hash_text(text) : 0;
+    free(text);
+    arena_free(a);
+    return (unsigned)(h ^ h >> 32);
+}
+
+static void made_up_machines(void **state)
+{
+    static const int versions[] = {22105, 22809, 23007};
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        const char *base;
+        struct model_setup s = {.launcher = (enum model_launcher)(i % 4), .others = i % 5 ? 0 : i % 3 - 1};
+        struct topology *t = made_up_machine(200 + i, &base, &s.nccl);
+        s.nccl.version = versions[i % 3];
+        s.switches = (struct model_switches){
+            .nodes_per_leaf = i % 6, .oversubscription = i % 7 * 0.5, .mixed_rails = i % 4 == 1};
+        fprintf(out, "%d %s %08x\n", i, base, all_predicted(&s, base, i % COLL_COUNT));
+        topo_free(t);
+    }
+    fclose(out);
+    assert_whole(text, "tests/fixtures/bench/made_up.txt");
     free(text);
 }
 
@@ -127,7 +194,7 @@ static void a_picture(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(described_machines), cmocka_unit_test(usual_variations),
-                                       cmocka_unit_test(a_picture)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(described_machines), cmocka_unit_test(made_up_machines),
+                                       cmocka_unit_test(usual_variations), cmocka_unit_test(a_picture)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
