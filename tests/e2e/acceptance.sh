@@ -11,7 +11,7 @@ trap 'rm -rf "$scratch"' EXIT
 export CHECK_GPU_DOUBLES=3 NCCL_MIN_CTAS=1 NCCL_NVLS_ENABLE=2 NCCL_DOUBLE_LAW=$scratch/law
 (grep -E '^(channels|seed|hcas|cell|when|launch) ' tests/fixtures/nccl/law.txt && echo "noise 0.002") >"$NCCL_DOUBLE_LAW"
 unset NCCL_DOUBLE_FAULT CHECK_GPU_LIMIT
-check "a double of all_reduce_perf builds" cc -std=gnu11 -D_GNU_SOURCE -o "$scratch/all_reduce_perf" \
+check "a double of all_reduce_perf builds" cc -std=gnu11 -D_GNU_SOURCE -I. -o "$scratch/all_reduce_perf" \
     tests/tools/all_reduce_perf.c -Lbuild/tests/doubles/lib -l:libnccl.so.2 -l:libcuda.so.1
 export ALL_REDUCE_PERF=$scratch/all_reduce_perf
 

@@ -24,7 +24,7 @@ cell allreduce nvls simple latency=13 GBps=100 predict=9 nodes=1 ranks=2
 cell alltoall ring simple latency=20 GBps=10
 beside tree 1
 EOF
-cc -std=gnu11 -D_GNU_SOURCE -o "$work/perf" tests/tools/all_reduce_perf.c -Lbuild/tests/doubles/lib -l:libnccl.so.2 \
+cc -std=gnu11 -D_GNU_SOURCE -I. -o "$work/perf" tests/tools/all_reduce_perf.c -Lbuild/tests/doubles/lib -l:libnccl.so.2 \
     -l:libcuda.so.1 || { not_ok "a job builds"; finish; }
 
 # ---- a job is captured: all four, and pairs ----

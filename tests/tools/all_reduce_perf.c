@@ -5,37 +5,14 @@
  *   -s: groups of so many ranks, split off, all at once, as a job has them; the times are theirs
  *   -d: float, half, bfloat16 or double
  *   ALL_REDUCE_PERF_FACTOR   what its times are multiplied with: a program that measures something else than we do */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "tests/tools/nccl_calls.h"
 
 #define MOST_SIZES 64
 #define MOST_RANKS 16
-
-typedef struct {
-    char bytes[128];
-} id_t128;
-
-int cuInit(unsigned flags);
-int cuDeviceGet(int *device, int ordinal);
-int cuDevicePrimaryCtxRetain(void **context, int device);
-int cuCtxSetCurrent(void *context);
-int cuMemAlloc_v2(unsigned long long *memory, size_t bytes);
-int cuStreamCreate(void **stream, unsigned flags);
-int cuEventCreate(void **event, unsigned flags);
-int cuEventRecord(void *event, void *stream);
-int cuEventQuery(void *event);
-int cuEventElapsedTime(float *ms, void *from, void *to);
-int ncclGetUniqueId(id_t128 *id);
-int ncclCommInitRank(void **comm, int ranks, id_t128 id, int rank);
-int ncclCommSplit(void *comm, int color, int key, void **group, const void *config);
-int ncclCommDestroy(void *comm);
-int ncclAllReduce(unsigned long long send, unsigned long long recv, size_t count, int type, int op, void *comm,
-                  void *stream);
 
 static struct shared {
     id_t128 id;
@@ -51,43 +28,23 @@ static const struct type {
 static const struct type *type = types;
 static int ranks = 2, calls = 20, warm_up = 5, group;
 
-#define MUST(call)                                   \
-    do {                                             \
-        int rc_ = (call);                            \
-        if (rc_) {                                   \
-            fprintf(stderr, "%s: %d\n", #call, rc_); \
-            exit(1);                                 \
-        }                                            \
-    } while (0)
-
 static double time_us(void *comm, void *stream, unsigned long long in, unsigned long long out, size_t count)
 {
-    void *from, *to;
-    float ms = 0;
-    MUST(cuEventCreate(&from, 0));
-    MUST(cuEventCreate(&to, 0));
+    struct timer timer;
     for (int i = 0; i < warm_up; i++)
         MUST(ncclAllReduce(in, out, count, type->number, 0, comm, stream));
-    MUST(cuEventRecord(from, stream));
+    timer_start(&timer, stream);
     for (int i = 0; i < calls; i++)
         MUST(ncclAllReduce(in, out, count, type->number, 0, comm, stream));
-    MUST(cuEventRecord(to, stream));
-    while (cuEventQuery(to) == 600)
-        usleep(50);
-    MUST(cuEventElapsedTime(&ms, from, to));
-    return 1e3 * ms / calls;
+    return timer_end(&timer, stream) / calls;
 }
 
 static void run(int rank)
 {
-    void *context, *stream, *comm;
+    void *stream, *comm;
     unsigned long long in, out;
-    int device, size = 0;
-    MUST(cuInit(0));
-    MUST(cuDeviceGet(&device, rank));
-    MUST(cuDevicePrimaryCtxRetain(&context, device));
-    MUST(cuCtxSetCurrent(context));
-    MUST(cuStreamCreate(&stream, 1));
+    int size = 0;
+    use_device(rank, &stream);
     MUST(cuMemAlloc_v2(&in, last));
     MUST(cuMemAlloc_v2(&out, last));
     void *whole = NULL;
