@@ -57,7 +57,7 @@ WORKER_SRC  := $(call tree,bench/nccltune-worker) $(WORKER_PARTS)
 CLI_SRC     := $(call tree,cli)
 HOOK_PARTS  := $(filter-out slurm/hook_main.c,$(call tree,slurm))
 HOOK_SRC    := slurm/hook_main.c $(HOOK_PARTS) core/vars/catalogue.c \
-               $(addprefix core/,arena.c edit_distance.c err.c file.c hostlist.c locate.c sha256.c)
+               $(addprefix core/,arena.c edit_distance.c err.c file.c hmac.c hostlist.c locate.c sha256.c)
 LIB_SRC     := $(filter-out $(BENCH_SRC) $(WORKER_SRC),$(call tree,core probe bench envgen)) \
                $(TUNER_SRC) $(HOOK_PARTS) $(WORKER_PARTS)
 

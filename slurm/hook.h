@@ -38,6 +38,9 @@ struct hook_file {
  * write there, and no component of the path is a symbolic link. Text alone: a NUL byte is refused. */
 int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w);
 
+/* The same of one of root's, with whatever bytes, that nobody else may read. */
+int hook_read_secret(const char *path, size_t limit, struct hook_file *f, struct hook_why *w);
+
 /* The same of a file that is not read. */
 int hook_check(const char *path, uid_t owner, struct hook_why *w);
 int hook_check_directory(const char *path, uid_t owner, struct hook_why *w);
@@ -84,6 +87,7 @@ struct hook_conf {
     char plugin[HOOK_ROOT]; /* NCCL_TUNER_PLUGIN */
     char scontrol[HOOK_ROOT];
     char meet[HOOK_ROOT]; /* a directory that all nodes share and root may write; "" none */
+    char key[HOOK_ROOT];  /* a secret that all nodes have; "" none */
     uid_t owner;          /* besides root */
     enum hook_policy policy;
     int drain;       /* policy=drain */
@@ -250,11 +254,27 @@ void hook_answer_clear(struct hook_answer *a);
 int hook_answer_print(const struct hook_answer *a, char *text, size_t size);
 int hook_answer_parse(struct hook_answer *a, char *text, const char *path, struct hook_why *w);
 
-/* Replaces RUN/JOB in one step, and makes RUN. */
+/* Replaces RUN/NAME, which is then `owner`'s, in one step, and makes RUN. */
+int hook_write(const char *run, const char *name, const char *text, uid_t owner, mode_t mode, struct hook_why *w);
+
+/* The same of RUN/JOB, which all may read. */
 int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w);
 
 /* Reads RUN/JOB. 1: there is none. */
 int hook_answer_read(const char *run, const char *job, struct hook_answer *a, struct hook_why *w);
+
+/* ---- hook_key.c: RUN/JOB.key, which the job's user alone may read ------------------------------------------------ */
+
+struct hook_key {
+    char hex[SHA256_HEX]; /* "": the site has no secret */
+    uid_t user;
+};
+
+/* From the site's secret, the job and SLURM_JOB_UID: the same on all nodes. -1: there should be one. */
+int hook_key_make(const struct hook_conf *c, const char *job, struct hook_key *k, struct hook_why *w);
+int hook_key_write(const char *run, const char *job, const struct hook_key *k, struct hook_why *w);
+int hook_key_read(const char *run, const char *job, char hex[SHA256_HEX]); /* as the user; -1: there is none */
+void hook_key_remove(const char *run, const char *job);
 
 /* ---- hook_meet.c: nodes that share a directory --------------------------------------------------------------------
  */
@@ -275,6 +295,7 @@ struct hook_report {
     char out[HOOK_OUTPUT];    /* task prolog: for standard output; prolog: the answer, for RUN/JOB */
     char reason[256];         /* why the node is to be drained, "" not */
     char scontrol[HOOK_ROOT]; /* what drains it */
+    struct hook_key key;      /* prolog: for RUN/JOB.key */
 };
 
 struct hook_options {

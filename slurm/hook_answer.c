@@ -47,17 +47,18 @@ int hook_answer_print(const struct hook_answer *a, char *text, size_t size)
     return bad || used < 0 || (size_t)used >= size ? -1 : 0;
 }
 
-int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w)
+int hook_write(const char *run, const char *name, const char *text, uid_t owner, mode_t mode, struct hook_why *w)
 {
     char path[HOOK_PATH], made[HOOK_PATH + 32];
     struct stat st;
-    snprintf(path, sizeof path, "%s/%s", run, job);
-    snprintf(made, sizeof made, "%s/.%s.%ld", run, job, (long)getpid());
+    snprintf(path, sizeof path, "%s/%s", run, name);
+    snprintf(made, sizeof made, "%s/.%s.%ld", run, name, (long)getpid());
     if ((mkdir(run, 0755) && errno != EEXIST) || lstat(run, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
         return hook_refuse(w, "%s cannot be made", run);
-    int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     size_t size = strlen(text);
-    int rc = fd < 0 || fchmod(fd, 0644) || write(fd, text, size) != (ssize_t)size ? -1 : 0;
+    int rc =
+        fd < 0 || write(fd, text, size) != (ssize_t)size || fchown(fd, owner, (gid_t)-1) || fchmod(fd, mode) ? -1 : 0;
     if (fd >= 0 && close(fd))
         rc = -1;
     if (!rc && !rename(made, path))
@@ -65,6 +66,11 @@ int hook_answer_write(const char *run, const char *job, const char *text, struct
     rc = errno;
     unlink(made);
     return hook_refuse(w, "%s: %s", path, strerror(rc));
+}
+
+int hook_answer_write(const char *run, const char *job, const char *text, struct hook_why *w)
+{
+    return hook_write(run, job, text, geteuid(), 0644, w);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */

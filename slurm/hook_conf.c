@@ -28,6 +28,11 @@ static int set_plugin(struct hook_conf *c, const char *value)
     return take_path(c->plugin, value);
 }
 
+static int set_key(struct hook_conf *c, const char *value)
+{
+    return take_path(c->key, value);
+}
+
 static int set_scontrol(struct hook_conf *c, const char *value)
 {
     return take_path(c->scontrol, value);
@@ -102,6 +107,7 @@ static const struct {
     {"scontrol", set_scontrol, "an absolute path"},
     {"owner", set_owner, "root or the number of a user"},
     {"meet", set_meet, "an absolute path"},
+    {"key", set_key, "an absolute path"},
     {"policy", set_policy, "some of log,drain and fail or nothing"},
     {"drain", set_drains, "some of hca,port,rate,gpu,driver,profile"},
 };

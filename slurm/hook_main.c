@@ -149,6 +149,9 @@ static void leave_answer(const struct hook_options *o, const struct hook_report 
     if (hook_answer_write(o->run, id, answer, &w) ||
         (strcmp(id, part) != 0 && hook_answer_write(o->run, part, answer, &w)))
         log_line(w.text);
+    if (r && (hook_key_write(o->run, id, &r->key, &w) ||
+              (strcmp(id, part) != 0 && hook_key_write(o->run, part, &r->key, &w))))
+        log_line(w.text);
 }
 
 static int prolog(const struct hook_options *o)
@@ -168,11 +171,13 @@ static int epilog(const struct hook_options *o)
     struct hook_why why = {""};
     char id[HOOK_WORD], path[HOOK_PATH];
     boxed(hook_epilog, o, &why);
-    if (!hook_job_id(id)) {
-        snprintf(path, sizeof path, "%s/%s", o->run, id);
+    if (hook_job_id(id))
+        return 0;
+    const char *const names[] = {id, plain("SLURM_JOB_ID", id)};
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", o->run, names[i]);
         unlink(path);
-        snprintf(path, sizeof path, "%s/%s", o->run, plain("SLURM_JOB_ID", id));
-        unlink(path);
+        hook_key_remove(o->run, names[i]);
     }
     return 0;
 }

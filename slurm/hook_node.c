@@ -162,7 +162,7 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
     static struct hook_answer a; /* large */
     struct node n = {.sysfs = o->sysfs};
     struct hook_conf c = {.policy = HOOK_FAIL};
-    struct hook_why why = {""};
+    struct hook_why why = {""}, no_key = {""};
     struct hook_job job = {0};
     struct hook_map *m = NULL;
     hook_answer_clear(&a);
@@ -176,6 +176,7 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
         a.nodes = hook_job_nodes(&job, &why);
         a.policy = c.policy;
         print_unfinished(r, &a);
+        hook_key_make(&c, job.id, &r->key, &no_key);
         hook_decide(&c, &job, &a, &m);
         a.policy = HOOK_FAIL; /* what another node makes of this one's answer is not known until hook_meet returns */
         print_unfinished(r, &a);
@@ -185,6 +186,8 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
     }
     print_answer(r, &a);
     check_job(&n, m, &job, &a, r);
+    size_t used = strlen(r->log);
+    snprintf(r->log + used, sizeof r->log - used, "%s%s", used && no_key.text[0] ? "; " : "", no_key.text);
     judge(&n, &c, r);
     hook_map_free(m);
     hook_job_free(&job);

@@ -94,7 +94,8 @@ static int read_whole(int fd, size_t size, struct hook_file *f)
     return 0;
 }
 
-int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w)
+static int read_trusted(const char *path, uid_t owner, int is_secret, size_t limit, struct hook_file *f,
+                        struct hook_why *w)
 {
     struct stat st = {0};
     int rc = -1;
@@ -105,11 +106,13 @@ int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, 
         return -1;
     if (!S_ISREG(st.st_mode))
         hook_refuse(w, "%s is not a regular file", path);
+    else if (is_secret && st.st_mode & (S_IRWXG | S_IRWXO))
+        hook_refuse(w, "%s can be read by others (mode %03o)", path, (unsigned)st.st_mode & 0777u);
     else if ((uint64_t)st.st_size > limit)
         hook_refuse(w, "%s is larger than %zu bytes", path, limit);
     else if (read_whole(fd, (size_t)st.st_size, f))
         hook_refuse(w, "%s cannot be read whole", path);
-    else if (memchr(f->text, 0, f->bytes))
+    else if (!is_secret && memchr(f->text, 0, f->bytes))
         hook_refuse(w, "%s is not text", path);
     else
         rc = 0;
@@ -119,6 +122,16 @@ int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, 
         *f = (struct hook_file){0};
     }
     return rc;
+}
+
+int hook_read(const char *path, uid_t owner, size_t limit, struct hook_file *f, struct hook_why *w)
+{
+    return read_trusted(path, owner, 0, limit, f, w);
+}
+
+int hook_read_secret(const char *path, size_t limit, struct hook_file *f, struct hook_why *w)
+{
+    return read_trusted(path, 0, 1, limit, f, w);
 }
 
 int hook_check(const char *path, uid_t owner, struct hook_why *w)

@@ -27,14 +27,14 @@ job() {
     shift 2
     mkdir "$work/$number"
     for rank in 0 1 2 3; do
-        env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$((rank % 2)) LOCAL_WORLD_SIZE=2 GROUP_WORLD_SIZE=2 NCCL_HOSTID=node$((rank / 2)) \
+        env RANK="$rank" WORLD_SIZE=4 LOCAL_RANK=$((rank % 2)) LOCAL_WORLD_SIZE=2 GROUP_WORLD_SIZE=2 NCCL_HOSTID=node$((rank / 2)) \
             MASTER_ADDR=127.0.0.1 MASTER_PORT=$$ SLURM_JOB_ID="$number" NCCLTUNE_CAPTURE="$work/learned" NCCLTUNE_ONLINE=tune \
             NCCLTUNE_ONLINE_REGRET=20 NCCLTUNE_KEY="a key of this job's" NCCL_TUNER_PLUGIN="$plugin" NCCL_PROFILER_PLUGIN="$plugin" "$@" \
             timeout 60 "$work/job" "$work/$number" "$until_us" 40 >>"$work/$number.out" 2>&1 &
         pids+=($!)
     done
     for rank in "${pids[@]}"; do wait "$rank" || failed=1; done
-    return $failed
+    return "$failed"
 }
 law 600 1500
 check "a job changes to Tree, which NCCL does not choose, on all ranks" job 101 700

@@ -108,7 +108,7 @@ int online_settings_read(struct online_settings *s, char *why, size_t size)
     else if (!file && !variable("NCCLTUNE_KEY"))
         snprintf(why, size,
                  "NCCLTUNE_ONLINE=tune needs a key that the job's ranks know one another by: set "
-                 "NCCLTUNE_ONLINE_KEY_FILE" WITHOUT);
+                 "NCCLTUNE_ONLINE_KEY_FILE, or have Slurm's prolog give each job one, nccltune-hook(8)" WITHOUT);
     else if (file && (*file != '/' || strlen(file) >= sizeof s->key_file))
         snprintf(why, size, "NCCLTUNE_ONLINE_KEY_FILE=%.200s is not an absolute path" WITHOUT, file);
     else

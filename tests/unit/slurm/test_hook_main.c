@@ -124,6 +124,33 @@ static void leaves_an_answer(void **state)
     assert_int_equal(access(answer, F_OK), -1);
 }
 
+/* Each part of a heterogeneous job under its number, too. */
+static void leaves_a_key(void **state)
+{
+    static const char *const names[] = {"7.key", "8.key"};
+    char text[2048];
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    setenv("SLURM_JOB_ID", "8", 1);
+    setenv("SLURM_HET_JOB_ID", "7", 1);
+    setenv("SLURM_JOB_UID", "0", 1);
+    setenv("SLURMD_NODENAME", "n0", 1);
+    setenv("SLURM_JOB_NODELIST", "n0", 1);
+    store_write(&store, "secret", "0123456789abcdef0123456789abcdef");
+    chmod(store.path, 0400);
+    snprintf(text, sizeof text, "key=%s\nscontrol=/nowhere/scontrol\n", store.path);
+    store_write(&store, "key.conf", text);
+    assert_int_equal(hook("--conf '%s/key.conf' --run '%s' prolog", store.root, store.root), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(access(store_path(&store, names[i]), F_OK), 0);
+    assert_int_equal(hook("--run '%s' task-prolog", store.root), 0);
+    assert_non_null(strstr(printed, "export NCCLTUNE_KEY="));
+    assert_int_equal(hook("--conf '%s/key.conf' --run '%s' epilog", store.root, store.root), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(access(store_path(&store, names[i]), F_OK), -1);
+}
+
 /* A task of a part of a heterogeneous job looks for the whole job's answer, an epilog for its part's. */
 static void leaves_an_answer_for_each_part(void **state)
 {
@@ -305,6 +332,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(survives_wrong_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(prints_what_a_task_gets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_an_answer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaves_a_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_an_answer_for_each_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_when_out_of_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(answers_for_a_process_that_could_not, set_up, tear_down),
