@@ -70,6 +70,15 @@ static int place_of(const struct observe_job *j, int rank)
     return j->per_node > 1 && rank >= 0 ? rank % j->per_node : -1;
 }
 
+static void add_host(struct drift_cause *c, const char *host, struct arena *a)
+{
+    for (size_t i = 0; i < c->nhosts; i++)
+        if (!strcmp(c->hosts[i], host))
+            return;
+    c->hosts = arena_grow(a, c->hosts, c->nhosts, sizeof *c->hosts);
+    c->hosts[c->nhosts++] = host;
+}
+
 static void blame(struct drift_fleet *f, const struct drift_job *job, struct arena *a)
 {
     for (size_t i = 0; i < job->nlate; i++) {
@@ -85,7 +94,7 @@ static void blame(struct drift_fleet *f, const struct drift_job *job, struct are
         if (place >= 0) {
             struct drift_cause *c = cause_of(f, NULL, place, a);
             c->late++;
-            c->hosts += !said;
+            add_host(c, late->host, a);
             c->waited_us += late->waited_us;
         }
     }

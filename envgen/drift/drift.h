@@ -24,11 +24,12 @@ struct drift_job {
 
 /* One that jobs waited for: a host, or a place on hosts, which on machines with a port a GPU is a rail. */
 struct drift_cause {
-    const char *host; /* NULL: a place */
-    int place;        /* rank modulo the ranks of a node */
-    size_t jobs;      /* that had it */
-    size_t late;      /* ... and waited for it */
-    size_t hosts;     /* of a place: on how many */
+    const char *host;   /* NULL: a place */
+    int place;          /* rank modulo the ranks of a node */
+    size_t jobs;        /* that had it */
+    size_t late;        /* ... and waited for it */
+    const char **hosts; /* of a place: on which, each once */
+    size_t nhosts;
     double waited_us; /* of all those, by each of the others */
 };
 

@@ -42,7 +42,7 @@ static void print_cause(const struct drift_cause *c, FILE *out)
     else
         fprintf(out,
                 "  rank %d of a node (its rail, where each GPU has a port) comes last %zu times on %zu nodes: %s\n",
-                c->place, c->late, c->hosts, waited);
+                c->place, c->late, c->nhosts, waited);
 }
 
 void drift_print(const struct drift_fleet *f, FILE *out)
@@ -114,6 +114,8 @@ cJSON *drift_json(const struct drift_fleet *f)
         json_add_str(o, "host", c->host);
         if (!c->host)
             cJSON_AddNumberToObject(o, "rank_of_node", c->place);
+        if (!c->host)
+            json_add_strs(o, "nodes", c->hosts, (int)c->nhosts);
         cJSON_AddNumberToObject(o, "jobs", (double)c->jobs);
         cJSON_AddNumberToObject(o, "late", (double)c->late);
         cJSON_AddNumberToObject(o, "waited_us", c->waited_us);

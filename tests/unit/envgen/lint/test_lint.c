@@ -235,6 +235,8 @@ static const struct kase cases[] = {
     {"shell", NULL, NOWHERE, "export NCCL_IB_MERGE_NICS=0\nexport NCCL_NET_MERGE_LEVEL=LOC\n", "", "NT407"},
     {"shell", NULL, NOWHERE, "export NCCL_CTA_POLICY=1\nexport NCCL_ALGO=Ring\n", "NT311 NT408", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_CTA_POLICY=2\nexport NCCL_ALGO=Ring\n", "NT311", "NT408"},
+    {"shell", NULL, NOWHERE, "export NCCL_CTA_POLICY=1\nexport NCCL_TUNER_PLUGIN=nccltune\n", "NT408", NULL},
+    {"shell", NULL, NOWHERE, "export NCCL_CTA_POLICY=1\nexport NCCL_TUNER_PLUGIN=none\n", "", "NT408"},
     {"shell", NULL, NOWHERE, "export NCCL_IB_OOO_RQ=1\nexport NCCL_IB_AR_THRESHOLD=0\n", "NT409", NULL},
     {"shell", NULL, NOWHERE, "export NCCL_IB_AR_THRESHOLD=0\n", "", "NT409"},
     {"shell", NULL, NOWHERE, "export NCCL_CUMEM_ENABLE=0\nexport NCCL_NVLS_ENABLE=1\n", "NT410", NULL},
