@@ -76,7 +76,6 @@ static int open_trusted(const char *path, uid_t owner, int flags, struct stat *s
 static int read_whole(int fd, size_t size, struct hook_file *f)
 {
     f->text = malloc(size + 1);
-    f->bytes = 0;
     if (!f->text)
         return -1;
     /* One byte more than it should have: a file that grows is not what was checked. */

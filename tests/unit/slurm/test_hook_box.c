@@ -146,15 +146,18 @@ static void has_no_output(void **state)
 static void programs(void **state)
 {
     char sh[] = "/bin/sh", c[] = "-c", yes[] = "[ \"$A\" = 1 ] && [ -z \"$HOME\" ]", no[] = "exit 1",
-         says[] = "echo 1234567890; echo 2", slow[] = "sleep 60", none[] = "/nowhere/x", a[] = "A=1";
+         says[] = "echo 1234567890; echo 2", goes_on[] = "printf 1; sleep 0.05; printf 2; sleep 0.05; printf 3",
+         slow[] = "sleep 60", none[] = "/nowhere/x", a[] = "A=1";
     char *env[] = {a, NULL};
     char *good_argv[] = {sh, c, yes, NULL}, *bad[] = {sh, c, no, NULL}, *hang[] = {sh, c, slow, NULL},
-         *missing[] = {none, NULL}, *talks[] = {sh, c, says, NULL};
+         *missing[] = {none, NULL}, *talks[] = {sh, c, says, NULL}, *pauses[] = {sh, c, goes_on, NULL};
     char out[8];
     (void)state;
     assert_int_equal(hook_run(good_argv, env, LONG_MS, NULL, 0), 0);
     assert_int_equal(hook_run(talks, env, LONG_MS, out, sizeof out), 0);
     assert_string_equal(out, "1234567");
+    assert_int_equal(hook_run(pauses, NULL, LONG_MS, out, sizeof out), 0);
+    assert_string_equal(out, "123");
     assert_int_equal(hook_run(bad, env, LONG_MS, NULL, 0), -1);
     assert_int_equal(hook_run(missing, env, LONG_MS, NULL, 0), -1);
     assert_int_equal(hook_run(hang, env, LIMIT_MS, NULL, 0), -1);

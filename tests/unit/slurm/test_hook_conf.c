@@ -56,6 +56,10 @@ static void keys(void **state)
     assert_int_equal(c.owner, 1000);
     assert_int_equal(c.drain, 1);
     assert_int_equal(c.drains, 1u << HOOK_HCA | 1u << HOOK_DRIVER);
+    assert_int_equal(conf_of("owner=4294967294\n", &c, &why), 0);
+    assert_int_equal(c.owner, 4294967294u);
+    assert_int_equal(conf_of("owner=root\n", &c, &why), 0);
+    assert_int_equal(c.owner, 0);
 }
 
 static void policies(void **state)
@@ -88,6 +92,8 @@ static void refuses(void **state)
         "store=/x/",
         "owner=nobody",
         "owner=-1",
+        "owner=4294967295",
+        "owner=rooted",
         "policy=reboot",
         "policy=",
         "policy=log,",

@@ -1,8 +1,11 @@
 /* The hook as a program: its command line, its exit codes, what it prints and leaves behind. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -10,10 +13,32 @@
 #include "tests/lib/skip.h"
 #include "tests/unit/slurm/store.h"
 
+/* What goes to the system's log. */
+static char logged[2048];
+static int log_socket;
+
+static int log_connect(int s, const struct sockaddr *to, socklen_t bytes)
+{
+    (void)bytes;
+    log_socket = s;
+    return strcmp(((const struct sockaddr_un *)(const void *)to)->sun_path, "/dev/log");
+}
+
+static ssize_t log_send(int s, const void *text, size_t bytes, int flags)
+{
+    assert_true(s == log_socket && flags == MSG_NOSIGNAL && bytes < sizeof logged);
+    snprintf(logged, sizeof logged, "%.*s", (int)bytes, (const char *)text);
+    return (ssize_t)bytes;
+}
+
 #define NCCLTUNE_VERSION "0"
 #define main             hook_main
+#define connect          log_connect
+#define send             log_send
 #include "slurm/hook_main.c" /* for its signal handler */
 #undef main
+#undef connect
+#undef send
 
 static struct store store;
 static int untrusted;
@@ -212,6 +237,30 @@ static void answers_for_a_process_that_could_not(void **state)
     }
 }
 
+/* A line a message, cut where it is longer than syslog takes; names that could be anything are not in it. */
+static void tells_the_log(void **state)
+{
+    static char text[3000];
+    char expected[128];
+    (void)state;
+    setenv("SLURM_JOB_ID", "7\n", 1);
+    setenv("SLURMD_NODENAME", "n0", 1);
+    hook_name = "epilog";
+    log_line("port 1 is DOWN");
+    snprintf(expected, sizeof expected, "<28>nccltune-hook[%ld]: epilog, job ? on n0: port 1 is DOWN", (long)getpid());
+    assert_string_equal(logged, expected);
+    assert_int_equal(fcntl(log_socket, F_GETFD), -1);
+    memset(text, 'x', sizeof text - 1);
+    log_line(text);
+    assert_int_equal(strlen(logged), 1399);
+    *logged = 0;
+    assert_int_equal(hook("--run '%s' task-prolog", store.root), 0);
+    struct hook_options o = {.run = "/dev/null", .limit_ms = 1000};
+    setenv("SLURM_JOB_ID", "7", 1);
+    leave_answer(&o, NULL, "no memory");
+    assert_non_null(strstr(logged, "job 7 on n0: /dev/null cannot be made"));
+}
+
 /* A task prolog that takes too long must not let a rank go on alone with nothing. */
 static void refuses_when_out_of_time(void **state)
 {
@@ -334,6 +383,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(leaves_an_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_a_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_an_answer_for_each_part, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tells_the_log, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_when_out_of_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(answers_for_a_process_that_could_not, set_up, tear_down),
         cmocka_unit_test_setup_teardown(checks_this_node, set_up, tear_down),

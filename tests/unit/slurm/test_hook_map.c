@@ -47,6 +47,8 @@ static void reads(void **state)
     assert_int_equal(m->classes[0].gpu_vendor, 0x10de);
     assert_int_equal(m->classes[1].gpus, -1);
     assert_int_equal(m->nports, 2);
+    assert_true(m->ports[1].class_index == 0 && m->ports[1].port == 1 && m->ports[1].rate_Gbps == 400);
+    assert_true(!strcmp(m->ports[1].hca, "mlx5_1") && !strcmp(m->classes[2].group, "y"));
     assert_int_equal(m->nmodules, 1);
     assert_int_equal(hook_map_class(m, "n2"), 1);
     assert_int_equal(hook_map_class(m, "n2.cluster.example"), 1);
@@ -56,6 +58,13 @@ static void reads(void **state)
     strcat(longer, ".cluster");
     assert_int_equal(hook_map_class(m, longer), -1);
     assert_int_equal(hook_map_fits(m, &same, &mixed_settings, &why), 0);
+    assert_int_equal(mixed_settings, 1); /* a has settings of its own, b has none */
+    same.lists[0] = "n0", same.lists[1] = "n1", same.nlists = 2;
+    assert_int_equal(hook_map_fits(m, &same, &mixed_settings, &why), 0);
+    assert_int_equal(mixed_settings, 0);
+    same.lists[1] = "n3";
+    assert_int_equal(hook_map_fits(m, &same, &mixed_settings, &why), -1);
+    why.text[0] = 0;
     assert_int_equal(hook_map_fits(m, &mixed, &mixed_settings, &why), -1);
     assert_non_null(strstr(why.text, "classes a and c"));
     why.text[0] = 0;
@@ -70,7 +79,58 @@ static void reads(void **state)
     why.text[0] = 0;
     assert_int_equal(hook_map_load(m, "nccl.conf", &store.conf, &f, &why), -1);
     assert_non_null(strstr(why.text, "not what was installed"));
+    unlink(store_path(&store, "profiles/" STORE_HASH "/nccl.conf"));
+    assert_int_equal(hook_map_load(m, "nccl.conf", &store.conf, &f, &why), -1);
     hook_map_free(m);
+    hook_map_free(NULL);
+}
+
+/* What just fits, and where what does not is. */
+static void goes_to_its_limits(void **state)
+{
+    (void)state;
+    struct hook_why why = {""};
+    char name[HOOK_WORD] = "", host[HOOK_WORD + 16];
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    memset(name, 'n', HOOK_WORD - 1);
+    FILE *f = fopen(store_path(&store, MAP), "w");
+    fprintf(f, HEAD "file x 2097152 " SHA "\nclass a x 1024 65535\nclass %s x 0 0\nport a m 255 100000\nhost %s a\n",
+            name, name);
+    for (int i = 2; i < HOOK_CLASSES; i++)
+        fprintf(f, "class c%d x 0 0\nhost c%d.y c%d\n", i, i, i);
+    for (int i = 1; i < HOOK_FILES; i++)
+        fprintf(f, "file f%d 0 " SHA "\n", i);
+    for (int i = 1; i < HOOK_PORTS; i++)
+        fprintf(f, "port c2 m%d 1 0\n", i);
+    for (int i = 0; i < HOOK_MODULES; i++)
+        fprintf(f, "module c3 m%d\n", i);
+    fputs("end\n", f);
+    fclose(f);
+    struct hook_map *m = hook_map_read(&store.conf, STORE_HASH, &why);
+    assert_string_equal(why.text, "");
+    assert_non_null(m);
+    assert_true(m->files[0].bytes == 2097152 && m->classes[0].gpus == 1024 && m->classes[0].gpu_vendor == 65535);
+    assert_true(m->ports[0].port == 255 && m->ports[0].rate_Gbps == 100000 && m->nhosts == HOOK_CLASSES - 1);
+    assert_true(m->nmodules == HOOK_MODULES && !strcmp(m->modules[255].name, "m255"));
+    snprintf(host, sizeof host, "%s.example", name);
+    assert_int_equal(hook_map_class(m, host), 0);
+    for (int i = 2; i < HOOK_CLASSES; i++) {
+        snprintf(host, sizeof host, "c%d.y", i);
+        assert_int_equal(hook_map_class(m, host), i);
+    }
+    assert_int_equal(hook_map_class(m, "c2"), -1);
+    hook_map_free(m);
+    static const char *const too_much[] = {"file x 2097153 " SHA, "class b x 1025 0", "class b x 0 65536",
+                                           "port a m 256 0", "port a m 1 100001"};
+    for (size_t i = 0; i < sizeof too_much / sizeof *too_much; i++) {
+        char text[512];
+        snprintf(text, sizeof text, HEAD "class a x 0 0\n%s\nend\n", too_much[i]);
+        store_write(&store, MAP, text);
+        why.text[0] = 0;
+        assert_null(hook_map_read(&store.conf, STORE_HASH, &why));
+        assert_non_null(strstr(why.text, "/hook.map:4: not a statement"));
+    }
 }
 
 static void refuses(void **state)
@@ -142,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(reads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(goes_to_its_limits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(too_many, set_up, tear_down),
     };

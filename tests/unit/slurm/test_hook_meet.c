@@ -140,6 +140,28 @@ static void too_late_to_be_told(void **state)
     assert_int_equal(policies[2], HOOK_FAIL);
 }
 
+/* A node that cannot tell the job's nodes meets nobody. */
+static void alone_without_a_profile(void **state)
+{
+    static struct hook_answer a;
+    struct hook_job job = {.id = "8", .node = "n0"};
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    a.nodes = 2;
+    hook_meet(&store.conf, &job, &a, LIMIT_MS);
+    assert_true(a.state == HOOK_NOTHING && !a.why[0]); /* and says why itself */
+    hook_meet_leave(&store.conf, &job);
+    hook_meet_leave(&store.conf, &job);
+    a.state = HOOK_NOTHING;
+    hook_meet(&store.conf, &job, &a, LIMIT_MS);
+    assert_string_equal(a.why, "no node has a profile");
+    a.nodes = 1; /* nobody to meet */
+    a.state = HOOK_TUNED;
+    hook_meet(&store.conf, &job, &a, LIMIT_MS);
+    assert_int_equal(a.state, HOOK_TUNED);
+}
+
 /* Where others can write, root does not; what they have put there is no answer. */
 static void strangers(void **state)
 {
@@ -166,6 +188,7 @@ static void strangers(void **state)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(all_or_none), TEST(requeued), TEST(too_late_to_be_told), TEST(strangers)};
+    const struct CMUnitTest tests[] = {TEST(all_or_none), TEST(requeued), TEST(alone_without_a_profile),
+                                       TEST(too_late_to_be_told), TEST(strangers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,7 @@ static int set_up(void **state)
     hca("mlx5_1", "4: ACTIVE\n", "400 Gb/sec (4X NDR)\n");
     device("0000:17:00.0", "0x10de\n", "0x030200\n");
     device("0000:18:00.0", "0x10de\n", "0x030200\n");
+    device("0000:18:01.0", "0x1002\n", "0x120000\n"); /* of another vendor */
     device("0000:19:00.0", "0x10de\n", "0x068000\n"); /* an NVSwitch is no GPU */
     device("0000:20:00.0", "0x1a03\n", "0x030000\n"); /* nor is the console */
     make("module/nvidia");
@@ -122,6 +123,9 @@ static void findings(void **state)
     expect("");
     remove_file("bus/pci/devices/0000:18:00.0");
     expect("1 of 2 GPUs are there");
+    device("0000:18:00.0", "0x10de\n", "0x120000\n"); /* an accelerator is one, too */
+    expect("");
+    remove_file("bus/pci/devices/0000:18:00.0");
     remove_file("module/nvidia");
     expect("1 of 2 GPUs are there; driver nvidia is not loaded");
     remove_file("class/infiniband");
