@@ -121,7 +121,7 @@ static void goes_to_its_limits(void **state)
     }
     assert_int_equal(hook_map_class(m, "c2"), -1);
     hook_map_free(m);
-    static const char *const too_much[] = {"file x 2097153 " SHA, "class b x 1025 0", "class b x 0 65536",
+    static const char *const too_much[] = {("file x 2097153 " SHA), "class b x 1025 0", "class b x 0 65536",
                                            "port a m 256 0", "port a m 1 100001"};
     for (size_t i = 0; i < sizeof too_much / sizeof *too_much; i++) {
         char text[512];

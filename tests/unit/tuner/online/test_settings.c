@@ -98,6 +98,94 @@ static void by_launchers(void **state)
     assert_non_null(strstr(why, "HOST:PORT"));
 }
 
+/* What is where the coordinator listens; no port: the job's own, -1: nothing of it. */
+static void addresses(void **state)
+{
+    (void)state;
+    static char long_host[ONLINE_HOST + 1];
+    static const struct {
+        const char *text, *host;
+        int port;
+    } cases[] = {{"h", "h", 0},
+                 {"h:1", "h", 1},
+                 {"h:65535", "h", 65535},
+                 {"h:00022", "h", 22},
+                 {"[::1]", "::1", 0},
+                 {"[::1]:7", "::1", 7},
+                 {"a:b:c", "a:b:c", 0},
+                 {"::1", "::1", 0},
+                 {"h:65536", NULL, -1},
+                 {"h:0", NULL, -1},
+                 {"h:", NULL, -1},
+                 {":5", NULL, -1},
+                 {"h:1b", NULL, -1},
+                 {"h:-1", NULL, -1},
+                 {"[]", NULL, -1},
+                 {"h:99999999999999", NULL, -1},
+                 {"[fd00::2", "[fd00::2", 0},
+                 {"1.2.3.4:80", "1.2.3.4", 80},
+                 {"", "pod-0.job", 0}};
+    assert_int_equal(read_settings(), 0);
+    int derived = s.port;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set("NCCLTUNE_ONLINE_ADDRESS", cases[i].text);
+        if (read_settings() != (cases[i].port < 0 ? -1 : 0))
+            fail_msg("%s: %s", cases[i].text, why);
+        if (cases[i].port >= 0) {
+            assert_string_equal(s.host, cases[i].host);
+            assert_int_equal(s.port, cases[i].port ? cases[i].port : derived);
+        }
+    }
+    memset(long_host, 'h', ONLINE_HOST);
+    set("NCCLTUNE_ONLINE_ADDRESS", long_host);
+    assert_int_equal(read_settings(), -1);
+    set("NCCLTUNE_ONLINE_ADDRESS", long_host + 1);
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.host, long_host + 1);
+}
+
+/* The first of a list of Slurm's; of a job on one node its own. */
+static void first_hosts(void **state)
+{
+    (void)state;
+    static const char *const lists[][2] = {{"a", "a"},
+                                           {"a,b", "a"},
+                                           {"n[1,3]", "n1"},
+                                           {"n[01-16,20],login", "n01"},
+                                           {"n-1[007]", "n-1007"},
+                                           {"x[12345678901234567890]", "x"},
+                                           {"y[1234567890123456789]", "y1234567890123456789"}};
+    set("MASTER_ADDR", NULL);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        set("SLURM_JOB_NODELIST", lists[i][0]);
+        assert_int_equal(read_settings(), 0);
+        assert_string_equal(s.host, lists[i][1]);
+    }
+    set("SLURM_STEP_NODELIST", "step");
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.host, "step");
+    set("SLURM_STEP_NODELIST", ""), set("SLURM_JOB_NODELIST", "");
+    assert_int_equal(read_settings(), -1);
+    set("LOCAL_WORLD_SIZE", "8");
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.host, "127.0.0.1");
+}
+
+/* Ranks of another release must find one another, too: neither the port nor the secret changes. */
+static void the_same_for_ever(void **state)
+{
+    (void)state;
+    static const unsigned char bytes[] = {0x6f, 0xba, 0x33, 0x94, 0x91, 0xcb, 0x0c, 0x93, 0x3d, 0x41, 0xa5,
+                                          0xf2, 0x9e, 0x0d, 0x48, 0x32, 0x51, 0x63, 0x42, 0xae, 0x30, 0xdd,
+                                          0x79, 0x54, 0x08, 0xfb, 0x34, 0x7d, 0xb7, 0xaf, 0xe2, 0x75};
+    set("TORCHELASTIC_RUN_ID", "run");
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.job, "run/29500/8");
+    assert_int_equal(s.port, 19434);
+    assert_int_equal(online_settings_secret(&s, &secret, why, sizeof why), 0);
+    assert_memory_equal(secret.bytes, bytes, sizeof bytes);
+}
+
 static void alone(void **state)
 {
     (void)state;
@@ -149,6 +237,21 @@ static void a_key_from_a_file(void **state)
     write_key(path, "a key of many bytes", 0604);
     assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
     assert_non_null(strstr(why, "chmod 600"));
+    write_key(path, "\r\n\r\n", 0600);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
+    assert_non_null(strstr(why, "16 to 4096 bytes"));
+    char most[4099];
+    memset(most, 'k', sizeof most);
+    most[4097] = 0;
+    write_key(path, most, 0600);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
+    most[4096] = '\n';
+    write_key(path, most, 0600);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), 0);
+    write_key(path, "sixteen bytes .k", 0600);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), 0);
+    write_key(path, "fifteen bytes k", 0600);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
     write_key(path, "short", 0600);
     assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
     assert_non_null(strstr(why, "16 to 4096 bytes"));
@@ -200,6 +303,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(off_unless_asked_for, torchrun),
         cmocka_unit_test_setup(by_launchers, torchrun),
+        cmocka_unit_test_setup(addresses, torchrun),
+        cmocka_unit_test_setup(first_hosts, torchrun),
+        cmocka_unit_test_setup(the_same_for_ever, torchrun),
         cmocka_unit_test_setup(alone, torchrun),
         cmocka_unit_test_setup(what_is_missing_is_said, torchrun),
         cmocka_unit_test_setup(a_key_from_a_file, torchrun),

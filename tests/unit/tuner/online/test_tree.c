@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/online_rank.h"
-#include "tuner/online/tree.h"
+#include "tuner/online/tree_internal.h"
 
 #define MOST 1100
 #define COMM 0xc0ffee
@@ -135,6 +135,12 @@ static int children_of(int rank)
     return count;
 }
 
+/* Whether the root owes somebody something. */
+static int is_busy(void)
+{
+    return online_tree_is_busy(trees[0]);
+}
+
 /* ---- agreement --------------------------------------------------------------------------------------------------- */
 
 static void all_agree(void **state)
@@ -143,7 +149,13 @@ static void all_agree(void **state)
     start_job(9, 3);
     turn_until(is_complete);
     assert_int_equal(children_of(0), 4); /* two of its own node, and two leaders */
+    assert_false(is_busy());
+    propose(10, 7);
+    for (int i = 0; !is_busy() && i < 20000; i++)
+        turn(2);
+    assert_true(is_busy()); /* until all know the outcome, nobody ends */
     agree(10, 7);
+    assert_false(is_busy());
     for (int i = 0; i < n; i++)
         ranks[i].agent.next = 10 + (uint64_t)i;
     agree(100, 8);
@@ -321,6 +333,11 @@ static void tables_differ(void **state)
     assert_non_null(strstr(said, "rank 3 on n1 has sha256 1111, rank 0 on n0 has sha256 2222"));
     assert_null(strstr(said, "rank 2")); /* who says nothing is not compared */
     assert_string_equal(trees[5]->refusal, trees[0]->refusal);
+    online_tree_refuse(trees[5], "another"); /* the first stands; what comes over the wire is shown as text */
+    assert_string_equal(trees[5]->refusal, trees[0]->refusal);
+    trees[5]->refusal[0] = 0;
+    online_tree_refuse(trees[5], "a\nb\177~ c");
+    assert_string_equal(trees[5]->refusal, "a?b?~ c");
 }
 
 /* ---- strangers --------------------------------------------------------------------------------------------------- */
@@ -329,6 +346,14 @@ static int knock(void)
 {
     return online_connect(
         &(struct online_place){.ip = {[10] = 0xff, [11] = 0xff, 127, 0, 0, 1}, .port = trees[0]->self.at.port});
+}
+
+static int guests_of_root(void)
+{
+    int count = 0;
+    for (int i = 0; i < ONLINE_LINKS; i++)
+        count += trees[0]->children[i].stage != ONLINE_AWAY && trees[0]->children[i].stage != ONLINE_LINKED;
+    return count;
 }
 
 static void strangers(void **state)
@@ -342,7 +367,9 @@ static void strangers(void **state)
     for (int i = 0; i < 2 * ONLINE_GUESTS; i++)
         fds[i] = knock(); /* half of them has to wait outside */
     turn(1);
+    assert_int_equal(guests_of_root(), ONLINE_GUESTS);
     turn(1);
+    assert_int_equal(guests_of_root(), ONLINE_GUESTS);
     for (int i = 0; i < 10; i++) /* some talk, most say nothing */
         assert_true(write(fds[i], junk, sizeof junk) > 0);
     turn(1);
