@@ -180,7 +180,6 @@ static void judge(nccl_logger log, const void *caller)
         }
     }
     free(s->text);
-    s->text = NULL;
 }
 
 /* ---- contexts -------------------------------------------------------------------------------------------------- */

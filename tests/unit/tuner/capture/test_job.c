@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -57,6 +58,7 @@ static void only_when_asked(void **state)
     char longest[PROFILER_PATH];
     assert_true(asked() && !why[0]);
     assert_string_equal(job.dir, "/tmp/capture");
+    assert_true(job.pid == getpid() && job.began <= (uint64_t)time(NULL) && job.began + 60 > (uint64_t)time(NULL));
     setenv("NCCLTUNE", "off", 1);
     assert_true(!asked() && !why[0]);
     unsetenv("NCCLTUNE");
@@ -68,6 +70,12 @@ static void only_when_asked(void **state)
     longest[0] = '/', longest[sizeof longest - 1] = 0;
     setenv("NCCLTUNE_CAPTURE", longest, 1);
     assert_true(!asked() && why[0]);
+    longest[1] = '/', longest[sizeof job.dir - 510] = 0;
+    setenv("NCCLTUNE_CAPTURE", longest + 1, 1);
+    assert_true(!asked() && why[0]);
+    longest[sizeof job.dir - 511] = 0;
+    setenv("NCCLTUNE_CAPTURE", longest + 1, 1);
+    assert_true(asked() && !why[0]);
 }
 
 static void minutes_between_files(void **state)

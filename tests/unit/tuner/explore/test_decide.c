@@ -31,6 +31,13 @@ static void plans_are_words(void **state)
     assert_int_equal(explore_unpack(explore_pack(&p), &q), 0);
     assert_int_equal(q.cell.cell, -1);
     assert_int_equal(explore_unpack(0, &q), -1);
+    p.kind = EXPLORE_KINDS;
+    assert_int_equal(explore_unpack(explore_pack(&p), &q), -1);
+    p = (struct explore_plan){.kind = 1, .cell = {2, 65}};
+    assert_int_equal(explore_unpack(explore_pack(&p), &q), -1);
+    p = (struct explore_plan){.kind = 1, .cell = {2, 64}, .is_trial = 1};
+    assert_int_equal(explore_unpack(explore_pack(&p), &q), -1); /* in no gap */
+    p = (struct explore_plan){.kind = 0, .cell = {-1, 0}};
     p.cell.channels = 3; /* of nothing */
     assert_int_equal(explore_unpack(explore_pack(&p), &q), -1);
     for (uint32_t word = 1; word;

@@ -315,6 +315,33 @@ static void nonsense_is_refused(void **state)
     online_node_close(&n);
 }
 
+/* What goes through a link that is lost goes, and nothing else; ranks that are told of twice are no more for it. */
+static void a_link_takes_its_own(void **state)
+{
+    (void)state;
+    struct online_node n;
+    struct online_entry e = {.word = ONLINE_HERE, .rank = 0, .count = 2, .ranks = 2};
+    assert_int_equal(online_node_open(&n, 1, ignore, NULL), 0);
+    for (int link = 0; link < ONLINE_LINKS; link += 61) {
+        e.comm = 100 + (uint64_t)link;
+        assert_int_equal(online_node_hear(&n, link, &e), 0);
+    }
+    size_t count = n.count;
+    assert_int_equal(n.ranks, 2 * count);
+    for (int link = 0; link < ONLINE_LINKS; link += 61) {
+        online_node_lose(&n, link + 1 < ONLINE_LINKS ? link + 1 : 1);
+        assert_int_equal(n.count, count);
+        online_node_lose(&n, link);
+        assert_int_equal(n.count, count); /* as it has not said that its ranks are gone, a late word finds it */
+        e = (struct online_entry){.comm = 100 + (uint64_t)link, .word = ONLINE_GONE, .count = 2, .ranks = 2};
+        assert_int_equal(online_node_hear(&n, link, &e), 0);
+        assert_int_equal(n.count, --count);
+        online_node_lose(&n, link);
+    }
+    assert_int_equal(n.ranks, 0);
+    online_node_close(&n);
+}
+
 static int make(void **state)
 {
     (void)state;
@@ -335,6 +362,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(agrees_over_a_tree, make, drop),
         cmocka_unit_test(neighbours_that_say_the_same_are_one),
         cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(a_link_takes_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
