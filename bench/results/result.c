@@ -86,107 +86,108 @@ static int get_groups(struct json_reader *in, const struct json_field *f, const 
 
 const struct json_kind bench_json_settings = {put_settings, get_settings}, bench_json_groups = {put_groups, get_groups};
 
-/* ---- reading ---- */
-
-/* Where a line stands, for errors about its content. */
-struct place {
-    const char *file;
-    long line;
-    struct err *err;
-};
-
-static int bad(const struct place *at, const char *what)
+/* Nanoseconds are finer than any clock here; more digits would only make the file longer. */
+static double to_ns(double us)
 {
-    return err_at(at->err, at->file, at->line, 0, "expected %s", what);
+    return round(us * 1e3) / 1e3;
 }
 
-static int read_knobs(const cJSON *o, struct arena *a, struct bench_knobs *k, const struct place *at, const char *what)
+static void put_times(cJSON *o, const struct json_field *f, const void *at)
 {
-    const char *label = json_str(o, "label", NULL);
-    if (!label || !*label)
-        return bad(at, what);
-    k->label = arena_strdup(a, label);
-    const cJSON *settings = cJSON_GetObjectItemCaseSensitive(o, "settings");
-    if (settings && !cJSON_IsObject(settings))
-        return bad(at, "\"settings\" as an object of names and strings");
-    struct bench_setting *list = NULL;
+    const double *us = *(const double *const *)at;
+    cJSON *times = us || f->always ? cJSON_AddArrayToObject(o, f->key) : NULL;
+    for (int i = 0; times && i < *json_count((void *)at); i++)
+        cJSON_AddItemToArray(times, cJSON_CreateNumber(to_ns(us[i])));
+}
+
+static int get_times(struct json_reader *in, const struct json_field *f, const cJSON *times, void *at)
+{
     const cJSON *item;
-    cJSON_ArrayForEach(item, settings)
-    {
-        if (!cJSON_IsString(item) || !item->string || !*item->string)
-            return bad(at, "\"settings\" as an object of names and strings");
-        list = arena_grow(a, list, (size_t)k->nsettings, sizeof *list);
-        list[k->nsettings].name = arena_strdup(a, item->string);
-        list[k->nsettings++].value = arena_strdup(a, item->valuestring);
-    }
-    k->settings = list;
-    return 0;
-}
-
-static int read_times(const cJSON *times, struct arena *a, struct bench_result *r, const struct place *at)
-{
-    if (times && !cJSON_IsArray(times))
-        return bad(at, "\"times_us\" as an array of positive numbers");
-    int n = times ? cJSON_GetArraySize(times) : 0;
-    if (n > TIMES_LIMIT)
-        return bad(at, "fewer samples in \"times_us\"");
-    double *out = arena_alloc(a, (size_t)n * sizeof *out);
-    const cJSON *item;
-    cJSON_ArrayForEach(item, times)
-    {
-        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || !isfinite(item->valuedouble))
-            return bad(at, "\"times_us\" as an array of positive numbers");
-        out[r->ntimes++] = item->valuedouble;
-    }
-    r->times_us = out;
-    if (r->status == BENCH_OK && !n)
-        return bad(at, "\"times_us\" with a sample, the status is ok");
-    return 0;
-}
-
-static int read_beside(const cJSON *times, struct arena *a, struct bench_result *r, const struct place *at)
-{
     int n = cJSON_GetArraySize(times);
-    if (!times)
-        return 0;
-    if (!cJSON_IsArray(times) || n > r->ntimes)
-        return bad(at, "\"beside_us\" as an array of no more numbers than \"times_us\" has");
-    double *out = arena_alloc(a, (size_t)n * sizeof *out);
-    const cJSON *item;
+    if (times && (!cJSON_IsArray(times) || n > TIMES_LIMIT))
+        return json_wrong(in, f->key, "an array of positive numbers");
+    double *out = times ? arena_alloc(in->arena, (size_t)n * sizeof *out) : NULL;
+    *(double **)at = out;
+    *json_count(at) = n;
     cJSON_ArrayForEach(item, times)
     {
         if (!cJSON_IsNumber(item) || !(item->valuedouble > 0) || !isfinite(item->valuedouble))
-            return bad(at, "\"beside_us\" as an array of positive numbers");
-        out[r->nbeside++] = item->valuedouble;
+            return json_wrong(in, f->key, "an array of positive numbers");
+        *out++ = item->valuedouble;
     }
-    r->beside_us = out;
     return 0;
 }
 
-static int read_doubt(const cJSON *o, struct arena *a, struct bench_result *r, const struct place *at)
+static const struct json_kind times = {put_times, get_times};
+
+/* ---- the line ---- */
+
+static const struct json_field knobs_fields[] = {
+    {"label", &json_as_text, offsetof(struct bench_knobs, label), .required = 1},
+    {"settings", &bench_json_settings, offsetof(struct bench_knobs, settings)},
+    {NULL},
+};
+static const struct json_record knobs = {knobs_fields};
+
+#define AT(member) offsetof(struct bench_result, member)
+static const struct json_field fields[] = {
+    {"engine", &json_as_text, AT(engine), .required = 1},
+    {"collective", &json_as_word, AT(coll), .required = 1, .name = coll_name, .parse = coll_parse},
+    {"bytes", &json_as_bytes, AT(bytes), .low = 1, .required = 1},
+    {"nodes", &json_as_int, AT(nodes), .low = 1, .required = 1},
+    {"ranks", &json_as_int, AT(ranks), .low = 1, .required = 1},
+    {"groups", &bench_json_groups, AT(others)},
+    {"load", &json_as_word, AT(load), .low = 1, .name = bench_load_name},
+    {"library", &json_as_text, AT(library)},
+    {"launch", &json_as_object, AT(launch), .required = 1, .record = &knobs},
+    {"call", &json_as_object, AT(call), .required = 1, .record = &knobs},
+    {"buffers", &json_as_word, AT(buffers), .low = 1, .name = bench_buffers_name},
+    {"data", &json_as_text, AT(data)},
+    {"active", &json_as_text, AT(active)},
+    {"round", &json_as_int, AT(round), .always = 1},
+    {"status", &json_as_word, AT(status), .required = 1, .name = bench_status_name},
+    {"times_us", &times, AT(times_us), .always = 1},
+    {"beside_us", &times, AT(beside_us)},
+    {NULL},
+};
+#undef AT
+
+static int check(struct json_reader *in, void *record)
+{
+    const struct bench_result *r = record;
+    if (!r->library)
+        return json_wrong(in, "library", "text");
+    if (r->ranks < r->nodes)
+        return json_wrong(in, "ranks", "at least as many as \"nodes\"");
+    if (r->status == BENCH_OK && !r->ntimes)
+        return json_wrong(in, "times_us", "a sample, the status is ok");
+    return r->nbeside > r->ntimes ? json_wrong(in, "beside_us", "no more numbers than \"times_us\" has") : 0;
+}
+
+static int read_doubt(const cJSON *o, struct bench_result *r, struct json_reader *in)
 {
     const cJSON *shared = cJSON_GetObjectItemCaseSensitive(o, "shared"), *item;
-    struct bench_doubt *d = ARENA_NEW(a, struct bench_doubt);
+    struct bench_doubt *d = ARENA_NEW(in->arena, struct bench_doubt);
     int n = 0;
     if (!o)
         return 0;
     cJSON_ArrayForEach(item, shared)
     {
         if (n == BENCH_DOUBTS || !cJSON_IsNumber(item) || !(fabs(item->valuedouble) < MOST_DOUBT))
-            return bad(at, "numbers in \"shared\" of \"doubt\", six at most");
+            return json_wrong(in, "doubt.shared", "six numbers at most");
         d->shared[n++] = item->valuedouble;
     }
     d->rest = json_num(o, "rest", 0);
     d->way = (int)json_int(o, "way", -1);
     d->detail = (int)json_int(o, "detail", -1);
     if (!(d->rest >= 0 && d->rest < MOST_DOUBT))
-        return bad(at, "a \"rest\" of 0 or more in \"doubt\"");
+        return json_wrong(in, "doubt.rest", "0 or more");
     r->doubt = d;
     return 0;
 }
 
 /* The band of a prediction, around its one time, and what it is made of. */
-static int read_band(const cJSON *o, struct arena *a, struct bench_result *r, const struct place *at)
+static int read_band(const cJSON *o, struct bench_result *r, struct json_reader *in)
 {
     if (!cJSON_HasObjectItem(o, "low_us") && !cJSON_HasObjectItem(o, "high_us"))
         return 0;
@@ -194,107 +195,33 @@ static int read_band(const cJSON *o, struct arena *a, struct bench_result *r, co
     r->high_us = json_num(o, "high_us", 0);
     if (r->ntimes == 1 && r->low_us > 0 && r->low_us <= r->times_us[0] && r->high_us >= r->times_us[0] &&
         isfinite(r->high_us))
-        return read_doubt(cJSON_GetObjectItemCaseSensitive(o, "doubt"), a, r, at);
-    return bad(at, "\"low_us\" and \"high_us\" around the one time of a prediction");
+        return read_doubt(cJSON_GetObjectItemCaseSensitive(o, "doubt"), r, in);
+    return json_wrong(in, "low_us", "it and \"high_us\" around the one time of a prediction");
 }
 
 /* What ran beside, and how the two of them fared. */
-static int read_load(const cJSON *o, struct bench_result *r, const struct place *at)
+static int read_load(const cJSON *o, struct bench_result *r, struct json_reader *in)
 {
-    const char *load = json_str(o, "load", NULL);
-    if (!load)
+    if (!r->load)
         return 0;
-    r->load = bench_load_parse(load);
     r->call_us = json_num(o, "call_us", 0);
     r->slowdown = json_num(o, "slowdown", r->ntimes ? 0 : 1);
-    if (r->load > 0 && r->call_us >= 0 && r->slowdown >= 1 && isfinite(r->slowdown) && isfinite(r->call_us))
+    if (r->call_us >= 0 && r->slowdown >= 1 && isfinite(r->slowdown) && isfinite(r->call_us))
         return 0;
-    return bad(at, "\"load\": compute or calls, with a \"call_us\" of 0 or more and a \"slowdown\" of 1 or more");
-}
-
-static int read_status(const char *word, enum bench_status *status)
-{
-    for (int i = 0; word && i < BENCH_STATUS_COUNT; i++)
-        if (!strcmp(word, statuses[i])) {
-            *status = (enum bench_status)i;
-            return 0;
-        }
-    return -1;
+    return json_wrong(in, "load", "with it a \"call_us\" of 0 or more and a \"slowdown\" of 1 or more");
 }
 
 int bench_result_read(const cJSON *o, const char *path, long line, struct arena *a, struct bench_result *r,
                       struct err *e)
 {
-    const struct place place = {path, line, e}, *at = &place;
+    struct json_reader in = {.arena = a, .file = path, .line = line, .err = e};
     memset(r, 0, sizeof *r);
-    r->line = at->line;
-    r->engine = arena_strdup(a, json_str(o, "engine", NULL));
-    r->library = arena_strdup(a, json_str(o, "library", NULL));
+    r->line = line;
     r->detail = arena_strdup(a, json_str(o, "detail", NULL));
-    r->data = arena_strdup(a, json_str(o, "data", NULL));
-    r->active = arena_strdup(a, json_str(o, "active", NULL));
-    r->buffers = bench_buffers_parse(json_str(o, "buffers", NULL));
-    if (r->buffers < 0)
-        return bad(at, "\"buffers\": bfloat16, in place, out of place, graph or registered");
-    if (!r->engine || !*r->engine || !r->library)
-        return bad(at, "\"engine\" and \"library\"");
-    const char *coll = json_str(o, "collective", "");
-    r->coll = coll_parse(coll, strlen(coll));
-    if (r->coll < 0)
-        return bad(at, "\"collective\": one of " COLL_NAMES);
-    int64_t bytes = json_int(o, "bytes", -1), nodes = json_int(o, "nodes", -1), ranks = json_int(o, "ranks", -1);
-    int64_t round = json_int(o, "round", 0), groups = json_int(o, "groups", 1);
-    if (bytes < 1)
-        return bad(at, "\"bytes\" of 1 or more");
-    if (nodes < 1 || ranks < nodes || ranks > INT32_MAX)
-        return bad(at, "\"nodes\" of 1 or more and at least as many \"ranks\"");
-    if (groups < 1 || groups > BENCH_SHAPE_MOST)
-        return bad(at, "\"groups\" of 1 or more, and fewer than a million");
-    if (round < 0 || round > INT32_MAX)
-        return bad(at, "\"round\" of 0 or more");
-    r->bytes = (uint64_t)bytes;
-    r->nodes = (int)nodes;
-    r->ranks = (int)ranks;
-    r->others = (int)groups - 1;
-    r->round = (int)round;
-    if (read_status(json_str(o, "status", NULL), &r->status))
-        return bad(at, "\"status\": ok, dropped, wrong, failed, crashed or hung");
-    int rc = read_knobs(cJSON_GetObjectItemCaseSensitive(o, "launch"), a, &r->launch, at, "\"launch\" with a label");
+    int rc = json_get_fields(&in, &(const struct json_record){fields, .check = check}, o, r);
     if (!rc)
-        rc = read_knobs(cJSON_GetObjectItemCaseSensitive(o, "call"), a, &r->call, at, "\"call\" with a label");
-    if (!rc)
-        rc = read_times(cJSON_GetObjectItemCaseSensitive(o, "times_us"), a, r, at);
-    if (!rc)
-        rc = read_beside(cJSON_GetObjectItemCaseSensitive(o, "beside_us"), a, r, at);
-    if (!rc)
-        rc = read_load(o, r, at);
-    return rc ? rc : read_band(o, a, r, at);
-}
-
-/* ---- writing ---- */
-
-static void add_knobs(cJSON *doc, const char *key, const struct bench_knobs *k)
-{
-    cJSON *o = cJSON_AddObjectToObject(doc, key);
-    json_add_str(o, "label", k->label);
-    if (!k->nsettings)
-        return;
-    cJSON *settings = cJSON_AddObjectToObject(o, "settings");
-    for (int i = 0; i < k->nsettings; i++)
-        json_add_str(settings, k->settings[i].name, k->settings[i].value);
-}
-
-/* Nanoseconds are finer than any clock here; more digits would only make the file longer. */
-static double to_ns(double us)
-{
-    return round(us * 1e3) / 1e3;
-}
-
-static void add_times(cJSON *doc, const char *key, const double *us, int n)
-{
-    cJSON *times = cJSON_AddArrayToObject(doc, key);
-    for (int i = 0; i < n; i++)
-        cJSON_AddItemToArray(times, cJSON_CreateNumber(to_ns(us[i])));
+        rc = read_load(o, r, &in);
+    return rc ? rc : read_band(o, r, &in);
 }
 
 static double to_digits(double log)
@@ -315,25 +242,7 @@ static void add_doubt(cJSON *doc, const struct bench_doubt *d)
 cJSON *bench_result_json(const struct bench_result *r)
 {
     cJSON *doc = cJSON_CreateObject();
-    json_add_str(doc, "engine", r->engine);
-    json_add_str(doc, "collective", coll_name(r->coll));
-    cJSON_AddNumberToObject(doc, "bytes", (double)r->bytes);
-    cJSON_AddNumberToObject(doc, "nodes", r->nodes);
-    cJSON_AddNumberToObject(doc, "ranks", r->ranks);
-    if (r->others)
-        cJSON_AddNumberToObject(doc, "groups", r->others + 1);
-    json_add_str(doc, "load", bench_load_name(r->load));
-    json_add_str(doc, "library", r->library);
-    add_knobs(doc, "launch", &r->launch);
-    add_knobs(doc, "call", &r->call);
-    json_add_str(doc, "buffers", bench_buffers_name(r->buffers));
-    json_add_str(doc, "data", r->data);
-    json_add_str(doc, "active", r->active);
-    cJSON_AddNumberToObject(doc, "round", r->round);
-    json_add_str(doc, "status", bench_status_name(r->status));
-    add_times(doc, "times_us", r->times_us, r->ntimes);
-    if (r->beside_us)
-        add_times(doc, "beside_us", r->beside_us, r->nbeside);
+    json_put_fields(doc, fields, r);
     if (r->slowdown > 0) {
         cJSON_AddNumberToObject(doc, "call_us", to_ns(r->call_us));
         cJSON_AddNumberToObject(doc, "slowdown", to_digits(r->slowdown));

@@ -1,11 +1,8 @@
-/* The workload document in memory, and its reader. */
+/* The workload document. */
 #include "bench/workload/workload.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "core/file.h"
-#include "core/json.h"
+#include "core/json_fields.h"
 
 /* Far beyond any real job, near enough that sums cannot overflow. */
 #define PHASES_LIMIT 4096
@@ -81,178 +78,107 @@ double workload_bytes(const struct workload *w, const struct workload_phase *pha
     return sum;
 }
 
-/* ---- reading ---- */
+/* ---- the document ---- */
 
-/* Where the reader stands, for errors about its content. */
-struct place {
-    const char *file;
-    int phase, call; /* -1: not inside one */
-    struct err *err;
+static double count_value(const void *at)
+{
+    return *(const int *)at;
+}
+
+static void put_count(cJSON *o, const struct json_field *f, const void *at)
+{
+    json_as_int.put(o, f, at);
+}
+
+/* No more than the job has ranks. */
+static int get_ranks(struct json_reader *in, const struct json_field *f, const cJSON *item, void *at)
+{
+    return json_get_int(in, f, item, (int)f->low, ((const struct workload *)in->more)->ranks, at);
+}
+
+static const struct json_kind of_the_ranks = {put_count, get_ranks, sizeof(int), count_value};
+static const char *const places[] = {[WORKLOAD_NODE] = "node", [WORKLOAD_CLUSTER] = "cluster", NULL};
+static const char *const counts_per[] = {"step", "run", NULL};
+#define TIME(key, at)                                               \
+    {                                                               \
+        key, &json_as_number, at, .high = TIME_LIMIT, .unknown = -1 \
+    }
+
+#define AT(member) offsetof(struct workload_call, member)
+static const struct json_field call_fields[] = {
+    {"collective", &json_as_word, AT(kind), .required = 1, .name = coll_name, .parse = coll_parse},
+    {"bytes", &json_as_bytes, AT(bytes), .low = 1, .required = 1},
+    {"count", &json_as_number, AT(count), .high = COUNT_LIMIT, .required = 1},
+    {"group_size", &of_the_ranks, AT(group_size), .low = 2, .required = 1},
+    {"placement", &json_as_word, AT(place), .always = 1, .words = places},
+    {"stride", &of_the_ranks, AT(stride), .low = 1, .unknown = 1, .always = 1},
+    {"dtype", &json_as_text, AT(dtype)},
+    TIME("overlap_us", AT(overlap_us)),
+    TIME("time_us", AT(time_us)),
+    {"algorithm", &json_as_word, AT(algo), .unknown = -1, .name = algo_name, .parse = algo_parse},
+    {"protocol", &json_as_word, AT(proto), .unknown = -1, .name = proto_name, .parse = proto_parse},
+    {"channels", &json_as_int, AT(channels), .high = 1024},
+    {"what", &json_as_text, AT(what)},
+    {NULL},
 };
+#undef AT
 
-static int bad(const struct place *at, const char *key, const char *expected)
+static int check_call(struct json_reader *in, void *record)
 {
-    if (at->phase < 0)
-        return err_at(at->err, at->file, 0, 0, "%s: expected %s", key, expected);
-    if (at->call < 0)
-        return err_at(at->err, at->file, 0, 0, "phases[%d].%s: expected %s", at->phase, key, expected);
-    return err_at(at->err, at->file, 0, 0, "phases[%d].collectives[%d].%s: expected %s", at->phase, at->call, key,
-                  expected);
+    return ((const struct workload_call *)record)->count > 0 ? 0 : json_wrong(in, "count", "a number above 0");
 }
 
-/* A whole number within [low, high]; absent gives `otherwise`, unless that is below `low`. */
-static int read_int(const cJSON *o, const char *key, int64_t low, int64_t high, int64_t otherwise, int64_t *value,
-                    const struct place *at)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
-    char expected[96];
-    snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)low, (long long)high);
-    if (!item && otherwise < low)
-        return bad(at, key, expected);
-    *value = item ? json_int(o, key, low - 1) : otherwise;
-    if (item &&
-        (!cJSON_IsNumber(item) || *value < low || *value > high || item->valuedouble != floor(item->valuedouble)))
-        return bad(at, key, expected);
-    return 0;
-}
+static const struct json_record call = {call_fields, sizeof(struct workload_call), CALLS_LIMIT, check_call};
 
-/* A number within [0, high]; absent gives -1. */
-static int read_time(const cJSON *o, const char *key, double *value, const struct place *at)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
-    *value = item ? json_num(o, key, NAN) : -1;
-    if (item && !(*value >= 0 && *value <= TIME_LIMIT))
-        return bad(at, key, "microseconds, 0 or more");
-    return 0;
-}
+#define AT(member) offsetof(struct workload_phase, member)
+static const struct json_field phase_fields[] = {
+    {"name", &json_as_text, AT(name), .required = 1},
+    TIME("compute_us", AT(compute_us)),
+    {"bubble", &json_as_number, AT(bubble), .high = TIME_LIMIT},
+    {"collectives", &json_as_array, AT(calls), .required = 1, .record = &call},
+    {NULL},
+};
+static const struct json_record phase = {phase_fields, sizeof(struct workload_phase), PHASES_LIMIT};
+#undef AT
 
-static int read_text(const cJSON *o, const char *key, struct arena *a, const char **value, const struct place *at)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
-    if (item && !cJSON_IsString(item) && !cJSON_IsNull(item))
-        return bad(at, key, "text");
-    *value = arena_strdup(a, json_str(o, key, NULL));
-    return 0;
-}
+#define AT(member) offsetof(struct workload, member)
+static const struct json_field fields[] = {
+    {"format", &json_as_constant, .text = WORKLOAD_FORMAT},
+    {"name", &json_as_text, AT(name)},
+    {"source", &json_as_text, AT(source)},
+    {"tool", &json_as_constant, .text = NCCLTUNE_VERSION},
+    {"model", &json_as_text, AT(model)},
+    {"parameters", &json_as_bytes, AT(parameters)},
+    {"framework", &json_as_text, AT(framework)},
+    {"ranks", &json_as_int, AT(ranks), .low = 1, .high = 1 << 24, .required = 1},
+    {"ranks_per_node", &json_as_int, AT(ranks_per_node), .low = 1, .high = 1 << 24, .always = 1},
+    {"counts_per", &json_as_word, AT(per_run), .always = 1, .words = counts_per},
+    {"phases", &json_as_array, AT(phases), .required = 1, .record = &phase},
+    {"notes", &json_as_texts, AT(notes)},
+    {NULL},
+};
+#undef AT
 
-/* An algorithm or protocol by its word; absent gives -1. */
-static int read_word(const cJSON *o, const char *key, int (*parse)(const char *, size_t), int *value,
-                     const struct place *at)
+int workload_save(const struct workload *w, const char *path, struct err *e)
 {
-    const char *word = json_str(o, key, NULL);
-    *value = word ? parse(word, strlen(word)) : -1;
-    if (cJSON_GetObjectItemCaseSensitive(o, key) && *value < 0)
-        return bad(at, key, "a word as in tuner tables (\"ring\", \"ll128\")");
-    return 0;
-}
-
-static int read_place(const cJSON *o, enum workload_place *place, const struct place *at)
-{
-    const char *word = json_str(o, "placement", "node");
-    *place = strcmp(word, "node") != 0 ? WORKLOAD_CLUSTER : WORKLOAD_NODE;
-    if (*place == WORKLOAD_CLUSTER && strcmp(word, "cluster") != 0)
-        return bad(at, "placement", "\"node\" or \"cluster\"");
-    return 0;
-}
-
-static int read_call(struct workload *w, struct workload_phase *phase, const cJSON *o, const struct place *at)
-{
-    struct workload_call c = {0};
-    int64_t bytes = 0, group = 0, stride = 0, channels = 0;
-    const char *kind = json_str(o, "collective", "");
-    c.kind = coll_parse(kind, strlen(kind));
-    if (c.kind < 0)
-        return bad(at, "collective", COLL_NAMES);
-    c.count = json_num(o, "count", NAN);
-    if (!(c.count > 0 && c.count <= COUNT_LIMIT))
-        return bad(at, "count", "a number above 0");
-    if (read_int(o, "bytes", 1, INT64_C(1) << 53, -1, &bytes, at) ||
-        read_int(o, "group_size", 2, w->ranks, -1, &group, at) || read_int(o, "stride", 1, w->ranks, 1, &stride, at) ||
-        read_int(o, "channels", 0, 1024, 0, &channels, at) || read_place(o, &c.place, at) ||
-        read_text(o, "dtype", w->arena, &c.dtype, at) || read_text(o, "what", w->arena, &c.what, at) ||
-        read_time(o, "overlap_us", &c.overlap_us, at) || read_time(o, "time_us", &c.time_us, at) ||
-        read_word(o, "algorithm", algo_parse, &c.algo, at) || read_word(o, "protocol", proto_parse, &c.proto, at))
-        return ERR_FAILED;
-    c.bytes = (uint64_t)bytes;
-    c.group_size = (int)group;
-    c.stride = (int)stride;
-    c.channels = (int)channels;
-    workload_add_call(w, phase, c);
-    return 0;
-}
-
-static int read_phase(struct workload *w, const cJSON *o, struct place *at)
-{
-    const char *name = NULL;
-    at->call = -1;
-    if (!cJSON_IsObject(o) || read_text(o, "name", w->arena, &name, at) || !name || !*name)
-        return bad(at, "name", "text");
-    struct workload_phase *p = workload_add_phase(w, name);
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "collectives"), *item;
-    double bubble = -1;
-    if (read_time(o, "compute_us", &p->compute_us, at) || read_time(o, "bubble", &bubble, at))
-        return ERR_FAILED;
-    p->bubble = bubble > 0 ? bubble : 0;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > CALLS_LIMIT)
-        return bad(at, "collectives", "an array");
-    cJSON_ArrayForEach(item, list)
-    {
-        at->call++;
-        if (read_call(w, p, item, at))
-            return ERR_FAILED;
-    }
-    return 0;
-}
-
-static int read_header(struct workload *w, const cJSON *doc, const struct place *at)
-{
-    int64_t ranks = 0, per_node = 0, parameters = 0;
-    if (read_text(doc, "name", w->arena, &w->name, at) || read_text(doc, "source", w->arena, &w->source, at) ||
-        read_text(doc, "model", w->arena, &w->model, at) || read_text(doc, "framework", w->arena, &w->framework, at) ||
-        read_int(doc, "parameters", 0, INT64_C(1) << 53, 0, &parameters, at) ||
-        read_int(doc, "ranks", 1, 1 << 24, -1, &ranks, at) ||
-        read_int(doc, "ranks_per_node", 1, 1 << 24, ranks, &per_node, at))
-        return ERR_FAILED;
-    w->parameters = (uint64_t)parameters;
-    w->ranks = (int)ranks;
-    w->ranks_per_node = (int)per_node;
-    const char *per = json_str(doc, "counts_per", "step");
-    w->per_run = !strcmp(per, "run");
-    if (!w->per_run && strcmp(per, "step") != 0)
-        return bad(at, "counts_per", "\"step\" or \"run\"");
-    const cJSON *note;
-    cJSON_ArrayForEach(note, cJSON_GetObjectItemCaseSensitive(doc, "notes"))
-    {
-        if (cJSON_IsString(note))
-            workload_add_note(w, note->valuestring);
-    }
-    return 0;
-}
-
-static int read_workload(struct workload *w, const cJSON *doc, const char *path, struct err *e)
-{
-    struct place at = {path, -1, -1, e};
-    if (json_check_format(doc, WORKLOAD_FORMAT, path, e) || read_header(w, doc, &at))
-        return ERR_FAILED;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(doc, "phases"), *item;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > PHASES_LIMIT)
-        return bad(&at, "phases", "an array");
-    cJSON_ArrayForEach(item, list)
-    {
-        at.phase++;
-        if (read_phase(w, item, &at))
-            return ERR_FAILED;
-    }
-    return 0;
+    cJSON *doc = cJSON_CreateObject();
+    json_put_fields(doc, fields, w);
+    int rc = json_save(doc, path, e);
+    cJSON_Delete(doc);
+    return rc;
 }
 
 struct workload *workload_parse(const char *text, size_t bytes, const char *path, struct err *e)
 {
     struct workload *w = workload_new();
+    struct json_reader in = {.arena = w->arena, .file = path, .more = w, .err = e};
     cJSON *doc = json_parse(text, bytes, path, 1, e);
-    if (!doc || read_workload(w, doc, path, e)) {
+    if (!doc || json_check_format(doc, WORKLOAD_FORMAT, path, e) ||
+        json_get_fields(&in, &(const struct json_record){fields}, doc, w)) {
         workload_free(w);
         w = NULL;
+    } else if (!w->ranks_per_node) {
+        w->ranks_per_node = w->ranks;
     }
     cJSON_Delete(doc);
     return w;

@@ -1,67 +1,8 @@
-/* Writing a workload, and making one of many. */
+/* One workload out of many. */
 #include <string.h>
 
 #include "bench/workload/workload.h"
 #include "core/hash.h"
-#include "core/json.h"
-
-/* ---- writing ---- */
-
-static void add_known(cJSON *o, const char *key, double value, double unknown)
-{
-    if (value != unknown)
-        cJSON_AddNumberToObject(o, key, value);
-}
-
-static void add_call(cJSON *list, const struct workload_call *c)
-{
-    cJSON *o = json_append(list);
-    cJSON_AddStringToObject(o, "collective", coll_name(c->kind));
-    cJSON_AddNumberToObject(o, "bytes", (double)c->bytes);
-    cJSON_AddNumberToObject(o, "count", c->count);
-    cJSON_AddNumberToObject(o, "group_size", c->group_size);
-    cJSON_AddStringToObject(o, "placement", c->place == WORKLOAD_NODE ? "node" : "cluster");
-    cJSON_AddNumberToObject(o, "stride", c->stride);
-    json_add_str(o, "dtype", c->dtype);
-    add_known(o, "overlap_us", c->overlap_us, -1);
-    add_known(o, "time_us", c->time_us, -1);
-    json_add_str(o, "algorithm", algo_name(c->algo));
-    json_add_str(o, "protocol", proto_name(c->proto));
-    add_known(o, "channels", c->channels, 0);
-    json_add_str(o, "what", c->what);
-}
-
-int workload_save(const struct workload *w, const char *path, struct err *e)
-{
-    cJSON *doc = cJSON_CreateObject();
-    cJSON_AddStringToObject(doc, "format", WORKLOAD_FORMAT);
-    json_add_str(doc, "name", w->name);
-    json_add_str(doc, "source", w->source);
-    cJSON_AddStringToObject(doc, "tool", NCCLTUNE_VERSION);
-    json_add_str(doc, "model", w->model);
-    add_known(doc, "parameters", (double)w->parameters, 0);
-    json_add_str(doc, "framework", w->framework);
-    cJSON_AddNumberToObject(doc, "ranks", w->ranks);
-    cJSON_AddNumberToObject(doc, "ranks_per_node", w->ranks_per_node);
-    cJSON_AddStringToObject(doc, "counts_per", w->per_run ? "run" : "step");
-    cJSON *phases = cJSON_AddArrayToObject(doc, "phases");
-    for (int i = 0; i < w->nphases; i++) {
-        cJSON *p = json_append(phases);
-        json_add_str(p, "name", w->phases[i].name);
-        add_known(p, "compute_us", w->phases[i].compute_us, -1);
-        add_known(p, "bubble", w->phases[i].bubble, 0);
-        cJSON *calls = cJSON_AddArrayToObject(p, "collectives");
-        for (int k = 0; k < w->phases[i].ncalls; k++)
-            add_call(calls, &w->phases[i].calls[k]);
-    }
-    if (w->nnotes)
-        json_add_strs(doc, "notes", w->notes, w->nnotes);
-    int rc = json_save(doc, path, e);
-    cJSON_Delete(doc);
-    return rc;
-}
-
-/* ---- merging ---- */
 
 static int same_text(const char *a, const char *b)
 {

@@ -1,4 +1,4 @@
-/* bench/workload/write.c: what is written is read back the same; the files of a job's ranks become one. */
+/* bench/workload/merge.c: what is written is read back the same; the files of a job's ranks become one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
