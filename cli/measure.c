@@ -168,6 +168,15 @@ void cli_measure_begin(struct bench_options *o)
     o->budget_s = 0;
 }
 
+void cli_measure_budget(struct bench_options *o)
+{
+    struct bench_options usual;
+    bench_options_default(&usual);
+    o->budget_open = !(o->budget_s > 0);
+    if (o->budget_open)
+        o->budget_s = usual.budget_s;
+}
+
 static int check_hosts(const struct bench_setup *s, struct err *e)
 {
     struct arena *a = arena_new();
@@ -224,9 +233,7 @@ int cli_measure_resolve_defaults(struct bench_options *o, const struct cli_relea
         o->collectives = o->workload ? ~0u : usual.collectives;
     if (predicts && (o->setup.hosts || o->setup.hostfile))
         return err_set(e, ERR_USAGE, "--hosts and --hostfile name nodes that are measured; --nodes is for predictions");
-    o->budget_open = !(o->budget_s > 0);
-    if (o->budget_open)
-        o->budget_s = usual.budget_s;
+    cli_measure_budget(o);
     if (o->margin < 0 && !bench_engine_find(o->engine)->document)
         o->margin = usual.margin;
     o->setup.nccl_version = r->high;

@@ -14,6 +14,9 @@ struct option_group *cli_measure_groups(const struct option_group *command, stru
 /* bench_options_default, less what depends on other options: collectives and the largest size are 0. */
 void cli_measure_begin(struct bench_options *o);
 
+/* A budget that was not given becomes the usual one, which may be stretched. */
+void cli_measure_budget(struct bench_options *o);
+
 /* What is wrong with the options or the files that they name, before anything is looked at. */
 int cli_measure_check(const struct bench_options *o, struct err *e);
 

@@ -78,16 +78,13 @@ static int parse(int argc, char **argv, struct request *w, struct arena *a)
     const struct option_group own[] = {{"The answer", answer_options, w}, {0}};
     int first;
     bench_options_default(&w->bench);
-    const double usual_s = w->bench.budget_s;
     w->bench.engine = NULL;
     w->bench.collectives = 0;
     w->bench.margin = 0;
     w->bench.budget_s = 0;
     int rc = cli_parse(&page, cli_measure_groups(own, &w->bench, 0, a), argc, argv, a, &first);
     w->profile = rc < 0 ? argv[first] : NULL;
-    w->bench.budget_open = !(w->bench.budget_s > 0);
-    if (w->bench.budget_open)
-        w->bench.budget_s = usual_s;
+    cli_measure_budget(&w->bench);
     if (rc < 0 && check(w, &e))
         rc = cli_fail(COMMAND, &e);
     return rc;

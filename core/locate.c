@@ -112,19 +112,24 @@ const char *locate_installed(const char *name, struct arena *a)
 
 /* ---- any program ------------------------------------------------------------------------------------------------- */
 
+char *locate_in_list(const char *list, const char *name, int how, struct arena *a)
+{
+    while (*list) {
+        size_t n = strcspn(list, ":");
+        char *candidate = arena_printf(a, "%.*s/%s", n ? (int)n : 1, n ? list : ".", name);
+        if (can_use(candidate, how))
+            return candidate;
+        list += n + (list[n] == ':');
+    }
+    return NULL;
+}
+
 char *locate_in_path(const char *name, struct arena *a)
 {
     if (strchr(name, '/'))
         return can_use(name, X_OK) ? arena_strdup(a, name) : NULL;
     const char *path = getenv("PATH");
-    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
-        size_t n = strcspn(p, ":");
-        char *candidate = arena_printf(a, "%.*s/%s", n ? (int)n : 1, n ? p : ".", name);
-        if (can_use(candidate, X_OK))
-            return candidate;
-        p += n + (p[n] == ':');
-    }
-    return NULL;
+    return locate_in_list(path ? path : "/usr/bin:/bin", name, X_OK, a);
 }
 
 char *locate_python(struct arena *a)

@@ -24,6 +24,10 @@ const char *locate_expected(const char *name, struct arena *a);
 /* The same without the environment's word: for what runs in other people's. */
 const char *locate_installed(const char *name, struct arena *a);
 
+/* The path of `name` in the first directory of a list, "/a:/b", where access(2) allows it `how`; an empty element is
+ * the working directory. NULL when there is none. */
+char *locate_in_list(const char *list, const char *name, int how, struct arena *a);
+
 /* The path of `name` in PATH, or `name` itself when it holds a '/' and can be executed; NULL when there is none. */
 char *locate_in_path(const char *name, struct arena *a);
 

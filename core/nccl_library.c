@@ -57,12 +57,7 @@ static int is_in_library_path(const char *file)
 {
     struct arena *a = arena_new();
     const char *path = getenv("LD_LIBRARY_PATH");
-    int there = 0;
-    for (const char *p = path ? path : ""; *p && !there;) {
-        size_t n = strcspn(p, ":");
-        there = n && !access(arena_printf(a, "%.*s/%s", (int)n, p, file), R_OK);
-        p += n + (p[n] == ':');
-    }
+    int there = path && locate_in_list(path, file, R_OK, a);
     arena_free(a);
     return there;
 }

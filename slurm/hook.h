@@ -73,7 +73,6 @@ int hook_nodes_each(const char *list, hook_host *each, void *arg, struct hook_wh
 
 /* What may be found wrong with a node. */
 enum hook_finding { HOOK_HCA, HOOK_PORT, HOOK_RATE, HOOK_GPU, HOOK_DRIVER, HOOK_PROFILE, HOOK_FINDINGS };
-extern const char *const hook_finding_names[HOOK_FINDINGS]; /* "hca", "port", ... */
 
 /* What happens to a job when one of its nodes cannot tell what the job gets. */
 enum hook_policy {

@@ -10,7 +10,7 @@
 
 #define CONF_BYTES (64u << 10)
 
-const char *const hook_finding_names[HOOK_FINDINGS] = {"hca", "port", "rate", "gpu", "driver", "profile"};
+static const char *const finding_names[HOOK_FINDINGS] = {"hca", "port", "rate", "gpu", "driver", "profile"};
 
 static int take_path(char out[HOOK_ROOT], const char *value)
 {
@@ -86,7 +86,7 @@ static int set_drains(struct hook_conf *c, const char *value)
     for (;; value++) {
         size_t n = strcspn(value, ",");
         int i = 0;
-        while (i < HOOK_FINDINGS && !(strlen(hook_finding_names[i]) == n && !strncmp(hook_finding_names[i], value, n)))
+        while (i < HOOK_FINDINGS && !(strlen(finding_names[i]) == n && !strncmp(finding_names[i], value, n)))
             i++;
         if (i == HOOK_FINDINGS)
             return -1;

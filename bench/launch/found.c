@@ -41,12 +41,6 @@ static int find_others(struct launcher_rank *r)
            (tasks && !unit_parse_int(tasks, 1, r->ranks, &n, "", &unused) && n == r->ranks);
 }
 
-int found_several(void)
-{
-    struct launcher_rank r;
-    return find_others(&r);
-}
-
 static int count_nodes(const struct launcher_rank *r, struct err *e)
 {
     if (r->nodes)

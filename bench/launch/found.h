@@ -42,9 +42,6 @@ enum found_role {
 enum found_role found_begin(struct found *f, const char *dir, double patience_s, struct arena *a, int *code,
                             struct err *e);
 
-/* Whether found_begin would find others. */
-int found_several(void);
-
 /* The head's end, with the exit code for all others of its node. Once; a zeroed `f` is fine. */
 void found_end(struct found *f, int code);
 

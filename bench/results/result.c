@@ -96,7 +96,7 @@ static void put_times(cJSON *o, const struct json_field *f, const void *at)
 {
     const double *us = *(const double *const *)at;
     cJSON *times = us || f->always ? cJSON_AddArrayToObject(o, f->key) : NULL;
-    for (int i = 0; times && i < *json_count((void *)at); i++)
+    for (int i = 0; us && i < *json_count((void *)at); i++)
         cJSON_AddItemToArray(times, cJSON_CreateNumber(to_ns(us[i])));
 }
 

@@ -151,7 +151,8 @@ static const struct {
 };
 #define REACHED 0.40 /* of the peak, in training */
 
-double workload_gpu_tflops(const char *gpu)
+/* What a GPU known by name reaches in dense bfloat16 matrix products, TFLOP/s, by its data sheet; 0 unknown. */
+static double gpu_tflops(const char *gpu)
 {
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
         if (!strcmp(peaks[i].gpu, gpu))
@@ -170,7 +171,7 @@ static int complete_gpu(struct workload_job *j, struct err *e)
     if (j->host_GBps <= 0)
         j->host_GBps = g->c2c_GBps > 0 ? g->c2c_GBps * 0.8 : g->pcie_GTps * g->pcie_width / 8 * 0.8;
     if (j->tflops <= 0)
-        j->tflops = workload_gpu_tflops(g->name) * REACHED;
+        j->tflops = gpu_tflops(g->name) * REACHED;
     j->no_nvlink |= !g->links;
     return 0;
 }

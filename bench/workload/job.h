@@ -105,9 +105,6 @@ double workload_offload_s(const struct workload_job *job, double *bytes);
 
 double workload_host_GBps(const struct workload_job *job); /* between a GPU and host memory, one direction */
 
-/* What a GPU known by name reaches in dense bfloat16 matrix products, TFLOP/s, by its data sheet; 0 unknown. */
-double workload_gpu_tflops(const char *gpu);
-
 /* What is wrong with a complete job, before anything is measured: parallelism against ranks, against the topology's
  * NVLink domain and rails (`t` NULL: only against the size of a node), batch sizes. An error: the job cannot start or
  * would crash; a warning: it runs, slower than it could. The ids: "ranks", "roles" (actor, reference, rollout),

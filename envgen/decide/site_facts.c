@@ -116,7 +116,7 @@ const struct env_site_fact *env_site_facts_all(int *count)
     return facts;
 }
 
-int env_site_facts_of(const struct topo_class *c, const struct env_site_fact **rows, int room)
+static int env_site_facts_of(const struct topo_class *c, const struct env_site_fact **rows, int room)
 {
     int count, n = 0, k = -1, holds = 0;
     const struct env_site_fact *facts = env_site_facts_all(&count);

@@ -23,7 +23,6 @@ struct env_site_fact {
     int from, to; /* NCCL releases, 0: any */
     const char *purpose, *source;
 };
-int env_site_facts_of(const struct topo_class *c, const struct env_site_fact **rows, int room);
 const struct env_site_fact *env_site_facts_all(int *count);
 
 #endif

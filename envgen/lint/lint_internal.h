@@ -145,7 +145,7 @@ struct lint {
 typedef int lint_reader(struct lint *l, const struct lint_view *v, int group, enum lint_how how, struct err *e);
 lint_reader lint_read_shell, lint_read_csh, lint_read_fish, lint_read_env, lint_read_conf, lint_read_docker;
 lint_reader lint_read_yaml, lint_read_json, lint_read_python, lint_read_lua, lint_read_toml, lint_read_hcl;
-lint_reader lint_read_ini, lint_read_make, lint_read_markdown, lint_read_nothing;
+lint_reader lint_read_ini, lint_read_make, lint_read_markdown;
 
 /* A row of the table of formats: how a document is recognised, and who reads it. */
 struct lint_format_of {

@@ -21,12 +21,19 @@ void env_decisions_free(struct env_decisions *d)
         arena_free(d->arena);
 }
 
+const struct env_range *env_range_of(const struct env_coll *c, uint64_t bytes)
+{
+    for (int i = 0; i < c->nranges; i++)
+        if (bytes >= c->ranges[i].min_bytes && bytes <= c->ranges[i].max_bytes)
+            return &c->ranges[i];
+    return NULL;
+}
+
 const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64_t bytes)
 {
     for (int i = 0; i < s->ncolls; i++)
-        for (int k = 0; k < s->colls[i].nranges && s->colls[i].coll == coll; k++)
-            if (bytes >= s->colls[i].ranges[k].min_bytes && bytes <= s->colls[i].ranges[k].max_bytes)
-                return &s->colls[i].ranges[k];
+        if (s->colls[i].coll == coll)
+            return env_range_of(&s->colls[i], bytes);
     return NULL;
 }
 

@@ -133,6 +133,7 @@ void env_decisions_free(struct env_decisions *d); /* NULL is fine */
 const struct env_shape *env_shape_with(const struct env_decisions *d, enum bench_evidence evidence);
 
 /* What was decided for a call of that size; NULL: nothing was measured there. */
+const struct env_range *env_range_of(const struct env_coll *c, uint64_t bytes);
 const struct env_range *env_range_at(const struct env_shape *s, int coll, uint64_t bytes);
 
 /* Whether a tuner cannot tell them apart: it is told nodes and ranks of a group, not what others do, nor types. */

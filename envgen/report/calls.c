@@ -6,7 +6,8 @@
 #include "envgen/decide/gain.h"
 #include "envgen/report/report_internal.h"
 
-const char *report_time(struct arena *a, const struct bench_interval *us)
+/* "812 us (790 to 840, 30 samples)"; "-" not measured. */
+static const char *time_text(struct arena *a, const struct bench_interval *us)
 {
     char time[UNIT_TEXT], low[UNIT_TEXT], high[UNIT_TEXT];
     if (!us->n)
@@ -53,10 +54,10 @@ static const char *text_of(struct report *r, const struct report_size *s)
 {
     char size[UNIT_TEXT];
     const char *text =
-        arena_printf(r->a, "%s: default %s", unit_bytes(size, s->point->bytes), report_time(r->a, &s->untouched));
+        arena_printf(r->a, "%s: default %s", unit_bytes(size, s->point->bytes), time_text(r->a, &s->untouched));
     if (!s->used)
         return text;
-    text = arena_printf(r->a, "%s; used: %s %s", text, s->used->call.label, report_time(r->a, &s->used->time_us));
+    text = arena_printf(r->a, "%s; used: %s %s", text, s->used->call.label, time_text(r->a, &s->used->time_us));
     return s->gain.n ? arena_printf(r->a, "%s; %s", text, bench_gain_text(r->a, s->gain)) : text;
 }
 

@@ -40,9 +40,6 @@ struct report_size {
 /* All sizes of a collective, ascending; in r->a. */
 struct report_size *report_sizes(struct report *r, const struct env_coll *c, int *n);
 
-/* "812 us (790 to 840, 30 samples)"; "-" not measured. */
-const char *report_time(struct arena *a, const struct bench_interval *us);
-
 /* All of it for programs and for the page's script, {"format": "nccltune-report/1", ...}; cJSON_Delete frees. */
 cJSON *report_data(struct report *r);
 

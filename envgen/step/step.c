@@ -187,10 +187,8 @@ static const struct env_coll *find_coll(const struct env_decisions *d, enum benc
 
 static const char *label_for(const struct env_coll *c, uint64_t bytes)
 {
-    for (int i = 0; i < c->nranges; i++)
-        if (bytes >= c->ranges[i].min_bytes && bytes <= c->ranges[i].max_bytes)
-            return c->ranges[i].call.label;
-    return BENCH_DEFAULT;
+    const struct env_range *r = env_range_of(c, bytes);
+    return r ? r->call.label : BENCH_DEFAULT;
 }
 
 /* The measured sizes that stand for a call: those of its own type, where both the library as it comes and what is used

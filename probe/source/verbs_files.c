@@ -75,7 +75,8 @@ const char *verbs_gid_text(struct arena *a, const unsigned char raw[16])
     return arena_strdup(a, text);
 }
 
-const char *verbs_subnet_prefix(struct arena *a, const unsigned char raw[16])
+/* The upper half of a GID: "0xfe80000000000000". */
+static const char *subnet_prefix(struct arena *a, const unsigned char raw[16])
 {
     unsigned long long prefix = 0;
     for (int i = 0; i < 8; i++)
@@ -108,7 +109,7 @@ struct topo_port verbs_files_port(struct topology *t, const char *hca, int port)
     };
     if (p.layer == TOPO_LINK_INFINIBAND) {
         p.lid = lid > 0 && lid < 0xffff ? (int)lid : 0;
-        p.subnet_prefix = raw_gid(a, hca, port, 0, gid) ? verbs_subnet_prefix(a, gid) : NULL;
+        p.subnet_prefix = raw_gid(a, hca, port, 0, gid) ? subnet_prefix(a, gid) : NULL;
     }
     return p;
 }

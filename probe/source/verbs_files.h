@@ -16,7 +16,4 @@ void verbs_files_gids(struct topology *t, struct topo_class *c, int port);
 /* A GID of 16 bytes as text; NULL for an empty entry. */
 const char *verbs_gid_text(struct arena *a, const unsigned char raw[16]);
 
-/* The upper half of a GID: "0xfe80000000000000". */
-const char *verbs_subnet_prefix(struct arena *a, const unsigned char raw[16]);
-
 #endif
