@@ -17,38 +17,27 @@
 
 /* ---- algorithms ---- */
 
-/* The variable behind each collective; algorithms that can cut a message into segments, and the segments worth trying
- * (0: the whole message), which span what OpenMPI 4.1's own decisions use. */
+/* The variable behind each collective; algorithms that can cut a message into segments, the segments worth trying (0:
+ * the whole message), which span what OpenMPI 4.1's own decisions use and slow links want, and how many a message has
+ * at least: with fewer than one a rank the segmented ring is the plain one. */
 static const struct tunable {
     int coll;
     const char *variable;
     const char *segmented; /* names, with blanks around them */
     uint64_t segments[4];
+    int pieces;
 } tunables[] = {
-    {COLL_ALLREDUCE, "coll_tuned_allreduce_algorithm", " segmented_ring ", {65536, 1048576}},
-    {COLL_ALLGATHER, "coll_tuned_allgather_algorithm", "", {0}},
-    {COLL_REDUCESCATTER, "coll_tuned_reduce_scatter_algorithm", "", {0}},
+    {COLL_ALLREDUCE, "coll_tuned_allreduce_algorithm", " segmented_ring ", {16384, 131072, 1048576}, 4},
+    {COLL_ALLGATHER, "coll_tuned_allgather_algorithm", "", {0}, 1},
+    {COLL_REDUCESCATTER, "coll_tuned_reduce_scatter_algorithm", "", {0}, 1},
     {COLL_BROADCAST,
      "coll_tuned_bcast_algorithm",
      " chain pipeline split_binary_tree binary_tree ",
-     {0, 16384, 131072}},
-    {COLL_ALLTOALL, "coll_tuned_alltoall_algorithm", "", {0}},
+     {0, 16384, 131072},
+     2},
+    {COLL_ALLTOALL, "coll_tuned_alltoall_algorithm", "", {0}, 1},
 };
 #define TUNABLES (sizeof tunables / sizeof *tunables)
-
-static struct bench_call *add_call(struct bench_plan *p, struct arena *a, int coll, const char *label, int nsettings)
-{
-    p->calls = arena_grow(a, p->calls, (size_t)p->ncalls, sizeof *p->calls);
-    struct bench_call *c = &p->calls[p->ncalls++];
-    *c = (struct bench_call){.coll = coll, .knobs = {.label = label, .nsettings = nsettings}};
-    c->knobs.settings = arena_alloc(a, (size_t)nsettings * sizeof *c->knobs.settings);
-    return c;
-}
-
-static void set(struct bench_knobs *k, int i, const char *name, const char *value)
-{
-    ((struct bench_setting *)k->settings)[i] = (struct bench_setting){name, value};
-}
 
 static void add_algorithm(struct bench_plan *p, struct arena *a, const struct tunable *t, const char *name, int value)
 {
@@ -61,23 +50,23 @@ static void add_algorithm(struct bench_plan *p, struct arena *a, const struct tu
         int shift = segment >> 20 ? 20 : 10;
         char *label = segment ? arena_printf(a, "%s/%d%c", name, (int)(segment >> shift), shift == 20 ? 'M' : 'K')
                               : arena_strdup(a, name);
-        struct bench_call *c = add_call(p, a, t->coll, label, segment ? 2 : 1);
-        set(&c->knobs, 0, t->variable, number);
-        if (segment) {
-            set(&c->knobs, 1, arena_printf(a, "%s_segmentsize", t->variable),
-                arena_printf(a, "%llu", (unsigned long long)segment));
-            c->min_bytes = 2 * segment;
-        }
+        struct bench_setting *s = arena_alloc(a, 2 * sizeof *s);
+        s[0] = (struct bench_setting){t->variable, number};
+        s[1] = (struct bench_setting){arena_printf(a, "%s_segmentsize", t->variable),
+                                      arena_printf(a, "%llu", (unsigned long long)segment)};
+        struct bench_call *c = bench_plan_add_call(p, a, t->coll);
+        c->knobs = (struct bench_knobs){label, s, segment ? 2 : 1};
+        c->min_bytes = (uint64_t)t->pieces * segment;
     }
 }
 
 /* Calls from what the library says it has; algorithm 0 is its own choice. */
 static void plan_calls(struct bench_plan *p, struct arena *a, const cJSON *variables)
 {
-    add_call(p, a, COLL_SENDRECV, BENCH_DEFAULT, 0);
-    add_call(p, a, COLL_ALLTOALLV, BENCH_DEFAULT, 0); /* its algorithms are not chosen by size */
+    bench_plan_add_call(p, a, COLL_SENDRECV);
+    bench_plan_add_call(p, a, COLL_ALLTOALLV); /* its algorithms are not chosen by size */
     for (size_t i = 0; i < TUNABLES; i++) {
-        add_call(p, a, tunables[i].coll, BENCH_DEFAULT, 0);
+        bench_plan_add_call(p, a, tunables[i].coll);
         const cJSON *value, *values = cJSON_GetObjectItemCaseSensitive(variables, tunables[i].variable);
         cJSON_ArrayForEach(value, values)
         {
@@ -116,14 +105,9 @@ int mpi_plan_calls(const char *worker, struct bench_plan *p, struct arena *a, st
 
 /* ---- network interfaces ---- */
 
-static void add_launch(struct bench_plan *p, struct arena *a, const char *label, const char *interfaces)
+static void add_interface(struct bench_plan *p, struct arena *a, char *name)
 {
-    p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
-    struct bench_knobs *k = &p->launches[p->nlaunches++];
-    *k = (struct bench_knobs){.label = label, .nsettings = interfaces != NULL};
-    k->settings = arena_alloc(a, sizeof *k->settings);
-    if (interfaces)
-        set(k, 0, INTERFACES, interfaces);
+    bench_plan_add_launch(p, a, bench_plan_knob(a, name, INTERFACES, name));
 }
 
 static int has_ipv4(const struct topo_netdev *d)
@@ -183,7 +167,7 @@ static void plan_topology_interfaces(struct bench_plan *p, struct arena *a, cons
     if (n > 1)
         qsort(usable, (size_t)n, sizeof(struct topo_netdev *), by_speed);
     for (int i = 0; n > 1 && i < n; i++)
-        add_launch(p, a, arena_strdup(a, usable[i]->name), arena_strdup(a, usable[i]->name));
+        add_interface(p, a, arena_strdup(a, usable[i]->name));
 }
 
 static int plan_named_interfaces(struct bench_plan *p, struct arena *a, const char *names, struct err *e)
@@ -192,8 +176,7 @@ static int plan_named_interfaces(struct bench_plan *p, struct arena *a, const ch
         size_t n = strcspn(q, ",");
         if (!n || strcspn(q, " \t/") < n || n > 15)
             return err_set(e, ERR_USAGE, "--interfaces: expected names separated by commas, found '%s'", names);
-        char *name = arena_strndup(a, q, n);
-        add_launch(p, a, name, name);
+        add_interface(p, a, arena_strndup(a, q, n));
         if (!q[n])
             return 0;
         q += n + 1;
@@ -203,7 +186,7 @@ static int plan_named_interfaces(struct bench_plan *p, struct arena *a, const ch
 int mpi_plan_launches(const struct bench_setup *s, const char *interfaces, int nodes, struct bench_plan *p,
                       struct arena *a, struct err *e)
 {
-    add_launch(p, a, BENCH_DEFAULT, NULL);
+    bench_plan_add_launch(p, a, (struct bench_knobs){.label = BENCH_DEFAULT});
     if (nodes < 2)
         return 0;
     if (s->mpirun_args && strstr(s->mpirun_args, "btl_tcp_if_")) {
@@ -216,28 +199,12 @@ int mpi_plan_launches(const struct bench_setup *s, const char *interfaces, int n
     return 0;
 }
 
-void mpi_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a)
-{
-    int kept = 0;
-    for (int i = 0; i < p->ncalls; i++)
-        if (!p->calls[i].knobs.nsettings)
-            p->calls[kept++] = p->calls[i];
-    p->ncalls = kept;
-    add_launch(p, a, BENCH_DEFAULT, NULL);
-    for (int i = 0; i < s->njobs; i++) {
-        p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
-        p->launches[p->nlaunches++] = s->jobs[i];
-    }
-    p->keep_all = 1;
-}
-
 int mpi_plan_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
                      struct bench_knobs *both)
 {
     if (x->nsettings != 1 || y->nsettings != 1 || strchr(x->settings->value, ',') || strchr(y->settings->value, ','))
         return 0;
     char *names = arena_printf(a, "%s,%s", x->settings->value, y->settings->value);
-    *both = (struct bench_knobs){.label = names, .settings = arena_alloc(a, sizeof *both->settings), .nsettings = 1};
-    set(both, 0, INTERFACES, names);
+    *both = bench_plan_knob(a, names, INTERFACES, names);
     return 1;
 }

@@ -28,16 +28,6 @@ const int nccl_plan_channels[] = {1, 2, 4, 8, 12, 16, 24, 32, 0};
 /* A channel moves at least this much at a time, or it only costs. NCCL's own least traffic per channel. */
 #define BYTES_PER_CHANNEL ((uint64_t)16 << 10)
 
-static struct bench_call *add_call(struct bench_plan *p, struct arena *a, int coll)
-{
-    p->calls = arena_grow(a, p->calls, (size_t)p->ncalls, sizeof *p->calls);
-    struct bench_call *c = &p->calls[p->ncalls++];
-    c->coll = coll;
-    c->min_bytes = 1;
-    c->knobs.label = BENCH_DEFAULT;
-    return c;
-}
-
 /* Whether NCCL cuts a number of channels to what is connected. */
 static int takes_channels(int algo, int one_node)
 {
@@ -50,12 +40,12 @@ static void add_cell(struct bench_plan *p, struct arena *a, int coll, int algo, 
     s[0] = (struct bench_setting){NCCL_SET_ALGO, algo_name(algo)};
     s[1] = (struct bench_setting){NCCL_SET_PROTO, proto_name(proto)};
     const char *label = arena_printf(a, "%s/%s", algo_name(algo), proto_name(proto));
-    add_call(p, a, coll)->knobs = (struct bench_knobs){label, s, 2};
+    bench_plan_add_call(p, a, coll)->knobs = (struct bench_knobs){label, s, 2};
     for (const int *channels = nccl_plan_channels; *channels && takes_channels(algo, one_node); channels++) {
         struct bench_setting *with = arena_alloc(a, 3 * sizeof *with);
         memcpy(with, s, 2 * sizeof *s);
         with[2] = (struct bench_setting){NCCL_SET_CHANNELS, arena_printf(a, "%d", *channels)};
-        struct bench_call *c = add_call(p, a, coll);
+        struct bench_call *c = bench_plan_add_call(p, a, coll);
         c->min_bytes = (uint64_t)*channels * BYTES_PER_CHANNEL;
         c->knobs = (struct bench_knobs){arena_printf(a, "%s/%dch", label, *channels), with, 3};
         c->refines = label;
@@ -65,14 +55,14 @@ static void add_cell(struct bench_plan *p, struct arena *a, int coll, int algo, 
 void nccl_plan_calls(struct bench_plan *p, struct arena *a, int one_node)
 {
     for (int coll = 0; coll < COLL_COUNT; coll++) {
-        add_call(p, a, coll);
+        bench_plan_add_call(p, a, coll);
         for (int algo = 0; algo < ALGO_COUNT; algo++)
             for (int proto = 0; proto < PROTO_COUNT; proto++)
                 if (algos_of[coll] & BIT(algo) && (proto == PROTO_SIMPLE || algo == ALGO_TREE || algo == ALGO_RING))
                     add_cell(p, a, coll, algo, proto, one_node);
     }
     for (int coll = COLL_COUNT; coll < COLL_MEASURED; coll++)
-        add_call(p, a, coll);
+        bench_plan_add_call(p, a, coll);
 }
 
 static const uint32_t chunk_sizes[] = {16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
@@ -118,17 +108,6 @@ int nccl_plan_vary(const struct bench_knobs *launch, const struct bench_knobs *c
     return n;
 }
 
-void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a)
-{
-    for (int coll = 0; coll < COLL_MEASURED; coll++)
-        add_call(p, a, coll);
-    p->nlaunches = s->njobs + 1;
-    p->launches = arena_alloc(a, (size_t)p->nlaunches * sizeof *p->launches);
-    p->launches[0].label = BENCH_DEFAULT;
-    memcpy(p->launches + 1, s->jobs, (size_t)s->njobs * sizeof *s->jobs);
-    p->keep_all = 1;
-}
-
 struct nccl_requested nccl_requested_of(const struct bench_knobs *call)
 {
     struct nccl_requested w = {.algo = -1, .proto = -1};
@@ -162,16 +141,12 @@ static void add_settings(struct bench_plan *p, struct arena *a, const char *labe
     for (int i = 0; i < p->nlaunches; i++)
         if (same_settings(&p->launches[i], s, n))
             return;
-    p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
-    p->launches[p->nlaunches++] = (struct bench_knobs){label, s, n};
+    bench_plan_add_launch(p, a, (struct bench_knobs){label, s, n});
 }
 
 static void add_launch(struct bench_plan *p, struct arena *a, const char *label, const char *name, const char *value)
 {
-    struct bench_setting *s = name ? ARENA_NEW(a, struct bench_setting) : NULL;
-    if (s)
-        *s = (struct bench_setting){name, value};
-    add_settings(p, a, label, s, s != NULL);
+    add_settings(p, a, label, bench_plan_knob(a, label, name, value).settings, 1);
 }
 
 #define QPS   "NCCL_IB_QPS_PER_CONNECTION"
@@ -189,8 +164,7 @@ static void add_queue_pairs(struct bench_plan *p, struct arena *a)
             s[0] = (struct bench_setting){QPS, counts[i]};
             s[1] = (struct bench_setting){SPLIT, "1"};
             struct bench_knobs k = {arena_printf(a, "qps=%s%s", counts[i], split ? ",split=1" : ""), s, 1 + split};
-            p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
-            p->launches[p->nlaunches++] = k;
+            bench_plan_add_launch(p, a, k);
             p->beside = arena_grow(a, p->beside, (size_t)p->nbeside, sizeof *p->beside);
             p->beside[p->nbeside++] = k;
         }
@@ -329,7 +303,7 @@ void nccl_plan_launches(const struct bench_setup *s, int nodes, struct bench_pla
     int rdma = 0;
     for (int i = 0; c && i < c->nports; i++)
         rdma |= c->ports[i].state == TOPO_STATE_ACTIVE;
-    add_launch(p, a, BENCH_DEFAULT, NULL, NULL);
+    add_settings(p, a, BENCH_DEFAULT, NULL, 0);
     if (nodes != 1 && rdma && !getenv("NCCL_IB_HCA"))
         add_hca_sets(p, a, s->topology);
     if (nodes != 1 && rdma)

@@ -27,9 +27,6 @@ void nccl_plan_calls(struct bench_plan *p, struct arena *a, int one_node);
 int nccl_plan_vary(const struct bench_knobs *launch, const struct bench_knobs *call, uint64_t bytes, struct arena *a,
                    struct bench_knobs out[BENCH_VARIATIONS]);
 
-/* Fills calls and launches of `p` with the library as it comes and what the set-up's jobs are: nothing else. */
-void nccl_plan_jobs(const struct bench_setup *s, struct bench_plan *p, struct arena *a);
-
 /* Fills the launches of `p`: the default; from the topology the sets of HCAs that are worth comparing (all that carry
  * data, one a GPU, those behind the GPUs' own switches, each rail alone), for each class of nodes its own where names
  * differ (bench/results/node_local.h); queue pairs by splitting, which are also

@@ -29,6 +29,16 @@ struct bench_plan {
     void *context;   /* the engine's own */
 };
 
+/* One more: the default of a collective, for whoever calls this to fill. */
+struct bench_call *bench_plan_add_call(struct bench_plan *p, struct arena *a, int coll);
+void bench_plan_add_launch(struct bench_plan *p, struct arena *a, struct bench_knobs knobs);
+
+/* For setup->jobs: these launches and the default, and of the calls of `p` the library's own choice alone. */
+void bench_plan_jobs(struct bench_plan *p, struct arena *a, const struct bench_setup *s);
+
+/* A single setting, in `a`. */
+struct bench_knobs bench_plan_knob(struct arena *a, const char *label, const char *name, const char *value);
+
 /* The most variations of one call that are tried at a point. */
 #define BENCH_VARIATIONS 8
 

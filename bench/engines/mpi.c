@@ -65,7 +65,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     if (!rc)
         rc = mpi_plan_calls(c->worker, p, a, e);
     if (!rc && setup->jobs)
-        mpi_plan_jobs(setup, p, a);
+        bench_plan_jobs(p, a, setup);
     else if (!rc)
         rc = mpi_plan_launches(setup, own ? own->interfaces : NULL, c->attached ? 1 : c->mpirun.nodes, p, a, e);
     return rc;

@@ -96,10 +96,10 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     int nodes = start_nodes(setup, e);
     if (!nodes)
         return ERR_USAGE;
+    nccl_plan_calls(p, a, nodes == 1 && !c->own.share_gpus);
     if (setup->jobs) {
-        nccl_plan_jobs(setup, p, a);
+        bench_plan_jobs(p, a, setup);
     } else {
-        nccl_plan_calls(p, a, nodes == 1 && !c->own.share_gpus);
         nccl_plan_launches(setup, nodes, p, a);
         p->prior_nodes = nodes > 1 ? nodes : 0;
     }

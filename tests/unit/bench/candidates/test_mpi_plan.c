@@ -76,7 +76,8 @@ static void calls_as_the_library_lists_them(void **state)
     assert_non_null(segmented);
     assert_string_equal(segmented->knobs.settings[1].name, "coll_tuned_allreduce_algorithm_segmentsize");
     assert_string_equal(segmented->knobs.settings[1].value, "1048576");
-    assert_int_equal(segmented->min_bytes, 2 << 20);
+    assert_int_equal(segmented->min_bytes, 4 << 20);
+    assert_non_null(find(&p, COLL_ALLREDUCE, "segmented_ring/16K"));
     assert_non_null(find(&p, COLL_BROADCAST, "pipeline"));
     assert_non_null(find(&p, COLL_BROADCAST, "pipeline/16K"));
     arena_free(a);
@@ -220,7 +221,7 @@ static void launches_of_jobs(void **state)
     write_worker("echo '{\"library\":\"Open MPI 9\",\"variables\":{\"coll_tuned_allreduce_algorithm\":{\"ring\":4}}}'");
     assert_int_equal(mpi_plan_calls(worker, &p, a, &e), 0);
     assert_non_null(find(&p, COLL_ALLREDUCE, "ring"));
-    mpi_plan_jobs(&s, &p, a);
+    bench_plan_jobs(&p, a, &s);
     assert_int_equal(p.nlaunches, 3);
     assert_string_equal(p.launches[0].label, BENCH_DEFAULT);
     assert_int_equal(p.launches[0].nsettings, 0);

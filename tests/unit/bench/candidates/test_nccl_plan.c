@@ -290,7 +290,8 @@ static void verification_compares_jobs_alone(void **state)
     (void)state;
     struct bench_knobs job = {.label = "profile"};
     struct bench_setup s = {.jobs = &job, .njobs = 1};
-    nccl_plan_jobs(&s, &plan, arena);
+    nccl_plan_calls(&plan, arena, 0);
+    bench_plan_jobs(&plan, arena, &s);
     assert_int_equal(plan.ncalls, COLL_MEASURED);
     assert_int_equal(plan.nlaunches, 2);
     assert_true(plan.keep_all);

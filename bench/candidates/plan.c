@@ -1,0 +1,39 @@
+/* How plans grow. */
+#include "bench/candidates/plan.h"
+
+#include <string.h>
+
+struct bench_call *bench_plan_add_call(struct bench_plan *p, struct arena *a, int coll)
+{
+    p->calls = arena_grow(a, p->calls, (size_t)p->ncalls, sizeof *p->calls);
+    struct bench_call *c = &p->calls[p->ncalls++];
+    *c = (struct bench_call){.coll = coll, .min_bytes = 1, .knobs = {.label = BENCH_DEFAULT}};
+    return c;
+}
+
+void bench_plan_add_launch(struct bench_plan *p, struct arena *a, struct bench_knobs knobs)
+{
+    p->launches = arena_grow(a, p->launches, (size_t)p->nlaunches, sizeof *p->launches);
+    p->launches[p->nlaunches++] = knobs;
+}
+
+void bench_plan_jobs(struct bench_plan *p, struct arena *a, const struct bench_setup *s)
+{
+    int kept = 0;
+    for (int i = 0; i < p->ncalls; i++)
+        if (!p->calls[i].knobs.nsettings)
+            p->calls[kept++] = p->calls[i];
+    p->ncalls = kept;
+    p->nlaunches = 0;
+    bench_plan_add_launch(p, a, (struct bench_knobs){.label = BENCH_DEFAULT});
+    for (int i = 0; i < s->njobs; i++)
+        bench_plan_add_launch(p, a, s->jobs[i]);
+    p->keep_all = 1;
+}
+
+struct bench_knobs bench_plan_knob(struct arena *a, const char *label, const char *name, const char *value)
+{
+    struct bench_setting *s = ARENA_NEW(a, struct bench_setting);
+    *s = (struct bench_setting){name, value};
+    return (struct bench_knobs){label, s, 1};
+}
