@@ -104,9 +104,8 @@ void drift_expect_print(const struct drift_expectation *x, FILE *out)
         const struct drift_unexpected *u = &x->unexpected[i];
         const struct observe_call *c = &u->now.call;
         fprintf(out, "  %s of %s among %d ranks takes %s, %.1f times the %s that %s", coll_name(c->kind),
-                unit_bytes(bytes, c->bytes), c->group_size, unit_seconds(now, c->median_us / 1e6), u->times,
-                unit_seconds(expected, u->expected_us / 1e6),
-                u->is_predicted ? "the model predicts" : "was measured for it");
+                unit_bytes(bytes, c->bytes), c->group_size, unit_time_us(now, c->median_us), u->times,
+                unit_time_us(expected, u->expected_us), u->is_predicted ? "the model predicts" : "was measured for it");
         if (u->choice)
             fprintf(out, "; it ran by %s/%s, and the profile has %s", algo_name(c->algo), proto_name(c->proto),
                     u->choice);

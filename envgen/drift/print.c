@@ -35,7 +35,7 @@ static void print_jobs(const struct drift_fleet *f, FILE *out)
 static void print_cause(const struct drift_cause *c, FILE *out)
 {
     char waited[UNIT_TEXT];
-    unit_seconds(waited, c->waited_us / 1e6);
+    unit_time_us(waited, c->waited_us);
     if (c->host)
         fprintf(out, "  node %s comes last in %zu of %zu jobs; the others waited %s for it\n", c->host, c->late,
                 c->jobs, waited);
