@@ -163,11 +163,13 @@ static int count_rounds(const struct bench_study *s, const struct screening *f, 
 }
 
 /* Compares those in `f` with the default, which is the first, in rounds from `*round` on. What a round takes is known
- * better after the first one; who leaves, leaves his time to the others. */
+ * better after the first one, and fewer than tell something are not begun; who leaves, leaves his time to the others.
+ */
 static int compare(struct bench_study *s, struct screening *f, double until_s, int *round, struct err *e)
 {
     int first = *round, rc = 0;
-    while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < MOST_PAIRS && count_rounds(s, f, until_s) > 0) {
+    while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < MOST_PAIRS &&
+           (count_rounds(s, f, until_s) > 0 || *round - first < BENCH_FEWEST_SESSIONS)) {
         rc = run_round(s, f, (*round)++, 0, e);
         drop_futile(s, f);
     }
