@@ -27,6 +27,15 @@ static void run(struct fake_run *f)
     assert_int_equal(bench_conduct(&f->study, &f->err), 0);
 }
 
+/* From now on a call, or all, takes so many times as long with such buffers. */
+static void data_matter(int buffers, const char *call, double factor)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.data[0].buffers = buffers;
+    fake.data[0].call = call;
+    fake.data[0].factor = factor;
+}
+
 static const struct finding *found(const struct fake_run *f, const char *id, const char *subject)
 {
     const struct findings *all = &f->study.results->noise;
@@ -67,9 +76,7 @@ static void where_nothing_changes_one_sentence_says_so(void **state)
 {
     (void)state;
     struct fake_run f;
-    memset(&fake, 0, sizeof fake);
-    fake.data[0].buffers = BENCH_BFLOAT16; /* all alike: another time, the same choices */
-    fake.data[0].factor = 1.5;
+    data_matter(BENCH_BFLOAT16, NULL, 1.5); /* all alike: another time, the same choices */
     run(&f);
     says(&f, "", FINDING_OK, "do not matter here: times differ by ");
     says(&f, "", FINDING_OK, "% at worst (bfloat16, allreduce of ");
@@ -85,10 +92,7 @@ static void a_type_that_changes_the_choice_is_measured_everywhere(void **state)
 {
     (void)state;
     struct fake_run f;
-    memset(&fake, 0, sizeof fake);
-    fake.data[0].buffers = BENCH_BFLOAT16;
-    fake.data[0].call = "late";
-    fake.data[0].factor = 6;
+    data_matter(BENCH_BFLOAT16, "late", 6);
     run(&f);
     says(&f, "bfloat16", FINDING_NOTE, "allreduce of 1 MiB: another choice than for the usual data, which is late: ");
     says(&f, "", FINDING_OK, "change no other choice");
@@ -106,10 +110,7 @@ static void so_is_a_place(void **state)
 {
     (void)state;
     struct fake_run f;
-    memset(&fake, 0, sizeof fake);
-    fake.data[0].buffers = BENCH_OUT_OF_PLACE;
-    fake.data[0].call = "middle";
-    fake.data[0].factor = 0.5;
+    data_matter(BENCH_OUT_OF_PLACE, "middle", 0.5);
     run(&f);
     says(&f, "out of place", FINDING_NOTE, "middle is ");
     assert_string_equal(best_at(&f, BENCH_OUT_OF_PLACE, 8), "middle");
@@ -123,10 +124,7 @@ static void captured_calls_are_for_another_run(void **state)
 {
     (void)state;
     struct fake_run f;
-    memset(&fake, 0, sizeof fake);
-    fake.data[0].buffers = BENCH_GRAPH;
-    fake.data[0].call = "late";
-    fake.data[0].factor = 6;
+    data_matter(BENCH_GRAPH, "late", 6);
     fake.refused = BENCH_REGISTERED;
     run(&f);
     const struct finding *x = found(&f, "captured-and-registered", "graph");
@@ -212,10 +210,7 @@ static void a_resumed_run_knows(void **state)
 {
     (void)state;
     struct fake_run f;
-    memset(&fake, 0, sizeof fake);
-    fake.data[0].buffers = BENCH_BFLOAT16;
-    fake.data[0].call = "late";
-    fake.data[0].factor = 6;
+    data_matter(BENCH_BFLOAT16, "late", 6);
     run(&f);
     fake_end(&f);
     memset(fake.with, 0, sizeof fake.with);
