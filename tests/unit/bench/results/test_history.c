@@ -150,6 +150,62 @@ static void rival_of_another_launch(void **state)
     assert_int_equal(history_rival(&results, &alone).n, 0);
 }
 
+/* A result is at its own place, and nowhere else by any member but its size and launch. */
+static void places_differ_by_every_member(void **state)
+{
+    struct bench_result x = items[0];
+    (void)state;
+    x.others = 2;
+    x.load = 1;
+    x.buffers = BENCH_GRAPH;
+    const struct history_place own = history_place_of(&x);
+    struct history_place not [] = {own, own, own, own, own, own, own};
+    int *const member[] = {&not [0].coll,   &not [1].nodes, &not [2].ranks,
+                           &not [3].others, &not [4].load,  &not [5].buffers};
+    assert_true(history_is_of(&x, &own));
+    assert_int_equal(own.bytes, x.bytes);
+    assert_string_equal(own.launch, "default");
+    for (int i = 0; i < 6; i++) {
+        ++*member[i];
+        assert_false(history_is_of(&x, &not [i]));
+    }
+    not [6].engine = "nccl";
+    assert_false(history_is_of(&x, &not [6]));
+    not [6].engine = NULL;
+    assert_true(history_is_of(&x, &not [6]));
+}
+
+static void the_least_disturbed(void **state)
+{
+    struct bench_result rows[] = {items[1], items[0], items[2], items[1], items[5]};
+    const struct bench_results r = {.items = rows, .count = 5};
+    struct history_place here = at("default", 64);
+    (void)state;
+    rows[1].round = rows[2].round = rows[4].round = 2;
+    assert_near(history_undisturbed_us(&r, &here, "default", 2), 10, 0);
+    assert_near(history_undisturbed_us(&r, &here, "ring", 2), 40, 0);
+    assert_near(history_undisturbed_us(&r, &here, "default", 1), 0, 0);
+    rows[1].status = BENCH_WRONG;
+    assert_near(history_undisturbed_us(&r, &here, "default", 2), 20, 0);
+}
+
+static void close_behind(void **state)
+{
+    (void)state;
+    struct history_place between = at("default", 256), above = at("default", 4096), below = at("default", 8);
+    /* "line" took 20 us where the default took 15, and 40 where that took 40 */
+    assert_true(history_close(&results, &between, "line", 1));
+    assert_true(history_close(&results, &above, "line", 1));
+    assert_false(history_close(&results, &below, "line", 1.3));
+    assert_true(history_close(&results, &below, "line", 20.0 / 15));
+    assert_false(history_close(&results, &between, "line", 0.9));
+    assert_false(history_close(&results, &between, "fell", 9)); /* a process died under it */
+    assert_false(history_close(&results, &between, "deadly", 9));
+    assert_false(history_close(&results, &between, "new", 9));
+    between.ranks = 8;
+    assert_false(history_close(&results, &between, "line", 9));
+}
+
 static void dead_launches(void **state)
 {
     (void)state;
@@ -177,6 +233,9 @@ int main(void)
         cmocka_unit_test(worst_status),
         cmocka_unit_test(rival_of_another_launch),
         cmocka_unit_test(dead_launches),
+        cmocka_unit_test(places_differ_by_every_member),
+        cmocka_unit_test(the_least_disturbed),
+        cmocka_unit_test(close_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
