@@ -13,10 +13,10 @@ double stats_quantile(double *values, int n, double q);
 double stats_median(double *values, int n);
 
 /* The rank k, counted from 1, for which [x(k), x(n+1-k)] of n sorted values holds their median with probability
- * `confidence`, however often one has looked before and whatever made one stop (a confidence sequence); 0: too few. The
- * sign test as a bet: with K of n values below the median, 2^n B(K+1/2, n-K+1/2)/B(1/2, 1/2) is a martingale that
- * exceeds 1/alpha with probability alpha at most (Ville). Howard and Ramdas, Sequential estimation of quantiles,
- * Bernoulli 28(3), 2022. */
+ * `confidence`, however often one has looked before and whatever made one stop; 0: too few. The sign test after
+ * seven, and every third from then on: the probability that a fair coin is excluded by any look so far is counted
+ * exactly, and rises with n to 1 - confidence. K. Lan and D. DeMets, Discrete sequential boundaries for clinical
+ * trials, Biometrika 70(3), 1983. Values between two looks only widen the interval. */
 int stats_sequence_rank(int n, double confidence);
 
 /* The t for which Student's distribution with df (1 or more) degrees of freedom has `confidence` within [-t, t].

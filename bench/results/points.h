@@ -2,7 +2,7 @@
  *
  * Samples of one candidate from all rounds are pooled. Intervals of times are those of the median by order statistics
  * (distribution-free, at least 95 %; with fewer than six samples: the range). A gain is default time / candidate time.
- * Where the two were taken side by side it is the median of their quotients with its confidence sequence, else of the
+ * Where the two were taken side by side it is the median of their quotients with ranks of the sign test, else of the
  * two intervals the cautious one, [low/high, high/low]. For two predictions it holds nine of ten quotients: what the
  * model gets wrong for both alike has cancelled (bench/results/doubt.h). doc/STATISTICS.md is the argument. */
 #ifndef BENCH_RESULTS_POINTS_H

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "bench/results/sessions.h"
 #include "core/json.h"
 #include "core/units.h"
 
@@ -14,13 +13,20 @@
 #define LEAST_S 60.0
 #define MOST_S  3600.0
 
-/* A session that tells launches apart lasts half as long as its start behind it; default and two launches make a
- * pair. */
-#define SESSION 1.5
-#define OF_PAIR 3
-
 /* Sessions with all calls: at the beginning, and in the launch that has won. */
 #define FULL_SESSIONS 4
+
+/* What is kept of the time that is left for the calls of the launch that wins, at most. */
+#define CALLS_PART 0.35
+
+/* The part of the time for all sessions that tell launches apart, and what one may last: seconds, and in starts. */
+#define VISITS_PART  0.6
+#define LEAST_VISIT  0.5
+#define MOST_VISIT_S 6.0
+#define MOST_VISIT   3.0
+
+/* The default and those that are compared with it; where that leaves few pairs, one of them. */
+#define AT_ONCE (1 + BUDGET_FINALISTS)
 
 static double calls_s(const struct budget_task *t, double start_s)
 {
@@ -33,24 +39,41 @@ double budget_usual_s(const struct budget_task *t, double start_s)
     if (t->all)
         s *= 1 + t->launches;
     else if (t->launches)
-        s += (t->launches + OF_PAIR * BUDGET_PAIRS) * SESSION * start_s;
+        s += (t->launches + AT_ONCE * BUDGET_PAIRS) * (1 + LEAST_VISIT) * start_s;
     return fmin(fmax(s, LEAST_S), MOST_S);
 }
 
-/* First calls, with a quarter of the time where launches follow; then screening, with less than half of what is left;
- * then pairs. What one does not need the next has. */
+double budget_visit_s(const struct budget_task *t, double left_s, double start_s)
+{
+    int sessions = 1 + t->launches + AT_ONCE * BUDGET_PAIRS;
+    double most_s = fmin(MOST_VISIT_S, MOST_VISIT * start_s);
+    return fmin(fmax(left_s * VISITS_PART / sessions - start_s, LEAST_VISIT * start_s), most_s);
+}
+
+double budget_kept_s(double left_s, double calls_s)
+{
+    return fmin(calls_s, CALLS_PART * left_s);
+}
+
+/* As bench/search/conduct.h goes about it: calls; screening, of the default twice; pairs; and calls with what is left.
+ */
 struct budget_buys budget_buys(const struct budget_task *t, double budget_s, double start_s)
 {
-    double calls = calls_s(t, start_s) / 2, session = SESSION * start_s, left = fmax(0, budget_s - start_s);
-    double first = t->launches ? fmin(calls, left / 4) : left;
-    struct budget_buys b = {.points = fmin(1, first / (t->points * POINT_S / 2))};
-    left -= first;
-    if (!t->launches)
-        return b;
-    double screening = fmin(t->launches * session, 0.4 * left);
-    b.launches = screening / (t->launches * session);
-    b.pairs = (int)fmin((left - screening) * 0.65 / (OF_PAIR * session), BUDGET_PAIRS);
-    return b;
+    double need_s = t->points * POINT_S / 2, left_s = fmax(0, budget_s - start_s);
+    double rest_s = (1 - BUDGET_FIRST_PART) * left_s;
+    if (!t->launches || rest_s < BUDGET_SPARE * start_s)
+        return (struct budget_buys){.points = fmin(1, left_s / need_s)};
+    double first_s = fmin(need_s, left_s - rest_s);
+    left_s -= first_s;
+    double session_s = start_s + budget_visit_s(t, left_s, start_s), all_s = (t->launches + 2) * session_s;
+    double screening_s = fmin(all_s, BUDGET_SCREEN_PART * left_s);
+    left_s -= screening_s;
+    double for_pairs_s = left_s - budget_kept_s(left_s, start_s + first_s);
+    int at_once = for_pairs_s < 2 * BENCH_FEWEST_SESSIONS * AT_ONCE * session_s ? 2 : AT_ONCE;
+    int pairs = (int)fmin(for_pairs_s / session_s / at_once, BUDGET_MOST_PAIRS);
+    if (pairs >= BENCH_FEWEST_SESSIONS)
+        left_s -= pairs * at_once * session_s;
+    return (struct budget_buys){fmin(1, (first_s + fmax(0, left_s - start_s)) / need_s), screening_s / all_s, pairs};
 }
 
 cJSON *budget_json(const struct budget_task *t, double budget_s)

@@ -5,6 +5,8 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
+#include "bench/results/sessions.h"
+
 /* What there is to measure. */
 struct budget_task {
     int points;   /* collectives by sizes by shapes */
@@ -12,20 +14,37 @@ struct budget_task {
     int all;      /* launches are all compared with one another, with all points */
 };
 
-/* Pairs of sessions in which launches are compared with the default, at most. */
-#define BUDGET_PAIRS 12
+/* Launches that are compared with the default at the same time, and pairs of sessions for them: usually, and at most.
+ */
+#define BUDGET_FINALISTS  2
+#define BUDGET_PAIRS      12
+#define BUDGET_MOST_PAIRS (2 * BUDGET_PAIRS)
+
+/* The part of the time for the first session where there are launches to try, if that leaves the time for so many
+ * further sessions, and of what is left then the part in which launches are tried alone. */
+#define BUDGET_FIRST_PART  0.25
+#define BUDGET_SPARE       (2 + 2 * BENCH_FEWEST_SESSIONS)
+#define BUDGET_SCREEN_PART 0.4
+
+/* How long sessions last in which launches are told apart, behind their start: half as long as that, which is lost
+ * anyway, and longer where there is time for as many as a search usually makes. */
+double budget_visit_s(const struct budget_task *t, double left_s, double start_s);
+
+/* What of the time left is kept for the calls of the launch that wins, when they are to take as long as `calls_s`. */
+double budget_kept_s(double left_s, double calls_s);
 
 /* The time in which nearly everything is found that is to be found, where a start takes start_s: seconds. */
 double budget_usual_s(const struct budget_task *t, double start_s);
 
 struct budget_buys {
-    double points;   /* the part of them that is measured with all calls, 0 to 1 */
+    double points;   /* the part of them that is measured with all calls, sooner or later, 0 to 1 */
     double launches; /* the part of them that is screened */
     int pairs;       /* with the default; below BENCH_FEWEST_SESSIONS none is told from it */
 };
 struct budget_buys budget_buys(const struct budget_task *t, double budget_s, double start_s);
 
-/* The same for starts of 1, 5 and 30 s, as an array, and for people; budget_s 0: the usual one. cJSON_Delete frees. */
+/* The same as {start_s, time_s, enough_s, points, of_points, launches, of_launches, pairs}, and of an array of those
+ * for starts of 1, 5 and 30 s for people; budget_s 0: the usual one. cJSON_Delete frees. */
 cJSON *budget_json(const struct budget_task *t, double budget_s);
 void budget_print(const cJSON *budget, FILE *out);
 

@@ -19,23 +19,8 @@
 #include "core/coll.h"
 #include "core/units.h"
 
-/* The part of the time for the first session where there are launches to try. */
-#define FIRST_PART 0.25
-
-/* Pairs of sessions for two launches at a time, and in all. */
-#define MOST_PAIRS (2 * BUDGET_PAIRS)
-#define ALL_PAIRS  (8 * BUDGET_PAIRS)
-
-/* What is kept of the time that is left for the calls of the launch that wins, at most. */
-#define CALLS_PART 0.35
-
-/* The part of the time for all of these sessions, and what one may last: seconds, and in starts. */
-#define VISITS_PART  0.6
-#define MOST_VISIT_S 6.0
-#define MOST_VISIT   3.0
-
-/* Launches that are compared at the same time with the default. */
-#define FINALISTS 2
+/* Pairs of sessions in all. */
+#define ALL_PAIRS (8 * BUDGET_PAIRS)
 
 /* Sessions with all calls, each a fresh start: so many in any case, and up to so many while something is undecided. */
 #define ROUNDS      3
@@ -159,7 +144,7 @@ static const struct bench_knobs *winner_of(const struct bench_study *s, const st
 /* For how many more rounds of sessions with these launches there is time before `until_s`. */
 static int count_rounds(const struct bench_study *s, const struct screening *f, double until_s)
 {
-    return (int)fmin((until_s - progress_now_s()) / session_s(s) / f->count, MOST_PAIRS);
+    return (int)fmin((until_s - progress_now_s()) / session_s(s) / f->count, BUDGET_MOST_PAIRS);
 }
 
 /* Compares those in `f` with the default, which is the first, in rounds from `*round` on. What a round takes is known
@@ -168,7 +153,7 @@ static int count_rounds(const struct bench_study *s, const struct screening *f, 
 static int compare(struct bench_study *s, struct screening *f, double until_s, int *round, struct err *e)
 {
     int first = *round, rc = 0;
-    while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < MOST_PAIRS &&
+    while (f->count > 1 && !rc && !bench_stopped(s) && *round - first < BUDGET_MOST_PAIRS &&
            (count_rounds(s, f, until_s) > 0 || *round - first < BENCH_FEWEST_SESSIONS)) {
         rc = run_round(s, f, (*round)++, 0, e);
         drop_futile(s, f);
@@ -180,20 +165,20 @@ static int compare(struct bench_study *s, struct screening *f, double until_s, i
 static int compare_launches(struct bench_study *s, const struct screening *f, const struct bench_knobs **winner,
                             struct err *e)
 {
-    double left = left_s(s), until_s = s->deadline_s - fmin(s->calls_s, CALLS_PART * left);
+    double until_s = s->deadline_s - budget_kept_s(left_s(s), s->calls_s);
     int rc = 0, round = BENCH_PAIRS_ROUND;
     *winner = f->items[0].launch;
     for (int next = 1, taken; next < f->count && *winner == f->items[0].launch && !rc && !bench_stopped(s);
          next += taken) {
-        struct screening_launch items[1 + FINALISTS] = {f->items[0]};
+        struct screening_launch items[1 + BUDGET_FINALISTS] = {f->items[0]};
         struct screening few = {items, 1};
-        while (few.count <= FINALISTS && next + few.count <= f->count) {
+        while (few.count <= BUDGET_FINALISTS && next + few.count <= f->count) {
             items[few.count] = f->items[next + few.count - 1];
             few.count++;
         }
         while (few.count > 2 && count_rounds(s, &few, until_s) < 2 * BENCH_FEWEST_SESSIONS)
             few.count--;
-        if (count_rounds(s, &few, until_s) < BENCH_FEWEST_SESSIONS || round + MOST_PAIRS > CALLS_ROUND) {
+        if (count_rounds(s, &few, until_s) < BENCH_FEWEST_SESSIONS || round + BUDGET_MOST_PAIRS > CALLS_ROUND) {
             log_info(s->log, "%d launches could not be told from the default in time: a start takes %.1f s",
                      f->count - next, s->start_s);
             break;
@@ -282,26 +267,18 @@ static int compare_all(struct bench_study *s, const struct screening *f, struct 
     return rc;
 }
 
-/* How long sessions are to last in which launches are told apart: as long as half a start, which is lost anyway, and
- * longer where there is time for as many as a search makes at most. */
-static double visit_of(const struct bench_study *s)
-{
-    int sessions = s->plan.nlaunches + s->plan.nbeside + (1 + FINALISTS) * BUDGET_PAIRS;
-    double most_s = fmin(MOST_VISIT_S, MOST_VISIT * s->start_s);
-    return fmin(fmax(left_s(s) * VISITS_PART / sessions - s->start_s, s->start_s / 2), most_s);
-}
-
 static int search(struct bench_study *s, struct screening *f, struct err *e)
 {
     const struct bench_knobs *winner;
     struct search_session first = {.launch = f->items[0].launch,
                                    .round = BENCH_FIRST_ROUND,
                                    .full = 1,
-                                   .part = FIRST_PART,
-                                   .spare = 2 + 2 * BENCH_FEWEST_SESSIONS};
+                                   .part = BUDGET_FIRST_PART,
+                                   .spare = BUDGET_SPARE};
+    const struct budget_task task = bench_task(s);
     int rc = run_session(s, &first, e);
     s->calls_s = progress_now_s() - s->started_s;
-    s->want_visit_s = visit_of(s);
+    s->want_visit_s = budget_visit_s(&task, left_s(s), s->start_s);
     if (rc || bench_stopped(s) || (rc = screening_run(s, f, e)) || bench_stopped(s))
         return rc;
     rc = compare_launches(s, f, &winner, e);

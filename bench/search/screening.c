@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "bench/results/sessions.h"
+#include "bench/search/budget.h"
 #include "bench/search/session.h"
 
-/* The part of the time left in which launches are tried alone. What they gain together is tried as long as there is
- * time for so many pairs of sessions behind it, and which of them it takes while there is time for more. */
-#define SCREEN_PART 0.4
+/* What launches gain together is tried as long as there is time for so many pairs of sessions behind it, and which of
+ * them it takes while there is time for more. */
 #define LEAST_PAIRS BENCH_FEWEST_SESSIONS
 #define GOOD_PAIRS  (2 * BENCH_FEWEST_SESSIONS)
 
@@ -277,7 +277,7 @@ static int screen_all(struct bench_study *s, struct screening *f, struct err *e)
 {
     static int (*const steps[])(struct bench_study *, struct screening *, double,
                                 struct err *) = {screen_singles, screen_beside, screen_pair, screen_groups};
-    double now_s = progress_now_s(), until_s = now_s + SCREEN_PART * fmax(0, s->deadline_s - now_s);
+    double now_s = progress_now_s(), until_s = now_s + BUDGET_SCREEN_PART * fmax(0, s->deadline_s - now_s);
     int rc = 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc && !bench_stopped(s); i++) {
         rc = steps[i](s, f, i ? together_until_s(s, until_s) : until_s, e);

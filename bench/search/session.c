@@ -238,7 +238,7 @@ static struct bench_session *open_here(struct session *v, struct err *e)
 /* How long the whole run is to take, now that it is known what a start takes. */
 static void take_time(struct bench_study *s)
 {
-    const struct budget_task task = {bench_count_points(s), s->plan.nlaunches - 1 + s->plan.nbeside, s->plan.keep_all};
+    const struct budget_task task = bench_task(s);
     double usual_s = budget_usual_s(&task, s->start_s);
     char start[UNIT_TEXT], usual[UNIT_TEXT];
     if (!s->options->budget_open || s->started_s + usual_s <= s->deadline_s)

@@ -121,6 +121,11 @@ int bench_count_points(const struct bench_study *s)
     return n;
 }
 
+struct budget_task bench_task(const struct bench_study *s)
+{
+    return (struct budget_task){bench_count_points(s), s->plan.nlaunches - 1 + s->plan.nbeside, s->plan.keep_all};
+}
+
 /* ---- screening ---- */
 
 /* AllToAll, even or not, whichever is asked for; 0: neither. */

@@ -6,6 +6,7 @@
 
 #include "bench/results/history.h"
 #include "bench/results/journal.h"
+#include "bench/search/budget.h"
 #include "bench/search/options.h"
 #include "bench/workload/workload.h"
 #include "core/coll.h"
@@ -74,6 +75,7 @@ void bench_weigh(struct bench_study *s);
 double bench_calls(const struct bench_study *s, struct bench_place p);
 int bench_count_shapes(const struct bench_study *s);
 int bench_count_points(const struct bench_study *s);
+struct budget_task bench_task(const struct bench_study *s);
 
 /* The few points that tell launches apart: those that take most of a step; without a workload, AllReduce (or what else
  * is asked for) at four sizes from the smallest to the largest, and AllToAll at two large ones. Smaller ones first. */

@@ -4,67 +4,77 @@
 #include <math.h>
 #include <string.h>
 
+#include "envgen/decide/gain.h"
+
+/* A law goes through three sizes, each so many times the one before: where the best call changes sizes lie closer, and
+ * through these everything is a straight line. */
+#define APART 2
+#define SIZES 3
+
 /* Microseconds a byte. */
 struct slope {
     double median, low, high; /* median 0: cannot be told */
 };
 
-static struct bench_interval time_of(const struct env_point *p, const char *call)
+static const struct env_option *option_of(const struct env_point *p, const char *call)
 {
-    for (int i = 0; i < p->noptions; i++)
-        if (!strcmp(p->options[i].call.label, call) && p->options[i].status <= BENCH_DROPPED)
-            return p->options[i].time_us;
-    return (struct bench_interval){0};
+    int i = env_find_option(p, call);
+    return i >= 0 && p->options[i].status <= BENCH_DROPPED && p->options[i].time_us.n ? &p->options[i] : NULL;
 }
 
-/* Between the last of `n` sizes at which the call was timed and the one before. `*at` becomes the index of the latter,
- * -1 where there is none. */
-static struct slope slope_before(const struct env_point *points, int n, const char *call, int *at)
+/* The largest sizes at which the call and the default were timed, the last one first; returns how many. */
+static int largest(const struct env_point *points, int n, const char *call, const struct env_point *at[SIZES])
 {
-    struct bench_interval upper = {0}, lower = {0};
-    double bytes = 0;
-    int i = n - 1;
-    for (; i >= 0 && !upper.n; i--) {
-        upper = time_of(&points[i], call);
-        bytes = (double)points[i].bytes;
-    }
-    for (; i >= 0 && !lower.n; i--) {
-        lower = time_of(&points[i], call);
-        *at = i;
-    }
-    if (!lower.n)
-        return *at = -1, (struct slope){0};
-    bytes -= (double)points[*at].bytes;
-    return (struct slope){(upper.median - lower.median) / bytes, (upper.low - lower.high) / bytes,
-                          (upper.high - lower.low) / bytes};
+    int count = 0;
+    for (int i = n - 1; i >= 0 && count < SIZES; i--)
+        if ((!count || points[i].bytes * APART <= at[count - 1]->bytes) && option_of(&points[i], call) &&
+            option_of(&points[i], BENCH_DEFAULT))
+            at[count++] = &points[i];
+    return count;
+}
+
+static struct slope slope_between(const struct env_point *lower, const struct env_point *upper, const char *call)
+{
+    struct bench_interval from = option_of(lower, call)->time_us, to = option_of(upper, call)->time_us;
+    double bytes = (double)(upper->bytes - lower->bytes);
+    return (struct slope){(to.median - from.median) / bytes, (to.low - from.high) / bytes,
+                          (to.high - from.low) / bytes};
 }
 
 /* Of a straight line through three sizes: where the upper two are not as steep as the lower two it is none. */
-static int is_straight(const struct env_point *points, int n, const char *call, struct slope *steep)
+static int is_straight(const struct env_point *const at[SIZES], const char *call, struct slope *steep)
 {
-    int middle, first;
-    *steep = slope_before(points, n, call, &middle);
-    struct slope before = slope_before(points, middle + 1, call, &first);
-    return middle == n - 2 && first == n - 3 && steep->low > 0 && steep->low <= before.high &&
-           before.low <= steep->high;
+    struct slope before = slope_between(at[2], at[1], call);
+    *steep = slope_between(at[1], at[0], call);
+    return steep->low > 0 && steep->low <= before.high && before.low <= steep->high;
+}
+
+/* Whether the call is faster at the two largest sizes beyond doubt, and by as much at the last one as before it. */
+static int keeps_gain(const struct env_point *const at[SIZES], const char *call, double margin)
+{
+    struct bench_interval last = option_of(at[0], call)->gain, before = option_of(at[1], call)->gain;
+    return env_gain_clears(last, margin) && env_gain_clears(before, margin) &&
+           last.median * (1 + margin) >= before.median;
 }
 
 int decide_goes_on(const struct env_point *points, int n, double margin)
 {
-    const struct env_point *last = &points[n - 1];
-    struct slope ours, defaults, other;
-    int at;
+    const struct env_point *last = &points[n - 1], *at[SIZES], *other[SIZES];
+    struct slope ours, defaults;
     if (last->chosen < 0 || last->chosen == last->fallback)
         return 1;
     const char *call = last->options[last->chosen].call.label;
-    if (!is_straight(points, n, call, &ours) ||
-        !is_straight(points, n, last->options[last->fallback].call.label, &defaults) ||
-        defaults.low < (1 + margin) * ours.high)
+    if (largest(points, n, call, at) < SIZES || !is_straight(at, call, &ours) ||
+        !is_straight(at, BENCH_DEFAULT, &defaults) || defaults.low < (1 + margin) * ours.high ||
+        !keeps_gain(at, call, margin))
         return 0;
     for (int p = 0; p < n; p++)
         for (int i = 0; i < points[p].noptions; i++) {
-            other = slope_before(points, n, points[p].options[i].call.label, &at);
-            if (at >= 0 && other.median > 0 && (1 + margin) * other.median < ours.median)
+            const char *label = points[p].options[i].call.label;
+            if (largest(points, n, label, other) < 2)
+                continue;
+            double steep = slope_between(other[1], other[0], label).median;
+            if (steep > 0 && (1 + margin) * steep < ours.median)
                 return 0;
         }
     return 1;

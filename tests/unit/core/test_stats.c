@@ -26,27 +26,30 @@ static void quantiles(void **state)
     assert_near(stats_median(one, 0), 0, 0);
 }
 
-/* Looking after every pair of a thousand coins, one run in twenty at most is ever sure that they are no coins. */
+/* Looking after every one of a thousand coins, in how many of all runs one is ever sure that they are no coins:
+ * counted, not tried. Not above 5 %, and not far below: what is left cannot be spent in whole ranks
+ * (doc/STATISTICS.md). */
 static void looking_often_does_not_help(void **state)
 {
     (void)state;
+    static double part[1001] = {1}; /* of the runs that are not sure yet, by heads */
+    double sure = 0;
     assert_int_equal(stats_sequence_rank(6, 0.95), 0);
     assert_int_equal(stats_sequence_rank(7, 0.95), 1);
     assert_int_equal(stats_sequence_rank(7, 0.99), 0);
+    assert_true(stats_sequence_rank(100000, 0.95) >= stats_sequence_rank(2000, 0.95));
     assert_int_equal(stats_sequence_rank(0, 0.95), 0);
-    int fooled = 0, ranks[1001];
-    for (int n = 0; n <= 1000; n++)
-        ranks[n] = stats_sequence_rank(n, 0.95);
-    srand(7);
-    for (int run = 0; run < 400; run++) {
-        int sure = 0;
-        for (int n = 1, below = 0; n <= 1000; n++) {
-            below += rand() < RAND_MAX / 2;
-            sure |= below < ranks[n] || n - below < ranks[n];
+    for (int n = 1; n <= 1000; n++) {
+        int rank = stats_sequence_rank(n, 0.95);
+        for (int heads = n; heads >= 0; heads--) {
+            part[heads] = (part[heads] + (heads ? part[heads - 1] : 0)) / 2;
+            if (heads < rank || n - heads < rank) {
+                sure += part[heads];
+                part[heads] = 0;
+            }
         }
-        fooled += sure;
     }
-    assert_true(fooled > 0 && fooled <= 20);
+    assert_true(sure > 0.045 && sure <= 0.05);
 }
 
 static void student(void **state)

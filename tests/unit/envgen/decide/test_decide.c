@@ -133,19 +133,25 @@ static void a_range_that_does_not_begin_at_the_smallest_size(void **state)
     finish(&s, d);
 }
 
+/* Whether the first row, which is 3's, has no end. */
+static int is_open(struct synthetic *s, struct env_decisions *d)
+{
+    const struct env_range *r = &d->shapes[0].colls[0].ranges[0];
+    int open = r->max_bytes == ENV_OPEN;
+    assert_string_equal(r->call.label, "3");
+    finish(s, d);
+    return open;
+}
+
 /* The default is latency and bandwidth, or what `us` says in its place; 3 has twice its bandwidth, 4 is slow. Beyond
  * the largest size what was measured has to say how it goes on. */
 static int goes_on(double smaller_us, double last_us, double four_us)
 {
     struct synthetic s = synthetic_new();
     s.spread = 0.002;
-    struct env_decisions *d = decide_sizes(
-        &s, (double[][3]){{110, 60, 300}, {140, 70, 300}, {smaller_us, 110, 400}, {last_us, 270, four_us}}, 4);
-    const struct env_coll *c = &d->shapes[0].colls[0];
-    int open = c->ranges[0].max_bytes == ENV_OPEN;
-    assert_string_equal(c->ranges[0].call.label, "3");
-    finish(&s, d);
-    return open;
+    return is_open(
+        &s, decide_sizes(
+                &s, (double[][3]){{110, 60, 300}, {140, 70, 300}, {smaller_us, 110, 400}, {last_us, 270, four_us}}, 4));
 }
 
 static void an_open_end_needs_a_law(void **state)
@@ -154,6 +160,31 @@ static void an_open_end_needs_a_law(void **state)
     assert_true(goes_on(260, 740, 3000));
     assert_false(goes_on(260, 400, 3000)); /* the default gets less steep: another algorithm, perhaps */
     assert_false(goes_on(260, 740, 440));  /* a call that is hardly slower at twice the size: NCCL may turn to it */
+}
+
+/* Both are straight lines, and 3's is the less steep one for good; but from size to size it gains less. */
+static void a_gain_that_shrinks_has_an_end(void **state)
+{
+    (void)state;
+    struct synthetic s = synthetic_new();
+    s.spread = 0.002;
+    assert_false(is_open(
+        &s, decide_sizes(&s, (double[][3]){{109.6, 28, 900}, {138.4, 52, 900}, {253.6, 148, 1900}, {714.4, 532, 5900}},
+                         4)));
+}
+
+/* Sizes were added where the best call changes: through three that lie close the default seems straight, and is not. */
+static void close_sizes_are_no_law(void **state)
+{
+    (void)state;
+    static const double sizes[][2] = {{128, 100}, {512, 292}, {700, 347.6}, {1024, 443.4}};
+    struct synthetic s = synthetic_new();
+    s.spread = 0.002;
+    for (int i = 0; i < 4; i++) {
+        synthetic_add(&s, COLL_ALLREDUCE, (uint64_t)sizes[i][0], DEFAULT, DEFAULT, sizes[i][1], BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, (uint64_t)sizes[i][0], DEFAULT, "3", 50 + 0.1 * sizes[i][0], BENCH_OK);
+    }
+    assert_false(is_open(&s, synthetic_decide(&s)));
 }
 
 /* Algorithm 4 is best by a hair in the middle of 3's range: no reason to change twice. */
@@ -583,6 +614,8 @@ int main(void)
         cmocka_unit_test(four_samples_are_too_few),
         cmocka_unit_test(crossover_lies_at_the_geometric_mean),
         cmocka_unit_test(an_open_end_needs_a_law),
+        cmocka_unit_test(a_gain_that_shrinks_has_an_end),
+        cmocka_unit_test(close_sizes_are_no_law),
         cmocka_unit_test(a_range_that_does_not_begin_at_the_smallest_size),
         cmocka_unit_test(an_island_without_evidence_is_smoothed),
         cmocka_unit_test(an_island_with_evidence_stands),
