@@ -95,7 +95,9 @@ static void goes_to_its_limits(void **state)
         skip_because(NEEDS_OWN_STORE);
     memset(name, 'n', HOOK_WORD - 1);
     FILE *f = fopen(store_path(&store, MAP), "w");
-    fprintf(f, HEAD "file x 2097152 " SHA "\nclass a x 1024 65535\nclass %s x 0 0\nport a m 255 100000\nhost %s a\n",
+    fprintf(f,
+            HEAD "file x 2097152 " SHA
+                 "\nclass a x 1024 65535\nclass %s x 0 0\nport a m 255 100000\nhost %s a\nhost q a\n",
             name, name);
     for (int i = 2; i < HOOK_CLASSES; i++)
         fprintf(f, "class c%d x 0 0\nhost c%d.y c%d\n", i, i, i);
@@ -111,7 +113,7 @@ static void goes_to_its_limits(void **state)
     assert_string_equal(why.text, "");
     assert_non_null(m);
     assert_true(m->files[0].bytes == 2097152 && m->classes[0].gpus == 1024 && m->classes[0].gpu_vendor == 65535);
-    assert_true(m->ports[0].port == 255 && m->ports[0].rate_Gbps == 100000 && m->nhosts == HOOK_CLASSES - 1);
+    assert_true(m->ports[0].port == 255 && m->ports[0].rate_Gbps == 100000 && m->nhosts == HOOK_CLASSES);
     assert_true(m->nmodules == HOOK_MODULES && !strcmp(m->modules[255].name, "m255"));
     snprintf(host, sizeof host, "%s.example", name);
     assert_int_equal(hook_map_class(m, host), 0);
@@ -120,6 +122,9 @@ static void goes_to_its_limits(void **state)
         assert_int_equal(hook_map_class(m, host), i);
     }
     assert_int_equal(hook_map_class(m, "c2"), -1);
+    snprintf(host, sizeof host, "%s.example", name);
+    assert_int_equal(hook_map_class(m, host), 0);
+    assert_int_equal(hook_map_class(m, "q.example"), 0); /* behind a longer one */
     hook_map_free(m);
     static const char *const too_much[] = {("file x 2097153 " SHA), "class b x 1025 0", "class b x 0 65536",
                                            "port a m 256 0", "port a m 1 100001"};

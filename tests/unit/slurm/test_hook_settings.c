@@ -115,6 +115,17 @@ static void own(void **state)
     assert_string_equal(hook_settings_find(&settings, "NCCL_X")->value, "");
     hook_settings_ours(&settings, NULL);
     assert_int_equal(settings.count, 3);
+    char longest[HOOK_VALUE + 16] = "NCCL_Y=", name[HOOK_WORD + 16] = "NCCL_";
+    memset(longest + 7, 'y', HOOK_VALUE);
+    hook_settings_ours(&settings, longest);
+    assert_null(hook_settings_find(&settings, "NCCL_Y"));
+    longest[7 + HOOK_VALUE - 1] = 0;
+    hook_settings_ours(&settings, longest);
+    assert_int_equal(strlen(hook_settings_find(&settings, "NCCL_Y")->value), HOOK_VALUE - 1);
+    memset(name + 5, 'N', HOOK_WORD - 5);
+    strcpy(name + HOOK_WORD, "=1");
+    hook_settings_ours(&settings, name);
+    assert_int_equal(settings.count, 4);
     hook_settings_ours(&settings, "FI_PROVIDER=efa");
     assert_string_equal(hook_settings_find(&settings, "FI_PROVIDER")->value, "efa");
 }

@@ -315,6 +315,33 @@ static void nonsense_is_refused(void **state)
     online_node_close(&n);
 }
 
+static int may_begin;
+
+static void count_may(void *arg, int link, const struct online_entry *e)
+{
+    (void)arg;
+    may_begin += e->word == ONLINE_MAY && link == 63;
+}
+
+/* All ranks have come, but one through a link that is lost: nothing begins. */
+static void who_is_lost_is_not_there(void **state)
+{
+    (void)state;
+    for (int lost = -1; lost < 2; lost++) { /* none, that of another, its own */
+        struct online_node n;
+        struct online_entry e = {.comm = 5, .word = ONLINE_HERE, .rank = 0, .count = 1, .ranks = 2};
+        may_begin = 0;
+        assert_int_equal(online_node_open(&n, 1, count_may, NULL), 0);
+        assert_int_equal(online_node_hear(&n, 63, &e), 0);
+        if (lost >= 0)
+            online_node_lose(&n, lost ? 63 : 127);
+        e.rank = 1;
+        assert_int_equal(online_node_hear(&n, 64, &e), 0);
+        assert_int_equal(may_begin, lost < 1);
+        online_node_close(&n);
+    }
+}
+
 /* What goes through a link that is lost goes, and nothing else; ranks that are told of twice are no more for it. */
 static void a_link_takes_its_own(void **state)
 {
@@ -363,6 +390,7 @@ int main(void)
         cmocka_unit_test(neighbours_that_say_the_same_are_one),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(a_link_takes_its_own),
+        cmocka_unit_test(who_is_lost_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,6 +134,9 @@ static void forces_chunk_sizes(int minor)
     CHECK(force(&f) == 0);
     CHECK(v6->get_chunk_size(l.context, COLL_ALLREDUCE, 512, ALGO_RING, PROTO_LL, 2, &chunk) == 0 && chunk == 4096);
     CHECK(last(&r) == 0 && r.chunk_call_bytes == 512 && r.chunk_algo == ALGO_RING && r.chunk_channels == 2);
+    CHECK(r.chunk_coll == COLL_ALLREDUCE && r.chunk_proto == PROTO_LL);
+    CHECK(v6->get_chunk_size(l.context, COLL_ALLGATHER, 512, ALGO_RING, PROTO_LL128, 2, &chunk) == 0);
+    CHECK(last(&r) == 0 && r.chunk_coll == COLL_ALLGATHER && r.chunk_proto == PROTO_LL128);
     chunk = 1000;
     CHECK(v6->get_chunk_size(l.context, COLL_ALLREDUCE, 512, ALGO_TREE, PROTO_LL, 1, &chunk) == 0 && chunk == 1000);
 }

@@ -38,6 +38,15 @@ static void sha256_of(const char *text, char hex[SHA256_HEX])
 
 /* ---- sources --------------------------------------------------------------------------------------------------- */
 
+static void an_empty_hash_is_none(int unused)
+{
+    (void)unused;
+    struct loader l;
+    use_table(rule);
+    setenv("NCCLTUNE_HASH", "", 1);
+    CHECK(opens(&l) == 0 && table_is_used(&l) && logged.warnings == 0);
+}
+
 static void profile_comes_first(int unused)
 {
     (void)unused;
@@ -418,6 +427,7 @@ static void unloading_starts_afresh(int unused)
     }
 
 TEST(profile_comes_first, 1)
+TEST(an_empty_hash_is_none, 1)
 TEST(a_named_table_is_the_only_one, 1)
 TEST(a_directory_is_no_table, 1)
 TEST(relative_paths_are_refused, 1)
@@ -448,6 +458,7 @@ int main(void)
         fprintf(stderr, "no plugin at %s\n", plugin_path);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_profile_comes_first),
+        cmocka_unit_test(test_an_empty_hash_is_none),
         cmocka_unit_test(test_a_named_table_is_the_only_one),
         cmocka_unit_test(test_a_directory_is_no_table),
         cmocka_unit_test(test_relative_paths_are_refused),
