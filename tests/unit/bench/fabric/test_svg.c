@@ -37,6 +37,27 @@ static void cells(void **state)
     verbs_fabric_free(f);
 }
 
+/* A node at fault excuses whoever met it on any of its rails. */
+static void a_node_at_fault(void **state)
+{
+    static struct verbs_fault fault = {.kind = VERBS_FAULT_NODE, .a = {1, 0}};
+    struct verbs_fabric *f = make(&(struct world){.nodes = 4, .rails = 3, .bad = port_1_0_bad, .slow_GBps = 3});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    const struct verbs_try *pair;
+    (void)state;
+    d.faults = &fault;
+    d.nfaults = 1;
+    for (int i = 0; i < f->ntries; i++) {
+        pair = &d.outcomes[i].pair;
+        ((struct verbs_outcome *)d.outcomes)[i].verdict =
+            pair->from.node == 1 || pair->to.node == 1 ? VERBS_FAILED : VERBS_GOOD;
+    }
+    const struct verbs_cell *c = verbs_cells(f, &d);
+    for (int port = 0; port < 12; port++)
+        assert_int_equal(c[port].outlier, port / 3 == 1);
+    verbs_fabric_free(f);
+}
+
 /* Four nodes, each pair once: port 0 only ever sent to port 1, which is slow, and must not look slow itself. Whichever
  * of the nodes is called the first, on slow links as on fast ones. */
 static void good_end_of_bad_pairs(void **state)
@@ -169,8 +190,9 @@ static void as_a_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cells),      cmocka_unit_test(good_end_of_bad_pairs),
-                                       cmocka_unit_test(pictures),   cmocka_unit_test(shades),
-                                       cmocka_unit_test(many_nodes), cmocka_unit_test(as_a_whole)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cells),     cmocka_unit_test(a_node_at_fault), cmocka_unit_test(good_end_of_bad_pairs),
+        cmocka_unit_test(pictures),  cmocka_unit_test(shades),          cmocka_unit_test(many_nodes),
+        cmocka_unit_test(as_a_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,6 +122,12 @@ static void refuses_everything_else(void **state)
         assert_int_equal(protocol_request_parse(requests[i], strlen(requests[i]), a, &b, &e), ERR_FAILED);
         assert_true(*e.text);
     }
+    static const char least[] =
+        "{\"collective\": \"broadcast\", \"bytes\": 1, \"samples\": 1, \"calls\": [{\"iterations\": 0}]}";
+    struct bench_batch b;
+    struct err e = {0};
+    assert_int_equal(protocol_request_parse(least, strlen(least), a, &b, &e), 0);
+    assert_int_equal(b.samples, 1);
     arena_free(a);
 }
 
