@@ -66,7 +66,7 @@ struct request {
 
 static const char *launcher_word(int i)
 {
-    static const char *const words[] = {"node", "gpu", "graph", NULL};
+    static const char *const words[] = {"gpu", "node", "graph", NULL};
     return words[i];
 }
 
@@ -74,10 +74,10 @@ static int take_launcher(const struct option_value *v, void *out, struct err *e)
 {
     for (int i = 0; launcher_word(i); i++)
         if (!strcmp(v->text, launcher_word(i))) {
-            *(enum model_launcher *)out = MODEL_LAUNCH_NODE + i;
+            *(enum model_launcher *)out = (enum model_launcher)i;
             return 0;
         }
-    return err_set(e, ERR_USAGE, "%s: expected node, gpu or graph, got '%s'", v->what, v->text);
+    return err_set(e, ERR_USAGE, "%s: expected gpu, node or graph, got '%s'", v->what, v->text);
 }
 
 static const struct option_spec setup_options[] = {
@@ -85,8 +85,8 @@ static const struct option_spec setup_options[] = {
      .low = 1, .high = 4096},
     {0, "nccl", "VERSION", "whose default is predicted, such as 2.28.9; the newest known", cli_take_release,
      offsetof(struct request, base.nccl.version)},
-    {0, "launch", "WHO", "launches the calls; where nobody says, the slower of the first two; one of:", take_launcher,
-     offsetof(struct request, base.launcher), .word = launcher_word},
+    {0, "launch", "WHO", "launches the calls: a process for every GPU, one for all of a node, a graph; one of:",
+     take_launcher, offsetof(struct request, base.launcher), .word = launcher_word},
     {0, "calibration", "FILE",
      "go by these measurements: of nccltune bench --calibrate, or any journal; none: of those for such nodes none",
      option_text, offsetof(struct request, calibration)},

@@ -14,17 +14,17 @@
  * where there were results (multiprocessors are the data sheets', of P100, V100, A100, L40S, H100, B200, MI250X's half,
  * MI300X, MI355X): Ampere and Hopper; Pascal, Volta and Ada follow Ampere, Blackwell follows Hopper. */
 static const struct model_gpu gpus[] = {
-    /*            sm   arch    links  NVLS   GB/s of a channel  issue: GPU,       start hops              net fill  NVLS,
-                               efficiency    LL  LL128 Simple   pair, channel           LL   LL128 Simple           fill, multiprocessors */
-    {"Pascal",    60,  NULL,   0.90,  0,     {4,   0,    12},   3.0, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 56, MODEL_FOLLOWS},
-    {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   3.0, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 80, MODEL_FITTED},
-    {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   4.8, 1.3, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 108, MODEL_FITTED},
-    {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   2.5, 0.9, 0.16,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 142, MODEL_FITTED},
-    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   1.5, 0.5, 0,      7.0,  {0.6, 1.6, 3.4},  0,  0.06, 12, 10, 132, MODEL_FITTED},
-    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   1.5, 0.5, 0,      7.0,  {0.6, 1.4, 3.4},  0,  0.06, 12, 10, 148, MODEL_FITTED},
-    {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 104, MODEL_FOLLOWS},
-    {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 304, MODEL_FITTED},
-    {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   1.8, 0.9, 0,      7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 256, MODEL_FOLLOWS},
+    /*            sm   arch    links  NVLS   GB/s of a channel  peer  start hops              net fill  NVLS,
+                               efficiency    LL  LL128 Simple               LL   LL128 Simple           fill, multiprocessors */
+    {"Pascal",    60,  NULL,   0.90,  0,     {4,   0,    12},   0.9,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 56, MODEL_FOLLOWS},
+    {"Volta",     70,  NULL,   0.86,  0,     {4,   20,   22},   0.9,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 80, MODEL_FITTED},
+    {"Ampere",    80,  NULL,   0.80,  0,     {6,   20,   22},   1.3,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 108, MODEL_FITTED},
+    {"Ada",       86,  NULL,   0.80,  0,     {6,   20,   22},   0.9,   7.0,  {0.6, 1.9, 3.4},  0,  0.60, 0,  0, 142, MODEL_FITTED},
+    {"Hopper",    90,  NULL,   0.824, 0.69,  {16,  36.7, 44},   0.5,   7.0,  {0.6, 1.6, 3.4},  0,  0.09, 12, 10, 132, MODEL_FITTED},
+    {"Blackwell", 100, NULL,   0.802, 0.594, {18,  40.0, 60},   0.5,   7.0,  {0.6, 1.4, 3.4},  0,  0.10, 12, 10, 148, MODEL_FITTED},
+    {"CDNA 2",    0, "gfx90",  0.70,  0,     {4,   0,    22},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 104, MODEL_FOLLOWS},
+    {"CDNA 3",    0, "gfx94",  0.70,  0,     {10,  30,   40},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 304, MODEL_FITTED},
+    {"CDNA 4",    0, "gfx95",  0.70,  0,     {10,  30,   40},   0.9,   7.0,  {0.5, 1.0, 3.0},  90, 0.22, 0,  0, 256, MODEL_FOLLOWS},
 };
 
 /* All fitted to published results but Slingshot, which follows InfiniBand. LL128 and Simple wait for one more flag and
@@ -37,7 +37,7 @@ const struct model_net model_nets[MODEL_NET_KINDS] = {
     [MODEL_NET_EFA]          = {"EFA",             0.86,     {85, 87, 89},            0, MODEL_FITTED},
     [MODEL_NET_EFA_2]        = {"EFA",             0.92,     {33, 34, 36},            0, MODEL_FITTED},
     [MODEL_NET_TCPX]         = {"GPUDirect-TCPX",  0.73,     {20, 21, 24},            940, MODEL_FITTED},
-    [MODEL_NET_TCPXO]        = {"GPUDirect-TCPXO", 0.93,     {66, 68, 69},            0, MODEL_FITTED},
+    [MODEL_NET_TCPXO]        = {"GPUDirect-TCPXO", 0.93,     {54, 56, 57},            0, MODEL_FITTED},
     [MODEL_NET_SLINGSHOT]    = {"Slingshot",       0.92,     {12, 13, 16},            0, MODEL_FOLLOWS},
     [MODEL_NET_SOCKETS]      = {"TCP sockets",     0.90,     {30, 32, 36},            0, MODEL_FITTED},
 };
@@ -46,20 +46,21 @@ const struct model_common model_common = {
     .proto_efficiency = {0.5, 0.92, 1}, /* LL: 8 of 16 bytes are flags; LL128: 120 of 128 less NCCL's own 2 % */
     .proto_fill = {0.15, 0.8, 1},       /* fitted */
     .pcie_efficiency = 0.85,            /* headers of 256-byte payloads, as the PCIe specification has them */
+    .issue_us = 4.3,                    /* fitted: 8 A100 and 4 L40S, each of one process */
+    .issue_channel_us = 0.2,            /* fitted: 8 A100 of one process before 2.14; none with 2.29 */
     .tcp_GBps = 1.7,                    /* fitted: IPoIB, both directions at once */
     .tcp_cloud_GBps = 6.8,              /* assumed: four times that */
     .tree_efficiency = 0.97,            /* fitted */
     .nvls_tree_efficiency = 0.94,       /* fitted */
     .host_GBps = 58,                    /* assumed: part of a socket's memory channels */
-    .pcie_hop_us = {0.7, 2.5, 3.9},     /* hwLatencies, row PCI */
+    .pcie_hop_us = {0.7, 2.5, 5.7},     /* LL fitted, LL128 assumed, Simple: hwLatencies, row PCI */
     .shm_us = 0.9,                      /* assumed */
     .bounce_us = 8,                     /* assumed */
     .leaf_us = 1.5,                     /* two more switches and cables */
-    .tree_fill = 0.85,                  /* fitted */
-    .pcie_tree_fill = 2,                /* fitted: four L40S */
-    .parts_fill = 0.6,                  /* fitted: A100, V100; over PCIe none: four L40S */
-    .ring_fill = 0.12,                  /* fitted */
-    .fill_most = 5.8,                   /* fitted */
+    .tree_fill = 0.75,                  /* fitted */
+    .parts_fill = 0.7,                  /* fitted: A100, V100; over PCIe none: four L40S */
+    .ring_fill = 0.15,                  /* fitted */
+    .fill_most = 6,                     /* fitted */
     .peer_us = 0.3,                     /* assumed */
 };
 /* clang-format on */

@@ -33,9 +33,7 @@ struct model_gpu {
     double link_efficiency;           /* of the links' specified rate: what stores by thread blocks reach */
     double nvls_efficiency;           /* the same, of reductions in the switch; 0: there are none */
     double channel_GBps[PROTO_COUNT]; /* of one channel's thread block, in busbw */
-    double issue_us;                  /* between launches of a collective, for every GPU of the node, */
-    double issue_peer_us;             /* of sends to every peer, for every pair of the node, */
-    double issue_channel_us;          /* and for every GPU and channel */
+    double issue_peer_us;             /* of the host, to launch a send to a peer */
     double start_us;                  /* launch to the first byte and last byte to the end */
     double hop_us[PROTO_COUNT];       /* from GPU to GPU over its links */
     double net_hop_us;                /* further time of a hop between nodes */
@@ -75,6 +73,8 @@ struct model_common {
     double proto_efficiency[PROTO_COUNT]; /* payload in what travels */
     double pcie_efficiency;               /* payload in PCIe's rate */
     double proto_fill[PROTO_COUNT];       /* of the filling: LL sends without chunks */
+    double issue_us, issue_channel_us;    /* of the host, to launch a collective on a GPU; for every further channel
+                                           * before NCCL 2.14, which hands all of them over at once */
     double tcp_GBps, tcp_cloud_GBps;      /* of a node's kernel, through sockets; where NCCL opens many */
     double tree_efficiency;               /* reducing two streams at once, against one */
     double nvls_tree_efficiency;          /* of reductions in the switch, against one node alone */
@@ -83,7 +83,6 @@ struct model_common {
     double shm_us, bounce_us;             /* further time of a hop through host memory: between GPUs, to a NIC */
     double leaf_us;                       /* further time of a hop over spine switches */
     double tree_fill, ring_fill;          /* as model_gpu's fill, for hops between nodes */
-    double pcie_tree_fill;                /* × model_gpu's, of trees over PCIe */
     double parts_fill;                    /* the same of rings over NVLink on which parts go round at once */
     double peer_us;                       /* of every peer of an all-to-all */
     double fill_most;                     /* chunks stop growing: the filling costs no more than this × itself */

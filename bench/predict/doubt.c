@@ -7,14 +7,13 @@
 
 /* launch, hops, links, hops between nodes, links between nodes */
 static const double spread[][MODEL_PARTS] = {
-    [MODEL_FITTED] = {0.25, 0.60, 0.10, 0.45, 0.08},
-    [MODEL_FOLLOWS] = {0.35, 0.70, 0.20, 0.90, 0.20},
+    [MODEL_FITTED] = {0.20, 0.50, 0.12, 0.55, 0.08},
+    [MODEL_FOLLOWS] = {0.30, 0.60, 0.25, 1.20, 0.25},
     [MODEL_UNKNOWN] = {0.50, 0.90, 0.80, 1.00, 0.80},
 };
 #define PCIE_LINKS    0.30
 #define SOCKETS_LINKS 0.30
-#define WAIT          0.30
-#define PCIE_LAUNCH   0.60 /* published: 8 A100 wait three times as long in one process as others do */
+#define WAIT          0.20
 #define SOCKETS_WAIT  0.55 /* calls through kernels scatter by themselves */
 #define CARRY         0.08
 
@@ -31,10 +30,8 @@ struct model_prior model_prior_of(const struct model_basis *b)
         int known = 1u << i & MODEL_NET_PARTS ? b->net : b->gpu;
         p.part[i] = spread[b->assumed >> i & 1 ? MODEL_UNKNOWN : known][i];
     }
-    if (b->pcie) {
+    if (b->pcie)
         p.part[MODEL_LINKS] = hypot(p.part[MODEL_LINKS], PCIE_LINKS);
-        p.part[MODEL_LAUNCH] = hypot(p.part[MODEL_LAUNCH], PCIE_LAUNCH);
-    }
     if (b->sockets) {
         p.part[MODEL_NET_LINKS] = hypot(p.part[MODEL_NET_LINKS], SOCKETS_LINKS);
         p.wait = SOCKETS_WAIT;

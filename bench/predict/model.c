@@ -78,7 +78,7 @@ struct model *model_new(const struct model_setup *s, struct arena *a, struct err
     const struct nccl_model **others = beside(m, s, a, e);
     if (!others)
         return NULL;
-    if (s->launcher > MODEL_LAUNCH_NODE)
+    if (s->launcher == MODEL_LAUNCH_GRAPH)
         model_note(&m->notes, 1u << MODEL_LAUNCH, "no published result tells what such a launch saves");
     const struct topo_class *c = &s->nccl.topology->classes[s->nccl.class_index];
     note_gpu(m, c);
@@ -142,16 +142,16 @@ static int is_pairs(enum model_pattern p)
     return p == MODEL_ALLTOALL || p == MODEL_ALLTOALLV || p == MODEL_SHIFT;
 }
 
-/* One process launches for all GPUs of its node, one after the other: the slower of the two ways in use, the other
- * being a process for every GPU. */
+/* What the host needs for a call: a thread that has all GPUs of a node launches for one after the other. */
 static double issue(const struct model *m, enum model_pattern p, int channels)
 {
-    const struct model_gpu *g = m->gpu;
-    double local = m->launcher == MODEL_LAUNCH_GPU ? 1 : m->nccl->ranks_per_node * m->nccl->parts * m->groups;
+    double local = m->launcher == MODEL_LAUNCH_NODE ? m->nccl->ranks_per_node * m->nccl->parts * m->groups : 1;
     if (m->launcher == MODEL_LAUNCH_GRAPH)
         return 0;
-    return is_pairs(p) && p != MODEL_SHIFT ? g->issue_peer_us * local * m->nccl->ranks_per_node
-                                           : (g->issue_us + g->issue_channel_us * (channels - 1)) * local;
+    if (is_pairs(p) && p != MODEL_SHIFT)
+        return m->gpu->issue_peer_us * local * m->nccl->ranks_per_node;
+    double each_us = m->nccl->version < 21400 ? model_common.issue_channel_us : 0;
+    return (model_common.issue_us + each_us * (channels - 1)) * local;
 }
 
 /* Times by what they come from: within a node, and between nodes. */
@@ -163,6 +163,8 @@ struct wait {
     struct halves hops_us; /* of the first byte */
     struct halves fill_us; /* d */
     double idle_us;        /* that data in flight hide */
+    double saved_us;       /* hops that other calls fill, */
+    int relays;            /* of so many ranks that pass on what they get */
 };
 
 static double node_hop_us(const struct model *m, const struct model_flow *f, int proto)
@@ -206,6 +208,17 @@ static double ring_fill_of(const struct model_flow *f, int coll)
     return !parts ? 1 : f->node_way == MODEL_WAY_LINKS ? model_common.parts_fill : 0;
 }
 
+/* Of a broadcast or a reduction over a ring, each rank is done when it has received and sent, and takes part in the
+ * next call while this one passes the others: one hop in and one out. */
+static void overlap_calls(struct wait *w, double node_hops, double net_hops)
+{
+    double both = net_hops > 0 ? 1 : 2, all_us = w->hops_us.node + w->hops_us.net;
+    w->hops_us.node *= node_hops > both ? both / node_hops : 1;
+    w->hops_us.net *= net_hops > 1 ? 1 / net_hops : 1;
+    w->saved_us = all_us - w->hops_us.node - w->hops_us.net;
+    w->relays = (int)(node_hops + net_hops) - 1;
+}
+
 /* A ring hands on what has arrived while more arrives: little of its hops is paid again. Deeper trees have smaller
  * chunks, so that one level is what fills them. */
 static struct wait wait_for(const struct model *m, enum model_pattern p, int coll, int proto)
@@ -222,12 +235,13 @@ static struct wait wait_for(const struct model *m, enum model_pattern p, int col
     case MODEL_RING:
         w = wait_of(m, f, proto, (struct hops){rounds * (n->ranks - apart), nets, ring_fill * nets});
         w.fill_us.node *= ring_fill_of(f, coll);
+        if (coll == COLL_BROADCAST || coll == COLL_REDUCE)
+            overlap_calls(&w, n->ranks - apart, nets);
         return w;
     case MODEL_TREE:
         w = wait_of(m, f, proto,
                     (struct hops){rounds * (n->ranks_per_node - 1 + node_levels), rounds * net_levels, tree_fill});
         w.fill_us.net -= tree_fill * once_us;
-        w.fill_us.node *= f->node_way == MODEL_WAY_LINKS ? 1 : model_common.pcie_tree_fill;
         return w;
     case MODEL_NVLS:
     case MODEL_NVLS_TREE:
@@ -367,8 +381,19 @@ static void predict_alone(const struct model *m, const struct model_call *c, str
     snprintf(t->limit, sizeof t->limit, "GPU memory");
 }
 
-/* `carried_us` is what bytes take of the time, which more nodes make no shorter. */
-static void put_band(const struct model *m, enum model_pattern pattern, double carried_us, struct model_time *t)
+/* Whether large calls overlap is not known: those of eight A100 do; where eight V100 broadcast, every rank waits for a
+ * whole chunk before it passes it on, and for the next call's until then. A standard deviation. */
+static double overlap_doubt(const struct wait *w, const struct carried *x, int proto, const struct model_call *c,
+                            const struct model_time *t)
+{
+    double chunk = 524288.0 * t->channels / (double)c->bytes; /* an eighth of NCCL_BUFFSIZE */
+    double chunk_us = proto == PROTO_SIMPLE ? fmin(chunk, 1) * x->us : 0;
+    return log(1 + (w->saved_us + w->relays * chunk_us) / t->us) / 2;
+}
+
+/* `carried_us` is what bytes take of the time, which more nodes make no shorter; `further` a doubt of its own. */
+static void put_band(const struct model *m, enum model_pattern pattern, double carried_us, double further,
+                     struct model_time *t)
 {
     struct bench_doubt *d = &t->doubt;
     const struct model_factors *f = &m->factors;
@@ -381,7 +406,7 @@ static void put_band(const struct model *m, enum model_pattern pattern, double c
             d->shared[i] += f->root[k][i] * t->share[k];
     }
     t->unvalidated = nodes > 0 || unpublished > 0;
-    d->shared[MODEL_PARTS] = hypot(MODEL_NODES_DOUBT * nodes, unpublished);
+    d->shared[MODEL_PARTS] = hypot(hypot(MODEL_NODES_DOUBT * nodes, unpublished), further);
     d->rest = model_rest(&m->prior, t->share) * (f->rest > 0 ? f->rest : 1);
     d->way = (t->algo + 1) * PROTO_COUNT + t->proto;
     d->detail = t->channels * 1000 + m->nccl->nnets;
@@ -392,19 +417,18 @@ static void put_band(const struct model *m, enum model_pattern pattern, double c
     t->low_us = fmax(t->us / band, fmin(t->us, carried_us / exp(BENCH_NINE_OF_TEN * hypot(links, m->prior.carry))));
 }
 
-/* What a call waits for before its bytes flow, and what their chunks wait for one another. */
+/* What the GPUs wait for before bytes flow, how long those take, and what their chunks wait for one another. */
 struct course {
-    double issue_us, start_us, wait_us, carried_us, fill_us;
+    double start_us, wait_us, carried_us, fill_us;
     double hops_fill_us; /* the hops' part of it */
 };
 
-static struct course course_of(const struct model *m, const struct wait *w, const struct carried *x, double issue_us,
-                               int proto)
+static struct course course_of(const struct model *m, const struct wait *w, const struct carried *x, int proto)
 {
-    double slow = m->factors.time[MODEL_LAUNCH], fill = w->fill_us.node + w->fill_us.net;
-    struct course c = {.issue_us = slow * issue_us, .start_us = slow * m->gpu->start_us};
+    double fill = w->fill_us.node + w->fill_us.net;
+    struct course c = {.start_us = m->factors.time[MODEL_LAUNCH] * m->gpu->start_us};
     double chunked_us = 2 * sqrt(fill * x->us), most_us = model_common.fill_most * fill;
-    c.wait_us = fmax(c.issue_us, c.start_us + w->hops_us.node + w->hops_us.net);
+    c.wait_us = c.start_us + w->hops_us.node + w->hops_us.net;
     c.carried_us = hypot(x->us, w->idle_us);
     c.fill_us = model_common.proto_fill[proto] * fmin(chunked_us, most_us);
     c.hops_fill_us = chunked_us < most_us ? c.fill_us / 2 : c.fill_us;
@@ -414,16 +438,32 @@ static struct course course_of(const struct model *m, const struct wait *w, cons
 /* Derivatives of log time: a square root gives half to each side, a full chunk all to the hops. */
 static void put_shares(const struct wait *w, const struct carried *x, const struct course *c, struct model_time *t)
 {
-    double fill = w->fill_us.node + w->fill_us.net, hidden = c->issue_us < c->wait_us ? 1 : 0;
+    double fill = w->fill_us.node + w->fill_us.net;
     double per_fill = fill > 0 ? c->hops_fill_us / fill : 0, per_carried = c->carried_us > 0 ? 1 / c->carried_us : 0;
-    t->share[MODEL_LAUNCH] = hidden > 0 ? c->start_us : c->issue_us;
-    t->share[MODEL_HOPS] = hidden * w->hops_us.node + per_fill * w->fill_us.node;
-    t->share[MODEL_NET_HOPS] =
-        hidden * w->hops_us.net + per_fill * w->fill_us.net + w->idle_us * w->idle_us * per_carried;
+    t->share[MODEL_LAUNCH] = c->start_us;
+    t->share[MODEL_HOPS] = w->hops_us.node + per_fill * w->fill_us.node;
+    t->share[MODEL_NET_HOPS] = w->hops_us.net + per_fill * w->fill_us.net + w->idle_us * w->idle_us * per_carried;
     t->share[x->between_nodes ? MODEL_NET_LINKS : MODEL_LINKS] =
         x->us * x->us * per_carried + c->fill_us - c->hops_fill_us;
     for (int i = 0; i < MODEL_PARTS; i++)
         t->share[i] /= t->us;
+}
+
+static double eighth_power(double x)
+{
+    return x * x * x * x * x * x * x * x;
+}
+
+/* While GPUs make a call, the host launches the next: the slower of the two sets the pace, and where they are near each
+ * other, now one and now the other (the 8 is fitted: 4 L40S from 16 to 64 KiB). */
+static void launch_beside(double issue_us, struct model_time *t)
+{
+    double host = eighth_power(issue_us / t->us), hosts = host / (1 + host);
+    for (int i = 0; i < MODEL_PARTS; i++)
+        t->share[i] = t->share[i] * (1 - hosts) + (i == MODEL_LAUNCH ? hosts : 0);
+    t->us *= sqrt(sqrt(sqrt(1 + host)));
+    if (hosts > 0.5)
+        snprintf(t->limit, sizeof t->limit, "launching");
 }
 
 static int predict_call(const struct model *m, const struct model_call *c, struct model_time *t)
@@ -434,18 +474,20 @@ static int predict_call(const struct model *m, const struct model_call *c, struc
     int proto = t->proto < 0 ? PROTO_SIMPLE : t->proto;
     if (m->nccl->ranks == 1) {
         predict_alone(m, c, t);
-        put_band(m, p, 0, t);
+        put_band(m, p, 0, 0, t);
         return 0;
     }
     if (p == MODEL_PATTERNS || !m->flows[p].loads)
         return -1;
     struct wait w = wait_for(m, p, c->coll, proto);
     struct carried x = carry(m, p, c->coll, proto, t->channels, (double)c->bytes);
-    struct course course = course_of(m, &w, &x, issue(m, p, t->channels), proto);
+    struct course course = course_of(m, &w, &x, proto);
+    double issue_us = m->factors.time[MODEL_LAUNCH] * issue(m, p, t->channels);
     t->us = course.wait_us + course.carried_us + course.fill_us;
     snprintf(t->limit, sizeof t->limit, "%s", x.us > course.wait_us ? x.limit : "latency");
     put_shares(&w, &x, &course, t);
-    put_band(m, p, x.us, t);
+    launch_beside(issue_us, t);
+    put_band(m, p, x.us, overlap_doubt(&w, &x, proto, c, t), t);
     return 0;
 }
 

@@ -20,14 +20,15 @@ struct model_factors {
                                             * is doubted is the prior */
 };
 
-/* Who launches a collective: what is published is of one process a node or of one a GPU, and seldom says which. */
-enum model_launcher { MODEL_LAUNCH_ANY, MODEL_LAUNCH_NODE, MODEL_LAUNCH_GPU, MODEL_LAUNCH_GRAPH };
+/* Who launches a collective: a process or a thread for every GPU, as mpirun, srun and torchrun start them; one thread
+ * of a node for all of its GPUs; a graph. */
+enum model_launcher { MODEL_LAUNCH_GPU, MODEL_LAUNCH_NODE, MODEL_LAUNCH_GRAPH };
 
 struct model_setup {
     struct nccl_setup nccl; /* topology, nodes, HCAs: as NCCL is told */
     int others;             /* groups that do the same at once: on each node as many as its further GPUs are enough
                              * for; below 0: all of those */
-    enum model_launcher launcher; /* the slower of one process a node and one a GPU; ...; all calls in one graph */
+    enum model_launcher launcher;
     struct model_switches switches;
     const struct model_factors *factors; /* NULL: all built in */
 };

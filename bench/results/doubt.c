@@ -8,7 +8,7 @@
 
 /* The same of two calls by other algorithms or protocols: where NCCL changes its way from one size of a published run
  * to the next, the quotient of the two times is nearer than two calls of their own would be; with a half of the
- * variance in common its interval holds 93 % of 75 such pairs on 20 machines (build/perf/perf_model_truth). */
+ * variance in common its interval holds 82 % of 56 such pairs on machines left out (build/perf/perf_model_truth). */
 #define OTHER_WAY 0.5
 
 double bench_doubt_of_time(const struct bench_doubt *d)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/predict/nccl/cost.h"
+#include "bench/predict/launch.h"
 #include "probe/machines/machines.h"
 
 enum { MOST_FIELDS = 17, MOST_LINE = 4096 };
@@ -18,18 +18,43 @@ int published_nruns, published_nrows;
 static const struct mapping {
     const char *published, *machine;
     int sockets;
-    int algo; /* NCCL_ALGO in the published recipe of the run; -1 none */
 } machines[] = {
-    {"Azure AKS IPoIB", "azure-ndv4", 1, -1},
-    {"Azure ", "azure-ndv4", 0, -1},
-    {"GCP a3-highgpu", "gcp-a3-high", 0, -1},
-    {"GCP a3-megagpu", "gcp-a3-mega", 0, -1},
-    {"GCP a3-ultragpu", "gcp-a3-ultra", 0, -1},
-    {"AWS p4de", "aws-p4de", 0, -1},
-    {"AWS p4d", "aws-p4d", 0, ALGO_RING},
-    {"AWS p5", "aws-p5", 0, -1},
-    {"DGX H100", "dgx-h100", 0, -1},
-    {"OCI BM.GPU.H100", "oci-h100", 0, -1},
+    {"Azure AKS IPoIB", "azure-ndv4", 1},
+    {"Azure ", "azure-ndv4", 0},
+    {"GCP a3-highgpu", "gcp-a3-high", 0},
+    {"GCP a3-megagpu", "gcp-a3-mega", 0},
+    {"GCP a3-ultragpu", "gcp-a3-ultra", 0},
+    {"AWS p4de", "aws-p4de", 0},
+    {"AWS p4d", "aws-p4d", 0},
+    {"AWS p5", "aws-p5", 0},
+    {"DGX H100", "dgx-h100", 0},
+    {"OCI BM.GPU.H100", "oci-h100", 0},
+};
+
+/* What the recipe of a run says and the tables do not, by the beginning of its name: what was set, as the script that
+ * made it sets it, and who launched, as its own log says (nThread, nGpus) or the mpirun beside it. */
+static const struct recipe {
+    const char *run, *settings;
+    enum model_launcher launcher; /* nearly all by mpirun or srun with a process for every GPU */
+    int version;                  /* where the table has none */
+} recipes[] = {
+    /* microsoft/superbenchmark tests/data: "nThread 1 nGpus 8", and "Launch mode Parallel" as NCCL says before 2.14 */
+    {"Azure ND A100", "", MODEL_LAUNCH_NODE, 21003},
+    /* yumibyte/CS244C-Research: "nThread 1 nGpus 8", "nGpus 4" */
+    {"Modal-", "", MODEL_LAUNCH_NODE, 0},
+    {"L40S-", "", MODEL_LAUNCH_NODE, 0},
+    /* GoogleCloudPlatform/cluster-toolkit examples/gke-a3-highgpu/nccl-config.yaml */
+    {"GCP a3-highgpu", "NCCL_ALGO=Ring NCCL_PROTO=Simple NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8", MODEL_LAUNCH_GPU,
+     0},
+    /* nccl-env-profile.sh of Google's installer: of April 2025, of 2026, and as dstackai/dstack runs it (README.md in
+     * GoogleCloudPlatform/container-engine-accelerators gpudirect-tcpxo has every release's) */
+    {"GCP a3-megagpu-8g,", "NCCL_ALGO=Ring,Tree NCCL_PROTO=Simple NCCL_NVLS_ENABLE=0", MODEL_LAUNCH_GPU, 0},
+    {"GCP a3-megagpu-8g (", "NCCL_PROTO=Simple,LL128", MODEL_LAUNCH_GPU, 0},
+    {"GCP-A3M", "NCCL_ALGO=Ring,Tree NCCL_PROTO=Simple,LL128 NCCL_NVLS_ENABLE=0", MODEL_LAUNCH_GPU, 0},
+    /* aws-samples/aws-efa-eks examples/nccl-efa-tests.yaml */
+    {"AWS p4d.", "NCCL_ALGO=Ring", MODEL_LAUNCH_GPU, 0},
+    /* Panlichen/nccl-tests test_scripts/a100_test.py, v100_test_para_8card.py: -t 8 -g 1, a thread for every GPU */
+    {"Pan-", "NCCL_ALGO=Ring NCCL_PROTO=Simple", MODEL_LAUNCH_GPU, 0},
 };
 
 static void end(const char *what, const char *which)
@@ -75,41 +100,55 @@ static int version_of(const char *text)
     return major * (major == 2 && minor < 9 ? 1000 : 10000) + minor * 100 + patch;
 }
 
-/* Takes what NCCL takes when the algorithm or the protocol is forced. */
-static void force(const struct nccl_model *m, struct model_call *c)
+static const struct recipe *recipe_of(const char *run)
 {
-    int only_algo = c->algo, only_proto = c->proto;
-    double best_us = 0;
-    for (int algo = 0; algo < ALGO_COUNT; algo++)
-        for (int proto = 0; proto < PROTO_COUNT; proto++) {
-            double us = nccl_cost_us(m, c->coll, algo, proto, c->bytes);
-            int allowed = (only_algo < 0 || algo == only_algo) && (only_proto < 0 || proto == only_proto);
-            if (allowed && us >= 0 && (!(best_us > 0) || us < best_us)) {
-                c->algo = algo;
-                c->proto = proto;
-                best_us = us;
-            }
-        }
+    static const struct recipe unknown = {"", "", MODEL_LAUNCH_GPU};
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
+        if (!strncmp(run, recipes[i].run, strlen(recipes[i].run)))
+            return &recipes[i];
+    return &unknown;
 }
 
-static struct model *model_for(const char *machine, int nodes, int ranks, int version, int sockets, int no_nvls,
-                               struct arena *a)
+/* "NAME=VALUE NAME=VALUE" */
+static void apply(const char *settings, struct nccl_setup *s, struct arena *a)
+{
+    char *text = arena_strdup(a, settings);
+    for (char *one; (one = strsep(&text, " "));) {
+        char *value = strchr(one, '=');
+        if (!value)
+            continue;
+        *value++ = 0;
+        if (model_setting_apply(one, value, s, a))
+            end("the model does not know that setting", one);
+    }
+}
+
+/* Prepares the model of a run. */
+static void model_for(struct published_run *r, const char *machine, int ranks, struct nccl_setup *n,
+                      const char *settings, struct arena *a)
 {
     struct err e = {0};
     char path[1024];
+    const struct recipe *recipe = recipe_of(r->name);
+    snprintf(r->machine, sizeof r->machine, "%s", machine);
     snprintf(path, sizeof path, "%s/nccl-tests/%s", corpus(), machine);
-    struct topology *t = strchr(machine, '/') ? topo_load(path, &e) : machine_topology(machine, nodes, &e);
-    struct model_setup s = {.nccl = {.topology = t, .nodes = nodes, .ranks_per_node = ranks / nodes}};
-    s.nccl.version = version;
-    s.nccl.sockets = sockets;
-    s.nccl.no_nvls = no_nvls;
-    struct model *m = t ? model_new(&s, a, &e) : NULL;
-    if (!m)
+    struct topology *t = strchr(machine, '/') ? topo_load(path, &e) : machine_topology(machine, r->nodes, &e);
+    if (!t)
         end(e.text, machine);
-    return m; /* the topology stays, as the model does */
+    n->topology = t; /* stays, as the model does */
+    n->nodes = r->nodes;
+    n->ranks_per_node = ranks / r->nodes;
+    n->version = n->version ? n->version : recipe->version;
+    apply(recipe->settings, n, a);
+    apply(settings, n, a);
+    struct model_setup s = {.nccl = *n, .launcher = recipe->launcher};
+    r->launcher = recipe->launcher;
+    r->model = model_new(&s, a, &e);
+    if (!r->model)
+        end(e.text, machine);
 }
 
-static struct published_run *run_for(const char *name, int file)
+static struct published_run *run_for(const char *name, int file, int nodes, const char *coll)
 {
     for (int i = 0; i < published_nruns; i++)
         if (!strcmp(published_runs[i].name, name))
@@ -117,21 +156,19 @@ static struct published_run *run_for(const char *name, int file)
     if (published_nruns == PUBLISHED_RUNS)
         end("too many runs", name);
     struct published_run *r = &published_runs[published_nruns++];
-    *r = (struct published_run){.file = file};
+    *r = (struct published_run){.file = file, .nodes = nodes, .coll = coll_of(coll)};
     snprintf(r->name, sizeof r->name, "%s", name);
     return r;
 }
 
-static void add_row(struct published_run *r, struct model_call c, double us)
+static void add_row(const struct published_run *r, uint64_t bytes, double us)
 {
-    if (!c.bytes || !(us > 0)) /* nothing was sent: nccl-tests could not divide the bytes among the ranks */
+    if (!bytes || !(us > 0)) /* nothing was sent: nccl-tests could not divide the bytes among the ranks */
         return;
     if (published_nrows == PUBLISHED_MOST)
         end("too many rows", r->name);
-    if (c.algo >= 0 || c.proto >= 0)
-        force(model_nccl(r->model), &c);
-    r->coll = c.coll;
-    published_rows[published_nrows++] = (struct published_row){(int)(r - published_runs), c, us};
+    published_rows[published_nrows++] =
+        (struct published_row){(int)(r - published_runs), {r->coll, bytes, -1, -1, 0}, us};
 }
 
 static void add_published(char *f[MOST_FIELDS], struct arena *a)
@@ -142,41 +179,26 @@ static void add_published(char *f[MOST_FIELDS], struct arena *a)
         i++;
     if (i == sizeof machines / sizeof *machines)
         end("no bundled machine is like it", f[1]);
-    const struct mapping *to = &machines[i];
     char name[96];
     int nodes = atoi(f[3]); /* NOLINT(cert-err34-c): a small number of a table */
     snprintf(name, sizeof name, "%s, %d× %s", f[1], nodes, f[5]);
-    struct published_run *r = run_for(name, 0);
-    if (!r->model) {
-        int ranks = atoi(f[4]); /* NOLINT(cert-err34-c) */
-        snprintf(r->machine, sizeof r->machine, "%s", to->machine);
-        r->model = model_for(to->machine, nodes, ranks, version_of(f[14]), to->sockets, 0, a);
-        r->nodes = nodes;
-    }
-    add_row(r, (struct model_call){coll_of(f[5]), strtoull(f[7], NULL, 10), to->algo, -1, 0}, strtod(f[8], NULL));
-}
-
-static int named(const char *name, const char *(*of)(int), int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!strcmp(of(i), name))
-            return i;
-    return -1;
+    struct published_run *r = run_for(name, 0, nodes, f[5]);
+    struct nccl_setup s = {.version = version_of(f[14]), .sockets = machines[i].sockets};
+    if (!r->model)
+        model_for(r, machines[i].machine, atoi(f[4]), &s, "", a); /* NOLINT(cert-err34-c) */
+    add_row(r, strtoull(f[7], NULL, 10), strtod(f[8], NULL));
 }
 
 static void add_more(char *f[MOST_FIELDS], struct arena *a)
 {
-    int nodes = atoi(f[2]), ranks = atoi(f[3]); /* NOLINT(cert-err34-c) */
-    struct published_run *r = run_for(f[0], 1);
-    if (!r->model) {
-        snprintf(r->machine, sizeof r->machine, "%s", f[1]);
-        r->model = model_for(f[1], nodes, ranks, atoi(f[4]), atoi(f[8]), atoi(f[9]), a); /* NOLINT(cert-err34-c) */
-        r->nodes = nodes;
-    }
-    struct model_call c = {coll_of(f[5]), strtoull(f[6], NULL, 10), -1, -1, 0};
-    c.algo = named(f[10], algo_name, ALGO_COUNT);
-    c.proto = named(f[11], proto_name, PROTO_COUNT);
-    add_row(r, c, strtod(f[7], NULL));
+    struct published_run *r = run_for(f[0], 1, atoi(f[2]), f[5]); /* NOLINT(cert-err34-c) */
+    /* NOLINTNEXTLINE(cert-err34-c) */
+    struct nccl_setup s = {.version = atoi(f[4]), .sockets = atoi(f[8]), .no_nvls = atoi(f[9])};
+    const char *algo = strcmp(f[10], "-") != 0 ? arena_printf(a, " NCCL_ALGO=%s", f[10]) : "";
+    const char *proto = strcmp(f[11], "-") != 0 ? arena_printf(a, " NCCL_PROTO=%s", f[11]) : "";
+    if (!r->model)
+        model_for(r, f[1], atoi(f[3]), &s, arena_printf(a, "%s%s", algo, proto), a); /* NOLINT(cert-err34-c) */
+    add_row(r, strtoull(f[6], NULL, 10), strtod(f[7], NULL));
 }
 
 static int read_table(const char *file, int least, void (*add)(char *fields[MOST_FIELDS], struct arena *a),

@@ -11,6 +11,7 @@ struct published_run {
     char machine[48]; /* a bundled one, or the file of one below the corpus: what is left out at once */
     int file;         /* 0 published.csv, 1 more.csv */
     int nodes, coll;
+    enum model_launcher launcher;
     struct model *model;
 };
 

@@ -138,7 +138,7 @@ static void no_worse_than_committed(void **state)
 }
 
 /* As many as are meant to be inside are, whatever the size: neither too few nor by a band that says nothing. */
-static void assert_nine_of_ten(void)
+static void assert_inside(double least, double most)
 {
     static const uint64_t bounds[] = {0, 1 << 20, 1 << 26, UINT64_MAX};
     for (int k = 0; k < 3; k++) {
@@ -149,7 +149,7 @@ static void assert_nine_of_ten(void)
                 n++;
             }
         print_message("from %llu bytes: the band holds %d of %d\n", (unsigned long long)bounds[k], in, n);
-        assert_true(in >= 0.85 * n && in <= 0.96 * n);
+        assert_true(in >= least * n && in <= most * n);
     }
 }
 
@@ -158,7 +158,7 @@ static void band_holds_nine_of_ten(void **state)
     (void)state;
     if (!published_nrows)
         skip_because(NEEDS_CORPUS);
-    assert_nine_of_ten();
+    assert_inside(0.85, 0.98); /* all were fitted to: more are inside than of others */
 }
 
 /* A machine that is in no table: each is predicted from constants that were fitted to all others. */
@@ -181,7 +181,7 @@ static void band_holds_for_the_unknown(void **state)
                 predict(k);
         refit_committed();
     }
-    assert_nine_of_ten();
+    assert_inside(0.85, 0.96);
     arena_free(a);
 }
 
