@@ -73,10 +73,10 @@ int comm_choose(struct comm_call *x, uint64_t bytes)
 
 int comm_choose_chunk(struct comm_call *x)
 {
-    const struct header *h = &x->header;
+    struct header *h = &x->header;
     uint64_t longest = longest_chunk(h);
-    size_t chunk = x->chunk < longest ? x->chunk : longest;
+    size_t chunk = h->chunk < longest ? h->chunk : longest;
     int rc = tuner_ask_chunk(&x->comm->tuner, h->coll, x->bytes / (size_t)h->channels, h->algo, h->proto, &chunk);
-    x->chunk = chunk < longest ? chunk : longest;
+    h->chunk = chunk < longest ? chunk : longest;
     return rc;
 }

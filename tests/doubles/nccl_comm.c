@@ -263,7 +263,7 @@ static double time_us(struct ncclComm *c, const struct comm_call *x, double fact
 {
     const struct header *h = &x->header;
     const struct move *m = &x->move;
-    double us = law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, x->chunk, x->bytes);
+    double us = law_time_us(&c->law, h->coll, h->algo, h->proto, h->channels, h->chunk, x->bytes);
     us *= factor * c->factor * law_noise(&c->law, c->calls);
     us *= 1 + c->law.beside[h->algo] * c->others;
     us *= law_data(&c->law, h->coll, h->algo, h->proto, h->type == BFLOAT16, in_place(m, c->nranks));
@@ -432,13 +432,9 @@ int comm_begin(struct ncclComm *c, const struct move *m, void *stream, struct co
     }
     if (*rc || c->stuck || c->nranks == 1)
         return 0;
-    *x = (struct comm_call){c,
-                            *m,
-                            stream,
-                            {m->count, m->coll, m->type, m->root, 1, 2, 0},
-                            (size_t)512 << 10,
-                            bytes,
-                            is_registered(c, m, stream)};
+    *x = (struct comm_call){.comm = c, .move = *m, .stream = stream, .bytes = bytes};
+    x->header = (struct header){m->count, (uint64_t)512 << 10, m->coll, m->type, m->root, 1, 2, 0};
+    x->registered = is_registered(c, m, stream);
     profiler_say(c->profiler, m, comm_driver.captured(stream));
     return 1;
 }

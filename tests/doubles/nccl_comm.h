@@ -17,7 +17,7 @@ enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, R
 
 /* What all ranks must say of a call; compared byte by byte. */
 struct header {
-    uint64_t count;
+    uint64_t count, chunk;
     int coll, type, root, algo, proto, channels;
 };
 struct done_call {
@@ -104,7 +104,7 @@ struct comm_call {
     struct move move;
     void *stream;
     struct header header;
-    uint64_t chunk, bytes; /* NCCL's */
+    uint64_t bytes; /* NCCL's */
     int registered;
 };
 

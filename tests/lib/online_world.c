@@ -8,9 +8,11 @@
 #include "tests/doubles/nccl_law.h"
 #include "tuner/explore/member.h"
 
-#define ARMS   18 /* cells, each with all, half and a quarter of the channels */
-#define MARGIN 12 /* calls between a proposal and its first call */
-#define POLL   10 /* calls between two looks of the carrier's */
+#define PLAIN  18      /* cells, each with all, half and a quarter of the channels ... */
+#define ARMS   54      /* ... and with all, half and a quarter of the chunk */
+#define CHUNK  524288U /* NCCL's */
+#define MARGIN 12      /* calls between a proposal and its first call */
+#define POLL   10      /* calls between two looks of the carrier's */
 
 const char *const online_regimes[] = {"Gaussian", "tail", "speeds", "drift", "bursts", "late rank"};
 const char *const online_methods[] = {"nccltune", "coordinate descent", "UCB1", "Thompson sampling"};
@@ -42,6 +44,7 @@ static struct {
     struct explore_member *member;
     struct explore_decider *decider;
     uint32_t round;
+    uint64_t looks;
     double host_us;                /* the host's clock, which stands but for connections */
     unsigned connected, by_itself; /* bits of algorithms */
 } world;
@@ -88,6 +91,12 @@ static void make_law(size_t n)
                     world.law.cells[coll][algo][proto].GBps / (4 + 20 * uniform());
         }
     world.law.noise = 0.01 + 0.04 * uniform();
+    for (int coll = COLL_REDUCESCATTER; coll <= COLL_ALLREDUCE; coll++)
+        for (int i = 0; i < EXPLORE_CELLS; i++) {
+            struct law_cell *c = &world.law.cells[coll][i / PROTO_COUNT][i % PROTO_COUNT];
+            c->chunk_best = uniform() < 0.5 ? CHUNK : CHUNK / spread(1, 8);
+            c->chunk_loss = 0.1 * uniform();
+        }
     world.drawn = (world.o.seed + 1) * 1000000007 + n;
 }
 
@@ -97,11 +106,11 @@ static void make_size(int i)
     double least = INFINITY;
     *s = (struct size){.best_us = INFINITY, .hold = -1};
     for (int a = 0; a < ARMS; a++) {
-        int cell = a % EXPLORE_CELLS, channels = a < EXPLORE_CELLS ? 0 : a < 2 * EXPLORE_CELLS ? 16 : 8;
+        int cell = a % EXPLORE_CELLS, fewer = a % PLAIN / EXPLORE_CELLS, channels = fewer ? 32 >> fewer : 0;
         double predicted =
             law_predict_us(&world.law, sizes[i].coll, cell / PROTO_COUNT, cell % PROTO_COUNT, sizes[i].bytes, 0);
-        s->us[a] =
-            law_time_us(&world.law, sizes[i].coll, cell / PROTO_COUNT, cell % PROTO_COUNT, channels, 0, sizes[i].bytes);
+        s->us[a] = law_time_us(&world.law, sizes[i].coll, cell / PROTO_COUNT, cell % PROTO_COUNT, channels,
+                               CHUNK >> a / PLAIN, sizes[i].bytes);
         if (a < EXPLORE_CELLS && predicted >= 0 && predicted < least) {
             least = predicted;
             s->own = a;
@@ -158,7 +167,7 @@ static void connect(const struct size *s, int arm)
 
 static uint64_t host_ns(void)
 {
-    return 1 + (uint64_t)(world.host_us * 1e3);
+    return ++world.looks + (uint64_t)(world.host_us * 1e3);
 }
 
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
@@ -184,17 +193,20 @@ static void agree(void)
 
 static int arm_of(const struct size *s, struct explore_cell c)
 {
-    int channels = c.channels;
-    if (c.cell < 0)
-        return s->own;
-    return c.cell + (!channels || channels > 16 ? 0 : channels > 8 ? EXPLORE_CELLS : 2 * EXPLORE_CELLS);
+    int cell = c.cell < 0 ? s->own : c.cell, channels = c.channels, smaller = 0;
+    int fewer = !channels || channels > 16 ? 0 : channels > 8 ? 1 : 2;
+    uint32_t chunk =
+        explore_chunk(world.member, sizes[s - world.sizes].coll, cell / PROTO_COUNT, cell % PROTO_COUNT, CHUNK, CHUNK);
+    while (CHUNK >> smaller > chunk)
+        smaller++;
+    return cell + fewer * EXPLORE_CELLS + smaller * PLAIN;
 }
 
 static void step_ours(int i)
 {
     struct size *s = &world.sizes[i];
     float cost[ALGO_COUNT * PROTO_COUNT];
-    struct explore_cell cell = {-1, 0};
+    struct explore_cell cell = explore_nothing;
     for (int a = 0; a < ALGO_COUNT * PROTO_COUNT; a++)
         cost[a] = (float)law_predict_us(&world.law, sizes[i].coll, a / PROTO_COUNT, a % PROTO_COUNT, sizes[i].bytes, 0);
     struct tuner_call q = {sizes[i].coll, sizes[i].bytes, 1, 0, cost, ALGO_COUNT, PROTO_COUNT};
@@ -211,7 +223,7 @@ static void step_ours(int i)
     else
         s->hold = arm;
     if (!world.o.dropped || uniform() * world.o.dropped >= 1)
-        explore_timed(world.member, tag, run / PROTO_COUNT, run % PROTO_COUNT, 32 >> arm / EXPLORE_CELLS,
+        explore_timed(world.member, tag, run / PROTO_COUNT, run % PROTO_COUNT, 32 >> arm % PLAIN / EXPLORE_CELLS,
                       (uint64_t)(us * 1e3));
     if (world.calls % POLL == 0)
         agree();
@@ -244,9 +256,10 @@ static int descend(struct size *s)
         return s->trying = s->at;
     }
     for (int a = 0; a < ARMS; a++) {
-        int same_cell = a % EXPLORE_CELLS == s->at % EXPLORE_CELLS,
-            same_channels = a / EXPLORE_CELLS == s->at / EXPLORE_CELLS;
-        if (s->us[a] < 0 || s->arms[a].n > 0 || same_cell == same_channels)
+        int other_cell = a % EXPLORE_CELLS != s->at % EXPLORE_CELLS,
+            other_channels = a % PLAIN / EXPLORE_CELLS != s->at % PLAIN / EXPLORE_CELLS,
+            other_chunk = a / PLAIN != s->at / PLAIN;
+        if (s->us[a] < 0 || s->arms[a].n > 0 || other_cell + other_channels + other_chunk != 1)
             continue;
         s->left = CALLS - 1;
         return s->trying = a;

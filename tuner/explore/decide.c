@@ -200,7 +200,7 @@ static struct interval quotients(const struct explore_candidate *c)
 static int has_candidate(const struct topic *t, struct explore_cell cell)
 {
     for (int i = 0; i < t->ncandidates; i++)
-        if (t->candidates[i].cell.cell == cell.cell && t->candidates[i].cell.channels == cell.channels)
+        if (!memcmp(&t->candidates[i].cell, &cell, sizeof cell))
             return 1;
     return 0;
 }
@@ -227,27 +227,48 @@ static void list(struct topic *t, const struct explore_seen *seen)
             (double)seen->predicted_us[i] < least && seen->predicted_us[i] > 0 ? (double)seen->predicted_us[i] : least;
     }
     t->is_listed = 1;
-    add(t, (struct explore_cell){-1, 0}, 1);
+    add(t, explore_nothing, 1);
     if (explore_is_ruled(t->rule)) /* beside it others see what the table and all that was tried are worth */
-        add(t, (struct explore_cell){EXPLORE_LIBRARY, 0}, RISK);
+        add(t, (struct explore_cell){.cell = EXPLORE_LIBRARY}, RISK);
     for (int i = 0; i < n; i++) {
         double over = (double)seen->predicted_us[order[i]] / least;
         if (order[i] != t->own_cell && over < DEAREST)
-            add(t, (struct explore_cell){(int8_t)order[i], 0}, RISK * (over > 1 ? over : 1));
+            add(t, (struct explore_cell){.cell = (int8_t)order[i]}, RISK * (over > 1 ? over : 1));
     }
+}
+
+/* What calls run with, where that is a cell; -1. */
+static int cell_now(const struct topic *t)
+{
+    return t->hold.cell < 0 ? t->own_cell : explore_is_cell(t->hold) ? t->hold.cell : -1;
+}
+
+static int channels_now(const struct topic *t)
+{
+    return t->hold.channels ? t->hold.channels : t->own_channels;
 }
 
 /* Once cells are through: half and a quarter of the channels of the best, and all that were ever seen. */
 static void list_channels(struct topic *t)
 {
-    int cell = t->hold.cell < 0           ? t->own_cell
-               : explore_is_cell(t->hold) ? t->hold.cell
-                                          : -1,
-        now = t->hold.channels ? t->hold.channels : t->own_channels;
+    int cell = cell_now(t), now = channels_now(t);
     const int counts[] = {now / 2, t->widest > now ? t->widest : 0, now / 4};
     for (int i = 0; cell >= 0 && i < 3; i++)
         if (counts[i] > 0 && counts[i] <= 64)
-            add(t, (struct explore_cell){(int8_t)cell, (uint8_t)counts[i]}, RISK);
+            add(t, (struct explore_cell){(int8_t)cell, (uint8_t)counts[i], t->hold.chunk}, RISK);
+}
+
+/* Then half and a quarter of NCCL's chunk, and twice that of Tree with LL128, which alone it cuts below what buffers
+ * hold. A table tells slices by the number of channels, so that is said, too. */
+static void list_chunks(struct topic *t, const struct explore_seen *seen)
+{
+    int cell = cell_now(t), channels = channels_now(t), own = 0;
+    while (own + 1 < EXPLORE_CHUNKS && EXPLORE_CHUNK(own + 1) <= seen->chunk_bytes)
+        own++;
+    const int chunks[] = {own - 1, cell == PROTO_LL128 ? own + 1 : 0, own - 2};
+    for (int i = 0; own && cell >= 0 && channels > 0 && channels <= 64 && i < 3; i++)
+        if (chunks[i] > 0 && chunks[i] < EXPLORE_CHUNKS)
+            add(t, (struct explore_cell){(int8_t)cell, (uint8_t)channels, (uint16_t)chunks[i]}, RISK);
 }
 
 /* ---- what may be tried ------------------------------------------------------------------------------------------- */
@@ -307,6 +328,10 @@ static int next_candidate(const struct explore_decider *d, struct topic *t, cons
     int connected = first_open(d, t, 1), other = first_open(d, t, 0);
     if (connected < 0) {
         list_channels(t);
+        connected = first_open(d, t, 1);
+    }
+    if (connected < 0) {
+        list_chunks(t, seen);
         connected = first_open(d, t, 1);
     }
     if (other >= 0 && (connected < 0 || other < connected) && is_affordable(d, t, other))

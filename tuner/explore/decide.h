@@ -30,6 +30,7 @@ struct explore_seen {
     unsigned offered;                  /* bit per cell that was available to every one */
     float predicted_us[EXPLORE_CELLS]; /* of the first call; as other tuners left them */
     struct explore_cell rule;          /* what the job's table has for it */
+    uint32_t chunk_bytes;              /* NCCL's own, lately; 0 unknown: it does not ask for that */
 };
 
 /* A call that has ended: what it was, what it ran with, on the GPU of this rank. */

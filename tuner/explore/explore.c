@@ -241,9 +241,13 @@ static void put_call(struct observe_text *t, struct explore_cell c)
     observe_put(t, "\"call\": {\"label\": \"%s/%s", algo, proto);
     if (c.channels)
         observe_put(t, "/%uch", c.channels);
+    if (c.chunk)
+        observe_put(t, "/%uK", EXPLORE_CHUNK(c.chunk) >> 10);
     observe_put(t, "\", \"settings\": {\"algorithm\": \"%s\", \"protocol\": \"%s\"", algo, proto);
     if (c.channels)
         observe_put(t, ", \"channels\": \"%u\"", c.channels);
+    if (c.chunk)
+        observe_put(t, ", \"chunk_bytes\": \"%u\"", EXPLORE_CHUNK(c.chunk));
     observe_put(t, "}}");
 }
 

@@ -38,7 +38,7 @@ void explore_member_init(struct explore_member *m)
     pthread_cond_init(&m->news, NULL);
     for (int i = 0; i < EXPLORE_KINDS; i++) {
         m->keys[i].hold.cell = -1;
-        atomic_init(&m->keys[i].rule, ((struct explore_cell){-1, 0}));
+        atomic_init(&m->keys[i].rule, explore_nothing);
         atomic_store(&m->keys[i].offered, ~0U);
     }
 }
@@ -167,7 +167,7 @@ int explore_ask(struct explore_member *m, const struct tuner_call *call, struct 
 {
     int kind = explore_kind(call->coll, call->bytes);
     struct explore_cell rule = *cell;
-    *cell = (struct explore_cell){-1, 0};
+    *cell = explore_nothing;
     if (m->failed)
         return -1;
     if (!m->is_asked && m->called == 1) /* or something else has connected before */
@@ -195,7 +195,7 @@ int explore_ask(struct explore_member *m, const struct tuner_call *call, struct 
         return -1;
     unsigned cells = available(call);
     note(k, call, rule, cells);
-    *cell = take_turn(m, k);
+    *cell = m->told = take_turn(m, k);
     if (cell->cell < 0)
         return 0;
     watch_connection(m, *cell);
@@ -203,6 +203,18 @@ int explore_ask(struct explore_member *m, const struct tuner_call *call, struct 
         return 0;
     m->failed = 1;
     return -1;
+}
+
+uint32_t explore_chunk(struct explore_member *m, int coll, int algo, int proto, uint64_t own_bytes, uint32_t ruled)
+{
+    struct explore_cell told = m->told;
+    if (!m->nasked || coll != explore_coll(m->kind))
+        return ruled;
+    if (m->arm <= EXPLORE_HOLD_FIRST)
+        SET(m->keys[m->kind].chunk_bytes, (uint32_t)own_bytes);
+    if (explore_is_cell(told) && told.chunk && told.cell == algo * PROTO_COUNT + proto)
+        return EXPLORE_CHUNK(told.chunk);
+    return told.cell == EXPLORE_LIBRARY ? 0 : ruled;
 }
 
 /* ---- what was asked and not called ------------------------------------------------------------------------------- */
@@ -330,6 +342,7 @@ void explore_see(const struct explore_member *m, int kind, struct explore_seen *
     const struct explore_key *k = &m->keys[kind];
     *seen = (struct explore_seen){.calls = k->calls, .bytes = k->bytes, .offered = k->offered};
     seen->rule = k->rule;
+    seen->chunk_bytes = k->chunk_bytes;
     seen->trials = k->trials;
     seen->ended = k->ended;
     for (int i = 0; i < EXPLORE_CELLS; i++)

@@ -31,6 +31,7 @@ struct explore_key {
     _Atomic unsigned offered; /* bits of cells; all ones before the first call */
     _Atomic float predicted_us[EXPLORE_CELLS];
     _Atomic struct explore_cell rule; /* the table's, for the first call */
+    _Atomic uint32_t chunk_bytes;     /* NCCL's, where it has asked */
     struct explore_cell hold;
     struct explore_plan trial;
     uint32_t left; /* of its calls */
@@ -72,6 +73,7 @@ struct explore_member {
     const void *caller; /* a thread */
     int kind;           /* of the last question, ... */
     enum explore_arm arm;
+    struct explore_cell told;
     explore_clock *clock; /* monotonic; another one in tests */
     unsigned called;      /* calls before the first question: none, one, more */
     int is_asked;
@@ -96,6 +98,11 @@ void explore_member_init(struct explore_member *m);
  * ranks may have been told what this one will never know. Before, *cell is what the job's table has for it (-1:
  * nothing), of which `call.cost` knows nothing yet. */
 int explore_ask(struct explore_member *m, const struct tuner_call *call, struct explore_cell *cell);
+
+/* NCCL's question for the chunk of a call that it is about to launch, after those above: the bytes that it has to have;
+ * `own_bytes` are NCCL's, `ruled` the table's, 0 none. What is told is of the latest question alone, so that ranks,
+ * whose questions come in the same order, say the same. */
+uint32_t explore_chunk(struct explore_member *m, int coll, int algo, int proto, uint64_t own_bytes, uint32_t ruled);
 
 /* A caller's call; it comes before the question. */
 void explore_called(struct explore_member *m, int is_captured);

@@ -1,9 +1,10 @@
 /* Plans as words, and whose turn it is. */
 #include "tuner/explore/plan.h"
 
-enum { KIND_BITS = 10, CELL_BITS = 3, CHANNEL_BITS = 7, WINDOW_BITS = 3, GAP_BITS = 2, BLOCK_BITS = 2 };
+enum { KIND_BITS = 10, CELL_BITS = 3, CHANNEL_BITS = 7, WINDOW_BITS = 3, GAP_BITS = 2, BLOCK_BITS = 2, CHUNK_BITS = 4 };
 _Static_assert(EXPLORE_KINDS < 1 << KIND_BITS, "one more, so that no plan is 0");
-_Static_assert(KIND_BITS + CELL_BITS + CHANNEL_BITS + 1 + WINDOW_BITS + GAP_BITS + BLOCK_BITS <= 32, "one word");
+_Static_assert(KIND_BITS + CELL_BITS + CHANNEL_BITS + 1 + WINDOW_BITS + GAP_BITS + BLOCK_BITS + CHUNK_BITS <= 32,
+               "one word");
 
 static const int colls[] = {COLL_ALLGATHER, COLL_REDUCESCATTER, COLL_ALLREDUCE};
 
@@ -37,7 +38,7 @@ static unsigned take(uint32_t *word, int bits)
 
 uint32_t explore_pack(const struct explore_plan *p)
 {
-    uint32_t word = put(0, BLOCK_BITS, p->block);
+    uint32_t word = put(put(0, CHUNK_BITS, p->cell.chunk), BLOCK_BITS, p->block);
     word = put(word, GAP_BITS, p->gap);
     word = put(word, WINDOW_BITS, p->windows);
     word = put(word, 1, p->is_trial != 0);
@@ -55,8 +56,10 @@ int explore_unpack(uint32_t plan, struct explore_plan *p)
     p->windows = take(&plan, WINDOW_BITS);
     p->gap = take(&plan, GAP_BITS);
     p->block = take(&plan, BLOCK_BITS);
-    int known = p->kind >= 0 && p->kind < EXPLORE_KINDS && p->cell.channels <= 64;
-    return known && !plan && (p->gap || !p->is_trial) && (explore_is_cell(p->cell) || !p->cell.channels) ? 0 : -1;
+    p->cell.chunk = (uint16_t)take(&plan, CHUNK_BITS);
+    int known = p->kind >= 0 && p->kind < EXPLORE_KINDS && p->cell.channels <= 64 && !plan;
+    int fits = (explore_is_cell(p->cell) || !p->cell.channels) && (p->cell.channels || !p->cell.chunk);
+    return known && fits && (p->gap || !p->is_trial) ? 0 : -1;
 }
 
 uint32_t explore_span(const struct explore_plan *trial)

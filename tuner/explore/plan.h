@@ -30,7 +30,12 @@ enum { EXPLORE_LIBRARY = EXPLORE_CELLS };
 struct explore_cell {
     int8_t cell;      /* -1: what the job would run with; of a table's rule: NCCL's own */
     uint8_t channels; /* 0: NCCL's */
+    uint16_t chunk;   /* 0: NCCL's, else EXPLORE_CHUNK(chunk) bytes, and channels are said, too */
 };
+static const struct explore_cell explore_nothing = {.cell = -1};
+
+#define EXPLORE_CHUNKS       16 /* 4 KiB, above NCCL's least (1,920 bytes, LL128), to 64 MiB */
+#define EXPLORE_CHUNK(chunk) (UINT32_C(2048) << (chunk))
 
 /* Whether it says algorithm and protocol. */
 static inline int explore_is_cell(struct explore_cell c)

@@ -64,7 +64,7 @@ static int explore(const struct plugin_context *c, const struct tuner_call *call
 {
     const char *refusal = online_refusal();
     struct explore_cell cell = {choice->algo < 0 ? -1 : (int8_t)(choice->algo * PROTO_COUNT + choice->proto),
-                                (uint8_t)choice->channels};
+                                (uint8_t)choice->channels, 0};
     if (refusal || explore_ask(c->explored, call, &cell)) {
         if (c->log)
             c->log(NCCLTUNE_LOG_WARN, NCCLTUNE_SUBSYS_ALL, __FILE__, __LINE__, "nccltune: %s",
@@ -176,6 +176,8 @@ static int get_chunk_size_v6(void *context, int coll, size_t bytes, int algo, in
     struct plugin_slice slice = {coll, bytes, algo, proto, channels, *chunk_bytes};
     int rc = c && c->chain ? plugin_chain_chunk(c->chain, &slice, chunk_bytes) : NCCLTUNE_SUCCESS;
     uint32_t chunk = armed() ? plugin_control_chunk(context, &slice) : plugin_table_chunk(context, &slice);
+    if (c && c->explored)
+        chunk = explore_chunk(c->explored, coll, algo, proto, slice.chunk_bytes, chunk);
     if (chunk)
         *chunk_bytes = chunk;
     return rc;

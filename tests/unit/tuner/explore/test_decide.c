@@ -18,7 +18,7 @@ static void plans_are_words(void **state)
 {
     (void)state;
     struct explore_plan p = {.kind = EXPLORE_KINDS - 1,
-                             .cell = {5, 64},
+                             .cell = {5, 64, 15},
                              .is_trial = 1,
                              .windows = 7,
                              .gap = 3,
@@ -26,7 +26,7 @@ static void plans_are_words(void **state)
                         q;
     assert_int_equal(explore_unpack(explore_pack(&p), &q), 0);
     assert_memory_equal(&p, &q, sizeof p);
-    p = (struct explore_plan){.kind = 0, .cell = {-1, 0}};
+    p = (struct explore_plan){.kind = 0, .cell = explore_nothing};
     assert_int_not_equal(explore_pack(&p), 0);
     assert_int_equal(explore_unpack(explore_pack(&p), &q), 0);
     assert_int_equal(q.cell.cell, -1);

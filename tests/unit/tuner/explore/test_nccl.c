@@ -7,23 +7,25 @@
 #include "tests/unit/tuner/explore/job.h"
 #include "tuner/explore/explore.h"
 
-#define FLOATS   (MIB / 4)
-#define DEAR     3000 /* steps whose tenth pays for a connection */
-#define USUAL    (ALGO_RING * PROTO_COUNT + PROTO_LL)
-#define FLOAT    7 /* ncclFloat32 */
-#define BEST_ONE (ALGO_RING * PROTO_COUNT + PROTO_SIMPLE)
-#define BEST_TWO (ALGO_TREE * PROTO_COUNT + PROTO_SIMPLE)
+#define FLOATS     (MIB / 4)
+#define DEAR       3000 /* steps whose tenth pays for a connection */
+#define BEST_CHUNK 131072
+#define USUAL      (ALGO_RING * PROTO_COUNT + PROTO_LL)
+#define FLOAT      7 /* ncclFloat32 */
+#define BEST_ONE   (ALGO_RING * PROTO_COUNT + PROTO_SIMPLE)
+#define BEST_TWO   (ALGO_TREE * PROTO_COUNT + PROTO_SIMPLE)
 
-/* A MiB takes half a millisecond more than nothing. Ring with Simple is best among four, Tree with Simple among two;
- * NCCL believes in Ring with LL, and of three MiB in Tree with LL. */
-static const char law[] = "channels 8\n"
-                          "launch 1\n"
-                          "cell allreduce tree ll latency=1150 GBps=100000 predict=0.5\n"
-                          "cell allreduce tree simple latency=700 GBps=2.097\n"
-                          "cell allreduce ring ll latency=500 GBps=2.097 predict=0.5\n"
-                          "cell allreduce ring simple latency=100 GBps=2.097 predict=2\n"
-                          "cell allreduce tree simple latency=100 GBps=2.097 predict=2 nodes=1 ranks=2\n"
-                          "cell allreduce ring simple latency=700 GBps=2.097 nodes=1 ranks=2\n";
+/* A MiB takes half a millisecond more than nothing. Tree with Simple is best among two, Ring with Simple among four,
+ * with a quarter of NCCL's chunk. NCCL believes in Ring with LL, and of three MiB in Tree with LL. */
+static const char law[] =
+    "channels 8\n"
+    "launch 1\n"
+    "cell allreduce tree ll latency=1150 GBps=100000 predict=0.5\n"
+    "cell allreduce tree simple latency=700 GBps=2.097\n"
+    "cell allreduce ring ll latency=500 GBps=2.097 predict=0.5\n"
+    "cell allreduce ring simple latency=100 GBps=2.097 predict=2 chunk_best=131072 chunk_loss=0.1\n"
+    "cell allreduce tree simple latency=100 GBps=2.097 predict=2 nodes=1 ranks=2\n"
+    "cell allreduce ring simple latency=700 GBps=2.097 nodes=1 ranks=2\n";
 
 /* Tree promises much, and connecting takes 0.3 s. */
 static const char dear[] = "channels 8\n"
@@ -144,7 +146,7 @@ static uint32_t ran_with(struct rank *r, int comm)
 {
     const struct header *h = &r->comms[comm]->last;
     uint32_t cell = (uint32_t)(h->algo * PROTO_COUNT + h->proto);
-    note(comm, r->calls[comm]++, cell << 8 | (uint32_t)h->channels);
+    note(comm, r->calls[comm]++, (uint32_t)h->chunk << 8 | cell << 4 | (uint32_t)h->channels);
     return cell;
 }
 
@@ -157,7 +159,8 @@ static uint32_t call(struct rank *r, int comm, uint32_t best)
 {
     launch_one(r, comm, 0);
     uint32_t cell = ran_with(r, comm);
-    r->settled[comm] = cell == best ? r->settled[comm] + 1 : 0;
+    int is_best = cell == best && (comm != ALL || r->comms[comm]->last.chunk == BEST_CHUNK);
+    r->settled[comm] = is_best ? r->settled[comm] + 1 : 0;
     if (r->settled[comm] == SETTLED)
         have(comm);
     return cell;
@@ -268,9 +271,11 @@ static void each_communicator_finds_its_best(void **state)
     assert_int_equal(shared->told, 0);
     struct bench_results *all = journal(0), *pair = journal(2);
     const struct bench_result *one = learned(all, "ring/simple", 4), *two = learned(pair, "tree/simple", 2);
-    assert_true(one && two);
+    const struct bench_result *cut = learned(all, "ring/simple/8ch/128K", 4);
+    assert_true(one && two && cut);
+    assert_true(are_all(cut->times_us, cut->ntimes, 600));
     /* no time of a call that was merged with others, and was one of another size to the tuner */
-    assert_true(are_all(one->times_us, one->ntimes, 600) && are_all(one->beside_us, one->nbeside, 1000));
+    assert_true(are_all(one->times_us, one->ntimes, 720) && are_all(one->beside_us, one->nbeside, 1000));
     assert_true(are_all(two->times_us, two->ntimes, 600) && are_all(two->beside_us, two->nbeside, 1000));
     bench_results_free(all);
     bench_results_free(pair);
