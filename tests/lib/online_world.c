@@ -336,7 +336,21 @@ static void turn(void)
             world.sizes[i].turned = world.sizes[i].hold + 1;
 }
 
-void online_run(const struct online_options *o, struct online_score score[ONLINE_PLACES])
+/* What a job's journal says to the next one. */
+static void remind(const struct explore_decider *earlier)
+{
+    struct explore_topic t;
+    for (int i = 0; earlier && explore_topic(earlier, i, &t); i++)
+        for (int k = 0; k < t.ncandidates; k++)
+            if (explore_is_cell(t.candidates[k].cell) && t.candidates[k].pairs && !t.candidates[k].unlike)
+                explore_hinted(world.decider, t.kind, t.candidates[k].cell,
+                               explore_median(t.candidates[k].us, t.candidates[k].pairs) /
+                                   explore_median(t.defaults, t.ndefaults));
+}
+
+/* Leaves the decider. */
+static void run_job(const struct online_options *o, struct online_score score[ONLINE_PLACES],
+                    const struct explore_decider *earlier)
 {
     memset(&world, 0, sizeof world);
     world.o = *o;
@@ -349,6 +363,7 @@ void online_run(const struct online_options *o, struct online_score score[ONLINE
         abort();
     explore_member_init(world.member);
     world.member->clock = host_ns;
+    remind(earlier);
     for (unsigned n = 1, place = 0; place < ONLINE_PLACES; n++) {
         for (int i = 0; i < ONLINE_SIZES; i++)
             o->method == ONLINE_OURS ? step_ours(i) : step_other(i);
@@ -357,6 +372,18 @@ void online_run(const struct online_options *o, struct online_score score[ONLINE
         if (n == online_places[place])
             score[place++] = score_now();
     }
-    explore_decider_free(world.decider);
     free(world.member);
+}
+
+void online_run(const struct online_options *o, struct online_score score[ONLINE_PLACES])
+{
+    struct online_options earlier = *o;
+    struct explore_decider *decider = NULL;
+    earlier.seed += 1000;
+    if (o->again)
+        run_job(&earlier, score, NULL);
+    decider = o->again ? world.decider : NULL;
+    run_job(o, score, decider);
+    explore_decider_free(decider);
+    explore_decider_free(world.decider);
 }

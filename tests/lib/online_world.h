@@ -38,6 +38,7 @@ struct online_options {
     unsigned dropped;  /* one time in so many does not come; 0: none */
     int alike;         /* everything takes what the default takes */
     unsigned turns;    /* after so many steps what was best takes three times as long; 0: never */
+    int again;         /* after a job like it, of whose journal it is reminded; with other noise */
     double connect_us; /* of the host, for the first call of an algorithm */
 };
 

@@ -49,6 +49,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < ONLINE_PLACES; i++)
         printf(" |gain  paid worst slower  bad");
     puts("");
+    for (int r = 0; r < ONLINE_REGIMES; r++)
+        print_line(&(struct online_options){.regime = (enum online_regime)r, .regret = bound, .again = 1}, laws,
+                   "nccltune, again");
     for (int m = 0; m < ONLINE_METHODS; m++)
         for (int r = 0; r < ONLINE_REGIMES; r++)
             print_line(&(struct online_options){.method = (enum online_method)m,

@@ -43,12 +43,20 @@ struct topic {
     double last_hold_us;   /* since the trial began; 0: none */
 };
 
+struct hint {
+    int kind;
+    struct explore_cell cell;
+    double over;
+};
+
 struct explore_decider {
     double regret;
     double connect_us, stalled_us; /* feared, and paid; of the host */
     unsigned connected;            /* bit per algorithm that calls have run with */
     struct topic *topics[EXPLORE_KNOWN];
     int count, turn;
+    struct hint *hints; /* the fastest first */
+    size_t nhints;
     struct topic *asked; /* whose plan is proposed */
     int asked_candidate;
 };
@@ -67,6 +75,8 @@ void explore_decider_free(struct explore_decider *d)
 {
     for (int i = 0; d && i < d->count; i++)
         free(d->topics[i]);
+    if (d)
+        free(d->hints);
     free(d);
 }
 
@@ -93,7 +103,7 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static double median_of(const float *values, unsigned n)
+double explore_median(const float *values, unsigned n)
 {
     float sorted[HOLDS];
     n = n < HOLDS ? n : HOLDS;
@@ -211,8 +221,40 @@ static void add(struct topic *t, struct explore_cell cell, double risk)
         t->candidates[t->ncandidates++] = (struct explore_candidate){.cell = cell, .risk = risk};
 }
 
+void explore_hinted(struct explore_decider *d, int kind, struct explore_cell cell, double over)
+{
+    struct hint *more = realloc(d->hints, (d->nhints + 1) * sizeof *more);
+    size_t at = d->nhints;
+    if (!more)
+        return;
+    for (d->hints = more; at && more[at - 1].over > over; at--)
+        more[at] = more[at - 1];
+    more[at] = (struct hint){kind, cell, over};
+    d->nhints++;
+}
+
+static int was_slower(const struct explore_decider *d, const struct topic *t, struct explore_cell cell)
+{
+    for (size_t i = 0; i < d->nhints && !explore_is_ruled(t->rule); i++)
+        if (d->hints[i].kind == t->kind && !memcmp(&d->hints[i].cell, &cell, sizeof cell))
+            return d->hints[i].over > 1 - EXPLORE_MARGIN;
+    return 0;
+}
+
+/* Up to three: there has to be room for what nobody has tried. */
+static void list_hinted(const struct explore_decider *d, struct topic *t, unsigned offered)
+{
+    int most = t->ncandidates + 3;
+    for (size_t i = 0; i < d->nhints && t->ncandidates < most && !explore_is_ruled(t->rule); i++) {
+        const struct hint *h = &d->hints[i];
+        int is_own = h->cell.cell == t->own_cell && !h->cell.channels;
+        if (h->kind == t->kind && h->over < 1 - EXPLORE_MARGIN && offered >> h->cell.cell & 1 && !is_own)
+            add(t, h->cell, h->over);
+    }
+}
+
 /* The first is what the job would run with: it comes back when something else has won. */
-static void list(struct topic *t, const struct explore_seen *seen)
+static void list(const struct explore_decider *d, struct topic *t, const struct explore_seen *seen)
 {
     double least = 1e30;
     int order[EXPLORE_CELLS] = {0}, n = 0;
@@ -230,10 +272,12 @@ static void list(struct topic *t, const struct explore_seen *seen)
     add(t, explore_nothing, 1);
     if (explore_is_ruled(t->rule)) /* beside it others see what the table and all that was tried are worth */
         add(t, (struct explore_cell){.cell = EXPLORE_LIBRARY}, RISK);
+    list_hinted(d, t, seen->offered);
     for (int i = 0; i < n; i++) {
         double over = (double)seen->predicted_us[order[i]] / least;
-        if (order[i] != t->own_cell && over < DEAREST)
-            add(t, (struct explore_cell){.cell = (int8_t)order[i]}, RISK * (over > 1 ? over : 1));
+        struct explore_cell cell = {.cell = (int8_t)order[i]};
+        if (order[i] != t->own_cell && over < DEAREST && !was_slower(d, t, cell))
+            add(t, cell, RISK * (over > 1 ? over : 1));
     }
 }
 
@@ -275,7 +319,7 @@ static void list_chunks(struct topic *t, const struct explore_seen *seen)
 
 static double hold_us(const struct topic *t)
 {
-    return median_of(t->holds, t->nholds);
+    return explore_median(t->holds, t->nholds);
 }
 
 /* The next of a candidate. */
@@ -322,7 +366,7 @@ static int first_open(const struct explore_decider *d, const struct topic *t, in
 static int next_candidate(const struct explore_decider *d, struct topic *t, const struct explore_seen *seen)
 {
     if (!t->is_listed)
-        list(t, seen);
+        list(d, t, seen);
     if (t->hold.cell >= 0 && seen->calls >= t->again)
         return is_affordable(d, t, 0) ? 0 : -1;
     int connected = first_open(d, t, 1), other = first_open(d, t, 0);
@@ -456,7 +500,7 @@ static void hold(struct topic *t, int i)
 {
     struct explore_candidate *c = &t->candidates[i];
     if (t->hold.cell < 0)
-        t->default_us = median_of(t->defaults, t->ndefaults);
+        t->default_us = explore_median(t->defaults, t->ndefaults);
     if (!i)
         for (int k = 1; k < t->ncandidates; k++)
             lose(&t->candidates[k]); /* nothing is what it was */
@@ -491,7 +535,8 @@ int explore_topic(const struct explore_decider *d, int i, struct explore_topic *
                                  .bytes = t->bytes,
                                  .hold = t->hold,
                                  .rule = t->rule,
-                                 .default_us = t->hold.cell < 0 ? median_of(t->defaults, t->ndefaults) : t->default_us,
+                                 .default_us =
+                                     t->hold.cell < 0 ? explore_median(t->defaults, t->ndefaults) : t->default_us,
                                  .hold_us = hold_us(t),
                                  .spent_us = t->spent_us,
                                  .candidates = t->candidates,

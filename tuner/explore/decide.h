@@ -58,6 +58,13 @@ void explore_decider_free(struct explore_decider *d); /* NULL is fine */
 void explore_sampled(struct explore_decider *d, const struct explore_sample *s);
 void explore_stalled(struct explore_decider *d, enum explore_stall why, double us);
 
+/* What an earlier job has measured: the cell's time over that of calls by default. Where no table has a rule such cells
+ * come first, the fastest first, and are expected to cost that; those that were slower are left out. */
+void explore_hinted(struct explore_decider *d, int kind, struct explore_cell cell, double over);
+
+/* Of the latest EXPLORE_PAIRS of `n`; 0 of none. */
+double explore_median(const float *values, unsigned n);
+
 /* What is to be proposed next; 0: nothing for now. `seen` of the kinds, asked one at a time. */
 typedef void explore_look(void *arg, int kind, struct explore_seen *seen);
 uint32_t explore_next(struct explore_decider *d, explore_look *look, void *arg);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/explore/prior.h"
 #include "tuner/online/carrier.h"
 
 #define COMMS    256
@@ -18,7 +19,7 @@ struct explored {
     pthread_mutex_t mutex; /* of what follows */
     struct explore_decider *decider;
     uint64_t margin, proposed_at;
-    int aborts;
+    int aborts, is_reminded;
 };
 
 static struct {
@@ -78,6 +79,8 @@ static int propose(void *arg, uint64_t furthest, uint64_t *from, uint32_t *plan)
     pthread_mutex_lock(&x->mutex);
     if (!x->decider)
         x->decider = explore_decider_new(regret());
+    if (x->decider && !x->is_reminded)
+        x->is_reminded = explore_remind(x->decider, x->shape.nodes, x->shape.ranks);
     if (x->decider)
         explore_drain(&x->member, x->decider);
     int is_open = x->decider && x->aborts < GIVES_UP && explore_is_open(&x->member);
@@ -151,6 +154,7 @@ static void join(struct explored *x, char *why, size_t size)
     x->carried.hear = hear;
     x->carried.lose = lose;
     if (!x->carried.rank) {
+        explore_recall(variable("NCCLTUNE_CAPTURE"));
         x->carried.propose = propose;
         x->carried.decided = decided;
     }

@@ -1,7 +1,6 @@
 /* What a job leaves: a line for each finding, and its record. */
 #include "tuner/observe/conclude.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,43 +64,16 @@ static void gather(const struct observe_end *e, struct observe_job *j)
 }
 
 struct earlier {
-    char names[EARLIER][256]; /* of files, the latest job's first */
+    char names[EARLIER][OBSERVE_NAME]; /* of files, the latest job's first */
     struct observe_job jobs[EARLIER];
     struct observe_earlier points[EARLIER];
     size_t count;
 };
 
-static int is_record(const char *name, const char *own)
-{
-    size_t n = strlen(name), ending = sizeof OBSERVE_ENDING - 1;
-    return n > ending && n < 256 && name[0] != '.' && !strcmp(name + n - ending, OBSERVE_ENDING) &&
-           !(strlen(own) == n - ending && !memcmp(name, own, n - ending));
-}
-
-/* Jobs have numbers that grow: those of the highest. */
-static void list_earlier(const struct observe_end *e, struct earlier *b)
-{
-    DIR *d = opendir(e->dir);
-    for (const struct dirent *entry = d ? readdir(d) : NULL; entry; entry = readdir(d)) {
-        size_t at = b->count;
-        if (!is_record(entry->d_name, e->name))
-            continue;
-        while (at && strverscmp(b->names[at - 1], entry->d_name) < 0)
-            at--;
-        if (at == EARLIER)
-            continue;
-        b->count = b->count < EARLIER ? b->count + 1 : EARLIER;
-        memmove(b->names[at + 1], b->names[at], (b->count - at - 1) * sizeof *b->names);
-        snprintf(b->names[at], sizeof *b->names, "%s", entry->d_name);
-    }
-    if (d)
-        closedir(d);
-}
-
 static void read_earlier(const struct observe_end *e, struct earlier *b)
 {
     char path[PATH_SIZE];
-    list_earlier(e, b);
+    b->count = observe_latest(e->dir, "*" OBSERVE_ENDING, e->name, b->names, EARLIER);
     for (size_t i = 0; i < b->count; i++) {
         size_t bytes;
         snprintf(path, sizeof path, "%s/%s", e->dir, b->names[i]);

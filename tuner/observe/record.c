@@ -1,130 +1,41 @@
 /* Reading what captures wrote: a line a call, a line a fact. */
 #include "tuner/observe/record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/coll.h"
-
-/* ---- a line ------------------------------------------------------------------------------------------------------ */
-
-struct line {
-    const char *at, *end;
-};
-
-static int next_line(struct line *l, const char *end)
-{
-    l->at = l->end;
-    if (l->at >= end)
-        return 0;
-    const char *newline = memchr(l->at, '\n', (size_t)(end - l->at));
-    l->end = newline ? newline + 1 : end;
-    return 1;
-}
-
-/* The value behind "key": on this line; NULL: none. */
-static const char *value_of(const struct line *l, const char *key)
-{
-    size_t n = strlen(key);
-    for (const char *c = l->at; c + n + 4 < l->end; c++)
-        if (c[0] == '"' && !memcmp(c + 1, key, n) && !memcmp(c + 1 + n, "\": ", 3))
-            return c + n + 4;
-    return NULL;
-}
-
-static uint64_t number(const struct line *l, const char *key, uint64_t otherwise)
-{
-    const char *c = value_of(l, key);
-    uint64_t n = 0;
-    if (!c || *c < '0' || *c > '9')
-        return otherwise;
-    for (; c < l->end && *c >= '0' && *c <= '9'; c++) {
-        if (n > UINT64_MAX / 10 - 1)
-            return otherwise;
-        n = 10 * n + (uint64_t)(*c - '0');
-    }
-    return n;
-}
-
-static int small(const struct line *l, const char *key, int most)
-{
-    uint64_t n = number(l, key, 0);
-    return n <= (uint64_t)most ? (int)n : 0;
-}
-
-/* Up to 15 digits before the point; no number of ours has an exponent. */
-static double decimal(const struct line *l, const char *key)
-{
-    const char *c = value_of(l, key);
-    double n = 0, digit = 1;
-    if (!c || *c < '0' || *c > '9')
-        return -1;
-    for (; c < l->end && *c >= '0' && *c <= '9' && n < 1e15; c++)
-        n = 10 * n + (*c - '0');
-    if (c < l->end && *c == '.')
-        for (c++; c < l->end && *c >= '0' && *c <= '9'; c++)
-            n += (*c - '0') * (digit /= 10);
-    return n < 1e15 ? n : -1;
-}
-
-static uint64_t hexadecimal(const struct line *l, const char *key)
-{
-    const char *c = value_of(l, key);
-    uint64_t n = 0;
-    if (!c || *c != '"')
-        return 0;
-    for (c++; c < l->end && *c != '"'; c++) {
-        int digit = *c >= '0' && *c <= '9' ? *c - '0' : *c >= 'a' && *c <= 'f' ? *c - 'a' + 10 : -1;
-        if (digit < 0 || n >> 60)
-            return 0;
-        n = n << 4 | (unsigned)digit;
-    }
-    return n;
-}
-
-/* A word without escapes; its length, 0 when there is none or it does not fit. */
-static size_t word(const struct line *l, const char *key, char *to, size_t size)
-{
-    const char *c = value_of(l, key);
-    size_t n = 0;
-    if (!c || *c++ != '"')
-        return 0;
-    while (c + n < l->end && c[n] != '"' && c[n] >= ' ' && c[n] < 127 && c[n] != '\\')
-        n++;
-    if (c + n >= l->end || c[n] != '"' || n >= size)
-        return 0;
-    memcpy(to, c, n);
-    to[n] = 0;
-    return n;
-}
+#include "tuner/observe/line.h"
 
 /* ---- a file ------------------------------------------------------------------------------------------------------ */
 
 int observe_head(const char *text, size_t bytes, struct observe_head *h)
 {
-    struct line l = {text, text};
+    struct observe_line l = {text, text};
     char format[32] = "", rank[OBSERVE_WORD] = "";
     *h = (struct observe_head){.rank = -1};
-    for (int i = 0; i < 16 && next_line(&l, text + bytes) && !value_of(&l, "phases"); i++) {
+    for (int i = 0; i < 16 && observe_next(&l, text + bytes) && !observe_value(&l, "phases"); i++) {
         if (!format[0])
-            word(&l, "format", format, sizeof format);
+            observe_word(&l, "format", format, sizeof format);
         if (!h->name[0])
-            word(&l, "name", h->name, sizeof h->name);
+            observe_word(&l, "name", h->name, sizeof h->name);
         if (!h->host[0])
-            word(&l, "host", h->host, sizeof h->host);
-        if (!rank[0] && word(&l, "rank", rank, sizeof rank) && strspn(rank, "0123456789") == strlen(rank) &&
+            observe_word(&l, "host", h->host, sizeof h->host);
+        if (!rank[0] && observe_word(&l, "rank", rank, sizeof rank) && strspn(rank, "0123456789") == strlen(rank) &&
             strlen(rank) < 9)
             h->rank = (int)strtol(rank, NULL, 10);
-        if (value_of(&l, "ranks"))
-            h->size = small(&l, "ranks", 1 << 24);
-        if (value_of(&l, "ranks_per_node"))
-            h->per_node = small(&l, "ranks_per_node", 1 << 24);
-        h->began = number(&l, "began", h->began);
-        const char *ended = value_of(&l, "ended");
+        if (observe_value(&l, "ranks"))
+            h->size = observe_small(&l, "ranks", 1 << 24);
+        if (observe_value(&l, "ranks_per_node"))
+            h->per_node = observe_small(&l, "ranks_per_node", 1 << 24);
+        h->began = observe_number(&l, "began", h->began);
+        const char *ended = observe_value(&l, "ended");
         h->ended |= ended && l.end - ended > 4 && !memcmp(ended, "true", 4);
     }
     return !strcmp(format, "nccltune-workload/1") && h->name[0] ? 0 : -1;
@@ -138,24 +49,24 @@ static double time_us(double median_us, double total_us, uint64_t timed)
     return mean_us > 0.93 * median_us && mean_us < 1.07 * median_us ? mean_us : median_us;
 }
 
-static int parse_call(const struct line *l, struct observe_call *c)
+static int parse_call(const struct observe_line *l, struct observe_call *c)
 {
     char text[24], place[16];
-    size_t n = word(l, "collective", text, sizeof text);
+    size_t n = observe_word(l, "collective", text, sizeof text);
     *c = (struct observe_call){.kind = n ? coll_parse(text, n) : -1};
-    c->bytes = number(l, "bytes", 0);
-    c->count = number(l, "count", 0);
-    c->timed = number(l, "timed", 0);
-    c->group = hexadecimal(l, "group");
-    c->total_us = decimal(l, "total_us");
-    c->median_us = time_us(decimal(l, "time_us"), c->total_us, c->timed);
-    c->group_size = small(l, "group_size", 1 << 24);
-    c->stride = small(l, "stride", 1 << 24);
-    c->channels = small(l, "channels", 1024);
-    c->crosses_nodes = word(l, "placement", place, sizeof place) && !strcmp(place, "cluster");
-    c->algo = (n = word(l, "algorithm", text, sizeof text)) ? algo_parse(text, n) : -1;
-    c->proto = (n = word(l, "protocol", text, sizeof text)) ? proto_parse(text, n) : -1;
-    word(l, "dtype", c->dtype, sizeof c->dtype);
+    c->bytes = observe_number(l, "bytes", 0);
+    c->count = observe_number(l, "count", 0);
+    c->timed = observe_number(l, "timed", 0);
+    c->group = observe_hexadecimal(l, "group");
+    c->total_us = observe_decimal(l, "total_us");
+    c->median_us = time_us(observe_decimal(l, "time_us"), c->total_us, c->timed);
+    c->group_size = observe_small(l, "group_size", 1 << 24);
+    c->stride = observe_small(l, "stride", 1 << 24);
+    c->channels = observe_small(l, "channels", 1024);
+    c->crosses_nodes = observe_word(l, "placement", place, sizeof place) && !strcmp(place, "cluster");
+    c->algo = (n = observe_word(l, "algorithm", text, sizeof text)) ? algo_parse(text, n) : -1;
+    c->proto = (n = observe_word(l, "protocol", text, sizeof text)) ? proto_parse(text, n) : -1;
+    observe_word(l, "dtype", c->dtype, sizeof c->dtype);
     return c->kind >= 0 && c->bytes && c->count && c->group_size > 1 ? 0 : -1;
 }
 
@@ -203,7 +114,7 @@ int observe_add(struct observe_job *j, const char *text, size_t bytes)
 {
     struct observe_head h;
     struct observe_call c;
-    struct line l = {text, text};
+    struct observe_line l = {text, text};
     if (observe_head(text, bytes, &h) || (j->name[0] && strcmp(j->name, h.name) != 0))
         return -1;
     memcpy(j->name, h.name, sizeof j->name);
@@ -213,7 +124,7 @@ int observe_add(struct observe_job *j, const char *text, size_t bytes)
     j->size = h.size > j->size ? h.size : j->size;
     j->per_node = h.per_node ? h.per_node : j->per_node;
     j->began = j->began && j->began < h.began ? j->began : h.began;
-    while (!rc && next_line(&l, text + bytes))
+    while (!rc && observe_next(&l, text + bytes))
         if (!parse_call(&l, &c)) {
             c.rank = (unsigned)j->nranks - 1;
             rc = add_call(j, &c);
@@ -248,4 +159,31 @@ char *observe_read(const char *path, size_t *bytes)
         text[used] = 0;
     *bytes = used;
     return text;
+}
+
+static int is_of(const char *name, const char *job)
+{
+    size_t n = strlen(job);
+    return n && !strncmp(name, job, n) && name[n] == '.';
+}
+
+size_t observe_latest(const char *dir, const char *pattern, const char *own, char (*names)[OBSERVE_NAME], size_t most)
+{
+    size_t count = 0;
+    DIR *d = opendir(dir);
+    for (const struct dirent *entry = d ? readdir(d) : NULL; entry; entry = readdir(d)) {
+        size_t at = count;
+        if (fnmatch(pattern, entry->d_name, FNM_PERIOD) || is_of(entry->d_name, own))
+            continue;
+        while (at && strverscmp(names[at - 1], entry->d_name) < 0)
+            at--;
+        if (at == most)
+            continue;
+        count = count < most ? count + 1 : most;
+        memmove(names[at + 1], names[at], (count - at - 1) * sizeof *names);
+        snprintf(names[at], sizeof *names, "%s", entry->d_name);
+    }
+    if (d)
+        closedir(d);
+    return count;
 }

@@ -59,4 +59,9 @@ void observe_free(struct observe_job *j);
  */
 char *observe_read(const char *path, size_t *bytes);
 
+/* Names of files of other jobs than `own` ("": of all) in a directory, at most `most`: jobs have numbers that grow, and
+ * those of the highest come first. */
+#define OBSERVE_NAME 256
+size_t observe_latest(const char *dir, const char *pattern, const char *own, char (*names)[OBSERVE_NAME], size_t most);
+
 #endif

@@ -17,9 +17,9 @@
 
 struct shared {
     _Atomic uint32_t at[RANKS];
-    _Atomic uint64_t used[COMMS][KEPT]; /* the call and 1, and what it ran with */
-    _Atomic uint32_t stop, tried, disagreed, told, found;
-    char id[128]; /* of the communicator of all */
+    _Atomic uint64_t used[COMMS][KEPT];                          /* the call and 1, and what it ran with */
+    _Atomic uint32_t stop, tried, disagreed, told, found, first; /* first: that was tried, and 1 */
+    char id[128];                                                /* of the communicator of all */
     _Atomic int has_id;
 };
 static struct shared *shared;

@@ -118,6 +118,18 @@ static void connecting_is_within_the_bound(void **state)
     assert_true(s.gained > 0.2 * s.possible);
 }
 
+/* What a job has found the next one has soon, and for less. */
+static void the_next_job_begins_with_it(void **state)
+{
+    (void)state;
+    struct online_options o = {.regime = ONLINE_TAIL, .regret = 0.01};
+    struct online_score first = add(&o, 0);
+    o.again = 1;
+    struct online_score again = add(&o, 1);
+    printf("# %.2f, then %.2f of %.2f after 1,000 calls\n", first.gained, again.gained, again.possible);
+    assert_true(again.gained > 0.6 * again.possible && !again.worse);
+}
+
 /* One time in eight does not come. */
 static void times_may_be_missing(void **state)
 {
@@ -158,6 +170,7 @@ int main(void)
         cmocka_unit_test(turns_are_one_block_a_window),
         cmocka_unit_test(gains_within_the_bound),
         cmocka_unit_test(connecting_is_within_the_bound),
+        cmocka_unit_test(the_next_job_begins_with_it),
         cmocka_unit_test(times_may_be_missing),
         cmocka_unit_test(what_is_alike_stays),
         cmocka_unit_test(what_turns_bad_goes_back),

@@ -45,7 +45,10 @@ static void make_calls(const struct job *j, const struct loader *l, struct profi
         uint32_t choice = ask_for(l, c, &task);
         note(0, call, choice);
         profiled_launch(c, &task, 1);
-        shared->tried += task.algo != ALGO_RING || task.proto != PROTO_LL;
+        int is_tried = task.algo != ALGO_RING || task.proto != PROTO_LL;
+        shared->tried += is_tried;
+        if (is_tried && !shared->first)
+            shared->first = 1 + (uint32_t)(task.algo * PROTO_COUNT + task.proto);
         settled = choice >> 8 == THE_BEST >> 8 ? settled + 1 : 0;
         if (!c->rank && settled == SETTLED)
             shared->stop = call + 3 * LEAD;
@@ -110,6 +113,7 @@ static void finds_the_best_and_leaves_a_journal(void **state)
 {
     (void)state;
     struct bench_results *r = journal(&(struct job){"tune", -1, 30, MOST});
+    assert_int_equal(shared->first, 1 + ALGO_TREE * PROTO_COUNT + PROTO_LL);
     const struct bench_result *best = learned(r, "ring/simple"), *usual = learned(r, "default");
     assert_true(best && usual && best->ntimes >= 8 && best->nbeside == best->ntimes && usual->ntimes >= 8);
     assert_true(best->times_us[0] < 700 && usual->times_us[0] > 900 && best->beside_us[0] > 900);
@@ -133,6 +137,21 @@ static void under_a_table_too(void **state)
     assert_true(best->times_us[0] < 700 && row->times_us[0] > 1050 && usual->times_us[0] < 1050);
     assert_true(!best->nbeside && !row->nbeside && !usual->nbeside);
     bench_results_free(r);
+}
+
+/* What earlier jobs have left in the directory is tried first: Tree with LL without it. */
+static void begins_with_what_is_known(void **state)
+{
+    (void)state;
+    put_file("9.learned.0.jsonl",
+             "{\"format\": \"nccltune-results/1\"}\n"
+             "{\"engine\": \"nccl\", \"collective\": \"allreduce\", \"bytes\": 1048576, \"nodes\": 1, \"ranks\": 4, "
+             "\"call\": {\"label\": \"ring/simple\", \"settings\": {\"algorithm\": \"ring\", \"protocol\": "
+             "\"simple\"}}, \"times_us\": [600.000, 610.000, 605.000]}\n"
+             "{\"engine\": \"nccl\", \"collective\": \"allreduce\", \"bytes\": 1048576, \"nodes\": 1, \"ranks\": 4, "
+             "\"call\": {\"label\": \"default\", \"settings\": {}}, \"times_us\": [1000.000]}\n");
+    bench_results_free(journal(&(struct job){"tune", -1, 30, MOST}));
+    assert_int_equal(shared->first, 1 + ALGO_RING * PROTO_COUNT + PROTO_SIMPLE);
 }
 
 /* One rank that is told otherwise is enough for all to be as they are without. */
@@ -162,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(finds_the_best_and_leaves_a_journal, make_key, end_job),
+        cmocka_unit_test_setup_teardown(begins_with_what_is_known, make_key, end_job),
         cmocka_unit_test_setup_teardown(under_a_table_too, make_key, end_job),
         cmocka_unit_test_setup_teardown(all_or_none, make_key, end_job),
         cmocka_unit_test_setup_teardown(off_unless_asked_for, make_key, end_job),
