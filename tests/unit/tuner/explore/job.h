@@ -49,7 +49,7 @@ static inline void keep_pace(uint32_t call)
             slowest = shared->at[i] < slowest ? shared->at[i] : slowest;
         if (call <= slowest + LEAD)
             return;
-        usleep(50);
+        usleep(200);
     }
 }
 
@@ -73,7 +73,7 @@ static inline void run_ranks(void (*be_rank)(const void *job, int rank), const v
     for (int i = 0; i < RANKS; i++) {
         ranks[i] = fork();
         if (!ranks[i]) {
-            alarm(100);
+            alarm(300);
             be_rank(job, i);
             exit(0);
         }
