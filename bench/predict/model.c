@@ -210,13 +210,12 @@ static double ring_fill_of(const struct model_flow *f, int coll)
 
 /* Of a broadcast or a reduction over a ring, each rank is done when it has received and sent, and takes part in the
  * next call while this one passes the others: one hop in and one out. */
-static void overlap_calls(struct wait *w, double node_hops, double net_hops)
+static void overlap_calls(struct wait *w, int hops)
 {
-    double both = net_hops > 0 ? 1 : 2, all_us = w->hops_us.node + w->hops_us.net;
-    w->hops_us.node *= node_hops > both ? both / node_hops : 1;
-    w->hops_us.net *= net_hops > 1 ? 1 / net_hops : 1;
-    w->saved_us = all_us - w->hops_us.node - w->hops_us.net;
-    w->relays = (int)(node_hops + net_hops) - 1;
+    double all_us = w->hops_us.node;
+    w->hops_us.node *= hops > 2 ? 2.0 / hops : 1;
+    w->saved_us = all_us - w->hops_us.node;
+    w->relays = hops - 1;
 }
 
 /* A ring hands on what has arrived while more arrives: little of its hops is paid again. Deeper trees have smaller
@@ -235,8 +234,8 @@ static struct wait wait_for(const struct model *m, enum model_pattern p, int col
     case MODEL_RING:
         w = wait_of(m, f, proto, (struct hops){rounds * (n->ranks - apart), nets, ring_fill * nets});
         w.fill_us.node *= ring_fill_of(f, coll);
-        if (coll == COLL_BROADCAST || coll == COLL_REDUCE)
-            overlap_calls(&w, n->ranks - apart, nets);
+        if (!leaving && (coll == COLL_BROADCAST || coll == COLL_REDUCE)) /* between nodes nobody has published it */
+            overlap_calls(&w, n->ranks - 1);
         return w;
     case MODEL_TREE:
         w = wait_of(m, f, proto,
