@@ -1,186 +1,161 @@
-/* envgen/drift: the captures of twenty-three jobs in two directories, and what is said of them, word by word. */
+/* What captures of many jobs say: a node that is late in all of them, a rail that is late on all nodes, a call that has
+ * become slower. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "core/coll.h"
-#include "core/json.h"
-#include "envgen/drift/expect.h"
-#include "tests/lib/whole.h"
+#include "envgen/drift/drift.h"
+#include "tests/unit/envgen/scratch.h"
 
-#define RANKS 4
+#define RANKS 8 /* on nodes of four */
 
-static char tree[4096], dir[] = "/tmp/nccltune-drift-XXXXXX";
+static struct scratch s;
+static struct drift_fleet *fleet;
+static char *printed;
 
-static void put_call(FILE *f, int bytes, int count, double us)
+static int make(void **state)
 {
-    fprintf(
-        f,
-        "{\"collective\": \"allreduce\", \"bytes\": %d, \"count\": %d, \"group_size\": 4, \"placement\": \"cluster\", "
-        "\"stride\": 1, \"time_us\": %.1f, \"timed\": 50, \"total_us\": %.1f, \"algorithm\": \"%s\", \"protocol\": "
-        "\"simple\", \"group\": \"%d\"},\n",
-        bytes, count, us, 50 * us, us > 2000 ? "ring" : "tree", bytes);
+    (void)state;
+    s = scratch_new();
+    fleet = NULL;
+    printed = NULL;
+    return 0;
 }
 
-/* A rank of two a node: its AllReduce of 1 MiB, and one of 8 MiB. */
-static void put_rank(const char *to, int job, int rank, double us, double other_us)
+static int clean(void **state)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s/%d.rank.%d.json", to, job, rank);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fprintf(
-        f,
-        "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"%d\",\n  \"rank\": \"%d\",\n  \"host\": \"n%d\",\n"
-        "  \"began\": %d,\n  \"ended\": true,\n  \"ranks\": 4,\n  \"ranks_per_node\": 2,\n  \"phases\": [\n",
-        job, rank, rank / 2, job ? 1790000000 + 86400 * job : 0);
-    put_call(f, 1 << 20, 1000, us);
-    if (other_us > 0)
-        put_call(f, 8 << 20, 10, other_us);
+    (void)state;
+    drift_free(fleet);
+    free(printed);
+    scratch_free(&s);
+    return 0;
+}
+
+/* A job whose AllReduces take `us`, half of that for ranks that come last (bits). A rank of it is in node first/4, ...
+ */
+static void put_job(int job, int first_node, unsigned late, double us)
+{
+    for (int rank = 0; rank < RANKS; rank++) {
+        double own = late >> rank & 1 ? us / 2 : us;
+        char name[32];
+        const char *text = arena_printf(
+            s.arena,
+            "{\n  \"format\": \"nccltune-workload/1\",\n  \"name\": \"%d\",\n  \"rank\": \"%d\",\n  \"host\": "
+            "\"n%d\",\n"
+            "  \"began\": %d,\n  \"ended\": true,\n  \"ranks\": %d,\n  \"ranks_per_node\": 4,\n  \"phases\": [\n"
+            "{\"collective\": \"allreduce\", \"bytes\": 4096, \"count\": 100, \"group_size\": %d, \"placement\": "
+            "\"cluster\", \"stride\": 1, \"algorithm\": \"ring\", \"protocol\": \"ll\", \"time_us\": %.1f, \"timed\": "
+            "50, "
+            "\"total_us\": %.1f, \"group\": \"00000000000000ff\"},\n",
+            job, rank, first_node + rank / 4, 1790000000 + job, RANKS, RANKS, own, 50 * own);
+        snprintf(name, sizeof name, "%d.rank.%d.json", job, rank);
+        scratch_write(&s, name, text, strlen(text));
+    }
+}
+
+static const struct drift_fleet *judge(void)
+{
+    struct err e = {0};
+    const char *dirs[] = {s.dir};
+    size_t bytes;
+    fleet = drift_read(dirs, 1, s.arena, &e);
+    assert_non_null(fleet);
+    FILE *f = open_memstream(&printed, &bytes);
+    drift_print(fleet, f);
     fclose(f);
+    return fleet;
 }
 
-/* late: bits of the ranks that the others wait for. */
-static void put_job(const char *to, int job, double us, double other_us, unsigned late)
+static const struct drift_cause *cause(const char *host, int place)
 {
-    for (int rank = 0; rank < RANKS; rank++)
-        put_rank(to, job, rank, late >> rank & 1 ? us / 2 : us, other_us);
+    for (size_t i = 0; i < fleet->ncauses; i++)
+        if (host ? fleet->causes[i].host && !strcmp(fleet->causes[i].host, host) : fleet->causes[i].place == place)
+            return &fleet->causes[i];
+    return NULL;
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    assert_non_null(getcwd(tree, sizeof tree));
-    strcpy(dir + strlen(dir) - 6, "XXXXXX");
-    assert_non_null(mkdtemp(dir));
-    return chdir(dir) || mkdir("a", 0755) || mkdir("b", 0755) || mkdir("none", 0755);
-}
-
-static int tear_down(void **state)
-{
-    char command[64];
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", dir);
-    return chdir(tree) || system(command);
-}
-
-static void says_it_all(void **state)
+/* Three jobs on other nodes each time, and it is always the GPU with number 2: its rail. */
+static void a_rail_is_late_on_all_nodes(void **state)
 {
     (void)state;
-    static const char *const dirs[] = {"a", "b"};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    char *text = NULL;
-    size_t bytes;
-    for (int job = 1; job <= 22; job++) /* none as fast as another: medians are of one job alone */
-        put_job("a", job, job == 22 ? 2500 : 1000 + job,
-                job == 22   ? 0
-                : job == 21 ? 900
-                            : 300 + job,
-                job == 10 || job == 11 ? 8
-                : job == 12            ? 2
-                : job == 13            ? 1
-                                       : 0);
-    put_job("b", 0, 1000, 310, 0);
-    put_rank("none", 22, 0, 1, 1);
-    assert_int_equal(rename("none/22.rank.0.json", "a/.22.rank.0.json"), 0);
-    put_rank("none", 23, 0, 1, 1);
-    assert_int_equal(rename("none/23.rank.0.json", "a/23.rank.0.json.tmp"), 0);
-    put_rank("none", 24, 0, 1, 1);
-    assert_int_equal(rename("none/24.rank.0.json", "a/24.json"), 0);
-    struct drift_fleet *f = drift_read(dirs, 2, a, &e);
-    assert_non_null(f);
-    f->jobs[22]->seen.cut = 1;
-    FILE *out = open_memstream(&text, &bytes);
-    drift_print(f, out);
-    cJSON *doc = drift_json(f);
-    char *json = cJSON_Print(doc);
-    fprintf(out, "%s\n", json);
-    fclose(out);
-    cJSON_free(json);
+    put_job(1, 0, 1U << 2, 100);
+    put_job(2, 2, 1U << 6, 100);
+    put_job(3, 4, 1U << 2 | 1U << 6, 100);
+    judge();
+    const struct drift_cause *rail = cause(NULL, 2);
+    assert_non_null(rail);
+    assert_int_equal(rail->late, 4);
+    assert_int_equal(rail->nhosts, 4);
+    assert_int_equal(rail->jobs, 3);
+    assert_non_null(
+        strstr(printed, "rank 2 of a node (its rail, where each GPU has a port) comes last 4 times on 4 nodes"));
+    assert_null(cause(NULL, 1));
+}
+
+/* One GPU of one node, three times: that is one node, however many jobs have met it. */
+static void a_node_is_no_rail(void **state)
+{
+    (void)state;
+    for (int job = 1; job <= 3; job++)
+        put_job(job, 0, 1U << 5, 100);
+    judge();
+    const struct drift_cause *node = cause("n1", -1), *rail = cause(NULL, 1);
+    assert_true(node && rail);
+    assert_int_equal(node->late, 3);
+    assert_int_equal(node->jobs, 3);
+    assert_int_equal(rail->late, 3);
+    assert_int_equal(rail->nhosts, 1);
+    cJSON *doc = drift_json(fleet);
+    const cJSON *c = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "waited_for"), 1);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(c, "nodes")), 1);
     cJSON_Delete(doc);
-    drift_free(f);
-    arena_free(a);
-    assert_int_equal(chdir(tree), 0);
-    assert_whole(text, "tests/fixtures/envgen/drift.txt");
-    free(text);
 }
 
-static void says_that_nothing_is(void **state)
+/* Two GPUs of a node: each place has it. */
+static void places_of_one_node(void **state)
 {
     (void)state;
-    static const char *const dirs[] = {"b", "none", "nowhere"};
-    struct arena *a = arena_new();
-    struct err e = {0};
-    char *text = NULL;
-    size_t bytes;
-    assert_null(drift_read(dirs + 1, 1, a, &e));
-    assert_non_null(strstr(e.text, "none holds no capture"));
-    e = (struct err){0};
-    put_job("b", 1, 1000, 0, 0);
-    assert_null(drift_read(dirs, 3, a, &e));
-    assert_non_null(strstr(e.text, "nowhere: No such file"));
-    struct drift_fleet *f = drift_read(dirs, 2, a, &e);
-    assert_non_null(f);
-    FILE *out = open_memstream(&text, &bytes);
-    drift_print(f, out);
-    fclose(out);
-    assert_string_equal(text, "job               began (UTC)        ranks read  calls   late  slower\n"
-                              "1                 2026-09-22 14:13       4 of 4      1      0       0\n"
-                              "\nNobody is waited for, and nothing has become slower.\n");
-    free(text);
-    drift_free(f);
-    drift_free(NULL);
-    arena_free(a);
+    put_job(1, 0, 1U << 1 | 1U << 2, 100);
+    judge();
+    assert_true(cause(NULL, 1) && cause(NULL, 1)->nhosts == 1);
+    assert_true(cause(NULL, 2) && cause(NULL, 2)->nhosts == 1);
+    assert_int_equal(cause("n0", -1)->late, 1);
 }
 
-static void names_what_was_not_expected(void **state)
+/* All of a node: nothing is said of its rails. */
+static void a_whole_node(void **state)
 {
     (void)state;
-    struct observe_call call = {.kind = COLL_ALLREDUCE,
-                                .bytes = 1 << 20,
-                                .count = 10,
-                                .group_size = 8,
-                                .median_us = 300,
-                                .algo = ALGO_RING,
-                                .proto = PROTO_LL};
-    struct drift_unexpected list[22];
-    struct drift_job job = {.seen = {.name = "7"}};
-    struct drift_expectation x = {.job = &job, .known = 3, .calls = 5, .unexpected = list, .count = 2};
-    char *text = NULL;
-    size_t bytes;
-    for (size_t i = 0; i < 22; i++)
-        list[i] = (struct drift_unexpected){.now = {call, &job.seen}, .expected_us = 100, .times = 3};
-    list[1].is_predicted = 1;
-    list[1].choice = "tree/simple";
-    FILE *out = open_memstream(&text, &bytes);
-    drift_expect_print(&x, out);
-    cJSON *doc = drift_expect_json(&x);
-    char *json = cJSON_Print(doc);
-    fprintf(out, "%s\n", json);
-    x.count = 0;
-    drift_expect_print(&x, out);
-    x.count = 22;
-    drift_expect_print(&x, out);
-    fclose(out);
-    cJSON_free(json);
-    cJSON_Delete(doc);
-    assert_whole(text, "tests/fixtures/envgen/unexpected.txt");
-    free(text);
+    put_job(1, 0, 0xf0, 100);
+    judge();
+    assert_non_null(cause("n1", -1));
+    assert_int_equal(fleet->ncauses, 1);
+}
+
+static void a_call_has_become_slower(void **state)
+{
+    (void)state;
+    put_job(1, 0, 0, 100);
+    put_job(2, 0, 0, 101);
+    put_job(3, 0, 0, 210);
+    judge();
+    assert_int_equal(fleet->ncalls, 1);
+    assert_non_null(strstr(printed, "job 3: allreduce of 4 KiB among 8 ranks takes 2.1 times as long as in job "));
+    assert_null(strstr(printed, "Who is waited for"));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(says_it_all, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(says_that_nothing_is, set_up, tear_down),
-                                       cmocka_unit_test(names_what_was_not_expected)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_rail_is_late_on_all_nodes, make, clean),
+        cmocka_unit_test_setup_teardown(a_node_is_no_rail, make, clean),
+        cmocka_unit_test_setup_teardown(places_of_one_node, make, clean),
+        cmocka_unit_test_setup_teardown(a_whole_node, make, clean),
+        cmocka_unit_test_setup_teardown(a_call_has_become_slower, make, clean),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
