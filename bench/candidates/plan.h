@@ -22,7 +22,10 @@ struct bench_plan {
     struct bench_knobs *beside; /* what is tried together with the best of the launches, whatever that is */
     int nbeside;
     int keep_all;     /* launches are compared with one another: none is left behind */
-    int prior_nodes;  /* the search may order the launches by what is predicted for so many nodes; 0: as they stand */
+    int prior_nodes;  /* a model may be asked about so many, and the order of launches goes by that where they are
+                       * several;  0: of these calls it knows nothing */
+    double *expected; /* of each launch, how many times as fast as the default it is by prediction; 0: the model is
+                       * silent; NULL: nothing was predicted */
     const int *nodes; /* engines that compute: the numbers of nodes, and */
     int nnodes, ranks_per_node;
     int one_session; /* the session that `open` gives cannot be had twice: a death ends the measurement */

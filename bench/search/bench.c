@@ -39,7 +39,8 @@ static int plan(struct bench_options *o, const struct bench_engine *engine, cons
     int rc = engine->plan(setup, a, p, e);
     if (!rc && o->earlier)
         rc = search_leave_out_losers(p, engine->name, o->earlier, setup->log, e);
-    if (!rc && p->prior_nodes && search_prior_launches(setup->topology, p->prior_nodes, setup->ranks_per_node, p))
+    if (!rc && p->prior_nodes > 1 &&
+        search_prior_launches(setup->topology, p->prior_nodes, setup->ranks_per_node, a, p))
         log_info(setup->log, "launches are tried in the order of what the model predicts for them");
     for (int coll = 0; coll < COLL_MEASURED && !rc; coll++) {
         int found = !(o->collectives & 1u << coll);
@@ -175,8 +176,12 @@ static cJSON *calls_json(const struct bench_plan *p, int coll)
     return o;
 }
 
-static cJSON *plan_json(const struct bench_options *o, const struct bench_engine *engine, const struct bench_plan *p,
-                        const uint64_t *sizes, int nsizes)
+/* What a plan's gains per second are for, seconds. */
+#define USUAL_START 5
+
+static cJSON *plan_json(const struct bench_options *o, const struct bench_setup *setup,
+                        const struct bench_engine *engine, const struct bench_plan *p, const uint64_t *sizes,
+                        int nsizes)
 {
     cJSON *doc = cJSON_CreateObject();
     json_add_str(doc, "engine", engine->name);
@@ -196,6 +201,10 @@ static cJSON *plan_json(const struct bench_options *o, const struct bench_engine
         int shapes = o->shapes.count ? o->shapes.count : 1, colls = __builtin_popcount(o->collectives);
         struct budget_task task = {colls * nsizes * shapes, p->nlaunches - 1 + p->nbeside, p->keep_all};
         cJSON_AddItemToObject(doc, "time", budget_json(&task, o->budget_open ? 0 : o->budget_s));
+        cJSON *expected =
+            search_prior_json(setup->topology, p, setup->ranks_per_node, o->collectives, sizes, nsizes, USUAL_START);
+        if (expected)
+            cJSON_AddItemToObject(doc, "expected", expected);
     }
     return doc;
 }
@@ -220,7 +229,7 @@ cJSON *bench_plan_json(const struct bench_options *o, const struct topology *top
         rc = plan(&resolved, engine, &setup, a, &work, e);
     if (!rc) {
         const uint64_t *sizes = sizes_of(&resolved, workload, a, &nsizes);
-        doc = plan_json(&resolved, engine, &work, sizes, nsizes);
+        doc = plan_json(&resolved, &setup, engine, &work, sizes, nsizes);
     }
     engine->finish(&work);
     workload_free(workload);
@@ -239,6 +248,7 @@ void bench_plan_print(const cJSON *plan, FILE *out)
 {
     const cJSON *beside = cJSON_GetObjectItemCaseSensitive(plan, "beside"), *item;
     const cJSON *time = cJSON_GetObjectItemCaseSensitive(plan, "time");
+    const cJSON *expected = cJSON_GetObjectItemCaseSensitive(plan, "expected");
     char text[UNIT_TEXT];
     fprintf(out, "engine       %s (%s): %s\n", json_str(plan, "engine", ""), json_str(plan, "library", ""),
             json_str(plan, "description", ""));
@@ -266,4 +276,9 @@ void bench_plan_print(const cJSON *plan, FILE *out)
         fputs("time         by what a start takes, which the first one tells\n", out);
         budget_print(time, out);
     }
+    if (expected)
+        fprintf(out,
+                "expected     by the model, the most per second first, of all calls alike, where a start takes %d s\n",
+                USUAL_START);
+    search_prior_print(expected, out);
 }

@@ -21,8 +21,9 @@ int bench_run(const struct bench_options *o, const struct topology *topology, st
               struct bench_results **measured, struct err *e);
 
 /* What bench_run would do, as {engine, library, description, launches, beside, collectives: {NAME: {calls,
- * refinements}}, sizes, time_s}: launches and calls by their labels, sizes in bytes, time_s (nothing is measured: none)
- * at most. Runs nothing on other machines. cJSON_Delete frees; NULL after an error, as in bench_run. */
+ * refinements}}, sizes, time, expected}: launches and calls by their labels, sizes in bytes, time (nothing is measured:
+ * none) as in bench/search/budget.h, expected (nothing is predicted: none) as in bench/search/prior.h. Runs nothing on
+ * other machines. cJSON_Delete frees; NULL after an error, as in bench_run. */
 cJSON *bench_plan_json(const struct bench_options *o, const struct topology *topology, struct log *log, struct err *e);
 
 /* The same for people. */

@@ -14,6 +14,12 @@ struct budget_task {
     int all;      /* launches are all compared with one another, with all points */
 };
 
+/* All calls at a point, first uses included, until the winner is proven, seconds: half as long in a quiet world. */
+#define BUDGET_POINT_S 1.0
+
+/* What a session lasts at least that tells launches apart, behind its start: in starts, which are lost anyway. */
+#define BUDGET_LEAST_VISIT 0.5
+
 /* Launches that are compared with the default at the same time, and pairs of sessions for them: usually, and at most.
  */
 #define BUDGET_FINALISTS  2
@@ -26,8 +32,8 @@ struct budget_task {
 #define BUDGET_SPARE       (2 + 2 * BENCH_FEWEST_SESSIONS)
 #define BUDGET_SCREEN_PART 0.4
 
-/* How long sessions last in which launches are told apart, behind their start: half as long as that, which is lost
- * anyway, and longer where there is time for as many as a search usually makes. */
+/* How long sessions last in which launches are told apart, behind their start: longer than at least where there is time
+ * for as many as a search usually makes. */
 double budget_visit_s(const struct budget_task *t, double left_s, double start_s);
 
 /* What of the time left is kept for the calls of the launch that wins, when they are to take as long as `calls_s`. */
@@ -47,5 +53,9 @@ struct budget_buys budget_buys(const struct budget_task *t, double budget_s, dou
  * for starts of 1, 5 and 30 s for people; budget_s 0: the usual one. cJSON_Delete frees. */
 cJSON *budget_json(const struct budget_task *t, double budget_s);
 void budget_print(const cJSON *budget, FILE *out);
+
+/* The line for one start. */
+#define BUDGET_TEXT 256
+void budget_text(const struct budget_task *t, double budget_s, double start_s, char text[BUDGET_TEXT]);
 
 #endif

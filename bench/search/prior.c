@@ -1,11 +1,14 @@
-/* The order in which launches are tried, by prediction. */
+/* What is predicted of all that will be tried, and the order in which launches are. */
 #include "bench/search/prior.h"
 
 #include <math.h>
 
 #include "bench/predict/launch.h"
 #include "bench/predict/model.h"
+#include "bench/search/budget.h"
 #include "core/coll.h"
+#include "core/json.h"
+#include "core/units.h"
 
 /* Launches are told apart by AllReduce, at a size where latency counts, one where bandwidth does, and one between. */
 static const uint64_t sizes[] = {(uint64_t)64 << 10, (uint64_t)4 << 20, (uint64_t)256 << 20};
@@ -28,7 +31,8 @@ static double score(const struct model_setup *base, const struct bench_knobs *la
     return sum / SIZES;
 }
 
-int search_prior_launches(const struct topology *t, int nodes, int ranks_per_node, struct bench_plan *p)
+int search_prior_launches(const struct topology *t, int nodes, int ranks_per_node, struct arena *a,
+                          struct bench_plan *p)
 {
     struct model_setup s = {.nccl = {.topology = t, .nodes = nodes, .ranks_per_node = ranks_per_node}};
     s.nccl.class_index = t ? model_class_of(t) : -1;
@@ -37,23 +41,108 @@ int search_prior_launches(const struct topology *t, int nodes, int ranks_per_nod
     double untouched = score(&s, &p->launches[0]);
     if (isnan(untouched))
         return 0;
-    struct arena *a = arena_new();
     double *scores = arena_alloc(a, (size_t)p->nlaunches * sizeof *scores);
+    double *gains = p->expected = arena_alloc(a, (size_t)p->nlaunches * sizeof *gains);
     int known = 0;
     scores[0] = untouched;
+    gains[0] = 1;
     for (int i = 1; i < p->nlaunches; i++) {
         struct bench_knobs launch = p->launches[i];
         double mine = score(&s, &launch);
+        double gain = isnan(mine) ? 0 : exp(untouched - mine);
         known += !isnan(mine);
         mine = isnan(mine) ? untouched : mine;
         int k = i;
         for (; k > 1 && scores[k - 1] > mine; k--) {
             scores[k] = scores[k - 1];
+            gains[k] = gains[k - 1];
             p->launches[k] = p->launches[k - 1];
         }
         scores[k] = mine;
+        gains[k] = gain;
         p->launches[k] = launch;
     }
-    arena_free(a);
     return known;
+}
+
+/* ---- for the plan ---- */
+
+/* How many times as fast as NCCL's choice the best call is. */
+static double best_gain(const struct model *m, int coll, uint64_t bytes)
+{
+    struct model_call call = {coll, bytes, -1, -1, 0};
+    struct model_time t, best;
+    if (model_predict(m, &call, &t))
+        return 0;
+    best = t;
+    for (call.algo = 0; call.algo < ALGO_COUNT; call.algo++)
+        for (call.proto = 0; call.proto < PROTO_COUNT; call.proto++) {
+            struct model_time other;
+            if (!model_predict(m, &call, &other) && other.us < best.us)
+                best = other;
+        }
+    return t.us / best.us;
+}
+
+/* Into `list`, which is sorted: the most gain per second first. */
+static void insert(cJSON *list, cJSON *o, double gain, double part, double time_s)
+{
+    double per_s = part * log(gain) / time_s;
+    int at = 0;
+    cJSON_AddNumberToObject(o, "gain", gain);
+    cJSON_AddNumberToObject(o, "time_s", time_s);
+    cJSON_AddNumberToObject(o, "gain_per_s", per_s);
+    while (json_num(cJSON_GetArrayItem(list, at), "gain_per_s", -INFINITY) >= per_s)
+        at++;
+    cJSON_InsertItemInArray(list, at, o);
+}
+
+cJSON *search_prior_json(const struct topology *t, const struct bench_plan *p, int ranks_per_node, unsigned collectives,
+                         const uint64_t *bytes, int n, double start_s)
+{
+    struct model_setup s = {.nccl = {.topology = t, .nodes = p->prior_nodes, .ranks_per_node = ranks_per_node}};
+    struct arena *a = arena_new();
+    cJSON *list = cJSON_CreateArray();
+    s.nccl.class_index = t ? model_class_of(t) : -1;
+    const struct model *m = p->prior_nodes && s.nccl.class_index >= 0 ? model_new(&s, a, NULL) : NULL;
+    double part = 1.0 / (n * __builtin_popcount(collectives));
+    for (int i = 0; i < n * COLL_COUNT && m; i++) {
+        int coll = i % COLL_COUNT;
+        double gain = collectives >> coll & 1 ? best_gain(m, coll, bytes[i / COLL_COUNT]) : 0;
+        if (gain > 0) {
+            cJSON *o = cJSON_CreateObject();
+            json_add_str(o, "collective", coll_name(coll));
+            cJSON_AddNumberToObject(o, "bytes", (double)bytes[i / COLL_COUNT]);
+            insert(list, o, gain, part, BUDGET_POINT_S);
+        }
+    }
+    for (int i = 1; i < p->nlaunches && p->expected; i++)
+        if (p->expected[i] > 0) {
+            cJSON *o = cJSON_CreateObject();
+            json_add_str(o, "launch", p->launches[i].label);
+            insert(list, o, p->expected[i], 1, (1 + BUDGET_LEAST_VISIT) * start_s);
+        }
+    arena_free(a);
+    if (cJSON_GetArraySize(list))
+        return list;
+    cJSON_Delete(list);
+    return NULL;
+}
+
+void search_prior_print(const cJSON *expected, FILE *out)
+{
+    const cJSON *o;
+    char size[UNIT_TEXT], time[UNIT_TEXT];
+    int left = 8;
+    cJSON_ArrayForEach(o, expected)
+    {
+        const char *launch = json_str(o, "launch", NULL);
+        double gain = json_num(o, "gain", 0);
+        if (!left-- || gain <= 1)
+            break;
+        fprintf(out, "  %s %s: %.2fx in %s, %.2g %% of all a second\n",
+                launch ? "launch" : json_str(o, "collective", ""),
+                launch ? launch : unit_bytes(size, (uint64_t)json_num(o, "bytes", 0)), gain,
+                unit_seconds(time, json_num(o, "time_s", 0)), 100 * json_num(o, "gain_per_s", 0));
+    }
 }

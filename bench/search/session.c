@@ -235,17 +235,16 @@ static struct bench_session *open_here(struct session *v, struct err *e)
     return s->engine->open(&s->plan, v->want->launch, START_S, s->stop, e);
 }
 
-/* How long the whole run is to take, now that it is known what a start takes. */
+/* How long the whole run is to take, now that it is known what a start takes, and what that buys. */
 static void take_time(struct bench_study *s)
 {
     const struct budget_task task = bench_task(s);
     double usual_s = budget_usual_s(&task, s->start_s);
-    char start[UNIT_TEXT], usual[UNIT_TEXT];
-    if (!s->options->budget_open || s->started_s + usual_s <= s->deadline_s)
-        return;
-    s->deadline_s = s->started_s + usual_s;
-    log_info(s->log, "a start takes %s: %s for %d points and %d launches beside the default, unless --budget says less",
-             unit_seconds(start, s->start_s), unit_seconds(usual, usual_s), task.points, task.launches);
+    char text[BUDGET_TEXT];
+    if (s->options->budget_open && s->started_s + usual_s > s->deadline_s)
+        s->deadline_s = s->started_s + usual_s;
+    budget_text(&task, s->deadline_s - s->started_s, s->start_s, text);
+    log_info(s->log, "%s", text);
 }
 
 static int open_session(struct session *v, struct err *e)

@@ -101,7 +101,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
         bench_plan_jobs(p, a, setup);
     } else {
         nccl_plan_launches(setup, nodes, p, a);
-        p->prior_nodes = nodes > 1 ? nodes : 0;
+        p->prior_nodes = nodes;
     }
     int rc = start_here_alone(setup) ? open_pool(p, 60, NULL, e) : 0;
     return rc == BENCH_NODES_LOST ? err_set(e, ERR_FAILED, "nccltune-worker has died on this machine") : rc;

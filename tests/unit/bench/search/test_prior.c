@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "bench/search/prior.h"
+#include "core/coll.h"
+#include "core/json.h"
 #include "probe/machines/machines.h"
 
 static const struct bench_setting one[] = {{"NCCL_IB_HCA", "=mlx5_0:1"}}, qps[] = {{"NCCL_IB_QPS_PER_CONNECTION", "4"}},
@@ -32,9 +35,47 @@ static void promising_ones_first(void **state)
     struct err e;
     struct topology *t = machine_topology("dgx-h100", 4, &e);
     assert_non_null(t);
-    assert_int_equal(search_prior_launches(t, 4, 0, &p), 2);
+    assert_int_equal(search_prior_launches(t, 4, 0, t->arena, &p), 2);
     for (int i = 0; i < 5; i++)
         assert_string_equal(p.launches[i].label, order[i]);
+    assert_true(p.expected[1] == 0 && p.expected[2] == 0); /* the model is silent */
+    assert_true(p.expected[3] < 1 && p.expected[4] < p.expected[3]);
+    topo_free(t);
+}
+
+/* Calls and launches in one list, by what a second of each is expected to bring; the longer starts take, the later
+ * launches that pay come. */
+static void most_per_second_first(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {8, 65536, 16 << 20, (uint64_t)1 << 30};
+    struct bench_knobs launches[5];
+    struct err e;
+    struct topology *t = machine_topology("dgx-h100", 4, &e);
+    struct bench_plan p = plan_of(launches);
+    assert_non_null(t);
+    p.prior_nodes = 4;
+    p.expected = (double[]){1, 1.2, 0, 0.5, 0};
+    cJSON *quick = search_prior_json(t, &p, 0, 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER, sizes, 4, 1);
+    cJSON *slow = search_prior_json(t, &p, 0, 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER, sizes, 4, 30), *o;
+    double before = INFINITY;
+    assert_int_equal(cJSON_GetArraySize(quick), 2 * 4 + 2); /* two launches that something is known of */
+    cJSON_ArrayForEach(o, quick)
+    {
+        double per_s = json_num(o, "gain_per_s", NAN);
+        assert_true(per_s <= before);
+        assert_true(json_str(o, "launch", NULL) || json_num(o, "gain", 0) >= 1);
+        before = per_s;
+    }
+    assert_string_equal(json_str(o = cJSON_GetArrayItem(quick, 0), "launch", ""), "sockets");
+    assert_float_equal(json_num(o, "gain_per_s", 0), log(1.2) / 1.5, 1e-9);
+    assert_string_equal(json_str(cJSON_GetArrayItem(quick, 9), "launch", ""), "qps");
+    assert_true(json_num(cJSON_GetArrayItem(slow, 0), "gain_per_s", 0) < json_num(o, "gain_per_s", 0));
+    cJSON_Delete(quick);
+    cJSON_Delete(slow);
+    p.prior_nodes = 0;
+    p.expected = NULL;
+    assert_null(search_prior_json(t, &p, 0, 1u << COLL_ALLREDUCE, sizes, 4, 1));
     topo_free(t);
 }
 
@@ -47,7 +88,7 @@ static void nothing_to_tell_apart(void **state)
     struct err e;
     struct topology *t = machine_topology("dgx-h100", 1, &e);
     assert_non_null(t);
-    search_prior_launches(t, 1, 0, &p);
+    search_prior_launches(t, 1, 0, t->arena, &p);
     assert_string_equal(p.launches[0].label, "default");
     assert_string_equal(p.launches[1].label, "sockets");
     topo_free(t);
@@ -61,7 +102,7 @@ static void the_default_stays_first(void **state)
     struct err e;
     struct topology *t = machine_topology("dgx-h100", 4, &e);
     assert_non_null(t);
-    assert_int_equal(search_prior_launches(t, 4, 0, &p), 1);
+    assert_int_equal(search_prior_launches(t, 4, 0, t->arena, &p), 1);
     assert_string_equal(p.launches[0].label, "default");
     topo_free(t);
 }
@@ -73,17 +114,16 @@ static void without_gpus_nothing_moves(void **state)
     struct bench_plan p = plan_of(launches);
     struct topo_class c = {.name = "bare"};
     struct topology t = {.classes = &c, .nclasses = 1};
-    assert_int_equal(search_prior_launches(&t, 4, 0, &p), 0);
-    assert_int_equal(search_prior_launches(NULL, 4, 0, &p), 0);
+    assert_int_equal(search_prior_launches(&t, 4, 0, NULL, &p), 0);
+    assert_int_equal(search_prior_launches(NULL, 4, 0, NULL, &p), 0);
     assert_string_equal(p.launches[1].label, "sockets");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(promising_ones_first),
-        cmocka_unit_test(nothing_to_tell_apart),
-        cmocka_unit_test(the_default_stays_first),
+        cmocka_unit_test(promising_ones_first),       cmocka_unit_test(most_per_second_first),
+        cmocka_unit_test(nothing_to_tell_apart),      cmocka_unit_test(the_default_stays_first),
         cmocka_unit_test(without_gpus_nothing_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
