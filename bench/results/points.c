@@ -153,7 +153,7 @@ static struct bench_interval pool_pairs(const struct bench_result *const *r, int
 {
     int pairs = 0;
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < r[i]->nbeside && r[i]->status <= BENCH_DROPPED; k++)
+        for (int k = 0; r[i]->beside_us && k < r[i]->nbeside && r[i]->status <= BENCH_DROPPED; k++)
             pool[pairs++] = r[i]->beside_us[k] / r[i]->times_us[r[i]->ntimes - r[i]->nbeside + k];
     return bench_gain_of(pool, pairs, confidence);
 }
@@ -175,7 +175,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
                                              double *pool, double *scratch)
 {
     struct bench_candidate c = {.launch = r[0]->launch, .call = r[0]->call, .status = BENCH_OK};
-    int samples = 0, deaths = 0;
+    int samples = 0, alone = 0, deaths = 0; /* alone: of those, where nobody says what was beside them */
     double slowdowns = 0;
     enum bench_status alive = BENCH_OK; /* the worst that is no death */
     for (int i = 0; i < n; i++) {
@@ -190,6 +190,7 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         if (r[i]->ntimes && (r[i]->status == BENCH_OK || r[i]->status == BENCH_DROPPED)) {
             memcpy(pool + samples, r[i]->times_us, (size_t)r[i]->ntimes * sizeof *pool);
             samples += r[i]->ntimes;
+            alone += r[i]->beside_us ? 0 : r[i]->ntimes;
             slowdowns += r[i]->ntimes * r[i]->slowdown;
         }
     }
@@ -200,7 +201,9 @@ static struct bench_candidate pool_candidate(const struct bench_result *const *r
         c.time_us = bench_interval_of(pool, samples, scratch);
     c.time_us.slowdown = samples ? slowdowns / samples : 0;
     c.paired = pool_pairs(r, n, confidence, pool);
-    c.unproven = !c.paired.n && last->beside_us;
+    if (c.paired.n < BENCH_FEWEST && alone >= BENCH_FEWEST) /* few pairs are no word against many samples */
+        c.paired = (struct bench_interval){0};
+    c.unproven = !c.paired.n && last->beside_us && alone < BENCH_FEWEST;
     /* One death, after which all went well, was somebody else's doing. There is nothing to fall back on behind the
      * default: deaths do not rule it out. */
     int well_later = last->ntimes && (last->status == BENCH_OK || last->status == BENCH_DROPPED);

@@ -58,7 +58,8 @@ struct bench_candidate {
     struct bench_knobs launch, call;
     struct bench_interval time_us;
     struct bench_interval gain;   /* over the point's default */
-    struct bench_interval paired; /* over the default call of the same launch, side by side; n 0: never were, */
+    struct bench_interval paired; /* over the default call of the same launch, side by side; n 0: never were (or too
+                                     few beside many that others have taken without it), */
     int unproven;                 /* though they could have been: it was not worth it */
     struct bench_visit *visits;   /* the sessions after screening, in the order of the journal */
     int nvisits;

@@ -96,7 +96,7 @@ void doctor_check_capture(struct doctor *d, const char *profiler, const char *di
     check_directory(d, dir);
 }
 
-void doctor_check_online(struct doctor *d, const char *online, const char *dir)
+void doctor_check_online(struct doctor *d, const char *online, const char *dir, int has_key)
 {
     if (!online || !strcmp(online, "off"))
         return;
@@ -108,4 +108,8 @@ void doctor_check_online(struct doctor *d, const char *online, const char *dir)
         finding_add(&d->found, FINDING_ERROR, NULL, "capture",
                     "NCCLTUNE_ONLINE=%s needs NCCLTUNE_CAPTURE=DIR: nothing is %s", online,
                     *online == 't' ? "tuned" : "observed");
+    else if (*online == 't' && !has_key)
+        finding_add(&d->found, FINDING_ERROR, NULL, "capture",
+                    "NCCLTUNE_ONLINE=tune needs a key that the job's ranks know one another by: nothing is tuned; set "
+                    "NCCLTUNE_ONLINE_KEY_FILE, or have Slurm's prolog give each job one, nccltune-hook(8)");
 }

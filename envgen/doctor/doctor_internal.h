@@ -21,8 +21,10 @@ void doctor_check_profiler_link(struct doctor *d, const char *plugin);
  * NULL when not set. Says nothing when nobody asks. */
 void doctor_check_capture(struct doctor *d, const char *profiler, const char *dir);
 
-/* Whether a job is observed that asks for it by NCCLTUNE_ONLINE; the same. */
-void doctor_check_online(struct doctor *d, const char *online, const char *dir);
+/* Whether a job is observed, or tunes itself, that asks for it by NCCLTUNE_ONLINE; the same, and whether ranks have a
+ * key.
+ */
+void doctor_check_online(struct doctor *d, const char *online, const char *dir, int has_key);
 
 /* The plugins of others that NCCL finds with these variables: whether they have interfaces that it knows, and whether
  * the tuner under which jobs run is the one over which the profile's default was measured. `measured_over`:

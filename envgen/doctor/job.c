@@ -366,7 +366,8 @@ struct doctor *doctor_job(const struct doctor_job_options *o)
         check_pinned(&j);
         check_plugin(&j);
         doctor_check_capture(d, given(&j, "NCCL_PROFILER_PLUGIN"), given(&j, "NCCLTUNE_CAPTURE"));
-        doctor_check_online(d, given(&j, "NCCLTUNE_ONLINE"), given(&j, "NCCLTUNE_CAPTURE"));
+        doctor_check_online(d, given(&j, "NCCLTUNE_ONLINE"), given(&j, "NCCLTUNE_CAPTURE"),
+                            given(&j, "NCCLTUNE_ONLINE_KEY_FILE") || given(&j, "NCCLTUNE_KEY"));
         check_table(&j);
         j.tuner = doctor_check_others(d, given_to, &j, doctor_measured_over(j.pinned), j.chained);
         check_machine(&j);

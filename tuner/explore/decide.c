@@ -97,6 +97,16 @@ static int is_as_asked(const struct explore_cell *c, const struct explore_sample
                                     (!c->channels || s->channels == c->channels || s->channels == c->channels - 1));
 }
 
+/* Now it is known which of the cells that is, under which nobody has to try it once more. */
+static void name_library(struct topic *t, const struct explore_sample *s)
+{
+    for (int i = 1; i < t->ncandidates; i++) {
+        struct explore_candidate *c = &t->candidates[i];
+        if (c->fate == EXPLORE_UNTRIED && !c->cell.channels && c->cell.cell == cell_of(s->algo, s->proto))
+            c->fate = EXPLORE_LOST;
+    }
+}
+
 static void tried_sample(struct topic *t, const struct explore_sample *s)
 {
     if (t->running < 0)
@@ -108,6 +118,8 @@ static void tried_sample(struct topic *t, const struct explore_sample *s)
         c->unlike++;
         return;
     }
+    if (c->cell.cell == EXPLORE_LIBRARY)
+        name_library(t, s);
     if (s->arm != EXPLORE_TRIED || !(t->last_hold_us > 0))
         return;
     c->us[c->pairs % EXPLORE_PAIRS] = (float)s->us;

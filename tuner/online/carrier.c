@@ -19,6 +19,7 @@
 #define STOP_MS    1500 /* for outcomes that others wait for; the program waits ... */
 #define PATIENT_MS 2000 /* ... so long for that */
 #define RESOLVE_MS 1000 /* between two questions where a host is */
+#define FIRST_MS   2000 /* the first call waits for a place in the tree */
 
 static struct {
     pthread_mutex_t mutex;
@@ -26,7 +27,7 @@ static struct {
     char why[ONLINE_TEXT]; /* not to be done, "" where nobody has asked for it */
     pid_t pid;             /* 0: there is no thread */
     int wake;
-    _Atomic int is_stopping, is_over, is_refused;
+    _Atomic int is_stopping, is_over, is_refused, is_placed;
     struct online_settings settings;
     struct online_tree tree;
     char table[ONLINE_TABLE];
@@ -51,7 +52,10 @@ static void lock(void)
 
 static void unlock(void)
 {
-    atomic_store(&carrier.is_refused, carrier.tree.refusal[0] != 0);
+    const struct online_tree *t = &carrier.tree;
+    atomic_store(&carrier.is_refused, t->refusal[0] != 0);
+    if (t->node.is_root || t->is_lost || t->parent.stage == ONLINE_LINKED)
+        atomic_store(&carrier.is_placed, 1);
     pthread_mutex_unlock(&carrier.mutex);
 }
 
@@ -188,8 +192,19 @@ void online_table(const char *table)
     unlock();
 }
 
+/* A call that is launched by another table hangs the GPU, and there is no next one to fail: so the first one waits
+ * until rank 0 has seen this process's table, or for so long. */
+static void wait_for_place(void)
+{
+    for (uint64_t began = now_ms(); !atomic_load(&carrier.is_placed) && now_ms() - began < FIRST_MS;)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    atomic_store(&carrier.is_placed, 1);
+}
+
 const char *online_refusal(void)
 {
+    if (!atomic_load(&carrier.is_placed) && carrier.pid)
+        wait_for_place();
     return atomic_load(&carrier.is_refused) ? carrier.tree.refusal : NULL;
 }
 

@@ -37,7 +37,8 @@ void online_leave(struct online_member *m);
  * compares it with that of the others and tells the job where it differs. Never waits. */
 void online_table(const char *table);
 
-/* Why this job cannot go on (its nodes choose by different tables, so that ranks would hang), or NULL. */
+/* Why this job cannot go on (its nodes choose by different tables, so that ranks would hang), or NULL. Once a process
+ * it waits until rank 0 has seen the process's table, two seconds at most; then it is an atomic read. */
 const char *online_refusal(void);
 
 #endif

@@ -109,12 +109,10 @@ static int take_hello(struct online_tree *t, struct online_peer *p, const struct
     }
     if (!to.port && linked(t) >= MOST_LINKED)
         return -1;
+    if (t->refusal[0]) /* first: who has a place may begin */
+        online_peer_send(p, ONLINE_REFUSAL, t->refusal, sizeof t->refusal);
     online_peer_send(p, ONLINE_PLACE, &to, sizeof to);
-    if (!to.port) {
-        p->stage = ONLINE_LINKED;
-        if (t->refusal[0])
-            online_peer_send(p, ONLINE_REFUSAL, t->refusal, sizeof t->refusal);
-    }
+    p->stage = to.port ? p->stage : ONLINE_LINKED;
     return to.port ? -1 : 0;
 }
 

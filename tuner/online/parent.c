@@ -90,12 +90,12 @@ static int take_refusal(struct online_tree *t, const struct frame *f)
 
 static int take(struct online_tree *t, struct online_peer *p, const struct frame *f)
 {
+    if (p->stage >= ONLINE_GREETING && f->head.message == ONLINE_REFUSAL)
+        return take_refusal(t, f);
     if (p->stage == ONLINE_GREETING)
         return f->head.message == ONLINE_PLACE ? take_place(t, f) : -1;
     if (p->stage != ONLINE_LINKED)
         return 0; /* it has been left for another */
-    if (f->head.message == ONLINE_REFUSAL)
-        return take_refusal(t, f);
     return f->head.message == ONLINE_WORDS ? online_tree_words(t, ONLINE_UP, f) : -1;
 }
 

@@ -237,6 +237,39 @@ static void the_default_call_of_a_launch(void **state)
     assert_null(bench_point_default(&p, "x"));
 }
 
+/* One pair of an old journal against what a job has measured under a table, with nothing beside it. */
+static void few_pairs_do_not_hide_many_samples(void **state)
+{
+    (void)state;
+    static const double slow[] = {100, 101, 99, 100, 100, 101, 99, 100}, fast[] = {50, 51, 49, 50, 50, 51, 49, 50},
+                        once = 150;
+    const struct bench_result as = {.engine = "nccl",
+                                    .library = "x",
+                                    .coll = COLL_ALLREDUCE,
+                                    .bytes = 8,
+                                    .nodes = 2,
+                                    .ranks = 4,
+                                    .launch = {.label = BENCH_DEFAULT}};
+    struct bench_result items[] = {as, as, as};
+    items[0].call.label = BENCH_DEFAULT, items[0].times_us = slow, items[0].ntimes = 8;
+    items[1].call.label = items[2].call.label = "ring/ll";
+    items[1].times_us = &once, items[1].ntimes = 1, items[1].beside_us = slow, items[1].nbeside = 1;
+    items[2].times_us = fast, items[2].ntimes = 8;
+    struct arena *a = arena_new();
+    struct bench_results r = {.arena = a, .items = items, .count = 3};
+    const struct bench_candidate *c = &bench_points_of(&r, a)->items[0].candidates[1];
+    assert_near(c->gain.median, 2, 0.01);
+    assert_int_equal(c->paired.n + c->unproven, 0);
+    items[1].times_us = fast, items[1].ntimes = items[1].nbeside = 8; /* enough of them count alone */
+    c = &bench_points_of(&r, a)->items[0].candidates[1];
+    assert_int_equal(c->paired.n, 8);
+    items[2].beside_us = slow; /* there was time, and nobody took it: that is no proof */
+    items[1].ntimes = items[1].nbeside = 1;
+    c = &bench_points_of(&r, a)->items[0].candidates[1];
+    assert_int_equal(c->paired.n, 1);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +280,7 @@ int main(void)
         cmocka_unit_test(gain_is_cautious),
         cmocka_unit_test(pools_and_compares),
         cmocka_unit_test(settings_tell_candidates_apart),
+        cmocka_unit_test(few_pairs_do_not_hide_many_samples),
         cmocka_unit_test(predictions),
         cmocka_unit_test(shared_doubt_cancels),
         cmocka_unit_test(confidence_is_what_was_asked_for),

@@ -68,17 +68,19 @@ static void link_on_a_node(void **state)
 static void observing_needs_a_capture(void **state)
 {
     (void)state;
-    doctor_check_online(&d, NULL, NULL);
-    doctor_check_online(&d, "off", NULL);
-    doctor_check_online(&d, "observe", "/tmp");
-    doctor_check_online(&d, "tune", "/tmp");
+    doctor_check_online(&d, NULL, NULL, 0);
+    doctor_check_online(&d, "off", NULL, 0);
+    doctor_check_online(&d, "observe", "/tmp", 0);
+    doctor_check_online(&d, "tune", "/tmp", 1);
     assert_int_equal(d.found.n, 0);
-    doctor_check_online(&d, "observe", NULL);
+    doctor_check_online(&d, "observe", NULL, 0);
     expect(FINDING_ERROR, "capture", "needs NCCLTUNE_CAPTURE");
-    doctor_check_online(&d, "tune", NULL);
+    doctor_check_online(&d, "tune", NULL, 0);
     expect(FINDING_ERROR, "capture", "nothing is tuned");
-    doctor_check_online(&d, "guess", "/tmp");
+    doctor_check_online(&d, "guess", "/tmp", 0);
     expect(FINDING_ERROR, "capture", "NCCLTUNE_ONLINE=guess");
+    doctor_check_online(&d, "tune", "/tmp", 0);
+    expect(FINDING_ERROR, "capture", "needs a key");
 }
 
 static void capture_in_a_job(void **state)
