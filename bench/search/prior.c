@@ -107,12 +107,13 @@ cJSON *search_prior_json(const struct topology *t, const struct bench_plan *p, i
     const struct model *m = p->prior_nodes && s.nccl.class_index >= 0 ? model_new(&s, a, NULL) : NULL;
     double part = 1.0 / (n * __builtin_popcount(collectives));
     for (int i = 0; i < n * COLL_COUNT && m; i++) {
-        int coll = i % COLL_COUNT;
-        double gain = collectives >> coll & 1 ? best_gain(m, coll, bytes[i / COLL_COUNT]) : 0;
+        int coll = i % COLL_COUNT, at = i / COLL_COUNT;
+        uint64_t size = bytes[at];
+        double gain = collectives >> coll & 1 ? best_gain(m, coll, size) : 0;
         if (gain > 0) {
             cJSON *o = cJSON_CreateObject();
             json_add_str(o, "collective", coll_name(coll));
-            cJSON_AddNumberToObject(o, "bytes", (double)bytes[i / COLL_COUNT]);
+            cJSON_AddNumberToObject(o, "bytes", (double)size);
             insert(list, o, gain, part, BUDGET_POINT_S);
         }
     }
