@@ -38,6 +38,7 @@ struct context {
     struct model_setup setup; /* of the untouched launch, less the nodes */
     struct prepared *prepared;
     int nprepared;
+    int parts; /* that NCCL counts as nodes of each node */
 };
 
 static struct model *prepare(struct context *c, int nodes, int per_node, int others, const struct bench_knobs *launch,
@@ -117,6 +118,17 @@ static void log_assumptions(const struct context *c, const struct model *m, cons
         log_warn(log, "assumed: %s", assumed[i]);
 }
 
+/* From here on nodes are what NCCL takes for such, as in every journal: by them it asks a tuner. */
+static void count_as_nccl(struct context *c, struct bench_plan *p, const struct model *m)
+{
+    int *nodes = arena_alloc(c->arena, (size_t)p->nnodes * sizeof *nodes);
+    c->parts = model_nccl(m)->parts;
+    for (int i = 0; i < p->nnodes; i++)
+        nodes[i] = p->nodes[i] * c->parts;
+    p->nodes = nodes;
+    p->ranks_per_node /= c->parts;
+}
+
 static int plan(const struct bench_setup *setup, struct arena *a, struct bench_plan *p, struct err *e)
 {
     struct context *c = ARENA_NEW(a, struct context);
@@ -148,6 +160,7 @@ static int plan(const struct bench_setup *setup, struct arena *a, struct bench_p
     p->library = arena_printf(a, "%s, predicted", model_library(model_nccl(m), library));
     keep_known(c, p);
     log_assumptions(c, m, p->library, setup->log);
+    count_as_nccl(c, p, m);
     return 0;
 }
 
@@ -174,7 +187,10 @@ static void put_beside(const struct model *m, const struct model_time *t, struct
 static int predict(struct bench_plan *p, const struct history_place *at, const struct bench_knobs *launch,
                    const struct bench_knobs *call, struct bench_prediction *g)
 {
-    const struct model *m = prepare(p->context, at->nodes, at->ranks / at->nodes, at->others, launch, NULL);
+    struct context *c = p->context;
+    int per_node = at->ranks / at->nodes, whole = at->nodes % c->parts == 0 && per_node == p->ranks_per_node,
+        parts = whole ? c->parts : 1; /* else of groups within parts */
+    const struct model *m = prepare(c, at->nodes / parts, per_node * parts, at->others, launch, NULL);
     struct nccl_requested requested = nccl_requested_of(call);
     struct model_call asked = {at->coll, at->bytes, requested.algo, requested.proto, requested.channels};
     struct model_time t;

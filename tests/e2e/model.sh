@@ -40,6 +40,8 @@ check "eight groups that share four NICs take twice as long as one" awk -v one="
 
 # ---- a profile of a machine that is not here -------------------------------------------------------------------------
 profile=$scratch/profile
+check "of a node that NCCL takes for two" status 0 "$bin" tune --machine 8xa100-pcie --nodes 1 --margin 0 --predicted -o "$scratch/two"
+check "... rows are for two" grep -q '^broadcast,.*,2,8,' "$scratch/two/tuner.csv"
 check "tune --machine makes a profile" status 0 "$bin" tune --machine azure-ndv5 --nodes 32 -o "$profile"
 check "its table says that it is predicted" grep -q '^PREDICTED for azure-ndv5, nothing was measured' "$scratch/out"
 check "with default and best, and a band" grep -qE '^ +65536|^ +131072.*x  \[[0-9.]+, [0-9.]+\]|1\.00x' "$scratch/out"

@@ -25,8 +25,9 @@ static struct constant {
     int kind; /* of network, whose links these are */
     const struct model_gpu *gpu;
     double start, committed, now;
+    double logs[PUBLISHED_RUNS]; /* of what was fitted without a machine */
 } constants[MOST];
-static int nconstants;
+static int nconstants, nfits;
 
 /* Which generations and networks the committed constants were fitted to. */
 static const struct model_gpu *fitted_gpus[8];
@@ -307,6 +308,9 @@ void refit_without(const char *machine, struct arena *a)
     if (!nconstants)
         find_constants();
     descend(machine);
+    for (int i = 0; i < nconstants && machine; i++)
+        constants[i].logs[nfits] = log(constants[i].now);
+    nfits += machine != NULL;
     for (int i = 0; i < published_nruns && machine; i++) {
         struct published_run *r = &published_runs[i];
         if (strcmp(r->machine, machine) != 0)
@@ -334,8 +338,25 @@ void refit_committed(void)
     }
 }
 
+/* The jackknife: what the mean of the logarithm would scatter by, were other machines published. */
+static double standard_error(const double *logs, int n)
+{
+    double mean = 0, squares = 0;
+    for (int i = 0; i < n; i++)
+        mean += logs[i] / n;
+    for (int i = 0; i < n; i++)
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    return sqrt(squares * (n - 1) / n);
+}
+
 void refit_print(void)
 {
-    for (int i = 0; i < nconstants; i++)
-        printf("%-32s %8.3g %8.3g\n", constants[i].name, constants[i].committed, constants[i].now);
+    printf("%-32s %9s %9s %9s %9s %7s\n", "constant", "committed", "start", "fitted", "off by", "doubt");
+    for (int i = 0; i < nconstants; i++) {
+        const struct constant *c = &constants[i];
+        printf("%-32s %9.3g %9.3g %9.3g %9.2f", c->name, c->committed, c->start, c->now, c->committed / c->now);
+        if (nfits > 1)
+            printf(" %7.2f", exp(standard_error(c->logs, nfits)));
+        puts("");
+    }
 }

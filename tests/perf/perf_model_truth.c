@@ -374,6 +374,11 @@ int main(int argc, char **argv)
     }
     int left_out = argc < 2 || strcmp(argv[1], "-c") != 0;
     if (argc > 1 && !strcmp(argv[1], "-f")) {
+        for (int i = 0; i < published_nruns && argc < 3; i++)
+            if (is_first_of(i)) {
+                refit_without(published_runs[i].machine, a);
+                refit_committed();
+            }
         refit_without(argv[2], a);
         refit_print();
         arena_free(a);
