@@ -85,16 +85,25 @@ static double best_gain(const struct model *m, int coll, uint64_t bytes)
 }
 
 /* Into `list`, which is sorted: the most gain per second first. */
-static void insert(cJSON *list, cJSON *o, double gain, double part, double time_s)
+static void insert(cJSON **items, int *count, cJSON *o, double gain, double part, double time_s)
 {
     double per_s = part * log(gain) / time_s;
-    int at = 0;
+    int at = (*count)++;
     cJSON_AddNumberToObject(o, "gain", gain);
     cJSON_AddNumberToObject(o, "time_s", time_s);
     cJSON_AddNumberToObject(o, "gain_per_s", per_s);
-    while (json_num(cJSON_GetArrayItem(list, at), "gain_per_s", -INFINITY) >= per_s)
-        at++;
-    cJSON_InsertItemInArray(list, at, o);
+    for (; at && json_num(items[at - 1], "gain_per_s", 0) < per_s; at--)
+        items[at] = items[at - 1];
+    items[at] = o;
+}
+
+/* cJSON_InsertItemInArray of cJSON 1.7.15 loses items. */
+static cJSON *list_of(cJSON *const *items, int count)
+{
+    cJSON *list = count ? cJSON_CreateArray() : NULL;
+    for (int i = 0; i < count; i++)
+        cJSON_AddItemToArray(list, items[i]);
+    return list;
 }
 
 cJSON *search_prior_json(const struct topology *t, const struct bench_plan *p, int ranks_per_node, unsigned collectives,
@@ -102,7 +111,8 @@ cJSON *search_prior_json(const struct topology *t, const struct bench_plan *p, i
 {
     struct model_setup s = {.nccl = {.topology = t, .nodes = p->prior_nodes, .ranks_per_node = ranks_per_node}};
     struct arena *a = arena_new();
-    cJSON *list = cJSON_CreateArray();
+    cJSON **items = arena_alloc(a, (size_t)(n * COLL_COUNT + p->nlaunches) * sizeof(cJSON *));
+    int count = 0;
     s.nccl.class_index = t ? model_class_of(t) : -1;
     const struct model *m = p->prior_nodes && s.nccl.class_index >= 0 ? model_new(&s, a, NULL) : NULL;
     double part = 1.0 / (n * __builtin_popcount(collectives));
@@ -114,20 +124,18 @@ cJSON *search_prior_json(const struct topology *t, const struct bench_plan *p, i
             cJSON *o = cJSON_CreateObject();
             json_add_str(o, "collective", coll_name(coll));
             cJSON_AddNumberToObject(o, "bytes", (double)size);
-            insert(list, o, gain, part, BUDGET_POINT_S);
+            insert(items, &count, o, gain, part, BUDGET_POINT_S);
         }
     }
     for (int i = 1; i < p->nlaunches && p->expected; i++)
         if (p->expected[i] > 0) {
             cJSON *o = cJSON_CreateObject();
             json_add_str(o, "launch", p->launches[i].label);
-            insert(list, o, p->expected[i], 1, (1 + BUDGET_LEAST_VISIT) * start_s);
+            insert(items, &count, o, p->expected[i], 1, (1 + BUDGET_LEAST_VISIT) * start_s);
         }
+    cJSON *list = list_of(items, count);
     arena_free(a);
-    if (cJSON_GetArraySize(list))
-        return list;
-    cJSON_Delete(list);
-    return NULL;
+    return list;
 }
 
 void search_prior_print(const cJSON *expected, FILE *out)

@@ -28,7 +28,10 @@ const char *text_hosts(const struct topology *t, int class_index, struct arena *
     for (int i = 0; i < t->nhosts; i++)
         if (t->hosts[i].class_index == class_index)
             names[n++] = t->hosts[i].name;
-    return n > 1 ? arena_printf(a, "%s, %d nodes", hostlist_fold(names, n, a), n) : n ? names[0] : own;
+    return n > 1 ? arena_printf(a, "%s, %d nodes", hostlist_fold(names, n, a), n)
+           : n   ? names[0]
+           : own ? own
+                 : "no node";
 }
 
 /* The GID that NCCL takes by default: RoCE v2 with an IPv4 address, else RoCE v2, else the first. */

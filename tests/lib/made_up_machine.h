@@ -44,7 +44,8 @@ static inline void other_gpus(struct topo_class *c, uint64_t *dice)
     for (int i = 0; i < c->ngpus; i++)
         if (!c->gpus[i].arch && (one < 0 || i == one))
             c->gpus[i].sm = sm;
-    c->gpus[made_up_roll(dice, c->ngpus)].gdr = made_up_roll(dice, 2);
+    int gdr = made_up_roll(dice, 2); /* first: C leaves the order of both rolls open */
+    c->gpus[made_up_roll(dice, c->ngpus)].gdr = gdr;
 }
 
 static inline void fewer_links(struct topo_class *c, uint64_t *dice)

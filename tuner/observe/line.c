@@ -69,14 +69,14 @@ size_t observe_decimals(const struct observe_line *l, const char *key, float *to
     size_t n = 0;
     if (!c || *c++ != '[')
         return 0;
-    for (; n < most; c++) {
+    while (n < most) {
         double value = decimal_at(&c, l->end);
         if (value < 0)
             return 0;
         to[n++] = (float)value;
         if (c + 1 >= l->end || *c != ',')
             break;
-        c++;
+        c += 2;
     }
     return n;
 }

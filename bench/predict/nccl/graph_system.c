@@ -245,7 +245,7 @@ static void find_wanted(struct build *b)
     for (int i = 0; i < c->nobjects; i++)
         b->gpu_of[i] = b->child[i] = b->next[i] = -1;
     for (int i = 0; i < c->ngpus; i++)
-        if (b->ranks[i] >= 0) {
+        if (b->ranks[i] >= 0 && c->gpus[i].object >= 0) {
             b->gpu_of[c->gpus[i].object] = i;
             b->wanted[c->gpus[i].object] = 1;
         }

@@ -48,7 +48,7 @@ static void assume_about_gpus(struct nccl_model *m, const struct topo_class *c, 
     for (int i = 0; i < c->ngpus; i++) {
         unknown |= !c->gpus[i].arch && !c->gpus[i].sm;
         domain |= c->gpus[i].clique != NULL;
-        const struct hw_gpu *hw = hw_gpu_of(c, &c->gpus[i]);
+        const struct hw_gpu *hw = c->gpus[i].object >= 0 ? hw_gpu_of(c, &c->gpus[i]) : NULL;
         unlinked &= c->gpus[i].sm >= 60 && !(hw && !hw->links);
     }
     if (unknown)

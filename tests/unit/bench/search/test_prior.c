@@ -60,6 +60,7 @@ static void most_per_second_first(void **state)
     cJSON *slow = search_prior_json(t, &p, 0, 1u << COLL_ALLREDUCE | 1u << COLL_ALLGATHER, sizes, 4, 30), *o;
     double before = INFINITY;
     assert_int_equal(cJSON_GetArraySize(quick), 2 * 4 + 2); /* two launches that something is known of */
+    assert_int_equal(cJSON_GetArraySize(slow), 2 * 4 + 2);
     cJSON_ArrayForEach(o, quick)
     {
         double per_s = json_num(o, "gain_per_s", NAN);

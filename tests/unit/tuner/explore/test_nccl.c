@@ -42,7 +42,8 @@ enum { ALL, PAIR, ODD_PAIR, COPY };
 static struct {
     int (*init)(unsigned), (*retain)(void **, int), (*current)(void *), (*alloc)(unsigned long long *, size_t),
         (*stream)(void **, unsigned), (*begin)(void *, int), (*end)(void *, void **),
-        (*instantiate)(void **, void *, unsigned long long), (*replay)(void *, void *);
+        (*instantiate)(void **, void *, unsigned long long), (*replay)(void *, void *), (*forget)(void *),
+        (*drop)(void *);
 } cu;
 
 struct id {
@@ -67,16 +68,10 @@ static void find_all(void *library, const char *const *names, void *to)
 
 static void load_doubles(void)
 {
-    static const char *const drivers[] = {"cuInit",
-                                          "cuDevicePrimaryCtxRetain",
-                                          "cuCtxSetCurrent",
-                                          "cuMemAlloc_v2",
-                                          "cuStreamCreate",
-                                          "cuStreamBeginCapture_v2",
-                                          "cuStreamEndCapture",
-                                          "cuGraphInstantiateWithFlags",
-                                          "cuGraphLaunch",
-                                          NULL};
+    static const char *const drivers[] = {
+        "cuInit",         "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent",    "cuMemAlloc_v2",
+        "cuStreamCreate", "cuStreamBeginCapture_v2",  "cuStreamEndCapture", "cuGraphInstantiateWithFlags",
+        "cuGraphLaunch",  "cuGraphExecDestroy",       "cuGraphDestroy",     NULL};
     static const char *const calls[] = {
         "ncclGetUniqueId",  "ncclCommInitRank", "ncclCommSplit", "ncclCommDestroy",      "ncclAllReduce",
         "ncclCommRegister", "ncclGroupStart",   "ncclGroupEnd",  "ncclGroupSimulateEnd", NULL};
@@ -131,6 +126,7 @@ static void open_rank(struct rank *r, int number)
 
 static void close_rank(struct rank *r)
 {
+    CHECK(!r->graph || !cu.forget(r->graph));
     for (int i = 0; i < COMMS; i++)
         CHECK(!r->comms[i] || !nccl.close(r->comms[i]));
 }
@@ -193,6 +189,7 @@ static void capture(struct rank *r)
     CHECK(!cu.begin(r->stream, 0));
     launch_one(r, COPY, 0);
     CHECK(!cu.end(r->stream, &captured) && !cu.instantiate(&r->graph, captured, 0));
+    CHECK(!cu.drop(captured));
 }
 
 static void step(struct rank *r, uint32_t n)
