@@ -10,8 +10,8 @@
 void refit_without(const char *machine, struct arena *a);
 void refit_committed(void);
 
-/* Every constant, a line each: committed, where the fit starts, fitted last, the quotient of the first and the third, and
- * the factor that it is uncertain by, from all fits without a machine so far (jackknife; nothing below two). */
+/* Every constant, a line each: committed, where the fit starts, fitted last, the quotient of the first and the third,
+ * and the factor that it is uncertain by, from all fits without a machine so far (jackknife; nothing below two). */
 void refit_print(void);
 
 #endif
