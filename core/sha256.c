@@ -90,13 +90,18 @@ void sha256_end(struct sha256 *s, unsigned char out[SHA256_BYTES])
         out[i] = (unsigned char)(s->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
+void hex_put(const unsigned char *bytes, int n, char *hex)
+{
+    for (int i = 0; i < n; i++) {
+        hex[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+    }
+    hex[2 * n] = 0;
+}
+
 void sha256_hex(struct sha256 *s, char hex[SHA256_HEX])
 {
     unsigned char bytes[SHA256_BYTES];
     sha256_end(s, bytes);
-    for (int i = 0; i < SHA256_BYTES; i++) {
-        hex[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-        hex[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-    }
-    hex[SHA256_HEX - 1] = 0;
+    hex_put(bytes, SHA256_BYTES, hex);
 }

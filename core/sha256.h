@@ -20,4 +20,7 @@ void sha256_end(struct sha256 *s,
                 unsigned char out[SHA256_BYTES]);        /* finishes; `s` needs init before it is used again */
 void sha256_hex(struct sha256 *s, char hex[SHA256_HEX]); /* the same, in hex */
 
+/* 2 n lower-case hex digits and the end. */
+void hex_put(const unsigned char *bytes, int n, char *hex);
+
 #endif

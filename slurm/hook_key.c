@@ -23,8 +23,7 @@ static void derive(const struct hook_file *secret, const char *job, uid_t user, 
     hmac_update(&h, purpose, sizeof purpose);
     hmac_update(&h, who, (size_t)n + 1);
     hmac_end(&h, mac);
-    for (size_t i = 0; i < sizeof mac; i++)
-        snprintf(hex + 2 * i, 3, "%02x", mac[i]);
+    hex_put(mac, sizeof mac, hex);
 }
 
 int hook_key_make(const struct hook_conf *c, const char *job, struct hook_key *k, struct hook_why *w)

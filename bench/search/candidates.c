@@ -80,13 +80,15 @@ static int was_far_behind(const struct candidate_source *e, const struct history
                           double best_us)
 {
     const struct bench_plan *p = &e->study->plan;
+    if (!strcmp(at->launch, BENCH_DEFAULT))
+        return 0;
     double least = elsewhere_us(e->study->results, at, label);
     for (int i = 0; i < p->ncalls && least > 0; i++)
         if (p->calls[i].coll == at->coll && p->calls[i].refines && !strcmp(p->calls[i].refines, label)) {
             double us = elsewhere_us(e->study->results, at, p->calls[i].knobs.label);
             least = us > 0 && us < least ? us : least;
         }
-    return strcmp(at->launch, BENCH_DEFAULT) != 0 && least > FAR_BEHIND * best_us;
+    return least > FAR_BEHIND * best_us;
 }
 
 /* Left behind at both neighbouring sizes is not hopeless by itself: one may have won below and one above, and a third

@@ -84,7 +84,7 @@ static double best_gain(const struct model *m, int coll, uint64_t bytes)
     return t.us / best.us;
 }
 
-/* Into `list`, which is sorted: the most gain per second first. */
+/* Into `items`, which are sorted: the most gain per second first. */
 static void insert(cJSON **items, int *count, cJSON *o, double gain, double part, double time_s)
 {
     double per_s = part * log(gain) / time_s;

@@ -30,11 +30,7 @@ int secret_make(struct secret *s)
 
 void secret_hex(const struct secret *s, char hex[SECRET_HEX])
 {
-    for (int i = 0; i < SECRET_BYTES; i++) {
-        hex[2 * i] = "0123456789abcdef"[s->bytes[i] >> 4];
-        hex[2 * i + 1] = "0123456789abcdef"[s->bytes[i] & 15];
-    }
-    hex[SECRET_HEX - 1] = 0;
+    hex_put(s->bytes, SECRET_BYTES, hex);
 }
 
 int secret_parse(struct secret *s, const char *hex)
