@@ -47,10 +47,8 @@ void explore_member_init(struct explore_member *m)
 
 static void set_gate(struct explore_member *m)
 {
-    uint64_t gate = m->is_pending ? m->agent.from : UINT64_MAX;
-    if (m->agent.promise.word && m->agent.promise.from < gate)
-        gate = m->agent.promise.from;
-    atomic_store(&m->gate, gate);
+    uint64_t pending = m->is_pending ? m->agent.from : UINT64_MAX; /* beside which nothing is promised */
+    atomic_store(&m->gate, m->agent.promise.word ? m->agent.promise.from : pending);
 }
 
 static void set_left(struct explore_member *m, struct explore_key *k, uint32_t left)

@@ -14,11 +14,6 @@
 
 /* ---- the root ---------------------------------------------------------------------------------------------------- */
 
-static const char *or_none(const char *table)
-{
-    return *table ? table : "nothing";
-}
-
 /* All ranks choose by the same table, or the job says so at once. */
 static void compare(struct online_tree *t, const struct online_hello *h)
 {
@@ -29,7 +24,7 @@ static void compare(struct online_tree *t, const struct online_hello *h)
         why, sizeof why,
         "the nodes of this job do not choose by the same table, and ranks that choose differently hang: rank %d on "
         "%s has %s, rank 0 on %s has %s",
-        h->rank, h->host, or_none(h->table), t->self.host, or_none(t->self.table));
+        h->rank, h->host, h->table, t->self.host, t->self.table);
     if (t->refused++ < MOST_SAID)
         t->say(why);
     online_tree_refuse(t, why);

@@ -152,7 +152,7 @@ int online_settings_secret(const struct online_settings *s, struct secret *secre
     *why = 0;
     ssize_t n = s->key_file[0] ? read_key(s->key_file, key, why, size) : 0;
     if (!s->key_file[0] && told)
-        n = snprintf(key, sizeof key, "%s", told);
+        memcpy(key, told, (size_t)(n = (ssize_t)strnlen(told, sizeof key)));
     while (n > 0 && strchr("\r\n", key[n - 1]))
         n--;
     if (!*why && (n < KEY_LEAST || n > KEY_MOST))

@@ -4,7 +4,6 @@
 #include "bench/results/results.h"
 #include "tests/doubles/nccl_comm.h"
 #include "tests/doubles/nccl_setup.h"
-#include "tests/lib/skip.h"
 #include "tests/unit/tuner/explore/job.h"
 #include "tuner/explore/explore.h"
 
@@ -264,12 +263,6 @@ static struct bench_results *journal(int rank)
 static void each_communicator_finds_its_best(void **state)
 {
     (void)state;
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-    /* Why is not known; test_job and test_member run the same code there. */
-    skip_because("hung once in eight runs under the sanitizers, and never without");
-#endif
-#endif
     assert_int_equal(doubles_begin(law, "4"), 0);
     run_ranks(be_rank, NULL);
     assert_int_equal(shared->told, 0);
@@ -341,24 +334,29 @@ static void ranks_that_disagree_hang(void **state)
     }
 }
 
-/* Whichever side of whichever communicator comes first. */
-static void both_sides_meet_by_their_number(void **state)
+static void meet(int unused)
 {
-    (void)state;
+    (void)unused;
     char why[512];
     const struct explore_shape one = {.comm = 1, .ranks = 2, .nodes = 1}, two = {.comm = 2, .ranks = 2, .nodes = 1};
     setenv("NCCLTUNE_ONLINE", "tune", 1);
     struct explore_member *a = explore_open(&one, why, sizeof why), *b = explore_open(&two, why, sizeof why);
-    assert_true(a && b && a != b);
-    assert_ptr_equal(explore_introduce(2, 0, 2, why, sizeof why), b);
-    assert_ptr_equal(explore_introduce(1, 0, 2, why, sizeof why), a);
-    assert_null(explore_introduce(1, 1, 2, why, sizeof why)); /* two ranks of one in a process */
-    assert_non_null(strstr(why, "several ranks"));
+    CHECK(a && b && a != b);
+    CHECK(explore_introduce(2, 0, 2, why, sizeof why) == b && explore_introduce(1, 0, 2, why, sizeof why) == a);
+    CHECK(!explore_introduce(1, 1, 2, why, sizeof why)); /* two ranks of one in a process */
+    CHECK(strstr(why, "several ranks"));
     for (int i = 0; i < 2; i++) {
         explore_close(a);
         explore_close(b);
     }
-    unsetenv("NCCLTUNE_ONLINE");
+}
+
+/* Whichever side of whichever communicator comes first. In a process of its own: exploring starts a thread, and what is
+ * forked beside that can inherit a lock that nobody opens (the sanitizers' allocator of clang 14: the ranks hung). */
+static void both_sides_meet_by_their_number(void **state)
+{
+    (void)state;
+    in_child(meet, 0);
 }
 
 static int end_all(void **state)

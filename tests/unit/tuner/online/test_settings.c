@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "tuner/online/place.h"
 #include "tuner/online/settings.h"
 
 static struct online_settings s;
@@ -194,18 +193,87 @@ static void alone(void **state)
     assert_int_equal(s.ranks, 1);
 }
 
+/* Word by word: what is missing, and what it is called. */
 static void what_is_missing_is_said(void **state)
 {
     (void)state;
+    static char long_path[ONLINE_PATH + 1] = "/";
+    char whole[640];
     set("NCCLTUNE_KEY", NULL);
     assert_int_equal(read_settings(), -1);
-    assert_non_null(strstr(why, "NCCLTUNE_ONLINE_KEY_FILE"));
+    assert_string_equal(why,
+                        "NCCLTUNE_ONLINE=tune needs a key that the job's ranks know one another by: set "
+                        "NCCLTUNE_ONLINE_KEY_FILE, or have Slurm's prolog give each job one, nccltune-hook(8); the "
+                        "job runs without tuning itself");
     set("NCCLTUNE_ONLINE_KEY_FILE", "key");
     assert_int_equal(read_settings(), -1);
-    assert_non_null(strstr(why, "not an absolute path"));
+    assert_string_equal(why,
+                        "NCCLTUNE_ONLINE_KEY_FILE=key is not an absolute path; the job runs without tuning itself");
+    memset(long_path + 1, 'k', ONLINE_PATH - 1);
+    set("NCCLTUNE_ONLINE_KEY_FILE", long_path);
+    assert_int_equal(read_settings(), -1);
+    snprintf(whole, sizeof whole,
+             "NCCLTUNE_ONLINE_KEY_FILE=%.200s is not an absolute path; the job runs without tuning itself", long_path);
+    assert_string_equal(why, whole);
+    long_path[ONLINE_PATH - 1] = 0;
+    set("NCCLTUNE_ONLINE_KEY_FILE", long_path);
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.key_file, long_path);
     set("MASTER_ADDR", NULL);
     assert_int_equal(read_settings(), -1);
-    assert_non_null(strstr(why, "NCCLTUNE_ONLINE_ADDRESS"));
+    assert_string_equal(why,
+                        "NCCLTUNE_ONLINE=tune: where the job's first rank is says neither MASTER_ADDR nor Slurm: set "
+                        "NCCLTUNE_ONLINE_ADDRESS=HOST:PORT; the job runs without tuning itself");
+}
+
+/* What keeps a job's secret and port apart from those of the next. */
+static void jobs_have_names(void **state)
+{
+    (void)state;
+    clear();
+    set("NCCLTUNE_ONLINE", "tune"), set("NCCLTUNE_KEY", "sixteen bytes at least");
+    set("SLURM_PROCID", "9"), set("SLURM_NTASKS", "16"), set("SLURM_JOB_NODELIST", "a");
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.job, "//16");
+    set("SLURM_JOB_ID", "77"), set("SLURM_STEP_ID", "3");
+    read_settings();
+    assert_string_equal(s.job, "77/3/16");
+    set("MASTER_PORT", "5");
+    read_settings();
+    assert_string_equal(s.job, "77/5/16");
+    set("SLURM_JOB_NODELIST", NULL);
+    assert_int_equal(read_settings(), -1);
+    set("SLURM_STEP_NUM_NODES", "1"); /* all of them are here */
+    assert_int_equal(read_settings(), 0);
+    assert_string_equal(s.host, "127.0.0.1");
+}
+
+/* Of 16 to 4,096 bytes, ends of lines apart. */
+static void a_key_from_the_environment(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t bytes;
+        int rc;
+    } cases[] = {{1, -1}, {15, -1}, {16, 0}, {4096, 0}, {4097, -1}, {4098, -1}, {20000, -1}};
+    static char key[20001];
+    struct secret other;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memset(key, 'k', cases[i].bytes);
+        key[cases[i].bytes] = 0;
+        set("NCCLTUNE_KEY", key);
+        assert_int_equal(read_settings(), 0);
+        assert_int_equal(online_settings_secret(&s, &secret, why, sizeof why), cases[i].rc);
+        assert_string_equal(
+            why, cases[i].rc ? "NCCLTUNE_KEY: a key has 16 to 4096 bytes; the job runs without tuning itself" : "");
+    }
+    set("NCCLTUNE_KEY", "a key of many bytes");
+    assert_int_equal(online_settings_secret(&s, &secret, why, sizeof why), 0);
+    set("NCCLTUNE_KEY", "a key of many bytes\r\n\n");
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), 0);
+    assert_memory_equal(&secret, &other, sizeof secret);
+    set("NCCLTUNE_KEY", NULL);
+    assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
 }
 
 static void write_key(const char *path, const char *key, mode_t mode)
@@ -263,41 +331,6 @@ static void a_key_from_a_file(void **state)
     assert_int_equal(online_settings_secret(&s, &other, why, sizeof why), -1);
 }
 
-/* ---- interfaces -------------------------------------------------------------------------------------------------- */
-
-static char net[] = "/tmp/test_settings_net_XXXXXX";
-
-static void make(const char *path)
-{
-    char whole[256];
-    snprintf(whole, sizeof whole, "%s/%s", net, path);
-    assert_int_equal(mkdir(whole, 0777), 0);
-}
-
-static void not_the_network_of_the_data(void **state)
-{
-    (void)state;
-    char clean[64];
-    assert_non_null(mkdtemp(net));
-    make("eth0"), make("eth0/device");
-    make("ib0"), make("ib0/device"), make("ib0/device/infiniband");
-    make("bond0"), make("bond0/lower_eth1"), make("bond0/lower_eth1/device"),
-        make("bond0/lower_eth1/device/infiniband");
-    make("bond1"), make("bond1/lower_eth2"), make("bond1/lower_eth2/device");
-    assert_true(online_interface_fits("eth0", NULL, net));
-    assert_false(online_interface_fits("ib0", NULL, net));
-    assert_false(online_interface_fits("bond0", NULL, net));
-    assert_true(online_interface_fits("bond1", "", net));
-    assert_false(online_interface_fits("docker0", NULL, net));
-    assert_true(online_interface_fits("ib0", "ib", net)); /* who names it gets it */
-    assert_true(online_interface_fits("ib0", "eth,ib0:1", net));
-    assert_false(online_interface_fits("ib01", "=ib0", net));
-    assert_false(online_interface_fits("eth0", "^eth", net));
-    assert_true(online_interface_fits("ib0", "^=eth,eth0", net));
-    snprintf(clean, sizeof clean, "rm -r %s", net);
-    assert_int_equal(system(clean), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,8 +341,9 @@ int main(void)
         cmocka_unit_test_setup(the_same_for_ever, torchrun),
         cmocka_unit_test_setup(alone, torchrun),
         cmocka_unit_test_setup(what_is_missing_is_said, torchrun),
+        cmocka_unit_test_setup(jobs_have_names, torchrun),
+        cmocka_unit_test_setup(a_key_from_the_environment, torchrun),
         cmocka_unit_test_setup(a_key_from_a_file, torchrun),
-        cmocka_unit_test(not_the_network_of_the_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,9 @@
 /* Trees of many processes in one: real sockets over loopback, real proofs, a clock of the test's own. Who hangs below
  * whom, agreement through three levels, other keys, other tables, strangers that say nonsense or nothing, processes
  * that are gone, stopped or do not read. */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,6 +32,32 @@ static void say(const char *text)
 {
     assert_true(strlen(said) + strlen(text) < sizeof said);
     strcat(said, text);
+}
+
+/* ---- interfaces -------------------------------------------------------------------------------------------------- */
+
+static const char *other; /* of this machine, beside a network of containers; NULL: the system does not tell */
+
+int getifaddrs(struct ifaddrs **list)
+{
+    static const char *const names[] = {"docker0", "zz0"};
+    static struct sockaddr_in at[2];
+    static struct ifaddrs all[2];
+    *list = other ? all : NULL;
+    for (int i = 0; i < 2 && other; i++) {
+        at[i].sin_family = AF_INET;
+        inet_pton(AF_INET, i ? other : "127.0.0.1", &at[i].sin_addr);
+        all[i] = (struct ifaddrs){.ifa_name = (char *)(uintptr_t)names[i],
+                                  .ifa_flags = IFF_RUNNING,
+                                  .ifa_addr = (struct sockaddr *)(void *)&at[i],
+                                  .ifa_next = i ? NULL : &all[1]};
+    }
+    return other ? 0 : -1;
+}
+
+void freeifaddrs(struct ifaddrs *list)
+{
+    (void)list;
 }
 
 /* ---- a job ------------------------------------------------------------------------------------------------------- */
@@ -342,6 +371,72 @@ static void tables_differ(void **state)
     assert_string_equal(trees[5]->refusal, "a?b?~ c");
 }
 
+/* ---- the way to the parent --------------------------------------------------------------------------------------- */
+
+static struct online_place loopback(unsigned char last, uint16_t port)
+{
+    return (struct online_place){
+        .ip = {[10] = 0xff, [11] = 0xff, 127, last == 255 ? 255 : 0, last == 255 ? 255 : 0, last}, .port = port};
+}
+
+/* The root tells who comes over a network of containers to come by the other one; who cannot is taken as it comes. */
+static void by_the_better_network(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *other;
+        uint32_t peer, failures;
+    } cases[] = {{"127.0.0.2", 0x7f000002, 0}, {"127.255.255.255", 0x7f000001, 1}};
+    for (size_t i = 0; i < 2; i++) {
+        struct sockaddr_in peer;
+        socklen_t bytes = sizeof peer;
+        other = cases[i].other;
+        start_job(2, 1);
+        turn_until(is_complete);
+        assert_int_equal(getpeername(trees[1]->parent.c.from, (struct sockaddr *)(void *)&peer, &bytes), 0);
+        assert_int_equal(ntohl(peer.sin_addr.s_addr), cases[i].peer);
+        assert_int_equal(trees[1]->self.failures, cases[i].failures);
+        end(0), end(1);
+    }
+    other = NULL;
+}
+
+/* Where the root has several addresses the next is tried. */
+static void by_any_of_its_addresses(void **state)
+{
+    (void)state;
+    start_job(2, 1);
+    struct online_place to[] = {loopback(255, trees[0]->self.at.port), loopback(1, trees[0]->self.at.port)};
+    online_tree_find(trees[1], to, 2);
+    turn_until(is_complete);
+    assert_int_equal(trees[1]->tries, 1);
+}
+
+static int first_is_in(void)
+{
+    return children_of(0) == 1;
+}
+
+/* After three tries the root takes those itself that do not get to their leader. */
+static void a_leader_that_cannot_be_reached(void **state)
+{
+    (void)state;
+    start_job(2, 1);
+    for (int i = 0; i < 2; i++)
+        end(i);
+    n = 3;
+    start(0, 0, "the key", "");
+    start(1, 1, "the key", "");
+    turn_until(first_is_in);
+    close(trees[1]->listener);
+    trees[1]->listener = -1;
+    start(2, 1, "the key", "");
+    turn_until(is_complete);
+    assert_int_equal(children_of(0), 2);
+    assert_int_equal(trees[2]->self.failures, 3);
+    assert_string_equal(said, "");
+}
+
 /* ---- strangers --------------------------------------------------------------------------------------------------- */
 
 static int knock(void)
@@ -432,6 +527,9 @@ int main(void)
         cmocka_unit_test_teardown(the_coordinator_is_silent, end_job),
         cmocka_unit_test_teardown(another_key, end_job),
         cmocka_unit_test_teardown(tables_differ, end_job),
+        cmocka_unit_test_teardown(by_the_better_network, end_job),
+        cmocka_unit_test_teardown(by_any_of_its_addresses, end_job),
+        cmocka_unit_test_teardown(a_leader_that_cannot_be_reached, end_job),
         cmocka_unit_test_teardown(strangers, end_job),
         cmocka_unit_test_teardown(a_child_talks_nonsense, end_job),
         cmocka_unit_test_teardown(who_does_not_read, end_job),
