@@ -94,7 +94,13 @@ static void minutes_between_files(void **state)
                  {"-1", 10 * MINUTE},
                  {"1.2.3", 10 * MINUTE},
                  {"", 10 * MINUTE},
-                 {"99999999999999999999", 10 * MINUTE}};
+                 {"99999999999999999999", 10 * MINUTE},
+                 {"9999999", 9999999 * MINUTE},
+                 {"10000000", 10000000 * MINUTE},
+                 {"10000001.5", 10 * MINUTE},
+                 {"09", 9 * MINUTE},
+                 {"/", 10 * MINUTE},
+                 {":", 10 * MINUTE}};
     assert_true(asked());
     assert_int_equal(job.interval_ns, 10 * MINUTE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -165,12 +171,57 @@ static void names_that_fit_a_file(void **state)
     assert_int_equal(strlen(job.name), sizeof job.name - 1);
 }
 
+/* Observing needs a place for its record; what nobody knows is said and not done. */
+static void observed_where_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *online, *dir, *why;
+        int captures, observes;
+    } cases[] = {
+        {"", "/d", "", 1, 0},
+        {"off", "/d", "", 1, 0},
+        {"off", "", "", 0, 0},
+        {"observe", "/d", "", 1, 1},
+        {"tune", "/d", "", 1, 1},
+        {"tune", "", "NCCLTUNE_ONLINE=tune needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed", 0,
+         0},
+        {"observe", "",
+         "NCCLTUNE_ONLINE=observe needs NCCLTUNE_CAPTURE=DIR to leave its record in; nothing is observed", 0, 0},
+        {"learn", "/d",
+         "NCCLTUNE_ONLINE=learn is nothing that this release can do (observe, tune, off); nothing is observed", 1, 0},
+        {"tune", "./d", "NCCLTUNE_CAPTURE=./d is not an absolute path that files fit in; nothing is captured", 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("NCCLTUNE_ONLINE", cases[i].online, 1);
+        setenv("NCCLTUNE_CAPTURE", cases[i].dir, 1);
+        job.observed = 0;
+        assert_int_equal(asked(), cases[i].captures);
+        assert_string_equal(why, cases[i].why);
+        assert_int_equal(job.observed, cases[i].observes);
+        unsetenv("NCCLTUNE_ONLINE");
+    }
+}
+
+static void times_unless_unwanted(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {"1", "no", "00", ""};
+    assert_true(asked() && job.times == 1);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        setenv("NCCLTUNE_CAPTURE_TIMES", wanted[i], 1);
+        assert_true(asked() && job.times == 1);
+    }
+    setenv("NCCLTUNE_CAPTURE_TIMES", "0", 1);
+    assert_true(asked() && job.times == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(only_when_asked, set_up),       cmocka_unit_test_setup(minutes_between_files, set_up),
         cmocka_unit_test_setup(ranks_of_launchers, set_up),    cmocka_unit_test_setup(numbers_that_are_none, set_up),
-        cmocka_unit_test_setup(names_that_fit_a_file, set_up),
+        cmocka_unit_test_setup(names_that_fit_a_file, set_up), cmocka_unit_test_setup(observed_where_asked, set_up),
+        cmocka_unit_test_setup(times_unless_unwanted, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

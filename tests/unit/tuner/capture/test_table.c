@@ -80,8 +80,9 @@ static void more_sizes_than_places(void **state)
         given += c.bytes;
         calls += profiler_table_count(t, &c) >= 0;
     }
-    assert_int_equal(t->lost + calls, 20000);
-    assert_true(t->rounded > 19000 && t->lost == 0);
+    assert_int_equal(calls, 20000);
+    assert_int_equal(t->rounded, 20000 - 192);
+    assert_int_equal(t->lost, 0);
     assert_int_equal(total(t, &bytes), 20000);
     assert_near((double)bytes / (double)given, 1, 0.125);
     free(t);
@@ -91,7 +92,17 @@ static void more_sizes_than_places(void **state)
 static void rounded_to_the_nearest(void **state)
 {
     (void)state;
-    static const uint64_t sizes[][2] = {{1100, 1024}, {1200, 1280}, {1900, 1792}, {2000, 2048}, {5, 5}};
+    static const uint64_t sizes[][2] = {{1100, 1024},
+                                        {1151, 1024},
+                                        {1152, 1280},
+                                        {1200, 1280},
+                                        {1900, 1792},
+                                        {2000, 2048},
+                                        {5, 5},
+                                        {7, 7},
+                                        {8, 8},
+                                        {9, 10},
+                                        {(UINT64_C(1) << 44) - 2, (UINT64_C(1) << 44) - 1}};
     struct profiler_table *t = new_table();
     uint64_t count;
     for (uint64_t i = 0; i < 192; i++) { /* all places for sizes as they are */
@@ -124,21 +135,59 @@ static void no_place_at_all(void **state)
     free(t);
 }
 
+/* In the middle of its class, as if the times there were spread evenly; what is shorter than a microsecond or so is one
+ * class, and so is what is longer than all. */
 static void median_within_a_class(void **state)
 {
     (void)state;
-    static const uint64_t times[] = {1500, 4096, 99999, 1000000, 33333333, 15000000000};
+    static const struct {
+        uint64_t ns;
+        double us;
+    } times[] = {{1, 1.08864},
+                 {1023, 1.08864},
+                 {1024, 1.08864},
+                 {1151, 1.08864},
+                 {1152, 1.21664},
+                 {1500, 1.47264},
+                 {4096, 4.35456},
+                 {99999, 102.44096},
+                 {1000000, 1016.13568},
+                 {33333333, 32516.34176},
+                 {15000000000, 14500883.33312}};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         struct profiler_table *t = new_table();
         struct profiler_call c = allreduce(64);
+        uint64_t sum;
         int slot = profiler_table_count(t, &c);
         assert_near(profiler_table_median_us(t, slot), -1, 0);
         for (uint64_t k = 0; k < 101; k++) /* 1 % of them ten times as long */
-            profiler_table_time(t, slot, k ? times[i] : 10 * times[i]);
-        double us = (double)times[i] / 1e3;
-        assert_near(profiler_table_median_us(t, slot) / us, 1, 0.07);
+            profiler_table_time(t, slot, k ? times[i].ns : 3000 * times[i].ns);
+        assert_near(profiler_table_median_us(t, slot) / times[i].us, 1, i < 4 ? 0.011 : 1e-9);
+        assert_int_equal(profiler_table_timed(t, slot, &sum), 101);
+        assert_int_equal(sum, 3100 * times[i].ns);
         free(t);
     }
+}
+
+/* Eight to an octave, from one microsecond on; the last for all that is longer. */
+static void classes_of_time(void **state)
+{
+    (void)state;
+    struct profiler_table *t = new_table();
+    struct profiler_call c = allreduce(64);
+    int slot = profiler_table_count(t, &c);
+    for (int i = 0; i < PROFILER_TIMES; i++) {
+        uint64_t eighth = UINT64_C(1) << (7 + i / 8), first = (uint64_t)(8 + i % 8) * eighth;
+        profiler_table_time(t, slot, first);
+        profiler_table_time(t, slot, first + eighth - 1);
+        assert_int_equal(t->times[slot][i], 2);
+    }
+    profiler_table_time(t, slot, 0);
+    assert_int_equal(t->times[slot][0], 3);
+    profiler_table_time(t, slot, UINT64_C(1) << 34);
+    profiler_table_time(t, slot, UINT64_C(1) << 60);
+    assert_int_equal(t->times[slot][PROFILER_TIMES - 1], 4);
+    free(t);
 }
 
 static void drained_into_another(void **state)
@@ -156,11 +205,109 @@ static void drained_into_another(void **state)
     assert_int_equal(total(a, &bytes), 3);
     assert_int_equal(bytes, 64 + 64 + 128);
     int slot = profiler_table_count(a, &c);
-    assert_near(profiler_table_median_us(a, slot), 5, 0.4);
+    assert_near(profiler_table_median_us(a, slot), 4.864, 1e-9);
+    assert_int_equal(profiler_table_timed(a, slot, &bytes), 1);
+    assert_int_equal(bytes, 5000);
+    assert_int_equal(profiler_table_timed(b, slot, &bytes) + bytes, 0);
     profiler_table_drain(NULL, a);
     assert_false(profiler_table_call(a, slot, &out, &count));
+    assert_int_equal(profiler_table_timed(a, slot, &bytes) + bytes, 0);
     free(a);
     free(b);
+}
+
+/* All that is counted beside the calls, each to its own. */
+static void counters_are_drained(void **state)
+{
+    (void)state;
+    struct profiler_table *a = new_table(), *b = new_table();
+    _Atomic uint64_t *into[4 + 2 * COLL_COUNT] = {&a->rounded, &a->lost, &a->captured, &a->doubted},
+                                   *from[4 + 2 * COLL_COUNT] = {&b->rounded, &b->lost, &b->captured, &b->doubted};
+    const int n = 4 + 2 * COLL_COUNT;
+    for (int i = 0; i < COLL_COUNT; i++) {
+        into[4 + 2 * i] = &a->made[i], into[5 + 2 * i] = &a->replayed[i];
+        from[4 + 2 * i] = &b->made[i], from[5 + 2 * i] = &b->replayed[i];
+    }
+    for (int i = 0; i < n; i++) {
+        *into[i] = 100;
+        *from[i] = (uint64_t)i + 1;
+    }
+    profiler_table_drain(a, b);
+    for (int i = 0; i < n; i++)
+        assert_true(*into[i] == 101 + (uint64_t)i && *from[i] == 0);
+    profiler_table_drain(NULL, a);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(*into[i], 0);
+    free(a);
+    free(b);
+}
+
+/* One is taken back where it was counted: as it is, near it, or among the lost; never below none. */
+static void taken_back(void **state)
+{
+    (void)state;
+    struct profiler_table *t = new_table();
+    struct profiler_call c = allreduce(64), far = allreduce(1100), none = allreduce(3000), out;
+    uint64_t count;
+    int slot = profiler_table_count(t, &c);
+    profiler_table_count(t, &c);
+    for (uint64_t left = 2; left < 3; left--) {
+        profiler_table_call(t, slot, &out, &count);
+        assert_int_equal(count, left);
+        profiler_table_uncount(t, &c);
+    }
+    profiler_table_call(t, slot, &out, &count);
+    assert_int_equal(count, 0);
+    for (uint64_t i = 1; i < 192; i++) {
+        struct profiler_call other = allreduce(i << 20);
+        profiler_table_count(t, &other);
+    }
+    assert_true(t->used == 192 && t->rounded == 0);
+    slot = profiler_table_count(t, &far);
+    assert_true(t->used == 193 && t->rounded == 1);
+    t->lost = 1;
+    profiler_table_uncount(t, &far);
+    profiler_table_call(t, slot, &out, &count);
+    assert_true(count == 0 && t->rounded == 0 && t->lost == 1);
+    t->rounded = 5;
+    profiler_table_uncount(t, &far); /* there is none any more */
+    assert_true(t->rounded == 5 && t->lost == 1);
+    for (int i = 0; i < 2; i++) {
+        profiler_table_uncount(t, &none);
+        assert_true(t->used == 193 && t->lost == 0 && t->rounded == 5);
+    }
+    free(t);
+}
+
+/* What has no room in its field is as much as has. */
+static void the_largest_of_each(void **state)
+{
+    (void)state;
+    struct profiler_table *t = new_table();
+    const uint64_t most = (UINT64_C(1) << 44) - 1;
+    static const int channels[][2] = {{0, 0}, {126, 126}, {127, 127}, {128, 127}, {1000, 127}};
+    struct profiler_call c, out;
+    uint64_t count;
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
+        c = allreduce(most - 2 + i);
+        c.channels = channels[i][0];
+        assert_true(profiler_table_call(t, profiler_table_count(t, &c), &out, &count));
+        assert_int_equal(out.channels, channels[i][1]);
+        assert_int_equal(out.bytes, c.bytes < most ? c.bytes : most);
+    }
+    free(t);
+}
+
+static void types_have_names(void **state)
+{
+    (void)state;
+    assert_null(profiler_dtype_name(-1));
+    assert_null(profiler_dtype_name(PROFILER_DTYPES));
+    assert_string_equal(profiler_dtype_name(0), "int8");
+    assert_string_equal(profiler_dtype_name(PROFILER_DTYPES - 1), "float8e5m2");
+    static const int bytes[PROFILER_DTYPES + 2] = {1, 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 1};
+    for (int i = -1; i <= PROFILER_DTYPES; i++)
+        assert_int_equal(profiler_dtype_bytes(i), bytes[i + 1]);
 }
 
 static void *hammer(void *arg)
@@ -193,9 +340,17 @@ static void eight_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_comes_back), cmocka_unit_test(more_sizes_than_places),
-        cmocka_unit_test(rounded_to_the_nearest), cmocka_unit_test(no_place_at_all),
-        cmocka_unit_test(median_within_a_class),  cmocka_unit_test(drained_into_another),
+        cmocka_unit_test(every_field_comes_back),
+        cmocka_unit_test(more_sizes_than_places),
+        cmocka_unit_test(rounded_to_the_nearest),
+        cmocka_unit_test(no_place_at_all),
+        cmocka_unit_test(median_within_a_class),
+        cmocka_unit_test(drained_into_another),
+        cmocka_unit_test(classes_of_time),
+        cmocka_unit_test(counters_are_drained),
+        cmocka_unit_test(taken_back),
+        cmocka_unit_test(the_largest_of_each),
+        cmocka_unit_test(types_have_names),
         cmocka_unit_test(eight_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
