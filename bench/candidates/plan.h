@@ -9,7 +9,8 @@ struct bench_call {
     int coll;
     uint64_t min_bytes; /* pointless below */
     struct bench_knobs knobs;
-    const char *refines; /* label of the call that this one varies: tried where that one has won; NULL: on its own */
+    const char *refines; /* label of the call that this one varies, which stands before it and others that do: tried
+                            where that one has won; NULL: on its own */
 };
 
 /* The untouched default comes first in `launches`, and in `calls` for each collective. */

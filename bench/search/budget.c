@@ -17,10 +17,9 @@
 #define CALLS_PART 0.35
 
 /* The part of the time for all sessions that tell launches apart, and what one may last: seconds, and in starts. */
-#define VISITS_PART        0.6
-#define BUDGET_LEAST_VISIT 0.5
-#define MOST_VISIT_S       6.0
-#define MOST_VISIT         3.0
+#define VISITS_PART  0.6
+#define MOST_VISIT_S 6.0
+#define MOST_VISIT   3.0
 
 /* The default and those that are compared with it; where that leaves few pairs, one of them. */
 #define AT_ONCE (1 + BUDGET_FINALISTS)

@@ -24,85 +24,73 @@ static void add_candidate(struct rounds *r, const struct bench_knobs *knobs, con
     r->candidates[r->ncandidates++] = (struct candidate){.knobs = knobs, .refines = refines, .status = BENCH_OK};
 }
 
-/* What it took in the untouched launch, as much faster here as the default is; 0 unknown. */
-static double elsewhere_us(const struct bench_results *r, const struct history_place *at, const char *call)
-{
-    struct history_place there = *at;
-    there.launch = BENCH_DEFAULT;
-    double here_us = history_time_us(r, at, BENCH_DEFAULT), there_us = history_time_us(r, &there, BENCH_DEFAULT);
-    return here_us > 0 && there_us > 0 ? history_expect_us(r, &there, call) * here_us / there_us : 0;
-}
+/* What one of the plan's calls is expected to take at a place, from what was measured nearby, else in the untouched
+ * launch; and what it took there, as much faster here as the default is; 0 unknown. */
+struct known {
+    double us, elsewhere_us;
+};
 
-/* From what was measured nearby, else in another launch; 0 unknown. */
-static double known_us(const struct bench_results *r, const struct history_place *at, const char *call)
+/* Of every call of the collective, the default left out: it may be another algorithm at every size, and so no straight
+ * line. Returns the least that any is expected to take; INFINITY when nothing is known of any. */
+static double look_up(const struct candidate_source *e, const struct history_place *at, struct known *known)
 {
-    double us = history_expect_us(r, at, call);
-    return us > 0 ? us : elsewhere_us(r, at, call);
-}
-
-/* Else what the library itself predicts; INFINITY unknown, below 0 not offered. */
-static double expect_call_us(const struct candidate_source *e, const struct history_place *at,
-                             const struct bench_call *c)
-{
-    const struct bench_study *s = e->study;
-    double predicted = s->engine->expect_us ? s->engine->expect_us(e->session, at, &c->knobs, s->stop) : 0;
-    double known = known_us(s->results, at, c->knobs.label);
-    return predicted < 0 ? predicted : known > 0 ? known : predicted > 0 ? predicted : INFINITY;
-}
-
-static int has_refinements(const struct bench_plan *p, const char *label)
-{
-    for (int i = 0; i < p->ncalls; i++)
-        if (p->calls[i].refines && !strcmp(p->calls[i].refines, label))
-            return 1;
-    return 0;
-}
-
-/* The least that any call is expected to take here, as far as its past tells; INFINITY when nobody has one. The default
- * does not count: it may be another algorithm at every size, and so no straight line. */
-static double best_expected_us(const struct candidate_source *e, const struct history_place *at)
-{
+    const struct bench_results *r = e->study->results;
     const struct bench_plan *p = &e->study->plan;
-    double best = INFINITY;
+    struct history_place there = *at;
+    int elsewhere = strcmp(at->launch, BENCH_DEFAULT) != 0;
+    double best = INFINITY, faster = elsewhere ? history_time_us(r, at, BENCH_DEFAULT) : 0;
+    there.launch = BENCH_DEFAULT;
+    if (faster > 0)
+        faster /= history_time_us(r, &there, BENCH_DEFAULT);
     for (int i = 0; i < p->ncalls; i++) {
-        const struct bench_call *c = &p->calls[i];
-        if (c->coll != at->coll || !strcmp(c->knobs.label, BENCH_DEFAULT))
+        const char *label = p->calls[i].knobs.label;
+        if (p->calls[i].coll != at->coll || !strcmp(label, BENCH_DEFAULT))
             continue;
-        double us = known_us(e->study->results, at, c->knobs.label);
-        if (us > 0 && us < best)
-            best = us;
+        double us = history_expect_us(r, at, label);
+        known[i].elsewhere_us = isnormal(faster) ? faster * history_expect_us(r, &there, label) : 0;
+        known[i].us = us > 0 ? us : known[i].elsewhere_us;
+        best = known[i].us > 0 ? fmin(best, known[i].us) : best;
     }
     return best;
 }
 
-/* Whether it and what refines it took so much longer in the untouched launch that another one does not change that. */
-static int was_far_behind(const struct candidate_source *e, const struct history_place *at, const char *label,
-                          double best_us)
+/* That, else what the library itself predicts; INFINITY unknown, below 0 not offered. */
+static double expect_us(const struct candidate_source *e, const struct history_place *at, const struct bench_call *c,
+                        double known_us)
 {
-    const struct bench_plan *p = &e->study->plan;
-    if (!strcmp(at->launch, BENCH_DEFAULT))
-        return 0;
-    double least = elsewhere_us(e->study->results, at, label);
-    for (int i = 0; i < p->ncalls && least > 0; i++)
-        if (p->calls[i].coll == at->coll && p->calls[i].refines && !strcmp(p->calls[i].refines, label)) {
-            double us = elsewhere_us(e->study->results, at, p->calls[i].knobs.label);
-            least = us > 0 && us < least ? us : least;
-        }
+    const struct bench_study *s = e->study;
+    double predicted = s->engine->expect_us ? s->engine->expect_us(e->session, at, &c->knobs, s->stop) : 0;
+    return predicted < 0 ? predicted : known_us > 0 ? known_us : predicted > 0 ? predicted : INFINITY;
+}
+
+/* Whether number `i` of the plan's calls refines `label`: such calls stand right behind that one. */
+static int refines(const struct bench_plan *p, int i, const char *label)
+{
+    return i < p->ncalls && p->calls[i].refines && !strcmp(p->calls[i].refines, label);
+}
+
+/* Whether it and what refines it took so much longer in the untouched launch that another one does not change that. */
+static int was_far_behind(const struct bench_plan *p, int call, const struct known *known, double best_us)
+{
+    double least = known[call].elsewhere_us;
+    for (int i = call + 1; least > 0 && refines(p, i, p->calls[call].knobs.label); i++)
+        least = known[i].elsewhere_us > 0 ? fmin(least, known[i].elsewhere_us) : least;
     return least > FAR_BEHIND * best_us;
 }
 
 /* Left behind at both neighbouring sizes is not hopeless by itself: one may have won below and one above, and a third
  * lie between. What it took there says what it will take here. */
-static int is_hopeless(const struct candidate_source *e, const struct history_place *at, const struct bench_call *c,
-                       double best_us)
+static int is_hopeless(const struct candidate_source *e, const struct history_place *at, int call,
+                       const struct known *known, double best_us)
 {
-    const struct bench_study *s = e->study;
-    const char *label = c->knobs.label;
-    if (history_hopeless(s->results, at, label) || was_far_behind(e, at, label, best_us))
+    const struct bench_plan *p = &e->study->plan;
+    const struct bench_results *r = e->study->results;
+    const char *label = p->calls[call].knobs.label;
+    if (history_hopeless(r, at, label) || was_far_behind(p, call, known, best_us))
         return 1;
-    if (!history_losing(s->results, at, label) || history_expect_us(s->results, at, label) <= NEAR_BEST * best_us)
+    if (!history_losing(r, at, label) || known[call].us <= NEAR_BEST * best_us)
         return 0;
-    return !has_refinements(&s->plan, label) || !history_close(s->results, at, label, ROUNDS_CLOSE);
+    return !refines(p, call + 1, label) || !history_close(r, at, label, ROUNDS_CLOSE);
 }
 
 static void add_ranked(struct ranked *ranked, int *n, struct ranked new)
@@ -148,7 +136,8 @@ void candidates_list(const struct candidate_source *e, const struct history_plac
     const struct bench_study *s = e->study;
     int n = 0, room = s->plan.ncalls + BENCH_VARIATIONS;
     struct ranked *ranked = arena_alloc(r->arena, (size_t)room * sizeof *ranked);
-    double best_us = e->full ? best_expected_us(e, at) : INFINITY;
+    struct known *known = arena_alloc(r->arena, (size_t)s->plan.ncalls * sizeof *known);
+    double best_us = e->full ? look_up(e, at, known) : INFINITY;
     r->candidates = arena_alloc(r->arena, (size_t)(room + BENCH_VARIATIONS) * sizeof *r->candidates);
     for (int i = 0; i < s->plan.ncalls; i++) {
         const struct bench_call *c = &s->plan.calls[i];
@@ -158,10 +147,10 @@ void candidates_list(const struct candidate_source *e, const struct history_plac
             add_candidate(r, &c->knobs, NULL);
             continue;
         }
-        if (!e->full || at->bytes < c->min_bytes || is_hopeless(e, at, c, best_us) ||
+        if (!e->full || at->bytes < c->min_bytes || is_hopeless(e, at, i, known, best_us) ||
             history_done(s->results, at, c->knobs.label, e->round))
             continue;
-        double us = expect_call_us(e, at, c);
+        double us = expect_us(e, at, c, known[i].us);
         if (us >= 0)
             add_ranked(ranked, &n, (struct ranked){&c->knobs, c->refines, us});
     }

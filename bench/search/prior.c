@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "bench/predict/best.h"
 #include "bench/predict/launch.h"
 #include "bench/predict/model.h"
 #include "bench/search/budget.h"
@@ -70,18 +71,9 @@ int search_prior_launches(const struct topology *t, int nodes, int ranks_per_nod
 /* How many times as fast as NCCL's choice the best call is. */
 static double best_gain(const struct model *m, int coll, uint64_t bytes)
 {
-    struct model_call call = {coll, bytes, -1, -1, 0};
+    const struct model_call own = {coll, bytes, -1, -1, 0};
     struct model_time t, best;
-    if (model_predict(m, &call, &t))
-        return 0;
-    best = t;
-    for (call.algo = 0; call.algo < ALGO_COUNT; call.algo++)
-        for (call.proto = 0; call.proto < PROTO_COUNT; call.proto++) {
-            struct model_time other;
-            if (!model_predict(m, &call, &other) && other.us < best.us)
-                best = other;
-        }
-    return t.us / best.us;
+    return model_predict(m, &own, &t) || model_best(m, coll, bytes, &best) ? 0 : t.us / best.us;
 }
 
 /* Into `items`, which are sorted: the most gain per second first. */

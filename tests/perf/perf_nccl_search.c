@@ -196,11 +196,10 @@ static void alike(void)
 {
     print_head("everything alike, 120 s");
     for (int r = 0; r < WORLD_REGIMES; r++)
-        if (!only_regime || only_regime == world_regimes[r])
-            run_laws(world_regimes[r],
-                     (struct world_options){
-                         .regime = r, .start_s = 2, .budget_s = 120, .launches = WORLD_LAUNCH_N, .alike = 1},
-                     0);
+        run_laws(
+            world_regimes[r],
+            (struct world_options){.regime = r, .start_s = 2, .budget_s = 120, .launches = WORLD_LAUNCH_N, .alike = 1},
+            0);
 }
 
 static void beside_rivals(void)
@@ -231,6 +230,35 @@ static const struct {
 } tables[] = {{"regimes", by_regime},  {"each", each},   {"budgets", by_budget},
               {"default", by_default}, {"alike", alike}, {"rivals", beside_rivals}};
 
+/* The tables of that name, or its line of "regimes"; all for "". -1: there is none. */
+static int run_tables(const char *name)
+{
+    int known = -1;
+    for (int r = 0; r < WORLD_REGIMES; r++)
+        if (!strcmp(name, world_regimes[r])) {
+            only_regime = world_regimes[r];
+            name = "regimes";
+        }
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (*name ? !strcmp(name, tables[i].name) : tables[i].run != each) {
+            tables[i].run();
+            known = 0;
+        }
+    return known;
+}
+
+static int complain(const char *name)
+{
+    fprintf(stderr, "perf_nccl_search: there is no table \"%s\", only", name);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        fprintf(stderr, " %s", tables[i].name);
+    fputs(", and of regimes the lines", stderr);
+    for (int r = 0; r < WORLD_REGIMES; r++)
+        fprintf(stderr, " %s", world_regimes[r]);
+    fputs("\n", stderr);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     int named = argc > 1 && (*argv[1] < '0' || *argv[1] > '9');
@@ -250,14 +278,8 @@ int main(int argc, char **argv)
     laws = !laws || laws > world_laws() ? world_laws() : laws;
     every = every < 1 ? 1 : every;
     time_t began = t.tv_sec;
-    for (int r = 0; r < WORLD_REGIMES; r++)
-        if (!strcmp(only, world_regimes[r])) {
-            only_regime = world_regimes[r];
-            only = "regimes";
-        }
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (*only ? !strcmp(only, tables[i].name) : tables[i].run != each)
-            tables[i].run();
+    if (run_tables(only))
+        return complain(only);
     clock_gettime(CLOCK_MONOTONIC, &t);
     printf("%zu machines, in %ld s\n", (laws - first + every - 1) / every, (long)(t.tv_sec - began));
     return 0;

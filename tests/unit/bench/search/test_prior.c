@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "bench/predict/best.h"
+#include "bench/predict/launch.h"
 #include "bench/search/prior.h"
 #include "core/coll.h"
 #include "core/json.h"
@@ -40,6 +42,28 @@ static void promising_ones_first(void **state)
         assert_string_equal(p.launches[i].label, order[i]);
     assert_true(p.expected[1] == 0 && p.expected[2] == 0); /* the model is silent */
     assert_true(p.expected[3] < 1 && p.expected[4] < p.expected[3]);
+    topo_free(t);
+}
+
+/* Of a call, by what the model would tune to: with channels, where that is faster than NCCL's own number. */
+static void a_call_gains_what_the_best_one_does(void **state)
+{
+    (void)state;
+    static const uint64_t size[] = {(uint64_t)1 << 20};
+    struct bench_plan p = {.prior_nodes = 4};
+    struct err e;
+    struct topology *t = machine_topology("dgx-h100", 4, &e);
+    assert_non_null(t);
+    struct model_setup s = {.nccl = {.topology = t, .nodes = 4, .class_index = model_class_of(t)}};
+    const struct model *m = model_new(&s, t->arena, &e);
+    const struct model_call own = {COLL_ALLGATHER, size[0], -1, -1, 0};
+    struct model_time untouched, best;
+    assert_int_equal(model_predict(m, &own, &untouched), 0);
+    assert_int_equal(model_best(m, COLL_ALLGATHER, size[0], &best), 0);
+    cJSON *list = search_prior_json(t, &p, 0, 1u << COLL_ALLGATHER, size, 1, 5);
+    assert_true(best.us < untouched.us);
+    assert_float_equal(json_num(cJSON_GetArrayItem(list, 0), "gain", 0), untouched.us / best.us, 1e-9);
+    cJSON_Delete(list);
     topo_free(t);
 }
 
@@ -125,7 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(promising_ones_first),       cmocka_unit_test(most_per_second_first),
         cmocka_unit_test(nothing_to_tell_apart),      cmocka_unit_test(the_default_stays_first),
-        cmocka_unit_test(without_gpus_nothing_moves),
+        cmocka_unit_test(without_gpus_nothing_moves), cmocka_unit_test(a_call_gains_what_the_best_one_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
