@@ -31,9 +31,9 @@ struct import_run {
     struct bench_setting *settings;
     int nsettings;
     int graph, rows;
-    int time[2], wrong[2]; /* columns of nccl-tests' tables, out of place and in place; 0: none */
+    int time[2], wrong[2]; /* columns of nccl-tests' tables, out of place and in place; below 0: none */
     int is_osu;
-    int csv_columns, csv[IMPORT_COLUMNS]; /* whether there are any; where each stands, -1 nowhere */
+    int csv_columns, csv[IMPORT_COLUMNS]; /* how many there are; where each stands, -1 nowhere */
 };
 
 struct import_row {

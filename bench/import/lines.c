@@ -42,12 +42,17 @@ static const char *word(const struct words *w, int i)
 }
 
 /* Where `name` stands among the words from `from` on; -1 nowhere, as from nowhere. */
-static int find(const struct words *w, int from, const char *name)
+static int find_from(const struct words *w, int from, const char *name)
 {
     for (int i = from; i >= 0 && i < w->n; i++)
         if (!strcasecmp(w->item[i], name))
             return i;
     return -1;
+}
+
+static int find(const struct words *w, const char *name)
+{
+    return find_from(w, 0, name);
 }
 
 /* Behind what launchers put in front of lines: "[1,0]<stdout>: ", "12: ", "node-1: ". */
@@ -75,7 +80,7 @@ static void read_command(struct import *m, char *line)
             size_t bytes = quote ? strcspn(value, (char[]){quote, 0}) : strcspn(value, " \t\"';");
             import_set(m, p, n, value, bytes);
         }
-        p += n ? n : 1;
+        p += n;
     }
     for (char *p = strstr(line, "_perf"); p; p = strstr(p + 1, "_perf")) {
         char *from = p;
@@ -94,8 +99,8 @@ static void read_nccl_log(struct import *m, char *line)
         char *name = at;
         while (name > line && !isspace((unsigned char)name[-1]))
             name--;
-        size_t n = strcspn(at + sizeof said - 1, "\r");
         const char *value = at + sizeof said - 1;
+        size_t n = strlen(value);
         import_set(m, name, (size_t)(at - name), value, n && value[n - 1] == '.' ? n - 1 : n);
     }
     if ((at = strstr(line, version))) {
@@ -103,7 +108,8 @@ static void read_nccl_log(struct import *m, char *line)
         char *p = at + sizeof version - 1;
         for (int i = 0; i < 3; i++, p += *p == '.')
             code[i] = strtol(p, &p, 10);
-        import_version(m, code[0] == 2 && code[1] < 100 && code[2] < 100 ? 20000 + code[1] * 100 + code[2] : 0);
+        if (code[0] == 2 && code[1] < 100 && code[2] < 100)
+            import_version(m, 20000 + code[1] * 100 + code[2]);
     }
 }
 
@@ -112,63 +118,55 @@ static void read_nccl_log(struct import *m, char *line)
 static void read_header(struct import *m, const struct words *w)
 {
     struct import_run *r = import_run(m);
-    r->time[0] = find(w, 0, "time") - 1; /* without the '#' in front */
-    r->time[1] = find(w, r->time[0] + 2, "time") - 1;
+    r->time[0] = find(w, "time") - 1; /* without the '#' in front */
+    r->time[1] = find_from(w, r->time[0] + 2, "time") - 1;
     for (int i = 0; i < 2; i++) {
-        int from = r->time[i] + 1, wrong = find(w, from, "#wrong");
-        wrong = wrong < 0 ? find(w, from, "error") : wrong;
-        r->time[i] = r->time[i] > 0 ? r->time[i] : 0;
-        r->wrong[i] = r->time[i] && wrong > 0 ? wrong - 1 : 0;
+        int from = r->time[i] + 1, wrong = find_from(w, from, "#wrong"), error = find_from(w, from, "error");
+        r->wrong[i] = (wrong > error ? wrong : error) - 1;
     }
 }
 
-static void read_comment(struct import *m, struct words *w)
+static void read_comment(struct import *m, const struct words *w)
 {
-    struct import_run *r;
-    int rank = find(w, 0, "Rank"), on = find(w, 0, "on"), graph = find(w, 0, "graph:");
-    if (rank >= 0 && on > rank && find(w, on, "device") == on + 2) {
+    int on = find_from(w, find(w, "Rank"), "on");
+    if (find_from(w, on, "device") == on + 2) {
         import_next_run(m);
         import_host(m, word(w, on + 1));
-        return;
-    }
-    if (find(w, 0, "nccl-tests") == 1 || find(w, 0, "nThread") == 1 || find(w, 0, "Collective") == 1) {
-        r = import_run(m);
-        if (r->rows)
-            r = import_next_run(m);
-        if (find(w, 0, "starting:") > 0)
-            import_program(m, word(w, find(w, 0, "starting:") + 1));
-        r->graph = graph > 0 && whole(word(w, graph + 1)) > 0 ? 1 : r->graph;
+    } else if (find(w, "nccl-tests") == 1 || find(w, "nThread") == 1 || find(w, "Collective") == 1) {
+        import_next_run(m)->graph |= whole(word(w, find(w, "graph:") + 1)) > 0;
+        import_program(m, word(w, find(w, "starting:") + 1));
         for (int i = 0; i < w->n; i++)
             if (!strncmp(w->item[i], "nccl-library=", 13))
                 import_version(m, (long)whole(w->item[i] + 13));
-    } else if (find(w, 0, "size") == 1 && find(w, 0, "time") > 0) {
+    } else if (find(w, "size") == 1 && find(w, "time") > 1) {
         read_header(m, w);
     }
 }
 
 static void read_table_row(struct import *m, const struct words *w)
 {
-    struct import_run *r = import_run(m);
+    const struct import_run *r = import_run(m);
     for (int side = 0; side < 2; side++) {
         struct import_row row = {.bytes = whole(w->item[0]), .in_place = side};
         double wrong = 0;
-        if (!r->time[side] || !is_number(word(w, r->time[side]), &row.time_us))
+        if (!is_number(word(w, r->time[side]), &row.time_us))
             continue;
         row.type = isalpha((unsigned char)*word(w, 2)) ? word(w, 2) : NULL;
-        row.wrong = r->wrong[side] && is_number(word(w, r->wrong[side]), &wrong) && wrong > 0.1; /* "error" is small */
+        row.wrong = is_number(word(w, r->wrong[side]), &wrong) && wrong > 0.1; /* "error" is small */
         import_row(m, &row);
     }
 }
 
 /* ---- OSU ---- */
 
-/* "# OSU MPI-CUDA Allreduce Latency Test v7.3", "# OSU NCCL-CUDA All-to-All Personalized Exchange Latency Test v7.5" */
+/* "# OSU MPI-CUDA Allreduce Latency Test v7.3", "# OSU NCCL-CUDA All-to-All Personalized Exchange Latency Test v7.5";
+ * what is measured other than latency is nothing to us. */
 static void read_osu_title(struct import *m, const struct words *w)
 {
     struct import_run *r = import_next_run(m);
-    int end = find(w, 0, "Personalized");
-    const char *name = word(w, (end > 0 ? end : find(w, 0, "Latency")) - 1);
-    r->is_osu = 1;
+    int latency = find(w, "Latency"), exchange = find(w, "Personalized");
+    const char *name = word(w, (exchange > 0 ? exchange : latency) - 1);
+    r->is_osu = latency > 1;
     r->coll = coll_parse(name, strlen(name));
     r->engine = strstr(word(w, 2), "CCL") ? "nccl" : "mpi";
     r->library = *r->engine == 'n' ? "NCCL" : "MPI";
@@ -177,7 +175,7 @@ static void read_osu_title(struct import *m, const struct words *w)
 static void read_osu_row(struct import *m, const struct words *w)
 {
     struct import_row row = {.bytes = whole(w->item[0]), .in_place = -1};
-    if (w->n >= 2 && is_number(w->item[1], &row.time_us))
+    if (is_number(word(w, 1), &row.time_us))
         import_row(m, &row);
 }
 
@@ -229,12 +227,12 @@ static void read_csv_row(struct import *m, const struct words *w)
     struct import_run *r = import_run(m);
     const int *c = r->csv;
     struct import_row row = {.bytes = whole(word(w, c[IMPORT_SIZE])),
-                             .in_place = whole(word(w, c[IMPORT_IN_PLACE])) > 0,
-                             .type = c[IMPORT_TYPE] >= 0 ? word(w, c[IMPORT_TYPE]) : NULL};
+                             .in_place = whole(word(w, c[IMPORT_IN_PLACE])) > 0};
     double wrong = 0;
     if (!row.bytes || !is_number(word(w, c[IMPORT_TIME]), &row.time_us))
         return;
-    const char *name = word(w, c[IMPORT_NAME]);
+    const char *name = word(w, c[IMPORT_NAME]), *type = word(w, c[IMPORT_TYPE]);
+    row.type = *type ? type : NULL;
     int coll = coll_parse(name, strcspn(name, "."));
     if (coll >= 0)
         r->coll = coll;
@@ -258,11 +256,11 @@ static int read_csv(struct import *m, const char *line)
     split_csv(copy, &w);
     if (is_row) {
         read_csv_row(m, &w);
-    } else if (find(&w, 0, "size") >= 0 && find(&w, 0, "time") >= 0 && find(&w, 0, "ranks") >= 0) {
+    } else if (find(&w, "size") >= 0 && find(&w, "time") >= 0 && find(&w, "ranks") >= 0) {
         r = import_next_run(m);
         for (int i = 0; i < IMPORT_COLUMNS; i++)
-            r->csv[i] = find(&w, 0, column_names[i]);
-        taken = r->csv_columns = 1;
+            r->csv[i] = find(&w, column_names[i]);
+        taken = r->csv_columns = w.n;
     }
     free(copy);
     return taken;
@@ -289,7 +287,7 @@ void import_line(struct import *m, char *line)
     if (!w.n)
         return;
     if (*w.item[0] == '#') {
-        if (find(&w, 0, "OSU") == 1 && find(&w, 0, "Latency") > 1)
+        if (find(&w, "OSU") == 1)
             read_osu_title(m, &w);
         else
             read_comment(m, &w);
@@ -298,7 +296,7 @@ void import_line(struct import *m, char *line)
     } else if (isdigit((unsigned char)*w.item[0]) && whole(w.item[0])) {
         if (import_run(m)->is_osu)
             read_osu_row(m, &w);
-        else if (import_run(m)->time[0])
+        else
             read_table_row(m, &w);
     }
 }

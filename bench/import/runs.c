@@ -20,7 +20,7 @@ struct import_run *import_run(struct import *m)
 
 struct import_run *import_begin_run(struct import *m)
 {
-    *import_run(m) = (struct import_run){.engine = "nccl", .library = UNKNOWN_RELEASE, .coll = -1};
+    *import_run(m) = (struct import_run){.engine = "nccl", .library = UNKNOWN_RELEASE, .coll = -1, .time = {-1, -1}};
     import_version(m, m->given->nccl);
     return import_run(m);
 }
@@ -36,14 +36,9 @@ struct import_run *import_next_run(struct import *m)
 
 void import_program(struct import *m, const char *name)
 {
-    size_t n = strcspn(name, " \t\",'");
-    const char *slash = NULL, *perf = NULL;
-    for (const char *p = name; p < name + n; p++) {
-        slash = *p == '/' ? p : slash;
-        perf = !strncmp(p, "_perf", 5) ? p : perf;
-    }
-    const char *word = slash ? slash + 1 : name;
-    int coll = perf && perf > word ? coll_parse(word, (size_t)(perf - word)) : -1;
+    const char *slash = memrchr(name, '/', strcspn(name, " \t\",'")), *word = slash ? slash + 1 : name;
+    const char *perf = strstr(word, "_perf");
+    int coll = perf ? coll_parse(word, (size_t)(perf - word)) : -1;
     if (coll >= 0)
         import_run(m)->coll = coll;
 }
@@ -185,7 +180,7 @@ static void knobs_of(const struct import *m, const struct import_run *r, struct 
                      struct bench_knobs *call)
 {
     int has_call = call_of(m, r, call);
-    struct bench_setting *own = arena_alloc(m->arena, (size_t)(r->nsettings + 1) * sizeof *own);
+    struct bench_setting *own = arena_alloc(m->arena, (size_t)r->nsettings * sizeof *own);
     *launch = (struct bench_knobs){.label = "", .settings = own};
     for (int i = 0; i < r->nsettings; i++) {
         const struct bench_setting *s = &r->settings[i];
@@ -225,10 +220,10 @@ static int repetition(const struct import *m, const struct bench_knobs *launches
 
 void import_name_candidates(struct import *m)
 {
-    struct bench_knobs *launches = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *launches);
-    struct bench_knobs *calls = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *calls);
+    struct bench_knobs *launches = arena_alloc(m->arena, (size_t)m->nruns * sizeof *launches);
+    struct bench_knobs *calls = arena_alloc(m->arena, (size_t)m->nruns * sizeof *calls);
     const char *only = only_release(m);
-    int *rounds = arena_alloc(m->arena, (size_t)(m->nruns + 1) * sizeof *rounds);
+    int *rounds = arena_alloc(m->arena, (size_t)m->nruns * sizeof *rounds);
     for (int i = 0; i < m->nruns; i++) {
         knobs_of(m, &m->runs[i], &launches[i], &calls[i]);
         rounds[i] = repetition(m, launches, calls, i);

@@ -1,6 +1,7 @@
 /* Signs of this node's condition, from /proc and /sys. */
 #include "bench/noise/host_signs.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,28 +30,27 @@ static void read_stolen(struct arena *a, double cpus, host_sign_fn *tell, void *
         line += strcspn(line, " ");
         line += strspn(line, " ");
     }
-    if (line && *line && ticks > 0)
+    if (line && *line)
         tell(user, "cpu-stolen", NULL, strtod(line, NULL) / ticks / cpus);
 }
 
 static void read_clocks(struct arena *a, host_sign_fn *tell, void *user)
 {
     const char **cpus;
-    int n = sysfs_list(a, &cpus, CPUS), throttles = 0, limits = 0;
-    double throttled = 0, limited = 0;
+    int n = sysfs_list(a, &cpus, CPUS);
+    double throttled = -1, limited = -1;
     for (int i = 0; i < n; i++) {
         long count = sysfs_int(-1, CPUS "/%s/thermal_throttle/core_throttle_count", cpus[i]);
         long may = sysfs_int(0, CPUS "/%s/cpufreq/scaling_max_freq", cpus[i]);
         long can = sysfs_int(0, CPUS "/%s/cpufreq/cpuinfo_max_freq", cpus[i]);
-        double off = can > 0 ? 100 * (1 - (double)may / (double)can) : 0;
-        throttles += count >= 0;
-        limits += may > 0 && can > 0;
-        throttled += count > 0 ? (double)count : 0;
-        limited = off > limited ? off : limited;
+        if (count >= 0)
+            throttled = fmax(throttled, 0) + (double)count;
+        if (may && can)
+            limited = fmax(limited, 100 * (1 - (double)may / (double)can));
     }
-    if (throttles)
+    if (throttled >= 0)
         tell(user, "cpu-throttled", NULL, throttled);
-    if (limits)
+    if (limited >= 0)
         tell(user, "cpu-limited", NULL, limited);
 }
 
@@ -71,7 +71,6 @@ static void tell_errors(void *user, const char *kind, const char *port, const ch
 void host_signs_read(struct arena *a, host_sign_fn *tell, void *user)
 {
     double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    cpus = cpus > 1 ? cpus : 1;
     read_load(a, cpus, tell, user);
     read_stolen(a, cpus, tell, user);
     read_clocks(a, tell, user);

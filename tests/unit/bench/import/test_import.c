@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -252,7 +253,8 @@ static void files_as_a_whole(void **state)
     } files[] = {{"odd.log", 0, 0, -1},        {"odd.log", 2, 16, COLL_BROADCAST},
                  {"three_runs.log", 0, 0, -1}, {"report.json", 0, 0, -1},
                  {"rccl.csv", 0, 0, -1},       {"osu.txt", 2, 4, -1},
-                 {"param.log", 1, 4, -1}};
+                 {"param.log", 1, 4, -1},      {"more.log", 0, 0, -1},
+                 {"more.log", 1, 8, -1},       {"odd.json", 0, 0, -1}};
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
@@ -289,12 +291,111 @@ static void files_as_a_whole(void **state)
     free(text);
 }
 
+/* Files are read as one, each with its own lines, and nothing of one says anything of the next; a journal among them
+ * keeps its words. */
+static void several_files(void **state)
+{
+    char own[] = "/tmp/test_import_XXXXXX";
+    const char *const paths[] = {FIXTURES "three_runs.log", own, FIXTURES "osu.txt"};
+    const struct import_given given = {.coll = -1};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *journal = fdopen(mkstemp(own), "w"), *out = open_memstream(&text, &bytes);
+    struct log log = {.out = out, .program = "nccltune"};
+    struct bench_results *r = load("report.json", 0, 0);
+    (void)state;
+    assert_non_null(journal);
+    bench_export_journal(r, journal);
+    fclose(journal);
+    bench_results_free(r);
+    r = import_load(paths, 3, &given, &log, &e);
+    fclose(out);
+    unlink(own);
+    assert_non_null(r);
+    assert_int_equal(r->count, 14);
+    assert_string_equal(r->items[12].launch.label, "default");
+    assert_string_equal(r->items[12].call.label, "nvls/simple");
+    assert_string_equal(r->items[12].library, "NCCL 2.29.3");
+    assert_int_equal(r->items[12].ntimes, 4);
+#define LEFT_OUT(line)                                                                                              \
+    "nccltune: warning: " FIXTURES "osu.txt:" line ": nothing says on how many nodes and ranks this ran (--nodes, " \
+    "--ranks); row left out\n"
+    assert_string_equal(text, LEFT_OUT("5") LEFT_OUT("6") LEFT_OUT("10"));
+    free(text);
+    bench_results_free(r);
+    assert_null(import_load((const char *const[]){"/no/file"}, 1, &given, NULL, &e));
+    assert_non_null(strstr(e.text, "/no/file"));
+}
+
+/* A journal in which nothing has been measured yet is one. */
+static void a_journal_without_rows(void **state)
+{
+    (void)state;
+    struct bench_results *r = parse("{\"format\": \"nccltune-results/1\"}\n");
+    assert_non_null(r);
+    assert_int_equal(r->count, 0);
+    bench_results_free(r);
+}
+
+/* Ten rows that are left out are told one by one, of more their number. */
+static void warnings_are_counted(void **state)
+{
+    (void)state;
+    for (int n = 10; n <= 12; n++) {
+        const struct import_given given = {.coll = COLL_REDUCE, .ranks = 8};
+        char *text = NULL, rows[512] = "# size time\n";
+        size_t bytes = 0;
+        FILE *out = open_memstream(&text, &bytes);
+        struct log log = {.out = out, .program = "p"};
+        for (int i = 0; i < n; i++)
+            strcat(rows, "8 1\n");
+        assert_null(import_parse("x", rows, strlen(rows), &given, &log, &e));
+        fclose(out);
+        int lines = 0;
+        for (const char *c = text; *c; c++)
+            lines += *c == '\n';
+        assert_int_equal(lines, n == 10 ? 10 : 11);
+        assert_int_equal(strstr(text, "more lines left out") != NULL, n > 10);
+        assert_int_equal(strstr(text, "p: warning: 2 more lines left out\n") != NULL, n == 12);
+        assert_string_equal(e.text, n == 10   ? "x: no row could be taken: 10 left out"
+                                    : n == 11 ? "x: no row could be taken: 11 left out"
+                                              : "x: no row could be taken: 12 left out");
+        free(text);
+    }
+}
+
+static void releases_by_number(void **state)
+{
+    static const struct {
+        int code;
+        const char *name;
+    } rows[] = {{19999, "NCCL"}, {20000, "NCCL 2.0.0"}, {99999, "NCCL 9.99.99"}, {100000, "NCCL"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct import_given given = {.coll = COLL_REDUCE, .nodes = 1, .ranks = 2, .nccl = rows[i].code};
+        struct bench_results *r = import_parse("x", "# size time\n8 1\n", 16, &given, NULL, &e);
+        assert_non_null(r);
+        assert_string_equal(r->items[0].library, rows[i].name);
+        bench_results_free(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_of_nccl_tests), cmocka_unit_test(json_of_nccl_tests), cmocka_unit_test(csv_of_rccl_tests),
-        cmocka_unit_test(osu_and_param),      cmocka_unit_test(repetitions),        cmocka_unit_test(what_is_none),
-        cmocka_unit_test(journal_and_back),   cmocka_unit_test(for_other_programs), cmocka_unit_test(files_as_a_whole),
+        cmocka_unit_test(runs_of_nccl_tests),
+        cmocka_unit_test(json_of_nccl_tests),
+        cmocka_unit_test(csv_of_rccl_tests),
+        cmocka_unit_test(osu_and_param),
+        cmocka_unit_test(repetitions),
+        cmocka_unit_test(what_is_none),
+        cmocka_unit_test(journal_and_back),
+        cmocka_unit_test(for_other_programs),
+        cmocka_unit_test(files_as_a_whole),
+        cmocka_unit_test(several_files),
+        cmocka_unit_test(a_journal_without_rows),
+        cmocka_unit_test(warnings_are_counted),
+        cmocka_unit_test(releases_by_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

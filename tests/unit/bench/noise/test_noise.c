@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "bench/noise/noise.h"
-#include "bench/noise/signs.h"
 #include "tests/unit/probe/tree.h"
 
 static int use_double(void **state)
@@ -246,33 +245,65 @@ static void a_node_that_says_too_little_is_left_out(void **state)
     arena_free(a);
 }
 
-/* As nccltune-worker prints them on another node, before and after; a third list is none of ours. */
-static void prints_what_it_reads(void **state)
+/* Each kind where it begins to be worth telling, and right below; a thousand seconds pass. */
+static void tells_from_its_threshold_on(void **state)
+{
+    static const struct {
+        const char *kind;
+        double told[2], not_told[2]; /* before and after */
+        const char *sentence;
+    } kinds[] = {
+        {"load", {0.5, 9}, {0.49, 9}, "the machine was busy before: a load of 0.5 for each processor"},
+        {"cpu-pressure",
+         {20, 0},
+         {19.9, 99},
+         "the machine was busy before: something waited for a processor in 20 % of the time"},
+        {"cpu-stolen", {0, 10}, {0, 9.9}, "the hypervisor kept 1 % of the processors' time"},
+        {"cpu-throttled", {4, 5}, {5, 5}, "the processors were slowed down for heat 1 times"},
+        {"cpu-limited", {5, 0}, {4.9, 9}, "the processors may not use 5 % of their clock"},
+        {"gpu-slowed", {0, 1}, {0.9, 0.9}, "the hardware slows it down, for heat or power"},
+        {"gpu-heat", {1, 0}, {0, 0}, "it is slowed down for heat"},
+        {"gpu-clocks", {1, 1}, {0, 0}, "its clocks are limited by a setting"},
+        {"gpu-hot", {-9, -5}, {-5.1, -6}, "it is as near as 5 C to the temperature at which it slows down"},
+        {"gpu-heat-time", {7, 8}, {7, 7.9}, "it was slowed down for heat in 0.1 % of the time"},
+        {"gpu-power-time", {0, 50}, {0, 49}, "it was held at its power limit in 5 % of the time"},
+        {"gpu-processes", {1, 0}, {0, 0}, "processes of others that compute on it: 1"},
+        {"gpu-busy", {5, 0}, {4.9, 9}, "before, it was busy in 5 % of the time"},
+        {"ecc-uncorrected", {7, 8}, {7, 7}, "uncorrected memory errors meanwhile: 1"},
+        {"ecc-corrected", {7, 8}, {7, 7}, "corrected memory errors meanwhile: 1"},
+        {"pcie-replays", {7, 8}, {7, 7}, "PCIe packets that were sent again meanwhile: 1"},
+        {"nvlink-errors", {7, 8}, {7, 7}, "NVLink errors meanwhile: 1"},
+        {"port-errors", {7, 1242}, {7, 7}, "errors meanwhile: 1.24e+03"},
+        {"xid", {0, 1}, {0, 0}, "came meanwhile, times: 1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct arena *a = arena_new();
+        struct findings all = {.arena = a};
+        for (int told = 0; told < 2; told++) {
+            const double *v = told ? kinds[i].told : kinds[i].not_told;
+            noise_of_node(
+                "n7",
+                arena_printf(a, "at 1000\n%s %g it\nat 2000\n%s %g it\n", kinds[i].kind, v[0], kinds[i].kind, v[1]),
+                &all);
+            if (all.n != told)
+                fail_msg("%s: %d findings where %d should be", kinds[i].kind, all.n, told);
+        }
+        assert_string_equal(finding_sentence(&all.list[0], a), arena_printf(a, "n7, it: %s", kinds[i].sentence));
+        arena_free(a);
+    }
+}
+
+/* The node's own load is not that of something on it. */
+static void of_the_same_name_is_not_the_same(void **state)
 {
     (void)state;
     struct arena *a = arena_new();
-    struct sign list[] = {{"load", NULL, 3.5}, {"gpu-heat", "GPU 3, hot", 0.1}};
-    struct signs s = {.arena = a, .list = list, .n = 2, .at_s = 12.5}, read[3] = {0};
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    signs_print(&s, out);
-    s.at_s = 13;
-    s.n = 1;
-    signs_print(&s, out);
-    signs_print(&s, out);
-    fclose(out);
-    assert_int_equal(signs_parse(text, a, read), 2);
-    assert_true(read[0].at_s == 12.5 && read[1].at_s == 13 && read[0].n == 2 && read[1].n == 1);
-    assert_string_equal(read[0].list[0].kind, "load");
-    assert_null(read[0].list[0].subject);
-    assert_string_equal(read[0].list[1].subject, "GPU 3, hot");
-    assert_true(read[0].list[1].value == 0.1);
-    assert_null(read[2].arena);
-    free(text);
-    struct signs now = {.arena = a};
-    signs_read(&now, NULL);
-    assert_true(now.at_s > 0);
+    struct findings all = {.arena = a};
+    noise_of_node("n7", "at 1\nload 3 \nload 0.1 GPU 1\nat 2\nload 0.1 GPU 1\nload 0.1 \n", &all);
+    assert_int_equal(all.n, 1);
+    assert_string_equal(finding_sentence(&all.list[0], a),
+                        "n7: the machine was busy before: a load of 3 for each processor");
     arena_free(a);
 }
 
@@ -306,7 +337,8 @@ int main(void)
         cmocka_unit_test(tells_only_what_grew),
         cmocka_unit_test(tells_what_another_node_has_said),
         cmocka_unit_test(a_node_that_says_too_little_is_left_out),
-        cmocka_unit_test(prints_what_it_reads),
+        cmocka_unit_test(tells_from_its_threshold_on),
+        cmocka_unit_test(of_the_same_name_is_not_the_same),
         cmocka_unit_test(prints_a_block_for_people),
     };
     return cmocka_run_group_tests(tests, use_double, NULL);

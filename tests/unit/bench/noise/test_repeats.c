@@ -100,12 +100,91 @@ static void says_how_far_and_where(void **state)
     arena_free(a);
 }
 
+/* What counts is the default, measured well and often enough, of this very point. */
+static void what_is_no_start_of_the_default(void **state)
+{
+    enum { LAUNCH, CALL, STATUS, SAMPLES, PREDICTED, BYTES, COLL, NOTHING };
+    (void)state;
+    for (int what = LAUNCH; what <= NOTHING; what++) {
+        struct arena *a = arena_new();
+        struct bench_result lines[] = {line(a, 65536, BENCH_DEFAULT, 100), line(a, 65536, BENCH_DEFAULT, 150)},
+                            *x = &lines[1];
+        x->launch.label = what == LAUNCH ? "other" : x->launch.label;
+        x->call.label = what == CALL ? "ring/ll" : x->call.label;
+        x->status = what == STATUS ? BENCH_DROPPED : x->status;
+        x->ntimes = what == SAMPLES ? 2 : 3;
+        x->high_us = what == PREDICTED ? 1 : 0;
+        x->bytes += what == BYTES;
+        x->coll = what == COLL ? COLL_REDUCE : x->coll;
+        struct bench_results *r = results(a, lines, 2);
+        struct findings all = {.arena = a};
+        int apart = -1, counts = what == NOTHING;
+        double spread = repeats_spread(r, &at_64k, &apart);
+        repeats_judge(r, &all);
+        if ((spread > 0) != counts || apart != counts || all.n != counts)
+            fail_msg("case %d: spread %g, apart %d, %d findings", what, spread, apart, all.n);
+        arena_free(a);
+    }
+}
+
+/* Times below a microsecond count like others; intervals that touch have something in common; nothing is no spread. */
+static void spreads_at_their_limits(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    int apart;
+    struct bench_result lines[] = {line(a, 65536, BENCH_DEFAULT, 0.5), line(a, 65536, BENCH_DEFAULT, 0.25)};
+    struct bench_results *r = results(a, lines, 2);
+    assert_true(repeats_spread(r, &at_64k, NULL) == 1);
+    double fast[] = {98, 99, 100, 101, 102}, slow[] = {102, 109, 110, 111, 112};
+    r->items[0].times_us = slow;
+    r->items[1].times_us = fast;
+    repeats_spread(r, &at_64k, &apart);
+    assert_int_equal(apart, 0);
+    slow[0] = 102.5;
+    repeats_spread(r, &at_64k, &apart);
+    assert_int_equal(apart, 1);
+    r->count = 0;
+    assert_true(repeats_spread(r, &at_64k, &apart) == 0);
+    assert_int_equal(apart, 0);
+    arena_free(a);
+}
+
+/* The sentence as a whole: of points that are equally bad the first; beyond what a gain is worth it is a warning, even
+ * where no two starts are apart beyond doubt. */
+static void says_it_in_one_sentence(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct findings all = {.arena = a};
+    struct bench_result lines[] = {line(a, 1024, BENCH_DEFAULT, 100), line(a, 1024, BENCH_DEFAULT, 102),
+                                   line(a, 4096, BENCH_DEFAULT, 100), line(a, 4096, BENCH_DEFAULT, 102)};
+    struct bench_results *r = results(a, lines, 4);
+    repeats_judge(r, &all);
+    assert_int_equal(all.list[0].severity, FINDING_OK);
+    assert_string_equal(all.list[0].text, "the default differs from itself by 2.0 % from one start to the next (median "
+                                          "of 2 points), at worst by 2.0 %: allreduce of 1 KiB");
+    double wide[] = {90, 95, 104, 115, 120};
+    r->items[1].times_us = wide;
+    r->count = 2;
+    repeats_judge(r, &all);
+    assert_int_equal(all.list[1].severity, FINDING_WARNING);
+    assert_string_equal(all.list[1].text, "the default differs from itself by 4.0 % from one start to the next (median "
+                                          "of 1 point), at worst by 4.0 %: allreduce of 1 KiB");
+    assert_string_equal(all.list[1].advice,
+                        "gains of that size are noise; a quiet machine or a larger --budget tells them apart");
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compares_starts_of_the_default_alone),
         cmocka_unit_test(suspects_what_is_apart_beyond_doubt),
         cmocka_unit_test(says_how_far_and_where),
+        cmocka_unit_test(what_is_no_start_of_the_default),
+        cmocka_unit_test(spreads_at_their_limits),
+        cmocka_unit_test(says_it_in_one_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
