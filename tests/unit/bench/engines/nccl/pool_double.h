@@ -187,7 +187,6 @@ void nccl_pool_stop(struct nccl_pool *t, int kill)
 static struct nccl_context context;
 static struct nccl_session s;
 static struct bench_knobs launch;
-static char detail[BENCH_DETAIL];
 static char *logged;
 static size_t logged_bytes, looked_at;
 static struct log said;

@@ -6,6 +6,7 @@
 #define MB ((uint64_t)1 << 20)
 
 static volatile sig_atomic_t stop;
+static char detail[BENCH_DETAIL];
 static const struct bench_shape everybody, pairs = {1, 2, 1, BENCH_ALONE}, rails = {2, 2, 1, BENCH_ALONE};
 
 /* ---- points ---- */

@@ -1,0 +1,98 @@
+/* bench/engines/nccl/inherit.c: which names of the environment stay, which go, and what is said of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/engines/nccl/inherit.h"
+
+static int forget_everything(void **state)
+{
+    (void)state;
+    return clearenv();
+}
+
+static void assert_cleared(int site, const char *expected)
+{
+    struct arena *a = arena_new();
+    struct words w = {0};
+    const char *text = "";
+    inherit_clear(&w, a, site);
+    for (int i = 0; i < w.count; i++)
+        text = arena_printf(a, "%s%s%s", text, i ? " " : "", w.items[i]);
+    assert_string_equal(text, expected);
+    arena_free(a);
+}
+
+#define OWN "NCCLTUNE_PROFILE NCCLTUNE_HASH NCCLTUNE"
+
+/* Candidates get nothing that would choose for them; a site's jobs nothing that nccltune has installed. */
+static void what_a_launch_does_not_get(void **state)
+{
+    (void)state;
+    assert_cleared(0, "NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_NTHREADS NCCL_TUNER_PLUGIN "
+                      "NCCL_TUNER_CONFIG_FILE NCCL_TOPO_DUMP_FILE " OWN);
+    assert_cleared(1, OWN);
+    setenv("NCCL_TUNER_PLUGIN", "/opt/libvendor.so", 1);
+    assert_cleared(1, OWN);
+    setenv("NCCL_TUNER_PLUGIN", "/opt/libnccl-tuner-nccltune.so", 1);
+    assert_cleared(1, "NCCL_TUNER_PLUGIN " OWN);
+}
+
+static void what_jobs_have_pinned(void **state)
+{
+    struct arena *a = arena_new();
+    (void)state;
+    assert_null(inherit_pins(a));
+    setenv("NCCL_PROTO", "", 1);
+    assert_null(inherit_pins(a));
+    setenv("NCCL_PROTO", "LL", 1);
+    assert_string_equal(inherit_pins(a), "NCCL_PROTO=LL");
+    setenv("NCCL_ALGO", "Ring", 1);
+    setenv("NCCL_NTHREADS", "64", 1);
+    assert_string_equal(inherit_pins(a), "NCCL_ALGO=Ring, NCCL_PROTO=LL, NCCL_NTHREADS=64");
+    arena_free(a);
+}
+
+static void assert_said(const char *expected)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    struct log log = {.out = open_memstream(&text, &bytes), .program = "test"};
+    inherit_log(&log);
+    fclose(log.out);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+/* Not what an image says of its NCCL, nor what is taken away anyway. */
+static void what_is_said_of_the_rest(void **state)
+{
+    (void)state;
+    setenv("NCCL_VERSION", "2.19.3-1", 1);
+    setenv("NCCL_TUNER_PLUGIN", "none", 1);
+    setenv("NCCLX", "1", 1);
+    setenv("HOME", "/", 1);
+    assert_said("");
+    setenv("NCCL_IB_HCA", "mlx5_0", 1);
+    assert_said("test: set in this environment and so the same for every candidate: NCCL_IB_HCA\n");
+    setenv("NCCL_PROTOX", "1", 1);
+    setenv("NCCL_ALGO", "Tree", 1);
+    assert_said("test: set in this environment and so the same for every candidate: NCCL_IB_HCA, NCCL_PROTOX\n"
+                "test: set in this environment, and measured beside candidates, which do without: NCCL_ALGO=Tree\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_a_launch_does_not_get, forget_everything),
+        cmocka_unit_test_setup(what_jobs_have_pinned, forget_everything),
+        cmocka_unit_test_setup(what_is_said_of_the_rest, forget_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
