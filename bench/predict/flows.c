@@ -10,8 +10,7 @@ struct layout {
     const struct model_switches *switches;
     struct model_flow *flow;
     double *loads; /* by link, of all channels so far, each carrying 1 */
-    double sent;   /* what leaves the node in it */
-    double cross;  /* of that: what has to leave the leaf */
+    double cross;  /* what leaves the node in it and has to leave the leaf, too */
 };
 
 static const int *gpus_of(const struct layout *y, const struct nccl_graph *g, int channel)
@@ -51,7 +50,6 @@ static void slower(enum model_way *way, enum model_way other)
 static void leave(struct layout *y, int gpu, int net, double load, double crossing)
 {
     slower(&y->flow->net_way, model_way_out(y->l, gpu, net, load, y->loads));
-    y->sent += load;
     y->cross += !y->l->domain ? load * crossing : y->l->domains > 1 ? load * crossing / y->l->domain : 0;
     enum model_net_kind kind = y->l->kinds[net];
     if (model_nets[kind].hop_us[PROTO_LL] > model_nets[y->flow->kind].hop_us[PROTO_LL])
@@ -158,7 +156,7 @@ static struct ends ends_of(const struct layout *y, const struct nccl_graph *g, i
     const struct model_links *l = y->l;
     const int *gpus = gpus_of(y, g, channel), *nets = g->nets + (size_t)(channel % g->nchannels) * 2;
     if (l->ngates)
-        return (struct ends){l->gates[channel % l->ngates], l->gates[(channel + (last > 0)) % l->ngates]};
+        return (struct ends){l->gates[channel % l->ngates], l->gates[(channel + !!last) % l->ngates]};
     return (struct ends){{gpus[0], nets[0]}, {gpus[last], nets[1]}};
 }
 

@@ -130,7 +130,7 @@ static void check_batches(struct report *r)
     }
     /* Idle part of training: bubble over bubble and work (Narayanan et al. 2021). */
     int work = j->grad_accum * j->vpp * (j->zero_bubble ? 3 : 1), idle = 100 * (j->pp - 1) / (work + j->pp - 1);
-    if (j->pp > 1 && idle > 20)
+    if (idle > 20)
         say(r, FINDING_WARNING,
             "%d micro-batches in a pipeline of %d stages%s: %d %% of training is idle|"
             "use --grad-accum %d or more, smaller micro-batches, or an interleaved schedule (--vpp)",

@@ -13,10 +13,11 @@ static int root_of(const int *up, int i)
     return i;
 }
 
-/* Size of the largest set of GPUs of a class that links join, over an NVSwitch too. */
-static int class_domain(const struct topo_class *c, struct arena *a)
+/* Size of the largest set of GPUs of a class that links join, over an NVSwitch too; 0: it has none. */
+static int domain_of(const struct topo_class *c)
 {
-    int n = c->ngpus + c->nobjects, largest = 1;
+    int n = c->ngpus + c->nobjects, largest = 0;
+    struct arena *a = arena_new();
     int *up = arena_alloc(a, (size_t)n * sizeof *up), *size = arena_alloc(a, (size_t)n * sizeof *size);
     for (int i = 0; i < n; i++)
         up[i] = i;
@@ -32,43 +33,48 @@ static int class_domain(const struct topo_class *c, struct arena *a)
         if (++*s > largest)
             largest = *s;
     }
+    arena_free(a);
     return largest;
+}
+
+static int rails_of(const struct topo_class *c)
+{
+    int up = 0;
+    for (int k = 0; c->ngpus && k < c->nports; k++)
+        up += c->ports[k].state != TOPO_STATE_DOWN;
+    return up;
+}
+
+static int gpus_of(const struct topo_class *c)
+{
+    return c->ngpus;
+}
+
+/* Of the class that has the fewest, but any. */
+static int fewest(const struct topology *t, int (*of)(const struct topo_class *c))
+{
+    int least = 0;
+    for (int i = 0; i < t->nclasses; i++) {
+        int own = of(&t->classes[i]);
+        if (own && (!least || own < least))
+            least = own;
+    }
+    return least;
 }
 
 int workload_nvlink_domain(const struct topology *t)
 {
-    int smallest = 0;
-    struct arena *a = arena_new();
-    for (int i = 0; i < t->nclasses; i++) {
-        int domain = t->classes[i].ngpus ? class_domain(&t->classes[i], a) : 0;
-        if (domain && (!smallest || domain < smallest))
-            smallest = domain;
-    }
-    arena_free(a);
-    return smallest;
+    return fewest(t, domain_of);
 }
 
 int workload_rails(const struct topology *t)
 {
-    int fewest = 0;
-    for (int i = 0; i < t->nclasses; i++) {
-        const struct topo_class *c = &t->classes[i];
-        int up = 0;
-        for (int k = 0; c->ngpus && k < c->nports; k++)
-            up += c->ports[k].state != TOPO_STATE_DOWN;
-        if (up && (!fewest || up < fewest))
-            fewest = up;
-    }
-    return fewest;
+    return fewest(t, rails_of);
 }
 
 int workload_node_gpus(const struct topology *t)
 {
-    int fewest = 0;
-    for (int i = 0; i < t->nclasses; i++)
-        if (t->classes[i].ngpus && (!fewest || t->classes[i].ngpus < fewest))
-            fewest = t->classes[i].ngpus;
-    return fewest;
+    return fewest(t, gpus_of);
 }
 
 /* ---- a GPU's memory and its way to the host's ---- */
@@ -80,6 +86,13 @@ static int is_below(const struct topo_class *c, int object, int top)
     return object == top;
 }
 
+/* The lesser of both; what is not known (0) is none. */
+static double lesser(double x, double y)
+{
+    double least = fmin(x > 0 ? x : INFINITY, y > 0 ? y : INFINITY);
+    return isinf(least) ? 0 : least;
+}
+
 /* GB/s of one GPU to the host when all copy at once: links further up are shared. 0: the topology does not tell. */
 static double host_link(const struct topo_class *c, const struct topo_gpu *g)
 {
@@ -88,9 +101,7 @@ static double host_link(const struct topo_class *c, const struct topo_gpu *g)
         int sharing = 0;
         for (int i = 0; i < c->ngpus; i++)
             sharing += is_below(c, c->gpus[i].object, o);
-        double each = sharing ? c->objects[o].link_GBps / sharing : 0;
-        if (each > 0 && (!(least > 0) || each < least))
-            least = each;
+        least = lesser(least, c->objects[o].link_GBps / sharing);
     }
     return least;
 }
@@ -101,10 +112,9 @@ void workload_take_machine(struct workload_job *j, const struct topology *t)
     for (int k = 0; k < t->nclasses; k++)
         for (int i = 0; i < t->classes[k].ngpus; i++) {
             const struct topo_gpu *g = &t->classes[k].gpus[i];
-            /* Grace and Hopper do not copy over PCIe. */
-            double each = g->memory_numa ? 0 : host_link(&t->classes[k], g), has = (double)g->mem_bytes / 0x1p30;
-            link = each > 0 && (!(link > 0) || each < link) ? each : link;
-            memory = has > 0 && (!(memory > 0) || has < memory) ? has : memory;
+            if (!g->memory_numa) /* Grace and Hopper do not copy over PCIe */
+                link = lesser(link, host_link(&t->classes[k], g));
+            memory = lesser(memory, (double)g->mem_bytes / 0x1p30);
         }
     j->host_GBps = j->host_GBps > 0 ? j->host_GBps : USABLE * link;
     j->memory_GiB = j->memory_GiB > 0 || j->gpu ? j->memory_GiB : memory;

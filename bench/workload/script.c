@@ -101,23 +101,23 @@ static long operand(struct sum *s)
 {
     skip_blanks(s);
     size_t n = name_length(s->p, s->w->end);
-    char text[32];
     if (s->p < s->w->end && *s->p == '(' && s->depth < DEEPEST) {
         s->p++;
         s->depth++;
         long value = sum_of(s);
+        s->depth--;
         s->bad |= s->p == s->w->end || *s->p != ')';
         s->p += s->p < s->w->end;
         skip_blanks(s);
         return value;
     }
-    const char *value = n ? variable(s->w->out, s->p, n) : NULL;
-    snprintf(text, sizeof text, "%.*s", (int)(value || n > 31 ? 31 : n), value ? value : s->p);
+    const char *value = variable(s->w->out, s->p, n);
+    const char *text = value ? value : arena_strndup(s->w->out->arena, s->p, n);
     s->p += n;
     skip_blanks(s);
     char *end;
     long number = strtol(text, &end, 10);
-    s->bad |= !n || end == text || *end || labs(number) > 1 << 30;
+    s->bad |= end == text || *end || labs(number) > 1 << 30;
     return s->bad ? 0 : number;
 }
 
@@ -160,7 +160,8 @@ static size_t arithmetic(struct words *w, char *to, size_t room)
     return n > 0 && (size_t)n < room ? (size_t)n : 0;
 }
 
-/* "$NAME", "${NAME}", "${NAME:-otherwise}" at w->p; what is not known stays as it is. Returns bytes written. */
+/* "$NAME", "${NAME}", "${NAME:-otherwise}" at w->p; what is not known stays as it is. Returns bytes written, no more
+ * than `room`; there is one more byte. */
 static size_t expand(struct words *w, char *to, size_t room)
 {
     size_t written = arithmetic(w, to, room);
@@ -170,20 +171,20 @@ static size_t expand(struct words *w, char *to, size_t room)
     int braces = name < w->end && *name == '{';
     name += braces;
     size_t n = name_length(name, w->end);
-    const char *behind = name + n, *value = n ? variable(w->out, name, n) : NULL;
+    const char *behind = name + n, *value = variable(w->out, name, n);
     char otherwise[256] = "";
     if (braces) {
         const char *close = memchr(behind, '}', (size_t)(w->end - behind));
         take_default(behind, close ? close : w->end, otherwise);
         behind = close ? close : w->end;
-        if (!value && *otherwise)
+        if (!value && n && *otherwise)
             value = otherwise;
     }
     behind += braces && behind < w->end;
-    if (!n || !value || strlen(value) + 1 > room) {
+    if (!value || strlen(value) + 1 > room) {
         *to = '$';
         w->p = from + 1;
-        return 1;
+        return room > 0;
     }
     w->p = behind;
     size_t length = strlen(value);
@@ -241,23 +242,34 @@ static int is_option(const char *word)
     return word[0] == '-' && word[1] == '-' && isalpha((unsigned char)word[2]);
 }
 
+/* One that still may get a value; "" none. */
+struct option {
+    char name[256];
+    long line;
+};
+
+static void end_option(struct workload_script *s, struct option *o, const char *value)
+{
+    if (*o->name)
+        add(s, o->name, value, o->line);
+    *o->name = 0;
+}
+
 /* "--key value", "--key=value", "key=value"; words that are none of them are values or programs. */
-static void take_word(struct workload_script *s, char *word, char *option, long line)
+static void take_word(struct workload_script *s, char *word, struct option *o, long line)
 {
     char *equals = strchr(word, '=');
     int key = isalpha((unsigned char)*word) || *word == '+' || *word == '_';
     for (const char *p = word; key && equals && p < equals; p++)
         key = isalnum((unsigned char)*p) || strchr("_.+-@/", *p);
-    if (*option && !is_option(word)) {
-        add(s, option, word, line);
-        *option = 0;
+    if (*o->name && !is_option(word)) {
+        end_option(s, o, word);
         return;
     }
-    if (*option)
-        add(s, option, "true", line);
-    *option = 0;
+    end_option(s, o, "true");
     if (is_option(word) && !equals) {
-        snprintf(option, 256, "%s", word);
+        snprintf(o->name, sizeof o->name, "%s", word);
+        o->line = line;
     } else if (equals && (key || is_option(word))) {
         *equals = 0;
         add(s, word, equals + 1, line);
@@ -270,17 +282,13 @@ static void take_word(struct workload_script *s, char *word, char *option, long 
 static void read_shell(struct workload_script *s, const char *text, size_t bytes)
 {
     struct words w = {s, text, text + bytes, 1, arena_alloc(s->arena, bytes + 1024)};
-    char option[256] = "";
-    for (int got; (got = next_word(&w, bytes + 1000)) >= 0;) {
+    struct option option = {""};
+    for (int got; (got = next_word(&w, bytes + 1000)) >= 0;)
         if (got)
-            take_word(s, w.word, option, w.line);
-        else if (*option) {
-            add(s, option, "true", w.line);
-            *option = 0;
-        }
-    }
-    if (*option)
-        add(s, option, "true", w.line);
+            take_word(s, w.word, &option, w.line);
+        else
+            end_option(s, &option, "true");
+    end_option(s, &option, "true");
 }
 
 /* ---- YAML, and JSON, which is YAML ---- */

@@ -32,9 +32,11 @@ int workload_script_parse(const char *text, size_t bytes, const char *path, stru
 /* The last setting of that name, or whose name ends in "." and it; NULL: none, or its value is not known. */
 const struct workload_setting *workload_script_find(const struct workload_script *s, const char *name);
 
-/* What was read, what had to be assumed, and what cannot be meant so, a sentence each. */
+/* What was read, what had to be assumed, and what cannot be meant so, a sentence each: room for one of every name and
+ * question that the tables of script_job.c have. */
+enum { WORKLOAD_READ = 128 };
 struct workload_reading {
-    const char *read[96], *assumed[32], *odd[8]; /* odd: settings that contradict one another */
+    const char *read[WORKLOAD_READ], *assumed[32], *odd[8]; /* odd: settings that contradict one another */
     int nread, nassumed, nodd;
 };
 

@@ -20,8 +20,7 @@ struct meaning {
     size_t field;
     int flag;
 };
-#define MOST_NOTED 96
-#define F(member)  offsetof(struct workload_job, member)
+#define F(member) offsetof(struct workload_job, member)
 
 static const struct meaning meanings[] = {
     {IN(VERL), "trainer.nnodes", F(nodes), 0},
@@ -103,8 +102,7 @@ struct reader {
     struct workload_job *job;
     struct workload_reading *out;
     enum dialect dialect;
-    const struct workload_setting *noted[MOST_NOTED]; /* what was told as read */
-    int nnoted;
+    const struct workload_setting *noted[WORKLOAD_READ]; /* what was told as read, in its order */
 };
 
 static const char *text_of(const struct workload_script *s, const char *name)
@@ -126,21 +124,17 @@ static int is(const char *value, const char *word)
 static void note_read(struct reader *r, const struct workload_setting *s)
 {
     struct workload_reading *o = r->out;
-    for (int i = 0; i < r->nnoted; i++)
+    for (int i = 0; i < o->nread; i++)
         if (r->noted[i] == s)
             return;
-    if (r->nnoted < MOST_NOTED)
-        r->noted[r->nnoted++] = s;
-    if (o->nread < (int)(sizeof o->read / sizeof *o->read))
-        o->read[o->nread++] =
-            arena_printf(r->s->arena, "read %s:%ld: %s=%.80s", r->s->path, s->line, s->name, s->value);
+    r->noted[o->nread] = s;
+    o->read[o->nread++] = arena_printf(r->s->arena, "read %s:%ld: %s=%.80s", r->s->path, s->line, s->name, s->value);
 }
 
 static void assume(struct reader *r, const char *what)
 {
     struct workload_reading *o = r->out;
-    if (o->nassumed < (int)(sizeof o->assumed / sizeof *o->assumed))
-        o->assumed[o->nassumed++] = arena_printf(r->s->arena, "assumed: %s", what);
+    o->assumed[o->nassumed++] = arena_printf(r->s->arena, "assumed: %s", what);
 }
 
 /* Two settings that cannot both be meant; `x` counts. */
@@ -148,9 +142,8 @@ static void contradict(struct reader *r, const struct workload_setting *x, const
                        const char *why)
 {
     struct workload_reading *o = r->out;
-    if (o->nodd < (int)(sizeof o->odd / sizeof *o->odd))
-        o->odd[o->nodd++] = arena_printf(r->s->arena, "%s:%ld: %s=%.40s beside %s=%.40s in line %ld: %s", r->s->path,
-                                         x->line, x->name, x->value, y->name, y->value, y->line, why);
+    o->odd[o->nodd++] = arena_printf(r->s->arena, "%s:%ld: %s=%.40s beside %s=%.40s in line %ld: %s", r->s->path,
+                                     x->line, x->name, x->value, y->name, y->value, y->line, why);
 }
 
 /* The value of a setting that is told as read; NULL without. */
@@ -383,8 +376,8 @@ static void hugging_face(struct reader *r)
     if (j->algorithm == WORKLOAD_TRAIN && !j->prompt && length > 0)
         j->prompt = (int)number(take(r, "max_length"));
     const char *visible = j->gpus_per_node ? NULL : take(r, "CUDA_VISIBLE_DEVICES");
-    for (const char *p = visible; p && *p; p++)
-        j->gpus_per_node += *p == ',' || !p[1];
+    for (const char *p = visible; p && *p; p += strcspn(p, ","), p += *p == ',')
+        j->gpus_per_node++;
     if (is_on(text_of(r->s, "move_model_batches")))
         assume(r, "weights go to the engine at once");
 }
@@ -396,7 +389,7 @@ static void megatron(struct reader *r)
     j->recompute = is(take(r, "recompute_granularity"), "full");
     j->no_sequence_parallel = !is_on(take(r, "sequence_parallel"));
     long piece = number(take(r, "num_layers_per_virtual_pipeline_stage"));
-    if (piece && j->model.layers && j->pp)
+    if (piece && j->pp)
         j->vpp = (int)(j->model.layers / (piece * j->pp));
     if (!j->model.name && j->model.layers) {
         struct language_model *m = &j->model;

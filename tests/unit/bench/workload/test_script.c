@@ -339,6 +339,171 @@ static void a_dynamic_batch_counts_tokens(void **state)
     arena_free(a);
 }
 
+#define SWIFT "swift rlhf --rlhf_type grpo --train_type full --model Qwen/Qwen2.5-7B "
+#define TITAN "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 10\n[parallelism]\n"
+
+/* A setting and what one number of the job becomes by it. */
+static void numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t field;
+        int number;
+    } cases[] = {
+#define FIELD(member) offsetof(struct workload_job, member)
+        {SWIFT "--gradient_checkpointing 1", FIELD(recompute), 1},
+        {SWIFT "--gradient_checkpointing Yes", FIELD(recompute), 1},
+        {SWIFT "--gradient_checkpointing TRUE", FIELD(recompute), 1},
+        {SWIFT "--gradient_checkpointing on", FIELD(recompute), 0},
+        {SWIFT "--gradient_checkpointing false", FIELD(recompute), 0},
+        {SWIFT "--num_generations 2.6", FIELD(rollout_n), 3},
+        {SWIFT "--num_generations 0", FIELD(rollout_n), 0},
+        {SWIFT "--num_generations -3", FIELD(rollout_n), 0},
+        {SWIFT "--num_generations 999999999", FIELD(rollout_n), 999999999},
+        {SWIFT "--num_generations 1000000000", FIELD(rollout_n), 0},
+        {SWIFT "--num_generations many", FIELD(rollout_n), 0},
+        {"CUDA_VISIBLE_DEVICES=0 " SWIFT, FIELD(gpus_per_node), 1},
+        {"CUDA_VISIBLE_DEVICES=0,1,10 " SWIFT, FIELD(gpus_per_node), 3},
+        {"CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=4 " SWIFT, FIELD(gpus_per_node), 4},
+        {SWIFT "--max_completion_length 9", FIELD(prompt), 512},
+        {SWIFT "--max_completion_length 9 --max_prompt_length 7", FIELD(prompt), 7},
+        {SWIFT "--max_length 99", FIELD(prompt), 0},
+        {"swift sft --train_type lora --model Qwen/Qwen2.5-7B --max_length 99", FIELD(prompt), 99},
+        {"swift sft --train_type lora --model Qwen/Qwen2.5-7B", FIELD(lora_rank), 8},
+        {"swift sft --train_type lora --lora_rank 4 --model Qwen/Qwen2.5-7B", FIELD(lora_rank), 4},
+        {"swift sft --train_type full --lora_rank 4 --model Qwen/Qwen2.5-7B", FIELD(lora_rank), 0},
+        {"swift sft --train_type full --model Qwen/Qwen2.5-7B", FIELD(algorithm), WORKLOAD_TRAIN},
+        {SWIFT, FIELD(algorithm), WORKLOAD_GRPO},
+        {"swift rlhf --rlhf_type ppo --model Qwen/Qwen2.5-7B", FIELD(algorithm), WORKLOAD_PPO},
+        {"swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B", FIELD(algorithm), WORKLOAD_TRAIN},
+        {"swift rlhf --rlhf_type x --num_generations 2 --model Qwen/Qwen2.5-7B", FIELD(algorithm), WORKLOAD_GRPO},
+        {SWIFT "--deepspeed zero3_offload", FIELD(offload), 1},
+        {SWIFT "--deepspeed zero2_offload", FIELD(offload_params), 0},
+        {VERL A "ppo_mini_batch_size=8 data.train_batch_size=24", FIELD(updates), 3},
+        {VERL A "ppo_mini_batch_size=8 data.train_batch_size=8", FIELD(updates), 1},
+        {VERL A "ppo_mini_batch_size=8 data.train_batch_size=7", FIELD(updates), 0},
+        {VERL A "ppo_mini_batch_size=8 actor_rollout_ref.rollout.n=5", FIELD(mini_batch), 40},
+        {VERL A "ppo_mini_batch_size=8", FIELD(mini_batch), 8},
+        {VERL A "use_dynamic_bsz=1", FIELD(micro_batch), 1},
+        {VERL A "use_dynamic_bsz=1 " A "ppo_micro_batch_size_per_gpu=3", FIELD(micro_batch), 3},
+        {VERL A "use_dynamic_bsz=0 " A "ppo_micro_batch_size_per_gpu=3", FIELD(micro_batch), 3},
+        {VERL A "use_dynamic_bsz=1 " A "ppo_max_token_len_per_gpu=100", FIELD(micro_batch), 1},
+        {VERL A "use_dynamic_bsz=1 data.max_prompt_length=30 " A "ppo_max_token_len_per_gpu=100", FIELD(micro_batch),
+         3},
+        {VERL A "use_dynamic_bsz=1 data.max_prompt_length=30 " A "ppo_max_token_len_per_gpu=30", FIELD(micro_batch), 1},
+        {VERL A "use_dynamic_bsz=1 data.max_prompt_length=30 " A "ppo_max_token_len_per_gpu=20", FIELD(micro_batch), 1},
+        {VERL "algorithm.adv_estimator=gae", FIELD(algorithm), WORKLOAD_PPO},
+        {VERL "algorithm.adv_estimator=grpo", FIELD(algorithm), WORKLOAD_GRPO},
+        {VERL, FIELD(algorithm), WORKLOAD_PPO},
+        {VERL, FIELD(no_custom_all_reduce), 1},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --pipeline-model-parallel-size 3 "
+         "--num-layers-per-virtual-pipeline-stage 2",
+         FIELD(vpp), 2},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --num-layers-per-virtual-pipeline-stage 2", FIELD(vpp),
+         0},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8", FIELD(model.vocab), 128256},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --vocab-size 5", FIELD(model.vocab), 5},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8", FIELD(no_sequence_parallel), 1},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --sequence-parallel", FIELD(no_sequence_parallel), 0},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --recompute-granularity full", FIELD(recompute), 1},
+        {"x --micro-batch-size 1 --num-layers 12 --hidden-size 8 --recompute-granularity selective", FIELD(recompute),
+         0},
+        {TITAN "data_parallel_shard_degree = 4\n", FIELD(dp), 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s = parse(cases[i].text, *cases[i].text == '[' ? "a.toml" : "a.sh", a);
+        struct workload_job j = {0};
+        struct workload_reading read = {0};
+        struct err e = {0};
+        int number;
+        if (workload_script_job(&s, &j, &read, &e))
+            fail_msg("%s: %s", cases[i].text, e.text);
+        memcpy(&number, (const char *)&j + cases[i].field, sizeof number);
+        if (number != cases[i].number)
+            fail_msg("%s: %d", cases[i].text, number);
+        arena_free(a);
+    }
+}
+
+/* How a script's settings are spread over ranks. */
+static void which_framework(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {VERL, "fsdp"},
+        {VERL A "strategy=fsdp2", "fsdp2"},
+        {VERL A "strategy=megatron", "megatron"},
+        {VERL "--config-name=ppo_megatron_trainer", "megatron"},
+        {VERL A "megatron.tensor_model_parallel_size=2", "megatron"},
+        {VERL A "megatron.pipeline_model_parallel_size=2", "megatron"},
+        {SWIFT, "megatron"}, /* which is how data parallelism alone communicates */
+        {SWIFT "--deepspeed zero3", "zero3"},
+        {SWIFT "--deepspeed zero2", "megatron"},
+        {SWIFT "--zero_stage 3", "zero3"},
+        {SWIFT "--fsdp full_shard", "fsdp"},
+        {SWIFT "--fsdp full_shard --fsdp_version 2", "fsdp2"},
+        {SWIFT "--deepspeed zero3 --tensor_model_parallel_size 2", "megatron"},
+        {SWIFT "--deepspeed zero3 --pipeline_model_parallel_size 2", "megatron"},
+        {SWIFT "--deepspeed zero3 --expert_model_parallel_size 2", "megatron"},
+        {TITAN, "fsdp2"},
+        {TITAN "tensor_parallel_degree = 1\n", "fsdp2"},
+        {TITAN "tensor_parallel_degree = 2\n", "megatron"},
+        {TITAN "pipeline_parallel_degree = 1\n", "fsdp2"},
+        {TITAN "pipeline_parallel_degree = 2\n", "megatron"},
+        {TITAN "context_parallel_degree = 1\n", "fsdp2"},
+        {TITAN "context_parallel_degree = 2\n", "megatron"},
+        {TITAN "expert_parallel_degree = 1\n", "fsdp2"},
+        {TITAN "expert_parallel_degree = 2\n", "megatron"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s = parse(cases[i][0], *cases[i][0] == '[' ? "a.toml" : "a.sh", a);
+        struct workload_job j = {0};
+        struct workload_reading read = {0};
+        struct err e = {0};
+        if (workload_script_job(&s, &j, &read, &e) || strcmp(j.framework, cases[i][1]) != 0)
+            fail_msg("%s: %s %s", cases[i][0], j.framework, e.text);
+        arena_free(a);
+    }
+}
+
+/* Names as hubs and directories have them. */
+static void models(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"},
+        {"/data/models/Qwen2.5-7B//", "qwen2.5-7b"},
+        {"qwen2.5-7b", "qwen2.5-7b"},
+        {"meta-llama/Meta-Llama-3.1-8B-Instruct", "llama3-8b"},
+        {"meta-llama/Llama-3.3-70B", "llama3-70b"},
+        {"meta-llama/Llama-3.2-1B", "llama3.2-1b"},
+        {"Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl-7b"},
+        {"Qwen/Qwen3-30B-A3B-Base", "qwen3-30b-a3b"},
+        {"Qwen/Qwen2.5-7Bx", NULL},
+        {"/", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena *a = arena_new();
+        struct workload_script s =
+            parse(arena_printf(a, "swift sft --train_type full --model %s", cases[i][0]), "a.sh", a);
+        struct workload_job j = {0};
+        struct workload_reading read = {0};
+        struct err e = {0};
+        int rc = workload_script_job(&s, &j, &read, &e);
+        if (!rc != !!cases[i][1] || (!rc && strcmp(j.model.name, cases[i][1]) != 0))
+            fail_msg("%s: %s", cases[i][0], j.model.name);
+        if (rc)
+            assert_string_equal(e.text, arena_printf(a,
+                                                     "a.sh: the model %s is not known by name; give --model NAME (and "
+                                                     "its shape)",
+                                                     cases[i][0]));
+        arena_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +514,9 @@ int main(void)
         cmocka_unit_test(frameworks),
         cmocka_unit_test(no_model_in_it),
         cmocka_unit_test(what_is_no_launch_script),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(which_framework),
+        cmocka_unit_test(models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

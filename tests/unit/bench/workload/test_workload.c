@@ -110,6 +110,18 @@ static void errors_name_the_place(void **state)
     assert_null(workload_load("tests/fixtures/workload/none.json", &e));
 }
 
+static void empty(void **state)
+{
+    (void)state;
+    struct workload *w = workload_new();
+    assert_int_equal(w->ranks, 1);
+    assert_int_equal(w->ranks_per_node, 1);
+    assert_near(workload_add_phase(w, "x")->compute_us, -1, 0);
+    assert_near(workload_bytes(w, NULL, -1), 0, 0);
+    workload_free(w);
+    workload_free(NULL);
+}
+
 static void unknown_fields_are_ignored(void **state)
 {
     (void)state;
@@ -136,6 +148,15 @@ static void nodes_of_a_group(void **state)
     assert_int_equal(workload_call_nodes(&w, &c), 8);
     c.stride = 4;
     assert_int_equal(workload_call_nodes(&w, &c), 4);
+    c.group_size = 5;
+    c.stride = 4;
+    assert_int_equal(workload_call_nodes(&w, &c), 3);
+    c.group_size = 8;
+    c.stride = 1; /* across a node's end */
+    assert_int_equal(workload_call_nodes(&w, &c), 2);
+    w.ranks_per_node = 0; /* not said: one */
+    assert_int_equal(workload_call_nodes(&w, &c), 8);
+    w.ranks_per_node = 8;
     c.group_size = 2;
     c.stride = 32;
     assert_int_equal(workload_call_nodes(&w, &c), 2);
@@ -144,10 +165,8 @@ static void nodes_of_a_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hand_written_file),
-        cmocka_unit_test(errors_name_the_place),
-        cmocka_unit_test(unknown_fields_are_ignored),
-        cmocka_unit_test(nodes_of_a_group),
+        cmocka_unit_test(hand_written_file),          cmocka_unit_test(errors_name_the_place), cmocka_unit_test(empty),
+        cmocka_unit_test(unknown_fields_are_ignored), cmocka_unit_test(nodes_of_a_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
