@@ -186,31 +186,36 @@ static double rest_of(const struct fit *f, const struct state *s)
 /* Half steps where the whole one would change a factor by more than this. */
 #define LONGEST 0.5
 
+/* Goes from the state by b, within bounds; how far the farthest factor came. */
+static double step(struct state *s, const double *b)
+{
+    double longest = 0, moved = 0;
+    for (int k = 0; k < FACTORS; k++)
+        longest = fmax(longest, fabs(b[k]));
+    for (int k = 0; k < FACTORS; k++) {
+        double from = s->x[k], to = from + b[k] * fmin(1, LONGEST / longest);
+        s->x[k] = fmax(-log(BOUND), fmin(log(BOUND), to));
+        moved = fmax(moved, fabs(s->x[k] - from));
+    }
+    return moved;
+}
+
 static void fit_factors(struct fit *f, struct state *s)
 {
-    double b[FACTORS], moved = 1;
+    double moved = 1;
     *s = (struct state){.rest = 1, .tails = INFINITY};
-    for (int i = 0; i < STEPS && (i <= PLAIN || moved > CONVERGED); i++) {
+    for (int i = 0;; i++) {
+        double a[FACTORS][FACTORS], b[FACTORS];
         evaluate(f, s->x);
         s->tails = i < PLAIN ? INFINITY : TAILS;
         s->rest = i < PLAIN ? 1 : rest_of(f, s);
-        struct state at = *s;
         curve(f, s, b);
-        memcpy(at.precision, s->precision, sizeof at.precision);
-        solve(at.precision, b);
-        moved = 0;
-        for (int k = 0; k < FACTORS; k++)
-            moved = fmax(moved, fabs(b[k]));
-        double part = moved > LONGEST ? LONGEST / moved : 1;
-        moved = 0;
-        for (int k = 0; k < FACTORS; k++) {
-            double to = fmax(-log(BOUND), fmin(log(BOUND), s->x[k] + part * b[k]));
-            moved = fmax(moved, fabs(to - s->x[k]));
-            s->x[k] = to;
-        }
+        if (i == STEPS || (i > PLAIN && moved < CONVERGED))
+            return;
+        memcpy(a, s->precision, sizeof a);
+        solve(a, b);
+        moved = step(s, b);
     }
-    evaluate(f, s->x);
-    curve(f, s, b);
 }
 
 /* The lower triangular root of the covariance, which is the inverse of the precision. */
@@ -282,12 +287,11 @@ int model_calibrate(const struct model_setup *setup, const struct model_observat
                     struct err *e)
 {
     struct arena *a = arena_new();
-    size_t room = (size_t)(n > 0 ? n : 1);
-    struct fit f = {.o = o, .n = n, .shape_of = arena_alloc(a, room * sizeof *f.shape_of)};
-    f.errors = arena_alloc(a, room * sizeof *f.errors);
-    f.times = arena_alloc(a, room * sizeof *f.times);
-    double *sorted = arena_alloc(a, room * sizeof *sorted);
-    struct state s = {.rest = 1};
+    struct fit f = {.o = o, .n = n, .shape_of = arena_alloc(a, (size_t)n * sizeof *f.shape_of)};
+    f.errors = arena_alloc(a, (size_t)n * sizeof *f.errors);
+    f.times = arena_alloc(a, (size_t)n * sizeof *f.times);
+    double *sorted = arena_alloc(a, (size_t)n * sizeof *sorted);
+    struct state s = {0};
     *fit = (struct model_fit){.used = prepare(&f, setup, a)};
     int rc = 0;
     if (!fit->used) {

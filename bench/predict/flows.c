@@ -105,9 +105,8 @@ struct groups {
 
 static struct layout layout_of(const struct groups *g, struct model_flow *flow)
 {
-    int n = g->links->n ? g->links->n : 1;
     return (struct layout){
-        .switches = g->switches, .flow = flow, .loads = arena_alloc(g->arena, (size_t)n * sizeof(double))};
+        .switches = g->switches, .flow = flow, .loads = arena_alloc(g->arena, (size_t)g->links->n * sizeof(double))};
 }
 
 /* `graph` is where struct nccl_model has the pattern's channels. */
@@ -166,10 +165,10 @@ static void lay_ring(struct layout *y, const struct nccl_graph *g, int channel)
     int last = y->l->nccl->ranks_per_node - 1;
     for (int i = 0; i < last; i++)
         pass_channel(y, gpus[i], gpus[i + 1], 1);
-    if (!g->nets && last > 0)
+    if (!g->nets) {
         pass_channel(y, gpus[last], gpus[0], 1);
-    if (!g->nets)
         return;
+    }
     struct ends e = ends_of(y, g, channel, last);
     arrive(y, e.in.net, e.in.gpu, 1);
     leave(y, e.out.gpu, e.out.net, 1, neighbours_crossing(y, e.in.net != e.out.net));
@@ -284,7 +283,7 @@ static void lay_shift(struct layout *y, int *taken)
     int first = model_first_gpu(l), last = model_end_gpu(l) - 1;
     for (int i = first; i < last; i++)
         pass_gpus(y, i, i + 1, 1);
-    if (l->nccl->nodes == 1 && last > first)
+    if (l->nccl->nodes == 1)
         pass_gpus(y, last, first, 1);
     int out = l->nccl->nodes > 1 ? nearest_net(l, last, taken) : -1;
     int in = out < 0 || first == last ? out : nearest_net(l, first, taken);
@@ -298,7 +297,7 @@ static void lay_shift(struct layout *y, int *taken)
 static void lay_pairs(const struct groups *g, void (*lay)(struct layout *y, int *taken), struct model_flow *flow)
 {
     struct layout y = layout_of(g, flow);
-    int *taken = arena_alloc(g->arena, (size_t)(g->links->nccl->nnets + 1) * sizeof *taken);
+    int *taken = arena_alloc(g->arena, (size_t)g->links->nccl->nnets * sizeof *taken);
     for (int i = 0; i < g->n; i++) {
         y.l = &g->links[i];
         lay(&y, taken);
@@ -328,7 +327,7 @@ void model_flows(const struct model_links *l, const struct nccl_model *const *be
     lay_out(&g, GRAPH(tree), lay_tree, &flows[MODEL_TREE]);
     if (m->ranks_per_node == 1)
         lay_out(&g, GRAPH(tree), lay_pat, &flows[MODEL_PAT]);
-    if (switched && m->ranks_per_node <= l->c->ngpus) {
+    if (switched) {
         lay_out(&g, GRAPH(nvls), lay_nvls, &flows[MODEL_NVLS]);
         lay_out(&g, GRAPH(nvls), lay_nvls_tree, &flows[MODEL_NVLS_TREE]);
     }

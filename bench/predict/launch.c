@@ -16,7 +16,7 @@ static int take_hcas(const char *value, struct nccl_setup *s, struct arena *a)
 {
     const struct topo_class *c = &s->topology->classes[s->class_index];
     struct env_devices list;
-    const char **hcas = arena_alloc(a, ((size_t)c->nports + 1) * sizeof *hcas);
+    const char **hcas = arena_alloc(a, (size_t)c->nports * sizeof *hcas);
     int foreign = !c->nports;
     env_parse_devices(value, &list);
     s->nhcas = 0;

@@ -29,7 +29,7 @@ void model_note(struct model_notes *n, unsigned parts, const char *fmt, ...)
 
 static int *indices(struct arena *a, int n)
 {
-    int *p = arena_alloc(a, (size_t)(n ? n : 1) * sizeof *p);
+    int *p = arena_alloc(a, (size_t)n * sizeof *p);
     for (int i = 0; i < n; i++)
         p[i] = -1;
     return p;
@@ -144,7 +144,7 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
     const struct nccl_model *m = l->nccl;
     l->nic_out = indices(a, m->nnets);
     l->nic_in = indices(a, m->nnets);
-    l->kinds = arena_alloc(a, (size_t)(m->nnets ? m->nnets : 1) * sizeof *l->kinds);
+    l->kinds = arena_alloc(a, (size_t)m->nnets * sizeof *l->kinds);
     double tcp_GBps = model_common.tcp_GBps;
     for (int i = 0; i < m->nnets; i++) {
         const struct nccl_net *net = &m->nets[i];

@@ -126,7 +126,7 @@ static int used_ports(struct whatif *w, const struct topo_port ***ports, struct 
     const struct topo_class *c = class_of(&w->cases[0].setup);
     const struct model *m = as_it_is(w, e);
     int n = 0;
-    *ports = arena_alloc(w->arena, ((size_t)c->nports + 1) * sizeof **ports);
+    *ports = arena_alloc(w->arena, (size_t)c->nports * sizeof **ports);
     for (int i = 0; m && i < model_nccl(m)->nnets; i++)
         for (const char *p = model_nccl(m)->nets[i].name; *p; p += *p == '+') {
             size_t length = strcspn(p, "+");
@@ -146,7 +146,7 @@ int whatif_add_dead(struct whatif *w, const char *hca, struct err *e)
     int n = dead ? used_ports(w, &used, e) : -1, left = 0;
     if (n < 0)
         return e->code;
-    const char **names = arena_alloc(w->arena, ((size_t)n + 1) * sizeof *names);
+    const char **names = arena_alloc(w->arena, (size_t)n * sizeof *names);
     for (int i = 0; i < n; i++)
         if (used[i] != dead)
             names[left++] = port_name(w->arena, used[i]);
@@ -326,7 +326,7 @@ int whatif_add_job(struct whatif *w, const char *label, const struct bench_setti
 {
     struct whatif_case *c = add(w, label, "");
     const char *silent = "", *heard = "";
-    struct bench_setting *kept = arena_alloc(w->arena, ((size_t)n + 1) * sizeof *kept);
+    struct bench_setting *kept = arena_alloc(w->arena, (size_t)n * sizeof *kept);
     c->table = table;
     for (int i = 0; i < n; i++)
         if (model_setting_apply(settings[i].name, settings[i].value, &c->setup.nccl, w->arena)) {

@@ -140,7 +140,7 @@ static void list_nets(const struct graph_system *s, enum path_class far, int gpu
 {
     int from = gpu < 0 ? 0 : gpu, to = gpu < 0 ? s->n[GRAPH_GPU] : gpu + 1;
 
-    l->nets = arena_alloc(s->arena, ((size_t)s->n[GRAPH_NET] + 1) * sizeof *l->nets);
+    l->nets = arena_alloc(s->arena, (size_t)s->n[GRAPH_NET] * sizeof *l->nets);
     for (int g = from; g < to; g++)
         for (int c = 0, several = 1; c < several; c++) {
             int net = graph_net_of(s, g, c, &several);

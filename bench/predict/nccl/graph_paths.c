@@ -112,7 +112,7 @@ static void lay_to(struct graph_system *s, struct graph_node *base, struct reach
             const struct reach *r = &reach[n->id];
             struct graph_path *p = &n->paths[base->kind][base->index];
             *p = (struct graph_path){.count = r->count, .bw = r->bw, .type = r->type};
-            p->hops = arena_alloc(s->arena, (size_t)(r->count ? r->count : 1) * sizeof *p->hops);
+            p->hops = arena_alloc(s->arena, (size_t)r->count * sizeof *p->hops);
             memcpy(p->hops, r->hops, (size_t)r->count * sizeof *p->hops);
         }
 }
@@ -126,7 +126,7 @@ static void lay_all(struct graph_system *s)
         for (int i = 0; i < s->n[ends[k]]; i++)
             for (int to = 0; to < NENDS; to++)
                 s->nodes[ends[k]][i]->paths[ends[to]] =
-                    arena_alloc(s->arena, (size_t)(s->n[ends[to]] ? s->n[ends[to]] : 1) * sizeof(struct graph_path));
+                    arena_alloc(s->arena, (size_t)s->n[ends[to]] * sizeof(struct graph_path));
     for (int k = 0; k < NENDS; k++)
         for (int i = 0; i < s->n[ends[k]]; i++)
             lay_to(s, s->nodes[ends[k]][i], reach, queue);
@@ -213,7 +213,7 @@ static void divert(struct graph_system *s, struct graph_node *a, struct graph_no
     enum path_class near = first->type < second->type ? first->type : second->type;
     enum path_class far = first->type < second->type ? second->type : first->type;
 
-    made.hops = arena_alloc(s->arena, (size_t)(made.count ? made.count : 1) * sizeof *made.hops);
+    made.hops = arena_alloc(s->arena, (size_t)made.count * sizeof *made.hops);
     memcpy(made.hops, first->hops, (size_t)first->count * sizeof *made.hops);
     memcpy(made.hops + first->count, second->hops, (size_t)second->count * sizeof *made.hops);
     made.type = via->kind == GRAPH_GPU ? PATH_PXN : far == PATH_PHB && near == PATH_C2C ? PATH_P2C : far;
@@ -248,7 +248,7 @@ static float near_net_bw(const struct graph_system *s, const struct graph_node *
 static void find_parts(struct graph_system *s)
 {
     int n = s->n[GRAPH_GPU];
-    s->part = arena_alloc(s->arena, (size_t)(n ? n : 1) * sizeof *s->part);
+    s->part = arena_alloc(s->arena, (size_t)n * sizeof *s->part);
     for (int g = 0; g < n; g++) {
         const struct graph_node *gpu = s->nodes[GRAPH_GPU][g];
         s->part[g] = g;

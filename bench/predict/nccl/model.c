@@ -75,13 +75,13 @@ static struct nccl_graph publish(const struct graph_search *g, const struct grap
         .plain = g->pattern == GRAPH_TREE,
         .cross_nic = g->cross_nic,
     };
-    int *order = arena_alloc(a, (size_t)(g->nchannels * gpus + 1) * sizeof *order);
+    int *order = arena_alloc(a, (size_t)(g->nchannels * gpus) * sizeof *order);
     for (int i = 0; i < g->nchannels * gpus; i++)
         order[i] = s->nodes[GRAPH_GPU][g->gpus[i]]->gpu.gpu;
     out.gpus = order;
     if (!s->inter)
         return out;
-    int *nets = arena_alloc(a, (size_t)(g->nchannels * 2 + 1) * sizeof *nets);
+    int *nets = arena_alloc(a, (size_t)g->nchannels * 2 * sizeof *nets);
     for (int i = 0; i < g->nchannels * 2; i++)
         nets[i] = s->nodes[GRAPH_NET][g->nets[i]]->net.net;
     out.nets = nets;

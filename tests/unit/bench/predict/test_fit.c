@@ -10,6 +10,7 @@
 
 #include "bench/predict/fit.h"
 #include "probe/machines/machines.h"
+#include "tests/lib/whole.h"
 
 enum { MOST = 1000 };
 
@@ -229,13 +230,76 @@ static void three_points_shrink_the_band(void **state)
     topo_free(b.t);
 }
 
+static void print_fit(FILE *out, const char *title, const struct model_fit *f)
+{
+    fprintf(out, "%s: %d used, %d at a bound, off by %.3g before, %.3g now, %.3g left out, rest %.3g, sockets %d\n",
+            title, f->used, f->bounded, f->before, f->spread, f->left_out, f->factors.rest, f->factors.sockets);
+    for (int i = 0; i < MODEL_PARTS; i++) {
+        fprintf(out, "  %-9s x %.3g, root", model_part_name(i), f->factors.time[i]);
+        for (int k = 0; k < MODEL_PARTS; k++)
+            fprintf(out, " %.3f", fabs(f->factors.root[i][k]) < 0.0005 ? 0 : f->factors.root[i][k]);
+        fputc('\n', out);
+    }
+}
+
+/* All that comes of fits, to three digits: scattered measurements, one number of nodes, far from the constants, one
+ * measurement that is wild, some of forced calls. */
+static void whole_fits(void **state)
+{
+    static const struct {
+        const char *title;
+        struct model_factors truth;
+        double spread;
+        int nodes[3];
+        double wild;
+        int sockets, forced;
+    } worlds[] = {
+        {"as the constants are", {.rest = 0}, 0.1, {1, 2, 4}, 1, 0, 0},
+        {"all parts are off", {.time = {1.5, 0.6, 1.3, 2, 1.2}}, 0.2, {2, 4}, 1, 0, 0},
+        {"one node", {.time = {1.2, 1.5, 0.9, 1, 1}}, 0.05, {1}, 1, 0, 0},
+        {"far away", {.time = {1, 1, 1, 30, 0.1}}, 0.05, {2}, 1, 0, 0},
+        {"one that is wild", {.time = {1, 1, 1, 1.3, 1.1}}, 0.1, {1, 2}, 50, 0, 0},
+        {"sockets", {.time = {1, 1, 1, 1.5, 0.7}}, 0.3, {2, 3}, 1, 1, 0},
+        {"forced calls", {.time = {1, 1.2, 1, 1, 1}}, 0.1, {1, 3}, 1, 0, 1},
+    };
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    (void)state;
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
+        struct bed b;
+        struct model_fit f;
+        make_up(&b);
+        b.s.nccl.sockets = worlds[i].sockets;
+        for (int k = 0; k < 3 && worlds[i].nodes[k]; k++)
+            measure(&b, worlds[i].nodes[k], &worlds[i].truth, worlds[i].spread);
+        b.o[5].us *= worlds[i].wild;
+        for (int k = 0; k < b.n && worlds[i].forced; k += 3) {
+            b.o[k].algo = ALGO_RING;
+            b.o[k].proto = k % 2 ? PROTO_LL : PROTO_SIMPLE;
+            b.o[k].channels = 1 + k % 5;
+        }
+        assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+        print_fit(out, worlds[i].title, &f);
+        topo_free(b.t);
+    }
+    fclose(out);
+    assert_whole(text, "tests/fixtures/bench/fits.txt");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_truth),       cmocka_unit_test(three_points_shrink_the_band),
-        cmocka_unit_test(noise_widens_the_band), cmocka_unit_test(leaves_alone_what_it_cannot_see),
-        cmocka_unit_test(stops_at_its_bounds),   cmocka_unit_test(no_further_than_its_bounds),
-        cmocka_unit_test(the_odd_one_out),       cmocka_unit_test(refuses_what_cannot_be_used),
+        cmocka_unit_test(finds_the_truth),
+        cmocka_unit_test(three_points_shrink_the_band),
+        cmocka_unit_test(noise_widens_the_band),
+        cmocka_unit_test(leaves_alone_what_it_cannot_see),
+        cmocka_unit_test(stops_at_its_bounds),
+        cmocka_unit_test(no_further_than_its_bounds),
+        cmocka_unit_test(whole_fits),
+        cmocka_unit_test(the_odd_one_out),
+        cmocka_unit_test(refuses_what_cannot_be_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

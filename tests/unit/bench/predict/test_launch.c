@@ -118,6 +118,12 @@ static void the_class(void **state)
     struct topology t = {.classes = classes, .nclasses = 3, .hosts = hosts, .nhosts = 4};
     assert_int_equal(model_class_of(&t), 2);
     assert_int_equal(model_hosts_of(&t, 2), 2);
+    struct topo_class first[] = {{.ngpus = 1, .gpus = &gpu}, {.ngpus = 1, .gpus = &gpu}};
+    struct topo_host most[] = {{.class_index = 0}, {.class_index = 0}, {.class_index = 1}};
+    struct topology first_most = {.classes = first, .nclasses = 2, .hosts = most, .nhosts = 3};
+    assert_int_equal(model_class_of(&first_most), 0);
+    first_most.nhosts = 0; /* of as many each the first */
+    assert_int_equal(model_class_of(&first_most), 0);
     t.nhosts = 0;
     assert_int_equal(model_class_of(&t), 1);
     assert_int_equal(model_hosts_of(&t, 1), 1);

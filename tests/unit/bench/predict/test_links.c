@@ -1,0 +1,221 @@
+/* bench/predict/links.c: the links of a small node by hand, one by one, and what is assumed of those nobody knows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/predict/links.h"
+#include "probe/machines/hardware.h"
+#include "probe/topology/pci.h"
+#include "tests/lib/near.h"
+
+enum { NUMA0, NUMA1, SWITCH, GPU0, GPU1, GPU2, NIC, NVSWITCH, OBJECTS };
+
+/* Two Ampere GPUs on a switch, joined; a GPU that nobody knows on an NVSwitch; one NIC, another port, an interface. */
+struct bed {
+    struct arena *a;
+    struct topo_object objects[OBJECTS];
+    struct topo_gpu gpus[3];
+    struct topo_port ports[2];
+    struct topo_link links[7];
+    struct topo_class c;
+    struct topology t;
+    struct nccl_net nets[3];
+    struct nccl_model nccl;
+    struct model_notes notes;
+    struct model_links *l;
+};
+
+static void make(struct bed *b)
+{
+    *b = (struct bed){
+        .a = arena_new(),
+        .objects = {[NUMA0] = {.kind = TOPO_NUMA, .parent = -1},
+                    [NUMA1] = {.kind = TOPO_NUMA, .parent = -1, .numa = 1},
+                    [SWITCH] = {.kind = TOPO_SWITCH,
+                                .parent = NUMA0,
+                                .pci = "0000:01:00.0",
+                                .link_GBps = 30,
+                                .link_GTps = 8,
+                                .link_max_GTps = 16,
+                                .link_width = 16},
+                    [GPU0] = {.kind = TOPO_GPU,
+                              .parent = SWITCH,
+                              .name = "GPU0",
+                              .link_GBps = 2,
+                              .link_GTps = 2.5,
+                              .link_max_GTps = 16,
+                              .link_width = 8},
+                    [GPU1] = {.kind = TOPO_GPU, .parent = SWITCH, .name = "GPU1", .link_GBps = 0.25},
+                    [GPU2] = {.kind = TOPO_GPU, .parent = NUMA1, .numa = 1},
+                    [NIC] = {.kind = TOPO_NIC, .parent = NUMA1, .numa = 1, .name = "ib0", .link_GBps = 0.3},
+                    [NVSWITCH] = {.kind = TOPO_NVSWITCH, .parent = NUMA0}},
+        .gpus = {{.object = GPU0, .index = 0, .sm = 80},
+                 {.object = GPU1, .index = 1, .sm = 80},
+                 {.object = GPU2, .index = 2}},
+        .ports = {{.object = NIC, .hca = "mlx5_0", .port = 1, .layer = TOPO_LINK_INFINIBAND, .rate_Gbps = 200},
+                  {.object = -1, .hca = "mlx5_1", .port = 1, .layer = TOPO_LINK_UNKNOWN}},
+        .links = {{.link_kind = TOPO_NVLINK, .gpu = 0, .peer_gpu = 1, .peer_object = -1, .count = 2, .GBps = 50},
+                  {.link_kind = TOPO_NVLINK, .gpu = 1, .peer_gpu = 0, .peer_object = -1, .GBps = 80},
+                  {.link_kind = TOPO_C2C, .gpu = 0, .peer_gpu = -1, .peer_object = NUMA0, .GBps = 400},
+                  {.link_kind = TOPO_NVLINK, .gpu = 2, .peer_gpu = -1, .peer_object = NVSWITCH, .count = 3},
+                  {.link_kind = TOPO_NVLINK, .gpu = 2, .peer_gpu = -1, .peer_object = NVSWITCH, .GBps = 25},
+                  {.link_kind = TOPO_XGMI, .gpu = 1, .peer_gpu = 2, .peer_object = -1},
+                  {.link_kind = TOPO_NVLINK, .gpu = 0, .peer_gpu = -1, .peer_object = NUMA1, .GBps = 9}},
+        .nets = {{.name = "mlx5_0:1", .object = NIC, .port = 0, .GBps = 25, .gdr = 1, .devices = 1},
+                 {.name = "eth0", .object = -1, .port = -1, .devices = 1},
+                 {.name = "mlx5_1:1", .object = -1, .port = 1, .GBps = 1.25, .gdr = 1, .devices = 1}},
+    };
+    b->c = (struct topo_class){.cpu = "AuthenticAMD 25/1",
+                               .objects = b->objects,
+                               .gpus = b->gpus,
+                               .ports = b->ports,
+                               .links = b->links,
+                               .nobjects = OBJECTS,
+                               .ngpus = 3,
+                               .nports = 2,
+                               .nlinks = 7};
+    b->t = (struct topology){.classes = &b->c, .nclasses = 1};
+    b->nccl = (struct nccl_model){.setup = {.topology = &b->t, .nodes = 2},
+                                  .nodes = 2,
+                                  .ranks = 6,
+                                  .ranks_per_node = 3,
+                                  .nets = b->nets,
+                                  .nnets = 3};
+    b->notes.arena = b->a;
+    const char *assumed;
+    b->l = model_links_new(&b->nccl, model_gpu_of(&b->c, &assumed), b->a, &b->notes);
+}
+
+static void expect(const struct bed *b, int link, const char *name, double GBps, int between_nodes)
+{
+    assert_true(link >= 0 && link < b->l->n);
+    const struct model_link *k = &b->l->links[link];
+    if (strcmp(k->name, name) != 0 || fabs(k->GBps - GBps) > 1e-9 || k->between_nodes != between_nodes)
+        fail_msg("%s of %g GB/s in place of %s of %g", k->name, k->GBps, name, GBps);
+}
+
+/* Payload is 85 % of what PCIe carries; a GPU's link that sleeps is taken at its full speed, lanes as they are. */
+static void pcie(void **state)
+{
+    (void)state;
+    struct bed b;
+    make(&b);
+    const struct hw_gpu *hw = hw_gpu_of(&b.c, &b.gpus[1]);
+    const struct {
+        int object;
+        const char *name;
+        double GBps;
+    } want[] = {{SWITCH, "PCIe of 0000:01:00.0", 30},
+                {GPU0, "PCIe of GPU0", pci_GBps(16, 8)},
+                {GPU1, "PCIe of GPU1", pci_GBps(hw->pcie_GTps, hw->pcie_width)},
+                {NIC, "PCIe of mlx5_0", 0.3}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        expect(&b, b.l->pcie_up[want[i].object], want[i].name, want[i].GBps * 0.85, 0);
+        expect(&b, b.l->pcie_down[want[i].object], want[i].name, want[i].GBps * 0.85, 0);
+        assert_int_not_equal(b.l->pcie_up[want[i].object], b.l->pcie_down[want[i].object]);
+        assert_int_equal(b.l->memory[want[i].object], -1);
+        assert_int_equal(b.l->socket_out[want[i].object], -1);
+    }
+    for (int i = NUMA0; i <= NUMA1; i++) {
+        assert_int_equal(b.l->pcie_up[i], -1);
+        expect(&b, b.l->memory[i], "host memory", 58, 0);
+        expect(&b, b.l->socket_out[i], "the link between sockets", 16, 0);
+        expect(&b, b.l->socket_in[i], "the link between sockets", 16, 0);
+    }
+    assert_int_equal(b.l->pcie_down[GPU2], -1);
+    b.objects[GPU0].link_GTps = 16; /* awake */
+    b.l = model_links_new(&b.nccl, b.l->gpu, b.a, &b.notes);
+    expect(&b, b.l->pcie_up[GPU0], "PCIe of GPU0", 2 * 0.85, 0);
+    arena_free(b.a);
+}
+
+/* Of Ampere 80 % of what links are specified for; those of one end alone count both ways, the widest of several. */
+static void between_gpus(void **state)
+{
+    (void)state;
+    struct bed b;
+    make(&b);
+    const int *direct = b.l->direct;
+    expect(&b, direct[1], "NVLink of GPU0", 40, 0);
+    expect(&b, direct[3], "NVLink of GPU0", 64, 0);
+    expect(&b, direct[5], "XGMI of GPU1", 20, 0);
+    expect(&b, direct[7], "XGMI of GPU1", 20, 0);
+    assert_int_equal(direct[0] + direct[2] + direct[4] + direct[6] + direct[8], -5);
+    expect(&b, b.l->nvlink_out[2], "NVLink of a switch", (3 * 25 + 25) * 0.8, 0);
+    expect(&b, b.l->nvlink_in[2], "NVLink of a switch", (3 * 25 + 25) * 0.8, 0);
+    assert_int_equal(b.l->nvlink_out[0] + b.l->nvlink_in[0] + b.l->nvlink_out[1] + b.l->nvlink_in[1], -4);
+    assert_int_equal(b.l->even_mesh + b.l->ngates + b.l->domain, 0);
+    assert_int_equal(b.l->domains, 1);
+    assert_int_equal(model_first_gpu(b.l), 0);
+    assert_int_equal(model_end_gpu(b.l), 3);
+    arena_free(b.a);
+}
+
+static void between_nodes(void **state)
+{
+    (void)state;
+    struct bed b;
+    make(&b);
+    static const enum model_net_kind kinds[] = {MODEL_NET_INFINIBAND, MODEL_NET_SOCKETS, MODEL_NET_INFINIBAND};
+    static const char *const names[] = {"NIC mlx5_0:1", "NIC eth0", "NIC mlx5_1:1"};
+    static const double GBps[] = {25 * 0.95, 12.5 * 0.90, 12.5 * 0.95};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(b.l->kinds[i], kinds[i]);
+        expect(&b, b.l->nic_out[i], names[i], GBps[i], 1);
+        expect(&b, b.l->nic_in[i], names[i], GBps[i], 1);
+        assert_int_not_equal(b.l->nic_out[i], b.l->nic_in[i]);
+    }
+    expect(&b, b.l->tcp_out, "TCP of the host", 1.7, 1);
+    expect(&b, b.l->tcp_in, "TCP of the host", 1.7, 1);
+    assert_int_equal(model_class_to_net(b.l, 0, 0), PATH_SYS);
+    assert_int_equal(model_class_to_net(b.l, 2, 0), PATH_PHB);
+    assert_int_equal(model_class_to_net(b.l, 2, 1), PATH_UNKNOWN);
+    b.nccl.setup.sockets = 1;
+    b.l = model_links_new(&b.nccl, b.l->gpu, b.a, &b.notes);
+    expect(&b, b.l->nic_out[0], "NIC mlx5_0:1", 25 * 0.90, 1);
+    arena_free(b.a);
+}
+
+static void what_is_assumed(void **state)
+{
+    (void)state;
+    static const char *const want[] = {
+        "the bandwidth of NVLink is not known: 25 GB/s a link was assumed",
+        "the bandwidth of XGMI is not known: 25 GB/s a link was assumed",
+        "the rate of eth0 is not known: 100 Gb/s was assumed",
+        "mlx5_1:1: what kind of network it is on is not known: InfiniBand was assumed",
+        "the rate of mlx5_1:1 is not known: 100 Gb/s was assumed",
+    };
+    struct bed b;
+    make(&b);
+    assert_int_equal(b.notes.n, 5);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(b.notes.texts[i], want[i]);
+    assert_int_equal(b.notes.parts, 1u << MODEL_LINKS | MODEL_NET_PARTS);
+    arena_free(b.a);
+}
+
+/* Each sentence once, and no more than there is room for; the doubt of those that are left out stays. */
+static void notes(void **state)
+{
+    (void)state;
+    struct model_notes n = {.arena = arena_new()};
+    for (int i = 0; i < 40; i++)
+        model_note(&n, i < 39 ? 1 : 4, "number %d", i / 2);
+    assert_int_equal(n.n, MODEL_MOST_NOTES);
+    assert_string_equal(n.texts[15], "number 15");
+    assert_int_equal(n.parts, 5);
+    arena_free(n.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pcie), cmocka_unit_test(between_gpus),
+                                       cmocka_unit_test(between_nodes), cmocka_unit_test(what_is_assumed),
+                                       cmocka_unit_test(notes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
