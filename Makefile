@@ -165,7 +165,7 @@ $(B)/double/%.o: %.c Makefile $(B)/flags/double
 $(LIB): $(LIB_OBJ) Makefile $(B)/flags/lib
 	$(call say,AR,$@)rm -f $@ && $(AR) qcsD $@ $(LIB_OBJ)
 
-link         = $(call say,LD,$@)mkdir -p $(@D) && $(CC) $(1) -o $@ $(filter %.o %.a,$^) $(2)
+link         = $(call say,LD,$@)mkdir -p $(@D) && $(CC) $(1) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(2)
 $(PROGRAMS) $(UNITS) $(PERFS) $(FUZZERS) $(TIMER): Makefile $(B)/flags/ld
 $(B)/nccltune: $(CLI_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS) -pie,$(DEP_LIBS))
@@ -188,6 +188,11 @@ $(B)/man/%: man/% tools/manual $(B)/nccltune
 
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
+# Over a double of MPI. The worker's own files are in no library.
+$(B)/obj/tests/unit/bench/nccltune-bench/%.o: private NAMED += $(MPI_CFLAGS)
+WORKER_TESTED := $(call obj,obj,$(filter-out %/main.c,$(call tree,bench/nccltune-worker)))
+$(filter-out %/test_measure,$(filter $(B)/tests/unit/bench/nccltune-worker/%,$(UNITS))): $(WORKER_TESTED)
+$(B)/tests/unit/bench/nccltune-worker/test_measure: $(filter-out %/kernel.o,$(WORKER_TESTED)) # which has it with libraries of its own
 # In the place of libibverbs.
 $(B)/tests/unit/bench/engines/verbs/test_conduct: $(B)/double/tests/doubles/fake_verbs.o
 # Some distributions' libraries have the older table of symbols alone.

@@ -77,6 +77,7 @@ static int take(struct buffers *b, const struct buffers_owner *o, size_t need)
         rc = nccl_settled(o->nccl, o->comm, o->nccl->comm_register(o->comm, memory, need, &b->handle));
     if (rc) {
         o->nccl->mem_free(memory);
+        b->handle = NULL;
         return rc;
     }
     b->memory = memory;

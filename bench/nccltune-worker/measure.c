@@ -138,6 +138,10 @@ int measure_prepare(struct measurer *m, const struct nccl_point *p, struct nccl_
         return -1;
     if (!same && prepare_load(m, &p->groups, why, bytes))
         return -1;
+    if (p->groups.shape.load != BENCH_ALONE && m->load.unit_us <= 0) { /* nor will it be for another size */
+        snprintf(why, bytes, "rank %d: what is to run beside calls could not be set up before", m->all.rank);
+        return -1;
+    }
     done->group = g->number;
     done->unit_us = m->load.unit_us;
     if (!g->comm)

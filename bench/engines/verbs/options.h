@@ -7,7 +7,7 @@
 #include "core/option.h"
 
 struct verbs_options {
-    const char *ports;    /* as in bench/nccltune-bench/verbs.h; NULL: the topology's active ports */
+    const char *ports;    /* as in bench/engines/verbs/run.h; NULL: the topology's active ports */
     const char *schedule; /* "rails", "reach", "matrix"; NULL: matrix on one node, rails on several */
     uint64_t sweep_bytes; /* also all sizes from 2 bytes to here on a few pairs, 2 to 1 GiB; 0 not */
     const char *svg;      /* the heat map as a picture; NULL none */

@@ -4,12 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "bench/nccltune-worker/data.c" /* the worker's own files are in no library */
+#include "bench/nccltune-worker/data.h"
+#include "bench/nccltune-worker/nccl.h"
+#include "core/coll.h"
 
 #define COUNT 1000
 
