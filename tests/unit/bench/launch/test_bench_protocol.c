@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,9 +144,146 @@ static void a_request_too_long_for_a_line(void **state)
     assert_null(protocol_request_print(&b));
 }
 
+/* What is just within the bounds of a request, and just outside. */
+static void bounds_of_requests(void **state)
+{
+    static const struct {
+        const char *group, *samples, *iterations, *why;
+    } rows[] = {
+        {"", "2147483647", "2147483647", NULL},
+        {"", "2147483648", "1", "request: expected collective, bytes, samples and calls"},
+        {"", "1", "2147483648", "request: expected settings and iterations in every call"},
+        {"{\"nodes\":1,\"ranks\":1}", "1", "1", NULL},
+        {"{\"nodes\":2,\"ranks\":2,\"others\":1048575,\"load\":2}", "1", "1", NULL},
+        {"{\"nodes\":2,\"ranks\":1048576,\"others\":0,\"load\":1}", "1", "1", NULL},
+        {"{\"nodes\":2,\"ranks\":1048577}", "1", "1", "request: expected nodes, ranks and others in group"},
+        {"{\"nodes\":2,\"ranks\":1}", "1", "1", "request: expected nodes, ranks and others in group"},
+        {"{\"nodes\":0,\"ranks\":1}", "1", "1", "request: expected nodes, ranks and others in group"},
+        {"{\"nodes\":1,\"ranks\":1,\"others\":1048576}", "1", "1",
+         "request: expected nodes, ranks and others in group"},
+        {"{\"nodes\":1,\"ranks\":1,\"others\":-1}", "1", "1", "request: expected nodes, ranks and others in group"},
+        {"{\"nodes\":1,\"ranks\":1,\"load\":3}", "1", "1", "request: expected nodes, ranks and others in group"},
+        {"{\"nodes\":1,\"ranks\":1,\"load\":-1}", "1", "1", "request: expected nodes, ranks and others in group"},
+        {"{}", "1", "1", "request: expected nodes, ranks and others in group"},
+    };
+    struct arena *a = arena_new();
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench_batch b;
+        struct err e = {0};
+        const char *text = arena_printf(
+            a, "{\"collective\":\"broadcast\",\"bytes\":1,\"samples\":%s,%s%s%s\"calls\":[{\"iterations\":%s}]}",
+            rows[i].samples, *rows[i].group ? "\"group\":" : "", rows[i].group, *rows[i].group ? "," : "",
+            rows[i].iterations);
+        int rc = protocol_request_parse(text, strlen(text), a, &b, &e);
+        if (rc != (rows[i].why ? ERR_FAILED : 0) || strcmp(e.text, rows[i].why ? rows[i].why : "") != 0)
+            fail_msg("%s: %d, %s", text, rc, e.text);
+        assert_int_equal(b.shape.nodes != 0, !rc && *rows[i].group);
+        if (!rc)
+            assert_true(b.nshots == 1 && b.samples == strtol(rows[i].samples, NULL, 10) &&
+                        b.shots[0].iterations == strtol(rows[i].iterations, NULL, 10));
+    }
+    arena_free(a);
+}
+
+static void bounds_of_answers(void **state)
+{
+    static const char *const right[] = {"{\"call\":2147483647,\"us\":1,\"slowdown\":0}",
+                                        "{\"call\":0,\"us\":1,\"slowdown\":2.5}",
+                                        "{\"hello\":{\"library\":\"x\",\"nodes\":1,\"ranks\":1}}",
+                                        "{\"hello\":{\"library\":\"x\",\"nodes\":7,\"ranks\":2147483647}}"};
+    static const char *const wrong[] = {"{\"call\":2147483648,\"us\":1}",
+                                        "{\"call\":0,\"us\":1,\"slowdown\":-1}",
+                                        "{\"call\":0,\"us\":1e999}",
+                                        "{\"call\":0,\"us\":1,\"slowdown\":1e999}",
+                                        "{\"hello\":{\"library\":\"x\",\"nodes\":1,\"ranks\":2147483648}}",
+                                        "{\"call\":1,\"status\":\"hung\"}"};
+    struct protocol_answer w;
+    struct err e = {0};
+    char want[400], line[400];
+    (void)state;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        assert_int_equal(protocol_answer_parse(right[i], strlen(right[i]), &w, &e), 0);
+    assert_true(w.nodes == 7 && w.ranks == 2147483647);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(protocol_answer_parse(wrong[i], strlen(wrong[i]), &w, &e), ERR_FAILED);
+        snprintf(want, sizeof want, "worker: expected an answer, found: %s", wrong[i]);
+        assert_string_equal(e.text, want);
+    }
+    for (int length = 199; length <= 201; length++) { /* as much of a line as helps */
+        snprintf(line, sizeof line, "{\"x\":\"%0*d\"}", length - 8, 0);
+        assert_int_equal(strlen(line), length);
+        assert_int_equal(protocol_answer_parse(line, strlen(line), &w, &e), ERR_FAILED);
+        snprintf(want, sizeof want, "worker: expected an answer, found: %.200s", line);
+        assert_string_equal(e.text, want);
+    }
+}
+
+/* As texts, which another version of the program may read. */
+static void what_is_said(void **state)
+{
+    static const struct bench_setting setting = {"a", "4"};
+    static const struct bench_knobs plain = {.label = "x"},
+                                    knobs = {.label = "y", .settings = &setting, .nsettings = 1};
+    static const struct bench_shot shots[] = {{.knobs = &plain}, {.knobs = &knobs, .iterations = 7}};
+    struct bench_batch b = {.coll = COLL_BROADCAST, .bytes = 24, .samples = 3, .shots = shots, .nshots = 2};
+    static const struct {
+        struct protocol_answer said;
+        const char *text;
+    } rows[] = {
+        {{.kind = PROTOCOL_SAMPLE, .call = 2, .us = 1.5, .slowdown = 2}, "{\"call\":2,\"us\":1.5,\"slowdown\":2}\n"},
+        {{.kind = PROTOCOL_SAMPLE, .us = 2}, "{\"call\":0,\"us\":2}\n"},
+        {{.kind = PROTOCOL_SAMPLE, .status = BENCH_WRONG, .text = "so"},
+         "{\"call\":0,\"status\":\"wrong\",\"detail\":\"so\"}\n"},
+        {{.kind = PROTOCOL_HELLO, .nodes = 2, .ranks = 4, .text = "MPI"},
+         "{\"hello\":{\"library\":\"MPI\",\"nodes\":2,\"ranks\":4}}\n"},
+        {{.kind = PROTOCOL_DONE}, "{\"done\":true}\n"},
+        {{.kind = PROTOCOL_ERROR, .text = "no"}, "{\"error\":\"no\"}\n"}};
+    (void)state;
+    char *line = protocol_request_print(&b);
+    assert_string_equal(line, "{\"collective\":\"broadcast\",\"bytes\":24,\"samples\":3,\"check\":false,\"calls\":[{"
+                              "\"settings\":{},\"iterations\":0},{\"settings\":{\"a\":\"4\"},\"iterations\":7}]}\n");
+    free(line);
+    b = (struct bench_batch){.coll = COLL_REDUCE, .check = 1, .shape = {2, 4, 3, 1}};
+    line = protocol_request_print(&b);
+    assert_string_equal(line, "{\"collective\":\"reduce\",\"bytes\":0,\"samples\":0,\"check\":true,\"group\":{"
+                              "\"nodes\":2,\"ranks\":4,\"others\":3,\"load\":1},\"calls\":[]}\n");
+    free(line);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        line = protocol_answer_print(&rows[i].said);
+        assert_string_equal(line, rows[i].text);
+        free(line);
+    }
+}
+
+/* The longest request that there is, and one longer by a letter. */
+static void a_request_as_long_as_a_line(void **state)
+{
+    static char value[PROTOCOL_LINE];
+    struct bench_setting setting = {"a", value};
+    const struct bench_knobs knobs = {.label = "x", .settings = &setting, .nsettings = 1};
+    const struct bench_shot shot = {.knobs = &knobs};
+    const struct bench_batch b = {.coll = COLL_ALLREDUCE, .bytes = 8, .samples = 1, .shots = &shot, .nshots = 1};
+    (void)state;
+    char *line = protocol_request_print(&b);
+    size_t rest = PROTOCOL_LINE - 1 - strlen(line);
+    free(line);
+    memset(value, '1', rest);
+    line = protocol_request_print(&b);
+    assert_non_null(line);
+    assert_int_equal(strlen(line), PROTOCOL_LINE - 1);
+    free(line);
+    value[rest] = '1';
+    assert_null(protocol_request_print(&b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_of_requests),
+        cmocka_unit_test(bounds_of_answers),
+        cmocka_unit_test(what_is_said),
+        cmocka_unit_test(a_request_as_long_as_a_line),
         cmocka_unit_test(requests_there_and_back),
         cmocka_unit_test(answers_there_and_back),
         cmocka_unit_test(refuses_everything_else),

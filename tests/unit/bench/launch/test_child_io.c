@@ -59,6 +59,30 @@ static void long_lines(void **state)
     child_end(&t, 1);
 }
 
+static void one_that_there_is_not(void **state)
+{
+    const char *const argv[] = {"/no/such/program", NULL};
+    struct child t;
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(child_start(&t, argv, NULL, &e), ERR_LACKS);
+    assert_null(t.line);
+}
+
+/* What it is given beside our own environment. */
+static void its_environment(void **state)
+{
+    const char *const argv[] = {"sh", "-c", "echo \"{$TEST_CHILD}\"", NULL}, *const env[] = {"TEST_CHILD=x", NULL};
+    struct child t;
+    struct err e;
+    char *line;
+    (void)state;
+    assert_int_equal(child_start(&t, argv, env, &e), 0);
+    assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_LINE);
+    assert_string_equal(line, "{x}");
+    child_end(&t, 1);
+}
+
 static void deadline_and_stop(void **state)
 {
     (void)state;
@@ -85,6 +109,8 @@ static void last_words(void **state)
          "exited with code 1: first / second"},
         {"for i in 1 2 3 4 5; do echo line $i >&2; done; exit 1", "exited with code 1: line 1 / line 5"},
         {"kill -9 $$", "was killed by signal 9 (Killed)"},
+        {"echo why >&2; exec >&- 2>&-; exec sleep 60", "does not end: why"},
+        {"exec >&- 2>&-; exec sleep 60", "does not end"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct child t = start(cases[i].script);
@@ -92,7 +118,10 @@ static void last_words(void **state)
         assert_int_equal(child_next(&t, soon(20), NULL, &line), CHILD_ENDED);
         child_last_words(&t, detail);
         assert_string_equal(detail, cases[i].words);
-        child_end(&t, 1);
+        child_last_words(&t, detail); /* they are said once */
+        assert_null(strchr(detail, ':'));
+        child_end(&t, 0);
+        assert_null(t.line);
     }
 }
 
@@ -126,8 +155,14 @@ static void nobody_listens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_in_order), cmocka_unit_test(long_lines), cmocka_unit_test(deadline_and_stop),
-        cmocka_unit_test(last_words),     cmocka_unit_test(floods),     cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(one_that_there_is_not),
+        cmocka_unit_test(its_environment),
+        cmocka_unit_test(lines_in_order),
+        cmocka_unit_test(long_lines),
+        cmocka_unit_test(deadline_and_stop),
+        cmocka_unit_test(last_words),
+        cmocka_unit_test(floods),
+        cmocka_unit_test(nobody_listens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

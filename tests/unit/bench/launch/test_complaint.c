@@ -46,6 +46,14 @@ static void two_lines_of_many(void **state)
          "exited on signal 9 (Killed)."},
         {RULE "advice\n" RULE "cause\n" RULE "more advice\n" RULE "[n1:1] 1 more process\n",
          "cause / [n1:1] 1 more process"},
+        /* 39 dashes are no frame, 40 are; blank lines and rules of other signs say nothing. */
+        {"---------------------------------------\nadvice\n---------------------------------------\nend\n",
+         "advice / end"},
+        {"----------------------------------------\nadvice\n----------------------------------------\nend\n", "end"},
+        {RULE "\n  \nreal\nmore\n" RULE, "real"},
+        {RULE "\treal\t \r\n" RULE RULE "another\n" RULE, "real"},
+        {RULE "Primary job  terminated normally, but\nmore\n" RULE, ""},
+        {"====\n * * *\n\t-=-\nreal\nConnection to n1 closed.\n", "real"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t step = 1; step < 40; step += 19) {
@@ -67,6 +75,12 @@ static void a_line_without_end(void **state)
         complaint_add(&c, "x\0y", 3);
     complaint_add(&c, "\nlast", 5);
     assert_string_equal(complaint_text(&c, text, sizeof text), "xyxyxyx");
+    assert_int_equal(strlen(c.first), COMPLAINT_LINE - 1);
+    assert_string_equal(c.last, ""); /* not ended yet */
+    assert_int_equal(c.used, 4);
+    char both[COMPLAINT_LINE + 16];
+    complaint_text(&c, both, sizeof both);
+    assert_string_equal(both + COMPLAINT_LINE - 1, " / last");
 }
 
 static void reads_what_is_there(void **state)

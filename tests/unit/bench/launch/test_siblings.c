@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,9 @@ static void all_end_alike(void **state)
     int fd = siblings_open(job, &e);
     assert_true(fd >= 0);
     assert_int_equal(siblings_open(job, &e), -1);
+    char want[128];
+    snprintf(want, sizeof want, "another nccltune of the job '%s' runs on this node", job);
+    assert_string_equal(e.text, want);
     usleep(100000);
     siblings_tell(fd, 77);
     assert_all_end_with(pids, 77);
@@ -74,10 +78,53 @@ static void nobody(void **state)
     assert_int_equal(siblings_wait("no such job", 0.2), SIBLINGS_NONE);
 }
 
+static int word_of(const char *name, int word, int late_ms)
+{
+    struct err e = {0};
+    int status, fd = siblings_open(name, &e);
+    assert_true(fd >= 0);
+    pid_t pid = fork();
+    if (!pid) {
+        usleep((unsigned)late_ms * 1000);
+        int got = siblings_wait(name, 20);
+        _exit(got == word ? 0 : 1);
+    }
+    if (!late_ms)
+        usleep(50000);
+    siblings_tell(fd, word);
+    waitpid(pid, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+/* Any byte, to whoever comes a moment late, under a name of any length: of long ones the beginning counts. */
+static void every_word_and_name(void **state)
+{
+    char name[200];
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(word_of(job, 0, 0), 0);
+    assert_int_equal(word_of(job, 255, 20), 0);
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    assert_int_equal(word_of(name, 7, 0), 0);
+    int fd = siblings_open(name, &e);
+    name[sizeof name - 2] = 'y';
+    assert_int_equal(siblings_open(name, &e), -1);
+    name[0] = 'y';
+    int other = siblings_open(name, &e);
+    assert_true(fd >= 0 && other >= 0);
+    siblings_tell(fd, 0);
+    siblings_tell(other, 0);
+    siblings_tell(-1, 0);
+    fd = siblings_open(name, &e); /* closed, so free again */
+    assert_true(fd >= 0);
+    close(fd);
+}
+
 int main(void)
 {
     snprintf(job, sizeof job, "test-%d", (int)getpid());
     const struct CMUnitTest tests[] = {cmocka_unit_test(all_end_alike), cmocka_unit_test(killed),
-                                       cmocka_unit_test(nobody)};
+                                       cmocka_unit_test(nobody), cmocka_unit_test(every_word_and_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
