@@ -21,17 +21,24 @@ struct fake_trouble {
     int buffers; /* with these alone */
 };
 
+struct fake_launch {
+    const char *label;
+    double factor;
+};
+
 static struct {
     struct fake_trouble trouble[4];
-    const char *dead_launch;    /* does not open, */
-    int dead_times;             /* so many times; 0: ever */
-    int dead_after;             /* every launch, once so many have been opened; 0: none */
-    int dead_code;              /* with this error; 0: ERR_FAILED */
-    const char *fast_launch;    /* ten times as fast as the others */
-    double slow_launches;       /* all others' factor over the default; 0: 1 */
-    double pair_factor;         /* of launches with a comma, over the fast one; 0: cannot be combined */
-    int stop_after;             /* samples until *stop is set; 0 never */
-    volatile sig_atomic_t stop; /* what that sets */
+    const char *dead_launch;      /* does not open, */
+    int dead_times;               /* so many times; 0: ever */
+    int dead_after;               /* every launch, once so many have been opened; 0: none */
+    int dead_code;                /* with this error; 0: ERR_FAILED */
+    const char *fast_launch;      /* ten times as fast as the others */
+    double slow_launches;         /* all others' factor over the default; 0: 1 */
+    double pair_factor;           /* of launches with a comma, over the fast one; 0: cannot be combined */
+    struct fake_launch launch[8]; /* instead: the factors of those whose labels are part of the launch's */
+    double variation[8];          /* of calls with a slash and a number, over what stands before it */
+    int stop_after;               /* samples until *stop is set; 0 never */
+    volatile sig_atomic_t stop;   /* what that sets */
     int ranks;
     int disturbed_start;      /* this start, counted from 1, is a fifth slower, */
     uint64_t disturbed_bytes; /* from this size on */
@@ -77,8 +84,12 @@ static inline double fake_time_us(const char *launch, const char *call, uint64_t
         factor = 0.1;
     if (strchr(launch, ','))
         factor = 0.1 * fake.pair_factor;
+    for (int i = 0; fake.launch[i].label; i++)
+        factor = (i ? factor : 1) * (strstr(launch, fake.launch[i].label) ? fake.launch[i].factor : 1);
+    size_t n = strcspn(call, "/");
+    factor *= call[n] ? fake.variation[call[n + 1] - '0'] : 1;
     for (int i = 0; i < FAKE_CALLS; i++)
-        if (!strcmp(call, fake_calls[i].label))
+        if (strlen(fake_calls[i].label) == n && !strncmp(call, fake_calls[i].label, n))
             return factor * (fake_calls[i].latency_us + fake_calls[i].us_per_byte * (double)bytes);
     return 1e6;
 }
@@ -99,7 +110,7 @@ static int fake_plan(const struct bench_setup *setup, struct arena *a, struct be
 static int fake_combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a,
                         struct bench_knobs *both)
 {
-    if (!(fake.pair_factor > 0))
+    if (!(fake.pair_factor > 0) || strstr(arena_printf(a, ",%s,", x->label), arena_printf(a, ",%s,", y->label)))
         return 0;
     *both = (struct bench_knobs){.label = arena_printf(a, "%s,%s", x->label, y->label)};
     return 1;

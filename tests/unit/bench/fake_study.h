@@ -8,7 +8,7 @@
 #include "bench/search/conduct.h"
 #include "tests/unit/bench/fake_engine.h"
 
-static char fake_dir[] = "/tmp/test_study_XXXXXX";
+static char fake_dir[] = "/dev/shm/test_study_XXXXXX"; /* every line is brought to disk */
 static char fake_path[64];
 
 static int fake_setup(void **state)

@@ -222,6 +222,88 @@ static void dead_launches(void **state)
     assert_false(history_dead(&results, "never tried"));
 }
 
+/* Each sample counts alike, in whichever session it was taken. */
+static void times_are_weighted_by_samples(void **state)
+{
+    struct bench_result rows[] = {items[0], items[3], items[1]};
+    const struct bench_results r = {.items = rows, .count = 3};
+    struct history_place here = at("default", 64);
+    (void)state;
+    rows[1].bytes = 64;
+    rows[1].ntimes = 1;
+    assert_near(history_time_us(&r, &here, "default"), (3 * 10 + 40 + 3 * 20) / 7.0, 1e-12);
+    rows[0].status = BENCH_WRONG;
+    assert_near(history_time_us(&r, &here, "default"), (40 + 3 * 20) / 4.0, 1e-12);
+}
+
+/* At 64 bytes 10 us, at 1024 bytes 40 us; either may not have been measured to the end. */
+static void expectations_from_either_side(void **state)
+{
+    static const struct {
+        enum bench_status below, above;
+        double us;
+    } cases[] = {{BENCH_OK, BENCH_OK, 10 + 30 * 192 / 960.0},
+                 {BENCH_DROPPED, BENCH_DROPPED, 16},
+                 {BENCH_OK, BENCH_CRASHED, 40},
+                 {BENCH_WRONG, BENCH_OK, 40},
+                 {BENCH_FAILED, BENCH_HUNG, 0},
+                 {BENCH_OK, BENCH_WRONG, 40}};
+    struct history_place between = at("default", 256), beyond = at("default", 2048), before = at("default", 32);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_result rows[] = {items[0], items[3]};
+        const struct bench_results r = {.items = rows, .count = 2};
+        rows[0].status = cases[i].below;
+        rows[1].status = cases[i].above;
+        assert_near(history_expect_us(&r, &between, "default"), cases[i].us, 1e-9);
+        assert_near(history_expect_us(&r, &beyond, "default"), cases[i].above <= BENCH_DROPPED ? 80 : 0, 1e-9);
+        assert_near(history_expect_us(&r, &before, "default"), cases[i].below <= BENCH_DROPPED ? 10 : 0, 1e-9);
+    }
+}
+
+/* Of two sessions at the nearest size the later one; farther sizes do not count. */
+static void the_nearest_size_and_the_last_session(void **state)
+{
+    struct bench_result rows[] = {items[0], items[1], items[0], items[3], items[1]};
+    const struct bench_results r = {.items = rows, .count = 5};
+    struct history_place between = at("default", 512);
+    (void)state;
+    rows[0].bytes = 256, rows[1].bytes = 256, rows[2].bytes = 128; /* 20 us, the later one of the nearest */
+    rows[3].bytes = 1024, rows[4].bytes = 1024;                    /* likewise */
+    assert_near(history_expect_us(&r, &between, "default"), 20, 1e-9);
+    rows[4].bytes = 2048;
+    assert_near(history_expect_us(&r, &between, "default"), 20 + 20 * 256 / 768.0, 1e-9);
+}
+
+/* A death counts here from the first line of the session that runs on. */
+static void deaths_of_this_session(void **state)
+{
+    struct bench_result rows[] = {items[0], items[10], items[0]};
+    struct bench_results r = {.items = rows, .count = 3};
+    struct history_place here = at("default", 64);
+    (void)state;
+    for (r.session = 0; r.session < 4; r.session++)
+        assert_int_equal(history_hopeless(&r, &here, "risky"), r.session <= 1);
+    rows[2] = items[10];
+    assert_true(history_hopeless(&r, &here, "risky"));
+}
+
+/* The fastest result of another launch; what was left behind there is none. */
+static void the_best_rival(void **state)
+{
+    struct bench_result rows[] = {items[1], items[0], items[5], items[3], items[5]};
+    const struct bench_results r = {.items = rows, .count = 5};
+    struct history_place ours = at("ib7", 64);
+    (void)state;
+    rows[3].bytes = 64, rows[3].ntimes = 0; /* 40 us that nobody has measured */
+    assert_near(history_rival(&r, &ours).median, 10, 0);
+    rows[1].status = BENCH_DROPPED;
+    rows[2].coll = COLL_BROADCAST;
+    rows[4].bytes = 65;
+    assert_near(history_rival(&r, &ours).median, 20, 0);
+    assert_int_equal(history_rival(&r, &ours).n, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +318,11 @@ int main(void)
         cmocka_unit_test(places_differ_by_every_member),
         cmocka_unit_test(the_least_disturbed),
         cmocka_unit_test(close_behind),
+        cmocka_unit_test(times_are_weighted_by_samples),
+        cmocka_unit_test(expectations_from_either_side),
+        cmocka_unit_test(the_nearest_size_and_the_last_session),
+        cmocka_unit_test(deaths_of_this_session),
+        cmocka_unit_test(the_best_rival),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

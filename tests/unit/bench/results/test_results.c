@@ -421,6 +421,147 @@ static void keeps_noise(void **state)
     arena_free(a);
 }
 
+/* The first broken lines are named, the others counted; blank ones are none. */
+static void many_broken_lines(void **state)
+{
+    (void)state;
+    for (int broken = 20; broken <= 22; broken++) {
+        char text[512] = "{\"format\": \"nccltune-results/1\"}\n \t\r\n\n", expected[64];
+        char *said = NULL;
+        size_t n;
+        struct err e;
+        struct log log = {.out = open_memstream(&said, &n), .program = "x"};
+        for (int i = 0; i < broken; i++)
+            strcat(text, "{\"a\": 1}\n");
+        put(text);
+        struct bench_results *r = bench_results_load(path, &log, &e);
+        assert_non_null(r);
+        assert_int_equal(r->count, 0);
+        fclose(log.out);
+        int lines = 0;
+        for (const char *p = said; (p = strstr(p, "; line skipped\n")); p++)
+            lines++;
+        assert_int_equal(lines, 20);
+        assert_non_null(strstr(said, "r.jsonl:4"));
+        assert_non_null(strstr(said, "r.jsonl:23"));
+        assert_null(strstr(said, "r.jsonl:24"));
+        snprintf(expected, sizeof expected, "r.jsonl: %d more broken lines skipped\n", broken - 20);
+        assert_true((strstr(said, "more broken lines") != NULL) == (broken > 20));
+        assert_true((strstr(said, expected) != NULL) == (broken > 20));
+        free(said);
+        bench_results_free(r);
+    }
+}
+
+/* A hash is 64 hexadecimal digits, in small letters, or none. */
+static void headers(void **state)
+{
+#define DIGITS "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
+    static const struct {
+        const char *hash;
+        int rc;
+    } cases[] = {{"", 0},
+                 {DIGITS "f", 0},
+                 {DIGITS, ERR_FAILED},
+                 {DIGITS "ff", ERR_FAILED},
+                 {DIGITS "F", ERR_FAILED},
+                 {DIGITS "g", ERR_FAILED}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256], topology[SHA256_HEX] = "before";
+        struct err e = {0};
+        snprintf(text, sizeof text, "{\"format\": \"nccltune-results/1\", \"topology\": \"%s\"}", cases[i].hash);
+        assert_int_equal(bench_results_read_header(text, strlen(text), "r.jsonl", topology, &e), cases[i].rc);
+        assert_string_equal(topology, cases[i].rc ? "before" : cases[i].hash);
+        if (cases[i].rc)
+            assert_string_equal(e.text, "r.jsonl:1: expected \"topology\": a SHA-256 of 64 hex digits");
+    }
+    put("{\"format\": \"nccltune-results/1\"}"); /* no end of line */
+    struct err e;
+    struct bench_results *r = bench_results_load(path, NULL, &e);
+    assert_non_null(r);
+    assert_string_equal(r->topology, "");
+    bench_results_free(r);
+}
+
+/* What the first line holds, and what a resumed run makes of it. */
+static void begins_and_goes_on(void **state)
+{
+    static const char *const rest = ",\"tool\":\"";
+    struct arena *a = arena_new();
+    struct bench_journal j;
+    struct err e;
+    char *text;
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        unlink(path);
+        assert_int_equal(bench_journal_open(&j, path, known ? DIGITS "f" : NULL, 0, NULL, &e), 0);
+        assert_string_equal(j.results->topology, known ? DIGITS "f" : "");
+        assert_int_equal(j.lines, 1);
+        bench_journal_close(&j);
+        assert_int_equal(j.fd, -1);
+        bench_journal_close(&j);
+        text = get(a);
+        const char *head = known ? "{\"format\":\"nccltune-results/1\",\"topology\":\"" DIGITS "f\""
+                                 : "{\"format\":\"nccltune-results/1\"";
+        assert_memory_equal(text, head, strlen(head));
+        assert_memory_equal(text + strlen(head), rest, strlen(rest));
+        assert_string_equal(text + strlen(text) - 3, "\"}\n");
+        /* Either side may not know its topology. */
+        assert_int_equal(bench_journal_open(&j, path, known ? "" : DIGITS "f", 1, NULL, &e), 0);
+        assert_string_equal(j.results->topology, known ? DIGITS "f" : "");
+        assert_int_equal(j.lines, 1);
+        bench_journal_close(&j);
+        assert_int_equal(bench_journal_open(&j, path, NULL, 1, NULL, &e), 0);
+        bench_journal_close(&j);
+        assert_string_equal(get(a), text);
+    }
+    put("{\"format\":\"nccltune-results/1\"}\n\n{\"broken\": 1}\n{\"cut");
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    assert_int_equal(j.lines, 3); /* and the next one is the fourth */
+    struct bench_result x = sample();
+    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    assert_int_equal(j.lines, 4);
+    assert_int_equal(j.results->items[0].line, 4);
+    bench_journal_close(&j);
+    put("something else"); /* without an end of line, and none of ours */
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), ERR_FAILED);
+    assert_string_equal(get(a), "something else");
+    assert_int_equal(j.fd, -1);
+    put("{\"format\":\"nccltune-results/2\"}\n");
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), ERR_FAILED);
+    arena_free(a);
+}
+
+/* Somebody removes the file, or puts another one in its place: nothing is written where nobody reads it. */
+static void a_file_that_goes_away(void **state)
+{
+    (void)state;
+    for (int replaced = 0; replaced < 2; replaced++) {
+        struct arena *a = arena_new();
+        struct bench_journal j;
+        struct err e;
+        struct bench_result x = sample();
+        struct findings noise = {.arena = a};
+        unlink(path);
+        assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+        unlink(path);
+        if (replaced)
+            put("another\n");
+        finding_add(&noise, FINDING_OK, "x", NULL, "y");
+        assert_int_equal(bench_journal_append_noise(&j, &noise, &e), ERR_FAILED);
+        assert_int_equal(bench_journal_append(&j, &x, &e), ERR_FAILED);
+        assert_non_null(strstr(e.text, "r.jsonl: was removed or replaced while it was being written"));
+        assert_int_equal(j.results->count, 0);
+        assert_int_equal(j.results->noise.n, 0);
+        assert_int_equal(j.lines, 1);
+        if (replaced)
+            assert_string_equal(get(a), "another\n");
+        bench_journal_close(&j);
+        arena_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +579,10 @@ int main(void)
         cmocka_unit_test(broken_bands),
         cmocka_unit_test(reads_doubt),
         cmocka_unit_test(keeps_noise),
+        cmocka_unit_test(many_broken_lines),
+        cmocka_unit_test(headers),
+        cmocka_unit_test(begins_and_goes_on),
+        cmocka_unit_test(a_file_that_goes_away),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -74,9 +74,78 @@ static void confidence_of_the_best(void **state)
     assert_near(bench_confidence_among(BENCH_CONFIDENCE, 5), 0.99, 1e-12);
 }
 
+/* The lower quartile of what was measured in a round, of as many as there are. */
+static void passes_of_a_session(void **state)
+{
+    static const double quartile[] = {0, 1, 1, 1, 1, 2, 2, 2, 2, 3};
+    (void)state;
+    for (int n = 1; n < 10; n++) {
+        struct bench_visit slow[] = {{1, 100}}, fast[9];
+        for (int i = 0; i < n; i++)
+            fast[i] = (struct bench_visit){1, n - i};
+        struct bench_candidate a = CANDIDATE(slow), b = {.visits = fast, .nvisits = n};
+        const struct bench_candidate *from[] = {&a}, *to[] = {&b};
+        struct bench_interval g = bench_sessions_gain(from, to, NULL, 1, 0.95);
+        assert_int_equal(g.n, 1);
+        assert_near(g.median, 100 / quartile[n], 1e-9);
+        assert_near(g.low, g.median, 1e-9);
+        assert_near(g.high, g.median, 1e-9);
+    }
+    struct bench_visit many[70]; /* more passes than there is room for: the first 64 */
+    for (int i = 0; i < 70; i++)
+        many[i] = (struct bench_visit){1, i < 64 ? 50 : 1};
+    struct bench_visit slow[] = {{1, 100}};
+    struct bench_candidate a = CANDIDATE(slow), b = CANDIDATE(many);
+    const struct bench_candidate *from[] = {&a}, *to[] = {&b};
+    assert_near(bench_sessions_gain(from, to, NULL, 1, 0.95).median, 2, 1e-9);
+}
+
+/* Of sessions that were cut short those count that have half of the points. */
+static void sessions_cut_short(void **state)
+{
+    struct bench_visit both[] = {{1, 100}, {2, 100}, {3, 100}}, twice[] = {{1, 50}, {2, 50}, {3, 50}},
+                       first[] = {{1, 25}}, none[] = {{0, 0}};
+    struct bench_candidate a = CANDIDATE(both), b = CANDIDATE(twice), c = CANDIDATE(first), d = CANDIDATE(none);
+    const struct bench_candidate *from[] = {&a, &a, &a, &a}, *half[] = {&b, &c, &d, &d}, *more[] = {&b, &c, &c, &d},
+                                 *late[] = {&c, &c, &c, &b};
+    (void)state;
+    d.nvisits = 0;
+    assert_int_equal(bench_sessions_gain(from, half, NULL, 3, 0.95).n, 3);
+    assert_int_equal(bench_sessions_gain(from, more, NULL, 3, 0.95).n, 1);
+    assert_near(bench_sessions_gain(from, more, NULL, 3, 0.95).median, cbrt(2 * 4 * 4), 1e-9);
+    assert_int_equal(bench_sessions_gain(from, late, NULL, 4, 0.95).n, 1);
+    assert_int_equal(bench_sessions_gain(from, late + 3, NULL, 1, 0.95).n, 3);
+    struct bench_interval g = bench_sessions_gain(from, half, NULL, 0, 0.95);
+    assert_true(g.n == 0 && g.median == 0);
+}
+
+/* A setting that every class of nodes has for itself counts once, each item of a list for itself. */
+static void what_a_launch_asks_for(void **state)
+{
+    static const struct bench_setting s[] = {{"A", "1"},        {"NCCL_IB_HCA", "=a:1,b:1,c:1"},
+                                             {"X@one", "=a,b"}, {"X@two", "=c,d,e"},
+                                             {"XY@one", "1"},   {"X", "1"},
+                                             {"X", "2"},        {"Y", ","}};
+    static const struct {
+        int first, n, asks;
+    } cases[] = {{0, 0, 0}, {0, 1, 1}, {1, 1, 3}, {0, 2, 4}, {2, 1, 2},
+                 {2, 2, 2}, {3, 2, 4}, {5, 2, 2}, {7, 1, 2}, {3, 1, 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_knobs k = {"x", s + cases[i].first, cases[i].n};
+        assert_int_equal(bench_asks_for(&k), cases[i].asks);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_point), cmocka_unit_test(several_points),
-                                       cmocka_unit_test(confidence_of_the_best)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_point),
+        cmocka_unit_test(several_points),
+        cmocka_unit_test(confidence_of_the_best),
+        cmocka_unit_test(passes_of_a_session),
+        cmocka_unit_test(sessions_cut_short),
+        cmocka_unit_test(what_a_launch_asks_for),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,12 +100,73 @@ static void usual_ones_come_in_order(void **state)
     arena_free(a);
 }
 
+static void loads_have_names(void **state)
+{
+    (void)state;
+    assert_null(bench_load_name(BENCH_ALONE));
+    assert_null(bench_load_name(-1));
+    assert_null(bench_load_name(BENCH_LOADS));
+    assert_string_equal(bench_load_name(BENCH_COMPUTE), "compute");
+    assert_string_equal(bench_load_name(BENCH_CALLS), "calls");
+    assert_int_equal(bench_load_parse("compute"), BENCH_COMPUTE);
+    assert_int_equal(bench_load_parse("calls"), BENCH_CALLS);
+    assert_int_equal(bench_load_parse("call"), -1);
+}
+
+/* The largest there are, and as many as there is room for. */
+static void shapes_at_their_limits(void **state)
+{
+    static const struct {
+        const char *text;
+        int rc;
+    } cases[] = {{"1048576x1", 0},
+                 {"1048577x1", ERR_USAGE},
+                 {"1024x1024", 0},
+                 {"1024x1025", ERR_USAGE},
+                 {"1x2", 0},
+                 {"2x1", 0},
+                 {"1x1*2", ERR_USAGE},
+                 {"2x1*1048576", 0},
+                 {"2x1*1048577", ERR_USAGE},
+                 {"000000000000002x1", 0},
+                 {"0000000000000002x1", ERR_USAGE}};
+    const struct bench_shape whole = {1 << 17, 8 << 17, 0};
+    struct bench_shape s, usual[BENCH_SHAPES];
+    struct err e = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (bench_shape_parse(cases[i].text, &s, "--shapes", &e) != cases[i].rc)
+            fail_msg("%s", cases[i].text);
+    assert_string_equal(e.text,
+                        "--shapes: '0000000000000002x1' is no shape; expected nodes, x, ranks of a node, behind "
+                        "a * how many such groups at once, and behind an @ compute or calls for what runs "
+                        "beside: 2x8, 1x4*2, 4x1*all@compute");
+    assert_int_equal(bench_shapes_usual(&whole, usual), BENCH_SHAPES);
+}
+
+/* One member is enough to tell two apart. */
+static void shapes_that_are_the_same(void **state)
+{
+    const struct bench_shape x = {2, 8, 3, BENCH_COMPUTE};
+    struct bench_shape y[] = {x, x, x, x};
+    (void)state;
+    y[0].nodes++, y[1].ranks++, y[2].others++, y[3].load++;
+    assert_true(bench_shape_same(&x, &x));
+    for (int i = 0; i < 4; i++)
+        assert_false(bench_shape_same(&x, &y[i]));
+    assert_int_equal(bench_shape_room(&(struct bench_shape){0, 0, 0}, &(struct bench_shape){2, 8, 0}), 0);
+    assert_int_equal(bench_shape_room(&(struct bench_shape){2, 8, 0}, &(struct bench_shape){0, 0, 0}), 0);
+    assert_int_equal(bench_shape_room(&(struct bench_shape){2, 3, 0}, &(struct bench_shape){2, 8, 0}), 0);
+    assert_int_equal(bench_shape_room(&(struct bench_shape){2, 4, 0}, &(struct bench_shape){2, 9, 0}), 0);
+    assert_int_equal(bench_shape_room(&(struct bench_shape){2, 0, 0}, &(struct bench_shape){2, 8, 0}), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(are_read_and_written),
-        cmocka_unit_test(ranks_have_their_groups),
-        cmocka_unit_test(usual_ones_come_in_order),
+        cmocka_unit_test(are_read_and_written),     cmocka_unit_test(ranks_have_their_groups),
+        cmocka_unit_test(usual_ones_come_in_order), cmocka_unit_test(loads_have_names),
+        cmocka_unit_test(shapes_at_their_limits),   cmocka_unit_test(shapes_that_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -112,6 +114,284 @@ static void what_is_missing_leaves_no_journal(void **state)
     rmdir(dir);
 }
 
+/* A plan of every kind, for people. */
+static void a_plan_in_words(void **state)
+{
+    static const char *const plans[] = {
+        "{\"engine\":\"e\",\"library\":\"L 1\",\"description\":\"a formula\",\"launches\":[\"default\",\"x=1\"],"
+        "\"beside\":[\"b\",\"c\"],\"collectives\":{\"allreduce\":{\"calls\":[\"default\",\"ring\"],\"refinements\":1},"
+        "\"broadcast\":{\"calls\":[\"default\"],\"refinements\":0}},\"sizes\":[8,1024],"
+        "\"time\":[{\"start_s\":1,\"time_s\":60,\"enough_s\":90,\"points\":3,\"of_points\":4,\"launches\":1,"
+        "\"of_launches\":2,\"pairs\":3},{\"start_s\":5,\"time_s\":60,\"enough_s\":60,\"points\":4,\"of_points\":4,"
+        "\"launches\":1,\"of_launches\":2,\"pairs\":2}],\"expected\":[{\"launch\":\"x=1\",\"gain\":1.25,\"time_s\":7.5,"
+        "\"gain_per_s\":0.0297},{\"collective\":\"allreduce\",\"bytes\":1024,\"gain\":1.5,\"time_s\":1,"
+        "\"gain_per_s\":0.02},{\"collective\":\"allreduce\",\"bytes\":8,\"gain\":1,\"time_s\":1,\"gain_per_s\":0}]}",
+        "{\"engine\":\"m\",\"library\":\"L 2\",\"description\":\"none\",\"launches\":[\"default\"],"
+        "\"collectives\":{\"alltoall\":{\"calls\":[\"default\"]}},\"sizes\":[4096]}",
+    };
+    static const char *const texts[] = {
+        "engine       e (L 1): a formula\n"
+        "launches     default x=1\n"
+        "with the best b c\n"
+        "allreduce    default ring, and 1 refinements of those that come close\n"
+        "broadcast    default\n"
+        "sizes        8 B, 1 KiB\n"
+        "time         by what a start takes, which the first one tells\n"
+        "  start 1 s    60 s: calls at 3 of 4 points, then 1 of 2 launches in turn, then the best against the default "
+        "in 3 pairs of sessions; 1 min 30 s would do for all\n"
+        "  start 5 s    60 s: calls at 4 of 4 points; no launch can be told from the default\n"
+        "expected     by the model, the most per second first, of all calls alike, where a start takes 5 s\n"
+        "  launch x=1: 1.25x in 8 s, 3 % of all a second\n"
+        "  allreduce 1 KiB: 1.50x in 1 s, 2 % of all a second\n",
+        "engine       m (L 2): none\n"
+        "launches     default\n"
+        "alltoall     default\n"
+        "sizes        4 KiB\n",
+    };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char text[2048] = "";
+        FILE *out = fmemopen(text, sizeof text, "w");
+        cJSON *plan = cJSON_Parse(plans[i]);
+        assert_non_null(plan);
+        bench_plan_print(plan, out);
+        fclose(out);
+        cJSON_Delete(plan);
+        assert_string_equal(text, texts[i]);
+    }
+}
+
+/* ---- over a worker that is a script ---- */
+
+static char scripts[] = "/tmp/test_bench_XXXXXX";
+
+static const char *script(const char *name, const char *text)
+{
+    static char path[2][64];
+    static int next;
+    char *p = path[next++ % 2];
+    snprintf(p, sizeof path[0], "%s/%s", scripts, name);
+    FILE *f = fopen(p, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(chmod(p, 0755), 0);
+    return p;
+}
+
+/* Every first call of a request takes 100 us, others 50; mpirun starts what stands last on its command line. */
+static int make_scripts(void **state)
+{
+    (void)state;
+    strcpy(scripts, "/tmp/test_bench_XXXXXX");
+    if (!mkdtemp(scripts))
+        return -1;
+    setenv(
+        "NCCLTUNE_BENCH",
+        script("worker",
+               "#!/bin/sh\n"
+               "[ \"$1\" = --describe ] && { echo '{\"library\":\"Open MPI 9\",\"variables\":{"
+               "\"coll_tuned_allreduce_algorithm\":{\"ring\":4,\"tree\":5}}}'; exit; }\n"
+               "echo '{\"hello\":{\"library\":\"Open MPI 9\",\"nodes\":1,\"ranks\":2}}'\n"
+               "while read -r line; do\n"
+               "  s=${line#*\\\"samples\\\":}; s=${s%%,*}\n"
+               "  while [ $s -gt 0 ]; do\n"
+               "    s=$((s - 1)); i=0; rest=$line; us=100\n"
+               "    while case $rest in *'\"settings\"'*) ;; *) false ;; esac; do\n"
+               "      echo \"{\\\"call\\\":$i,\\\"us\\\":$us.$s}\"; rest=${rest#*'\"settings\"'}; i=$((i + 1)); us=50\n"
+               "    done\n"
+               "  done\n"
+               "  echo '{\"done\":true}'\n"
+               "done\n"),
+        1);
+    return 0;
+}
+
+static int remove_scripts(void **state)
+{
+    static const char *const names[] = {"worker", "mpirun", "w.json", "r.jsonl", "earlier.jsonl"};
+    char path[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", scripts, names[i]);
+        unlink(path);
+    }
+    return rmdir(scripts);
+}
+
+static struct bench_options scripted(void)
+{
+    struct bench_options o;
+    bench_options_default(&o);
+    o.collectives = 1u << COLL_ALLREDUCE;
+    o.sizes = (struct bench_size_list){2, {8, 1024}};
+    o.setup.mpirun = script("mpirun", "#!/bin/sh\nfor a; do last=$a; done\nexec \"$last\"\n");
+    o.setup.ranks_per_node = 2;
+    o.budget_s = 20;
+    return o;
+}
+
+static char *plan_text(const struct bench_options *o)
+{
+    struct err e = {0};
+    char *said = NULL;
+    size_t n;
+    FILE *out = open_memstream(&said, &n);
+    struct log log = {.out = out, .program = "x"};
+    cJSON *plan = bench_plan_json(o, NULL, &log, &e);
+    if (plan) {
+        char *json = cJSON_PrintUnformatted(plan);
+        fprintf(out, "%s\n", json);
+        free(json);
+        cJSON_Delete(plan);
+    } else
+        fprintf(out, "%d: %s\n", e.code, e.text);
+    fclose(out);
+    return said;
+}
+
+static void plan_is(const struct bench_options *o, const char *expected)
+{
+    char *text = plan_text(o);
+    if (strcmp(text, expected) != 0)
+        fail_msg("%s", text);
+    free(text);
+}
+
+#define PLAN_HEAD                                                                                                   \
+    "{\"engine\":\"mpi\",\"library\":\"Open MPI 9\",\"description\":\"collectives on host memory through OpenMPI, " \
+    "over its "                                                                                                     \
+    "algorithms and network "                                                                                       \
+    "interfaces\",\"launches\":[\"default\"],\"collectives\":{\"allreduce\":{\"calls\":[\"default\","
+#define ROW(start, points)                                                                             \
+    "{\"start_s\":" start ",\"time_s\":60,\"enough_s\":%s,\"points\":" points ",\"of_points\":" points \
+    ",\"launches\":0,"                                                                                 \
+    "\"of_launches\":0,\"pairs\":0}"
+
+static void what_would_be_done(void **state)
+{
+    static const char journal[] =
+        "{\"format\": \"nccltune-results/1\"}\n"
+        "{\"engine\": \"mpi\", \"library\": \"x\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 1, "
+        "\"ranks\": 2, "
+        "\"launch\": {\"label\": \"default\"}, \"call\": {\"label\": \"default\"}, \"round\": 1, \"status\": \"ok\", "
+        "\"times_us\": [10]}\n"
+        "{\"engine\": \"mpi\", \"library\": \"x\", \"collective\": \"allreduce\", \"bytes\": 8, \"nodes\": 1, "
+        "\"ranks\": 2, "
+        "\"launch\": {\"label\": \"default\"}, \"call\": {\"label\": \"ring\"}, \"round\": 1, \"status\": \"ok\", "
+        "\"times_us\": [90]}\n";
+    struct bench_options o = scripted();
+    char expected[2048];
+    (void)state;
+    o.budget_s = 60;
+    snprintf(expected, sizeof expected,
+             PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"time\":[" ROW("1", "2") "," ROW(
+                 "5", "2") "," ROW("30", "2") "]}\n",
+             "60", "60", "122");
+    plan_is(&o, expected);
+    o.shapes.count = 3; /* every shape has its points */
+    snprintf(expected, sizeof expected,
+             PLAN_HEAD "\"ring\",\"tree\"],\"refinements\":0}},\"sizes\":[8,1024],\"time\":[" ROW("1", "6") "," ROW(
+                 "5", "6") "," ROW("30", "6") "]}\n",
+             "60", "60", "126");
+    plan_is(&o, expected);
+    o.shapes.count = 0;
+    o.budget_open = 1;
+    char *text = plan_text(&o);
+    assert_non_null(strstr(text, "{\"start_s\":30,\"time_s\":122,\"enough_s\":122,"));
+    free(text);
+    o.budget_open = 0;
+    const char *earlier = script("earlier.jsonl", journal); /* in which ring lost by far */
+    o.earlier = earlier;
+    text = plan_text(&o);
+    assert_non_null(strstr(text, "x: not tried again, for it was far behind everywhere in "));
+    assert_non_null(strstr(text, "\"calls\":[\"default\",\"tree\"]"));
+    free(text);
+    o.earlier = "/nonexistent/r.jsonl";
+    text = plan_text(&o);
+    assert_non_null(strstr(text, "/nonexistent/r.jsonl"));
+    free(text);
+    o.earlier = NULL;
+    o.collectives |= 1u << COLL_REDUCE;
+    plan_is(&o, "2: the mpi engine does not measure reduce\n");
+}
+
+/* Of a workload's collectives those are left out that the engine does not have, and an error where none is left. */
+static void a_workload_with_more_than_the_engine_has(void **state)
+{
+    static const char call[] = "{\"collective\": \"%s\", \"bytes\": 4096, \"count\": 1, \"group_size\": 2}";
+    struct bench_options o = scripted();
+    char text[1024], first[128], second[128], expected[256];
+    (void)state;
+    for (int both = 0; both < 2; both++) {
+        snprintf(first, sizeof first, call, "reduce");
+        snprintf(second, sizeof second, call, "allreduce");
+        snprintf(
+            text, sizeof text,
+            "{\"format\": \"nccltune-workload/1\", \"ranks\": 2, \"phases\": [{\"name\": \"step\", \"collectives\": [%s"
+            "%s%s]}]}",
+            first, both ? ", " : "", both ? second : "");
+        o.sizes.count = 0;
+        o.collectives = 1u << COLL_ALLREDUCE | 1u << COLL_REDUCE;
+        o.workload = script("w.json", text);
+        if (both) {
+            char *said = plan_text(&o);
+            snprintf(expected, sizeof expected,
+                     "x: %s/w.json: its reduce is left out: the mpi engine does not measure it\n", scripts);
+            assert_memory_equal(said, expected, strlen(expected));
+            assert_non_null(strstr(said, "\"sizes\":[4096]"));
+            free(said);
+        } else
+            plan_is(&o, "2: the mpi engine does not measure reduce\n");
+    }
+}
+
+/* All of a run: its journal, what it tells, and who may have the measurements. */
+static void a_whole_run(void **state)
+{
+    struct bench_options o = scripted();
+    struct bench_summary first, second;
+    struct bench_results *measured = NULL;
+    struct err e = {0};
+    char path[64];
+    (void)state;
+    snprintf(path, sizeof path, "%s/r.jsonl", scripts);
+    o.results = path;
+    o.confidence = 0.9;
+    if (bench_run(&o, NULL, NULL, NULL, NULL, &first, &measured, &e))
+        fail_msg("%s", e.text);
+    assert_non_null(measured);
+    assert_true(first.measured >= 6 && first.resumed == 0 && first.troubled == 0 && first.left_out == 0);
+    assert_int_equal(measured->count, first.measured);
+    assert_true(measured->confidence == 0.9);
+    int repeats = 0; /* what was found about the machine meanwhile is in the journal */
+    for (int i = 0; i < measured->noise.n; i++)
+        repeats |= !strcmp(measured->noise.list[i].id, "default-repeats");
+    assert_true(repeats);
+    for (int i = 0; i < measured->count; i++) {
+        const struct bench_result *x = &measured->items[i];
+        assert_true(x->nodes == 1 && x->ranks == 2 && (x->bytes == 8 || x->bytes == 1024));
+        assert_string_equal(x->library, "Open MPI 9");
+    }
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, &second, &measured, &e), ERR_FAILED); /* it is there */
+    assert_int_equal(measured->count, first.measured);
+    o.resume = 1;
+    if (bench_run(&o, NULL, NULL, NULL, NULL, &second, &measured, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(second.resumed, first.measured);
+    assert_int_equal(measured->count, first.measured + second.measured);
+    bench_results_free(measured);
+    o.setup.mpirun = "/bin/false";
+    o.resume = 0;
+    unlink(path);
+    assert_int_equal(bench_run(&o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "the launch exited with code 1"));
+    struct bench_results *empty = bench_results_load(path, NULL, &e);
+    assert_non_null(empty);
+    assert_int_equal(empty->count + empty->noise.n, 0);
+    bench_results_free(empty);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +400,10 @@ int main(void)
         cmocka_unit_test(listed_sizes_ascend),
         cmocka_unit_test(a_workload_must_call_something),
         cmocka_unit_test(what_is_missing_leaves_no_journal),
+        cmocka_unit_test(a_plan_in_words),
+        cmocka_unit_test_setup_teardown(what_would_be_done, make_scripts, remove_scripts),
+        cmocka_unit_test_setup_teardown(a_workload_with_more_than_the_engine_has, make_scripts, remove_scripts),
+        cmocka_unit_test_setup_teardown(a_whole_run, make_scripts, remove_scripts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 
 #include "bench/results/sessions.h"
 #include "bench/search/budget.h"
+#include "tests/lib/whole.h"
 
 /* Longer starts, more points and more launches take more time, within bounds. */
 static void the_usual_time_grows_with_the_task(void **state)
@@ -40,9 +42,47 @@ static void what_time_buys(void **state)
     assert_true(few.points > 0.5 && few.pairs < BENCH_FEWEST_SESSIONS);
 }
 
+/* Lines for tasks, budgets and starts of every kind, as people get them, and the figures behind. */
+static void in_words_and_figures(void **state)
+{
+    static const struct budget_task tasks[] = {{44, 0, 0}, {22, 1, 0}, {44, 12, 0}, {440, 30, 0}, {8, 2, 1}};
+    static const double budgets[] = {10, 60, 150, 400, 2000, 1e5}, starts[] = {0.5, 2, 5, 30};
+    char *text = NULL, line[BUDGET_TEXT];
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    (void)state;
+    for (size_t t = 0; t < sizeof tasks / sizeof *tasks; t++) {
+        fprintf(out, "%d points, %d launches, all %d\n", tasks[t].points, tasks[t].launches, tasks[t].all);
+        for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+            fprintf(out, "start %g s: usually %.3f s\n", starts[i], budget_usual_s(&tasks[t], starts[i]));
+            for (size_t k = 0; k < sizeof budgets / sizeof *budgets; k++) {
+                struct budget_buys b = budget_buys(&tasks[t], budgets[k], starts[i]);
+                budget_text(&tasks[t], budgets[k], starts[i], line);
+                fprintf(out, "  %s; visits of %.3f s; %.4f, %.4f, %d\n", line,
+                        budget_visit_s(&tasks[t], budgets[k], starts[i]), b.points, b.launches, b.pairs);
+            }
+        }
+        for (int given = 0; given < 2; given++) {
+            cJSON *doc = budget_json(&tasks[t], given ? 90 : 0);
+            char *json = cJSON_PrintUnformatted(doc);
+            fprintf(out, "%s\n", json);
+            budget_print(doc, out);
+            free(json);
+            cJSON_Delete(doc);
+        }
+    }
+    fclose(out);
+    assert_true(budget_kept_s(100, 20) == 20 && budget_kept_s(100, 35) == 35 && budget_kept_s(100, 90) == 35);
+    assert_whole(text, "tests/fixtures/bench/budget.txt");
+    free(text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_usual_time_grows_with_the_task),
-                                       cmocka_unit_test(what_time_buys)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_usual_time_grows_with_the_task),
+        cmocka_unit_test(what_time_buys),
+        cmocka_unit_test(in_words_and_figures),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

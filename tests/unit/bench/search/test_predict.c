@@ -211,11 +211,155 @@ static void an_engine_without_a_word(void **state)
     fake_end(&f);
 }
 
+/* Times by label; "small" is quick with few bytes and "large" with many, which is the better one on the whole. */
+static int by_size(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
+                   const struct bench_knobs *call, struct bench_prediction *g)
+{
+    (void)plan;
+    if (!strcmp(call->label, "awful"))
+        return -1;
+    g->us = fake_time_us("", call->label, at->bytes) * (at->bytes <= 128 && !strcmp(launch->label, "small") ? 0.8 : 1) *
+            (at->bytes > 128 && !strcmp(launch->label, "large") ? 0.5 : 1);
+    g->low_us = g->high_us = g->us;
+    return 0;
+}
+
+/* Which launch has all its calls predicted, beside the default. */
+static const char *examined(const struct bench_results *r, int n)
+{
+    int small = count(r, n, "small", "late", 8), large = count(r, n, "large", "late", 8);
+    return small && !large ? "small" : large && !small ? "large" : "neither";
+}
+
+static void what_a_workload_calls(void **state)
+{
+    static const struct bench_engine engines[] = {{.name = "formula", .predict = by_size, .groups = 1},
+                                                  {.name = "formula", .predict = by_size}};
+    static const char *const launches[] = {"small", "large"};
+    struct workload *w = workload_new();
+    struct workload_phase *p = workload_add_phase(w, "step");
+    struct fake_run f;
+    struct err e;
+    (void)state;
+    w->ranks = 32;
+    w->ranks_per_node = 8;
+    for (int i = 0; i < 2; i++)
+        workload_add_call(w, p,
+                          (struct workload_call){.kind = COLL_ALLREDUCE,
+                                                 .bytes = i ? 1 << 20 : 8,
+                                                 .count = i ? 1 : 1000,
+                                                 .group_size = 32,
+                                                 .place = WORKLOAD_CLUSTER,
+                                                 .stride = 1});
+    for (int grouped = 0; grouped < 2; grouped++)
+        for (int named = 0; named < 2; named++) {
+            memset(&fake, 0, sizeof fake);
+            begin(&f, 0);
+            f.study.engine = &engines[!grouped];
+            for (int i = 0; i < 2; i++)
+                f.study.plan.launches[i + 1] = (struct bench_knobs){.label = launches[i]};
+            f.study.plan.nlaunches = 3;
+            f.study.plan.nnodes = 1;
+            f.study.workload = named ? w : NULL;
+            assert_int_equal(bench_predict(&f.study, &e), 0);
+            struct bench_results *r = written();
+            int n = named ? 4 : 2; /* a workload's groups have as many nodes as they want */
+            assert_int_equal(f.study.nodes, n);
+            assert_int_equal(f.study.ranks, 8 * n);
+            assert_int_equal(count(r, n, BENCH_DEFAULT, BENCH_DEFAULT, 0), named ? 2 : f.study.nsizes);
+            assert_int_equal(count(r, 6 - n, NULL, NULL, 0), 0);
+            assert_string_equal(examined(r, n), named ? "small" : "large");
+            assert_int_equal(f.summary.measured, r->count);
+            bench_results_free(r);
+            fake_end(&f);
+        }
+    workload_free(w);
+}
+
+/* Sizes that come out the same once they are cut into blocks are one place, those too small for so many ranks none. */
+static void sizes_in_blocks(void **state)
+{
+    static const struct bench_engine sized = {.name = "formula", .predict = by_size};
+    struct bench_call calls[] = {{COLL_ALLGATHER, 1, {.label = BENCH_DEFAULT}, NULL}};
+    struct fake_run f;
+    struct err e;
+    (void)state;
+    begin(&f, 0);
+    f.study.engine = &sized;
+    f.study.plan.calls = calls;
+    f.study.plan.ncalls = 1;
+    f.study.plan.nlaunches = 1;
+    f.study.plan.nnodes = 1;
+    f.options.collectives = 1u << COLL_ALLGATHER | 1u << COLL_BROADCAST;
+    f.options.sizes = (struct bench_size_list){5, {8, 16, 17, 31, 32}};
+    f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
+    /* Broadcast has no call at all. */
+    assert_int_equal(bench_predict(&f.study, &e), ERR_FAILED);
+    f.options.collectives = 1u << COLL_ALLGATHER;
+    assert_int_equal(bench_predict(&f.study, &e), 0);
+    struct bench_results *r = written();
+    assert_int_equal(r->count, 2);
+    assert_int_equal(r->items[0].bytes, 16);
+    assert_int_equal(r->items[1].bytes, 32);
+    bench_results_free(r);
+    fake_end(&f);
+}
+
+/* Times of labels that are numbers; "0" is not offered. */
+static int by_number(struct bench_plan *plan, const struct history_place *at, const struct bench_knobs *launch,
+                     const struct bench_knobs *call, struct bench_prediction *g)
+{
+    (void)plan, (void)at, (void)launch;
+    g->us = g->low_us = g->high_us = strtod(call->label, NULL);
+    g->doubt.rest = 0.25;
+    return g->us > 0 ? 0 : -1;
+}
+
+/* Refinements of what takes 1.3 times the best at most, and is offered; each with its doubt. */
+static void refinements_of_what_is_close(void **state)
+{
+    static const struct bench_engine numbers = {.name = "numbers", .predict = by_number};
+    static const char *const expected[] = {"100", "130", "90", "130.1", "120"};
+    struct bench_call calls[] = {
+        {COLL_ALLREDUCE, 1, {.label = "100"}, NULL},   {COLL_ALLREDUCE, 1, {.label = "130"}, NULL},
+        {COLL_ALLREDUCE, 64, {.label = "90"}, "130"},  {COLL_ALLREDUCE, 65, {.label = "80"}, "130"},
+        {COLL_ALLREDUCE, 1, {.label = "130.1"}, NULL}, {COLL_ALLREDUCE, 1, {.label = "70"}, "130.1"},
+        {COLL_ALLREDUCE, 1, {.label = "0"}, NULL},     {COLL_ALLREDUCE, 1, {.label = "60"}, "0"},
+        {COLL_BROADCAST, 1, {.label = "50"}, NULL},    {COLL_ALLREDUCE, 1, {.label = "120"}, NULL}};
+    struct fake_run f;
+    struct err e;
+    (void)state;
+    begin(&f, 0);
+    f.study.engine = &numbers;
+    f.study.plan.calls = calls;
+    f.study.plan.ncalls = 10;
+    f.study.plan.nlaunches = 1;
+    f.study.plan.nnodes = 1;
+    f.options.sizes = (struct bench_size_list){1, {64}};
+    f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
+    assert_int_equal(bench_predict(&f.study, &e), 0);
+    struct bench_results *r = written();
+    assert_int_equal(r->count, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(r->items[i].call.label, expected[i]);
+        assert_true(r->items[i].round == 1 && r->items[i].doubt && r->items[i].doubt->rest == 0.25);
+    }
+    bench_results_free(r);
+    fake_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written), cmocka_unit_test(refinements), cmocka_unit_test(resuming_adds_nothing_twice),
-        cmocka_unit_test(stopping),        cmocka_unit_test(groups),      cmocka_unit_test(an_engine_without_a_word),
+        cmocka_unit_test(what_is_written),
+        cmocka_unit_test(refinements),
+        cmocka_unit_test(resuming_adds_nothing_twice),
+        cmocka_unit_test(stopping),
+        cmocka_unit_test(groups),
+        cmocka_unit_test(an_engine_without_a_word),
+        cmocka_unit_test(what_a_workload_calls),
+        cmocka_unit_test(sizes_in_blocks),
+        cmocka_unit_test(refinements_of_what_is_close),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }

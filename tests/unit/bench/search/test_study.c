@@ -5,6 +5,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bench/search/study.h"
 #include "core/coll.h"
@@ -116,6 +119,178 @@ static void a_workload_of_other_groups(void **state)
     workload_free(w);
 }
 
+/* Sizes by their index, with blanks between, and behind a slash those of AllToAll. */
+static void spread_over_the_sizes(void **state)
+{
+    static const struct {
+        int nsizes;
+        const char *without, *with;
+    } cases[] = {{1, " 0", " 0 /0"},
+                 {2, " 0 1", " 0 1 /0 /1"},
+                 {3, " 0 1 2", " 0 1 2 /1 /2"},
+                 {5, " 0 1 3 4", " 0 1 3 4 /3 /4"},
+                 {10, " 0 3 6 9", " 0 3 6 9 /6 /9"},
+                 {16, " 0 5 10 15", " 0 5 10 15 /10 /15"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int exchange = 0; exchange < 2; exchange++) {
+            struct bench_study s =
+                study_of(BIT(COLL_ALLREDUCE) | BIT(exchange ? COLL_ALLTOALL : COLL_BROADCAST), cases[i].nsizes);
+            struct bench_place places[BENCH_SCREENING_POINTS];
+            char text[64] = "";
+            int n = bench_screening_points(&s, places);
+            for (int k = 0; k < n; k++) {
+                snprintf(text + strlen(text), sizeof text - strlen(text), " %s%d",
+                         places[k].coll == COLL_ALLTOALL ? "/" : "", places[k].size);
+                assert_int_equal(places[k].shape + places[k].buffers, 0);
+            }
+            assert_string_equal(text, exchange ? cases[i].with : cases[i].without);
+        }
+}
+
+/* AllReduce, else what comes before it; else what is exchanged. */
+static void what_launches_are_told_apart_by(void **state)
+{
+    static const struct {
+        unsigned asked;
+        int first, last;
+    } cases[] = {
+        {~0u, COLL_ALLREDUCE, COLL_ALLTOALL},
+        {BIT(COLL_BROADCAST) | BIT(COLL_REDUCE), COLL_REDUCE, COLL_REDUCE},
+        {BIT(COLL_BROADCAST), COLL_BROADCAST, COLL_BROADCAST},
+        {BIT(COLL_ALLTOALLV) | BIT(COLL_SENDRECV), COLL_ALLTOALLV, COLL_ALLTOALLV},
+        {BIT(COLL_ALLTOALLV) | BIT(COLL_ALLTOALL), COLL_ALLTOALL, COLL_ALLTOALL},
+        {BIT(COLL_ALLTOALLV) | BIT(COLL_REDUCESCATTER), COLL_REDUCESCATTER, COLL_ALLTOALLV},
+        {BIT(COLL_SENDRECV), COLL_SENDRECV, COLL_SENDRECV},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_study s = study_of(cases[i].asked, 10);
+        struct bench_place places[BENCH_SCREENING_POINTS];
+        int n = bench_screening_points(&s, places);
+        assert_int_equal(n, cases[i].first == cases[i].last ? 4 : 6);
+        assert_int_equal(places[0].coll, cases[i].first);
+        assert_int_equal(places[n - 1].coll, cases[i].last);
+    }
+}
+
+/* Of points that take as long those that come first stay; what takes longer takes the place of the first of them. */
+static void the_heaviest_points(void **state)
+{
+    static const int expected[][2] = {{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {0, 1}};
+    struct workload *w = workload_new();
+    struct workload_phase *p = workload_add_phase(w, "step");
+    struct bench_place places[BENCH_SCREENING_POINTS];
+    struct bench_study s = study_of(~0u, 10);
+    (void)state;
+    w->ranks = w->ranks_per_node = 8;
+    for (int kind = 0; kind < COLL_MEASURED; kind++)
+        workload_add_call(w, p,
+                          (struct workload_call){.kind = kind, .bytes = 8, .count = 1, .group_size = 8, .stride = 1});
+    s.workload = w;
+    s.arena = arena_new();
+    bench_weigh(&s);
+    assert_int_equal(bench_screening_points(&s, places), 6);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(places[i].coll, i);
+    workload_add_call(w, p, (struct workload_call){.kind = 0, .bytes = 16, .count = 2, .group_size = 8, .stride = 1});
+    bench_weigh(&s);
+    assert_int_equal(bench_screening_points(&s, places), 6);
+    for (int i = 0; i < 6; i++)
+        assert_true(places[i].coll == expected[i][0] && places[i].size == expected[i][1]);
+    s.matters[COLL_ALLREDUCE] = 6;
+    s.matters[COLL_BROADCAST] = 1;
+    assert_int_equal(bench_count_points(&s), 9 + 2 + 2);
+    s.plan = (struct bench_plan){.nlaunches = 5, .nbeside = 2, .keep_all = 1};
+    struct budget_task t = bench_task(&s);
+    assert_true(t.points == 13 && t.launches == 6 && t.all == 1);
+    arena_free(s.arena);
+    workload_free(w);
+}
+
+/* What hides behind compute counts for the shape beside it, where the workload says what is measured how. */
+static void parts_of_a_workload(void **state)
+{
+    static struct bench_shape shapes[] = {{1, 8, 0}, {1, 8, 0, BENCH_COMPUTE}, {1, 4, 1}};
+    static const struct {
+        int objective;
+        const char *no_load;
+        double calls[3];
+    } cases[] = {{BENCH_BY_WORKLOAD, NULL, {3, 2, 7}},
+                 {BENCH_FOR_TIME, NULL, {5, 5, 7}},
+                 {BENCH_BY_WORKLOAD, "no GPU", {5, 5, 7}}};
+    struct workload *w = workload_new();
+    struct workload_phase *p = workload_add_phase(w, "step");
+    char *text = NULL;
+    size_t bytes;
+    struct log log = {.out = open_memstream(&text, &bytes), .program = "x"};
+    struct bench_study s = study_of(~0u, 4);
+    (void)state;
+    w->ranks = w->ranks_per_node = 8;
+    for (int i = 0; i < 3; i++)
+        workload_add_call(w, p,
+                          (struct workload_call){.kind = COLL_ALLREDUCE,
+                                                 .bytes = 16,
+                                                 .count = i == 0   ? 3
+                                                          : i == 1 ? 2
+                                                                   : 7,
+                                                 .group_size = i == 2 ? 4 : 8,
+                                                 .stride = 1,
+                                                 .overlap_us = i == 1 ? 50 : -1});
+    s.workload = w;
+    s.arena = arena_new();
+    s.log = &log;
+    s.shapes = shapes;
+    s.nshapes = 3;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        options.objective = cases[i].objective;
+        s.no_load = cases[i].no_load;
+        bench_weigh(&s);
+        for (int k = 0; k < 3; k++) {
+            assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 1, k}) == cases[i].calls[k]);
+            assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 2, k}) == 0);
+            assert_true(bench_calls(&s, (struct bench_place){COLL_BROADCAST, 1, k}) == 0);
+        }
+    }
+    assert_true(!text || !*text);
+    s.nshapes = 0;
+    s.nodes = 2, s.ranks = 6;
+    bench_weigh(&s);
+    assert_true(bench_calls(&s, (struct bench_place){COLL_ALLREDUCE, 1, 0}) == 12);
+    s.nodes = 1;
+    bench_weigh(&s);
+    assert_string_equal(text, "x: warning: the workload calls nothing over groups of 6 ranks on 2 nodes: its sizes and "
+                              "counts are taken from all its groups\n"
+                              "x: warning: the workload calls nothing over groups of 6 ranks on 1 node: its sizes and "
+                              "counts are taken from all its groups\n");
+    fclose(log.out);
+    free(text);
+    arena_free(s.arena);
+    workload_free(w);
+}
+
+static void places_have_all_that_is_known(void **state)
+{
+    static struct bench_shape shapes[] = {{1, 8, 0}, {2, 3, 5, BENCH_CALLS}};
+    static const struct bench_engine engine = {.name = "e"};
+    struct bench_study s = study_of(~0u, 4);
+    (void)state;
+    s.engine = &engine;
+    s.plan.buffers = BENCH_GRAPH;
+    struct history_place at = bench_place_of(&s, (struct bench_place){COLL_ALLGATHER, 3, 1, BENCH_BFLOAT16}, "l");
+    assert_true(at.nodes == 1 && at.ranks == 8 && at.others == 0 && at.load == 0 && at.buffers == BENCH_BFLOAT16);
+    assert_true(at.coll == COLL_ALLGATHER && at.bytes == 64);
+    s.shapes = shapes;
+    s.nshapes = 2;
+    assert_int_equal(bench_count_shapes(&s), 2);
+    at = bench_place_of(&s, (struct bench_place){COLL_ALLGATHER, 3, 1}, "l");
+    assert_true(at.nodes == 2 && at.ranks == 3 && at.others == 5 && at.load == BENCH_CALLS);
+    assert_true(at.buffers == BENCH_GRAPH && at.bytes == 63);
+    assert_string_equal(at.launch, "l");
+    assert_string_equal(at.engine, "e");
+    assert_true(bench_guess_us(0) == 30 && bench_guess_us(1000000) == 1030);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +298,11 @@ int main(void)
         cmocka_unit_test(alltoall_is_asked_besides),
         cmocka_unit_test(a_workload_decides_by_its_time),
         cmocka_unit_test(a_workload_of_other_groups),
+        cmocka_unit_test(spread_over_the_sizes),
+        cmocka_unit_test(what_launches_are_told_apart_by),
+        cmocka_unit_test(the_heaviest_points),
+        cmocka_unit_test(parts_of_a_workload),
+        cmocka_unit_test(places_have_all_that_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,87 @@ static void shapes_of_groups(void **state)
     assert_int_equal(n, 0);
 }
 
+/* Hidden calls of such groups beside calls of others that are waited for, in one phase. */
+static void what_meets_on_the_way(void **state)
+{
+    static const struct {
+        int hidden_phase, hidden_kind, waited_phase;
+        double overlap_us, waited_us;
+        int across, meets;
+    } cases[] = {
+        {0, COLL_ALLREDUCE, 0, 5, 0, 1, 1}, {0, COLL_ALLREDUCE, 1, 5, 0, 1, 0},
+        {0, COLL_ALLREDUCE, 0, 0, 0, 1, 0}, {0, COLL_ALLREDUCE, 0, 5, 5, 1, 0},
+        {0, COLL_ALLREDUCE, 0, 5, 0, 0, 0}, {1, COLL_ALLREDUCE, 1, 5, -1, 1, 1},
+        {0, COLL_MEASURED, 0, 5, 0, 1, 0},  {0, -1, 0, 5, 0, 1, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        workload_free(workload);
+        workload = workload_new();
+        workload->ranks = 16;
+        workload->ranks_per_node = 8;
+        add(cases[i].hidden_phase, cases[i].hidden_kind, 64, 1, 8, 1);
+        workload->phases[cases[i].hidden_phase].calls[0].overlap_us = cases[i].overlap_us;
+        add(cases[i].waited_phase, COLL_ALLREDUCE, 64, 1, cases[i].across ? 2 : 4, cases[i].across ? 8 : 1);
+        struct workload_phase *p = &workload->phases[cases[i].waited_phase];
+        p->calls[p->ncalls - 1].overlap_us = cases[i].waited_us;
+        assert_int_equal(workload_profile_meets(workload, 1, 8), cases[i].meets);
+        assert_false(workload_profile_meets(workload, 1, 2));
+        if (cases[i].meets) { /* the other way round nothing is hidden */
+            assert_false(workload_profile_meets(workload, 2, 2));
+            p->calls[p->ncalls - 1].overlap_us = 1;
+            workload->phases[cases[i].hidden_phase].calls[0].overlap_us = 0;
+            assert_true(workload_profile_meets(workload, 2, 2));
+        }
+    }
+}
+
+/* Sizes of which each is within a tenth of the first of its run are one, the last; where there are still too many the
+ * factor is squared. */
+static void runs_of_sizes(void **state)
+{
+    static const uint64_t bytes[] = {1000, 1050, 1100, 1101, 1211, 1212, 2000}, wanted[] = {1100, 1211, 1212, 2000};
+    int n;
+    (void)state;
+    for (int i = 0; i < 7; i++)
+        add(0, COLL_REDUCE, bytes[6 - i], 1, 16, 1);
+    uint64_t *sizes = workload_profile_sizes(workload, 1u << COLL_REDUCE, 1, 1 << 20, arena, &n);
+    assert_int_equal(n, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sizes[i], wanted[i]);
+    for (int i = 0; i < 24; i++)
+        add(0, COLL_BROADCAST, UINT64_C(100) << i, 1, 16, 1);
+    workload_profile_sizes(workload, 1u << COLL_BROADCAST, 1, UINT64_C(1) << 40, arena, &n);
+    assert_int_equal(n, WORKLOAD_PROFILE_SIZES);
+    add(0, COLL_BROADCAST, 120, 1, 16, 1); /* one too many: within 1.21 it is one with 100 */
+    sizes = workload_profile_sizes(workload, 1u << COLL_BROADCAST, 1, UINT64_C(1) << 40, arena, &n);
+    assert_int_equal(n, WORKLOAD_PROFILE_SIZES);
+    assert_int_equal(sizes[0], 120);
+}
+
+/* A call counts for the size that is nearest by quotient, the larger of two that are as near. */
+static void the_nearest_size(void **state)
+{
+    static const uint64_t sizes[] = {16, 64, 256};
+    double calls[3];
+    (void)state;
+    add(0, COLL_REDUCE, 32, 1, 16, 1);
+    add(0, COLL_REDUCE, 127, 1, 16, 1);
+    add(0, COLL_REDUCE, 129, 1, 16, 1);
+    add(0, COLL_REDUCE, 1, 1, 16, 1);
+    add(0, COLL_REDUCE, 0, 1, 16, 1);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_REDUCE, 2, 16, sizes, 3, calls);
+    assert_near(calls[0], 1 / 16.0, 1e-12);
+    assert_near(calls[1], 0.5 + 127 / 64.0, 1e-12);
+    assert_near(calls[2], 129 / 256.0, 1e-12);
+    workload_profile_calls(workload, WORKLOAD_HIDDEN, COLL_REDUCE, 2, 16, sizes, 3, calls);
+    assert_near(calls[0] + calls[1] + calls[2], 0, 0);
+    workload_profile_calls(workload, WORKLOAD_EXPOSED, COLL_REDUCE, 2, 16, sizes, 3, calls);
+    assert_near(calls[0], 1 / 16.0, 1e-12);
+    workload_profile_calls(workload, WORKLOAD_ALL, COLL_REDUCE, 2, 16, sizes, 0, calls);
+    assert_near(calls[0], 1 / 16.0, 1e-12); /* nothing to write to */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +213,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_sizes_are_thinned_out, begin, end),
         cmocka_unit_test_setup_teardown(counts_of_one_kind_of_group, begin, end),
         cmocka_unit_test_setup_teardown(shapes_of_groups, begin, end),
+        cmocka_unit_test_setup_teardown(what_meets_on_the_way, begin, end),
+        cmocka_unit_test_setup_teardown(runs_of_sizes, begin, end),
+        cmocka_unit_test_setup_teardown(the_nearest_size, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

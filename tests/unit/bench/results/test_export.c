@@ -1,0 +1,103 @@
+/* What other programs are given of a journal that has a bit of everything, word for word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bench/results/export.h"
+#include "bench/results/points.h"
+#include "tests/lib/whole.h"
+
+#define FIXTURES "tests/fixtures/bench/results/"
+
+static struct bench_results *results;
+
+static int load(void **state)
+{
+    struct err e;
+    (void)state;
+    results = bench_results_load(FIXTURES "variety.jsonl", NULL, &e);
+    return results ? 0 : -1;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bench_results_free(results);
+    return 0;
+}
+
+static void in_every_format(void **state)
+{
+    static void (*const formats[])(const struct bench_results *, FILE *) = {
+        bench_export_csv, bench_export_json, bench_export_journal, bench_export_openmetrics, bench_export_nccl_tests};
+    const struct bench_results nothing = {.items = NULL};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        formats[i](results, out);
+        fputs("---- and of nothing\n", out);
+        formats[i](&nothing, out);
+        fputs("----\n", out);
+    }
+    fclose(out);
+    assert_whole(text, FIXTURES "export.txt");
+    free(text);
+}
+
+/* Where it is larger than 16 MiB the ring, under the first launch that has it; elsewhere what is untouched. */
+static int used_there(const struct bench_point *p, const void *decisions)
+{
+    assert_string_equal(decisions, "decisions");
+    return p->bytes == 16777216 ? 1 : p->bytes == 65536 ? p->best : p->untouched;
+}
+
+static void for_people(void **state)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    const struct bench_points *p = bench_points_of(results, results->arena), nothing = {.items = NULL};
+    (void)state;
+    bench_points_print(p, NULL, NULL, out);
+    fputs("----\n", out);
+    bench_points_print(p, used_there, "decisions", out);
+    fputs("----\n", out);
+    bench_points_print(&nothing, NULL, NULL, out);
+    cJSON *doc = bench_points_json(p);
+    char *json = cJSON_Print(doc);
+    fprintf(out, "----\n%s\n", json);
+    free(json);
+    cJSON_Delete(doc);
+    fclose(out);
+    assert_whole(text, FIXTURES "points.txt");
+    free(text);
+}
+
+static void a_gain_in_words(void **state)
+{
+    static const struct {
+        struct bench_interval gain;
+        const char *text;
+    } cases[] = {
+        {{1.314, 1.224, 1.4, 5}, "1.31x (1.22 to 1.40)"},
+        {{1.3, 1, 2, 4}, "1.30x (too few samples)"},
+        {{1.3, 1, 2, 3}, "1.30x (3 samples)"},
+        {{1.3, 1, 2, 1}, "1.30x (1 sample)"},
+        {{1.3, 1, 2, 1, 1}, "1.30x (1.00 to 2.00)"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(bench_gain_text(results->arena, cases[i].gain), cases[i].text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_every_format), cmocka_unit_test(for_people),
+                                       cmocka_unit_test(a_gain_in_words)};
+    return cmocka_run_group_tests(tests, load, unload);
+}

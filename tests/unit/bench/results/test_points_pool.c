@@ -1,0 +1,370 @@
+/* From lines of a journal to candidates: their order, what is pooled, and what deaths do to them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/results/points.h"
+#include "bench/results/shape.h"
+#include "core/coll.h"
+#include "core/stats.h"
+#include "tests/lib/near.h"
+
+static struct arena *arena;
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const struct bench_setting one[] = {{"A", "1"}, {"B", "1"}}, two[] = {{"A", "1"}, {"B", "2"}},
+                                  other[] = {{"A", "1"}, {"C", "0"}};
+
+static struct bench_result result(const char *launch, const char *call, enum bench_status status, const double *us,
+                                  int n)
+{
+    return (struct bench_result){.engine = "nccl",
+                                 .library = "NCCL 2.28.9",
+                                 .coll = COLL_ALLREDUCE,
+                                 .bytes = 64,
+                                 .nodes = 2,
+                                 .ranks = 4,
+                                 .launch = {.label = launch},
+                                 .call = {.label = call},
+                                 .round = 1,
+                                 .status = status,
+                                 .times_us = us,
+                                 .ntimes = n};
+}
+
+static const struct bench_point *point_of(struct bench_result *items, int n)
+{
+    struct bench_results r = {.items = items, .count = n};
+    const struct bench_points *p = bench_points_of(&r, arena);
+    assert_int_equal(p->count, 1);
+    return &p->items[0];
+}
+
+static const double us[] = {5, 1, 4, 2, 3, 6, 9, 7, 8, 10};
+
+/* The untouched default, other calls of that launch, other launches by name; by settings where labels agree. */
+static void candidates_in_order(void **state)
+{
+    static const char *const order[] = {"default default 0", "default a 0",   "default a 2 1",       "default a 2 2",
+                                        "default a 2 C",     "default b 0",   "default default 2 1", "again default 0",
+                                        "zero a 0",          "zero default 0"};
+    struct bench_result items[10];
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        items[i] = result("default", "a", BENCH_OK, us, 5);
+    items[0].launch.label = "zero", items[0].call.label = BENCH_DEFAULT;
+    items[1].call.settings = other, items[1].call.nsettings = 2;
+    items[2].call.label = "b";
+    items[3].launch.label = "zero";
+    items[4].call.settings = two, items[4].call.nsettings = 2;
+    items[5].call.label = BENCH_DEFAULT;
+    items[7].call.settings = one, items[7].call.nsettings = 2;
+    items[8].call.label = BENCH_DEFAULT, items[8].launch.settings = one, items[8].launch.nsettings = 2;
+    items[9].launch.label = "again", items[9].call.label = BENCH_DEFAULT;
+    const struct bench_point *p = point_of(items, 10);
+    assert_int_equal(p->ncandidates, 10);
+    for (int i = 0; i < 10; i++) {
+        const struct bench_candidate *c = &p->candidates[i];
+        const struct bench_knobs *k = c->launch.nsettings ? &c->launch : &c->call;
+        const char *last = k->nsettings ? k->settings[1].name[0] == 'C' ? " C" : k->settings[1].value : "";
+        const char *text = arena_printf(arena, "%s %s %d%s%s", c->launch.label, c->call.label, k->nsettings,
+                                        k->nsettings && *last != ' ' ? " " : "", last);
+        assert_string_equal(text, order[i]);
+    }
+    assert_int_equal(p->untouched, 0);
+    assert_int_equal(p->best, 0); /* of all that take as long */
+}
+
+/* Every member tells points apart, the first ones before the last ones. */
+static void points_in_order(void **state)
+{
+    struct bench_result low[9], high[9];
+    struct bench_point p[7];
+    (void)state;
+    for (int i = 0; i < 9; i++) { /* the other members say the contrary behind, and the same before */
+        low[i] = high[i] = result("x", "x", BENCH_OK, us, 1);
+        low[i].engine = i < 1 ? "a" : "b", high[i].engine = "b";
+        low[i].nodes = i < 1 ? 3 : i == 1 ? 1 : 2, high[i].nodes = 2;
+        low[i].ranks = i < 2 ? 9 : i == 2 ? 7 : 8, high[i].ranks = 8;
+        low[i].buffers = i < 3 ? 2 : i == 3 ? 0 : 1, high[i].buffers = 1;
+        low[i].others = i < 4 ? 6 : i == 4 ? 4 : 5, high[i].others = 5;
+        low[i].load = i < 5 ? 2 : i == 5 ? 0 : 1, high[i].load = 1;
+        low[i].coll = i < 6 ? 4 : i == 6 ? 2 : 3, high[i].coll = 3;
+        low[i].bytes = i < 7 ? 65 : i == 7 ? 63 : 64, high[i].bytes = 64;
+        low[i].library = i < 8 ? "z" : "a", high[i].library = "b";
+        assert_true(bench_results_compare(&low[i], &high[i]) < 0);
+        assert_true(bench_results_compare(&high[i], &low[i]) > 0);
+        assert_int_equal(bench_results_compare(&low[i], &low[i]), 0);
+    }
+    for (int i = 0; i < 7; i++)
+        p[i] = (struct bench_point){.engine = i == 1 ? "mpi" : "nccl",
+                                    .nodes = 2 + (i == 2),
+                                    .ranks = 4 + (i == 3),
+                                    .others = i == 4,
+                                    .load = i == 5,
+                                    .buffers = i == 6,
+                                    .coll = i};
+    assert_true(bench_points_alike(&p[0], &p[0]));
+    for (int i = 1; i < 7; i++)
+        assert_false(bench_points_alike(&p[0], &p[i]));
+}
+
+#define OK      BENCH_OK
+#define CRASHED BENCH_CRASHED
+
+/* One death after which all went well does not count, nor do deaths of the default that has samples. */
+static void what_deaths_do(void **state)
+{
+    static const struct {
+        const char *call;
+        enum bench_status seen[4];
+        int n;
+        enum bench_status status;
+        int samples;
+        char detail;
+    } cases[] = {
+        {"a", {OK}, 1, OK, 2, '0'},
+        {"a", {CRASHED}, 1, CRASHED, 0, '0'},
+        {"a", {CRASHED, OK}, 2, OK, 2, '0'},
+        {"a", {BENCH_HUNG, OK}, 2, OK, 2, '0'},
+        {"a", {CRASHED, BENCH_DROPPED}, 2, BENCH_DROPPED, 2, '0'},
+        {"a", {OK, CRASHED}, 2, CRASHED, 2, '1'},
+        {"a", {CRASHED, OK, BENCH_HUNG, OK}, 4, BENCH_HUNG, 4, '2'},
+        {"a", {CRASHED, CRASHED, OK}, 3, CRASHED, 2, '1'},
+        {"a", {OK, CRASHED, OK}, 3, OK, 4, '1'},
+        {"a", {BENCH_WRONG, CRASHED, OK}, 3, BENCH_WRONG, 2, '1'},
+        {"a", {BENCH_FAILED, OK}, 2, BENCH_FAILED, 2, '0'},
+        {"a", {BENCH_WRONG, OK, OK}, 3, BENCH_WRONG, 4, '0'},
+        {"a", {OK, BENCH_DROPPED, OK}, 3, BENCH_DROPPED, 6, '1'},
+        {BENCH_DEFAULT, {CRASHED, OK, BENCH_HUNG}, 3, OK, 2, '2'},
+        {BENCH_DEFAULT, {CRASHED, CRASHED}, 2, CRASHED, 0, '1'},
+        {BENCH_DEFAULT, {BENCH_WRONG, OK}, 2, BENCH_WRONG, 2, '0'},
+    };
+    static const char *const details[] = {"0", "1", "2", "3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_result items[4];
+        for (int k = 0; k < cases[i].n; k++) {
+            int measured = cases[i].seen[k] <= BENCH_DROPPED;
+            items[k] = result(BENCH_DEFAULT, cases[i].call, cases[i].seen[k], us, 2 * measured);
+            items[k].detail = details[k];
+        }
+        const struct bench_candidate *c = &point_of(items, cases[i].n)->candidates[0];
+        if (c->status != cases[i].status || c->time_us.n != cases[i].samples || *c->detail != cases[i].detail)
+            fail_msg("case %zu: %s, %d samples, detail %s", i, bench_status_name(c->status), c->time_us.n, c->detail);
+    }
+}
+
+/* Of pairs those behind, in sessions that went well; few of them beside many samples without are no word. */
+static void pairs_and_what_was_alone(void **state)
+{
+    static const double beside[] = {6, 9, 8, 20, 10, 30, 14, 8};
+    struct bench_result items[3] = {result("default", "a", BENCH_OK, us, 10),
+                                    result("default", "a", BENCH_WRONG, us, 10),
+                                    result("default", "a", BENCH_DROPPED, us, 3)};
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        items[i].beside_us = beside, items[i].nbeside = 8;
+    items[2].nbeside = 2;
+    const struct bench_candidate *c = &point_of(items, 3)->candidates[0];
+    /* 6/4, 9/2, 8/3, 20/6, 10/9, 30/7, 14/8, 8/10; and 6/1, 9/4 */
+    assert_int_equal(c->paired.n, 10);
+    assert_near(c->paired.median, (9 / 4.0 + 8 / 3.0) / 2, 1e-12);
+    int k = stats_sequence_rank(10, BENCH_CONFIDENCE);
+    assert_int_equal(k, 1);
+    assert_near(c->paired.low, 0.8, 1e-12);
+    assert_near(c->paired.high, 6, 1e-12);
+    assert_int_equal(c->unproven, 0);
+    assert_int_equal(c->time_us.n, 13);
+    items[0].nbeside = 4; /* of one result alone: too few pairs, */
+    c = &point_of(items, 1)->candidates[0];
+    assert_int_equal(c->paired.n, 4);
+    struct bench_result more[] = {items[0], result("default", "a", BENCH_OK, us, 5)};
+    c = &point_of(more, 2)->candidates[0]; /* and five samples without any */
+    assert_int_equal(c->paired.n, 0);
+    assert_int_equal(c->unproven, 0);
+    more[1].ntimes = 4;
+    c = &point_of(more, 2)->candidates[0];
+    assert_int_equal(c->paired.n, 4);
+    items[0].nbeside = 0; /* there was time, and it was not worth it */
+    assert_int_equal(point_of(items, 1)->candidates[0].unproven, 1);
+    more[0] = items[0];
+    assert_int_equal(point_of(more, 2)->candidates[0].unproven, 0); /* the last one was not asked */
+    more[1].beside_us = beside;
+    more[0].beside_us = NULL;
+    more[0].ntimes = 4;
+    assert_int_equal(point_of(more, 2)->candidates[0].unproven, 1);
+    more[0].ntimes = 5;
+    assert_int_equal(point_of(more, 2)->candidates[0].unproven, 0);
+}
+
+/* A gain that was measured in pairs counts under the default launch, where the default was beside it. */
+static void gains_by_launch(void **state)
+{
+    static const double slow[] = {20, 20, 20, 20, 20, 20, 20, 20}, fast[] = {10, 10, 10, 10, 10, 10, 10, 10},
+                        beside[] = {40, 40, 40, 40, 40, 40, 40, 40};
+    struct bench_result items[] = {result("default", "default", BENCH_OK, slow, 8),
+                                   result("default", "a", BENCH_OK, fast, 8), result("rail", "a", BENCH_OK, fast, 8),
+                                   result("rail", "b", BENCH_OK, fast, 8), result("zoo", "b", BENCH_DROPPED, us, 1)};
+    (void)state;
+    items[1].beside_us = items[2].beside_us = beside;
+    items[1].nbeside = items[2].nbeside = 8;
+    const struct bench_point *p = point_of(items, 5);
+    assert_near(p->candidates[1].gain.median, 4, 0);
+    assert_near(p->candidates[2].gain.median, 2, 0);
+    assert_near(p->candidates[2].paired.median, 4, 0);
+    assert_near(p->candidates[3].gain.median, 2, 0);
+    assert_int_equal(p->best, 1); /* the first of equals, and nobody who was left behind */
+    p = point_of(items + 1, 3);
+    assert_int_equal(p->untouched, -1);
+    assert_int_equal(p->candidates[0].gain.n, 0);
+}
+
+/* Each session after screening that went well, in its round. */
+static void visits(void **state)
+{
+    static const int rounds[] = {0, 1, 2, 3, 4, 5};
+    struct bench_result items[6];
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        items[i] = result("default", "a", BENCH_OK, us + i, 3);
+        items[i].round = rounds[i];
+    }
+    items[2].status = BENCH_WRONG;
+    items[3].status = BENCH_DROPPED;
+    items[4].ntimes = 0;
+    const struct bench_candidate *c = &point_of(items, 6)->candidates[0];
+    assert_int_equal(c->nvisits, 3);
+    assert_true(c->visits[0].round == 1 && c->visits[0].us == 2);
+    assert_true(c->visits[1].round == 3 && c->visits[1].us == 3);
+    assert_true(c->visits[2].round == 5 && c->visits[2].us == 7);
+    for (int i = 0; i < 6; i++)
+        items[i].low_us = items[i].high_us = 1;
+    items[4].ntimes = 3;
+    c = &point_of(items, 6)->candidates[0];
+    assert_int_equal(c->nvisits, 0); /* a prediction is no session */
+    assert_near(c->time_us.median, us[5], 0);
+    assert_near(c->time_us.high, 1, 0);
+}
+
+/* What ran beside it counts by samples, and the call's own time comes back from what a step loses. */
+static void slowdowns(void **state)
+{
+    struct bench_result items[] = {result("default", "a", BENCH_OK, us, 6), result("default", "a", BENCH_OK, us, 2),
+                                   result("default", "a", BENCH_WRONG, us, 2)};
+    (void)state;
+    items[0].slowdown = 2, items[1].slowdown = 4, items[2].slowdown = 100;
+    const struct bench_candidate *c = &point_of(items, 2)->candidates[0];
+    assert_near(c->time_us.slowdown, 2.5, 1e-12);
+    assert_near(bench_candidate_call_us(c), bench_call_us(c->time_us.median, 2.5), 1e-12);
+    assert_near(point_of(items, 3)->candidates[0].time_us.slowdown, 2.5, 1e-12);
+    items[0].slowdown = 0;
+    c = &point_of(items, 1)->candidates[0];
+    assert_near(bench_candidate_call_us(c), 3.5, 0);
+}
+
+/* Whose plugins were at work under the untouched default: at last, and before. */
+static void active_plugins(void **state)
+{
+    static const struct {
+        const char *first, *second, *active, *mixed;
+    } cases[] = {{"", "", "", NULL}, {"a", "b", "b", "a"}, {NULL, "b", "b", NULL}, {"a", NULL, NULL, NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_result items[] = {result("default", "default", BENCH_OK, us, 1),
+                                       result("default", "default", BENCH_OK, us, 1),
+                                       result("default", "x", BENCH_OK, us, 1)};
+        items[0].active = cases[i].first;
+        items[1].active = cases[i].second;
+        items[2].active = "of another candidate";
+        const struct bench_point *p = point_of(items, 3);
+        assert_true(!p->active == !cases[i].active && !p->mixed == !cases[i].mixed);
+        if (p->active)
+            assert_string_equal(p->active, cases[i].active);
+        if (p->mixed)
+            assert_string_equal(p->mixed, cases[i].mixed);
+    }
+}
+
+/* With too few the range, and a count that says so; then ranks of the sign test. */
+static void gains_one_by_one(void **state)
+{
+    (void)state;
+    assert_int_equal(bench_gain_of(NULL, 0, BENCH_CONFIDENCE).n, 0);
+    for (int n = 1; n < 40; n++) {
+        double gains[40];
+        for (int i = 0; i < n; i++)
+            gains[i] = n - i;
+        int k = stats_sequence_rank(n, BENCH_CONFIDENCE);
+        struct bench_interval v = bench_gain_of(gains, n, BENCH_CONFIDENCE);
+        assert_int_equal(v.n, n < 7 && n > 4 ? 4 : n);
+        assert_int_equal(k > 0, n >= 7);
+        assert_near(v.low, k ? k : 1, 0);
+        assert_near(v.high, k ? n + 1 - k : n, 0);
+        assert_near(v.median, (n + 1) / 2.0, 0);
+    }
+}
+
+/* Of two predictions by themselves each adds what it is unsure of; a measurement has no doubt that could be shared. */
+static void gains_of_predictions(void **state)
+{
+    static const struct bench_doubt doubt = {{0.5}, 0.1, 1, 2};
+    struct bench_interval from = {100, 80, 160, 1, 1, NULL}, to = {50, 40, 55, 1, 1, &doubt};
+    (void)state;
+    for (int swap = 0; swap < 2; swap++) {
+        struct bench_interval g = bench_gain(from, to);
+        assert_int_equal(g.predicted, 1);
+        assert_int_equal(g.n, 1);
+        assert_near(g.median, 2, 1e-12);
+        assert_near(g.low, 2 / exp(hypot(log(100 / 80.0), log(55 / 50.0))), 1e-12);
+        assert_near(g.high, 2 * exp(hypot(log(1.6), log(50 / 40.0))), 1e-12);
+        from.doubt = &doubt;
+        to.doubt = NULL;
+    }
+    for (int i = 0; i < 2; i++) {
+        from.predicted = i;
+        to.predicted = !i;
+        struct bench_interval g = bench_gain(from, to);
+        assert_int_equal(g.predicted, 0);
+        assert_near(g.low, 80 / 55.0, 1e-12);
+        assert_near(g.high, 4, 1e-12);
+    }
+    to.low = 0;
+    assert_int_equal(bench_gain(from, to).n, 0);
+    to.low = 1, from.n = 3, to.n = 9;
+    assert_int_equal(bench_gain(from, to).n, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(candidates_in_order, begin, end),
+        cmocka_unit_test_setup_teardown(points_in_order, begin, end),
+        cmocka_unit_test_setup_teardown(what_deaths_do, begin, end),
+        cmocka_unit_test_setup_teardown(pairs_and_what_was_alone, begin, end),
+        cmocka_unit_test_setup_teardown(gains_by_launch, begin, end),
+        cmocka_unit_test_setup_teardown(visits, begin, end),
+        cmocka_unit_test_setup_teardown(slowdowns, begin, end),
+        cmocka_unit_test_setup_teardown(active_plugins, begin, end),
+        cmocka_unit_test_setup_teardown(gains_one_by_one, begin, end),
+        cmocka_unit_test_setup_teardown(gains_of_predictions, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
