@@ -85,16 +85,15 @@ static int read_file(const char *path, char *text, off_t limit)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-    ssize_t n, used = -1;
+    ssize_t n, used = 0;
     if (size > 0 && size <= limit && lseek(fd, 0, SEEK_SET) == 0) {
-        used = 0;
         while ((n = read(fd, text + used, (size_t)(limit - used))) > 0 || (n < 0 && errno == EINTR))
             used += n > 0 ? n : 0;
         text[used] = 0;
     }
     if (fd >= 0)
         close(fd);
-    return used < 0 ? -1 : 0;
+    return used ? 0 : -1;
 }
 
 /* The class behind "host NAME " in hook.map, for a host's name of n bytes; 0: there is none. */

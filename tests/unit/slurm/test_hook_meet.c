@@ -185,10 +185,144 @@ static void strangers(void **state)
     expect_all(HOOK_NOTHING);
 }
 
+static void put(const char *name, const char *text)
+{
+    char path[64];
+    snprintf(path, sizeof path, "meet/7.0/%s", name);
+    store_write(&store, path, text);
+}
+
+static const char *get(const char *name)
+{
+    static char text[256];
+    char path[64];
+    snprintf(path, sizeof path, "meet/7.0/%s", name);
+    FILE *f = fopen(store_path(&store, path), "r");
+    text[f ? fread(text, 1, sizeof text - 1, f) : 0] = 0;
+    if (f)
+        fclose(f);
+    return text;
+}
+
+/* Node n0 of two, which has a profile; what it says of the other, and what it leaves there. */
+static void word_by_word(void **state)
+{
+    static const struct {
+        const char *list, *other, *verdict; /* NULL: not there */
+        enum hook_state state;
+        const char *why, *left;
+    } cases[] = {
+        {"n[0-1]", STORE_HASH "\n", NULL, HOOK_TUNED, "", STORE_HASH "\n"},
+        {"n[0-1]", OTHER "\n", NULL, HOOK_NOTHING, "node n1 has no profile, or another",
+         "-node n1 has no profile, or another\n"},
+        {"n[0-1]", "-\n", NULL, HOOK_NOTHING, "node n1 has no profile, or another",
+         "-node n1 has no profile, or another\n"},
+        {"n[0-1]", NULL, NULL, HOOK_NOTHING, "1 of its nodes did not answer in time",
+         "-1 of its nodes did not answer in time\n"},
+        {"n[0-3]", STORE_HASH "\n", NULL, HOOK_NOTHING, "2 of its nodes did not answer in time",
+         "-2 of its nodes did not answer in time\n"},
+        {"n[0-1]", NULL, "-as it was said\nand more", HOOK_NOTHING, "as it was said", "-as it was said\nand more"},
+        {"n[0-1]", NULL, STORE_HASH "\n", HOOK_TUNED, "", STORE_HASH "\n"},
+        {"n[0-1]", NULL, OTHER "\n", HOOK_UNKNOWN,
+         "/meet/7.0: the verdict is bbbbbbbbbbbb, which this node does not have", OTHER "\n"},
+        {"n[0-", NULL, NULL, HOOK_NOTHING, "the job's nodes cannot be told", "-the job's nodes cannot be told\n"}};
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static struct hook_answer a;
+        struct hook_job job = {.id = "7", .lists = {cases[i].list}, .nlists = 1, .node = "n0"};
+        hook_answer_clear(&a);
+        a.nodes = 2, a.policy = HOOK_NONE, a.state = HOOK_TUNED;
+        strcpy(a.hash, STORE_HASH);
+        mkdir(store_path(&store, "meet/7.0"), 0755);
+        if (cases[i].other)
+            put("n1.node", cases[i].other);
+        if (cases[i].verdict)
+            put("verdict", cases[i].verdict);
+        hook_meet(&store.conf, &job, &a, 60);
+        size_t root = cases[i].state == HOOK_UNKNOWN ? strlen(store.root) : 0; /* a place, with its directory */
+        assert_string_equal(a.why + root, cases[i].why);
+        assert_int_equal(a.state, cases[i].state);
+        assert_int_equal(a.policy, a.state == HOOK_UNKNOWN ? HOOK_FAIL : HOOK_NONE);
+        assert_string_equal(get("n0.node"), STORE_HASH "\n");
+        assert_string_equal(get("verdict"), cases[i].left);
+        assert_int_equal(access(store_path(&store, "meet/7.0/n0.proposal"), F_OK), -1);
+        assert_int_equal(access(store_path(&store, "meet/7.0/n0.new"), F_OK), -1);
+        hook_meet_leave(&store.conf, &job);
+        assert_int_equal(access(store_path(&store, "meet/7.0"), F_OK), cases[i].other ? 0 : -1);
+        unlink(store_path(&store, "meet/7.0/n1.node"));
+        rmdir(store_path(&store, "meet/7.0"));
+    }
+}
+
+/* Nothing where this node alone can do nothing; where the others may have decided, that is not known. */
+static void where_it_cannot_meet(void **state)
+{
+    static struct hook_answer a;
+    struct hook_job job = {.id = "7", .lists = {"n[0-1]"}, .nlists = 1, .node = "n0"};
+    char said[1024];
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    for (int what = 0; what < 4; what++) {
+        hook_answer_clear(&a);
+        a.nodes = 2, a.policy = HOOK_NONE, a.state = HOOK_TUNED;
+        strcpy(a.hash, STORE_HASH);
+        mkdir(store_path(&store, "meet/7.0"), 0755);
+        if (what == 0) { /* its answer cannot be made */
+            mkdir(store_path(&store, "meet/7.0/n0.new"), 0755);
+            snprintf(said, sizeof said, "%s/meet/7.0 cannot be written: Is a directory", store.root);
+        } else if (what == 1) { /* nor put in its place */
+            mkdir(store_path(&store, "meet/7.0/n0.node"), 0755);
+            snprintf(said, sizeof said, "%s/meet/7.0 cannot be written: Is a directory", store.root);
+        } else if (what == 2) {
+            mkdir(store_path(&store, "meet/7.0/verdict"), 0755);
+            snprintf(said, sizeof said, "%s/meet/7.0: the verdict cannot be read", store.root);
+        } else {
+            store_write(&store, "file", "");
+            snprintf(store.conf.meet, sizeof store.conf.meet, "%s/file", store.root);
+            char place[1024], broken[1024];
+            snprintf(place, sizeof place, "%s/7.0", store.conf.meet);
+            snprintf(broken, sizeof broken, "%s: Not a directory", store.conf.meet);
+            snprintf(said, sizeof said, "%.200s cannot be used: %.260s", place, broken);
+        }
+        hook_meet(&store.conf, &job, &a, 40);
+        assert_string_equal(a.why, said);
+        assert_int_equal(a.state, what == 2 ? HOOK_UNKNOWN : HOOK_NOTHING);
+        assert_int_equal(a.policy, what == 2 ? HOOK_FAIL : HOOK_NONE);
+        char command[1024];
+        snprintf(command, sizeof command, "rm -rf '%s/meet/7.0'", store.root);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+/* Each run of a job has a place of its own. */
+static void a_place_for_each_run(void **state)
+{
+    static const char *const counts[][2] = {{"3", "meet/7.3"}, {"x", "meet/7.0"}, {"1073741825", "meet/7.0"}};
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        static struct hook_answer a;
+        struct hook_job job = {.id = "7", .lists = {"n0"}, .nlists = 1, .node = "n0"};
+        setenv("SLURM_JOB_RESTART_COUNT", counts[i][0], 1);
+        a.nodes = 2, a.state = HOOK_TUNED;
+        strcpy(a.hash, STORE_HASH);
+        hook_meet(&store.conf, &job, &a, 1000);
+        assert_int_equal(a.state, HOOK_TUNED);
+        assert_int_equal(access(store_path(&store, counts[i][1]), F_OK), 0);
+        hook_meet_leave(&store.conf, &job);
+        assert_int_equal(access(store_path(&store, counts[i][1]), F_OK), -1);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(all_or_none), TEST(requeued), TEST(alone_without_a_profile),
-                                       TEST(too_late_to_be_told), TEST(strangers)};
+    const struct CMUnitTest tests[] = {
+        TEST(all_or_none), TEST(requeued),     TEST(alone_without_a_profile), TEST(too_late_to_be_told),
+        TEST(strangers),   TEST(word_by_word), TEST(where_it_cannot_meet),    TEST(a_place_for_each_run)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

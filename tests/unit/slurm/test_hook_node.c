@@ -121,6 +121,20 @@ static void findings(void **state)
     expect("port mlx5_1/1 runs at 200 of 400 Gb/s");
     hca("mlx5_1", "4: ACTIVE\n", "800 Gb/sec (4X XDR)\n");
     expect("");
+    hca("mlx5_1", "4: ACTIVE", "399.9 Gb/sec");
+    expect("port mlx5_1/1 runs at 399.9 of 400 Gb/s");
+    hca("mlx5_1", "4: ACTIVE\n", "400\n");
+    expect("");
+    remove_file("class/infiniband/mlx5_1/ports/1/rate");
+    expect("port mlx5_1/1 runs at 0 of 400 Gb/s");
+    remove_file("class/infiniband/mlx5_1/ports/1/state");
+    expect("port mlx5_1/1 is missing");
+    hca("mlx5_1", "2: INIT\n", "400 Gb/sec (4X NDR)\n");
+    expect("port mlx5_1/1 is INIT");
+    hca("mlx5_1", "4: ACTIVE\n", "400 Gb/sec (4X NDR)\n");
+    device("0000:30:00.0", "0x10de\n", "0x030200\n"); /* more than it had */
+    expect("");
+    remove_file("bus/pci/devices/0000:30:00.0");
     remove_file("bus/pci/devices/0000:18:00.0");
     expect("1 of 2 GPUs are there");
     device("0000:18:00.0", "0x10de\n", "0x120000\n"); /* an accelerator is one, too */
@@ -130,6 +144,60 @@ static void findings(void **state)
     expect("1 of 2 GPUs are there; driver nvidia is not loaded");
     remove_file("class/infiniband");
     expect("HCA mlx5_0 is missing; HCA mlx5_1 is missing; 1 of 2 GPUs are there; driver nvidia is not loaded");
+}
+
+/* What tasks read, to the byte. */
+static void the_answer(void **state)
+{
+    struct sha256 sha;
+    char hex[SHA256_HEX], *want = NULL;
+    static const char csv[] = "allreduce,0,-1,ring,simple,4,-1,-1\n";
+    (void)state;
+    expect("");
+    sha256_init(&sha);
+    sha256_update(&sha, csv, sizeof csv - 1);
+    sha256_hex(&sha, hex);
+    assert_true(asprintf(&want,
+                         "nccltune-job/1\nnodes 3\nmixed 1\npolicy default\nstate profile\njob 7\nprofile " STORE_HASH
+                         "\nclass a\nplugin %s\ndir %s/profiles/" STORE_HASH "\ntable %s\n"
+                         "common NCCL_IB_QPS_PER_CONNECTION=4\nlocal NCCL_IB_HCA==mlx5_0:1,mlx5_1:1\nend\n",
+                         store.conf.plugin, store.conf.store, hex) > 0);
+    assert_string_equal(report.out, want);
+    free(want);
+    assert_string_equal(report.key.hex, "");
+    conf("policy=fail\n");
+    expect("");
+    assert_non_null(strstr(report.out, "\npolicy fail\nstate profile\n"));
+    conf("scontrol=/opt/scontrol\n");
+    expect("");
+    assert_string_equal(report.scontrol, "/opt/scontrol");
+}
+
+/* Lines that no profile may set are left out, and the first of them is said; findings go before. */
+static void settings_that_are_dropped(void **state)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    for (int local = 1; local >= 0; local--) { /* then the common ones, too */
+        FILE *map = open_memstream(&text, &bytes);
+        fputs("nccltune-hook/1\nprofile " STORE_HASH "\n", map);
+        store_file_line(&store, map, "nccl.conf",
+                        local ? "NCCL_IB_TC=3\n" : "NCCL_IB_TC=3\nLD_PRELOAD=/x\nNCCL_NET_PLUGIN=x\n");
+        store_file_line(&store, map, "nccl.d/a.conf", "NCCL_IB_HCA=$(reboot)\n");
+        fputs("class a x 2 4318\nclass b x -1 0\nmodule a nvidia\nhost n0 a\nhost n1 a\nhost n2 b\nend\n", map);
+        fclose(map);
+        store_write(&store, "profiles/" STORE_HASH "/hook.map", text);
+        free(text);
+        expect(local
+                   ? "1 lines of settings dropped, first nccl.d/a.conf:1: a value with characters that no setting needs"
+                   : "3 lines of settings dropped, first nccl.conf:2: a variable that is not delivered");
+        assert_non_null(strstr(report.out, "common NCCL_IB_TC=3\nend\n"));
+    }
+    remove_file("module/nvidia");
+    expect("driver nvidia is not loaded");
 }
 
 static void policy(void **state)
@@ -211,6 +279,64 @@ static void epilog(void **state)
     assert_string_equal(report.reason, "");
 }
 
+/* Without what it needs an epilog says so; from where nodes meet it takes what is this one's. */
+static void what_an_epilog_cannot_have(void **state)
+{
+    char path[1024], text[1100];
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
+    struct hook_options o = {.conf = path, .sysfs = "/nowhere", .run = "/nowhere"};
+    make("../meet/7.0");
+    store_write(&store, "meet/7.0/n0.node", STORE_HASH "\n");
+    snprintf(text, sizeof text, "policy=nothing\nmeet=%s\n", store_path(&store, "meet"));
+    conf(text);
+    memset(&report, 0, sizeof report);
+    hook_epilog(&o, &report);
+    assert_true(report.done);
+    assert_string_equal(report.log, ""); /* no answer, no profile, nothing to compare */
+    assert_int_equal(access(store_path(&store, "meet/7.0"), F_OK), -1);
+    unsetenv("SLURM_JOB_ID");
+    report.done = 0;
+    hook_epilog(&o, &report);
+    assert_true(report.done);
+    assert_string_equal(report.log, "SLURM_JOB_ID is not set");
+    setenv("SLURM_JOB_ID", "7", 1);
+    conf("nonsense\n");
+    hook_epilog(&o, &report);
+    assert_non_null(strstr(report.log, "slurm.conf:3: expected"));
+}
+
+/* By hand: a job of this node alone, now. */
+static void by_hand(void **state)
+{
+    char path[1024], sysfs[1024];
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    snprintf(path, sizeof path, "%s", store_path(&store, "slurm.conf"));
+    snprintf(sysfs, sizeof sysfs, "%s", store_path(&store, "sys"));
+    struct hook_options o = {.conf = path, .sysfs = sysfs, .run = "/nowhere", .limit_ms = 1000};
+    setenv("SLURM_HET_JOB_ID", "5", 1);
+    setenv("SLURM_JOB_START_TIME", "1", 1); /* before there was a profile */
+    memset(&report, 0, sizeof report);
+    hook_check_node(&o, &report);
+    assert_true(report.done);
+    assert_string_equal(report.log, "");
+    static const char head[] = "nccltune-job/1\nnodes 1\nmixed 0\npolicy default\nstate profile\njob 0\n";
+    assert_memory_equal(report.out, head, sizeof head - 1);
+    assert_string_equal(getenv("SLURM_JOB_NODELIST"), "n0");
+    assert_null(getenv("SLURM_HET_JOB_ID"));
+    long long start = atoll(getenv("SLURM_JOB_START_TIME"));
+    assert_true(start <= time(NULL) && start > time(NULL) - 60);
+    unsetenv("SLURMD_NODENAME");
+    memset(&report, 0, sizeof report);
+    hook_check_node(&o, &report);
+    assert_string_equal(getenv("SLURM_JOB_NODELIST"), "");
+    assert_string_equal(report.log, "SLURMD_NODENAME is not set");
+}
+
 /* policy=nothing: the other nodes are waited for, for a part of the limit. */
 static void a_node_that_does_not_come(void **state)
 {
@@ -237,6 +363,10 @@ int main(void)
                                        TEST(the_profile_itself),
                                        TEST(a_job_that_cannot_be_told),
                                        TEST(epilog),
-                                       TEST(a_node_that_does_not_come)};
+                                       TEST(a_node_that_does_not_come),
+                                       TEST(the_answer),
+                                       TEST(settings_that_are_dropped),
+                                       TEST(what_an_epilog_cannot_have),
+                                       TEST(by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

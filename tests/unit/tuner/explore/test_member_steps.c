@@ -217,6 +217,22 @@ static void the_end_of_a_trial_is_taken_back(void **state)
     assert_true(k->left == 0 && alone->trials == 0 && k->trials == 1);
 }
 
+/* A trial that began with a question for calls of another kind. */
+static void the_beginning_of_a_trial_is_taken_back(void **state)
+{
+    (void)state;
+    const struct explore_key *k = &alone->keys[kind_of(0)];
+    alone_asks(1);
+    commit_trial(1, 2, 5);
+    alone_asks(1);
+    assert_int_equal(asks_for(&sizes[1]), -1);
+    assert_true(k->left == 8 && alone->trials == 1 && k->trial.is_trial);
+    explore_called(alone, 0);
+    assert_true(k->left == 0 && alone->trials == 0 && !k->trial.is_trial && alone->is_pending && alone->gate == 2);
+    alone_asks(1);
+    assert_true(k->left == 7 && alone->trials == 1);
+}
+
 /* Where another plan rests on the one that came with it, or more were asked than are remembered, it fails: other ranks
  * may have what this one cannot know. */
 static void what_cannot_be_taken_back_fails(void **state)
@@ -335,6 +351,7 @@ int main(void)
         STEP(captured_calls_try_nothing),
         STEP(a_plan_that_was_asked_for_alone_comes_again),
         STEP(the_end_of_a_trial_is_taken_back),
+        STEP(the_beginning_of_a_trial_is_taken_back),
         STEP(what_cannot_be_taken_back_fails),
         STEP(refuses_what_it_cannot),
         STEP(fails_where_its_cell_has_gone),

@@ -36,6 +36,13 @@ static void grows(void **state)
     observe_put_us(&t, "total_us", 0.0625);
     assert_int_equal(t.used, strlen(", \"time_us\": 1234.567, \"total_us\": 0.062"));
     assert_memory_equal(t.text, ", \"time_us\": 1234.567, \"total_us\": 0.062", t.used);
+    struct observe_text exact = {0};
+    for (int i = 0; i < 65536 / 16; i++)
+        observe_put(&exact, "%016d", i);
+    assert_true(exact.used == 65536 && exact.size == 65536); /* to the last byte */
+    observe_put(&exact, "x");
+    assert_true(exact.used == 65537 && exact.size == 131072 && exact.text[65536] == 'x');
+    free(exact.text);
     t.used = t.size = (size_t)64 << 20; /* as much as there may be */
     observe_put(&t, "x");
     assert_int_equal(t.error, ENOMEM);

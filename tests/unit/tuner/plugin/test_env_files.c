@@ -1,0 +1,229 @@
+/* tuner/plugin/env.c: files and lines of a profile, read in this process: how large they may be, and what is taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "tuner/plugin/env.c"
+
+static char profile[] = "/tmp/nccltune-env-files-XXXXXX";
+static char path[256];
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(profile + strlen(profile) - 6, 'X', 6);
+    assert_non_null(mkdtemp(profile));
+    snprintf(path, sizeof path, "%s/nccl.d", profile);
+    return mkdir(path, 0755);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", profile);
+    env.count = env.of_class = env.judged = 0;
+    env.class_name[0] = 0;
+    return system(command);
+}
+
+static void put(const char *name, const char *text, size_t bytes)
+{
+    snprintf(path, sizeof path, "%s/%s", profile, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, bytes, f), bytes);
+    fclose(f);
+}
+
+static void as_large_as_it_may_be(void **state)
+{
+    (void)state;
+    static char text[FILE_BYTES + 2], got[FILE_BYTES + 1];
+    memset(text, 'x', sizeof text);
+    static const struct {
+        size_t bytes;
+        int rc;
+    } cases[] = {{0, -1}, {1, 0}, {FILE_BYTES - 1, 0}, {FILE_BYTES, 0}, {FILE_BYTES + 1, -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put("file", text, cases[i].bytes);
+        memset(got, 'y', sizeof got);
+        assert_int_equal(read_file(path, got, FILE_BYTES), cases[i].rc);
+        if (!cases[i].rc)
+            assert_int_equal(strlen(got), cases[i].bytes);
+        else
+            assert_int_equal(got[0], 'y');
+    }
+    assert_int_equal(read_file(profile, got, FILE_BYTES), -1);
+    assert_int_equal(read_file("/nowhere/x", got, FILE_BYTES), -1);
+}
+
+static void what_is_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int is_taken;
+    } names[] = {{"NCCL_A", 1},
+                 {"NCCL_", 1},
+                 {"NCCL", 0},
+                 {"nccl_a", 0},
+                 {"NCCL_a", 0},
+                 {"NCCL_A-B", 0},
+                 {"OTHER", 0},
+                 {"NCCL_NET_PLUGIN", 0},
+                 {"NCCL_A_PLUGIN", 0},
+                 {"NCCL_PLUGIN", 0},
+                 {"NCCL_PLUGINS", 1},
+                 {"NCCL_PLUGIN_X", 1},
+                 {"NCCL_FILE", 0},
+                 {"NCCL_X_FILE", 0},
+                 {"NCCL_TOPO_FILE", 1},
+                 {"NCCL_GRAPH_FILE", 0},
+                 {"NCCL_FILES", 1},
+                 {"NCCL_PROFILE", 1},
+                 {"", 0}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (deliverable(names[i].name) != names[i].is_taken)
+            fail_msg("%s", names[i].name);
+    char text[] = "NCCL_A=1\n#NCCL_B=2\nNCCL_C\n\nNCCL_D==x=y\nNCCL_E=\nLD_PRELOAD=x\nNCCL_F=6";
+    take_lines(text);
+    assert_int_equal(env.count, 4);
+    static const char *const settings[][2] = {{"NCCL_A", "1"}, {"NCCL_D", "=x=y"}, {"NCCL_E", ""}, {"NCCL_F", "6"}};
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(env.settings[i].name, settings[i][0]);
+        assert_string_equal(env.settings[i].value, settings[i][1]);
+    }
+    static char many[SETTINGS_MAX * 16];
+    for (int i = 0; i < SETTINGS_MAX; i++)
+        sprintf(many + strlen(many), "NCCL_X%d=1\n", i);
+    take_lines(many);
+    assert_int_equal(env.count, SETTINGS_MAX);
+}
+
+static void the_class_of_a_host(void **state)
+{
+    (void)state;
+    static const char map[] =
+        "nccltune-hook/1\nhost n1 a\nhost n10 b.c\nhost n2.site d\nhosts n3 e\n host n4 f\nhost n5";
+    static const struct {
+        const char *host, *name;
+    } cases[] = {{"n1", "a"},  {"n10", "b.c"}, {"n2.site", "d"}, {"n2", NULL}, {"n3", NULL},
+                 {"n4", NULL}, {"n5", NULL},   {"n", NULL},      {"", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(find_host(map, cases[i].host, strlen(cases[i].host)), cases[i].name != NULL);
+        if (cases[i].name)
+            assert_string_equal(env.class_name, cases[i].name);
+    }
+    assert_int_equal(find_host(map, "n1.elsewhere", 2), 1); /* what stands before the dot */
+}
+
+/* A class's name is one of a file, and the profile's directory has room for it. */
+static void names_that_are_files(void **state)
+{
+    (void)state;
+    static const struct {
+        char name[220];
+        int count;
+    } classes[] = {{"a", 2}, {"b", 1}, {".a", 1}, {"", 1}, {"a/", 1}, {"../nccl.d/a", 1}};
+    put("nccl.conf", "NCCL_A=1\n", 9);
+    put("nccl.d/a.conf", "NCCL_B=2\n", 9);
+    put("nccl.d/.a.conf", "NCCL_B=2\n", 9);
+    setenv("NCCLTUNE_PROFILE", profile, 1);
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        env.count = 0;
+        setenv("NCCLTUNE_CLASS", classes[i].name, 1);
+        read_settings();
+        assert_string_equal(env.class_name, classes[i].name);
+        assert_int_equal(env.count, classes[i].count);
+        assert_int_equal(env.of_class, classes[i].count - 1);
+        assert_string_equal(get_env("NCCL_A"), "1");
+    }
+    unsetenv("NCCLTUNE_CLASS");
+    char name[201];
+    for (int length = 199; length <= 200; length++) {
+        char file[256];
+        memset(name, 'k', sizeof name);
+        name[length] = 0;
+        snprintf(file, sizeof file, "nccl.d/%s.conf", name);
+        put(file, "NCCL_B=2\n", 9);
+        setenv("NCCLTUNE_CLASS", name, 1);
+        env.count = 0;
+        read_settings();
+        assert_int_equal(env.count, length < 200 ? 2 : 1);
+    }
+    unsetenv("NCCLTUNE_CLASS");
+    env.count = 0;
+    setenv("NCCLTUNE", "off", 1);
+    read_settings();
+    assert_int_equal(env.count, 0);
+    setenv("NCCLTUNE", "on", 1);
+    read_settings();
+    assert_int_equal(env.count, 1);
+    unsetenv("NCCLTUNE");
+    unsetenv("NCCLTUNE_PROFILE");
+}
+
+static void what_hooks_have_set(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set;
+        int is_hooks;
+    } cases[] = {{"A=1", 1},         {"A=12", 0},    {"AB=1", 0}, {"B=2|A=1", 1}, {"A=1|B=2", 1},
+                 {"B=2|A=1|C=3", 1}, {"B=2|A=2", 0}, {"", 0},     {"A:1", 0},     {"A1=", 0},
+                 {"|A=1", 1},        {"A=2|A=1", 1}, {"A", 0},    {"A=", 0},      {"B=A=1", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("NCCLTUNE_SET", cases[i].set, 1);
+        if (set_by_hook("A", "1") != cases[i].is_hooks)
+            fail_msg("%s", cases[i].set);
+    }
+    unsetenv("NCCLTUNE_SET");
+    assert_int_equal(set_by_hook("A", "1"), 0);
+    assert_null(get_env(NULL));
+}
+
+static int logged;
+
+static void count_settings(int level, unsigned long subsystems, const char *file, int line, const char *fmt, ...)
+{
+    va_list args;
+    (void)subsystems, (void)file, (void)line;
+    va_start(args, fmt);
+    logged = va_arg(args, int);
+    va_end(args);
+    assert_int_equal(level, NCCLTUNE_LOG_INFO);
+    assert_string_equal(fmt, "nccltune: %d settings from the profile");
+}
+
+/* The first alone reads. */
+static void is_read_once(void **state)
+{
+    (void)state;
+    put("nccl.conf", "NCCL_A=1\n", 9);
+    setenv("NCCLTUNE_PROFILE", profile, 1);
+    assert_int_equal(init_v2(2, 30, 7, "", count_settings), NCCLTUNE_SUCCESS);
+    assert_int_equal(logged, 1);
+    put("nccl.conf", "NCCL_A=1\nNCCL_B=2\n", 18);
+    logged = 0;
+    assert_int_equal(init_v2(2, 30, 7, "", count_settings), NCCLTUNE_SUCCESS);
+    assert_int_equal(logged, 1);
+    assert_int_equal(finalize(), NCCLTUNE_SUCCESS);
+    unsetenv("NCCLTUNE_PROFILE");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(as_large_as_it_may_be), TEST(what_is_taken),       TEST(the_class_of_a_host),
+        TEST(names_that_are_files),  TEST(what_hooks_have_set), TEST(is_read_once),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
