@@ -90,12 +90,9 @@ static int hook(const char *fmt, ...)
 
 static void tells_what_it_can(void **state)
 {
-    static const char *const words[] = {"Usage: nccltune-hook", "--conf FILE", "--sysfs DIR", "--run DIR",
-                                        "--limit MS"};
     (void)state;
     assert_int_equal(hook("--help"), 0);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        assert_non_null(strstr(printed, words[i]));
+    assert_string_equal(printed, help_text);
     assert_int_equal(hook("--version"), 0);
     assert_memory_equal(printed, "nccltune-hook 0.", 16);
     assert_int_equal(hook("--help >/dev/full"), 0 /* what stdio still holds fails at exit */);
@@ -118,7 +115,9 @@ static void survives_wrong_lines(void **state)
         assert_int_equal(hook("%s 2>/dev/null", lines[i]), 0);
         assert_string_equal(printed, "");
         assert_int_equal(hook("%s 2>&1", lines[i]), 0);
-        assert_non_null(strstr(printed, "Usage: nccltune-hook"));
+        const char *usage_of = strstr(printed, "Usage: nccltune-hook"); /* behind what getopt says */
+        assert_non_null(usage_of);
+        assert_string_equal(usage_of, help_text);
     }
     assert_int_equal(hook("--limit 60000 --run /nowhere task-prolog 2>&1"), 0);
     assert_string_equal(printed, "");
@@ -190,6 +189,42 @@ static void leaves_an_answer_for_each_part(void **state)
     assert_int_equal(hook("--conf /nowhere/conf --run '%s' prolog", store.root), 0);
     assert_int_equal(access(whole, F_OK), 0);
     assert_int_equal(access(part, F_OK), 0);
+    assert_int_equal(hook("--conf /nowhere/conf --run '%s' epilog", store.root), 0);
+    assert_int_equal(access(whole, F_OK), -1);
+    assert_int_equal(access(part, F_OK), -1);
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_HET_JOB_ID"); /* of no job: nothing is left, and nothing taken away */
+    store_write(&store, "7", "");
+    struct hook_options o = {.run = store.root};
+    leave_answer(&o, NULL, "no memory");
+    assert_int_equal(hook("--conf /nowhere/conf --run '%s' prolog", store.root), 0);
+    assert_int_equal(hook("--conf /nowhere/conf --run '%s' epilog", store.root), 0);
+    assert_int_equal(access(whole, F_OK), 0);
+    assert_int_equal(unlink(whole), 0);
+    assert_int_equal(access(store_path(&store, "?"), F_OK), -1);
+}
+
+/* Its own time or the wall's, to the millisecond; what ends it then. */
+static void ends_in_time(void **state)
+{
+    static const struct {
+        int timer, signal;
+        long ms;
+    } cases[] = {{ITIMER_REAL, SIGALRM, 59999}, {ITIMER_PROF, SIGPROF, 60250}, {ITIMER_REAL, SIGALRM, 61000}};
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct itimerval t;
+        struct sigaction sa;
+        end_within(cases[i].timer, cases[i].signal, cases[i].ms);
+        getitimer(cases[i].timer, &t);
+        setitimer(cases[i].timer, &never, NULL);
+        sigaction(cases[i].signal, NULL, &sa);
+        signal(cases[i].signal, SIG_DFL);
+        long left = t.it_value.tv_sec * 1000 + t.it_value.tv_usec / 1000;
+        assert_true(left <= cases[i].ms + 4 && left > cases[i].ms - 5000 && !t.it_interval.tv_sec);
+        assert_ptr_equal(sa.sa_handler, end_open);
+    }
 }
 
 /* Ends a child as `signal` would; what it prints. */
@@ -337,7 +372,13 @@ static void checks_this_node(void **state)
     assert_string_equal(printed, "profile aaaaaaaaaaaa, this node is of class a\ndriver nvidia is not loaded\n");
     setenv("SLURMD_NODENAME", "stranger", 1);
     assert_int_equal(hook_here("check"), 0);
-    assert_memory_equal(printed, "nothing: ", 9);
+    assert_string_equal(printed, "nothing: node stranger is not in the profile\n");
+    store_write(&store, "schedule", "nonsense\n");
+    assert_int_equal(hook_here("check"), 1);
+    assert_memory_equal(printed, "not known: ", 11);
+    const char *again = strchr(printed, '\n');
+    assert_non_null(again);
+    assert_memory_equal(printed + 11, again + 1, (size_t)(again - printed) - 10); /* as a finding, too */
 }
 
 /* What scontrol was called with; "" where it was not. */
@@ -350,6 +391,26 @@ static const char *drained(void)
     if (f)
         fclose(f);
     return text;
+}
+
+/* A file that never answers: everything ends, and a job's answer is there. */
+static void a_file_that_hangs(void **state)
+{
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    make_node();
+    unlink(store_path(&store, "sys/class/infiniband/mlx5_1/ports/1/state"));
+    assert_int_equal(mkfifo(store.path, 0644), 0);
+    assert_int_equal(hook_here("--limit 150 check"), 1);
+    assert_string_equal(printed, "not done after 150 ms; is a file system hanging?\n");
+    assert_int_equal(hook_here("--limit 150 prolog"), 0);
+    assert_string_equal(drained(), "");
+    FILE *f = fopen(store_path(&store, "7"), "r");
+    assert_non_null(f);
+    printed[fread(printed, 1, sizeof printed - 1, f)] = 0;
+    fclose(f);
+    assert_non_null(strstr(printed, "\nstate profile\n")); /* which was known by then */
 }
 
 static void drains_a_node(void **state)
@@ -388,6 +449,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(answers_for_a_process_that_could_not, set_up, tear_down),
         cmocka_unit_test_setup_teardown(checks_this_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(drains_a_node, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_hangs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ends_in_time, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

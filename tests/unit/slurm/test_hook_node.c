@@ -328,7 +328,7 @@ static void by_hand(void **state)
     assert_memory_equal(report.out, head, sizeof head - 1);
     assert_string_equal(getenv("SLURM_JOB_NODELIST"), "n0");
     assert_null(getenv("SLURM_HET_JOB_ID"));
-    long long start = atoll(getenv("SLURM_JOB_START_TIME"));
+    long long start = strtoll(getenv("SLURM_JOB_START_TIME"), NULL, 10);
     assert_true(start <= time(NULL) && start > time(NULL) - 60);
     unsetenv("SLURMD_NODENAME");
     memset(&report, 0, sizeof report);

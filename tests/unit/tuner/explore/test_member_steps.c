@@ -323,20 +323,21 @@ static void remembers_what_was_offered(void **state)
     assert_int_equal(cell.cell, -1);
     explore_launched(alone, call.coll, call.bytes);
     call.bytes++;
-    cost[4] = -1, cost[0] = 9;
+    cost[4] = cost[0] = -1;
     cell.cell = 1;
     explore_called(alone, 0);
     assert_int_equal(explore_ask(alone, &call, &cell), 0);
     explore_see(alone, kind_of(0), &seen);
-    assert_int_equal(seen.offered, 0x6f); /* and NCCL's own choice */
+    assert_int_equal(seen.offered, 0x6e); /* and NCCL's own choice */
     assert_true(seen.calls == 2 && seen.bytes == 1 << 20 && seen.rule.cell == 3 && seen.rule.channels == 2);
     for (int i = 0; i < EXPLORE_CELLS; i++)
         assert_true(seen.predicted_us[i] == (float)(i + 1)); /* of the first */
     explore_launched(alone, call.coll, call.bytes);
     assert_int_equal(prepare(1, 100, holds(4)), ONLINE_REFUSE);
-    assert_int_equal(prepare(2, 100, holds(EXPLORE_LIBRARY)), ONLINE_PROMISE);
-    end_round(ONLINE_ABORT, 2);
-    assert_int_equal(prepare(3, 100, holds(-1)), ONLINE_PROMISE);
+    assert_int_equal(prepare(4, 100, holds(0)), ONLINE_REFUSE);
+    assert_int_equal(prepare(5, 100, holds(EXPLORE_LIBRARY)), ONLINE_PROMISE);
+    end_round(ONLINE_ABORT, 5);
+    assert_int_equal(prepare(6, 100, holds(-1)), ONLINE_PROMISE);
 }
 
 int main(void)

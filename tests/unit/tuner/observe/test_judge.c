@@ -121,6 +121,38 @@ static void tells_communicators_apart(void **state)
     assert_int_equal(l[0].rank, 6);
 }
 
+/* What runs another way takes another time on all ranks: nobody comes last. Calls of two ways stand beside one another,
+ * those that take as long by their way. */
+static void tells_ways_apart(void **state)
+{
+    (void)state;
+    struct observe_late l[4];
+    for (int what = 0; what < 10; what++) {
+        job.ncalls = 0;
+        for (unsigned way = 0; way < 2; way++)
+            for (unsigned i = 0; i < RANKS; i++) {
+                struct observe_call *c = &calls[job.ncalls++];
+                *c = a_call(i, way ? 100 : 500);
+                c->algo += what == 0 && way, c->proto -= what == 1 && way, c->channels += what == 2 && way;
+                c->bytes += what == 3 && way, c->group_size += what == 4 && way, c->stride += what == 5 && way;
+                c->crosses_nodes = what == 6 && way, c->dtype[0] = what == 7 && way ? 'x' : 0;
+                c->group += what == 8 && way;
+                c->kind = what == 9 && way ? COLL_ALLGATHER : c->kind;
+            }
+        assert_int_equal(late(l), 0);
+    }
+    size_t n = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        calls[i] = a_call(i, 100);
+        calls[i].channels = (int)(4 - i);
+    }
+    job.ncalls = 4;
+    struct observe_point *points = observe_points(&job, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(points[0].call.channels, 1);
+    free(points);
+}
+
 /* The most waited-for first, and no more than are wanted; a host with one rank that is not late has single ones. */
 static void puts_them_in_order(void **state)
 {
@@ -315,6 +347,7 @@ int main(void)
         cmocka_unit_test_setup(puts_them_in_order, set_up),   cmocka_unit_test_setup(finds_each_call, set_up),
         cmocka_unit_test_setup(tells_calls_apart, set_up),    cmocka_unit_test_setup(says_it_in_its_units, set_up),
         cmocka_unit_test_setup(finds_what_is_slower, set_up), cmocka_unit_test_setup(knows_times_that_vary, set_up),
+        cmocka_unit_test_setup(tells_ways_apart, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
