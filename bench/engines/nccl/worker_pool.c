@@ -77,9 +77,13 @@ struct nccl_pool *nccl_pool_open(const struct bench_setup *setup, const struct n
     t->own = own;
     t->ranks_per_node = setup->ranks_per_node;
     t->prefix = proc_split(own->launch_prefix ? own->launch_prefix : "", t->arena, &nwords, e);
-    if (!t->prefix || agents_open(&t->agents, setup, patience_s, stop, e) || watch_nodes(t, e)) {
+    if (!t->prefix || agents_open(&t->agents, setup, patience_s, stop, e)) {
         arena_free(t->arena);
         free(t);
+        return NULL;
+    }
+    if (watch_nodes(t, e)) {
+        nccl_pool_close(t);
         return NULL;
     }
     return t;

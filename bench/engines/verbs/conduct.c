@@ -190,15 +190,17 @@ static int is_absent(const struct verbs_conductor *c, struct verbs_end p)
     return !c->who[verbs_conduct_rank(c, p)].port[0];
 }
 
-/* Less the tries with a port that its node does not have, because nodes of another class have more. */
-static struct verbs_schedule *schedule_of(struct verbs_conductor *c, enum verbs_plan plan)
+/* Less the tries with a port that its node does not have, because nodes of another class have more; `across`: and less
+ * those of the same rail, which have been tried already. */
+static struct verbs_schedule *schedule_of(struct verbs_conductor *c, enum verbs_plan plan, int across)
 {
     struct verbs_schedule *s = verbs_schedule_make(c->arena, plan, c->nodes, c->rails);
     for (int i = 0; i < s->nrounds; i++) {
         struct verbs_round *r = &s->rounds[i];
         int n = 0;
         for (int k = 0; k < r->ntries; k++)
-            if (!is_absent(c, r->tries[k].from) && !is_absent(c, r->tries[k].to))
+            if (!is_absent(c, r->tries[k].from) && !is_absent(c, r->tries[k].to) &&
+                !(across && r->tries[k].from.rail == r->tries[k].to.rail))
                 r->tries[n++] = r->tries[k];
         r->ntries = n;
     }
@@ -212,8 +214,8 @@ void verbs_conduct_run(struct verbs_conductor *c, const char *schedule, uint64_t
         verbs_conduct_interfaces(c);
     if (!c->rails || !p)
         return;
-    const struct verbs_schedule *first = schedule_of(c, p->plan);
-    const struct verbs_schedule *then = schedule_of(c, p->then);
+    const struct verbs_schedule *first = schedule_of(c, p->plan, 0);
+    const struct verbs_schedule *then = schedule_of(c, p->then, 1);
     int rest = p->then == p->plan ? 0 : then->nrounds;
     run_schedule(c, first, p->brief, p->skip_dead, 0, first->nrounds + rest);
     if (rest)

@@ -84,8 +84,8 @@ void verbs_conduct_gpus(struct verbs_conductor *c, const struct verbs_schedule *
     char *done = arena_alloc(c->arena, (size_t)c->ranks);
     int *gpus = arena_alloc(c->arena, (size_t)c->ranks * sizeof *gpus);
     int most = s->nrounds ? count_gpus(c, gpus) : 0;
-    /* With an odd number of nodes one rests in the first round. */
-    for (int round = 0; most && round < s->nrounds && round < 2; round++) {
+    /* Where the number is odd, one rests in the first round. */
+    for (int round = 0; most && round < s->nrounds; round++) {
         const struct verbs_round open = still_open(c, &s->rounds[round], done);
         for (int index = 0; open.ntries && index < most; index++)
             for (int lead_owns = 0; lead_owns < 2 && !c->over; lead_owns++)
