@@ -12,12 +12,12 @@ struct row {
 static void add(struct records *r, const struct row *w)
 {
     const struct record_cell cells[] = {
-        {"from", w->from, 0, NULL},
-        {"from_port", w->from_port, 0, NULL},
-        {"to", w->to, 0, NULL},
-        {"to_port", w->to_port, 0, NULL},
-        {"gid", w->gid, 0, NULL},
-        {"why", w->why, 0, NULL},
+        {.name = "from", .text = w->from},
+        {.name = "from_port", .text = w->from_port},
+        {.name = "to", .text = w->to},
+        {.name = "to_port", .text = w->to_port},
+        {.name = "gid", .text = w->gid},
+        {.name = "why", .text = w->why},
         {"port_pair_good", NULL, w->good, "Whether one port reaches the other with right data."},
         {"port_pair_GBps", NULL, w->GBps, "Bandwidth of writes one way, in GB/s."},
         {"port_pair_both_GBps", NULL, w->both_GBps, "Bandwidth of writes both ways at once, in GB/s."},

@@ -19,9 +19,12 @@
 
 /* ---- the conductor's side ---- */
 
-static socklen_t size_of(const struct sockaddr *a)
+/* The address within: 4 or 16 bytes. */
+static const void *host_of(const struct sockaddr *a)
 {
-    return a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    const void *whole = a;
+    return a->sa_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)whole)->sin6_addr
+                                    : (const void *)&((const struct sockaddr_in *)whole)->sin_addr;
 }
 
 static int is_inet(const struct sockaddr *a)
@@ -34,7 +37,7 @@ static int can_be_told(const struct ifaddrs *i)
 {
     return is_inet(i->ifa_addr) && (i->ifa_flags & IFF_RUNNING) && !(i->ifa_flags & IFF_LOOPBACK) &&
            !(i->ifa_addr->sa_family == AF_INET6 &&
-             IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr));
+             IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)host_of(i->ifa_addr)));
 }
 
 void address_places(uint16_t port, char places[ADDRESS_PLACES])
@@ -46,10 +49,10 @@ void address_places(uint16_t port, char places[ADDRESS_PLACES])
     if (getifaddrs(&list))
         list = NULL;
     for (struct ifaddrs *i = list; i && used < ADDRESS_PLACES - sizeof text - 16; i = i->ifa_next) {
-        if (!can_be_told(i) ||
-            getnameinfo(i->ifa_addr, size_of(i->ifa_addr), text, sizeof text, NULL, 0, NI_NUMERICHOST))
+        if (!can_be_told(i))
             continue;
         int six = i->ifa_addr->sa_family == AF_INET6;
+        inet_ntop(i->ifa_addr->sa_family, host_of(i->ifa_addr), text, sizeof text);
         used += (size_t)snprintf(places + used, ADDRESS_PLACES - used, six ? ",[%s]:%u" : ",%s:%u", text, port);
     }
     freeifaddrs(list);
@@ -59,21 +62,15 @@ void address_places(uint16_t port, char places[ADDRESS_PLACES])
 
 static int is_loopback(const struct sockaddr *a)
 {
-    const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
+    const struct in6_addr *six = host_of(a);
     if (a->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
+        return *(const unsigned char *)host_of(a) == 127;
     return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127);
 }
 
 static int same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
-    if (a->sa_family != b->sa_family)
-        return 0;
-    if (a->sa_family == AF_INET)
-        return ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr ==
-               ((const struct sockaddr_in *)(const void *)b)->sin_addr.s_addr;
-    return !memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
-                   &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, sizeof(struct in6_addr));
+    return a->sa_family == b->sa_family && !memcmp(host_of(a), host_of(b), a->sa_family == AF_INET6 ? 16 : 4);
 }
 
 int address_leads_away(const struct sockaddr *to, const struct sockaddr *const *own, int nown)

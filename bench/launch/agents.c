@@ -76,12 +76,6 @@ int agents_listen(struct agents *s, struct err *e)
     return s->listener < 0 ? err_errno(e, "no port can be opened for the agents of the other nodes") : 0;
 }
 
-void agents_adopt(struct agents *s, int listener, const struct secret *secret)
-{
-    s->listener = listener;
-    s->secret = *secret;
-}
-
 const char *agents_places(const struct agents *s, struct arena *a)
 {
     char *places = arena_alloc(a, ADDRESS_PLACES);

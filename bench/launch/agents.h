@@ -76,9 +76,8 @@ void agents_none(struct agents *s, int wanted);
  * random numbers, too low a hard limit (with the number that is needed). */
 int agents_begin(struct agents *s, int wanted, struct err *e);
 
-/* Opens the port that agents come back to; or takes over one and the secret that agents have already. */
+/* Opens the port that agents come back to. */
 int agents_listen(struct agents *s, struct err *e);
-void agents_adopt(struct agents *s, int listener, const struct secret *secret);
 
 /* For the agents' command line, "--connect" and this, from `a`; and for the launcher's environment ("NAME=value") or,
  * as its hex digits and a newline, standard input. */

@@ -111,12 +111,11 @@ static int borrow(struct agents *s, const struct opening *o, struct err *e)
 int agents_open_found(struct agents *s, struct found *f, double patience_s, volatile sig_atomic_t *stop, struct err *e)
 {
     struct arena *a = arena_new();
-    struct secret secret;
     const char *worker = locate_program("nccltune-worker", a, e);
     int rc = worker ? agents_begin(s, f->nodes, e) : ERR_LACKS;
     if (!rc) {
-        secret_parse(&secret, f->secret);
-        agents_adopt(s, f->listener, &secret);
+        secret_parse(&s->secret, f->secret);
+        s->listener = f->listener;
         s->port = f->port;
         f->listener = -1;
         rc = open_here(s, worker, e);

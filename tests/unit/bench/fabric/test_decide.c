@@ -107,6 +107,86 @@ static void a_rail(void **state)
     }
 }
 
+static int node_1_bad(struct verbs_try t)
+{
+    return t.from.node == 1 || t.to.node == 1;
+}
+static int rail_1_bad(struct verbs_try t)
+{
+    return t.from.node != t.to.node && t.from.rail == 1 && t.to.rail == 1;
+}
+static int one_pair_bad(struct verbs_try t)
+{
+    return t.from.rail == 0 && t.to.rail == 0 && t.from.node + t.to.node == 1;
+}
+static int crossing_pair_bad(struct verbs_try t)
+{
+    return t.from.rail != t.to.rail && t.from.node + t.to.node == 1 && t.from.rail == t.from.node;
+}
+static int pair_and_port_bad(struct verbs_try t)
+{
+    return one_pair_bad(t) || t.from.rail + 4 * t.from.node == 14 || t.to.rail + 4 * t.to.node == 14;
+}
+
+/* Who is left out by which fault, or nobody: of two nodes both stay, of one rail that; nobody for a pair of two rails.
+ */
+static void who_is_left_out(void **state)
+{
+    static const struct {
+        struct world world;
+        int node, rail; /* -1 none */
+        const char *why;
+    } rows[] = {
+        {{.nodes = 4, .rails = 2, .bad = node_1_bad},
+         1,
+         -1,
+         "node n1, all its ports: 26 of 26 tries failed; the first: n1 mlx5_0:1: \"dark\"; leaving the node out costs "
+         "1 of "
+         "4 nodes (25 %), leaving its rail out on all would cost every node 1 of 2 ports (50 %)"},
+        {{.nodes = 2, .rails = 2, .bad = node_1_bad}, -1, -1, NULL},
+        {{.nodes = 4, .rails = 4, .bad = rail_1_bad},
+         -1,
+         1,
+         "without mlx5_1:1: rail 1 (mlx5_1:1), between nodes: 12 of 12 tries failed; the first: n1 mlx5_0:1: \"dark\"; "
+         "that "
+         "costs every node 1 of 4 ports (25 %)"},
+        {{.nodes = 4, .rails = 2, .bad = one_pair_bad},
+         0,
+         -1,
+         "between n0 mlx5_0:1 and n1 mlx5_0:1: 2 of 2 tries failed; the first: n1 mlx5_0:1: \"dark\"; leaving the node "
+         "out "
+         "costs 1 of 4 nodes (25 %), leaving its rail out on all would cost every node 1 of 2 ports (50 %)"},
+        {{.nodes = 2, .rails = 4, .bad = one_pair_bad},
+         -1,
+         0,
+         "without mlx5_0:1: rail 0 (mlx5_0:1), between nodes: 2 of 2 tries failed; the first: n1 mlx5_0:1: "
+         "\"dark\"; that "
+         "costs every node 1 of 4 ports (25 %)"},
+        {{.nodes = 4, .rails = 2, .bad = crossing_pair_bad}, -1, -1, NULL},
+        {{.nodes = 2, .rails = 1, .slow_GBps = 1}, -1, -1, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct verbs_fabric *f = make(&rows[i].world);
+        struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+        for (int node = 0; node < f->nodes; node++)
+            if ((d.nodes_out[node] != NULL) != (node == rows[i].node))
+                fail_msg("row %zu, node %d: %s", i, node, d.nodes_out[node] ? d.nodes_out[node] : "stays");
+        for (int rail = 0; rail < f->rails; rail++)
+            if ((d.left_out[rail] != NULL) != (rail == rows[i].rail))
+                fail_msg("row %zu, rail %d: %s", i, rail, d.left_out[rail] ? d.left_out[rail] : "stays");
+        assert_int_equal(d.nnodes_out, rows[i].node >= 0);
+        if (rows[i].why)
+            assert_string_equal(rows[i].node >= 0 ? d.nodes_out[rows[i].node] : d.left_out[rows[i].rail], rows[i].why);
+        verbs_fabric_free(f);
+    }
+    struct verbs_fabric *f = make(&(struct world){.nodes = 8, .rails = 4, .bad = pair_and_port_bad});
+    struct verbs_decision d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    assert_true(d.nnodes_out == 2 && d.nodes_out[0] && d.nodes_out[3]); /* one for each fault */
+    assert_null(value_of(&d, "NCCL_IB_HCA"));
+    verbs_fabric_free(f);
+}
+
 /* A port that nobody has tried is not called fine. */
 static void untried(void **state)
 {
@@ -127,6 +207,10 @@ static void untried(void **state)
     /* Who only received was tried, too. */
     f->tries[0].outcome.pair = (struct verbs_try){{0, 0}, {1, 1}};
     assert_string_equal(verbs_untried(f, &n), "n0 mlx5_1:1");
+    d = verbs_decide(f, VERBS_NCCL_NEWEST);
+    text = printed(f, &d);
+    assert_non_null(strstr(text, "Not tried, so nothing is known of it: n0 mlx5_1:1\n"));
+    free(text);
     f->ntries = 0;
     d = verbs_decide(f, VERBS_NCCL_NEWEST);
     text = printed(f, &d);
@@ -253,9 +337,9 @@ static void many_ports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy),       cmocka_unit_test(one_port),  cmocka_unit_test(a_rail),
-        cmocka_unit_test(untried),       cmocka_unit_test(slow_port), cmocka_unit_test(separate_rails),
-        cmocka_unit_test(nothing_works), cmocka_unit_test(gids),      cmocka_unit_test(rates_and_mtus),
-        cmocka_unit_test(interfaces),    cmocka_unit_test(many_ports)};
+        cmocka_unit_test(healthy),         cmocka_unit_test(one_port),      cmocka_unit_test(a_rail),
+        cmocka_unit_test(who_is_left_out), cmocka_unit_test(untried),       cmocka_unit_test(slow_port),
+        cmocka_unit_test(separate_rails),  cmocka_unit_test(nothing_works), cmocka_unit_test(gids),
+        cmocka_unit_test(rates_and_mtus),  cmocka_unit_test(interfaces),    cmocka_unit_test(many_ports)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,6 +187,48 @@ static void index_only_where_it_is_right_everywhere(void **state)
     assert_int_equal(advise(&x, &z, NCCL_NOW).verdict, VERBS_GID_LEAVE);
 }
 
+/* Each port's choice works with some other, and the two do not with one another. */
+static void one_kind_everywhere(void **state)
+{
+    (void)state;
+    TABLE(x, gid("fe80::1", 2, 0), gid("10.0.0.1", 1, 1), gid("10.0.0.1", 2, 1));
+    TABLE(y, gid("fe80::2", 2, 0), gid("10.0.0.2", 1, 1));
+    struct verbs_gid_advice a = advise(&x, &y, NCCL_NOW);
+    assert_string_equal(a.environment, "NCCL_IB_ROCE_VERSION_NUM=1");
+    assert_string_equal(a.why,
+                        "left alone NCCL takes index 1 (10.0.0.2, RoCE v1 with an IPv4 GID) on node y, which does not "
+                        "connect to the others; with NCCL_IB_ROCE_VERSION_NUM=1 it takes one that does on every port");
+    assert_true(a.setting.roce == 1 && a.setting.index == -1 && !a.setting.family && !a.setting.prefix);
+    x_gids[1].proven = 0; /* nothing is left that both have */
+    a = advise(&x, &y, NCCL_NOW);
+    assert_int_equal(a.verdict, VERBS_GID_NONE);
+    assert_string_equal(a.why,
+                        "left alone NCCL takes index 1 (10.0.0.2, RoCE v1 with an IPv4 GID) on node y, which does not "
+                        "connect to the others, and no setting that is the same on every node helps: give every port "
+                        "an address of one family in one subnet a rail");
+    assert_int_equal(a.setting.index, -1);
+    x_gids[1].proven = 1;
+    TABLE(z, gid("fe80::3", 2, 0), gid("10.0.0.3", 1, 1), gid("10.0.0.3", 2, 1));
+    assert_string_equal(advise(&x, &z, NCCL_NOW).why, "NCCL's own choice works on every port: RoCE v2 over IPv4");
+    x.infiniband = z.infiniband = 1;
+    assert_string_equal(advise(&x, &z, NCCL_NOW).why, "NCCL's own choice works on every port: there is no RoCE port");
+}
+
+static void kinds_in_words(void **state)
+{
+    static const char *const names[] = {"RoCE v2 over IPv4",
+                                        "RoCE v2 over IPv6",
+                                        "RoCE v1 with an IPv4 GID",
+                                        "RoCE v1 with an IPv6 GID",
+                                        "RoCE v2, link-local",
+                                        "RoCE v1, link-local",
+                                        "no usable GID",
+                                        "unknown"};
+    (void)state;
+    for (int k = 0; k < 8; k++)
+        assert_string_equal(verbs_gid_kind_name((enum verbs_gid_kind)k), names[k]);
+}
+
 static void nothing_helps(void **state)
 {
     (void)state;
@@ -208,6 +250,7 @@ int main(void)
         cmocka_unit_test(infiniband),    cmocka_unit_test(range),
         cmocka_unit_test(matching),      cmocka_unit_test(left_alone),
         cmocka_unit_test(least_setting), cmocka_unit_test(index_only_where_it_is_right_everywhere),
-        cmocka_unit_test(nothing_helps)};
+        cmocka_unit_test(nothing_helps), cmocka_unit_test(one_kind_everywhere),
+        cmocka_unit_test(kinds_in_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,6 +259,36 @@ static void slow_end_is_found(void **state)
     }
 }
 
+/* A good port that has not been tried with the doubtful one, of its own rail first; none of its own node. */
+static void who_tells(void **state)
+{
+    const struct verbs_end a0 = {0, 0}, b0 = {1, 0}, c0 = {2, 0}, d0 = {3, 0}, e1 = {4, 1}, f1 = {5, 1};
+    struct verbs_outcome o[] = {{.pair = {a0, b0}, .verdict = VERBS_FAILED},
+                                {.pair = {c0, a0}, .verdict = VERBS_FAILED},
+                                {.pair = {e1, f1}},
+                                {.pair = {{0, 1}, c0}},
+                                {.pair = {b0, d0}}};
+    struct verbs_fault fault = {.kind = VERBS_FAULT_PAIR, .verdict = VERBS_FAILED, .a = a0, .b = b0};
+    struct arena *arena = arena_new();
+    (void)state;
+    struct verbs_round r = verbs_localise_next(o, 5, &fault, 1, arena);
+    assert_int_equal(r.ntries, 1);
+    assert_true(same(r.tries[0].from, a0) && same(r.tries[0].to, d0));
+    r = verbs_localise_next(o, 4, &fault, 1, arena); /* both are in doubt now, and only crossing is left */
+    assert_int_equal(r.ntries, 2);
+    assert_true(same(r.tries[0].from, a0) && same(r.tries[0].to, e1));
+    assert_true(same(r.tries[1].from, b0) && same(r.tries[1].to, c0));
+    /* Two that no outcome names. */
+    fault.a = (struct verbs_end){6, 0};
+    fault.b = (struct verbs_end){7, 0};
+    r = verbs_localise_next(o, 5, &fault, 1, arena);
+    assert_int_equal(r.ntries, 2);
+    assert_true(same(r.tries[0].from, fault.a) && same(r.tries[1].from, fault.b));
+    fault.kind = VERBS_FAULT_PORT;
+    assert_int_equal(verbs_localise_next(o, 5, &fault, 1, arena).ntries, 0);
+    arena_free(arena);
+}
+
 static void slow_by_the_median(void **state)
 {
     (void)state;
@@ -267,14 +297,21 @@ static void slow_by_the_median(void **state)
     assert_int_equal(o[1].verdict, VERBS_GOOD);
     assert_int_equal(o[2].verdict, VERBS_SLOW);
     assert_int_equal(o[4].verdict, VERBS_FAILED);
+    struct verbs_outcome edge[] = {{.GBps = 10}, {.GBps = 5}, {.GBps = 10}, {.GBps = 0}, {.GBps = 4.999}};
+    verbs_mark_slow(edge, 4, 0.5);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(edge[i].verdict, VERBS_GOOD); /* half of it is not less than half; 0 was not measured */
+    edge[3].GBps = 10;
+    verbs_mark_slow(edge, 5, 0.5);
+    assert_true(edge[1].verdict == VERBS_GOOD && edge[4].verdict == VERBS_SLOW);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_wrong),     cmocka_unit_test(one_port),          cmocka_unit_test(one_node),
-        cmocka_unit_test(everything),        cmocka_unit_test(all_have_failed),   cmocka_unit_test(one_direction),
-        cmocka_unit_test(rail_and_crossing), cmocka_unit_test(two_causes),        cmocka_unit_test(doubt_is_resolved),
-        cmocka_unit_test(slow_end_is_found), cmocka_unit_test(slow_by_the_median)};
+        cmocka_unit_test(nothing_wrong),     cmocka_unit_test(one_port),           cmocka_unit_test(one_node),
+        cmocka_unit_test(everything),        cmocka_unit_test(all_have_failed),    cmocka_unit_test(one_direction),
+        cmocka_unit_test(rail_and_crossing), cmocka_unit_test(two_causes),         cmocka_unit_test(doubt_is_resolved),
+        cmocka_unit_test(slow_end_is_found), cmocka_unit_test(slow_by_the_median), cmocka_unit_test(who_tells)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

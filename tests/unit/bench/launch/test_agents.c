@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "bench/launch/address.h"
+#include "bench/launch/found.h"
 #include "tests/lib/skip.h"
 #include "tests/unit/bench/launch/real_agents.h"
 
@@ -294,6 +295,38 @@ static void what_nobody_had_asked_for_yet_is_kept(void **state)
     connection_close(&theirs);
 }
 
+/* ---- a launch that was found ---- */
+
+/* Its port and secret are those that the other nodes have been told; this node's agent is a child. */
+static void a_found_launch_has_its_port_and_secret(void **state)
+{
+    static const char hex[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    char places[ADDRESS_PLACES];
+    (void)state;
+    for (int missing = 0; missing < 2; missing++) {
+        struct found f = {.nodes = 2};
+        f.listener = wire_listen(&f.port);
+        snprintf(f.secret, sizeof f.secret, "%s", hex);
+        address_places(f.port, places);
+        if (!missing)
+            start_agent(places, arena_printf(arena, SECRET_VARIABLE "=%s", hex));
+        int rc = agents_open_found(&set, &f, missing ? 1.5 : 60, NULL, &e);
+        assert_int_equal(f.listener, -1); /* taken over */
+        assert_int_equal(rc, missing ? ERR_FAILED : 0);
+        if (missing) {
+            assert_non_null(strstr(e.text, "1 of 2 nodes have answered ("));
+            assert_null(set.arena);
+        } else {
+            assert_true(set.count == 2 && set.port == f.port && set.here.group > 0);
+            agents_close(&set);
+        }
+    }
+    setenv("NCCLTUNE_WORKER", "/no/such/worker", 1);
+    struct found none = {.nodes = 1, .listener = -1};
+    assert_int_equal(agents_open_found(&set, &none, 1, NULL, &e), ERR_LACKS);
+    assert_int_equal(doubles_begin("channels 1\n", "1"), 0);
+}
+
 /* ---- beyond 1,024 ---- */
 
 /* Plays `n` agents in one process: each proves itself and says its name. */
@@ -370,6 +403,7 @@ int main(void)
                                        TEST(the_silent_are_sent_away),
                                        TEST(an_agent_obeys_no_stranger),
                                        TEST(what_nobody_had_asked_for_yet_is_kept),
+                                       TEST(a_found_launch_has_its_port_and_secret),
                                        TEST(beyond_1024_agents),
                                        TEST(too_low_a_hard_limit_is_said)};
     return run_with_doubles(tests, sizeof tests / sizeof *tests);

@@ -1,5 +1,6 @@
 /* bench/launch/found.c: who is who by a launcher's variables, and where they meet. Ranks of other nodes are this node's
  * processes under the name of another job. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -285,12 +286,106 @@ static void waits_for_the_first_of_its_node(void **state)
     }
 }
 
+/* Its launcher, its job and what else tells it from the next, in letters that a file's name may have. */
+static void what_a_run_is_called(void **state)
+{
+    static const struct {
+        const char *run, *port, *job;
+    } rows[] = {{"a b/c", "29500", "torchrun-a_b_c-29500"},
+                {"Az09._-", NULL, "torchrun-Az09._--"},
+                {"1234567890123456789012345678901234567890123456789012345678901", "x y",
+                 "torchrun-123456789012345678901234567890123456789012345678901234567890-x_y"}};
+    (void)state;
+    be("0", "2", "0", "1");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        setenv("TORCHELASTIC_RUN_ID", rows[i].run, 1);
+        unsetenv("MASTER_PORT");
+        if (rows[i].port)
+            setenv("MASTER_PORT", rows[i].port, 1);
+        assert_int_equal(begin(0), FOUND_HEAD);
+        assert_string_equal(found.job, rows[i].job);
+        found_end(&found, 0);
+    }
+}
+
+/* Without a key, an address or a port that is one they meet at the file. */
+static void half_a_key_is_none(void **state)
+{
+    static const char *const rows[][3] = {{"", "127.0.0.1", "4711"},     {NULL, "127.0.0.1", "4711"},
+                                          {"key", NULL, "4711"},         {"key", "127.0.0.1", NULL},
+                                          {"key", "127.0.0.1", "65535"}, {"key", "127.0.0.1", "0"},
+                                          {"key", "127.0.0.1", "x"}};
+    static const char *const names[] = {"NCCLTUNE_KEY", "MASTER_ADDR", "MASTER_PORT"};
+    (void)state;
+    be("0", "2", "0", "1");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int k = 0; k < 3; k++)
+            if (rows[i][k])
+                setenv(names[k], rows[i][k], 1);
+            else
+                unsetenv(names[k]);
+        assert_int_equal(begin(0), FOUND_HEAD);
+        assert_int_equal(access(found.meeting, F_OK), 0);
+        found_end(&found, 0);
+    }
+}
+
+static void what_keeps_a_head_from_it(void **state)
+{
+    char want[256], beside[256];
+    struct err unused;
+    (void)state;
+    be("0", "2", "0", "1");
+    assert_int_equal(mkdir(meeting, 0700), 0); /* in the way */
+    assert_int_equal(begin(0), FOUND_FAILED);
+    snprintf(want, sizeof want, "%s: cannot be written for the other ranks: Is a directory", meeting);
+    assert_string_equal(err.text, want);
+    snprintf(beside, sizeof beside, "%s.%d", meeting, (int)getpid());
+    assert_int_equal(access(beside, F_OK), -1);
+    rmdir(meeting);
+    assert_true(found.listener == -1 && !found.job);
+    snprintf(want, sizeof want, "torchrun-job_%d-", (int)getpid());
+    int fd = siblings_open(want, &unused);
+    assert_true(fd >= 0); /* given back, and now somebody else's */
+    assert_int_equal(begin(0), FOUND_FAILED);
+    assert_non_null(strstr(err.text, "another nccltune of the job "));
+    close(fd);
+}
+
+/* Whoever worked for its node is gone without a word. */
+static void the_first_of_its_node_is_lost(void **state)
+{
+    char name[64];
+    int status;
+    (void)state;
+    snprintf(name, sizeof name, "torchrun-job_%d-", (int)getpid());
+    int fd = siblings_open(name, &err);
+    be("1", "2", "1", "2");
+    pid_t child = fork();
+    if (!child) {
+        close(fd);
+        enum found_role role = begin(20);
+        _exit(role == FOUND_SERVED && code == ERR_FAILED ? 0 : 1);
+    }
+    assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 20000), 1);
+    close(fd);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(nobody_else),     TEST(the_head_leaves_word),
-                                       TEST(a_key_is_enough), TEST(only_a_head_of_ours_is_believed),
-                                       TEST(serves),          TEST(waits_for_the_first_of_its_node)};
+    const struct CMUnitTest tests[] = {TEST(nobody_else),
+                                       TEST(the_head_leaves_word),
+                                       TEST(a_key_is_enough),
+                                       TEST(only_a_head_of_ours_is_believed),
+                                       TEST(serves),
+                                       TEST(waits_for_the_first_of_its_node),
+                                       TEST(what_a_run_is_called),
+                                       TEST(half_a_key_is_none),
+                                       TEST(what_keeps_a_head_from_it),
+                                       TEST(the_first_of_its_node_is_lost)};
     alarm(60);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

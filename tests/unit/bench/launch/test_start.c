@@ -251,6 +251,124 @@ static void this_machine_alone(void **state)
     forget(NULL);
 }
 
+/* What is started may be listened to, as far as there is room, and what it complains about be asked for. */
+static void what_is_started(void **state)
+{
+    const char *const argv[] = {"/opt/worker", NULL}, *const env[] = {NULL};
+    struct pollfd fds[8];
+    struct err e = {0};
+    char why[BENCH_DETAIL] = "x";
+    (void)state;
+    assert_int_equal(start_room(NULL), 0);
+    assert_int_equal(start_pollfds(NULL, fds, 8), 0);
+    assert_int_equal(start_ended(NULL, why), 0);
+    assert_int_equal(start_node_ended(NULL, 0, why), 0);
+    assert_string_equal(start_complaint(NULL, why), "");
+    start_listen(NULL);
+    start_close(NULL, 1);
+    struct start *s = start_open(&(struct bench_setup){.hosts = "n1,n2"}, &(struct start_agent){argv, env}, 0, &e);
+    assert_non_null(s);
+    assert_int_equal(start_room(s), 4);
+    assert_string_equal(start_node(s, 0), "n1");
+    assert_string_equal(start_node(s, 1), "n2");
+    static const int rooms[] = {0, 1, 2, 3, 4, 8}, used[] = {0, 0, 2, 2, 4, 4};
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(start_pollfds(s, fds, rooms[i]), used[i]);
+    for (int i = 0; i < 4; i++)
+        assert_true(fds[i].fd > 2 && fds[i].events == POLLIN);
+    assert_int_equal(start_node_ended(s, 2, why), 0);
+    double until_s = progress_now_s() + 20;
+    while (!(start_node_ended(s, 0, why) && start_node_ended(s, 1, why)) && progress_now_s() < until_s)
+        start_listen(s);
+    assert_string_equal(why, "ssh exited with code 7: first / last");
+    assert_string_equal(start_complaint(s, why), "first / last");
+    start_listen(s);
+    assert_int_equal(start_pollfds(s, fds, 8), 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(fds[i].fd, -1); /* closed at their end */
+    assert_true(start_ended(s, why));
+    assert_string_equal(why, "n1: ssh exited with code 7: first / last");
+    start_close(s, 1);
+    assert_int_equal(system(arena_printf(arena, "rm -f %s/said*", dir)), 0);
+}
+
+static void what_agents_take_along(void **state)
+{
+    static const char *const along[] = {"NCCL_TEST", "RCCL_TEST", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"};
+    static const char *const not_along[] = {"NCCL", "XNCCL_TEST", "LD_LIBRARY_PATHX", "NCCL_A-B", "CONDA"};
+    char why[BENCH_DETAIL];
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        setenv(along[i], "/test", 1);
+        setenv(not_along[i], "/test", 1);
+    }
+    setenv("NCCL_LINES", "a\nb", 1);
+    char *text = called((struct bench_setup){.hosts = "n1"}, "ssh", why);
+    for (int i = 0; i < 5; i++) {
+        assert_says(text, arena_printf(arena, "\n%s=/test\n", along[i]));
+        assert_null(strstr(text, arena_printf(arena, "\n%s=", not_along[i])));
+    }
+    assert_null(strstr(text, "NCCL_LINES"));
+    text = called((struct bench_setup){.hosts = "n1", .launcher = "mpirun"}, "mpirun", why);
+    for (int i = 0; i < 5; i++) {
+        assert_says(text, arena_printf(arena, " -x %s ", along[i]));
+        assert_null(strstr(text, arena_printf(arena, " -x %s ", not_along[i])));
+        unsetenv(not_along[i]);
+        if (i != 2)
+            unsetenv(along[i]);
+    }
+    unsetenv("NCCL_LINES");
+    unsetenv("LD_LIBRARY_PATH");
+}
+
+/* What the site has mpirun take along is asked of the ompi_info beside it. */
+static void the_sites_list_is_that_of_the_same_mpirun(void **state)
+{
+    static const char *const lists[] = {"Q;R", "", "Q='x'"};
+    char why[BENCH_DETAIL], info[128];
+    (void)state;
+    snprintf(info, sizeof info, "%s/ompi_info", dir);
+    for (int i = 0; i < 3; i++) {
+        FILE *f = fopen(info, "w");
+        assert_non_null(f);
+        fprintf(f, "#!/bin/sh\necho mca:mca:base:param:mca_base_env_list:value:\"%s\"\necho next:line\n", lists[i]);
+        fclose(f);
+        assert_int_equal(chmod(info, 0755), 0);
+        const char *mpirun = arena_printf(arena, "%s/mpirun", dir);
+        char *text = called((struct bench_setup){.hosts = "n1", .mpirun = mpirun}, "mpirun", why);
+        assert_int_equal(strstr(text, " --mca mca_base_env_list SECRET;") != NULL, i == 0);
+        assert_int_equal(strstr(text, ";Q;R /opt/worker") != NULL, i == 0);
+        assert_int_equal(strstr(text, " -x SECRET ") != NULL, i > 0);
+    }
+    unlink(info);
+}
+
+static void commands_that_are_none(void **state)
+{
+    const char *const argv[] = {"/opt/worker", NULL}, *const env[] = {NULL};
+    const struct start_agent what = {argv, env};
+    struct err e = {0};
+    (void)state;
+    setenv("NCCLTUNE_SSH", "  ", 1);
+    assert_null(start_open(&(struct bench_setup){.hosts = "n1", .launcher = "ssh"}, &what, 0, &e));
+    assert_string_equal(e.text, "--ssh-command is empty");
+    assert_int_equal(e.code, ERR_USAGE);
+    unsetenv("NCCLTUNE_SSH");
+    assert_null(start_open(&(struct bench_setup){.hosts = "n1", .ssh = "a 'b"}, &what, 0, &e));
+    assert_int_equal(e.code, ERR_USAGE);
+    const char *broken = arena_printf(arena, "%s/broken", dir);
+    FILE *f = fopen(broken, "w");
+    assert_non_null(f);
+    fputs("#!/no/such/interpreter\n", f);
+    fclose(f);
+    assert_int_equal(chmod(broken, 0755), 0);
+    assert_null(start_open(&(struct bench_setup){.hosts = "n1", .ssh = broken}, &what, 0, &e));
+    assert_int_equal(e.code, ERR_LACKS);
+    /* "auto" is as good as nothing. */
+    char why[BENCH_DETAIL];
+    called((struct bench_setup){.hosts = "n1", .launcher = "auto"}, "ssh", why);
+}
+
 static void what_makes_no_sense(void **state)
 {
     const char *const argv[] = {"/opt/wor'ker", NULL}, *const env[] = {NULL};
@@ -276,6 +394,10 @@ int main(void)
                                        cmocka_unit_test(one_for_each),
                                        cmocka_unit_test(launchers_by_name),
                                        cmocka_unit_test(this_machine_alone),
+                                       cmocka_unit_test(what_is_started),
+                                       cmocka_unit_test(what_agents_take_along),
+                                       cmocka_unit_test(the_sites_list_is_that_of_the_same_mpirun),
+                                       cmocka_unit_test(commands_that_are_none),
                                        cmocka_unit_test(what_makes_no_sense)};
     return cmocka_run_group_tests(tests, begin, end);
 }
