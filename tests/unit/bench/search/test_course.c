@@ -97,7 +97,7 @@ static void on_sample(void *user, int shot, enum bench_status status, double us,
     world_pass(1e-6 * us * calls);
     stay.calls += calls;
     count_sample(s->knobs->label);
-    q->tell(q->user, shot, status, us, detail);
+    q->tell(q->user, shot, status, us, detail || strcmp(s->knobs->label, "late/1") != 0 ? detail : "cut short");
 }
 
 static enum bench_outcome measure(struct bench_session *base, const struct bench_batch *b, volatile sig_atomic_t *stop,
@@ -129,6 +129,10 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
     requests = samples = 0;
     only_default = 1;
     memset(used, 0, sizeof used);
+    if (s) {
+        s->data = "float32";
+        s->active = "tuner t";
+    }
     if (!s)
         fprintf(course, "%.3f s: launch %s does not start in %g s\n", opened_s, launch->label, patience_s);
     else
@@ -147,15 +151,30 @@ static void close_session(struct bench_session *s, int kill)
     fake_close(s, kill);
 }
 
-/* Two variations of any call that stands on its own. */
+/* Labels and settings of both. */
+static int combine(const struct bench_knobs *x, const struct bench_knobs *y, struct arena *a, struct bench_knobs *both)
+{
+    if (!fake_combine(x, y, a, both))
+        return 0;
+    struct bench_setting *s = arena_alloc(a, (size_t)(x->nsettings + y->nsettings) * sizeof *s);
+    memcpy(s, x->settings, (size_t)x->nsettings * sizeof *s);
+    memcpy(s + x->nsettings, y->settings, (size_t)y->nsettings * sizeof *s);
+    both->settings = s;
+    both->nsettings = x->nsettings + y->nsettings;
+    return 1;
+}
+
+/* Two variations of any call that stands on its own, but of "middle" none, and two of what refines that. */
 static int vary(struct bench_session *s, uint64_t bytes, const struct bench_knobs *call, struct arena *a,
                 struct bench_knobs out[BENCH_VARIATIONS])
 {
+    int of_middle = !strcmp(call->label, "middle/5");
     (void)s;
-    if (strchr(call->label, '/') || bytes < 1024)
+    if ((strchr(call->label, '/') && !of_middle) || !strcmp(call->label, "middle") || bytes < 1024)
         return 0;
     for (int i = 0; i < 2; i++)
-        out[i] = (struct bench_knobs){.label = arena_printf(a, "%s/%d", call->label, i + 3)};
+        out[i] = (struct bench_knobs){
+            .label = arena_printf(a, "%.*s/%d", (int)strcspn(call->label, "/"), call->label, (of_middle ? 6 : 3) + i)};
     return 2;
 }
 
@@ -182,14 +201,21 @@ static void add_call(struct bench_study *s, int coll, const char *label, const c
     c->min_bytes = min_bytes;
 }
 
-/* "late/1" and "early/1" are better than what they refine, "late/2" is not; 3 and 4 are variations. */
+/* "late/1" and "early/1" are better than what they refine, "late/2" and "middle/5" are not; 3, 4, 6
+ * and 7 are variations. */
 static void add_calls(struct bench_study *s, int coll)
 {
-    static const double variation[] = {1, 0.9, 1.02, 0.88, 1.5};
+    static const double variation[] = {1, 0.9, 1.02, 0.88, 1.5, 1.05, 0.95, 1.3};
+    if (coll == COLL_ALLREDUCE) { /* the double's own list cannot grow */
+        s->plan.ncalls = 0;
+        s->plan.calls = NULL;
+    }
     for (int i = 0; i < FAKE_CALLS; i++) {
         add_call(s, coll, fake_calls[i].label, NULL, 1);
         if (!strcmp(fake_calls[i].label, "early"))
             add_call(s, coll, "early/1", "early", 1);
+        if (!strcmp(fake_calls[i].label, "middle"))
+            add_call(s, coll, "middle/5", "middle", 1);
         if (!strcmp(fake_calls[i].label, "late")) {
             add_call(s, coll, "late/1", "late", 1);
             add_call(s, coll, "late/2", "late", 1 << 16);
@@ -207,11 +233,16 @@ static void begin(int resume, const char *const *launches, int n, double each_st
     engine.open = open_session;
     engine.measure = measure;
     engine.close = close_session;
+    engine.combine = combine;
     engine.sampling = (struct bench_sampling){2000, 5000, 5};
     run.study.engine = &engine;
     run.options.budget_s = budget_s;
     run.options.step_factor = 16;
     start_s = each_start_s;
+    for (int i = 0; i < n; i++) { /* one setting each */
+        struct bench_knobs *k = &run.study.plan.launches[i + 1];
+        *k = bench_plan_knob(run.study.arena, k->label, k->label, "1");
+    }
 }
 
 static void tell_results(void)
@@ -223,11 +254,13 @@ static void tell_results(void)
         fprintf(course, "%s %llu", coll_name(at->coll), (unsigned long long)at->bytes);
         if (at->others || at->load || at->buffers)
             fprintf(course, " %dx%d*%d@%d,%d", at->nodes, at->ranks / at->nodes, at->others + 1, at->load, at->buffers);
+        fprintf(course, " (%s)", at->active ? at->active : "nobody");
         for (int k = 0; k < at->ncandidates; k++) {
             const struct bench_candidate *c = &at->candidates[k];
             if (c->paired.n || c->status > BENCH_DROPPED || k == at->best)
-                fprintf(course, "; %s, %s: %s %.2fx of %d (%d pairs)", c->launch.label, c->call.label,
-                        bench_status_name(c->status), c->gain.median, c->time_us.n, c->paired.n);
+                fprintf(course, "; %s, %s: %s %.2fx of %d (%d pairs) %s", c->launch.label, c->call.label,
+                        bench_status_name(c->status), c->gain.median, c->time_us.n, c->paired.n,
+                        c->detail ? c->detail : "");
         }
         fputc('\n', course);
     }
@@ -275,8 +308,6 @@ static void calls_alone(void **state)
     course = open_memstream(&text, &bytes);
     begin(0, NULL, 0, 2, 60);
     run.options.collectives |= 1u << COLL_ALLGATHER;
-    run.study.plan.ncalls = 0; /* of the double's own list, which cannot grow */
-    run.study.plan.calls = NULL;
     add_calls(&run.study, COLL_ALLREDUCE);
     add_calls(&run.study, COLL_ALLGATHER);
     engine.vary = vary;
@@ -325,11 +356,13 @@ static void little_time(void **state)
     begin(0, rails, 7, 4, 100);
     set_rails();
     conduct();
-    fputs("---- and with a quarter of it\n", course);
-    fake_end(&run);
-    begin(0, rails, 7, 4, 25);
-    set_rails();
-    conduct();
+    for (int budget_s = 75; budget_s >= 25; budget_s -= 25) {
+        fprintf(course, "---- and in %d s\n", budget_s);
+        fake_end(&run);
+        begin(0, rails, 7, 4, budget_s);
+        set_rails();
+        conduct();
+    }
     compare(COURSE "little-time.txt");
 }
 
@@ -361,6 +394,38 @@ static void groups_and_data(void **state)
         (struct bench_shape_list){.count = 4, .items = {{2, 4, 0}, {1, 2, 1}, {1, 2, 0}, {2, 4, 0, BENCH_COMPUTE}}};
     conduct();
     compare(COURSE "groups.txt");
+}
+
+/* Captured calls give wrong data, registered buffers and bfloat16 change choices: this in favour of calls that take no
+ * part, as all that do lose by it. */
+static void data_alone(void **state)
+{
+    static const char *const losing[] = {"early/1", "early", "middle"};
+    (void)state;
+    course = open_memstream(&text, &bytes);
+    begin(0, NULL, 0, 1, 400);
+    engine.buffers = ~0u;
+    add_calls(&run.study, COLL_ALLREDUCE);
+    add_calls(&run.study, COLL_BROADCAST);
+    run.options.collectives |= 1u << COLL_BROADCAST;
+    run.options.sizes = (struct bench_size_list){3, {8, 4096, 512 << 20}};
+    for (int i = 0; i < 3; i++)
+        fake.data[i].buffers = BENCH_BFLOAT16, fake.data[i].call = losing[i], fake.data[i].factor = 3;
+    fake.data[3].buffers = BENCH_REGISTERED, fake.data[3].call = "early/1", fake.data[3].factor = 1.4;
+    fake.trouble[0] = (struct fake_trouble){.call = "early",
+                                            .bytes = 4096,
+                                            .outcome = BENCH_ANSWERED,
+                                            .status = BENCH_WRONG,
+                                            .times = 1,
+                                            .buffers = BENCH_GRAPH};
+    fake.trouble[1] = (struct fake_trouble){
+        .call = "early", .bytes = 8, .outcome = BENCH_DIED, .times = 1, .buffers = BENCH_REGISTERED};
+    conduct();
+    for (int i = 0; i < run.study.results->noise.n; i++) {
+        const struct finding *f = &run.study.results->noise.list[i];
+        fprintf(course, "%s %s: %s (%s)\n", f->id, f->subject ? f->subject : "", f->text, f->advice ? f->advice : "");
+    }
+    compare(COURSE "data.txt");
 }
 
 /* A workload's own sizes, and a launch that is best where it spends its time. */
@@ -408,7 +473,8 @@ static void interrupted(void **state)
     course = open_memstream(&text, &bytes);
     begin(0, rails, 4, 1, 60);
     set_rails();
-    fake.stop_after = 700;
+    fake.stop_after = 1500;
+    fake.dead_launch = "dead";
     conduct();
     fake_end(&run);
     fputs("---- again\n", course);
@@ -425,6 +491,7 @@ int main(void)
         cmocka_unit_test(little_time),      cmocka_unit_test(time_as_is_usual),
         cmocka_unit_test(groups_and_data),  cmocka_unit_test(for_a_workload),
         cmocka_unit_test(launches_of_jobs), cmocka_unit_test(interrupted),
+        cmocka_unit_test(data_alone),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }

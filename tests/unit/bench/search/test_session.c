@@ -239,6 +239,136 @@ static void sizes_divide_by_the_ranks(void **state)
     assert_int_equal(bench_fitting_bytes(COLL_ALLGATHER, 8, 16), 0);
 }
 
+/* What is said in a log meanwhile; the caller frees it. */
+static char *said_in(struct fake_run *f, int rc)
+{
+    char *text = NULL;
+    size_t n;
+    struct log log = {.out = open_memstream(&text, &n), .program = "x"};
+    f->study.log = &log;
+    assert_int_equal(run_session(f), rc);
+    fclose(log.out);
+    return text;
+}
+
+/* Nodes lost while it starts: their agents are started anew, once a session and three times in a run. */
+static void nodes_lost_at_the_start(void **state)
+{
+    static const struct {
+        int times, losses, rc, opened;
+    } cases[] = {{1, 0, 0, 1}, {1, 2, 0, 1}, {1, 3, ERR_FAILED, 0}, {2, 0, ERR_FAILED, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake.dead_launch = BENCH_DEFAULT;
+        fake.dead_times = cases[i].times;
+        fake.dead_code = BENCH_NODES_LOST;
+        fake_begin(&f, 0, NULL, 0);
+        f.study.losses = cases[i].losses;
+        char *text = said_in(&f, cases[i].rc);
+        const char *again =
+            strstr(text, "x: warning: the launch exited with code 1: no such interface; trying once more\n");
+        assert_int_equal(again != NULL, cases[i].losses < 3);
+        assert_int_equal(fake.opened, cases[i].opened);
+        if (cases[i].rc) {
+            assert_int_equal(f.err.code, ERR_FAILED);
+            assert_string_equal(f.err.text, "the launch exited with code 1: no such interface");
+        }
+        free(text);
+        fake_end(&f);
+    }
+}
+
+/* It dies, and does not start again: what is left of this session is left out. */
+static void a_launch_that_does_not_start_again(void **state)
+{
+    struct fake_run f;
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    trouble(0, "early", BENCH_DIED, 1);
+    fake.dead_after = 1;
+    fake_begin(&f, 0, NULL, 0);
+    char *text = said_in(&f, 0);
+    assert_non_null(strstr(text, "x: warning: launch default does not start again: the launch exited with code 1"));
+    free(text);
+    assert_int_equal(fake_count(&f, NULL, "early", 128, BENCH_CRASHED), 1);
+    assert_int_equal(fake_count(&f, NULL, BENCH_DEFAULT, 0, BENCH_OK), 1);
+    assert_int_equal(f.summary.left_out, f.study.nsizes - 2); /* one was measured, one begun */
+    assert_int_equal(fake.opened, 1);
+    assert_int_equal(fake.closed, 1);
+    assert_int_equal(fake.killed, 1);
+    fake_end(&f);
+}
+
+/* Who does not start, and when, says whether that is the end. */
+static void what_a_launch_that_never_starts_means(void **state)
+{
+    static const char *const launches[] = {"ill"};
+    static const struct {
+        int launch, known, code, rc, lines;
+    } cases[] = {{0, 0, ERR_LACKS, ERR_LACKS, 0},
+                 {0, 1, ERR_LACKS, ERR_LACKS, 0},
+                 {1, 0, ERR_LACKS, ERR_LACKS, 0},
+                 {1, 1, ERR_LACKS, 0, 1},
+                 {1, 1, BENCH_NODES_LOST, ERR_FAILED, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake.dead_launch = cases[i].launch ? "ill" : BENCH_DEFAULT;
+        fake.dead_code = cases[i].code;
+        fake_begin(&f, 0, launches, 1);
+        f.study.nodes = f.study.ranks = 2 * cases[i].known;
+        struct search_session v = {.launch = &f.study.plan.launches[cases[i].launch], .round = 1, .full = 1, .part = 1};
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), cases[i].rc);
+        assert_int_equal(f.study.results->count, cases[i].lines);
+        if (cases[i].lines) {
+            const struct bench_result *x = &f.study.results->items[0];
+            assert_int_equal(x->status, BENCH_CRASHED);
+            assert_string_equal(x->launch.label, "ill");
+            assert_string_equal(x->call.label, BENCH_DEFAULT);
+            assert_string_equal(x->detail, "the launch exited with code 1: no such interface");
+            assert_int_equal(x->bytes, f.study.sizes[0]);
+        }
+        fake_end(&f);
+    }
+}
+
+/* A launch that an earlier run has seen lose is not started, nor one that has nothing to do or no time. */
+static void sessions_that_need_not_start(void **state)
+{
+    static const char *const launches[] = {"slow"};
+    static const double factors[] = {3.3, 2.7};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fake_run f;
+        memset(&fake, 0, sizeof fake);
+        fake_begin(&f, 0, launches, 1);
+        fake.slow_launches = factors[i];
+        struct search_session v = {.launch = &f.study.plan.launches[0], .round = 0, .screening = 1, .part = 1};
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        v.launch++;
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        int opened = fake.opened;
+        v.round = 2;
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        assert_int_equal(fake.opened, opened + i);
+        opened = fake.opened;
+        v.launch = &f.study.plan.launches[0];
+        v.round = 0;
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0); /* all is done */
+        assert_int_equal(fake.opened, opened);
+        f.study.deadline_s = f.study.started_s;
+        v = (struct search_session){.launch = v.launch, .round = 9, .full = 1, .part = 1};
+        int left_out = f.summary.left_out;
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        assert_int_equal(fake.opened, opened);
+        assert_int_equal(f.summary.left_out, left_out); /* of the first rounds alone */
+        fake_end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +384,10 @@ int main(void)
         cmocka_unit_test(a_half_written_point),
         cmocka_unit_test(launches_must_agree_on_their_ranks),
         cmocka_unit_test(sizes_divide_by_the_ranks),
+        cmocka_unit_test(nodes_lost_at_the_start),
+        cmocka_unit_test(a_launch_that_does_not_start_again),
+        cmocka_unit_test(what_a_launch_that_never_starts_means),
+        cmocka_unit_test(sessions_that_need_not_start),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }
