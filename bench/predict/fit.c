@@ -14,7 +14,7 @@
 
 #include "core/stats.h"
 
-enum { FACTORS = MODEL_PARTS, MOST_SHAPES = 64, STEPS = 60 };
+enum { FACTORS = MODEL_PARTS, STEPS = 60 };
 
 #define BOUND     5.0  /* of a factor, and its inverse */
 #define PLAIN     8    /* steps of plain least squares, which start near the answer */
@@ -32,7 +32,7 @@ struct shape {
 struct fit {
     const struct model_observation *o;
     int n;
-    struct shape shapes[MOST_SHAPES];
+    struct shape *shapes;
     int nshapes;
     int *shape_of; /* by observation; -1 not usable */
     struct model_time *times;
@@ -62,15 +62,13 @@ static int shape_for(struct fit *f, const struct model_setup *s, const struct mo
     for (int i = 0; i < f->nshapes; i++)
         if (f->shapes[i].nodes == o->nodes && f->shapes[i].ranks == o->ranks && f->shapes[i].others == o->others)
             return f->shapes[i].model ? i : -1;
-    if (f->nshapes == MOST_SHAPES)
-        return -1;
     struct model_setup own = *s;
     own.nccl.nodes = o->nodes;
     own.nccl.ranks_per_node = o->ranks / o->nodes;
     own.others = o->others;
     own.factors = NULL;
-    f->shapes[f->nshapes] = (struct shape){o->nodes, o->ranks, o->others, model_new(&own, a, NULL)};
-    f->nshapes++;
+    f->shapes = arena_grow(a, f->shapes, (size_t)f->nshapes, sizeof *f->shapes);
+    f->shapes[f->nshapes++] = (struct shape){o->nodes, o->ranks, o->others, model_new(&own, a, NULL)};
     return f->shapes[f->nshapes - 1].model ? f->nshapes - 1 : -1;
 }
 
@@ -78,7 +76,7 @@ static int predict(struct fit *f, int i)
 {
     const struct model_observation *o = &f->o[i];
     struct model_call call = {o->coll, o->bytes, o->algo, o->proto, o->channels};
-    if (model_predict(f->shapes[f->shape_of[i]].model, &call, &f->times[i]) || !(f->times[i].us > 0))
+    if (model_predict(f->shapes[f->shape_of[i]].model, &call, &f->times[i]))
         return -1;
     f->errors[i] = log(o->us / f->times[i].us);
     return 0;
@@ -235,7 +233,7 @@ static void put_root(const struct state *s, double root[FACTORS][FACTORS])
             double sum = covariance[i][k];
             for (int j = 0; j < k; j++)
                 sum -= root[i][j] * root[k][j];
-            root[i][k] = i == k ? sqrt(fmax(sum, 0)) : root[k][k] > 0 ? sum / root[k][k] : 0;
+            root[i][k] = i == k ? sqrt(sum) : sum / root[k][k];
         }
 }
 

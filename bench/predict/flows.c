@@ -39,7 +39,7 @@ static double neighbours_crossing(const struct layout *y, int changes_rail)
 static double all_crossing(const struct layout *y)
 {
     int nodes = y->l->nccl->nodes;
-    return nodes > 1 ? (double)(nodes - nodes_a_leaf(y)) / (nodes - 1) : 0;
+    return (double)(nodes - nodes_a_leaf(y)) / (nodes - 1);
 }
 
 static void slower(enum model_way *way, enum model_way other)
@@ -70,7 +70,7 @@ static struct model_load busiest(const struct layout *y, double share)
     double nics_GBps = 0;
     for (int i = 0; i < y->l->n; i++) {
         const struct model_link *k = &y->l->links[i];
-        double us = y->loads[i] > 0 ? y->loads[i] * share / (k->GBps > 0 ? k->GBps : 1e-3) / 1e3 : 0;
+        double us = y->loads[i] * share / k->GBps / 1e3;
         if (us > (k->between_nodes ? r.net_us : r.node_us)) {
             *(k->between_nodes ? &r.net_us : &r.node_us) = us;
             *(k->between_nodes ? &r.net_link : &r.node_link) = i;
@@ -178,7 +178,7 @@ static void lay_ring(struct layout *y, const struct nccl_graph *g, int channel)
  * leaf in the other (src/graph/trees.cc): 3 up and down in one half, 1 in the other. */
 static double tree_sends(int nodes)
 {
-    return nodes < 2 ? 0 : nodes == 2 ? 1 : nodes == 3 ? 1.5 : 2;
+    return nodes == 2 ? 1 : nodes == 3 ? 1.5 : 2;
 }
 
 static void lay_tree(struct layout *y, const struct nccl_graph *g, int channel)
@@ -232,17 +232,13 @@ static void lay_pat(struct layout *y, const struct nccl_graph *g, int channel)
 /* The NIC that a GPU sends by: the nearest, and among those the one that fewest GPUs before it have taken. */
 static int nearest_net(const struct model_links *l, int gpu, int *taken)
 {
-    int best = -1;
-    enum path_class nearest = PATH_UNKNOWN;
-    for (int i = 0; i < l->nccl->nnets; i++) {
-        enum path_class class_ = model_class_to_net(l, gpu, i);
-        if (best < 0 || class_ < nearest || (class_ == nearest && taken[i] < taken[best])) {
+    int best = 0;
+    for (int i = 1; i < l->nccl->nnets; i++) {
+        enum path_class class_ = model_class_to_net(l, gpu, i), nearest = model_class_to_net(l, gpu, best);
+        if (class_ < nearest || (class_ == nearest && taken[i] < taken[best]))
             best = i;
-            nearest = class_;
-        }
     }
-    if (best >= 0)
-        taken[best]++;
+    taken[best]++;
     return best;
 }
 
@@ -259,8 +255,6 @@ static void lay_exchange(struct layout *y, int *taken, int hot)
                 pass_gpus(y, i, k, part * (k == first ? hot : 1));
     for (int i = first; i < end && ranks > local; i++) {
         int net = nearest_net(l, i, taken);
-        if (net < 0)
-            continue;
         leave(y, i, net, part * (ranks - local + hot - 1), all_crossing(y));
         arrive(y, net, i, part * (ranks - local) * (i == first ? hot : 1));
     }
@@ -283,12 +277,11 @@ static void lay_shift(struct layout *y, int *taken)
     int first = model_first_gpu(l), last = model_end_gpu(l) - 1;
     for (int i = first; i < last; i++)
         pass_gpus(y, i, i + 1, 1);
-    if (l->nccl->nodes == 1)
+    if (l->nccl->nodes == 1) {
         pass_gpus(y, last, first, 1);
-    int out = l->nccl->nodes > 1 ? nearest_net(l, last, taken) : -1;
-    int in = out < 0 || first == last ? out : nearest_net(l, first, taken);
-    if (out < 0)
         return;
+    }
+    int out = nearest_net(l, last, taken), in = first == last ? out : nearest_net(l, first, taken);
     leave(y, last, out, 1, neighbours_crossing(y, in != out));
     arrive(y, in, first, 1);
 }

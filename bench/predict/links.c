@@ -172,7 +172,7 @@ static void add_nets(struct model_links *l, struct arena *a, struct model_notes 
 static int nodes_a_domain(const struct model_links *l, struct model_notes *notes)
 {
     const struct topo_class *c = l->c;
-    const struct hw_gpu *hw = c->ngpus ? hw_gpu_of(c, &c->gpus[0]) : NULL;
+    const struct hw_gpu *hw = hw_gpu_of(c, &c->gpus[0]);
     if (l->nccl->nodes < 2 || !hw || !hw->domain_gpus)
         return 0;
     for (int i = 0; i < c->ngpus; i++)

@@ -38,10 +38,8 @@ static void note_gpu(struct model *m, const struct topo_class *c)
     m->gpu = model_gpu_of(c, &assumed);
     if (assumed)
         model_note(&m->notes, MODEL_NODE_PARTS, "%s", assumed);
-    m->mem_GBps = 1000;
-    const struct hw_gpu *hw = c->ngpus ? hw_gpu_of(c, &c->gpus[0]) : NULL;
-    if (hw && hw->mem_GBps > 0)
-        m->mem_GBps = hw->mem_GBps;
+    const struct hw_gpu *hw = hw_gpu_of(c, &c->gpus[0]);
+    m->mem_GBps = hw ? hw->mem_GBps : 1000;
 }
 
 static int others_on_node(const struct model *m, const struct model_setup *s)
@@ -311,8 +309,7 @@ static struct carried carry(const struct model *m, enum model_pattern p, int col
     double node_us = l->node_us * often * m->factors.time[MODEL_LINKS] / share;
     double net_us = l->net_us * often * m->factors.time[MODEL_NET_LINKS];
     double each_GBps = m->gpu->channel_GBps[proto];
-    double block_us = each_GBps > 0 ? block_passes(m, p, coll) * bytes / (each_GBps * (k + 1)) / 1e3 : 0;
-    block_us *= m->factors.time[MODEL_LINKS];
+    double block_us = block_passes(m, p, coll) * bytes / (each_GBps * (k + 1)) / 1e3 * m->factors.time[MODEL_LINKS];
     struct carried c = {node_us, 0, link_name(m, l->node_link)};
     if (net_us > c.us)
         c = (struct carried){net_us, 1, link_name(m, l->net_link)};
@@ -476,7 +473,7 @@ static int predict_call(const struct model *m, const struct model_call *c, struc
         put_band(m, p, 0, 0, t);
         return 0;
     }
-    if (p == MODEL_PATTERNS || !m->flows[p].loads)
+    if (!m->flows[p].loads)
         return -1;
     struct wait w = wait_for(m, p, c->coll, proto);
     struct carried x = carry(m, p, c->coll, proto, t->channels, (double)c->bytes);

@@ -19,7 +19,7 @@ static int quotient(const struct model *without, const struct model *with, int c
 {
     const struct model_call call = {coll, bytes, -1, -1, 0};
     struct model_time x, y;
-    if (model_predict(without, &call, &x) || model_predict(with, &call, &y) || !(x.us > 0) || !(y.us > 0))
+    if (model_predict(without, &call, &x) || model_predict(with, &call, &y))
         return 0;
     *log_ratio = log(y.us / x.us);
     *sd = bench_doubt_of_quotient(&x.doubt, &y.doubt);
@@ -40,23 +40,27 @@ static int longest(const double *log_ratios, const double *sds, int sign, int *f
     return best;
 }
 
-static struct setting_cost between(const struct model *without, const struct model *with, int coll)
+/* -1: there is no size at which both are predicted. */
+static int between(const struct model *without, const struct model *with, int coll, struct setting_cost *cost)
 {
     double log_ratios[SIZES] = {0}, sds[SIZES];
-    int slower_from = 0, faster_from = 0;
+    int slower_from = 0, faster_from = 0, pairs = 0;
     for (int i = 0; i < SIZES; i++)
-        if (!quotient(without, with, coll, SMALLEST << i, &log_ratios[i], &sds[i]))
+        if (quotient(without, with, coll, SMALLEST << i, &log_ratios[i], &sds[i]))
+            pairs++;
+        else
             sds[i] = INFINITY;
     int slower = longest(log_ratios, sds, 1, &slower_from), faster = longest(log_ratios, sds, -1, &faster_from);
     int n = slower >= faster ? slower : faster, from = slower >= faster ? slower_from : faster_from;
-    if (!n)
-        return (struct setting_cost){.factor = 1};
-    double most = log_ratios[from];
-    for (int i = from + 1; i < from + n; i++)
+    double most = 0;
+    for (int i = from; i < from + n; i++)
         most = fabs(log_ratios[i]) > fabs(most) ? log_ratios[i] : most;
-    return (struct setting_cost){.factor = exp(most),
-                                 .from_bytes = from ? SMALLEST << from : 0,
-                                 .to_bytes = from + n < SIZES ? SMALLEST << (from + n - 1) : 0};
+    *cost = (struct setting_cost){.factor = exp(most),
+                                  .from_bytes = from ? SMALLEST << from : 0,
+                                  .to_bytes = from + n < SIZES ? SMALLEST << (from + n - 1) : 0};
+    if (!n)
+        *cost = (struct setting_cost){.factor = 1};
+    return pairs ? 0 : -1;
 }
 
 int setting_cost_of(const struct nccl_setup *base, const struct bench_setting *settings, int n, int coll,
@@ -68,10 +72,9 @@ int setting_cost_of(const struct nccl_setup *base, const struct bench_setting *s
     for (int i = 0; i < n && !rc; i++)
         rc = model_setting_apply(settings[i].name, settings[i].value, &with.nccl, a);
     const struct model *x = rc ? NULL : model_new(&without, a, NULL), *y = x ? model_new(&with, a, NULL) : NULL;
-    if (y)
-        *cost = between(x, y, coll);
+    rc = y ? between(x, y, coll, cost) : -1;
     arena_free(a);
-    return y ? 0 : -1;
+    return rc;
 }
 
 char *setting_cost_text(const struct setting_cost *c, char text[SETTING_COST_TEXT])

@@ -11,7 +11,7 @@ struct setting_cost {
 };
 
 /* Of settings, for a collective from 1 KiB to 1 GiB, on the machine that `base` describes, whatever else is set there.
- * -1: the model is silent on one of them, or cannot predict the machine; else 0. */
+ * -1: the model is silent on one of them, or cannot predict the call; else 0. */
 int setting_cost_of(const struct nccl_setup *base, const struct bench_setting *settings, int n, int coll,
                     struct setting_cost *cost);
 

@@ -199,7 +199,7 @@ static float algorithm_bw(const struct view *v, int coll, int algo, float bus, d
 
     if (gathers(coll) && algo != ALGO_RING && v->version >= 22300)
         return bus;
-    if (algo == ALGO_TREE || algo == ALGO_PAT)
+    if (algo == ALGO_TREE)
         return bus * .5f;
     if (algo == ALGO_RING || v->version >= 22800)
         return bus * (float)(1.0 * m->ranks / steps);
@@ -290,10 +290,8 @@ static float latency_of(const struct view *v, int coll, int algo, int proto, dou
         if (v->version < 21900)
             return base + 2.0f * (float)(m->nodes - 1) * v->hop[NCCL_LINK_NET][algo][proto];
         return base + intra_us + 2 * depth * inter_us;
-    case ALGO_PAT:
+    default: /* PAT */
         return base + depth * (inter_us / 3.5f) + (float)m->ranks * 2.8f;
-    default:
-        return 0;
     }
 }
 

@@ -162,6 +162,36 @@ static void refuses_what_cannot_be_used(void **state)
     topo_free(b.t);
 }
 
+/* Groups of several shapes on as many nodes are left out together; what no machine has is left aside. */
+static void several_shapes(void **state)
+{
+    (void)state;
+    static const struct model_factors truth = {.time = {1, 1, 1, 1.5, 1.2}};
+    struct bed b;
+    struct model_fit f, g;
+    make_up(&b);
+    measure(&b, 2, &truth, 0.1);
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &f, NULL), 0);
+    assert_true(f.left_out == 0);
+    int n = b.n;
+    for (int i = 0; i < n; i += 2) { /* half as many ranks, and several groups at once: other shapes on as many nodes */
+        b.o[i].ranks = 8;
+        b.o[i].others = i % 4 ? 1 : 0;
+    }
+    b.o[b.n++] = (struct model_observation){COLL_ALLREDUCE, 2, 64, 8, -1, -1, 0, 10, 0}; /* 32 GPUs a node: twice */
+    b.o[b.n++] = (struct model_observation){COLL_ALLREDUCE, 2, 64, 8, -1, -1, 0, 10, 0};
+    b.o[b.n++] = (struct model_observation){99, 2, 16, 8, -1, -1, 0, 10, 0};
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &g, NULL), 0);
+    assert_int_equal(g.used, n);
+    assert_true(g.left_out == 0);
+    b.o[3].nodes = 3; /* now there are two numbers of nodes */
+    b.o[3].ranks = 24;
+    assert_int_equal(model_calibrate(&b.s, b.o, b.n, &g, NULL), 0);
+    assert_int_equal(g.used, n);
+    assert_true(g.left_out > 1);
+    topo_free(b.t);
+}
+
 /* A number of nodes that is unlike the others is not foreseen by them, whatever the setup's own factors are. */
 static void the_odd_one_out(void **state)
 {
@@ -298,6 +328,7 @@ int main(void)
         cmocka_unit_test(stops_at_its_bounds),
         cmocka_unit_test(no_further_than_its_bounds),
         cmocka_unit_test(whole_fits),
+        cmocka_unit_test(several_shapes),
         cmocka_unit_test(the_odd_one_out),
         cmocka_unit_test(refuses_what_cannot_be_used),
     };

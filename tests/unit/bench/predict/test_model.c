@@ -334,6 +334,42 @@ static void what_is_not_offered(void **state)
     clear(&b);
 }
 
+/* Where an algorithm or a protocol is left open, NCCL chooses both; what its variables forbid is not to be had. */
+static void half_a_choice(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "azure-ndv4", 2);
+    prepare(&b);
+    struct model_time open = predict(&b, COLL_ALLREDUCE, 64), t;
+    assert_int_equal(model_predict(b.m, &(struct model_call){COLL_ALLREDUCE, 64, ALGO_RING, -1, 0}, &t), 0);
+    assert_true(t.algo == open.algo && t.proto == open.proto && t.us == open.us);
+    assert_int_equal(model_predict(b.m, &(struct model_call){COLL_ALLREDUCE, 64, -1, PROTO_SIMPLE, 0}, &t), 0);
+    assert_true(t.algo == open.algo && t.proto == open.proto && t.us == open.us);
+    b.s.nccl.algos[COLL_ALLREDUCE] = 1u << ALGO_COLLNET_DIRECT;
+    prepare(&b);
+    assert_int_equal(model_predict(b.m, &(struct model_call){COLL_ALLREDUCE, 64, -1, -1, 0}, &t), -1);
+    predict(&b, COLL_ALLGATHER, 64);
+    clear(&b);
+}
+
+/* A call of no bytes waits all the same, and nothing of it is carried. */
+static void no_bytes(void **state)
+{
+    (void)state;
+    struct bed b;
+    make_up(&b, "azure-ndv4", 2);
+    prepare(&b);
+    struct model_time t = predict(&b, COLL_ALLREDUCE, 0);
+    double sum = 0;
+    for (int i = 0; i < MODEL_PARTS; i++)
+        sum += t.share[i];
+    assert_true(fabs(sum - 1) < 1e-9);
+    assert_true(t.share[MODEL_LINKS] == 0 && t.share[MODEL_NET_LINKS] == 0);
+    assert_true(t.us < predict(&b, COLL_ALLREDUCE, 64).us);
+    clear(&b);
+}
+
 static void factors_scale(void **state)
 {
     (void)state;
@@ -568,6 +604,8 @@ int main(void)
         cmocka_unit_test(channels),
         cmocka_unit_test(order_of_things),
         cmocka_unit_test(what_is_not_offered),
+        cmocka_unit_test(half_a_choice),
+        cmocka_unit_test(no_bytes),
         cmocka_unit_test(factors_scale),
         cmocka_unit_test(nonsense_factors),
         cmocka_unit_test(one_gpu),

@@ -1,4 +1,5 @@
 /* What single settings cost, and how that is said. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,6 +37,37 @@ static void what_is_sure(void **state)
     assert_int_equal(cost_of("azure-ndv4", 2, "NCCL_P2P_LEVEL", "PXB", &c), 0);
     assert_true(c.factor == 1);
     assert_int_equal(cost_of("azure-ndv4", 2, "NCCL_IB_TIMEOUT", "22", &c), -1);
+    /* What NCCL does not offer there at all costs nobody knows what. */
+    assert_int_equal(cost_of("azure-ndv4", 2, "NCCL_ALGO", "CollnetDirect", &c), -1);
+}
+
+/* Exact ranges of sizes and factors, to three digits. */
+static void ranges(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *machine;
+        int nodes;
+        const char *name, *value;
+        double factor;
+        uint64_t from, to;
+    } cases[] = {
+        {"azure-ndv4", 2, "NCCL_IB_HCA", "mlx5_ib0", 7.746, 65536, 0},
+        {"azure-ndv4", 2, "NCCL_PROTO", "LL", 1.933, 67108864, 0},
+        {"azure-ndv4", 2, "NCCL_PROTO", "Simple", 2.651, 0, 262144},
+        {"azure-ndv4", 4, "NCCL_ALGO", "Ring", 2.399, 0, 8388608},
+        {"dgx-h100", 1, "NCCL_NVLS_ENABLE", "0", 1.295, 134217728, 0},
+        {"dgx-h100", 2, "NCCL_MAX_CTAS", "1", 5.624, 131072, 0},
+        {"dgx-a100", 2, "NCCL_IB_DISABLE", "1", 57.5, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct setting_cost c;
+        assert_int_equal(cost_of(cases[i].machine, cases[i].nodes, cases[i].name, cases[i].value, &c), 0);
+        if (c.from_bytes != cases[i].from || c.to_bytes != cases[i].to ||
+            fabs(c.factor - cases[i].factor) > 0.006 * cases[i].factor)
+            fail_msg("%s=%s: %.4g from %llu to %llu", cases[i].name, cases[i].value, c.factor,
+                     (unsigned long long)c.from_bytes, (unsigned long long)c.to_bytes);
+    }
 }
 
 static void sentences(void **state)
@@ -58,6 +90,7 @@ static void sentences(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_sure), cmocka_unit_test(sentences)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_sure), cmocka_unit_test(ranges),
+                                       cmocka_unit_test(sentences)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ static const struct {
               {"dgx-b200", 2, {.nccl = {.version = 22903}}},
               {"gb200-nvl72", 18, {.launcher = MODEL_LAUNCH_GPU}},
               {"mi300x", 2, {.launcher = MODEL_LAUNCH_GPU}},
+              {"mi355x", 1, {.nccl = {.version = 22803}}}, /* 112 channels */
+              {"azure-ndv4", 2, {.nccl = {.ranks_per_node = 1}}},
               {"4xl40s-pcie", 2, {.launcher = MODEL_LAUNCH_GPU}}};
 
 static void print_predictions(FILE *out, const struct model *m)
@@ -164,6 +166,26 @@ static void assert_printed(const struct whatif *w, void (*print)(const struct wh
     free(text);
 }
 
+/* Numbers to three digits. */
+static void print_item(FILE *out, const cJSON *item, int depth)
+{
+    fprintf(out, "%*s%s", 2 * depth, "", item->string ? item->string : "-");
+    if (cJSON_IsNumber(item))
+        fprintf(out, ": %.3g", item->valuedouble);
+    else if (!item->child)
+        fprintf(out, ": %s", cJSON_IsString(item) ? item->valuestring : cJSON_IsTrue(item) ? "yes" : "no");
+    fputc('\n', out);
+    for (const cJSON *child = item->child; child; child = child->next)
+        print_item(out, child, depth + 1);
+}
+
+static void print_document(const struct whatif *w, FILE *out)
+{
+    cJSON *doc = whatif_json(w);
+    print_item(out, doc, 0);
+    cJSON_Delete(doc);
+}
+
 static void usual_variations(void **state)
 {
     struct err e = {0};
@@ -173,8 +195,15 @@ static void usual_variations(void **state)
     assert_int_equal(whatif_add_usual(w, &e), 0);
     assert_int_equal(whatif_add_settings(w, "NCCL_IB_HCA=mlx5_0,mlx5_1\nNCCL_ALGO=Ring NCCL_NONSENSE=1", &e), 0);
     assert_int_equal(whatif_add_oversubscription(w, 4, &e), 0);
+    assert_int_equal(whatif_add_settings(w, "NCCL_ALGO=CollnetDirect", &e), 0);
+    int last = w->ncases - 1;
     assert_int_equal(whatif_predict(w, &e), 0);
     assert_printed(w, whatif_print, "tests/fixtures/bench/whatif.txt");
+    w->nsizes = 3; /* the document has all of them: a few will do */
+    w->ncases = 4;
+    w->cases[3] = w->cases[last - 2];
+    w->cases[2] = w->cases[last];
+    assert_printed(w, print_document, "tests/fixtures/bench/whatif-json.txt");
     whatif_free(w);
     topo_free(t);
 }

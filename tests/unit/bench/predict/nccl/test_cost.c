@@ -9,6 +9,7 @@
 
 #include "bench/predict/nccl/cost.h"
 #include "bench/predict/nccl/cost_constants.h"
+#include "tests/lib/whole.h"
 
 /* Two nodes of eight A100 with eight NICs on AMD processors, as the search finds them: rings at 24 GB/s a channel. */
 static struct nccl_model two_nodes(int version)
@@ -198,13 +199,135 @@ static void a_single_rank(void **state)
     assert_true(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_TREE, PROTO_SIMPLE, 1 << 20) < 0);
 }
 
+/* Machines that differ in all that a formula asks for. */
+static struct nccl_model machine(int i, int version)
+{
+    struct nccl_model m = i % 2 ? one_node(version) : two_nodes(version);
+    m.setup = (struct nccl_setup){.nodes = m.nodes};
+    switch (i) {
+    case 2: /* more nodes with switches */
+        m = one_node(version);
+        m.nodes = 3;
+        m.ranks = 24;
+        break;
+    case 3: /* Blackwell, of which more than 32 share the switches */
+        m.sm = m.sm_most = 100;
+        m.ranks = m.ranks_per_node = 36;
+        break;
+    case 4: /* the same on two nodes with Arm's processors, where it is the network that is narrow */
+        m = one_node(version);
+        m.sm = m.sm_most = 100;
+        m.nodes = 2;
+        m.ranks = 16;
+        m.nvls.bw_inter = 9;
+        m.nvls.nchannels = 3;
+        m.cpu = NCCL_CPU_ARM;
+        break;
+    case 5: /* Volta on one node, over PCIe */
+        m.sm = m.sm_most = 70;
+        m.ring.type_intra = m.tree.type_intra = PATH_PHB;
+        m.nvls.nchannels = 0;
+        break;
+    case 6: /* one rank a node, with a slow NIC that waits; POWER */
+        m.nodes = m.ranks = 9;
+        m.ranks_per_node = 1;
+        m.cpu = NCCL_CPU_POWER;
+        m.ring.latency_inter = m.tree.latency_inter = 1.5;
+        m.ring.type_intra = m.tree.type_intra = PATH_PIX;
+        break;
+    case 7: /* one channel alone at the switches, and a plain tree */
+        m.nvls.nchannels = 1;
+        m.tree.plain = 1;
+        m.ring.same_channels = 1;
+        break;
+    case 8: /* Blackwell on many nodes, Intel's processors */
+        m = one_node(version);
+        m.sm = m.sm_most = 100;
+        m.nodes = 16;
+        m.ranks = 128;
+        m.nvls.bw_inter = 90;
+        break;
+    case 9: /* two ranks on two nodes */
+        m.nodes = m.ranks = 2;
+        m.ranks_per_node = 1;
+        m.sm = m.sm_most = 60;
+        break;
+    default:
+        break;
+    }
+    return m;
+}
+
+/* Every cell that exists, bandwidth and latency, and the time of a few calls. What is expected was found once; the rows
+ * that are worked out by hand are above. */
+static void cells(void **state)
+{
+    static const int versions[] = {21806, 21900, 22005, 22105, 22203, 22304, 22400,
+                                   22501, 22602, 22700, 22809, 22907, 23007};
+    static const uint64_t sizes[] = {63, 64, 127, 1 << 13, 1 << 20, (1 << 20) + 1, 400 << 20, 512 << 20, 1 << 30};
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        for (size_t v = 0; v < sizeof versions / sizeof *versions; v++) {
+            struct nccl_model m = machine(i, versions[v]);
+            nccl_cost_fill(&m);
+            fprintf(out, "%d %d:", i, versions[v]);
+            for (int cell = 0; cell < COLL_COUNT * ALGO_COUNT * PROTO_COUNT; cell++) {
+                int coll = cell / (ALGO_COUNT * PROTO_COUNT), algo = cell / PROTO_COUNT % ALGO_COUNT,
+                    proto = cell % PROTO_COUNT;
+                if (coll == COLL_REDUCE || coll == COLL_REDUCESCATTER || m.bw[coll][algo][proto] <= 0)
+                    continue;
+                uint64_t size = sizes[(size_t)cell % (sizeof sizes / sizeof *sizes)];
+                fprintf(out, " %.4g+%.4g=%.4g", (double)m.bw[coll][algo][proto], (double)m.latency[coll][algo][proto],
+                        nccl_cost_us(&m, coll, algo, proto, size));
+            }
+            fputc('\n', out);
+        }
+    fclose(out);
+    assert_whole(text, "tests/fixtures/nccl/cells.txt");
+    free(text);
+}
+
+/* A tree's bandwidth by size: each column counts for what is as large as it says, up to twice that. */
+static void columns_of_sizes(void **state)
+{
+    (void)state;
+    struct nccl_model m = two_nodes(22907), tree = machine(4, 22907);
+    tree.cpu = NCCL_CPU_INTEL;
+    nccl_cost_fill(&m);
+    nccl_cost_fill(&tree);
+    for (int i = 0; i < 25; i++)
+        for (int proto = 0; proto < PROTO_COUNT; proto++)
+            for (int last = 0; last < 2; last++) {
+                uint64_t bytes = last ? ((uint64_t)128 << i) - 1 : (uint64_t)64 << i;
+                float part = i < 23 ? nccl_tree_size[proto][i] : 1;
+                double us = m.latency[COLL_ALLREDUCE][ALGO_TREE][proto] +
+                            (float)bytes / (1000 * m.bw[COLL_ALLREDUCE][ALGO_TREE][proto] * part);
+                assert_float_equal(nccl_cost_us(&m, COLL_ALLREDUCE, ALGO_TREE, proto, bytes), us, 1e-6 * us);
+                if (proto != PROTO_SIMPLE)
+                    continue;
+                part = i < 24 ? nccl_tree_size[proto][i] : 1;
+                us = tree.latency[COLL_ALLREDUCE][ALGO_NVLS_TREE][proto] +
+                     (float)bytes / (1000 * tree.bw[COLL_ALLREDUCE][ALGO_NVLS_TREE][proto] * part);
+                assert_float_equal(nccl_cost_us(&tree, COLL_ALLREDUCE, ALGO_NVLS_TREE, proto, bytes), us, 1e-6 * us);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rings_of_two_nodes),       cmocka_unit_test(trees_of_two_nodes),
-        cmocka_unit_test(time_of_a_call),           cmocka_unit_test(nvls),
-        cmocka_unit_test(pat_with_one_rank_a_node), cmocka_unit_test(ll128_only_where_it_is_safe),
-        cmocka_unit_test(constants_by_release),     cmocka_unit_test(a_single_rank),
+        cmocka_unit_test(rings_of_two_nodes),
+        cmocka_unit_test(trees_of_two_nodes),
+        cmocka_unit_test(time_of_a_call),
+        cmocka_unit_test(nvls),
+        cmocka_unit_test(pat_with_one_rank_a_node),
+        cmocka_unit_test(ll128_only_where_it_is_safe),
+        cmocka_unit_test(cells),
+        cmocka_unit_test(columns_of_sizes),
+        cmocka_unit_test(constants_by_release),
+        cmocka_unit_test(a_single_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
