@@ -307,7 +307,7 @@ int model_calibrate(const struct model_setup *setup, const struct model_observat
     put_root(&s, fit->factors.root);
     for (int k = 0; k < FACTORS; k++) {
         fit->factors.time[k] = exp(s.x[k]);
-        fit->bounded += fabs(s.x[k]) >= log(BOUND) - 1e-9;
+        fit->bounded += fabs(s.x[k]) >= log(BOUND);
     }
 out:
     arena_free(a);

@@ -1,4 +1,5 @@
-/* bench/predict/links.c: the links of a small node by hand, one by one, and what is assumed of those nobody knows. */
+/* bench/predict/links.c and ways.c: the links of a small node by hand, one by one, what is assumed of those nobody
+ * knows, and which of them every copy loads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bench/predict/links.h"
+#include "bench/predict/ways.h"
 #include "probe/machines/hardware.h"
 #include "probe/topology/pci.h"
 #include "tests/lib/near.h"
@@ -53,9 +54,9 @@ static void make(struct bed *b)
                     [GPU2] = {.kind = TOPO_GPU, .parent = NUMA1, .numa = 1},
                     [NIC] = {.kind = TOPO_NIC, .parent = NUMA1, .numa = 1, .name = "ib0", .link_GBps = 0.3},
                     [NVSWITCH] = {.kind = TOPO_NVSWITCH, .parent = NUMA0}},
-        .gpus = {{.object = GPU0, .index = 0, .sm = 80},
-                 {.object = GPU1, .index = 1, .sm = 80},
-                 {.object = GPU2, .index = 2}},
+        .gpus = {{.object = GPU0, .index = 0, .sm = 80, .gdr = 1},
+                 {.object = GPU1, .index = 1, .sm = 80, .gdr = 1},
+                 {.object = GPU2, .index = 2, .gdr = 1}},
         .ports = {{.object = NIC, .hca = "mlx5_0", .port = 1, .layer = TOPO_LINK_INFINIBAND, .rate_Gbps = 200},
                   {.object = -1, .hca = "mlx5_1", .port = 1, .layer = TOPO_LINK_UNKNOWN}},
         .links = {{.link_kind = TOPO_NVLINK, .gpu = 0, .peer_gpu = 1, .peer_object = -1, .count = 2, .GBps = 50},
@@ -97,6 +98,26 @@ static void expect(const struct bed *b, int link, const char *name, double GBps,
     if (strcmp(k->name, name) != 0 || fabs(k->GBps - GBps) > 1e-9 || k->between_nodes != between_nodes)
         fail_msg("%s of %g GB/s in place of %s of %g", k->name, k->GBps, name, GBps);
 }
+
+struct load {
+    int link;
+    double load;
+};
+
+/* Those links carry that much, and no others anything; clears what they carry. */
+static void carried(const struct bed *b, double *loads, const struct load *want, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (fabs(loads[want[i].link] - want[i].load) > 1e-9)
+            fail_msg("%s carries %g", b->l->links[want[i].link].name, loads[want[i].link]);
+        loads[want[i].link] = 0;
+    }
+    for (int i = 0; i < b->l->n; i++)
+        if (loads[i] != 0)
+            fail_msg("%s (%d) carries %g", b->l->links[i].name, i, loads[i]);
+}
+#define CARRIED(...) \
+    carried(&b, loads, (struct load[]){__VA_ARGS__}, sizeof((struct load[]){__VA_ARGS__}) / sizeof(struct load))
 
 /* Payload is 85 % of what PCIe carries; a GPU's link that sleeps is taken at its full speed, lanes as they are. */
 static void pcie(void **state)
@@ -212,10 +233,149 @@ static void notes(void **state)
     arena_free(n.arena);
 }
 
+static void ways_between_gpus(void **state)
+{
+    (void)state;
+    struct bed b;
+    make(&b);
+    struct nccl_setup *setup = &b.nccl.setup;
+    const int *up = b.l->pcie_up, *down = b.l->pcie_down;
+    double *loads = arena_alloc(b.a, (size_t)b.l->n * sizeof *loads);
+    assert_int_equal(model_way_gpus(b.l, 0, 1, 3, loads), MODEL_WAY_LINKS);
+    CARRIED({b.l->direct[1], 3});
+    assert_int_equal(model_way_gpus(b.l, 2, 1, 1, loads), MODEL_WAY_LINKS);
+    CARRIED({b.l->direct[7], 1});
+    setup->p2p_within = PATH_NVL + 1;
+    assert_int_equal(model_way_gpus(b.l, 0, 1, 1, loads), MODEL_WAY_LINKS);
+    CARRIED({b.l->direct[1], 1});
+    setup->p2p_within = PATH_LOC + 1; /* off: once to memory, once from it */
+    assert_int_equal(model_way_gpus(b.l, 0, 1, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({up[GPU0], 1}, {up[SWITCH], 1}, {down[SWITCH], 1}, {down[GPU1], 1}, {b.l->memory[NUMA0], 2});
+    setup->p2p_within = 0;
+    assert_int_equal(model_way_gpus(b.l, 0, 2, 1, loads),
+                     MODEL_WAY_MEMORY); /* a link of nobody knows how many leads no further */
+    CARRIED({up[GPU0], 1}, {up[SWITCH], 1}, {b.l->socket_out[NUMA0], 1}, {b.l->socket_in[NUMA1], 1},
+            {b.l->memory[NUMA0], 2});
+    b.links[5].count = 1;
+    b.links[5].link_kind = TOPO_NVLINK; /* by GPU1, which both are joined to */
+    b.l = model_links_new(&b.nccl, b.l->gpu, b.a, &b.notes);
+    assert_int_equal(model_way_gpus(b.l, 0, 2, 1, loads), MODEL_WAY_LINKS);
+    CARRIED({b.l->direct[1], 1}, {b.l->direct[5], 1});
+    assert_int_equal(model_way_mesh(b.l, 0, 1, loads), MODEL_WAY_LINKS);
+    CARRIED({b.l->direct[1], 1}, {b.l->direct[5], 0.5});
+    b.c.nlinks = 0; /* over PCIe: below the switch, and between sockets by memory */
+    b.l = model_links_new(&b.nccl, b.l->gpu, b.a, &b.notes);
+    up = b.l->pcie_up;
+    down = b.l->pcie_down;
+    assert_int_equal(model_way_gpus(b.l, 0, 1, 1, loads), MODEL_WAY_PCIE);
+    CARRIED({up[GPU0], 1}, {down[GPU1], 1});
+    assert_int_equal(model_way_gpus(b.l, 2, 1, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({down[SWITCH], 1}, {down[GPU1], 1}, {b.l->socket_out[NUMA1], 1}, {b.l->socket_in[NUMA0], 1},
+            {b.l->memory[NUMA1], 2});
+    setup->p2p_within = PATH_SYS + 1;
+    assert_int_equal(model_way_gpus(b.l, 0, 2, 1, loads), MODEL_WAY_PCIE);
+    CARRIED({up[GPU0], 1}, {up[SWITCH], 1}, {b.l->socket_out[NUMA0], 1}, {b.l->socket_in[NUMA1], 1});
+    arena_free(b.a);
+}
+
+/* GPUDirect as far as PCI switches reach, or as the level says; through memory otherwise. */
+static void ways_to_nics(void **state)
+{
+    (void)state;
+    struct bed b;
+    make(&b);
+    struct nccl_setup *setup = &b.nccl.setup;
+    const int *up = b.l->pcie_up, *down = b.l->pcie_down;
+    double *loads = arena_alloc(b.a, (size_t)b.l->n * sizeof *loads);
+    assert_int_equal(model_way_out(b.l, 2, 0, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({down[NIC], 1}, {b.l->memory[NUMA1], 2}, {b.l->nic_out[0], 1});
+    assert_int_equal(model_way_in(b.l, 0, 0, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({up[NIC], 1}, {b.l->socket_out[NUMA1], 1}, {b.l->socket_in[NUMA0], 1}, {down[SWITCH], 1}, {down[GPU0], 1},
+            {b.l->memory[NUMA1], 2}, {b.l->nic_in[0], 1});
+    setup->gdr_within = PATH_PHB; /* one less than that */
+    assert_int_equal(model_way_out(b.l, 2, 0, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({down[NIC], 1}, {b.l->memory[NUMA1], 2}, {b.l->nic_out[0], 1});
+    setup->gdr_within = PATH_PHB + 1;
+    assert_int_equal(model_way_out(b.l, 2, 0, 1, loads), MODEL_WAY_PCIE);
+    CARRIED({down[NIC], 1}, {b.l->nic_out[0], 1});
+    assert_int_equal(model_way_in(b.l, 0, 2, 1, loads), MODEL_WAY_PCIE);
+    CARRIED({up[NIC], 1}, {b.l->nic_in[0], 1});
+    b.gpus[2].gdr = 0; /* the GPU cannot, */
+    assert_int_equal(model_way_in(b.l, 0, 2, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({up[NIC], 1}, {b.l->nic_in[0], 1}, {b.l->memory[NUMA1], 2});
+    b.gpus[2].gdr = -1; /* nobody knows whether it can, */
+    assert_int_equal(model_way_in(b.l, 0, 2, 1, loads), MODEL_WAY_PCIE);
+    CARRIED({up[NIC], 1}, {b.l->nic_in[0], 1});
+    b.nets[0].gdr = 0; /* the NIC cannot */
+    assert_int_equal(model_way_in(b.l, 0, 2, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({up[NIC], 1}, {b.l->nic_in[0], 1}, {b.l->memory[NUMA1], 2});
+    /* An interface that nobody knows the place of: through memory and the kernel. */
+    assert_int_equal(model_way_out(b.l, 0, 1, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({up[GPU0], 1}, {up[SWITCH], 1}, {b.l->memory[NUMA0], 2}, {b.l->nic_out[1], 1}, {b.l->tcp_out, 1});
+    assert_int_equal(model_way_in(b.l, 1, 0, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({down[GPU0], 1}, {down[SWITCH], 1}, {b.l->memory[NUMA0], 2}, {b.l->nic_in[1], 1}, {b.l->tcp_in, 1});
+    /* Four adapters that are one NIC. */
+    b.nets[0].devices = 4;
+    b.l->kinds[0] = MODEL_NET_EFA_2;
+    model_way_out(b.l, 2, 0, 1, loads);
+    CARRIED({down[NIC], 0.25}, {b.l->nic_out[0], 1}, {b.l->memory[NUMA1], 2});
+    model_way_in(b.l, 0, 2, 1, loads);
+    CARRIED({up[NIC], 0.25}, {b.l->nic_in[0], 1}, {b.l->memory[NUMA1], 2});
+    arena_free(b.a);
+}
+
+/* By the peer that is beside the NIC, over NVLink alone, unless that is forbidden; between nodes of a domain no NIC. */
+static void ways_by_others(void **state)
+{
+    (void)state;
+    struct bed b;
+    make(&b);
+    struct nccl_setup *setup = &b.nccl.setup;
+    b.objects[NIC].parent = SWITCH;
+    b.objects[NIC].numa = 0;
+    b.l = model_links_new(&b.nccl, b.l->gpu, b.a, &b.notes);
+    const int *up = b.l->pcie_up, *down = b.l->pcie_down;
+    double *loads = arena_alloc(b.a, (size_t)b.l->n * sizeof *loads);
+    assert_int_equal(model_way_out(b.l, 0, 0, 1, loads), MODEL_WAY_PCIE);
+    CARRIED({up[GPU0], 1}, {down[NIC], 1}, {b.l->nic_out[0], 1});
+    b.gpus[0].gdr = 0; /* GPU1 can */
+    assert_int_equal(model_way_out(b.l, 0, 0, 1, loads), MODEL_WAY_PCIE);
+    CARRIED({b.l->direct[1], 1}, {up[GPU1], 1}, {down[NIC], 1}, {b.l->nic_out[0], 1});
+    setup->no_pxn = 1;
+    assert_int_equal(model_way_out(b.l, 0, 0, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({up[GPU0], 1}, {up[SWITCH], 1}, {down[SWITCH], 1}, {down[NIC], 1}, {b.l->memory[NUMA0], 2},
+            {b.l->nic_out[0], 1});
+    setup->no_pxn = 0;
+    setup->p2p_within = PATH_LOC + 1;
+    assert_int_equal(model_way_out(b.l, 0, 0, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({up[GPU0], 1}, {up[SWITCH], 1}, {down[SWITCH], 1}, {down[NIC], 1}, {b.l->memory[NUMA0], 2},
+            {b.l->nic_out[0], 1});
+    setup->p2p_within = 0;
+    b.gpus[2].gdr = 0; /* XGMI is no way there */
+    assert_int_equal(model_way_out(b.l, 2, 0, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({b.l->socket_out[NUMA1], 1}, {b.l->socket_in[NUMA0], 1}, {down[SWITCH], 1}, {down[NIC], 1},
+            {b.l->memory[NUMA1], 2}, {b.l->nic_out[0], 1});
+    b.l->domain = 2;
+    assert_int_equal(model_way_out(b.l, 2, 0, 1, loads), MODEL_WAY_LINKS);
+    CARRIED({b.l->nvlink_out[2], 1});
+    assert_int_equal(model_way_in(b.l, 0, 2, 1, loads), MODEL_WAY_LINKS);
+    CARRIED({b.l->nvlink_in[2], 1});
+    b.l->domains = 2; /* of what leaves a domain each of its nodes has a part */
+    assert_int_equal(model_way_in(b.l, 0, 2, 1, loads), MODEL_WAY_MEMORY);
+    CARRIED({b.l->nvlink_in[2], 1}, {b.l->socket_out[NUMA0], 0.5}, {b.l->socket_in[NUMA1], 0.5}, {up[NIC], 0.5},
+            {up[SWITCH], 0.5}, {b.l->memory[NUMA0], 1}, {b.l->nic_in[0], 0.5});
+    arena_free(b.a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pcie), cmocka_unit_test(between_gpus),
-                                       cmocka_unit_test(between_nodes), cmocka_unit_test(what_is_assumed),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pcie),
+                                       cmocka_unit_test(between_gpus),
+                                       cmocka_unit_test(between_nodes),
+                                       cmocka_unit_test(ways_between_gpus),
+                                       cmocka_unit_test(ways_to_nics),
+                                       cmocka_unit_test(ways_by_others),
+                                       cmocka_unit_test(what_is_assumed),
                                        cmocka_unit_test(notes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,6 +253,55 @@ static void the_usual_ones_are_sensible(void **state)
     end(&f);
 }
 
+/* Half of one lane is said without a number; where nobody knows how an HCA is connected nothing can be halved. */
+static void half_of_what(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct fixture f = begin("4xl40s-pcie", 2, COLL_ALLREDUCE);
+    struct topo_class *c = &f.topology->classes[0];
+    struct topo_object *nic = &c->objects[c->ports[0].object];
+    nic->link_width = 2;
+    assert_int_equal(whatif_add_half_width(f.whatif, "mlx5_0", &e), 0);
+    assert_string_equal(f.whatif->cases[1].what, "its PCIe link has 1 lanes instead of 2, on every node");
+    nic->link_width = 1;
+    assert_int_equal(whatif_add_half_width(f.whatif, "mlx5_0:1", &e), 0);
+    assert_string_equal(f.whatif->cases[2].what, "its PCIe link has half its lanes, on every node");
+    assert_string_equal(f.whatif->cases[2].label, "mlx5_0:1 at half width");
+    nic->link_GBps = 0;
+    assert_int_equal(whatif_add_half_width(f.whatif, "mlx5_0", &e), ERR_FAILED);
+    assert_string_equal(e.text, "the topology does not tell how mlx5_0 is connected");
+    c->ports[0].object = -1;
+    assert_int_equal(whatif_add_half_width(f.whatif, "mlx5_0", &e), ERR_FAILED);
+    end(&f);
+}
+
+/* What jobs have, in words. */
+static void settings_in_words(void **state)
+{
+    (void)state;
+    static const struct bench_setting s[] = {
+        {"NCCL_ALGO", "Ring"}, {"NCCL_X", "1"}, {"NCCL_PROTO", "LL"}, {"NCCL_Y", "2"}};
+    static const struct {
+        int from, n, with_table;
+        const char *what;
+    } cases[] = {
+        {0, 1, 0, "jobs have NCCL_ALGO=Ring"},
+        {0, 4, 0, "jobs have NCCL_ALGO=Ring NCCL_PROTO=LL; the model is silent on NCCL_X, NCCL_Y"},
+        {1, 1, 0, "jobs have nothing that the model knows of; the model is silent on NCCL_X"},
+        {0, 0, 0, "jobs have nothing that the model knows of"},
+        {0, 0, 1, "jobs have its tuner table"},
+        {1, 2, 1, "jobs have its tuner table and NCCL_PROTO=LL; the model is silent on NCCL_X"},
+    };
+    struct tuner_table table = {0};
+    struct fixture f = begin("dgx-h100", 2, COLL_ALLREDUCE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whatif_add_job(f.whatif, "job", s + cases[i].from, cases[i].n, cases[i].with_table ? &table : NULL);
+        assert_string_equal(f.whatif->cases[i + 1].what, cases[i].what);
+    }
+    end(&f);
+}
+
 static void the_last_hca(void **state)
 {
     (void)state;
@@ -306,8 +355,23 @@ static void what_is_refused(void **state)
     assert_int_equal(whatif_add_half_width(f.whatif, "mlx5_0:9", &e), ERR_USAGE);
     assert_int_equal(whatif_add_oversubscription(f.whatif, 0.5, &e), ERR_USAGE);
     assert_int_equal(whatif_add_nodes(f.whatif, 0, &e), ERR_USAGE);
+    assert_string_equal(e.text, "--more-nodes: expected numbers from 1 up");
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 1000.5, &e), ERR_USAGE);
+    assert_string_equal(e.text, "--oversubscription: expected how many times more enters a leaf than leaves it");
+    assert_int_equal(whatif_add_settings(f.whatif, "=1", &e), ERR_USAGE);
+    assert_string_equal(e.text, "'=1' is no NAME=VALUE");
+    assert_int_equal(whatif_add_dead(f.whatif, "mlx5_99", &e), ERR_USAGE);
+    assert_string_equal(e.text, "dgx-h100 has no RDMA port 'mlx5_99'; its first one is mlx5_0");
     assert_int_equal(f.whatif->ncases, 1);
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 1, &e), 0);
+    assert_int_equal(whatif_add_oversubscription(f.whatif, 1000, &e), 0);
+    assert_int_equal(whatif_add_nodes(f.whatif, 1, &e), 0);
+    assert_string_equal(f.whatif->cases[3].label, "1 node");
+    f.topology->classes[0].nports = 0;
+    assert_int_equal(whatif_add_hcas(f.whatif, "mlx5_0", &e), ERR_USAGE);
+    assert_string_equal(e.text, "dgx-h100 has no RDMA port 'mlx5_0'");
     end(&f);
+    whatif_free(NULL);
 
     struct topo_class bare = {.name = "bare"};
     struct topology t = {.classes = &bare, .nclasses = 1};
@@ -344,6 +408,8 @@ int main(void)
         cmocka_unit_test(the_table_of_a_profile),
         cmocka_unit_test(the_usual_ones),
         cmocka_unit_test(the_usual_ones_are_sensible),
+        cmocka_unit_test(half_of_what),
+        cmocka_unit_test(settings_in_words),
         cmocka_unit_test(the_last_hca),
         cmocka_unit_test(leaves),
         cmocka_unit_test(what_is_refused),
