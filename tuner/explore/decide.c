@@ -276,7 +276,6 @@ static void judge_default(struct topic *t, struct explore_candidate *c)
     c->fate = c->pairs >= 8 && q.high < 1 ? EXPLORE_WON : EXPLORE_UNTRIED;
     t->pause *= 2;
     t->again = t->calls + t->pause;
-    c->stage = 0;
 }
 
 static void settle(struct topic *t)

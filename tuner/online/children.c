@@ -30,7 +30,7 @@ static void compare(struct online_tree *t, const struct online_hello *h)
     online_tree_refuse(t, why);
 }
 
-static int linked(const struct online_tree *t)
+int online_children_linked(const struct online_tree *t)
 {
     int n = 0;
     for (int i = 0; i < ONLINE_LINKS; i++)
@@ -102,7 +102,7 @@ static int take_hello(struct online_tree *t, struct online_peer *p, const struct
         to = place(t, &h);
         to = to.port ? to : better(t, p, &h);
     }
-    if (!to.port && linked(t) >= MOST_LINKED)
+    if (!to.port && online_children_linked(t) >= MOST_LINKED)
         return -1;
     if (t->refusal[0]) /* first: who has a place may begin */
         online_peer_send(p, ONLINE_REFUSAL, t->refusal, sizeof t->refusal);
@@ -132,7 +132,7 @@ static void child_turn(struct online_tree *t, struct online_peer *p, short event
         rc = online_peer_prove(t, p);
         if (rc < 0)
             say_stranger(t);
-    } else if (p->stage > ONLINE_PROVING && events) {
+    } else if (events) {
         if (events & POLLOUT && connection_flush(&p->c))
             rc = -1;
         else if (events & ~POLLOUT)

@@ -114,7 +114,7 @@ static int go_on(struct online_tree *t, short events)
         if (rc < 1)
             return rc;
         greet(t);
-    } else if (p->stage > ONLINE_PROVING && events) {
+    } else if (events) {
         if (events & POLLOUT && connection_flush(&p->c))
             return -1;
         return events & ~POLLOUT ? online_peer_read(t, p, take) : 0;
@@ -128,10 +128,7 @@ void online_parent_turn(struct online_tree *t, short events)
     if (p->stage == ONLINE_AWAY)
         set_out(t);
     int failed = go_on(t, events), silent = p->stage == ONLINE_LINKED ? ONLINE_SILENCE_MS : ONLINE_GUEST_MS;
-    int children = 0;
-    for (int i = 0; i < ONLINE_LINKS; i++)
-        children += t->children[i].stage == ONLINE_LINKED;
-    if (!children || t->now_ms - t->up_ms > LINGER_MS)
+    if (!online_children_linked(t) || t->now_ms - t->up_ms > LINGER_MS)
         online_parent_flush(t);
     if (p->stage != ONLINE_AWAY && (failed || p->is_broken || t->now_ms - p->heard_ms > (uint64_t)silent))
         fail(t);

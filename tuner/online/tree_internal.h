@@ -26,6 +26,7 @@ void online_tree_refuse(struct online_tree *t, const char *why);
 void online_parent_turn(struct online_tree *t, short events);
 void online_parent_flush(struct online_tree *t);
 void online_children_turn(struct online_tree *t, const struct pollfd *fds, short listener);
+int online_children_linked(const struct online_tree *t); /* how many */
 void online_children_close(struct online_tree *t);
 
 #endif

@@ -266,6 +266,17 @@ static void every_step_under_noise_is_known(void **state)
         say("in the end: cell %d, %u channels, chunk %u\n", k->hold.cell, k->hold.channels, k->hold.chunk);
     }
     end(m);
+    struct observe_text t = {0};
+    size_t lines = explore_put_learned(&t, "7");
+    say("%zu lines in the journal", lines);
+    static const char called[] = "\"call\": {\"label\": \"";
+    const char *at = t.text, *behind = t.text + t.used;
+    while ((at = memmem(at, (size_t)(behind - at), called, sizeof called - 1))) {
+        at += sizeof called - 1;
+        say(" %.*s", (int)strcspn(at, "\""), at);
+    }
+    say("\n");
+    free(t.text);
     noise = 0;
     assert_whole(text, "tests/fixtures/tuner/explore_noisy_steps.txt");
 }

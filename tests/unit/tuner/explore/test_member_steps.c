@@ -25,6 +25,8 @@ static void the_gate_is_where_it_may_have_to_wait(void **state)
     (void)state;
     assert_int_equal(alone->gate, UINT64_MAX);
     assert_true(explore_is_open(alone));
+    for (int kind = 0; kind < EXPLORE_KINDS; kind++)
+        assert_true(alone->keys[kind].hold.cell == -1 && alone->keys[kind].offered == ~0U);
     alone_asks(1);
     assert_int_equal(prepare(1, 5, holds(5)), ONLINE_PROMISE);
     assert_int_equal(alone->gate, 5);
@@ -265,6 +267,7 @@ static void what_cannot_be_taken_back_fails(void **state)
             assert_true(alone->next == 1 && alone->nasked == 0 && alone->ended == EXPLORE_SIMULATED);
             assert_int_equal(alone->keys[kind_of(0)].calls, asked > EXPLORE_ASKED ? 2 : 1);
             assert_int_equal(alone->keys[kind_of(1)].calls, 0);
+            assert_true(alone->trials == 0 && alone->keys[kind_of(0)].trials == 0);
             free_alone(NULL);
             make_alone(NULL);
         }

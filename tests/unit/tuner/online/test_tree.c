@@ -261,8 +261,10 @@ static void a_process_dies(void **state)
         turn(50);
     assert_int_equal(ranks[0].agent.promise.word, ONLINE_PREPARE);
     end(leader);
+    uint64_t began = now;
     turn_until(has_decided);
     assert_int_equal(ranks[0].aborts, 1);
+    assert_true(now - began < 500); /* at once, and not when patience ends */
     for (int i = 0; i < 200; i++)
         turn(50);
     for (int i = 0; i < n; i++) {
@@ -515,6 +517,38 @@ static void who_does_not_read(void **state)
     assert_int_equal(many[1].agent.plan, 4); /* nobody waits for it */
 }
 
+static int somebody_gives_up(void)
+{
+    return ranks[1].is_lost || ranks[2].is_lost;
+}
+
+/* 320; who comes behind them stays out. */
+static void as_many_links_as_there_may_be(void **state)
+{
+    (void)state;
+    start_job(1, 1);
+    end(0);
+    n = 3;
+    start(0, 0, "the key", "");
+    for (int i = 0; i < 319; i++) {
+        struct online_peer *p = &trees[0]->children[i];
+        p->stage = ONLINE_LINKED;
+        p->c.from = p->c.to = -1;
+        p->heard_ms = now;
+    }
+    start(1, 1, "the key", "");
+    start(2, 2, "the key", "");
+    for (int i = 0; i < 1500 && !somebody_gives_up(); i++) {
+        turn(50);
+        for (int k = 0; k < 319; k++)
+            trees[0]->children[k].is_broken = 0, trees[0]->children[k].heard_ms = now; /* as if somebody was there */
+    }
+    assert_int_equal(children_of(0), 320);
+    assert_int_equal(ranks[1].is_lost + ranks[2].is_lost, 1);
+    for (int i = 0; i < 319; i++)
+        trees[0]->children[i].stage = ONLINE_AWAY;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +567,7 @@ int main(void)
         cmocka_unit_test_teardown(strangers, end_job),
         cmocka_unit_test_teardown(a_child_talks_nonsense, end_job),
         cmocka_unit_test_teardown(who_does_not_read, end_job),
+        cmocka_unit_test_teardown(as_many_links_as_there_may_be, end_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
