@@ -62,6 +62,28 @@ static void keys(void **state)
     assert_int_equal(c.owner, 0);
 }
 
+/* Each to its own place, as long as there is room. */
+static void paths(void **state)
+{
+    static const char *const names[] = {"store", "plugin", "scontrol", "key", "policy=nothing\nmeet"};
+    struct hook_why why = {""};
+    struct hook_conf c;
+    char text[2 * HOOK_ROOT], path[HOOK_ROOT + 1];
+    (void)state;
+    if (untrusted)
+        skip_because(NEEDS_OWN_STORE);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const places[] = {c.store, c.plugin, c.scontrol, c.key, c.meet};
+        snprintf(path, sizeof path, "/%0*d", HOOK_ROOT - 2, 7);
+        snprintf(text, sizeof text, "%s=%s\n", names[i], path);
+        assert_int_equal(conf_of(text, &c, &why), 0);
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            assert_int_equal(!strcmp(places[k], path), k == i);
+        snprintf(text, sizeof text, "%s=%s7\n", names[i], path);
+        assert_int_equal(conf_of(text, &c, &why), -1);
+    }
+}
+
 static void policies(void **state)
 {
     struct hook_why why = {""};
@@ -86,24 +108,11 @@ static void policies(void **state)
 static void refuses(void **state)
 {
     static const char *const bad[] = {
-        "store",
-        "store=",
-        "store=relative",
-        "store=/x/",
-        "owner=nobody",
-        "owner=-1",
-        "owner=4294967295",
-        "owner=rooted",
-        "policy=reboot",
-        "policy=",
-        "policy=log,",
-        "policy=drained",
-        "drain=",
-        "drain=hca,",
-        "drain=everything",
-        "policy = drain",
-        "unknown=1",
-        "scontrol=scontrol",
+        "store",          "store=",        "store=relative",    "store=/x/",
+        "store=/",        "owner=nobody",  "owner=-1",          "owner=4294967295",
+        "owner=rooted",   "policy=reboot", "policy=",           "policy=log,",
+        "policy=drained", "drain=",        "drain=hca,",        "drain=everything",
+        "policy = drain", "unknown=1",     "scontrol=scontrol",
     };
     (void)state;
     if (untrusted)
@@ -121,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test_setup_teardown(keys, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(paths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(policies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
     };
