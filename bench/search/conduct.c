@@ -22,7 +22,8 @@
 /* Pairs of sessions in all. */
 #define ALL_PAIRS (8 * BUDGET_PAIRS)
 
-/* Sessions with all calls, each a fresh start: so many in any case, and up to so many while something is undecided. */
+/* Sessions with all calls, each a fresh start unless that is dear: so many in any case, and up to so many while
+ * something is undecided. */
 #define ROUNDS      3
 #define MOST_ROUNDS 8
 
@@ -225,15 +226,17 @@ static int examine_calls(struct bench_study *s, const struct bench_knobs *launch
     for (int k = 0; k < MOST_ROUNDS && !rc && !bench_stopped(s); k++) {
         /* what the first session could do this one can, though nothing be left for others */
         double part = fmax(k < ROUNDS ? 1.0 / (ROUNDS - k) : 1, fmin(1, s->calls_s / fmax(left_s(s), 1e-3)));
-        struct search_session v = {.launch = launch, .round = round + k, .full = 1, .part = part, .spare = 1};
+        struct search_session v = {
+            .launch = launch, .round = round + k, .full = 1, .part = part, .spare = 1, .keep = 1};
         int first = !k && round == BENCH_FIRST_ROUND;
-        if ((!first && left_s(s) < session_s(s)) || (k >= ROUNDS && !is_undecided(s, launch)))
+        if ((!first && left_s(s) < (s->kept ? s->visit_s : session_s(s))) || (k >= ROUNDS && !is_undecided(s, launch)))
             break;
-        if (k == 1)
+        if (k == 1 && (launch == &s->plan.launches[0] || left_s(s) >= 2 * session_s(s)))
             rc = add_sizes(s, launch, round + k, e);
         if (!rc)
             rc = run_session(s, &v, e);
     }
+    search_session_end(s);
     return rc;
 }
 

@@ -25,6 +25,9 @@
 /* Times in a run that agents are started anew after nodes were lost. */
 #define LOSSES_LIMIT 3
 
+/* What a start may take of the time that is left for a fresh one to be worth it. */
+#define DEAR_START 0.1
+
 /* Samples of each candidate: enough for an interval of 95 % inside the range; a few where only launches are told apart.
  */
 #define ROUNDS_ENOUGH 9
@@ -419,12 +422,20 @@ static int lost_before(const struct session *v)
     return lost;
 }
 
-/* When a session that has started now is to end. */
+/* Whether another start is not worth its time. */
+static int start_is_dear(const struct bench_study *s)
+{
+    return s->start_s > DEAR_START * (s->deadline_s - progress_now_s());
+}
+
+/* When a session that has started now is to end. One that leaves its processes to the next has all the time: what is
+ * clear sooner leaves its own to what is not. */
 static double end_of(const struct session *v, double now_s)
 {
     const struct bench_study *s = v->study;
     double left = fmax(0, s->deadline_s - now_s), rest = left * (1 - v->want->part);
-    return rest < v->want->spare * (s->start_s + s->visit_s) ? s->deadline_s : s->deadline_s - rest;
+    int all = (v->want->keep && start_is_dear(s)) || rest < v->want->spare * (s->start_s + s->visit_s);
+    return all ? s->deadline_s : s->deadline_s - rest;
 }
 
 /* All points in turn; `*done` counts those that were. */
@@ -495,12 +506,23 @@ static int run_visit(struct session *v, struct err *e)
     return rc;
 }
 
+void search_session_end(struct bench_study *s)
+{
+    if (s->kept)
+        s->engine->close(s->kept, bench_stopped(s));
+    s->kept = NULL;
+}
+
 int search_session_run(struct bench_study *s, const struct search_session *want, struct err *e)
 {
     struct arena *a = arena_new();
     struct session v = {.study = s, .want = want};
     struct err why = {0};
     int rc = 0;
+    if (s->kept_launch != want->launch)
+        search_session_end(s);
+    v.session = s->kept;
+    s->kept = NULL;
     s->results->session = s->results->count;
     v.points = arena_alloc(a, (size_t)s->nsizes * COLL_MEASURED * BENCH_SHAPES * BENCH_BUFFERS * sizeof *v.points);
     if (s->nodes)
@@ -508,15 +530,20 @@ int search_session_run(struct bench_study *s, const struct search_session *want,
     if ((s->nodes && !v.npoints) || (want->screening && lost_before(&v)))
         goto out;
     int too_late = s->nodes && progress_now_s() >= s->deadline_s;
-    if (!too_late && open_session(&v, &why)) {
+    if (!too_late && !v.session && open_session(&v, &why)) {
         rc = give_up_launch(&v, &why, e);
         goto out;
     }
     if (!too_late)
         list_points(&v);
     rc = run_visit(&v, e);
-    close_session(&v, rc != 0 || bench_stopped(s));
+    if (want->keep && !rc && !v.deaths && start_is_dear(s)) {
+        s->kept = v.session;
+        s->kept_launch = want->launch;
+        v.session = NULL;
+    }
 out:
+    close_session(&v, rc != 0 || bench_stopped(s));
     arena_free(a);
     return rc;
 }

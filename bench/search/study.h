@@ -43,7 +43,9 @@ struct bench_study {
     double found;        /* how many times as fast the points are by what was proven so far, as a geometric mean */
     double visit_s;      /* what a session that tells launches apart takes behind its start: the longest so far, */
     double want_visit_s; /* and what it is to take */
-    double calls_s;      /* what the first session has taken with all calls, its start included */
+    struct bench_session *kept; /* left running by the session before, of this launch; NULL: none */
+    const struct bench_knobs *kept_launch;
+    double calls_s; /* what the first session has taken with all calls, its start included */
 };
 
 /* Rounds are numbers in the journal: screening, the first session, the default screened again, and from then on pairs

@@ -250,7 +250,8 @@ static void add_open(struct env_decisions *d, struct env_coll *c, uint64_t min_b
                   .min_bytes = min_bytes, .max_bytes = max_bytes, .call = untouched, .gain = {1, 1, 1, 0}, .why = why});
 }
 
-static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points, int n)
+static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_point *points,
+                        const struct env_point *untouched_points, int n)
 {
     uint64_t begin = n && points[0].bytes > SMALLEST_BYTES ? points[0].bytes : 0;
     for (int i = 0, k; i < n; i = k) {
@@ -263,7 +264,7 @@ static void make_ranges(struct env_decisions *d, struct env_coll *c, struct env_
                               .npoints = k - i};
         if (k < n)
             share_gap(&points[k - 1], &points[k], &r.max_bytes, &begin);
-        else if (!decide_goes_on(points, n, d->margin))
+        else if (!decide_goes_on(points, untouched_points, n, d->margin))
             r.max_bytes = points[n - 1].bytes;
         finish_range(d, &r);
         add_range(d, c, &r);
@@ -291,28 +292,37 @@ static const char *launch_of(const struct env_shape *shape)
     return shape->chosen < 0 ? BENCH_DEFAULT : shape->launches[shape->chosen].knobs.label;
 }
 
+static struct env_point *read_points(struct env_decisions *d, const char *launch, const struct of_one_coll *all,
+                                     int own)
+{
+    struct decide_slice s = all->slices[own];
+    struct env_point *points = arena_alloc(d->arena, (size_t)s.count * sizeof *points);
+    for (int i = 0; i < s.count; i++)
+        points[i] = read_point(d, &s.points[i], launch, all);
+    return points;
+}
+
 static struct env_point *choose_points(struct env_decisions *d, const struct env_shape *shape,
                                        const struct of_one_coll *all, int own)
 {
     struct decide_slice s = all->slices[own];
-    struct env_point *points = arena_alloc(d->arena, (size_t)s.count * sizeof *points);
-    for (int i = 0; i < s.count; i++) {
-        points[i] = read_point(d, &s.points[i], launch_of(shape), all);
+    struct env_point *points = read_points(d, launch_of(shape), all, own);
+    for (int i = 0; i < s.count; i++)
         choose(&points[i], d->margin);
-    }
     for (int i = 1; i + 1 < s.count; i++)
         smooth(&points[i], &points[i - 1], &points[i + 1], d->margin);
     return points;
 }
 
-static void add_coll(struct env_decisions *d, struct env_shape *shape, int coll, struct env_point *points, int n)
+static void add_coll(struct env_decisions *d, struct env_shape *shape, int coll, struct env_point *points,
+                     const struct env_point *untouched_points, int n)
 {
     for (int i = 0; i < n; i++)
         points[i].total_gain = total_gain(&points[i], launch_of(shape));
     shape->colls = arena_grow(d->arena, shape->colls, (size_t)shape->ncolls, sizeof *shape->colls);
     struct env_coll *c = &shape->colls[shape->ncolls++];
     *c = (struct env_coll){.coll = coll};
-    make_ranges(d, c, points, n);
+    make_ranges(d, c, points, untouched_points, n);
 }
 
 static struct decide_slice of_coll(struct decide_slice s, int coll)
@@ -340,6 +350,7 @@ void decide_calls(struct env_decisions *d, struct env_shape *shapes, const struc
         decide_agree_on_calls(d, sides, n);
         for (int i = 0; i < n; i++)
             if (sides[i].count)
-                add_coll(d, &shapes[i], coll, sides[i].points, sides[i].count);
+                add_coll(d, &shapes[i], coll, sides[i].points,
+                         shapes[i].chosen > 0 ? read_points(d, BENCH_DEFAULT, &all, i) : NULL, sides[i].count);
     }
 }

@@ -57,9 +57,27 @@ static int keeps_gain(const struct env_point *const at[SIZES], const char *call,
            last.median * (1 + margin) >= before.median;
 }
 
-int decide_goes_on(const struct env_point *points, int n, double margin)
+/* Whether a call gets less steep than `steep` by the margin; those that `known` (may be NULL) has timed do not count.
+ */
+static int has_less_steep(const struct env_point *points, int n, double steep, double margin,
+                          const struct env_point *known)
 {
-    const struct env_point *last = &points[n - 1], *at[SIZES], *other[SIZES];
+    const struct env_point *at[SIZES];
+    for (int p = 0; p < n; p++)
+        for (int i = 0; i < points[p].noptions; i++) {
+            const char *label = points[p].options[i].call.label;
+            if ((known && largest(known, n, label, at) >= 2) || largest(points, n, label, at) < 2)
+                continue;
+            double other = slope_between(at[1], at[0], label).median;
+            if (other > 0 && (1 + margin) * other < steep)
+                return 1;
+        }
+    return 0;
+}
+
+int decide_goes_on(const struct env_point *points, const struct env_point *untouched, int n, double margin)
+{
+    const struct env_point *last = &points[n - 1], *at[SIZES];
     struct slope ours, defaults;
     if (last->chosen < 0 || last->chosen == last->fallback)
         return 1;
@@ -68,14 +86,10 @@ int decide_goes_on(const struct env_point *points, int n, double margin)
         !is_straight(at, BENCH_DEFAULT, &defaults) || defaults.low < (1 + margin) * ours.high ||
         !keeps_gain(at, call, margin))
         return 0;
-    for (int p = 0; p < n; p++)
-        for (int i = 0; i < points[p].noptions; i++) {
-            const char *label = points[p].options[i].call.label;
-            if (largest(points, n, label, other) < 2)
-                continue;
-            double steep = slope_between(other[1], other[0], label).median;
-            if (steep > 0 && (1 + margin) * steep < ours.median)
-                return 0;
-        }
-    return 1;
+    if (has_less_steep(points, n, ours.median, margin, NULL))
+        return 0;
+    if (!untouched || largest(untouched, n, BENCH_DEFAULT, at) < 2)
+        return 1;
+    double there = ours.median / defaults.median * slope_between(at[1], at[0], BENCH_DEFAULT).median;
+    return !has_less_steep(untouched, n, there, margin, points);
 }

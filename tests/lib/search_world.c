@@ -26,6 +26,7 @@ const char *const world_regimes[WORLD_REGIMES] = {"Gaussian", "Pareto", "speeds"
 
 struct world world;
 static double now_s;
+static int starts;
 static const struct bench_sampling sampling = {.least_us = 2000, .most_us = 5000, .calls = 5};
 
 double __wrap_progress_now_s(void); /* NOLINT(bugprone-reserved-identifier): the linker's name */
@@ -278,6 +279,7 @@ static struct bench_session *open_session(struct bench_plan *p, const struct ben
 {
     (void)p, (void)patience_s, (void)stop, (void)e;
     now_s += world.options.start_s * world_uniform(0.9, 1.2);
+    starts++;
     running = (struct session){.base = {nodes(), nodes() * RANKS}, .launch = launch, .factor = 1};
     if (world.options.regime == WORLD_LAUNCHES)
         running.factor = exp(0.05 * normal(world.drawn++));
@@ -578,7 +580,7 @@ static void begin(struct world_run *r, const struct world_options *o)
     make_law(o->law, &s->plan);
     s->sizes = bench_sizes(&r->options, s->arena, &s->nsizes);
     make_places(s);
-    now_s = 0;
+    now_s = starts = 0;
     s->started_s = now_s;
     s->deadline_s = now_s + r->options.budget_s;
 }
@@ -586,6 +588,7 @@ static void begin(struct world_run *r, const struct world_options *o)
 static void end(struct world_run *r, struct world_score *s)
 {
     s->spent_s = now_s;
+    s->starts = starts;
     bench_journal_close(&r->journal);
     unlink(r->path);
 }

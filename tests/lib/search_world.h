@@ -57,7 +57,7 @@ struct world_score {
     struct world_reach between, beyond;
     long stated, held;               /* intervals of gains of calls; and the truth was inside */
     long launch_stated, launch_held; /* the same of launches */
-    long calls;
+    int starts;                      /* of the processes */
     double spent_s;
     char launch_label[64];
 };

@@ -48,6 +48,19 @@ static void calls_under_bursts(void **state)
     assert_true(s.held * 100 >= s.stated * 95);
 }
 
+/* Where starts are dear one does for all, and what it has not proven gets what is left of its time. */
+static void one_start_where_starts_are_dear(void **state)
+{
+    (void)state;
+    struct world_options o = {.law = 9, .regime = WORLD_BURSTS, .start_s = 2, .budget_s = 10};
+    assert_int_equal(world_run(&o).starts, 1);
+    o.budget_s = 120;
+    assert_true(world_run(&o).starts >= 3);
+    o.budget_s = 10;
+    struct world_score s = sum_over(o, 2, 20);
+    assert_true(s.gained > 0.97 * s.possible);
+}
+
 /* More time never costs: neither calls alone nor launches that time gets enough for; a tenth of a per cent is what one
  * place weighs that is decided by a hair. */
 static void more_time_is_never_worse(void **state)
@@ -113,8 +126,11 @@ static void everything_alike(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_under_bursts), cmocka_unit_test(everything_alike),
-                                       cmocka_unit_test(launches_are_found), cmocka_unit_test(more_time_is_never_worse),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_under_bursts),
+                                       cmocka_unit_test(everything_alike),
+                                       cmocka_unit_test(one_start_where_starts_are_dear),
+                                       cmocka_unit_test(launches_are_found),
+                                       cmocka_unit_test(more_time_is_never_worse),
                                        cmocka_unit_test(the_usual_time_is_enough)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

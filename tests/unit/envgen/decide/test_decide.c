@@ -162,6 +162,40 @@ static void an_open_end_needs_a_law(void **state)
     assert_false(goes_on(260, 740, 440));  /* a call that is hardly slower at twice the size: NCCL may turn to it */
 }
 
+/* In a launch that is twice as fast there was no time for 4, which took `four_us` at the largest size in the untouched
+ * one (0: was not tried there either), and here `four_here_us`. */
+static int goes_on_in_a_launch(double four_us, double four_here_us)
+{
+    static const double us[][3] = {{110, 60, 300}, {140, 70, 300}, {260, 110, 400}, {740, 270, 0}};
+    struct synthetic s = synthetic_new();
+    uint64_t bytes = 8;
+    s.spread = 0.002;
+    for (int i = 0; i < 4; i++, bytes *= 4) {
+        double four = i < 3 ? us[i][2] : four_us;
+        synthetic_add(&s, COLL_ALLREDUCE, bytes, DEFAULT, DEFAULT, us[i][0], BENCH_OK);
+        if (four_us > 0)
+            synthetic_add(&s, COLL_ALLREDUCE, bytes, DEFAULT, "4", four, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, bytes, "ib3", DEFAULT, us[i][0] / 2, BENCH_OK);
+        synthetic_add(&s, COLL_ALLREDUCE, bytes, "ib3", "3", us[i][1] / 2, BENCH_OK);
+        if (four_here_us > 0)
+            synthetic_add(&s, COLL_ALLREDUCE, bytes, "ib3", "4", i < 3 ? four / 2 : four_here_us, BENCH_OK);
+    }
+    struct env_decisions *d = synthetic_decide(&s);
+    assert_int_equal(d->shapes[0].chosen, 1);
+    return is_open(&s, d);
+}
+
+static void what_another_launch_says_of_the_open_end(void **state)
+{
+    (void)state;
+    assert_true(goes_on_in_a_launch(0, 0));
+    assert_true(goes_on_in_a_launch(3000, 0));
+    assert_false(goes_on_in_a_launch(440, 0));
+    assert_true(goes_on_in_a_launch(440, 1500)); /* it was tried here, and is steep */
+    assert_true(goes_on_in_a_launch(558, 0));    /* 158 us more where 3 would have 160 in the untouched launch */
+    assert_false(goes_on_in_a_launch(554, 0));   /* less by the margin */
+}
+
 /* Both are straight lines, and 3's is the less steep one for good; but from size to size it gains less. */
 static void a_gain_that_shrinks_has_an_end(void **state)
 {
@@ -614,6 +648,7 @@ int main(void)
         cmocka_unit_test(four_samples_are_too_few),
         cmocka_unit_test(crossover_lies_at_the_geometric_mean),
         cmocka_unit_test(an_open_end_needs_a_law),
+        cmocka_unit_test(what_another_launch_says_of_the_open_end),
         cmocka_unit_test(a_gain_that_shrinks_has_an_end),
         cmocka_unit_test(close_sizes_are_no_law),
         cmocka_unit_test(a_range_that_does_not_begin_at_the_smallest_size),
