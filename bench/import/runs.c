@@ -5,6 +5,7 @@
 #include "bench/candidates/nccl_plan.h"
 #include "bench/import/import_internal.h"
 #include "core/coll.h"
+#include "core/vars/catalogue.h"
 
 #define MOST_BYTES ((uint64_t)1 << 50)
 #define MOST_RANKS (1 << 20)
@@ -57,8 +58,9 @@ void import_host(struct import *m, const char *host)
 /* NCCL's codes since 2.9. */
 void import_version(struct import *m, long code)
 {
+    char release[ENV_VERSION];
     if (code >= 20000 && code < 100000)
-        import_run(m)->library = arena_printf(m->arena, "NCCL %ld.%ld.%ld", code / 10000, code / 100 % 100, code % 100);
+        import_run(m)->library = arena_printf(m->arena, "NCCL %s", env_version_text(release, (int)code));
 }
 
 /* What says nothing about times. */

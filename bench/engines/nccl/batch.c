@@ -68,7 +68,7 @@ static enum bench_outcome take_sample(struct run *x, int shot, int first, enum b
         if (!*iterations)
             *iterations = bench_sample_calls(&nccl_sampling, *us);
         if (*iterations == 1 && !loaded)
-            return outcome;
+            return BENCH_ANSWERED;
     }
     q.check = 0;
     q.iterations = *iterations;
@@ -84,7 +84,6 @@ static enum bench_outcome run_shot(struct run *x, int shot, int first, char *out
     struct nccl_measure q = question(s, b, b->shots[shot].knobs);
     enum bench_status status;
     double us = 0;
-    *x->request.detail = 0;
     enum bench_outcome outcome = take_sample(x, shot, first, &status, &us);
     if (outcome == BENCH_ANSWERED && status == BENCH_OK && first && b->check && b->nshots == 1 && !b->shape.load)
         outcome = nccl_session_beside(&x->request, &q, &status);
@@ -104,7 +103,7 @@ enum bench_outcome nccl_session_measure(struct bench_session *base, const struct
     struct nccl_session *s = (struct nccl_session *)base;
     struct run x = {{s, stop, b->shots[0].patience_s, detail}, b, NULL, report, user};
     const struct nccl_point p = nccl_session_question(s, b->coll, b->bytes, b->shape, b->buffers).point;
-    int refusals = 0;
+    int refusals;
     enum bench_outcome outcome = nccl_session_prepare(&x.request, &p, &refusals);
     if (outcome == BENCH_ANSWERED && refusals)
         for (int i = 0; i < b->nshots; i++)

@@ -16,6 +16,7 @@
 #include "core/locate.h"
 #include "core/log.h"
 #include "core/progress.h"
+#include "core/vars/catalogue.h"
 #include "probe/topology/select.h"
 
 /* Patience for a launch: processes on thousands of nodes take a while. One after the first gets this much longer than
@@ -37,8 +38,8 @@
 
 static const char *library_name(const struct nccl_hello *h, struct arena *a)
 {
-    return arena_printf(a, "NCCL %d.%d.%d%s", h->version / 10000, h->version / 100 % 100, h->version % 100,
-                        h->rccl ? " (RCCL)" : "");
+    char release[ENV_VERSION];
+    return arena_printf(a, "NCCL %s%s", env_version_text(release, h->version), h->rccl ? " (RCCL)" : "");
 }
 
 /* Agents on all nodes, and what they find there. Once in a plan's life. */
@@ -64,7 +65,6 @@ static int open_pool(struct bench_plan *p, double patience_s, volatile sig_atomi
         c->pool = NULL;
         return rc;
     }
-    *c->lost = 0;
     p->library = library_name(&hello, c->arena);
     log_info(c->setup.log, "%s from %s, %d ranks on %d node%s (%s)", p->library, hello.path, nccl_pool_ranks(c->pool),
              nccl_pool_nodes(c->pool), nccl_pool_nodes(c->pool) == 1 ? "" : "s", hello.gpu);

@@ -19,6 +19,13 @@
  * burst (on an H100 calls of 8 B took 80 us falling to 50 for a tenth of a second after one start in five, else 26). */
 #define VISITS 4
 
+/* Nonzero: no time came of it. */
+static int ask(const struct nccl_request *r, const struct nccl_measure *q, double *us)
+{
+    enum bench_status status = BENCH_OK;
+    return nccl_session_ask(r, q, &status, us) != BENCH_ANSWERED || status != BENCH_OK;
+}
+
 /* The first sample starts what is to be started. */
 static int measure(struct nccl_session *s, const struct nccl_point *p, double us[SAMPLES])
 {
@@ -26,17 +33,13 @@ static int measure(struct nccl_session *s, const struct nccl_point *p, double us
     struct nccl_request r = {s, s->stop, PATIENCE_S, detail};
     struct nccl_measure q = {
         .point = *p, .algo = -1, .proto = -1, .iterations = 1, .graph = s->context->buffers == BENCH_GRAPH};
-    enum bench_status status = BENCH_OK;
-    int refusals, n = -1;
-    if (nccl_session_prepare(&r, p, &refusals) != BENCH_ANSWERED || refusals)
+    int refusals;
+    if (nccl_session_prepare(&r, p, &refusals) != BENCH_ANSWERED || refusals || ask(&r, &q, us))
         return -1;
-    for (; n < SAMPLES; n++) {
-        double ignored = 0, *to = n < 0 ? &ignored : &us[n];
-        if (nccl_session_ask(&r, &q, &status, to) != BENCH_ANSWERED || status != BENCH_OK)
+    q.iterations = bench_sample_calls(&nccl_sampling, *us);
+    for (int n = 0; n < SAMPLES; n++)
+        if (ask(&r, &q, &us[n]))
             return -1;
-        if (n < 0)
-            q.iterations = bench_sample_calls(&nccl_sampling, *to);
-    }
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "bench/noise/noise.h"
 #include "bench/results/node_local.h"
 #include "core/progress.h"
+#include "core/vars/catalogue.h"
 #include "probe/topology/select.h"
 
 #define KILL_S       3.0 /* for an agent to report that its workers are gone; then it is given up */
@@ -28,6 +29,7 @@ struct nccl_pool {
     const char **prefix; /* NULL-terminated */
     int ranks_per_node, ranks;
     int running; /* workers, on all nodes together; 0 none */
+    char *seen;  /* by rank: has answered */
     int watched; /* the signs of nodes are being kept */
     char last[NCCL_TEXT];
     enum bench_outcome ended; /* BENCH_ANSWERED: they run, or were stopped in order; else how they ended, */
@@ -260,24 +262,19 @@ static enum bench_outcome wait_for(struct nccl_pool *t, struct question *q, vola
 static enum bench_outcome ask(struct nccl_pool *t, struct question q, enum nccl_message message, const void *body,
                               size_t body_bytes, int rank, volatile sig_atomic_t *stop, int *refusals)
 {
-    enum bench_outcome outcome = BENCH_DIED;
-    q.pool = t;
-    q.seen = calloc((size_t)q.count + 1, 1);
-    q.began_s = progress_now_s();
-    snprintf(q.detail, BENCH_DETAIL, "%s", t->ended ? t->why : "out of memory");
     if (t->ended || nccl_pool_broken(t, q.detail)) {
-        free(q.seen);
+        if (t->ended)
+            memcpy(q.detail, t->why, sizeof t->why);
         return t->ended ? t->ended : BENCH_LOST;
     }
-    if (message && q.seen)
+    q.pool = t;
+    q.seen = memset(t->seen, 0, (size_t)t->running);
+    q.began_s = progress_now_s();
+    *q.detail = 0;
+    if (message)
         agents_send(&t->agents, -1, message, rank, body, body_bytes);
-    if (q.seen) {
-        *q.detail = 0;
-        outcome = wait_for(t, &q, stop);
-    }
-    if (refusals)
-        *refusals = q.refused;
-    free(q.seen);
+    enum bench_outcome outcome = wait_for(t, &q, stop);
+    *refusals = q.refused;
     return outcome;
 }
 
@@ -353,6 +350,7 @@ static int spawn(struct nccl_pool *t, const struct nccl_start *start, int per_no
             agents_send(&t->agents, m, AGENT_START, AGENT_ALL, body, bytes);
     }
     t->running = t->agents.count * per_node;
+    t->seen = arena_alloc(t->arena, (size_t)t->running);
     t->ended = BENCH_ANSWERED;
     arena_free(a);
     return bytes ? 0 : err_set(e, ERR_FAILED, "the settings of this launch are too long for an agent");
@@ -381,25 +379,18 @@ static int spawn_and_greet(struct nccl_pool *t, const struct nccl_start *start, 
     return outcome_error(outcome, refused, detail, e);
 }
 
-/* "2.28.9" */
-static const char *release(int version, char text[24])
-{
-    snprintf(text, 24, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
-    return text;
-}
-
 static int compare_hellos(struct nccl_pool *t, const struct nccl_hello *h, int per_node, struct err *e)
 {
-    char ours[24], theirs[24];
+    char ours[ENV_VERSION], theirs[ENV_VERSION];
     for (int r = 1; r < t->agents.count * per_node; r++)
         if (h[r].version != h[0].version || h[r].rccl != h[0].rccl)
             return err_set(e, ERR_FAILED, "%s has %s %s (%s), %s has %s%s (%s): all nodes need the same",
-                           t->agents.items[0].host, h[0].rccl ? "RCCL" : "NCCL", release(h[0].version, ours), h[0].path,
-                           t->agents.items[r / per_node].host,
+                           t->agents.items[0].host, h[0].rccl ? "RCCL" : "NCCL", env_version_text(ours, h[0].version),
+                           h[0].path, t->agents.items[r / per_node].host,
                            h[r].rccl == h[0].rccl ? ""
                            : h[r].rccl            ? "RCCL "
                                                   : "NCCL ",
-                           release(h[r].version, theirs), h[r].path);
+                           env_version_text(theirs, h[r].version), h[r].path);
     return 0;
 }
 

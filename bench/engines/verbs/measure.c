@@ -141,7 +141,7 @@ static int window(const struct run *r)
 
 /* Message m goes to queue pair m mod n. Every fourth part of a window asks for a completion, whose id says how many
  * messages of its queue pair are done. */
-static int write_all(struct run *r)
+static void write_all(struct run *r)
 {
     struct verbs_pair *p = r->pair;
     int n = p->nqps, depth = window(r), every = depth > 4 ? depth / 4 : 1, looks = 0, done = 0;
@@ -154,19 +154,18 @@ static int write_all(struct run *r)
                 int count = ++posted[qp], signaled = count % every == 0 || count == total[qp];
                 if (verbs_pair_post(p, qp, r->shot->bytes, signaled, (uint64_t)qp << 32 | (uint32_t)count,
                                     r->report.failure))
-                    return -1;
+                    return;
             }
         uint64_t id = 0;
         int got = verbs_pair_poll(p, &id, r->report.failure);
         if (got < 0 || (!got && too_late(r, &looks)))
-            return -1;
+            return;
         if (got) {
             int qp = (int)(id >> 32), count = (int)(uint32_t)id;
             done += count - completed[qp];
             completed[qp] = count;
         }
     }
-    return 0;
 }
 
 static int write_ping(struct run *r, unsigned char number)
@@ -190,28 +189,27 @@ static int await_ping(struct run *r, unsigned char number, int *unacknowledged)
     return 0;
 }
 
-static int ping_all(struct run *r)
+static void ping_all(struct run *r)
 {
     int unacknowledged = 0;
     for (int i = 0; i < r->messages; i++) {
         unsigned char number = (unsigned char)(i % 255 + 1);
         if (!r->lead && await_ping(r, number, &unacknowledged))
-            return -1;
+            return;
         if (write_ping(r, number))
-            return -1;
+            return;
         unacknowledged++;
         if (r->lead && await_ping(r, number, &unacknowledged))
-            return -1;
+            return;
     }
     int looks = 0;
     while (unacknowledged) {
         uint64_t id;
         int got = verbs_pair_poll(r->pair, &id, r->report.failure);
         if (got < 0 || (!got && too_late(r, &looks)))
-            return -1;
+            return;
         unacknowledged -= got;
     }
-    return 0;
 }
 
 /* ---- samples --------------------------------------------------------------------------------------------------------

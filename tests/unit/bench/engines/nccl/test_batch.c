@@ -128,8 +128,12 @@ static void beside_a_load(void **state)
 /* Samples of NCCL's own choice, of the plan's buffers. */
 static void the_default_is_remembered(void **state)
 {
-    const struct bench_shot shots[] = {{&usual, 3, 4}, {&ring, 3, 4}};
+    static const struct bench_setting tree_ll[] = {{NCCL_SET_ALGO, "tree"}, {NCCL_SET_PROTO, "ll"}};
+    static const struct bench_knobs tree = {"tree/ll", tree_ll, 2};
+    const struct bench_shot shots[] = {{&usual, 3, 4}, {&ring, 3, 4}}, other = {&tree, 3, 4};
     (void)state;
+    measure((struct bench_batch){.samples = 1, .bytes = 512}, &other, 1);
+    assert_int_equal(s.ndefaults, 0);
     measure((struct bench_batch){.samples = 3}, shots, 2);
     measure((struct bench_batch){.samples = 2, .bytes = 128}, shots, 1);
     measure((struct bench_batch){.samples = 40}, shots, 1);

@@ -376,8 +376,9 @@ static void tables_of_other_sizes(void **state)
     static const struct {
         int known, algos, protos;
         double ring_ll, tree_simple, nvls_ll128;
-    } rows[] = {{0, 7, 3, 0, 0, 0},   {1, 1, 3, -1, 8, -1}, {1, 2, 3, 8, 8, -1},  {1, 7, 2, 8, -1, 8},
-                {1, 7, 1, 8, -1, -1}, {1, 7, 16, 8, 8, -1}, {1, 4, 15, 8, 8, -1}, {1, 5, 15, 8, 8, 8}};
+    } rows[] = {{0, 7, 3, 0, 0, 0},   {1, 1, 3, -1, 8, -1}, {1, 2, 3, 8, 8, -1},
+                {1, 7, 2, 8, -1, 8},  {1, 7, 1, 8, -1, -1}, {1, 7, 16, 8, 8, -1},
+                {1, 4, 15, 8, 8, -1}, {1, 5, 15, 8, 8, 8},  {1, 7, 64, -1, 8, -1}};
     (void)state;
     make_plan();
     struct nccl_session *x = must_open();

@@ -90,13 +90,18 @@ static void a_point_is_prepared_once(void **state)
     prepare(pairs, MB, &refusals);
     assert_asked("prepare allreduce 1048576 in place by 1x2*1@0: 15 s\n");
     assert_int_equal(s.nused, 0); /* nothing of theirs is connected */
-    context.own.first_s = 30;
+    context.own.first_s = 1;
+    pool.prepared[0].unit_us = 4;
     prepare(rails, MB, &refusals);
-    assert_asked("prepare allreduce 1048576 in place by 2x2*1@0: 35 s\n");
+    assert_asked("prepare allreduce 1048576 in place by 2x2*1@0: 6 s\n");
+    assert_true(s.unit_us == 4);
+    for (int i = 0; i < 3; i++)
+        pool.prepared[i].unit_us = 0;
     context.own.first_s = 0;
     s.base.ranks = 400; /* a tenth of a second for each */
     prepare(pairs, MB, &refusals);
     assert_asked("prepare allreduce 1048576 in place by 1x2*1@0: 55 s\n");
+    assert_true(s.unit_us == 0);
 }
 
 static void what_is_not_prepared_is_asked_again(void **state)
@@ -233,7 +238,7 @@ static void the_slowest_rank_counts(void **state)
     pool.times[0].us = 150;
     assert_judged(BENCH_OK, 150, "");
     pool.times[3].us = 151;
-    pool.times[1].slowdown = 1.5;
+    pool.times[0].slowdown = 1.5;
     pool.times[3].slowdown = 2;
     assert_judged(BENCH_OK, 151, "");
     assert_true(s.base.slowdown == 1.75);

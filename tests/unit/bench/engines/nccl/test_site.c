@@ -180,11 +180,14 @@ static void assert_found(int n, struct bench_interval one, struct bench_interval
 
 static void what_is_written_down(void **state)
 {
-    const struct bench_interval same = {1, 0.95, 1.05, 3}, slower = {1.21, 1.06, 1.3, 3}, faster = {0.81, 0.7, 0.94, 3};
+    const struct bench_interval same = {1, 0.95, 1.05, 3}, slower = {1.21, 1.06, 1.3, 3}, faster = {0.81, 0.7, 0.94, 3},
+                                edge = {1.1, 1.05, 1.3, 3}, other_edge = {0.9, 0.8, 0.95, 3};
     (void)state;
     unsetenv("NCCL_ALGO");
     assert_found(0, same, same, 0, NULL);
     assert_found(1, same, faster, FINDING_OK, TODAY("without nccltune", "1.00", "0.95", "1.05", "1 size"));
+    assert_found(1, edge, same, FINDING_OK, TODAY("without nccltune", "1.10", "1.05", "1.30", "1 size"));
+    assert_found(1, other_edge, same, FINDING_OK, TODAY("without nccltune", "0.90", "0.80", "0.95", "1 size"));
     assert_found(1, faster, same, FINDING_WARNING, TODAY("without nccltune", "0.81", "0.70", "0.94", "1 size"));
     assert_found(2, same, slower, FINDING_WARNING, TODAY("without nccltune", "1.10", "0.95", "1.30", "2 sizes"));
     assert_found(2, slower, same, FINDING_WARNING, TODAY("without nccltune", "1.10", "0.95", "1.30", "2 sizes"));

@@ -65,6 +65,16 @@ static void refusals_of_all_and_of_some(void **state)
     assert_int_equal(ask(t, answers, &refusals), BENCH_DIED); /* and stays so */
     assert_says(detail, "rank 2: no: worker: n1: NCCL WARN no route");
     assert_noted("");
+    speechless = 1; /* what the last launch has said is not this one's */
+    struct nccl_joined joined;
+    come_joined();
+    assert_int_equal(nccl_pool_start(t, &(struct nccl_start){0}, &joined, 10, NULL, &e), 0);
+    comes(1, NCCL_ERROR, 2, &no, sizeof no);
+    for (int r = 0; r < 4; r++)
+        if (r != 2)
+            comes(r / 2, NCCL_PREPARED, r, &values[r], sizeof values[r]);
+    assert_int_equal(ask(t, answers, &refusals), BENCH_DIED);
+    assert_says(detail, "rank 2: no");
     nccl_pool_close(t);
 }
 

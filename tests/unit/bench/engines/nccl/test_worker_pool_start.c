@@ -132,8 +132,8 @@ static void what_workers_are_started_with(void **state)
     static struct topo_host hosts[] = {{.name = "n0", .class_index = 0}, {.name = "n1", .class_index = 1}};
     static const struct topology topology = {.classes = classes, .nclasses = 2, .hosts = hosts, .nhosts = 2};
     static const struct bench_setting settings[] = {
-        {"NCCL_IB_HCA@fat", "a"}, {"NCCL_IB_HCA@thin", "b"}, {"NCCL_BUFFSIZE", "8"}};
-    static const struct nccl_start start = {settings, 3, "/plugin", 1, 0};
+        {"NCCL_IB_HCA@fat", "a"}, {"NCCL_IB_HCA@thin", "b"}, {"NCCL_BUFFSIZE", "8"}, {"NCCL_X", "1"}};
+    static const struct nccl_start start = {settings, 4, "/plugin", 1, 0};
     struct nccl_joined joined;
     (void)state;
     setup.topology = &topology;
@@ -143,9 +143,9 @@ static void what_workers_are_started_with(void **state)
     come_joined();
     assert_int_equal(nccl_pool_start(t, &start, &joined, 10, NULL, &e), 0);
 #define WORKER "order enroot start {self} rank {rank} {local} --nccl-lib /opt/libnccl.so x2 from "
-    assert_noted(WORKER "0: NCCL_DEBUG=WARN NCCL_TUNER_PLUGIN=/plugin NCCL_IB_HCA=a NCCL_BUFFSIZE=8\n"
+    assert_noted(WORKER "0: NCCL_DEBUG=WARN NCCL_TUNER_PLUGIN=/plugin NCCL_IB_HCA=a NCCL_BUFFSIZE=8 NCCL_X=1\n"
                         "start to 0.-1\n" WORKER
-                        "2: NCCL_DEBUG=WARN NCCL_TUNER_PLUGIN=/plugin NCCL_IB_HCA=b NCCL_BUFFSIZE=8\n"
+                        "2: NCCL_DEBUG=WARN NCCL_TUNER_PLUGIN=/plugin NCCL_IB_HCA=b NCCL_BUFFSIZE=8 NCCL_X=1\n"
                         "start to 1.-1\nname to -1.0\njoin of 4 control 1 id uniq to -1.-1\n");
     assert_true(joined.nodes == 2 && joined.api == 0 && joined.free == 50);
     nccl_pool_close(t);

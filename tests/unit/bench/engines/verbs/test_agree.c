@@ -34,7 +34,7 @@ static int failing_swap(void *user, const void *mine, void *theirs, size_t bytes
 static void agreement_names_the_side(void **state)
 {
     (void)state;
-    struct verbs_report good = {.number = 7}, bad = {.failure = "broken"}, theirs;
+    struct verbs_report good = {.number = 7}, bad = {.failure = "broken"}, short_ = {.failure = "x"}, theirs;
     struct verbs_channel c = {canned_swap, &good, "node0 rxe0:1", "node1 rxe0:1"};
     struct err e = {0};
     assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), 0);
@@ -44,6 +44,18 @@ static void agreement_names_the_side(void **state)
     c.user = &bad;
     assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);
     assert_string_equal(e.text, "node1 rxe0:1: broken");
+    assert_int_equal(verbs_pair_agree(&c, &short_, &theirs, 0, &e), ERR_FAILED);
+    assert_string_equal(e.text, "node0 rxe0:1: x; node1 rxe0:1: broken");
+    c.user = &short_;
+    assert_int_equal(verbs_pair_agree(&c, &good, &theirs, 0, &e), ERR_FAILED);
+    assert_string_equal(e.text, "node1 rxe0:1: x");
+    c.me = "node2 rxe0:1"; /* both sides say it in the same order */
+    assert_int_equal(verbs_pair_agree(&c, &bad, &theirs, 0, &e), ERR_FAILED);
+    assert_string_equal(e.text, "node1 rxe0:1: x; node2 rxe0:1: broken");
+    c.user = &good;
+    assert_int_equal(verbs_pair_agree(&c, &short_, &theirs, 0, &e), ERR_FAILED);
+    assert_string_equal(e.text, "node2 rxe0:1: x");
+    c.me = "node0 rxe0:1";
     /* A peer without manners: no end to its sentence. */
     struct verbs_report endless;
     memset(&endless, 'x', sizeof endless);
@@ -56,6 +68,8 @@ static void agreement_names_the_side(void **state)
                                 "other side ended");
     assert_int_equal(verbs_pair_agree(&c, &bad, &theirs, 0, &e), ERR_FAILED);
     assert_non_null(strstr(e.text, "the other side ended; before that broken"));
+    assert_int_equal(verbs_pair_agree(&c, &short_, &theirs, 0, &e), ERR_FAILED);
+    assert_non_null(strstr(e.text, "the other side ended; before that x"));
 }
 
 int main(void)

@@ -25,7 +25,7 @@ static struct agents agents = {.items = items};
 static struct verbs_conductor c;
 static struct verbs_order orders[MOST]; /* that have not been answered */
 static char waiting[MOST];
-static int hellos, ngpus, too_long;
+static int hellos, ngpus, too_long, answered; /* the last turn that was */
 static void (*law)(int rank, const struct verbs_order *o, struct verbs_answer *a);
 static void (*before)(agents_hear *hear, void *user); /* what comes before the answers */
 static enum agents_event then;                        /* what comes of waiting for who does not answer */
@@ -93,7 +93,8 @@ void agents_send(struct agents *s, int i, int message, int rank, const void *bod
     if (message == VERBS_ORDER) {
         assert_true(bytes == sizeof *orders && i == rank / rails);
         memcpy(&orders[rank], body, bytes);
-        assert_int_equal(orders[rank].turn, c.turn);
+        assert_true(orders[rank].turn == c.turn && c.turn > answered);
+        assert_true(orders[rank].brief == 0 || orders[rank].brief == 1);
         look_at_order(rank, &orders[rank]);
         waiting[rank] = 1;
     } else if (message == AGENT_START) {
@@ -145,6 +146,7 @@ enum agents_event agents_wait(struct agents *s, double *deadline_s, volatile sig
 {
     int rails = c.rails ? c.rails : 1;
     assert_true(s == &agents && deadline_s == &c.deadline_s && user == &c);
+    answered = c.turn;
     if (stop && *stop)
         return AGENTS_STOPPED;
     if (before)
@@ -229,6 +231,7 @@ static int open_fabric(const char *title, int nodes, int rails)
     for (int n = 0; n < nodes; n++)
         snprintf(items[n].host, sizeof items[n].host, "n%d", n);
     agents.count = nodes;
+    answered = 0;
     e = (struct err){0};
     c = (struct verbs_conductor){.agents = &agents,
                                  .ports = "PORTS",
@@ -303,13 +306,26 @@ static void fail_again(int rank, const struct verbs_order *o, struct verbs_answe
         a->GBps = 1;
 }
 
+/* What only these two know of: others have to tell whose fault it is. */
+static void fail_pair(int rank, const struct verbs_order *o, struct verbs_answer *a)
+{
+    if (is_between(o, rank, 0, 3))
+        *a = (struct verbs_answer){.verdict = VERBS_FAILED, .why = "x"};
+}
+
+static void fail_port_0(int rank, const struct verbs_order *o, struct verbs_answer *a)
+{
+    if (o->what == VERBS_TRY && (rank == 0 || o->other == 0))
+        *a = (struct verbs_answer){.verdict = VERBS_FAILED, .why = "is dark"};
+}
+
 static void fewer_gpus(int rank, const struct verbs_order *o, struct verbs_answer *a)
 {
     if (o->what == VERBS_GPUS)
         a->count = rank == 1 ? 2 : 1;
     if (o->what == VERBS_TRY_GPU && rank == 1) {
         a->via[0] = 0;
-        snprintf(a->why, sizeof a->why, "no peer memory");
+        snprintf(a->why, sizeof a->why, "%s", o->number ? "x" : "no peer memory");
     }
 }
 
@@ -343,6 +359,10 @@ static void whole_fabrics(void **state)
     looks = 0;
     law = fail_again;
     conduct("a pair that is slow and fails alone", 1, 3, "brief-matrix", 0);
+    law = fail_pair;
+    conduct("a pair that fails, of ports that nobody else has tried", 2, 3, "brief-rails", 0);
+    law = fail_port_0;
+    conduct("a port that is dark, which nobody else has tried", 2, 3, "brief-rails", 0);
     absent = "n1/m1";
     broken = "n0/m0";
     conduct("a port less, and one that is broken", 2, 2, "rails", 0);

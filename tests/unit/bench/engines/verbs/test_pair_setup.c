@@ -386,6 +386,58 @@ static void a_gid_beyond_the_table(void **state)
     }
 }
 
+static int no_memory;
+
+static struct ibv_mr *make(void *user, struct ibv_pd *pd, size_t bytes, unsigned char **start,
+                           char words[VERBS_FAILURE_TEXT])
+{
+    static struct ibv_mr mr = {.rkey = 77};
+    assert_true(user == &no_memory && pd);
+    note("make %zu bytes", bytes);
+    *start = (unsigned char *)0x4000;
+    if (no_memory)
+        snprintf(words, VERBS_FAILURE_TEXT, "the GPU is full");
+    return no_memory ? NULL : &mr;
+}
+
+static void drop(void *user, struct ibv_mr *mr, unsigned char *start)
+{
+    assert_true(user == &no_memory && mr->rkey == 77);
+    note("drop %p", (void *)start);
+}
+
+/* Memory that is not the host's is made and dropped by whom it belongs to. */
+static void a_gpus_memory(void **state)
+{
+    static const struct verbs_memory gpu = {.make = make, .drop = drop, .user = &no_memory};
+    struct verbs_pair p;
+    struct words w = {.echo = 1};
+    struct verbs_pair_setup setup = setup_of(1);
+    (void)state;
+    setup.memory = &gpu;
+    assert_int_equal(connect_to(&p, &w, setup), 0);
+    assert_non_null(strstr(notes, "cq of 128\nmake 8192 bytes\nqp of"));
+    assert_true(p.source == (unsigned char *)0x4000 && p.target == (unsigned char *)0x5000);
+    notes = "";
+    verbs_pair_close(&p);
+    assert_noted("no qp 101\ndrop 0x4000\nno cq\nno pd\n");
+    no_memory = 1;
+    w.echo = 0;
+    memset(w.received, 0, sizeof w.received);
+    assert_int_equal(connect_to(&p, &w, setup), ERR_FAILED);
+    assert_string_equal(e.text, "n0 a: the GPU is full");
+    assert_null(strstr(notes, "qp of"));
+    verbs_pair_close(&p);
+    no_memory = 0;
+    setup.memory = NULL; /* more than there can be of the host's */
+    setup.max_bytes = (uint64_t)1 << 55;
+    notes = "";
+    assert_int_equal(connect_to(&p, &w, setup), ERR_FAILED);
+    assert_non_null(strstr(e.text, "Cannot allocate memory"));
+    verbs_pair_close(&p);
+    assert_noted("query port 7\npd\ncq of 128\nno cq\nno pd\n");
+}
+
 /* ---- what fails ---- */
 
 static void each_step_that_fails(void **state)
@@ -619,6 +671,7 @@ int main(void)
         NOTED(impatiently),
         NOTED(infiniband_goes_by_lid),
         NOTED(a_gid_beyond_the_table),
+        NOTED(a_gpus_memory),
         NOTED(each_step_that_fails),
         NOTED(ports_that_are_not_active),
         NOTED(what_is_not_asked_for),
