@@ -107,7 +107,7 @@ int sizes_add(struct bench_study *s)
             continue;
         uint64_t middle = (uint64_t)sqrt((double)s->sizes[i] * (double)s->sizes[i + 1]);
         middle -= middle > 4 ? middle % 4 : 0; /* whole floats */
-        if (middle > s->sizes[i] && middle < s->sizes[i + 1]) {
+        if (middle > s->sizes[i]) {
             sizes[n++] = middle;
             added++;
         }

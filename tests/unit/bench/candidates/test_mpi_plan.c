@@ -173,6 +173,8 @@ static void interfaces_that_can_be_used(void **state)
     classes[1].nnetdevs = 2;
     assert_string_equal(launches(a, s, NULL, 2), "default");
     assert_string_equal(launches(a, s, "ib7,eth9", 2), "default ib7 eth9");
+    classes[1] = (struct topo_class){.netdevs = devices + 1, .nnetdevs = 2}; /* it begins with one of them */
+    assert_string_equal(launches(a, s, NULL, 2), "default ib0 eth0");
     s.mpirun_args = "--mca btl_tcp_if_exclude lo";
     assert_string_equal(launches(a, s, "ib7,eth9", 2), "default");
     arena_free(a);
@@ -221,6 +223,7 @@ static void launches_of_jobs(void **state)
     write_worker("echo '{\"library\":\"Open MPI 9\",\"variables\":{\"coll_tuned_allreduce_algorithm\":{\"ring\":4}}}'");
     assert_int_equal(mpi_plan_calls(worker, &p, a, &e), 0);
     assert_non_null(find(&p, COLL_ALLREDUCE, "ring"));
+    bench_plan_add_launch(&p, a, jobs[0]); /* which is no job's */
     bench_plan_jobs(&p, a, &s);
     assert_int_equal(p.nlaunches, 3);
     assert_string_equal(p.launches[0].label, BENCH_DEFAULT);

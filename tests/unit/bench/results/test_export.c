@@ -8,6 +8,7 @@
 
 #include "bench/results/export.h"
 #include "bench/results/points.h"
+#include "tests/lib/in_use.h"
 #include "tests/lib/whole.h"
 
 #define FIXTURES "tests/fixtures/bench/results/"
@@ -95,9 +96,36 @@ static void a_gain_in_words(void **state)
         assert_string_equal(bench_gain_text(results->arena, cases[i].gain), cases[i].text);
 }
 
+static void everything_once(void)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    struct err e;
+    FILE *out = open_memstream(&text, &bytes);
+    struct bench_results *r = bench_results_load(FIXTURES "variety.jsonl", NULL, &e);
+    bench_export_csv(r, out);
+    bench_export_json(r, out);
+    bench_export_journal(r, out);
+    bench_export_openmetrics(r, out);
+    bench_export_nccl_tests(r, out);
+    cJSON *doc = bench_points_json(bench_points_of(r, r->arena));
+    cJSON_Delete(doc);
+    fclose(out);
+    free(text);
+    bench_results_free(r);
+    assert_null(bench_results_load("tests/fixtures/bench/frames.bin", NULL, &e));
+    assert_null(bench_results_load("/nonexistent/x.jsonl", NULL, &e));
+}
+
+static void nothing_is_kept(void **state)
+{
+    (void)state;
+    assert_keeps_nothing(everything_once());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(in_every_format), cmocka_unit_test(for_people),
-                                       cmocka_unit_test(a_gain_in_words)};
+                                       cmocka_unit_test(a_gain_in_words), cmocka_unit_test(nothing_is_kept)};
     return cmocka_run_group_tests(tests, load, unload);
 }

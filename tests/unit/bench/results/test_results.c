@@ -18,10 +18,11 @@
 #include "bench/results/journal.h"
 #include "core/coll.h"
 #include "core/file.h"
+#include "tests/lib/in_use.h"
 
 #define FIXTURES "tests/fixtures/bench/"
 
-static char dir[] = "/tmp/test_results_XXXXXX";
+static char dir[] = "/dev/shm/test_results_XXXXXX"; /* every line is brought to disk */
 static char path[64];
 
 static int make_dir(void **state)
@@ -361,31 +362,6 @@ static void reads_doubt(void **state)
     bench_results_free(r);
 }
 
-/* A band has two ends and one time between them. */
-static void broken_bands(void **state)
-{
-    (void)state;
-    static const char *const bands[] = {
-        "[100], \"low_us\": 80",
-        "[100], \"low_us\": 101, \"high_us\": 120",
-        "[100], \"low_us\": 80, \"high_us\": 99",
-        "[100], \"low_us\": 0, \"high_us\": 120",
-        "[100], \"low_us\": \"80\", \"high_us\": 120",
-        "[100], \"low_us\": 80, \"high_us\": 1e999",
-        "[100, 101], \"low_us\": 80, \"high_us\": 120",
-        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"shared\": [0, 0, 0, 0, 0, 0, 0]}",
-        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"shared\": [\"0\"]}",
-        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"shared\": [-10]}",
-        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"rest\": 10}",
-        "[100], \"low_us\": 80, \"high_us\": 120, \"doubt\": {\"rest\": -0.1}",
-    };
-    for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) {
-        struct bench_results *r = predicted(bands[i]);
-        assert_int_equal(r->count, 0);
-        bench_results_free(r);
-    }
-}
-
 /* What disturbed the measurement is a line of its own, between measurements, and joins what was known. */
 static void keeps_noise(void **state)
 {
@@ -562,6 +538,41 @@ static void a_file_that_goes_away(void **state)
     }
 }
 
+/* Journals of every kind of end: whole, cut off, another's, resumed, full. */
+static void every_journal_once(void)
+{
+    struct bench_journal j;
+    struct err e;
+    struct bench_result x = sample();
+    struct arena *a = arena_new();
+    struct findings noise = {.arena = a};
+    finding_add(&noise, FINDING_OK, "x", NULL, "y");
+    unlink(path);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), 0);
+    assert_int_equal(bench_journal_append(&j, &x, &e), 0);
+    assert_int_equal(bench_journal_append_noise(&j, &noise, &e), 0);
+    bench_journal_close(&j);
+    assert_int_equal(bench_journal_open(&j, path, "", 0, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    unlink(path);
+    assert_int_equal(bench_journal_append(&j, &x, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_append_noise(&j, &noise, &e), ERR_FAILED);
+    bench_journal_close(&j);
+    put("{\"format\":\"nccltune-res");
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), 0);
+    bench_journal_close(&j);
+    put("{\"format\":\"nccltune-results/2\"}\n");
+    assert_int_equal(bench_journal_open(&j, path, "", 1, NULL, &e), ERR_FAILED);
+    assert_int_equal(bench_journal_open(&j, "/dev/full", "", 0, NULL, &e), ERR_FAILED);
+    arena_free(a);
+}
+
+static void nothing_is_kept(void **state)
+{
+    (void)state;
+    assert_keeps_nothing(every_journal_once());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -576,9 +587,9 @@ int main(void)
         cmocka_unit_test(keeps_whole_lines_on_a_full_disk),
         cmocka_unit_test(statuses_have_names),
         cmocka_unit_test(predictions),
-        cmocka_unit_test(broken_bands),
         cmocka_unit_test(reads_doubt),
         cmocka_unit_test(keeps_noise),
+        cmocka_unit_test(nothing_is_kept),
         cmocka_unit_test(many_broken_lines),
         cmocka_unit_test(headers),
         cmocka_unit_test(begins_and_goes_on),

@@ -1,6 +1,7 @@
 /* The whole course of searches, on a clock of their own: which sessions are started when, how many samples of what they
  * take, what is said meanwhile and what comes of it, held against texts that somebody has read and found sensible.
  * Whoever changes how a search goes about it sees there what that does. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +9,11 @@
 
 #include <cmocka.h>
 
+#include "bench/search/session.h"
 #include "bench/search/variants.h"
 #include "core/log.h"
 #include "core/progress.h"
+#include "tests/lib/in_use.h"
 #include "tests/lib/search_world.h"
 #include "tests/lib/whole.h"
 #include "tests/unit/bench/fake_study.h"
@@ -484,6 +487,36 @@ static void interrupted(void **state)
     compare(COURSE "interrupted.txt");
 }
 
+/* A short run of everything, and one whose journal cannot be written: what is kept by each is found. */
+static void one_short_run(void)
+{
+    struct err e;
+    course = open_memstream(&text, &bytes);
+    begin(0, rails, 4, 0.1, 3);
+    set_rails();
+    fake.dead_launch = "dead";
+    conduct();
+    tell_results();
+    fake_end(&run);
+    begin(1, rails, 4, 0.1, 3);
+    close(run.journal.fd);
+    unlink(fake_path);
+    run.journal.fd = open("/dev/full", O_WRONLY);
+    run.journal.path = "/dev/full";
+    run.study.sizes[0] = 16; /* something that is not there yet */
+    struct search_session v = {.launch = &run.study.plan.launches[0], .round = 7, .full = 1, .part = 1};
+    assert_int_equal(search_session_run(&run.study, &v, &e), ERR_FAILED);
+    fake_end(&run);
+    fclose(course);
+    free(text);
+}
+
+static void nothing_is_kept(void **state)
+{
+    (void)state;
+    assert_keeps_nothing(one_short_run());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,7 +524,7 @@ int main(void)
         cmocka_unit_test(little_time),      cmocka_unit_test(time_as_is_usual),
         cmocka_unit_test(groups_and_data),  cmocka_unit_test(for_a_workload),
         cmocka_unit_test(launches_of_jobs), cmocka_unit_test(interrupted),
-        cmocka_unit_test(data_alone),
+        cmocka_unit_test(data_alone),       cmocka_unit_test(nothing_is_kept),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }
