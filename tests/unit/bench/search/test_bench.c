@@ -13,6 +13,7 @@
 
 #include "bench/search/bench.h"
 #include "core/coll.h"
+#include "tests/lib/in_use.h"
 
 static void defaults(void **state)
 {
@@ -163,7 +164,7 @@ static void a_plan_in_words(void **state)
 
 /* ---- over a worker that is a script ---- */
 
-static char scripts[] = "/tmp/test_bench_XXXXXX";
+static char scripts[] = "/dev/shm/test_bench_XXXXXX"; /* every line is brought to disk */
 
 static const char *script(const char *name, const char *text)
 {
@@ -183,7 +184,7 @@ static const char *script(const char *name, const char *text)
 static int make_scripts(void **state)
 {
     (void)state;
-    strcpy(scripts, "/tmp/test_bench_XXXXXX");
+    strcpy(scripts, "/dev/shm/test_bench_XXXXXX");
     if (!mkdtemp(scripts))
         return -1;
     setenv(
@@ -392,6 +393,30 @@ static void a_whole_run(void **state)
     bench_results_free(empty);
 }
 
+/* Plans and runs that come to nothing: of a launch that never starts, and of a journal that cannot be. */
+static void one_of_each(const struct bench_options *o)
+{
+    struct err e;
+    free(plan_text(o));
+    assert_int_equal(bench_run(o, NULL, NULL, NULL, NULL, NULL, NULL, &e), ERR_FAILED);
+    unlink(o->results);
+}
+
+static void nothing_is_kept(void **state)
+{
+    struct bench_options o = scripted();
+    char path[64];
+    (void)state;
+    snprintf(path, sizeof path, "%s/r.jsonl", scripts);
+    o.results = path;
+    o.setup.mpirun = "/bin/false";
+    o.sizes.count = 0;
+    o.workload = script("w.json", "{\"format\": \"nccltune-workload/1\", \"ranks\": 2, \"phases\": [{\"name\": "
+                                  "\"step\", \"collectives\": [{\"collective\": \"allreduce\", \"bytes\": 4096, "
+                                  "\"count\": 1, \"group_size\": 2}]}]}");
+    assert_keeps_nothing(one_of_each(&o));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +429,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_would_be_done, make_scripts, remove_scripts),
         cmocka_unit_test_setup_teardown(a_workload_with_more_than_the_engine_has, make_scripts, remove_scripts),
         cmocka_unit_test_setup_teardown(a_whole_run, make_scripts, remove_scripts),
+        cmocka_unit_test_setup_teardown(nothing_is_kept, make_scripts, remove_scripts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

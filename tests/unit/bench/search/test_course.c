@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "bench/search/rounds.h"
 #include "bench/search/session.h"
 #include "bench/search/variants.h"
 #include "core/log.h"
@@ -487,6 +488,71 @@ static void interrupted(void **state)
     compare(COURSE "interrupted.txt");
 }
 
+/* One point with more and more time, short calls and long ones, alone and beside a load, as soon as a rival is known.
+ */
+static void tell_rounds(uint64_t size, double time_s, int load)
+{
+    struct bench_knobs knobs[FAKE_CALLS];
+    struct candidate candidates[FAKE_CALLS];
+    char detail[BENCH_DETAIL] = "";
+    struct err e;
+    memset(&fake, 0, sizeof fake);
+    fake.early_takes_all = 1;
+    for (int i = 0; i < FAKE_CALLS; i++) {
+        knobs[i] = (struct bench_knobs){.label = fake_calls[i].label};
+        candidates[i] = (struct candidate){.knobs = &knobs[i], .refines = i == 4 ? "late" : NULL};
+    }
+    world_pass(1000 - world_now_s());
+    struct rounds r = {.engine = &engine,
+                       .session = open_session(NULL, &knobs[0], 1, &fake.stop, &e),
+                       .stop = &fake.stop,
+                       .arena = arena_new(),
+                       .coll = COLL_ALLREDUCE,
+                       .bytes = size,
+                       .shape = {2, 2, 0, load},
+                       .candidates = candidates,
+                       .ncandidates = FAKE_CALLS,
+                       .expect_us = 50,
+                       .rival = {.median = 8, .n = 5},
+                       .samples = 9,
+                       .until_s = world_now_s() + time_s,
+                       .margin = 0.03,
+                       .confidence = 0.95,
+                       .watchdog_s = 10};
+    double began_s = world_now_s();
+    assert_int_equal(rounds_run(&r, detail), BENCH_ANSWERED);
+    fprintf(course, "%llu B, load %d, %.3f s: took %.4f s, lost %d, short %d", (unsigned long long)size, load, time_s,
+            world_now_s() - began_s, rounds_is_lost(&r), rounds_is_short(&r));
+    for (int i = 0; i < FAKE_CALLS; i++)
+        fprintf(course, "; %s %d+%d %s %.2f", knobs[i].label,
+                candidates[i].n - candidates[i].proof * !!candidates[i].proof, candidates[i].proof,
+                bench_status_name(candidates[i].status), candidates[i].slowdown);
+    fputc('\n', course);
+    arena_free(r.arena);
+    stay = (struct stay){0};
+    fclose(lines);
+    free(line_text);
+    fake_close(r.session, 0);
+}
+
+static void the_time_of_a_point(void **state)
+{
+    static const uint64_t sizes[] = {8, 4096, 1 << 20, 64 << 20};
+    static const double times[] = {0, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08, 0.12, 0.2, 0.35, 9};
+    (void)state;
+    course = open_memstream(&text, &bytes);
+    begin(0, NULL, 0, 0, 60);
+    plan = &run.study.plan;
+    for (int load = 0; load < 2; load++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+                tell_rounds(sizes[i], times[k], load);
+    fake_end(&run);
+    fclose(course);
+    assert_whole(text, COURSE "rounds.txt");
+    free(text);
+}
+
 /* A short run of everything, and one whose journal cannot be written: what is kept by each is found. */
 static void one_short_run(void)
 {
@@ -520,11 +586,12 @@ static void nothing_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_alone),      cmocka_unit_test(launches_against_one_another),
-        cmocka_unit_test(little_time),      cmocka_unit_test(time_as_is_usual),
-        cmocka_unit_test(groups_and_data),  cmocka_unit_test(for_a_workload),
-        cmocka_unit_test(launches_of_jobs), cmocka_unit_test(interrupted),
-        cmocka_unit_test(data_alone),       cmocka_unit_test(nothing_is_kept),
+        cmocka_unit_test(calls_alone),         cmocka_unit_test(launches_against_one_another),
+        cmocka_unit_test(little_time),         cmocka_unit_test(time_as_is_usual),
+        cmocka_unit_test(groups_and_data),     cmocka_unit_test(for_a_workload),
+        cmocka_unit_test(launches_of_jobs),    cmocka_unit_test(interrupted),
+        cmocka_unit_test(data_alone),          cmocka_unit_test(nothing_is_kept),
+        cmocka_unit_test(the_time_of_a_point),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "bench/search/predict.h"
+#include "tests/lib/in_use.h"
 #include "tests/unit/bench/fake_study.h"
 
 /* "late" wins above 64 KiB, "awful" is offered nowhere; launch "fast" is ten times as fast. */
@@ -348,6 +349,23 @@ static void refinements_of_what_is_close(void **state)
     fake_end(&f);
 }
 
+static void one_prediction(void)
+{
+    struct fake_run f;
+    struct err e;
+    begin(&f, 0);
+    f.options.sizes = (struct bench_size_list){2, {8, 4096}};
+    f.study.sizes = bench_sizes(&f.options, f.study.arena, &f.study.nsizes);
+    assert_int_equal(bench_predict(&f.study, &e), 0);
+    fake_end(&f);
+}
+
+static void nothing_is_kept(void **state)
+{
+    (void)state;
+    assert_keeps_nothing(one_prediction());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +378,7 @@ int main(void)
         cmocka_unit_test(what_a_workload_calls),
         cmocka_unit_test(sizes_in_blocks),
         cmocka_unit_test(refinements_of_what_is_close),
+        cmocka_unit_test(nothing_is_kept),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }

@@ -155,6 +155,32 @@ static void stops_when_told(void **state)
     }
 }
 
+/* Two samples, or a long one, are enough to say that the whole launch is three times behind another. */
+static void lost_and_short(void **state)
+{
+    static const struct {
+        int n;
+        double us[2], rival_us;
+        int rival_n, lost, is_short;
+    } cases[] = {
+        {0, {0}, 1, 5, 0, 0},         {1, {19999.9}, 1, 5, 0, 1},    {1, {20000}, 6666, 5, 1, 0},
+        {1, {20000}, 6667, 5, 0, 0},  {2, {10, 12}, 3.33, 5, 1, 1},  {2, {12, 10}, 3.34, 5, 0, 1},
+        {2, {10, 12}, 3.33, 0, 0, 1}, {2, {20000, 1}, 0.3, 1, 1, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct candidate x = {.n = cases[i].n};
+        struct rounds r = {
+            .candidates = &x, .ncandidates = 1, .rival = {.median = cases[i].rival_us, .n = cases[i].rival_n}};
+        for (int k = 0; k < cases[i].n; k++)
+            x.us[k] = x.beside_us[k] = cases[i].us[k];
+        x.beside_us[0] = 0; /* times as they are */
+        x.beside_us[1] = 0;
+        assert_int_equal(rounds_is_lost(&r), cases[i].lost);
+        assert_int_equal(rounds_is_short(&r), cases[i].is_short);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +191,7 @@ int main(void)
         cmocka_unit_test(a_death_is_blamed_on_who_ran),
         cmocka_unit_test(a_death_is_not_blamed_on_who_had_failed_before),
         cmocka_unit_test(stops_when_told),
+        cmocka_unit_test(lost_and_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
