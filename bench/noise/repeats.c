@@ -60,7 +60,7 @@ static int is_second(const struct bench_results *r, int i)
 
 void repeats_judge(const struct bench_results *r, struct findings *found)
 {
-    double *spreads = arena_alloc(found->arena, (size_t)(r->count + 1) * sizeof *spreads), most = -1;
+    double *spreads = arena_alloc(found->arena, (size_t)r->count * sizeof *spreads), most = -1;
     int n = 0, suspicious = 0, worst = 0;
     char size[UNIT_TEXT];
     for (int i = 0; i < r->count; i++) {

@@ -442,7 +442,7 @@ static int join(struct nccl_pool *t, const struct nccl_start *start, struct nccl
     int rc = outcome_error(outcome, refused, detail, e);
     if (rc)
         return rc;
-    struct nccl_joined *all = calloc((size_t)t->ranks + 1, sizeof *all);
+    struct nccl_joined *all = calloc((size_t)t->ranks, sizeof *all);
     if (!all)
         return err_set(e, ERR_FAILED, "out of memory");
     outcome =
@@ -460,7 +460,7 @@ int nccl_pool_start(struct nccl_pool *t, const struct nccl_start *s, struct nccl
                     volatile sig_atomic_t *stop, struct err *e)
 {
     double began_s = progress_now_s(), deadline_s = began_s + patience_s;
-    struct nccl_hello *hellos = calloc((size_t)t->ranks + 1, sizeof *hellos);
+    struct nccl_hello *hellos = calloc((size_t)t->ranks, sizeof *hellos);
     if (!hellos)
         return err_set(e, ERR_FAILED, "out of memory");
     int rc = spawn_and_greet(t, s, t->ranks_per_node, hellos, deadline_s, stop, e);

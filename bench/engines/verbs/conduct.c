@@ -108,8 +108,8 @@ static void run_schedule(struct verbs_conductor *c, const struct verbs_schedule 
                          int of)
 {
     for (int i = 0; i < s->nrounds && !c->over; i++) {
-        struct verbs_round unknown = {
-            .tries = arena_alloc(c->arena, ((size_t)s->rounds[i].ntries + 1) * sizeof *unknown.tries)};
+        struct verbs_round unknown = {.tries =
+                                          arena_alloc(c->arena, (size_t)s->rounds[i].ntries * sizeof *unknown.tries)};
         for (int k = 0; k < s->rounds[i].ntries; k++) {
             const struct verbs_try *t = &s->rounds[i].tries[k];
             if (!is_recalled(c, t) && !(skip_dead && (is_dead(c, t->from) || is_dead(c, t->to))))
@@ -123,7 +123,7 @@ static void run_schedule(struct verbs_conductor *c, const struct verbs_schedule 
 
 static struct verbs_outcome *judge(struct verbs_conductor *c)
 {
-    struct verbs_outcome *judged = arena_alloc(c->arena, ((size_t)c->noutcomes + 1) * sizeof *judged);
+    struct verbs_outcome *judged = arena_alloc(c->arena, (size_t)c->noutcomes * sizeof *judged);
     if (c->noutcomes)
         memcpy(judged, c->outcomes, (size_t)c->noutcomes * sizeof *judged);
     verbs_mark_slow(judged, c->noutcomes, VERBS_SLOW_RATIO);

@@ -58,7 +58,7 @@ static void try_gpu(struct verbs_conductor *c, const struct verbs_round *r, int 
 /* The tries of a round with a port that has not had its turn. */
 static struct verbs_round still_open(const struct verbs_conductor *c, const struct verbs_round *r, const char *done)
 {
-    struct verbs_round open = {.tries = arena_alloc(c->arena, ((size_t)r->ntries + 1) * sizeof *open.tries)};
+    struct verbs_round open = {.tries = arena_alloc(c->arena, (size_t)r->ntries * sizeof *open.tries)};
     for (int i = 0; i < r->ntries; i++)
         if (!done[verbs_conduct_rank(c, r->tries[i].from)] || !done[verbs_conduct_rank(c, r->tries[i].to)])
             open.tries[open.ntries++] = r->tries[i];

@@ -63,7 +63,7 @@ static struct verbs_gid_table unpack(const struct gid_list *list, struct arena *
     for (int i = 0; i < list->n && i < GIDS_SENT; i++)
         if (list->gids[i].index >= t.count && list->gids[i].index < list->count)
             t.count = list->gids[i].index + 1;
-    t.gids = arena_alloc(a, ((size_t)t.count + 1) * sizeof *t.gids);
+    t.gids = arena_alloc(a, (size_t)t.count * sizeof *t.gids);
     for (int i = 0; i < list->n && i < GIDS_SENT; i++) {
         int index = list->gids[i].index;
         if (index < 0 || index >= t.count)

@@ -32,7 +32,7 @@ static int read_gids(struct verbs_port *p, struct arena *a, struct err *e)
 {
     static const int roce[] = {[IBV_GID_TYPE_IB] = 0, [IBV_GID_TYPE_ROCE_V1] = 1, [IBV_GID_TYPE_ROCE_V2] = 2};
     p->gids.count = p->attr.gid_tbl_len;
-    p->gids.gids = arena_alloc(a, ((size_t)p->gids.count + 1) * sizeof *p->gids.gids);
+    p->gids.gids = arena_alloc(a, (size_t)p->gids.count * sizeof *p->gids.gids);
     for (int i = 0; i < p->gids.count; i++) {
         struct ibv_gid_entry entry;
         int error = ibv_query_gid_ex(p->context, (uint32_t)p->port, (uint32_t)i, &entry, 0);

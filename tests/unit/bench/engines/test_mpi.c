@@ -1,6 +1,7 @@
 /* bench/engines/mpi.c over doubles of mpirun and of nccltune-bench: scripts that write down what they are asked, and
  * answer what a file says. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@ static const char worker_double[] = "#!/bin/sh\n"
                                     "cd %s || exit\n"
                                     "[ \"$1\" != --describe ] || exec cat describe\n"
                                     "env | grep -E '^OMPI_MCA_(coll_tuned_use|btl|many)' | sort >env\n"
+                                    "echo $$ >pid\n"
                                     "echo a launcher speaks, too\n"
                                     "cat hello\n"
                                     "[ ! -f last ] || { cat last >&2; exit 3; }\n"
@@ -216,6 +218,7 @@ static void a_launch_has_its_settings(void **state)
     s = must_open();
     bench_engine_mpi.close(s, 1);
     assert_false(is_there("left"));
+    assert_int_equal(kill((pid_t)strtol(got("pid"), NULL, 10), 0), -1); /* it is gone */
     bench_engine_mpi.finish(&plan);
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -52,6 +53,16 @@ static void who_answers(void **state)
     assert_int_equal(reached[0], 1);
     close(fd);
     close(own);
+}
+
+static int open_descriptors(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
 }
 
 /* ---- which interfaces there are ---------------------------------------------------------------------------------- */
@@ -163,7 +174,7 @@ static void no_more_than_nccl_looks_at(void **state)
 static void each_by_itself(void **state)
 {
     struct verbs_net_list mine = {.nets = {at("127.0.0.1", 0), at("127.0.0.5", 0)}, .n = 2}, others[3] = {{.n = 1}};
-    int reached[VERBS_NETS] = {7, 7}, fds[4];
+    int reached[VERBS_NETS] = {7, 7, 7}, fds[4];
     (void)state;
     strcpy(mine.nets[1].name, "t-other");
     others[0].n = others[1].n = 2;
@@ -176,9 +187,13 @@ static void each_by_itself(void **state)
         }
     others[2].nets[0] = at("127.0.0.2", 9);
     others[2].nets[0].address.ss_family = AF_INET6; /* of another family */
+    others[2].nets[1] = others[0].nets[1];          /* behind its list */
+    int open = open_descriptors();
     verbs_net_try(&mine, others, 3, 5, reached);
     assert_int_equal(reached[0], 2);
     assert_int_equal(reached[1], 2);
+    assert_int_equal(reached[2], 7);
+    assert_int_equal(open_descriptors(), open);
     close(fds[0]);
     verbs_net_try(&mine, others, 3, 5, reached);
     assert_int_equal(reached[0], 1);
@@ -187,8 +202,13 @@ static void each_by_itself(void **state)
         ((struct sockaddr_in *)&mine.nets[1].address)->sin_addr.s_addr; /* this node's, though of another interface */
     verbs_net_try(&mine, others, 3, 5, reached);
     assert_int_equal(reached[0], 0);
+    open = open_descriptors();
     verbs_net_try(&mine, others, 3, 0, reached); /* without patience */
     assert_int_equal(reached[1], 0);
+    strcpy(others[2].nets[0].name, "t-other"); /* an address that nothing leads to at once */
+    others[2].nets[0] = at("255.255.255.255", 9);
+    verbs_net_try(&mine, others, 3, 5, reached);
+    assert_int_equal(open_descriptors(), open);
     verbs_net_try(&mine, others, 0, 5, reached);
     assert_true(!reached[0] && !reached[1]);
     for (int i = 1; i < 4; i++)
