@@ -228,7 +228,8 @@ static int list_harmless(const struct bench_study *s, const struct screening *f,
 }
 
 /* Settings may gain only together, whatever each costs or does alone: all that are harmless alone are tried at once,
- * and where that pays they are taken out again one by one, as long as nothing is lost. */
+ * and where that pays they are taken out again one by one, as long as nothing is lost. A factorial design takes more
+ * sessions and finds fewer (doc/STATISTICS.md). */
 static int screen_groups(struct bench_study *s, struct screening *f, double until_s, struct err *e)
 {
     const struct bench_knobs **list = arena_alloc(s->arena, (size_t)f->count * sizeof(struct bench_knobs *));

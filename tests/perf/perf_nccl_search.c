@@ -177,11 +177,11 @@ static void by_budget(void)
 /* As a user has it who names no budget. */
 static void by_default(void)
 {
-    static const double starts[] = {1, 5, 30};
+    static const double starts[] = {5, 30};
     static const int nodes[] = {2, 32};
     print_head("default budget");
     for (int n = 0; n < 2; n++)
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 2; k++)
             for (int r = 0; r < WORLD_REGIMES; r++) {
                 char name[64];
                 snprintf(name, sizeof name, "%d x 8, starts of %g s, %s", nodes[n], starts[k], world_regimes[r]);

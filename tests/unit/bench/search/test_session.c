@@ -369,6 +369,46 @@ static void sessions_that_need_not_start(void **state)
     }
 }
 
+/* Where starts are dear, `opened` and `closed` after each session. */
+static void processes_that_are_left_running(void **state)
+{
+    (void)state;
+    static const char *const other[] = {"other"};
+    static const struct {
+        int launch, keep, opened, closed;
+    } sessions[] = {
+        {0, 1, 1, 0}, {0, 1, 1, 0}, /* goes on */
+        {1, 1, 2, 1},               /* another launch is another start, and ends the first */
+        {1, 0, 2, 2},               /* the last one */
+        {1, 1, 3, 2},
+    };
+    struct fake_run f;
+    memset(&fake, 0, sizeof fake);
+    fake_begin(&f, 0, other, 1);
+    f.study.start_s = 1e9;
+    for (int i = 0; i < 5; i++) {
+        struct search_session v = {.launch = &f.study.plan.launches[sessions[i].launch],
+                                   .round = 1 + i,
+                                   .full = 1,
+                                   .part = 1,
+                                   .keep = sessions[i].keep};
+        assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+        assert_int_equal(fake.opened, sessions[i].opened);
+        assert_int_equal(fake.closed, sessions[i].closed);
+    }
+    search_session_end(&f.study);
+    search_session_end(&f.study);
+    assert_int_equal(fake.closed, 3);
+    assert_int_equal(fake.killed, 0);
+    f.study.start_s = 0; /* and where they are not */
+    f.study.deadline_s = progress_now_s() + 60;
+    struct search_session v = {.launch = &f.study.plan.launches[0], .round = 9, .full = 1, .part = 1, .keep = 1};
+    assert_int_equal(search_session_run(&f.study, &v, &f.err), 0);
+    assert_int_equal(fake.opened, 4);
+    assert_int_equal(fake.closed, 4);
+    fake_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +428,7 @@ int main(void)
         cmocka_unit_test(a_launch_that_does_not_start_again),
         cmocka_unit_test(what_a_launch_that_never_starts_means),
         cmocka_unit_test(sessions_that_need_not_start),
+        cmocka_unit_test(processes_that_are_left_running),
     };
     return cmocka_run_group_tests(tests, fake_setup, fake_teardown);
 }
