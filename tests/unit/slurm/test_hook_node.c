@@ -297,6 +297,11 @@ static void what_an_epilog_cannot_have(void **state)
     assert_true(report.done);
     assert_string_equal(report.log, ""); /* no answer, no profile, nothing to compare */
     assert_int_equal(access(store_path(&store, "meet/7.0"), F_OK), -1);
+    struct hook_why why = {""};
+    o.run = strcpy((char[1024]){""}, store_path(&store, "run"));
+    assert_int_equal(hook_answer_write(o.run, "7", "nccltune-job/1\nnodes 2\nstate unknown\nwhy w\nend\n", &why), 0);
+    hook_epilog(&o, &report);
+    assert_string_equal(report.log, ""); /* the prolog has said it */
     unsetenv("SLURM_JOB_ID");
     report.done = 0;
     hook_epilog(&o, &report);

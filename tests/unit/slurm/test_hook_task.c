@@ -117,6 +117,7 @@ static void fits_or_is_nothing(void **state)
         strcpy(answer + n, "end\n");
         assert_int_equal(hook_answer_write(o.run, "7", answer, &why), 0);
         fits = task()[0] != 0;
+        assert_int_equal(report.reason[0], 0); /* which lies behind it */
         size_t bytes = strlen(report.out);
         assert_true(last || fits);
         if (fits)
