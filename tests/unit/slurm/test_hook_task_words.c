@@ -193,6 +193,10 @@ static void what_the_first_node_has(void **state)
         {HEAD "nodes 3\nstate nothing\nend\n",
          {"NCCLTUNE_SET=" PIN, "NCCL_TUNER_PLUGIN=mine", NULL},
          "print nccltune: " SAID "its first node has profile aaaaaaaaaaaa, this one none" STOPS "unset NCCLTUNE_SET\n"},
+        {HEAD "nodes 3\nstate nothing\nwhy w\nend\n",
+         {"NCCLTUNE_SET=" PIN, "NCCL_TUNER_PLUGIN=mine", NULL},
+         "print nccltune: " SAID "its first node has profile aaaaaaaaaaaa, this one none: w" STOPS
+         "unset NCCLTUNE_SET\n"},
         /* of another job, or no decision */
         {TUNED "end\n", {"NCCLTUNE_SET=NCCLTUNE_JOB=77:-", NULL}, "export NCCLTUNE_SET=" PIN "\n"},
         {TUNED "end\n", {"NCCLTUNE_SET=NCCLTUNE_JOB=7-", NULL}, "export NCCLTUNE_SET=" PIN "\n"},
