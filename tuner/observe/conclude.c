@@ -45,7 +45,7 @@ static void gather(const struct observe_end *e, struct observe_job *j)
     int ranks = e->ranks < OBSERVE_RANKS ? e->ranks : OBSERVE_RANKS, missing = ranks;
     char *have = calloc((size_t)ranks, 1);
     uint64_t until = now_ns() + e->patience_ns;
-    long pause_ns = 25000000; /* and twice that each time: a directory may be on a server that all jobs share */
+    uint64_t pause_ns = 25000000; /* and twice that each time: a directory may be on a server that all jobs share */
     for (int last = 0; have && missing; pause_ns *= 2) {
         for (int rank = 0; rank < ranks; rank++) {
             if (have[rank] || !gather_rank(e, rank, last, j))
@@ -56,8 +56,9 @@ static void gather(const struct observe_end *e, struct observe_job *j)
         if (last)
             break;
         uint64_t now = now_ns(), left = until > now ? until - now : 0;
-        last = left <= (uint64_t)pause_ns;
-        nanosleep(&(struct timespec){.tv_nsec = last ? (long)left : pause_ns}, NULL);
+        last = left <= pause_ns;
+        uint64_t ns = last ? left : pause_ns;
+        nanosleep(&(struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)}, NULL);
     }
     j->cut |= ranks < e->ranks;
     free(have);

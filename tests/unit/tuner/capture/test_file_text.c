@@ -115,6 +115,12 @@ static void jobs_of_all_kinds(void **state)
     job.missed = job.late = job.twins = 0;
     say("calls that nobody saw", &job);
 
+    all = add(5, 1, 2, 9);
+    calls(all, reduce, 95, 0, 0);
+    all->table.made[COLL_ALLREDUCE] = 100;
+    all->table.lost = 3; /* and one on its way: one more is missing */
+    say("calls that were lost", &job);
+
     job.ranks = 16, job.per_node = 4, job.times = 1;
     calls(add(3, 0, 0, 1), reduce, 1, 0, 0);
     calls(add(2, 0, 4, 2), reduce, 1, 0, 0);

@@ -79,6 +79,26 @@ static void finds_a_whole_node(void **state)
     assert_true(l[0].rank == -1 && !strcmp(l[0].host, "n1") && l[0].waited_us > 390e3);
 }
 
+/* However short its calls and names are. */
+static void finds_short_ones(void **state)
+{
+    (void)state;
+    struct observe_late l[4];
+    all_ranks((double[RANKS]){0.5, 0.5, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5});
+    for (unsigned i = 0; i < RANKS; i++) {
+        calls[i].timed = OBSERVE_LEAST;
+        calls[i].total_us = OBSERVE_LEAST * calls[i].median_us;
+    }
+    assert_int_equal(late(l), 1);
+    assert_true(l[0].rank == 3 && l[0].waited_us > 399 && l[0].waited_us < 401);
+    job.ncalls = 0;
+    for (int i = 0; i < RANKS; i++)
+        snprintf(ranks[i].host, sizeof ranks[i].host, "%d", i / 4);
+    all_ranks((double[RANKS]){500, 510, 490, 500, 100, 105, 95, 100});
+    assert_int_equal(late(l), 1);
+    assert_true(l[0].rank == -1 && !strcmp(l[0].host, "1"));
+}
+
 /* Neither noise, nor turns, nor a call of few is a straggler; nor a rank that is late to what costs little. */
 static void finds_nobody(void **state)
 {
@@ -347,7 +367,7 @@ int main(void)
         cmocka_unit_test_setup(puts_them_in_order, set_up),   cmocka_unit_test_setup(finds_each_call, set_up),
         cmocka_unit_test_setup(tells_calls_apart, set_up),    cmocka_unit_test_setup(says_it_in_its_units, set_up),
         cmocka_unit_test_setup(finds_what_is_slower, set_up), cmocka_unit_test_setup(knows_times_that_vary, set_up),
-        cmocka_unit_test_setup(tells_ways_apart, set_up),
+        cmocka_unit_test_setup(tells_ways_apart, set_up),     cmocka_unit_test_setup(finds_short_ones, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,11 @@ static void takes_what_is_at_the_edge(void **state)
     assert_true(h.began == 7 && h.ended && h.rank == -1 && !strcmp(h.name, "x"));
     assert_int_equal(observe_head(text, strlen(text) - 1, &h), 0);
     assert_int_equal(h.began, 0);
+    static const char twice[] =
+        "\"format\": \"nccltune-workload/1\"\n\"name\": \"x\"\n\"name\": \"y\"\n\"rank\": \"3\"\n"
+        "\"rank\": \"4\"\n\"host\": \"h\"\n\"host\": \"i\"\n\"format\": \"other\"\n";
+    assert_int_equal(observe_head(twice, strlen(twice), &h), 0); /* the first word stands */
+    assert_true(h.rank == 3 && !strcmp(h.name, "x") && !strcmp(h.host, "h"));
     add_rank("1", "{\"collective\": \"allreduce\", \"bytes\": 1, \"count\": 1, \"group_size\": 2}\n");
     const struct observe_call *c = &job.calls[0];
     assert_true(job.ncalls == 1 && c->median_us == -1 && c->total_us == -1 && c->algo == -1 && c->proto == -1);

@@ -1,0 +1,150 @@
+/* tuner/observe/line.c: facts on lines of JSON as we write them, and the latest files of a directory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/observe/line.h"
+#include "tuner/observe/record.h"
+
+static struct observe_line line(const char *text)
+{
+    struct observe_line l = {text, text};
+    assert_int_equal(observe_next(&l, text + strlen(text)), 1);
+    return l;
+}
+
+static void lines_one_by_one(void **state)
+{
+    (void)state;
+    static const char text[] = "a\n\nbc";
+    struct observe_line l = {text, text};
+    static const size_t lengths[] = {2, 1, 2};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(observe_next(&l, text + 5), 1);
+        assert_int_equal(l.end - l.at, lengths[i]);
+    }
+    assert_int_equal(observe_next(&l, text + 5), 0);
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    const struct observe_line l =
+        line("{\"a\": 17, \"b\": x, \"c\": 18446744073709551609, \"d\": 18446744073709551610, "
+             "\"e\":5, \"aa\": 6, \"f\": 9");
+    assert_int_equal(observe_number(&l, "a", 3), 17);
+    assert_int_equal(observe_number(&l, "b", 3), 3);
+    assert_true(observe_number(&l, "c", 3) == UINT64_C(18446744073709551609));
+    assert_int_equal(observe_number(&l, "d", 3), 3);
+    assert_int_equal(observe_number(&l, "e", 3), 3); /* without a space it is none of ours */
+    assert_int_equal(observe_number(&l, "f", 3), 9);
+    assert_int_equal(observe_number(&l, "g", 3), 3);
+    assert_int_equal(observe_small(&l, "a", 17), 17);
+    assert_int_equal(observe_small(&l, "a", 16), 0);
+    assert_int_equal(observe_small(&l, "g", 16), 0);
+}
+
+static void decimals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t most, n;
+        float values[3];
+    } cases[] = {{"{\"t\": [1.5, 2, 30.25]}", 3, 3, {1.5F, 2, 30.25F}},
+                 {"{\"t\": [1.5, 2, 30.25]}", 2, 2, {1.5F, 2}},
+                 {"{\"t\": [0]}", 3, 1, {0}},
+                 {"{\"t\": []}", 3, 0, {0}},
+                 {"{\"t\": [1, x]}", 3, 0, {0}},
+                 {"{\"t\": 5}", 3, 0, {0}},
+                 {"{\"u\": [5]}", 3, 0, {0}},
+                 {"{\"t\": [7,", 3, 1, {7}},
+                 {"{\"t\": [7, 1000000000000000]}", 3, 0, {0}}};
+    float to[3];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct observe_line l = line(cases[i].text);
+        size_t n = observe_decimals(&l, "t", to, cases[i].most);
+        if (n != cases[i].n)
+            fail_msg("case %zu: %zu", i, n);
+        for (size_t k = 0; k < n; k++)
+            assert_true(to[k] >= cases[i].values[k] && to[k] <= cases[i].values[k]);
+    }
+    const struct observe_line l = line("{\"a\": 12.75, \"b\": .5, \"c\": 999999999999999}");
+    assert_true(observe_decimal(&l, "a") == 12.75 && observe_decimal(&l, "b") == -1);
+    assert_true(observe_decimal(&l, "c") == 999999999999999.0 && observe_decimal(&l, "d") == -1);
+}
+
+static void words(void **state)
+{
+    (void)state;
+    char to[4];
+    const struct observe_line l =
+        line("{\"a\": \"abc\", \"b\": \"abcd\", \"c\": \"a\\\"\", \"d\": \"~ \", \"e\": \"\", "
+             "\"f\": 5, \"g\": \"a\x7f\", \"h\": \"a");
+    static const char *const wanted[] = {"abc", NULL, NULL, "~ ", NULL, NULL, NULL, NULL, NULL};
+    for (int i = 0; i < 9; i++) {
+        const char key[2] = {(char)('a' + i), 0};
+        size_t n = observe_word(&l, key, to, sizeof to);
+        assert_int_equal(n, wanted[i] ? strlen(wanted[i]) : 0);
+        if (wanted[i])
+            assert_string_equal(to, wanted[i]);
+    }
+    const struct observe_line h = line("{\"a\": \"00ff\", \"b\": \"f123456789abcdef\", \"c\": \"1f123456789abcdef\", "
+                                       "\"d\": \"0G\", \"e\": \"0F\", \"f\": 5}");
+    assert_int_equal(observe_hexadecimal(&h, "a"), 255);
+    assert_true(observe_hexadecimal(&h, "b") == UINT64_C(0xf123456789abcdef));
+    for (char key[2] = "c"; key[0] <= 'g'; key[0]++)
+        assert_int_equal(observe_hexadecimal(&h, key), 0);
+}
+
+/* By their numbers, the highest first; neither hidden ones nor the job's own. */
+static void the_latest_files(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"9.x", "10.x", "8.x", "100.y", ".11.x", "12.x", "121.x"};
+    static char names[8][OBSERVE_NAME];
+    char dir[] = "/tmp/nccltune-latest-XXXXXX", path[64];
+    assert_non_null(mkdtemp(dir));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fclose(f);
+    }
+    static const struct {
+        const char *own;
+        size_t most, n;
+        const char *names[5];
+    } cases[] = {{"12", 8, 4, {"121.x", "10.x", "9.x", "8.x"}},
+                 {"", 8, 5, {"121.x", "12.x", "10.x", "9.x", "8.x"}},
+                 {"12", 3, 3, {"121.x", "10.x", "9.x"}},
+                 {"1", 1, 1, {"121.x"}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(observe_latest(dir, "*.x", cases[i].own, names, cases[i].most), cases[i].n);
+        for (size_t k = 0; k < cases[i].n; k++)
+            assert_string_equal(names[k], cases[i].names[k]);
+    }
+    assert_int_equal(observe_latest("/nowhere", "*", "", names, 8), 0);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        unlink(path);
+    }
+    rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_one_by_one), cmocka_unit_test(numbers),
+        cmocka_unit_test(decimals),         cmocka_unit_test(words),
+        cmocka_unit_test(the_latest_files),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
