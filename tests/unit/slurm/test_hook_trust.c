@@ -157,10 +157,41 @@ static void relative(void **state)
     assert_string_equal(why.text, "/x: No such file or directory");
 }
 
+/* Whatever it finds, nothing stays open behind it. */
+static void nothing_stays_open(void **state)
+{
+    static const char *const names[] = {"good", "missing", "open", "."};
+    (void)state;
+    need_trust();
+    store_write(&store, "good", "x");
+    store_write(&store, "open", "x");
+    chmod(store_path(&store, "open"), 0666);
+    int next = dup(0);
+    close(next);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct hook_why why = {""};
+        struct hook_file f;
+        const char *path = store_path(&store, names[i]);
+        assert_int_equal(hook_read(path, getuid(), LIMIT, &f, &why), i ? -1 : 0);
+        free(f.text);
+        hook_read_secret(path, LIMIT, &f, &why);
+        free(f.text);
+        assert_int_equal(hook_check(path, getuid(), &why), i ? -1 : 0);
+        hook_check_directory(path, getuid(), &why);
+        int now = dup(0);
+        close(now);
+        assert_int_equal(now, next);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads),  cmocka_unit_test(modes),
-                                       cmocka_unit_test(kinds),  cmocka_unit_test(contents),
-                                       cmocka_unit_test(owners), cmocka_unit_test(relative)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reads),
+                                       cmocka_unit_test(modes),
+                                       cmocka_unit_test(kinds),
+                                       cmocka_unit_test(contents),
+                                       cmocka_unit_test(owners),
+                                       cmocka_unit_test(relative),
+                                       cmocka_unit_test(nothing_stays_open)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
