@@ -457,7 +457,7 @@ static void every_node_has_another_table(void **state)
     end(0);
     n = 12;
     for (int i = 0; i < n; i++) {
-        char table[16];
+        char table[32];
         snprintf(table, sizeof table, "sha256 %d", i);
         start(i, i, "the key", table);
     }
