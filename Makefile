@@ -189,7 +189,7 @@ $(B)/man/%: man/% tools/manual $(B)/nccltune
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(SUPPORT_OBJ) $(LIB)
 	$(call link,$(CFLAGS) $(LDFLAGS),$(DEP_LIBS) -lcmocka)
 # Over a double of MPI. The worker's own files are in no library.
-$(B)/obj/tests/unit/bench/nccltune-bench/%.o: private NAMED += $(MPI_CFLAGS)
+$(B)/obj/tests/unit/bench/nccltune-bench/%.o: private NAMED += $(MPI_CFLAGS) $(version_flags)
 WORKER_TESTED := $(call obj,obj,$(filter-out %/main.c,$(call tree,bench/nccltune-worker)))
 $(filter-out %/test_measure,$(filter $(B)/tests/unit/bench/nccltune-worker/%,$(UNITS))): $(WORKER_TESTED)
 $(B)/tests/unit/bench/nccltune-worker/test_measure: $(filter-out %/kernel.o,$(WORKER_TESTED)) # which has it with libraries of its own

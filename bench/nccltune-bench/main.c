@@ -162,7 +162,7 @@ static void leave_group(struct worker *w)
 /* Who is in no group takes part in what all do together, and in no call. */
 static void enter_group(struct worker *w, const struct bench_shape *shape)
 {
-    const struct bench_shape whole = {w->nodes, w->ranks, 0};
+    const struct bench_shape whole = {.nodes = w->nodes, .ranks = w->ranks};
     if (bench_shape_same(&w->shape, shape))
         return;
     leave_group(w);

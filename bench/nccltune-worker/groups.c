@@ -34,7 +34,7 @@ int group_split(struct group *g, const struct nccl *n, const struct group *whole
 int group_enter(struct group *g, const struct nccl *n, const struct group *whole, const struct nccl_groups *wanted,
                 char *why, size_t bytes)
 {
-    const struct bench_shape everybody = {wanted->whole_nodes, whole->nranks, 0};
+    const struct bench_shape everybody = {.nodes = wanted->whole_nodes, .ranks = whole->nranks};
     char text[NCCL_TEXT - 32];
     if (bench_shape_same(&g->of.shape, &wanted->shape))
         return 0;

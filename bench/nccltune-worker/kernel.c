@@ -58,23 +58,22 @@ static void *open_blas(int hip)
 }
 
 /* Loading it takes a second, and its handle takes memory: not before something is to run. */
-static int start_blas(struct kernel *k)
+static void start_blas(struct kernel *k)
 {
     int hip = k->gpu->hip;
     void *lib = open_blas(hip);
     int (*create)(void **handle), (*math)(void *handle, int mode);
     if (!lib)
-        return -1;
+        return;
     *(void **)&create = dlsym(lib, hip ? "hipblasCreate" : "cublasCreate_v2");
     *(void **)&k->sgemm = dlsym(lib, hip ? "hipblasSgemm" : "cublasSgemm_v2");
     *(void **)&math = hip ? NULL : dlsym(lib, "cublasSetMathMode");
     if (!create || !k->sgemm || create(&k->blas)) {
         k->blas = NULL;
-        return -1;
+        return;
     }
     if (math)
         math(k->blas, 3); /* CUBLAS_TF32_TENSOR_OP_MATH: on the tensor cores, as training is */
-    return 0;
 }
 
 static int blas_stream(struct kernel *k)

@@ -42,10 +42,10 @@ static int open_second(struct load *l, const struct group *whole, const struct n
     l->second = *whole;
     l->second.number = color_beside(groups, whole);
     l->second.comm = NULL;
-    int rc = l->nccl->comm_split ? group_split(&l->second, l->nccl, whole) : -1;
+    int rc = group_split(&l->second, l->nccl, whole);
     if (rc)
         snprintf(why, bytes, "rank %d: cannot split a second communicator off: %s", whole->rank,
-                 rc < 0 ? "this NCCL has no ncclCommSplit" : nccl_error(l->nccl, whole->comm, rc, text, sizeof text));
+                 nccl_error(l->nccl, whole->comm, rc, text, sizeof text));
     return rc ? -1 : 0;
 }
 
@@ -76,7 +76,6 @@ void load_leave(struct load *l, const struct nccl *n)
         l->gpu->release(l->memory);
     l->memory = NULL;
     l->second.comm = NULL;
-    l->kind = BENCH_ALONE;
     l->unit_us = 0;
 }
 

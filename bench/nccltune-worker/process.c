@@ -27,8 +27,8 @@ void process_names_here(struct process_names *n, const char *host)
         snprintf(n->host, sizeof n->host, "%s", host);
     else
         gethostname(n->host, sizeof n->host - 1);
-    ssize_t length = readlink("/proc/self/exe", n->self, sizeof n->self - 1);
-    n->self[length < 0 ? 0 : length] = 0;
+    if (readlink("/proc/self/exe", n->self, sizeof n->self - 1) < 0)
+        *n->self = 0;
     memcpy(n->bin, n->self, sizeof n->bin);
     char *slash = strrchr(n->bin, '/');
     *(slash ? slash : n->bin) = 0;

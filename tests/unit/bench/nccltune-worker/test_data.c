@@ -177,12 +177,51 @@ static void nobody_is_left_out_unseen(void **state)
             }
 }
 
+static void a_type_that_nobody_knows(void **state)
+{
+    const struct nccl_point p = {.coll = COLL_ALLREDUCE, .type = 99, .bytes = 64};
+    struct data_shape s;
+    char why[128];
+    (void)state;
+    assert_int_equal(data_type_bytes(99), 0);
+    assert_string_equal(data_type_name(99), "unknown");
+    assert_int_equal(data_shape_of(&p, 0, 2, &s), -1);
+    assert_true(s.count == 0 && s.send == 0 && s.recv == 0);
+    s.rank = 7;
+    assert_int_equal(data_fill(&host, NULL, &s, why), -1);
+    assert_int_equal(data_check(&host, NULL, &s, why, why, sizeof why), -1);
+    assert_string_equal(why, "rank 7: data type 99 is unknown");
+}
+
+/* float32 unless the size leaves no whole ones for a part, and is small. */
+static void the_type_that_fits(void **state)
+{
+    static const struct {
+        int coll;
+        uint64_t bytes;
+        const char *type;
+    } rows[] = {{COLL_ALLREDUCE, 64, "float32"},     {COLL_ALLREDUCE, 63, "int8"},
+                {COLL_ALLREDUCE, 65535, "int8"},     {COLL_ALLREDUCE, 65537, "float32"},
+                {COLL_ALLGATHER, 24, "float32"},     {COLL_ALLGATHER, 28, "int8"},
+                {COLL_ALLGATHER, 3 * 65535, "int8"}, {COLL_ALLGATHER, 3 * 65536 + 1, "float32"},
+                {COLL_ALLTOALLV, 40, "float32"},     {COLL_ALLTOALLV, 36, "int8"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct nccl_point p = {.coll = rows[i].coll, .type = NCCL_TYPE_FITTING, .bytes = rows[i].bytes};
+        struct data_shape s;
+        assert_int_equal(data_shape_of(&p, 0, 3, &s), 0);
+        assert_string_equal(data_type_name(s.type), rows[i].type);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_sum_is_right_with_any_number_of_ranks),
         cmocka_unit_test(nobody_is_left_out_unseen),
         cmocka_unit_test(shares_are_looked_at),
+        cmocka_unit_test(a_type_that_nobody_knows),
+        cmocka_unit_test(the_type_that_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

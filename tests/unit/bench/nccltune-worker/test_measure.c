@@ -18,7 +18,7 @@ struct scene {
     const char *name;
     int nranks, rank, hip, steered, not_ready, in_progress, async_code, offers_nothing, split_ranks;
     const char *libraries, *missing;
-    struct nccl_point points[2];     /* one after the other, up to one without bytes */
+    struct nccl_point points[3];     /* one after the other, up to one without bytes */
     struct nccl_measure measures[2]; /* of each; up to one that is all zero */
     int cache_bytes;
     size_t most_bytes;
@@ -78,7 +78,7 @@ static int converse(struct measurer *m, const struct scene *s)
     if (fail_at ? rc && !strstr(why, "set up") : rc || !silent)
         fprintf(out, fail_at ? "-> barrier %d '%s'; " : "  barrier %d '%s'\n", rc, why);
     silent = 0;
-    for (int i = 0; i < 2 && s->points[i].bytes && !rc; i++) {
+    for (int i = 0; i < 3 && s->points[i].bytes && !rc; i++) {
         rc = prepare(m, &s->points[i]);
         rc = rc ? rc : measure(m, s, &s->points[i]);
     }
@@ -193,6 +193,15 @@ static const struct scene scenes[] = {
      .measures = {{.iterations = 1}}},
     {"a driver and an NCCL without all that is newer", .nranks = 2, .without = 1,
      .points = {OF(COLL_ALLREDUCE, 64, FIT, )}, .measures = {{.iterations = 1, .graph = 1}}},
+    {"a page and a byte", ONE_RANK,
+     .points = {OF(COLL_ALLREDUCE, 4097, NCCL_INT8, ), OF(COLL_ALLREDUCE, 64, FIT, ),
+                OF(COLL_ALLREDUCE, 4097, NCCL_INT8, )}},
+    {"a cache of nobody knows what size", ONE_RANK, .points = {OF(COLL_ALLREDUCE, (1 << 20) + 4, NCCL_INT32, )}},
+    {"calls beside calls, and nothing afterwards", .nranks = 2, .rank = 1, .split_ranks = 2,
+     .points = {OF(COLL_ALLREDUCE, 64, FIT, SHAPED(1, 2, 0, BENCH_CALLS, 1)), OF(COLL_ALLREDUCE, 64, FIT, )}},
+    {"groups in progress for a while", .nranks = 2, .rank = 1, .in_progress = 2, .split_ranks = 1,
+     .points = {OF(COLL_ALLREDUCE, 64, FIT, SHAPED(1, 1, 1, BENCH_CALLS, 1))},
+     .measures = {{.iterations = 1, .units = 1}}},
     {"no groups", .nranks = 2, .without = 1, .points = {OF(COLL_ALLREDUCE, 64, FIT, SHAPED(1, 1, 1, 0, 1))}},
     {"nothing to register with", .nranks = 2, .without = 1, .points = {OF(COLL_ALLREDUCE, 64, FIT, .registered = 1)}},
 };
@@ -333,8 +342,9 @@ static void what_a_load_is_slowed(void **state)
     static const struct {
         float all_ms;
         double us, slowdown; /* four pieces of 100 us */
-    } rows[] = {{0.4F, 200, 1},           {0.3F, 200, 1},   {0.5F, 200, 2},     {0.6F, 500, 500 / 300.0},
-                {0.6F, 900, 600 / 400.0}, {0.7F, 200, 100}, {0.599F, 200, 100}, {0.597F, 200, 200 / 3.0}};
+    } rows[] = {{0.4F, 200, 1},           {0.3F, 200, 1},           {0.5F, 200, 2},
+                {0.6F, 500, 500 / 300.0}, {0.6F, 900, 600 / 400.0}, {0.4005F, 2, 2 / 1.5},
+                {0.7F, 200, 100},         {0.599F, 200, 100},       {0.597F, 200, 200 / 3.0}};
     struct load l = {.gpu = &fake_gpu, .units = 4, .unit_us = 100};
     char why[64];
     (void)state;

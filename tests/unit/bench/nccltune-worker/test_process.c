@@ -123,6 +123,13 @@ static void settings_change_the_environment(void **state)
     assert_string_equal(output_of("env | grep -c ^TEST_A=", "TEST_A=b", "TEST_A=c"), "1\n");
     unsetenv("TEST_A");
     unsetenv("TEST_AB");
+    const char *first = environ[0], *all = output_of("env", "TEST_N", "TEST_Q=1"), *at = strstr(all, first);
+    assert_non_null(at);
+    assert_true((at == all || at[-1] == '\n') && strstr(all, "TEST_Q=1\n"));
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(first, "="), first);
+    if (strcmp(name, "PATH") != 0 && strcmp(name, "PWD") != 0 && strcmp(name, "_") != 0 && strcmp(name, "SHLVL") != 0)
+        assert_null(strstr(output_of("env", name, NULL), first));
 }
 
 static void it_has_a_group_and_signals_of_its_own(void **state)
