@@ -67,8 +67,7 @@ static void keep_output(struct running *r, int i, const char *data, size_t bytes
         w->output = more;
     }
     memcpy(w->output + w->bytes, data, bytes);
-    w->bytes += bytes;
-    w->output[w->bytes] = 0;
+    w->bytes += bytes; /* zero behind them: so is what an arena gives */
 }
 
 /* The end of what there is: older bytes make room. */
@@ -123,8 +122,8 @@ static int send_order(struct running *r, const struct agents_order *o, struct er
     size_t bytes = 1;
     for (int i = 0; bytes && i < r->agents->count; i++) {
         bytes = agents_start_body(o, i * r->copies, 0, body);
-        if (!bytes || r->agents->items[i].lost)
-            continue;
+        if (!bytes)
+            break;
         agents_send(r->agents, i, AGENT_START, AGENT_ALL, body, bytes);
         size_t length = o->input ? strlen(o->input) : 0;
         for (size_t at = 0; at < length; at += FRAME_BODY)

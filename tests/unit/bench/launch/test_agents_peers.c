@@ -323,6 +323,16 @@ static void what_is_taken_as_an_answer(void **state)
     assert_memory_equal(a[1].errors, much + 6000 - 4091, 4091);
     assert_string_equal(a[1].errors + 4091, "tail");
     assert_string_equal(a[3].errors, "cannot be started");
+    /* Piece by piece, with more room each time. */
+    for (int i = 0; i < 40; i++)
+        says(0, AGENT_OUTPUT, 0, much + i * 7, 7);
+    ends(0, AGENT_ENDED, 0, 0, "");
+    ends(1, AGENT_ENDED, 1, 0, "");
+    a = agents_run(&set, &(struct agents_order){.argv = program}, progress_now_s() + 60, NULL, arena, &e);
+    assert_non_null(a);
+    assert_int_equal(a[0].bytes, 280);
+    assert_int_equal(strlen(a[0].output), 280);
+    assert_memory_equal(a[0].output, much, 280);
 }
 
 static void what_runs_beside_answers_under_its_own_number(void **state)
@@ -378,6 +388,9 @@ static void orders_that_do_not_fit(void **state)
     assert_string_equal(e.text, "w: its command line and settings are too long");
     assert_int_equal(agents_begin_beside(&set, many, &e), ERR_FAILED);
     assert_string_equal(e.text, "w: its command line is too long");
+    struct frame f;
+    assert_int_equal(connection_wait(&peers[0], 0), -1); /* nothing of it was sent */
+    assert_int_equal(connection_next(&peers[0], &f), 0);
     o.argv = program;
     ends(0, AGENT_KILLED, AGENT_ALL, -1, "");
     assert_null(agents_run(&set, &o, progress_now_s() + 60, &stop, arena, &e));

@@ -73,6 +73,7 @@ static void answers_there_and_back(void **state)
         assert_int_equal(heard.ranks, said[i].ranks);
         assert_int_equal(heard.call, said[i].call);
         assert_int_equal(heard.status, said[i].status);
+        assert_true(heard.slowdown == said[i].slowdown);
         if (said[i].us > 0)
             assert_near(heard.us, said[i].us, 1e-9);
         assert_string_equal(heard.text, said[i].text);
@@ -164,6 +165,8 @@ static void bounds_of_requests(void **state)
         {"{\"nodes\":1,\"ranks\":1,\"others\":-1}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{\"nodes\":1,\"ranks\":1,\"load\":3}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{\"nodes\":1,\"ranks\":1,\"load\":-1}", "1", "1", "request: expected nodes, ranks and others in group"},
+        {"{\"ranks\":1}", "1", "1", "request: expected nodes, ranks and others in group"},
+        {"{\"nodes\":1}", "1", "1", "request: expected nodes, ranks and others in group"},
         {"{}", "1", "1", "request: expected nodes, ranks and others in group"},
     };
     struct arena *a = arena_new();
@@ -179,6 +182,7 @@ static void bounds_of_requests(void **state)
         if (rc != (rows[i].why ? ERR_FAILED : 0) || strcmp(e.text, rows[i].why ? rows[i].why : "") != 0)
             fail_msg("%s: %d, %s", text, rc, e.text);
         assert_int_equal(b.shape.nodes != 0, !rc && *rows[i].group);
+        assert_true(i != 3 || (!b.shape.others && !b.shape.load));
         if (!rc)
             assert_true(b.nshots == 1 && b.samples == strtol(rows[i].samples, NULL, 10) &&
                         b.shots[0].iterations == strtol(rows[i].iterations, NULL, 10));
