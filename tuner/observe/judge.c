@@ -102,7 +102,7 @@ static void add_waits(const struct observe_call *calls, size_t n, struct wait *w
     }
     if (late)
         late_us /= (double)late;
-    others_us /= (double)(n - late ? n - late : 1);
+    others_us /= (double)(n - late); /* the middle one is not */
     for (size_t i = 0; i < n; i++) {
         struct wait *w = &waits[calls[i].rank];
         w->spent_us += others_us * count;

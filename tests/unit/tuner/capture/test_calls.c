@@ -224,7 +224,9 @@ static void more_than_are_followed(void **state)
         groups[i] = profiler_begin_group(c);
     void *beyond = profiler_begin_group(c);
     assert_non_null(beyond);
-    send(beyond, 2, 8); /* at once */
+    for (int slot = 0; slot < PROFILER_SLOTS; slot++)
+        assert_int_equal(c->table.keys[slot], 0); /* which lie behind the groups */
+    send(beyond, 2, 8);                           /* at once */
     receive(beyond, 2);
     expect(COLL_SENDRECV, 8, 1, 0, 0);
     profiler_end(beyond);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -161,6 +162,15 @@ static void journals_only_where_asked(void **state)
     assert_int_equal(profiler_file_write(&document, why, sizeof why), -1);
     assert_string_equal(why,
                         "cannot write /nowhere/d/7.learned.0.jsonl: No such file or directory; the capture goes on");
+    char dir[] = "/tmp/nccltune-file-text-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    snprintf(document.dir, sizeof document.dir, "%s/d", dir); /* which it makes */
+    snprintf(document.path, sizeof document.path, "%s/d/file", dir);
+    snprintf(document.beside, sizeof document.beside, "%s/d/.x", dir);
+    document.text.error = 0;
+    assert_int_equal(profiler_file_write(&document, why, sizeof why), 0);
+    assert_int_equal(unlink(document.path), 0);
+    rmdir(document.dir), rmdir(dir);
     free(document.text.text);
 }
 

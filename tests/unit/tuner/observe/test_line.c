@@ -125,12 +125,16 @@ static void the_latest_files(void **state)
                  {"", 8, 5, {"121.x", "12.x", "10.x", "9.x", "8.x"}},
                  {"12", 3, 3, {"121.x", "10.x", "9.x"}},
                  {"1", 1, 1, {"121.x"}}};
+    int next = dup(0), now;
+    close(next);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(observe_latest(dir, "*.x", cases[i].own, names, cases[i].most), cases[i].n);
         for (size_t k = 0; k < cases[i].n; k++)
             assert_string_equal(names[k], cases[i].names[k]);
     }
     assert_int_equal(observe_latest("/nowhere", "*", "", names, 8), 0);
+    close(now = dup(0));
+    assert_int_equal(now, next); /* nothing stays open */
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, files[i]);
         unlink(path);

@@ -241,7 +241,10 @@ static void words_pass_a_node(void **state)
     expect("");
     online_node_stop(&n);
     expect("");
+    hear(ONLINE_UP, ONLINE_PREPARE, 0, 0, 2, 90);
+    assert_int_equal(n.rounds, 1);
     online_node_lose(&n, ONLINE_UP);
+    assert_int_equal(n.rounds, 0);
     assert_true(own.is_lost && !other.is_lost && n.count == 0 && n.ranks == 0);
 }
 

@@ -549,6 +549,26 @@ static void who_does_not_read(void **state)
     assert_int_equal(many[1].agent.plan, 4); /* nobody waits for it */
 }
 
+static int has_all(void)
+{
+    return trees[0]->node.count == 2001;
+}
+
+/* More than fit a frame go in several. */
+static void many_words_at_once(void **state)
+{
+    (void)state;
+    static struct online_rank many[2000];
+    start_job(2, 1);
+    turn_until(is_complete);
+    assert_true(ONLINE_BUNDLE < 2000);
+    for (int i = 0; i < 2000; i++) {
+        online_rank_make(&many[i], 1000 + (uint64_t)i, 1, 2);
+        assert_int_equal(online_node_join(&trees[1]->node, &many[i].member), 0);
+    }
+    turn_until(has_all);
+}
+
 static int somebody_gives_up(void)
 {
     return ranks[1].is_lost || ranks[2].is_lost;
@@ -600,6 +620,7 @@ int main(void)
         cmocka_unit_test_teardown(strangers, end_job),
         cmocka_unit_test_teardown(a_child_talks_nonsense, end_job),
         cmocka_unit_test_teardown(who_does_not_read, end_job),
+        cmocka_unit_test_teardown(many_words_at_once, end_job),
         cmocka_unit_test_teardown(as_many_links_as_there_may_be, end_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
