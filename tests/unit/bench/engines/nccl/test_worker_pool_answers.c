@@ -137,6 +137,19 @@ static void a_worker_that_ends(void **state)
     }
 }
 
+/* Of words that stand there already none are added. */
+static void words_that_are_told_once(void **state)
+{
+    static const struct agent_ended ended = {0x0300, "worker: n1: NCCL WARN no route"};
+    int answers[4], refusals;
+    (void)state;
+    struct nccl_pool *t = running();
+    comes(1, AGENT_ENDED, 3, &ended, sizeof ended);
+    assert_int_equal(ask(t, answers, &refusals), BENCH_DIED);
+    assert_says(detail, "rank 3 on n1 exited with code 3: worker: n1: NCCL WARN no route");
+    nccl_pool_close(t);
+}
+
 static void a_node_that_is_lost(void **state)
 {
     int answers[4], refusals;
@@ -182,10 +195,10 @@ static void a_good_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OVER_DOUBLE(answers_of_all),     OVER_DOUBLE(refusals_of_all_and_of_some),
-        OVER_DOUBLE(who_is_waited_for),  OVER_DOUBLE(the_first_of_many_silent_ones),
-        OVER_DOUBLE(a_worker_that_ends), OVER_DOUBLE(a_node_that_is_lost),
-        OVER_DOUBLE(a_good_end),
+        OVER_DOUBLE(answers_of_all),      OVER_DOUBLE(refusals_of_all_and_of_some),
+        OVER_DOUBLE(who_is_waited_for),   OVER_DOUBLE(the_first_of_many_silent_ones),
+        OVER_DOUBLE(a_worker_that_ends),  OVER_DOUBLE(words_that_are_told_once),
+        OVER_DOUBLE(a_node_that_is_lost), OVER_DOUBLE(a_good_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
