@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,12 +240,18 @@ static void a_document_that_is_there(void **state)
 
 /* ---- a check ---- */
 
+static int as_json;
+
 static int check(const char *profile, const char *ports, double margin)
 {
     const struct verbs_options own = {.check = profile, .ports = ports, .schedule = "brief-matrix", .sweep_bytes = 8};
     struct bench_setup setup = {.own = &own};
-    struct bench_document d = {
-        .setup = &setup, .budget_s = 90, .margin = margin, .out = fopen(at("said"), "w"), .stop = &stop};
+    struct bench_document d = {.setup = &setup,
+                               .budget_s = 90,
+                               .margin = margin,
+                               .out = fopen(at("said"), "w"),
+                               .json = as_json,
+                               .stop = &stop};
     e = (struct err){0};
     nruns = 0;
     int code = bench_engine_verbs.document(&d, &e);
@@ -301,6 +308,55 @@ static void what_cannot_be_compared(void **state)
     assert_int_equal(check(dir, NULL, -1), ERR_LACKS);
     assert_string_equal(e.text, "no port");
     assert_string_equal(got("said"), "");
+}
+
+/* ---- for programs ---- */
+
+/* What goes to standard output meanwhile. */
+static const char *printed(int (*run)(void), int code)
+{
+    int saved = dup(1), file = open(at("out"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    fflush(stdout);
+    dup2(file, 1);
+    int got_code = run();
+    fflush(stdout);
+    dup2(saved, 1);
+    close(file);
+    close(saved);
+    assert_int_equal(got_code, code);
+    assert_string_equal(got("said"), "");
+    return got("out");
+}
+
+static int json_document(void)
+{
+    return document(NULL, NULL, 0, 1);
+}
+
+static int json_check(void)
+{
+    as_json = 1;
+    int code = check(dir, NULL, -1);
+    as_json = 0;
+    return code;
+}
+
+static void as_documents(void **state)
+{
+    (void)state;
+    fabrics[0] = fabric(NULL, 0, 1);
+    assert_int_equal(verbs_fabric_save(fabrics[0], at("fabric.json"), &e), 0);
+    assert_string_equal(printed(json_document, 0), got("fabric.json"));
+    fabrics[0] = fabric(NULL, 0, 1);
+    cJSON *doc = cJSON_Parse(printed(json_check, 0));
+    assert_true(cJSON_GetObjectItem(doc, "compared")->valueint == 12);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(doc, "worse")), 0);
+    cJSON_Delete(doc);
+    fabrics[0] = fabric(NULL, 12, 1);
+    fabrics[1] = fabric(NULL, 12, 1);
+    doc = cJSON_Parse(printed(json_check, ERR_FAILED));
+    assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(doc, "worse")) > 0);
+    cJSON_Delete(doc);
 }
 
 /* ---- a survey ---- */
@@ -413,6 +469,7 @@ int main(void)
         IN_DIR(a_document_that_is_there),
         IN_DIR(against_a_profile),
         IN_DIR(what_cannot_be_compared),
+        IN_DIR(as_documents),
         IN_DIR(before_collectives),
         IN_DIR(what_a_person_should_know),
         IN_DIR(where_nothing_is_measured),
