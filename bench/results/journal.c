@@ -96,9 +96,7 @@ static int take_up(struct bench_journal *j, const char *topology_hash, struct lo
     if (rc)
         goto out;
     const char *eol = memchr(text, '\n', bytes);
-    if (!eol && !strncmp(text, beginning, sizeof beginning - 1)) {
-        bytes = 0;
-    } else {
+    if (eol || strncmp(text, beginning, sizeof beginning - 1) != 0) { /* else it was cut off in its first line */
         rc = bench_results_read_header(text, eol ? (size_t)(eol - text) : bytes, j->path, found, e);
         if (!rc && topology_hash && *topology_hash && *found && strcmp(found, topology_hash) != 0)
             rc = err_at(e, j->path, 1, 0, "was measured on another topology (%.12s, this one is %.12s)", found,

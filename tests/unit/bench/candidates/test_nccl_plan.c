@@ -64,7 +64,7 @@ static struct topology *machine(void)
         {.object = 7, .hca = "mlx5_1", .port = 1, .state = TOPO_STATE_ACTIVE, .rate_Gbps = 400},
         {.object = 8, .hca = "mlx5_2", .port = 1, .state = TOPO_STATE_ACTIVE, .rate_Gbps = 400},
         {.object = 9, .hca = "mlx5_3", .port = 1, .state = TOPO_STATE_ACTIVE, .rate_Gbps = 25},
-        {.object = 9, .hca = "mlx5_4", .port = 1, .state = TOPO_STATE_DOWN, .rate_Gbps = 400},
+        {.object = 9, .hca = "mlx5_4", .port = 1, .state = TOPO_STATE_DOWN, .rate_Gbps = 1600},
     };
     static struct topo_class class = {
         .objects = objects, .gpus = gpus, .ports = ports, .nobjects = 10, .ngpus = 2, .nports = 5};

@@ -79,6 +79,39 @@ static void for_people(void **state)
     free(text);
 }
 
+/* Beyond doubt from the margin on. */
+static void sure_by_the_margin(void **state)
+{
+    static const double low[] = {1 + BENCH_MARGIN, 1.0299};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct bench_candidate c[2] = {
+            {.launch = {.label = "default"}, .call = {.label = "default"}, .time_us = {2, 2, 2, 8}},
+            {.launch = {.label = "default"},
+             .call = {.label = "x", .nsettings = 1},
+             .time_us = {1, 1, 1, 8},
+             .gain = {2, low[i], 3, 8}}};
+        struct bench_point at = {.engine = "e",
+                                 .library = "l",
+                                 .ranks = 2,
+                                 .nodes = 2,
+                                 .bytes = 8,
+                                 .candidates = c,
+                                 .ncandidates = 2,
+                                 .best = 1};
+        const struct bench_points p = {&at, 1, 0.95};
+        char *text = NULL;
+        size_t bytes = 0;
+        FILE *out = open_memstream(&text, &bytes);
+        bench_points_print(&p, NULL, NULL, out);
+        fclose(out);
+        assert_int_equal(strstr(text, "2.00x* [1.03, 3.00]") != NULL, i == 0);
+        assert_int_equal(strstr(text, "2.00x  [1.03, 3.00]") != NULL, i == 1);
+        assert_int_equal(strstr(text, "# * is faster beyond doubt\n") != NULL, i == 0);
+        free(text);
+    }
+}
+
 static void a_gain_in_words(void **state)
 {
     static const struct {
@@ -126,6 +159,7 @@ static void nothing_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(in_every_format), cmocka_unit_test(for_people),
-                                       cmocka_unit_test(a_gain_in_words), cmocka_unit_test(nothing_is_kept)};
+                                       cmocka_unit_test(a_gain_in_words), cmocka_unit_test(sure_by_the_margin),
+                                       cmocka_unit_test(nothing_is_kept)};
     return cmocka_run_group_tests(tests, load, unload);
 }

@@ -234,6 +234,12 @@ static void times_are_weighted_by_samples(void **state)
     assert_near(history_time_us(&r, &here, "default"), (3 * 10 + 40 + 3 * 20) / 7.0, 1e-12);
     rows[0].status = BENCH_WRONG;
     assert_near(history_time_us(&r, &here, "default"), (40 + 3 * 20) / 4.0, 1e-12);
+    double many[4000]; /* more than there is room for behind a buffer that is too short */
+    for (int i = 0; i < 4000; i++)
+        many[i] = 1 + i % 3;
+    rows[1].times_us = many;
+    rows[1].ntimes = 4000;
+    assert_near(history_time_us(&r, &here, "default"), (4000 * 2 + 3 * 20) / 4003.0, 1e-12);
 }
 
 /* At 64 bytes 10 us, at 1024 bytes 40 us; either may not have been measured to the end. */

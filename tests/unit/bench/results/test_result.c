@@ -139,6 +139,14 @@ static void nonsense_is_refused(void **state)
     arena_free(a);
 }
 
+static void statuses_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(bench_status_name(BENCH_OK), "ok");
+    assert_string_equal(bench_status_name(BENCH_HUNG), "hung");
+    assert_null(bench_status_name(BENCH_STATUS_COUNT));
+}
+
 static void buffers_have_names(void **state)
 {
     (void)state;
@@ -186,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(statuses_have_names),
         cmocka_unit_test(buffers_have_names),
         cmocka_unit_test(classes_have_settings_of_their_own),
         cmocka_unit_test(a_step_loses_a_tenth_at_least),
