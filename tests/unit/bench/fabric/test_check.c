@@ -134,6 +134,8 @@ static void rates(void **state)
     assert_int_equal(c.nworse, 2);
     assert_string_equal(c.worse[0], "n0 mlx5_0:1: an RDMA MTU of 2048 bytes, 4096 in the profile");
     assert_string_equal(c.worse[1], "n1 mlx5_0:1: a rate of 100 Gb/s, 200 in the profile");
+    now->ports[1].name = "new_0:1"; /* which the profile does not know */
+    assert_int_equal(check(now, then).nworse, 1);
     verbs_fabric_free(now);
     verbs_fabric_free(then);
 }

@@ -229,6 +229,63 @@ static void kinds_in_words(void **state)
         assert_string_equal(verbs_gid_kind_name((enum verbs_gid_kind)k), names[k]);
 }
 
+/* Prefixes as short as they may be: whole bytes and groups at first, all that the proven ones share at last. */
+static void shortest_ranges(void **state)
+{
+    (void)state;
+    {
+        TABLE(x, gid("fe80::1", 2, 0), gid("10.21.0.1", 2, 0), gid("10.20.0.1", 2, 1));
+        TABLE(y, gid("fe80::2", 2, 0), gid("10.20.1.2", 2, 1), gid("10.21.0.2", 2, 0));
+        assert_string_equal(advise(&x, &y, NCCL_NOW).environment, "NCCL_IB_ADDR_RANGE=10.20.0.0/16");
+    }
+    {
+        TABLE(x, gid("fe80::1", 2, 0), gid("10.20.128.1", 2, 0), gid("10.20.0.1", 2, 1));
+        TABLE(y, gid("fe80::2", 2, 0), gid("10.20.1.2", 2, 1));
+        struct verbs_gid_advice a = advise(&x, &y, NCCL_NOW);
+        assert_string_equal(a.environment, "NCCL_IB_ADDR_RANGE=10.20.0.0/23");
+        assert_int_equal(a.setting.prefix, 23);
+        y_gids[1] = gid("10.20.127.255", 2, 1);
+        assert_string_equal(advise(&x, &y, NCCL_NOW).environment, "NCCL_IB_ADDR_RANGE=10.20.0.0/17");
+        assert_string_equal(advise(&y, &x, NCCL_NOW).environment, "NCCL_IB_ADDR_RANGE=10.20.0.0/17");
+    }
+    {
+        /* Each has a second one that works, too, in another network: the first of each. */
+        TABLE(x, gid("fe80::1", 2, 0), gid("192.168.0.1", 2, 0), gid("10.20.0.1", 2, 1), gid("172.16.0.1", 2, 1));
+        TABLE(y, gid("fe80::2", 2, 0), gid("10.20.0.2", 2, 1), gid("172.16.0.2", 2, 1));
+        assert_string_equal(advise(&x, &y, NCCL_NOW).environment, "NCCL_IB_ADDR_RANGE=10.0.0.0/8");
+    }
+    {
+        TABLE(x, gid("fe80::1", 2, 0), gid("2001:db8:8000::1", 2, 0), gid("2001:db8::1", 2, 1));
+        TABLE(y, gid("fe80::2", 2, 0), gid("2001:db8:4000::2", 2, 1));
+        assert_string_equal(advise(&x, &y, NCCL_NOW).environment,
+                            "NCCL_IB_ADDR_FAMILY=AF_INET6 NCCL_IB_ADDR_RANGE=2001:db8::/33");
+    }
+}
+
+/* RoCE v1 alone works: of IPv4 and of IPv6, with and without other networks in between. */
+static void the_older_version(void **state)
+{
+    (void)state;
+    {
+        TABLE(x, gid("fe80::1", 1, 0), gid("192.168.7.1", 1, 0), gid("10.20.0.1", 1, 1), gid("10.20.0.1", 2, 0));
+        TABLE(y, gid("fe80::2", 1, 0), gid("10.20.1.2", 1, 1), gid("10.20.1.2", 2, 0));
+        assert_string_equal(advise(&x, &y, NCCL_NOW).environment,
+                            "NCCL_IB_ADDR_RANGE=10.0.0.0/8 NCCL_IB_ROCE_VERSION_NUM=1");
+    }
+    {
+        TABLE(x, gid("fe80::1", 2, 0), gid("fd00::1", 1, 1), gid("fd00::1", 2, 0));
+        TABLE(y, gid("fe80::2", 2, 0), gid("fd00::2", 1, 1), gid("fd00::2", 2, 0));
+        assert_string_equal(advise(&x, &y, NCCL_NOW).environment,
+                            "NCCL_IB_ADDR_FAMILY=AF_INET6 NCCL_IB_ROCE_VERSION_NUM=1");
+    }
+    {
+        TABLE(x, gid("fe80::1", 2, 0), gid("fd00:7::1", 1, 0), gid("fd00:9::1", 1, 1));
+        TABLE(y, gid("fe80::2", 2, 0), gid("fd00:9::2", 1, 1), gid("fd00:7::2", 1, 0));
+        assert_string_equal(advise(&x, &y, NCCL_NOW).environment,
+                            "NCCL_IB_ADDR_FAMILY=AF_INET6 NCCL_IB_ADDR_RANGE=fd00:9::/32 NCCL_IB_ROCE_VERSION_NUM=1");
+    }
+}
+
 static void nothing_helps(void **state)
 {
     (void)state;
@@ -245,12 +302,18 @@ static void nothing_helps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds),         cmocka_unit_test(nccl_walk),
-        cmocka_unit_test(infiniband),    cmocka_unit_test(range),
-        cmocka_unit_test(matching),      cmocka_unit_test(left_alone),
-        cmocka_unit_test(least_setting), cmocka_unit_test(index_only_where_it_is_right_everywhere),
-        cmocka_unit_test(nothing_helps), cmocka_unit_test(one_kind_everywhere),
-        cmocka_unit_test(kinds_in_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(kinds),
+                                       cmocka_unit_test(nccl_walk),
+                                       cmocka_unit_test(infiniband),
+                                       cmocka_unit_test(range),
+                                       cmocka_unit_test(matching),
+                                       cmocka_unit_test(left_alone),
+                                       cmocka_unit_test(least_setting),
+                                       cmocka_unit_test(index_only_where_it_is_right_everywhere),
+                                       cmocka_unit_test(nothing_helps),
+                                       cmocka_unit_test(shortest_ranges),
+                                       cmocka_unit_test(the_older_version),
+                                       cmocka_unit_test(one_kind_everywhere),
+                                       cmocka_unit_test(kinds_in_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,7 @@ static void who_is_missing_is_said(void **state)
     assert_int_equal(gather(0.1), ERR_FAILED);
     assert_string_equal(e.text, "0 of 2 nodes have answered: the others have not in time");
     agents_close(&set);
+    assert_int_equal(set.listener, -1);
     for (int i = 0; i < 2; i++)
         connection_close(&peers[i]);
     meet(4);
@@ -188,6 +189,8 @@ static void every_loss_is_told_once(void **state)
     assert_int_equal(connection_next(&peers[1], &f), 1);
     assert_int_equal(f.head.message, AGENT_KILL);
     assert_int_equal(connection_next(&peers[1], &f), 0); /* it was for another */
+    agents_close(&set);
+    assert_int_equal(connection_wait(&peers[1], 10000), 0); /* which ends it */
 }
 
 static const char *heard;
