@@ -59,6 +59,39 @@ static char *file_text(const char *path, size_t *bytes)
 
 /* ---- what is taken --------------------------------------------------------------------------------------------- */
 
+/* The tuner that the table was measured over; the last word stands, and what is none is said. */
+static void knows_the_next_tuner(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text;
+        int is_auto;
+        long column; /* of the complaint; 0: there is none */
+    } cases[] = {{"", 0, 0},
+                 {"# next-tuner: auto\n", 1, 0},
+                 {"# next-tuner: none\n", 0, 0},
+                 {"# next-tuner:auto  \n", 1, 0},
+                 {"# next-tuner: auto\n# next-tuner: none\n", 0, 0},
+                 {"# next-tuner: autos\n", 0, 15},
+                 {"# next-tuner: nono\n", 0, 15},
+                 {"# next-tuner: nonesuch\n", 0, 15},
+                 {"# next-tuner: no\n", 0, 15},
+                 {"# next-tuners: auto\n", 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tuner_table t;
+        char text[128];
+        snprintf(text, sizeof text, "%sallreduce,0,-1,ring,ll,-1,-1,-1\n", cases[i].text);
+        assert_int_equal(parse(&t, text), 0);
+        assert_int_equal(t.next_auto, cases[i].is_auto);
+        assert_int_equal(faults.count, cases[i].column > 0);
+        if (faults.count) {
+            assert_true(faults.line[0] == 1 && faults.column[0] == cases[i].column);
+            assert_string_equal(faults.text[0], "expected auto or none");
+        }
+        tuner_table_free(&t);
+    }
+}
+
 static void takes_every_column(void **unused)
 {
     (void)unused;
@@ -346,6 +379,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_every_column),
+        cmocka_unit_test(knows_the_next_tuner),
         cmocka_unit_test(minus_one_leaves_open),
         cmocka_unit_test(reads_the_full_fixture),
         cmocka_unit_test(reads_what_spreadsheets_write),
