@@ -310,6 +310,25 @@ static void the_best_rival(void **state)
     assert_int_equal(history_rival(&r, &ours).n, 3);
 }
 
+/* What stands behind the last result is none. */
+static void nothing_behind_the_last(void **state)
+{
+    struct bench_result rows[] = {items[0]};
+    const struct bench_results none = {.items = rows};
+    struct history_place here = at("default", 64), above = at("default", 256), theirs = at("ib0", 64);
+    (void)state;
+    assert_false(history_done(&none, &here, "default", 1));
+    assert_int_equal(history_status(&none, &here, "default"), BENCH_STATUS_COUNT);
+    assert_near(history_time_us(&none, &here, "default"), 0, 0);
+    assert_near(history_undisturbed_us(&none, &here, "default", 1), 0, 0);
+    assert_near(history_expect_us(&none, &above, "default"), 0, 0);
+    assert_int_equal(history_rival(&none, &theirs).n, 0);
+    rows[0] = items[7];
+    assert_false(history_hopeless(&none, &here, "refused"));
+    rows[0] = items[11];
+    assert_int_equal(history_deaths(&none, "ib1"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +348,7 @@ int main(void)
         cmocka_unit_test(the_nearest_size_and_the_last_session),
         cmocka_unit_test(deaths_of_this_session),
         cmocka_unit_test(the_best_rival),
+        cmocka_unit_test(nothing_behind_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
