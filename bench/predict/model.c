@@ -340,12 +340,12 @@ static const enum model_pattern pairs_of[COLL_MEASURED] = {
 static int resolve(const struct model *m, const struct model_call *c, struct model_time *t)
 {
     struct nccl_choice choice = {0};
-    if (c->coll >= COLL_COUNT && c->coll < COLL_MEASURED) {
+    if (c->coll < 0 || c->coll >= COLL_MEASURED || c->algo >= ALGO_COUNT || c->proto >= PROTO_COUNT)
+        return -1;
+    if (c->coll >= COLL_COUNT) {
         *t = (struct model_time){.algo = -1, .proto = -1};
         return 0;
     }
-    if (c->coll < 0 || c->coll >= COLL_COUNT || c->algo >= ALGO_COUNT || c->proto >= PROTO_COUNT)
-        return -1;
     if (c->algo < 0 || c->proto < 0) {
         if (nccl_model_choose(m->nccl, c->coll, c->bytes, &choice))
             return -1;

@@ -177,7 +177,7 @@ static int least_hops(const struct graph_system *s, enum graph_pattern pattern)
         for (int p = 0; p < n; p++)
             if (p != g && gpu->paths[GRAPH_GPU][p].count < intra)
                 intra = gpu->paths[GRAPH_GPU][p].count;
-        for (int i = 0; s->inter && i < s->n[GRAPH_NET]; i++) {
+        for (int i = 0; i < s->n[GRAPH_NET]; i++) {
             int to = gpu->paths[GRAPH_NET][i].count, from = s->nodes[GRAPH_NET][i]->paths[GRAPH_GPU][g].count;
             out = to < out ? to : out;
             in = from < in ? from : in;
@@ -204,7 +204,7 @@ static int is_vain(const struct quest *q)
     if (most < w->min_channels)
         return 1;
     float best = (float)most * w->bw_intra, found = (float)f->nchannels * f->bw_intra;
-    if (best != found || !f->nchannels)
+    if (best != found)
         return best < found;
     return w->pattern != f->pattern || w->cross_nic != f->cross_nic || f->hops <= most * least_hops(s, w->pattern);
 }
@@ -250,15 +250,13 @@ static int relent(struct quest *q)
     enum path_class most_intra = s->inter ? w->type_inter : q->range.most_intra;
     if (w->type_intra < most_intra && (!f->nchannels || w->type_intra < f->type_intra)) {
         w->type_intra = further(w->type_intra, s->version);
-        if (w->type_intra < GRAPH_DISCONNECTED)
-            return 1;
+        return 1;
     }
     w->type_intra = q->range.intra;
     if (s->inter && w->type_inter < q->range.most_inter &&
         (!f->nchannels || w->type_inter < f->type_inter || w->type_inter < PATH_PXN)) {
         w->type_inter = further(w->type_inter, s->version);
-        if (w->type_inter < GRAPH_DISCONNECTED)
-            return 1;
+        return 1;
     }
     w->type_inter = q->range.inter;
     int crossing = f->pattern == GRAPH_RING || f->pattern == GRAPH_BALANCED_TREE;
@@ -337,7 +335,7 @@ void graph_compute(struct graph_system *s, struct graph_search *g)
     int crossing = g->pattern == GRAPH_RING || g->pattern == GRAPH_BALANCED_TREE;
     struct quest q = {.s = s, .found = g, .range = range_of(s), .speeds = speeds_for(s)};
 
-    if (!gpus || (g->pattern == GRAPH_NVLS && (!s->n[GRAPH_NVS] || s->sm < 90)))
+    if (g->pattern == GRAPH_NVLS && (!s->n[GRAPH_NVS] || s->sm < 90))
         return;
     q.cross_nic = s->n[GRAPH_NET] > 1 && crossing ? s->cross_nic : 0;
     g->cross_nic = q.cross_nic == 1;
@@ -352,8 +350,7 @@ void graph_compute(struct graph_system *s, struct graph_search *g)
     }
     if (gpus == 1 && g->pattern != GRAPH_RING)
         g->pattern = GRAPH_TREE;
-    if (g->pattern == GRAPH_RING && s->version >= 22600 && split_nvlink(s) && g->max_channels >= 2 &&
-        g->min_channels == 1)
+    if (g->pattern == GRAPH_RING && s->version >= 22600 && split_nvlink(s))
         g->min_channels = 2;
 
     graph_search_init(&q.wanted, s, g->pattern, g->min_channels, g->max_channels);

@@ -155,7 +155,7 @@ int graph_nearest(const struct graph_system *s, const struct graph_node *from, e
 static int local_cpu(const struct graph_system *s, int gpu)
 {
     const struct graph_node *g = s->nodes[GRAPH_GPU][gpu];
-    int *found = s->scratch, n = graph_nearest(s, g, GRAPH_CPU, found), best = n ? found[0] : 0;
+    int *found = s->scratch, n = graph_nearest(s, g, GRAPH_CPU, found), best = found[0];
     for (int i = 1; i < n; i++)
         if (g->paths[GRAPH_CPU][found[i]].count < g->paths[GRAPH_CPU][best].count)
             best = found[i];
@@ -314,7 +314,7 @@ static enum path_class rdma_distance(const struct graph_system *s, const struct 
     if (p->type != PATH_PXN)
         return p->type;
     int i = 0;
-    while (i < p->count - 1 && p->hops[i]->to->kind != GRAPH_GPU)
+    while (p->hops[i]->to->kind != GRAPH_GPU)
         i++;
     return s->nodes[GRAPH_GPU][p->hops[i]->to->index]->paths[GRAPH_NET][net->index].type;
 }
@@ -343,16 +343,16 @@ static void divert_nets(struct graph_system *s)
 
 int graph_parts(const struct graph_system *s)
 {
-    int n = s->n[GRAPH_GPU], parts = 0, first = n ? s->nodes[GRAPH_GPU][0]->gpu.number : 0;
-    for (int g = 0; g < n; g++) {
+    int n = s->n[GRAPH_GPU], parts = 1, first = s->nodes[GRAPH_GPU][0]->gpu.number;
+    for (int g = 1; g < n; g++) {
         int number = s->nodes[GRAPH_GPU][g]->gpu.number;
         parts += s->part[g] == g;
         first = number < first ? number : first;
     }
-    int size = parts ? n / parts : 1, alike = size * parts == n;
+    int size = n / parts, alike = size * parts == n;
     for (int g = 0; g < n && alike; g++)
         alike = s->part[g] == g / size * size && (s->nodes[GRAPH_GPU][g]->gpu.number - first) / size == g / size;
-    return alike && n ? parts : 1;
+    return alike ? parts : 1;
 }
 
 /* The most that one channel, and one GPU, can do. */

@@ -96,7 +96,7 @@ static int is_better(const struct run *r)
     if (g->nchannels < g->min_channels)
         return 0;
     if (g->pattern == GRAPH_NVLS)
-        return (g->nchannels > old->nchannels && g->nchannels <= r->s->n[GRAPH_GPU]) ||
+        return g->nchannels > old->nchannels ||
                (r->s->version >= 21900 && (float)g->nchannels * g->bw_inter > (float)old->nchannels * old->bw_inter);
     float bw = (float)g->nchannels * g->bw_intra, old_bw = (float)old->nchannels * old->bw_intra;
     if (r->s->version < 22000) /* not to cross nets was worth 15 % once */
@@ -200,8 +200,7 @@ static void search_gpu(struct run *r, struct graph_node *gpu, int step, int back
     }
     g->gpus[g->nchannels * n + step] = gpu->index;
     if (step == back_to_net) {
-        if (r->s->inter)
-            leave_by_net(r, gpu, step, back_to_first, order);
+        leave_by_net(r, gpu, step, back_to_first, order);
     } else if (g->pattern == GRAPH_NVLS) {
         try_nvls(r, gpu);
     } else if (step < n - 1) {

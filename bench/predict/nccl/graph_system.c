@@ -3,6 +3,7 @@
  *
  * Source of the bandwidths: NCCL src/graph/topo.h and topo.cc (v2.18.6-1 … v2.30.7-1); of XGMI: RCCL src/graph/topo.h.
  * They are NCCL's beliefs: bench/predict/model.c has what links really do. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,9 +133,9 @@ static void link_both(struct graph_system *s, struct graph_node *a, struct graph
 static void put_up_last(struct graph_node *n)
 {
     int i = 0;
-    while (i < n->nlinks && n->links[i].to != n->up)
+    while (n->up && n->links[i].to != n->up)
         i++;
-    if (!n->up || i == n->nlinks)
+    if (!n->up)
         return;
     struct graph_link l = n->links[i];
     memmove(n->links + i, n->links + i + 1, (size_t)(n->nlinks - i - 1) * sizeof *n->links);
@@ -432,7 +433,7 @@ struct graph_system *graph_system_new(const struct nccl_setup *setup, const stru
     add_tree(&b);
     add_links(&b, socket_bw(c, s->cpu, version, unsure));
     find_refusals(s, c);
-    s->sm = s->n[GRAPH_GPU] ? 1000 : 0;
+    s->sm = INT_MAX;
     for (int i = 0; i < s->n[GRAPH_GPU]; i++) {
         int sm = s->nodes[GRAPH_GPU][i]->gpu.sm;
         s->sm = sm < s->sm ? sm : s->sm;

@@ -208,7 +208,6 @@ static int channels_used(const struct nccl_model *m, int coll, int proto, uint64
 
     if (!cells)
         return 1;
-    per_channel = per_channel < 1 ? 1 : per_channel;
     uint64_t used = (cells + per_channel - 1) / per_channel;
     return used > (uint64_t)pool ? pool : (int)used;
 }

@@ -131,7 +131,7 @@ static int is_mesh(const struct graph_system *s)
         if (peers != n - 1)
             return 0;
     }
-    return n == FULL_MESH && s->n[GRAPH_CPU] == 2;
+    return s->n[GRAPH_CPU] == 2;
 }
 
 int rccl_rings(const struct nccl_model *m, const struct graph_system *s)
@@ -161,10 +161,9 @@ static int copies_of(const struct nccl_model *m, int rings)
 int rccl_channels(const struct nccl_model *m, int rings)
 {
     int most = m->nodes > 1 ? 64 : rccl_is_cdna3(m) ? 128 : 32;
-    int n = rings <= most / 2 ? 2 * rings : rings, copies = rings ? copies_of(m, rings) : 0;
+    int n = rings <= most / 2 ? 2 * rings : rings, copies = copies_of(m, rings);
     most = is_arch(m, "gfx950") && m->nodes > 1 && m->version >= 22803 ? 48 : most;
-    if (rings)
-        copies = copies > most / rings ? most / rings : copies;
+    copies = copies > most / rings ? most / rings : copies;
     n = n < copies * rings ? copies * rings : n;
     if (is_arch(m, "gfx950") && m->nodes == 1 && m->ranks == FULL_MESH)
         n = 112;

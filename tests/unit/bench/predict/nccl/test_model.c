@@ -331,6 +331,104 @@ static void links_without_bandwidth(void **state)
     assert_true(model(2)->ring.bw_intra > 0);
 }
 
+/* Nothing that is wide enough is found: a channel as slow as can be, by the NICs of its ends since 2.29. */
+static void a_network_that_is_too_slow(void **state)
+{
+    (void)state;
+    static const int versions[] = {22809, 22900};
+    by_hand();
+    made.ports[0].rate_Gbps = made.ports[1].rate_Gbps = 0.5;
+    for (int i = 0; i < 2; i++) {
+        const struct nccl_model *m =
+            new_model((struct nccl_setup){.topology = &made.topology, .nodes = 2, .version = versions[i]});
+        assert_int_equal(m->ring.nchannels, 1);
+        assert_float_equal(m->ring.bw_intra, 0.1, 1e-6);
+        assert_float_equal(m->ring.bw_inter, 0.1, 1e-6);
+        assert_int_equal(m->ring.type_intra, PATH_SYS);
+        assert_int_equal(m->ring.type_inter, PATH_SYS);
+        assert_int_equal(m->ring.nets[0], 0);
+        assert_int_equal(m->ring.nets[1], i);
+        for (int g = 0; g < 4; g++)
+            assert_int_equal(m->ring.gpus[g], g);
+    }
+}
+
+/* POWER9's GPUs have NVLink to their processor, which counts both ways. */
+static void nvlink_to_the_processor(void **state)
+{
+    (void)state;
+    by_hand();
+    made.class_.arch = "ppc64le";
+    made.class_.cpu = "POWER9";
+    for (int g = 0; g < 4; g++)
+        made.links[g] = (struct topo_link){.gpu = g, .peer_gpu = -1, .peer_object = g / 2, .count = 3};
+    made.class_.nlinks = 4;
+    for (int i = 0; i < 4; i++)
+        made.gpus[i].sm = 70;
+    const struct nccl_model *m =
+        new_model((struct nccl_setup){.topology = &made.topology, .nodes = 1, .version = 22809, .no_net_intra = 1});
+    assert_int_equal(m->cpu, NCCL_CPU_POWER);
+    assert_int_equal(m->ring.nchannels, 2); /* of 32 GB/s between the processors */
+    assert_float_equal(m->ring.bw_intra, 15, 1e-6);
+    assert_int_equal(m->ring.type_intra, PATH_SYS);
+}
+
+/* What the setup must not say, and a class without a name. */
+static void in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        struct nccl_setup s;
+        const char *text;
+    } wrong[] = {
+        {{.nodes = 1, .min_channels = -1}, "channels and version must not be negative"},
+        {{.nodes = 1, .max_channels = -1}, "channels and version must not be negative"},
+        {{.nodes = 1, .version = -1}, "channels and version must not be negative"},
+        {{.nodes = 1, .first_gpu = -1, .ranks_per_node = 1},
+         "1 ranks a node: from 1 to 4 can be modelled on this class"},
+        {{.nodes = 1, .first_gpu = 3, .ranks_per_node = 2},
+         "2 ranks a node: from 1 to 4 can be modelled on this class"},
+        {{.nodes = 1000001}, "1000001 nodes: from 1 to 1000000 can be modelled"},
+        {{.nodes = 1, .class_index = 1}, "node class 1 of a topology that has 1"},
+    };
+    by_hand();
+    made.class_.name = NULL;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct nccl_setup s = wrong[i].s;
+        s.topology = &made.topology;
+        error = (struct err){0};
+        assert_null(new_model(s));
+        assert_string_equal(error.text, wrong[i].text);
+    }
+    assert_non_null(new_model(
+        (struct nccl_setup){.topology = &made.topology, .nodes = 1000000, .first_gpu = 3, .ranks_per_node = 1}));
+    made.class_.ngpus = 0;
+    assert_null(new_model((struct nccl_setup){.topology = &made.topology, .nodes = 1}));
+    assert_string_equal(error.text, "the node class has no GPU, so that NCCL has nothing to choose");
+}
+
+/* Processors that say no more than who made them, and GPUs that all have one number. */
+static void half_known(void **state)
+{
+    (void)state;
+    by_hand();
+    made.class_.cpu = "GenuineIntel 6";
+    assert_non_null(strstr(model(2)->assumed, "the processor's model: counted as Sapphire Rapids"));
+    by_hand();
+    for (int i = 0; i < 4; i++)
+        made.gpus[i].index = 5;
+    const struct nccl_model *m =
+        new_model((struct nccl_setup){.topology = &made.topology, .nodes = 2, .no_net_intra = 1});
+    int seen = 0;
+    for (int i = 0; i < 4; i++)
+        seen |= 1 << m->ring.gpus[i];
+    assert_int_equal(seen, 15);
+    struct nccl_choice c;
+    nccl_model_channels(m, COLL_ALLREDUCE, ALGO_RING, PROTO_SIMPLE, 0, &c);
+    assert_int_equal(c.used, 1);
+    assert_int_equal(c.channels, 1);
+}
+
 static void no_numa_node(void **state)
 {
     (void)state;
@@ -358,6 +456,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_and_mixed, begin, end),
         cmocka_unit_test_setup_teardown(misplaced, begin, end),
         cmocka_unit_test_setup_teardown(links_without_bandwidth, begin, end),
+        cmocka_unit_test_setup_teardown(a_network_that_is_too_slow, begin, end),
+        cmocka_unit_test_setup_teardown(nvlink_to_the_processor, begin, end),
+        cmocka_unit_test_setup_teardown(in_words, begin, end),
+        cmocka_unit_test_setup_teardown(half_known, begin, end),
         cmocka_unit_test_setup_teardown(no_numa_node, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

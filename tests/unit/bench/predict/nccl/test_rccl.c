@@ -137,9 +137,151 @@ static void other_kernels(void **state)
     }
 }
 
+/* A model of which only what the rules ask for is there. */
+struct bare {
+    struct topo_gpu gpu;
+    struct topo_class c;
+    struct topology t;
+    struct nccl_model m;
+};
+
+static struct nccl_model *bare(struct bare *b, const char *arch, int nodes, int ranks, int version)
+{
+    *b = (struct bare){.gpu = {.arch = arch}};
+    b->c = (struct topo_class){.gpus = &b->gpu, .ngpus = 1};
+    b->t = (struct topology){.classes = &b->c, .nclasses = 1};
+    b->m = (struct nccl_model){.setup = {.topology = &b->t},
+                               .nodes = nodes,
+                               .ranks = ranks,
+                               .version = version,
+                               .rccl_rings = 64,
+                               .ring = {.type_intra = PATH_NVL, .type_inter = PATH_PXB}};
+    b->m.rccl = rccl_tuning_of(&b->m);
+    return &b->m;
+}
+
+/* Rings are copied: twice, or as often as the architecture has it, as far as there are channels. */
+static void copies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arch;
+        int nodes, ranks, version, rings, channels;
+    } cases[] = {
+        {"gfx908", 1, 4, 22606, 1, 4},    {"gfx908", 1, 4, 22606, 2, 4},    {"gfx908", 1, 4, 22606, 16, 32},
+        {"gfx908", 1, 4, 22606, 17, 17},  {"gfx908", 1, 4, 22606, 40, 32},  {"gfx90a", 1, 8, 22606, 4, 16},
+        {"gfx90a", 2, 16, 22606, 4, 8},   {"gfx90a", 2, 16, 22606, 1, 4},   {"gfx90a", 2, 16, 22606, 2, 4},
+        {"gfx942", 1, 2, 22606, 2, 32},   {"gfx942", 1, 4, 22606, 3, 12},   {"gfx942", 1, 8, 22606, 3, 6},
+        {"gfx942", 1, 3, 22606, 3, 6},    {"gfx942", 1, 2, 22606, 20, 120}, {"gfx942", 1, 8, 22606, 64, 128},
+        {"gfx942", 1, 8, 22606, 65, 65},  {"gfx950", 1, 8, 22606, 5, 112},  {"gfx950", 1, 7, 22606, 5, 10},
+        {"gfx950", 2, 16, 22803, 30, 48}, {"gfx950", 2, 16, 22802, 30, 60}, {"gfx942", 2, 16, 22803, 30, 60},
+        {"gfx950", 2, 8, 22606, 5, 10},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bare b;
+        int n =
+            rccl_channels(bare(&b, cases[i].arch, cases[i].nodes, cases[i].ranks, cases[i].version), cases[i].rings);
+        if (n != cases[i].channels)
+            fail_msg("%s, %d rings: %d", cases[i].arch, cases[i].rings, n);
+    }
+}
+
+/* Protocols by size since ROCm 7, at both sides of each limit. */
+static void protocols(void **state)
+{
+    (void)state;
+    enum { OTHER = 7 }; /* what the cost model says is left alone */
+    static const struct {
+        const char *arch;
+        int nodes, version, coll;
+        uint64_t bytes;
+        int proto;
+    } cases[] = {
+        {"gfx942", 2, 22605, COLL_ALLREDUCE, 64, OTHER},
+        {"gfx942", 2, 22606, COLL_ALLREDUCE, 0, PROTO_SIMPLE},
+        {"gfx942", 2, 22606, COLL_ALLREDUCE, 1, PROTO_LL},
+        {"gfx942", 2, 22606, COLL_ALLREDUCE, 524288, PROTO_LL},
+        {"gfx942", 2, 22606, COLL_ALLREDUCE, 524289, PROTO_LL128},
+        {"gfx942", 2, 22606, COLL_ALLREDUCE, 4415057, PROTO_LL128},
+        {"gfx942", 2, 22606, COLL_ALLREDUCE, 4415058, PROTO_SIMPLE},
+        {"gfx942", 3, 22606, COLL_ALLREDUCE, 16777216, PROTO_LL128},
+        {"gfx942", 3, 22606, COLL_ALLREDUCE, 16777217, PROTO_SIMPLE},
+        {"gfx942", 2, 22606, COLL_ALLGATHER, 98304 * 16, PROTO_LL},
+        {"gfx942", 2, 22606, COLL_ALLGATHER, 98305 * 16, PROTO_LL128},
+        {"gfx942", 3, 22606, COLL_ALLGATHER, 5046272 * 24, PROTO_LL128},
+        {"gfx942", 3, 22606, COLL_ALLGATHER, 5046273 * 24, PROTO_SIMPLE},
+        {"gfx90a", 2, 22606, COLL_ALLREDUCE, 64, OTHER}, /* of which there are no ranges */
+        {"gfx942", 1, 22606, COLL_REDUCESCATTER, 352128 * 8, PROTO_LL},
+        {"gfx942", 1, 22606, COLL_REDUCESCATTER, 352129 * 8, OTHER},
+        {"gfx942", 1, 22606, COLL_ALLGATHER, 8, OTHER},
+        {"gfx950", 1, 22606, COLL_ALLGATHER, 88448 * 8, PROTO_LL},
+        {"gfx950", 1, 22606, COLL_ALLGATHER, 88449 * 8, OTHER},
+        {"gfx950", 1, 22606, COLL_REDUCESCATTER, 131072 * 8, PROTO_LL},
+        {"gfx950", 1, 22606, COLL_REDUCESCATTER, 131073 * 8, OTHER},
+        {"gfx950", 1, 22606, COLL_ALLREDUCE, 8, OTHER},
+    };
+    struct bare b;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nccl_model *m = bare(&b, cases[i].arch, cases[i].nodes, 8 * cases[i].nodes, cases[i].version);
+        int proto = rccl_protocol(m, cases[i].coll, cases[i].bytes, OTHER);
+        if (proto != cases[i].proto)
+            fail_msg("case %zu: %d", i, proto);
+    }
+    struct nccl_model *m = bare(&b, "gfx942", 2, 16, 22606);
+    m->setup.protos[COLL_ALLREDUCE] = 1u << PROTO_LL;
+    assert_int_equal(rccl_protocol(m, COLL_ALLREDUCE, 64, OTHER), OTHER);
+    assert_int_equal(rccl_protocol(m, COLL_REDUCE, 64, OTHER), PROTO_LL);
+}
+
+static void where_ll128_is_safe(void **state)
+{
+    (void)state;
+    struct bare b;
+    assert_int_equal(rccl_ll128(bare(&b, "gfx942", 2, 16, 22606)), 1);
+    b.m.version = 22605;
+    assert_int_equal(rccl_ll128(&b.m), 0);
+    b.m.version = 22606;
+    b.m.ring.type_intra = PATH_NVB;
+    assert_int_equal(rccl_ll128(&b.m), 0);
+    b.m.ring.type_intra = PATH_NVL;
+    b.m.ring.type_inter = PATH_P2C;
+    assert_int_equal(rccl_ll128(&b.m), 0);
+    b.m.ring.type_inter = PATH_LOC;
+    b.m.rccl_rings = 0;
+    assert_int_equal(rccl_ll128(&b.m), 0);
+}
+
+/* Rings by hand are for a mesh whose links are all as wide, of eight, on RDMA. */
+static void what_is_no_mesh(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct err e = {0};
+        struct fixture f = {arena_new(), machine_topology("mi300x", 2, &e), NULL};
+        struct topo_class *c = &f.topology->classes[0];
+        struct nccl_setup s = {.topology = f.topology, .nodes = 2, .version = 22707};
+        const struct topo_link last = c->links[c->nlinks - 1];
+        for (int k = c->nlinks - 1; k >= 0 && i == 1; k--) /* told from both ends */
+            if ((c->links[k].gpu == last.gpu && c->links[k].peer_gpu == last.peer_gpu) ||
+                (c->links[k].gpu == last.peer_gpu && c->links[k].peer_gpu == last.gpu))
+                c->links[k] = c->links[--c->nlinks];
+        c->links[3].count += i == 2;
+        s.sockets = i == 3;
+        f.model = nccl_model_new(&s, f.arena, &e);
+        assert_int_equal(f.model->rccl_rings, i ? 0 : 64);
+        end(&f);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(channels), cmocka_unit_test(choices),
-                                       cmocka_unit_test(what_is_not_offered), cmocka_unit_test(other_kernels)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(channels),
+                                       cmocka_unit_test(choices),
+                                       cmocka_unit_test(what_is_not_offered),
+                                       cmocka_unit_test(other_kernels),
+                                       cmocka_unit_test(copies),
+                                       cmocka_unit_test(protocols),
+                                       cmocka_unit_test(where_ll128_is_safe),
+                                       cmocka_unit_test(what_is_no_mesh)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
