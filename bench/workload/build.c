@@ -30,9 +30,8 @@ void workload_put(struct workload_build *b, int kind, double bytes, double count
     if (group < 2 || !(bytes >= 1) || !(count > 0))
         return;
     int per_node = b->job->gpus_per_node;
-    long span = (long)group * stride, reach = (long)(group - 1) * stride + 1;
-    /* Groups tile the node only where its size is a multiple of their span; a pair far apart has a span of its own. */
-    int inside = reach <= per_node && (per_node % span == 0 || b->ranks <= per_node);
+    /* Groups tile the node only where its size is a multiple of their span; one node holds them all. */
+    int inside = per_node % ((long)group * stride) == 0 || b->ranks <= per_node;
     workload_add_call(b->out, b->phase,
                       (struct workload_call){.kind = kind,
                                              .bytes = (uint64_t)ceil(bytes),

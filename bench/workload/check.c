@@ -218,7 +218,8 @@ struct findings workload_check(const struct workload_job *j, const struct topolo
     r.id = "model";
     check_model(&r);
     r.id = "batches";
-    check_batches(&r);
+    if (!r.rollout_only)
+        check_batches(&r);
     r.id = "memory";
     check_memory(&r);
     r.id = "machine";

@@ -100,7 +100,7 @@ static void add_offload(struct workload_build *b)
 struct workload *workload_generate(const struct workload_job *j)
 {
     const struct workload_framework *f = workload_framework_find(j->framework);
-    const struct workload_parts *parts = f ? parts_of[f->family] : NULL;
+    const struct workload_parts *parts = parts_of[f->family];
     struct workload *w = workload_new();
     struct workload_build b = {.job = j, .out = w, .ranks = j->nodes * j->gpus_per_node};
     double passes = (double)j->grad_accum * j->updates;

@@ -60,7 +60,7 @@ struct list {
 static void add(struct list *l, const char *name, enum workload_part part, enum workload_split split, uint64_t elements,
                 int copies)
 {
-    if (elements && copies)
+    if (elements)
         l->out[l->count++] = (struct workload_tensor){name, part, split, elements, copies};
 }
 

@@ -33,7 +33,7 @@ static double pieces(const struct workload_job *j, const struct language_model *
     double all = (double)language_model_parameters(m);
     double experts = (double)m->experts * 3 * m->hidden * m->expert_intermediate * m->layers;
     double per_rank = (all - experts) / j->tp + (m->experts ? experts / ((double)j->ep * j->etp) : 0);
-    return per_rank > 0 ? all / per_rank * j->pp : 1;
+    return all / per_rank * j->pp;
 }
 
 static double activations_of(const struct workload_job *j)

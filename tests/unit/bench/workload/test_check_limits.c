@@ -140,6 +140,26 @@ static void models(void **state)
     CHECK(limits);
 }
 
+/* An odd number of heads is no trouble for an engine that is split as the trainer is. */
+static void odd_heads(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct err e = {0};
+    struct workload_job j = {.framework = "fsdp2", .model = *language_model_find(DENSE)};
+    j.model.heads = 7;
+    j.model.kv_heads = 1;
+    assert_int_equal(workload_job_complete(&j, &e), 0);
+    struct findings f = workload_check(&j, NULL, a);
+    assert_string_equal(all(&f, a), "");
+    j.rollout_tp = 2;
+    f = workload_check(&j, NULL, a);
+    assert_string_equal(all(&f, a),
+                        "model: 7 attention heads cannot be split by rollout tp 2|choose --rollout-tp among "
+                        "the divisors of 7");
+    arena_free(a);
+}
+
 #define IDLE(what) "warning batches: " what " or more, smaller micro-batches, or an interleaved schedule (--vpp)"
 
 /* A fifth of training may be idle. */
@@ -325,6 +345,7 @@ int main(void)
         cmocka_unit_test(ranks),
         cmocka_unit_test(roles),
         cmocka_unit_test(models),
+        cmocka_unit_test(odd_heads),
         cmocka_unit_test(batches),
         cmocka_unit_test(memory),
         cmocka_unit_test(the_least_node_counts),

@@ -87,11 +87,36 @@ static void only_a_total(void **state)
     assert_int_equal(language_model_part(&m, WORKLOAD_LAYER), (7000000001 - 2 * 500 * 1000 - 1000) / 30);
 }
 
+/* Layers are alike, and what does not divide is the root's; no tensor without elements is listed. */
+static void totals_that_divide(void **state)
+{
+    (void)state;
+    struct workload_tensor t[WORKLOAD_TENSORS];
+    struct language_model m = {
+        .name = "x", .layers = 30, .hidden = 1000, .heads = 10, .kv_heads = 10, .head_dim = 100, .vocab = 500};
+    const uint64_t root = 2 * 500 * 1000 + 1000;
+    m.parameters = root + 30 * 77;
+    assert_int_equal(language_model_tensors(&m, t), 4); /* embedding, head, final norm, layer */
+    assert_string_equal(t[3].name, "layer");
+    assert_int_equal(t[3].elements, 77);
+    m.parameters += 29;
+    assert_int_equal(language_model_tensors(&m, t), 5);
+    assert_string_equal(t[4].name, "remainder");
+    assert_int_equal(t[4].elements, 29);
+    assert_int_equal(t[3].elements, 77);
+    m.tied = 1;
+    assert_int_equal(language_model_tensors(&m, t), 4);
+    assert_int_equal(t[2].elements, (500 * 1000 + 30 * 77 + 29) / 30);
+    assert_int_equal(language_model_parameters(&m), m.parameters);
+    m.parameters = 1000; /* less than the tables */
+    assert_int_equal(language_model_tensors(&m, t), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters),        cmocka_unit_test(active_parameters), cmocka_unit_test(tensors_add_up),
-        cmocka_unit_test(one_layer_by_hand), cmocka_unit_test(only_a_total),
+        cmocka_unit_test(one_layer_by_hand), cmocka_unit_test(only_a_total),      cmocka_unit_test(totals_that_divide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

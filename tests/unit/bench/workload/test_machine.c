@@ -160,6 +160,41 @@ static void a_preset_in_another_layout(void **state)
     arena_free(a);
 }
 
+/* The slowest way of all GPUs counts, and the smallest memory; what is not known is left aside, and so is who copies
+ * over C2C. */
+static void the_least_of_all(void **state)
+{
+    (void)state;
+    struct topo_object objects[] = {{.kind = TOPO_NUMA, .parent = -1},
+                                    {.kind = TOPO_SWITCH, .parent = 0, .link_GBps = 30},
+                                    {.kind = TOPO_GPU, .parent = 1, .link_GBps = 20},
+                                    {.kind = TOPO_GPU, .parent = 1, .link_GBps = 14},
+                                    {.kind = TOPO_GPU, .parent = 0}};
+    struct topo_gpu gpus[] = {
+        {.object = 2, .mem_bytes = 3ull << 30}, {.object = 3, .mem_bytes = 2ull << 30}, {.object = 4, .mem_bytes = 0}};
+    struct topo_class classes[] = {
+        {.objects = objects, .gpus = gpus, .nobjects = 5, .ngpus = 3},
+        {.objects = objects, .gpus = gpus, .nobjects = 5, .ngpus = 1},
+    };
+    const struct topology t = {.classes = classes, .nclasses = 2};
+    struct workload_job j = {0};
+    workload_take_machine(&j, &t);
+    assert_near(j.host_GBps, 0.8 * 14, 1e-9);
+    assert_near(j.memory_GiB, 2, 1e-9);
+    assert_int_equal(j.no_nvlink, 1);
+    objects[1].link_GBps = 26; /* which two share */
+    j = (struct workload_job){.gpu = "h100-sxm"};
+    workload_take_machine(&j, &t);
+    assert_near(j.host_GBps, 0.8 * 13, 1e-9);
+    assert_near(j.memory_GiB, 0, 0);
+    gpus[1].memory_numa = "1";
+    objects[3].link_GBps = 1;
+    j = (struct workload_job){.memory_GiB = 1};
+    workload_take_machine(&j, &t);
+    assert_near(j.host_GBps, 0.8 * 13, 1e-9);
+    assert_near(j.memory_GiB, 1, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +204,7 @@ int main(void)
         cmocka_unit_test(without_prefetch_gathers_are_waited_for),
         cmocka_unit_test(a_preset_in_another_layout),
         cmocka_unit_test(epochs_train_again),
+        cmocka_unit_test(the_least_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

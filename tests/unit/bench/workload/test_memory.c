@@ -80,6 +80,27 @@ static void states_of_a_shard(void **state)
     assert_near(workload_memory_states(&m), 8 * shard, 1);
 }
 
+/* A reference model is what is compared with in RL, unless it is in host memory or the weights without adapters. */
+static void the_reference(void **state)
+{
+    (void)state;
+    static const struct {
+        struct workload_job job;
+        double bytes;
+    } cases[] = {
+        {{.framework = "fsdp2"}, 0},
+        {{.framework = "fsdp2", .algorithm = WORKLOAD_GRPO}, 2 * 7615616512.0 / 8},
+        {{.framework = "fsdp2", .algorithm = WORKLOAD_GRPO, .lora_rank = 8}, 0},
+        {{.framework = "fsdp2", .algorithm = WORKLOAD_GRPO, .offload_params = 1}, 0},
+        {{.framework = "vllm-rollout", .algorithm = WORKLOAD_GRPO}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct workload_job j = complete(cases[i].job, "qwen2.5-7b");
+        struct workload_memory m = workload_memory_of(&j);
+        assert_near(m.reference, cases[i].bytes, 1);
+    }
+}
+
 static const char *first_memory_finding(struct workload_job job, const char *model, char text[512])
 {
     job = complete(job, model);
@@ -198,9 +219,15 @@ static void presets_follow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bubbles),         cmocka_unit_test(states_of_a_shard),  cmocka_unit_test(memory_is_checked),
-        cmocka_unit_test(adapters),        cmocka_unit_test(offload_takes_time), cmocka_unit_test(sequences_are_shared),
-        cmocka_unit_test(engines_on_pcie), cmocka_unit_test(presets_follow),
+        cmocka_unit_test(bubbles),
+        cmocka_unit_test(states_of_a_shard),
+        cmocka_unit_test(memory_is_checked),
+        cmocka_unit_test(adapters),
+        cmocka_unit_test(the_reference),
+        cmocka_unit_test(offload_takes_time),
+        cmocka_unit_test(sequences_are_shared),
+        cmocka_unit_test(engines_on_pcie),
+        cmocka_unit_test(presets_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

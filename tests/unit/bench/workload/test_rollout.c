@@ -91,13 +91,73 @@ static void one_gpu_an_engine(void **state)
     workload_free(w);
 }
 
+/* Which AllReduces of prompts are left to NCCL: those of 8 MiB and more, and of engines that vLLM's kernel is not for.
+ */
+static void who_reduces(void **state)
+{
+    (void)state;
+    static const struct {
+        int tp, nodes, gpus, no_nvlink, prompt, by_nccl;
+    } cases[] = {
+        {2, 1, 2, 0, 1023, 0},   {2, 1, 2, 0, 1024, 1}, /* × 4096 × 2 bytes: 8 MiB */
+        {2, 1, 2, 1, 1023, 0},   {4, 1, 4, 0, 1023, 0}, {4, 1, 4, 1, 1023, 1}, {8, 1, 8, 0, 1023, 0},
+        {16, 1, 16, 0, 1023, 1}, {3, 1, 3, 0, 1023, 1}, {4, 2, 6, 0, 100, 1},  {2, 4, 1, 0, 100, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0};
+        struct workload_job j = {.framework = "vllm-rollout",
+                                 .model = *language_model_find("llama3-8b"),
+                                 .tp = cases[i].tp,
+                                 .dp = 1,
+                                 .nodes = cases[i].nodes,
+                                 .gpus_per_node = cases[i].gpus,
+                                 .no_nvlink = cases[i].no_nvlink,
+                                 .prompt = cases[i].prompt,
+                                 .response = 1};
+        assert_int_equal(workload_job_complete(&j, &e), 0);
+        struct workload *w = workload_generate(&j);
+        const struct workload_phase *p = w->phases;
+        int by_nccl = p->ncalls && p->calls[0].kind == COLL_ALLREDUCE &&
+                      p->calls[0].bytes == (uint64_t)cases[i].prompt * 4096 * 2;
+        if (by_nccl != cases[i].by_nccl)
+            fail_msg("case %zu", i);
+        workload_free(w);
+    }
+}
+
+/* Engines share sequences as evenly as they divide; ranks that are left over serve none. */
+static void shares(void **state)
+{
+    (void)state;
+    struct workload *w = generate((struct workload_job){.rollout_tp = 3,
+                                                        .nodes = 1,
+                                                        .gpus_per_node = 8,
+                                                        .micro_batch = 5,
+                                                        .grad_accum = 3,
+                                                        .updates = 2,
+                                                        .rollout_n = 4,
+                                                        .prompt = 300,
+                                                        .response = 7,
+                                                        .no_custom_all_reduce = 1});
+    /* 5 × 3 × 2 × 8 sequences on 2 engines: 120, of 30 prompts, 9,000 tokens in two passes. */
+    const struct workload_phase *p = w->phases;
+    assert_near(p->calls[0].count, 2 * 57, 0);
+    assert_int_equal(p->calls[0].bytes, 4500 * 3584 * 2);
+    assert_near(p->calls[1].count, 7 * 57, 0);
+    assert_int_equal(p->calls[1].bytes, 120 * 3584 * 2);
+    assert_near(p->calls[2].count, 7, 0);
+    assert_int_equal(p->calls[2].group_size, 3);
+    workload_free(w);
+    w = generate((struct workload_job){.rollout_tp = 16, .nodes = 1, .gpus_per_node = 8, .prompt = 10}); /* one, then */
+    assert_int_equal(w->phases[0].calls[0].bytes, 10 * 8 * 3584 * 2);
+    workload_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_round),
-        cmocka_unit_test(several_rounds),
-        cmocka_unit_test(not_nccls),
-        cmocka_unit_test(one_gpu_an_engine),
+        cmocka_unit_test(one_round),         cmocka_unit_test(several_rounds), cmocka_unit_test(not_nccls),
+        cmocka_unit_test(one_gpu_an_engine), cmocka_unit_test(who_reduces),    cmocka_unit_test(shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

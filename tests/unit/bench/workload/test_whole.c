@@ -124,6 +124,7 @@ static const struct {
     {"pictures",
      "qwen2-vl-7b",
      {.framework = "megatron", .tp = 2, .pp = 2, .dp = 2, .grad_accum = 8, .algorithm = WORKLOAD_PPO}},
+    {"an engine in a pipeline", "llama3-8b", {.framework = "vllm-rollout", .tp = 2, .pp = 2, .dp = 2, .gpu = "l40s"}},
     {"no training at all",
      "qwen2.5-32b",
      {.framework = "vllm-rollout",

@@ -157,7 +157,22 @@ static void ll128_only_where_it_is_safe(void **state)
     struct nccl_model m = two_nodes(22809);
     m.sm = m.sm_most = 86;
     assert_true(ll128_bw(m) > 0);
-    m.version = 22602; /* named generations only */
+    m.version = 22700;
+    assert_true(ll128_bw(m) > 0);
+    m.version = 22699; /* named generations only */
+    assert_true(ll128_bw(m) == 0);
+    m.sm = m.sm_most = 100;
+    m.version = 22500;
+    assert_true(ll128_bw(m) > 0);
+    m.version = 22499;
+    assert_true(ll128_bw(m) == 0);
+    static const int proven[] = {70, 80, 90};
+    for (int i = 0; i < 3; i++) {
+        m.sm = m.sm_most = proven[i];
+        assert_true(ll128_bw(m) > 0);
+    }
+    m.sm = m.sm_most = 69;
+    m.version = 22700;
     assert_true(ll128_bw(m) == 0);
     m = two_nodes(22809);
     m.ring.type_inter = PATH_PXN;
@@ -170,8 +185,10 @@ static void ll128_only_where_it_is_safe(void **state)
     m.sm = 90; /* GPUs of two generations */
     m.sm_most = 100;
     assert_true(ll128_bw(m) == 0);
-    m.version = 23007;
+    m.version = 23000;
     assert_true(ll128_bw(m) > 0);
+    m.sm = 89;
+    assert_true(ll128_bw(m) == 0);
 }
 
 static void constants_by_release(void **state)

@@ -353,6 +353,27 @@ static void a_network_that_is_too_slow(void **state)
     }
 }
 
+/* Two pairs of GPUs with NVLink, and something slower in between: since 2.26 at least two rings are asked for. */
+static void two_islands(void **state)
+{
+    (void)state;
+    by_hand();
+    for (int i = 0; i < 2; i++)
+        made.links[i] = (struct topo_link){.gpu = 2 * i, .peer_gpu = 2 * i + 1, .peer_object = -1, .count = 4};
+    made.class_.nlinks = 2;
+    static const struct {
+        int version, channels;
+        double bw;
+    } releases[] = {{22599, 1, 10}, {22600, 3, 7}}; /* what the search found once */
+    for (int i = 0; i < 2; i++) {
+        const struct nccl_model *m = new_model((struct nccl_setup){
+            .topology = &made.topology, .nodes = 1, .version = releases[i].version, .no_net_intra = 1});
+        assert_int_equal(m->ring.nchannels, releases[i].channels);
+        assert_float_equal(m->ring.bw_intra, releases[i].bw, 1e-6);
+        assert_int_equal(m->ring.type_intra, PATH_SYS);
+    }
+}
+
 /* POWER9's GPUs have NVLink to their processor, which counts both ways. */
 static void nvlink_to_the_processor(void **state)
 {
@@ -457,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(misplaced, begin, end),
         cmocka_unit_test_setup_teardown(links_without_bandwidth, begin, end),
         cmocka_unit_test_setup_teardown(a_network_that_is_too_slow, begin, end),
+        cmocka_unit_test_setup_teardown(two_islands, begin, end),
         cmocka_unit_test_setup_teardown(nvlink_to_the_processor, begin, end),
         cmocka_unit_test_setup_teardown(in_words, begin, end),
         cmocka_unit_test_setup_teardown(half_known, begin, end),
