@@ -90,6 +90,10 @@ static void most_per_second_first(void **state)
         double per_s = json_num(o, "gain_per_s", NAN);
         assert_true(per_s <= before);
         assert_true(json_str(o, "launch", NULL) || json_num(o, "gain", 0) >= 1);
+        double bytes = json_num(o, "bytes", 0);
+        assert_true(json_str(o, "launch", NULL)
+                        ? bytes == 0
+                        : bytes == 8 || bytes == 65536 || bytes == 16 << 20 || bytes == 1 << 30);
         before = per_s;
     }
     assert_string_equal(json_str(o = cJSON_GetArrayItem(quick, 0), "launch", ""), "sockets");
