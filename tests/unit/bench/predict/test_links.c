@@ -148,6 +148,9 @@ static void pcie(void **state)
         expect(&b, b.l->socket_in[i], "the link between sockets", 16, 0);
     }
     assert_int_equal(b.l->pcie_down[GPU2], -1);
+    b.objects[GPU0].link_width = 1;
+    b.l = model_links_new(&b.nccl, b.l->gpu, b.a, &b.notes);
+    expect(&b, b.l->pcie_up[GPU0], "PCIe of GPU0", pci_GBps(16, 1) * 0.85, 0);
     b.objects[GPU0].link_GTps = 16; /* awake */
     b.l = model_links_new(&b.nccl, b.l->gpu, b.a, &b.notes);
     expect(&b, b.l->pcie_up[GPU0], "PCIe of GPU0", 2 * 0.85, 0);

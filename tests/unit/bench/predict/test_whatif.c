@@ -253,6 +253,28 @@ static void the_usual_ones_are_sensible(void **state)
     end(&f);
 }
 
+/* Half of the HCAs only where half of them are more than one. */
+static void usual_lists(void **state)
+{
+    (void)state;
+    static const char *const hcas[] = {"mlx5_ib0", "mlx5_ib1", "mlx5_ib2", "mlx5_ib3"};
+    for (int n = 1; n <= 4; n++) {
+        struct err e = {0};
+        struct fixture f = begin("azure-ndv4", 2, COLL_ALLREDUCE);
+        f.whatif->cases[0].setup.nccl.hcas = hcas;
+        f.whatif->cases[0].setup.nccl.nhcas = n;
+        assert_int_equal(whatif_add_usual(f.whatif, &e), 0);
+        assert_int_equal(has_case(f.whatif, "only mlx5_ib0"), n > 1);
+        assert_int_equal(has_case(f.whatif, "1 of 3 HCAs"), 0);
+        assert_int_equal(has_case(f.whatif, "2 of 4 HCAs"), n == 4);
+        assert_int_equal(has_case(f.whatif, n == 4 ? "without mlx5_ib2" : "without mlx5_ib1"), n > 1);
+        assert_int_equal(has_case(f.whatif, "mixed rails"), n > 1);
+        assert_int_equal(has_case(f.whatif, "mlx5_ib0 at half width"), 1);
+        assert_int_equal(has_case(f.whatif, "sockets"), 1);
+        end(&f);
+    }
+}
+
 /* Half of one lane is said without a number; where nobody knows how an HCA is connected nothing can be halved. */
 static void half_of_what(void **state)
 {
@@ -408,6 +430,7 @@ int main(void)
         cmocka_unit_test(the_table_of_a_profile),
         cmocka_unit_test(the_usual_ones),
         cmocka_unit_test(the_usual_ones_are_sensible),
+        cmocka_unit_test(usual_lists),
         cmocka_unit_test(half_of_what),
         cmocka_unit_test(settings_in_words),
         cmocka_unit_test(the_last_hca),
