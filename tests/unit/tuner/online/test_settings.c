@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/bare_env.h"
 #include "tuner/online/settings.h"
 
 static struct online_settings s;
@@ -22,20 +23,10 @@ static void set(const char *name, const char *value)
     assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
 }
 
-/* All but what the test's own output goes by. */
-static void clear(void)
-{
-    const char *output = getenv("CMOCKA_MESSAGE_OUTPUT");
-    char *kept = output ? strdup(output) : NULL;
-    clearenv();
-    set("CMOCKA_MESSAGE_OUTPUT", kept);
-    free(kept);
-}
-
 static int torchrun(void **state)
 {
     (void)state;
-    clear();
+    bare_env();
     set("NCCLTUNE_ONLINE", "tune");
     set("NCCLTUNE_KEY", "sixteen bytes at least");
     set("RANK", "3");
@@ -74,7 +65,7 @@ static void by_launchers(void **state)
     set("MASTER_PORT", "29501"); /* another job on the same nodes */
     read_settings();
     assert_int_not_equal(s.port, port);
-    clear();
+    bare_env();
     set("NCCLTUNE_ONLINE", "tune");
     set("NCCLTUNE_KEY", "sixteen bytes at least");
     set("SLURM_PROCID", "9"), set("SLURM_NTASKS", "16"), set("SLURM_JOB_ID", "77");
@@ -230,7 +221,7 @@ static void what_is_missing_is_said(void **state)
 static void jobs_have_names(void **state)
 {
     (void)state;
-    clear();
+    bare_env();
     set("NCCLTUNE_ONLINE", "tune"), set("NCCLTUNE_KEY", "sixteen bytes at least");
     set("SLURM_PROCID", "9"), set("SLURM_NTASKS", "16"), set("SLURM_JOB_NODELIST", "a");
     assert_int_equal(read_settings(), 0);

@@ -18,6 +18,7 @@
 #include "bench/engines/nccl/worker_pool.h"
 #include "bench/launch/agents.h"
 #include "core/progress.h"
+#include "tests/lib/bare_env.h"
 
 /* What comes from agents while somebody waits, in order; an entry of message 0 ends one waiting with `event`. */
 static struct coming {
@@ -193,7 +194,7 @@ size_t agents_start_body(const struct agents_order *o, int first_rank, int frame
 static inline int begin(void **state)
 {
     (void)state;
-    clearenv();
+    bare_env();
     arena = arena_new();
     notes = "";
     here = "n0";

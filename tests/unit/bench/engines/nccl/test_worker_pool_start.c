@@ -170,7 +170,7 @@ static void what_stays_of_the_environment(void **state)
         nagents = 1;
         setup.ranks_per_node = 2;
         own.share_gpus = rows[i].share;
-        clearenv();
+        bare_env();
         if (rows[i].tuner)
             setenv("NCCL_TUNER_PLUGIN", rows[i].tuner, 1);
         if (rows[i].next)
