@@ -55,11 +55,11 @@ static int between(const struct model *without, const struct model *with, int co
     double most = 0;
     for (int i = from; i < from + n; i++)
         most = fabs(log_ratios[i]) > fabs(most) ? log_ratios[i] : most;
-    *cost = (struct setting_cost){.factor = exp(most),
-                                  .from_bytes = from ? SMALLEST << from : 0,
-                                  .to_bytes = from + n < SIZES ? SMALLEST << (from + n - 1) : 0};
-    if (!n)
-        *cost = (struct setting_cost){.factor = 1};
+    *cost = (struct setting_cost){.factor = exp(most)};
+    if (n && from)
+        cost->from_bytes = SMALLEST << from;
+    if (n && from + n < SIZES)
+        cost->to_bytes = SMALLEST << (from + n - 1);
     return pairs ? 0 : -1;
 }
 

@@ -161,8 +161,8 @@ static int combine(const struct bench_knobs *x, const struct bench_knobs *y, str
     if (!fake_combine(x, y, a, both))
         return 0;
     struct bench_setting *s = arena_alloc(a, (size_t)(x->nsettings + y->nsettings) * sizeof *s);
-    memcpy(s, x->settings, (size_t)x->nsettings * sizeof *s);
-    memcpy(s + x->nsettings, y->settings, (size_t)y->nsettings * sizeof *s);
+    for (int i = 0; i < x->nsettings + y->nsettings; i++)
+        s[i] = i < x->nsettings ? x->settings[i] : y->settings[i - x->nsettings];
     both->settings = s;
     both->nsettings = x->nsettings + y->nsettings;
     return 1;
