@@ -31,8 +31,8 @@ static void place(struct meeting *p, const struct hook_conf *c, const struct hoo
 {
     const char *count = getenv("SLURM_JOB_RESTART_COUNT");
     long long restarts = 0;
-    if (count && hook_number(count, 1LL << 30, &restarts))
-        restarts = 0;
+    if (count)
+        hook_number(count, 1LL << 30, &restarts); /* what is no number leaves it */
     p->conf = c;
     snprintf(p->dir, sizeof p->dir, "%s/%s.%lld", c->meet, job->id, restarts);
 }

@@ -166,13 +166,13 @@ void hook_prolog(const struct hook_options *o, struct hook_report *r)
     struct hook_job job = {0};
     struct hook_map *m = NULL;
     hook_answer_clear(&a);
-    if (hook_job_from_environment(&job, &why) || hook_conf_read(o->conf, &c, &why)) {
-        snprintf(a.job, sizeof a.job, "%s", job.id);
+    int bad = hook_job_from_environment(&job, &why) || hook_conf_read(o->conf, &c, &why);
+    snprintf(a.job, sizeof a.job, "%s", job.id);
+    if (bad) {
         snprintf(a.why, sizeof a.why, "%s", why.text);
         a.nodes = job.nlists ? hook_job_nodes(&job, &why) : 2; /* others may have a profile */
         c.drain = 0;                                           /* without a configuration that can be trusted */
     } else {
-        snprintf(a.job, sizeof a.job, "%s", job.id);
         a.nodes = hook_job_nodes(&job, &why);
         a.policy = c.policy;
         print_unfinished(r, &a);

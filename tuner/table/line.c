@@ -65,7 +65,6 @@ static int parse_coll(struct tuner_rule *r, struct tuner_word w)
 
 static int parse_min(struct tuner_rule *r, struct tuner_word w)
 {
-    r->min_bytes = 0;
     return is_any(w) ? 0 : tuner_parse_number(w, UINT64_MAX, &r->min_bytes);
 }
 

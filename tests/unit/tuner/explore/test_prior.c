@@ -43,6 +43,11 @@ static void hints_are_times_over_the_default(void **state)
                               2),
                      3);
     assert_true(hints[2].ranks == 16 && hints[2].over > 0.89 && hints[2].over < 0.91);
+    /* the first cell is one like others */
+    assert_int_equal(
+        read_all(TRIED("8", "8", "\"algorithm\": \"tree\", \"protocol\": \"ll\"", "9") TRIED("8", "8", "", "10"), 0),
+        1);
+    assert_true(hints[0].cell.cell == 0 && hints[0].over > 0.89 && hints[0].over < 0.91);
 }
 
 static void what_is_no_hint_is_left_out(void **state)

@@ -37,7 +37,7 @@ static void numbers(void **state)
     (void)state;
     const struct observe_line l =
         line("{\"a\": 17, \"b\": x, \"c\": 18446744073709551609, \"d\": 18446744073709551610, "
-             "\"e\":5, \"aa\": 6, \"f\": 9");
+             "\"e\":5, \"aa\": 6, \"f\": 9, \"h\": 0, \"i\": 07");
     assert_int_equal(observe_number(&l, "a", 3), 17);
     assert_int_equal(observe_number(&l, "b", 3), 3);
     assert_true(observe_number(&l, "c", 3) == UINT64_C(18446744073709551609));
@@ -45,6 +45,8 @@ static void numbers(void **state)
     assert_int_equal(observe_number(&l, "e", 3), 3); /* without a space it is none of ours */
     assert_int_equal(observe_number(&l, "f", 3), 9);
     assert_int_equal(observe_number(&l, "g", 3), 3);
+    assert_int_equal(observe_number(&l, "h", 3), 0);
+    assert_int_equal(observe_number(&l, "i", 3), 7);
     assert_int_equal(observe_small(&l, "a", 17), 17);
     assert_int_equal(observe_small(&l, "a", 16), 0);
     assert_int_equal(observe_small(&l, "g", 16), 0);

@@ -237,7 +237,17 @@ static void the_log_is_short(int unused)
 
 /* ---- NCCLTUNE_HASH --------------------------------------------------------------------------------------------- */
 
-enum { HASH_WHOLE, HASH_SHORT, HASH_NAMED, HASH_UPPER, HASH_TOO_SHORT, HASH_OTHER, HASH_TOO_LONG, HASH_NO_TABLE };
+enum {
+    HASH_WHOLE,
+    HASH_SHORT,
+    HASH_NAMED,
+    HASH_UPPER,
+    HASH_TOO_SHORT,
+    HASH_OTHER,
+    HASH_FIRST,
+    HASH_TOO_LONG,
+    HASH_NO_TABLE
+};
 
 static void hash_decides(int kind)
 {
@@ -249,8 +259,9 @@ static void hash_decides(int kind)
         hash[16] = 0;
     if (kind == HASH_TOO_SHORT)
         hash[15] = 0;
-    if (kind == HASH_OTHER)
-        hash[3] = hash[3] == '0' ? '1' : '0';
+    char *other = kind == HASH_OTHER ? &hash[3] : kind == HASH_FIRST ? &hash[0] : NULL;
+    if (other)
+        *other = *other == '0' ? '1' : '0';
     for (char *c = hash; kind == HASH_UPPER && *c; c++)
         if (*c >= 'a')
             *c -= 'a' - 'A';
