@@ -39,7 +39,7 @@ static inline void in_child(void (*test)(int), int argument)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(180);
         test(argument);
         exit(0);
     }

@@ -16,7 +16,7 @@
 
 #include "bench/engines/mpi.h"
 #include "core/coll.h"
-#include "core/file.h"
+#include "tests/lib/folder.h"
 
 static const char mpirun_double[] = "#!/bin/sh\n"
                                     "echo \"$*\" >%s/args\n"
@@ -45,33 +45,9 @@ static const char worker_double[] = "#!/bin/sh\n"
 
 static const char *const launchers[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",           "PMI_RANK",
                                         "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", "SLURM_NNODES"};
-static char dir[32];
-static struct arena *arena;
 static struct bench_setup setup;
 static struct bench_plan plan;
 static struct err e;
-
-static const char *at(const char *name)
-{
-    return arena_printf(arena, "%s/%s", dir, name);
-}
-
-static void put(const char *name, const char *text)
-{
-    FILE *f = fopen(at(name), "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-static const char *got(const char *name)
-{
-    char *text;
-    size_t bytes;
-    if (file_read_text(at(name), FILE_LIMIT, arena, &text, &bytes, &e))
-        fail_msg("%s", e.text);
-    return text;
-}
 
 static int is_there(const char *name)
 {

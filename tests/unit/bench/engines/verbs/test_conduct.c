@@ -21,13 +21,11 @@
 #include "bench/engines/verbs/port.h"
 #include "bench/engines/verbs/run.h"
 #include "bench/engines/verbs/serve.h"
-#include "core/file.h"
 #include "tests/doubles/nccl_setup.h"
+#include "tests/lib/folder.h"
 
 #define LINK_GBPS 0.05 /* slow enough for a busy machine */
 
-static char dir[] = "/tmp/test_conduct_XXXXXX";
-static struct arena *arena;
 static struct err e;
 
 /* In the place of libc's: for this program as the process of a port, and for the double. */
@@ -38,33 +36,12 @@ int gethostname(char *name, size_t bytes)
     return 0;
 }
 
-static const char *at(const char *name)
-{
-    return arena_printf(arena, "%s/%s", dir, name);
-}
-
-static void put(const char *name, const char *text)
-{
-    FILE *f = fopen(at(name), "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-static const char *got(const char *name)
-{
-    char *text;
-    size_t bytes;
-    if (file_read_text(at(name), FILE_LIMIT, arena, &text, &bytes, &e))
-        fail_msg("%s", e.text);
-    return text;
-}
-
 /* An agent finds what it starts beside itself. */
 static int begin(void **state)
 {
     (void)state;
     arena = arena_new();
+    strcpy(dir, "/tmp/test_conduct_XXXXXX");
     if (!mkdtemp(dir) || doubles_begin("", "2"))
         return -1;
     char self[512] = "", command[2048];

@@ -17,10 +17,9 @@
 #include "bench/engines/verbs/engine.h"
 #include "bench/engines/verbs/options.h"
 #include "bench/engines/verbs/run.h"
+#include "tests/lib/folder.h"
 #include "tests/unit/bench/made_up_fabric.h"
 
-static char dir[32];
-static struct arena *arena;
 static struct err e;
 static volatile sig_atomic_t stop;
 
@@ -59,29 +58,6 @@ const char *verbs_ports_of(const struct topology *t, struct arena *a, int *rails
 }
 
 /* ---- a directory ---- */
-
-static const char *at(const char *name)
-{
-    return arena_printf(arena, "%s/%s", dir, name);
-}
-
-static void put(const char *name, const char *text)
-{
-    FILE *f = fopen(at(name), "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-static const char *got(const char *name)
-{
-    char *text = arena_alloc(arena, 1 << 16);
-    FILE *f = fopen(at(name), "r");
-    assert_non_null(f);
-    text[fread(text, 1, (1 << 16) - 1, f)] = 0;
-    fclose(f);
-    return text;
-}
 
 static int is_there(const char *name)
 {
