@@ -163,6 +163,23 @@ static void programs(void **state)
     assert_int_equal(hook_run(hang, env, LIMIT_MS, NULL, 0), -1);
 }
 
+/* A program has no input of ours to wait for or to take away. */
+static void programs_have_no_input(void **state)
+{
+    char sh[] = "/bin/sh", c[] = "-c", says[] = "readlink /proc/self/fd/0", path[] = "PATH=/usr/bin:/bin", out[64];
+    char *argv[] = {sh, c, says, NULL}, *env[] = {path, NULL};
+    int ends[2], saved = dup(0);
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[0], 0);
+    assert_int_equal(hook_run(argv, env, LONG_MS, out, sizeof out), 0);
+    assert_string_equal(out, "/dev/null\n");
+    dup2(saved, 0);
+    close(saved);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reports),
@@ -170,6 +187,7 @@ int main(void)
                                        cmocka_unit_test(waits_on_after_a_signal),
                                        cmocka_unit_test(says_what_it_cannot_have),
                                        cmocka_unit_test(has_no_output),
-                                       cmocka_unit_test(programs)};
+                                       cmocka_unit_test(programs),
+                                       cmocka_unit_test(programs_have_no_input)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,19 @@ static void more_sizes_than_places(void **state)
     free(t);
 }
 
+/* Wherever its key falls, the first included: a call in a table of its own is as it was. */
+static void every_place_is_a_place(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 2000; i++) {
+        struct profiler_table *t = new_table();
+        struct profiler_call c = allreduce(1000001 + 7919 * i * i);
+        assert_true(profiler_table_count(t, &c) >= 0);
+        assert_true(t->used == 1 && t->rounded == 0);
+        free(t);
+    }
+}
+
 /* Up and down: the nearest of 1, 1.25, 1.5 and 1.75 times a power of two. */
 static void rounded_to_the_nearest(void **state)
 {
@@ -340,17 +353,12 @@ static void eight_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_comes_back),
-        cmocka_unit_test(more_sizes_than_places),
-        cmocka_unit_test(rounded_to_the_nearest),
-        cmocka_unit_test(no_place_at_all),
-        cmocka_unit_test(median_within_a_class),
-        cmocka_unit_test(drained_into_another),
-        cmocka_unit_test(classes_of_time),
-        cmocka_unit_test(counters_are_drained),
-        cmocka_unit_test(taken_back),
-        cmocka_unit_test(the_largest_of_each),
-        cmocka_unit_test(types_have_names),
+        cmocka_unit_test(every_field_comes_back), cmocka_unit_test(more_sizes_than_places),
+        cmocka_unit_test(every_place_is_a_place), cmocka_unit_test(rounded_to_the_nearest),
+        cmocka_unit_test(no_place_at_all),        cmocka_unit_test(median_within_a_class),
+        cmocka_unit_test(drained_into_another),   cmocka_unit_test(classes_of_time),
+        cmocka_unit_test(counters_are_drained),   cmocka_unit_test(taken_back),
+        cmocka_unit_test(the_largest_of_each),    cmocka_unit_test(types_have_names),
         cmocka_unit_test(eight_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
