@@ -318,6 +318,7 @@ static void a_found_launch_has_its_port_and_secret(void **state)
             assert_null(set.arena);
         } else {
             assert_true(set.count == 2 && set.port == f.port && set.here.group > 0);
+            assert_int_equal(set.listener, -1); /* nobody else is waited for */
             agents_close(&set);
         }
     }
