@@ -102,7 +102,7 @@ static const char *names_of(const struct bench_study *s, const struct bench_shap
 /* The usual ones: all, or as many as the budget has time for. */
 static void take_usual(struct bench_study *s, int all)
 {
-    const struct bench_shape whole = {s->nodes, s->ranks, 0};
+    const struct bench_shape whole = {s->nodes, s->ranks};
     struct bench_shape usual[BENCH_SHAPES];
     int n = bench_shapes_usual(&whole, usual), most = 1 + (int)fmin(s->options->budget_s / SHAPE_S, BENCH_SHAPES);
     int taken = all || n < most ? n : most;

@@ -83,11 +83,13 @@ int plugin_chain_chunk(const struct plugin_chain *c, const struct plugin_slice *
     return NCCLTUNE_SUCCESS;
 }
 
+static struct tuner_choice controlled;
+
 struct tuner_choice plugin_control_choose(const struct plugin_context *c, const struct tuner_call *call,
                                           const float *given)
 {
     (void)c, (void)call, (void)given;
-    return tuner_no_choice;
+    return controlled;
 }
 
 uint32_t plugin_control_chunk(const struct plugin_context *c, const struct plugin_slice *slice)
@@ -153,6 +155,14 @@ static void what_was_agreed_on_is_run(void **state)
     assert_int_equal(ask(&c), NCCLTUNE_SUCCESS);
     assert_true(is_chosen(-1) && channels == 7);
     assert_string_equal(logged, "");
+    /* what the job would run, the first algorithm like others */
+    plugin_armed = 1;
+    for (int algo = 0; algo < 2; algo++) {
+        controlled = (struct tuner_choice){.algo = algo, .proto = 1, .channels = 3};
+        assert_int_equal(ask(&c), NCCLTUNE_SUCCESS);
+        assert_true(ruled.cell == algo * PROTO_COUNT + 1 && ruled.channels == 3);
+    }
+    plugin_armed = 0;
     c.explored = NULL;
     ask(&c);
     assert_int_equal(asked, 0);
