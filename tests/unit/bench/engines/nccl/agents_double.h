@@ -19,6 +19,7 @@
 #include "bench/launch/agents.h"
 #include "core/progress.h"
 #include "tests/lib/bare_env.h"
+#include "tests/lib/noted.h"
 
 /* What comes from agents while somebody waits, in order; an entry of message 0 ends one waiting with `event`. */
 static struct coming {
@@ -31,29 +32,11 @@ static struct coming {
 static int ncoming, at_coming;
 
 static struct agent items[3] = {{.host = "n0"}, {.host = "n1"}, {.host = "n2"}};
-static struct arena *arena;
-static const char *notes, *here;
+static const char *here;
 static int fails, too_long, nagents, speechless;
 static struct bench_setup setup;
 static struct nccl_options own;
 static struct err e;
-
-static inline void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static inline void note(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    notes = arena_printf(arena, "%s%s\n", notes, arena_vprintf(arena, fmt, ap));
-    va_end(ap);
-}
-
-static inline void assert_noted(const char *expected)
-{
-    const char *noted = notes;
-    notes = "";
-    if (strcmp(noted, expected) != 0)
-        fail_msg("noted was\n%sinstead of\n%s", noted, expected);
-}
 
 static inline void assert_says(const char *text, const char *expected)
 {

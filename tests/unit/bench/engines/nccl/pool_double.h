@@ -16,6 +16,7 @@
 #include "bench/engines/nccl/session.h"
 #include "core/coll.h"
 #include "core/progress.h"
+#include "tests/lib/noted.h"
 
 #define RANKS 4
 
@@ -37,26 +38,6 @@ struct nccl_pool {
 };
 
 static struct nccl_pool pool;
-static struct arena *arena;
-static const char *notes;
-
-static inline void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static inline void note(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    notes = arena_printf(arena, "%s%s\n", notes, arena_vprintf(arena, fmt, ap));
-    va_end(ap);
-}
-
-/* What has been asked since the last look. */
-static inline void assert_asked(const char *expected)
-{
-    const char *asked = notes;
-    notes = "";
-    if (strcmp(asked, expected) != 0)
-        fail_msg("asked was\n%sinstead of\n%s", asked, expected);
-}
 
 static inline double left_s(double deadline_s)
 {

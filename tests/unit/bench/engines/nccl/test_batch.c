@@ -63,7 +63,7 @@ static void one_shot(void **state)
         s.nused = 0;
         memset(&s.point, 0, sizeof s.point);
         assert_int_equal(measure((struct bench_batch){.samples = 2, .check = rows[i].check}, &shot, 1), BENCH_ANSWERED);
-        assert_asked(arena_printf(arena, "prepare allreduce 64 in place: 3 s\nmeasure %s", rows[i].asked));
+        assert_noted(arena_printf(arena, "prepare allreduce 64 in place: 3 s\nmeasure %s", rows[i].asked));
         assert_told(arena_printf(arena, "0 ok %g \n0 ok %g \n", rows[i].us, rows[i].us));
     }
 }
@@ -81,13 +81,13 @@ static void shots_in_turn(void **state)
     const struct bench_shot shots[] = {{&ring, 7, 4}, {&usual, 9, 8}};
     (void)state;
     assert_int_equal(measure((struct bench_batch){.samples = 2}, shots, 2), BENCH_ANSWERED);
-    assert_asked("prepare allreduce 64 in place: 4 s\nmeasure x7 ring/ll: 14 s\nmeasure x9: 18 s\n"
+    assert_noted("prepare allreduce 64 in place: 4 s\nmeasure x7 ring/ll: 14 s\nmeasure x9: 18 s\n"
                  "measure x7 ring/ll: 4 s\nmeasure x9: 8 s\n");
     assert_told("0 ok 100 \n1 ok 100 \n0 ok 100 \n1 ok 100 \n");
     pool.law = refuse_ring;
     snprintf(s.remark, sizeof s.remark, "memory is full");
     assert_int_equal(measure((struct bench_batch){.samples = 2, .check = 1}, shots, 2), BENCH_ANSWERED);
-    assert_asked("measure x1 ring/ll checked: 4 s\nmeasure x1 checked: 8 s\nmeasure x9: 8 s\nmeasure x9: 8 s\n");
+    assert_noted("measure x1 ring/ll checked: 4 s\nmeasure x1 checked: 8 s\nmeasure x9: 8 s\nmeasure x9: 8 s\n");
     assert_told("0 failed 100 rank 3: no\n1 ok 100 memory is full\n1 ok 100 memory is full\n");
 }
 
@@ -96,7 +96,7 @@ static void all_of_a_call_is_asked_for(void **state)
     const struct bench_shot shot = {&chunks, 3, 4};
     (void)state;
     measure((struct bench_batch){.samples = 1, .buffers = BENCH_GRAPH, .shape = {1, 2, 1, BENCH_ALONE}}, &shot, 1);
-    assert_asked("prepare allreduce 64 in place by 1x2*1@0: 14 s\nmeasure x3 ring/ll on 4 by 4096 captured: 14 s\n");
+    assert_noted("prepare allreduce 64 in place by 1x2*1@0: 14 s\nmeasure x3 ring/ll on 4 by 4096 captured: 14 s\n");
 }
 
 /* Each sample is taken alone first, which says how much of the load outlasts it. */
@@ -117,7 +117,7 @@ static void beside_a_load(void **state)
         memset(&s.point, 0, sizeof s.point);
         memset(&s.groups, 0, sizeof s.groups);
         measure((struct bench_batch){.samples = 2, .check = 1, .shape = {1, 2, 1, BENCH_COMPUTE}}, &shot, 1);
-        assert_asked(arena_printf(arena,
+        assert_noted(arena_printf(arena,
                                   "prepare allreduce 64 in place by 1x2*1@1: 13 s\nmeasure %s checked: 13 s\n"
                                   "measure %s%s: 3 s\nmeasure %s: 3 s\nmeasure %s%s: 3 s\n",
                                   first, then, units, then, then, units));
@@ -167,7 +167,7 @@ static void what_cannot_be_prepared(void **state)
     pool.measure = BENCH_DIED;
     assert_int_equal(measure((struct bench_batch){.samples = 3}, shots, 2), BENCH_DIED);
     assert_told("");
-    assert_asked("prepare allreduce 64 in place: 4 s\nprepare allreduce 64 in place: 4 s\n"
+    assert_noted("prepare allreduce 64 in place: 4 s\nprepare allreduce 64 in place: 4 s\n"
                  "prepare allreduce 64 in place: 4 s\nmeasure x3: 14 s\n");
 }
 
@@ -182,17 +182,17 @@ static void what_is_looked_at_once_more(void **state)
     struct bench_batch b = {.samples = 2, .check = 1, .bytes = large};
     (void)state;
     measure(b, &one, 1);
-    assert_asked("prepare allreduce 65536 in place: 4 s\nmeasure x1 ring/ll checked: 14 s\nmeasure x3 ring/ll: 4 s\n"
+    assert_noted("prepare allreduce 65536 in place: 4 s\nmeasure x1 ring/ll checked: 14 s\nmeasure x3 ring/ll: 4 s\n"
                  "prepare allreduce 65536 in place bfloat16: 4 s\nmeasure x1 ring/ll checked: 4 s\n"
                  "prepare allreduce 65536: 4 s\nmeasure x1 ring/ll checked: 4 s\n"
                  "prepare allreduce 65536 in place: 4 s\nmeasure x3 ring/ll: 4 s\n");
     assert_told("0 ok 100 \n0 ok 100 \n");
     measure(b, &one, 1); /* not again */
-    assert_asked("measure x1 ring/ll checked: 4 s\nmeasure x3 ring/ll: 4 s\nmeasure x3 ring/ll: 4 s\n");
+    assert_noted("measure x1 ring/ll checked: 4 s\nmeasure x3 ring/ll: 4 s\nmeasure x3 ring/ll: 4 s\n");
     b.coll = COLL_REDUCESCATTER;
     b.samples = 1;
     measure(b, &one, 1);
-    assert_asked("prepare reducescatter 65536: 4 s\nmeasure x1 ring/ll checked: 14 s\nmeasure x3 ring/ll: 4 s\n"
+    assert_noted("prepare reducescatter 65536: 4 s\nmeasure x1 ring/ll checked: 14 s\nmeasure x3 ring/ll: 4 s\n"
                  "prepare reducescatter 65536 bfloat16: 4 s\nmeasure x1 ring/ll checked: 4 s\n"
                  "prepare reducescatter 65536 in place: 4 s\nmeasure x1 ring/ll checked: 4 s\n"
                  "prepare reducescatter 65536: 4 s\n");
@@ -246,7 +246,7 @@ static void what_is_wrong_there_is_said(void **state)
     wrong_type = wrong_place = 1;
     measure(b, &one, 1);
     assert_told("0 wrong 100 bfloat16: rank 3: element 7\n"); /* and no further samples */
-    assert_asked("prepare allreduce 65536 in place: 4 s\nmeasure x1 ring/ll checked: 14 s\nmeasure x3 ring/ll: 4 s\n"
+    assert_noted("prepare allreduce 65536 in place: 4 s\nmeasure x1 ring/ll checked: 14 s\nmeasure x3 ring/ll: 4 s\n"
                  "prepare allreduce 65536 in place bfloat16: 4 s\nmeasure x1 ring/ll checked: 4 s\n"
                  "prepare allreduce 65536 in place: 4 s\n");
     memset(context.beside, 0, sizeof context.beside);
@@ -259,7 +259,7 @@ static void what_is_wrong_there_is_said(void **state)
     notes = "";
     measure(b, &one, 1);
     assert_told("0 ok 100 \n0 ok 100 \n");
-    assert_asked("measure x1 ring/ll checked: 4 s\nmeasure x3 ring/ll: 4 s\n"
+    assert_noted("measure x1 ring/ll checked: 4 s\nmeasure x3 ring/ll: 4 s\n"
                  "prepare allreduce 65536 in place bfloat16: 4 s\n"
                  "prepare allreduce 65536: 4 s\nmeasure x1 ring/ll checked: 4 s\n"
                  "prepare allreduce 65536 in place: 4 s\nmeasure x3 ring/ll: 4 s\n");
@@ -277,7 +277,7 @@ static void who_dies_of_it_is_gone(void **state)
     pool.place = die_of_a_type;
     assert_int_equal(measure((struct bench_batch){.samples = 2, .check = 1, .bytes = large}, &one, 1), BENCH_DIED);
     assert_told("");
-    assert_asked("prepare allreduce 65536 in place: 4 s\nmeasure x1 ring/ll checked: 14 s\nmeasure x3 ring/ll: 4 s\n"
+    assert_noted("prepare allreduce 65536 in place: 4 s\nmeasure x1 ring/ll checked: 14 s\nmeasure x3 ring/ll: 4 s\n"
                  "prepare allreduce 65536 in place bfloat16: 4 s\n");
 }
 

@@ -76,11 +76,11 @@ static void what_is_here_is_looked_at(void **state)
         pool.hello.version = rows[i].version;
         pool.hello.rccl = rows[i].rccl;
         make_plan();
-        assert_asked("open 60 s\nlook 60 s\n");
+        assert_noted("open 60 s\nlook 60 s\n");
         assert_string_equal(plan.library, rows[i].library);
         assert_logged(rows[i].log);
         bench_engine_nccl.finish(&plan);
-        assert_asked("close\n");
+        assert_noted("close\n");
     }
     pool.nodes = 1;
     make_plan();
@@ -94,7 +94,7 @@ static void other_nodes_are_not(void **state)
     static const struct bench_knobs job = {"today", NULL, 0};
     (void)state;
     make_plan();
-    assert_asked("");
+    assert_noted("");
     assert_string_equal(plan.library, "NCCL");
     assert_int_equal(plan.prior_nodes, 2);
     assert_true(plan.ncalls > 8 && plan.nlaunches > 1);
@@ -104,10 +104,10 @@ static void other_nodes_are_not(void **state)
     assert_int_equal(plan.prior_nodes, 0);
     assert_int_equal(plan.nlaunches, 2);
     bench_engine_nccl.finish(&plan);
-    assert_asked("");
+    assert_noted("");
     struct findings found = {.arena = arena};
     bench_engine_nccl.noise(&plan, &found);
-    assert_asked("");
+    assert_noted("");
 }
 
 /* NCCL takes what a tuner asks NVLS for as it is; on one node of GPUs of its own that is known to work. */
@@ -165,9 +165,9 @@ static void what_cannot_be_planned(void **state)
     pool.look_code = BENCH_NODES_LOST;
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_FAILED);
     assert_string_equal(e.text, "nccltune-worker has died on this machine");
-    assert_asked("open 60 s\nlook 60 s\nclose\nopen 60 s\nlook 60 s\nclose\n");
+    assert_noted("open 60 s\nlook 60 s\nclose\nopen 60 s\nlook 60 s\nclose\n");
     bench_engine_nccl.finish(&plan);
-    assert_asked("");
+    assert_noted("");
     setenv("NCCLTUNE_PLUGIN_SO", "/no/plugin", 1);
     assert_int_equal(bench_engine_nccl.plan(&setup, arena, &plan, &e), ERR_LACKS);
 }
@@ -193,17 +193,17 @@ static void patience_for_a_launch(void **state)
     (void)state;
     make_plan();
     close_launch(must_open(), 0);
-    assert_asked("open 7 s\nlook 7 s\nstart with plugin, steered 8 s\nstop\n");
+    assert_noted("open 7 s\nlook 7 s\nstart with plugin, steered 8 s\nstop\n");
     close_launch(must_open(), 1);
-    assert_asked("start with plugin, steered 5 s\nkill\n");
+    assert_noted("start with plugin, steered 5 s\nkill\n");
     close_launch(must_open(), 0);
-    assert_asked("start with plugin, steered 35 s\nstop\n");
+    assert_noted("start with plugin, steered 35 s\nstop\n");
     struct nccl_context *c = plan.context;
     c->start_s = 0.2;
     close_launch(must_open(), 0);
     c->start_s = 0.5;
     close_launch(must_open(), 0);
-    assert_asked("start with plugin, steered 7 s\nstop\nstart with plugin, steered 8 s\nstop\n");
+    assert_noted("start with plugin, steered 7 s\nstop\nstart with plugin, steered 8 s\nstop\n");
     pool.start_code = ERR_FAILED;
     assert_null(open_launch(&launch));
     assert_int_equal(e.code, ERR_FAILED);
@@ -211,11 +211,11 @@ static void patience_for_a_launch(void **state)
     c->own.start_s = 12;
     close_launch(must_open(), 0);
     close_launch(must_open(), 0);
-    assert_asked("start with plugin, steered 8 s\nstart with plugin, steered 42 s\nstop\n"
+    assert_noted("start with plugin, steered 8 s\nstart with plugin, steered 42 s\nstop\n"
                  "start with plugin, steered 12 s\nstop\n");
     struct findings found = {.arena = arena};
     bench_engine_nccl.noise(&plan, &found);
-    assert_asked("noise\n");
+    assert_noted("noise\n");
 }
 
 static void a_launch_as_it_is(void **state)
@@ -227,7 +227,7 @@ static void a_launch_as_it_is(void **state)
     pool.joined = (struct nccl_joined){.nodes = 3, .api = 5, .free = free_bytes, .active = "tuner x", .no_load = "no"};
     make_plan();
     struct nccl_session *x = (struct nccl_session *)open_launch(&two);
-    assert_asked("open 7 s\nlook 7 s\nstart A=1 B=2 with plugin, steered 8 s\n");
+    assert_noted("open 7 s\nlook 7 s\nstart A=1 B=2 with plugin, steered 8 s\n");
     assert_true(x->base.nodes == 3 && x->base.ranks == RANKS && x->api == 5 && x->base.room_bytes == free_bytes / 3);
     assert_ptr_equal(x->launch, &two);
     assert_ptr_equal(x->stop, &stop);
@@ -261,7 +261,7 @@ static void jobs_run_as_they_do(void **state)
     x->ndefaults = 1; /* there is nothing that it could be held against */
     close_launch(x, 0);
     close_launch((struct nccl_session *)open_launch(&job), 0);
-    assert_asked("open 7 s\nlook 7 s\nstart as jobs 8 s\nstop\nstart A=1 5 s\nstop\n");
+    assert_noted("open 7 s\nlook 7 s\nstart as jobs 8 s\nstop\nstart A=1 5 s\nstop\n");
 }
 
 /* Only after a good end of what is steered. */
@@ -276,7 +276,7 @@ static void the_default_is_held_against_jobs(void **state)
         x->ndefaults = 1;
         notes = "";
         close_launch(x, kill);
-        assert_asked(kill ? "kill\n" : "stop\nstart as jobs 20 s\nstop\n");
+        assert_noted(kill ? "kill\n" : "stop\nstart as jobs 20 s\nstop\n");
     }
 }
 
@@ -309,7 +309,7 @@ static void agents_that_are_lost(void **state)
     looked_at = logged_bytes;
     pool.lost = "node1";
     close_launch(must_open(), 0);
-    assert_asked("close\nopen 7 s\nlook 7 s\nstart with plugin, steered 5 s\nstop\n");
+    assert_noted("close\nopen 7 s\nlook 7 s\nstart with plugin, steered 5 s\nstop\n");
     assert_logged("test: warning: lost the agent on node1; starting all agents anew\n" FOUND("NCCL 2.28.9"));
     pool.lost = "node1";
     pool.closed = "no route";
@@ -318,14 +318,14 @@ static void agents_that_are_lost(void **state)
         assert_int_equal(e.code, BENCH_NODES_LOST);
         assert_string_equal(e.text, "lost the agent on node1, and agents cannot be started anew: no route");
     }
-    assert_asked("close\nopen 7 s\nopen 7 s\n");
+    assert_noted("close\nopen 7 s\nopen 7 s\n");
     pool.closed = NULL;
     pool.look_code = ERR_LACKS;
     assert_null(open_launch(&launch));
     assert_string_equal(e.text, "nothing to see");
     pool.look_code = 0;
     close_launch(must_open(), 0);
-    assert_asked("open 7 s\nlook 7 s\nclose\nopen 7 s\nlook 7 s\nstart with plugin, steered 5 s\nstop\n");
+    assert_noted("open 7 s\nlook 7 s\nclose\nopen 7 s\nlook 7 s\nstart with plugin, steered 5 s\nstop\n");
     pool.closed = "no worker"; /* nobody is lost any more: just an error */
     pool.lost = "";
     bench_engine_nccl.finish(&plan);
@@ -361,7 +361,7 @@ static void what_nccl_expects(void **state)
     assert_true(expected(x, 64, nvls_ll128, 2) == 13.5);
     assert_true(expected(x, 64, only_algo, 1) == 0);
     assert_true(expected(x, 64, NULL, 0) == 0);
-    assert_asked("prepare allreduce 64 in place: 5 s\nmeasure x1: 15 s\n");
+    assert_noted("prepare allreduce 64 in place: 5 s\nmeasure x1: 15 s\n");
     for (int r = 0; r < RANKS; r++)
         pool.times[r].choice.allowed = 1u << 2;
     assert_true(expected(x, 128, ring_ll, 2) == -1);

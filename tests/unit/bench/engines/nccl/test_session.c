@@ -79,28 +79,28 @@ static void a_point_is_prepared_once(void **state)
     for (int i = 0; i < 3; i++)
         pool.prepared[i].unit_us = i == 1 ? 3 : i;
     assert_int_equal(prepare(everybody, MB, &refusals), BENCH_ANSWERED);
-    assert_asked("prepare allreduce 1048576 in place: 5 s\n");
+    assert_noted("prepare allreduce 1048576 in place: 5 s\n");
     assert_int_equal(refusals, 0);
     assert_string_equal(s.base.data, "float32, in place");
     assert_true(s.unit_us == 3 && s.nused == 3);
     assert_int_equal(prepare(everybody, MB, &refusals), BENCH_ANSWERED);
-    assert_asked("");
+    assert_noted("");
     prepare(everybody, 200000000, &refusals);
-    assert_asked("prepare allreduce 200000000 in place: 9 s\n");
+    assert_noted("prepare allreduce 200000000 in place: 9 s\n");
     prepare(pairs, MB, &refusals);
-    assert_asked("prepare allreduce 1048576 in place by 1x2*1@0: 15 s\n");
+    assert_noted("prepare allreduce 1048576 in place by 1x2*1@0: 15 s\n");
     assert_int_equal(s.nused, 0); /* nothing of theirs is connected */
     context.own.first_s = 1;
     pool.prepared[0].unit_us = 4;
     prepare(rails, MB, &refusals);
-    assert_asked("prepare allreduce 1048576 in place by 2x2*1@0: 6 s\n");
+    assert_noted("prepare allreduce 1048576 in place by 2x2*1@0: 6 s\n");
     assert_true(s.unit_us == 4);
     for (int i = 0; i < 3; i++)
         pool.prepared[i].unit_us = 0;
     context.own.first_s = 0;
     s.base.ranks = 400; /* a tenth of a second for each */
     prepare(pairs, MB, &refusals);
-    assert_asked("prepare allreduce 1048576 in place by 1x2*1@0: 55 s\n");
+    assert_noted("prepare allreduce 1048576 in place by 1x2*1@0: 55 s\n");
     assert_true(s.unit_us == 0);
 }
 
@@ -119,7 +119,7 @@ static void what_is_not_prepared_is_asked_again(void **state)
     assert_true(s.unit_us == 7); /* nothing is known of it */
     pool.prepare_refusals = 0;
     prepare(everybody, MB, &refusals);
-    assert_asked("prepare allreduce 1048576 in place: 5 s\nprepare allreduce 64 in place: 5 s\n"
+    assert_noted("prepare allreduce 1048576 in place: 5 s\nprepare allreduce 64 in place: 5 s\n"
                  "prepare allreduce 1048576 in place: 5 s\nprepare allreduce 1048576 in place: 5 s\n");
 }
 
@@ -197,7 +197,7 @@ static void what_is_used_first_may_take_longer(void **state)
     own.point.bytes = 65;
     ask(own);
     ask(own);
-    assert_asked("measure x1: 15 s\nmeasure x1: 5 s\nmeasure x1 ring/ll: 15 s\nmeasure x1 ring/ll: 5 s\n"
+    assert_noted("measure x1: 15 s\nmeasure x1: 5 s\nmeasure x1 ring/ll: 15 s\nmeasure x1 ring/ll: 5 s\n"
                  "measure x1 ring/ll checked: 9 s\nmeasure x1 ring/simple: 15 s\nmeasure x1 tree/simple: 15 s\n"
                  "measure x1 tree/simple: 15 s\nmeasure x1: 15 s\nmeasure x1: 5 s\n");
 }

@@ -14,6 +14,7 @@
 
 #include "bench/engines/verbs/pair.h"
 #include "core/progress.h"
+#include "tests/lib/noted.h"
 
 /* ibverbs' macros would send these names elsewhere. */
 #undef ibv_query_port
@@ -21,8 +22,6 @@
 
 enum call { NOTHING, OPEN, QUERY, PD, CQ, REGISTER, QP, INIT, RTR, RTS, POST };
 
-static struct arena *arena;
-static const char *notes;
 static enum call failing;
 static int code;         /* how it fails */
 static unsigned last;    /* number of a queue pair */
@@ -32,23 +31,6 @@ static struct ibv_device devices[2] = {{.name = "mlx5_0"}, {.name = "mlx5_10"}},
 static struct ibv_wc completion;
 static int completions, asked_port;
 static struct err e;
-
-static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void note(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    notes = arena_printf(arena, "%s%s\n", notes, arena_vprintf(arena, fmt, ap));
-    va_end(ap);
-}
-
-static void assert_noted(const char *expected)
-{
-    const char *noted = notes;
-    notes = "";
-    if (strcmp(noted, expected) != 0)
-        fail_msg("noted was\n%sinstead of\n%s", noted, expected);
-}
 
 static int fails(enum call call)
 {
